@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# A thin layer over meson. Every target first installs what it needs and is missing (tools/deps.sh).
+#
+#   make                 build the library and the tools into build/
+#   make demo            run the demo, record it in every format, say how to look at the files
+#   make test            build and run the tests
+#   make bench           run the benchmarks
+#   make install         install; PREFIX=/usr/local, DESTDIR= for packagers
+#   make amalgamation    write build/amalgamation/kymo.h and kymo.c
+#   make format          put the sources into the house style
+#   make lint            check the style and run clang-tidy
+#   make clean           remove the build folders
+BUILD ?= build
+PREFIX ?= /usr/local
+SETUP ?=
+
+.PHONY: all demo test bench install amalgamation format lint clean deps
+all: $(BUILD)/build.ninja
+	@meson compile -C $(BUILD)
+
+deps:
+	@tools/deps.sh build
+
+$(BUILD)/build.ninja: | deps
+	@meson setup $(BUILD) $(SETUP)
+
+demo: all
+	@tools/demo.sh $(BUILD)
+
+# cmocka may have come after the build folder was set up: from here on the tests are required.
+$(BUILD)/.tests: | $(BUILD)/build.ninja
+	@tools/deps.sh test
+	@meson configure $(BUILD) -Dtests=enabled
+	@touch $@
+
+test: $(BUILD)/.tests
+	@tools/deps.sh test
+	@meson test -C $(BUILD) --print-errorlogs
+
+bench: all
+	@[ -x $(BUILD)/bench/bench ] || { echo "bench: $(BUILD)/bench/bench is not built" >&2; exit 1; }
+	@$(BUILD)/bench/bench
+
+install: $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@meson install -C $(BUILD)
+
+amalgamation: $(BUILD)/build.ninja
+	@meson compile -C $(BUILD) amalgamation
+
+format:
+	@tools/deps.sh lint
+	@tools/lint.sh format
+
+lint: $(BUILD)/build.ninja
+	@tools/deps.sh lint
+	@tools/lint.sh check $(BUILD)
+
+clean:
+	@rm -rf build build-clang build-asan build-tsan $(BUILD)

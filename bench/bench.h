@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench.h: what the command line chose, and the sections that measure. A section prints one table and
+ * adds its targets to the report; what it cannot measure on this machine it says in a note.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "report.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct settings {
+	bool quick;           /* tiny counts: a smoke test, not a measurement */
+	const char *only;     /* the one section to run, or NULL */
+	char self[PATH_MAX];  /* this program */
+	char files[PATH_MAX]; /* a directory of our own for files, removed at the end */
+};
+
+/* What the trace points cost, on and off, beside the bare loop. */
+void cost_run(const struct settings *settings, struct report *report);
+/* The same of one thread alone and of two at once. */
+void threads_run(const struct settings *settings, struct report *report);
+/* Instructions, counted by callgrind. */
+void instructions_run(const struct settings *settings, struct report *report);
+/* Spans at full speed to a finished file. */
+void throughput_run(const struct settings *settings, struct report *report);
+/* Sizes of the library and of files, and the time to compile the header. */
+void size_run(const struct settings *settings, struct report *report);
+
+/*
+ * This program as its own child, so that each measurement has a process and a drum to itself. Both
+ * return the exit code.
+ */
+int instructions_child(const char *name, uint32_t iterations);
+int throughput_child(const char *path, uint32_t spans);
+
+/* Switches the loops' category on. The rings are overwritten; nothing reads them. */
+void tracing_on(void);
+
+#endif

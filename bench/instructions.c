@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instructions.c: instructions of an iteration. This program runs itself under valgrind's callgrind,
+ * which collects in the loop's function (and in what it calls) alone: the beginnings of blocks are in
+ * the figure, the registration of the trace point is not.
+ */
+#include "bench.h"
+#include "child.h"
+#include "loops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ITERATIONS 100000u
+#define ITERATIONS_QUICK 1000u
+
+static const struct report_column columns[] = {
+	{"with_loop", "with the loop", 1},
+	{"alone", "alone", 1},
+	{NULL, NULL, 0},
+};
+
+struct counted {
+	const char *name; /* of a loop in loops.h, or bare, or empty */
+	bool on;
+	const char *label;
+};
+static const struct counted all[] = {
+	{"empty", true, "empty loop"},
+	{"bare", true, "bare loop"},
+	{"scope", true, "scope, on"},
+	{"instant", true, "instant, on"},
+	{"int2", true, "instant, 2 integers, on"},
+	{"int2_string", true, "instant, 2 integers and string, on"},
+	{"scope", false, "scope, off"},
+	{"instant", false, "instant, off"},
+};
+
+static loop_fn *find_run(const char *function)
+{
+	if (strncmp(function, "loop_", 5) == 0)
+		return strcmp(function, "loop_bare") == 0 ? loop_bare : loop_empty;
+	const bool on = strncmp(function, "on_", 3) == 0;
+	const struct loop *loop = loop_find(function + (on ? 3 : 4));
+	return !loop ? NULL : on ? loop->on : loop->off;
+}
+
+int instructions_child(const char *function, uint32_t iterations)
+{
+	loop_fn *run = strlen(function) > 4 ? find_run(function) : NULL;
+	if (!run)
+		return 2;
+	tracing_on();
+	run(iterations);
+	return 0;
+}
+
+static void name_function(char *function, size_t bytes, const struct counted *counted)
+{
+	const char *prefix = loop_find(counted->name) == NULL ? "loop_"
+			     : counted->on                    ? "on_"
+							      : "off_";
+	snprintf(function, bytes, "%s%s", prefix, counted->name);
+}
+
+/* The total that callgrind wrote, or -1. */
+static double read_total(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[256];
+	double total = -1;
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "summary: %lf", &total) == 1 ||
+		    sscanf(line, "totals: %lf", &total) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return total;
+}
+
+/* Instructions of an iteration; NAN when they could not be counted. */
+static double count(const struct settings *settings, const struct counted *counted)
+{
+	const uint32_t iterations = settings->quick ? ITERATIONS_QUICK : ITERATIONS;
+	char function[64], path[PATH_MAX], out[PATH_MAX + 32], toggle[96], number[16];
+	name_function(function, sizeof(function), counted);
+	if ((size_t)snprintf(path, sizeof(path), "%s/callgrind", settings->files) >= sizeof(path))
+		return NAN;
+	snprintf(out, sizeof(out), "--callgrind-out-file=%s", path);
+	snprintf(toggle, sizeof(toggle), "--toggle-collect=%s", function);
+	snprintf(number, sizeof(number), "%" PRIu32, iterations);
+	const char *const argv[] = {
+		"valgrind", "--tool=callgrind", out,    toggle, settings->self, "--loop",
+		function,   "--iterations",     number, NULL};
+	const bool ran = child_run(argv, NULL, 0);
+	const double total = ran ? read_total(path) : -1;
+	unlink(path);
+	return total > 0 ? total / iterations : NAN;
+}
+
+void instructions_run(const struct settings *settings, struct report *report)
+{
+	const char *const version[] = {"valgrind", "--version", NULL};
+	double empty = NAN, scope = NAN;
+	report_begin(report, "instructions", "instructions of an iteration", columns);
+	const bool possible = child_run(version, NULL, 0);
+	if (!possible)
+		report_note(report,
+			    "skipped: valgrind is not installed (apt-get install valgrind)");
+	/* Quick is for the way there and back, which takes valgrind the better part of a second. */
+	const size_t some = settings->quick ? 1 : sizeof(all) / sizeof(all[0]);
+	for (size_t i = 0; possible && i < some; i++) {
+		const double with_loop = count(settings, &all[i]);
+		if (i == 0)
+			empty = with_loop;
+		if (all[i].on && strcmp(all[i].name, "scope") == 0)
+			scope = with_loop;
+		report_row(report, all[i].label, (double[]){with_loop, with_loop - empty});
+	}
+	if (possible && isnan(empty))
+		report_note(report, "valgrind could not run this program");
+	report_end(report);
+	report_target(report, scope, 44, "", "instructions of a scope, on, with the loop's own");
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c: the small public functions of kymo.h, and libkymo as a host for embedded libraries. */
+#include "os.h"
+#include "clock.h"
+#include "heap.h"
+#include "writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+void kymo_process_name(const char *name)
+{
+	const int saved_errno = errno;
+	struct ky_drum *drum = ky_drum_get();
+	const uint32_t string =
+		drum && name ? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX)) : 0;
+	if (string)
+		__atomic_store_n(&drum->header->process_name, string, __ATOMIC_RELEASE);
+	errno = saved_errno;
+}
+
+void kymo_snapshot(const char *reason, uint64_t arg)
+{
+	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_SNAPSHOT, KYMO_SITE_NAME, "kymo", "", 1,
+		    0, "", reason, "arg", arg);
+	const uint64_t values[] = {KYMO_I_WORD(reason), arg};
+	ky_writer_record(&site, 0, 2, site_info.types, values);
+	struct ky_drum *drum = ky_drum_peek();
+	if (drum) /* Release: whoever sees the number finds the event. */
+		__atomic_fetch_add(&drum->header->snapshots, 1, __ATOMIC_RELEASE);
+}
+
+void kymo_mark_start(void)
+{
+	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_MARK, 0, "kymo", "mark", 0, 0);
+	ky_writer_record(&site, 0, 0, 0, NULL);
+	struct ky_drum *drum = ky_drum_peek();
+	if (drum)
+		__atomic_store_n(&drum->header->mark_ticks, ky_drum_ticks(drum), __ATOMIC_RELEASE);
+}
+
+uint64_t kymo_i_ticks(void)
+{
+	const struct ky_drum *drum = ky_drum_peek();
+	return drum ? ky_drum_ticks(drum) : 0;
+}
+
+/* Nanoseconds for a number of ticks, by the oldest and the newest sample. */
+static uint64_t ticks_to_ns(struct ky_drum *drum, uint64_t ticks)
+{
+	const struct ky_drum_clock *clock = drum->clock;
+	if (__atomic_load_n(&clock->count, __ATOMIC_ACQUIRE) < 2)
+		ky_clock_take(drum, true);
+	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
+	if (count < 2 || count > drum->header->clock_max)
+		return 0;
+	const struct ky_drum_sample *a = &clock->samples[0], *b = &clock->samples[count - 1];
+	if (b->ticks <= a->ticks)
+		return 0;
+	return (uint64_t)((ky_u128)ticks * (b->boottime_ns - a->boottime_ns) /
+			  (b->ticks - a->ticks));
+}
+
+void kymo_i_over(const struct kymo_i_site *site, uint64_t begin_ticks, uint64_t min_ns)
+{
+	const int saved_errno = errno;
+	struct ky_drum *drum = ky_drum_peek();
+	if (drum && begin_ticks) {
+		const uint64_t lasted_ns = ticks_to_ns(drum, ky_drum_ticks(drum) - begin_ticks);
+		if (lasted_ns > min_ns)
+			kymo_snapshot(site->info->name, lasted_ns);
+	}
+	errno = saved_errno;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum.c: making the drum. The first event of the process gets here, perhaps in a signal handler:
+ * system calls are unavoidable, allocation and locks are not used. Another thread that comes while
+ * the drum is being made waits for it; the same thread (a signal handler) gets none, and the caller
+ * counts its event as lost.
+ */
+#include "os.h"
+#include "drum.h"
+
+#include "clock.h"
+#include "heap.h"
+#include "ticks.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Room in the address space for rings that sessions ask for later; memory is used when written. */
+#define SPACE_BYTES_MAX (UINT64_C(4) << 30)
+#define CLOCK_SAMPLES   1024u
+#define PAGE            4096u
+
+static void count_early(void);
+
+struct ky_limits ky_limits = {
+	.ring_bytes = 1u << 20,
+	.total_bytes = 128u << 20,
+	.heap_bytes = 4u << 20,
+	.rings_max = 2048,
+	.categories_max = 1024,
+	.fd = -1,
+};
+
+enum { NONE, MAKING, READY, FAILED };
+static _Atomic int state = NONE;
+static _Atomic int32_t maker; /* thread id while MAKING */
+static struct ky_drum drum;
+static uint32_t *here;               /* the kernel makes it 0 in a forked child, not in vfork's */
+static _Atomic uint64_t early_losses; /* events while the drum was being made */
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t power = 16;
+	while (power < n)
+		power *= 2;
+	return power;
+}
+
+/* Where the parts are; everything but sizes and offsets is zero in a fresh drum. */
+static void plan(struct ky_drum_header *h, uint64_t space_bytes)
+{
+	memset(h, 0, sizeof(*h));
+	h->version = KY_DRUM_VERSION;
+	h->header_bytes = KY_DRUM_HEADER_BYTES;
+	h->clock_max = CLOCK_SAMPLES;
+	h->categories_max = ky_limits.categories_max;
+	h->rings_max = ky_limits.rings_max;
+	h->heap_bytes = page_up(ky_limits.heap_bytes);
+	h->buckets_count = power_of_two((uint32_t)(h->heap_bytes / 128));
+	h->space_bytes = space_bytes;
+	h->clock_at = KY_DRUM_HEADER_BYTES;
+	h->categories_at = page_up(h->clock_at + sizeof(struct ky_drum_clock) +
+				   h->clock_max * sizeof(struct ky_drum_sample));
+	h->buckets_at =
+		page_up(h->categories_at + h->categories_max * sizeof(struct ky_drum_category));
+	h->rings_at = page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));
+	h->heap_at = page_up(h->rings_at + h->rings_max * sizeof(struct ky_drum_ring));
+	if (h->heap_at + h->heap_bytes > KY_HEAP_END_MAX)
+		h->heap_bytes = KY_HEAP_END_MAX - h->heap_at;
+	h->space_at = h->heap_at + h->heap_bytes;
+	h->drum_bytes = h->space_at + h->space_bytes;
+}
+
+/* The same places again, for a forked child: trace points know some of them by heart. */
+static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *parent)
+{
+	memset(h, 0, sizeof(*h));
+	h->version = KY_DRUM_VERSION;
+	h->header_bytes = KY_DRUM_HEADER_BYTES;
+	h->drum_bytes = parent->drum_bytes;
+	h->clock_at = parent->clock_at;
+	h->categories_at = parent->categories_at;
+	h->buckets_at = parent->buckets_at;
+	h->rings_at = parent->rings_at;
+	h->heap_at = parent->heap_at;
+	h->space_at = parent->space_at;
+	h->clock_max = parent->clock_max;
+	h->categories_max = parent->categories_max;
+	h->buckets_count = parent->buckets_count;
+	h->rings_max = parent->rings_max;
+	h->heap_bytes = parent->heap_bytes;
+	h->space_bytes = parent->space_bytes;
+}
+
+/* Pages that are zero stay holes. */
+static int write_pages(int fd, const uint8_t *data, uint64_t bytes, uint64_t at)
+{
+	int error = 0;
+	for (uint64_t i = 0; error == 0 && i < bytes; i += PAGE) {
+		const uint64_t size = bytes - i < PAGE ? bytes - i : PAGE;
+		if (data[i] != 0 || memcmp(data + i, data + i + 1, size - 1) != 0)
+			error = ky_os_write(fd, data + i, size, at + i);
+	}
+	return error;
+}
+
+static int write_categories(int fd, const struct ky_drum *old, uint64_t at)
+{
+	struct ky_drum_category batch[PAGE / sizeof(struct ky_drum_category)];
+	const uint32_t room = PAGE / sizeof(struct ky_drum_category);
+	int error = 0;
+	for (uint32_t i = 0; error == 0 && i < old->header->categories_max; i += room) {
+		memset(batch, 0, sizeof(batch)); /* on or off is for the child's recorders to say */
+		uint32_t count = 0;
+		for (; count < room && i + count < old->header->categories_max; count++)
+			batch[count].name =
+				__atomic_load_n(&old->categories[i + count].name, __ATOMIC_ACQUIRE);
+		error = write_pages(fd, (const uint8_t *)batch, count * sizeof(batch[0]),
+				    at + i * sizeof(batch[0]));
+	}
+	return error;
+}
+
+/*
+ * Trace points of the child are registered with offsets into the parent's heap, so the child's begins
+ * as a copy. The parent may be adding to it meanwhile: what refers to a record is copied before the
+ * records are, for they were complete by then.
+ */
+static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *planned)
+{
+	int error = write_pages(fd, (const uint8_t *)old->buckets,
+				planned->buckets_count * sizeof(uint32_t), planned->buckets_at);
+	if (error == 0)
+		error = write_categories(fd, old, planned->categories_at);
+	const uint64_t used = __atomic_load_n(&old->header->heap_used, __ATOMIC_ACQUIRE);
+	planned->heap_used = used < planned->heap_bytes ? used : planned->heap_bytes;
+	if (error == 0)
+		error = write_pages(fd, old->base + planned->heap_at, planned->heap_used,
+				    planned->heap_at);
+	return error;
+}
+
+static void find_parts(struct ky_drum *d)
+{
+	d->header = (struct ky_drum_header *)(void *)d->base;
+	d->clock = (struct ky_drum_clock *)(void *)(d->base + d->header->clock_at);
+	d->categories = (struct ky_drum_category *)(void *)(d->base + d->header->categories_at);
+	d->buckets = (uint32_t *)(void *)(d->base + d->header->buckets_at);
+	d->rings = (struct ky_drum_ring *)(void *)(d->base + d->header->rings_at);
+	d->ticks_inline = d->header->tick_source != KY_TICKS_MONOTONIC;
+}
+
+/* Fills a zeroed drum of the planned size. The magic comes last: until then nobody reads it. */
+static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
+{
+	struct ky_drum_header *h = (struct ky_drum_header *)(void *)d->base;
+	if (d->on_disk && !ky_os_populate(d->base, planned->heap_at)) {
+		ky_os_private(d->bytes, d->base); /* whoever knows the addresses can go on reading */
+		ky_os_close(d->fd);
+		return -ENOSPC;
+	}
+	memcpy(h, planned, sizeof(*h));
+	h->pid = (uint32_t)ky_os_pid();
+	h->tick_source = (uint32_t)ky_cpu_tick_source();
+	if (h->tick_source == KY_TICKS_NONE)
+		h->tick_source = KY_TICKS_MONOTONIC;
+	h->made_boottime_ns = ky_os_boottime();
+	h->budget_bytes =
+		ky_limits.total_bytes < h->space_bytes ? ky_limits.total_bytes : h->space_bytes;
+	h->ring_bytes = ky_limits.ring_bytes;
+	find_parts(d);
+	ky_os_dump(d->base + h->space_at + h->budget_bytes, h->space_bytes - h->budget_bytes,
+		   false);
+	ky_heap_prepare(d);
+	ky_clock_take(d, true);
+	if (ky_limits.categories)
+		ky_recorder_set(d, KY_RECORDER_ENV, ky_limits.categories);
+	char comm[16];
+	ky_os_comm(comm);
+	h->process_name = ky_heap_intern(d, comm, strlen(comm));
+	__atomic_store_n(&h->magic, KY_DRUM_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int map_new(struct ky_drum *d, int fd, uint64_t bytes, void *fixed)
+{
+	d->base = ky_os_map(fd, bytes, fixed);
+	if (!d->base) {
+		const int error = errno;
+		ky_os_close(fd);
+		return -error;
+	}
+	d->fd = fd;
+	d->identity = ky_os_identity(fd);
+	d->on_disk = !ky_os_sealed(fd);
+	d->bytes = bytes;
+	return 0;
+}
+
+static int new_file(uint64_t bytes)
+{
+	return ky_limits.dir ? ky_os_file(ky_limits.dir, (uint32_t)ky_os_pid(), bytes)
+			     : ky_os_memfd(KY_DRUM_NAME, bytes);
+}
+
+/* In the place of the parent's. */
+static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
+{
+	struct ky_drum_header planned;
+	plan_as(&planned, old->header);
+	const int fd = new_file(planned.drum_bytes);
+	if (fd < 0)
+		return fd;
+	int error = planned.drum_bytes == old->bytes ? carry_over(fd, old, &planned) : -EINVAL;
+	if (error == 0)
+		return map_new(d, fd, old->bytes, old->base) != 0 ? -ENOMEM : fill(d, &planned);
+	ky_os_close(fd);
+	return error;
+}
+
+/* A file in KYMO_DRUM_DIR has no more space than the limit, a memfd as much as can be mapped. */
+static int make_new(struct ky_drum *d)
+{
+	struct ky_drum_header planned;
+	const uint64_t least = page_up(ky_limits.total_bytes);
+	uint64_t space = ky_limits.dir || least > SPACE_BYTES_MAX ? least : SPACE_BYTES_MAX;
+	int error = -ENOMEM;
+	for (;; space /= 2) {
+		plan(&planned, page_up(space));
+		const int fd = new_file(planned.drum_bytes);
+		error = fd < 0 ? fd : map_new(d, fd, planned.drum_bytes, NULL);
+		if (error == 0 || space / 2 < KY_RING_BYTES_MIN)
+			break;
+	}
+	return error == 0 ? fill(d, &planned) : error;
+}
+
+/* KYMO_DRUM_FD: a descriptor that the parent made; its size decides. Used once, not by children. */
+static int take_given(struct ky_drum *d)
+{
+	const int fd = ky_limits.fd;
+	ky_limits.fd = -1;
+	const int64_t bytes = ky_os_size(fd);
+	struct ky_drum_header planned;
+	plan(&planned, 0);
+	if (bytes < (int64_t)(planned.drum_bytes + KY_RING_BYTES_MIN) || bytes % PAGE != 0)
+		return -EINVAL;
+	plan(&planned, (uint64_t)bytes - planned.drum_bytes);
+	d->base = ky_os_map(fd, (uint64_t)bytes, NULL);
+	if (!d->base)
+		return -errno;
+	if (((struct ky_drum_header *)(void *)d->base)->magic == KY_DRUM_MAGIC) {
+		ky_os_unmap(d->base, (uint64_t)bytes); /* of a process before exec: leave it whole */
+		return -EEXIST;
+	}
+	d->fd = fd;
+	d->identity = ky_os_identity(fd);
+	d->on_disk = !ky_os_sealed(fd);
+	d->bytes = (uint64_t)bytes;
+	return fill(d, &planned);
+}
+
+/* Another copy of the library made one already: use it, when it is this process's and this layout. */
+static int adopt(int fd, void *context)
+{
+	struct ky_drum *d = context;
+	const int64_t bytes = ky_os_size(fd);
+	if (fd == d->fd || bytes < KY_DRUM_HEADER_BYTES)
+		return fd == d->fd; /* ours is the first: stop looking */
+	uint8_t *base = ky_os_map(fd, (uint64_t)bytes, NULL);
+	if (!base)
+		return 0;
+	const struct ky_drum_header *h = (const struct ky_drum_header *)(void *)base;
+	if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC ||
+	    h->version != KY_DRUM_VERSION || h->pid != (uint32_t)ky_os_pid() ||
+	    h->drum_bytes != (uint64_t)bytes) {
+		ky_os_unmap(base, (uint64_t)bytes);
+		return 0;
+	}
+	if (d->base) { /* made at the same time: nobody knows of ours yet */
+		ky_os_unmap(d->base, d->bytes);
+		ky_os_close(d->fd);
+	}
+	d->base = base;
+	d->bytes = (uint64_t)bytes;
+	d->fd = fd;
+	d->on_disk = !ky_os_sealed(fd);
+	d->adopted = true;
+	find_parts(d);
+	return 1;
+}
+
+/* Each loss moves into the drum once, whoever comes first. */
+static void count_early(void)
+{
+	if (ky_drum_peek())
+		__atomic_fetch_add(&drum.header->lost_ringless,
+				   atomic_exchange(&early_losses, 0), __ATOMIC_RELAXED);
+}
+
+void ky_drum_lose(void)
+{
+	atomic_fetch_add(&early_losses, 1);
+	count_early();
+}
+
+bool ky_drum_failed(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == FAILED;
+}
+
+/* Other threads look at it: it says "not forked" before they can find it. */
+static void note_process(void)
+{
+	uint32_t *page = here ? NULL : ky_os_private(PAGE, NULL);
+	if (page) {
+		*page = 1;
+		__atomic_store_n(&here, page, __ATOMIC_RELEASE);
+	}
+}
+
+static bool forked(void)
+{
+	const uint32_t *page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
+	return page && __atomic_load_n(page, __ATOMIC_RELAXED) == 0;
+}
+
+static void make(void)
+{
+	memset(&drum, 0, sizeof(drum));
+	drum.fd = -1;
+	note_process();
+	int error = 0;
+	if (!ky_os_each_drum(adopt, &drum)) {
+		if (ky_limits.fd < 0 || take_given(&drum) != 0)
+			error = make_new(&drum);
+		if (error == 0)
+			ky_os_each_drum(adopt, &drum); /* two copies at once: the lower one wins */
+	}
+	atomic_store_explicit(&state, error == 0 ? READY : FAILED, memory_order_release);
+	count_early();
+}
+
+/* Another thread is making it, which takes some 50 microseconds. The same thread must not wait. */
+static struct ky_drum *await(void)
+{
+	if (atomic_load(&maker) == ky_os_tid())
+		return NULL;
+	for (int i = 0; i < 1 << 20; i++) {
+		const int now = atomic_load_explicit(&state, memory_order_acquire);
+		if (now == READY || now == FAILED) /* NONE: somebody has just begun */
+			return ky_drum_peek();
+		if (i % 1024 == 1023)
+			ky_os_yield(); /* more threads than cores: it may be waiting for this one's */
+		ky_cpu_relax();
+	}
+	return NULL;
+}
+
+struct ky_drum *ky_drum_peek(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == READY ? &drum : NULL;
+}
+
+struct ky_drum *ky_drum_get(void)
+{
+	if (forked())
+		ky_drum_after_fork();
+	int now = atomic_load_explicit(&state, memory_order_acquire);
+	if (now == READY)
+		return &drum;
+	if (now == NONE) {
+		const int32_t tid = ky_os_tid();
+		int32_t nobody = 0;
+		if (!atomic_compare_exchange_strong(&maker, &nobody, tid))
+			return nobody == tid ? NULL : await();
+		if (atomic_load(&state) == NONE) {
+			atomic_store(&state, MAKING);
+			make();
+		}
+		atomic_store(&maker, 0);
+		now = atomic_load_explicit(&state, memory_order_acquire);
+	}
+	return now == MAKING ? await() : ky_drum_peek();
+}
+
+/* In a child: the drum that another copy of the library has made already, put in the old one's place. */
+static int adopt_in_child(int fd, void *context)
+{
+	const struct ky_drum_header *old = drum.header;
+	struct ky_drum found = {.fd = -1};
+	if (!adopt(fd, &found))
+		return 0;
+	const uint64_t bytes = found.bytes;
+	ky_os_unmap(found.base, bytes);
+	if (bytes != drum.bytes || !ky_os_map(fd, bytes, (void *)(uintptr_t)old))
+		return 0;
+	drum.fd = fd;
+	drum.adopted = true;
+	*(bool *)context = true;
+	return 1;
+}
+
+/*
+ * The parent's descriptor is closed by the copy that made the drum; to the others its number may by now
+ * be that of something else.
+ */
+void ky_drum_after_fork(void)
+{
+	if (here)
+		__atomic_store_n(here, 1, __ATOMIC_RELAXED);
+	if (atomic_load(&state) == MAKING) { /* by a thread that is not in the child */
+		atomic_store(&maker, 0);
+		atomic_store(&state, NONE);
+	}
+	if (!ky_drum_peek() || drum.header->pid == (uint32_t)ky_os_pid())
+		return;
+	if (!drum.adopted && ky_os_identity(drum.fd) == drum.identity)
+		ky_os_close(drum.fd);
+	bool adopted = false;
+	ky_os_each_drum(adopt_in_child, &adopted);
+	if (adopted)
+		return;
+	struct ky_drum fresh = {.fd = -1};
+	if (make_for_child(&fresh, &drum) == 0) {
+		drum = fresh;
+	} else {
+		/* No drum for the child, but the addresses stay readable: all zero is all off. */
+		ky_os_private(drum.bytes, drum.base);
+		atomic_store(&state, FAILED);
+	}
+}
+
+uint64_t ky_drum_ticks(const struct ky_drum *d)
+{
+	return d->ticks_inline ? ky_cpu_ticks() : ky_os_monotonic();
+}
+
+static void raise_to(uint64_t *field, uint64_t value)
+{
+	uint64_t now = __atomic_load_n(field, __ATOMIC_RELAXED);
+	while (now < value && !__atomic_compare_exchange_n(field, &now, value, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
+{
+	const uint64_t space = d->header->space_bytes;
+	if (total_bytes < ring_bytes)
+		total_bytes = ring_bytes;
+	raise_to(&d->header->budget_bytes, total_bytes < space ? page_up(total_bytes) : space);
+	raise_to(&d->header->ring_bytes, ring_bytes < space ? ring_bytes : space);
+	ky_os_dump(d->base + d->header->space_at, d->header->budget_bytes, true);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event.h: an event as the writers see it: decoded, checked, in nanoseconds, with its trace point
+ * and thread as objects that a writer can key its own tables by (their index is dense and starts at
+ * 0). Sites and threads live as long as the reader that made the events; args and strings of an
+ * event only until the next one.
+ */
+#ifndef KY_CORE_EVENT_H
+#define KY_CORE_EVENT_H
+
+#include <kymo/session.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ky_text {
+	const char *data; /* NUL-terminated as well */
+	uint32_t bytes;
+};
+
+/* A trace point. */
+struct ky_site {
+	uint32_t index;
+	uint32_t category_index; /* dense, 0 and up: equal for equal categories */
+	uint8_t kind;            /* enum kymo_kind */
+	uint8_t flags;           /* KYMO_SITE_ */
+	uint8_t items;           /* leading items and arguments */
+	uint8_t args;            /* arguments alone */
+	uint32_t line;
+	uint64_t types;
+	struct ky_text category;
+	struct ky_text name; /* empty when each event brings its own */
+	struct ky_text file;
+	struct ky_text function;
+	struct ky_text keys[KYMO_ARGS_MAX];
+};
+
+struct ky_thread {
+	uint32_t index;
+	int32_t pid;
+	int32_t tid;
+	struct ky_text name; /* may change: the writer's thread() is called again then */
+};
+
+struct ky_event {
+	uint8_t kind;    /* enum kymo_kind; a scope's second event has KYMO_KIND_END */
+	bool begin_lost; /* BEGIN: made up, the real one was overwritten */
+	uint32_t args_count;
+	uint64_t time_ns;           /* CLOCK_BOOTTIME */
+	uint64_t id;                /* async, flow, object; LOST: how many events are missing */
+	const struct ky_site *site; /* NULL for LOST */
+	const struct ky_thread *thread;
+	struct ky_text name; /* the site's or the event's own; PRINT: the formatted message */
+	const struct kymo_arg *args;
+};
+
+/* A moment in all clocks at once, to tie them together. */
+struct ky_clock_sample {
+	uint64_t ticks;
+	uint64_t boottime_ns;
+	uint64_t monotonic_ns;
+	uint64_t realtime_ns;
+};
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.c: find or add, without a lock.
+ *
+ *   bucket[hash] ─▶ record ─next▶ record ─next▶ 0
+ *
+ * To add: take room by moving heap_used up, write the record, then compare-and-swap it in as the head
+ * of its chain. When that fails, somebody added records meanwhile: look through just those for an
+ * equal one and try again. So of two threads with the same string one wins and both use its record;
+ * the loser's room stays unused, which happens only in that race.
+ */
+#include "os.h"
+#include "heap.h"
+
+#include "glob.h"
+#include "os.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct ky_heap_record *record_at(struct ky_drum *drum, uint32_t at)
+{
+	return (struct ky_heap_record *)(void *)(drum->base + (uint64_t)at * KY_HEAP_UNIT);
+}
+
+static uint32_t hash_bytes(uint32_t kind, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+	uint32_t hash = 2166136261u ^ kind; /* FNV-1a */
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ p[i]) * 16777619u;
+	return hash;
+}
+
+/* In the chain from at up to end (not included), the record with this content, or 0. */
+static uint32_t find(struct ky_drum *drum, uint32_t at, uint32_t end, uint32_t kind, uint32_t hash,
+		     const void *data, size_t bytes)
+{
+	while (at != end && at != 0) {
+		const struct ky_heap_record *r = record_at(drum, at);
+		if (r->hash == hash && r->kind == kind && r->bytes == bytes &&
+		    memcmp(r + 1, data, bytes) == 0)
+			return at;
+		at = r->next;
+	}
+	return 0;
+}
+
+/* The pages that begin in this part of the heap; those before it were somebody else's to populate. */
+static bool populate(uint8_t *heap, uint64_t from, uint64_t to)
+{
+	const uint64_t page = 4096, first = (from + page - 1) / page * page;
+	return first >= to || ky_os_populate(heap + first, to - first);
+}
+
+/* Room for a record, or 0. A byte more than asked for is zero: the end of a string. */
+static uint32_t take_room(struct ky_drum *drum, size_t bytes)
+{
+	struct ky_drum_header *h = drum->header;
+	const uint64_t size = (sizeof(struct ky_heap_record) + bytes + 1 + KY_HEAP_UNIT - 1) &
+			      ~(uint64_t)(KY_HEAP_UNIT - 1);
+	uint64_t used = __atomic_load_n(&h->heap_used, __ATOMIC_RELAXED);
+	do {
+		if (used + size > h->heap_bytes)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&h->heap_used, &used, used + size, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (drum->on_disk && !populate(drum->base + h->heap_at, used, used + size))
+		return 0;
+	return (uint32_t)((h->heap_at + used) / KY_HEAP_UNIT);
+}
+
+static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *data, size_t bytes)
+{
+	const uint32_t hash = hash_bytes(kind, data, bytes);
+	uint32_t *bucket = &drum->buckets[hash & (drum->header->buckets_count - 1)];
+	/* Acquire: pairs with the release below, before the record is read. */
+	uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
+	const uint32_t found = find(drum, head, 0, kind, hash, data, bytes);
+	if (found)
+		return found;
+	const uint32_t mine = take_room(drum, bytes);
+	if (!mine)
+		return 0;
+	struct ky_heap_record *r = record_at(drum, mine);
+	r->kind = (uint16_t)kind;
+	r->bytes = (uint32_t)bytes;
+	r->hash = hash;
+	memcpy(r + 1, data, bytes);
+	for (;;) {
+		const uint32_t seen = head;
+		r->next = head;
+		/* Release: the record is whole before it is found. */
+		if (__atomic_compare_exchange_n(bucket, &head, mine, false, __ATOMIC_RELEASE,
+						__ATOMIC_ACQUIRE))
+			return mine;
+		const uint32_t other = find(drum, head, seen, kind, hash, data, bytes);
+		if (other)
+			return other;
+	}
+}
+
+uint32_t ky_heap_intern(struct ky_drum *drum, const char *string, size_t bytes)
+{
+	if (bytes == 0)
+		return 0;
+	const uint32_t at = find_or_add(drum, KY_HEAP_STRING, string, bytes);
+	if (!at)
+		__atomic_fetch_add(&drum->header->refused_strings, 1, __ATOMIC_RELAXED);
+	return at;
+}
+
+static uint32_t intern_text(struct ky_drum *drum, const char *text)
+{
+	return text ? ky_heap_intern(drum, text, strnlen(text, KY_TEXT_BYTES_MAX)) : 0;
+}
+
+void ky_heap_prepare(struct ky_drum *drum)
+{
+	static const struct kymo_site_info overflow = {
+		.abi = KYMO_I_ABI, .kind = KYMO_KIND_INSTANT, .name = "(no room for this trace point)"};
+	drum->header->overflow_site = ky_heap_site(drum, &overflow, 0);
+}
+
+uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, uint32_t category)
+{
+	struct ky_heap_site site;
+	memset(&site, 0, sizeof(site));
+	site.kind = info->kind;
+	site.flags = info->flags;
+	site.items = info->items;
+	site.args = info->args;
+	site.line = info->line;
+	site.types = info->types;
+	site.category = category;
+	site.name = intern_text(drum, info->name);
+	site.file = intern_text(drum, info->file);
+	site.function = intern_text(drum, info->function);
+	const uint32_t lead = (uint32_t)(info->items - info->args);
+	for (uint32_t i = 0; i < info->args && i < KYMO_ARGS_MAX; i++)
+		site.keys[i] = intern_text(drum, info->keys[lead + i]);
+	const uint32_t at = find_or_add(drum, KY_HEAP_SITE, &site, sizeof(site));
+	if (at)
+		return at;
+	__atomic_fetch_add(&drum->header->refused_sites, 1, __ATOMIC_RELAXED);
+	return drum->header->overflow_site;
+}
+
+static const char *string_at(struct ky_drum *drum, uint32_t at)
+{
+	return at ? (const char *)(record_at(drum, at) + 1) : "";
+}
+
+/* Sets or clears a recorder's bit; the byte that trace points test follows in the same store. */
+static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
+{
+	const uint64_t bit = UINT64_C(1) << (8 + slot);
+	uint64_t old = __atomic_load_n(&category->state, __ATOMIC_RELAXED);
+	uint64_t now;
+	do {
+		now = (wanted ? old | bit : old & ~bit) & ~UINT64_C(0xff);
+		now |= now != 0;
+	} while (!__atomic_compare_exchange_n(&category->state, &old, now, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+}
+
+static void apply(struct ky_drum *drum, struct ky_drum_category *category, uint32_t slot)
+{
+	const uint32_t pattern =
+		__atomic_load_n(&drum->header->recorders[slot].pattern, __ATOMIC_SEQ_CST);
+	if (pattern == 0)
+		return;
+	const uint32_t name = __atomic_load_n(&category->name, __ATOMIC_SEQ_CST);
+	if (!ky_glob_list_match(string_at(drum, pattern), string_at(drum, name)))
+		return;
+	want(category, slot, true);
+	/* The recorder may have left meanwhile, and cleared its bits before this one was set. */
+	if (__atomic_load_n(&drum->header->recorders[slot].pattern, __ATOMIC_SEQ_CST) == 0)
+		want(category, slot, false);
+}
+
+/*
+ * A new category is seen by every recorder: either the recorder's pattern was there before the entry
+ * (then it is applied here), or the recorder walks the table after it set its pattern.
+ */
+static struct ky_drum_category *category_added(struct ky_drum *drum,
+					       struct ky_drum_category *category)
+{
+	for (uint32_t slot = 0; slot < KY_RECORDERS_MAX; slot++)
+		apply(drum, category, slot);
+	return category;
+}
+
+struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
+{
+	const uint32_t string = intern_text(drum, name);
+	for (uint32_t i = 0; string && i < drum->header->categories_max; i++) {
+		struct ky_drum_category *category = &drum->categories[i];
+		uint32_t now = __atomic_load_n(&category->name, __ATOMIC_ACQUIRE);
+		if (now == 0 && __atomic_compare_exchange_n(&category->name, &now, string, false,
+							    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+			return category_added(drum, category);
+		if (now == string)
+			return category;
+	}
+	__atomic_fetch_add(&drum->header->refused_categories, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs)
+{
+	/* The empty string has no record; "*" means the same. */
+	const uint32_t pattern = globs ? intern_text(drum, *globs ? globs : "*") : 0;
+	if (globs && !pattern)
+		return -ENOSPC;
+	__atomic_store_n(&drum->header->recorders[slot].pattern, pattern, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < drum->header->categories_max; i++) {
+		struct ky_drum_category *category = &drum->categories[i];
+		if (__atomic_load_n(&category->name, __ATOMIC_SEQ_CST) == 0)
+			break;
+		if (pattern == 0)
+			want(category, slot, false);
+		else
+			apply(drum, category, slot);
+	}
+	return 0;
+}
+
+int ky_recorder_take(struct ky_drum *drum)
+{
+	uint64_t *taken = &drum->header->recorders_taken;
+	uint64_t old = __atomic_load_n(taken, __ATOMIC_RELAXED);
+	for (;;) {
+		uint32_t slot = 0;
+		while (slot < KY_RECORDER_ENV && old >> slot & 1)
+			slot++;
+		if (slot == KY_RECORDER_ENV)
+			return -EBUSY;
+		if (__atomic_compare_exchange_n(taken, &old, old | UINT64_C(1) << slot, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return (int)slot;
+	}
+}
+
+void ky_recorder_release(struct ky_drum *drum, uint32_t slot)
+{
+	ky_recorder_set(drum, slot, NULL);
+	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot), __ATOMIC_ACQ_REL);
+}

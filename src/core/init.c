@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init.c: what happens when the library is loaded, when the process forks and when it ends. The
+ * environment is read here, once, because getenv is not for signal handlers; a program that runs with
+ * more rights than its caller (set-user-ID) does not listen to the caller's environment.
+ *
+ *   KYMO_CATEGORIES   globs: on from the start, with no session too
+ *   KYMO_BUFFER       bytes of each thread's ring: 65536, 64k, 4M
+ *   KYMO_LIMITS       total=BYTES,heap=BYTES,rings=N,categories=N
+ *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
+ *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
+ */
+#include "os.h"
+#include "clock.h"
+#include "writer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number with k, M or G behind it; 0 when it is none. *end is behind it. */
+static uint64_t parse_bytes(const char *text, const char **end)
+{
+	uint64_t value = 0;
+	for (; *text >= '0' && *text <= '9' && value < UINT64_C(1) << 40; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	static const char units[] = "kKmMgG";
+	const char *unit = *text ? strchr(units, *text) : NULL;
+	if (unit)
+		text++;
+	*end = text;
+	return unit ? value << (10 * ((unit - units) / 2 + 1)) : value;
+}
+
+static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+static uint64_t power_of_two(uint64_t bytes)
+{
+	uint64_t power = KY_RING_BYTES_MIN;
+	while (power < bytes && power < UINT64_C(1) << 40)
+		power *= 2;
+	return power;
+}
+
+static void set_limit(const char *name, size_t bytes, uint64_t value)
+{
+	if (value == 0)
+		return;
+	if (bytes == 5 && memcmp(name, "total", 5) == 0)
+		ky_limits.total_bytes = clamp(value, KY_RING_BYTES_MIN, UINT64_C(1) << 40);
+	else if (bytes == 4 && memcmp(name, "heap", 4) == 0)
+		ky_limits.heap_bytes = clamp(value, 16u << 10, 60u << 20);
+	else if (bytes == 5 && memcmp(name, "rings", 5) == 0)
+		ky_limits.rings_max = (uint32_t)clamp(value, 1, 1u << 16);
+	else if (bytes == 10 && memcmp(name, "categories", 10) == 0)
+		ky_limits.categories_max = (uint32_t)clamp(value, 1, 1u << 14);
+}
+
+static void parse_limits(const char *text)
+{
+	while (text && *text) {
+		const char *equals = strchr(text, '=');
+		if (!equals)
+			return;
+		const char *end;
+		const uint64_t value = parse_bytes(equals + 1, &end);
+		set_limit(text, (size_t)(equals - text), value);
+		text = *end == ',' ? end + 1 : NULL;
+	}
+}
+
+static void parse_environment(void)
+{
+	const char *end;
+	const char *buffer = secure_getenv("KYMO_BUFFER");
+	if (buffer && parse_bytes(buffer, &end))
+		ky_limits.ring_bytes = power_of_two(parse_bytes(buffer, &end));
+	parse_limits(secure_getenv("KYMO_LIMITS"));
+	if (ky_limits.total_bytes < ky_limits.ring_bytes)
+		ky_limits.total_bytes = ky_limits.ring_bytes;
+	ky_limits.categories = secure_getenv("KYMO_CATEGORIES");
+	ky_limits.dir = secure_getenv("KYMO_DRUM_DIR");
+	const char *fd = secure_getenv("KYMO_DRUM_FD");
+	if (fd && *fd >= '0' && *fd <= '9')
+		ky_limits.fd = (int)parse_bytes(fd, &end);
+	/* Without a session nobody else would make it, and whoever looks later expects it. */
+	if (ky_limits.categories || ky_limits.dir || ky_limits.fd >= 0)
+		ky_drum_get();
+}
+
+static void mark_exit(void)
+{
+	struct ky_drum *drum = ky_drum_peek();
+	if (!drum || drum->header->pid != (uint32_t)ky_os_pid())
+		return;
+	ky_clock_take(drum, true);
+	__atomic_store_n(&drum->header->exited, 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor(101))) static void library_loaded(void)
+{
+	ky_writer_prepare();
+	pthread_atfork(NULL, NULL, ky_drum_after_fork);
+	at_quick_exit(mark_exit);
+	parse_environment();
+}
+
+__attribute__((destructor(101))) static void library_unloaded(void)
+{
+	mark_exit();
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c: taking rings, beginning blocks.
+ *
+ * Which ring a thread gets: one that is free (the longest ago released, so that what a thread left
+ * stays readable for long), else a new one while the budget lasts, smaller when it runs low, else one
+ * whose owner died without saying so. So memory is bounded and short-lived threads share rings.
+ */
+#include "os.h"
+#include "ring.h"
+
+#include "clock.h"
+
+#include <errno.h>
+
+/* Rings for signal handlers that interrupt events: rare, so small. */
+#define NESTED_BYTES (64u << 10)
+/* How often a sample of the clocks is taken even when no session runs. */
+#define SAMPLE_TICKS (UINT64_C(1) << 28)
+
+uint32_t ky_ring_slow_only;
+
+/* A power of two, whatever was configured. */
+static uint64_t ring_bytes_wanted(const struct ky_drum *drum, const struct ky_ring_writer *w)
+{
+	const uint64_t wanted = __atomic_load_n(&drum->header->ring_bytes, __ATOMIC_RELAXED);
+	uint64_t bytes = KY_RING_BYTES_MIN;
+	while (bytes < wanted && bytes <= UINT64_MAX / 4)
+		bytes *= 2;
+	return w->level != 0 && bytes > NESTED_BYTES ? NESTED_BYTES : bytes;
+}
+
+static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t number)
+{
+	return (struct ky_drum_block *)(void *)(w->base + (number & (w->blocks - 1)) * KY_BLOCK_BYTES);
+}
+
+/* How many events the newest block of a ring holds: for a ring whose owner could not say. */
+static uint64_t count_events(const struct ky_ring_writer *w)
+{
+	if (w->next == 0)
+		return 0;
+	const struct ky_drum_block *block = block_at(w, w->next - 1);
+	uint64_t events = block->events_before;
+	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
+		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
+		if (word == 0)
+			break;
+		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
+		at += 1 + KY_WORD_LENGTH(word);
+	}
+	return events;
+}
+
+static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_drum_ring *ring,
+		     bool released)
+{
+	w->ring = ring;
+	w->base = drum->base + ring->at;
+	w->blocks = ring->bytes / KY_BLOCK_BYTES;
+	w->next = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	w->pub.end = 0;
+	__atomic_store_n(&w->pub.events, released ? ring->events : count_events(w), __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->level, w->level, __ATOMIC_RELAXED);
+	w->wanted_bytes = ring_bytes_wanted(drum, w);
+}
+
+static bool claim(struct ky_drum_ring *ring, uint32_t from, uint32_t tid)
+{
+	return __atomic_compare_exchange_n(&ring->owner, &from, tid, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+/* The free ring that was released the longest ago, of at least that size. */
+static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
+{
+	for (;;) {
+		struct ky_drum_ring *best = NULL;
+		const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+		for (uint32_t i = 0; i < used && i < drum->header->rings_max; i++) {
+			struct ky_drum_ring *ring = &drum->rings[i];
+			if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0 &&
+			    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
+			    (!best || ring->released_ticks < best->released_ticks))
+				best = ring;
+		}
+		if (!best)
+			return false;
+		if (claim(best, 0, tid)) {
+			use_ring(drum, w, best, true);
+			return true;
+		}
+	}
+}
+
+static bool take_space(struct ky_drum *drum, uint64_t bytes, uint64_t *at)
+{
+	struct ky_drum_header *h = drum->header;
+	const uint64_t budget = __atomic_load_n(&h->budget_bytes, __ATOMIC_RELAXED);
+	uint64_t used = __atomic_load_n(&h->space_used, __ATOMIC_RELAXED);
+	do {
+		if (used + bytes > budget || used + bytes > h->space_bytes)
+			return false;
+	} while (!__atomic_compare_exchange_n(&h->space_used, &used, used + bytes, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	*at = h->space_at + used;
+	return true;
+}
+
+/* The disk is full, but a smaller ring may fit: unless somebody has taken the space behind it. */
+static void give_space_back(struct ky_drum_header *h, uint64_t bytes, uint64_t at)
+{
+	uint64_t used = at + bytes - h->space_at;
+	(void)__atomic_compare_exchange_n(&h->space_used, &used, used - bytes, false, __ATOMIC_RELAXED,
+					  __ATOMIC_RELAXED);
+}
+
+static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
+{
+	struct ky_drum_header *h = drum->header;
+	uint64_t at;
+	if (__atomic_load_n(&h->rings_used, __ATOMIC_RELAXED) >= h->rings_max ||
+	    !take_space(drum, bytes, &at))
+		return false;
+	if (drum->on_disk && !ky_os_populate(drum->base + at, bytes)) {
+		give_space_back(h, bytes, at);
+		return false;
+	}
+	const uint32_t index = __atomic_fetch_add(&h->rings_used, 1, __ATOMIC_ACQ_REL);
+	if (index >= h->rings_max) {
+		__atomic_store_n(&h->rings_used, h->rings_max, __ATOMIC_RELAXED);
+		return false;
+	}
+	struct ky_drum_ring *ring = &drum->rings[index];
+	__atomic_store_n(&ring->owner, tid, __ATOMIC_RELAXED);
+	ring->at = at;
+	/* Release: the entry is complete before anybody sees a size. */
+	__atomic_store_n(&ring->bytes, bytes, __ATOMIC_RELEASE);
+	use_ring(drum, w, ring, true);
+	return true;
+}
+
+static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+{
+	const int32_t pid = (int32_t)drum->header->pid;
+	for (uint32_t i = 0; i < drum->header->rings_max; i++) {
+		struct ky_drum_ring *ring = &drum->rings[i];
+		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
+		if (owner != 0 && owner != tid && ring->bytes != 0 &&
+		    !ky_os_thread_alive(pid, (int32_t)owner) && claim(ring, owner, tid)) {
+			use_ring(drum, w, ring, false);
+			return true;
+		}
+	}
+	return false;
+}
+
+int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+{
+	const uint64_t wanted = ring_bytes_wanted(drum, w);
+	if (take_free(drum, w, tid, wanted))
+		return 0;
+	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)
+		if (take_new(drum, w, tid, bytes))
+			return 0;
+	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_dead(drum, w, tid))
+		return 0;
+	return -ENOSPC;
+}
+
+void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
+{
+	struct ky_drum_ring *ring = w->ring;
+	if (!ring)
+		return;
+	w->ring = NULL;
+	w->pub.end = 0;
+	ring->events = w->pub.events;
+	ring->released_ticks = ky_drum_ticks(drum);
+	/* Release: the next owner sees the count. */
+	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
+}
+
+void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead, uint32_t tid)
+{
+	if (w->ring && claim(w->ring, dead, tid))
+		ky_ring_release(drum, w);
+}
+
+/*
+ * The order matters to readers of the old block in this place: seq becomes 0 before anything else
+ * changes, and the new number only when the block is whole again.
+ */
+static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name)
+{
+	struct ky_drum_block *block = block_at(w, w->next);
+	__atomic_store_n(&block->seq, 0, __ATOMIC_RELAXED);
+	KY_STORE_FENCE();
+	if (w->next >= w->blocks)
+		ky_cpu_clear(block->words, KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS);
+	const uint64_t ticks = ky_drum_ticks(drum);
+	__atomic_store_n(&block->events_before, w->pub.events, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->ticks, ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->name, name, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->level, w->level, __ATOMIC_RELAXED);
+	w->next++;
+	/* Release: pairs with the acquire loads in ring_read.c. */
+	__atomic_store_n(&block->seq, w->next, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->ring->head, w->next, __ATOMIC_RELEASE);
+	w->high = (uint32_t)(ticks >> 32);
+	w->pub.pos = (uintptr_t)block->words + KYMO_I_BUSY;
+	w->pub.end = (uintptr_t)block + KY_BLOCK_BYTES;
+
+	const struct ky_drum_clock *clock = drum->clock;
+	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
+	if (count && count <= drum->header->clock_max &&
+	    ticks - clock->samples[count - 1].ticks > SAMPLE_TICKS)
+		ky_clock_take(drum, false);
+}
+
+static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name)
+{
+	/* A session asked for larger rings since: move on to one, once. */
+	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
+		struct ky_ring_writer larger = {.level = w->level};
+		const uint64_t wanted = ring_bytes_wanted(drum, w);
+		if (take_free(drum, &larger, tid, wanted) || take_new(drum, &larger, tid, wanted)) {
+			ky_ring_release(drum, w);
+			larger.pub.pos = w->pub.pos;
+			*w = larger;
+		}
+		w->wanted_bytes = ring_bytes_wanted(drum, w);
+	}
+	if (!w->ring && ky_ring_take(drum, w, tid) != 0)
+		return false;
+	begin_block(drum, w, tid, name);
+	return true;
+}
+
+uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
+			  uint32_t words, uint64_t *ticks)
+{
+	/* Room for the event, and for a control word before it. */
+	uintptr_t pos = w->pub.pos - KYMO_I_BUSY;
+	if (!w->ring || pos + 8u * (words + 2) > w->pub.end) {
+		if (!next_block(drum, w, tid, name))
+			return NULL;
+		pos = w->pub.pos - KYMO_I_BUSY;
+	}
+	*ticks = ky_drum_ticks(drum);
+	const uint32_t high = (uint32_t)(*ticks >> 32);
+	if (high != w->high) {
+		const uint64_t control = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+		__atomic_store_n((uint64_t *)pos, control, __ATOMIC_RELEASE);
+		pos += 8;
+		w->high = high;
+		w->pub.pos = pos + KYMO_I_BUSY;
+	}
+	const bool slow = !drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->pub.high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
+	return (uint64_t *)pos;
+}

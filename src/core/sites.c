@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A string with a NUL behind it; the drum's own may change under the reader. */
+struct ky_text_copy {
+	struct ky_text_copy *next;
+	uint32_t bytes;
+	char data[];
+};
+
+int ky_sites_open(struct ky_sites *sites, const struct ky_view *view)
+{
+	memset(sites, 0, sizeof(*sites));
+	sites->view = view;
+	sites->bytes_left = 2 * view->header.heap_bytes;
+	const size_t places = view->header.heap_bytes / KY_HEAP_UNIT + 1;
+	sites->by_place = calloc(places, sizeof(struct ky_site *));
+	sites->texts = calloc(places, sizeof(struct ky_text_copy *));
+	if (sites->by_place && sites->texts)
+		return 0;
+	ky_sites_close(sites);
+	return -ENOMEM;
+}
+
+void ky_sites_close(struct ky_sites *sites)
+{
+	for (uint32_t i = 0; i < sites->count; i++)
+		free(sites->all[i]);
+	for (uint32_t i = 0; i < sites->threads_room; i++)
+		free(sites->threads[i]);
+	for (struct ky_text_copy *copy = sites->newest, *next; copy; copy = next) {
+		next = copy->next;
+		free(copy);
+	}
+	free(sites->texts);
+	free(sites->by_place);
+	free(sites->all);
+	free(sites->threads);
+	free(sites->thread_names);
+	memset(sites, 0, sizeof(*sites));
+}
+
+static struct ky_text_copy *copy_text(struct ky_sites *sites, struct ky_text from)
+{
+	struct ky_text_copy *copy =
+		from.bytes < sites->bytes_left ? malloc(sizeof(*copy) + from.bytes + 1u) : NULL;
+	if (!copy)
+		return NULL;
+	memcpy(copy->data, from.data, from.bytes);
+	copy->data[from.bytes] = '\0';
+	copy->bytes = (uint32_t)strlen(copy->data);
+	copy->next = sites->newest;
+	sites->newest = copy;
+	sites->bytes_left -= from.bytes + 1u;
+	return copy;
+}
+
+/* The string of a record, copied when first met: events that were handed out point to the copy. */
+static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
+{
+	const struct ky_text live = ky_view_string(sites->view, at);
+	*text = (struct ky_text){"", 0};
+	if (live.bytes == 0)
+		return true;
+	const uint64_t place = at - sites->view->header.heap_at / KY_HEAP_UNIT;
+	if (!sites->texts[place])
+		sites->texts[place] = copy_text(sites, live);
+	const struct ky_text_copy *copy = sites->texts[place];
+	if (copy)
+		*text = (struct ky_text){copy->data, copy->bytes};
+	return copy != NULL;
+}
+
+static uint32_t category_name(const struct ky_view *view, uint32_t category)
+{
+	return category < view->header.categories_max
+		       ? __atomic_load_n(&view->categories[category].name, __ATOMIC_ACQUIRE)
+		       : 0;
+}
+
+static bool copy_texts(struct ky_site *site, struct ky_sites *sites, const struct ky_heap_site *s)
+{
+	bool good = text_at(sites, category_name(sites->view, s->category), &site->category) &&
+		    text_at(sites, s->name, &site->name) && text_at(sites, s->file, &site->file) &&
+		    text_at(sites, s->function, &site->function);
+	for (uint32_t i = 0; good && i < KYMO_ARGS_MAX; i++)
+		good = text_at(sites, i < s->args ? s->keys[i] : 0, &site->keys[i]);
+	return good;
+}
+
+static bool make_room(struct ky_sites *sites)
+{
+	if (sites->count < sites->room)
+		return true;
+	const uint32_t room = sites->room ? sites->room * 2 : 64;
+	struct ky_site **grown = realloc(sites->all, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	sites->all = grown;
+	sites->room = room;
+	return true;
+}
+
+static const struct ky_site *add(struct ky_sites *sites, uint32_t place, uint32_t at)
+{
+	struct ky_heap_site s;
+	if (!ky_view_site(sites->view, at, &s) || !make_room(sites))
+		return NULL;
+	struct ky_site *site = calloc(1, sizeof(*site));
+	if (!site)
+		return NULL;
+	site->index = sites->count;
+	site->category_index =
+		s.category < sites->view->header.categories_max ? s.category : 0;
+	site->kind = s.kind;
+	site->flags = s.flags;
+	site->items = s.items;
+	site->args = s.args;
+	site->line = s.line;
+	site->types = s.types;
+	if (!copy_texts(site, sites, &s)) {
+		free(site);
+		return NULL;
+	}
+	sites->all[sites->count++] = site;
+	sites->by_place[place] = site;
+	return site;
+}
+
+const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_t word)
+{
+	const uint32_t at = KY_WORD_SITE(word);
+	const uint64_t first = sites->view->header.heap_at / KY_HEAP_UNIT;
+	if (at < first || at - first >= sites->view->header.heap_bytes / KY_HEAP_UNIT)
+		return NULL;
+	const uint32_t place = (uint32_t)(at - first);
+	const struct ky_site *site = sites->by_place[place];
+	return site ? site : add(sites, place, at);
+}
+
+static uint32_t slot_of(const struct ky_sites *sites, uint32_t tid)
+{
+	uint32_t slot = (tid * 2654435761u) & (sites->threads_room - 1);
+	while (sites->threads[slot] && (uint32_t)sites->threads[slot]->tid != tid)
+		slot = (slot + 1) & (sites->threads_room - 1);
+	return slot;
+}
+
+static bool grow_threads(struct ky_sites *sites)
+{
+	if (sites->threads_count * 2 < sites->threads_room)
+		return true;
+	const uint32_t room = sites->threads_room ? sites->threads_room * 2 : 64;
+	struct ky_thread **table = calloc(room, sizeof(struct ky_thread *));
+	uint32_t *names = realloc(sites->thread_names, room * sizeof(*names));
+	if (names)
+		sites->thread_names = names;
+	if (!table || !names) {
+		free(table);
+		return false;
+	}
+	struct ky_thread **old = sites->threads;
+	const uint32_t old_room = sites->threads_room;
+	sites->threads = table;
+	sites->threads_room = room;
+	for (uint32_t i = 0; i < old_room; i++)
+		if (old[i])
+			table[slot_of(sites, (uint32_t)old[i]->tid)] = old[i];
+	free(old);
+	return true;
+}
+
+static struct ky_thread *add_thread(struct ky_sites *sites, uint32_t tid)
+{
+	struct ky_thread *thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->tid = (int32_t)tid;
+	thread->pid = (int32_t)sites->view->header.pid;
+	thread->index = sites->threads_count++;
+	thread->name = (struct ky_text){"", 0};
+	sites->thread_names[thread->index] = 0;
+	return thread;
+}
+
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name, bool *renamed)
+{
+	if (!grow_threads(sites))
+		return NULL;
+	struct ky_thread **slot = &sites->threads[slot_of(sites, tid)];
+	*renamed = !*slot;
+	if (!*slot)
+		*slot = add_thread(sites, tid);
+	struct ky_thread *thread = *slot;
+	if (!thread || name == KY_SITES_SAME_NAME || sites->thread_names[thread->index] == name)
+		return thread;
+	if (!text_at(sites, name, &thread->name))
+		return thread;
+	sites->thread_names[thread->index] = name;
+	*renamed = true;
+	return thread;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.h: a reader's own copies of trace points and threads, made when first met and kept as long as
+ * the reader. They are found by their place in the heap and by thread id.
+ */
+#ifndef KY_CORE_SITES_H
+#define KY_CORE_SITES_H
+
+#include "view.h"
+
+struct ky_text_copy;
+
+struct ky_sites {
+	const struct ky_view *view;
+	struct ky_site **by_place; /* heap_bytes / KY_HEAP_UNIT of them, NULL where none was met */
+	struct ky_text_copy **texts; /* strings, likewise; none is freed before the reader ends */
+	struct ky_text_copy *newest; /* all of them in a list */
+	uint64_t bytes_left;         /* of strings: when records overlap, their sum could be anything */
+	struct ky_site **all;      /* by index */
+	uint32_t count;
+	uint32_t room;
+	struct ky_thread **threads; /* hash table by thread id, a power of two in size */
+	uint32_t threads_count;
+	uint32_t threads_room;
+	uint32_t *thread_names; /* by index: the record of the name as last seen */
+};
+
+int ky_sites_open(struct ky_sites *sites, const struct ky_view *view);
+void ky_sites_close(struct ky_sites *sites);
+
+/* The trace point of an event's header word; NULL when there is none (or no memory). */
+const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_t word);
+
+#define KY_SITES_SAME_NAME UINT32_MAX /* as name: whatever it has */
+
+/* The thread, made if new; NULL without memory. *renamed: it is new or has another name now. */
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name, bool *renamed);
+
+#endif

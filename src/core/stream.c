@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream.h"
+
+#include "glob.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool category_wanted(struct ky_stream *s, const struct ky_site *site)
+{
+	uint8_t *wanted = &s->wanted[site->category_index];
+	if (*wanted == 0)
+		*wanted = ky_glob_list_match(s->globs, site->category.data) ? 1 : 2;
+	return *wanted == 1 || site->kind == KYMO_KIND_SNAPSHOT || site->kind == KYMO_KIND_MARK;
+}
+
+/* Drops what is not wanted, in place: too early, another category, no event at all. */
+static void filter(struct ky_stream *s, struct ky_source *source)
+{
+	struct ky_block *b = &source->block;
+	uint32_t high = b->high, to = 0;
+	uint64_t last_high = UINT64_MAX; /* what the kept events' control words say */
+	for (uint32_t at = 0; at < b->count;) {
+		const uint64_t word = source->words[at];
+		const uint32_t size = 1 + KY_WORD_LENGTH(word);
+		const struct ky_site *site = NULL;
+		if (KY_WORD_SITE(word) == KY_CONTROL_HIGH)
+			high = KY_WORD_LOW(word);
+		else if (((uint64_t)high << 32 | KY_WORD_LOW(word)) >= s->start_ticks)
+			site = ky_sites_get(&s->sites, word);
+		const bool keep = site && (!s->wanted || category_wanted(s, site));
+		if (keep && to == 0)
+			b->high = high;
+		else if (keep && last_high != high && at > to)
+			source->words[to++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+		if (keep) {
+			last_high = high;
+			memmove(&source->words[to], &source->words[at], size * sizeof(uint64_t));
+			to += size;
+		} else if (KY_WORD_SITE(word) >= KY_CONTROL_MAX) {
+			b->events--;
+		}
+		at += size;
+	}
+	b->count = to;
+}
+
+static void damage(struct ky_stream *s, uint64_t at)
+{
+	if (s->damaged++ == 0)
+		s->damaged_at = at;
+}
+
+/* What the ring's cursor found damaged since it was asked last becomes the stream's. */
+static void collect_damage(struct ky_stream *s, struct ky_source *source)
+{
+	if (source->cursor.damaged)
+		damage(s, source->cursor.damaged_at);
+	source->cursor.damaged = 0;
+}
+
+static bool read_piece(struct ky_stream *s, struct ky_source *source)
+{
+	if (!source->words || s->pieces_left == 0)
+		return false;
+	s->pieces_left--;
+	const bool more = ky_ring_read(&s->view, &source->cursor, source->words, &source->block);
+	collect_damage(s, source);
+	return more;
+}
+
+static void new_piece(struct ky_stream *s, struct ky_source *source)
+{
+	struct ky_block *b = &source->block;
+	bool renamed = false;
+	source->at = 0;
+	if (s->wanted || s->start_ticks)
+		filter(s, source);
+	source->high = b->high;
+	struct ky_thread *thread = ky_sites_thread(&s->sites, b->tid, b->name, &renamed);
+	if (thread)
+		source->thread = thread;
+	if (thread && renamed && s->sink.thread)
+		s->sink.thread(s->sink.context, thread);
+	s->lost += b->lost;
+}
+
+static void report_loss(struct ky_stream *s, struct ky_source *source)
+{
+	if (source->block.lost == 0 || !source->thread)
+		return;
+	const struct ky_event event = {
+		.kind = KYMO_KIND_LOST,
+		.time_ns = ky_clock_ns(&s->clock, source->next_ticks),
+		.id = source->block.lost,
+		.thread = source->thread,
+		.name = {"events lost", 11},
+	};
+	source->block.lost = 0;
+	s->sink.event(s->sink.context, &event);
+}
+
+/* Makes next_ticks that of the next event; reads on as needed. False when there is none now. */
+static bool advance(struct ky_stream *s, struct ky_source *source)
+{
+	for (;;) {
+		while (source->at < source->block.count) {
+			const uint64_t word = source->words[source->at];
+			if (KY_WORD_SITE(word) >= KY_CONTROL_MAX) {
+				source->next_ticks = (uint64_t)source->high << 32 | KY_WORD_LOW(word);
+				return true;
+			}
+			if (KY_WORD_SITE(word) == KY_CONTROL_HIGH)
+				source->high = KY_WORD_LOW(word);
+			source->at += 1 + KY_WORD_LENGTH(word);
+		}
+		const uint64_t lost = source->block.lost;
+		if (!read_piece(s, source)) {
+			source->at = source->block.count = 0;
+			source->block.lost = lost; /* told with the next event */
+			return false;
+		}
+		new_piece(s, source);
+		source->block.lost += lost;
+	}
+}
+
+/* Where in the drum a word of the piece came from; true as long as nothing was filtered out. */
+static uint64_t place_of(const struct ky_source *source, const uint64_t *word)
+{
+	const uint64_t block = source->block.number & (source->cursor.blocks - 1);
+	const uint64_t words = source->block.from + (uint64_t)(word - source->words);
+	return source->cursor.at + block * KY_BLOCK_BYTES + (KY_BLOCK_HEAD_WORDS + words) * 8;
+}
+
+static void emit(struct ky_stream *s, struct ky_source *source)
+{
+	const uint64_t *words = &source->words[source->at];
+	source->at += 1 + KY_WORD_LENGTH(words[0]);
+	const struct ky_site *site = ky_sites_get(&s->sites, words[0]);
+	if (!site || !source->thread) {
+		damage(s, place_of(source, words));
+		return;
+	}
+	struct ky_event event;
+	ky_decode(&s->decoder, site, words, ky_clock_ns(&s->clock, source->next_ticks), &s->clock,
+		  &event);
+	event.thread = source->thread;
+	if (s->decoder.tid != 0 && s->decoder.tid != source->thread->tid) {
+		bool renamed = false;
+		const struct ky_thread *other = ky_sites_thread(
+			&s->sites, (uint32_t)s->decoder.tid, KY_SITES_SAME_NAME, &renamed);
+		if (other && renamed && s->sink.thread)
+			s->sink.thread(s->sink.context, other);
+		if (other)
+			event.thread = other;
+	}
+	s->events++;
+	s->sink.event(s->sink.context, &event);
+}
+
+/* The heap: the earliest next event is on top. */
+static void sift_down(struct ky_stream *s, uint32_t at)
+{
+	struct ky_source *moving = s->heap[at];
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		if (child >= s->heap_count)
+			break;
+		if (child + 1 < s->heap_count &&
+		    s->heap[child + 1]->next_ticks < s->heap[child]->next_ticks)
+			child++;
+		if (moving->next_ticks <= s->heap[child]->next_ticks)
+			break;
+		s->heap[at] = s->heap[child];
+		at = child;
+	}
+	s->heap[at] = moving;
+}
+
+static uint64_t second_ticks(const struct ky_stream *s)
+{
+	uint64_t ticks = UINT64_MAX;
+	for (uint32_t i = 1; i < 3 && i < s->heap_count; i++)
+		if (s->heap[i]->next_ticks < ticks)
+			ticks = s->heap[i]->next_ticks;
+	return ticks;
+}
+
+/* Events of the earliest source, as long as it stays the earliest. */
+static void run_top(struct ky_stream *s, uint64_t horizon)
+{
+	struct ky_source *top = s->heap[0];
+	uint64_t until = second_ticks(s);
+	until = until < horizon ? until : horizon;
+	bool more = true;
+	do {
+		report_loss(s, top);
+		emit(s, top);
+		more = advance(s, top);
+	} while (more && top->next_ticks <= until);
+	if (!more) {
+		s->heap[0] = s->heap[--s->heap_count];
+		if (s->heap_count == 0)
+			return;
+	}
+	sift_down(s, 0);
+}
+
+static void read_merged(struct ky_stream *s, uint64_t horizon)
+{
+	s->heap_count = 0;
+	for (uint32_t i = 0; i < s->sources_count; i++)
+		if (advance(s, s->sources[i]))
+			s->heap[s->heap_count++] = s->sources[i];
+	for (uint32_t i = s->heap_count / 2; i-- > 0;)
+		sift_down(s, i);
+	while (s->heap_count && s->heap[0]->next_ticks <= horizon)
+		run_top(s, horizon);
+}
+
+static void read_blocks(struct ky_stream *s)
+{
+	for (uint32_t i = 0; i < s->sources_count; i++) {
+		struct ky_source *source = s->sources[i];
+		while (read_piece(s, source)) {
+			new_piece(s, source);
+			s->events += source->block.events;
+			if (source->thread && (source->block.count || source->block.lost))
+				s->sink.block(s->sink.context, &source->block, source->thread);
+		}
+	}
+}
+
+static int add_sources(struct ky_stream *s, bool newest)
+{
+	const uint32_t rings = ky_view_rings(&s->view);
+	if (rings <= s->sources_count)
+		return 0;
+	struct ky_source **sources = realloc(s->sources, rings * sizeof(struct ky_source *));
+	if (sources)
+		s->sources = sources;
+	struct ky_source **heap = realloc(s->heap, rings * sizeof(struct ky_source *));
+	if (heap)
+		s->heap = heap;
+	if (!sources || !heap)
+		return -ENOMEM;
+	for (; s->sources_count < rings; s->sources_count++) {
+		struct ky_source *source = calloc(1, sizeof(*source));
+		if (!source)
+			return -ENOMEM;
+		ky_ring_cursor_init(&source->cursor, s->sources_count, newest);
+		s->sources[s->sources_count] = source;
+	}
+	return 0;
+}
+
+static int take_ring(struct ky_stream *s, struct ky_source *source)
+{
+	s->rings_bytes += source->cursor.blocks * KY_BLOCK_BYTES;
+	if (s->rings_bytes > s->view.header.space_bytes) {
+		damage(s, s->view.header.rings_at +
+				  source->cursor.ring * sizeof(struct ky_drum_ring));
+		return 0;
+	}
+	source->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
+	return source->words ? 0 : -ENOMEM;
+}
+
+/* Takes in rings that are complete by now. */
+static int find_rings(struct ky_stream *s)
+{
+	int error = 0;
+	s->pieces_left = 0;
+	for (uint32_t i = 0; error == 0 && i < s->sources_count; i++) {
+		struct ky_source *source = s->sources[i];
+		if (source->cursor.blocks == 0 && ky_ring_find(&s->view, &source->cursor))
+			error = take_ring(s, source);
+		if (source->words)
+			s->pieces_left += 4 * source->cursor.blocks;
+	}
+	return error;
+}
+
+/* Where each ring is now, so that only what comes later is read, and the count of events is right. */
+static void skip_all(struct ky_stream *s)
+{
+	for (uint32_t i = 0; i < s->sources_count; i++) {
+		struct ky_source *source = s->sources[i];
+		while (read_piece(s, source))
+			;
+		source->block.count = 0;
+		source->block.lost = 0;
+		/* A ring that was not there yet: everything in it will be new. */
+		if (source->cursor.number == UINT64_MAX)
+			ky_ring_cursor_init(&source->cursor, i, false);
+	}
+}
+
+int ky_stream_open(struct ky_stream *s, const void *base, uint64_t bytes, const char *globs,
+		   bool newest, uint64_t start_ticks, const char **what)
+{
+	memset(s, 0, sizeof(*s));
+	int error = ky_view_open(&s->view, base, bytes, what);
+	if (error)
+		return error;
+	*what = "not enough memory";
+	s->start_ticks = start_ticks;
+	error = ky_sites_open(&s->sites, &s->view);
+	if (error == 0 && globs && *globs) {
+		s->globs = strdup(globs);
+		s->wanted = calloc(1, s->view.header.categories_max + 1u);
+		error = s->globs && s->wanted ? 0 : -ENOMEM;
+	}
+	if (error == 0)
+		error = ky_clock_map_update(&s->clock, &s->view);
+	if (error == 0)
+		error = add_sources(s, newest);
+	if (error == 0)
+		error = find_rings(s);
+	if (error)
+		ky_stream_close(s);
+	else if (newest)
+		skip_all(s);
+	return error;
+}
+
+void ky_stream_close(struct ky_stream *s)
+{
+	for (uint32_t i = 0; i < s->sources_count; i++) {
+		free(s->sources[i]->words);
+		free(s->sources[i]);
+	}
+	free(s->sources);
+	free(s->heap);
+	free(s->wanted);
+	free(s->globs);
+	ky_sites_close(&s->sites);
+	ky_clock_map_free(&s->clock);
+	memset(s, 0, sizeof(*s));
+}
+
+static int update(struct ky_stream *s)
+{
+	int error = ky_clock_map_update(&s->clock, &s->view);
+	if (error == 0)
+		error = add_sources(s, false);
+	if (error == 0)
+		error = find_rings(s);
+	return error;
+}
+
+static void read_until(struct ky_stream *s, uint64_t horizon)
+{
+	if (s->sink.block)
+		read_blocks(s);
+	else
+		read_merged(s, horizon);
+}
+
+int ky_stream_read(struct ky_stream *s, uint64_t lag_ticks)
+{
+	const int error = update(s);
+	const uint64_t horizon = ky_clock_horizon(&s->clock);
+	read_until(s, horizon > lag_ticks ? horizon - lag_ticks : 0);
+	return error;
+}
+
+int ky_stream_read_all(struct ky_stream *s)
+{
+	const int error = update(s);
+	read_until(s, UINT64_MAX);
+	return error;
+}
+
+bool ky_stream_pending(const struct ky_stream *s)
+{
+	if (ky_view_rings(&s->view) > s->sources_count)
+		return true;
+	for (uint32_t i = 0; i < s->sources_count; i++) {
+		const struct ky_source *source = s->sources[i];
+		const struct ky_ring_cursor *c = &source->cursor;
+		if (source->at < source->block.count)
+			return true;
+		const uint64_t head = __atomic_load_n(&s->view.rings[i].head, __ATOMIC_RELAXED);
+		if (head > c->number + 1 || (head > c->number && ky_ring_news(&s->view, c)))
+			return true;
+	}
+	return false;
+}
+
+uint32_t ky_stream_pressure(const struct ky_stream *s)
+{
+	uint32_t worst = 0;
+	for (uint32_t i = 0; i < s->sources_count; i++) {
+		const struct ky_ring_cursor *c = &s->sources[i]->cursor;
+		const uint64_t head = __atomic_load_n(&s->view.rings[i].head, __ATOMIC_RELAXED);
+		if (c->blocks == 0 || head <= c->number)
+			continue;
+		const uint64_t percent = (head - c->number) * 100 / c->blocks;
+		if (percent > worst)
+			worst = percent < 100 ? (uint32_t)percent : 100;
+	}
+	return worst;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "view.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool fits(uint64_t at, uint64_t count, uint64_t each, uint64_t bytes)
+{
+	return at % 8 == 0 && at >= KY_DRUM_HEADER_BYTES && at <= bytes && count <= bytes / each &&
+	       count * each <= bytes - at;
+}
+
+#define BAD(field, text) (*bad_at = offsetof(struct ky_drum_header, field), (text))
+
+static const char *check_parts(const struct ky_drum_header *h, uint64_t bytes, uint64_t *bad_at)
+{
+	if (h->header_bytes != KY_DRUM_HEADER_BYTES)
+		return BAD(header_bytes, "the header has another size");
+	if (h->drum_bytes > bytes)
+		return BAD(drum_bytes, "the drum is cut short");
+	if (!fits(h->clock_at, (uint64_t)h->clock_max + 1, sizeof(struct ky_drum_sample), bytes))
+		return BAD(clock_at, "the clock samples lie outside");
+	if (h->categories_max > KY_CATEGORIES_MAX ||
+	    !fits(h->categories_at, h->categories_max, sizeof(struct ky_drum_category), bytes))
+		return BAD(categories_at, "the categories lie outside");
+	if (h->rings_max > KY_RINGS_MAX ||
+	    !fits(h->rings_at, h->rings_max, sizeof(struct ky_drum_ring), bytes))
+		return BAD(rings_at, "the directory of rings lies outside");
+	if (!fits(h->heap_at, h->heap_bytes, 1, bytes) || h->heap_at % KY_HEAP_UNIT != 0 ||
+	    h->heap_at + h->heap_bytes > KY_HEAP_END_MAX)
+		return BAD(heap_at, "the heap lies outside");
+	if (!fits(h->space_at, h->space_bytes, 1, bytes))
+		return BAD(space_at, "the rings lie outside");
+	return NULL;
+}
+
+int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const char **what)
+{
+	memset(view, 0, sizeof(*view));
+	uint64_t *const bad_at = &view->bad_at;
+	if (bytes < KY_DRUM_HEADER_BYTES) {
+		*what = "too short for a drum's header";
+		return -EINVAL;
+	}
+	const struct ky_drum_header *live = base;
+	if (__atomic_load_n(&live->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC) {
+		*what = "no drum's magic number at the beginning";
+		return -EINVAL;
+	}
+	memcpy(&view->header, live, sizeof(view->header));
+	*what = BAD(version, "the drum has another version");
+	if (view->header.version != KY_DRUM_VERSION)
+		return -ENOTSUP;
+	*what = check_parts(&view->header, bytes, bad_at);
+	if (*what)
+		return -EBADMSG;
+	view->base = base;
+	view->bytes = bytes;
+	view->live = live;
+	view->clock = (const void *)(view->base + view->header.clock_at);
+	view->categories = (const void *)(view->base + view->header.categories_at);
+	view->rings = (const void *)(view->base + view->header.rings_at);
+	return 0;
+}
+
+/* The record's body when there is one of that kind with at least that many bytes, else NULL. */
+static const uint8_t *body_at(const struct ky_view *view, uint32_t at, uint32_t kind, uint32_t least,
+			      uint32_t *bytes)
+{
+	const uint64_t offset = (uint64_t)at * KY_HEAP_UNIT;
+	const uint64_t end = view->header.heap_at + view->header.heap_bytes;
+	if (offset < view->header.heap_at || offset > end - sizeof(struct ky_heap_record))
+		return NULL;
+	struct ky_heap_record record;
+	memcpy(&record, view->base + offset, sizeof(record));
+	if (record.kind != kind || record.bytes < least ||
+	    record.bytes > end - offset - sizeof(record))
+		return NULL;
+	*bytes = record.bytes;
+	return view->base + offset + sizeof(record);
+}
+
+struct ky_text ky_view_string(const struct ky_view *view, uint32_t at)
+{
+	uint32_t bytes = 0;
+	const uint8_t *body = body_at(view, at, KY_HEAP_STRING, 1, &bytes);
+	return body && bytes <= KY_TEXT_BYTES_MAX ? (struct ky_text){(const char *)body, bytes}
+						  : (struct ky_text){"", 0};
+}
+
+bool ky_view_site(const struct ky_view *view, uint32_t at, struct ky_heap_site *site)
+{
+	uint32_t bytes;
+	const uint8_t *body = body_at(view, at, KY_HEAP_SITE, sizeof(*site), &bytes);
+	if (body)
+		memcpy(site, body, sizeof(*site));
+	return body && site->kind > KYMO_KIND_NONE && site->kind < KYMO_KIND_LOST &&
+	       site->items <= KYMO_I_ITEMS_MAX && site->args <= KYMO_ARGS_MAX &&
+	       site->args <= site->items;
+}
+
+uint32_t ky_view_rings(const struct ky_view *view)
+{
+	const uint32_t used = __atomic_load_n(&view->live->rings_used, __ATOMIC_ACQUIRE);
+	return used < view->header.rings_max ? used : view->header.rings_max;
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * writer.c: the slow path, which is everything that kymo.h's fast path is not: the first event of a
+ * trace point, of a thread, of a block; events with strings; events in a signal handler that
+ * interrupted an event. Never locks or allocates; leaves errno as it was.
+ */
+#include "os.h"
+#include "writer.h"
+
+#include "glob.h"
+#include "heap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Threads without a writer share this one. Its end is 0, so it sends every event here. */
+static struct kymo_i_writer idle;
+__thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
+
+static __thread bool attaching; /* a signal handler must not attach while its thread does */
+static const unsigned char off = 0;
+static pthread_key_t exit_key;
+static _Atomic bool exit_key_made;
+static _Atomic(struct ky_slot *) arena;
+static _Atomic uint32_t slots_high; /* none from here on was ever taken */
+ky_event_hook_fn *ky_event_hook;
+
+static void detach(struct ky_slot *slot)
+{
+	struct ky_drum *drum = ky_drum_peek();
+	for (uint32_t i = 0; drum && i < KY_LEVELS; i++)
+		ky_ring_release(drum, &slot->level[i]);
+	memset(slot->level, 0, sizeof(slot->level));
+	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+}
+
+static void thread_exits(void *value)
+{
+	struct ky_slot *slot = value;
+	if (kymo_i_tls != &slot->level[0].pub || slot->tid == 0)
+		return; /* of the parent, before fork */
+	kymo_i_tls = &idle;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	detach(slot);
+}
+
+void ky_writer_prepare(void)
+{
+	if (pthread_key_create(&exit_key, thread_exits) == 0)
+		exit_key_made = true;
+}
+
+static struct ky_slot *slots(void)
+{
+	struct ky_slot *now = atomic_load_explicit(&arena, memory_order_acquire);
+	if (now)
+		return now;
+	struct ky_slot *made = ky_os_private(ky_limits.rings_max * sizeof(struct ky_slot), NULL);
+	if (made && !atomic_compare_exchange_strong(&arena, &now, made)) {
+		ky_os_unmap(made, ky_limits.rings_max * sizeof(struct ky_slot));
+		return now;
+	}
+	return made;
+}
+
+/* A thread that ended without its destructors (of clone(), or killed in one) left its slot taken. */
+static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
+{
+	struct ky_drum *drum = ky_drum_peek();
+	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++) {
+		const uint32_t dead = __atomic_load_n(&all[i].tid, __ATOMIC_RELAXED);
+		uint32_t owner = dead;
+		/* With this thread's own number: it has no slot, so that was another of that number. */
+		if (owner == 0 || (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
+		    !__atomic_compare_exchange_n(&all[i].tid, &owner, tid, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		for (uint32_t level = 0; level < KY_LEVELS; level++)
+			ky_ring_release_dead(drum, &all[i].level[level], dead, tid);
+		return &all[i];
+	}
+	return NULL;
+}
+
+static void raise_slots_high(uint32_t count)
+{
+	uint32_t now = atomic_load(&slots_high);
+	while (now < count && !atomic_compare_exchange_weak(&slots_high, &now, count))
+		;
+}
+
+static struct ky_slot *take_slot(uint32_t tid)
+{
+	struct ky_slot *all = slots();
+	for (uint32_t i = 0; all && i < ky_limits.rings_max; i++) {
+		uint32_t nobody = 0;
+		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) == 0 &&
+		    __atomic_compare_exchange_n(&all[i].tid, &nobody, tid, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
+			raise_slots_high(i + 1);
+			return &all[i];
+		}
+	}
+	return take_dead_slot(all, tid);
+}
+
+/* Gives the thread a slot. Rings come with the first event at each level. */
+static struct ky_slot *attach(struct ky_drum *drum)
+{
+	if (attaching)
+		return NULL;
+	attaching = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	struct ky_slot *slot = take_slot((uint32_t)ky_os_tid());
+	if (slot) {
+		char comm[16];
+		ky_os_comm(comm);
+		slot->name = ky_heap_intern(drum, comm, strnlen(comm, sizeof(comm)));
+		memset(slot->level, 0, sizeof(slot->level));
+		for (uint32_t i = 0; i < KY_LEVELS; i++)
+			slot->level[i].level = i;
+		if (exit_key_made)
+			pthread_setspecific(exit_key, slot);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		kymo_i_tls = &slot->level[0].pub;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	attaching = false;
+	return slot;
+}
+
+/* The calling thread's slot, or NULL: then the loss is the caller's to count. */
+static struct ky_slot *own_slot(struct ky_drum *drum)
+{
+	if (kymo_i_tls != &idle) {
+		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+		if (slot->tid != 0)
+			return slot;
+		kymo_i_tls = &idle; /* wiped by fork */
+	}
+	/* vfork's child is in its parent's memory: a writer of its own would be the parent's later. */
+	return drum->header->pid == (uint32_t)ky_os_pid() ? attach(drum) : NULL;
+}
+
+static void lose(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* No drum: never any, then the trace point goes off; or not yet. */
+static void lose_without_drum(struct kymo_i_site *site)
+{
+	if (ky_drum_failed())
+		__atomic_store_n(&site->enabled, &off, __ATOMIC_RELEASE);
+	else if (ky_limits.categories && site->info->kind != KYMO_KIND_NONE &&
+		 ky_glob_list_match(ky_limits.categories, site->info->category))
+		ky_drum_lose();
+}
+
+/*
+ * The first writer of the thread that is not in the middle of an event, parked. Level 0 was parked by
+ * the caller already when parked is set; the parking is undone where somebody was first.
+ */
+static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
+{
+	for (uint32_t i = 0; i < KY_LEVELS; i++) {
+		struct ky_ring_writer *w = &slot->level[i];
+		const uintptr_t was = parked && i == 0 ? w->pub.pos - KYMO_I_BUSY
+						       : kymo_i_park(&w->pub);
+		if (was < KYMO_I_BUSY)
+			return w;
+		w->pub.pos -= KYMO_I_BUSY;
+	}
+	return NULL;
+}
+
+static void unpark(struct ky_ring_writer *w)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->pub.pos, w->pub.pos - KYMO_I_BUSY, __ATOMIC_RELAXED);
+}
+
+/* Fills in the site's word and flag. False when its category cannot be had or there is no drum. */
+static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
+{
+	const struct kymo_site_info *info = site->info;
+	struct ky_drum_category *category =
+		info->abi == KYMO_I_ABI ? ky_category_get(drum, info->category) : NULL;
+	if (!category) {
+		__atomic_store_n(&site->enabled, &off, __ATOMIC_RELEASE);
+		return false;
+	}
+	uint64_t word = 1;
+	if (info->kind != KYMO_KIND_NONE) {
+		const uint32_t index = (uint32_t)(category - drum->categories);
+		word = (uint64_t)ky_heap_site(drum, info, index) << KY_WORD_SITE_SHIFT;
+	}
+	__atomic_store_n(&site->word, word, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->enabled, (const unsigned char *)&category->state, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool is_on(const struct kymo_i_site *site)
+{
+	return __atomic_load_n(__atomic_load_n(&site->enabled, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+/* The items of an event with the strings' lengths, which are measured once. */
+struct payload {
+	uint32_t items;
+	uint32_t words; /* of all items */
+	uint64_t types;
+	const uint64_t *values;
+	uint8_t bytes[KYMO_I_ITEMS_MAX];
+	bool cut[KYMO_I_ITEMS_MAX];
+};
+
+static void measure(struct payload *p)
+{
+	p->words = p->items;
+	for (uint32_t i = 0; i < p->items; i++) {
+		const char *string = (const char *)(uintptr_t)p->values[i];
+		if ((p->types >> (4 * i) & 15) != KYMO_TYPE_STRING)
+			continue;
+		const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : 0;
+		p->cut[i] = bytes > KYMO_STRING_MAX;
+		p->bytes[i] = (uint8_t)(p->cut[i] ? KYMO_STRING_MAX : bytes);
+		p->words += (p->bytes[i] + 7u) / 8;
+	}
+}
+
+/* The last bytes of a string, at most 7, as a word. Reads nothing past its end. */
+static inline __attribute__((always_inline)) uint64_t tail_word(const char *string, size_t bytes)
+{
+	const size_t rest = bytes & 7;
+	uint64_t word = 0;
+	if (bytes >= 8) { /* reads bytes again that came before */
+		memcpy(&word, string + bytes - 8, 8);
+		return word >> (8 * (8 - rest));
+	}
+	const char *at = string;
+	if (rest & 4) {
+		uint32_t part;
+		memcpy(&part, at, 4);
+		word = part;
+		at += 4;
+	}
+	if (rest & 2) {
+		uint16_t part;
+		memcpy(&part, at, 2);
+		word |= (uint64_t)part << (8 * (at - string));
+		at += 2;
+	}
+	if (rest & 1)
+		word |= (uint64_t)(uint8_t)*at << (8 * (at - string));
+	return word;
+}
+
+static inline __attribute__((always_inline)) uint64_t *put_bytes(uint64_t *slot, const char *string,
+								 size_t bytes)
+{
+	for (size_t at = 0; at + 8 <= bytes; at += 8) {
+		uint64_t word;
+		memcpy(&word, string + at, 8);
+		KYMO_I_STORE(slot++, word);
+	}
+	if (bytes & 7)
+		KYMO_I_STORE(slot++, tail_word(string, bytes));
+	return slot;
+}
+
+static void put_items(uint64_t *slot, const struct payload *p)
+{
+	for (uint32_t i = 0; i < p->items; i++) {
+		if ((p->types >> (4 * i) & 15) != KYMO_TYPE_STRING) {
+			KYMO_I_STORE(slot++, p->values[i]);
+			continue;
+		}
+		const char *string = (const char *)(uintptr_t)p->values[i];
+		KYMO_I_STORE(slot++, KYMO_I_STRING_WORD(p->bytes[i], p->cut[i], string == NULL));
+		slot = put_bytes(slot, string, p->bytes[i]);
+	}
+}
+
+/* w is parked; unparked on return. */
+static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w, uint64_t word,
+		  uint64_t end_bit, const struct payload *p)
+{
+	uint64_t ticks;
+	uint64_t *at = ky_ring_reserve(drum, w, slot->tid, slot->name, p->words, &ticks);
+	if (!at) {
+		lose(&drum->header->lost_ringless);
+		unpark(w);
+		return 0;
+	}
+	put_items(at + 1, p);
+	ky_ring_commit(&w->pub, at, word | KYMO_I_LENGTH(p->words) | end_bit | (uint32_t)ticks, p->words);
+	return 1;
+}
+
+/* The whole slow path. parked: the caller parked kymo_i_tls; whatever it is now. */
+static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payload *p, bool parked,
+		       bool force)
+{
+	const int saved_errno = errno;
+	const bool had_writer = kymo_i_tls != &idle;
+	int recorded = 0;
+	struct ky_drum *drum = ky_drum_get();
+	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
+	struct ky_ring_writer *w = NULL;
+	if (slot)
+		w = claim_writer(slot, parked && had_writer && slot->level[0].pub.pos >= KYMO_I_BUSY);
+	if (!drum)
+		lose_without_drum(site);
+	else if (!w)
+		lose(slot ? &drum->header->lost_nested : &drum->header->lost_ringless);
+	if (w) {
+		const bool registered = site->word != 0 || register_site(drum, site);
+		if (registered && site->info->kind != KYMO_KIND_NONE && (force || end_bit || is_on(site)))
+			recorded = record(drum, slot, w, site->word, end_bit, p);
+		else
+			unpark(w);
+	}
+	ky_event_hook_fn *hook = __atomic_load_n(&ky_event_hook, __ATOMIC_ACQUIRE);
+	if (recorded && hook)
+		hook(site->info, end_bit != 0, p->values);
+	errno = saved_errno;
+	return recorded;
+}
+
+int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
+		      const uint64_t *values)
+{
+	struct payload p = {.items = items, .words = items, .values = values};
+	return record_slow(site, end_bit, &p, true, false);
+}
+
+/*
+ * Returns where the next item goes, or NULL when the string is cut or the block ends: those are the
+ * slow path's.
+ */
+static inline __attribute__((always_inline)) uint64_t *copy_string(uint64_t *slot,
+								   const uint64_t *end,
+								   const char *string)
+{
+	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
+	if (KYMO_I_UNLIKELY(bytes > KYMO_STRING_MAX || slot + 1 + (bytes + 7) / 8 > end))
+		return NULL;
+	KYMO_I_STORE(slot++, bytes);
+	return put_bytes(slot, string, bytes);
+}
+
+/* Copies the items while there is room. NULL: take the slow path. */
+static inline uint64_t *copy_items(uint64_t *slot, const uint64_t *end, uint32_t items,
+				   uint64_t types, const uint64_t *values)
+{
+	for (uint32_t i = 0; i < items && slot; i++, types >>= 4) {
+		if (slot >= end)
+			return NULL;
+		if ((types & 15) == KYMO_TYPE_STRING)
+			slot = copy_string(slot, end, (const char *)(uintptr_t)values[i]);
+		else
+			KYMO_I_STORE(slot++, values[i]);
+	}
+	return slot;
+}
+
+static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint64_t end_bit,
+						  uint32_t items, uint64_t types,
+						  const uint64_t *values, bool parked, bool force)
+{
+	struct payload p;
+	p.items = items;
+	p.types = types;
+	p.values = values;
+	measure(&p);
+	return record_slow(site, end_bit, &p, parked, force);
+}
+
+int kymo_i_event_strings(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
+			 const uint64_t *values)
+{
+	struct kymo_i_writer *const w = kymo_i_tls;
+	const uint64_t word = KYMO_I_LOAD(&site->word);
+	const uintptr_t pos = kymo_i_park(w);
+	uint64_t low, high;
+	if (KYMO_I_UNLIKELY(word == 0 || pos >= w->end))
+		goto slow;
+	KYMO_I_READ_COUNTER(low, high);
+	if (KYMO_I_UNLIKELY((uint32_t)high != KYMO_I_LOAD(&w->high)))
+		goto slow;
+	uint64_t *const slot = (uint64_t *)pos;
+	const uint64_t *next = copy_items(slot + 1, (const uint64_t *)w->end, items, types, values);
+	if (KYMO_I_UNLIKELY(!next))
+		goto slow;
+	const uint32_t words = (uint32_t)(next - slot - 1);
+	ky_ring_commit(w, slot,
+		       word | KYMO_I_LENGTH(words) | end_bit | low, words);
+	return 1;
+slow:
+	return strings_slow(site, end_bit, items, types, values, true, false);
+}
+
+int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
+		     const uint64_t *values)
+{
+	return strings_slow(site, end_bit, items, types, values, false, true);
+}
+
+int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *reservation)
+{
+	const int saved_errno = errno;
+	struct ky_drum *drum = ky_drum_get();
+	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
+	struct ky_ring_writer *w = slot ? claim_writer(slot, false) : NULL;
+	uint64_t ticks = 0;
+	uint64_t *at = w ? ky_ring_reserve(drum, w, slot->tid, slot->name, words, &ticks) : NULL;
+	if (drum && !at)
+		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
+	if (w && !at)
+		unpark(w);
+	if (at) {
+		reservation->items = at + 1;
+		reservation->private_[0] = (uintptr_t)w;
+		reservation->private_[1] = site | KYMO_I_LENGTH(words) | (uint32_t)ticks;
+		reservation->private_[2] = words;
+	}
+	errno = saved_errno;
+	return at != NULL;
+}
+
+void ky_writer_commit(struct kymo_reservation *reservation, bool end)
+{
+	ky_ring_commit((struct kymo_i_writer *)(uintptr_t)reservation->private_[0],
+		       reservation->items - 1,
+		       reservation->private_[1] | (end ? KYMO_I_END_BIT : 0),
+		       (uint32_t)reservation->private_[2]);
+}
+
+int kymo_i_enabled_slow(struct kymo_i_site *site)
+{
+	const int saved_errno = errno;
+	struct ky_drum *drum = ky_drum_get();
+	const int on = drum && register_site(drum, site) && is_on(site);
+	if (!drum)
+		lose_without_drum(site);
+	errno = saved_errno;
+	return on;
+}
+
+void ky_writer_slow_only(bool on)
+{
+	__atomic_store_n(&ky_ring_slow_only, on, __ATOMIC_SEQ_CST);
+	struct ky_slot *all = atomic_load(&arena);
+	for (uint32_t i = 0; all && on && i < ky_limits.rings_max; i++)
+		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) != 0)
+			__atomic_store_n(&all[i].level[0].pub.high, UINT32_MAX, __ATOMIC_RELAXED);
+}
+
+/* The sanitizer does not know that pos is written in one piece. */
+__attribute__((no_sanitize("thread"))) static uintptr_t look_at_pos(const struct kymo_i_writer *w)
+{
+	return __atomic_load_n(&w->pos, __ATOMIC_ACQUIRE);
+}
+
+void ky_writer_settle(bool (*wait)(void *context), void *context)
+{
+	const struct ky_slot *all = atomic_load(&arena);
+	const uint32_t count = atomic_load(&slots_high);
+	for (uint32_t i = 0; all && i < count * KY_LEVELS; i++) {
+		const struct ky_slot *slot = &all[i / KY_LEVELS];
+		if (__atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == 0)
+			continue;
+		const struct kymo_i_writer *w = &slot->level[i % KY_LEVELS].pub;
+		/* Each event leaves pos at another place. */
+		const uintptr_t pos = look_at_pos(w);
+		while (pos >= KYMO_I_BUSY && look_at_pos(w) == pos)
+			if (!wait(context))
+				return;
+	}
+}
+
+static void rename_blocks(struct ky_slot *slot)
+{
+	for (uint32_t i = 0; i < KY_LEVELS; i++) {
+		if (slot->level[i].pub.end == 0)
+			continue;
+		struct ky_drum_block *block =
+			(struct ky_drum_block *)(slot->level[i].pub.end - KY_BLOCK_BYTES);
+		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELAXED);
+	}
+}
+
+void kymo_thread_name(const char *name)
+{
+	const int saved_errno = errno;
+	struct ky_drum *drum = ky_drum_get();
+	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
+	const uint32_t string =
+		slot && name ? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX)) : 0;
+	if (string) {
+		slot->name = string;
+		rename_blocks(slot);
+	}
+	errno = saved_errno;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder's system calls on Linux. Raw where glibc's wrapper caches or allocates. */
+#include "os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* ftruncate beyond the limit would send SIGXFSZ, which kills: so ask first. */
+static bool size_allowed(uint64_t bytes)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       bytes <= limit.rlim_cur;
+}
+
+int ky_os_memfd(const char *name, uint64_t bytes)
+{
+	if (!size_allowed(bytes))
+		return -EFBIG;
+	const long fd = syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate((int)fd, (off_t)bytes) != 0 ||
+	    fcntl((int)fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+		const int error = -errno;
+		close((int)fd);
+		return error;
+	}
+	return (int)fd;
+}
+
+/* Writes "kymo-PID.drum" without stdio, which may allocate. */
+static void drum_file_name(char name[32], uint32_t pid)
+{
+	char digits[12];
+	size_t count = 0;
+	do
+		digits[count++] = (char)('0' + pid % 10);
+	while ((pid /= 10) != 0);
+	char *end = stpcpy(name, "kymo-");
+	while (count)
+		*end++ = digits[--count];
+	strcpy(end, ".drum");
+}
+
+int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
+{
+	if (!size_allowed(bytes))
+		return -EFBIG;
+	const int parent = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0)
+		return -errno;
+	char name[32];
+	drum_file_name(name, pid);
+	int fd = openat(parent, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST) { /* of an earlier process with this number: keep it aside */
+		char old[40];
+		strcpy(stpcpy(old, name), ".old");
+		if (renameat(parent, name, parent, old) == 0)
+			fd = openat(parent, name,
+				    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	int result = fd < 0 ? -errno : fd;
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
+		result = -errno;
+		unlinkat(parent, name, 0);
+		close(fd);
+	}
+	close(parent);
+	return result;
+}
+
+void *ky_os_map(int fd, uint64_t bytes, void *fixed)
+{
+	void *at = mmap(fixed, bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void ky_os_unmap(void *at, uint64_t bytes)
+{
+	munmap(at, bytes);
+}
+
+void *ky_os_private(size_t bytes, void *fixed)
+{
+	void *at = mmap(fixed, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), -1,
+			0);
+	if (at == MAP_FAILED)
+		return NULL;
+	madvise(at, bytes, MADV_WIPEONFORK);
+	return at;
+}
+
+void ky_os_close(int fd)
+{
+	close(fd);
+}
+
+int64_t ky_os_size(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 ? st.st_size : -errno;
+}
+
+uint64_t ky_os_identity(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 ? (uint64_t)st.st_dev * 0x9e3779b97f4a7c15u ^ st.st_ino : 0;
+}
+
+bool ky_os_sealed(int fd)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & F_SEAL_SHRINK);
+}
+
+int ky_os_write(int fd, const void *data, uint64_t bytes, uint64_t at)
+{
+	while (bytes) {
+		const ssize_t n = pwrite(fd, data, bytes, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data = (const uint8_t *)data + n;
+		bytes -= (uint64_t)n;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Kernels before 5.14 do not know it: there the signal is still possible. */
+bool ky_os_populate(void *at, uint64_t bytes)
+{
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
+		return true;
+	madvise(at, bytes, MADV_REMOVE); /* what there was room for is for others */
+	return false;
+}
+
+void ky_os_dump(void *at, uint64_t bytes, bool wanted)
+{
+	madvise(at, bytes, wanted ? MADV_DODUMP : MADV_DONTDUMP);
+}
+
+int32_t ky_os_pid(void)
+{
+	return (int32_t)syscall(SYS_getpid);
+}
+
+int32_t ky_os_tid(void)
+{
+	return (int32_t)syscall(SYS_gettid);
+}
+
+void ky_os_yield(void)
+{
+	syscall(SYS_sched_yield);
+}
+
+void ky_os_comm(char name[16])
+{
+	memset(name, 0, 16);
+	prctl(PR_GET_NAME, name);
+}
+
+bool ky_os_thread_alive(int32_t pid, int32_t tid)
+{
+	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno != ESRCH;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t ky_os_boottime(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+uint64_t ky_os_monotonic(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t ky_os_realtime(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+struct entry { /* of getdents64 */
+	uint64_t inode;
+	int64_t offset;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
+};
+
+/* A memfd's link is "/memfd:kymo-drum (deleted)", a file's ends in "/kymo-PID.drum". */
+static bool names_drum(int dir, const char *name)
+{
+	char link[512];
+	const ssize_t n = readlinkat(dir, name, link, sizeof(link) - 1);
+	if (n <= 0)
+		return false;
+	link[n] = '\0';
+	if (strncmp(link, "/memfd:kymo-drum", 16) == 0)
+		return true;
+	const char *base = strrchr(link, '/');
+	return base && strncmp(base, "/kymo-", 6) == 0 && n > 5 &&
+	       strcmp(link + n - 5, ".drum") == 0;
+}
+
+static int visit_entry(int dir, const char *name, int (*visit)(int, void *), void *context)
+{
+	int fd = 0;
+	const char *p = name;
+	for (; *p >= '0' && *p <= '9' && fd < 1 << 24; p++)
+		fd = fd * 10 + (*p - '0');
+	if (p == name || *p != '\0' || !names_drum(dir, name))
+		return 0;
+	return visit(fd, context);
+}
+
+int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)
+{
+	const int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return 0;
+	_Alignas(struct entry) char buffer[2048];
+	int result = 0;
+	long n;
+	while (result == 0 && (n = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0)
+		for (long at = 0; at < n && result == 0;) {
+			const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+			result = visit_entry(dir, entry->name, visit, context);
+			at += entry->bytes;
+		}
+	close(dir);
+	return result;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os.h: all that the recorder wants from the system and from the CPU. What is named "signal-safe"
+ * may be called on an event's slow path: no allocation, no lock; errno is saved by the caller.
+ */
+#ifndef KY_OS_OS_H
+#define KY_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The CPU (one file per architecture). Signal-safe. */
+int ky_cpu_tick_source(void); /* enum ky_tick_source that ky_cpu_ticks reads; NONE: use the clock */
+uint64_t ky_cpu_ticks(void);
+void ky_cpu_clear(uint64_t *words, size_t count); /* zeroes; not seen by the thread sanitizer */
+void ky_cpu_relax(void);                          /* in a short wait */
+
+/*
+ * Orders stores before it against stores after it, and loads likewise. The thread sanitizer does not
+ * know fences; everything they order is atomic anyway.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define KY_SANITIZE_THREAD 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define KY_SANITIZE_THREAD 1
+#endif
+#endif
+#ifdef KY_SANITIZE_THREAD
+#define KY_STORE_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define KY_LOAD_FENCE()  __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#else
+#define KY_STORE_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define KY_LOAD_FENCE()  __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
+/* Memory and descriptors. Signal-safe. */
+int ky_os_memfd(const char *name, uint64_t bytes); /* sealed against shrinking and growing */
+int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes); /* dir/kymo-PID.drum, new, 0600 */
+void *ky_os_map(int fd, uint64_t bytes, void *fixed);          /* shared; NULL on failure */
+void ky_os_unmap(void *at, uint64_t bytes);
+void *ky_os_private(size_t bytes, void *fixed); /* zeroed, and zeroed again in a forked child */
+void ky_os_close(int fd);
+int64_t ky_os_size(int fd);      /* negative errno on failure */
+uint64_t ky_os_identity(int fd); /* which file it is; 0: none */
+bool ky_os_sealed(int fd);       /* a memfd that nobody can shrink */
+int ky_os_write(int fd, const void *data, uint64_t bytes, uint64_t at); /* 0 or negative errno */
+/* Writing there will not fail for want of disk space, which would be a signal. False: it would. */
+bool ky_os_populate(void *at, uint64_t bytes);
+void ky_os_dump(void *at, uint64_t bytes, bool wanted); /* in core dumps or not */
+
+/* Threads and processes. Signal-safe. */
+int32_t ky_os_pid(void);
+int32_t ky_os_tid(void);
+void ky_os_yield(void);
+void ky_os_comm(char name[16]); /* the calling thread's name */
+bool ky_os_thread_alive(int32_t pid, int32_t tid);
+
+/* Clocks in nanoseconds. Signal-safe. */
+uint64_t ky_os_boottime(void);
+uint64_t ky_os_monotonic(void);
+uint64_t ky_os_realtime(void);
+
+/* Calls visit with each open descriptor of this process whose name tells a drum; stops when non-zero. */
+int ky_os_each_drum(int (*visit)(int fd, void *context), void *context);
+
+#endif

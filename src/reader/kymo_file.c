@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_file.c: opening a .kymo file.
+ *
+ *   the last bytes are END ─▶ DEFINE with everything, INDEX ─▶ open
+ *                 else, or when one of them is damaged ─▶ kymo_scan.c
+ *
+ * The index is a help, not the truth: what it says about a chunk is compared with the chunk when that
+ * is loaded.
+ */
+#include "kymo_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kymo_parts.h"
+
+static void set_error(struct ky_kymo_error *error, uint64_t at, const char *text)
+{
+	error->at = at;
+	snprintf(error->text, sizeof(error->text), "%s", text);
+}
+
+void ky_kymo_note(struct ky_kymo *file, uint64_t at, const char *text)
+{
+	file->damages++;
+	if (file->notes_count < KY_KYMO_NOTES_MAX)
+		set_error(&file->notes[file->notes_count++], at, text);
+}
+
+struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file)
+{
+	if (file->entries_count == file->entries_room) {
+		const uint32_t room = file->entries_room ? file->entries_room * 2 : 64;
+		struct ky_kymo_entry *entries = realloc(file->entries, room * sizeof(*entries));
+		if (!entries)
+			return NULL;
+		file->entries = entries;
+		file->entries_room = room;
+	}
+	return &file->entries[file->entries_count++];
+}
+
+/* A chunk's body; what is wrong with it is noted. */
+static int read_body(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	const int error = ky_kymo_chunk_body(&file->source, at, chunk, &file->body);
+	if (error == -EBADMSG)
+		ky_kymo_note(file, at, "a chunk's body does not have the checksum in its head");
+	if (error == -ENODATA)
+		ky_kymo_note(file, at, "a chunk's body could not be read");
+	return error == -ENOMEM ? -ENOMEM : error ? -EBADMSG : 0;
+}
+
+int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+		      struct ky_kymo_error *error)
+{
+	struct ky_kymo_head head;
+	const int read = read_body(file, at, chunk);
+	if (read)
+		return read == -EBADMSG ? 0 : read;
+	if (file->body.bytes < sizeof(head)) {
+		ky_kymo_note(file, at, "a FILE chunk is too short");
+		return 0;
+	}
+	memcpy(&head, file->body.data, sizeof(head));
+	if (head.version_min > KY_KYMO_VERSION) {
+		snprintf(error->text, sizeof(error->text),
+			 "the file needs a reader of version %u, this is one of version %u",
+			 head.version_min, KY_KYMO_VERSION);
+		error->at = at + chunk->head_bytes + offsetof(struct ky_kymo_head, version_min);
+		return -ENOTSUP;
+	}
+	file->version = head.version;
+	file->ticks_per_s = head.ticks_per_s;
+	return 0;
+}
+
+/* The records of the DEFINE chunk in file->body: *records is to be freed when it is not in the body. */
+static int open_records(struct ky_kymo *file, struct ky_kymo_define *define, uint8_t **records,
+			const char **what)
+{
+	const struct ky_kymo_body *body = &file->body;
+	*what = "a DEFINE chunk's head does not fit its body";
+	if (body->bytes < sizeof(*define))
+		return -EBADMSG;
+	memcpy(define, body->data, sizeof(*define));
+	if (define->size < sizeof(*define) || define->size > body->bytes ||
+	    define->stored_bytes > body->bytes - define->size ||
+	    define->bytes / KY_KYMO_DEFINE_RATIO_MAX > define->stored_bytes)
+		return -EBADMSG;
+	*records = malloc((size_t)define->bytes + 1);
+	if (!*records)
+		return -ENOMEM;
+	if (define->stored_bytes == define->bytes) {
+		memcpy(*records, body->data + define->size, define->bytes);
+		return 0;
+	}
+	*what = "definitions are compressed with zstd, and libzstd.so.1 was not found";
+	if (!file->zstd)
+		return -ENOENT;
+	*what = "definitions are no zstd frame of the size that their chunk says";
+	const int64_t bytes = ky_zstd_decompress(file->zstd, *records, define->bytes,
+						 body->data + define->size, define->stored_bytes);
+	return bytes == define->bytes ? 0 : bytes == -ENOMEM ? -ENOMEM : -EBADMSG;
+}
+
+int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+			struct ky_kymo_error *error)
+{
+	struct ky_kymo_define define;
+	uint8_t *records = NULL;
+	const char *what;
+	size_t record = 0;
+	int result = read_body(file, at, chunk);
+	if (result)
+		return result;
+	result = open_records(file, &define, &records, &what);
+	if (result == 0)
+		result = ky_kymo_defs_add(&file->defs, records, define.bytes, &record, &what);
+	free(records);
+	if (result == -EBADMSG)
+		ky_kymo_note(file, at, what);
+	if (result == -ENOENT)
+		set_error(error, at, what);
+	return result;
+}
+
+/* A chunk that END says is there; damage is noted. */
+static int find_named(struct ky_kymo *file, uint64_t at, enum ky_kymo_chunk_type type,
+		      struct ky_kymo_chunk *chunk)
+{
+	if (ky_kymo_chunk_at(&file->source, at, chunk) == 0 && chunk->type == type)
+		return 0;
+	ky_kymo_note(file, at, "END says that a chunk begins here, but none of that type does");
+	return -EBADMSG;
+}
+
+/* Entries must be chunks one after the other. */
+static int add_entries(struct ky_kymo *file, const struct ky_kymo_index *index)
+{
+	const uint8_t *from = file->body.data + index->size;
+	uint64_t behind = 0;
+	for (uint64_t i = 0; i < index->entries; i++, from += index->entry_bytes) {
+		struct ky_kymo_entry *entry = ky_kymo_add_entry(file);
+		if (!entry)
+			return -ENOMEM;
+		memcpy(entry, from, sizeof(*entry));
+		if (entry->at < behind || entry->at > file->source.bytes ||
+		    entry->chunk_bytes < sizeof(struct ky_kymo_chunk) ||
+		    entry->chunk_bytes > file->source.bytes - entry->at)
+			return -EBADMSG;
+		behind = entry->at + entry->chunk_bytes;
+	}
+	return 0;
+}
+
+static int read_index(struct ky_kymo *file, uint64_t at)
+{
+	struct ky_kymo_index index;
+	struct ky_kymo_chunk chunk;
+	int error = find_named(file, at, KY_KYMO_INDEX, &chunk);
+	if (error == 0)
+		error = read_body(file, at, &chunk);
+	if (error)
+		return error;
+	error = -EBADMSG;
+	if (file->body.bytes >= sizeof(index)) {
+		memcpy(&index, file->body.data, sizeof(index));
+		if (index.size >= sizeof(index) && index.size <= file->body.bytes &&
+		    index.entry_bytes >= sizeof(struct ky_kymo_entry) &&
+		    index.entries <= (file->body.bytes - index.size) / index.entry_bytes)
+			error = add_entries(file, &index);
+	}
+	if (error == -EBADMSG)
+		ky_kymo_note(file, at, "the index does not fit the file");
+	if (error)
+		return error;
+	file->events = index.events;
+	file->lost = index.lost;
+	return 0;
+}
+
+/* By the file's end. 0; -EBADMSG when there is no end or it is damaged, and a search is needed. */
+static int open_end(struct ky_kymo *file, struct ky_kymo_error *error)
+{
+	struct ky_kymo_chunk chunk;
+	struct ky_kymo_end end;
+	if (file->source.bytes < KY_KYMO_END_BYTES)
+		return -EBADMSG;
+	const uint64_t at = file->source.bytes - KY_KYMO_END_BYTES;
+	if (ky_kymo_chunk_at(&file->source, at, &chunk) != 0 || chunk.type != KY_KYMO_END)
+		return -EBADMSG;
+	int result = read_body(file, at, &chunk);
+	if (result)
+		return result;
+	if (file->body.bytes < sizeof(end))
+		return -EBADMSG;
+	memcpy(&end, file->body.data, sizeof(end));
+	result = find_named(file, end.define_at, KY_KYMO_DEFINE, &chunk);
+	if (result == 0)
+		result = ky_kymo_read_define(file, end.define_at, &chunk, error);
+	if (result == 0)
+		result = read_index(file, end.index_at);
+	return result;
+}
+
+static int open_chunks(struct ky_kymo *file, struct ky_kymo_error *error)
+{
+	struct ky_kymo_chunk chunk;
+	int result = 0;
+	if (ky_kymo_chunk_at(&file->source, 0, &chunk) == 0 && chunk.type == KY_KYMO_FILE)
+		result = ky_kymo_read_head(file, 0, &chunk, error);
+	if (result)
+		return result;
+	result = open_end(file, error);
+	file->indexed = result == 0;
+	if (result == -EBADMSG) {
+		ky_kymo_defs_free(&file->defs);
+		file->entries_count = 0;
+		result = ky_kymo_scan(file, error);
+	}
+	return result ? result : ky_kymo_defs_done(&file->defs);
+}
+
+static int open_source(struct ky_kymo **opened, const struct ky_kymo_source *source,
+		       struct ky_kymo_error *error)
+{
+	struct ky_kymo_source to_close = *source;
+	struct ky_kymo *file = calloc(1, sizeof(*file));
+	int result = -ENOMEM;
+	if (file) {
+		file->source = *source;
+		to_close.fd = -1;
+		result = ky_zstd_open(&file->zstd);
+	}
+	if (result == 0 || result == -ENOENT)
+		result = ky_kymo_unpack_open(&file->unpack, file->zstd);
+	if (result == 0)
+		result = open_chunks(file, error);
+	if (result == -ENOMEM)
+		set_error(error, 0, "not enough memory");
+	if (result)
+		ky_kymo_close(&file);
+	ky_kymo_source_close(&to_close);
+	*opened = file;
+	return result;
+}
+
+int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error)
+{
+	struct ky_kymo_source source;
+	*file = NULL;
+	const int result = ky_kymo_source_open(&source, path);
+	if (result) {
+		set_error(error, 0, strerror(-result));
+		return result;
+	}
+	return open_source(file, &source, error);
+}
+
+int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
+			struct ky_kymo_error *error)
+{
+	const struct ky_kymo_source source = {.fd = -1, .data = data, .bytes = bytes};
+	return open_source(file, &source, error);
+}
+
+void ky_kymo_close(struct ky_kymo **opened)
+{
+	struct ky_kymo *file = *opened;
+	if (file) {
+		ky_kymo_source_close(&file->source);
+		ky_kymo_body_free(&file->body);
+		ky_kymo_unpack_close(&file->unpack);
+		ky_zstd_close(&file->zstd);
+		ky_kymo_defs_free(&file->defs);
+		free(file->entries);
+		free(file);
+	}
+	*opened = NULL;
+}
+
+const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
+{
+	const struct ky_kymo_defs *defs = &file->defs;
+	static const struct ky_text none = {"", 0};
+	file->info = (struct ky_kymo_info){
+		.version = file->version,
+		.indexed = file->indexed,
+		.pid = defs->pid,
+		.process = defs->process.data ? defs->process : none,
+		.command = defs->command.data ? defs->command : none,
+		.ticks_per_s = file->ticks_per_s,
+		.samples = defs->samples,
+		.samples_count = defs->samples_count,
+		.threads = defs->threads,
+		.threads_count = defs->threads_count,
+		.sites = defs->sites,
+		.sites_count = defs->sites_count,
+		.entries = file->entries,
+		.entries_count = file->entries_count,
+		.events = file->events,
+		.lost = file->lost,
+		.notes = file->notes,
+		.notes_count = file->notes_count,
+		.damages = file->damages,
+	};
+	return &file->info;
+}
+
+int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,
+		 uint8_t **raw)
+{
+	struct ky_kymo_chunk chunk;
+	const char *what;
+	uint64_t at;
+	*raw = NULL;
+	if (ky_kymo_chunk_at(&file->source, entry->at, &chunk) != 0 ||
+	    chunk.type != KY_KYMO_DATA || ky_kymo_chunk_bytes(&chunk) != entry->chunk_bytes) {
+		ky_kymo_note(file, entry->at, "a DATA chunk should begin here, and does not");
+		return -EBADMSG;
+	}
+	int error = read_body(file, entry->at, &chunk);
+	if (error)
+		return error;
+	at = 0;
+	error = ky_kymo_data_head(file->body.data, file->body.bytes, data, &what);
+	if (error == 0)
+		error = ky_kymo_unpack(file->unpack, file->body.data, file->body.bytes, data, raw,
+				       &what, &at);
+	if (error == -EBADMSG || error == -ENOENT)
+		ky_kymo_note(file, entry->at + chunk.head_bytes + at, what);
+	return error;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drain.h: a thread of the library that looks after one session or subscription: it wakes up by
+ * itself, sooner the more there is to read, and when somebody asks for a flush or the end.
+ *
+ * The program's threads never signal it: that would be a system call in an event.
+ */
+#ifndef KY_SINK_DRAIN_H
+#define KY_SINK_DRAIN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ky_drain_wish { KY_DRAIN_MORE, KY_DRAIN_REST, KY_DRAIN_END };
+
+struct ky_drain {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;  /* to the thread */
+	pthread_cond_t done;  /* to those who wait for a flush */
+	uint64_t asked;       /* flushes asked for */
+	uint64_t answered;    /* flushes done */
+	bool stopping;
+	bool ended;   /* the last round is over */
+	bool started; /* there is a thread to join */
+	/*
+	 * One round of work; flush: everything up to now, and through to the file. last: there will be
+	 * no other. Returns whether to come again soon, to rest, or (a failure, a limit) to end.
+	 */
+	enum ky_drain_wish (*round)(void *self, bool flush, bool last);
+	void *self;
+	void (*gone)(void *self); /* the thread's last act, when nobody will join it */
+};
+
+/* CLOCK_MONOTONIC, which naps and limits are measured by. */
+uint64_t ky_drain_now_ns(void);
+
+/* Starts the thread with all signals blocked. 0 or a negative error. */
+int ky_drain_start(struct ky_drain *drain, void *self,
+		   enum ky_drain_wish (*round)(void *self, bool flush, bool last));
+/* Waits for a round with flush that began after this call. From the thread itself: returns at once. */
+void ky_drain_flush(struct ky_drain *drain);
+/*
+ * Asks for the last round and waits until it is over. By any number of threads at once; the drain
+ * stays. From the thread itself: does not wait.
+ */
+void ky_drain_finish(struct ky_drain *drain);
+/* The same, and frees what the drain holds: nobody may use it any more. Not from the thread itself. */
+void ky_drain_stop(struct ky_drain *drain);
+/* From inside a round: nobody will stop the drain; when the round ends it, gone is called. */
+void ky_drain_leave(struct ky_drain *drain, void (*gone)(void *self));
+/* Whether the caller is the drain's own thread. */
+bool ky_drain_is_self(const struct ky_drain *drain);
+
+#endif

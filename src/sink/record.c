@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.c: what a session's thread does in a round.
+ *
+ *   stream mode   read what is new ─▶ balance spans ─▶ write ─▶ push now and then
+ *   ring mode     when a snapshot is asked for: read all that the rings hold ─▶ a file of its own
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An event may be this long on its way into its ring while later ones of other threads are in. */
+#define LAG_PER_S 1000u /* a thousandth of a second */
+#define CLOCK_EVERY_NS UINT64_C(1000000000)
+/* Rings fuller than this (in percent) let the thread take no nap. */
+#define HURRY_PERCENT 10u
+
+void ky_session_fail(struct kymo_session *s, int error)
+{
+	int none = 0;
+	if (error)
+		atomic_compare_exchange_strong(&s->error, &none, error);
+}
+
+static uint64_t drum_lost(const struct ky_drum *drum)
+{
+	return __atomic_load_n(&drum->header->lost_ringless, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&drum->header->lost_nested, __ATOMIC_RELAXED);
+}
+
+static uint64_t all_lost(const struct kymo_session *s)
+{
+	return s->stream.lost + drum_lost(s->drum) - s->lost_before;
+}
+
+static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char command[PATH_MAX])
+{
+	const ssize_t bytes = readlink("/proc/self/exe", command, PATH_MAX - 1);
+	command[bytes > 0 ? bytes : 0] = '\0';
+	s->process_name = __atomic_load_n(&s->drum->header->process_name, __ATOMIC_ACQUIRE);
+	*info = (struct ky_trace_info){
+		.pid = s->pid,
+		.process = ky_view_string(&s->stream.view, s->process_name),
+		.command = {command, bytes > 0 ? (uint32_t)bytes : 0},
+		.ticks_per_s = ky_clock_ticks_per_s(&s->stream.clock),
+	};
+	if (s->stream.clock.count)
+		info->clock = s->stream.clock.samples[s->stream.clock.count - 1];
+}
+
+static int begin_output(struct kymo_session *s, bool replacing, const struct ky_trace_info *info)
+{
+	char path[PATH_MAX];
+	if (s->options.path) {
+		const int bytes = ky_path_expand(path, sizeof(path), s->options.path, s->pid,
+						 s->rotation);
+		return bytes < 0 ? bytes : ky_output_begin(&s->output, path, replacing, info);
+	}
+	/* The one file of a stream takes the descriptor, so that a pipe's reader sees its end. */
+	int fd = s->fd;
+	if (s->options.mode == KYMO_MODE_RING)
+		fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	else
+		s->fd = -1;
+	return fd < 0 ? -errno : ky_output_begin_fd(&s->output, fd, info);
+}
+
+/* A file stands on its own: names and spans that are open come again. */
+static int begin_file(struct kymo_session *s, bool replacing)
+{
+	char command[PATH_MAX];
+	struct ky_trace_info info;
+	fill_info(s, &info, command);
+	const int error = begin_output(s, replacing, &info);
+	if (error)
+		return error;
+	s->rotation++;
+	s->clocks_written = 0;
+	s->clock_ns = 0;
+	for (uint32_t i = 0; i < s->stream.sites.threads_room; i++)
+		if (s->stream.sites.threads[i])
+			s->output.format->thread(s->output.writer, s->stream.sites.threads[i]);
+	if (!s->output.format->block)
+		ky_spans_reopen(&s->spans);
+	return 0;
+}
+
+static void write_clocks(struct kymo_session *s)
+{
+	const struct ky_clock_map *clock = &s->stream.clock;
+	if (!s->output.format->clock || !s->output.writer)
+		return;
+	/* Blocks hold ticks and need every sample to become the same nanoseconds as elsewhere. */
+	const uint64_t every = s->output.format->block ? 0 : CLOCK_EVERY_NS;
+	for (; s->clocks_written < clock->count; s->clocks_written++) {
+		const struct ky_clock_sample *sample = &clock->samples[s->clocks_written];
+		if (sample->boottime_ns - s->clock_ns < every)
+			continue;
+		s->clock_ns = sample->boottime_ns;
+		s->output.format->clock(s->output.writer, sample);
+	}
+}
+
+static void write_process(struct kymo_session *s)
+{
+	const uint32_t name = __atomic_load_n(&s->drum->header->process_name, __ATOMIC_ACQUIRE);
+	if (name == s->process_name || !s->output.writer)
+		return;
+	s->process_name = name;
+	s->output.format->process(s->output.writer, s->pid, ky_view_string(&s->stream.view, name));
+}
+
+static void check_size(struct kymo_session *s)
+{
+	if (s->options.max_bytes == 0 || ky_output_bytes(&s->output) < s->options.max_bytes)
+		return;
+	if (s->output.compressed) { /* what counts is the size after compression, all of it */
+		ky_output_push(&s->output, true);
+		if (s->output.file_bytes < s->options.max_bytes)
+			return;
+	}
+	if (!s->options.path || !ky_path_rotates(s->options.path)) {
+		s->full = true;
+		return;
+	}
+	write_clocks(s);
+	const int error = ky_output_finish(&s->output, all_lost(s));
+	ky_session_fail(s, error ? error : begin_file(s, false));
+}
+
+static void on_thread(void *context, const struct ky_thread *thread)
+{
+	struct kymo_session *s = context;
+	if (s->output.writer)
+		s->output.format->thread(s->output.writer, thread);
+}
+
+static void on_balanced(void *context, const struct ky_event *event)
+{
+	struct kymo_session *s = context;
+	if (s->output.writer && !s->full)
+		s->output.format->event(s->output.writer, event);
+}
+
+static void after_write(struct kymo_session *s)
+{
+	if (!s->output.writer || s->full)
+		return;
+	ky_output_push(&s->output, false);
+	check_size(s);
+}
+
+static void on_event(void *context, const struct ky_event *event)
+{
+	struct kymo_session *s = context;
+	if (s->output.writer && !s->full && event->kind != KYMO_KIND_LOST)
+		s->written++;
+	ky_spans_pass(&s->spans, event);
+	after_write(s);
+}
+
+static void on_block(void *context, const struct ky_block *block, const struct ky_thread *thread)
+{
+	struct kymo_session *s = context;
+	if (s->output.writer && !s->full) {
+		s->written += block->events;
+		s->output.format->block(s->output.writer, block, thread, &s->stream.sites);
+	}
+	after_write(s);
+}
+
+static int open_stream(struct kymo_session *s, bool newest, uint64_t start_ticks)
+{
+	const char *what;
+	const int error = ky_stream_open(&s->stream, s->drum->base, s->drum->bytes,
+					 s->options.categories, newest, start_ticks, &what);
+	s->stream.sink = (struct ky_stream_sink){.thread = on_thread,
+						 .event = on_event,
+						 .block = s->output.format->block ? on_block : NULL,
+						 .context = s};
+	return error;
+}
+
+static void close_stream(struct kymo_session *s)
+{
+	ky_stream_close(&s->stream);
+	ky_spans_free(&s->spans);
+}
+
+int ky_record_begin(struct kymo_session *s)
+{
+	int error = ky_output_init(&s->output, s->format);
+	s->spans.emit = on_balanced;
+	s->spans.context = s;
+	s->lost_before = drum_lost(s->drum);
+	s->start_ticks = ky_drum_ticks(s->drum);
+	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_ACQUIRE);
+	if (error == 0 && !s->options.path) {
+		s->fd = ky_output_duplicate(s->options.fd);
+		error = s->fd < 0 ? s->fd : 0;
+	}
+	if (error || s->options.mode == KYMO_MODE_RING)
+		return error;
+	error = open_stream(s, true, 0);
+	return error ? error : begin_file(s, false);
+}
+
+static void close_fd(struct kymo_session *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void ky_record_free(struct kymo_session *s)
+{
+	close_stream(s);
+	ky_output_free(&s->output);
+	close_fd(s);
+}
+
+void ky_record_forget(struct kymo_session *s)
+{
+	ky_output_forget(&s->output);
+	close_fd(s);
+}
+
+static void update_stats(struct kymo_session *s)
+{
+	atomic_store(&s->events, s->written);
+	atomic_store(&s->lost, all_lost(s));
+	atomic_store(&s->bytes, s->output.total_bytes + s->output.file_bytes);
+	atomic_store(&s->files, s->output.files);
+}
+
+static void end_stream(struct kymo_session *s)
+{
+	ky_session_fail(s, ky_output_finish(&s->output, all_lost(s)));
+	update_stats(s);
+	close_stream(s);
+}
+
+/* All that was recorded before the call. */
+static int read_up_to_now(struct kymo_session *s)
+{
+	const uint64_t now = ky_drum_ticks(s->drum);
+	ky_clock_take(s->drum, true);
+	const int error = ky_stream_read(&s->stream, 0);
+	/* No sample could be had (a thread holds its lock and sleeps): then without. */
+	if (error == 0 && ky_clock_horizon(&s->stream.clock) < now)
+		return ky_stream_read_all(&s->stream);
+	return error;
+}
+
+static int read_news(struct kymo_session *s)
+{
+	ky_clock_take(s->drum, ky_stream_pressure(&s->stream) > HURRY_PERCENT);
+	return ky_stream_read(&s->stream, ky_clock_ticks_per_s(&s->stream.clock) / LAG_PER_S);
+}
+
+static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
+{
+	if (!flush && !ky_stream_pending(&s->stream))
+		return KY_DRAIN_REST;
+	ky_session_fail(s, flush ? read_up_to_now(s) : read_news(s));
+	write_clocks(s);
+	write_process(s);
+	ky_session_fail(s, s->spans.error);
+	if (flush)
+		ky_output_push(&s->output, true);
+	ky_session_fail(s, s->output.out.error);
+	update_stats(s);
+	return ky_stream_pressure(&s->stream) > HURRY_PERCENT ? KY_DRAIN_MORE : KY_DRAIN_REST;
+}
+
+/* Where the next snapshot begins: with the session, or at a mark that none has begun at yet. */
+static uint64_t snapshot_start(struct kymo_session *s)
+{
+	const uint64_t mark = __atomic_load_n(&s->drum->header->mark_ticks, __ATOMIC_ACQUIRE);
+	const bool fresh = mark != s->mark_seen && mark > s->start_ticks;
+	s->mark_seen = mark;
+	return fresh ? mark : s->start_ticks;
+}
+
+/* All that the rings hold since the session began or since the last mark, in a file of its own. */
+static int write_snapshot(struct kymo_session *s)
+{
+	ky_clock_take(s->drum, true);
+	int error = open_stream(s, false, snapshot_start(s));
+	if (error)
+		return error;
+	/* What the ring overwrote is not lost: that is how a ring is meant. */
+	for (uint32_t i = 0; i < s->stream.sources_count; i++)
+		s->stream.sources[i]->cursor.counted = false;
+	error = begin_file(s, s->options.path != NULL);
+	if (error == 0) {
+		error = read_up_to_now(s);
+		write_clocks(s);
+		error = error ? error : s->spans.error;
+		const int finished = ky_output_finish(&s->output, all_lost(s));
+		error = error ? error : finished;
+	}
+	update_stats(s);
+	close_stream(s);
+	return error;
+}
+
+static void ring_round(struct kymo_session *s, bool flush)
+{
+	const uint64_t snapshots = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_ACQUIRE);
+	if (flush || snapshots != s->snapshots_seen)
+		ky_session_fail(s, write_snapshot(s));
+	s->snapshots_seen = snapshots;
+}
+
+static enum ky_drain_wish finish(struct kymo_session *s)
+{
+	const bool failed = atomic_load(&s->error) != 0;
+	ky_session_stop_recording(s);
+	if (s->options.mode == KYMO_MODE_STREAM) {
+		stream_round(s, true);
+		end_stream(s);
+	} else if (!failed) { /* what could not be written before cannot be now */
+		ring_round(s, true);
+	}
+	close_fd(s);
+	return KY_DRAIN_END;
+}
+
+enum ky_drain_wish ky_record_round(void *self, bool flush, bool last)
+{
+	struct kymo_session *s = self;
+	const uint64_t now_ns = ky_drain_now_ns();
+	if (last || s->full || atomic_load(&s->error) || ky_session_is_over(s, now_ns))
+		return finish(s);
+	if (s->options.mode == KYMO_MODE_RING) {
+		ring_round(s, flush);
+		return KY_DRAIN_REST;
+	}
+	/* The first round is one: the head of a file is in the file from the start. */
+	if (s->flushed_ns == 0 ||
+	    now_ns - s->flushed_ns >= s->options.flush_ms * UINT64_C(1000000))
+		flush = true;
+	if (flush)
+		s->flushed_ns = now_ns;
+	return stream_round(s, flush);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c: the life of sessions. Those that run are in one list, so that the end of the process can
+ * finish their files and a forked child can forget them: their threads and files are the parent's.
+ */
+#include "session.h"
+
+#include "cancel.h"
+#include "config.h"
+#include "heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STREAM_RING_BYTES  (UINT64_C(4) << 20)
+#define STREAM_TOTAL_BYTES (UINT64_C(512) << 20)
+#define FLUSH_MS           5000u
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kymo_session *list;
+static struct kymo_session *forgotten; /* of the parent, in a forked child: for leak checkers */
+
+static void lock_list(void)
+{
+	pthread_mutex_lock(&list_lock);
+}
+
+static void unlock_list(void)
+{
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* In a forked child. What the parent's threads were at may be half done: only descriptors go. */
+static void forget_list(void)
+{
+	struct kymo_session **end = &list;
+	for (; *end; end = &(*end)->next)
+		ky_record_forget(*end);
+	*end = forgotten;
+	forgotten = list;
+	list = NULL;
+	ky_marker_forget();
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void list_add(struct kymo_session *s)
+{
+	lock_list();
+	s->next = list;
+	list = s;
+	unlock_list();
+}
+
+static void list_remove(struct kymo_session *s)
+{
+	lock_list();
+	for (struct kymo_session **at = &list; *at; at = &(*at)->next)
+		if (*at == s) {
+			*at = s->next;
+			break;
+		}
+	unlock_list();
+}
+
+/*
+ * At exit: files are finished; the sessions stay, because the program may still hold them. With the
+ * lock held none is freed meanwhile, and one that another thread is stopping is waited for too.
+ */
+static void finish_all(void)
+{
+	const int cancel = ky_cancel_hold();
+	lock_list();
+	for (struct kymo_session *s = list; s; s = s->next)
+		if (s->pid == getpid())
+			ky_drain_finish(&s->drain);
+	unlock_list();
+	ky_cancel_restore(cancel);
+}
+
+__attribute__((constructor(102))) static void prepare(void)
+{
+	pthread_atfork(lock_list, unlock_list, forget_list);
+	at_quick_exit(finish_all);
+}
+
+__attribute__((destructor(102))) static void finish(void)
+{
+	finish_all();
+}
+
+/* The caller's struct may be older and shorter than ours. */
+static int copy_options(struct kymo_options *to, const struct kymo_options *from)
+{
+	if (!from || from->size < offsetof(struct kymo_options, mode))
+		return KYMO_EOPTIONS;
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
+	return 0;
+}
+
+/* "marker:", "marker:atrace" and "none:" as paths, for KYMO_TRACE. */
+static int format_by_prefix(const char *path)
+{
+	if (strcmp(path, "marker:") == 0)
+		return KYMO_FORMAT_MARKER;
+	if (strcmp(path, "marker:atrace") == 0)
+		return KYMO_FORMAT_MARKER_ATRACE;
+	return strcmp(path, "none:") == 0 ? KYMO_FORMAT_NONE : 0;
+}
+
+static int choose_format(const struct kymo_options *options)
+{
+	int format = options->format;
+	if (format == KYMO_FORMAT_AUTO && options->path)
+		format = format_by_prefix(options->path);
+	if (format == KYMO_FORMAT_AUTO)
+		format = options->path ? ky_format_by_name(options->path) : KYMO_FORMAT_KYMO;
+	if (format <= 0 || format > KYMO_FORMAT_NONE)
+		return KYMO_EFORMAT;
+	if (format < KYMO_FORMAT_MARKER && !options->path && options->fd <= 0)
+		return KYMO_EOPTIONS;
+	return format;
+}
+
+static int keep_strings(struct kymo_session *s)
+{
+	const struct kymo_options *o = &s->options;
+	char *path = o->path ? strdup(o->path) : NULL;
+	char *categories = o->categories ? strdup(o->categories) : NULL;
+	const bool good = (path || !o->path) && (categories || !o->categories);
+	s->options.path = path;
+	s->options.categories = categories;
+	return good ? 0 : -ENOMEM;
+}
+
+static int take_options(struct kymo_session *s, const struct kymo_options *options)
+{
+	int error = copy_options(&s->options, options);
+	if (error)
+		return error;
+	struct ky_config config = {0};
+	if (s->options.perfetto_config) {
+		error = ky_config_decode(&config, s->options.perfetto_config,
+					 s->options.perfetto_config_bytes);
+		if (error) {
+			s->options.path = s->options.categories = NULL;
+			return error;
+		}
+		ky_config_apply(&config, &s->options);
+	}
+	error = keep_strings(s);
+	ky_config_free(&config);
+	if (error)
+		return error;
+	if (s->options.flush_ms == 0)
+		s->options.flush_ms = FLUSH_MS;
+	if (s->options.mode != KYMO_MODE_STREAM && s->options.mode != KYMO_MODE_RING)
+		return KYMO_EOPTIONS;
+	s->format = choose_format(&s->options);
+	return s->format < 0 ? s->format : 0;
+}
+
+static uint64_t round_up(uint64_t bytes)
+{
+	uint64_t power = KY_RING_BYTES_MIN;
+	while (power < bytes && power < UINT64_C(1) << 40)
+		power *= 2;
+	return power;
+}
+
+/* Larger rings for streaming: the file is slower than the program can be for a while. */
+static void size_rings(struct kymo_session *s)
+{
+	const bool stream = s->options.mode == KYMO_MODE_STREAM && s->format < KYMO_FORMAT_MARKER;
+	const uint64_t ring = s->options.ring_bytes ? round_up(s->options.ring_bytes)
+			      : stream              ? STREAM_RING_BYTES
+						    : 0;
+	const uint64_t total = s->options.total_bytes ? s->options.total_bytes
+			       : stream               ? STREAM_TOTAL_BYTES
+						      : 0;
+	if (ring || total)
+		ky_drum_grow(s->drum, ring, total);
+}
+
+void ky_session_stop_recording(struct kymo_session *s)
+{
+	if (s->slot >= 0)
+		ky_recorder_release(s->drum, (uint32_t)s->slot);
+	s->slot = -1;
+}
+
+bool ky_session_is_over(const struct kymo_session *s, uint64_t now_ns)
+{
+	return s->options.duration_ms &&
+	       now_ns - s->start_ns >= s->options.duration_ms * UINT64_C(1000000);
+}
+
+/* A session without a file has nothing to drain: its thread only looks at the clock. */
+static enum ky_drain_wish idle_round(void *self, bool flush, bool last)
+{
+	(void)flush;
+	struct kymo_session *s = self;
+	if (!last && !ky_session_is_over(s, ky_drain_now_ns()))
+		return KY_DRAIN_REST;
+	ky_session_stop_recording(s);
+	ky_marker_stop(s);
+	return KY_DRAIN_END;
+}
+
+static int begin(struct kymo_session *s)
+{
+	s->start_ns = ky_drain_now_ns();
+	if (s->format < KYMO_FORMAT_MARKER)
+		return ky_record_begin(s);
+	return s->format < KYMO_FORMAT_NONE ? ky_marker_start(s) : 0;
+}
+
+/* Everything that may fail without a trace comes before the file is opened and emptied. */
+static int start(struct kymo_session *s)
+{
+	s->drum = ky_drum_get();
+	if (!s->drum)
+		return KYMO_EDRUM;
+	s->slot = ky_recorder_take(s->drum);
+	if (s->slot < 0)
+		return KYMO_ESLOTS;
+	size_rings(s);
+	int error = begin(s);
+	if (error == 0)
+		error = ky_recorder_set(s->drum, (uint32_t)s->slot,
+					s->options.categories ? s->options.categories : "*");
+	if (error == 0 && s->format < KYMO_FORMAT_MARKER)
+		error = ky_drain_start(&s->drain, s, ky_record_round);
+	else if (error == 0 && s->options.duration_ms)
+		error = ky_drain_start(&s->drain, s, idle_round);
+	return error;
+}
+
+static void free_session(struct kymo_session *s)
+{
+	ky_session_stop_recording(s);
+	if (!ky_marker_stop(s))
+		return; /* a thread is still in there: better to lose some memory */
+	if (s->format > 0 && s->format < KYMO_FORMAT_MARKER && s->drum)
+		ky_record_free(s);
+	free((void *)(uintptr_t)s->options.path);
+	free((void *)(uintptr_t)s->options.categories);
+	free(s);
+}
+
+int kymo_session_start(struct kymo_session **session, const struct kymo_options *options)
+{
+	if (!session)
+		return KYMO_EOPTIONS;
+	*session = NULL;
+	struct kymo_session *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->slot = -1;
+	s->pid = getpid();
+	s->fd = -1;
+	s->output.fd = -1;
+	const int cancel = ky_cancel_hold();
+	int error = take_options(s, options);
+	if (error == 0)
+		error = start(s);
+	if (error) {
+		free_session(s);
+	} else {
+		list_add(s);
+		*session = s;
+	}
+	ky_cancel_restore(cancel);
+	return error;
+}
+
+int kymo_session_flush(struct kymo_session *session)
+{
+	if (!session)
+		return KYMO_EOPTIONS;
+	if (session->pid != getpid())
+		return KYMO_EFORKED;
+	const int cancel = ky_cancel_hold();
+	ky_drain_flush(&session->drain);
+	ky_cancel_restore(cancel);
+	return kymo_session_error(session);
+}
+
+int kymo_session_error(const struct kymo_session *session)
+{
+	return session ? atomic_load(&session->error) : KYMO_EOPTIONS;
+}
+
+int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *stats)
+{
+	if (!session || !stats || stats->size < offsetof(struct kymo_stats, events) ||
+	    stats->size > 4096)
+		return KYMO_EOPTIONS;
+	struct kymo_stats all = {.size = stats->size,
+				 .events = atomic_load(&session->events),
+				 .lost = atomic_load(&session->lost),
+				 .bytes = atomic_load(&session->bytes),
+				 .files = atomic_load(&session->files)};
+	memcpy(stats, &all, stats->size < sizeof(all) ? stats->size : sizeof(all));
+	return 0;
+}
+
+int kymo_session_stop(struct kymo_session **session)
+{
+	if (!session || !*session)
+		return 0;
+	struct kymo_session *s = *session;
+	*session = NULL;
+	if (s->pid != getpid())
+		return KYMO_EFORKED; /* the thread is the parent's, and so is the file */
+	const int cancel = ky_cancel_hold();
+	/* In the list until the file is finished: an exit meanwhile waits for that. */
+	ky_drain_finish(&s->drain);
+	list_remove(s);
+	ky_drain_stop(&s->drain);
+	const int error = kymo_session_error(s);
+	free_session(s);
+	ky_cancel_restore(cancel);
+	return error;
+}

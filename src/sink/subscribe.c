@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subscribe.c: events to a callback, in batches.
+ *
+ * Each subscription has a thread and a place in the rings of its own: a slow one is overtaken by the
+ * rings, told so by an event of kind LOST, and holds up nobody. A batch copies what it hands out,
+ * because an event's strings last only until the next.
+ *
+ * What a callback records itself is not handed to it: a callback with a trace point for each event
+ * would never come to an end.
+ */
+#include "cancel.h"
+#include "drain.h"
+#include "heap.h"
+#include "stream.h"
+#include "writer.h"
+
+#include <errno.h>
+#include <kymo/session.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BATCH_EVENTS 256u
+#define BATCH_ARGS   (BATCH_EVENTS * 2)
+#define BATCH_TEXT   (64u << 10)
+#define SUBSCRIPTIONS_MAX 64u
+#define LAG_PER_S    1000u
+#define HURRY_PERCENT 10u
+/* How long a thread in the middle of an event is waited for, and when there is no time for that. */
+#define SETTLE_NS      UINT64_C(200000000)
+#define SETTLE_LOOK_NS 50000
+#define SETTLE_PERCENT 50u
+
+struct batch {
+	struct kymo_event events[BATCH_EVENTS];
+	struct kymo_arg args[BATCH_ARGS];
+	char text[BATCH_TEXT];
+	uint32_t events_count, args_count, text_used;
+};
+
+struct subscription {
+	struct ky_drain drain;
+	struct ky_stream stream;
+	struct ky_drum *drum;
+	int slot;
+	int number;
+	int32_t tid; /* of the thread that calls fn */
+	kymo_event_fn fn;
+	void *context;
+	uint64_t settle_until_ns;
+	bool cancelled; /* from inside the callback: no more calls */
+	struct batch batch;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct subscription *table[SUBSCRIPTIONS_MAX];
+static struct subscription *forgotten[SUBSCRIPTIONS_MAX]; /* a child's copies, for leak checkers */
+static unsigned generation;
+
+static void lock_table(void)
+{
+	pthread_mutex_lock(&table_lock);
+}
+
+static void unlock_table(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* In a forked child: the threads are the parent's. */
+static void forget_table(void)
+{
+	memcpy(forgotten, table, sizeof(forgotten));
+	memset(table, 0, sizeof(table));
+	pthread_mutex_unlock(&table_lock);
+}
+
+__attribute__((constructor(102))) static void prepare(void)
+{
+	pthread_atfork(lock_table, unlock_table, forget_table);
+}
+
+static void deliver(struct subscription *s)
+{
+	struct batch *b = &s->batch;
+	if (b->events_count && !s->cancelled)
+		s->fn(b->events, b->events_count, s->context);
+	b->events_count = b->args_count = b->text_used = 0;
+}
+
+static const char *keep(struct batch *b, const char *text, uint32_t bytes)
+{
+	char *copy = b->text + b->text_used;
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
+	b->text_used += bytes + 1;
+	return copy;
+}
+
+static const struct kymo_arg *keep_args(struct batch *b, const struct ky_event *event)
+{
+	struct kymo_arg *args = &b->args[b->args_count];
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		args[i] = event->args[i];
+		if (args[i].string)
+			args[i].string = keep(b, args[i].string, args[i].string_bytes);
+	}
+	b->args_count += event->args_count;
+	return args;
+}
+
+static bool has_room(const struct batch *b, const struct ky_event *event)
+{
+	uint32_t text = event->name.bytes + 1;
+	for (uint32_t i = 0; i < event->args_count; i++)
+		text += event->args[i].string_bytes + 1;
+	return b->events_count < BATCH_EVENTS && b->args_count + event->args_count <= BATCH_ARGS &&
+	       b->text_used + text <= BATCH_TEXT;
+}
+
+static void on_event(void *context, const struct ky_event *event)
+{
+	struct subscription *s = context;
+	struct batch *b = &s->batch;
+	if (event->thread->tid == s->tid)
+		return;
+	if (!has_room(b, event))
+		deliver(s);
+	const struct ky_site *site = event->site;
+	const bool own_name = !site || event->name.data != site->name.data;
+	b->events[b->events_count++] = (struct kymo_event){
+		.size = sizeof(struct kymo_event),
+		.kind = event->kind,
+		.time_ns = event->time_ns,
+		.pid = event->thread->pid,
+		.tid = event->thread->tid,
+		.thread = event->thread->name.data,
+		.category = site ? site->category.data : "",
+		.name = own_name ? keep(b, event->name.data, event->name.bytes) : site->name.data,
+		.id = event->id,
+		.args = keep_args(b, event),
+		.args_count = event->args_count,
+		.line = site ? site->line : 0,
+		.file = site ? site->file.data : "",
+		.function = site ? site->function.data : "",
+		.flags = site ? site->flags : 0,
+	};
+}
+
+static void on_thread(void *context, const struct ky_thread *thread)
+{
+	(void)context;
+	(void)thread;
+}
+
+/* Hands out all that was recorded before the call. */
+static void read_up_to_now(struct subscription *s)
+{
+	const uint64_t now = ky_drum_ticks(s->drum);
+	ky_clock_take(s->drum, true);
+	const int error = ky_stream_read(&s->stream, 0);
+	/* No sample could be had (a thread holds its lock and sleeps): then without. */
+	if (error == 0 && ky_clock_horizon(&s->stream.clock) < now)
+		ky_stream_read_all(&s->stream);
+}
+
+static bool wait_for_event(void *context)
+{
+	struct subscription *s = context;
+	const struct timespec look = {0, SETTLE_LOOK_NS};
+	if (ky_drain_now_ns() > s->settle_until_ns ||
+	    ky_stream_pressure(&s->stream) > SETTLE_PERCENT)
+		return false;
+	nanosleep(&look, NULL);
+	return true;
+}
+
+/*
+ * The scheduler may hold up a thread in the middle of an event for longer than the lag: what others
+ * recorded meanwhile waits for it, or it would come out of order.
+ */
+static void read_news(struct subscription *s)
+{
+	ky_clock_take(s->drum, ky_stream_pressure(&s->stream) > HURRY_PERCENT);
+	s->settle_until_ns = ky_drain_now_ns() + SETTLE_NS;
+	ky_writer_settle(wait_for_event, s);
+	ky_stream_read(&s->stream, ky_clock_ticks_per_s(&s->stream.clock) / LAG_PER_S);
+}
+
+static void stop_recording(struct subscription *s)
+{
+	if (s->slot >= 0)
+		ky_recorder_release(s->drum, (uint32_t)s->slot);
+	s->slot = -1;
+}
+
+static enum ky_drain_wish read_round(void *self, bool flush, bool last)
+{
+	(void)flush;
+	struct subscription *s = self;
+	s->tid = gettid();
+	if (last)
+		stop_recording(s);
+	if (!last && !ky_stream_pending(&s->stream))
+		return KY_DRAIN_REST;
+	if (last)
+		read_up_to_now(s);
+	else
+		read_news(s);
+	deliver(s);
+	if (s->cancelled)
+		return KY_DRAIN_END;
+	return ky_stream_pressure(&s->stream) > HURRY_PERCENT ? KY_DRAIN_MORE : KY_DRAIN_REST;
+}
+
+static void free_subscription(struct subscription *s)
+{
+	stop_recording(s);
+	ky_stream_close(&s->stream);
+	free(s);
+}
+
+static void free_self(void *self)
+{
+	free_subscription(self);
+}
+
+static int begin(struct subscription *s, const char *categories)
+{
+	const char *what;
+	int error = ky_stream_open(&s->stream, s->drum->base, s->drum->bytes, categories, true, 0, &what);
+	if (error)
+		return error;
+	s->stream.sink =
+		(struct ky_stream_sink){.thread = on_thread, .event = on_event, .context = s};
+	s->slot = ky_recorder_take(s->drum);
+	if (s->slot < 0)
+		return KYMO_ESLOTS;
+	error = ky_recorder_set(s->drum, (uint32_t)s->slot, categories ? categories : "*");
+	return error ? error : ky_drain_start(&s->drain, s, read_round);
+}
+
+/* A place in the table, which the number for the caller is made of. Called with the lock. */
+static int take_number(struct subscription *s)
+{
+	for (uint32_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
+		if (!table[i]) {
+			table[i] = s;
+			return (int)((generation++ & 0xffffffu) * SUBSCRIPTIONS_MAX + i);
+		}
+	return KYMO_ESLOTS;
+}
+
+/* With the lock throughout: fn may unsubscribe before kymo_subscribe() returned. */
+static int enter(struct subscription *s, const char *categories)
+{
+	lock_table();
+	s->number = take_number(s);
+	const int error = s->number < 0 ? s->number : begin(s, categories);
+	if (error && s->number >= 0)
+		table[s->number % (int)SUBSCRIPTIONS_MAX] = NULL;
+	const int number = s->number;
+	unlock_table();
+	return error ? error : number;
+}
+
+int kymo_subscribe(kymo_event_fn fn, void *context, const char *categories)
+{
+	struct ky_drum *drum = ky_drum_get();
+	if (!fn || !drum)
+		return fn ? KYMO_EDRUM : KYMO_EOPTIONS;
+	struct subscription *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->drum = drum;
+	s->slot = -1;
+	s->fn = fn;
+	s->context = context;
+	const int cancel = ky_cancel_hold();
+	const int number = enter(s, categories);
+	if (number < 0)
+		free_subscription(s);
+	ky_cancel_restore(cancel);
+	return number;
+}
+
+/* Out of the table: whoever gets it ends it. */
+static struct subscription *leave(int number)
+{
+	const int place = number % (int)SUBSCRIPTIONS_MAX;
+	lock_table();
+	struct subscription *s = table[place];
+	if (s && s->number == number)
+		table[place] = NULL;
+	else
+		s = NULL;
+	unlock_table();
+	return s;
+}
+
+int kymo_unsubscribe(int subscription)
+{
+	struct subscription *s = subscription < 0 ? NULL : leave(subscription);
+	if (!s)
+		return -ENOENT;
+	if (ky_drain_is_self(&s->drain)) {
+		s->cancelled = true;
+		ky_drain_leave(&s->drain, free_self);
+		return 0;
+	}
+	const int cancel = ky_cancel_hold();
+	ky_drain_stop(&s->drain);
+	free_subscription(s);
+	ky_cancel_restore(cancel);
+	return 0;
+}

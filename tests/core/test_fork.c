@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_fork.c: a child has a drum of its own with nothing of the parent's in it, however it was made,
+ * and the parent's stays as it was.
+ */
+#include "os.h"
+#include "readback.h"
+
+#include <fcntl.h>
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void small_drum(void)
+{
+	ky_limits.ring_bytes = 64u << 10;
+	ky_limits.total_bytes = 1u << 20;
+	ky_limits.categories = "*";
+}
+
+static void count_marked(void *context, const struct ky_event *e)
+{
+	uint64_t *counts = context;
+	if (e->kind != KYMO_KIND_LOST && e->args_count == 1)
+		counts[e->args[0].value.u & 3]++;
+}
+
+/* One trace point for all, so that the child meets a registered one. */
+static void trace(uint32_t mark, uint32_t times)
+{
+	for (uint32_t i = 0; i < times; i++)
+		KYMO_INSTANT("net", "event", "mark", mark);
+}
+
+static void expect(uint64_t ones, uint64_t twos)
+{
+	uint64_t counts[4] = {0};
+	const struct readback totals = readback(count_marked, counts);
+	CHECK(counts[1] == ones && counts[2] == twos);
+	CHECK(totals.events == ones + twos && totals.lost == 0 && totals.damaged == 0);
+}
+
+static void child_traces(void)
+{
+	trace(2, 30);
+	expect(0, 30);
+	CHECK(ky_drum_peek()->header->pid == (uint32_t)ky_os_pid());
+}
+
+static void wait_for(pid_t pid)
+{
+	int status = -1;
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void forked(void)
+{
+	small_drum();
+	trace(1, 100);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		expect(0, 0);
+		child_traces();
+		_exit(0);
+	}
+	trace(1, 10);
+	wait_for(pid);
+	expect(110, 0);
+}
+
+static void a_forked_child_starts_with_none_of_the_parents_events(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(forked), 0);
+}
+
+/* Without the hooks of fork: what CRIU, sandboxes and some language runtimes do. */
+static pid_t raw_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void raw_forked(void)
+{
+	small_drum();
+	trace(1, 100);
+	const pid_t pid = raw_fork();
+	if (pid == 0) {
+		child_traces();
+		_exit(0);
+	}
+	wait_for(pid);
+	trace(1, 10);
+	expect(110, 0);
+}
+
+static void a_child_of_a_raw_clone_has_its_own_drum(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(raw_forked), 0);
+}
+
+/* The thread that forks has no writer yet, so nothing in it tells that it is another process. */
+static void *fork_first(void *context)
+{
+	pid_t *pid = context;
+	*pid = raw_fork();
+	if (*pid == 0) {
+		child_traces();
+		_exit(0);
+	}
+	return NULL;
+}
+
+static void raw_forked_by_a_fresh_thread(void)
+{
+	pthread_t thread;
+	pid_t pid = 0;
+	small_drum();
+	trace(1, 100);
+	CHECK(pthread_create(&thread, NULL, fork_first, &pid) == 0);
+	pthread_join(thread, NULL);
+	wait_for(pid);
+	expect(100, 0);
+}
+
+static void a_child_of_a_thread_that_never_traced_has_its_own_drum(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(raw_forked_by_a_fresh_thread), 0);
+}
+
+static void raw_forked_before_any_event(void)
+{
+	small_drum();
+	CHECK(KYMO_ENABLED("net")); /* makes the drum, and nothing else */
+	const pid_t pid = raw_fork();
+	if (pid == 0) {
+		child_traces();
+		_exit(0);
+	}
+	wait_for(pid);
+	expect(0, 0);
+	CHECK(ky_drum_peek()->header->rings_used == 0);
+}
+
+static void a_child_of_a_process_without_events_has_its_own_drum(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(raw_forked_before_any_event), 0);
+}
+
+/* vfork's child is in the parent's memory: its drum must stay the parent's. */
+static void vforked(void)
+{
+	small_drum();
+	trace(1, 10);
+	const pid_t pid = vfork();
+	if (pid == 0) {
+		trace(1, 1);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	wait_for(pid);
+	trace(1, 10);
+	expect(21, 0);
+}
+
+static void vfork_and_exec_leave_the_parents_drum_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(vforked), 0);
+}
+
+/* The same, when the child's event is the first one of the process. */
+static void vforked_first(void)
+{
+	small_drum();
+	CHECK(KYMO_ENABLED("net"));
+	const pid_t pid = vfork();
+	if (pid == 0) {
+		trace(1, 1);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	wait_for(pid);
+	CHECK(ky_drum_peek()->header->lost_ringless == 1); /* a writer would be of the child's thread */
+	ky_drum_peek()->header->lost_ringless = 0;
+	trace(1, 10);
+	expect(10, 0);
+	CHECK(ky_drum_peek()->header->pid == (uint32_t)getpid());
+}
+
+static void an_event_in_vforks_child_does_not_take_the_drum_away(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(vforked_first), 0);
+}
+
+/* A daemon closes everything, opens its log, and forks: the log is not the drum. */
+static void descriptor_reused(void)
+{
+	small_drum();
+	trace(1, 10);
+	const int fd = ky_drum_peek()->fd;
+	close(fd);
+	CHECK(dup2(open("/dev/null", O_RDWR | O_CLOEXEC), fd) == fd);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		struct stat status;
+		child_traces();
+		CHECK(fstat(fd, &status) == 0 && S_ISCHR(status.st_mode));
+		_exit(0);
+	}
+	wait_for(pid);
+	expect(10, 0);
+}
+
+static void a_descriptor_that_is_no_longer_the_drums_is_not_closed(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(descriptor_reused), 0);
+}
+
+static void no_drum_for_the_child(bool raw)
+{
+	small_drum();
+	trace(1, 10);
+	const struct rlimit none = {0, 0};
+	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	const pid_t pid = raw ? raw_fork() : fork();
+	if (pid == 0) {
+		trace(2, 1000);
+		KYMO_INSTANT("other", "first", "text", "abc");
+		CHECK(!KYMO_ENABLED("third"));
+		kymo_thread_name("name");
+		CHECK(ky_drum_peek() == NULL);
+		_exit(0);
+	}
+	wait_for(pid);
+}
+
+static void no_drum_after_fork(void)
+{
+	no_drum_for_the_child(false);
+}
+
+static void no_drum_after_raw_fork(void)
+{
+	no_drum_for_the_child(true);
+}
+
+static void a_child_that_can_have_no_drum_runs_on(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(no_drum_after_fork), 0);
+	assert_int_equal(in_child(no_drum_after_raw_fork), 0);
+}
+
+static void *make_the_drum(void *context)
+{
+	__atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
+	trace(1, 1);
+	return NULL;
+}
+
+/* Forks while another thread is making the drum: that thread is not in the child. */
+static void forked_while_making(void)
+{
+	static unsigned delay; /* changes from one try to the next: see below */
+	pthread_t thread;
+	int started = 0;
+	small_drum();
+	delay = (unsigned)getpid() * 7919u % 30000u;
+	CHECK(pthread_create(&thread, NULL, make_the_drum, &started) == 0);
+	while (!__atomic_load_n(&started, __ATOMIC_ACQUIRE))
+		;
+	for (volatile unsigned i = 0; i < delay; i++)
+		;
+	const pid_t pid = fork();
+	if (pid == 0) {
+		alarm(5); /* it would wait for that thread at each event */
+		trace(2, 200);
+		CHECK(ky_drum_peek() && ky_drum_peek()->header->pid == (uint32_t)ky_os_pid());
+		_exit(0);
+	}
+	wait_for(pid);
+	pthread_join(thread, NULL);
+}
+
+static void a_fork_while_the_drum_is_being_made_does_not_block_the_child(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(in_child(forked_while_making), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_forked_child_starts_with_none_of_the_parents_events),
+		cmocka_unit_test(a_child_of_a_raw_clone_has_its_own_drum),
+		cmocka_unit_test(a_child_of_a_thread_that_never_traced_has_its_own_drum),
+		cmocka_unit_test(a_child_of_a_process_without_events_has_its_own_drum),
+		cmocka_unit_test(vfork_and_exec_leave_the_parents_drum_alone),
+		cmocka_unit_test(an_event_in_vforks_child_does_not_take_the_drum_away),
+		cmocka_unit_test(a_descriptor_that_is_no_longer_the_drums_is_not_closed),
+		cmocka_unit_test(a_child_that_can_have_no_drum_runs_on),
+		cmocka_unit_test(a_fork_while_the_drum_is_being_made_does_not_block_the_child),
+	};
+	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_signals.c: a storm of signals whose handlers trace, over threads that trace. Every event is
+ * whole, and is read or counted as lost; also the very first ones of a process.
+ */
+#include "os.h"
+#include "readback.h"
+
+#include <errno.h>
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define THREADS   3u
+#define DEPTH_MAX 6 /* deeper than a thread has writers */
+
+/* Who wrote an event: a thread's own code or its handler. Numbers follow each other in each. */
+static __thread uint64_t own_number;
+static __thread volatile uint64_t handler_number;
+static __thread uint32_t self;
+static _Atomic uint64_t written;
+static _Atomic bool stop;
+
+static void name_text(char text[24], uint64_t number)
+{
+	/* Of every length up to 20, and without stdio, which is not for handlers. */
+	const size_t bytes = number % 21;
+	for (size_t i = 0; i < bytes; i++)
+		text[i] = (char)('a' + (number + i) % 26);
+	text[bytes] = '\0';
+}
+
+static void trace_plain(uint64_t number, uint32_t who)
+{
+	KYMO_INSTANT("net", "plain", "number", number, "inverse", ~number, "who", who);
+	written++;
+}
+
+static void trace_text(uint64_t number, uint32_t who)
+{
+	char text[24];
+	const char *const t = text;
+	name_text(text, number);
+	KYMO_INSTANT("net", "text", "number", number, "text", t, "who", who);
+	written++;
+}
+
+static void trace_one(uint64_t number, uint32_t who)
+{
+	if (number % 3)
+		trace_plain(number, who);
+	else
+		trace_text(number, who);
+}
+
+/* Signals sent to a thread whose handlers have not returned: as deep as they may nest. */
+static _Atomic int32_t outstanding[THREADS];
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	const int saved = errno;
+	errno = 12345;
+	/* A handler that interrupts this one takes numbers as well, so none is used twice. */
+	const uint64_t number = __atomic_fetch_add(&handler_number, 1, __ATOMIC_RELAXED);
+	trace_one(number, THREADS + self);
+	if (errno != 12345)
+		check_failed(__FILE__, __LINE__, "errno is left alone");
+	errno = saved;
+	outstanding[self]--;
+}
+
+static void *trace_under_fire(void *context)
+{
+	self = (uint32_t)(uintptr_t)context;
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	CHECK(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0); /* from here on self is right */
+	while (!stop || outstanding[self] != 0)
+		trace_one(own_number++, self);
+	return NULL;
+}
+
+/* As many signals as the threads can take, of the kind that queues. */
+static void fire(const pthread_t *threads, long milliseconds)
+{
+	const uint64_t until = ky_os_monotonic() + (uint64_t)milliseconds * 1000000u;
+	while (ky_os_monotonic() < until)
+		for (uint32_t i = 0; i < THREADS; i++)
+			if (outstanding[i] < DEPTH_MAX) {
+				outstanding[i]++;
+				CHECK(pthread_kill(threads[i], SIGRTMIN) == 0);
+			}
+}
+
+struct order {
+	uint64_t events;
+	uint64_t from_handlers;
+	uint64_t next[2 * THREADS];
+};
+
+static void check_event(void *context, const struct ky_event *e)
+{
+	struct order *order = context;
+	if (e->kind == KYMO_KIND_LOST)
+		return;
+	char text[24];
+	const uint64_t number = readback_arg(e, "number")->value.u;
+	const uint64_t who = readback_arg(e, "who")->value.u;
+	name_text(text, number);
+	CHECK(e->args_count == 3 && who < 2 * THREADS && strcmp(e->site->category.data, "net") == 0);
+	if (number % 3)
+		CHECK(strcmp(e->name.data, "plain") == 0 &&
+		      readback_arg(e, "inverse")->value.u == ~number);
+	else
+		CHECK(strcmp(e->name.data, "text") == 0 &&
+		      strcmp(readback_arg(e, "text")->string, text) == 0);
+	/* A thread's own events are in order; a handler's number may be overtaken by a nested one. */
+	if (who < THREADS) {
+		CHECK(number >= order->next[who]);
+		order->next[who] = number + 1;
+	}
+	order->events++;
+	order->from_handlers += who >= THREADS;
+}
+
+static void storm(int flags, long milliseconds)
+{
+	pthread_t threads[THREADS];
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | flags};
+	sigset_t set;
+	CHECK(sigaction(SIGRTMIN, &action, NULL) == 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, trace_under_fire, (void *)i) == 0);
+	fire(threads, milliseconds);
+	stop = true;
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	struct order order = {0};
+	const struct readback totals = readback(check_event, &order);
+	CHECK(totals.damaged == 0 && totals.events + totals.lost == written);
+	CHECK(order.events == totals.events && (milliseconds < 100 || order.from_handlers > 0));
+}
+
+static void small_drum(void)
+{
+	ky_limits.ring_bytes = 256u << 10;
+	ky_limits.total_bytes = 8u << 20;
+	ky_limits.categories = "*";
+}
+
+static void plain_storm(void)
+{
+	small_drum();
+	storm(0, 800);
+}
+
+static void nested_storm(void)
+{
+	small_drum();
+	storm(SA_NODEFER, 800);
+}
+
+/* Nobody has a ring, a registered trace point or even a drum when the first signals come. */
+static void first_events(void)
+{
+	small_drum();
+	storm(SA_NODEFER, 3);
+}
+
+static void handlers_that_interrupt_events_damage_none(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(plain_storm), 0);
+}
+
+static void handlers_that_interrupt_handlers_damage_none(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(nested_storm), 0);
+}
+
+static void the_first_events_of_a_process_may_be_in_handlers(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(in_child(first_events), 0);
+}
+
+/* A handler that interrupts an event, again and again, deeper than there are levels. */
+static void dive(int signal)
+{
+	(void)signal;
+	static int depth;
+	if (++depth < 12) {
+		struct kymo_i_writer *w = kymo_i_tls;
+		const uintptr_t was = kymo_i_park(w); /* as if in the middle of an event */
+		raise(SIGUSR1);
+		trace_plain(1, THREADS);
+		w->pos = was;
+	}
+	trace_plain(2, THREADS);
+	depth--;
+}
+
+static void deep(void)
+{
+	struct order order = {0};
+	small_drum();
+	struct sigaction action = {.sa_handler = dive, .sa_flags = SA_NODEFER};
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	trace_plain(1, 0);
+	raise(SIGUSR1);
+	trace_plain(2, 0);
+	const struct readback totals = readback(check_event, &order);
+	CHECK(totals.damaged == 0 && totals.events + totals.lost == written);
+}
+
+static void levels_too_deep_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(deep), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handlers_that_interrupt_events_damage_none),
+		cmocka_unit_test(handlers_that_interrupt_handlers_damage_none),
+		cmocka_unit_test(the_first_events_of_a_process_may_be_in_handlers),
+		cmocka_unit_test(levels_too_deep_are_counted),
+	};
+	return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
+}

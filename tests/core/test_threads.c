@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_threads.c: threads that come and go by the thousand share a bounded number of rings, and every
+ * event is read or counted.
+ */
+#include "readback.h"
+
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define EVENTS 10u
+
+static void *trace_and_return(void *context)
+{
+	const uint32_t number = (uint32_t)(uintptr_t)context;
+	for (uint32_t i = 0; i < EVENTS; i++)
+		KYMO_INSTANT("net", "event", "number", number, "inverse", ~number);
+	return NULL;
+}
+
+/* Without the thread's destructors: as a thread of clone() ends. */
+static void *trace_and_vanish(void *context)
+{
+	trace_and_return(context);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void check_event(void *context, const struct ky_event *e)
+{
+	(void)context;
+	if (e->kind == KYMO_KIND_LOST)
+		return;
+	CHECK(e->args_count == 2);
+	CHECK((uint32_t)e->args[0].value.u == (uint32_t)~e->args[1].value.u);
+}
+
+static void run_threads(void *(*body)(void *), uint32_t count, uint32_t at_once)
+{
+	pthread_t threads[16];
+	for (uint32_t i = 0; i < count; i += at_once) {
+		for (uint32_t j = 0; j < at_once; j++)
+			CHECK(pthread_create(&threads[j], NULL, body, (void *)(uintptr_t)(i + j)) == 0);
+		for (uint32_t j = 0; j < at_once; j++)
+			pthread_join(threads[j], NULL);
+	}
+}
+
+static void account(uint32_t threads)
+{
+	const struct readback totals = readback(check_event, NULL);
+	const struct ky_drum_header *header = ky_drum_peek()->header;
+	CHECK(totals.damaged == 0);
+	CHECK(totals.events + totals.lost == (uint64_t)threads * EVENTS);
+	CHECK(totals.events > 0);
+	CHECK(header->space_used <= ky_limits.total_bytes);
+}
+
+static void small_drum(uint32_t rings)
+{
+	ky_limits.ring_bytes = KY_RING_BYTES_MIN;
+	ky_limits.total_bytes = 256u << 10;
+	ky_limits.rings_max = rings;
+	ky_limits.categories = "*";
+}
+
+static void thousands(void)
+{
+	const uint32_t threads = sanitized() ? 2000 : 10000;
+	small_drum(2048);
+	run_threads(trace_and_return, threads, 8);
+	account(threads);
+	CHECK(ky_drum_peek()->header->lost_ringless == 0); /* there was a ring for everybody */
+	CHECK(ky_drum_peek()->header->rings_used <= 16);
+}
+
+static void ten_thousand_threads_share_a_few_rings(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(thousands), 0);
+}
+
+static void vanishing(void)
+{
+	small_drum(24);
+	run_threads(trace_and_vanish, 2000, 4);
+	account(2000);
+	CHECK(ky_drum_peek()->header->lost_ringless == 0);
+}
+
+static void what_a_thread_leaves_that_vanished_is_used_again(void **state)
+{
+	(void)state;
+	if (sanitized()) /* they want to see a thread end */
+		skip();
+	assert_int_equal(in_child(vanishing), 0);
+}
+
+static pthread_barrier_t barrier;
+
+static void *trace_together(void *context)
+{
+	pthread_barrier_wait(&barrier);
+	trace_and_return(context);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* More threads at once than there are rings: those without one lose, and it is counted. */
+static void too_many(void)
+{
+	small_drum(4);
+	pthread_barrier_init(&barrier, NULL, 16);
+	run_threads(trace_together, 16, 16);
+	account(16);
+	CHECK(ky_drum_peek()->header->lost_ringless == 12 * EVENTS);
+}
+
+static void events_of_threads_without_a_ring_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(too_many), 0);
+}
+
+static _Atomic bool stop;
+static uint64_t written[2];
+
+static void *trace_until_stopped(void *context)
+{
+	const uint32_t self = (uint32_t)(uintptr_t)context;
+	uint64_t n = 0;
+	for (; !stop; n++)
+		KYMO_INSTANT("net", "event", "number", (uint32_t)n, "inverse", ~(uint32_t)n);
+	written[self] = n;
+	return NULL;
+}
+
+static void add_up(void *context, const struct ky_event *e)
+{
+	uint64_t *sum = context;
+	check_event(NULL, e);
+	*sum += e->kind == KYMO_KIND_LOST ? e->id : 1;
+}
+
+/* Read while it is written and lapped: nothing is damaged and the sum is right. */
+static void read_while_written(void)
+{
+	static struct ky_stream stream;
+	pthread_t threads[2];
+	const char *what;
+	uint64_t sum = 0;
+	small_drum(16);
+	struct ky_drum *drum = ky_drum_get();
+	CHECK(ky_stream_open(&stream, drum->base, drum->bytes, NULL, false, 0, &what) == 0);
+	stream.sink = (struct ky_stream_sink){.event = add_up, .context = &sum};
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, trace_until_stopped, (void *)i) == 0);
+	for (int i = 0; i < (sanitized() ? 200 : 2000) || stream.lost == 0; i++) {
+		ky_clock_take(drum, true);
+		CHECK(ky_stream_read(&stream, 0) == 0);
+		if (i % 16 == 0)
+			sched_yield();
+	}
+	stop = true;
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(ky_stream_read_all(&stream) == 0);
+	CHECK(stream.damaged == 0 && stream.events + stream.lost == written[0] + written[1]);
+	CHECK(sum == written[0] + written[1] && stream.lost > 0);
+	ky_stream_close(&stream);
+}
+
+static void a_reader_of_rings_being_overwritten_accounts_for_every_event(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(read_while_written), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ten_thousand_threads_share_a_few_rings),
+		cmocka_unit_test(what_a_thread_leaves_that_vanished_is_used_again),
+		cmocka_unit_test(events_of_threads_without_a_ring_are_counted),
+		cmocka_unit_test(a_reader_of_rings_being_overwritten_accounts_for_every_event),
+	};
+	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * child.h: a process has one drum and reads its environment once, so a test's body runs in a process
+ * of its own, in a folder of its own. The test program itself never records.
+ */
+#ifndef KY_TESTS_CHILD_H
+#define KY_TESTS_CHILD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Ends a child with a message and a failure unless the condition holds. */
+#define MUST(condition) ((condition) ? (void)0 : child_fail(__FILE__, __LINE__, #condition))
+_Noreturn void child_fail(const char *file, int line, const char *condition);
+
+/* Forks, runs the body and then _exit(0). Returns the status as waitpid() gives it. */
+int child_run(void (*body)(void));
+/* The same, and the test fails when the child did. */
+void child_expect(void (*body)(void));
+/* Runs this program again with the body's name as its argument, so that it is loaded anew. */
+int child_exec(const char *body, char *const environment[]);
+
+struct child_body {
+	const char *name;
+	void (*run)(void);
+};
+/* For main(): when an argument names a body, runs it and exits. The list ends with a NULL name. */
+void child_main(int argc, char **argv, const struct child_body *bodies);
+
+/* cmocka's setup and teardown: an empty folder to be in, removed afterwards. */
+int folder_setup(void **state);
+int folder_teardown(void **state);
+unsigned folder_files(void);
+
+/* Milliseconds, for deadlines; and a wait between two looks. */
+int64_t now_ms(void);
+void look_again(void);
+
+/* Runs fn(argument) on a thread of its own and waits for it. */
+void on_thread(void (*fn)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# deps.sh GROUP...: makes sure that what a group of targets needs is installed. Groups: build, test,
+# lint. Says nothing and leaves the network alone when nothing is missing. On Debian and its
+# derivatives what is missing is installed with apt; elsewhere it is listed, and that is an error.
+set -eu
+
+# One line a need: group, kind of check, what to look for, Debian package.
+needs='
+build cmd cc gcc
+build cmd meson meson
+build cmd ninja ninja-build
+build cmd pkg-config pkg-config
+build header stdio.h libc6-dev
+test header cmocka.h libcmocka-dev
+test cmd g++ g++
+test cmd clang clang
+test cmd cmake cmake
+test cmd make make
+test cmd objcopy binutils
+test cmd python3 python3
+test cmd node nodejs
+test cmd npm npm
+test cmd valgrind valgrind
+test cmd gzip gzip
+test cmd zstd zstd
+test header zlib.h zlib1g-dev
+test header zstd.h libzstd-dev
+test library libz.so.1 zlib1g
+test library libzstd.so.1 libzstd1
+test runtime clang libclang-rt-dev
+lint cmd clang-format clang-format
+lint cmd clang-tidy clang-tidy
+lint cmd clang clang
+'
+
+has_library()
+{
+	for dir in /lib /lib64 /usr/lib /usr/lib64 /usr/local/lib /lib/*-linux-gnu* /usr/lib/*-linux-gnu*; do
+		[ -e "$dir/$1" ] && return 0
+	done
+	return 1
+}
+
+# The sanitizers' runtime is a package of its own on newer releases, with the compiler on older ones.
+has_runtime()
+{
+	command -v "$1" > /dev/null || return 1
+	file=$("$1" -print-file-name="libclang_rt.tsan-$(uname -m).a")
+	[ -e "$file" ] || [ -e "$("$1" -print-file-name=libclang_rt.tsan.a)" ]
+}
+
+has_header()
+{
+	for dir in /usr/include /usr/local/include /usr/include/*-linux-gnu*; do
+		[ -e "$dir/$1" ] && return 0
+	done
+	return 1
+}
+
+has()
+{
+	case $1 in
+	cmd) command -v "$2" > /dev/null ;;
+	header) has_header "$2" ;;
+	library) has_library "$2" ;;
+	runtime) has_runtime "$2" ;;
+	esac
+}
+
+# Prints the packages that the groups need and that are missing.
+missing()
+{
+	echo "$needs" | while read -r group kind what package; do
+		case " $* " in *" $group "*) ;; *) continue ;; esac
+		has "$kind" "$what" || echo "$package"
+	done | sort -u | tr '\n' ' '
+}
+
+as_root()
+{
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo > /dev/null; then
+		sudo "$@"
+	else
+		echo "deps: not root and no sudo; install by hand: $packages" >&2
+		exit 1
+	fi
+}
+
+install_packages()
+{
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 "$@" > /dev/null
+}
+
+packages=$(missing "$@")
+[ -n "$packages" ] || exit 0
+if ! command -v apt-get > /dev/null; then
+	echo "deps: missing, by their Debian names: $packages" >&2
+	echo "deps: install them with this system's package manager and try again" >&2
+	exit 1
+fi
+
+echo "deps: installing $packages"
+# The lists of packages may be old or absent: then fetch them and try again. A release that has no
+# libclang-rt-dev brings the runtime with the compiler.
+# shellcheck disable=SC2086
+if ! install_packages $packages 2> /dev/null; then
+	as_root apt-get update -qq
+	apt-cache show libclang-rt-dev > /dev/null 2>&1 ||
+		packages=$(echo "$packages" | sed 's/libclang-rt-dev//')
+	[ -z "$(echo "$packages" | tr -d ' ')" ] || install_packages $packages
+fi
+
+packages=$(missing "$@")
+if [ -n "$packages" ]; then
+	echo "deps: still missing after the installation: $packages" >&2
+	exit 1
+fi

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LABEL_WIDTH 34
+#define LABEL_WIDTH 38
 #define TARGET_WIDTH 62
 #define COLUMN_WIDTH_MIN 8
 

@@ -264,7 +264,7 @@ KYMO_API int kymo_i_enabled_slow(struct kymo_i_site *site);
 /* The CPU's counter, or what stands in for it. */
 KYMO_API uint64_t kymo_i_ticks(void);
 /* Asks for a snapshot when more than min_ns passed since begin_ticks. */
-KYMO_API void kymo_i_over(const struct kymo_i_site *site, uint64_t begin_ticks, uint64_t min_ns);
+KYMO_API void kymo_i_over(const char *name, uint64_t begin_ticks, uint64_t min_ns);
 
 #if defined(__x86_64__)
 #define KYMO_I_READ_COUNTER(low, high) __asm__ volatile("rdtsc" : "=a"(low), "=d"(high))
@@ -440,13 +440,12 @@ KYMO_I_INLINE uint64_t kymo_i_ticks(void)
 	return host ? host->time(host) : 0;
 }
 
-KYMO_I_INLINE void kymo_i_over(const struct kymo_i_site *site, uint64_t begin_ticks,
-			       uint64_t min_ns)
+KYMO_I_INLINE void kymo_i_over(const char *name, uint64_t begin_ticks, uint64_t min_ns)
 {
 	const struct kymo_host *host = kymo_i_host();
 	const uint64_t lasted_ns = host ? host->time(host) - begin_ticks : 0;
 	if (lasted_ns > min_ns)
-		host->snapshot(host, site->info->name, lasted_ns);
+		host->snapshot(host, name, lasted_ns);
 }
 
 /* The host names its process and its threads. */
@@ -634,23 +633,26 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 #define KYMO_I_EACH_19(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8)                                                                         \
 	M(0, k0, v0)                                                                               \
-	M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) \
-		M(8, k8, v8)
+	M(1, k1, v1)                                                                               \
+	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8)
 #define KYMO_I_EACH_21(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9)                                                                 \
 	M(0, k0, v0)                                                                               \
-	M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) \
-		M(8, k8, v8) M(9, k9, v9)
+	M(1, k1, v1)                                                                               \
+	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
+		M(9, k9, v9)
 #define KYMO_I_EACH_23(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10)                                                       \
 	M(0, k0, v0)                                                                               \
-	M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) \
-		M(8, k8, v8) M(9, k9, v9) M(10, k10, v10)
+	M(1, k1, v1)                                                                               \
+	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
+		M(9, k9, v9) M(10, k10, v10)
 #define KYMO_I_EACH_25(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10, k11, v11)                                             \
 	M(0, k0, v0)                                                                               \
-	M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) \
-		M(8, k8, v8) M(9, k9, v9) M(10, k10, v10) M(11, k11, v11)
+	M(1, k1, v1)                                                                               \
+	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
+		M(9, k9, v9) M(10, k10, v10) M(11, k11, v11)
 
 /* The same for single values, for the arguments of KYMO_PRINT. */
 #define KYMO_I_LIST(M, ...) KYMO_I_JOIN(KYMO_I_LIST_, KYMO_I_COUNT(__VA_ARGS__))(M, __VA_ARGS__)
@@ -770,7 +772,9 @@ struct kymo_i_scope_over {
 	struct kymo_i_site *site;
 	uint64_t begin_ticks;
 	uint64_t min_ns;
-	explicit kymo_i_scope_over(uint64_t min) : site(0), begin_ticks(0), min_ns(min)
+	const char *name;
+	kymo_i_scope_over(uint64_t min, const char *of)
+	    : site(0), begin_ticks(0), min_ns(min), name(of)
 	{
 	}
 	~kymo_i_scope_over()
@@ -778,13 +782,13 @@ struct kymo_i_scope_over {
 		if (!site)
 			return;
 		kymo_i_event(site, KYMO_I_END_BIT, 0, 0, 0);
-		kymo_i_over(site, begin_ticks, min_ns);
+		kymo_i_over(name, begin_ticks, min_ns);
 	}
 	kymo_i_scope_over(const kymo_i_scope_over &) = delete;
 	kymo_i_scope_over &operator=(const kymo_i_scope_over &) = delete;
 };
 #define KYMO_I_SCOPE_VAR(var) kymo_i_scope var
-#define KYMO_I_SCOPE_OVER_VAR(var, min) kymo_i_scope_over var((uint64_t)(min))
+#define KYMO_I_SCOPE_OVER_VAR(var, min, of) kymo_i_scope_over var((uint64_t)(min), of)
 
 #else
 
@@ -800,19 +804,20 @@ struct kymo_i_scope_over {
 	struct kymo_i_site *site;
 	uint64_t begin_ticks;
 	uint64_t min_ns;
+	const char *name;
 };
 KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *scope)
 {
 	if (!scope->site)
 		return;
 	(void)kymo_i_event(scope->site, KYMO_I_END_BIT, 0, 0, NULL);
-	kymo_i_over(scope->site, scope->begin_ticks, scope->min_ns);
+	kymo_i_over(scope->name, scope->begin_ticks, scope->min_ns);
 }
 #define KYMO_I_SCOPE_VAR(var)                                                                      \
 	__attribute__((cleanup(kymo_i_scope_end))) struct kymo_i_scope var = {NULL}
-#define KYMO_I_SCOPE_OVER_VAR(var, min)                                                            \
+#define KYMO_I_SCOPE_OVER_VAR(var, min, of)                                                        \
 	__attribute__((cleanup(kymo_i_scope_over_end))) struct kymo_i_scope_over var = {           \
-		NULL, 0, (uint64_t)(min)}
+		NULL, 0, (uint64_t)(min), of}
 
 #endif
 
@@ -826,12 +831,14 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *scope)
 	KYMO_I_SCOPE_VAR(KYMO_I_JOIN(at, _scope));                                                 \
 	KYMO_I_SCOPE_BEGIN(at, (void)0, cat, __VA_ARGS__)
 
-#define KYMO_I_SCOPE_OVER(cat, name, min, ...)                                                     \
-	KYMO_I_SCOPE_OVER_AT(KYMO_I_JOIN(kymo_i_site_, __COUNTER__), cat, name, min, __VA_ARGS__)
-#define KYMO_I_SCOPE_OVER_AT(at, cat, name, min, ...)                                              \
-	KYMO_I_SITE(at, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE, cat, name, \
-		    0, __VA_ARGS__);                                                               \
-	KYMO_I_SCOPE_OVER_VAR(KYMO_I_JOIN(at, _scope), min);                                       \
+/* of: the name as a string, for the snapshot. */
+#define KYMO_I_SCOPE_OVER(flags, cat, name, min, of, lead, ...)                                    \
+	KYMO_I_SCOPE_OVER_AT(KYMO_I_JOIN(kymo_i_site_, __COUNTER__), flags, cat, name, min, of,    \
+			     lead, __VA_ARGS__)
+#define KYMO_I_SCOPE_OVER_AT(at, flags, cat, name, min, of, lead, ...)                             \
+	KYMO_I_SITE(at, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags),  \
+		    cat, name, lead, __VA_ARGS__);                                                 \
+	KYMO_I_SCOPE_OVER_VAR(KYMO_I_JOIN(at, _scope), min, of);                                   \
 	KYMO_I_SCOPE_BEGIN(at, KYMO_I_JOIN(at, _scope).begin_ticks = kymo_i_ticks(), cat,          \
 			   __VA_ARGS__)
 
@@ -870,14 +877,15 @@ __attribute__((format(printf, 1, 2), unused)) static inline void kymo_i_check_fo
 #ifdef __cplusplus
 #define KYMO_I_PAIR_UNUSED(i, key, value) , (void)sizeof(kymo_i_type_of(value))
 #else
-#define KYMO_I_PAIR_UNUSED(i, key, value) , (void)sizeof(!(value))
+#define KYMO_I_PAIR_UNUSED(i, key, value) , (void)sizeof(((void)(value), 0))
 #endif
 /* An expression, because clang without optimization makes code for a loop that runs once. */
 #define KYMO_I_NOTHING(EACH, ...) ((void)0 EACH(KYMO_I_PAIR_UNUSED, __VA_ARGS__))
 #define KYMO_I_POINT(EACH, KEY, kind, flags, cat, name, lead, ...) KYMO_I_NOTHING(EACH, __VA_ARGS__)
 #define KYMO_I_KEYED(kind, flags, cat, name, lead, ...) KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__)
 #define KYMO_I_SCOPE(KEY, flags, cat, name, lead, ...) KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__)
-#define KYMO_I_SCOPE_OVER(cat, name, min, ...) KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__, "", min)
+#define KYMO_I_SCOPE_OVER(flags, cat, name, min, of, lead, ...)                                    \
+	KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__, "", min)
 #define KYMO_I_ENABLED(cat) 0
 #define KYMO_I_PRINT(cat, ...) KYMO_I_NOTHING(KYMO_I_LIST, __VA_ARGS__)
 #else
@@ -904,11 +912,27 @@ __attribute__((format(printf, 1, 2), unused)) static inline void kymo_i_check_fo
 	KYMO_I_SCOPE(KYMO_I_PAIR_KEY, KYMO_SITE_NAME, "" cat "", "", 1, 0, "", __VA_ARGS__)
 
 /*
- * KYMO_SCOPE_OVER(cat, name, min_ns, ...): the same, and when the span lasted longer than min_ns,
- * it asks for a snapshot.
+ * KYMO_SCOPE_OVER(cat, name, min_ns, ...): the same, and when the span lasted longer than min_ns, it
+ * asks for a snapshot. The name given to the _DYN variant must last until the end of the block.
  */
 #define KYMO_SCOPE_OVER(cat, name, ...)                                                            \
-	KYMO_I_SCOPE_OVER("" cat "", "" name "", KYMO_I_FIRST_RAW(__VA_ARGS__), __VA_ARGS__)
+	KYMO_I_SCOPE_OVER(0, "" cat "", "" name "", KYMO_I_FIRST_RAW(__VA_ARGS__), "" name "", 0,  \
+			  __VA_ARGS__)
+#define KYMO_SCOPE_OVER_DYN(cat, name, ...)                                                        \
+	KYMO_I_OVER_DYN("" cat "", name, KYMO_I_FIRST_RAW(__VA_ARGS__), __VA_ARGS__)
+#define KYMO_I_OVER_DYN(cat, name, min, ...)                                                       \
+	KYMO_I_SCOPE_OVER(                                                                         \
+		KYMO_SITE_NAME, cat, "", min, name, 1,                                             \
+		KYMO_I_JOIN(KYMO_I_OVER_ITEMS_, KYMO_I_COUNT(__VA_ARGS__))(name, __VA_ARGS__))
+#define KYMO_I_OVER_ITEMS_1(name, min) 0, "", (const char *)(name)
+#define KYMO_I_OVER_ITEMS_3(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_5(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_7(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_9(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_11(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_13(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_15(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+#define KYMO_I_OVER_ITEMS_17(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
 
 /* KYMO_BEGIN(cat, name, ...): a span by hand; KYMO_END(cat, ...) ends the thread's innermost one. */
 #define KYMO_BEGIN(cat, ...)                                                                       \

@@ -626,7 +626,7 @@ template <typename... T> inline bool kymo_i_te_ignore(const T &...)
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	((void)(false && kymo_i_te_ignore(cat, name, time, tid, id, __VA_ARGS__)))
 #else
-#define KYMO_I_TE_UNUSED(value) ((void)sizeof(!(value)))
+#define KYMO_I_TE_UNUSED(value) ((void)sizeof(((void)(value), 0)))
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	(KYMO_I_TE_UNUSED(name), KYMO_I_TE_UNUSED(time), KYMO_I_TE_UNUSED(tid),                    \
 	 KYMO_I_TE_UNUSED(id) KYMO_I_EACH(KYMO_I_PAIR_UNUSED, __VA_ARGS__))

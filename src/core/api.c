@@ -61,14 +61,14 @@ static uint64_t ticks_to_ns(struct ky_drum *drum, uint64_t ticks)
 			  (b->ticks - a->ticks));
 }
 
-void kymo_i_over(const struct kymo_i_site *site, uint64_t begin_ticks, uint64_t min_ns)
+void kymo_i_over(const char *name, uint64_t begin_ticks, uint64_t min_ns)
 {
 	const int saved_errno = errno;
 	struct ky_drum *drum = ky_drum_peek();
 	if (drum && begin_ticks) {
 		const uint64_t lasted_ns = ticks_to_ns(drum, ky_drum_ticks(drum) - begin_ticks);
 		if (lasted_ns > min_ns)
-			kymo_snapshot(site->info->name, lasted_ns);
+			kymo_snapshot(name, lasted_ns);
 	}
 	errno = saved_errno;
 }

@@ -43,13 +43,27 @@ struct ky_drum_sample ky_clock_read(const struct ky_drum *drum)
 	return best;
 }
 
-/* Other threads may be reading: word by word. */
+/* Others may be reading, or this be the last that the process does: without ticks it is none. */
 static void put_sample(struct ky_drum_sample *to, const struct ky_drum_sample *from)
 {
-	KYMO_I_STORE(&to->ticks, from->ticks);
+	KYMO_I_STORE(&to->ticks, 0);
+	KY_STORE_FENCE();
 	KYMO_I_STORE(&to->boottime_ns, from->boottime_ns);
 	KYMO_I_STORE(&to->monotonic_ns, from->monotonic_ns);
 	KYMO_I_STORE(&to->realtime_ns, from->realtime_ns);
+	__atomic_store_n(&to->ticks, from->ticks, __ATOMIC_RELEASE);
+}
+
+/* False when it was changed meanwhile. No two samples have the same ticks. */
+static bool get_sample(struct ky_clock_sample *to, const struct ky_drum_sample *from)
+{
+	/* Acquire: pairs with the release above. */
+	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_ACQUIRE);
+	to->boottime_ns = KYMO_I_LOAD(&from->boottime_ns);
+	to->monotonic_ns = KYMO_I_LOAD(&from->monotonic_ns);
+	to->realtime_ns = KYMO_I_LOAD(&from->realtime_ns);
+	KY_LOAD_FENCE();
+	return to->ticks != 0 && KYMO_I_LOAD(&from->ticks) == to->ticks;
 }
 
 static void thin(struct ky_drum_clock *clock)
@@ -133,11 +147,8 @@ static int add_newer(struct ky_clock_map *map, const struct ky_drum_sample *samp
 	while (from > 0 && (!map->count || KYMO_I_LOAD(&samples[from - 1].ticks) > have))
 		from--;
 	for (uint32_t i = from; i < count; i++) {
-		const struct ky_clock_sample sample = {KYMO_I_LOAD(&samples[i].ticks),
-						       KYMO_I_LOAD(&samples[i].boottime_ns),
-						       KYMO_I_LOAD(&samples[i].monotonic_ns),
-						       KYMO_I_LOAD(&samples[i].realtime_ns)};
-		if (ky_clock_map_add(map, &sample) != 0)
+		struct ky_clock_sample sample;
+		if (get_sample(&sample, &samples[i]) && ky_clock_map_add(map, &sample) != 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -154,7 +165,7 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_view *view)
 		const uint32_t seq = __atomic_load_n(&clock->seq, __ATOMIC_ACQUIRE);
 		uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
 		count = count < view->header.clock_max ? count : view->header.clock_max;
-		/* Killed while it moved them: every sample but one is whole, and they are all there is. */
+		/* Killed while it moved them: the whole ones are all there is. */
 		const bool dead = tries == TRIES - 1 && map->count == 0;
 		if (seq & 1 && !dead)
 			continue;
@@ -162,7 +173,7 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_view *view)
 		KY_LOAD_FENCE();
 		if (dead || __atomic_load_n(&clock->seq, __ATOMIC_RELAXED) == seq)
 			break;
-		map->count = had; /* some may have been read half moved */
+		map->count = had; /* some may have been passed over while they moved */
 	}
 	return error;
 }

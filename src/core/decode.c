@@ -40,6 +40,23 @@ static struct ky_text take_string(struct ky_decoder *d, struct items *items, boo
 	return (struct ky_text){text, (uint32_t)strnlen(text, bytes)};
 }
 
+/* A name has no flag for it: one that was cut says so itself, in place of its last character. */
+static struct ky_text take_name(struct ky_decoder *d, struct items *items)
+{
+	static const char mark[] = "\xe2\x80\xa6"; /* "…" */
+	bool cut;
+	struct ky_text name = take_string(d, items, &cut);
+	if (!cut || name.bytes < sizeof(mark))
+		return name;
+	uint32_t at = name.bytes - (uint32_t)(sizeof(mark) - 1);
+	while (at > 0 && ((uint8_t)name.data[at] & 0xc0) == 0x80) /* not inside a character */
+		at--;
+	char *end = d->text + (name.data - d->text) + at;
+	memcpy(end, mark, sizeof(mark));
+	name.bytes = at + (uint32_t)(sizeof(mark) - 1);
+	return name;
+}
+
 static void take_arg(struct ky_decoder *d, struct items *items, uint32_t type, struct kymo_arg *arg)
 {
 	arg->type = type <= KYMO_TYPE_STRING ? type : KYMO_TYPE_UINT;
@@ -83,8 +100,7 @@ static uint64_t take_leading(struct ky_decoder *d, const struct ky_site *site, s
 		types >>= 4;
 	}
 	if (site->flags & KYMO_SITE_NAME) {
-		bool cut;
-		event->name = take_string(d, items, &cut);
+		event->name = take_name(d, items);
 		types >>= 4;
 	}
 	if (site->flags & KYMO_SITE_ID) {

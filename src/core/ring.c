@@ -81,7 +81,8 @@ static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 			struct ky_drum_ring *ring = &drum->rings[i];
 			if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0 &&
 			    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
-			    (!best || ring->released_ticks < best->released_ticks))
+			    (!best || KYMO_I_LOAD(&ring->released_ticks) <
+					      KYMO_I_LOAD(&best->released_ticks)))
 				best = ring;
 		}
 		if (!best)
@@ -176,7 +177,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	w->ring = NULL;
 	w->pub.end = 0;
 	ring->events = w->pub.events;
-	ring->released_ticks = ky_drum_ticks(drum);
+	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
 	/* Release: the next owner sees the count. */
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
 }
@@ -215,7 +216,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
 	if (count && count <= drum->header->clock_max &&
-	    ticks - clock->samples[count - 1].ticks > SAMPLE_TICKS)
+	    ticks - KYMO_I_LOAD(&clock->samples[count - 1].ticks) > SAMPLE_TICKS)
 		ky_clock_take(drum, false);
 }
 

@@ -34,6 +34,16 @@ static const char *check_parts(const struct ky_drum_header *h, uint64_t bytes, u
 	return NULL;
 }
 
+/* Word by word: counters in it change meanwhile. */
+static void copy_header(struct ky_drum_header *to, const struct ky_drum_header *live)
+{
+	const uint64_t *from = (const uint64_t *)(const void *)live;
+	for (size_t at = 0; at < sizeof(*to); at += sizeof(uint64_t)) {
+		const uint64_t word = KYMO_I_LOAD(from++);
+		memcpy((char *)to + at, &word, sizeof(word));
+	}
+}
+
 int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const char **what)
 {
 	memset(view, 0, sizeof(*view));
@@ -47,7 +57,7 @@ int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const c
 		*what = "no drum's magic number at the beginning";
 		return -EINVAL;
 	}
-	memcpy(&view->header, live, sizeof(view->header));
+	copy_header(&view->header, live);
 	*what = BAD(version, "the drum has another version");
 	if (view->header.version != KY_DRUM_VERSION)
 		return -ENOTSUP;

@@ -27,6 +27,16 @@ static _Atomic(struct ky_slot *) arena;
 static _Atomic uint32_t slots_high; /* none from here on was ever taken */
 ky_event_hook_fn *ky_event_hook;
 
+static uint32_t slot_tid(const struct ky_slot *slot)
+{
+	return __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
+}
+
+static uint64_t word_of(const struct kymo_i_site *site)
+{
+	return __atomic_load_n(&site->word, __ATOMIC_ACQUIRE);
+}
+
 static void detach(struct ky_slot *slot)
 {
 	struct ky_drum *drum = ky_drum_peek();
@@ -39,7 +49,7 @@ static void detach(struct ky_slot *slot)
 static void thread_exits(void *value)
 {
 	struct ky_slot *slot = value;
-	if (kymo_i_tls != &slot->level[0].pub || slot->tid == 0)
+	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
 		return; /* of the parent, before fork */
 	kymo_i_tls = &idle;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -136,7 +146,7 @@ static struct ky_slot *own_slot(struct ky_drum *drum)
 {
 	if (kymo_i_tls != &idle) {
 		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-		if (slot->tid != 0)
+		if (slot_tid(slot) != 0)
 			return slot;
 		kymo_i_tls = &idle; /* wiped by fork */
 	}
@@ -289,7 +299,7 @@ static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_wri
 		  uint64_t end_bit, const struct payload *p)
 {
 	uint64_t ticks;
-	uint64_t *at = ky_ring_reserve(drum, w, slot->tid, slot->name, p->words, &ticks);
+	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
 	if (!at) {
 		lose(&drum->header->lost_ringless);
 		unpark(w);
@@ -317,9 +327,9 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 	else if (!w)
 		lose(slot ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w) {
-		const bool registered = site->word != 0 || register_site(drum, site);
+		const bool registered = word_of(site) != 0 || register_site(drum, site);
 		if (registered && site->info->kind != KYMO_KIND_NONE && (force || end_bit || is_on(site)))
-			recorded = record(drum, slot, w, site->word, end_bit, p);
+			recorded = record(drum, slot, w, word_of(site), end_bit, p);
 		else
 			unpark(w);
 	}
@@ -416,7 +426,7 @@ int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *re
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? claim_writer(slot, false) : NULL;
 	uint64_t ticks = 0;
-	uint64_t *at = w ? ky_ring_reserve(drum, w, slot->tid, slot->name, words, &ticks) : NULL;
+	uint64_t *at = w ? ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, &ticks) : NULL;
 	if (drum && !at)
 		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w && !at)
@@ -450,19 +460,28 @@ int kymo_i_enabled_slow(struct kymo_i_site *site)
 	return on;
 }
 
+/* A thread that is just being attached clears it: its first event is a slow one anyway. */
+__attribute__((noinline, no_sanitize("thread"))) static void make_slow(struct kymo_i_writer *w)
+{
+	*(volatile uint32_t *)&w->high = UINT32_MAX;
+}
+
 void ky_writer_slow_only(bool on)
 {
 	__atomic_store_n(&ky_ring_slow_only, on, __ATOMIC_SEQ_CST);
 	struct ky_slot *all = atomic_load(&arena);
 	for (uint32_t i = 0; all && on && i < ky_limits.rings_max; i++)
 		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) != 0)
-			__atomic_store_n(&all[i].level[0].pub.high, UINT32_MAX, __ATOMIC_RELAXED);
+			make_slow(&all[i].level[0].pub);
 }
 
-/* The sanitizer does not know that pos is written in one piece. */
-__attribute__((no_sanitize("thread"))) static uintptr_t look_at_pos(const struct kymo_i_writer *w)
+/* Its own thread writes it without an atomic, in one piece: the sanitizer does not know that. */
+__attribute__((noinline, no_sanitize("thread"))) static uintptr_t
+look_at_pos(const struct kymo_i_writer *w)
 {
-	return __atomic_load_n(&w->pos, __ATOMIC_ACQUIRE);
+	const uintptr_t pos = *(const volatile uintptr_t *)&w->pos;
+	KY_LOAD_FENCE();
+	return pos;
 }
 
 void ky_writer_settle(bool (*wait)(void *context), void *context)

@@ -21,6 +21,7 @@
 #include "format.h"
 #include "table.h"
 #include "utf8.h"
+#include "xxh64.h"
 
 enum {
 	RECORD_METADATA = 0,
@@ -372,12 +373,18 @@ static bool has_id_word(uint64_t type)
 }
 
 /*
- * Perfetto tells asynchronous spans apart by name and id, not by category. Ids are small numbers or
- * addresses: the category goes into the bits they leave free.
+ * Perfetto tells asynchronous spans apart by name and id, flows by id alone. Ids are small numbers or
+ * addresses: what else makes them what they are goes into the bits they leave free. Flows may cross
+ * processes, so there it is made from the text and not from this process's numbers.
  */
 static uint64_t id_word(const struct ky_event *e)
 {
+	const bool flow = e->kind >= KYMO_KIND_FLOW_BEGIN && e->kind <= KYMO_KIND_FLOW_END;
 	const bool async = e->kind >= KYMO_KIND_ASYNC_BEGIN && e->kind <= KYMO_KIND_ASYNC_END;
+	if (flow)
+		return e->id ^ (ky_xxh64(e->site->category.data, e->site->category.bytes) +
+				3 * ky_xxh64(e->name.data, e->name.bytes))
+				       << 48;
 	return async ? e->id ^ (uint64_t)e->site->category_index << 48 : e->id;
 }
 

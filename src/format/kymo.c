@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo.c: writes kymo's own format: pieces of rings as they are, packed in batches, with an index at
- * the end. kymo_layout.h has the file byte by byte, kymo_pack.h what a batch becomes.
+ * kymo.c: writes kymo's own format: pieces of rings as they are, packed in batches, with an index
+ * at the end. kymo_layout.h has the file byte by byte, kymo_pack.h what a batch becomes.
  *
  *   block() ─▶ batch: piece│words│piece│words│…   full, or flush ─▶ pack ─▶ zstd ─▶ DATA ─▶ out
  *        │                                                                           │
  *        └─▶ new trace points, threads, clock samples ─▶ fresh ─▶ DEFINE ────────────┘ before it
  *                                                          └─▶ all ─▶ DEFINE, at the end once more
  *
- * Events are never decoded: a word is looked at for its length, its trace point (the first time) and
- * its time (the index has the earliest and the latest of a batch). Words that are no whole event at the
- * end of a piece are left out and counted.
+ * Events are never decoded: a word is looked at for its length, its trace point (the first time)
+ * and its time (the index has the earliest and the latest of a batch). Words that are no whole
+ * event at the end of a piece are left out and counted.
  *
- * Invariants: what a DATA chunk names is defined before it in the file. entries has one entry for each
- * DATA chunk written. A chunk is appended whole in one call of the writer, so a file that is cut at a
- * push is whole up to there. Without libzstd sections are stored as they are.
+ * Invariants: what a DATA chunk names is defined before it in the file. entries has one entry for
+ * each DATA chunk written. A chunk is appended whole in one call of the writer, so a file that is
+ * cut at a push is whole up to there. Without libzstd sections are stored as they are.
  */
 #include "format.h"
 
@@ -116,7 +116,7 @@ static size_t stored_bound(const struct ky_writer *w, size_t bytes)
 	return (bound > bytes ? bound : bytes) + 8;
 }
 
-/* Compressed where that is smaller, but not to less than bytes / ratio_max. Returns the bytes there. */
+/* Compressed where that is smaller, but not to less than bytes / ratio_max. Returns the bytes. */
 static size_t store(struct ky_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
 		    size_t ratio_max)
 {
@@ -255,8 +255,8 @@ static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
 }
 
 /*
- * Samples come in any order: a file that begins with a snapshot is given the older ones later. What is
- * gathered goes out with one now and then, so that it never is old.
+ * Samples come in any order: a file that begins with a snapshot is given the older ones later. What
+ * is gathered goes out with one now and then, so that it never is old.
  */
 static void kymo_clock(struct ky_writer *w, const struct ky_clock_sample *sample)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_define.h: definitions of a .kymo file as records (kymo_layout.h), appended to a buffer that the
- * writer makes DEFINE chunks of.
+ * kymo_define.h: definitions of a .kymo file as records (kymo_layout.h), appended to a buffer that
+ * the writer makes DEFINE chunks of.
  */
 #ifndef KY_FORMAT_KYMO_DEFINE_H
 #define KY_FORMAT_KYMO_DEFINE_H

@@ -7,18 +7,20 @@
  *   └──────┴────────┴──────┴──────┴────────┴──────┴─ … ─┴────────┴───────┴─────┘
  *                                   only what is new       all of it again
  *
- * Every chunk is struct ky_kymo_chunk and a body. It has a checksum of its own head, so that a reader
- * that lost its place finds the next chunk by the magic, and one of its body, which is compared when
- * the body is used. A file may be cut off anywhere: it is whole up to the last whole chunk.
+ * Every chunk is struct ky_kymo_chunk and a body. It has a checksum of its own head, so that a
+ * reader that lost its place finds the next chunk by the magic, and one of its body, which is
+ * compared when the body is used. A file may be cut off anywhere: it is whole up to the last whole
+ * chunk.
  *
- * DATA is a batch of pieces of rings. Unpacked ("raw") it is, for each piece, struct ky_kymo_piece and
- * its words as they were in the ring (kymo.h). In the file it is that, or the columns of kymo_pack.h;
- * each section is one zstd frame where that is smaller. A DATA chunk needs nothing but itself to be
- * unpacked, and the definitions before it to be understood.
+ * DATA is a batch of pieces of rings. Unpacked ("raw") it is, for each piece, struct ky_kymo_piece
+ * and its words as they were in the ring (kymo.h). In the file it is that, or the columns of
+ * kymo_pack.h; each section is one zstd frame where that is smaller. A DATA chunk needs nothing but
+ * itself to be unpacked, and the definitions before it to be understood.
  *
  * All numbers are little-endian. Everything is padded with zeros to 8 bytes. A struct that may grow
- * begins with its size; a reader takes what it knows and skips the rest. A chunk or record of a kind
- * that it does not know is skipped too. END never grows: it is the last KY_KYMO_END_BYTES of a file.
+ * begins with its size; a reader takes what it knows and skips the rest. A chunk or record of a
+ * kind that it does not know is skipped too. END never grows: it is the last KY_KYMO_END_BYTES of a
+ * file.
  */
 #ifndef KY_FORMAT_KYMO_LAYOUT_H
 #define KY_FORMAT_KYMO_LAYOUT_H

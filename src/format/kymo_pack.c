@@ -2,10 +2,10 @@
 /*
  * kymo_pack.c: from words to columns; kymo_pack.h says to which.
  *
- * One pass over the words numbers their shapes, takes the differences of the times and puts every item
- * with its column's number into a list; a counting sort brings the items of a column together. What a
- * column is written as is chosen by counting bytes. Everything works in memory that was allocated once,
- * with room for the worst batch; most of it is never touched.
+ * One pass over the words numbers their shapes, takes the differences of the times and puts every
+ * item with its column's number into a list; a counting sort brings the items of a column together.
+ * What a column is written as is chosen by counting bytes. Everything works in memory that was
+ * allocated once, with room for the worst batch; most of it is never touched.
  *
  *   words ──▶ shape_of[]     ─▶ SHAPES
  *         ──▶ difference[]   ─▶ frequent? ─▶ TIMES, TIMES_REST
@@ -25,7 +25,7 @@ enum {
 	WORDS_MAX = KY_KYMO_BATCH_BYTES / 8,
 	PIECES_MAX = KY_KYMO_BATCH_BYTES / sizeof(struct ky_kymo_piece),
 	SHAPES_MAX = KY_KYMO_SHAPES_MAX,
-	SLOTS_BITS = 13,   /* of the tables of shapes and sites: half full at most */
+	SLOTS_BITS = 13, /* of the tables of shapes and sites: half full at most */
 	SLOTS = 1 << SLOTS_BITS,
 	COLUMNS_MAX = SHAPES_MAX * KY_KYMO_SITE_COLUMNS,
 	ITEMS_MAX = 2 * WORDS_MAX, /* a word that is no string after all makes two values */
@@ -50,9 +50,9 @@ enum {
 };
 
 static const uint32_t section_room[KY_KYMO_SECTIONS] = {
-	[KY_KYMO_TABLES] = TABLES_BYTES,    [KY_KYMO_SHAPES] = SHAPES_BYTES,
-	[KY_KYMO_TIMES] = TIMES_BYTES,      [KY_KYMO_TIMES_REST] = REST_BYTES,
-	[KY_KYMO_ITEMS] = ITEMS_BYTES,      [KY_KYMO_STRINGS] = STRINGS_BYTES,
+	[KY_KYMO_TABLES] = TABLES_BYTES, [KY_KYMO_SHAPES] = SHAPES_BYTES,
+	[KY_KYMO_TIMES] = TIMES_BYTES,   [KY_KYMO_TIMES_REST] = REST_BYTES,
+	[KY_KYMO_ITEMS] = ITEMS_BYTES,   [KY_KYMO_STRINGS] = STRINGS_BYTES,
 };
 
 struct ky_kymo_pack {
@@ -325,8 +325,8 @@ static void put_times(struct ky_kymo_pack *p)
 	uint8_t *rest = put_symbols(p, p->begin[KY_KYMO_TIMES_REST]);
 	for (uint32_t i = 0; i < p->events_count; i++) {
 		const uint32_t difference = p->difference[i];
-		const uint8_t symbol = difference < FREQUENT_BELOW ? p->symbols[difference]
-								   : KY_KYMO_TIME_ESCAPE;
+		const uint8_t symbol =
+			difference < FREQUENT_BELOW ? p->symbols[difference] : KY_KYMO_TIME_ESCAPE;
 		*to++ = symbol;
 		if (symbol == KY_KYMO_TIME_ESCAPE)
 			rest = ky_proto_varint_at(rest, difference);

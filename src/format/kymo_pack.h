@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_pack.h: the packed form of a DATA chunk. Words of a ring compress badly as they are: the times
- * change all the time and stand between what repeats. So a batch is taken apart into columns of what
- * is alike, which zstd then makes a third of the size in half of the time.
+ * kymo_pack.h: the packed form of a DATA chunk. Words of a ring compress badly as they are: the
+ * times change all the time and stand between what repeats. So a batch is taken apart into columns
+ * of what is alike, which zstd then makes a third of the size in half of the time.
  *
  *   piece │ header word            │ items …                     a ring's words
  *         │ site length end  time  │ 17   0x7f…  "accept"
@@ -17,19 +17,20 @@
  * Varints are of 7 bits a byte, lowest first (LEB128); "signed" ones are zigzag: 0 -1 1 -2 become
  * 0 1 2 3. Differences wrap around. In the sections:
  *
- *   TABLES      sites: count; each the signed difference of its number to the one before, and a mask
- *               of which items are strings. Shapes: count; each its site's index and length * 2 + end.
- *               Pieces, as many as the chunk's head says: ring; signed difference of the tid to the
- *               one before; level; signed difference of the block's number; from; words; signed
- *               difference of the ticks; lost.
+ *   TABLES      sites: count; each the signed difference of its number to the one before, and a
+ *               mask of which items are strings. Shapes: count; each its site's index and length *
+ *               2 + end. Pieces, as many as the chunk's head says: ring; signed difference of the
+ *               tid to the one before; level; signed difference of the block's number; from; words;
+ *               signed difference of the ticks; lost.
  *   SHAPES      a varint for each header word, in the order of the pieces
- *   TIMES       a byte for each header word: the difference of its low half to that of the word before
- *               it (the first: to the piece's ticks), as a number in the table; or the escape
+ *   TIMES       a byte for each header word: the difference of its low half to that of the word
+ *               before it (the first: to the piece's ticks), as a number in the table; or the
+ *               escape
  *   TIMES_REST  the table: count; each the difference to the one before. Then, a varint for each
  *               escape, the difference itself.
  *   ITEMS       columns: count; each the difference of its number (site's index * 16 + the item's
- *               position, 15 for all from there on) to the one before, the number of values, a byte for
- *               its mode, the bytes of values, and these
+ *               position, 15 for all from there on) to the one before, the number of values, a byte
+ *               for its mode, the bytes of values, and these
  *   STRINGS     count; each the word before its bytes, and these without padding
  *
  * In a column of strings a value is a string's number plus 1; 0 says that the word is not before a
@@ -85,8 +86,8 @@ int ky_kymo_pack_open(struct ky_kymo_pack **pack);
 void ky_kymo_pack_close(struct ky_kymo_pack **pack);
 
 /*
- * Packs pieces (at most KY_KYMO_BATCH_BYTES, their lengths checked). False when that does not pay or
- * there is too much variety: then they are better off as they are.
+ * Packs pieces (at most KY_KYMO_BATCH_BYTES, their lengths checked). False when that does not pay
+ * or there is too much variety: then they are better off as they are.
  */
 bool ky_kymo_pack(struct ky_kymo_pack *pack, const uint8_t *raw, size_t bytes,
 		  const struct ky_kymo_masks *masks);

@@ -2,7 +2,7 @@
 /*
  * xxh64.c: XXH64 by its specification (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
  *
- *   32 bytes at a time ─▶ four lanes, each on its own ─▶ merged ─▶ the rest, 8, 4, 1 at a time ─▶ mixed
+ *   32 bytes at a time ─▶ four lanes ─▶ merged ─▶ the rest, 8, 4, 1 at a time ─▶ mixed
  */
 #include "xxh64.h"
 

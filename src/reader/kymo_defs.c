@@ -247,8 +247,8 @@ static int add_site(struct ky_kymo_defs *defs, struct record *record)
 		return -EBADMSG;
 	if (map_get(&defs->by_number, fixed.site))
 		return 0;
-	void *grown = list_grow(defs->sites, defs->sites_count, &defs->sites_room,
-				sizeof(*defs->sites));
+	void *grown =
+		list_grow(defs->sites, defs->sites_count, &defs->sites_room, sizeof(*defs->sites));
 	if (!grown)
 		return -ENOMEM;
 	defs->sites = grown;

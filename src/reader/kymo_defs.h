@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_defs.h: what a .kymo file defines: the process, threads, trace points, moments in all clocks.
- * All of it is read when the file is opened, and lives as long as the file is open.
+ * kymo_defs.h: what a .kymo file defines: the process, threads, trace points, moments in all
+ * clocks. All of it is read when the file is opened, and lives as long as the file is open.
  */
 #ifndef KY_READER_KYMO_DEFS_H
 #define KY_READER_KYMO_DEFS_H
@@ -14,7 +14,7 @@ struct ky_kymo_map {
 	struct {
 		uint64_t key;
 		uint32_t value; /* index + 1; 0 is free */
-	} *slots;
+	} * slots;
 	uint32_t count;
 	uint32_t room; /* a power of two */
 };
@@ -36,8 +36,8 @@ struct ky_kymo_defs {
 };
 
 /*
- * Adds the records. What is not known is skipped. 0, -ENOMEM, or -EBADMSG with *at where and *what is
- * wrong; what came before that is kept.
+ * Adds the records. What is not known is skipped. 0, -ENOMEM, or -EBADMSG with *at where and *what
+ * is wrong; what came before that is kept.
  */
 int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t bytes, size_t *at,
 		     const char **what);

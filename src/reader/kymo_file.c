@@ -5,8 +5,8 @@
  *   the last bytes are END ─▶ DEFINE with everything, INDEX ─▶ open
  *                 else, or when one of them is damaged ─▶ kymo_scan.c
  *
- * The index is a help, not the truth: what it says about a chunk is compared with the chunk when that
- * is loaded.
+ * The index is a help, not the truth: what it says about a chunk is compared with the chunk when
+ * that is loaded.
  */
 #include "kymo_file.h"
 
@@ -78,7 +78,7 @@ int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_ch
 	return 0;
 }
 
-/* The records of the DEFINE chunk in file->body: *records is to be freed when it is not in the body. */
+/* The records of the DEFINE chunk in file->body; *records is to be freed in any case. */
 static int open_records(struct ky_kymo *file, struct ky_kymo_define *define, uint8_t **records,
 			const char **what)
 {
@@ -128,13 +128,14 @@ int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_
 	return result;
 }
 
-/* A chunk that END says is there; damage is noted. */
+/* A chunk that END says is there; damage is noted, at END: the place may be anything. */
 static int find_named(struct ky_kymo *file, uint64_t at, enum ky_kymo_chunk_type type,
 		      struct ky_kymo_chunk *chunk)
 {
 	if (ky_kymo_chunk_at(&file->source, at, chunk) == 0 && chunk->type == type)
 		return 0;
-	ky_kymo_note(file, at, "END says that a chunk begins here, but none of that type does");
+	ky_kymo_note(file, file->source.bytes - KY_KYMO_END_BYTES,
+		     "END names the place of a DEFINE and an INDEX chunk, and they are not there");
 	return -EBADMSG;
 }
 
@@ -318,8 +319,8 @@ int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct
 	const char *what;
 	uint64_t at;
 	*raw = NULL;
-	if (ky_kymo_chunk_at(&file->source, entry->at, &chunk) != 0 ||
-	    chunk.type != KY_KYMO_DATA || ky_kymo_chunk_bytes(&chunk) != entry->chunk_bytes) {
+	if (ky_kymo_chunk_at(&file->source, entry->at, &chunk) != 0 || chunk.type != KY_KYMO_DATA ||
+	    ky_kymo_chunk_bytes(&chunk) != entry->chunk_bytes) {
 		ky_kymo_note(file, entry->at, "a DATA chunk should begin here, and does not");
 		return -EBADMSG;
 	}

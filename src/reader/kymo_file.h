@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it takes
- * to read the index; one that was cut off is searched from its begin. Damage is not an error: what is
- * whole is read, and notes say what is not and at which byte.
+ * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
+ * takes to read the index; one that was cut off is searched from its begin. Damage is not an error:
+ * what is whole is read, and notes say what is not and at which byte.
  *
  *	struct ky_kymo *file;
  *	struct ky_kymo_error error;
@@ -58,9 +58,9 @@ struct ky_kymo_totals {
 struct ky_kymo;
 
 /*
- * Opens a file, or bytes in memory that stay as long as it is open. *file is NULL on failure. 0; -errno
- * of opening it; -EBADMSG when it is no .kymo file; -ENOTSUP when it is of a version that is too new;
- * -ENOENT when it needs libzstd and that is not there; -ENOMEM.
+ * Opens a file, or bytes in memory that stay as long as it is open. *file is NULL on failure. 0;
+ * -errno of opening it; -EBADMSG when it is no .kymo file; -ENOTSUP when it is of a version that is
+ * too new; -ENOENT when it needs libzstd and that is not there; -ENOMEM.
  */
 int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error);
 int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
@@ -72,10 +72,10 @@ void ky_kymo_close(struct ky_kymo **file);
 const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);
 
 /*
- * Hands out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first all
- * threads to sink->thread, then each event. With sink->block set: the pieces of the chunks that have
- * events in that time, in the order of the file. totals may be NULL. 0; -ENOENT without libzstd;
- * -ENOMEM.
+ * Hands out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first
+ * all threads to sink->thread, then each event. With sink->block set: the pieces of the chunks that
+ * have events in that time, in the order of the file. totals may be NULL. 0; -ENOENT without
+ * libzstd; -ENOMEM.
  */
 int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 		 const struct ky_stream_sink *sink, struct ky_kymo_totals *totals);

@@ -7,10 +7,10 @@
  *                               ▼
  *                      heap of cursors, one a piece ─ the earliest next ─▶ decode ─▶ event()
  *
- * A batch holds pieces of several rings, and a ring's pieces are in many batches; the times of batches
- * overlap by as much as was read from the rings in one go. A batch is loaded as soon as an event that
- * is about to be handed out is not before its first, and freed with its last piece. So what is in
- * memory is what overlaps.
+ * A batch holds pieces of several rings, and a ring's pieces are in many batches; the times of
+ * batches overlap by as much as was read from the rings in one go. A batch is loaded as soon as an
+ * event that is about to be handed out is not before its first, and freed with its last piece. So
+ * what is in memory is what overlaps.
  *
  * Within a piece events keep their order whatever their times say.
  */
@@ -250,22 +250,27 @@ static void emit(struct merge *m, struct cursor *c)
 	m->sink->event(m->sink->context, &event);
 }
 
+/* The earliest of the others; NULL when there is none. */
+static const struct cursor *second(const struct merge *m)
+{
+	if (m->heap_count < 2)
+		return NULL;
+	return m->heap_count > 2 && is_before(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
+}
+
 /* Events of the earliest cursor, as long as it stays the earliest and no other batch is due. */
 static void run_top(struct merge *m)
 {
 	struct cursor *top = m->heap[0];
-	uint64_t until = UINT64_MAX;
-	for (uint32_t i = 1; i < 3 && i < m->heap_count; i++)
-		if (m->heap[i]->ticks < until)
-			until = m->heap[i]->ticks;
-	if (m->order_next < m->order_count &&
-	    m->file->entries[m->order[m->order_next]].first_ticks < until)
-		until = m->file->entries[m->order[m->order_next]].first_ticks;
+	const struct cursor *other = second(m);
+	const uint64_t due = m->order_next < m->order_count
+				     ? m->file->entries[m->order[m->order_next]].first_ticks
+				     : UINT64_MAX;
 	bool more;
 	do {
 		emit(m, top);
 		more = advance(top);
-	} while (more && top->ticks <= until);
+	} while (more && top->ticks < due && (!other || is_before(top, other)));
 	if (!more) {
 		m->heap[0] = m->heap[--m->heap_count];
 		drop(top);

@@ -39,8 +39,8 @@ struct ky_kymo {
 void ky_kymo_note(struct ky_kymo *file, uint64_t at, const char *text);
 
 /*
- * Unpacks a DATA chunk; *raw is the caller's to free. 0; -EBADMSG when it is damaged, which is noted;
- * -ENOENT without libzstd, noted too; -ENOMEM.
+ * Unpacks a DATA chunk; *raw is the caller's to free. 0; -EBADMSG when it is damaged, which is
+ * noted; -ENOENT without libzstd, noted too; -ENOMEM.
  */
 int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,
 		 uint8_t **raw);

@@ -5,10 +5,12 @@
  *   chunk ─▶ chunk ─▶ chunk ─▶ no chunk where one should be
  *                       │
  *                       └─ is its body whole? yes: bytes behind it are damaged; search from its end
- *                                             no:  it is damaged, perhaps its size too; search inside
+ *                                             no:  it is damaged, perhaps its size too; search
+ *                                             inside
  *
- * Only definitions are read; of DATA only the head. Bodies are hashed only to find the place again, and
- * in all not more than a few times the file's size: a file made for it could have chunks in chunks.
+ * Only definitions are read; of DATA only the head. Bodies are hashed only to find the place again,
+ * and in all not more than a few times the file's size: a file made for it could have chunks in
+ * chunks.
  *
  * Invariant: the entries do not overlap.
  */
@@ -126,8 +128,8 @@ int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error)
 	struct ky_kymo_chunk chunk, next;
 	uint64_t at = next_chunk(file, 0, &chunk);
 	if (at == file->source.bytes) {
-		*error = (struct ky_kymo_error){
-			.text = "expected a .kymo file: its first 8 bytes are 89 6b 79 6d 6f 0d 0a 1a"};
+		*error = (struct ky_kymo_error){.text = "expected a .kymo file: its first 8 bytes "
+							"are 89 6b 79 6d 6f 0d 0a 1a"};
 		return -EBADMSG;
 	}
 	if (at != 0 || chunk.type != KY_KYMO_FILE)

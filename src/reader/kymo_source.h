@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_source.h: the bytes of a .kymo file, and the chunks in them. The bytes are anybody's: a chunk
- * is one when its head's checksum says so, and its body is used when its checksum says so too.
+ * kymo_source.h: the bytes of a .kymo file, and the chunks in them. The bytes are anybody's: a
+ * chunk is one when its head's checksum says so, and its body is used when its checksum says so
+ * too.
  *
  * Files are read, not mapped: one that is cut while it is read is then an error and not a signal.
  */
@@ -31,7 +32,7 @@ void ky_kymo_source_close(struct ky_kymo_source *source);
 /* False when the bytes are not all there. */
 bool ky_kymo_source_read(const struct ky_kymo_source *source, uint64_t at, void *to, size_t bytes);
 
-/* The chunk at that place: 0; -EBADMSG when there is none; -ENODATA when the file ends before it does. */
+/* The chunk at that place. 0; -EBADMSG when there is none; -ENODATA when the file ends before it. */
 int ky_kymo_chunk_at(const struct ky_kymo_source *source, uint64_t at, struct ky_kymo_chunk *chunk);
 /* Where the next chunk is that is all there, from that place on; the file's size without one. */
 uint64_t ky_kymo_chunk_find(const struct ky_kymo_source *source, uint64_t at,

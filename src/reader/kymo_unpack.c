@@ -2,14 +2,14 @@
 /*
  * kymo_unpack.c: from columns to words; the way back of kymo_pack.c.
  *
- *   sections ─ zstd ─▶ TABLES ─ a piece ─▶ SHAPES, TIMES ─ a header word ─▶ ITEMS, STRINGS ─ its items
+ *   sections ─ zstd ─▶ TABLES ─ a piece ─▶ SHAPES, TIMES ─ a word ─▶ ITEMS, STRINGS ─ its items
  *
- * Every column is read from its begin to its end as the words ask for it. A column that ends too early
- * reads as zeros and is marked as bad, which is looked at when all is done: the inner loops are bounded
- * by the words there is room for, and have few ways out.
+ * Every column is read from its begin to its end as the words ask for it. A column that ends too
+ * early reads as zeros and is marked as bad, which is looked at when all is done: the inner loops
+ * are bounded by the words there is room for, and have few ways out.
  *
- * Invariant: words are written only where the piece's word count, checked against raw_bytes, says there
- * is room.
+ * Invariant: words are written only where the piece's word count, checked against raw_bytes, says
+ * there is room.
  */
 #include "kymo_unpack.h"
 
@@ -125,14 +125,13 @@ int ky_kymo_data_head(const uint8_t *body, size_t bytes, struct ky_kymo_data *da
 	if (data->size < sizeof(*data) || data->size > bytes)
 		return -EBADMSG;
 	*what = "a DATA chunk claims more than its size allows";
-	if (data->raw_bytes > KY_KYMO_RAW_MAX ||
-	    data->raw_bytes / KY_KYMO_RATIO_MAX > bytes ||
+	if (data->raw_bytes > KY_KYMO_RAW_MAX || data->raw_bytes / KY_KYMO_RATIO_MAX > bytes ||
 	    data->pieces > data->raw_bytes / sizeof(struct ky_kymo_piece))
 		return -EBADMSG;
 	*what = "a DATA chunk is of a form that is not known";
-	if (data->form == KY_KYMO_RAW ? data->sections != 1
-				      : data->form != KY_KYMO_PACKED ||
-						data->sections != KY_KYMO_SECTIONS)
+	if (data->form == KY_KYMO_RAW
+		    ? data->sections != 1
+		    : data->form != KY_KYMO_PACKED || data->sections != KY_KYMO_SECTIONS)
 		return -EBADMSG;
 	return 0;
 }
@@ -147,8 +146,8 @@ static int open_section(struct ky_kymo_unpack *u, const uint8_t *from,
 		return 0;
 	if (!u->zstd)
 		return -ENOENT;
-	const int64_t bytes = ky_zstd_decompress(u->zstd, scratch, section->bytes, from,
-						 section->stored_bytes);
+	const int64_t bytes =
+		ky_zstd_decompress(u->zstd, scratch, section->bytes, from, section->stored_bytes);
 	if (bytes != section->bytes)
 		return bytes == -ENOMEM ? -ENOMEM : -EBADMSG;
 	*opened = (struct bytes){scratch, scratch + section->bytes, false};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_unpack.h: the body of a DATA chunk back to pieces and their words. The body is anybody's: what
- * does not add up is an error that says where, and nothing is allocated beyond a small multiple of
- * what the chunk says it unpacks to, which in turn is bounded by the body's size.
+ * kymo_unpack.h: the body of a DATA chunk back to pieces and their words. The body is anybody's:
+ * what does not add up is an error that says where, and nothing is allocated beyond a small
+ * multiple of what the chunk says it unpacks to, which in turn is bounded by the body's size.
  */
 #ifndef KY_READER_KYMO_UNPACK_H
 #define KY_READER_KYMO_UNPACK_H
@@ -21,9 +21,9 @@ int ky_kymo_data_head(const uint8_t *body, size_t bytes, struct ky_kymo_data *da
 		      const char **what);
 
 /*
- * Unpacks into *raw (malloc, the caller's to free): data->raw_bytes of struct ky_kymo_piece, each as
- * long as ours, and their words; every piece has all its words and its events have all theirs. 0; or
- * -EBADMSG, -ENOENT without libzstd, -ENOMEM, with *what in words and *at where in the body.
+ * Unpacks into *raw (malloc, the caller's to free): data->raw_bytes of struct ky_kymo_piece, each
+ * as long as ours, and their words; every piece has all its words and its events have all theirs.
+ * 0; or -EBADMSG, -ENOENT without libzstd, -ENOMEM, with *what in words and *at where in the body.
  */
 int ky_kymo_unpack(struct ky_kymo_unpack *unpack, const uint8_t *body, size_t bytes,
 		   const struct ky_kymo_data *data, uint8_t **raw, const char **what, uint64_t *at);

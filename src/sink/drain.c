@@ -121,24 +121,24 @@ void ky_drain_finish(struct ky_drain *drain)
 {
 	if (!drain->started)
 		return;
-	const bool wait = !ky_drain_is_self(drain);
+	const bool self = ky_drain_is_self(drain);
 	pthread_mutex_lock(&drain->lock);
 	drain->stopping = true;
 	pthread_cond_signal(&drain->wake);
-	while (wait && !drain->ended)
+	while (!self && !drain->ended)
 		pthread_cond_wait(&drain->done, &drain->lock);
+	const bool join = !self && !drain->joined;
+	drain->joined |= join;
 	pthread_mutex_unlock(&drain->lock);
+	if (join)
+		pthread_join(drain->thread, NULL);
 }
 
 void ky_drain_stop(struct ky_drain *drain)
 {
 	if (!drain->started)
 		return;
-	pthread_mutex_lock(&drain->lock);
-	drain->stopping = true;
-	pthread_cond_signal(&drain->wake);
-	pthread_mutex_unlock(&drain->lock);
-	pthread_join(drain->thread, NULL);
+	ky_drain_finish(drain);
 	drain->started = false;
 	destroy(drain);
 }

@@ -12,6 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Larger rings for whoever reads all along: a file or a callback is slower than the program can be
+ * for a while.
+ */
+#define KY_DRAIN_RING_BYTES  (UINT64_C(4) << 20)
+#define KY_DRAIN_TOTAL_BYTES (UINT64_C(512) << 20)
+
 enum ky_drain_wish { KY_DRAIN_MORE, KY_DRAIN_REST, KY_DRAIN_END };
 
 struct ky_drain {
@@ -23,7 +30,8 @@ struct ky_drain {
 	uint64_t answered;    /* flushes done */
 	bool stopping;
 	bool ended;   /* the last round is over */
-	bool started; /* there is a thread to join */
+	bool joined;  /* or about to be */
+	bool started;
 	/*
 	 * One round of work; flush: everything up to now, and through to the file. last: there will be
 	 * no other. Returns whether to come again soon, to rest, or (a failure, a limit) to end.
@@ -46,7 +54,7 @@ void ky_drain_flush(struct ky_drain *drain);
  * stays. From the thread itself: does not wait.
  */
 void ky_drain_finish(struct ky_drain *drain);
-/* The same, and frees what the drain holds: nobody may use it any more. Not from the thread itself. */
+/* The same, and frees what the drain holds: nobody else may use it. Not from the thread itself. */
 void ky_drain_stop(struct ky_drain *drain);
 /* From inside a round: nobody will stop the drain; when the round ends it, gone is called. */
 void ky_drain_leave(struct ky_drain *drain, void (*gone)(void *self));

@@ -134,7 +134,7 @@ static void add_args(struct line *line, const struct parts *p)
 		add(line, ")");
 }
 
-/* '|' ends a field of the atrace form. */
+/* field: another follows in the atrace form, where '|' ends one. */
 static void add_name(struct line *line, const struct parts *p, bool field)
 {
 	const size_t before = line->used;
@@ -213,6 +213,19 @@ static void readable(struct line *line, const struct parts *p)
 		add_args(line, p);
 }
 
+/* The atrace form has counters of whole numbers only: others are rounded. */
+static int64_t counter_value(const struct parts *p)
+{
+	if (p->args_count == 0)
+		return 0;
+	if (p->args[0].type != KYMO_TYPE_DOUBLE)
+		return p->args[0].value.i;
+	const double d = p->args[0].value.d;
+	if (!(d > -9e18 && d < 9e18)) /* what is no number too */
+		return d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
+	return (int64_t)(d < 0 ? d - 0.5 : d + 0.5);
+}
+
 /* The form that Android's tools and Perfetto read. */
 static void atrace(struct line *line, const struct parts *p)
 {
@@ -227,13 +240,11 @@ static void atrace(struct line *line, const struct parts *p)
 	if (letter == 'E')
 		return;
 	add(line, "|");
-	add_name(line, p, true);
+	add_name(line, p, letter == 'S' || letter == 'F' || letter == 'C');
 	if (letter == 'S' || letter == 'F')
 		add(line, "|%lld", (long long)p->id);
-	if (letter == 'C') {
-		add(line, "|");
-		add_value(line, &p->args[0]);
-	}
+	if (letter == 'C')
+		add(line, "|%lld", (long long)counter_value(p));
 }
 
 /* A line is one line: what a name or a value holds must not make another. */

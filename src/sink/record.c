@@ -79,7 +79,8 @@ static int begin_file(struct kymo_session *s, bool replacing)
 		return error;
 	s->rotation++;
 	s->clocks_written = 0;
-	s->clock_ns = 0;
+	/* Blocks hold ticks and need every sample; elsewhere the file's head has the first. */
+	s->clock_ns = s->output.format->block ? 0 : info.clock.boottime_ns;
 	for (uint32_t i = 0; i < s->stream.sites.threads_room; i++)
 		if (s->stream.sites.threads[i])
 			s->output.format->thread(s->output.writer, s->stream.sites.threads[i]);
@@ -93,11 +94,10 @@ static void write_clocks(struct kymo_session *s)
 	const struct ky_clock_map *clock = &s->stream.clock;
 	if (!s->output.format->clock || !s->output.writer)
 		return;
-	/* Blocks hold ticks and need every sample to become the same nanoseconds as elsewhere. */
 	const uint64_t every = s->output.format->block ? 0 : CLOCK_EVERY_NS;
 	for (; s->clocks_written < clock->count; s->clocks_written++) {
 		const struct ky_clock_sample *sample = &clock->samples[s->clocks_written];
-		if (sample->boottime_ns - s->clock_ns < every)
+		if (sample->boottime_ns < s->clock_ns + every)
 			continue;
 		s->clock_ns = sample->boottime_ns;
 		s->output.format->clock(s->output.writer, sample);

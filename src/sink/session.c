@@ -14,9 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STREAM_RING_BYTES  (UINT64_C(4) << 20)
-#define STREAM_TOTAL_BYTES (UINT64_C(512) << 20)
-#define FLUSH_MS           5000u
+#define FLUSH_MS 5000u
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kymo_session *list;
@@ -170,15 +168,14 @@ static uint64_t round_up(uint64_t bytes)
 	return power;
 }
 
-/* Larger rings for streaming: the file is slower than the program can be for a while. */
 static void size_rings(struct kymo_session *s)
 {
 	const bool stream = s->options.mode == KYMO_MODE_STREAM && s->format < KYMO_FORMAT_MARKER;
 	const uint64_t ring = s->options.ring_bytes ? round_up(s->options.ring_bytes)
-			      : stream              ? STREAM_RING_BYTES
+			      : stream              ? KY_DRAIN_RING_BYTES
 						    : 0;
 	const uint64_t total = s->options.total_bytes ? s->options.total_bytes
-			       : stream               ? STREAM_TOTAL_BYTES
+			       : stream               ? KY_DRAIN_TOTAL_BYTES
 						      : 0;
 	if (ring || total)
 		ky_drum_grow(s->drum, ring, total);

@@ -230,6 +230,7 @@ static void free_self(void *self)
 static int begin(struct subscription *s, const char *categories)
 {
 	const char *what;
+	ky_drum_grow(s->drum, KY_DRAIN_RING_BYTES, KY_DRAIN_TOTAL_BYTES);
 	int error = ky_stream_open(&s->stream, s->drum->base, s->drum->bytes, categories, true, 0, &what);
 	if (error)
 		return error;

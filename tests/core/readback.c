@@ -36,16 +36,31 @@ int in_child(void (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* gcc defines a macro, clang has a feature. */
+#if defined(__has_feature)
+#define HAS(feature) __has_feature(feature)
+#else
+#define HAS(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS(address_sanitizer)
+#define ADDRESS_SANITIZER true
+#else
+#define ADDRESS_SANITIZER false
+#endif
+#if defined(__SANITIZE_THREAD__) || HAS(thread_sanitizer)
+#define THREAD_SANITIZER true
+#else
+#define THREAD_SANITIZER false
+#endif
+
 bool sanitized(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-	return true;
-#endif
-#endif
-	return false;
+	return ADDRESS_SANITIZER || THREAD_SANITIZER;
+}
+
+bool thread_sanitized(void)
+{
+	return THREAD_SANITIZER;
 }
 
 static void ignore(void *context, const struct ky_event *event)

@@ -19,6 +19,8 @@ int in_child(void (*body)(void));
 
 /* Whether the address or thread sanitizer is in this program: it has its own idea of some limits. */
 bool sanitized(void);
+/* The latter: it holds signals back and runs the handlers when it thinks fit. */
+bool thread_sanitized(void);
 
 struct readback {
 	uint64_t events;

@@ -182,18 +182,24 @@ static void first_events(void)
 static void handlers_that_interrupt_events_damage_none(void **state)
 {
 	(void)state;
+	if (thread_sanitized())
+		skip();
 	assert_int_equal(in_child(plain_storm), 0);
 }
 
 static void handlers_that_interrupt_handlers_damage_none(void **state)
 {
 	(void)state;
+	if (thread_sanitized())
+		skip();
 	assert_int_equal(in_child(nested_storm), 0);
 }
 
 static void the_first_events_of_a_process_may_be_in_handlers(void **state)
 {
 	(void)state;
+	if (thread_sanitized())
+		skip();
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(in_child(first_events), 0);
 }

@@ -9,6 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Sanitizers make system calls of their own, and are slow. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 /* Ends a child with a message and a failure unless the condition holds. */
 #define MUST(condition) ((condition) ? (void)0 : child_fail(__FILE__, __LINE__, #condition))
 _Noreturn void child_fail(const char *file, int line, const char *condition);

@@ -39,8 +39,11 @@ static int64_t time_of(const char *line)
 
 static void add_line(struct json_trace *trace, const char *line)
 {
-	trace->events = realloc(trace->events, (trace->count + 1) * sizeof(*trace->events));
-	MUST(trace->events != NULL);
+	if ((trace->count & (trace->count - 1)) == 0) { /* room is the next power of two */
+		const size_t room = trace->count ? trace->count * 2 : 1;
+		trace->events = realloc(trace->events, room * sizeof(*trace->events));
+		MUST(trace->events != NULL);
+	}
 	struct json_event *event = &trace->events[trace->count++];
 	const char *phase = strstr(line, "\"ph\":\"");
 	MUST(phase != NULL);

@@ -105,6 +105,7 @@ static void exit_while_stopping(void)
 	shared = start("out.json");
 	KYMO_INSTANT("a", "event");
 	MUST(pthread_create(&thread, NULL, stop_shared, NULL) == 0);
+	pthread_detach(thread);
 	while (threads_ready == 0)
 		;
 	exit(0);
@@ -115,8 +116,10 @@ static void exit_while_flushing(void)
 	pthread_t thread;
 	struct kymo_session *session = start("out.json");
 	KYMO_INSTANT("a", "event");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		MUST(pthread_create(&thread, NULL, flush_for_ever, session) == 0);
+		pthread_detach(thread);
+	}
 	while (threads_ready < 3)
 		;
 	exit(0);
@@ -293,7 +296,7 @@ static void fork_amid_everything(void)
 			const int subscription = kymo_subscribe(ignore, NULL, NULL);
 			MUST(subscription >= 0 && kymo_unsubscribe(subscription) == 0);
 			MUST(kymo_session_stop(&session) == 0);
-			exit(0);
+			quick_exit(0); /* what the parent's threads were at is lost in here */
 		}
 		MUST(wait_for(pid) == 0);
 	}

@@ -244,6 +244,21 @@ struct kymo_host {
 /* Non-zero, so that the first pass over a trace point reaches the library. */
 __attribute__((unused)) static const unsigned char kymo_i_unset = 1;
 
+/* Whether the byte is set. A compiler does not fold an atomic load into the comparison: one more. */
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+KYMO_I_INLINE int kymo_i_test(const unsigned char *byte)
+{
+	int set;
+	__asm__ volatile("cmpb $0, %1" : "=@ccne"(set) : "m"(*byte));
+	return set;
+}
+#else
+KYMO_I_INLINE int kymo_i_test(const unsigned char *byte)
+{
+	return __atomic_load_n(byte, __ATOMIC_RELAXED) != 0;
+}
+#endif
+
 #ifndef KYMO_EMBEDDED
 
 extern KYMO_API __thread struct kymo_i_writer *kymo_i_tls
@@ -256,9 +271,12 @@ extern KYMO_API __thread struct kymo_i_writer *kymo_i_tls
 KYMO_API __attribute__((cold, noinline)) int kymo_i_event_slow(struct kymo_i_site *site,
 							       uint64_t end_bit, uint32_t items,
 							       const uint64_t *values);
-/* The same for events with strings; here the caller has not parked the writer. */
-KYMO_API int kymo_i_event_strings(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
-				  uint64_t types, const uint64_t *values);
+/* The same for events with one string, item number at; here the caller has not parked the writer. */
+KYMO_API int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
+				 const uint64_t *values);
+/* The same with several: strings has a bit in the nibble of each. */
+KYMO_API int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t strings,
+				  const uint64_t *values);
 /* Registers the trace point of a KYMO_ENABLED; returns whether its category is on. */
 KYMO_API int kymo_i_enabled_slow(struct kymo_i_site *site);
 /* The CPU's counter, or what stands in for it. */
@@ -268,6 +286,16 @@ KYMO_API void kymo_i_over(const char *name, uint64_t begin_ticks, uint64_t min_n
 
 #if defined(__x86_64__)
 #define KYMO_I_READ_COUNTER(low, high) __asm__ volatile("rdtsc" : "=a"(low), "=d"(high))
+/*
+ * Completes the header with the counter's low half; differs tells that its high half is not the
+ * writer's. In one piece, because compilers do not compare with memory that is loaded atomically, and
+ * because with nothing between the comparison and the branch it is one instruction.
+ */
+#define KYMO_I_STAMP(header, differs, w)                                                           \
+	__asm__ volatile("rdtsc\n\torq %%rax, %0\n\tcmpl %%edx, %2"                                \
+			 : "+&r"(header), "=@ccne"(differs)                                        \
+			 : "m"((w)->high)                                                          \
+			 : "rax", "rdx")
 KYMO_I_INLINE uintptr_t kymo_i_park(struct kymo_i_writer *w)
 {
 	uintptr_t pos = KYMO_I_BUSY;
@@ -294,6 +322,15 @@ KYMO_I_INLINE uintptr_t kymo_i_park(struct kymo_i_writer *w)
 
 #define KYMO_I_LOAD(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define KYMO_I_STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#ifndef KYMO_I_STAMP
+#define KYMO_I_STAMP(header, differs, w)                                                           \
+	do {                                                                                       \
+		uint64_t kymo_i_low, kymo_i_high;                                                  \
+		KYMO_I_READ_COUNTER(kymo_i_low, kymo_i_high);                                      \
+		(header) |= kymo_i_low;                                                            \
+		(differs) = (uint32_t)kymo_i_high != KYMO_I_LOAD(&(w)->high);                      \
+	} while (0)
+#endif
 
 /* Written out, because a loop is not always unrolled; items is a constant. */
 KYMO_I_INLINE void kymo_i_store_items(uint64_t *slot, uint32_t items, const uint64_t *values)
@@ -323,28 +360,35 @@ KYMO_I_INLINE void kymo_i_store_items(uint64_t *slot, uint32_t items, const uint
 KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
 			       uint64_t types, const uint64_t *values)
 {
-	if (types & (types << 1) & 0x4444444444444444u) /* a nibble is a string's */
-		return kymo_i_event_strings(site, end_bit, items, types, values);
+	const uint64_t strings = types & (types << 1) & 0x4444444444444444u; /* a bit for each */
+	if (strings && (strings & (strings - 1)) == 0)
+		return kymo_i_event_string(site, items, (uint32_t)__builtin_ctzll(strings) / 4,
+					   values);
+	if (strings)
+		return kymo_i_event_strings(site, items, strings, values);
 	struct kymo_i_writer *const w = kymo_i_tls;
 	const uint64_t word = KYMO_I_LOAD(&site->word);
 	const uintptr_t pos = kymo_i_park(w);
-	uint64_t low, high;
+	uint64_t header = word | KYMO_I_LENGTH(items) | end_bit;
+	int differs;
 	/* The end of a scope is that of a registered trace point. */
 	if (KYMO_I_UNLIKELY((!end_bit && word == 0) || pos + 8u * items >= w->end))
 		goto slow;
-	KYMO_I_READ_COUNTER(low, high);
-	if (KYMO_I_UNLIKELY((uint32_t)high != KYMO_I_LOAD(&w->high)))
+	KYMO_I_STAMP(header, differs, w);
+	if (KYMO_I_UNLIKELY(differs))
 		goto slow;
 	kymo_i_store_items((uint64_t *)pos + 1, items, values);
 	/* Release: pairs with the reader's acquire load of the header, before it reads the items. */
-	__atomic_store_n((uint64_t *)pos, word | KYMO_I_LENGTH(items) | end_bit | low,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n((uint64_t *)pos, header, __ATOMIC_RELEASE);
 	w->events++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the event is whole before the writer is free */
 	KYMO_I_STORE(&w->pos, pos + 8 + 8u * items);
 	return 1;
-slow:
-	return kymo_i_event_slow(site, end_bit, items, items ? values : 0);
+slow:;
+	/* A copy, so that the values' own array has no address and stays in registers. */
+	uint64_t copy[KYMO_I_ITEMS_MAX];
+	kymo_i_store_items(copy, items, values);
+	return kymo_i_event_slow(site, end_bit, items, items ? copy : 0);
 }
 
 KYMO_I_INLINE int kymo_i_is_enabled(struct kymo_i_site *site)
@@ -639,20 +683,22 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 		       v8, k9, v9)                                                                 \
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
-	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
-		M(9, k9, v9)
+	M(2, k2, v2)                                                                               \
+	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)
 #define KYMO_I_EACH_23(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10)                                                       \
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
-	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
-		M(9, k9, v9) M(10, k10, v10)
+	M(2, k2, v2)                                                                               \
+	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) \
+		M(10, k10, v10)
 #define KYMO_I_EACH_25(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10, k11, v11)                                             \
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
-	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) \
-		M(9, k9, v9) M(10, k10, v10) M(11, k11, v11)
+	M(2, k2, v2)                                                                               \
+	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) \
+		M(10, k10, v10) M(11, k11, v11)
 
 /* The same for single values, for the arguments of KYMO_PRINT. */
 #define KYMO_I_LIST(M, ...) KYMO_I_JOIN(KYMO_I_LIST_, KYMO_I_COUNT(__VA_ARGS__))(M, __VA_ARGS__)
@@ -731,7 +777,7 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 		KYMO_I_JOIN(site, _keys)};                                                         \
 	static struct kymo_i_site site = {&kymo_i_unset, 0, &KYMO_I_JOIN(site, _info)}
 
-#define KYMO_I_ON(site) KYMO_I_UNLIKELY(KYMO_I_LOAD(KYMO_I_LOAD(&(site).enabled)) != 0)
+#define KYMO_I_ON(site) KYMO_I_UNLIKELY(kymo_i_test(KYMO_I_LOAD(&(site).enabled)))
 
 /* Records the event and is 1, or is 0; only where the category is on. */
 #define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
@@ -838,7 +884,7 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *scope)
 #define KYMO_I_SCOPE_OVER_AT(at, flags, cat, name, min, of, lead, ...)                             \
 	KYMO_I_SITE(at, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags),  \
 		    cat, name, lead, __VA_ARGS__);                                                 \
-	KYMO_I_SCOPE_OVER_VAR(KYMO_I_JOIN(at, _scope), min, of);                                   \
+	KYMO_I_SCOPE_OVER_VAR(KYMO_I_JOIN(at, _scope), min, KYMO_I_STATIC(cat) ? (of) : 0);        \
 	KYMO_I_SCOPE_BEGIN(at, KYMO_I_JOIN(at, _scope).begin_ticks = kymo_i_ticks(), cat,          \
 			   __VA_ARGS__)
 

@@ -81,7 +81,8 @@ enum kymo_mode {
 struct kymo_options {
 	size_t size;            /* sizeof(struct kymo_options) */
 	const char *path;       /* output file; ${pid} and ${rotation} are filled in */
-	int fd;                 /* when path is NULL: an open descriptor, duplicated; 0 is none */
+	int fd;                 /* when path is NULL: an open descriptor, duplicated; 0 is none; a
+	                           pipe that nobody reads for seconds ends the session */
 	int format;             /* enum kymo_format */
 	int mode;               /* enum kymo_mode */
 	const char *categories; /* globs, comma-separated, '-' before one excludes; NULL is all */
@@ -171,7 +172,9 @@ typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, voi
 /*
  * Calls fn from a thread of the library with batches of events in the order of their times, until
  * kymo_unsubscribe(). A subscriber that is too slow does not hold up the program: events that were
- * overwritten meanwhile are reported as one of kind KYMO_KIND_LOST. categories as in kymo_options.
+ * overwritten meanwhile are reported as one of kind KYMO_KIND_LOST. What fn records itself is not
+ * handed to it. fn may call everything in this header. The end of the program does not wait for it:
+ * what fn uses must live on, or unsubscribe first. categories as in kymo_options.
  * Returns a number for kymo_unsubscribe(), 0 or more; or KYMO_EOPTIONS, KYMO_EDRUM, KYMO_ESLOTS.
  */
 KYMO_API int kymo_subscribe(kymo_event_fn fn, void *context, const char *categories);

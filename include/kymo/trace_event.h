@@ -7,10 +7,11 @@
  *	TRACE_EVENT_NESTABLE_ASYNC_BEGIN0("net", "request", TRACE_ID_LOCAL(this));
  *
  * A category is a string or a comma-separated list, and lives as long as the program; so do keys. A
- * trace point keeps the category, the keys and the scope that it had first. Names may be anything:
- * a name that is a constant is stored once with the trace point, any other is copied into each event
- * (there is no difference between the COPY_ forms and the others). No guarded initialisation, no
- * allocation, no lock; nothing is evaluated while the category is off.
+ * trace point keeps the category and the keys that it had first. Names may be anything: one that is a
+ * constant is stored once with the trace point, any other is copied into each event (there is no
+ * difference between the COPY_ forms and the others). As with kymo.h there is no lock, and no
+ * allocation but for what values make of themselves. Nothing is initialised at run time, and nothing
+ * is evaluated while the category is off.
  *
  * Values are integers, enums, floating point, bool, pointers and C strings; in C++ also whatever has
  * c_str(), or data() and size(), or becomes an arithmetic type by itself (std::atomic), times (in
@@ -494,14 +495,20 @@ KYMO_I_INLINE void kymo_i_te_learn(const char **slot, const char *text)
 	if (!KYMO_I_LOAD(slot))
 		KYMO_I_STORE(slot, text);
 }
-/* Fills in what the static initialiser could not, before the trace point registers. */
-#define KYMO_I_TE_LEARN(at, cat, ...)                                                              \
-	if (KYMO_I_JOIN(at, _learns) && KYMO_I_LOAD(&(at).word) == 0) {                            \
-		const char **const kymo_i_te_k = &KYMO_I_JOIN(at, _keys)[4];                       \
-		(void)kymo_i_te_k;                                                                 \
-		kymo_i_te_learn(&KYMO_I_JOIN(at, _info).category, KYMO_I_TE_TEXT(cat));            \
-		KYMO_I_EACH(KYMO_I_TE_PAIR_LEARN, __VA_ARGS__)                                     \
-	}
+/*
+ * Whether the category is on, where KYMO_I_ON says that it may be. The first pass fills in what the
+ * static initialiser could not, and registers the trace point; before that nothing is evaluated.
+ */
+#define KYMO_I_TE_READY(at, cat, ...)                                                              \
+	(!KYMO_I_UNLIKELY(KYMO_I_LOAD(&(at).word) == 0) || __extension__({                         \
+		if (KYMO_I_JOIN(at, _learns)) {                                                    \
+			const char **const kymo_i_te_k = &KYMO_I_JOIN(at, _keys)[4];               \
+			(void)kymo_i_te_k;                                                         \
+			kymo_i_te_learn(&KYMO_I_JOIN(at, _info).category, KYMO_I_TE_TEXT(cat));    \
+			KYMO_I_EACH(KYMO_I_TE_PAIR_LEARN, __VA_ARGS__)                             \
+		}                                                                                  \
+		kymo_i_enabled_slow(&(at));                                                        \
+	}))
 
 struct kymo_i_te_words {
 	uint64_t at[KYMO_ARGS_MAX + 1];
@@ -542,21 +549,16 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 		KYMO_I_TE_COUNT(__VA_ARGS__),                                                      \
 		KYMO_I_TE_WORDS{{KYMO_I_EACH(KYMO_I_TE_PAIR_WORD, __VA_ARGS__) 0}})
 
-/*
- * A whole trace point. "..." is something, then the pairs. The first pass registers it, and only then
- * tells whether the category is on: until that is known nothing is evaluated.
- */
+/* A whole trace point. "..." is something, then the pairs. */
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	do {                                                                                       \
 		if (KYMO_I_STATIC(cat)) {                                                          \
 			KYMO_I_TE_SITE(kymo_i_site, kind, flags, more, cat, name, __VA_ARGS__);    \
-			if (KYMO_I_ON(kymo_i_site)) {                                              \
-				KYMO_I_TE_LEARN(kymo_i_site, cat, __VA_ARGS__)                     \
-				if (kymo_i_is_enabled(&kymo_i_site)) {                             \
-					KYMO_I_TE_RECORD(kymo_i_done, kymo_i_site, name, time,     \
-							 tid, id, __VA_ARGS__);                    \
-					(void)kymo_i_done;                                         \
-				}                                                                  \
+			if (KYMO_I_ON(kymo_i_site) &&                                              \
+			    KYMO_I_TE_READY(kymo_i_site, cat, __VA_ARGS__)) {                      \
+				KYMO_I_TE_RECORD(kymo_i_done, kymo_i_site, name, time, tid, id,    \
+						 __VA_ARGS__);                                     \
+				(void)kymo_i_done;                                                 \
 			}                                                                          \
 		}                                                                                  \
 	} while (0)
@@ -567,23 +569,18 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 	KYMO_I_TE_SITE(at, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE, 0, cat, name, __VA_ARGS__);           \
 	KYMO_I_SCOPE_VAR(KYMO_I_JOIN(at, _scope));                                                 \
 	do {                                                                                       \
-		if (KYMO_I_STATIC(cat) && KYMO_I_ON(at)) {                                         \
-			KYMO_I_TE_LEARN(at, cat, __VA_ARGS__)                                      \
-			if (kymo_i_is_enabled(&(at))) {                                            \
-				KYMO_I_TE_RECORD(kymo_i_done, at, name, 0, 0, 0, __VA_ARGS__);     \
-				if (kymo_i_done)                                                   \
-					KYMO_I_JOIN(at, _scope).site = &(at);                      \
-			}                                                                          \
+		if (KYMO_I_STATIC(cat) && KYMO_I_ON(at) &&                                         \
+		    KYMO_I_TE_READY(at, cat, __VA_ARGS__)) {                                       \
+			KYMO_I_TE_RECORD(kymo_i_done, at, name, 0, 0, 0, __VA_ARGS__);             \
+			if (kymo_i_done)                                                           \
+				KYMO_I_JOIN(at, _scope).site = &(at);                              \
 		}                                                                                  \
 	} while (0)
 
 #define KYMO_I_TE_ENABLED(cat)                                                                     \
 	(KYMO_I_STATIC(cat) && __extension__({                                                     \
 		 KYMO_I_TE_SITE(kymo_i_site, KYMO_KIND_NONE, 0, 0, cat, "", 0);                    \
-		 if (KYMO_I_ON(kymo_i_site)) {                                                     \
-			 KYMO_I_TE_LEARN(kymo_i_site, cat, 0)                                      \
-		 }                                                                                 \
-		 KYMO_I_ON(kymo_i_site) && kymo_i_is_enabled(&kymo_i_site);                        \
+		 KYMO_I_ON(kymo_i_site) && KYMO_I_TE_READY(kymo_i_site, cat, 0);                   \
 	 }))
 
 /* The end of an arrow that the flags say. */

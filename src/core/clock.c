@@ -228,7 +228,7 @@ static uint32_t find_sample(const struct ky_clock_map *map, uint64_t ticks)
 	return low;
 }
 
-static void choose_segment(struct ky_clock_map *map, uint64_t ticks)
+void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks)
 {
 	const uint32_t at = find_sample(map, ticks);
 	const struct ky_clock_sample *sample = &map->samples[at];
@@ -239,21 +239,6 @@ static void choose_segment(struct ky_clock_map *map, uint64_t ticks)
 	map->base_ticks = sample->ticks;
 	map->base_ns = sample->boottime_ns;
 	map->rate = last ? last_rate(map) : rate_between(sample, sample + 1);
-}
-
-uint64_t ky_clock_ns(struct ky_clock_map *map, uint64_t ticks)
-{
-	if (map->count == 0)
-		return 0;
-	/* With a new sample the last segment ends there. */
-	if (ticks < map->from_ticks || ticks >= map->to_ticks || map->count != map->count_then)
-		choose_segment(map, ticks);
-	if (ticks >= map->base_ticks)
-		return map->base_ns +
-		       (uint64_t)((ky_u128)(ticks - map->base_ticks) * map->rate / KY_CLOCK_RATE_ONE);
-	const uint64_t back =
-		(uint64_t)((ky_u128)(map->base_ticks - ticks) * map->rate / KY_CLOCK_RATE_ONE);
-	return back < map->base_ns ? map->base_ns - back : 0;
 }
 
 uint64_t ky_clock_ticks_per_s(const struct ky_clock_map *map)

@@ -44,11 +44,26 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_view *view);
 /* Appends one sample if it comes after the last. 0, or -ENOMEM. */
 int ky_clock_map_add(struct ky_clock_map *map, const struct ky_clock_sample *sample);
 void ky_clock_map_free(struct ky_clock_map *map);
+/* Makes the segment that holds the tick the one used last. There is a sample. */
+void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks);
 /*
  * CLOCK_BOOTTIME of a tick. What is after the last sample is extrapolated by the rate of the samples
  * of the last while, for the last two may lie too close together to tell it.
  */
-uint64_t ky_clock_ns(struct ky_clock_map *map, uint64_t ticks);
+static inline uint64_t ky_clock_ns(struct ky_clock_map *map, uint64_t ticks)
+{
+	if (map->count == 0)
+		return 0;
+	/* With a new sample the last segment ends there. */
+	if (ticks < map->from_ticks || ticks >= map->to_ticks || map->count != map->count_then)
+		ky_clock_choose_segment(map, ticks);
+	if (ticks >= map->base_ticks)
+		return map->base_ns +
+		       (uint64_t)((ky_u128)(ticks - map->base_ticks) * map->rate / KY_CLOCK_RATE_ONE);
+	const uint64_t back =
+		(uint64_t)((ky_u128)(map->base_ticks - ticks) * map->rate / KY_CLOCK_RATE_ONE);
+	return back < map->base_ns ? map->base_ns - back : 0;
+}
 /* Whether the samples are far enough apart to tell the counter's rate. */
 bool ky_clock_tells_rate(const struct ky_clock_map *map);
 /* The ticks of the last sample: what came before can be converted. */

@@ -25,7 +25,7 @@ static struct ky_text take_string(struct ky_decoder *d, struct items *items, boo
 	static const char null[] = "(null)";
 	const uint64_t head = take_word(items);
 	uint32_t bytes = (uint32_t)head;
-	*cut = (head & KYMO_I_STRING_CUT) != 0;
+	*cut = (head & KYMO_I_STRING_CUT) != 0 && (head & KYMO_I_STRING_NULL) == 0;
 	if (head & KYMO_I_STRING_NULL)
 		return (struct ky_text){null, sizeof(null) - 1};
 	if (bytes > KYMO_STRING_MAX || (bytes + 7) / 8 > items->left ||

@@ -118,7 +118,7 @@ struct ky_drum_header {
 	uint64_t pad2[3];
 
 	uint64_t snapshots;  /* how often kymo_snapshot() was called */
-	uint64_t mark_ticks; /* kymo_mark_start(), 0 is none since the last snapshot */
+	uint64_t mark_ticks; /* of the last kymo_mark_start(), 0 is none */
 	uint64_t recorders_taken; /* a bit for each slot in use (outside) */
 	uint64_t pad3[5];
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];

@@ -35,15 +35,15 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
 			  uint32_t words, uint64_t *ticks);
 
-/* Makes the event visible, counts it and unparks the writer. */
+/* Makes the event visible, counts it and unparks the writer, which goes on at the event's end. */
 static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint64_t header,
-				  uint32_t words)
+				  const uint64_t *end)
 {
 	/* Release: the items are there before the header says so. */
 	__atomic_store_n(slot, header, __ATOMIC_RELEASE);
 	w->events++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	KYMO_I_STORE(&w->pos, (uintptr_t)(slot + 1 + words));
+	KYMO_I_STORE(&w->pos, (uintptr_t)end);
 }
 
 /* Whether every event must take the slow path: there is no counter, or a marker session runs. */

@@ -105,7 +105,7 @@ static bool make_room(struct ky_sites *sites)
 	return true;
 }
 
-static const struct ky_site *add(struct ky_sites *sites, uint32_t place, uint32_t at)
+const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint32_t at)
 {
 	struct ky_heap_site s;
 	if (!ky_view_site(sites->view, at, &s) || !make_room(sites))
@@ -129,17 +129,6 @@ static const struct ky_site *add(struct ky_sites *sites, uint32_t place, uint32_
 	sites->all[sites->count++] = site;
 	sites->by_place[place] = site;
 	return site;
-}
-
-const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_t word)
-{
-	const uint32_t at = KY_WORD_SITE(word);
-	const uint64_t first = sites->view->header.heap_at / KY_HEAP_UNIT;
-	if (at < first || at - first >= sites->view->header.heap_bytes / KY_HEAP_UNIT)
-		return NULL;
-	const uint32_t place = (uint32_t)(at - first);
-	const struct ky_site *site = sites->by_place[place];
-	return site ? site : add(sites, place, at);
 }
 
 static uint32_t slot_of(const struct ky_sites *sites, uint32_t tid)

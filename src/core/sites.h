@@ -28,8 +28,20 @@ struct ky_sites {
 int ky_sites_open(struct ky_sites *sites, const struct ky_view *view);
 void ky_sites_close(struct ky_sites *sites);
 
+/* The trace point that is met for the first time at this place of the heap. */
+const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint32_t at);
+
 /* The trace point of an event's header word; NULL when there is none (or no memory). */
-const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_t word);
+static inline const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_t word)
+{
+	const uint32_t at = KY_WORD_SITE(word);
+	const uint64_t first = sites->view->header.heap_at / KY_HEAP_UNIT;
+	if (at < first || at - first >= sites->view->header.heap_bytes / KY_HEAP_UNIT)
+		return NULL;
+	const uint32_t place = (uint32_t)(at - first);
+	const struct ky_site *site = sites->by_place[place];
+	return site ? site : ky_sites_add(sites, place, at);
+}
 
 #define KY_SITES_SAME_NAME UINT32_MAX /* as name: whatever it has */
 

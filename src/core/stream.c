@@ -2,10 +2,16 @@
 #include "stream.h"
 
 #include "glob.h"
+#include "os.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* 16 MiB: more than a thread at full speed writes during a session's nap. */
+#define POPULATE_BLOCKS_MAX 4096u
+/* How many pieces are read between two looks at it. */
+#define POPULATE_PIECES 16u
 
 static bool category_wanted(struct ky_stream *s, const struct ky_site *site)
 {
@@ -60,11 +66,34 @@ static void collect_damage(struct ky_stream *s, struct ky_source *source)
 	source->cursor.damaged = 0;
 }
 
+static void populate_ring(const struct ky_stream *s, struct ky_source *source)
+{
+	const struct ky_ring_cursor *c = &source->cursor;
+	const uint64_t head = __atomic_load_n(&s->view.rings[c->ring].head, __ATOMIC_RELAXED);
+	if (head >= c->blocks)
+		return; /* in a later lap, or not looked at yet */
+	const uint64_t ahead = head < POPULATE_BLOCKS_MAX ? head : POPULATE_BLOCKS_MAX;
+	const uint64_t from = source->populated > head ? source->populated : head;
+	const uint64_t until = head + ahead < c->blocks ? head + ahead : c->blocks;
+	if (from >= head + ahead / 2 || from >= until) /* seldom and much, not often and little */
+		return;
+	(void)ky_os_populate((uint8_t *)(uintptr_t)s->view.base + c->at + from * KY_BLOCK_BYTES,
+			     (until - from) * KY_BLOCK_BYTES);
+	source->populated = until;
+}
+
+static void populate_rings(struct ky_stream *s)
+{
+	for (uint32_t i = 0; s->populating && i < s->sources_count; i++)
+		populate_ring(s, s->sources[i]);
+}
+
 static bool read_piece(struct ky_stream *s, struct ky_source *source)
 {
 	if (!source->words || s->pieces_left == 0)
 		return false;
-	s->pieces_left--;
+	if (s->pieces_left-- % POPULATE_PIECES == 0)
+		populate_rings(s);
 	const bool more = ky_ring_read(&s->view, &source->cursor, source->words, &source->block);
 	collect_damage(s, source);
 	return more;
@@ -372,6 +401,12 @@ int ky_stream_read_all(struct ky_stream *s)
 	const int error = update(s);
 	read_until(s, UINT64_MAX);
 	return error;
+}
+
+void ky_stream_populate(struct ky_stream *s)
+{
+	s->populating = true;
+	populate_rings(s);
 }
 
 bool ky_stream_pending(const struct ky_stream *s)

@@ -25,7 +25,8 @@ struct ky_source {
 	uint32_t at;           /* next event in the piece */
 	uint32_t high;
 	uint64_t next_ticks;
-	uint64_t *words; /* KY_BLOCK_WORDS of them, as soon as there is a ring */
+	uint64_t populated; /* blocks of the ring's first lap that have memory */
+	uint64_t *words;    /* KY_BLOCK_WORDS of them, as soon as there is a ring */
 };
 
 /* Who gets the stream. block, when set, gets the pieces as they are and event gets nothing. */
@@ -48,6 +49,7 @@ struct ky_stream {
 	uint32_t heap_count;
 	uint8_t *wanted; /* by category: 0 not known yet, 1 yes, 2 no; NULL: all are */
 	char *globs;
+	bool populating;      /* see ky_stream_populate */
 	uint64_t start_ticks; /* what came before is left out */
 	uint64_t events;      /* handed out */
 	uint64_t lost;        /* overwritten before they were read */
@@ -72,6 +74,14 @@ void ky_stream_close(struct ky_stream *stream);
 int ky_stream_read(struct ky_stream *stream, uint64_t lag_ticks);
 /* Hands out all there is: of a dead process's drum, where no sample comes any more. 0, or -ENOMEM. */
 int ky_stream_read_all(struct ky_stream *stream);
+
+/*
+ * From now on reading also has memory made for the rings ahead of their writers, in their first lap:
+ * else that lap faults at every page, which makes one event in some hundreds a hundred times as long.
+ * As much as each ring has used so far, up to a bound: an idle thread gets none, and memory at most
+ * doubles. Of the process's own drum alone, which is writable.
+ */
+void ky_stream_populate(struct ky_stream *stream);
 
 /* Whether there is anything to read. */
 bool ky_stream_pending(const struct ky_stream *stream);

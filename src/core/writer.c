@@ -306,7 +306,8 @@ static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_wri
 		return 0;
 	}
 	put_items(at + 1, p);
-	ky_ring_commit(&w->pub, at, word | KYMO_I_LENGTH(p->words) | end_bit | (uint32_t)ticks, p->words);
+	ky_ring_commit(&w->pub, at, word | KYMO_I_LENGTH(p->words) | end_bit | (uint32_t)ticks,
+		       at + 1 + p->words);
 	return 1;
 }
 
@@ -348,31 +349,36 @@ int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items
 }
 
 /*
- * Returns where the next item goes, or NULL when the string is cut or the block ends: those are the
- * slow path's.
+ * The lengths of an event's strings, and the words of all its items. 0 when a string is cut or null:
+ * those are the slow path's. strings has a bit in the nibble of each.
  */
-static inline __attribute__((always_inline)) uint64_t *copy_string(uint64_t *slot,
-								   const uint64_t *end,
-								   const char *string)
+static inline __attribute__((always_inline)) uint32_t
+measure_strings(uint64_t strings, uint32_t items, const uint64_t *values, uint32_t *bytes)
 {
-	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
-	if (KYMO_I_UNLIKELY(bytes > KYMO_STRING_MAX || slot + 1 + (bytes + 7) / 8 > end))
-		return NULL;
-	KYMO_I_STORE(slot++, bytes);
-	return put_bytes(slot, string, bytes);
+	uint32_t words = items;
+	for (; strings; strings &= strings - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(strings) / 4;
+		const char *string = (const char *)(uintptr_t)values[i];
+		const size_t length = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
+		if (KYMO_I_UNLIKELY(length > KYMO_STRING_MAX))
+			return 0;
+		bytes[i] = (uint32_t)length;
+		words += (uint32_t)(length + 7) / 8;
+	}
+	return words;
 }
 
-/* Copies the items while there is room. NULL: take the slow path. */
-static inline uint64_t *copy_items(uint64_t *slot, const uint64_t *end, uint32_t items,
-				   uint64_t types, const uint64_t *values)
+/* Returns where they end. */
+static inline uint64_t *copy_items(uint64_t *slot, uint64_t strings, uint32_t items,
+				   const uint64_t *values, const uint32_t *bytes)
 {
-	for (uint32_t i = 0; i < items && slot; i++, types >>= 4) {
-		if (slot >= end)
-			return NULL;
-		if ((types & 15) == KYMO_TYPE_STRING)
-			slot = copy_string(slot, end, (const char *)(uintptr_t)values[i]);
-		else
+	for (uint32_t i = 0; i < items; i++, strings >>= 4) {
+		if (!(strings & 15)) {
 			KYMO_I_STORE(slot++, values[i]);
+			continue;
+		}
+		KYMO_I_STORE(slot++, bytes[i]);
+		slot = put_bytes(slot, (const char *)(uintptr_t)values[i], bytes[i]);
 	}
 	return slot;
 }
@@ -389,28 +395,54 @@ static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint
 	return record_slow(site, end_bit, &p, parked, force);
 }
 
-int kymo_i_event_strings(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
-			 const uint64_t *values)
+int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at, const uint64_t *values)
 {
+	const char *const string = (const char *)(uintptr_t)values[at];
+	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
+	const size_t words = items + (bytes + 7) / 8;
 	struct kymo_i_writer *const w = kymo_i_tls;
 	const uint64_t word = KYMO_I_LOAD(&site->word);
 	const uintptr_t pos = kymo_i_park(w);
-	uint64_t low, high;
-	if (KYMO_I_UNLIKELY(word == 0 || pos >= w->end))
+	uint64_t header = word | KYMO_I_LENGTH(words);
+	int differs;
+	if (KYMO_I_UNLIKELY(word == 0 || bytes > KYMO_STRING_MAX || pos + 8 * words >= w->end))
 		goto slow;
-	KYMO_I_READ_COUNTER(low, high);
-	if (KYMO_I_UNLIKELY((uint32_t)high != KYMO_I_LOAD(&w->high)))
+	KYMO_I_STAMP(header, differs, w);
+	if (KYMO_I_UNLIKELY(differs))
 		goto slow;
-	uint64_t *const slot = (uint64_t *)pos;
-	const uint64_t *next = copy_items(slot + 1, (const uint64_t *)w->end, items, types, values);
-	if (KYMO_I_UNLIKELY(!next))
-		goto slow;
-	const uint32_t words = (uint32_t)(next - slot - 1);
-	ky_ring_commit(w, slot,
-		       word | KYMO_I_LENGTH(words) | end_bit | low, words);
+	uint64_t *slot = (uint64_t *)pos + 1;
+	for (uint32_t i = 0; i < at; i++)
+		KYMO_I_STORE(slot++, values[i]);
+	KYMO_I_STORE(slot++, bytes);
+	slot = put_bytes(slot, string, bytes);
+	for (uint32_t i = at + 1; i < items; i++)
+		KYMO_I_STORE(slot++, values[i]);
+	ky_ring_commit(w, (uint64_t *)pos, header, slot);
 	return 1;
 slow:
-	return strings_slow(site, end_bit, items, types, values, true, false);
+	return strings_slow(site, 0, items, site->info->types, values, true, false);
+}
+
+int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t strings,
+			 const uint64_t *values)
+{
+	uint32_t bytes[KYMO_I_ITEMS_MAX];
+	const uint32_t words = measure_strings(strings, items, values, bytes);
+	struct kymo_i_writer *const w = kymo_i_tls;
+	const uint64_t word = KYMO_I_LOAD(&site->word);
+	const uintptr_t pos = kymo_i_park(w);
+	uint64_t header = word | KYMO_I_LENGTH(words);
+	int differs;
+	if (KYMO_I_UNLIKELY(word == 0 || words == 0 || pos + 8u * words >= w->end))
+		goto slow;
+	KYMO_I_STAMP(header, differs, w);
+	if (KYMO_I_UNLIKELY(differs))
+		goto slow;
+	const uint64_t *next = copy_items((uint64_t *)pos + 1, strings, items, values, bytes);
+	ky_ring_commit(w, (uint64_t *)pos, header, next);
+	return 1;
+slow:
+	return strings_slow(site, 0, items, site->info->types, values, true, false);
 }
 
 int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
@@ -446,7 +478,7 @@ void ky_writer_commit(struct kymo_reservation *reservation, bool end)
 	ky_ring_commit((struct kymo_i_writer *)(uintptr_t)reservation->private_[0],
 		       reservation->items - 1,
 		       reservation->private_[1] | (end ? KYMO_I_END_BIT : 0),
-		       (uint32_t)reservation->private_[2]);
+		       reservation->items + reservation->private_[2]);
 }
 
 int kymo_i_enabled_slow(struct kymo_i_site *site)

@@ -47,6 +47,7 @@ struct ky_writer {
 	struct ky_kymo_pack *pack;
 	struct ky_kymo_masks masks; /* of the trace points that are defined */
 	struct ky_text command;
+	uint64_t ticks_per_s;
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
 	struct ky_table threads;
@@ -389,6 +390,8 @@ static int by_ticks(const void *a, const void *b)
 static void map_clock(struct ky_writer *w, struct ky_clock_map *clock)
 {
 	struct ky_clock_sample *samples = (void *)w->samples.data;
+	if (w->ticks_per_s)
+		clock->nominal = UINT64_C(1000000000) * KY_CLOCK_RATE_ONE / w->ticks_per_s;
 	const size_t count = w->samples.used / sizeof(*samples);
 	qsort(samples, count, sizeof(*samples), by_ticks);
 	for (size_t i = 0; i < count; i++)
@@ -504,6 +507,7 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 	w->out = out;
 	w->begun_at = out->pushed_bytes + out->used;
 	w->threads.item_bytes = sizeof(struct thread_state);
+	w->ticks_per_s = info->ticks_per_s;
 	const int error = ky_zstd_open(&w->zstd);
 	if (error == -ENOMEM || !make_buffers(w, info->command)) {
 		kymo_close(w);

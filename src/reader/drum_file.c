@@ -26,12 +26,12 @@
 
 /* Page tables for a drum of this size are a few hundred megabytes, if all of it is looked at. */
 #define DRUM_BYTES_MAX (UINT64_C(1) << 37)
-#define PAGE           4096u
-#define CHUNK_BYTES    (64u * PAGE)
+#define PAGE 4096u
+#define CHUNK_BYTES (64u * PAGE)
 /* Wall-clock time at boot, as told by two samples of one boot, differs by less: time is adjusted. */
-#define SAME_BOOT_NS   UINT64_C(5000000000)
+#define SAME_BOOT_NS UINT64_C(5000000000)
 /* An event that is being written now is in its ring within this time, nearly always. */
-#define LAG_PER_S      1000u
+#define LAG_PER_S 1000u
 
 struct ky_drum_file {
 	uint8_t *base;
@@ -47,7 +47,7 @@ struct ky_drum_file {
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(char *message, int error, const char *format,
-						       ...)
+						      ...)
 {
 	va_list list;
 	va_start(list, format);
@@ -73,9 +73,9 @@ static ssize_t take_bytes(struct source *from, uint8_t *to, size_t bytes)
 {
 	size_t done = 0;
 	while (done < bytes) {
-		const ssize_t n = from->seeks ? pread(from->fd, to + done, bytes - done,
-						      (off_t)from->at)
-					      : read(from->fd, to + done, bytes - done);
+		const ssize_t n =
+			from->seeks ? pread(from->fd, to + done, bytes - done, (off_t)from->at)
+				    : read(from->fd, to + done, bytes - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -137,7 +137,8 @@ static int copy_rest(struct ky_drum_file *file, struct source *from, char *messa
 }
 
 /* The first page says how large the drum is. */
-static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t bytes, char *message)
+static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t bytes,
+			    char *message)
 {
 	const struct ky_drum_header *header = page;
 	if (bytes < 0)
@@ -145,13 +146,14 @@ static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t
 			    strerror((int)-bytes));
 	const char *remedy = "expected a file kymo-PID.drum as KYMO_DRUM_DIR leaves it";
 	if (bytes < KY_DRUM_HEADER_BYTES)
-		return fail(message, -EINVAL, "%s: byte %zd: too short for a drum; %s", file->name, bytes,
-			    remedy);
+		return fail(message, -EINVAL, "%s: byte %zd: too short for a drum; %s", file->name,
+			    bytes, remedy);
 	if (header->magic == 0 && (header->version == KY_DRUM_VERSION || all_zero(page, PAGE)))
-		return fail(message, -EINVAL,
-			    "%s: byte 0: the drum was never finished: the process ended while it was "
-			    "making it, or the disk was full; nothing was recorded",
-			    file->name);
+		return fail(
+			message, -EINVAL,
+			"%s: byte 0: the drum was never finished: the process ended while it was "
+			"making it, or the disk was full; nothing was recorded",
+			file->name);
 	if (header->magic != KY_DRUM_MAGIC)
 		return fail(message, -EINVAL, "%s: byte 0: not a drum; %s", file->name, remedy);
 	if (header->version == KY_DRUM_VERSION && header->drum_bytes > DRUM_BYTES_MAX)
@@ -202,7 +204,8 @@ static int copy_file(struct ky_drum_file *file, struct source *from, char *messa
 	void *at = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
-		return fail(message, -errno, "%s: no address space for a drum of %" PRIu64
+		return fail(message, -errno,
+			    "%s: no address space for a drum of %" PRIu64
 			    " bytes: %s; raise the limit (ulimit -v)",
 			    file->name, file->bytes, strerror(errno));
 	file->base = at;
@@ -221,8 +224,8 @@ static int map_sealed(struct ky_drum_file *file, int fd, uint64_t bytes, char *m
 {
 	void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 	if (at == MAP_FAILED)
-		return fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s", file->name,
-			    bytes ? strerror(errno) : "it is empty");
+		return fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s",
+			    file->name, bytes ? strerror(errno) : "it is empty");
 	file->base = at;
 	file->bytes = bytes;
 	file->mapped = true;
@@ -241,8 +244,8 @@ static int check_view(struct ky_drum_file *file, char *message)
 			    KY_DRUM_VERSION);
 	if (error)
 		return fail(message, error,
-			    "%s: byte %" PRIu64 ": %s; expected the drum of a kymo program", file->name,
-			    file->view.bad_at, what);
+			    "%s: byte %" PRIu64 ": %s; expected the drum of a kymo program",
+			    file->name, file->view.bad_at, what);
 	return 0;
 }
 
@@ -252,8 +255,8 @@ static int get_bytes(struct ky_drum_file *file, int fd, char *message)
 	if (fstat(fd, &status) != 0)
 		return fail(message, -errno, "%s: %s", file->name, strerror(errno));
 	if (S_ISDIR(status.st_mode))
-		return fail(message, -EISDIR, "%s: is a folder; expected one file kymo-PID.drum in it",
-			    file->name);
+		return fail(message, -EISDIR,
+			    "%s: is a folder; expected one file kymo-PID.drum in it", file->name);
 	const int seals = fcntl(fd, F_GET_SEALS);
 	if (seals >= 0 && (seals & F_SEAL_SHRINK))
 		return map_sealed(file, fd, (uint64_t)status.st_size, message);
@@ -288,15 +291,17 @@ int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
 	return 0;
 }
 
-int ky_drum_file_open(struct ky_drum_file **out, const char *path, char message[KY_DRUM_MESSAGE_BYTES])
+int ky_drum_file_open(struct ky_drum_file **out, const char *path,
+		      char message[KY_DRUM_MESSAGE_BYTES])
 {
 	*out = NULL;
 	if (strcmp(path, "-") == 0)
 		return ky_drum_file_open_fd(out, STDIN_FILENO, "standard input", message);
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && errno == EACCES)
-		return fail(message, -EACCES, "%s: %s; run as the user whose process it was, or as root",
-			    path, strerror(EACCES));
+		return fail(message, -EACCES,
+			    "%s: %s; run as the user whose process it was, or as root", path,
+			    strerror(EACCES));
 	if (fd < 0)
 		return fail(message, -errno, "%s: %s", path, strerror(errno));
 	const int error = ky_drum_file_open_fd(out, fd, path, message);
@@ -365,8 +370,8 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 	snprintf(name, sizeof(name), "/proc/%d/fd/%.20s", (int)pid, number);
 	const int fd = openat(dir, number, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return fail(message, -errno, "%s: %s; run as the user of the process, or as root", name,
-			    strerror(errno));
+		return fail(message, -errno, "%s: %s; run as the user of the process, or as root",
+			    name, strerror(errno));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
 	if (error || (*out)->view.header.pid == own_pid(pid))
@@ -407,10 +412,11 @@ int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_
 	if (!dir && errno == ENOENT)
 		return fail(message, -ESRCH, "process %d: there is none of that number", (int)pid);
 	if (!dir)
-		return fail(message, -errno,
-			    "%s: %s; run as the user of the process, or as root (which it takes when "
-			    "the process changed its user or made itself undumpable)",
-			    path, strerror(errno));
+		return fail(
+			message, -errno,
+			"%s: %s; run as the user of the process, or as root (which it takes when "
+			"the process changed its user or made itself undumpable)",
+			path, strerror(errno));
 	const int error = search(out, dir, pid, message);
 	closedir(dir);
 	return error;
@@ -426,7 +432,8 @@ static struct ky_clock_sample read_now(uint32_t tick_source)
 {
 	const struct ky_drum here = {.ticks_inline = tick_source != KY_TICKS_MONOTONIC};
 	const struct ky_drum_sample now = ky_clock_read(&here);
-	return (struct ky_clock_sample){now.ticks, now.boottime_ns, now.monotonic_ns, now.realtime_ns};
+	return (struct ky_clock_sample){now.ticks, now.boottime_ns, now.monotonic_ns,
+					now.realtime_ns};
 }
 
 static bool has_counter(uint32_t tick_source)
@@ -513,7 +520,8 @@ static int add_now(struct ky_drum_file *file)
 	if (!has_counter(source) || clock->count == 0)
 		return 0;
 	const struct ky_clock_sample now = read_now(source);
-	return same_boot(&clock->samples[clock->count - 1], &now) ? ky_clock_map_add(clock, &now) : 0;
+	return same_boot(&clock->samples[clock->count - 1], &now) ? ky_clock_map_add(clock, &now)
+								  : 0;
 }
 
 int ky_drum_file_read(struct ky_drum_file *file, bool last)

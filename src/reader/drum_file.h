@@ -72,9 +72,9 @@ struct ky_drum_facts {
 	uint64_t drum_bytes;
 	uint64_t data_bytes; /* of them, in memory for a copy */
 	uint32_t rings;
-	uint32_t rate;     /* enum ky_drum_rate */
-	bool follows;      /* mapped: changes with the process */
-	bool exited;       /* the process ended in order */
+	uint32_t rate; /* enum ky_drum_rate */
+	bool follows;  /* mapped: changes with the process */
+	bool exited;   /* the process ended in order */
 	uint64_t snapshots;
 	/* Read so far, and what did not make it. */
 	uint64_t events;

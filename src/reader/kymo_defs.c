@@ -2,7 +2,7 @@
 /*
  * kymo_defs.c: records of definitions, read back.
  *
- *   record ─ kind ─▶ SITE    ─▶ one block of memory: struct ky_site │ category NUL name NUL file NUL …
+ *   record ─ kind ─▶ SITE    ─▶ one block of memory: struct ky_site │ category NUL name NUL …
  *                    THREAD  ─▶ struct ky_thread, its name apart: it may be defined again
  *                    CLOCK   ─▶ the list of samples, sorted at the end: they come in any order
  *                    PROCESS ─▶ the last one counts
@@ -275,7 +275,7 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 		[KY_KYMO_CLOCK] = {add_clock, "a sample of the clocks is malformed"},
 		[KY_KYMO_SITE] = {add_site, "the definition of a trace point is malformed"},
 	};
-	if (head->kind == 0 || head->kind >= sizeof(kinds) / sizeof(kinds[0]))
+	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
 		return 0;
 	*what = kinds[head->kind].what;
 	struct record record = {body, head->bytes - sizeof(*head), head->fixed_bytes};
@@ -307,8 +307,10 @@ static int by_ticks(const void *a, const void *b)
 	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
 }
 
-int ky_kymo_defs_done(struct ky_kymo_defs *defs)
+int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s)
 {
+	if (ticks_per_s)
+		defs->clock.nominal = UINT64_C(1000000000) * KY_CLOCK_RATE_ONE / ticks_per_s;
 	if (defs->samples_count)
 		qsort(defs->samples, defs->samples_count, sizeof(*defs->samples), by_ticks);
 	for (uint32_t i = 0; i < defs->samples_count; i++)

@@ -41,8 +41,8 @@ struct ky_kymo_defs {
  */
 int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t bytes, size_t *at,
 		     const char **what);
-/* After the last: the clocks. 0 or -ENOMEM. */
-int ky_kymo_defs_done(struct ky_kymo_defs *defs);
+/* After the last: the clocks; ticks_per_s is for when they do not tell. 0 or -ENOMEM. */
+int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s);
 void ky_kymo_defs_free(struct ky_kymo_defs *defs);
 
 /* The trace point of an event's header word; NULL when there is none. */

@@ -223,7 +223,7 @@ static int open_chunks(struct ky_kymo *file, struct ky_kymo_error *error)
 		file->entries_count = 0;
 		result = ky_kymo_scan(file, error);
 	}
-	return result ? result : ky_kymo_defs_done(&file->defs);
+	return result ? result : ky_kymo_defs_done(&file->defs, file->ticks_per_s);
 }
 
 static int open_source(struct ky_kymo **opened, const struct ky_kymo_source *source,

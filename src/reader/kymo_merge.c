@@ -250,11 +250,12 @@ static void emit(struct merge *m, struct cursor *c)
 	m->sink->event(m->sink->context, &event);
 }
 
-/* The earliest of the others; NULL when there is none. */
+/* The earliest of the others. */
 static const struct cursor *second(const struct merge *m)
 {
+	static const struct cursor never = {.ticks = UINT64_MAX, .order = UINT64_MAX};
 	if (m->heap_count < 2)
-		return NULL;
+		return &never;
 	return m->heap_count > 2 && is_before(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
 }
 
@@ -270,7 +271,7 @@ static void run_top(struct merge *m)
 	do {
 		emit(m, top);
 		more = advance(top);
-	} while (more && top->ticks < due && (!other || is_before(top, other)));
+	} while (more && top->ticks < due && is_before(top, other));
 	if (!more) {
 		m->heap[0] = m->heap[--m->heap_count];
 		drop(top);

@@ -20,7 +20,7 @@ struct ky_kymo {
 	struct ky_zstd *zstd;     /* NULL without the library */
 	struct ky_kymo_unpack *unpack;
 	struct ky_kymo_defs defs;
-	/* Places grow and chunks do not overlap: nothing in the file is unpacked twice in a reading. */
+	/* Places grow and chunks do not overlap: nothing in the file is unpacked twice. */
 	struct ky_kymo_entry *entries;
 	uint32_t entries_count;
 	uint32_t entries_room;

@@ -4,9 +4,9 @@
  *
  *   chunk ─▶ chunk ─▶ chunk ─▶ no chunk where one should be
  *                       │
- *                       └─ is its body whole? yes: bytes behind it are damaged; search from its end
- *                                             no:  it is damaged, perhaps its size too; search
- *                                             inside
+ *                       └─ is its body whole? yes: bytes behind it are damaged; search there
+ *                                             no:  it is damaged, its size perhaps too; search
+ *                                                  inside
  *
  * Only definitions are read; of DATA only the head. Bodies are hashed only to find the place again,
  * and in all not more than a few times the file's size: a file made for it could have chunks in

@@ -32,7 +32,7 @@ void ky_kymo_source_close(struct ky_kymo_source *source);
 /* False when the bytes are not all there. */
 bool ky_kymo_source_read(const struct ky_kymo_source *source, uint64_t at, void *to, size_t bytes);
 
-/* The chunk at that place. 0; -EBADMSG when there is none; -ENODATA when the file ends before it. */
+/* The chunk at that place. 0; -EBADMSG: there is none; -ENODATA: the file ends before it does. */
 int ky_kymo_chunk_at(const struct ky_kymo_source *source, uint64_t at, struct ky_kymo_chunk *chunk);
 /* Where the next chunk is that is all there, from that place on; the file's size without one. */
 uint64_t ky_kymo_chunk_find(const struct ky_kymo_source *source, uint64_t at,

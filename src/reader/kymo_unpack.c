@@ -185,7 +185,7 @@ static int open_sections(struct ky_kymo_unpack *u, const uint8_t *body, size_t b
 	/* The writer packs only what becomes smaller by it. */
 	if (sum > data->raw_bytes || stored_sum > bytes - data->size - table_bytes)
 		return -EBADMSG;
-	if (!make_scratch(u, sum))
+	if (!make_scratch(u, sum + 1))
 		return -ENOMEM;
 	uint8_t *scratch = u->scratch;
 	*at += table_bytes;

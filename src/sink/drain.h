@@ -16,7 +16,7 @@
  * Larger rings for whoever reads all along: a file or a callback is slower than the program can be
  * for a while.
  */
-#define KY_DRAIN_RING_BYTES  (UINT64_C(4) << 20)
+#define KY_DRAIN_RING_BYTES (UINT64_C(4) << 20)
 #define KY_DRAIN_TOTAL_BYTES (UINT64_C(512) << 20)
 
 enum ky_drain_wish { KY_DRAIN_MORE, KY_DRAIN_REST, KY_DRAIN_END };
@@ -24,17 +24,17 @@ enum ky_drain_wish { KY_DRAIN_MORE, KY_DRAIN_REST, KY_DRAIN_END };
 struct ky_drain {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;  /* to the thread */
-	pthread_cond_t done;  /* to those who wait for a flush */
-	uint64_t asked;       /* flushes asked for */
-	uint64_t answered;    /* flushes done */
+	pthread_cond_t wake; /* to the thread */
+	pthread_cond_t done; /* to those who wait for a flush */
+	uint64_t asked;      /* flushes asked for */
+	uint64_t answered;   /* flushes done */
 	bool stopping;
-	bool ended;   /* the last round is over */
-	bool joined;  /* or about to be */
+	bool ended;  /* the last round is over */
+	bool joined; /* or about to be */
 	bool started;
 	/*
-	 * One round of work; flush: everything up to now, and through to the file. last: there will be
-	 * no other. Returns whether to come again soon, to rest, or (a failure, a limit) to end.
+	 * One round of work; flush: everything up to now, and through to the file. last: there will
+	 * be no other. Returns whether to come again soon, to rest, or (a failure, a limit) to end.
 	 */
 	enum ky_drain_wish (*round)(void *self, bool flush, bool last);
 	void *self;
@@ -47,7 +47,9 @@ uint64_t ky_drain_now_ns(void);
 /* Starts the thread with all signals blocked. 0 or a negative error. */
 int ky_drain_start(struct ky_drain *drain, void *self,
 		   enum ky_drain_wish (*round)(void *self, bool flush, bool last));
-/* Waits for a round with flush that began after this call. From the thread itself: returns at once. */
+/*
+ * Waits for a round with flush that began after this call. From the thread itself: returns at once.
+ */
 void ky_drain_flush(struct ky_drain *drain);
 /*
  * Asks for the last round and waits until it is over. By any number of threads at once; the drain

@@ -2,8 +2,8 @@
 /*
  * env.c: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded, without any
  * code in the program; it ends with the process. Children that fork without exec get a session of
- * their own where it cannot tread on this one: with ${pid} in the path, or without a file. Nothing is printed when it cannot start: the program comes first.
- * Also what a sandboxed child must keep.
+ * their own where it cannot tread on this one: with ${pid} in the path, or without a file. Nothing
+ * is printed when it cannot start: the program comes first. Also what a sandboxed child must keep.
  */
 #include "session.h"
 
@@ -19,7 +19,8 @@ static void start(const char *path)
 		.size = sizeof(options),
 		.path = path,
 		.categories = secure_getenv("KYMO_CATEGORIES"),
-		.mode = secure_getenv("KYMO_MODE") && strcmp(secure_getenv("KYMO_MODE"), "ring") == 0
+		.mode = secure_getenv("KYMO_MODE") &&
+					strcmp(secure_getenv("KYMO_MODE"), "ring") == 0
 				? KYMO_MODE_RING
 				: KYMO_MODE_STREAM,
 		.ring_bytes = secure_getenv("KYMO_BUFFER") ? ky_limits.ring_bytes : 0,

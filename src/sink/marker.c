@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marker.c: each event as a line in ftrace's trace_marker, written by the thread that records it, so
- * that the kernel's own time and thread are right. That is a system call an event: whoever chooses
- * this backend wants it. Events take the slow path while it runs and come here through its hook; they
- * are in the rings as well.
+ * marker.c: each event as a line in ftrace's trace_marker, written by the thread that records it,
+ * so that the kernel's own time and thread are right. That is a system call an event: whoever
+ * chooses this backend wants it. Events take the slow path while it runs and come here through its
+ * hook; they are in the rings as well.
  *
- * The descriptor is opened once and kept, so that the program, and children that it forks, can use it
- * after they entered a sandbox. From then on an event makes one system call, write(), and no other.
+ * The descriptor is opened once and kept, so that the program, and children that it forks, can use
+ * it after they entered a sandbox. From then on an event makes one system call, write(), and no
+ * other.
  *
  *   readable   17 net Enter: recv - (bytes: 12)          atrace   B|1234|recv
  *              17 net Exit: recv                                  E|1234
  *
- * Any thread may be in the hook when the session ends: it counts itself in and out, and the session is
- * freed only when nobody is inside.
+ * Any thread may be in the hook when the session ends: it counts itself in and out, and the session
+ * is freed only when nobody is inside.
  */
 #include "print.h"
 #include "session.h"
@@ -30,15 +31,15 @@
 #include <unistd.h>
 
 #define LINE_BYTES 1024u /* of one write, which the kernel takes in one piece */
-#define DEPTH_MAX  32u
-#define WAIT_NS    UINT64_C(1000000000)
+#define DEPTH_MAX 32u
+#define WAIT_NS UINT64_C(1000000000)
 
 static struct {
 	struct kymo_session *_Atomic session;
-	_Atomic bool taken;     /* by a session, from before it begins until after it ended */
-	_Atomic int inside;     /* threads in the hook */
-	_Atomic int fd;         /* of the session */
-	_Atomic int kept;       /* ftrace's own, once it was opened */
+	_Atomic bool taken; /* by a session, from before it begins until after it ended */
+	_Atomic int inside; /* threads in the hook */
+	_Atomic int fd;     /* of the session */
+	_Atomic int kept;   /* ftrace's own, once it was opened */
 	_Atomic int pid;
 	_Atomic uint32_t epoch; /* the session's number */
 	_Atomic uint64_t ids;
@@ -139,8 +140,8 @@ static void add_name(struct line *line, const struct parts *p, bool field)
 {
 	const size_t before = line->used;
 	if (p->info->kind == KYMO_KIND_PRINT)
-		line->used += ky_print(line->text + before, sizeof(line->text) - 1 - before, p->name,
-				       p->args, p->args_count);
+		line->used += ky_print(line->text + before, sizeof(line->text) - 1 - before,
+				       p->name, p->args, p->args_count);
 	else
 		add(line, "%.*s", KYMO_STRING_MAX, p->name);
 	for (size_t i = before; field && i < line->used; i++)
@@ -177,8 +178,8 @@ static uint64_t new_id(void)
 }
 
 /*
- * A number for the event; a span's end has that of its begin. A signal handler may come anywhere: the
- * place is taken before it is written, and read before it is given back.
+ * A number for the event; a span's end has that of its begin. A signal handler may come anywhere:
+ * the place is taken before it is written, and read before it is given back.
  */
 static uint64_t number_of(const struct parts *p)
 {
@@ -274,7 +275,10 @@ static void send_line(struct kymo_session *s, const struct line *line)
 
 static void hook(const struct kymo_site_info *info, bool end, const uint64_t *values)
 {
-	/* Sequentially consistent with ky_marker_stop: it sees this thread, or this thread no session. */
+	/*
+	 * Sequentially consistent with ky_marker_stop: it sees this thread, or this thread no
+	 * session.
+	 */
 	atomic_fetch_add(&marker.inside, 1);
 	struct kymo_session *s = atomic_load(&marker.session);
 	if (s && ky_glob_list_match(s->options.categories, info->category)) {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES (512u << 10)
-#define PUSH_BYTES   (256u << 10)
 
 /*
  * Programs close descriptors that they do not know (all from 3 on, when they become a daemon), and
@@ -159,13 +158,12 @@ int ky_output_begin_fd(struct ky_output *output, int fd, const struct ky_trace_i
 
 void ky_output_push(struct ky_output *output, bool all)
 {
-	if (!output->writer || (!all && output->out.used < PUSH_BYTES))
+	if (!output->writer || (!all && !ky_output_is_full(output)))
 		return;
 	ky_out_push(&output->out);
 	if (!all || !output->gzip || output->out.error)
 		return;
-	output->out.error =
-		ky_gzip_write(output->gzip, NULL, 0, KY_GZIP_SYNC, write_fd, output);
+	output->out.error = ky_gzip_write(output->gzip, NULL, 0, KY_GZIP_SYNC, write_fd, output);
 }
 
 /*

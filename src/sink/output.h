@@ -5,8 +5,8 @@
  *
  *   events ─▶ writer ─▶ ky_out ─push─▶ (gzip) ─▶ descriptor
  *
- * The buffer is pushed on at the end of a call when it is full enough, and at a flush: always at the
- * end of a record, so that the file is valid wherever it is cut off.
+ * The buffer is pushed on at the end of a call when it is full enough, and at a flush: always at
+ * the end of a record, so that the file is valid wherever it is cut off.
  */
 #ifndef KY_SINK_OUTPUT_H
 #define KY_SINK_OUTPUT_H
@@ -53,8 +53,14 @@ void ky_output_abandon(struct ky_output *output);
 /* In a forked child: closes the copy of the parent's descriptor, and no more. */
 void ky_output_forget(struct ky_output *output);
 
+/* A buffer with this much in it is worth a system call. */
+#define KY_OUTPUT_PUSH_BYTES (256u << 10)
 /* Pushes the buffer when it is full enough, or (all) in any case and through the compression. */
 void ky_output_push(struct ky_output *output, bool all);
+static inline bool ky_output_is_full(const struct ky_output *output)
+{
+	return output->out.used >= KY_OUTPUT_PUSH_BYTES;
+}
 
 /* Bytes of this file so far, buffered ones too. */
 static inline uint64_t ky_output_bytes(const struct ky_output *output)

@@ -278,6 +278,22 @@ static int replace_in_place(struct ky_path_replacement *replacement, const char 
 	return error;
 }
 
+int ky_path_replace_check(const char *path)
+{
+	char target[PATH_MAX];
+	struct stat status;
+
+	if (is_system_name(path) || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+		return 0;
+	const int error = resolve(target, path);
+	if (error)
+		return error;
+	char *const slash = strrchr(target, '/');
+	if (slash)
+		slash[slash == target] = '\0';
+	return access(slash ? target : ".", W_OK | X_OK) != 0 ? -errno : 0;
+}
+
 int ky_path_replace(struct ky_path_replacement *replacement, const char *path)
 {
 	struct stat status;

@@ -53,6 +53,12 @@ struct ky_path_replacement {
 };
 
 /*
+ * Whether a replacement of path could begin now, so that a flight recorder that could never write
+ * is refused when it starts. Writes nothing. 0 or a negative errno.
+ */
+int ky_path_replace_check(const char *path);
+
+/*
  * Begins a replacement of path. What no rename can replace (a FIFO, a terminal, names in /dev and
  * /proc) is opened and written in place. Returns 0 or a negative errno; then there is nothing to
  * finish or abandon.

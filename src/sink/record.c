@@ -55,8 +55,8 @@ static int begin_output(struct kymo_session *s, bool replacing, const struct ky_
 {
 	char path[PATH_MAX];
 	if (s->options.path) {
-		const int bytes = ky_path_expand(path, sizeof(path), s->options.path, s->pid,
-						 s->rotation);
+		const int bytes =
+			ky_path_expand(path, sizeof(path), s->options.path, s->pid, s->rotation);
 		return bytes < 0 ? bytes : ky_output_begin(&s->output, path, replacing, info);
 	}
 	/* The one file of a stream takes the descriptor, so that a pipe's reader sees its end. */
@@ -149,7 +149,8 @@ static void after_write(struct kymo_session *s)
 {
 	if (!s->output.writer || s->full)
 		return;
-	ky_output_push(&s->output, false);
+	if (ky_output_is_full(&s->output))
+		ky_output_push(&s->output, false);
 	check_size(s);
 }
 
@@ -190,6 +191,13 @@ static void close_stream(struct kymo_session *s)
 	ky_spans_free(&s->spans);
 }
 
+static int check_target(const struct kymo_session *s)
+{
+	char path[PATH_MAX];
+	const int bytes = ky_path_expand(path, sizeof(path), s->options.path, s->pid, s->rotation);
+	return bytes < 0 ? bytes : ky_path_replace_check(path);
+}
+
 int ky_record_begin(struct kymo_session *s)
 {
 	int error = ky_output_init(&s->output, s->format);
@@ -202,9 +210,10 @@ int ky_record_begin(struct kymo_session *s)
 		s->fd = ky_output_duplicate(s->options.fd);
 		error = s->fd < 0 ? s->fd : 0;
 	}
-	if (error || s->options.mode == KYMO_MODE_RING)
-		return error;
-	error = open_stream(s, true, 0);
+	if (error == 0 && s->options.mode == KYMO_MODE_RING)
+		return s->options.path ? check_target(s) : 0;
+	if (error == 0)
+		error = open_stream(s, true, 0);
 	return error ? error : begin_file(s, false);
 }
 
@@ -265,6 +274,7 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 {
 	if (!flush && !ky_stream_pending(&s->stream))
 		return KY_DRAIN_REST;
+	ky_stream_populate(&s->stream);
 	ky_session_fail(s, flush ? read_up_to_now(s) : read_news(s));
 	write_clocks(s);
 	write_process(s);
@@ -341,8 +351,7 @@ enum ky_drain_wish ky_record_round(void *self, bool flush, bool last)
 		return KY_DRAIN_REST;
 	}
 	/* The first round is one: the head of a file is in the file from the start. */
-	if (s->flushed_ns == 0 ||
-	    now_ns - s->flushed_ns >= s->options.flush_ms * UINT64_C(1000000))
+	if (s->flushed_ns == 0 || now_ns - s->flushed_ns >= s->options.flush_ms * UINT64_C(1000000))
 		flush = true;
 	if (flush)
 		s->flushed_ns = now_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c: the life of sessions. Those that run are in one list, so that the end of the process can
- * finish their files and a forked child can forget them: their threads and files are the parent's.
+ * session.c: the life of sessions. Those that run are in one list, so that the end of the process
+ * can finish their files and a forked child can forget them: their threads and files are the
+ * parent's.
  */
 #include "session.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h of the sink: what a session is made of, for the files that share the work: session.c (its
- * life), record.c (a round of reading and writing), env.c (started by the environment).
+ * session.h of the sink: what a session is made of, for the files that share the work: session.c
+ * (its life), record.c (a round of reading and writing), env.c (started by the environment).
  */
 #ifndef KY_SINK_SESSION_H
 #define KY_SINK_SESSION_H

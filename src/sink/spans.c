@@ -104,7 +104,8 @@ static void make_up_begin(struct ky_spans *spans, struct ky_spans_thread *t,
 	spans->emit(spans->context, &begin);
 }
 
-static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t, const struct ky_event *event)
+static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t,
+		     const struct ky_event *event)
 {
 	const uint32_t found = find_open(t, event);
 	const uint32_t above = found ? found - 1 : t->depth;
@@ -117,7 +118,8 @@ static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t, const st
 	spans->emit(spans->context, event);
 }
 
-static void pass_loss(struct ky_spans *spans, struct ky_spans_thread *t, const struct ky_event *event)
+static void pass_loss(struct ky_spans *spans, struct ky_spans_thread *t,
+		      const struct ky_event *event)
 {
 	while (t->depth)
 		close_top(spans, t, t->last_ns);

@@ -2,10 +2,10 @@
 /*
  * spans.h: keeps the spans of each thread balanced, for the writers.
  *
- * An end whose begin was overwritten (or came before the session) gets a begin made up for it, marked
- * so, a nanosecond per level before the first event that is there. After a gap nobody knows which
- * spans ended in it: those open are closed where the gap begins, and go on behind it as spans whose
- * begin is lost. An end of a scope closes spans above it that were never ended.
+ * An end whose begin was overwritten (or came before the session) gets a begin made up for it,
+ * marked so, a nanosecond per level before the first event that is there. After a gap nobody knows
+ * which spans ended in it: those open are closed where the gap begins, and go on behind it as spans
+ * whose begin is lost. An end of a scope closes spans above it that were never ended.
  */
 #ifndef KY_SINK_SPANS_H
 #define KY_SINK_SPANS_H

@@ -2,9 +2,9 @@
 /*
  * subscribe.c: events to a callback, in batches.
  *
- * Each subscription has a thread and a place in the rings of its own: a slow one is overtaken by the
- * rings, told so by an event of kind LOST, and holds up nobody. A batch copies what it hands out,
- * because an event's strings last only until the next.
+ * Each subscription has a thread and a place in the rings of its own: a slow one is overtaken by
+ * the rings, told so by an event of kind LOST, and holds up nobody. A batch copies what it hands
+ * out, because an event's strings last only until the next.
  *
  * What a callback records itself is not handed to it: a callback with a trace point for each event
  * would never come to an end.
@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 #define BATCH_EVENTS 256u
-#define BATCH_ARGS   (BATCH_EVENTS * 2)
-#define BATCH_TEXT   (64u << 10)
+#define BATCH_ARGS (BATCH_EVENTS * 2)
+#define BATCH_TEXT (64u << 10)
 #define SUBSCRIPTIONS_MAX 64u
-#define LAG_PER_S    1000u
+#define LAG_PER_S 1000u
 #define HURRY_PERCENT 10u
 /* How long a thread in the middle of an event is waited for, and when there is no time for that. */
-#define SETTLE_NS      UINT64_C(200000000)
+#define SETTLE_NS UINT64_C(200000000)
 #define SETTLE_LOOK_NS 50000
 #define SETTLE_PERCENT 50u
 
@@ -231,7 +231,8 @@ static int begin(struct subscription *s, const char *categories)
 {
 	const char *what;
 	ky_drum_grow(s->drum, KY_DRAIN_RING_BYTES, KY_DRAIN_TOTAL_BYTES);
-	int error = ky_stream_open(&s->stream, s->drum->base, s->drum->bytes, categories, true, 0, &what);
+	int error = ky_stream_open(&s->stream, s->drum->base, s->drum->bytes, categories, true, 0,
+				   &what);
 	if (error)
 		return error;
 	s->stream.sink =

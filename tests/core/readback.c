@@ -3,16 +3,19 @@
 
 #include "clock.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 _Noreturn void check_failed(const char *file, int line, const char *condition)
 {
 	char text[512];
-	const int n = snprintf(text, sizeof(text), "%s:%d: does not hold: %s\n", file, line, condition);
+	const int n =
+		snprintf(text, sizeof(text), "%s:%d: does not hold: %s\n", file, line, condition);
 	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
 		_exit(2);
 	_exit(1);
@@ -25,6 +28,7 @@ int in_child(void (*body)(void))
 	if (pid < 0)
 		return -1;
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the test is stopped, so is this */
 		body();
 		exit(0);
 	}
@@ -78,8 +82,8 @@ struct readback readback(readback_fn *on_event, void *context)
 		return (struct readback){0};
 	ky_clock_take(drum, true);
 	CHECK(ky_stream_open(&stream, drum->base, drum->bytes, NULL, false, 0, &what) == 0);
-	stream.sink = (struct ky_stream_sink){.event = on_event ? on_event : ignore,
-					      .context = context};
+	stream.sink =
+		(struct ky_stream_sink){.event = on_event ? on_event : ignore, .context = context};
 	CHECK(ky_stream_read_all(&stream) == 0);
 	const struct readback totals = {
 		.events = stream.events,

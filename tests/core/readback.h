@@ -10,8 +10,7 @@
 #include "stream.h"
 
 /* In a child cmocka's own assertions would go back to the parent's test. */
-#define CHECK(condition)                                                                           \
-	((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
+#define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 _Noreturn void check_failed(const char *file, int line, const char *condition);
 
 /* Runs body in a child; 0 when every check held, else what it ended with. */

@@ -47,9 +47,11 @@ static void a_sample_is_converted_to_itself(void **state)
 	struct ky_clock_map map = {0};
 	fill(&map, 1000);
 	for (uint32_t i = 0; i < map.count; i++)
-		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks), map.samples[i].boottime_ns);
+		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks),
+				 map.samples[i].boottime_ns);
 	for (uint32_t i = map.count; i-- > 0;)
-		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks), map.samples[i].boottime_ns);
+		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks),
+				 map.samples[i].boottime_ns);
 	ky_clock_map_free(&map);
 }
 

@@ -51,16 +51,22 @@ static void trace(void)
 	}
 }
 
+static void lift(int what)
+{
+	struct rlimit limit;
+	if (getrlimit((__rlimit_resource_t)what, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit((__rlimit_resource_t)what, &limit);
+	}
+}
+
 static int run_traced(bool kill_self)
 {
 	trace();
 	if (kill_self)
 		raise(SIGKILL);
-	struct rlimit space;
-	if (getrlimit(RLIMIT_AS, &space) == 0) { /* reading takes memory, writing does not */
-		space.rlim_cur = space.rlim_max;
-		(void)setrlimit(RLIMIT_AS, &space);
-	}
+	lift(RLIMIT_AS); /* reading takes memory, writing does not */
+	lift(RLIMIT_NOFILE);
 	const struct readback totals = readback(NULL, NULL);
 	if (!ky_drum_peek() || ky_drum_peek()->header->refused_categories)
 		return 3;
@@ -279,7 +285,7 @@ static void assert_runs_on(void (*before)(void))
 		fail_msg("the program ended with %d", status);
 }
 
-static void limit(int what, rlim_t value)
+static void lower(int what, rlim_t value)
 {
 	struct rlimit now;
 	if (getrlimit((__rlimit_resource_t)what, &now) != 0)
@@ -291,23 +297,23 @@ static void limit(int what, rlim_t value)
 
 static void small_files(void)
 {
-	limit(RLIMIT_FSIZE, 64 << 10);
+	lower(RLIMIT_FSIZE, 64 << 10);
 }
 
 static void small_files_in_folder(void)
 {
 	in_folder();
-	limit(RLIMIT_FSIZE, 64 << 10);
+	lower(RLIMIT_FSIZE, 64 << 10);
 }
 
 static void middling_files(void)
 {
-	limit(RLIMIT_FSIZE, 6 << 20);
+	lower(RLIMIT_FSIZE, 6 << 20);
 }
 
 static void few_descriptors(void)
 {
-	limit(RLIMIT_NOFILE, 4);
+	lower(RLIMIT_NOFILE, 4);
 }
 
 static void no_folder(void)
@@ -327,12 +333,12 @@ static void a_program_without_room_for_a_drum_runs_on(void **state)
 
 static void little_address_space(void)
 {
-	limit(RLIMIT_AS, 24 << 20);
+	lower(RLIMIT_AS, 24 << 20);
 }
 
 static void least_address_space(void)
 {
-	limit(RLIMIT_AS, 7 << 20);
+	lower(RLIMIT_AS, 7 << 20);
 }
 
 static void a_program_with_little_address_space_runs_on(void **state)
@@ -428,7 +434,8 @@ static void any_values_of_the_limits_are_borne(void **state)
 	assert_runs_on(strange_values);
 	assert_runs_on(largest_values);
 	pid_t pid;
-	assert_true(WIFEXITED(run_program(smallest_values, NULL, &pid))); /* one category is too few */
+	assert_true(
+		WIFEXITED(run_program(smallest_values, NULL, &pid))); /* one category is too few */
 }
 
 int main(int argc, char **argv)

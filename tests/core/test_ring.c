@@ -3,8 +3,8 @@
  * test_ring.c: what goes into a ring comes out of it, as often as somebody reads; what was
  * overwritten is counted to the event.
  */
-#include "readback.h"
 #include "os.h"
+#include "readback.h"
 #include "ring.h"
 
 #include <float.h>
@@ -37,7 +37,8 @@ static void check_next(void *context, const struct ky_event *event)
 	checker->check(checker->at++, event);
 }
 
-static void read_and_check(uint32_t events, void (*check)(uint32_t at, const struct ky_event *event))
+static void read_and_check(uint32_t events,
+			   void (*check)(uint32_t at, const struct ky_event *event))
 {
 	struct checker checker = {0, check};
 	const struct readback totals = readback(check_next, &checker);
@@ -139,8 +140,10 @@ static void odd_strings(void)
 	const char *const t = text, *const none = NULL;
 	fill_text(text, KYMO_STRING_MAX);
 	KYMO_INSTANT("net", "null", "text", none, "after", 7);
-	KYMO_INSTANT("net", "eight", "a", t, "b", t, "c", t, "d", t, "e", t, "f", t, "g", t, "h", t);
-	KYMO_INSTANT("net", "eight", "a", t, "b", t, "c", t, "d", t, "e", t, "f", t, "g", t, "h", t);
+	KYMO_INSTANT("net", "eight", "a", t, "b", t, "c", t, "d", t, "e", t, "f", t, "g", t, "h",
+		     t);
+	KYMO_INSTANT("net", "eight", "a", t, "b", t, "c", t, "d", t, "e", t, "f", t, "g", t, "h",
+		     t);
 	read_and_check(3, check_odd);
 }
 
@@ -152,12 +155,11 @@ static void a_null_string_and_eight_of_the_longest_are_kept(void **state)
 
 static void check_kind(uint32_t at, const struct ky_event *e)
 {
-	static const uint8_t kinds[] = {KYMO_KIND_BEGIN,       KYMO_KIND_BEGIN,
-					KYMO_KIND_END,         KYMO_KIND_END,
-					KYMO_KIND_COUNTER,     KYMO_KIND_ASYNC_BEGIN,
-					KYMO_KIND_ASYNC_END,   KYMO_KIND_FLOW_BEGIN,
-					KYMO_KIND_FLOW_END,    KYMO_KIND_PRINT,
-					KYMO_KIND_INSTANT,     KYMO_KIND_SNAPSHOT};
+	static const uint8_t kinds[] = {
+		KYMO_KIND_BEGIN,     KYMO_KIND_BEGIN,      KYMO_KIND_END,
+		KYMO_KIND_END,       KYMO_KIND_COUNTER,    KYMO_KIND_ASYNC_BEGIN,
+		KYMO_KIND_ASYNC_END, KYMO_KIND_FLOW_BEGIN, KYMO_KIND_FLOW_END,
+		KYMO_KIND_PRINT,     KYMO_KIND_INSTANT,    KYMO_KIND_SNAPSHOT};
 	CHECK(e->kind == kinds[at]);
 	if (at == 0)
 		CHECK(strcmp(e->name.data, "outer") == 0 && readback_arg(e, "n")->value.i == 1);
@@ -337,8 +339,7 @@ static void high_half(void)
 	for (int i = 0; i < 3; i++) {
 		KYMO_INSTANT("net", "event", "i", i);
 		struct ky_ring_writer *w = (struct ky_ring_writer *)(void *)kymo_i_tls;
-		struct ky_drum_block *block =
-			(struct ky_drum_block *)(w->pub.end - KY_BLOCK_BYTES);
+		struct ky_drum_block *block = (struct ky_drum_block *)(w->pub.end - KY_BLOCK_BYTES);
 		if (i != 0)
 			continue;
 		/* As if the block had begun one turn of the low half earlier. */

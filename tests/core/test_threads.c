@@ -49,7 +49,8 @@ static void run_threads(void *(*body)(void *), uint32_t count, uint32_t at_once)
 	pthread_t threads[16];
 	for (uint32_t i = 0; i < count; i += at_once) {
 		for (uint32_t j = 0; j < at_once; j++)
-			CHECK(pthread_create(&threads[j], NULL, body, (void *)(uintptr_t)(i + j)) == 0);
+			CHECK(pthread_create(&threads[j], NULL, body, (void *)(uintptr_t)(i + j)) ==
+			      0);
 		for (uint32_t j = 0; j < at_once; j++)
 			pthread_join(threads[j], NULL);
 	}

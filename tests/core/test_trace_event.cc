@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * test_trace_event.cc: trace_event.h in C++11: the cases that C has too, then the values, names and
  * times that only C++ has. Compiled with KYMO_EMBEDDED, it needs no libkymo.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * trace_event_v8_style.cc: trace events as V8, Node, Skia and Chromium's base library write them. It
  * must compile without a warning, with kymo and with KYMO_DISABLE. It runs without a session: the

@@ -83,7 +83,8 @@ struct reading {
 static const struct kymo_arg *arg_of(const struct ky_event *e, uint32_t index, const char *key)
 {
 	static const struct kymo_arg none = {.string = ""};
-	return index < e->args_count && strcmp(e->args[index].key, key) == 0 ? &e->args[index] : &none;
+	return index < e->args_count && strcmp(e->args[index].key, key) == 0 ? &e->args[index]
+									     : &none;
 }
 
 static bool as_written(const struct ky_event *e, uint64_t number)

@@ -91,6 +91,23 @@ static void make_threads(struct maker *m)
 	}
 }
 
+/* A writer that knows of nothing yet, and the threads. */
+static void begin_file(struct maker *m)
+{
+	const struct ky_trace_info info = {
+		.pid = MAKER_PID,
+		.process = text("a process"),
+		.command = text("/usr/bin/process"),
+		.clock = m->clock.samples[m->clock.count - 1],
+		.ticks_per_s = TICKS_PER_US * UINT64_C(1000000),
+	};
+	const int error = m->format->open(&m->writer, &m->out, &info);
+	assert(error == 0);
+	(void)error;
+	for (uint32_t i = 0; i < MAKER_RINGS - 1; i++)
+		m->format->thread(m->writer, &m->thread[i]);
+}
+
 void maker_open(struct maker *m, uint64_t seed)
 {
 	memset(m, 0, sizeof(*m));
@@ -100,32 +117,37 @@ void maker_open(struct maker *m, uint64_t seed)
 	make_sites(m);
 	make_threads(m);
 	ky_out_init(&m->out, 1u << 20);
-	struct ky_trace_info info = {
-		.pid = MAKER_PID,
-		.process = text("a process"),
-		.command = text("/usr/bin/process"),
-		.clock = {m->ticks, MAKER_START_NS, MAKER_START_NS - 1000, MAKER_START_NS + 77},
-		.ticks_per_s = TICKS_PER_US * UINT64_C(1000000),
-	};
-	ky_clock_map_add(&m->clock, &info.clock);
+	const struct ky_clock_sample first = {m->ticks, MAKER_START_NS, MAKER_START_NS - 1000,
+					      MAKER_START_NS + 77};
+	ky_clock_map_add(&m->clock, &first);
 	m->ticks++;
-	const int error = m->format->open(&m->writer, &m->out, &info);
-	assert(error == 0);
-	(void)error;
-	for (uint32_t i = 0; i < MAKER_RINGS - 1; i++)
-		m->format->thread(m->writer, &m->thread[i]);
+	begin_file(m);
+}
+
+static void end_file(struct maker *m)
+{
+	m->format->close(m->writer);
+	for (uint32_t i = 0; i < m->pieces_count; i++)
+		free((void *)(uintptr_t)m->pieces[i].block.words);
+	m->pieces_count = 0;
+	m->lost = 0;
+	free(m->file);
+	m->file = NULL;
+}
+
+void maker_reopen(struct maker *m)
+{
+	end_file(m);
+	m->file_at = m->out.used;
+	begin_file(m);
 }
 
 void maker_close(struct maker *m)
 {
-	if (m->writer)
-		m->format->close(m->writer);
-	for (uint32_t i = 0; i < m->pieces_count; i++)
-		free((void *)(uintptr_t)m->pieces[i].block.words);
+	end_file(m);
 	free(m->pieces);
 	free(m->sites.by_place);
 	free((void *)(uintptr_t)m->view.base);
-	free(m->file);
 	ky_clock_map_free(&m->clock);
 	ky_out_free(&m->out);
 }
@@ -283,7 +305,7 @@ void maker_finish(struct maker *m)
 {
 	m->format->finish(m->writer, m->lost + 3);
 	assert(m->out.error == 0);
-	m->file = malloc(m->out.used);
-	m->file_bytes = m->out.used;
-	memcpy(m->file, m->out.data, m->out.used);
+	m->file_bytes = m->out.used - m->file_at;
+	m->file = malloc(m->file_bytes);
+	memcpy(m->file, m->out.data + m->file_at, m->file_bytes);
 }

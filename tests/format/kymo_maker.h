@@ -39,16 +39,19 @@ struct maker {
 	struct maker_piece *pieces;
 	uint32_t pieces_count;
 	uint64_t lost;
-	uint8_t *file; /* what was written, after maker_finish() */
+	size_t file_at; /* where in out it begins */
+	uint8_t *file;  /* what was written, after maker_finish() */
 	size_t file_bytes;
 };
 
 void maker_open(struct maker *maker, uint64_t seed);
 void maker_close(struct maker *maker);
+/* Begins another file behind the one that is finished, as rotation does. */
+void maker_reopen(struct maker *maker);
 /* A number below the limit; the same for the same seed. */
 uint64_t maker_random(struct maker *maker, uint64_t limit);
 
-/* Rounds as of a drain thread: pieces of all rings over the same time, a clock sample behind them. */
+/* Rounds as of a drain thread: pieces of all rings over the same time, then a clock sample. */
 void maker_rounds(struct maker *maker, uint32_t rounds, uint32_t events);
 /* One piece of words as given; they are copied. */
 void maker_piece(struct maker *maker, uint32_t ring, const uint64_t *words, uint32_t count,

@@ -270,7 +270,7 @@ static void a_compressed_file_without_libzstd_is_refused(void **state)
 	(void)state;
 	struct ky_kymo *file;
 	struct ky_kymo_error error = {0};
-	/* The only file of the corpus that a test needs: there is no way back to before the load. */
+	/* From the corpus: once a file was compressed here, the library is loaded. */
 	char path[4096];
 	const char *root = getenv("KYMO_SOURCE_ROOT");
 	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/kymo/small", root ? root : ".");
@@ -340,6 +340,35 @@ static void the_file_says_who_wrote_it(void **state)
 	assert_int_equal(info->threads_count, MAKER_RINGS - 1);
 	assert_int_equal(info->lost, maker.lost + 3);
 	ky_kymo_close(&file);
+	maker_close(&maker);
+}
+
+static void every_file_stands_on_its_own(void **state)
+{
+	(void)state;
+	struct maker maker;
+	maker_open(&maker, 23);
+	for (uint32_t i = 0; i < 3; i++) {
+		maker_rounds(&maker, 4, 100);
+		maker_finish(&maker);
+		read_whole(&maker, true);
+		maker_reopen(&maker);
+	}
+	maker_close(&maker);
+}
+
+static void after_an_error_nothing_is_written(void **state)
+{
+	(void)state;
+	struct maker maker;
+	maker_open(&maker, 24);
+	maker_rounds(&maker, 4, 100);
+	const size_t used = maker.out.used;
+	maker.out.error = -ENOSPC;
+	maker_rounds(&maker, 2, 2000);
+	maker.format->finish(maker.writer, 0);
+	assert_int_equal(maker.out.error, -ENOSPC);
+	assert_int_equal(maker.out.used, used);
 	maker_close(&maker);
 }
 
@@ -751,6 +780,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_event_comes_back),
 		cmocka_unit_test(a_batch_is_full_at_its_limit),
 		cmocka_unit_test(the_file_says_who_wrote_it),
+		cmocka_unit_test(every_file_stands_on_its_own),
+		cmocka_unit_test(after_an_error_nothing_is_written),
 		cmocka_unit_test(clock_samples_may_come_late),
 		cmocka_unit_test(the_index_is_right),
 		cmocka_unit_test(a_part_is_read_by_its_time),

@@ -85,7 +85,8 @@ static void make_image(void)
 static uint64_t place_of(const uint8_t *at)
 {
 	const struct ky_drum_header *header = (const void *)image;
-	const uint64_t offset = (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)(at[2] & 0x3f) << 16;
+	const uint64_t offset =
+		(uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)(at[2] & 0x3f) << 16;
 	const uint64_t from[] = {0, header->clock_at, header->heap_at, header->space_at};
 	const uint64_t to[] = {512, header->heap_at, header->heap_at + header->heap_used + 64,
 			       image_bytes};

@@ -28,7 +28,8 @@ static void put_text(const char *text, size_t bytes)
 		const unsigned char c = (unsigned char)text[i];
 		if (c == '"' || c == '\\')
 			printf("\\%c", c);
-		else if (c < 0x20 || c >= 0x7f) /* of a byte, not of a character: text may be anything */
+		else if (c < 0x20 ||
+			 c >= 0x7f) /* of a byte, not of a character: text may be anything */
 			printf("\\u%04x", c);
 		else
 			putchar(c);

@@ -5,8 +5,8 @@
  *
  *	kymo_dump FILE
  *
- *	{"kind":"begin","ts":432000123,"tid":7,"thread":"main","category":"net","name":"recv","args":{"bytes":9}}
- *	{"kind":"lost","ts":432000200,"tid":7,"thread":"main","count":12}
+ *	{"kind":"begin","ts":43,"tid":7,"thread":"main","category":"a","name":"recv","args":{"n":9}}
+ *	{"kind":"lost","ts":44,"tid":7,"thread":"main","count":12}
  *	{"summary":{"events":2,"lost":12,…,"notes":[{"at":4711,"text":"…"}]}}
  *
  * Pointers are strings of hexadecimal digits; other values are as in our JSON traces. Exit code: 0

@@ -18,11 +18,14 @@
 
 static char folder[64];
 
-/* The thread sanitizer refuses threads in a child of a process with threads: some tests are that. */
+/*
+ * The thread sanitizer refuses threads in a child of a process with threads: some tests are that.
+ * And it sleeps a second before each exit.
+ */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
-	return "die_after_fork=0";
+	return "die_after_fork=0:atexit_sleep_ms=100";
 }
 
 _Noreturn void child_fail(const char *file, int line, const char *condition)
@@ -58,7 +61,7 @@ int child_exec(const char *body, char *const environment[])
 	fflush(stderr);
 	const pid_t pid = fork();
 	if (pid == 0) {
-		char *const argv[] = {(char *)(uintptr_t)"test", (char *)(uintptr_t)body, NULL};
+		char *const argv[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t)body, NULL};
 		alarm(30);
 		execve("/proc/self/exe", argv, environment);
 		_exit(127);

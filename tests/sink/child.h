@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * child.h: a process has one drum and reads its environment once, so a test's body runs in a process
- * of its own, in a folder of its own. The test program itself never records.
+ * child.h: a process has one drum and reads its environment once, so a test's body runs in a
+ * process of its own, in a folder of its own. The test program itself never records.
  */
 #ifndef KY_TESTS_CHILD_H
 #define KY_TESTS_CHILD_H

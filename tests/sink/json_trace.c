@@ -64,7 +64,8 @@ void json_trace_parse(struct json_trace *trace, const char *data, size_t bytes)
 	trace->data[bytes] = '\0';
 	trace->whole = walk_json((const uint8_t *)trace->data, bytes);
 	char *save = NULL;
-	for (char *line = strtok_r(trace->data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(trace->data, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		size_t length = strlen(line);
 		length -= length && line[length - 1] == ',';
 		if (line[0] == '{' && line[length - 1] == '}')

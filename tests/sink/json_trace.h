@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_trace.h: what is in a JSON file that a session wrote: the events line by line, and whether the
- * whole is valid. Just enough for files of the tests' own, whose names need no escapes.
+ * json_trace.h: what is in a JSON file that a session wrote: the events line by line, and whether
+ * the whole is valid. Just enough for files of the tests' own, whose names need no escapes.
  */
 #ifndef KY_TESTS_JSON_TRACE_H
 #define KY_TESTS_JSON_TRACE_H
@@ -41,8 +41,8 @@ const struct json_event *json_trace_find(const struct json_trace *trace, char ph
 /* A number among the arguments of an event; ends the test process when it is not there. */
 int64_t json_trace_arg(const struct json_event *event, const char *key);
 /*
- * By time and thread: every end has its begin. Returns how many spans stay open; ends the test process
- * when an end has no begin.
+ * By time and thread: every end has its begin. Returns how many spans stay open; ends the test
+ * process when an end has no begin.
  */
 size_t json_trace_open_spans(const struct json_trace *trace);
 

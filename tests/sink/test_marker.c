@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_marker.c: events as lines in ftrace's trace_marker, read back from an ftrace instance made for
- * the test. In a mount namespace of its own, the instance's trace_marker stands in the place of the
- * machine's, so nobody else's trace is written to. Needs root and tracefs, and says so.
+ * test_marker.c: events as lines in ftrace's trace_marker, read back from an ftrace instance made
+ * for the test. In a mount namespace of its own, the instance's trace_marker stands in the place of
+ * the machine's, so nobody else's trace is written to. Needs root and tracefs, and says so.
  */
 #include "child.h"
 
@@ -220,15 +220,10 @@ static void write_atrace_lines(void)
 	record_spans();
 	MUST(kymo_session_stop(&session) == 0);
 	read_instance();
-	static const char *const expected[] = {"B|%d|outer\n",
-					       "B|%d|inner\n",
-					       "I|%d|of its own\n",
-					       "E|%d\n",
-					       "B|%d|of its own\n",
-					       "S|%d|async|7\n",
-					       "F|%d|async|7\n",
-					       "C|%d|queue/length|3\n",
-					       "I|%d|3 of four\n"};
+	static const char *const expected[] = {
+		"B|%d|outer\n",   "B|%d|inner\n",          "I|%d|of its own\n",
+		"E|%d\n",         "B|%d|of its own\n",     "S|%d|async|7\n",
+		"F|%d|async|7\n", "C|%d|queue/length|3\n", "I|%d|3 of four\n"};
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		char line[64];
 		snprintf(line, sizeof(line), expected[i], (int)getpid());

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_session.c: what a session takes, when it refuses, and that each gets exactly its events. What
- * becomes of the file is in test_session_files.c, what of the process in test_session_process.c.
+ * test_session.c: what a session takes, when it refuses, and that each gets exactly its events.
+ * What becomes of the file is in test_session_files.c, what of the process in
+ * test_session_process.c.
  */
 #include "child.h"
+#include "drum.h"
 #include "json_trace.h"
 
 #include <errno.h>
@@ -151,6 +153,26 @@ static void a_flush_makes_everything_before_it_visible(void **state)
 {
 	(void)state;
 	child_expect(flush_between);
+}
+
+static void flush_without_samples(void)
+{
+	struct kymo_session *session = start("out.json", NULL);
+	/* A thread that the scheduler took off the CPU while it holds the lock of the samples. */
+	ky_drum_peek()->clock->lock = 1;
+	int count = 10;
+	record_many(&count);
+	MUST(kymo_session_flush(session) == 0);
+	MUST(json_file_count("out.json", 'i', "many") == 10);
+	record_many(&count);
+	MUST(kymo_session_stop(&session) == 0);
+	MUST(json_file_count("out.json", 'i', "many") == 20);
+}
+
+static void a_flush_does_without_a_sample_of_the_clocks(void **state)
+{
+	(void)state;
+	child_expect(flush_without_samples);
 }
 
 static void wait_for_event(const char *path, const char *name, int64_t wait_ms)
@@ -466,6 +488,7 @@ int main(void)
 		TEST(the_suffix_or_the_option_chooses_the_format),
 		TEST(sessions_at_once_get_exactly_their_categories),
 		TEST(a_flush_makes_everything_before_it_visible),
+		TEST(a_flush_does_without_a_sample_of_the_clocks),
 		TEST(events_are_in_the_file_after_flush_ms),
 		TEST(the_file_has_its_head_long_before_the_first_flush),
 		TEST(a_session_stops_by_itself_after_its_duration),

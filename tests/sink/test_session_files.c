@@ -53,8 +53,8 @@ static int wait_for_error(struct kymo_session *session)
 
 static void record_in_open_spans(void)
 {
-	struct kymo_session *session =
-		start((struct kymo_options){.path = "part.${rotation}.json", .max_bytes = PART_BYTES});
+	struct kymo_session *session = start(
+		(struct kymo_options){.path = "part.${rotation}.json", .max_bytes = PART_BYTES});
 	struct kymo_stats stats = {.size = sizeof(stats)};
 	const char *name = "own name";
 	KYMO_BEGIN("a", "outer");
@@ -106,8 +106,8 @@ static void parts_stand_alone_and_hold_everything_once(void **state)
 
 static void record_compressed_parts(void)
 {
-	struct kymo_session *session = start((struct kymo_options){
-		.path = "part.${rotation}.json.gz", .max_bytes = PART_BYTES});
+	struct kymo_session *session = start(
+		(struct kymo_options){.path = "part.${rotation}.json.gz", .max_bytes = PART_BYTES});
 	record_events(40000);
 	MUST(kymo_session_stop(&session) == 0);
 	size_t total = 0;
@@ -379,8 +379,8 @@ static void rotate_on_a_full_disk(void)
 	MUST(unshare(CLONE_NEWNS) == 0 && mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0);
 	MUST(mkdir("disk", 0777) == 0);
 	MUST(mount("tmpfs", "disk", "tmpfs", 0, "size=128k") == 0);
-	struct kymo_session *session = start((struct kymo_options){
-		.path = "disk/${rotation}.json", .max_bytes = PART_BYTES});
+	struct kymo_session *session = start(
+		(struct kymo_options){.path = "disk/${rotation}.json", .max_bytes = PART_BYTES});
 	record_events(EVENTS);
 	MUST(kymo_session_flush(session) == -ENOSPC);
 	MUST(kymo_session_stop(&session) == -ENOSPC);

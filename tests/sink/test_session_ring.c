@@ -258,6 +258,32 @@ static void a_snapshot_that_cannot_be_written_ends_the_session(void **state)
 	child_expect(write_where_nobody_can);
 }
 
+static void start_where_nobody_can_write(void)
+{
+	struct kymo_session *session = (void *)1;
+	struct kymo_options options = {.size = sizeof(options),
+				       .path = "no/such/${rotation}.json",
+				       .mode = KYMO_MODE_RING};
+	MUST(kymo_session_start(&session, &options) == -ENOENT && !session);
+	MUST(mkdir("closed", 0777) == 0 && mkdir("closed/folder", 0777) == 0);
+	MUST(chmod("closed", 0555) == 0);
+	MUST(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
+	options.path = "closed/out.json";
+	MUST(kymo_session_start(&session, &options) == -EACCES && !session);
+	options.path = "closed/folder"; /* it exists and is no file: only opening it can tell */
+	options.format = KYMO_FORMAT_JSON;
+	MUST(kymo_session_start(&session, &options) == 0);
+	MUST(kymo_session_stop(&session) == -EISDIR);
+}
+
+static void a_recorder_that_could_never_write_is_refused_at_the_start(void **state)
+{
+	(void)state;
+	child_expect(start_where_nobody_can_write);
+	assert_int_equal(chmod("closed", 0777), 0);
+	assert_int_equal(rmdir("closed/folder"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
 int main(void)
@@ -271,6 +297,7 @@ int main(void)
 		TEST(spans_without_their_begin_are_there_and_nested),
 		TEST(nothing_from_before_the_session_is_in_it),
 		TEST(a_snapshot_that_cannot_be_written_ends_the_session),
+		TEST(a_recorder_that_could_never_write_is_refused_at_the_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_spans.c: what comes out when begins or ends are missing. Events are written in short: a letter
- * is a span by hand (KYMO_BEGIN), a digit a scope; "<a" begins, ">a" ends, "." is an instant, "!" a
- * loss, "^" the head of a new file. A begin that was made up shows as "(a". Time goes on by ten with
- * each event; "@" and a time follow where asked for.
+ * test_spans.c: what comes out when begins or ends are missing. Events are written in short: a
+ * letter is a span by hand (KYMO_BEGIN), a digit a scope; "<a" begins, ">a" ends, "." is an
+ * instant, "!" a loss, "^" the head of a new file. A begin that was made up shows as "(a". Time
+ * goes on by ten with each event; "@" and a time follow where asked for.
  */
 #include "spans.h"
 
@@ -45,8 +45,8 @@ static void note(void *context, const struct ky_event *event)
 	const bool named = event->kind == KYMO_KIND_BEGIN || event->kind == KYMO_KIND_END;
 	char *to = s->out + used;
 	const size_t room = sizeof(s->out) - used;
-	int bytes = snprintf(to, room, "%c%.*s", sign_of(event),
-			     named ? (int)event->name.bytes : 0, event->name.data);
+	int bytes = snprintf(to, room, "%c%.*s", sign_of(event), named ? (int)event->name.bytes : 0,
+			     event->name.data);
 	if (s->times)
 		bytes += snprintf(to + bytes, room - (size_t)bytes, "@%d ", (int)event->time_ns);
 	assert_true((size_t)bytes < room);
@@ -184,7 +184,8 @@ static void a_new_file_keeps_names_that_events_brought(void **state)
 	struct script script = {.now_ns = 1000};
 	script.spans.emit = note;
 	script.spans.context = &script;
-	const struct ky_site site = {.kind = KYMO_KIND_BEGIN, .flags = KYMO_SITE_NAME, .name = {"", 0}};
+	const struct ky_site site = {
+		.kind = KYMO_KIND_BEGIN, .flags = KYMO_SITE_NAME, .name = {"", 0}};
 	char name[] = "mine";
 	const struct ky_event event = {.kind = KYMO_KIND_BEGIN,
 				       .site = &site,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_subscribe.c: what callbacks get, in which order, and what they may do themselves. */
 #include "child.h"
+#include "heap.h"
 #include "json_trace.h"
+#include "layout.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <kymo/session.h>
@@ -90,6 +93,51 @@ static void events_of_all_threads_come_in_time_order_in_batches(void **state)
 {
 	(void)state;
 	child_expect(record_from_threads);
+}
+
+static _Atomic bool begun, others_done;
+
+/* An event that is begun, and whose thread is then held up for longer than any lag. */
+static void *record_slowly(void *argument)
+{
+	static const struct kymo_site_info info = {
+		.abi = KYMO_I_ABI, .kind = KYMO_KIND_INSTANT, .category = "a", .name = "slow"};
+	(void)argument;
+	struct kymo_reservation reservation;
+	const uint64_t site = (uint64_t)ky_heap_site(ky_drum_peek(), &info, 0)
+			      << KY_WORD_SITE_SHIFT;
+	MUST(ky_writer_reserve(site, 0, &reservation));
+	begun = true;
+	while (!others_done)
+		look_again();
+	ky_writer_commit(&reservation, false);
+	return NULL;
+}
+
+static void hold_up_a_thread(void)
+{
+	static struct tally tally;
+	pthread_t thread;
+	const int subscription = kymo_subscribe(count_events, &tally, NULL);
+	MUST(pthread_create(&thread, NULL, record_slowly, NULL) == 0);
+	while (!begun)
+		look_again();
+	const int64_t until = now_ms() + 30;
+	uint64_t written = 1;
+	for (; now_ms() < until; written++) {
+		KYMO_INSTANT("a", "event");
+		look_again();
+	}
+	others_done = true;
+	pthread_join(thread, NULL);
+	MUST(kymo_unsubscribe(subscription) == 0);
+	MUST(tally.events == written && tally.backwards == 0);
+}
+
+static void an_event_that_took_long_to_write_still_comes_in_order(void **state)
+{
+	(void)state;
+	child_expect(hold_up_a_thread);
 }
 
 static void subscribe_several(void)
@@ -434,6 +482,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events_of_all_threads_come_in_time_order_in_batches),
+		TEST(an_event_that_took_long_to_write_still_comes_in_order),
 		TEST(subscribers_at_once_get_exactly_their_categories),
 		TEST(a_slow_subscriber_is_told_exactly_what_it_missed),
 		TEST(unsubscribing_inside_the_callback_ends_the_calls),

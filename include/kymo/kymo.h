@@ -354,8 +354,9 @@ KYMO_I_INLINE void kymo_i_store_items(uint64_t *slot, uint32_t items, const uint
 }
 
 /*
- * The fast path: about 20 instructions, most of its time is the counter's. items, types and end_bit
- * are constants at every call, so that everything but one straight line folds away.
+ * The fast path: about 20 instructions, most of its time is the counter's. The trace point has been
+ * registered. items, types and end_bit are constants at every call, so that everything but one
+ * straight line folds away.
  */
 KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
 			       uint64_t types, const uint64_t *values)
@@ -371,8 +372,7 @@ KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *site, uint64_t end_bit, uint3
 	const uintptr_t pos = kymo_i_park(w);
 	uint64_t header = word | KYMO_I_LENGTH(items) | end_bit;
 	int differs;
-	/* The end of a scope is that of a registered trace point. */
-	if (KYMO_I_UNLIKELY((!end_bit && word == 0) || pos + 8u * items >= w->end))
+	if (KYMO_I_UNLIKELY(pos + 8u * items >= w->end))
 		goto slow;
 	KYMO_I_STAMP(header, differs, w);
 	if (KYMO_I_UNLIKELY(differs))
@@ -426,9 +426,10 @@ __attribute__((unused, cold, noinline)) static int kymo_i_enabled_slow(struct ky
 {
 	const struct kymo_host *host = kymo_i_host();
 	const unsigned char *flag = host ? host->category(host, site->info->category) : &kymo_i_off;
+	/* The flag first: a site with a word is one whose flag is the category's. */
+	__atomic_store_n(&site->enabled, flag ? flag : &kymo_i_off, __ATOMIC_RELEASE);
 	if (host && flag)
 		__atomic_store_n(&site->word, host->site(host, site->info), __ATOMIC_RELEASE);
-	__atomic_store_n(&site->enabled, flag ? flag : &kymo_i_off, __ATOMIC_RELEASE);
 	return flag && *flag;
 }
 
@@ -690,14 +691,16 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
 	M(2, k2, v2)                                                                               \
-	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) \
+	M(3, k3, v3)                                                                               \
+	M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)              \
 		M(10, k10, v10)
 #define KYMO_I_EACH_25(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10, k11, v11)                                             \
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
 	M(2, k2, v2)                                                                               \
-	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) \
+	M(3, k3, v3)                                                                               \
+	M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)              \
 		M(10, k10, v10) M(11, k11, v11)
 
 /* The same for single values, for the arguments of KYMO_PRINT. */
@@ -777,7 +780,9 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 		KYMO_I_JOIN(site, _keys)};                                                         \
 	static struct kymo_i_site site = {&kymo_i_unset, 0, &KYMO_I_JOIN(site, _info)}
 
-#define KYMO_I_ON(site) KYMO_I_UNLIKELY(kymo_i_test(KYMO_I_LOAD(&(site).enabled)))
+/* The byte may be set, and it is the category's: the first pass over a trace point registers it. */
+#define KYMO_I_MAYBE_ON(site) KYMO_I_UNLIKELY(kymo_i_test(KYMO_I_LOAD(&(site).enabled)))
+#define KYMO_I_ON(site) (KYMO_I_MAYBE_ON(site) && kymo_i_is_enabled(&(site)))
 
 /* Records the event and is 1, or is 0; only where the category is on. */
 #define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
@@ -902,7 +907,7 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *scope)
 	(KYMO_I_STATIC(cat) && __extension__({                                                     \
 		 KYMO_I_SITE(kymo_i_site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_NONE, 0, cat,    \
 			     "", 0, 0);                                                            \
-		 KYMO_I_ON(kymo_i_site) && kymo_i_is_enabled(&kymo_i_site);                        \
+		 KYMO_I_ON(kymo_i_site);                                                           \
 	 }))
 
 __attribute__((format(printf, 1, 2), unused)) static inline void kymo_i_check_format(

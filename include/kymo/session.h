@@ -124,8 +124,7 @@ struct kymo_stats {
 	uint32_t files;  /* begun so far */
 };
 /* Fills in *stats. Returns 0, or KYMO_EOPTIONS when size is not set. Does not wait. */
-KYMO_API int kymo_session_stats(const struct kymo_session *session,
-				struct kymo_stats *stats);
+KYMO_API int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *stats);
 
 /*
  * Finishes the file, frees the session and sets *session to NULL, whatever it returns; NULL is

@@ -496,7 +496,7 @@ KYMO_I_INLINE void kymo_i_te_learn(const char **slot, const char *text)
 		KYMO_I_STORE(slot, text);
 }
 /*
- * Whether the category is on, where KYMO_I_ON says that it may be. The first pass fills in what the
+ * Whether the category is on, where KYMO_I_MAYBE_ON says that it may be. The first pass fills in what the
  * static initialiser could not, and registers the trace point; before that nothing is evaluated.
  */
 #define KYMO_I_TE_READY(at, cat, ...)                                                              \
@@ -554,7 +554,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 	do {                                                                                       \
 		if (KYMO_I_STATIC(cat)) {                                                          \
 			KYMO_I_TE_SITE(kymo_i_site, kind, flags, more, cat, name, __VA_ARGS__);    \
-			if (KYMO_I_ON(kymo_i_site) &&                                              \
+			if (KYMO_I_MAYBE_ON(kymo_i_site) &&                                        \
 			    KYMO_I_TE_READY(kymo_i_site, cat, __VA_ARGS__)) {                      \
 				KYMO_I_TE_RECORD(kymo_i_done, kymo_i_site, name, time, tid, id,    \
 						 __VA_ARGS__);                                     \
@@ -569,7 +569,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 	KYMO_I_TE_SITE(at, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE, 0, cat, name, __VA_ARGS__);           \
 	KYMO_I_SCOPE_VAR(KYMO_I_JOIN(at, _scope));                                                 \
 	do {                                                                                       \
-		if (KYMO_I_STATIC(cat) && KYMO_I_ON(at) &&                                         \
+		if (KYMO_I_STATIC(cat) && KYMO_I_MAYBE_ON(at) &&                                   \
 		    KYMO_I_TE_READY(at, cat, __VA_ARGS__)) {                                       \
 			KYMO_I_TE_RECORD(kymo_i_done, at, name, 0, 0, 0, __VA_ARGS__);             \
 			if (kymo_i_done)                                                           \
@@ -580,7 +580,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 #define KYMO_I_TE_ENABLED(cat)                                                                     \
 	(KYMO_I_STATIC(cat) && __extension__({                                                     \
 		 KYMO_I_TE_SITE(kymo_i_site, KYMO_KIND_NONE, 0, 0, cat, "", 0);                    \
-		 KYMO_I_ON(kymo_i_site) && KYMO_I_TE_READY(kymo_i_site, cat, 0);                   \
+		 KYMO_I_MAYBE_ON(kymo_i_site) && KYMO_I_TE_READY(kymo_i_site, cat, 0);             \
 	 }))
 
 /* The end of an arrow that the flags say. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* api.c: the small public functions of kymo.h, and libkymo as a host for embedded libraries. */
-#include "os.h"
 #include "clock.h"
 #include "heap.h"
+#include "os.h"
 #include "writer.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ void kymo_process_name(const char *name)
 
 void kymo_snapshot(const char *reason, uint64_t arg)
 {
-	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_SNAPSHOT, KYMO_SITE_NAME, "kymo", "", 1,
-		    0, "", reason, "arg", arg);
+	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_SNAPSHOT, KYMO_SITE_NAME, "kymo",
+		    "", 1, 0, "", reason, "arg", arg);
 	const uint64_t values[] = {KYMO_I_WORD(reason), arg};
 	ky_writer_record(&site, 0, 2, site_info.types, values);
 	struct ky_drum *drum = ky_drum_peek();

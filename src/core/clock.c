@@ -6,8 +6,8 @@
  * goes: old ticks then lie in a longer segment, which moves them by nanoseconds at most, and readers
  * that converted them before do not do so again. seq is odd meanwhile.
  */
-#include "os.h"
 #include "clock.h"
+#include "os.h"
 
 #include "view.h"
 
@@ -84,7 +84,8 @@ static void add_sample(struct ky_drum *drum, bool force)
 	struct ky_drum_clock *clock = drum->clock;
 	const uint32_t max = drum->header->clock_max;
 	uint32_t count = clock->count;
-	const struct ky_drum_sample *last = count && count <= max ? &clock->samples[count - 1] : NULL;
+	const struct ky_drum_sample *last =
+		count && count <= max ? &clock->samples[count - 1] : NULL;
 	if (last && !force && ky_os_boottime() - last->boottime_ns < SPACING_NS)
 		return;
 	const struct ky_drum_sample sample = ky_clock_read(drum);
@@ -104,7 +105,8 @@ static void add_sample(struct ky_drum *drum, bool force)
 void ky_clock_take(struct ky_drum *drum, bool force)
 {
 	/* A holder is done within microseconds; one that never is (a scribbled drum) is passed over. */
-	for (int tries = 0; __atomic_exchange_n(&drum->clock->lock, 1, __ATOMIC_ACQUIRE) != 0; tries++) {
+	for (int tries = 0; __atomic_exchange_n(&drum->clock->lock, 1, __ATOMIC_ACQUIRE) != 0;
+	     tries++) {
 		if (!force || tries > 1 << 16)
 			return;
 		ky_cpu_relax();
@@ -191,9 +193,8 @@ uint64_t ky_clock_horizon(const struct ky_clock_map *map)
 
 bool ky_clock_tells_rate(const struct ky_clock_map *map)
 {
-	return map->count > 1 && map->samples[map->count - 1].boottime_ns -
-						 map->samples[0].boottime_ns >=
-					 SPACING_NS;
+	return map->count > 1 &&
+	       map->samples[map->count - 1].boottime_ns - map->samples[0].boottime_ns >= SPACING_NS;
 }
 
 static uint64_t rate_between(const struct ky_clock_sample *a, const struct ky_clock_sample *b)

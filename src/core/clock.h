@@ -58,8 +58,8 @@ static inline uint64_t ky_clock_ns(struct ky_clock_map *map, uint64_t ticks)
 	if (ticks < map->from_ticks || ticks >= map->to_ticks || map->count != map->count_then)
 		ky_clock_choose_segment(map, ticks);
 	if (ticks >= map->base_ticks)
-		return map->base_ns +
-		       (uint64_t)((ky_u128)(ticks - map->base_ticks) * map->rate / KY_CLOCK_RATE_ONE);
+		return map->base_ns + (uint64_t)((ky_u128)(ticks - map->base_ticks) * map->rate /
+						 KY_CLOCK_RATE_ONE);
 	const uint64_t back =
 		(uint64_t)((ky_u128)(map->base_ticks - ticks) * map->rate / KY_CLOCK_RATE_ONE);
 	return back < map->base_ns ? map->base_ns - back : 0;

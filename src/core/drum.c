@@ -5,8 +5,8 @@
  * the drum is being made waits for it; the same thread (a signal handler) gets none, and the caller
  * counts its event as lost.
  */
-#include "os.h"
 #include "drum.h"
+#include "os.h"
 
 #include "clock.h"
 #include "heap.h"
@@ -18,8 +18,8 @@
 
 /* Room in the address space for rings that sessions ask for later; memory is used when written. */
 #define SPACE_BYTES_MAX (UINT64_C(4) << 30)
-#define CLOCK_SAMPLES   1024u
-#define PAGE            4096u
+#define CLOCK_SAMPLES 1024u
+#define PAGE 4096u
 
 static void count_early(void);
 
@@ -36,7 +36,7 @@ enum { NONE, MAKING, READY, FAILED };
 static _Atomic int state = NONE;
 static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
-static uint32_t *here;               /* the kernel makes it 0 in a forked child, not in vfork's */
+static uint32_t *here;                /* the kernel makes it 0 in a forked child, not in vfork's */
 static _Atomic uint64_t early_losses; /* events while the drum was being made */
 
 static uint64_t page_up(uint64_t bytes)
@@ -103,7 +103,7 @@ static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *paren
  * must not see it, for in the child it takes the parent's threads for its own.
  */
 __attribute__((no_sanitize("thread"))) static int write_pages(int fd, const void *data,
-							       uint64_t bytes, uint64_t at)
+							      uint64_t bytes, uint64_t at)
 {
 	const volatile uint64_t *from = data;
 	uint64_t page[PAGE / 8];
@@ -130,8 +130,7 @@ static int write_categories(int fd, const struct ky_drum *old, uint64_t at)
 		for (; count < room && i + count < old->header->categories_max; count++)
 			batch[count].name =
 				__atomic_load_n(&old->categories[i + count].name, __ATOMIC_ACQUIRE);
-		error = write_pages(fd, batch, count * sizeof(batch[0]),
-				    at + i * sizeof(batch[0]));
+		error = write_pages(fd, batch, count * sizeof(batch[0]), at + i * sizeof(batch[0]));
 	}
 	return error;
 }
@@ -170,7 +169,8 @@ static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
 {
 	struct ky_drum_header *h = (struct ky_drum_header *)(void *)d->base;
 	if (d->on_disk && !ky_os_populate(d->base, planned->heap_at)) {
-		ky_os_private(d->bytes, d->base); /* whoever knows the addresses can go on reading */
+		ky_os_private(d->bytes,
+			      d->base); /* whoever knows the addresses can go on reading */
 		ky_os_close(d->fd);
 		return -ENOSPC;
 	}
@@ -265,7 +265,8 @@ static int take_given(struct ky_drum *d)
 	if (!d->base)
 		return -errno;
 	if (((struct ky_drum_header *)(void *)d->base)->magic == KY_DRUM_MAGIC) {
-		ky_os_unmap(d->base, (uint64_t)bytes); /* of a process before exec: leave it whole */
+		ky_os_unmap(d->base,
+			    (uint64_t)bytes); /* of a process before exec: leave it whole */
 		return -EEXIST;
 	}
 	d->fd = fd;
@@ -309,8 +310,8 @@ static int adopt(int fd, void *context)
 static void count_early(void)
 {
 	if (ky_drum_peek())
-		__atomic_fetch_add(&drum.header->lost_ringless,
-				   atomic_exchange(&early_losses, 0), __ATOMIC_RELAXED);
+		__atomic_fetch_add(&drum.header->lost_ringless, atomic_exchange(&early_losses, 0),
+				   __ATOMIC_RELAXED);
 }
 
 void ky_drum_lose(void)
@@ -335,7 +336,7 @@ static void note_process(void)
 	}
 }
 
-static bool forked(void)
+bool ky_drum_knows_fork(void)
 {
 	const uint32_t *page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
 	return page && __atomic_load_n(page, __ATOMIC_RELAXED) == 0;
@@ -380,7 +381,7 @@ struct ky_drum *ky_drum_peek(void)
 
 struct ky_drum *ky_drum_get(void)
 {
-	if (forked())
+	if (ky_drum_knows_fork())
 		ky_drum_after_fork();
 	int now = atomic_load_explicit(&state, memory_order_acquire);
 	if (now == READY)

@@ -9,8 +9,8 @@
  * equal one and try again. So of two threads with the same string one wins and both use its record;
  * the loser's room stays unused, which happens only in that race.
  */
-#include "os.h"
 #include "heap.h"
+#include "os.h"
 
 #include "glob.h"
 #include "os.h"
@@ -117,8 +117,9 @@ static uint32_t intern_text(struct ky_drum *drum, const char *text)
 
 void ky_heap_prepare(struct ky_drum *drum)
 {
-	static const struct kymo_site_info overflow = {
-		.abi = KYMO_I_ABI, .kind = KYMO_KIND_INSTANT, .name = "(no room for this trace point)"};
+	static const struct kymo_site_info overflow = {.abi = KYMO_I_ABI,
+						       .kind = KYMO_KIND_INSTANT,
+						       .name = "(no room for this trace point)"};
 	drum->header->overflow_site = ky_heap_site(drum, &overflow, 0);
 }
 
@@ -245,5 +246,6 @@ int ky_recorder_take(struct ky_drum *drum)
 void ky_recorder_release(struct ky_drum *drum, uint32_t slot)
 {
 	ky_recorder_set(drum, slot, NULL);
-	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot), __ATOMIC_ACQ_REL);
+	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot),
+			   __ATOMIC_ACQ_REL);
 }

@@ -10,13 +10,15 @@
  *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
  */
-#include "os.h"
 #include "clock.h"
+#include "os.h"
 #include "writer.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char ky_init_linked = 1;
 
 /* A number with k, M or G behind it; 0 when it is none. *end is behind it. */
 static uint64_t parse_bytes(const char *text, const char **end)
@@ -100,10 +102,20 @@ static void mark_exit(void)
 	__atomic_store_n(&drum->header->exited, 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * Where the kernel wipes what must be wiped, the child makes its drum when it first needs one: a child
+ * that goes on to exec pays nothing, and leaves no file behind.
+ */
+static void forked(void)
+{
+	if (!ky_drum_knows_fork())
+		ky_drum_after_fork();
+}
+
 __attribute__((constructor(101))) static void library_loaded(void)
 {
 	ky_writer_prepare();
-	pthread_atfork(NULL, NULL, ky_drum_after_fork);
+	pthread_atfork(NULL, NULL, forked);
 	at_quick_exit(mark_exit);
 	parse_environment();
 }

@@ -38,34 +38,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KY_DRUM_MAGIC   0x6d7572646f6d796bu /* "kymodrum" */
+#define KY_DRUM_MAGIC 0x6d7572646f6d796bu /* "kymodrum" */
 #define KY_DRUM_VERSION 1
-#define KY_DRUM_NAME    "kymo-drum"
+#define KY_DRUM_NAME "kymo-drum"
 
-#define KY_BLOCK_BYTES      4096u
-#define KY_BLOCK_WORDS      (KY_BLOCK_BYTES / 8)
+#define KY_BLOCK_BYTES 4096u
+#define KY_BLOCK_WORDS (KY_BLOCK_BYTES / 8)
 #define KY_BLOCK_HEAD_WORDS 8u
 /* The largest event's items: a block holds its header, a control word and the event. */
-#define KY_EVENT_WORDS_MAX  (KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS - 2)
-#define KY_RING_BLOCKS_MIN  4u
-#define KY_RING_BYTES_MIN   (KY_RING_BLOCKS_MIN * KY_BLOCK_BYTES)
-#define KY_HEAP_UNIT        16u
-#define KY_RECORDERS_MAX    48u
+#define KY_EVENT_WORDS_MAX (KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS - 2)
+#define KY_RING_BLOCKS_MIN 4u
+#define KY_RING_BYTES_MIN (KY_RING_BLOCKS_MIN * KY_BLOCK_BYTES)
+#define KY_HEAP_UNIT 16u
+#define KY_RECORDERS_MAX 48u
 /* What no drum exceeds: readers refuse more. A trace point's number has 22 bits. */
-#define KY_RINGS_MAX        (1u << 16)
-#define KY_CATEGORIES_MAX   (1u << 16)
-#define KY_HEAP_END_MAX     (KY_HEAP_UNIT << 22)
-#define KY_TEXT_BYTES_MAX   4096u
+#define KY_RINGS_MAX (1u << 16)
+#define KY_CATEGORIES_MAX (1u << 16)
+#define KY_HEAP_END_MAX (KY_HEAP_UNIT << 22)
+#define KY_TEXT_BYTES_MAX 4096u
 
 /* An event's header word, beside what kymo.h defines. */
-#define KY_WORD_SITE_SHIFT  42
-#define KY_WORD_LENGTH(w)   ((uint32_t)((w) >> 33) & 0x1ffu)
-#define KY_WORD_IS_END(w)   (((w) >> 32 & 1) != 0)
-#define KY_WORD_LOW(w)      ((uint32_t)(w))
-#define KY_WORD_SITE(w)     ((uint32_t)((w) >> KY_WORD_SITE_SHIFT))
+#define KY_WORD_SITE_SHIFT 42
+#define KY_WORD_LENGTH(w) ((uint32_t)((w) >> 33) & 0x1ffu)
+#define KY_WORD_IS_END(w) (((w) >> 32 & 1) != 0)
+#define KY_WORD_LOW(w) ((uint32_t)(w))
+#define KY_WORD_SITE(w) ((uint32_t)((w) >> KY_WORD_SITE_SHIFT))
 /* Site numbers below this are not offsets (the header page is there) but control words. */
-#define KY_CONTROL_MAX      256u
-#define KY_CONTROL_HIGH     1u /* the low half holds the counter's high half from here on */
+#define KY_CONTROL_MAX 256u
+#define KY_CONTROL_HIGH 1u /* the low half holds the counter's high half from here on */
 
 /* Somebody who wants categories on: sessions of the process first, recorders outside after them. */
 struct ky_drum_recorder {
@@ -75,7 +75,7 @@ struct ky_drum_recorder {
 	uint64_t pad[2];
 };
 #define KY_RECORDERS_INSIDE 32u /* slots below are for sessions of the process itself */
-#define KY_RECORDER_ENV     31u /* KYMO_CATEGORIES */
+#define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */
 
 struct ky_drum_header {
 	uint64_t magic;
@@ -104,7 +104,7 @@ struct ky_drum_header {
 	uint64_t budget_bytes; /* space_used stays below this */
 	uint64_t ring_bytes;   /* of a new ring */
 	uint32_t rings_used;
-	uint32_t process_name; /* string in the heap */
+	uint32_t process_name;  /* string in the heap */
 	uint32_t overflow_site; /* stands for trace points that found no room in the heap */
 	uint32_t exited;        /* the process ended in order */
 	uint64_t pad1[2];
@@ -117,8 +117,8 @@ struct ky_drum_header {
 	uint64_t refused_categories; /* trace points that stay off */
 	uint64_t pad2[3];
 
-	uint64_t snapshots;  /* how often kymo_snapshot() was called */
-	uint64_t mark_ticks; /* of the last kymo_mark_start(), 0 is none */
+	uint64_t snapshots;       /* how often kymo_snapshot() was called */
+	uint64_t mark_ticks;      /* of the last kymo_mark_start(), 0 is none */
 	uint64_t recorders_taken; /* a bit for each slot in use (outside) */
 	uint64_t pad3[5];
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];

@@ -6,8 +6,8 @@
  * stays readable for long), else a new one while the budget lasts, smaller when it runs low, else one
  * whose owner died without saying so. So memory is bounded and short-lived threads share rings.
  */
-#include "os.h"
 #include "ring.h"
+#include "os.h"
 
 #include "clock.h"
 
@@ -32,7 +32,8 @@ static uint64_t ring_bytes_wanted(const struct ky_drum *drum, const struct ky_ri
 
 static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t number)
 {
-	return (struct ky_drum_block *)(void *)(w->base + (number & (w->blocks - 1)) * KY_BLOCK_BYTES);
+	return (struct ky_drum_block *)(void *)(w->base +
+						(number & (w->blocks - 1)) * KY_BLOCK_BYTES);
 }
 
 /* How many events the newest block of a ring holds: for a ring whose owner could not say. */
@@ -60,7 +61,8 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->blocks = ring->bytes / KY_BLOCK_BYTES;
 	w->next = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	w->pub.end = 0;
-	__atomic_store_n(&w->pub.events, released ? ring->events : count_events(w), __ATOMIC_RELAXED);
+	__atomic_store_n(&w->pub.events, released ? ring->events : count_events(w),
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->level, w->level, __ATOMIC_RELAXED);
 	w->wanted_bytes = ring_bytes_wanted(drum, w);
 }
@@ -112,8 +114,8 @@ static bool take_space(struct ky_drum *drum, uint64_t bytes, uint64_t *at)
 static void give_space_back(struct ky_drum_header *h, uint64_t bytes, uint64_t at)
 {
 	uint64_t used = at + bytes - h->space_at;
-	(void)__atomic_compare_exchange_n(&h->space_used, &used, used - bytes, false, __ATOMIC_RELAXED,
-					  __ATOMIC_RELAXED);
+	(void)__atomic_compare_exchange_n(&h->space_used, &used, used - bytes, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
@@ -182,7 +184,8 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
 }
 
-void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead, uint32_t tid)
+void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,
+			  uint32_t tid)
 {
 	if (w->ring && claim(w->ring, dead, tid))
 		ky_ring_release(drum, w);
@@ -239,8 +242,8 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 	return true;
 }
 
-uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
-			  uint32_t words, uint64_t *ticks)
+uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
+			  uint32_t name, uint32_t words, uint64_t *ticks)
 {
 	/* Room for the event, and for a control word before it. */
 	uintptr_t pos = w->pub.pos - KYMO_I_BUSY;
@@ -258,7 +261,8 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 		w->high = high;
 		w->pub.pos = pos + KYMO_I_BUSY;
 	}
-	const bool slow = !drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
+	const bool slow =
+		!drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->pub.high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
 	return (uint64_t *)pos;
 }

@@ -26,14 +26,15 @@ int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid);
 /* Gives it back; its blocks stay readable until somebody overwrites them. */
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w);
 /* The same for a thread that ended, unless somebody has its ring already. */
-void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead, uint32_t tid);
+void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,
+			  uint32_t tid);
 
 /*
  * Room for an event of that many words beside its header, and its time. The writer is parked by the
  * caller; *pos is where it was. Begins a block and writes out the counter's high half as needed.
  */
-uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
-			  uint32_t words, uint64_t *ticks);
+uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
+			  uint32_t name, uint32_t words, uint64_t *ticks);
 
 /* Makes the event visible, counts it and unparks the writer, which goes on at the event's end. */
 static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint64_t header,

@@ -11,9 +11,9 @@
 
 /* A piece of a block, copied: whole events in the order they were written. */
 struct ky_block {
-	uint32_t ring;   /* index in the directory */
+	uint32_t ring; /* index in the directory */
 	uint32_t tid;
-	uint32_t name;   /* the thread's, a string in the heap */
+	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
 	uint64_t number; /* of the block in its ring */
 	uint32_t from;   /* where in the block the piece begins, in words */
@@ -32,7 +32,7 @@ struct ky_ring_cursor {
 	uint32_t word;   /* in that block */
 	uint32_t high;
 	uint32_t ring;
-	bool counted;   /* events is right */
+	bool counted;        /* events is right */
 	uint64_t damaged;    /* places where there was no event and should have been */
 	uint64_t damaged_at; /* the first of them, from the beginning of the drum */
 };

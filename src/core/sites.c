@@ -114,8 +114,7 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	if (!site)
 		return NULL;
 	site->index = sites->count;
-	site->category_index =
-		s.category < sites->view->header.categories_max ? s.category : 0;
+	site->category_index = s.category < sites->view->header.categories_max ? s.category : 0;
 	site->kind = s.kind;
 	site->flags = s.flags;
 	site->items = s.items;
@@ -176,7 +175,8 @@ static struct ky_thread *add_thread(struct ky_sites *sites, uint32_t tid)
 	return thread;
 }
 
-struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name, bool *renamed)
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name,
+				  bool *renamed)
 {
 	if (!grow_threads(sites))
 		return NULL;

@@ -15,8 +15,8 @@ struct ky_sites {
 	struct ky_site **by_place; /* heap_bytes / KY_HEAP_UNIT of them, NULL where none was met */
 	struct ky_text_copy **texts; /* strings, likewise; none is freed before the reader ends */
 	struct ky_text_copy *newest; /* all of them in a list */
-	uint64_t bytes_left;         /* of strings: when records overlap, their sum could be anything */
-	struct ky_site **all;      /* by index */
+	uint64_t bytes_left;  /* of strings: when records overlap, their sum could be anything */
+	struct ky_site **all; /* by index */
 	uint32_t count;
 	uint32_t room;
 	struct ky_thread **threads; /* hash table by thread id, a power of two in size */
@@ -46,6 +46,7 @@ static inline const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_
 #define KY_SITES_SAME_NAME UINT32_MAX /* as name: whatever it has */
 
 /* The thread, made if new; NULL without memory. *renamed: it is new or has another name now. */
-struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name, bool *renamed);
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name,
+				  bool *renamed);
 
 #endif

@@ -39,7 +39,8 @@ static void filter(struct ky_stream *s, struct ky_source *source)
 		if (keep && to == 0)
 			b->high = high;
 		else if (keep && last_high != high && at > to)
-			source->words[to++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+			source->words[to++] =
+				(uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
 		if (keep) {
 			last_high = high;
 			memmove(&source->words[to], &source->words[at], size * sizeof(uint64_t));
@@ -137,7 +138,8 @@ static bool advance(struct ky_stream *s, struct ky_source *source)
 		while (source->at < source->block.count) {
 			const uint64_t word = source->words[source->at];
 			if (KY_WORD_SITE(word) >= KY_CONTROL_MAX) {
-				source->next_ticks = (uint64_t)source->high << 32 | KY_WORD_LOW(word);
+				source->next_ticks =
+					(uint64_t)source->high << 32 | KY_WORD_LOW(word);
 				return true;
 			}
 			if (KY_WORD_SITE(word) == KY_CONTROL_HIGH)
@@ -178,8 +180,8 @@ static void emit(struct ky_stream *s, struct ky_source *source)
 	event.thread = source->thread;
 	if (s->decoder.tid != 0 && s->decoder.tid != source->thread->tid) {
 		bool renamed = false;
-		const struct ky_thread *other = ky_sites_thread(
-			&s->sites, (uint32_t)s->decoder.tid, KY_SITES_SAME_NAME, &renamed);
+		const struct ky_thread *other = ky_sites_thread(&s->sites, (uint32_t)s->decoder.tid,
+								KY_SITES_SAME_NAME, &renamed);
 		if (other && renamed && s->sink.thread)
 			s->sink.thread(s->sink.context, other);
 		if (other)
@@ -289,8 +291,8 @@ static int take_ring(struct ky_stream *s, struct ky_source *source)
 {
 	s->rings_bytes += source->cursor.blocks * KY_BLOCK_BYTES;
 	if (s->rings_bytes > s->view.header.space_bytes) {
-		damage(s, s->view.header.rings_at +
-				  source->cursor.ring * sizeof(struct ky_drum_ring));
+		damage(s,
+		       s->view.header.rings_at + source->cursor.ring * sizeof(struct ky_drum_ring));
 		return 0;
 	}
 	source->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));

@@ -56,7 +56,8 @@ struct ky_stream {
 	uint64_t damaged;     /* what was no event, or no ring */
 	uint64_t damaged_at;  /* the first of them, from the beginning of the drum */
 	uint64_t rings_bytes; /* of all sources: rings that overlap are no rings */
-	uint64_t pieces_left; /* in this call: a drum that is filled faster than read must not hold it */
+	uint64_t
+		pieces_left; /* in this call: a drum that is filled faster than read must not hold it */
 };
 
 /*

@@ -74,8 +74,8 @@ int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const c
 }
 
 /* The record's body when there is one of that kind with at least that many bytes, else NULL. */
-static const uint8_t *body_at(const struct ky_view *view, uint32_t at, uint32_t kind, uint32_t least,
-			      uint32_t *bytes)
+static const uint8_t *body_at(const struct ky_view *view, uint32_t at, uint32_t kind,
+			      uint32_t least, uint32_t *bytes)
 {
 	const uint64_t offset = (uint64_t)at * KY_HEAP_UNIT;
 	const uint64_t end = view->header.heap_at + view->header.heap_bytes;

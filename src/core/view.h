@@ -13,7 +13,7 @@ struct ky_view {
 	uint64_t bad_at; /* when it could not be opened: the byte that is not as it must be */
 	const uint8_t *base;
 	uint64_t bytes;
-	struct ky_drum_header header; /* a copy: sizes and offsets are checked */
+	struct ky_drum_header header;      /* a copy: sizes and offsets are checked */
 	const struct ky_drum_header *live; /* the drum's own, for what changes */
 	const struct ky_drum_clock *clock;
 	const struct ky_drum_category *categories;

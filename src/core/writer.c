@@ -4,8 +4,8 @@
  * trace point, of a thread, of a block; events with strings; events in a signal handler that
  * interrupted an event. Never locks or allocates; leaves errno as it was.
  */
-#include "os.h"
 #include "writer.h"
+#include "os.h"
 
 #include "glob.h"
 #include "heap.h"
@@ -19,6 +19,7 @@
 static struct kymo_i_writer idle;
 __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
 
+__attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
 static __thread bool attaching; /* a signal handler must not attach while its thread does */
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
@@ -83,7 +84,8 @@ static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
 		const uint32_t dead = __atomic_load_n(&all[i].tid, __ATOMIC_RELAXED);
 		uint32_t owner = dead;
 		/* With this thread's own number: it has no slot, so that was another of that number. */
-		if (owner == 0 || (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
+		if (owner == 0 ||
+		    (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
 		    !__atomic_compare_exchange_n(&all[i].tid, &owner, tid, false, __ATOMIC_ACQUIRE,
 						 __ATOMIC_RELAXED))
 			continue;
@@ -177,8 +179,8 @@ static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
 {
 	for (uint32_t i = 0; i < KY_LEVELS; i++) {
 		struct ky_ring_writer *w = &slot->level[i];
-		const uintptr_t was = parked && i == 0 ? w->pub.pos - KYMO_I_BUSY
-						       : kymo_i_park(&w->pub);
+		const uintptr_t was =
+			parked && i == 0 ? w->pub.pos - KYMO_I_BUSY : kymo_i_park(&w->pub);
 		if (was < KYMO_I_BUSY)
 			return w;
 		w->pub.pos -= KYMO_I_BUSY;
@@ -207,8 +209,9 @@ static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 		const uint32_t index = (uint32_t)(category - drum->categories);
 		word = (uint64_t)ky_heap_site(drum, info, index) << KY_WORD_SITE_SHIFT;
 	}
-	__atomic_store_n(&site->word, word, __ATOMIC_RELEASE);
+	/* The flag first: a site with a word is one whose flag is the category's. */
 	__atomic_store_n(&site->enabled, (const unsigned char *)&category->state, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->word, word, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -295,8 +298,8 @@ static void put_items(uint64_t *slot, const struct payload *p)
 }
 
 /* w is parked; unparked on return. */
-static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w, uint64_t word,
-		  uint64_t end_bit, const struct payload *p)
+static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
+		  uint64_t word, uint64_t end_bit, const struct payload *p)
 {
 	uint64_t ticks;
 	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
@@ -322,14 +325,16 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = NULL;
 	if (slot)
-		w = claim_writer(slot, parked && had_writer && slot->level[0].pub.pos >= KYMO_I_BUSY);
+		w = claim_writer(slot,
+				 parked && had_writer && slot->level[0].pub.pos >= KYMO_I_BUSY);
 	if (!drum)
 		lose_without_drum(site);
 	else if (!w)
 		lose(slot ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w) {
 		const bool registered = word_of(site) != 0 || register_site(drum, site);
-		if (registered && site->info->kind != KYMO_KIND_NONE && (force || end_bit || is_on(site)))
+		if (registered && site->info->kind != KYMO_KIND_NONE &&
+		    (force || end_bit || is_on(site)))
 			recorded = record(drum, slot, w, word_of(site), end_bit, p);
 		else
 			unpark(w);
@@ -352,8 +357,10 @@ int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items
  * The lengths of an event's strings, and the words of all its items. 0 when a string is cut or null:
  * those are the slow path's. strings has a bit in the nibble of each.
  */
-static inline __attribute__((always_inline)) uint32_t
-measure_strings(uint64_t strings, uint32_t items, const uint64_t *values, uint32_t *bytes)
+static inline __attribute__((always_inline)) uint32_t measure_strings(uint64_t strings,
+								      uint32_t items,
+								      const uint64_t *values,
+								      uint32_t *bytes)
 {
 	uint32_t words = items;
 	for (; strings; strings &= strings - 1) {
@@ -395,7 +402,8 @@ static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint
 	return record_slow(site, end_bit, &p, parked, force);
 }
 
-int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at, const uint64_t *values)
+int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
+			const uint64_t *values)
 {
 	const char *const string = (const char *)(uintptr_t)values[at];
 	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
@@ -458,7 +466,8 @@ int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *re
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? claim_writer(slot, false) : NULL;
 	uint64_t ticks = 0;
-	uint64_t *at = w ? ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, &ticks) : NULL;
+	uint64_t *at =
+		w ? ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, &ticks) : NULL;
 	if (drum && !at)
 		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w && !at)
@@ -508,8 +517,8 @@ void ky_writer_slow_only(bool on)
 }
 
 /* Its own thread writes it without an atomic, in one piece: the sanitizer does not know that. */
-__attribute__((noinline, no_sanitize("thread"))) static uintptr_t
-look_at_pos(const struct kymo_i_writer *w)
+__attribute__((noinline, no_sanitize("thread"))) static uintptr_t look_at_pos(
+	const struct kymo_i_writer *w)
 {
 	const uintptr_t pos = *(const volatile uintptr_t *)&w->pos;
 	KY_LOAD_FENCE();

@@ -19,6 +19,12 @@ struct ky_slot {
 	uint32_t name;                          /* of the thread, a string in the heap */
 };
 
+/*
+ * A linker takes from a static library only what is referred to. The slow path, which every trace point
+ * refers to, refers to these: so the constructors of init.c and of sink/env.c come along.
+ */
+extern const char ky_init_linked, ky_env_linked;
+
 /* Makes the thread-exit hook; once, when the library is loaded. */
 void ky_writer_prepare(void);
 

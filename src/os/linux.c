@@ -101,9 +101,9 @@ void ky_os_unmap(void *at, uint64_t bytes)
 
 void *ky_os_private(size_t bytes, void *fixed)
 {
-	void *at = mmap(fixed, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), -1,
-			0);
+	void *at =
+		mmap(fixed, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), -1, 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	madvise(at, bytes, MADV_WIPEONFORK);
@@ -254,7 +254,8 @@ int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)
 	long n;
 	while (result == 0 && (n = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0)
 		for (long at = 0; at < n && result == 0;) {
-			const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+			const struct entry *entry =
+				(const struct entry *)(const void *)(buffer + at);
 			result = visit_entry(dir, entry->name, visit, context);
 			at += entry->bytes;
 		}

@@ -29,10 +29,10 @@ void ky_cpu_relax(void);                          /* in a short wait */
 #endif
 #ifdef KY_SANITIZE_THREAD
 #define KY_STORE_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
-#define KY_LOAD_FENCE()  __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define KY_LOAD_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else
 #define KY_STORE_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE)
-#define KY_LOAD_FENCE()  __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define KY_LOAD_FENCE() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
 /* Memory and descriptors. Signal-safe. */

@@ -6,10 +6,13 @@
  * is printed when it cannot start: the program comes first. Also what a sandboxed child must keep.
  */
 #include "session.h"
+#include "writer.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char ky_env_linked = 1;
 
 static struct kymo_session *session;
 
@@ -52,7 +55,7 @@ __attribute__((constructor(103))) static void start_from_environment(void)
 
 int kymo_descriptors(int *fds, size_t max)
 {
-	const struct ky_drum *drum = ky_drum_peek();
+	const struct ky_drum *drum = ky_drum_get();
 	const int all[] = {drum ? drum->fd : -1, ky_marker_fd()};
 	int count = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

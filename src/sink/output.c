@@ -160,6 +160,8 @@ void ky_output_push(struct ky_output *output, bool all)
 {
 	if (!output->writer || (!all && !ky_output_is_full(output)))
 		return;
+	if (all && output->format->flush)
+		output->format->flush(output->writer);
 	ky_out_push(&output->out);
 	if (!all || !output->gzip || output->out.error)
 		return;

@@ -692,16 +692,17 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 	M(1, k1, v1)                                                                               \
 	M(2, k2, v2)                                                                               \
 	M(3, k3, v3)                                                                               \
-	M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)              \
-		M(10, k10, v10)
+	M(4, k4, v4)                                                                               \
+	M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) M(10, k10, v10)
 #define KYMO_I_EACH_25(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
 		       v8, k9, v9, k10, v10, k11, v11)                                             \
 	M(0, k0, v0)                                                                               \
 	M(1, k1, v1)                                                                               \
 	M(2, k2, v2)                                                                               \
 	M(3, k3, v3)                                                                               \
-	M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)              \
-		M(10, k10, v10) M(11, k11, v11)
+	M(4, k4, v4)                                                                               \
+	M(5, k5, v5)                                                                               \
+	M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) M(10, k10, v10) M(11, k11, v11)
 
 /* The same for single values, for the arguments of KYMO_PRINT. */
 #define KYMO_I_LIST(M, ...) KYMO_I_JOIN(KYMO_I_LIST_, KYMO_I_COUNT(__VA_ARGS__))(M, __VA_ARGS__)

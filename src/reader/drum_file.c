@@ -374,7 +374,7 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 			    name, strerror(errno));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
-	if (error || (*out)->view.header.pid == own_pid(pid))
+	if (error || !*out || (*out)->view.header.pid == own_pid(pid))
 		return error;
 	error = fail(message, -ENOENT,
 		     "%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "

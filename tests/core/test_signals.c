@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -180,6 +182,55 @@ static void first_events(void)
 	storm(SA_NODEFER, 3);
 }
 
+static void on_timer(int signal)
+{
+	(void)signal;
+	const uint64_t number = __atomic_fetch_add(&handler_number, 1, __ATOMIC_RELAXED);
+	trace_one(number, THREADS + self);
+}
+
+/* The thread sanitizer hands signals over in calls that may wait: so there is one now and then. */
+static void *trace_until_stopped(void *context)
+{
+	self = (uint32_t)(uintptr_t)context;
+	while (!stop) {
+		trace_one(own_number++, self);
+		if (own_number % 512 == 0)
+			usleep(0);
+	}
+	return NULL;
+}
+
+/* SIGPROF as profilers use it: whoever runs gets it. Also under the thread sanitizer. */
+static void timer_storm(void)
+{
+	pthread_t threads[THREADS];
+	small_drum();
+	struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+	CHECK(sigaction(SIGPROF, &action, NULL) == 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, trace_until_stopped, (void *)i) == 0);
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	CHECK(setitimer(ITIMER_PROF, &often, NULL) == 0);
+	const uint64_t until = ky_os_monotonic() + UINT64_C(800000000);
+	while (ky_os_monotonic() < until)
+		usleep(1000);
+	CHECK(setitimer(ITIMER_PROF, &never, NULL) == 0);
+	stop = true;
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	struct order order = {0};
+	const struct readback totals = readback(check_event, &order);
+	CHECK(totals.damaged == 0 && totals.events + totals.lost == written);
+	CHECK(order.events == totals.events && order.from_handlers > 0);
+}
+
+static void a_profiling_timers_handlers_damage_none(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(timer_storm), 0);
+}
+
 static void handlers_that_interrupt_events_damage_none(void **state)
 {
 	(void)state;
@@ -245,6 +296,7 @@ static void levels_too_deep_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_profiling_timers_handlers_damage_none),
 		cmocka_unit_test(handlers_that_interrupt_events_damage_none),
 		cmocka_unit_test(handlers_that_interrupt_handlers_damage_none),
 		cmocka_unit_test(the_first_events_of_a_process_may_be_in_handlers),

@@ -590,6 +590,7 @@ KYMO_I_INLINE uint64_t kymo_i_word_pointer(const volatile void *v)
 template <unsigned Type> struct kymo_i_sized {
 	char bytes[Type + 1];
 };
+template <typename R, typename... A> kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(R (*)(A...));
 template <typename T> kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(const T *);
 template <typename T> kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(const volatile T *);
 kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(decltype(nullptr));
@@ -636,6 +637,10 @@ KYMO_I_WORD_OF(const volatile void *, pointer)
 KYMO_I_INLINE uint64_t kymo_i_word_of(long double v)
 {
 	return kymo_i_word_double((double)v);
+}
+template <typename R, typename... A> KYMO_I_INLINE uint64_t kymo_i_word_of(R (*v)(A...))
+{
+	return (uint64_t) reinterpret_cast<uintptr_t>(v);
 }
 KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 {
@@ -873,34 +878,33 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *scope)
 
 #endif
 
-/* Two declarations and a statement; the end comes with the end of the enclosing block. */
+/*
+ * A declaration and a statement; the end comes with the end of the enclosing block. The trace point is in
+ * a block of its own and has the same name everywhere: in C++ a static object of an inline function is
+ * one for all translation units, found by its name, and a number in it would differ between them.
+ */
 #define KYMO_I_SCOPE(KEY, flags, cat, name, lead, ...)                                             \
-	KYMO_I_SCOPE_AT(KYMO_I_JOIN(kymo_i_site_, __COUNTER__), KEY, flags, cat, name, lead,       \
+	KYMO_I_SCOPE_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), KEY, flags, cat, name, lead,      \
 			__VA_ARGS__)
 #define KYMO_I_SCOPE_AT(at, KEY, flags, cat, name, lead, ...)                                      \
-	KYMO_I_SITE(at, KYMO_I_EACH, KEY, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags), cat, name,   \
-		    lead, __VA_ARGS__);                                                            \
-	KYMO_I_SCOPE_VAR(KYMO_I_JOIN(at, _scope));                                                 \
-	KYMO_I_SCOPE_BEGIN(at, (void)0, cat, __VA_ARGS__)
-
-/* of: the name as a string, for the snapshot. */
+	KYMO_I_SCOPE_VAR(at);                                                                      \
+	KYMO_I_SCOPE_BEGIN(at, (void)0, KEY, flags, cat, name, lead, __VA_ARGS__)
 #define KYMO_I_SCOPE_OVER(flags, cat, name, min, of, lead, ...)                                    \
-	KYMO_I_SCOPE_OVER_AT(KYMO_I_JOIN(kymo_i_site_, __COUNTER__), flags, cat, name, min, of,    \
+	KYMO_I_SCOPE_OVER_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), flags, cat, name, min, of,   \
 			     lead, __VA_ARGS__)
 #define KYMO_I_SCOPE_OVER_AT(at, flags, cat, name, min, of, lead, ...)                             \
-	KYMO_I_SITE(at, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags),  \
-		    cat, name, lead, __VA_ARGS__);                                                 \
-	KYMO_I_SCOPE_OVER_VAR(KYMO_I_JOIN(at, _scope), min, KYMO_I_STATIC(cat) ? (of) : 0);        \
-	KYMO_I_SCOPE_BEGIN(at, KYMO_I_JOIN(at, _scope).begin_ticks = kymo_i_ticks(), cat,          \
-			   __VA_ARGS__)
-
-#define KYMO_I_SCOPE_BEGIN(at, first, cat, ...)                                                    \
+	KYMO_I_SCOPE_OVER_VAR(at, min, KYMO_I_STATIC(cat) ? (of) : 0);                             \
+	KYMO_I_SCOPE_BEGIN(at, (at).begin_ticks = kymo_i_ticks(), KYMO_I_PAIR_KEY, flags, cat,     \
+			   name, lead, __VA_ARGS__)
+#define KYMO_I_SCOPE_BEGIN(at, first, KEY, flags, cat, name, lead, ...)                            \
 	do {                                                                                       \
-		if (KYMO_I_STATIC(cat) && KYMO_I_ON(at)) {                                         \
+		KYMO_I_SITE(kymo_i_site, KYMO_I_EACH, KEY, KYMO_KIND_BEGIN,                        \
+			    KYMO_SITE_SCOPE | (flags), cat, name, lead, __VA_ARGS__);              \
+		if (KYMO_I_STATIC(cat) && KYMO_I_ON(kymo_i_site)) {                                \
 			first;                                                                     \
-			KYMO_I_RECORD(kymo_i_done, at, KYMO_I_EACH, __VA_ARGS__);                  \
+			KYMO_I_RECORD(kymo_i_done, kymo_i_site, KYMO_I_EACH, __VA_ARGS__);         \
 			if (kymo_i_done)                                                           \
-				KYMO_I_JOIN(at, _scope).site = &(at);                              \
+				(at).site = &kymo_i_site;                                          \
 		}                                                                                  \
 	} while (0)
 
@@ -957,7 +961,11 @@ __attribute__((format(printf, 1, 2), unused)) static inline void kymo_i_check_fo
  * ------------------------------------------------------------------------------------------------
  */
 
-/* KYMO_SCOPE(cat, name, ...): a span until the end of the enclosing block, however it is left. */
+/*
+ * KYMO_SCOPE(cat, name, ...): a span until the end of the enclosing block, however it is left. In C, as
+ * with every variable that has a cleanup, no goto or case label may jump over it into its block: clang
+ * refuses that, gcc does not see it.
+ */
 #define KYMO_SCOPE(cat, ...)                                                                       \
 	KYMO_I_SCOPE(KYMO_I_PAIR_KEY, 0, "" cat "", KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)
 #define KYMO_SCOPE_DYN(cat, ...)                                                                   \

@@ -100,7 +100,7 @@ struct kymo_options {
 struct kymo_session;
 
 /*
- * Starts a session and stores it in *session; on failure *session is NULL and nothing was written.
+ * Starts a session and stores it in *session; on failure *session is NULL.
  * Returns 0; KYMO_EOPTIONS, KYMO_EFORMAT, KYMO_EZLIB, KYMO_ECONFIG, KYMO_EMARKER, KYMO_EDRUM,
  * KYMO_ESLOTS; or what opening the file or making the thread returned.
  */

@@ -563,17 +563,19 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *site, uint32_t flags, uint
 		}                                                                                  \
 	} while (0)
 
+/* As KYMO_I_SCOPE: the trace point has the same name in all translation units. */
 #define KYMO_I_TE_SCOPE(cat, name, ...)                                                            \
-	KYMO_I_TE_SCOPE_AT(KYMO_I_JOIN(kymo_i_site_, __COUNTER__), cat, name, __VA_ARGS__)
+	KYMO_I_TE_SCOPE_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), cat, name, __VA_ARGS__)
 #define KYMO_I_TE_SCOPE_AT(at, cat, name, ...)                                                     \
-	KYMO_I_TE_SITE(at, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE, 0, cat, name, __VA_ARGS__);           \
-	KYMO_I_SCOPE_VAR(KYMO_I_JOIN(at, _scope));                                                 \
+	KYMO_I_SCOPE_VAR(at);                                                                      \
 	do {                                                                                       \
-		if (KYMO_I_STATIC(cat) && KYMO_I_MAYBE_ON(at) &&                                   \
-		    KYMO_I_TE_READY(at, cat, __VA_ARGS__)) {                                       \
-			KYMO_I_TE_RECORD(kymo_i_done, at, name, 0, 0, 0, __VA_ARGS__);             \
+		KYMO_I_TE_SITE(kymo_i_site, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE, 0, cat, name,        \
+			       __VA_ARGS__);                                                       \
+		if (KYMO_I_STATIC(cat) && KYMO_I_MAYBE_ON(kymo_i_site) &&                          \
+		    KYMO_I_TE_READY(kymo_i_site, cat, __VA_ARGS__)) {                              \
+			KYMO_I_TE_RECORD(kymo_i_done, kymo_i_site, name, 0, 0, 0, __VA_ARGS__);    \
 			if (kymo_i_done)                                                           \
-				KYMO_I_JOIN(at, _scope).site = &(at);                              \
+				(at).site = &kymo_i_site;                                          \
 		}                                                                                  \
 	} while (0)
 

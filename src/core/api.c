@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api.c: the small public functions of kymo.h, and libkymo as a host for embedded libraries. */
+/* api.c: the small public functions of kymo.h. */
 #include "clock.h"
 #include "heap.h"
 #include "os.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* decode.c: takes an event apart, item by item. The flags of the site say which come first. */
 #include "decode.h"
 
 #include "layout.h"

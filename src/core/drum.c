@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "heap.h"
 #include "ticks.h"
+#include "writer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,7 +33,7 @@ struct ky_limits ky_limits = {
 	.fd = -1,
 };
 
-enum { NONE, MAKING, READY, FAILED };
+enum { NONE, MAKING, READY, FAILED, STALE /* the parent's, in a forked child */ };
 static _Atomic int state = NONE;
 static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
@@ -176,6 +177,7 @@ static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
 	}
 	memcpy(h, planned, sizeof(*h));
 	h->pid = (uint32_t)ky_os_pid();
+	h->image = ky_os_image();
 	h->tick_source = (uint32_t)ky_cpu_tick_source();
 	if (h->tick_source == KY_TICKS_NONE)
 		h->tick_source = KY_TICKS_MONOTONIC;
@@ -255,7 +257,8 @@ static int take_given(struct ky_drum *d)
 {
 	const int fd = ky_limits.fd;
 	ky_limits.fd = -1;
-	const int64_t bytes = ky_os_size(fd);
+	/* The environment reaches every descendant, where the number may be anything's. */
+	const int64_t bytes = ky_os_is_drum(fd) ? ky_os_size(fd) : -EBADF;
 	struct ky_drum_header planned;
 	plan(&planned, 0);
 	if (bytes < (int64_t)(planned.drum_bytes + KY_RING_BYTES_MIN) || bytes % PAGE != 0)
@@ -264,9 +267,10 @@ static int take_given(struct ky_drum *d)
 	d->base = ky_os_map(fd, (uint64_t)bytes, NULL);
 	if (!d->base)
 		return -errno;
-	if (((struct ky_drum_header *)(void *)d->base)->magic == KY_DRUM_MAGIC) {
-		ky_os_unmap(d->base,
-			    (uint64_t)bytes); /* of a process before exec: leave it whole */
+	static const uint8_t empty[KY_DRUM_HEADER_BYTES];
+	if (memcmp(d->base, empty, sizeof(empty)) != 0) { /* used before: leave it whole */
+		ky_os_unmap(d->base, (uint64_t)bytes);
+		d->base = NULL;
 		return -EEXIST;
 	}
 	d->fd = fd;
@@ -289,7 +293,7 @@ static int adopt(int fd, void *context)
 	const struct ky_drum_header *h = (const struct ky_drum_header *)(void *)base;
 	if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC ||
 	    h->version != KY_DRUM_VERSION || h->pid != (uint32_t)ky_os_pid() ||
-	    h->drum_bytes != (uint64_t)bytes) {
+	    h->image != ky_os_image() || h->drum_bytes != (uint64_t)bytes) {
 		ky_os_unmap(base, (uint64_t)bytes);
 		return 0;
 	}
@@ -336,7 +340,7 @@ static void note_process(void)
 	}
 }
 
-bool ky_drum_knows_fork(void)
+static bool forked(void)
 {
 	const uint32_t *page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
 	return page && __atomic_load_n(page, __ATOMIC_RELAXED) == 0;
@@ -379,21 +383,39 @@ struct ky_drum *ky_drum_peek(void)
 	return atomic_load_explicit(&state, memory_order_acquire) == READY ? &drum : NULL;
 }
 
+static void remake(void);
+
+/* By any thread of a child, any number of times: a drum that is the child's own is left as it is. */
+static void notice_fork(void)
+{
+	uint32_t *const page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
+	int was = READY;
+	atomic_compare_exchange_strong(&state, &was, STALE);
+	if (was == MAKING) { /* by a thread that is not in the child */
+		atomic_store(&maker, 0);
+		atomic_store(&state, NONE);
+	}
+	ky_writer_forget();
+	if (page)
+		__atomic_store_n(page, 1, __ATOMIC_RELEASE);
+}
+
 struct ky_drum *ky_drum_get(void)
 {
-	if (ky_drum_knows_fork())
-		ky_drum_after_fork();
+	if (forked())
+		notice_fork();
 	int now = atomic_load_explicit(&state, memory_order_acquire);
 	if (now == READY)
 		return &drum;
-	if (now == NONE) {
+	if (now == NONE || now == STALE) {
 		const int32_t tid = ky_os_tid();
 		int32_t nobody = 0;
 		if (!atomic_compare_exchange_strong(&maker, &nobody, tid))
 			return nobody == tid ? NULL : await();
-		if (atomic_load(&state) == NONE) {
+		now = atomic_load(&state);
+		if (now == NONE || now == STALE) {
 			atomic_store(&state, MAKING);
-			make();
+			now == NONE ? make() : remake();
 		}
 		atomic_store(&maker, 0);
 		now = atomic_load_explicit(&state, memory_order_acquire);
@@ -422,31 +444,27 @@ static int adopt_in_child(int fd, void *context)
  * The parent's descriptor is closed by the copy that made the drum; to the others its number may by now
  * be that of something else.
  */
+static void remake(void)
+{
+	bool made = drum.header->pid == (uint32_t)ky_os_pid();
+	if (!made && !drum.adopted && ky_os_identity(drum.fd) == drum.identity)
+		ky_os_close(drum.fd);
+	if (!made)
+		ky_os_each_drum(adopt_in_child, &made);
+	struct ky_drum fresh = {.fd = -1};
+	if (!made && make_for_child(&fresh, &drum) == 0) {
+		drum = fresh;
+		made = true;
+	}
+	if (!made) /* the addresses stay readable: all zero is all off */
+		ky_os_private(drum.bytes, drum.base);
+	atomic_store_explicit(&state, made ? READY : FAILED, memory_order_release);
+	count_early();
+}
+
 void ky_drum_after_fork(void)
 {
-	uint32_t *const page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
-	if (page)
-		__atomic_store_n(page, 1, __ATOMIC_RELAXED);
-	if (atomic_load(&state) == MAKING) { /* by a thread that is not in the child */
-		atomic_store(&maker, 0);
-		atomic_store(&state, NONE);
-	}
-	if (!ky_drum_peek() || drum.header->pid == (uint32_t)ky_os_pid())
-		return;
-	if (!drum.adopted && ky_os_identity(drum.fd) == drum.identity)
-		ky_os_close(drum.fd);
-	bool adopted = false;
-	ky_os_each_drum(adopt_in_child, &adopted);
-	if (adopted)
-		return;
-	struct ky_drum fresh = {.fd = -1};
-	if (make_for_child(&fresh, &drum) == 0) {
-		drum = fresh;
-	} else {
-		/* No drum for the child, but the addresses stay readable: all zero is all off. */
-		ky_os_private(drum.bytes, drum.base);
-		atomic_store(&state, FAILED);
-	}
+	notice_fork();
 }
 
 uint64_t ky_drum_ticks(const struct ky_drum *d)

@@ -47,10 +47,8 @@ extern struct ky_limits ky_limits;
 struct ky_drum *ky_drum_get(void);
 /* The drum if it was made already, else NULL. */
 struct ky_drum *ky_drum_peek(void);
-/* In a forked child: a drum of its own. Also called by the first event when fork's hook did not run. */
+/* In a forked child: the drum is the parent's; the first use makes a new one. Noticed without it, too. */
 void ky_drum_after_fork(void);
-/* In a forked child that has not got its drum yet: whether ky_drum_get() will notice. */
-bool ky_drum_knows_fork(void);
 /* Whether there is none and will be none. */
 bool ky_drum_failed(void);
 /* Counts an event that came while there was no drum yet. */

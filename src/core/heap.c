@@ -49,8 +49,11 @@ static uint32_t find(struct ky_drum *drum, uint32_t at, uint32_t end, uint32_t k
 /* The pages that begin in this part of the heap; those before it were somebody else's to populate. */
 static bool populate(uint8_t *heap, uint64_t from, uint64_t to)
 {
-	const uint64_t page = 4096, first = (from + page - 1) / page * page;
-	return first >= to || ky_os_populate(heap + first, to - first);
+	const uint64_t page = 4096;
+	for (uint64_t at = from / page * page; at < to; at += page)
+		if (!ky_os_populate(heap + at, page))
+			return false;
+	return true;
 }
 
 /* Room for a record, or 0. A byte more than asked for is zero: the end of a string. */

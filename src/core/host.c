@@ -23,12 +23,15 @@ static const unsigned char *host_category(const struct kymo_host *host, const ch
 static uint64_t host_site(const struct kymo_host *host, const struct kymo_site_info *info)
 {
 	(void)host;
+	const int saved_errno = errno;
+	uint64_t word = 0;
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_drum_category *category = drum ? ky_category_get(drum, info->category) : NULL;
-	if (!category || info->abi != KYMO_I_ABI)
-		return 0;
-	return (uint64_t)ky_heap_site(drum, info, (uint32_t)(category - drum->categories))
-	       << KY_WORD_SITE_SHIFT;
+	if (category && info->abi == KYMO_I_ABI)
+		word = (uint64_t)ky_heap_site(drum, info, (uint32_t)(category - drum->categories))
+		       << KY_WORD_SITE_SHIFT;
+	errno = saved_errno;
+	return word;
 }
 
 static int host_reserve(const struct kymo_host *host, uint64_t site, uint32_t words,
@@ -47,8 +50,12 @@ static void host_commit(const struct kymo_host *host, struct kymo_reservation *r
 static uint32_t host_intern(const struct kymo_host *host, const char *string)
 {
 	(void)host;
+	const int saved_errno = errno;
 	struct ky_drum *drum = ky_drum_get();
-	return drum && string ? ky_heap_intern(drum, string, strnlen(string, KYMO_STRING_MAX)) : 0;
+	const uint32_t at =
+		drum && string ? ky_heap_intern(drum, string, strnlen(string, KYMO_STRING_MAX)) : 0;
+	errno = saved_errno;
+	return at;
 }
 
 static uint64_t host_time(const struct kymo_host *host)

@@ -102,14 +102,11 @@ static void mark_exit(void)
 	__atomic_store_n(&drum->header->exited, 1, __ATOMIC_RELEASE);
 }
 
-/*
- * Where the kernel wipes what must be wiped, the child makes its drum when it first needs one: a child
- * that goes on to exec pays nothing, and leaves no file behind.
- */
+/* The child makes its drum when it first needs one: one that goes on to exec leaves no file behind. */
 static void forked(void)
 {
-	if (!ky_drum_knows_fork())
-		ky_drum_after_fork();
+	ky_drum_after_fork();
+	ky_writer_leave();
 }
 
 __attribute__((constructor(101))) static void library_loaded(void)
@@ -123,4 +120,5 @@ __attribute__((constructor(101))) static void library_loaded(void)
 __attribute__((destructor(101))) static void library_unloaded(void)
 {
 	mark_exit();
+	ky_writer_unload();
 }

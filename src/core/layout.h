@@ -97,7 +97,8 @@ struct ky_drum_header {
 	uint32_t rings_max;
 	uint64_t heap_bytes;
 	uint64_t space_bytes;
-	uint64_t pad0[2];
+	uint64_t image; /* of the program that made it, drawn anew by each exec */
+	uint64_t pad0;
 
 	uint64_t heap_used;    /* bytes from heap_at */
 	uint64_t space_used;   /* bytes from space_at */

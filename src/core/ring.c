@@ -18,6 +18,9 @@
 /* How often a sample of the clocks is taken even when no session runs. */
 #define SAMPLE_TICKS (UINT64_C(1) << 28)
 
+/* Of the second half of the budget a ring takes at most one part in so many of what is left. */
+#define LEFT_PARTS 64u
+
 uint32_t ky_ring_slow_only;
 
 /* A power of two, whatever was configured. */
@@ -136,7 +139,7 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	}
 	struct ky_drum_ring *ring = &drum->rings[index];
 	__atomic_store_n(&ring->owner, tid, __ATOMIC_RELAXED);
-	ring->at = at;
+	KYMO_I_STORE(&ring->at, at);
 	/* Release: the entry is complete before anybody sees a size. */
 	__atomic_store_n(&ring->bytes, bytes, __ATOMIC_RELEASE);
 	use_ring(drum, w, ring, true);
@@ -145,6 +148,11 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 
 static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
+	/* A system call for each ring: after one look in vain not with every event of a thread. */
+	static uint64_t vain_ticks;
+	const uint64_t now = ky_drum_ticks(drum);
+	if (now - __atomic_load_n(&vain_ticks, __ATOMIC_RELAXED) < SAMPLE_TICKS)
+		return false;
 	const int32_t pid = (int32_t)drum->header->pid;
 	for (uint32_t i = 0; i < drum->header->rings_max; i++) {
 		struct ky_drum_ring *ring = &drum->rings[i];
@@ -155,12 +163,26 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 			return true;
 		}
 	}
+	__atomic_store_n(&vain_ticks, now, __ATOMIC_RELAXED);
 	return false;
+}
+
+/* The first half of the budget is for rings as large as they were asked for; then they get smaller. */
+static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
+{
+	const uint64_t budget = __atomic_load_n(&drum->header->budget_bytes, __ATOMIC_RELAXED);
+	const uint64_t used = __atomic_load_n(&drum->header->space_used, __ATOMIC_RELAXED);
+	if (used == 0 || used + bytes <= budget / 2)
+		return bytes;
+	const uint64_t most = used < budget ? (budget - used) / LEFT_PARTS : 0;
+	while (bytes > KY_RING_BYTES_MIN && bytes > most)
+		bytes /= 2;
+	return bytes;
 }
 
 int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
-	const uint64_t wanted = ring_bytes_wanted(drum, w);
+	const uint64_t wanted = affordable(drum, ring_bytes_wanted(drum, w));
 	if (take_free(drum, w, tid, wanted))
 		return 0;
 	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)

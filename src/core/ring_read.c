@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ring_read.c: copying pieces of blocks while their owner may overwrite them. Layout.h has the protocol;
+ * what is read before the second look at seq is only believed after it.
+ */
 #include "ring_read.h"
 
 #include "os.h"

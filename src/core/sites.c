@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* sites.c: copies of trace points and threads' names, bounded whatever the drum says. */
 #include "sites.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * stream.c: the merge. A heap orders the sources by the time of their next event; the earliest is read
+ * for as long as it stays the earliest, so that one busy thread costs no comparisons.
+ */
 #include "stream.h"
 
 #include "glob.h"

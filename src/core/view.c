@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* view.c: every offset and size of a drum is checked here, once, and nowhere else believed. */
 #include "view.h"
 
 #include <errno.h>

@@ -15,12 +15,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define FIRST_LEVEL_KEYS 32u
+
 /* Threads without a writer share this one. Its end is 0, so it sends every event here. */
 static struct kymo_i_writer idle;
 __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
 
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
-static __thread bool attaching; /* a signal handler must not attach while its thread does */
+static __thread bool attaching __attribute__((
+	tls_model("initial-exec"))); /* a signal handler must not attach while its thread does */
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
@@ -59,8 +62,18 @@ static void thread_exits(void *value)
 
 void ky_writer_prepare(void)
 {
-	if (pthread_key_create(&exit_key, thread_exits) == 0)
-		exit_key_made = true;
+	/* glibc allocates for a key beyond its first level; then dead threads are found by looking. */
+	if (pthread_key_create(&exit_key, thread_exits) != 0)
+		return;
+	exit_key_made = exit_key < FIRST_LEVEL_KEYS;
+	if (!exit_key_made)
+		pthread_key_delete(exit_key);
+}
+
+void ky_writer_unload(void)
+{
+	if (atomic_exchange(&exit_key_made, false))
+		pthread_key_delete(exit_key);
 }
 
 static struct ky_slot *slots(void)
@@ -94,6 +107,18 @@ static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
 		return &all[i];
 	}
 	return NULL;
+}
+
+/* A child's slots are new ones: what its first thread points to stays empty, and nobody else gets it. */
+void ky_writer_forget(void)
+{
+	atomic_store(&arena, NULL);
+	atomic_store(&slots_high, 0);
+}
+
+void ky_writer_leave(void)
+{
+	kymo_i_tls = &idle;
 }
 
 static void raise_slots_high(uint32_t count)

@@ -27,6 +27,11 @@ extern const char ky_init_linked, ky_env_linked;
 
 /* Makes the thread-exit hook; once, when the library is loaded. */
 void ky_writer_prepare(void);
+/* Before the library is unmapped: no thread must call into it when it ends. */
+void ky_writer_unload(void);
+/* In a forked child, before anything is recorded; and by the thread that forked. */
+void ky_writer_forget(void);
+void ky_writer_leave(void);
 
 /* Called after an event was recorded in the slow path, in its thread: the marker backend. */
 typedef void ky_event_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values);

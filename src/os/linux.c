@@ -7,6 +7,7 @@
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,11 +31,24 @@ static bool size_allowed(uint64_t bytes)
 	       bytes <= limit.rlim_cur;
 }
 
+/* A program that closed its standard streams would print into the drum. */
+static int keep_off_stdio(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	const int error = errno;
+	close(fd);
+	errno = error;
+	return moved;
+}
+
 int ky_os_memfd(const char *name, uint64_t bytes)
 {
 	if (!size_allowed(bytes))
 		return -EFBIG;
-	const long fd = syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = keep_off_stdio(
+		(int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (fd < 0)
 		return -errno;
 	if (ftruncate((int)fd, (off_t)bytes) != 0 ||
@@ -69,7 +83,8 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 		return -errno;
 	char name[32];
 	drum_file_name(name, pid);
-	int fd = openat(parent, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = keep_off_stdio(
+		openat(parent, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 	if (fd < 0 && errno == EEXIST) { /* of an earlier process with this number: keep it aside */
 		char old[40];
 		strcpy(stpcpy(old, name), ".old");
@@ -89,9 +104,20 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 
 void *ky_os_map(int fd, uint64_t bytes, void *fixed)
 {
-	void *at = mmap(fixed, bytes, PROT_READ | PROT_WRITE,
+	/*
+	 * After mlockall(MCL_FUTURE) a writable mapping would be populated, all of it, at once. Not so in
+	 * a forked child, which locks nothing: there the old mapping is replaced in one step, because
+	 * other threads may be looking.
+	 */
+	void *at = mmap(fixed, bytes, fixed ? PROT_READ | PROT_WRITE : PROT_NONE,
 			MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), fd, 0);
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED || fixed)
+		return at == MAP_FAILED ? NULL : at;
+	munlock(at, bytes);
+	if (mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0)
+		return at;
+	munmap(at, bytes);
+	return NULL;
 }
 
 void ky_os_unmap(void *at, uint64_t bytes)
@@ -242,6 +268,26 @@ static int visit_entry(int dir, const char *name, int (*visit)(int, void *), voi
 	if (p == name || *p != '\0' || !names_drum(dir, name))
 		return 0;
 	return visit(fd, context);
+}
+
+bool ky_os_is_drum(int fd)
+{
+	char name[24];
+	snprintf(name, sizeof(name), "%d", fd);
+	const int dir = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const bool is = dir >= 0 && names_drum(dir, name);
+	if (dir >= 0)
+		close(dir);
+	return is;
+}
+
+uint64_t ky_os_image(void)
+{
+	const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
+	uint64_t word = 0;
+	if (random)
+		memcpy(&word, random, sizeof(word));
+	return word;
 }
 
 int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)

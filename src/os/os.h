@@ -62,6 +62,11 @@ uint64_t ky_os_boottime(void);
 uint64_t ky_os_monotonic(void);
 uint64_t ky_os_realtime(void);
 
+/* Whether the descriptor's name tells a drum. */
+bool ky_os_is_drum(int fd);
+/* A number that every exec draws anew and all of a process's code sees alike. */
+uint64_t ky_os_image(void);
+
 /* Calls visit with each open descriptor of this process whose name tells a drum; stops when non-zero. */
 int ky_os_each_drum(int (*visit)(int fd, void *context), void *context);
 

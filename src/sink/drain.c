@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* drain.c: the thread's loop: nap, work, answer those who wait. */
 #include "drain.h"
 
 #include <errno.h>

@@ -23,11 +23,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LINE_BYTES 1024u /* of one write, which the kernel takes in one piece */
@@ -297,6 +299,13 @@ static void hook(const struct kymo_site_info *info, bool end, const uint64_t *va
 }
 
 /* ftrace's own, opened the first time. */
+/* Nothing else is written to by the program's own threads: a pipe could block or kill them. */
+static bool is_tracefs(int fd)
+{
+	struct statfs st;
+	return fstatfs(fd, &st) == 0 && (st.f_type == TRACEFS_MAGIC || st.f_type == DEBUGFS_MAGIC);
+}
+
 static int open_marker(void)
 {
 	static const char *const paths[] = {"/sys/kernel/tracing/trace_marker",
@@ -341,7 +350,11 @@ int ky_marker_start(struct kymo_session *s)
 {
 	if (atomic_exchange(&marker.taken, true))
 		return -EBUSY;
-	const int fd = s->options.fd > 0 ? duplicate(s->options.fd) : open_marker();
+	int fd = s->options.fd > 0 ? duplicate(s->options.fd) : open_marker();
+	if (fd >= 0 && !is_tracefs(fd)) {
+		close(fd);
+		fd = KYMO_EMARKER;
+	}
 	if (fd < 0) {
 		atomic_store(&marker.taken, false);
 		return fd;

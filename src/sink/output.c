@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* output.c: beginning, pushing and finishing files; also when the disk is full or the descriptor gone. */
 #include "output.h"
 
 #include <errno.h>

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -362,13 +363,20 @@ static int wait_for_room(int fd, int64_t *deadline_ms)
 	return 0;
 }
 
+/* A blocking socket that nobody reads must not hold up the end of the program. */
+static ssize_t write_some(int fd, const void *data, size_t bytes)
+{
+	const ssize_t sent = send(fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent >= 0 || errno != ENOTSOCK ? sent : write(fd, data, bytes);
+}
+
 int ky_path_write(int fd, const void *data, size_t bytes)
 {
 	const char *at = data;
 	int64_t deadline_ms = 0;
 
 	while (bytes > 0) {
-		const ssize_t written = write(fd, at, bytes);
+		const ssize_t written = write_some(fd, at, bytes);
 		if (written > 0) {
 			at += written;
 			bytes -= (size_t)written;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* spans.c: a stack of open spans for each thread. */
 #include "spans.h"
 
 #include <errno.h>

@@ -89,6 +89,68 @@ static void a_forked_child_starts_with_none_of_the_parents_events(void **state)
 	assert_int_equal(in_child(forked), 0);
 }
 
+static void *trace_in_thread(void *barrier)
+{
+	trace(2, 1);
+	pthread_barrier_wait(barrier);
+	trace(2, 20000);
+	return NULL;
+}
+
+/* The other thread is first: it must not get the writer that the forking thread still points to. */
+static void child_with_threads(void)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+	CHECK(pthread_create(&thread, NULL, trace_in_thread, &barrier) == 0);
+	pthread_barrier_wait(&barrier);
+	trace(2, 20000);
+	pthread_join(thread, NULL);
+	uint64_t counts[4] = {0};
+	const struct readback totals = readback(count_marked, counts);
+	CHECK(totals.damaged == 0 && totals.events + totals.lost == 40001);
+	CHECK(counts[1] == 0 && counts[2] == totals.events);
+}
+
+/* Many times, with nothing before the threads: both want the child's drum at once. */
+static void child_races(void)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	CHECK(pthread_barrier_init(&barrier, NULL, 1) == 0);
+	CHECK(pthread_create(&thread, NULL, trace_in_thread, &barrier) == 0);
+	trace(2, 20000);
+	pthread_join(thread, NULL);
+	uint64_t counts[4] = {0};
+	const struct readback totals = readback(count_marked, counts);
+	CHECK(totals.damaged == 0 && totals.events + totals.lost == 40001);
+	CHECK(ky_drum_peek()->header->pid == (uint32_t)ky_os_pid());
+}
+
+static void forked_with_threads(void)
+{
+	small_drum();
+	trace(1, 100);
+	for (int i = 0; i < 40; i++) {
+		const pid_t pid = fork();
+		if (pid == 0) {
+			i ? child_races() : child_with_threads();
+			_exit(0);
+		}
+		wait_for(pid);
+	}
+	expect(100, 0);
+}
+
+static void threads_of_a_child_have_writers_of_their_own(void **state)
+{
+	(void)state;
+	if (thread_sanitized()) /* it wants no threads in a child */
+		skip();
+	assert_int_equal(in_child(forked_with_threads), 0);
+}
+
 /* Without the hooks of fork: what CRIU, sandboxes and some language runtimes do. */
 static pid_t raw_fork(void)
 {
@@ -325,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_forked_child_starts_with_none_of_the_parents_events),
+		cmocka_unit_test(threads_of_a_child_have_writers_of_their_own),
 		cmocka_unit_test(a_child_of_a_raw_clone_has_its_own_drum),
 		cmocka_unit_test(a_child_of_a_thread_that_never_traced_has_its_own_drum),
 		cmocka_unit_test(a_child_of_a_process_without_events_has_its_own_drum),

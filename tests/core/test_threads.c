@@ -46,7 +46,7 @@ static void check_event(void *context, const struct ky_event *e)
 
 static void run_threads(void *(*body)(void *), uint32_t count, uint32_t at_once)
 {
-	pthread_t threads[16];
+	pthread_t threads[64];
 	for (uint32_t i = 0; i < count; i += at_once) {
 		for (uint32_t j = 0; j < at_once; j++)
 			CHECK(pthread_create(&threads[j], NULL, body, (void *)(uintptr_t)(i + j)) ==
@@ -132,6 +132,24 @@ static void events_of_threads_without_a_ring_are_counted(void **state)
 	assert_int_equal(in_child(too_many), 0);
 }
 
+/* Four full rings would be the budget: they get smaller instead, and everybody has one. */
+static void more_than_full_rings(void)
+{
+	ky_limits.ring_bytes = 1u << 20;
+	ky_limits.total_bytes = 4u << 20;
+	ky_limits.categories = "*";
+	pthread_barrier_init(&barrier, NULL, 64);
+	run_threads(trace_together, 64, 64);
+	account(64);
+	CHECK(ky_drum_peek()->header->lost_ringless == 0);
+}
+
+static void rings_get_smaller_before_threads_get_none(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(more_than_full_rings), 0);
+}
+
 static _Atomic bool stop;
 static uint64_t written[2];
 
@@ -192,6 +210,7 @@ int main(void)
 		cmocka_unit_test(ten_thousand_threads_share_a_few_rings),
 		cmocka_unit_test(what_a_thread_leaves_that_vanished_is_used_again),
 		cmocka_unit_test(events_of_threads_without_a_ring_are_counted),
+		cmocka_unit_test(rings_get_smaller_before_threads_get_none),
 		cmocka_unit_test(a_reader_of_rings_being_overwritten_accounts_for_every_event),
 	};
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

@@ -13,10 +13,11 @@
 
 #define KY_LEVELS 4u
 
+/* A slot has cache lines of its own: two threads must not slow each other down. */
 struct ky_slot {
-	struct ky_ring_writer level[KY_LEVELS]; /* first: kymo_i_tls points to level[0].pub */
-	uint32_t tid;                           /* 0: free, or wiped by fork */
-	uint32_t name;                          /* of the thread, a string in the heap */
+	_Alignas(64) struct ky_ring_writer level[KY_LEVELS]; /* first: kymo_i_tls points there */
+	uint32_t tid;                                        /* 0: free, or wiped by fork */
+	uint32_t name; /* of the thread, a string in the heap */
 };
 
 /*

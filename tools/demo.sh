@@ -21,7 +21,7 @@ json       ui.perfetto.dev, chrome://tracing, any editor
 json.gz    ui.perfetto.dev, chrome://tracing
 fxt        ui.perfetto.dev, magic-trace.org
 fxt.gz     ui.perfetto.dev, magic-trace.org
-kymo       the kymo command line
+kymo       build/tests/kymo_dump (built by make test)
 '
 
 set --
@@ -43,10 +43,22 @@ echo "$formats" | while read -r suffix viewers; do
 	done
 done
 
-cat << END
+# What is in them, counted in the text of the JSON file; the other formats hold the same.
+count()
+{
+	printf '  %-28s %8d\n' "$2" "$(grep -c "\"ph\":\"[$1]\"" "$out/demo.json" || true)"
+}
+echo
+echo "In each of them, from the server process:"
+echo
+count B 'spans'
+count b 'asynchronous spans'
+count stf 'ends and steps of arrows'
+count C 'counter values'
+count in 'instants and messages'
+printf '  %-28s %8s\n' 'events lost' "$(grep -o '"name":"events lost"' "$out/demo.json" | wc -l | sed 's/^0$/none/')"
 
-In each of them: the worker and client threads with their spans, requests as asynchronous spans with
-arrows from thread to thread, counters, messages, and how many events were lost, if any.
+cat << END
 
 To look: open https://ui.perfetto.dev, choose "Open trace file", take $out/demo.pftrace.
 The page reads the file in your browser: it is not sent anywhere.

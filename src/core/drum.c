@@ -229,9 +229,27 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 	if (fd < 0)
 		return fd;
 	int error = planned.drum_bytes == old->bytes ? carry_over(fd, old, &planned) : -EINVAL;
+	if (error) {
+		ky_os_close(fd);
+		return error;
+	}
+	/*
+	 * It is made elsewhere and put in the old one's place when it is whole: other threads of the child
+	 * look at their categories there all the time, and must not find them off meanwhile.
+	 */
+	error = map_new(d, fd, old->bytes, NULL);
 	if (error == 0)
-		return map_new(d, fd, old->bytes, old->base) != 0 ? -ENOMEM : fill(d, &planned);
-	ky_os_close(fd);
+		error = fill(d, &planned);
+	uint8_t *const elsewhere = d->base;
+	if (error == 0 && !ky_os_map(fd, old->bytes, old->base)) {
+		ky_os_close(fd);
+		error = -ENOMEM;
+	}
+	if (elsewhere)
+		ky_os_unmap(elsewhere, old->bytes);
+	d->base = old->base;
+	if (error == 0)
+		find_parts(d);
 	return error;
 }
 

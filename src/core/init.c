@@ -39,14 +39,6 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-static uint64_t power_of_two(uint64_t bytes)
-{
-	uint64_t power = KY_RING_BYTES_MIN;
-	while (power < bytes && power < UINT64_C(1) << 40)
-		power *= 2;
-	return power;
-}
-
 static void set_limit(const char *name, size_t bytes, uint64_t value)
 {
 	if (value == 0)
@@ -79,7 +71,7 @@ static void parse_environment(void)
 	const char *end;
 	const char *buffer = secure_getenv("KYMO_BUFFER");
 	if (buffer && parse_bytes(buffer, &end))
-		ky_limits.ring_bytes = power_of_two(parse_bytes(buffer, &end));
+		ky_limits.ring_bytes = parse_bytes(buffer, &end);
 	parse_limits(secure_getenv("KYMO_LIMITS"));
 	if (ky_limits.total_bytes < ky_limits.ring_bytes)
 		ky_limits.total_bytes = ky_limits.ring_bytes;

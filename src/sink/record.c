@@ -5,6 +5,7 @@
  *   stream mode   read what is new ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     when a snapshot is asked for: read all that the rings hold ─▶ a file of its own
  */
+#include "follow.h"
 #include "session.h"
 
 #include <errno.h>
@@ -12,11 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An event may be this long on its way into its ring while later ones of other threads are in. */
-#define LAG_PER_S 1000u /* a thousandth of a second */
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
-/* Rings fuller than this (in percent) let the thread take no nap. */
-#define HURRY_PERCENT 10u
 
 void ky_session_fail(struct kymo_session *s, int error)
 {
@@ -252,30 +249,14 @@ static void end_stream(struct kymo_session *s)
 	close_stream(s);
 }
 
-/* All that was recorded before the call. */
-static int read_up_to_now(struct kymo_session *s)
-{
-	const uint64_t now = ky_drum_ticks(s->drum);
-	ky_clock_take(s->drum, true);
-	const int error = ky_stream_read(&s->stream, 0);
-	/* No sample could be had (a thread holds its lock and sleeps): then without. */
-	if (error == 0 && ky_clock_horizon(&s->stream.clock) < now)
-		return ky_stream_read_all(&s->stream);
-	return error;
-}
-
-static int read_news(struct kymo_session *s)
-{
-	ky_clock_take(s->drum, ky_stream_pressure(&s->stream) > HURRY_PERCENT);
-	return ky_stream_read(&s->stream, ky_clock_ticks_per_s(&s->stream.clock) / LAG_PER_S);
-}
-
 static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 {
 	if (!flush && !ky_stream_pending(&s->stream))
 		return KY_DRAIN_REST;
 	ky_stream_populate(&s->stream);
-	ky_session_fail(s, flush ? read_up_to_now(s) : read_news(s));
+	if (!flush)
+		ky_follow_sample(s->drum, &s->stream);
+	ky_session_fail(s, flush ? ky_follow_all(s->drum, &s->stream) : ky_follow_news(&s->stream));
 	write_clocks(s);
 	write_process(s);
 	ky_session_fail(s, s->spans.error);
@@ -283,7 +264,7 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 		ky_output_push(&s->output, true);
 	ky_session_fail(s, s->output.out.error);
 	update_stats(s);
-	return ky_stream_pressure(&s->stream) > HURRY_PERCENT ? KY_DRAIN_MORE : KY_DRAIN_REST;
+	return ky_follow_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
 }
 
 /* Where the next snapshot begins: with the session, or at a mark that none has begun at yet. */
@@ -307,7 +288,7 @@ static int write_snapshot(struct kymo_session *s)
 		s->stream.sources[i]->cursor.counted = false;
 	error = begin_file(s, s->options.path != NULL);
 	if (error == 0) {
-		error = read_up_to_now(s);
+		error = ky_follow_all(s->drum, &s->stream);
 		write_clocks(s);
 		error = error ? error : s->spans.error;
 		const int finished = ky_output_finish(&s->output, all_lost(s));

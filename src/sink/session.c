@@ -161,18 +161,10 @@ static int take_options(struct kymo_session *s, const struct kymo_options *optio
 	return s->format < 0 ? s->format : 0;
 }
 
-static uint64_t round_up(uint64_t bytes)
-{
-	uint64_t power = KY_RING_BYTES_MIN;
-	while (power < bytes && power < UINT64_C(1) << 40)
-		power *= 2;
-	return power;
-}
-
 static void size_rings(struct kymo_session *s)
 {
 	const bool stream = s->options.mode == KYMO_MODE_STREAM && s->format < KYMO_FORMAT_MARKER;
-	const uint64_t ring = s->options.ring_bytes ? round_up(s->options.ring_bytes)
+	const uint64_t ring = s->options.ring_bytes ? s->options.ring_bytes
 			      : stream              ? KY_DRAIN_RING_BYTES
 						    : 0;
 	const uint64_t total = s->options.total_bytes ? s->options.total_bytes

@@ -11,6 +11,7 @@
  */
 #include "cancel.h"
 #include "drain.h"
+#include "follow.h"
 #include "heap.h"
 #include "stream.h"
 #include "writer.h"
@@ -26,8 +27,6 @@
 #define BATCH_ARGS (BATCH_EVENTS * 2)
 #define BATCH_TEXT (64u << 10)
 #define SUBSCRIPTIONS_MAX 64u
-#define LAG_PER_S 1000u
-#define HURRY_PERCENT 10u
 /* How long a thread in the middle of an event is waited for, and when there is no time for that. */
 #define SETTLE_NS UINT64_C(200000000)
 #define SETTLE_LOOK_NS 50000
@@ -155,17 +154,6 @@ static void on_thread(void *context, const struct ky_thread *thread)
 	(void)thread;
 }
 
-/* Hands out all that was recorded before the call. */
-static void read_up_to_now(struct subscription *s)
-{
-	const uint64_t now = ky_drum_ticks(s->drum);
-	ky_clock_take(s->drum, true);
-	const int error = ky_stream_read(&s->stream, 0);
-	/* No sample could be had (a thread holds its lock and sleeps): then without. */
-	if (error == 0 && ky_clock_horizon(&s->stream.clock) < now)
-		ky_stream_read_all(&s->stream);
-}
-
 static bool wait_for_event(void *context)
 {
 	struct subscription *s = context;
@@ -183,10 +171,10 @@ static bool wait_for_event(void *context)
  */
 static void read_news(struct subscription *s)
 {
-	ky_clock_take(s->drum, ky_stream_pressure(&s->stream) > HURRY_PERCENT);
+	ky_follow_sample(s->drum, &s->stream);
 	s->settle_until_ns = ky_drain_now_ns() + SETTLE_NS;
 	ky_writer_settle(wait_for_event, s);
-	ky_stream_read(&s->stream, ky_clock_ticks_per_s(&s->stream.clock) / LAG_PER_S);
+	ky_follow_news(&s->stream);
 }
 
 static void stop_recording(struct subscription *s)
@@ -206,13 +194,13 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 	if (!last && !ky_stream_pending(&s->stream))
 		return KY_DRAIN_REST;
 	if (last)
-		read_up_to_now(s);
+		ky_follow_all(s->drum, &s->stream);
 	else
 		read_news(s);
 	deliver(s);
 	if (s->cancelled)
 		return KY_DRAIN_END;
-	return ky_stream_pressure(&s->stream) > HURRY_PERCENT ? KY_DRAIN_MORE : KY_DRAIN_REST;
+	return ky_follow_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
 }
 
 static void free_subscription(struct subscription *s)

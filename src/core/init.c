@@ -66,6 +66,13 @@ static void parse_limits(const char *text)
 	}
 }
 
+/* A copy for good: a child may need it long after the program has changed its environment. */
+static const char *copy_variable(const char *name)
+{
+	const char *value = secure_getenv(name);
+	return value ? strdup(value) : NULL;
+}
+
 static void parse_environment(void)
 {
 	const char *end;
@@ -75,8 +82,8 @@ static void parse_environment(void)
 	parse_limits(secure_getenv("KYMO_LIMITS"));
 	if (ky_limits.total_bytes < ky_limits.ring_bytes)
 		ky_limits.total_bytes = ky_limits.ring_bytes;
-	ky_limits.categories = secure_getenv("KYMO_CATEGORIES");
-	ky_limits.dir = secure_getenv("KYMO_DRUM_DIR");
+	ky_limits.categories = copy_variable("KYMO_CATEGORIES");
+	ky_limits.dir = copy_variable("KYMO_DRUM_DIR");
 	const char *fd = secure_getenv("KYMO_DRUM_FD");
 	if (fd && *fd >= '0' && *fd <= '9')
 		ky_limits.fd = (int)parse_bytes(fd, &end);

@@ -204,8 +204,9 @@ struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
 		if (now == 0 && __atomic_compare_exchange_n(&category->name, &now, string, false,
 							    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
 			return category_added(drum, category);
+		/* Whoever added it may be held up before it asked the recorders: ask them again. */
 		if (now == string)
-			return category;
+			return category_added(drum, category);
 	}
 	__atomic_fetch_add(&drum->header->refused_categories, 1, __ATOMIC_RELAXED);
 	return NULL;

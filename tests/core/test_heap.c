@@ -190,6 +190,26 @@ static void strings_without_room_are_counted(void **state)
 }
 
 /* A recorder's globs reach categories that come later, and leave with it. */
+/* Another thread has added the category and was held up before it asked the recorders. */
+static void half_added(void)
+{
+	ky_limits.categories = "*";
+	struct ky_drum *drum = ky_drum_get();
+	CHECK(drum);
+	uint32_t at = 0;
+	while (drum->categories[at].name != 0)
+		at++;
+	drum->categories[at].name = ky_heap_intern(drum, "late", 4);
+	CHECK(drum->categories[at].state == 0);
+	CHECK(KYMO_ENABLED("late"));
+}
+
+static void a_category_that_another_thread_is_adding_is_on_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(half_added), 0);
+}
+
 static void recorders(void)
 {
 	struct ky_drum *drum = ky_drum_get();
@@ -222,6 +242,7 @@ int main(void)
 		cmocka_unit_test(a_category_without_room_is_counted_and_stays_off),
 		cmocka_unit_test(strings_without_room_are_counted),
 		cmocka_unit_test(a_recorder_switches_categories_on_and_off),
+		cmocka_unit_test(a_category_that_another_thread_is_adding_is_on_at_once),
 	};
 	return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
 }

@@ -391,9 +391,13 @@ slow:;
 	return kymo_i_event_slow(site, end_bit, items, items ? copy : 0);
 }
 
+/*
+ * Acquire: pairs with the release of the word by the thread that registered the trace point. What it
+ * wrote of it in the heap thus comes before this thread's event, whose own release a reader sees.
+ */
 KYMO_I_INLINE int kymo_i_is_enabled(struct kymo_i_site *site)
 {
-	return KYMO_I_LOAD(&site->word) != 0 || kymo_i_enabled_slow(site);
+	return __atomic_load_n(&site->word, __ATOMIC_ACQUIRE) != 0 || kymo_i_enabled_slow(site);
 }
 
 #else /* KYMO_EMBEDDED: nothing to link; everything goes through a host, when there is one */
@@ -435,7 +439,7 @@ __attribute__((unused, cold, noinline)) static int kymo_i_enabled_slow(struct ky
 
 KYMO_I_INLINE int kymo_i_is_enabled(struct kymo_i_site *site)
 {
-	return KYMO_I_LOAD(&site->word) != 0 || kymo_i_enabled_slow(site);
+	return __atomic_load_n(&site->word, __ATOMIC_ACQUIRE) != 0 || kymo_i_enabled_slow(site);
 }
 
 KYMO_I_INLINE uint32_t kymo_i_string_bytes(const char *string)

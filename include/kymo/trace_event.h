@@ -500,7 +500,7 @@ KYMO_I_INLINE void kymo_i_te_learn(const char **slot, const char *text)
  * static initialiser could not, and registers the trace point; before that nothing is evaluated.
  */
 #define KYMO_I_TE_READY(at, cat, ...)                                                              \
-	(!KYMO_I_UNLIKELY(KYMO_I_LOAD(&(at).word) == 0) || __extension__({                         \
+	(!KYMO_I_UNLIKELY(__atomic_load_n(&(at).word, __ATOMIC_ACQUIRE) == 0) || __extension__({   \
 		if (KYMO_I_JOIN(at, _learns)) {                                                    \
 			const char **const kymo_i_te_k = &KYMO_I_JOIN(at, _keys)[4];               \
 			(void)kymo_i_te_k;                                                         \

@@ -39,6 +39,7 @@ struct ky_thread {
 	int32_t pid;
 	int32_t tid;
 	struct ky_text name; /* may change: the writer's thread() is called again then */
+	int32_t alias;       /* .kymo: what its pieces have instead of tid; 0: tid */
 };
 
 struct ky_event {

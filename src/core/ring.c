@@ -228,7 +228,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	__atomic_store_n(&block->events_before, w->pub.events, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->ticks, ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
-	__atomic_store_n(&block->name, name, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->name, name, __ATOMIC_RELEASE);
 	__atomic_store_n(&block->level, w->level, __ATOMIC_RELAXED);
 	w->next++;
 	/* Release: pairs with the acquire loads in ring_read.c. */

@@ -29,11 +29,16 @@ struct ky_source {
 	uint64_t *words;    /* KY_BLOCK_WORDS of them, as soon as there is a ring */
 };
 
-/* Who gets the stream. block, when set, gets the pieces as they are and event gets nothing. */
+/*
+ * Who gets the stream. block, when set, gets the pieces as they are and event gets nothing. words, when set,
+ * may be asked first, with the words of an event that is not decoded yet: true when it took it.
+ */
 struct ky_stream_sink {
 	void (*thread)(void *context, const struct ky_thread *thread);
 	void (*event)(void *context, const struct ky_event *event);
 	void (*block)(void *context, const struct ky_block *block, const struct ky_thread *thread);
+	bool (*words)(void *context, const struct ky_thread *thread, const struct ky_site *site,
+		      const uint64_t *words, uint64_t time_ns);
 	void *context;
 };
 

@@ -574,7 +574,8 @@ static void rename_blocks(struct ky_slot *slot)
 			continue;
 		struct ky_drum_block *block =
 			(struct ky_drum_block *)(slot->level[i].pub.end - KY_BLOCK_BYTES);
-		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELAXED);
+		/* Release: the string first; pairs with the acquire of a reader of the block. */
+		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
 	}
 }
 

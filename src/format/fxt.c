@@ -456,7 +456,8 @@ static void write_full(struct ky_writer *w, const struct ky_event *e, struct sit
 {
 	const uint64_t type = event_type(e->kind);
 	begin_record(w, e->time_ns);
-	if (has_own_name(e->site) && e->name.bytes && e->kind != KYMO_KIND_END) {
+	const bool named_here = has_own_name(e->site) || (e->begin_lost && !e->site->name.bytes);
+	if (named_here && e->name.bytes && e->kind != KYMO_KIND_END) {
 		const struct ky_text clean = limited(w, e->name, NAME_BYTES_MAX);
 		header |= (uint64_t)(INLINE_STRING | clean.bytes) << 48;
 		put_padded(&w->record, clean);

@@ -78,7 +78,7 @@ static void put(struct ky_out *out, const char *text)
 
 static void put_text(struct ky_writer *w, struct ky_out *out, struct ky_text text)
 {
-	ky_json_string(out, ky_utf8_text(&w->clean, text, false));
+	ky_json_quote(out, ky_utf8_text(&w->clean, text, false));
 }
 
 static void put_int(struct ky_out *out, int64_t value)
@@ -250,7 +250,7 @@ static void put_value(struct ky_writer *w, const struct kymo_arg *arg)
 		put_hex(out, arg->value.u);
 		break;
 	case KYMO_TYPE_STRING:
-		ky_json_string(out, ky_utf8_arg(&w->clean, arg));
+		ky_json_quote(out, ky_utf8_arg(&w->clean, arg));
 		break;
 	default:
 		put(out, "null");
@@ -283,12 +283,10 @@ static void put_pairs(struct ky_writer *w, const struct ky_event *e, const struc
 
 static void put_args(struct ky_writer *w, const struct ky_event *e, const struct site_text *text)
 {
-	if (!e->args_count && !e->begin_lost)
+	if (!e->args_count)
 		return;
 	put(w->out, ",\"args\":{");
 	put_pairs(w, e, text);
-	if (e->begin_lost)
-		put(w->out, e->args_count ? ",\"begin_lost\":true" : "\"begin_lost\":true");
 	put(w->out, "}");
 }
 
@@ -374,7 +372,7 @@ static void write_site_event(struct ky_writer *w, const struct ky_event *e,
 	to = put_time(w, to + thread->bytes, e->time_ns);
 	memcpy(to, text->data, SITE_BYTES);
 	to += text->head_bytes;
-	if (__builtin_expect(!e->args_count && !e->begin_lost, 1)) {
+	if (__builtin_expect(!e->args_count, 1)) {
 		*to = '}';
 		ky_out_done(w->out, to + 1);
 		return;
@@ -382,6 +380,18 @@ static void write_site_event(struct ky_writer *w, const struct ky_event *e,
 	ky_out_done(w->out, to);
 	put_args(w, e, text);
 	put(w->out, "}");
+}
+
+/* A begin that was made up for an end; the end's trace point may be of another kind and have no name. */
+static void write_begin_lost(struct ky_writer *w, const struct ky_event *e,
+			     const struct thread_text *thread)
+{
+	put_start(w, thread, e->time_ns);
+	put(w->out, ",\"ph\":\"B\",\"cat\":");
+	put_text(w, w->out, e->site->category);
+	put(w->out, ",\"name\":");
+	put_text(w, w->out, e->name);
+	put(w->out, ",\"args\":{\"begin_lost\":true}}");
 }
 
 static void write_lost(struct ky_writer *w, const struct ky_event *e,
@@ -444,6 +454,8 @@ static void json_event(struct ky_writer *w, const struct ky_event *e)
 		write_lost(w, e, thread);
 	else if (e->kind == KYMO_KIND_SNAPSHOT || e->kind == KYMO_KIND_MARK)
 		write_snapshot(w, e);
+	else if (e->begin_lost)
+		write_begin_lost(w, e, thread);
 	else
 		write_site_event(w, e, thread);
 }

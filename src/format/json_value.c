@@ -151,7 +151,7 @@ static uint8_t *put_escape(uint8_t *to, uint8_t c)
 
 #define PART_BYTES 4096u /* of input at once: in the worst case six times so many are written */
 
-void ky_json_string(struct ky_out *out, struct ky_text text)
+void ky_json_quote(struct ky_out *out, struct ky_text text)
 {
 	const uint8_t *s = (const uint8_t *)text.data;
 	size_t left = text.bytes;

@@ -25,6 +25,6 @@ uint8_t *ky_json_double(uint8_t *to, double value);
 /* A quoted string of a number in hexadecimal, "0x..". */
 uint8_t *ky_json_hex(uint8_t *to, uint64_t value);
 /* A quoted string. The text is valid UTF-8 (utf8.h). */
-void ky_json_string(struct ky_out *out, struct ky_text text);
+void ky_json_quote(struct ky_out *out, struct ky_text text);
 
 #endif

@@ -47,6 +47,7 @@ struct ky_writer {
 	struct ky_kymo_pack *pack;
 	struct ky_kymo_masks masks; /* of the trace points that are defined */
 	struct ky_text command;
+	int32_t pid; /* whose command it is */
 	uint64_t ticks_per_s;
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
@@ -247,7 +248,8 @@ static void kymo_flush(struct ky_writer *w)
 
 static void kymo_process(struct ky_writer *w, int32_t pid, struct ky_text name)
 {
-	ky_kymo_define_process(&w->fresh, pid, name, w->command);
+	const struct ky_text none = {"", 0};
+	ky_kymo_define_process(&w->fresh, pid, name, pid == w->pid ? w->command : none);
 }
 
 static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
@@ -342,7 +344,7 @@ static void note_thread(struct ky_writer *w, const struct ky_thread *thread)
 	struct thread_state *state = ky_table_make(&w->threads, thread->index, w->out);
 	if (!state || state->seen_in == w->batches)
 		return;
-	const uint32_t tid = (uint32_t)thread->tid;
+	const uint32_t tid = (uint32_t)(thread->alias ? thread->alias : thread->tid);
 	state->seen_in = w->batches;
 	ky_out_append(&w->tids, &tid, sizeof(tid));
 }
@@ -508,6 +510,7 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 	w->begun_at = out->pushed_bytes + out->used;
 	w->threads.item_bytes = sizeof(struct thread_state);
 	w->ticks_per_s = info->ticks_per_s;
+	w->pid = info->pid;
 	const int error = ky_zstd_open(&w->zstd);
 	if (error == -ENOMEM || !make_buffers(w, info->command)) {
 		kymo_close(w);

@@ -43,7 +43,11 @@ void ky_kymo_define_process(struct ky_out *out, int32_t pid, struct ky_text name
 void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread)
 {
 	const struct ky_kymo_thread fixed = {
-		.pid = thread->pid, .tid = thread->tid, .name_bytes = thread->name.bytes};
+		.pid = thread->pid,
+		.tid = thread->alias ? thread->alias : thread->tid,
+		.name_bytes = thread->name.bytes,
+		.shown_tid = thread->alias ? thread->tid : 0,
+	};
 	put_record(out, KY_KYMO_THREAD, &fixed, sizeof(fixed), &thread->name, 1);
 }
 

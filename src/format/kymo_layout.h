@@ -95,6 +95,7 @@ struct ky_kymo_record {
 	uint16_t fixed_bytes; /* of the struct by its kind */
 };
 
+/* One for each process that has threads in the file; the last is the file's own. */
 struct ky_kymo_process {
 	int32_t pid;
 	uint32_t name_bytes;
@@ -102,12 +103,15 @@ struct ky_kymo_process {
 	uint32_t pad;
 };
 
-/* Found by tid; a later one of the same tid renames it. */
+/*
+ * Found by tid; a later one of the same tid renames it. Threads of several processes may have the same tid: then
+ * tid is a number that only tells them apart in this file, and shown_tid the real one.
+ */
 struct ky_kymo_thread {
 	int32_t pid;
 	int32_t tid;
 	uint32_t name_bytes;
-	uint32_t pad;
+	int32_t shown_tid; /* 0: tid */
 };
 
 struct ky_kymo_clock {

@@ -251,6 +251,14 @@ static void put_name(struct ky_pft *w, struct ky_text name)
 static void begin_body(struct ky_pft *w, const struct ky_pft_site *known, const struct ky_event *e)
 {
 	w->body.used = 0;
+	if (e->begin_lost && e->site->kind == KYMO_KIND_END) {
+		/* Made up for a KYMO_END, whose trace point has no name. */
+		ky_proto_uint(&w->body, EVENT_TYPE, TYPE_BEGIN);
+		ky_proto_text(&w->body, EVENT_CATEGORIES,
+			      ky_utf8_text(&w->clean, e->site->category, false));
+		put_name(w, e->name);
+		return;
+	}
 	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
 	if (has_own_name(e->site) && has_identity(e->kind))
 		put_name(w, e->name);

@@ -5,7 +5,7 @@
  *   record ─ kind ─▶ SITE    ─▶ one block of memory: struct ky_site │ category NUL name NUL …
  *                    THREAD  ─▶ struct ky_thread, its name apart: it may be defined again
  *                    CLOCK   ─▶ the list of samples, sorted at the end: they come in any order
- *                    PROCESS ─▶ the last one counts
+ *                    PROCESS ─▶ by pid; the last one is the file's own
  *
  * The first definition of a trace point counts: pointers to it may be out already.
  */
@@ -117,6 +117,35 @@ static void replace_text(struct ky_text *old, struct ky_text text)
 	*old = text;
 }
 
+/* The process as it is now; a later definition of the same pid replaces it. */
+static int remember_process(struct ky_kymo_defs *defs)
+{
+	uint32_t index = map_get(&defs->by_pid, (uint32_t)defs->pid);
+	if (!index) {
+		void *grown = list_grow(defs->processes, defs->processes_count,
+					&defs->processes_room, sizeof(*defs->processes));
+		if (!grown)
+			return -ENOMEM;
+		defs->processes = grown;
+		index = defs->processes_count + 1;
+		if (!map_put(&defs->by_pid, (uint32_t)defs->pid, index))
+			return -ENOMEM;
+		defs->processes[defs->processes_count++] = (struct ky_kymo_process_name){0};
+	}
+	struct ky_kymo_process_name *process = &defs->processes[index - 1];
+	char *name = strdup(defs->process.data);
+	char *command = strdup(defs->command.data);
+	if (!name || !command) {
+		free(name);
+		free(command);
+		return -ENOMEM;
+	}
+	process->pid = defs->pid;
+	replace_text(&process->name, (struct ky_text){name, (uint32_t)strlen(name)});
+	replace_text(&process->command, (struct ky_text){command, (uint32_t)strlen(command)});
+	return 0;
+}
+
 static int add_process(struct ky_kymo_defs *defs, struct record *record)
 {
 	struct ky_kymo_process fixed;
@@ -132,7 +161,7 @@ static int add_process(struct ky_kymo_defs *defs, struct record *record)
 		return -ENOMEM;
 	replace_text(&defs->command, command);
 	defs->pid = fixed.pid;
-	return 0;
+	return remember_process(defs);
 }
 
 static int add_clock(struct ky_kymo_defs *defs, struct record *record)
@@ -168,7 +197,8 @@ struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bo
 		free(name);
 		return NULL;
 	}
-	*thread = (struct ky_thread){defs->threads_count, defs->pid, tid, {name, 0}};
+	*thread = (struct ky_thread){
+		.index = defs->threads_count, .pid = defs->pid, .tid = tid, .name = {name, 0}};
 	defs->threads[defs->threads_count++] = thread;
 	return thread;
 }
@@ -186,6 +216,10 @@ static int add_thread(struct ky_kymo_defs *defs, struct record *record)
 		return -ENOMEM;
 	}
 	thread->pid = fixed.pid;
+	if (fixed.shown_tid) {
+		thread->tid = fixed.shown_tid;
+		thread->alias = fixed.tid;
+	}
 	replace_text(&thread->name, name);
 	return 0;
 }
@@ -327,6 +361,12 @@ void ky_kymo_defs_free(struct ky_kymo_defs *defs)
 		free((void *)(uintptr_t)defs->threads[i]->name.data);
 		free(defs->threads[i]);
 	}
+	for (uint32_t i = 0; i < defs->processes_count; i++) {
+		free((void *)(uintptr_t)defs->processes[i].name.data);
+		free((void *)(uintptr_t)defs->processes[i].command.data);
+	}
+	free(defs->processes);
+	free(defs->by_pid.slots);
 	free((void *)(uintptr_t)defs->process.data);
 	free((void *)(uintptr_t)defs->command.data);
 	free(defs->samples);

@@ -19,7 +19,17 @@ struct ky_kymo_map {
 	uint32_t room; /* a power of two */
 };
 
+/* A process that the file names; most have one. */
+struct ky_kymo_process_name {
+	int32_t pid;
+	struct ky_text name;
+	struct ky_text command;
+};
+
 struct ky_kymo_defs {
+	struct ky_kymo_process_name *processes;
+	uint32_t processes_count, processes_room;
+	struct ky_kymo_map by_pid;
 	int32_t pid;
 	struct ky_text process;
 	struct ky_text command;

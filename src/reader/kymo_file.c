@@ -262,6 +262,24 @@ int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *
 	return open_source(file, &source, error);
 }
 
+int ky_kymo_open_fd(struct ky_kymo **file, int fd, struct ky_kymo_error *error)
+{
+	struct ky_kymo_source source;
+	*file = NULL;
+	const int result = ky_kymo_source_open_fd(&source, fd);
+	if (result) {
+		set_error(error, 0, strerror(-result));
+		return result;
+	}
+	return open_source(file, &source, error);
+}
+
+void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, void *context)
+{
+	file->progress = progress;
+	file->progress_context = context;
+}
+
 int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
 			struct ky_kymo_error *error)
 {
@@ -294,6 +312,8 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
 		.pid = defs->pid,
 		.process = defs->process.data ? defs->process : none,
 		.command = defs->command.data ? defs->command : none,
+		.processes = defs->processes,
+		.processes_count = defs->processes_count,
 		.ticks_per_s = file->ticks_per_s,
 		.samples = defs->samples,
 		.samples_count = defs->samples_count,

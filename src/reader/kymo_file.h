@@ -14,6 +14,7 @@
 #ifndef KY_READER_KYMO_FILE_H
 #define KY_READER_KYMO_FILE_H
 
+#include "kymo_defs.h"
 #include "kymo_layout.h"
 #include "stream.h"
 
@@ -29,8 +30,10 @@ struct ky_kymo_info {
 	uint32_t version; /* 0 when the begin of the file is damaged */
 	bool indexed;     /* found by the index; else by a search */
 	int32_t pid;
-	struct ky_text process; /* its name */
-	struct ky_text command; /* the program's path */
+	struct ky_text process;                       /* its name */
+	struct ky_text command;                       /* the program's path */
+	const struct ky_kymo_process_name *processes; /* all that are named, this one too */
+	uint32_t processes_count;
 	uint64_t ticks_per_s;
 	const struct ky_clock_sample *samples; /* ordered by ticks */
 	uint32_t samples_count;
@@ -65,8 +68,14 @@ struct ky_kymo;
 int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error);
 int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
 			struct ky_kymo_error *error);
+/* A plain file's descriptor, which is duplicated. */
+int ky_kymo_open_fd(struct ky_kymo **file, int fd, struct ky_kymo_error *error);
 /* NULL is allowed. */
 void ky_kymo_close(struct ky_kymo **file);
+
+/* Called before each chunk that is loaded: chunks done, and all. Not 0 ends the reading with that. */
+typedef int (*ky_kymo_progress_fn)(void *context, uint64_t done, uint64_t all);
+void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, void *context);
 
 /* Good until the next call with the same file. */
 const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);

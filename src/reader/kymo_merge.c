@@ -41,6 +41,14 @@ struct batch {
 	struct cursor cursors[];
 };
 
+/* Trace points by the low bits of their numbers: those that events have right now are few. */
+#define SITES_KEPT 1024u
+
+struct kept_site {
+	uint32_t number; /* 0 is none: it is a control word's */
+	const struct ky_site *site;
+};
+
 struct merge {
 	struct ky_kymo *file;
 	const struct ky_stream_sink *sink;
@@ -52,6 +60,7 @@ struct merge {
 	uint32_t heap_count, heap_room;
 	struct ky_decoder decoder;
 	int error;
+	struct kept_site kept[SITES_KEPT];
 };
 
 static bool is_before(const struct cursor *a, const struct cursor *b)
@@ -195,9 +204,14 @@ static int load(struct merge *m, uint32_t index, struct ky_kymo_data *data, uint
 static int load_next(struct merge *m)
 {
 	const uint32_t index = m->order[m->order_next++];
+	const struct ky_kymo *file = m->file;
 	struct ky_kymo_data data;
 	uint8_t *raw;
-	const int error = load(m, index, &data, &raw);
+	int error = file->progress ? file->progress(file->progress_context, m->order_next - 1u,
+						    m->order_count)
+				   : 0;
+	if (!error)
+		error = load(m, index, &data, &raw);
 	return error || !raw ? error : add_batch(m, raw, &data, index);
 }
 
@@ -222,10 +236,31 @@ static void report_loss(struct merge *m, struct cursor *c, uint64_t ns)
 	m->sink->event(m->sink->context, &event);
 }
 
+static const struct ky_site *site_of(struct merge *m, uint64_t word)
+{
+	const uint32_t number = KY_WORD_SITE(word);
+	struct kept_site *kept = &m->kept[number % SITES_KEPT];
+	if (__builtin_expect(kept->number != number, 0))
+		*kept = (struct kept_site){number, ky_kymo_defs_site(&m->file->defs, word)};
+	return kept->site;
+}
+
+static void emit_decoded(struct merge *m, const struct cursor *c, const struct ky_site *site,
+			 const uint64_t *words, uint64_t ns)
+{
+	struct ky_event event;
+	ky_decode(&m->decoder, site, words, ns, &m->file->defs.clock, &event);
+	event.thread = c->thread;
+	if (m->decoder.tid != 0 && m->decoder.tid != c->thread->tid) {
+		const struct ky_thread *other = thread_of(m, m->decoder.tid);
+		event.thread = other ? other : c->thread;
+	}
+	m->sink->event(m->sink->context, &event);
+}
+
 static void emit(struct merge *m, struct cursor *c)
 {
-	struct ky_clock_map *clock = &m->file->defs.clock;
-	const uint64_t ns = ky_clock_ns(clock, c->ticks);
+	const uint64_t ns = ky_clock_ns(&m->file->defs.clock, c->ticks);
 	if (c->lost)
 		report_loss(m, c, ns);
 	if (c->at == c->count)
@@ -234,20 +269,15 @@ static void emit(struct merge *m, struct cursor *c)
 	c->at += 1 + KY_WORD_LENGTH(words[0]);
 	if (!is_wanted(m, ns))
 		return;
-	const struct ky_site *site = ky_kymo_defs_site(&m->file->defs, words[0]);
+	const struct ky_site *site = site_of(m, words[0]);
 	if (!site) {
 		m->totals.unknown++;
 		return;
 	}
-	struct ky_event event;
-	ky_decode(&m->decoder, site, words, ns, clock, &event);
-	event.thread = c->thread;
-	if (m->decoder.tid != 0 && m->decoder.tid != c->thread->tid) {
-		const struct ky_thread *other = thread_of(m, m->decoder.tid);
-		event.thread = other ? other : c->thread;
-	}
 	m->totals.events++;
-	m->sink->event(m->sink->context, &event);
+	const struct ky_stream_sink *sink = m->sink;
+	if (!sink->words || !sink->words(sink->context, c->thread, site, words, ns))
+		emit_decoded(m, c, site, words, ns);
 }
 
 /* The earliest of the others. */
@@ -381,7 +411,10 @@ int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 	struct merge *m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	*m = (struct merge){.file = file, .sink = sink, .from_ns = from_ns, .to_ns = to_ns};
+	m->file = file;
+	m->sink = sink;
+	m->from_ns = from_ns;
+	m->to_ns = to_ns;
 	int error = make_order(m);
 	for (uint32_t i = 0; error == 0 && sink->thread && i < file->defs.threads_count; i++)
 		sink->thread(sink->context, file->defs.threads[i]);

@@ -33,6 +33,8 @@ struct ky_kymo {
 	uint32_t notes_count;
 	uint64_t damages;
 	struct ky_kymo_info info;
+	ky_kymo_progress_fn progress; /* or NULL */
+	void *progress_context;
 };
 
 /* Keeps what is wrong at a byte. */

@@ -23,10 +23,10 @@
 #define WINDOW_BYTES_MIN 512u
 #define WINDOW_BYTES_MAX 65536u
 
-int ky_kymo_source_open(struct ky_kymo_source *source, const char *path)
+/* Takes the descriptor, also on failure. */
+static int take_fd(struct ky_kymo_source *source, int fd)
 {
 	struct stat file;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
@@ -35,6 +35,16 @@ int ky_kymo_source_open(struct ky_kymo_source *source, const char *path)
 	}
 	*source = (struct ky_kymo_source){.fd = fd, .bytes = (uint64_t)file.st_size};
 	return 0;
+}
+
+int ky_kymo_source_open(struct ky_kymo_source *source, const char *path)
+{
+	return take_fd(source, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+int ky_kymo_source_open_fd(struct ky_kymo_source *source, int fd)
+{
+	return take_fd(source, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
 void ky_kymo_source_close(struct ky_kymo_source *source)

@@ -28,6 +28,8 @@ struct ky_kymo_body {
 
 /* 0 or -errno. */
 int ky_kymo_source_open(struct ky_kymo_source *source, const char *path);
+/* fd stays the caller's. */
+int ky_kymo_source_open_fd(struct ky_kymo_source *source, int fd);
 void ky_kymo_source_close(struct ky_kymo_source *source);
 /* False when the bytes are not all there. */
 bool ky_kymo_source_read(const struct ky_kymo_source *source, uint64_t at, void *to, size_t bytes);

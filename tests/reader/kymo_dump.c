@@ -63,7 +63,7 @@ static void put(struct dump *d, const char *text)
 
 static void put_text(struct dump *d, struct ky_text text)
 {
-	ky_json_string(&d->out, ky_utf8_text(&d->scratch, text, false));
+	ky_json_quote(&d->out, ky_utf8_text(&d->scratch, text, false));
 }
 
 static void put_uint(struct dump *d, const char *key, uint64_t value)
@@ -78,7 +78,7 @@ static void put_value(struct dump *d, const struct kymo_arg *arg)
 	uint8_t *to = ky_out_room(&d->out, KY_JSON_NUMBER_BYTES);
 	switch (arg->type) {
 	case KYMO_TYPE_STRING:
-		ky_json_string(&d->out, ky_utf8_arg(&d->scratch, arg));
+		ky_json_quote(&d->out, ky_utf8_arg(&d->scratch, arg));
 		return;
 	case KYMO_TYPE_BOOL:
 		put(d, arg->value.u ? "true" : "false");

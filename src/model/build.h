@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build.h: what is needed only while a trace is filled, for the files of the model. The stage hands back records
+ * in the order of time to ky_build_*(), which make rows.
+ */
+#ifndef KY_MODEL_BUILD_H
+#define KY_MODEL_BUILD_H
+
+#include "intake.h"
+#include "map.h"
+#include "stage.h"
+
+/* The slices of a track that may still get children: rows, the innermost last. */
+struct ky_track_state {
+	uint32_t *stack;
+	uint32_t depth;
+	uint32_t room;
+	uint32_t finite;   /* slices on the stack whose end is known */
+	uint32_t last;     /* slice that began last, or KY_NONE */
+	uint32_t overflow; /* track for slices that overlap others, or KY_NONE */
+	uint32_t pending;  /* flows that wait for the next slice: head of a list, or KY_NONE */
+};
+
+struct ky_pending_flow {
+	uint64_t id;
+	uint32_t next;
+};
+
+/* What a flow's key stands for. */
+struct ky_flow_parts {
+	uint64_t id;
+	uint32_t category;
+	uint32_t name;
+};
+
+/* Tracks that have one slice at a time: a heap, the one that is free first on top. */
+struct ky_crowd_track {
+	int64_t free_at;
+	uint32_t track;
+};
+
+struct ky_crowd {
+	struct ky_crowd_track *heap;
+	uint64_t room;
+	uint32_t count;
+};
+
+struct ky_kernel_state;
+
+struct ky_build {
+	struct ky_stage stage;
+	bool in_order;   /* events are built as they come */
+	int64_t last_ts; /* then: of the last one */
+	uint32_t machine;
+	struct ky_map process_by_pid;    /* machine, pid */
+	struct ky_map thread_by_tid;     /* machine, tid: the newest life */
+	struct ky_map thread_by_process; /* process, tid */
+	uint32_t *process_track;         /* by process, row + 1 */
+	uint64_t process_track_room;
+	uint32_t *thread_track;
+	uint64_t thread_track_room;
+	struct ky_map track_by_spec;
+	struct ky_track_state *states; /* by track */
+	uint64_t states_room;
+	struct ky_map crowd_by_track;
+	struct ky_crowd *crowds;
+	uint64_t crowds_room, crowds_count;
+	struct ky_map flow_open; /* id: the slice where it is */
+	struct ky_map flow_keys; /* parts: key */
+	struct ky_flow_parts *flow_parts;
+	uint64_t flow_parts_room, flow_parts_count;
+	struct ky_pending_flow *pending_flows;
+	uint64_t pending_room, pending_count;
+	struct ky_map mappings, frames, callsites;
+	uint32_t args_begun; /* first row of the set being made */
+	uint32_t snapshots;
+	uint32_t input; /* string: of which input problems are */
+	struct ky_kernel_state *kernel;
+};
+
+/*
+ * A new row of a table of the trace; its number, or KY_NONE and trace->error. Its cells are the caller's to set,
+ * all of them.
+ */
+#define ky_append(trace, table)                                                                    \
+	(__builtin_expect((table)->rows.count < (table)->rows.room, 1)                             \
+		 ? (table)->rows.count++                                                           \
+		 : ky_append_slow((trace), (table)))
+uint32_t ky_append_slow(struct ky_trace *trace, void *table);
+
+/* Remembers that memory was short. */
+void ky_trace_no_memory(struct ky_trace *trace);
+
+/* Rows, in the order of time. They return the slice, or KY_NONE when there is none. */
+uint32_t ky_build_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+			uint32_t name, uint32_t args);
+uint32_t ky_build_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		      uint32_t name, uint32_t args);
+uint32_t ky_build_complete(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
+			   uint32_t category, uint32_t name, uint32_t args);
+uint32_t ky_build_instant(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+			  uint32_t name, uint32_t args);
+void ky_build_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
+		      uint32_t args);
+void ky_build_flow(struct ky_trace *trace, uint32_t track, enum ky_flow_step step,
+		   enum ky_flow_bind bind, uint64_t id);
+void ky_build_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t priority,
+		  uint32_t tag, uint32_t message);
+void ky_build_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t callsite,
+		     uint32_t cpu, uint8_t mode, double weight, uint32_t event);
+
+/* A record of the stage, as a ky_stage_fn: context is the trace. */
+void ky_build_record(void *context, int64_t ts, enum ky_record_kind kind, uint32_t track,
+		     const uint32_t *words);
+
+/* The track's state, made when it is the first time; NULL without memory. */
+struct ky_track_state *ky_track_state_make(struct ky_trace *trace, uint32_t track);
+static inline struct ky_track_state *ky_track_state(struct ky_trace *trace, uint32_t track)
+{
+	if (__builtin_expect(track < trace->build->states_room, 1))
+		return &trace->build->states[track];
+	return ky_track_state_make(trace, track);
+}
+/* A new track beside this one, for slices that overlap its own. */
+uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track);
+/* A track beside this one, which is one of many, that has nothing from ts on; taken until the slice ends. */
+uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur);
+void ky_overflow_free(struct ky_build *build);
+/* A slice began on the track: flows that waited for it get it. */
+void ky_flows_begun(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice);
+/* After the last event: flows that began and never arrived. */
+void ky_flows_finish(struct ky_trace *trace);
+/* Both sets as one; what both have is as in the second. */
+uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second);
+
+/* Kernel events: kernel.c. */
+int ky_kernel_open(struct ky_trace *trace);
+void ky_kernel_apply(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words);
+void ky_kernel_finish(struct ky_trace *trace);
+void ky_kernel_close(struct ky_trace *trace);
+
+/* Stages a kernel event, or applies it at once. At most KY_KERNEL_WORDS_MAX words, sub below 256. */
+void ky_stage_kernel(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words,
+		     uint32_t count);
+
+#endif

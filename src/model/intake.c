@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * intake.c: events into the stage, and back out of it in the order of time. With ky_trace_in_order() they are
+ * built at once instead.
+ */
+#include "build.h"
+
+static uint32_t low_of(uint64_t value)
+{
+	return (uint32_t)value;
+}
+
+static uint32_t high_of(uint64_t value)
+{
+	return (uint32_t)(value >> 32);
+}
+
+static uint64_t pair_of(const uint32_t *words)
+{
+	return words[0] | (uint64_t)words[1] << 32;
+}
+
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static double real_of(const uint32_t *words)
+{
+	double value;
+	memcpy(&value, words, sizeof(value));
+	return value;
+}
+
+void ky_build_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
+		      uint32_t args)
+{
+	struct ky_counters *counters = &trace->counters;
+	const uint32_t row = ky_append(trace, counters);
+	if (row == KY_NONE)
+		return;
+	counters->ts[row] = ts;
+	counters->value[row] = value;
+	counters->track[row] = track;
+	counters->args[row] = args;
+}
+
+void ky_build_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t priority,
+		  uint32_t tag, uint32_t message)
+{
+	struct ky_logs *logs = &trace->logs;
+	const uint32_t row = ky_append(trace, logs);
+	if (row == KY_NONE)
+		return;
+	logs->ts[row] = ts;
+	logs->thread[row] = thread;
+	logs->priority[row] = priority;
+	logs->tag[row] = tag;
+	logs->message[row] = message;
+}
+
+void ky_build_record(void *context, int64_t ts, enum ky_record_kind kind, uint32_t track,
+		     const uint32_t *w)
+{
+	struct ky_trace *trace = context;
+	switch (kind) {
+	case KY_REC_BEGIN:
+		ky_build_begin(trace, ts, track, w[0], w[1], w[2]);
+		break;
+	case KY_REC_BEGIN_PLAIN:
+		ky_build_begin(trace, ts, track, w[0], w[1], 0);
+		break;
+	case KY_REC_END:
+	case KY_REC_END_FIRST:
+		ky_build_end(trace, ts, track, w[0], w[1], w[2]);
+		break;
+	case KY_REC_END_PLAIN:
+		ky_build_end(trace, ts, track, 0, 0, 0);
+		break;
+	case KY_REC_COMPLETE:
+	case KY_REC_COMPLETE_LONGEST:
+		ky_build_complete(trace, ts, (int64_t)pair_of(w), track, w[2], w[3], w[4]);
+		break;
+	case KY_REC_INSTANT:
+		ky_build_instant(trace, ts, track, w[0], w[1], w[2]);
+		break;
+	case KY_REC_COUNTER:
+		ky_build_counter(trace, ts, track, real_of(w), 0);
+		break;
+	case KY_REC_COUNTER_ARGS:
+		ky_build_counter(trace, ts, track, real_of(w), w[2]);
+		break;
+	case KY_REC_FLOW:
+		ky_build_flow(trace, track, (enum ky_flow_step)(w[0] & 0xff),
+			      (enum ky_flow_bind)(w[0] >> 8), pair_of(w + 1));
+		break;
+	case KY_REC_FLOW_LONGEST:
+		ky_build_flow(trace, track, (enum ky_flow_step)(w[2] & 0xff),
+			      (enum ky_flow_bind)(w[2] >> 8), pair_of(w + 3));
+		break;
+	case KY_REC_LOG:
+		ky_build_log(trace, ts, w[0], (uint8_t)w[1], w[2], w[3]);
+		break;
+	case KY_REC_SAMPLE:
+		ky_build_sample(trace, ts, w[0], w[1], w[2], (uint8_t)w[3], real_of(w + 5), w[4]);
+		break;
+	default:
+		ky_kernel_apply(trace, ts, track, w);
+	}
+}
+
+void ky_trace_in_order(struct ky_trace *trace)
+{
+	trace->build->in_order = true;
+}
+
+static int64_t moved_time(struct ky_trace *trace, int64_t ts)
+{
+	const struct ky_build *build = trace->build;
+	ky_problem(trace, "event_out_of_order", KY_INFO, KY_NO_PLACE,
+		   "an event was %lld ns earlier than the one before it",
+		   (long long)(build->last_ts - ts));
+	return build->last_ts;
+}
+
+/* When events are built as they come, and one is earlier than the last, it is moved there. */
+static inline int64_t in_order_time(struct ky_trace *trace, int64_t ts)
+{
+	struct ky_build *build = trace->build;
+	if (__builtin_expect(ts >= build->last_ts, 1))
+		return build->last_ts = ts;
+	return moved_time(trace, ts);
+}
+
+static void put(struct ky_trace *trace, int64_t ts, enum ky_record_kind kind, uint32_t track,
+		const uint32_t *words)
+{
+	trace->events++;
+	if (trace->build->in_order)
+		ky_build_record(trace, in_order_time(trace, ts), kind, track, words);
+	else if (!ky_stage_put(&trace->build->stage, ts, kind, track, words))
+		ky_trace_no_memory(trace);
+}
+
+void ky_put_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		  uint32_t name, uint32_t args)
+{
+	if (trace->build->in_order) {
+		trace->events++;
+		ky_build_begin(trace, in_order_time(trace, ts), track, category, name, args);
+		return;
+	}
+	const uint32_t words[] = {category, name, args};
+	put(trace, ts, args ? KY_REC_BEGIN : KY_REC_BEGIN_PLAIN, track, words);
+}
+
+void ky_put_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		uint32_t name, uint32_t args)
+{
+	if (trace->build->in_order) {
+		trace->events++;
+		ky_build_end(trace, in_order_time(trace, ts), track, category, name, args);
+		return;
+	}
+	const uint32_t words[] = {category, name, args};
+	put(trace, ts, category | name | args ? KY_REC_END : KY_REC_END_PLAIN, track, words);
+}
+
+void ky_put_end_first(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		      uint32_t name, uint32_t args)
+{
+	const uint32_t words[] = {category, name, args};
+	put(trace, ts, KY_REC_END_FIRST, track, words);
+}
+
+static void put_complete(struct ky_trace *trace, int64_t ts, int64_t dur, enum ky_record_kind kind,
+			 uint32_t track, uint32_t category, uint32_t name, uint32_t args)
+{
+	const uint32_t words[] = {low_of((uint64_t)dur), high_of((uint64_t)dur), category, name,
+				  args};
+	put(trace, ts, kind, track, words);
+}
+
+void ky_put_complete(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
+		     uint32_t category, uint32_t name, uint32_t args)
+{
+	put_complete(trace, ts, dur, KY_REC_COMPLETE, track, category, name, args);
+}
+
+void ky_put_complete_longest(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
+			     uint32_t category, uint32_t name, uint32_t args)
+{
+	put_complete(trace, ts, dur, KY_REC_COMPLETE_LONGEST, track, category, name, args);
+}
+
+void ky_put_instant(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		    uint32_t name, uint32_t args)
+{
+	const uint32_t words[] = {category, name, args};
+	put(trace, ts, KY_REC_INSTANT, track, words);
+}
+
+void ky_put_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double value)
+{
+	ky_put_counter_args(trace, ts, track, value, 0);
+}
+
+void ky_put_counter_args(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
+			 uint32_t args)
+{
+	const uint64_t bits = bits_of(value);
+	const uint32_t words[] = {low_of(bits), high_of(bits), args};
+	put(trace, ts, args ? KY_REC_COUNTER_ARGS : KY_REC_COUNTER, track, words);
+}
+
+void ky_put_flow(struct ky_trace *trace, int64_t ts, uint32_t track, enum ky_flow_step step,
+		 enum ky_flow_bind bind, uint64_t id)
+{
+	const uint32_t words[] = {(uint32_t)step | (uint32_t)bind << 8, low_of(id), high_of(id)};
+	put(trace, ts, KY_REC_FLOW, track, words);
+}
+
+void ky_put_flow_longest(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
+			 enum ky_flow_step step, uint64_t id)
+{
+	const uint32_t words[] = {low_of((uint64_t)dur), high_of((uint64_t)dur),
+				  (uint32_t)step | (uint32_t)KY_BIND_LAST << 8, low_of(id),
+				  high_of(id)};
+	put(trace, ts, KY_REC_FLOW_LONGEST, track, words);
+}
+
+void ky_put_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t priority, uint32_t tag,
+		uint32_t message)
+{
+	const uint32_t words[] = {thread, priority, tag, message};
+	put(trace, ts, KY_REC_LOG, 0, words);
+}
+
+void ky_put_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t callsite,
+		   uint32_t cpu, enum ky_cpu_mode mode, double weight, uint32_t event)
+{
+	const uint64_t bits = bits_of(weight);
+	const uint32_t words[] = {thread, callsite,     cpu,          (uint32_t)mode,
+				  event,  low_of(bits), high_of(bits)};
+	put(trace, ts, KY_REC_SAMPLE, 0, words);
+}
+
+void ky_stage_kernel(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words,
+		     uint32_t count)
+{
+	put(trace, ts, (enum ky_record_kind)(KY_REC_KERNEL + count), sub, words);
+}
+
+void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu, uint64_t events,
+		 const char *what)
+{
+	struct ky_losses *losses = &trace->losses;
+	const uint32_t row = ky_append(trace, losses);
+	if (row == KY_NONE)
+		return;
+	losses->ts[row] = ts;
+	losses->events[row] = events;
+	losses->thread[row] = thread;
+	losses->cpu[row] = cpu;
+	losses->what[row] = ky_string_z(trace, what);
+}
+
+void ky_put_clocks(struct ky_trace *trace, int64_t ts, const struct ky_clock_reading *readings,
+		   uint32_t count)
+{
+	struct ky_clock_rows *rows = &trace->clock_rows;
+	const uint32_t snapshot = trace->build->snapshots++;
+	if (ky_clocks_add(trace->clocks, readings, count) != 0)
+		ky_trace_no_memory(trace);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t row = ky_append(trace, rows);
+		if (row == KY_NONE)
+			return;
+		rows->snapshot[row] = snapshot;
+		rows->ts[row] = ts;
+		rows->clock[row] = readings[i].clock;
+		rows->value[row] = readings[i].ns;
+		rows->machine[row] = trace->build->machine;
+	}
+}
+
+static void put_metadata(struct ky_trace *trace, const char *key, uint32_t text, int64_t number)
+{
+	struct ky_metadata *metadata = &trace->metadata;
+	const uint32_t row = ky_append(trace, metadata);
+	if (row == KY_NONE)
+		return;
+	metadata->key[row] = ky_string_z(trace, key);
+	metadata->text[row] = text;
+	metadata->number[row] = number;
+}
+
+void ky_put_metadata(struct ky_trace *trace, const char *key, uint32_t text)
+{
+	put_metadata(trace, key, text, 0);
+}
+
+void ky_put_metadata_number(struct ky_trace *trace, const char *key, int64_t number)
+{
+	put_metadata(trace, key, 0, number);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tasks.c: processes and threads. A row is one life: when a pid or tid is used again, ky_process_new() or
+ * ky_thread_new() makes a row, and from then on the number means that one.
+ */
+#include "build.h"
+
+static uint64_t machine_of(const struct ky_trace *trace)
+{
+	return trace->build->machine;
+}
+
+uint32_t ky_process_new(struct ky_trace *trace, int64_t pid)
+{
+	struct ky_processes *processes = &trace->processes;
+	bool made;
+	uint64_t *current =
+		ky_map_add(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace), &made);
+	const uint32_t row = current ? ky_append(trace, processes) : KY_NONE;
+	if (row == KY_NONE) {
+		ky_trace_no_memory(trace);
+		return 0;
+	}
+	*current = row;
+	processes->pid[row] = pid;
+	processes->name[row] = 0;
+	processes->cmdline[row] = 0;
+	processes->parent[row] = KY_NONE;
+	processes->start_ts[row] = KY_TIME_NONE;
+	processes->end_ts[row] = KY_TIME_NONE;
+	processes->args[row] = 0;
+	processes->machine[row] = trace->build->machine;
+	processes->uid[row] = -1;
+	processes->sort_index[row] = 0;
+	processes->name_from[row] = KY_NAME_NONE;
+	return row;
+}
+
+uint32_t ky_process(struct ky_trace *trace, int64_t pid)
+{
+	const uint64_t *current =
+		ky_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
+	return current ? (uint32_t)*current : ky_process_new(trace, pid);
+}
+
+void ky_process_name(struct ky_trace *trace, uint32_t process, uint32_t name,
+		     enum ky_name_from from)
+{
+	struct ky_processes *processes = &trace->processes;
+	if (!name || process >= processes->rows.count || from < processes->name_from[process])
+		return;
+	processes->name[process] = name;
+	processes->name_from[process] = (uint8_t)from;
+}
+
+/* Files the thread under its process, where it is found by its tid. */
+static void join_process(struct ky_trace *trace, uint32_t thread, uint32_t process)
+{
+	struct ky_threads *threads = &trace->threads;
+	threads->process[thread] = process;
+	if (process == KY_NONE)
+		return;
+	threads->is_main[thread] = threads->tid[thread] == trace->processes.pid[process];
+	bool made;
+	uint64_t *slot = ky_map_add(&trace->build->thread_by_process,
+				    (uint64_t)threads->tid[thread], process, &made);
+	if (slot)
+		*slot = thread;
+	else
+		ky_trace_no_memory(trace);
+}
+
+uint32_t ky_thread_new(struct ky_trace *trace, uint32_t process, int64_t tid)
+{
+	struct ky_threads *threads = &trace->threads;
+	bool made;
+	uint64_t *current =
+		ky_map_add(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace), &made);
+	const uint32_t row = current ? ky_append(trace, threads) : KY_NONE;
+	if (row == KY_NONE) {
+		ky_trace_no_memory(trace);
+		return 0;
+	}
+	*current = row;
+	threads->tid[row] = tid;
+	threads->name[row] = 0;
+	threads->start_ts[row] = KY_TIME_NONE;
+	threads->end_ts[row] = KY_TIME_NONE;
+	threads->machine[row] = trace->build->machine;
+	threads->sort_index[row] = 0;
+	threads->is_main[row] = 0;
+	threads->name_from[row] = KY_NAME_NONE;
+	threads->is_idle[row] = 0;
+	join_process(trace, row, process < trace->processes.rows.count ? process : KY_NONE);
+	return row;
+}
+
+uint32_t ky_thread_by_tid(struct ky_trace *trace, int64_t tid)
+{
+	const uint64_t *current =
+		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+	return current ? (uint32_t)*current : ky_thread_new(trace, KY_NONE, tid);
+}
+
+uint32_t ky_thread(struct ky_trace *trace, int64_t pid, int64_t tid)
+{
+	const uint32_t process = ky_process(trace, pid);
+	const uint64_t *found =
+		ky_map_find(&trace->build->thread_by_process, (uint64_t)tid, process);
+	if (found)
+		return (uint32_t)*found;
+	const uint64_t *current =
+		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+	if (!current || trace->threads.process[*current] != KY_NONE)
+		return ky_thread_new(trace, process, tid);
+	join_process(trace, (uint32_t)*current, process);
+	return (uint32_t)*current;
+}
+
+void ky_thread_set_process(struct ky_trace *trace, uint32_t thread, uint32_t process)
+{
+	if (thread < trace->threads.rows.count && process < trace->processes.rows.count &&
+	    trace->threads.process[thread] != process)
+		join_process(trace, thread, process);
+}
+
+void ky_thread_name(struct ky_trace *trace, uint32_t thread, uint32_t name, enum ky_name_from from)
+{
+	struct ky_threads *threads = &trace->threads;
+	if (!name || thread >= threads->rows.count || from < threads->name_from[thread])
+		return;
+	threads->name[thread] = name;
+	threads->name_from[thread] = (uint8_t)from;
+}
+
+void ky_trace_machine(struct ky_trace *trace, uint32_t machine)
+{
+	trace->build->machine = machine;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* diff.c: see diff.h. */
+#include "diff.h"
+#include "filter.h"
+#include "rank_test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* One trace: its rows by name, and their durations in the order of time. */
+struct side {
+	struct ky_trace *trace;
+	struct ky_stats stats;
+	uint32_t *row_of; /* by string: row or KY_NONE */
+	uint64_t *begins; /* by row: its first duration */
+	int64_t *durations;
+};
+
+static void close_side(struct side *side)
+{
+	ky_stats_free(&side->stats);
+	free(side->row_of);
+	free(side->begins);
+	free(side->durations);
+}
+
+static void gather(struct side *side, const struct ky_filter *filter)
+{
+	const struct ky_slices *const slices = &side->trace->slices;
+	uint64_t at = 0;
+	for (uint32_t i = 0; i < side->stats.count; i++) {
+		side->row_of[side->stats.rows[i].key] = i;
+		side->begins[i] = at;
+		at += side->stats.rows[i].count;
+	}
+	for (uint32_t i = 0; i < filter->end; i++) {
+		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(filter, i))
+			continue;
+		const struct ky_span span = ky_filter_span(filter, i);
+		side->durations[side->begins[side->row_of[slices->name[i]]]++] =
+			ky_sub_clamped(span.end, span.begin);
+	}
+	for (uint32_t i = 0; i < side->stats.count; i++)
+		side->begins[i] -= side->stats.rows[i].count;
+}
+
+static int open_side(struct side *side, struct ky_trace *trace, const struct ky_stats_filter *spec)
+{
+	struct ky_filter filter;
+	uint64_t all = 0;
+	*side = (struct side){.trace = trace};
+	int result = ky_stats_make(&side->stats, trace, KY_BY_NAME, spec);
+	if (result)
+		return result;
+	const size_t strings = (size_t)trace->strings.count + 1;
+	for (uint32_t i = 0; i < side->stats.count; i++)
+		all += side->stats.rows[i].count;
+	side->row_of = malloc(strings * sizeof(*side->row_of));
+	side->begins = malloc(((size_t)side->stats.count + 1) * sizeof(*side->begins));
+	side->durations = malloc((all + 1) * sizeof(*side->durations));
+	if (!side->row_of || !side->begins || !side->durations)
+		return -ENOMEM;
+	for (size_t i = 0; i < strings; i++)
+		side->row_of[i] = KY_NONE;
+	result = ky_filter_open(&filter, trace, spec);
+	if (result)
+		return result;
+	gather(side, &filter);
+	ky_filter_close(&filter);
+	return 0;
+}
+
+/* The row of the same name on the other side, or KY_NONE. */
+static uint32_t counterpart(const struct side *other, const struct ky_trace *trace, uint32_t name)
+{
+	const struct ky_strings *const strings = &trace->strings;
+	if (!name)
+		return other->row_of[0];
+	const uint32_t found =
+		ky_strings_find(&other->trace->strings, ky_strings_text(strings, name),
+				ky_strings_bytes(strings, name));
+	return found ? other->row_of[found] : KY_NONE;
+}
+
+double ky_diff_measure(const struct ky_stats_row *row, enum ky_diff_measure measure)
+{
+	switch (measure) {
+	case KY_MEASURE_MEAN:
+		return row->mean_ns;
+	case KY_MEASURE_P95:
+		return (double)row->p95_ns;
+	case KY_MEASURE_P99:
+		return (double)row->p99_ns;
+	default:
+		return (double)row->p50_ns;
+	}
+}
+
+/* From 0 to 0 is no change. */
+static double relative(double from, double to)
+{
+	return to == from ? 0 : to / from - 1;
+}
+
+static int compare(struct ky_diff_row *row, const struct side *a, uint32_t a_row,
+		   const struct side *b, uint32_t b_row, const struct ky_diff_options *options)
+{
+	struct ky_rank_test test;
+	row->a = a->stats.rows[a_row];
+	row->b = b->stats.rows[b_row];
+	row->change = relative(ky_diff_measure(&row->a, options->measure),
+			       ky_diff_measure(&row->b, options->measure));
+	row->cost_ns = (row->b.mean_ns - row->a.mean_ns) * (double)row->b.count;
+	row->verdict = KY_DIFF_TOO_FEW;
+	row->p = 1;
+	if (row->a.count < options->min_count || row->b.count < options->min_count)
+		return 0;
+	row->verdict = KY_DIFF_SAME;
+	const int result = ky_rank_test(&test, a->durations + a->begins[a_row], row->a.count,
+					b->durations + b->begins[b_row], row->b.count);
+	row->p = test.p;
+	row->effect = test.effect;
+	return result;
+}
+
+static int pair(struct ky_diff *diff, const struct side *a, const struct side *b,
+		const struct ky_diff_options *options)
+{
+	for (uint32_t i = 0; i < a->stats.count; i++) {
+		struct ky_diff_row *const row = &diff->rows[diff->count++];
+		const uint32_t name = a->stats.rows[i].key;
+		const uint32_t other = counterpart(b, a->trace, name);
+		*row = (struct ky_diff_row){.a_name = name, .p = 1, .verdict = KY_DIFF_GONE};
+		row->a = a->stats.rows[i];
+		if (other == KY_NONE)
+			continue;
+		row->b_name = b->stats.rows[other].key;
+		const int result = compare(row, a, i, b, other, options);
+		if (result)
+			return result;
+	}
+	for (uint32_t i = 0; i < b->stats.count; i++) {
+		const uint32_t name = b->stats.rows[i].key;
+		if (counterpart(a, b->trace, name) != KY_NONE)
+			continue;
+		diff->rows[diff->count++] = (struct ky_diff_row){
+			.b_name = name, .b = b->stats.rows[i], .p = 1, .verdict = KY_DIFF_NEW};
+	}
+	return 0;
+}
+
+static int by_p(const void *a_, const void *b_)
+{
+	const struct ky_diff_row *const a = *(struct ky_diff_row *const *)a_;
+	const struct ky_diff_row *const b = *(struct ky_diff_row *const *)b_;
+	return (a->p > b->p) - (a->p < b->p);
+}
+
+/*
+ * Holm: the smallest p times the number of names, the next times one less, never less than the
+ * one before.
+ */
+static int correct(struct ky_diff *diff)
+{
+	struct ky_diff_row **const order = malloc(((size_t)diff->count + 1) * sizeof(*order));
+	double least = 0;
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < diff->count; i++) {
+		if (diff->rows[i].verdict == KY_DIFF_SAME)
+			order[diff->judged++] = &diff->rows[i];
+	}
+	qsort(order, diff->judged, sizeof(struct ky_diff_row *), by_p);
+	for (uint32_t i = 0; i < diff->judged; i++) {
+		const double p = order[i]->p * (diff->judged - i);
+		least = p > least ? p : least;
+		order[i]->p = least < 1 ? least : 1;
+	}
+	free(order);
+	return 0;
+}
+
+static void decide(struct ky_diff *diff, const struct ky_diff_options *options)
+{
+	for (uint32_t i = 0; i < diff->count; i++) {
+		struct ky_diff_row *const row = &diff->rows[i];
+		if (row->verdict != KY_DIFF_SAME || row->p >= options->alpha ||
+		    fabs(row->effect) < KY_DIFF_DELTA_MIN ||
+		    !(fabs(row->change) >= options->min_change) ||
+		    (row->effect > 0) != (row->change > 0))
+			continue;
+		row->verdict = row->change > 0 ? KY_DIFF_SLOWER : KY_DIFF_FASTER;
+		diff->slower += row->verdict == KY_DIFF_SLOWER;
+		diff->faster += row->verdict == KY_DIFF_FASTER;
+	}
+}
+
+static double weight(const struct ky_diff_row *row)
+{
+	if (row->verdict == KY_DIFF_NEW || row->verdict == KY_DIFF_GONE)
+		return (double)(row->a.total_ns + row->b.total_ns);
+	return fabs(row->cost_ns);
+}
+
+static int by_verdict(const void *a_, const void *b_)
+{
+	const struct ky_diff_row *const a = a_, *const b = b_;
+	const double a_weight = weight(a), b_weight = weight(b);
+	if (a->verdict != b->verdict)
+		return a->verdict < b->verdict ? -1 : 1;
+	if (a_weight != b_weight)
+		return a_weight < b_weight ? 1 : -1;
+	if (a->a_name != b->a_name)
+		return a->a_name < b->a_name ? -1 : 1;
+	return (a->b_name > b->b_name) - (a->b_name < b->b_name);
+}
+
+static int compare_sides(struct ky_diff *diff, const struct side *a, const struct side *b,
+			 const struct ky_diff_options *options)
+{
+	diff->rows = malloc(((size_t)a->stats.count + b->stats.count + 1) * sizeof(*diff->rows));
+	if (!diff->rows)
+		return -ENOMEM;
+	int result = pair(diff, a, b, options);
+	if (result == 0)
+		result = correct(diff);
+	if (result == 0) {
+		decide(diff, options);
+		qsort(diff->rows, diff->count, sizeof(*diff->rows), by_verdict);
+	}
+	return result;
+}
+
+int ky_diff_make(struct ky_diff *diff, struct ky_trace *a, struct ky_trace *b,
+		 const struct ky_diff_options *options)
+{
+	struct side a_side, b_side = {0};
+	*diff = (struct ky_diff){0};
+	int result = open_side(&a_side, a, options->a);
+	if (result == 0)
+		result = open_side(&b_side, b, options->b);
+	if (result == 0)
+		result = compare_sides(diff, &a_side, &b_side, options);
+	close_side(&a_side);
+	close_side(&b_side);
+	if (result)
+		ky_diff_free(diff);
+	return result;
+}
+
+void ky_diff_free(struct ky_diff *diff)
+{
+	free(diff->rows);
+	*diff = (struct ky_diff){0};
+}

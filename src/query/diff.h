@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * diff.h: two traces side by side, by the names of their slices: what got slower or faster.
+ *
+ * A name is called slower or faster only when all of these hold:
+ *   - both traces have at least min_count slices of it;
+ *   - the rank test (rank_test.h) says so at alpha, after Holm's correction over all names that
+ *     were judged: the chance that anything at all is called so between two runs of the same is
+ *     alpha;
+ *   - the effect is not negligible: Cliff's delta is at least KY_DIFF_DELTA_MIN, and the chosen
+ *     measure changed by min_change in the same direction.
+ */
+#ifndef KY_QUERY_DIFF_H
+#define KY_QUERY_DIFF_H
+
+#include "stats.h"
+
+#define KY_DIFF_DELTA_MIN 0.147
+
+enum ky_diff_measure { KY_MEASURE_P50, KY_MEASURE_MEAN, KY_MEASURE_P95, KY_MEASURE_P99 };
+
+enum ky_diff_verdict {
+	KY_DIFF_SLOWER,
+	KY_DIFF_FASTER,
+	KY_DIFF_SAME,
+	KY_DIFF_TOO_FEW, /* to be judged */
+	KY_DIFF_NEW,     /* only in b */
+	KY_DIFF_GONE     /* only in a */
+};
+
+struct ky_diff_options {
+	const struct ky_stats_filter *a, *b; /* or NULL */
+	enum ky_diff_measure measure;
+	uint32_t min_count;
+	double alpha;
+	double min_change; /* 0.02 is 2 % */
+};
+
+struct ky_diff_row {
+	uint32_t a_name, b_name;  /* string of a or b; both 0: slices without a name */
+	struct ky_stats_row a, b; /* all 0 when it is only in the other */
+	enum ky_diff_verdict verdict;
+	double p;       /* after the correction; 1 when it was not judged */
+	double effect;  /* Cliff's delta */
+	double change;  /* of the measure: 0.1 is 10 % more; infinite from 0 */
+	double cost_ns; /* what the change of the mean makes over all slices of b */
+};
+
+struct ky_diff {
+	struct ky_diff_row *rows; /* by verdict in its order, then by cost or total */
+	uint32_t count;
+	uint32_t judged, slower, faster;
+};
+
+/* 0 or -ENOMEM. */
+int ky_diff_make(struct ky_diff *diff, struct ky_trace *a, struct ky_trace *b,
+		 const struct ky_diff_options *options);
+void ky_diff_free(struct ky_diff *diff);
+
+double ky_diff_measure(const struct ky_stats_row *row, enum ky_diff_measure measure);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sample_stats.c: see sample_stats.h. Callsites are a forest in which a parent has a smaller
+ * number than its children; samples are summed at their callsite, then from the last callsite to
+ * the first into the parents. For a function's total, the forest is walked with a count of how
+ * often each function is on the stack: only the outermost place of a function adds to its total.
+ */
+#include "sample_stats.h"
+#include "filter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static int open_sums(struct ky_callsite_sums *sums, uint32_t sites)
+{
+	const size_t room = (size_t)sites + 1;
+	*sums = (struct ky_callsite_sums){
+		.weight_here = calloc(room, sizeof(double)),
+		.weight_below = calloc(room, sizeof(double)),
+		.samples_here = calloc(room, sizeof(uint64_t)),
+		.samples_below = calloc(room, sizeof(uint64_t)),
+	};
+	if (sums->weight_here && sums->weight_below && sums->samples_here && sums->samples_below)
+		return 0;
+	ky_callsite_sums_free(sums);
+	return -ENOMEM;
+}
+
+void ky_callsite_sums_free(struct ky_callsite_sums *sums)
+{
+	free(sums->weight_here);
+	free(sums->weight_below);
+	free(sums->samples_here);
+	free(sums->samples_below);
+	*sums = (struct ky_callsite_sums){0};
+}
+
+/* By callsite, whether a function on its stack has a name that the filter lets through. */
+static uint8_t *stacks_in(const struct ky_filter *filter)
+{
+	const struct ky_trace *const trace = filter->trace;
+	const struct ky_callsites *const sites = &trace->callsites;
+	uint8_t *const in = malloc((size_t)sites->rows.count + 1);
+	for (uint32_t i = 0; in && i < sites->rows.count; i++) {
+		const uint32_t up = sites->parent[i];
+		in[i] = (up < i && in[up]) ||
+			ky_filter_name(filter, trace->frames.name[sites->frame[i]]);
+	}
+	return in;
+}
+
+static bool sample_in(const struct ky_filter *filter, uint32_t sample, uint32_t event)
+{
+	const struct ky_samples *const samples = &filter->trace->samples;
+	const uint32_t thread = samples->thread[sample];
+	const int64_t ts = samples->ts[sample];
+	if (event && samples->event[sample] != event)
+		return false;
+	if (ts < filter->from_ns || ts >= filter->to_ns)
+		return false;
+	return !filter->threads ||
+	       (thread < filter->trace->threads.rows.count && filter->threads[thread]);
+}
+
+static int add_samples(struct ky_callsite_sums *sums, const struct ky_filter *filter,
+		       uint32_t event)
+{
+	const struct ky_samples *const samples = &filter->trace->samples;
+	const uint32_t sites = filter->trace->callsites.rows.count;
+	uint8_t *const in = stacks_in(filter);
+	if (!in)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < samples->rows.count; i++) {
+		const uint32_t site = samples->callsite[i];
+		const bool has_stack = site < sites;
+		if (!sample_in(filter, i, event) || (filter->names && !(has_stack && in[site])))
+			continue;
+		sums->samples++;
+		sums->weight += samples->weight[i];
+		if (!has_stack)
+			continue;
+		sums->samples_here[site]++;
+		sums->weight_here[site] += samples->weight[i];
+	}
+	free(in);
+	return 0;
+}
+
+static void add_up(struct ky_callsite_sums *sums, const struct ky_callsites *sites)
+{
+	for (uint32_t i = sites->rows.count; i-- > 0;) {
+		const uint32_t up = sites->parent[i];
+		sums->samples_below[i] += sums->samples_here[i];
+		sums->weight_below[i] += sums->weight_here[i];
+		if (up < i) {
+			sums->samples_below[up] += sums->samples_below[i];
+			sums->weight_below[up] += sums->weight_below[i];
+		}
+	}
+}
+
+int ky_callsite_sums_make(struct ky_callsite_sums *sums, struct ky_trace *trace,
+			  const struct ky_stats_filter *filter, uint32_t event)
+{
+	struct ky_filter open;
+	*sums = (struct ky_callsite_sums){0};
+	int result = ky_filter_open(&open, trace, filter);
+	if (result)
+		return result;
+	result = open_sums(sums, trace->callsites.rows.count);
+	if (result == 0)
+		result = add_samples(sums, &open, event);
+	if (result == 0)
+		add_up(sums, &trace->callsites);
+	else
+		ky_callsite_sums_free(sums);
+	ky_filter_close(&open);
+	return result;
+}
+
+/* The callsites as lists of children, to walk them; and the rows by function name. */
+struct walk {
+	const struct ky_trace *trace;
+	const struct ky_callsite_sums *sums;
+	uint32_t *first, *next; /* by callsite */
+	uint32_t *open;         /* by row: how often it is on the stack */
+	uint32_t *row_of;       /* by frame: row or KY_NONE */
+	uint32_t *slots;        /* rows by function and module; a power of two */
+	size_t slots_mask;
+	struct ky_function_row *rows;
+	uint32_t count, room;
+};
+
+static uint32_t *none_of_all(size_t count)
+{
+	uint32_t *const items = malloc((count + 1) * sizeof(*items));
+	for (size_t i = 0; items && i <= count; i++)
+		items[i] = KY_NONE;
+	return items;
+}
+
+static void close_walk(struct walk *walk)
+{
+	free(walk->first);
+	free(walk->next);
+	free(walk->open);
+	free(walk->row_of);
+	free(walk->slots);
+	free(walk->rows);
+}
+
+static uint32_t row_of_site(const struct walk *walk, uint32_t site)
+{
+	return walk->row_of[walk->trace->callsites.frame[site]];
+}
+
+static uint32_t module_name(const struct ky_trace *trace, uint32_t mapping)
+{
+	return mapping < trace->mappings.rows.count ? trace->mappings.name[mapping] : 0;
+}
+
+/*
+ * A function is a name in a module: two programs have a main each, and what has no name is told apart by where it
+ * is. Modules of the same path are one, whichever process mapped them.
+ */
+static uint32_t *slot_of_frame(const struct walk *walk, uint32_t frame)
+{
+	const struct ky_trace *const trace = walk->trace;
+	const uint32_t name = trace->frames.name[frame];
+	const uint32_t module = module_name(trace, trace->frames.mapping[frame]);
+	uint64_t hash = ((uint64_t)name << 32 | module) * 0x9E3779B97F4A7C15u;
+	for (hash ^= hash >> 32;; hash++) {
+		uint32_t *const slot = &walk->slots[hash & walk->slots_mask];
+		if (*slot == KY_NONE || (walk->rows[*slot].name == name &&
+					 module_name(trace, walk->rows[*slot].mapping) == module))
+			return slot;
+	}
+}
+
+static int open_slots(struct walk *walk)
+{
+	size_t room = 64;
+	while (room < (size_t)walk->trace->frames.rows.count * 2)
+		room *= 2;
+	walk->slots = none_of_all(room);
+	walk->slots_mask = room - 1;
+	return walk->slots ? 0 : -ENOMEM;
+}
+
+static int add_row(struct walk *walk, uint32_t frame)
+{
+	if (walk->count == walk->room) {
+		const uint32_t room = walk->room ? walk->room * 2 : 256;
+		void *const rows = realloc(walk->rows, room * sizeof(*walk->rows));
+		if (!rows)
+			return -ENOMEM;
+		walk->rows = rows;
+		walk->room = room;
+	}
+	walk->rows[walk->count++] =
+		(struct ky_function_row){.name = walk->trace->frames.name[frame],
+					 .mapping = walk->trace->frames.mapping[frame]};
+	return 0;
+}
+
+/* A row for each function, and what was spent in it itself. */
+static int add_rows(struct walk *walk)
+{
+	const struct ky_trace *const trace = walk->trace;
+	for (uint32_t i = 0; i < trace->callsites.rows.count; i++) {
+		const uint32_t frame = trace->callsites.frame[i];
+		uint32_t *const row = &walk->row_of[frame];
+		if (!walk->sums->samples_below[i])
+			continue;
+		if (*row == KY_NONE) {
+			uint32_t *const slot = slot_of_frame(walk, frame);
+			if (*slot == KY_NONE) {
+				if (add_row(walk, frame) != 0)
+					return -ENOMEM;
+				*slot = walk->count - 1;
+			}
+			*row = *slot;
+		}
+		assert(walk->rows);
+		walk->rows[*row].self_samples += walk->sums->samples_here[i];
+		walk->rows[*row].self_weight += walk->sums->weight_here[i];
+	}
+	return 0;
+}
+
+static void enter(struct walk *walk, uint32_t site)
+{
+	const uint32_t row = row_of_site(walk, site);
+	if (row == KY_NONE || walk->open[row]++)
+		return;
+	assert(walk->rows);
+	walk->rows[row].total_samples += walk->sums->samples_below[site];
+	walk->rows[row].total_weight += walk->sums->weight_below[site];
+}
+
+static void leave(struct walk *walk, uint32_t site)
+{
+	const uint32_t row = row_of_site(walk, site);
+	if (row != KY_NONE)
+		walk->open[row]--;
+}
+
+static void walk_from(struct walk *walk, uint32_t root)
+{
+	uint32_t site = root;
+	enter(walk, site);
+	for (;;) {
+		if (walk->first[site] != KY_NONE) {
+			site = walk->first[site];
+			enter(walk, site);
+			continue;
+		}
+		while (leave(walk, site), site != root && walk->next[site] == KY_NONE)
+			site = walk->trace->callsites.parent[site];
+		if (site == root)
+			return;
+		site = walk->next[site];
+		enter(walk, site);
+	}
+}
+
+static int walk_all(struct walk *walk)
+{
+	const struct ky_callsites *const sites = &walk->trace->callsites;
+	const uint32_t count = sites->rows.count;
+	walk->first = none_of_all(count);
+	walk->next = none_of_all(count);
+	walk->row_of = none_of_all(walk->trace->frames.rows.count);
+	if (!walk->first || !walk->next || !walk->row_of || open_slots(walk) != 0 ||
+	    add_rows(walk) != 0)
+		return -ENOMEM;
+	walk->open = calloc((size_t)walk->count + 1, sizeof(*walk->open));
+	if (!walk->open)
+		return -ENOMEM;
+	for (uint32_t i = count; i-- > 0;) {
+		const uint32_t up = sites->parent[i];
+		if (up < i) {
+			walk->next[i] = walk->first[up];
+			walk->first[up] = i;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (sites->parent[i] >= i)
+			walk_from(walk, i);
+	}
+	return 0;
+}
+
+static int by_self(const void *a_, const void *b_)
+{
+	const struct ky_function_row *const a = a_, *const b = b_;
+	if (a->self_weight != b->self_weight)
+		return a->self_weight < b->self_weight ? 1 : -1;
+	if (a->total_weight != b->total_weight)
+		return a->total_weight < b->total_weight ? 1 : -1;
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
+	return (a->mapping > b->mapping) - (a->mapping < b->mapping);
+}
+
+int ky_function_stats_make(struct ky_function_stats *stats, struct ky_trace *trace,
+			   const struct ky_stats_filter *filter, uint32_t event)
+{
+	struct ky_callsite_sums sums;
+	*stats = (struct ky_function_stats){0};
+	int result = ky_callsite_sums_make(&sums, trace, filter, event);
+	if (result)
+		return result;
+	struct walk walk = {.trace = trace, .sums = &sums};
+	result = walk_all(&walk);
+	if (result == 0) {
+		if (walk.count)
+			qsort(walk.rows, walk.count, sizeof(*walk.rows), by_self);
+		*stats = (struct ky_function_stats){walk.rows, walk.count, sums.samples,
+						    sums.weight};
+		walk.rows = NULL;
+	}
+	close_walk(&walk);
+	ky_callsite_sums_free(&sums);
+	return result;
+}
+
+void ky_function_stats_free(struct ky_function_stats *stats)
+{
+	free(stats->rows);
+	*stats = (struct ky_function_stats){0};
+}
+
+uint32_t ky_sample_main_event(const struct ky_trace *trace, uint64_t *others)
+{
+	const struct ky_samples *const samples = &trace->samples;
+	uint32_t *const counts = calloc((size_t)trace->strings.count + 1, sizeof(*counts));
+	uint32_t best = 0;
+	*others = 0;
+	for (uint32_t i = 0; counts && i < samples->rows.count; i++) {
+		const uint32_t event = samples->event[i];
+		if (++counts[event] > counts[best])
+			best = event;
+	}
+	if (counts && best)
+		*others = samples->rows.count - counts[best];
+	free(counts);
+	return best;
+}

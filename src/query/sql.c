@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sql.c: the connections, and statements. See sql.h.
+ *
+ * There are two connections on one trace: the first for all there is, the second for statements that do
+ * nothing but sum up (sql_batch.c). The second knows nothing that was created in the first, so it is no
+ * longer asked once a statement creates something.
+ */
+#include "sql.h"
+
+#include "sql_table.h"
+#include "sql_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ky_sql {
+	struct ky_sql_context rows;
+	struct ky_sql_context batch;
+	bool changed; /* the schema of the first is no longer that of the second */
+	volatile int stop;
+};
+
+/* What Perfetto's prelude and slices.with_context have as views. */
+static const char views[] =
+	"BEGIN;"
+	"CREATE VIEW trace_bounds AS SELECT TRACE_START() AS start_ts, TRACE_END() AS end_ts;"
+	"CREATE VIEW counters AS SELECT v.*, t.name, t.unit FROM counter AS v"
+	"  JOIN counter_track AS t ON v.track_id = t.id ORDER BY ts;"
+	"CREATE VIEW cpu AS SELECT cpu AS id, cpu AS ucpu, cpu, NULL AS cluster_id,"
+	"  NULL AS processor, 0 AS machine_id, NULL AS capacity, NULL AS arg_set_id"
+	"  FROM (SELECT DISTINCT cpu FROM sched UNION SELECT DISTINCT cpu FROM ftrace_event"
+	"  UNION SELECT DISTINCT cpu FROM perf_sample UNION SELECT DISTINCT cpu FROM cpu_track"
+	"  UNION SELECT DISTINCT cpu FROM cpu_counter_track) WHERE cpu IS NOT NULL;"
+	"CREATE VIEW machine AS SELECT machine_id AS id, NULL AS raw_id, NULL AS sysname,"
+	"  NULL AS release, NULL AS version, NULL AS arch, NULL AS num_cpus"
+	"  FROM (SELECT 0 AS machine_id UNION SELECT DISTINCT machine_id FROM process"
+	"  UNION SELECT DISTINCT machine_id FROM thread);"
+	"CREATE VIEW thread_slice AS SELECT slice.id, slice.ts, slice.dur, slice.category, "
+	"slice.name,"
+	"  slice.track_id, thread_track.name AS track_name, thread.name AS thread_name, "
+	"thread.utid,"
+	"  thread.tid, thread.is_main_thread, process.name AS process_name, process.upid,"
+	"  process.pid, slice.depth, slice.parent_id, slice.arg_set_id, slice.thread_ts,"
+	"  slice.thread_dur FROM slice JOIN thread_track ON slice.track_id = thread_track.id"
+	"  JOIN thread USING (utid) LEFT JOIN process USING (upid);"
+	"CREATE VIEW process_slice AS SELECT slice.id, slice.ts, slice.dur, slice.category,"
+	"  slice.name, slice.track_id, process_track.name AS track_name,"
+	"  process.name AS process_name, process.upid, process.pid, slice.depth,"
+	"  slice.parent_id, slice.arg_set_id, slice.thread_ts, slice.thread_dur FROM slice"
+	"  JOIN process_track ON slice.track_id = process_track.id JOIN process USING (upid);"
+	"CREATE VIEW thread_or_process_slice AS SELECT slice.id, slice.ts, slice.dur, "
+	"slice.category,"
+	"  slice.name, slice.track_id, track.name AS track_name, thread.name AS thread_name,"
+	"  thread.utid, thread.tid, process.name AS process_name, process.upid, process.pid,"
+	"  slice.depth, slice.parent_id, slice.arg_set_id FROM slice"
+	"  JOIN track ON slice.track_id = track.id"
+	"  LEFT JOIN thread_track ON slice.track_id = thread_track.id"
+	"  LEFT JOIN process_track ON slice.track_id = process_track.id"
+	"  LEFT JOIN thread ON thread.utid = thread_track.utid"
+	"  JOIN process ON process.upid = COALESCE(thread.upid, process_track.upid);"
+	"COMMIT";
+
+static const char *const view_names[] = {
+	"trace_bounds",
+	"counters",
+	"cpu",
+	"machine",
+	"thread_slice",
+	"process_slice",
+	"thread_or_process_slice",
+};
+
+/* Nothing outside of memory is reached, and no setting changed that others rely on. */
+static int authorize(void *context, int action, const char *a, const char *b, const char *database,
+		     const char *trigger)
+{
+	static const char *const pragmas[] = {"table_info",    "table_xinfo",    "table_list",
+					      "function_list", "module_list",    "compile_options",
+					      "index_list",    "collation_list", "pragma_list"};
+
+	(void)context, (void)database, (void)trigger;
+	if (action == SQLITE_ATTACH || action == SQLITE_DETACH)
+		return SQLITE_DENY;
+	if (action == SQLITE_FUNCTION && b &&
+	    (sqlite3_stricmp(b, "load_extension") == 0 || sqlite3_stricmp(b, "writefile") == 0 ||
+	     sqlite3_stricmp(b, "readfile") == 0 || sqlite3_stricmp(b, "fts3_tokenizer") == 0))
+		return SQLITE_DENY;
+	if (action != SQLITE_PRAGMA)
+		return SQLITE_OK;
+	for (size_t i = 0; i < sizeof(pragmas) / sizeof(pragmas[0]); i++)
+		if (sqlite3_stricmp(a, pragmas[i]) == 0)
+			return SQLITE_OK;
+	return SQLITE_DENY;
+}
+
+static int add_all(struct ky_sql_context *context)
+{
+	int error = SQLITE_OK;
+
+	for (unsigned i = 0; i < ky_sql_tables_count && !error; i++)
+		error = ky_sql_add_table(context, &ky_sql_tables[i]);
+	if (!error)
+		error = ky_sql_add_functions(context);
+	if (!error)
+		error = ky_sql_add_time(context);
+	if (!error)
+		error = ky_sql_add_percentiles(context);
+	/* What a view joins is nothing that could be summed up at once. */
+	if (!error && context->batch)
+		error = ky_sql_add_batch_aggregates(context);
+	else if (!error)
+		error = sqlite3_exec(context->db, views, NULL, NULL, NULL);
+	return error;
+}
+
+static int open_one(struct ky_sql_context *context)
+{
+	int error = sqlite3_open_v2(":memory:", &context->db,
+				    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+					    SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
+				    NULL);
+
+	if (error)
+		return error;
+	sqlite3_db_config(context->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	/* Sorting what does not fit must not leave files behind. */
+	sqlite3_exec(context->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+	error = add_all(context);
+	if (!error)
+		error = sqlite3_set_authorizer(context->db, authorize, NULL);
+	return error;
+}
+
+int ky_sql_open(struct ky_sql **out, struct ky_trace *trace)
+{
+	struct ky_sql *sql = calloc(1, sizeof(*sql));
+
+	*out = NULL;
+	if (!sql)
+		return -ENOMEM;
+	sql->rows = (struct ky_sql_context){.trace = trace, .stop = &sql->stop};
+	sql->batch = (struct ky_sql_context){.trace = trace, .stop = &sql->stop, .batch = true};
+	if (open_one(&sql->rows) || open_one(&sql->batch)) {
+		ky_sql_close(&sql);
+		return -ENOMEM;
+	}
+	*out = sql;
+	return 0;
+}
+
+void ky_sql_close(struct ky_sql **sql)
+{
+	if (!*sql)
+		return;
+	sqlite3_close_v2((*sql)->rows.db);
+	sqlite3_close_v2((*sql)->batch.db);
+	free(*sql);
+	*sql = NULL;
+}
+
+struct sqlite3 *ky_sql_db(struct ky_sql *sql)
+{
+	return sql->rows.db;
+}
+
+void ky_sql_interrupt(struct ky_sql *sql)
+{
+	sql->stop = 1;
+	sqlite3_interrupt(sql->rows.db);
+	sqlite3_interrupt(sql->batch.db);
+}
+
+void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *context)
+{
+	sqlite3_progress_handler(sql->rows.db, 20000, progress, context);
+	sqlite3_progress_handler(sql->batch.db, 20000, progress, context);
+}
+
+/* ---- statements ---- */
+
+/* "near "x": syntax error", and where: line and column of the text that was given. */
+static void tell(char message[KY_SQL_MESSAGE_BYTES], sqlite3 *db, const char *text,
+		 const char *from)
+{
+	const int offset = sqlite3_error_offset(db);
+	unsigned line = 1, column = 1;
+
+	if (offset < 0) {
+		snprintf(message, KY_SQL_MESSAGE_BYTES, "%s", sqlite3_errmsg(db));
+		return;
+	}
+	for (const char *at = text; at < from + offset && *at; at++) {
+		column = *at == '\n' ? 1 : column + 1;
+		line += *at == '\n';
+	}
+	snprintf(message, KY_SQL_MESSAGE_BYTES, "line %u, column %u: %s", line, column,
+		 sqlite3_errmsg(db));
+}
+
+static int prepare(struct ky_sql *sql, const char *text, const struct ky_sql_statement *statement,
+		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES])
+{
+	const int bytes = (int)statement->bytes;
+
+	if (!sql->changed && ky_sql_batch_fits(sql->batch.db, statement->text, bytes) &&
+	    sqlite3_prepare_v2(sql->batch.db, statement->text, bytes, stmt, NULL) == SQLITE_OK)
+		return 0;
+	if (statement->replaces)
+		sqlite3_exec(sql->rows.db, statement->replaces, NULL, NULL, NULL);
+	const int error = sqlite3_prepare_v2(sql->rows.db, statement->text, bytes, stmt, NULL);
+	if (error == SQLITE_NOMEM)
+		return -ENOMEM;
+	if (error) {
+		tell(message, sql->rows.db, text, statement->begin);
+		return -EINVAL;
+	}
+	if (*stmt && !sqlite3_stmt_readonly(*stmt))
+		sql->changed = true;
+	return 0;
+}
+
+int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
+		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES])
+{
+	struct ky_sql_statement statement;
+
+	*stmt = NULL;
+	message[0] = '\0';
+	sql->stop = 0;
+	int error = ky_sql_statement_next(&statement, *at);
+	if (error == -E2BIG) {
+		snprintf(message, KY_SQL_MESSAGE_BYTES, "the statement is too long");
+		return -EINVAL;
+	}
+	if (error)
+		return error;
+	*at = statement.end;
+	if (statement.bytes)
+		error = prepare(sql, text, &statement, stmt, message);
+	ky_sql_statement_free(&statement);
+	return error;
+}
+
+const char *ky_sql_table_name(unsigned at)
+{
+	const unsigned views_count = sizeof(view_names) / sizeof(view_names[0]);
+
+	if (at < ky_sql_tables_count)
+		return ky_sql_tables[at].name;
+	return at - ky_sql_tables_count < views_count ? view_names[at - ky_sql_tables_count] : NULL;
+}

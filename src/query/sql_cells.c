@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* sql_cells.c: cells that are made when they are read. See sql_cells.h. */
+#include "sql_cells.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void ky_sql_result_string(const struct ky_trace *trace, uint32_t string, sqlite3_context *to)
+{
+	if (string)
+		sqlite3_result_text(to, ky_strings_text(&trace->strings, string),
+				    (int)ky_strings_bytes(&trace->strings, string), SQLITE_STATIC);
+	else
+		sqlite3_result_null(to);
+}
+
+static double arg_real(const struct ky_trace *trace, uint32_t arg)
+{
+	double real;
+
+	memcpy(&real, &trace->args.value[arg], sizeof(real));
+	return real;
+}
+
+static bool arg_is_text(uint8_t type)
+{
+	return type == KY_ARG_STRING || type == KY_ARG_JSON;
+}
+
+static bool arg_is_integer(uint8_t type)
+{
+	return type == KY_ARG_INT || type == KY_ARG_UINT || type == KY_ARG_BOOL ||
+	       type == KY_ARG_POINTER;
+}
+
+void ky_sql_result_arg(const struct ky_trace *trace, uint32_t arg, sqlite3_context *to)
+{
+	const uint8_t type = trace->args.type[arg];
+
+	if (arg_is_text(type))
+		ky_sql_result_string(trace, (uint32_t)trace->args.value[arg], to);
+	else if (type == KY_ARG_REAL)
+		sqlite3_result_double(to, arg_real(trace, arg));
+	else if (arg_is_integer(type))
+		sqlite3_result_int64(to, (sqlite3_int64)trace->args.value[arg]);
+	else
+		sqlite3_result_null(to);
+}
+
+/* ---- threads and tracks ---- */
+
+void ky_sql_cell_main_thread(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->threads.process[row] == KY_NONE)
+		sqlite3_result_null(to);
+	else
+		sqlite3_result_int(to, trace->threads.is_main[row]);
+}
+
+void ky_sql_cell_track_machine(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	const uint32_t owner = trace->tracks.owner[row];
+	const uint8_t kind = trace->tracks.kind[row];
+	uint32_t machine = 0;
+
+	if ((kind == KY_TRACK_PROCESS || kind == KY_TRACK_PROCESS_COUNTER) &&
+	    owner < trace->processes.rows.count)
+		machine = trace->processes.machine[owner];
+	else if ((kind == KY_TRACK_THREAD || kind == KY_TRACK_THREAD_COUNTER) &&
+		 owner < trace->threads.rows.count)
+		machine = trace->threads.machine[owner];
+	sqlite3_result_int64(to, machine);
+}
+
+void ky_sql_cell_track_description(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	const uint32_t set = trace->tracks.args[row];
+	const uint32_t key =
+		set ? ky_strings_find(&trace->strings, "description", strlen("description")) : 0;
+
+	sqlite3_result_null(to);
+	if (!key)
+		return;
+	for (uint32_t arg = ky_arg_set_first(trace, set); arg < ky_arg_set_end(trace, set); arg++)
+		if (trace->args.key[arg] == key) {
+			ky_sql_result_arg(trace, arg, to);
+			return;
+		}
+}
+
+/* ---- arguments ---- */
+
+void ky_sql_cell_arg_set(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	uint32_t low = 1, high = trace->arg_sets.rows.count;
+
+	while (low + 1 < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (trace->arg_sets.first[middle] <= row)
+			low = middle;
+		else
+			high = middle;
+	}
+	sqlite3_result_int64(to, low);
+}
+
+/* The key without the places in arrays: "a[1].b" is "a.b". */
+void ky_sql_cell_arg_flat_key(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	const uint32_t key = trace->args.key[row];
+	const uint32_t bytes = ky_strings_bytes(&trace->strings, key);
+	const char *text = ky_strings_text(&trace->strings, key);
+
+	if (!text || !memchr(text, '[', bytes)) {
+		ky_sql_result_string(trace, key, to);
+		return;
+	}
+	char *flat = sqlite3_malloc64(bytes + 1u);
+	uint32_t used = 0;
+	if (!flat) {
+		sqlite3_result_error_nomem(to);
+		return;
+	}
+	for (uint32_t i = 0; i < bytes; i++) {
+		uint32_t close = i + 1;
+		while (text[i] == '[' && close < bytes && text[close] >= '0' && text[close] <= '9')
+			close++;
+		if (text[i] == '[' && close > i + 1 && close < bytes && text[close] == ']')
+			i = close;
+		else
+			flat[used++] = text[i];
+	}
+	sqlite3_result_text(to, flat, (int)used, sqlite3_free);
+}
+
+void ky_sql_cell_arg_int(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (arg_is_integer(trace->args.type[row]))
+		ky_sql_result_arg(trace, row, to);
+	else
+		sqlite3_result_null(to);
+}
+
+void ky_sql_cell_arg_string(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (arg_is_text(trace->args.type[row]))
+		ky_sql_result_arg(trace, row, to);
+	else
+		sqlite3_result_null(to);
+}
+
+void ky_sql_cell_arg_real(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->args.type[row] == KY_ARG_REAL)
+		ky_sql_result_arg(trace, row, to);
+	else
+		sqlite3_result_null(to);
+}
+
+static void result_name(sqlite3_context *to, const char *const *names, size_t count, uint8_t at)
+{
+	if (at < count)
+		sqlite3_result_text(to, names[at], -1, SQLITE_STATIC);
+	else
+		sqlite3_result_null(to);
+}
+
+void ky_sql_cell_arg_type(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	static const char *const names[] = {"null", "int",     "uint",   "real",
+					    "bool", "pointer", "string", "json"};
+
+	result_name(to, names, sizeof(names) / sizeof(names[0]), trace->args.type[row]);
+}
+
+void ky_sql_cell_arg_display(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	const uint64_t value = trace->args.value[row];
+	char text[40];
+
+	switch (trace->args.type[row]) {
+	case KY_ARG_INT:
+		snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
+		break;
+	case KY_ARG_UINT:
+		snprintf(text, sizeof(text), "%" PRIu64, value);
+		break;
+	case KY_ARG_POINTER:
+		snprintf(text, sizeof(text), "0x%" PRIx64, value);
+		break;
+	case KY_ARG_BOOL:
+		sqlite3_result_text(to, value ? "true" : "false", -1, SQLITE_STATIC);
+		return;
+	case KY_ARG_REAL:
+		sqlite3_snprintf(sizeof(text), text, "%!.15g", arg_real(trace, row));
+		break;
+	default:
+		ky_sql_result_arg(trace, row, to);
+		return;
+	}
+	sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+}
+
+/* ---- the kernel, samples ---- */
+
+void ky_sql_cell_sched_end(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	const uint64_t end = (uint64_t)trace->sched.ts[row] + (uint64_t)trace->sched.dur[row];
+	sqlite3_result_int64(to, (sqlite3_int64)end);
+}
+
+void ky_sql_cell_cpu_mode(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	static const char *const names[] = {"unknown",    "kernel",       "user",
+					    "hypervisor", "guest_kernel", "guest_user"};
+
+	result_name(to, names, sizeof(names) / sizeof(names[0]), trace->samples.mode[row]);
+}
+
+void ky_sql_cell_symbol_set(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->frames.file[row])
+		sqlite3_result_int64(to, row);
+	else
+		sqlite3_result_null(to);
+}
+
+/* ---- around the events ---- */
+
+void ky_sql_cell_clock_name(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	sqlite3_result_text(to, ky_clock_name(trace->clock_rows.clock[row]), -1, SQLITE_STATIC);
+}
+
+void ky_sql_cell_metadata_type(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	(void)trace, (void)row;
+	sqlite3_result_text(to, "single", -1, SQLITE_STATIC);
+}
+
+void ky_sql_cell_metadata_int(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->metadata.text[row])
+		sqlite3_result_null(to);
+	else
+		sqlite3_result_int64(to, trace->metadata.number[row]);
+}
+
+void ky_sql_cell_severity(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	static const char *const names[] = {"info", "data_loss", "error"};
+
+	result_name(to, names, sizeof(names) / sizeof(names[0]), trace->problems.severity[row]);
+}
+
+void ky_sql_cell_source(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	(void)trace, (void)row;
+	sqlite3_result_text(to, "analysis", -1, SQLITE_STATIC);
+}
+
+void ky_sql_cell_first_at(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->problems.first_at[row] == KY_NO_PLACE)
+		sqlite3_result_null(to);
+	else
+		sqlite3_result_int64(to, (sqlite3_int64)trace->problems.first_at[row]);
+}
+
+void ky_sql_cell_lost_events(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
+{
+	if (trace->losses.events[row])
+		sqlite3_result_int64(to, (sqlite3_int64)trace->losses.events[row]);
+	else
+		sqlite3_result_null(to);
+}

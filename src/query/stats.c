@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats.c: sums and percentiles of slices by what they have in common.
+ *
+ *   pass 1   count, sums, extremes and self time of each group; a child's time is taken from its
+ *            parent's group, so that no slice needs a self time of its own
+ *   pass 2   the durations, each group's together: 8 bytes a slice, the only memory that grows
+ *            with them
+ *   then     deviation and percentiles of each group
+ *
+ * Percentiles are exact: the smallest duration that at least that part of all does not exceed.
+ */
+#include "stats.h"
+#include "filter.h"
+#include "select.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* What is needed while the rows are made. A slice's row is groups[keys[slice]]. */
+struct making {
+	const struct ky_trace *trace;
+	struct ky_filter filter;
+	const uint32_t *keys; /* column of the slices */
+	uint32_t *groups;     /* by key: row, or KY_NONE when it has none yet */
+	struct ky_stats_row *rows;
+	uint32_t count, room;
+};
+
+static uint32_t add_row(struct making *making, uint32_t key)
+{
+	if (making->count == making->room) {
+		const uint32_t room = making->room ? making->room * 2 : 64;
+		struct ky_stats_row *const rows = realloc(making->rows, room * sizeof(*rows));
+		if (!rows)
+			return KY_NONE;
+		making->rows = rows;
+		making->room = room;
+	}
+	making->rows[making->count] = (struct ky_stats_row){.key = key, .min_ns = INT64_MAX};
+	return making->count++;
+}
+
+/*
+ * Threads and processes: all have a row from the start, and one more is for tracks that belong to
+ * none.
+ */
+static int group_tracks(struct making *making, enum ky_stats_by by)
+{
+	const struct ky_trace *const trace = making->trace;
+	const uint32_t owners =
+		by == KY_BY_THREAD ? trace->threads.rows.count : trace->processes.rows.count;
+	for (uint32_t i = 0; i <= owners; i++) {
+		if (add_row(making, i < owners ? i : KY_NONE) == KY_NONE)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < trace->tracks.rows.count; i++) {
+		const uint32_t owner =
+			by == KY_BY_THREAD ? ky_track_thread(trace, i) : ky_track_process(trace, i);
+		making->groups[i] = owner < owners ? owner : owners;
+	}
+	return 0;
+}
+
+static int open_making(struct making *making, const struct ky_trace *trace, enum ky_stats_by by,
+		       const struct ky_stats_filter *filter)
+{
+	*making = (struct making){.trace = trace};
+	const bool by_string = by == KY_BY_NAME || by == KY_BY_CATEGORY;
+	const int error = ky_filter_open(&making->filter, trace, filter);
+	if (error)
+		return error;
+	making->keys = by == KY_BY_NAME       ? trace->slices.name
+		       : by == KY_BY_CATEGORY ? trace->slices.category
+					      : trace->slices.track;
+	const size_t keys =
+		(size_t)(by_string ? trace->strings.count : trace->tracks.rows.count) + 1;
+	making->groups = malloc(keys * sizeof(*making->groups));
+	if (!making->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < keys; i++)
+		making->groups[i] = KY_NONE;
+	return by_string ? 0 : group_tracks(making, by);
+}
+
+static void close_making(struct making *making)
+{
+	ky_filter_close(&making->filter);
+	free(making->groups);
+	free(making->rows);
+}
+
+/* Takes the part of a child that is within its parent from the parent's group. */
+static void take_from_parent(struct making *making, uint32_t parent, struct ky_span child)
+{
+	if (!ky_filter_slice(&making->filter, parent))
+		return;
+	const struct ky_span span = ky_filter_span(&making->filter, parent);
+	const int64_t end = child.end < span.end ? child.end : span.end;
+	struct ky_stats_row *const row = &making->rows[making->groups[making->keys[parent]]];
+	if (end > child.begin)
+		row->self_ns = ky_sub_clamped(row->self_ns, ky_sub_clamped(end, child.begin));
+}
+
+static int add_slice(struct making *making, uint32_t slice)
+{
+	const struct ky_slices *const slices = &making->trace->slices;
+	const uint32_t key = making->keys[slice];
+	uint32_t group = making->groups[key];
+	if (group == KY_NONE) {
+		group = making->groups[key] = add_row(making, key);
+		if (group == KY_NONE)
+			return -ENOMEM;
+	}
+	struct ky_stats_row *const row = &making->rows[group];
+	if (slices->kind[slice] == KY_SLICE_INSTANT) {
+		row->instants++;
+		return 0;
+	}
+	const struct ky_span span = ky_filter_span(&making->filter, slice);
+	const int64_t ns = ky_sub_clamped(span.end, span.begin);
+	row->count++;
+	row->unfinished += slices->dur[slice] < 0;
+	row->total_ns = ky_add_clamped(row->total_ns, ns);
+	row->self_ns = ky_add_clamped(row->self_ns, ns);
+	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
+	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
+	if (slices->parent[slice] < slice)
+		take_from_parent(making, slices->parent[slice], span);
+	return 0;
+}
+
+static int sum_up(struct making *making)
+{
+	for (uint32_t i = 0; i < making->filter.end; i++) {
+		if (ky_filter_slice(&making->filter, i) && add_slice(making, i) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The durations by group; ends[g] is where group g's end. */
+static void gather(const struct making *making, int64_t *durations, uint64_t *ends)
+{
+	const struct ky_slices *const slices = &making->trace->slices;
+	uint64_t begin = 0;
+	for (uint32_t i = 0; i < making->count; i++) {
+		ends[i] = begin;
+		begin += making->rows[i].count;
+	}
+	for (uint32_t i = 0; i < making->filter.end; i++) {
+		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(&making->filter, i))
+			continue;
+		const struct ky_span span = ky_filter_span(&making->filter, i);
+		durations[ends[making->groups[making->keys[i]]]++] =
+			ky_sub_clamped(span.end, span.begin);
+	}
+}
+
+static void distribute(struct ky_stats_row *row, int64_t *durations)
+{
+	const uint64_t count = row->count;
+	double squares = 0, sum = 0;
+	if (!count) {
+		row->min_ns = 0;
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		sum += (double)durations[i];
+	row->mean_ns = sum / (double)count;
+	for (uint64_t i = 0; i < count; i++) {
+		const double off = (double)durations[i] - row->mean_ns;
+		squares += off * off;
+	}
+	row->stddev_ns = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+	row->p50_ns = ky_select(durations, count, ky_select_rank(count, 0.50));
+	row->p95_ns = ky_select(durations, count, ky_select_rank(count, 0.95));
+	row->p99_ns = ky_select(durations, count, ky_select_rank(count, 0.99));
+}
+
+static int distribute_all(struct making *making)
+{
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < making->count; i++)
+		all += making->rows[i].count;
+	int64_t *const durations = malloc((all + 1) * sizeof(*durations));
+	uint64_t *const ends = malloc(((size_t)making->count + 1) * sizeof(*ends));
+	if (durations && ends) {
+		gather(making, durations, ends);
+		for (uint32_t i = 0; i < making->count; i++)
+			distribute(&making->rows[i], durations + ends[i] - making->rows[i].count);
+	}
+	const int result = durations && ends ? 0 : -ENOMEM;
+	free(durations);
+	free(ends);
+	return result;
+}
+
+static int by_total(const void *a_, const void *b_)
+{
+	const struct ky_stats_row *const a = a_, *const b = b_;
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	if (a->count + a->instants != b->count + b->instants)
+		return a->count + a->instants < b->count + b->instants ? 1 : -1;
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Groups that turned out to have nothing are no rows. */
+static void hand_over(struct making *making, struct ky_stats *stats)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < making->count; i++) {
+		if (making->rows[i].count || making->rows[i].instants)
+			making->rows[kept++] = making->rows[i];
+	}
+	if (kept)
+		qsort(making->rows, kept, sizeof(*making->rows), by_total);
+	stats->rows = making->rows;
+	stats->count = kept;
+	making->rows = NULL;
+}
+
+int ky_stats_make(struct ky_stats *stats, struct ky_trace *trace, enum ky_stats_by by,
+		  const struct ky_stats_filter *filter)
+{
+	struct making making;
+	*stats = (struct ky_stats){0};
+	int result = open_making(&making, trace, by, filter);
+	if (result == 0)
+		result = sum_up(&making);
+	if (result == 0)
+		result = distribute_all(&making);
+	if (result == 0)
+		hand_over(&making, stats);
+	close_making(&making);
+	return result;
+}
+
+void ky_stats_free(struct ky_stats *stats)
+{
+	free(stats->rows);
+	*stats = (struct ky_stats){0};
+}
+
+static uint64_t copy_durations(const struct ky_filter *filter, int64_t *to)
+{
+	const struct ky_slices *const slices = &filter->trace->slices;
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < filter->end; i++) {
+		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(filter, i))
+			continue;
+		if (to) {
+			const struct ky_span span = ky_filter_span(filter, i);
+			to[count] = ky_sub_clamped(span.end, span.begin);
+		}
+		count++;
+	}
+	return count;
+}
+
+int ky_stats_durations(struct ky_trace *trace, const struct ky_stats_filter *filter,
+		       int64_t **durations, uint64_t *count)
+{
+	struct ky_filter open;
+	*durations = NULL;
+	*count = 0;
+	const int error = ky_filter_open(&open, trace, filter);
+	if (error)
+		return error;
+	const uint64_t all = copy_durations(&open, NULL);
+	*durations = malloc((all + 1) * sizeof(**durations));
+	if (*durations)
+		*count = copy_durations(&open, *durations);
+	ky_filter_close(&open);
+	return *durations ? 0 : -ENOMEM;
+}

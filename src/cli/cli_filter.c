@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* cli_filter.c: see cli_filter.h. */
+#include "cli_filter.h"
+#include "cli.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+bool ky_cli_filter_option(struct ky_cli_filter *filter, int option, const char *value)
+{
+	const char **const at = option == KY_CLI_OPTION_FROM       ? &filter->from
+				: option == KY_CLI_OPTION_TO       ? &filter->to
+				: option == KY_CLI_OPTION_NAME     ? &filter->name
+				: option == KY_CLI_OPTION_CATEGORY ? &filter->category
+				: option == KY_CLI_OPTION_THREAD   ? &filter->thread
+				: option == KY_CLI_OPTION_PROCESS  ? &filter->process
+								   : NULL;
+	if (at)
+		*at = value;
+	return at != NULL;
+}
+
+static bool parse_time(const char *text, int64_t *ns)
+{
+	return ky_cli_parse_duration(text + (*text == '@'), ns);
+}
+
+/* Where a time counts from: the trace's begin, its end, or 0. */
+static char base_of(const char *text)
+{
+	return *text == '@' || *text == '-' ? *text : '+';
+}
+
+/* A number alone would be nanoseconds, which nobody means who leaves the unit out. */
+static bool lacks_unit(const char *text, int64_t ns)
+{
+	return *text != '@' && ns && isdigit((unsigned char)text[strlen(text) - 1]);
+}
+
+int ky_cli_filter_check(const struct ky_cli_filter *filter)
+{
+	const char *const times[2] = {filter->from, filter->to};
+	int64_t ns[2] = {0, 0};
+	for (unsigned i = 0; i < 2; i++) {
+		const char *const option = i ? "to" : "from";
+		if (times[i] && !parse_time(times[i], &ns[i]))
+			return ky_cli_usage(
+				"--%s %s is no time: 1.5s, 200ms, -1s, @123456789 are some", option,
+				times[i]);
+		if (times[i] && lacks_unit(times[i], ns[i]))
+			return ky_cli_usage("--%s %s has no unit: %ss, %sms, %sns?", option,
+					    times[i], times[i], times[i], times[i]);
+	}
+	if (times[0] && times[1] && base_of(times[0]) == base_of(times[1]) && ns[1] <= ns[0])
+		return ky_cli_usage("--to %s is not after --from %s", times[1], times[0]);
+	return 0;
+}
+
+/* A time of the trace's clock; KY_TIME_NONE when none was given. */
+static int64_t time_of(const char *text, const struct ky_trace *trace)
+{
+	int64_t ns, sum;
+	if (!text || !parse_time(text, &ns))
+		return KY_TIME_NONE;
+	if (*text == '@')
+		return ns;
+	const int64_t base = *text == '-' ? trace->end_ns : trace->begin_ns;
+	if (__builtin_add_overflow(base, ns, &sum))
+		return ns < 0 ? INT64_MIN + 1 : INT64_MAX;
+	return sum;
+}
+
+struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
+					const struct ky_trace *trace)
+{
+	return (struct ky_stats_filter){
+		.from_ns = time_of(filter->from, trace),
+		.to_ns = time_of(filter->to, trace),
+		.name = filter->name,
+		.category = filter->category,
+		.thread = filter->thread,
+		.process = filter->process,
+	};
+}
+
+static const char *label(char *buf, const char *name, const char *kind, int64_t id)
+{
+	if (name && *name)
+		snprintf(buf, KY_CLI_LABEL_BYTES, "%.128s %" PRId64, name, id);
+	else
+		snprintf(buf, KY_CLI_LABEL_BYTES, "%s %" PRId64, kind, id);
+	return buf;
+}
+
+const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread)
+{
+	if (thread >= trace->threads.rows.count)
+		return strcpy(buf, "(no thread)");
+	return label(buf, ky_text_of(trace, trace->threads.name[thread]), "thread",
+		     trace->threads.tid[thread]);
+}
+
+const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process)
+{
+	if (process >= trace->processes.rows.count)
+		return strcpy(buf, "(no process)");
+	return label(buf, ky_text_of(trace, trace->processes.name[process]), "process",
+		     trace->processes.pid[process]);
+}
+
+const char *ky_cli_name(const struct ky_trace *trace, uint32_t string)
+{
+	const char *const text = ky_text_of(trace, string);
+	return text && *text ? text : "(no name)";
+}
+
+const char *ky_cli_by_title(enum ky_stats_by by)
+{
+	static const char *const titles[] = {"name", "category", "thread", "process"};
+	return titles[by];
+}
+
+const char *ky_cli_by_label(char *buf, const struct ky_trace *trace, enum ky_stats_by by,
+			    uint32_t key)
+{
+	switch (by) {
+	case KY_BY_THREAD:
+		return ky_cli_thread_label(buf, trace, key);
+	case KY_BY_PROCESS:
+		return ky_cli_process_label(buf, trace, key);
+	case KY_BY_CATEGORY:
+		return key && *ky_text_of(trace, key) ? ky_text_of(trace, key) : "(no category)";
+	default:
+		return ky_cli_name(trace, key);
+	}
+}

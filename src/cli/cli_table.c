@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli_table.c: a table for people. Cells are kept until the table is printed, because only then
+ * the columns' widths are known. When memory is short, what did not fit is left out and an error
+ * is said.
+ *
+ *   ┌ indent ┐ name   ┌ gap ┐ total
+ *              parse          1.25 ms
+ *
+ * The flexible column gives way when the line is wider than the terminal; its end becomes an
+ * ellipsis.
+ */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP 2
+#define FLEXIBLE_MIN 8
+#define CELL_BYTES_MAX 4096
+
+struct cell {
+	char *text; /* NULL: empty */
+	const char *sgr;
+	uint32_t bytes;
+	uint32_t columns;
+};
+
+struct ky_cli_table {
+	struct cell *cells;
+	size_t count, room;
+	unsigned columns;
+	unsigned indent;
+	bool failed;
+	unsigned *widths;
+	struct ky_cli_column column[];
+};
+
+struct ky_cli_table *ky_cli_table_new(const struct ky_cli_column *columns, unsigned count)
+{
+	struct ky_cli_table *const table = calloc(1, sizeof(*table) + count * sizeof(*columns));
+	unsigned *const widths = calloc(count ? count : 1, sizeof(*widths));
+	if (!table || !widths) {
+		ky_cli_error("not enough memory");
+		exit(KY_EXIT_FAILED);
+	}
+	table->columns = count;
+	table->widths = widths;
+	memcpy(table->column, columns, count * sizeof(*columns));
+	return table;
+}
+
+void ky_cli_table_indent(struct ky_cli_table *table, unsigned blanks)
+{
+	table->indent = blanks;
+}
+
+static struct cell *next_cell(struct ky_cli_table *table)
+{
+	if (table->count == table->room) {
+		const size_t room = table->room ? table->room * 2 : 64;
+		struct cell *const cells = realloc(table->cells, room * sizeof(*cells));
+		if (!cells)
+			return NULL;
+		table->cells = cells;
+		table->room = room;
+	}
+	struct cell *const cell = &table->cells[table->count++];
+	*cell = (struct cell){0};
+	return cell;
+}
+
+void ky_cli_table_styled(struct ky_cli_table *table, const char *text, const char *sgr)
+{
+	struct cell *const cell = next_cell(table);
+	if (!cell) {
+		table->failed = true;
+		return;
+	}
+	if (!text || !*text)
+		return;
+	cell->sgr = sgr;
+	cell->bytes = (uint32_t)strnlen(text, CELL_BYTES_MAX);
+	cell->text = strndup(text, cell->bytes);
+	if (!cell->text) {
+		table->failed = true;
+		cell->bytes = 0;
+	}
+	cell->columns = ky_cli_text_columns(text, cell->bytes);
+	unsigned *const width = &table->widths[(table->count - 1) % table->columns];
+	if (cell->columns > *width)
+		*width = cell->columns;
+}
+
+void ky_cli_table_cell(struct ky_cli_table *table, const char *text)
+{
+	ky_cli_table_styled(table, text, NULL);
+}
+
+void ky_cli_table_format(struct ky_cli_table *table, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ky_cli_table_cell(table, text);
+}
+
+/* Takes from the flexible columns what the line has too much, the widest first. */
+static void fit(struct ky_cli_table *table, unsigned room)
+{
+	unsigned line = table->indent;
+	for (unsigned c = 0; c < table->columns; c++)
+		line += table->widths[c] + (c + 1 < table->columns ? GAP : 0);
+	while (line > room) {
+		unsigned *widest = NULL;
+		for (unsigned c = 0; c < table->columns; c++) {
+			if (table->column[c].flexible && (!widest || table->widths[c] > *widest))
+				widest = &table->widths[c];
+		}
+		if (!widest || *widest <= FLEXIBLE_MIN)
+			return;
+		--*widest;
+		line--;
+	}
+}
+
+static void pad(FILE *to, unsigned blanks)
+{
+	fprintf(to, "%*s", (int)blanks, "");
+}
+
+static void print_cell(const struct cell *cell, unsigned width, bool right, bool last, FILE *to)
+{
+	const bool cut = cell->columns > width;
+	const unsigned used = cut ? width : cell->columns;
+	size_t bytes = cell->bytes;
+	if (cut)
+		bytes = ky_cli_text_fit(cell->text, cell->bytes, width - 1);
+	if (right)
+		pad(to, width - used);
+	if (cell->text) {
+		fputs(cell->sgr ? ky_cli_style(cell->sgr) : "", to);
+		ky_cli_text(to, cell->text, bytes);
+		fputs(cut ? "\u2026" : "", to);
+		fputs(cell->sgr ? ky_cli_plain() : "", to);
+		/* A character of two columns may have left one free before the cut. */
+		if (cut && !right)
+			pad(to, width - 1 - ky_cli_text_columns(cell->text, bytes));
+	}
+	if (!right && !last)
+		pad(to, width - used);
+}
+
+static void print_row(const struct ky_cli_table *table, const struct cell *cells, FILE *to)
+{
+	unsigned last = table->columns;
+	while (last > 1 && !cells[last - 1].text)
+		last--;
+	pad(to, table->indent);
+	for (unsigned c = 0; c < last; c++) {
+		print_cell(&cells[c], table->widths[c], table->column[c].right, c + 1 == last, to);
+		if (c + 1 < last)
+			pad(to, GAP);
+	}
+	fputc('\n', to);
+}
+
+static void print_titles(struct ky_cli_table *table, FILE *to)
+{
+	struct cell titles[32] = {{0}};
+	bool any = false;
+	for (unsigned c = 0; c < table->columns && c < 32; c++) {
+		const char *const title = table->column[c].title;
+		if (!title || !*title)
+			continue;
+		titles[c] = (struct cell){.text = (char *)(uintptr_t)title,
+					  .sgr = "1",
+					  .bytes = (uint32_t)strlen(title),
+					  .columns = (uint32_t)strlen(title)};
+		any = true;
+	}
+	if (any)
+		print_row(table, titles, to);
+}
+
+void ky_cli_table_print(struct ky_cli_table **table_at, FILE *to)
+{
+	struct ky_cli_table *const table = *table_at;
+	const size_t rows = table->columns ? table->count / table->columns : 0;
+	for (unsigned c = 0; c < table->columns && rows; c++) {
+		const size_t title = table->column[c].title ? strlen(table->column[c].title) : 0;
+		if (title > table->widths[c])
+			table->widths[c] = (unsigned)title;
+	}
+	if (to == stdout && ky_cli_width())
+		fit(table, ky_cli_width());
+	if (rows)
+		print_titles(table, to);
+	for (size_t row = 0; row < rows; row++)
+		print_row(table, table->cells + row * table->columns, to);
+	if (table->failed)
+		ky_cli_error("not enough memory: some of the table is missing");
+	for (size_t i = 0; i < table->count; i++)
+		free(table->cells[i].text);
+	free(table->cells);
+	free(table->widths);
+	free(table);
+	*table_at = NULL;
+}

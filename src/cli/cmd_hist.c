@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_hist.c: kymo hist: how the durations of one name are distributed, as bars in the terminal. */
+#include "cli.h"
+#include "cli_filter.h"
+#include "cli_json.h"
+#include "histogram.h"
+#include "select.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BUCKETS_MIN 8
+#define BUCKETS_MAX 24
+#define WIDTH 100 /* where there is no terminal */
+#define BAR_MIN 10
+#define SUGGESTIONS 3
+
+static const struct {
+	const char *name;
+	double part;
+} percentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}};
+#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
+
+struct hist {
+	const char *name;
+	int64_t *durations;
+	uint64_t count;
+	int64_t min, max;
+	double total;
+	int64_t at[PERCENTILES];
+	struct ky_histogram histogram;
+};
+
+static void measure(struct hist *hist)
+{
+	hist->min = hist->max = hist->durations[0];
+	for (uint64_t i = 0; i < hist->count; i++) {
+		const int64_t ns = hist->durations[i];
+		hist->min = ns < hist->min ? ns : hist->min;
+		hist->max = ns > hist->max ? ns : hist->max;
+		hist->total += (double)ns;
+	}
+	for (size_t i = 0; i < PERCENTILES; i++)
+		hist->at[i] = ky_select(hist->durations, hist->count,
+					ky_select_rank(hist->count, percentiles[i].part));
+}
+
+static void print_summary(const struct hist *hist)
+{
+	char text[KY_CLI_NUMBER_BYTES];
+	fputs(ky_cli_style("1"), stdout);
+	ky_cli_text(stdout, hist->name, strlen(hist->name));
+	printf("%s: %s %s, ", ky_cli_plain(), ky_cli_count(text, hist->count),
+	       hist->count == 1 ? "slice" : "slices");
+	printf("%s in all\n", ky_cli_duration(text, (int64_t)fmin(hist->total, 9e18)));
+	printf("  min %s", ky_cli_duration(text, hist->min));
+	printf("  mean %s", ky_cli_duration(text, (int64_t)(hist->total / (double)hist->count)));
+	for (size_t i = 0; i < PERCENTILES; i++)
+		printf("  %s %s", percentiles[i].name, ky_cli_duration(text, hist->at[i]));
+	printf("  max %s\n\n", ky_cli_duration(text, hist->max));
+}
+
+/* A bar in eighths of a character. */
+static void print_bar(uint64_t count, uint64_t most, unsigned columns)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	unsigned length = (unsigned)((double)count / (double)most * columns * 8 + 0.5);
+	if (count && !length)
+		length = 1;
+	printf("  %s", ky_cli_style("36"));
+	for (; length >= 8; length -= 8)
+		fputs("█", stdout);
+	fputs(eighths[length], stdout);
+	fputs(ky_cli_plain(), stdout);
+}
+
+static void print_marks(const struct hist *hist, uint32_t bucket)
+{
+	bool any = false;
+	for (size_t i = 0; i < PERCENTILES; i++) {
+		if (ky_histogram_bucket(&hist->histogram, hist->at[i]) != bucket)
+			continue;
+		if (!any)
+			printf(" %s◀", ky_cli_style("33"));
+		printf(" %s", percentiles[i].name);
+		any = true;
+	}
+	if (any)
+		fputs(ky_cli_plain(), stdout);
+}
+
+static void print_buckets(const struct hist *hist)
+{
+	const struct ky_histogram *const histogram = &hist->histogram;
+	/* The edge, the count, and room for the marks behind the bar. */
+	const unsigned around = 2 + 8 + 2 + 6 + 2 + 28;
+	const unsigned width = ky_cli_width() ? ky_cli_width() : WIDTH;
+	const unsigned columns = width > around + BAR_MIN ? width - around : BAR_MIN;
+	uint64_t most = 1;
+	for (uint32_t i = 0; i < histogram->count; i++)
+		most = histogram->counts[i] > most ? histogram->counts[i] : most;
+	for (uint32_t i = 0; i < histogram->count; i++) {
+		char edge[KY_CLI_NUMBER_BYTES], count[KY_CLI_NUMBER_BYTES];
+		ky_cli_duration(edge, histogram->edges[i]);
+		const unsigned used = ky_cli_text_columns(edge, strlen(edge));
+		printf("  %*s%s  %6s", used < 8 ? (int)(8 - used) : 0, "", edge,
+		       ky_cli_count(count, histogram->counts[i]));
+		if (histogram->counts[i])
+			print_bar(histogram->counts[i], most, columns);
+		print_marks(hist, i);
+		putchar('\n');
+	}
+}
+
+static void print_json(const struct hist *hist)
+{
+	struct ky_cli_json json = {.to = stdout, .lines = 2};
+	char key[16];
+	ky_cli_json_begin(&json, NULL, '{');
+	ky_cli_json_text(&json, "name", hist->name);
+	ky_cli_json_uint(&json, "count", hist->count);
+	ky_cli_json_real(&json, "total_ns", hist->total);
+	ky_cli_json_real(&json, "mean_ns", hist->total / (double)hist->count);
+	ky_cli_json_int(&json, "min_ns", hist->min);
+	for (size_t i = 0; i < PERCENTILES; i++) {
+		snprintf(key, sizeof(key), "%s_ns", percentiles[i].name);
+		ky_cli_json_int(&json, key, hist->at[i]);
+	}
+	ky_cli_json_int(&json, "max_ns", hist->max);
+	ky_cli_json_text(&json, "scale", hist->histogram.log ? "log" : "linear");
+	ky_cli_json_begin(&json, "buckets", '[');
+	for (uint32_t i = 0; i < hist->histogram.count; i++) {
+		ky_cli_json_begin(&json, NULL, '{');
+		ky_cli_json_int(&json, "from_ns", hist->histogram.edges[i]);
+		ky_cli_json_int(&json, "to_ns", hist->histogram.edges[i + 1]);
+		ky_cli_json_uint(&json, "count", hist->histogram.counts[i]);
+		ky_cli_json_end(&json, '}');
+	}
+	ky_cli_json_end(&json, ']');
+	ky_cli_json_end(&json, '}');
+}
+
+/* Names that have the text in them, so that a part of a name is enough to find it. */
+static int say_none(struct ky_trace *trace, const char *name)
+{
+	char similar[256] = "";
+	struct ky_stats stats;
+	if (ky_stats_make(&stats, trace, KY_BY_NAME, NULL) == 0) {
+		unsigned found = 0;
+		for (uint32_t i = 0; i < stats.count && found < SUGGESTIONS; i++) {
+			const char *const text = ky_text_of(trace, stats.rows[i].key);
+			const size_t used = strlen(similar);
+			if (!text || !stats.rows[i].count || !strcasestr(text, name))
+				continue;
+			snprintf(similar + used, sizeof(similar) - used, "%s'%.60s'",
+				 found ? ", " : "", text);
+			found++;
+		}
+		ky_stats_free(&stats);
+	}
+	if (!trace->slices.rows.count)
+		ky_cli_error("there are no slices in it; 'kymo info' says what there is");
+	else if (similar[0])
+		ky_cli_error("no slice is named '%s'; there are %s", name, similar);
+	else
+		ky_cli_error("no slice is named '%s'; 'kymo report' lists the names", name);
+	return KY_EXIT_FAILED;
+}
+
+/* Few values make few bars: Rice's rule. */
+static uint32_t usual_buckets(uint64_t count)
+{
+	const double rule = 2 * cbrt((double)count);
+	return rule < BUCKETS_MIN ? BUCKETS_MIN : rule > BUCKETS_MAX ? BUCKETS_MAX : (uint32_t)rule;
+}
+
+struct options {
+	struct ky_cli_filter filter;
+	const char *format;
+	enum ky_histogram_scale scale;
+	uint32_t buckets; /* 0: as many as are usual */
+	bool json;
+};
+
+static int show(struct ky_trace *trace, const struct options *options)
+{
+	const struct ky_stats_filter filter = ky_cli_filter_of(&options->filter, trace);
+	struct hist hist = {.name = filter.name ? filter.name : "all slices"};
+	int error = ky_stats_durations(trace, &filter, &hist.durations, &hist.count);
+	int code = KY_EXIT_DONE;
+	if (!error && !hist.count) {
+		code = say_none(trace, filter.name ? filter.name : "*");
+	} else if (!error) {
+		measure(&hist);
+		error = ky_histogram_make(
+			&hist.histogram, hist.durations, hist.count, options->scale,
+			options->buckets ? options->buckets : usual_buckets(hist.count));
+	}
+	if (error) {
+		ky_cli_error("not enough memory for the durations");
+		code = KY_EXIT_FAILED;
+	} else if (hist.count && options->json) {
+		print_json(&hist);
+	} else if (hist.count) {
+		print_summary(&hist);
+		print_buckets(&hist);
+	}
+	ky_histogram_free(&hist.histogram);
+	free(hist.durations);
+	return code;
+}
+
+enum { BUCKETS_OPTION = KY_CLI_OPTION_OWN, LOG, LINEAR, JSON, FORMAT };
+
+static int take_option(struct options *options, int option)
+{
+	char *end;
+	switch (option) {
+	case BUCKETS_OPTION:
+		options->buckets = (uint32_t)strtoul(optarg, &end, 10);
+		if (*end || !options->buckets || options->buckets > KY_HISTOGRAM_BUCKETS_MAX)
+			return ky_cli_usage("--buckets %s is no number from 1 to %d", optarg,
+					    KY_HISTOGRAM_BUCKETS_MAX);
+		return 0;
+	case FORMAT:
+		options->format = optarg;
+		return 0;
+	case JSON:
+		options->json = true;
+		return 0;
+	default:
+		options->scale = option == LOG ? KY_SCALE_LOG : KY_SCALE_LINEAR;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		KY_CLI_FILTER_OPTIONS,
+		{"buckets", required_argument, NULL, BUCKETS_OPTION},
+		{"log", no_argument, NULL, LOG},
+		{"linear", no_argument, NULL, LINEAR},
+		{"json", no_argument, NULL, JSON},
+		{"format", required_argument, NULL, FORMAT},
+		{0},
+	};
+	struct options options = {0};
+	for (int option; (option = ky_cli_option(argc, argv, "", longs)) != -1;) {
+		if (ky_cli_filter_option(&options.filter, option, optarg))
+			continue;
+		const int wrong = take_option(&options, option);
+		if (wrong)
+			return wrong;
+	}
+	if (ky_cli_filter_check(&options.filter) != 0)
+		return KY_EXIT_USAGE;
+	if (argc - optind < 1 || argc - optind > 2)
+		return ky_cli_usage(optind == argc ? "which file?"
+						   : "one file and one name at a time");
+	if (argc - optind == 2)
+		options.filter.name = argv[optind + 1];
+	struct ky_trace *trace = ky_cli_load(argv[optind], options.format, false);
+	if (!trace)
+		return KY_EXIT_FAILED;
+	const int code = show(trace, &options);
+	ky_trace_close(&trace);
+	return code;
+}
+
+const struct ky_verb ky_verb_hist = {
+	"hist", "how the durations of one name are distributed",
+	"usage: kymo hist [OPTIONS] FILE [NAME]\n"
+	"\n"
+	"Draws how the durations of the slices named NAME (a glob; all without it) are "
+	"distributed:\n"
+	"a bar for each range of durations, with the percentiles marked at theirs.\n"
+	"\n"
+	"  --buckets N             at most so many bars (8 to 24, as there are slices)\n"
+	"  --log, --linear         bars of growing or of equal ranges (as the durations ask "
+	"for)\n" KY_CLI_FILTER_HELP "  --json                  for machines\n"
+	"  --format NAME           read it as this format instead of looking at its content\n"
+	"  --help                  this\n"
+	"\n"
+	"examples\n"
+	"  kymo hist trace.json handle_request\n"
+	"  kymo hist --linear --buckets 40 --thread worker trace.pftrace 'db.*'\n"
+	"  kymo hist --json trace.kymo commit | jq '.p99_ns'\n",
+	run};

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_query.c: kymo query: SQL over a trace. Statements come from the command line, from files, from standard
+ * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
+ */
+#include "cli.h"
+#include "query_output.h"
+#include "query_prompt.h"
+#include "sql.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEXT_MAX (64u << 20)
+
+struct query {
+	struct ky_sql *sql;
+	enum ky_query_form form;
+	bool terminal;    /* rows go to one */
+	bool interactive; /* a person types, and wants to know how long it took */
+	unsigned results; /* that had rows or could have had */
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* ---- one statement ---- */
+
+static int on_progress(void *context)
+{
+	const struct query *query = context;
+
+	if (query->interactive && ky_query_prompt_interrupted())
+		return 1;
+	return ky_cli_progress("querying", 0, 0) != 0;
+}
+
+static void say_time(const struct query *query, double began, bool has_rows, uint64_t rows)
+{
+	char took[KY_CLI_NUMBER_BYTES];
+
+	if (!query->interactive)
+		return;
+	ky_cli_duration(took, (int64_t)((now() - began) * 1e9));
+	if (has_rows)
+		fprintf(stderr, "%" PRIu64 " %s, %s\n", rows, rows == 1 ? "row" : "rows", took);
+	else
+		fprintf(stderr, "%s\n", took);
+}
+
+static int step_all(struct query *query, sqlite3_stmt *stmt, struct ky_query_output *output)
+{
+	int step;
+
+	while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+		if (query->terminal)
+			ky_cli_progress_end();
+		if (output)
+			ky_query_output_row(output);
+		if (ferror(stdout))
+			return SQLITE_DONE; /* said when the verb ends */
+	}
+	return step;
+}
+
+static int run_statement(struct query *query, sqlite3_stmt *stmt)
+{
+	const double began = now();
+	struct ky_query_output *output = NULL;
+	uint64_t rows = 0;
+	const bool has_rows = sqlite3_column_count(stmt) > 0;
+
+	if (has_rows) {
+		if (query->results++ && query->form <= KY_QUERY_CSV)
+			putchar('\n');
+		output = ky_query_output_new(query->form, stmt, stdout);
+		if (!output) {
+			ky_cli_error("out of memory");
+			return KY_EXIT_FAILED;
+		}
+	}
+	const int step = step_all(query, stmt, output);
+	ky_cli_progress_end();
+	if (output)
+		rows = ky_query_output_end(&output, step == SQLITE_DONE);
+	fflush(stdout);
+	if (step == SQLITE_DONE) {
+		say_time(query, began, has_rows, rows);
+		return KY_EXIT_DONE;
+	}
+	if (step == SQLITE_INTERRUPT && (query->interactive || ky_cli_interrupted()))
+		fputs(query->interactive ? "interrupted\n" : "", stderr);
+	else
+		ky_cli_error("%s", sqlite3_errmsg(sqlite3_db_handle(stmt)));
+	return KY_EXIT_FAILED;
+}
+
+/* All statements of a text, until one fails. from names it in messages, NULL: the command line. */
+static int run_text(struct query *query, const char *text, const char *from)
+{
+	char message[KY_SQL_MESSAGE_BYTES];
+	const char *at = text;
+	int code = KY_EXIT_DONE;
+
+	while (*at && code == KY_EXIT_DONE) {
+		sqlite3_stmt *stmt;
+		const int error = ky_sql_prepare(query->sql, text, &at, &stmt, message);
+		if (error) {
+			ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
+				     error == -ENOMEM ? "out of memory" : message);
+			return KY_EXIT_FAILED;
+		}
+		if (stmt)
+			code = run_statement(query, stmt);
+		sqlite3_finalize(stmt);
+	}
+	return code;
+}
+
+/* ---- files ---- */
+
+/* All of it, with a NUL at its end; NULL with errno set. */
+static char *read_all(FILE *file)
+{
+	size_t used = 0, room = 4096;
+	char *text = malloc(room);
+
+	while (text) {
+		used += fread(text + used, 1, room - used - 1, file);
+		if (used + 1 < room)
+			break;
+		char *grown = room < TEXT_MAX ? realloc(text, room *= 2) : NULL;
+		if (!grown) {
+			free(text);
+			errno = room < TEXT_MAX ? ENOMEM : EFBIG;
+			return NULL;
+		}
+		text = grown;
+	}
+	if (!text || ferror(file)) {
+		free(text);
+		return NULL;
+	}
+	text[used] = '\0';
+	return text;
+}
+
+static int run_file(struct query *query, const char *path)
+{
+	const bool standard = strcmp(path, "-") == 0;
+	FILE *file = standard ? stdin : fopen(path, "re");
+	char *text = file ? read_all(file) : NULL;
+	int code = KY_EXIT_FAILED;
+
+	if (text)
+		code = run_text(query, text, standard ? NULL : path);
+	else
+		ky_cli_error("cannot read %s: %s", standard ? "standard input" : path,
+			     strerror(errno ? errno : EIO));
+	free(text);
+	if (file && !standard)
+		fclose(file);
+	return code;
+}
+
+/* ---- the prompt ---- */
+
+static const char prompt_help[] =
+	"Statements end with ; and may be of several lines.\n"
+	"  .tables          the tables\n"
+	"  .schema TABLE    the columns of a table\n"
+	"  .mode FORM       how rows are shown: table, csv, json or lines\n"
+	"  .help            this\n"
+	"  .quit            ends, as Ctrl-D does\n"
+	"Tab completes names. Ctrl-C gives up a line, or a query that runs.\n";
+
+static bool has_table(struct query *query, const char *name)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(ky_sql_db(query->sql), "SELECT 1 FROM pragma_table_xinfo(?)", -1,
+			       &stmt, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+		found = sqlite3_step(stmt) == SQLITE_ROW;
+	}
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+static void print_schema(struct query *query, const char *table)
+{
+	static const char sql[] =
+		"SELECT name AS \"column\", type, iif(hidden, 'hidden', '') AS note"
+		" FROM pragma_table_xinfo('%q');";
+	char *text = sqlite3_mprintf(sql, table);
+
+	if (!has_table(query, table))
+		fputs("there is no such table; .tables lists them\n", stderr);
+	else if (text)
+		run_text(query, text, NULL);
+	sqlite3_free(text);
+}
+
+static void print_tables(void)
+{
+	const char *name;
+	unsigned column = 0;
+
+	for (unsigned i = 0; (name = ky_sql_table_name(i)); i++) {
+		printf("%-26s", name);
+		if (++column % 3 == 0)
+			putchar('\n');
+	}
+	if (column % 3)
+		putchar('\n');
+}
+
+static void set_form(struct query *query, const char *name)
+{
+	static const char *const names[] = {"table", "csv", "json", "lines"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0) {
+			query->form = (enum ky_query_form)i;
+			return;
+		}
+	fputs("forms are table, csv, json and lines\n", stderr);
+}
+
+/* False to end. */
+static bool run_command(struct query *query, char *line)
+{
+	const char *command = strtok(line, " \t");
+	const char *argument = strtok(NULL, " \t;");
+
+	if (strcmp(command, ".quit") == 0 || strcmp(command, ".exit") == 0)
+		return false;
+	if (strcmp(command, ".tables") == 0)
+		print_tables();
+	else if (strcmp(command, ".schema") == 0 && argument)
+		print_schema(query, argument);
+	else if (strcmp(command, ".mode") == 0 && argument)
+		set_form(query, argument);
+	else if (strcmp(command, ".help") == 0)
+		fputs(prompt_help, stdout);
+	else if (strcmp(command, ".schema") == 0 || strcmp(command, ".mode") == 0)
+		fprintf(stderr, "%s needs a name; .help says more\n", command);
+	else
+		fputs("there is no such command; .help lists them\n", stderr);
+	return true;
+}
+
+static int run_prompt(struct query *query)
+{
+	bool end = false;
+
+	query->interactive = true;
+	ky_query_prompt_open(ky_sql_db(query->sql));
+	fputs("SQL over the trace; .help says what else there is\n", stderr);
+	while (!end) {
+		char *text = ky_query_prompt_next(&end);
+		query->results = 0;
+		if (text && text[0] == '.')
+			end = !run_command(query, text);
+		else if (text)
+			run_text(query, text, NULL);
+		free(text);
+	}
+	ky_query_prompt_close();
+	return KY_EXIT_DONE;
+}
+
+/* ---- the verb ---- */
+
+#define FILES_MAX 64
+
+struct wanted {
+	enum ky_query_form form;
+	const char *format;
+	bool quiet;
+	const char *files[FILES_MAX];
+	unsigned files_count;
+};
+
+static int run_all(struct query *query, const struct wanted *wanted, int argc, char **argv,
+		   bool trace_is_input)
+{
+	int code = KY_EXIT_DONE;
+
+	for (unsigned i = 0; i < wanted->files_count && code == KY_EXIT_DONE; i++)
+		code = run_file(query, wanted->files[i]);
+	for (int i = 0; i < argc && code == KY_EXIT_DONE; i++)
+		code = run_text(query, argv[i], NULL);
+	if (argc || wanted->files_count)
+		return code;
+	if (trace_is_input)
+		return ky_cli_usage("the trace is standard input, so the SQL must be given");
+	if (isatty(STDIN_FILENO) == 1)
+		return run_prompt(query);
+	return run_file(query, "-");
+}
+
+static int query_trace(const char *path, const struct wanted *wanted, int argc, char **argv)
+{
+	struct query query = {.form = wanted->form, .terminal = isatty(STDOUT_FILENO) == 1};
+	struct ky_trace *trace = ky_cli_load(path, wanted->format, wanted->quiet);
+
+	if (!trace)
+		return KY_EXIT_FAILED;
+	int code = KY_EXIT_FAILED;
+	if (ky_sql_open(&query.sql, trace)) {
+		ky_cli_error("out of memory");
+	} else {
+		ky_sql_progress(query.sql, on_progress, &query);
+		code = run_all(&query, wanted, argc, argv, strcmp(path, "-") == 0);
+	}
+	ky_sql_close(&query.sql);
+	ky_trace_close(&trace);
+	return code;
+}
+
+static int take_file(struct wanted *wanted, const char *path)
+{
+	if (wanted->files_count == FILES_MAX)
+		return ky_cli_usage("more than %d files of SQL", FILES_MAX);
+	wanted->files[wanted->files_count++] = path;
+	return KY_EXIT_DONE;
+}
+
+enum { OPTION_CSV = 256, OPTION_JSON, OPTION_LINES, OPTION_FORMAT };
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"file", required_argument, NULL, 'f'},
+		{"csv", no_argument, NULL, OPTION_CSV},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"lines", no_argument, NULL, OPTION_LINES},
+		{"format", required_argument, NULL, OPTION_FORMAT},
+		{"quiet", no_argument, NULL, 'q'},
+		{NULL, 0, NULL, 0},
+	};
+	struct wanted wanted = {.form = KY_QUERY_TABLE};
+	int option, code = KY_EXIT_DONE;
+
+	while ((option = ky_cli_option(argc, argv, "f:q", longs)) != -1 && code == KY_EXIT_DONE) {
+		if (option == 'f')
+			code = take_file(&wanted, optarg);
+		else if (option == 'q')
+			wanted.quiet = true;
+		else if (option == OPTION_FORMAT)
+			wanted.format = optarg;
+		else if (option == OPTION_CSV)
+			wanted.form = KY_QUERY_CSV;
+		else if (option == OPTION_LINES)
+			wanted.form = KY_QUERY_LINES;
+		else if (wanted.form != KY_QUERY_LINES) /* --json --lines is lines in any order */
+			wanted.form = KY_QUERY_JSON;
+	}
+	if (code != KY_EXIT_DONE)
+		return code;
+	if (optind == argc)
+		return ky_cli_usage("which trace?");
+	return query_trace(argv[optind], &wanted, argc - optind - 1, argv + optind + 1);
+}
+
+static const char help[] =
+	"usage: kymo query [OPTIONS] TRACE [SQL...]\n"
+	"\n"
+	"Runs SQL over a trace, with tables and columns as Perfetto names them. Without SQL it is "
+	"read\n"
+	"from standard input; on a terminal there is a prompt with history and completion.\n"
+	"\n"
+	"  -f, --file FILE    runs the statements of a file (- is standard input); several are run "
+	"in turn\n"
+	"      --csv          rows as CSV with a head line\n"
+	"      --json         rows as a JSON array of objects\n"
+	"      --lines        rows as JSON objects, one a line\n"
+	"      --format NAME  reads the trace as that format, whatever it looks like\n"
+	"  -q, --quiet        says nothing about problems of the input\n"
+	"  -h, --help         this\n"
+	"\n"
+	"tables: slice, thread, process, thread_track, process_track, counter, counter_track, "
+	"args, flow,\n"
+	"sched, thread_state, ftrace_event, perf_sample, stack_profile_frame, android_logs, stats, "
+	"loss,\n"
+	"problem and more: docs/sql.md, or .tables at the prompt.\n"
+	"\n"
+	"examples\n"
+	"  kymo query app.json 'select name, count(*), sum(dur) from slice group by name'\n"
+	"  kymo query --csv app.pftrace 'select ts, dur, name from slice where dur > 1e6' > "
+	"long.csv\n"
+	"  kymo query app.kymo -f report.sql\n"
+	"  kymo query app.kymo\n";
+
+const struct ky_verb ky_verb_query = {"query", "runs SQL over a trace", help, run};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_validate.c: kymo validate: all that is wrong with a trace, the worst first, with places. What the reader met is
+ * in the trace's problems; what can only be seen in the whole is looked for here: spans that never end, slices that
+ * overlap, flows with one end, a CPU that runs two threads at once.
+ */
+#include "cli.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_MAX 512
+#define TEXT_BYTES 320
+
+static const char help[] =
+	"usage: kymo validate [options] TRACE...\n"
+	"\n"
+	"Lists all that is wrong with traces: damage and errors with the byte of the first, events "
+	"that were\n"
+	"lost, spans without begin or end, slices that overlap. Exit code 0: nothing is wrong; 1: "
+	"something\n"
+	"is. What is marked info is no fault and does not count, flows with one end for example.\n"
+	"\n"
+	"      --format NAME   that of the input, instead of looking at its content\n"
+	"      --json          as JSON on standard output\n"
+	"  -q, --quiet         only the exit code\n"
+	"      --help          this text\n"
+	"\n"
+	"examples:\n"
+	"  kymo validate trace.json\n"
+	"  kymo validate --json *.pftrace\n";
+
+enum severity { ERROR, DATA_LOSS, WARNING, INFO };
+static const char *const severities[] = {"error", "data loss", "warning", "info"};
+static const char *const json_severities[] = {"error", "data_loss", "warning", "info"};
+
+struct finding {
+	enum severity severity;
+	const char *name;
+	uint64_t count;
+	uint64_t at; /* byte, or KY_NO_PLACE */
+	int64_t ts;  /* or KY_TIME_NONE */
+	char text[TEXT_BYTES];
+};
+
+struct findings {
+	struct finding *list;
+	uint32_t count;
+};
+
+static struct finding *add(struct findings *f, enum severity severity, const char *name)
+{
+	static struct finding spare;
+	struct finding *finding = f->count < FINDINGS_MAX ? &f->list[f->count++] : &spare;
+	*finding = (struct finding){
+		.severity = severity, .name = name, .at = KY_NO_PLACE, .ts = KY_TIME_NONE};
+	return finding;
+}
+
+/* ---- what the reader met ---- */
+
+/* Perfetto calls these info; a file that has them is wrong all the same. */
+static enum severity severity_of(const struct ky_trace *trace, uint32_t row, const char *name)
+{
+	static const char *const faults[] = {"end_without_begin", "flow_no_enclosing_slice",
+					     "flow_duplicate_id", "event_out_of_order",
+					     "kymo_not_finished"};
+	const uint8_t severity = trace->problems.severity[row];
+	if (severity == KY_ERROR)
+		return ERROR;
+	if (severity == KY_DATA_LOSS)
+		return DATA_LOSS;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (strcmp(faults[i], name) == 0)
+			return WARNING;
+	return INFO;
+}
+
+/* Those are found again in the whole, with their times. */
+static bool found_below(const char *name)
+{
+	return strcmp(name, "flow_end_without_start") == 0 ||
+	       strcmp(name, "flow_step_without_start") == 0 || strcmp(name, "slice_overlap") == 0;
+}
+
+static void find_problems(struct findings *f, const struct ky_trace *trace)
+{
+	const struct ky_problems *p = &trace->problems;
+	for (uint32_t i = 0; i < p->rows.count; i++) {
+		const char *name = ky_text_of(trace, p->name[i]);
+		const char *text = ky_text_of(trace, p->first[i]);
+		if (name && found_below(name))
+			continue;
+		struct finding *finding = add(f, severity_of(trace, i, name ? name : ""), name);
+		finding->count = p->number[i];
+		finding->at = p->first_at[i];
+		snprintf(finding->text, TEXT_BYTES, "%s", text ? text : "");
+	}
+}
+
+static void find_losses(struct findings *f, const struct ky_trace *trace)
+{
+	const struct ky_losses *l = &trace->losses;
+	if (!l->rows.count)
+		return;
+	const char *what = ky_text_of(trace, l->what[0]);
+	struct finding *finding = add(f, DATA_LOSS, "events_lost");
+	finding->count = trace->lost ? trace->lost : l->rows.count;
+	finding->ts = l->ts[0];
+	snprintf(finding->text, TEXT_BYTES, "events were lost before they got into the file: %s",
+		 what ? what : "not known how");
+}
+
+/* ---- what the whole shows ---- */
+
+/* Counts one more of a kind; the first says where it is. */
+static void count_slice(struct findings *f, struct finding **finding, const struct ky_trace *trace,
+			enum severity severity, const char *name, const char *what, uint32_t slice)
+{
+	if (!*finding) {
+		const char *text = ky_text_of(trace, trace->slices.name[slice]);
+		*finding = add(f, severity, name);
+		(*finding)->ts = trace->slices.ts[slice];
+		snprintf((*finding)->text, TEXT_BYTES, "'%.200s' %s", text ? text : "", what);
+	}
+	(*finding)->count++;
+}
+
+static void find_slices(struct findings *f, const struct ky_trace *trace)
+{
+	const struct ky_slices *s = &trace->slices;
+	struct finding *open = NULL, *overlap = NULL, *nameless = NULL;
+	for (uint32_t i = 0; i < s->rows.count; i++) {
+		if (s->dur[i] < 0)
+			count_slice(f, &open, trace, WARNING, "slice_not_ended", "never ends", i);
+		if (trace->tracks.flags[s->track[i]] & KY_TRACK_OVERFLOW)
+			count_slice(f, &overlap, trace, WARNING, "slice_overlap",
+				    "overlaps another one of its thread", i);
+		if (!s->name[i])
+			count_slice(f, &nameless, trace, INFO, "slice_without_name", "has no name",
+				    i);
+	}
+}
+
+/* No fault: the other end may be in the trace of another process or host, which kymo merge brings together. */
+static void find_flows(struct findings *f, const struct ky_trace *trace)
+{
+	const struct ky_flow_ends *e = &trace->flow_ends;
+	struct finding *begins = NULL, *ends = NULL;
+	for (uint32_t i = 0; i < e->rows.count; i++)
+		if (e->arrives[i])
+			count_slice(f, &ends, trace, INFO, "flow_without_begin",
+				    "is where a flow arrives that left in no slice of this trace",
+				    e->slice[i]);
+		else
+			count_slice(f, &begins, trace, INFO, "flow_without_end",
+				    "is where a flow leaves that arrives in no slice of this trace",
+				    e->slice[i]);
+}
+
+static void find_sched(struct findings *f, const struct ky_trace *trace)
+{
+	const struct ky_sched *s = &trace->sched;
+	uint32_t cpus = 0;
+	struct finding *finding = NULL;
+	for (uint32_t i = 0; i < s->rows.count; i++)
+		if (s->cpu[i] < 4096 && s->cpu[i] >= cpus)
+			cpus = s->cpu[i] + 1;
+	int64_t *ends = malloc(((size_t)cpus + 1) * sizeof(*ends));
+	for (uint32_t i = 0; ends && i < cpus; i++)
+		ends[i] = INT64_MIN;
+	for (uint32_t i = 0; ends && i < s->rows.count; i++) {
+		if (s->cpu[i] >= cpus)
+			continue;
+		if (s->ts[i] < ends[s->cpu[i]]) {
+			if (!finding) {
+				finding = add(f, DATA_LOSS, "sched_overlap");
+				finding->ts = s->ts[i];
+				snprintf(finding->text, TEXT_BYTES,
+					 "CPU %" PRIu32 " runs two threads at once", s->cpu[i]);
+			}
+			finding->count++;
+		}
+		if (s->dur[i] >= 0)
+			ends[s->cpu[i]] = s->ts[i] + s->dur[i];
+	}
+	free(ends);
+}
+
+static int by_severity(const void *left, const void *right)
+{
+	const struct finding *a = left, *b = right;
+	if (a->severity != b->severity)
+		return (int)a->severity - (int)b->severity;
+	return a->count != b->count ? (a->count > b->count ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+/* ---- output ---- */
+
+static const char *place_of(const struct finding *f, const struct ky_trace *trace, char *text,
+			    size_t bytes)
+{
+	char duration[KY_CLI_NUMBER_BYTES];
+	if (f->at != KY_NO_PLACE)
+		snprintf(text, bytes, "byte %" PRIu64, f->at);
+	else if (f->ts != KY_TIME_NONE)
+		snprintf(text, bytes, "at +%s", ky_cli_duration(duration, f->ts - trace->begin_ns));
+	else
+		text[0] = 0;
+	return text;
+}
+
+static void print_table(const struct findings *f, const struct ky_trace *trace, const char *path)
+{
+	static const struct ky_cli_column columns[] = {{.title = "severity"},
+						       {.title = "count", .right = true},
+						       {.title = "first"},
+						       {.title = "what"},
+						       {.title = "said", .flexible = true}};
+	if (!f->count) {
+		printf("%s: nothing is wrong with it\n", path);
+		return;
+	}
+	struct ky_cli_table *table = ky_cli_table_new(columns, 5);
+	for (uint32_t i = 0; table && i < f->count; i++) {
+		char count[KY_CLI_NUMBER_BYTES], place[64];
+		ky_cli_table_cell(table, severities[f->list[i].severity]);
+		ky_cli_table_cell(table, ky_cli_count(count, f->list[i].count));
+		ky_cli_table_cell(table, place_of(&f->list[i], trace, place, sizeof(place)));
+		ky_cli_table_cell(table, f->list[i].name);
+		ky_cli_table_cell(table, f->list[i].text);
+	}
+	printf("%s:\n", path);
+	if (table)
+		ky_cli_table_print(&table, stdout);
+}
+
+static void print_json(const struct findings *f, const char *path, const char *format, bool valid)
+{
+	printf("{\"path\":");
+	ky_cli_json_string(stdout, path, strlen(path));
+	printf(",\"format\":\"%s\",\"valid\":%s,\"problems\":[", format, valid ? "true" : "false");
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct finding *x = &f->list[i];
+		printf("%s\n{\"severity\":\"%s\",\"name\":\"%s\",\"count\":%" PRIu64 ",\"byte\":",
+		       i ? "," : "", json_severities[x->severity], x->name ? x->name : "",
+		       x->count);
+		if (x->at != KY_NO_PLACE)
+			printf("%" PRIu64, x->at);
+		else
+			printf("null");
+		if (x->ts != KY_TIME_NONE)
+			printf(",\"ts\":%" PRId64, x->ts);
+		printf(",\"text\":");
+		ky_cli_json_string(stdout, x->text, strlen(x->text));
+		printf("}");
+	}
+	printf("]}");
+}
+
+/* ---- the verb ---- */
+
+struct options {
+	const char *format;
+	bool json, quiet, several;
+};
+
+/* In a list of several, one that cannot be read has its place, too; why is on standard error. */
+static void print_json_unread(const char *path)
+{
+	printf("{\"path\":");
+	ky_cli_json_string(stdout, path, strlen(path));
+	printf(",\"format\":null,\"valid\":false,\"problems\":[]}");
+}
+
+static bool validate(const struct options *o, const char *path)
+{
+	struct findings f = {.list = calloc(FINDINGS_MAX, sizeof(*f.list))};
+	struct ky_trace *trace = f.list ? ky_cli_load(path, o->format, true) : NULL;
+	bool valid = false;
+	if (trace) {
+		find_problems(&f, trace);
+		find_losses(&f, trace);
+		find_slices(&f, trace);
+		find_flows(&f, trace);
+		find_sched(&f, trace);
+		qsort(f.list, f.count, sizeof(*f.list), by_severity);
+		valid = !f.count || f.list[0].severity == INFO;
+		if (o->json)
+			print_json(&f, path, trace->format ? trace->format : "", valid);
+		else if (!o->quiet)
+			print_table(&f, trace, path);
+		if (o->json && !o->several)
+			putchar('\n');
+	} else if (o->json && o->several) {
+		print_json_unread(path);
+	}
+	ky_trace_close(&trace);
+	free(f.list);
+	return valid;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {{"format", required_argument, NULL, 'f'},
+					      {"json", no_argument, NULL, 'j'},
+					      {"quiet", no_argument, NULL, 'q'},
+					      {0}};
+	struct options o = {0};
+	bool valid = true;
+	for (int c; (c = ky_cli_option(argc, argv, "q", longs)) != -1;) {
+		if (c == 'f')
+			o.format = optarg;
+		else if (c == 'j')
+			o.json = true;
+		else if (c == 'q')
+			o.quiet = true;
+	}
+	if (optind == argc)
+		return ky_cli_usage("which trace?");
+	o.several = argc - optind > 1;
+	if (o.json && o.several)
+		printf("[");
+	for (int i = optind; i < argc; i++) {
+		if (o.json && i > optind)
+			printf(",\n");
+		valid &= validate(&o, argv[i]);
+	}
+	if (o.json && o.several)
+		printf("]\n");
+	return valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
+}
+
+const struct ky_verb ky_verb_validate = {"validate", "all that is wrong with a trace", help, run};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.h: what this machine allows. A check only looks: it opens and closes, and changes
+ * nothing that is left behind.
+ */
+#ifndef KY_CLI_DOCTOR_H
+#define KY_CLI_DOCTOR_H
+
+#include <stdbool.h>
+
+enum ky_check_state { KY_CHECK_OK, KY_CHECK_LIMITED, KY_CHECK_NO };
+
+struct ky_check {
+	const char *name;
+	enum ky_check_state state;
+	char detail[200];
+	char remedy[200]; /* a command, or what to do; empty when there is nothing to do */
+};
+
+typedef void (*ky_check_fn)(struct ky_check *check);
+
+void ky_check_set(struct ky_check *check, enum ky_check_state state, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void ky_check_remedy(struct ky_check *check, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The first line of a small file without its end; false when it cannot be read. */
+bool ky_check_read(const char *path, char *text, unsigned bytes);
+/* Where tracefs is, or NULL. */
+const char *ky_check_tracefs(void);
+
+/* doctor_kernel.c */
+void ky_check_kernel(struct ky_check *check);
+void ky_check_tracefs_access(struct ky_check *check);
+void ky_check_kprobes(struct ky_check *check);
+void ky_check_uprobes(struct ky_check *check);
+void ky_check_ptrace(struct ky_check *check);
+void ky_check_bpf(struct ky_check *check);
+/* doctor_perf.c */
+void ky_check_perf_software(struct ky_check *check);
+void ky_check_perf_hardware(struct ky_check *check);
+void ky_check_perf_system(struct ky_check *check);
+void ky_check_perf_tracepoints(struct ky_check *check);
+void ky_check_intel_pt(struct ky_check *check);
+/* doctor_machine.c */
+void ky_check_clock(struct ky_check *check);
+void ky_check_memfd(struct ky_check *check);
+void ky_check_zlib(struct ky_check *check);
+void ky_check_zstd(struct ky_check *check);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_kernel.c: what the kernel's own tracing allows: tracefs, probes, ptrace, BPF. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define CAP_SYS_PTRACE_BIT 19
+
+const char *ky_check_tracefs(void)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	for (unsigned i = 0; i < 2; i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "%s/trace", places[i]);
+		if (access(path, F_OK) == 0 || errno == EACCES)
+			return places[i];
+	}
+	return NULL;
+}
+
+void ky_check_kernel(struct ky_check *check)
+{
+	struct utsname name;
+	check->name = "kernel";
+	if (uname(&name) != 0)
+		ky_check_set(check, KY_CHECK_LIMITED, "its version is not known");
+	else
+		ky_check_set(check, KY_CHECK_OK, "%s %s on %s", name.sysname, name.release,
+			     name.machine);
+}
+
+void ky_check_tracefs_access(struct ky_check *check)
+{
+	const char *const place = ky_check_tracefs();
+	char path[64];
+	check->name = "tracefs";
+	if (!place) {
+		ky_check_set(check, KY_CHECK_NO, "not mounted: no kernel events, no trace_marker");
+		ky_check_remedy(check, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/tracing_on", place);
+	const bool readable = access(path, R_OK) == 0, writable = access(path, W_OK) == 0;
+	snprintf(path, sizeof(path), "%s/trace_marker", place);
+	const bool marker = access(path, W_OK) == 0;
+	if (readable && writable) {
+		ky_check_set(check, KY_CHECK_OK, "%s can be read and written", place);
+		return;
+	}
+	ky_check_set(check, marker || readable ? KY_CHECK_LIMITED : KY_CHECK_NO,
+		     "%s can %s, trace_marker can %s", place,
+		     readable ? "be read, not written" : "not be read",
+		     marker ? "be written" : "not");
+	ky_check_remedy(check, "run as root, or: sudo mount -o remount,gid=$(id -g),mode=0770 %s",
+			place);
+}
+
+static void check_probes(struct ky_check *check, const char *pmu, const char *file,
+			 const char *what)
+{
+	const char *const place = ky_check_tracefs();
+	char path[96];
+	snprintf(path, sizeof(path), "%s/%s", place ? place : "", file);
+	const bool in_tracefs = place && access(path, F_OK) == 0;
+	const bool writable = place && access(path, W_OK) == 0;
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
+	const bool in_perf = access(path, R_OK) == 0;
+	const bool root = geteuid() == 0;
+	if (!in_tracefs && !in_perf) {
+		ky_check_set(check, KY_CHECK_NO, "%s cannot be probed", what);
+		ky_check_remedy(check, "a kernel with CONFIG_%s, and tracefs mounted",
+				pmu[0] == 'k' ? "KPROBE_EVENTS" : "UPROBE_EVENTS");
+	} else if (writable || (in_perf && root)) {
+		ky_check_set(check, KY_CHECK_OK, "%s can be probed, by %s", what,
+			     in_perf ? "perf_event_open" : "tracefs");
+	} else {
+		ky_check_set(check, KY_CHECK_LIMITED, "%s can be probed by root only", what);
+		ky_check_remedy(
+			check,
+			"sudo, or CAP_PERFMON: sudo setcap cap_perfmon+ep $(command -v kymo)");
+	}
+}
+
+void ky_check_kprobes(struct ky_check *check)
+{
+	check->name = "kprobes";
+	check_probes(check, "kprobe", "kprobe_events", "functions of the kernel");
+}
+
+void ky_check_uprobes(struct ky_check *check)
+{
+	check->name = "uprobes";
+	check_probes(check, "uprobe", "uprobe_events", "functions of programs");
+}
+
+static bool has_capability(unsigned bit)
+{
+	char line[128];
+	unsigned long long bits = 0;
+	FILE *const file = fopen("/proc/self/status", "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "CapEff:", 7) == 0)
+			bits = strtoull(line + 7, NULL, 16);
+	}
+	if (file)
+		fclose(file);
+	return bits >> bit & 1;
+}
+
+void ky_check_ptrace(struct ky_check *check)
+{
+	char scope[8];
+	check->name = "ptrace";
+	const bool known =
+		ky_check_read("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	const int level = known ? atoi(scope) : 0;
+	if (level == 0 || (level < 3 && has_capability(CAP_SYS_PTRACE_BIT))) {
+		ky_check_set(check, KY_CHECK_OK, "running processes can be attached to (scope %d)",
+			     level);
+		return;
+	}
+	ky_check_set(check, level == 3 ? KY_CHECK_NO : KY_CHECK_LIMITED,
+		     level == 1 ? "only processes that kymo started (scope 1)"
+				: "not for ordinary users (scope %d)",
+		     level);
+	ky_check_remedy(check, level == 3 ? "boot with kernel.yama.ptrace_scope below 3"
+					  : "sudo sysctl kernel.yama.ptrace_scope=0");
+}
+
+/* Really makes a map of one number, which is gone when it is closed. */
+void ky_check_bpf(struct ky_check *check)
+{
+	union bpf_attr attr;
+	check->name = "BPF";
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = attr.value_size = 4;
+	attr.max_entries = 1;
+	const long fd = syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+	if (fd >= 0) {
+		close((int)fd);
+		const bool btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+		ky_check_set(check, btf ? KY_CHECK_OK : KY_CHECK_LIMITED,
+			     "programs can be loaded%s", btf ? "" : "; the kernel has no BTF");
+	} else if (errno == ENOSYS) {
+		ky_check_set(check, KY_CHECK_NO, "the kernel has none");
+		ky_check_remedy(check, "a kernel with CONFIG_BPF_SYSCALL");
+	} else {
+		ky_check_set(check, KY_CHECK_NO, "bpf(): %s", strerror(errno));
+		ky_check_remedy(check,
+				"sudo, or: sudo setcap cap_bpf,cap_perfmon+ep $(command -v kymo)");
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * info.h: what kymo info says: a trace counted by who it is of. A row is a thread, or what is of
+ * a process or of nobody without being of a thread.
+ */
+#ifndef KY_CLI_INFO_H
+#define KY_CLI_INFO_H
+
+#include "trace.h"
+
+#include <stdio.h>
+
+struct ky_info_row {
+	uint32_t process; /* or KY_NONE */
+	uint32_t thread;  /* or KY_NONE */
+	uint64_t slices, instants, counters, samples, sched;
+	int64_t busy_ns; /* of slices that are in no other */
+};
+
+struct ky_info_category {
+	uint32_t name;
+	uint64_t slices;
+};
+
+struct ky_info {
+	struct ky_info_row *rows; /* those with most events first; those with none last */
+	uint32_t rows_count;
+	uint32_t rows_used;                  /* those that have anything */
+	struct ky_info_category *categories; /* those with most slices first */
+	uint32_t categories_count;
+	uint64_t spans, instants, unfinished;
+	uint64_t file_bytes; /* 0: not known */
+	bool has_wall;
+	int64_t wall_begin_ns, wall_end_ns; /* since 1970 */
+};
+
+/* 0 or -ENOMEM. */
+int ky_info_make(struct ky_info *info, const struct ky_trace *trace, const char *path);
+void ky_info_free(struct ky_info *info);
+
+/* "Chrome Trace Event JSON" */
+const char *ky_info_format_title(const struct ky_trace *trace);
+const char *ky_info_severity(uint8_t severity);
+/* "2026-11-15T12:00:00.123456789Z" */
+#define KY_INFO_TIME_BYTES 48
+const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns);
+
+void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
+		  FILE *to);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* output.c: writing traces for the verbs. */
+#include "output.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int progress(void *context, uint64_t done, uint64_t all)
+{
+	(void)context;
+	return ky_cli_progress("writing", done, all);
+}
+
+int ky_output_write(const struct ky_trace *trace, const struct ky_selection *selection,
+		    const char *path, const char *format, bool quiet, struct ky_export_left *left)
+{
+	char message[KY_EXPORT_MESSAGE_BYTES], text[512];
+	const int error = ky_export(trace, selection, path, format, left, progress, NULL, message);
+	ky_cli_progress_end();
+	if (error) {
+		if (error != -EINTR)
+			ky_cli_error("%s", message);
+		return error == -EINVAL ? KY_EXIT_USAGE : KY_EXIT_FAILED;
+	}
+	ky_export_left_text(left, text, sizeof(text));
+	if (!quiet && text[0])
+		ky_cli_error("%s: the format cannot carry %s", path, text);
+	return KY_EXIT_DONE;
+}
+
+/* ---- what had the name before ---- */
+
+/* It has both names until the new file took the first; a file system without links gives it only the second. */
+struct kept {
+	char *old;     /* PATH.old; NULL: nothing had the name */
+	char *waiting; /* the second name while the new file is written */
+	bool renamed;  /* it has only that one */
+};
+
+static bool keep_failed(const char *path, const char *name)
+{
+	ky_cli_error("cannot keep %s as %s: %s; name another output with -o", path, name,
+		     strerror(errno));
+	return false;
+}
+
+static bool keep(struct kept *kept, const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
+		return true;
+	if (asprintf(&kept->old, "%s.old", path) < 0)
+		kept->old = NULL;
+	if (asprintf(&kept->waiting, "%s.old.%ld.tmp", path, (long)getpid()) < 0)
+		kept->waiting = NULL;
+	if (!kept->old || !kept->waiting) {
+		ky_cli_error("not enough memory");
+		return false;
+	}
+	if (linkat(AT_FDCWD, path, AT_FDCWD, kept->waiting, AT_SYMLINK_FOLLOW) == 0)
+		return true;
+	kept->renamed = rename(path, kept->waiting) == 0;
+	return kept->renamed || keep_failed(path, kept->old);
+}
+
+static bool settle(struct kept *kept, const char *path, bool written)
+{
+	bool done = true;
+	if (!kept->old || !kept->waiting)
+		return true;
+	if (written)
+		done = rename(kept->waiting, kept->old) == 0 || keep_failed(path, kept->old);
+	else if (kept->renamed)
+		done = rename(kept->waiting, path) == 0 || keep_failed(path, kept->waiting);
+	else
+		unlink(kept->waiting);
+	return done;
+}
+
+int ky_output_write_default(const struct ky_trace *trace, const struct ky_selection *selection,
+			    const char *path, const char *format, bool quiet,
+			    struct ky_export_left *left)
+{
+	struct kept kept = {0};
+	int code = KY_EXIT_FAILED;
+	if (keep(&kept, path)) {
+		code = ky_output_write(trace, selection, path, format, quiet, left);
+		if (!settle(&kept, path, code == KY_EXIT_DONE))
+			code = KY_EXIT_FAILED;
+	}
+	free(kept.old);
+	free(kept.waiting);
+	return code;
+}
+
+/* ---- names ---- */
+
+/* Where the suffixes that we know begin. */
+static size_t stem_bytes(const char *path)
+{
+	static const char *const suffixes[] = {".gz",  ".zst",  ".json",          ".pftrace",
+					       ".fxt", ".kymo", ".perfetto-trace"};
+	size_t bytes = strlen(path);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		const size_t n = strlen(suffixes[i]);
+		if (bytes > n && memcmp(path + bytes - n, suffixes[i], n) == 0) {
+			bytes -= n;
+			if (i > 1)
+				break;
+		}
+	}
+	return bytes;
+}
+
+char *ky_output_name(const char *path, const char *middle, const char *suffix)
+{
+	const size_t stem = stem_bytes(path);
+	const char *end = suffix ? suffix : path + stem;
+	char *name = NULL;
+	if (asprintf(&name, "%.*s.%s%s", (int)stem, path, middle, end) < 0)
+		return NULL;
+	return name;
+}
+
+const char *ky_output_suffix(const char *format)
+{
+	for (uint32_t i = 0; format && ky_exporters[i]; i++)
+		if (strcmp(ky_exporters[i]->name, format) == 0)
+			return ky_exporters[i]->suffix;
+	return NULL;
+}
+
+void ky_output_json_left(const struct ky_export_left *left)
+{
+	printf("\"left_out\":{\"slices\":%" PRIu64 ",\"instants\":%" PRIu64 ",\"counters\":%" PRIu64
+	       ",\"flows\":%" PRIu64 ",\"args\":%" PRIu64 ",\"sched\":%" PRIu64
+	       ",\"samples\":%" PRIu64 ",\"logs\":%" PRIu64 ",\"kernel_events\":%" PRIu64
+	       ",\"tracks\":%" PRIu64 ",\"ends\":%" PRIu64 ",\"frames\":%" PRIu64
+	       ",\"metadata\":%" PRIu64 ",\"clock_snapshots\":%" PRIu64 ",\"cut_texts\":%" PRIu64
+	       "}",
+	       left->slices, left->instants, left->counters, left->flows, left->args, left->sched,
+	       left->samples, left->logs, left->raw_events, left->tracks, left->ends, left->frames,
+	       left->metadata, left->snapshots, left->cut);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report.h: kymo report's three kinds of answers, one file each: a table of slices
+ * (report_table.c), a call tree (report_tree.c), a table of functions from samples
+ * (report_samples.c).
+ */
+#ifndef KY_CLI_REPORT_H
+#define KY_CLI_REPORT_H
+
+#include "cli_filter.h"
+
+enum ky_report_output { KY_REPORT_TEXT, KY_REPORT_JSON, KY_REPORT_CSV };
+
+struct ky_report {
+	struct ky_trace *trace;
+	struct ky_stats_filter filter;
+	enum ky_report_output output;
+	enum ky_stats_by by;
+	const char *sort;
+	const char *event; /* of samples; NULL: the most frequent one */
+	uint32_t limit;    /* rows; 0: all */
+	uint32_t depth;    /* of a tree; 0: all */
+	bool samples;      /* instead of slices */
+};
+
+/* The measure of that name, for --sort; false when there is none. */
+bool ky_report_sort_known(const char *name);
+
+/* Each returns 0 or -ENOMEM. */
+int ky_report_table(const struct ky_report *report);
+int ky_report_tree(const struct ky_report *report);
+int ky_report_samples(const struct ky_report *report);
+
+/*
+ * The event that the report is about, a string of the trace, or 0 for all. Says when there are
+ * others.
+ */
+uint32_t ky_report_event(const struct ky_report *report);
+
+/* A field of CSV: quoted when it must be, and followed by a comma or the line's end. */
+void ky_report_csv_text(const char *text, char end);
+
+#endif

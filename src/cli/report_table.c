@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* report_table.c: kymo report: what takes how long, by name, category, thread or process. */
+#include "cli.h"
+#include "cli_json.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NARROW 118
+
+enum kind {
+	COUNT,
+	TIME,
+	REAL /* a time that is no whole number */
+};
+
+struct measure {
+	const char *name;
+	size_t offset;
+	enum kind kind;
+	bool wide_only; /* left out on a narrow terminal */
+};
+
+#define ROW(field) offsetof(struct ky_stats_row, field)
+static const struct measure measures[] = {
+	{"count", ROW(count), COUNT, false}, {"total", ROW(total_ns), TIME, false},
+	{"self", ROW(self_ns), TIME, false}, {"min", ROW(min_ns), TIME, true},
+	{"mean", ROW(mean_ns), REAL, true},  {"p50", ROW(p50_ns), TIME, false},
+	{"p95", ROW(p95_ns), TIME, true},    {"p99", ROW(p99_ns), TIME, false},
+	{"max", ROW(max_ns), TIME, false},
+};
+#define MEASURES (sizeof(measures) / sizeof(measures[0]))
+
+static const struct measure *find_measure(const char *name)
+{
+	for (size_t i = 0; i < MEASURES; i++) {
+		if (strcmp(measures[i].name, name) == 0)
+			return &measures[i];
+	}
+	return NULL;
+}
+
+bool ky_report_sort_known(const char *name)
+{
+	return find_measure(name) != NULL;
+}
+
+static double value_of(const struct ky_stats_row *row, const struct measure *measure)
+{
+	const void *const at = (const char *)row + measure->offset;
+	switch (measure->kind) {
+	case COUNT:
+		return (double)(*(const uint64_t *)at + row->instants);
+	case TIME:
+		return (double)*(const int64_t *)at;
+	default:
+		return *(const double *)at;
+	}
+}
+
+static int64_t time_of(const struct ky_stats_row *row, const struct measure *measure)
+{
+	const void *const at = (const char *)row + measure->offset;
+	return measure->kind == TIME ? *(const int64_t *)at : (int64_t) * (const double *)at;
+}
+
+static int descending(const void *a_, const void *b_, void *measure)
+{
+	const struct ky_stats_row *const a = a_, *const b = b_;
+	const double left = value_of(a, measure), right = value_of(b, measure);
+	if (left != right)
+		return left < right ? 1 : -1;
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+static void print_cells(struct ky_cli_table *table, const struct ky_stats_row *row, bool narrow)
+{
+	char text[KY_CLI_NUMBER_BYTES];
+	for (size_t m = 0; m < MEASURES; m++) {
+		if (narrow && measures[m].wide_only)
+			continue;
+		if (measures[m].kind == COUNT)
+			ky_cli_table_cell(table, ky_cli_count(text, row->count + row->instants));
+		else
+			ky_cli_table_cell(
+				table, row->count
+					       ? ky_cli_duration(text, time_of(row, &measures[m]))
+					       : "");
+	}
+}
+
+static void print_notes(const struct ky_stats *stats, uint32_t shown)
+{
+	char text[KY_CLI_NUMBER_BYTES];
+	uint64_t unfinished = 0;
+	for (uint32_t i = 0; i < stats->count; i++)
+		unfinished += stats->rows[i].unfinished;
+	if (shown < stats->count)
+		printf("and %" PRIu32 " more (--limit 0 shows all)\n", stats->count - shown);
+	if (unfinished == 1)
+		puts("1 slice never ended: it counts to the end of the trace");
+	else if (unfinished)
+		printf("%s slices never ended: they count to the end of the trace\n",
+		       ky_cli_count(text, unfinished));
+}
+
+static void print_text(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
+{
+	struct ky_cli_column columns[MEASURES + 1] = {{ky_cli_by_title(report->by), false, true}};
+	const bool narrow = ky_cli_width() && ky_cli_width() < NARROW;
+	unsigned count = 1;
+	for (size_t m = 0; m < MEASURES; m++) {
+		if (!narrow || !measures[m].wide_only)
+			columns[count++] = (struct ky_cli_column){measures[m].name, true, false};
+	}
+	struct ky_cli_table *table = ky_cli_table_new(columns, count);
+	for (uint32_t i = 0; i < rows; i++) {
+		char text[KY_CLI_LABEL_BYTES];
+		const struct ky_stats_row *const row = &stats->rows[i];
+		ky_cli_table_cell(table,
+				  ky_cli_by_label(text, report->trace, report->by, row->key));
+		print_cells(table, row, narrow);
+	}
+	ky_cli_table_print(&table, stdout);
+	print_notes(stats, rows);
+}
+
+static void json_key(struct ky_cli_json *json, const struct ky_report *report, uint32_t key)
+{
+	const struct ky_trace *const trace = report->trace;
+	if (report->by == KY_BY_THREAD && key != KY_NONE) {
+		ky_cli_json_name(json, "thread", trace, trace->threads.name[key]);
+		ky_cli_json_int(json, "tid", trace->threads.tid[key]);
+		if (trace->threads.process[key] != KY_NONE)
+			ky_cli_json_int(json, "pid",
+					trace->processes.pid[trace->threads.process[key]]);
+	} else if (report->by == KY_BY_PROCESS && key != KY_NONE) {
+		ky_cli_json_name(json, "process", trace, trace->processes.name[key]);
+		ky_cli_json_int(json, "pid", trace->processes.pid[key]);
+	} else {
+		ky_cli_json_name(json, ky_cli_by_title(report->by), trace,
+				 key == KY_NONE ? 0 : key);
+	}
+}
+
+static void print_json(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
+{
+	struct ky_cli_json json = {.to = stdout, .lines = 2};
+	char key[16];
+	ky_cli_json_begin(&json, NULL, '{');
+	ky_cli_json_text(&json, "by", ky_cli_by_title(report->by));
+	ky_cli_json_begin(&json, "rows", '[');
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct ky_stats_row *const row = &stats->rows[i];
+		ky_cli_json_begin(&json, NULL, '{');
+		json_key(&json, report, row->key);
+		ky_cli_json_uint(&json, "count", row->count);
+		ky_cli_json_uint(&json, "instants", row->instants);
+		ky_cli_json_uint(&json, "unfinished", row->unfinished);
+		for (size_t m = 0; m < MEASURES; m++) {
+			snprintf(key, sizeof(key), "%s_ns", measures[m].name);
+			if (measures[m].kind == TIME)
+				ky_cli_json_int(&json, key, time_of(row, &measures[m]));
+			else if (measures[m].kind == REAL)
+				ky_cli_json_real(&json, key, value_of(row, &measures[m]));
+		}
+		ky_cli_json_real(&json, "stddev_ns", row->stddev_ns);
+		ky_cli_json_end(&json, '}');
+	}
+	ky_cli_json_end(&json, ']');
+	ky_cli_json_end(&json, '}');
+}
+
+void ky_report_csv_text(const char *text, char end)
+{
+	const bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+	if (quoted)
+		putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	if (quoted)
+		putchar('"');
+	putchar(end);
+}
+
+static void print_csv(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
+{
+	char text[KY_CLI_LABEL_BYTES];
+	printf("%s,instants,unfinished", ky_cli_by_title(report->by));
+	for (size_t m = 0; m < MEASURES; m++)
+		printf(",%s%s", measures[m].name, measures[m].kind == COUNT ? "" : "_ns");
+	putchar('\n');
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct ky_stats_row *const row = &stats->rows[i];
+		ky_report_csv_text(ky_cli_by_label(text, report->trace, report->by, row->key), ',');
+		printf("%" PRIu64 ",%" PRIu64 ",%" PRIu64, row->instants, row->unfinished,
+		       row->count);
+		for (size_t m = 1; m < MEASURES; m++) {
+			if (measures[m].kind == TIME)
+				printf(",%" PRId64, time_of(row, &measures[m]));
+			else
+				printf(",%.1f", value_of(row, &measures[m]));
+		}
+		putchar('\n');
+	}
+}
+
+int ky_report_table(const struct ky_report *report)
+{
+	struct ky_stats stats;
+	const int error = ky_stats_make(&stats, report->trace, report->by, &report->filter);
+	if (error)
+		return error;
+	const uint32_t rows =
+		report->limit && report->limit < stats.count ? report->limit : stats.count;
+	const struct measure *const measure = find_measure(report->sort);
+	if (stats.count)
+		qsort_r(stats.rows, stats.count, sizeof(*stats.rows), descending,
+			(void *)(uintptr_t)measure);
+	if (report->output == KY_REPORT_JSON)
+		print_json(report, &stats, rows);
+	else if (report->output == KY_REPORT_CSV)
+		print_csv(report, &stats, rows);
+	else if (stats.count)
+		print_text(report, &stats, rows);
+	else
+		ky_cli_error(
+			"no slice is like that; 'kymo report' without filters shows what there is");
+	ky_stats_free(&stats);
+	return 0;
+}

@@ -4,6 +4,7 @@
 #   make                 build the library and the tools into build/
 #   make demo            run the demo, record it in every format, say how to look at the files
 #   make test            build and run the tests
+#   make fuzz            search for inputs that break a parser; FUZZ_SECONDS=60 each, TARGET=name for one
 #   make bench           run the benchmarks
 #   make install         install; PREFIX=/usr/local, DESTDIR= for packagers
 #   make amalgamation    write build/amalgamation/kymo.h and kymo.c
@@ -14,7 +15,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SETUP ?=
 
-.PHONY: all demo test bench install amalgamation format lint clean deps
+.PHONY: all demo test fuzz bench install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
 	@meson compile -C $(BUILD)
 
@@ -37,6 +38,10 @@ test: $(BUILD)/.tests
 	@tools/deps.sh test
 	@meson test -C $(BUILD) --print-errorlogs
 
+fuzz:
+	@tools/deps.sh test
+	@tools/fuzz.sh $(TARGET)
+
 bench: all
 	@[ -x $(BUILD)/bench/bench ] || { echo "bench: $(BUILD)/bench/bench is not built" >&2; exit 1; }
 	@$(BUILD)/bench/bench
@@ -57,4 +62,4 @@ lint: $(BUILD)/build.ninja
 	@tools/lint.sh check $(BUILD)
 
 clean:
-	@rm -rf build build-clang build-asan build-tsan $(BUILD)
+	@rm -rf build build-clang build-asan build-tsan build-fuzz $(BUILD)

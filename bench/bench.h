@@ -26,6 +26,8 @@ void threads_run(const struct settings *settings, struct report *report);
 void instructions_run(const struct settings *settings, struct report *report);
 /* Spans at full speed to a finished file. */
 void throughput_run(const struct settings *settings, struct report *report);
+/* Traces read back. */
+void load_run(const struct settings *settings, struct report *report);
 /* Sizes of the library and of files, and the time to compile the header. */
 void size_run(const struct settings *settings, struct report *report);
 
@@ -35,6 +37,7 @@ void size_run(const struct settings *settings, struct report *report);
  */
 int instructions_child(const char *name, uint32_t iterations);
 int throughput_child(const char *path, uint32_t spans);
+int load_child(const char *path, uint32_t slices);
 
 /* Switches the loops' category on. The rings are overwritten; nothing reads them. */
 void tracing_on(void);

@@ -24,16 +24,28 @@ static const char help[] =
 	"Measures what kymo costs, side by side with a bare loop that reads the CPU's counter\n"
 	"and stores 16 bytes, and says which targets are met.\n"
 	"\n"
-	"  --only SECTION    cost, threads, instructions, throughput or size\n"
+	"  --only SECTION    cost, threads, instructions, throughput, load or size\n"
 	"  --quick           tiny counts: a smoke test, the numbers mean nothing\n"
 	"  --json            for machines\n"
 	"  --check           exit with 1 when a target is missed\n"
-	"  --dir DIR         where the files go (TMPDIR, or /tmp); up to 2 GB, removed again\n"
+	"  --dir DIR         where the files go (TMPDIR, or /tmp); up to 12 GB, removed again\n"
 	"  --help            this text\n"
 	"\n"
 	"Exit code: 0 done, 1 failed or (with --check) a target is missed, 2 used wrongly.\n";
 
-enum choice { ONLY = 1, QUICK, JSON, CHECK, DIRECTORY, HELP, LOOP, ITERATIONS, STREAM, SPANS };
+enum choice {
+	ONLY = 1,
+	QUICK,
+	JSON,
+	CHECK,
+	DIRECTORY,
+	HELP,
+	LOOP,
+	ITERATIONS,
+	STREAM,
+	TRACE,
+	SPANS
+};
 
 static const struct option longs[] = {
 	{"only", required_argument, NULL, ONLY},
@@ -46,6 +58,7 @@ static const struct option longs[] = {
 	{"loop", required_argument, NULL, LOOP},
 	{"iterations", required_argument, NULL, ITERATIONS},
 	{"stream", required_argument, NULL, STREAM},
+	{"trace", required_argument, NULL, TRACE},
 	{"spans", required_argument, NULL, SPANS},
 	{NULL, 0, NULL, 0},
 };
@@ -58,6 +71,7 @@ static const struct {
 	{"threads", threads_run},
 	{"instructions", instructions_run},
 	{"throughput", throughput_run},
+	{"load", load_run},
 	{"size", size_run},
 };
 #define SECTIONS_COUNT (sizeof(sections) / sizeof(sections[0]))
@@ -70,6 +84,7 @@ struct command {
 	const char *dir;
 	const char *loop;   /* the child's */
 	const char *stream; /* the child's */
+	const char *trace;  /* the child's */
 	uint32_t count;     /* the child's */
 };
 
@@ -115,6 +130,9 @@ static bool take(struct command *command, int option, const char *text)
 		return true;
 	case STREAM:
 		command->stream = text;
+		return true;
+	case TRACE:
+		command->trace = text;
 		return true;
 	case ITERATIONS:
 	case SPANS:
@@ -185,6 +203,8 @@ int main(int argc, char **argv)
 		return instructions_child(command.loop, command.count);
 	if (command.stream)
 		return throughput_child(command.stream, command.count);
+	if (command.trace)
+		return load_child(command.trace, command.count);
 	if (!make_directory(&command))
 		return 1;
 #ifndef __OPTIMIZE__

@@ -21,7 +21,7 @@ json       ui.perfetto.dev, chrome://tracing, any editor
 json.gz    ui.perfetto.dev, chrome://tracing
 fxt        ui.perfetto.dev, magic-trace.org
 fxt.gz     ui.perfetto.dev, magic-trace.org
-kymo       build/tests/kymo_dump (built by make test)
+kymo       kymo (below)
 '
 
 set --
@@ -43,25 +43,30 @@ echo "$formats" | while read -r suffix viewers; do
 	done
 done
 
-# What is in them, counted in the text of the JSON file; the other formats hold the same.
-count()
-{
-	printf '  %-28s %8d\n' "$2" "$(grep -c "\"ph\":\"[$1]\"" "$out/demo.json" || true)"
-}
-echo
-echo "In each of them, from the server process:"
-echo
-count B 'spans'
-count b 'asynchronous spans'
-count stf 'ends and steps of arrows'
-count C 'counter values'
-count in 'instants and messages'
-printf '  %-28s %8s\n' 'events lost' "$(grep -o '"name":"events lost"' "$out/demo.json" | wc -l | sed 's/^0$/none/')"
+tool=$build/src/kymo
+if [ -x "$tool" ]; then
+	echo
+	echo "What is in it: $tool info $out/demo.kymo"
+	echo
+	"$tool" info "$out/demo.kymo"
+	echo
+	echo "Where the time goes: $tool report --limit 12 $out/demo.kymo"
+	echo
+	"$tool" report --limit 12 "$out/demo.kymo"
+	echo
+	echo "In SQL: $tool query $out/demo.kymo 'select ...'"
+	echo
+	"$tool" query "$out/demo.kymo" \
+		"select thread.name as thread, count(*) as spans, sum(dur) / 1000 as total_us
+		 from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)
+		 where dur > 0 group by utid order by total_us desc limit 8"
+fi
 
 cat << END
 
-To look: open https://ui.perfetto.dev, choose "Open trace file", take $out/demo.pftrace.
+To see it: open https://ui.perfetto.dev, choose "Open trace file", take $out/demo.pftrace.
 The page reads the file in your browser: it is not sent anywhere.
 
+To ask it more: $tool query $out/demo.kymo        (a prompt; $tool --help lists all verbs)
 To record a run of your own: $program --trace-output my.pftrace ($program --help)
 END

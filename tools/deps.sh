@@ -12,6 +12,13 @@ build cmd meson meson
 build cmd ninja ninja-build
 build cmd pkg-config pkg-config
 build header stdio.h libc6-dev
+build header zlib.h zlib1g-dev
+build header zstd.h libzstd-dev
+build header sqlite3.h libsqlite3-dev
+build header traceevent/event-parse.h libtraceevent-dev
+build header babeltrace2/babeltrace.h libbabeltrace2-dev
+build header readline/readline.h libreadline-dev
+build header elfutils/libdw.h libdw-dev
 test header cmocka.h libcmocka-dev
 test cmd g++ g++
 test cmd clang clang
@@ -24,8 +31,6 @@ test cmd npm npm
 test cmd valgrind valgrind
 test cmd gzip gzip
 test cmd zstd zstd
-test header zlib.h zlib1g-dev
-test header zstd.h libzstd-dev
 test library libz.so.1 zlib1g
 test library libzstd.so.1 libzstd1
 test runtime clang libclang-rt-dev

@@ -8,6 +8,7 @@
  *   bit 3   a second thread writes the patches over and over while the drum is read
  *   bit 4   follow from now on (newest)
  *   bit 5   as a file
+ *   bit 6   as a file that is loaded into the model
  *
  * A patch is a place (3 bytes), a length (1 byte, at most 63), and the bytes. Places are spread over
  * the parts of the drum where something is. The reader must end, stay within the drum, and use memory
@@ -15,6 +16,7 @@
  */
 #include "drum.h"
 #include "drum_file.h"
+#include "fuzz_load.h"
 #include "heap.h"
 #include "os.h"
 #include "stream.h"
@@ -247,7 +249,9 @@ static void read_patched(const uint8_t *data, size_t bytes, uint8_t how)
 		check(pthread_create(&scribbler.thread, NULL, scribble, &scribbler) == 0);
 	else
 		patch(work, data, bytes);
-	if (how & 32)
+	if (how & 64)
+		fuzz_load(work, image_bytes, &ky_reader_drum);
+	else if (how & 32)
 		read_file(work, image_bytes);
 	else
 		read_drum(work, image_bytes, how);
@@ -270,7 +274,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	uint64_t *aligned = malloc(bytes + 8);
 	check(aligned != NULL);
 	memcpy(aligned, data + 1, bytes - 1);
-	if (data[0] & 32)
+	if (data[0] & 64)
+		fuzz_load((const uint8_t *)aligned, bytes - 1, &ky_reader_drum);
+	else if (data[0] & 32)
 		read_file((const uint8_t *)aligned, bytes - 1);
 	else
 		read_drum((const uint8_t *)aligned, bytes - 1, data[0] & 0xf7);

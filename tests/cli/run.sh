@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# run.sh: the real kymo on small traces that are written here, and on all that is no trace.
+#
+#	run.sh KYMO
+#
+# A check is a line "name: ok" or "name: FAILED" with what was seen. Exit 1 when any failed.
+set -u
+kymo=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+export LC_ALL=C.UTF-8
+
+report() { # name, 0 or not
+	if [ "$2" -eq 0 ]; then
+		echo "$1: ok"
+	else
+		echo "$1: FAILED"
+		echo "  exit $code; stdout: $(head -c 600 out)"
+		echo "  stderr: $(head -c 600 err)"
+		failures=$((failures + 1))
+	fi
+}
+
+run() { # arguments of kymo
+	timeout 60 "$kymo" "$@" >out 2>err </dev/null
+	code=$?
+}
+
+# Exits with that code and says so in one line on standard error; nothing on standard output.
+refuses() { # name, code, text in the message, arguments
+	local name=$1 want=$2 text=$3
+	shift 3
+	run "$@"
+	local lines
+	lines=$(wc -l <err)
+	[ "$code" -eq "$want" ] && [ ! -s out ] && grep -qF -- "$text" err &&
+		{ [ "$want" -eq 2 ] || [ "$lines" -eq 1 ]; }
+	report "$name" $?
+}
+
+# Exits with that code and prints that.
+prints() { # name, code, text in the output, arguments
+	local name=$1 want=$2 text=$3
+	shift 3
+	run "$@"
+	[ "$code" -eq "$want" ] && grep -qF -- "$text" out
+	report "$name" $?
+}
+
+is_json() { # name, arguments
+	local name=$1
+	shift
+	run "$@"
+	[ "$code" -eq 0 ] && node -e 'JSON.parse(require("fs").readFileSync("out", "utf8"))' 2>>err
+	report "$name" $?
+}
+
+# A trace of requests: 300 of each name, with a work that is slower by a factor. $1: file, $2: factor
+make_trace() {
+	awk -v factor="$2" 'BEGIN {
+		srand(7)
+		print "["
+		print "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"server\"}},"
+		print "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"worker\"}},"
+		ts = 1000
+		for (i = 0; i < 300; i++) {
+			work = (90 + rand() * 20) * factor
+			printf "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"request\",\"cat\":\"net\"},\n", ts, work + 20
+			printf "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"work\",\"cat\":\"db,slow\"},\n", ts + 5, work
+			ts += work + 50
+		}
+		print "{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":1,\"ts\":1500,\"name\":\"tick\",\"cat\":\"net\"}"
+		print "]"
+	}' >"$1"
+}
+
+make_trace a.json 1
+make_trace b.json 1.2
+make_trace same.json 1
+
+# ---- kymo itself
+prints "help lists the verbs" 0 "report" --help
+prints "help lists the formats" 0 "pftrace" --help
+prints "the version" 0 "kymo 0." --version
+for verb in info report hist diff doctor; do
+	prints "help of $verb has examples" 0 "examples" help $verb
+	prints "$verb --help" 0 "usage: kymo $verb" $verb --help
+	refuses "$verb with an unknown option" 2 "no option --nonsense" $verb --nonsense
+done
+refuses "a verb mistyped" 2 "did you mean 'report'" reprot
+refuses "a verb that is none" 2 "'kymo --help' lists all" frobnicate
+refuses "a file instead of a verb" 2 "kymo info a.json" a.json
+refuses "an option without its value" 2 "needs a value" report --limit
+refuses "an option with a value too many" 2 "takes no value" report --tree=3 a.json
+run
+[ $code -eq 2 ] && [ ! -s out ] && grep -q usage: err
+report "nothing at all is a wrong use" $?
+
+# ---- what is no trace
+: >empty
+head -c 3000 /dev/urandom >garbage
+head -c 100 a.json | gzip -c | head -c 60 >cut.gz
+mkdir directory
+for verb in info report hist; do
+	refuses "$verb: a missing file" 1 "missing.json" $verb missing.json
+	refuses "$verb: a directory" 1 "directory" $verb directory
+	refuses "$verb: an empty file" 1 "empty" $verb empty
+	refuses "$verb: garbage" 1 "garbage" $verb garbage
+	refuses "$verb: without a file" 2 "which file" $verb
+done
+refuses "no number of a process" 1 "as in pid:1234" info pid:self
+refuses "a name of nothing" 1 "cannot read ''" info ""
+(node -e 'require("net").createServer().listen("socket", () => process.kill(process.pid, "SIGKILL"))'; :) 2>err
+refuses "a socket" 1 "it is a socket" info socket
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 0 closed
+	refuses "a directory that cannot be read" 1 "Permission denied" info closed
+	chmod 700 closed
+fi
+# What follows the end of a terminal's input is not waited for: Ctrl-D once is enough.
+timeout 60 python3 -c '
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.dup2(os.open("err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    os.execv(sys.argv[1], [sys.argv[1], "info", "-"])
+os.write(fd, b"\x04")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$kymo"
+code=$?
+: >out
+[ $code -eq 1 ] && grep -q "is empty" err
+report "info: one Ctrl-D ends standard input" $?
+refuses "diff: the second is missing" 1 "missing.json" diff a.json missing.json
+refuses "diff: one file" 2 "which two files" diff a.json
+head -c 20000 a.json >cut.json
+run report cut.json
+[ $code -eq 0 ] && grep -q request out && [ "$(wc -l <err)" -le 1 ]
+report "report: what is whole of a cut file" $?
+
+# ---- info
+prints "info: the format" 0 "Chrome Trace Event JSON" info a.json
+prints "info: the process" 0 "server 1" info a.json
+prints "info: the thread" 0 "worker 2" info a.json
+is_json "info: JSON" info --json a.json
+run info - <a.json
+timeout 60 "$kymo" info - <a.json >out 2>err
+code=$?
+[ $code -eq 0 ] && grep -q "worker 2" out
+report "info: standard input" $?
+
+# ---- report
+run report --csv a.json
+[ $code -eq 0 ] && [ "$(grep -c '^request,0,0,300,' out)" -eq 1 ] && [ "$(grep -c '^tick,1,0,0,' out)" -eq 1 ]
+report "report: CSV" $?
+is_json "report: JSON" report --json a.json
+is_json "report: JSON of a tree" report --tree --json a.json
+run report --tree a.json
+[ $code -eq 0 ] && grep -q '  request$' out && grep -q '    work$' out
+report "report: a tree" $?
+prints "report: by thread" 0 "worker 2" report --by thread a.json
+prints "report: by category" 0 "db,slow" report --by category a.json
+run report --name work --csv a.json
+[ $code -eq 0 ] && [ "$(wc -l <out)" -eq 2 ]
+report "report: one name" $?
+run report --category slow --csv a.json
+[ $code -eq 0 ] && grep -q '^work,' out && ! grep -q '^request,' out
+report "report: one member of a list of categories" $?
+run report --from 10ms --to 20ms --csv a.json
+[ $code -eq 0 ] && awk -F, '$1 == "request" { exit !($4 > 10 && $4 < 100 && $5 < 10000000) }' out
+report "report: a time range" $?
+run report --limit 1 a.json
+[ $code -eq 0 ] && grep -q "and 2 more" out
+report "report: a limit" $?
+refuses "report: a bad time" 2 "is no time" report --from soon a.json
+refuses "report: a time without a unit" 2 "has no unit" report --from 1 a.json
+prints "report: 0 needs none, a time of the clock neither" 0 "request" report --from 0 --to @999999999 a.json
+refuses "report: a range that ends before it begins" 2 "is not after" report --from 2ms --to 1ms a.json
+refuses "report: a bad order" 2 "none of total" report --sort size a.json
+refuses "report: a bad group" 2 "none of name" report --by colour a.json
+refuses "report: a filter that nothing passes" 0 "no slice is like that" report --name nothing a.json
+
+# ---- report of samples: a function is a name in a module
+printf 'a 1 1.0: 1 cpu-clock:\n\tf1 main+0x1 (/bin/a)\n\nb 2 1.1: 1 cpu-clock:\n\tf1 main+0x1 (/bin/b)\n\nb 2 1.2: 1 cpu-clock:\n\tf2 [unknown] (/lib/c)\n\n' >script.txt
+run report --csv script.txt
+[ $code -eq 0 ] && grep -q '^main,a,1,1,' out && grep -q '^main,b,1,1,' out && grep -q 'unknown.*,c,1,1,' out
+report "report: functions of one name in two modules" $?
+
+# ---- validate
+printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a"},{"ph":"s","pid":1,"tid":1,"ts":1,"id":5,"name":"f","cat":"c"}]' >flow.json
+awk 'BEGIN {
+	print "["
+	for (i = 0; i < 200; i++)
+		printf "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":9,\"name\":\"n%d\"},\n{\"ph\":\"s\",\"pid\":1,\"tid\":1,\"ts\":%d,\"id\":%d,\"name\":\"f\",\"cat\":\"c\"},\n", i * 10, i, i * 10 + 1, i * 7919
+	print "{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":1,\"ts\":9000,\"name\":\"tick\"}]"
+}' >flows.json
+prints "validate: the first of many is the first in time" 0 "'n0' is where a flow leaves" validate flows.json
+prints "validate: a flow to another trace is no fault" 0 "flow_without_end" validate flow.json
+printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a"},{"ph":"X","pid":1,"tid":1,"ts":5,"dur":9,"name":"b"}]' >overlap.json
+run validate overlap.json
+[ $code -eq 1 ] && [ "$(grep -c slice_overlap out)" -eq 1 ]
+report "validate: an overlap is said once" $?
+run validate --json missing.json a.json
+[ $code -eq 1 ] && node -e '
+const list = JSON.parse(require("fs").readFileSync("out", "utf8"));
+process.exit(list.length === 2 && !list[0].valid && list[1].valid ? 0 : 1)' 2>>err
+report "validate: JSON of several, one of them missing" $?
+refuses "validate: JSON of a missing file" 1 "missing.json" validate --json missing.json
+
+# ---- hist
+prints "hist: percentiles are marked" 0 "◀" hist a.json work
+prints "hist: the number" 0 "300 slices" hist a.json work
+is_json "hist: JSON" hist --json --log a.json work
+refuses "hist: a part of a name" 1 "there are 'work'" hist a.json wor
+refuses "hist: no such name" 1 "no slice is named" hist a.json nothing
+refuses "hist: a trace of samples" 1 "no slices" hist script.txt
+refuses "hist: no buckets" 2 "--buckets" hist --buckets 0 a.json work
+
+# ---- diff
+prints "diff: slower" 0 "slower" diff a.json b.json
+prints "diff: faster" 0 "faster" diff b.json a.json
+prints "diff: a failure for CI" 1 "failed: 2 names are slower by more than 5 %" diff --fail-over 5% a.json b.json
+prints "diff: below the limit" 0 "passed" diff --fail-over 50% a.json b.json
+prints "diff: the other way" 0 "passed" diff --fail-over 5% b.json a.json
+prints "diff: the same" 0 "0 slower, 0 faster of 2 names" diff --fail-over 0% a.json same.json
+is_json "diff: JSON" diff --json a.json b.json
+refuses "diff: a bad percentage" 2 "no percentage" diff --fail-over much a.json b.json
+
+refuses "diff: nothing to compare" 1 "no slices" diff --fail-over 5% a.json script.txt
+
+# ---- merge: what the recorder writes into JSON about its clocks
+clocks='"boottime_ns":"5000000000","monotonic_ns":"4000000000","realtime_ns":"1700000000000000000"'
+for i in 1 2; do
+	printf '[{"ph":"M","pid":%d,"tid":%d,"name":"process_name","args":{"name":"p","command":"p",%s}},{"ph":"X","pid":%d,"tid":%d,"ts":5000100,"dur":9,"name":"a"}]' \
+		$i $i "$clocks" $i $i >"clocks$i.json"
+done
+prints "info: the time of day of a recording in JSON" 0 "2023-11-14T22:13:20.000100000Z" info clocks1.json
+run merge -o merged.json clocks1.json clocks2.json
+[ $code -eq 0 ] && grep -q "same boot" err
+report "merge: recordings in JSON by their clocks" $?
+
+# ---- split
+refuses "split: a range outside of the trace" 1 "nothing of it is in that range" split --from 100s a.json -o part.json
+[ ! -e part.json ]
+report "and nothing is written" $?
+
+# ---- doctor
+prints "doctor: the kernel" 0 "kernel" doctor
+is_json "doctor: JSON" doctor --json
+refuses "doctor: takes no files" 2 "takes no files" doctor a.json
+
+# ---- standard output
+timeout 60 "$kymo" report --limit 0 --csv a.json >/dev/full 2>err
+code=$?
+: >out
+[ $code -eq 1 ] && grep -q "No space left" err
+report "a full disk is an error" $?
+timeout 60 "$kymo" query a.json "with recursive c(x) as (select 1 union all select x+1 from c limit 20000) select * from c" \
+	>/dev/full 2>err
+code=$?
+[ $code -eq 1 ] && grep -q "No space left" err
+report "and so is one that is full before the end" $?
+(timeout 60 "$kymo" info --json a.json; echo $? >code) 2>err | true
+code=$(cat code)
+[ "$code" -eq 0 ] && [ ! -s err ]
+report "a reader that went away is none" $?
+run report a.json
+! grep -q $'\033' out
+report "no colours in a file" $?
+
+# ---- a name must not talk to the terminal
+printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a\\u001b[31mb\\nc"}]' >evil.json
+run report evil.json
+[ $code -eq 0 ] && ! grep -q $'\033' out && [ "$(wc -l <out)" -eq 2 ]
+report "control characters of names are not printed" $?
+is_json "and are escaped in JSON" report --json evil.json
+
+# ---- Ctrl-C: standard input that never comes
+mkfifo pipe
+exec 3<>pipe
+# A job of a script has SIGINT ignored: node starts one that has not.
+# shellcheck disable=SC2016
+node -e '
+const child = require("child_process").spawn(process.argv[1], ["report", "-"], {stdio: [fs.openSync("pipe", "r+"), "pipe", "pipe"]});
+let text = "";
+child.stderr.on("data", (d) => { text += d; });
+setTimeout(() => child.kill("SIGINT"), 300);
+setTimeout(() => child.kill("SIGKILL"), 5000).unref();
+child.on("close", (code, signal) => { process.stdout.write(`${code} ${signal} ${text}`); process.exit(0); });
+' "$kymo" >out 2>err
+code=$?
+grep -q "^1 null kymo report: interrupted, nothing written" out
+report "Ctrl-C ends it" $?
+
+[ $failures -eq 0 ] || { echo "$failures failed"; exit 1; }
+echo "all ok"

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_speedscope.c: any bytes as a speedscope file. */
+#include "fuzz_load.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	fuzz_load(data, bytes, &ky_reader_speedscope);
+	return 0;
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Reads every fixture of other tools and compares with what a reference tool read from it.
+
+fixtures.py TRACE_DUMP FIXTURES KNOWN [FILTER]: FIXTURES holds MANIFEST.tsv; KNOWN lists differences
+that are explained, one a line: a path or glob, a tab, the reason. Exit 77 without the fixtures. A
+known difference that is none any more fails too, so that the list stays true.
+"""
+import csv
+import fnmatch
+import io
+import os
+import subprocess
+import sys
+
+TIMEOUT_S = 60
+SLICES_MAX = 20000  # as many as the tables have
+# What the counts of other tools and ours mean alike. Threads, processes and arguments are counted by
+# Perfetto with ones that it makes up itself.
+COUNTS = ("slices", "unfinished", "flows", "counters", "sched", "samples")
+
+
+def dump(tool, what, path):
+    return subprocess.run([tool, what, path], capture_output=True, timeout=TIMEOUT_S)
+
+
+def slices_of(text):
+    rows = list(csv.reader(io.StringIO(text)))[1:]
+    # Ordered as the tables are: ts, depth, dur descending, name.
+    rows = [(int(r[0]), int(r[2]), -int(r[1]), r[3], r[4], r[5], r[6]) for r in rows if len(r) == 7]
+    return sorted(rows)
+
+
+def compare_slices(tool, path):
+    with open(path + ".perfetto-slices.csv", encoding="utf-8", errors="replace") as file:
+        expected = slices_of(file.read())
+    ours = slices_of(dump(tool, "slices", path).stdout.decode("utf-8", "replace"))
+    if len(expected) >= SLICES_MAX:
+        ours = ours[: len(expected)]
+    if expected == ours:
+        return None
+    extra = [r for r in ours if r not in set(expected)][:1]
+    missing = [r for r in expected if r not in set(ours)][:1]
+    return f"slices: {len(ours)} for {len(expected)}; ours alone {extra}; missing {missing}"
+
+
+def compare_counts(tool, path):
+    with open(path + ".perfetto-counts.csv", encoding="utf-8") as file:
+        expected = next(csv.DictReader(file))
+    ours = next(csv.DictReader(io.StringIO(dump(tool, "counts", path).stdout.decode())))
+    wrong = [f"{k} {ours[k]} for {expected[k]}" for k in COUNTS if expected[k] != ours[k]]
+    return ", ".join(wrong) or None
+
+
+def compare_events(tool, path):
+    """babeltrace2 prints a line an event, kymo counts the events that it put into the trace."""
+    with open(path + ".oracle.txt", encoding="utf-8", errors="replace") as file:
+        expected = sum(1 for line in file if line.strip())
+    ours = int(dump(tool, "events", path).stdout or 0)
+    return None if ours == expected else f"events: {ours} for {expected}"
+
+
+def check(tool, path):
+    """What is wrong with our reading of the file, or None."""
+    try:
+        result = dump(tool, "counts", path)
+    except subprocess.TimeoutExpired:
+        return "takes too long"
+    if result.returncode not in (0, 1):
+        return f"ends with {result.returncode}: {result.stderr.decode()[-400:]}"
+    if result.returncode == 1 and (result.stdout or len(result.stderr.splitlines()) != 1):
+        return "an error is not one line: " + result.stderr.decode()[:300]
+    findings = []
+    comparisons = [(".perfetto-slices.csv", compare_slices), (".perfetto-counts.csv", compare_counts)]
+    if "/ctf/" in path:
+        comparisons.append((".oracle.txt", compare_events))
+    for suffix, compare in comparisons:
+        if os.path.exists(path + suffix):
+            if result.returncode:
+                return result.stderr.decode().strip()
+            finding = compare(tool, path)
+            if finding:
+                findings.append(finding)
+    return "; ".join(findings) or None
+
+
+def read_known(path):
+    known = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                pattern, reason = line.rstrip("\n").split("\t", 1)
+                known.append((pattern, reason))
+    return known
+
+
+def main():
+    tool, fixtures, known_path = sys.argv[1:4]
+    wanted = sys.argv[4] if len(sys.argv) > 4 else ""
+    if not os.path.exists(fixtures + "/MANIFEST.tsv"):
+        print(f"skipped: no fixtures at {fixtures}")
+        return 77
+    known = read_known(known_path)
+    equal = explained = failed = 0
+    used = set()
+    with open(fixtures + "/MANIFEST.tsv", encoding="utf-8") as file:
+        names = [row["file"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    for name in names:
+        if wanted not in name:
+            continue
+        finding = check(tool, os.path.join(fixtures, name))
+        reasons = [k for k in known if fnmatch.fnmatch(name, k[0])]
+        if finding and reasons:
+            used.update(reasons)
+            explained += 1
+        elif finding:
+            failed += 1
+            print(f"{name}\n\t{finding}")
+        else:
+            equal += 1
+    for pattern, _ in known:
+        if wanted in pattern and pattern not in {k[0] for k in used}:
+            print(f"{pattern}\n\tis listed as different and is not")
+            failed += 1
+    print(f"{equal} as expected, {explained} explained, {failed} not")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# fuzz.sh [NAME]...: searches for inputs that break the parsers, with libFuzzer and the address and undefined
+# behaviour sanitizers: every target of tests/fuzz, or those named, each for FUZZ_SECONDS (60).
+#
+#   build-fuzz/NAME/corpus     what was found to be new; kept, the next run goes on from there
+#   build-fuzz/NAME/seeds      real files of the format that are small enough, when ../shared/fixtures is there
+#   build-fuzz/NAME/crash-*    findings (also oom-*, timeout-*, leak-*); run the target with one to see it again
+#
+# Exit codes: 0 nothing was found, 1 something was, 77 clang is not here.
+set -eu
+cd "$(dirname "$0")/.."
+out=build-fuzz
+seconds=${FUZZ_SECONDS:-60}
+fixtures=../shared/fixtures
+seed_kbytes_max=64
+
+if ! command -v clang >/dev/null; then
+	echo "fuzz: clang is needed: apt install clang" >&2
+	exit 77
+fi
+if [ ! -f $out/build.ninja ]; then
+	CC=clang CXX=clang++ meson setup $out -Dfuzz=true -Dtests=enabled -Dtool=enabled -Dexamples=false \
+		-Dbench=false -Db_sanitize=address,undefined -Db_lundef=false -Db_ndebug=false \
+		-Dc_args=-fsanitize=fuzzer-no-link >/dev/null
+fi
+if [ $# -eq 0 ]; then
+	set -- $(ls tests/fuzz | sed -n 's/^fuzz_\(.*\)\.c$/\1/p')
+fi
+
+# Where the fixtures have files of a target's format.
+fixtures_of() {
+	case $1 in
+	json | json_*) echo chrome-json ;;
+	jitdump | perf_map) echo jit ;;
+	ftrace_pages) echo ftrace-raw ;;
+	kymo_model) echo kymo ;;
+	input) echo . ;;
+	*) echo "$1" | tr _ - ;;
+	esac
+}
+
+make_seeds() {
+	from=$fixtures/$(fixtures_of "$1")
+	[ -d "$from" ] && [ ! -d "$out/$1/seeds" ] || return 0
+	mkdir -p "$out/$1/seeds"
+	find "$from" -type f -size -${seed_kbytes_max}k ! -name '*.csv' ! -name '*.oracle.txt' |
+		if [ "$1" = input ]; then grep -E '\.(gz|zst|zip)$' || true; else cat; fi |
+		while read -r file; do
+			cp "$file" "$out/$1/seeds/$(echo "$file" | md5sum | cut -c1-16)"
+			chmod u+w "$out/$1/seeds/"*
+		done
+}
+
+corpora_of() {
+	echo "$out/$1/corpus"
+	case $1 in
+	export) from="json pftrace" ;;
+	probe) from="collapsed ftrace_text fxt json perf_data perf_map perf_script pftrace speedscope systrace_html" ;;
+	*) from=${1%_model} ;;
+	esac
+	for corpus in $from; do
+		echo "tests/fuzz/corpus/$corpus"
+	done
+	[ ! -d "$out/$1/seeds" ] || echo "$out/$1/seeds"
+}
+
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
+failed=
+for name in "$@"; do
+	meson compile -C $out "fuzz_$name" >"$out/build.log" 2>&1 || {
+		cat "$out/build.log" >&2
+		exit 1
+	}
+	mkdir -p "$out/$name/corpus"
+	make_seeds "$name"
+	echo "fuzz: $name for $seconds s"
+	# Weighing the corpus by entropy took most of the time.
+	# shellcheck disable=SC2046
+	if "$out/tests/fuzz_$name" -entropic=0 -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
+		-malloc_limit_mb=1024 -print_final_stats=1 -verbosity=0 -artifact_prefix="$out/$name/" \
+		$(corpora_of "$name") >"$out/$name/log" 2>&1; then
+		grep -E 'number_of_executed_units|peak_rss_mb' "$out/$name/log" | sed 's/^stat::/  /'
+	else
+		failed="$failed $name"
+		tail -40 "$out/$name/log" >&2
+	fi
+done
+if [ -n "$failed" ]; then
+	echo "fuzz: findings in:$failed (see $out/NAME)" >&2
+	exit 1
+fi

@@ -20,7 +20,11 @@ COUNTS = ("slices", "unfinished", "flows", "counters", "sched", "samples")
 
 
 def dump(tool, what, path):
-    return subprocess.run([tool, what, path], capture_output=True, timeout=TIMEOUT_S)
+    environment = dict(os.environ)
+    if "/ctf/" in path:
+        # babeltrace2's library leaks what it has of a trace that it refuses.
+        environment["ASAN_OPTIONS"] = "detect_leaks=0"
+    return subprocess.run([tool, what, path], capture_output=True, timeout=TIMEOUT_S, env=environment)
 
 
 def slices_of(text):

@@ -10,13 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* babeltrace2's library leaks what it has of a trace that it refuses. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libbabeltrace2\nleak:babeltrace-plugin\nleak:libglib\n";
-}
-
 static void print_text(const struct ky_trace *trace, uint32_t string)
 {
 	putchar('"');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_convert.c: kymo convert: a trace of any format that can be read as one that can be written. */
 #include "cli.h"
+#include "convert_stream.h"
 #include "output.h"
 
 #include <getopt.h>
@@ -16,6 +17,9 @@ static const char help[] =
 	"input,\n"
 	"OUTPUT '-' is standard output. What the output's format cannot carry is said in one "
 	"line.\n"
+	"A recorder's .kymo file is converted event by event, in little memory; any other input "
+	"is\n"
+	"put into order in memory first.\n"
 	"The output appears whole or not at all; what had its name before is replaced only then.\n"
 	"\n"
 	"  -o, --output FILE   the output\n"
@@ -74,11 +78,24 @@ static bool read_options(int argc, char **argv, struct options *o)
 	return false;
 }
 
+/* Through the model, which puts any input into order. */
+static int convert_in_memory(const struct options *o, struct ky_export_left *left)
+{
+	struct ky_trace *trace = ky_cli_load(o->input, o->input_format, o->quiet);
+	if (!trace)
+		return KY_EXIT_FAILED;
+	const int code =
+		ky_output_write(trace, NULL, o->output, o->format, o->quiet || o->json, left);
+	ky_trace_close(&trace);
+	return code;
+}
+
 static int run(int argc, char **argv)
 {
 	struct options o = {0};
-	struct ky_export_left left;
+	struct ky_export_left left = {0};
 	int packing;
+	int code;
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
 	if (!ky_exporter_find(o.output, o.format, &packing)) {
@@ -92,11 +109,8 @@ static int run(int argc, char **argv)
 			".kymo, or say it with --format",
 			o.output);
 	}
-	struct ky_trace *trace = ky_cli_load(o.input, o.input_format, o.quiet);
-	if (!trace)
-		return KY_EXIT_FAILED;
-	const int code = ky_output_write(trace, NULL, o.output, o.format, o.quiet || o.json, &left);
-	ky_trace_close(&trace);
+	if (o.input_format || !ky_convert_stream(o.input, o.output, o.format, &code))
+		code = convert_in_memory(&o, &left);
 	if (code == KY_EXIT_DONE && o.json) {
 		printf("{\"output\":");
 		ky_cli_json_string(stdout, o.output, strlen(o.output));

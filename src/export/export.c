@@ -83,18 +83,14 @@ static int fail_format(char *message, const char *path, const char *format)
 	return -EINVAL;
 }
 
-int ky_export(const struct ky_trace *trace, const struct ky_selection *selection, const char *path,
-	      const char *format, struct ky_export_left *left,
-	      int (*progress)(void *, uint64_t, uint64_t), void *context,
-	      char message[KY_EXPORT_MESSAGE_BYTES])
+int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
+		 char message[KY_EXPORT_MESSAGE_BYTES])
 {
-	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
 	struct ky_sink *sink;
 	struct ky_out *out;
 	const char *what = "write";
 	int packing;
 	message[0] = 0;
-	*left = (struct ky_export_left){0};
 	const struct ky_exporter *exporter = ky_exporter_find(path, format, &packing);
 	if (!exporter)
 		return fail_format(message, path, format);
@@ -102,11 +98,38 @@ int ky_export(const struct ky_trace *trace, const struct ky_selection *selection
 	if (error)
 		return fail(message, error, path, what);
 	what = "write";
-	error = exporter->write(trace, selection ? selection : &all, out, left, progress, context);
+	error = write(context, exporter, out);
 	if (!error)
 		error = ky_sink_commit(&sink, &what);
 	ky_sink_abandon(&sink);
 	return error ? fail(message, error, path, what) : 0;
+}
+
+/* What of which trace, and who is told. */
+struct job {
+	const struct ky_trace *trace;
+	const struct ky_selection *selection;
+	struct ky_export_left *left;
+	int (*progress)(void *, uint64_t, uint64_t);
+	void *context;
+};
+
+static int write_job(void *context, const struct ky_exporter *exporter, struct ky_out *out)
+{
+	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+	const struct job *job = context;
+	return exporter->write(job->trace, job->selection ? job->selection : &all, out, job->left,
+			       job->progress, job->context);
+}
+
+int ky_export(const struct ky_trace *trace, const struct ky_selection *selection, const char *path,
+	      const char *format, struct ky_export_left *left,
+	      int (*progress)(void *, uint64_t, uint64_t), void *context,
+	      char message[KY_EXPORT_MESSAGE_BYTES])
+{
+	struct job job = {trace, selection, left, progress, context};
+	*left = (struct ky_export_left){0};
+	return ky_export_by(path, format, write_job, &job, message);
 }
 
 static size_t add(char *text, size_t bytes, size_t at, uint64_t count, const char *one,

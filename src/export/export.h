@@ -61,4 +61,9 @@ int ky_export(const struct ky_trace *trace, const struct ky_selection *selection
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
 	      char message[KY_EXPORT_MESSAGE_BYTES]);
 
+/* The same for what is not in a trace of the model: write fills out with a file of the exporter's format. */
+typedef int (*ky_export_fn)(void *context, const struct ky_exporter *exporter, struct ky_out *out);
+int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
+		 char message[KY_EXPORT_MESSAGE_BYTES]);
+
 #endif

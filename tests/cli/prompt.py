@@ -32,18 +32,22 @@ class Prompt:
 
     def wait(self, text):
         """Reads until text is there, and forgets all up to its end. False at the end of the output."""
+        return self.seen_until(text) is not None
+
+    def seen_until(self, text):
+        """The same, and returns what came before it; None at the end of the output."""
         while text not in self.seen:
             if not select.select([self.fd], [], [], LIMIT_S)[0]:
-                return False
+                return None
             try:
                 data = os.read(self.fd, 4096)
             except OSError:
-                return False
+                return None
             if not data:
-                return False
+                return None
             self.seen += data.decode("utf-8", "replace")
-        self.seen = self.seen.split(text, 1)[1]
-        return True
+        before, self.seen = self.seen.split(text, 1)
+        return before
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -55,6 +59,19 @@ def check(name, fine, prompt):
     if not fine:
         print(f"  seen: {prompt.seen[-400:]!r}")
         failures += 1
+
+
+def ends_a_query(p):
+    """Ctrl-C that comes before the query began takes back its line instead, and says nothing: then once more."""
+    for _ in range(50):
+        p.type("with recursive c(x) as (select 1 union all select x+1 from c) select max(x) from c;\n")
+        if not p.wait("from c;") or not p.wait("\n"):
+            return False
+        p.type("\x03")
+        before = p.seen_until("kymo> ")
+        if before is None or "interrupted" in before:
+            return before is not None
+    return False
 
 
 def run(kymo, folder):
@@ -74,11 +91,7 @@ def run(kymo, folder):
     os.kill(p.pid, signal.SIGWINCH)
     p.type("select 'si' || 'ze';\n")
     check("a terminal of another size", p.wait("size") and p.wait("kymo> "), p)
-    p.type("with recursive c(x) as (select 1 union all select x+1 from c) select max(x) from c;\n")
-    p.wait("from c;")
-    p.wait("\n")
-    p.type("\x03")
-    check("Ctrl-C ends a query", p.wait("interrupted") and p.wait("kymo> "), p)
+    check("Ctrl-C ends a query", ends_a_query(p), p)
     p.type(".schema nothing\n")
     check("a table that is none", p.wait("there is no such table") and p.wait("kymo> "), p)
     p.type(".nothing\n")

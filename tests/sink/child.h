@@ -21,6 +21,18 @@
 #define SANITIZED 0
 #endif
 
+/* The address sanitizer's allocator has locks that a child of fork() inherits as they are. */
+#if defined(__SANITIZE_ADDRESS__)
+#define FORKS_KEEP_LOCKS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FORKS_KEEP_LOCKS 1
+#endif
+#endif
+#ifndef FORKS_KEEP_LOCKS
+#define FORKS_KEEP_LOCKS 0
+#endif
+
 /* Ends a child with a message and a failure unless the condition holds. */
 #define MUST(condition) ((condition) ? (void)0 : child_fail(__FILE__, __LINE__, #condition))
 _Noreturn void child_fail(const char *file, int line, const char *condition);

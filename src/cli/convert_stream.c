@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * convert_stream.c: see convert_stream.h.
+ *
+ *   .kymo ── ky_kymo_read(): events in order ──▶ spans balanced ──▶ the format's writer ──▶ ky_out ──▶ file
+ */
+#include "convert_stream.h"
+
+#include "cli.h"
+#include "export.h"
+#include "format.h"
+#include "kymo_file.h"
+#include "spans.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PUSH_BYTES (256u << 10)
+#define CLOCK_EVERY_NS UINT64_C(1000000000)
+
+struct stream {
+	struct ky_kymo *file;
+	const struct ky_kymo_info *info;
+	const struct ky_format *format;
+	struct ky_writer *writer;
+	struct ky_out *out;
+	struct ky_spans spans;
+	uint32_t clocks; /* samples that were passed */
+	uint64_t clock_ns;
+};
+
+static void on_thread(void *context, const struct ky_thread *thread)
+{
+	const struct stream *stream = context;
+	stream->format->thread(stream->writer, thread);
+}
+
+static void on_balanced(void *context, const struct ky_event *event)
+{
+	const struct stream *stream = context;
+	stream->format->event(stream->writer, event);
+}
+
+/* Moments in all clocks, about one a second, where they belong between the events. */
+static void write_clocks(struct stream *stream, uint64_t until_ns)
+{
+	const struct ky_kymo_info *info = stream->info;
+	for (; stream->clocks < info->samples_count; stream->clocks++) {
+		const struct ky_clock_sample *sample = &info->samples[stream->clocks];
+		if (sample->boottime_ns > until_ns)
+			return;
+		if (!stream->format->clock ||
+		    sample->boottime_ns < stream->clock_ns + CLOCK_EVERY_NS)
+			continue;
+		stream->clock_ns = sample->boottime_ns;
+		stream->format->clock(stream->writer, sample);
+	}
+}
+
+static void on_event(void *context, const struct ky_event *event)
+{
+	struct stream *stream = context;
+	write_clocks(stream, event->time_ns);
+	ky_spans_pass(&stream->spans, event);
+	if (stream->out->used >= PUSH_BYTES)
+		ky_out_push(stream->out);
+}
+
+/* Before each chunk; a full disk is noticed here. */
+static int on_chunk(void *context, uint64_t done, uint64_t all)
+{
+	const struct stream *stream = context;
+	return stream->out->error ? stream->out->error : ky_cli_progress("converting", done, all);
+}
+
+static int write_events(struct stream *stream)
+{
+	const struct ky_stream_sink sink = {
+		.thread = on_thread, .event = on_event, .context = stream};
+	struct ky_kymo_totals totals;
+	stream->spans = (struct ky_spans){.emit = on_balanced, .context = stream};
+	ky_kymo_on_progress(stream->file, on_chunk, stream);
+	int error = ky_kymo_read(stream->file, 0, UINT64_MAX, &sink, &totals);
+	if (!error) {
+		write_clocks(stream, UINT64_MAX);
+		stream->format->finish(stream->writer, stream->info->lost);
+		error = stream->spans.error ? stream->spans.error : stream->out->error;
+	}
+	ky_spans_free(&stream->spans);
+	return error;
+}
+
+/* The recorder's writer for what the exporter writes. */
+static const struct ky_format *format_of(const struct ky_exporter *exporter)
+{
+	const struct ky_format *const *format = ky_formats;
+	while (*format && strcmp((*format)->suffix, exporter->suffix) != 0)
+		format++;
+	return *format;
+}
+
+static int write_file(void *context, const struct ky_exporter *exporter, struct ky_out *out)
+{
+	struct stream *stream = context;
+	const struct ky_kymo_info *info = stream->info;
+	const struct ky_trace_info head = {
+		.pid = info->pid,
+		.process = info->process,
+		.command = info->command,
+		.clock = info->samples_count ? info->samples[0] : (struct ky_clock_sample){0},
+		.ticks_per_s = info->ticks_per_s,
+	};
+	stream->out = out;
+	stream->format = format_of(exporter);
+	stream->clock_ns = head.clock.boottime_ns;
+	int error = stream->format->open(&stream->writer, out, &head);
+	if (error)
+		return error;
+	error = write_events(stream);
+	stream->format->close(stream->writer);
+	return error;
+}
+
+/* A plain file as the recorder leaves it: whole, of one process, nothing lost on the way. */
+static bool is_ours(const struct ky_kymo_info *info)
+{
+	return info->indexed && !info->damages && info->processes_count <= 1;
+}
+
+static bool open_input(struct stream *stream, const char *input)
+{
+	struct ky_kymo_error error;
+	struct stat status;
+	if (stat(input, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    ky_kymo_open(&stream->file, input, &error) != 0)
+		return false;
+	stream->info = ky_kymo_info(stream->file);
+	if (is_ours(stream->info))
+		return true;
+	ky_kymo_close(&stream->file);
+	return false;
+}
+
+bool ky_convert_stream(const char *input, const char *output, const char *format, int *code)
+{
+	char message[KY_EXPORT_MESSAGE_BYTES];
+	struct stream stream = {0};
+	int packing;
+	const struct ky_exporter *exporter = ky_exporter_find(output, format, &packing);
+	if (!exporter || !format_of(exporter) || exporter == &ky_exporter_kymo ||
+	    !open_input(&stream, input))
+		return false;
+	const int error = ky_export_by(output, format, write_file, &stream, message);
+	ky_cli_progress_end();
+	if (error && error != -EINTR)
+		ky_cli_error("%s", message);
+	ky_kymo_close(&stream.file);
+	*code = error ? KY_EXIT_FAILED : KY_EXIT_DONE;
+	return true;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bundle_parts.h: what the files of the bundle share.
+ *
+ *   bundle.c         opening, closing, flushing, rotation; which source is which
+ *   bundle_about.c   source 0: notes, snapshots, clocks
+ *   bundle_drum.c    sources that are drums: the recorder's own writer of .kymo (src/format/kymo.c)
+ *   bundle_stream.c  sources in other formats
+ *   bundle_file.c    the file behind the buffer: names, writing, removing old ones
+ *
+ * All sources append whole chunks to one buffer, which is pushed on to the file between two calls.
+ * The buffer's first error is the bundle's: from there on ky_out drops everything.
+ *
+ * Invariants: out.pushed_bytes + out.used is the size of the current file. A source's writer exists
+ * from when the source is begun in a file until that file is finished or the source ends.
+ * sources[n] is source n, NULL when it ended.
+ */
+#ifndef KY_CAPTURE_BUNDLE_PARTS_H
+#define KY_CAPTURE_BUNDLE_PARTS_H
+
+#include "bundle.h"
+#include "kymo_chunk.h"
+#include "kymo_pack.h"
+#include "table.h"
+
+#include <limits.h>
+
+/*
+ * So many of a drum's last clock samples are told again in the next file: they come about once a
+ * second.
+ */
+#define KY_BUNDLE_CLOCKS 128u
+
+/* A source that is a drum. */
+struct ky_bundle_drum {
+	struct ky_writer *writer;
+	struct ky_trace_info info; /* its texts are ours; clock is the first sample */
+	struct ky_clock_sample clocks[KY_BUNDLE_CLOCKS];
+	uint64_t clocks_count;   /* ever; the newest is at (count - 1) % KY_BUNDLE_CLOCKS */
+	struct ky_table threads; /* by index: u32, the number of the file that has its record */
+	uint64_t lost_before;    /* told in the files before this one */
+	uint64_t lost;           /* events missing before pieces of this file, or left out of it */
+	uint64_t left_out;       /* the part of all losses that is the bundle's own */
+};
+
+/* A source in another format. */
+struct ky_bundle_stream {
+	enum ky_kymo_stream_kind kind;
+	struct ky_kymo_chunks chunks;
+	struct ky_out records; /* not yet in a chunk */
+	void (*restate)(void *context, uint32_t source);
+	void *context;
+};
+
+enum ky_bundle_source_kind { KY_BUNDLE_DRUM, KY_BUNDLE_STREAM };
+
+struct ky_bundle_source {
+	enum ky_bundle_source_kind kind;
+	uint32_t number;
+	union {
+		struct ky_bundle_drum drum;
+		struct ky_bundle_stream stream;
+	};
+};
+
+/* Source 0. */
+struct ky_bundle_about {
+	struct ky_kymo_chunks chunks;
+	struct ky_out fresh; /* records not yet in the file */
+	struct ky_out all;   /* records that are */
+	struct ky_out notes; /* records that every file has */
+	uint64_t clock_ns;   /* when the last sample was taken */
+};
+
+struct ky_bundle_file {
+	char *pattern;         /* the path as given; NULL: the descriptor is the caller's */
+	int fd;                /* -1: none */
+	uint32_t number;       /* of files begun */
+	uint64_t bytes_before; /* of all files before this one */
+	char path[PATH_MAX];
+	char **kept; /* paths of the files that are there, the oldest first */
+	uint32_t kept_count;
+	uint32_t kept_room;
+};
+
+struct ky_bundle {
+	struct ky_out out;
+	struct ky_bundle_file file;
+	struct ky_bundle_about about; /* its chunks lend to the drums' */
+	struct ky_kymo_pack *pack;    /* of all drums */
+	uint64_t max_bytes;
+	uint32_t files_max;
+	uint64_t begun_bytes; /* of this file, once everything was told again */
+	bool rotating;
+	bool full;
+	uint64_t events;
+	struct ky_bundle_source **sources; /* by number; 0 is not used */
+	uint32_t sources_count;
+	uint32_t sources_room;
+};
+
+/* The first error of all is kept. */
+void ky_bundle_fail(struct ky_bundle *bundle, int error);
+/* A source with the next number; NULL without memory or after an error. */
+struct ky_bundle_source *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_source_kind kind);
+/* The source, when it is of that kind and neither it nor the bundle has ended. */
+struct ky_bundle_source *ky_bundle_find(const struct ky_bundle *bundle, uint32_t source,
+					enum ky_bundle_source_kind kind);
+/* Forgets a source that ended. */
+void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_source *source);
+/*
+ * Called at the end of everything that appends: pushes, and begins the next file when this one is
+ * large enough.
+ */
+void ky_bundle_appended(struct ky_bundle *bundle);
+
+/* Source 0: the first chunks of a file; what is gathered; its last chunks. */
+int ky_bundle_about_open(struct ky_bundle *bundle);
+void ky_bundle_about_begin(struct ky_bundle *bundle);
+void ky_bundle_about_flush(struct ky_bundle *bundle);
+void ky_bundle_about_finish(struct ky_bundle *bundle);
+void ky_bundle_about_close(struct ky_bundle *bundle);
+
+/* Sources begin in each file, gather, finish at the end of the file, and are closed once. */
+void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_source *source);
+void ky_bundle_drum_flush(struct ky_bundle_source *source);
+void ky_bundle_drum_finish(struct ky_bundle_source *source);
+void ky_bundle_drum_close(struct ky_bundle_source *source);
+void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_source *source);
+void ky_bundle_stream_flush(struct ky_bundle_source *source);
+void ky_bundle_stream_close(struct ky_bundle_source *source);
+
+/* Opens the next file; bytes is how large the one before became. 0 or -errno. */
+int ky_bundle_file_begin(struct ky_bundle_file *file, uint64_t bytes);
+/* As struct ky_out has it; context is the file. */
+int ky_bundle_file_push(struct ky_out *out, const void *data, size_t bytes);
+/* Closes it; a close that fails (a full disk over the network) is an error too. 0 or -errno. */
+int ky_bundle_file_end(struct ky_bundle_file *file);
+/* Removes the oldest beyond so many. */
+void ky_bundle_file_keep(struct ky_bundle_file *file, uint32_t files_max);
+void ky_bundle_file_close(struct ky_bundle_file *file);
+
+#endif

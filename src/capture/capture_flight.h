@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture_flight.h: which snapshots a flight recorder takes, of which time, and when.
+ *
+ *   fired at t ──▶ [t - before ──────── t ──── t + after]   due once t + after is over
+ *                        ▲
+ *                  not before kymo_mark_start(), for one that the program asked for
+ *
+ * One that comes within the cooldown after another, or after the last that is wanted, is not taken.
+ * Windows may overlap: whoever writes them leaves out what an earlier one held, so that together
+ * they are one.
+ */
+#ifndef KY_CAPTURE_CAPTURE_FLIGHT_H
+#define KY_CAPTURE_CAPTURE_FLIGHT_H
+
+#include "trigger.h"
+
+struct ky_flight;
+
+struct ky_flight_options {
+	uint64_t before_ns;
+	uint64_t after_ns;
+	uint64_t cooldown_ns;
+	uint32_t snapshots_max; /* 0: no limit */
+};
+
+int ky_flight_open(struct ky_flight **flight, const struct ky_flight_options *options);
+void ky_flight_close(struct ky_flight **flight);
+/*
+ * Takes a snapshot of what fired, unless it is too soon or enough. It reaches back no further than
+ * since_ns, and by before_ns instead of what the options say when that is not 0. Whether it was
+ * taken.
+ */
+bool ky_flight_fired(struct ky_flight *flight, const struct ky_fired *fired, uint64_t since_ns,
+		     uint64_t before_ns);
+/*
+ * The next one whose window is over, which is the caller's to write; until the next call. NULL:
+ * none.
+ */
+const struct ky_bundle_snapshot *ky_flight_due(struct ky_flight *flight, uint64_t now_ns);
+/* When that will be; UINT64_MAX: none waits. */
+uint64_t ky_flight_due_ns(const struct ky_flight *flight);
+/* The capture ends: windows end now, and all are due. */
+void ky_flight_cut(struct ky_flight *flight, uint64_t now_ns);
+/* How many were taken and written; how many were not taken. */
+uint32_t ky_flight_count(const struct ky_flight *flight);
+uint64_t ky_flight_passed_over(const struct ky_flight *flight);
+/* All that are wanted are written. */
+bool ky_flight_is_done(const struct ky_flight *flight);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture_run.c: see capture_run.h. Between fork and exec the child is a copy of kymo with one
+ * thread: it only reads a pipe, changes its own environment and calls exec.
+ */
+#include "capture_run.h"
+
+#include "capture.h"
+#include "fail.h"
+#include "program_hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int runnable(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) != 0)
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EACCES;
+	return access(path, X_OK) == 0 ? 0 : -errno;
+}
+
+int ky_child_find(const char *word, char *path, size_t room)
+{
+	const char *at = getenv("PATH");
+	int error = -ENOENT;
+	if (strchr(word, '/')) {
+		snprintf(path, room, "%s", word);
+		return runnable(path);
+	}
+	if (!*word)
+		return -ENOENT;
+	for (at = at ? at : "/bin:/usr/bin"; at; at = *at ? at + 1 : NULL) {
+		const size_t bytes = strcspn(at, ":");
+		snprintf(path, room, "%.*s%s%s", (int)bytes, at, bytes ? "/" : "./", word);
+		const int found = runnable(path);
+		if (found == 0)
+			return 0;
+		if (found == -EACCES)
+			error = found;
+		at += bytes;
+	}
+	return error;
+}
+
+/* ---- in the child ---- */
+
+static void set_environment(const struct ky_child_options *options)
+{
+	char number[32];
+	if (options->mailbox)
+		setenv("KYMO_DRUM_MAIL", options->mailbox, 1);
+	if (options->categories)
+		setenv("KYMO_CATEGORIES", options->categories, 1);
+	/* What the user has set himself stays. */
+	const bool told = options->ring_bytes != 0;
+	snprintf(number, sizeof(number), "%" PRIu64,
+		 told ? options->ring_bytes : KY_CAPTURE_RING_BYTES);
+	setenv("KYMO_BUFFER", number, told);
+	snprintf(number, sizeof(number), "total=%" PRIu64, KY_CAPTURE_TOTAL_BYTES);
+	setenv("KYMO_LIMITS", number, 0);
+}
+
+static void set_signals(const struct ky_child_options *options)
+{
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigaction(SIGPIPE, &usual, NULL);
+	sigaction(SIGCHLD, options->child_action, NULL);
+	sigprocmask(SIG_SETMASK, options->mask, NULL);
+}
+
+static _Noreturn void become_program(const struct ky_child_options *options, int go, int failed)
+{
+	char word;
+	ssize_t got;
+	do {
+		got = read(go, &word, 1);
+	} while (got < 0 && errno == EINTR);
+	if (got != 1)
+		_exit(127);
+	if (options->output != STDOUT_FILENO)
+		dup2(options->output, STDOUT_FILENO);
+	if (options->tracer)
+		prctl(PR_SET_PTRACER, (unsigned long)options->tracer);
+	if (options->hold)
+		ky_hold_prepare();
+	set_environment(options);
+	set_signals(options);
+	execvp(options->command[0], options->command);
+	const int error = errno;
+	/* When nobody reads it, the exit code tells as much. */
+	const ssize_t told = write(failed, &error, sizeof(error));
+	(void)told;
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+/* ---- in kymo ---- */
+
+static void close_pipe(int ends[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (ends[i] >= 0)
+			close(ends[i]);
+		ends[i] = -1;
+	}
+}
+
+int ky_child_fork(struct ky_child *child, const struct ky_child_options *options,
+		  char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	int go[2] = {-1, -1}, failed[2] = {-1, -1};
+	*child = (struct ky_child){.go = -1, .failed = -1};
+	const bool piped = pipe2(go, O_CLOEXEC) == 0 && pipe2(failed, O_CLOEXEC) == 0;
+	const pid_t pid = piped ? fork() : -1;
+	if (pid < 0) {
+		const int error = errno;
+		close_pipe(go);
+		close_pipe(failed);
+		return ky_capture_fail(message, -error, "cannot start a process: %s",
+				       strerror(error));
+	}
+	if (pid == 0) {
+		close(go[1]);
+		close(failed[0]);
+		become_program(options, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	*child = (struct ky_child){.pid = pid, .go = go[1], .failed = failed[0], .running = true};
+	return 0;
+}
+
+static void forget_pipes(struct ky_child *child)
+{
+	if (child->go >= 0)
+		close(child->go);
+	if (child->failed >= 0)
+		close(child->failed);
+	child->go = child->failed = -1;
+}
+
+static void wait_for(struct ky_child *child)
+{
+	int status = 0;
+	pid_t pid;
+	do {
+		pid = waitpid(child->pid, &status, 0);
+	} while (pid < 0 && errno == EINTR);
+	ky_child_ended(child, pid == child->pid ? status : -1);
+}
+
+static void hold_at_entry(struct ky_child *child)
+{
+	int status;
+	const int at = ky_hold_at_entry(child->pid, &status);
+	child->held = at == 1;
+	if (at < 0)
+		ky_child_ended(child, status);
+}
+
+int ky_child_exec(struct ky_child *child, const char *word, bool hold,
+		  char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	int error = 0;
+	ssize_t got;
+	const bool traced = hold && ky_hold_begin(child->pid) == 0;
+	const ssize_t let = write(child->go, "", 1);
+	if (traced && let == 1)
+		hold_at_entry(child);
+	do {
+		got = let == 1 ? read(child->failed, &error, sizeof(error)) : 0;
+	} while (got < 0 && errno == EINTR);
+	forget_pipes(child);
+	if (got == 0)
+		return 0;
+	if (child->running)
+		wait_for(child);
+	if (got != sizeof(error) || error <= 0)
+		error = EIO;
+	return ky_capture_fail(message, -error, "cannot run %s: %s", word, strerror(error));
+}
+
+void ky_child_release(struct ky_child *child)
+{
+	if (child->held)
+		ky_hold_end(child->pid);
+	child->held = false;
+}
+
+bool ky_child_reap(struct ky_child *child)
+{
+	int status;
+	if (!child->running)
+		return child->pid != 0;
+	const pid_t pid = waitpid(child->pid, &status, WNOHANG);
+	if (pid == child->pid)
+		ky_child_ended(child, status);
+	else if (pid < 0 && errno == ECHILD)
+		ky_child_ended(child, -1);
+	return !child->running;
+}
+
+void ky_child_ended(struct ky_child *child, int status)
+{
+	if (!child->running)
+		return;
+	child->running = false;
+	child->status = status;
+}
+
+void ky_child_pass(const struct ky_child *child, int number)
+{
+	if (child->running)
+		kill(child->pid, number);
+}
+
+void ky_child_close(struct ky_child *child)
+{
+	const bool waits = child->go >= 0;
+	forget_pipes(child);
+	if (child->running && waits)
+		wait_for(child);
+}

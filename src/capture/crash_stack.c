@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * crash_stack.c: the call stack of a stopped thread.
+ *
+ *   registers and memory ─ libdwfl ─▶ addresses ─ program_map ─▶ bytes of files
+ *                                                                 └ sample_elf ─▶ functions, lines
+ *
+ * Files are opened as the target has them (program_map.h), so that the names are right for a
+ * program in a container, or one whose files were replaced. Debug information may take long to look
+ * through: after a while only tables of symbols are used, and later on the stack is cut.
+ */
+#include "crash_stack.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "program_map.h"
+#include "sample_elf.h"
+
+#define FRAMES_MAX 64u
+#define FILES_MAX 32u
+#define LINES_NS UINT64_C(1000000000)
+#define FRAMES_NS UINT64_C(3000000000)
+
+struct file {
+	const struct ky_program_mapping *mapping;
+	struct ky_sample_elf *elf; /* NULL: it could not be read */
+};
+
+struct stack {
+	char *text;
+	size_t used;
+	uint32_t frames;
+	uint64_t begun_ns;
+	struct ky_program_map map;
+	struct ky_trace *trace; /* holds the names */
+	struct file files[FILES_MAX];
+	uint32_t files_count;
+	const struct ky_program_mapping *mapping; /* of the frame at hand; NULL: none */
+	bool named;                               /* the frame at hand has its line */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = {0};
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* ---- text ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* Whole lines only. */
+static void add_line(struct stack *stack, const char *line)
+{
+	const size_t bytes = strlen(line);
+	if (KY_CRASH_STACK_BYTES - stack->used < bytes + 2)
+		return;
+	if (stack->used)
+		stack->text[stack->used++] = '\n';
+	memcpy(stack->text + stack->used, line, bytes + 1);
+	stack->used += bytes;
+}
+
+static void add_function(void *context, const struct ky_sample_function *function)
+{
+	struct stack *stack = context;
+	char line[1024];
+	const char *inlined = function->inlined ? ", inlined" : "";
+	if (function->file)
+		snprintf(line, sizeof(line), "%.700s (%.200s:%u%s)", function->name,
+			 base_name(function->file), function->line, inlined);
+	else
+		snprintf(line, sizeof(line), "%.700s (%.200s%s)", function->name,
+			 base_name(stack->mapping->path), inlined);
+	add_line(stack, line);
+	stack->named = true;
+}
+
+static void add_address(struct stack *stack, uint64_t pc)
+{
+	char line[320];
+	int used = snprintf(line, sizeof(line), "0x%llx", (unsigned long long)pc);
+	if (stack->mapping)
+		snprintf(line + used, sizeof(line) - (size_t)used, " (%.200s)",
+			 base_name(stack->mapping->path));
+	add_line(stack, line);
+}
+
+/* ---- files ---- */
+
+static const struct ky_program_mapping *mapping_at(const struct ky_program_map *map, uint64_t pc)
+{
+	for (uint32_t i = 0; i < map->count; i++)
+		if (pc >= map->mappings[i].start && pc < map->mappings[i].end)
+			return &map->mappings[i];
+	return NULL;
+}
+
+/* The file of a mapping, opened when it is first met; NULL when it cannot be read. */
+static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_program_mapping *mapping)
+{
+	for (uint32_t i = 0; i < stack->files_count; i++)
+		if (stack->files[i].mapping->inode == mapping->inode &&
+		    stack->files[i].mapping->device == mapping->device)
+			return stack->files[i].elf;
+	if (stack->files_count == FILES_MAX)
+		return NULL;
+	struct file *file = &stack->files[stack->files_count++];
+	file->mapping = mapping;
+	const int fd = ky_program_map_open(&stack->map, mapping);
+	if (fd >= 0)
+		(void)ky_sample_elf_open(&file->elf, stack->trace, mapping->path, fd,
+					 stack->begun_ns + LINES_NS);
+	return file->elf;
+}
+
+/* Whose files find_elf() looks for: libdwfl has no place for it. */
+static _Thread_local const struct ky_program_map *unwound;
+
+/* The file that the target has mapped under that name. */
+static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		    char **file_name, Elf **elf)
+{
+	for (uint32_t i = 0; i < unwound->count; i++) {
+		if (strcmp(unwound->mappings[i].path, name) != 0)
+			continue;
+		const int fd = ky_program_map_open(unwound, &unwound->mappings[i]);
+		if (fd < 0)
+			break;
+		*file_name = strdup(name);
+		return fd;
+	}
+	return dwfl_linux_proc_find_elf(module, userdata, name, base, file_name, elf);
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+};
+
+/* ---- frames ---- */
+
+static int take_frame(Dwfl_Frame *frame, void *context)
+{
+	struct stack *stack = context;
+	Dwarf_Addr pc;
+	bool activation;
+	if (!dwfl_frame_pc(frame, &pc, &activation))
+		return DWARF_CB_ABORT;
+	if (stack->frames >= FRAMES_MAX || now_ns() > stack->begun_ns + FRAMES_NS) {
+		add_line(stack, "...");
+		return DWARF_CB_ABORT;
+	}
+	/* A caller's address is behind the call, which may be the end of the function. */
+	const uint64_t at = activation ? pc : pc - 1;
+	stack->frames++;
+	stack->named = false;
+	stack->mapping = mapping_at(&stack->map, at);
+	struct ky_sample_elf *elf = stack->mapping ? elf_of(stack, stack->mapping) : NULL;
+	if (elf)
+		ky_sample_elf_at(elf, at - stack->mapping->start + stack->mapping->offset,
+				 add_function, stack);
+	if (!stack->named)
+		add_address(stack, pc);
+	return DWARF_CB_OK;
+}
+
+static void unwind(struct stack *stack, pid_t pid, pid_t tid)
+{
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	if (!dwfl)
+		return;
+	unwound = &stack->map;
+	dwfl_report_begin(dwfl);
+	if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+	    dwfl_linux_proc_attach(dwfl, pid, true) == 0)
+		(void)dwfl_getthread_frames(dwfl, tid, take_frame, stack);
+	dwfl_end(dwfl);
+	unwound = NULL;
+}
+
+int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES])
+{
+	struct stack stack = {.text = text, .begun_ns = now_ns()};
+	text[0] = '\0';
+	if (ky_program_map_read(&stack.map, pid) != 0)
+		return 0;
+	if (ky_trace_open(&stack.trace) == 0)
+		unwind(&stack, pid, tid);
+	for (uint32_t i = 0; i < stack.files_count; i++)
+		ky_sample_elf_close(&stack.files[i].elf);
+	ky_trace_close(&stack.trace);
+	ky_program_map_free(&stack.map);
+	return (int)stack.frames;
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * crash_tracer.c: the tracing process of the crash watch: one loop over the socket and the stops of
+ * its tracees.
+ *
+ *   stop                                   answer
+ *   a signal that is not fatal             PTRACE_CONT with it
+ *   a signal that ends the process         its stack is told; PTRACE_CONT with it
+ *   group-stop (SIGSTOP, SIGTSTP ...)      PTRACE_LISTEN: it stays stopped until SIGCONT
+ *   new thread, fork, vfork, exec          PTRACE_CONT
+ *
+ * What is known of a process is only whether its end is to be told and whether its crash was:
+ * threads need no memory here. The kernel attaches threads and children to come, and detaches all
+ * when this process ends.
+ *
+ * The files of a dying program may be made to keep whoever reads them for ever (a debug file that is
+ * a pipe). Then this process tells what it has, and ends: that lets go of all.
+ */
+#include "crash_tracer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOPS_AT_ONCE 1000 /* before the socket is looked at again */
+#define STACK_S 6u         /* crash_stack.h is done before, unless a file keeps it from that */
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+
+struct process {
+	pid_t pid;
+	bool added; /* kymo wants to know how it ends */
+	bool told;  /* of its crash */
+};
+
+struct tracer {
+	int socket;
+	struct process *processes;
+	uint32_t count;
+	uint32_t room;
+	struct ky_crash_message message;
+};
+
+bool ky_crash_counts(int signal)
+{
+	switch (signal) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGTERM:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = {0};
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static ssize_t send_message(const struct tracer *t)
+{
+	const size_t bytes = offsetof(struct ky_crash_message, stack) +
+			     strnlen(t->message.stack, sizeof(t->message.stack) - 1) + 1;
+	return send(t->socket, &t->message, bytes, MSG_NOSIGNAL);
+}
+
+/* A message that kymo does not take in time is dropped: the targets must not wait for it. */
+static void tell(const struct tracer *t)
+{
+	while (send_message(t) < 0 && errno == EINTR)
+		;
+}
+
+static struct tracer tracer;
+
+static void give_up(int signal)
+{
+	(void)signal;
+	send_message(&tracer);
+	_exit(1);
+}
+
+/* give_up() comes when it takes too long. */
+static void read_stack(struct tracer *t, pid_t pid, pid_t tid)
+{
+	sigset_t alarms;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	alarm(STACK_S);
+	(void)sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+	(void)ky_crash_stack(pid, tid, t->message.stack);
+	alarm(0);
+	(void)sigprocmask(SIG_BLOCK, &alarms, NULL);
+}
+
+static struct process *find(struct tracer *t, pid_t pid)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->processes[i].pid == pid)
+			return &t->processes[i];
+	return NULL;
+}
+
+/* NULL without memory. */
+static struct process *make(struct tracer *t, pid_t pid)
+{
+	struct process *known = find(t, pid);
+	if (known)
+		return known;
+	if (t->count == t->room) {
+		const uint32_t room = t->room ? 2 * t->room : 64;
+		struct process *more = realloc(t->processes, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		t->processes = more;
+		t->room = room;
+	}
+	t->processes[t->count] = (struct process){.pid = pid};
+	return &t->processes[t->count++];
+}
+
+/* ---- what /proc tells of a thread ---- */
+
+struct status {
+	int tgid;
+	int tracer;
+	bool first;  /* of its pid namespace: its init */
+	bool zombie; /* it ended, and waits for its parent */
+	uint64_t ignored;
+	uint64_t caught;
+};
+
+/* "NStgid:\t4711\t1\n": the number in the innermost namespace is the last. */
+static bool ends_with_1(const char *line)
+{
+	const char *tab = strrchr(line, '\t');
+	return tab && strcmp(tab, "\t1\n") == 0;
+}
+
+static bool read_status(pid_t tid, struct status *status)
+{
+	char path[64], line[256];
+	*status = (struct status){0};
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "Tgid:", 5) == 0)
+			status->tgid = atoi(line + 5);
+		else if (strncmp(line, "State:\t", 7) == 0)
+			status->zombie = line[7] == 'Z' || line[7] == 'X';
+		else if (strncmp(line, "NStgid:", 7) == 0)
+			status->first = ends_with_1(line);
+		else if (strncmp(line, "TracerPid:", 10) == 0)
+			status->tracer = atoi(line + 10);
+		else if (strncmp(line, "SigIgn:", 7) == 0)
+			status->ignored = strtoull(line + 7, NULL, 16);
+		else if (strncmp(line, "SigCgt:", 7) == 0)
+			status->caught = strtoull(line + 7, NULL, 16);
+	}
+	fclose(file);
+	return true;
+}
+
+static void read_name(pid_t pid, pid_t tid, char name[20])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	FILE *file = fopen(path, "re");
+	if (!file || !fgets(name, 20, file))
+		name[0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}
+
+/* Whether the signal's default action is to end the process. */
+static bool ends_by_default(int signal)
+{
+	switch (signal) {
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGURG:
+	case SIGWINCH:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool has_address(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+}
+
+/* ---- stops ---- */
+
+static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const siginfo_t *info)
+{
+	struct ky_crash_message *m = &t->message;
+	*m = (struct ky_crash_message){
+		.kind = KY_CRASH_CRASHED,
+		.pid = pid,
+		.tid = tid,
+		.status = signal,
+		.time_ns = now_ns(),
+	};
+	if (info->si_code > 0 && has_address(signal))
+		m->address = (uintptr_t)info->si_addr;
+	read_name(pid, tid, m->thread);
+	read_stack(t, pid, tid);
+	tell(t);
+}
+
+/*
+ * A signal is about to be delivered; when it is the process's last, its stack is told first.
+ * Returns how the thread goes on.
+ *
+ * The first process of a pid namespace does not die of signals without a handler, but for faults;
+ * and of these, by force_sig() in the kernel, only when it is not traced: it would come back with
+ * the same fault for ever. So it is let go.
+ */
+static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int signal)
+{
+	struct status status;
+	siginfo_t info = {0};
+	if (!ends_by_default(signal) || !ky_crash_counts(signal) || !read_status(tid, &status))
+		return PTRACE_CONT;
+	const uint64_t bit = UINT64_C(1) << (signal - 1);
+	(void)ptrace(PTRACE_GETSIGINFO, tid, NULL, &info);
+	if (((status.ignored | status.caught) & bit) || (status.first && info.si_code <= 0))
+		return PTRACE_CONT;
+	struct process *process = make(t, status.tgid);
+	if (process && !process->told) {
+		process->told = true;
+		tell_crash(t, status.tgid, tid, signal, &info);
+	}
+	if (!status.first)
+		return PTRACE_CONT;
+	if (process && tid == status.tgid)
+		*process = t->processes[--t->count]; /* nobody will tell of its end */
+	return PTRACE_DETACH;
+}
+
+static bool is_stop(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+/* A child or a thread was made, which is traced too. */
+static void take_new(struct tracer *t, pid_t parent)
+{
+	unsigned long number = 0;
+	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &number) != 0)
+		return;
+	const pid_t tid = (pid_t)number;
+	if (syscall(SYS_tgkill, tid, tid, 0) == 0) /* it leads a process */
+		(void)make(t, tid);
+}
+
+static void answer(struct tracer *t, pid_t tid, int status)
+{
+	const int event = status >> 16;
+	const int signal = WSTOPSIG(status);
+	switch (event) {
+	case 0:
+		ptrace(look_at_signal(t, tid, signal), tid, NULL, (void *)(uintptr_t)signal);
+		return;
+	case PTRACE_EVENT_STOP:
+		ptrace(is_stop(signal) ? PTRACE_LISTEN : PTRACE_CONT, tid, NULL, NULL);
+		return;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		take_new(t, tid);
+		break;
+	default:
+		break;
+	}
+	ptrace(PTRACE_CONT, tid, NULL, NULL);
+}
+
+/* A thread ended, or with the last of its threads a process. */
+static void take_end(struct tracer *t, pid_t tid, int status)
+{
+	struct process *process = find(t, tid);
+	if (!process)
+		return;
+	const bool wanted = process->added || WIFSIGNALED(status);
+	*process = t->processes[--t->count];
+	if (!wanted)
+		return;
+	t->message = (struct ky_crash_message){
+		.kind = KY_CRASH_ENDED, .pid = tid, .status = status, .time_ns = now_ns()};
+	tell(t);
+}
+
+/* False when there may be more. */
+static bool take_stops(struct tracer *t)
+{
+	for (int i = 0; i < STOPS_AT_ONCE; i++) {
+		int status = 0;
+		const pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+		if (tid <= 0)
+			return true;
+		if (WIFSTOPPED(status))
+			answer(t, tid, status);
+		else
+			take_end(t, tid, status);
+	}
+	return false;
+}
+
+/* ---- processes to trace ---- */
+
+/* Seizes the threads that are not yet; returns how many, *error tells why others could not be. */
+static uint32_t seize_threads(pid_t pid, int *error)
+{
+	char path[64];
+	uint32_t count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	*error = folder ? -ESRCH : -errno;
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		const pid_t tid = (pid_t)atoi(entry->d_name);
+		if (tid <= 0)
+			continue;
+		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) == 0)
+			count++;
+		else if (errno != ESRCH)
+			*error = -errno;
+	}
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/*
+ * Threads that others made meanwhile are found in the next pass; those of a seized one come by
+ * themselves.
+ */
+static int seize(pid_t pid, int32_t *other)
+{
+	int error;
+	struct status status;
+	uint32_t count = 0, more;
+	while ((more = seize_threads(pid, &error)) != 0)
+		count += more;
+	if (count)
+		return 0;
+	if (!read_status(pid, &status) || status.zombie)
+		return -ESRCH;
+	if (status.tracer == getpid())
+		return 0; /* a child of one that is traced */
+	*other = status.tracer;
+	return status.tracer ? -EBUSY : error;
+}
+
+static void add(struct tracer *t, pid_t pid)
+{
+	int32_t other = 0;
+	int error = seize(pid, &other);
+	struct process *process = error ? NULL : make(t, pid);
+	if (process)
+		process->added = true;
+	else if (error == 0)
+		error = -ENOMEM;
+	t->message = (struct ky_crash_message){
+		.kind = KY_CRASH_ADDED, .pid = pid, .status = error, .other = other};
+	tell(t);
+}
+
+/* False when kymo is gone. */
+static bool take_message(struct tracer *t)
+{
+	struct ky_crash_message message;
+	const ssize_t bytes = recv(t->socket, &message, sizeof(message), MSG_DONTWAIT);
+	if (bytes < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (bytes >= (ssize_t)offsetof(struct ky_crash_message, stack) &&
+	    message.kind == KY_CRASH_ADD)
+		add(t, message.pid);
+	return bytes > 0;
+}
+
+/* Nothing of kymo's is kept open, and no key on the terminal reaches this process. */
+static void leave_kymo(int *socket)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		(void)dup2(null, fd);
+	const int own = fcntl(*socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	*socket = dup2(own, STDERR_FILENO + 1);
+	(void)close_range(STDERR_FILENO + 2, ~0U, 0);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "kymo-crash");
+	(void)unsetenv("DEBUGINFOD_URLS"); /* a dying program does not wait for the network */
+	for (int i = 1; i < NSIG; i++)
+		(void)signal(i, SIG_DFL);
+}
+
+_Noreturn void ky_crash_tracer(int socket)
+{
+	const struct timeval patience = {.tv_sec = 1};
+	sigset_t all, children;
+	sigfillset(&all);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	leave_kymo(&socket);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)signal(SIGALRM, give_up);
+	(void)setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	tracer.socket = socket;
+	struct pollfd polls[] = {
+		{.fd = socket, .events = POLLIN},
+		{.fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN}};
+	for (bool done = true; polls[1].fd >= 0;) {
+		struct signalfd_siginfo drop;
+		(void)poll(polls, 2, done ? -1 : 0);
+		/*
+		 * First the signal, then what it tells of: one that comes in between is seen the
+		 * next time.
+		 */
+		while (read(polls[1].fd, &drop, sizeof(drop)) > 0)
+			;
+		done = take_stops(&tracer);
+		if (polls[0].revents && !take_message(&tracer))
+			break;
+	}
+	_exit(0);
+}

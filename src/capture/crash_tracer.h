@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * crash_tracer.h: the process that traces others for the crash watch (crash_watch.h), and what it
+ * and kymo tell each other, one message a packet.
+ *
+ *   kymo ── ADD pid ──▶ tracer ── PTRACE_SEIZE of each thread ──▶ target
+ *        ◀─ ADDED ─────        ◀─ stops: signals, new threads and children ─
+ *        ◀─ CRASHED ───   unwinds the stopped thread, then lets it die
+ *        ◀─ ENDED ─────
+ *
+ * It is a process and not a thread for the sake of the targets that are kymo's own children: of a
+ * child that is traced by its parent's own process, waitpid() tells the stops to whoever asks
+ * first, and hides job control. Its end lets go of all targets, however it ends; it ends when
+ * kymo's end of the socket closes, so also when kymo is killed.
+ */
+#ifndef KY_CAPTURE_CRASH_TRACER_H
+#define KY_CAPTURE_CRASH_TRACER_H
+
+#include "crash_stack.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ky_crash_message_kind {
+	KY_CRASH_ADD,     /* to the tracer: pid */
+	KY_CRASH_ADDED,   /* pid, status: 0 or -errno; other: the tracer that it has already */
+	KY_CRASH_CRASHED, /* pid, tid, status: the signal, address, thread, stack */
+	KY_CRASH_ENDED,   /* pid, status as waitpid() has it */
+};
+
+struct ky_crash_message {
+	uint32_t kind; /* enum ky_crash_message_kind */
+	int32_t pid;
+	int32_t tid;
+	int32_t status;
+	int32_t other;
+	char thread[20];                  /* its name */
+	uint64_t address;                 /* of the fault, where the signal tells one */
+	uint64_t time_ns;                 /* CLOCK_BOOTTIME */
+	char stack[KY_CRASH_STACK_BYTES]; /* a message ends behind its NUL */
+};
+
+/* Whether a signal that a process died of is a crash: not when somebody asked it to end. */
+bool ky_crash_counts(int signal);
+
+/* Serves the socket until it is closed. Never returns. */
+_Noreturn void ky_crash_tracer(int socket);
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * crash_watch.c: kymo's side of the crash watch: which processes are watched and how each ended.
+ *
+ *   tracer's socket ─┐            CRASHED: fires, with a stack
+ *                    ├─ epoll ─▶  ENDED: fires when it was a signal that was not told of
+ *   pidfds ──────────┘            reaped: how it ended is asked again
+ *
+ * A process is told of once, by whoever knows first. It is forgotten when both the tracer and the
+ * caller said that it ended, or, since one of them may have no reason to, a while after one did:
+ * its number may be another's then.
+ */
+#include "crash_watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crash_tracer.h"
+#include "fail.h"
+#include "out_of_memory.h"
+#include "proc_scan.h"
+
+#define ADD_WAIT_MS 500 /* the tracer may be busy with a crash */
+#define FORGET_NS UINT64_C(10000000000)
+
+struct watched {
+	pid_t pid;
+	int pidfd; /* -1: none */
+	bool traced;
+	bool told;
+	bool ended;        /* the caller said so */
+	bool status_known; /* by the tracer */
+	int status;
+	uint64_t ended_ns; /* when the first said so; 0: it runs */
+	struct ky_out_of_memory memory;
+};
+
+struct ky_crash_watch {
+	const struct ky_trigger *trigger;
+	ky_fired_fn fired;
+	void *context;
+	pid_t tracer;
+	int socket; /* -1: the tracer is gone */
+	int epoll;
+	struct watched *all;
+	uint32_t count;
+	uint32_t room;
+	uint32_t
+		unanswered; /* ADDs that took too long: the tracer is busy, and is not waited for */
+	/* What came while an answer was waited for; struct ky_crash_message, allocated. */
+	struct ky_crash_message **early;
+	uint32_t early_count;
+	struct ky_crash_message message;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = {0};
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* ---- the list ---- */
+
+static void forget(struct ky_crash_watch *w, struct watched *process)
+{
+	if (process->pidfd >= 0)
+		close(process->pidfd); /* which takes it out of the epoll */
+	ky_out_of_memory_end(&process->memory);
+	*process = w->all[--w->count];
+}
+
+static struct watched *find(struct ky_crash_watch *w, pid_t pid)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (w->all[i].pid != pid)
+			continue;
+		if (w->all[i].ended_ns == 0 || now_ns() - w->all[i].ended_ns < FORGET_NS)
+			return &w->all[i];
+		forget(w, &w->all[i]);
+		return NULL;
+	}
+	return NULL;
+}
+
+static void forget_old(struct ky_crash_watch *w)
+{
+	const uint64_t now = now_ns();
+	for (uint32_t i = w->count; i-- > 0;)
+		if (w->all[i].ended_ns && now - w->all[i].ended_ns >= FORGET_NS)
+			forget(w, &w->all[i]);
+}
+
+/* A new one. NULL without memory. */
+static struct watched *make(struct ky_crash_watch *w, pid_t pid)
+{
+	if (w->count == w->room)
+		forget_old(w);
+	if (w->count == w->room) {
+		const uint32_t room = w->room ? 2 * w->room : 16;
+		struct watched *all = realloc(w->all, room * sizeof(*all));
+		if (!all)
+			return NULL;
+		w->all = all;
+		w->room = room;
+	}
+	struct watched *process = &w->all[w->count++];
+	*process = (struct watched){.pid = pid, .pidfd = -1};
+	return process;
+}
+
+/* The tracer, or the caller, said that it ended; true when both have, or no tracer will. */
+static bool note_end(struct ky_crash_watch *w, struct watched *process)
+{
+	if (process->ended_ns == 0)
+		process->ended_ns = now_ns();
+	return process->ended && (process->status_known || !process->traced || w->socket < 0);
+}
+
+/* ---- firing ---- */
+
+static void name_signal(int signal, char *out, size_t room)
+{
+	const char *name = sigabbrev_np(signal);
+	if (name)
+		snprintf(out, room, "SIG%s", name);
+	else
+		snprintf(out, room, "signal %d", signal);
+}
+
+static void fire(struct ky_crash_watch *w, const struct ky_crash_message *m, const char *reason)
+{
+	const struct ky_fired fired = {
+		.trigger = w->trigger,
+		.time_ns = m->time_ns,
+		.pid = m->pid,
+		.tid = m->tid,
+		.args_count = m->address ? 2 : 1,
+		.args = {(uint64_t)m->status, m->address},
+		.reason = reason,
+		.stack = m->stack[0] ? m->stack : NULL,
+	};
+	w->fired(w->context, &fired);
+}
+
+/* The tracer saw the signal before the process died of it. */
+static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *m)
+{
+	char name[32], reason[160];
+	struct watched *process = find(w, m->pid);
+	if (!process)
+		process = make(w, m->pid); /* a child that nobody added */
+	if (process && process->told)
+		return;
+	if (process)
+		process->told = true;
+	name_signal(m->status, name, sizeof(name));
+	int used = snprintf(reason, sizeof(reason), "%s in thread %d", name, (int)m->tid);
+	if (m->thread[0])
+		used += snprintf(reason + used, sizeof(reason) - (size_t)used, " (%.19s)",
+				 m->thread);
+	if (m->address)
+		snprintf(reason + used, sizeof(reason) - (size_t)used, " at address 0x%llx",
+			 (unsigned long long)m->address);
+	fire(w, m, reason);
+}
+
+/* All that is known is how it ended. */
+static void fire_end(struct ky_crash_watch *w, struct watched *process, int status,
+		     uint64_t time_ns)
+{
+	char name[32], reason[160];
+	if (process->told || !WIFSIGNALED(status) || !ky_crash_counts(WTERMSIG(status)))
+		return;
+	process->told = true;
+	name_signal(WTERMSIG(status), name, sizeof(name));
+	const bool memory = WTERMSIG(status) == SIGKILL && ky_out_of_memory_grew(&process->memory);
+	snprintf(reason, sizeof(reason), "%s%s", name, memory ? ": out of memory" : "");
+	const struct ky_crash_message message = {.pid = process->pid,
+						 .tid = process->pid,
+						 .status = WTERMSIG(status),
+						 .time_ns = time_ns};
+	fire(w, &message, reason);
+}
+
+static void take_end(struct ky_crash_watch *w, const struct ky_crash_message *m)
+{
+	struct watched *process = find(w, m->pid);
+	if (!process)
+		process = make(w, m->pid); /* a child that nobody added */
+	if (!process)
+		return;
+	process->status_known = true;
+	process->status = m->status;
+	const bool done = note_end(w, process);
+	fire_end(w, process, m->status, m->time_ns);
+	process = find(w, m->pid); /* the caller may have added others */
+	if (process && done)
+		forget(w, process);
+}
+
+/* ---- the tracer ---- */
+
+static void lose_tracer(struct ky_crash_watch *w)
+{
+	if (w->socket >= 0)
+		close(w->socket);
+	w->socket = -1;
+}
+
+/* Fills w->message; false when there is none. */
+static bool receive(struct ky_crash_watch *w)
+{
+	if (w->socket < 0)
+		return false;
+	const ssize_t bytes = recv(w->socket, &w->message, sizeof(w->message), MSG_DONTWAIT);
+	if (bytes > (ssize_t)offsetof(struct ky_crash_message, stack)) {
+		((char *)&w->message)[bytes - 1] = '\0';
+		return true;
+	}
+	if (bytes >= 0 || (errno != EAGAIN && errno != EINTR))
+		lose_tracer(w);
+	return false;
+}
+
+static void take_message(struct ky_crash_watch *w, const struct ky_crash_message *m)
+{
+	if (m->kind == KY_CRASH_CRASHED)
+		fire_crash(w, m);
+	else if (m->kind == KY_CRASH_ENDED)
+		take_end(w, m);
+	else if (m->kind == KY_CRASH_ADDED && w->unanswered)
+		w->unanswered--;
+}
+
+/* Kept for the next round: nothing fires while the caller adds. */
+static void keep_early(struct ky_crash_watch *w)
+{
+	struct ky_crash_message *copy = malloc(sizeof(*copy));
+	struct ky_crash_message **early =
+		realloc(w->early, (w->early_count + (size_t)1) * sizeof(struct ky_crash_message *));
+	if (early)
+		w->early = early;
+	if (!copy || !early) {
+		free(copy);
+		return;
+	}
+	*copy = w->message;
+	w->early[w->early_count++] = copy;
+}
+
+/* The answer to ADD. 0 when it takes too long: then it comes with a round, and is not asked for. */
+static int wait_added(struct ky_crash_watch *w, pid_t pid, int32_t *other)
+{
+	while (w->socket >= 0) {
+		struct pollfd poller = {.fd = w->socket, .events = POLLIN};
+		if (poll(&poller, 1, w->unanswered ? 0 : ADD_WAIT_MS) == 0) {
+			w->unanswered++;
+			return 0;
+		}
+		if (!receive(w))
+			continue;
+		if (w->message.kind == KY_CRASH_ADDED && w->message.pid == pid) {
+			*other = w->message.other;
+			return w->message.status;
+		}
+		keep_early(w);
+	}
+	return -EPIPE;
+}
+
+static int ask_tracer(struct ky_crash_watch *w, pid_t pid, int32_t *other)
+{
+	const struct ky_crash_message message = {.kind = KY_CRASH_ADD, .pid = pid};
+	const size_t bytes = offsetof(struct ky_crash_message, stack) + 1;
+	if (w->socket < 0)
+		return -EPIPE;
+	if (send(w->socket, &message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return -errno;
+	return wait_added(w, pid, other);
+}
+
+static int refuse(int error, pid_t pid, int32_t other, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	switch (error) {
+	case -EBUSY:
+		return ky_capture_fail(
+			message, error,
+			"process %d is traced by process %d already (a debugger?): a "
+			"crash of it is recorded without its stack",
+			(int)pid, (int)other);
+	case -EPERM:
+	case -EACCES:
+		return ky_capture_fail(
+			message, -EPERM,
+			"may not trace process %d: a crash of it is recorded without "
+			"its stack; run kymo as root or as its user, and see "
+			"/proc/sys/kernel/yama/ptrace_scope",
+			(int)pid);
+	case -ESRCH:
+	case -ENOENT:
+		return ky_capture_fail(message, -ESRCH, "process %d is gone", (int)pid);
+	default:
+		return ky_capture_fail(message, error,
+				       "cannot trace process %d: %s; a crash of it is recorded "
+				       "without its stack",
+				       (int)pid, strerror(-error));
+	}
+}
+
+int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	int32_t other = 0;
+	struct watched *process = find(w, pid);
+	if (process && process->ended_ns) {
+		forget(w, process); /* the number is another's now */
+		process = NULL;
+	}
+	if (!process)
+		process = make(w, pid);
+	if (!process)
+		return ky_capture_fail(message, -ENOMEM, "no memory to watch process %d", (int)pid);
+	ky_out_of_memory_begin(&process->memory, pid);
+	if (process->pidfd < 0)
+		process->pidfd = ky_pidfd_open(pid);
+	const int error = ask_tracer(w, pid, &other);
+	process->traced = error == 0;
+	if (error != -ESRCH && error != -ENOENT)
+		return error ? refuse(error, pid, other, message) : 0;
+	if (process->pidfd >= 0)
+		return 0; /* it just ended: how is still to be told */
+	forget(w, process);
+	return refuse(error, pid, other, message);
+}
+
+/* ---- ends ---- */
+
+/* How it ended may be told only once its parent has waited for it. */
+static void wait_reaped(struct ky_crash_watch *w, struct watched *process)
+{
+	struct epoll_event event = {.events = 0, .data.u64 = (uint64_t)process->pid};
+	if (process->pidfd >= 0)
+		(void)epoll_ctl(w->epoll, EPOLL_CTL_ADD, process->pidfd, &event);
+}
+
+void ky_crash_watch_ended(struct ky_crash_watch *w, pid_t pid, int status)
+{
+	struct watched *process = find(w, pid);
+	if (!process && status >= 0 && WIFSIGNALED(status))
+		process = make(w, pid); /* which the tracer may tell of as well */
+	if (!process)
+		return;
+	process->ended = true;
+	if (status < 0 && process->status_known)
+		status = process->status;
+	if (status < 0 && process->pidfd >= 0)
+		status = ky_pidfd_status(process->pidfd, pid);
+	const bool added = process->pidfd >= 0;
+	const bool done = note_end(w, process);
+	if (status >= 0)
+		fire_end(w, process, status, now_ns());
+	process = find(w, pid);
+	if (process && status < 0)
+		wait_reaped(w, process);
+	else if (process && done && added)
+		forget(w, process);
+}
+
+bool ky_crash_watch_status(struct ky_crash_watch *w, pid_t pid, int *status)
+{
+	const struct watched *process = find(w, pid);
+	if (!process || !process->status_known)
+		return false;
+	*status = process->status;
+	return true;
+}
+
+static void take_reaped(struct ky_crash_watch *w, pid_t pid)
+{
+	struct watched *process = find(w, pid);
+	if (!process || process->pidfd < 0)
+		return;
+	const int status = ky_pidfd_status(process->pidfd, pid);
+	if (status >= 0)
+		fire_end(w, process, status, now_ns());
+	process = find(w, pid);
+	if (process)
+		forget(w, process);
+}
+
+void ky_crash_watch_round(struct ky_crash_watch *w)
+{
+	struct epoll_event events[16];
+	for (uint32_t i = 0; i < w->early_count; i++) {
+		take_message(w, w->early[i]);
+		free(w->early[i]);
+	}
+	w->early_count = 0;
+	const int count = epoll_wait(w->epoll, events, sizeof(events) / sizeof(events[0]), 0);
+	for (int i = 0; i < count; i++)
+		if (events[i].data.u64)
+			take_reaped(w, (pid_t)events[i].data.u64);
+	while (receive(w))
+		take_message(w, &w->message);
+}
+
+/* ---- opening and closing ---- */
+
+static int start_tracer(struct ky_crash_watch *w)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	w->tracer = fork();
+	if (w->tracer == 0) {
+		close(ends[0]); /* or it would never see the end of it */
+		ky_crash_tracer(ends[1]);
+	}
+	const int error = w->tracer < 0 ? -errno : 0;
+	close(ends[1]);
+	w->socket = ends[0];
+	return error;
+}
+
+int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *trigger,
+			ky_fired_fn fired, void *context)
+{
+	*watch = NULL;
+	struct ky_crash_watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->trigger = trigger;
+	w->fired = fired;
+	w->context = context;
+	w->socket = -1;
+	w->tracer = -1;
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	int error = w->epoll < 0 ? -errno : start_tracer(w);
+	struct epoll_event event = {.events = EPOLLIN};
+	if (error == 0 && epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->socket, &event) != 0)
+		error = -errno;
+	if (error) {
+		ky_crash_watch_close(&w);
+		return error;
+	}
+	*watch = w;
+	return 0;
+}
+
+void ky_crash_watch_close(struct ky_crash_watch **watch)
+{
+	struct ky_crash_watch *w = *watch;
+	if (!w)
+		return;
+	*watch = NULL;
+	lose_tracer(w);
+	/* Once it is gone, nothing is traced any more. It may be reading a stack that nobody wants now. */
+	if (w->tracer > 0)
+		kill(w->tracer, SIGKILL);
+	while (w->tracer > 0 && waitpid(w->tracer, NULL, 0) < 0 && errno == EINTR)
+		;
+	while (w->count)
+		forget(w, &w->all[0]);
+	for (uint32_t i = 0; i < w->early_count; i++)
+		free(w->early[i]);
+	free(w->early);
+	free(w->all);
+	if (w->epoll >= 0)
+		close(w->epoll);
+	free(w);
+}
+
+pid_t ky_crash_watch_tracer(const struct ky_crash_watch *w)
+{
+	return w->tracer;
+}
+
+int ky_crash_watch_fd(const struct ky_crash_watch *w)
+{
+	return w->epoll;
+}

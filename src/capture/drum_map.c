@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_map.c: nothing is mapped without a bound, and nothing that can be cut short without a guard.
+ * The writable part is given by offsets that ky_view_open() checked against the size of the
+ * mapping.
+ */
+#include "drum_map.h"
+
+#include "drum_guard.h"
+#include "fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* More is no drum: sixteen times the address space that a program takes for one by itself. */
+#define DRUM_BYTES_MAX (UINT64_C(1) << 36)
+
+bool ky_drum_map_is_local(int fd)
+{
+	struct statfs status;
+	return fstatfs(fd, &status) == 0 && status.f_type != FUSE_SUPER_MAGIC;
+}
+
+static int check_file(struct ky_drum_map *map, const char *name, char *message)
+{
+	struct stat status;
+	if (fstat(map->fd, &status) != 0)
+		return ky_capture_fail(message, -errno, "%s: %s", name, strerror(errno));
+	if (!ky_drum_map_is_local(map->fd))
+		return ky_capture_fail(message, -ENOTSUP,
+				       "%s: on a file system whose server could hold up whoever "
+				       "reads it; set KYMO_DRUM_DIR to a local folder",
+				       name);
+	if (!S_ISREG(status.st_mode) || status.st_size < KY_DRUM_HEADER_BYTES ||
+	    (uint64_t)status.st_size > DRUM_BYTES_MAX)
+		return ky_capture_fail(message, -EINVAL,
+				       "%s: %" PRId64 " bytes; expected a drum, which is a memfd "
+				       "or a file of one page to 64 GiB",
+				       name, (int64_t)status.st_size);
+	const int seals = fcntl(map->fd, F_GET_SEALS);
+	map->sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
+	map->device = status.st_dev;
+	map->inode = status.st_ino;
+	map->bytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+/* Maps the first bytes; which is the place for the guard. NULL and errno on failure. */
+static void *map_part(struct ky_drum_map *map, int fd, uint64_t bytes, bool writable)
+{
+	const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *at = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	if (map->sealed)
+		return at;
+	const int guard = ky_drum_guard_add(at, bytes, writable);
+	if (guard < 0) {
+		munmap(at, bytes);
+		errno = -guard;
+		return NULL;
+	}
+	map->guards[writable] = guard;
+	return at;
+}
+
+static int map_all(struct ky_drum_map *map, const char *name, char *message)
+{
+	map->base = map_part(map, map->fd, map->bytes, false);
+	if (!map->base)
+		return ky_capture_fail(message, -errno,
+				       "%s: cannot be mapped: %s; attach to fewer processes, or "
+				       "raise the limits (ulimit -v, ulimit -n)",
+				       name, strerror(errno));
+	/* Acquire: the magic is written last. */
+	const struct ky_drum_header *header = (const void *)map->base;
+	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == 0)
+		return ky_capture_fail(message, -EAGAIN,
+				       "%s: the drum is being made; try again in a moment", name);
+	return 0;
+}
+
+int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
+		     char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*map = (struct ky_drum_map){.guards = {-1, -1}};
+	map->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (map->fd < 0)
+		return ky_capture_fail(message, -errno, "%s: %s; raise the limit (ulimit -n)", name,
+				       strerror(errno));
+	int error = check_file(map, name, message);
+	if (error == 0)
+		error = map_all(map, name, message);
+	if (error)
+		ky_drum_map_close(map);
+	return error;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Where the last of what a recorder writes to ends: all of it is within the mapping. */
+static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_view *view)
+{
+	const struct ky_drum_header *h = &view->header;
+	uint64_t end = later(KY_DRUM_HEADER_BYTES, h->heap_at + h->heap_bytes);
+	end = later(end, h->categories_at +
+				 h->categories_max * (uint64_t)sizeof(struct ky_drum_category));
+	if (h->buckets_at <= map->bytes)
+		end = later(end, h->buckets_at + h->buckets_count * (uint64_t)sizeof(uint32_t));
+	return end < map->bytes ? end : map->bytes;
+}
+
+int ky_drum_map_write(struct ky_drum_map *map, const struct ky_view *view, const char *name,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
+	/* The descriptor may be for reading alone, and the file not. */
+	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	map->writable_bytes = end_of_parts(map, view);
+	if (fd >= 0)
+		map->writable = map_part(map, fd, map->writable_bytes, true);
+	const int error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (map->writable)
+		return 0;
+	return ky_capture_fail(message, -error,
+			       "%s: its categories cannot be switched: %s; run as the user of the "
+			       "process or as root, or start it with KYMO_CATEGORIES='*'",
+			       name, strerror(error));
+}
+
+void ky_drum_map_close(struct ky_drum_map *map)
+{
+	ky_drum_guard_remove(map->guards[0]);
+	ky_drum_guard_remove(map->guards[1]);
+	if (map->base)
+		munmap((void *)(uintptr_t)map->base, map->bytes);
+	if (map->writable)
+		munmap(map->writable, map->writable_bytes);
+	if (map->fd >= 0)
+		close(map->fd);
+	*map = (struct ky_drum_map){.fd = -1, .guards = {-1, -1}};
+}
+
+bool ky_drum_map_has_memory(const struct ky_drum_map *map, uint64_t bytes)
+{
+	struct stat status;
+	return !map->sealed ||
+	       (fstat(map->fd, &status) == 0 && bytes <= (uint64_t)status.st_blocks * 512);
+}
+
+bool ky_drum_map_is_cut(const struct ky_drum_map *map)
+{
+	return ky_drum_guard_hit(map->guards[0]) || ky_drum_guard_hit(map->guards[1]);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_threads.c: copies of a stream's threads, by their index there.
+ *
+ * What number a thread has in its namespace is in a file of its own. What was read there is kept:
+ * else each thread of a large process would cost a look at all the others. A number may be another
+ * thread's by now, so it is read once more before it is used.
+ */
+#include "drum_threads.h"
+
+#include "drum_find.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Files that are read in vain, of all looks together: some tenths of a second. */
+#define IN_VAIN_MAX 20000u
+/* To list so many threads takes as long. */
+#define LISTED_A_LOOK 16u
+/* And for each name, what a file needs beside it. */
+#define NAMES_BYTES_MAX (UINT64_C(64) << 20)
+#define NAME_BYTES 32u
+
+void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, bool renumbered)
+{
+	*threads = (struct ky_drum_threads){
+		.pid = pid, .renumbered = renumbered, .names_left = NAMES_BYTES_MAX};
+}
+
+void ky_drum_threads_close(struct ky_drum_threads *threads)
+{
+	for (uint32_t i = 0; i < threads->room; i++)
+		free(threads->threads[i]);
+	free(threads->threads);
+	free(threads->numbers);
+	memset(threads, 0, sizeof(*threads));
+}
+
+static bool make_room(struct ky_drum_threads *threads, uint32_t index)
+{
+	if (index < threads->room)
+		return true;
+	const uint32_t room = (index + 16) * 2;
+	struct ky_thread **grown = realloc(threads->threads, room * sizeof(struct ky_thread *));
+	if (!grown)
+		return false;
+	memset(grown + threads->room, 0, (room - threads->room) * sizeof(struct ky_thread *));
+	threads->threads = grown;
+	threads->room = room;
+	return true;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct ky_drum_number *left = a, *right = b;
+	return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+/* What the thread calls itself: as it was at the last look, or read now. */
+static int32_t own_number(const struct ky_drum_threads *threads, int32_t tid, uint32_t *looks)
+{
+	const struct ky_drum_number key = {.tid = tid};
+	const struct ky_drum_number *known =
+		threads->numbers_count ? bsearch(&key, threads->numbers, threads->numbers_count,
+						 sizeof(key), by_tid)
+				       : NULL;
+	*looks += !known;
+	return known ? known->own : (int32_t)ky_drum_find_own_pid(tid);
+}
+
+/* All threads there are now. Without memory some are missing. */
+static void look_around(struct ky_drum_threads *threads, uint32_t *looks)
+{
+	struct ky_drum_number *numbers = NULL;
+	uint32_t count = 0, room = 0;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)threads->pid);
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	while (dir && (entry = readdir(dir))) {
+		const int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+		if (tid <= 0)
+			continue;
+		if (count == room) {
+			struct ky_drum_number *grown =
+				realloc(numbers, (room * 2 + 64) * sizeof(*grown));
+			if (!grown)
+				break;
+			numbers = grown;
+			room = room * 2 + 64;
+		}
+		numbers[count++] = (struct ky_drum_number){tid, own_number(threads, tid, looks)};
+	}
+	if (dir)
+		closedir(dir);
+	*looks += 1 + count / LISTED_A_LOOK;
+	if (count)
+		qsort(numbers, count, sizeof(*numbers), by_tid);
+	free(threads->numbers);
+	threads->numbers = numbers;
+	threads->numbers_count = count;
+}
+
+static int32_t known_number(const struct ky_drum_threads *threads, int32_t own)
+{
+	for (uint32_t i = 0; i < threads->numbers_count; i++)
+		if (threads->numbers[i].own == own)
+			return threads->numbers[i].tid;
+	return 0;
+}
+
+/* The number here of the thread that has that number in its namespace; 0: there is none now. */
+static int32_t find_number(struct ky_drum_threads *threads, int32_t own, uint32_t *looks)
+{
+	const int32_t known = known_number(threads, own);
+	*looks += known != 0;
+	if (known && ky_drum_find_own_pid(known) == (uint32_t)own)
+		return known;
+	if (known) /* numbers are used again */
+		threads->numbers_count = 0;
+	look_around(threads, looks);
+	return known_number(threads, own);
+}
+
+/* What the thread is called from now on. */
+static void take_name(struct ky_drum_threads *threads, struct ky_thread *mine, struct ky_text name)
+{
+	if (mine->name.data == name.data || name.bytes + NAME_BYTES > threads->names_left)
+		return;
+	threads->names_left -= name.bytes + NAME_BYTES;
+	mine->name = name;
+}
+
+static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_thread *thread)
+{
+	struct ky_thread *mine = malloc(sizeof(*mine));
+	if (!mine)
+		return NULL;
+	*mine = *thread;
+	mine->name = (struct ky_text){"", 0};
+	take_name(threads, mine, thread->name);
+	mine->pid = threads->pid;
+	const bool look = threads->renumbered && threads->in_vain < IN_VAIN_MAX;
+	uint32_t looks = 0;
+	const int32_t tid = look ? find_number(threads, thread->tid, &looks) : 0;
+	threads->in_vain += tid ? 0 : looks;
+	if (tid && tid != thread->tid) {
+		mine->tid = tid;
+		mine->alias = thread->tid;
+	}
+	return mine;
+}
+
+const struct ky_thread *ky_drum_threads_get(struct ky_drum_threads *threads,
+					    const struct ky_thread *thread)
+{
+	if (!make_room(threads, thread->index))
+		return NULL;
+	struct ky_thread **mine = &threads->threads[thread->index];
+	if (!*mine)
+		*mine = copy(threads, thread);
+	else
+		take_name(threads, *mine, thread->name);
+	return *mine;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_window.c: for each ring: search the block where the window begins, by the times in the
+ * blocks' heads; read from there; drop from each piece what is outside the window or was handed
+ * out; remember the part that was.
+ *
+ * What is handed out is remembered by its place, not by time: an event may get into its ring after
+ * a window was read whose time it has, and belongs to the next then. A ring's places only grow, and
+ * its times with them. Parts that the ring has overwritten are forgotten, so there are few.
+ *
+ * What the ring overwrote before the window was asked for is not lost: so a ring is meant. What it
+ * overwrites while the window is read is.
+ */
+#include "drum_window.h"
+
+#include "block_select.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No ring has begun more blocks; places stay within 64 bits. */
+#define HEAD_MAX (UINT64_C(1) << 50)
+/* More parts are joined to one: a program that takes snapshots at a rate of thousands a lap. */
+#define HELD_MAX 1024u
+
+struct reading {
+	struct ky_drum_window *window;
+	struct ky_stream *stream;
+	uint64_t from_ns, to_ns;
+	uint64_t space_left; /* rings that overlap are no rings: their sum could be anything */
+	struct ky_drum_window_ring *ring;
+	uint64_t piece_place;
+	bool passed;             /* an event was after the window */
+	struct ky_drum_held got; /* to is 0: nothing yet */
+};
+
+void ky_drum_window_free(struct ky_drum_window *window)
+{
+	for (uint32_t i = 0; i < window->rings_count; i++)
+		free(window->rings[i].held);
+	free(window->rings);
+	free(window->words);
+	memset(window, 0, sizeof(*window));
+}
+
+static int make_rings(struct ky_drum_window *window, uint32_t count)
+{
+	if (!window->words)
+		window->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
+	if (!window->words)
+		return -ENOMEM;
+	if (count <= window->rings_count)
+		return 0;
+	struct ky_drum_window_ring *rings = realloc(window->rings, count * sizeof(*rings));
+	if (!rings)
+		return -ENOMEM;
+	memset(rings + window->rings_count, 0, (count - window->rings_count) * sizeof(*rings));
+	window->rings = rings;
+	window->rings_count = count;
+	return 0;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * What was handed out.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool is_held(const struct ky_drum_window_ring *ring, uint64_t place)
+{
+	for (uint32_t i = ring->count; i-- > 0;)
+		if (place >= ring->held[i].from)
+			return place < ring->held[i].to;
+	return false;
+}
+
+static void forget_overwritten(struct ky_drum_window_ring *ring, uint64_t oldest)
+{
+	uint32_t gone = 0;
+	while (gone < ring->count && ring->held[gone].to <= oldest)
+		gone++;
+	ring->count -= gone;
+	if (gone)
+		memmove(ring->held, ring->held + gone, ring->count * sizeof(*ring->held));
+}
+
+static int make_held(struct ky_drum_window_ring *ring)
+{
+	if (ring->count < ring->room)
+		return 0;
+	if (ring->count >= HELD_MAX) { /* the two oldest become one */
+		ring->held[1].from = ring->held[0].from;
+		memmove(ring->held, ring->held + 1, --ring->count * sizeof(*ring->held));
+		return 0;
+	}
+	const uint32_t room = ring->room ? 2 * ring->room : 4;
+	struct ky_drum_held *held = realloc(ring->held, room * sizeof(*held));
+	if (!held)
+		return -ENOMEM;
+	ring->held = held;
+	ring->room = room;
+	return 0;
+}
+
+/* In order; parts that it touches become one with it. */
+static int hold(struct ky_drum_window_ring *ring, struct ky_drum_held part)
+{
+	if (make_held(ring) != 0)
+		return -ENOMEM;
+	uint32_t at = 0, to = 0;
+	struct ky_drum_held *held = ring->held;
+	while (at < ring->count && held[at].to < part.from)
+		at++;
+	for (to = at; to < ring->count && held[to].from <= part.to; to++) {
+		part.from = held[to].from < part.from ? held[to].from : part.from;
+		part.to = held[to].to > part.to ? held[to].to : part.to;
+	}
+	memmove(held + at + 1, held + to, (ring->count - to) * sizeof(*held));
+	held[at] = part;
+	ring->count = ring->count - (to - at) + 1;
+	return 0;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Reading.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* Whether that block began before the window; a block that was overwritten did. */
+static bool begins_before(const struct reading *r, const struct ky_ring_cursor *c, uint64_t number)
+{
+	const struct ky_drum_block *block =
+		(const void *)(r->stream->view.base + c->at +
+			       (number & (c->blocks - 1)) * KY_BLOCK_BYTES);
+	/* Acquire: the head is whole when its number is there. */
+	if (__atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) != number + 1)
+		return true;
+	return ky_clock_ns(&r->stream->clock, KYMO_I_LOAD(&block->ticks)) <= r->from_ns;
+}
+
+/* The last block that began before the window, or the oldest. */
+static uint64_t first_block(const struct reading *r, const struct ky_ring_cursor *c, uint64_t head)
+{
+	uint64_t low = head > c->blocks ? head - c->blocks : 0, high = head;
+	while (high - low > 1) {
+		const uint64_t middle = low + (high - low) / 2;
+		if (begins_before(r, c, middle))
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_in_window(void *context, uint64_t word, uint64_t ticks, uint32_t at)
+{
+	struct reading *r = context;
+	const uint64_t time_ns = ky_clock_ns(&r->stream->clock, ticks);
+	r->passed |= time_ns > r->to_ns;
+	if (time_ns < r->from_ns || time_ns > r->to_ns)
+		return false;
+	const uint64_t place = r->piece_place + at;
+	if (r->got.to == 0)
+		r->got.from = place;
+	r->got.to = place + 1 + KY_WORD_LENGTH(word);
+	if (is_held(r->ring, place))
+		return false;
+	const struct ky_site *site = ky_sites_get(&r->stream->sites, word);
+	r->window->damaged += !site;
+	return site && ky_stream_wants(r->stream, site);
+}
+
+static void hand_out(struct reading *r, const struct ky_block *block)
+{
+	const struct ky_stream_sink *sink = &r->stream->sink;
+	bool renamed = false;
+	const struct ky_thread *thread =
+		ky_sites_thread(&r->stream->sites, block->tid, block->name, &renamed);
+	if (!thread)
+		return;
+	if (renamed)
+		sink->thread(sink->context, thread);
+	r->stream->events += block->events;
+	r->window->lost += block->lost;
+	sink->block(sink->context, block, thread);
+}
+
+static void read_ring(struct reading *r, struct ky_ring_cursor *c, uint64_t head)
+{
+	struct ky_block block;
+	c->number = first_block(r, c, head);
+	c->counted = false;
+	/* What is begun while it is read is after the window, but for an owner that lies. */
+	for (uint64_t pieces = 0; pieces <= 2 * c->blocks && !r->passed; pieces++) {
+		if (!ky_ring_read(&r->stream->view, c, r->window->words, &block))
+			break;
+		r->piece_place = block.number * KY_BLOCK_WORDS + block.from;
+		block.from += ky_block_select(&block, r->window->words, is_in_window, r);
+		if (block.count || block.lost)
+			hand_out(r, &block);
+	}
+	r->window->damaged += c->damaged;
+}
+
+static int read_and_hold(struct reading *r, uint32_t ring)
+{
+	struct ky_ring_cursor cursor;
+	ky_ring_cursor_init(&cursor, ring, false);
+	const uint64_t head = __atomic_load_n(&r->stream->view.rings[ring].head, __ATOMIC_ACQUIRE);
+	if (head == 0 || !ky_ring_find(&r->stream->view, &cursor))
+		return 0;
+	const uint64_t bytes = cursor.blocks * KY_BLOCK_BYTES;
+	if (head > HEAD_MAX || bytes > r->space_left) {
+		r->window->damaged++;
+		return 0;
+	}
+	r->space_left -= bytes;
+	r->ring = &r->window->rings[ring];
+	r->passed = false;
+	r->got = (struct ky_drum_held){0};
+	const uint64_t oldest = head > cursor.blocks ? head - cursor.blocks : 0;
+	forget_overwritten(r->ring, oldest * KY_BLOCK_WORDS);
+	read_ring(r, &cursor, head);
+	return r->got.to ? hold(r->ring, r->got) : 0;
+}
+
+int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream, uint64_t from_ns,
+			uint64_t to_ns)
+{
+	const uint32_t rings = ky_view_rings(&stream->view);
+	struct reading reading = {.window = window,
+				  .stream = stream,
+				  .from_ns = from_ns,
+				  .to_ns = to_ns,
+				  .space_left = stream->view.header.space_bytes};
+	int error = make_rings(window, rings);
+	for (uint32_t i = 0; error == 0 && i < rings; i++)
+		error = read_and_hold(&reading, i);
+	return error;
+}

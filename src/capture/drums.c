@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drums.c: the drums of a capture: adding, rounds, windows, ends.
+ *
+ *   add ─▶ open ── ended, exec ─▶ read to the last event ── while a window can reach it ──▶ closed
+ *
+ * Of a drum that is closed its facts stay, so that totals are right, and which drum it was, so that
+ * it is not read a second time. The oldest of very many become one.
+ *
+ * How soon the next round is: so that a ring is a tenth full by then, as far as the last round
+ * tells, but within the bounds below. With triggers that look at events it is never late.
+ */
+#include "drums.h"
+
+#include "drum_find.h"
+#include "fail.h"
+#include "far_drum.h"
+#include "os.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILL_PERCENT 10u
+#define SOONEST_US 1000u
+#define LATEST_US 20000u
+#define LATEST_EVENTS_US 3000u
+#define HURRY_PERCENT 50u
+/* Windows come late. */
+#define LATE_NS UINT64_C(1000000000)
+#define CLOSED_MAX 4096u
+#define TABLE_BYTES (256 << 10)
+/* Of a process that has more, the rest is passed over. */
+#define DRUMS_A_PROCESS 16
+
+struct closed {
+	dev_t device;
+	ino_t inode;
+	uint64_t made_ns;
+	struct ky_drums_facts facts;
+};
+
+struct ky_drums {
+	struct ky_drums_options options;
+	char *categories, *event_categories;
+	struct ky_drum_clocks clocks;
+	struct ky_recorder_life own;
+	uint64_t opened_ns;
+	uint64_t round_ns; /* when the last round began */
+	struct ky_far_drum **open;
+	uint32_t open_count, open_room;
+	struct closed *closed;
+	uint32_t closed_count, closed_room;
+};
+
+/* No list and an empty one are the same. */
+static bool copy_globs(char **copy, const char *globs)
+{
+	*copy = globs && *globs ? strdup(globs) : NULL;
+	return *copy || !globs || !*globs;
+}
+
+int ky_drums_open(struct ky_drums **out, const struct ky_drums_options *options)
+{
+	*out = NULL;
+	struct ky_drums *drums = calloc(1, sizeof(*drums));
+	if (!drums)
+		return -ENOMEM;
+	/*
+	 * A drum's tables of trace points are megabytes of which a few pages are used. From the
+	 * heap, which they would come from once some were freed, they would have to be zeroed, and
+	 * use them all.
+	 */
+	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES);
+	drums->options = *options;
+	drums->own = ky_recorder_life_own();
+	drums->opened_ns = ky_os_boottime();
+	const bool copied = copy_globs(&drums->categories, options->categories) &&
+			    copy_globs(&drums->event_categories, options->event_categories);
+	drums->options.categories = drums->categories;
+	drums->options.event_categories = drums->event_categories;
+	const int error = copied ? ky_drum_clocks_open(&drums->clocks) : -ENOMEM;
+	if (error) {
+		free(drums->categories);
+		free(drums->event_categories);
+		free(drums);
+		return error;
+	}
+	*out = drums;
+	return 0;
+}
+
+/* now: what is about to be read shall have a sample behind it. */
+static void follow_clocks(struct ky_drums *drums, bool now)
+{
+	if (!ky_drum_clocks_round(&drums->clocks, now))
+		return;
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		ky_far_drum_follow_clock(drums->open[i]);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Ends.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* The two oldest become one, of nobody. */
+static void join_oldest(struct ky_drums *drums)
+{
+	struct closed *all = drums->closed;
+	struct ky_drums_facts *sum = &all[1].facts;
+	sum->pid = 0;
+	strcpy(sum->name, "(ended processes)");
+	sum->events += all[0].facts.events;
+	sum->lost += all[0].facts.lost;
+	sum->damaged += all[0].facts.damaged;
+	all[1].inode = 0;
+	memmove(all, all + 1, --drums->closed_count * sizeof(*all));
+}
+
+static struct closed *make_closed(struct ky_drums *drums)
+{
+	if (drums->closed_count == CLOSED_MAX)
+		join_oldest(drums);
+	if (drums->closed_count < drums->closed_room)
+		return &drums->closed[drums->closed_count++];
+	const uint32_t room = drums->closed_room ? 2 * drums->closed_room : 16;
+	struct closed *grown = realloc(drums->closed, room * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	drums->closed = grown;
+	drums->closed_room = room;
+	return &drums->closed[drums->closed_count++];
+}
+
+static void close_at(struct ky_drums *drums, uint32_t index)
+{
+	struct ky_far_drum *drum = drums->open[index];
+	struct closed *closed = make_closed(drums);
+	ky_far_drum_leave(drum);
+	if (closed) {
+		*closed = (struct closed){.device = drum->map.device,
+					  .inode = drum->map.inode,
+					  .made_ns = drum->made_ns};
+		ky_far_drum_facts(drum, &closed->facts);
+	}
+	ky_far_drum_close(&drum);
+	drums->open[index] = drums->open[--drums->open_count];
+}
+
+/* Whether a window can still ask for what is in it. */
+static bool is_of_interest(const struct ky_drums *drums, const struct ky_far_drum *drum,
+			   uint64_t now_ns)
+{
+	const struct ky_drums_options *o = &drums->options;
+	return o->flight && o->bundle && now_ns - drum->ended_ns < o->before_ns + LATE_NS;
+}
+
+static void close_ended(struct ky_drums *drums)
+{
+	const uint64_t now_ns = ky_os_boottime();
+	for (uint32_t i = drums->open_count; i-- > 0;)
+		if (drums->open[i]->ended && !is_of_interest(drums, drums->open[i], now_ns))
+			close_at(drums, i);
+}
+
+static void end_drum(struct ky_far_drum *drum)
+{
+	if (drum->ended)
+		return;
+	drum->ended = true;
+	drum->ended_ns = ky_os_boottime();
+	ky_far_drum_read(drum, true);
+	ky_far_drum_leave(drum);
+}
+
+void ky_drums_ended(struct ky_drums *drums, pid_t pid)
+{
+	follow_clocks(drums, true);
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		if (drums->open[i]->pid == pid)
+			end_drum(drums->open[i]);
+	close_ended(drums);
+}
+
+void ky_drums_close(struct ky_drums **out)
+{
+	struct ky_drums *drums = *out;
+	if (!drums)
+		return;
+	*out = NULL;
+	/* First nobody records for us any more, then what was recorded is read. */
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		ky_far_drum_leave(drums->open[i]);
+	(void)ky_drums_round(drums, true);
+	while (drums->open_count)
+		ky_far_drum_close(&drums->open[--drums->open_count]);
+	ky_drum_clocks_close(&drums->clocks);
+	free(drums->open);
+	free(drums->closed);
+	free(drums->categories);
+	free(drums->event_categories);
+	free(drums);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Adding.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* Which drum a descriptor is, before it is mapped. */
+struct identity {
+	dev_t device;
+	ino_t inode;
+	uint64_t made_ns;
+};
+
+static int identify(int fd, struct identity *identity)
+{
+	struct stat status;
+	struct ky_drum_header header;
+	memset(&header, 0, sizeof(header));
+	if (!ky_drum_map_is_local(fd))
+		return -ENOTSUP;
+	if (fstat(fd, &status) != 0 || pread(fd, &header, sizeof(header), 0) < 0)
+		return -errno;
+	*identity = (struct identity){.device = status.st_dev,
+				      .inode = status.st_ino,
+				      .made_ns = header.made_boottime_ns};
+	return 0;
+}
+
+static bool is_known(const struct ky_drums *drums, const struct identity *identity)
+{
+	/* The file of an open one is held: no other can have its number. */
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		if (drums->open[i]->map.device == identity->device &&
+		    drums->open[i]->map.inode == identity->inode)
+			return true;
+	for (uint32_t i = drums->closed_count; i-- > 0;) {
+		const struct closed *closed = &drums->closed[i];
+		if (closed->device == identity->device && closed->inode == identity->inode &&
+		    closed->made_ns == identity->made_ns)
+			return true;
+	}
+	return false;
+}
+
+static bool make_room(struct ky_drums *drums)
+{
+	if (drums->open_count < drums->open_room)
+		return true;
+	const uint32_t room = drums->open_room ? 2 * drums->open_room : 16;
+	struct ky_far_drum **grown = realloc(drums->open, room * sizeof(struct ky_far_drum *));
+	if (!grown)
+		return false;
+	drums->open = grown;
+	drums->open_room = room;
+	return true;
+}
+
+/* A process that ended before its drum came is not told of again. */
+static bool is_gone(pid_t pid)
+{
+	return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/* The process has called exec: nobody writes any more to the drum that it had before. */
+static bool is_replaced(const struct ky_far_drum *drum, const struct ky_far_drum *newest)
+{
+	return !drum->ended && drum->pid == newest->pid && drum->image != newest->image &&
+	       drum->made_ns < newest->made_ns;
+}
+
+static void end_replaced(struct ky_drums *drums, const struct ky_far_drum *newest)
+{
+	for (uint32_t i = 0; i < drums->open_count; i++) {
+		if (!is_replaced(drums->open[i], newest))
+			continue;
+		follow_clocks(drums, true);
+		end_drum(drums->open[i]);
+	}
+	close_ended(drums);
+}
+
+int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct identity identity;
+	message[0] = '\0';
+	int error = identify(fd, &identity);
+	if (error)
+		return ky_capture_fail(message, error, "process %d: its drum cannot be read: %s",
+				       (int)pid, strerror(-error));
+	if (is_known(drums, &identity))
+		return 1;
+	if (!make_room(drums))
+		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
+	struct ky_far_drum *drum;
+	error = ky_far_drum_open(&drum, fd, pid, &drums->options, &drums->clocks, &drums->own,
+				 drums->opened_ns, message);
+	if (error)
+		return error;
+	drums->open[drums->open_count++] = drum;
+	end_replaced(drums, drum);
+	if (is_gone(pid))
+		ky_drums_ended(drums, pid);
+	return 0;
+}
+
+/* The drums of one process, as they are found. */
+struct adding {
+	struct ky_drums *drums;
+	pid_t pid;
+	char *message;
+	int found, added, error;
+};
+
+static int add_found(void *context, int fd)
+{
+	struct adding *adding = context;
+	const int result = ky_drums_add(adding->drums, fd, adding->pid, adding->message);
+	adding->added += result == 0;
+	if (result < 0)
+		adding->error = result;
+	return ++adding->found == DRUMS_A_PROCESS;
+}
+
+int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct adding adding = {.drums = drums, .pid = pid, .message = message};
+	message[0] = '\0';
+	const int found = ky_drum_find(pid, add_found, &adding);
+	if (found == -ESRCH)
+		return ky_capture_fail(message, found, "process %d: there is none of that number",
+				       (int)pid);
+	if (found < 0)
+		return ky_capture_fail(
+			message, found,
+			"process %d: its drum cannot be looked for: %s; run as the user of the "
+			"process, or as root (which it takes when the process changed its user or "
+			"made itself undumpable)",
+			(int)pid, strerror(-found));
+	if (found == 0)
+		return ky_capture_fail(
+			message, -ENOENT,
+			"process %d: it has no drum; expected a program with kymo in "
+			"it that traces: start it with KYMO_CATEGORIES='*'",
+			(int)pid);
+	return adding.added || !adding.error ? adding.added : adding.error;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Rounds.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t next_round(const struct ky_drums *drums, uint32_t pressure, uint64_t elapsed_ns)
+{
+	const uint64_t latest = drums->options.event ? LATEST_EVENTS_US : LATEST_US;
+	if (pressure >= HURRY_PERCENT)
+		return 0;
+	if (pressure == 0)
+		return (uint32_t)latest;
+	const uint64_t next = elapsed_ns / 1000 * FILL_PERCENT / pressure;
+	return (uint32_t)(next < SOONEST_US ? SOONEST_US : next < latest ? next : latest);
+}
+
+uint32_t ky_drums_round(struct ky_drums *drums, bool all)
+{
+	const uint64_t now_ns = ky_os_boottime();
+	const uint64_t elapsed_ns = now_ns - drums->round_ns;
+	uint32_t pressure = 0;
+	drums->round_ns = now_ns;
+	follow_clocks(drums, all);
+	for (uint32_t i = 0; i < drums->open_count; i++) {
+		struct ky_far_drum *drum = drums->open[i];
+		if (drum->ended)
+			continue;
+		const uint32_t waiting = ky_far_drum_pressure(drum);
+		pressure = waiting > pressure ? waiting : pressure;
+		ky_far_drum_read(drum, all);
+	}
+	close_ended(drums);
+	return next_round(drums, pressure, elapsed_ns);
+}
+
+void ky_drums_window(struct ky_drums *drums, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!drums->options.flight)
+		return;
+	follow_clocks(drums, true);
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		ky_far_drum_window(drums->open[i], from_ns, to_ns);
+	close_ended(drums);
+}
+
+uint64_t ky_drums_mark(struct ky_drums *drums, uint64_t since_ns)
+{
+	const uint64_t now_ns = ky_os_boottime();
+	uint64_t latest_ns = 0;
+	for (uint32_t i = 0; i < drums->open_count; i++) {
+		const uint64_t mark_ns = ky_far_drum_mark(drums->open[i]);
+		/* One that is still to come is no mark, and must not hide the others'. */
+		if (mark_ns > latest_ns && mark_ns <= now_ns)
+			latest_ns = mark_ns;
+	}
+	return latest_ns > since_ns ? latest_ns : 0;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * What is there.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+uint32_t ky_drums_count(const struct ky_drums *drums)
+{
+	return drums->open_count + drums->closed_count;
+}
+
+bool ky_drums_facts(const struct ky_drums *drums, uint32_t index, struct ky_drums_facts *facts)
+{
+	if (index < drums->open_count)
+		ky_far_drum_facts(drums->open[index], facts);
+	else if (index - drums->open_count < drums->closed_count)
+		*facts = drums->closed[index - drums->open_count].facts;
+	else
+		return false;
+	return true;
+}
+
+bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t category, char *name,
+		       size_t room, bool *on)
+{
+	return index < drums->open_count &&
+	       ky_far_drum_category(drums->open[index], category, name, room, on);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_instance.c: an instance of tracefs: a ring buffer and switches of our own, so that nobody else's tracing
+ * is changed, and removing it leaves nothing.
+ *
+ *   instances/kymo-PID-START[-N]     START is when that process began, in clock ticks since boot
+ *
+ * An instance whose process is gone, or whose number is another's by now, was left by a kymo that was killed, and is
+ * removed by the next. The kernel refuses to remove one that is in use (a file of it is open), so a kymo in another
+ * pid namespace, whose number means nothing here, does not lose its own.
+ */
+#include "kernel_parts.h"
+#include "kernel_trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <tracefs/tracefs.h>
+#include <unistd.h>
+
+#include "fail.h"
+
+#define PLACE "/sys/kernel/tracing"
+#define INSTANCES_MAX 64
+
+static const char remedy[] =
+	"run as root, or let your group in: sudo mount -o remount,gid=$(id -g),mode=0770 " PLACE;
+
+/* Before 4.1 it was in debugfs, and many still have it there. libtracefs would mount it: not our business. */
+static const char *find_tracefs(void)
+{
+	static const char *const places[] = {PLACE, "/sys/kernel/debug/tracing"};
+	struct statfs about;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (statfs(places[i], &about) == 0 && about.f_type == TRACEFS_MAGIC)
+			return places[i];
+	return NULL;
+}
+
+int ky_kernel_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const char *place = find_tracefs();
+	char path[PATH_MAX];
+	tracefs_set_loglevel(TEP_LOG_NONE);
+	if (!place)
+		return ky_capture_fail(message, -ENOENT,
+				       "tracefs is not mounted; do it with: sudo "
+				       "mount -t tracefs tracefs " PLACE);
+	snprintf(path, sizeof(path), "%s/instances", place);
+	if (access(path, W_OK | X_OK) != 0) {
+		const int error = -errno;
+		return ky_capture_fail(message, error, "cannot write to %s: %s; %s", path,
+				       strerror(-error), remedy);
+	}
+	snprintf(path, sizeof(path), "%s", place);
+	return tracefs_set_tracing_dir(path) == 0 ? 0 : -ENOMEM;
+}
+
+/* When the process began, in clock ticks since boot; 0 when there is none (or but its remains). */
+static unsigned long long start_of(pid_t pid)
+{
+	char path[64];
+	char text[1024];
+	char state = 'Z';
+	unsigned long long start = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	const size_t got = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[got] = '\0';
+	/* The name, in parentheses, may hold anything. */
+	const char *rest = strrchr(text, ')');
+	if (!rest ||
+	    sscanf(rest + 1,
+		   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &state, &start) != 2 ||
+	    state == 'Z' || state == 'X')
+		return 0;
+	return start;
+}
+
+/* Whether a kymo that is no more made the instance. */
+static bool is_left_over(const char *name)
+{
+	int pid;
+	unsigned long long start;
+	int used = 0;
+	if (sscanf(name, "kymo-%d-%llu%n", &pid, &start, &used) != 2 || pid <= 0 ||
+	    (name[used] != '\0' && name[used] != '-'))
+		return false;
+	return start_of(pid) != start;
+}
+
+/* Calls each() with the path of every one; returns the sum of what it returns. */
+static uint32_t each_left_over(bool (*each)(const char *path))
+{
+	char path[PATH_MAX];
+	uint32_t sum = 0;
+	const char *place = find_tracefs();
+	if (!place)
+		return 0;
+	snprintf(path, sizeof(path), "%s/instances", place);
+	DIR *open = opendir(path);
+	const struct dirent *entry;
+	while (open && (entry = readdir(open)))
+		if (is_left_over(entry->d_name) && snprintf(path, sizeof(path), "%s/instances/%s",
+							    place, entry->d_name) < PATH_MAX)
+			sum += each(path);
+	if (open)
+		closedir(open);
+	return sum;
+}
+
+static bool remove_one(const char *path)
+{
+	return rmdir(path) == 0;
+}
+
+static bool count_one(const char *path)
+{
+	(void)path;
+	return true;
+}
+
+uint32_t ky_kernel_trace_clean(void)
+{
+	return each_left_over(remove_one);
+}
+
+uint32_t ky_kernel_trace_left_over(void)
+{
+	return each_left_over(count_one);
+}
+
+int ky_kernel_instance_make(struct tracefs_instance **out, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const unsigned long long start = start_of(getpid());
+	struct tracefs_instance *instance = NULL;
+	char name[64];
+	*out = NULL;
+	for (int i = 0; i < INSTANCES_MAX && !*out; i++) {
+		int used = snprintf(name, sizeof(name), "kymo-%d-%llu", (int)getpid(), start);
+		if (i)
+			snprintf(name + used, sizeof(name) - (size_t)used, "-%d", i);
+		errno = 0;
+		instance = tracefs_instance_create(name);
+		/* One that was there already is another capture's of this process. */
+		if (instance && tracefs_instance_is_new(instance))
+			*out = instance;
+		else if (instance)
+			tracefs_instance_free(instance);
+		else
+			break;
+	}
+	if (!*out) {
+		const int error = errno ? -errno : -EBUSY;
+		return ky_capture_fail(message, error, "cannot make tracefs's instances/%s: %s; %s",
+				       name, strerror(-error), remedy);
+	}
+	return ky_kernel_instance_set(*out, "tracing_on", "0", message);
+}
+
+void ky_kernel_instance_remove(struct tracefs_instance **instance)
+{
+	if (!*instance)
+		return;
+	(void)tracefs_instance_destroy(*instance);
+	tracefs_instance_free(*instance);
+	*instance = NULL;
+}
+
+int ky_kernel_instance_set(struct tracefs_instance *instance, const char *file, const char *value,
+			   char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	errno = 0;
+	if (tracefs_instance_file_write(instance, file, value) >= 0)
+		return 0;
+	const int error = errno ? -errno : -EIO;
+	return ky_capture_fail(message, error, "cannot write \"%s\" to %s: %s%s", value, file,
+			       strerror(-error),
+			       error == -ENOMEM ? "; take a smaller buffer (--kernel-buffer)" : "");
+}

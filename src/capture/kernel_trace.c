@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_trace.c: a capture of the kernel's events, from the instance's making to its removal.
+ *
+ *   make the instance, tracing off ─▶ clock, size, options ─▶ pids ─▶ rings ─▶ events on ─▶ tracing on ─▶ formats, tasks
+ *   rounds, windows
+ *   tracing off ─▶ the last pages ─▶ names, losses ─▶ close the rings ─▶ remove the instance
+ *
+ * The rings are open before anything can be recorded, so that no other kymo takes the instance for one that was left.
+ * Tasks are listed after the events are on: a task that begins in between is told by one or by both.
+ *
+ * trace_marker: programs write to that of the top. Since Linux 6.15 an instance can have a copy of all that is written
+ * there (options/copy_trace_marker), without anybody else noticing. Before, only reading the top's own buffer
+ * would give it, which takes the lines away from whoever records there: it is not done, and said.
+ */
+#include "kernel_trace.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs/tracefs.h>
+#include <unistd.h>
+
+#include "fail.h"
+#include "kernel_parts.h"
+
+#define BUFFER_BYTES_DEFAULT (4u << 20)
+/* The kernel's PID_MAX_LIMIT: no task has it. */
+#define NOBODY "4194304"
+
+struct ky_kernel_trace {
+	struct tracefs_instance *instance;
+	struct ky_kernel_guard guard;
+	struct ky_kernel_events events;
+	struct ky_kernel_stream stream;
+	struct ky_kernel_pages *pages;
+	bool flight;
+	bool filtered; /* by pids */
+};
+
+/* ---- processes ---- */
+
+/* The threads of a process, each with a blank behind it; to be freed. NULL when there are none. */
+static char *list_threads(pid_t pid, size_t *bytes)
+{
+	char path[64];
+	char *text = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *open = opendir(path);
+	FILE *to = open ? open_memstream(&text, bytes) : NULL;
+	const struct dirent *entry;
+	while (to && (entry = readdir(open)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			fprintf(to, "%s ", entry->d_name);
+	if (open)
+		closedir(open);
+	if (to && fclose(to) == 0 && *bytes)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/*
+ * Threads are what the kernel filters by. One that is made by a thread in the list is in it by itself (event-fork); one
+ * that a thread made before that was in it is found by looking again. All in one write: each waits for all CPUs.
+ */
+static void add_threads(int fd, pid_t pid)
+{
+	size_t before = 0;
+	size_t bytes = 0;
+	char *text;
+	while ((text = list_threads(pid, &bytes)) && bytes > before) {
+		const ssize_t done = write(fd, text, bytes);
+		before = done < 0 ? SIZE_MAX : bytes;
+		free(text);
+	}
+	free(text);
+}
+
+static void write_pids(const struct ky_kernel_trace *trace)
+{
+	if (trace->filtered && trace->stream.source)
+		ky_kernel_files_pids(&trace->stream, trace->instance);
+}
+
+void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid)
+{
+	if (!trace->filtered)
+		return;
+	/* Not O_TRUNC: what is in the list stays. */
+	const int fd = tracefs_instance_file_open(trace->instance, "set_event_pid",
+						  O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	add_threads(fd, pid);
+	close(fd);
+	write_pids(trace);
+}
+
+static int set_pids(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
+		    char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	if (!options->pids)
+		return 0;
+	int error = ky_kernel_instance_set(trace->instance, "options/event-fork", "1", message);
+	/* An empty list would be all. */
+	if (!error)
+		error = ky_kernel_instance_set(trace->instance, "set_event_pid", NOBODY, message);
+	trace->filtered = true;
+	for (uint32_t i = 0; i < options->pids_count && !error; i++)
+		ky_kernel_trace_add(trace, options->pids[i]);
+	return error;
+}
+
+/* ---- setting up ---- */
+
+static int set_buffer(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const uint64_t bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES_DEFAULT;
+	char kilobytes[32];
+	snprintf(kilobytes, sizeof(kilobytes), "%llu",
+		 (unsigned long long)(bytes < 1024 ? 1 : bytes / 1024));
+	int error = ky_kernel_instance_set(trace->instance, "trace_clock", "boot", message);
+	if (!error)
+		error = ky_kernel_instance_set(trace->instance, "buffer_size_kb", kilobytes,
+					       message);
+	if (!error)
+		error = ky_kernel_instance_set(trace->instance, "options/overwrite", "1", message);
+	/* Since 4.20; the timer of the pages is enough without. */
+	(void)ky_kernel_instance_set(trace->instance, "buffer_percent", "25", NULL);
+	return error;
+}
+
+static int set_print(struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	if (!trace->events.print ||
+	    ky_kernel_instance_set(trace->instance, "options/copy_trace_marker", "1", NULL) == 0)
+		return 0;
+	trace->events.print = false;
+	return ky_capture_fail(message, trace->events.count ? 0 : -ENOTSUP,
+			       "what is written to trace_marker cannot be had: this kernel has no "
+			       "copy_trace_marker; it takes Linux 6.15");
+}
+
+/* The rest is recorded: whoever looks at the message is told. */
+static void tell_failed(const struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const struct ky_kernel_event *first = NULL;
+	uint32_t failed = 0;
+	for (uint32_t i = 0; i < trace->events.count; i++) {
+		if (!trace->events.events[i].failed)
+			continue;
+		first = first ? first : &trace->events.events[i];
+		failed++;
+	}
+	if (first)
+		(void)ky_capture_fail(message, 0,
+				      "%u of %u kernel events could not be switched on, the first "
+				      "is %s:%s",
+				      failed, trace->events.count, first->system, first->name);
+}
+
+static void write_stats(const struct ky_kernel_trace *trace)
+{
+	for (uint32_t i = 0; i < ky_kernel_pages_cpus(trace->pages) && !trace->flight; i++)
+		ky_kernel_files_stats(&trace->stream, trace->instance,
+				      ky_kernel_pages_cpu(trace->pages, i));
+}
+
+static void restate(void *context, uint32_t source)
+{
+	struct ky_kernel_trace *trace = context;
+	trace->stream.source = source;
+	write_pids(trace);
+	ky_kernel_files_formats(&trace->stream, trace->instance, &trace->events);
+	ky_kernel_files_tasks(&trace->stream);
+	write_stats(trace);
+}
+
+static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
+		 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const struct ky_kernel_pages_options pages = {
+		.stream = &trace->stream,
+		.flight = options->flight,
+		.before_ns = options->before_ns,
+	};
+	int error = ky_kernel_instance_make(&trace->instance, message);
+	if (trace->instance)
+		ky_kernel_guard_start(&trace->guard, trace->instance);
+	if (!error)
+		error = set_buffer(trace, options, message);
+	if (!error)
+		error = ky_kernel_pages_open(&trace->pages, trace->instance, &pages, message);
+	if (!error)
+		error = set_pids(trace, options, message);
+	if (!error)
+		error = set_print(trace, message);
+	if (!error)
+		error = ky_kernel_events_enable(&trace->events, trace->instance, message);
+	if (error)
+		return error;
+	trace->stream.source =
+		ky_bundle_stream(options->bundle, KY_KYMO_STREAM_FTRACE, restate, trace);
+	if (!trace->stream.source)
+		return ky_capture_fail(message, -EIO, "the file that they go to has failed");
+	error = ky_kernel_instance_set(trace->instance, "tracing_on", "1", message);
+	if (!error)
+		restate(trace, trace->stream.source);
+	return error;
+}
+
+static void free_trace(struct ky_kernel_trace *trace)
+{
+	ky_kernel_pages_close(&trace->pages);
+	ky_kernel_instance_remove(&trace->instance);
+	ky_kernel_guard_end(&trace->guard);
+	ky_kernel_events_free(&trace->events);
+	free(trace);
+}
+
+int ky_kernel_trace_open(struct ky_kernel_trace **out,
+			 const struct ky_kernel_trace_options *options,
+			 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	(void)ky_capture_fail(message, 0, "%s", "");
+	int error = ky_kernel_tracefs(message);
+	if (error)
+		return error;
+	(void)ky_kernel_trace_clean();
+	struct ky_kernel_trace *trace = calloc(1, sizeof(*trace));
+	if (!trace)
+		return ky_capture_fail(message, -ENOMEM, "not enough memory");
+	trace->stream.bundle = options->bundle;
+	trace->flight = options->flight;
+	error = ky_kernel_events_select(&trace->events, options->events, options->events_count,
+					message);
+	if (!error)
+		error = start(trace, options, message);
+	if (error) {
+		free_trace(trace);
+		return error;
+	}
+	tell_failed(trace, message);
+	*out = trace;
+	return 0;
+}
+
+/* ---- running ---- */
+
+int ky_kernel_trace_fd(const struct ky_kernel_trace *trace)
+{
+	return ky_kernel_pages_fd(trace->pages);
+}
+
+void ky_kernel_trace_round(struct ky_kernel_trace *trace, bool all)
+{
+	ky_kernel_pages_round(trace->pages, all);
+}
+
+void ky_kernel_trace_window(struct ky_kernel_trace *trace, uint64_t from_ns, uint64_t to_ns)
+{
+	/* Tids may be others' by now than when the capture began. */
+	ky_kernel_files_tasks(&trace->stream);
+	write_pids(trace);
+	ky_kernel_pages_round(trace->pages, true);
+	ky_kernel_pages_window(trace->pages, from_ns, to_ns);
+}
+
+static uint64_t lost_on(struct tracefs_instance *instance, uint32_t cpu)
+{
+	static const char *const keys[] = {
+		"\noverrun: ", "\ncommit overrun: ", "\ndropped events: "};
+	char path[64];
+	int bytes = 0;
+	uint64_t lost = 0;
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
+	char *text = tracefs_instance_file_read(instance, path, &bytes);
+	for (size_t i = 0; text && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *found = strstr(text, keys[i]);
+		lost += found ? strtoull(found + strlen(keys[i]), NULL, 10) : 0;
+	}
+	free(text);
+	return lost;
+}
+
+void ky_kernel_trace_facts(const struct ky_kernel_trace *trace, struct ky_kernel_trace_facts *facts)
+{
+	*facts = (struct ky_kernel_trace_facts){.pages = ky_kernel_pages_taken(trace->pages),
+						.lost = ky_kernel_pages_dropped(trace->pages)};
+	for (uint32_t i = 0; i < ky_kernel_pages_cpus(trace->pages); i++)
+		facts->lost += lost_on(trace->instance, ky_kernel_pages_cpu(trace->pages, i));
+	for (uint32_t i = 0; i < trace->events.count; i++)
+		facts->events += !trace->events.events[i].failed;
+	facts->events += trace->events.print;
+}
+
+void ky_kernel_trace_close(struct ky_kernel_trace **out)
+{
+	struct ky_kernel_trace *trace = *out;
+	*out = NULL;
+	if (!trace)
+		return;
+	(void)ky_kernel_instance_set(trace->instance, "tracing_on", "0", NULL);
+	if (!trace->flight)
+		ky_kernel_pages_round(trace->pages, true);
+	ky_kernel_files_tasks(&trace->stream);
+	ky_kernel_files_comms(&trace->stream);
+	write_pids(trace);
+	write_stats(trace);
+	free_trace(trace);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_trace.h: the kernel's own events, through ftrace.
+ *
+ * An instance of its own in tracefs (instances/kymo-PID-START), with the clock set to "boot", so that its times are those
+ * of the drums. Pages of per_cpu/cpuN/trace_pipe_raw are taken as they are, into a stream of the bundle
+ * (KY_KYMO_STREAM_FTRACE: an archive of a copy of tracefs, which the reader of ftrace-pages reads). The instance is removed
+ * at the end; one that a killed kymo left (its pid is gone) is removed by the next kymo that gets here.
+ *
+ * flight: pages wait in memory, the oldest are dropped that are older than before_ns, and ky_kernel_trace_window()
+ * writes them.
+ */
+#ifndef KY_CAPTURE_KERNEL_TRACE_H
+#define KY_CAPTURE_KERNEL_TRACE_H
+
+#include "bundle.h"
+
+#include <sys/types.h>
+
+struct ky_kernel_trace;
+
+struct ky_kernel_trace_options {
+	struct ky_bundle *bundle;
+	/* "sched" is the default set: switch, waking, new tasks, exits, renames. "syscalls": all raw system calls. "print":
+	 * what programs write to trace_marker. Else SYSTEM:EVENT, SYSTEM, or a glob of either. */
+	const char *const *events;
+	uint32_t events_count;
+	uint64_t buffer_bytes; /* per CPU; 0: 4 MiB */
+	bool flight;
+	uint64_t before_ns;
+	/* Only these processes and their children (set_event_pid, event-fork); NULL: all. */
+	const pid_t *pids;
+	uint32_t pids_count;
+};
+
+/*
+ * 0; or -errno with one line: what is missing and the remedy. The rest of the capture goes on without. The message is
+ * empty on success, unless something that was asked for is missing ("print" on an old kernel): then it says so.
+ */
+int ky_kernel_trace_open(struct ky_kernel_trace **trace,
+			 const struct ky_kernel_trace_options *options,
+			 char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Takes the last pages and removes the instance. */
+void ky_kernel_trace_close(struct ky_kernel_trace **trace);
+/* One more process to watch (with pids). */
+void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid);
+
+int ky_kernel_trace_fd(const struct ky_kernel_trace *trace); /* to poll: pages are there */
+void ky_kernel_trace_round(struct ky_kernel_trace *trace, bool all);
+void ky_kernel_trace_window(struct ky_kernel_trace *trace, uint64_t from_ns, uint64_t to_ns);
+struct ky_kernel_trace_facts {
+	uint64_t pages;
+	uint64_t lost;   /* events that the kernel overwrote before they were read */
+	uint32_t events; /* tracepoints that are on */
+};
+void ky_kernel_trace_facts(const struct ky_kernel_trace *trace,
+			   struct ky_kernel_trace_facts *facts);
+
+/* Removes what killed kymos left in tracefs; returns how many. Also part of open. */
+uint32_t ky_kernel_trace_clean(void);
+/* How many there are, for `kymo doctor`, which removes nothing. */
+uint32_t ky_kernel_trace_left_over(void);
+
+#endif

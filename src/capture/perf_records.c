@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_records.c: see perf_records.h. */
+#include "perf_records.h"
+
+#include "perf_layout.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+uint64_t ky_perf_record_time(const struct perf_event_header *record)
+{
+	const uint8_t *bytes = (const uint8_t *)record;
+	size_t place = offsetof(struct ky_perf_sample_head, time);
+	if (record->type != PERF_RECORD_SAMPLE) {
+		if (record->size < sizeof(*record) + sizeof(struct ky_perf_trailer))
+			return 0;
+		place = record->size - sizeof(struct ky_perf_trailer) +
+			offsetof(struct ky_perf_trailer, time);
+	}
+	uint64_t time = 0;
+	if (record->size >= place + sizeof(time))
+		memcpy(&time, bytes + place, sizeof(time));
+	return time;
+}
+
+void ky_perf_out_free(struct ky_perf_out *out)
+{
+	free(out->bytes);
+	*out = (struct ky_perf_out){0};
+}
+
+void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count)
+{
+	if (!count)
+		return;
+	if (count > out->room - out->used) {
+		size_t room = out->room ? 2 * out->room : 1u << 16;
+		while (room - out->used < count)
+			room *= 2;
+		uint8_t *larger = realloc(out->bytes, room);
+		if (!larger) {
+			out->failed = true;
+			return;
+		}
+		out->bytes = larger;
+		out->room = room;
+	}
+	memcpy(out->bytes + out->used, bytes, count);
+	out->used += count;
+}
+
+/* A text with its NUL, filled up to whole words. */
+static void add_text(struct ky_perf_out *out, const char *text, size_t bytes)
+{
+	static const char zeros[8];
+	ky_perf_out_add(out, text, bytes);
+	ky_perf_out_add(out, zeros, 8 - bytes % 8);
+}
+
+static size_t text_room(size_t bytes)
+{
+	return bytes + 8 - bytes % 8;
+}
+
+static void add_trailer(struct ky_perf_out *out, struct ky_perf_who who)
+{
+	const struct ky_perf_trailer trailer = {.pid = who.pid, .tid = who.tid, .time = who.time};
+	ky_perf_out_add(out, &trailer, sizeof(trailer));
+}
+
+/* A text that a feature of the file holds. */
+static void add_feature(struct ky_perf_out *out, uint64_t feature, const char *text)
+{
+	const size_t bytes = strnlen(text, 255);
+	const uint32_t text_bytes = (uint32_t)text_room(bytes);
+	/* The length takes half a word: so does what fills the record up. */
+	const struct {
+		struct perf_event_header head;
+		uint64_t feature;
+		uint32_t text_bytes;
+	} __attribute__((packed, aligned(4))) record = {
+		.head = {.type = KY_PERF_HEADER_FEATURE, .size = (uint16_t)(24 + text_bytes)},
+		.feature = feature,
+		.text_bytes = text_bytes,
+	};
+	const uint32_t zero = 0;
+	ky_perf_out_add(out, &record, sizeof(record));
+	add_text(out, text, bytes);
+	ky_perf_out_add(out, &zero, sizeof(zero));
+}
+
+void ky_perf_out_head(struct ky_perf_out *out, const struct perf_event_attr *attr)
+{
+	const uint64_t head_bytes = KY_PERF_PIPE_HEAD_BYTES;
+	const struct perf_event_header head = {.type = KY_PERF_HEADER_ATTR,
+					       .size = (uint16_t)(sizeof(head) + sizeof(*attr))};
+	struct utsname names;
+	ky_perf_out_add(out, KY_PERF_MAGIC, 8);
+	ky_perf_out_add(out, &head_bytes, sizeof(head_bytes));
+	/* There is one event: no ids are needed to tell whose a record is. */
+	ky_perf_out_add(out, &head, sizeof(head));
+	ky_perf_out_add(out, attr, sizeof(*attr));
+	if (uname(&names) != 0)
+		return;
+	add_feature(out, KY_PERF_FEATURE_HOSTNAME, names.nodename);
+	add_feature(out, KY_PERF_FEATURE_OSRELEASE, names.release);
+	add_feature(out, KY_PERF_FEATURE_ARCH, names.machine);
+}
+
+void ky_perf_out_kernel(struct ky_perf_out *out, uint64_t text)
+{
+	static const char name[] = "[kernel.kallsyms]_text";
+	const struct {
+		struct perf_event_header head;
+		uint32_t pid, tid;
+		uint64_t start, bytes, offset;
+	} record = {
+		.head = {.type = PERF_RECORD_MMAP,
+			 .misc = PERF_RECORD_MISC_KERNEL,
+			 .size = (uint16_t)(sizeof(record) + text_room(sizeof(name) - 1) +
+					    sizeof(struct ky_perf_trailer))},
+		.pid = UINT32_MAX,
+		.start = text,
+		.bytes = UINT64_MAX - 4096 - text,
+		.offset = text,
+	};
+	ky_perf_out_add(out, &record, sizeof(record));
+	add_text(out, name, sizeof(name) - 1);
+	add_trailer(out, (struct ky_perf_who){UINT32_MAX, 0, 0});
+}
+
+void ky_perf_out_comm(struct ky_perf_out *out, struct ky_perf_who who, const char *comm)
+{
+	const size_t bytes = strnlen(comm, 15);
+	const struct {
+		struct perf_event_header head;
+		uint32_t pid, tid;
+	} record = {
+		.head = {.type = PERF_RECORD_COMM,
+			 .size = (uint16_t)(sizeof(record) + text_room(bytes) +
+					    sizeof(struct ky_perf_trailer))},
+		.pid = who.pid,
+		.tid = who.tid,
+	};
+	ky_perf_out_add(out, &record, sizeof(record));
+	add_text(out, comm, bytes);
+	add_trailer(out, who);
+}
+
+void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who)
+{
+	const struct {
+		struct perf_event_header head;
+		uint32_t pid, ppid;
+		uint32_t tid, ptid;
+		uint64_t time;
+	} record = {
+		.head = {.type = PERF_RECORD_FORK,
+			 .size = (uint16_t)(sizeof(record) + sizeof(struct ky_perf_trailer))},
+		.pid = who.pid,
+		.ppid = who.pid,
+		.tid = who.tid,
+		.ptid = who.pid,
+		.time = who.time,
+	};
+	ky_perf_out_add(out, &record, sizeof(record));
+	add_trailer(out, who);
+}
+
+/* MMAP2: the file is told by its build id, or by its place on a disk. */
+void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
+			 const struct ky_perf_mapping *mapping)
+{
+	const size_t bytes = strnlen(mapping->path, PATH_MAX);
+	struct {
+		struct perf_event_header head;
+		uint32_t pid, tid;
+		uint64_t start, bytes, offset;
+		uint8_t identity[24];
+		uint32_t protection, flags;
+	} record = {
+		.head = {.type = PERF_RECORD_MMAP2,
+			 .misc = PERF_RECORD_MISC_USER,
+			 .size = (uint16_t)(sizeof(record) + text_room(bytes) +
+					    sizeof(struct ky_perf_trailer))},
+		.pid = who.pid,
+		.tid = who.tid,
+		.start = mapping->start,
+		.bytes = mapping->end - mapping->start,
+		.offset = mapping->offset,
+		.protection = mapping->protection,
+		.flags = mapping->flags,
+	};
+	if (mapping->build_id_bytes) {
+		record.head.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+		record.identity[0] = mapping->build_id_bytes;
+		memcpy(record.identity + 4, mapping->build_id, mapping->build_id_bytes);
+	} else {
+		memcpy(record.identity, &mapping->major, 4);
+		memcpy(record.identity + 4, &mapping->minor, 4);
+		memcpy(record.identity + 8, &mapping->inode, 8);
+	}
+	ky_perf_out_add(out, &record, sizeof(record));
+	add_text(out, mapping->path, bytes);
+	add_trailer(out, who);
+}
+
+void ky_perf_out_round(struct ky_perf_out *out)
+{
+	const struct perf_event_header head = {.type = KY_PERF_FINISHED_ROUND,
+					       .size = sizeof(head)};
+	ky_perf_out_add(out, &head, sizeof(head));
+}

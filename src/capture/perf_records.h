@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_records.h: records of perf.data that the kernel does not write: the head of a stream as it goes through a pipe, and what
+ * was there before the recording began. All are of the one event of stack_samples.c, and end as its own records do:
+ *
+ *   sample   head │ id │ ip │ pid, tid │ time │ cpu │ period │ call chain
+ *   others   head │ what it says │ pid, tid │ time │ cpu │ id
+ */
+#ifndef KY_CAPTURE_PERF_RECORDS_H
+#define KY_CAPTURE_PERF_RECORDS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KY_PERF_SAMPLE_TYPE                                                                        \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
+
+/* How a sample begins. */
+struct ky_perf_sample_head {
+	struct perf_event_header head;
+	uint64_t id;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, pad;
+	uint64_t period;
+	uint64_t chain_words; /* they follow */
+};
+
+/* How all other records end. */
+struct ky_perf_trailer {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, pad;
+	uint64_t id;
+};
+
+/* When it was, CLOCK_MONOTONIC; 0: it does not say. */
+uint64_t ky_perf_record_time(const struct perf_event_header *record);
+
+/* Records one behind the other. */
+struct ky_perf_out {
+	uint8_t *bytes;
+	size_t used;
+	size_t room;
+	bool failed; /* memory was short */
+};
+
+void ky_perf_out_free(struct ky_perf_out *out);
+void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count);
+
+#define KY_PERF_BUILD_ID_MAX 20u
+
+/* What is mapped somewhere. */
+struct ky_perf_mapping {
+	uint64_t start, end, offset;
+	uint32_t protection, flags;
+	uint32_t major, minor;
+	uint64_t inode;
+	uint8_t build_id[KY_PERF_BUILD_ID_MAX];
+	uint8_t build_id_bytes; /* 0: it has none, and is known by its inode */
+	const char *path;
+};
+
+/* Whose record it is, and when it was. */
+struct ky_perf_who {
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+/* The magic, the event, the machine. */
+void ky_perf_out_head(struct ky_perf_out *out, const struct perf_event_attr *attr);
+/* The kernel's code begins there, where its symbol _text is. */
+void ky_perf_out_kernel(struct ky_perf_out *out, uint64_t text);
+void ky_perf_out_comm(struct ky_perf_out *out, struct ky_perf_who who, const char *comm);
+/* A thread of the process. */
+void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who);
+void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
+			 const struct ky_perf_mapping *mapping);
+/* What was before may be put in order. */
+void ky_perf_out_round(struct ky_perf_out *out);
+
+#endif

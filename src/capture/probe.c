@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe.c: see probe.h: which engine, and for each process which files, places and events. What could not be set is said in the
+ * message; what was set before stays.
+ */
+#include "probe.h"
+
+#include "fail.h"
+#include "probe_parts.h"
+#include "program_libraries.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- open and close ---- */
+
+static bool is_probe(const struct ky_trigger *trigger)
+{
+	return trigger->kind == KY_TRIGGER_SYMBOL || trigger->kind == KY_TRIGGER_LINE;
+}
+
+static int choose_engine(struct ky_probes *probes)
+{
+	probes->engine = probes->options.engine;
+	if (probes->engine == KY_PROBE_BREAKPOINT)
+		return 0;
+	probes->uprobe_type = ky_probe_uprobe_type();
+	if (probes->uprobe_type >= 0) {
+		probes->engine = KY_PROBE_UPROBE;
+		return 0;
+	}
+	if (probes->engine == KY_PROBE_UPROBE)
+		return probes->uprobe_type;
+	probes->engine = KY_PROBE_BREAKPOINT;
+	snprintf(probes->why, sizeof(probes->why),
+		 "probes are hardware breakpoints, at most four places: uprobes are not to be had "
+		 "(%s)%s",
+		 strerror(-probes->uprobe_type),
+		 probes->uprobe_type == -ENODEV ? "; the kernel has none" : "; they need root");
+	return 0;
+}
+
+int ky_probes_open(struct ky_probes **out, const struct ky_probes_options *options)
+{
+	struct ky_probes *probes = calloc(1, sizeof(*probes));
+	*out = NULL;
+	if (!probes)
+		return -ENOMEM;
+	probes->options = *options;
+	probes->epoll = -1;
+	probes->lines = calloc(options->count ? options->count : 1, sizeof(*probes->lines));
+	probes->alike = calloc(options->count ? options->count : 1, sizeof(*probes->alike));
+	probes->placed = calloc(options->count ? options->count : 1, sizeof(*probes->placed));
+	const bool fits = probes->lines && probes->alike && probes->placed;
+	int error = fits ? choose_engine(probes) : -ENOMEM;
+	if (!error)
+		error = ky_probe_rings_open(probes);
+	if (error) {
+		ky_probes_close(&probes);
+		return error;
+	}
+	*out = probes;
+	return 0;
+}
+
+void ky_probes_close(struct ky_probes **out)
+{
+	struct ky_probes *probes = *out;
+	*out = NULL;
+	if (!probes)
+		return;
+	ky_probe_rings_close(probes);
+	for (uint32_t i = 0; i < probes->files_count; i++)
+		free(probes->files[i].places);
+	free(probes->files);
+	free(probes->lines);
+	free(probes->alike);
+	free(probes->placed);
+	free(probes);
+}
+
+/* ---- what to say ---- */
+
+static void describe_symbol(const struct ky_symbol_alike *alike, pid_t pid, char *text, size_t room)
+{
+	char names[256];
+	ky_symbol_alike_text(alike, names, sizeof(names));
+	snprintf(text, room, "no function of that name in process %d or its libraries; %s%s",
+		 (int)pid, *names ? "there is " : "symbol:? lists what there is", names);
+}
+
+static void describe_line(const struct ky_probe_line *line, const struct ky_trigger *trigger,
+			  pid_t pid, char *text, size_t room)
+{
+	const uint32_t nearest =
+		!line->after ? line->before
+		: line->before && trigger->line - line->before < line->after - trigger->line
+			? line->before
+			: line->after;
+	if (!line->has_lines)
+		snprintf(text, room,
+			 "process %d has no line numbers; build it with -g, or install its debug "
+			 "symbols",
+			 (int)pid);
+	else if (!line->has_file || !nearest)
+		snprintf(text, room,
+			 "no code of process %d is from such a file; write the end of its path",
+			 (int)pid);
+	else
+		snprintf(text, room, "that line has no code; the nearest that has is %u",
+			 (unsigned)nearest);
+}
+
+static int fail_place(const struct ky_probes *probes, uint32_t index, pid_t pid,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char text[384];
+	const struct ky_trigger *trigger = &probes->options.triggers[index];
+	if (trigger->kind == KY_TRIGGER_SYMBOL)
+		describe_symbol(&probes->alike[index], pid, text, sizeof(text));
+	else
+		describe_line(&probes->lines[index], trigger, pid, text, sizeof(text));
+	return ky_capture_fail(message, -ENOENT, "--trigger %s: %s", trigger->text, text);
+}
+
+static int fail_nowhere(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	for (uint32_t i = 0; i < probes->options.count; i++)
+		if (is_probe(&probes->options.triggers[i]))
+			return fail_place(probes, i, pid, message);
+	return ky_capture_fail(message, -ENOENT, "no trigger needs a probe");
+}
+
+bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
+		       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	while (*at < probes->options.count) {
+		const uint32_t i = (*at)++;
+		if (!is_probe(&probes->options.triggers[i]) || probes->placed[i])
+			continue;
+		fail_place(probes, i, pid, message);
+		return true;
+	}
+	return false;
+}
+
+/* ---- processes ---- */
+
+/* Where things lie in a process differs from one exec to the next; a fork leaves it as it is. 0: not known. */
+static uint64_t image_of(pid_t pid)
+{
+	char path[64], text[2048];
+	uint64_t code = 0, stack = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	const char *at = strrchr(text, ')');
+	for (uint32_t field = 2; at && *at && field < 28; field++) {
+		at = strchr(at + 1, ' ');
+		if (at && field + 1 == 26)
+			code = strtoull(at, NULL, 10);
+		if (at && field + 1 == 28)
+			stack = strtoull(at, NULL, 10);
+	}
+	return code ^ stack << 1;
+}
+
+static struct ky_probe_process *join(struct ky_probes *probes, pid_t pid)
+{
+	struct ky_probe_process *process = ky_probe_process_make(probes, pid);
+	const uint64_t image = image_of(pid);
+	/* Breakpoints end with the program that they were set in. */
+	if (process && image && process->image != image) {
+		const uint64_t before = process->image;
+		*process = (struct ky_probe_process){.image = image};
+		ky_probe_image_left(probes, before);
+	}
+	return process;
+}
+
+struct addition {
+	struct ky_probes *probes;
+	const struct ky_program_map *map;
+	uint32_t *places; /* by trigger: how many */
+	uint32_t left_out;
+	char *message;
+};
+
+/* The file of a mapping: its index or -errno. Uprobes are set in it at once. */
+static int take_file(struct addition *add, const struct ky_program_mapping *mapping)
+{
+	struct ky_probes *probes = add->probes;
+	bool made = false;
+	const uint64_t *known = ky_map_find(&probes->mapped, mapping->device, mapping->inode);
+	if (known)
+		return (int)*known - 1;
+	const int fd = ky_program_map_open(add->map, mapping);
+	if (fd < 0)
+		return fd;
+	const int index = ky_probe_file_of(probes, fd);
+	int error = index < 0 ? index : 0;
+	if (!error && probes->engine == KY_PROBE_UPROBE)
+		error = ky_probe_uprobe_set(probes, &probes->files[index], fd, add->message);
+	close(fd);
+	if (error)
+		return error;
+	uint64_t *at = ky_map_add(&probes->mapped, mapping->device, mapping->inode, &made);
+	if (!at)
+		return -ENOMEM;
+	*at = 1 + (uint64_t)index;
+	return index;
+}
+
+static bool has_address(const struct ky_probe_process *process, uint64_t address)
+{
+	for (uint32_t i = 0; i < process->count; i++)
+		if (process->addresses[i] == address)
+			return true;
+	return false;
+}
+
+/* Breakpoints: one place. 0 also when it was left out because there is no register for it, after others had one. */
+static int set_breakpoint(struct addition *add, const struct ky_program_mapping *mapping,
+			  const struct ky_probe_place *place)
+{
+	struct ky_probe_process *process = ky_probe_process_make(add->probes, add->map->pid);
+	const uint64_t address =
+		ky_program_map_address(add->map, mapping->device, mapping->inode, place->offset);
+	if (!process)
+		return -ENOMEM;
+	if (!address || has_address(process, address)) {
+		add->places[place->trigger] += address != 0;
+		return 0;
+	}
+	const struct ky_probe_event event = {
+		.trigger = place->trigger, .address = address, .image = process->image};
+	const int error =
+		process->count == KY_PROBE_ADDRESSES_MAX
+			? -ENOSPC
+			: ky_probe_breakpoint_set(add->probes, add->map->pid, &event, add->message);
+	if (error == -ENOSPC && process->count) {
+		add->left_out++;
+		return 0;
+	}
+	if (error)
+		return error;
+	process->addresses[process->count++] = address;
+	add->places[place->trigger]++;
+	return 0;
+}
+
+static int add_mapping(struct addition *add, const struct ky_program_mapping *mapping)
+{
+	const int index = take_file(add, mapping);
+	if (index <
+	    0) /* a file that cannot be looked into has no places, but what failed in it must be said */
+		return add->message[0] || index == -ENOMEM ? index : 0;
+	const struct ky_probe_file *file = &add->probes->files[index];
+	int error = 0;
+	for (uint32_t i = 0; !error && i < file->count; i++) {
+		if (add->probes->engine == KY_PROBE_BREAKPOINT)
+			error = set_breakpoint(add, mapping, &file->places[i]);
+		else
+			add->places[file->places[i].trigger]++;
+	}
+	return error;
+}
+
+/* How many triggers have a place; what is worth a note goes into the message. */
+static int sum_up(const struct addition *add)
+{
+	const struct ky_probes_options *options = &add->probes->options;
+	int placed = 0;
+	add->message[0] = '\0';
+	for (uint32_t i = 0; i < options->count; i++) {
+		placed += add->places[i] != 0;
+		add->probes->placed[i] |= add->places[i] != 0;
+		if (add->places[i] > 1 && !add->message[0])
+			ky_capture_fail(add->message, 0,
+					"--trigger %s: %u places, all of them fire",
+					options->triggers[i].text, (unsigned)add->places[i]);
+	}
+	if (add->left_out)
+		ky_capture_fail(add->message, 0,
+				"triggers: %u places have no breakpoint, for the CPU has no more "
+				"debug registers; as root uprobes have all",
+				(unsigned)add->left_out);
+	return placed;
+}
+
+int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_program_map map;
+	message[0] = '\0';
+	int error = ky_program_map_read(&map, pid);
+	if (error)
+		return ky_capture_fail(message, error,
+				       "triggers in process %d: /proc/%d/maps: %s; it must run, "
+				       "and be yours or you root",
+				       (int)pid, (int)pid, strerror(-error));
+	ky_probe_rings_read(probes); /* who came of whom, before it is asked for */
+	struct addition add = {.probes = probes, .map = &map, .message = message};
+	add.places = calloc(probes->options.count + 1, sizeof(*add.places));
+	if (!add.places || !join(probes, pid))
+		error = -ENOMEM;
+	for (uint32_t i = 0; !error && i < map.count; i++)
+		if (!ky_program_map_is_again(&map, i))
+			error = add_mapping(&add, &map.mappings[i]);
+	if (error && !message[0])
+		ky_capture_fail(message, error, "triggers in process %d: %s", (int)pid,
+				strerror(-error));
+	const int placed = error ? error : sum_up(&add);
+	free(add.places);
+	ky_program_map_free(&map);
+	return placed == 0 ? fail_nowhere(probes, pid, message) : placed;
+}
+
+/* ---- programs that are to be started ---- */
+
+struct preparation {
+	struct ky_probes *probes;
+	bool *placed; /* by trigger */
+	int error;
+	char *message;
+};
+
+static void prepare_file(void *context, const char *path)
+{
+	struct preparation *prepare = context;
+	struct ky_probes *probes = prepare->probes;
+	if (prepare->error)
+		return;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const int index = fd >= 0 ? ky_probe_file_of(probes, fd) : -errno;
+	prepare->error = index < 0 ? index : 0;
+	if (!prepare->error && probes->engine == KY_PROBE_UPROBE)
+		prepare->error =
+			ky_probe_uprobe_set(probes, &probes->files[index], fd, prepare->message);
+	if (fd >= 0)
+		close(fd);
+	for (uint32_t i = 0; !prepare->error && i < probes->files[index].count; i++) {
+		const uint32_t trigger = probes->files[index].places[i].trigger;
+		prepare->placed[trigger] = probes->placed[trigger] = true;
+	}
+	if (prepare->error && !prepare->message[0])
+		ky_capture_fail(prepare->message, prepare->error, "triggers in %s: %s", path,
+				strerror(-prepare->error));
+}
+
+int ky_probes_add_file(struct ky_probes *probes, const char *path,
+		       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct preparation prepare = {.probes = probes, .message = message};
+	message[0] = '\0';
+	prepare.placed = calloc(probes->options.count + 1, sizeof(*prepare.placed));
+	if (!prepare.placed)
+		return ky_capture_fail(message, -ENOMEM, "triggers in %s: out of memory", path);
+	/* The program last: until then there are no hits of the loader that is asked, for it is a child too. */
+	ky_program_libraries(path, prepare_file, &prepare);
+	prepare_file(&prepare, path);
+	if (!prepare.error && !ky_probe_process_make(probes, getpid()))
+		prepare.error = -ENOMEM;
+	int placed = 0;
+	for (uint32_t i = 0; i < probes->options.count; i++)
+		placed += prepare.placed[i];
+	free(prepare.placed);
+	return prepare.error ? prepare.error : placed;
+}
+
+/* ---- hits ---- */
+
+int ky_probes_fd(const struct ky_probes *probes)
+{
+	return probes->epoll;
+}
+
+void ky_probes_round(struct ky_probes *probes)
+{
+	ky_probe_rings_read(probes);
+	if (!ky_probe_hits_tell(probes))
+		return;
+	ky_probe_rings_read(probes);
+	ky_probe_hits_tell(probes);
+}
+
+void ky_probes_ended(struct ky_probes *probes, pid_t pid)
+{
+	ky_probes_round(probes);
+	ky_probe_process_remove(probes, pid);
+	ky_probe_processes_sweep(probes);
+}
+
+const char *ky_probes_engine(const struct ky_probes *probes)
+{
+	return probes->engine == KY_PROBE_UPROBE ? "uprobe" : "breakpoint";
+}
+
+const char *ky_probes_why(const struct ky_probes *probes)
+{
+	return probes->why;
+}
+
+uint64_t ky_probes_hits(const struct ky_probes *probes)
+{
+	return probes->told + probes->lost;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe_breakpoint.c: debug registers. An event for each thread and CPU (one of a thread on all CPUs could not have a ring and
+ * be inherited), which threads and children to come inherit. Threads that are made while the events are opened are
+ * found by reading the list of threads again until nothing in it is new.
+ */
+#include "fail.h"
+#include "probe_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define SCANS_MAX 100u
+
+struct target {
+	pid_t pid;
+	struct ky_probe_event event;
+	struct ky_map done; /* threads */
+	bool first;         /* of its threads */
+};
+
+/* Descriptors are many: threads × CPUs. The limit is raised only when it is met, for a program started later has it too. */
+static bool raise_limit(struct ky_probes *probes)
+{
+	struct rlimit limit;
+	if (probes->limit_raised || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    limit.rlim_cur == limit.rlim_max)
+		return false;
+	probes->limit_raised = true;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int open_on(struct ky_probes *probes, const struct target *target, pid_t tid,
+		   struct ky_probe_cpu *cpu, bool remove_on_exec)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+				       .bp_type = HW_BREAKPOINT_X,
+				       .bp_addr = target->event.address,
+				       .bp_len = sizeof(long),
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1,
+				       .inherit = 1,
+				       .task = 1,
+				       .remove_on_exec = remove_on_exec};
+	return ky_probe_event_open(probes, &attr, tid, cpu, &target->event);
+}
+
+static int open_thread(struct ky_probes *probes, const struct target *target, pid_t tid)
+{
+	for (uint32_t c = 0; c < probes->cpus_count; c++) {
+		struct ky_probe_cpu *cpu = &probes->cpus[c];
+		int error = open_on(probes, target, tid, cpu, true);
+		if (error == -EMFILE && raise_limit(probes))
+			error = open_on(probes, target, tid, cpu, true);
+		if (error == -EINVAL) /* before Linux 5.13 */
+			error = open_on(probes, target, tid, cpu, false);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* One more look at the list of threads; the number of new ones, or -errno. */
+static int scan(struct ky_probes *probes, struct target *target)
+{
+	char path[64];
+	int found = 0, error = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
+	DIR *folder = opendir(path);
+	if (!folder)
+		return errno == ENOENT ? -ESRCH : -errno;
+	for (struct dirent *entry = readdir(folder); entry && !error; entry = readdir(folder)) {
+		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		bool made = false;
+		if (tid <= 0)
+			continue;
+		if (!ky_map_add(&target->done, (uint64_t)tid, 0, &made))
+			error = -ENOMEM;
+		if (!made)
+			continue;
+		found++;
+		error = open_thread(probes, target, tid);
+		/* It ended; or it inherited the events, and with them all its registers are in use. */
+		if (error == -ESRCH || (error == -ENOSPC && !target->first))
+			error = 0;
+		else
+			target->first = false;
+	}
+	closedir(folder);
+	return error ? error : found;
+}
+
+static int paranoid_level(void)
+{
+	int level = -1;
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	if (file && fscanf(file, "%d", &level) != 1)
+		level = -1;
+	if (file)
+		fclose(file);
+	return level;
+}
+
+static int fail(const struct ky_probes *probes, const struct target *target, int error,
+		char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const char *text = probes->options.triggers[target->event.trigger].text;
+	const int pid = (int)target->pid;
+	if (error == -ESRCH)
+		return ky_capture_fail(message, error, "--trigger %s: process %d has ended", text,
+				       pid);
+	if (error == -ENOSPC)
+		return ky_capture_fail(
+			message, error,
+			"--trigger %s: no debug register of process %d is free; a CPU has four, "
+			"and a debugger may use them: use fewer places, or be root for uprobes",
+			text, pid);
+	if (error == -EMFILE || error == -ENFILE)
+		return ky_capture_fail(message, error,
+				       "--trigger %s: too many threads for the limit of open "
+				       "files; raise it (ulimit -n), or be root for uprobes",
+				       text);
+	if (error == -EACCES || error == -EPERM)
+		return ky_capture_fail(
+			message, error,
+			"--trigger %s: a breakpoint in process %d: %s; it must be yours, and "
+			"kernel.perf_event_paranoid at most 2 (it is %d), or be root",
+			text, pid, strerror(-error), paranoid_level());
+	return ky_capture_fail(message, error, "--trigger %s: a breakpoint in process %d: %s", text,
+			       pid, strerror(-error));
+}
+
+int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky_probe_event *event,
+			    char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct target target = {.pid = pid, .event = *event, .first = true};
+	int found = scan(probes, &target);
+	for (uint32_t i = 1; found > 0 && i < SCANS_MAX; i++)
+		found = scan(probes, &target);
+	ky_map_free(&target.done);
+	return found < 0 ? fail(probes, &target, found, message) : 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe_parts.h: struct ky_probes from inside.
+ *
+ *   trigger ─ probe_places.c ─▶ places in files ─┬─ probe_uprobe.c ──────▶ an event for each place and CPU
+ *                                                └─ probe_breakpoint.c ──▶ an event for each place, thread and CPU
+ *   the events' records ─▶ a ring for each CPU ─ probe_rings.c ─▶ forks and exits, hits in the order of time ─▶ fired()
+ *
+ * Uprobes are set for the whole machine, not for each thread: an event of a thread makes its every fork and
+ * exit set and take away a uprobe, which takes the kernel milliseconds. So hits of other processes come too and are passed over:
+ * processes of interest are those added and what they forked, which the rings tell, for forks are recorded in them.
+ *
+ * Breakpoints belong to threads and are inherited; the same records tell which processes have them already. A
+ * thread that was found in the task list may have inherited its breakpoints meanwhile and then has them twice. Both
+ * tell of a hit in the same trap, right after each other: the second is passed over.
+ *
+ * The events of a process are needed as long as anyone lives who has inherited them: they are closed when the last
+ * process of the same image, which is what forks have in common, has ended or runs another program.
+ */
+#ifndef KY_CAPTURE_PROBE_PARTS_H
+#define KY_CAPTURE_PROBE_PARTS_H
+
+#include "map.h"
+#include "perf_ring.h"
+#include "probe.h"
+#include "program_map.h"
+#include "symbol_alike.h"
+
+#define KY_PROBE_PLACES_MAX 32u    /* of one trigger in one file */
+#define KY_PROBE_RECENT 4096u      /* a power of two */
+#define KY_PROBE_ADDRESSES_MAX 16u /* more than any CPU has debug registers */
+
+struct ky_probe_place {
+	uint32_t trigger;
+	uint64_t offset;
+};
+
+/* A file that was looked through for all triggers. */
+struct ky_probe_file {
+	uint64_t device, inode;
+	struct ky_probe_place *places;
+	uint32_t count;
+	bool set; /* uprobes are */
+};
+
+struct ky_probe_process {
+	uint64_t
+		image; /* tells one exec from the next, not one fork from the other; 0: not known */
+	bool ending;   /* one of its threads ended: perhaps all did */
+	uint64_t addresses[KY_PROBE_ADDRESSES_MAX];
+	uint32_t count;
+};
+
+struct ky_probe_event {
+	int fd; /* -1: closed, to be used anew */
+	uint32_t trigger;
+	uint64_t id;
+	uint64_t address; /* breakpoints; closed: 1 + the next closed one */
+	uint64_t image;   /* breakpoints: of the process that they were set in */
+};
+
+/* A fork (a process's, not a thread's) or an end. */
+struct ky_probe_task {
+	uint64_t time_ns;
+	int32_t pid, parent;
+	bool is_end;
+	bool waited; /* for the fork that the parent came of */
+};
+
+struct ky_probe_cpu {
+	int cpu;
+	int fd; /* an event that counts nothing and owns the ring */
+	struct ky_perf_ring ring;
+};
+
+struct ky_probe_hit {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t event;   /* index */
+	int32_t pid, tid;
+	uint32_t cpu;
+	uint32_t args_count;
+	uint64_t args[2];
+	bool waited; /* for the fork that it may come of */
+};
+
+/* The last hit of a thread at an address, as long as no other needs the place. */
+struct ky_probe_recent {
+	uint64_t address;
+	uint64_t event;
+	uint64_t time_ns;
+	int32_t tid;
+	uint32_t cpu;
+};
+
+/* What is known of a line: trigger, for the message that it is nowhere. */
+struct ky_probe_line {
+	uint32_t before, after;
+	bool has_lines, has_file;
+};
+
+struct ky_probes {
+	struct ky_probes_options options;
+	struct ky_probe_line *lines;   /* by trigger */
+	struct ky_symbol_alike *alike; /* the same */
+	bool *placed;                  /* the same: whether it ever had a place */
+	enum ky_probe_engine engine;   /* never AUTO */
+	char why[256];                 /* not the other one */
+	int uprobe_type;
+	struct ky_probe_file *files;
+	uint32_t files_count;
+	struct ky_map mapped;    /* device and inode as maps has them → 1 + index of the file */
+	struct ky_map processes; /* pid → struct ky_probe_process * */
+	struct ky_probe_cpu *cpus;
+	uint32_t cpus_count;
+	int epoll;
+	struct ky_probe_event *events;
+	uint64_t events_count, events_room;
+	uint64_t events_closed; /* 1 + the first of them */
+	struct ky_map event_of; /* id → 1 + index */
+	struct ky_probe_task *tasks;
+	uint64_t tasks_count, tasks_room;
+	uint64_t ends; /* since the ended were looked for */
+	struct ky_probe_hit *hits;
+	uint64_t hits_count, hits_room;
+	struct ky_probe_recent recent[KY_PROBE_RECENT];
+	bool limit_raised; /* of descriptors */
+	uint64_t told;
+	uint64_t lost;
+};
+
+/* probe_args.c: the registers that hold a function's first two arguments. */
+struct ky_probe_args {
+	uint64_t mask;          /* perf's numbers; 0: not known for this CPU */
+	uint32_t first, second; /* which of those in a record */
+};
+extern const struct ky_probe_args ky_probe_args;
+
+/*
+ * probe_places.c: the file, looked through when it is new: its index, or -errno. It is known by what fstat() says, not
+ * by what maps has, for some file systems have two numbers for a device.
+ */
+int ky_probe_file_of(struct ky_probes *probes, int fd);
+
+/* probe_rings.c */
+int ky_probe_rings_open(struct ky_probes *probes);
+void ky_probe_rings_close(struct ky_probes *probes);
+/* Opens an event into the CPU's ring and remembers it; attr is completed. 0 or -errno. */
+struct perf_event_attr;
+int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
+			struct ky_probe_cpu *cpu, const struct ky_probe_event *event);
+/* Takes in all records; hits wait in hits. */
+void ky_probe_rings_read(struct ky_probes *probes);
+/* Tells the hits that wait. True: some wait for records of forks. */
+bool ky_probe_hits_tell(struct ky_probes *probes);
+/* The process, made if it is new; NULL without memory. */
+struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t pid);
+void ky_probe_process_remove(struct ky_probes *probes, pid_t pid);
+/* Removes those that have ended and that nobody told of. */
+void ky_probe_processes_sweep(struct ky_probes *probes);
+/* Closes the events of an image that no process has any more. */
+void ky_probe_image_left(struct ky_probes *probes, uint64_t image);
+
+/* The engines. Each sets what is not set yet; 0 or -errno with a message. */
+int ky_probe_uprobe_type(void); /* or -errno: not here, or not for this user */
+int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
+			char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* event has the trigger, address and image. -ENOSPC: no debug register is left. */
+int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky_probe_event *event,
+			    char message[KY_CAPTURE_MESSAGE_BYTES]);
+
+#endif

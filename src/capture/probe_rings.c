@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe_rings.c: a ring for each CPU, into which all events of that CPU write. It is owned by an event of this process that
+ * counts nothing, so that it stays whatever becomes of the targets.
+ *
+ * The fork that made a process comes before its hits, but perhaps in another ring, which was read before: hits of
+ * processes that are not known wait for one more look at all rings, and so do forks of such processes. Forks and ends are
+ * taken in the order of time, for those of a family come in the rings of many CPUs. Hits that did not fit into a ring are counted by
+ * the kernel, and so told in the number of hits.
+ */
+#include "probe_parts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_BYTES (256u * 1024)
+#define HITS_MAX (1u << 20) /* that wait */
+/* Two hits of a thread by different events closer than this are one: they take microseconds, in one trap. */
+#define SAME_TRAP_NS 1000000u
+#define TASKS_MAX (1u << 20) /* that wait */
+#define ENDS_AT_ONCE 64u     /* after so many it is looked who is gone */
+
+static int perf_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	const long fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- open and close ---- */
+
+static int open_cpu(struct ky_probes *probes, int number)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .sample_period = 1,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1,
+				       .wakeup_events = 1,
+				       .use_clockid = 1,
+				       .clockid = CLOCK_MONOTONIC};
+	struct ky_probe_cpu *cpu = &probes->cpus[probes->cpus_count];
+	*cpu = (struct ky_probe_cpu){.cpu = number, .fd = perf_open(&attr, 0, number)};
+	if (cpu->fd < 0)
+		return cpu->fd == -ENODEV ? 0 : cpu->fd; /* a CPU that is off */
+	struct epoll_event wanted = {.events = EPOLLIN};
+	const int error = ky_perf_ring_open(&cpu->ring, cpu->fd, RING_BYTES);
+	if (error || epoll_ctl(probes->epoll, EPOLL_CTL_ADD, cpu->fd, &wanted) != 0) {
+		const int cause = error ? error : -errno;
+		ky_perf_ring_close(&cpu->ring);
+		close(cpu->fd);
+		return cause;
+	}
+	probes->cpus_count++;
+	return 0;
+}
+
+int ky_probe_rings_open(struct ky_probes *probes)
+{
+	const long count = sysconf(_SC_NPROCESSORS_CONF);
+	probes->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (probes->epoll < 0)
+		return -errno;
+	probes->cpus = calloc(count > 0 ? (size_t)count : 1, sizeof(*probes->cpus));
+	if (!probes->cpus)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++) {
+		const int error = open_cpu(probes, i);
+		if (error)
+			return error;
+	}
+	return probes->cpus_count ? 0 : -ENODEV;
+}
+
+void ky_probe_rings_close(struct ky_probes *probes)
+{
+	for (uint64_t i = 0; i < probes->events_count; i++)
+		if (probes->events[i].fd >= 0)
+			close(probes->events[i].fd);
+	for (uint32_t i = 0; i < probes->cpus_count; i++) {
+		ky_perf_ring_close(&probes->cpus[i].ring);
+		close(probes->cpus[i].fd);
+	}
+	for (uint64_t i = 0; i < probes->processes.room; i++)
+		if (probes->processes.slots[i].used)
+			free((void *)(uintptr_t)probes->processes.slots[i].value);
+	if (probes->epoll >= 0)
+		close(probes->epoll);
+	ky_map_free(&probes->processes);
+	ky_map_free(&probes->mapped);
+	ky_map_free(&probes->event_of);
+	free(probes->events);
+	free(probes->tasks);
+	free(probes->hits);
+	free(probes->cpus);
+}
+
+/* ---- events ---- */
+
+static void complete(struct perf_event_attr *attr)
+{
+	attr->size = sizeof(*attr);
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU;
+	if (ky_probe_args.mask) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER;
+		attr->sample_regs_user = ky_probe_args.mask;
+	}
+	attr->disabled = 1; /* until it has its ring */
+	attr->wakeup_events = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+}
+
+/* A place for one more event: its index, or -ENOMEM. Hits that wait may still mean what was there before. */
+static int64_t event_place(struct ky_probes *probes)
+{
+	if (probes->events_closed && !probes->hits_count) {
+		const uint64_t index = probes->events_closed - 1;
+		probes->events_closed = probes->events[index].address;
+		return (int64_t)index;
+	}
+	if (probes->events_count == probes->events_room) {
+		const uint64_t room = probes->events_room ? probes->events_room * 2 : 64;
+		struct ky_probe_event *grown = realloc(probes->events, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		probes->events = grown;
+		probes->events_room = room;
+	}
+	return (int64_t)probes->events_count++;
+}
+
+static void free_event(struct ky_probes *probes, uint64_t index)
+{
+	probes->events[index] = (struct ky_probe_event){.fd = -1, .address = probes->events_closed};
+	probes->events_closed = index + 1;
+}
+
+static int remember(struct ky_probes *probes, const struct ky_probe_event *event)
+{
+	bool made = false;
+	const int64_t index = event_place(probes);
+	if (index < 0)
+		return -ENOMEM;
+	uint64_t *at = ky_map_add(&probes->event_of, event->id, 0, &made);
+	if (!at) {
+		free_event(probes, (uint64_t)index);
+		return -ENOMEM;
+	}
+	probes->events[index] = *event;
+	*at = (uint64_t)index + 1;
+	return 0;
+}
+
+static bool has_image(const struct ky_probes *probes, uint64_t image)
+{
+	for (uint64_t i = 0; i < probes->processes.room; i++) {
+		const struct ky_map_slot *slot = &probes->processes.slots[i];
+		const struct ky_probe_process *process =
+			slot->used ? (const struct ky_probe_process *)(uintptr_t)slot->value : NULL;
+		if (process && process->image == image)
+			return true;
+	}
+	return false;
+}
+
+void ky_probe_image_left(struct ky_probes *probes, uint64_t image)
+{
+	if (!image || probes->engine != KY_PROBE_BREAKPOINT || has_image(probes, image))
+		return;
+	for (uint64_t i = 0; i < probes->events_count; i++) {
+		const struct ky_probe_event event = probes->events[i];
+		if (event.fd < 0 || event.image != image)
+			continue;
+		close(event.fd);
+		ky_map_remove(&probes->event_of, event.id, 0);
+		free_event(probes, i);
+	}
+}
+
+int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
+			struct ky_probe_cpu *cpu, const struct ky_probe_event *event)
+{
+	struct ky_probe_event opened = *event;
+	complete(attr);
+	opened.fd = perf_open(attr, tid, cpu->cpu);
+	if (opened.fd < 0)
+		return opened.fd;
+	int error = 0;
+	if (ioctl(opened.fd, PERF_EVENT_IOC_ID, &opened.id) != 0 ||
+	    ioctl(opened.fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) != 0)
+		error = -errno;
+	if (!error)
+		error = remember(probes, &opened);
+	if (error) {
+		close(opened.fd);
+		return error;
+	}
+	/* With those that inherited it meanwhile. */
+	return ioctl(opened.fd, PERF_EVENT_IOC_ENABLE, 0) == 0 ? 0 : -errno;
+}
+
+/* ---- processes ---- */
+
+struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t pid)
+{
+	bool made = false;
+	uint64_t *at = ky_map_add(&probes->processes, (uint64_t)pid, 0, &made);
+	if (at && !*at)
+		*at = (uintptr_t)calloc(1, sizeof(struct ky_probe_process));
+	return at ? (struct ky_probe_process *)(uintptr_t)*at : NULL;
+}
+
+static struct ky_probe_process *process_of(const struct ky_probes *probes, int32_t pid)
+{
+	const uint64_t *at = ky_map_find(&probes->processes, (uint64_t)(int64_t)pid, 0);
+	return at ? (struct ky_probe_process *)(uintptr_t)*at : NULL;
+}
+
+void ky_probe_process_remove(struct ky_probes *probes, pid_t pid)
+{
+	struct ky_probe_process *process = process_of(probes, pid);
+	if (!process)
+		return;
+	const uint64_t image = process->image;
+	free(process);
+	ky_map_remove(&probes->processes, (uint64_t)pid, 0);
+	ky_probe_image_left(probes, image);
+}
+
+/* A child has what its parent has, until it runs another program. False: the parent is not known. */
+static bool note_fork(struct ky_probes *probes, const struct ky_probe_task *task)
+{
+	const struct ky_probe_process *parent = process_of(probes, task->parent);
+	if (!parent)
+		return false;
+	/* One that was told late must not undo what was learnt meanwhile. */
+	if (task->waited && process_of(probes, task->pid))
+		return true;
+	struct ky_probe_process *child = ky_probe_process_make(probes, (pid_t)task->pid);
+	if (child) {
+		*child = *parent;
+		child->ending = false;
+	}
+	return true;
+}
+
+static void note_end(struct ky_probes *probes, const struct ky_probe_task *task)
+{
+	struct ky_probe_process *process = process_of(probes, task->pid);
+	if (!process)
+		return;
+	process->ending = true;
+	probes->ends++;
+}
+
+static bool is_waiting(const struct ky_probes *probes, int32_t pid)
+{
+	for (uint64_t i = 0; i < probes->hits_count; i++)
+		if (probes->hits[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* The last thread is gone when the number means nobody; before that, others go on, or nobody has waited for it. */
+void ky_probe_processes_sweep(struct ky_probes *probes)
+{
+	probes->ends = 0;
+	for (uint64_t i = 0; i < probes->processes.room;) {
+		const struct ky_map_slot *slot = &probes->processes.slots[i];
+		const struct ky_probe_process *process =
+			slot->used ? (const struct ky_probe_process *)(uintptr_t)slot->value : NULL;
+		const pid_t pid = (pid_t)slot->a;
+		if (process && process->ending && kill(pid, 0) != 0 && errno == ESRCH &&
+		    !is_waiting(probes, pid))
+			ky_probe_process_remove(probes, pid); /* another may be in its place now */
+		else
+			i++;
+	}
+}
+
+static int by_task_time(const void *a, const void *b)
+{
+	const struct ky_probe_task *one = a, *other = b;
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+static void settle_tasks(struct ky_probes *probes)
+{
+	uint64_t waiting = 0;
+	if (probes->tasks_count)
+		qsort(probes->tasks, probes->tasks_count, sizeof(*probes->tasks), by_task_time);
+	for (uint64_t i = 0; i < probes->tasks_count; i++) {
+		struct ky_probe_task task = probes->tasks[i];
+		if (task.is_end)
+			note_end(probes, &task);
+		else if (!note_fork(probes, &task) && !task.waited) {
+			task.waited = true;
+			probes->tasks[waiting++] = task;
+		}
+	}
+	probes->tasks_count = waiting;
+	if (probes->ends >= ENDS_AT_ONCE)
+		ky_probe_processes_sweep(probes);
+}
+
+/* ---- records ---- */
+
+struct sample_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t id;
+	uint32_t cpu, unused;
+	uint64_t abi;
+	uint64_t registers[2];
+};
+
+static void note_sample(struct ky_probes *probes, const struct perf_event_header *header)
+{
+	struct sample_record record = {0};
+	memcpy(&record, header, header->size < sizeof(record) ? header->size : sizeof(record));
+	const uint64_t *event = ky_map_find(&probes->event_of, record.id, 0);
+	if (!event)
+		return;
+	if (probes->hits_count == probes->hits_room) {
+		const uint64_t room = probes->hits_room ? probes->hits_room * 2 : 256;
+		struct ky_probe_hit *grown =
+			room <= HITS_MAX ? realloc(probes->hits, room * sizeof(*grown)) : NULL;
+		if (!grown) {
+			probes->lost++;
+			return;
+		}
+		probes->hits = grown;
+		probes->hits_room = room;
+	}
+	struct ky_probe_hit *hit = &probes->hits[probes->hits_count++];
+	*hit = (struct ky_probe_hit){.time_ns = record.time,
+				     .event = *event - 1,
+				     .pid = (int32_t)record.pid,
+				     .tid = (int32_t)record.tid,
+				     .cpu = record.cpu};
+	if (!ky_probe_args.mask || record.abi != PERF_SAMPLE_REGS_ABI_64)
+		return;
+	hit->args_count = 2;
+	hit->args[0] = record.registers[ky_probe_args.first];
+	hit->args[1] = record.registers[ky_probe_args.second];
+}
+
+struct task_record {
+	struct perf_event_header header;
+	uint32_t pid, parent_pid, tid, parent_tid;
+	uint64_t time;
+};
+
+static void note_task(struct ky_probes *probes, const struct perf_event_header *header)
+{
+	struct task_record record;
+	memcpy(&record, header, sizeof(record));
+	const bool is_end = header->type == PERF_RECORD_EXIT;
+	if (!is_end && record.pid == record.parent_pid)
+		return;
+	if (probes->tasks_count == probes->tasks_room) {
+		const uint64_t room = probes->tasks_room ? probes->tasks_room * 2 : 256;
+		struct ky_probe_task *grown =
+			room <= TASKS_MAX ? realloc(probes->tasks, room * sizeof(*grown)) : NULL;
+		if (!grown)
+			return;
+		probes->tasks = grown;
+		probes->tasks_room = room;
+	}
+	probes->tasks[probes->tasks_count++] =
+		(struct ky_probe_task){.time_ns = record.time,
+				       .pid = (int32_t)record.pid,
+				       .parent = (int32_t)record.parent_pid,
+				       .is_end = is_end};
+}
+
+static void note_record(struct ky_probes *probes, const struct perf_event_header *header)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id, lost;
+	} lost;
+	if (header->type == PERF_RECORD_SAMPLE) {
+		note_sample(probes, header);
+	} else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(lost)) {
+		memcpy(&lost, header, sizeof(lost));
+		probes->lost += lost.lost;
+	} else if ((header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT) &&
+		   header->size >= sizeof(struct task_record)) {
+		note_task(probes, header);
+	}
+}
+
+void ky_probe_rings_read(struct ky_probes *probes)
+{
+	for (uint32_t i = 0; i < probes->cpus_count; i++) {
+		struct ky_perf_ring *ring = &probes->cpus[i].ring;
+		const struct perf_event_header *header;
+		ky_perf_ring_begin(ring);
+		while ((header = ky_perf_ring_next(ring)))
+			note_record(probes, header);
+		ky_perf_ring_end(ring);
+	}
+	settle_tasks(probes);
+}
+
+/* ---- hits ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct ky_probe_hit *one = a, *other = b;
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+static uint64_t boottime_minus_monotonic_ns(void)
+{
+	struct timespec boottime, monotonic;
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	clock_gettime(CLOCK_BOOTTIME, &boottime);
+	const int64_t apart = (boottime.tv_sec - monotonic.tv_sec) * INT64_C(1000000000) +
+			      (boottime.tv_nsec - monotonic.tv_nsec);
+	/* Without any suspend they are the same clock: what is seen then is the time between the two calls. */
+	return apart < 1000000 ? 0 : (uint64_t)apart;
+}
+
+/* Whether another event of the same thread and address told of this hit already. */
+static bool is_told(struct ky_probes *probes, const struct ky_probe_hit *hit)
+{
+	const uint64_t address = probes->events[hit->event].address;
+	struct ky_probe_recent *recent =
+		&probes->recent[ky_map_mix((uint64_t)hit->tid, address) & (KY_PROBE_RECENT - 1)];
+	const uint64_t id = probes->events[hit->event].id;
+	/* A trap is on one CPU: a thread that went to another hit again, by the event of that CPU. */
+	if (recent->tid == hit->tid && recent->address == address && recent->event != id &&
+	    recent->cpu == hit->cpu && hit->time_ns - recent->time_ns < SAME_TRAP_NS)
+		return true;
+	*recent = (struct ky_probe_recent){.address = address,
+					   .event = id,
+					   .time_ns = hit->time_ns,
+					   .tid = hit->tid,
+					   .cpu = hit->cpu};
+	return false;
+}
+
+static void tell(struct ky_probes *probes, const struct ky_probe_hit *hit, uint64_t shift_ns)
+{
+	const struct ky_trigger *trigger =
+		&probes->options.triggers[probes->events[hit->event].trigger];
+	struct ky_fired fired = {.trigger = trigger,
+				 .time_ns = hit->time_ns + shift_ns,
+				 .pid = hit->pid,
+				 .tid = hit->tid,
+				 .args_count = hit->args_count,
+				 .args = {hit->args[0], hit->args[1]}};
+	char reason[512];
+	if (trigger->kind == KY_TRIGGER_SYMBOL)
+		snprintf(reason, sizeof(reason), "%s was called", trigger->symbol);
+	else
+		snprintf(reason, sizeof(reason), "%s:%u was reached", trigger->file,
+			 (unsigned)trigger->line);
+	fired.reason = reason;
+	probes->told++;
+	probes->options.fired(probes->options.context, &fired);
+}
+
+bool ky_probe_hits_tell(struct ky_probes *probes)
+{
+	const uint64_t shift_ns = boottime_minus_monotonic_ns();
+	const pid_t self = getpid(); /* of interest for its children alone */
+	uint64_t waiting = 0;
+	if (probes->hits_count)
+		qsort(probes->hits, probes->hits_count, sizeof(*probes->hits), by_time);
+	for (uint64_t i = 0; i < probes->hits_count; i++) {
+		struct ky_probe_hit hit = probes->hits[i];
+		const bool known = process_of(probes, hit.pid) != NULL;
+		if (hit.pid == self)
+			continue;
+		if (known && !(probes->events[hit.event].address && is_told(probes, &hit)))
+			tell(probes, &hit, shift_ns);
+		if (known || hit.waited)
+			continue;
+		hit.waited = true;
+		probes->hits[waiting++] = hit;
+	}
+	probes->hits_count = waiting;
+	return waiting != 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * processes.h: which processes a capture is about, and how it learns of their drums.
+ *
+ *   run      the mailbox: a program started with KYMO_DRUM_MAIL hands over a descriptor of its drum when it makes it,
+ *            and so does each of its children: also one that lives for a millisecond. Children that cannot
+ *            (another network namespace) are found as by attach
+ *   attach   the processes given; with follow their children too, looked for in /proc every few milliseconds
+ *   record   all processes that this user may look into, looked for in /proc
+ *
+ * A process is a pidfd: the end of one is noticed, and its number is never mistaken for another's. With KY_PROCESSES_ALL
+ * a process appears when it has a drum; all others are mere numbers, for there may be thousands.
+ *
+ * /proc is only looked at as far as something can be new there, and the more that costs, the less often: a twentieth of a
+ * CPU at most. A process may make a drum at any time, and exec gives it another: it is looked at again and again, at
+ * intervals that grow to a second.
+ */
+#ifndef KY_CAPTURE_PROCESSES_H
+#define KY_CAPTURE_PROCESSES_H
+
+#include "bundle.h"
+
+#include <sys/types.h>
+
+struct ky_processes;
+
+enum ky_processes_scope {
+	KY_PROCESSES_GIVEN,    /* those added */
+	KY_PROCESSES_CHILDREN, /* and what comes from them */
+	KY_PROCESSES_ALL
+};
+
+/*
+ * Who is told, by ky_processes_round() alone: appeared once, then its drums, then that it ended. drum: fd is closed
+ * after the call. ended: status as waitpid() has it, -1 when not known; nobody has to wait for it before. Members may be NULL.
+ */
+struct ky_processes_events {
+	void (*appeared)(void *context, pid_t pid);
+	void (*drum)(void *context, pid_t pid, int fd);
+	void (*ended)(void *context, pid_t pid, int status);
+	void *context;
+};
+
+int ky_processes_open(struct ky_processes **processes, enum ky_processes_scope scope,
+		      const struct ky_processes_events *events);
+void ky_processes_close(struct ky_processes **processes);
+
+/* A process to follow; one that is there already stays (one that had its number and has ended is told first). 0; -ESRCH, -EACCES ... with a message. */
+int ky_processes_add(struct ky_processes *processes, pid_t pid,
+		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Opens the mailbox; its name for KYMO_DRUM_MAIL is valid as long as processes is. NULL and errno on failure. */
+const char *ky_processes_mailbox(struct ky_processes *processes);
+
+/* A descriptor to poll: readable when ky_processes_round() has something to do at once, or is due to look into /proc. */
+int ky_processes_fd(const struct ky_processes *processes);
+/* Looks for what is new, in the mailbox, among the pidfds and (every few milliseconds) in /proc. The first is complete. */
+void ky_processes_round(struct ky_processes *processes);
+/* How many are alive; and each. */
+uint32_t ky_processes_count(const struct ky_processes *processes);
+pid_t ky_processes_pid(const struct ky_processes *processes, uint32_t index);
+
+struct ky_processes_facts {
+	uint32_t hidden;  /* that this user may not look into, now */
+	uint64_t letters; /* drums that came through the mailbox */
+	uint64_t refused; /* and what was no drum */
+	bool mailbox_overflow; /* it was full once: drums of children that lived shortly may be missing */
+};
+void ky_processes_facts(const struct ky_processes *processes, struct ky_processes_facts *facts);
+
+/*
+ * For `-p`: a number, or a name as /proc/PID/comm or the program's file has it. Appends the pids to the list, which the
+ * caller frees. 0, or -ESRCH with a message that says what there is.
+ */
+int ky_processes_find(const char *text, pid_t **pids, uint32_t *count,
+		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+
+#endif

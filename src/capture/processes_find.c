@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* processes_find.c: what `-p` means: a number, or the name of processes. */
+#include "processes.h"
+
+#include "drum_visit.h"
+#include "fail.h"
+#include "proc_scan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TOLD_MAX 5u
+
+/* The program's file without its folders; empty when it cannot be read. */
+static void program_of(pid_t pid, char *name, size_t room)
+{
+	char path[64], link[PATH_MAX];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	const ssize_t bytes = readlink(path, link, sizeof(link) - 1);
+	link[bytes < 0 ? 0 : bytes] = '\0';
+	char *const deleted = strstr(link, " (deleted)");
+	if (deleted)
+		*deleted = '\0';
+	const char *const base = strrchr(link, '/');
+	snprintf(name, room, "%.*s", (int)room - 1, base ? base + 1 : link);
+}
+
+static bool is_called(pid_t pid, const char *text)
+{
+	struct ky_proc_stat stat;
+	char program[NAME_MAX + 1];
+	if (ky_proc_stat(pid, &stat) != 0 || stat.state == 'Z')
+		return false;
+	if (strcmp(stat.name, text) == 0)
+		return true;
+	program_of(pid, program, sizeof(program));
+	return program[0] && strcmp(program, text) == 0;
+}
+
+static int stop_at_first(void *context, int fd)
+{
+	(void)context;
+	(void)fd;
+	return 1;
+}
+
+/* "; with a drum there are: demo (41), server (57)" */
+static void tell_drums(const struct ky_pids *all, char *text, size_t room)
+{
+	size_t used = 0;
+	uint32_t told = 0;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < all->count && used < room; i++) {
+		struct ky_proc_stat stat;
+		if (ky_drum_visit(all->at[i], stop_at_first, NULL) <= 0 ||
+		    ky_proc_stat(all->at[i], &stat) != 0)
+			continue;
+		if (told == TOLD_MAX) {
+			snprintf(text + used, room - used, " ...");
+			return;
+		}
+		used += (size_t)snprintf(text + used, room - used, "%s%s (%d)",
+					 told++ ? ", " : "; with a drum there are: ", stat.name,
+					 (int)all->at[i]);
+	}
+	if (told == 0)
+		snprintf(text, room, "; no process that you may look into has a drum now");
+}
+
+static int append(const struct ky_pids *found, pid_t **pids, uint32_t *count)
+{
+	if (found->count == 0)
+		return 0;
+	pid_t *const grown = realloc(*pids, (*count + found->count) * sizeof(**pids));
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + *count, found->at, found->count * sizeof(**pids));
+	*pids = grown;
+	*count += found->count;
+	return 0;
+}
+
+/* 0: it is none; -ESRCH: it is one, but of no process. */
+static int find_number(const char *text, struct ky_pids *found, char *message)
+{
+	char *end;
+	struct ky_proc_stat stat;
+	errno = 0;
+	const long number = strtol(text, &end, 10);
+	if (end == text || *end)
+		return 0;
+	if (errno || number <= 0 || number > INT_MAX || ky_proc_stat((pid_t)number, &stat) != 0)
+		return ky_capture_fail(message, -ESRCH,
+				       "process %.20s: there is none of that number; 'kymo list' "
+				       "shows those that trace",
+				       text);
+	return ky_pids_add(found, (pid_t)number);
+}
+
+static int find_name(const char *text, struct ky_pids *found, char *message)
+{
+	struct ky_pids all = {0};
+	char drums[256];
+	int error = ky_proc_all(&all);
+	for (uint32_t i = 0; error == 0 && i < all.count; i++)
+		if (all.at[i] != getpid() && is_called(all.at[i], text))
+			error = ky_pids_add(found, all.at[i]);
+	if (error == 0 && found->count == 0) {
+		tell_drums(&all, drums, sizeof(drums));
+		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s", text,
+					drums);
+	} else if (error) {
+		ky_capture_fail(message, error, "/proc: cannot be read: %s", strerror(-error));
+	}
+	ky_pids_free(&all);
+	return error;
+}
+
+int ky_processes_find(const char *text, pid_t **pids, uint32_t *count,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_pids found = {0};
+	int error = find_number(text, &found, message);
+	if (error == 0 && found.count == 0)
+		error = find_name(text, &found, message);
+	if (error == 0)
+		error = append(&found, pids, count);
+	if (error == -ENOMEM)
+		ky_capture_fail(message, error, "not enough memory to list the processes");
+	ky_pids_free(&found);
+	return error;
+}

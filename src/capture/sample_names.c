@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sample_names.c: see sample_names.h. The files that are read may be anybody's, and made to crash whoever reads them, or to keep
+ * him for ever (a debug file that is a pipe, or has no end). So a process of its own reads them, file by file, and kymo waits so
+ * long and no longer; then another goes on behind the file that it was at.
+ *
+ *   kymo ◀── packets of whole records, how far it is, notes ── namer
+ */
+#include "sample_names.h"
+
+#include "sample_elf.h"
+#include "symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define MODULE_NS (3 * SECOND_NS)
+#define ALL_NS (15 * SECOND_NS)
+/* Tables of symbols are read whatever the time is: more is needed only where something is wrong. */
+#define NAMER_NS (20 * SECOND_NS)
+#define SILENCE_NS (6 * SECOND_NS)
+/* A packet has at most one record more: that must fit into what a socket holds. */
+#define WRITE_BYTES (64u << 10)
+#define PACKET_BYTES_MAX (128u << 10)
+#define TEXT_BYTES_MAX 8192u
+#define VDSO_BYTES_MAX (64u << 10)
+#define KALLSYMS_BYTES_MAX (256u << 20)
+
+struct naming {
+	int to; /* kymo */
+	struct ky_sample_modules *modules;
+	struct ky_trace *trace;     /* has the strings of symbols */
+	struct ky_symbols *symbols; /* of the kernel and of code that was made at run time */
+	struct ky_perf_out out;
+	uint64_t deadline_ns;
+	uint32_t late; /* files for which the time was not enough */
+	char late_path[256];
+	/* The place that gets its name now. */
+	const struct ky_sample_place *place;
+	const char *module;
+	char build_id[2 * KY_PERF_BUILD_ID_MAX + 1];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* ---- records ---- */
+
+static void flush(struct naming *naming)
+{
+	if (naming->out.used && !naming->out.failed &&
+	    send(naming->to, naming->out.bytes, naming->out.used, MSG_NOSIGNAL) < 0)
+		_exit(1); /* nobody wants it any more */
+	naming->out.used = 0;
+	naming->out.failed = false;
+}
+
+static uint16_t length_of(const char *text)
+{
+	return (uint16_t)(text ? strnlen(text, TEXT_BYTES_MAX) : 0);
+}
+
+static void put(void *context, const struct ky_sample_function *function)
+{
+	static const char zeros[8];
+	struct naming *naming = context;
+	struct ky_perf_out *out = &naming->out;
+	struct ky_kymo_symbol head = {
+		.flags = function->inlined ? KY_KYMO_SYMBOL_INLINED : 0,
+		.address = naming->place->address,
+		.pid = (int32_t)naming->place->pid,
+		.line = function->line,
+		.module_bytes = length_of(naming->module),
+		.build_id_bytes = length_of(naming->build_id),
+		.name_bytes = length_of(function->name),
+		.file_bytes = length_of(function->file),
+	};
+	const size_t bytes = sizeof(head) + head.module_bytes + head.build_id_bytes +
+			     head.name_bytes + head.file_bytes;
+	head.bytes = (uint32_t)KY_KYMO_PADDED(bytes);
+	ky_perf_out_add(out, &head, sizeof(head));
+	ky_perf_out_add(out, naming->module, head.module_bytes);
+	ky_perf_out_add(out, naming->build_id, head.build_id_bytes);
+	ky_perf_out_add(out, function->name, head.name_bytes);
+	ky_perf_out_add(out, function->file, head.file_bytes);
+	ky_perf_out_add(out, zeros, head.bytes - bytes);
+	if (out->used >= WRITE_BYTES)
+		flush(naming);
+}
+
+/* ---- files ---- */
+
+/* The vDSO of kymo is that of all processes of the kernel's own kind: a copy of it as a file. */
+static int open_vdso(void)
+{
+	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR); // NOLINT
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+	/* It is mapped in whole pages; how many, write() finds out. */
+	for (size_t at = 0; fd >= 0 && at < VDSO_BYTES_MAX; at += page)
+		if (write(fd, (const char *)image + at, page) != (ssize_t)page)
+			break;
+	return fd;
+}
+
+static void set_module(struct naming *naming, const struct ky_sample_module *module)
+{
+	naming->module = module->path;
+	naming->build_id[0] = '\0';
+	for (unsigned i = 0; i < module->build_id_bytes; i++)
+		snprintf(naming->build_id + (size_t)2 * i, 3, "%02x", module->build_id[i]);
+}
+
+static void name_file(struct naming *naming, const struct ky_sample_place *places, size_t count)
+{
+	const struct ky_sample_module *module = &naming->modules->items[places->module];
+	const uint64_t deadline = now_ns() + MODULE_NS;
+	struct ky_sample_elf *elf;
+	const int fd = module->kind == KY_SAMPLE_VDSO
+			       ? open_vdso()
+			       : ky_sample_modules_take(naming->modules, places->module);
+	if (fd < 0 ||
+	    ky_sample_elf_open(&elf, naming->trace, module->path, fd,
+			       deadline < naming->deadline_ns ? deadline : naming->deadline_ns))
+		return;
+	set_module(naming, module);
+	for (size_t i = 0; i < count; i++) {
+		naming->place = &places[i];
+		ky_sample_elf_at(elf, places[i].address, put, naming);
+	}
+	if (ky_sample_elf_late(elf) && !naming->late++)
+		snprintf(naming->late_path, sizeof(naming->late_path), "%s", module->path);
+	ky_sample_elf_close(&elf);
+}
+
+/* ---- the kernel ---- */
+
+/* Files of /proc do not tell their size. NULL when it cannot be read. */
+static char *read_kallsyms(size_t *bytes)
+{
+	size_t room = 1u << 20;
+	char *text = malloc(room);
+	const int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	ssize_t count = 1;
+	*bytes = 0;
+	while (text && fd >= 0 && room <= KALLSYMS_BYTES_MAX &&
+	       (count = read(fd, text + *bytes, room - *bytes)) > 0) {
+		*bytes += (size_t)count;
+		char *larger = *bytes == room ? realloc(text, room *= 2) : text;
+		if (!larger)
+			free(text);
+		text = larger;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && count == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint32_t line)
+{
+	const struct ky_sample_function function = {
+		.name = ky_text_of(naming->trace, name),
+		.file = file ? ky_text_of(naming->trace, file) : NULL,
+		.line = line,
+	};
+	if (name && function.name)
+		put(naming, &function);
+}
+
+static void name_kernel(struct naming *naming, const struct ky_sample_place *places, size_t count)
+{
+	size_t bytes;
+	char *text = read_kallsyms(&bytes);
+	if (!text)
+		return;
+	ky_symbols_add_kallsyms(naming->symbols, text, bytes);
+	free(text);
+	naming->module = "[kernel]";
+	naming->build_id[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		naming->place = &places[i];
+		put_string(naming, ky_symbols_in_kernel(naming->symbols, places[i].address), 0, 0);
+	}
+}
+
+/* ---- code that was made at run time ---- */
+
+/* The number in "jit-12.dump" is the process's. */
+static void read_jitdumps(struct naming *naming)
+{
+	for (uint32_t i = 0; i < naming->modules->count; i++) {
+		const struct ky_sample_module *module = &naming->modules->items[i];
+		const char *slash = strrchr(module->path, '/');
+		if (module->kind != KY_SAMPLE_JITDUMP)
+			continue;
+		const long pid =
+			strtol((slash ? slash + 1 : module->path) + strlen("jit-"), NULL, 10);
+		ky_symbols_jitdump(naming->symbols, pid, module->path, true);
+	}
+}
+
+static void name_made(struct naming *naming, const struct ky_sample_place *places, size_t count)
+{
+	read_jitdumps(naming);
+	naming->module = NULL;
+	naming->build_id[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		uint32_t file, line;
+		/* What was there last: a place has one name. */
+		const uint32_t name =
+			ky_symbols_in_jit(naming->symbols, (int64_t)places[i].pid,
+					  places[i].address, UINT64_MAX, &file, &line);
+		naming->place = &places[i];
+		put_string(naming, name, file, line);
+	}
+}
+
+/* ---- all ---- */
+
+static void name_module(struct naming *naming, const struct ky_sample_place *places, size_t count)
+{
+	if (places->module == KY_SAMPLE_KERNEL)
+		name_kernel(naming, places, count);
+	else if (places->module == KY_SAMPLE_NO_MODULE)
+		name_made(naming, places, count);
+	else
+		name_file(naming, places, count);
+}
+
+/* Told from records, which have a size, by a word that is 0: how far it is, or with more behind it a note. */
+struct news {
+	uint32_t none;
+	uint32_t done; /* places */
+};
+
+static void send_done(const struct naming *naming, size_t done)
+{
+	const struct news news = {.done = (uint32_t)done};
+	(void)send(naming->to, &news, sizeof(news), MSG_NOSIGNAL);
+}
+
+static void send_note(const struct naming *naming)
+{
+	char packet[512] = {0};
+	if (!naming->late)
+		return;
+	const int bytes =
+		snprintf(packet + sizeof(struct news), sizeof(packet) - sizeof(struct news),
+			 "samples: no lines and inlined functions for some of %s%s: its debug "
+			 "information is too large to be read in time",
+			 naming->late_path, naming->late > 1 ? " and others" : "");
+	(void)send(naming->to, packet, sizeof(struct news) + (size_t)bytes + 1, MSG_NOSIGNAL);
+}
+
+/* Behind the last place of the module that the first one is in. */
+static size_t module_end(const struct ky_sample_places *places, size_t first, size_t count)
+{
+	size_t end = first + 1;
+	while (end < count && places->slots[end].module == places->slots[first].module)
+		end++;
+	return end;
+}
+
+static void name_all(struct naming *naming, const struct ky_sample_places *places, size_t first,
+		     size_t count)
+{
+	if (ky_trace_open(&naming->trace) != 0 ||
+	    ky_symbols_open(&naming->symbols, naming->trace, NULL) != 0)
+		return;
+	while (first < count) {
+		const size_t end = module_end(places, first, count);
+		name_module(naming, places->slots + first, end - first);
+		flush(naming);
+		if (end == count)
+			send_note(naming);
+		send_done(naming, end);
+		first = end;
+	}
+}
+
+/* ---- in kymo ---- */
+
+struct reading {
+	struct ky_bundle *bundle;
+	uint32_t source; /* in it; 0: none yet */
+	const struct ky_sample_places *places;
+	struct ky_sample_modules *modules;
+	size_t done, count; /* places */
+	uint64_t begun_ns;
+};
+
+/* A namer for what is not done yet, or -errno. */
+static pid_t start_namer(const struct reading *reading, int *from)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	const pid_t pid = fork();
+	const int error = -errno;
+	if (pid == 0) {
+		struct naming naming = {.to = ends[1],
+					.modules = reading->modules,
+					.deadline_ns = reading->begun_ns + ALL_NS};
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, "kymo-names");
+		close(ends[0]);
+		name_all(&naming, reading->places, reading->done, reading->count);
+		_exit(0);
+	}
+	close(ends[1]);
+	*from = ends[0];
+	if (pid < 0)
+		close(ends[0]);
+	return pid < 0 ? error : pid;
+}
+
+/* False when it takes too long. */
+static bool wait_packet(const struct reading *reading, int from)
+{
+	const uint64_t last = reading->begun_ns + NAMER_NS;
+	const uint64_t file = now_ns() + SILENCE_NS;
+	const uint64_t deadline = last < file ? last : file;
+	for (;;) {
+		struct pollfd ready = {.fd = from, .events = POLLIN};
+		const uint64_t now = now_ns();
+		const int count =
+			now < deadline ? poll(&ready, 1, (int)((deadline - now) / 1000000) + 1) : 0;
+		if (count >= 0 || errno != EINTR)
+			return count > 0;
+	}
+}
+
+static void take_packet(struct reading *reading, char *packet, size_t bytes)
+{
+	struct news news;
+	memcpy(&news, packet, sizeof(news));
+	packet[bytes] = '\0';
+	if (!news.none && bytes > sizeof(news)) {
+		ky_bundle_note(reading->bundle, packet + sizeof(news));
+		return;
+	}
+	if (!news.none) {
+		reading->done = news.done;
+		return;
+	}
+	if (!reading->source)
+		reading->source =
+			ky_bundle_stream(reading->bundle, KY_KYMO_STREAM_SYMBOLS, NULL, NULL);
+	if (reading->source)
+		ky_bundle_stream_write(reading->bundle, reading->source, packet, bytes);
+}
+
+static void take_packets(struct reading *reading, int from)
+{
+	char *packet = malloc(PACKET_BYTES_MAX);
+	ssize_t bytes;
+	while (packet && wait_packet(reading, from) &&
+	       (bytes = recv(from, packet, PACKET_BYTES_MAX - 1, 0)) >=
+		       (ssize_t)sizeof(struct news))
+		take_packet(reading, packet, (size_t)bytes);
+	free(packet);
+}
+
+/* One namer, as far as it gets; false when there can be none. */
+static bool let_name(struct reading *reading)
+{
+	int from = -1;
+	const pid_t pid = start_namer(reading, &from);
+	if (pid < 0)
+		return false;
+	take_packets(reading, from);
+	close(from);
+	kill(pid, SIGKILL); /* it has ended, or never will */
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return true;
+}
+
+static const char *path_of(const struct reading *reading)
+{
+	const uint32_t module = reading->places->slots[reading->done].module;
+	return module < reading->modules->count ? reading->modules->items[module].path : "code";
+}
+
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *places,
+			   struct ky_sample_modules *modules)
+{
+	struct reading reading = {.bundle = bundle,
+				  .places = places,
+				  .modules = modules,
+				  .count = ky_sample_places_sort(places),
+				  .begun_ns = now_ns()};
+	char note[512] = "";
+	while (reading.done < reading.count && now_ns() < reading.begun_ns + NAMER_NS &&
+	       let_name(&reading) && reading.done < reading.count) {
+		snprintf(note, sizeof(note),
+			 "samples: some have no names in the file: %.300s, or its debug "
+			 "information, cannot be read to an end",
+			 path_of(&reading));
+		reading.done = module_end(places, reading.done, reading.count);
+	}
+	if (reading.done < reading.count && !note[0])
+		snprintf(note, sizeof(note),
+			 "samples: no names in the file: no process can be started");
+	if (note[0])
+		ky_bundle_note(bundle, note);
+	if (places->left_out)
+		ky_bundle_note(bundle, "samples: too many different addresses: some have no names "
+				       "in the file");
+}

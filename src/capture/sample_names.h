@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sample_names.h: names for the places that were met in call stacks, as records of a KY_KYMO_STREAM_SYMBOLS stream.
+ *
+ *   files              sample_elf.h: functions, lines and what is inlined, by elfutils
+ *   the kernel         /proc/kallsyms, where this user may see it
+ *   made at run time   perf-PID.map and jit-PID.dump, by the reader's symbols.h
+ *
+ * It is done at the end of a capture and must end: a file gets so much time, and all of them together; then its functions are
+ * named by its table of symbols alone, and the capture's notes say so.
+ */
+#ifndef KY_CAPTURE_SAMPLE_NAMES_H
+#define KY_CAPTURE_SAMPLE_NAMES_H
+
+#include "bundle.h"
+#include "sample_modules.h"
+#include "sample_places.h"
+
+/* Sorts the places, and writes a stream when there are any. */
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *places,
+			   struct ky_sample_modules *modules);
+
+#endif

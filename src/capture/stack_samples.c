@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_samples.c: see stack_samples.h. A round takes what is in the rings of all CPUs, puts it in the order of time, and goes
+ * through it once:
+ *
+ *   rings ─▶ batch, by time ─┬▶ spaces: what is mapped where ─▶ places: which addresses need a name
+ *                            ├▶ written to the bundle
+ *                            └▶ flight: kept until a window wants it
+ *
+ * In that order an address is looked for in what was mapped when it was met. A record can still come a round
+ * late from another CPU's ring: an address that is in nothing waits one round.
+ */
+#include "stack_samples.h"
+
+#include "fail.h"
+#include "perf_layout.h"
+#include "sample_events.h"
+#include "sample_existing.h"
+#include "sample_flight.h"
+#include "sample_names.h"
+#include "sample_places.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WAITING_MAX 4096u
+#define ADD_PASSES 8u
+/* What comes late from a ring is still wanted. */
+#define SLACK_NS UINT64_C(200000000)
+
+/* An address that is in nothing that is known yet. */
+struct waiting {
+	uint64_t address;
+	uint64_t time;
+	uint32_t pid;
+};
+
+struct batch_entry {
+	uint64_t time;
+	size_t place; /* in the batch's bytes */
+};
+
+struct ky_stack_samples {
+	struct ky_bundle *bundle;
+	uint32_t source; /* in it */
+	bool all;
+	bool is_flight;
+	uint64_t before_ns;
+	struct ky_sample_events events;
+	uint64_t kernel_text;
+	struct ky_sample_modules modules;
+	struct ky_sample_spaces spaces; /* as of the last record that was taken */
+	struct ky_sample_places places;
+	struct ky_sample_flight flight;
+	struct ky_perf_out out;
+	struct ky_perf_out batch;
+	struct batch_entry *entries;
+	size_t entries_count, entries_room;
+	struct waiting waiting[WAITING_MAX];
+	uint32_t waiting_count;
+	uint32_t waited; /* of them, since the round before */
+	struct ky_stack_samples_facts facts;
+};
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- places ---- */
+
+static void add_place(struct ky_stack_samples *samples, uint32_t module, uint32_t pid,
+		      uint64_t address, uint64_t time)
+{
+	const struct ky_sample_place place = {.address = address,
+					      .module = module,
+					      .pid = pid,
+					      .seen = time ? time : 1,
+					      .wanted = !samples->is_flight};
+	const uint64_t keep = samples->before_ns + SLACK_NS;
+	ky_sample_places_add(&samples->places, &place, time > keep ? time - keep : 0);
+}
+
+/* Whether something is known to be there. */
+static bool add_user_place(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
+			   uint64_t time)
+{
+	const struct ky_sample_range *range = ky_sample_spaces_find(&samples->spaces, pid, address);
+	if (!range)
+		return false;
+	const enum ky_sample_module_kind kind = samples->modules.items[range->module].kind;
+	if (kind == KY_SAMPLE_MADE || kind == KY_SAMPLE_JITDUMP) {
+		add_place(samples, KY_SAMPLE_NO_MODULE, pid, address, time);
+		return true;
+	}
+	ky_sample_modules_open(&samples->modules, range->module, (pid_t)pid);
+	add_place(samples, range->module, 0, address - range->start + range->offset, time);
+	return true;
+}
+
+static void wait_for_mapping(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
+			     uint64_t time)
+{
+	if (samples->waiting_count == WAITING_MAX)
+		add_place(samples, KY_SAMPLE_NO_MODULE, pid, address, time);
+	else
+		samples->waiting[samples->waiting_count++] =
+			(struct waiting){.address = address, .time = time, .pid = pid};
+}
+
+/* Those that waited a whole round have no mapping. */
+static void look_again(struct ky_stack_samples *samples)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < samples->waiting_count; i++) {
+		const struct waiting waiting = samples->waiting[i];
+		if (add_user_place(samples, waiting.pid, waiting.address, waiting.time))
+			continue;
+		if (i < samples->waited)
+			add_place(samples, KY_SAMPLE_NO_MODULE, waiting.pid, waiting.address,
+				  waiting.time);
+		else
+			samples->waiting[kept++] = waiting;
+	}
+	samples->waiting_count = samples->waited = kept;
+}
+
+static void add_address(struct ky_stack_samples *samples, const struct ky_perf_sample_head *sample,
+			bool kernel, uint64_t address)
+{
+	if (kernel)
+		add_place(samples, KY_SAMPLE_KERNEL, 0, address, sample->time);
+	else if (!add_user_place(samples, sample->pid, address, sample->time))
+		wait_for_mapping(samples, sample->pid, address, sample->time);
+}
+
+/*
+ * Only the first address of each context is where the thread was; the others are where it will return to, one behind the
+ * call that the name and the line are wanted of.
+ */
+static void add_chain(struct ky_stack_samples *samples, const struct perf_event_header *record)
+{
+	struct ky_perf_sample_head sample;
+	if (record->size < sizeof(sample))
+		return;
+	memcpy(&sample, record, sizeof(sample));
+	const uint64_t room = (record->size - sizeof(sample)) / sizeof(uint64_t);
+	const uint64_t words = sample.chain_words < room ? sample.chain_words : room;
+	bool kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	bool returns = false;
+	for (uint64_t i = 0; i < words; i++) {
+		uint64_t word;
+		memcpy(&word, (const uint8_t *)record + sizeof(sample) + i * sizeof(word),
+		       sizeof(word));
+		if (word >= KY_PERF_CONTEXT_FIRST) {
+			kernel = word == (uint64_t)PERF_CONTEXT_KERNEL;
+			returns = false;
+			continue;
+		}
+		add_address(samples, &sample, kernel, word - returns);
+		returns = true;
+	}
+	if (!words)
+		add_address(samples, &sample, kernel, sample.ip);
+}
+
+/* ---- records ---- */
+
+static void write_out(struct ky_stack_samples *samples, struct ky_perf_out *out)
+{
+	if (out->used)
+		ky_bundle_stream_write(samples->bundle, samples->source, out->bytes, out->used);
+	out->used = 0;
+}
+
+static void count_lost(struct ky_stack_samples *samples, const struct perf_event_header *record)
+{
+	const size_t place = sizeof(*record) + (record->type == PERF_RECORD_LOST ? 8 : 0);
+	uint64_t lost = 0;
+	if (record->size >= place + sizeof(lost))
+		memcpy(&lost, (const uint8_t *)record + place, sizeof(lost));
+	samples->facts.lost += lost;
+}
+
+static void take_record(struct ky_stack_samples *samples, const struct perf_event_header *record)
+{
+	ky_sample_spaces_take(&samples->spaces, record);
+	if (record->type == PERF_RECORD_SAMPLE) {
+		samples->facts.samples++;
+		add_chain(samples, record);
+	} else if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES) {
+		count_lost(samples, record);
+	}
+	if (samples->is_flight)
+		ky_sample_flight_keep(&samples->flight, record);
+	else
+		ky_perf_out_add(&samples->out, record, record->size);
+}
+
+/* Records that were made here, as if they came from a ring. */
+static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out *made)
+{
+	for (size_t at = 0; at < made->used;) {
+		const struct perf_event_header *record =
+			(const struct perf_event_header *)(const void *)(made->bytes + at);
+		take_record(samples, record);
+		at += record->size;
+	}
+}
+
+/* What a file or a flight recorder's first window begins with. */
+static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_spaces *spaces,
+		     struct ky_perf_out *out)
+{
+	ky_perf_out_head(out, &samples->events.attr);
+	if (samples->kernel_text)
+		ky_perf_out_kernel(out, samples->kernel_text);
+	ky_sample_spaces_tell(spaces, out);
+	ky_perf_out_round(out);
+}
+
+static void restate(void *context, uint32_t source)
+{
+	struct ky_stack_samples *samples = context;
+	struct ky_perf_out out = {0};
+	if (samples->is_flight && !samples->flight.begun)
+		return;
+	tell_all(samples, samples->is_flight ? &samples->flight.base : &samples->spaces, &out);
+	ky_sample_flight_again(&samples->flight);
+	ky_bundle_stream_write(samples->bundle, source, out.bytes, out.used);
+	ky_perf_out_free(&out);
+}
+
+/* ---- a round ---- */
+
+static bool add_entry(struct ky_stack_samples *samples, const struct perf_event_header *record)
+{
+	if (samples->entries_count == samples->entries_room) {
+		const size_t room = samples->entries_room ? 2 * samples->entries_room : 1024;
+		void *entries = realloc(samples->entries, room * sizeof(*samples->entries));
+		if (!entries)
+			return false;
+		samples->entries = entries;
+		samples->entries_room = room;
+	}
+	samples->entries[samples->entries_count++] = (struct batch_entry){
+		.time = ky_perf_record_time(record), .place = samples->batch.used};
+	ky_perf_out_add(&samples->batch, record, record->size);
+	if (samples->batch.failed)
+		samples->entries_count--;
+	return !samples->batch.failed;
+}
+
+static void gather(struct ky_stack_samples *samples)
+{
+	samples->batch.used = 0;
+	samples->batch.failed = false;
+	samples->entries_count = 0;
+	/* All ends are looked at first, close to each other: so little of a round comes in the wrong one. */
+	for (uint32_t i = 0; i < samples->events.cpus_count; i++)
+		ky_perf_ring_begin(&samples->events.cpus[i].ring);
+	for (uint32_t i = 0; i < samples->events.cpus_count; i++) {
+		struct ky_perf_ring *ring = &samples->events.cpus[i].ring;
+		for (const struct perf_event_header *record; (record = ky_perf_ring_next(ring));)
+			if (!add_entry(samples, record))
+				samples->facts.lost++;
+		ky_perf_ring_end(ring);
+	}
+}
+
+static int by_time(const void *a_, const void *b_)
+{
+	const struct batch_entry *a = a_;
+	const struct batch_entry *b = b_;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->place < b->place ? -1 : 1;
+}
+
+static void drop_old(struct ky_stack_samples *samples)
+{
+	const uint64_t now = now_of(CLOCK_MONOTONIC);
+	const uint64_t keep = samples->before_ns + SLACK_NS;
+	ky_sample_flight_drop(&samples->flight, now > keep ? now - keep : 0);
+	write_out(samples, &samples->flight.late);
+}
+
+void ky_stack_samples_round(struct ky_stack_samples *samples, bool all)
+{
+	(void)all; /* There is nothing to be gained by leaving some of it in the rings. */
+	gather(samples);
+	if (samples->entries_count > 1)
+		qsort(samples->entries, samples->entries_count, sizeof(*samples->entries), by_time);
+	for (size_t i = 0; i < samples->entries_count; i++)
+		take_record(samples, (const struct perf_event_header
+					      *)(const void *)(samples->batch.bytes +
+							       samples->entries[i].place));
+	look_again(samples);
+	ky_sample_spaces_round(&samples->spaces);
+	if (samples->is_flight) {
+		drop_old(samples);
+	} else if (samples->out.used) {
+		ky_perf_out_round(&samples->out);
+		write_out(samples, &samples->out);
+	}
+}
+
+/* ---- windows ---- */
+
+/* The other clock stands still while the machine sleeps. */
+static uint64_t monotonic_of(uint64_t boottime_ns)
+{
+	const int64_t before = (int64_t)now_of(CLOCK_MONOTONIC);
+	const int64_t boottime = (int64_t)now_of(CLOCK_BOOTTIME);
+	const int64_t after = (int64_t)now_of(CLOCK_MONOTONIC);
+	const int64_t ahead = boottime - before - (after - before) / 2;
+	const int64_t time = (int64_t)boottime_ns - ahead;
+	return boottime_ns > INT64_MAX ? UINT64_MAX : time > 0 ? (uint64_t)time : 0;
+}
+
+void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns, uint64_t to_ns)
+{
+	struct ky_perf_out out = {0};
+	const uint64_t from = monotonic_of(from_ns);
+	const uint64_t to = monotonic_of(to_ns);
+	if (!samples->is_flight)
+		return;
+	ky_stack_samples_round(samples, true);
+	if (!samples->flight.begun)
+		tell_all(samples, &samples->flight.base, &out);
+	ky_sample_flight_window(&samples->flight, from, to, &out);
+	ky_perf_out_round(&out);
+	write_out(samples, &out);
+	ky_perf_out_free(&out);
+	ky_sample_places_want(&samples->places, from);
+}
+
+/* ---- processes ---- */
+
+struct adding {
+	struct ky_stack_samples *samples;
+	struct ky_numbers tried;
+	bool after_exec;
+	uint32_t opened;
+	uint32_t refused;
+	uint32_t fresh; /* in this pass */
+	int error;      /* of the first that was refused */
+};
+
+static void add_thread(void *context, pid_t tid)
+{
+	struct adding *adding = context;
+	bool made;
+	if (!ky_numbers_make(&adding->tried, (uint64_t)tid, &made) || !made ||
+	    ky_sample_spaces_has_thread(&adding->samples->spaces, (uint32_t)tid))
+		return;
+	adding->fresh++;
+	const int error =
+		ky_sample_events_thread(&adding->samples->events, tid, adding->after_exec);
+	adding->opened += !error;
+	if (!error || error == -ESRCH)
+		return;
+	adding->refused++;
+	adding->error = adding->error ? adding->error : error;
+}
+
+/* Threads may make threads meanwhile: those of threads that have their event come with a FORK record, others are found again. */
+static void add_threads(struct adding *adding, pid_t pid)
+{
+	for (uint32_t pass = 0; pass < ADD_PASSES; pass++) {
+		adding->fresh = 0;
+		ky_sample_existing_threads(pid, add_thread, adding);
+		if (!adding->fresh)
+			break;
+		ky_stack_samples_round(adding->samples, true);
+	}
+}
+
+static void note_refused(const struct adding *adding, pid_t pid)
+{
+	char note[KY_CAPTURE_MESSAGE_BYTES];
+	snprintf(note, sizeof(note),
+		 "samples: %u of %u threads of process %d are not sampled: perf_event_open: %s",
+		 adding->refused, adding->refused + adding->opened, (int)pid,
+		 strerror(-adding->error));
+	ky_bundle_note(adding->samples->bundle, note);
+}
+
+int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool before_exec,
+			 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char what[32];
+	if (samples->all)
+		return 0;
+	/* A child of one that is sampled is sampled already, and its FORK record says so. */
+	ky_stack_samples_round(samples, true);
+	if (ky_sample_spaces_has(&samples->spaces, (uint32_t)pid))
+		return 0;
+	struct adding adding = {.samples = samples, .after_exec = before_exec};
+	struct ky_perf_out made = {0};
+	const uint64_t time = now_of(CLOCK_MONOTONIC);
+	add_threads(&adding, pid);
+	ky_numbers_free(&adding.tried);
+	if (!adding.opened) {
+		snprintf(what, sizeof(what), "process %d", (int)pid);
+		return ky_sample_events_refused(adding.error ? adding.error : -ESRCH, what,
+						message);
+	}
+	if (adding.refused)
+		note_refused(&adding, pid);
+	ky_sample_existing(&made, pid, time);
+	take_made(samples, &made);
+	ky_perf_out_free(&made);
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_perf_out made = {0};
+	const int error = ky_sample_events_all(&samples->events, message);
+	if (error)
+		return error;
+	ky_sample_existing_all(&made, 0);
+	for (size_t at = 0; at < made.used;) {
+		const struct perf_event_header *record =
+			(const struct perf_event_header *)(const void *)(made.bytes + at);
+		ky_sample_spaces_take(&samples->spaces, record);
+		ky_sample_spaces_take(&samples->flight.base, record);
+		at += record->size;
+	}
+	ky_perf_out_free(&made);
+	return 0;
+}
+
+static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples_options *options,
+		 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	int error = ky_sample_events_open(&samples->events, options->per_second, message);
+	if (error)
+		return error;
+	samples->facts.kernel_hidden = samples->events.kernel_hidden;
+	if (!samples->facts.kernel_hidden)
+		samples->kernel_text = ky_sample_existing_kernel();
+	error = samples->all ? begin_all(samples, message) : 0;
+	if (error)
+		return error;
+	samples->source = ky_bundle_stream(samples->bundle, KY_KYMO_STREAM_PERF, restate, samples);
+	if (!samples->source) {
+		error = ky_bundle_error(samples->bundle);
+		return ky_capture_fail(message, error ? error : -ENOMEM,
+				       "samples: the file cannot be written: %s",
+				       strerror(error ? -error : ENOMEM));
+	}
+	if (!samples->is_flight) {
+		tell_all(samples, &samples->spaces, &samples->out);
+		write_out(samples, &samples->out);
+	}
+	return 0;
+}
+
+static void free_all(struct ky_stack_samples *samples)
+{
+	ky_sample_events_close(&samples->events);
+	ky_sample_flight_free(&samples->flight);
+	ky_sample_spaces_free(&samples->spaces);
+	ky_sample_places_free(&samples->places);
+	ky_sample_modules_free(&samples->modules);
+	ky_perf_out_free(&samples->out);
+	ky_perf_out_free(&samples->batch);
+	free(samples->entries);
+	free(samples);
+}
+
+int ky_stack_samples_open(struct ky_stack_samples **out,
+			  const struct ky_stack_samples_options *options,
+			  char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	struct ky_stack_samples *samples = calloc(1, sizeof(*samples));
+	if (!samples)
+		return ky_capture_fail(message, -ENOMEM, "samples: out of memory");
+	samples->bundle = options->bundle;
+	samples->all = options->all;
+	samples->is_flight = options->flight;
+	samples->before_ns = options->before_ns;
+	samples->events.poll_fd = -1;
+	samples->spaces.modules = &samples->modules;
+	samples->flight.base.modules = &samples->modules;
+	const int error = begin(samples, options, message);
+	if (error) {
+		free_all(samples);
+		return error;
+	}
+	*out = samples;
+	return 0;
+}
+
+void ky_stack_samples_close(struct ky_stack_samples **out)
+{
+	struct ky_stack_samples *samples = *out;
+	*out = NULL;
+	if (!samples)
+		return;
+	ky_stack_samples_round(samples, true);
+	/* Twice: what waits for a mapping gets its place. */
+	look_again(samples);
+	look_again(samples);
+	ky_sample_names_write(samples->bundle, &samples->places, &samples->modules);
+	free_all(samples);
+}
+
+int ky_stack_samples_fd(const struct ky_stack_samples *samples)
+{
+	return samples->events.poll_fd;
+}
+
+void ky_stack_samples_facts(const struct ky_stack_samples *samples,
+			    struct ky_stack_samples_facts *facts)
+{
+	*facts = samples->facts;
+	facts->lost += samples->flight.dropped;
+}

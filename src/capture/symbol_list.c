@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbol_list.c: all functions of a program, with readable names, sorted: what the finder shows and what messages
+ * suggest from. Names are kept in one block of text by their places in it, for it moves while it grows; entries get their
+ * pointers at the end.
+ */
+#include "demangle.h"
+#include "fail.h"
+#include "probe.h"
+#include "program_file.h"
+#include "program_libraries.h"
+#include "program_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYMBOLS_MAX 8000000u
+#define TEXT_BYTES_MAX (UINT64_C(1) << 28) /* readable names can be much longer than the file is */
+
+struct raw_entry {
+	size_t name, linked, module; /* places in text */
+	uint64_t offset, bytes;
+};
+
+struct ky_symbol_list {
+	char *text;
+	size_t text_used, text_room;
+	struct raw_entry *raw; /* while it is filled */
+	struct ky_symbol_entry *entries;
+	uint32_t count, room;
+	size_t module; /* of the file that is being read */
+};
+
+static int add_text(struct ky_symbol_list *list, const char *text, size_t *place)
+{
+	const size_t bytes = strlen(text) + 1;
+	if (bytes > list->text_room - list->text_used) {
+		size_t room = list->text_room ? list->text_room * 2 : 65536;
+		while (room - list->text_used < bytes)
+			room *= 2;
+		char *grown = realloc(list->text, room);
+		if (!grown)
+			return -ENOMEM;
+		list->text = grown;
+		list->text_room = room;
+	}
+	memcpy(list->text + list->text_used, text, bytes);
+	*place = list->text_used;
+	list->text_used += bytes;
+	return 0;
+}
+
+static int add_function(void *context, const struct ky_program_function *function)
+{
+	struct ky_symbol_list *list = context;
+	if (list->count == SYMBOLS_MAX || list->text_used > TEXT_BYTES_MAX)
+		return 0;
+	if (list->count == list->room) {
+		const uint32_t room = list->room ? list->room * 2 : 1024;
+		struct raw_entry *grown = realloc(list->raw, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->raw = grown;
+		list->room = room;
+	}
+	struct raw_entry entry = {
+		.module = list->module, .offset = function->offset, .bytes = function->bytes};
+	int error = add_text(list, function->linked, &entry.linked);
+	char *readable = ky_demangle(function->linked);
+	entry.name = entry.linked;
+	if (!error && readable)
+		error = add_text(list, readable, &entry.name);
+	free(readable);
+	if (!error)
+		list->raw[list->count++] = entry;
+	return error;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct ky_symbol_entry *one = a, *other = b;
+	const int names = strcmp(one->name, other->name);
+	if (names)
+		return names;
+	const int modules = strcmp(one->module, other->module);
+	return modules ? modules : (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+/* Gives the entries their names, in order, each function once. */
+static int finish(struct ky_symbol_list *list)
+{
+	list->entries = calloc(list->count ? list->count : 1, sizeof(*list->entries));
+	if (!list->entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct raw_entry *raw = &list->raw[i];
+		list->entries[i] = (struct ky_symbol_entry){.name = list->text + raw->name,
+							    .linked = list->text + raw->linked,
+							    .module = list->text + raw->module,
+							    .offset = raw->offset,
+							    .bytes = raw->bytes};
+	}
+	free(list->raw);
+	list->raw = NULL;
+	qsort(list->entries, list->count, sizeof(*list->entries), by_name);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < list->count; i++)
+		if (!kept || by_name(&list->entries[kept - 1], &list->entries[i]) != 0)
+			list->entries[kept++] = list->entries[i];
+	list->count = kept;
+	return 0;
+}
+
+/* What is no ELF file has no functions; that is no failure. */
+static int add_file(struct ky_symbol_list *list, int fd, const char *path)
+{
+	struct ky_program_file *file;
+	int error = ky_program_file_open(&file, fd);
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	error = add_text(list, path, &list->module);
+	if (!error)
+		error = ky_program_file_functions(file, add_function, list);
+	ky_program_file_close(&file);
+	return error;
+}
+
+static int add_process(struct ky_symbol_list *list, pid_t pid,
+		       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_program_map map;
+	int error = ky_program_map_read(&map, pid);
+	if (error)
+		return ky_capture_fail(message, error,
+				       "symbols of process %d: /proc/%d/maps: %s; it must run, and "
+				       "be yours or you root",
+				       (int)pid, (int)pid, strerror(-error));
+	for (uint32_t i = 0; !error && i < map.count; i++) {
+		const int fd = ky_program_map_is_again(&map, i)
+				       ? -1
+				       : ky_program_map_open(&map, &map.mappings[i]);
+		if (fd < 0)
+			continue;
+		error = add_file(list, fd, map.mappings[i].path);
+		close(fd);
+	}
+	ky_program_map_free(&map);
+	return error;
+}
+
+static int finish_or_close(struct ky_symbol_list **list, int error,
+			   char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	if (!error)
+		error = finish(*list);
+	if (error == -ENOMEM)
+		ky_capture_fail(message, error, "symbols: out of memory");
+	if (error)
+		ky_symbol_list_close(list);
+	return error;
+}
+
+int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
+			    char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*list = calloc(1, sizeof(**list));
+	if (!*list)
+		return ky_capture_fail(message, -ENOMEM, "symbols: out of memory");
+	return finish_or_close(list, add_process(*list, pid, message), message);
+}
+
+struct libraries {
+	struct ky_symbol_list *list;
+	int error;
+};
+
+static void add_library(void *context, const char *path)
+{
+	struct libraries *libraries = context;
+	if (libraries->error)
+		return;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	libraries->error = add_file(libraries->list, fd, path);
+	close(fd);
+}
+
+static int add_libraries(struct ky_symbol_list *list, const char *path)
+{
+	struct libraries libraries = {.list = list};
+	ky_program_libraries(path, add_library, &libraries);
+	return libraries.error;
+}
+
+static int open_file(struct ky_symbol_list **list, const char *path, bool with_libraries,
+		     char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*list = NULL;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		const int error = -errno;
+		return ky_capture_fail(message, error, "symbols of %s: %s; name the program's file",
+				       path, strerror(-error));
+	}
+	*list = calloc(1, sizeof(**list));
+	int error = *list ? add_file(*list, fd, path) : -ENOMEM;
+	close(fd);
+	if (!*list)
+		return ky_capture_fail(message, -ENOMEM, "symbols: out of memory");
+	if (!error && with_libraries)
+		error = add_libraries(*list, path);
+	return finish_or_close(list, error, message);
+}
+
+int ky_symbol_list_open_file(struct ky_symbol_list **list, const char *path,
+			     char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return open_file(list, path, false, message);
+}
+
+int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
+				char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return open_file(list, path, true, message);
+}
+
+uint32_t ky_symbol_list_count(const struct ky_symbol_list *list)
+{
+	return list->count;
+}
+
+const struct ky_symbol_entry *ky_symbol_list_at(const struct ky_symbol_list *list, uint32_t index)
+{
+	return &list->entries[index];
+}
+
+void ky_symbol_list_close(struct ky_symbol_list **out)
+{
+	struct ky_symbol_list *list = *out;
+	*out = NULL;
+	if (!list)
+		return;
+	free(list->text);
+	free(list->raw);
+	free(list->entries);
+	free(list);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch_parts.h: struct ky_watch from inside.
+ *
+ *   watch ─ processes ─┬─ sites      which triggers each trace point concerns, decided once      watch_sites.c
+ *                      ├─ threads    a stack of all open spans, those of interest marked         watch_spans.c
+ *                      ├─ asyncs     open asynchronous spans that are of interest                watch_spans.c
+ *                      ├─ gaps       one for each gap: trigger                                   watch_gaps.c
+ *                      └─ series     counters that are of interest                               watch_series.c
+ *
+ * A set of triggers is a word with a bit for each. Stacks hold the spans of no interest too, for KYMO_END ends
+ * whatever is innermost; they cost a push and a pop.
+ *
+ * What a program can make grow is bounded; beyond it things are counted in dropped and not watched.
+ */
+#ifndef KY_CAPTURE_WATCH_PARTS_H
+#define KY_CAPTURE_WATCH_PARTS_H
+
+#include "map.h"
+#include "watch.h"
+
+#define KY_WATCH_TRIGGERS_MAX 64u
+#define KY_WATCH_DEPTH_MAX 1024u
+#define KY_WATCH_ASYNCS_MAX 65536u
+#define KY_WATCH_THREADS_MAX 65536u
+#define KY_WATCH_SERIES_MAX 65536u
+#define KY_WATCH_SITES_MAX 1048576u
+#define KY_WATCH_RECENT 256u /* a power of two */
+
+struct ky_watch_series {
+	uint64_t beyond; /* triggers whose limit it is beyond of */
+};
+
+struct ky_watch_site {
+	const struct ky_site *site;
+	/* As they were: a site of a later drum may come to lie at the same address. */
+	const char *category;
+	const char *name;
+	uint32_t line;
+	bool named;        /* each event brings its name: triggers is by category alone */
+	uint64_t triggers; /* that it concerns */
+	struct ky_watch_series *series; /* COUNTER with a name of its own, once met */
+};
+
+struct ky_watch_span {
+	const struct ky_site *site;
+	uint64_t begin_ns;
+	uint64_t triggers; /* that it concerns */
+	uint64_t fired;    /* of these */
+	char *name;        /* copy of one that the event brought, else NULL */
+	int32_t tid;
+};
+
+struct ky_watch_thread {
+	struct ky_watch_span *open;
+	uint32_t depth;
+	uint32_t room;
+	uint32_t beyond;  /* open spans that did not fit, all above the others */
+	uint32_t watched; /* of open: with triggers */
+};
+
+struct ky_watch_async {
+	struct ky_watch_span span; /* site is NULL: free */
+	uint64_t key, id;
+	uint32_t
+		below; /* 1 + the one of the same key that was opened before; or the next free one */
+};
+
+struct ky_watch_gap {
+	uint64_t last_end_ns;
+	uint32_t open;
+	bool known; /* last_end_ns is */
+	bool fired; /* in this gap */
+};
+
+struct ky_watch_process {
+	pid_t pid;
+	struct ky_watch_site *recent[KY_WATCH_RECENT];
+	struct ky_map sites;   /* address → struct ky_watch_site * */
+	struct ky_map threads; /* address → struct ky_watch_thread * */
+	const struct ky_thread *last_thread;
+	struct ky_watch_thread *last;
+	struct ky_watch_async *asyncs;
+	uint32_t asyncs_count, asyncs_room;
+	uint32_t asyncs_free;   /* 1 + the first free one */
+	struct ky_map async_of; /* name and category, id → 1 + the innermost */
+	struct ky_map series;   /* name and category, id → struct ky_watch_series * */
+	struct ky_watch_gap gaps[KY_WATCH_TRIGGERS_MAX]; /* by trigger */
+};
+
+struct ky_watch {
+	const struct ky_trigger *triggers[KY_WATCH_TRIGGERS_MAX];
+	uint32_t count;
+	uint64_t spans, gaps, counters;
+	const struct ky_trigger *api;
+	char *categories;
+	ky_fired_fn fired;
+	void *context;
+	struct ky_map processes; /* pid → struct ky_watch_process * */
+	struct ky_watch_process *last;
+	uint64_t dropped;
+};
+
+/* Takes the lowest trigger out of a set that is not empty. */
+static inline uint32_t ky_watch_take(uint64_t *set)
+{
+	const uint32_t lowest = (uint32_t)__builtin_ctzll(*set);
+	*set &= *set - 1;
+	return lowest;
+}
+
+/* Tells that a trigger fired. */
+void ky_watch_fire(struct ky_watch *watch, const struct ky_trigger *trigger, pid_t pid, int32_t tid,
+		   uint64_t time_ns, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* watch_sites.c: the triggers that an event concerns; *site is its trace point's entry. 0 when none does. */
+uint64_t ky_watch_concerns(struct ky_watch *watch, struct ky_watch_process *process,
+			   const struct ky_event *event, struct ky_watch_site **site);
+/* A key for the category and name of an event. */
+uint64_t ky_watch_key(const struct ky_event *event);
+
+/* watch_spans.c */
+void ky_watch_begin(struct ky_watch *watch, struct ky_watch_process *process,
+		    const struct ky_event *event, uint64_t triggers);
+void ky_watch_end(struct ky_watch *watch, struct ky_watch_process *process,
+		  const struct ky_event *event);
+void ky_watch_lost(struct ky_watch *watch, struct ky_watch_process *process,
+		   const struct ky_event *event);
+void ky_watch_async_begin(struct ky_watch *watch, struct ky_watch_process *process,
+			  const struct ky_event *event, uint64_t triggers);
+void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process,
+			const struct ky_event *event);
+void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns);
+void ky_watch_spans_free(struct ky_watch_process *process);
+
+/* watch_gaps.c: something of these triggers begins or ends. */
+void ky_watch_gap_begin(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
+			int32_t tid, uint64_t time_ns);
+void ky_watch_gap_end(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
+		      uint64_t time_ns);
+/* Events are missing before that time: what happened in it is not known, so a gap begins there at the latest. */
+void ky_watch_gap_lost(struct ky_watch *watch, struct ky_watch_process *process, uint64_t time_ns);
+void ky_watch_gaps_tick(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns);
+
+/* watch_series.c */
+void ky_watch_value(struct ky_watch *watch, struct ky_watch_process *process,
+		    const struct ky_event *event, struct ky_watch_site *site, uint64_t triggers);
+void ky_watch_series_free(struct ky_watch_process *process);
+
+#endif

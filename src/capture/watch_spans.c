@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch_spans.c: open spans. Those of a thread are a stack, balanced as src/sink/spans.c does it: KYMO_END ends the
+ * innermost, the end of a scope also all that were opened in it and never ended, and what was open when
+ * events got lost is forgotten. Asynchronous ones are found by category, name and id.
+ *
+ * A span fires once: while it is open, when a tick finds that it lasts too long already, or when it ends.
+ */
+#include "watch_parts.h"
+
+#include "quantity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one span ---- */
+
+static void open_span(struct ky_watch_span *span, const struct ky_event *event, uint64_t triggers)
+{
+	*span = (struct ky_watch_span){.site = event->site,
+				       .begin_ns = event->time_ns,
+				       .triggers = triggers,
+				       .tid = event->thread->tid};
+	if (triggers && event->site->flags & KYMO_SITE_NAME)
+		span->name = strndup(event->name.data, event->name.bytes);
+}
+
+static void fire_over(struct ky_watch *watch, const struct ky_watch_process *process,
+		      struct ky_watch_span *span, uint64_t now_ns, const char *format)
+{
+	const uint64_t lasted_ns = now_ns > span->begin_ns ? now_ns - span->begin_ns : 0;
+	for (uint64_t left = span->triggers & watch->spans & ~span->fired; left;) {
+		const uint32_t i = ky_watch_take(&left);
+		const struct ky_trigger *trigger = watch->triggers[i];
+		char text[KY_QUANTITY_BYTES];
+		if (lasted_ns <= (uint64_t)trigger->limit_ns)
+			continue;
+		span->fired |= UINT64_C(1) << i;
+		ky_watch_fire(watch, trigger, process->pid, span->tid, now_ns, "%s/%s %s %s",
+			      span->site->category.data,
+			      span->name ? span->name : span->site->name.data, format,
+			      ky_quantity_duration(text, (int64_t)lasted_ns));
+	}
+}
+
+static void close_span(struct ky_watch *watch, struct ky_watch_process *process,
+		       struct ky_watch_span *span, uint64_t end_ns)
+{
+	if (!span->triggers)
+		return;
+	fire_over(watch, process, span, end_ns, "took");
+	ky_watch_gap_end(watch, process, span->triggers, end_ns);
+	free(span->name);
+}
+
+/* ---- of threads ---- */
+
+static struct ky_watch_thread *thread_of(struct ky_watch *watch, struct ky_watch_process *process,
+					 const struct ky_thread *thread)
+{
+	if (process->last_thread == thread && process->last)
+		return process->last;
+	uint64_t *at = ky_map_find(&process->threads, (uintptr_t)thread, 0);
+	bool made = false;
+	if (!at && process->threads.count < KY_WATCH_THREADS_MAX)
+		at = ky_map_add(&process->threads, (uintptr_t)thread, 0, &made);
+	if (at && !*at)
+		*at = (uintptr_t)calloc(1, sizeof(struct ky_watch_thread));
+	process->last_thread = thread;
+	process->last = at ? (struct ky_watch_thread *)(uintptr_t)*at : NULL;
+	if (!process->last)
+		watch->dropped++;
+	return process->last;
+}
+
+static bool make_room(struct ky_watch_thread *t)
+{
+	if (t->depth < t->room)
+		return true;
+	const uint32_t room = t->room ? t->room * 2 : 16;
+	struct ky_watch_span *grown =
+		room <= KY_WATCH_DEPTH_MAX ? realloc(t->open, room * sizeof(*grown)) : NULL;
+	if (!grown)
+		return false;
+	t->open = grown;
+	t->room = room;
+	return true;
+}
+
+void ky_watch_begin(struct ky_watch *watch, struct ky_watch_process *process,
+		    const struct ky_event *event, uint64_t triggers)
+{
+	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
+	if (t && !t->beyond && make_room(t)) {
+		open_span(&t->open[t->depth++], event, triggers);
+		t->watched += triggers != 0;
+		ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+		return;
+	}
+	if (t)
+		t->beyond++;
+	watch->dropped++;
+	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	ky_watch_gap_end(watch, process, triggers, event->time_ns);
+}
+
+static void pop(struct ky_watch *watch, struct ky_watch_process *process, struct ky_watch_thread *t,
+		uint64_t end_ns)
+{
+	if (!t->open || !t->depth)
+		return;
+	struct ky_watch_span *span = &t->open[--t->depth];
+	t->watched -= span->triggers != 0;
+	close_span(watch, process, span, end_ns);
+}
+
+/* How many of the open spans the event ends. */
+static uint32_t count_ended(const struct ky_watch_thread *t, const struct ky_event *event)
+{
+	if (!(event->site->flags & KYMO_SITE_SCOPE))
+		return t->depth != 0;
+	for (uint32_t i = 1; i <= t->depth; i++)
+		if (t->open[t->depth - i].site == event->site)
+			return i;
+	return t->depth; /* its begin is lost: what is open was opened in it */
+}
+
+void ky_watch_end(struct ky_watch *watch, struct ky_watch_process *process,
+		  const struct ky_event *event)
+{
+	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
+	if (!t)
+		return;
+	if (t->beyond) {
+		t->beyond--;
+		return;
+	}
+	for (uint32_t count = count_ended(t, event); count; count--)
+		pop(watch, process, t, event->time_ns);
+}
+
+static void forget(struct ky_watch_thread *t, struct ky_watch *watch,
+		   struct ky_watch_process *process, uint64_t time_ns)
+{
+	while (t->depth) {
+		struct ky_watch_span *span = &t->open[--t->depth];
+		ky_watch_gap_end(watch, process, span->triggers, time_ns);
+		free(span->name);
+	}
+	t->watched = 0;
+	t->beyond = 0;
+}
+
+void ky_watch_lost(struct ky_watch *watch, struct ky_watch_process *process,
+		   const struct ky_event *event)
+{
+	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
+	if (t)
+		forget(t, watch, process, event->time_ns);
+	ky_watch_gap_lost(watch, process, event->time_ns);
+}
+
+/* ---- asynchronous ---- */
+
+static struct ky_watch_async *new_async(struct ky_watch_process *process)
+{
+	if (process->asyncs_free) {
+		struct ky_watch_async *async = &process->asyncs[process->asyncs_free - 1];
+		process->asyncs_free = async->below;
+		return async;
+	}
+	if (process->asyncs_count == process->asyncs_room) {
+		const uint32_t room = process->asyncs_room ? process->asyncs_room * 2 : 64;
+		struct ky_watch_async *grown =
+			room <= KY_WATCH_ASYNCS_MAX
+				? realloc(process->asyncs, room * sizeof(*grown))
+				: NULL;
+		if (!grown)
+			return NULL;
+		process->asyncs = grown;
+		process->asyncs_room = room;
+	}
+	return &process->asyncs[process->asyncs_count++];
+}
+
+static void free_async(struct ky_watch_process *process, struct ky_watch_async *async)
+{
+	async->span = (struct ky_watch_span){0};
+	async->below = process->asyncs_free;
+	process->asyncs_free = 1 + (uint32_t)(async - process->asyncs);
+}
+
+void ky_watch_async_begin(struct ky_watch *watch, struct ky_watch_process *process,
+			  const struct ky_event *event, uint64_t triggers)
+{
+	const uint64_t key = ky_watch_key(event);
+	bool made = false;
+	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	struct ky_watch_async *async = new_async(process);
+	uint64_t *at = async ? ky_map_add(&process->async_of, key, event->id, &made) : NULL;
+	if (!at) {
+		if (async)
+			free_async(process, async);
+		watch->dropped++;
+		ky_watch_gap_end(watch, process, triggers, event->time_ns);
+		return;
+	}
+	*async = (struct ky_watch_async){.key = key, .id = event->id, .below = (uint32_t)*at};
+	open_span(&async->span, event, triggers);
+	*at = 1 + (uint64_t)(async - process->asyncs);
+}
+
+void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process,
+			const struct ky_event *event)
+{
+	const uint64_t key = ky_watch_key(event);
+	uint64_t *at = ky_map_find(&process->async_of, key, event->id);
+	if (!at)
+		return;
+	struct ky_watch_async *async = &process->asyncs[*at - 1];
+	*at = async->below;
+	if (!*at)
+		ky_map_remove(&process->async_of, key, event->id);
+	close_span(watch, process, &async->span, event->time_ns);
+	free_async(process, async);
+}
+
+/* ---- all ---- */
+
+void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns)
+{
+	static const char lasts[] = "lasts for over";
+	for (uint64_t i = 0; i < process->threads.room; i++) {
+		struct ky_watch_thread *t =
+			process->threads.slots[i].used
+				? (struct ky_watch_thread *)(uintptr_t)process->threads.slots[i]
+					  .value
+				: NULL;
+		for (uint32_t d = 0; t && t->watched && d < t->depth; d++)
+			if (t->open[d].triggers)
+				fire_over(watch, process, &t->open[d], now_ns, lasts);
+	}
+	for (uint32_t i = 0; i < process->asyncs_count; i++)
+		if (process->asyncs[i].span.triggers)
+			fire_over(watch, process, &process->asyncs[i].span, now_ns, lasts);
+}
+
+void ky_watch_spans_free(struct ky_watch_process *process)
+{
+	for (uint64_t i = 0; i < process->threads.room; i++) {
+		if (!process->threads.slots[i].used)
+			continue;
+		struct ky_watch_thread *t =
+			(struct ky_watch_thread *)(uintptr_t)process->threads.slots[i].value;
+		for (uint32_t d = 0; t && d < t->depth; d++)
+			free(t->open[d].name);
+		if (t)
+			free(t->open);
+		free(t);
+	}
+	for (uint32_t i = 0; i < process->asyncs_count; i++)
+		free(process->asyncs[i].span.name);
+	free(process->asyncs);
+	ky_map_free(&process->threads);
+	ky_map_free(&process->async_of);
+}

@@ -28,6 +28,8 @@ void instructions_run(const struct settings *settings, struct report *report);
 void throughput_run(const struct settings *settings, struct report *report);
 /* Traces read back. */
 void load_run(const struct settings *settings, struct report *report);
+/* A program watched from outside, and triggers. */
+void capture_run(const struct settings *settings, struct report *report);
 /* Sizes of the library and of files, and the time to compile the header. */
 void size_run(const struct settings *settings, struct report *report);
 

@@ -5,6 +5,7 @@
  * missed is said and, unless --check asks for it, no failure.
  */
 #include "bench.h"
+#include "capture.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +25,8 @@ static const char help[] =
 	"Measures what kymo costs, side by side with a bare loop that reads the CPU's counter\n"
 	"and stores 16 bytes, and says which targets are met.\n"
 	"\n"
-	"  --only SECTION    cost, threads, instructions, throughput, load or size\n"
+	"  --only SECTION    cost, threads, instructions, throughput, load, capture\n"
+	"                    or size\n"
 	"  --quick           tiny counts: a smoke test, the numbers mean nothing\n"
 	"  --json            for machines\n"
 	"  --check           exit with 1 when a target is missed\n"
@@ -44,6 +46,9 @@ enum choice {
 	ITERATIONS,
 	STREAM,
 	TRACE,
+	BUSY,
+	HITS,
+	SLOW,
 	SPANS
 };
 
@@ -59,6 +64,9 @@ static const struct option longs[] = {
 	{"iterations", required_argument, NULL, ITERATIONS},
 	{"stream", required_argument, NULL, STREAM},
 	{"trace", required_argument, NULL, TRACE},
+	{"busy", required_argument, NULL, BUSY},
+	{"hits", required_argument, NULL, HITS},
+	{"slow", required_argument, NULL, SLOW},
 	{"spans", required_argument, NULL, SPANS},
 	{NULL, 0, NULL, 0},
 };
@@ -72,6 +80,7 @@ static const struct {
 	{"instructions", instructions_run},
 	{"throughput", throughput_run},
 	{"load", load_run},
+	{"capture", capture_run},
 	{"size", size_run},
 };
 #define SECTIONS_COUNT (sizeof(sections) / sizeof(sections[0]))
@@ -85,6 +94,9 @@ struct command {
 	const char *loop;   /* the child's */
 	const char *stream; /* the child's */
 	const char *trace;  /* the child's */
+	const char *busy;   /* the child's */
+	const char *hits;   /* the child's */
+	const char *slow;   /* the child's */
 	uint32_t count;     /* the child's */
 };
 
@@ -133,6 +145,15 @@ static bool take(struct command *command, int option, const char *text)
 		return true;
 	case TRACE:
 		command->trace = text;
+		return true;
+	case BUSY:
+		command->busy = text;
+		return true;
+	case HITS:
+		command->hits = text;
+		return true;
+	case SLOW:
+		command->slow = text;
 		return true;
 	case ITERATIONS:
 	case SPANS:
@@ -205,6 +226,12 @@ int main(int argc, char **argv)
 		return throughput_child(command.stream, command.count);
 	if (command.trace)
 		return load_child(command.trace, command.count);
+	if (command.busy)
+		return capture_busy_child(command.busy, command.count);
+	if (command.hits)
+		return capture_hits_child((uint32_t)strtoul(command.hits, NULL, 10));
+	if (command.slow)
+		return capture_slow_child((uint32_t)strtoul(command.slow, NULL, 10));
 	if (!make_directory(&command))
 		return 1;
 #ifndef __OPTIMIZE__

@@ -69,4 +69,5 @@ The page reads the file in your browser: it is not sent anywhere.
 
 To ask it more: $tool query $out/demo.kymo        (a prompt; $tool --help lists all verbs)
 To record a run of your own: $program --trace-output my.pftrace ($program --help)
+Or from outside, with its child: $tool run -o my.pftrace -- $program
 END

@@ -19,6 +19,8 @@ build header traceevent/event-parse.h libtraceevent-dev
 build header babeltrace2/babeltrace.h libbabeltrace2-dev
 build header readline/readline.h libreadline-dev
 build header elfutils/libdw.h libdw-dev
+build header tracefs/tracefs.h libtracefs-dev
+build header libiberty/demangle.h libiberty-dev
 test header cmocka.h libcmocka-dev
 test cmd g++ g++
 test cmd clang clang
@@ -31,6 +33,10 @@ test cmd npm npm
 test cmd valgrind valgrind
 test cmd gzip gzip
 test cmd zstd zstd
+test cmd sqlite3 sqlite3
+test cmd git git
+test cmd redis-server redis-server
+test cmd redis-benchmark redis-tools
 test library libz.so.1 zlib1g
 test library libzstd.so.1 libzstd1
 test runtime clang libclang-rt-dev

@@ -101,7 +101,8 @@ int ky_cli_option(int argc, char **argv, const char *shorts, const struct option
 		all[count] = longs[count];
 	all[count] = (struct option){"help", no_argument, NULL, HELP_VALUE};
 	all[count + 1] = (struct option){0};
-	snprintf(all_shorts, sizeof(all_shorts), ":h%s", shorts);
+	const bool in_order = shorts[0] == '+';
+	snprintf(all_shorts, sizeof(all_shorts), "%s:h%s", in_order ? "+" : "", shorts + in_order);
 	opterr = 0;
 	const int result = getopt_long(argc, argv, all_shorts, all, NULL);
 	if (result == HELP_VALUE || result == 'h') {

@@ -22,6 +22,10 @@ struct ky_verb {
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an enum ky_exit */
 };
 
+extern const struct ky_verb ky_verb_run;
+extern const struct ky_verb ky_verb_attach;
+extern const struct ky_verb ky_verb_record;
+extern const struct ky_verb ky_verb_snapshot;
 extern const struct ky_verb ky_verb_info;
 extern const struct ky_verb ky_verb_report;
 extern const struct ky_verb ky_verb_hist;
@@ -33,6 +37,7 @@ extern const struct ky_verb ky_verb_split;
 extern const struct ky_verb ky_verb_validate;
 extern const struct ky_verb ky_verb_repair;
 extern const struct ky_verb ky_verb_doctor;
+extern const struct ky_verb ky_verb_list;
 
 /* All verbs; ends with NULL. */
 extern const struct ky_verb *const ky_verbs[];
@@ -50,7 +55,7 @@ int ky_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * getopt_long for verbs: handles --help (prints the verb's help to standard output and exits with
  * 0) and unknown options (message, exit 2) itself. Returns the option's val, or -1 at the end,
  * then optind is the first argument. longs must have room for no more than it lists; it ends with
- * zeros.
+ * zeros. A '+' before the shorts: what begins with no '-' ends the options.
  */
 struct option;
 int ky_cli_option(int argc, char **argv, const char *shorts, const struct option *longs);

@@ -10,13 +10,21 @@
 #include <string.h>
 
 static const ky_check_fn checks[] = {
-	ky_check_kernel,        ky_check_clock,
-	ky_check_memfd,         ky_check_tracefs_access,
-	ky_check_perf_software, ky_check_perf_hardware,
-	ky_check_perf_system,   ky_check_perf_tracepoints,
-	ky_check_kprobes,       ky_check_uprobes,
-	ky_check_ptrace,        ky_check_bpf,
-	ky_check_intel_pt,      ky_check_zlib,
+	ky_check_kernel,
+	ky_check_clock,
+	ky_check_memfd,
+	ky_check_tracefs_access,
+	ky_check_kernel_events,
+	ky_check_perf_software,
+	ky_check_perf_hardware,
+	ky_check_perf_system,
+	ky_check_perf_tracepoints,
+	ky_check_kprobes,
+	ky_check_uprobes,
+	ky_check_ptrace,
+	ky_check_bpf,
+	ky_check_intel_pt,
+	ky_check_zlib,
 	ky_check_zstd,
 };
 #define CHECKS (sizeof(checks) / sizeof(checks[0]))

@@ -247,6 +247,7 @@ static int print(struct ky_trace *trace, const char *path, bool json, bool all)
 		print_counts(&info, trace);
 		print_tasks(&info, trace, all);
 		print_categories(&info, trace, all);
+		ky_info_capture(trace, all);
 		print_losses(trace, all);
 		print_problems(trace, all);
 	}
@@ -288,9 +289,8 @@ const struct ky_verb ky_verb_info = {
 	"\n"
 	"Says what is in a trace: its format, the time it covers, the processes and threads, how\n"
 	"much there is of what, what was lost while it was recorded and what is wrong with the\n"
-	"file. FILE may be packed (gz, zst, zip), a directory, '-' for standard input, or pid:N "
-	"for "
-	"the\n"
+	"file; of a capture also its sources, notes and snapshots. FILE may be packed (gz, zst,\n"
+	"zip), a directory, '-' for standard input, or pid:N for the\n"
 	"rings of a running process.\n"
 	"\n"
 	"  --all            all threads, categories and problems instead of the first ones\n"

@@ -4,6 +4,7 @@
  * lost.
  */
 #include "cli.h"
+#include "kymo_bundle.h"
 #include "output.h"
 #include "reader.h"
 
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char help[] =
 	"usage: kymo repair [options] INPUT\n"
@@ -104,6 +106,49 @@ static char *output_name(const struct options *o, const struct ky_trace *trace)
 	return ky_output_name(input, "repaired", suffix);
 }
 
+/* ---- writing ---- */
+
+/* A .kymo file of several sources that is to be one again is copied, not written from the model: it has what that
+ * format cannot carry otherwise. NULL: it is another. */
+static struct ky_kymo_bundle *open_bundle(const struct options *o, const char *output)
+{
+	struct ky_kymo_bundle *bundle = NULL;
+	struct ky_kymo_error why;
+	struct stat status;
+	int packing;
+	if (ky_exporter_find(output, o->format, &packing) != &ky_exporter_kymo ||
+	    stat(o->input, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    ky_kymo_bundle_open(&bundle, o->input, &why) != 0)
+		return NULL;
+	if (!ky_kymo_bundle_several(bundle))
+		ky_kymo_bundle_close(&bundle);
+	return bundle;
+}
+
+static int on_copied(void *context, uint64_t done, uint64_t all)
+{
+	(void)context;
+	return ky_cli_progress("copying", done, all);
+}
+
+static int copy_bundle(void *context, const struct ky_exporter *exporter, struct ky_out *out)
+{
+	(void)exporter;
+	return ky_kymo_bundle_copy(context, out, on_copied, NULL);
+}
+
+static int write_repaired(const struct options *o, const struct ky_trace *trace, const char *output,
+			  struct ky_export_left *left)
+{
+	struct ky_kymo_bundle *bundle = open_bundle(o, output);
+	if (!bundle)
+		return (o->output ? ky_output_write : ky_output_write_default)(
+			trace, NULL, output, o->format, o->json, left);
+	const int code = ky_output_write_by(output, o->format, !o->output, copy_bundle, bundle);
+	ky_kymo_bundle_close(&bundle);
+	return code;
+}
+
 /* ---- what was lost ---- */
 
 static uint64_t say_problems(const struct ky_trace *trace, bool json)
@@ -173,7 +218,7 @@ static void say_json(const struct ky_trace *trace, const char *output,
 static int run(int argc, char **argv)
 {
 	struct options o = {0};
-	struct ky_export_left left;
+	struct ky_export_left left = {0};
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
 	struct ky_trace *trace = load(o.input);
@@ -184,8 +229,7 @@ static int run(int argc, char **argv)
 	if (!output)
 		ky_cli_error("not enough memory");
 	else
-		code = (o.output ? ky_output_write : ky_output_write_default)(
-			trace, NULL, output, o.format, o.json, &left);
+		code = write_repaired(&o, trace, output, &left);
 	if (code == KY_EXIT_DONE && o.json)
 		say_json(trace, output, &left);
 	else if (code == KY_EXIT_DONE)

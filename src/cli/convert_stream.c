@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "export.h"
 #include "format.h"
-#include "kymo_file.h"
+#include "kymo_bundle.h"
 #include "spans.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 
 struct stream {
-	struct ky_kymo *file;
+	struct ky_kymo_bundle *bundle;
+	struct ky_kymo *file; /* the source of it that has the events */
 	const struct ky_kymo_info *info;
 	const struct ky_format *format;
 	struct ky_writer *writer;
@@ -122,10 +123,32 @@ static int write_file(void *context, const struct ky_exporter *exporter, struct 
 	return error;
 }
 
-/* A plain file as the recorder leaves it: whole, of one process, nothing lost on the way. */
-static bool is_ours(const struct ky_kymo_info *info)
+/* The only source that has events, when nothing else is in the file; else NULL. */
+static struct ky_kymo *only_drum(const struct ky_kymo_bundle *bundle)
 {
-	return info->indexed && !info->damages && info->processes_count <= 1;
+	struct ky_kymo *only = NULL;
+	if (!ky_kymo_bundle_several(bundle))
+		return ky_kymo_bundle_source(bundle, 0);
+	for (uint32_t i = 0; i < ky_kymo_bundle_count(bundle); i++) {
+		struct ky_kymo *source = ky_kymo_bundle_source(bundle, i);
+		const struct ky_kymo_info *info = ky_kymo_info(source);
+		uint64_t bytes;
+		const bool is_drum = info->entries_count || info->processes_count;
+		if (info->snapshots_count || info->remarks_count ||
+		    ky_kymo_stream_kind(source, &bytes) || (is_drum && only))
+			return NULL;
+		if (is_drum)
+			only = source;
+	}
+	return only;
+}
+
+/* A plain file as the recorder leaves it: whole, of one process, nothing lost on the way. */
+static bool is_ours(const struct ky_kymo_bundle *bundle, struct ky_kymo *source)
+{
+	const struct ky_kymo_info *info = source ? ky_kymo_info(source) : NULL;
+	return info && ky_kymo_bundle_finished(bundle) && info->indexed && !info->damages &&
+	       info->processes_count <= 1;
 }
 
 static bool open_input(struct stream *stream, const char *input)
@@ -133,12 +156,14 @@ static bool open_input(struct stream *stream, const char *input)
 	struct ky_kymo_error error;
 	struct stat status;
 	if (stat(input, &status) != 0 || !S_ISREG(status.st_mode) ||
-	    ky_kymo_open(&stream->file, input, &error) != 0)
+	    ky_kymo_bundle_open(&stream->bundle, input, &error) != 0)
 		return false;
-	stream->info = ky_kymo_info(stream->file);
-	if (is_ours(stream->info))
+	stream->file = only_drum(stream->bundle);
+	if (is_ours(stream->bundle, stream->file)) {
+		stream->info = ky_kymo_info(stream->file);
 		return true;
-	ky_kymo_close(&stream->file);
+	}
+	ky_kymo_bundle_close(&stream->bundle);
 	return false;
 }
 
@@ -155,7 +180,7 @@ bool ky_convert_stream(const char *input, const char *output, const char *format
 	ky_cli_progress_end();
 	if (error && error != -EINTR)
 		ky_cli_error("%s", message);
-	ky_kymo_close(&stream.file);
+	ky_kymo_bundle_close(&stream.bundle);
 	*code = error ? KY_EXIT_FAILED : KY_EXIT_DONE;
 	return true;
 }

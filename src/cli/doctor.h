@@ -31,6 +31,7 @@ const char *ky_check_tracefs(void);
 /* doctor_kernel.c */
 void ky_check_kernel(struct ky_check *check);
 void ky_check_tracefs_access(struct ky_check *check);
+void ky_check_kernel_events(struct ky_check *check);
 void ky_check_kprobes(struct ky_check *check);
 void ky_check_uprobes(struct ky_check *check);
 void ky_check_ptrace(struct ky_check *check);

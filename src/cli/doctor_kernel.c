@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_kernel.c: what the kernel's own tracing allows: tracefs, probes, ptrace, BPF. */
 #include "doctor.h"
+#include "kernel_trace.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -58,6 +59,51 @@ void ky_check_tracefs_access(struct ky_check *check)
 		     "%s can %s, trace_marker can %s", place,
 		     readable ? "be read, not written" : "not be read",
 		     marker ? "be written" : "not");
+	ky_check_remedy(check, "run as root, or: sudo mount -o remount,gid=$(id -g),mode=0770 %s",
+			place);
+}
+
+/* What captures that were killed left, and what this kernel cannot do. */
+static void check_instances(struct ky_check *check, const char *place)
+{
+	char path[96];
+	const unsigned left = ky_kernel_trace_left_over();
+	snprintf(path, sizeof(path), "%s/options/copy_trace_marker", place);
+	if (left) {
+		ky_check_set(check, KY_CHECK_LIMITED,
+			     "%u instance%s of captures that were killed still recording", left,
+			     left == 1 ? "" : "s");
+		ky_check_remedy(check,
+				"the next capture with --kernel removes it, or: "
+				"sudo rmdir %s/instances/kymo-*",
+				place);
+	} else if (access(path, F_OK) != 0) {
+		ky_check_set(check, KY_CHECK_LIMITED,
+			     "all but what is written to trace_marker can be recorded");
+		ky_check_remedy(check, "Linux 6.15 or later, for --kernel print");
+	} else {
+		ky_check_set(check, KY_CHECK_OK,
+			     "tracepoints, system calls and trace_marker can be recorded");
+	}
+}
+
+/* Whether --kernel can have an instance of its own. */
+void ky_check_kernel_events(struct ky_check *check)
+{
+	const char *const place = ky_check_tracefs();
+	char path[96];
+	check->name = "kernel events";
+	if (!place) {
+		ky_check_set(check, KY_CHECK_NO, "tracefs is not mounted");
+		ky_check_remedy(check, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/instances", place);
+	if (access(path, W_OK | X_OK) == 0) {
+		check_instances(check, place);
+		return;
+	}
+	ky_check_set(check, KY_CHECK_NO, "no instance can be made in %s", place);
 	ky_check_remedy(check, "run as root, or: sudo mount -o remount,gid=$(id -g),mode=0770 %s",
 			place);
 }

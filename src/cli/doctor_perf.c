@@ -50,22 +50,41 @@ static void set_refused(struct ky_check *check, const char *what, int error, int
 				"profile that allows perf_event_open");
 }
 
+/* Addresses of the kernel are zeros for those who may not know them. */
+static bool kernel_has_names(void)
+{
+	char first[20];
+	return ky_check_read("/proc/kallsyms", first, sizeof(first)) &&
+	       strspn(first, "0") < strcspn(first, " ");
+}
+
 void ky_check_perf_software(struct ky_check *check)
 {
+	char rate[16];
 	check->name = "perf sampling";
 	const int user = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, 0, -1);
 	const int kernel = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, 0, -1);
+	if (!ky_check_read("/proc/sys/kernel/perf_event_max_sample_rate", rate, sizeof(rate)))
+		snprintf(rate, sizeof(rate), "?");
 	if (user) {
 		set_refused(check, "cpu-clock", user, 2);
 	} else if (kernel) {
 		ky_check_set(check, KY_CHECK_LIMITED,
-			     "own processes by cpu-clock, without the kernel's side "
+			     "own processes, up to %s stacks a second, without the kernel's frames "
 			     "(perf_event_paranoid is %s)",
-			     paranoid());
+			     rate, paranoid());
 		ky_check_remedy(check, "sudo sysctl kernel.perf_event_paranoid=1");
+	} else if (!kernel_has_names()) {
+		ky_check_set(check, KY_CHECK_LIMITED,
+			     "own processes, up to %s stacks a second, with the kernel's frames, "
+			     "but not their names",
+			     rate);
+		ky_check_remedy(check, "sudo sysctl kernel.kptr_restrict=0, and run as root");
 	} else {
 		ky_check_set(check, KY_CHECK_OK,
-			     "own processes by cpu-clock, with the kernel's side");
+			     "own processes, up to %s stacks a second, with the kernel's frames "
+			     "and their names",
+			     rate);
 	}
 }
 

@@ -6,6 +6,7 @@
 #ifndef KY_CLI_INFO_H
 #define KY_CLI_INFO_H
 
+#include "cli_json.h"
 #include "trace.h"
 
 #include <stdio.h>
@@ -44,6 +45,10 @@ const char *ky_info_severity(uint8_t severity);
 /* "2026-11-15T12:00:00.123456789Z" */
 #define KY_INFO_TIME_BYTES 48
 const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns);
+
+/* Sources, notes and snapshots, of files that have them. */
+void ky_info_capture(const struct ky_trace *trace, bool all);
+void ky_info_capture_json(struct ky_cli_json *json, const struct ky_trace *trace);
 
 void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
 		  FILE *to);

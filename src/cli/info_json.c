@@ -146,6 +146,7 @@ void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, cons
 	rows(&json, info, trace);
 	categories(&json, info, trace);
 	metadata(&json, trace);
+	ky_info_capture_json(&json, trace);
 	losses(&json, trace);
 	problems(&json, trace);
 	ky_cli_json_end(&json, '}');

@@ -100,6 +100,33 @@ int ky_output_write_default(const struct ky_trace *trace, const struct ky_select
 	return code;
 }
 
+static int write_by(const char *path, const char *format, ky_export_fn write, void *context)
+{
+	char message[KY_EXPORT_MESSAGE_BYTES];
+	const int error = ky_export_by(path, format, write, context, message);
+	ky_cli_progress_end();
+	if (error && error != -EINTR)
+		ky_cli_error("%s", message);
+	return error ? KY_EXIT_FAILED : KY_EXIT_DONE;
+}
+
+int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
+		       void *context)
+{
+	struct kept kept = {0};
+	int code = KY_EXIT_FAILED;
+	if (!default_name)
+		return write_by(path, format, write, context);
+	if (keep(&kept, path)) {
+		code = write_by(path, format, write, context);
+		if (!settle(&kept, path, code == KY_EXIT_DONE))
+			code = KY_EXIT_FAILED;
+	}
+	free(kept.old);
+	free(kept.waiting);
+	return code;
+}
+
 /* ---- names ---- */
 
 /* Where the suffixes that we know begin. */

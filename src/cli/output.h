@@ -18,6 +18,12 @@ int ky_output_write(const struct ky_trace *trace, const struct ky_selection *sel
 int ky_output_write_default(const struct ky_trace *trace, const struct ky_selection *selection,
 			    const char *path, const char *format, bool quiet,
 			    struct ky_export_left *left);
+/*
+ * Writes what write() puts out, with a progress line if that tells of it; says errors. default_name: nobody named the
+ * output, as above. An enum ky_exit.
+ */
+int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
+		       void *context);
 /* PATH with .middle before its suffixes: trace.json.gz becomes trace.middle.json.gz. NULL without memory. */
 char *ky_output_name(const char *path, const char *middle, const char *suffix);
 /* Whether a file of that format (trace->format) can be written; its suffix, or NULL. */

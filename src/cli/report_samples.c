@@ -39,6 +39,28 @@ static const char *module_of(const struct ky_trace *trace, uint32_t mapping)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* The line where most of the function's time went: "malloc.c:3292". Empty when it is not known. */
+static const char *source_of(char *buf, size_t room, const struct ky_trace *trace, uint32_t frame)
+{
+	const char *const path = ky_text_of(trace, trace->frames.file[frame]);
+	buf[0] = '\0';
+	if (!trace->frames.file[frame] || !path)
+		return buf;
+	const char *const slash = strrchr(path, '/');
+	snprintf(buf, room, "%s:%" PRIu32, slash && slash[1] ? slash + 1 : path,
+		 trace->frames.line[frame]);
+	return buf;
+}
+
+static bool any_source(const struct ky_trace *trace, const struct ky_function_stats *stats,
+		       uint32_t rows)
+{
+	for (uint32_t i = 0; i < rows; i++)
+		if (trace->frames.file[stats->rows[i].frame])
+			return true;
+	return false;
+}
+
 static double percent(double part, double all)
 {
 	return all > 0 ? 100 * part / all : 0;
@@ -47,13 +69,13 @@ static double percent(double part, double all)
 static void print_text(const struct ky_report *report, const struct ky_function_stats *stats,
 		       uint32_t rows, uint32_t event)
 {
-	static const struct ky_cli_column columns[] = {{"self", true, false},
-						       {"total", true, false},
-						       {"samples", true, false},
-						       {"function", false, true},
-						       {"module", false, true}};
-	struct ky_cli_table *table = ky_cli_table_new(columns, 5);
+	static const struct ky_cli_column columns[] = {
+		{"self", true, false},     {"total", true, false},  {"samples", true, false},
+		{"function", false, true}, {"module", false, true}, {"hottest line", false, true}};
+	const bool lines = any_source(report->trace, stats, rows);
+	struct ky_cli_table *table = ky_cli_table_new(columns, lines ? 6 : 5);
 	char text[KY_CLI_NUMBER_BYTES];
+	char source[256];
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_function_row *const row = &stats->rows[i];
 		ky_cli_table_format(table, "%.1f %%", percent(row->self_weight, stats->weight));
@@ -61,6 +83,9 @@ static void print_text(const struct ky_report *report, const struct ky_function_
 		ky_cli_table_cell(table, ky_cli_count(text, row->self_samples));
 		ky_cli_table_cell(table, ky_cli_name(report->trace, row->name));
 		ky_cli_table_cell(table, module_of(report->trace, row->mapping));
+		if (lines)
+			ky_cli_table_cell(table, source_of(source, sizeof(source), report->trace,
+							   row->frame));
 	}
 	printf("%s samples", ky_cli_count(text, stats->samples));
 	if (event && event != KY_NONE) {
@@ -89,6 +114,11 @@ static void print_json(const struct ky_report *report, const struct ky_function_
 		ky_cli_json_begin(&json, NULL, '{');
 		ky_cli_json_name(&json, "function", report->trace, row->name);
 		ky_cli_json_text(&json, "module", module_of(report->trace, row->mapping));
+		if (report->trace->frames.file[row->frame]) {
+			ky_cli_json_name(&json, "file", report->trace,
+					 report->trace->frames.file[row->frame]);
+			ky_cli_json_uint(&json, "line", report->trace->frames.line[row->frame]);
+		}
 		ky_cli_json_uint(&json, "self_samples", row->self_samples);
 		ky_cli_json_uint(&json, "total_samples", row->total_samples);
 		ky_cli_json_real(&json, "self_weight", row->self_weight);
@@ -102,14 +132,17 @@ static void print_json(const struct ky_report *report, const struct ky_function_
 static void print_csv(const struct ky_report *report, const struct ky_function_stats *stats,
 		      uint32_t rows)
 {
-	puts("function,module,self_samples,total_samples,self_weight,total_weight");
+	char source[256];
+	puts("function,module,self_samples,total_samples,self_weight,total_weight,source");
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_function_row *const row = &stats->rows[i];
 		const char *const module = module_of(report->trace, row->mapping);
 		ky_report_csv_text(ky_cli_name(report->trace, row->name), ',');
 		ky_report_csv_text(module ? module : "", ',');
-		printf("%" PRIu64 ",%" PRIu64 ",%.17g,%.17g\n", row->self_samples,
+		printf("%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,", row->self_samples,
 		       row->total_samples, row->self_weight, row->total_weight);
+		ky_report_csv_text(source_of(source, sizeof(source), report->trace, row->frame),
+				   '\n');
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "heap.h"
+#include "mail.h"
 #include "ticks.h"
 #include "writer.h"
 
@@ -364,6 +365,13 @@ static bool forked(void)
 	return page && __atomic_load_n(page, __ATOMIC_RELAXED) == 0;
 }
 
+/* Before anybody can record into it: so no event is in a drum that was not handed over, if the process ends now. */
+static void hand_over(void)
+{
+	if (ky_limits.mailbox && !drum.adopted)
+		ky_mail_post(ky_limits.mailbox, drum.fd);
+}
+
 static void make(void)
 {
 	memset(&drum, 0, sizeof(drum));
@@ -376,6 +384,8 @@ static void make(void)
 		if (error == 0)
 			ky_os_each_drum(adopt, &drum); /* two copies at once: the lower one wins */
 	}
+	if (error == 0)
+		hand_over();
 	atomic_store_explicit(&state, error == 0 ? READY : FAILED, memory_order_release);
 	count_early();
 }
@@ -473,6 +483,7 @@ static void remake(void)
 	if (!made && make_for_child(&fresh, &drum) == 0) {
 		drum = fresh;
 		made = true;
+		hand_over();
 	}
 	if (!made) /* the addresses stay readable: all zero is all off */
 		ky_os_private(drum.bytes, drum.base);

@@ -39,6 +39,7 @@ struct ky_limits {
 	uint32_t categories_max;
 	const char *dir;        /* KYMO_DRUM_DIR or NULL */
 	const char *categories; /* KYMO_CATEGORIES or NULL */
+	const char *mailbox;    /* KYMO_DRUM_MAIL or NULL */
 	int fd;                 /* KYMO_DRUM_FD or -1 */
 };
 extern struct ky_limits ky_limits;

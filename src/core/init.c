@@ -9,6 +9,7 @@
  *   KYMO_LIMITS       total=BYTES,heap=BYTES,rings=N,categories=N
  *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
+ *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of those of forked children
  */
 #include "clock.h"
 #include "os.h"
@@ -84,11 +85,12 @@ static void parse_environment(void)
 		ky_limits.total_bytes = ky_limits.ring_bytes;
 	ky_limits.categories = copy_variable("KYMO_CATEGORIES");
 	ky_limits.dir = copy_variable("KYMO_DRUM_DIR");
+	ky_limits.mailbox = copy_variable("KYMO_DRUM_MAIL");
 	const char *fd = secure_getenv("KYMO_DRUM_FD");
 	if (fd && *fd >= '0' && *fd <= '9')
 		ky_limits.fd = (int)parse_bytes(fd, &end);
 	/* Without a session nobody else would make it, and whoever looks later expects it. */
-	if (ky_limits.categories || ky_limits.dir || ky_limits.fd >= 0)
+	if (ky_limits.categories || ky_limits.dir || ky_limits.mailbox || ky_limits.fd >= 0)
 		ky_drum_get();
 }
 

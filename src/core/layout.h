@@ -72,7 +72,9 @@ struct ky_drum_recorder {
 	uint32_t pattern;    /* string in the heap: category globs; 0 is free (outside) */
 	uint32_t pid;        /* of the recorder (outside) */
 	uint64_t started_ns; /* when that process began, to tell a reused pid (outside) */
-	uint64_t pad[2];
+	uint64_t
+		namespaces; /* where pid and started_ns hold: another's are not ours to judge (outside) */
+	uint64_t pad;
 };
 #define KY_RECORDERS_INSIDE 32u /* slots below are for sessions of the process itself */
 #define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */

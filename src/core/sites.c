@@ -2,9 +2,14 @@
 /* sites.c: copies of trace points and threads' names, bounded whatever the drum says. */
 #include "sites.h"
 
+#include "os.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Trace points with all their strings, by the heap, which has each once: no program has more. */
+#define TOLD_TIMES_MAX 16u
 
 /* A string with a NUL behind it; the drum's own may change under the reader. */
 struct ky_text_copy {
@@ -18,6 +23,8 @@ int ky_sites_open(struct ky_sites *sites, const struct ky_view *view)
 	memset(sites, 0, sizeof(*sites));
 	sites->view = view;
 	sites->bytes_left = 2 * view->header.heap_bytes;
+	sites->seed = ky_os_image();
+	sites->told_left = TOLD_TIMES_MAX * view->header.heap_bytes;
 	const size_t places = view->header.heap_bytes / KY_HEAP_UNIT + 1;
 	sites->by_place = calloc(places, sizeof(struct ky_site *));
 	sites->texts = calloc(places, sizeof(struct ky_text_copy *));
@@ -93,6 +100,19 @@ static bool copy_texts(struct ky_site *site, struct ky_sites *sites, const struc
 	return good;
 }
 
+/* Small records may name long strings, which are copied once and written down with each. */
+static bool may_tell(struct ky_sites *sites, const struct ky_site *site)
+{
+	uint64_t bytes = sizeof(*site) + site->category.bytes + site->name.bytes +
+			 site->file.bytes + site->function.bytes;
+	for (uint32_t i = 0; i < KYMO_ARGS_MAX; i++)
+		bytes += site->keys[i].bytes;
+	if (bytes > sites->told_left)
+		return false;
+	sites->told_left -= bytes;
+	return true;
+}
+
 static bool make_room(struct ky_sites *sites)
 {
 	if (sites->count < sites->room)
@@ -109,7 +129,7 @@ static bool make_room(struct ky_sites *sites)
 const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint32_t at)
 {
 	struct ky_heap_site s;
-	if (!ky_view_site(sites->view, at, &s) || !make_room(sites))
+	if (sites->told_left == 0 || !ky_view_site(sites->view, at, &s) || !make_room(sites))
 		return NULL;
 	struct ky_site *site = calloc(1, sizeof(*site));
 	if (!site)
@@ -122,7 +142,8 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	site->args = s.args;
 	site->line = s.line;
 	site->types = s.types;
-	if (!copy_texts(site, sites, &s)) {
+	if (!copy_texts(site, sites, &s) || !may_tell(sites, site)) {
+		sites->told_left = 0; /* nor any other: to refuse them must not take long */
 		free(site);
 		return NULL;
 	}
@@ -133,7 +154,9 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 
 static uint32_t slot_of(const struct ky_sites *sites, uint32_t tid)
 {
-	uint32_t slot = (tid * 2654435761u) & (sites->threads_room - 1);
+	uint64_t hash = (tid ^ sites->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint32_t slot = (uint32_t)(hash >> 32) & (sites->threads_room - 1);
 	while (sites->threads[slot] && (uint32_t)sites->threads[slot]->tid != tid)
 		slot = (slot + 1) & (sites->threads_room - 1);
 	return slot;

@@ -15,13 +15,15 @@ struct ky_sites {
 	struct ky_site **by_place; /* heap_bytes / KY_HEAP_UNIT of them, NULL where none was met */
 	struct ky_text_copy **texts; /* strings, likewise; none is freed before the reader ends */
 	struct ky_text_copy *newest; /* all of them in a list */
-	uint64_t bytes_left;  /* of strings: when records overlap, their sum could be anything */
+	uint64_t bytes_left; /* of strings: when records overlap, their sum could be anything */
+	uint64_t told_left;  /* of trace points, each with all its strings, as writers write them */
 	struct ky_site **all; /* by index */
 	uint32_t count;
 	uint32_t room;
 	struct ky_thread **threads; /* hash table by thread id, a power of two in size */
 	uint32_t threads_count;
 	uint32_t threads_room;
+	uint64_t seed;          /* of that table: no drum can be made to collide */
 	uint32_t *thread_names; /* by index: the record of the name as last seen */
 };
 

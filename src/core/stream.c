@@ -5,6 +5,7 @@
  */
 #include "stream.h"
 
+#include "block_select.h"
 #include "glob.h"
 #include "os.h"
 
@@ -17,44 +18,23 @@
 /* How many pieces are read between two looks at it. */
 #define POPULATE_PIECES 16u
 
-static bool category_wanted(struct ky_stream *s, const struct ky_site *site)
+bool ky_stream_wants(struct ky_stream *s, const struct ky_site *site)
 {
+	if (!s->wanted)
+		return true;
 	uint8_t *wanted = &s->wanted[site->category_index];
 	if (*wanted == 0)
 		*wanted = ky_glob_list_match(s->globs, site->category.data) ? 1 : 2;
 	return *wanted == 1 || site->kind == KYMO_KIND_SNAPSHOT || site->kind == KYMO_KIND_MARK;
 }
 
-/* Drops what is not wanted, in place: too early, another category, no event at all. */
-static void filter(struct ky_stream *s, struct ky_source *source)
+/* What is wanted of a piece: not too early, of a category that was asked for, an event at all. */
+static bool is_wanted(void *context, uint64_t word, uint64_t ticks, uint32_t at)
 {
-	struct ky_block *b = &source->block;
-	uint32_t high = b->high, to = 0;
-	uint64_t last_high = UINT64_MAX; /* what the kept events' control words say */
-	for (uint32_t at = 0; at < b->count;) {
-		const uint64_t word = source->words[at];
-		const uint32_t size = 1 + KY_WORD_LENGTH(word);
-		const struct ky_site *site = NULL;
-		if (KY_WORD_SITE(word) == KY_CONTROL_HIGH)
-			high = KY_WORD_LOW(word);
-		else if (((uint64_t)high << 32 | KY_WORD_LOW(word)) >= s->start_ticks)
-			site = ky_sites_get(&s->sites, word);
-		const bool keep = site && (!s->wanted || category_wanted(s, site));
-		if (keep && to == 0)
-			b->high = high;
-		else if (keep && last_high != high && at > to)
-			source->words[to++] =
-				(uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
-		if (keep) {
-			last_high = high;
-			memmove(&source->words[to], &source->words[at], size * sizeof(uint64_t));
-			to += size;
-		} else if (KY_WORD_SITE(word) >= KY_CONTROL_MAX) {
-			b->events--;
-		}
-		at += size;
-	}
-	b->count = to;
+	struct ky_stream *s = context;
+	(void)at;
+	const struct ky_site *site = ticks >= s->start_ticks ? ky_sites_get(&s->sites, word) : NULL;
+	return site && ky_stream_wants(s, site);
 }
 
 static void damage(struct ky_stream *s, uint64_t at)
@@ -110,7 +90,7 @@ static void new_piece(struct ky_stream *s, struct ky_source *source)
 	bool renamed = false;
 	source->at = 0;
 	if (s->wanted || s->start_ticks)
-		filter(s, source);
+		ky_block_select(b, source->words, is_wanted, s);
 	source->high = b->high;
 	struct ky_thread *thread = ky_sites_thread(&s->sites, b->tid, b->name, &renamed);
 	if (thread)
@@ -251,19 +231,26 @@ static void read_merged(struct ky_stream *s, uint64_t horizon)
 			s->heap[s->heap_count++] = s->sources[i];
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
-	while (s->heap_count && s->heap[0]->next_ticks <= horizon)
+	/* Where only so much is read in a call, the rest waits: else it would come out of order. */
+	while (s->heap_count && s->heap[0]->next_ticks <= horizon &&
+	       (s->pieces_left || s->pieces_max == 0))
 		run_top(s, horizon);
 }
 
 static void read_blocks(struct ky_stream *s)
 {
-	for (uint32_t i = 0; i < s->sources_count; i++) {
-		struct ky_source *source = s->sources[i];
+	const uint32_t count = s->sources_count, first = s->turn;
+	for (uint32_t i = 0; i < count; i++) {
+		struct ky_source *source = s->sources[(first + i) % count];
 		while (read_piece(s, source)) {
 			new_piece(s, source);
 			s->events += source->block.events;
 			if (source->thread && (source->block.count || source->block.lost))
 				s->sink.block(s->sink.context, &source->block, source->thread);
+		}
+		if (s->pieces_left == 0) { /* the next call begins with who had none */
+			s->turn = (first + i + 1) % count;
+			return;
 		}
 	}
 }
@@ -315,6 +302,10 @@ static int find_rings(struct ky_stream *s)
 		if (source->words)
 			s->pieces_left += 4 * source->cursor.blocks;
 	}
+	const uint64_t most =
+		s->pieces_max + 2 * (uint64_t)s->sources_count; /* each has its turn */
+	if (s->pieces_max && s->pieces_left > most)
+		s->pieces_left = most;
 	return error;
 }
 
@@ -376,14 +367,16 @@ void ky_stream_close(struct ky_stream *s)
 	memset(s, 0, sizeof(*s));
 }
 
+static int update_rings(struct ky_stream *s)
+{
+	const int error = add_sources(s, false);
+	return error ? error : find_rings(s);
+}
+
 static int update(struct ky_stream *s)
 {
-	int error = ky_clock_map_update(&s->clock, &s->view);
-	if (error == 0)
-		error = add_sources(s, false);
-	if (error == 0)
-		error = find_rings(s);
-	return error;
+	const int error = ky_clock_map_update(&s->clock, &s->view);
+	return error ? error : update_rings(s);
 }
 
 static void read_until(struct ky_stream *s, uint64_t horizon)
@@ -406,6 +399,13 @@ int ky_stream_read_all(struct ky_stream *s)
 {
 	const int error = update(s);
 	read_until(s, UINT64_MAX);
+	return error;
+}
+
+int ky_stream_read_to(struct ky_stream *s, uint64_t horizon_ticks)
+{
+	const int error = update_rings(s);
+	read_until(s, horizon_ticks);
 	return error;
 }
 

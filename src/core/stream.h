@@ -63,6 +63,8 @@ struct ky_stream {
 	uint64_t rings_bytes; /* of all sources: rings that overlap are no rings */
 	uint64_t
 		pieces_left; /* in this call: a drum that is filled faster than read must not hold it */
+	uint64_t pieces_max; /* in a call, about; 0: a few times what the rings hold */
+	uint32_t turn;       /* the ring that a call begins with */
 };
 
 /*
@@ -80,6 +82,15 @@ void ky_stream_close(struct ky_stream *stream);
 int ky_stream_read(struct ky_stream *stream, uint64_t lag_ticks);
 /* Hands out all there is: of a dead process's drum, where no sample comes any more. 0, or -ENOMEM. */
 int ky_stream_read_all(struct ky_stream *stream);
+
+/*
+ * The same up to that tick, by the stream's clock as it is: for a reader that has samples of its own,
+ * and does not believe the drum's.
+ */
+int ky_stream_read_to(struct ky_stream *stream, uint64_t horizon_ticks);
+
+/* Whether events of that trace point are among those asked for. */
+bool ky_stream_wants(struct ky_stream *stream, const struct ky_site *site);
 
 /*
  * From now on reading also has memory made for the rings ahead of their writers, in their first lap:

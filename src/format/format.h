@@ -15,6 +15,9 @@
 #include "event.h"
 #include "out.h"
 
+struct ky_kymo_pack;
+struct ky_kymo_chunks;
+
 /* What is known before the first event. */
 struct ky_trace_info {
 	int32_t pid;
@@ -22,6 +25,10 @@ struct ky_trace_info {
 	struct ky_text command; /* the program's path, may be empty */
 	struct ky_clock_sample clock;
 	uint64_t ticks_per_s; /* rough, for information */
+	uint32_t source;      /* .kymo: its number in a file of several sources; 0: it is alone */
+	/* And what it may use of the others, who never write at the same time; NULL: has its own. */
+	struct ky_kymo_pack *pack;
+	struct ky_kymo_chunks *chunks;
 };
 
 struct ky_writer; /* each format's own */

@@ -15,6 +15,9 @@
  * Invariants: what a DATA chunk names is defined before it in the file. entries has one entry for
  * each DATA chunk written. A chunk is appended whole in one call of the writer, so a file that is
  * cut at a push is whole up to there. Without libzstd sections are stored as they are.
+ *
+ * As one source of several (info->source is not 0) it appends to a buffer that others append to as
+ * well: its chunks are told apart by their heads, and its places are those of the whole file.
  */
 #include "format.h"
 
@@ -22,15 +25,13 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "compress.h"
+#include "kymo_chunk.h"
 #include "kymo_define.h"
 #include "kymo_pack.h"
 #include "ring_read.h"
 #include "sites.h"
 #include "table.h"
-#include "xxh64.h"
 
-#define ZSTD_LEVEL 1
 #define BUFFER_BYTES (16u << 10)
 #define FLUSH_NS UINT64_C(1000000000)
 
@@ -41,10 +42,10 @@ struct thread_state {
 
 struct ky_writer {
 	struct ky_out *out;
-	uint64_t begun_at; /* bytes of out before this file */
-	uint32_t chunks;
-	struct ky_zstd *zstd; /* NULL without the library */
+	uint64_t begun_at; /* bytes of out before this file; 0 as one source of several */
+	struct ky_kymo_chunks chunks;
 	struct ky_kymo_pack *pack;
+	bool pack_is_lent;
 	struct ky_kymo_masks masks; /* of the trace points that are defined */
 	struct ky_text command;
 	int32_t pid; /* whose command it is */
@@ -52,8 +53,6 @@ struct ky_writer {
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
 	struct ky_table threads;
-	uint8_t *body; /* a chunk's, while it is put together */
-	size_t body_room;
 
 	uint8_t *batch; /* KY_KYMO_BATCH_BYTES */
 	uint32_t batches;
@@ -79,76 +78,11 @@ static uint64_t file_bytes(const struct ky_writer *w)
 	return w->out->pushed_bytes + w->out->used - w->begun_at;
 }
 
-static bool make_body(struct ky_writer *w, size_t bytes)
-{
-	if (bytes <= w->body_room)
-		return true;
-	uint8_t *body = realloc(w->body, bytes);
-	if (!body) {
-		out_of_memory(w);
-		return false;
-	}
-	w->body = body;
-	w->body_room = bytes;
-	return true;
-}
-
-/* Writes w->body as a chunk; there is room for the padding. */
-static void write_chunk(struct ky_writer *w, enum ky_kymo_chunk_type type, size_t bytes)
-{
-	const size_t padded = KY_KYMO_PADDED(bytes);
-	memset(w->body + bytes, 0, padded - bytes);
-	struct ky_kymo_chunk chunk = {
-		.magic = KY_KYMO_MAGIC,
-		.head_bytes = sizeof(chunk),
-		.type = (uint16_t)type,
-		.number = w->chunks++,
-		.body_bytes = (uint32_t)padded,
-		.body_hash = ky_xxh64(w->body, padded),
-	};
-	chunk.head_hash = ky_xxh64(&chunk, offsetof(struct ky_kymo_chunk, head_hash));
-	ky_out_append(w->out, &chunk, sizeof(chunk));
-	ky_out_append(w->out, w->body, padded);
-}
-
-/* Room that so many bytes need at most, compressed or not, with padding. */
-static size_t stored_bound(const struct ky_writer *w, size_t bytes)
-{
-	const size_t bound = w->zstd ? ky_zstd_bound(w->zstd, bytes) : bytes;
-	return (bound > bytes ? bound : bytes) + 8;
-}
-
-/* Compressed where that is smaller, but not to less than bytes / ratio_max. Returns the bytes. */
-static size_t store(struct ky_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
-		    size_t ratio_max)
-{
-	int64_t stored = -1;
-	if (w->zstd && bytes)
-		stored = ky_zstd_compress(w->zstd, to, stored_bound(w, bytes), from, bytes,
-					  ZSTD_LEVEL);
-	if (stored > 0 && (size_t)stored < bytes && (size_t)stored * ratio_max >= bytes)
-		return (size_t)stored;
-	memcpy(to, from, bytes);
-	return bytes;
-}
-
-static void write_define(struct ky_writer *w, const struct ky_out *records, uint32_t flags)
-{
-	struct ky_kymo_define define = {
-		.size = sizeof(define), .flags = flags, .bytes = (uint32_t)records->used};
-	if (!make_body(w, sizeof(define) + stored_bound(w, records->used)))
-		return;
-	define.stored_bytes = (uint32_t)store(w, w->body + sizeof(define), records->data,
-					      records->used, KY_KYMO_DEFINE_RATIO_MAX);
-	memcpy(w->body, &define, sizeof(define));
-	write_chunk(w, KY_KYMO_DEFINE, sizeof(define) + define.stored_bytes);
-}
-
 static void write_fresh(struct ky_writer *w)
 {
 	if (w->fresh.used == 0)
 		return;
-	write_define(w, &w->fresh, 0);
+	ky_kymo_chunks_define(&w->chunks, &w->fresh, 0);
 	ky_out_append(&w->all, w->fresh.data, w->fresh.used);
 	w->fresh.used = 0;
 }
@@ -157,7 +91,7 @@ static void write_fresh(struct ky_writer *w)
 static uint8_t *put_section(struct ky_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
 			    struct ky_kymo_section *section)
 {
-	const size_t stored = store(w, to, from, bytes, KY_KYMO_RAW_MAX);
+	const size_t stored = ky_kymo_chunks_store(&w->chunks, to, from, bytes, KY_KYMO_RAW_MAX);
 	*section = (struct ky_kymo_section){(uint32_t)bytes, (uint32_t)stored};
 	return to + stored;
 }
@@ -172,10 +106,12 @@ static size_t put_data(struct ky_writer *w)
 	data->sections = packed ? KY_KYMO_SECTIONS : 1;
 	const size_t head = sizeof(*data) + data->sections * sizeof(sections[0]);
 	/* Sections are less than raw together, but the bound of each has a constant part. */
-	if (!make_body(w, head + data->sections * stored_bound(w, 0) +
-				  2 * stored_bound(w, data->raw_bytes)))
+	uint8_t *body = ky_kymo_chunks_body(
+		&w->chunks, head + data->sections * ky_kymo_chunks_bound(&w->chunks, 0) +
+				    2 * ky_kymo_chunks_bound(&w->chunks, data->raw_bytes));
+	if (!body)
 		return 0;
-	uint8_t *to = w->body + head;
+	uint8_t *to = body + head;
 	for (uint32_t i = 0; i < data->sections; i++) {
 		size_t bytes = data->raw_bytes;
 		const uint8_t *from = w->batch;
@@ -183,9 +119,9 @@ static size_t put_data(struct ky_writer *w)
 			from = ky_kymo_packed(w->pack, (enum ky_kymo_sections)i, &bytes);
 		to = put_section(w, to, from, bytes, &sections[i]);
 	}
-	memcpy(w->body, data, sizeof(*data));
-	memcpy(w->body + sizeof(*data), sections, data->sections * sizeof(sections[0]));
-	return (size_t)(to - w->body);
+	memcpy(body, data, sizeof(*data));
+	memcpy(body + sizeof(*data), sections, data->sections * sizeof(sections[0]));
+	return (size_t)(to - body);
 }
 
 static void add_entry(struct ky_writer *w, uint64_t at)
@@ -236,12 +172,16 @@ static void kymo_flush(struct ky_writer *w)
 	if (bytes == 0)
 		return;
 	const size_t least = w->data.raw_bytes / KY_KYMO_RATIO_MAX;
-	if (bytes < least) { /* there is room: raw fits */
-		memset(w->body + bytes, 0, least - bytes);
+	if (bytes < least) {
+		uint8_t *body =
+			ky_kymo_chunks_body(&w->chunks, least); /* there is room: raw fits */
+		if (!body)
+			return;
+		memset(body + bytes, 0, least - bytes);
 		bytes = least;
 	}
 	const uint64_t at = file_bytes(w);
-	write_chunk(w, KY_KYMO_DATA, bytes);
+	ky_kymo_chunks_write(&w->chunks, KY_KYMO_DATA, bytes);
 	add_entry(w, at);
 	begin_batch(w);
 }
@@ -422,38 +362,38 @@ static void write_index(struct ky_writer *w)
 	index->size = sizeof(*index);
 	index->entry_bytes = sizeof(struct ky_kymo_entry);
 	index->threads = w->tids.used / sizeof(uint32_t);
-	if (!make_body(w, sizeof(*index) + entries_bytes + w->tids.used + 8))
+	const size_t bytes = sizeof(*index) + entries_bytes + w->tids.used;
+	uint8_t *body = ky_kymo_chunks_body(&w->chunks, bytes);
+	if (!body)
 		return;
-	uint8_t *to = w->body + sizeof(*index);
-	memcpy(w->body, index, sizeof(*index));
+	uint8_t *to = body + sizeof(*index);
+	memcpy(body, index, sizeof(*index));
 	memcpy(to + entries_bytes, w->tids.data, w->tids.used);
 	put_entries(w, to);
-	write_chunk(w, KY_KYMO_INDEX, sizeof(*index) + entries_bytes + w->tids.used);
+	ky_kymo_chunks_write(&w->chunks, KY_KYMO_INDEX, bytes);
 }
 
 static void kymo_finish(struct ky_writer *w, uint64_t lost)
 {
-	struct ky_kymo_end end = {.size = sizeof(end)};
 	kymo_flush(w);
 	if (!is_whole(w))
 		return;
 	w->totals.lost = lost;
-	end.define_at = file_bytes(w);
-	write_define(w, &w->all, KY_KYMO_DEFINE_ALL);
-	end.index_at = file_bytes(w);
+	const uint64_t define_at = file_bytes(w);
+	ky_kymo_chunks_define(&w->chunks, &w->all, KY_KYMO_DEFINE_ALL);
+	const uint64_t index_at = file_bytes(w);
 	write_index(w);
-	if (w->out->error || !make_body(w, sizeof(end)))
-		return;
-	memcpy(w->body, &end, sizeof(end));
-	write_chunk(w, KY_KYMO_END, sizeof(end));
+	if (!w->out->error)
+		ky_kymo_chunks_end(&w->chunks, define_at, index_at);
 }
 
 static void kymo_close(struct ky_writer *w)
 {
 	if (!w)
 		return;
-	ky_kymo_pack_close(&w->pack);
-	ky_zstd_close(&w->zstd);
+	if (!w->pack_is_lent)
+		ky_kymo_pack_close(&w->pack);
+	ky_kymo_chunks_close(&w->chunks);
 	ky_out_free(&w->samples);
 	ky_table_free(&w->threads);
 	ky_out_free(&w->fresh);
@@ -464,20 +404,13 @@ static void kymo_close(struct ky_writer *w)
 		free(w->masks.pages[i]);
 	free((void *)(uintptr_t)w->command.data);
 	free(w->batch);
-	free(w->body);
 	free(w);
 }
 
 static void write_first(struct ky_writer *w, const struct ky_trace_info *info)
 {
-	const struct ky_kymo_head head = {
-		.size = sizeof(head),
-		.version = KY_KYMO_VERSION,
-		.version_min = KY_KYMO_VERSION,
-		.ticks_per_s = info->ticks_per_s,
-	};
-	memcpy(w->body, &head, sizeof(head));
-	write_chunk(w, KY_KYMO_FILE, sizeof(head));
+	ky_kymo_chunks_file(&w->chunks, info->source ? KY_KYMO_VERSION_SOURCES : KY_KYMO_VERSION,
+			    info->ticks_per_s);
 	kymo_process(w, info->pid, info->process);
 	if (info->clock.ticks)
 		kymo_clock(w, &info->clock);
@@ -489,10 +422,11 @@ static bool make_buffers(struct ky_writer *w, struct ky_text command)
 	char *copy = malloc((size_t)command.bytes + 1);
 	w->command = (struct ky_text){copy, command.bytes};
 	w->batch = malloc(KY_KYMO_BATCH_BYTES);
-	if (!copy || !w->batch || !make_body(w, BUFFER_BYTES))
+	if (!copy || !w->batch)
 		return false;
 	memcpy(copy, command.data ? command.data : "", command.bytes);
-	return ky_kymo_pack_open(&w->pack) == 0 && ky_out_init(&w->fresh, BUFFER_BYTES) == 0 &&
+	return (w->pack || ky_kymo_pack_open(&w->pack) == 0) &&
+	       ky_out_init(&w->fresh, BUFFER_BYTES) == 0 &&
 	       ky_out_init(&w->all, BUFFER_BYTES) == 0 &&
 	       ky_out_init(&w->samples, BUFFER_BYTES) == 0 &&
 	       ky_out_init(&w->entries, BUFFER_BYTES) == 0 &&
@@ -507,12 +441,18 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 	if (!w)
 		return -ENOMEM;
 	w->out = out;
-	w->begun_at = out->pushed_bytes + out->used;
+	w->begun_at = info->source ? 0 : out->pushed_bytes + out->used;
 	w->threads.item_bytes = sizeof(struct thread_state);
 	w->ticks_per_s = info->ticks_per_s;
 	w->pid = info->pid;
-	const int error = ky_zstd_open(&w->zstd);
-	if (error == -ENOMEM || !make_buffers(w, info->command)) {
+	w->pack = info->pack;
+	w->pack_is_lent = info->pack != NULL;
+	int error = 0;
+	if (info->chunks)
+		ky_kymo_chunks_borrow(&w->chunks, out, info->source, info->chunks);
+	else
+		error = ky_kymo_chunks_open(&w->chunks, out, info->source);
+	if (error || !make_buffers(w, info->command)) {
 		kymo_close(w);
 		return -ENOMEM;
 	}

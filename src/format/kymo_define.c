@@ -9,8 +9,6 @@
  */
 #include "kymo_define.h"
 
-#include "kymo_layout.h"
-
 static void put_record(struct ky_out *out, enum ky_kymo_record_kind kind, const void *fixed,
 		       size_t fixed_bytes, const struct ky_text *texts, uint32_t texts_count)
 {
@@ -83,4 +81,15 @@ void ky_kymo_define_site(struct ky_out *out, uint32_t number, const struct ky_si
 	for (uint32_t i = 0; i < KY_KYMO_SITE_TEXTS; i++)
 		fixed.text_bytes[i] = texts[i].bytes;
 	put_record(out, KY_KYMO_SITE, &fixed, sizeof(fixed), texts, KY_KYMO_SITE_TEXTS);
+}
+
+void ky_kymo_define_snapshot(struct ky_out *out, const struct ky_kymo_snapshot *snapshot,
+			     const struct ky_text texts[3])
+{
+	put_record(out, KY_KYMO_SNAPSHOT, snapshot, sizeof(*snapshot), texts, 3);
+}
+
+void ky_kymo_define_note(struct ky_out *out, struct ky_text note)
+{
+	put_record(out, KY_KYMO_NOTE, NULL, 0, &note, 1);
 }

@@ -7,6 +7,7 @@
 #define KY_FORMAT_KYMO_DEFINE_H
 
 #include "event.h"
+#include "kymo_layout.h"
 #include "out.h"
 
 void ky_kymo_define_process(struct ky_out *out, int32_t pid, struct ky_text name,
@@ -15,5 +16,9 @@ void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread);
 void ky_kymo_define_clock(struct ky_out *out, const struct ky_clock_sample *sample);
 /* number: how the words of events name the trace point. */
 void ky_kymo_define_site(struct ky_out *out, uint32_t number, const struct ky_site *site);
+/* Of captures. texts: trigger, reason, stack, as long as snapshot says. */
+void ky_kymo_define_snapshot(struct ky_out *out, const struct ky_kymo_snapshot *snapshot,
+			     const struct ky_text texts[3]);
+void ky_kymo_define_note(struct ky_out *out, struct ky_text note);
 
 #endif

@@ -17,6 +17,10 @@
  * kymo_pack.h; each section is one zstd frame where that is smaller. A DATA chunk needs nothing but
  * itself to be unpacked, and the definitions before it to be understood.
  *
+ * A file of several sources (a capture of several processes) is the files of each, chunk by chunk as they come, told apart
+ * by the chunk's source; places in INDEX and END are those of the file. Source 0 has what is of all: snapshots, notes, clocks. Its
+ * FILE chunk asks for version 2, its END is the last chunk.
+ *
  * All numbers are little-endian. Everything is padded with zeros to 8 bytes. A struct that may grow
  * begins with its size; a reader takes what it knows and skips the rest. A chunk or record of a
  * kind that it does not know is skipped too. END never grows: it is the last KY_KYMO_END_BYTES of a
@@ -33,6 +37,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structs ar
 
 #define KY_KYMO_MAGIC UINT64_C(0x1a0a0d6f6d796b89) /* 0x89 "kymo" CR LF 0x1a */
 #define KY_KYMO_VERSION 1
+#define KY_KYMO_VERSION_SOURCES 2 /* of a file of several sources */
 /* A body is at least raw / this: what a reader needs stays in proportion to the file. */
 #define KY_KYMO_RATIO_MAX 256u
 /* The same for definitions, which take more memory when read. */
@@ -49,15 +54,16 @@ enum ky_kymo_chunk_type {
 	KY_KYMO_DATA = 3,
 	KY_KYMO_INDEX = 4,
 	KY_KYMO_END = 5,
+	KY_KYMO_STREAM = 6,
 };
 
 struct ky_kymo_chunk {
 	uint64_t magic;
 	uint16_t head_bytes; /* of this struct; the body begins behind it */
 	uint16_t type;       /* enum ky_kymo_chunk_type */
-	uint32_t number;     /* of the chunk in the file, from 0 */
+	uint32_t number;     /* of the chunk among its source's, from 0 */
 	uint32_t body_bytes;
-	uint32_t pad;
+	uint32_t source;    /* whose chunk it is, in a file of several sources; else 0 */
 	uint64_t body_hash; /* XXH64 of the body */
 	uint64_t head_hash; /* XXH64 of what is before it here */
 };
@@ -86,6 +92,8 @@ enum ky_kymo_record_kind {
 	KY_KYMO_THREAD = 2,
 	KY_KYMO_CLOCK = 3,
 	KY_KYMO_SITE = 4,
+	KY_KYMO_SNAPSHOT = 5,
+	KY_KYMO_NOTE = 6, /* a text alone */
 };
 
 /* A record: this, a struct by its kind, then its texts one behind the other, without NUL. */
@@ -134,6 +142,70 @@ struct ky_kymo_site {
 	uint32_t pad;
 	uint64_t types;                          /* four bits an item, the first lowest */
 	uint32_t text_bytes[KY_KYMO_SITE_TEXTS]; /* category, name, file, function, keys */
+};
+
+/* Of a flight recorder: why this part of the time is in the file. Texts: trigger, reason, stack. */
+struct ky_kymo_snapshot {
+	uint64_t time_ns; /* CLOCK_BOOTTIME */
+	uint64_t from_ns;
+	uint64_t to_ns;
+	int32_t pid;
+	int32_t tid;
+	uint64_t args[2];
+	uint32_t args_count;
+	uint32_t trigger_bytes;
+	uint32_t reason_bytes;
+	uint32_t stack_bytes;
+	uint64_t noticed_ns; /* when the recorder saw that it was asked for; 0: not known */
+};
+
+/*
+ * STREAM: struct ky_kymo_stream, then a part of something in another format, compressed when stored_bytes is not bytes. The
+ * parts of a source, one behind the other, are the whole.
+ */
+enum ky_kymo_stream_kind {
+	KY_KYMO_STREAM_FTRACE = 1,  /* struct ky_kymo_ftrace records: a copy of tracefs */
+	KY_KYMO_STREAM_PERF = 2,    /* perf.data as it goes through a pipe */
+	KY_KYMO_STREAM_SYMBOLS = 3, /* struct ky_kymo_symbol records */
+};
+
+struct ky_kymo_stream {
+	uint32_t size;
+	uint32_t kind; /* enum ky_kymo_stream_kind */
+	uint32_t bytes;
+	uint32_t stored_bytes;
+};
+
+/* A file of tracefs, or a page of a CPU's ring. Padded to 8 bytes. */
+enum ky_kymo_ftrace_kind {
+	KY_KYMO_FTRACE_FILE = 1, /* path in tracefs, then its content */
+	KY_KYMO_FTRACE_PAGE = 2, /* content alone */
+};
+struct ky_kymo_ftrace {
+	uint32_t bytes; /* with this struct, without the padding */
+	uint16_t kind;  /* enum ky_kymo_ftrace_kind */
+	uint16_t path_bytes;
+	uint32_t cpu;
+	uint32_t pad;
+};
+
+/*
+ * Names for an address in a file: the function and the functions inlined there, the innermost first, one record each,
+ * the last one without KY_KYMO_SYMBOL_INLINED. Texts: module (the path, as the mapping has it; "[kernel]"), build
+ * id in hexadecimal, name (demangled), file. pid is not 0 for code that was made at run time: then address is
+ * one of the process, else it is an offset in the file.
+ */
+enum { KY_KYMO_SYMBOL_INLINED = 1 };
+struct ky_kymo_symbol {
+	uint32_t bytes; /* with this struct and the padding */
+	uint32_t flags;
+	uint64_t address;
+	int32_t pid;
+	uint32_t line;
+	uint16_t module_bytes;
+	uint16_t build_id_bytes;
+	uint16_t name_bytes;
+	uint16_t file_bytes;
 };
 
 /* DATA: struct ky_kymo_data, its sections' sizes, the sections, padding. */
@@ -216,6 +288,10 @@ _Static_assert(sizeof(struct ky_kymo_process) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_thread) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_clock) == 32, "layout");
 _Static_assert(sizeof(struct ky_kymo_site) == 72, "layout");
+_Static_assert(sizeof(struct ky_kymo_snapshot) == 72, "layout");
+_Static_assert(sizeof(struct ky_kymo_stream) == 16, "layout");
+_Static_assert(sizeof(struct ky_kymo_ftrace) == 16, "layout");
+_Static_assert(sizeof(struct ky_kymo_symbol) == 32, "layout");
 _Static_assert(sizeof(struct ky_kymo_data) == 48, "layout");
 _Static_assert(sizeof(struct ky_kymo_section) == 8, "layout");
 _Static_assert(sizeof(struct ky_kymo_piece) == 48, "layout");

@@ -57,6 +57,7 @@ static const uint32_t section_room[KY_KYMO_SECTIONS] = {
 
 struct ky_kymo_pack {
 	const struct ky_kymo_masks *masks;
+	uint32_t spread; /* odd, of the hashes */
 	uint8_t *begin[KY_KYMO_SECTIONS];
 	uint8_t *end[KY_KYMO_SECTIONS];
 	uint32_t shapes_count, sites_count, events_count, items_count, strings_count;
@@ -88,6 +89,8 @@ int ky_kymo_pack_open(struct ky_kymo_pack **pack)
 	*pack = malloc(sizeof(**pack));
 	if (!*pack)
 		return -ENOMEM;
+	/* Words may be a foreign process's choice, who does not know where this is in memory. */
+	(*pack)->spread = (uint32_t)((uintptr_t)*pack >> 12) * 2654435761u | 1;
 	uint8_t *at = (*pack)->bytes;
 	for (uint32_t i = 0; i < KY_KYMO_SECTIONS; i++) {
 		(*pack)->begin[i] = at;
@@ -115,14 +118,14 @@ static inline uint64_t zigzag(uint64_t value)
 	return value << 1 ^ (0 - (value >> 63));
 }
 
-static inline uint32_t slot_of(uint32_t value)
+static inline uint32_t slot_of(const struct ky_kymo_pack *p, uint32_t value)
 {
-	return value * 2654435761u >> (32 - SLOTS_BITS);
+	return value * p->spread >> (32 - SLOTS_BITS);
 }
 
 static uint16_t find_site(struct ky_kymo_pack *p, uint32_t site)
 {
-	uint32_t slot = slot_of(site);
+	uint32_t slot = slot_of(p, site);
 	for (; p->site_slots[slot]; slot = (slot + 1) % SLOTS)
 		if (p->sites[p->site_slots[slot] - 1] == site)
 			return (uint16_t)(p->site_slots[slot] - 1);
@@ -138,7 +141,7 @@ static uint16_t find_site(struct ky_kymo_pack *p, uint32_t site)
 /* The shape's index; SHAPES_MAX when there are too many. */
 static inline uint32_t find_shape(struct ky_kymo_pack *p, uint32_t shape)
 {
-	uint32_t slot = slot_of(shape);
+	uint32_t slot = slot_of(p, shape);
 	for (; p->shape_slots[slot]; slot = (slot + 1) % SLOTS)
 		if (p->shapes[p->shape_slots[slot] - 1] == shape)
 			return p->shape_slots[slot] - 1u;

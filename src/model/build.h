@@ -52,10 +52,14 @@ struct ky_build {
 	bool in_order;   /* events are built as they come */
 	int64_t last_ts; /* then: of the last one */
 	uint32_t machine;
+	bool kernel_twice;
+	struct ky_window *windows; /* NULL: all of the time */
+	uint32_t windows_count;
 	struct ky_map process_by_pid;    /* machine, pid */
 	struct ky_map thread_by_tid;     /* machine, tid: the newest life */
 	struct ky_map thread_by_process; /* process, tid */
-	uint32_t *process_track;         /* by process, row + 1 */
+	struct ky_map expected;  /* row, 0 of threads and 1 of processes: their first event */
+	uint32_t *process_track; /* by process, row + 1 */
 	uint64_t process_track_room;
 	uint32_t *thread_track;
 	uint64_t thread_track_room;
@@ -91,6 +95,12 @@ uint32_t ky_append_slow(struct ky_trace *trace, void *table);
 /* Remembers that memory was short. */
 void ky_trace_no_memory(struct ky_trace *trace);
 
+/* Kinds of struct ky_build's expected. */
+enum { KY_EXPECTED_THREAD, KY_EXPECTED_PROCESS };
+/* As the new ones of intake.h, of a task that began then: the one that is expected, if there is. */
+uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts);
+uint32_t ky_thread_begin(struct ky_trace *trace, uint32_t process, int64_t tid, int64_t ts);
+
 /* Rows, in the order of time. They return the slice, or KY_NONE when there is none. */
 uint32_t ky_build_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 			uint32_t name, uint32_t args);
@@ -108,6 +118,9 @@ void ky_build_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t p
 		  uint32_t tag, uint32_t message);
 void ky_build_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t callsite,
 		     uint32_t cpu, uint8_t mode, double weight, uint32_t event);
+
+/* Whether what the kernel said then is of a window; sub as ky_stage_kernel() has it. */
+bool ky_window_wants(const struct ky_trace *trace, int64_t ts, uint32_t sub);
 
 /* A record of the stage, as a ky_stage_fn: context is the trace. */
 void ky_build_record(void *context, int64_t ts, enum ky_record_kind kind, uint32_t track,

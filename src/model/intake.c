@@ -250,7 +250,8 @@ void ky_put_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t
 void ky_stage_kernel(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words,
 		     uint32_t count)
 {
-	put(trace, ts, (enum ky_record_kind)(KY_REC_KERNEL + count), sub, words);
+	if (!trace->build->windows_count || ky_window_wants(trace, ts, sub))
+		put(trace, ts, (enum ky_record_kind)(KY_REC_KERNEL + count), sub, words);
 }
 
 void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu, uint64_t events,

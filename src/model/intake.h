@@ -27,6 +27,19 @@ typedef int (*ky_progress_fn)(void *context, uint64_t done, uint64_t all);
 /* Builds everything. 0, -ENOMEM, or what progress returned. */
 int ky_trace_finish(struct ky_trace *trace, ky_progress_fn progress, void *context);
 
+/* A part of the time. */
+struct ky_window {
+	int64_t from_ns;
+	int64_t to_ns;
+};
+/*
+ * Of a flight recorder: only these parts of the time are there, ordered, not touching. What the kernel says of other times
+ * is dropped, and nothing that runs, waits or is open there is carried from one to the next. Before the first event.
+ */
+void ky_trace_windows(struct ky_trace *trace, const struct ky_window *windows, uint32_t count);
+/* The first that does not end before ts; NULL when it is behind the last. */
+const struct ky_window *ky_window_of(const struct ky_window *windows, uint32_t count, int64_t ts);
+
 /* ---- texts ---- */
 
 static inline uint32_t ky_string(struct ky_trace *trace, const char *text, size_t bytes)
@@ -69,6 +82,18 @@ uint32_t ky_thread_new(struct ky_trace *trace, uint32_t process, int64_t tid);
 void ky_thread_name(struct ky_trace *trace, uint32_t thread, uint32_t name, enum ky_name_from from);
 /* Says whose thread it is, when that comes to be known later. */
 void ky_thread_set_process(struct ky_trace *trace, uint32_t thread, uint32_t process);
+
+/*
+ * The kernel is heard twice (ftrace and perf): a task that begins while it is known to have begun just now is the same,
+ * and not another that has the same number.
+ */
+void ky_trace_kernel_twice(struct ky_trace *trace);
+bool ky_trace_is_kernel_twice(const struct ky_trace *trace);
+/*
+ * The first event that the program itself tells of: a task that the kernel says is new before that is this one, and not
+ * another that has the same number.
+ */
+void ky_thread_expect(struct ky_trace *trace, uint32_t thread, int64_t first_ts);
 
 /* From here on new processes and threads, and look-ups, are of that machine (0 is the first). */
 void ky_trace_machine(struct ky_trace *trace, uint32_t machine);

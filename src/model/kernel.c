@@ -263,8 +263,8 @@ static void add_kin(struct ky_trace *trace, uint32_t thread, uint32_t other, boo
 
 static void new_process(struct ky_trace *trace, int64_t ts, uint32_t by, int32_t tid, uint32_t comm)
 {
-	uint32_t process = ky_process_new(trace, tid);
-	uint32_t thread = ky_thread_new(trace, process, tid);
+	uint32_t process = ky_process_begin(trace, tid, ts);
+	uint32_t thread = ky_thread_begin(trace, process, tid, ts);
 	if (!is_thread(trace, thread) || process >= trace->processes.rows.count)
 		return;
 	trace->processes.start_ts[process] = ts;
@@ -280,7 +280,7 @@ static void new_process(struct ky_trace *trace, int64_t ts, uint32_t by, int32_t
 static void new_thread(struct ky_trace *trace, int64_t ts, uint32_t by, int32_t tid, uint32_t comm)
 {
 	uint32_t process = by == KY_NONE ? KY_NONE : trace->threads.process[by];
-	uint32_t thread = ky_thread_new(trace, process, tid);
+	uint32_t thread = ky_thread_begin(trace, process, tid, ts);
 	if (!is_thread(trace, thread))
 		return;
 	trace->threads.start_ts[thread] = ts;
@@ -521,6 +521,9 @@ void ky_kernel_apply(struct ky_trace *trace, int64_t ts, uint32_t sub, const uin
 		break;
 	case KY_KERNEL_JOB:
 		ky_job_apply(trace, ts, words);
+		break;
+	case KY_KERNEL_GAP:
+		ky_window_end(trace, ts - 1);
 		break;
 	case KY_KERNEL_TID_COUNTER:
 	case KY_KERNEL_SUM:

@@ -48,7 +48,8 @@ enum ky_kernel_sub {
 	KY_KERNEL_SINCE,
 	KY_KERNEL_LANE_BEGIN,
 	KY_KERNEL_LANE_END,
-	KY_KERNEL_JOB
+	KY_KERNEL_JOB,
+	KY_KERNEL_GAP /* the end of a window */
 };
 
 #define KY_PUT_KERNEL(trace, ts, sub, ...)                                                         \
@@ -70,6 +71,9 @@ struct ky_thread_rows {
 	uint32_t
 		hanging; /* sched slice that ended because another thread ran: its end state is to come */
 };
+
+/* window.c: what is open at the end of a window ends. */
+void ky_window_end(struct ky_trace *trace, int64_t ts);
 
 /* Two threads of one process that is not known yet, or (child) a process whose parent is that thread's. */
 struct ky_kin {
@@ -166,6 +170,7 @@ struct ky_kernel_state {
 	struct ky_lanes lanes;
 	struct ky_binder binder;
 	struct ky_jobs jobs;
+	uint64_t gap_rows; /* looked at for the ends of windows */
 	struct ky_map
 		sums; /* by track, 0: what a counter has summed; by track, 1: its last row, one too high */
 	/* strings */

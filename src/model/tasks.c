@@ -5,6 +5,9 @@
  */
 #include "build.h"
 
+/* Two who tell of one moment see it so far apart at most. */
+#define TOLD_AGAIN_NS 10000000
+
 static uint64_t machine_of(const struct ky_trace *trace)
 {
 	return trace->build->machine;
@@ -131,6 +134,71 @@ void ky_thread_name(struct ky_trace *trace, uint32_t thread, uint32_t name, enum
 		return;
 	threads->name[thread] = name;
 	threads->name_from[thread] = (uint8_t)from;
+}
+
+static void expect(struct ky_trace *trace, uint32_t row, uint64_t kind, int64_t ts)
+{
+	bool made;
+	uint64_t *first = ky_map_add(&trace->build->expected, row, kind, &made);
+	if (!first)
+		ky_trace_no_memory(trace);
+	else if (made || ts < (int64_t)*first)
+		*first = (uint64_t)ts;
+}
+
+void ky_thread_expect(struct ky_trace *trace, uint32_t thread, int64_t first_ts)
+{
+	if (thread >= trace->threads.rows.count)
+		return;
+	expect(trace, thread, KY_EXPECTED_THREAD, first_ts);
+	if (trace->threads.process[thread] != KY_NONE)
+		expect(trace, trace->threads.process[thread], KY_EXPECTED_PROCESS, first_ts);
+}
+
+void ky_trace_kernel_twice(struct ky_trace *trace)
+{
+	trace->build->kernel_twice = true;
+}
+
+bool ky_trace_is_kernel_twice(const struct ky_trace *trace)
+{
+	return trace->build->kernel_twice;
+}
+
+/* Whether the row, which began at start_ts as far as is known, is the task that begins now. */
+static bool is_same_task(const struct ky_trace *trace, uint32_t row, uint64_t kind,
+			 int64_t start_ts, int64_t end_ts, int64_t ts)
+{
+	const uint64_t *first = ky_map_find(&trace->build->expected, row, kind);
+	if (end_ts != KY_TIME_NONE)
+		return false;
+	if (first && (int64_t)*first >= ts)
+		return true;
+	return trace->build->kernel_twice && start_ts != KY_TIME_NONE &&
+	       ts - start_ts <= TOLD_AGAIN_NS;
+}
+
+uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts)
+{
+	const struct ky_processes *processes = &trace->processes;
+	const uint64_t *current =
+		ky_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
+	if (current && is_same_task(trace, (uint32_t)*current, KY_EXPECTED_PROCESS,
+				    processes->start_ts[*current], processes->end_ts[*current], ts))
+		return (uint32_t)*current;
+	return ky_process_new(trace, pid);
+}
+
+uint32_t ky_thread_begin(struct ky_trace *trace, uint32_t process, int64_t tid, int64_t ts)
+{
+	const struct ky_threads *threads = &trace->threads;
+	const uint64_t *current =
+		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+	if (current && (process == KY_NONE || threads->process[*current] == process) &&
+	    is_same_task(trace, (uint32_t)*current, KY_EXPECTED_THREAD, threads->start_ts[*current],
+			 threads->end_ts[*current], ts))
+		return (uint32_t)*current;
+	return ky_thread_new(trace, process, tid);
 }
 
 void ky_trace_machine(struct ky_trace *trace, uint32_t machine)

@@ -181,8 +181,9 @@ static void close_build(struct ky_trace *trace)
 	ky_overflow_free(build);
 	struct ky_map *maps[] = {
 		&build->process_by_pid, &build->thread_by_tid, &build->thread_by_process,
-		&build->track_by_spec,  &build->flow_open,     &build->flow_keys,
-		&build->mappings,       &build->frames,        &build->callsites,
+		&build->expected,       &build->track_by_spec, &build->flow_open,
+		&build->flow_keys,      &build->mappings,      &build->frames,
+		&build->callsites,
 	};
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		ky_map_free(maps[i]);
@@ -193,6 +194,7 @@ static void close_build(struct ky_trace *trace)
 	ky_array_free((void **)&build->thread_track, &build->thread_track_room);
 	ky_array_free((void **)&build->flow_parts, &build->flow_parts_room);
 	ky_array_free((void **)&build->pending_flows, &build->pending_room);
+	free(build->windows);
 	free(build);
 	trace->build = NULL;
 }

@@ -126,6 +126,8 @@ struct walk {
 	uint32_t *first, *next; /* by callsite */
 	uint32_t *open;         /* by row: how often it is on the stack */
 	uint32_t *row_of;       /* by frame: row or KY_NONE */
+	double *frame_here;     /* by frame: what was spent there */
+	double *frame_below;    /* the same, and in what was called from there */
 	uint32_t *slots;        /* rows by function and module; a power of two */
 	size_t slots_mask;
 	struct ky_function_row *rows;
@@ -146,6 +148,8 @@ static void close_walk(struct walk *walk)
 	free(walk->next);
 	free(walk->open);
 	free(walk->row_of);
+	free(walk->frame_here);
+	free(walk->frame_below);
 	free(walk->slots);
 	free(walk->rows);
 }
@@ -200,8 +204,23 @@ static int add_row(struct walk *walk, uint32_t frame)
 	}
 	walk->rows[walk->count++] =
 		(struct ky_function_row){.name = walk->trace->frames.name[frame],
-					 .mapping = walk->trace->frames.mapping[frame]};
+					 .mapping = walk->trace->frames.mapping[frame],
+					 .frame = frame};
 	return 0;
+}
+
+/* A function's frames are its addresses: which of them has most. */
+static void choose_frames(struct walk *walk)
+{
+	for (uint32_t i = 0; i < walk->trace->frames.rows.count; i++) {
+		if (walk->row_of[i] == KY_NONE)
+			continue;
+		assert(walk->rows);
+		uint32_t *const best = &walk->rows[walk->row_of[i]].frame;
+		const double here = walk->frame_here[i] - walk->frame_here[*best];
+		if (here > 0 || (here == 0 && walk->frame_below[i] > walk->frame_below[*best]))
+			*best = i;
+	}
 }
 
 /* A row for each function, and what was spent in it itself. */
@@ -225,7 +244,10 @@ static int add_rows(struct walk *walk)
 		assert(walk->rows);
 		walk->rows[*row].self_samples += walk->sums->samples_here[i];
 		walk->rows[*row].self_weight += walk->sums->weight_here[i];
+		walk->frame_here[frame] += walk->sums->weight_here[i];
+		walk->frame_below[frame] += walk->sums->weight_below[i];
 	}
+	choose_frames(walk);
 	return 0;
 }
 
@@ -272,8 +294,10 @@ static int walk_all(struct walk *walk)
 	walk->first = none_of_all(count);
 	walk->next = none_of_all(count);
 	walk->row_of = none_of_all(walk->trace->frames.rows.count);
-	if (!walk->first || !walk->next || !walk->row_of || open_slots(walk) != 0 ||
-	    add_rows(walk) != 0)
+	walk->frame_here = calloc((size_t)walk->trace->frames.rows.count + 1, sizeof(double));
+	walk->frame_below = calloc((size_t)walk->trace->frames.rows.count + 1, sizeof(double));
+	if (!walk->first || !walk->next || !walk->row_of || !walk->frame_here ||
+	    !walk->frame_below || open_slots(walk) != 0 || add_rows(walk) != 0)
 		return -ENOMEM;
 	walk->open = calloc((size_t)walk->count + 1, sizeof(*walk->open));
 	if (!walk->open)

@@ -27,6 +27,8 @@ void ky_callsite_sums_free(struct ky_callsite_sums *sums);
 struct ky_function_row {
 	uint32_t name;    /* string, 0: not known */
 	uint32_t mapping; /* of its first frame, or KY_NONE */
+	uint32_t
+		frame; /* of its frames the one where most was spent: its line is the one to look at */
 	uint64_t self_samples, total_samples;
 	double self_weight, total_weight;
 };

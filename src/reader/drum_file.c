@@ -7,10 +7,10 @@
  */
 #include "drum_file.h"
 
-#include "os.h"
+#include "counter.h"
+#include "drum_find.h"
 #include "ticks.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,6 @@
 #define DRUM_BYTES_MAX (UINT64_C(1) << 37)
 #define PAGE 4096u
 #define CHUNK_BYTES (64u * PAGE)
-/* Wall-clock time at boot, as told by two samples of one boot, differs by less: time is adjusted. */
-#define SAME_BOOT_NS UINT64_C(5000000000)
 /* An event that is being written now is in its ring within this time, nearly always. */
 #define LAG_PER_S 1000u
 
@@ -328,40 +326,6 @@ void ky_drum_file_close(struct ky_drum_file **file)
  * ------------------------------------------------------------------------------------------------
  */
 
-/* A memfd's link is "/memfd:kymo-drum (deleted)", a file's ends in "/kymo-PID.drum". */
-static bool names_drum(const char *link)
-{
-	static const char memfd[] = "/memfd:" KY_DRUM_NAME;
-	static const char deleted[] = " (deleted)";
-	if (strncmp(link, memfd, sizeof(memfd) - 1) == 0) {
-		const char *rest = link + sizeof(memfd) - 1;
-		return *rest == '\0' || strcmp(rest, deleted) == 0;
-	}
-	const char *base = strrchr(link, '/');
-	if (!base || strncmp(base, "/kymo-", 6) != 0 || !isdigit((unsigned char)base[6]))
-		return false;
-	for (base += 6; isdigit((unsigned char)*base); base++)
-		;
-	return strcmp(base, ".drum") == 0 || strcmp(base, ".drum (deleted)") == 0;
-}
-
-/* What the process calls itself: in a container that is another number. */
-static uint32_t own_pid(pid_t pid)
-{
-	char path[64], line[256];
-	unsigned long own = (unsigned long)pid;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	FILE *status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (strncmp(line, "NSpid:", 6) == 0) {
-			const char *last = strrchr(line, '\t');
-			own = strtoul(last ? last : line + 6, NULL, 10);
-		}
-	if (status)
-		fclose(status);
-	return (uint32_t)own;
-}
-
 /* Opens the descriptor when its drum is the process's own, not one that it inherited. */
 static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const char *number,
 			  char *message)
@@ -374,7 +338,7 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 			    name, strerror(errno));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
-	if (error || !*out || (*out)->view.header.pid == own_pid(pid))
+	if (error || !*out || (*out)->view.header.pid == ky_drum_find_own_pid(pid))
 		return error;
 	error = fail(message, -ENOENT,
 		     "%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "
@@ -397,7 +361,7 @@ static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
-		if (names_drum(link))
+		if (ky_drum_find_names(link))
 			error = try_descriptor(out, dirfd(dir), pid, entry->d_name, message);
 	}
 	return error;
@@ -428,28 +392,6 @@ int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_
  * ------------------------------------------------------------------------------------------------
  */
 
-static struct ky_clock_sample read_now(uint32_t tick_source)
-{
-	const struct ky_drum here = {.ticks_inline = tick_source != KY_TICKS_MONOTONIC};
-	const struct ky_drum_sample now = ky_clock_read(&here);
-	return (struct ky_clock_sample){now.ticks, now.boottime_ns, now.monotonic_ns,
-					now.realtime_ns};
-}
-
-static bool has_counter(uint32_t tick_source)
-{
-	return tick_source == KY_TICKS_MONOTONIC || (int)tick_source == ky_cpu_tick_source();
-}
-
-/* Whether both samples are of one boot of one machine, and in one time namespace. */
-static bool same_boot(const struct ky_clock_sample *then, const struct ky_clock_sample *now)
-{
-	const uint64_t apart = (now->realtime_ns - now->boottime_ns) -
-			       (then->realtime_ns - then->boottime_ns) + SAME_BOOT_NS;
-	return now->ticks > then->ticks && now->boottime_ns > then->boottime_ns &&
-	       apart < 2 * SAME_BOOT_NS;
-}
-
 static uint64_t rate_of(const struct ky_clock_sample *a, const struct ky_clock_sample *b)
 {
 	return b->ticks > a->ticks ? (uint64_t)((ky_u128)(b->boottime_ns - a->boottime_ns) *
@@ -473,17 +415,17 @@ static void find_rate(struct ky_drum_file *file, struct ky_clock_map *clock)
 	}
 	file->rate = KY_DRUM_RATE_GUESSED;
 	clock->nominal = guessed_rate(source);
-	if (!has_counter(source))
+	if (!ky_counter_is_here(source))
 		return;
-	const struct ky_clock_sample now = read_now(source);
-	if (clock->count && same_boot(&clock->samples[0], &now)) {
+	const struct ky_clock_sample now = ky_counter_now(source);
+	if (clock->count && ky_counter_same_boot(&clock->samples[0], &now)) {
 		file->rate = KY_DRUM_RATE_BOOT;
 		clock->nominal = rate_of(&clock->samples[0], &now);
 		return;
 	}
 	file->rate = KY_DRUM_RATE_MACHINE;
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	const struct ky_clock_sample later = read_now(source);
+	const struct ky_clock_sample later = ky_counter_now(source);
 	clock->nominal = rate_of(&now, &later);
 }
 
@@ -517,11 +459,12 @@ static int add_now(struct ky_drum_file *file)
 {
 	struct ky_clock_map *clock = &file->stream.clock;
 	const uint32_t source = file->view.header.tick_source;
-	if (!has_counter(source) || clock->count == 0)
+	if (!ky_counter_is_here(source) || clock->count == 0)
 		return 0;
-	const struct ky_clock_sample now = read_now(source);
-	return same_boot(&clock->samples[clock->count - 1], &now) ? ky_clock_map_add(clock, &now)
-								  : 0;
+	const struct ky_clock_sample now = ky_counter_now(source);
+	return ky_counter_same_boot(&clock->samples[clock->count - 1], &now)
+		       ? ky_clock_map_add(clock, &now)
+		       : 0;
 }
 
 int ky_drum_file_read(struct ky_drum_file *file, bool last)

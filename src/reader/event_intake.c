@@ -6,7 +6,7 @@
  * Spans are balanced as the recorder's own writers have it (docs/formats/kymo.md, "Reading"): an end of a scope ends
  * what was never ended in it; an end without a begin gets one made up, a nanosecond for each level before the
  * thread's first event; and after a gap the spans that were open are ended where the gap begins. The last two go
- * back in time, which an intake that is ordered cannot.
+ * back in time, which an intake that is ordered cannot. The windows of a flight recorder are in event_window.c.
  */
 #include "event_parts.h"
 
@@ -32,6 +32,7 @@ int ky_event_intake_open(struct ky_event_intake **out, struct ky_trace *trace, b
 	intake->last_ns = INT64_MIN;
 	intake->sites.item_bytes = sizeof(struct ky_known_site);
 	intake->threads.item_bytes = sizeof(struct ky_known_thread);
+	intake->asyncs.item_bytes = sizeof(struct ky_open_async);
 	intake->source_file = ky_string_z(trace, "source.file_name");
 	intake->source_function = ky_string_z(trace, "source.function_name");
 	intake->source_line = ky_string_z(trace, "source.line_number");
@@ -54,6 +55,8 @@ void ky_event_intake_close(struct ky_event_intake **out)
 	for (uint32_t i = 0; i < intake->threads.count; i++)
 		free(((struct ky_known_thread *)ky_table_at(&intake->threads, i))->open);
 	ky_table_free(&intake->threads);
+	ky_table_free(&intake->asyncs);
+	ky_numbers_free(&intake->async_of);
 	ky_table_free(&intake->sites);
 	ky_out_free(&intake->clean);
 	free(intake);
@@ -176,10 +179,13 @@ static inline struct ky_known_site *site_of(struct ky_event_intake *intake,
 static void learn_thread(struct ky_event_intake *intake, struct ky_known_thread *known,
 			 const struct ky_thread *thread)
 {
+	const int64_t pid = intake->owned ? intake->owner_pid : thread->pid;
 	known->known = true;
-	known->process = ky_process(intake->trace, thread->pid);
-	known->thread = ky_thread(intake->trace, thread->pid, thread->tid);
+	known->process = intake->owned ? intake->owner : ky_process(intake->trace, pid);
+	known->thread = ky_thread(intake->trace, pid, thread->tid);
 	known->track = ky_track_of_thread(intake->trace, known->thread);
+	known->until_ns = KY_EVENT_ANEW;
+	known->window_ns = KY_EVENT_ANEW;
 }
 
 static inline struct ky_known_thread *thread_of(struct ky_event_intake *intake,
@@ -212,6 +218,13 @@ void ky_event_intake_process(struct ky_event_intake *intake, int32_t pid, struct
 		ky_process_name(trace, process, string_of(intake, name), KY_NAME_TRACE);
 	if (command.bytes && process < trace->processes.rows.count)
 		trace->processes.cmdline[process] = string_of(intake, command);
+}
+
+void ky_event_intake_owner(struct ky_event_intake *intake, int64_t pid, uint32_t process)
+{
+	intake->owned = true;
+	intake->owner = process;
+	intake->owner_pid = pid;
 }
 
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
@@ -379,7 +392,7 @@ static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 	}
 	for (; t->depth; t->depth--)
 		ky_put_end(trace, t->last_ns, t->track, 0, 0, 0);
-	t->begun = false;
+	t->until_ns = KY_EVENT_ANEW;
 	t->made_up = 0;
 	ky_args_begin(trace);
 	ky_arg_uint(trace, ky_string_z(trace, "debug.count"), e->id);
@@ -459,6 +472,8 @@ static void put_async(struct ky_event_intake *intake, const struct ky_known_thre
 	struct ky_trace *trace = intake->trace;
 	const uint32_t track = async_track(intake, t, known, e);
 	const uint32_t args = args_of(intake, known, e);
+	if (intake->windows_count && e->kind != KYMO_KIND_ASYNC_INSTANT)
+		ky_event_async(intake, track, e, known->category, name_of(intake, known, e), ns);
 	if (e->kind == KYMO_KIND_ASYNC_END) {
 		ky_put_end(trace, ns, track, 0, 0, args);
 		return;
@@ -482,20 +497,20 @@ static void put_flow(struct ky_event_intake *intake, const struct ky_known_threa
 		    KY_BIND_ENCLOSING, key);
 }
 
-static void put_snapshot(struct ky_event_intake *intake, const struct ky_known_thread *t,
-			 const struct ky_known_site *known, const struct ky_event *e, int64_t ns)
+static void put_snapshot(struct ky_event_intake *intake, const struct ky_known_site *known,
+			 const struct ky_event *e, int64_t ns)
 {
 	struct ky_trace *trace = intake->trace;
 	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
-	const struct ky_track_spec spec = {.kind = KY_TRACK_PROCESS,
-					   .owner = t->process,
-					   .name = ky_string_z(trace, "snapshots"),
-					   .type = intake->process_track_type};
+	if (e->kind == KYMO_KIND_SNAPSHOT && ky_event_is_told(intake, e, ns))
+		return;
 	ky_args_begin(trace);
-	ky_arg_int(trace, ky_string_z(trace, "debug.thread"), e->thread->tid);
+	ky_arg_int(trace, ky_string_z(trace, "debug.pid"),
+		   intake->owned ? intake->owner_pid : e->thread->pid);
+	ky_arg_int(trace, ky_string_z(trace, "debug.tid"), e->thread->tid);
 	put_args(intake, known, e);
 	const uint32_t args = ky_args_end(trace);
-	ky_put_instant(trace, ns, ky_track(trace, &spec), known->category,
+	ky_put_instant(trace, ns, ky_event_snapshots_track(trace), known->category,
 		       unnamed_mark ? ky_string_z(trace, "mark start") : string_of(intake, e->name),
 		       args);
 }
@@ -561,7 +576,7 @@ static void put_other(struct ky_event_intake *intake, struct ky_known_thread *t,
 		break;
 	case KYMO_KIND_SNAPSHOT:
 	case KYMO_KIND_MARK:
-		put_snapshot(intake, t, known, e, ns);
+		put_snapshot(intake, known, e, ns);
 		break;
 	default:
 		put_point(intake, t, known, e, ns);
@@ -574,10 +589,8 @@ static bool take_time(struct ky_event_intake *intake, struct ky_known_thread *t,
 	if (intake->ordered && ns < intake->last_ns)
 		intake->done = true;
 	intake->last_ns = ns;
-	if (__builtin_expect(!t->begun, 0)) {
-		t->begun = true;
-		t->first_ns = ns;
-	}
+	if (__builtin_expect(ns > t->until_ns, 0))
+		ky_event_begin(intake, t, ns);
 	t->last_ns = ns;
 	return !intake->done;
 }

@@ -29,7 +29,37 @@ bool ky_event_intake_words(void *context, const struct ky_thread *thread,
 
 void ky_event_intake_process(struct ky_event_intake *intake, int32_t pid, struct ky_text name,
 			     struct ky_text command);
+/*
+ * From here on all threads are of that process, whatever they say: its pid as its own pid namespace has it may be
+ * another's here. pid is that of the process, whose current life it is.
+ */
+void ky_event_intake_owner(struct ky_event_intake *intake, int64_t pid, uint32_t process);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
 			    uint32_t count);
+
+/* ---- flight recorders ---- */
+
+/*
+ * Before the first event: only these parts of the time are there, ordered, not touching. Spans that are open at the end of
+ * one end there, and an end without a begin begins with its window. They stay the caller's, as long as it is open.
+ */
+void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_window *windows,
+			     uint32_t count);
+/* After the last event. */
+void ky_event_intake_end(struct ky_event_intake *intake);
+
+/* A snapshot of which there is a record: the event that asked for it is not shown beside it. */
+struct ky_event_told {
+	int64_t ns;
+	int32_t tid; /* 0: not known */
+	bool by_api; /* asked for by an event, whatever the reason says */
+	struct ky_text reason;
+};
+/* Ordered by time. */
+void ky_event_intake_told(struct ky_event_intake *intake, const struct ky_event_told *told,
+			  uint32_t count);
+
+/* The track of all snapshots of a trace. */
+uint32_t ky_event_snapshots_track(struct ky_trace *trace);
 
 #endif

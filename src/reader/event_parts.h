@@ -7,6 +7,7 @@
 #define KY_READER_EVENT_PARTS_H
 
 #include "event_intake.h"
+#include "numbers.h"
 #include "table.h"
 
 /* File, function and line. */
@@ -29,16 +30,26 @@ struct ky_known_site {
 	uint64_t location_values[KY_LOCATION_ARGS];
 };
 
+/* Asynchronous spans that are open, and the end of the window that the last of them began in. */
+struct ky_open_async {
+	uint32_t track;
+	uint32_t depth;
+	int64_t window_ns;
+};
+
+#define KY_EVENT_ANEW (-1)
+
 struct ky_known_thread {
 	bool known;
-	bool begun; /* an event came since the begin or the last gap */
 	uint32_t thread;
 	uint32_t process;
 	uint32_t track;
 	uint32_t depth, room;
 	uint32_t made_up; /* begins, since then */
-	int64_t first_ns;
+	int64_t first_ns; /* begins are made up before it */
 	int64_t last_ns;
+	int64_t until_ns;  /* later events begin anew; KY_EVENT_ANEW: the next does */
+	int64_t window_ns; /* end of the window that it is in; KY_EVENT_ANEW: in none yet */
 	const struct ky_site **open; /* spans */
 };
 
@@ -46,13 +57,32 @@ struct ky_event_intake {
 	struct ky_trace *trace;
 	bool ordered;
 	bool done;
+	bool owned; /* all threads are of one process */
+	uint32_t owner;
+	int64_t owner_pid;
+	const struct ky_window *windows; /* NULL: all of the time */
+	uint32_t windows_count;
+	const struct ky_event_told *told;
+	uint32_t told_count;
 	int64_t last_ns;
 	struct ky_table sites;
 	struct ky_table threads;
-	struct ky_out clean; /* scratch; its error is that of the tables as well */
+	struct ky_table asyncs;     /* struct ky_open_async, with windows */
+	struct ky_numbers async_of; /* track: which of them */
+	struct ky_out clean;        /* scratch; its error is that of the tables as well */
 	uint32_t source_file, source_function, source_line;
 	uint32_t begin_lost, begin_lost_name;
 	uint32_t process_track_type, counter_track_type;
 };
+
+/* ---- event_window.c ---- */
+
+/* The thread's first event, or the first since a loss or in another window. */
+void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, int64_t ns);
+/* With windows: an asynchronous span begins or ends. */
+void ky_event_async(struct ky_event_intake *intake, uint32_t track, const struct ky_event *e,
+		    uint32_t category, uint32_t name, int64_t ns);
+/* Whether a record tells of the snapshot that the event asks for. */
+bool ky_event_is_told(const struct ky_event_intake *intake, const struct ky_event *e, int64_t ns);
 
 #endif

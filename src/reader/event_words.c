@@ -86,7 +86,7 @@ bool ky_event_intake_words(void *context, const struct ky_thread *thread,
 		return false;
 	struct ky_known_thread *t = ky_table_at(&intake->threads, thread->index);
 	const struct ky_known_site *known = ky_table_at(&intake->sites, site->index);
-	if (!known->quick || !t->begun || intake->done || ns < intake->last_ns)
+	if (!known->quick || ns > t->until_ns || intake->done || ns < intake->last_ns)
 		return false;
 	return KY_WORD_IS_END(words[0]) ? put_end(intake, t, site, ns)
 					: put_begin(intake, t, known, site, words, ns);

@@ -77,6 +77,7 @@ void ky_ftrace_bprint_add(struct ky_ftrace_format *format, uint64_t address, con
 
 void ky_ftrace_bprint_sort(struct ky_ftrace_format *format)
 {
+	format->printks_sorted = true;
 	if (format->printks_count)
 		qsort(format->printks, format->printks_count, sizeof(*format->printks), compare);
 }

@@ -25,6 +25,9 @@ struct ky_ftrace_field {
 	int64_t number;
 };
 
+/* Of a recording of some tasks alone: which, and what must wait until all of them are known (ftrace_watched.c). */
+struct ky_ftrace_watched;
+
 struct ky_ftrace_event {
 	int64_t ts;
 	uint32_t cpu;
@@ -35,6 +38,7 @@ struct ky_ftrace_event {
 	uint32_t release; /* of the kernel, major << 8 | minor; 0: not known */
 	uint32_t
 		machine; /* ELF's number of it (EM_), for the numbers of system calls; 0: not known */
+	struct ky_ftrace_watched *watched; /* NULL: all tasks were recorded */
 	const char *name_text;
 	size_t name_bytes;
 	const char *text; /* of a marker or print; else of the line after the name, or NULL */
@@ -55,6 +59,13 @@ void ky_ftrace_add_text(struct ky_ftrace_event *event, const char *key, size_t k
 /* A value in text: a number when it is one. */
 void ky_ftrace_add_value(struct ky_ftrace_event *event, const char *key, size_t key_bytes,
 			 const char *text, size_t bytes);
+
+/* False without memory. */
+bool ky_ftrace_watched_switch(struct ky_ftrace_watched *watched, int64_t ts,
+			      const struct ky_switch *event);
+bool ky_ftrace_watched_waking(struct ky_ftrace_watched *watched, int64_t ts, int32_t tid,
+			      uint32_t comm, int32_t waker_tid);
+void ky_ftrace_watched_add(struct ky_ftrace_watched *watched, int32_t tid);
 
 const struct ky_ftrace_field *ky_ftrace_find(const struct ky_ftrace_event *event, const char *key);
 /* False when it is not there or no number. */

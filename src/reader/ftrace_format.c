@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_format.c: formats, symbols, format strings and comms of a kernel.
+ * ftrace_format.c: formats, symbols and format strings of a kernel.
  *
  * libtraceevent parses the fields of each event, once; what reading a record needs of them is kept here in
  * a table by id. It gets the formats as ftrace_format_text.c writes them, one at a time: its parser has one
@@ -71,6 +71,7 @@ void ky_ftrace_format_close(struct ky_ftrace_format **out)
 		free_record_format(format->formats[i]);
 	free(format->formats);
 	free(format->comms);
+	free(format->seen.bits);
 	ky_ftrace_bprint_free(format);
 	tep_free(format->tep);
 	free(format);
@@ -154,6 +155,17 @@ static bool take_field(struct ky_ftrace_format *format, const struct tep_format_
 	       usable_number(to->bytes);
 }
 
+/* Switches and wakeups are told when either task is recorded. */
+static bool is_of_two(const char *name)
+{
+	static const char *const names[] = {"sched_switch", "sched_waking", "sched_wakeup",
+					    "sched_wakeup_new"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static struct ky_record_format *take_event(struct ky_ftrace_format *format,
 					   const struct tep_event *event)
 {
@@ -178,6 +190,7 @@ static struct ky_record_format *take_event(struct ky_ftrace_format *format,
 	bool own = event->system && strcmp(event->system, "ftrace") == 0;
 	record->is_text = own && (strcmp(event->name, "print") == 0);
 	record->is_bprint = own && strcmp(event->name, "bprint") == 0;
+	record->is_own = !own && !is_of_two(event->name);
 	return record;
 }
 
@@ -255,9 +268,8 @@ void ky_ftrace_format_event(struct ky_ftrace_format *format, const char *system,
 
 /* ---- symbols and strings ---- */
 
-/* Calls take() with each line, NUL-terminated; false without memory. */
-static bool each_line(const char *text, size_t bytes, struct ky_ftrace_format *format,
-		      void (*take)(struct ky_ftrace_format *format, char *line))
+void ky_ftrace_format_lines(struct ky_ftrace_format *format, const char *text, size_t bytes,
+			    void (*take)(struct ky_ftrace_format *format, char *line))
 {
 	char line[1024];
 	const char *end = text + bytes;
@@ -270,7 +282,6 @@ static bool each_line(const char *text, size_t bytes, struct ky_ftrace_format *f
 		take(format, line);
 		text += length + 1;
 	}
-	return true;
 }
 
 /* "ffffffff81000000 T _text [module]". */
@@ -294,7 +305,7 @@ static void take_symbol(struct ky_ftrace_format *format, char *line)
 
 void ky_ftrace_format_kallsyms(struct ky_ftrace_format *format, const char *text, size_t bytes)
 {
-	(void)each_line(text, bytes, format, take_symbol);
+	ky_ftrace_format_lines(format, text, bytes, take_symbol);
 }
 
 /* "0xffffffff81a3f1e8 : "text %d\n"". */
@@ -312,49 +323,9 @@ static void take_printk(struct ky_ftrace_format *format, char *line)
 
 void ky_ftrace_format_printk(struct ky_ftrace_format *format, const char *text, size_t bytes)
 {
-	(void)each_line(text, bytes, format, take_printk);
-	ky_ftrace_bprint_sort(format);
-}
-
-/* "1234 bash". */
-static void take_comm(struct ky_ftrace_format *format, char *line)
-{
-	char *end;
-	long pid = strtol(line, &end, 10);
-	if (end == line || *end != ' ' || pid <= 0 || pid > INT32_MAX ||
-	    strcmp(end + 1, "<...>") == 0)
-		return;
-	if ((format->comms_count & (format->comms_count - 1)) == 0) {
-		uint32_t room = format->comms_count ? format->comms_count * 2 : 1;
-		struct ky_ftrace_comm *more = realloc(format->comms, room * sizeof(*more));
-		if (!more)
-			return;
-		format->comms = more;
-	}
-	format->comms[format->comms_count++] =
-		(struct ky_ftrace_comm){(int32_t)pid, ky_string_z(format->trace, end + 1), false};
-}
-
-static int compare_comms(const void *a, const void *b)
-{
-	int32_t first = ((const struct ky_ftrace_comm *)a)->pid;
-	int32_t second = ((const struct ky_ftrace_comm *)b)->pid;
-	return (first > second) - (first < second);
-}
-
-void ky_ftrace_format_comms(struct ky_ftrace_format *format, const char *text, size_t bytes)
-{
-	(void)each_line(text, bytes, format, take_comm);
-	if (format->comms_count)
-		qsort(format->comms, format->comms_count, sizeof(*format->comms), compare_comms);
-}
-
-void ky_ftrace_format_finish(struct ky_ftrace_format *format)
-{
-	for (uint32_t i = 0; i < format->comms_count; i++)
-		if (format->comms[i].seen)
-			ky_put_task_hint(format->trace, format->last_ts, format->comms[i].pid,
-					 format->comms[i].comm);
+	/* Once, before the first event: lists that come again and again would be sorted as often. */
+	if (!format->printks_sorted)
+		ky_ftrace_format_lines(format, text, bytes, take_printk);
 }
 
 /* ---- the machine ---- */
@@ -391,4 +362,9 @@ void ky_ftrace_format_clock(struct ky_ftrace_format *format, const struct ky_ftr
 uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format)
 {
 	return format->events;
+}
+
+uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format)
+{
+	return format->missed;
 }

@@ -22,6 +22,10 @@ void ky_ftrace_format_event(struct ky_ftrace_format *format, const char *system,
 void ky_ftrace_format_kallsyms(struct ky_ftrace_format *format, const char *text, size_t bytes);
 void ky_ftrace_format_printk(struct ky_ftrace_format *format, const char *text, size_t bytes);
 void ky_ftrace_format_comms(struct ky_ftrace_format *format, const char *text, size_t bytes);
+/* What kymo itself writes of /proc: "time N" (CLOCK_BOOTTIME), then "TGID TID comm" of each task that was there. */
+void ky_ftrace_format_tasks(struct ky_ftrace_format *format, const char *text, size_t bytes);
+/* set_event_pid: only these and their children were recorded. Before the pages first, and then as often as it grew. */
+void ky_ftrace_format_watched(struct ky_ftrace_format *format, const char *text, size_t bytes);
 /* "Linux host 6.1.0 x86_64", or a part of it that has the release. */
 void ky_ftrace_format_uname(struct ky_ftrace_format *format, const char *text, size_t bytes);
 
@@ -43,15 +47,20 @@ void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t
 void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 		      const uint8_t *record, size_t bytes, uint64_t at);
 
-/* After the last page: names of threads that only the list of comms has. */
+/* After the last page: names and processes of threads that only the lists of comms and tasks have. */
 void ky_ftrace_format_finish(struct ky_ftrace_format *format);
-/* Events that were read. */
+/* Events that were read; and those that the pages tell were lost before them. */
 uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format);
+uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format);
 
-/* Private to ftrace_format*.c, ftrace_record.c and ftrace_page.c. */
+/* Private to ftrace_format*.c, ftrace_tasks.c, ftrace_watched.c, ftrace_record.c and ftrace_page.c. */
 
 /* The format as libtraceevent can be given it, to be freed; NULL when it has no name or number. */
 char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uint32_t *left_out);
+
+/* Calls take() with each line, NUL-terminated; lines that are too long are cut. */
+void ky_ftrace_format_lines(struct ky_ftrace_format *format, const char *text, size_t bytes,
+			    void (*take)(struct ky_ftrace_format *format, char *line));
 
 /* What the bytes of a field are. */
 enum ky_record_field_kind {
@@ -82,6 +91,7 @@ struct ky_record_format {
 	struct ky_record_field *fields;
 	bool is_text; /* print: buf is a text to the end of the record */
 	bool is_bprint;
+	bool is_own; /* told of the task that runs, and of no other: not of switches and wakeups */
 };
 
 struct tep_handle;
@@ -94,6 +104,14 @@ void ky_ftrace_bprint_free(struct ky_ftrace_format *format);
 /* Writes the message; its bytes, 0 when the format string is not known. */
 size_t ky_ftrace_bprint(const struct ky_ftrace_format *format, uint64_t ip, uint64_t fmt,
 			const uint8_t *packed, size_t bytes, char *text, size_t room);
+
+/* Tids, a bit for each. */
+struct ky_tid_set {
+	uint64_t *bits;
+	uint32_t words;
+};
+void ky_tid_set_add(struct ky_tid_set *set, int32_t tid);
+bool ky_tid_set_has(const struct ky_tid_set *set, int32_t tid);
 
 struct ky_ftrace_format {
 	struct ky_trace *trace;
@@ -109,20 +127,29 @@ struct ky_ftrace_format {
 	struct ky_record_format **formats; /* by id, NULL: none */
 	uint32_t formats_room;
 	uint32_t formats_count; /* that were parsed */
-	/* Of comms: pids in ascending order. */
+	/* What lists say about tasks, in their order. */
 	struct ky_ftrace_comm *comms;
 	uint32_t comms_count;
+	int64_t tasks_ts;                  /* of the list that is being read */
+	struct ky_tid_set seen;            /* that had an event */
+	struct ky_ftrace_watched *watched; /* when only some tasks were recorded; else NULL */
 	uint64_t events;
+	uint64_t missed;
 	int64_t last_ts;
 	struct ky_ftrace_printk *printks; /* format strings by their addresses */
 	uint32_t printks_count;
+	bool printks_sorted; /* at the first event; later ones are not taken */
 };
 
 struct ky_ftrace_comm {
-	int32_t pid;
-	uint32_t comm;
-	bool seen;
+	int32_t tid;
+	int32_t tgid;  /* 0: not known */
+	int64_t ts;    /* KY_TIME_NONE: at the end */
+	uint32_t comm; /* string */
 };
+
+/* After the last page, before the tasks: what waited for the set to be complete. */
+void ky_ftrace_watched_finish(struct ky_ftrace_format *format);
 
 static inline uint64_t ky_ftrace_load(const struct ky_ftrace_format *format, const uint8_t *at,
 				      uint32_t bytes)

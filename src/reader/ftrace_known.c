@@ -72,7 +72,8 @@ static bool on_switch(struct ky_trace *trace, const struct ky_ftrace_event *even
 	info.prev_comm = ky_ftrace_string(trace, event, "prev_comm");
 	info.next_comm = ky_ftrace_string(trace, event, "next_comm");
 	info.prev_state = prev_state(trace, event);
-	ky_put_switch(trace, event->ts, &info);
+	if (!event->watched || !ky_ftrace_watched_switch(event->watched, event->ts, &info))
+		ky_put_switch(trace, event->ts, &info);
 	return true;
 }
 
@@ -81,7 +82,10 @@ static bool on_waking(struct ky_trace *trace, const struct ky_ftrace_event *even
 	int32_t tid;
 	if (!tid_field(event, "pid", &tid))
 		return false;
-	ky_put_waking(trace, event->ts, tid, ky_ftrace_string(trace, event, "comm"), event->tid);
+	const uint32_t comm = ky_ftrace_string(trace, event, "comm");
+	if (!event->watched ||
+	    !ky_ftrace_watched_waking(event->watched, event->ts, tid, comm, event->tid))
+		ky_put_waking(trace, event->ts, tid, comm, event->tid);
 	return true;
 }
 
@@ -115,6 +119,8 @@ static bool on_new_task(struct ky_trace *trace, const struct ky_ftrace_event *ev
 		digits[field->bytes] = '\0';
 		flags = (int64_t)strtoull(digits, NULL, 16);
 	}
+	if (event->watched)
+		ky_ftrace_watched_add(event->watched, tid);
 	ky_put_task_new(trace, event->ts, event->tid, tid, ky_ftrace_string(trace, event, "comm"),
 			(flags & CLONE_THREAD_FLAG) != 0);
 	return true;

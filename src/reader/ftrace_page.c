@@ -92,6 +92,7 @@ static void put_missed(struct ky_ftrace_format *format, uint32_t cpu, uint32_t c
 	uint64_t missed = 0;
 	if (commit & MISSED_STORED && (size_t)(page_end - walk->end) >= format->commit_bytes)
 		missed = ky_ftrace_load(format, walk->end, format->commit_bytes);
+	format->missed += missed;
 	ky_put_lost(format->trace, nanoseconds(&format->clock, walk->ts), KY_NONE, cpu, missed,
 		    "ftrace ring buffer");
 }

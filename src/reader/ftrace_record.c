@@ -204,21 +204,6 @@ static void print_bprint(const struct ky_ftrace_format *format,
 	show_message(event);
 }
 
-static void note_comm(struct ky_ftrace_format *format, int32_t pid)
-{
-	size_t low = 0;
-	size_t high = format->comms_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (format->comms[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < format->comms_count && format->comms[low].pid == pid)
-		format->comms[low].seen = true;
-}
-
 void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 		      const uint8_t *record, size_t bytes, uint64_t at)
 {
@@ -240,6 +225,7 @@ void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 	event.name = known->name;
 	event.release = format->release;
 	event.machine = format->machine;
+	event.watched = format->watched;
 	event.name_text = known->name_text;
 	event.name_bytes = strlen(known->name_text);
 	event.text = NULL;
@@ -248,6 +234,8 @@ void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 	texts.used = 0;
 	for (uint32_t i = 0; i < known->fields_count; i++)
 		add_field(format, &event, &known->fields[i], record, bytes, &texts, at);
+	if (!format->printks_sorted)
+		ky_ftrace_bprint_sort(format);
 	if (known->is_bprint)
 		print_bprint(format, known, &event, record, bytes, &texts);
 	const struct ky_ftrace_field *text = known->is_text ? ky_ftrace_find(&event, "buf") : NULL;
@@ -255,7 +243,9 @@ void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 		event.text = text->text;
 		event.text_bytes = text->bytes;
 	}
-	note_comm(format, event.tid);
+	ky_tid_set_add(&format->seen, event.tid);
+	if (format->watched && known->is_own)
+		ky_ftrace_watched_add(format->watched, event.tid);
 	if (ts > format->last_ts)
 		format->last_ts = ts;
 	format->events++;

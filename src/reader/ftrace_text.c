@@ -268,6 +268,7 @@ static bool put_event(struct ky_trace *trace, const struct columns *columns, con
 	event.tgid = columns->tgid;
 	event.comm = ky_string(trace, columns->comm, columns->comm_bytes);
 	event.release = 0;
+	event.watched = NULL;
 	event.machine = 0;
 	event.fields_count = 0;
 	event.text = NULL;

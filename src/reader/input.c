@@ -467,6 +467,30 @@ int ky_input_open_memory(struct ky_input **input, const void *data, uint64_t byt
 	return open_store(input, &store, name, NULL, NULL);
 }
 
+int ky_input_open_fd(struct ky_input **input, int fd, const char *name)
+{
+	struct stat file;
+	struct ky_store store = {.fd = fd, .owned = true, .seekable = true};
+	*input = NULL;
+	if (fstat(fd, &file) != 0) {
+		const int error = -errno;
+		ky_store_close(&store);
+		return error;
+	}
+	store.bytes = (uint64_t)file.st_size;
+	struct ky_input_source *source = make(name, &store);
+	if (!source) {
+		ky_store_close(&store);
+		return -ENOMEM;
+	}
+	source->unpacked = true;
+	*input = &source->input;
+	const int error = build(source);
+	if (error)
+		ky_input_close(input);
+	return error;
+}
+
 void ky_input_close(struct ky_input **input)
 {
 	if (!*input)

@@ -42,6 +42,9 @@ int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_f
 /* Bytes that stay the caller's as long as it is open. */
 int ky_input_open_memory(struct ky_input **input, const void *data, uint64_t bytes,
 			 const char *name);
+/* A plain file's descriptor, from its first byte on, which is the input's then, also on failure. Its bytes are taken
+ * as they are: nothing is unpacked. */
+int ky_input_open_fd(struct ky_input **input, int fd, const char *name);
 void ky_input_close(struct ky_input **input);
 
 /* Part of ky_input_need(). */

@@ -6,6 +6,7 @@
  *                    THREAD  ─▶ struct ky_thread, its name apart: it may be defined again
  *                    CLOCK   ─▶ the list of samples, sorted at the end: they come in any order
  *                    PROCESS ─▶ by pid; the last one is the file's own
+ *                    SNAPSHOT, NOTE ─▶ lists, each record once
  *
  * The first definition of a trace point counts: pointers to it may be out already.
  */
@@ -17,10 +18,13 @@
 
 #include "kymo_layout.h"
 #include "layout.h"
+#include "os.h"
 #include "xxh64.h"
 
-#define MAP_ROOM_FIRST 64u
-#define LIST_ROOM_FIRST 16u
+#define MAP_ROOM_FIRST 8u
+#define LIST_ROOM_FIRST 4u
+/* What the first of them had. */
+#define SNAPSHOT_BYTES_MIN (offsetof(struct ky_kymo_snapshot, stack_bytes) + sizeof(uint32_t))
 
 /* The next bytes of a record. */
 struct record {
@@ -31,7 +35,9 @@ struct record {
 
 static uint32_t slot_of(const struct ky_kymo_map *map, uint64_t key)
 {
-	uint32_t slot = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (map->room - 1);
+	uint64_t hash = (key ^ map->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint32_t slot = (uint32_t)(hash >> 32) & (map->room - 1);
 	while (map->slots[slot].value && map->slots[slot].key != key)
 		slot = (slot + 1) & (map->room - 1);
 	return slot;
@@ -45,7 +51,8 @@ static uint32_t map_get(const struct ky_kymo_map *map, uint64_t key)
 static bool map_grow(struct ky_kymo_map *map)
 {
 	struct ky_kymo_map grown = {.count = map->count,
-				    .room = map->room ? map->room * 2 : MAP_ROOM_FIRST};
+				    .room = map->room ? map->room * 2 : MAP_ROOM_FIRST,
+				    .seed = ky_os_image()};
 	grown.slots = calloc(grown.room, sizeof(*grown.slots));
 	if (!grown.slots)
 		return false;
@@ -90,6 +97,15 @@ static bool take_fixed(struct record *record, void *to, size_t bytes)
 	record->at += record->fixed_bytes;
 	record->left -= record->fixed_bytes;
 	return true;
+}
+
+/* The same of a struct that has grown since: an older one leaves zeros at its end. */
+static bool take_grown(struct record *record, void *to, size_t bytes, size_t bytes_min)
+{
+	memset(to, 0, bytes);
+	if (record->fixed_bytes < bytes_min)
+		return false;
+	return take_fixed(record, to, record->fixed_bytes < bytes ? record->fixed_bytes : bytes);
 }
 
 /* A text of a record, copied with a NUL behind it to *to, which moves on; up to a NUL inside. */
@@ -297,6 +313,66 @@ static int add_site(struct ky_kymo_defs *defs, struct record *record)
 	return 0;
 }
 
+/* Whether the same record was there before: 1, 0 when it is the first, or -ENOMEM. */
+static int is_repeated(struct ky_kymo_defs *defs, const struct record *record)
+{
+	const uint64_t hash = ky_xxh64(record->at, record->left);
+	if (map_get(&defs->by_record, hash))
+		return 1;
+	return map_put(&defs->by_record, hash, 1) ? 0 : -ENOMEM;
+}
+
+static bool is_snapshot(const struct ky_kymo_snapshot *fixed, size_t left)
+{
+	return (uint64_t)fixed->trigger_bytes + fixed->reason_bytes + fixed->stack_bytes <= left;
+}
+
+static int add_snapshot(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_snapshot_told told;
+	const int repeated = is_repeated(defs, record);
+	if (repeated)
+		return repeated < 0 ? repeated : 0;
+	if (!take_grown(record, &told.at, sizeof(told.at), SNAPSHOT_BYTES_MIN) ||
+	    !is_snapshot(&told.at, record->left))
+		return -EBADMSG;
+	void *grown = list_grow(defs->snapshots, defs->snapshots_count, &defs->snapshots_room,
+				sizeof(*defs->snapshots));
+	if (!grown)
+		return -ENOMEM;
+	defs->snapshots = grown;
+	/* One piece of memory, which the first of them is the begin of. */
+	char *to = malloc(record->left + 3);
+	if (!to)
+		return -ENOMEM;
+	told.trigger = take_text(record, told.at.trigger_bytes, &to);
+	told.reason = take_text(record, told.at.reason_bytes, &to);
+	told.stack = take_text(record, told.at.stack_bytes, &to);
+	defs->snapshots[defs->snapshots_count++] = told;
+	return 0;
+}
+
+static int add_remark(struct ky_kymo_defs *defs, struct record *record)
+{
+	const int repeated = is_repeated(defs, record);
+	if (repeated)
+		return repeated < 0 ? repeated : 0;
+	if (record->fixed_bytes > record->left)
+		return -EBADMSG;
+	record->at += record->fixed_bytes;
+	record->left -= record->fixed_bytes;
+	void *grown = list_grow(defs->remarks, defs->remarks_count, &defs->remarks_room,
+				sizeof(*defs->remarks));
+	if (!grown)
+		return -ENOMEM;
+	defs->remarks = grown;
+	const struct ky_text text = copy_text(record, (uint32_t)record->left);
+	if (!text.data)
+		return -ENOMEM;
+	defs->remarks[defs->remarks_count++] = text;
+	return 0;
+}
+
 static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *head,
 		      const uint8_t *body, const char **what)
 {
@@ -308,6 +384,8 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 		[KY_KYMO_THREAD] = {add_thread, "the definition of a thread is malformed"},
 		[KY_KYMO_CLOCK] = {add_clock, "a sample of the clocks is malformed"},
 		[KY_KYMO_SITE] = {add_site, "the definition of a trace point is malformed"},
+		[KY_KYMO_SNAPSHOT] = {add_snapshot, "the record of a snapshot is malformed"},
+		[KY_KYMO_NOTE] = {add_remark, "a note about the capture is malformed"},
 	};
 	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
 		return 0;
@@ -365,6 +443,13 @@ void ky_kymo_defs_free(struct ky_kymo_defs *defs)
 		free((void *)(uintptr_t)defs->processes[i].name.data);
 		free((void *)(uintptr_t)defs->processes[i].command.data);
 	}
+	for (uint32_t i = 0; i < defs->snapshots_count; i++)
+		free((void *)(uintptr_t)defs->snapshots[i].trigger.data);
+	for (uint32_t i = 0; i < defs->remarks_count; i++)
+		free((void *)(uintptr_t)defs->remarks[i].data);
+	free(defs->snapshots);
+	free(defs->remarks);
+	free(defs->by_record.slots);
 	free(defs->processes);
 	free(defs->by_pid.slots);
 	free((void *)(uintptr_t)defs->process.data);

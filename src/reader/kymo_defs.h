@@ -8,8 +8,9 @@
 
 #include "clock.h"
 #include "event.h"
+#include "kymo_layout.h"
 
-/* From a 64-bit key to an index: an open hash table. */
+/* From a 64-bit key to an index: an open hash table, seeded: no file can be made to collide. */
 struct ky_kymo_map {
 	struct {
 		uint64_t key;
@@ -17,6 +18,7 @@ struct ky_kymo_map {
 	} * slots;
 	uint32_t count;
 	uint32_t room; /* a power of two */
+	uint64_t seed;
 };
 
 /* A process that the file names; most have one. */
@@ -24,6 +26,14 @@ struct ky_kymo_process_name {
 	int32_t pid;
 	struct ky_text name;
 	struct ky_text command;
+};
+
+/* A snapshot that a flight recorder took. */
+struct ky_kymo_snapshot_told {
+	struct ky_kymo_snapshot at; /* its text sizes are of no use here */
+	struct ky_text trigger;
+	struct ky_text reason;
+	struct ky_text stack;
 };
 
 struct ky_kymo_defs {
@@ -42,6 +52,12 @@ struct ky_kymo_defs {
 	struct ky_kymo_map by_number; /* sites */
 	struct ky_kymo_map by_tid;
 	struct ky_kymo_map by_category; /* by the hash of its name */
+	struct ky_kymo_snapshot_told *snapshots;
+	uint32_t snapshots_count, snapshots_room;
+	struct ky_text *remarks; /* NOTE records */
+	uint32_t remarks_count, remarks_room;
+	struct ky_kymo_map
+		by_record; /* of both, by the hash of the record: they come once more at the end */
 	struct ky_clock_map clock;
 };
 

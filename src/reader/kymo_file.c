@@ -17,23 +17,23 @@
 
 #include "kymo_parts.h"
 
-static void set_error(struct ky_kymo_error *error, uint64_t at, const char *text)
+void ky_kymo_set_error(struct ky_kymo_error *error, uint64_t at, const char *text)
 {
 	error->at = at;
 	snprintf(error->text, sizeof(error->text), "%s", text);
 }
 
-void ky_kymo_note(struct ky_kymo *file, uint64_t at, const char *text)
+void ky_kymo_note(struct ky_kymo_medium *medium, uint64_t at, const char *text)
 {
-	file->damages++;
-	if (file->notes_count < KY_KYMO_NOTES_MAX)
-		set_error(&file->notes[file->notes_count++], at, text);
+	medium->damages++;
+	if (medium->notes_count < KY_KYMO_NOTES_MAX)
+		ky_kymo_set_error(&medium->notes[medium->notes_count++], at, text);
 }
 
 struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file)
 {
 	if (file->entries_count == file->entries_room) {
-		const uint32_t room = file->entries_room ? file->entries_room * 2 : 64;
+		const uint32_t room = file->entries_room ? file->entries_room * 2 : 4;
 		struct ky_kymo_entry *entries = realloc(file->entries, room * sizeof(*entries));
 		if (!entries)
 			return NULL;
@@ -43,14 +43,13 @@ struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file)
 	return &file->entries[file->entries_count++];
 }
 
-/* A chunk's body; what is wrong with it is noted. */
-static int read_body(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
+int ky_kymo_read_body(struct ky_kymo_medium *medium, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
-	const int error = ky_kymo_chunk_body(&file->source, at, chunk, &file->body);
+	const int error = ky_kymo_chunk_body(&medium->bytes, at, chunk, &medium->body);
 	if (error == -EBADMSG)
-		ky_kymo_note(file, at, "a chunk's body does not have the checksum in its head");
+		ky_kymo_note(medium, at, "a chunk's body does not have the checksum in its head");
 	if (error == -ENODATA)
-		ky_kymo_note(file, at, "a chunk's body could not be read");
+		ky_kymo_note(medium, at, "a chunk's body could not be read");
 	return error == -ENOMEM ? -ENOMEM : error ? -EBADMSG : 0;
 }
 
@@ -58,18 +57,20 @@ int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_ch
 		      struct ky_kymo_error *error)
 {
 	struct ky_kymo_head head;
-	const int read = read_body(file, at, chunk);
+	const struct ky_kymo_body *body = &file->medium->body;
+	const uint32_t known = file->several ? KY_KYMO_VERSION_SOURCES : KY_KYMO_VERSION;
+	const int read = ky_kymo_read_body(file->medium, at, chunk);
 	if (read)
 		return read == -EBADMSG ? 0 : read;
-	if (file->body.bytes < sizeof(head)) {
-		ky_kymo_note(file, at, "a FILE chunk is too short");
+	if (body->bytes < sizeof(head)) {
+		ky_kymo_note(file->medium, at, "a FILE chunk is too short");
 		return 0;
 	}
-	memcpy(&head, file->body.data, sizeof(head));
-	if (head.version_min > KY_KYMO_VERSION) {
+	memcpy(&head, body->data, sizeof(head));
+	if (head.version_min > known) {
 		snprintf(error->text, sizeof(error->text),
 			 "the file needs a reader of version %u, this is one of version %u",
-			 head.version_min, KY_KYMO_VERSION);
+			 head.version_min, known);
 		error->at = at + chunk->head_bytes + offsetof(struct ky_kymo_head, version_min);
 		return -ENOTSUP;
 	}
@@ -78,11 +79,11 @@ int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_ch
 	return 0;
 }
 
-/* The records of the DEFINE chunk in file->body; *records is to be freed in any case. */
+/* The records of the DEFINE chunk in the body read last; *records is to be freed in any case. */
 static int open_records(struct ky_kymo *file, struct ky_kymo_define *define, uint8_t **records,
 			const char **what)
 {
-	const struct ky_kymo_body *body = &file->body;
+	const struct ky_kymo_body *body = &file->medium->body;
 	*what = "a DEFINE chunk's head does not fit its body";
 	if (body->bytes < sizeof(*define))
 		return -EBADMSG;
@@ -99,10 +100,10 @@ static int open_records(struct ky_kymo *file, struct ky_kymo_define *define, uin
 		return 0;
 	}
 	*what = "definitions are compressed with zstd, and libzstd.so.1 was not found";
-	if (!file->zstd)
+	if (!file->medium->zstd)
 		return -ENOENT;
 	*what = "definitions are no zstd frame of the size that their chunk says";
-	const int64_t bytes = ky_zstd_decompress(file->zstd, *records, define->bytes,
+	const int64_t bytes = ky_zstd_decompress(file->medium->zstd, *records, define->bytes,
 						 body->data + define->size, define->stored_bytes);
 	return bytes == define->bytes ? 0 : bytes == -ENOMEM ? -ENOMEM : -EBADMSG;
 }
@@ -114,7 +115,7 @@ int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_
 	uint8_t *records = NULL;
 	const char *what;
 	size_t record = 0;
-	int result = read_body(file, at, chunk);
+	int result = ky_kymo_read_body(file->medium, at, chunk);
 	if (result)
 		return result;
 	result = open_records(file, &define, &records, &what);
@@ -122,9 +123,9 @@ int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_
 		result = ky_kymo_defs_add(&file->defs, records, define.bytes, &record, &what);
 	free(records);
 	if (result == -EBADMSG)
-		ky_kymo_note(file, at, what);
+		ky_kymo_note(file->medium, at, what);
 	if (result == -ENOENT)
-		set_error(error, at, what);
+		ky_kymo_set_error(error, at, what);
 	return result;
 }
 
@@ -132,9 +133,9 @@ int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_
 static int find_named(struct ky_kymo *file, uint64_t at, enum ky_kymo_chunk_type type,
 		      struct ky_kymo_chunk *chunk)
 {
-	if (ky_kymo_chunk_at(&file->source, at, chunk) == 0 && chunk->type == type)
+	if (ky_kymo_chunk_at(&file->medium->bytes, at, chunk) == 0 && chunk->type == type)
 		return 0;
-	ky_kymo_note(file, file->source.bytes - KY_KYMO_END_BYTES,
+	ky_kymo_note(file->medium, file->medium->bytes.bytes - KY_KYMO_END_BYTES,
 		     "END names the place of a DEFINE and an INDEX chunk, and they are not there");
 	return -EBADMSG;
 }
@@ -142,45 +143,64 @@ static int find_named(struct ky_kymo *file, uint64_t at, enum ky_kymo_chunk_type
 /* Entries must be chunks one after the other. */
 static int add_entries(struct ky_kymo *file, const struct ky_kymo_index *index)
 {
-	const uint8_t *from = file->body.data + index->size;
+	const uint8_t *from = file->medium->body.data + index->size;
 	uint64_t behind = 0;
 	for (uint64_t i = 0; i < index->entries; i++, from += index->entry_bytes) {
 		struct ky_kymo_entry *entry = ky_kymo_add_entry(file);
 		if (!entry)
 			return -ENOMEM;
 		memcpy(entry, from, sizeof(*entry));
-		if (entry->at < behind || entry->at > file->source.bytes ||
+		if (entry->at < behind || entry->at > file->medium->bytes.bytes ||
 		    entry->chunk_bytes < sizeof(struct ky_kymo_chunk) ||
-		    entry->chunk_bytes > file->source.bytes - entry->at)
+		    entry->chunk_bytes > file->medium->bytes.bytes - entry->at)
 			return -EBADMSG;
 		behind = entry->at + entry->chunk_bytes;
 	}
 	return 0;
 }
 
+/* The head of the INDEX chunk in the body read last. */
+static bool index_head(const struct ky_kymo_body *body, struct ky_kymo_index *index)
+{
+	if (body->bytes < sizeof(*index))
+		return false;
+	memcpy(index, body->data, sizeof(*index));
+	return index->size >= sizeof(*index) && index->size <= body->bytes;
+}
+
 static int read_index(struct ky_kymo *file, uint64_t at)
 {
 	struct ky_kymo_index index;
 	struct ky_kymo_chunk chunk;
+	const struct ky_kymo_body *body = &file->medium->body;
 	int error = find_named(file, at, KY_KYMO_INDEX, &chunk);
 	if (error == 0)
-		error = read_body(file, at, &chunk);
+		error = ky_kymo_read_body(file->medium, at, &chunk);
 	if (error)
 		return error;
 	error = -EBADMSG;
-	if (file->body.bytes >= sizeof(index)) {
-		memcpy(&index, file->body.data, sizeof(index));
-		if (index.size >= sizeof(index) && index.size <= file->body.bytes &&
-		    index.entry_bytes >= sizeof(struct ky_kymo_entry) &&
-		    index.entries <= (file->body.bytes - index.size) / index.entry_bytes)
-			error = add_entries(file, &index);
-	}
+	if (index_head(body, &index) && index.entry_bytes >= sizeof(struct ky_kymo_entry) &&
+	    index.entries <= (body->bytes - index.size) / index.entry_bytes)
+		error = add_entries(file, &index);
 	if (error == -EBADMSG)
-		ky_kymo_note(file, at, "the index does not fit the file");
+		ky_kymo_note(file->medium, at, "the index does not fit the file");
 	if (error)
 		return error;
 	file->events = index.events;
 	file->lost = index.lost;
+	return 0;
+}
+
+int ky_kymo_read_totals(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	struct ky_kymo_index index;
+	const int error = ky_kymo_read_body(file->medium, at, chunk);
+	if (error)
+		return error;
+	if (!index_head(&file->medium->body, &index))
+		ky_kymo_note(file->medium, at, "an INDEX chunk is too short for its head");
+	else
+		file->lost = index.lost;
 	return 0;
 }
 
@@ -189,17 +209,17 @@ static int open_end(struct ky_kymo *file, struct ky_kymo_error *error)
 {
 	struct ky_kymo_chunk chunk;
 	struct ky_kymo_end end;
-	if (file->source.bytes < KY_KYMO_END_BYTES)
+	if (file->medium->bytes.bytes < KY_KYMO_END_BYTES)
 		return -EBADMSG;
-	const uint64_t at = file->source.bytes - KY_KYMO_END_BYTES;
-	if (ky_kymo_chunk_at(&file->source, at, &chunk) != 0 || chunk.type != KY_KYMO_END)
+	const uint64_t at = file->medium->bytes.bytes - KY_KYMO_END_BYTES;
+	if (ky_kymo_chunk_at(&file->medium->bytes, at, &chunk) != 0 || chunk.type != KY_KYMO_END)
 		return -EBADMSG;
-	int result = read_body(file, at, &chunk);
+	int result = ky_kymo_read_body(file->medium, at, &chunk);
 	if (result)
 		return result;
-	if (file->body.bytes < sizeof(end))
+	if (file->medium->body.bytes < sizeof(end))
 		return -EBADMSG;
-	memcpy(&end, file->body.data, sizeof(end));
+	memcpy(&end, file->medium->body.data, sizeof(end));
 	result = find_named(file, end.define_at, KY_KYMO_DEFINE, &chunk);
 	if (result == 0)
 		result = ky_kymo_read_define(file, end.define_at, &chunk, error);
@@ -212,66 +232,91 @@ static int open_chunks(struct ky_kymo *file, struct ky_kymo_error *error)
 {
 	struct ky_kymo_chunk chunk;
 	int result = 0;
-	if (ky_kymo_chunk_at(&file->source, 0, &chunk) == 0 && chunk.type == KY_KYMO_FILE)
+	if (ky_kymo_chunk_at(&file->medium->bytes, 0, &chunk) == 0 && chunk.type == KY_KYMO_FILE)
 		result = ky_kymo_read_head(file, 0, &chunk, error);
 	if (result)
 		return result;
 	result = open_end(file, error);
 	file->indexed = result == 0;
-	if (result == -EBADMSG) {
-		ky_kymo_defs_free(&file->defs);
-		file->entries_count = 0;
-		result = ky_kymo_scan(file, error);
-	}
-	return result ? result : ky_kymo_defs_done(&file->defs, file->ticks_per_s);
+	if (result == 0)
+		return ky_kymo_defs_done(&file->defs, file->ticks_per_s);
+	if (result != -EBADMSG)
+		return result;
+	ky_kymo_defs_free(&file->defs);
+	file->entries_count = 0;
+	result = ky_kymo_scan(file, error);
+	return result ? result : ky_kymo_taken(file);
 }
 
-static int open_source(struct ky_kymo **opened, const struct ky_kymo_source *source,
+void ky_kymo_medium_close(struct ky_kymo_medium **medium)
+{
+	if (*medium) {
+		ky_kymo_bytes_close(&(*medium)->bytes);
+		ky_kymo_body_free(&(*medium)->body);
+		ky_kymo_unpack_close(&(*medium)->unpack);
+		ky_zstd_close(&(*medium)->zstd);
+		free(*medium);
+	}
+	*medium = NULL;
+}
+
+int ky_kymo_medium_open(struct ky_kymo_medium **opened, const struct ky_kymo_bytes *bytes)
+{
+	struct ky_kymo_bytes to_close = *bytes;
+	struct ky_kymo_medium *medium = calloc(1, sizeof(*medium));
+	*opened = medium;
+	if (!medium) {
+		ky_kymo_bytes_close(&to_close);
+		return -ENOMEM;
+	}
+	medium->bytes = *bytes;
+	int result = ky_zstd_open(&medium->zstd);
+	if (result == 0 || result == -ENOENT)
+		result = ky_kymo_unpack_open(&medium->unpack, medium->zstd);
+	if (result)
+		ky_kymo_medium_close(opened);
+	return result;
+}
+
+int ky_kymo_open_whole(struct ky_kymo **opened, struct ky_kymo_medium *medium,
 		       struct ky_kymo_error *error)
 {
-	struct ky_kymo_source to_close = *source;
 	struct ky_kymo *file = calloc(1, sizeof(*file));
 	int result = -ENOMEM;
-	if (file) {
-		file->source = *source;
-		to_close.fd = -1;
-		result = ky_zstd_open(&file->zstd);
-	}
-	if (result == 0 || result == -ENOENT)
-		result = ky_kymo_unpack_open(&file->unpack, file->zstd);
-	if (result == 0)
-		result = open_chunks(file, error);
-	if (result == -ENOMEM)
-		set_error(error, 0, "not enough memory");
-	if (result)
-		ky_kymo_close(&file);
-	ky_kymo_source_close(&to_close);
 	*opened = file;
+	if (file) {
+		file->medium = medium;
+		result = open_chunks(file, error);
+	} else {
+		ky_kymo_medium_close(&medium);
+	}
+	if (result)
+		ky_kymo_close(opened);
+	return result;
+}
+
+static int open_bytes(struct ky_kymo **file, const struct ky_kymo_bytes *bytes,
+		      struct ky_kymo_error *error)
+{
+	struct ky_kymo_medium *medium;
+	*file = NULL;
+	int result = ky_kymo_medium_open(&medium, bytes);
+	if (result == 0)
+		result = ky_kymo_open_whole(file, medium, error);
+	if (result == -ENOMEM)
+		ky_kymo_set_error(error, 0, "not enough memory");
 	return result;
 }
 
 int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error)
 {
-	struct ky_kymo_source source;
+	struct ky_kymo_bytes bytes;
 	*file = NULL;
-	const int result = ky_kymo_source_open(&source, path);
-	if (result) {
-		set_error(error, 0, strerror(-result));
-		return result;
-	}
-	return open_source(file, &source, error);
-}
-
-int ky_kymo_open_fd(struct ky_kymo **file, int fd, struct ky_kymo_error *error)
-{
-	struct ky_kymo_source source;
-	*file = NULL;
-	const int result = ky_kymo_source_open_fd(&source, fd);
-	if (result) {
-		set_error(error, 0, strerror(-result));
-		return result;
-	}
-	return open_source(file, &source, error);
+	const int result = ky_kymo_bytes_open(&bytes, path);
+	if (result == 0)
+		return open_bytes(file, &bytes, error);
+	ky_kymo_set_error(error, 0, strerror(-result));
+	return result;
 }
 
 void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, void *context)
@@ -283,20 +328,19 @@ void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, voi
 int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
 			struct ky_kymo_error *error)
 {
-	const struct ky_kymo_source source = {.fd = -1, .data = data, .bytes = bytes};
-	return open_source(file, &source, error);
+	const struct ky_kymo_bytes in_memory = {.fd = -1, .data = data, .bytes = bytes};
+	return open_bytes(file, &in_memory, error);
 }
 
 void ky_kymo_close(struct ky_kymo **opened)
 {
 	struct ky_kymo *file = *opened;
 	if (file) {
-		ky_kymo_source_close(&file->source);
-		ky_kymo_body_free(&file->body);
-		ky_kymo_unpack_close(&file->unpack);
-		ky_zstd_close(&file->zstd);
+		if (!file->shares)
+			ky_kymo_medium_close(&file->medium);
 		ky_kymo_defs_free(&file->defs);
 		free(file->entries);
+		free(file->streams);
 		free(file);
 	}
 	*opened = NULL;
@@ -325,11 +369,20 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
 		.entries_count = file->entries_count,
 		.events = file->events,
 		.lost = file->lost,
-		.notes = file->notes,
-		.notes_count = file->notes_count,
-		.damages = file->damages,
+		.snapshots = defs->snapshots,
+		.snapshots_count = defs->snapshots_count,
+		.remarks = defs->remarks,
+		.remarks_count = defs->remarks_count,
+		.notes = file->medium->notes,
+		.notes_count = file->medium->notes_count,
+		.damages = file->medium->damages,
 	};
 	return &file->info;
+}
+
+uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks)
+{
+	return ky_clock_ns(&file->defs.clock, ticks);
 }
 
 int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,
@@ -339,20 +392,23 @@ int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct
 	const char *what;
 	uint64_t at;
 	*raw = NULL;
-	if (ky_kymo_chunk_at(&file->source, entry->at, &chunk) != 0 || chunk.type != KY_KYMO_DATA ||
-	    ky_kymo_chunk_bytes(&chunk) != entry->chunk_bytes) {
-		ky_kymo_note(file, entry->at, "a DATA chunk should begin here, and does not");
+	if (ky_kymo_chunk_at(&file->medium->bytes, entry->at, &chunk) != 0 ||
+	    chunk.type != KY_KYMO_DATA || ky_kymo_chunk_bytes(&chunk) != entry->chunk_bytes) {
+		ky_kymo_note(file->medium, entry->at,
+			     "a DATA chunk should begin here, and does not");
 		return -EBADMSG;
 	}
-	int error = read_body(file, entry->at, &chunk);
+	struct ky_kymo_medium *medium = file->medium;
+	const struct ky_kymo_body *body = &medium->body;
+	int error = ky_kymo_read_body(medium, entry->at, &chunk);
 	if (error)
 		return error;
 	at = 0;
-	error = ky_kymo_data_head(file->body.data, file->body.bytes, data, &what);
+	error = ky_kymo_data_head(body->data, body->bytes, data, &what);
 	if (error == 0)
-		error = ky_kymo_unpack(file->unpack, file->body.data, file->body.bytes, data, raw,
-				       &what, &at);
+		error = ky_kymo_unpack(medium->unpack, body->data, body->bytes, data, raw, &what,
+				       &at);
 	if (error == -EBADMSG || error == -ENOENT)
-		ky_kymo_note(file, entry->at + chunk.head_bytes + at, what);
+		ky_kymo_note(file->medium, entry->at + chunk.head_bytes + at, what);
 	return error;
 }

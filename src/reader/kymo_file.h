@@ -2,7 +2,8 @@
 /*
  * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
  * takes to read the index; one that was cut off is searched from its begin. Damage is not an error:
- * what is whole is read, and notes say what is not and at which byte.
+ * what is whole is read, and notes say what is not and at which byte. A file of several sources is opened by
+ * kymo_bundle.h, which has one of these for each.
  *
  *	struct ky_kymo *file;
  *	struct ky_kymo_error error;
@@ -45,6 +46,10 @@ struct ky_kymo_info {
 	uint32_t entries_count;
 	uint64_t events; /* as the index or the chunks' heads say */
 	uint64_t lost;
+	const struct ky_kymo_snapshot_told *snapshots; /* in the order of the file */
+	uint32_t snapshots_count;
+	const struct ky_text *remarks; /* lines about the capture */
+	uint32_t remarks_count;
 	const struct ky_kymo_error *notes; /* damage found so far: the first few */
 	uint32_t notes_count;
 	uint64_t damages; /* all that was found so far */
@@ -68,8 +73,6 @@ struct ky_kymo;
 int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error);
 int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
 			struct ky_kymo_error *error);
-/* A plain file's descriptor, which is duplicated. */
-int ky_kymo_open_fd(struct ky_kymo **file, int fd, struct ky_kymo_error *error);
 /* NULL is allowed. */
 void ky_kymo_close(struct ky_kymo **file);
 
@@ -79,6 +82,9 @@ void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, voi
 
 /* Good until the next call with the same file. */
 const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);
+
+/* CLOCK_BOOTTIME of a tick. */
+uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks);
 
 /*
  * Hands out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first

@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_scan.c: the way into a .kymo file without its index: from chunk to chunk.
- *
- *   chunk ─▶ chunk ─▶ chunk ─▶ no chunk where one should be
- *                       │
- *                       └─ is its body whole? yes: bytes behind it are damaged; search there
- *                                             no:  it is damaged, its size perhaps too; search
- *                                                  inside
- *
- * Only definitions are read; of DATA only the head. Bodies are hashed only to find the place again,
- * and in all not more than a few times the file's size: a file made for it could have chunks in
- * chunks.
- *
- * Invariant: the entries do not overlap.
+ * kymo_scan.c: what a source is made of, chunk by chunk as they are met: of a file without its index, or of one of
+ * several sources. Only definitions are read; of DATA and STREAM only the head.
  */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "kymo_parts.h"
-
-#define HASHED_TIMES_MAX 4u
-
-struct scan {
-	struct ky_kymo *file;
-	uint64_t chunks;      /* found */
-	uint64_t hashed_left; /* bytes that may still be hashed to find the place again */
-	bool second;          /* another file begins */
-};
 
 static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
 	struct ky_kymo_data data;
 	if (chunk->body_bytes < sizeof(data) ||
-	    !ky_kymo_source_read(&file->source, at + chunk->head_bytes, &data, sizeof(data))) {
-		ky_kymo_note(file, at, "a DATA chunk is too short for its head");
+	    !ky_kymo_bytes_read(&file->medium->bytes, at + chunk->head_bytes, &data,
+				sizeof(data))) {
+		ky_kymo_note(file->medium, at, "a DATA chunk is too short for its head");
 		return 0;
 	}
 	struct ky_kymo_entry *entry = ky_kymo_add_entry(file);
@@ -52,101 +33,115 @@ static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chun
 	return 0;
 }
 
-/* Damage in it is noted and is not an error here. */
-static int take_chunk(struct scan *scan, uint64_t at, const struct ky_kymo_chunk *chunk,
-		      struct ky_kymo_error *error)
+static int add_stream(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
-	int result = 0;
-	scan->chunks++;
+	struct ky_kymo_stream stream;
+	if (chunk->body_bytes < sizeof(stream) ||
+	    !ky_kymo_bytes_read(&file->medium->bytes, at + chunk->head_bytes, &stream,
+				sizeof(stream))) {
+		ky_kymo_note(file->medium, at, "a STREAM chunk is too short for its head");
+		return 0;
+	}
+	if (file->streams_count == file->streams_room) {
+		const uint32_t room = file->streams_room ? file->streams_room * 2 : 16;
+		uint64_t *streams = realloc(file->streams, room * sizeof(*streams));
+		if (!streams)
+			return -ENOMEM;
+		file->streams = streams;
+		file->streams_room = room;
+	}
+	if (!file->streams_count)
+		file->stream_kind = stream.kind;
+	file->streams[file->streams_count++] = at;
+	file->stream_bytes += stream.bytes;
+	return 0;
+}
+
+static int take(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+		struct ky_kymo_error *error)
+{
 	switch (chunk->type) {
 	case KY_KYMO_FILE:
-		scan->second = at != 0 && scan->chunks > 1;
-		if (scan->second)
-			ky_kymo_note(scan->file, at, "another file begins here; it is left out");
-		break; /* the first was read before the search */
+		/* That of a single file was read before the search. */
+		return file->several ? ky_kymo_read_head(file, at, chunk, error) : 0;
 	case KY_KYMO_DEFINE:
-		result = ky_kymo_read_define(scan->file, at, chunk, error);
-		break;
+		return ky_kymo_read_define(file, at, chunk, error);
 	case KY_KYMO_DATA:
-		result = add_data(scan->file, at, chunk);
-		break;
-	default: /* INDEX and END are what could not be used; later types are not known */
-		break;
+		return add_data(file, at, chunk);
+	case KY_KYMO_STREAM:
+		return add_stream(file, at, chunk);
+	case KY_KYMO_INDEX:
+		return file->several ? ky_kymo_read_totals(file, at, chunk) : 0;
+	case KY_KYMO_END:
+		file->indexed |= file->several;
+		return 0;
+	default: /* later types are not known */
+		return 0;
 	}
+}
+
+int ky_kymo_take_chunk(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+		       struct ky_kymo_error *error)
+{
+	const int result = take(file, at, chunk, error);
 	return result == -EBADMSG ? 0 : result;
 }
 
-static bool is_whole(struct scan *scan, uint64_t at, const struct ky_kymo_chunk *chunk)
+void ky_kymo_untake_chunk(struct ky_kymo *file, uint64_t at)
 {
-	if (chunk->body_bytes > scan->hashed_left)
-		return true; /* as far as the search is concerned; loading it will tell */
-	scan->hashed_left -= chunk->body_bytes;
-	return ky_kymo_chunk_body(&scan->file->source, at, chunk, &scan->file->body) == 0;
-}
-
-/* Where to search on, when there is no chunk behind the one at that place. */
-static uint64_t search_from(struct scan *scan, uint64_t at, const struct ky_kymo_chunk *chunk)
-{
-	struct ky_kymo *file = scan->file;
-	if (is_whole(scan, at, chunk))
-		return at + ky_kymo_chunk_bytes(chunk);
 	if (file->entries_count && file->entries[file->entries_count - 1].at == at)
 		file->entries_count--;
-	ky_kymo_note(file, at, "a chunk's body does not have the checksum in its head");
-	return at + sizeof(*chunk);
+	if (file->streams_count && file->streams[file->streams_count - 1] == at)
+		file->streams_count--;
 }
 
-/* The chunk at that place or behind it; the file's size when there is none. */
-static uint64_t next_chunk(const struct ky_kymo *file, uint64_t at, struct ky_kymo_chunk *chunk)
+int ky_kymo_taken(struct ky_kymo *file)
 {
-	if (ky_kymo_chunk_at(&file->source, at, chunk) == 0)
-		return at;
-	return ky_kymo_chunk_find(&file->source, at, chunk);
-}
-
-static void note_gap(struct ky_kymo *file, uint64_t at, uint64_t next)
-{
-	if (next < file->source.bytes)
-		ky_kymo_note(file, at, "expected a chunk here; the next one is further on");
-	else if (at < file->source.bytes)
-		ky_kymo_note(file, at, "the file ends in the middle of a chunk");
-	else
-		ky_kymo_note(file, at, "the file ends without an index");
-}
-
-static void sum_up(struct ky_kymo *file)
-{
+	uint64_t lost = 0;
+	file->events = 0;
 	for (uint32_t i = 0; i < file->entries_count; i++) {
 		file->events += file->entries[i].events;
-		file->lost += file->entries[i].lost;
+		lost += file->entries[i].lost;
 	}
+	/* The index knows of more than the pieces do: what never got into a ring. */
+	if (lost > file->lost)
+		file->lost = lost;
+	return ky_kymo_defs_done(&file->defs, file->ticks_per_s);
+}
+
+struct scan {
+	struct ky_kymo_walk walk;
+	struct ky_kymo *file;
+	struct ky_kymo_error *error;
+	uint64_t chunks; /* found */
+};
+
+static int take_scanned(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	struct scan *scan = context;
+	scan->chunks++;
+	if (chunk->type == KY_KYMO_FILE && at != 0 && scan->chunks > 1) {
+		scan->walk.stop = true;
+		ky_kymo_note(scan->file->medium, at, "another file begins here; it is left out");
+		return 0;
+	}
+	return ky_kymo_take_chunk(scan->file, at, chunk, scan->error);
+}
+
+static void untake_scanned(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	const struct scan *scan = context;
+	(void)chunk;
+	ky_kymo_untake_chunk(scan->file, at);
 }
 
 int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error)
 {
-	struct scan scan = {.file = file, .hashed_left = HASHED_TIMES_MAX * file->source.bytes};
-	struct ky_kymo_chunk chunk, next;
-	uint64_t at = next_chunk(file, 0, &chunk);
-	if (at == file->source.bytes) {
-		*error = (struct ky_kymo_error){.text = "expected a .kymo file: its first 8 bytes "
-							"are 89 6b 79 6d 6f 0d 0a 1a"};
-		return -EBADMSG;
-	}
-	if (at != 0 || chunk.type != KY_KYMO_FILE)
-		ky_kymo_note(file, 0, "expected a FILE chunk at the begin");
-	while (at < file->source.bytes && !scan.second) {
-		const int result = take_chunk(&scan, at, &chunk, error);
-		if (result)
-			return result;
-		uint64_t end = at + ky_kymo_chunk_bytes(&chunk);
-		const bool last = chunk.type == KY_KYMO_END && end == file->source.bytes;
-		if (ky_kymo_chunk_at(&file->source, end, &next) != 0 && end != file->source.bytes)
-			end = search_from(&scan, at, &chunk);
-		at = next_chunk(file, end, &next);
-		if (at != end || (at == file->source.bytes && !last))
-			note_gap(file, end, at);
-		chunk = next;
-	}
-	sum_up(file);
-	return 0;
+	struct scan scan = {.file = file,
+			    .error = error,
+			    .walk = {.medium = file->medium,
+				     .take = take_scanned,
+				     .untake = untake_scanned,
+				     .context = &scan}};
+	return ky_kymo_walk(&scan.walk, error);
 }

@@ -130,9 +130,31 @@ static uint64_t clock_of(int32_t clockid)
 void ky_perf_attr_clock(struct ky_perf *perf)
 {
 	const struct ky_perf_attr *attr = perf->attrs;
-	perf->trace->clock = perf->attrs_count && attr->flags & KY_PERF_ATTR_USE_CLOCKID
-				     ? clock_of(attr->clockid)
-				     : KY_CLOCK_PERF;
+	perf->clock = perf->attrs_count && attr->flags & KY_PERF_ATTR_USE_CLOCKID
+			      ? clock_of(attr->clockid)
+			      : KY_CLOCK_PERF;
+	perf->clock_first = INT64_MAX;
+	perf->clock_last = INT64_MIN;
+	if (!perf->load->part)
+		perf->trace->clock = perf->clock;
+}
+
+uint64_t ky_perf_trace_time(struct ky_perf *perf, uint64_t time)
+{
+	struct ky_trace *trace = perf->trace;
+	const int64_t ns = time <= INT64_MAX ? (int64_t)time : INT64_MAX;
+	if (perf->clock == trace->clock)
+		return (uint64_t)ns;
+	if ((ns < perf->clock_first || ns > perf->clock_last) &&
+	    !ky_clocks_convert_range(trace->clocks, perf->clock, trace->clock, ns,
+				     &perf->clock_offset, &perf->clock_first, &perf->clock_last))
+		ky_problem(trace, "perf_clock_unknown", KY_DATA_LOSS, KY_NO_PLACE,
+			   "nothing ties the clock of the samples to that of the trace: their "
+			   "times are as they are");
+	int64_t moved;
+	if (__builtin_add_overflow(ns, perf->clock_offset, &moved) || moved < 0)
+		return (uint64_t)ns;
+	return (uint64_t)moved;
 }
 
 const struct ky_perf_attr *ky_perf_attr_by_id(const struct ky_perf *perf, uint64_t id)

@@ -90,13 +90,13 @@ static void take_clock_data(struct ky_perf *perf, struct ky_perf_cursor *cursor)
 	ky_perf_take_u32(cursor);
 	const uint64_t wall_ns = ky_perf_take_u64(cursor);
 	const uint64_t clock_ns = ky_perf_take_u64(cursor);
-	if (cursor->short_of || version != 1 || perf->trace->clock == KY_CLOCK_REALTIME)
+	if (cursor->short_of || version != 1 || perf->clock == KY_CLOCK_REALTIME)
 		return;
 	const struct ky_clock_reading readings[] = {
-		{perf->trace->clock, (int64_t)clock_ns},
+		{perf->clock, (int64_t)clock_ns},
 		{KY_CLOCK_REALTIME, (int64_t)wall_ns},
 	};
-	ky_put_clocks(perf->trace, (int64_t)clock_ns, readings, 2);
+	ky_put_clocks(perf->trace, (int64_t)ky_perf_trace_time(perf, clock_ns), readings, 2);
 }
 
 static void take_build_ids(struct ky_perf *perf, struct ky_perf_cursor *cursor)

@@ -100,7 +100,8 @@ static void take_kernel(struct ky_perf *perf, const struct found *found, uint32_
 	char reference[64];
 	const size_t name = strlen(KERNEL_NAME);
 	const size_t bytes = found->path_bytes - name;
-	if (!perf->symbols)
+	/* This machine's need not be read when the recording has its own. */
+	if (!perf->symbols || (perf->given && ky_symbols_given_kernel(perf->given)))
 		return;
 	if (bytes == 0 || bytes >= sizeof(reference)) {
 		ky_symbols_kernel(perf->symbols, build_id, NULL, NULL, 0);

@@ -55,8 +55,9 @@ void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_record *reco
 {
 	struct ky_perf_where where;
 	ky_perf_where(perf, record, &where);
-	if (where.timed && where.time > INT64_MAX)
-		where.time = INT64_MAX;
+	/* 0 is before all. */
+	if (where.timed && where.time)
+		where.time = ky_perf_trace_time(perf, where.time);
 	if (where.timed)
 		ky_perf_task_seen(perf, &where);
 	switch (record->type) {

@@ -45,7 +45,10 @@ static enum ky_cpu_mode mode_of_context(uint64_t marker, enum ky_cpu_mode mode)
 	}
 }
 
-/* The innermost comes first in the record: the tree is built from the other end, a context at a time. */
+/*
+ * The innermost comes first in the record: the tree is built from the other end, a context at a time. The first address of each
+ * context is where the thread was, the others where it returns to.
+ */
 static uint32_t callsite_of(struct ky_perf *perf, const struct sample *sample,
 			    const struct ky_perf_where *where, enum ky_cpu_mode mode)
 {
@@ -63,16 +66,15 @@ static uint32_t callsite_of(struct ky_perf *perf, const struct sample *sample,
 			      : mode;
 		for (uint64_t i = end; i-- > first;) {
 			const uint64_t ip = ky_perf_u64(sample->chain + 8 * i, perf->big);
-			callsite =
-				ky_callsite(perf->trace, callsite,
-					    ky_perf_frame(perf, where->pid, ip, here, where->time));
+			const struct ky_perf_at at = {where->pid, i != first, ip, where->time};
+			callsite = ky_perf_callsite(perf, callsite, at, here);
 		}
 		end = first ? first - 1 : 0;
 	}
 	if (callsite == KY_NONE && sample->has_ip)
-		callsite =
-			ky_callsite(perf->trace, KY_NONE,
-				    ky_perf_frame(perf, where->pid, sample->ip, mode, where->time));
+		callsite = ky_perf_callsite(
+			perf, KY_NONE,
+			(struct ky_perf_at){where->pid, false, sample->ip, where->time}, mode);
 	return callsite;
 }
 

@@ -18,6 +18,7 @@
 #include "ranges.h"
 #include "reader.h"
 #include "symbols.h"
+#include "symbols_given.h"
 
 /* An event that was recorded. */
 struct ky_perf_attr {
@@ -90,7 +91,10 @@ struct ky_perf_space {
 struct ky_perf_frame_slot {
 	uint64_t ip;
 	uint32_t view;
-	uint32_t frame;
+	uint32_t frame;                      /* of the function itself */
+	const struct ky_given_name *inlined; /* in it, the innermost first */
+	uint32_t inlined_count;
+	bool returns; /* as in struct ky_perf_at */
 };
 #define KY_PERF_FRAME_SLOTS 32768u
 
@@ -107,6 +111,9 @@ struct ky_perf_unpack;
 struct ky_perf {
 	struct ky_load *load;
 	struct ky_trace *trace;
+	uint64_t clock; /* of the records; the trace's is another when they are a part of it */
+	/* Times from clock_first to clock_last are the trace's when that is added. */
+	int64_t clock_offset, clock_first, clock_last;
 	bool big;
 	bool pipe;
 	bool first_pass; /* of a pipe's: only what records need to be understood */
@@ -131,6 +138,7 @@ struct ky_perf {
 	uint64_t mapped_room;
 	struct ky_numbers build_id_of; /* path's string to build id's */
 	struct ky_perf_frame_slot *frame_slots;
+	struct ky_symbols_given *given; /* names that came with it, or NULL */
 	struct ky_symbols *symbols;
 
 	struct ky_perf_total *totals;
@@ -160,6 +168,8 @@ uint32_t ky_perf_attr_add(struct ky_perf *perf, const uint8_t *data, size_t byte
 void ky_perf_attr_id(struct ky_perf *perf, uint32_t attr, uint64_t id);
 /* After the last: which clock the times are of. */
 void ky_perf_attr_clock(struct ky_perf *perf);
+/* A time of the records as one of the trace. */
+uint64_t ky_perf_trace_time(struct ky_perf *perf, uint64_t time);
 const struct ky_perf_attr *ky_perf_attr_by_id(const struct ky_perf *perf, uint64_t id);
 void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, size_t bytes);
 /* What the record's trailer says, or its begin when it is a sample. */
@@ -214,8 +224,16 @@ struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid);
 
 /* ---- perf_frame.c ---- */
 
-uint32_t ky_perf_frame(struct ky_perf *perf, uint32_t pid, uint64_t ip, enum ky_cpu_mode mode,
-		       uint64_t time);
+/* An address on a stack. returns: it is where a call returns to, and not where the thread was. */
+struct ky_perf_at {
+	uint32_t pid;
+	bool returns;
+	uint64_t ip;
+	uint64_t time;
+};
+/* The callsite of what is at that address, called from the one given (KY_NONE: the outermost). */
+uint32_t ky_perf_callsite(struct ky_perf *perf, uint32_t callsite, struct ky_perf_at at,
+			  enum ky_cpu_mode mode);
 
 /* ---- perf_sample.c ---- */
 

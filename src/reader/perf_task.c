@@ -45,9 +45,10 @@ void ky_perf_task_seen(struct ky_perf *perf, const struct ky_perf_where *where)
 		ending->time = where->time;
 }
 
+/* perf tells of an exit before the last switches of the thread, ftrace after them. */
 static void tell_end(struct ky_perf *perf, struct ky_perf_ending *ending)
 {
-	if (!ending->over)
+	if (!ending->over && !ky_trace_is_kernel_twice(perf->trace))
 		ky_put_task_exit(perf->trace, (int64_t)ending->time, (int32_t)ending->tid);
 	ending->over = true;
 }
@@ -142,7 +143,7 @@ void ky_perf_task(struct ky_perf *perf, const struct ky_perf_record *record,
 		ky_perf_record_short(perf, record);
 		return;
 	}
-	time = where->timed ? where->time : time > INT64_MAX ? INT64_MAX : time;
+	time = where->timed ? where->time : time ? ky_perf_trace_time(perf, time) : 0;
 	if (record->type == PERF_RECORD_FORK)
 		begin(perf, pid, ppid, tid, ptid, time);
 	else

@@ -62,7 +62,7 @@ static void nested_value(struct ky_pf *pf, struct ky_pf_span message, uint32_t d
 static void nested_children(struct ky_pf *pf, struct ky_pf_span message, uint32_t depth)
 {
 	struct ky_pf_in keys = ky_pf_open(message), values = keys;
-	struct ky_pf_field key, value;
+	struct ky_pf_field key = {0}, value = {0};
 	const uint32_t used = pf->key.used;
 	uint32_t index = 0;
 	while (ky_pf_next(&values, &value)) {

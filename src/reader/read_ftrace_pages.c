@@ -6,11 +6,10 @@
  *   cpuN.raw                     header_page          format/SYSTEM.EVENT          a plain copy
  *   per_cpu/cpuN/trace_pipe_raw  events/header_page   events/SYSTEM/EVENT/format   a copy of tracefs
  *
- * Beside them, where they are: saved_cmdlines, printk_formats, kallsyms, trace_clock, uname.
+ * Beside them, where they are: saved_cmdlines, printk_formats, kallsyms, uname.
  */
 #include "reader.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,18 +19,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ftrace_format.h"
+#include "ftrace_files.h"
 
 #define FILE_BYTES_MAX (256u << 20)
-#define PAGE_BYTES_MAX (1u << 20)
-#define CPUS_MAX 65536u
 
 struct pages {
 	struct ky_load *load;
-	struct ky_ftrace_format *format;
-	uint32_t page_bytes;
-	uint32_t formats;
-	uint32_t files;
+	struct ky_ftrace_files files;
+	uint32_t cpus; /* that have pages */
 };
 
 static bool is_there(const char *directory, const char *name)
@@ -39,17 +34,6 @@ static bool is_there(const char *directory, const char *name)
 	char path[PATH_MAX];
 	return snprintf(path, sizeof(path), "%s/%s", directory, name) < PATH_MAX &&
 	       access(path, R_OK) == 0;
-}
-
-/* N of "cpuN" with what follows it; false when it is not that. */
-static bool cpu_of(const char *name, const char *suffix, uint32_t *cpu)
-{
-	char *end;
-	if (strncmp(name, "cpu", 3) != 0 || !isdigit((unsigned char)name[3]))
-		return false;
-	unsigned long number = strtoul(name + 3, &end, 10);
-	*cpu = (uint32_t)number;
-	return number < CPUS_MAX && strcmp(end, suffix) == 0;
 }
 
 static bool probe_pages(const struct ky_probe *probe)
@@ -87,145 +71,99 @@ static char *read_file(const char *path, size_t *bytes)
 	return data;
 }
 
-static char *read_named(const struct pages *pages, const char *name, size_t *bytes)
+/* ---- files ---- */
+
+/* A file by its path in the directory; false when it is not there. */
+static bool take_file(struct pages *pages, const char *name)
 {
 	char path[PATH_MAX];
-	*bytes = 0;
-	if (snprintf(path, sizeof(path), "%s/%s", pages->load->path, name) >= PATH_MAX)
-		return NULL;
-	return read_file(path, bytes);
-}
-
-/* ---- formats ---- */
-
-static void take_format(struct pages *pages, const char *path, const char *system)
-{
 	size_t bytes;
+	if (snprintf(path, sizeof(path), "%s/%s", pages->load->path, name) >= PATH_MAX)
+		return false;
 	char *text = read_file(path, &bytes);
 	if (!text)
-		return;
-	ky_ftrace_format_event(pages->format, system, text, bytes, KY_NO_PLACE);
-	pages->formats++;
+		return false;
+	ky_ftrace_files_take(&pages->files, name, text, bytes, KY_NO_PLACE);
 	free(text);
+	return true;
 }
 
-/* Calls each() with every name in the directory but those with a dot first. */
+/*
+ * Calls each() with the path of every name in the directory, but those with a dot first. Paths are relative to the
+ * trace.
+ */
 static void each_name(struct pages *pages, const char *directory,
-		      void (*each)(struct pages *pages, const char *directory, const char *name))
+		      void (*each)(struct pages *pages, const char *path))
 {
-	DIR *open = opendir(directory);
+	char path[PATH_MAX];
+	const bool top = directory[0] == '\0';
+	if (snprintf(path, sizeof(path), "%s/%s", pages->load->path, directory) >= PATH_MAX)
+		return;
+	DIR *open = opendir(path);
 	const struct dirent *entry;
 	while (open && (entry = readdir(open)))
-		if (entry->d_name[0] != '.')
-			each(pages, directory, entry->d_name);
+		if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s%s%s", directory,
+							top ? "" : "/", entry->d_name) < PATH_MAX)
+			each(pages, path);
 	if (open)
 		closedir(open);
 }
 
 /* format/SYSTEM.EVENT */
-static void plain_format(struct pages *pages, const char *directory, const char *name)
+static void plain_format(struct pages *pages, const char *path)
 {
-	char path[PATH_MAX];
-	char system[64];
-	const char *dot = strchr(name, '.');
-	if (!dot || snprintf(path, sizeof(path), "%s/%s", directory, name) >= PATH_MAX)
-		return;
-	snprintf(system, sizeof(system), "%.*s", (int)(dot - name), name);
-	take_format(pages, path, system);
+	(void)take_file(pages, path);
 }
 
 /* events/SYSTEM/EVENT/format */
-static void event_format(struct pages *pages, const char *directory, const char *name)
+static void event_format(struct pages *pages, const char *event)
 {
 	char path[PATH_MAX];
-	const char *slash = strrchr(directory, '/');
-	if (snprintf(path, sizeof(path), "%s/%s/format", directory, name) < PATH_MAX)
-		take_format(pages, path, slash ? slash + 1 : directory);
+	if (snprintf(path, sizeof(path), "%s/format", event) < PATH_MAX)
+		(void)take_file(pages, path);
 }
 
-static void system_formats(struct pages *pages, const char *directory, const char *name)
+static void system_formats(struct pages *pages, const char *system)
 {
-	char path[PATH_MAX];
-	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < PATH_MAX)
-		each_name(pages, path, event_format);
+	each_name(pages, system, event_format);
 }
 
-/* "field: char data; offset:16; size:4080": with what is before it, a page. */
-static void learn_page(struct pages *pages, const char *text, size_t bytes)
+static void read_files(struct pages *pages)
 {
-	const char *data = memmem(text, bytes, "data;", 5);
-	const char *offset = data ? strstr(data, "offset:") : NULL;
-	const char *size = data ? strstr(data, "size:") : NULL;
-	ky_ftrace_format_header_page(pages->format, text, bytes);
-	if (!offset || !size)
-		return;
-	unsigned long page = strtoul(offset + 7, NULL, 10) + strtoul(size + 5, NULL, 10);
-	if (page >= 64 && page <= PAGE_BYTES_MAX)
-		pages->page_bytes = (uint32_t)page;
-}
-
-static void read_header(struct pages *pages)
-{
-	size_t bytes;
-	char *text = read_named(pages, "header_page", &bytes);
-	if (!text)
-		text = read_named(pages, "events/header_page", &bytes);
-	if (text)
-		learn_page(pages, text, bytes);
-	free(text);
-}
-
-static void read_beside(struct pages *pages)
-{
-	static const struct {
-		const char *name;
-		void (*take)(struct ky_ftrace_format *format, const char *text, size_t bytes);
-	} files[] = {
-		{"saved_cmdlines", ky_ftrace_format_comms},
-		{"printk_formats", ky_ftrace_format_printk},
-		{"kallsyms", ky_ftrace_format_kallsyms},
-		{"uname", ky_ftrace_format_uname},
-	};
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		size_t bytes;
-		char *text = read_named(pages, files[i].name, &bytes);
-		if (text)
-			files[i].take(pages->format, text, bytes);
-		free(text);
-	}
-}
-
-static void read_formats(struct pages *pages)
-{
-	char path[PATH_MAX];
-	read_header(pages);
-	if (snprintf(path, sizeof(path), "%s/format", pages->load->path) < PATH_MAX)
-		each_name(pages, path, plain_format);
-	if (snprintf(path, sizeof(path), "%s/events", pages->load->path) < PATH_MAX)
-		each_name(pages, path, system_formats);
-	read_beside(pages);
+	static const char *const beside[] = {"saved_cmdlines", "tasks", "printk_formats",
+					     "kallsyms", "uname"};
+	if (!take_file(pages, "header_page"))
+		(void)take_file(pages, "events/header_page");
+	each_name(pages, "format", plain_format);
+	each_name(pages, "events", system_formats);
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		(void)take_file(pages, beside[i]);
 }
 
 /* ---- pages ---- */
 
-static void read_pages(struct pages *pages, const char *path, uint32_t cpu)
+static void read_pages(struct pages *pages, const char *name, uint32_t cpu)
 {
-	uint8_t *page = malloc(pages->page_bytes);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char path[PATH_MAX];
+	const size_t page_bytes = pages->files.page_bytes;
+	uint8_t *page = malloc(page_bytes);
 	uint64_t at = 0;
-	pages->files += fd >= 0;
+	int fd = -1;
+	if (snprintf(path, sizeof(path), "%s/%s", pages->load->path, name) < PATH_MAX)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	pages->cpus += fd >= 0;
 	while (page && fd >= 0) {
 		size_t held = 0;
 		ssize_t got = 1;
-		while (held < pages->page_bytes && got > 0) {
-			got = read(fd, page + held, pages->page_bytes - held);
+		while (held < page_bytes && got > 0) {
+			got = read(fd, page + held, page_bytes - held);
 			held += got > 0 ? (size_t)got : 0;
 		}
 		if (!held)
 			break;
-		ky_ftrace_page(pages->format, cpu, page, held, at);
+		ky_ftrace_page(pages->files.format, cpu, page, held, at);
 		at += held;
-		if (held < pages->page_bytes)
+		if (held < page_bytes)
 			break;
 	}
 	if (fd >= 0)
@@ -233,45 +171,39 @@ static void read_pages(struct pages *pages, const char *path, uint32_t cpu)
 	free(page);
 }
 
-static void plain_cpu(struct pages *pages, const char *directory, const char *name)
+static void plain_cpu(struct pages *pages, const char *name)
 {
-	char path[PATH_MAX];
 	uint32_t cpu;
-	if (cpu_of(name, ".raw", &cpu) &&
-	    snprintf(path, sizeof(path), "%s/%s", directory, name) < PATH_MAX)
-		read_pages(pages, path, cpu);
+	if (ky_ftrace_files_cpu(name, ".raw", &cpu))
+		read_pages(pages, name, cpu);
 }
 
-static void tracefs_cpu(struct pages *pages, const char *directory, const char *name)
+static void tracefs_cpu(struct pages *pages, const char *directory)
 {
 	char path[PATH_MAX];
 	uint32_t cpu;
-	if (cpu_of(name, "", &cpu) &&
-	    snprintf(path, sizeof(path), "%s/%s/trace_pipe_raw", directory, name) < PATH_MAX)
+	if (ky_ftrace_files_cpu(directory + strlen("per_cpu/"), "", &cpu) &&
+	    snprintf(path, sizeof(path), "%s/trace_pipe_raw", directory) < PATH_MAX)
 		read_pages(pages, path, cpu);
 }
 
 static int read_directory(struct ky_load *load)
 {
-	struct pages pages = {.load = load, .page_bytes = 4096};
-	char path[PATH_MAX];
-	bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	int error = ky_ftrace_format_open(&pages.format, load->trace, big_endian, 8);
+	struct pages pages = {.load = load};
+	int error = ky_ftrace_files_open(&pages.files, load->trace);
 	if (error)
 		return error;
-	read_formats(&pages);
-	each_name(&pages, load->path, plain_cpu);
-	if (snprintf(path, sizeof(path), "%s/per_cpu", load->path) < PATH_MAX)
-		each_name(&pages, path, tracefs_cpu);
-	ky_ftrace_format_finish(pages.format);
-	if (!pages.files)
+	read_files(&pages);
+	each_name(&pages, "", plain_cpu);
+	each_name(&pages, "per_cpu", tracefs_cpu);
+	ky_ftrace_files_finish(&pages.files);
+	if (!pages.cpus)
 		error = ky_load_fail(load, KY_NO_PLACE,
 				     "no pages; expected cpuN.raw or per_cpu/cpuN/trace_pipe_raw");
-	else if (!pages.formats)
+	else if (!pages.files.formats)
 		error = ky_load_fail(load, KY_NO_PLACE,
 				     "no formats of events; expected format/SYSTEM.EVENT or "
 				     "events/SYSTEM/EVENT/format");
-	ky_ftrace_format_close(&pages.format);
 	return error;
 }
 

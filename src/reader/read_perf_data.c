@@ -16,12 +16,17 @@ static bool probe(const struct ky_probe *probe)
 		memcmp(probe->data, KY_PERF_MAGIC_SWAPPED, 8) == 0);
 }
 
-/* Names are looked for on this machine only when the recording is a file on it, or comes from a pipe. */
+/* Names come with it; they are looked for on this machine only when the recording is a file on it, or comes from a pipe. */
 static int open_symbols(struct ky_perf *perf)
 {
 	struct stat status;
 	const char *path = perf->load->path;
 	const bool piped = path && strcmp(path, "-") == 0;
+	const int error = perf->load->symbols ? ky_symbols_given_open(&perf->given, perf->trace,
+								      perf->load->symbols)
+					      : 0;
+	if (error)
+		return error;
 	if (!piped && (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode)))
 		return 0;
 	return ky_symbols_open(&perf->symbols, perf->trace, piped ? NULL : path);
@@ -45,6 +50,7 @@ static void close_all(struct ky_perf *perf)
 	ky_perf_order_free(&perf->queue);
 	ky_perf_unpack_close(&perf->unpack);
 	ky_perf_tracepoints_close(&perf->tracepoints);
+	ky_symbols_given_close(&perf->given);
 	ky_symbols_close(&perf->symbols);
 	free(perf->frame_slots);
 }

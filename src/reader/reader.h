@@ -24,8 +24,11 @@ struct ky_probe {
 /* One load of one input into a trace. */
 struct ky_load {
 	struct ky_trace *trace;
-	struct ky_input *input; /* NULL for a directory */
-	const char *path;       /* as the user gave it */
+	struct ky_input *input;   /* NULL for a directory */
+	struct ky_input *symbols; /* names that came with the recording, or NULL */
+	const char *path;         /* as the user gave it */
+	/* The input is a part of a recording: the trace has a clock, to which times are brought, and is another's. */
+	bool part;
 	bool repair; /* read on behind damage where the reader otherwise would not dare */
 	/* For readers that do not take their bytes from input: tells progress; not 0: give up with it. */
 	int (*progress)(struct ky_load *load, uint64_t done, uint64_t all);

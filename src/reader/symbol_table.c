@@ -2,6 +2,7 @@
 /* symbol_table.c: a sorted array of functions and one block of memory for their names. */
 #include "symbol_table.h"
 
+#include "demangle.h"
 #include "intake.h"
 
 #include <stdlib.h>
@@ -98,7 +99,11 @@ uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_trace *tr
 		return 0;
 	if (symbol->end == symbol->start && next == table->count && address != symbol->start)
 		return 0;
-	if (!symbol->string)
-		symbol->string = ky_string_z(trace, table->names + symbol->name_at);
+	if (!symbol->string) {
+		const char *linked = table->names + symbol->name_at;
+		char *readable = ky_demangle(linked);
+		symbol->string = ky_string_z(trace, readable ? readable : linked);
+		free(readable);
+	}
 	return symbol->string;
 }

@@ -6,8 +6,8 @@
  *   the kernel       kallsyms that came with the recording, or of the kernel that runs when its build id matches
  *   run-time code    perf-PID.map and jit-PID.dump, beside the recording or where the program wrote them
  *
- * Everything is opened when it is first needed, plain files only. Names are as the files have them: C++ and
- * Rust names stay mangled. Strings are those of the trace.
+ * Everything is opened when it is first needed, plain files only. Names of C++ and Rust are demangled. Strings are
+ * those of the trace.
  */
 #ifndef KY_READER_SYMBOLS_H
 #define KY_READER_SYMBOLS_H

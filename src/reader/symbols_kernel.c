@@ -76,9 +76,11 @@ static char *read_all(int fd, size_t *bytes)
 		if (count == 0)
 			return data;
 		*bytes += count > 0 ? (size_t)count : 0;
-		if (*bytes == room)
-			room *= 2;
-		char *larger = count < 0 || room > KALLSYMS_BYTES_MAX ? NULL : realloc(data, room);
+		if (count < 0 || room >= KALLSYMS_BYTES_MAX)
+			break;
+		if (*bytes < room)
+			continue;
+		char *larger = realloc(data, room *= 2);
 		if (!larger)
 			break;
 		data = larger;

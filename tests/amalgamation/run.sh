@@ -7,7 +7,7 @@ source_dir=$(cd "$1" && pwd)/tests/install
 shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR KYMO_DRUM_FD
+unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR KYMO_DRUM_FD KYMO_DRUM_MAIL
 
 python3 "$@" --out "$scratch"
 cd "$scratch"

@@ -4,61 +4,19 @@
 runs is given up by it, the prompt outlives a change of the terminal's size, and names are completed.
 
 Waits for what the prompt shows, never for a time. Exit 1 when a check failed."""
-import fcntl
 import os
-import pty
-import select
 import signal
-import struct
 import sys
 import tempfile
-import termios
 
-LIMIT_S = 60
-failures = 0
+from terminal import Terminal, check, finish
 
 
-class Prompt:
-    def __init__(self, kymo, folder):
-        trace = os.path.join(folder, "a.json")
-        with open(trace, "w", encoding="utf-8") as file:
-            file.write('[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":2,"name":"work"}]')
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.environ.update(HOME=folder, TERM="xterm", LC_ALL="C.UTF-8", INPUTRC="/dev/null")
-            os.environ.pop("XDG_STATE_HOME", None)
-            os.execv(kymo, [kymo, "query", trace])
-        self.seen = ""
-
-    def wait(self, text):
-        """Reads until text is there, and forgets all up to its end. False at the end of the output."""
-        return self.seen_until(text) is not None
-
-    def seen_until(self, text):
-        """The same, and returns what came before it; None at the end of the output."""
-        while text not in self.seen:
-            if not select.select([self.fd], [], [], LIMIT_S)[0]:
-                return None
-            try:
-                data = os.read(self.fd, 4096)
-            except OSError:
-                return None
-            if not data:
-                return None
-            self.seen += data.decode("utf-8", "replace")
-        before, self.seen = self.seen.split(text, 1)
-        return before
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-
-def check(name, fine, prompt):
-    global failures
-    print(f"{name}: {'ok' if fine else 'FAILED'}")
-    if not fine:
-        print(f"  seen: {prompt.seen[-400:]!r}")
-        failures += 1
+def prompt(kymo, folder):
+    trace = os.path.join(folder, "a.json")
+    with open(trace, "w", encoding="utf-8") as file:
+        file.write('[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":2,"name":"work"}]')
+    return Terminal([kymo, "query", trace], {"HOME": folder, "INPUTRC": "/dev/null", "XDG_STATE_HOME": None}, columns=80)
 
 
 def ends_a_query(p):
@@ -75,7 +33,7 @@ def ends_a_query(p):
 
 
 def run(kymo, folder):
-    p = Prompt(kymo, folder)
+    p = prompt(kymo, folder)
     check("a prompt", p.wait("kymo> "), p)
     p.type("select 1")
     p.wait("select 1")
@@ -87,7 +45,7 @@ def run(kymo, folder):
     check("a statement goes on", p.wait(" ...> "), p)
     p.type("'x' || 'y' from sli\t;\n")
     check("and names are completed", p.wait("xy") and p.wait("kymo> "), p)
-    fcntl.ioctl(p.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 0, 0))
+    p.resize(30, 90)
     os.kill(p.pid, signal.SIGWINCH)
     p.type("select 'si' || 'ze';\n")
     check("a terminal of another size", p.wait("size") and p.wait("kymo> "), p)
@@ -97,11 +55,11 @@ def run(kymo, folder):
     p.type(".nothing\n")
     check("a command that is none", p.wait("there is no such command") and p.wait("kymo> "), p)
     p.type("\x04")
-    check("Ctrl-D ends it", os.waitpid(p.pid, 0)[1] == 0, p)
+    check("Ctrl-D ends it", p.end() == 0, p)
     with open(os.path.join(folder, ".local/state/kymo/query_history"), encoding="utf-8") as file:
         check("the history has it", "select 'who' || 'le';" in file.read(), p)
 
 
 with tempfile.TemporaryDirectory() as place:
     run(os.path.realpath(sys.argv[1]), place)
-sys.exit(1 if failures else 0)
+finish()

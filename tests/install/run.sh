@@ -18,7 +18,7 @@ pc=$(find root -name kymo.pc)
 libdir=$scratch/$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/root
 # Sanitized and coverage builds are no packages.
-unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR KYMO_DRUM_FD
+unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR KYMO_DRUM_FD KYMO_DRUM_MAIL
 
 compilers="gcc:g++"
 if command -v clang++ > /dev/null; then

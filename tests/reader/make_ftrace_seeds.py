@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes the small files of ftrace's forms that are the fuzzers' seeds and test_ftrace.c's input.
 
-make_ftrace_seeds.py CORPUS: writes into CORPUS/ftrace_text, CORPUS/systrace_html, CORPUS/ftrace_pages, CORPUS/trace_dat.
+make_ftrace_seeds.py CORPUS: writes into CORPUS/ftrace_text, CORPUS/systrace_html, CORPUS/ftrace_pages,
+CORPUS/ftrace_stream, CORPUS/trace_dat.
 """
 import base64
 import gzip
@@ -110,6 +111,22 @@ def page(evs,ts=1000,flags=0,size=256,tail=b''):
 pg=page(evs)+page([ev(H(6,8)+struct.pack('<QQ',0,0x1234)+b'hi\0\0'+struct.pack('<II',1,2))],2000,3<<30,tail=struct.pack('<Q',12))
 w('ftrace_pages/pages.bin',b'\0'+b''.join(struct.pack('<H',len(f))+f for f in F.values())+b'\0\0'+pg)
 w('ftrace_pages/four.bin',b'\2'+struct.pack('<H',len(F['print']))+F['print']+b'\0\0'+page([ev(H(5,8)+struct.pack('<Q',0)+b'E\n\0')]))
+# the stream of a capture
+def rec(kind,content,path=b'',cpu=0):
+    b=struct.pack('<IHHII',16+len(path)+len(content),kind,len(path),cpu,0)+path+content
+    return b+b'\0'*(-len(b)%8)
+def file(path,content): return rec(1,content,path.encode())
+def cut(p): # behind its last event, as kymo does
+    commit=struct.unpack_from('<Q',p,8)[0]; return p[:16+(commit&0x7ffffff)+(8 if commit>>30&1 else 0)]
+stats=lambda n: b'entries: 4\noverrun: %d\ncommit overrun: 0\nbytes: 100\ndropped events: 1\n'%n
+stream=(file('events/header_page',hp)+file('uname',b'Linux h 6.1.0 x86_64\n')+file('printk_formats',b'0x1234 : "%s %d\\n"\n')
+ +b''.join(file('events/%s/%s/format'%('ftrace' if n in ('print','bprint') else 'sched',n),f) for n,f in F.items())
+ +file('kallsyms',b'ffffffff81000000 T vfs_read\n')+file('per_cpu/cpu0/stats',stats(2))+file('tasks',b'time 900\n6 6 main\n6 7 worker\n8 8 other one\n')
+ +rec(2,cut(pg[:256]))+rec(2,cut(pg[256:]),cpu=1)+rec(9,b'of a later kymo')
+ +file('saved_cmdlines',b'7 worker\n')+file('per_cpu/cpu0/stats',stats(42)))
+w('ftrace_stream/capture.bin',stream)
+w('ftrace_stream/watched.bin',file('set_event_pid',b'8\n4194304\n')+stream)
+w('ftrace_stream/bare.bin',file('events/ftrace/print/format',F['print'])+rec(2,page([ev(H(5,8)+struct.pack('<Q',0)+b'E\n\0')])))
 # trace.dat v6
 def S8(b): return struct.pack('<Q',len(b))+b
 def S4(b): return struct.pack('<I',len(b))+b

@@ -93,8 +93,6 @@ def compare(name, ours, theirs, names):
         if not same_file(a[5][0][2], real[0][2]):
             return f"file {a[5][0]} for {real[0]} of {a[:5]}"
         for x, y in zip(a[5], real):
-            if x[1].startswith(("_Z", "_R")):
-                continue  # perf shows these as the compiler's user wrote them
             if x[1] != "-" and y[1] != "[unknown]":
                 named += 1
                 wrong_names += x[1] != y[1]

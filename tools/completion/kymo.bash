@@ -11,7 +11,27 @@ _kymo()
 		mapfile -t COMPREPLY < <(compgen -W "$verbs help --help --version" -- "$word")
 		return
 	fi
+	# Behind the options of run comes a command of its own.
+	if [ "$verb" = run ]; then
+		local i
+		for ((i = 2; i < COMP_CWORD; i++)); do
+			if [ "${COMP_WORDS[i]}" = -- ]; then
+				if [ "$COMP_CWORD" -eq $((i + 1)) ]; then
+					mapfile -t COMPREPLY < <(compgen -c -- "$word")
+				else
+					mapfile -t COMPREPLY < <(compgen -f -- "$word")
+				fi
+				return
+			fi
+		done
+	fi
 	case $before in
+	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid=,comm= 2>/dev/null)" -- "$word") ; return ;;
+	--trigger)
+		mapfile -t COMPREPLY < <(compgen -W "exit crash interrupt api signal: symbol: line: span: gap: counter:" -- "$word")
+		return
+		;;
+	--engine) mapfile -t COMPREPLY < <(compgen -W "uprobe breakpoint auto" -- "$word") ; return ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "name category thread process" -- "$word") ; return ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total self count min mean p50 p95 p99 max" -- "$word") ; return ;;
 	--measure) mapfile -t COMPREPLY < <(compgen -W "p50 mean p95 p99" -- "$word") ; return ;;

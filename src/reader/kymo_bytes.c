@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_source.c: reading bytes and finding chunks.
+ * kymo_bytes.c: reading bytes and finding chunks.
  *
  *   … damaged bytes … │ magic type number body_bytes hashes │ body …
  *     ──── search ───▶ ╰─ the head's hash is right: a chunk ─╯
@@ -8,7 +8,7 @@
  * The search goes through the file in windows that overlap by less than a head, and looks at every
  * place where the magic is; most are decided by its first byte.
  */
-#include "kymo_source.h"
+#include "kymo_bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,47 +24,47 @@
 #define WINDOW_BYTES_MAX 65536u
 
 /* Takes the descriptor, also on failure. */
-static int take_fd(struct ky_kymo_source *source, int fd)
+static int take_fd(struct ky_kymo_bytes *file, int fd)
 {
-	struct stat file;
+	struct stat status;
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
 		close(fd);
 		return -ESPIPE; /* only a file has an end to begin with */
 	}
-	*source = (struct ky_kymo_source){.fd = fd, .bytes = (uint64_t)file.st_size};
+	*file = (struct ky_kymo_bytes){.fd = fd, .bytes = (uint64_t)status.st_size};
 	return 0;
 }
 
-int ky_kymo_source_open(struct ky_kymo_source *source, const char *path)
+int ky_kymo_bytes_open(struct ky_kymo_bytes *file, const char *path)
 {
-	return take_fd(source, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+	return take_fd(file, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 }
 
-int ky_kymo_source_open_fd(struct ky_kymo_source *source, int fd)
+int ky_kymo_bytes_open_fd(struct ky_kymo_bytes *file, int fd)
 {
-	return take_fd(source, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	return take_fd(file, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
-void ky_kymo_source_close(struct ky_kymo_source *source)
+void ky_kymo_bytes_close(struct ky_kymo_bytes *file)
 {
-	if (source->fd >= 0)
-		close(source->fd);
-	source->fd = -1;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
 }
 
-bool ky_kymo_source_read(const struct ky_kymo_source *source, uint64_t at, void *to, size_t bytes)
+bool ky_kymo_bytes_read(const struct ky_kymo_bytes *file, uint64_t at, void *to, size_t bytes)
 {
 	uint8_t *into = to;
-	if (at > source->bytes || bytes > source->bytes - at)
+	if (at > file->bytes || bytes > file->bytes - at)
 		return false;
-	if (source->fd < 0) {
-		memcpy(into, source->data + at, bytes);
+	if (file->fd < 0) {
+		memcpy(into, file->data + at, bytes);
 		return true;
 	}
 	while (bytes) {
-		const ssize_t got = pread(source->fd, into, bytes, (off_t)at);
+		const ssize_t got = pread(file->fd, into, bytes, (off_t)at);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -82,15 +82,15 @@ static bool is_head(const struct ky_kymo_chunk *chunk)
 	       chunk->head_hash == ky_xxh64(chunk, offsetof(struct ky_kymo_chunk, head_hash));
 }
 
-int ky_kymo_chunk_at(const struct ky_kymo_source *source, uint64_t at, struct ky_kymo_chunk *chunk)
+int ky_kymo_chunk_at(const struct ky_kymo_bytes *file, uint64_t at, struct ky_kymo_chunk *chunk)
 {
-	if (at > source->bytes || source->bytes - at < sizeof(*chunk))
+	if (at > file->bytes || file->bytes - at < sizeof(*chunk))
 		return -ENODATA;
-	if (!ky_kymo_source_read(source, at, chunk, sizeof(*chunk)))
+	if (!ky_kymo_bytes_read(file, at, chunk, sizeof(*chunk)))
 		return -ENODATA;
 	if (!is_head(chunk))
 		return -EBADMSG;
-	return ky_kymo_chunk_bytes(chunk) > source->bytes - at ? -ENODATA : 0;
+	return ky_kymo_chunk_bytes(chunk) > file->bytes - at ? -ENODATA : 0;
 }
 
 /* Where in the window a head is whose chunk is all there; the window's end when there is none. */
@@ -112,15 +112,15 @@ static size_t search(const uint8_t *window, size_t bytes, uint64_t file_left,
 	return bytes;
 }
 
-uint64_t ky_kymo_chunk_find(const struct ky_kymo_source *source, uint64_t at,
+uint64_t ky_kymo_chunk_find(const struct ky_kymo_bytes *file, uint64_t at,
 			    struct ky_kymo_chunk *chunk)
 {
 	uint8_t window[WINDOW_BYTES_MAX];
 	size_t room = WINDOW_BYTES_MIN;
-	while (at < source->bytes && source->bytes - at >= sizeof(*chunk)) {
-		const uint64_t left = source->bytes - at;
+	while (at < file->bytes && file->bytes - at >= sizeof(*chunk)) {
+		const uint64_t left = file->bytes - at;
 		const size_t bytes = left < room ? (size_t)left : room;
-		if (!ky_kymo_source_read(source, at, window, bytes))
+		if (!ky_kymo_bytes_read(file, at, window, bytes))
 			break;
 		const size_t found = search(window, bytes, left, chunk);
 		if (found < bytes)
@@ -129,10 +129,10 @@ uint64_t ky_kymo_chunk_find(const struct ky_kymo_source *source, uint64_t at,
 		if (room < WINDOW_BYTES_MAX)
 			room *= 2;
 	}
-	return source->bytes;
+	return file->bytes;
 }
 
-int ky_kymo_chunk_body(const struct ky_kymo_source *source, uint64_t at,
+int ky_kymo_chunk_body(const struct ky_kymo_bytes *file, uint64_t at,
 		       const struct ky_kymo_chunk *chunk, struct ky_kymo_body *body)
 {
 	/* The chunk's end is in the file: no more is allocated than there is. */
@@ -145,7 +145,7 @@ int ky_kymo_chunk_body(const struct ky_kymo_source *source, uint64_t at,
 		body->room = bytes;
 	}
 	body->bytes = bytes;
-	if (bytes && !ky_kymo_source_read(source, at + chunk->head_bytes, body->data, bytes))
+	if (bytes && !ky_kymo_bytes_read(file, at + chunk->head_bytes, body->data, bytes))
 		return -ENODATA;
 	return ky_xxh64(body->data, bytes) == chunk->body_hash ? 0 : -EBADMSG;
 }

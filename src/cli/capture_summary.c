@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture_summary.c: what became of a capture, in a few lines for people or one of JSON; and what
+ * to do when it is not much. On standard error, for standard output may be the program's or the
+ * capture's; JSON of attach and record is on standard output.
+ */
+#include "capture_progress.h"
+
+#include "cli.h"
+#include "cli_json.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static void line(const char *what, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void line(const char *what, const char *format, ...)
+{
+	char text[4600];
+	va_list list;
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	fprintf(stderr, "  %-10s ", what);
+	ky_cli_text(stderr, text, strlen(text));
+	fputc('\n', stderr);
+}
+
+/* Whether there is anything in it. */
+static bool is_empty(const struct ky_capture_facts *facts)
+{
+	return !facts->events && !facts->kernel_pages && !facts->samples;
+}
+
+static void say_events(const struct ky_capture_facts *facts)
+{
+	char time[KY_CLI_NUMBER_BYTES], number[KY_CLI_NUMBER_BYTES], samples[64], pages[64];
+	const char *const spent = ky_cli_duration(time, (int64_t)facts->elapsed_ns);
+	if (facts->drums)
+		line("events", "%s of %u process%s in %s", ky_cli_count(number, facts->events),
+		     facts->drums, facts->drums == 1 ? "" : "es", spent);
+	snprintf(pages, sizeof(pages), "%s of events",
+		 ky_cli_bytes(number, facts->kernel_pages * 4096));
+	snprintf(samples, sizeof(samples), "%s samples", ky_cli_count(number, facts->samples));
+	if (facts->kernel_on || facts->samples_on)
+		line("kernel", "%s%s%s%s%s", facts->kernel_on ? pages : "",
+		     facts->kernel_on && facts->samples_on ? ", " : "",
+		     facts->samples_on ? samples : "", facts->drums ? "" : " in ",
+		     facts->drums ? "" : spent);
+}
+
+static void say_losses(const struct ky_capture_facts *facts)
+{
+	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES], c[KY_CLI_NUMBER_BYTES];
+	if (facts->events_lost)
+		line("lost", "%s events: a larger --buffer keeps more",
+		     ky_cli_count(a, facts->events_lost));
+	if (facts->kernel_lost || facts->samples_lost)
+		line("lost", "%s kernel events, %s samples: a larger --kernel-buffer keeps more",
+		     ky_cli_count(b, facts->kernel_lost), ky_cli_count(c, facts->samples_lost));
+	if (facts->mailbox_overflow)
+		line("lost",
+		     "drums of children that lived shortly: more began than kymo could take in");
+	if (facts->damaged)
+		line("damaged", "%s places of a drum: the program wrote over its own trace",
+		     ky_cli_count(a, facts->damaged));
+}
+
+static void say_snapshots(const struct ky_capture_command *command,
+			  const struct ky_capture_facts *facts)
+{
+	char number[KY_CLI_NUMBER_BYTES], text[64] = "";
+	if (!command->capture.triggers_count)
+		return;
+	if (facts->snapshots_passed_over)
+		snprintf(text, sizeof(text), ", %s passed over",
+			 ky_cli_count(number, facts->snapshots_passed_over));
+	line("snapshots", "%u%s", facts->snapshots, text);
+}
+
+/* Nothing of the program itself: what was recorded, and what would give more. */
+static void say_without_drums(const struct ky_capture_command *command,
+			      const struct ky_capture_facts *facts)
+{
+	const bool kernel = facts->kernel_on, samples = facts->samples_on;
+	const char *const who = command->capture.command      ? "the program has"
+				: command->capture.pids_count ? "the processes have"
+							      : "no program that runs has";
+	const char *const none =
+		command->capture.command || command->capture.pids_count ? "no " : "";
+	if (facts->drums || !command->capture.drums)
+		return;
+	fprintf(stderr, "  %s %skymo trace points that recorded anything; %s%s%s\n", who, none,
+		kernel && samples  ? "kernel events and samples were recorded"
+		: kernel           ? "kernel events were recorded"
+		: samples          ? "samples were recorded"
+		: facts->snapshots ? "of the snapshots there is when, where and why"
+				   : "nothing was recorded",
+		!kernel && !command->capture.kernel_count ? "; --kernel adds its scheduling" : "",
+		!samples && !command->capture.samples_per_second
+			? "; --sample 1000 adds its call stacks"
+			: "");
+	fputs("  spans and counters come from a program that is built with kymo: see kymo.h(3)\n",
+	      stderr);
+}
+
+static void say_nothing_fired(const struct ky_capture_command *command,
+			      const struct ky_capture_facts *facts)
+{
+	bool looks_at_events = false;
+	for (uint32_t i = 0; i < command->capture.triggers_count; i++) {
+		const enum ky_trigger_kind kind = command->capture.triggers[i].kind;
+		looks_at_events |= kind == KY_TRIGGER_SPAN || kind == KY_TRIGGER_GAP ||
+				   kind == KY_TRIGGER_COUNTER || kind == KY_TRIGGER_API;
+	}
+	fputs("kymo: no trigger fired, so there is no snapshot and no file\n", stderr);
+	if (looks_at_events && !facts->drums)
+		fputs("  there were no kymo trace points that recorded anything, which span:, "
+		      "gap:, "
+		      "counter: and api look at\n",
+		      stderr);
+}
+
+void ky_capture_summary(const struct ky_capture_command *command,
+			const struct ky_capture_facts *facts, const char *path, uint64_t bytes)
+{
+	char size[KY_CLI_NUMBER_BYTES];
+	if (!facts->kept && command->capture.triggers_count) {
+		say_nothing_fired(command, facts);
+		return;
+	}
+	fputs("kymo: ", stderr);
+	ky_cli_text(stderr, path, strlen(path));
+	fprintf(stderr, ", %s", ky_cli_bytes(size, bytes));
+	if (facts->files > 1)
+		fprintf(stderr, ", the last of %u files", facts->files);
+	fputc('\n', stderr);
+	if (facts->drums || !is_empty(facts))
+		say_events(facts);
+	say_snapshots(command, facts);
+	say_losses(facts);
+	say_without_drums(command, facts);
+	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
+		line("hidden", "%u processes of other users: root sees them", facts->hidden);
+	if (!is_empty(facts) && command->output_is_file)
+		line("next", "kymo report %s", path);
+	else if (facts->snapshots && command->output_is_file)
+		line("next", "kymo info %s", path);
+}
+
+/* As a shell has it; -1: not known. */
+static int exit_status(int status)
+{
+	if (status < 0)
+		return -1;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void ky_capture_summary_json(const struct ky_capture_command *command,
+			     const struct ky_capture_facts *facts, const char *path, uint64_t bytes)
+{
+	const bool run = command->capture.command != NULL;
+	const bool to_error = run || (command->output && strcmp(command->output, "-") == 0);
+	struct ky_cli_json json = {.to = to_error ? stderr : stdout};
+	ky_cli_json_begin(&json, NULL, '{');
+	ky_cli_json_text(&json, "output", facts->kept ? path : NULL);
+	ky_cli_json_uint(&json, "bytes", bytes);
+	ky_cli_json_uint(&json, "files", facts->files);
+	ky_cli_json_uint(&json, "elapsed_ns", facts->elapsed_ns);
+	ky_cli_json_uint(&json, "processes", facts->drums);
+	ky_cli_json_uint(&json, "events", facts->events);
+	ky_cli_json_uint(&json, "events_lost", facts->events_lost);
+	ky_cli_json_uint(&json, "damaged", facts->damaged);
+	ky_cli_json_bool(&json, "kernel", facts->kernel_on);
+	ky_cli_json_uint(&json, "kernel_pages", facts->kernel_pages);
+	ky_cli_json_uint(&json, "kernel_events_lost", facts->kernel_lost);
+	ky_cli_json_bool(&json, "sampled", facts->samples_on);
+	ky_cli_json_uint(&json, "samples", facts->samples);
+	ky_cli_json_uint(&json, "samples_lost", facts->samples_lost);
+	ky_cli_json_uint(&json, "snapshots", facts->snapshots);
+	ky_cli_json_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
+	if (run)
+		ky_cli_json_int(&json, "status", exit_status(facts->status));
+	ky_cli_json_end(&json, '}');
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* finder.c: see finder.h: which finder, and fzf. Names go to fzf without control characters, with their number before them. */
+#include "finder.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static void write_list(const struct ky_symbol_list *list, int fd)
+{
+	FILE *to = fdopen(fd, "w");
+	if (!to) {
+		close(fd);
+		return;
+	}
+	for (uint32_t i = 0; i < ky_symbol_list_count(list) && !ferror(to); i++) {
+		const struct ky_symbol_entry *entry = ky_symbol_list_at(list, i);
+		const char *module = base_of(entry->module);
+		fprintf(to, "%" PRIu32 "\t", i);
+		ky_cli_text(to, entry->name, strlen(entry->name));
+		fputs("\t", to);
+		ky_cli_text(to, module, strlen(module));
+		fputs("\n", to);
+	}
+	fclose(to);
+}
+
+static void run_fzf(int in, int out)
+{
+	signal(SIGPIPE, SIG_DFL);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	execlp("fzf", "fzf", "--delimiter=\t", "--with-nth=2..",
+	       "--prompt=symbol: ", "--tiebreak=length", (char *)NULL);
+	_exit(127);
+}
+
+/* The number at the head of the line that fzf answers. */
+static bool read_answer(int fd, uint32_t count, uint32_t *chosen)
+{
+	char text[32];
+	size_t used = 0;
+	ssize_t bytes;
+	while (used < sizeof(text) - 1 &&
+	       (bytes = read(fd, text + used, sizeof(text) - 1 - used)) != 0) {
+		if (bytes < 0 && errno != EINTR)
+			break;
+		used += bytes > 0 ? (size_t)bytes : 0;
+	}
+	text[used] = '\0';
+	char *end;
+	const unsigned long index = strtoul(text, &end, 10);
+	*chosen = (uint32_t)index;
+	return end != text && *end == '\t' && index < count;
+}
+
+int ky_finder_fzf(const struct ky_symbol_list *list, uint32_t *chosen)
+{
+	int in[2], out[2], status = 0;
+	if (pipe2(in, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(out, O_CLOEXEC) != 0) {
+		close(in[0]);
+		close(in[1]);
+		return -errno;
+	}
+	const pid_t pid = fork();
+	if (pid == 0)
+		run_fzf(in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
+	/* fzf may end before it has read all. */
+	void (*const before)(int) = signal(SIGPIPE, SIG_IGN);
+	if (pid > 0)
+		write_list(list, in[1]);
+	else
+		close(in[1]);
+	signal(SIGPIPE, before);
+	const bool answered = pid > 0 && read_answer(out[0], ky_symbol_list_count(list), chosen);
+	close(out[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (answered)
+		return 0;
+	/* 1: nothing matched; 130: Esc or Ctrl-C. All else means that it could not run. */
+	const int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+	return code == 1 || code == 130 ? -ECANCELED : -ENOENT;
+}
+
+int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room)
+{
+	uint32_t chosen = 0;
+	const int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (terminal < 0) {
+		ky_cli_error("--trigger symbol:?: there is no terminal to choose on; write the "
+			     "function's name: symbol:NAME");
+		return KY_EXIT_USAGE;
+	}
+	if (ky_symbol_list_count(list) == 0) {
+		close(terminal);
+		ky_cli_error("--trigger symbol:?: the program has no symbols; build it without -s, "
+			     "or install its debug symbols");
+		return KY_EXIT_FAILED;
+	}
+	int error = ky_finder_fzf(list, &chosen);
+	if (error == -ENOENT)
+		error = ky_finder_own(list, terminal, &chosen);
+	close(terminal);
+	if (error == -ECANCELED)
+		ky_cli_error("--trigger symbol:?: no function was chosen");
+	else if (error)
+		ky_cli_error("--trigger symbol:?: the terminal: %s; write the function's name: "
+			     "symbol:NAME",
+			     strerror(-error));
+	if (error)
+		return KY_EXIT_FAILED;
+	const char *name = ky_symbol_list_at(list, chosen)->name;
+	if (strlen(name) >= room) /* one of a template of templates */
+		name = ky_symbol_list_at(list, chosen)->linked;
+	if (strlen(name) >= room) {
+		ky_cli_error("--trigger symbol:?: the name that was chosen is too long");
+		return KY_EXIT_FAILED;
+	}
+	memcpy(out, name, strlen(name) + 1);
+	return KY_EXIT_DONE;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * info_capture.c: what kymo info says about a capture: where its events come from, what could not be had, which snapshots
+ * were taken. The sources and notes are metadata of the trace, the snapshots a track: any format that carries them
+ * is as good.
+ */
+#include "cli.h"
+#include "cli_filter.h"
+#include "cli_json.h"
+#include "info.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define ROWS_SHOWN 20
+
+static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)
+{
+	return string && strcmp(ky_text_of(trace, string), text) == 0;
+}
+
+/* An argument of the slice, or KY_NONE; formats differ in what they put before its key. */
+static uint32_t find_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
+{
+	const uint32_t set = trace->slices.args[slice];
+	if (!set)
+		return KY_NONE;
+	for (uint32_t i = ky_arg_set_first(trace, set); i < ky_arg_set_end(trace, set); i++) {
+		const char *name = ky_text_of(trace, trace->args.key[i]);
+		const char *dot = name ? strrchr(name, '.') : NULL;
+		if (name && strcmp(dot ? dot + 1 : name, key) == 0)
+			return i;
+	}
+	return KY_NONE;
+}
+
+/* By its track, or its thread where a format has no tracks; by what only a snapshot says where it has neither. */
+static bool is_snapshot(const struct ky_trace *trace, uint32_t slice)
+{
+	const uint32_t track = trace->slices.track[slice];
+	if (trace->slices.kind[slice] != KY_SLICE_INSTANT ||
+	    !is_text(trace, trace->slices.category[slice], "kymo"))
+		return false;
+	const uint32_t thread = ky_track_thread(trace, track);
+	return is_text(trace, trace->tracks.name[track], "snapshots") ||
+	       (thread != KY_NONE && is_text(trace, trace->threads.name[thread], "snapshots")) ||
+	       find_arg(trace, slice, "trigger") != KY_NONE;
+}
+
+static const char *text_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
+{
+	const uint32_t arg = find_arg(trace, slice, key);
+	return arg != KY_NONE && trace->args.type[arg] == KY_ARG_STRING
+		       ? ky_text_of(trace, (uint32_t)trace->args.value[arg])
+		       : NULL;
+}
+
+/* -1 when it is not there. */
+static int64_t number_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
+{
+	const uint32_t arg = find_arg(trace, slice, key);
+	const bool is_number = arg != KY_NONE && (trace->args.type[arg] == KY_ARG_INT ||
+						  trace->args.type[arg] == KY_ARG_UINT);
+	return is_number ? (int64_t)trace->args.value[arg] : -1;
+}
+
+/* ---- for people ---- */
+
+static void print_lines(const struct ky_trace *trace, const char *key, const char *title, bool all)
+{
+	const struct ky_metadata *metadata = &trace->metadata;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < metadata->rows.count; i++) {
+		const char *text = ky_text_of(trace, metadata->text[i]);
+		if (!text || !is_text(trace, metadata->key[i], key))
+			continue;
+		if (count++ == 0)
+			printf("\n%s%s%s\n", ky_cli_style("1"), title, ky_cli_plain());
+		if (!all && count > ROWS_SHOWN)
+			continue;
+		fputs("  ", stdout);
+		ky_cli_text(stdout, text, strlen(text));
+		putchar('\n');
+	}
+	if (!all && count > ROWS_SHOWN)
+		printf("  and %" PRIu32 " more (--all shows them)\n", count - ROWS_SHOWN);
+}
+
+static void print_snapshot(struct ky_cli_table *table, const struct ky_trace *trace, uint32_t slice)
+{
+	char text[KY_CLI_NUMBER_BYTES];
+	const int64_t pid = number_arg(trace, slice, "pid"), tid = number_arg(trace, slice, "tid");
+	const char *trigger = text_arg(trace, slice, "trigger");
+	const char *reason = ky_text_of(trace, trace->slices.name[slice]);
+	ky_cli_table_format(table, "+%s",
+			    ky_cli_duration(text, trace->slices.ts[slice] - trace->begin_ns));
+	if (pid >= 0 && tid >= 0 && tid != pid)
+		ky_cli_table_format(table, "%" PRId64 "/%" PRId64, pid, tid);
+	else if (pid >= 0)
+		ky_cli_table_format(table, "%" PRId64, pid);
+	else
+		ky_cli_table_cell(table, "");
+	ky_cli_table_cell(table, trigger ? trigger : "");
+	ky_cli_table_cell(table, reason ? reason : "");
+}
+
+static void print_snapshots(const struct ky_trace *trace, bool all)
+{
+	static const struct ky_cli_column columns[] = {{"at", true, false},
+						       {"process", true, false},
+						       {"trigger", false, true},
+						       {"reason", false, true}};
+	struct ky_cli_table *table = NULL;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < trace->slices.rows.count; i++) {
+		if (!is_snapshot(trace, i))
+			continue;
+		if (!table)
+			table = ky_cli_table_new(columns, 4);
+		if (all || count < ROWS_SHOWN)
+			print_snapshot(table, trace, i);
+		count++;
+	}
+	if (!table)
+		return;
+	printf("\n%ssnapshots%s\n", ky_cli_style("1"), ky_cli_plain());
+	ky_cli_table_indent(table, 2);
+	ky_cli_table_print(&table, stdout);
+	if (!all && count > ROWS_SHOWN)
+		printf("  and %" PRIu32 " more (--all shows them)\n", count - ROWS_SHOWN);
+}
+
+void ky_info_capture(const struct ky_trace *trace, bool all)
+{
+	print_lines(trace, "capture_source", "sources", all);
+	print_lines(trace, "capture_note", "notes", all);
+	print_snapshots(trace, all);
+}
+
+/* ---- for machines ---- */
+
+static void put_number(struct ky_cli_json *json, const struct ky_trace *trace, uint32_t slice,
+		       const char *key)
+{
+	const int64_t number = number_arg(trace, slice, key);
+	if (number >= 0)
+		ky_cli_json_int(json, key, number);
+}
+
+void ky_info_capture_json(struct ky_cli_json *json, const struct ky_trace *trace)
+{
+	static const char *const numbers[] = {"pid", "tid", "from", "to"};
+	ky_cli_json_begin(json, "snapshots", '[');
+	for (uint32_t i = 0; i < trace->slices.rows.count; i++) {
+		if (!is_snapshot(trace, i))
+			continue;
+		ky_cli_json_begin(json, NULL, '{');
+		ky_cli_json_int(json, "ts", trace->slices.ts[i]);
+		ky_cli_json_name(json, "reason", trace, trace->slices.name[i]);
+		ky_cli_json_text(json, "trigger", text_arg(trace, i, "trigger"));
+		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
+			put_number(json, trace, i, numbers[n]);
+		ky_cli_json_end(json, '}');
+	}
+	ky_cli_json_end(json, ']');
+}

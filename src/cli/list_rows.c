@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* list_rows.c: see list.h. */
+#include "list.h"
+
+#include "processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ky_list {
+	struct ky_processes *processes;
+	struct ky_list_row *rows;
+	uint32_t count, room;
+	char note[KY_CAPTURE_MESSAGE_BYTES];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Processes come and go.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static struct ky_list_row *row_of(struct ky_list *list, pid_t pid)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->rows[i].facts.pid == pid)
+			return &list->rows[i];
+	return NULL;
+}
+
+static void close_row(struct ky_list_row *row)
+{
+	ky_drums_close(&row->drums);
+	if (row->fd >= 0)
+		close(row->fd);
+}
+
+static void remove_row(struct ky_list *list, pid_t pid)
+{
+	struct ky_list_row *const row = row_of(list, pid);
+	if (!row)
+		return;
+	close_row(row);
+	*row = list->rows[--list->count];
+}
+
+static bool make_room(struct ky_list *list)
+{
+	if (list->count < list->room)
+		return true;
+	const uint32_t room = list->room ? list->room * 2 : 16;
+	struct ky_list_row *const rows = realloc(list->rows, room * sizeof(*rows));
+	if (!rows)
+		return false;
+	list->rows = rows;
+	list->room = room;
+	return true;
+}
+
+static void on_drum(void *context, pid_t pid, int fd)
+{
+	struct ky_list *const list = context;
+	const struct ky_drums_options options = {.flight = true};
+	struct ky_list_row row = {.fd = -1, .per_second = -1};
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	remove_row(list, pid);
+	if (!make_room(list) || ky_drums_open(&row.drums, &options) != 0)
+		return;
+	row.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (ky_drums_add(row.drums, fd, pid, message) != 0 ||
+	    !ky_drums_facts(row.drums, 0, &row.facts)) {
+		memcpy(list->note, message, sizeof(list->note));
+		close_row(&row);
+		return;
+	}
+	row.facts.pid = pid;
+	list->rows[list->count++] = row;
+}
+
+static void on_ended(void *context, pid_t pid, int status)
+{
+	(void)status;
+	remove_row(context, pid);
+}
+
+int ky_list_open(struct ky_list **out, const pid_t *pids, uint32_t count,
+		 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	struct ky_list *list = calloc(1, sizeof(*list));
+	if (!list) {
+		snprintf(message, KY_CAPTURE_MESSAGE_BYTES, "not enough memory");
+		return -ENOMEM;
+	}
+	const struct ky_processes_events events = {
+		.drum = on_drum, .ended = on_ended, .context = list};
+	int error = ky_processes_open(&list->processes,
+				      count ? KY_PROCESSES_GIVEN : KY_PROCESSES_ALL, &events);
+	if (error)
+		snprintf(message, KY_CAPTURE_MESSAGE_BYTES, "processes cannot be followed: %s",
+			 strerror(-error));
+	for (uint32_t i = 0; error == 0 && i < count; i++)
+		error = ky_processes_add(list->processes, pids[i], message);
+	if (error)
+		ky_list_close(&list);
+	*out = list;
+	return error;
+}
+
+void ky_list_close(struct ky_list **at)
+{
+	struct ky_list *const list = *at;
+	*at = NULL;
+	if (!list)
+		return;
+	for (uint32_t i = 0; i < list->count; i++)
+		close_row(&list->rows[i]);
+	ky_processes_close(&list->processes);
+	free(list->rows);
+	free(list);
+}
+
+void ky_list_round(struct ky_list *list)
+{
+	ky_processes_round(list->processes);
+}
+
+bool ky_list_wait(struct ky_list *list, uint64_t duration_ns, int other, int another)
+{
+	const uint64_t end = now_ns() + duration_ns;
+	for (uint64_t now; (now = now_ns()) < end;) {
+		struct pollfd fds[] = {{.fd = ky_list_fd(list), .events = POLLIN},
+				       {.fd = other, .events = POLLIN},
+				       {.fd = another, .events = POLLIN}};
+		poll(fds, 3, (int)((end - now + 999999) / 1000000));
+		if (fds[1].revents || fds[2].revents)
+			return true;
+		ky_list_round(list);
+	}
+	return false;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * What they tell.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void sample_row(struct ky_list_row *row, uint64_t now)
+{
+	const pid_t pid = row->facts.pid;
+	struct stat status;
+	ky_drums_facts(row->drums, 0, &row->facts);
+	row->facts.pid = pid;
+	row->memory_bytes = fstat(row->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
+	if (row->sampled_ns && now > row->sampled_ns)
+		row->per_second = row->facts.events < row->sampled_events
+					  ? 0 /* the rings are the process's to change */
+					  : (double)(row->facts.events - row->sampled_events) *
+						    1e9 / (double)(now - row->sampled_ns);
+	row->sampled_ns = now;
+	row->sampled_events = row->facts.events;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct ky_list_row *const left = a, *const right = b;
+	if (left->per_second != right->per_second)
+		return left->per_second < right->per_second ? 1 : -1;
+	return (left->facts.pid > right->facts.pid) - (left->facts.pid < right->facts.pid);
+}
+
+void ky_list_sample(struct ky_list *list)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		sample_row(&list->rows[i], now_ns());
+	if (list->count)
+		qsort(list->rows, list->count, sizeof(*list->rows), by_rate);
+}
+
+int ky_list_fd(const struct ky_list *list)
+{
+	return ky_processes_fd(list->processes);
+}
+
+uint32_t ky_list_count(const struct ky_list *list)
+{
+	return list->count;
+}
+
+const struct ky_list_row *ky_list_at(const struct ky_list *list, uint32_t index)
+{
+	return &list->rows[index];
+}
+
+uint32_t ky_list_hidden(const struct ky_list *list)
+{
+	struct ky_processes_facts facts;
+	ky_processes_facts(list->processes, &facts);
+	return facts.hidden;
+}
+
+const char *ky_list_note(const struct ky_list *list)
+{
+	return list->note;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quantity.h: durations, counts and bytes for people: three digits and a unit, whatever the size; and durations as
+ * people type them. The tool's messages and the reasons of snapshots read the same.
+ */
+#ifndef KY_MODEL_QUANTITY_H
+#define KY_MODEL_QUANTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KY_QUANTITY_BYTES 32
+
+/* "1.25 ms", always 3 digits and a unit; buf has KY_QUANTITY_BYTES. Returns buf. */
+const char *ky_quantity_duration(char *buf, int64_t ns);
+/* "12.3 M", "123" */
+const char *ky_quantity_count(char *buf, uint64_t n);
+/* "12.3 MiB" */
+const char *ky_quantity_bytes(char *buf, uint64_t bytes);
+/* "1.5ms", "200us", "3s", "10" (ns): false when it is none. */
+bool ky_quantity_parse_duration(const char *text, int64_t *ns);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_find.h: the drums of a running process, among its open descriptors (/proc/PID/fd). The kernel decides who may
+ * look: whoever might trace the process with ptrace.
+ *
+ * A child has its parent's descriptors until it runs another program, and so the parent's drum: a process's own is
+ * told by its pid in it.
+ */
+#ifndef KY_READER_DRUM_FIND_H
+#define KY_READER_DRUM_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Whether a descriptor that links there is a drum: "/memfd:kymo-drum (deleted)", or ".../kymo-PID.drum". */
+bool ky_drum_find_names(const char *link);
+/* What the process calls itself: in a container that is another number. */
+uint32_t ky_drum_find_own_pid(pid_t pid);
+/*
+ * Opens the file behind a descriptor of another process, named within its folder, for reading and, where that is allowed,
+ * for writing. Only regular files (memfds too) are opened at all. The descriptor or -errno.
+ */
+int ky_drum_find_open(int folder, const char *number);
+/* Whether the descriptor, which is of this process, is a drum: by its name, its kind and its magic. *pid: as it says. */
+bool ky_drum_find_check(int fd, uint32_t *pid);
+
+/* A drum of the process's own; fd is closed after the call. Not 0 ends the search. */
+typedef int (*ky_drum_find_fn)(void *context, int fd);
+/*
+ * Visits the process's own drums. The number of them; or -ESRCH, -EACCES ... when it may not be looked into. The pid is not
+ * held: who must be sure that it did not become another's meanwhile, asks a pidfd afterwards.
+ */
+int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context);
+
+#endif

@@ -15,10 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BURSTS 500u /* a second */
+#define BURSTS 1500u /* three seconds: rings go round several times */
 #define BURSTS_QUICK 5u
 #define TURNS 5
-#define BUFFER "64M"
+#define BUFFER "16M" /* as kymo run has it by itself */
+#define LIMITS "total=1G"
 #define HITS 20000u
 #define HITS_QUICK 20u
 #define SLOW_SPANS 200u
@@ -249,6 +250,7 @@ void capture_run(const struct settings *settings, struct report *report)
 	}
 	setenv("KYMO_CATEGORIES", "*", 1); /* not watched, it records all the same */
 	setenv("KYMO_BUFFER", BUFFER, 1);
+	setenv("KYMO_LIMITS", LIMITS, 1);
 	measure_stream(&place, report, "sleeps");
 	measure_stream(&place, report, "spins");
 	report_note(report,
@@ -261,9 +263,10 @@ void capture_run(const struct settings *settings, struct report *report)
 	measure_hits(&place, report, "uprobe", alone_ns);
 	measure_hits(&place, report, "breakpoint", alone_ns);
 	measure_latency(&place, report);
-	report_note(report, "a call of an empty function, without and with the trigger on it; "
+	report_note(report, "a call of a small function, without and with the trigger on it; "
 			    "magic-trace: its published figure");
 	report_end(report);
 	unsetenv("KYMO_CATEGORIES");
 	unsetenv("KYMO_BUFFER");
+	unsetenv("KYMO_LIMITS");
 }

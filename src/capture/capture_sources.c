@@ -25,6 +25,7 @@
 /* Triggers are found within 10 ms. */
 #define WATCH_EVERY_NS (2 * MILLISECOND)
 #define REST_NS (50 * MILLISECOND)
+#define PROBES_REST_NS (2 * MILLISECOND)
 
 /* ---- opening ---- */
 
@@ -405,7 +406,7 @@ uint64_t ky_capture_round(struct ky_capture *capture, bool all)
 	round_kernel(capture, all);
 	if (capture->probes)
 		ky_probes_round(capture->probes);
-	return least(next, REST_NS);
+	return least(next, capture->probes ? PROBES_REST_NS : REST_NS);
 }
 
 void ky_capture_window(struct ky_capture *capture, uint64_t from_ns, uint64_t to_ns)

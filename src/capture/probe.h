@@ -6,8 +6,9 @@
  *   uprobe       perf_event_open on the file's instruction, in every process that maps it; root
  *   breakpoint   a debug register of each thread (four in all), inherited by threads to come; an ordinary user's own processes
  *
- * A hit is a record in a ring of the event's CPU: time, pid, tid, registers. Nothing stays behind when kymo ends, for
- * the events end with their descriptors.
+ * A hit is a record in a ring of the event's CPU: time, pid, tid, registers. It wakes nobody, which would cost the program
+ * ten times as much: the rings are to be looked at every few milliseconds. Nothing stays behind when kymo ends, for the
+ * events end with their descriptors.
  */
 #ifndef KY_CAPTURE_PROBE_H
 #define KY_CAPTURE_PROBE_H
@@ -48,7 +49,7 @@ int ky_probes_add_file(struct ky_probes *probes, const char *path,
  */
 bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
 		       char message[KY_CAPTURE_MESSAGE_BYTES]);
-int ky_probes_fd(const struct ky_probes *probes); /* to poll */
+int ky_probes_fd(const struct ky_probes *probes); /* to poll: a ring is half full */
 void ky_probes_round(struct ky_probes *probes);
 /* The process has ended: tells its last hits, and gives back what it had. Its children keep theirs. */
 void ky_probes_ended(struct ky_probes *probes, pid_t pid);

@@ -14,11 +14,14 @@ import time
 from terminal import Terminal, check, finish
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
 def wait_stopped(pid):
     """Until its children are stopped too: they would still read what is typed."""
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        children = file.read().split()
-    for child in children:
+    for child in children(pid):
         state = ""
         while state not in ("T", "Z", "X"):
             time.sleep(0.001)
@@ -64,17 +67,27 @@ def once(kymo):
     terminal.end()
 
 
+def wait_taken(pid, number):
+    """Until a process has taken a signal that it was sent: a second one is the same as the first until then."""
+    pending = True
+    while pending:
+        time.sleep(0.001)
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        pending = (int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)) >> (number - 1) & 1
+
+
 def twice(kymo):
     terminal = job(kymo, "run", "-o", "twice.kymo", "--", "sh", "-c",
                    "trap 'echo not yet' INT; echo ready; while :; do sleep 0.02; done")
     fine = terminal.wait("ready")
-    seen = "not yet"
-    # A second one that comes before kymo has looked at the first is the same to it.
-    for _ in range(20):
-        if "not yet" in seen:
-            terminal.type("\x03")
-            seen = terminal.seen_until(r"(?<=not yet)|(?<=JOB ENDED 137\.)") or ""
-    fine = fine and "JOB ENDED 137." in seen
+    terminal.type("\x03")
+    fine = fine and terminal.wait("not yet")
+    if fine:
+        wait_taken(children(terminal.pid)[0], signal.SIGINT)
+        terminal.type("\x03")
+    # A third would end kymo while it finishes its file.
+    fine = fine and terminal.wait("JOB ENDED 137.")
     check("Ctrl-C twice kills it", fine and os.path.exists("twice.kymo"), terminal)
     terminal.end()
 

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import sys
 import termios
@@ -18,6 +19,9 @@ class Terminal:
         """environment: changes of it, None takes a variable away."""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # A test that a script started in the background would hand down that they are ignored.
+            for number in (signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)
             for name, value in {"TERM": "xterm", "LC_ALL": "C.UTF-8", **(environment or {})}.items():
                 if value is None:
                     os.environ.pop(name, None)

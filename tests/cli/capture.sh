@@ -424,7 +424,7 @@ stop_demo
 
 run run --trigger exit --before 20ms -o y.kymo -- "$demo" --tasks 200 --seconds 0.3
 [ $code -eq 0 ] && valid y.kymo && has y.kymo slice &&
-	[ "$("$kymo" query --csv y.kymo "select min(ts + dur) >= (select min(ts) from slice where name = 'exit code 0') - 20000000
+	[ "$("$kymo" query --csv y.kymo "select min(ts + dur) >= (select min(int_value) from args where key = 'debug.from')
 		from slice where dur >= 0 and category <> 'kymo'" | tail -1)" = 1 ]
 report "exit keeps what led up to the end" $?
 

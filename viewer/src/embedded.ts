@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// embedded.ts: a Source that answers from data in the page itself: what `kymo view --export` wrote. It answers as the
+// server does (src/server), so that the page looks the same; tests/viewer/embedded.mjs compares the two. SQL needs the
+// server.
+import { cutTrace } from "./embedded_cut";
+import { Events } from "./embedded_event";
+import { flameOfSamples, flameOfSlices } from "./embedded_flame";
+import { Lanes, laneTables } from "./embedded_lanes";
+import { rangeOf, Window } from "./embedded_range";
+import { Breath, readEmbedded, type Progress } from "./embedded_read";
+import { Searches } from "./embedded_search";
+import { tablesOf, type Tables } from "./embedded_tables";
+import { tileOf } from "./embedded_tiles";
+import type { Details, Flame, Kind, Range, Search, Source, Tile, Trace } from "./protocol";
+import type { SqlResult, Status, Tables as SqlTables } from "./protocol";
+
+const LEVEL_MAX = 46;
+const OPENING_MS = 24; // that work takes at a time
+const TILES_MS = 5;
+const NO_SQL = "An exported page has no SQL: kymo view FILE has.";
+
+export class EmbeddedSource implements Source {
+  readonly can = { sql: false, live: false };
+  private readonly events: Events;
+  private readonly searches: Searches;
+  private readonly breath = new Breath(TILES_MS);
+  private turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(
+    private readonly data: Tables,
+    private readonly lanes: Lanes,
+  ) {
+    this.events = new Events(data);
+    this.searches = new Searches(data, this.events);
+  }
+
+  // text: of the element that has the data.
+  static async open(text: string, progress: Progress): Promise<EmbeddedSource> {
+    const breath = new Breath(OPENING_MS);
+    const unpacked = await readEmbedded(text, breath, progress);
+    const tables = await tablesOf(unpacked, breath);
+    if (unpacked.head.range) tables.trace = cutTrace(tables.trace, unpacked.head.range, tables);
+    tables.trace = { ...tables.trace, live: false };
+    const lanes = new Lanes(laneTables(tables), tables.trace.tracks, tables.trace.end);
+    await lanes.fill(breath, progress);
+    return new EmbeddedSource(tables, lanes);
+  }
+
+  trace(): Promise<Trace> {
+    return Promise.resolve(this.data.trace);
+  }
+
+  // One ask after the other, so that together they take no more of a frame's time than one.
+  tiles(level: number, first: number, count: number, tracks: number[], signal?: AbortSignal): Promise<Tile[]> {
+    const made = this.turn.then(() => this.makeTiles(level, first, count, tracks, signal));
+    this.turn = made.catch(() => undefined);
+    return made;
+  }
+
+  private async makeTiles(
+    level: number,
+    first: number,
+    count: number,
+    tracks: number[],
+    signal?: AbortSignal,
+  ): Promise<Tile[]> {
+    if (!(level >= 0 && level <= LEVEL_MAX)) throw new Error("there is no such level");
+    const tiles: Tile[] = [];
+    for (const track of tracks) {
+      for (let i = 0; i < count; i++) {
+        signal?.throwIfAborted();
+        tiles.push(tileOf(this.lanes, track, level, first + i, this.data.trace.end));
+        await this.breath.take();
+      }
+    }
+    return tiles;
+  }
+
+  text(name: number): string {
+    return this.data.texts.get(name);
+  }
+
+  event(kind: Kind, id: number): Promise<Details> {
+    return new Promise((resolve) => resolve(this.events.details(kind, id)));
+  }
+
+  range(from: number, to: number, tracks?: number[]): Promise<Range> {
+    return rangeOf(this.data, this.window(from, to, tracks), new Breath());
+  }
+
+  async flame(from: number, to: number, of: "slices" | "samples", tracks?: number[]): Promise<Flame> {
+    if (of === "slices") return flameOfSlices(this.data, this.window(from, to, tracks), new Breath());
+    return flameOfSamples(this.data, { from: Math.floor(from), to: Math.floor(to), threads: this.threadsOf(tracks) });
+  }
+
+  search(q: string, where?: { at: number } | { near: number; forward: boolean }): Promise<Search> {
+    return this.searches.search(q, where);
+  }
+
+  sql(): Promise<SqlResult> {
+    return Promise.resolve({ columns: [], rows: [], more: false, ms: 0, error: NO_SQL });
+  }
+
+  cancel(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  tables(): Promise<SqlTables> {
+    return Promise.resolve({ tables: [] });
+  }
+
+  // Nothing ever changes, so nobody is told of it.
+  status(): Promise<Status> {
+    return new Promise(() => undefined);
+  }
+
+  private window(from: number, to: number, tracks?: number[]): Window {
+    return new Window(this.data, Math.floor(from), Math.floor(to), tracks);
+  }
+
+  // The threads whose samples the tracks show.
+  private threadsOf(tracks?: number[]): Set<number> | null {
+    if (!tracks) return null;
+    const { joined } = this.data;
+    const shown = new Set(tracks);
+    const threads = new Set<number>();
+    for (let i = 0; i < joined.count; i++) if (shown.has(joined.view[i])) threads.add(joined.thread[i]);
+    return threads;
+  }
+}
+
+// The data that this page has, if it is an exported one.
+export function embeddedData(): Element | null {
+  return document.getElementById("kymo-data");
+}
+
+// Opens it. The text is the largest thing in the page, so it is let go.
+export function openEmbedded(element: Element, progress: Progress = () => undefined): Promise<Source> {
+  const text = element.textContent ?? "";
+  element.remove();
+  return EmbeddedSource.open(text, progress);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// embedded_lanes.ts: what lies in one row of a track, in the order of time, and the pyramid over it: as
+// src/server/lanes.c and pyramid.c make it, in typed arrays. Durations in nodes are floats there and here, so that
+// the same is drawn.
+import type { Breath, Progress } from "./embedded_read";
+import { NONE, type EventKind, type Spans, type Tables } from "./embedded_tables";
+import type { Track } from "./protocol";
+
+export const FAN = 8;
+
+export interface SpanNodes {
+  begin: Float64Array;
+  end: Float64Array;
+  busy: Float32Array;
+  longestDur: Float32Array;
+  longest: Uint32Array; // row
+}
+
+export interface PointNodes {
+  begin: Float64Array;
+  end: Float64Array;
+  min: Float64Array;
+  max: Float64Array;
+}
+
+// A table of events as lanes see it.
+export interface LaneTable {
+  kind: EventKind;
+  spans: Spans;
+  row: Uint16Array | null; // of each event; null: 0
+  name: (event: number) => number; // string
+  value: Float64Array | null; // of counters
+  order: Uint32Array; // rows, lane by lane
+  nodes: SpanNodes;
+  points: PointNodes;
+}
+
+export interface Lane {
+  table: LaneTable;
+  first: number; // in order
+  count: number;
+  nodesAt: number; // of the lowest level
+  levels: number;
+  filled: number;
+}
+
+export const above = (count: number): number => Math.ceil(count / FAN);
+
+// Where the nodes of a lane's highest level are, and how many.
+export function topOf(lane: Lane): { at: number; count: number } {
+  let at = lane.nodesAt;
+  let count = above(lane.count);
+  for (let level = 1; level < lane.levels; level++) {
+    at += count;
+    count = above(count);
+  }
+  return { at, count };
+}
+
+function nodesOver(rows: number): { levels: number; nodes: number } {
+  let levels = 0;
+  let nodes = 0;
+  for (let count = rows; count > FAN; levels++) {
+    count = above(count);
+    nodes += count;
+  }
+  return { levels, nodes };
+}
+
+function emptySpans(count: number): SpanNodes {
+  return {
+    begin: new Float64Array(count),
+    end: new Float64Array(count),
+    busy: new Float32Array(count),
+    longestDur: new Float32Array(count),
+    longest: new Uint32Array(count),
+  };
+}
+
+function emptyPoints(count: number): PointNodes {
+  return {
+    begin: new Float64Array(count),
+    end: new Float64Array(count),
+    min: new Float64Array(count),
+    max: new Float64Array(count),
+  };
+}
+
+function table(kind: EventKind, spans: Spans, name: (event: number) => number, row?: Uint16Array): LaneTable {
+  return {
+    kind,
+    spans,
+    row: row ?? null,
+    name,
+    value: null,
+    order: new Uint32Array(0),
+    nodes: emptySpans(0),
+    points: emptyPoints(0),
+  };
+}
+
+export function laneTables(t: Tables): LaneTable[] {
+  const threadName = (thread: number): number => t.threads.name[thread] ?? 0;
+  return [
+    table("slices", t.slices, (i) => t.slices.name[i], t.slices.row),
+    { ...table("counter", t.counters, () => 0), value: t.counters.value },
+    table("sched", t.sched, (i) => threadName(t.sched.thread[i])),
+    table("state", t.states, (i) => t.states.state[i]),
+    table("samples", t.joined, (i) => t.frames.name[t.joined.frame[i]] ?? 0, t.joined.row),
+    table("loss", t.losses, (i) => t.losses.what[i]),
+  ];
+}
+
+// When an event ends: where it never did, with the trace.
+export function endOf(spans: Spans, event: number, traceEnd: number): number {
+  const ts = spans.ts[event];
+  const dur = spans.dur[event];
+  return dur < 0 ? Math.max(ts, traceEnd) : ts + dur;
+}
+
+function setSpan(nodes: SpanNodes, node: number, begin: number, end: number, busy: number, row: number): void {
+  nodes.begin[node] = begin;
+  nodes.end[node] = end;
+  nodes.busy[node] = busy;
+  nodes.longestDur[node] = busy;
+  nodes.longest[node] = row;
+}
+
+function joinSpan(nodes: SpanNodes, node: number, end: number, busy: number, longestDur: number, row: number): void {
+  if (end > nodes.end[node]) nodes.end[node] = end;
+  nodes.busy[node] += busy;
+  if (longestDur > nodes.longestDur[node]) {
+    nodes.longestDur[node] = longestDur;
+    nodes.longest[node] = row;
+  }
+}
+
+function spansOfRows(lane: Lane, traceEnd: number): void {
+  const { spans, order, nodes } = lane.table;
+  for (let i = 0; i < lane.count; i++) {
+    const row = order[lane.first + i];
+    const begin = spans.ts[row];
+    const end = endOf(spans, row, traceEnd);
+    const dur = Math.fround(end - begin);
+    const node = lane.nodesAt + Math.floor(i / FAN);
+    if (i % FAN === 0) setSpan(nodes, node, begin, end, dur, row);
+    else joinSpan(nodes, node, end, dur, dur, row);
+  }
+}
+
+function spansAbove(nodes: SpanNodes, below: number, count: number, to: number): void {
+  for (let i = 0; i < count; i++) {
+    const from = below + i;
+    const node = to + Math.floor(i / FAN);
+    if (i % FAN === 0) {
+      setSpan(nodes, node, nodes.begin[from], nodes.end[from], nodes.busy[from], nodes.longest[from]);
+      nodes.longestDur[node] = nodes.longestDur[from];
+    } else {
+      joinSpan(nodes, node, nodes.end[from], nodes.busy[from], nodes.longestDur[from], nodes.longest[from]);
+    }
+  }
+}
+
+function setPoint(nodes: PointNodes, node: number, begin: number, end: number, min: number, max: number): void {
+  nodes.begin[node] = begin;
+  nodes.end[node] = end;
+  nodes.min[node] = min;
+  nodes.max[node] = max;
+}
+
+// What is no number counts only where there is nothing else.
+function joinPoint(nodes: PointNodes, node: number, end: number, min: number, max: number): void {
+  nodes.end[node] = end;
+  if (!(nodes.min[node] <= min) && min === min) nodes.min[node] = min;
+  if (!(nodes.max[node] >= max) && max === max) nodes.max[node] = max;
+}
+
+function pointsOfRows(lane: Lane, value: Float64Array): void {
+  const { spans, order, points } = lane.table;
+  for (let i = 0; i < lane.count; i++) {
+    const row = order[lane.first + i];
+    const at = spans.ts[row];
+    const node = lane.nodesAt + Math.floor(i / FAN);
+    if (i % FAN === 0) setPoint(points, node, at, at, value[row], value[row]);
+    else joinPoint(points, node, at, value[row], value[row]);
+  }
+}
+
+function pointsAbove(nodes: PointNodes, below: number, count: number, to: number): void {
+  for (let i = 0; i < count; i++) {
+    const from = below + i;
+    const node = to + Math.floor(i / FAN);
+    if (i % FAN === 0)
+      setPoint(nodes, node, nodes.begin[from], nodes.end[from], nodes.min[from], nodes.max[from]);
+    else joinPoint(nodes, node, nodes.end[from], nodes.min[from], nodes.max[from]);
+  }
+}
+
+function pile(lane: Lane, traceEnd: number): void {
+  if (!lane.levels) return;
+  const { value } = lane.table;
+  if (value) pointsOfRows(lane, value);
+  else spansOfRows(lane, traceEnd);
+  let at = lane.nodesAt;
+  let count = above(lane.count);
+  for (let level = 1; level < lane.levels; level++) {
+    if (value) pointsAbove(lane.table.points, at, count, at + count);
+    else spansAbove(lane.table.nodes, at, count, at + count);
+    at += count;
+    count = above(count);
+  }
+}
+
+// States and losses are not always in the order of time.
+function sortLane(lane: Lane): void {
+  const { spans, order } = lane.table;
+  const rows = order.subarray(lane.first, lane.first + lane.count);
+  for (let i = 1; i < rows.length; i++) {
+    if (spans.ts[rows[i]] >= spans.ts[rows[i - 1]]) continue;
+    rows.sort((a, b) => spans.ts[a] - spans.ts[b] || a - b);
+    return;
+  }
+}
+
+// All lanes of all tracks.
+export class Lanes {
+  private readonly lanes: Lane[] = [];
+  private readonly firstOf: Uint32Array; // by track
+
+  constructor(
+    private readonly tables: LaneTable[],
+    private readonly tracks: Track[],
+    private readonly traceEnd: number,
+  ) {
+    this.firstOf = new Uint32Array(tracks.length + 1);
+    for (const track of tracks) this.addTrack(track);
+  }
+
+  private addTrack(track: Track): void {
+    const of = this.tables.find((table) => table.kind === track.kind);
+    const rows = of ? Math.max(1, track.rows) : 0;
+    for (let row = 0; of && row < rows; row++)
+      this.lanes.push({ table: of, first: 0, count: 0, nodesAt: 0, levels: 0, filled: 0 });
+    this.firstOf[track.id + 1] = this.lanes.length;
+  }
+
+  of(track: number): Lane[] {
+    return this.lanes.slice(this.firstOf[track], this.firstOf[track + 1]);
+  }
+
+  private find(table: LaneTable, event: number): Lane | undefined {
+    const track = table.spans.view[event];
+    if (track === NONE || !(track < this.tracks.length)) return undefined;
+    const lane = this.lanes[Math.min(this.firstOf[track] + (table.row?.[event] ?? 0), this.firstOf[track + 1] - 1)];
+    return lane?.table === table ? lane : undefined;
+  }
+
+  private makeRoom(table: LaneTable): void {
+    let rows = 0;
+    let nodes = 0;
+    for (const lane of this.lanes) {
+      if (lane.table !== table) continue;
+      const over = nodesOver(lane.count);
+      lane.first = rows;
+      lane.nodesAt = nodes;
+      lane.levels = over.levels;
+      rows += lane.count;
+      nodes += over.nodes;
+    }
+    table.order = new Uint32Array(rows);
+    if (table.value) table.points = emptyPoints(nodes);
+    else table.nodes = emptySpans(nodes);
+  }
+
+  // A counting sort by lane, which keeps the order of time.
+  private async sortTable(table: LaneTable, breath: Breath, tell: (rows: number) => void): Promise<void> {
+    const step = 1 << 16;
+    const each = async (fn: (lane: Lane, event: number) => void): Promise<void> => {
+      for (let from = 0; from < table.spans.count; from += step) {
+        const to = Math.min(from + step, table.spans.count);
+        for (let event = from; event < to; event++) {
+          const lane = this.find(table, event);
+          if (lane) fn(lane, event);
+        }
+        tell(to - from);
+        await breath.take();
+      }
+    };
+    await each((lane) => lane.count++);
+    this.makeRoom(table);
+    await each((lane, event) => (table.order[lane.first + lane.filled++] = event));
+  }
+
+  async fill(breath: Breath, progress: Progress): Promise<void> {
+    const all = 2 * this.tables.reduce((sum, table) => sum + table.spans.count, 0);
+    let done = 0;
+    for (const table of this.tables)
+      await this.sortTable(table, breath, (rows) => progress("Making levels", (done += rows), all));
+    for (const lane of this.lanes) {
+      sortLane(lane);
+      pile(lane, this.traceEnd);
+      await breath.take();
+    }
+  }
+}

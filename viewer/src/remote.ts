@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// remote.ts: a Source that asks the server (src/server), and reads its tiles (src/server/wire.h).
+//
+// A server numbers its texts anew in each generation. The page gives each text its own number for good, so that what
+// was drawn of an older generation keeps its names until the newer is there, and a trace that is followed for hours
+// does not need more and more numbers. Each answer with tiles brings the texts of its items (wire.h).
+import type {
+  Details,
+  Flame,
+  Kind,
+  Range,
+  Search,
+  Source,
+  SqlResult,
+  Status,
+  Tables,
+  Tile,
+  Trace,
+} from "./protocol";
+import { readTiles, type Names } from "./wire";
+
+// The server has another generation than was asked for.
+export class Outdated extends Error {}
+// There is no server any more, or it is no longer ours.
+export class Gone extends Error {}
+
+async function answer(path: string, init?: RequestInit): Promise<Response> {
+  const response = await fetch(path, { ...init, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Gone("The server does not answer.");
+  });
+  if (response.ok) return response;
+  if (response.status === 409) throw new Outdated();
+  if (response.status === 403) throw new Gone("The server refuses this address: take the one that kymo view printed.");
+  const told = (await response.json().catch(() => ({}))) as { error?: string };
+  throw new Error(told.error ?? `The server answered ${response.status}.`);
+}
+
+async function json<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(parameters)) if (value !== undefined) query.set(key, String(value));
+  const response = await answer(query.size ? `${path}?${query}` : path);
+  return (await response.json()) as T;
+}
+
+const whole = (ns: number): number => Math.round(ns);
+
+export class RemoteSource implements Source {
+  readonly can = { sql: true, live: true };
+  private generation = 0;
+  private counters = new Set<number>(); // tracks of this generation
+  private readonly texts: (string | undefined)[] = [""]; // undefined: a search found it, and no tile has brought it yet
+  private readonly known = new Map<string, number>(); // of texts
+  private numbers = new Map<number, number>(); // the server's numbers of this generation to the page's
+  private readonly free: number[] = []; // to be given again
+  private readonly names: Names = {
+    number: (name) => this.number(name),
+    told: (name, text) => this.told(name, text),
+  };
+  private readonly events = new Map<string, Promise<Details>>();
+
+  async trace(): Promise<Trace> {
+    const trace = await json<Trace>("api/trace");
+    if (trace.generation !== this.generation) this.renumber();
+    this.generation = trace.generation;
+    this.counters = new Set(trace.tracks.filter(({ kind }) => kind === "counter").map(({ id }) => id));
+    this.events.clear();
+    return trace;
+  }
+
+  // Numbers that never got a text are free again.
+  private renumber(): void {
+    for (const own of this.numbers.values()) if (this.texts[own] === undefined) this.free.push(own);
+    this.numbers = new Map();
+  }
+
+  private number(name: number): number {
+    let own = this.numbers.get(name);
+    if (own === undefined) {
+      own = this.free.pop() ?? this.texts.push(undefined) - 1;
+      this.numbers.set(name, own);
+    }
+    return own;
+  }
+
+  private told(name: number, text: string): void {
+    const own = this.numbers.get(name) ?? this.known.get(text) ?? this.number(name);
+    this.numbers.set(name, own);
+    this.texts[own] = text;
+    if (!this.known.has(text)) this.known.set(text, own);
+  }
+
+  async tiles(level: number, first: number, count: number, tracks: number[], signal?: AbortSignal): Promise<Tile[]> {
+    const generation = this.generation;
+    const query = `g=${generation}&level=${level}&first=${first}&count=${count}&tracks=${tracks.join(",")}`;
+    const response = await answer(`api/tiles?${query}`, { signal });
+    const bytes = await response.arrayBuffer();
+    if (generation !== this.generation) throw new Outdated();
+    return readTiles(bytes, this.names, (track) => this.counters.has(track));
+  }
+
+  text(name: number): string {
+    return this.texts[name] ?? "";
+  }
+
+  // The last ones are kept: the timeline and the panel ask for the same.
+  event(kind: Kind, id: number): Promise<Details> {
+    const key = `${kind}:${id}`;
+    let details = this.events.get(key);
+    if (!details) {
+      details = json<Details>("api/event", { kind, id });
+      this.events.set(key, details);
+      details.catch(() => this.events.delete(key));
+      if (this.events.size > 64) this.events.delete(this.events.keys().next().value ?? "");
+    }
+    return details;
+  }
+
+  range(from: number, to: number, tracks?: number[]): Promise<Range> {
+    return json("api/range", { from: whole(from), to: whole(to), tracks: tracks?.join(",") });
+  }
+
+  flame(from: number, to: number, of: "slices" | "samples", tracks?: number[]): Promise<Flame> {
+    return json("api/flame", { from: whole(from), to: whole(to), of, tracks: tracks?.join(",") });
+  }
+
+  async search(q: string, where?: { at: number } | { near: number; forward: boolean }): Promise<Search> {
+    const parameters: Record<string, string | number> = { q };
+    if (where && "at" in where) parameters.at = where.at;
+    if (where && "near" in where) {
+      parameters.near = whole(where.near);
+      parameters.forward = where.forward ? 1 : 0;
+    }
+    const found = await json<Search>("api/search", parameters);
+    return { ...found, names: found.names.map((name) => this.number(name)) };
+  }
+
+  async sql(text: string, limit?: number): Promise<SqlResult> {
+    const path = limit === undefined ? "api/sql" : `api/sql?limit=${limit}`;
+    return (await (await answer(path, { method: "POST", body: text })).json()) as SqlResult;
+  }
+
+  async cancel(): Promise<void> {
+    await answer("api/cancel", { method: "POST", body: "" });
+  }
+
+  tables(): Promise<Tables> {
+    return json("api/tables");
+  }
+
+  status(generation: number): Promise<Status> {
+    return json("api/status", { g: generation });
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// vite.config.ts: builds the page into one HTML file, dist/index.html: script and style stand in it, and a
+// Content-Security-Policy that allows this one script (by its hash) and nothing from elsewhere. The same sources
+// give the same bytes.
+//
+// `npm run dev` serves the sources and passes what they ask on to a running kymo view:
+//   KYMO_VIEW=http://127.0.0.1:1234/TOKEN/ npm run dev
+import { createHash } from "node:crypto";
+import { defineConfig, type Plugin } from "vite";
+
+const csp = (hash: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'sha256-${hash}'`,
+    "style-src 'unsafe-inline'",
+    "connect-src 'self'",
+    "img-src data: blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+
+// An HTML parser ends a script at the first "</script", wherever it stands in it.
+const inScript = (code: string): string => code.trim().replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
+
+function page(html: string, code: string, style: string): string {
+  const script = `\n${inScript(code)}\n`;
+  const hash = createHash("sha256").update(script).digest("base64");
+  const meta = `<meta http-equiv="Content-Security-Policy" content="${csp(hash)}">`;
+  return html
+    .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
+    .replace(/\s*<link rel="(stylesheet|modulepreload)"[^>]*>/g, "")
+    .replace("<!-- kymo-csp -->", () => meta)
+    .replace("</head>", () => `<style>\n${style.trim()}\n</style>\n</head>`)
+    .replace("</body>", () => `<script type="module">${script}</script>\n</body>`);
+}
+
+function oneFile(): Plugin {
+  return {
+    name: "kymo-one-file",
+    apply: "build",
+    enforce: "post",
+    generateBundle(_options, bundle) {
+      let code = "";
+      let style = "";
+      for (const [name, part] of Object.entries(bundle)) {
+        if (part.type === "chunk") code += part.code;
+        else if (name.endsWith(".css")) style += part.source;
+        else continue;
+        delete bundle[name];
+      }
+      const html = bundle["index.html"];
+      if (html?.type !== "asset") throw new Error("vite made no index.html");
+      html.source = page(String(html.source), code, style);
+    },
+  };
+}
+
+const server = new URL(process.env.KYMO_VIEW ?? "http://127.0.0.1:9100/token/");
+
+export default defineConfig({
+  base: "./",
+  plugins: [oneFile()],
+  build: {
+    target: "es2022",
+    cssCodeSplit: false,
+    modulePreload: false,
+    assetsInlineLimit: 1 << 20,
+    rollupOptions: { output: { codeSplitting: false } },
+  },
+  server: {
+    proxy: {
+      "/api": {
+        target: server.origin,
+        changeOrigin: true,
+        rewrite: (path) => server.pathname.replace(/\/$/, "") + path,
+        headers: { origin: server.origin },
+      },
+    },
+  },
+});

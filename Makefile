@@ -2,10 +2,12 @@
 # A thin layer over meson. Every target first installs what it needs and is missing (tools/deps.sh).
 #
 #   make                 build the library and the tools into build/
-#   make demo            run the demo, record it in every format, say how to look at the files
+#   make demo            run the demo, record it in every format, and look at it in the browser
 #   make test            build and run the tests
 #   make fuzz            search for inputs that break a parser; FUZZ_SECONDS=60 each, TARGET=name for one
 #   make bench           run the benchmarks
+#   make viewer          build the page of kymo view, viewer/dist/index.html (with npm), and the tool with it
+#   make screenshots     make the pictures of the README anew
 #   make install         install; PREFIX=/usr/local, DESTDIR= for packagers
 #   make amalgamation    write build/amalgamation/kymo.h and kymo.c
 #   make format          put the sources into the house style
@@ -15,7 +17,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SETUP ?=
 
-.PHONY: all demo test fuzz bench install amalgamation format lint clean deps
+.PHONY: all demo test fuzz bench viewer screenshots install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
 	@meson compile -C $(BUILD)
 
@@ -45,6 +47,16 @@ fuzz:
 bench: all
 	@[ -x $(BUILD)/bench/bench ] || { echo "bench: $(BUILD)/bench/bench is not built" >&2; exit 1; }
 	@$(BUILD)/bench/bench
+
+# The build looks for the page when it is set up.
+viewer: $(BUILD)/build.ninja
+	@tools/viewer.sh build
+	@meson setup --reconfigure $(BUILD) > /dev/null
+	@meson compile -C $(BUILD)
+
+screenshots: all
+	@tools/deps.sh test
+	@tools/viewer.sh screenshots $(BUILD)
 
 install: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

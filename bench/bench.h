@@ -28,18 +28,23 @@ void instructions_run(const struct settings *settings, struct report *report);
 void throughput_run(const struct settings *settings, struct report *report);
 /* Traces read back. */
 void load_run(const struct settings *settings, struct report *report);
+/* Traces looked at. */
+void view_run(const struct settings *settings, struct report *report);
 /* A program watched from outside, and triggers. */
 void capture_run(const struct settings *settings, struct report *report);
+/* Large traces looked at in a browser. */
+void viewer_run(const struct settings *settings, struct report *report);
 /* Sizes of the library and of files, and the time to compile the header. */
 void size_run(const struct settings *settings, struct report *report);
 
 /*
- * This program as its own child, so that each measurement has a process and a drum to itself. Both
+ * This program as its own child, so that each measurement has a process and a drum to itself. All
  * return the exit code.
  */
 int instructions_child(const char *name, uint32_t iterations);
 int throughput_child(const char *path, uint32_t spans);
 int load_child(const char *path, uint32_t slices);
+int viewer_child(const char *path, uint32_t slices);
 
 /* Switches the loops' category on. The rings are overwritten; nothing reads them. */
 void tracing_on(void);

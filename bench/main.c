@@ -25,8 +25,8 @@ static const char help[] =
 	"Measures what kymo costs, side by side with a bare loop that reads the CPU's counter\n"
 	"and stores 16 bytes, and says which targets are met.\n"
 	"\n"
-	"  --only SECTION    cost, threads, instructions, throughput, load, capture\n"
-	"                    or size\n"
+	"  --only SECTION    cost, threads, instructions, throughput, load, capture, view,\n"
+	"                    viewer (in a browser) or size\n"
 	"  --quick           tiny counts: a smoke test, the numbers mean nothing\n"
 	"  --json            for machines\n"
 	"  --check           exit with 1 when a target is missed\n"
@@ -46,6 +46,7 @@ enum choice {
 	ITERATIONS,
 	STREAM,
 	TRACE,
+	VIEW,
 	BUSY,
 	HITS,
 	SLOW,
@@ -64,6 +65,7 @@ static const struct option longs[] = {
 	{"iterations", required_argument, NULL, ITERATIONS},
 	{"stream", required_argument, NULL, STREAM},
 	{"trace", required_argument, NULL, TRACE},
+	{"view", required_argument, NULL, VIEW},
 	{"busy", required_argument, NULL, BUSY},
 	{"hits", required_argument, NULL, HITS},
 	{"slow", required_argument, NULL, SLOW},
@@ -81,6 +83,8 @@ static const struct {
 	{"throughput", throughput_run},
 	{"load", load_run},
 	{"capture", capture_run},
+	{"view", view_run},
+	{"viewer", viewer_run},
 	{"size", size_run},
 };
 #define SECTIONS_COUNT (sizeof(sections) / sizeof(sections[0]))
@@ -94,6 +98,7 @@ struct command {
 	const char *loop;   /* the child's */
 	const char *stream; /* the child's */
 	const char *trace;  /* the child's */
+	const char *view;   /* the child's */
 	const char *busy;   /* the child's */
 	const char *hits;   /* the child's */
 	const char *slow;   /* the child's */
@@ -145,6 +150,9 @@ static bool take(struct command *command, int option, const char *text)
 		return true;
 	case TRACE:
 		command->trace = text;
+		return true;
+	case VIEW:
+		command->view = text;
 		return true;
 	case BUSY:
 		command->busy = text;
@@ -226,6 +234,8 @@ int main(int argc, char **argv)
 		return throughput_child(command.stream, command.count);
 	if (command.trace)
 		return load_child(command.trace, command.count);
+	if (command.view)
+		return viewer_child(command.view, command.count);
 	if (command.busy)
 		return capture_busy_child(command.busy, command.count);
 	if (command.hits)

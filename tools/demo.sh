@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh BUILD: runs the demo once, recording it in every format at the same time, and says what is
-# where and how to look at it. Asks nothing and waits for nobody.
+# demo.sh BUILD [--no-browser]: runs the demo once, recording it in every format at the same time, says
+# what is where, and ends in the viewer. On a terminal that serves until Ctrl-C; with --no-browser, with CI
+# in the environment, or elsewhere it prints the address, looks whether it answers, and waits for nobody.
 set -eu
 build=${1:-build}
+browser=${2:-}
 program=$build/examples/demo
 out=$build/demo
 
@@ -64,10 +66,45 @@ fi
 
 cat << END
 
-To see it: open https://ui.perfetto.dev, choose "Open trace file", take $out/demo.pftrace.
-The page reads the file in your browser: it is not sent anywhere.
-
 To ask it more: $tool query $out/demo.kymo        (a prompt; $tool --help lists all verbs)
 To record a run of your own: $program --trace-output my.pftrace ($program --help)
 Or from outside, with its child: $tool run -o my.pftrace -- $program
+In Perfetto's page: open https://ui.perfetto.dev, choose "Open trace file", take $out/demo.pftrace.
+END
+
+[ -x "$tool" ] || exit 0
+set -- "$out/demo.kymo"
+[ ! -e "$out/demo-loadgen.kymo" ] || set -- "$@" "$out/demo-loadgen.kymo"
+echo
+echo "To see it: $tool view $*"
+if [ "$browser" != --no-browser ] && [ -z "${CI:-}" ] && [ -t 0 ] && [ -t 1 ]; then
+	echo "It serves until Ctrl-C."
+	echo
+	exec "$tool" view "$@"
+fi
+
+# Python is there where meson is.
+exec python3 - "$tool" "$@" << 'END'
+import json
+import subprocess
+import sys
+import urllib.request
+
+# Nobody's proxy stands between this machine and itself.
+ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+view = [sys.argv[1], "view", "--no-browser", *sys.argv[2:]]
+with subprocess.Popen(view, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    address = server.stdout.readline().strip()
+    if not address:
+        sys.exit("demo: %s: %s" % (" ".join(view), server.stderr.read().strip()))
+    try:
+        page = ask(address, timeout=60).read()
+        # Answers when the trace is loaded.
+        ask(address + "api/status?g=0", timeout=60).read()
+        trace = json.load(ask(address + "api/trace", timeout=60))
+        print("%s answers: a page of %d KB, %d tracks, %d slices" %
+              (address, len(page) // 1000, len(trace["tracks"]), trace["counts"]["slices"]))
+    finally:
+        server.terminate()
+sys.exit(server.returncode)
 END

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # deps.sh GROUP...: makes sure that what a group of targets needs is installed. Groups: build, test,
 # lint. Says nothing and leaves the network alone when nothing is missing. On Debian and its
-# derivatives what is missing is installed with apt; elsewhere it is listed, and that is an error.
+# derivatives what is missing is installed with apt; elsewhere it is listed, and that is an error. The
+# tests in the browser also need packages of npm: where those are not to be had, these tests are skipped.
 set -eu
 
 # One line a need: group, kind of check, what to look for, Debian package.
@@ -21,6 +22,7 @@ build header readline/readline.h libreadline-dev
 build header elfutils/libdw.h libdw-dev
 build header tracefs/tracefs.h libtracefs-dev
 build header libiberty/demangle.h libiberty-dev
+build header microhttpd.h libmicrohttpd-dev
 test header cmocka.h libcmocka-dev
 test cmd g++ g++
 test cmd clang clang
@@ -30,6 +32,7 @@ test cmd objcopy binutils
 test cmd python3 python3
 test cmd node nodejs
 test cmd npm npm
+test cmd chromium chromium
 test cmd valgrind valgrind
 test cmd gzip gzip
 test cmd zstd zstd
@@ -106,27 +109,38 @@ install_packages()
 		-o DPkg::Lock::Timeout=300 "$@" > /dev/null
 }
 
-packages=$(missing "$@")
-[ -n "$packages" ] || exit 0
-if ! command -v apt-get > /dev/null; then
-	echo "deps: missing, by their Debian names: $packages" >&2
-	echo "deps: install them with this system's package manager and try again" >&2
-	exit 1
-fi
+install_missing()
+{
+	if ! command -v apt-get > /dev/null; then
+		echo "deps: missing, by their Debian names: $packages" >&2
+		echo "deps: install them with this system's package manager and try again" >&2
+		exit 1
+	fi
+	echo "deps: installing $packages"
+	# The lists of packages may be old or absent: then fetch them and try again. A release that has no
+	# libclang-rt-dev brings the runtime with the compiler.
+	# shellcheck disable=SC2086
+	if ! install_packages $packages 2> /dev/null; then
+		as_root apt-get update -qq
+		apt-cache show libclang-rt-dev > /dev/null 2>&1 ||
+			packages=$(echo "$packages" | sed 's/libclang-rt-dev//')
+		[ -z "$(echo "$packages" | tr -d ' ')" ] || install_packages $packages
+	fi
+}
 
-echo "deps: installing $packages"
-# The lists of packages may be old or absent: then fetch them and try again. A release that has no
-# libclang-rt-dev brings the runtime with the compiler.
-# shellcheck disable=SC2086
-if ! install_packages $packages 2> /dev/null; then
-	as_root apt-get update -qq
-	apt-cache show libclang-rt-dev > /dev/null 2>&1 ||
-		packages=$(echo "$packages" | sed 's/libclang-rt-dev//')
-	[ -z "$(echo "$packages" | tr -d ' ')" ] || install_packages $packages
-fi
-
 packages=$(missing "$@")
+if [ -n "$packages" ]; then
+	install_missing
+	packages=$(missing "$@")
+fi
 if [ -n "$packages" ]; then
 	echo "deps: still missing after the installation: $packages" >&2
 	exit 1
 fi
+
+case " $* " in
+*" test "*)
+	"$(dirname "$0")/viewer.sh" packages ||
+		echo "deps: the tests in the browser will be skipped" >&2
+	;;
+esac

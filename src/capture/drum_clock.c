@@ -104,7 +104,7 @@ static bool is_apart(const struct ky_clock_map *map, const struct ky_clock_map *
 	       ours->samples[at].boottime_ns >= map->samples[map->count - 1].boottime_ns + EVERY_NS;
 }
 
-int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_view *view,
+int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_drum_view *view,
 			const struct ky_clock_map *ours)
 {
 	struct ky_clock_map theirs = {0};

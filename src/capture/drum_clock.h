@@ -8,7 +8,7 @@
 #define KY_CAPTURE_DRUM_CLOCK_H
 
 #include "clock.h"
-#include "view.h"
+#include "drum_view.h"
 
 struct ky_drum_clocks {
 	struct ky_clock_map cpu;       /* the CPU's counter, if there is one */
@@ -31,7 +31,7 @@ const struct ky_clock_map *ky_drum_clocks_of(const struct ky_drum_clocks *clocks
  * Makes *map, whatever it was, hold the samples of ours, and before them the drum's own that can
  * be. 0 or -ENOMEM.
  */
-int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_view *view,
+int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_drum_view *view,
 			const struct ky_clock_map *ours);
 /* Adds what is new in ours. 0 or -ENOMEM. */
 int ky_drum_clock_follow(struct ky_clock_map *map, const struct ky_clock_map *ours);

@@ -33,7 +33,8 @@ struct heap {
 	bool on_disk;
 };
 
-static int find_heap(struct heap *heap, const struct ky_drum_map *map, const struct ky_view *view)
+static int find_heap(struct heap *heap, const struct ky_drum_map *map,
+		     const struct ky_drum_view *view)
 {
 	const struct ky_drum_header *h = &view->header;
 	const uint64_t buckets_bytes = h->buckets_count * (uint64_t)sizeof(uint32_t);
@@ -160,8 +161,8 @@ static int add(const struct heap *heap, uint32_t *bucket, uint32_t head, const s
 	return link_record(heap, bucket, head, mine, text, record);
 }
 
-int ky_drum_intern(const struct ky_drum_map *map, const struct ky_view *view, const char *string,
-		   size_t bytes, uint32_t *record)
+int ky_drum_intern(const struct ky_drum_map *map, const struct ky_drum_view *view,
+		   const char *string, size_t bytes, uint32_t *record)
 {
 	struct heap heap;
 	*record = 0;

@@ -12,7 +12,7 @@
  * The record of the string, found or added, in *record. 0; -ENOSPC, -EBADMSG when the heap is not
  * one.
  */
-int ky_drum_intern(const struct ky_drum_map *map, const struct ky_view *view, const char *string,
-		   size_t bytes, uint32_t *record);
+int ky_drum_intern(const struct ky_drum_map *map, const struct ky_drum_view *view,
+		   const char *string, size_t bytes, uint32_t *record);
 
 #endif

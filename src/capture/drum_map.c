@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum_map.c: nothing is mapped without a bound, and nothing that can be cut short without a guard.
- * The writable part is given by offsets that ky_view_open() checked against the size of the
+ * The writable part is given by offsets that ky_drum_view_open() checked against the size of the
  * mapping.
  */
 #include "drum_map.h"
@@ -110,7 +110,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /* Where the last of what a recorder writes to ends: all of it is within the mapping. */
-static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_view *view)
+static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_drum_view *view)
 {
 	const struct ky_drum_header *h = &view->header;
 	uint64_t end = later(KY_DRUM_HEADER_BYTES, h->heap_at + h->heap_bytes);
@@ -121,7 +121,7 @@ static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_view
 	return end < map->bytes ? end : map->bytes;
 }
 
-int ky_drum_map_write(struct ky_drum_map *map, const struct ky_view *view, const char *name,
+int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
 		      char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	char path[64];

@@ -29,7 +29,7 @@ bool ky_drum_map_is_local(int fd);
 int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Maps what a recorder writes to. 0, or -errno with a message. */
-int ky_drum_map_write(struct ky_drum_map *map, const struct ky_view *view, const char *name,
+int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
 		      char message[KY_CAPTURE_MESSAGE_BYTES]);
 void ky_drum_map_close(struct ky_drum_map *map);
 

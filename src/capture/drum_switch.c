@@ -52,7 +52,7 @@ static struct ky_drum_header *header_of(const struct ky_drum_map *map)
 }
 
 static struct ky_drum_category *categories_of(const struct ky_drum_map *map,
-					      const struct ky_view *view)
+					      const struct ky_drum_view *view)
 {
 	return (struct ky_drum_category *)(void *)(map->writable + view->header.categories_at);
 }
@@ -84,15 +84,15 @@ static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
 	}
 }
 
-static void switch_wanted(const struct ky_drum_map *map, const struct ky_view *view, uint32_t slot,
-			  const char *globs)
+static void switch_wanted(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			  uint32_t slot, const char *globs)
 {
 	char name[KY_TEXT_BYTES_MAX + 1];
 	struct ky_drum_category *categories = categories_of(map, view);
 	uint64_t left = view->header.heap_bytes; /* each name is there once */
 	for (uint32_t i = 0; i < view->header.categories_max; i++) {
 		const uint32_t record = __atomic_load_n(&categories[i].name, __ATOMIC_SEQ_CST);
-		const struct ky_text text = ky_view_string(view, record);
+		const struct ky_text text = ky_drum_view_string(view, record);
 		if (record == 0 || text.bytes > left)
 			break;
 		left -= text.bytes;
@@ -104,7 +104,8 @@ static void switch_wanted(const struct ky_drum_map *map, const struct ky_view *v
 }
 
 /* All of the table: who scribbles over names must not keep categories on. */
-static void clear_bits(const struct ky_drum_map *map, const struct ky_view *view, uint32_t slot)
+static void clear_bits(const struct ky_drum_map *map, const struct ky_drum_view *view,
+		       uint32_t slot)
 {
 	struct ky_drum_category *categories = categories_of(map, view);
 	for (uint32_t i = 0; i < view->header.categories_max; i++)
@@ -113,7 +114,7 @@ static void clear_bits(const struct ky_drum_map *map, const struct ky_view *view
 }
 
 /* By its holder. */
-static void release(const struct ky_drum_map *map, const struct ky_view *view, uint32_t slot,
+static void release(const struct ky_drum_map *map, const struct ky_drum_view *view, uint32_t slot,
 		    const struct ky_recorder_life *own)
 {
 	struct ky_drum_recorder *recorder = &header_of(map)->recorders[slot];
@@ -132,8 +133,8 @@ static void sign(struct ky_drum_recorder *recorder, const struct ky_recorder_lif
 	__atomic_store_n(&recorder->namespaces, own->namespaces, __ATOMIC_SEQ_CST);
 }
 
-static void free_if_gone(const struct ky_drum_map *map, const struct ky_view *view, uint32_t slot,
-			 const struct ky_recorder_life *own)
+static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			 uint32_t slot, const struct ky_recorder_life *own)
 {
 	struct ky_drum_recorder *recorder = &header_of(map)->recorders[slot];
 	const uint64_t word = __atomic_load_n((uint64_t *)(void *)recorder, __ATOMIC_SEQ_CST);
@@ -169,7 +170,7 @@ static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_li
 	return KY_DRUM_NO_SLOT;
 }
 
-int ky_drum_switch_on(const struct ky_drum_map *map, const struct ky_view *view,
+int ky_drum_switch_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 		      const struct ky_recorder_life *own, const char *globs, const char *name,
 		      char message[KY_CAPTURE_MESSAGE_BYTES])
 {
@@ -198,8 +199,8 @@ int ky_drum_switch_on(const struct ky_drum_map *map, const struct ky_view *view,
 	return (int)slot;
 }
 
-void ky_drum_switch_off(const struct ky_drum_map *map, const struct ky_view *view, uint32_t slot,
-			const struct ky_recorder_life *own)
+void ky_drum_switch_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			uint32_t slot, const struct ky_recorder_life *own)
 {
 	if (slot >= KY_RECORDERS_INSIDE && slot < KY_RECORDERS_MAX && map->writable)
 		release(map, view, slot, own);
@@ -214,7 +215,7 @@ static void raise_to(uint64_t *field, uint64_t value)
 			return;
 }
 
-void ky_drum_switch_grow(const struct ky_drum_map *map, const struct ky_view *view,
+void ky_drum_switch_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			 uint64_t ring_bytes, uint64_t total_bytes)
 {
 	const uint64_t space = view->header.space_bytes;

@@ -229,7 +229,7 @@ static int read_and_hold(struct reading *r, uint32_t ring)
 int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream, uint64_t from_ns,
 			uint64_t to_ns)
 {
-	const uint32_t rings = ky_view_rings(&stream->view);
+	const uint32_t rings = ky_drum_view_rings(&stream->view);
 	struct reading reading = {.window = window,
 				  .stream = stream,
 				  .from_ns = from_ns,

@@ -12,7 +12,7 @@
  * far as they do.
  *
  * The memory is the target's, who may write anything into it at any time: all reading goes through
- * ky_view and ky_stream, which trust nothing; what is written (slot, category words) is at offsets
+ * ky_drum_view and ky_stream, which trust nothing; what is written (slot, category words) is at offsets
  * that were checked once, against the size of the mapping. A drum that is a file (KYMO_DRUM_DIR)
  * can be cut short while mapped: the pages behind its end are replaced by zeros when they are
  * touched (SIGBUS).

@@ -18,7 +18,7 @@ void ky_far_drum_text(char *to, size_t room, struct ky_text text)
 			to[i] = '?';
 }
 
-static const struct ky_drum_block *newest_block(const struct ky_view *view, uint32_t ring)
+static const struct ky_drum_block *newest_block(const struct ky_drum_view *view, uint32_t ring)
 {
 	struct ky_ring_cursor cursor;
 	ky_ring_cursor_init(&cursor, ring, false);
@@ -30,7 +30,7 @@ static const struct ky_drum_block *newest_block(const struct ky_view *view, uint
 	return __atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) == head ? block : NULL;
 }
 
-static uint64_t events_of(const struct ky_view *view, uint32_t ring)
+static uint64_t events_of(const struct ky_drum_view *view, uint32_t ring)
 {
 	const struct ky_drum_block *block = newest_block(view, ring);
 	if (!block)
@@ -46,9 +46,9 @@ static uint64_t events_of(const struct ky_view *view, uint32_t ring)
 	return events;
 }
 
-static void count_rings(const struct ky_view *view, struct ky_drums_facts *facts)
+static void count_rings(const struct ky_drum_view *view, struct ky_drums_facts *facts)
 {
-	for (uint32_t i = 0; i < ky_view_rings(view); i++) {
+	for (uint32_t i = 0; i < ky_drum_view_rings(view); i++) {
 		const struct ky_drum_ring *ring = &view->rings[i];
 		facts->threads += __atomic_load_n(&ring->owner, __ATOMIC_RELAXED) != 0 &&
 				  __atomic_load_n(&ring->level, __ATOMIC_RELAXED) == 0;
@@ -56,7 +56,7 @@ static void count_rings(const struct ky_view *view, struct ky_drums_facts *facts
 	}
 }
 
-static void count_categories(const struct ky_view *view, struct ky_drums_facts *facts)
+static void count_categories(const struct ky_drum_view *view, struct ky_drums_facts *facts)
 {
 	for (uint32_t i = 0; i < view->header.categories_max; i++) {
 		const struct ky_drum_category *category = &view->categories[i];
@@ -70,7 +70,7 @@ static void count_categories(const struct ky_view *view, struct ky_drums_facts *
 
 void ky_far_drum_facts(const struct ky_far_drum *drum, struct ky_drums_facts *facts)
 {
-	const struct ky_view *view = &drum->pieces.view;
+	const struct ky_drum_view *view = &drum->pieces.view;
 	const struct ky_drum_header *live = view->live;
 	*facts = (struct ky_drums_facts){
 		.pid = drum->pid,
@@ -82,7 +82,7 @@ void ky_far_drum_facts(const struct ky_far_drum *drum, struct ky_drums_facts *fa
 			__atomic_load_n(&live->recorders_taken, __ATOMIC_RELAXED)),
 	};
 	const struct ky_text name =
-		ky_view_string(view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE));
+		ky_drum_view_string(view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE));
 	if (name.bytes)
 		ky_far_drum_text(facts->name, sizeof(facts->name), name);
 	else
@@ -96,14 +96,14 @@ void ky_far_drum_facts(const struct ky_far_drum *drum, struct ky_drums_facts *fa
 bool ky_far_drum_category(const struct ky_far_drum *drum, uint32_t category, char *name,
 			  size_t room, bool *on)
 {
-	const struct ky_view *view = &drum->pieces.view;
+	const struct ky_drum_view *view = &drum->pieces.view;
 	if (category >= view->header.categories_max || room == 0)
 		return false;
 	const struct ky_drum_category *entry = &view->categories[category];
 	const uint32_t record = __atomic_load_n(&entry->name, __ATOMIC_ACQUIRE);
 	if (record == 0)
 		return false;
-	ky_far_drum_text(name, room, ky_view_string(view, record));
+	ky_far_drum_text(name, room, ky_drum_view_string(view, record));
 	*on = (__atomic_load_n(&entry->state, __ATOMIC_RELAXED) & 0xff) != 0;
 	return true;
 }

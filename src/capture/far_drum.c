@@ -61,7 +61,7 @@ static struct ky_text name_of(struct ky_far_drum *d)
 {
 	const uint32_t record =
 		__atomic_load_n(&d->pieces.view.live->process_name, __ATOMIC_ACQUIRE);
-	const struct ky_text text = ky_view_string(&d->pieces.view, record);
+	const struct ky_text text = ky_drum_view_string(&d->pieces.view, record);
 	d->name_written = record;
 	if (text.bytes)
 		ky_far_drum_text(d->process, sizeof(d->process), text);
@@ -207,9 +207,9 @@ static int open_stream(struct ky_far_drum *d, struct ky_stream *stream, const ch
 /* What the header says, once more: the streams check it, too. */
 static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *clocks, char *message)
 {
-	struct ky_view view;
+	struct ky_drum_view view;
 	const char *what = "";
-	const int error = ky_view_open(&view, d->map.base, d->map.bytes, &what);
+	const int error = ky_drum_view_open(&view, d->map.base, d->map.bytes, &what);
 	if (error)
 		return ky_capture_fail(message, error,
 				       "%s: byte %llu: %s; expected the drum of a "
@@ -253,7 +253,7 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 static void switch_on(struct ky_far_drum *d, char *message)
 {
 	const struct ky_drums_options *o = d->options;
-	const struct ky_view *view = &d->pieces.view;
+	const struct ky_drum_view *view = &d->pieces.view;
 	if (!o->switch_on || ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
 	if (o->ring_bytes || o->total_bytes)
@@ -366,7 +366,7 @@ bool ky_far_drum_is_backed(const struct ky_far_drum *d)
 {
 	const uint64_t most = d->map.bytes / KY_BLOCK_BYTES;
 	uint64_t blocks = 0;
-	for (uint32_t i = 0; i < ky_view_rings(&d->pieces.view) && blocks <= most; i++) {
+	for (uint32_t i = 0; i < ky_drum_view_rings(&d->pieces.view) && blocks <= most; i++) {
 		const uint64_t written = blocks_written(d, i);
 		blocks += written < most ? written : most + 1;
 	}

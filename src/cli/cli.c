@@ -155,10 +155,19 @@ static void say_losses(const struct ky_trace *trace, const char *path)
 			     ky_cli_count(count, trace->lost));
 }
 
-struct ky_trace *ky_cli_load(const char *path, const char *format, bool quiet)
+static void say_not_loaded(int error, const char *message)
 {
-	const struct ky_load_options options = {
-		.size = sizeof(options), .format = format, .progress = load_progress};
+	if (error != -ECANCELED && !ky_cli_interrupted())
+		ky_cli_error("%s", message[0] ? message : strerror(-error));
+}
+
+struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *how)
+{
+	const struct ky_load_options options = {.size = sizeof(options),
+						.format = how->format,
+						.progress = how->progress ? how->progress
+									  : load_progress,
+						.context = how->context};
 	char message[KY_LOAD_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	ky_cli_progress("opening", 0, 0);
@@ -169,13 +178,18 @@ struct ky_trace *ky_cli_load(const char *path, const char *format, bool quiet)
 	ky_cli_progress_end();
 	if (error) {
 		ky_trace_close(&trace);
-		if (!ky_cli_interrupted())
-			ky_cli_error("%s", message[0] ? message : strerror(-error));
+		if (!how->mute)
+			say_not_loaded(error, message);
 		return NULL;
 	}
-	if (!quiet) {
+	if (!how->quiet) {
 		say_losses(trace, path);
 		say_problems(trace, path);
 	}
 	return trace;
+}
+
+struct ky_trace *ky_cli_load(const char *path, const char *format, bool quiet)
+{
+	return ky_cli_load_with(path, &(struct ky_cli_load){.format = format, .quiet = quiet});
 }

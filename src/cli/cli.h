@@ -38,6 +38,7 @@ extern const struct ky_verb ky_verb_validate;
 extern const struct ky_verb ky_verb_repair;
 extern const struct ky_verb ky_verb_doctor;
 extern const struct ky_verb ky_verb_list;
+extern const struct ky_verb ky_verb_view;
 
 /* All verbs; ends with NULL. */
 extern const struct ky_verb *const ky_verbs[];
@@ -65,6 +66,16 @@ int ky_cli_option(int argc, char **argv, const char *shorts, const struct option
  * NULL on failure. format may be NULL. Problems of the input are said in one line unless quiet.
  */
 struct ky_trace *ky_cli_load(const char *path, const char *format, bool quiet);
+/* The same, and progress is told to another, which may give up: with -ECANCELED nothing is said of it. */
+struct ky_cli_load {
+	const char *format;
+	bool quiet;
+	bool mute; /* says nothing of a failure either */
+	/* NULL: ky_cli_progress() */
+	int (*progress)(void *context, const char *stage, uint64_t done, uint64_t all);
+	void *context;
+};
+struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *how);
 /* A progress line for other work: stage, done of all. Returns -EINTR after Ctrl-C, else 0. */
 int ky_cli_progress(const char *stage, uint64_t done, uint64_t all);
 /*

@@ -9,6 +9,7 @@
  */
 #include "capture_output.h"
 #include "capture_signals.h"
+#include "capturing.h"
 #include "cli.h"
 #include "drums.h"
 #include "output.h"
@@ -124,31 +125,6 @@ static bool read_options(int argc, char **argv, struct options *o)
 }
 
 /* ---- a kymo that captures ---- */
-
-static bool is_same_program(pid_t pid)
-{
-	char path[64];
-	struct stat own, other;
-	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
-static bool blocks_snapshot(pid_t pid)
-{
-	char path[64], line[128];
-	uint64_t blocked = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
-	FILE *const file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
-			break;
-	}
-	fclose(file);
-	return blocked >> (KY_SIGNAL_SNAPSHOT - 1) & 1;
-}
 
 static int ask(const struct options *o, pid_t pid)
 {
@@ -354,7 +330,7 @@ static int snapshot(const struct options *o)
 	}
 	/* Those that are asked are no drums to read. */
 	for (uint32_t i = 0; i < count; i++) {
-		if (!is_same_program(pids[i]) || !blocks_snapshot(pids[i]))
+		if (!ky_capturing(pids[i]))
 			continue;
 		const int result = ask(o, pids[i]);
 		code = code ? code : result;

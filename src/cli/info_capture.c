@@ -8,6 +8,7 @@
 #include "cli_filter.h"
 #include "cli_json.h"
 #include "info.h"
+#include "snapshot.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,51 +18,6 @@
 static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)
 {
 	return string && strcmp(ky_text_of(trace, string), text) == 0;
-}
-
-/* An argument of the slice, or KY_NONE; formats differ in what they put before its key. */
-static uint32_t find_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
-{
-	const uint32_t set = trace->slices.args[slice];
-	if (!set)
-		return KY_NONE;
-	for (uint32_t i = ky_arg_set_first(trace, set); i < ky_arg_set_end(trace, set); i++) {
-		const char *name = ky_text_of(trace, trace->args.key[i]);
-		const char *dot = name ? strrchr(name, '.') : NULL;
-		if (name && strcmp(dot ? dot + 1 : name, key) == 0)
-			return i;
-	}
-	return KY_NONE;
-}
-
-/* By its track, or its thread where a format has no tracks; by what only a snapshot says where it has neither. */
-static bool is_snapshot(const struct ky_trace *trace, uint32_t slice)
-{
-	const uint32_t track = trace->slices.track[slice];
-	if (trace->slices.kind[slice] != KY_SLICE_INSTANT ||
-	    !is_text(trace, trace->slices.category[slice], "kymo"))
-		return false;
-	const uint32_t thread = ky_track_thread(trace, track);
-	return is_text(trace, trace->tracks.name[track], "snapshots") ||
-	       (thread != KY_NONE && is_text(trace, trace->threads.name[thread], "snapshots")) ||
-	       find_arg(trace, slice, "trigger") != KY_NONE;
-}
-
-static const char *text_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
-{
-	const uint32_t arg = find_arg(trace, slice, key);
-	return arg != KY_NONE && trace->args.type[arg] == KY_ARG_STRING
-		       ? ky_text_of(trace, (uint32_t)trace->args.value[arg])
-		       : NULL;
-}
-
-/* -1 when it is not there. */
-static int64_t number_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
-{
-	const uint32_t arg = find_arg(trace, slice, key);
-	const bool is_number = arg != KY_NONE && (trace->args.type[arg] == KY_ARG_INT ||
-						  trace->args.type[arg] == KY_ARG_UINT);
-	return is_number ? (int64_t)trace->args.value[arg] : -1;
 }
 
 /* ---- for people ---- */
@@ -89,8 +45,9 @@ static void print_lines(const struct ky_trace *trace, const char *key, const cha
 static void print_snapshot(struct ky_cli_table *table, const struct ky_trace *trace, uint32_t slice)
 {
 	char text[KY_CLI_NUMBER_BYTES];
-	const int64_t pid = number_arg(trace, slice, "pid"), tid = number_arg(trace, slice, "tid");
-	const char *trigger = text_arg(trace, slice, "trigger");
+	const int64_t pid = ky_snapshot_number(trace, slice, "pid"),
+		      tid = ky_snapshot_number(trace, slice, "tid");
+	const char *trigger = ky_snapshot_text(trace, slice, "trigger");
 	const char *reason = ky_text_of(trace, trace->slices.name[slice]);
 	ky_cli_table_format(table, "+%s",
 			    ky_cli_duration(text, trace->slices.ts[slice] - trace->begin_ns));
@@ -112,9 +69,8 @@ static void print_snapshots(const struct ky_trace *trace, bool all)
 						       {"reason", false, true}};
 	struct ky_cli_table *table = NULL;
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < trace->slices.rows.count; i++) {
-		if (!is_snapshot(trace, i))
-			continue;
+	for (uint32_t i = ky_snapshot_next(trace, 0); i != KY_NONE;
+	     i = ky_snapshot_next(trace, i + 1)) {
 		if (!table)
 			table = ky_cli_table_new(columns, 4);
 		if (all || count < ROWS_SHOWN)
@@ -142,7 +98,7 @@ void ky_info_capture(const struct ky_trace *trace, bool all)
 static void put_number(struct ky_cli_json *json, const struct ky_trace *trace, uint32_t slice,
 		       const char *key)
 {
-	const int64_t number = number_arg(trace, slice, key);
+	const int64_t number = ky_snapshot_number(trace, slice, key);
 	if (number >= 0)
 		ky_cli_json_int(json, key, number);
 }
@@ -151,13 +107,12 @@ void ky_info_capture_json(struct ky_cli_json *json, const struct ky_trace *trace
 {
 	static const char *const numbers[] = {"pid", "tid", "from", "to"};
 	ky_cli_json_begin(json, "snapshots", '[');
-	for (uint32_t i = 0; i < trace->slices.rows.count; i++) {
-		if (!is_snapshot(trace, i))
-			continue;
+	for (uint32_t i = ky_snapshot_next(trace, 0); i != KY_NONE;
+	     i = ky_snapshot_next(trace, i + 1)) {
 		ky_cli_json_begin(json, NULL, '{');
 		ky_cli_json_int(json, "ts", trace->slices.ts[i]);
 		ky_cli_json_name(json, "reason", trace, trace->slices.name[i]);
-		ky_cli_json_text(json, "trigger", text_arg(trace, i, "trigger"));
+		ky_cli_json_text(json, "trigger", ky_snapshot_text(trace, i, "trigger"));
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
 			put_number(json, trace, i, numbers[n]);
 		ky_cli_json_end(json, '}');

@@ -25,30 +25,20 @@ struct group {
 static const struct group groups[] = {
 	{"record",
 	 {&ky_verb_run, &ky_verb_attach, &ky_verb_record, &ky_verb_snapshot, &ky_verb_list}},
-	{"look at a trace", {&ky_verb_info, &ky_verb_report, &ky_verb_hist, &ky_verb_query}},
+	{"look at a trace",
+	 {&ky_verb_view, &ky_verb_info, &ky_verb_report, &ky_verb_hist, &ky_verb_query}},
 	{"convert", {&ky_verb_convert, &ky_verb_merge, &ky_verb_split, &ky_verb_repair}},
 	{"check", {&ky_verb_diff, &ky_verb_validate, &ky_verb_doctor}},
 };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
 const struct ky_verb *const ky_verbs[] = {
-	&ky_verb_run,
-	&ky_verb_attach,
-	&ky_verb_record,
-	&ky_verb_snapshot,
-	&ky_verb_list,
-	&ky_verb_info,
-	&ky_verb_report,
-	&ky_verb_hist,
-	&ky_verb_query,
-	&ky_verb_convert,
-	&ky_verb_merge,
-	&ky_verb_split,
-	&ky_verb_repair,
-	&ky_verb_diff,
-	&ky_verb_validate,
-	&ky_verb_doctor,
-	NULL,
+	&ky_verb_run,      &ky_verb_attach,  &ky_verb_record,
+	&ky_verb_snapshot, &ky_verb_list,    &ky_verb_view,
+	&ky_verb_info,     &ky_verb_report,  &ky_verb_hist,
+	&ky_verb_query,    &ky_verb_convert, &ky_verb_merge,
+	&ky_verb_split,    &ky_verb_repair,  &ky_verb_diff,
+	&ky_verb_validate, &ky_verb_doctor,  NULL,
 };
 
 static void print_formats(FILE *to)

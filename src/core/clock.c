@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "os.h"
 
-#include "view.h"
+#include "drum_view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -158,7 +158,7 @@ static int add_newer(struct ky_clock_map *map, const struct ky_drum_sample *samp
 
 #define TRIES 100
 
-int ky_clock_map_update(struct ky_clock_map *map, const struct ky_view *view)
+int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *view)
 {
 	const struct ky_drum_clock *clock = view->clock;
 	int error = 0;

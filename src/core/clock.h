@@ -39,8 +39,8 @@ struct ky_clock_map {
 #define KY_CLOCK_RATE_ONE (UINT64_C(1) << 32)
 
 /* Brings the copy up to date. 0, or -ENOMEM. */
-struct ky_view;
-int ky_clock_map_update(struct ky_clock_map *map, const struct ky_view *view);
+struct ky_drum_view;
+int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *view);
 /* Appends one sample if it comes after the last. 0, or -ENOMEM. */
 int ky_clock_map_add(struct ky_clock_map *map, const struct ky_clock_sample *sample);
 void ky_clock_map_free(struct ky_clock_map *map);

@@ -20,7 +20,7 @@ void ky_ring_cursor_init(struct ky_ring_cursor *cursor, uint32_t ring, bool newe
 }
 
 /* Looks at the ring's entry once; its memory must lie in the drum. */
-bool ky_ring_find(const struct ky_view *view, struct ky_ring_cursor *c)
+bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *c)
 {
 	if (c->blocks)
 		return true;
@@ -63,7 +63,7 @@ static uint32_t copy_events(const struct ky_drum_block *source, uint32_t from, u
 }
 
 /* The block that the cursor is at, if it is still there; false when it was overwritten. */
-static bool read_block(const struct ky_view *view, struct ky_ring_cursor *c, bool complete,
+static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c, bool complete,
 		       uint64_t *words, struct ky_block *block)
 {
 	const struct ky_drum_block *source =
@@ -104,7 +104,7 @@ static bool read_block(const struct ky_view *view, struct ky_ring_cursor *c, boo
 	return true;
 }
 
-bool ky_ring_read(const struct ky_view *view, struct ky_ring_cursor *c, uint64_t *words,
+bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uint64_t *words,
 		  struct ky_block *block)
 {
 	if (!ky_ring_find(view, c))
@@ -141,7 +141,7 @@ bool ky_ring_read(const struct ky_view *view, struct ky_ring_cursor *c, uint64_t
 	return false;
 }
 
-bool ky_ring_news(const struct ky_view *view, const struct ky_ring_cursor *c)
+bool ky_ring_news(const struct ky_drum_view *view, const struct ky_ring_cursor *c)
 {
 	if (c->blocks == 0)
 		return true;

@@ -7,7 +7,7 @@
 #ifndef KY_CORE_RING_READ_H
 #define KY_CORE_RING_READ_H
 
-#include "view.h"
+#include "drum_view.h"
 
 /* A piece of a block, copied: whole events in the order they were written. */
 struct ky_block {
@@ -41,16 +41,16 @@ struct ky_ring_cursor {
 void ky_ring_cursor_init(struct ky_ring_cursor *cursor, uint32_t ring, bool newest);
 
 /* Whether the ring's entry is complete and lies in the drum; it is looked at until it does. */
-bool ky_ring_find(const struct ky_view *view, struct ky_ring_cursor *cursor);
+bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *cursor);
 
 /*
  * Copies the next piece into words (KY_BLOCK_WORDS of them) and describes it in *block. Returns true
  * when there was one; it may have no words when it only tells of a loss.
  */
-bool ky_ring_read(const struct ky_view *view, struct ky_ring_cursor *cursor, uint64_t *words,
+bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *cursor, uint64_t *words,
 		  struct ky_block *block);
 
 /* Whether the block that the cursor is in has events that it has not read. */
-bool ky_ring_news(const struct ky_view *view, const struct ky_ring_cursor *cursor);
+bool ky_ring_news(const struct ky_drum_view *view, const struct ky_ring_cursor *cursor);
 
 #endif

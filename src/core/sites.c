@@ -18,7 +18,7 @@ struct ky_text_copy {
 	char data[];
 };
 
-int ky_sites_open(struct ky_sites *sites, const struct ky_view *view)
+int ky_sites_open(struct ky_sites *sites, const struct ky_drum_view *view)
 {
 	memset(sites, 0, sizeof(*sites));
 	sites->view = view;
@@ -70,7 +70,7 @@ static struct ky_text_copy *copy_text(struct ky_sites *sites, struct ky_text fro
 /* The string of a record, copied when first met: events that were handed out point to the copy. */
 static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 {
-	const struct ky_text live = ky_view_string(sites->view, at);
+	const struct ky_text live = ky_drum_view_string(sites->view, at);
 	*text = (struct ky_text){"", 0};
 	if (live.bytes == 0)
 		return true;
@@ -83,7 +83,7 @@ static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 	return copy != NULL;
 }
 
-static uint32_t category_name(const struct ky_view *view, uint32_t category)
+static uint32_t category_name(const struct ky_drum_view *view, uint32_t category)
 {
 	return category < view->header.categories_max
 		       ? __atomic_load_n(&view->categories[category].name, __ATOMIC_ACQUIRE)
@@ -129,7 +129,7 @@ static bool make_room(struct ky_sites *sites)
 const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint32_t at)
 {
 	struct ky_heap_site s;
-	if (sites->told_left == 0 || !ky_view_site(sites->view, at, &s) || !make_room(sites))
+	if (sites->told_left == 0 || !ky_drum_view_site(sites->view, at, &s) || !make_room(sites))
 		return NULL;
 	struct ky_site *site = calloc(1, sizeof(*site));
 	if (!site)

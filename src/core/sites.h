@@ -6,12 +6,12 @@
 #ifndef KY_CORE_SITES_H
 #define KY_CORE_SITES_H
 
-#include "view.h"
+#include "drum_view.h"
 
 struct ky_text_copy;
 
 struct ky_sites {
-	const struct ky_view *view;
+	const struct ky_drum_view *view;
 	struct ky_site **by_place; /* heap_bytes / KY_HEAP_UNIT of them, NULL where none was met */
 	struct ky_text_copy **texts; /* strings, likewise; none is freed before the reader ends */
 	struct ky_text_copy *newest; /* all of them in a list */
@@ -27,7 +27,7 @@ struct ky_sites {
 	uint32_t *thread_names; /* by index: the record of the name as last seen */
 };
 
-int ky_sites_open(struct ky_sites *sites, const struct ky_view *view);
+int ky_sites_open(struct ky_sites *sites, const struct ky_drum_view *view);
 void ky_sites_close(struct ky_sites *sites);
 
 /* The trace point that is met for the first time at this place of the heap. */

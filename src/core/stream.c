@@ -257,7 +257,7 @@ static void read_blocks(struct ky_stream *s)
 
 static int add_sources(struct ky_stream *s, bool newest)
 {
-	const uint32_t rings = ky_view_rings(&s->view);
+	const uint32_t rings = ky_drum_view_rings(&s->view);
 	if (rings <= s->sources_count)
 		return 0;
 	struct ky_source **sources = realloc(s->sources, rings * sizeof(struct ky_source *));
@@ -328,7 +328,7 @@ int ky_stream_open(struct ky_stream *s, const void *base, uint64_t bytes, const 
 		   bool newest, uint64_t start_ticks, const char **what)
 {
 	memset(s, 0, sizeof(*s));
-	int error = ky_view_open(&s->view, base, bytes, what);
+	int error = ky_drum_view_open(&s->view, base, bytes, what);
 	if (error)
 		return error;
 	*what = "not enough memory";
@@ -417,7 +417,7 @@ void ky_stream_populate(struct ky_stream *s)
 
 bool ky_stream_pending(const struct ky_stream *s)
 {
-	if (ky_view_rings(&s->view) > s->sources_count)
+	if (ky_drum_view_rings(&s->view) > s->sources_count)
 		return true;
 	for (uint32_t i = 0; i < s->sources_count; i++) {
 		const struct ky_source *source = s->sources[i];

@@ -43,7 +43,7 @@ struct ky_stream_sink {
 };
 
 struct ky_stream {
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_sites sites;
 	struct ky_clock_map clock;
 	struct ky_decoder decoder;

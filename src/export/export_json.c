@@ -49,29 +49,29 @@ static void put_string(struct writer *w, uint32_t string)
 
 static void put_uint(struct writer *w, uint64_t value)
 {
-	ky_out_done(w->out, ky_json_uint(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(w->out, ky_json_put_uint(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 static void put_int(struct writer *w, int64_t value)
 {
-	ky_out_done(w->out, ky_json_int(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(w->out, ky_json_put_int(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 static void put_double(struct writer *w, double value)
 {
-	ky_out_done(w->out, ky_json_double(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(w->out, ky_json_put_double(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 static void put_hex(struct writer *w, uint64_t value)
 {
-	ky_out_done(w->out, ky_json_hex(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(w->out, ky_json_put_hex(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 /* Microseconds with three decimals. */
 static void put_time(struct writer *w, int64_t ns)
 {
 	uint8_t *to = ky_out_room(w->out, KY_JSON_NUMBER_BYTES + 4);
-	to = ky_json_uint(to, (uint64_t)ns / 1000);
+	to = ky_json_put_uint(to, (uint64_t)ns / 1000);
 	const uint32_t rest = (uint32_t)((uint64_t)ns % 1000);
 	*to++ = '.';
 	*to++ = (uint8_t)('0' + rest / 100);

@@ -17,8 +17,8 @@
 #define KY_KYMO_EXPORT_SITES (1u << 20)
 
 struct ky_kymo_sites {
-	struct ky_view view;   /* an empty drum, so to say */
-	struct ky_sites sites; /* what the writer is given */
+	struct ky_drum_view view; /* an empty drum, so to say */
+	struct ky_sites sites;    /* what the writer is given */
 	struct ky_map by_content;
 	struct ky_map categories;
 };

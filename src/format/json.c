@@ -83,17 +83,17 @@ static void put_text(struct ky_writer *w, struct ky_out *out, struct ky_text tex
 
 static void put_int(struct ky_out *out, int64_t value)
 {
-	ky_out_done(out, ky_json_int(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(out, ky_json_put_int(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
 }
 
 static void put_uint(struct ky_out *out, uint64_t value)
 {
-	ky_out_done(out, ky_json_uint(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(out, ky_json_put_uint(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
 }
 
 static void put_hex(struct ky_out *out, uint64_t value)
 {
-	ky_out_done(out, ky_json_hex(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+	ky_out_done(out, ky_json_put_hex(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
 }
 
 /* ---- time ---- */
@@ -118,7 +118,7 @@ static uint8_t *put_fraction(uint8_t *to, uint32_t nanoseconds)
 /* In the first second after boot there are no leading digits to hide behind. */
 static uint8_t *put_early_time(uint8_t *to, uint32_t nanoseconds)
 {
-	return put_fraction(ky_json_uint(to, nanoseconds / 1000), nanoseconds % 1000);
+	return put_fraction(ky_json_put_uint(to, nanoseconds / 1000), nanoseconds % 1000);
 }
 
 /* Microseconds with three decimals: exact, in integers. */
@@ -130,7 +130,8 @@ static uint8_t *put_time(struct ky_writer *w, uint8_t *to, uint64_t time_ns)
 		return put_early_time(to, rest);
 	if (second != w->second) {
 		w->second = second;
-		w->second_bytes = (uint8_t)(ky_json_uint(w->second_text, second) - w->second_text);
+		w->second_bytes =
+			(uint8_t)(ky_json_put_uint(w->second_text, second) - w->second_text);
 	}
 	memcpy(to, w->second_text, sizeof(w->second_text));
 	to += w->second_bytes;
@@ -147,9 +148,9 @@ static void make_thread_text(struct thread_text *text, int32_t pid, int32_t tid)
 {
 	uint8_t *to = text->data;
 	memcpy(to, ",\n{\"pid\":", 9);
-	to = ky_json_int(to + 9, pid);
+	to = ky_json_put_int(to + 9, pid);
 	memcpy(to, ",\"tid\":", 7);
-	to = ky_json_int(to + 7, tid);
+	to = ky_json_put_int(to + 7, tid);
 	memcpy(to, ",\"ts\":", 6);
 	text->bytes = (uint8_t)(to + 6 - text->data);
 }
@@ -240,8 +241,8 @@ static void put_value(struct ky_writer *w, const struct kymo_arg *arg)
 			put(out, "\"");
 		break;
 	case KYMO_TYPE_DOUBLE:
-		ky_out_done(out,
-			    ky_json_double(ky_out_room(out, KY_JSON_NUMBER_BYTES), arg->value.d));
+		ky_out_done(out, ky_json_put_double(ky_out_room(out, KY_JSON_NUMBER_BYTES),
+						    arg->value.d));
 		break;
 	case KYMO_TYPE_BOOL:
 		put(out, arg->value.u ? "true" : "false");

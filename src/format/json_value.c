@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-uint8_t *ky_json_uint(uint8_t *to, uint64_t value)
+uint8_t *ky_json_put_uint(uint8_t *to, uint64_t value)
 {
 	uint8_t digits[20];
 	uint8_t *first = digits + sizeof(digits);
@@ -25,15 +25,15 @@ uint8_t *ky_json_uint(uint8_t *to, uint64_t value)
 	return to + bytes;
 }
 
-uint8_t *ky_json_int(uint8_t *to, int64_t value)
+uint8_t *ky_json_put_int(uint8_t *to, int64_t value)
 {
 	if (value >= 0)
-		return ky_json_uint(to, (uint64_t)value);
+		return ky_json_put_uint(to, (uint64_t)value);
 	*to++ = '-';
-	return ky_json_uint(to, -(uint64_t)value);
+	return ky_json_put_uint(to, -(uint64_t)value);
 }
 
-uint8_t *ky_json_hex(uint8_t *to, uint64_t value)
+uint8_t *ky_json_put_hex(uint8_t *to, uint64_t value)
 {
 	memcpy(to, "\"0x", 3);
 	to += 3;
@@ -65,7 +65,7 @@ static uint8_t *put_decimal(uint8_t *to, double value)
 		return NULL;
 	if (signbit(value))
 		*to++ = '-';
-	to = ky_json_uint(to, n / SCALE);
+	to = ky_json_put_uint(to, n / SCALE);
 	*to++ = '.';
 	uint64_t rest = n % SCALE;
 	uint64_t unit = SCALE / 10;
@@ -94,7 +94,7 @@ static uint8_t *put_unlocalized(uint8_t *to, const char *text)
 	return is_double ? to : put(to, ".0");
 }
 
-uint8_t *ky_json_double(uint8_t *to, double value)
+uint8_t *ky_json_put_double(uint8_t *to, double value)
 {
 	if (isnan(value))
 		return put(to, "\"NaN\"");

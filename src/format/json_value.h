@@ -19,11 +19,11 @@
 /* At most so many bytes of a number token, quotes included. */
 #define KY_JSON_NUMBER_BYTES 32
 
-uint8_t *ky_json_uint(uint8_t *to, uint64_t value);
-uint8_t *ky_json_int(uint8_t *to, int64_t value);
-uint8_t *ky_json_double(uint8_t *to, double value);
+uint8_t *ky_json_put_uint(uint8_t *to, uint64_t value);
+uint8_t *ky_json_put_int(uint8_t *to, int64_t value);
+uint8_t *ky_json_put_double(uint8_t *to, double value);
 /* A quoted string of a number in hexadecimal, "0x..". */
-uint8_t *ky_json_hex(uint8_t *to, uint64_t value);
+uint8_t *ky_json_put_hex(uint8_t *to, uint64_t value);
 /* A quoted string. The text is valid UTF-8 (utf8.h). */
 void ky_json_quote(struct ky_out *out, struct ky_text text);
 

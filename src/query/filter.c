@@ -74,6 +74,16 @@ static bool process_in(const struct ky_trace *trace, const struct ky_stats_filte
 					     trace->processes.pid[process]));
 }
 
+static bool track_in(const struct ky_trace *trace, const struct ky_stats_filter *spec,
+		     uint32_t track)
+{
+	const uint32_t thread = ky_track_thread(trace, track);
+	if (thread == KY_NONE)
+		return !spec->thread && process_in(trace, spec, ky_track_process(trace, track));
+	return thread_in(trace, spec, thread) &&
+	       process_in(trace, spec, trace->threads.process[thread]);
+}
+
 static int select_tasks(struct ky_filter *filter, const struct ky_stats_filter *spec)
 {
 	const struct ky_trace *const trace = filter->trace;
@@ -82,14 +92,11 @@ static int select_tasks(struct ky_filter *filter, const struct ky_stats_filter *
 	if (!filter->tracks || !filter->threads)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < trace->threads.rows.count; i++)
-		filter->threads[i] = thread_in(trace, spec, i) &&
+		filter->threads[i] = (!spec->threads || spec->threads[i]) &&
+				     thread_in(trace, spec, i) &&
 				     process_in(trace, spec, trace->threads.process[i]);
 	for (uint32_t i = 0; i < trace->tracks.rows.count; i++) {
-		const uint32_t thread = ky_track_thread(trace, i);
-		filter->tracks[i] =
-			thread != KY_NONE ? filter->threads[thread]
-					  : !spec->thread && process_in(trace, spec,
-									ky_track_process(trace, i));
+		filter->tracks[i] = (!spec->tracks || spec->tracks[i]) && track_in(trace, spec, i);
 	}
 	return 0;
 }
@@ -110,11 +117,14 @@ int ky_filter_open(struct ky_filter *filter, const struct ky_trace *trace,
 		spec->to_ns == KY_TIME_NONE
 			? trace->slices.rows.count
 			: ky_index_time(trace->slices.ts, trace->slices.rows.count, spec->to_ns);
+	filter->first = ky_index_time(trace->slices.ts, trace->slices.rows.count, filter->from_ns);
+	filter->reach = spec->reach;
+	filter->stop = spec->stop;
 	if (spec->name && !(filter->names = calloc(strings, 1)))
 		error = -ENOMEM;
 	if (spec->category && !(filter->categories = calloc(strings, 1)))
 		error = -ENOMEM;
-	if (!error && (spec->thread || spec->process))
+	if (!error && (spec->thread || spec->process || spec->tracks || spec->threads))
 		error = select_tasks(filter, spec);
 	if (error)
 		ky_filter_close(filter);

@@ -12,6 +12,7 @@
 #ifndef KY_QUERY_FILTER_H
 #define KY_QUERY_FILTER_H
 
+#include "reach.h"
 #include "stats.h"
 
 struct ky_filter {
@@ -23,7 +24,10 @@ struct ky_filter {
 	uint8_t *threads; /* the same of threads */
 	uint8_t *names;   /* NULL: all; else what is known of each string */
 	uint8_t *categories;
-	uint32_t end; /* the first slice that begins at to_ns or later */
+	uint32_t end;   /* the first slice that begins at to_ns or later */
+	uint32_t first; /* the first slice that begins at from_ns or later */
+	const struct ky_reach *reach;
+	const int *stop;
 };
 
 /* spec may be NULL and must outlive the filter. 0 or -ENOMEM. */
@@ -52,6 +56,33 @@ static inline bool ky_filter_category(const struct ky_filter *filter, uint32_t c
 	const uint8_t known = filter->categories[category];
 	return known == KY_FILTER_UNKNOWN ? ky_filter_match_category(filter, category)
 					  : known == KY_FILTER_IN;
+}
+
+/* Whether the slice is among some that all ended before the range, and are passed over together. */
+static inline bool ky_filter_passes(const struct ky_filter *filter, uint32_t slice)
+{
+	return filter->reach && slice < filter->first &&
+	       filter->reach->ends[slice / KY_REACH_ROWS] <= filter->from_ns;
+}
+
+/* Then not all slices came: what was made of them is worth nothing. */
+static inline bool ky_filter_stopped(const struct ky_filter *filter)
+{
+	return filter->stop && __atomic_load_n(filter->stop, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * The next slice to look at, from this one on: all that the filter lets through come, and of the others only some. Ends
+ * with filter->end or more.
+ */
+static inline uint32_t ky_filter_next(const struct ky_filter *filter, uint32_t slice)
+{
+	if (slice % KY_REACH_ROWS == 0 && ky_filter_stopped(filter))
+		return filter->end;
+	while (slice % KY_REACH_ROWS == 0 && ky_filter_passes(filter, slice))
+		slice = filter->first - slice < KY_REACH_ROWS ? filter->first
+							      : slice + KY_REACH_ROWS;
+	return slice;
 }
 
 static inline int64_t ky_add_clamped(int64_t a, int64_t b)

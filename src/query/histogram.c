@@ -25,6 +25,11 @@ static int64_t whole(double ns)
 	return ns < 0x1p63 ? (int64_t)ns : INT64_MAX;
 }
 
+static int64_t next(int64_t ns)
+{
+	return ns < INT64_MAX ? ns + 1 : ns;
+}
+
 static void linear_edges(struct ky_histogram *histogram, int64_t min, int64_t max, uint32_t buckets)
 {
 	const double span = (double)max - (double)min;
@@ -37,7 +42,9 @@ static void linear_edges(struct ky_histogram *histogram, int64_t min, int64_t ma
 	}
 	for (double edge = first; histogram->count < buckets && edge <= (double)max; edge += step)
 		histogram->edges[histogram->count++] = whole(edge);
-	histogram->edges[histogram->count] = whole(first + step * histogram->count);
+	/* Beyond 2^53 a double rounds, and might leave the largest value out. */
+	const int64_t last = whole(first + step * histogram->count);
+	histogram->edges[histogram->count] = last > max ? last : next(max);
 }
 
 /* Edges are whole numbers: small ones may fall together, then there are fewer buckets. */
@@ -51,7 +58,7 @@ static void log_edges(struct ky_histogram *histogram, int64_t min, int64_t max, 
 		if (edge > histogram->edges[histogram->count - 1] && edge <= max)
 			histogram->edges[histogram->count++] = edge;
 	}
-	histogram->edges[histogram->count] = max < INT64_MAX ? max + 1 : max;
+	histogram->edges[histogram->count] = next(max);
 }
 
 uint32_t ky_histogram_bucket(const struct ky_histogram *histogram, int64_t value)

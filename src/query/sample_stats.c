@@ -7,6 +7,7 @@
  */
 #include "sample_stats.h"
 #include "filter.h"
+#include "index.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,10 +55,7 @@ static bool sample_in(const struct ky_filter *filter, uint32_t sample, uint32_t 
 {
 	const struct ky_samples *const samples = &filter->trace->samples;
 	const uint32_t thread = samples->thread[sample];
-	const int64_t ts = samples->ts[sample];
 	if (event && samples->event[sample] != event)
-		return false;
-	if (ts < filter->from_ns || ts >= filter->to_ns)
 		return false;
 	return !filter->threads ||
 	       (thread < filter->trace->threads.rows.count && filter->threads[thread]);
@@ -71,7 +69,8 @@ static int add_samples(struct ky_callsite_sums *sums, const struct ky_filter *fi
 	uint8_t *const in = stacks_in(filter);
 	if (!in)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < samples->rows.count; i++) {
+	const uint32_t end = ky_index_time(samples->ts, samples->rows.count, filter->to_ns);
+	for (uint32_t i = ky_index_time(samples->ts, end, filter->from_ns); i < end; i++) {
 		const uint32_t site = samples->callsite[i];
 		const bool has_stack = site < sites;
 		if (!sample_in(filter, i, event) || (filter->names && !(has_stack && in[site])))

@@ -19,7 +19,7 @@ struct ky_sql {
 	struct ky_sql_context rows;
 	struct ky_sql_context batch;
 	bool changed; /* the schema of the first is no longer that of the second */
-	volatile int stop;
+	int stop;     /* atomic */
 };
 
 /* What Perfetto's prelude and slices.with_context have as views. */
@@ -167,7 +167,7 @@ struct sqlite3 *ky_sql_db(struct ky_sql *sql)
 
 void ky_sql_interrupt(struct ky_sql *sql)
 {
-	sql->stop = 1;
+	__atomic_store_n(&sql->stop, 1, __ATOMIC_RELAXED);
 	sqlite3_interrupt(sql->rows.db);
 	sqlite3_interrupt(sql->batch.db);
 }
@@ -228,7 +228,7 @@ int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
 
 	*stmt = NULL;
 	message[0] = '\0';
-	sql->stop = 0;
+	__atomic_store_n(&sql->stop, 0, __ATOMIC_RELAXED);
 	int error = ky_sql_statement_next(&statement, *at);
 	if (error == -E2BIG) {
 		snprintf(message, KY_SQL_MESSAGE_BYTES, "the statement is too long");

@@ -219,7 +219,8 @@ static int group_rows(struct grouping *g)
 
 	for (uint32_t at = cursor->at; at < cursor->end; at++) {
 		const uint32_t row = cursor->rows ? cursor->rows[at] : at;
-		if (at % CHECK_EVERY == 0 && *g->vtab->context->stop)
+		if (at % CHECK_EVERY == 0 &&
+		    __atomic_load_n(g->vtab->context->stop, __ATOMIC_RELAXED))
 			return SQLITE_INTERRUPT;
 		if (!ky_sql_cursor_pass(cursor, row))
 			continue;

@@ -92,7 +92,7 @@ struct ky_sql_context {
 	bool batch;
 	uint64_t batch_rows; /* how many rows the current row of a batch stands for */
 	const struct ky_sql_sum *batch_sums; /* and their sums */
-	const volatile int *stop;            /* not 0 once what runs is to end */
+	const int *stop;                     /* atomic; not 0 once what runs is to end */
 };
 
 struct ky_sql_vtab {

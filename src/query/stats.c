@@ -133,11 +133,12 @@ static int add_slice(struct making *making, uint32_t slice)
 
 static int sum_up(struct making *making)
 {
-	for (uint32_t i = 0; i < making->filter.end; i++) {
+	for (uint32_t i = ky_filter_next(&making->filter, 0); i < making->filter.end;
+	     i = ky_filter_next(&making->filter, i + 1)) {
 		if (ky_filter_slice(&making->filter, i) && add_slice(making, i) != 0)
 			return -ENOMEM;
 	}
-	return 0;
+	return ky_filter_stopped(&making->filter) ? -EINTR : 0;
 }
 
 /* The durations by group; ends[g] is where group g's end. */
@@ -149,7 +150,8 @@ static void gather(const struct making *making, int64_t *durations, uint64_t *en
 		ends[i] = begin;
 		begin += making->rows[i].count;
 	}
-	for (uint32_t i = 0; i < making->filter.end; i++) {
+	for (uint32_t i = ky_filter_next(&making->filter, 0); i < making->filter.end;
+	     i = ky_filter_next(&making->filter, i + 1)) {
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(&making->filter, i))
 			continue;
 		const struct ky_span span = ky_filter_span(&making->filter, i);
@@ -186,12 +188,13 @@ static int distribute_all(struct making *making)
 		all += making->rows[i].count;
 	int64_t *const durations = malloc((all + 1) * sizeof(*durations));
 	uint64_t *const ends = malloc(((size_t)making->count + 1) * sizeof(*ends));
-	if (durations && ends) {
+	int result = durations && ends ? 0 : -ENOMEM;
+	if (!result) {
 		gather(making, durations, ends);
-		for (uint32_t i = 0; i < making->count; i++)
+		result = ky_filter_stopped(&making->filter) ? -EINTR : 0;
+		for (uint32_t i = 0; i < making->count && !result; i++)
 			distribute(&making->rows[i], durations + ends[i] - making->rows[i].count);
 	}
-	const int result = durations && ends ? 0 : -ENOMEM;
 	free(durations);
 	free(ends);
 	return result;
@@ -248,7 +251,8 @@ static uint64_t copy_durations(const struct ky_filter *filter, int64_t *to)
 {
 	const struct ky_slices *const slices = &filter->trace->slices;
 	uint64_t count = 0;
-	for (uint32_t i = 0; i < filter->end; i++) {
+	for (uint32_t i = ky_filter_next(filter, 0); i < filter->end;
+	     i = ky_filter_next(filter, i + 1)) {
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(filter, i))
 			continue;
 		if (to) {

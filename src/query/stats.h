@@ -10,14 +10,20 @@
 
 #include "trace.h"
 
+struct ky_reach;
+
 enum ky_stats_by { KY_BY_NAME, KY_BY_CATEGORY, KY_BY_THREAD, KY_BY_PROCESS };
 
 struct ky_stats_filter {
 	int64_t from_ns, to_ns; /* KY_TIME_NONE: open */
 	const char *name;       /* glob or NULL */
 	const char *category;
-	const char *thread;  /* glob over the thread's name, or its tid */
-	const char *process; /* glob over the process's name, or its pid */
+	const char *thread;           /* glob over the thread's name, or its tid */
+	const char *process;          /* glob over the process's name, or its pid */
+	const uint8_t *tracks;        /* NULL, or not 0 for each track whose slices count */
+	const uint8_t *threads;       /* NULL, or not 0 for each thread whose samples count */
+	const struct ky_reach *reach; /* NULL, or of the trace: makes short ranges cheap */
+	const int *stop; /* NULL, or atomic: not 0 once nobody wants the answer any more */
 };
 
 struct ky_stats_row {
@@ -37,7 +43,7 @@ struct ky_stats {
 	uint32_t count;
 };
 
-/* 0 or -ENOMEM. Rows come in descending order of total_ns. */
+/* 0, -ENOMEM, or -EINTR when it was stopped. Rows come in descending order of total_ns. */
 int ky_stats_make(struct ky_stats *stats, struct ky_trace *trace, enum ky_stats_by by,
 		  const struct ky_stats_filter *filter);
 void ky_stats_free(struct ky_stats *stats);

@@ -162,11 +162,22 @@ static int open_roots(struct growing *growing, enum ky_stats_by by)
 	return 0;
 }
 
+/* The node of the nearest slice above it that has one. Of those that were passed over none has. */
+static uint32_t node_above(const struct growing *growing, uint32_t slice)
+{
+	const uint32_t *const parent = growing->filter.trace->slices.parent;
+	uint32_t up = parent[slice];
+	while (up < slice && ky_filter_passes(&growing->filter, up)) {
+		slice = up;
+		up = parent[up];
+	}
+	return up < slice ? growing->node_of[up] : KY_NONE;
+}
+
 static int grow_slice(struct growing *growing, uint32_t slice)
 {
 	const struct ky_slices *const slices = &growing->filter.trace->slices;
-	const uint32_t up = slices->parent[slice];
-	const uint32_t above = up < slice ? growing->node_of[up] : KY_NONE;
+	const uint32_t above = node_above(growing, slice);
 	growing->node_of[slice] = above;
 	if (slices->kind[slice] == KY_SLICE_INSTANT ||
 	    !ky_filter_slice_place(&growing->filter, slice))
@@ -195,8 +206,11 @@ static int grow_slices(struct growing *growing, enum ky_stats_by by)
 		malloc(((size_t)trace->slices.rows.count + 1) * sizeof(*growing->node_of));
 	if (!growing->node_of)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < growing->filter.end && result == 0; i++)
+	for (uint32_t i = ky_filter_next(&growing->filter, 0);
+	     i < growing->filter.end && result == 0; i = ky_filter_next(&growing->filter, i + 1))
 		result = grow_slice(growing, i);
+	if (result == 0 && ky_filter_stopped(&growing->filter))
+		result = -EINTR;
 	return result;
 }
 

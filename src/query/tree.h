@@ -37,7 +37,8 @@ struct ky_tree {
 
 /*
  * Of slices. by is KY_BY_NAME for one tree, KY_BY_THREAD or KY_BY_PROCESS for one under each. A
- * name in the filter chooses where trees begin: what is below it is shown too. 0 or -ENOMEM.
+ * name in the filter chooses where trees begin: what is below it is shown too. 0, -ENOMEM, or -EINTR
+ * when it was stopped.
  */
 int ky_tree_make(struct ky_tree *tree, struct ky_trace *trace, enum ky_stats_by by,
 		 const struct ky_stats_filter *filter);

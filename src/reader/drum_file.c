@@ -38,7 +38,7 @@ struct ky_drum_file {
 	uint64_t cut_at;
 	bool mapped;
 	uint32_t rate;
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_stream stream;
 	bool streaming;
 	char *name;
@@ -177,7 +177,7 @@ static void drop_torn(struct ky_drum_file *file, int fd, const struct ky_drum_ri
 static void drop_all_torn(struct ky_drum_file *file, int fd)
 {
 	uint64_t sum = 0;
-	for (uint32_t i = 0; i < ky_view_rings(&file->view); i++) {
+	for (uint32_t i = 0; i < ky_drum_view_rings(&file->view); i++) {
 		const struct ky_drum_ring *ring = &file->view.rings[i];
 		struct ky_ring_cursor cursor;
 		ky_ring_cursor_init(&cursor, i, false);
@@ -233,7 +233,7 @@ static int map_sealed(struct ky_drum_file *file, int fd, uint64_t bytes, char *m
 static int check_view(struct ky_drum_file *file, char *message)
 {
 	const char *what = "";
-	const int error = ky_view_open(&file->view, file->base, file->bytes, &what);
+	const int error = ky_drum_view_open(&file->view, file->base, file->bytes, &what);
 	if (error == -ENOTSUP)
 		return fail(message, error,
 			    "%s: byte %" PRIu64 ": a drum of version %" PRIu32
@@ -492,12 +492,12 @@ void ky_drum_file_facts(const struct ky_drum_file *file, struct ky_drum_facts *f
 	*facts = (struct ky_drum_facts){
 		.pid = header->pid,
 		.tick_source = header->tick_source,
-		.process_name = ky_view_string(
+		.process_name = ky_drum_view_string(
 			&file->view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE)),
 		.made_boottime_ns = header->made_boottime_ns,
 		.drum_bytes = header->drum_bytes,
 		.data_bytes = file->data_bytes,
-		.rings = ky_view_rings(&file->view),
+		.rings = ky_drum_view_rings(&file->view),
 		.rate = file->rate,
 		.follows = file->mapped,
 		.exited = __atomic_load_n(&live->exited, __ATOMIC_RELAXED) != 0,
@@ -523,7 +523,7 @@ bool ky_drum_file_category(const struct ky_drum_file *file, uint32_t index,
 	const struct ky_drum_category *category = &file->view.categories[index];
 	const uint32_t name = __atomic_load_n(&category->name, __ATOMIC_ACQUIRE);
 	const uint64_t state = load(&category->state);
-	*facts = (struct ky_drum_category_facts){.name = ky_view_string(&file->view, name),
+	*facts = (struct ky_drum_category_facts){.name = ky_drum_view_string(&file->view, name),
 						 .on = (state & 0xff) != 0,
 						 .recorders = state >> 8};
 	return name != 0;

@@ -95,7 +95,7 @@ static const uint8_t *object(struct walk *walk, const uint8_t *at, uint32_t path
 			return at + 1;
 		if (*at != '"')
 			return NULL;
-		at = ky_json_string(at + 1, walk->end, &text);
+		at = ky_json_scan_string(at + 1, walk->end, &text);
 		if (!at)
 			return NULL;
 		if (*at != ':')
@@ -137,7 +137,7 @@ static const uint8_t *string(struct walk *walk, const uint8_t *at, uint32_t key)
 	struct ky_json_text text;
 	struct ky_trace *trace = walk->json->trace;
 
-	at = ky_json_string(at + 1, walk->end, &text);
+	at = ky_json_scan_string(at + 1, walk->end, &text);
 	if (!at)
 		return NULL;
 	uint32_t number = ky_json_text_string(walk->json, &text);

@@ -44,7 +44,7 @@ static inline const uint8_t *key_word(const uint8_t *at, const uint8_t *end, uin
 			return at + count + 1;
 		}
 	}
-	at = ky_json_string(at, end, &text);
+	at = ky_json_scan_string(at, end, &text);
 	*word = WORD_NONE;
 	if (at && ky_json_is(&text, "flow_out"))
 		*word = WORD_FLOW_OUT;
@@ -63,7 +63,7 @@ static inline const uint8_t *text_field(struct ky_json *json, const uint8_t *at,
 	if (*at != '"')
 		return ky_json_skip(at, end, fault);
 	*fault = KY_JSON_CUT;
-	at = ky_json_string(at + 1, end, &text);
+	at = ky_json_scan_string(at + 1, end, &text);
 	if (at)
 		*string = ky_json_text_string(json, &text);
 	return at;
@@ -82,7 +82,7 @@ static inline const uint8_t *letter_field(const uint8_t *at, const uint8_t *end,
 	if (*at != '"')
 		return ky_json_skip(at, end, fault);
 	*fault = KY_JSON_CUT;
-	at = ky_json_string(at + 1, end, &text);
+	at = ky_json_scan_string(at + 1, end, &text);
 	if (at)
 		*letter = text.bytes ? text.at[0] : 0;
 	return at;
@@ -100,7 +100,7 @@ static const uint8_t *time_text(const uint8_t *at, const uint8_t *end, int64_t *
 		return ky_json_skip(at, end, fault);
 	}
 	*fault = KY_JSON_CUT;
-	at = ky_json_string(at + 1, end, &text);
+	at = ky_json_scan_string(at + 1, end, &text);
 	if (!at)
 		return NULL;
 	*has |= KY_JSON_BAD_TIME;
@@ -165,7 +165,7 @@ static const uint8_t *new_task(struct ky_json *json, struct ky_json_task *task, 
 	if (*at != '"')
 		return task_number(task, at, end, id, fault);
 	*fault = KY_JSON_CUT;
-	at = ky_json_string(at + 1, end, &text);
+	at = ky_json_scan_string(at + 1, end, &text);
 	if (!at)
 		return NULL;
 	if (ky_json_number_text(text.at, text.bytes, &number) && number.integer) {

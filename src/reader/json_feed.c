@@ -51,7 +51,7 @@ static bool skip_string(struct ky_input *input)
 	struct ky_json_text text;
 	ky_input_skip(input, 1);
 	for (;;) {
-		const uint8_t *stop = ky_json_string(input->at, input->end, &text);
+		const uint8_t *stop = ky_json_scan_string(input->at, input->end, &text);
 		if (stop) {
 			ky_input_skip(input, (size_t)(stop - input->at));
 			return true;

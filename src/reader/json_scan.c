@@ -58,7 +58,7 @@ static inline const uint8_t *find_mark(const uint8_t *at, const uint8_t *end)
 	return at;
 }
 
-const uint8_t *ky_json_string(const uint8_t *at, const uint8_t *end, struct ky_json_text *text)
+const uint8_t *ky_json_scan_string(const uint8_t *at, const uint8_t *end, struct ky_json_text *text)
 {
 	text->at = at;
 	text->escapes = false;
@@ -106,7 +106,7 @@ static const uint8_t *skip_nested(const uint8_t *at, const uint8_t *end, enum ky
 	while (at < end) {
 		const uint8_t c = *at++;
 		if (c == '"') {
-			at = ky_json_string(at, end, &text);
+			at = ky_json_scan_string(at, end, &text);
 			if (!at)
 				return NULL;
 		} else if (c == '{' || c == '[') {
@@ -125,7 +125,7 @@ const uint8_t *ky_json_skip(const uint8_t *at, const uint8_t *end, enum ky_json_
 
 	if (*at == '"') {
 		*fault = KY_JSON_CUT;
-		return ky_json_string(at + 1, end, &text);
+		return ky_json_scan_string(at + 1, end, &text);
 	}
 	if (*at == '{' || *at == '[')
 		return skip_nested(at, end, fault);

@@ -43,7 +43,8 @@ static inline const uint8_t *ky_json_space(const uint8_t *at)
 }
 
 /* at is behind the opening quote; the result is behind the closing one. NULL: cut off. */
-const uint8_t *ky_json_string(const uint8_t *at, const uint8_t *end, struct ky_json_text *text);
+const uint8_t *ky_json_scan_string(const uint8_t *at, const uint8_t *end,
+				   struct ky_json_text *text);
 /* Over any value. */
 const uint8_t *ky_json_skip(const uint8_t *at, const uint8_t *end, enum ky_json_fault *fault);
 /* A number. NULL: cut off (it touches the end, where more digits might follow) or none. */

@@ -44,7 +44,7 @@ static const uint8_t *leaf(struct ky_json_tree *tree, const uint8_t *at, const u
 	enum ky_json_fault fault;
 	const bool string = *at == '"';
 	const uint8_t *stop =
-		string ? ky_json_string(at + 1, end, &text) : ky_json_skip(at, end, &fault);
+		string ? ky_json_scan_string(at + 1, end, &text) : ky_json_skip(at, end, &fault);
 
 	*error = -EBADMSG;
 	if (!stop)

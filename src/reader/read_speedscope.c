@@ -17,7 +17,7 @@ static int verdict(const struct ky_json_text *key, const uint8_t *value, const u
 	struct ky_json_text text;
 
 	if (ky_json_is(key, "$schema") && *value == '"') {
-		stop = ky_json_string(value + 1, end, &text);
+		stop = ky_json_scan_string(value + 1, end, &text);
 		return stop && memmem(text.at, text.bytes, "speedscope.app", 14) ? 1 : -1;
 	}
 	if (ky_json_is(key, "traceEvents"))
@@ -45,7 +45,7 @@ static bool probe(const struct ky_probe *probe)
 	if (at >= end || *at != '{')
 		return false;
 	for (at = ky_json_space(at + 1); at < end && *at == '"';) {
-		at = ky_json_string(at + 1, end, &key);
+		at = ky_json_scan_string(at + 1, end, &key);
 		if (!at || *(at = ky_json_space(at)) != ':')
 			return false;
 		at = ky_json_space(at + 1);
@@ -71,7 +71,8 @@ static bool read_name(struct ky_speedscope *file)
 
 	if (!stop)
 		return false;
-	if (*input->at == '"' && ky_json_string(input->at + 1, input->end, &text) && text.bytes)
+	if (*input->at == '"' && ky_json_scan_string(input->at + 1, input->end, &text) &&
+	    text.bytes)
 		ky_process_name(file->trace, ky_process(file->trace, 1),
 				ky_string(file->trace, (const char *)text.at, text.bytes),
 				KY_NAME_TRACE);

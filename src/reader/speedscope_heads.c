@@ -140,7 +140,7 @@ static bool read_head(struct ky_speedscope *file, struct ky_speedscope_profile *
 
 	if (!stop)
 		return false;
-	if (*input->at == '"' && ky_json_string(input->at + 1, input->end, &text)) {
+	if (*input->at == '"' && ky_json_scan_string(input->at + 1, input->end, &text)) {
 		if (strcmp(key, "unit") == 0)
 			set_unit(profile, &text);
 		else if (strcmp(key, "name") == 0 && text.bytes < sizeof(file->load->message))

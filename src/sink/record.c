@@ -40,7 +40,7 @@ static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char c
 	s->process_name = __atomic_load_n(&s->drum->header->process_name, __ATOMIC_ACQUIRE);
 	*info = (struct ky_trace_info){
 		.pid = s->pid,
-		.process = ky_view_string(&s->stream.view, s->process_name),
+		.process = ky_drum_view_string(&s->stream.view, s->process_name),
 		.command = {command, bytes > 0 ? (uint32_t)bytes : 0},
 		.ticks_per_s = ky_clock_ticks_per_s(&s->stream.clock),
 	};
@@ -107,7 +107,8 @@ static void write_process(struct kymo_session *s)
 	if (name == s->process_name || !s->output.writer)
 		return;
 	s->process_name = name;
-	s->output.format->process(s->output.writer, s->pid, ky_view_string(&s->stream.view, name));
+	s->output.format->process(s->output.writer, s->pid,
+				  ky_drum_view_string(&s->stream.view, name));
 }
 
 static void check_size(struct kymo_session *s)

@@ -704,9 +704,9 @@ static void trace_points_that_share_long_strings_are_bounded(void **state)
 	const uint32_t name = KY_DRUM_HEADER_BYTES / KY_HEAP_UNIT;
 	const struct ky_heap_site point = {
 		.kind = KYMO_KIND_INSTANT, .name = name, .file = name, .function = name};
-	const struct ky_view view = {.base = memory,
-				     .bytes = begin + heap_bytes,
-				     .header = {.heap_at = begin, .heap_bytes = heap_bytes}};
+	const struct ky_drum_view view = {.base = memory,
+					  .bytes = begin + heap_bytes,
+					  .header = {.heap_at = begin, .heap_bytes = heap_bytes}};
 	struct ky_sites sites;
 	assert_int_equal(ky_sites_open(&sites, &view), 0);
 	uint64_t told = 0;

@@ -85,7 +85,7 @@ make_trace same.json 1
 prints "help lists the verbs" 0 "report" --help
 prints "help lists the formats" 0 "pftrace" --help
 prints "the version" 0 "kymo 0." --version
-for verb in info report hist diff doctor; do
+for verb in view info report hist diff doctor; do
 	prints "help of $verb has examples" 0 "examples" help $verb
 	prints "$verb --help" 0 "usage: kymo $verb" $verb --help
 	refuses "$verb with an unknown option" 2 "no option --nonsense" $verb --nonsense

@@ -5,9 +5,9 @@
  */
 #include "clock.h"
 
+#include "drum_view.h"
 #include "os.h"
 #include "readback.h"
-#include "view.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -143,10 +143,10 @@ static void wild_samples_are_no_fault(void **state)
 static void thinning(void)
 {
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_clock_map early = {0}, late = {0};
 	const char *what;
-	CHECK(ky_view_open(&view, drum->base, drum->bytes, &what) == 0);
+	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
 	for (uint32_t i = 0; i < 10000; i++) {
 		ky_clock_take(drum, true);
 		CHECK(drum->clock->count <= drum->header->clock_max);
@@ -197,10 +197,10 @@ static int by_ticks(const void *a, const void *b)
 static void reading_while_thinning(void)
 {
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_view view;
+	struct ky_drum_view view;
 	const char *what;
 	pthread_t thread;
-	CHECK(ky_view_open(&view, drum->base, drum->bytes, &what) == 0);
+	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
 	const struct ky_drum_sample first = drum->clock->samples[0];
 	CHECK(pthread_create(&thread, NULL, take_samples, drum) == 0);
 	uint32_t count;
@@ -234,13 +234,13 @@ static void no_sample_is_read_half_moved(void **state)
 static void killed_while_thinning(void)
 {
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_clock_map map = {0};
 	const char *what;
 	for (uint32_t i = 0; i < 10; i++)
 		ky_clock_take(drum, true);
 	drum->clock->seq++;
-	CHECK(ky_view_open(&view, drum->base, drum->bytes, &what) == 0);
+	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
 	CHECK(ky_clock_map_update(&map, &view) == 0 && map.count == drum->clock->count);
 	ky_clock_map_free(&map);
 }

@@ -30,7 +30,7 @@ struct maker {
 	struct ky_out out;
 	uint64_t random;
 	uint64_t ticks; /* now */
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_sites sites;
 	struct ky_site site[MAKER_SITES];
 	struct ky_thread thread[MAKER_RINGS];

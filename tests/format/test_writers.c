@@ -165,7 +165,7 @@ static uint64_t random_bits(uint64_t *seed)
 static void assert_reads_back(double value)
 {
 	uint8_t text[KY_JSON_NUMBER_BYTES + 1];
-	uint8_t *end = ky_json_double(text, value);
+	uint8_t *end = ky_json_put_double(text, value);
 	assert_true(end <= text + KY_JSON_NUMBER_BYTES);
 	*end = '\0';
 	assert_true(walk_json(text, (size_t)(end - text)));
@@ -201,7 +201,7 @@ static void doubles_do_not_follow_the_locale(void **state)
 		if (!setlocale(LC_NUMERIC, locales[i]))
 			continue;
 		uint8_t text[KY_JSON_NUMBER_BYTES];
-		const size_t bytes = (size_t)(ky_json_double(text, 1.0 / 3) - text);
+		const size_t bytes = (size_t)(ky_json_put_double(text, 1.0 / 3) - text);
 		setlocale(LC_NUMERIC, "C");
 		assert_int_equal(bytes, strlen("0.3333333333333333"));
 		assert_memory_equal(text, "0.3333333333333333", bytes);

@@ -249,6 +249,74 @@ static void filters_choose_by_name_category_thread_and_process(void **unused)
 	ky_trace_close(&trace);
 }
 
+static void same_tree(struct ky_trace *trace, const struct ky_stats_filter *filter,
+		      const struct ky_stats_filter *quick)
+{
+	struct ky_tree tree, other;
+	assert_int_equal(ky_tree_make(&tree, trace, KY_BY_NAME, filter), 0);
+	assert_int_equal(ky_tree_make(&other, trace, KY_BY_NAME, quick), 0);
+	assert_int_equal(tree.count, other.count);
+	if (tree.count)
+		assert_memory_equal(tree.nodes, other.nodes, tree.count * sizeof(*tree.nodes));
+	ky_tree_free(&tree);
+	ky_tree_free(&other);
+}
+
+static void same_stats(struct ky_trace *trace, const struct ky_stats_filter *filter,
+		       const struct ky_stats_filter *quick)
+{
+	struct ky_stats stats, other;
+	assert_int_equal(ky_stats_make(&stats, trace, KY_BY_NAME, filter), 0);
+	assert_int_equal(ky_stats_make(&other, trace, KY_BY_NAME, quick), 0);
+	assert_int_equal(stats.count, other.count);
+	if (stats.count)
+		assert_memory_equal(stats.rows, other.rows, stats.count * sizeof(*stats.rows));
+	ky_stats_free(&stats);
+	ky_stats_free(&other);
+}
+
+/* Many blocks of rows, of which some are passed over, and some ends in what never ends. */
+static void what_is_passed_over_is_not_missed(void **unused)
+{
+	(void)unused;
+	struct ky_trace *trace = random_trace(100000);
+	struct ky_reach reach = {0};
+	assert_true(trace->slices.rows.count > 8 * KY_REACH_ROWS);
+	assert_int_equal(ky_reach_make(&reach, trace), 0);
+	const uint64_t span = (uint64_t)(trace->end_ns - trace->begin_ns);
+	for (unsigned round = 0; round < 60; round++) {
+		const int64_t from = trace->begin_ns + (int64_t)(random_below(1000) * span / 1000);
+		const int64_t to = from + (int64_t)(random_below(1 + span / (1 + round)));
+		const char *const name = round % 3 ? NULL : "n[0-3]";
+		const struct ky_stats_filter filter = {.from_ns = from, .to_ns = to, .name = name};
+		struct ky_stats_filter quick = filter;
+		quick.reach = &reach;
+		same_stats(trace, &filter, &quick);
+		same_tree(trace, &filter, &quick);
+	}
+	ky_reach_free(&reach);
+	ky_trace_close(&trace);
+}
+
+static void tracks_choose_slices(void **unused)
+{
+	(void)unused;
+	struct ky_trace *trace = random_trace(1000);
+	uint8_t *const tracks = calloc(trace->tracks.rows.count, 1);
+	uint64_t expected = 0;
+	const struct ky_stats_filter filter = {
+		.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE, .tracks = tracks};
+	assert_int_equal(count_with(trace, &filter), 0);
+	tracks[0] = 1;
+	for (uint32_t i = 0; i < trace->slices.rows.count; i++)
+		expected +=
+			trace->slices.track[i] == 0 && trace->slices.kind[i] != KY_SLICE_INSTANT;
+	assert_true(expected);
+	assert_int_equal(count_with(trace, &filter), expected);
+	free(tracks);
+	ky_trace_close(&trace);
+}
+
 static void selection_is_exact_whatever_the_values(void **unused)
 {
 	(void)unused;
@@ -418,6 +486,8 @@ int main(void)
 		cmocka_unit_test(groups_are_what_brute_force_finds),
 		cmocka_unit_test(an_empty_trace_has_no_rows),
 		cmocka_unit_test(filters_choose_by_name_category_thread_and_process),
+		cmocka_unit_test(what_is_passed_over_is_not_missed),
+		cmocka_unit_test(tracks_choose_slices),
 		cmocka_unit_test(selection_is_exact_whatever_the_values),
 		cmocka_unit_test(every_duration_is_in_its_bucket),
 		cmocka_unit_test(a_tree_joins_what_is_called_from_the_same_place),

@@ -25,7 +25,7 @@ enum made_site {
 struct made_drum {
 	uint32_t source;
 	struct ky_thread thread;
-	struct ky_view view;
+	struct ky_drum_view view;
 	struct ky_sites sites;
 	struct ky_site site[MADE_SITES];
 	uint64_t blocks;

@@ -70,7 +70,7 @@ static void put_uint(struct dump *d, const char *key, uint64_t value)
 {
 	put(d, key);
 	uint8_t *to = ky_out_room(&d->out, KY_JSON_NUMBER_BYTES);
-	ky_out_done(&d->out, ky_json_uint(to, value));
+	ky_out_done(&d->out, ky_json_put_uint(to, value));
 }
 
 static void put_value(struct dump *d, const struct kymo_arg *arg)
@@ -84,16 +84,16 @@ static void put_value(struct dump *d, const struct kymo_arg *arg)
 		put(d, arg->value.u ? "true" : "false");
 		return;
 	case KYMO_TYPE_INT:
-		to = ky_json_int(to, arg->value.i);
+		to = ky_json_put_int(to, arg->value.i);
 		break;
 	case KYMO_TYPE_DOUBLE:
-		to = ky_json_double(to, arg->value.d);
+		to = ky_json_put_double(to, arg->value.d);
 		break;
 	case KYMO_TYPE_POINTER:
-		to = ky_json_hex(to, arg->value.u);
+		to = ky_json_put_hex(to, arg->value.u);
 		break;
 	default:
-		to = ky_json_uint(to, arg->value.u);
+		to = ky_json_put_uint(to, arg->value.u);
 		break;
 	}
 	ky_out_done(&d->out, to);

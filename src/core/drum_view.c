@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c: every offset and size of a drum is checked here, once, and nowhere else believed. */
-#include "view.h"
+/* drum_view.c: every offset and size of a drum is checked here, once, and nowhere else believed. */
+#include "drum_view.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static void copy_header(struct ky_drum_header *to, const struct ky_drum_header *
 	}
 }
 
-int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const char **what)
+int ky_drum_view_open(struct ky_drum_view *view, const void *base, uint64_t bytes,
+		      const char **what)
 {
 	memset(view, 0, sizeof(*view));
 	uint64_t *const bad_at = &view->bad_at;
@@ -75,7 +76,7 @@ int ky_view_open(struct ky_view *view, const void *base, uint64_t bytes, const c
 }
 
 /* The record's body when there is one of that kind with at least that many bytes, else NULL. */
-static const uint8_t *body_at(const struct ky_view *view, uint32_t at, uint32_t kind,
+static const uint8_t *body_at(const struct ky_drum_view *view, uint32_t at, uint32_t kind,
 			      uint32_t least, uint32_t *bytes)
 {
 	const uint64_t offset = (uint64_t)at * KY_HEAP_UNIT;
@@ -91,7 +92,7 @@ static const uint8_t *body_at(const struct ky_view *view, uint32_t at, uint32_t 
 	return view->base + offset + sizeof(record);
 }
 
-struct ky_text ky_view_string(const struct ky_view *view, uint32_t at)
+struct ky_text ky_drum_view_string(const struct ky_drum_view *view, uint32_t at)
 {
 	uint32_t bytes = 0;
 	const uint8_t *body = body_at(view, at, KY_HEAP_STRING, 1, &bytes);
@@ -99,7 +100,7 @@ struct ky_text ky_view_string(const struct ky_view *view, uint32_t at)
 						  : (struct ky_text){"", 0};
 }
 
-bool ky_view_site(const struct ky_view *view, uint32_t at, struct ky_heap_site *site)
+bool ky_drum_view_site(const struct ky_drum_view *view, uint32_t at, struct ky_heap_site *site)
 {
 	uint32_t bytes;
 	const uint8_t *body = body_at(view, at, KY_HEAP_SITE, sizeof(*site), &bytes);
@@ -110,7 +111,7 @@ bool ky_view_site(const struct ky_view *view, uint32_t at, struct ky_heap_site *
 	       site->args <= site->items;
 }
 
-uint32_t ky_view_rings(const struct ky_view *view)
+uint32_t ky_drum_view_rings(const struct ky_drum_view *view)
 {
 	const uint32_t used = __atomic_load_n(&view->live->rings_used, __ATOMIC_ACQUIRE);
 	return used < view->header.rings_max ? used : view->header.rings_max;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* capturing.c: see capturing.h. */
+#include "capturing.h"
+
+#include "capture_signals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static bool is_same_program(pid_t pid)
+{
+	char path[64];
+	struct stat own, other;
+	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+static bool blocks_snapshot(pid_t pid)
+{
+	char path[64], line[128];
+	uint64_t blocked = 0;
+	snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
+	FILE *const file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
+			break;
+	}
+	fclose(file);
+	return blocked >> (KY_SIGNAL_SNAPSHOT - 1) & 1;
+}
+
+bool ky_capturing(pid_t pid)
+{
+	return is_same_program(pid) && blocks_snapshot(pid);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_serve.c: kymo view as it is mostly used: a server first, so that the page is there at once and tells how far
+ * loading is; then the trace; then, while files grow, the next generations of it. Loading is in this thread, answers
+ * are in the server's, so a page is answered from the generation before while the next one is loaded.
+ *
+ * How often: a load costs the machine time, so at most a fifth of it goes into loading.
+ */
+#include "serve.h"
+#include "view_attach.h"
+#include "view_browser.h"
+#include "view_follow.h"
+#include "view_stop.h"
+#include "view_verb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_MS 500
+#define RELOAD_NS_MIN INT64_C(1000000000)
+#define RELOAD_TIMES 4
+
+struct session {
+	struct ky_view_command command;
+	struct ky_stop stop;
+	struct ky_serve *serve;
+	struct ky_scratch scratch;
+	struct ky_attach attach;
+	struct ky_follow follow;
+	char *name;
+	uint32_t generation;
+	int64_t base_ns;
+	bool shown_live;      /* what the last generation says */
+	bool said;            /* that it cannot be loaded */
+	int64_t load_next_ns; /* not before */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- a generation ---- */
+
+static int progress(void *context, const char *stage, uint64_t done, uint64_t all)
+{
+	struct session *const session = context;
+	if (ky_stop_asked(&session->stop))
+		return -ECANCELED;
+	if (session->generation)
+		return 0;
+	ky_serve_progress(session->serve, stage, done, all);
+	return ky_cli_progress(stage, done, all);
+}
+
+/* That a file which is being written ends in the middle of something is no damage. */
+static bool is_its_end(const struct ky_trace *trace, uint32_t problem)
+{
+	static const char cut[] = "_truncated";
+	const char *const name = ky_text_of(trace, trace->problems.name[problem]);
+	const char *const text = ky_text_of(trace, trace->problems.first[problem]);
+	const size_t bytes = name ? strlen(name) : 0, end = sizeof(cut) - 1;
+	if (trace->problems.number[problem] != 1)
+		return false;
+	return (bytes > end && strcmp(name + bytes - end, cut) == 0) ||
+	       (text && strcmp(text, "the file ends without an index") == 0);
+}
+
+static void excuse_its_end(struct ky_trace *trace)
+{
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++)
+		if (is_its_end(trace, i))
+			trace->problems.severity[i] = KY_INFO;
+}
+
+static int show(struct session *session, struct ky_trace *trace)
+{
+	struct ky_view *view = NULL;
+	if (session->follow.live)
+		excuse_its_end(trace);
+	const struct ky_view_options options = {.name = session->name,
+						.generation = session->generation + 1,
+						.live = session->follow.live,
+						.base_ns = session->base_ns,
+						.progress = progress,
+						.context = session};
+	int error = ky_view_open(&view, trace, &options);
+	ky_cli_progress_end();
+	if (error)
+		return error;
+	/* What has no events yet has no begin either. */
+	if (view->trace->begin_ns || view->trace->end_ns)
+		session->base_ns = view->base_ns;
+	error = ky_serve_show(session->serve, view);
+	if (!error)
+		session->generation++;
+	return error;
+}
+
+static void plan_next(struct session *session, int64_t begin)
+{
+	const int64_t now = now_ns();
+	const int64_t wait = (now - begin) * RELOAD_TIMES;
+	session->load_next_ns = now + (wait > RELOAD_NS_MIN ? wait : RELOAD_NS_MIN);
+}
+
+/*
+ * A generation is what was there when its load began. While a file is written it may be that it cannot be read: that
+ * is said when it still cannot at the end.
+ */
+static bool load(struct session *session)
+{
+	const int64_t begin = now_ns();
+	ky_follow_begin_load(&session->follow);
+	const bool live = session->follow.live, mute = live || session->said;
+	const struct ky_cli_load how = {.quiet = live || session->generation > 0 ||
+						 session->command.quiet,
+					.mute = mute,
+					.progress = progress,
+					.context = session};
+	struct ky_trace *const trace = ky_view_load(&session->command, &how);
+	const int error = trace ? show(session, trace) : 0;
+	if (error && error != -ECANCELED && error != -EINTR && !mute)
+		ky_cli_error("%s: cannot show it: %s", session->name, strerror(-error));
+	session->said = (!trace || error) && !live;
+	session->shown_live = live;
+	plan_next(session, begin);
+	return trace && !error;
+}
+
+/* ---- until Ctrl-C ---- */
+
+static void look_at_recording(struct session *session)
+{
+	if (!session->attach.pid || !ky_attach_ended(&session->attach))
+		return;
+	if (session->attach.code)
+		ky_cli_error("the recording failed; what there was until then is shown");
+	else if (!session->command.quiet)
+		ky_cli_error("%s has ended; its recording is shown until Ctrl-C", session->name);
+}
+
+static void follow(struct session *session)
+{
+	struct ky_follow *const files = &session->follow;
+	while (!ky_stop_wait(&session->stop, LOOK_MS, -1)) {
+		look_at_recording(session);
+		ky_follow_look(files);
+		if ((files->changed || files->live != session->shown_live) &&
+		    now_ns() >= session->load_next_ns)
+			load(session);
+	}
+}
+
+/* A recording that has begun just now may not have enough in it to be read. */
+static bool load_first(struct session *session)
+{
+	bool loaded = load(session);
+	if (!loaded && session->follow.live && !session->stop.asked && !session->command.quiet)
+		ky_cli_error("%s: there is nothing to show yet; waiting for more of it",
+			     session->name);
+	while (!loaded && session->follow.live && !ky_stop_wait(&session->stop, LOOK_MS, -1))
+		loaded = now_ns() >= session->load_next_ns && load(session);
+	return loaded;
+}
+
+/* ---- begin and end ---- */
+
+static void warn_of_bind(const struct ky_view_command *command)
+{
+	if (command->bind && strcmp(command->bind, "127.0.0.1") != 0 &&
+	    strcmp(command->bind, "localhost") != 0 && strcmp(command->bind, "::1") != 0)
+		ky_cli_error("--bind %s: who can reach that and sees the address can read the "
+			     "trace, and nothing is encrypted; 'ssh -L' to 127.0.0.1 is safer",
+			     command->bind);
+}
+
+static int begin_recording(struct session *session)
+{
+	char path[PATH_MAX];
+	struct ky_view_command *const command = &session->command;
+	if (!command->targets_count)
+		return KY_EXIT_DONE;
+	if (command->output)
+		snprintf(path, sizeof(path), "%s", command->output);
+	else if (ky_scratch_open(&session->scratch))
+		ky_scratch_name(&session->scratch, "live.kymo", path);
+	else
+		return KY_EXIT_FAILED;
+	const int code = ky_attach_start(&session->attach, command, path, &session->stop);
+	command->paths[0] = session->attach.path;
+	command->paths_count = 1;
+	return code;
+}
+
+static int open_files(struct session *session)
+{
+	session->name = ky_view_name(&session->command);
+	const struct ky_view_command *const command = &session->command;
+	const uint32_t followed = command->no_follow ? 0 : command->paths_count;
+	if (session->name && ky_follow_open(&session->follow, command->paths, followed) == 0)
+		return KY_EXIT_DONE;
+	ky_cli_error("not enough memory");
+	return KY_EXIT_FAILED;
+}
+
+static int begin_serving(struct session *session)
+{
+	const struct ky_view_command *const command = &session->command;
+	char message[KY_SERVE_MESSAGE_BYTES] = "";
+	const struct ky_serve_options options = {.bind = command->bind, .port = command->port};
+	if (ky_serve_open(&session->serve, &options, message) == 0)
+		return KY_EXIT_DONE;
+	ky_cli_error("%s", message);
+	return KY_EXIT_FAILED;
+}
+
+static int serve(struct session *session)
+{
+	const struct ky_view_command *const command = &session->command;
+	const char *const address = ky_serve_address(session->serve);
+	warn_of_bind(command);
+	if (!ky_view_say_address(command, address))
+		return KY_EXIT_FAILED;
+	if (!command->no_browser && ky_browser_may_open())
+		ky_browser_open(address, &session->scratch, &session->stop.before);
+	if (load_first(session)) {
+		if (!command->quiet)
+			fprintf(stderr, "kymo view: %s is shown%s until Ctrl-C\n", session->name,
+				session->shown_live ? ", and followed," : "");
+		follow(session);
+	}
+	return session->generation ? KY_EXIT_DONE : KY_EXIT_FAILED;
+}
+
+int ky_view_serve(const struct ky_view_command *command)
+{
+	struct session session = {.command = *command, .base_ns = KY_TIME_NONE};
+	int code = KY_EXIT_FAILED;
+	if (!ky_page_bytes) {
+		ky_cli_error("this kymo was built without the page: 'make viewer' builds it, and "
+			     "then kymo is to be built again; --perfetto works without");
+		return KY_EXIT_IMPOSSIBLE;
+	}
+	if (ky_stop_open(&session.stop) == 0)
+		code = begin_serving(&session);
+	if (code == KY_EXIT_DONE)
+		code = begin_recording(&session);
+	if (code == KY_EXIT_DONE)
+		code = open_files(&session);
+	if (code == KY_EXIT_DONE)
+		code = serve(&session);
+	ky_serve_close(&session.serve);
+	ky_attach_stop(&session.attach);
+	ky_scratch_close(&session.scratch);
+	ky_follow_close(&session.follow);
+	free(session.name);
+	ky_stop_close(&session.stop);
+	return session.stop.asked ? KY_EXIT_DONE : code;
+}

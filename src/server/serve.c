@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve.c: see serve.h. A request goes through
+ *
+ *   take_target    its target, as it came, before the library reads anything into it
+ *   check          may it be answered at all: serve_check.h
+ *   take_body      of a POST, up to the most
+ *   answer         serve_request.h says what is asked; the page and api/status are ours, the rest is answer.h's
+ *
+ * in the thread of its connection. libmicrohttpd speaks HTTP and bounds heads and idle time; serve_clients.h
+ * bounds who waits.
+ */
+#include "serve.h"
+
+#include "serve_clients.h"
+#include "serve_listen.h"
+#include "serve_reply.h"
+#include "serve_request.h"
+#include "serve_shown.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A head is no longer than that; also what a connection costs while it waits. */
+#define HEAD_BYTES_MAX (32u << 10)
+#define IDLE_SECONDS 30u
+#define STACK_BYTES (2u << 20)
+/* One machine elsewhere; all of this machine are one address, whose number is bound by KY_CLIENTS_MOST. */
+#define CLIENTS_OF_ADDRESS 64u
+
+struct ky_serve {
+	struct MHD_Daemon *daemon;
+	struct ky_site site;
+	struct ky_listen listen;
+	struct ky_clients clients;
+	struct ky_shown shown;
+	char address[KY_SITE_NAME_BYTES + KY_SITE_TOKEN_BYTES + 32];
+};
+
+/* One request, from its first line to its answer. */
+struct exchange {
+	char *target;
+	bool checked;
+	const char *behind; /* in target */
+	bool posts;
+	struct ky_buffer body;
+};
+
+/* ---- what libmicrohttpd tells ---- */
+
+static void *take_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+	struct exchange *const exchange = calloc(1, sizeof(*exchange));
+	(void)context;
+	(void)connection;
+	if (exchange)
+		exchange->target = strdup(target);
+	return exchange;
+}
+
+static struct ky_client *client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+static void end_exchange(void *context, struct MHD_Connection *connection, void **at,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct ky_serve *const serve = context;
+	struct exchange *const exchange = *at;
+	(void)code;
+	*at = NULL;
+	ky_clients_wait(&serve->clients, client_of(connection), true);
+	if (!exchange)
+		return;
+	ky_buffer_free(&exchange->body);
+	free(exchange->target);
+	free(exchange);
+}
+
+static void client_came_or_went(void *context, struct MHD_Connection *connection, void **client,
+				enum MHD_ConnectionNotificationCode code)
+{
+	struct ky_serve *const serve = context;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *const info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*client = info ? ky_clients_add(&serve->clients, info->connect_fd) : NULL;
+	} else {
+		ky_clients_remove(&serve->clients, *client);
+		*client = NULL;
+	}
+}
+
+/* ---- check ---- */
+
+static enum MHD_Result take_host(void *context, enum MHD_ValueKind kind, const char *key,
+				 const char *value)
+{
+	struct ky_head *const head = context;
+	(void)kind;
+	if (ky_site_same_name(key, "Host")) {
+		head->host = value;
+		head->hosts++;
+	}
+	return MHD_YES;
+}
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static const char *why_not(int status)
+{
+	return status == 405 ? "Only GET, HEAD and POST are answered."
+			     : "This is not for you: open the address that kymo view printed.";
+}
+
+/* The body of a POST is not waited for when its head says that it is too long. */
+static bool is_too_long(struct MHD_Connection *connection)
+{
+	const char *const length = header(connection, "Content-Length");
+	return length && strtoull(length, NULL, 10) > KY_REQUEST_BODY_MAX;
+}
+
+static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *connection,
+			     struct exchange *exchange, const char *method)
+{
+	struct ky_head head = {.method = method,
+			       .target = exchange->target,
+			       .origin = header(connection, "Origin")};
+	exchange->checked = true;
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, take_host, &head);
+	const int status = ky_site_check(&serve->site, &head, &exchange->behind);
+	if (status)
+		return ky_reply_error(connection, (unsigned)status, why_not(status));
+	if (is_too_long(connection))
+		return ky_reply_error(connection, 413,
+				      "The body is longer than 1 MiB; ask for less at once.");
+	exchange->posts = strcmp(method, "POST") == 0;
+	return MHD_YES;
+}
+
+/* Past the most, and in a GET at all, the connection ends: nobody sends that by mistake. */
+static enum MHD_Result take_body(struct exchange *exchange, const char *data, size_t *bytes)
+{
+	if (exchange->posts && exchange->body.bytes + *bytes <= KY_REQUEST_BODY_MAX) {
+		ky_buffer_add(&exchange->body, data, *bytes);
+		*bytes = 0;
+	}
+	return *bytes ? MHD_NO : MHD_YES;
+}
+
+/* ---- answer ---- */
+
+static enum MHD_Result answer_status(struct ky_serve *serve, struct MHD_Connection *connection,
+				     const struct ky_request *request, bool wait)
+{
+	const char *const known = ky_request_parameter(request, "g");
+	struct ky_reply reply = {.status = 200, .type = "application/json"};
+	if (wait)
+		ky_shown_wait(&serve->shown, known ? (uint32_t)strtoul(known, NULL, 10) : 0);
+	ky_shown_status(&serve->shown, &reply.body);
+	return ky_reply_send(connection, &reply);
+}
+
+static enum MHD_Result answer_ask(struct ky_serve *serve, struct MHD_Connection *connection,
+				  const struct ky_ask *ask)
+{
+	struct ky_answer answer = {0};
+	struct ky_generation *const generation = ky_shown_hold(&serve->shown);
+	if (!generation)
+		return ky_reply_error(connection, 503,
+				      "The trace is being loaded; api/status says how far it is.");
+	if (ask->body && strcmp(ask->path, "api/cancel") == 0)
+		ky_shown_interrupt_old(&serve->shown);
+	ky_answer(generation->answers, ask, &answer);
+	ky_shown_let_go(&serve->shown, generation);
+	struct ky_reply reply = {.status = (unsigned)answer.status,
+				 .type = answer.type,
+				 .body = answer.body,
+				 .pack = !serve->listen.loopback};
+	return ky_reply_send(connection, &reply);
+}
+
+static enum MHD_Result answer_request(struct ky_serve *serve, struct MHD_Connection *connection,
+				      const struct ky_request *request, bool is_head)
+{
+	const struct ky_ask *const ask = &request->ask;
+	if (!*ask->path)
+		return ask->body ? ky_reply_error(connection, 405, why_not(405))
+				 : ky_reply_page(connection, ky_page, ky_page_bytes,
+						 !serve->listen.loopback);
+	if (strcmp(ask->path, "api/status") == 0)
+		return answer_status(serve, connection, request, !is_head);
+	if (strncmp(ask->path, "api/", 4) == 0)
+		return answer_ask(serve, connection, ask);
+	return ky_reply_error(connection, 404, "There is no such thing here.");
+}
+
+static enum MHD_Result answer(struct ky_serve *serve, struct MHD_Connection *connection,
+			      struct exchange *exchange, bool is_head)
+{
+	struct ky_request request;
+	const char *why;
+	/* The page asks for what is beside it: it must be behind a slash. */
+	if (*exchange->behind != '/')
+		return ky_reply_redirect(connection, strchr(serve->address + 7, '/'));
+	if (exchange->posts) /* a zero at its end, which is none of it */
+		ky_buffer_add(&exchange->body, "", 1);
+	if (exchange->body.failed)
+		return ky_reply_error(connection, 503, "There is not enough memory.");
+	const int status = ky_request_open(&request, exchange->behind, exchange->body.data,
+					   exchange->posts ? exchange->body.bytes - 1 : 0, &why);
+	if (status)
+		return ky_reply_error(connection, (unsigned)status, why);
+	const enum MHD_Result result = answer_request(serve, connection, &request, is_head);
+	ky_request_close(&request);
+	return result;
+}
+
+/* An answer may take longer than a connection may be idle: it is not, meanwhile. */
+static enum MHD_Result answer_in_time(struct ky_serve *serve, struct MHD_Connection *connection,
+				      struct exchange *exchange, bool is_head)
+{
+	struct ky_client *const client = client_of(connection);
+	ky_clients_wait(&serve->clients, client, false);
+	MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	const enum MHD_Result result = answer(serve, connection, exchange, is_head);
+	MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_SECONDS);
+	ky_clients_wait(&serve->clients, client, true);
+	return result;
+}
+
+/* Called once for the head, then for each piece of a body, then without one. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *bytes, void **at)
+{
+	struct exchange *const exchange = *at;
+	(void)url;
+	(void)version;
+	if (!exchange || !exchange->target)
+		return MHD_NO;
+	if (!exchange->checked)
+		return check(context, connection, exchange, method);
+	if (*bytes)
+		return take_body(exchange, data, bytes);
+	return answer_in_time(context, connection, exchange, strcmp(method, "HEAD") == 0);
+}
+
+/* ---- the server ---- */
+
+static void *serve_daemon(struct ky_serve *serve)
+{
+	const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+			       MHD_USE_POLL | MHD_USE_ITC;
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
+		MHD_OPTION_URI_LOG_CALLBACK, take_target, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		end_exchange, serve, MHD_OPTION_NOTIFY_CONNECTION, client_came_or_went, serve,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		serve->listen.loopback ? 0u : CLIENTS_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT,
+		IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+		MHD_OPTION_END);
+}
+
+static int start(struct ky_serve *serve, const struct ky_serve_options *options,
+		 char message[KY_SERVE_MESSAGE_BYTES])
+{
+	int error = ky_listen_open(&serve->listen, &serve->site, options, message);
+	if (error)
+		return error;
+	error = ky_site_token(&serve->site);
+	if (!error) {
+		snprintf(serve->address, sizeof(serve->address), "http://%s:%u/%s/",
+			 serve->listen.host, (unsigned)serve->site.port, serve->site.token);
+		errno = ENOMEM;
+		serve->daemon = serve_daemon(serve);
+		error = serve->daemon ? 0 : -errno;
+	}
+	if (error) {
+		snprintf(message, KY_SERVE_MESSAGE_BYTES,
+			 "cannot start the server: %s; close some programs and try again",
+			 strerror(-error));
+		close(serve->listen.fd);
+	}
+	return error;
+}
+
+int ky_serve_open(struct ky_serve **out, const struct ky_serve_options *options,
+		  char message[KY_SERVE_MESSAGE_BYTES])
+{
+	struct ky_serve *serve = calloc(1, sizeof(*serve));
+	int error = serve ? ky_shown_open(&serve->shown) : -ENOMEM;
+	*out = NULL;
+	if (error) {
+		free(serve);
+		snprintf(message, KY_SERVE_MESSAGE_BYTES, "not enough memory for the server");
+		return error;
+	}
+	ky_clients_open(&serve->clients);
+	error = start(serve, options, message);
+	if (error)
+		ky_serve_close(&serve);
+	*out = serve;
+	return error;
+}
+
+void ky_serve_close(struct ky_serve **at)
+{
+	struct ky_serve *const serve = *at;
+	*at = NULL;
+	if (!serve)
+		return;
+	ky_shown_stop(&serve->shown);
+	if (serve->daemon)
+		MHD_stop_daemon(serve->daemon); /* the socket too */
+	ky_shown_close(&serve->shown);
+	ky_clients_close(&serve->clients);
+	free(serve);
+}
+
+const char *ky_serve_address(const struct ky_serve *serve)
+{
+	return serve->address;
+}
+
+int ky_serve_show(struct ky_serve *serve, struct ky_view *view)
+{
+	return ky_shown_set(&serve->shown, view);
+}
+
+void ky_serve_progress(struct ky_serve *serve, const char *stage, uint64_t done, uint64_t all)
+{
+	ky_shown_progress(&serve->shown, stage, done, all);
+}

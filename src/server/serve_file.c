@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* serve_file.c: see serve_file.h. */
+#include "serve_file.h"
+
+#include "serve_clients.h"
+#include "serve_listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEAD_BYTES_MAX (32u << 10)
+#define IDLE_SECONDS 30u
+#define NAME_BYTES 128
+
+struct ky_serve_file {
+	struct MHD_Daemon *daemon;
+	struct ky_site site;
+	struct ky_listen listen;
+	struct ky_clients clients;
+	int fd;
+	uint64_t bytes;
+	char name[NAME_BYTES];
+	const char *origin;
+	char address[KY_SITE_NAME_BYTES + KY_SITE_TOKEN_BYTES + NAME_BYTES + 32];
+};
+
+/* ---- answers ---- */
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result reply(const struct ky_serve_file *serve, struct MHD_Connection *connection,
+			     unsigned status, struct MHD_Response *response, bool allowed)
+{
+	if (!response)
+		return MHD_NO;
+	if (allowed) {
+		MHD_add_response_header(response, "Access-Control-Allow-Origin", serve->origin);
+		MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD");
+		/* What browsers ask for before a page of the net may ask this machine. */
+		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+	}
+	MHD_add_response_header(response, "Vary", "Origin");
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	const enum MHD_Result result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result reply_empty(const struct ky_serve_file *serve,
+				   struct MHD_Connection *connection, unsigned status, bool allowed)
+{
+	struct MHD_Response *const response =
+		MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+	return reply(serve, connection, status, response, allowed);
+}
+
+static struct ky_client *client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+/* It may be large: who fetches it does not wait, and is not ended for others. */
+static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connection *connection,
+				  bool allowed)
+{
+	const int fd = fcntl(serve->fd, F_DUPFD_CLOEXEC, 0);
+	struct MHD_Response *const response =
+		fd < 0 ? NULL : MHD_create_response_from_fd_at_offset64(serve->bytes, fd, 0);
+	if (!response) {
+		if (fd >= 0)
+			close(fd);
+		return reply_empty(serve, connection, 503, false);
+	}
+	ky_clients_wait(&serve->clients, client_of(connection), false);
+	MHD_add_response_header(response, "Content-Type", "application/octet-stream");
+	return reply(serve, connection, 200, response, allowed);
+}
+
+/* 0: may have the file. The page asks for other things too (is there a trace_processor?): 404. */
+static unsigned check(const struct ky_serve_file *serve, const char *target, const char *host,
+		      const char *origin)
+{
+	const char *const behind = ky_site_behind_token(&serve->site, target);
+	if (!host || !ky_site_is_host(&serve->site, host))
+		return 403;
+	if (origin && strcmp(origin, serve->origin) != 0)
+		return 403;
+	return behind && behind[0] == '/' && strcmp(behind + 1, serve->name) == 0 ? 0 : 404;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *bytes, void **at)
+{
+	struct ky_serve_file *const serve = context;
+	const char *const origin = header(connection, "Origin");
+	const unsigned status = check(serve, url, header(connection, "Host"), origin);
+	(void)version;
+	(void)data;
+	(void)at;
+	if (status)
+		return reply_empty(serve, connection, status, false);
+	if (*bytes)
+		return MHD_NO;
+	if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+		return reply_file(serve, connection, origin != NULL);
+	if (strcmp(method, "OPTIONS") == 0)
+		return reply_empty(serve, connection, 204, origin != NULL);
+	return reply_empty(serve, connection, 405, false);
+}
+
+static void end_request(void *context, struct MHD_Connection *connection, void **at,
+			enum MHD_RequestTerminationCode code)
+{
+	struct ky_serve_file *const serve = context;
+	(void)at;
+	(void)code;
+	ky_clients_wait(&serve->clients, client_of(connection), true);
+}
+
+static void client_came_or_went(void *context, struct MHD_Connection *connection, void **client,
+				enum MHD_ConnectionNotificationCode code)
+{
+	struct ky_serve_file *const serve = context;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *const info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*client = info ? ky_clients_add(&serve->clients, info->connect_fd) : NULL;
+	} else {
+		ky_clients_remove(&serve->clients, *client);
+		*client = NULL;
+	}
+}
+
+/* The target is compared as it came. */
+static size_t leave_as_it_is(void *context, struct MHD_Connection *connection, char *text)
+{
+	(void)context;
+	(void)connection;
+	return strlen(text);
+}
+
+/* ---- the server ---- */
+
+static struct MHD_Daemon *start_daemon(struct ky_serve_file *serve)
+{
+	const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+			       MHD_USE_POLL | MHD_USE_ITC;
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
+		MHD_OPTION_UNESCAPE_CALLBACK, leave_as_it_is, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, client_came_or_went, serve,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)HEAD_BYTES_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+}
+
+static void take_name(struct ky_serve_file *serve, const char *name)
+{
+	size_t at = 0;
+	for (; name[at] && at < NAME_BYTES - 1; at++) {
+		const char c = name[at];
+		const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				   (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+		serve->name[at] = plain ? c : '_';
+	}
+	serve->name[at] = '\0';
+}
+
+static int start(struct ky_serve_file *serve, const struct ky_serve_file_options *options,
+		 char message[KY_SERVE_MESSAGE_BYTES])
+{
+	const struct ky_serve_options at = {.port = options->port};
+	struct stat status;
+	if (fstat(options->fd, &status) != 0)
+		return -errno;
+	serve->fd = options->fd;
+	serve->bytes = (uint64_t)status.st_size;
+	serve->origin = options->origin;
+	take_name(serve, options->name);
+	int error = ky_site_token(&serve->site);
+	if (!error)
+		error = ky_listen_open(&serve->listen, &serve->site, &at, message);
+	if (error)
+		return error;
+	snprintf(serve->address, sizeof(serve->address), "http://%s:%u/%s/%s", serve->listen.host,
+		 (unsigned)serve->site.port, serve->site.token, serve->name);
+	serve->daemon = start_daemon(serve);
+	if (serve->daemon)
+		return 0;
+	close(serve->listen.fd);
+	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot start the server: not enough memory");
+	return -ENOMEM;
+}
+
+int ky_serve_file_open(struct ky_serve_file **out, const struct ky_serve_file_options *options,
+		       char message[KY_SERVE_MESSAGE_BYTES])
+{
+	struct ky_serve_file *serve = calloc(1, sizeof(*serve));
+	*out = NULL;
+	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot start the server");
+	if (!serve)
+		return -ENOMEM;
+	ky_clients_open(&serve->clients);
+	const int error = start(serve, options, message);
+	if (error)
+		ky_serve_file_close(&serve);
+	*out = serve;
+	return error;
+}
+
+void ky_serve_file_close(struct ky_serve_file **at)
+{
+	struct ky_serve_file *const serve = *at;
+	*at = NULL;
+	if (!serve)
+		return;
+	if (serve->daemon)
+		MHD_stop_daemon(serve->daemon);
+	ky_clients_close(&serve->clients);
+	free(serve);
+}
+
+const char *ky_serve_file_address(const struct ky_serve_file *serve)
+{
+	return serve->address;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve_reply.h: answers as HTTP: the headers that keep what is served with whom it was meant for, short errors as
+ * JSON, and gzip where it pays.
+ */
+#ifndef KY_SERVER_SERVE_REPLY_H
+#define KY_SERVER_SERVE_REPLY_H
+
+#include "buffer.h"
+
+#include <microhttpd.h>
+
+struct ky_reply {
+	unsigned status;
+	const char *type;
+	struct ky_buffer body; /* taken */
+	bool pack;             /* with gzip, when the client takes that and it gets smaller */
+};
+
+enum MHD_Result ky_reply_send(struct MHD_Connection *connection, struct ky_reply *reply);
+/* The page: static bytes. */
+enum MHD_Result ky_reply_page(struct MHD_Connection *connection, const char *page, size_t bytes,
+			      bool pack);
+/* {"error": why} */
+enum MHD_Result ky_reply_error(struct MHD_Connection *connection, unsigned status, const char *why);
+enum MHD_Result ky_reply_redirect(struct MHD_Connection *connection, const char *to);
+
+#endif

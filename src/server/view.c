@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.c: see view.h. Making one: spans of samples, tracks, rows, lanes, levels; each needs what was made before it,
+ * and all is one read or two of the columns.
+ */
+#include "view_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+static uint32_t *no_nodes(uint32_t count)
+{
+	uint32_t *const nodes = malloc(((size_t)count + 1) * sizeof(*nodes));
+	for (uint32_t i = 0; nodes && i < count; i++)
+		nodes[i] = KY_NONE;
+	return nodes;
+}
+
+static void close_plan(struct ky_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++) {
+		free(plan->nodes[i].track.key);
+		free(plan->nodes[i].track.name);
+	}
+	ky_array_free((void **)&plan->nodes, &plan->room);
+	free(plan->process_node);
+	free(plan->thread_node);
+}
+
+static int plan_tracks(struct ky_view *view, const struct ky_tally *tally,
+		       struct ky_strands *strands)
+{
+	struct ky_plan plan = {
+		.view = view,
+		.tally = tally,
+		.strands = strands,
+		.process_node = no_nodes(view->trace->processes.rows.count),
+		.thread_node = no_nodes(view->trace->threads.rows.count),
+		.cpus = KY_NONE,
+		.globals = KY_NONE,
+		.threads = KY_NONE,
+		.kernel = KY_NONE,
+	};
+	int error = plan.process_node && plan.thread_node ? ky_view_tracks(&plan) : -ENOMEM;
+	if (!error)
+		error = ky_plan_finish(&plan);
+	close_plan(&plan);
+	return error;
+}
+
+int ky_view_plan(struct ky_view *view)
+{
+	struct ky_tally tally = {0};
+	struct ky_strands strands = {0};
+	int error = ky_tally_open(&tally, view);
+	if (!error)
+		error = ky_strands_open(&strands, view->trace, &tally);
+	if (!error)
+		error = ky_strands_pack(&strands, view);
+	if (!error)
+		error = plan_tracks(view, &tally, &strands);
+	ky_strands_close(&strands);
+	ky_tally_close(&tally);
+	return error;
+}
+
+static int stage(const struct ky_view_options *options, const char *name)
+{
+	return options->progress ? options->progress(options->context, name, 0, 1) : 0;
+}
+
+static int make(struct ky_view *view, const struct ky_view_options *options)
+{
+	int error = stage(options, "joining samples");
+	if (!error)
+		error = ky_joined_open(view);
+	if (!error)
+		error = stage(options, "making tracks");
+	if (!error)
+		error = ky_lane_tables_open(view);
+	if (!error)
+		error = ky_view_plan(view);
+	return error ? error : ky_lanes_fill(view, options);
+}
+
+int ky_view_open(struct ky_view **view, struct ky_trace *trace,
+		 const struct ky_view_options *options)
+{
+	static const struct ky_view_options usual = {.base_ns = KY_TIME_NONE};
+	const struct ky_view_options *const o = options ? options : &usual;
+	struct ky_view *made = calloc(1, sizeof(*made));
+	*view = NULL;
+	if (!made) {
+		ky_trace_close(&trace);
+		return -ENOMEM;
+	}
+	made->trace = trace;
+	made->name = strdup(o->name ? o->name : "");
+	made->generation = o->generation;
+	made->live = o->live;
+	made->base_ns = o->base_ns == KY_TIME_NONE ? trace->begin_ns : o->base_ns;
+	const int error = made->name ? make(made, o) : -ENOMEM;
+	if (error)
+		ky_view_close(&made);
+	*view = made;
+	return error;
+}
+
+void ky_view_close(struct ky_view **view)
+{
+	struct ky_view *const closed = *view;
+	if (!closed)
+		return;
+	for (uint32_t i = 0; i < closed->tracks_count; i++) {
+		free(closed->tracks[i].key);
+		free(closed->tracks[i].name);
+	}
+	free(closed->tracks);
+	free(closed->track_of);
+	free(closed->row_of);
+	free(closed->lanes);
+	free(closed->name);
+	ky_lane_tables_close(closed);
+	ky_joined_close(&closed->joined);
+	ky_trace_close(&closed->trace);
+	free(closed);
+	*view = NULL;
+}
+
+uint64_t ky_view_memory(const struct ky_view *view)
+{
+	const struct ky_joined *const joined = &view->joined;
+	uint64_t bytes = sizeof(*view) + ky_lane_tables_memory(view);
+	for (uint32_t i = 0; i < view->tracks_count; i++)
+		bytes += sizeof(*view->tracks) + strlen(view->tracks[i].key) +
+			 strlen(view->tracks[i].name) + 2;
+	if (view->track_of)
+		bytes += view->trace->tracks.rows.count * sizeof(*view->track_of);
+	if (view->row_of)
+		bytes += view->trace->slices.rows.count * sizeof(*view->row_of);
+	bytes += view->lanes_count * sizeof(*view->lanes);
+	return bytes + joined->count * (sizeof(*joined->ts) + sizeof(*joined->dur) +
+					sizeof(*joined->frame) + sizeof(*joined->callsite) +
+					sizeof(*joined->thread) + sizeof(*joined->samples) +
+					sizeof(*joined->depth));
+}
+
+/* ---- places ---- */
+
+bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t event,
+		   struct ky_view_place *place)
+{
+	static const uint8_t tables[] = {
+		[KY_VIEW_GROUP] = KY_LANE_TABLES,     [KY_VIEW_SLICES] = KY_LANE_SLICES,
+		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
+		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_JOINED,
+		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
+	};
+	if ((uint32_t)kind >= sizeof(tables) || tables[kind] == KY_LANE_TABLES || !view->tables)
+		return false;
+	const struct ky_lane_table *const table = &view->tables[tables[kind]];
+	const uint32_t lane = event < table->count ? ky_lane_at(table, event) : KY_NONE;
+	if (lane == KY_NONE)
+		return false;
+	place->track = view->lanes[lane].track;
+	place->row = view->lanes[lane].row;
+	return true;
+}
+
+bool ky_view_place_slice(const struct ky_view *view, uint32_t slice, struct ky_view_place *place)
+{
+	return ky_view_place(view, KY_VIEW_SLICES, slice, place);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_plan.c: from a tree of nodes in any order to the view's tracks in the order of reading: empty ones are left
+ * out, siblings are ordered by their rank, parents come before their children, no two keys are alike. Parents are made
+ * before their children, so going through the nodes backwards sees children first.
+ */
+#include "view_parts.h"
+
+#include "map.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX 256
+#define KEY_BYTES_MAX 512
+
+/* ---- nodes ---- */
+
+uint32_t ky_plan_add(struct ky_plan *plan, uint32_t parent, enum ky_view_kind kind)
+{
+	if (!ky_array_grow((void **)&plan->nodes, &plan->room, sizeof(*plan->nodes),
+			   (uint64_t)plan->count + 1))
+		return KY_NONE;
+	struct ky_plan_node *const node = &plan->nodes[plan->count];
+	*node = (struct ky_plan_node){
+		.track = {.kind = kind,
+			  .parent = parent,
+			  .process = KY_NONE,
+			  .thread = KY_NONE,
+			  .cpu = KY_NONE,
+			  .rows = kind == KY_VIEW_GROUP ? 0 : 1},
+		.source = KY_NONE,
+		.first_child = KY_NONE,
+	};
+	if (parent != KY_NONE) {
+		node->track.process = plan->nodes[parent].track.process;
+		node->track.thread = plan->nodes[parent].track.thread;
+	}
+	return plan->count++;
+}
+
+/* A copy; when it was too long for the bytes that it was made in, cut before the character that is not whole. */
+static char *copy_cut(char *text, size_t bytes, int made)
+{
+	size_t end = made < 0 ? 0 : (size_t)made;
+	if (end >= bytes)
+		for (end = bytes - 1; end && ((unsigned char)text[end] & 0xc0u) == 0x80u;)
+			end--;
+	text[end] = 0;
+	return strdup(text);
+}
+
+bool ky_plan_name(struct ky_plan *plan, uint32_t node, const char *format, ...)
+{
+	char text[TEXT_BYTES_MAX];
+	va_list args;
+	va_start(args, format);
+	const int made = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	free(plan->nodes[node].track.name);
+	plan->nodes[node].track.name = copy_cut(text, sizeof(text) - 1, made);
+	return plan->nodes[node].track.name;
+}
+
+bool ky_plan_key(struct ky_plan *plan, uint32_t node, const char *format, ...)
+{
+	char text[KEY_BYTES_MAX], key[KEY_BYTES_MAX];
+	const uint32_t parent = plan->nodes[node].track.parent;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	const int made = parent == KY_NONE ? snprintf(key, sizeof(key), "%s", text)
+					   : snprintf(key, sizeof(key), "%s/%s",
+						      plan->nodes[parent].track.key, text);
+	plan->nodes[node].track.key = copy_cut(key, sizeof(key) - 1, made);
+	return plan->nodes[node].track.key;
+}
+
+/* ---- which are shown ---- */
+
+static void sum_up(struct ky_plan *plan)
+{
+	for (uint32_t i = plan->count; i-- > 0;) {
+		const struct ky_view_track *const track = &plan->nodes[i].track;
+		if (!track->events || track->parent == KY_NONE)
+			continue;
+		struct ky_plan_node *const parent = &plan->nodes[track->parent];
+		parent->track.events += track->events;
+		parent->children++;
+		parent->first_child = i;
+	}
+}
+
+/* A group of one track is that track, under the group's name. */
+static void fold(struct ky_plan *plan, struct ky_plan_node *group)
+{
+	struct ky_plan_node *const child = &plan->nodes[group->first_child];
+	if (child->track.kind == KY_VIEW_GROUP)
+		return;
+	free(child->track.name);
+	child->track.name = group->track.name;
+	child->track.parent = group->track.parent;
+	memcpy(child->rank, group->rank, sizeof(child->rank));
+	group->track.name = NULL;
+	group->track.events = 0;
+}
+
+static void fold_groups(struct ky_plan *plan)
+{
+	for (uint32_t i = plan->count; i-- > 0;)
+		if (plan->nodes[i].folds && plan->nodes[i].children == 1)
+			fold(plan, &plan->nodes[i]);
+}
+
+/* ---- order ---- */
+
+static int compare_nodes(const void *a, const void *b, void *context)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct ky_plan_node *const nodes = context, *const l = &nodes[left],
+					 *const r = &nodes[right];
+	if (l->track.parent != r->track.parent)
+		return l->track.parent < r->track.parent ? -1 : 1;
+	for (int i = 0; i < 3; i++)
+		if (l->rank[i] != r->rank[i])
+			return l->rank[i] < r->rank[i] ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+/* The nodes that are shown, siblings together; returns where those without a parent begin. */
+static uint32_t order_siblings(struct ky_plan *plan, uint32_t *order, uint32_t *count)
+{
+	uint32_t roots = 0;
+	*count = 0;
+	for (uint32_t i = 0; i < plan->count; i++) {
+		plan->nodes[i].children = 0;
+		if (plan->nodes[i].track.events)
+			order[(*count)++] = i;
+	}
+	qsort_r(order, *count, sizeof(*order), compare_nodes, plan->nodes);
+	for (uint32_t i = 0; i < *count; i++) {
+		const uint32_t parent = plan->nodes[order[i]].track.parent;
+		if (parent == KY_NONE)
+			continue;
+		roots = i + 1;
+		if (!plan->nodes[parent].children++)
+			plan->nodes[parent].first_child = i;
+	}
+	return roots;
+}
+
+/* ---- tracks ---- */
+
+static void claim_lanes(const struct ky_plan *plan, const struct ky_plan_node *node,
+			uint32_t number)
+{
+	static const uint8_t tables[] = {
+		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
+		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_JOINED,
+		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
+	};
+	struct ky_view *const view = plan->view;
+	struct ky_view_track *const track = &view->tracks[number];
+	track->lanes_at = view->lanes_count;
+	track->lanes = track->rows;
+	view->lanes_count += track->rows;
+	if (track->kind == KY_VIEW_SLICES)
+		plan->strands->items[node->source].node = number;
+	else if (track->kind != KY_VIEW_GROUP)
+		view->tables[tables[track->kind]].lane_of[node->source] = track->lanes_at;
+}
+
+/* Takes a node and what is below it. Trees are as deep as PARENTS_MAX of strands allows. */
+static void take_node(struct ky_plan *plan, const uint32_t *order, uint32_t number, uint32_t parent)
+{
+	struct ky_view *const view = plan->view;
+	struct ky_plan_node *const node = &plan->nodes[number];
+	const uint32_t track = view->tracks_count++;
+	view->tracks[track] = node->track;
+	view->tracks[track].parent = parent;
+	node->track.key = node->track.name = NULL;
+	claim_lanes(plan, node, track);
+	for (uint32_t i = 0; i < node->children; i++)
+		take_node(plan, order, order[node->first_child + i], track);
+}
+
+static bool key_is_new(struct ky_map *seen, const char *key, uint64_t *again)
+{
+	uint64_t a = 1, b = 2, word;
+	bool made = false;
+	for (size_t left = strlen(key), at = 0; at < left; at += sizeof(word)) {
+		word = 0;
+		memcpy(&word, key + at, left - at < sizeof(word) ? left - at : sizeof(word));
+		a = ky_map_mix(a, word);
+		b = ky_map_mix(b, word);
+	}
+	uint64_t *const times = ky_map_add(seen, a, b, &made);
+	*again = times ? ++*times : 0;
+	return made || !times;
+}
+
+/* The second "p12" becomes "p12#2", unless something else is called so. */
+static int make_keys_unique(struct ky_view *view)
+{
+	struct ky_map seen = {0};
+	int error = 0;
+	for (uint32_t i = 0; !error && i < view->tracks_count; i++) {
+		char *const key = view->tracks[i].key;
+		char *unique = key;
+		uint64_t again, ignored;
+		bool made = key_is_new(&seen, key, &again);
+		for (; !made; again++) {
+			if (unique != key)
+				free(unique);
+			if (asprintf(&unique, "%s#%llu", key, (unsigned long long)again) < 0) {
+				unique = key;
+				error = -ENOMEM;
+				break;
+			}
+			made = key_is_new(&seen, unique, &ignored);
+		}
+		if (unique != key)
+			free(key);
+		view->tracks[i].key = unique;
+	}
+	ky_map_free(&seen);
+	return error;
+}
+
+static int make_lanes(const struct ky_plan *plan)
+{
+	struct ky_view *const view = plan->view;
+	static const uint8_t tables[] = {
+		[KY_VIEW_SLICES] = KY_LANE_SLICES,  [KY_VIEW_COUNTER] = KY_LANE_COUNTERS,
+		[KY_VIEW_SCHED] = KY_LANE_SCHED,    [KY_VIEW_STATE] = KY_LANE_STATES,
+		[KY_VIEW_SAMPLES] = KY_LANE_JOINED, [KY_VIEW_LOSS] = KY_LANE_LOSSES,
+	};
+	view->lanes = calloc((size_t)view->lanes_count + 1, sizeof(*view->lanes));
+	if (!view->lanes)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < view->tracks_count; t++)
+		for (uint16_t row = 0; row < view->tracks[t].lanes; row++)
+			view->lanes[view->tracks[t].lanes_at + row] = (struct ky_lane){
+				.track = t, .row = row, .table = tables[view->tracks[t].kind]};
+	return 0;
+}
+
+static int map_tracks(const struct ky_plan *plan)
+{
+	struct ky_view *const view = plan->view;
+	const uint32_t count = view->trace->tracks.rows.count;
+	view->track_of = malloc(((size_t)count + 1) * sizeof(*view->track_of));
+	if (!view->track_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t strand = plan->strands->of[i];
+		uint32_t *const lane = &view->tables[KY_LANE_SLICES].lane_of[i];
+		const uint32_t counter = view->tables[KY_LANE_COUNTERS].lane_of[i];
+		if (strand != KY_NONE && plan->strands->items[strand].node != KY_NONE)
+			*lane = view->tracks[plan->strands->items[strand].node].lanes_at;
+		view->track_of[i] = *lane != KY_NONE     ? view->lanes[*lane].track
+				    : counter != KY_NONE ? view->lanes[counter].track
+							 : KY_NONE;
+	}
+	return 0;
+}
+
+int ky_plan_finish(struct ky_plan *plan)
+{
+	struct ky_view *const view = plan->view;
+	uint32_t count;
+	sum_up(plan);
+	fold_groups(plan);
+	uint32_t *const order = malloc(((size_t)plan->count + 1) * sizeof(*order));
+	view->tracks = calloc((size_t)plan->count + 1, sizeof(*view->tracks));
+	int error = order && view->tracks ? 0 : -ENOMEM;
+	if (!error) {
+		const uint32_t roots = order_siblings(plan, order, &count);
+		for (uint32_t i = roots; i < count; i++)
+			take_node(plan, order, order[i], KY_NONE);
+		error = make_keys_unique(view);
+	}
+	free(order);
+	if (!error)
+		error = make_lanes(plan);
+	return error ? error : map_tracks(plan);
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# viewer.sh packages       installs npm's packages for the page into viewer/node_modules when they are missing
+# viewer.sh build          builds the page: viewer/dist/index.html, one file, which the tool carries
+# viewer.sh screenshots BUILD   makes the pictures of the README
+#
+# Building kymo needs none of this: the built page is in the repository.
+set -eu
+cd "$(dirname "$0")/../viewer"
+
+# In viewer/package.json as devDependencies; nothing of them is in the page.
+packages='vite typescript playwright-core'
+
+have_packages()
+{
+	for package in $packages; do
+		[ -e "node_modules/$package/package.json" ] || return 1
+	done
+}
+
+install_packages()
+{
+	if ! command -v npm > /dev/null; then
+		echo "viewer: npm is missing: install it (apt-get install npm) and try again" >&2
+		return 1
+	fi
+	echo "viewer: installing npm's packages: $packages"
+	# A registry that cannot be reached is given up within a minute or two.
+	if ! npm ci --silent --no-audit --no-fund --ignore-scripts \
+		--fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=60000; then
+		echo "viewer: npm ci failed: without its registry the page cannot be built or tried in a browser" >&2
+		return 1
+	fi
+}
+
+case ${1:-} in
+packages)
+	have_packages || install_packages
+	;;
+build)
+	have_packages || install_packages
+	npm run --silent check
+	npm run --silent build
+	;;
+screenshots)
+	have_packages || install_packages
+	cd ..
+	node tools/screenshots.mjs "${2:-build}/src/kymo" "${2:-build}/examples/demo" docs/images
+	;;
+*)
+	sed -n '3,5s/^# //p' "$0" >&2
+	exit 2
+	;;
+esac

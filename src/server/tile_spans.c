@@ -65,7 +65,9 @@ static uint8_t fill_of(const struct ky_span_node *node)
 	const float part = width > 0 ? node->busy / width * 255.0f : 255.0f;
 	if (part >= 255.0f)
 		return 255;
-	return part < 1.0f ? node->busy > 0 : (uint8_t)(part + 0.5f);
+	/* Rounded as the page does it (embedded_tiles.ts). */
+	const float rounded = part + 0.5f;
+	return part < 1.0f ? node->busy > 0 : (uint8_t)rounded;
 }
 
 static void put_item(struct walk *walk, const struct ky_span_node *node, uint32_t count)

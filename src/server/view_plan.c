@@ -8,6 +8,7 @@
 
 #include "map.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -192,6 +193,7 @@ static bool key_is_new(struct ky_map *seen, const char *key, uint64_t *again)
 {
 	uint64_t a = 1, b = 2, word;
 	bool made = false;
+	assert(key);
 	for (size_t left = strlen(key), at = 0; at < left; at += sizeof(word)) {
 		word = 0;
 		memcpy(&word, key + at, left - at < sizeof(word) ? left - at : sizeof(word));
@@ -243,9 +245,11 @@ static int make_lanes(const struct ky_plan *plan)
 	if (!view->lanes)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < view->tracks_count; t++)
-		for (uint16_t row = 0; row < view->tracks[t].lanes; row++)
-			view->lanes[view->tracks[t].lanes_at + row] = (struct ky_lane){
-				.track = t, .row = row, .table = tables[view->tracks[t].kind]};
+		for (uint32_t row = 0; row < view->tracks[t].lanes; row++)
+			view->lanes[view->tracks[t].lanes_at + row] =
+				(struct ky_lane){.track = t,
+						 .row = (uint16_t)row,
+						 .table = tables[view->tracks[t].kind]};
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  */
 #include "mailbox.h"
 
-#include "drum_visit.h"
+#include "drum_find.h"
 #include "layout.h"
 #include "mail.h"
 
@@ -205,7 +205,7 @@ static uint64_t made_at(int fd)
 static bool is_drum(int fd)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);
-	return (seals < 0 || (seals & F_SEAL_SHRINK)) && ky_drum_visit_check(fd);
+	return (seals < 0 || (seals & F_SEAL_SHRINK)) && ky_drum_find_check(fd);
 }
 
 static struct ky_letter sender_of(int connection)

@@ -2,7 +2,7 @@
 /* processes_find.c: what `-p` means: a number, or the name of processes. */
 #include "processes.h"
 
-#include "drum_visit.h"
+#include "drum_find.h"
 #include "fail.h"
 #include "proc_scan.h"
 
@@ -56,7 +56,7 @@ static void tell_drums(const struct ky_pids *all, char *text, size_t room)
 	text[0] = '\0';
 	for (uint32_t i = 0; i < all->count && used < room; i++) {
 		struct ky_proc_stat stat;
-		if (ky_drum_visit(all->at[i], stop_at_first, NULL) <= 0 ||
+		if (ky_drum_find(all->at[i], stop_at_first, NULL) <= 0 ||
 		    ky_proc_stat(all->at[i], &stat) != 0)
 			continue;
 		if (told == TOLD_MAX) {

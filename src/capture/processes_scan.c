@@ -12,7 +12,7 @@
  * A number that was read may be another process's by the time it is opened: a child is only taken if, held by its
  * pidfd, it is a child; what was found in a process only counts if its pidfd says afterwards that it is still there.
  */
-#include "drum_visit.h"
+#include "drum_find.h"
 #include "proc_scan.h"
 #include "processes_parts.h"
 
@@ -65,7 +65,7 @@ static bool is_held(struct ky_processes *p, struct ky_process *process)
 {
 	if (process->pidfd >= 0)
 		return true;
-	const int drums = ky_drum_visit(process->pid, stop_at_first, NULL);
+	const int drums = ky_drum_find(process->pid, stop_at_first, NULL);
 	process->hidden = drums == -EACCES || drums == -EPERM;
 	return drums > 0 && ky_processes_hold(p, process, ky_pidfd_open(process->pid)) == 0;
 }
@@ -76,7 +76,7 @@ static bool look(struct ky_processes *p, struct ky_process *process)
 	if (!is_held(p, process))
 		return false;
 	struct found found = {.process = process};
-	const int drums = ky_drum_visit(process->pid, keep, &found);
+	const int drums = ky_drum_find(process->pid, keep, &found);
 	process->hidden = drums == -EACCES || drums == -EPERM;
 	const bool there = !ky_pidfd_reaped(process->pidfd);
 	for (uint32_t i = 0; i < found.count; i++) {

@@ -61,21 +61,20 @@ static bool link_names_drum(int folder, const char *number)
 	return ky_drum_find_names(link);
 }
 
-int ky_drum_find_open(int folder, const char *number)
+/* For reading and, where that is allowed, for writing; only what is a regular file (memfds too). The descriptor or -1. */
+static int open_regular(int folder, const char *number)
 {
 	const int held = openat(folder, number, O_PATH | O_CLOEXEC);
-	if (held < 0)
-		return -errno;
 	struct stat status;
 	char path[64];
-	int fd = -EINVAL;
+	int fd = -1;
+	if (held < 0)
+		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
 	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode)) {
 		fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
-			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
-			fd = -errno;
+			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	}
 	close(held);
 	return fd;
@@ -92,48 +91,84 @@ static bool read_head(int fd, uint32_t *pid)
 	return true;
 }
 
-bool ky_drum_find_check(int fd, uint32_t *pid)
+bool ky_drum_find_check(int fd)
 {
 	char path[64];
 	struct stat status;
+	uint32_t pid;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	       link_names_drum(AT_FDCWD, path) && read_head(fd, pid);
+	       link_names_drum(AT_FDCWD, path) && read_head(fd, &pid);
 }
 
-/* 1: a drum of its own was visited, and *stop says whether that was enough. */
-static int visit_entry(int folder, const char *number, uint32_t *own, pid_t pid,
-		       ky_drum_find_fn visit, void *context, bool *stop)
+struct search {
+	pid_t pid;
+	uint32_t own; /* what the process calls itself; 0: not asked yet */
+	ky_drum_find_fn visit;
+	void *context;
+	bool stop;
+	int found;
+};
+
+static void visit_entry(struct search *search, int folder, const char *number)
 {
 	if (!isdigit((unsigned char)number[0]) || !link_names_drum(folder, number))
-		return 0;
-	const int fd = ky_drum_find_open(folder, number);
-	if (fd < 0)
-		return 0;
+		return;
+	const int fd = open_regular(folder, number);
 	uint32_t maker = 0;
-	if (*own == 0)
-		*own = ky_drum_find_own_pid(pid);
-	const bool is_own = read_head(fd, &maker) && maker == *own;
-	if (is_own)
-		*stop = visit(context, fd) != 0;
+	if (fd < 0)
+		return;
+	if (search->own == 0)
+		search->own = ky_drum_find_own_pid(search->pid);
+	if (read_head(fd, &maker) && maker == search->own) {
+		search->found++;
+		search->stop = search->visit(search->context, fd) != 0;
+	}
 	close(fd);
-	return is_own;
 }
 
-int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context)
+/* How many descriptors there are; -errno when they may not be listed. */
+static int search_folder(struct search *search, const char *path)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	DIR *const folder = opendir(path);
 	if (!folder)
 		return errno == ENOENT ? -ESRCH : -errno;
 	const struct dirent *entry;
-	uint32_t own = 0;
-	bool stop = false;
-	int found = 0;
-	while (!stop && (entry = readdir(folder)))
-		found +=
-			visit_entry(dirfd(folder), entry->d_name, &own, pid, visit, context, &stop);
+	int descriptors = 0;
+	while (!search->stop && (entry = readdir(folder))) {
+		descriptors += entry->d_name[0] != '.';
+		visit_entry(search, dirfd(folder), entry->d_name);
+	}
 	closedir(folder);
-	return found;
+	return descriptors;
+}
+
+/* The main thread ended and others go on: the process's descriptors are only listed with those. */
+static void search_threads(struct search *search)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
+	DIR *const folder = opendir(path);
+	const struct dirent *entry;
+	int descriptors = 0;
+	while (folder && descriptors <= 0 && (entry = readdir(folder))) {
+		const long tid = strtol(entry->d_name, NULL, 10);
+		if (tid <= 0 || tid == search->pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%ld/fd", (int)search->pid, tid);
+		descriptors = search_folder(search, path);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context)
+{
+	struct search search = {.pid = pid, .visit = visit, .context = context};
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	const int descriptors = search_folder(&search, path);
+	if (descriptors == 0)
+		search_threads(&search);
+	return descriptors < 0 ? descriptors : search.found;
 }

@@ -17,15 +17,10 @@
 bool ky_drum_find_names(const char *link);
 /* What the process calls itself: in a container that is another number. */
 uint32_t ky_drum_find_own_pid(pid_t pid);
-/*
- * Opens the file behind a descriptor of another process, named within its folder, for reading and, where that is allowed,
- * for writing. Only regular files (memfds too) are opened at all. The descriptor or -errno.
- */
-int ky_drum_find_open(int folder, const char *number);
-/* Whether the descriptor, which is of this process, is a drum: by its name, its kind and its magic. *pid: as it says. */
-bool ky_drum_find_check(int fd, uint32_t *pid);
+/* Whether a descriptor of this process, that somebody sent, is a drum: by its name, its kind and its magic. */
+bool ky_drum_find_check(int fd);
 
-/* A drum of the process's own; fd is closed after the call. Not 0 ends the search. */
+/* A drum of the process's own, for reading and, where that is allowed, for writing; closed after the call. Not 0 ends. */
 typedef int (*ky_drum_find_fn)(void *context, int fd);
 /*
  * Visits the process's own drums. The number of them; or -ESRCH, -EACCES ... when it may not be looked into. The pid is not

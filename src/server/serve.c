@@ -12,7 +12,7 @@
  */
 #include "serve.h"
 
-#include "serve_clients.h"
+#include "serve_connection.h"
 #include "serve_listen.h"
 #include "serve_reply.h"
 #include "serve_request.h"
@@ -61,13 +61,6 @@ static void *take_target(void *context, const char *target, struct MHD_Connectio
 	return exchange;
 }
 
-static struct ky_client *client_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *const info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	return info ? info->socket_context : NULL;
-}
-
 static void end_exchange(void *context, struct MHD_Connection *connection, void **at,
 			 enum MHD_RequestTerminationCode code)
 {
@@ -75,26 +68,12 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
 	struct exchange *const exchange = *at;
 	(void)code;
 	*at = NULL;
-	ky_clients_wait(&serve->clients, client_of(connection), true);
+	ky_clients_wait(&serve->clients, ky_connection_client(connection), true);
 	if (!exchange)
 		return;
 	ky_buffer_free(&exchange->body);
 	free(exchange->target);
 	free(exchange);
-}
-
-static void client_came_or_went(void *context, struct MHD_Connection *connection, void **client,
-				enum MHD_ConnectionNotificationCode code)
-{
-	struct ky_serve *const serve = context;
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *const info =
-			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		*client = info ? ky_clients_add(&serve->clients, info->connect_fd) : NULL;
-	} else {
-		ky_clients_remove(&serve->clients, *client);
-		*client = NULL;
-	}
 }
 
 /* ---- check ---- */
@@ -111,11 +90,6 @@ static enum MHD_Result take_host(void *context, enum MHD_ValueKind kind, const c
 	return MHD_YES;
 }
 
-static const char *header(struct MHD_Connection *connection, const char *name)
-{
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
 static const char *why_not(int status)
 {
 	return status == 405 ? "Only GET, HEAD and POST are answered."
@@ -125,7 +99,7 @@ static const char *why_not(int status)
 /* The body of a POST is not waited for when its head says that it is too long. */
 static bool is_too_long(struct MHD_Connection *connection)
 {
-	const char *const length = header(connection, "Content-Length");
+	const char *const length = ky_connection_header(connection, "Content-Length");
 	return length && strtoull(length, NULL, 10) > KY_REQUEST_BODY_MAX;
 }
 
@@ -134,7 +108,7 @@ static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *conn
 {
 	struct ky_head head = {.method = method,
 			       .target = exchange->target,
-			       .origin = header(connection, "Origin")};
+			       .origin = ky_connection_header(connection, "Origin")};
 	exchange->checked = true;
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, take_host, &head);
 	const int status = ky_site_check(&serve->site, &head, &exchange->behind);
@@ -229,7 +203,7 @@ static enum MHD_Result answer(struct ky_serve *serve, struct MHD_Connection *con
 static enum MHD_Result answer_in_time(struct ky_serve *serve, struct MHD_Connection *connection,
 				      struct exchange *exchange, bool is_head)
 {
-	struct ky_client *const client = client_of(connection);
+	struct ky_client *const client = ky_connection_client(connection);
 	ky_clients_wait(&serve->clients, client, false);
 	MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	const enum MHD_Result result = answer(serve, connection, exchange, is_head);
@@ -264,8 +238,8 @@ static void *serve_daemon(struct ky_serve *serve)
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
 		MHD_OPTION_URI_LOG_CALLBACK, take_target, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		end_exchange, serve, MHD_OPTION_NOTIFY_CONNECTION, client_came_or_went, serve,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		end_exchange, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_connection_came_or_went,
+		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		serve->listen.loopback ? 0u : CLIENTS_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT,
 		IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,

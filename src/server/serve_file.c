@@ -2,7 +2,7 @@
 /* serve_file.c: see serve_file.h. */
 #include "serve_file.h"
 
-#include "serve_clients.h"
+#include "serve_connection.h"
 #include "serve_listen.h"
 
 #include <errno.h>
@@ -32,11 +32,6 @@ struct ky_serve_file {
 
 /* ---- answers ---- */
 
-static const char *header(struct MHD_Connection *connection, const char *name)
-{
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
 static enum MHD_Result reply(const struct ky_serve_file *serve, struct MHD_Connection *connection,
 			     unsigned status, struct MHD_Response *response, bool allowed)
 {
@@ -64,13 +59,6 @@ static enum MHD_Result reply_empty(const struct ky_serve_file *serve,
 	return reply(serve, connection, status, response, allowed);
 }
 
-static struct ky_client *client_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *const info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	return info ? info->socket_context : NULL;
-}
-
 /* It may be large: who fetches it does not wait, and is not ended for others. */
 static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connection *connection,
 				  bool allowed)
@@ -83,7 +71,7 @@ static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connec
 			close(fd);
 		return reply_empty(serve, connection, 503, false);
 	}
-	ky_clients_wait(&serve->clients, client_of(connection), false);
+	ky_clients_wait(&serve->clients, ky_connection_client(connection), false);
 	MHD_add_response_header(response, "Content-Type", "application/octet-stream");
 	return reply(serve, connection, 200, response, allowed);
 }
@@ -105,8 +93,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 				  size_t *bytes, void **at)
 {
 	struct ky_serve_file *const serve = context;
-	const char *const origin = header(connection, "Origin");
-	const unsigned status = check(serve, url, header(connection, "Host"), origin);
+	const char *const origin = ky_connection_header(connection, "Origin");
+	const unsigned status = check(serve, url, ky_connection_header(connection, "Host"), origin);
 	(void)version;
 	(void)data;
 	(void)at;
@@ -127,21 +115,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	struct ky_serve_file *const serve = context;
 	(void)at;
 	(void)code;
-	ky_clients_wait(&serve->clients, client_of(connection), true);
-}
-
-static void client_came_or_went(void *context, struct MHD_Connection *connection, void **client,
-				enum MHD_ConnectionNotificationCode code)
-{
-	struct ky_serve_file *const serve = context;
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *const info =
-			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		*client = info ? ky_clients_add(&serve->clients, info->connect_fd) : NULL;
-	} else {
-		ky_clients_remove(&serve->clients, *client);
-		*client = NULL;
-	}
+	ky_clients_wait(&serve->clients, ky_connection_client(connection), true);
 }
 
 /* The target is compared as it came. */
@@ -161,8 +135,8 @@ static struct MHD_Daemon *start_daemon(struct ky_serve_file *serve)
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_as_it_is, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, client_came_or_went, serve,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_connection_came_or_went,
+		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HEAD_BYTES_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }

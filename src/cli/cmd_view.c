@@ -138,6 +138,8 @@ static int check(const struct ky_view_command *command)
 				    "attach'");
 	if (command->export && command->perfetto)
 		return ky_cli_usage("--export or --perfetto, not both");
+	if (command->export && (command->bind || command->port_given || command->json))
+		return ky_cli_usage("--export serves nothing: leave out --bind, --port and --json");
 	if (range && !command->export)
 		return ky_cli_usage("--from and --to choose what --export writes; the page shows "
 				    "all");

@@ -211,6 +211,18 @@ bool ky_ask_tracks(const struct ky_answers *answers, const struct ky_ask *ask, u
 	return false;
 }
 
+bool ky_ask_generation(const struct ky_answers *answers, const struct ky_ask *ask,
+		       struct ky_answer *answer)
+{
+	int64_t generation;
+	if (!ky_ask_number(ask, "g", &generation, answer))
+		return false;
+	if (generation == answers->view->generation)
+		return true;
+	ky_answer_fail(answer, 409, "the trace has changed: ask api/trace again");
+	return false;
+}
+
 int64_t ky_answer_time(const struct ky_answers *answers, int64_t ns)
 {
 	return ky_sub_clamped(ns, answers->view->base_ns);
@@ -221,14 +233,9 @@ int64_t ky_answer_time(const struct ky_answers *answers, int64_t ns)
 static bool ask_tiles(struct ky_answers *answers, const struct ky_ask *ask, struct ky_tiles *tiles,
 		      uint32_t **tracks, struct ky_answer *answer)
 {
-	int64_t generation, level, first, count = 1;
-	if (!ky_ask_number(ask, "g", &generation, answer))
-		return false;
-	if (generation != answers->view->generation) {
-		ky_answer_fail(answer, 409, "the trace has changed: ask api/trace again");
-		return false;
-	}
-	if (!ky_ask_number(ask, "level", &level, answer) ||
+	int64_t level, first, count = 1;
+	if (!ky_ask_generation(answers, ask, answer) ||
+	    !ky_ask_number(ask, "level", &level, answer) ||
 	    !ky_ask_number(ask, "first", &first, answer) ||
 	    !ky_ask_bounded(ask, "count", 1, TILES_MAX, &count, answer) ||
 	    !ky_ask_tracks(answers, ask, tracks, &tiles->tracks_count, answer))

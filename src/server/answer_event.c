@@ -288,6 +288,9 @@ void ky_answer_event(struct ky_answers *answers, const struct ky_ask *ask, struc
 	}
 	if (!ky_ask_number(ask, "id", &id, answer))
 		return;
+	/* Rows have other numbers in another generation; who knows of none has none to mix up. */
+	if (ky_ask_text(ask, "g") && !ky_ask_generation(answers, ask, answer))
+		return;
 	if (!ky_event_exists(answers->view, kind, id)) {
 		ky_answer_fail(answer, 404, "there is no event %lld of kind %s in this trace",
 			       (long long)id, ky_kind_names[kind]);

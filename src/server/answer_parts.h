@@ -91,6 +91,9 @@ static inline bool ky_answers_stopping(const struct ky_answers *answers)
 	return __atomic_load_n(&answers->stopping, __ATOMIC_RELAXED) != 0;
 }
 
+/* Whether g is the view's generation; false after a failure. */
+bool ky_ask_generation(const struct ky_answers *answers, const struct ky_ask *ask,
+		       struct ky_answer *answer);
 /* NULL: it was not given. */
 const char *ky_ask_text(const struct ky_ask *ask, const char *key);
 /* A number, cut to what is whole; false after a failure that says what is wrong. */

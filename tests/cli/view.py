@@ -549,6 +549,7 @@ def check_usage(kymo):
             ("a port that is none", ["--port", "70000", "demo.kymo"], 2, "--port"),
             ("an address of another machine", ["--bind", "192.0.2.1", "demo.kymo"], 1, "192.0.2.1"),
             ("a range without an export", ["--from", "1s", "demo.kymo"], 2, "--export"),
+            ("a port for an export", ["--export", "x.html", "--port", "1", "demo.kymo"], 2, "--export"),
             ("-o without -p", ["-o", "x.kymo", "demo.kymo"], 2, "-p"),
             ("an option that is none", ["--nonsense"], 2, "no option --nonsense")]:
         done = run(*arguments)

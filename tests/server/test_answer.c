@@ -427,6 +427,10 @@ static void tiles_are_bytes_of_this_generation(void **state)
 	reply_free(&reply);
 	snprintf(query, sizeof(query), "g=6&level=10&first=0&count=2&tracks=%u", track);
 	refuses(&asking, "api/tiles", query, NULL, 409);
+	refuses(&asking, "api/event", "kind=slices&id=0&g=6", NULL, 409);
+	ask(&asking, "api/event", "kind=slices&id=0&g=7", NULL, &reply);
+	assert_int_equal(reply.status, 200);
+	reply_free(&reply);
 	asking_close(&asking);
 }
 

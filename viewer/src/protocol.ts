@@ -92,7 +92,7 @@ export interface Arg {
   value: string;
 }
 
-// GET api/event?kind=slices&id=7
+// GET api/event?kind=slices&id=7[&g=GENERATION]: of another generation it is refused, for ids are other ones there
 export interface Details extends EventRef {
   category: string;
   instant: boolean;

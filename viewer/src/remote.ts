@@ -20,7 +20,11 @@ import type {
 import { readTiles, type Names } from "./wire";
 
 // The server has another generation than was asked for.
-export class Outdated extends Error {}
+export class Outdated extends Error {
+  constructor() {
+    super("The trace has changed; the newer one is on its way.");
+  }
+}
 // There is no server any more, or it is no longer ours.
 export class Gone extends Error {}
 
@@ -108,7 +112,7 @@ export class RemoteSource implements Source {
     const key = `${kind}:${id}`;
     let details = this.events.get(key);
     if (!details) {
-      details = json<Details>("api/event", { kind, id });
+      details = json<Details>("api/event", { g: this.generation, kind, id });
       this.events.set(key, details);
       details.catch(() => this.events.delete(key));
       if (this.events.size > 64) this.events.delete(this.events.keys().next().value ?? "");

@@ -24,6 +24,8 @@ __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
 static __thread bool attaching __attribute__((
 	tls_model("initial-exec"))); /* a signal handler must not attach while its thread does */
+/* By kymo_thread_name(): a thread may get its slot after that, or another one while it ends. */
+static __thread uint32_t given_name __attribute__((tls_model("initial-exec")));
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
@@ -119,6 +121,7 @@ void ky_writer_forget(void)
 void ky_writer_leave(void)
 {
 	kymo_i_tls = &idle;
+	given_name = 0;
 }
 
 static void raise_slots_high(uint32_t count)
@@ -143,6 +146,46 @@ static struct ky_slot *take_slot(uint32_t tid)
 	return take_dead_slot(all, tid);
 }
 
+static void rename_blocks(struct ky_slot *slot)
+{
+	for (uint32_t i = 0; i < KY_LEVELS; i++) {
+		if (slot->level[i].pub.end == 0)
+			continue;
+		struct ky_drum_block *block =
+			(struct ky_drum_block *)(slot->level[i].pub.end - KY_BLOCK_BYTES);
+		/* Release: the string first; pairs with the acquire of a reader of the block. */
+		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
+	}
+}
+
+/* In the slot, if there are both. Reads them anew: a signal handler may have changed either. */
+static void use_given_name(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (given_name == 0 || kymo_i_tls == &idle)
+		return;
+	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+	slot->name = given_name;
+	rename_blocks(slot);
+}
+
+/* From the moment kymo_i_tls points to it, signal handlers use it, too. */
+static void move_in(struct ky_drum *drum, struct ky_slot *slot)
+{
+	char comm[16];
+	ky_os_comm(comm);
+	slot->name = ky_heap_intern(drum, comm, strnlen(comm, sizeof(comm)));
+	memset(slot->level, 0, sizeof(slot->level));
+	for (uint32_t i = 0; i < KY_LEVELS; i++)
+		slot->level[i].level = i;
+	if (exit_key_made)
+		pthread_setspecific(exit_key, slot);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	kymo_i_tls = &slot->level[0].pub;
+	/* Only now: until here a handler that gave the name found no slot to put it in. */
+	use_given_name();
+}
+
 /* Gives the thread a slot. Rings come with the first event at each level. */
 static struct ky_slot *attach(struct ky_drum *drum)
 {
@@ -150,22 +193,22 @@ static struct ky_slot *attach(struct ky_drum *drum)
 		return NULL;
 	attaching = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	struct ky_slot *slot = take_slot((uint32_t)ky_os_tid());
-	if (slot) {
-		char comm[16];
-		ky_os_comm(comm);
-		slot->name = ky_heap_intern(drum, comm, strnlen(comm, sizeof(comm)));
-		memset(slot->level, 0, sizeof(slot->level));
-		for (uint32_t i = 0; i < KY_LEVELS; i++)
-			slot->level[i].level = i;
-		if (exit_key_made)
-			pthread_setspecific(exit_key, slot);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		kymo_i_tls = &slot->level[0].pub;
+	/* A handler may have attached since the caller looked: a second slot would hide that one. */
+	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+	if (kymo_i_tls == &idle) {
+		slot = take_slot((uint32_t)ky_os_tid());
+		if (slot)
+			move_in(drum, slot);
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	attaching = false;
 	return slot;
+}
+
+/* vfork's child is in its parent's memory: what it gave itself would be the parent's later. */
+static bool in_own_memory(const struct ky_drum *drum)
+{
+	return drum->header->pid == (uint32_t)ky_os_pid();
 }
 
 /* The calling thread's slot, or NULL: then the loss is the caller's to count. */
@@ -175,10 +218,9 @@ static struct ky_slot *own_slot(struct ky_drum *drum)
 		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
 		if (slot_tid(slot) != 0)
 			return slot;
-		kymo_i_tls = &idle; /* wiped by fork */
+		ky_writer_leave(); /* wiped by fork */
 	}
-	/* vfork's child is in its parent's memory: a writer of its own would be the parent's later. */
-	return drum->header->pid == (uint32_t)ky_os_pid() ? attach(drum) : NULL;
+	return in_own_memory(drum) ? attach(drum) : NULL;
 }
 
 static void lose(uint64_t *counter)
@@ -567,28 +609,17 @@ void ky_writer_settle(bool (*wait)(void *context), void *context)
 	}
 }
 
-static void rename_blocks(struct ky_slot *slot)
-{
-	for (uint32_t i = 0; i < KY_LEVELS; i++) {
-		if (slot->level[i].pub.end == 0)
-			continue;
-		struct ky_drum_block *block =
-			(struct ky_drum_block *)(slot->level[i].pub.end - KY_BLOCK_BYTES);
-		/* Release: the string first; pairs with the acquire of a reader of the block. */
-		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
-	}
-}
-
 void kymo_thread_name(const char *name)
 {
 	const int saved_errno = errno;
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
-	const uint32_t string =
-		slot && name ? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX)) : 0;
+	const uint32_t string = drum && name && in_own_memory(drum)
+					? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX))
+					: 0;
 	if (string) {
-		slot->name = string;
-		rename_blocks(slot);
+		own_slot(drum); /* first: in a child it forgets the name from before the fork */
+		given_name = string;
+		use_given_name();
 	}
 	errno = saved_errno;
 }

@@ -343,6 +343,51 @@ static void a_child_that_can_have_no_drum_runs_on(void **state)
 	assert_int_equal(in_child(no_drum_after_raw_fork), 0);
 }
 
+static void check_name(void *name, const struct ky_event *e)
+{
+	CHECK(strcmp(e->thread->name.data, name) == 0);
+}
+
+/* The child's thread is another one: it has the kernel's name until it gets one of its own. */
+static void named_before(bool raw)
+{
+	char comm[16];
+	char child[] = "child", parent[] = "parent";
+	small_drum();
+	ky_os_comm(comm);
+	kymo_thread_name(parent);
+	trace(1, 10);
+	for (int given = 0; given < 2; given++) {
+		const pid_t pid = raw ? raw_fork() : fork();
+		if (pid == 0) {
+			if (given)
+				kymo_thread_name(child);
+			trace(2, 10);
+			CHECK(readback(check_name, given ? child : comm).events == 10);
+			_exit(0);
+		}
+		wait_for(pid);
+	}
+	CHECK(readback(check_name, parent).events == 10);
+}
+
+static void named_before_fork(void)
+{
+	named_before(false);
+}
+
+static void named_before_raw_fork(void)
+{
+	named_before(true);
+}
+
+static void a_child_has_not_the_name_of_the_parents_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(named_before_fork), 0);
+	assert_int_equal(in_child(named_before_raw_fork), 0);
+}
+
 static void *make_the_drum(void *context)
 {
 	__atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
@@ -395,6 +440,7 @@ int main(void)
 		cmocka_unit_test(an_event_in_vforks_child_does_not_take_the_drum_away),
 		cmocka_unit_test(a_descriptor_that_is_no_longer_the_drums_is_not_closed),
 		cmocka_unit_test(a_child_that_can_have_no_drum_runs_on),
+		cmocka_unit_test(a_child_has_not_the_name_of_the_parents_thread),
 		cmocka_unit_test(a_fork_while_the_drum_is_being_made_does_not_block_the_child),
 	};
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -293,6 +294,85 @@ static void levels_too_deep_are_counted(void **state)
 	assert_int_equal(in_child(deep), 0);
 }
 
+/* A part of the drum that is taken away, so that a signal comes exactly when it is needed. */
+static struct {
+	void *data;
+	size_t bytes;
+} part;
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	CHECK(mprotect(part.data, part.bytes, PROT_READ | PROT_WRITE) == 0);
+	trace_plain(1, THREADS);
+	kymo_thread_name("named");
+}
+
+static void *trace_named(void *context)
+{
+	kymo_thread_name("named");
+	trace_plain(1, 0);
+	return context;
+}
+
+static void *trace_and_fault(void *context)
+{
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND};
+	CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+	CHECK(mprotect(part.data, part.bytes, PROT_NONE) == 0);
+	trace_plain(2, 0);
+	CHECK(sigaction(SIGSEGV, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
+	return context;
+}
+
+static void check_named(void *context, const struct ky_event *e)
+{
+	(void)context;
+	CHECK(strcmp(e->thread->name.data, "named") == 0);
+}
+
+static void fault_in_first_event(uint64_t from, uint64_t to, uint64_t events)
+{
+	void *(*const bodies[])(void *) = {trace_named, trace_and_fault};
+	part.data = ky_drum_get()->base + from;
+	part.bytes = to - from;
+	for (size_t i = 0; i < 2; i++) {
+		pthread_t thread;
+		CHECK(pthread_create(&thread, NULL, bodies[i], NULL) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+	const struct readback totals = readback(check_named, NULL);
+	CHECK(totals.events == events && totals.events + totals.lost == written);
+	CHECK(ky_drum_peek()->header->rings_used == 1);
+}
+
+/* The header is first needed when the thread has seen that it has no slot. */
+static void fault_before_attaching(void)
+{
+	small_drum();
+	fault_in_first_event(0, KY_DRUM_HEADER_BYTES, 3);
+}
+
+/* The hash table is first needed when the thread has its slot, for the kernel's name. */
+static void fault_while_attaching(void)
+{
+	small_drum();
+	const struct ky_drum_header *h = ky_drum_get()->header;
+	fault_in_first_event(h->buckets_at, h->rings_at, 2);
+}
+
+static void a_handler_that_traces_first_shares_its_threads_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(fault_before_attaching), 0);
+}
+
+static void a_name_given_while_a_thread_gets_its_slot_is_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(fault_while_attaching), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +381,8 @@ int main(void)
 		cmocka_unit_test(handlers_that_interrupt_handlers_damage_none),
 		cmocka_unit_test(the_first_events_of_a_process_may_be_in_handlers),
 		cmocka_unit_test(levels_too_deep_are_counted),
+		cmocka_unit_test(a_handler_that_traces_first_shares_its_threads_ring),
+		cmocka_unit_test(a_name_given_while_a_thread_gets_its_slot_is_kept),
 	};
 	return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_threads.c: threads that come and go by the thousand share a bounded number of rings, and every
- * event is read or counted.
+ * event is read or counted. A thread keeps the name it was given, whatever slot it has.
  */
 #include "readback.h"
 
@@ -204,6 +204,86 @@ static void a_reader_of_rings_being_overwritten_accounts_for_every_event(void **
 	assert_int_equal(in_child(read_while_written), 0);
 }
 
+/* The name that each event's thread has when the event is read. */
+static void check_named(void *context, const struct ky_event *e)
+{
+	(void)context;
+	CHECK(strcmp(e->thread->name.data, "named") == 0);
+}
+
+static pthread_key_t late_key;
+
+static void trace_late(void *context)
+{
+	KYMO_INSTANT("net", "late", "number", (uint32_t)(uintptr_t)context);
+}
+
+static void *trace_named(void *context)
+{
+	kymo_thread_name("named");
+	trace_and_return(context);
+	CHECK(pthread_setspecific(late_key, (void *)1) == 0);
+	return NULL;
+}
+
+/* Keys are destroyed in the order they were made, so the recorder's own comes before this one. */
+static void trace_after_the_end(void)
+{
+	small_drum(16);
+	CHECK(pthread_key_create(&late_key, trace_late) == 0);
+	run_threads(trace_named, 2, 1);
+	const struct readback totals = readback(check_named, NULL);
+	CHECK(totals.events == 2 * (EVENTS + 1) && totals.lost == 0);
+	CHECK(ky_drum_peek()->header->rings_used == 1); /* left again after the late event */
+}
+
+static void a_thread_keeps_its_name_while_it_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(trace_after_the_end), 0);
+}
+
+static void *name_and_trace_later(void *context)
+{
+	kymo_thread_name("named");
+	pthread_barrier_wait(&barrier); /* no slot is left until the others end */
+	pthread_barrier_wait(&barrier);
+	trace_and_return(context);
+	return NULL;
+}
+
+static void *hold_slot(void *context)
+{
+	trace_and_return(context);
+	kymo_thread_name("named");
+	pthread_barrier_wait(context);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static void named_without_slot(void)
+{
+	pthread_barrier_t held;
+	pthread_t holder, late;
+	small_drum(1);
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_barrier_init(&held, NULL, 2);
+	CHECK(pthread_create(&holder, NULL, hold_slot, &held) == 0);
+	pthread_barrier_wait(&held);
+	CHECK(pthread_create(&late, NULL, name_and_trace_later, NULL) == 0);
+	CHECK(pthread_join(holder, NULL) == 0);
+	pthread_barrier_wait(&barrier);
+	CHECK(pthread_join(late, NULL) == 0);
+	const struct readback totals = readback(check_named, NULL);
+	CHECK(totals.events == 2 * EVENTS && totals.lost == 0);
+}
+
+static void a_name_is_kept_until_there_is_a_slot_for_it(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(named_without_slot), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +292,8 @@ int main(void)
 		cmocka_unit_test(events_of_threads_without_a_ring_are_counted),
 		cmocka_unit_test(rings_get_smaller_before_threads_get_none),
 		cmocka_unit_test(a_reader_of_rings_being_overwritten_accounts_for_every_event),
+		cmocka_unit_test(a_thread_keeps_its_name_while_it_ends),
+		cmocka_unit_test(a_name_is_kept_until_there_is_a_slot_for_it),
 	};
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #   make                 build the library and the tools into build/
 #   make demo            run the demo, record it in every format, and look at it in the browser
 #   make test            build and run the tests
+#   make proof           the long tests of function tracing: an hour, with the programs of Debian that are there
 #   make fuzz            search for inputs that break a parser; FUZZ_SECONDS=60 each, TARGET=name for one
 #   make bench           run the benchmarks
 #   make viewer          build the page of kymo view, viewer/dist/index.html (with npm), and the tool with it
@@ -17,7 +18,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SETUP ?=
 
-.PHONY: all demo test fuzz bench viewer screenshots install amalgamation format lint clean deps
+.PHONY: all demo test proof fuzz bench viewer screenshots install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
 	@meson compile -C $(BUILD)
 
@@ -39,6 +40,10 @@ $(BUILD)/.tests: | $(BUILD)/build.ninja
 test: $(BUILD)/.tests
 	@tools/deps.sh test
 	@meson test -C $(BUILD) --print-errorlogs
+
+proof: $(BUILD)/.tests
+	@tools/deps.sh test proof
+	@meson test -C $(BUILD) --print-errorlogs --suite proof
 
 fuzz:
 	@tools/deps.sh test

@@ -32,6 +32,10 @@ void load_run(const struct settings *settings, struct report *report);
 void view_run(const struct settings *settings, struct report *report);
 /* A program watched from outside, and triggers. */
 void capture_run(const struct settings *settings, struct report *report);
+/* Calls of functions, traced without their program's doing. */
+void functions_run(const struct settings *settings, struct report *report);
+/* Programs whose functions are traced, as a whole. */
+void functions_programs_run(const struct settings *settings, struct report *report);
 /* Large traces looked at in a browser. */
 void viewer_run(const struct settings *settings, struct report *report);
 /* Sizes of the library and of files, and the time to compile the header. */

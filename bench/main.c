@@ -25,8 +25,9 @@ static const char help[] =
 	"Measures what kymo costs, side by side with a bare loop that reads the CPU's counter\n"
 	"and stores 16 bytes, and says which targets are met.\n"
 	"\n"
-	"  --only SECTION    cost, threads, instructions, throughput, load, capture, view,\n"
-	"                    viewer (in a browser) or size\n"
+	"  --only SECTION    cost, threads, instructions, throughput, load, capture, functions,\n"
+	"                    programs (their functions traced), view, viewer (in a browser)\n"
+	"                    or size\n"
 	"  --quick           tiny counts: a smoke test, the numbers mean nothing\n"
 	"  --json            for machines\n"
 	"  --check           exit with 1 when a target is missed\n"
@@ -83,6 +84,8 @@ static const struct {
 	{"throughput", throughput_run},
 	{"load", load_run},
 	{"capture", capture_run},
+	{"functions", functions_run},
+	{"programs", functions_programs_run},
 	{"view", view_run},
 	{"viewer", viewer_run},
 	{"size", size_run},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # deps.sh GROUP...: makes sure that what a group of targets needs is installed. Groups: build, test,
-# lint. Says nothing and leaves the network alone when nothing is missing. On Debian and its
+# proof, lint. Says nothing and leaves the network alone when nothing is missing. On Debian and its
 # derivatives what is missing is installed with apt; elsewhere it is listed, and that is an error. The
 # tests in the browser also need packages of npm: where those are not to be had, these tests are skipped.
 set -eu
@@ -23,6 +23,8 @@ build header elfutils/libdw.h libdw-dev
 build header tracefs/tracefs.h libtracefs-dev
 build header libiberty/demangle.h libiberty-dev
 build header microhttpd.h libmicrohttpd-dev
+build header capstone/capstone.h libcapstone-dev
+build x86-header intel-pt.h libipt-dev
 test header cmocka.h libcmocka-dev
 test cmd g++ g++
 test cmd clang clang
@@ -43,6 +45,11 @@ test cmd redis-benchmark redis-tools
 test library libz.so.1 zlib1g
 test library libzstd.so.1 libzstd1
 test runtime clang libclang-rt-dev
+proof file /usr/sbin/nginx nginx-light
+proof cmd wrk wrk
+proof cmd rg ripgrep
+proof cmd rustc rustc
+proof cmd uftrace uftrace
 lint cmd clang-format clang-format
 lint cmd clang-tidy clang-tidy
 lint cmd clang clang
@@ -72,11 +79,21 @@ has_header()
 	return 1
 }
 
+# Debian has libipt for x86 alone; elsewhere it is built without.
+has_x86_header()
+{
+	case $(uname -m) in
+	x86_64 | i?86) has_header "$1" ;;
+	esac
+}
+
 has()
 {
 	case $1 in
 	cmd) command -v "$2" > /dev/null ;;
 	header) has_header "$2" ;;
+	x86-header) has_x86_header "$2" ;;
+	file) [ -e "$2" ] ;;
 	library) has_library "$2" ;;
 	runtime) has_runtime "$2" ;;
 	esac

@@ -186,6 +186,8 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 		capture.error = ky_capture_start(&capture);
 	if (!capture.error)
 		loop(&capture);
+	/* Before another Ctrl-C may end kymo. */
+	ky_capture_take_out_functions(&capture);
 	if (capture.signals.fd >= 0 && !capture.child.running)
 		ky_signals_let_interrupt(&capture.signals);
 	ky_capture_close(&capture);

@@ -6,6 +6,7 @@
  *     processes ─ appeared, drum, ended ─▶ drums ────┐
  *     kernel_trace ──────────────────────────────────┼─▶ bundle ─▶ .kymo ─ at the end ─▶ others
  *     stack_samples ─────────────────────────────────┘      ▲
+ *     functrace ── drums of its own making ─▶ drums         │
  *     watch, probes, crash_watch, signals ─ fired ─▶ snapshot ┘  flight: windows of all sources
  *
  * One loop over poll(), one thread (and a process of the crash watch). With triggers it is a flight
@@ -17,6 +18,7 @@
 #ifndef KY_CAPTURE_CAPTURE_H
 #define KY_CAPTURE_CAPTURE_H
 
+#include "functrace.h"
 #include "probe.h"
 #include "processes.h"
 #include "trigger.h"
@@ -44,6 +46,8 @@ struct ky_capture_options {
 	const struct ky_trigger *triggers;
 	uint32_t triggers_count;
 	enum ky_probe_engine probe_engine;
+	/* Calls of functions, NULL: not wanted. Rings, samples a second and callbacks are the capture's. */
+	const struct ky_functrace_options *functions;
 	uint64_t before_ns;
 	uint64_t after_ns;
 	uint32_t snapshots_max; /* then the capture ends; 0: no limit */
@@ -55,9 +59,17 @@ struct ky_capture_options {
 	uint64_t buffer_bytes; /* of the kernel's, per CPU */
 	/* Ten times a second. Not 0: stop, as by the first Ctrl-C. */
 	int (*progress)(void *context, const struct ky_capture_facts *facts);
+	bool quiet; /* which engine sees the functions is only noted in the file */
 	/* One line about something that could not be had, or that happened. */
 	void (*note)(void *context, const char *line);
 	void *context;
+};
+
+/* A function that is left alone for being called too often, with how often until then. */
+#define KY_CAPTURE_HOT_MAX 16u
+struct ky_capture_hot {
+	char name[256];
+	uint64_t calls;
 };
 
 struct ky_capture_facts {
@@ -72,7 +84,11 @@ struct ky_capture_facts {
 	uint32_t drums;     /* ever */
 	uint32_t snapshots;
 	uint64_t damaged; /* places in drums that were scribbled over */
-	bool kernel_on, samples_on;
+	bool kernel_on, samples_on, functions_on;
+	bool functions_impossible; /* not on this machine, or not in this program: the message says why */
+	struct ky_functrace_facts functions;
+	struct ky_capture_hot hot[KY_CAPTURE_HOT_MAX];
+	uint32_t hot_count;
 	bool started;                   /* run: the program ran */
 	bool exec_failed;               /* run: and if not, this is why */
 	int status;                     /* run: as waitpid() has it; -1: not known */
@@ -90,5 +106,7 @@ struct ky_capture_facts {
  */
 int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts *facts,
 	       char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Which functions were left out, by reasons: "3 shorter than a jump, 1 ..."; "" when none was. */
+void ky_capture_left_out(const struct ky_patch_facts *facts, char *text, size_t room);
 
 #endif

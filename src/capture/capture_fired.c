@@ -126,6 +126,8 @@ void ky_capture_ended(void *context, pid_t pid, int status)
 		capture->child_told = true;
 		status = status_of_program(capture, status);
 	}
+	if (capture->functions)
+		ky_functrace_ended(capture->functions, pid);
 	/* To its last event first: what fires in there comes before the end. */
 	if (capture->drums)
 		ky_drums_ended(capture->drums, pid);

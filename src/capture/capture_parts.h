@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * capture_parts.h: a capture from inside: what capture.c (the loop), capture_sources.c (opening,
- * reading and closing the sources), capture_processes.c (what is set on a process) and
- * capture_fired.c (signals, ends, snapshots) share.
+ * reading and closing the sources), capture_processes.c (what is set on a process),
+ * capture_functions.c (calls of functions) and capture_fired.c (signals, ends, snapshots) share.
  *
  * Parts that are not wanted or could not be had are NULL.
  */
@@ -28,6 +28,13 @@ struct ky_unfinished {
 	uint32_t tries;
 };
 
+/* A child of a traced program, whose drum of calls is looked for: it makes that with its first call. */
+#define KY_CAPTURE_YOUNG 64
+struct ky_young {
+	pid_t pid; /* 0: none */
+	uint64_t next_ns, until_ns;
+};
+
 struct ky_capture {
 	const struct ky_capture_options *options;
 	struct ky_capture_facts *facts;
@@ -47,6 +54,9 @@ struct ky_capture {
 	struct ky_stack_samples *samples;
 	struct ky_probes *probes;
 	struct ky_crash_watch *crash;
+	pid_t crash_left; /* a process that it let go of for a moment; 0: none */
+	struct ky_functrace *functions;
+	struct ky_young young[KY_CAPTURE_YOUNG];
 	const struct ky_trigger *on_exit, *on_interrupt;
 	uint32_t drums_told; /* lines about drums that could not be had as they should */
 	pid_t *recorded;     /* processes that have a drum: their end may be of interest */
@@ -101,6 +111,17 @@ void ky_capture_probe(struct ky_capture *capture, uint64_t now);
 /* Tries drums again that were still being made. */
 void ky_capture_try_drums(struct ky_capture *capture);
 void ky_capture_forget_processes(struct ky_capture *capture);
+
+/* ---- capture_functions.c ---- */
+
+int ky_capture_open_functions(struct ky_capture *capture);
+/* A process that is there, or the program at its entry point. 0, or -errno with a message. */
+int ky_capture_add_functions(struct ky_capture *capture, pid_t pid,
+			     char message[KY_CAPTURE_MESSAGE_BYTES]);
+void ky_capture_round_functions(struct ky_capture *capture, bool all);
+void ky_capture_gather_functions(struct ky_capture *capture);
+/* Programs are as they were; once. */
+void ky_capture_take_out_functions(struct ky_capture *capture);
 
 /* ---- capture_fired.c ---- */
 

@@ -109,6 +109,10 @@ static void add_existing(struct ky_capture *capture, pid_t pid)
 		if (error && error != -ESRCH)
 			ky_capture_note(capture, "%s", message);
 	}
+	/* A child that comes brings its parent's jumps and a drum of its own. */
+	const int error = ky_capture_add_functions(capture, pid, message);
+	if (error && error != -ESRCH)
+		ky_capture_note(capture, "%s", message);
 }
 
 void ky_capture_appeared(void *context, pid_t pid)
@@ -123,17 +127,23 @@ void ky_capture_appeared(void *context, pid_t pid)
 	ky_capture_add_crash_watch(capture, pid);
 }
 
-static void remember_recorded(struct ky_capture *capture, pid_t pid)
+/* False when it was known: it has several drums. */
+static bool remember_recorded(struct ky_capture *capture, pid_t pid)
 {
+	for (uint32_t i = 0; i < capture->recorded_count; i++) {
+		if (capture->recorded[i] == pid)
+			return false;
+	}
 	if (capture->recorded_count == capture->recorded_room) {
 		const uint32_t room = capture->recorded_room ? capture->recorded_room * 2 : 16;
 		pid_t *const grown = realloc(capture->recorded, room * sizeof(*grown));
 		if (!grown)
-			return;
+			return true;
 		capture->recorded = grown;
 		capture->recorded_room = room;
 	}
 	capture->recorded[capture->recorded_count++] = pid;
+	return true;
 }
 
 /* One line for each of a few: there may be thousands of processes. */
@@ -154,10 +164,8 @@ static int add_drum(struct ky_capture *capture, pid_t pid, int fd)
 	if (added == -EAGAIN)
 		return added;
 	tell_drum(capture, message);
-	if (added == 0) {
+	if (added == 0 && remember_recorded(capture, pid))
 		capture->facts->drums++;
-		remember_recorded(capture, pid);
-	}
 	return added;
 }
 

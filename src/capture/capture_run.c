@@ -156,7 +156,7 @@ static void wait_for(struct ky_child *child)
 	pid_t pid;
 	do {
 		pid = waitpid(child->pid, &status, 0);
-	} while (pid < 0 && errno == EINTR);
+	} while ((pid < 0 && errno == EINTR) || (pid == child->pid && WIFSTOPPED(status)));
 	ky_child_ended(child, pid == child->pid ? status : -1);
 }
 
@@ -204,7 +204,8 @@ bool ky_child_reap(struct ky_child *child)
 	if (!child->running)
 		return child->pid != 0;
 	const pid_t pid = waitpid(child->pid, &status, WNOHANG);
-	if (pid == child->pid)
+	/* A stop is one of tracing it, and not for us. */
+	if (pid == child->pid && !WIFSTOPPED(status))
 		ky_child_ended(child, status);
 	else if (pid < 0 && errno == ECHILD)
 		ky_child_ended(child, -1);
@@ -223,6 +224,14 @@ void ky_child_pass(const struct ky_child *child, int number)
 {
 	if (child->running)
 		kill(child->pid, number);
+}
+
+void ky_child_end(struct ky_child *child)
+{
+	ky_child_pass(child, SIGKILL);
+	if (child->running)
+		wait_for(child);
+	child->held = false;
 }
 
 void ky_child_close(struct ky_child *child)

@@ -56,6 +56,8 @@ bool ky_child_reap(struct ky_child *child);
 /* Somebody else has reaped it. */
 void ky_child_ended(struct ky_child *child, int status);
 void ky_child_pass(const struct ky_child *child, int number);
+/* Ends it, wherever it is. */
+void ky_child_end(struct ky_child *child);
 /* One that never became the program is ended. */
 void ky_child_close(struct ky_child *child);
 

@@ -26,6 +26,8 @@
 #define WATCH_EVERY_NS (2 * MILLISECOND)
 #define REST_NS (50 * MILLISECOND)
 #define PROBES_REST_NS (2 * MILLISECOND)
+/* A program may wait for a library that it has loaded to be patched. */
+#define FUNCTIONS_REST_NS (5 * MILLISECOND)
 
 /* ---- opening ---- */
 
@@ -74,12 +76,36 @@ static int choose_categories(struct ky_capture *capture)
 	return -ENOMEM;
 }
 
+/* Or may do so: the engine is chosen with the first process. */
+static bool patches_functions(const struct ky_capture_options *o)
+{
+	return o->functions && o->functions->engine != KY_FUNCTRACE_PT &&
+	       o->functions->engine != KY_FUNCTRACE_SAMPLE;
+}
+
+/*
+ * A uprobe executes the instruction that the file has there, and goes on behind it: in the middle of a jump that the patch
+ * engine has written. A breakpoint stops before whatever is there.
+ */
+static enum ky_probe_engine engine_of_probes(struct ky_capture *capture)
+{
+	const struct ky_capture_options *const o = capture->options;
+	if (!patches_functions(o))
+		return o->probe_engine;
+	if (o->probe_engine == KY_PROBE_UPROBE)
+		ky_capture_note(capture,
+				"symbol: and line: triggers are breakpoints: a uprobe would crash "
+				"a program whose functions are patched");
+	return KY_PROBE_BREAKPOINT;
+}
+
 static int open_probes(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
 	const struct ky_probes_options options = {.triggers = o->triggers,
 						  .count = o->triggers_count,
-						  .engine = o->probe_engine,
+						  .engine = engine_of_probes(capture),
+						  .patched = patches_functions(o),
 						  .fired = ky_capture_fired,
 						  .context = capture};
 	const int error = ky_probes_open(&capture->probes, &options);
@@ -193,7 +219,7 @@ static int fork_program(struct ky_capture *capture)
 		.ring_bytes = o->ring_bytes,
 		.output = !o->path && o->fd == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO,
 		.tracer = capture->crash ? ky_crash_watch_tracer(capture->crash) : 0,
-		.hold = capture->probes || capture->crash,
+		.hold = capture->probes || capture->crash || capture->functions,
 		.mask = &capture->signals.mask_before,
 		.child_action = &capture->signals.child_before,
 	};
@@ -296,6 +322,8 @@ int ky_capture_open(struct ky_capture *capture)
 	if (!error)
 		error = open_triggers(capture);
 	if (!error)
+		error = ky_capture_open_functions(capture);
+	if (!error)
 		error = fork_program(capture);
 	if (!error)
 		error = open_drums(capture);
@@ -314,12 +342,17 @@ static int start_program(struct ky_capture *capture)
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	if (ky_processes_add(capture->processes, capture->child.pid, message))
 		ky_capture_note(capture, "the program's children are not followed: %s", message);
-	const bool hold = capture->probes || capture->crash;
-	const int error = ky_child_exec(&capture->child, capture->options->command[0], hold,
-					capture->message);
+	const bool hold = capture->probes || capture->crash || capture->functions;
+	int error = ky_child_exec(&capture->child, capture->options->command[0], hold,
+				  capture->message);
 	capture->facts->exec_failed = error != 0;
 	if (error)
 		return error;
+	error = ky_capture_add_functions(capture, capture->child.pid, capture->message);
+	if (error) {
+		ky_child_end(&capture->child);
+		return error;
+	}
 	capture->facts->started = true;
 	capture->facts->given = 1;
 	ky_capture_add_probes(capture, capture->child.pid);
@@ -334,7 +367,9 @@ static int start_given(struct ky_capture *capture)
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	int error = 0;
 	for (uint32_t i = 0; i < o->pids_count; i++) {
-		const int refused = ky_processes_add(capture->processes, o->pids[i], message);
+		int refused = ky_processes_add(capture->processes, o->pids[i], message);
+		if (!refused)
+			refused = ky_capture_add_functions(capture, o->pids[i], message);
 		if (!refused) {
 			capture->facts->given++;
 			continue;
@@ -399,6 +434,7 @@ uint64_t ky_capture_round(struct ky_capture *capture, bool all)
 {
 	if (capture->crash)
 		ky_crash_watch_round(capture->crash);
+	ky_capture_round_functions(capture, all);
 	const uint64_t looked_ns = ky_capture_now();
 	ky_processes_round(capture->processes);
 	capture->looked_ns = looked_ns;
@@ -406,7 +442,9 @@ uint64_t ky_capture_round(struct ky_capture *capture, bool all)
 	round_kernel(capture, all);
 	if (capture->probes)
 		ky_probes_round(capture->probes);
-	return least(next, capture->probes ? PROBES_REST_NS : REST_NS);
+	return least(next, capture->probes      ? PROBES_REST_NS
+			   : capture->functions ? FUNCTIONS_REST_NS
+						: REST_NS);
 }
 
 void ky_capture_window(struct ky_capture *capture, uint64_t from_ns, uint64_t to_ns)
@@ -475,6 +513,7 @@ void ky_capture_gather(struct ky_capture *capture)
 	if (capture->drums)
 		gather_drums(capture);
 	gather_kernel(capture);
+	ky_capture_gather_functions(capture);
 	if (capture->flight) {
 		facts->snapshots = ky_flight_count(capture->flight);
 		facts->snapshots_passed_over = ky_flight_passed_over(capture->flight);
@@ -483,6 +522,7 @@ void ky_capture_gather(struct ky_capture *capture)
 
 static void close_sources(struct ky_capture *capture)
 {
+	ky_capture_take_out_functions(capture);
 	ky_probes_close(&capture->probes);
 	ky_crash_watch_close(&capture->crash);
 	/*

@@ -8,6 +8,7 @@
  *   a signal that ends the process         its stack is told; PTRACE_CONT with it
  *   group-stop (SIGSTOP, SIGTSTP ...)      PTRACE_LISTEN: it stays stopped until SIGCONT
  *   new thread, fork, vfork, exec          PTRACE_CONT
+ *   any of these, of a process to leave    PTRACE_DETACH, with the signal
  *
  * What is known of a process is only whether its end is to be told and whether its crash was:
  * threads need no memory here. The kernel attaches threads and children to come, and detaches all
@@ -37,7 +38,9 @@
 #include <unistd.h>
 
 #define STOPS_AT_ONCE 1000 /* before the socket is looked at again */
-#define STACK_S 6u         /* crash_stack.h is done before, unless a file keeps it from that */
+/* For all threads of a process to stop: one may be waiting for what it made with vfork. */
+#define LEAVE_MS 200u
+#define STACK_S 6u /* crash_stack.h is done before, unless a file keeps it from that */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
@@ -392,6 +395,73 @@ static void add(struct tracer *t, pid_t pid)
 	tell(t);
 }
 
+/* ---- leaving a process ---- */
+
+/* It is stopped: it goes on without us, as it would have with us. */
+static void let_go(struct tracer *t, pid_t tid, int status)
+{
+	const int event = status >> 16;
+	const int signal = event ? 0 : WSTOPSIG(status);
+	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+	    event == PTRACE_EVENT_CLONE)
+		take_new(t, tid);
+	if (signal)
+		(void)look_at_signal(t, tid, signal);
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)signal);
+}
+
+/* False when it does not stop in time. */
+static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
+{
+	int status;
+	for (;;) {
+		const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+		if (got == tid && WIFSTOPPED(status))
+			let_go(t, tid, status);
+		else if (got == tid)
+			take_end(t, tid, status);
+		if (got != 0)
+			return true;
+		if (now_ns() > until_ns)
+			return false;
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+/* How many of its threads were traced, and are no more. */
+static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, int *error)
+{
+	char path[64];
+	uint32_t count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	for (struct dirent *entry; folder && !*error && (entry = readdir(folder));) {
+		const pid_t tid = (pid_t)atoi(entry->d_name);
+		if (tid <= 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+			continue;
+		count++;
+		if (!leave_thread(t, tid, until_ns))
+			*error = -EBUSY;
+	}
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/* Threads that others made meanwhile are found in the next pass. Its children stay. */
+static void leave(struct tracer *t, pid_t pid)
+{
+	const uint64_t until_ns = now_ns() + LEAVE_MS * UINT64_C(1000000);
+	int error = 0;
+	while (!error && leave_threads(t, pid, until_ns, &error) != 0)
+		;
+	struct process *process = find(t, pid);
+	if (process && !error)
+		*process = t->processes[--t->count];
+	t->message = (struct ky_crash_message){.kind = KY_CRASH_LEFT, .pid = pid, .status = error};
+	tell(t);
+}
+
 /* False when kymo is gone. */
 static bool take_message(struct tracer *t)
 {
@@ -399,9 +469,11 @@ static bool take_message(struct tracer *t)
 	const ssize_t bytes = recv(t->socket, &message, sizeof(message), MSG_DONTWAIT);
 	if (bytes < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (bytes >= (ssize_t)offsetof(struct ky_crash_message, stack) &&
-	    message.kind == KY_CRASH_ADD)
+	const bool whole = bytes >= (ssize_t)offsetof(struct ky_crash_message, stack);
+	if (whole && message.kind == KY_CRASH_ADD)
 		add(t, message.pid);
+	else if (whole && message.kind == KY_CRASH_LEAVE)
+		leave(t, message.pid);
 	return bytes > 0;
 }
 

@@ -7,6 +7,7 @@
  *        ◀─ ADDED ─────        ◀─ stops: signals, new threads and children ─
  *        ◀─ CRASHED ───   unwinds the stopped thread, then lets it die
  *        ◀─ ENDED ─────
+ *        ── LEAVE pid ▶ lets go of all threads of it, until it is added again ─▶ LEFT
  *
  * It is a process and not a thread for the sake of the targets that are kymo's own children: of a
  * child that is traced by its parent's own process, waitpid() tells the stops to whoever asks
@@ -26,6 +27,8 @@ enum ky_crash_message_kind {
 	KY_CRASH_ADDED,   /* pid, status: 0 or -errno; other: the tracer that it has already */
 	KY_CRASH_CRASHED, /* pid, tid, status: the signal, address, thread, stack */
 	KY_CRASH_ENDED,   /* pid, status as waitpid() has it */
+	KY_CRASH_LEAVE,   /* to the tracer: pid */
+	KY_CRASH_LEFT,    /* pid, status: 0, or -EBUSY when a thread could not be stopped for it */
 };
 
 struct ky_crash_message {

@@ -238,7 +238,7 @@ static void take_message(struct ky_crash_watch *w, const struct ky_crash_message
 		fire_crash(w, m);
 	else if (m->kind == KY_CRASH_ENDED)
 		take_end(w, m);
-	else if (m->kind == KY_CRASH_ADDED && w->unanswered)
+	else if ((m->kind == KY_CRASH_ADDED || m->kind == KY_CRASH_LEFT) && w->unanswered)
 		w->unanswered--;
 }
 
@@ -258,8 +258,8 @@ static void keep_early(struct ky_crash_watch *w)
 	w->early[w->early_count++] = copy;
 }
 
-/* The answer to ADD. 0 when it takes too long: then it comes with a round, and is not asked for. */
-static int wait_added(struct ky_crash_watch *w, pid_t pid, int32_t *other)
+/* The answer. 0 when it takes too long: then it comes with a round, and is not asked for. */
+static int wait_for(struct ky_crash_watch *w, uint32_t kind, pid_t pid, int32_t *other)
 {
 	while (w->socket >= 0) {
 		struct pollfd poller = {.fd = w->socket, .events = POLLIN};
@@ -269,7 +269,7 @@ static int wait_added(struct ky_crash_watch *w, pid_t pid, int32_t *other)
 		}
 		if (!receive(w))
 			continue;
-		if (w->message.kind == KY_CRASH_ADDED && w->message.pid == pid) {
+		if (w->message.kind == kind && w->message.pid == pid) {
 			*other = w->message.other;
 			return w->message.status;
 		}
@@ -278,15 +278,15 @@ static int wait_added(struct ky_crash_watch *w, pid_t pid, int32_t *other)
 	return -EPIPE;
 }
 
-static int ask_tracer(struct ky_crash_watch *w, pid_t pid, int32_t *other)
+static int ask_tracer(struct ky_crash_watch *w, uint32_t question, pid_t pid, int32_t *other)
 {
-	const struct ky_crash_message message = {.kind = KY_CRASH_ADD, .pid = pid};
+	const struct ky_crash_message message = {.kind = question, .pid = pid};
 	const size_t bytes = offsetof(struct ky_crash_message, stack) + 1;
 	if (w->socket < 0)
 		return -EPIPE;
 	if (send(w->socket, &message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
-	return wait_added(w, pid, other);
+	return wait_for(w, question == KY_CRASH_ADD ? KY_CRASH_ADDED : KY_CRASH_LEFT, pid, other);
 }
 
 static int refuse(int error, pid_t pid, int32_t other, char message[KY_CAPTURE_MESSAGE_BYTES])
@@ -332,7 +332,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 	ky_out_of_memory_begin(&process->memory, pid);
 	if (process->pidfd < 0)
 		process->pidfd = ky_pidfd_open(pid);
-	const int error = ask_tracer(w, pid, &other);
+	const int error = ask_tracer(w, KY_CRASH_ADD, pid, &other);
 	process->traced = error == 0;
 	if (error != -ESRCH && error != -ENOENT)
 		return error ? refuse(error, pid, other, message) : 0;
@@ -340,6 +340,20 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 		return 0; /* it just ended: how is still to be told */
 	forget(w, process);
 	return refuse(error, pid, other, message);
+}
+
+bool ky_crash_watch_leave(struct ky_crash_watch *w, pid_t pid)
+{
+	int32_t other = 0;
+	struct watched *process = find(w, pid);
+	if (!process || !process->traced || process->ended_ns)
+		return false;
+	if (ask_tracer(w, KY_CRASH_LEAVE, pid, &other) != 0)
+		return false;
+	process = find(w, pid);
+	if (process)
+		process->traced = false;
+	return process != NULL;
 }
 
 /* ---- ends ---- */

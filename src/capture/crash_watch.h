@@ -42,6 +42,11 @@ void ky_crash_watch_close(struct ky_crash_watch **watch);
 int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid,
 		       char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
+ * Lets go of the process, so that another may trace it; ky_crash_watch_add() takes it up again. Meanwhile a crash of it is told
+ * without its stack. True when it was traced and is no more.
+ */
+bool ky_crash_watch_leave(struct ky_crash_watch *watch, pid_t pid);
+/*
  * The process ended with that status (-1: not known); fires when it was a signal that nobody told
  * of yet.
  */

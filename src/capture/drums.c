@@ -271,11 +271,11 @@ static bool is_gone(pid_t pid)
 	return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-/* The process has called exec: nobody writes any more to the drum that it had before. */
+/* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
 static bool is_replaced(const struct ky_far_drum *drum, const struct ky_far_drum *newest)
 {
-	return !drum->ended && drum->pid == newest->pid && drum->image != newest->image &&
-	       drum->made_ns < newest->made_ns;
+	return !drum->ended && drum->beside == newest->beside && drum->pid == newest->pid &&
+	       drum->image != newest->image && drum->made_ns < newest->made_ns;
 }
 
 static void end_replaced(struct ky_drums *drums, const struct ky_far_drum *newest)

@@ -17,6 +17,7 @@
 #include "far_drum.h"
 
 #include "counter.h"
+#include "drum_before.h"
 #include "drum_find.h"
 #include "fail.h"
 
@@ -83,6 +84,7 @@ static uint32_t make_source(struct ky_far_drum *d)
 		.command = {command, bytes > 0 ? (uint32_t)bytes : 0},
 		.clock = d->pieces.clock.samples[d->pieces.clock.count - 1],
 		.ticks_per_s = ky_clock_ticks_per_s(&d->pieces.clock),
+		.beside = d->beside,
 	};
 	d->source = ky_bundle_drum(d->options->bundle, &info);
 	return d->source;
@@ -217,6 +219,8 @@ static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *cloc
 				       d->name, (unsigned long long)view.bad_at, what);
 	d->made_ns = view.header.made_boottime_ns;
 	d->image = view.header.image;
+	d->beside =
+		view.header.beside <= KY_DRUM_SWITCHES ? (uint32_t)view.header.beside : KY_DRUM_OWN;
 	d->ours = ky_drum_clocks_of(clocks, view.header.tick_source);
 	if (!d->ours)
 		return ky_capture_fail(message, -ENOTSUP,
@@ -230,7 +234,9 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 {
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const struct ky_drums_options *o = d->options;
-	int error = open_stream(d, &d->pieces, o->categories, newest && streaming, message);
+	/* What is in a drum that kymo made was asked for function by function. */
+	const char *const categories = d->beside == KY_DRUM_OWN ? o->categories : NULL;
+	int error = open_stream(d, &d->pieces, categories, newest && streaming, message);
 	if (error)
 		return error;
 	d->pieces.sink =
@@ -426,6 +432,11 @@ void ky_far_drum_window(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
 		return;
 	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
 		d->damaged++;
+	/* A window that goes on where another was has its begins. */
+	if (d->beside != KY_DRUM_OWN && from_ns > d->window_ns &&
+	    ky_drum_before(&d->pieces, from_ns) != 0)
+		d->damaged++;
+	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
 	write_clocks(d, from_ns, to_ns);
 	write_name(d);
 }

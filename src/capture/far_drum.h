@@ -22,6 +22,7 @@ struct ky_far_drum {
 	pid_t pid;
 	uint64_t made_ns; /* as the drum says; with the file, which drum it is */
 	uint64_t image;   /* of the program that made it: another after an exec */
+	uint32_t beside;  /* enum ky_drum_beside */
 	char name[64];    /* "process 41: drum", for messages */
 	char process[64]; /* the last name of the process that was seen */
 	struct ky_drum_map map;
@@ -37,6 +38,7 @@ struct ky_far_drum {
 	uint32_t name_written;                /* the record of the process's name */
 	uint32_t names_written;               /* beside the first */
 	struct ky_drum_window window;
+	uint64_t window_ns; /* how far windows have reached */
 
 	struct ky_stream events;
 	bool has_events;

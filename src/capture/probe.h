@@ -24,6 +24,7 @@ struct ky_probes_options {
 		*triggers; /* stay the caller's; those of other kinds are passed over */
 	uint32_t count;
 	enum ky_probe_engine engine;
+	bool patched; /* functions may begin with a jump: see probe_places.c */
 	ky_fired_fn fired;
 	void *context;
 };

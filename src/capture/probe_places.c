@@ -2,6 +2,9 @@
 /*
  * probe_places.c: where the triggers' functions and lines are in a file. A file is looked through once, however many
  * processes have it mapped.
+ *
+ * In a program whose functions are patched (functrace.h) the first instructions of a function are executed elsewhere: a line
+ * among them is taken for the function's entry, where the jump is.
  */
 #include "demangle.h"
 #include "line_place.h"
@@ -11,6 +14,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+/* No more than so many bytes of a function are moved, but for a few that begin with very long instructions. */
+#define MOVED_BYTES 16u
 
 struct search {
 	struct ky_probes *probes;
@@ -70,6 +76,18 @@ static int find_line(struct search *search, const struct ky_program_file *progra
 	return error;
 }
 
+static int move_to_entry(void *context, const struct ky_program_function *function)
+{
+	const struct search *search = context;
+	for (uint32_t i = 0; i < search->file->count; i++) {
+		struct ky_probe_place *place = &search->file->places[i];
+		if (place->offset > function->offset &&
+		    place->offset - function->offset < MOVED_BYTES)
+			place->offset = function->offset;
+	}
+	return 0;
+}
+
 static int look_through(struct ky_probes *probes, struct ky_probe_file *file, int fd)
 {
 	struct search search = {probes, file};
@@ -81,6 +99,8 @@ static int look_through(struct ky_probes *probes, struct ky_probe_file *file, in
 	for (uint32_t i = 0; !error && i < probes->options.count; i++)
 		if (probes->options.triggers[i].kind == KY_TRIGGER_LINE)
 			error = find_line(&search, program, i);
+	if (!error && probes->options.patched)
+		error = ky_program_file_functions(program, move_to_entry, &search);
 	ky_program_file_close(&program);
 	return error;
 }

@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sample_events.h: the perf events of stack_samples.c: a clock that takes a call stack so many times a second of the CPU's
- * time, on threads or on whole CPUs, and a ring for each CPU that all of them write to.
- *
- * A ring needs an event that it is of, on its CPU, and that outlives the others: an event of kymo's own thread that
- * counts nothing.
+ * time, on threads or on whole CPUs.
  */
 #ifndef KY_CAPTURE_SAMPLE_EVENTS_H
 #define KY_CAPTURE_SAMPLE_EVENTS_H
 
 #include "bundle.h"
-#include "perf_ring.h"
+#include "perf_events.h"
 
 #include <sys/types.h>
 
-struct ky_sample_cpu {
-	uint32_t number;
-	int fd; /* of the event that the ring is of */
-	struct ky_perf_ring ring;
-};
-
 struct ky_sample_events {
-	struct perf_event_attr attr;
-	bool kernel_hidden; /* without the kernel's frames: this user may not see them */
-	struct ky_sample_cpu *cpus;
-	uint32_t cpus_count;
-	int *fds; /* of all others */
-	uint32_t fds_count, fds_room;
-	int poll_fd; /* an epoll of the rings */
+	struct ky_perf_events rings;
+	struct ky_perf_set clocks;
 };
 
 /* Finds out what is allowed, and makes the rings. 0 or -errno with a message. */

@@ -217,7 +217,7 @@ static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out
 static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_spaces *spaces,
 		     struct ky_perf_out *out)
 {
-	ky_perf_out_head(out, &samples->events.attr);
+	ky_perf_out_head(out, &samples->events.rings.attr);
 	if (samples->kernel_text)
 		ky_perf_out_kernel(out, samples->kernel_text);
 	ky_sample_spaces_tell(spaces, out);
@@ -262,10 +262,10 @@ static void gather(struct ky_stack_samples *samples)
 	samples->batch.failed = false;
 	samples->entries_count = 0;
 	/* All ends are looked at first, close to each other: so little of a round comes in the wrong one. */
-	for (uint32_t i = 0; i < samples->events.cpus_count; i++)
-		ky_perf_ring_begin(&samples->events.cpus[i].ring);
-	for (uint32_t i = 0; i < samples->events.cpus_count; i++) {
-		struct ky_perf_ring *ring = &samples->events.cpus[i].ring;
+	for (uint32_t i = 0; i < samples->events.rings.cpus_count; i++)
+		ky_perf_ring_begin(&samples->events.rings.cpus[i].ring);
+	for (uint32_t i = 0; i < samples->events.rings.cpus_count; i++) {
+		struct ky_perf_ring *ring = &samples->events.rings.cpus[i].ring;
 		for (const struct perf_event_header *record; (record = ky_perf_ring_next(ring));)
 			if (!add_entry(samples, record))
 				samples->facts.lost++;
@@ -445,7 +445,7 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 	int error = ky_sample_events_open(&samples->events, options->per_second, message);
 	if (error)
 		return error;
-	samples->facts.kernel_hidden = samples->events.kernel_hidden;
+	samples->facts.kernel_hidden = samples->events.rings.kernel_hidden;
 	if (!samples->facts.kernel_hidden)
 		samples->kernel_text = ky_sample_existing_kernel();
 	error = samples->all ? begin_all(samples, message) : 0;
@@ -490,7 +490,7 @@ int ky_stack_samples_open(struct ky_stack_samples **out,
 	samples->all = options->all;
 	samples->is_flight = options->flight;
 	samples->before_ns = options->before_ns;
-	samples->events.poll_fd = -1;
+	samples->events.rings.poll_fd = -1;
 	samples->spaces.modules = &samples->modules;
 	samples->flight.base.modules = &samples->modules;
 	const int error = begin(samples, options, message);
@@ -518,7 +518,7 @@ void ky_stack_samples_close(struct ky_stack_samples **out)
 
 int ky_stack_samples_fd(const struct ky_stack_samples *samples)
 {
-	return samples->events.poll_fd;
+	return samples->events.rings.poll_fd;
 }
 
 void ky_stack_samples_facts(const struct ky_stack_samples *samples,

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define BEFORE_NS 10000000
+/* Twenty nanoseconds each: a tenth of a CPU for one function. */
+#define HOT_PER_SECOND 5000000
 
 enum choice {
 	CATEGORIES = 0x100,
@@ -27,6 +29,10 @@ enum choice {
 	BUFFER,
 	KERNEL_BUFFER,
 	ENGINE,
+	FUNCTIONS,
+	MIN_SIZE,
+	ENTRY_ONLY,
+	HOT,
 	FORMAT,
 	PROGRESS,
 	JSON,
@@ -48,6 +54,10 @@ static const struct option longs[] = {
 	{"snapshots", required_argument, NULL, SNAPSHOTS},
 	{"cooldown", required_argument, NULL, COOLDOWN},
 	{"engine", required_argument, NULL, ENGINE},
+	{"functions", optional_argument, NULL, FUNCTIONS},
+	{"min-size", required_argument, NULL, MIN_SIZE},
+	{"entry-only", no_argument, NULL, ENTRY_ONLY},
+	{"hot", required_argument, NULL, HOT},
 	{"duration", required_argument, NULL, DURATION},
 	{"max-size", required_argument, NULL, MAX_SIZE},
 	{"rotate", required_argument, NULL, ROTATE},
@@ -114,17 +124,61 @@ static bool read_number(const char *name, uint32_t least, uint32_t most, uint32_
 	return false;
 }
 
-static bool read_engine(enum ky_probe_engine *engine)
+/* One option for two things, for no name means both: it may be given for each. */
+static bool read_engine(struct ky_capture_command *command)
 {
-	if (strcmp(optarg, "uprobe") == 0)
-		*engine = KY_PROBE_UPROBE;
-	else if (strcmp(optarg, "breakpoint") == 0)
-		*engine = KY_PROBE_BREAKPOINT;
-	else if (strcmp(optarg, "auto") == 0)
-		*engine = KY_PROBE_AUTO;
-	else
-		return ky_cli_usage("--engine takes uprobe, breakpoint or auto, not '%s'",
-				    optarg) == KY_EXIT_DONE;
+	enum ky_probe_engine *const probes = &command->capture.probe_engine;
+	if (strcmp(optarg, "auto") == 0) {
+		*probes = KY_PROBE_AUTO;
+		command->functions.engine = KY_FUNCTRACE_AUTO;
+		return true;
+	}
+	if (strcmp(optarg, "uprobe") == 0 || strcmp(optarg, "breakpoint") == 0) {
+		*probes = optarg[0] == 'u' ? KY_PROBE_UPROBE : KY_PROBE_BREAKPOINT;
+		return true;
+	}
+	for (int engine = KY_FUNCTRACE_PT; engine <= KY_FUNCTRACE_SAMPLE; engine++) {
+		const char *const name = ky_functrace_engine_name((enum ky_functrace_engine)engine);
+		if (strcmp(optarg, name) != 0)
+			continue;
+		command->functions.engine = (enum ky_functrace_engine)engine;
+		command->functions_only = "engine";
+		return true;
+	}
+	return ky_cli_usage("--engine takes uprobe or breakpoint (of symbol: and line:), pt, nops, "
+			    "patch or sample (of --functions), or auto, not '%s'",
+			    optarg) == KY_EXIT_DONE;
+}
+
+/* Zero is a number here, and a rate has more digits than other numbers. */
+static bool read_hot(uint64_t *per_second)
+{
+	if (ky_capture_parse_bytes(optarg, per_second) &&
+	    strspn(optarg, "0123456789") == strlen(optarg))
+		return true;
+	return ky_cli_usage(
+		       "--hot takes a number of calls a second (0: no function is left alone), "
+		       "not '%s'",
+		       optarg) == KY_EXIT_DONE;
+}
+
+static bool read_functions(struct ky_capture_command *command, int choice)
+{
+	if (choice == FUNCTIONS) {
+		command->capture.functions = &command->functions;
+		command->functions.functions = optarg;
+		return true;
+	}
+	if (choice == MIN_SIZE) {
+		command->functions_only = "min-size";
+		return read_bytes("min-size", &command->functions.min_bytes);
+	}
+	if (choice == HOT) {
+		command->functions_only = "hot";
+		return read_hot(&command->functions.hot_per_second);
+	}
+	command->functions_only = "entry-only";
+	command->functions.entry_only = true;
 	return true;
 }
 
@@ -195,8 +249,6 @@ static bool read_when(struct ky_capture_options *o, int choice)
 		return read_bytes("kernel-buffer", &o->buffer_bytes);
 	case SAMPLE:
 		return read_number("sample", 1, 100000, &o->samples_per_second);
-	case ENGINE:
-		return read_engine(&o->probe_engine);
 	default:
 		return true;
 	}
@@ -228,6 +280,13 @@ static bool read_one(struct ky_capture_command *command, int choice)
 		return true;
 	case TRIGGER:
 		return add_trigger(command);
+	case ENGINE:
+		return read_engine(command);
+	case FUNCTIONS:
+	case MIN_SIZE:
+	case ENTRY_ONLY:
+	case HOT:
+		return read_functions(command, choice);
 	case ROTATE:
 		command->rotate = true;
 		return read_number("rotate", 0, 1000000, &command->capture.files_max);
@@ -245,6 +304,21 @@ static bool read_one(struct ky_capture_command *command, int choice)
 	}
 }
 
+static bool check_functions(const struct ky_capture_command *command)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	struct ky_selection *selection = NULL;
+	if (!command->capture.functions)
+		return true;
+	if (ky_selection_parse(&selection, command->functions.functions,
+			       command->functions.min_bytes, message) == 0) {
+		ky_selection_free(&selection);
+		return true;
+	}
+	ky_cli_usage("%s", message);
+	return false;
+}
+
 /* What only makes sense with something else. */
 static bool check(const struct ky_capture_command *command)
 {
@@ -255,6 +329,13 @@ static bool check(const struct ky_capture_command *command)
 			     "with --trigger when to take one");
 	else if (command->no_kernel && o->kernel_count)
 		ky_cli_usage("--kernel and --no-kernel: one of them");
+	else if (command->functions_only && !o->functions)
+		ky_cli_usage("--%s%s is about calls of functions: say with --functions that they "
+			     "are wanted",
+			     command->functions_only,
+			     strcmp(command->functions_only, "engine") == 0
+				     ? " pt, nops, patch, sample"
+				     : "");
 	else if (command->rotate && !o->max_bytes)
 		ky_cli_usage("--rotate begins the next file when one is full: say with --max-size "
 			     "when that is");
@@ -267,13 +348,14 @@ bool ky_capture_options_read(struct ky_capture_command *command, int argc, char 
 			     bool in_order)
 {
 	*command = (struct ky_capture_command){
-		.capture = {.before_ns = BEFORE_NS, .drums = true, .fd = -1}};
+		.capture = {.before_ns = BEFORE_NS, .drums = true, .fd = -1},
+		.functions = {.hot_per_second = HOT_PER_SECOND}};
 	for (int choice;
 	     (choice = ky_cli_option(argc, argv, in_order ? "+o:p:q" : "o:p:q", longs)) != -1;) {
 		if (!read_one(command, choice))
 			return false;
 	}
-	if (!check(command))
+	if (!check(command) || !check_functions(command))
 		return false;
 	command->capture.triggers = command->triggers;
 	command->capture.kernel = (const char *const *)command->kernel;

@@ -10,7 +10,10 @@
 
 struct ky_capture_command {
 	struct ky_capture_options capture;
-	const char *output; /* -o; NULL: the default */
+	struct ky_functrace_options functions; /* when capture.functions points to it */
+	const char
+		*functions_only; /* an option that was given and is for --functions; NULL: none */
+	const char *output;      /* -o; NULL: the default */
 	const char *format;
 	bool quiet, json, follow;
 	bool progress; /* a line while it runs, also where the program has the terminal */
@@ -65,6 +68,25 @@ struct ky_capture_command {
 	"  -q, --quiet            no summary, no progress line\n"                                  \
 	"      --json             the summary as JSON\n"                                           \
 	"      --help             this text\n"
+
+/* Of run and attach. */
+#define KY_CAPTURE_FUNCTIONS_HELP                                                                  \
+	"calls of functions, of programs as they are\n"                                            \
+	"      --functions[=LIST] every call of every function, or of those in the list: globs, "  \
+	"'-' "                                                                                     \
+	"before\n"                                                                                 \
+	"                         one excludes it, module:GLOB (the program or a library), "       \
+	"file:GLOB\n"                                                                              \
+	"                         (source file)\n"                                                 \
+	"      --min-size SIZE    only functions of at least so many bytes of code\n"              \
+	"      --entry-only       when they are called, not how long they take: half the cost\n"   \
+	"      --hot N            a function that is called more than N times a second is left "   \
+	"alone\n"                                                                                  \
+	"                         from then on (5000000; 0: never)\n"                              \
+	"      --engine NAME      pt (Intel's), nops (programs compiled for it), patch, sample "   \
+	"(call\n"                                                                                  \
+	"                         stacks); without it the first that can be had\n"                 \
+	"\n"
 
 /*
  * Reads the options; optind is the first argument then. in_order: the first argument ends them.

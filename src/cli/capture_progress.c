@@ -27,6 +27,10 @@ static void measure(struct ky_capture_progress *progress, const struct ky_captur
 	if (facts->events >= progress->last_events && spent)
 		progress->rate =
 			(double)(facts->events - progress->last_events) / ((double)spent / 1e9);
+	const uint64_t calls = facts->functions.patch.calls;
+	if (calls >= progress->last_calls && spent)
+		progress->calls = (double)(calls - progress->last_calls) / ((double)spent / 1e9);
+	progress->last_calls = calls;
 	progress->last_ns = facts->elapsed_ns;
 	progress->last_events = facts->events;
 }
@@ -34,16 +38,23 @@ static void measure(struct ky_capture_progress *progress, const struct ky_captur
 static void draw(const struct ky_capture_progress *progress, const struct ky_capture_facts *facts)
 {
 	char line[256], time[KY_CLI_NUMBER_BYTES], rate[KY_CLI_NUMBER_BYTES],
-		size[KY_CLI_NUMBER_BYTES], lost[KY_CLI_NUMBER_BYTES], events[64], shots[64];
+		size[KY_CLI_NUMBER_BYTES], lost[KY_CLI_NUMBER_BYTES], events[64], shots[64],
+		calls[64] = "";
 	const uint64_t losses = facts->events_lost + facts->kernel_lost + facts->samples_lost;
 	snprintf(events, sizeof(events), "%s events/s  ",
 		 ky_cli_count(rate, (uint64_t)progress->rate));
+	if (facts->functions_on && facts->functions.patch.functions)
+		snprintf(calls, sizeof(calls), "%s calls/s  ",
+			 ky_cli_count(rate, (uint64_t)progress->calls));
 	snprintf(shots, sizeof(shots), "%u snapshot%s  ", facts->snapshots,
 		 facts->snapshots == 1 ? "" : "s");
-	snprintf(line, sizeof(line), "%s %s  %u process%s  %s%s  %s%s  Ctrl-C ends it",
+	snprintf(line, sizeof(line), "%s %s  %u process%s  %s%s%s  %s%s  Ctrl-C ends it",
 		 progress->flight ? "waiting" : "recording",
 		 ky_cli_duration(time, (int64_t)facts->elapsed_ns), facts->processes,
-		 facts->processes == 1 ? "" : "es", progress->flight ? shots : events,
+		 facts->processes == 1 ? "" : "es", progress->flight ? shots : "",
+		 calls[0]           ? calls
+		 : progress->flight ? ""
+				    : events,
 		 ky_cli_bytes(size, facts->bytes), losses ? ky_cli_count(lost, losses) : "nothing",
 		 " lost");
 	const unsigned room = columns();

@@ -14,8 +14,8 @@ struct ky_capture_progress {
 	bool flight;
 	bool shown;
 	uint64_t next_ns; /* of the capture's time */
-	uint64_t last_ns, last_events;
-	double rate;
+	uint64_t last_ns, last_events, last_calls;
+	double rate, calls; /* a second */
 };
 
 /* For ky_capture_options: context is struct ky_capture_progress. */

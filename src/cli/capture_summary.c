@@ -51,6 +51,31 @@ static void say_events(const struct ky_capture_facts *facts)
 		     facts->drums ? "" : spent);
 }
 
+static void say_functions(const struct ky_capture_facts *facts)
+{
+	const struct ky_patch_facts *const patch = &facts->functions.patch;
+	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES], c[KY_CLI_NUMBER_BYTES], text[512];
+	if (!facts->functions_on)
+		return;
+	ky_capture_left_out(patch, text, sizeof(text));
+	line("functions", "%s", facts->functions.why);
+	if (text[0])
+		line("left out", "%s", text);
+	/* A program that ended too soon took its counts with it. */
+	if (patch->calls)
+		line("calls", "%s", ky_cli_count(a, patch->calls));
+	if (patch->functions)
+		line("stopped", "for %s to set the jumps, %s to take them out",
+		     ky_cli_duration(b, (int64_t)patch->stopped_ns),
+		     ky_cli_duration(c, (int64_t)patch->unstopped_ns));
+	else if (facts->functions.samples)
+		line("samples", "%s, %s lost", ky_cli_count(a, facts->functions.samples),
+		     ky_cli_count(b, facts->functions.samples_lost));
+	for (uint32_t i = 0; i < facts->hot_count; i++)
+		line(i ? "" : "hot", "%s: %s calls, then left alone (--hot)", facts->hot[i].name,
+		     ky_cli_count(a, facts->hot[i].calls));
+}
+
 static void say_losses(const struct ky_capture_facts *facts)
 {
 	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES], c[KY_CLI_NUMBER_BYTES];
@@ -139,6 +164,7 @@ void ky_capture_summary(const struct ky_capture_command *command,
 	fputc('\n', stderr);
 	if (facts->drums || !is_empty(facts))
 		say_events(facts);
+	say_functions(facts);
 	say_snapshots(command, facts);
 	say_losses(facts);
 	say_without_drums(command, facts);
@@ -156,6 +182,46 @@ static int exit_status(int status)
 	if (status < 0)
 		return -1;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void json_left_out(struct ky_cli_json *json, const struct ky_patch_facts *patch)
+{
+	ky_cli_json_begin(json, "left_out", '{');
+	for (int why = KY_WHY_NONE + 1; why < KY_WHY_COUNT; why++) {
+		if (patch->left_out[why])
+			ky_cli_json_uint(json, ky_function_why_text((enum ky_function_why)why),
+					 patch->left_out[why]);
+	}
+	ky_cli_json_end(json, '}');
+}
+
+static void json_functions(struct ky_cli_json *json, const struct ky_capture_facts *facts)
+{
+	const struct ky_patch_facts *const patch = &facts->functions.patch;
+	if (!facts->functions_on)
+		return;
+	ky_cli_json_begin(json, "functions", '{');
+	ky_cli_json_text(json, "engine", ky_functrace_engine_name(facts->functions.engine));
+	ky_cli_json_text(json, "why", facts->functions.why);
+	ky_cli_json_uint(json, "modules", patch->modules);
+	ky_cli_json_uint(json, "functions", patch->functions);
+	ky_cli_json_uint(json, "patched", patch->patched);
+	json_left_out(json, patch);
+	ky_cli_json_uint(json, "calls", patch->calls);
+	ky_cli_json_uint(json, "analysed_ns", patch->analysed_ns);
+	ky_cli_json_uint(json, "stopped_ns", patch->stopped_ns);
+	ky_cli_json_uint(json, "unstopped_ns", patch->unstopped_ns);
+	ky_cli_json_begin(json, "hot", '[');
+	for (uint32_t i = 0; i < facts->hot_count; i++) {
+		ky_cli_json_begin(json, NULL, '{');
+		ky_cli_json_text(json, "name", facts->hot[i].name);
+		ky_cli_json_uint(json, "calls", facts->hot[i].calls);
+		ky_cli_json_end(json, '}');
+	}
+	ky_cli_json_end(json, ']');
+	ky_cli_json_uint(json, "samples", facts->functions.samples);
+	ky_cli_json_uint(json, "samples_lost", facts->functions.samples_lost);
+	ky_cli_json_end(json, '}');
 }
 
 void ky_capture_summary_json(const struct ky_capture_command *command,
@@ -181,6 +247,7 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_cli_json_uint(&json, "samples_lost", facts->samples_lost);
 	ky_cli_json_uint(&json, "snapshots", facts->snapshots);
 	ky_cli_json_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
+	json_functions(&json, facts);
 	if (run)
 		ky_cli_json_int(&json, "status", exit_status(facts->status));
 	ky_cli_json_end(&json, '}');

@@ -188,8 +188,11 @@ static int capture_to(struct ky_capture_command *command, const struct place *pl
 	command->capture.progress = ky_capture_progress_show;
 	command->capture.note = ky_capture_progress_note;
 	command->capture.context = &progress;
+	command->capture.quiet = command->quiet;
 	const int error = ky_capture(&command->capture, &facts, message);
-	int code = error ? KY_EXIT_FAILED : KY_EXIT_DONE;
+	int code = !error                                            ? KY_EXIT_DONE
+		   : error == -ENOTSUP && facts.functions_impossible ? KY_EXIT_IMPOSSIBLE
+								     : KY_EXIT_FAILED;
 	ky_capture_progress_clear(&progress);
 	if (error)
 		ky_cli_error("%s", message);

@@ -13,15 +13,18 @@ static const char help[] =
 	"them\n"
 	"off again when it leaves. Ends when they have ended, after --duration, or with Ctrl-C. "
 	"The\n"
-	"processes are neither stopped nor changed.\n"
+	"processes are neither stopped nor changed, but by --functions: then they are stopped for "
+	"some\n"
+	"milliseconds, and are at the end as they were.\n"
 	"\n"
 	"  -p, --pid PID|NAME     a process, by number or name; may be given several times\n"
 	"      --follow           their children too\n"
-	"\n" KY_CAPTURE_OPTIONS_HELP "\n"
+	"\n" KY_CAPTURE_FUNCTIONS_HELP KY_CAPTURE_OPTIONS_HELP "\n"
 	"examples:\n"
 	"  kymo attach -p 1234 --duration 5s\n"
 	"  kymo attach -p nginx --follow --categories 'net,-net.debug' -o out.json\n"
-	"  kymo attach -p server --trigger 'symbol:handle_error' --snapshots 3\n";
+	"  kymo attach -p server --trigger 'symbol:handle_error' --snapshots 3\n"
+	"  kymo attach -p redis-server --functions --trigger interrupt\n";
 
 /* Each target may be several processes. What is not there is said, and the rest is recorded. */
 static bool find_targets(struct ky_capture_command *command, pid_t **pids)

@@ -88,15 +88,9 @@ static void print_text(const struct ky_check *all)
 	}
 }
 
-static int run(int argc, char **argv)
+static int look_at_machine(bool json)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
 	struct ky_check all[CHECKS] = {{0}};
-	bool json = false;
-	while (ky_cli_option(argc, argv, "", longs) != -1)
-		json = true;
-	if (optind < argc)
-		return ky_cli_usage("it takes no files");
 	for (size_t i = 0; i < CHECKS; i++)
 		checks[i](&all[i]);
 	if (json)
@@ -106,9 +100,29 @@ static int run(int argc, char **argv)
 	return KY_EXIT_DONE;
 }
 
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"all", no_argument, NULL, 'a'}, {"json", no_argument, NULL, 'j'}, {0}};
+	struct ky_doctor_options options = {0};
+	for (int option; (option = ky_cli_option(argc, argv, "", longs)) != -1;) {
+		options.all |= option == 'a';
+		options.json |= option == 'j';
+	}
+	if (optind + 1 < argc)
+		return ky_cli_usage("it looks at one program at a time");
+	options.program = argv[optind];
+	if (options.program)
+		return ky_doctor_functions(&options);
+	if (options.all)
+		return ky_cli_usage("--all lists functions of a program: name one");
+	return look_at_machine(options.json);
+}
+
 const struct ky_verb ky_verb_doctor = {
-	"doctor", "what this machine allows, with the remedy where it does not",
+	"doctor", "what this machine and a program allow, with the remedy where they do not",
 	"usage: kymo doctor [--json]\n"
+	"       kymo doctor [--all] [--json] PROGRAM\n"
 	"\n"
 	"Tries what tracing needs: the clock, shared memory, tracefs, perf events, counters, "
 	"probes,\n"
@@ -116,11 +130,19 @@ const struct ky_verb ky_verb_doctor = {
 	"says\n"
 	"what to do. It only looks: nothing is changed.\n"
 	"\n"
+	"With a program: which of its functions and of its libraries' --functions can trace, "
+	"before "
+	"it\n"
+	"is run: how many there are, by which engine, and why some are left out.\n"
+	"\n"
+	"  --all            every function that is left out, with the reason\n"
 	"  --json           for machines\n"
 	"  --help           this\n"
 	"\n"
 	"examples\n"
 	"  kymo doctor\n"
 	"  sudo kymo doctor\n"
+	"  kymo doctor redis-server\n"
+	"  kymo doctor --all ./app | less\n"
 	"  kymo doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .remedy'\n",
 	run};

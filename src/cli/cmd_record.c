@@ -30,6 +30,9 @@ static int run(int argc, char **argv)
 	} else if (optind < argc) {
 		ky_cli_usage("there is '%s', which is no option; 'kymo run' starts a program",
 			     argv[optind]);
+	} else if (command.capture.functions) {
+		ky_cli_usage("--functions is of programs: 'kymo run' starts one, 'kymo attach' "
+			     "takes those that run");
 	} else if (command.targets_count || command.follow) {
 		ky_cli_usage("record is of the whole machine; 'kymo attach' is of one process");
 	} else {

@@ -20,12 +20,13 @@ static const char help[] =
 	"\n"
 	"      --progress         a line with what is recorded, though the program has the "
 	"terminal\n"
-	"\n" KY_CAPTURE_OPTIONS_HELP "\n"
+	"\n" KY_CAPTURE_FUNCTIONS_HELP KY_CAPTURE_OPTIONS_HELP "\n"
 	"examples:\n"
 	"  kymo run -- ./server --port 8080\n"
 	"  kymo run -o out.pftrace --kernel --sample 1000 -- make -j8\n"
 	"  kymo run --trigger 'span:net/recv>5ms' --before 50ms -- ./server\n"
-	"  kymo run --trigger crash -o crash.kymo -- ./server\n";
+	"  kymo run --trigger crash -o crash.kymo -- ./server\n"
+	"  kymo run --functions -- sqlite3 test.db .dump\n";
 
 static int run(int argc, char **argv)
 {

@@ -47,5 +47,12 @@ void ky_check_clock(struct ky_check *check);
 void ky_check_memfd(struct ky_check *check);
 void ky_check_zlib(struct ky_check *check);
 void ky_check_zstd(struct ky_check *check);
+/* doctor_functions.c: which functions of a program can be traced. Returns an enum ky_exit. */
+struct ky_doctor_options {
+	const char *program;
+	bool all; /* every function that is left out */
+	bool json;
+};
+int ky_doctor_functions(const struct ky_doctor_options *options);
 
 #endif

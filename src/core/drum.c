@@ -8,8 +8,7 @@
 #include "drum.h"
 #include "os.h"
 
-#include "clock.h"
-#include "heap.h"
+#include "drum_make.h"
 #include "mail.h"
 #include "ticks.h"
 #include "writer.h"
@@ -20,7 +19,6 @@
 
 /* Room in the address space for rings that sessions ask for later; memory is used when written. */
 #define SPACE_BYTES_MAX (UINT64_C(4) << 30)
-#define CLOCK_SAMPLES 1024u
 #define PAGE 4096u
 
 static void count_early(void);
@@ -40,44 +38,6 @@ static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
 static uint32_t *here;                /* the kernel makes it 0 in a forked child, not in vfork's */
 static _Atomic uint64_t early_losses; /* events while the drum was being made */
-
-static uint64_t page_up(uint64_t bytes)
-{
-	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-static uint32_t power_of_two(uint32_t n)
-{
-	uint32_t power = 16;
-	while (power < n)
-		power *= 2;
-	return power;
-}
-
-/* Where the parts are; everything but sizes and offsets is zero in a fresh drum. */
-static void plan(struct ky_drum_header *h, uint64_t space_bytes)
-{
-	memset(h, 0, sizeof(*h));
-	h->version = KY_DRUM_VERSION;
-	h->header_bytes = KY_DRUM_HEADER_BYTES;
-	h->clock_max = CLOCK_SAMPLES;
-	h->categories_max = ky_limits.categories_max;
-	h->rings_max = ky_limits.rings_max;
-	h->heap_bytes = page_up(ky_limits.heap_bytes);
-	h->buckets_count = power_of_two((uint32_t)(h->heap_bytes / 128));
-	h->space_bytes = space_bytes;
-	h->clock_at = KY_DRUM_HEADER_BYTES;
-	h->categories_at = page_up(h->clock_at + sizeof(struct ky_drum_clock) +
-				   h->clock_max * sizeof(struct ky_drum_sample));
-	h->buckets_at =
-		page_up(h->categories_at + h->categories_max * sizeof(struct ky_drum_category));
-	h->rings_at = page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));
-	h->heap_at = page_up(h->rings_at + h->rings_max * sizeof(struct ky_drum_ring));
-	if (h->heap_at + h->heap_bytes > KY_HEAP_END_MAX)
-		h->heap_bytes = KY_HEAP_END_MAX - h->heap_at;
-	h->space_at = h->heap_at + h->heap_bytes;
-	h->drum_bytes = h->space_at + h->space_bytes;
-}
 
 /* The same places again, for a forked child: trace points know some of them by heart. */
 static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *parent)
@@ -156,47 +116,31 @@ static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *
 	return error;
 }
 
-static void find_parts(struct ky_drum *d)
-{
-	d->header = (struct ky_drum_header *)(void *)d->base;
-	d->clock = (struct ky_drum_clock *)(void *)(d->base + d->header->clock_at);
-	d->categories = (struct ky_drum_category *)(void *)(d->base + d->header->categories_at);
-	d->buckets = (uint32_t *)(void *)(d->base + d->header->buckets_at);
-	d->rings = (struct ky_drum_ring *)(void *)(d->base + d->header->rings_at);
-	d->ticks_inline = d->header->tick_source != KY_TICKS_MONOTONIC;
-}
-
-/* Fills a zeroed drum of the planned size. The magic comes last: until then nobody reads it. */
+/* Fills a zeroed drum of the planned size. */
 static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
 {
-	struct ky_drum_header *h = (struct ky_drum_header *)(void *)d->base;
 	if (d->on_disk && !ky_os_populate(d->base, planned->heap_at)) {
 		ky_os_private(d->bytes,
 			      d->base); /* whoever knows the addresses can go on reading */
 		ky_os_close(d->fd);
 		return -ENOSPC;
 	}
-	memcpy(h, planned, sizeof(*h));
-	h->pid = (uint32_t)ky_os_pid();
-	h->image = ky_os_image();
-	h->tick_source = (uint32_t)ky_cpu_tick_source();
-	if (h->tick_source == KY_TICKS_NONE)
-		h->tick_source = KY_TICKS_MONOTONIC;
-	h->made_boottime_ns = ky_os_boottime();
-	h->budget_bytes =
-		ky_limits.total_bytes < h->space_bytes ? ky_limits.total_bytes : h->space_bytes;
-	h->ring_bytes = ky_limits.ring_bytes;
-	find_parts(d);
-	ky_os_dump(d->base + h->space_at + h->budget_bytes, h->space_bytes - h->budget_bytes,
-		   false);
-	ky_heap_prepare(d);
-	ky_clock_take(d, true);
-	if (ky_limits.categories)
-		ky_recorder_set(d, KY_RECORDER_ENV, ky_limits.categories);
 	char comm[16];
 	ky_os_comm(comm);
-	h->process_name = ky_heap_intern(d, comm, strlen(comm));
-	__atomic_store_n(&h->magic, KY_DRUM_MAGIC, __ATOMIC_RELEASE);
+	const int source = ky_cpu_tick_source();
+	const struct ky_drum_maker by = {
+		.pid = (uint32_t)ky_os_pid(),
+		.tick_source = (uint32_t)(source == KY_TICKS_NONE ? KY_TICKS_MONOTONIC : source),
+		.image = ky_os_image(),
+		.ring_bytes = ky_limits.ring_bytes,
+		.total_bytes = ky_limits.total_bytes,
+		.process_name = comm,
+	};
+	ky_drum_fill(d, planned, &by, ky_limits.categories);
+	const struct ky_drum_header *h = d->header;
+	ky_os_dump(d->base + h->space_at + h->budget_bytes, h->space_bytes - h->budget_bytes,
+		   false);
+	ky_drum_finish(d);
 	return 0;
 }
 
@@ -250,7 +194,7 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 		ky_os_unmap(elsewhere, old->bytes);
 	d->base = old->base;
 	if (error == 0)
-		find_parts(d);
+		ky_drum_find_parts(d);
 	return error;
 }
 
@@ -258,11 +202,11 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 static int make_new(struct ky_drum *d)
 {
 	struct ky_drum_header planned;
-	const uint64_t least = page_up(ky_limits.total_bytes);
+	const uint64_t least = ky_drum_page_up(ky_limits.total_bytes);
 	uint64_t space = ky_limits.dir || least > SPACE_BYTES_MAX ? least : SPACE_BYTES_MAX;
 	int error = -ENOMEM;
 	for (;; space /= 2) {
-		plan(&planned, page_up(space));
+		ky_drum_plan(&planned, &ky_limits, ky_drum_page_up(space));
 		const int fd = new_file(planned.drum_bytes);
 		error = fd < 0 ? fd : map_new(d, fd, planned.drum_bytes, NULL);
 		if (error == 0 || space / 2 < KY_RING_BYTES_MIN)
@@ -279,10 +223,10 @@ static int take_given(struct ky_drum *d)
 	/* The environment reaches every descendant, where the number may be anything's. */
 	const int64_t bytes = ky_os_is_drum(fd) ? ky_os_size(fd) : -EBADF;
 	struct ky_drum_header planned;
-	plan(&planned, 0);
+	ky_drum_plan(&planned, &ky_limits, 0);
 	if (bytes < (int64_t)(planned.drum_bytes + KY_RING_BYTES_MIN) || bytes % PAGE != 0)
 		return -EINVAL;
-	plan(&planned, (uint64_t)bytes - planned.drum_bytes);
+	ky_drum_plan(&planned, &ky_limits, (uint64_t)bytes - planned.drum_bytes);
 	d->base = ky_os_map(fd, (uint64_t)bytes, NULL);
 	if (!d->base)
 		return -errno;
@@ -325,7 +269,7 @@ static int adopt(int fd, void *context)
 	d->fd = fd;
 	d->on_disk = !ky_os_sealed(fd);
 	d->adopted = true;
-	find_parts(d);
+	ky_drum_find_parts(d);
 	return 1;
 }
 
@@ -514,7 +458,8 @@ void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
 	const uint64_t space = d->header->space_bytes;
 	if (total_bytes < ring_bytes)
 		total_bytes = ring_bytes;
-	raise_to(&d->header->budget_bytes, total_bytes < space ? page_up(total_bytes) : space);
+	raise_to(&d->header->budget_bytes,
+		 total_bytes < space ? ky_drum_page_up(total_bytes) : space);
 	raise_to(&d->header->ring_bytes, ring_bytes < space ? ring_bytes : space);
 	ky_os_dump(d->base + d->header->space_at, d->header->budget_bytes, true);
 }

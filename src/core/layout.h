@@ -79,6 +79,13 @@ struct ky_drum_recorder {
 #define KY_RECORDERS_INSIDE 32u /* slots below are for sessions of the process itself */
 #define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */
 
+/* Whose drum it is: several of one process are of the same threads, and their spans nest in this order. */
+enum ky_drum_beside {
+	KY_DRUM_OWN,       /* the program's own recorder's; another after exec, told by its image */
+	KY_DRUM_FUNCTIONS, /* made by kymo for its function calls: stays beside the program's own */
+	KY_DRUM_SWITCHES,  /* made by kymo: when its threads were off the CPU */
+};
+
 struct ky_drum_header {
 	uint64_t magic;
 	uint32_t version;
@@ -99,8 +106,8 @@ struct ky_drum_header {
 	uint32_t rings_max;
 	uint64_t heap_bytes;
 	uint64_t space_bytes;
-	uint64_t image; /* of the program that made it, drawn anew by each exec */
-	uint64_t pad0;
+	uint64_t image;  /* of the program that made it, drawn anew by each exec */
+	uint64_t beside; /* enum ky_drum_beside */
 
 	uint64_t heap_used;    /* bytes from heap_at */
 	uint64_t space_used;   /* bytes from space_at */

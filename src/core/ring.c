@@ -149,9 +149,8 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	/* A system call for each ring: after one look in vain not with every event of a thread. */
-	static uint64_t vain_ticks;
 	const uint64_t now = ky_drum_ticks(drum);
-	if (now - __atomic_load_n(&vain_ticks, __ATOMIC_RELAXED) < SAMPLE_TICKS)
+	if (now - w->vain_ticks < SAMPLE_TICKS)
 		return false;
 	const int32_t pid = (int32_t)drum->header->pid;
 	for (uint32_t i = 0; i < drum->header->rings_max; i++) {
@@ -163,7 +162,7 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 			return true;
 		}
 	}
-	__atomic_store_n(&vain_ticks, now, __ATOMIC_RELAXED);
+	w->vain_ticks = now;
 	return false;
 }
 
@@ -217,14 +216,14 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
  * The order matters to readers of the old block in this place: seq becomes 0 before anything else
  * changes, and the new number only when the block is whole again.
  */
-static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name)
+static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
+			uint64_t ticks)
 {
 	struct ky_drum_block *block = block_at(w, w->next);
 	__atomic_store_n(&block->seq, 0, __ATOMIC_RELAXED);
 	KY_STORE_FENCE();
 	if (w->next >= w->blocks)
 		ky_cpu_clear(block->words, KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS);
-	const uint64_t ticks = ky_drum_ticks(drum);
 	__atomic_store_n(&block->events_before, w->pub.events, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->ticks, ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
@@ -245,7 +244,8 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 		ky_clock_take(drum, false);
 }
 
-static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name)
+static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
+		       uint64_t ticks)
 {
 	/* A session asked for larger rings since: move on to one, once. */
 	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
@@ -260,22 +260,20 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 	}
 	if (!w->ring && ky_ring_take(drum, w, tid) != 0)
 		return false;
-	begin_block(drum, w, tid, name);
+	begin_block(drum, w, tid, name, ticks);
 	return true;
 }
 
-uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
-			  uint32_t name, uint32_t words, uint64_t *ticks)
+/* Room for the event, and for a control word before it. */
+static bool has_room(const struct ky_ring_writer *w, uint32_t words)
 {
-	/* Room for the event, and for a control word before it. */
+	return w->ring && w->pub.pos - KYMO_I_BUSY + 8u * (words + 2) <= w->pub.end;
+}
+
+/* Where the event goes; before it, when it has changed, the counter's high half. */
+static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
+{
 	uintptr_t pos = w->pub.pos - KYMO_I_BUSY;
-	if (!w->ring || pos + 8u * (words + 2) > w->pub.end) {
-		if (!next_block(drum, w, tid, name))
-			return NULL;
-		pos = w->pub.pos - KYMO_I_BUSY;
-	}
-	*ticks = ky_drum_ticks(drum);
-	const uint32_t high = (uint32_t)(*ticks >> 32);
 	if (high != w->high) {
 		const uint64_t control = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
 		__atomic_store_n((uint64_t *)pos, control, __ATOMIC_RELEASE);
@@ -283,8 +281,27 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 		w->high = high;
 		w->pub.pos = pos + KYMO_I_BUSY;
 	}
+	return (uint64_t *)pos;
+}
+
+uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
+			     uint32_t name, uint32_t words, uint64_t ticks)
+{
+	if (!has_room(w, words) && !next_block(drum, w, tid, name, ticks))
+		return NULL;
+	return put_high(w, (uint32_t)(ticks >> 32));
+}
+
+uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
+			  uint32_t name, uint32_t words, uint64_t *ticks)
+{
+	if (!has_room(w, words) && !next_block(drum, w, tid, name, ky_drum_ticks(drum)))
+		return NULL;
+	*ticks = ky_drum_ticks(drum);
+	const uint32_t high = (uint32_t)(*ticks >> 32);
+	uint64_t *const pos = put_high(w, high);
 	const bool slow =
 		!drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->pub.high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
-	return (uint64_t *)pos;
+	return pos;
 }

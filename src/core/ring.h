@@ -19,6 +19,7 @@ struct ky_ring_writer {
 	uint32_t high;   /* the counter's high half; pub.high may be ~0 instead */
 	uint32_t level;
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
+	uint64_t vain_ticks;   /* when no ring could be had, not even a dead thread's */
 };
 
 /* Takes a ring for the thread. 0, or -ENOSPC when there is none to be had. */
@@ -35,6 +36,9 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
  */
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			  uint32_t name, uint32_t words, uint64_t *ticks);
+/* The same for an event whose time is known: for whoever records another thread's. */
+uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
+			     uint32_t name, uint32_t words, uint64_t ticks);
 
 /* Makes the event visible, counts it and unparks the writer, which goes on at the event's end. */
 static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint64_t header,

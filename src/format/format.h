@@ -25,6 +25,7 @@ struct ky_trace_info {
 	struct ky_text command; /* the program's path, may be empty */
 	struct ky_clock_sample clock;
 	uint64_t ticks_per_s; /* rough, for information */
+	uint32_t beside;      /* .kymo: enum ky_drum_beside */
 	uint32_t source;      /* .kymo: its number in a file of several sources; 0: it is alone */
 	/* And what it may use of the others, who never write at the same time; NULL: has its own. */
 	struct ky_kymo_pack *pack;

@@ -48,7 +48,9 @@ struct ky_writer {
 	bool pack_is_lent;
 	struct ky_kymo_masks masks; /* of the trace points that are defined */
 	struct ky_text command;
-	int32_t pid; /* whose command it is */
+	int32_t pid;
+	uint32_t beside; /* of the drum: enum ky_drum_beside */
+			 /* whose command it is */
 	uint64_t ticks_per_s;
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
@@ -189,7 +191,7 @@ static void kymo_flush(struct ky_writer *w)
 static void kymo_process(struct ky_writer *w, int32_t pid, struct ky_text name)
 {
 	const struct ky_text none = {"", 0};
-	ky_kymo_define_process(&w->fresh, pid, name, pid == w->pid ? w->command : none);
+	ky_kymo_define_process(&w->fresh, pid, w->beside, name, pid == w->pid ? w->command : none);
 }
 
 static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
@@ -445,6 +447,7 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 	w->threads.item_bytes = sizeof(struct thread_state);
 	w->ticks_per_s = info->ticks_per_s;
 	w->pid = info->pid;
+	w->beside = info->beside;
 	w->pack = info->pack;
 	w->pack_is_lent = info->pack != NULL;
 	int error = 0;

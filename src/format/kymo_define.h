@@ -10,7 +10,7 @@
 #include "kymo_layout.h"
 #include "out.h"
 
-void ky_kymo_define_process(struct ky_out *out, int32_t pid, struct ky_text name,
+void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t beside, struct ky_text name,
 			    struct ky_text command);
 void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread);
 void ky_kymo_define_clock(struct ky_out *out, const struct ky_clock_sample *sample);

@@ -108,7 +108,8 @@ struct ky_kymo_process {
 	int32_t pid;
 	uint32_t name_bytes;
 	uint32_t command_bytes;
-	uint32_t pad;
+	/* Which of the process's drums the source was, in the order in which their spans nest: 0 its own, 1 calls, 2 off CPU. */
+	uint32_t beside;
 };
 
 /*

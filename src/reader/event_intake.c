@@ -30,6 +30,7 @@ int ky_event_intake_open(struct ky_event_intake **out, struct ky_trace *trace, b
 	intake->trace = trace;
 	intake->ordered = ordered;
 	intake->last_ns = INT64_MIN;
+	intake->names = KY_NAME_TRACE;
 	intake->sites.item_bytes = sizeof(struct ky_known_site);
 	intake->threads.item_bytes = sizeof(struct ky_known_thread);
 	intake->asyncs.item_bytes = sizeof(struct ky_open_async);
@@ -149,6 +150,8 @@ static void learn_set(struct ky_event_intake *intake, struct ky_known_site *know
 	}
 	known->set_args = (uint8_t)count;
 	known->quick = known->plain && site->kind == KYMO_KIND_BEGIN;
+	known->ends = known->plain && site->kind == KYMO_KIND_END && !site->args &&
+		      !(site->flags & KYMO_SITE_SCOPE);
 }
 
 static void learn_site(struct ky_event_intake *intake, struct ky_known_site *known,
@@ -184,6 +187,12 @@ static void learn_thread(struct ky_event_intake *intake, struct ky_known_thread 
 	known->process = intake->owned ? intake->owner : ky_process(intake->trace, pid);
 	known->thread = ky_thread(intake->trace, pid, thread->tid);
 	known->track = ky_track_of_thread(intake->trace, known->thread);
+	if (intake->apart)
+		known->track = ky_track(
+			intake->trace,
+			&(struct ky_track_spec){.kind = KY_TRACK_THREAD,
+						.owner = known->thread,
+						.name = ky_string_z(intake->trace, "calls")});
 	known->until_ns = KY_EVENT_ANEW;
 	known->window_ns = KY_EVENT_ANEW;
 }
@@ -206,7 +215,7 @@ void ky_event_intake_thread(void *context, const struct ky_thread *thread)
 	const struct ky_known_thread *known = thread_of(intake, thread);
 	if (known && thread->name.bytes)
 		ky_thread_name(intake->trace, known->thread, string_of(intake, thread->name),
-			       KY_NAME_TRACE);
+			       intake->names);
 }
 
 void ky_event_intake_process(struct ky_event_intake *intake, int32_t pid, struct ky_text name,
@@ -215,7 +224,7 @@ void ky_event_intake_process(struct ky_event_intake *intake, int32_t pid, struct
 	struct ky_trace *trace = intake->trace;
 	const uint32_t process = ky_process(trace, pid);
 	if (name.bytes)
-		ky_process_name(trace, process, string_of(intake, name), KY_NAME_TRACE);
+		ky_process_name(trace, process, string_of(intake, name), intake->names);
 	if (command.bytes && process < trace->processes.rows.count)
 		trace->processes.cmdline[process] = string_of(intake, command);
 }
@@ -225,6 +234,32 @@ void ky_event_intake_owner(struct ky_event_intake *intake, int64_t pid, uint32_t
 	intake->owned = true;
 	intake->owner = process;
 	intake->owner_pid = pid;
+}
+
+void ky_event_intake_beside(struct ky_event_intake *intake, bool own)
+{
+	intake->beside = true;
+	intake->names = own ? KY_NAME_TRACE : KY_NAME_SYSTEM;
+}
+
+void ky_event_intake_cut(struct ky_event_intake *intake)
+{
+	int64_t last_ns = INT64_MIN;
+	for (uint32_t i = 0; i < intake->threads.count; i++) {
+		const struct ky_known_thread *const t = ky_table_at(&intake->threads, i);
+		if (t->known && t->last_ns > last_ns)
+			last_ns = t->last_ns;
+	}
+	for (uint32_t i = 0; i < intake->threads.count; i++) {
+		struct ky_known_thread *const t = ky_table_at(&intake->threads, i);
+		while (t->known && t->depth)
+			ky_event_end(intake, t, last_ns, 0);
+	}
+}
+
+void ky_event_intake_apart(struct ky_event_intake *intake)
+{
+	intake->apart = true;
 }
 
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
@@ -330,6 +365,18 @@ static void push(struct ky_event_intake *intake, struct ky_known_thread *t,
 	t->open[t->depth++] = site;
 }
 
+static void begin_span(struct ky_event_intake *intake, struct ky_known_thread *t,
+		       const struct ky_known_site *known, const struct ky_event *e, int64_t ns)
+{
+	push(intake, t, e->site);
+	if (__builtin_expect(t->depth > KY_EVENT_DEPTH_MAX, 0))
+		ky_problem(intake->trace, "slice_too_deep", KY_DATA_LOSS, KY_NO_PLACE,
+			   "more than %u slices in each other", KY_EVENT_DEPTH_MAX);
+	else
+		ky_put_begin(intake->trace, ns, t->track, known->category,
+			     name_of(intake, known, e), args_of(intake, known, e));
+}
+
 /* 1 + how many spans are open above the one that the end belongs to; 0 when there is none. */
 static uint32_t find_open(const struct ky_known_thread *t, const struct ky_site *site)
 {
@@ -360,17 +407,15 @@ static void end_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 {
 	struct ky_trace *trace = intake->trace;
 	uint32_t args = 0;
-	if (__builtin_expect(t->depth && t->open[t->depth - 1] == e->site, 1)) {
-		t->depth--;
-	} else {
-		const uint32_t found = find_open(t, e->site);
-		for (uint32_t i = found ? found - 1 : t->depth; i > 0; i--, t->depth--)
-			ky_put_end(trace, ns, t->track, 0, 0, 0);
-		if (found)
-			t->depth--;
-		else if (intake->ordered)
+	bool found = t->depth && t->open[t->depth - 1] == e->site;
+	if (__builtin_expect(!found, 0)) {
+		const uint32_t above = find_open(t, e->site);
+		for (uint32_t i = above ? above - 1 : t->depth; i > 0; i--)
+			ky_event_end(intake, t, ns, 0);
+		found = above != 0;
+		if (!found && intake->ordered)
 			intake->done = true;
-		else
+		else if (!found)
 			make_up_begin(intake, t, known);
 	}
 	if (e->args_count) {
@@ -378,7 +423,10 @@ static void end_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 		put_args(intake, known, e);
 		args = ky_args_end(trace);
 	}
-	ky_put_end(trace, ns, t->track, 0, 0, args);
+	if (found)
+		ky_event_end(intake, t, ns, args);
+	else
+		ky_put_end(trace, ns, t->track, intake->beside ? known->category : 0, 0, args);
 }
 
 /* Nobody knows which spans ended in the gap. */
@@ -390,8 +438,8 @@ static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 		intake->done = true;
 		return;
 	}
-	for (; t->depth; t->depth--)
-		ky_put_end(trace, t->last_ns, t->track, 0, 0, 0);
+	while (t->depth)
+		ky_event_end(intake, t, t->last_ns, 0);
 	t->until_ns = KY_EVENT_ANEW;
 	t->made_up = 0;
 	ky_args_begin(trace);
@@ -612,9 +660,7 @@ void ky_event_intake_event(void *context, const struct ky_event *e)
 	if (e->kind == KYMO_KIND_END) {
 		end_span(intake, t, known, e, ns);
 	} else if (e->kind == KYMO_KIND_BEGIN) {
-		push(intake, t, e->site);
-		ky_put_begin(intake->trace, ns, t->track, known->category,
-			     name_of(intake, known, e), args_of(intake, known, e));
+		begin_span(intake, t, known, e, ns);
 	} else {
 		put_other(intake, t, known, e, ns);
 	}

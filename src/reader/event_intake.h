@@ -34,6 +34,15 @@ void ky_event_intake_process(struct ky_event_intake *intake, int32_t pid, struct
  * another's here. pid is that of the process, whose current life it is.
  */
 void ky_event_intake_owner(struct ky_event_intake *intake, int64_t pid, uint32_t process);
+/*
+ * There are other drums of the same threads: an end ends only a span of this one. own: it is the program's own; else the names it
+ * has are the system's.
+ */
+void ky_event_intake_beside(struct ky_event_intake *intake, bool own);
+/* After the last event: the process has executed another program then, and nothing is open any more. */
+void ky_event_intake_cut(struct ky_event_intake *intake);
+/* Its spans do not nest in those of the other drums: they are on tracks of their own of the same threads. */
+void ky_event_intake_apart(struct ky_event_intake *intake);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
 			    uint32_t count);
 

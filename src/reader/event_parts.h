@@ -17,6 +17,7 @@ struct ky_known_site {
 	bool known;
 	bool plain; /* of a span or instant: nothing but the name, on the thread's track */
 	bool quick; /* a plain begin */
+	bool ends;  /* a plain end: of the innermost span, whatever it is */
 	uint8_t args;
 	uint8_t set_args; /* with those of the location */
 	uint32_t category;
@@ -38,6 +39,11 @@ struct ky_open_async {
 };
 
 #define KY_EVENT_ANEW (-1)
+/*
+ * Deeper spans are counted and left out, with their ends: the model takes no more slices in each other than 512, of all drums of
+ * a thread, and an end whose begin it left out would end another.
+ */
+#define KY_EVENT_DEPTH_MAX 480u
 
 struct ky_known_thread {
 	bool known;
@@ -57,7 +63,10 @@ struct ky_event_intake {
 	struct ky_trace *trace;
 	bool ordered;
 	bool done;
-	bool owned; /* all threads are of one process */
+	bool owned;  /* all threads are of one process */
+	bool beside; /* other drums have spans of the same threads */
+	bool apart;  /* and its own are on other tracks */
+	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;
 	const struct ky_window *windows; /* NULL: all of the time */
@@ -74,6 +83,22 @@ struct ky_event_intake {
 	uint32_t begin_lost, begin_lost_name;
 	uint32_t process_track_type, counter_track_type;
 };
+
+/* The innermost open span ends: of this drum, where there are others of the same threads. */
+static inline void ky_event_end(struct ky_event_intake *intake, struct ky_known_thread *t,
+				int64_t ns, uint32_t args)
+{
+	uint32_t category = 0, name = 0;
+	const struct ky_site *const site = t->open[--t->depth];
+	if (__builtin_expect(t->depth >= KY_EVENT_DEPTH_MAX, 0))
+		return;
+	if (__builtin_expect(intake->beside, 0)) {
+		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);
+		category = known->category;
+		name = site->flags & KYMO_SITE_NAME ? 0 : known->name;
+	}
+	ky_put_end(intake->trace, ns, t->track, category, name, args);
+}
 
 /* ---- event_window.c ---- */
 

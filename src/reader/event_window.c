@@ -29,8 +29,8 @@ void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_win
 
 static void end_open(struct ky_event_intake *intake, struct ky_known_thread *t)
 {
-	for (; t->depth; t->depth--)
-		ky_put_end(intake->trace, t->window_ns, t->track, 0, 0, 0);
+	while (t->depth)
+		ky_event_end(intake, t, t->window_ns, 0);
 }
 
 void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, int64_t ns)

@@ -55,8 +55,9 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 		      const uint64_t *words, int64_t ns)
 {
 	uint32_t args = known->location;
-	if (t->depth == t->room || (known->args && KY_WORD_LENGTH(words[0]) &&
-				    !put_set(intake->trace, known, words, &args)))
+	if (t->depth == t->room || t->depth >= KY_EVENT_DEPTH_MAX ||
+	    (known->args && KY_WORD_LENGTH(words[0]) &&
+	     !put_set(intake->trace, known, words, &args)))
 		return false;
 	t->open[t->depth++] = site;
 	t->last_ns = ns;
@@ -65,15 +66,15 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 	return true;
 }
 
+/* site: of the scope that ends; NULL: the innermost span, whatever it is. */
 static bool put_end(struct ky_event_intake *intake, struct ky_known_thread *t,
 		    const struct ky_site *site, int64_t ns)
 {
-	if (!t->depth || t->open[t->depth - 1] != site)
+	if (!t->depth || (site && t->open[t->depth - 1] != site))
 		return false;
-	t->depth--;
 	t->last_ns = ns;
 	intake->last_ns = ns;
-	ky_put_end(intake->trace, ns, t->track, 0, 0, 0);
+	ky_event_end(intake, t, ns, 0);
 	return true;
 }
 
@@ -86,8 +87,11 @@ bool ky_event_intake_words(void *context, const struct ky_thread *thread,
 		return false;
 	struct ky_known_thread *t = ky_table_at(&intake->threads, thread->index);
 	const struct ky_known_site *known = ky_table_at(&intake->sites, site->index);
-	if (!known->quick || ns > t->until_ns || intake->done || ns < intake->last_ns)
+	if (!(known->quick | known->ends) || ns > t->until_ns || intake->done ||
+	    ns < intake->last_ns)
 		return false;
+	if (known->ends)
+		return put_end(intake, t, NULL, ns);
 	return KY_WORD_IS_END(words[0]) ? put_end(intake, t, site, ns)
 					: put_begin(intake, t, known, site, words, ns);
 }

@@ -177,6 +177,7 @@ static int add_process(struct ky_kymo_defs *defs, struct record *record)
 		return -ENOMEM;
 	replace_text(&defs->command, command);
 	defs->pid = fixed.pid;
+	defs->beside = fixed.beside;
 	return remember_process(defs);
 }
 

@@ -41,6 +41,7 @@ struct ky_kymo_defs {
 	uint32_t processes_count, processes_room;
 	struct ky_kymo_map by_pid;
 	int32_t pid;
+	uint32_t beside; /* enum ky_drum_beside */
 	struct ky_text process;
 	struct ky_text command;
 	struct ky_clock_sample *samples; /* ordered after ky_kymo_defs_done() */

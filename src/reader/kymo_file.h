@@ -31,8 +31,9 @@ struct ky_kymo_info {
 	uint32_t version; /* 0 when the begin of the file is damaged */
 	bool indexed;     /* found by the index; else by a search */
 	int32_t pid;
-	struct ky_text process;                       /* its name */
-	struct ky_text command;                       /* the program's path */
+	uint32_t beside;        /* which of the process's drums it was: enum ky_drum_beside */
+	struct ky_text process; /* its name */
+	struct ky_text command; /* the program's path */
 	const struct ky_kymo_process_name *processes; /* all that are named, this one too */
 	uint32_t processes_count;
 	uint64_t ticks_per_s;

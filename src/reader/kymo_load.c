@@ -7,7 +7,10 @@
  *   streams ─▶ the readers of their formats
  *
  * Whose: a drum is of one process. Two with the same pid whose times overlap are of different processes (of other pid
- * namespaces) and get rows of their own; when one begins after the other ended it is the same process after an exec.
+ * namespaces) and get rows of their own; when one begins after the other ended it is the same process after an exec. A drum that
+ * kymo made beside the program's own (calls of its functions, its threads off the CPU) is of the same process and the same
+ * threads: it comes after it, so that of spans that begin at one time the outer come first. Spans that a program begins in one function and
+ * ends in another (KYMO_BEGIN, KYMO_END) do not nest with calls: then the calls are on tracks of their own.
  *
  * A file with one source is read as its events come, in the order of time; the model puts several into order.
  */
@@ -17,13 +20,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "layout.h"
 #include "numbers.h"
 
 /* A source with events, or with a process that recorded none. */
 struct drum {
 	struct ky_kymo *source;
 	uint64_t first_ns, last_ns;
-	uint32_t order; /* in the file */
+	uint32_t beside; /* enum ky_drum_beside */
+	uint32_t order;  /* in the file */
 };
 
 struct loading {
@@ -33,10 +38,12 @@ struct loading {
 	struct ky_event_intake *intake; /* of the source that is being read */
 	struct drum *drums;
 	uint32_t drums_count;
-	struct ky_numbers lives; /* pid: drum + 1 that ends last of its current life */
+	struct ky_numbers crossing; /* pids: of those below */
+	struct ky_numbers lives;    /* pid: drum + 1 that ends last of its current life */
 	uint64_t chunks, chunks_done;
 	uint64_t unknown, damaged; /* events left out, of all */
 	bool ordered;
+	bool beside; /* there are several drums of the same threads */
 };
 
 bool ky_kymo_load_seems_ordered(const struct ky_kymo_bundle *bundle)
@@ -84,6 +91,8 @@ static void find_range(struct drum *drum)
 static int by_begin(const void *a, const void *b)
 {
 	const struct drum *left = a, *right = b;
+	if (left->beside != right->beside)
+		return left->beside < right->beside ? -1 : 1;
 	if (left->first_ns != right->first_ns)
 		return left->first_ns < right->first_ns ? -1 : 1;
 	return (left->order > right->order) - (left->order < right->order);
@@ -102,7 +111,8 @@ static int list_drums(struct loading *loading)
 		if (several && !info->entries_count && !info->processes_count)
 			continue;
 		struct drum *drum = &loading->drums[loading->drums_count++];
-		*drum = (struct drum){.source = source, .order = i};
+		*drum = (struct drum){.source = source, .beside = info->beside, .order = i};
+		loading->beside |= info->beside != KY_DRUM_OWN;
 		loading->chunks += info->entries_count;
 		find_range(drum);
 	}
@@ -116,6 +126,8 @@ static uint32_t process_of(struct loading *loading, uint32_t index, int32_t pid)
 	struct ky_trace *trace = loading->load->trace;
 	const struct drum *drum = &loading->drums[index];
 	bool made;
+	if (drum->beside != KY_DRUM_OWN)
+		return ky_process(trace, pid);
 	uint32_t *life = ky_numbers_make(&loading->lives, (uint32_t)pid, &made);
 	if (!life) {
 		trace->error = -ENOMEM;
@@ -129,9 +141,34 @@ static uint32_t process_of(struct loading *loading, uint32_t index, int32_t pid)
 	return another ? ky_process_new(trace, pid) : ky_process(trace, pid);
 }
 
+/* Whether the program has spans that may begin in one function and end in another. */
+static bool crosses_functions(const struct ky_kymo_info *info)
+{
+	for (uint32_t i = 0; i < info->sites_count; i++) {
+		const struct ky_site *const site = info->sites[i];
+		if (site->kind == KYMO_KIND_BEGIN && !(site->flags & KYMO_SITE_SCOPE))
+			return true;
+	}
+	return false;
+}
+
+/* Drums beside a program's own come after it. */
+static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
+{
+	bool made;
+	ky_event_intake_beside(loading->intake, info->beside == KY_DRUM_OWN);
+	if (info->beside != KY_DRUM_OWN && ky_numbers_find(&loading->crossing, (uint32_t)info->pid))
+		ky_event_intake_apart(loading->intake);
+	else if (info->beside == KY_DRUM_OWN && crosses_functions(info) &&
+		 !ky_numbers_make(&loading->crossing, (uint32_t)info->pid, &made))
+		loading->load->trace->error = -ENOMEM;
+}
+
 static void put_processes(struct loading *loading, uint32_t index, const struct ky_kymo_info *info)
 {
 	struct ky_event_intake *intake = loading->intake;
+	if (loading->beside)
+		put_beside(loading, info);
 	/* As the recorder leaves it: several are in files made of other traces, whose pids are all of one machine. */
 	if (info->processes_count == 1 && ky_kymo_bundle_several(loading->bundle))
 		ky_event_intake_owner(intake, info->pid, process_of(loading, index, info->pid));
@@ -170,6 +207,19 @@ static void count_left_out(struct loading *loading, const struct drum *drum,
 			    info->lost - totals->lost, "no ring for them");
 }
 
+/* Calls of the program that the process executed later are in another drum. */
+static bool is_followed(const struct loading *loading, uint32_t index)
+{
+	const struct drum *const drum = &loading->drums[index];
+	const int32_t pid = ky_kymo_info(drum->source)->pid;
+	for (uint32_t i = index + 1; i < loading->drums_count && drum->beside != KY_DRUM_OWN; i++) {
+		if (loading->drums[i].beside == drum->beside &&
+		    ky_kymo_info(loading->drums[i].source)->pid == pid)
+			return true;
+	}
+	return false;
+}
+
 static int read_events(struct loading *loading, uint32_t index)
 {
 	struct ky_kymo *source = loading->drums[index].source;
@@ -189,6 +239,8 @@ static int read_events(struct loading *loading, uint32_t index)
 		error = trace->error ? trace->error : -EAGAIN;
 	if (error)
 		return error;
+	if (is_followed(loading, index))
+		ky_event_intake_cut(intake);
 	ky_event_intake_end(intake);
 	count_left_out(loading, &loading->drums[index], &totals);
 	return 0;
@@ -247,6 +299,7 @@ int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bo
 	if (!error)
 		put_problems(&loading);
 	ky_kymo_common_free(&loading.common);
+	ky_numbers_free(&loading.crossing);
 	ky_numbers_free(&loading.lives);
 	free(loading.drums);
 	return error;

@@ -365,6 +365,88 @@ static void watching_and_letting_go_under_load_is_not_noticed(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
+/* So that another may trace it meanwhile. */
+static void a_process_is_let_go_and_taken_up_again(void **state)
+{
+	(void)state;
+	static struct seen seen;
+	struct program p;
+	uint32_t threads;
+	struct ky_crash_watch *watch = open_watch(&seen);
+	const pid_t tracer = ky_crash_watch_tracer(watch);
+	start(&p, "threads", "50");
+	assert_false(ky_crash_watch_leave(watch, p.pid)); /* it is not watched yet */
+	for (int i = 0; i < 20; i++) {
+		add(watch, p.pid);
+		assert_int_equal(traced_threads(p.pid, tracer, &threads), 51);
+		assert_true(ky_crash_watch_leave(watch, p.pid));
+		assert_int_equal(traced_threads(p.pid, 0, &threads), 51);
+	}
+	assert_false(ky_crash_watch_leave(watch, p.pid));
+	assert_int_equal(ptrace(PTRACE_SEIZE, p.pid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, p.pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(p.pid, NULL, 0), p.pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, p.pid, NULL, NULL), 0);
+	add(watch, p.pid);
+	go(&p);
+	wait_fired(watch, &seen);
+	assert_int_equal(WTERMSIG(end_of(&p)), SIGSEGV);
+	assert_int_equal(seen.count, 1);
+	assert_non_null(strstr(seen.stack, "wait_in_thread"));
+	ky_crash_watch_close(&watch);
+}
+
+static void leaving_under_load_is_not_noticed(void **state)
+{
+	(void)state;
+	static struct seen seen;
+	struct program p;
+	struct ky_crash_watch *watch = open_watch(&seen);
+	start(&p, "churn", NULL);
+	for (int i = 0; i < 20; i++) {
+		add(watch, p.pid);
+		(void)ky_crash_watch_leave(watch, p.pid);
+	}
+	add(watch, p.pid);
+	go(&p);
+	assert_int_equal(end_of(&p), 7 << 8);
+	ky_crash_watch_close(&watch);
+	start(&p, "signals", "1000");
+	watch = open_watch(&seen);
+	for (int i = 0; i < 1000; i++) {
+		const union sigval value = {.sival_int = i};
+		if (i % 50 == 0)
+			add(watch, p.pid);
+		while (sigqueue(p.pid, SIGRTMIN, value) != 0)
+			assert_int_equal(errno, EAGAIN);
+		if (i % 50 == 25)
+			(void)ky_crash_watch_leave(watch, p.pid);
+	}
+	assert_int_equal(end_of(&p), 7 << 8);
+	ky_crash_watch_close(&watch);
+	assert_int_equal(seen.count, 0);
+}
+
+static void a_stopped_process_that_is_let_go_stays_stopped(void **state)
+{
+	(void)state;
+	static struct seen seen;
+	struct program p;
+	int status;
+	struct ky_crash_watch *watch = open_watch(&seen);
+	start(&p, "wait", NULL);
+	add(watch, p.pid);
+	kill(p.pid, SIGSTOP);
+	assert_int_equal(waitpid(p.pid, &status, WUNTRACED), p.pid);
+	assert_true(ky_crash_watch_leave(watch, p.pid));
+	go(&p);
+	assert_int_equal(waitpid(p.pid, &status, WNOHANG), 0);
+	kill(p.pid, SIGCONT);
+	assert_int_equal(end_of(&p), 7 << 8);
+	ky_crash_watch_close(&watch);
+	assert_int_equal(seen.count, 0);
+}
+
 static void a_crash_of_a_child_is_told(void **state)
 {
 	(void)state;
@@ -614,6 +696,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(signals_come_through_unchanged),
 		cmocka_unit_test(five_hundred_threads_are_watched),
 		cmocka_unit_test(watching_and_letting_go_under_load_is_not_noticed),
+		cmocka_unit_test(a_process_is_let_go_and_taken_up_again),
+		cmocka_unit_test(leaving_under_load_is_not_noticed),
+		cmocka_unit_test(a_stopped_process_that_is_let_go_stays_stopped),
 		cmocka_unit_test(a_crash_of_a_child_is_told),
 		cmocka_unit_test(one_that_a_debugger_has_is_watched_without_a_stack),
 		cmocka_unit_test(one_that_ended_too_soon_is_told_without_a_stack),

@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0
 export LC_ALL=C.UTF-8
+export XDG_CACHE_HOME=$work/cache
 
 report() { # name, 0 or not
 	if [ "$2" -eq 0 ]; then
@@ -249,7 +250,25 @@ report "and nothing is written" $?
 # ---- doctor
 prints "doctor: the kernel" 0 "kernel" doctor
 is_json "doctor: JSON" doctor --json
-refuses "doctor: takes no files" 2 "takes no files" doctor a.json
+refuses "doctor: one program" 2 "one program at a time" doctor a.json b.json
+refuses "doctor: --all without a program" 2 "name one" doctor --all
+refuses "doctor: a program that is none" 1 "it is no ELF file" doctor ./a.json
+refuses "doctor: a program that is nowhere" 1 "no program" doctor no-such-program
+if [ "$(uname -m)" = x86_64 ]; then
+	prints "doctor: functions of a program" 0 "can be traced" doctor "$kymo"
+	prints "doctor: the engine" 0 "engine" doctor "$kymo"
+	prints "doctor: each function that is left out" 0 "_start" doctor --all "$kymo"
+	is_json "doctor: functions as JSON" doctor --json --all "$kymo"
+	# A program that names a loader of anybody's, in as many bytes: it is not run.
+	loader=/tmp/ky.$(printf %019d $$)
+	printf '#!/bin/sh\n: >"%s"\n' "$work/was-run" >"$loader"
+	chmod 777 "$loader"
+	LC_ALL=C sed "s,/lib64/ld-linux-x86-64[.]so[.]2,$loader," "$kymo" >other
+	prints "doctor: a program with a loader that is not root's" 0 "can be traced" doctor ./other
+	grep -q "is not root's" err && [ ! -e was-run ]
+	report "doctor: and that is not run" $?
+	rm -f "$loader"
+fi
 
 # ---- standard output
 timeout 60 "$kymo" report --limit 0 --csv a.json >/dev/full 2>err

@@ -100,6 +100,12 @@ static void make_sites(struct made_drum *drum, const char *name)
 void made_drum(struct made_bundle *made, struct made_drum *drum, int32_t pid, int32_t tid,
 	       const char *name)
 {
+	made_drum_beside(made, drum, pid, tid, name, 0);
+}
+
+void made_drum_beside(struct made_bundle *made, struct made_drum *drum, int32_t pid, int32_t tid,
+		      const char *name, uint32_t beside)
+{
 	memset(drum, 0, sizeof(*drum));
 	make_sites(drum, name);
 	drum->thread = (struct ky_thread){.pid = pid, .tid = tid, .name = text(name)};
@@ -109,6 +115,7 @@ void made_drum(struct made_bundle *made, struct made_drum *drum, int32_t pid, in
 		.command = text("/usr/bin/made"),
 		.clock = clock_at(MADE_START_NS),
 		.ticks_per_s = 1000000000,
+		.beside = beside,
 	};
 	drum->source = ky_bundle_drum(made->bundle, &info);
 	ky_bundle_thread(made->bundle, drum->source, &drum->thread);

@@ -120,6 +120,69 @@ static void drums_are_one_trace_in_the_order_of_time(void **state)
 	ky_trace_close(&trace);
 }
 
+/* depth and parent of the slice of that name. */
+static void check_nesting(const struct ky_trace *trace, const char *name, uint32_t depth,
+			  const char *parent)
+{
+	const uint32_t slice = slice_of(trace, name, 0);
+	assert_int_equal(trace->slices.depth[slice], depth);
+	if (parent)
+		assert_int_equal(trace->slices.parent[slice], slice_of(trace, parent, 0));
+}
+
+/*
+ * The clocks of two drums are brought together with some nanoseconds of error: "off" seems to end after "call", and only what
+ * ends of its own drum.
+ */
+static void drums_beside_a_programs_own_nest_in_its_threads(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum_beside(&made, &drums[2], 10, 11, "off", KY_DRUM_SWITCHES);
+	made_drum_beside(&made, &drums[1], 10, 11, "call", KY_DRUM_FUNCTIONS);
+	made_drum(&made, &drums[0], 10, 11, "own");
+	span(&drums[0], T + 100, T + 500);
+	span(&drums[1], T + 200, T + 400);
+	span(&drums[2], T + 250, T + 350);
+	span(&drums[1], T + 600, T + 700);
+	span(&drums[2], T + 650, T + 701);
+	span(&drums[1], T + 800, T + 900);
+	struct ky_trace *trace = finish(3);
+	const uint32_t own = slice_of(trace, "own", 0);
+	for (uint32_t i = 0; i < trace->slices.rows.count; i++)
+		assert_int_equal(trace->slices.track[i], trace->slices.track[own]);
+	check_nesting(trace, "own", 0, NULL);
+	check_nesting(trace, "call", 1, "own");
+	check_nesting(trace, "off", 2, "call");
+	check_span(trace, "call", 0, T + 200, T + 400);
+	check_span(trace, "off", 0, T + 250, T + 350);
+	check_span(trace, "call", 1, T + 600, T + 700);
+	check_span(trace, "call", 2, T + 800, T + 900);
+	/* Names are those that the program gave. */
+	const uint32_t process = process_of(trace, own);
+	assert_string_equal(text_of(trace, trace->processes.name[process]), "own");
+	assert_int_equal(trace->processes.rows.count, 1);
+	ky_trace_close(&trace);
+}
+
+/* exec: what was open in the program before it is not open in the one after it. */
+static void calls_of_a_program_end_where_the_next_begins(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum_beside(&made, &drums[0], 10, 11, "shell", KY_DRUM_FUNCTIONS);
+	made_drum_beside(&made, &drums[1], 10, 11, "program", KY_DRUM_FUNCTIONS);
+	made_event(&drums[0], MADE_SCOPE, false, T + 100);
+	made_event(&drums[0], MADE_SCOPE, false, T + 200);
+	made_event(&drums[0], MADE_SCOPE, true, T + 300);
+	span(&drums[1], T + 500, T + 600);
+	struct ky_trace *trace = finish(2);
+	check_span(trace, "shell", 0, T + 100, T + 300);
+	check_nesting(trace, "program", 0, NULL);
+	assert_int_equal(trace->processes.rows.count, 1);
+	ky_trace_close(&trace);
+}
+
 static void one_drum_is_read_as_a_single_file_is(void **state)
 {
 	(void)state;
@@ -655,6 +718,8 @@ int main(int argc, char **argv)
 		return write_file(argv[2]);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drums_are_one_trace_in_the_order_of_time),
+		cmocka_unit_test(drums_beside_a_programs_own_nest_in_its_threads),
+		cmocka_unit_test(calls_of_a_program_end_where_the_next_begins),
 		cmocka_unit_test(one_drum_is_read_as_a_single_file_is),
 		cmocka_unit_test(equal_pids_at_the_same_time_are_two_processes),
 		cmocka_unit_test(a_drum_after_another_of_its_pid_is_the_same_process),

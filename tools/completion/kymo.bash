@@ -31,7 +31,7 @@ _kymo()
 		mapfile -t COMPREPLY < <(compgen -W "exit crash interrupt api signal: symbol: line: span: gap: counter:" -- "$word")
 		return
 		;;
-	--engine) mapfile -t COMPREPLY < <(compgen -W "uprobe breakpoint auto" -- "$word") ; return ;;
+	--engine) mapfile -t COMPREPLY < <(compgen -W "uprobe breakpoint pt nops patch sample auto" -- "$word") ; return ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "name category thread process" -- "$word") ; return ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total self count min mean p50 p95 p99 max" -- "$word") ; return ;;
 	--measure) mapfile -t COMPREPLY < <(compgen -W "p50 mean p95 p99" -- "$word") ; return ;;

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.c: the slow paths. A call comes here when a check of its stub failed; nothing has been done then.
+ *
+ *   state.top ─▶ frame(S) ─previous▶ frame(S') ─previous▶ … ~0        the thread's open calls, innermost first
+ *
+ * On one stack S grows outwards. What is still open below a new call's S, or inside a call that returns, was left by longjmp
+ * or an exception: its spans end now. A stack that is far away is another one (a coroutine's, a signal handler's): calls there
+ * nest in what is open, and nothing ends.
+ *
+ * Whatever happens to the list, every function returns to where it was called from: that is in the frame of its own slot.
+ * A walk along the list ends at a frame that has not the state's mark, and takes the mark off each that it passes: it ends.
+ */
+#include "parts.h"
+
+#include "stub_parts.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* Slots that are further apart than this are of different stacks. */
+#define SAME_STACK_BYTES (UINT64_C(1) << 20)
+/* Open calls of other stacks that are looked past for one of this. */
+#define OTHER_STACKS_STEPS 256u
+#define PIECE_BYTES (sizeof(struct ky_agent_frame) << (KY_AGENT_PIECE_SHIFT - 3))
+
+/* The frames of a piece of addresses that was not met before. Of two threads at once one wins. */
+static uint64_t make_piece(uint64_t *entry, uint64_t number)
+{
+	const int64_t at =
+		ky_agent_system(SYS_mmap, 0, PIECE_BYTES, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0);
+	if (at < 0)
+		return 0;
+	ky_agent_system(SYS_madvise, (uint64_t)at, PIECE_BYTES, MADV_DONTDUMP, 0, 0, 0);
+	/* Never 0: no piece lies at four times its own addresses. */
+	const uint64_t biased = (uint64_t)at - (number << KY_AGENT_PIECE_SHIFT) * 4;
+	uint64_t before = 0;
+	if (biased != 0 && __atomic_compare_exchange_n(entry, &before, biased, false,
+						       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return biased;
+	ky_agent_system(SYS_munmap, (uint64_t)at, PIECE_BYTES, 0, 0, 0, 0);
+	return before;
+}
+
+struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint64_t slot)
+{
+	const uint64_t number = slot >> KY_AGENT_PIECE_SHIFT;
+	if (number >= KY_AGENT_PIECES || slot % 8 != 0)
+		return NULL;
+	uint64_t *entry = (uint64_t *)(uintptr_t)home->directory + number;
+	uint64_t biased = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+	if (biased == 0)
+		biased = make_piece(entry, number);
+	return biased ? (struct ky_agent_frame *)(uintptr_t)(biased + slot * 4) : NULL;
+}
+
+void ky_agent_count(struct ky_agent_state *state, uint32_t function)
+{
+	uint32_t *counts = (uint32_t *)(void *)((uint8_t *)state + KY_STATE_COUNTS);
+	counts[function]++;
+}
+
+void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
+		   struct ky_agent_frame *frame, uint32_t site, uint64_t ticks)
+{
+	frame->previous = state->top;
+	frame->mark = state->mark;
+	state->top = slot;
+	ky_agent_put(home, state, site, ticks);
+}
+
+/* The innermost open call's frame; NULL: there is none, or the list is not to be trusted. */
+static struct ky_agent_frame *top_frame(const struct ky_agent_home *home,
+					struct ky_agent_state *state)
+{
+	struct ky_agent_frame *frame =
+		state->top == KY_AGENT_NO_CALL ? NULL : ky_agent_frame_at(home, state->top);
+	if (frame && frame->mark == state->mark)
+		return frame;
+	state->top = KY_AGENT_NO_CALL;
+	return NULL;
+}
+
+void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
+			uint64_t ticks)
+{
+	struct ky_agent_frame *frame = top_frame(home, state);
+	if (!frame)
+		return;
+	frame->mark = 0;
+	state->top = frame->previous;
+	ky_agent_put(home, state, home->end_site, ticks);
+}
+
+/*
+ * The innermost open call that seems to be of the slot's stack, when it is not further out than the slot: it was left, and with
+ * it all that was called from it since, on whatever stack (a handler's that was left by longjmp). ~0: there is none.
+ */
+static uint64_t left_call(const struct ky_agent_home *home, const struct ky_agent_state *state,
+			  uint64_t slot)
+{
+	uint64_t at = state->top;
+	for (uint32_t steps = 0; steps < OTHER_STACKS_STEPS && at != KY_AGENT_NO_CALL; steps++) {
+		const struct ky_agent_frame *frame = ky_agent_frame_at(home, at);
+		const uint64_t apart = at <= slot ? slot - at : at - slot;
+		if (!frame || frame->mark != state->mark)
+			break;
+		if (apart < SAME_STACK_BYTES)
+			return at <= slot ? at : KY_AGENT_NO_CALL;
+		at = frame->previous;
+	}
+	return KY_AGENT_NO_CALL;
+}
+
+uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_state *state,
+			      uint64_t slot, uint64_t ticks)
+{
+	uint32_t closed = 0;
+	uint64_t last;
+	while ((last = left_call(home, state, slot)) != KY_AGENT_NO_CALL) {
+		for (bool more = true; more && top_frame(home, state); closed++) {
+			more = state->top != last;
+			ky_agent_close_top(home, state, ticks);
+		}
+	}
+	return closed;
+}
+
+static bool may_hook(const struct ky_agent_home *home, uint64_t returns)
+{
+	if (!home->check_callers)
+		return true;
+	for (uint32_t i = 0; i < home->ranges_count && i < KY_AGENT_RANGES_MAX; i++)
+		if (returns - home->ranges[i].from < home->ranges[i].bytes)
+			return true;
+	return false;
+}
+
+/*
+ * [S] is a hook already: the caller of this function has jumped to it, and its own return address is in the frame. Its span
+ * ends, this one's begins, and the one return of both ends it.
+ */
+static void tail_call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
+		      struct ky_agent_frame *frame, const struct ky_agent_stub *stub)
+{
+	const uint64_t ticks = __builtin_ia32_rdtsc();
+	ky_agent_close_below(home, state, slot, ticks);
+	ky_agent_open(home, state, slot, frame, stub->site, ticks);
+}
+
+/* Whether the return address was taken: [S] is to become the hook. */
+static bool call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
+		 const struct ky_agent_stub *stub, uint64_t hook)
+{
+	const uint64_t returns = *(const uint64_t *)(uintptr_t)slot;
+	struct ky_agent_frame *frame = stub->hooks ? ky_agent_frame_at(home, slot) : NULL;
+	ky_agent_count(state, stub->function);
+	if (!stub->hooks) {
+		ky_agent_put(home, state, stub->site, __builtin_ia32_rdtsc());
+		return false;
+	}
+	if (!frame) {
+		state->lost++;
+		return false;
+	}
+	if (frame->hook == returns) {
+		tail_call(home, state, slot, frame, stub);
+		return false;
+	}
+	const uint64_t ticks = __builtin_ia32_rdtsc();
+	ky_agent_close_below(home, state, slot, ticks);
+	if (!may_hook(home, returns)) {
+		if (stub->instant_site)
+			ky_agent_put(home, state, stub->instant_site, ticks);
+		return false;
+	}
+	frame->returns = returns;
+	frame->hook = hook;
+	ky_agent_open(home, state, slot, frame, stub->site, ticks);
+	return true;
+}
+
+uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot, const struct ky_agent_stub *stub)
+{
+	const uint64_t data = (uint64_t)(uintptr_t)stub;
+	const uint64_t plain = data + sizeof(*stub);
+	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED))
+		return plain;
+	struct ky_agent_state *state = ky_agent_state_take(home);
+	if (!state || !ky_agent_begin(state, slot))
+		return plain;
+	const uint64_t hook = data - KY_STUB_DATA_AFTER_HOOK;
+	const bool hooked = call(home, state, slot, stub, hook);
+	ky_agent_end(home, state);
+	return hooked ? hook - KY_STUB_GO_BYTES : plain;
+}
+
+void ky_agent_leave(struct ky_agent_home *home, uint64_t slot)
+{
+	struct ky_agent_state *state = ky_agent_state_mine(home);
+	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot); /* is there: it was entered */
+	*(uint64_t *)(uintptr_t)slot = frame->returns;
+	/* Of another thread, a parent process or an earlier attach, or ended already: there is nothing to say. */
+	if (!state || frame->mark != state->mark || !__atomic_load_n(&home->on, __ATOMIC_RELAXED) ||
+	    !ky_agent_begin(state, slot))
+		return;
+	const uint64_t ticks = __builtin_ia32_rdtsc();
+	while (frame->mark == state->mark && top_frame(home, state))
+		ky_agent_close_top(home, state, ticks);
+	if (frame->mark == state->mark) { /* it was in no list: its span is open all the same */
+		state->top = frame->previous;
+		frame->mark = 0;
+		ky_agent_put(home, state, home->end_site, ticks);
+	}
+	ky_agent_end(home, state);
+}

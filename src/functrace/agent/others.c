@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* others.c: the loader's pause, sandboxes, and programs that call at each entry and exit by themselves. */
+#include "parts.h"
+
+#include <link.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+enum { GOES_ON, WAITS, GAVE_UP };
+
+/* The loader's lock is held meanwhile: not longer than a second, and when nobody answered once, not again. */
+void ky_agent_loader(struct ky_agent_home *home)
+{
+	const struct r_debug *debug = (const struct r_debug *)(uintptr_t)home->r_debug;
+	uint32_t now = GOES_ON;
+	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED) || home->owner_pid == 0 ||
+	    (debug && debug->r_state != RT_CONSISTENT) || home->pid != ky_agent_pid() ||
+	    !__atomic_compare_exchange_n(&home->pause, &now, WAITS, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	const uint64_t tenth[2] = {0, 100000000};
+	for (int i = 0; i < 10 && __atomic_load_n(&home->pause, __ATOMIC_ACQUIRE) == WAITS; i++)
+		ky_agent_system(SYS_futex, (uintptr_t)&home->pause, FUTEX_WAIT, WAITS,
+				(uintptr_t)tenth, 0, 0);
+	now = WAITS;
+	(void)__atomic_compare_exchange_n(&home->pause, &now, GAVE_UP, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_RELAXED);
+}
+
+/*
+ * From before the sandbox is there on, no system call is made; that it may be refused does not matter much. What this thread needs of
+ * the kernel to be traced on it gets now, others do without.
+ */
+void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot)
+{
+	if (first != PR_SET_SECCOMP && first != SYS_seccomp &&
+	    (first != SYS_prctl || second != PR_SET_SECCOMP))
+		return;
+	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
+		(void)ky_agent_state_take(home);
+		(void)ky_agent_frame_at(home, slot);
+	}
+	__atomic_store_n(&home->sealed, 1, __ATOMIC_RELAXED);
+}
+
+static const struct ky_agent_known *find(const struct ky_agent_home *home, uint64_t function)
+{
+	const struct ky_agent_known *table = (const struct ky_agent_known *)(uintptr_t)home->known;
+	uint64_t at = ky_agent_known_at(function, home->known_mask);
+	for (uint64_t i = 0; table && i <= home->known_mask;
+	     i++, at = (at + 1) & home->known_mask) {
+		if (table[at].address == function)
+			return &table[at];
+		if (table[at].address == 0)
+			break;
+	}
+	return NULL;
+}
+
+static struct ky_agent_state *begin(struct ky_agent_home *home, uint64_t slot)
+{
+	struct ky_agent_state *state =
+		__atomic_load_n(&home->on, __ATOMIC_RELAXED) ? ky_agent_state_take(home) : NULL;
+	return state && ky_agent_begin(state, slot) ? state : NULL;
+}
+
+/* The slot of this very call stands for the function's: its frame is free otherwise, and lower than its callers'. */
+void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t caller,
+			uint64_t slot)
+{
+	(void)caller;
+	const struct ky_agent_known *known = find(home, function);
+	struct ky_agent_state *state = known ? begin(home, slot) : NULL;
+	if (!state)
+		return;
+	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot);
+	const uint64_t ticks = __builtin_ia32_rdtsc();
+	if (frame) {
+		ky_agent_close_below(home, state, slot, ticks);
+		ky_agent_count(state, known->function);
+		ky_agent_open(home, state, slot, frame, known->site, ticks);
+	}
+	ky_agent_end(home, state);
+}
+
+/* Enter and exit of a function are called at about the same depth; what is open below it has lost its exit. */
+void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
+		       uint64_t slot)
+{
+	(void)caller;
+	struct ky_agent_state *state = find(home, function) ? begin(home, slot) : NULL;
+	if (!state)
+		return;
+	const uint64_t ticks = __builtin_ia32_rdtsc();
+	if (ky_agent_close_below(home, state, slot, ticks) == 0)
+		ky_agent_close_top(home, state, ticks);
+	ky_agent_end(home, state);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parts.h: what the agent's files know of each other. The agent runs in somebody else's program: no libc, no data of its own,
+ * general registers only, no errno; it may be anywhere, also in a signal handler that came anywhere.
+ *
+ *   entry.S ─▶ calls.c    the slow paths of calls and returns
+ *           ─▶ unwind.c   answers for the stubs what _Unwind_Find_FDE is asked
+ *           ─▶ others.c   the loader's pause; -finstrument-functions
+ *   calls.c ─▶ thread.c   whose state it is, its ring
+ *           ─▶ fork.c     a child's own drum
+ *   system.c              system calls, and what core's ring.c and heap.c, which are in here too, want of os and libc
+ */
+#ifndef KY_AGENT_PARTS_H
+#define KY_AGENT_PARTS_H
+
+#include "agent_abi.h"
+#include "drum.h"
+#include "ring.h"
+
+#include <stdbool.h>
+
+#define KY_AGENT_NO_CALL UINT64_MAX
+
+/* ---- entry.S calls these ---- */
+uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot,
+			const struct ky_agent_stub *stub);
+void ky_agent_leave(struct ky_agent_home *home, uint64_t slot);
+const void *ky_agent_find_fde(const struct ky_agent_home *home, uint64_t pc, void *bases);
+void ky_agent_loader(struct ky_agent_home *home);
+void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t caller,
+			uint64_t slot);
+void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
+		       uint64_t slot);
+
+/* prctl() or syscall() is called, with its first two arguments. */
+void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot);
+
+/* ---- thread.c ---- */
+
+/* The calling thread's own; NULL: it has none. */
+struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home);
+/* The same, made when there is none; NULL: there are too many threads, or the process is a child that could get no drum. */
+struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home);
+/* From here on calls of signal handlers are only counted; false: this is one. */
+bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot);
+void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state);
+/* Writes an event; counts it as lost when there is no ring. */
+void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state, uint32_t site,
+		  uint64_t ticks);
+
+/* ---- calls.c: spans without a hook ---- */
+struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint64_t slot);
+void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
+		   struct ky_agent_frame *frame, uint32_t site, uint64_t ticks);
+/* Ends the open calls up to that slot that seem to be of the same stack; how many. */
+uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_state *state,
+			      uint64_t slot, uint64_t ticks);
+void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
+			uint64_t ticks);
+void ky_agent_count(struct ky_agent_state *state, uint32_t function);
+
+/* ---- fork.c ---- */
+struct ky_drum ky_agent_drum(const struct ky_agent_home *home);
+/* In a forked child: its own drum where the parent's was. False: there is none. */
+bool ky_agent_child_drum(struct ky_agent_home *home, uint32_t pid);
+
+/* ---- system.c: as the kernel answers: -errno; -EPERM when the program is in a sandbox ---- */
+int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+			uint64_t f);
+uint32_t ky_agent_pid(void);
+uint64_t ky_agent_block_signals(void);
+void ky_agent_unblock_signals(uint64_t mask);
+
+static inline uint64_t ky_agent_thread(void)
+{
+	uint64_t thread;
+	__asm__ volatile("mov %%fs:0, %0" : "=r"(thread));
+	return thread;
+}
+
+static inline struct ky_agent_state *ky_agent_gs(void)
+{
+	struct ky_agent_state *state;
+	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(state) : "i"(KY_STATE_SELF));
+	return state;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind.c: what the unwinder asks about a hook. pc is the address before the one it returns to, so the last byte of the
+ * stub's call. Stubs lie among other code: they are told by the call's distance and by the agent's address in their data. An
+ * address elsewhere in a stub, where a signal came, has no answer, and the unwinder stops there.
+ */
+#include "parts.h"
+
+#include "stub_parts.h"
+
+#include <string.h>
+
+/* libgcc's struct dwarf_eh_bases. */
+struct bases {
+	uint64_t text, data, function;
+};
+
+extern const char slow_entry[] __attribute__((visibility("hidden")));
+
+static bool is_hook(const uint8_t *hook)
+{
+	uint32_t distance;
+	memcpy(&distance, hook - 4, sizeof(distance));
+	if (hook[-5] != 0xe8 || distance != KY_STUB_BODY_AFTER_HOOK || hook[0] != 0xe9)
+		return false;
+	uint64_t entry;
+	memcpy(&entry, hook + KY_STUB_DATA_AFTER_HOOK, sizeof(entry));
+	return entry == (uint64_t)(uintptr_t)slow_entry;
+}
+
+const void *ky_agent_find_fde(const struct ky_agent_home *home, uint64_t pc, void *bases)
+{
+	if (home->unwind == 0 || pc < home->stubs_from || pc >= home->stubs_to ||
+	    !is_hook((const uint8_t *)(uintptr_t)pc + 1))
+		return NULL;
+	*(struct bases *)bases = (struct bases){.function = home->stubs_from};
+	uint32_t cie_bytes;
+	memcpy(&cie_bytes, (const void *)(uintptr_t)home->unwind, sizeof(cie_bytes));
+	return (const uint8_t *)(uintptr_t)home->unwind + sizeof(cie_bytes) + cie_bytes;
+}

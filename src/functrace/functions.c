@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * functions.c: ky_functions_read(): see functions.h and, for its steps, functions_parts.h. Only x86-64: other programs have no
+ * functions that could be patched.
+ */
+#include "functions_parts.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *ky_function_why_text(enum ky_function_why why)
+{
+	static const char *const texts[KY_WHY_COUNT] = {
+		[KY_WHY_NONE] = "can be traced",
+		[KY_WHY_SHORT] = "shorter than a jump",
+		[KY_WHY_JUMPED_INTO] = "a branch leads into its first instructions",
+		[KY_WHY_CALL] = "a call among its first instructions",
+		[KY_WHY_STRANGE] = "its first instructions cannot be moved",
+		[KY_WHY_JIT] = "of a runtime that reads return addresses (V8, Go, OCaml)",
+		[KY_WHY_RUNTIME] = "of the C runtime, or looks at its return address",
+	};
+	return why < KY_WHY_COUNT ? texts[why] : "unknown";
+}
+
+static void add_range(struct ky_functions_ranges *ranges, uint64_t from, uint64_t bytes)
+{
+	if (ranges->count < KY_FUNCTIONS_RANGES_MAX && bytes)
+		ranges->items[ranges->count++] = (struct ky_code_range){from, bytes};
+}
+
+static void take_section(struct ky_functions_reading *reading, const GElf_Shdr *head,
+			 const char *name)
+{
+	const bool is_stubs = strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
+	if (strcmp(name, ".init") == 0 || strcmp(name, ".fini") == 0)
+		add_range(&reading->glue, head->sh_addr, head->sh_size);
+	add_range(is_stubs ? &reading->stubs : &reading->text, head->sh_addr, head->sh_size);
+}
+
+/* What is code, by sections; without these, by segments. */
+static void find_sections(struct ky_functions_reading *reading)
+{
+	size_t names;
+	if (elf_getshdrstrndx(reading->elf, &names) != 0)
+		names = 0;
+	for (Elf_Scn *section = elf_nextscn(reading->elf, NULL); section;
+	     section = elf_nextscn(reading->elf, section)) {
+		GElf_Shdr head;
+		if (!gelf_getshdr(section, &head) || !(head.sh_flags & SHF_EXECINSTR) ||
+		    head.sh_type == SHT_NOBITS)
+			continue;
+		const char *name = elf_strptr(reading->elf, names, head.sh_name);
+		take_section(reading, &head, name ? name : "");
+	}
+	for (uint32_t i = 0; !reading->text.count && i < reading->out->code_count; i++)
+		add_range(&reading->text, reading->out->code[i].from, reading->out->code[i].bytes);
+}
+
+static bool has_loader(Elf *elf)
+{
+	size_t count;
+	for (size_t i = 0; elf_getphdrnum(elf, &count) == 0 && i < count && i < 1024; i++) {
+		GElf_Phdr head;
+		if (gelf_getphdr(elf, (int)i, &head) && head.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool is_position_independent_program(Elf *elf)
+{
+	GElf_Shdr head;
+	Elf_Scn *section = ky_functions_section(elf, ".dynamic", &head);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Dyn one;
+	for (int i = 0; data && gelf_getdyn(data, i, &one) && one.d_tag != DT_NULL; i++) {
+		if (one.d_tag == DT_FLAGS_1)
+			return one.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
+static void take_facts(struct ky_functions_reading *reading)
+{
+	struct ky_functions *out = reading->out;
+	const void *id;
+	const ssize_t bytes = dwelf_elf_gnu_build_id(reading->elf, &id);
+	if (bytes > 0 && (size_t)bytes <= sizeof(out->build_id)) {
+		memcpy(out->build_id, id, (size_t)bytes);
+		out->build_id_bytes = (uint32_t)bytes;
+	}
+	out->is_static =
+		!has_loader(reading->elf) &&
+		(reading->head.e_type == ET_EXEC || is_position_independent_program(reading->elf));
+}
+
+static void find_functions(struct ky_functions_reading *reading, bool lines)
+{
+	struct ky_functions *out = reading->out;
+	take_facts(reading);
+	find_sections(reading);
+	ky_functions_frames(reading);
+	ky_functions_symbols(reading);
+	ky_functions_marks(reading);
+	ky_functions_runtime(reading);
+	if (!ky_functions_cache_load(out)) {
+		ky_functions_scan(reading);
+		if (!reading->without_memory)
+			ky_functions_cache_save(out);
+	}
+	if (lines)
+		ky_functions_lines(reading);
+}
+
+static int fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error)
+{
+	const char *what = error == -ENOMEM ? "there is not enough memory"
+			   : error == -ENOTSUP
+				   ? "it is no x86-64 program: only those can be patched"
+				   : "it is no ELF file";
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "cannot find the functions of %s: %s", path,
+		 what);
+	return error;
+}
+
+static int open_file(struct ky_functions_reading *reading, int fd)
+{
+	const int error = ky_program_file_open(&reading->file, fd);
+	if (error)
+		return error;
+	reading->elf = ky_program_file_elf(reading->file);
+	reading->debug = ky_program_file_debug(reading->file);
+	if (!gelf_getehdr(reading->elf, &reading->head))
+		return -ENOEXEC;
+	if (reading->head.e_machine != EM_X86_64 || gelf_getclass(reading->elf) != ELFCLASS64)
+		return -ENOTSUP;
+	return reading->head.e_type == ET_EXEC || reading->head.e_type == ET_DYN ? 0 : -ENOEXEC;
+}
+
+static int make(struct ky_functions_reading *reading, const char *path)
+{
+	reading->out = calloc(1, sizeof(*reading->out));
+	reading->own = calloc(1, sizeof(*reading->own));
+	if (!reading->out || !reading->own) {
+		free(reading->own);
+		free(reading->out);
+		reading->out = NULL;
+		return -ENOMEM;
+	}
+	reading->out->private_data = reading->own;
+	reading->own->texts_left = strlen(path);
+	reading->out->path = ky_functions_text(reading->own, path, strlen(path));
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &reading->own->capstone) != CS_ERR_OK)
+		reading->own->capstone = 0;
+	if (reading->own->capstone)
+		reading->own->instruction = cs_malloc(reading->own->capstone);
+	return reading->out->path && reading->own->instruction ? 0 : -ENOMEM;
+}
+
+int ky_functions_read(struct ky_functions **functions, int fd, const char *path, bool lines,
+		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_functions_reading reading = {.fd = fd};
+	*functions = NULL;
+	int error = make(&reading, path);
+	if (!error)
+		error = open_file(&reading, fd);
+	if (!error && !ky_functions_segments(&reading))
+		error = -ENOMEM;
+	if (!error)
+		find_functions(&reading, lines);
+	if (reading.without_memory)
+		error = -ENOMEM;
+	free(reading.frames);
+	ky_program_file_close(&reading.file);
+	if (error) {
+		ky_functions_free(&reading.out);
+		return fail(message, path, error);
+	}
+	ky_functions_segments_forget_data(reading.own);
+	*functions = reading.out;
+	return 0;
+}
+
+void ky_functions_free(struct ky_functions **functions)
+{
+	struct ky_functions *own = *functions;
+	*functions = NULL;
+	if (!own)
+		return;
+	ky_functions_own_free(own->private_data);
+	free(own->functions);
+	free(own->code);
+	free(own);
+}
+
+bool ky_functions_are_ready(const struct ky_functions *functions)
+{
+	uint32_t ready = 0;
+	for (uint32_t i = 0; i < functions->count; i++) {
+		const uint8_t how = functions->functions[i].how;
+		ready += how == KY_FUNCTION_NOPS || how == KY_FUNCTION_SLED;
+	}
+	return functions->calls_cyg || ready > functions->count / 2;
+}
+
+const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t address,
+				 uint64_t *bytes)
+{
+	return ky_functions_bytes(functions->private_data, address, true, bytes);
+}

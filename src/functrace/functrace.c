@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
+#include "functrace_parts.h"
+
+#include "agent_abi.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SAMPLES_PER_SECOND 1000u
+#define GENERATIONS 64
+#define LATE_TRIES 200
+#define LATE_NS 10000000
+/* A switch is two words: a thread that does nothing else keeps some seconds of them. */
+#define SWITCHES_RING_BYTES (UINT64_C(1) << 20)
+
+const char *ky_functrace_engine_name(enum ky_functrace_engine engine)
+{
+	static const char *const names[] = {"auto", "pt", "nops", "patch", "sample"};
+	return names[engine];
+}
+
+void ky_functrace_note(const struct ky_functrace *functrace, const char *format, ...)
+{
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	va_list list;
+	if (!functrace->options.note)
+		return;
+	va_start(list, format);
+	vsnprintf(line, sizeof(line), format, list);
+	va_end(list);
+	functrace->options.note(functrace->options.context, line);
+}
+
+/* ---- life ---- */
+
+int ky_functrace_open(struct ky_functrace **out, const struct ky_functrace_options *options,
+		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	struct ky_functrace *const functrace = calloc(1, sizeof(*functrace));
+	if (!functrace) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
+		return -ENOMEM;
+	}
+	functrace->options = *options;
+	const int error = ky_selection_parse(&functrace->selection, options->functions,
+					     options->min_bytes, message);
+	if (error) {
+		free(functrace);
+		return error;
+	}
+	*out = functrace;
+	return 0;
+}
+
+static void add_facts(struct ky_patch_facts *sum, const struct ky_patch_facts *facts)
+{
+	sum->modules += facts->modules;
+	sum->functions += facts->functions;
+	sum->patched += facts->patched;
+	for (int why = 0; why < KY_WHY_COUNT; why++)
+		sum->left_out[why] += facts->left_out[why];
+	sum->hot += facts->hot;
+	sum->calls += facts->calls;
+	sum->analysed_ns += facts->analysed_ns;
+	sum->stopped_ns += facts->stopped_ns;
+	sum->unstopped_ns += facts->unstopped_ns;
+}
+
+/* The names are the patch's, which is about to end. */
+static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patch)
+{
+	const char *name;
+	uint64_t calls;
+	for (uint32_t i = 0; ky_patch_hot(patch, i, &name, &calls); i++) {
+		struct ky_functrace_hot_one *const grown =
+			realloc(functrace->hot, (functrace->hot_count + 1) * sizeof(*grown));
+		if (!grown)
+			return;
+		functrace->hot = grown;
+		grown[functrace->hot_count] =
+			(struct ky_functrace_hot_one){.name = strdup(name), .calls = calls};
+		functrace->hot_count += grown[functrace->hot_count].name != NULL;
+	}
+}
+
+/*
+ * What was patched when the process was last seen is what is told: afterwards it is nothing. The coverage of a process that went
+ * is taken over with its calls.
+ */
+void ky_functrace_close_patch(struct ky_functrace *functrace, struct ky_functrace_process *process,
+			      bool gone)
+{
+	struct ky_patch_facts before = {0}, after = {0};
+	if (!process->patch)
+		return;
+	keep_hot(functrace, process->patch);
+	ky_patch_facts(process->patch, &before);
+	ky_patch_close(&process->patch, gone, &after);
+	if (after.calls > before.calls)
+		before.calls = after.calls;
+	before.unstopped_ns = after.unstopped_ns;
+	add_facts(&functrace->past, &before);
+}
+
+/* What kymo does next may take long: no thread should stay stopped for it. */
+static void release_late(void)
+{
+	for (int i = 0; i < LATE_TRIES && ky_patch_release_late(); i++)
+		nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
+}
+
+void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *facts)
+{
+	struct ky_functrace *const functrace = *out;
+	struct ky_stack_spans_facts samples = {0};
+	*out = NULL;
+	if (!functrace)
+		return;
+	for (uint32_t i = 0; i < functrace->count; i++)
+		ky_functrace_close_patch(functrace, &functrace->processes[i], false);
+	/* Children that were forked off have the jumps, too. */
+	if (functrace->engine == KY_FUNCTRACE_PATCH || functrace->engine == KY_FUNCTRACE_NOPS)
+		ky_patch_close_children();
+	release_late();
+	if (functrace->samples)
+		ky_stack_spans_close(&functrace->samples, &samples);
+	if (functrace->pt)
+		ky_pt_close(&functrace->pt);
+	if (functrace->switches)
+		ky_switches_close(&functrace->switches);
+	if (facts) {
+		ky_functrace_facts(functrace, facts);
+		facts->samples = samples.samples;
+		facts->samples_lost = samples.lost;
+	}
+	for (uint32_t i = 0; i < functrace->hot_count; i++)
+		free(functrace->hot[i].name);
+	free(functrace->hot);
+	free(functrace->processes);
+	ky_selection_free(&functrace->selection);
+	free(functrace);
+}
+
+/* ---- processes ---- */
+
+static struct ky_functrace_process *find(const struct ky_functrace *functrace, pid_t pid)
+{
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		if (functrace->processes[i].pid == pid)
+			return &functrace->processes[i];
+	}
+	return NULL;
+}
+
+bool ky_functrace_has(const struct ky_functrace *functrace, pid_t pid)
+{
+	return find(functrace, pid) != NULL;
+}
+
+static bool make_room(struct ky_functrace *functrace)
+{
+	if (functrace->count < functrace->room)
+		return true;
+	const uint32_t room = functrace->room ? 2 * functrace->room : 8;
+	struct ky_functrace_process *const grown =
+		realloc(functrace->processes, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	functrace->processes = grown;
+	functrace->room = room;
+	return true;
+}
+
+/* Without them a trace is still right: only what looks like time in a function may be time without a CPU. */
+static void add_switches(struct ky_functrace *functrace, pid_t pid)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	const struct ky_functrace_options *const o = &functrace->options;
+	const struct ky_switches_options options = {.ring_bytes = SWITCHES_RING_BYTES,
+						    .total_bytes = o->total_bytes,
+						    .drum = o->drum,
+						    .context = o->context};
+	int error = 0;
+	if (!functrace->switches_tried)
+		error = ky_switches_open(&functrace->switches, &options, message);
+	functrace->switches_tried = true;
+	if (!error && functrace->switches)
+		error = ky_switches_add(functrace->switches, pid, message);
+	if (error && error != -ESRCH)
+		ky_functrace_note(functrace, "time off the CPU is not marked: %s",
+				  message[0] ? message : strerror(-error));
+}
+
+int ky_functrace_begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine,
+			     pid_t pid, struct ky_patch **patch,
+			     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const struct ky_functrace_options *const o = &functrace->options;
+	const struct ky_patch_options options = {.selection = functrace->selection,
+						 .entry_only = o->entry_only,
+						 .nops_only = engine == KY_FUNCTRACE_NOPS,
+						 .hot_per_second = o->hot_per_second,
+						 .ring_bytes = o->ring_bytes,
+						 .total_bytes = o->total_bytes,
+						 .drum = o->drum,
+						 .stops = o->stops,
+						 .note = o->note,
+						 .context = o->context};
+	const int error = ky_patch_open(patch, pid, &options, message);
+	if (!error)
+		add_switches(functrace, pid);
+	return error;
+}
+
+static int begin_pt(struct ky_functrace *functrace, pid_t pid,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const struct ky_functrace_options *const o = &functrace->options;
+	const struct ky_pt_options options = {.selection = functrace->selection,
+					      .ring_bytes = o->ring_bytes,
+					      .total_bytes = o->total_bytes,
+					      .drum = o->drum,
+					      .note = o->note,
+					      .context = o->context};
+	if (!functrace->pt && !ky_pt_available(message))
+		return -ENOTSUP;
+	const bool first = !functrace->pt;
+	int error = first ? ky_pt_open(&functrace->pt, &options, message) : 0;
+	if (!error)
+		error = ky_pt_add(functrace->pt, pid, message);
+	if (error && first && functrace->pt)
+		ky_pt_close(&functrace->pt);
+	return error;
+}
+
+static int begin_samples(struct ky_functrace *functrace, pid_t pid,
+			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const struct ky_functrace_options *const o = &functrace->options;
+	const struct ky_stack_spans_options options = {
+		.per_second = o->samples_per_second ? o->samples_per_second : SAMPLES_PER_SECOND,
+		.selection = functrace->selection,
+		.ring_bytes = o->ring_bytes,
+		.total_bytes = o->total_bytes,
+		.drum = o->drum,
+		.note = o->note,
+		.context = o->context};
+	const bool first = !functrace->samples;
+	int error = first ? ky_stack_spans_open(&functrace->samples, &options, message) : 0;
+	if (!error)
+		error = ky_stack_spans_add(functrace->samples, pid, message);
+	if (error && first && functrace->samples)
+		ky_stack_spans_close(&functrace->samples, NULL);
+	return error;
+}
+
+int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
+		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_patch *patch = NULL;
+	int error = make_room(functrace) ? 0 : -ENOMEM;
+	if (error)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
+	else if (engine == KY_FUNCTRACE_PT)
+		error = begin_pt(functrace, pid, message);
+	else if (engine == KY_FUNCTRACE_SAMPLE)
+		error = begin_samples(functrace, pid, message);
+	else
+		error = ky_functrace_begin_patch(functrace, engine, pid, &patch, message);
+	if (!error)
+		functrace->processes[functrace->count++] = (struct ky_functrace_process){
+			.pid = pid, .patch = patch, .image = patch ? ky_functrace_image(pid) : 0};
+	return error;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	long parent = 0;
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	FILE *const file = fopen(path, "re");
+	const size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	if (file)
+		fclose(file);
+	text[got] = '\0';
+	/* The name may have blanks and brackets in it. */
+	const char *const behind = strrchr(text, ')');
+	return behind && sscanf(behind + 1, " %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+static bool has_agent(pid_t pid)
+{
+	char path[64], line[512];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	FILE *const file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, "/memfd:" KY_AGENT_NAME) != NULL;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* It has its parent's jumps, and a drum of its own. */
+static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
+{
+	if (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS)
+		return false;
+	pid_t parent = parent_of(pid);
+	for (int i = 0; i < GENERATIONS && parent > 1; i++, parent = parent_of(parent)) {
+		if (find(functrace, parent))
+			return has_agent(pid);
+	}
+	return false;
+}
+
+int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
+		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	message[0] = '\0';
+	if (find(functrace, pid) || is_child_of_traced(functrace, pid))
+		return 0;
+	if (functrace->engine == KY_FUNCTRACE_AUTO)
+		return ky_functrace_choose(functrace, pid, message);
+	return ky_functrace_begin(functrace, functrace->engine, pid, message);
+}
+
+void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
+{
+	struct ky_functrace_process *const process = find(functrace, pid);
+	if (functrace->switches)
+		ky_switches_ended(functrace->switches, pid);
+	if (functrace->pt)
+		ky_pt_ended(functrace->pt, pid);
+	if (functrace->samples)
+		ky_stack_spans_ended(functrace->samples, pid);
+	if (!process)
+		return;
+	ky_functrace_close_patch(functrace, process, true);
+	*process = functrace->processes[--functrace->count];
+}
+
+/* ---- meanwhile ---- */
+
+void ky_functrace_round(struct ky_functrace *functrace)
+{
+	ky_functrace_follow_exec(functrace);
+	(void)ky_patch_release_late();
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		if (functrace->processes[i].patch)
+			ky_patch_round(functrace->processes[i].patch);
+	}
+	if (functrace->pt)
+		ky_pt_round(functrace->pt);
+	if (functrace->samples)
+		ky_stack_spans_round(functrace->samples, false);
+	if (functrace->switches)
+		ky_switches_round(functrace->switches);
+}
+
+/* What kymo itself writes into drums has to be there; what the program writes is. */
+void ky_functrace_settle(struct ky_functrace *functrace)
+{
+	if (functrace->pt)
+		ky_pt_decode(functrace->pt);
+	if (functrace->samples)
+		ky_stack_spans_round(functrace->samples, true);
+	if (functrace->switches)
+		ky_switches_round(functrace->switches);
+}
+
+void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrace_facts *facts)
+{
+	*facts = (struct ky_functrace_facts){.engine = functrace->engine, .patch = functrace->past};
+	memcpy(facts->why, functrace->why, sizeof(facts->why));
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		struct ky_patch_facts one = {0};
+		if (!functrace->processes[i].patch)
+			continue;
+		ky_patch_facts(functrace->processes[i].patch, &one);
+		add_facts(&facts->patch, &one);
+	}
+}
+
+bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index, const char **name,
+		      uint64_t *calls)
+{
+	if (index < functrace->hot_count) {
+		*name = functrace->hot[index].name;
+		*calls = functrace->hot[index].calls;
+		return true;
+	}
+	index -= functrace->hot_count;
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		const struct ky_patch *const patch = functrace->processes[i].patch;
+		uint32_t own = 0;
+		if (!patch)
+			continue;
+		if (ky_patch_hot(patch, index, name, calls))
+			return true;
+		while (ky_patch_hot(patch, own, name, calls))
+			own++;
+		index -= own;
+	}
+	return false;
+}

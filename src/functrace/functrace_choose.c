@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * functrace_choose.c: which engine, and the line that says so.
+ *
+ *   asked for     that one, or it is impossible and why
+ *   else          pt      every call, at next to no cost
+ *                 nops    when most of the program's functions were compiled for it: nothing else is touched
+ *                 patch   every call
+ *                 sample  what is seen so many times a second
+ *   The first that can be set on the process is taken; the line tells why those before it were not.
+ */
+#include "functrace_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what the program is ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static void program_of(pid_t pid, char *path, size_t room)
+{
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
+	const ssize_t bytes = readlink(link, path, room - 1);
+	path[bytes > 0 ? bytes : 0] = '\0';
+	if (bytes <= 0)
+		snprintf(path, room, "process %ld", (long)pid);
+}
+
+/* As it calls itself, when that is not its file's name cut short: many programs are links to one file. */
+static void name_of(pid_t pid, char *name, size_t room)
+{
+	char file[64], path[PATH_MAX];
+	snprintf(file, sizeof(file), "/proc/%ld/comm", (long)pid);
+	FILE *const comm = fopen(file, "re");
+	if (!comm || !fgets(name, (int)room, comm))
+		name[0] = '\0';
+	if (comm)
+		fclose(comm);
+	name[strcspn(name, "\n")] = '\0';
+	program_of(pid, path, sizeof(path));
+	if (strncmp(base_name(path), name, strlen(name)) == 0)
+		snprintf(name, room, "%.*s", (int)room - 1, base_name(path));
+}
+
+/* Most of its functions have room for a jump, or call one at their begin and end. */
+static bool is_compiled_for(pid_t pid)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES], link[64], path[PATH_MAX];
+	struct ky_functions *program = NULL;
+	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
+	program_of(pid, path, sizeof(path));
+	const int fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	const int error = ky_functions_read(&program, fd, path, false, message);
+	close(fd);
+	if (error)
+		return false;
+	const bool most = ky_functions_are_ready(program);
+	ky_functions_free(&program);
+	return most;
+}
+
+/* ---- the line ---- */
+
+/* "3,951" */
+static const char *with_commas(char text[32], uint64_t number)
+{
+	char digits[24];
+	const int count = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	char *at = text;
+	for (int i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return text;
+}
+
+static void say_coverage(const struct ky_functrace *functrace, pid_t pid, char *text, size_t room)
+{
+	char name[80], patched[32], functions[32], libraries[48] = "";
+	struct ky_functrace_facts facts;
+	name_of(pid, name, sizeof(name));
+	ky_functrace_facts(functrace, &facts);
+	const uint32_t others = facts.patch.modules > 1 ? facts.patch.modules - 1 : 0;
+	if (others)
+		snprintf(libraries, sizeof(libraries), " and %u librar%s", others,
+			 others == 1 ? "y" : "ies");
+	snprintf(text, room, "%s of %s functions of %s%s",
+		 with_commas(patched, facts.patch.patched),
+		 with_commas(functions, facts.patch.functions), name, libraries);
+}
+
+static void say_engine(struct ky_functrace *functrace, pid_t pid, const char *reasons)
+{
+	char what[256] = "";
+	switch (functrace->engine) {
+	case KY_FUNCTRACE_NOPS:
+	case KY_FUNCTRACE_PATCH:
+		say_coverage(functrace, pid, what, sizeof(what));
+		break;
+	case KY_FUNCTRACE_SAMPLE:
+		snprintf(what, sizeof(what), "call stacks, %u a second, joined to spans",
+			 functrace->options.samples_per_second
+				 ? functrace->options.samples_per_second
+				 : 1000u);
+		break;
+	default:
+		snprintf(what, sizeof(what), "every call, traced by the CPU");
+	}
+	snprintf(functrace->why, sizeof(functrace->why), "%s: %s%s%s",
+		 ky_functrace_engine_name(functrace->engine), what, reasons[0] ? "; " : "",
+		 reasons);
+}
+
+/* ---- choosing ---- */
+
+/* What no other try would change: the machine, its settings, or what the process is. */
+static bool is_impossible(int error)
+{
+	switch (error) {
+	case -EPERM:
+	case -EACCES:
+	case -EBUSY:
+	case -ENOSYS:
+	case -ENOEXEC:
+	case -ENOTSUP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int choose_asked(struct ky_functrace *functrace, pid_t pid,
+			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	const enum ky_functrace_engine engine = functrace->options.engine;
+	const int error = ky_functrace_begin(functrace, engine, pid, why);
+	if (!error) {
+		functrace->engine = engine;
+		say_engine(functrace, pid, "as asked for");
+		return 0;
+	}
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "--engine %s: %.480s",
+		 ky_functrace_engine_name(engine), why[0] ? why : strerror(-error));
+	return is_impossible(error) ? -ENOTSUP : error;
+}
+
+/* The reasons so far, and one more. */
+static void add_reason(char reasons[KY_FUNCTRACE_MESSAGE_BYTES], const char *reason)
+{
+	const size_t used = strlen(reasons);
+	snprintf(reasons + used, KY_FUNCTRACE_MESSAGE_BYTES - used, "%s%s", used ? "; " : "",
+		 reason);
+}
+
+static bool try_engine(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
+		       char reasons[KY_FUNCTRACE_MESSAGE_BYTES], int *error)
+{
+	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	*error = ky_functrace_begin(functrace, engine, pid, why);
+	if (*error) {
+		add_reason(reasons, why[0] ? why : strerror(-*error));
+		return false;
+	}
+	functrace->engine = engine;
+	return true;
+}
+
+int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
+			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	char reasons[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	int error = 0;
+	if (functrace->options.engine != KY_FUNCTRACE_AUTO)
+		return choose_asked(functrace, pid, message);
+	const enum ky_functrace_engine patching =
+		is_compiled_for(pid) ? KY_FUNCTRACE_NOPS : KY_FUNCTRACE_PATCH;
+	if (!try_engine(functrace, KY_FUNCTRACE_PT, pid, reasons, &error) &&
+	    !try_engine(functrace, patching, pid, reasons, &error) && error != -ESRCH)
+		(void)try_engine(functrace, KY_FUNCTRACE_SAMPLE, pid, reasons, &error);
+	if (!error) {
+		say_engine(functrace, pid, reasons);
+		return 0;
+	}
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions cannot be traced: %.480s",
+		 reasons);
+	return is_impossible(error) ? -ENOTSUP : error;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * functrace_exec.c: processes that call exec: wrappers, shells, `env`. The jumps are gone with the old program, and the new one is
+ * patched, as a process that runs already is: what it did before is missing, and that is said.
+ *
+ * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are drawn anew: another
+ * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
+ */
+#include "functrace_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MILLISECOND UINT64_C(1000000)
+#define LOOK_EVERY_NS (10 * MILLISECOND)
+#define SETTLE_NS (20 * MILLISECOND)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = {0};
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t ky_functrace_image(pid_t pid)
+{
+	char path[64];
+	uint64_t words[128], image = 0;
+	snprintf(path, sizeof(path), "/proc/%ld/auxv", (long)pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	const ssize_t got = read(fd, words, sizeof(words));
+	close(fd);
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof(words[0]); i++)
+		image = (image ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return image;
+}
+
+static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", link[64], path[PATH_MAX];
+	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)process->pid);
+	const ssize_t bytes = readlink(link, path, sizeof(path) - 1);
+	path[bytes > 0 ? bytes : 0] = '\0';
+	process->again_ns = 0;
+	const int error = ky_functrace_begin_patch(functrace, functrace->engine, process->pid,
+						   &process->patch, message);
+	if (!error)
+		ky_functrace_note(functrace,
+				  "process %ld has executed %.200s: its functions are traced from "
+				  "here on, not its first moments",
+				  (long)process->pid, path);
+	else if (ky_functrace_image(process->pid)) /* and has not ended meanwhile */
+		ky_functrace_note(functrace,
+				  "process %ld has executed %.100s, whose functions are not "
+				  "traced: %.250s",
+				  (long)process->pid, path, message);
+}
+
+static void look_at(struct ky_functrace *functrace, struct ky_functrace_process *process,
+		    uint64_t now)
+{
+	if (!process->image)
+		return;
+	const uint64_t image = ky_functrace_image(process->pid);
+	if (image && image != process->image) {
+		ky_functrace_close_patch(functrace, process, true);
+		process->image = image;
+		process->again_ns = now + SETTLE_NS;
+	} else if (image && process->again_ns && now >= process->again_ns) {
+		patch_again(functrace, process);
+	}
+}
+
+void ky_functrace_follow_exec(struct ky_functrace *functrace)
+{
+	const uint64_t now = now_ns();
+	if (now - functrace->looked_ns < LOOK_EVERY_NS)
+		return;
+	functrace->looked_ns = now;
+	for (uint32_t i = 0; i < functrace->count; i++)
+		look_at(functrace, &functrace->processes[i], now);
+}

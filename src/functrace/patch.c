@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch.c: the engine patch: the order in which all is done. See patch.h, and patch_parts.h for who does what.
+ *
+ *   runs      modules, functions, which are wanted
+ *   stopped   may it be done; what another kymo left is undone; memory is mapped
+ *   runs      stubs, table; pages that will be written are made the process's own
+ *   stopped   threads are moved, gs is set, jumps are written; on
+ *   runs      ...
+ */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOP_TRIES 10 /* to put all back */
+#define STOP_AGAIN_NS 100000000
+#define QUIET_TRIES 100 /* until no thread is in a stub or in the agent */
+#define QUIET_NS 500000
+#define UNWIND_TRIES 20 /* until none unwinds through a stub */
+
+uint64_t ky_patch_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
+{
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	va_list arguments;
+	if (!patch->options.note)
+		return;
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	patch->options.note(patch->options.context, line);
+}
+
+int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	if (patch->options.stops)
+		patch->options.stops(patch->options.context, patch->remote.pid, true);
+	const int error = ky_remote_stop(&patch->remote, message);
+	if (error && patch->options.stops)
+		patch->options.stops(patch->options.context, patch->remote.pid, false);
+	patch->gone |= error == -ESRCH || error == -ESTALE;
+	return error;
+}
+
+void ky_patch_go(struct ky_patch *patch)
+{
+	ky_remote_go(&patch->remote);
+	if (patch->options.stops)
+		patch->options.stops(patch->options.context, patch->remote.pid, false);
+}
+
+static int fail(const struct ky_patch *patch, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	if (error && !message[0])
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: %s",
+			 (int)patch->remote.pid, strerror(-error));
+	return error;
+}
+
+/* ---- whether it may be ---- */
+
+/* A sandbox may kill the program for a system call that it never made. */
+static int check_sandbox(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	if (!ky_remote_sandboxed(patch->remote.pid))
+		return 0;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: it is in a sandbox (seccomp) that may kill it for our "
+		 "system "
+		 "calls; use --engine sample",
+		 (int)patch->remote.pid);
+	return -ENOTSUP;
+}
+
+static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const int error = ky_patch_home_read(patch);
+	if (error == -ENOENT)
+		return 0;
+	if (error == -EPROTO)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot patch process %d: another version of kymo was attached to it; "
+			 "start the "
+			 "program anew",
+			 (int)patch->remote.pid);
+	if (error)
+		return error;
+	if (ky_patch_home_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid()) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot patch process %d: another kymo (pid %u) traces its functions; end "
+			 "that "
+			 "first",
+			 (int)patch->remote.pid, patch->home.owner_pid);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/* All are stopped: another kymo may have come since home was read. */
+static int check_home_again(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_agent_home now = {0};
+	const uint64_t at = ky_patch_home_find(patch->remote.pid);
+	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
+	if (error || (at == patch->home_at && now.generation == patch->home.generation &&
+		      now.version == patch->home.version))
+		return error;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: another kymo attached to it at the same time; end that "
+		 "first, or try again",
+		 (int)patch->remote.pid);
+	return -EBUSY;
+}
+
+/* ---- open ---- */
+
+/* All are stopped. */
+static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	int error = 0;
+	if (patch->remote.count == 1 && !patch->remote.threads[0].registers.fs_base)
+		error = ky_remote_await_thread_pointer(&patch->remote);
+	if (!error)
+		error = ky_patch_threads_check(patch, message);
+	if (error)
+		return error;
+	error = ky_patch_home_make(patch, message);
+	if (error)
+		return error;
+	patch->home.r_debug = ky_patch_modules_r_debug(patch);
+	ky_patch_modules_ranges(patch);
+	ky_patch_plan_rooms(patch);
+	return ky_patch_home_write(patch);
+}
+
+/*
+ * Stopped, with no jump set and no thread inside what an earlier attach left: its memory is about to be used anew. A thread
+ * that is in the agent comes out of it in no time, once it is off.
+ */
+static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_patch_edits undo = {0};
+	int error =
+		patch->home.version ? ky_patch_undo_prepare(patch, &undo, KY_PATCH_UNDO_ALL) : 0;
+	for (int i = 0; !error && i < QUIET_TRIES; i++) {
+		error = ky_patch_stop(patch, message);
+		if (!error && i == 0) {
+			error = check_home_again(patch, message);
+			if (error)
+				ky_patch_go(patch);
+		}
+		if (error || !patch->home.version)
+			break;
+		if (i == 0) {
+			error = ky_patch_undo(patch, &undo);
+			ky_patch_home_off(patch);
+		}
+		if (!error && !ky_patch_threads_unhook(patch) &&
+		    (i >= QUIET_TRIES / 2 || !ky_patch_threads_interrupted(patch)))
+			break;
+		ky_patch_go(patch);
+		nanosleep(&(struct timespec){.tv_nsec = QUIET_NS}, NULL);
+	}
+	ky_patch_edits_free(&undo);
+	if (!error && !patch->remote.stopped) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot patch process %d: a thread does not leave what an earlier kymo "
+			 "left "
+			 "there; try again",
+			 (int)patch->remote.pid);
+		error = -EBUSY;
+	}
+	return error;
+}
+
+static int first_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	int error = stop_quietly(patch, message);
+	if (error)
+		return error;
+	error = settle_in(patch, message);
+	if (error && patch->home.version)
+		ky_patch_home_off(patch);
+	ky_patch_go(patch);
+	return error;
+}
+
+/* Stubs of earlier attaches that say something else now. */
+static int rewrite_stubs(struct ky_patch *patch)
+{
+	int error = 0;
+	for (uint32_t i = 0; !error && i < patch->rewrites_count; i++)
+		error = ky_remote_write(&patch->remote, patch->rewrites[i].at,
+					patch->rewrites[i].code, patch->rewrites[i].bytes);
+	free(patch->rewrites);
+	patch->rewrites = NULL;
+	patch->rewrites_count = 0;
+	return error;
+}
+
+static uint32_t count_functions(const struct ky_patch *patch)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		const uint32_t kind = patch->table[i].pad & KY_PATCH_FORM_KIND;
+		/* Those of patch_cyg.c, which have no stub, are of the first kind as well. */
+		count += patch->table[i].set && (kind == KY_STUB_CALL || kind == KY_STUB_ENTRY);
+	}
+	return count;
+}
+
+/* All are stopped: the jumps of new modules are set. */
+static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	int error = ky_patch_threads_check(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
+	if (error)
+		return error;
+	error = rewrite_stubs(patch);
+	if (error)
+		return error;
+	ky_patch_threads_gs(patch);
+	ky_patch_threads_move(patch, edits);
+	/* Should kymo be killed now, they go on with jumps or without them. */
+	error = ky_remote_apply(&patch->remote);
+	if (error)
+		return error;
+	patch->home.on = 1;
+	error = ky_remote_write(&patch->remote, patch->home_at + offsetof(struct ky_agent_home, on),
+				&patch->home.on, sizeof(patch->home.on));
+	return error ? error : ky_patch_edits_write(edits, &patch->remote);
+}
+
+/* Jumps that were set in part are taken out. */
+static void undo_now(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	for (uint32_t i = 0; i < edits->count; i++)
+		if (edits->items[i].good)
+			(void)ky_remote_write(&patch->remote, edits->items[i].address,
+					      edits->items[i].expect, edits->items[i].bytes);
+}
+
+static int plan_and_set(struct ky_patch *patch, bool resume,
+			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_patch_edits edits = {0};
+	int error = ky_patch_plan(patch, &edits);
+	if (!error)
+		error = ky_patch_edits_prepare(&edits, &patch->remote);
+	if (!error)
+		error = ky_patch_plan_settle(patch, &edits);
+	if (!error && !resume && patch->options.drum)
+		patch->options.drum(patch->options.context, patch->remote.pid, patch->drum.fd);
+	if (!error)
+		error = ky_patch_stop(patch, message);
+	if (!error) {
+		error = set_jumps(patch, &edits);
+		if (error)
+			undo_now(patch, &edits);
+		if (resume)
+			ky_patch_home_resume(patch);
+		ky_patch_go(patch);
+		if (patch->remote.stopped_ns > patch->facts.stopped_ns)
+			patch->facts.stopped_ns = patch->remote.stopped_ns;
+	}
+	patch->facts.patched = count_functions(patch);
+	ky_patch_edits_free(&edits);
+	return error;
+}
+
+static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	int error = check_sandbox(patch, message);
+	if (!error)
+		error = check_home(patch, message);
+	if (error)
+		return error;
+	const uint64_t began = ky_patch_now_ns();
+	error = ky_patch_modules_read(patch, message);
+	if (error >= 0)
+		error = ky_patch_plan_choose(patch);
+	patch->facts.analysed_ns = ky_patch_now_ns() - began;
+	if (!error)
+		error = first_stop(patch, message);
+	if (!error)
+		error = plan_and_set(patch, false, message);
+	patch->rated_ns = ky_patch_now_ns();
+	return error;
+}
+
+static void release(struct ky_patch **out)
+{
+	struct ky_patch *patch = *out;
+	*out = NULL;
+	if (patch->drum_open)
+		ky_span_drum_close(&patch->drum);
+	ky_patch_modules_free(patch);
+	ky_remote_close(&patch->remote);
+	free(patch->table);
+	free(patch->spots);
+	free(patch->by_address);
+	free(patch->rewrites);
+	free(patch->counts);
+	free(patch);
+}
+
+int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_options *options,
+		  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	message[0] = '\0';
+	struct ky_patch *patch = calloc(1, sizeof(*patch));
+	if (!patch) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
+		return -ENOMEM;
+	}
+	patch->options = *options;
+	patch->entry_only = options->entry_only;
+	patch->keep.drum_fd = -1;
+	int error = ky_remote_open(&patch->remote, pid, message);
+	if (!error)
+		error = open_all(patch, message);
+	if (error) {
+		fail(patch, error, message);
+		ky_patch_close(&patch, false, NULL);
+		return error;
+	}
+	*out = patch;
+	return 0;
+}
+
+/* ---- meanwhile ---- */
+
+static void patch_loaded(struct ky_patch *patch)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	int error = ky_patch_modules_read(patch, message);
+	const bool more = error > 0;
+	if (more)
+		error = ky_patch_plan_choose(patch);
+	if (error >= 0)
+		error = ky_patch_stop(patch, message);
+	if (!error) {
+		if (more) {
+			ky_patch_modules_ranges(patch);
+			ky_patch_plan_rooms(patch);
+			error = ky_patch_home_write(patch);
+		} else {
+			ky_patch_home_resume(patch);
+		}
+		ky_patch_go(patch);
+	}
+	if (!error && more)
+		error = plan_and_set(patch, true, message);
+	if (error && !patch->gone)
+		ky_patch_note(patch, "what process %d loaded is not traced: %s",
+			      (int)patch->remote.pid, message[0] ? message : strerror(-error));
+}
+
+void ky_patch_round(struct ky_patch *patch)
+{
+	uint32_t pause = 0;
+	if (patch->gone)
+		return;
+	if (ky_remote_read(&patch->remote, patch->home_at + offsetof(struct ky_agent_home, pause),
+			   &pause, sizeof(pause))) {
+		patch->gone = true;
+		return;
+	}
+	if (pause)
+		patch_loaded(patch);
+	if (!patch->gone)
+		ky_patch_hot_round(patch);
+}
+
+/* ---- close ---- */
+
+/* All are stopped. Whether nothing of ours is needed there any more: or it was waited for long enough. */
+static bool is_quiet(struct ky_patch *patch, int tries)
+{
+	const bool busy = ky_patch_threads_unhook(patch) || ky_patch_threads_interrupted(patch);
+	/* What looks as an unwinder's may have been left on a stack by one. */
+	return !busy && (tries >= UNWIND_TRIES || !ky_patch_threads_unwinding(patch));
+}
+
+/* Once nobody is in a stub or unwinds through one, the unwinder is as it was, and the drum's memory is given back. */
+static void wait_for_quiet(struct ky_patch *patch)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	struct ky_patch_edits unwinder = {0};
+	int error = ky_patch_undo_prepare(patch, &unwinder, KY_PATCH_UNDO_UNWINDER);
+	for (int i = 0; !error && i < QUIET_TRIES; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = QUIET_NS}, NULL);
+		error = ky_patch_stop(patch, message);
+		if (error)
+			break;
+		const bool quiet = is_quiet(patch, i);
+		if (quiet || i == QUIET_TRIES - 1)
+			error = ky_patch_undo(patch, &unwinder);
+		if (quiet)
+			ky_patch_home_give_back(patch, false);
+		ky_patch_go(patch);
+		if (quiet)
+			break;
+	}
+	if (!error)
+		(void)ky_patch_table_write(patch);
+	ky_patch_edits_free(&unwinder);
+}
+
+/* Whether a jump of the unwinder is still to be taken out. */
+static bool has_unwinder(const struct ky_patch *patch)
+{
+	for (uint32_t i = 0; i < patch->table_count; i++)
+		if (patch->table[i].set && patch->table[i].pad == KY_STUB_FIND_FDE)
+			return true;
+	return false;
+}
+
+static int put_back(struct ky_patch *patch, struct ky_patch_edits *undo,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	int error = ky_patch_stop(patch, message);
+	if (error)
+		return error;
+	error = ky_patch_undo(patch, undo);
+	const bool busy = ky_patch_threads_unhook(patch) || ky_patch_threads_interrupted(patch);
+	ky_patch_home_off(patch);
+	const bool later = busy || has_unwinder(patch);
+	ky_patch_home_give_back(patch, later);
+	ky_patch_go(patch);
+	patch->facts.unstopped_ns = patch->remote.stopped_ns;
+	if (!error)
+		(void)ky_patch_table_write(patch);
+	if (later && !error)
+		wait_for_quiet(patch);
+	return error;
+}
+
+static void undo(struct ky_patch *patch)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	struct ky_patch_edits edits = {0};
+	int error = ky_patch_undo_prepare(patch, &edits, KY_PATCH_UNDO_CALLS);
+	if (!error)
+		error = put_back(patch, &edits, message);
+	for (int i = 1; i < STOP_TRIES && error && !patch->gone; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = STOP_AGAIN_NS}, NULL);
+		error = put_back(patch, &edits, message);
+	}
+	ky_patch_edits_free(&edits);
+	if (error && !patch->gone)
+		ky_patch_note(
+			patch,
+			"the functions of process %d could not be put back (%s): kymo attach -p %d "
+			"--functions will do it",
+			(int)patch->remote.pid, message, (int)patch->remote.pid);
+}
+
+void ky_patch_close(struct ky_patch **out, bool gone, struct ky_patch_facts *facts)
+{
+	struct ky_patch *patch = *out;
+	if (!patch)
+		return;
+	/* Owned by this kymo: else nothing was done there yet. */
+	if (!gone && !patch->gone && patch->home.version &&
+	    patch->home.owner_pid == (uint32_t)getpid()) {
+		ky_patch_hot_count(patch);
+		undo(patch);
+	}
+	if (facts)
+		*facts = patch->facts;
+	release(out);
+}
+
+uint32_t ky_patch_release_late(void)
+{
+	return ky_remote_release_late();
+}
+
+void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts)
+{
+	*facts = patch->facts;
+}
+#else
+typedef int ky_patch_is_for_x86_64; /* an empty file is none in C */
+#endif

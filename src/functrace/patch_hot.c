@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_hot.c: how often each function was called, and those that are called too often: see patch_parts.h.
+ *
+ * Each state counts for itself in 32 bits; what counts is how much their sum, taken in 32 bits as well, has grown since the
+ * last look. The more there is to look at, the more seldom it is done.
+ */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS UINT64_C(100000000)
+#define BYTE_NS UINT64_C(20) /* time between two looks, for each byte of counts */
+
+static uint32_t states_used(const struct ky_patch *patch)
+{
+	uint32_t used = 0;
+	if (ky_remote_read(&patch->remote,
+			   patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
+			   sizeof(used)))
+		return 0;
+	return used < patch->home.states_max ? used : patch->home.states_max;
+}
+
+/* The sums are in the first half of counts, a state's in the second. */
+static bool sum(struct ky_patch *patch, uint32_t used)
+{
+	const size_t count = patch->table_count;
+	uint32_t *sums = realloc(patch->counts, (count * 2 + 1) * sizeof(*sums));
+	if (!sums)
+		return false;
+	patch->counts = sums;
+	memset(sums, 0, count * sizeof(*sums));
+	for (uint32_t i = 0; i < used; i++) {
+		const uint64_t at =
+			patch->home.states + i * patch->home.state_bytes + KY_STATE_COUNTS;
+		if (ky_remote_read(&patch->remote, at, sums + count, count * sizeof(*sums)))
+			return false;
+		for (size_t j = 0; j < count; j++)
+			sums[j] += sums[count + j];
+	}
+	return true;
+}
+
+void ky_patch_hot_count(struct ky_patch *patch)
+{
+	if (!patch->table_count || !sum(patch, states_used(patch)))
+		return;
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		struct ky_patch_spot *spot = &patch->spots[i];
+		const uint32_t more = patch->counts[i] - (uint32_t)spot->calls;
+		spot->calls += more;
+		patch->facts.calls += more;
+	}
+}
+
+/* Jumps that are to be taken out, as edits. */
+static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64_t elapsed_ns)
+{
+	const double limit =
+		(double)patch->options.hot_per_second * (double)elapsed_ns / 1000000000.0;
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		struct ky_patch_spot *spot = &patch->spots[i];
+		const struct ky_agent_patch *entry = &patch->table[i];
+		const uint64_t calls = spot->calls - spot->calls_then;
+		spot->calls_then = spot->calls;
+		if (!spot->wanted || spot->hot || !entry->set || (double)calls <= limit)
+			continue;
+		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
+		if (!edit)
+			return;
+		edit->address = entry->address;
+		edit->entry = i;
+		edit->bytes = edit->checked = edit->window = entry->bytes;
+		memcpy(edit->expect, entry->after, entry->bytes);
+		memcpy(edit->put, entry->before, entry->bytes);
+	}
+}
+
+static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	if (ky_patch_edits_prepare(edits, &patch->remote) || ky_patch_stop(patch, message))
+		return;
+	const bool done = !ky_patch_edits_write(edits, &patch->remote);
+	ky_patch_go(patch);
+	for (uint32_t i = 0; done && i < edits->count; i++) {
+		if (!edits->items[i].good)
+			continue;
+		patch->spots[edits->items[i].entry].hot = true;
+		ky_patch_table_set(patch, edits->items[i].entry, false);
+		patch->facts.hot++;
+		patch->facts.patched--;
+	}
+}
+
+void ky_patch_hot_round(struct ky_patch *patch)
+{
+	struct ky_patch_edits edits = {0};
+	const uint64_t now = ky_patch_now_ns();
+	const uint64_t bytes = (uint64_t)states_used(patch) * patch->table_count * 4;
+	const uint64_t elapsed = now - patch->rated_ns;
+	if (elapsed < LOOK_NS || elapsed < bytes * BYTE_NS)
+		return;
+	ky_patch_hot_count(patch);
+	patch->rated_ns = now;
+	if (!patch->options.hot_per_second)
+		return;
+	collect(patch, &edits, elapsed);
+	if (edits.count)
+		take_out(patch, &edits);
+	ky_patch_edits_free(&edits);
+}
+
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls)
+{
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		const struct ky_patch_spot *spot = &patch->spots[i];
+		if (!spot->hot || !spot->function || index--)
+			continue;
+		*name = spot->function->name;
+		*calls = spot->calls;
+		return true;
+	}
+	return false;
+}
+#else
+typedef int ky_patch_hot_is_for_x86_64; /* an empty file is none in C */
+#endif

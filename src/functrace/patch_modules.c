@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_modules.c: the modules of a process: see patch_parts.h. A module is a file whose code is mapped; where it is mapped,
+ * less where its program headers want it, is the bias of all its addresses.
+ */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include "program_map.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEADERS_MAX 64u
+#define DYNAMIC_MAX 256u
+
+/* The address that the file gives the code at an offset of it. */
+static bool file_address(int fd, uint64_t offset, uint64_t *address)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr headers[HEADERS_MAX];
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phnum > HEADERS_MAX ||
+	    head.e_phentsize != sizeof(headers[0]))
+		return false;
+	const size_t bytes = head.e_phnum * sizeof(headers[0]);
+	if (pread(fd, headers, bytes, (off_t)head.e_phoff) != (ssize_t)bytes)
+		return false;
+	for (uint32_t i = 0; i < head.e_phnum; i++) {
+		const uint64_t first = headers[i].p_offset & ~(KY_PATCH_PAGE - 1);
+		if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_X) ||
+		    offset < first || offset >= headers[i].p_offset + headers[i].p_filesz)
+			continue;
+		*address = headers[i].p_vaddr - (headers[i].p_offset - first) + (offset - first);
+		return true;
+	}
+	return false;
+}
+
+static struct ky_patch_module *find(struct ky_patch *patch,
+				    const struct ky_program_mapping *mapping, uint64_t bias)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		struct ky_patch_module *module = &patch->modules[i];
+		if (module->device == mapping->device && module->inode == mapping->inode &&
+		    module->bias == bias)
+			return module;
+	}
+	return NULL;
+}
+
+static void forget(struct ky_patch_module *module)
+{
+	ky_functions_free(&module->functions);
+	free(module->wants);
+	free(module->name);
+	*module = (struct ky_patch_module){0};
+}
+
+static bool wants_any(const struct ky_selection *selection, const struct ky_functions *functions)
+{
+	for (uint32_t i = 0; i < functions->count; i++)
+		if (functions->functions[i].how != KY_FUNCTION_NOT &&
+		    ky_selection_wants(selection, functions, &functions->functions[i]))
+			return true;
+	return false;
+}
+
+/* With source lines, which take longest, only where a function is wanted. */
+static int read_functions(struct ky_patch *patch, struct ky_patch_module *module, int fd,
+			  const char *path, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const bool lines = ky_selection_needs_lines(patch->options.selection);
+	const int error = ky_functions_read(&module->functions, fd, path, lines, message);
+	if (error || lines || !wants_any(patch->options.selection, module->functions))
+		return error;
+	ky_functions_free(&module->functions);
+	return ky_functions_read(&module->functions, fd, path, true, message);
+}
+
+static int add(struct ky_patch *patch, const struct ky_program_mapping *mapping, int fd,
+	       uint64_t bias)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	struct ky_patch_module *grown =
+		realloc(patch->modules, (patch->modules_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	patch->modules = grown;
+	const char *slash = strrchr(mapping->path, '/');
+	struct ky_patch_module *module = &grown[patch->modules_count];
+	*module = (struct ky_patch_module){.device = mapping->device,
+					   .inode = mapping->inode,
+					   .bias = bias,
+					   .seen = true,
+					   .region = KY_PATCH_REGIONS_MAX,
+					   .name = strdup(slash ? slash + 1 : mapping->path)};
+	if (!module->name)
+		return -ENOMEM;
+	patch->modules_count++;
+	if (read_functions(patch, module, fd, mapping->path, message))
+		ky_patch_note(patch, "the functions of %s are not traced: %s", module->name,
+			      message);
+	return 0;
+}
+
+/* Code that is mapped: 1 when its module is new, 0, -errno. */
+static int see(struct ky_patch *patch, const struct ky_program_map *map,
+	       const struct ky_program_mapping *mapping, uint64_t bias)
+{
+	int added = 0;
+	struct ky_patch_module *module = find(patch, mapping, bias);
+	if (!module) {
+		const int fd = ky_program_map_open(map, mapping);
+		added = fd < 0 ? fd : add(patch, mapping, fd, bias);
+		if (fd >= 0)
+			close(fd);
+		if (added)
+			return added;
+		module = &patch->modules[patch->modules_count - 1];
+		added = 1;
+	}
+	module->seen = true;
+	if (!module->to || mapping->start < module->from)
+		module->from = mapping->start;
+	if (mapping->end > module->to)
+		module->to = mapping->end;
+	return added;
+}
+
+/* What is known of a mapping before its module is. */
+struct placed {
+	bool usable;
+	uint64_t bias;
+};
+
+static struct placed place(const struct ky_patch *patch, const struct ky_program_map *map,
+			   const struct ky_program_mapping *mapping)
+{
+	struct placed placed = {0};
+	uint64_t address;
+	if (strncmp(mapping->path, "/memfd:", 7) == 0)
+		return placed;
+	const int fd = ky_program_map_open(map, mapping);
+	if (fd < 0) {
+		ky_patch_note(patch, "the functions of %s are not traced: cannot open it: %s",
+			      mapping->path, strerror(-fd));
+		return placed;
+	}
+	placed.usable = file_address(fd, mapping->offset, &address);
+	placed.bias = mapping->start - address;
+	close(fd);
+	return placed;
+}
+
+/* Bytes of a mapping's file that are mapped with its bias. */
+static uint64_t weight(const struct ky_program_map *map, const struct placed *placed, uint32_t of)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < map->count; i++)
+		if (placed[i].usable && placed[i].bias == placed[of].bias &&
+		    map->mappings[i].device == map->mappings[of].device &&
+		    map->mappings[i].inode == map->mappings[of].inode)
+			bytes += map->mappings[i].end - map->mappings[i].start;
+	return bytes;
+}
+
+/* A program may map parts of a file once more, elsewhere (V8 does): these are no module. */
+static bool is_copy(const struct ky_program_map *map, const struct placed *placed, uint32_t index)
+{
+	const uint64_t own = weight(map, placed, index);
+	for (uint32_t i = 0; i < map->count; i++) {
+		if (!placed[i].usable || placed[i].bias == placed[index].bias ||
+		    map->mappings[i].device != map->mappings[index].device ||
+		    map->mappings[i].inode != map->mappings[index].inode)
+			continue;
+		const uint64_t other = weight(map, placed, i);
+		if (other > own || (other == own && i < index))
+			return true;
+	}
+	return false;
+}
+
+static int see_all(struct ky_patch *patch, const struct ky_program_map *map)
+{
+	int result = 0, added = 0;
+	struct placed *placed = calloc(map->count + 1, sizeof(*placed));
+	if (!placed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < map->count; i++)
+		placed[i] = place(patch, map, &map->mappings[i]);
+	for (uint32_t i = 0; result >= 0 && i < map->count; i++) {
+		if (!placed[i].usable || is_copy(map, placed, i))
+			continue;
+		result = see(patch, map, &map->mappings[i], placed[i].bias);
+		added += result > 0;
+	}
+	free(placed);
+	return result < 0 ? result : added;
+}
+
+/* Entries of functions whose module is gone are no longer wanted; nothing of them is there to be put back. */
+static void drop_module(struct ky_patch *patch, uint32_t index)
+{
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		struct ky_patch_spot *spot = &patch->spots[i];
+		if (!spot->wanted || spot->module != index)
+			continue;
+		spot->wanted = false;
+		spot->function = NULL;
+		ky_patch_table_set(patch, i, false);
+	}
+	forget(&patch->modules[index]);
+}
+
+/* Whether it was unmapped and mapped again at the same place meanwhile: its jumps are not there. */
+static bool is_fresh(const struct ky_patch *patch, uint32_t index)
+{
+	uint8_t now[16];
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		const struct ky_agent_patch *entry = &patch->table[i];
+		if (patch->spots[i].wanted && patch->spots[i].module == index && entry->set)
+			return !ky_remote_read(&patch->remote, entry->address, now, entry->bytes) &&
+			       memcmp(now, entry->before, entry->bytes) == 0;
+	}
+	return false;
+}
+
+int ky_patch_modules_read(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_program_map map;
+	int result = ky_program_map_read(&map, patch->remote.pid);
+	if (result) {
+		ky_remote_refusal(patch->remote.pid, -result, message);
+		return result;
+	}
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		patch->modules[i].seen = false;
+	int added = result = see_all(patch, &map);
+	ky_program_map_free(&map);
+	if (result < 0) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot read the modules of process %d: %s", (int)patch->remote.pid,
+			 strerror(-result));
+		return result;
+	}
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		struct ky_patch_module *module = &patch->modules[i];
+		if (module->name && !module->seen)
+			drop_module(patch, i);
+		else if (module->planned && is_fresh(patch, i)) {
+			module->planned = module->led = false;
+			added++;
+		}
+	}
+	return added;
+}
+
+void ky_patch_modules_free(struct ky_patch *patch)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		forget(&patch->modules[i]);
+	free(patch->modules);
+	patch->modules = NULL;
+	patch->modules_count = 0;
+}
+
+uint32_t ky_patch_modules_functions(const struct ky_patch *patch)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		if (patch->modules[i].functions)
+			count += patch->modules[i].functions->count;
+	return count < KY_AGENT_FUNCTIONS_MAX ? (uint32_t)count : KY_AGENT_FUNCTIONS_MAX;
+}
+
+/* The loader leaves the address in the program's dynamic section, whose place the kernel told the program. */
+static uint64_t dynamic_of(const struct ky_patch *patch)
+{
+	char path[64];
+	Elf64_auxv_t vector[64];
+	Elf64_Phdr header;
+	uint64_t headers = 0, count = 0, bias = 0, dynamic = 0;
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)patch->remote.pid);
+	FILE *file = fopen(path, "re");
+	const size_t got = file ? fread(vector, sizeof(vector[0]), 64, file) : 0;
+	if (file)
+		fclose(file);
+	for (size_t i = 0; i < got; i++) {
+		if (vector[i].a_type == AT_PHDR)
+			headers = vector[i].a_un.a_val;
+		if (vector[i].a_type == AT_PHNUM)
+			count = vector[i].a_un.a_val;
+	}
+	for (uint64_t i = 0; i < count && i < HEADERS_MAX; i++) {
+		if (ky_remote_read(&patch->remote, headers + i * sizeof(header), &header,
+				   sizeof(header)))
+			return 0;
+		if (header.p_type == PT_PHDR)
+			bias = headers - header.p_vaddr;
+		if (header.p_type == PT_DYNAMIC)
+			dynamic = header.p_vaddr;
+	}
+	return dynamic ? dynamic + bias : 0;
+}
+
+uint64_t ky_patch_modules_r_debug(const struct ky_patch *patch)
+{
+	Elf64_Dyn entry;
+	const uint64_t dynamic = dynamic_of(patch);
+	for (uint64_t i = 0; dynamic && i < DYNAMIC_MAX; i++) {
+		if (ky_remote_read(&patch->remote, dynamic + i * sizeof(entry), &entry,
+				   sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
+			return 0;
+		if (entry.d_tag == DT_DEBUG)
+			return entry.d_un.d_ptr;
+	}
+	return 0;
+}
+
+static void add_range(struct ky_agent_home *home, uint64_t from, uint64_t to)
+{
+	if (to > from && home->ranges_count < KY_AGENT_RANGES_MAX)
+		home->ranges[home->ranges_count++] =
+			(struct ky_agent_range){.from = from, .bytes = to - from};
+}
+
+/* Whether code is about that no file has: what a JIT made. Our own stubs are not. */
+static bool has_strange_code(const struct ky_patch *patch)
+{
+	char line[512], permissions[5];
+	uint64_t from, to, inode;
+	bool found = false;
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)patch->remote.pid);
+	FILE *maps = fopen(line, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64, &from, &to,
+			   permissions, &inode) != 4)
+			continue;
+		found = permissions[2] == 'x' && !inode && !strstr(line, "[v");
+		for (uint32_t i = 0; found && i < patch->keep.regions_count; i++)
+			if (from >= patch->keep.regions[i].at &&
+			    from < patch->keep.regions[i].at + patch->keep.regions[i].bytes)
+				found = false;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+void ky_patch_modules_ranges(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	bool builtins = false, makes_code = false;
+	home->ranges_count = 0;
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		const struct ky_patch_module *module = &patch->modules[i];
+		if (!module->name)
+			continue;
+		makes_code |= module->functions && module->functions->makes_code;
+		const struct ky_code_range none = {0};
+		const struct ky_code_range out =
+			module->functions ? module->functions->builtins : none;
+		if (!out.bytes) {
+			add_range(home, module->from, module->to);
+			continue;
+		}
+		builtins = true;
+		add_range(home, module->from, out.from + module->bias);
+		add_range(home, out.from + module->bias + out.bytes, module->to);
+	}
+	home->check_callers = builtins || makes_code || has_strange_code(patch);
+}
+#else
+typedef int ky_patch_modules_is_for_x86_64; /* an empty file is none in C */
+#endif

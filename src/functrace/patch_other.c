@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* patch_other.c: the engine patch on CPUs that it does not know: it says so. */
+#if !defined(__x86_64__)
+#include "patch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
+		  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	(void)options;
+	*patch = NULL;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: functions are patched on x86-64 only; use --engine "
+		 "sample",
+		 (int)pid);
+	return -ENOTSUP;
+}
+
+void ky_patch_round(struct ky_patch *patch)
+{
+	(void)patch;
+}
+
+void ky_patch_close(struct ky_patch **patch, bool gone, struct ky_patch_facts *facts)
+{
+	(void)gone;
+	*patch = NULL;
+	if (facts)
+		memset(facts, 0, sizeof(*facts));
+}
+
+void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts)
+{
+	(void)patch;
+	memset(facts, 0, sizeof(*facts));
+}
+
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls)
+{
+	(void)patch, (void)index, (void)name, (void)calls;
+	return false;
+}
+
+int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	(void)pid, (void)message;
+	return 0;
+}
+
+uint32_t ky_patch_release_late(void)
+{
+	return 0;
+}
+
+void ky_patch_close_children(void)
+{
+}
+#else
+typedef int ky_patch_other_is_empty; /* an empty file is none in C */
+#endif

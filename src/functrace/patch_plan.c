@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_plan.c: which functions are to be patched, and their entries, trace points and stubs: see patch_parts.h.
+ *
+ *   choose   the user's selection, less what cannot be patched ─▶ module.wants
+ *   rooms    a region near each module
+ *   plan     want ─▶ entry, found by its address or new ─▶ stub at the entry's place, or at the region's end ─▶ edit
+ *
+ * A trace point is made for each want in the same order at every attach, so that its number, which is in the stub, is the
+ * same as the last time: then there is nothing to be written.
+ */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include <kymo/kymo.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HELPER_FIND_FDE, HELPER_LOADER, HELPER_PRCTL, HELPER_SYSCALL, HELPERS };
+_Static_assert(HELPERS == KY_PATCH_HELPERS, "the module has room for them");
+
+/* The bytes of a region as they are there, and what is new in it. */
+struct region_image {
+	uint8_t *bytes;
+	uint64_t had; /* of them were there before */
+};
+
+struct planning {
+	struct ky_patch *patch;
+	struct ky_patch_edits *edits;
+	struct region_image images[KY_PATCH_REGIONS_MAX];
+	uint32_t full; /* functions that found no room */
+	uint32_t far;  /* or cannot be moved there */
+};
+
+/* ---- choosing ---- */
+
+static void choose_helper(struct ky_patch_module *module, int which, uint64_t address)
+{
+	const struct ky_functions *functions = module->functions;
+	struct ky_function *helper = &module->helpers[which];
+	uint64_t neighbour = 0;
+	*helper = (struct ky_function){.address = address, .bytes = 1};
+	if (!address)
+		return;
+	for (uint32_t i = 0; i < functions->count; i++) {
+		if (functions->functions[i].address == address)
+			helper->bytes = functions->functions[i].bytes;
+		if (functions->functions[i].address > address && !neighbour)
+			neighbour = functions->functions[i].address;
+	}
+	ky_window_find(helper, functions, neighbour ? neighbour : address + helper->bytes);
+}
+
+static void choose_helpers(struct ky_patch_module *module)
+{
+	const struct ky_functions *functions = module->functions;
+	choose_helper(module, HELPER_FIND_FDE, functions->find_fde);
+	choose_helper(module, HELPER_LOADER, functions->debug_state);
+	choose_helper(module, HELPER_PRCTL, functions->call_prctl);
+	choose_helper(module, HELPER_SYSCALL, functions->call_syscall);
+}
+
+static bool has_helpers(const struct ky_patch_module *module)
+{
+	bool any = false;
+	for (int i = 0; i < HELPERS; i++)
+		any |= module->helpers[i].window != 0;
+	return any;
+}
+
+/* A function has one jump: to what it is needed for. */
+static bool is_helper(const struct ky_patch_module *module, uint64_t address)
+{
+	for (int i = 0; i < HELPERS; i++)
+		if (module->helpers[i].window && module->helpers[i].address == address)
+			return true;
+	return false;
+}
+
+static bool is_compiled_for_it(const struct ky_function *function)
+{
+	return function->how == KY_FUNCTION_NOPS || function->how == KY_FUNCTION_SLED;
+}
+
+static int choose(struct ky_patch *patch, struct ky_patch_module *module)
+{
+	const struct ky_functions *functions = module->functions;
+	struct ky_patch_facts *facts = &patch->facts;
+	free(module->wants);
+	module->wants_count = 0;
+	module->wants = calloc(functions->count + 1, sizeof(*module->wants));
+	if (!module->wants)
+		return -ENOMEM;
+	facts->modules++;
+	choose_helpers(module);
+	for (uint32_t i = 0; i < functions->count; i++) {
+		const struct ky_function *function = &functions->functions[i];
+		if (patch->options.nops_only && !is_compiled_for_it(function))
+			continue;
+		if (!ky_selection_wants(patch->options.selection, functions, function))
+			continue;
+		facts->functions++;
+		if (function->how != KY_FUNCTION_NOT && is_helper(module, function->address))
+			facts->left_out[KY_WHY_RUNTIME]++;
+		else if (function->how == KY_FUNCTION_NOT)
+			facts->left_out[function->why < KY_WHY_COUNT ? function->why : 0]++;
+		else
+			module->wants[module->wants_count++] = i;
+	}
+	facts->functions += ky_patch_cyg_count(patch, module);
+	return 0;
+}
+
+/* Why returns cannot be seen in this process; NULL: they can. */
+static const char *why_entry_only(const struct ky_patch *patch)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		const struct ky_patch_module *module = &patch->modules[i];
+		if (!module->functions)
+			continue;
+		if (strncmp(module->name, "_greenlet", 9) == 0)
+			return "greenlets copy stacks";
+		const struct ky_function *helper = &module->helpers[HELPER_FIND_FDE];
+		if (helper->address && !helper->window)
+			return "its unwinder cannot be patched";
+		if (module->functions->is_static && module->functions->throws && !helper->address)
+			return "it is static and stripped, and its unwinder is not to be found";
+	}
+	return NULL;
+}
+
+int ky_patch_plan_choose(struct ky_patch *patch)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		struct ky_patch_module *module = &patch->modules[i];
+		if (!module->functions || module->planned)
+			continue;
+		const int error = choose(patch, module);
+		if (error)
+			return error;
+	}
+	const char *why = patch->entry_only ? NULL : why_entry_only(patch);
+	if (why) {
+		patch->entry_only = true;
+		ky_patch_note(patch, "only the beginnings of calls are recorded: %s", why);
+	}
+	return 0;
+}
+
+static uint32_t form_of_calls(const struct ky_patch *patch)
+{
+	if (patch->entry_only)
+		return KY_STUB_ENTRY;
+	return KY_STUB_CALL | (patch->home.check_callers ? KY_PATCH_FORM_CHECKS : 0);
+}
+
+void ky_patch_plan_rooms(struct ky_patch *patch)
+{
+	const uint32_t form = form_of_calls(patch);
+	memset(patch->promised, 0, sizeof(patch->promised));
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		struct ky_patch_module *module = &patch->modules[i];
+		uint64_t bytes = HELPERS * KY_STUB_MAX;
+		if (!module->functions || module->planned)
+			continue;
+		for (uint32_t j = 0; j < module->wants_count; j++) {
+			const struct ky_function *function =
+				&module->functions->functions[module->wants[j]];
+			if (ky_patch_table_find(patch,
+						function->address + function->at + module->bias,
+						form) == UINT32_MAX)
+				bytes += KY_STUB_MAX;
+		}
+		if (bytes > HELPERS * KY_STUB_MAX || has_helpers(module))
+			module->region = ky_patch_home_region(patch, module, bytes);
+	}
+	if (ky_patch_cyg_room(patch))
+		ky_patch_note(patch,
+			      "functions compiled with -finstrument-functions are not traced: "
+			      "there is no memory for them");
+}
+
+/* ---- stubs ---- */
+
+static struct region_image *image_of(struct planning *planning, uint32_t index)
+{
+	const struct ky_patch_region *region = &planning->patch->keep.regions[index];
+	struct region_image *image = &planning->images[index];
+	if (image->bytes)
+		return image;
+	image->bytes = calloc(1, region->bytes);
+	image->had = region->used;
+	if (image->bytes &&
+	    ky_remote_read(&planning->patch->remote, region->at, image->bytes, region->used)) {
+		free(image->bytes);
+		image->bytes = NULL;
+	}
+	return image->bytes ? image : NULL;
+}
+
+static uint32_t region_of(const struct ky_patch *patch, uint64_t at)
+{
+	uint32_t i = 0;
+	while (i < patch->keep.regions_count &&
+	       at - patch->keep.regions[i].at >= patch->keep.regions[i].bytes)
+		i++;
+	return i < patch->keep.regions_count ? i : KY_PATCH_REGIONS_MAX;
+}
+
+/* A stub that is there says something else: to be written when all are stopped. */
+static int rewrite(struct ky_patch *patch, uint64_t at, const uint8_t *code, uint32_t bytes)
+{
+	if ((patch->rewrites_count & (patch->rewrites_count - 1)) == 0) {
+		const uint32_t room = patch->rewrites_count ? patch->rewrites_count * 2 : 1;
+		struct ky_patch_rewrite *grown = realloc(patch->rewrites, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		patch->rewrites = grown;
+	}
+	struct ky_patch_rewrite *one = &patch->rewrites[patch->rewrites_count++];
+	one->at = at;
+	one->bytes = bytes;
+	memcpy(one->code, code, bytes);
+	return 0;
+}
+
+/* Into the region's image when it is new there; else only when it is another. 0 or -errno. */
+static int put_stub(struct planning *planning, uint32_t index, uint64_t at, const uint8_t *code,
+		    uint32_t bytes)
+{
+	struct region_image *image = image_of(planning, index);
+	const struct ky_patch_region *region = &planning->patch->keep.regions[index];
+	if (!image)
+		return -ENOMEM;
+	const uint64_t offset = at - region->at;
+	if (offset + bytes > region->bytes)
+		return -EINVAL;
+	if (offset >= image->had) {
+		memcpy(image->bytes + offset, code, bytes);
+		return 0;
+	}
+	return memcmp(image->bytes + offset, code, bytes) == 0
+		       ? 0
+		       : rewrite(planning->patch, at, code, bytes);
+}
+
+static int put_exits(struct planning *planning)
+{
+	struct ky_patch *patch = planning->patch;
+	uint8_t code[KY_STUB_MAX];
+	int error = 0;
+	for (uint32_t i = 0; !error && i < patch->keep.regions_count; i++) {
+		const uint64_t at = patch->keep.regions[i].at;
+		const uint32_t bytes = ky_patch_stub_exit(patch, at, code);
+		error = put_stub(planning, i, at, code, bytes);
+	}
+	return error;
+}
+
+/* What is new in the regions, and how much of them is used. */
+static int write_regions(struct planning *planning)
+{
+	struct ky_patch *patch = planning->patch;
+	for (uint32_t i = 0; i < patch->keep.regions_count; i++) {
+		const struct ky_patch_region *region = &patch->keep.regions[i];
+		const struct region_image *image = &planning->images[i];
+		if (!image->bytes || region->used == image->had)
+			continue;
+		const int error =
+			ky_remote_write(&patch->remote, region->at + image->had,
+					image->bytes + image->had, region->used - image->had);
+		if (error)
+			return error;
+	}
+	return ky_remote_write(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT, &patch->keep,
+			       sizeof(patch->keep));
+}
+
+/* ---- entries ---- */
+
+static int add_edit(struct planning *planning, uint32_t entry, const struct ky_function *function,
+		    const uint8_t *code)
+{
+	struct ky_agent_patch *e = &planning->patch->table[entry];
+	struct ky_patch_edit *edit = ky_patch_edits_add(planning->edits);
+	const int32_t distance = (int32_t)(e->stub - (e->address + KY_JUMP_BYTES));
+	if (!edit)
+		return -ENOMEM;
+	e->bytes = KY_JUMP_BYTES;
+	e->set = 1;
+	memcpy(e->before, code, KY_JUMP_BYTES);
+	e->after[0] = 0xe9;
+	memcpy(e->after + 1, &distance, sizeof(distance));
+	edit->address = e->address;
+	edit->entry = entry;
+	edit->bytes = KY_JUMP_BYTES;
+	edit->window = edit->checked = function->window;
+	memcpy(edit->expect, code, function->window);
+	memcpy(edit->put, e->after, KY_JUMP_BYTES);
+	return 0;
+}
+
+/* The entry of a place, its stub made and put where it belongs. UINT32_MAX: there cannot be one. */
+static int plan_place(struct planning *planning, uint32_t index, const struct ky_function *function,
+		      uint32_t form, const uint32_t sites[2])
+{
+	struct ky_patch *patch = planning->patch;
+	struct ky_patch_module *module = &patch->modules[index];
+	const uint64_t address = function->address + function->at + module->bias;
+	uint32_t entry = ky_patch_table_find(patch, address, form);
+	const bool is_new = entry == UINT32_MAX;
+	const uint32_t number = is_new ? patch->table_count : entry;
+	uint32_t where = is_new ? module->region : region_of(patch, patch->table[entry].stub);
+	struct ky_patch_stub stub;
+	uint64_t bytes;
+	if (where == KY_PATCH_REGIONS_MAX || number >= patch->home.patches_max ||
+	    (is_new &&
+	     patch->keep.regions[where].bytes - patch->keep.regions[where].used < KY_STUB_MAX)) {
+		planning->full++;
+		return 0;
+	}
+	struct ky_patch_region *region = &patch->keep.regions[where];
+	const uint64_t at = is_new ? region->at + region->used : patch->table[entry].stub;
+	if (function->window < KY_JUMP_BYTES || function->window > KY_WINDOW_MAX ||
+	    ky_patch_stub_make(patch, index, function, form, number, sites, at, &stub)) {
+		planning->far++;
+		return 0;
+	}
+	if (is_new) {
+		entry = ky_patch_table_add(patch, address, form);
+		patch->table[entry].stub = at;
+	}
+	const int error = put_stub(planning, where, at, stub.code, stub.places.bytes);
+	if (error)
+		return error;
+	if (is_new)
+		region->used +=
+			(stub.places.bytes + KY_STUB_ALIGN - 1) & ~(uint64_t)(KY_STUB_ALIGN - 1);
+	/* Its calls go on counting. */
+	struct ky_patch_spot *spot = &patch->spots[entry];
+	spot->function = function;
+	spot->module = index;
+	spot->window = function->window;
+	spot->wanted = true;
+	spot->hot = false;
+	return add_edit(
+		planning, entry, function,
+		ky_functions_code(module->functions, function->address + function->at, &bytes));
+}
+
+static uint32_t site_of(struct ky_patch *patch, const struct ky_patch_module *module,
+			const struct ky_function *function, int kind)
+{
+	return ky_span_drum_site(&patch->drum, kind, module->name, function->name, function->linked,
+				 function->file, function->line);
+}
+
+static int plan_helpers(struct planning *planning, uint32_t index)
+{
+	static const enum ky_stub_kind kinds[HELPERS] = {[HELPER_FIND_FDE] = KY_STUB_FIND_FDE,
+							 [HELPER_LOADER] = KY_STUB_LOADER,
+							 [HELPER_PRCTL] = KY_STUB_SANDBOX,
+							 [HELPER_SYSCALL] = KY_STUB_SANDBOX};
+	const struct ky_patch_module *module = &planning->patch->modules[index];
+	const uint32_t none[2] = {0, 0};
+	int error = 0;
+	for (int i = 0; !error && i < HELPERS; i++)
+		if (module->helpers[i].window)
+			error = plan_place(planning, index, &module->helpers[i], kinds[i], none);
+	return error;
+}
+
+static int plan_module(struct planning *planning, uint32_t index)
+{
+	struct ky_patch *patch = planning->patch;
+	struct ky_patch_module *module = &patch->modules[index];
+	const uint32_t form = form_of_calls(patch);
+	int error = 0;
+	for (uint32_t i = 0; !error && i < module->wants_count; i++) {
+		const struct ky_function *function =
+			&module->functions->functions[module->wants[i]];
+		uint32_t sites[2] = {0, 0};
+		sites[0] = site_of(patch, module, function,
+				   form == KY_STUB_ENTRY ? KYMO_KIND_INSTANT : KYMO_KIND_BEGIN);
+		if (form & KY_PATCH_FORM_CHECKS)
+			sites[1] = site_of(patch, module, function, KYMO_KIND_INSTANT);
+		if (sites[0])
+			error = plan_place(planning, index, function, form, sites);
+		else
+			planning->full++;
+	}
+	if (!error)
+		error = plan_helpers(planning, index);
+	module->planned = !error;
+	return error;
+}
+
+static int plan_all(struct planning *planning)
+{
+	struct ky_patch *patch = planning->patch;
+	uint64_t wants = patch->table_count;
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		if (patch->modules[i].functions && !patch->modules[i].planned)
+			wants += patch->modules[i].wants_count + HELPERS + KY_CYG_SLOTS_MAX +
+				 ky_patch_cyg_count(patch, &patch->modules[i]);
+	int error =
+		wants < UINT32_MAX / 2 ? ky_patch_table_reserve(patch, (uint32_t)wants) : -E2BIG;
+	for (uint32_t i = 0; !error && i < patch->modules_count; i++)
+		if (patch->modules[i].functions && !patch->modules[i].planned)
+			error = plan_module(planning, i);
+	if (!error)
+		error = ky_patch_cyg_plan(patch, planning->edits);
+	if (!error)
+		error = put_exits(planning);
+	return error ? error : write_regions(planning);
+}
+
+int ky_patch_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	struct planning *planning = calloc(1, sizeof(*planning));
+	if (!planning)
+		return -ENOMEM;
+	planning->patch = patch;
+	planning->edits = edits;
+	const int error = plan_all(planning);
+	if (!error && planning->full)
+		ky_patch_note(patch, "%u functions are not traced: there is no room for them",
+			      planning->full);
+	if (!error && planning->far)
+		ky_patch_note(patch, "%u functions are not traced: their code cannot be moved",
+			      planning->far);
+	patch->facts.left_out[KY_WHY_STRANGE] += planning->full + planning->far;
+	for (uint32_t i = 0; i < KY_PATCH_REGIONS_MAX; i++)
+		free(planning->images[i].bytes);
+	free(planning);
+	return error;
+}
+
+int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *edits)
+{
+	uint32_t others = 0;
+	for (uint32_t i = 0; i < edits->count; i++) {
+		const struct ky_patch_edit *edit = &edits->items[i];
+		if (edit->good)
+			continue;
+		patch->table[edit->entry].set = 0;
+		patch->spots[edit->entry].wanted = false;
+		others++;
+	}
+	patch->facts.left_out[KY_WHY_STRANGE] += others;
+	if (others)
+		ky_patch_note(patch,
+			      "%u functions are not traced: their code is not as in their file",
+			      others);
+	return ky_patch_table_write(patch);
+}
+#else
+typedef int ky_patch_plan_is_for_x86_64; /* an empty file is none in C */
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* patch_stubs.c: the stubs of a process's functions: see patch_parts.h; how a stub looks is stub.c's. */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include "agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct ky_agent_table agent_table(void)
+{
+	struct ky_agent_table table;
+	memcpy(&table, ky_agent_code, sizeof(table));
+	return table;
+}
+
+/* The region that an address is in: its shared end is at its beginning. */
+static uint64_t exit_of(const struct ky_patch *patch, uint64_t at)
+{
+	for (uint32_t i = 0; i < patch->keep.regions_count; i++)
+		if (at - patch->keep.regions[i].at < patch->keep.regions[i].bytes)
+			return patch->keep.regions[i].at;
+	return 0;
+}
+
+/* Callers that may be hooked without a closer look: those in the module, on the larger side of what is a JIT's. */
+static struct ky_code_range near_callers(const struct ky_patch_module *module)
+{
+	struct ky_code_range range = {.from = module->from, .bytes = module->to - module->from};
+	const struct ky_code_range *out = &module->functions->builtins;
+	const uint64_t from = out->from + module->bias, to = from + out->bytes;
+	if (!out->bytes || from < module->from || to > module->to)
+		return range;
+	if (from - module->from > module->to - to)
+		range.bytes = from - module->from;
+	else
+		range = (struct ky_code_range){.from = to, .bytes = module->to - to};
+	return range;
+}
+
+static struct ky_stub describe(const struct ky_patch *patch, uint32_t form, uint64_t at)
+{
+	const struct ky_agent_table table = agent_table();
+	const struct ky_agent_home *home = &patch->home;
+	struct ky_stub stub = {.kind = (enum ky_stub_kind)(form & KY_PATCH_FORM_KIND),
+			       .at = at,
+			       .end_site = home->end_site,
+			       .directory = home->directory,
+			       .slow_entry = home->code_at + table.slow_entry,
+			       .slow_exit = home->code_at + table.slow_exit,
+			       .exit = exit_of(patch, at)};
+	if (stub.kind == KY_STUB_FIND_FDE)
+		stub.special = home->code_at + table.find_fde;
+	if (stub.kind == KY_STUB_LOADER)
+		stub.special = home->code_at + table.loader;
+	if (stub.kind == KY_STUB_SANDBOX)
+		stub.special = home->code_at + table.sandbox;
+	return stub;
+}
+
+int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
+		       const struct ky_function *function, uint32_t form, uint32_t number,
+		       const uint32_t sites[2], uint64_t at, struct ky_patch_stub *made)
+{
+	const struct ky_patch_module *m = &patch->modules[module];
+	const uint64_t address = function->address + function->at;
+	struct ky_stub stub = describe(patch, form, at);
+	uint64_t bytes = 0;
+	const uint8_t *code = ky_functions_code(m->functions, address, &bytes);
+	if (!code || bytes < function->window)
+		return -EINVAL;
+	stub.function = number;
+	stub.site = sites[0];
+	stub.instant_site = sites[1];
+	if (form & KY_PATCH_FORM_CHECKS) {
+		const struct ky_code_range near = near_callers(m);
+		stub.near_from = near.from;
+		stub.near_bytes = near.bytes;
+	}
+	made->at = at;
+	made->moved.bytes = 0;
+	memset(made->moved.starts, 0xff, sizeof(made->moved.starts));
+	if (function->how == KY_FUNCTION_PATCH) {
+		const int error = ky_window_move(&made->moved, code, function->window,
+						 address + m->bias, at + ky_stub_body_at(&stub));
+		if (error)
+			return error;
+	} else {
+		stub.returns_to = address + m->bias + function->window;
+	}
+	ky_stub_make(&stub, made->moved.bytes ? &made->moved : NULL, made->code, &made->places);
+	return 0;
+}
+
+uint32_t ky_patch_stub_exit(const struct ky_patch *patch, uint64_t at, uint8_t code[KY_STUB_MAX])
+{
+	struct ky_stub_places places;
+	const struct ky_stub stub = describe(patch, KY_STUB_EXIT, at);
+	ky_stub_make(&stub, NULL, code, &places);
+	return places.bytes;
+}
+
+uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip)
+{
+	const struct ky_agent_patch *e = &patch->table[entry];
+	const struct ky_patch_spot *spot = &patch->spots[entry];
+	const uint32_t sites[2] = {0, 0};
+	struct ky_patch_stub stub;
+	const uint64_t inside = rip - e->address;
+	if (!spot->function || inside > KY_WINDOW_MAX ||
+	    ky_patch_stub_make(patch, spot->module, spot->function, e->pad, entry, sites, e->stub,
+			       &stub))
+		return 0;
+	if (spot->function->how != KY_FUNCTION_PATCH)
+		return e->address + spot->function->window;
+	const uint8_t start = stub.moved.starts[inside];
+	return start == 0xff ? 0 : e->stub + stub.places.body + start;
+}
+#else
+typedef int ky_patch_stubs_is_for_x86_64; /* an empty file is none in C */
+#endif

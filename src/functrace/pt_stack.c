@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* pt_stack.c: see pt_stack.h. */
+#include "pt_stack.h"
+
+#include <stdlib.h>
+
+#define INSTRUCTION_MAX 15u
+#define LOOK_BACK 1024u /* frames: packets can ask for a search of all of them at every branch */
+
+void ky_pt_stack_open(struct ky_pt_stack *stack, const struct ky_pt_calls *calls, uint64_t since)
+{
+	*stack = (struct ky_pt_stack){0};
+	ky_pt_segment_open(&stack->segment, calls, since);
+}
+
+void ky_pt_stack_close(struct ky_pt_stack *stack)
+{
+	ky_pt_segment_close(&stack->segment);
+	free(stack->frames);
+	*stack = (struct ky_pt_stack){0};
+}
+
+/* ---- frames ---- */
+
+static struct ky_pt_frame frame_at(const struct ky_pt_stack *stack, uint64_t address)
+{
+	const struct ky_pt_calls *calls = stack->segment.calls;
+	struct ky_pt_frame frame = {0};
+	frame.known = calls->function(calls->context, address, &frame.function);
+	if (!frame.known)
+		frame.function =
+			(struct ky_pt_function){.start = address, .shown = frame.function.shown};
+	return frame;
+}
+
+static struct ky_pt_frame *top(const struct ky_pt_stack *stack)
+{
+	return stack->count ? &stack->frames[stack->count - 1] : NULL;
+}
+
+/* Ends frames until so many are left. */
+static void end_to(struct ky_pt_stack *stack, uint64_t ns, uint32_t left)
+{
+	while (stack->count > left)
+		if (stack->frames[--stack->count].function.shown)
+			ky_pt_segment_end(&stack->segment, ns);
+}
+
+/* A stretch has become long: it ends here, and what is running goes on in the next. */
+static void cut(struct ky_pt_stack *stack, uint64_t ns)
+{
+	const uint32_t count = stack->count;
+	end_to(stack, ns, 0);
+	ky_pt_segment_flush(&stack->segment, ns);
+	for (uint32_t i = count; i > 0; i--)
+		if (stack->frames[i - 1].function.shown)
+			ky_pt_segment_lost(&stack->segment, stack->frames[i - 1].function.start);
+	stack->count = count;
+}
+
+static bool has_room(struct ky_pt_stack *stack, uint64_t ns)
+{
+	if (stack->segment.count >= KY_PT_MARKS_MAX)
+		cut(stack, ns);
+	if (stack->count < stack->room)
+		return true;
+	const uint32_t room = stack->room ? 2 * stack->room : 64;
+	struct ky_pt_frame *frames =
+		room > KY_PT_FRAMES_MAX ? NULL : realloc(stack->frames, room * sizeof(*frames));
+	if (!frames) {
+		ky_pt_stack_reset(stack, ns);
+		ky_pt_segment_instant(&stack->segment, ns, "[calls are too deep]");
+		return stack->room > 0;
+	}
+	stack->frames = frames;
+	stack->room = room;
+	return true;
+}
+
+static void push(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_frame *frame, bool lost)
+{
+	if (!has_room(stack, ns))
+		return;
+	if (frame->function.shown && lost)
+		ky_pt_segment_lost(&stack->segment, frame->function.start);
+	else if (frame->function.shown)
+		ky_pt_segment_begin(&stack->segment, ns, frame->function.start);
+	stack->frames[stack->count++] = *frame;
+}
+
+/* A tail call: returns to where the one before it would have. */
+static void replace(struct ky_pt_stack *stack, uint64_t ns, struct ky_pt_frame frame)
+{
+	const struct ky_pt_frame *before = top(stack);
+	frame.called_at = before->called_at;
+	frame.resume = before->resume;
+	end_to(stack, ns, stack->count - 1);
+	push(stack, ns, &frame, false);
+}
+
+static bool is_behind(uint64_t address, uint64_t instruction)
+{
+	return instruction && address - instruction <= INSTRUCTION_MAX;
+}
+
+/* How many of the frames are not looked at. */
+static uint32_t far_frames(const struct ky_pt_stack *stack)
+{
+	return stack->count > LOOK_BACK ? stack->count - LOOK_BACK : 0;
+}
+
+/* The innermost frame of a function below the top: its index, or count. */
+static uint32_t find_running(const struct ky_pt_stack *stack, const struct ky_pt_frame *frame)
+{
+	for (uint32_t i = stack->count - 1; frame->known && i > far_frames(stack); i--)
+		if (stack->frames[i - 1].known &&
+		    stack->frames[i - 1].function.start == frame->function.start)
+			return i - 1;
+	return stack->count;
+}
+
+/* The innermost frame whose call a return to that address ends; count: none. */
+static uint32_t find_called(const struct ky_pt_stack *stack, uint64_t to)
+{
+	for (uint32_t i = stack->count; i > far_frames(stack); i--)
+		if (to != stack->frames[i - 1].called_at &&
+		    is_behind(to, stack->frames[i - 1].called_at))
+			return i - 1;
+	return stack->count;
+}
+
+/* The innermost frame of a handler that came there; count: none. */
+static uint32_t find_handler(const struct ky_pt_stack *stack, uint64_t to)
+{
+	for (uint32_t i = stack->count; i > far_frames(stack); i--)
+		if (is_behind(to, stack->frames[i - 1].resume))
+			return i - 1;
+	return stack->count;
+}
+
+/* ---- what happens ---- */
+
+void ky_pt_stack_at(struct ky_pt_stack *stack, uint64_t ns, uint64_t address)
+{
+	if (stack->count)
+		return;
+	/* A new stretch: whatever is found to be around it was running when it began. */
+	ky_pt_stack_reset(stack, ns);
+	const struct ky_pt_frame frame = frame_at(stack, address);
+	push(stack, ns, &frame, true);
+}
+
+void ky_pt_stack_call(struct ky_pt_stack *stack, uint64_t ns, uint64_t from, uint64_t to)
+{
+	struct ky_pt_frame frame = frame_at(stack, to);
+	/* A call of what follows it reads the instruction pointer. */
+	if (is_behind(to, from) && !(frame.known && frame.function.start == to))
+		return;
+	frame.called_at = from;
+	push(stack, ns, &frame, false);
+}
+
+static void leave(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_frame *frame)
+{
+	const uint32_t running = find_running(stack, frame);
+	if (running < stack->count) {
+		end_to(stack, ns, running + 1);
+		return;
+	}
+	end_to(stack, ns, 0);
+	push(stack, ns, frame, true);
+}
+
+void ky_pt_stack_return(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
+{
+	const uint32_t called = find_called(stack, to);
+	const bool found = called < stack->count;
+	end_to(stack, ns, called);
+	if (found && stack->count)
+		return;
+	const struct ky_pt_frame frame = frame_at(stack, to);
+	if (!stack->count)
+		push(stack, ns, &frame, true);
+	else if (top(stack)->resume || (frame.known && frame.function.start == to))
+		/* A handler's way back to the kernel; a return that is used as a jump (retpolines). */
+		replace(stack, ns, frame);
+	else
+		leave(stack, ns, &frame);
+}
+
+void ky_pt_stack_jump(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
+{
+	const struct ky_pt_frame *in = top(stack);
+	if (!in) {
+		ky_pt_stack_at(stack, ns, to);
+		return;
+	}
+	if (to != in->function.start && to >= in->function.from && to < in->function.to)
+		return;
+	const struct ky_pt_frame frame = frame_at(stack, to);
+	/* A part of it that has no name, or a stub on the way to another function. */
+	if (!frame.known)
+		return;
+	/* A loop's head can be the function's start: a tail call of itself is not told from it. */
+	if (in->known && frame.function.start == in->function.start)
+		return;
+	const uint32_t running = find_running(stack, &frame);
+	if (running < stack->count && frame.function.start != to)
+		end_to(stack, ns, running + 1);
+	else
+		replace(stack, ns, frame);
+}
+
+void ky_pt_stack_stop(struct ky_pt_stack *stack, uint64_t ns, const char *what, uint64_t at)
+{
+	if (stack->stopped)
+		return;
+	ky_pt_segment_gap(&stack->segment, ns, what);
+	stack->stopped = true;
+	stack->stopped_at = at;
+}
+
+/* It goes on elsewhere than it stopped. */
+static void go_elsewhere(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
+{
+	const uint32_t handler = find_handler(stack, to);
+	if (handler < stack->count) {
+		end_to(stack, ns, handler);
+		return;
+	}
+	struct ky_pt_frame frame = frame_at(stack, to);
+	if (frame.known && frame.function.start == to) {
+		frame.resume = stack->stopped_at;
+	} else if (top(stack)->known && frame.known &&
+		   top(stack)->function.start == frame.function.start) {
+		return;
+	} else {
+		const uint32_t running = find_running(stack, &frame);
+		end_to(stack, ns, running < stack->count ? running + 1 : 0);
+		if (stack->count)
+			return;
+	}
+	push(stack, ns, &frame, false);
+}
+
+void ky_pt_stack_go(struct ky_pt_stack *stack, uint64_t ns, uint64_t to, bool resumed)
+{
+	if (stack->stopped)
+		ky_pt_segment_gap_end(&stack->segment, ns);
+	stack->stopped = false;
+	if (!stack->count)
+		ky_pt_stack_at(stack, ns, to);
+	else if (!resumed && !is_behind(to, stack->stopped_at))
+		go_elsewhere(stack, ns, to);
+}
+
+void ky_pt_stack_interrupt(struct ky_pt_stack *stack, uint64_t ns, uint64_t from, uint64_t to)
+{
+	stack->stopped_at = from;
+	if (stack->count)
+		go_elsewhere(stack, ns, to);
+	else
+		ky_pt_stack_at(stack, ns, to);
+}
+
+void ky_pt_stack_reset(struct ky_pt_stack *stack, uint64_t ns)
+{
+	if (stack->stopped)
+		ky_pt_segment_gap_end(&stack->segment, ns);
+	stack->stopped = false;
+	stack->stopped_at = 0;
+	end_to(stack, ns, 0);
+	ky_pt_segment_flush(&stack->segment, ns);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* remote.c: the process and its memory: see remote.h. */
+#if defined(__x86_64__)
+#include "remote.h"
+
+#include "os.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CODE_SCAN_BYTES 65536u
+
+/* 0 when its program is for this kind of CPU. */
+static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	char path[64];
+	Elf64_Ehdr head;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		const int error = errno;
+		ky_remote_refusal(pid, error, message);
+		return error == EACCES ? -EPERM : error == ENOENT ? -ESRCH : -error;
+	}
+	const ssize_t got = pread(fd, &head, sizeof(head), 0);
+	close(fd);
+	if (got == (ssize_t)sizeof(head) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+	    head.e_machine == EM_X86_64)
+		return 0;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: it is no 64-bit x86 program; use --engine sample",
+		 (int)pid);
+	return -ENOEXEC;
+}
+
+int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	char path[64];
+	*remote = (struct ky_remote){.pid = pid, .memory = -1};
+	if (pid <= 0 || pid == getpid()) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: it is %s",
+			 (int)pid, pid <= 0 ? "none" : "kymo itself");
+		return -EINVAL;
+	}
+	const int error = check_class(pid, message);
+	if (error)
+		return error;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	remote->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (remote->memory >= 0)
+		return 0;
+	const int reason = errno;
+	ky_remote_refusal(pid, reason, message);
+	return reason == EACCES ? -EPERM : reason == ENOENT ? -ESRCH : -reason;
+}
+
+void ky_remote_close(struct ky_remote *remote)
+{
+	if (remote->stopped)
+		ky_remote_go(remote);
+	if (remote->memory >= 0)
+		close(remote->memory);
+	free(remote->threads);
+	*remote = (struct ky_remote){.memory = -1};
+}
+
+int ky_remote_read(const struct ky_remote *remote, uint64_t address, void *data, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t got = pread(remote->memory, (char *)data + done, bytes - done,
+					  (off_t)(address + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		/* Nothing: the process has ended, or runs another program. */
+		if (got <= 0)
+			return got ? -errno : -ESRCH;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void *data,
+		    size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t put = pwrite(remote->memory, (const char *)data + done, bytes - done,
+					   (off_t)(address + done));
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put ? -errno : -ESRCH;
+		done += (size_t)put;
+	}
+	return 0;
+}
+#else
+typedef int ky_remote_is_for_x86_64; /* an empty file is none in C */
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * remote_call.c: system calls made by a stopped thread of another process: see remote.h.
+ *
+ * A thread that was interrupted in a system call has that call's number in orig_rax, and the kernel makes the call
+ * again when the thread goes on with its registers as they were. While another call is made orig_rax is -1, so that nothing is
+ * made again; when it is let go the kernel looks at orig_rax once more.
+ *
+ *   desk (code)      save flags and registers; the call; signals as before; restore; back
+ *   struct record    what it needs, on the thread's own stack, below what the thread may be using there
+ *
+ * All signals are blocked meanwhile. The thread is stopped again when the call has been made, and is given its own registers.
+ * Should nobody be there any more to do so, it runs through the desk and goes on where it was: so `back` and rax are such that
+ * it makes its own system call again by itself, and the desk unblocks signals. Any number of threads may be in the desk.
+ */
+#if defined(__x86_64__)
+#include "remote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define CALL_TIMEOUT_NS UINT64_C(5000000000)
+#define TRIES 100
+#define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
+/* Of the desk's first call: its entry and its end. */
+#define DESK_STOPS 2
+
+#define RED_ZONE 128u
+
+/* As the code below counts. */
+struct record {
+	uint64_t room
+		[16];  /* what the desk puts on the stack; it is there, or cannot be written to */
+	uint64_t back; /* rsp: where the thread goes on */
+	uint64_t signals; /* 8: blocked before */
+	uint64_t number;  /* 16 */
+	uint64_t words[6];
+};
+_Static_assert(sizeof(struct record) == 128 + 72, "the code below");
+
+/* rsp is the address of back, and 80 less when all is saved. The end takes the record and the red zone off the stack. */
+extern const uint8_t ky_remote_desk_code[], ky_remote_desk_code_end[];
+__asm__(".pushsection .rodata\n"
+	".hidden ky_remote_desk_code\n"
+	".hidden ky_remote_desk_code_end\n"
+	".globl ky_remote_desk_code\n"
+	".globl ky_remote_desk_code_end\n"
+	"ky_remote_desk_code:\n"
+	"pushfq\n"
+	"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"
+	"push %r8; push %r9; push %r10; push %r11\n"
+	"mov 80+16(%rsp), %rax; mov 80+24(%rsp), %rdi; mov 80+32(%rsp), %rsi\n"
+	"mov 80+40(%rsp), %rdx; mov 80+48(%rsp), %r10; mov 80+56(%rsp), %r8\n"
+	"mov 80+64(%rsp), %r9; syscall\n"
+	"mov $14, %eax; mov $2, %edi; lea 80+8(%rsp), %rsi; xor %edx, %edx\n"
+	"mov $8, %r10d; syscall\n" /* rt_sigprocmask(SIG_SETMASK, ...) */
+	"pop %r11; pop %r10; pop %r9; pop %r8\n"
+	"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\n"
+	"popfq\n"
+	"ret $(72 - 8 + 128)\n"
+	"ky_remote_desk_code_end:\n"
+	".popsection\n");
+
+static size_t desk_code_bytes(void)
+{
+	return (size_t)(ky_remote_desk_code_end - ky_remote_desk_code);
+}
+
+/* ---- without a desk ---- */
+
+/* The first syscall instruction between two addresses. */
+static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
+{
+	uint8_t code[4096 + 1];
+	for (uint64_t at = from; at < to; at += 4096) {
+		const size_t bytes = to - at > 4096 ? sizeof(code) : 4096;
+		if (ky_remote_read(remote, at, code, bytes))
+			continue;
+		const uint8_t *found = memmem(code, bytes, "\x0f\x05", 2);
+		if (found)
+			return at + (uint64_t)(found - code);
+	}
+	return 0;
+}
+
+static uint64_t find_syscall(const struct ky_remote *remote)
+{
+	char line[512], permissions[5];
+	uint64_t from, to, found = 0;
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)remote->pid);
+	FILE *maps = fopen(line, "re");
+	while (maps && !(found && strstr(line, "[vdso]")) && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, permissions) != 3 ||
+		    permissions[2] != 'x' || strstr(line, "[vsyscall]"))
+			continue;
+		if (!found || strstr(line, "[vdso]")) {
+			const uint64_t at = scan(remote, from, to);
+			found = at ? at : found;
+		}
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static void set_call(struct user_regs_struct *registers, uint64_t at, long number,
+		     const uint64_t arguments[6])
+{
+	registers->rip = at;
+	registers->rax = (uint64_t)number;
+	registers->orig_rax = UINT64_MAX;
+	registers->rdi = arguments[0];
+	registers->rsi = arguments[1];
+	registers->rdx = arguments[2];
+	registers->r10 = arguments[3];
+	registers->r8 = arguments[4];
+	registers->r9 = arguments[5];
+}
+
+/* Over one instruction; signals are blocked, but the group may be stopped or continued meanwhile: then again. */
+static int step(pid_t tid)
+{
+	int status = 0;
+	for (int turn = 0; turn < TRIES; turn++) {
+		if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0))
+			return -errno;
+		const int error = ky_remote_wait(tid, CALL_TIMEOUT_NS, &status);
+		if (error)
+			return error;
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP)
+			return 0;
+	}
+	return -EBUSY;
+}
+
+static int64_t call_directly(struct ky_remote *remote, long number, const uint64_t arguments[6])
+{
+	struct ky_remote_thread *thread = &remote->threads[0];
+	struct user_regs_struct registers = thread->registers;
+	uint64_t mask = 0;
+	const uint64_t all = UINT64_MAX;
+	if (!remote->syscall_at)
+		remote->syscall_at = find_syscall(remote);
+	if (!remote->syscall_at)
+		return -ENOEXEC;
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, sizeof(mask), &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &all))
+		return -errno;
+	set_call(&registers, remote->syscall_at, number, arguments);
+	int64_t result =
+		ptrace(PTRACE_SETREGS, thread->tid, 0, &registers) ? -errno : step(thread->tid);
+	if (result == 0)
+		result = ptrace(PTRACE_GETREGS, thread->tid, 0, &registers)
+				 ? -errno
+				 : (int64_t)registers.rax;
+	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
+	ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(mask), &mask);
+	return result;
+}
+
+/* ---- with a desk ---- */
+
+int ky_remote_set_desk(struct ky_remote *remote, uint64_t address)
+{
+	const int error = ky_remote_write(remote, address, ky_remote_desk_code, desk_code_bytes());
+	if (!error)
+		remote->desk = address;
+	return error;
+}
+
+/* The registers with which a thread in a system call makes it again by itself, as the kernel would have it. */
+static struct user_regs_struct made_again(struct user_regs_struct registers)
+{
+	const int64_t result = (int64_t)registers.rax;
+	if ((int64_t)registers.orig_rax < 0)
+		return registers;
+	if (result == -512 || result == -513 || result == -514) { /* -ERESTARTSYS, NOINTR, NOHAND */
+		registers.rax = registers.orig_rax;
+		registers.rip -= 2;
+	} else if (result == -516) { /* -ERESTART_RESTARTBLOCK */
+		registers.rax = SYS_restart_syscall;
+		registers.rip -= 2;
+	}
+	registers.orig_rax = UINT64_MAX;
+	return registers;
+}
+
+/* Up to where the call has been made. Its result, or -errno. */
+static int64_t run_desk(pid_t tid)
+{
+	struct user_regs_struct registers;
+	for (int stops = 0; stops < DESK_STOPS;) {
+		int status = 0;
+		if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
+			return -errno;
+		const int error = ky_remote_wait(tid, CALL_TIMEOUT_NS, &status);
+		if (error)
+			return error;
+		if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
+			return -EFAULT;
+		/* Else the group was stopped or continued. */
+		stops += status >> 16 == 0;
+	}
+	return ptrace(PTRACE_GETREGS, tid, 0, &registers) ? -errno : (int64_t)registers.rax;
+}
+
+static int64_t call_at_desk(struct ky_remote *remote, struct ky_remote_thread *thread, long number,
+			    const uint64_t arguments[6])
+{
+	struct user_regs_struct registers = made_again(thread->registers);
+	struct record record = {.back = registers.rip, .number = (uint64_t)number};
+	const uint64_t all = UINT64_MAX, red_zone = registers.rsp - RED_ZONE;
+	memcpy(record.words, arguments, sizeof(record.words));
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, sizeof(all), &record.signals))
+		return -errno;
+	const int error =
+		ky_remote_write(remote, red_zone - sizeof(record), &record, sizeof(record));
+	if (error)
+		return error;
+	registers.rip = remote->desk;
+	registers.rsp = red_zone - sizeof(record) + offsetof(struct record, back);
+	/* In this order, here and below: what unblocks signals is there before they are blocked, and until they no longer are. */
+	if (ptrace(PTRACE_SETREGS, thread->tid, 0, &registers))
+		return -errno;
+	int64_t result = ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &all) ? -errno : 0;
+	if (result == 0)
+		result = run_desk(thread->tid);
+	ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &record.signals);
+	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
+	return result;
+}
+
+int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arguments[6])
+{
+	if (!remote->count)
+		return -ESRCH;
+	if (remote->sealed)
+		return -EPERM;
+	/* The registers are what the caller has set so far: they must be the thread's own by then. */
+	struct ky_remote_thread *thread = &remote->threads[0];
+	if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers))
+		return -errno;
+	thread->changed = false;
+	return remote->desk ? call_at_desk(remote, thread, number, arguments)
+			    : call_directly(remote, number, arguments);
+}
+
+int ky_remote_await_thread_pointer(struct ky_remote *remote)
+{
+	struct ky_remote_thread *thread = &remote->threads[0];
+	for (int stop = 0; !thread->registers.fs_base; stop++) {
+		int status = 0;
+		if (remote->count != 1 || stop == STARTING_STOPS_MAX)
+			return -EINVAL;
+		if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
+			return -errno;
+		const int error = ky_remote_wait(thread->tid, CALL_TIMEOUT_NS, &status);
+		if (error)
+			return error;
+		if (status >> 16 == PTRACE_EVENT_EXEC)
+			return -ESTALE;
+		if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80) &&
+		    ky_remote_park(thread, WSTOPSIG(status)))
+			return -ESRCH;
+		if (ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers))
+			return -errno;
+	}
+	return ky_remote_park(thread, 0);
+}
+#else
+typedef int ky_remote_call_is_for_x86_64; /* an empty file is none in C */
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_jit.h: names of code that a process made itself, from what it tells of it: /tmp/perf-PID.map, as the process sees
+ * that path. The file grows while it runs: when an address is not found and the file is longer than it was, it is read
+ * again, but not more often than some times a second.
+ */
+#ifndef KY_FUNCTRACE_STACK_JIT_H
+#define KY_FUNCTRACE_STACK_JIT_H
+
+#include "symbol_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* All zero but pid is one of which nothing was read yet. */
+struct ky_stack_jit {
+	pid_t pid;
+	struct ky_symbol_table table;
+	uint64_t file_bytes; /* that were read */
+	uint64_t looked_ns;
+};
+
+void ky_stack_jit_free(struct ky_stack_jit *jit);
+/* A string of the trace, 0: not known. now_ns is some clock. */
+uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_trace *trace, uint64_t address,
+			   uint64_t now_ns);
+
+#endif

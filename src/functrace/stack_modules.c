@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_modules.c: see stack_modules.h. */
+#include "stack_modules.h"
+
+#include "program_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MODULES_MAX 4096u
+#define SEGMENTS_MAX 64u
+#define IMAGE_BYTES_MAX (16u << 20)
+#define LOOK_SECONDS_MAX 5u
+#define VDSO_PATH "[vdso]"
+#define VDSO_BYTES_MAX (64u << 10)
+
+int ky_stack_modules_open(struct ky_stack_modules *modules)
+{
+	*modules = (struct ky_stack_modules){0};
+	elf_version(EV_CURRENT);
+	/* sample_elf.c would do it, but on a thread: others may be looking at the environment then. */
+	unsetenv("DEBUGINFOD_URLS");
+	return ky_trace_open(&modules->trace);
+}
+
+static void free_module(struct ky_stack_module *module)
+{
+	ky_sample_elf_close(&module->names);
+	/* .eh_frame belongs to the module, .debug_frame to its debug information. */
+	if (module->cfi[0])
+		dwarf_cfi_end(module->cfi[0]);
+	if (module->debug)
+		dwarf_end(module->debug);
+	elf_end(module->elf);
+	free(module->image);
+	if (module->fd >= 0)
+		close(module->fd);
+	ky_numbers_free(&module->chains);
+	free(module->segments);
+	free(module->path);
+}
+
+void ky_stack_modules_close(struct ky_stack_modules *modules)
+{
+	for (uint32_t i = 0; i < modules->count; i++)
+		free_module(&modules->items[i]);
+	free(modules->items);
+	ky_trace_close(&modules->trace);
+	*modules = (struct ky_stack_modules){0};
+}
+
+/* ---- a file ---- */
+
+static void read_segments(struct ky_stack_module *module)
+{
+	size_t count;
+	if (elf_getphdrnum(module->elf, &count) != 0 || !count)
+		return;
+	count = count < SEGMENTS_MAX ? count : SEGMENTS_MAX;
+	module->segments = calloc(count, sizeof(*module->segments));
+	for (size_t i = 0; module->segments && i < count; i++) {
+		GElf_Phdr head;
+		if (gelf_getphdr(module->elf, (int)i, &head) && head.p_type == PT_LOAD)
+			module->segments[module->segments_count++] = (struct ky_stack_segment){
+				head.p_offset, head.p_filesz, head.p_vaddr};
+	}
+}
+
+bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offset,
+			     uint64_t *address)
+{
+	for (uint32_t i = 0; i < module->segments_count; i++) {
+		const struct ky_stack_segment *segment = &module->segments[i];
+		if (offset < segment->offset || offset - segment->offset >= segment->bytes)
+			continue;
+		*address = offset - segment->offset + segment->address;
+		return true;
+	}
+	return false;
+}
+
+void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
+			ky_sample_function_fn function, void *context)
+{
+	struct timespec now;
+	if (!module->names)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ky_sample_elf_until(module->names, ((uint64_t)now.tv_sec + LOOK_SECONDS_MAX) * 1000000000u);
+	ky_sample_elf_at(module->names, offset, function, context);
+}
+
+static void ignore(void *context, const struct ky_sample_function *function)
+{
+	(void)context;
+	(void)function;
+}
+
+/* The first question makes the indexes: now, and not when the rings are filled with samples that wait for an answer. */
+static void index_names(const struct ky_stack_module *module)
+{
+	for (uint32_t i = 0; i < module->segments_count; i++)
+		ky_stack_module_at(module, module->segments[i].offset, ignore, NULL);
+}
+
+/*
+ * The file is read, not mapped: it may be cut short at any time. A small one at once: libelf, which would read it section by section,
+ * loses memory with files that are made to be strange.
+ */
+static Elf *open_elf(struct ky_stack_module *module)
+{
+	struct stat status;
+	const size_t bytes = fstat(module->fd, &status) == 0 && status.st_size > 0 &&
+					     status.st_size <= (off_t)IMAGE_BYTES_MAX
+				     ? (size_t)status.st_size
+				     : 0;
+	module->image = bytes ? malloc(bytes) : NULL;
+	if (module->image && pread(module->fd, module->image, bytes, 0) == (ssize_t)bytes)
+		return elf_memory(module->image, bytes);
+	return elf_begin(module->fd, ELF_C_READ, NULL);
+}
+
+static void load_file(struct ky_stack_modules *modules, struct ky_stack_module *module, int fd)
+{
+	module->fd = fd;
+	module->elf = open_elf(module);
+	if (!module->elf || elf_kind(module->elf) != ELF_K_ELF)
+		return;
+	read_segments(module);
+	ky_stack_starts_read(&module->starts, module->elf);
+	module->cfi[0] = dwarf_getcfi_elf(module->elf);
+	module->debug = dwarf_begin_elf(module->elf, DWARF_C_READ, NULL);
+	module->cfi[1] = module->debug ? dwarf_getcfi(module->debug) : NULL;
+	const int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (again >= 0 && ky_sample_elf_open(&module->names, modules->trace, module->path, again,
+					     UINT64_MAX) == 0)
+		index_names(module);
+}
+
+/* A file of memory with kymo's own vDSO. */
+static int open_vdso(void)
+{
+	const unsigned long at = getauxval(AT_SYSINFO_EHDR);
+	const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	const int fd = at && memory >= 0 ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+	char page[4096];
+	for (uint64_t done = 0; fd >= 0 && done < VDSO_BYTES_MAX; done += sizeof(page))
+		if (pread(memory, page, sizeof(page), (off_t)(at + done)) != sizeof(page) ||
+		    write(fd, page, sizeof(page)) != sizeof(page))
+			break;
+	if (memory >= 0)
+		close(memory);
+	return fd;
+}
+
+/* Of a process that has ended meanwhile only the path is left. */
+static int open_path(const struct ky_stack_mapping *mapping)
+{
+	struct stat status;
+	const int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 ||
+	    (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_mapped(const struct ky_stack_mapping *mapping)
+{
+	char *path = strdup(mapping->path);
+	const struct ky_program_map map = {.pid = mapping->pid};
+	const struct ky_program_mapping there = {.start = mapping->start,
+						 .end = mapping->end,
+						 .offset = mapping->offset,
+						 .device = mapping->device,
+						 .inode = mapping->inode,
+						 .path = path};
+	const int fd = path ? ky_program_map_open(&map, &there) : -1;
+	free(path);
+	return fd >= 0 ? fd : open_path(mapping);
+}
+
+static bool starts_with(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_file(const char *path)
+{
+	return path[0] == '/' && !starts_with(path, "//") && !starts_with(path, "/memfd:") &&
+	       !starts_with(path, "/dev/zero") && !starts_with(path, "/anon_hugepage") &&
+	       !starts_with(path, "/SYSV");
+}
+
+static bool grow(void **items, uint32_t *room, uint32_t need, size_t item_bytes)
+{
+	if (need <= *room)
+		return true;
+	const uint32_t larger = need > 2 * *room ? need + 8 : 2 * *room;
+	void *moved = realloc(*items, larger * item_bytes);
+	if (!moved)
+		return false;
+	*items = moved;
+	*room = larger;
+	return true;
+}
+
+static uint32_t add_module(struct ky_stack_modules *modules, const struct ky_stack_mapping *mapping,
+			   bool made)
+{
+	if (modules->count == MODULES_MAX || !grow((void **)&modules->items, &modules->room,
+						   modules->count + 1, sizeof(*modules->items)))
+		return KY_STACK_NO_MODULE;
+	struct ky_stack_module *module = &modules->items[modules->count];
+	*module = (struct ky_stack_module){.path = strdup(made ? "[jit]" : mapping->path),
+					   .device = mapping->device,
+					   .inode = mapping->inode,
+					   .made = made,
+					   .fd = -1};
+	if (!module->path)
+		return KY_STACK_NO_MODULE;
+	const char *slash = strrchr(module->path, '/');
+	module->name = slash ? slash + 1 : module->path;
+	const int fd = made                                    ? -1
+		       : strcmp(mapping->path, VDSO_PATH) == 0 ? open_vdso()
+							       : open_mapped(mapping);
+	if (fd >= 0)
+		load_file(modules, module, fd);
+	return modules->count++;
+}
+
+static uint32_t module_of(struct ky_stack_modules *modules, const struct ky_stack_mapping *mapping)
+{
+	const bool made = !is_file(mapping->path) && strcmp(mapping->path, VDSO_PATH) != 0;
+	for (uint32_t i = 0; i < modules->count; i++) {
+		const struct ky_stack_module *module = &modules->items[i];
+		if (made ? module->made
+			 : module->device == mapping->device && module->inode == mapping->inode &&
+				    strcmp(module->path, mapping->path) == 0)
+			return i;
+	}
+	return add_module(modules, mapping, made);
+}
+
+/* ---- what a process has mapped ---- */
+
+#define RANGES_MAX 65536u
+
+void ky_stack_space_free(struct ky_stack_space *space)
+{
+	free(space->ranges);
+	*space = (struct ky_stack_space){0};
+}
+
+/* The first range that ends behind the address. */
+static uint32_t first_behind(const struct ky_stack_space *space, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = space->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (space->ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct ky_stack_range *ky_stack_space_find(const struct ky_stack_space *space,
+						 uint64_t address)
+{
+	const uint32_t number = first_behind(space, address);
+	return number < space->count && space->ranges[number].start <= address
+		       ? &space->ranges[number]
+		       : NULL;
+}
+
+/* Of what was there the parts before and behind remain. */
+static void put_range(struct ky_stack_space *space, const struct ky_stack_range *range)
+{
+	if (space->count >= RANGES_MAX ||
+	    !grow((void **)&space->ranges, &space->room, space->count + 2, sizeof(*space->ranges)))
+		return;
+	struct ky_stack_range *ranges = space->ranges;
+	const uint32_t first = first_behind(space, range->start);
+	uint32_t last = first; /* behind the last that is touched */
+	while (last < space->count && ranges[last].start < range->end)
+		last++;
+	struct ky_stack_range parts[3];
+	uint32_t count = 0;
+	if (last > first && ranges[first].start < range->start) {
+		parts[count] = ranges[first];
+		parts[count++].end = range->start;
+	}
+	parts[count++] = *range;
+	if (last > first && ranges[last - 1].end > range->end) {
+		parts[count] = ranges[last - 1];
+		parts[count].offset += range->end - parts[count].start;
+		parts[count++].start = range->end;
+	}
+	memmove(ranges + first + count, ranges + last, (space->count - last) * sizeof(*ranges));
+	memcpy(ranges + first, parts, count * sizeof(*ranges));
+	space->count = space->count - (last - first) + count;
+}
+
+void ky_stack_space_map(struct ky_stack_space *space, struct ky_stack_modules *modules,
+			const struct ky_stack_mapping *mapping)
+{
+	const struct ky_stack_range range = {.start = mapping->start,
+					     .end = mapping->end,
+					     .offset = mapping->offset,
+					     .module = module_of(modules, mapping)};
+	if (range.module != KY_STACK_NO_MODULE && range.start < range.end)
+		put_range(space, &range);
+}
+
+bool ky_stack_space_copy(struct ky_stack_space *space, const struct ky_stack_space *from)
+{
+	space->count = 0;
+	if (!grow((void **)&space->ranges, &space->room, from->count, sizeof(*space->ranges)))
+		return false;
+	if (from->count)
+		memcpy(space->ranges, from->ranges, from->count * sizeof(*space->ranges));
+	space->count = from->count;
+	return true;
+}
+
+/* "55d0c0000000-55d0c0100000 r-xp 00001000 fd:01 1234  /usr/bin/x" */
+static void read_line(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid,
+		      char *line)
+{
+	unsigned long long start, end, offset, inode;
+	unsigned device_major, device_minor;
+	char rights[5];
+	int path_at = 0;
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &offset,
+		   &device_major, &device_minor, &inode, &path_at) != 7 ||
+	    !path_at || rights[2] != 'x')
+		return;
+	const struct ky_stack_mapping mapping = {.pid = pid,
+						 .start = start,
+						 .end = end,
+						 .offset = offset,
+						 .device = (uint64_t)device_major << 32 |
+							   device_minor,
+						 .inode = inode,
+						 .path = line + path_at};
+	ky_stack_space_map(space, modules, &mapping);
+}
+
+int ky_stack_space_read(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid)
+{
+	char path[64];
+	char *line = NULL;
+	size_t room = 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (getline(&line, &room, maps) > 0)
+		read_line(space, modules, pid, line);
+	free(line);
+	fclose(maps);
+	return 0;
+}

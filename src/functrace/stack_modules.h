@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_modules.h: the files that the code of sampled processes is from, and where processes have them.
+ *
+ *   process ── ranges, by address: [start, end) of module at offset     from /proc/PID/maps and MMAP2 records
+ *                                      │
+ *   modules, each file once  ◀─────────┘   .eh_frame for the unwinder, symbols and debug information for names
+ *
+ * Code that a program made itself is in a module without a file. The vDSO is the same in all processes: kymo's own is
+ * read.
+ */
+#ifndef KY_FUNCTRACE_STACK_MODULES_H
+#define KY_FUNCTRACE_STACK_MODULES_H
+
+#include "numbers.h"
+#include "sample_elf.h"
+#include "stack_starts.h"
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define KY_STACK_NO_MODULE UINT32_MAX
+
+/* A part of the file that is loaded. */
+struct ky_stack_segment {
+	uint64_t offset, bytes, address;
+};
+
+struct ky_stack_module {
+	char *path;
+	const char *name; /* what comes last in the path */
+	uint64_t device, inode;
+	bool made;                   /* no file: code that a program made */
+	struct ky_sample_elf *names; /* NULL: none */
+	int fd;
+	char *image; /* the file's bytes; NULL: libelf reads them */
+	Elf *elf;
+	Dwarf *debug;
+	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame; NULL: none */
+	struct ky_stack_starts starts;
+	struct ky_stack_segment *segments;
+	uint32_t segments_count;
+	struct ky_numbers chains; /* of stack_names.c: by the place in the file */
+};
+
+struct ky_stack_modules {
+	struct ky_trace *trace; /* has the strings of names */
+	struct ky_stack_module *items;
+	uint32_t count, room;
+};
+
+struct ky_stack_range {
+	uint64_t start, end, offset;
+	uint32_t module;
+};
+
+/* What a process has mapped. All zero is nothing. */
+struct ky_stack_space {
+	struct ky_stack_range *ranges; /* in order, none over another */
+	uint32_t count, room;
+};
+
+/* What is mapped somewhere. */
+struct ky_stack_mapping {
+	pid_t pid;
+	uint64_t start, end, offset;
+	uint64_t device, inode;
+	const char *path;
+};
+
+int ky_stack_modules_open(struct ky_stack_modules *modules);
+void ky_stack_modules_close(struct ky_stack_modules *modules);
+/*
+ * The functions at a byte of the file, the innermost first. Debug information that is made to take long is given up: then the file has
+ * only its table of symbols.
+ */
+void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
+			ky_sample_function_fn function, void *context);
+/* The byte of the file as the address that it would be loaded at; false: it is not loaded. */
+bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offset,
+			     uint64_t *address);
+
+void ky_stack_space_free(struct ky_stack_space *space);
+/* All that the process has now. 0 or -errno. */
+int ky_stack_space_read(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid);
+/* Takes the place of what was there. */
+void ky_stack_space_map(struct ky_stack_space *space, struct ky_stack_modules *modules,
+			const struct ky_stack_mapping *mapping);
+bool ky_stack_space_copy(struct ky_stack_space *space, const struct ky_stack_space *from);
+/* NULL: nothing is known there. */
+const struct ky_stack_range *ky_stack_space_find(const struct ky_stack_space *space,
+						 uint64_t address);
+
+#endif

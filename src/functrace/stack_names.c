@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_names.c: see stack_names.h. */
+#include "stack_names.h"
+
+#include "intake.h"
+#include "stack_join.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FUNCTIONS_MAX (1u << 20)
+#define CHAINS_MAX (1u << 24) /* words */
+#define CHAIN_MAX 64u
+
+/* The chain of one address while it is made. */
+struct making {
+	struct ky_stack_names *names;
+	uint32_t module;
+	uint32_t functions[CHAIN_MAX];
+	uint32_t count;
+	uint32_t told; /* with those that are not wanted */
+};
+
+static bool grow(void **items, uint32_t *room, uint32_t need, uint32_t most, size_t item_bytes)
+{
+	if (need <= *room)
+		return true;
+	uint32_t larger = *room ? 2 * *room : 256;
+	while (larger < need)
+		larger *= 2;
+	void *moved = larger <= most ? realloc(*items, larger * item_bytes) : NULL;
+	if (!moved)
+		return false;
+	*items = moved;
+	*room = larger;
+	return true;
+}
+
+/* ---- functions ---- */
+
+static bool is_wanted(const struct ky_stack_names *names, const struct ky_stack_function *function)
+{
+	const struct ky_trace *trace = names->trace;
+	const char *name = ky_text_of(trace, function->name);
+	const struct ky_functions module = {.path = names->modules->items[function->module].path};
+	/* How long it is, is not known of inlined ones: none is too short. */
+	const struct ky_function there = {.name = name,
+					  .linked = name,
+					  .file = function->file ? ky_text_of(trace, function->file)
+								 : NULL,
+					  .line = function->line,
+					  .bytes = UINT64_MAX};
+	return !names->selection || ky_selection_wants(names->selection, &module, &there);
+}
+
+/* KY_NONE without memory. */
+static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_function function)
+{
+	bool made;
+	const uint64_t key = (uint64_t)function.module << 32 | function.name;
+	uint32_t *number = ky_numbers_make(&names->by_name, key, &made);
+	if (!number)
+		return KY_NONE;
+	if (!made)
+		return *number;
+	*number = KY_NONE;
+	if (!grow((void **)&names->functions, &names->room, names->count + 1, FUNCTIONS_MAX,
+		  sizeof(*names->functions)))
+		return KY_NONE;
+	function.wanted =
+		function.module == KY_STACK_NO_MODULE ? true : is_wanted(names, &function);
+	names->functions[names->count] = function;
+	return *number = names->count++;
+}
+
+static void add_to_chain(struct making *making, const struct ky_stack_function *function)
+{
+	const uint32_t number = function_of(making->names, *function);
+	making->told++;
+	if (number != KY_NONE && making->count < CHAIN_MAX &&
+	    making->names->functions[number].wanted)
+		making->functions[making->count++] = number;
+}
+
+static void on_function(void *context, const struct ky_sample_function *found)
+{
+	struct making *making = context;
+	struct ky_trace *trace = making->names->trace;
+	const char *file = found->declared_file ? found->declared_file : found->file;
+	const struct ky_stack_function function = {
+		.name = ky_string_z(trace, found->name),
+		.file = ky_string_z(trace, file),
+		.line = found->declared_file ? found->declared_line : 0,
+		.module = making->module};
+	add_to_chain(making, &function);
+}
+
+int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *modules,
+			const struct ky_selection *selection)
+{
+	static const char *const special[KY_STACK_FIRST] = {
+		[KY_STACK_OFF_CPU] = "off CPU (waiting)",
+		[KY_STACK_PREEMPTED] = "off CPU (preempted)",
+		[KY_STACK_TRUNCATED] = "[truncated]",
+	};
+	*names = (struct ky_stack_names){.modules = modules, .selection = selection};
+	const int error = ky_trace_open(&names->trace);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < KY_STACK_FIRST; i++) {
+		const struct ky_stack_function function = {
+			.name = ky_string_z(names->trace, special[i]),
+			.module = KY_STACK_NO_MODULE};
+		if (function_of(names, function) != i)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void ky_stack_names_close(struct ky_stack_names *names)
+{
+	free(names->functions);
+	free(names->chains);
+	ky_numbers_free(&names->by_name);
+	ky_trace_close(&names->trace);
+	*names = (struct ky_stack_names){0};
+}
+
+/* ---- chains ---- */
+
+/* Where it begins, and one more: 0 is none. */
+static uint32_t keep_chain(struct ky_stack_names *names, const struct making *making)
+{
+	const uint32_t at = names->chains_count;
+	if (!grow((void **)&names->chains, &names->chains_room, at + 1 + making->count, CHAINS_MAX,
+		  sizeof(*names->chains)))
+		return 0;
+	names->chains[at] = making->count;
+	memcpy(names->chains + at + 1, making->functions, making->count * sizeof(*names->chains));
+	names->chains_count += 1 + making->count;
+	return at + 1;
+}
+
+/* A function without a name has its address for one: "sqlite3+0x8e70". */
+static uint32_t name_by_start(struct ky_stack_names *names, const struct ky_stack_module *module,
+			      uint64_t offset)
+{
+	char text[280] = "[unknown]";
+	uint64_t address, start;
+	if (ky_stack_module_address(module, offset, &address) &&
+	    ky_stack_starts_find(&module->starts, address, &start))
+		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64, module->name, start);
+	return ky_string_z(names->trace, text);
+}
+
+static uint32_t make_chain(struct ky_stack_names *names, uint32_t module, uint64_t offset)
+{
+	struct making making = {.names = names, .module = module};
+	const struct ky_stack_module *file = &names->modules->items[module];
+	ky_stack_module_at(file, offset, on_function, &making);
+	if (!making.told)
+		add_to_chain(&making,
+			     &(struct ky_stack_function){.name = name_by_start(names, file, offset),
+							 .module = module});
+	return keep_chain(names, &making);
+}
+
+static uint32_t chain_of(const struct ky_stack_names *names, uint32_t chain,
+			 const uint32_t **functions)
+{
+	if (!chain)
+		return 0;
+	*functions = names->chains + chain;
+	return names->chains[chain - 1];
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A JIT may put other code to the same address: only its functions are kept, not what was where. */
+static uint32_t jit_at(struct ky_stack_names *names, uint32_t module, uint64_t address,
+		       struct ky_stack_jit *jit, const uint32_t **functions)
+{
+	struct ky_trace *found = names->modules->trace;
+	const uint32_t name = ky_stack_jit_name(jit, found, address, now_ns());
+	const char *text = name ? ky_text_of(found, name) : "[jit]";
+	const struct ky_stack_function function = {.name = ky_string_z(names->trace, text),
+						   .module = module};
+	names->made_at = function_of(names, function);
+	*functions = &names->made_at;
+	return names->made_at != KY_NONE && names->functions[names->made_at].wanted;
+}
+
+uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_stack_range *range,
+			   uint64_t address, struct ky_stack_jit *jit, const uint32_t **functions)
+{
+	bool made;
+	if (!range)
+		return 0;
+	struct ky_stack_module *module = &names->modules->items[range->module];
+	if (module->made)
+		return jit_at(names, range->module, address, jit, functions);
+	const uint64_t offset = address - range->start + range->offset;
+	uint32_t *chain = ky_numbers_make(&module->chains, offset, &made);
+	if (chain && made)
+		*chain = make_chain(names, range->module, offset);
+	return chain ? chain_of(names, *chain, functions) : 0;
+}

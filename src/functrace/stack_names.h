@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_names.h: the functions at the addresses of call stacks.
+ *
+ *   address ─▶ module, byte of its file ─▶ chain: parse_digit (inlined), parse_number (inlined), parse
+ *              of a stripped file        ─▶ chain: "sqlite3+0x8e70", by where it begins; or "[unknown]"
+ *              address of a JIT          ─▶ chain: what perf-PID.map says of it, or "[jit]"
+ *                                              │
+ *   functions, each name of a module once  ◀───┘
+ *
+ * Both are looked up once and kept: debug information is slow. Functions that the user does not want are in no chain. Texts are
+ * strings of a trace of their own: those of the modules must not move while names are being found.
+ */
+#ifndef KY_FUNCTRACE_STACK_NAMES_H
+#define KY_FUNCTRACE_STACK_NAMES_H
+
+#include "functions.h"
+#include "stack_jit.h"
+#include "stack_modules.h"
+
+struct ky_stack_function {
+	uint32_t name, file; /* strings; 0: none */
+	uint32_t line;
+	uint32_t module; /* KY_STACK_NO_MODULE: kymo's own, as "off CPU" */
+	bool wanted;
+};
+
+struct ky_stack_names {
+	struct ky_stack_modules *modules;
+	struct ky_trace *trace;
+	const struct ky_selection *selection; /* NULL: all are wanted */
+	struct ky_stack_function *functions;
+	uint32_t count, room;
+	struct ky_numbers by_name; /* module << 32 | string */
+	uint32_t *chains;          /* count, functions, count, functions ... */
+	uint32_t chains_count, chains_room;
+	uint32_t made_at; /* the chain of a JIT's address */
+};
+
+int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *modules,
+			const struct ky_selection *selection);
+void ky_stack_names_close(struct ky_stack_names *names);
+/*
+ * The numbers of the functions there, the innermost first; how many. Until the next call. range may be NULL; jit is
+ * of the process.
+ */
+uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_stack_range *range,
+			   uint64_t address, struct ky_stack_jit *jit, const uint32_t **functions);
+
+#endif

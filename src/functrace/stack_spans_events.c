@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_spans_events.c: the perf events of the engine sample: a clock of each thread's CPU time, with the registers and the top of
+ * the stack, and records of what threads begin, end, map, and when they are switched.
+ *
+ * How much of the stack is copied is the same for all and can only be said when an event is made. Most stacks are shorter than
+ * what it begins with; when too many are not, all events are made anew.
+ */
+#include "stack_spans_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PER_SECOND_MAX 10000u
+#define STACK_BYTES_FIRST 8192u
+#define STACK_BYTES_MAX                                                                            \
+	61440u /* with the rest of the sample in the 64 KiB that a record may have */
+#define WINDOW_SAMPLES 200u
+#define CUT_PERCENT 2u
+#define RINGS_BYTES (64u << 20) /* of all together, where it is allowed */
+#define RING_BYTES_MIN (512u << 10)
+#define RING_BYTES_MAX (8u << 20)
+#define PASSES_MAX 16u
+
+__attribute__((format(printf, 3, 4))) static int fail(char *message, int error, const char *format,
+						      ...)
+{
+	va_list list;
+	va_start(list, format);
+	vsnprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, format, list);
+	va_end(list);
+	return error;
+}
+
+static int refused(int error, const char *what, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	return ky_perf_events_refused(error, what, 2, message, KY_FUNCTRACE_MESSAGE_BYTES);
+}
+
+static void fill_attr(struct perf_event_attr *attr, uint32_t per_second, uint32_t stack_bytes)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_CPU_CLOCK;
+	attr->freq = 1;
+	attr->sample_freq = per_second;
+	attr->sample_type = KY_STACK_SAMPLE_TYPE;
+	attr->sample_regs_user = KY_STACK_REGISTERS;
+	attr->sample_stack_user = stack_bytes;
+	attr->sample_id_all = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->inherit = 1;
+	attr->mmap = 1;
+	attr->mmap2 = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->task = 1;
+	attr->context_switch = 1;
+	attr->exclude_idle = 1;
+	attr->exclude_guest = 1;
+	attr->watermark = 1;
+}
+
+static uint64_t ring_bytes(void)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const uint64_t share = RINGS_BYTES / (uint64_t)(cpus > 0 ? cpus : 1);
+	return share > RING_BYTES_MAX   ? RING_BYTES_MAX
+	       : share < RING_BYTES_MIN ? RING_BYTES_MIN
+					: share;
+}
+
+int ky_stack_spans_open_events(struct ky_stack_spans *spans,
+			       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const uint32_t per_second = spans->options.per_second;
+	const int most = ky_perf_setting("/proc/sys/kernel/perf_event_max_sample_rate");
+	struct perf_event_attr attr;
+	if (!per_second || per_second > PER_SECOND_MAX || per_second > (uint32_t)most)
+		return fail(message, -EINVAL,
+			    "functions: %u samples a second: it takes 1 to %d (the kernel's "
+			    "perf_event_max_sample_rate is %d)",
+			    per_second, most < (int)PER_SECOND_MAX ? most : (int)PER_SECOND_MAX,
+			    most);
+	spans->stack_bytes = STACK_BYTES_FIRST;
+	fill_attr(&attr, per_second, spans->stack_bytes);
+	const int error = ky_perf_events_open(&spans->events, &attr, ring_bytes());
+	if (error)
+		return refused(error, "functions: samples of kymo itself", message);
+	spans->pending = calloc(spans->events.cpus_count, sizeof(*spans->pending));
+	return spans->pending ? 0 : fail(message, -ENOMEM, "functions: out of memory");
+}
+
+/* ---- threads ---- */
+
+/* Whose events are made anew, or of whom those that have none get them. */
+struct watching {
+	struct ky_stack_spans *spans;
+	struct ky_stack_process *process;
+	struct ky_perf_set *set;
+	struct ky_numbers done; /* threads that have them */
+	uint32_t added;
+	int error;
+};
+
+static void watch_thread(struct watching *watching, pid_t tid)
+{
+	bool made;
+	const uint32_t *number = ky_numbers_make(&watching->done, (uint64_t)tid, &made);
+	if (!number || !made)
+		return;
+	const int error = ky_perf_set_add(watching->set, &watching->spans->events,
+					  &watching->spans->events.attr, tid);
+	if (error == 0)
+		watching->added++;
+	else if (error != -ESRCH)
+		watching->error = error;
+	if (!error)
+		(void)ky_stack_thread_make(watching->spans, watching->process, tid);
+}
+
+/* Threads that are known by a record of their begin have their maker's events. */
+static void note_known(struct watching *watching, pid_t tid)
+{
+	bool made;
+	const struct ky_stack_thread *thread = ky_stack_thread_find(watching->spans, tid);
+	if (thread && thread->process == watching->process)
+		(void)ky_numbers_make(&watching->done, (uint64_t)tid, &made);
+}
+
+static void watch_all(struct watching *watching, bool known_too)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)watching->process->pid);
+	DIR *folder = opendir(path);
+	for (struct dirent *entry; folder && (entry = readdir(folder)) && !watching->error;) {
+		const long tid = strtol(entry->d_name, NULL, 10);
+		if (tid <= 0 || tid > INT_MAX)
+			continue;
+		if (!known_too)
+			note_known(watching, (pid_t)tid);
+		watch_thread(watching, (pid_t)tid);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,
+			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct watching watching = {.spans = spans, .process = process, .set = &spans->set};
+	const pid_t pid = process->pid;
+	uint32_t added = 0;
+	char what[64];
+	snprintf(what, sizeof(what), "functions: samples of process %d", (int)pid);
+	do {
+		watching.added = 0;
+		watch_all(&watching, false);
+		added += watching.added;
+		/* It may have ended meanwhile, which the records tell. */
+		ky_stack_spans_drain(spans, true);
+		watching.process = ky_stack_process_find(spans, pid);
+	} while (watching.process && watching.added && !watching.error);
+	ky_numbers_free(&watching.done);
+	if (watching.error)
+		return refused(watching.error, what, message);
+	return added ? 0 : fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
+}
+
+/* A thread that begins meanwhile may get two clocks: it is sampled more often then, but not less. */
+static int renew(struct ky_stack_spans *spans)
+{
+	struct ky_perf_set set = {0};
+	struct watching watching = {.spans = spans, .set = &set};
+	for (uint32_t i = 0; i < KY_STACK_BUCKETS; i++)
+		for (watching.process = spans->processes[i]; watching.process;
+		     watching.process = watching.process->next)
+			for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
+				watching.added = 0;
+				watch_all(&watching, true);
+				if (!watching.added)
+					break;
+			}
+	ky_numbers_free(&watching.done);
+	ky_perf_set_close(watching.error ? &set : &spans->set);
+	if (!watching.error)
+		spans->set = set;
+	return watching.error;
+}
+
+bool ky_stack_spans_widen(struct ky_stack_spans *spans)
+{
+	if (spans->window_samples < WINDOW_SAMPLES)
+		return false;
+	const bool enough = spans->window_cut * 100 <= spans->window_samples * CUT_PERCENT;
+	spans->window_samples = spans->window_cut = 0;
+	if (enough || spans->stack_bytes == STACK_BYTES_MAX)
+		return false;
+	const uint32_t before = spans->stack_bytes;
+	spans->stack_bytes = 2 * before < STACK_BYTES_MAX ? 2 * before : STACK_BYTES_MAX;
+	spans->events.attr.sample_stack_user = spans->stack_bytes;
+	if (renew(spans) == 0)
+		return true;
+	spans->events.attr.sample_stack_user = before;
+	spans->stack_bytes = STACK_BYTES_MAX; /* not again */
+	return false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * switches.h: when the threads of a process were off the CPU: perf's context-switch records, as spans "off CPU" in a drum of
+ * kymo's own, beside the function calls. Also an ordinary user's own processes.
+ */
+#ifndef KY_FUNCTRACE_SWITCHES_H
+#define KY_FUNCTRACE_SWITCHES_H
+
+#include "functions.h"
+
+#include <sys/types.h>
+
+struct ky_switches;
+struct ky_switches_options {
+	uint64_t ring_bytes, total_bytes;
+	void (*drum)(void *context, pid_t pid, int fd);
+	void *context;
+};
+int ky_switches_open(struct ky_switches **switches, const struct ky_switches_options *options,
+		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/* With the threads it has and will have. */
+int ky_switches_add(struct ky_switches *switches, pid_t pid,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+void ky_switches_round(struct ky_switches *switches);
+void ky_switches_ended(struct ky_switches *switches, pid_t pid);
+void ky_switches_close(struct ky_switches **switches);
+
+#endif

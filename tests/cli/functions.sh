@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# functions.sh: --functions on the command line: what is refused and how, and what a trace of calls holds.
+#
+#	functions.sh KYMO CALLS
+#
+# A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
+set -u
+kymo=$(realpath "$1")
+calls=$(realpath "$2")
+work=$(mktemp -d)
+started=()
+finish() {
+	for pid in "${started[@]}"; do
+		kill -9 "$pid" 2>/dev/null
+	done
+	cd / && rm -rf "$work"
+}
+trap finish EXIT
+cd "$work" || exit 1
+failures=0
+export LC_ALL=C.UTF-8
+export XDG_CACHE_HOME=$work/cache
+unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR
+
+report() { # name, 0 or not
+	if [ "$2" -eq 0 ]; then
+		echo "$1: ok"
+	else
+		echo "$1: FAILED"
+		echo "  exit $code; stdout: $(head -c 400 out)"
+		echo "  stderr: $(head -c 1200 err)"
+		failures=$((failures + 1))
+	fi
+}
+
+skip() { # name, why
+	echo "$1: skipped: $2"
+}
+
+run() { # arguments of kymo
+	timeout -k 1 120 "$kymo" "$@" >out 2>err </dev/null
+	code=$?
+}
+
+wait_for() {
+	local tries=0
+	until "$@" 2>/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 6000 ] || return 1
+		sleep 0.01
+	done
+}
+
+# What SQL tells of a trace, without its heading.
+ask() { # file, SQL
+	"$kymo" query --csv "$1" "$2" 2>/dev/null | tail -n +2
+}
+
+refused() { # name, what is said, arguments
+	local name=$1 said=$2
+	shift 2
+	run "$@"
+	[ $code -eq 2 ] && grep -q -- "$said" err
+	report "$name" $?
+}
+
+# ---- what makes no sense ----
+
+refused 'min-size is about functions' 'say with --functions' run --min-size 64 -- true
+refused 'entry-only is about functions' 'say with --functions' run --entry-only -- true
+refused 'hot is about functions' 'say with --functions' run --hot 5 -- true
+refused 'engines of functions are about functions' 'say with --functions' run --engine patch -- true
+refused 'hot is a number' '--hot takes' run --functions --hot often -- true
+refused 'an engine that is none' 'uprobe or breakpoint' run --functions --engine magic -- true
+refused 'record has no functions' 'kymo attach' record --functions
+refused 'a list that selects nothing' 'the glob is empty' run --functions=module: -- true
+
+run run --engine breakpoint -o plain.kymo -- true
+[ $code -eq 0 ]
+report 'engines of triggers are as they were' $?
+
+run run --help
+[ $code -eq 0 ] && grep -q -- --functions out && grep -q -- --entry-only out
+report 'help of run' $?
+run record --help
+[ $code -eq 0 ] && ! grep -q -- --functions out
+report 'help of record' $?
+
+# ---- what is not possible here ----
+
+run run --functions --engine pt -o pt.kymo -- touch ran
+if [ $code -eq 0 ]; then
+	skip 'an engine that cannot be had' 'this machine has Intel PT'
+else
+	[ $code -eq 77 ] && grep -q 'engine pt: ' err && [ ! -e ran ] && [ ! -e pt.kymo ]
+	report 'an engine that cannot be had' $?
+fi
+
+# ---- every call ----
+
+run run --functions --engine patch -o probe.kymo -- true
+if [ $code -eq 77 ]; then
+	skip 'every call' "$(head -1 err)"
+	exit $((failures != 0))
+fi
+
+run run --functions --engine patch --hot 0 --json -o calls.kymo -- "$calls" 1000
+[ $code -eq 0 ] && [ "$(ask calls.kymo "select count(*) from slice where name='leaf'")" = 2000 ] &&
+	[ "$(ask calls.kymo "select count(*) from slice where name='work'")" = 1000 ] &&
+	[ "$(ask calls.kymo "select count(*) from slice a join slice b on a.parent_id=b.id where a.name='leaf' and b.name='work'")" = 2000 ] &&
+	[ "$(ask calls.kymo "select distinct category from slice where name='leaf'")" = "$(basename "$calls")" ]
+report 'every call is a span, nested as it was called' $?
+grep -q '"engine": "patch"' err && grep -q '"patched":' err && grep -q '"left_out":' err && grep -q '"stopped_ns":' err
+report 'the summary as JSON has the facts' $?
+run info calls.kymo
+grep -q 'functions: patch: ' out && grep -q 'the program was stopped for' out
+report 'the file tells how it was made' $?
+run report --json calls.kymo
+grep -q '"name": "leaf", "count": 2000,' out
+report 'the report has the number of calls' $?
+
+run run --functions='work' --engine patch -q -o work.kymo -- "$calls" 100
+[ $code -eq 0 ] && [ "$(ask work.kymo "select count(*) from slice where name='work'")" = 100 ] &&
+	[ "$(ask work.kymo "select count(*) from slice where name='leaf'")" = 0 ]
+report 'a list of functions' $?
+
+run run --functions='work,leaf' --entry-only --engine patch -q -o entry.kymo -- "$calls" 100
+[ $code -eq 0 ] && [ "$(ask entry.kymo "select count(*) from slice where name='leaf' and dur=0")" = 200 ]
+report 'entries alone are instants' $?
+
+run run --functions --engine patch --trigger symbol:finish --before 5s -o symbol.kymo -- "$calls" 1000
+[ $code -eq 0 ] && [ "$(ask symbol.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
+	[ "$(ask symbol.kymo "select int_value from args where key='debug.arg1'")" = 41 ]
+right=$?
+if grep -q 'perf_event_open' err; then
+	skip 'the time before a function is called' "$(grep -m1 perf_event_open err)"
+else
+	report 'the time before a function is called' $right
+fi
+
+run run --functions --engine patch --trigger crash --before 5s -o crash.kymo -- "$calls" 1000 crash
+[ $code -eq 139 ] && [ "$(ask crash.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
+	"$kymo" info crash.kymo | grep -q SIGSEGV
+report 'the time before a crash' $?
+
+# A process that runs: attached to, and left as it was.
+"$calls" forever >calls.out &
+target=$!
+started+=("$target")
+wait_for grep -q ready calls.out
+run attach -p $target --functions --engine patch --hot 0 --duration 200ms -o attach.kymo
+[ $code -eq 0 ] && [ "$(ask attach.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
+	kill -0 $target
+report 'a process that runs' $?
+run attach -p $target --functions --engine patch --trigger crash --duration 200ms -o none.kymo
+[ $code -eq 0 ] && kill -0 $target
+report 'with a watch for its crash' $?
+# The shell has its background jobs ignore SIGINT, which kymo would respect.
+env --default-signal=INT "$kymo" attach -p $target --functions --engine patch --hot 0 --trigger interrupt --before 5s -o interrupt.kymo \
+	>out 2>err </dev/null &
+attached=$!
+started+=("$attached")
+wait_for grep -q 'functions: patch' err
+kill -INT $attached
+wait $attached
+code=$?
+[ $code -eq 0 ] && [ "$(ask interrupt.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
+	kill -0 $target
+report 'the time before Ctrl-C' $?
+kill -TERM $target
+wait $target
+code=$?
+[ $code -eq 0 ]
+report 'and it ends as ever' $?
+
+[ $failures -eq 0 ]

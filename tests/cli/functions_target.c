@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * functions_target.c: a program whose calls are known, for functions.sh.
+ *
+ *	functions_target N [crash]	work() N times, each calls leaf() twice; then finish(41), or a crash
+ *	functions_target forever	says "ready" and works until SIGTERM; 0 when all results were right
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__clang__)
+#define APART __attribute__((noinline))
+#else
+#define APART __attribute__((noinline, noclone))
+#endif
+
+static volatile sig_atomic_t asked;
+static volatile int zero, finished;
+
+APART unsigned leaf(unsigned x);
+APART unsigned work(unsigned x);
+APART void finish(int code);
+
+unsigned leaf(unsigned x)
+{
+	return x * 2654435761u ^ x >> 7;
+}
+
+unsigned work(unsigned x)
+{
+	const unsigned first = leaf(x);
+	return first + leaf(first ^ 1);
+}
+
+void finish(int code)
+{
+	finished = code;
+}
+
+static void on_term(int number)
+{
+	asked = number;
+}
+
+static int work_for_ever(void)
+{
+	static volatile unsigned seven = 7; /* or the compiler would call it once */
+	const unsigned right = work(seven);
+	signal(SIGTERM, on_term);
+	puts("ready");
+	fflush(stdout);
+	while (!asked) {
+		if (work(seven) != right)
+			return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned sum = 0;
+	if (argc > 1 && strcmp(argv[1], "forever") == 0)
+		return work_for_ever();
+	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
+	for (long i = 0; i < count; i++)
+		sum += work((unsigned)i);
+	printf("%u\n", sum);
+	fflush(stdout);
+	if (argc > 2)
+		*(volatile int *)(long)zero = 1; /* which is the crash */
+	finish(41);
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * harness.h: this very process traced by stubs and agent, as the patch engine does it from outside: for tests of these two.
+ *
+ *   harness_open()     home, agent, states, directory and drum are mapped; gs of the calling thread is set
+ *   harness_hook()     a function that begins with five bytes of nops (HOOKABLE) leads to a stub
+ *   harness_read()     what the drum holds
+ */
+#ifndef KY_TESTS_HARNESS_H
+#define KY_TESTS_HARNESS_H
+
+#include "agent_abi.h"
+#include "hookable.h"
+#include "span_drum.h"
+#include "stub.h"
+
+#define HARNESS_FUNCTIONS_MAX 64u
+#define HARNESS_EVENTS_MAX (1u << 22)
+
+struct harness {
+	struct ky_agent_home *home;
+	struct ky_span_drum drum;
+	uint8_t *stubs; /* near this program */
+	uint32_t stubs_used;
+	uint64_t exit;
+	uint32_t functions;
+	bool check_callers;
+	uint64_t ring_bytes; /* before it is opened; 0: 4 MiB */
+};
+
+/* Exits with 77, saying why, where it cannot be done. */
+void harness_open(struct harness *h);
+void harness_close(struct harness *h);
+/* Returns the function's number. */
+uint32_t harness_hook(struct harness *h, void (*function)(void), const char *name,
+		      enum ky_stub_kind kind);
+/* The same for a function whose first instructions, window bytes of them, can be moved. */
+uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t window, const char *name,
+		      enum ky_stub_kind kind);
+/* All functions are as they were, and home is off. */
+void harness_off(struct harness *h);
+/* _Unwind_Find_FDE asks the agent first. */
+void harness_hook_unwinder(struct harness *h);
+/* What the agent's table tells at that place of struct ky_agent_table, as an address. */
+uint64_t harness_agent(const struct harness *h, size_t place);
+/* Calls counted in all states. */
+uint64_t harness_count(const struct harness *h, uint32_t function);
+uint64_t harness_lost(const struct harness *h);
+
+struct harness_event {
+	uint8_t kind;
+	int32_t tid;
+	uint64_t time_ns;
+	const char *name; /* "" of an END */
+};
+struct harness_events {
+	struct harness_event *events;
+	uint64_t count;
+	uint64_t overwritten;
+	uint64_t damaged;
+	void *private_data;
+};
+/* drum: NULL is the harness's own. */
+struct harness_events harness_read(const struct harness *h, const void *drum, uint64_t bytes);
+void harness_free(struct harness_events *events);
+/* Every END has a BEGIN before it in its thread, every BEGIN its END but `open` of them, and times go forward. */
+void harness_check_nesting(const struct harness_events *events, uint64_t open);
+/* How often that function's span begins. */
+uint64_t harness_begins(const struct harness_events *events, const char *name);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * target_run.h: a program under test (targets/), which says "ready" on its output and ends when its input does, with 0 when all that
+ * it checked was right.
+ */
+#ifndef TARGET_RUN_H
+#define TARGET_RUN_H
+
+#include <sys/types.h>
+
+struct target {
+	pid_t pid;
+	int input; /* our end */
+	int output;
+};
+
+/* Ends the test program with 77, saying why, where processes cannot be traced. */
+void target_skip_without_ptrace(void);
+/* Until it says that it is ready. argument may be NULL. */
+void target_start(struct target *target, const char *path, const char *argument);
+/* Started, but stopped (SIGSTOP) at its entry point: ky_hold_end() lets it run. */
+void target_start_held(struct target *target, const char *path, const char *argument);
+void target_await_ready(struct target *target);
+/* Lets it end; what it returned, or 128 and more for a signal. */
+int target_end(struct target *target);
+/* As of /proc/PID/stat. */
+char target_state(pid_t pid);
+
+#endif

@@ -99,7 +99,7 @@ _Static_assert(sizeof(struct ky_agent_frame) == 32, "layout");
 #define KY_STATE_SELF 48
 #define KY_STATE_COUNTS KY_AGENT_STATE_BYTES /* u32 for each function: how often it was called */
 
-/* What was overwritten. In order of address; kymo's alone. */
+/* What was overwritten; kymo's alone. */
 struct ky_agent_patch {
 	uint64_t address;
 	uint64_t stub;

@@ -197,14 +197,36 @@ void ky_functions_free(struct ky_functions **functions)
 	free(own);
 }
 
+/* What the compiler's start files bring into every program: in a small one they are the most. */
+static bool is_of_start_files(const struct ky_function *function)
+{
+	static const char *const names[] = {
+		"_init",
+		"_fini",
+		"_start",
+		"_dl_relocate_static_pie",
+		"deregister_tm_clones",
+		"register_tm_clones",
+		"__do_global_dtors_aux",
+		"frame_dummy",
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function->linked, names[i]) == 0)
+			return true;
+	return false;
+}
+
 bool ky_functions_are_ready(const struct ky_functions *functions)
 {
-	uint32_t ready = 0;
+	uint32_t ready = 0, others = 0;
 	for (uint32_t i = 0; i < functions->count; i++) {
-		const uint8_t how = functions->functions[i].how;
-		ready += how == KY_FUNCTION_NOPS || how == KY_FUNCTION_SLED;
+		const struct ky_function *const function = &functions->functions[i];
+		if (function->how == KY_FUNCTION_NOPS || function->how == KY_FUNCTION_SLED)
+			ready++;
+		else if (!is_of_start_files(function))
+			others++;
 	}
-	return functions->calls_cyg || ready > functions->count / 2;
+	return functions->calls_cyg || ready > others;
 }
 
 const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t address,

@@ -23,9 +23,9 @@
 
 #include <cmocka.h>
 
-#define CYCLES 50
-#define FEWER 12 /* where analysing takes most of the time */
-#define KILLS 24
+#define CYCLES 25
+#define FEWER 6 /* where analysing takes most of the time */
+#define KILLS 15
 
 struct seen {
 	int drums;

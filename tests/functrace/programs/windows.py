@@ -114,7 +114,9 @@ def target_crashes(folder):
     traced.check("the signal's name", "SIGSEGV" in name, name)
     check_whole(path, 3, at)
     walks = traced.query(path, "select ts from slice where name = 'walk'")
-    traced.check("every thread from the beginning", [int(row[0]) <= at - BEFORE_NS for row in walks] == [True] * 3, walks)
+    # A thread that ran for long has overwritten where walk() began: then it has no name.
+    traced.check("what was open begins with the window", all(int(row[0]) <= at - BEFORE_NS for row in walks) and len(walks) <= 3,
+                 walks)
     traced.check("where it crashed", traced.calls(path, "crash_now") == 1, traced.calls(path, "crash_now"))
 
 
@@ -218,16 +220,19 @@ def redis_crashes(folder):
 
 
 def demo(folder):
-    """Its trace points and its functions together; at Ctrl-C and when a transaction is rolled back."""
-    for trigger in ("interrupt", "symbol:db_rollback"):
+    """Its trace points and its functions together; at Ctrl-C, in a crash, and when a transaction is rolled back."""
+    for trigger in ("interrupt", "crash", "symbol:db_rollback"):
         path = f"{folder}/a.kymo"
-        seconds = "20" if trigger == "interrupt" else "2"
+        seconds = "2" if trigger.startswith("symbol") else "20"
         words = [traced.KYMO, "run", "-q", "--functions", "--trigger", trigger, *WINDOW, "-o", path, "--", DEMO, "--seconds", seconds]
         with traced.running(words, stdout=subprocess.DEVNULL) as kymo:
-            if trigger == "interrupt":
+            if not trigger.startswith("symbol"):
                 traced.wait_for("the demo", lambda: child_of(kymo.pid) and threads_of(child_of(kymo.pid)) > 4, kymo)
                 fill_some(child_of(kymo.pid))
+            if trigger == "interrupt":
                 os.killpg(kymo.pid, signal.SIGINT)
+            elif trigger == "crash":
+                os.kill(child_of(kymo.pid), signal.SIGSEGV)
             kymo.wait(traced.LIMIT_S)
         traced.check_trace(path)
         at, _ = snapshot(path)

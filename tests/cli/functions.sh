@@ -158,10 +158,10 @@ run attach -p $target --functions --engine patch --trigger crash --duration 200m
 report 'with a watch for its crash' $?
 # The shell has its background jobs ignore SIGINT, which kymo would respect.
 env --default-signal=INT "$kymo" attach -p $target --functions --engine patch --hot 0 --trigger interrupt --before 5s -o interrupt.kymo \
-	>out 2>err </dev/null &
+	>out 2>interrupt.err </dev/null &
 attached=$!
 started+=("$attached")
-wait_for grep -q 'functions: patch' err
+wait_for grep -q 'functions: patch' interrupt.err # its own file: what an earlier one said must not do
 kill -INT $attached
 wait $attached
 code=$?

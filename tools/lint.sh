@@ -21,10 +21,9 @@ style()
 
 headers()
 {
-	find src -name '*.h' | sort | while read -r header; do
-		cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude $(find src -type d | sed 's/^/-I/') \
-			-fsyntax-only -x c "$header" || exit 1
-	done
+	find src -name '*.h' | sort |
+		xargs -P 2 -n 1 cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude $(find src -type d | sed 's/^/-I/') \
+			-fsyntax-only -x c
 }
 
 # The analyser runs on two files at a time: it is the slowest step of a check.

@@ -21,9 +21,6 @@
 
 #define STOP_TRIES 10 /* to put all back */
 #define STOP_AGAIN_NS 100000000
-#define QUIET_TRIES 100 /* until no thread is in a stub or in the agent */
-#define QUIET_NS 500000
-#define UNWIND_TRIES 20 /* until none unwinds through a stub */
 
 uint64_t ky_patch_now_ns(void)
 {
@@ -109,22 +106,6 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 	return 0;
 }
 
-/* All are stopped: another kymo may have come since home was read. */
-static int check_home_again(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
-{
-	struct ky_agent_home now = {0};
-	const uint64_t at = ky_patch_home_find(patch->remote.pid);
-	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
-	if (error || (at == patch->home_at && now.generation == patch->home.generation &&
-		      now.version == patch->home.version))
-		return error;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: another kymo attached to it at the same time; end that "
-		 "first, or try again",
-		 (int)patch->remote.pid);
-	return -EBUSY;
-}
-
 /* ---- open ---- */
 
 /* All are stopped. */
@@ -152,30 +133,20 @@ static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_B
  */
 static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	struct ky_patch_edits undo = {0};
-	int error =
-		patch->home.version ? ky_patch_undo_prepare(patch, &undo, KY_PATCH_UNDO_ALL) : 0;
-	for (int i = 0; !error && i < QUIET_TRIES; i++) {
+	int error = ky_patch_undo_needed(patch) ? ky_patch_undo(patch, message) : 0;
+	for (uint32_t i = 0; !error && i < KY_PATCH_QUIET_TRIES; i++) {
 		error = ky_patch_stop(patch, message);
-		if (!error && i == 0) {
-			error = check_home_again(patch, message);
-			if (error)
-				ky_patch_go(patch);
-		}
-		if (error || !patch->home.version)
-			break;
-		if (i == 0) {
-			error = ky_patch_undo(patch, &undo);
-			ky_patch_home_off(patch);
-		}
-		if (!error && !ky_patch_threads_unhook(patch) &&
-		    (i >= QUIET_TRIES / 2 || !ky_patch_threads_interrupted(patch)))
-			break;
+		if (error)
+			return error;
+		error = ky_patch_undo_check(patch, message);
+		if (!error && (!patch->home.version ||
+			       (ky_patch_hooks_off(patch, i) && (i >= KY_PATCH_QUIET_TRIES / 2 ||
+								 !ky_patch_hooks_interrupted(patch)))))
+			return 0;
 		ky_patch_go(patch);
-		nanosleep(&(struct timespec){.tv_nsec = QUIET_NS}, NULL);
+		ky_patch_undo_pause(i);
 	}
-	ky_patch_edits_free(&undo);
-	if (!error && !patch->remote.stopped) {
+	if (!error) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: a thread does not leave what an earlier kymo "
 			 "left "
@@ -192,8 +163,10 @@ static int first_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 	if (error)
 		return error;
 	error = settle_in(patch, message);
-	if (error && patch->home.version)
+	if (error && patch->home.version) {
 		ky_patch_home_off(patch);
+		ky_patch_home_own(patch, false);
+	}
 	ky_patch_go(patch);
 	return error;
 }
@@ -387,80 +360,14 @@ void ky_patch_round(struct ky_patch *patch)
 
 /* ---- close ---- */
 
-/* All are stopped. Whether nothing of ours is needed there any more: or it was waited for long enough. */
-static bool is_quiet(struct ky_patch *patch, int tries)
-{
-	const bool busy = ky_patch_threads_unhook(patch) || ky_patch_threads_interrupted(patch);
-	/* What looks as an unwinder's may have been left on a stack by one. */
-	return !busy && (tries >= UNWIND_TRIES || !ky_patch_threads_unwinding(patch));
-}
-
-/* Once nobody is in a stub or unwinds through one, the unwinder is as it was, and the drum's memory is given back. */
-static void wait_for_quiet(struct ky_patch *patch)
-{
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
-	struct ky_patch_edits unwinder = {0};
-	int error = ky_patch_undo_prepare(patch, &unwinder, KY_PATCH_UNDO_UNWINDER);
-	for (int i = 0; !error && i < QUIET_TRIES; i++) {
-		nanosleep(&(struct timespec){.tv_nsec = QUIET_NS}, NULL);
-		error = ky_patch_stop(patch, message);
-		if (error)
-			break;
-		const bool quiet = is_quiet(patch, i);
-		if (quiet || i == QUIET_TRIES - 1)
-			error = ky_patch_undo(patch, &unwinder);
-		if (quiet)
-			ky_patch_home_give_back(patch, false);
-		ky_patch_go(patch);
-		if (quiet)
-			break;
-	}
-	if (!error)
-		(void)ky_patch_table_write(patch);
-	ky_patch_edits_free(&unwinder);
-}
-
-/* Whether a jump of the unwinder is still to be taken out. */
-static bool has_unwinder(const struct ky_patch *patch)
-{
-	for (uint32_t i = 0; i < patch->table_count; i++)
-		if (patch->table[i].set && patch->table[i].pad == KY_STUB_FIND_FDE)
-			return true;
-	return false;
-}
-
-static int put_back(struct ky_patch *patch, struct ky_patch_edits *undo,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
-{
-	int error = ky_patch_stop(patch, message);
-	if (error)
-		return error;
-	error = ky_patch_undo(patch, undo);
-	const bool busy = ky_patch_threads_unhook(patch) || ky_patch_threads_interrupted(patch);
-	ky_patch_home_off(patch);
-	const bool later = busy || has_unwinder(patch);
-	ky_patch_home_give_back(patch, later);
-	ky_patch_go(patch);
-	patch->facts.unstopped_ns = patch->remote.stopped_ns;
-	if (!error)
-		(void)ky_patch_table_write(patch);
-	if (later && !error)
-		wait_for_quiet(patch);
-	return error;
-}
-
 static void undo(struct ky_patch *patch)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
-	struct ky_patch_edits edits = {0};
-	int error = ky_patch_undo_prepare(patch, &edits, KY_PATCH_UNDO_CALLS);
-	if (!error)
-		error = put_back(patch, &edits, message);
+	int error = ky_patch_undo(patch, message);
 	for (int i = 1; i < STOP_TRIES && error && !patch->gone; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = STOP_AGAIN_NS}, NULL);
-		error = put_back(patch, &edits, message);
+		error = ky_patch_undo(patch, message);
 	}
-	ky_patch_edits_free(&edits);
 	if (error && !patch->gone)
 		ky_patch_note(
 			patch,

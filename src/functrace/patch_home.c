@@ -622,17 +622,27 @@ void ky_patch_home_give_back(struct ky_patch *patch, bool busy)
 			      sizeof(patch->keep));
 }
 
+static void write_home(struct ky_patch *patch, size_t at, const void *value, size_t bytes)
+{
+	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
+}
+
+void ky_patch_home_own(struct ky_patch *patch, bool ours)
+{
+	struct ky_agent_home *home = &patch->home;
+	home->owner_pid = ours ? (uint32_t)getpid() : 0;
+	home->owner_started = ours ? ky_patch_started(getpid()) : 0;
+	write_home(patch, offsetof(struct ky_agent_home, owner_started), &home->owner_started,
+		   sizeof(home->owner_started));
+	write_home(patch, offsetof(struct ky_agent_home, owner_pid), &home->owner_pid,
+		   sizeof(home->owner_pid));
+}
+
 void ky_patch_home_off(struct ky_patch *patch)
 {
-	const struct {
-		size_t at;
-		uint32_t value;
-	} off[] = {{offsetof(struct ky_agent_home, on), 0},
-		   {offsetof(struct ky_agent_home, owner_pid), 0}};
-	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
-		(void)ky_remote_write(&patch->remote, patch->home_at + off[i].at, &off[i].value,
-				      sizeof(off[i].value));
-	patch->home.on = patch->home.owner_pid = 0;
+	patch->home.on = 0;
+	write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
+		   sizeof(patch->home.on));
 	clear_states(patch);
 	ky_patch_home_resume(patch);
 }

@@ -7,8 +7,10 @@
  *   patch_plan.c      functions that are wanted ─▶ entries of the table, stubs
  *   patch_cyg.c       programs compiled with -finstrument-functions
  *   patch_edits.c     bytes to be overwritten, put together by pages while it runs, written while it is stopped
- *   patch_threads.c   gs, threads inside what is overwritten, hooks on stacks
+ *   patch_threads.c   gs, threads inside what is overwritten
+ *   patch_hooks.c     hooks on stacks
  *   patch_hot.c       counts, and functions that are called too often
+ *   patch_undo.c      jumps and hooks are taken out
  *   patch_recover.c   what others left behind
  *   patch.c           open, round, close: the order of all this
  *
@@ -175,6 +177,8 @@ uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_modu
 			      uint64_t bytes);
 /* All are stopped: memory that is not used until it is touched; 0: none. */
 uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes);
+/* All are stopped: this kymo answers for what is set there, or nobody need any more. */
+void ky_patch_home_own(struct ky_patch *patch, bool ours);
 /* All are stopped, no jump is set any more: nothing is recorded from now on. */
 void ky_patch_home_off(struct ky_patch *patch);
 /* All are stopped: a thread that waits for a library to be patched goes on. */
@@ -264,30 +268,50 @@ int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MES
 void ky_patch_threads_gs(struct ky_patch *patch);
 /* Moves those that are in the middle of what will be overwritten; functions that others will return into are left alone. */
 void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits);
-/* Puts return addresses back to where stubs took them from. Whether a thread is inside a stub or the agent. */
-bool ky_patch_threads_unhook(struct ky_patch *patch);
-/* Whether one is unwinding, and has still to ask about a stub. */
-bool ky_patch_threads_unwinding(struct ky_patch *patch);
+
+/* The stacks of a stopped process. */
+struct ky_patch_stacks {
+	struct {
+		uint64_t from, to;
+	} * mappings; /* that can be written to */
+	uint32_t count;
+};
+typedef void (*ky_patch_word_fn)(struct ky_patch *patch, void *context, uint64_t at, uint64_t word);
+void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid);
+void ky_patch_stacks_free(struct ky_patch_stacks *stacks);
+/* Each word, from that one on, that lies between two values. */
+void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks, uint64_t from,
+			  const uint64_t range[2], ky_patch_word_fn word, void *context);
+
+/* ---- patch_hooks.c ---- */
+
+/*
+ * All are stopped, no jump is set any more: puts return addresses back, but not of threads that unwind: they may do so later.
+ * Whether all are back, and nobody is inside a stub or the agent. To be tried up to KY_PATCH_QUIET_TRIES times, with pauses;
+ * the last try believes nobody.
+ */
+#define KY_PATCH_QUIET_TRIES 100u
+bool ky_patch_hooks_off(struct ky_patch *patch, uint32_t tries);
 /* Whether a signal handler came while its thread was in the agent, and has not returned; it may never. */
-bool ky_patch_threads_interrupted(const struct ky_patch *patch);
+bool ky_patch_hooks_interrupted(const struct ky_patch *patch);
 
 /* ---- patch_hot.c ---- */
 
 void ky_patch_hot_round(struct ky_patch *patch);
 void ky_patch_hot_count(struct ky_patch *patch);
 
-/* ---- patch_recover.c ---- */
+/* ---- patch_undo.c ---- */
 
-/* A thread may be unwinding through stubs when the calls' jumps go: those of the unwinder go when none is any more. */
-enum ky_patch_undone {
-	KY_PATCH_UNDO_ALL,
-	KY_PATCH_UNDO_CALLS,
-	KY_PATCH_UNDO_UNWINDER,
-};
-/* The jumps that the table knows as set, taken out: prepared while it runs. */
-int ky_patch_undo_prepare(struct ky_patch *patch, struct ky_patch_edits *edits,
-			  enum ky_patch_undone which);
-/* All are stopped. The table says so, too, when it is written next: until then it is right as well. */
-int ky_patch_undo(struct ky_patch *patch, struct ky_patch_edits *edits);
+/*
+ * It runs: all that the table knows as set is taken out, as far as its bytes are still ours, and nobody needs the unwinder's
+ * answer any more. 0; -EBUSY: another kymo came in between; -errno.
+ */
+int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/* Whether anything of ours is set. */
+bool ky_patch_undo_needed(const struct ky_patch *patch);
+/* All are stopped. Whether nobody else has changed home since it was read: 0, -EBUSY with a message, -errno. */
+int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/* A while, longer with each try. */
+void ky_patch_undo_pause(uint32_t tries);
 
 #endif

@@ -4,8 +4,7 @@
  *
  *   gs       leads to the states; must have been 0, or ours. fs:0 must be the thread's own address, by which states know it
  *   rip      inside what will be overwritten: goes on in the moved copy
- *   stack    a word that leads inside what will be overwritten was put there by a signal: that function is left alone.
- *            A word that leads into a stub is a hook, when its frame says so: the return address can be put back
+ *   stack    a word that leads inside what will be overwritten was put there by a signal: that function is left alone
  */
 #if defined(__x86_64__)
 #include "patch_parts.h"
@@ -64,20 +63,11 @@ void ky_patch_threads_gs(struct ky_patch *patch)
 
 /* ---- stacks ---- */
 
-typedef void (*word_fn)(struct ky_patch *patch, void *context, uint64_t at, uint64_t word);
-
-struct stacks {
-	struct {
-		uint64_t from, to;
-	} * mappings; /* that can be written to */
-	uint32_t count;
-};
-
-static void read_mappings(struct stacks *stacks, pid_t pid)
+void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 {
 	char line[512], permissions[5];
 	uint64_t from, to;
-	*stacks = (struct stacks){0};
+	*stacks = (struct ky_patch_stacks){0};
 	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
 	FILE *maps = fopen(line, "re");
 	while (maps && fgets(line, sizeof(line), maps)) {
@@ -98,7 +88,7 @@ static void read_mappings(struct stacks *stacks, pid_t pid)
 		fclose(maps);
 }
 
-static uint64_t end_of(const struct stacks *stacks, uint64_t address)
+static uint64_t end_of(const struct ky_patch_stacks *stacks, uint64_t address)
 {
 	for (uint32_t i = 0; i < stacks->count; i++)
 		if (address >= stacks->mappings[i].from && address < stacks->mappings[i].to)
@@ -106,11 +96,16 @@ static uint64_t end_of(const struct stacks *stacks, uint64_t address)
 	return address;
 }
 
-/* Each word of a stack that lies between two values. */
-static void scan(struct ky_patch *patch, uint64_t from, uint64_t to, const uint64_t range[2],
-		 word_fn word, void *context)
+void ky_patch_stacks_free(struct ky_patch_stacks *stacks)
+{
+	free(stacks->mappings);
+}
+
+void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks, uint64_t from,
+			  const uint64_t range[2], ky_patch_word_fn word, void *context)
 {
 	static uint64_t words[CHUNK_BYTES / 8];
+	uint64_t to = end_of(stacks, from);
 	from &= ~UINT64_C(7);
 	if (to - from > STACK_MAX)
 		to = from + STACK_MAX;
@@ -122,17 +117,6 @@ static void scan(struct ky_patch *patch, uint64_t from, uint64_t to, const uint6
 			if (words[i] >= range[0] && words[i] < range[1])
 				word(patch, context, at + i * 8, words[i]);
 	}
-}
-
-static void scan_all(struct ky_patch *patch, const uint64_t range[2], word_fn word, void *context)
-{
-	struct stacks stacks;
-	read_mappings(&stacks, patch->remote.pid);
-	for (uint32_t i = 0; i < patch->remote.count; i++) {
-		const uint64_t rsp = patch->remote.threads[i].registers.rsp;
-		scan(patch, rsp, end_of(&stacks, rsp), range, word, context);
-	}
-	free(stacks.mappings);
 }
 
 /* ---- moving ---- */
@@ -166,7 +150,12 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 		return;
 	const uint64_t range[2] = {edits->items[0].address,
 				   edits->items[edits->count - 1].address + KY_WINDOW_MAX};
-	scan_all(patch, range, leave_alone, &moving);
+	struct ky_patch_stacks stacks;
+	ky_patch_stacks_read(&stacks, patch->remote.pid);
+	for (uint32_t i = 0; i < patch->remote.count; i++)
+		ky_patch_stacks_scan(patch, &stacks, patch->remote.threads[i].registers.rsp, range,
+				     leave_alone, &moving);
+	ky_patch_stacks_free(&stacks);
 	for (uint32_t i = 0; i < patch->remote.count; i++) {
 		struct ky_remote_thread *thread = &patch->remote.threads[i];
 		struct ky_patch_edit *edit = ky_patch_edits_inside(edits, thread->registers.rip);
@@ -187,112 +176,6 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 			      "%u functions are not traced: a thread was just inside their first "
 			      "instructions",
 			      moving.left_alone);
-}
-
-/* ---- hooks ---- */
-
-/* Whether a thread is in a stub or in the agent. */
-static bool is_inside(const struct ky_patch *patch, uint64_t rip)
-{
-	const struct ky_agent_home *home = &patch->home;
-	if (rip - home->code_at < home->code_bytes)
-		return true;
-	for (uint32_t i = 0; i < patch->keep.regions_count; i++)
-		if (rip - patch->keep.regions[i].at < patch->keep.regions[i].used)
-			return true;
-	return false;
-}
-
-/* Whether a word is the hook of a slot, and that slot's frame. */
-static bool is_hook_of(const struct ky_patch *patch, uint64_t slot, uint64_t word,
-		       struct ky_agent_frame *frame)
-{
-	uint64_t piece = 0;
-	const uint64_t index = slot >> KY_AGENT_PIECE_SHIFT;
-	return is_inside(patch, word) && index < KY_AGENT_PIECES && slot % 8 == 0 &&
-	       !ky_remote_read(&patch->remote, patch->home.directory + index * sizeof(piece),
-			       &piece, sizeof(piece)) &&
-	       piece && !ky_remote_read(&patch->remote, piece + slot * 4, frame, sizeof(*frame)) &&
-	       frame->hook == word;
-}
-
-static void unhook(struct ky_patch *patch, void *context, uint64_t at, uint64_t word)
-{
-	struct ky_agent_frame frame;
-	(void)context;
-	if (is_hook_of(patch, at, word, &frame))
-		(void)ky_remote_write(&patch->remote, at, &frame.returns, sizeof(frame.returns));
-}
-
-/* libgcc's struct _Unwind_Context has the CFA, which is S + 8, and then the address that it asks about next. */
-static void see_context(struct ky_patch *patch, void *context, uint64_t at, uint64_t word)
-{
-	struct ky_agent_frame frame;
-	uint64_t cfa = 0;
-	if (!ky_remote_read(&patch->remote, at - sizeof(cfa), &cfa, sizeof(cfa)) &&
-	    is_hook_of(patch, cfa - 8, word, &frame))
-		*(bool *)context = true;
-}
-
-/* On its way from there into the question. */
-static bool holds_hook(const struct ky_patch *patch, const struct user_regs_struct *r)
-{
-	const uint64_t all[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
-				r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (is_inside(patch, all[i]))
-			return true;
-	return false;
-}
-
-bool ky_patch_threads_unwinding(struct ky_patch *patch)
-{
-	const uint64_t range[2] = {patch->home.stubs_from, patch->home.stubs_to};
-	bool seen = false;
-	if (patch->home.directory && patch->home.stubs_to > patch->home.stubs_from)
-		scan_all(patch, range, see_context, &seen);
-	for (uint32_t i = 0; !seen && i < patch->remote.count; i++)
-		seen = holds_hook(patch, &patch->remote.threads[i].registers);
-	return seen;
-}
-
-/* A thread that ended in the agent leaves its state busy for good. Another pid namespace has other numbers: who knows. */
-static bool is_alive(const struct ky_patch *patch, uint32_t tid)
-{
-	if (patch->home.pid != (uint32_t)patch->remote.pid)
-		return true;
-	for (uint32_t i = 0; i < patch->remote.count; i++)
-		if ((uint32_t)patch->remote.threads[i].tid == tid)
-			return true;
-	return false;
-}
-
-bool ky_patch_threads_interrupted(const struct ky_patch *patch)
-{
-	const struct ky_agent_home *home = &patch->home;
-	uint32_t used = 0;
-	bool busy = false;
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			     sizeof(used));
-	for (uint32_t i = 1; !busy && i < used && i < home->states_max; i++) {
-		struct ky_agent_state state;
-		busy = !ky_remote_read(&patch->remote, home->states + i * home->state_bytes, &state,
-				       offsetof(struct ky_agent_state, ring)) &&
-		       state.busy && is_alive(patch, state.tid);
-	}
-	return busy;
-}
-
-bool ky_patch_threads_unhook(struct ky_patch *patch)
-{
-	const uint64_t range[2] = {patch->home.stubs_from, patch->home.stubs_to};
-	bool busy = false;
-	if (patch->home.directory && patch->home.stubs_to > patch->home.stubs_from)
-		scan_all(patch, range, unhook, NULL);
-	for (uint32_t i = 0; i < patch->remote.count; i++)
-		busy |= is_inside(patch, patch->remote.threads[i].registers.rip);
-	return busy;
 }
 #else
 typedef int ky_patch_threads_is_for_x86_64; /* an empty file is none in C */

@@ -148,9 +148,7 @@ def scenarios():
             continue
         seen.add(program)
         yield f"{program}-{name}", scenario(program, compiler, flags, from_the_start)
-        # Known: on a busy machine one attach in some thirty ends a Rust program that does nothing but panic (abort in libgcc).
-        if program != "panics" or SLOW or len(sys.argv) > 2:
-            yield f"{program}-{name}-attached", scenario(program, compiler, flags, while_it_runs)
+        yield f"{program}-{name}-attached", scenario(program, compiler, flags, while_it_runs)
     yield "killed", scenario("calls", "gcc", "-O2", killed_meanwhile)
 
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_undo.c: jumps are taken out again, by whoever set them or finds them: see patch_parts.h.
+ *
+ * The table in the process says what was there before and what is there now: only where the latter is found the former is
+ * put back. So it is right at whatever moment another kymo was killed.
+ *
+ *   stopped      home is ours from here on; jumps of calls out; off: no hook is new from here on
+ *                return addresses put back, of threads that do not unwind
+ *   runs, stopped, again and again, until nobody unwinds and nobody is in a stub
+ *   stopped      jump of the unwinder out; the drum's memory is given back; home is nobody's
+ */
+#if defined(__x86_64__)
+#include "patch_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PAUSE_NS UINT64_C(500000)
+
+static bool is_data(const struct ky_agent_patch *entry)
+{
+	return entry->pad == KY_STUB_CYG_ENTER || entry->pad == KY_STUB_CYG_EXIT;
+}
+
+static bool is_undone(const struct ky_agent_patch *entry, bool unwinder)
+{
+	if (!entry->set || !entry->bytes)
+		return false;
+	return unwinder == (entry->pad == KY_STUB_FIND_FDE);
+}
+
+static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits,
+			  bool unwinder)
+{
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		const struct ky_agent_patch *entry = &patch->table[i];
+		if (!is_undone(entry, unwinder))
+			continue;
+		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
+		if (!edit)
+			return -ENOMEM;
+		edit->address = entry->address;
+		edit->entry = i;
+		edit->bytes = edit->checked = edit->window = entry->bytes;
+		edit->data = is_data(entry);
+		memcpy(edit->expect, entry->after, entry->bytes);
+		memcpy(edit->put, entry->before, entry->bytes);
+	}
+	return ky_patch_edits_prepare(edits, &patch->remote);
+}
+
+static int write_out(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	const int error = ky_patch_edits_write(edits, &patch->remote);
+	for (uint32_t i = 0; !error && i < edits->count; i++)
+		patch->table[edits->items[i].entry].set = 0;
+	return error;
+}
+
+/* Prepared only now: calls may have been taken out of the same page. */
+static int take_unwinder_out(struct ky_patch *patch)
+{
+	struct ky_patch_edits edits = {0};
+	int error = prepare(patch, &edits, true);
+	if (!error)
+		error = write_out(patch, &edits);
+	ky_patch_edits_free(&edits);
+	return error;
+}
+
+bool ky_patch_undo_needed(const struct ky_patch *patch)
+{
+	bool needed = patch->home.on;
+	for (uint32_t i = 0; !needed && i < patch->table_count; i++)
+		needed = patch->table[i].set;
+	return needed;
+}
+
+int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_agent_home now = {0};
+	const uint64_t at = ky_patch_home_find(patch->remote.pid);
+	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
+	if (error ||
+	    (at == patch->home_at && now.generation == patch->home.generation &&
+	     now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
+		return error;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: another kymo attached to it at the same time; end that "
+		 "first, or try again",
+		 (int)patch->remote.pid);
+	return -EBUSY;
+}
+
+void ky_patch_undo_pause(uint32_t tries)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)(PAUSE_NS * (1 + tries / 10))}, NULL);
+}
+
+/* All are stopped, for the first time. */
+static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
+		 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	int error = ky_patch_undo_check(patch, message);
+	if (error)
+		return error;
+	ky_patch_home_own(patch, true);
+	error = write_out(patch, calls);
+	if (!error)
+		ky_patch_home_off(patch);
+	return error;
+}
+
+/* All are stopped: 1 when it was the last time, 0, or -errno. */
+static int try(struct ky_patch *patch, uint32_t tries)
+{
+	const bool quiet = ky_patch_hooks_off(patch, tries) && !ky_patch_hooks_interrupted(patch);
+	const bool last = quiet || tries == KY_PATCH_QUIET_TRIES - 1;
+	const int error = last ? take_unwinder_out(patch) : 0;
+	if (tries == 0 || last)
+		ky_patch_home_give_back(patch, !quiet);
+	if (last && !error)
+		ky_patch_home_own(patch, false);
+	return error ? error : last;
+}
+
+int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_patch_edits calls = {0};
+	int result = prepare(patch, &calls, false);
+	for (uint32_t tries = 0; result == 0; tries++) {
+		if (tries)
+			ky_patch_undo_pause(tries);
+		result = ky_patch_stop(patch, message);
+		if (result)
+			break;
+		if (tries == 0)
+			result = begin(patch, &calls, message);
+		if (result == 0)
+			result = try(patch, tries);
+		ky_patch_go(patch);
+		if (tries == 0)
+			patch->facts.unstopped_ns = patch->remote.stopped_ns;
+	}
+	ky_patch_edits_free(&calls);
+	return result < 0 ? result : ky_patch_table_write(patch);
+}
+#else
+typedef int ky_patch_undo_is_for_x86_64; /* an empty file is none in C */
+#endif

@@ -156,13 +156,23 @@ static bool is_told(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
 	return before;
 }
 
+/* A forked child that writes into its parent's drum is called as that one; of who was off the CPU, other drums tell the name. */
+static void tell_thread(const struct ky_bundle_drum *drum, const struct ky_thread *thread)
+{
+	const struct ky_text none = {"", 0};
+	if (drum->info.beside != KY_DRUM_OWN && thread->pid != drum->info.pid)
+		format->process(drum->writer, thread->pid,
+				drum->info.beside == KY_DRUM_FUNCTIONS ? drum->info.process : none);
+	format->thread(drum->writer, thread);
+}
+
 void ky_bundle_thread(struct ky_bundle *bundle, uint32_t number, const struct ky_thread *thread)
 {
 	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
 	if (!source)
 		return;
 	(void)is_told(bundle, &source->drum, thread);
-	format->thread(source->drum.writer, thread);
+	tell_thread(&source->drum, thread);
 }
 
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
@@ -190,7 +200,7 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_
 		return;
 	}
 	if (!is_told(bundle, drum, thread))
-		format->thread(drum->writer, thread);
+		tell_thread(drum, thread);
 	format->block(drum->writer, block, thread, sites);
 	bundle->events += block->events;
 	ky_bundle_appended(bundle);

@@ -6,8 +6,7 @@
  *   rounds    the crash watch lets go of a process while its threads are stopped, for a thread has one tracer
  *   take out  before drums are read for the last time, and before a second Ctrl-C may end kymo: programs are as they were then
  *
- * A child that the program forks brings its jumps along, and makes a drum of its own with its first call. That is found in /proc, where
- * others are looked for too seldom for a child of some milliseconds; that there is one is told by its first time off the CPU.
+ * A child that the program forks brings its jumps along, and writes into its parent's drum.
  *
  * What is known at the end is told in notes, which are in the file as well, and in the facts.
  */
@@ -20,61 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MILLISECOND UINT64_C(1000000)
-#define YOUNG_EVERY_NS (4 * MILLISECOND)
-#define YOUNG_NS (200 * MILLISECOND) /* from then on it is looked for as all drums are */
-
 static void take_note(void *context, const char *line)
 {
 	ky_capture_note(context, "%s", line);
 }
 
-/* ---- children ---- */
-
-static void remember_young(struct ky_capture *capture, pid_t pid)
-{
-	struct ky_young *free_one = NULL;
-	for (uint32_t i = 0; i < KY_CAPTURE_YOUNG; i++) {
-		if (capture->young[i].pid == pid)
-			return;
-		if (!capture->young[i].pid)
-			free_one = &capture->young[i];
-	}
-	if (free_one)
-		*free_one = (struct ky_young){.pid = pid, .until_ns = ky_capture_now() + YOUNG_NS};
-}
-
-static void look_for_drum(struct ky_capture *capture, struct ky_young *young, uint64_t now)
-{
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
-	if (!young->pid || now < young->next_ns)
-		return;
-	young->next_ns = now + YOUNG_EVERY_NS;
-	/* What is there may be another drum of it: it is looked at to the end of its youth. */
-	(void)ky_drums_add_process(capture->drums, young->pid, message);
-	if (now > young->until_ns)
-		young->pid = 0;
-}
-
-static void take_drum(void *context, pid_t pid, int fd)
-{
-	struct ky_capture *const capture = context;
-	ky_capture_drum(capture, pid, fd);
-	/* It is NULL when the last of what is known comes with its close. */
-	if (capture->functions && !ky_functrace_has(capture->functions, pid))
-		remember_young(capture, pid);
-}
-
 void ky_capture_round_functions(struct ky_capture *capture, bool all)
 {
-	const uint64_t now = ky_capture_now();
 	if (!capture->functions)
 		return;
 	ky_functrace_round(capture->functions);
 	if (all)
 		ky_functrace_settle(capture->functions);
-	for (uint32_t i = 0; capture->drums && i < KY_CAPTURE_YOUNG; i++)
-		look_for_drum(capture, &capture->young[i], now);
 }
 
 /* ---- other tracers ---- */
@@ -102,7 +58,7 @@ int ky_capture_open_functions(struct ky_capture *capture)
 	options.samples_per_second = o->samples_per_second;
 	options.ring_bytes = o->ring_bytes ? o->ring_bytes : KY_CAPTURE_RING_BYTES;
 	options.total_bytes = KY_CAPTURE_TOTAL_BYTES;
-	options.drum = take_drum;
+	options.drum = ky_capture_drum;
 	options.stops = on_stops;
 	options.note = take_note;
 	options.context = capture;

@@ -28,13 +28,6 @@ struct ky_unfinished {
 	uint32_t tries;
 };
 
-/* A child of a traced program, whose drum of calls is looked for: it makes that with its first call. */
-#define KY_CAPTURE_YOUNG 64
-struct ky_young {
-	pid_t pid; /* 0: none */
-	uint64_t next_ns, until_ns;
-};
-
 struct ky_capture {
 	const struct ky_capture_options *options;
 	struct ky_capture_facts *facts;
@@ -56,7 +49,6 @@ struct ky_capture {
 	struct ky_crash_watch *crash;
 	pid_t crash_left; /* a process that it let go of for a moment; 0: none */
 	struct ky_functrace *functions;
-	struct ky_young young[KY_CAPTURE_YOUNG];
 	const struct ky_trigger *on_exit, *on_interrupt;
 	uint32_t drums_told; /* lines about drums that could not be had as they should */
 	pid_t *recorded;     /* processes that have a drum: their end may be of interest */
@@ -65,7 +57,7 @@ struct ky_capture {
 	bool drums_refused; /* there was no room for one more */
 	uint64_t begin_ns;  /* CLOCK_BOOTTIME, as all times here */
 	uint64_t looked_ns; /* when the processes were last looked for */
-	uint64_t progress_ns, flush_ns, kernel_ns, probes_ns; /* when these are due */
+	uint64_t progress_ns, flush_ns, kernel_ns, probes_ns, gone_ns; /* when these are due */
 	uint64_t probes_wait_ns;
 	bool probes_placed, probes_told, missing_told;
 	char probes_missing[KY_CAPTURE_MESSAGE_BYTES]; /* why none has a place so far */

@@ -22,6 +22,7 @@
 /* Windows are written a little after they end. */
 #define SLACK_NS (200 * MILLISECOND)
 #define KERNEL_EVERY_NS (100 * MILLISECOND)
+#define GONE_EVERY_NS (100 * MILLISECOND)
 /* Triggers are found within 10 ms. */
 #define WATCH_EVERY_NS (2 * MILLISECOND)
 #define REST_NS (50 * MILLISECOND)
@@ -415,12 +416,26 @@ static void round_kernel(struct ky_capture *capture, bool all)
 		ky_stack_samples_round(capture->samples, all);
 }
 
+/* Processes that came and went between two looks at what there is. */
+static void end_gone(struct ky_capture *capture, uint64_t now)
+{
+	if (now < capture->gone_ns)
+		return;
+	capture->gone_ns = now + GONE_EVERY_NS;
+	for (pid_t pid; (pid = ky_drums_gone(capture->drums));) {
+		if (capture->functions)
+			ky_functrace_ended(capture->functions, pid);
+		ky_drums_ended(capture->drums, pid);
+	}
+}
+
 /* The watch must have seen all events up to the time that it is told. */
 static uint64_t round_drums(struct ky_capture *capture, bool all)
 {
 	const uint64_t now = ky_capture_now();
 	uint64_t next = REST_NS;
 	if (capture->drums) {
+		end_gone(capture, now);
 		ky_capture_try_drums(capture);
 		next = ky_drums_round(capture->drums, all || capture->watch) * UINT64_C(1000);
 	}

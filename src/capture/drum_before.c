@@ -58,7 +58,7 @@ static void take_event(struct before *b, uint64_t word)
 static bool take_piece(struct before *b, const struct ky_block *block)
 {
 	uint32_t high = block->high;
-	if (block->lost || block->tid != b->last.tid)
+	if (block->lost || block->tid != b->last.tid || block->pid != b->last.pid)
 		b->depth = 0;
 	b->last = *block;
 	for (uint32_t at = 0; at < block->count; at += 1 + KY_WORD_LENGTH(block->words[at])) {
@@ -82,7 +82,7 @@ static void hand_out(struct before *b)
 	bool renamed = false;
 	struct ky_block block = b->last;
 	const struct ky_thread *const thread =
-		ky_sites_thread(&b->stream->sites, block.tid, block.name, &renamed);
+		ky_sites_thread(&b->stream->sites, block.pid, block.tid, block.name, &renamed);
 	block.count = 0;
 	for (uint32_t i = 0; i < depth; i++) {
 		if (b->open[i])

@@ -74,7 +74,15 @@ static void *map_part(struct ky_drum_map *map, int fd, uint64_t bytes, bool writ
 
 static int map_all(struct ky_drum_map *map, const char *name, char *message)
 {
-	map->base = map_part(map, map->fd, map->bytes, false);
+	/* Of a descriptor that can be written to a mapping could become writable, and counts as such: see ky_drum_map_is_written(). */
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	map->base = map_part(map, fd >= 0 ? fd : map->fd, map->bytes, false);
+	const int error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
 	if (!map->base)
 		return ky_capture_fail(message, -errno,
 				       "%s: cannot be mapped: %s; attach to fewer processes, or "
@@ -102,6 +110,11 @@ int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 	if (error)
 		ky_drum_map_close(map);
 	return error;
+}
+
+bool ky_drum_map_is_written(const struct ky_drum_map *map)
+{
+	return fcntl(map->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EBUSY;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)

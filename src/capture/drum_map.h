@@ -31,6 +31,11 @@ int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 /* Maps what a recorder writes to. 0, or -errno with a message. */
 int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
 		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+/*
+ * Whether anybody has it mapped so that it can be written to. When nobody has, nobody can any more (F_SEAL_WRITE). Of one that
+ * cannot be sealed: false.
+ */
+bool ky_drum_map_is_written(const struct ky_drum_map *map);
 void ky_drum_map_close(struct ky_drum_map *map);
 
 /*

@@ -22,11 +22,12 @@
 /* And for each name, what a file needs beside it. */
 #define NAMES_BYTES_MAX (UINT64_C(64) << 20)
 #define NAME_BYTES 32u
+#define CHILD_ALIAS (1u << 30) /* beyond all numbers of threads */
 
-void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, bool renumbered)
+void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid)
 {
 	*threads = (struct ky_drum_threads){
-		.pid = pid, .renumbered = renumbered, .names_left = NAMES_BYTES_MAX};
+		.pid = pid, .own_pid = own_pid, .names_left = NAMES_BYTES_MAX};
 }
 
 void ky_drum_threads_close(struct ky_drum_threads *threads)
@@ -141,8 +142,13 @@ static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_t
 	*mine = *thread;
 	mine->name = (struct ky_text){"", 0};
 	take_name(threads, mine, thread->name);
+	/* Another process's thread may once have had its number. */
+	if (thread->pid != threads->own_pid) {
+		mine->alias = (int32_t)(CHILD_ALIAS + thread->index);
+		return mine;
+	}
 	mine->pid = threads->pid;
-	const bool look = threads->renumbered && threads->in_vain < IN_VAIN_MAX;
+	const bool look = threads->own_pid != threads->pid && threads->in_vain < IN_VAIN_MAX;
 	uint32_t looks = 0;
 	const int32_t tid = look ? find_number(threads, thread->tid, &looks) : 0;
 	threads->in_vain += tid ? 0 : looks;

@@ -2,7 +2,8 @@
 /*
  * drum_threads.h: the threads of a drum under the numbers that they have here. A process in a pid
  * namespace of its own writes its numbers there into its drum; kernel events and samples have ours.
- * A thread that ended before it was looked for keeps the number that the drum has.
+ * A thread that ended before it was looked for keeps the number that the drum has, and so do those of
+ * forked children that write into it.
  */
 #ifndef KY_CAPTURE_DRUM_THREADS_H
 #define KY_CAPTURE_DRUM_THREADS_H
@@ -18,7 +19,7 @@ struct ky_drum_number {
 
 struct ky_drum_threads {
 	pid_t pid;
-	bool renumbered;            /* the process has another number in its own namespace */
+	pid_t own_pid;              /* in the drum: another in a namespace of its own */
 	struct ky_thread **threads; /* by index */
 	uint32_t room;
 	uint64_t names_left; /* bytes of names: a file keeps all that its threads ever had */
@@ -27,7 +28,7 @@ struct ky_drum_threads {
 	uint32_t in_vain; /* files read in looking for threads that are not there */
 };
 
-void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, bool renumbered);
+void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid);
 void ky_drum_threads_close(struct ky_drum_threads *threads);
 /*
  * The thread as we see it, valid until the end; NULL without memory. Its name is the one given,

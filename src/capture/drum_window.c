@@ -177,7 +177,7 @@ static void hand_out(struct reading *r, const struct ky_block *block)
 	const struct ky_stream_sink *sink = &r->stream->sink;
 	bool renamed = false;
 	const struct ky_thread *thread =
-		ky_sites_thread(&r->stream->sites, block->tid, block->name, &renamed);
+		ky_sites_thread(&r->stream->sites, block->pid, block->tid, block->name, &renamed);
 	if (!thread)
 		return;
 	if (renamed)

@@ -3,6 +3,7 @@
  * drums.c: the drums of a capture: adding, rounds, windows, ends.
  *
  *   add ─▶ open ── ended, exec ─▶ read to the last event ── while a window can reach it ──▶ closed
+ *               └─ others write into it ─▶ left ─▶ nobody does ─▶ the same
  *
  * Of a drum that is closed its facts stay, so that totals are right, and which drum it was, so that
  * it is not read a second time. The oldest of very many become one.
@@ -32,6 +33,7 @@
 #define HURRY_PERCENT 50u
 /* Windows come late. */
 #define LATE_NS UINT64_C(1000000000)
+#define LEFT_EVERY_NS UINT64_C(100000000)
 #define CLOSED_MAX 4096u
 #define TABLE_BYTES (256 << 10)
 /* Of a process that has more, the rest is passed over. */
@@ -51,6 +53,7 @@ struct ky_drums {
 	struct ky_recorder_life own;
 	uint64_t opened_ns;
 	uint64_t round_ns; /* when the last round began */
+	uint64_t left_ns;  /* when those that were left are looked at next */
 	struct ky_far_drum **open;
 	uint32_t open_count, open_room;
 	struct closed *closed;
@@ -179,13 +182,48 @@ static void end_drum(struct ky_far_drum *drum)
 	ky_far_drum_leave(drum);
 }
 
+/* The process writes no more. */
+static void leave_drum(struct ky_far_drum *drum)
+{
+	drum->left = drum->beside != KY_DRUM_OWN && ky_drum_map_is_written(&drum->map);
+	if (!drum->left)
+		end_drum(drum);
+}
+
+/* Whether the last has gone by now. */
+static void look_at_left(struct ky_drums *drums, uint64_t now_ns)
+{
+	if (now_ns < drums->left_ns)
+		return;
+	drums->left_ns = now_ns + LEFT_EVERY_NS;
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		if (drums->open[i]->left && !drums->open[i]->ended)
+			leave_drum(drums->open[i]);
+}
+
 void ky_drums_ended(struct ky_drums *drums, pid_t pid)
 {
 	follow_clocks(drums, true);
 	for (uint32_t i = 0; i < drums->open_count; i++)
 		if (drums->open[i]->pid == pid)
-			end_drum(drums->open[i]);
+			leave_drum(drums->open[i]);
 	close_ended(drums);
+}
+
+/* A process that ended before its drum came is not told of again. */
+static bool is_gone(pid_t pid)
+{
+	return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+pid_t ky_drums_gone(const struct ky_drums *drums)
+{
+	for (uint32_t i = 0; i < drums->open_count; i++) {
+		const struct ky_far_drum *drum = drums->open[i];
+		if (!drum->ended && !drum->left && is_gone(drum->pid))
+			return drum->pid;
+	}
+	return 0;
 }
 
 void ky_drums_close(struct ky_drums **out)
@@ -265,16 +303,10 @@ static bool make_room(struct ky_drums *drums)
 	return true;
 }
 
-/* A process that ended before its drum came is not told of again. */
-static bool is_gone(pid_t pid)
-{
-	return kill(pid, 0) != 0 && errno == ESRCH;
-}
-
 /* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
 static bool is_replaced(const struct ky_far_drum *drum, const struct ky_far_drum *newest)
 {
-	return !drum->ended && drum->beside == newest->beside && drum->pid == newest->pid &&
+	return !drum->ended && !drum->left && drum->beside == newest->beside && drum->pid == newest->pid &&
 	       drum->image != newest->image && drum->made_ns < newest->made_ns;
 }
 
@@ -284,7 +316,7 @@ static void end_replaced(struct ky_drums *drums, const struct ky_far_drum *newes
 		if (!is_replaced(drums->open[i], newest))
 			continue;
 		follow_clocks(drums, true);
-		end_drum(drums->open[i]);
+		leave_drum(drums->open[i]);
 	}
 	close_ended(drums);
 }
@@ -379,6 +411,7 @@ uint32_t ky_drums_round(struct ky_drums *drums, bool all)
 	uint32_t pressure = 0;
 	drums->round_ns = now_ns;
 	follow_clocks(drums, all);
+	look_at_left(drums, now_ns);
 	for (uint32_t i = 0; i < drums->open_count; i++) {
 		struct ky_far_drum *drum = drums->open[i];
 		if (drum->ended)

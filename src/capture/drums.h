@@ -65,9 +65,11 @@ int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPT
 int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
  * The process ended: its drums are read to the last event and, once they are no longer of interest,
- * closed.
+ * closed. Those of function calls go on as long as anybody writes into them: children may, for longer.
  */
 void ky_drums_ended(struct ky_drums *drums, pid_t pid);
+/* A process that has a drum and is gone, of which nobody has told; 0: none. To be asked now and then. */
+pid_t ky_drums_gone(const struct ky_drums *drums);
 
 /*
  * A round: reads what is new in all drums, or with all everything that was recorded before the

@@ -181,7 +181,7 @@ static void on_event(void *context, const struct ky_event *event)
 	const struct ky_thread *thread = ky_drum_threads_get(&d->event_threads, event->thread);
 	if (thread)
 		ours.thread = thread;
-	d->options->event(d->options->context, d->pid, &ours);
+	d->options->event(d->options->context, thread ? thread->pid : d->pid, &ours);
 }
 
 /*
@@ -241,9 +241,9 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 		return error;
 	d->pieces.sink =
 		(struct ky_stream_sink){.thread = on_thread, .block = on_block, .context = d};
-	const bool renumbered = d->pieces.view.header.pid != (uint32_t)d->pid;
-	ky_drum_threads_open(&d->piece_threads, d->pid, renumbered);
-	ky_drum_threads_open(&d->event_threads, d->pid, renumbered);
+	const pid_t own_pid = (pid_t)d->pieces.view.header.pid;
+	ky_drum_threads_open(&d->piece_threads, d->pid, own_pid);
+	ky_drum_threads_open(&d->event_threads, d->pid, own_pid);
 	d->lost_before = newest ? ringless_lost(d) : 0;
 	if (!o->event)
 		return 0;
@@ -260,7 +260,8 @@ static void switch_on(struct ky_far_drum *d, char *message)
 {
 	const struct ky_drums_options *o = d->options;
 	const struct ky_drum_view *view = &d->pieces.view;
-	if (!o->switch_on || ky_drum_map_write(&d->map, view, d->name, message) != 0)
+	/* Function calls are recorded, or they are not patched. */
+	if (!o->switch_on || d->beside != KY_DRUM_OWN || ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
 	if (o->ring_bytes || o->total_bytes)
 		ky_drum_switch_grow(&d->map, view, o->ring_bytes, o->total_bytes);

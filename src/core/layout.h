@@ -19,7 +19,8 @@
  *     │hdr│events │ │hdr│events │ │hdr│events0│ │hdr│events000000…│
  *     └───┴───────┘ └───┴───────┘ └───┴───────┘ └───┴─────────────┘
  *   The header says who wrote the block, when it began and how many events the ring had before it: a
- *   block decodes on its own, and a gap between two blocks is an exact number of events.
+ *   block decodes on its own, and a gap between two blocks is an exact number of events. In a drum that
+ *   kymo made the writers may be of several processes.
  *   Events: see kymo.h. After a block's last event come zero words.
  *
  * How a reader copies a block while the owner may overwrite it: read seq (acquire); it must be the
@@ -178,7 +179,7 @@ struct ky_drum_block {
 	uint32_t tid;
 	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
-	uint32_t pad;
+	uint32_t pid; /* 0: the drum's own; else a child's that it forked, which writes into its parent's drum */
 	uint64_t pad2[3];
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };

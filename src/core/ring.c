@@ -146,17 +146,21 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	return true;
 }
 
-static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
 {
 	/* A system call for each ring: after one look in vain not with every event of a thread. */
 	const uint64_t now = ky_drum_ticks(drum);
 	if (now - w->vain_ticks < SAMPLE_TICKS)
 		return false;
-	const int32_t pid = (int32_t)drum->header->pid;
-	for (uint32_t i = 0; i < drum->header->rings_max; i++) {
+	const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+	/* Owners may be of several processes where kymo made the drum. */
+	const int32_t pid =
+		drum->header->beside == KY_DRUM_OWN ? (int32_t)drum->header->pid : KY_OS_ANY_PROCESS;
+	for (uint32_t i = 0; i < used && i < drum->header->rings_max; i++) {
 		struct ky_drum_ring *ring = &drum->rings[i];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
-		if (owner != 0 && owner != tid && ring->bytes != 0 &&
+		if (owner != 0 && owner != tid &&
+		    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
 		    !ky_os_thread_alive(pid, (int32_t)owner) && claim(ring, owner, tid)) {
 			use_ring(drum, w, ring, false);
 			return true;
@@ -182,12 +186,15 @@ static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
 int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t wanted = affordable(drum, ring_bytes_wanted(drum, w));
-	if (take_free(drum, w, tid, wanted))
+	/* Children end without saying so, and may be very many: one's ring is the next one's. */
+	if (take_free(drum, w, tid, wanted) || (w->pid && take_dead(drum, w, tid, wanted)))
 		return 0;
+	w->vain_ticks = 0;
 	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)
 		if (take_new(drum, w, tid, bytes))
 			return 0;
-	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_dead(drum, w, tid))
+	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) ||
+	    take_dead(drum, w, tid, KY_RING_BYTES_MIN))
 		return 0;
 	return -ENOSPC;
 }
@@ -229,6 +236,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->name, name, __ATOMIC_RELEASE);
 	__atomic_store_n(&block->level, w->level, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->pid, w->pid, __ATOMIC_RELAXED);
 	w->next++;
 	/* Release: pairs with the acquire loads in ring_read.c. */
 	__atomic_store_n(&block->seq, w->next, __ATOMIC_RELEASE);
@@ -249,7 +257,7 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 {
 	/* A session asked for larger rings since: move on to one, once. */
 	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
-		struct ky_ring_writer larger = {.level = w->level};
+		struct ky_ring_writer larger = {.level = w->level, .pid = w->pid};
 		const uint64_t wanted = ring_bytes_wanted(drum, w);
 		if (take_free(drum, &larger, tid, wanted) || take_new(drum, &larger, tid, wanted)) {
 			ky_ring_release(drum, w);

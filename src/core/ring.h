@@ -18,6 +18,7 @@ struct ky_ring_writer {
 	uint64_t next;   /* number of the block to begin next */
 	uint32_t high;   /* the counter's high half; pub.high may be ~0 instead */
 	uint32_t level;
+	uint32_t pid;          /* of a forked child that writes into its parent's drum; else 0 */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
 	uint64_t vain_ticks;   /* when no ring could be had, not even a dead thread's */
 };

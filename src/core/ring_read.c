@@ -76,6 +76,7 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 	bool damaged = false;
 	*block = (struct ky_block){.ring = c->ring,
 				   .tid = KYMO_I_LOAD(&source->tid),
+				   .pid = KYMO_I_LOAD(&source->pid),
 				   .name = __atomic_load_n(&source->name, __ATOMIC_ACQUIRE),
 				   .level = KYMO_I_LOAD(&source->level),
 				   .number = c->number,

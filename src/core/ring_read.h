@@ -13,6 +13,7 @@
 struct ky_block {
 	uint32_t ring; /* index in the directory */
 	uint32_t tid;
+	uint32_t pid;  /* 0: the drum's own */
 	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
 	uint64_t number; /* of the block in its ring */

@@ -152,12 +152,14 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	return site;
 }
 
-static uint32_t slot_of(const struct ky_sites *sites, uint32_t tid)
+static uint32_t slot_of(const struct ky_sites *sites, int32_t pid, int32_t tid)
 {
-	uint64_t hash = (tid ^ sites->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	uint64_t hash = (key ^ sites->seed) * UINT64_C(0x9e3779b97f4a7c15);
 	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 	uint32_t slot = (uint32_t)(hash >> 32) & (sites->threads_room - 1);
-	while (sites->threads[slot] && (uint32_t)sites->threads[slot]->tid != tid)
+	while (sites->threads[slot] &&
+	       (sites->threads[slot]->tid != tid || sites->threads[slot]->pid != pid))
 		slot = (slot + 1) & (sites->threads_room - 1);
 	return slot;
 }
@@ -181,33 +183,34 @@ static bool grow_threads(struct ky_sites *sites)
 	sites->threads_room = room;
 	for (uint32_t i = 0; i < old_room; i++)
 		if (old[i])
-			table[slot_of(sites, (uint32_t)old[i]->tid)] = old[i];
+			table[slot_of(sites, old[i]->pid, old[i]->tid)] = old[i];
 	free(old);
 	return true;
 }
 
-static struct ky_thread *add_thread(struct ky_sites *sites, uint32_t tid)
+static struct ky_thread *add_thread(struct ky_sites *sites, int32_t pid, int32_t tid)
 {
 	struct ky_thread *thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		return NULL;
-	thread->tid = (int32_t)tid;
-	thread->pid = (int32_t)sites->view->header.pid;
+	thread->tid = tid;
+	thread->pid = pid;
 	thread->index = sites->threads_count++;
 	thread->name = (struct ky_text){"", 0};
 	sites->thread_names[thread->index] = 0;
 	return thread;
 }
 
-struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name,
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t tid, uint32_t name,
 				  bool *renamed)
 {
+	const int32_t whose = (int32_t)(pid ? pid : sites->view->header.pid);
 	if (!grow_threads(sites))
 		return NULL;
-	struct ky_thread **slot = &sites->threads[slot_of(sites, tid)];
+	struct ky_thread **slot = &sites->threads[slot_of(sites, whose, (int32_t)tid)];
 	*renamed = !*slot;
 	if (!*slot)
-		*slot = add_thread(sites, tid);
+		*slot = add_thread(sites, whose, (int32_t)tid);
 	struct ky_thread *thread = *slot;
 	if (!thread || name == KY_SITES_SAME_NAME || sites->thread_names[thread->index] == name)
 		return thread;

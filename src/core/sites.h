@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sites.h: a reader's own copies of trace points and threads, made when first met and kept as long as
- * the reader. They are found by their place in the heap and by thread id.
+ * the reader. They are found by their place in the heap and by process and thread id.
  */
 #ifndef KY_CORE_SITES_H
 #define KY_CORE_SITES_H
@@ -20,7 +20,7 @@ struct ky_sites {
 	struct ky_site **all; /* by index */
 	uint32_t count;
 	uint32_t room;
-	struct ky_thread **threads; /* hash table by thread id, a power of two in size */
+	struct ky_thread **threads; /* hash table by pid and tid, a power of two in size */
 	uint32_t threads_count;
 	uint32_t threads_room;
 	uint64_t seed;          /* of that table: no drum can be made to collide */
@@ -47,8 +47,8 @@ static inline const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_
 
 #define KY_SITES_SAME_NAME UINT32_MAX /* as name: whatever it has */
 
-/* The thread, made if new; NULL without memory. *renamed: it is new or has another name now. */
-struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t tid, uint32_t name,
+/* The thread of a process, 0: the drum's own; made if new; NULL without memory. *renamed: it is new or has another name now. */
+struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t tid, uint32_t name,
 				  bool *renamed);
 
 #endif

@@ -92,7 +92,7 @@ static void new_piece(struct ky_stream *s, struct ky_source *source)
 	if (s->wanted || s->start_ticks)
 		ky_block_select(b, source->words, is_wanted, s);
 	source->high = b->high;
-	struct ky_thread *thread = ky_sites_thread(&s->sites, b->tid, b->name, &renamed);
+	struct ky_thread *thread = ky_sites_thread(&s->sites, b->pid, b->tid, b->name, &renamed);
 	if (thread)
 		source->thread = thread;
 	if (thread && renamed && s->sink.thread)
@@ -164,8 +164,9 @@ static void emit(struct ky_stream *s, struct ky_source *source)
 	event.thread = source->thread;
 	if (s->decoder.tid != 0 && s->decoder.tid != source->thread->tid) {
 		bool renamed = false;
-		const struct ky_thread *other = ky_sites_thread(&s->sites, (uint32_t)s->decoder.tid,
-								KY_SITES_SAME_NAME, &renamed);
+		const struct ky_thread *other =
+			ky_sites_thread(&s->sites, source->block.pid, (uint32_t)s->decoder.tid,
+					KY_SITES_SAME_NAME, &renamed);
 		if (other && renamed && s->sink.thread)
 			s->sink.thread(s->sink.context, other);
 		if (other)

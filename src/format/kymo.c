@@ -280,13 +280,19 @@ static void note_loss(struct ky_writer *w, uint64_t lost)
 		w->data.last_ticks = w->last_ticks;
 }
 
+/* What pieces name a thread by. */
+static uint32_t number_of(const struct ky_thread *thread)
+{
+	return (uint32_t)(thread->alias ? thread->alias : thread->tid);
+}
+
 /* The thread is in the list of those that the batch has pieces of. */
 static void note_thread(struct ky_writer *w, const struct ky_thread *thread)
 {
 	struct thread_state *state = ky_table_make(&w->threads, thread->index, w->out);
 	if (!state || state->seen_in == w->batches)
 		return;
-	const uint32_t tid = (uint32_t)(thread->alias ? thread->alias : thread->tid);
+	const uint32_t tid = number_of(thread);
 	state->seen_in = w->batches;
 	ky_out_append(&w->tids, &tid, sizeof(tid));
 }
@@ -297,7 +303,7 @@ static void kymo_block(struct ky_writer *w, const struct ky_block *block,
 	struct ky_kymo_piece piece = {
 		.head_bytes = sizeof(piece),
 		.ring = block->ring,
-		.tid = block->tid,
+		.tid = number_of(thread),
 		.level = block->level,
 		.from = block->from,
 		.number = block->number,

@@ -158,11 +158,6 @@ static struct ky_functrace_process *find(const struct ky_functrace *functrace, p
 	return NULL;
 }
 
-bool ky_functrace_has(const struct ky_functrace *functrace, pid_t pid)
-{
-	return find(functrace, pid) != NULL;
-}
-
 static bool make_room(struct ky_functrace *functrace)
 {
 	if (functrace->count < functrace->room)
@@ -307,7 +302,7 @@ static bool has_agent(pid_t pid)
 	return found;
 }
 
-/* It has its parent's jumps, and a drum of its own. */
+/* It has its parent's jumps, and writes into its drum. */
 static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 {
 	if (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS)
@@ -335,7 +330,7 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 {
 	struct ky_functrace_process *const process = find(functrace, pid);
 	if (functrace->switches)
-		ky_switches_ended(functrace->switches, pid);
+		ky_switches_round(functrace->switches);
 	if (functrace->pt)
 		ky_pt_ended(functrace->pt, pid);
 	if (functrace->samples)

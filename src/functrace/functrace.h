@@ -52,12 +52,10 @@ int ky_functrace_open(struct ky_functrace **functrace, const struct ky_functrace
 		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /*
  * A process, from now on. 0; -ENOTSUP: the engine asked for is impossible here (exit 77), -errno with a message. One that
- * is there already, or a child whose parent is traced and that brings its own drum, is left as it is.
+ * is there already, or a child whose parent is traced and that writes into its drum, is left as it is.
  */
 int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
 		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Whether it was added; a child of one that was is not. */
-bool ky_functrace_has(const struct ky_functrace *functrace, pid_t pid);
 void ky_functrace_round(struct ky_functrace *functrace);
 /* Before a window is taken from the drums. */
 void ky_functrace_settle(struct ky_functrace *functrace);

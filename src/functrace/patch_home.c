@@ -9,11 +9,11 @@
 #include "patch_parts.h"
 
 #include "agent.h"
+#include "drum_find.h"
 #include "layout.h"
 
 #include <kymo/kymo.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,6 @@
 #define STATES_MIN 64u
 #define DRUM_FD_WANTED 500u /* programs count on low numbers */
 #define DRUM_FD_LEAST 30u
-#define DRUM_LINK "/memfd:" KY_DRUM_NAME
 
 _Static_assert(sizeof(struct ky_agent_home) <= KY_PATCH_KEEP_AT, "layout");
 _Static_assert(sizeof(struct ky_patch_keep) <= KY_PATCH_ROOM_AT - KY_PATCH_KEEP_AT, "layout");
@@ -301,68 +300,10 @@ static int map_memory(struct ky_patch *patch)
 
 /* ---- the drum ---- */
 
-/* The number of a process as it sees itself. */
-static pid_t inner_pid(pid_t pid)
-{
-	char line[256];
-	pid_t inner = pid;
-	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
-	FILE *file = fopen(line, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "NSpid:", 6) != 0)
-			continue;
-		const char *last = strrchr(line, '\t');
-		if (last)
-			inner = (pid_t)strtol(last + 1, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return inner;
-}
-
-/* The inode of what is mapped at an address; 0: nothing, or no file. */
-static uint64_t inode_at(pid_t pid, uint64_t address)
-{
-	char line[512];
-	uint64_t from, inode, found = 0;
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(line, "re");
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNx64 "-%*x %*s %*x %*x:%*x %" SCNu64, &from, &inode) == 2 &&
-		    from == address)
-			found = inode;
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-/* A forked child has made a drum of its own, whose descriptor only the child knows. */
-static void close_child_drum(struct ky_patch *patch)
-{
-	char path[64], link[400], name[64] = "";
-	struct stat status;
-	const uint64_t inode = inode_at(patch->remote.pid, patch->home.drum);
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)patch->remote.pid);
-	DIR *folder = inode ? opendir(path) : NULL;
-	for (struct dirent *entry; folder && (entry = readdir(folder));) {
-		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
-		const ssize_t bytes = readlink(link, name, sizeof(name) - 1);
-		name[bytes > 0 ? bytes : 0] = '\0';
-		if (strncmp(name, DRUM_LINK, sizeof(DRUM_LINK) - 1) == 0 &&
-		    stat(link, &status) == 0 && status.st_ino == inode)
-			call(patch, SYS_close, strtoull(entry->d_name, NULL, 10), 0, 0, 0, 0, 0);
-	}
-	if (folder)
-		closedir(folder);
-}
-
 /* The drum of the attach before, if its descriptor still is the one. */
 static void close_drum_there(struct ky_patch *patch)
 {
 	char path[64];
-	if (patch->home.drum && patch->keep.drum_pid && patch->keep.drum_pid != patch->home.pid)
-		close_child_drum(patch);
-	patch->keep.drum_pid = 0;
 	struct stat status;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)patch->remote.pid,
 		 (int)patch->keep.drum_fd);
@@ -440,7 +381,6 @@ static int64_t make_drum(struct ky_patch *patch)
 	if (fd < 0)
 		return fd;
 	patch->keep.drum_fd = (int32_t)fd;
-	patch->keep.drum_pid = patch->home.pid;
 	int64_t result = open_drum(patch);
 	if (result == 0)
 		result = map_drum(patch);
@@ -479,7 +419,7 @@ static int own_home(struct ky_patch *patch)
 	int error = reset_states(patch);
 	if (error)
 		return error;
-	home->pid = (uint32_t)inner_pid(patch->remote.pid);
+	home->pid = ky_drum_find_own_pid(patch->remote.pid);
 	home->owner_pid = (uint32_t)getpid();
 	home->owner_started = ky_patch_started(getpid());
 	home->generation++;
@@ -510,7 +450,7 @@ static int64_t make(struct ky_patch *patch)
 		result = map_memory(patch);
 	if (result == 0) {
 		close_drum_there(patch);
-		patch->home.pid = (uint32_t)inner_pid(patch->remote.pid);
+		patch->home.pid = ky_drum_find_own_pid(patch->remote.pid);
 		result = make_drum(patch);
 	}
 	return result ? result : own_home(patch);

@@ -54,10 +54,9 @@ struct ky_patch_keep {
 	uint32_t regions_count;
 	int32_t drum_fd; /* there; -1: none */
 	uint64_t drum_inode;
-	uint64_t drum_pid; /* whose it is, as it sees itself: home has another in a forked child */
 	struct ky_patch_region regions[KY_PATCH_REGIONS_MAX];
 };
-#define KY_PATCH_KEEP_MAGIC UINT64_C(0x3270656b6f6d796b)
+#define KY_PATCH_KEEP_MAGIC UINT64_C(0x3370656b6f6d796b)
 
 #define KY_PATCH_HELPERS 4u
 struct ky_patch_module {

@@ -188,6 +188,19 @@ static struct writer *writer_of(struct ky_span_drum *drum, pid_t tid)
 	return w;
 }
 
+void ky_span_drum_process(struct ky_span_drum *drum, pid_t tid, pid_t pid)
+{
+	const uint32_t whose = (uint32_t)pid == drum->drum.header->pid ? 0 : (uint32_t)pid;
+	struct writer *w = writer_of(drum, tid);
+	/* The number is another thread's by now. */
+	if (w && w->ring.ring && w->ring.pid != whose) {
+		ky_span_drum_gone(drum, tid, w->last_ns);
+		w = writer_of(drum, tid);
+	}
+	if (w)
+		w->ring.pid = whose;
+}
+
 void ky_span_drum_thread(struct ky_span_drum *drum, pid_t tid, const char *name)
 {
 	struct writer *w = writer_of(drum, tid);

@@ -46,6 +46,8 @@ uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *modu
 			   const char *name, const char *linked, const char *file, uint32_t line);
 
 /* What kymo writes itself, into drums without ticks: in the order of time within a thread. */
+/* Whose thread it is from now on, where that is not the drum's own process. */
+void ky_span_drum_process(struct ky_span_drum *drum, pid_t tid, pid_t pid);
 void ky_span_drum_thread(struct ky_span_drum *drum, pid_t tid, const char *name);
 void ky_span_drum_begin(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site);
 void ky_span_drum_end_span(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns);

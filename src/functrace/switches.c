@@ -3,16 +3,16 @@
  * switches.c: see switches.h.
  *
  *   switch_events ── out ─▶ "off CPU", "off CPU (preempted)" begins ┐
- *                 ── in ──▶ it ends                                            ├─▶ the drum of the thread's process
- *                 ── gone ▶ the thread's spans end                             ┘
+ *                 ── in ──▶ it ends                                 ├─▶ a drum of all processes
+ *                 ── gone ▶ that ends, too; "thread ended"           ┘
  *
- *   threads: tid ─▶ 2 * drum + is off      A thread that was off when the watching began has no begin: then its
- *                                          coming back ends nothing.
+ *   threads: tid ─▶ is off      A thread that was off when the watching began has no begin: then its coming back ends nothing.
  *
- * Children come by themselves, for the events are inherited: a process gets its drum with its first record.
+ * Children come by themselves, for the events are inherited.
  */
 #include "switches.h"
 
+#include "event_ends.h"
 #include "layout.h"
 #include "numbers.h"
 #include "span_drum.h"
@@ -26,8 +26,7 @@
 #include <string.h>
 
 #define ADD_PASSES 10u
-#define PROCESSES_MAX 4096u
-#define TOTAL_BYTES (UINT64_C(64) << 20)
+#define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
 /*
  * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around it: it is
@@ -35,115 +34,68 @@
  */
 #define MARGIN_NS 500u
 
-struct process {
-	pid_t pid;
-	uint32_t waiting, preempted; /* trace points */
-	bool ended;
-	struct ky_span_drum drum;
-};
+enum { NOT_KNOWN, ON, OFF };
 
 struct ky_switches {
 	struct ky_switches_options options;
 	struct ky_switch_events events;
-	struct process **processes;
-	uint32_t count, room;
-	struct ky_numbers threads; /* tid: 2 * (process + 1) + whether it is off; 0: not known */
+	struct ky_span_drum drum; /* of all processes; no base: not yet */
+	bool refused;
+	uint32_t waiting, preempted, ended; /* trace points */
+	struct ky_numbers threads;   /* by tid: NOT_KNOWN, ON, OFF */
 };
 
-/* ---- processes ---- */
+/* ---- records ---- */
 
-static struct process *find(const struct ky_switches *switches, pid_t pid, uint32_t *index)
+/* Its own process is the first that has something to tell. */
+static bool open_drum(struct ky_switches *switches, pid_t pid)
 {
-	for (uint32_t i = switches->count; i-- > 0;) {
-		*index = i;
-		if (switches->processes[i]->pid == pid && !switches->processes[i]->ended)
-			return switches->processes[i];
-	}
-	return NULL;
-}
-
-static bool make_room(struct ky_switches *switches)
-{
-	if (switches->count < switches->room)
-		return true;
-	const uint32_t room = switches->room ? 2 * switches->room : 8;
-	struct process **const grown =
-		room > PROCESSES_MAX
-			? NULL
-			: realloc(switches->processes, room * sizeof(struct process *));
-	if (!grown)
-		return false;
-	switches->processes = grown;
-	switches->room = room;
-	return true;
-}
-
-static bool open_drum(struct process *process, const struct ky_switches_options *options)
-{
-	const struct ky_span_drum_options drum = {.pid = process->pid,
+	const struct ky_switches_options *const options = &switches->options;
+	const struct ky_span_drum_options drum = {.pid = pid,
 						  .fd = -1,
-						  .functions = 2,
+						  .functions = 3,
 						  .beside = KY_DRUM_SWITCHES,
 						  .ring_bytes = options->ring_bytes,
 						  .total_bytes = options->total_bytes < TOTAL_BYTES
 									 ? options->total_bytes
 									 : TOTAL_BYTES};
-	if (ky_span_drum_open(&process->drum, &drum) != 0)
+	if (switches->drum.drum.base || switches->refused)
+		return !switches->refused;
+	switches->refused = ky_span_drum_open(&switches->drum, &drum) != 0;
+	if (switches->refused)
 		return false;
-	process->waiting = ky_span_drum_site(&process->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
-					     "", NULL, 0);
-	process->preempted = ky_span_drum_site(&process->drum, KYMO_KIND_BEGIN, CATEGORY,
-					       "off CPU (preempted)", "", NULL, 0);
+	switches->waiting = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
+					      "", NULL, 0);
+	switches->preempted = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY,
+						"off CPU (preempted)", "", NULL, 0);
+	switches->ended = ky_span_drum_site(&switches->drum, KYMO_KIND_INSTANT, CATEGORY,
+					    KY_THREAD_ENDED, "", NULL, 0);
+	options->drum(options->context, pid, switches->drum.fd);
 	return true;
 }
-
-/* NULL: there is no memory for one more. */
-static struct process *make(struct ky_switches *switches, pid_t pid, uint32_t *index)
-{
-	struct process *process = find(switches, pid, index);
-	if (process || !make_room(switches))
-		return process;
-	process = calloc(1, sizeof(*process));
-	if (!process)
-		return NULL;
-	process->pid = pid;
-	if (!open_drum(process, &switches->options)) {
-		free(process);
-		return NULL;
-	}
-	*index = switches->count;
-	switches->processes[switches->count++] = process;
-	switches->options.drum(switches->options.context, pid, process->drum.fd);
-	return process;
-}
-
-/* ---- records ---- */
 
 static void take(void *context, const struct ky_switch *one)
 {
 	struct ky_switches *const switches = context;
-	uint32_t index = 0;
+	struct ky_span_drum *const drum = &switches->drum;
 	bool made;
 	uint32_t *const thread = ky_numbers_make(&switches->threads, (uint64_t)one->tid, &made);
-	/* Only what begins a span needs a drum: the last records of a process may come when it is gone. */
-	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
-	struct process *const process = !thread  ? NULL
-					: begins ? make(switches, one->pid, &index)
-						 : find(switches, one->pid, &index);
-	if (!process)
+	if (!thread || !open_drum(switches, one->pid))
 		return;
-	/* A number that is known of another process is another thread's by now. */
-	const bool off = *thread == 2 * (index + 1) + 1;
-	struct ky_span_drum *const drum = &process->drum;
-	if (one->kind == KY_SWITCH_ENDED)
+	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
+	if (one->kind == KY_SWITCH_ENDED) {
+		ky_span_drum_process(drum, one->tid, one->pid);
+		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		ky_span_drum_gone(drum, one->tid, one->time_ns);
-	else if (one->kind == KY_SWITCH_IN && off)
+	} else if (one->kind == KY_SWITCH_IN && *thread == OFF) {
 		ky_span_drum_end_span(drum, one->tid, one->time_ns - MARGIN_NS);
-	else if (begins && !off)
+	} else if (begins && *thread != OFF) {
+		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_begin(drum, one->tid, one->time_ns + MARGIN_NS,
-				   one->kind == KY_SWITCH_PREEMPTED ? process->preempted
-								    : process->waiting);
-	*thread = one->kind == KY_SWITCH_ENDED ? 0 : 2 * (index + 1) + begins;
+				   one->kind == KY_SWITCH_PREEMPTED ? switches->preempted
+								    : switches->waiting);
+	}
+	*thread = one->kind == KY_SWITCH_ENDED ? NOT_KNOWN : begins ? OFF : ON;
 }
 
 void ky_switches_round(struct ky_switches *switches)
@@ -232,18 +184,6 @@ int ky_switches_open(struct ky_switches **out, const struct ky_switches_options 
 	return 0;
 }
 
-/* The number may be another process's from here on. Who reads the drum has it open himself. */
-void ky_switches_ended(struct ky_switches *switches, pid_t pid)
-{
-	uint32_t index;
-	ky_switches_round(switches);
-	struct process *const process = find(switches, pid, &index);
-	if (!process)
-		return;
-	process->ended = true;
-	ky_span_drum_close(&process->drum);
-}
-
 void ky_switches_close(struct ky_switches **out)
 {
 	struct ky_switches *const switches = *out;
@@ -251,12 +191,8 @@ void ky_switches_close(struct ky_switches **out)
 	if (!switches)
 		return;
 	ky_switches_round(switches);
-	for (uint32_t i = 0; i < switches->count; i++) {
-		if (!switches->processes[i]->ended)
-			ky_span_drum_close(&switches->processes[i]->drum);
-		free(switches->processes[i]);
-	}
-	free(switches->processes);
+	if (switches->drum.drum.base)
+		ky_span_drum_close(&switches->drum);
 	ky_numbers_free(&switches->threads);
 	ky_switch_events_close(&switches->events);
 	free(switches);

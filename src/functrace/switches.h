@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switches.h: when the threads of a process were off the CPU: perf's context-switch records, as spans "off CPU" in a drum of
+ * switches.h: when the threads of processes were off the CPU: perf's context-switch records, as spans "off CPU" in a drum of
  * kymo's own, beside the function calls. Also an ordinary user's own processes.
  */
 #ifndef KY_FUNCTRACE_SWITCHES_H
@@ -22,7 +22,6 @@ int ky_switches_open(struct ky_switches **switches, const struct ky_switches_opt
 int ky_switches_add(struct ky_switches *switches, pid_t pid,
 		    char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_switches_round(struct ky_switches *switches);
-void ky_switches_ended(struct ky_switches *switches, pid_t pid);
 void ky_switches_close(struct ky_switches **switches);
 
 #endif

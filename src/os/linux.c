@@ -211,7 +211,9 @@ void ky_os_comm(char name[16])
 
 bool ky_os_thread_alive(int32_t pid, int32_t tid)
 {
-	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno != ESRCH;
+	const long result = pid == KY_OS_ANY_PROCESS ? syscall(SYS_tkill, tid, 0)
+						     : syscall(SYS_tgkill, pid, tid, 0);
+	return result == 0 || errno != ESRCH;
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -184,10 +184,11 @@ static void learn_thread(struct ky_event_intake *intake, struct ky_known_thread 
 {
 	const int64_t pid = intake->owned ? intake->owner_pid : thread->pid;
 	known->known = true;
+	known->pid = pid;
 	known->process = intake->owned ? intake->owner : ky_process(intake->trace, pid);
 	known->thread = ky_thread(intake->trace, pid, thread->tid);
 	known->track = ky_track_of_thread(intake->trace, known->thread);
-	if (intake->apart)
+	if (intake->apart && ky_numbers_find(intake->apart, (uint32_t)pid))
 		known->track = ky_track(
 			intake->trace,
 			&(struct ky_track_spec){.kind = KY_TRACK_THREAD,
@@ -242,24 +243,30 @@ void ky_event_intake_beside(struct ky_event_intake *intake, bool own)
 	intake->names = own ? KY_NAME_TRACE : KY_NAME_SYSTEM;
 }
 
-void ky_event_intake_cut(struct ky_event_intake *intake)
+void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid)
 {
 	int64_t last_ns = INT64_MIN;
 	for (uint32_t i = 0; i < intake->threads.count; i++) {
 		const struct ky_known_thread *const t = ky_table_at(&intake->threads, i);
-		if (t->known && t->last_ns > last_ns)
+		if (t->known && t->pid == pid && t->last_ns > last_ns)
 			last_ns = t->last_ns;
 	}
 	for (uint32_t i = 0; i < intake->threads.count; i++) {
 		struct ky_known_thread *const t = ky_table_at(&intake->threads, i);
-		while (t->known && t->depth)
+		while (t->known && t->pid == pid && t->depth)
 			ky_event_end(intake, t, last_ns, 0);
 	}
 }
 
-void ky_event_intake_apart(struct ky_event_intake *intake)
+void ky_event_intake_ends(struct ky_event_intake *intake, struct ky_event_ends *ends, bool tells)
 {
-	intake->apart = true;
+	intake->ends = ends;
+	intake->tells_ends = tells;
+}
+
+void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_numbers *processes)
+{
+	intake->apart = processes;
 }
 
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
@@ -661,6 +668,9 @@ void ky_event_intake_event(void *context, const struct ky_event *e)
 		end_span(intake, t, known, e, ns);
 	} else if (e->kind == KYMO_KIND_BEGIN) {
 		begin_span(intake, t, known, e, ns);
+	} else if (intake->tells_ends && e->kind == KYMO_KIND_INSTANT) {
+		if (!ky_event_ends_thread(intake->ends, t->thread, ns))
+			no_memory(intake);
 	} else {
 		put_other(intake, t, known, e, ns);
 	}

@@ -8,7 +8,9 @@
 #define KY_READER_EVENT_INTAKE_H
 
 #include "event.h"
+#include "event_ends.h"
 #include "intake.h"
+#include "numbers.h"
 
 struct ky_event_intake;
 
@@ -39,10 +41,12 @@ void ky_event_intake_owner(struct ky_event_intake *intake, int64_t pid, uint32_t
  * has are the system's.
  */
 void ky_event_intake_beside(struct ky_event_intake *intake, bool own);
-/* After the last event: the process has executed another program then, and nothing is open any more. */
-void ky_event_intake_cut(struct ky_event_intake *intake);
-/* Its spans do not nest in those of the other drums: they are on tracks of their own of the same threads. */
-void ky_event_intake_apart(struct ky_event_intake *intake);
+/* After the last event: that process has executed another program then, and nothing of it is open any more. */
+void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid);
+/* Of these processes (by pid) its spans do not nest in those of the other drums: they are on tracks of their own. */
+void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_numbers *processes);
+/* tells: the drum is one that tells when threads end; else what is open at its end is kept for that. */
+void ky_event_intake_ends(struct ky_event_intake *intake, struct ky_event_ends *ends, bool tells);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
 			    uint32_t count);
 

@@ -6,6 +6,7 @@
 #ifndef KY_READER_EVENT_PARTS_H
 #define KY_READER_EVENT_PARTS_H
 
+#include "event_ends.h"
 #include "event_intake.h"
 #include "numbers.h"
 #include "table.h"
@@ -49,6 +50,7 @@ struct ky_known_thread {
 	bool known;
 	uint32_t thread;
 	uint32_t process;
+	int64_t pid;
 	uint32_t track;
 	uint32_t depth, room;
 	uint32_t made_up; /* begins, since then */
@@ -65,7 +67,9 @@ struct ky_event_intake {
 	bool done;
 	bool owned;  /* all threads are of one process */
 	bool beside; /* other drums have spans of the same threads */
-	bool apart;  /* and its own are on other tracks */
+	struct ky_event_ends *ends;     /* NULL: nobody tells when threads end */
+	bool tells_ends;                /* it is this drum */
+	const struct ky_numbers *apart; /* of these processes its own are on other tracks */
 	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;

@@ -107,12 +107,31 @@ static void end_asyncs(struct ky_event_intake *intake)
 	}
 }
 
+/* What is still open then, its thread's end may end. */
+static void keep_open(struct ky_event_intake *intake, const struct ky_known_thread *t)
+{
+	for (uint32_t i = 0; i < t->depth && i < KY_EVENT_DEPTH_MAX; i++) {
+		const struct ky_site *const site = t->open[i];
+		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);
+		const struct ky_open_span span = {
+			.thread = t->thread,
+			.track = t->track,
+			.category = known->category,
+			.name = site->flags & KYMO_SITE_NAME ? 0 : known->name,
+			.last_ns = t->last_ns};
+		if (!ky_event_ends_open(intake->ends, &span))
+			intake->trace->error = -ENOMEM;
+	}
+}
+
 void ky_event_intake_end(struct ky_event_intake *intake)
 {
 	for (uint32_t i = 0; i < intake->threads.count; i++) {
 		struct ky_known_thread *t = ky_table_at(&intake->threads, i);
 		if (t->known && t->window_ns != INT64_MAX)
 			end_open(intake, t);
+		if (t->known && intake->ends && !intake->tells_ends)
+			keep_open(intake, t);
 	}
 	end_asyncs(intake);
 }

@@ -133,10 +133,11 @@ static void replace_text(struct ky_text *old, struct ky_text text)
 	*old = text;
 }
 
-/* The process as it is now; a later definition of the same pid replaces it. */
-static int remember_process(struct ky_kymo_defs *defs)
+/* A later definition of the same pid replaces it. */
+static int remember_process(struct ky_kymo_defs *defs, int32_t pid, struct ky_text name,
+			    struct ky_text command)
 {
-	uint32_t index = map_get(&defs->by_pid, (uint32_t)defs->pid);
+	uint32_t index = map_get(&defs->by_pid, (uint32_t)pid);
 	if (!index) {
 		void *grown = list_grow(defs->processes, defs->processes_count,
 					&defs->processes_room, sizeof(*defs->processes));
@@ -144,21 +145,34 @@ static int remember_process(struct ky_kymo_defs *defs)
 			return -ENOMEM;
 		defs->processes = grown;
 		index = defs->processes_count + 1;
-		if (!map_put(&defs->by_pid, (uint32_t)defs->pid, index))
+		if (!map_put(&defs->by_pid, (uint32_t)pid, index))
 			return -ENOMEM;
 		defs->processes[defs->processes_count++] = (struct ky_kymo_process_name){0};
 	}
 	struct ky_kymo_process_name *process = &defs->processes[index - 1];
-	char *name = strdup(defs->process.data);
-	char *command = strdup(defs->command.data);
-	if (!name || !command) {
-		free(name);
-		free(command);
+	process->pid = pid;
+	replace_text(&process->name, name);
+	replace_text(&process->command, command);
+	return 0;
+}
+
+/* The first is whose drum it is; others are children that wrote into it, or of a file that was made of another trace. */
+static int take_own(struct ky_kymo_defs *defs, const struct ky_kymo_process *fixed,
+		    struct ky_text name, struct ky_text command)
+{
+	if (defs->processes_count && fixed->pid != defs->pid)
+		return 0;
+	char *own_name = strdup(name.data);
+	char *own_command = strdup(command.data);
+	if (!own_name || !own_command) {
+		free(own_name);
+		free(own_command);
 		return -ENOMEM;
 	}
-	process->pid = defs->pid;
-	replace_text(&process->name, (struct ky_text){name, (uint32_t)strlen(name)});
-	replace_text(&process->command, (struct ky_text){command, (uint32_t)strlen(command)});
+	replace_text(&defs->process, (struct ky_text){own_name, name.bytes});
+	replace_text(&defs->command, (struct ky_text){own_command, command.bytes});
+	defs->pid = fixed->pid;
+	defs->beside = fixed->beside;
 	return 0;
 }
 
@@ -168,17 +182,20 @@ static int add_process(struct ky_kymo_defs *defs, struct record *record)
 	if (!take_fixed(record, &fixed, sizeof(fixed)) ||
 	    (uint64_t)fixed.name_bytes + fixed.command_bytes > record->left)
 		return -EBADMSG;
-	const struct ky_text name = copy_text(record, fixed.name_bytes);
-	if (!name.data)
-		return -ENOMEM;
-	replace_text(&defs->process, name);
-	const struct ky_text command = copy_text(record, fixed.command_bytes);
-	if (!command.data)
-		return -ENOMEM;
-	replace_text(&defs->command, command);
-	defs->pid = fixed.pid;
-	defs->beside = fixed.beside;
-	return remember_process(defs);
+	struct ky_text name = copy_text(record, fixed.name_bytes);
+	struct ky_text command = copy_text(record, fixed.command_bytes);
+	if (name.data && command.data) {
+		name.bytes = (uint32_t)strlen(name.data);
+		command.bytes = (uint32_t)strlen(command.data);
+	}
+	int error = name.data && command.data ? take_own(defs, &fixed, name, command) : -ENOMEM;
+	if (!error)
+		error = remember_process(defs, fixed.pid, name, command);
+	if (error) {
+		free((void *)(uintptr_t)name.data);
+		free((void *)(uintptr_t)command.data);
+	}
+	return error;
 }
 
 static int add_clock(struct ky_kymo_defs *defs, struct record *record)

@@ -42,6 +42,7 @@ struct loading {
 	struct ky_numbers lives;    /* pid: drum + 1 that ends last of its current life */
 	uint64_t chunks, chunks_done;
 	uint64_t unknown, damaged; /* events left out, of all */
+	struct ky_event_ends ends;
 	bool ordered;
 	bool beside; /* there are several drums of the same threads */
 };
@@ -157,9 +158,10 @@ static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
 {
 	bool made;
 	ky_event_intake_beside(loading->intake, info->beside == KY_DRUM_OWN);
-	if (info->beside != KY_DRUM_OWN && ky_numbers_find(&loading->crossing, (uint32_t)info->pid))
-		ky_event_intake_apart(loading->intake);
-	else if (info->beside == KY_DRUM_OWN && crosses_functions(info) &&
+	ky_event_intake_ends(loading->intake, &loading->ends, info->beside == KY_DRUM_SWITCHES);
+	if (info->beside != KY_DRUM_OWN)
+		ky_event_intake_apart(loading->intake, &loading->crossing);
+	else if (crosses_functions(info) &&
 		 !ky_numbers_make(&loading->crossing, (uint32_t)info->pid, &made))
 		loading->load->trace->error = -ENOMEM;
 }
@@ -207,17 +209,15 @@ static void count_left_out(struct loading *loading, const struct drum *drum,
 			    info->lost - totals->lost, "no ring for them");
 }
 
-/* Calls of the program that the process executed later are in another drum. */
-static bool is_followed(const struct loading *loading, uint32_t index)
+/* Calls of the program that a process executed later are in another drum. */
+static void cut_followed(struct loading *loading, uint32_t index)
 {
 	const struct drum *const drum = &loading->drums[index];
-	const int32_t pid = ky_kymo_info(drum->source)->pid;
 	for (uint32_t i = index + 1; i < loading->drums_count && drum->beside != KY_DRUM_OWN; i++) {
-		if (loading->drums[i].beside == drum->beside &&
-		    ky_kymo_info(loading->drums[i].source)->pid == pid)
-			return true;
+		if (loading->drums[i].beside == drum->beside)
+			ky_event_intake_cut(loading->intake,
+					    ky_kymo_info(loading->drums[i].source)->pid);
 	}
-	return false;
 }
 
 static int read_events(struct loading *loading, uint32_t index)
@@ -239,8 +239,7 @@ static int read_events(struct loading *loading, uint32_t index)
 		error = trace->error ? trace->error : -EAGAIN;
 	if (error)
 		return error;
-	if (is_followed(loading, index))
-		ky_event_intake_cut(intake);
+	cut_followed(loading, index);
 	ky_event_intake_end(intake);
 	count_left_out(loading, &loading->drums[index], &totals);
 	return 0;
@@ -295,12 +294,15 @@ int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bo
 	for (uint32_t i = 0; !error && i < loading.drums_count; i++)
 		error = read_drum(&loading, i);
 	if (!error)
+		ky_event_ends_put(&loading.ends, load->trace);
+	if (!error)
 		error = ky_kymo_load_streams(load, bundle);
 	if (!error)
 		put_problems(&loading);
 	ky_kymo_common_free(&loading.common);
 	ky_numbers_free(&loading.crossing);
 	ky_numbers_free(&loading.lives);
+	ky_event_ends_free(&loading.ends);
 	free(loading.drums);
 	return error;
 }

@@ -8,7 +8,9 @@
 #include "../core/readback.h"
 #include "drum_threads.h"
 #include "fake_bundle.h"
+#include "layout.h"
 #include "os.h"
+#include "span_drum.h"
 #include "target.h"
 
 #include <errno.h>
@@ -611,6 +613,77 @@ static void a_process_that_ended_is_kept_for_a_while(void **state)
 	target_end(&target);
 }
 
+/* A drum as kymo makes it: the process ends, a child of it goes on writing. */
+static void a_drum_of_calls_is_read_as_long_as_anybody_writes(void **state)
+{
+	(void)state;
+	struct ky_span_drum calls;
+	struct ky_drums *drums;
+	int go[2], done[2];
+	char byte = 0;
+	const struct ky_span_drum_options options = {.pid = getpid(),
+						     .fd = -1,
+						     .functions = 1,
+						     .beside = KY_DRUM_FUNCTIONS,
+						     .ring_bytes = 64 << 10,
+						     .total_bytes = 1 << 20};
+	assert_int_equal(pipe(go) | pipe(done), 0);
+	assert_int_equal(ky_span_drum_open(&calls, &options), 0);
+	const uint32_t site =
+		ky_span_drum_site(&calls, KYMO_KIND_INSTANT, "net", "call", "", NULL, 0);
+	const pid_t child = fork();
+	if (child == 0) {
+		ky_span_drum_process(&calls, getpid(), getpid());
+		bool good = read(go[0], &byte, 1) == 1;
+		ky_span_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
+		good = good && write(done[1], "", 1) == 1 && read(go[0], &byte, 1) == 1;
+		_exit(good ? 0 : 1);
+	}
+	assert_int_equal(ky_drums_open(&drums, &(struct ky_drums_options){.bundle = bundle,
+									  .switch_on = true}),
+			 0);
+	assert_int_equal(ky_drums_add(drums, calls.fd, getpid(), message), 0);
+	ky_span_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
+	ky_span_drum_close(&calls);
+	assert_int_equal(ky_drums_gone(drums), 0);
+	ky_drums_ended(drums, getpid());
+	assert_false(facts_of(drums, 0).ended);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(read(done[0], &byte, 1), 1);
+	(void)ky_drums_round(drums, true);
+	assert_int_equal(bundle->sources[0].threads, 2);
+	assert_false(facts_of(drums, 0).ended);
+	assert_int_equal(write(go[1], "", 1), 1);
+	int status = -1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	while (!facts_of(drums, 0).ended)
+		(void)ky_drums_round(drums, false);
+	assert_true(bundle->sources[0].ended);
+	ky_drums_close(&drums);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(done[i]);
+	}
+}
+
+/* Nobody tells that it has gone: it came and went between two looks. */
+static void a_process_that_is_gone_is_found(void **state)
+{
+	(void)state;
+	target_start(&target, "*", NULL);
+	const pid_t pid = target.pid;
+	struct ky_drums *drums = attach(&(struct ky_drums_options){.bundle = bundle}, pid);
+	assert_int_equal(ky_drums_gone(drums), 0);
+	target_do(&target, TARGET_KILL, 10);
+	(void)target_wait(&target);
+	assert_int_equal(ky_drums_gone(drums), pid);
+	ky_drums_ended(drums, pid);
+	assert_int_equal(ky_drums_gone(drums), 0);
+	ky_drums_close(&drums);
+	target_end(&target);
+}
+
 /*
  * ------------------------------------------------------------------------------------------------
  * Files and foes.
@@ -813,6 +886,8 @@ int main(void)
 		TEST(a_window_has_what_no_other_had),
 		TEST(a_window_of_a_ring_that_went_round_has_what_is_left),
 		TEST(a_process_that_ended_is_kept_for_a_while),
+		TEST(a_drum_of_calls_is_read_as_long_as_anybody_writes),
+		TEST(a_process_that_is_gone_is_found),
 		TEST(a_file_that_is_cut_short_is_survived),
 		TEST(what_is_no_drum_is_refused),
 		TEST(rings_that_lie_are_not_believed),

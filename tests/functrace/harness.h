@@ -49,7 +49,7 @@ uint64_t harness_lost(const struct harness *h);
 
 struct harness_event {
 	uint8_t kind;
-	int32_t tid;
+	int32_t pid, tid;
 	uint64_t time_ns;
 	const char *name; /* "" of an END */
 };
@@ -60,8 +60,7 @@ struct harness_events {
 	uint64_t damaged;
 	void *private_data;
 };
-/* drum: NULL is the harness's own. */
-struct harness_events harness_read(const struct harness *h, const void *drum, uint64_t bytes);
+struct harness_events harness_read(const struct harness *h);
 void harness_free(struct harness_events *events);
 /* Every END has a BEGIN before it in its thread, every BEGIN its END but `open` of them, and times go forward. */
 void harness_check_nesting(const struct harness_events *events, uint64_t open);

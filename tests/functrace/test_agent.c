@@ -37,14 +37,14 @@ static struct harness harness;
 
 static void check_all(uint64_t open)
 {
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	harness_check_nesting(&all, open);
 	harness_free(&all);
 }
 
 static uint64_t begins(const char *name)
 {
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	const uint64_t count = harness_begins(&all, name);
 	harness_free(&all);
 	return count;
@@ -262,7 +262,7 @@ static void entries_body(void)
 	harness_hook(&harness, (function_fn *)add, "add", KY_STUB_ENTRY);
 	for (int i = 0; i < 5000; i++)
 		CHECK(add(i, 1) == i + 1);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(all.count == 5000);
 	for (uint64_t i = 0; i < all.count; i++)
 		CHECK(all.events[i].kind == KYMO_KIND_INSTANT);
@@ -295,7 +295,7 @@ static void tail_calls_body(void)
 	HOOK(&harness, tail_second);
 	for (int i = 0; i < 1000; i++)
 		CHECK(tail_first(0) == 8);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	harness_check_nesting(&all, 0);
 	CHECK(harness_begins(&all, "tail_first") == 8000);
 	CHECK(harness_begins(&all, "tail_second") == 8000);
@@ -420,7 +420,7 @@ static void signals_body(int flags)
 	}
 	const struct itimerval never = {{0, 0}, {0, 0}};
 	setitimer(ITIMER_REAL, &never, NULL);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(all.damaged == 0);
 	CHECK(harness_begins(&all, "on_signal") > 0);
 	harness_free(&all);
@@ -445,79 +445,112 @@ static void handlers_interrupt_anywhere(void **state)
 
 /* ---- fork ---- */
 
-static const void *drum_of(pid_t pid, uint64_t *bytes)
-{
-	for (int fd = 3; fd < 1100; fd++) {
-		char path[64], target[128] = "";
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-		if (readlink(path, target, sizeof(target) - 1) < 0 || !strstr(target, KY_DRUM_NAME))
-			continue;
-		FILE *file = fopen(path, "r");
-		if (!file)
-			continue;
-		void *base =
-			mmap(NULL, harness.drum.drum.bytes, PROT_READ, MAP_SHARED, fileno(file), 0);
-		fclose(file);
-		const struct ky_drum_header *h = base;
-		if (base != MAP_FAILED && h->pid == (uint32_t)pid) {
-			*bytes = harness.drum.drum.bytes;
-			return base;
-		}
-		if (base != MAP_FAILED)
-			munmap(base, harness.drum.drum.bytes);
-	}
-	return NULL;
-}
+#define CHILDREN 200u
 
-static HOOKABLE int split(int ready[2], int done[2])
+static HOOKABLE int split(void)
 {
 	const pid_t pid = fork();
-	if (pid == 0) {
-		char byte = 0;
+	if (pid == 0)
 		CHECK(work(50) == 2450);
-		CHECK(write(ready[1], "r", 1) == 1);
-		CHECK(read(done[0], &byte, 1) == 1);
-		return 0;
-	}
 	return pid;
+}
+
+static uint64_t begins_of(const struct harness_events *all, int pid, const char *name)
+{
+	uint64_t count = 0;
+	for (uint64_t i = 0; i < all->count; i++)
+		count += all->events[i].kind == KYMO_KIND_BEGIN && all->events[i].pid == pid &&
+			 all->events[i].tid == pid && strcmp(all->events[i].name, name) == 0;
+	return count;
 }
 
 static void fork_body(void)
 {
-	int ready[2], done[2];
-	CHECK(pipe(ready) == 0 && pipe(done) == 0);
+	int status = 0;
 	harness_open(&harness);
 	HOOK(&harness, add);
 	HOOK(&harness, work);
 	HOOK(&harness, split);
 	CHECK(work(10) == 90);
-	const int pid = split(ready, done);
+	const int pid = split();
 	if (pid == 0) /* it has returned through its parent's hook */
 		_exit(work(2) == 2 ? 7 : 1);
-	char byte = 0;
-	CHECK(read(ready[0], &byte, 1) == 1);
-	uint64_t bytes = 0;
-	const void *drum = drum_of(pid, &bytes);
-	CHECK(drum != NULL);
-	CHECK(work(10) == 90);
-	CHECK(write(done[1], "d", 1) == 1);
-	int status = 0;
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-	struct harness_events all = harness_read(&harness, drum, bytes);
+	CHECK(work(10) == 90);
+	struct harness_events all = harness_read(&harness);
 	harness_check_nesting(&all, 0);
-	CHECK(harness_begins(&all, "add") == 52);
-	CHECK(harness_begins(&all, "split") == 0);
-	CHECK(all.events[0].tid == pid);
+	CHECK(begins_of(&all, pid, "add") == 52);
+	CHECK(begins_of(&all, pid, "split") == 0);
+	CHECK(begins_of(&all, getpid(), "add") == 20);
+	CHECK(begins_of(&all, getpid(), "split") == 1);
 	harness_free(&all);
-	check_all(0);
-	CHECK(begins("add") == 20);
 }
 
-static void a_forked_child_has_its_own_drum(void **state)
+static void a_forked_child_writes_into_its_parents_drum(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(fork_body), 0);
+}
+
+/* However soon they end, all of them is there; and one after the other they need no more than a ring. */
+static void forks_body(void)
+{
+	int pids[CHILDREN], status = 0;
+	harness_open(&harness);
+	HOOK(&harness, add);
+	HOOK(&harness, work);
+	for (uint32_t i = 0; i < CHILDREN; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(work(3) == 6 ? 0 : 1);
+		CHECK(pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] && status == 0);
+	}
+	struct harness_events all = harness_read(&harness);
+	harness_check_nesting(&all, 0);
+	for (uint32_t i = 0; i < CHILDREN; i++)
+		CHECK(begins_of(&all, pids[i], "add") == 3);
+	harness_free(&all);
+	CHECK(harness.drum.drum.header->rings_used <= 2);
+}
+
+static void many_children_share_a_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(forks_body), 0);
+}
+
+/* One that lives keeps its ring. */
+static void siblings_body(void)
+{
+	int pids[8], status = 0, go[2];
+	char byte = 0;
+	CHECK(pipe(go) == 0);
+	harness_open(&harness);
+	HOOK(&harness, add);
+	HOOK(&harness, work);
+	for (int i = 0; i < 8; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			const bool good = work(3) == 6 && close(go[1]) == 0 &&
+					  read(go[0], &byte, 1) == 0;
+			_exit(good && work(4) == 12 ? 0 : 1);
+		}
+	}
+	close(go[1]);
+	for (int i = 0; i < 8; i++)
+		CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
+	struct harness_events all = harness_read(&harness);
+	harness_check_nesting(&all, 0);
+	for (int i = 0; i < 8; i++)
+		CHECK(begins_of(&all, pids[i], "add") == 7);
+	harness_free(&all);
+}
+
+static void children_that_live_have_rings_of_their_own(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(siblings_body), 0);
 }
 
 /* ---- rings ---- */
@@ -530,7 +563,7 @@ static void wrap_body(void)
 	HOOK(&harness, work);
 	const uint64_t calls = 100000;
 	CHECK(work((int)calls) != 0);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(all.damaged == 0);
 	CHECK(all.count > 5000 && all.count + all.overwritten == 2 * calls + 2);
 	harness_free(&all);
@@ -561,7 +594,7 @@ static void high_half_body(void)
 	for (uint64_t i = 0; i < calls; i++)
 		CHECK(add(1, 2) == 3);
 	check_all(0);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(all.overwritten == 0 && all.count == 2 * (101 + calls));
 	harness_free(&all);
 }
@@ -604,7 +637,7 @@ static void coroutines_body(void)
 		swapcontext(&here, &there);
 		CHECK(work(2) == 2);
 	}
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(harness_begins(&all, "work") == 2000);
 	CHECK(harness_begins(&all, "turn") == 1000);
 	CHECK(all.damaged == 0);
@@ -634,7 +667,7 @@ static void callers_body(void)
 	HOOK(&harness, work);
 	CHECK(work(1) == 0);
 	CHECK(begins("work") == 1);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	CHECK(all.count == 100 + 2 + 1 || all.count == 100 + 2 + 2);
 	harness_free(&all);
 }
@@ -900,7 +933,9 @@ int main(void)
 		cmocka_unit_test(longjmp_over_frames_ends_them),
 		cmocka_unit_test(a_thousand_short_threads),
 		cmocka_unit_test(handlers_interrupt_anywhere),
-		cmocka_unit_test(a_forked_child_has_its_own_drum),
+		cmocka_unit_test(a_forked_child_writes_into_its_parents_drum),
+		cmocka_unit_test(many_children_share_a_ring),
+		cmocka_unit_test(children_that_live_have_rings_of_their_own),
 		cmocka_unit_test(rings_wrap_and_count),
 		cmocka_unit_test(the_counters_high_half_changes),
 		cmocka_unit_test(coroutines_return_to_their_callers),

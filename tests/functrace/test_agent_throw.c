@@ -25,7 +25,7 @@ static void frames_that_are_left_end(void **state)
 {
 	(void)state;
 	assert_int_equal(throw_often(1000), 1000);
-	struct harness_events all = harness_read(&harness, NULL, 0);
+	struct harness_events all = harness_read(&harness);
 	harness_check_nesting(&all, 0);
 	assert_int_equal(harness_begins(&all, "throw_at"), 1000 * (THROWING_DEPTH + 1));
 	assert_int_equal(harness_begins(&all, "throw_again"), 1000);

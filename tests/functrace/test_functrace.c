@@ -252,12 +252,6 @@ void ky_switches_round(struct ky_switches *switches)
 	(void)switches;
 }
 
-void ky_switches_ended(struct ky_switches *switches, pid_t pid)
-{
-	(void)switches;
-	(void)pid;
-}
-
 void ky_switches_close(struct ky_switches **switches)
 {
 	*switches = NULL;

@@ -214,7 +214,7 @@ static void naps_of_all_threads_are_spans(void **state)
 		usleep(1000);
 	}
 	assert_int_equal(status, 0);
-	ky_switches_ended(switches, pid);
+	ky_switches_round(switches);
 	assert_int_equal(seen.count, 1);
 	assert_int_equal(seen.pid, pid);
 	read_spans(&counted);

@@ -183,6 +183,55 @@ static void calls_of_a_program_end_where_the_next_begins(void **state)
 	ky_trace_close(&trace);
 }
 
+/* A thread of a forked child: its number is one that a thread of its parent once had. */
+static void children_in_their_parents_drum_are_processes(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum_beside(&made, &drums[0], 10, 11, "call", KY_DRUM_FUNCTIONS);
+	span(&drums[0], T + 100, T + 200);
+	made_flush(&made, &drums[0], 0);
+	drums[0].thread.index = 1;
+	drums[0].thread.pid = 20;
+	drums[0].thread.alias = 1 << 30;
+	span(&drums[0], T + 300, T + 400);
+	struct ky_trace *trace = finish(1);
+	const uint32_t parent = process_of(trace, slice_of(trace, "call", 0));
+	const uint32_t child = process_of(trace, slice_of(trace, "call", 1));
+	assert_int_equal(trace->processes.pid[parent], 10);
+	assert_int_equal(trace->processes.pid[child], 20);
+	assert_string_equal(text_of(trace, trace->processes.name[child]), "call");
+	check_span(trace, "call", 0, T + 100, T + 200);
+	check_span(trace, "call", 1, T + 300, T + 400);
+	for (uint32_t i = 0; i < trace->threads.rows.count; i++)
+		assert_true(trace->threads.tid[i] != 1 << 30);
+	ky_trace_close(&trace);
+}
+
+/* A function that never returns: its thread ends in it. A later thread of that number is another. */
+static void what_is_open_lasts_until_its_thread_ends(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum_beside(&made, &drums[0], 10, 11, "call", KY_DRUM_FUNCTIONS);
+	made_drum_beside(&made, &drums[1], 10, 11, "off", KY_DRUM_SWITCHES);
+	made_drum_beside(&made, &drums[2], 20, 21, "still", KY_DRUM_FUNCTIONS);
+	made_event(&drums[1], MADE_TICK, false, T + 50);
+	made_event(&drums[0], MADE_SCOPE, false, T + 100);
+	made_event(&drums[0], MADE_SCOPE, false, T + 200);
+	span(&drums[1], T + 250, T + 300);
+	made_event(&drums[1], MADE_TICK, false, T + 400);
+	made_event(&drums[1], MADE_TICK, false, T + 900);
+	made_event(&drums[2], MADE_SCOPE, false, T + 500);
+	struct ky_trace *trace = finish(3);
+	check_span(trace, "call", 0, T + 100, T + 400);
+	check_span(trace, "call", 1, T + 200, T + 400);
+	check_nesting(trace, "off", 2, NULL);
+	assert_int_equal(trace->slices.dur[slice_of(trace, "still", 0)], -1);
+	assert_int_equal(trace->slices.rows.count, 4);
+	ky_trace_close(&trace);
+}
+
 static void one_drum_is_read_as_a_single_file_is(void **state)
 {
 	(void)state;
@@ -719,6 +768,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drums_are_one_trace_in_the_order_of_time),
 		cmocka_unit_test(drums_beside_a_programs_own_nest_in_its_threads),
+		cmocka_unit_test(children_in_their_parents_drum_are_processes),
+		cmocka_unit_test(what_is_open_lasts_until_its_thread_ends),
 		cmocka_unit_test(calls_of_a_program_end_where_the_next_begins),
 		cmocka_unit_test(one_drum_is_read_as_a_single_file_is),
 		cmocka_unit_test(equal_pids_at_the_same_time_are_two_processes),

@@ -7,7 +7,6 @@
  *           ─▶ unwind.c   answers for the stubs what _Unwind_Find_FDE is asked
  *           ─▶ others.c   the loader's pause; -finstrument-functions
  *   calls.c ─▶ thread.c   whose state it is, its ring
- *           ─▶ fork.c     a child's own drum
  *   system.c              system calls, and what core's ring.c and heap.c, which are in here too, want of os and libc
  */
 #ifndef KY_AGENT_PARTS_H
@@ -39,7 +38,7 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 
 /* The calling thread's own; NULL: it has none. */
 struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home);
-/* The same, made when there is none; NULL: there are too many threads, or the process is a child that could get no drum. */
+/* The same, made when there is none; NULL: there are too many threads. */
 struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home);
 /* From here on calls of signal handlers are only counted; false: this is one. */
 bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot);
@@ -58,11 +57,6 @@ uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
 			uint64_t ticks);
 void ky_agent_count(struct ky_agent_state *state, uint32_t function);
-
-/* ---- fork.c ---- */
-struct ky_drum ky_agent_drum(const struct ky_agent_home *home);
-/* In a forked child: its own drum where the parent's was. False: there is none. */
-bool ky_agent_child_drum(struct ky_agent_home *home, uint32_t pid);
 
 /* ---- system.c: as the kernel answers: -errno; -EPERM when the program is in a sandbox ---- */
 int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,

@@ -58,7 +58,11 @@ void ky_agent_unblock_signals(uint64_t mask)
 
 bool ky_os_thread_alive(int32_t pid, int32_t tid)
 {
-	return ky_agent_system(SYS_tgkill, (uint32_t)pid, (uint32_t)tid, 0, 0, 0, 0) != -ESRCH;
+	const int64_t result =
+		pid == KY_OS_ANY_PROCESS
+			? ky_agent_system(SYS_tkill, (uint32_t)tid, 0, 0, 0, 0, 0)
+			: ky_agent_system(SYS_tgkill, (uint32_t)pid, (uint32_t)tid, 0, 0, 0, 0);
+	return result != -ESRCH;
 }
 
 /* The drum is memory, not a file. */

@@ -8,6 +8,9 @@
  * thread is gone, among a few; then takes a new one; when there is no more, it looks at all. A dead thread's ring goes with its
  * state: each block says whose it is.
  *
+ * A forked child finds its states all zero. It goes on in its parent's drum, which is shared memory that kymo has open: so
+ * nothing of it is lost however soon it ends. Its blocks say whose they are.
+ *
  * While the slow path is at work, state.thread is 0: so a signal handler's calls come to the slow path, too, and find it busy.
  */
 #include "heap.h"
@@ -117,6 +120,23 @@ static void take_ring(struct ky_agent_state *state, uint64_t generation, uint32_
 		*writer = (struct ky_ring_writer){0};
 }
 
+static struct ky_drum drum_of(const struct ky_agent_home *home)
+{
+	uint8_t *const base = (uint8_t *)(uintptr_t)home->drum;
+	struct ky_drum_header *h = (struct ky_drum_header *)(void *)base;
+	return (struct ky_drum){
+		.base = base,
+		.header = h,
+		.clock = (struct ky_drum_clock *)(void *)(base + h->clock_at),
+		.categories = (struct ky_drum_category *)(void *)(base + h->categories_at),
+		.buckets = (uint32_t *)(void *)(base + h->buckets_at),
+		.rings = (struct ky_drum_ring *)(void *)(base + h->rings_at),
+		.bytes = home->drum_bytes,
+		.fd = -1,
+		.ticks_inline = true,
+	};
+}
+
 static uint32_t own_name(const struct ky_agent_home *home)
 {
 	char name[16] = "";
@@ -124,7 +144,7 @@ static uint32_t own_name(const struct ky_agent_home *home)
 	size_t bytes = 0;
 	while (bytes < sizeof(name) && name[bytes])
 		bytes++;
-	struct ky_drum drum = ky_agent_drum(home);
+	struct ky_drum drum = drum_of(home);
 	return drum.header->magic == KY_DRUM_MAGIC ? ky_heap_intern(&drum, name, bytes) : 0;
 }
 
@@ -133,7 +153,9 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 		    uint32_t tid)
 {
 	const uint64_t generation = __atomic_load_n(&home->generation, __ATOMIC_ACQUIRE);
+	const struct ky_drum drum = drum_of(home);
 	take_ring(state, generation, was, tid);
+	writer_of(state)->pid = drum.header->pid == home->pid ? 0 : home->pid;
 	state->name = own_name(home);
 	state->top = KY_AGENT_NO_CALL;
 	state->limit = 0; /* the next event begins a block, which says whose it is */
@@ -147,29 +169,26 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 	       __atomic_load_n(&home->generation, __ATOMIC_RELAXED) == generation;
 }
 
-/* In a forked child: the states are zero. A process that shares its parent's memory is as a thread of it. */
-static bool settle_in_child(struct ky_agent_home *home)
+/* A process that shares its parent's memory is as a thread of it. */
+static void settle_in_child(struct ky_agent_home *home)
 {
 	struct ky_agent_state *nobody = state_at(home, 0);
 	if (__atomic_load_n(&nobody->here, __ATOMIC_RELAXED))
-		return true;
+		return;
 	const uint32_t pid = ky_agent_pid();
-	bool good = true;
 	if (pid != home->pid) {
 		home->states_used = 1;
-		good = ky_agent_child_drum(home, pid);
 		home->pid = pid;
-		home->on = good;
 		home->pause = 2; /* nobody looks at a child's loader */
 		home->generation++;
 	}
 	__atomic_store_n(&nobody->here, 1, __ATOMIC_RELAXED);
-	return good;
 }
 
 static struct ky_agent_state *take(struct ky_agent_home *home)
 {
-	if (!settle_in_child(home) || home->sealed)
+	settle_in_child(home);
+	if (home->sealed)
 		return NULL;
 	const uint32_t tid = (uint32_t)ky_agent_system(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	const uint32_t used = __atomic_load_n(&home->states_used, __ATOMIC_ACQUIRE);
@@ -251,7 +270,7 @@ static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state
 			 uint64_t ticks, uint64_t *limit)
 {
 	struct ky_ring_writer *w = writer_of(state);
-	struct ky_drum drum = ky_agent_drum(home);
+	struct ky_drum drum = drum_of(home);
 	const bool fits = w->ring && state->pos < *limit;
 	count_events(state, w);
 	w->pub.pos = (fits ? state->pos : 0) + KYMO_I_BUSY;

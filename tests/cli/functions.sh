@@ -120,6 +120,17 @@ run report --json calls.kymo
 grep -q '"name": "leaf", "count": 2000,' out
 report 'the report has the number of calls' $?
 
+run run --functions --engine patch --hot 0 -q -o forks.kymo -- "$calls" forks 300
+[ $code -eq 0 ] && [ "$(ask forks.kymo "select count(*) from slice where name='work'")" = 300 ] &&
+	[ "$(ask forks.kymo "select count(distinct upid) from slice s join thread_track t on s.track_id=t.id join thread using(utid) where s.name='leaf'")" = 300 ]
+report 'children that end at once are traced whole' $?
+if grep -q 'off the CPU is not marked' err; then
+	skip 'what is open ends with its process' "$(grep -m1 'off the CPU' err)"
+else
+	[ "$(ask forks.kymo "select count(*) > 0 and max(dur = -1) = 0 from slice where name='_exit'")" = 1 ]
+	report 'what is open ends with its process' $?
+fi
+
 run run --functions='work' --engine patch -q -o work.kymo -- "$calls" 100
 [ $code -eq 0 ] && [ "$(ask work.kymo "select count(*) from slice where name='work'")" = 100 ] &&
 	[ "$(ask work.kymo "select count(*) from slice where name='leaf'")" = 0 ]

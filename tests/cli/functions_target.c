@@ -3,12 +3,15 @@
  * functions_target.c: a program whose calls are known, for functions.sh.
  *
  *	functions_target N [crash]	work() N times, each calls leaf() twice; then finish(41), or a crash
+ *	functions_target forks N	N children one after the other, each works once and ends at once
  *	functions_target forever	says "ready" and works until SIGTERM; 0 when all results were right
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #if defined(__clang__)
 #define APART __attribute__((noinline))
@@ -58,11 +61,25 @@ static int work_for_ever(void)
 	return 0;
 }
 
+static int fork_often(long count)
+{
+	int status = 0, failed = 0;
+	for (long i = 0; i < count; i++) {
+		const pid_t pid = fork();
+		if (pid == 0)
+			_exit(work((unsigned)i) == 0);
+		failed |= pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
+	}
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned sum = 0;
 	if (argc > 1 && strcmp(argv[1], "forever") == 0)
 		return work_for_ever();
+	if (argc > 2 && strcmp(argv[1], "forks") == 0)
+		return fork_often(strtol(argv[2], NULL, 10));
 	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
 	for (long i = 0; i < count; i++)
 		sum += work((unsigned)i);

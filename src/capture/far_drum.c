@@ -261,7 +261,8 @@ static void switch_on(struct ky_far_drum *d, char *message)
 	const struct ky_drums_options *o = d->options;
 	const struct ky_drum_view *view = &d->pieces.view;
 	/* Function calls are recorded, or they are not patched. */
-	if (!o->switch_on || d->beside != KY_DRUM_OWN || ky_drum_map_write(&d->map, view, d->name, message) != 0)
+	if (!o->switch_on || d->beside != KY_DRUM_OWN ||
+	    ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
 	if (o->ring_bytes || o->total_bytes)
 		ky_drum_switch_grow(&d->map, view, o->ring_bytes, o->total_bytes);

@@ -48,7 +48,7 @@ struct ky_far_drum {
 	uint64_t damaged;     /* beside what the streams count */
 	bool given_up;        /* it lies too much to be read on */
 	bool backed;          /* when it was last looked at */
-	bool left; /* by its process; others write into it: its children, or kymo */
+	bool left;            /* by its process; others write into it: its children, or kymo */
 	bool ended;
 	uint64_t ended_ns;
 };

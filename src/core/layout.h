@@ -179,7 +179,8 @@ struct ky_drum_block {
 	uint32_t tid;
 	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
-	uint32_t pid; /* 0: the drum's own; else a child's that it forked, which writes into its parent's drum */
+	uint32_t
+		pid; /* 0: the drum's own; else a child's that it forked, which writes into its parent's drum */
 	uint64_t pad2[3];
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };

@@ -154,8 +154,8 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 		return false;
 	const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
 	/* Owners may be of several processes where kymo made the drum. */
-	const int32_t pid =
-		drum->header->beside == KY_DRUM_OWN ? (int32_t)drum->header->pid : KY_OS_ANY_PROCESS;
+	const int32_t pid = drum->header->beside == KY_DRUM_OWN ? (int32_t)drum->header->pid
+								: KY_OS_ANY_PROCESS;
 	for (uint32_t i = 0; i < used && i < drum->header->rings_max; i++) {
 		struct ky_drum_ring *ring = &drum->rings[i];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);

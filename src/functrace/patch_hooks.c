@@ -57,7 +57,8 @@ static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64
 }
 
 /* It lies below the frames that it tells of. */
-static bool is_context(const struct ky_patch *patch, struct stack *stack, uint64_t at, uint64_t word)
+static bool is_context(const struct ky_patch *patch, struct stack *stack, uint64_t at,
+		       uint64_t word)
 {
 	struct ky_agent_frame frame;
 	uint64_t cfa = 0;

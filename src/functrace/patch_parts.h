@@ -279,8 +279,9 @@ typedef void (*ky_patch_word_fn)(struct ky_patch *patch, void *context, uint64_t
 void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid);
 void ky_patch_stacks_free(struct ky_patch_stacks *stacks);
 /* Each word, from that one on, that lies between two values. */
-void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks, uint64_t from,
-			  const uint64_t range[2], ky_patch_word_fn word, void *context);
+void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,
+			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
+			  void *context);
 
 /* ---- patch_hooks.c ---- */
 

@@ -101,8 +101,9 @@ void ky_patch_stacks_free(struct ky_patch_stacks *stacks)
 	free(stacks->mappings);
 }
 
-void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks, uint64_t from,
-			  const uint64_t range[2], ky_patch_word_fn word, void *context)
+void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,
+			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
+			  void *context)
 {
 	static uint64_t words[CHUNK_BYTES / 8];
 	uint64_t to = end_of(stacks, from);

@@ -32,8 +32,7 @@ static bool is_undone(const struct ky_agent_patch *entry, bool unwinder)
 	return unwinder == (entry->pad == KY_STUB_FIND_FDE);
 }
 
-static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits,
-			  bool unwinder)
+static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits, bool unwinder)
 {
 	for (uint32_t i = 0; i < patch->table_count; i++) {
 		const struct ky_agent_patch *entry = &patch->table[i];
@@ -84,9 +83,8 @@ int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_
 	struct ky_agent_home now = {0};
 	const uint64_t at = ky_patch_home_find(patch->remote.pid);
 	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
-	if (error ||
-	    (at == patch->home_at && now.generation == patch->home.generation &&
-	     now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
+	if (error || (at == patch->home_at && now.generation == patch->home.generation &&
+		      now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
 		return error;
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 		 "Cannot patch process %d: another kymo attached to it at the same time; end that "

@@ -42,7 +42,7 @@ struct ky_switches {
 	struct ky_span_drum drum; /* of all processes; no base: not yet */
 	bool refused;
 	uint32_t waiting, preempted, ended; /* trace points */
-	struct ky_numbers threads;   /* by tid: NOT_KNOWN, ON, OFF */
+	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
 };
 
 /* ---- records ---- */

@@ -61,7 +61,7 @@ int32_t ky_os_pid(void);
 int32_t ky_os_tid(void);
 void ky_os_yield(void);
 void ky_os_comm(char name[16]); /* the calling thread's name */
-#define KY_OS_ANY_PROCESS 0 /* as pid: a thread of any */
+#define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);
 
 /* Clocks in nanoseconds. Signal-safe. */

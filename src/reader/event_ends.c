@@ -33,8 +33,7 @@ bool ky_event_ends_open(struct ky_event_ends *ends, const struct ky_open_span *s
 bool ky_event_ends_thread(struct ky_event_ends *ends, uint32_t thread, int64_t ns)
 {
 	void *all = ends->ends;
-	const bool good =
-		make_room(&all, ends->ends_count, &ends->ends_room, sizeof(*ends->ends));
+	const bool good = make_room(&all, ends->ends_count, &ends->ends_room, sizeof(*ends->ends));
 	ends->ends = all;
 	if (good)
 		ends->ends[ends->ends_count++] = (struct ky_thread_end){thread, ns};

@@ -65,8 +65,8 @@ struct ky_event_intake {
 	struct ky_trace *trace;
 	bool ordered;
 	bool done;
-	bool owned;  /* all threads are of one process */
-	bool beside; /* other drums have spans of the same threads */
+	bool owned;                     /* all threads are of one process */
+	bool beside;                    /* other drums have spans of the same threads */
 	struct ky_event_ends *ends;     /* NULL: nobody tells when threads end */
 	bool tells_ends;                /* it is this drum */
 	const struct ky_numbers *apart; /* of these processes its own are on other tracks */

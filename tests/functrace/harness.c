@@ -322,8 +322,8 @@ static void keep(void *context, const struct ky_event *e)
 	if (e->kind == KYMO_KIND_LOST)
 		return;
 	must(all->count < HARNESS_EVENTS_MAX);
-	all->events[all->count++] =
-		(struct harness_event){e->kind, e->thread->pid, e->thread->tid, e->time_ns, e->name.data};
+	all->events[all->count++] = (struct harness_event){e->kind, e->thread->pid, e->thread->tid,
+							   e->time_ns, e->name.data};
 }
 
 struct harness_events harness_read(const struct harness *h)
@@ -334,8 +334,8 @@ struct harness_events harness_read(const struct harness *h)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	must(stream && all.events != MAP_FAILED);
 	const char *what = "";
-	const int error = ky_stream_open(stream, h->drum.drum.base, h->drum.drum.bytes, NULL,
-					 false, 0, &what);
+	const int error = ky_stream_open(stream, h->drum.drum.base, h->drum.drum.bytes, NULL, false,
+					 0, &what);
 	if (error)
 		fprintf(stderr, "no drum: %s\n", what);
 	must(error == 0);

@@ -532,8 +532,8 @@ static void siblings_body(void)
 	for (int i = 0; i < 8; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {
-			const bool good = work(3) == 6 && close(go[1]) == 0 &&
-					  read(go[0], &byte, 1) == 0;
+			const bool good =
+				work(3) == 6 && close(go[1]) == 0 && read(go[0], &byte, 1) == 0;
 			_exit(good && work(4) == 12 ? 0 : 1);
 		}
 	}

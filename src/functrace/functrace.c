@@ -302,7 +302,7 @@ static bool has_agent(pid_t pid)
 	return found;
 }
 
-/* It has its parent's jumps, and writes into its drum. */
+/* It has its parent's jumps, and writes into its drum; or has executed another program since. */
 static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 {
 	if (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS)
@@ -310,17 +310,33 @@ static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 	pid_t parent = parent_of(pid);
 	for (int i = 0; i < GENERATIONS && parent > 1; i++, parent = parent_of(parent)) {
 		if (find(functrace, parent))
-			return has_agent(pid);
+			return true;
 	}
 	return false;
+}
+
+static int remember_child(struct ky_functrace *functrace, pid_t pid,
+			  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	if (!make_room(functrace)) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
+		return -ENOMEM;
+	}
+	struct ky_functrace_process *const process = &functrace->processes[functrace->count++];
+	*process = (struct ky_functrace_process){.pid = pid, .image = ky_functrace_image(pid)};
+	if (!has_agent(pid))
+		ky_functrace_executed(process);
+	return 0;
 }
 
 int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
 		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	message[0] = '\0';
-	if (find(functrace, pid) || is_child_of_traced(functrace, pid))
+	if (find(functrace, pid))
 		return 0;
+	if (is_child_of_traced(functrace, pid))
+		return remember_child(functrace, pid, message);
 	if (functrace->engine == KY_FUNCTRACE_AUTO)
 		return ky_functrace_choose(functrace, pid, message);
 	return ky_functrace_begin(functrace, functrace->engine, pid, message);
@@ -343,8 +359,19 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 
 /* ---- meanwhile ---- */
 
+/* Programs that children have executed, however soon after their fork. */
+static void take_executed(struct ky_functrace *functrace)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	for (pid_t pid; functrace->switches && (pid = ky_switches_executed(functrace->switches));) {
+		if (!find(functrace, pid))
+			(void)remember_child(functrace, pid, message);
+	}
+}
+
 void ky_functrace_round(struct ky_functrace *functrace)
 {
+	take_executed(functrace);
 	ky_functrace_follow_exec(functrace);
 	(void)ky_patch_release_late();
 	for (uint32_t i = 0; i < functrace->count; i++) {

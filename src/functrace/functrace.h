@@ -52,7 +52,7 @@ int ky_functrace_open(struct ky_functrace **functrace, const struct ky_functrace
 		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /*
  * A process, from now on. 0; -ENOTSUP: the engine asked for is impossible here (exit 77), -errno with a message. One that
- * is there already, or a child whose parent is traced and that writes into its drum, is left as it is.
+ * is there already, or a child whose parent is traced and that writes into its drum, is left as it is until it executes another program.
  */
 int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
 		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functrace_exec.c: processes that call exec: wrappers, shells, `env`. The jumps are gone with the old program, and the new one is
- * patched, as a process that runs already is: what it did before is missing, and that is said.
+ * functrace_exec.c: processes that call exec: wrappers, shells, `env`, and their children. The jumps are gone with the old
+ * program, and the new one is patched, as a process that runs already is: what it did before is missing, and that is said.
  *
  * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are drawn anew: another
  * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 #define MILLISECOND UINT64_C(1000000)
 #define LOOK_EVERY_NS (10 * MILLISECOND)
 #define SETTLE_NS (20 * MILLISECOND)
+#define TELL_MAX 4u
 
 static uint64_t now_ns(void)
 {
@@ -42,25 +44,44 @@ uint64_t ky_functrace_image(pid_t pid)
 	return image;
 }
 
+/* What starts programs may start very many. */
+static void tell(struct ky_functrace *functrace, const char *line)
+{
+	const uint32_t told = functrace->executed_told++;
+	if (told < TELL_MAX)
+		ky_functrace_note(functrace, "%s", line);
+	else if (told == TELL_MAX)
+		ky_functrace_note(functrace,
+				  "more programs are executed; of each of them nothing is said");
+}
+
 static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", link[64], path[PATH_MAX];
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
 	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)process->pid);
 	const ssize_t bytes = readlink(link, path, sizeof(path) - 1);
 	path[bytes > 0 ? bytes : 0] = '\0';
 	process->again_ns = 0;
 	const int error = ky_functrace_begin_patch(functrace, functrace->engine, process->pid,
 						   &process->patch, message);
+	if (error && !ky_functrace_image(process->pid))
+		return; /* it has ended meanwhile */
 	if (!error)
-		ky_functrace_note(functrace,
-				  "process %ld has executed %.200s: its functions are traced from "
-				  "here on, not its first moments",
-				  (long)process->pid, path);
-	else if (ky_functrace_image(process->pid)) /* and has not ended meanwhile */
-		ky_functrace_note(functrace,
-				  "process %ld has executed %.100s, whose functions are not "
-				  "traced: %.250s",
-				  (long)process->pid, path, message);
+		snprintf(line, sizeof(line),
+			 "process %ld has executed %.200s: its functions are traced from here on, "
+			 "not its first moments",
+			 (long)process->pid, path);
+	else
+		snprintf(line, sizeof(line),
+			 "process %ld has executed %.100s, whose functions are not traced: %.250s",
+			 (long)process->pid, path, message);
+	tell(functrace, line);
+}
+
+void ky_functrace_executed(struct ky_functrace_process *process)
+{
+	process->again_ns = now_ns() + SETTLE_NS;
 }
 
 static void look_at(struct ky_functrace *functrace, struct ky_functrace_process *process,
@@ -72,18 +93,29 @@ static void look_at(struct ky_functrace *functrace, struct ky_functrace_process 
 	if (image && image != process->image) {
 		ky_functrace_close_patch(functrace, process, true);
 		process->image = image;
-		process->again_ns = now + SETTLE_NS;
+		ky_functrace_executed(process);
 	} else if (image && process->again_ns && now >= process->again_ns) {
 		patch_again(functrace, process);
 	}
 }
 
+/* A child that has ended; of others it is told. */
+static bool is_forgotten(const struct ky_functrace_process *process)
+{
+	return !process->patch && kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
 void ky_functrace_follow_exec(struct ky_functrace *functrace)
 {
 	const uint64_t now = now_ns();
-	if (now - functrace->looked_ns < LOOK_EVERY_NS)
+	if (now - functrace->looked_ns < LOOK_EVERY_NS ||
+	    (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS))
 		return;
 	functrace->looked_ns = now;
-	for (uint32_t i = 0; i < functrace->count; i++)
-		look_at(functrace, &functrace->processes[i], now);
+	for (uint32_t i = functrace->count; i-- > 0;) {
+		if (is_forgotten(&functrace->processes[i]))
+			functrace->processes[i] = functrace->processes[--functrace->count];
+		else
+			look_at(functrace, &functrace->processes[i], now);
+	}
 }

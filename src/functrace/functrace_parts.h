@@ -21,9 +21,10 @@
 
 struct ky_functrace_process {
 	pid_t pid;
-	struct ky_patch *patch; /* NULL: another engine, or it is gone */
-	uint64_t image;         /* of its program: another after exec; 0: not known */
-	uint64_t again_ns;      /* after exec: when the new program is patched; 0: it is */
+	struct ky_patch *
+		patch; /* NULL: another engine, or it is gone, or a forked child that has its parent's */
+	uint64_t image;    /* of its program: another after exec; 0: not known */
+	uint64_t again_ns; /* after exec: when the new program is patched; 0: it is */
 };
 
 struct ky_functrace_hot_one {
@@ -42,7 +43,8 @@ struct ky_functrace {
 	struct ky_stack_spans *samples;
 	struct ky_switches *switches;
 	bool switches_tried;
-	uint64_t looked_ns; /* for exec, last */
+	uint64_t looked_ns;     /* for exec, last */
+	uint32_t executed_told; /* lines about it */
 	struct ky_patch_facts past;
 	struct ky_functrace_hot_one *hot; /* of processes that ended */
 	uint32_t hot_count;
@@ -66,6 +68,8 @@ void ky_functrace_note(const struct ky_functrace *functrace, const char *format,
 
 /* A number that is another after exec, 0 when there is none to be had. */
 uint64_t ky_functrace_image(pid_t pid);
+/* The process runs another program since a moment: which is patched before long. */
+void ky_functrace_executed(struct ky_functrace_process *process);
 /* Looks whether processes have called exec; new programs are patched. */
 void ky_functrace_follow_exec(struct ky_functrace *functrace);
 

@@ -41,6 +41,8 @@ bool ky_switch_parse(struct ky_switch *one, const struct perf_event_header *reco
 		one->pid = (pid_t)words[0];
 		one->tid = (pid_t)words[2];
 		one->kind = KY_SWITCH_ENDED;
+	} else if (record->type == PERF_RECORD_COMM && record->misc & PERF_RECORD_MISC_COMM_EXEC) {
+		one->kind = KY_SWITCH_EXECUTED;
 	} else if (record->type != PERF_RECORD_SWITCH) {
 		return false;
 	} else if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
@@ -235,6 +237,7 @@ static int open_on(struct ky_switch_events *events, pid_t tid, const struct ky_s
 {
 	struct perf_event_attr attr = switch_attr();
 	attr.inherit = attr.context_switch = attr.task = attr.disabled = 1;
+	attr.comm = attr.comm_exec = 1;
 	const int fd = open_event(&attr, tid, (int)cpu->number);
 	if (fd < 0)
 		return fd;

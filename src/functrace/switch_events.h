@@ -20,6 +20,7 @@ enum ky_switch_kind {
 	KY_SWITCH_PREEMPTED, /* it could have gone on */
 	KY_SWITCH_WAITING,   /* it had to wait for something */
 	KY_SWITCH_ENDED,     /* the thread is gone */
+	KY_SWITCH_EXECUTED,  /* its process runs another program */
 };
 
 struct ky_switch {

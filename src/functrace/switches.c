@@ -26,6 +26,7 @@
 #include <string.h>
 
 #define ADD_PASSES 10u
+#define EXECUTED_MAX 1024u /* between two rounds */
 #define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
 /*
@@ -43,6 +44,8 @@ struct ky_switches {
 	bool refused;
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
+	pid_t executed[EXECUTED_MAX];
+	uint32_t executed_count;
 };
 
 /* ---- records ---- */
@@ -83,6 +86,11 @@ static void take(void *context, const struct ky_switch *one)
 	if (!thread || !open_drum(switches, one->pid))
 		return;
 	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
+	if (one->kind == KY_SWITCH_EXECUTED) {
+		if (switches->executed_count < EXECUTED_MAX)
+			switches->executed[switches->executed_count++] = one->pid;
+		return;
+	}
 	if (one->kind == KY_SWITCH_ENDED) {
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
@@ -101,6 +109,11 @@ static void take(void *context, const struct ky_switch *one)
 void ky_switches_round(struct ky_switches *switches)
 {
 	ky_switch_events_read(&switches->events, take, switches);
+}
+
+pid_t ky_switches_executed(struct ky_switches *switches)
+{
+	return switches->executed_count ? switches->executed[--switches->executed_count] : 0;
 }
 
 /* ---- adding ---- */

@@ -131,6 +131,15 @@ else
 	report 'what is open ends with its process' $?
 fi
 
+# What a child executes is noticed by perf's records alone.
+if ! grep -q 'off the CPU is not marked' err; then
+	run run --functions --engine patch --hot 0 -o shell.kymo -- sh -c '"$0" patched; "$0" patched && true' "$calls"
+	[ $code -eq 0 ] && [ "$(ask shell.kymo "select count(*) from slice where name='work'")" = 200 ] &&
+		[ "$(ask shell.kymo "select count(distinct upid) from slice s join thread_track t on s.track_id=t.id join thread using(utid) where s.name='work'")" = 2 ] &&
+		[ "$(grep -c 'has executed' err)" = 2 ]
+	report 'programs that children execute are traced' $?
+fi
+
 run run --functions='work' --engine patch -q -o work.kymo -- "$calls" 100
 [ $code -eq 0 ] && [ "$(ask work.kymo "select count(*) from slice where name='work'")" = 100 ] &&
 	[ "$(ask work.kymo "select count(*) from slice where name='leaf'")" = 0 ]

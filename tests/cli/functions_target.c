@@ -4,6 +4,7 @@
  *
  *	functions_target N [crash]	work() N times, each calls leaf() twice; then finish(41), or a crash
  *	functions_target forks N	N children one after the other, each works once and ends at once
+ *	functions_target patched	waits until work() begins with a jump, then calls it 100 times
  *	functions_target forever	says "ready" and works until SIGTERM; 0 when all results were right
  */
 #include <signal.h>
@@ -73,11 +74,24 @@ static int fork_often(long count)
 	return failed;
 }
 
+static int work_when_patched(void)
+{
+	const volatile unsigned char *const code = (const volatile unsigned char *)(size_t)work;
+	unsigned sum = 0;
+	while (*code != 0xe9)
+		usleep(1000);
+	for (unsigned i = 0; i < 100; i++)
+		sum += work(i);
+	return sum == 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned sum = 0;
 	if (argc > 1 && strcmp(argv[1], "forever") == 0)
 		return work_for_ever();
+	if (argc > 1 && strcmp(argv[1], "patched") == 0)
+		return work_when_patched();
 	if (argc > 2 && strcmp(argv[1], "forks") == 0)
 		return fork_often(strtol(argv[2], NULL, 10));
 	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1;

@@ -185,6 +185,9 @@ struct ky_drum_block {
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };
 
+/* Set in the number of a process of another pid namespace: no process here has that number. */
+#define KY_PID_APART (1u << 30)
+
 enum ky_heap_kind { KY_HEAP_STRING = 1, KY_HEAP_SITE = 2 };
 
 /* Records are named by their offset from the drum's beginning in units of KY_HEAP_UNIT. */

@@ -5,6 +5,9 @@
  * Which ring a thread gets: one that is free (the longest ago released, so that what a thread left
  * stays readable for long), else a new one while the budget lasts, smaller when it runs low, else one
  * whose owner died without saying so. So memory is bounded and short-lived threads share rings.
+ *
+ * Forked children that write into their parent's drum may be very many, and end without saying so: each
+ * takes a small ring, a dead one's when there are many, and a larger one when that is full.
  */
 #include "ring.h"
 #include "os.h"
@@ -18,6 +21,14 @@
 /* How often a sample of the clocks is taken even when no session runs. */
 #define SAMPLE_TICKS (UINT64_C(1) << 28)
 
+/*
+ * A child's first ring. While there are few it is a new one: each child begins a block, so that very few rings would come
+ * round before they are read. Then among how many it looks for a dead owner.
+ */
+#define CHILD_BYTES (64u << 10)
+#define CHILD_RINGS 512u
+#define CHILD_LOOKS 32u
+
 /* Of the second half of the budget a ring takes at most one part in so many of what is left. */
 #define LEFT_PARTS 64u
 
@@ -30,7 +41,9 @@ static uint64_t ring_bytes_wanted(const struct ky_drum *drum, const struct ky_ri
 	uint64_t bytes = KY_RING_BYTES_MIN;
 	while (bytes < wanted && bytes <= UINT64_MAX / 4)
 		bytes *= 2;
-	return w->level != 0 && bytes > NESTED_BYTES ? NESTED_BYTES : bytes;
+	const bool small = w->level != 0 || (w->pid && !w->grown);
+	const uint64_t most = w->level != 0 ? NESTED_BYTES : CHILD_BYTES;
+	return small && bytes > most ? most : bytes;
 }
 
 static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t number)
@@ -62,7 +75,7 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->ring = ring;
 	w->base = drum->base + ring->at;
 	w->blocks = ring->bytes / KY_BLOCK_BYTES;
-	w->next = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	w->next = w->first = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	w->pub.end = 0;
 	__atomic_store_n(&w->pub.events, released ? ring->events : count_events(w),
 			 __ATOMIC_RELAXED);
@@ -70,9 +83,9 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->wanted_bytes = ring_bytes_wanted(drum, w);
 }
 
-static bool claim(struct ky_drum_ring *ring, uint32_t from, uint32_t tid)
+static bool claim(struct ky_drum_ring *ring, uint32_t from, uint32_t owner)
 {
-	return __atomic_compare_exchange_n(&ring->owner, &from, tid, false, __ATOMIC_ACQ_REL,
+	return __atomic_compare_exchange_n(&ring->owner, &from, owner, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 
@@ -92,7 +105,7 @@ static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 		}
 		if (!best)
 			return false;
-		if (claim(best, 0, tid)) {
+		if (claim(best, 0, ky_ring_owner(w, tid))) {
 			use_ring(drum, w, best, true);
 			return true;
 		}
@@ -138,7 +151,7 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 		return false;
 	}
 	struct ky_drum_ring *ring = &drum->rings[index];
-	__atomic_store_n(&ring->owner, tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->owner, ky_ring_owner(w, tid), __ATOMIC_RELAXED);
 	KYMO_I_STORE(&ring->at, at);
 	/* Release: the entry is complete before anybody sees a size. */
 	__atomic_store_n(&ring->bytes, bytes, __ATOMIC_RELEASE);
@@ -146,28 +159,37 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	return true;
 }
 
-static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
+/* Of so many rings, from one on that is another for each thread. */
+static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes,
+		      uint32_t looks)
 {
-	/* A system call for each ring: after one look in vain not with every event of a thread. */
-	const uint64_t now = ky_drum_ticks(drum);
-	if (now - w->vain_ticks < SAMPLE_TICKS)
-		return false;
-	const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+	const uint32_t most = drum->header->rings_max;
+	const uint32_t all = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+	const uint32_t used = all < most ? all : most;
 	/* Owners may be of several processes where kymo made the drum. */
 	const int32_t pid = drum->header->beside == KY_DRUM_OWN ? (int32_t)drum->header->pid
 								: KY_OS_ANY_PROCESS;
-	for (uint32_t i = 0; i < used && i < drum->header->rings_max; i++) {
-		struct ky_drum_ring *ring = &drum->rings[i];
+	for (uint32_t i = 0; !w->apart && i < used && i < looks; i++) {
+		struct ky_drum_ring *ring = &drum->rings[(tid + i) % used];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
-		if (owner != 0 && owner != tid &&
+		if (owner != 0 && owner != tid && owner < KY_RING_APART &&
 		    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
 		    !ky_os_thread_alive(pid, (int32_t)owner) && claim(ring, owner, tid)) {
 			use_ring(drum, w, ring, false);
 			return true;
 		}
 	}
-	w->vain_ticks = now;
 	return false;
+}
+
+/* A system call for each ring: after one look in vain not with every event of a thread. */
+static bool take_any_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+{
+	const uint64_t now = ky_drum_ticks(drum);
+	if (now - w->vain_ticks < SAMPLE_TICKS)
+		return false;
+	w->vain_ticks = now;
+	return take_dead(drum, w, tid, KY_RING_BYTES_MIN, UINT32_MAX);
 }
 
 /* The first half of the budget is for rings as large as they were asked for; then they get smaller. */
@@ -186,15 +208,16 @@ static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
 int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t wanted = affordable(drum, ring_bytes_wanted(drum, w));
-	/* Children end without saying so, and may be very many: one's ring is the next one's. */
-	if (take_free(drum, w, tid, wanted) || (w->pid && take_dead(drum, w, tid, wanted)))
+	const bool few = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED) < CHILD_RINGS;
+	if (w->pid && few && take_new(drum, w, tid, wanted))
 		return 0;
-	w->vain_ticks = 0;
+	if (take_free(drum, w, tid, wanted) ||
+	    (w->pid && take_dead(drum, w, tid, wanted, CHILD_LOOKS)))
+		return 0;
 	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)
 		if (take_new(drum, w, tid, bytes))
 			return 0;
-	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) ||
-	    take_dead(drum, w, tid, KY_RING_BYTES_MIN))
+	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_any_dead(drum, w, tid))
 		return 0;
 	return -ENOSPC;
 }
@@ -255,11 +278,15 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
 		       uint64_t ticks)
 {
-	/* A session asked for larger rings since: move on to one, once. */
+	/* A session asked for larger rings since, or a child is not one of few calls: move on to one, once. */
+	w->grown |= w->pid && w->ring && w->next - w->first >= w->blocks;
 	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
-		struct ky_ring_writer larger = {.level = w->level, .pid = w->pid};
-		const uint64_t wanted = ring_bytes_wanted(drum, w);
-		if (take_free(drum, &larger, tid, wanted) || take_new(drum, &larger, tid, wanted)) {
+		struct ky_ring_writer larger = {
+			.level = w->level, .pid = w->pid, .apart = w->apart, .grown = w->grown};
+		const uint64_t asked = ring_bytes_wanted(drum, w);
+		const uint64_t wanted = w->pid ? affordable(drum, asked) : asked;
+		if (wanted > w->blocks * KY_BLOCK_BYTES && (take_free(drum, &larger, tid, wanted) ||
+							    take_new(drum, &larger, tid, wanted))) {
 			ky_ring_release(drum, w);
 			larger.pub.pos = w->pub.pos;
 			*w = larger;

@@ -16,12 +16,25 @@ struct ky_ring_writer {
 	uint8_t *base;   /* of the ring's memory */
 	uint64_t blocks; /* in the ring, a power of two */
 	uint64_t next;   /* number of the block to begin next */
+	uint64_t first;  /* of the first that it began here */
 	uint32_t high;   /* the counter's high half; pub.high may be ~0 instead */
 	uint32_t level;
 	uint32_t pid;          /* of a forked child that writes into its parent's drum; else 0 */
+	bool apart;            /* the child is in another pid namespace: see ky_ring_owner() */
+	bool grown;            /* the child has filled its first ring */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
 	uint64_t vain_ticks;   /* when no ring could be had, not even a dead thread's */
 };
+
+/*
+ * What a ring's entry has as the thread that owns it. Numbers of another pid namespace say nothing about who lives: such a ring is
+ * nobody's to judge, and who is there judges none.
+ */
+#define KY_RING_APART (1u << 31)
+static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t tid)
+{
+	return w->apart ? tid | KY_RING_APART : tid;
+}
 
 /* Takes a ring for the thread. 0, or -ENOSPC when there is none to be had. */
 int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid);

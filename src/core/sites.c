@@ -22,6 +22,7 @@ int ky_sites_open(struct ky_sites *sites, const struct ky_drum_view *view)
 {
 	memset(sites, 0, sizeof(*sites));
 	sites->view = view;
+	sites->several = view->header.beside != KY_DRUM_OWN;
 	sites->bytes_left = 2 * view->header.heap_bytes;
 	sites->seed = ky_os_image();
 	sites->told_left = TOLD_TIMES_MAX * view->header.heap_bytes;
@@ -204,7 +205,7 @@ static struct ky_thread *add_thread(struct ky_sites *sites, int32_t pid, int32_t
 struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t tid, uint32_t name,
 				  bool *renamed)
 {
-	const int32_t whose = (int32_t)(pid ? pid : sites->view->header.pid);
+	const int32_t whose = (int32_t)(pid && sites->several ? pid : sites->view->header.pid);
 	if (!grow_threads(sites))
 		return NULL;
 	struct ky_thread **slot = &sites->threads[slot_of(sites, whose, (int32_t)tid)];

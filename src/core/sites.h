@@ -23,6 +23,7 @@ struct ky_sites {
 	struct ky_thread **threads; /* hash table by pid and tid, a power of two in size */
 	uint32_t threads_count;
 	uint32_t threads_room;
+	bool several;           /* blocks may be of other processes: children of the drum's own */
 	uint64_t seed;          /* of that table: no drum can be made to collide */
 	uint32_t *thread_names; /* by index: the record of the name as last seen */
 };

@@ -168,7 +168,8 @@ struct ky_agent_home {
 		pause; /* 1: the loader has added a library and waits (futex) until kymo has patched it and writes 0; 2: nobody did within a second, and it waits no more */
 	uint32_t
 		sealed; /* 1: the program has put itself into a sandbox (seccomp), which may kill it for a system call: the agent makes none */
-	uint32_t pad;
+	uint32_t
+		apart; /* 1: a forked child, which is in another pid namespace than its parent, or a child of one */
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };
 

@@ -426,6 +426,7 @@ static int own_home(struct ky_patch *patch)
 	home->entry_only = patch->entry_only;
 	home->pause = 0;
 	home->sealed = 0;
+	home->apart = 0;
 	home->end_site = ky_span_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
 	error = ky_patch_home_write(patch);
 	if (error)

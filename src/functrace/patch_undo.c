@@ -83,7 +83,7 @@ int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_
 	struct ky_agent_home now = {0};
 	const uint64_t at = ky_patch_home_find(patch->remote.pid);
 	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
-	if (error || (at == patch->home_at && now.generation == patch->home.generation &&
+	if (error || (at == patch->home_at && now.owner_started == patch->home.owner_started &&
 		      now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
 		return error;
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,

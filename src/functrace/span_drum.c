@@ -26,7 +26,7 @@
 /* A trace point and its strings, generously: what is not written takes no memory. */
 #define FUNCTION_BYTES 640u
 #define HEAP_BYTES_MIN (4u << 20)
-#define THREADS_MAX 4096u
+#define THREADS_MAX 16384u
 #define MODULES_MAX 4096u
 #define BUCKETS 256u
 

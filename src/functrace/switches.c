@@ -27,6 +27,7 @@
 
 #define ADD_PASSES 10u
 #define EXECUTED_MAX 1024u /* between two rounds */
+#define RETRY_NS UINT64_C(100000000)
 #define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
 /*
@@ -40,8 +41,8 @@ enum { NOT_KNOWN, ON, OFF };
 struct ky_switches {
 	struct ky_switches_options options;
 	struct ky_switch_events events;
-	struct ky_span_drum drum; /* of all processes; no base: not yet */
-	bool refused;
+	struct ky_span_drum drum;           /* of all processes; no base: not yet */
+	uint64_t retry_ns;                  /* it could not be made: not before this */
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
 	pid_t executed[EXECUTED_MAX];
@@ -51,7 +52,7 @@ struct ky_switches {
 /* ---- records ---- */
 
 /* Its own process is the first that has something to tell. */
-static bool open_drum(struct ky_switches *switches, pid_t pid)
+static bool open_drum(struct ky_switches *switches, pid_t pid, uint64_t now_ns)
 {
 	const struct ky_switches_options *const options = &switches->options;
 	const struct ky_span_drum_options drum = {.pid = pid,
@@ -62,11 +63,12 @@ static bool open_drum(struct ky_switches *switches, pid_t pid)
 						  .total_bytes = options->total_bytes < TOTAL_BYTES
 									 ? options->total_bytes
 									 : TOTAL_BYTES};
-	if (switches->drum.drum.base || switches->refused)
-		return !switches->refused;
-	switches->refused = ky_span_drum_open(&switches->drum, &drum) != 0;
-	if (switches->refused)
+	if (switches->drum.drum.base)
+		return true;
+	if (now_ns < switches->retry_ns || ky_span_drum_open(&switches->drum, &drum) != 0) {
+		switches->retry_ns = now_ns + RETRY_NS;
 		return false;
+	}
 	switches->waiting = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
 					      "", NULL, 0);
 	switches->preempted = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY,
@@ -83,12 +85,14 @@ static void take(void *context, const struct ky_switch *one)
 	struct ky_span_drum *const drum = &switches->drum;
 	bool made;
 	uint32_t *const thread = ky_numbers_make(&switches->threads, (uint64_t)one->tid, &made);
-	if (!thread || !open_drum(switches, one->pid))
+	if (!thread || !open_drum(switches, one->pid, one->time_ns))
 		return;
 	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
 	if (one->kind == KY_SWITCH_EXECUTED) {
 		if (switches->executed_count < EXECUTED_MAX)
 			switches->executed[switches->executed_count++] = one->pid;
+		ky_span_drum_process(drum, one->tid, one->pid);
+		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		return;
 	}
 	if (one->kind == KY_SWITCH_ENDED) {

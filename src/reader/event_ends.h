@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_ends.h: when threads ended, which one drum tells, and what was open then, which others do. A function that never
- * returns (_exit, pthread_exit, the program's own main when it is killed) lasts until its thread's end, not to that of the trace.
+ * event_ends.h: when threads ended, or their process went on with another program. A drum of threads off the CPU tells it, and
+ * it is read before the others: a function that never returns (_exit, execve, whatever a killed program was in) lasts until
+ * then, not to the end of the trace; and a number of a thread that is used again is another thread's.
  */
 #ifndef KY_READER_EVENT_ENDS_H
 #define KY_READER_EVENT_ENDS_H
 
-#include "intake.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* What a drum of threads off the CPU calls the instant. */
+/* What such a drum calls the instant. */
 #define KY_THREAD_ENDED "thread ended"
 
+struct ky_thread_end {
+	int64_t pid, tid, ns;
+};
+
 struct ky_event_ends {
-	struct ky_open_span {
-		uint32_t thread, track, category, name;
-		int64_t last_ns; /* of the thread */
-	} * spans;               /* of a thread the outer before the inner */
-	uint32_t spans_count, spans_room;
-	struct ky_thread_end {
-		uint32_t thread;
-		int64_t ns;
-	} * ends;
-	uint32_t ends_count, ends_room;
+	struct ky_thread_end *ends; /* by pid, tid and time when they are sorted */
+	uint32_t count, room;
 };
 
 /* False without memory. */
-bool ky_event_ends_open(struct ky_event_ends *ends, const struct ky_open_span *span);
-bool ky_event_ends_thread(struct ky_event_ends *ends, uint32_t thread, int64_t ns);
-/* All drums were read: ends what was open when its thread ended. */
-void ky_event_ends_put(struct ky_event_ends *ends, struct ky_trace *trace);
+bool ky_event_ends_add(struct ky_event_ends *ends, const struct ky_thread_end *end);
+void ky_event_ends_sort(struct ky_event_ends *ends);
+/* The first end of the thread that is not before that; INT64_MAX: none. */
+int64_t ky_event_ends_after(const struct ky_event_ends *ends, int64_t pid, int64_t tid, int64_t ns);
 void ky_event_ends_free(struct ky_event_ends *ends);
 
 #endif

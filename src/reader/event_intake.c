@@ -185,6 +185,8 @@ static void learn_thread(struct ky_event_intake *intake, struct ky_known_thread 
 	const int64_t pid = intake->owned ? intake->owner_pid : thread->pid;
 	known->known = true;
 	known->pid = pid;
+	known->tid = thread->tid;
+	known->end_ns = INT64_MAX;
 	known->process = intake->owned ? intake->owner : ky_process(intake->trace, pid);
 	known->thread = ky_thread(intake->trace, pid, thread->tid);
 	known->track = ky_track_of_thread(intake->trace, known->thread);
@@ -253,12 +255,13 @@ void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid)
 	}
 	for (uint32_t i = 0; i < intake->threads.count; i++) {
 		struct ky_known_thread *const t = ky_table_at(&intake->threads, i);
-		while (t->known && t->pid == pid && t->depth)
-			ky_event_end(intake, t, last_ns, 0);
+		if (t->known && t->pid == pid)
+			ky_event_end_open(intake, t, last_ns);
 	}
 }
 
-void ky_event_intake_ends(struct ky_event_intake *intake, struct ky_event_ends *ends, bool tells)
+void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
+			  bool tells)
 {
 	intake->ends = ends;
 	intake->tells_ends = tells;
@@ -668,10 +671,7 @@ void ky_event_intake_event(void *context, const struct ky_event *e)
 		end_span(intake, t, known, e, ns);
 	} else if (e->kind == KYMO_KIND_BEGIN) {
 		begin_span(intake, t, known, e, ns);
-	} else if (intake->tells_ends && e->kind == KYMO_KIND_INSTANT) {
-		if (!ky_event_ends_thread(intake->ends, t->thread, ns))
-			no_memory(intake);
-	} else {
+	} else if (!intake->tells_ends || e->kind != KYMO_KIND_INSTANT) {
 		put_other(intake, t, known, e, ns);
 	}
 }

@@ -45,8 +45,9 @@ void ky_event_intake_beside(struct ky_event_intake *intake, bool own);
 void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid);
 /* Of these processes (by pid) its spans do not nest in those of the other drums: they are on tracks of their own. */
 void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_numbers *processes);
-/* tells: the drum is one that tells when threads end; else what is open at its end is kept for that. */
-void ky_event_intake_ends(struct ky_event_intake *intake, struct ky_event_ends *ends, bool tells);
+/* When threads end; tells: the drum is one that says so. */
+void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
+			  bool tells);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
 			    uint32_t count);
 

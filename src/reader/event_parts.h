@@ -50,13 +50,14 @@ struct ky_known_thread {
 	bool known;
 	uint32_t thread;
 	uint32_t process;
-	int64_t pid;
+	int64_t pid, tid;
 	uint32_t track;
 	uint32_t depth, room;
 	uint32_t made_up; /* begins, since then */
 	int64_t first_ns; /* begins are made up before it */
 	int64_t last_ns;
 	int64_t until_ns;  /* later events begin anew; KY_EVENT_ANEW: the next does */
+	int64_t end_ns;    /* of the thread, after its last event; INT64_MAX: not known */
 	int64_t window_ns; /* end of the window that it is in; KY_EVENT_ANEW: in none yet */
 	const struct ky_site **open; /* spans */
 };
@@ -65,11 +66,11 @@ struct ky_event_intake {
 	struct ky_trace *trace;
 	bool ordered;
 	bool done;
-	bool owned;                     /* all threads are of one process */
-	bool beside;                    /* other drums have spans of the same threads */
-	struct ky_event_ends *ends;     /* NULL: nobody tells when threads end */
-	bool tells_ends;                /* it is this drum */
-	const struct ky_numbers *apart; /* of these processes its own are on other tracks */
+	bool owned;                       /* all threads are of one process */
+	bool beside;                      /* other drums have spans of the same threads */
+	const struct ky_event_ends *ends; /* NULL: nobody tells when threads end */
+	bool tells_ends;                  /* it is this drum */
+	const struct ky_numbers *apart;   /* of these processes its own are on other tracks */
 	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;
@@ -105,6 +106,10 @@ static inline void ky_event_end(struct ky_event_intake *intake, struct ky_known_
 }
 
 /* ---- event_window.c ---- */
+
+/* All that is open ends with its thread, or at the latest then. */
+void ky_event_end_open(struct ky_event_intake *intake, struct ky_known_thread *t,
+		       int64_t latest_ns);
 
 /* The thread's first event, or the first since a loss or in another window. */
 void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, int64_t ns);

@@ -19,6 +19,7 @@
 #define SAME_MOMENT_NS 1000000
 /* Records of nearly the same time that are looked at. */
 #define TOLD_NEAR_MAX 64u
+#define END_MARGIN_NS 2000
 
 void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_window *windows,
 			     uint32_t count)
@@ -27,28 +28,41 @@ void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_win
 	intake->windows_count = count;
 }
 
-static void end_open(struct ky_event_intake *intake, struct ky_known_thread *t)
+void ky_event_end_open(struct ky_event_intake *intake, struct ky_known_thread *t, int64_t latest_ns)
 {
+	int64_t ns = t->end_ns < latest_ns ? t->end_ns : latest_ns;
+	ns = ns < t->last_ns ? t->last_ns : ns;
 	while (t->depth)
-		ky_event_end(intake, t, t->window_ns, 0);
+		ky_event_end(intake, t, ns, 0);
+}
+
+/* The clocks of two drums differ a little. */
+static int64_t with_margin(int64_t ns)
+{
+	return ns < INT64_MAX - END_MARGIN_NS ? ns + END_MARGIN_NS : INT64_MAX;
 }
 
 void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, int64_t ns)
 {
 	const bool same_window = ns <= t->window_ns;
 	t->first_ns = ns;
+	if (ns > with_margin(t->end_ns))
+		ky_event_end_open(intake, t, t->window_ns);
 	if (t->window_ns == KY_EVENT_ANEW && intake->owned)
 		ky_thread_expect(intake->trace, t->thread, ns);
 	if (!same_window) {
 		const struct ky_window *window =
 			ky_window_of(intake->windows, intake->windows_count, ns);
-		end_open(intake, t);
+		ky_event_end_open(intake, t, t->window_ns);
 		t->made_up = 0;
 		t->window_ns = window ? window->to_ns : INT64_MAX;
 		if (window && window->from_ns < ns)
 			t->first_ns = window->from_ns;
 	}
-	t->until_ns = t->window_ns;
+	if (intake->ends)
+		t->end_ns = ky_event_ends_after(intake->ends, t->pid, t->tid, ns);
+	const int64_t end_ns = with_margin(t->end_ns);
+	t->until_ns = end_ns < t->window_ns ? end_ns : t->window_ns;
 }
 
 /* ---- asynchronous spans ---- */
@@ -107,31 +121,12 @@ static void end_asyncs(struct ky_event_intake *intake)
 	}
 }
 
-/* What is still open then, its thread's end may end. */
-static void keep_open(struct ky_event_intake *intake, const struct ky_known_thread *t)
-{
-	for (uint32_t i = 0; i < t->depth && i < KY_EVENT_DEPTH_MAX; i++) {
-		const struct ky_site *const site = t->open[i];
-		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);
-		const struct ky_open_span span = {
-			.thread = t->thread,
-			.track = t->track,
-			.category = known->category,
-			.name = site->flags & KYMO_SITE_NAME ? 0 : known->name,
-			.last_ns = t->last_ns};
-		if (!ky_event_ends_open(intake->ends, &span))
-			intake->trace->error = -ENOMEM;
-	}
-}
-
 void ky_event_intake_end(struct ky_event_intake *intake)
 {
 	for (uint32_t i = 0; i < intake->threads.count; i++) {
 		struct ky_known_thread *t = ky_table_at(&intake->threads, i);
-		if (t->known && t->window_ns != INT64_MAX)
-			end_open(intake, t);
-		if (t->known && intake->ends && !intake->tells_ends)
-			keep_open(intake, t);
+		if (t->known && (t->window_ns != INT64_MAX || t->end_ns != INT64_MAX))
+			ky_event_end_open(intake, t, t->window_ns);
 	}
 	end_asyncs(intake);
 }

@@ -220,6 +220,31 @@ static void cut_followed(struct loading *loading, uint32_t index)
 	}
 }
 
+static void take_end(void *context, const struct ky_event *event)
+{
+	struct loading *loading = context;
+	const struct ky_thread_end end = {event->thread->pid, event->thread->tid,
+					  (int64_t)event->time_ns};
+	if (event->kind == KYMO_KIND_INSTANT && event->time_ns < INT64_MAX &&
+	    !ky_event_ends_add(&loading->ends, &end))
+		loading->load->trace->error = -ENOMEM;
+}
+
+/* Before all others: see event_ends.h. */
+static int read_ends(struct loading *loading)
+{
+	const struct ky_stream_sink sink = {.event = take_end, .context = loading};
+	int error = 0;
+	for (uint32_t i = 0; !error && i < loading->drums_count; i++) {
+		struct ky_kymo_totals totals = {0};
+		if (loading->drums[i].beside == KY_DRUM_SWITCHES)
+			error = ky_kymo_read(loading->drums[i].source, 0, UINT64_MAX, &sink,
+					     &totals);
+	}
+	ky_event_ends_sort(&loading->ends);
+	return error ? error : loading->load->trace->error;
+}
+
 static int read_events(struct loading *loading, uint32_t index)
 {
 	struct ky_kymo *source = loading->drums[index].source;
@@ -291,10 +316,10 @@ int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bo
 		error = ky_kymo_load_common(load->trace, bundle, &loading.common);
 	if (!error && loading.common.windows_count)
 		ky_trace_windows(load->trace, loading.common.windows, loading.common.windows_count);
+	if (!error && loading.beside)
+		error = read_ends(&loading);
 	for (uint32_t i = 0; !error && i < loading.drums_count; i++)
 		error = read_drum(&loading, i);
-	if (!error)
-		ky_event_ends_put(&loading.ends, load->trace);
 	if (!error)
 		error = ky_kymo_load_streams(load, bundle);
 	if (!error)

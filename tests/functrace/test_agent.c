@@ -445,7 +445,7 @@ static void handlers_interrupt_anywhere(void **state)
 
 /* ---- fork ---- */
 
-#define CHILDREN 200u
+#define CHILDREN 1500u
 
 static HOOKABLE int split(void)
 {
@@ -493,7 +493,7 @@ static void a_forked_child_writes_into_its_parents_drum(void **state)
 	assert_int_equal(in_child(fork_body), 0);
 }
 
-/* However soon they end, all of them is there; and one after the other they need no more than a ring. */
+/* However soon they end, all of them is there; and the rings of those that ended are used again. */
 static void forks_body(void)
 {
 	int pids[CHILDREN], status = 0;
@@ -511,10 +511,10 @@ static void forks_body(void)
 	for (uint32_t i = 0; i < CHILDREN; i++)
 		CHECK(begins_of(&all, pids[i], "add") == 3);
 	harness_free(&all);
-	CHECK(harness.drum.drum.header->rings_used <= 2);
+	CHECK(harness.drum.drum.header->rings_used < 600);
 }
 
-static void many_children_share_a_ring(void **state)
+static void many_children_share_rings(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(forks_body), 0);
@@ -934,7 +934,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_short_threads),
 		cmocka_unit_test(handlers_interrupt_anywhere),
 		cmocka_unit_test(a_forked_child_writes_into_its_parents_drum),
-		cmocka_unit_test(many_children_share_a_ring),
+		cmocka_unit_test(many_children_share_rings),
 		cmocka_unit_test(children_that_live_have_rings_of_their_own),
 		cmocka_unit_test(rings_wrap_and_count),
 		cmocka_unit_test(the_counters_high_half_changes),

@@ -27,6 +27,7 @@
 #include "xxh64.h"
 
 #define T MADE_START_NS
+#define US UINT64_C(1000)
 
 static struct made_bundle made;
 static struct made_drum drums[4];
@@ -216,19 +217,22 @@ static void what_is_open_lasts_until_its_thread_ends(void **state)
 	made_drum_beside(&made, &drums[0], 10, 11, "call", KY_DRUM_FUNCTIONS);
 	made_drum_beside(&made, &drums[1], 10, 11, "off", KY_DRUM_SWITCHES);
 	made_drum_beside(&made, &drums[2], 20, 21, "still", KY_DRUM_FUNCTIONS);
-	made_event(&drums[1], MADE_TICK, false, T + 50);
-	made_event(&drums[0], MADE_SCOPE, false, T + 100);
-	made_event(&drums[0], MADE_SCOPE, false, T + 200);
-	span(&drums[1], T + 250, T + 300);
-	made_event(&drums[1], MADE_TICK, false, T + 400);
-	made_event(&drums[1], MADE_TICK, false, T + 900);
-	made_event(&drums[2], MADE_SCOPE, false, T + 500);
+	made_event(&drums[1], MADE_TICK, false, T + 50 * US);
+	made_event(&drums[0], MADE_SCOPE, false, T + 100 * US);
+	made_event(&drums[0], MADE_SCOPE, false, T + 200 * US);
+	span(&drums[1], T + 250 * US, T + 300 * US);
+	made_event(&drums[1], MADE_TICK, false, T + 400 * US);
+	made_event(&drums[0], MADE_SCOPE, false, T + 600 * US);
+	made_event(&drums[1], MADE_TICK, false, T + 900 * US);
+	made_event(&drums[2], MADE_SCOPE, false, T + 500 * US);
 	struct ky_trace *trace = finish(3);
-	check_span(trace, "call", 0, T + 100, T + 400);
-	check_span(trace, "call", 1, T + 200, T + 400);
+	check_span(trace, "call", 0, T + 100 * US, T + 400 * US);
+	check_span(trace, "call", 1, T + 200 * US, T + 400 * US);
+	check_span(trace, "call", 2, T + 600 * US, T + 900 * US);
+	assert_int_equal(trace->slices.depth[slice_of(trace, "call", 2)], 0);
 	check_nesting(trace, "off", 2, NULL);
 	assert_int_equal(trace->slices.dur[slice_of(trace, "still", 0)], -1);
-	assert_int_equal(trace->slices.rows.count, 4);
+	assert_int_equal(trace->slices.rows.count, 5);
 	ky_trace_close(&trace);
 }
 

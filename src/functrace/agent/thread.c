@@ -115,8 +115,9 @@ static void take_ring(struct ky_agent_state *state, uint64_t generation, uint32_
 {
 	struct ky_ring_writer *writer = writer_of(state);
 	struct ky_drum_ring *ring = state->generation == generation ? writer->ring : NULL;
-	if (!ring || !__atomic_compare_exchange_n(&ring->owner, &was, tid, false, __ATOMIC_ACQ_REL,
-						  __ATOMIC_RELAXED))
+	uint32_t dead = ky_ring_owner(writer, was);
+	if (!ring || !__atomic_compare_exchange_n(&ring->owner, &dead, ky_ring_owner(writer, tid),
+						  false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		*writer = (struct ky_ring_writer){0};
 }
 
@@ -155,7 +156,10 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 	const uint64_t generation = __atomic_load_n(&home->generation, __ATOMIC_ACQUIRE);
 	const struct ky_drum drum = drum_of(home);
 	take_ring(state, generation, was, tid);
-	writer_of(state)->pid = drum.header->pid == home->pid ? 0 : home->pid;
+	struct ky_ring_writer *writer = writer_of(state);
+	const uint32_t pid = home->apart ? home->pid | KY_PID_APART : home->pid;
+	writer->pid = drum.header->pid == pid ? 0 : pid;
+	writer->apart = home->apart;
 	state->name = own_name(home);
 	state->top = KY_AGENT_NO_CALL;
 	state->limit = 0; /* the next event begins a block, which says whose it is */
@@ -175,13 +179,12 @@ static void settle_in_child(struct ky_agent_home *home)
 	struct ky_agent_state *nobody = state_at(home, 0);
 	if (__atomic_load_n(&nobody->here, __ATOMIC_RELAXED))
 		return;
-	const uint32_t pid = ky_agent_pid();
-	if (pid != home->pid) {
-		home->states_used = 1;
-		home->pid = pid;
-		home->pause = 2; /* nobody looks at a child's loader */
-		home->generation++;
-	}
+	home->states_used = 1;
+	home->pid = ky_agent_pid();
+	home->pause = 2; /* nobody looks at a child's loader */
+	home->generation++;
+	/* A parent that is in another namespace cannot be seen from here. */
+	home->apart |= ky_agent_system(SYS_getppid, 0, 0, 0, 0, 0, 0) == 0;
 	__atomic_store_n(&nobody->here, 1, __ATOMIC_RELAXED);
 }
 
@@ -218,13 +221,21 @@ struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home)
 	return state;
 }
 
-bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot)
+/* Where whoever reads the drum sees it, also when this process is gone. */
+void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state)
+{
+	struct ky_drum_header *header = (struct ky_drum_header *)(uintptr_t)home->drum;
+	state->lost++;
+	__atomic_fetch_add(&header->lost_ringless, 1, __ATOMIC_RELAXED);
+}
+
+bool ky_agent_begin(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot)
 {
 	__atomic_store_n(&state->thread, 0, __ATOMIC_RELAXED);
 	const uint64_t busy = state->busy;
 	/* A handler's calls are further down its stack; further up, the slow path was left by longjmp. */
 	if (busy != 0 && (slot <= busy || slot - busy >= SAME_STACK_BYTES)) {
-		state->lost++;
+		ky_agent_lost(home, state);
 		return false;
 	}
 	state->busy = slot;
@@ -245,7 +256,9 @@ void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state
 static void populate(const struct ky_ring_writer *writer)
 {
 	const uint64_t number = writer->next - 1;
-	if (writer->next > writer->blocks || number % POPULATE_BLOCKS != 0)
+	/* Most children need but a page. */
+	if ((writer->pid && !writer->grown) || writer->next > writer->blocks ||
+	    number % POPULATE_BLOCKS != 0)
 		return;
 	const uint64_t left = writer->blocks - number;
 	ky_agent_system(SYS_madvise, (uintptr_t)(writer->base + number * KY_BLOCK_BYTES),
@@ -301,7 +314,7 @@ void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state
 	if (!slot) {
 		if (ticks >= state->retry)
 			state->retry = ticks + RETRY_TICKS;
-		state->lost++;
+		ky_agent_lost(home, state);
 		return;
 	}
 	__atomic_store_n(slot, (uint64_t)site << KY_WORD_SITE_SHIFT | (uint32_t)ticks,

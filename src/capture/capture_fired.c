@@ -145,6 +145,14 @@ void ky_capture_ended(void *context, pid_t pid, int status)
 	forget_recorded(capture, pid);
 }
 
+void ky_capture_child_ends(struct ky_capture *capture, pid_t pid)
+{
+	if (capture->watch)
+		ky_watch_ended(capture->watch, pid);
+	if (capture->on_exit)
+		fire_exit(capture, pid, -1);
+}
+
 /* ---- signals ---- */
 
 static const struct ky_trigger *trigger_of_signal(const struct ky_capture *capture, int number)

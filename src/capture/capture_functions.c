@@ -58,7 +58,8 @@ int ky_capture_open_functions(struct ky_capture *capture)
 	options.samples_per_second = o->samples_per_second;
 	options.ring_bytes = o->ring_bytes ? o->ring_bytes : KY_CAPTURE_RING_BYTES;
 	options.total_bytes = KY_CAPTURE_TOTAL_BYTES;
-	options.drum = ky_capture_drum;
+	options.drum = ky_capture_made_drum;
+	options.ended = ky_capture_child_ended;
 	options.stops = on_stops;
 	options.note = take_note;
 	options.context = capture;

@@ -17,6 +17,7 @@
 #include "crash_watch.h"
 #include "drums.h"
 #include "kernel_trace.h"
+#include "numbers.h"
 #include "stack_samples.h"
 #include "watch.h"
 
@@ -53,6 +54,7 @@ struct ky_capture {
 	uint32_t drums_told; /* lines about drums that could not be had as they should */
 	pid_t *recorded;     /* processes that have a drum: their end may be of interest */
 	uint32_t recorded_count, recorded_room;
+	struct ky_numbers children; /* pids that have none: they write into their parent's */
 	struct ky_unfinished unfinished[KY_CAPTURE_UNFINISHED];
 	bool drums_refused; /* there was no room for one more */
 	uint64_t begin_ns;  /* CLOCK_BOOTTIME, as all times here */
@@ -92,6 +94,10 @@ void ky_capture_close(struct ky_capture *capture);
 /* For processes: one appeared; a drum of it. */
 void ky_capture_appeared(void *capture, pid_t pid);
 void ky_capture_drum(void *capture, pid_t pid, int fd);
+/* The same of a drum that kymo has made; a child of its process that writes into it; which has ended. */
+void ky_capture_made_drum(void *capture, pid_t pid, int fd);
+void ky_capture_child(void *capture, pid_t pid);
+void ky_capture_child_ended(void *capture, pid_t pid);
 void ky_capture_add_probes(struct ky_capture *capture, pid_t pid);
 void ky_capture_add_crash_watch(struct ky_capture *capture, pid_t pid);
 /* A line about probes; only the first is told. */
@@ -118,6 +124,8 @@ void ky_capture_take_out_functions(struct ky_capture *capture);
 /* ---- capture_fired.c ---- */
 
 void ky_capture_fired(void *capture, const struct ky_fired *fired);
+/* A child that wrote into its parent's drum has ended: what waits for that. */
+void ky_capture_child_ends(struct ky_capture *capture, pid_t pid);
 void ky_capture_signals(struct ky_capture *capture);
 /* For processes: one ended. */
 void ky_capture_ended(void *capture, pid_t pid, int status);

@@ -109,7 +109,7 @@ static void add_existing(struct ky_capture *capture, pid_t pid)
 		if (error && error != -ESRCH)
 			ky_capture_note(capture, "%s", message);
 	}
-	/* A child that comes brings its parent's jumps and a drum of its own. */
+	/* A child that comes brings its parent's jumps and writes into its drum. */
 	const int error = ky_capture_add_functions(capture, pid, message);
 	if (error && error != -ESRCH)
 		ky_capture_note(capture, "%s", message);
@@ -157,10 +157,11 @@ static void tell_drum(struct ky_capture *capture, const char *line)
 		ky_capture_note(capture, "of more drums the like is not told");
 }
 
-static int add_drum(struct ky_capture *capture, pid_t pid, int fd)
+static int add_drum(struct ky_capture *capture, pid_t pid, int fd, bool made)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
-	const int added = ky_drums_add(capture->drums, fd, pid, message);
+	const int added = made ? ky_drums_add_made(capture->drums, fd, pid, message)
+			       : ky_drums_add(capture->drums, fd, pid, message);
 	if (added == -EAGAIN)
 		return added;
 	tell_drum(capture, message);
@@ -188,8 +189,44 @@ static void keep_unfinished(struct ky_capture *capture, pid_t pid, int fd)
 void ky_capture_drum(void *context, pid_t pid, int fd)
 {
 	struct ky_capture *const capture = context;
-	if (capture->drums && add_drum(capture, pid, fd) == -EAGAIN)
+	if (capture->drums && add_drum(capture, pid, fd, false) == -EAGAIN)
 		keep_unfinished(capture, pid, fd);
+}
+
+void ky_capture_made_drum(void *context, pid_t pid, int fd)
+{
+	struct ky_capture *const capture = context;
+	if (capture->drums)
+		(void)add_drum(capture, pid, fd, true);
+}
+
+static bool has_recorded(const struct ky_capture *capture, pid_t pid)
+{
+	for (uint32_t i = 0; i < capture->recorded_count; i++) {
+		if (capture->recorded[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+void ky_capture_child(void *context, pid_t pid)
+{
+	struct ky_capture *const capture = context;
+	bool made = false;
+	if (!has_recorded(capture, pid) &&
+	    ky_numbers_make(&capture->children, (uint64_t)pid, &made))
+		capture->facts->drums += made;
+}
+
+/* Of those that have a drum of their own, others tell. What it did last is read first. */
+void ky_capture_child_ended(void *context, pid_t pid)
+{
+	struct ky_capture *const capture = context;
+	if ((!capture->watch && !capture->on_exit) || has_recorded(capture, pid))
+		return;
+	if (capture->drums)
+		ky_drums_ended(capture->drums, pid);
+	ky_capture_child_ends(capture, pid);
 }
 
 static void forget_unfinished(struct ky_unfinished *one)
@@ -202,7 +239,7 @@ void ky_capture_try_drums(struct ky_capture *capture)
 {
 	for (uint32_t i = 0; i < KY_CAPTURE_UNFINISHED; i++) {
 		struct ky_unfinished *const one = &capture->unfinished[i];
-		if (one->pid && (add_drum(capture, one->pid, one->fd) != -EAGAIN ||
+		if (one->pid && (add_drum(capture, one->pid, one->fd, false) != -EAGAIN ||
 				 ++one->tries == UNFINISHED_TRIES))
 			forget_unfinished(one);
 	}
@@ -229,4 +266,5 @@ void ky_capture_forget_processes(struct ky_capture *capture)
 			forget_unfinished(&capture->unfinished[i]);
 	}
 	free(capture->recorded);
+	ky_numbers_free(&capture->children);
 }

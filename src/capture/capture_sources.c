@@ -194,7 +194,9 @@ static int open_drums(struct ky_capture *capture)
 					   .before_ns = reach_ns(o),
 					   .event = capture->watch ? ky_watch_event : NULL,
 					   .event_categories = watched ? watched : "-*",
-					   .context = capture->watch});
+					   .context = capture->watch,
+					   .child = ky_capture_child,
+					   .child_context = capture});
 }
 
 static int fork_program(struct ky_capture *capture)

@@ -9,6 +9,7 @@
 #include "drum_threads.h"
 
 #include "drum_find.h"
+#include "layout.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #define NAMES_BYTES_MAX (UINT64_C(64) << 20)
 #define NAME_BYTES 32u
 #define CHILD_ALIAS (1u << 30) /* beyond all numbers of threads */
+#define GENERATIONS 64
 
 void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid)
 {
@@ -134,6 +136,66 @@ static void take_name(struct ky_drum_threads *threads, struct ky_thread *mine, s
 	mine->name = name;
 }
 
+/* ---- forked children ---- */
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], line[256];
+	long parent = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *file = fopen(path, "re");
+	while (file && !parent && fgets(line, sizeof(line), file))
+		(void)!sscanf(line, "PPid: %ld", &parent);
+	if (file)
+		fclose(file);
+	return (pid_t)parent;
+}
+
+static bool descends(pid_t pid, pid_t from)
+{
+	for (int i = 0; i < GENERATIONS && pid > 1; i++, pid = parent_of(pid))
+		if (pid == from)
+			return true;
+	return false;
+}
+
+/* The number here of a descendant that has that one in its namespace; 0: there is none now. */
+static int32_t find_child(struct ky_drum_threads *threads, int32_t own)
+{
+	int32_t found = 0;
+	uint32_t looks = 0;
+	DIR *dir = threads->in_vain < IN_VAIN_MAX ? opendir("/proc") : NULL;
+	const struct dirent *entry;
+	while (dir && !found && (entry = readdir(dir))) {
+		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		looks += pid > 0;
+		if (pid > 0 && pid != own && ky_drum_find_own_pid(pid) == (uint32_t)own &&
+		    descends(pid, threads->pid))
+			found = pid;
+	}
+	if (dir)
+		closedir(dir);
+	threads->in_vain += found ? 0 : looks;
+	return found;
+}
+
+/*
+ * In a file it has a number of its own: another process's thread may once have had the one it has here. That of another
+ * namespace must not be taken for one of here.
+ */
+static void number_child(struct ky_drum_threads *threads, struct ky_thread *mine)
+{
+	const int32_t own = mine->pid & ~(int32_t)KY_PID_APART;
+	const bool first = mine->tid == own;
+	mine->alias = (int32_t)(CHILD_ALIAS + mine->index);
+	if (threads->own_pid == threads->pid && own == mine->pid)
+		return;
+	const int32_t here = find_child(threads, own);
+	mine->pid = here ? here : own | (int32_t)KY_PID_APART;
+	if (first)
+		mine->tid = mine->pid;
+}
+
 static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_thread *thread)
 {
 	struct ky_thread *mine = malloc(sizeof(*mine));
@@ -142,9 +204,8 @@ static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_t
 	*mine = *thread;
 	mine->name = (struct ky_text){"", 0};
 	take_name(threads, mine, thread->name);
-	/* Another process's thread may once have had its number. */
 	if (thread->pid != threads->own_pid) {
-		mine->alias = (int32_t)(CHILD_ALIAS + thread->index);
+		number_child(threads, mine);
 		return mine;
 	}
 	mine->pid = threads->pid;

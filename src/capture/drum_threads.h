@@ -2,8 +2,8 @@
 /*
  * drum_threads.h: the threads of a drum under the numbers that they have here. A process in a pid
  * namespace of its own writes its numbers there into its drum; kernel events and samples have ours.
- * A thread that ended before it was looked for keeps the number that the drum has, and so do those of
- * forked children that write into it.
+ * A thread that ended before it was looked for keeps the number that the drum has; forked children that write into it
+ * then have one that nobody has (KY_PID_APART).
  */
 #ifndef KY_CAPTURE_DRUM_THREADS_H
 #define KY_CAPTURE_DRUM_THREADS_H

@@ -185,8 +185,10 @@ static void end_drum(struct ky_far_drum *drum)
 /* The process writes no more. */
 static void leave_drum(struct ky_far_drum *drum)
 {
-	drum->left = drum->beside != KY_DRUM_OWN && ky_drum_map_is_written(&drum->map);
-	if (!drum->left)
+	drum->left = drum->made && ky_drum_map_is_written(&drum->map);
+	if (drum->left)
+		ky_far_drum_read(drum, true);
+	else
 		end_drum(drum);
 }
 
@@ -204,9 +206,12 @@ static void look_at_left(struct ky_drums *drums, uint64_t now_ns)
 void ky_drums_ended(struct ky_drums *drums, pid_t pid)
 {
 	follow_clocks(drums, true);
-	for (uint32_t i = 0; i < drums->open_count; i++)
+	for (uint32_t i = 0; i < drums->open_count; i++) {
 		if (drums->open[i]->pid == pid)
 			leave_drum(drums->open[i]);
+		else if (drums->open[i]->made && !drums->open[i]->ended)
+			ky_far_drum_read(drums->open[i], true);
+	}
 	close_ended(drums);
 }
 
@@ -322,7 +327,8 @@ static void end_replaced(struct ky_drums *drums, const struct ky_far_drum *newes
 	close_ended(drums);
 }
 
-int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
+	       char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct identity identity;
 	message[0] = '\0';
@@ -335,7 +341,7 @@ int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPT
 	if (!make_room(drums))
 		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
 	struct ky_far_drum *drum;
-	error = ky_far_drum_open(&drum, fd, pid, &drums->options, &drums->clocks, &drums->own,
+	error = ky_far_drum_open(&drum, fd, pid, made, &drums->options, &drums->clocks, &drums->own,
 				 drums->opened_ns, message);
 	if (error)
 		return error;
@@ -344,6 +350,17 @@ int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPT
 	if (is_gone(pid))
 		ky_drums_ended(drums, pid);
 	return 0;
+}
+
+int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return add(drums, fd, pid, false, message);
+}
+
+int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return add(drums, fd, pid, true, message);
 }
 
 /* The drums of one process, as they are found. */

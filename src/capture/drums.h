@@ -45,6 +45,9 @@ struct ky_drums_options {
 	void (*event)(void *context, pid_t pid, const struct ky_event *event);
 	const char *event_categories; /* globs of what event() is for; NULL: all that is recorded */
 	void *context;
+	/* A process that writes into the drum of another, whose child it is; NULL: not wanted. */
+	void (*child)(void *context, pid_t pid);
+	void *child_context;
 };
 
 int ky_drums_open(struct ky_drums **drums, const struct ky_drums_options *options);
@@ -59,13 +62,20 @@ void ky_drums_close(struct ky_drums **drums);
  */
 int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
+ * The same of a drum that this kymo has made: several processes may write into it, and say which they are. Of others that is not
+ * believed.
+ */
+int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid,
+		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+/*
  * All drums of a process that are its own, through /proc/PID/fd. The number added, or -errno;
  * messages as above.
  */
 int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
  * The process ended: its drums are read to the last event and, once they are no longer of interest,
- * closed. Those of function calls go on as long as anybody writes into them: children may, for longer.
+ * closed. Those that kymo made go on as long as anybody writes into them: children may, for longer; what they hold is read first,
+ * for it may be of that process.
  */
 void ky_drums_ended(struct ky_drums *drums, pid_t pid);
 /* A process that has a drum and is gone, of which nobody has told; 0: none. To be asked now and then. */

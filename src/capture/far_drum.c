@@ -90,10 +90,17 @@ static uint32_t make_source(struct ky_far_drum *d)
 	return d->source;
 }
 
+static void tell_child(const struct ky_far_drum *d, const struct ky_thread *ours)
+{
+	if (ours && ours->pid != d->pid && d->options->child)
+		d->options->child(d->options->child_context, ours->pid);
+}
+
 static void on_thread(void *context, const struct ky_thread *thread)
 {
 	struct ky_far_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
+	tell_child(d, ours);
 	/* One that keeps its name has been told, or is with its first piece. */
 	if (ours && ours->name.data == thread->name.data && make_source(d))
 		ky_bundle_thread(d->options->bundle, d->source, ours);
@@ -174,6 +181,12 @@ static void write_name(struct ky_far_drum *d)
 	ky_bundle_process(d->options->bundle, d->source, d->pid, name_of(d));
 }
 
+static void on_event_thread(void *context, const struct ky_thread *thread)
+{
+	struct ky_far_drum *d = context;
+	tell_child(d, ky_drum_threads_get(&d->event_threads, thread));
+}
+
 static void on_event(void *context, const struct ky_event *event)
 {
 	struct ky_far_drum *d = context;
@@ -201,6 +214,7 @@ static int open_stream(struct ky_far_drum *d, struct ky_stream *stream, const ch
 				       error == -ENOTSUP
 					       ? "use the kymo that belongs to the program"
 					       : "expected the drum of a kymo program");
+	stream->sites.several = d->made;
 	if (ky_drum_clock_begin(&stream->clock, &stream->view, d->ours) != 0)
 		return ky_capture_fail(message, -ENOMEM, "%s: not enough memory", d->name);
 	return 0;
@@ -251,7 +265,8 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 			    o->event_categories ? o->event_categories : o->categories, newest,
 			    message);
 	d->has_events = error == 0;
-	d->events.sink = (struct ky_stream_sink){.event = on_event, .context = d};
+	d->events.sink =
+		(struct ky_stream_sink){.thread = on_event_thread, .event = on_event, .context = d};
 	return error;
 }
 
@@ -284,7 +299,7 @@ static int open_all(struct ky_far_drum *d, int fd, const struct ky_drum_clocks *
 	return error;
 }
 
-int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid,
+int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid, bool made,
 		     const struct ky_drums_options *options, const struct ky_drum_clocks *clocks,
 		     const struct ky_recorder_life *own, uint64_t since_ns,
 		     char message[KY_CAPTURE_MESSAGE_BYTES])
@@ -295,6 +310,7 @@ int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid,
 		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
 	d->options = options;
 	d->pid = pid;
+	d->made = made;
 	d->own = *own;
 	d->map.fd = -1;
 	d->backed = true;

@@ -23,6 +23,7 @@ struct ky_far_drum {
 	uint64_t made_ns; /* as the drum says; with the file, which drum it is */
 	uint64_t image;   /* of the program that made it: another after an exec */
 	uint32_t beside;  /* enum ky_drum_beside */
+	bool made;        /* by this kymo: children of the process may write into it, too */
 	char name[64];    /* "process 41: drum", for messages */
 	char process[64]; /* the last name of the process that was seen */
 	struct ky_drum_map map;
@@ -58,7 +59,7 @@ struct ky_far_drum {
  * also when only the categories could not be switched: message has a line then, else it is empty.
  * -errno with a message.
  */
-int ky_far_drum_open(struct ky_far_drum **drum, int fd, pid_t pid,
+int ky_far_drum_open(struct ky_far_drum **drum, int fd, pid_t pid, bool made,
 		     const struct ky_drums_options *options, const struct ky_drum_clocks *clocks,
 		     const struct ky_recorder_life *own, uint64_t since_ns,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);

@@ -115,6 +115,30 @@ static void release_late(void)
 		nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
 }
 
+/* There may be very many, and perf's rings hold but a moment. */
+static void on_child(void *context, pid_t pid, int error, const char *message)
+{
+	struct ky_functrace *const functrace = context;
+	if (functrace->switches)
+		ky_switches_round(functrace->switches);
+	if (error < 0)
+		ky_functrace_note(functrace,
+				  "process %ld, a child of what was traced, could not be put back: "
+				  "%.250s; kymo attach -p %ld --functions will do it",
+				  (long)pid, message, (long)pid);
+}
+
+/* Children that were forked off have the jumps, too. */
+static void close_children(struct ky_functrace *functrace)
+{
+	const uint32_t living = ky_patch_close_children(on_child, functrace);
+	if (living)
+		ky_functrace_note(
+			functrace,
+			"%u processes that were forked go on; they are not traced any more",
+			living);
+}
+
 void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *facts)
 {
 	struct ky_functrace *const functrace = *out;
@@ -124,9 +148,8 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 		return;
 	for (uint32_t i = 0; i < functrace->count; i++)
 		ky_functrace_close_patch(functrace, &functrace->processes[i], false);
-	/* Children that were forked off have the jumps, too. */
 	if (functrace->engine == KY_FUNCTRACE_PATCH || functrace->engine == KY_FUNCTRACE_NOPS)
-		ky_patch_close_children();
+		close_children(functrace);
 	release_late();
 	if (functrace->samples)
 		ky_stack_spans_close(&functrace->samples, &samples);
@@ -369,9 +392,18 @@ static void take_executed(struct ky_functrace *functrace)
 	}
 }
 
+static void tell_ended(struct ky_functrace *functrace)
+{
+	for (pid_t pid; functrace->switches && (pid = ky_switches_ended(functrace->switches));) {
+		if (functrace->options.ended)
+			functrace->options.ended(functrace->options.context, pid);
+	}
+}
+
 void ky_functrace_round(struct ky_functrace *functrace)
 {
 	take_executed(functrace);
+	tell_ended(functrace);
 	ky_functrace_follow_exec(functrace);
 	(void)ky_patch_release_late();
 	for (uint32_t i = 0; i < functrace->count; i++) {

@@ -38,6 +38,8 @@ struct ky_functrace_options {
 	void (*drum)(void *context, pid_t pid, int fd);
 	void (*stops)(void *context, pid_t pid, bool begins); /* ky_patch_options; may be NULL */
 	void (*note)(void *context, const char *line);
+	/* A process has ended, perhaps a child that nobody had noticed; may be NULL. */
+	void (*ended)(void *context, pid_t pid);
 	void *context;
 };
 

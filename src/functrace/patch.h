@@ -62,7 +62,12 @@ bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **nam
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /* Lets go of threads that could not be stopped in time; to be called each round and at the end. How many are left. */
 uint32_t ky_patch_release_late(void);
-/* Undoes it in all processes that still have jumps of this kymo: children that were forked off. For the very end. */
-void ky_patch_close_children(void);
+/*
+ * Undoes it in all processes that still have jumps of this kymo: children that were forked off. For the very end. How many there
+ * were; each is told of, with what went wrong.
+ */
+uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
+					       const char *message),
+				 void *context);
 
 #endif

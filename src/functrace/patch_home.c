@@ -343,8 +343,11 @@ static int open_drum(struct ky_patch *patch)
 	}
 	patch->keep.drum_inode = status.st_ino;
 	const uint32_t functions = ky_patch_modules_functions(patch);
+	char name[16];
+	ky_span_drum_name_of(patch->remote.pid, name);
 	const struct ky_span_drum_options options = {.pid = (pid_t)patch->home.pid,
 						     .fd = fd,
+						     .name = name,
 						     .beside = KY_DRUM_FUNCTIONS,
 						     .ticks = true,
 						     .functions = functions + SITES_SPARE,

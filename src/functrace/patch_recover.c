@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,18 +57,28 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	return ky_patch_home_find(pid) ? recover(pid, false, message) : 0;
 }
 
-void ky_patch_close_children(void)
+uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
+					       const char *message),
+				 void *context)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	uint32_t count = 0;
 	DIR *folder = opendir("/proc");
 	if (!folder)
-		return;
+		return 0;
 	for (struct dirent *entry; (entry = readdir(folder));) {
 		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (isdigit((unsigned char)entry->d_name[0]) && ky_patch_home_find(pid))
-			(void)recover(pid, true, message);
+		if (!isdigit((unsigned char)entry->d_name[0]) || !ky_patch_home_find(pid))
+			continue;
+		const int error = recover(pid, true, message);
+		const bool gone = error < 0 && kill(pid, 0) != 0 && errno == ESRCH;
+		if (error == 0 || gone)
+			continue;
+		count++;
+		child(context, pid, error, message);
 	}
 	closedir(folder);
+	return count;
 }
 #else
 typedef int ky_patch_recover_is_for_x86_64; /* an empty file is none in C */

@@ -81,7 +81,7 @@ static int map_file(struct ky_span_drum *drum, const struct ky_span_drum_options
 	return drum->drum.base ? 0 : -errno;
 }
 
-static void name_of(pid_t pid, char name[16])
+void ky_span_drum_name_of(pid_t pid, char name[16])
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
@@ -115,7 +115,7 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 	if (error)
 		return error;
 	char name[16];
-	name_of(options->pid, name);
+	ky_span_drum_name_of(options->pid, name);
 	maker.process_name = options->name ? options->name : name;
 	ky_drum_fill(&drum->drum, &planned, &maker, NULL);
 	ky_drum_finish(&drum->drum);

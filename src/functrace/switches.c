@@ -26,7 +26,7 @@
 #include <string.h>
 
 #define ADD_PASSES 10u
-#define EXECUTED_MAX 1024u /* between two rounds */
+#define TOLD_MAX 4096u /* processes, between two rounds */
 #define RETRY_NS UINT64_C(100000000)
 #define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
@@ -45,8 +45,8 @@ struct ky_switches {
 	uint64_t retry_ns;                  /* it could not be made: not before this */
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
-	pid_t executed[EXECUTED_MAX];
-	uint32_t executed_count;
+	pid_t executed[TOLD_MAX], ended_pids[TOLD_MAX];
+	uint32_t executed_count, ended_count;
 };
 
 /* ---- records ---- */
@@ -89,13 +89,15 @@ static void take(void *context, const struct ky_switch *one)
 		return;
 	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
 	if (one->kind == KY_SWITCH_EXECUTED) {
-		if (switches->executed_count < EXECUTED_MAX)
+		if (switches->executed_count < TOLD_MAX)
 			switches->executed[switches->executed_count++] = one->pid;
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		return;
 	}
 	if (one->kind == KY_SWITCH_ENDED) {
+		if (one->tid == one->pid && switches->ended_count < TOLD_MAX)
+			switches->ended_pids[switches->ended_count++] = one->pid;
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		ky_span_drum_gone(drum, one->tid, one->time_ns);
@@ -118,6 +120,11 @@ void ky_switches_round(struct ky_switches *switches)
 pid_t ky_switches_executed(struct ky_switches *switches)
 {
 	return switches->executed_count ? switches->executed[--switches->executed_count] : 0;
+}
+
+pid_t ky_switches_ended(struct ky_switches *switches)
+{
+	return switches->ended_count ? switches->ended_pids[--switches->ended_count] : 0;
 }
 
 /* ---- adding ---- */

@@ -24,6 +24,8 @@ int ky_switches_add(struct ky_switches *switches, pid_t pid,
 void ky_switches_round(struct ky_switches *switches);
 /* A process that has executed another program since it was asked last; 0: no more. */
 pid_t ky_switches_executed(struct ky_switches *switches);
+/* A process that has ended since; 0: no more. */
+pid_t ky_switches_ended(struct ky_switches *switches);
 void ky_switches_close(struct ky_switches **switches);
 
 #endif

@@ -642,7 +642,7 @@ static void a_drum_of_calls_is_read_as_long_as_anybody_writes(void **state)
 	assert_int_equal(ky_drums_open(&drums, &(struct ky_drums_options){.bundle = bundle,
 									  .switch_on = true}),
 			 0);
-	assert_int_equal(ky_drums_add(drums, calls.fd, getpid(), message), 0);
+	assert_int_equal(ky_drums_add_made(drums, calls.fd, getpid(), message), 0);
 	ky_span_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
 	ky_span_drum_close(&calls);
 	assert_int_equal(ky_drums_gone(drums), 0);

@@ -128,15 +128,14 @@ static void on_child(void *context, pid_t pid, int error, const char *message)
 				  (long)pid, message, (long)pid);
 }
 
-/* Children that were forked off have the jumps, too. */
-static void close_children(struct ky_functrace *functrace)
+/* Children that were forked off have the jumps, too. orphaned: what forked them has ended, and with it the trace. */
+static void close_children(struct ky_functrace *functrace, bool orphaned)
 {
 	const uint32_t living = ky_patch_close_children(on_child, functrace);
-	if (living)
-		ky_functrace_note(
-			functrace,
-			"%u processes that were forked go on; they are not traced any more",
-			living);
+	if (living && orphaned)
+		ky_functrace_note(functrace, "%u forked %s on, and %s not traced any more", living,
+				  living == 1 ? "process goes" : "processes go",
+				  living == 1 ? "is" : "are");
 }
 
 void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *facts)
@@ -146,10 +145,13 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	*out = NULL;
 	if (!functrace)
 		return;
-	for (uint32_t i = 0; i < functrace->count; i++)
+	bool orphaned = true;
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		orphaned = orphaned && !functrace->processes[i].patch;
 		ky_functrace_close_patch(functrace, &functrace->processes[i], false);
+	}
 	if (functrace->engine == KY_FUNCTRACE_PATCH || functrace->engine == KY_FUNCTRACE_NOPS)
-		close_children(functrace);
+		close_children(functrace, orphaned);
 	release_late();
 	if (functrace->samples)
 		ky_stack_spans_close(&functrace->samples, &samples);

@@ -34,7 +34,8 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	int error = ky_remote_open(&patch->remote, pid, message);
 	if (!error)
 		error = ky_patch_home_read(patch);
-	if (error == -ENOENT || (!error && !patch->home.version)) {
+	/* What is of another version, or not to be looked into, is not ours. */
+	if (error == -ENOENT || (!error && !patch->home.version) || (error && ours)) {
 		release(patch);
 		return 0;
 	}

@@ -7,7 +7,7 @@
  *   home        a private mapping of a memfd named KY_AGENT_NAME, so that whoever attaches next finds it in /proc/PID/maps
  *     0            struct ky_agent_home: where everything else is; is on or off
  *     code_at      the agent: position independent, libc-free, general registers only (r-x)
- *   patches     struct ky_agent_patch[]: what was overwritten, to be put back by anybody (private, rw; read by kymo alone)
+ *   patches     struct ky_agent_patch[]: what was overwritten, to be put back by anybody (private, rw)
  *   stubs       near each module (within 2 GiB): a stub for each function (private, r-x)
  *   states      a struct ky_agent_state for each thread; the gs register of a thread points to its own, or to the first,
  *               which is nobody's: then its first call takes one. Zeroed by fork
@@ -34,8 +34,9 @@
  * jumped to. longjmp and exceptions leave frames below S open: the next call or return above them ends their spans. Frames are
  * found by address alone, so a stack may be used by any thread, and returns are right in any order.
  *
- * Off (detached): no function leads to a stub any more, but stubs that are on some stack still return through "hook", and
- * threads inside them go on: the memory stays. Then home.on is 0, THREAD of every state is 0, and only returns are done.
+ * Off (detached, or by the agent itself: counter.c): no function leads to a stub any more, but stubs that are on some stack
+ * still return through "hook", and threads inside them go on: the memory stays. Then home.on is 0, THREAD of every state is
+ * 0, and only returns are done.
  */
 #ifndef KY_FUNCTRACE_AGENT_ABI_H
 #define KY_FUNCTRACE_AGENT_ABI_H
@@ -44,7 +45,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 2
+#define KY_AGENT_VERSION 3
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24
@@ -99,15 +100,15 @@ _Static_assert(sizeof(struct ky_agent_frame) == 32, "layout");
 #define KY_STATE_SELF 48
 #define KY_STATE_COUNTS KY_AGENT_STATE_BYTES /* u32 for each function: how often it was called */
 
-/* What was overwritten; kymo's alone. */
+/* What was overwritten; kymo's, but for programs that turn the counter off (agent/counter.c). */
 struct ky_agent_patch {
 	uint64_t address;
 	uint64_t stub;
 	uint8_t before[16];
 	uint8_t after[16];
-	uint8_t bytes; /* 5, at most 16 */
-	uint8_t set;   /* the code is `after` now */
-	uint16_t pad;
+	uint8_t bytes;     /* 5, at most 16 */
+	uint8_t set;       /* the code is `after` now */
+	uint16_t pad;      /* the stub's form; its low byte is the kind (patch_parts.h) */
 	uint32_t function; /* number: its count, its site */
 };
 
@@ -136,6 +137,9 @@ struct ky_agent_stub {
 	uint32_t instant_site;
 	uint32_t hooks; /* 0: an instant, and no return is seen */
 };
+
+/* The program turns the CPU's counter off: the agent takes all jumps of calls out, and there is no way back. */
+enum { KY_COUNTER_READ, KY_COUNTER_LEAVING, KY_COUNTER_LEFT };
 
 struct ky_agent_home {
 	uint64_t magic;
@@ -170,6 +174,8 @@ struct ky_agent_home {
 		sealed; /* 1: the program has put itself into a sandbox (seccomp), which may kill it for a system call: the agent makes none */
 	uint32_t
 		apart; /* 1: a forked child, which is in another pid namespace than its parent, or a child of one */
+	uint32_t counter; /* KY_COUNTER_ */
+	uint32_t pad;
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };
 

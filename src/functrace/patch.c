@@ -82,6 +82,16 @@ static int check_sandbox(const struct ky_patch *patch, char message[KY_FUNCTRACE
 	return -ENOTSUP;
 }
 
+static int refuse_counterless(const struct ky_patch *patch,
+			      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "Cannot patch process %d: it has turned the CPU's counter off (PR_SET_TSC or "
+		 "strict seccomp); use --engine sample",
+		 (int)patch->remote.pid);
+	return -ENOTSUP;
+}
+
 static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const int error = ky_patch_home_read(patch);
@@ -116,11 +126,17 @@ static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_B
 		error = ky_remote_await_thread_pointer(&patch->remote);
 	if (!error)
 		error = ky_patch_threads_check(patch, message);
+	if (!error && patch->home_at && ky_patch_home_left(patch))
+		error = refuse_counterless(patch, message);
 	if (error)
 		return error;
 	error = ky_patch_home_make(patch, message);
 	if (error)
 		return error;
+	if (!ky_patch_home_has_counter(patch)) {
+		ky_patch_home_give_back(patch, false);
+		return refuse_counterless(patch, message);
+	}
 	patch->home.r_debug = ky_patch_modules_r_debug(patch);
 	ky_patch_modules_ranges(patch);
 	ky_patch_plan_rooms(patch);
@@ -199,6 +215,8 @@ static uint32_t count_functions(const struct ky_patch *patch)
 static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	int error = ky_patch_threads_check(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
+	if (!error && ky_patch_home_left(patch))
+		error = -ENOTSUP;
 	if (error)
 		return error;
 	error = rewrite_stubs(patch);
@@ -342,6 +360,29 @@ static void patch_loaded(struct ky_patch *patch)
 			      (int)patch->remote.pid, message[0] ? message : strerror(-error));
 }
 
+/* Whether the program has turned the counter off: it is said once. */
+static bool has_left(struct ky_patch *patch)
+{
+	if (!ky_patch_home_left(patch))
+		return false;
+	if (!patch->left)
+		ky_patch_note(patch,
+			      "process %d has turned the CPU's counter off (PR_SET_TSC or strict "
+			      "seccomp): its functions are not traced any more",
+			      (int)patch->remote.pid);
+	patch->left = true;
+	return true;
+}
+
+/* A thread that waits for a library to be patched waits for nothing. */
+static void resume_left(struct ky_patch *patch)
+{
+	if (ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
+		return;
+	ky_patch_home_resume(patch);
+	ky_patch_go(patch);
+}
+
 void ky_patch_round(struct ky_patch *patch)
 {
 	uint32_t pause = 0;
@@ -352,9 +393,12 @@ void ky_patch_round(struct ky_patch *patch)
 		patch->gone = true;
 		return;
 	}
-	if (pause)
+	const bool left = has_left(patch);
+	if (pause && left)
+		resume_left(patch);
+	else if (pause)
 		patch_loaded(patch);
-	if (!patch->gone)
+	if (!patch->gone && !left)
 		ky_patch_hot_round(patch);
 }
 
@@ -384,6 +428,7 @@ void ky_patch_close(struct ky_patch **out, bool gone, struct ky_patch_facts *fac
 	/* Owned by this kymo: else nothing was done there yet. */
 	if (!gone && !patch->gone && patch->home.version &&
 	    patch->home.owner_pid == (uint32_t)getpid()) {
+		(void)has_left(patch);
 		ky_patch_hot_count(patch);
 		undo(patch);
 	}

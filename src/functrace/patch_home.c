@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -151,9 +152,11 @@ static void refresh(struct ky_patch *patch)
 	struct ky_agent_home now;
 	if (!patch->home.on || ky_remote_read(&patch->remote, patch->home_at, &now, sizeof(now)))
 		return;
+	patch->home.on = now.on;
 	patch->home.states_used = now.states_used;
 	patch->home.pause = now.pause;
 	patch->home.sealed = now.sealed;
+	patch->home.counter = now.counter;
 }
 
 int ky_patch_home_write(struct ky_patch *patch)
@@ -531,6 +534,23 @@ uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_modu
 }
 
 /* ---- off ---- */
+
+bool ky_patch_home_left(const struct ky_patch *patch)
+{
+	uint32_t counter = KY_COUNTER_READ;
+	(void)ky_remote_read(&patch->remote,
+			     patch->home_at + offsetof(struct ky_agent_home, counter), &counter,
+			     sizeof(counter));
+	return counter != KY_COUNTER_READ;
+}
+
+bool ky_patch_home_has_counter(struct ky_patch *patch)
+{
+	const uint64_t room = patch->home_at + KY_PATCH_ROOM_AT;
+	uint32_t mode = 0;
+	return call(patch, SYS_prctl, PR_GET_TSC, room, 0, 0, 0, 0) != 0 ||
+	       ky_remote_read(&patch->remote, room, &mode, sizeof(mode)) || mode != PR_TSC_SIGSEGV;
+}
 
 static void clear_states(struct ky_patch *patch)
 {

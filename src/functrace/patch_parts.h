@@ -125,6 +125,7 @@ struct ky_patch {
 	struct ky_span_drum drum;
 	bool drum_open;
 	bool gone;       /* the process ended or runs another program */
+	bool left;       /* it was said that the program has turned the counter off */
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
 
 	struct ky_patch_module *modules;
@@ -180,6 +181,10 @@ uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes);
 void ky_patch_home_own(struct ky_patch *patch, bool ours);
 /* All are stopped, no jump is set any more: nothing is recorded from now on. */
 void ky_patch_home_off(struct ky_patch *patch);
+/* Whether the program has turned the CPU's counter off, or is about to: no jump may be set any more. */
+bool ky_patch_home_left(const struct ky_patch *patch);
+/* All are stopped, home is made: whether the first thread may read the counter. */
+bool ky_patch_home_has_counter(struct ky_patch *patch);
 /* All are stopped: a thread that waits for a library to be patched goes on. */
 void ky_patch_home_resume(struct ky_patch *patch);
 /* All are stopped, it is off: the drum's descriptor and, unless somebody may be about to write into it, its memory. */

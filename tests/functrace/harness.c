@@ -29,10 +29,7 @@ _Noreturn static void fail(const char *what, int line)
 #define SKIPPED 77
 
 /* Where this program's functions were overwritten. */
-static struct {
-	uint8_t *at;
-	uint8_t before[KY_JUMP_BYTES];
-} patched[HARNESS_FUNCTIONS_MAX];
+static struct ky_agent_patch patched[HARNESS_FUNCTIONS_MAX];
 
 static _Noreturn void skip(const char *why)
 {
@@ -163,6 +160,8 @@ void harness_open(struct harness *h)
 		    MADV_WIPEONFORK) != 0)
 		skip("the kernel cannot wipe memory in forked children");
 	h->home->functions = HARNESS_FUNCTIONS_MAX;
+	h->home->patches = (uintptr_t)patched;
+	h->home->patches_max = HARNESS_FUNCTIONS_MAX;
 	h->home->generation = 1;
 	put_agent(h);
 	put_drum(h);
@@ -211,11 +210,19 @@ static struct ky_stub new_stub(struct harness *h, const char *name, enum ky_stub
 	return stub;
 }
 
-static void lead_to(uint8_t *at, const struct ky_stub *stub)
+static void lead_to(struct harness *h, uint8_t *at, const struct ky_stub *stub)
 {
-	patched[stub->function].at = at;
-	memcpy(patched[stub->function].before, at, KY_JUMP_BYTES);
+	struct ky_agent_patch *entry = &patched[stub->function];
+	*entry = (struct ky_agent_patch){.address = (uintptr_t)at,
+					 .stub = stub->at,
+					 .bytes = KY_JUMP_BYTES,
+					 .set = 1,
+					 .pad = (uint16_t)stub->kind,
+					 .function = stub->function};
+	memcpy(entry->before, at, KY_JUMP_BYTES);
 	write_jump(at, stub->at);
+	memcpy(entry->after, at, KY_JUMP_BYTES);
+	h->home->patches_count = h->functions;
 }
 
 uint32_t harness_hook(struct harness *h, void (*function)(void), const char *name,
@@ -228,7 +235,7 @@ uint32_t harness_hook(struct harness *h, void (*function)(void), const char *nam
 	struct ky_stub stub = new_stub(h, name, kind);
 	stub.returns_to = (uintptr_t)at + KY_JUMP_BYTES;
 	put_stub(h, &stub, NULL);
-	lead_to(at, &stub);
+	lead_to(h, at, &stub);
 	return stub.function;
 }
 
@@ -242,14 +249,15 @@ uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t window
 		ky_window_move(&moved, at, window, (uintptr_t)at, stub.at + ky_stub_body_at(&stub));
 	must(error == 0);
 	put_stub(h, &stub, &moved);
-	lead_to(at, &stub);
+	lead_to(h, at, &stub);
 	return stub.function;
 }
 
 void harness_off(struct harness *h)
 {
 	for (uint32_t i = 0; i < h->functions; i++)
-		write_code(patched[i].at, patched[i].before, KY_JUMP_BYTES);
+		write_code((uint8_t *)(uintptr_t)patched[i].address, patched[i].before,
+			   KY_JUMP_BYTES);
 	h->home->on = 0;
 	for (uint32_t i = 0; i < h->home->states_used; i++)
 		((struct ky_agent_state *)(uintptr_t)(h->home->states + i * h->home->state_bytes))

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -704,6 +705,130 @@ static void off_only_returns(void **state)
 	assert_int_equal(in_child(off_body), 0);
 }
 
+/* ---- programs that turn the counter off ---- */
+
+typedef void sandbox_fn(uint64_t first, uint64_t second, uint64_t third);
+
+static void tell_sandbox(uint64_t first, uint64_t second, uint64_t third)
+{
+	sandbox_fn *sandbox =
+		(sandbox_fn *)harness_agent(&harness, offsetof(struct ky_agent_table, sandbox));
+	sandbox(first, second, third);
+}
+
+static int refuse_counter(uint64_t first, uint64_t second, uint64_t third)
+{
+	tell_sandbox(first, second, third);
+	return prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+}
+
+static HOOKABLE int leave_counter(int depth)
+{
+	int result =
+		depth ? leave_counter(depth - 1) : refuse_counter(PR_SET_TSC, PR_TSC_SIGSEGV, 0);
+	KEEP_CALL(result);
+	return result + add(0, 1);
+}
+
+static HOOKABLE int leave_counter_of_parent(void)
+{
+	const pid_t pid = fork();
+	if (pid == 0)
+		return refuse_counter(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV);
+	return pid;
+}
+
+static HOOKABLE int waits_for_it(void)
+{
+	while (__atomic_load_n(&harness.home->counter, __ATOMIC_ACQUIRE) != KY_COUNTER_LEFT)
+		sched_yield();
+	return 6;
+}
+
+static void *returns_through_its_hook(void *argument)
+{
+	*(int *)argument = waits_for_it();
+	return NULL;
+}
+
+static void counter_body(void)
+{
+	pthread_t thread;
+	int result = 0, status = 0;
+	harness_open(&harness);
+	HOOK(&harness, add);
+	HOOK(&harness, work);
+	HOOK(&harness, leave_counter);
+	HOOK(&harness, leave_counter_of_parent);
+	HOOK(&harness, waits_for_it);
+	const pid_t pid = leave_counter_of_parent();
+	if (pid == 0)
+		_exit(work(3) == 6 ? 0 : 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(pthread_create(&thread, NULL, returns_through_its_hook, &result) == 0);
+	CHECK(work(10) == 90);
+	tell_sandbox(PR_SET_TSC, PR_TSC_ENABLE, 0);
+	CHECK(harness.home->on);
+	CHECK(leave_counter(20) == 21);
+	CHECK(work(10) == 90);
+	CHECK(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && result == 6);
+	CHECK(!harness.home->on && harness.home->counter == KY_COUNTER_LEFT);
+	CHECK(begins("leave_counter") == 21);
+	CHECK(begins("add") == 10);
+}
+
+/* Functions at all places of a line of the cache, one over two pages. */
+#define PLACES 64u
+#define PLACE(i) (places + (i) * (PLACES + 1))
+static uint8_t places[2 * 4096] __attribute__((aligned(4096)));
+static volatile bool enough;
+
+static int call_place(uint32_t i)
+{
+	return ((int (*)(void))(uintptr_t)PLACE(i))();
+}
+
+static void *calls_places(void *argument)
+{
+	while (!enough)
+		for (uint32_t i = 0; i < PLACES; i++)
+			CHECK(call_place(i) == (int)i);
+	return argument;
+}
+
+static void places_body(void)
+{
+	pthread_t thread;
+	uint8_t before[sizeof(places)];
+	for (uint32_t i = 0; i < PLACES; i++)
+		memcpy(PLACE(i),
+		       (const uint8_t[]){0x0f, 0x1f, 0x44, 0, 0, 0xb8, (uint8_t)i, 0, 0, 0, 0xc3},
+		       11);
+	memcpy(before, places, sizeof(before));
+	CHECK(mprotect(places, sizeof(places), PROT_READ | PROT_EXEC) == 0);
+	harness_open(&harness);
+	for (uint32_t i = 0; i < PLACES; i++)
+		harness_hook(&harness, (function_fn *)(uintptr_t)PLACE(i), "place",
+			     i % 2 ? KY_STUB_CALL : KY_STUB_ENTRY);
+	CHECK(memcmp(before, places, sizeof(before)) != 0);
+	CHECK(pthread_create(&thread, NULL, calls_places, NULL) == 0);
+	CHECK(refuse_counter(PR_SET_TSC, PR_TSC_SIGSEGV, 0) == 0);
+	CHECK(memcmp(before, places, sizeof(before)) == 0);
+	for (uint32_t i = 0; i < PLACES; i++)
+		CHECK(call_place(i) == (int)i);
+	CHECK(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0) == 0);
+	enough = true;
+	CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void a_program_may_turn_the_counter_off(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(counter_body), 0);
+	assert_int_equal(in_child(places_body), 0);
+}
+
 /* ---- programs that tell their calls themselves ---- */
 
 typedef void told_fn(void *function, void *caller);
@@ -941,6 +1066,7 @@ int main(void)
 		cmocka_unit_test(coroutines_return_to_their_callers),
 		cmocka_unit_test(callers_outside_are_left_alone),
 		cmocka_unit_test(off_only_returns),
+		cmocka_unit_test(a_program_may_turn_the_counter_off),
 		cmocka_unit_test(calls_that_programs_tell),
 		cmocka_unit_test(the_loader_waits_for_an_answer),
 		cmocka_unit_test(a_new_drum_is_taken_up),

@@ -500,6 +500,44 @@ static void a_program_may_put_itself_into_a_sandbox(void **state)
 	free_options(&options);
 }
 
+/* Attached to, and when it has done so once more; early: only then. */
+static void turn_counter_off(const char *how, bool early, const char *why)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	struct target target;
+	struct seen seen;
+	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_patch *patch = NULL;
+	target_start(&target, getenv("KYMO_TARGET_SANDBOXED"), how);
+	if (early) {
+		patch = attach(&target, &options);
+		assert_true(differences(target.pid) > 0);
+	}
+	let_call(&target);
+	if (early) {
+		ky_patch_round(patch);
+		ky_patch_round(patch);
+		ky_patch_close(&patch, false, NULL);
+		assert_int_equal(seen.notes_count, 1);
+		assert_non_null(strstr(seen.notes[0], "turned the CPU's counter off"));
+	}
+	assert_int_equal(differences(target.pid), 0);
+	assert_int_equal(ky_patch_open(&patch, target.pid, &options, message), -ENOTSUP);
+	assert_non_null(strstr(message, why));
+	assert_int_equal(differences(target.pid), 0);
+	let_call(&target);
+	assert_int_equal(target_end(&target), 0);
+	free_options(&options);
+}
+
+static void a_program_may_turn_the_counter_off(void **state)
+{
+	(void)state;
+	turn_counter_off("counter", true, "counter off");
+	turn_counter_off("counter", false, "counter off");
+	turn_counter_off("strict", true, "sandbox");
+}
+
 /* Another kymo that attaches when this one is about to stop the program for the first time, and stays. */
 static struct {
 	struct ky_patch_options options;
@@ -573,6 +611,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(whoever_is_killed_leaves_what_can_be_undone),
 		cmocka_unit_test(of_two_at_once_the_second_is_refused),
 		cmocka_unit_test(a_program_may_put_itself_into_a_sandbox),
+		cmocka_unit_test(a_program_may_turn_the_counter_off),
 	};
 	target_skip_without_ptrace();
 	if (count > 1)

@@ -72,13 +72,14 @@ slow_exit:
 	pop %rax
 	ret
 
-/* Called, with a function's arguments. */
+/* Called, with a function's arguments: C has three of them, and behind the second the slot. */
 	.macro into function
 	push %rdi
 	push %rdx
 	push %rcx
 	lea 24(%rsp), %rcx
 	save
+	mov %rdx, %r8
 	mov %rsi, %rdx
 	mov %rdi, %rsi
 	mov ky_agent_table(%rip), %rdi

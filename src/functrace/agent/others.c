@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -28,14 +29,26 @@ void ky_agent_loader(struct ky_agent_home *home)
 					  __ATOMIC_RELAXED);
 }
 
+/* Afterwards rdtsc is an error, in this thread. */
+static bool turns_counter_off(uint32_t call, uint32_t how)
+{
+	return (call == PR_SET_TSC && how == PR_TSC_SIGSEGV) ||
+	       (call == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT) ||
+	       (call == SYS_seccomp && how == SECCOMP_SET_MODE_STRICT);
+}
+
 /*
  * From before the sandbox is there on, no system call is made; that it may be refused does not matter much. What this thread needs of
  * the kernel to be traced on it gets now, others do without.
  */
-void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot)
+void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot,
+		      uint64_t third)
 {
-	if (first != PR_SET_SECCOMP && first != SYS_seccomp &&
-	    (first != SYS_prctl || second != PR_SET_SECCOMP))
+	const bool numbered = (uint32_t)first == SYS_prctl;
+	const uint32_t call = (uint32_t)(numbered ? second : first);
+	if (turns_counter_off(call, (uint32_t)(numbered ? third : second)))
+		ky_agent_leave_counter(home, slot);
+	if (call != PR_SET_SECCOMP && call != SYS_seccomp)
 		return;
 	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
 		(void)ky_agent_state_take(home);

@@ -5,7 +5,8 @@
  *
  *   entry.S ─▶ calls.c    the slow paths of calls and returns
  *           ─▶ unwind.c   answers for the stubs what _Unwind_Find_FDE is asked
- *           ─▶ others.c   the loader's pause; -finstrument-functions
+ *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions
+ *   others.c ─▶ counter.c a program that turns the CPU's counter off
  *   calls.c ─▶ thread.c   whose state it is, its ring
  *   system.c              system calls, and what core's ring.c and heap.c, which are in here too, want of os and libc
  */
@@ -31,8 +32,9 @@ void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t 
 void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
 		       uint64_t slot);
 
-/* prctl() or syscall() is called, with its first two arguments. */
-void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot);
+/* prctl() or syscall() is called, with its first three arguments. */
+void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot,
+		      uint64_t third);
 
 /* ---- thread.c ---- */
 
@@ -59,6 +61,11 @@ uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
 			uint64_t ticks);
 void ky_agent_count(struct ky_agent_state *state, uint32_t function);
+
+/* ---- counter.c ---- */
+
+/* rdtsc will not work any more in the calling thread; it works still. */
+void ky_agent_leave_counter(struct ky_agent_home *home, uint64_t slot);
 
 /* ---- system.c: as the kernel answers: -errno; -EPERM when the program is in a sandbox ---- */
 int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,

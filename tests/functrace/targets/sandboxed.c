@@ -2,11 +2,15 @@
 /*
  * sandboxed.c: a program that puts itself into a sandbox after a byte of input has come: the kernel kills it for any system call but
  * those that it makes itself. Then it calls functions, in lots of which each is told with a byte of output, until its input ends.
+ *
+ *   strict     a strict sandbox instead: the CPU's counter may not be read in it
+ *   counter    no sandbox, but the counter may not be read either
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,11 +39,27 @@ static int seal(void)
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
-int main(void)
+/* Its hook is on the stack meanwhile. */
+NOINLINE int seal_by(const char *how)
+{
+	int result = 1;
+	if (!how)
+		result = seal();
+	else if (strcmp(how, "strict") == 0)
+		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+	else if (strcmp(how, "counter") == 0)
+		result = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	__asm__ volatile("" : "+r"(result));
+	return result;
+}
+
+int main(int argc, char **argv)
 {
 	char byte;
 	unsigned sum = 0;
-	if (write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, &byte, 1) != 1 || seal())
+	(void)argc;
+	if (write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, &byte, 1) != 1 ||
+	    seal_by(argv[1]))
 		_exit(1);
 	do {
 		for (unsigned i = 0; i < CALLS; i++)
@@ -47,5 +67,7 @@ int main(void)
 		if (write(STDOUT_FILENO, sum ? "k" : "0", 1) != 1)
 			_exit(1);
 	} while (read(STDIN_FILENO, &byte, 1) == 1);
+	if (argv[1])
+		syscall(SYS_exit, 0); /* of all ways to end the only one in a strict sandbox */
 	_exit(0);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * processes.c: programs that become two, or another: fork in many ways, vfork, posix_spawn, system, exec of itself.
+ * processes.c: programs that become two, or another: fork in many ways, vfork, posix_spawn, system, exec of itself;
+ * children that may not read the CPU's counter any more.
  */
 #include "torture.h"
 
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -103,6 +107,87 @@ static uint64_t forks_with_threads(void)
 	for (int i = 0; i < 6; i++) {
 		pthread_join(threads[i], NULL);
 		digest = mix(digest, values[i]);
+	}
+	return digest;
+}
+
+/* The last three are strict sandboxes: read, write and exit are all that is left. */
+static NOINLINE long refuse_counter(unsigned how)
+{
+	switch (how) {
+	case 0:
+		return prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	case 1:
+		return syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV);
+	case 2:
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	case 3:
+		return syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	default:
+		return syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
+	}
+}
+
+static NOINLINE pid_t fork_without_counter(int depth, unsigned how)
+{
+	pid_t pid = depth == 0 ? fork() : fork_without_counter(depth - 1, how);
+	if (depth == 2 && pid == 0 && refuse_counter(how))
+		_exit(64);
+	KEEP(pid);
+	return pid;
+}
+
+static uint64_t ended_well(pid_t pid)
+{
+	const uint64_t status = ended(pid);
+	must(WIFEXITED((int)status) && WEXITSTATUS((int)status) < 64,
+	     "a child without the counter");
+	return status;
+}
+
+static uint64_t forks_without_counter(void)
+{
+	uint64_t digest = 0;
+	for (unsigned i = 0; i < 20 * torture_scale; i++) {
+		const pid_t pid = fork_without_counter(2 + (int)i % 9, i % 5);
+		if (pid == 0)
+			for (const uint64_t end = work(i, 20) & 63;;)
+				syscall(SYS_exit, end);
+		digest = mix(digest, ended_well(pid));
+	}
+	return digest;
+}
+
+/* Some threads may, others may no longer, and those that these make neither. */
+static void *works_without_counter(void *arg)
+{
+	pthread_t thread;
+	if (refuse_counter(0) || !works(arg) || pthread_create(&thread, NULL, works, arg) ||
+	    pthread_join(thread, NULL))
+		_exit(64);
+	return arg;
+}
+
+static uint64_t threads_without_counter(void)
+{
+	uint64_t digest = 0;
+	for (unsigned i = 0; i < 10 * torture_scale; i++) {
+		const pid_t pid = fork_deep(3);
+		if (pid == 0) {
+			pthread_t threads[6];
+			uint64_t values[6] = {i, 1, 2, 3, 4, 5}, sum = 0;
+			for (int j = 0; j < 6; j++)
+				if (pthread_create(&threads[j], NULL,
+						   j % 2 ? works : works_without_counter,
+						   &values[j]))
+					_exit(64);
+			for (int j = 0; j < 6; j++) {
+				pthread_join(threads[j], NULL);
+				sum = mix(sum, values[j]);
+			}
+			_exit((int)(sum & 63));
+		}
+		digest = mix(digest, ended_well(pid));
 	}
 	return digest;
 }
@@ -206,6 +291,8 @@ int main(int argc, char **argv)
 		{"forks", forks},
 		{"forks_of_forks", forks_of_forks},
 		{"forks_with_threads", forks_with_threads},
+		{"forks_without_counter", forks_without_counter},
+		{"threads_without_counter", threads_without_counter},
 		{"vforks", vforks},
 		{"spawns", spawns},
 		{"clones", clones},

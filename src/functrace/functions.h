@@ -106,6 +106,10 @@ void ky_functions_unshare(const struct ky_functions **functions);
 uint32_t ky_functions_share_none(void);
 /* Whether most of them were compiled to be traced: then there is no need to patch others. */
 bool ky_functions_are_ready(const struct ky_functions *functions);
+/* The function that has the address; NULL: none. */
+const struct ky_function *ky_functions_over(const struct ky_functions *functions, uint64_t address);
+/* Whether it is of an unwinder, by its name. */
+bool ky_function_unwinds(const struct ky_function *function);
 /* The code at an address, and how many bytes of it follow in the file; NULL when there is none. */
 const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t address,
 				 uint64_t *bytes);

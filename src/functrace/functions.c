@@ -115,7 +115,7 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 		ky_functions_lines(reading);
 }
 
-static int fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error)
+int ky_functions_fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error)
 {
 	const char *what = error == -ENOMEM ? "there is not enough memory"
 			   : error == -ENOTSUP
@@ -178,7 +178,7 @@ int ky_functions_read(struct ky_functions **functions, int fd, const char *path,
 	ky_program_file_close(&reading.file);
 	if (error) {
 		ky_functions_free(&reading.out);
-		return fail(message, path, error);
+		return ky_functions_fail(message, path, error);
 	}
 	ky_functions_segments_forget_data(reading.own);
 	*functions = reading.out;
@@ -227,6 +227,20 @@ bool ky_functions_are_ready(const struct ky_functions *functions)
 			others++;
 	}
 	return functions->calls_cyg || ready > others;
+}
+
+const struct ky_function *ky_functions_over(const struct ky_functions *functions, uint64_t address)
+{
+	uint32_t low = 0, high = functions->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (functions->functions[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct ky_function *last = low ? &functions->functions[low - 1] : NULL;
+	return last && address - last->address < last->bytes ? last : NULL;
 }
 
 const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t address,

@@ -95,8 +95,21 @@ struct ky_functions {
 int ky_functions_read(struct ky_functions **functions, int fd, const char *path, bool lines,
 		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_functions_free(struct ky_functions **functions);
+/*
+ * The same, but read only once as long as the file stays as it is: for all processes that have it mapped, which must not change it.
+ * What nobody uses any more is kept for the next, up to a bound. All of it from one thread.
+ */
+int ky_functions_share(const struct ky_functions **functions, int fd, const char *path, bool lines,
+		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+void ky_functions_unshare(const struct ky_functions **functions);
+/* Frees what nobody uses: how many files. */
+uint32_t ky_functions_share_none(void);
 /* Whether most of them were compiled to be traced: then there is no need to patch others. */
 bool ky_functions_are_ready(const struct ky_functions *functions);
+/* The function that has the address; NULL: none. */
+const struct ky_function *ky_functions_over(const struct ky_functions *functions, uint64_t address);
+/* Whether it is of an unwinder, by its name. */
+bool ky_function_unwinds(const struct ky_function *function);
 /* The code at an address, and how many bytes of it follow in the file; NULL when there is none. */
 const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t address,
 				 uint64_t *bytes);

@@ -13,6 +13,7 @@
  *   functions_looks.c     and who looks at its own return address
  *   functions_cache.c     keeps what the last two found
  *   functions_lines.c     source files and lines
+ *   functions_shared.c    keeps all of it in memory, for other processes
  */
 #ifndef KY_FUNCTRACE_FUNCTIONS_PARTS_H
 #define KY_FUNCTRACE_FUNCTIONS_PARTS_H
@@ -81,6 +82,10 @@ struct ky_functions_reading {
 	struct ky_functions_ranges glue;  /* .init and .fini: pieces of several files */
 };
 
+/* ---- functions.c ---- */
+/* Says why they cannot be found; gives the error back. */
+int ky_functions_fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error);
+
 /* ---- functions_segments.c ---- */
 /* Those of code. False without memory. */
 bool ky_functions_segments(struct ky_functions_reading *reading);
@@ -88,6 +93,8 @@ bool ky_functions_segments(struct ky_functions_reading *reading);
 void ky_functions_segments_data(struct ky_functions_reading *reading);
 void ky_functions_segments_forget_data(struct ky_functions_own *own);
 void ky_functions_own_free(struct ky_functions_own *own);
+/* Bytes of memory. */
+uint64_t ky_functions_own_size(const struct ky_functions_own *own);
 const uint8_t *ky_functions_bytes(const struct ky_functions_own *own, uint64_t address,
 				  bool is_code, uint64_t *bytes);
 /* A copy that lives as long as the functions; NULL without memory, or when there are too many for the file. */

@@ -158,6 +158,35 @@ bool ky_functions_runtime_looks(const char *name)
 	return is_among(name, lookers, sizeof(lookers) / sizeof(lookers[0]));
 }
 
+/* Of libgcc, of LLVM's libunwind, and what these call in languages; compilers add to names of functions that no other file sees. */
+bool ky_function_unwinds(const struct ky_function *function)
+{
+	static const char *const unwinders[] = {
+		"_Unwind_*",
+		"uw_*",
+		"execute_cfa_program*",
+		"execute_stack_op*",
+		"init_dwarf_reg_size_table*",
+		"extract_cie_info*",
+		"get_cie_encoding*",
+		"read_encoded_value*",
+		"base_of_encoded_value*",
+		"classify_object_over_fdes*",
+		"add_fdes*",
+		"search_object*",
+		"linear_search_fdes*",
+		"find_fde_tail*",
+		"__frame_state_for",
+		"__gxx_personality_v0",
+		"__gcc_personality_v0",
+		"rust_eh_personality",
+		"__unw_*",
+		"unwind_phase*",
+		"_ZN9libunwind*",
+	};
+	return is_among(function->linked, unwinders, sizeof(unwinders) / sizeof(unwinders[0]));
+}
+
 /* Whether the last part of a path begins like one of them. */
 static bool begins_like(const char *path, const char *const *beginnings, size_t count)
 {

@@ -136,6 +136,16 @@ void ky_functions_own_free(struct ky_functions_own *own)
 	free(own);
 }
 
+uint64_t ky_functions_own_size(const struct ky_functions_own *own)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < own->segments_count; i++)
+		bytes += own->segments[i].bytes;
+	for (const struct ky_functions_texts *texts = own->texts; texts; texts = texts->next)
+		bytes += sizeof(*texts);
+	return bytes;
+}
+
 const uint8_t *ky_functions_bytes(const struct ky_functions_own *own, uint64_t address,
 				  bool is_code, uint64_t *bytes)
 {

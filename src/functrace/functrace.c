@@ -170,6 +170,7 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	free(functrace->processes);
 	ky_selection_free(&functrace->selection);
 	free(functrace);
+	(void)ky_functions_share_none();
 }
 
 /* ---- processes ---- */

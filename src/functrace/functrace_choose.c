@@ -57,18 +57,18 @@ static void name_of(pid_t pid, char *name, size_t room)
 static bool is_compiled_for(pid_t pid)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES], link[64], path[PATH_MAX];
-	struct ky_functions *program = NULL;
+	const struct ky_functions *program = NULL;
 	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
 	program_of(pid, path, sizeof(path));
 	const int fd = open(link, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	const int error = ky_functions_read(&program, fd, path, false, message);
+	const int error = ky_functions_share(&program, fd, path, false, message);
 	close(fd);
 	if (error)
 		return false;
 	const bool most = ky_functions_are_ready(program);
-	ky_functions_free(&program);
+	ky_functions_unshare(&program);
 	return most;
 }
 

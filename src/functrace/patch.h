@@ -44,7 +44,7 @@ struct ky_patch_facts {
 	uint64_t calls;        /* counted in all threads */
 	uint64_t analysed_ns;  /* how long finding out took, */
 	uint64_t stopped_ns;   /* how long the threads were stopped to set the jumps, */
-	uint64_t unstopped_ns; /* and to take them out */
+	uint64_t unstopped_ns; /* and to take them out; the longest stop, where it takes several */
 };
 
 /* held: it is stopped (SIGSTOP) at its entry point. 0 or -errno with a message; nothing is left there then. */

@@ -56,7 +56,7 @@ static struct ky_patch_module *find(struct ky_patch *patch,
 
 static void forget(struct ky_patch_module *module)
 {
-	ky_functions_free(&module->functions);
+	ky_functions_unshare(&module->functions);
 	free(module->wants);
 	free(module->name);
 	*module = (struct ky_patch_module){0};
@@ -76,11 +76,11 @@ static int read_functions(struct ky_patch *patch, struct ky_patch_module *module
 			  const char *path, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const bool lines = ky_selection_needs_lines(patch->options.selection);
-	const int error = ky_functions_read(&module->functions, fd, path, lines, message);
+	const int error = ky_functions_share(&module->functions, fd, path, lines, message);
 	if (error || lines || !wants_any(patch->options.selection, module->functions))
 		return error;
-	ky_functions_free(&module->functions);
-	return ky_functions_read(&module->functions, fd, path, true, message);
+	ky_functions_unshare(&module->functions);
+	return ky_functions_share(&module->functions, fd, path, true, message);
 }
 
 static int add(struct ky_patch *patch, const struct ky_program_mapping *mapping, int fd,

@@ -63,8 +63,8 @@ struct ky_patch_module {
 	uint64_t device, inode;
 	uint64_t bias; /* from the file's addresses to the process's */
 	uint64_t from, to;
-	struct ky_functions *functions; /* NULL: could not be read */
-	char *name;                     /* base name; NULL: it is gone */
+	const struct ky_functions *functions; /* shared; NULL: could not be read */
+	char *name;                           /* base name; NULL: it is gone */
 	bool planned, seen;
 	bool led;        /* its calls of __cyg_profile_func_enter and _exit come to the agent */
 	uint32_t *wants; /* functions that are to be patched, by their index */

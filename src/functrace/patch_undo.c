@@ -140,7 +140,7 @@ int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTE
 		if (result == 0)
 			result = try(patch, tries);
 		ky_patch_go(patch);
-		if (tries == 0)
+		if (patch->remote.stopped_ns > patch->facts.unstopped_ns)
 			patch->facts.unstopped_ns = patch->remote.stopped_ns;
 	}
 	ky_patch_edits_free(&calls);

@@ -62,22 +62,6 @@ static bool to_file(const struct ky_pt_module *module, const struct ky_pt_mappin
 	return false;
 }
 
-static const struct ky_function *function_of(const struct ky_functions *functions, uint64_t own)
-{
-	uint32_t low = 0, high = functions->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (functions->functions[middle].address <= own)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 ||
-	    own - functions->functions[low - 1].address >= functions->functions[low - 1].bytes)
-		return NULL;
-	return &functions->functions[low - 1];
-}
-
 /* The function, its module, and how far its file's addresses are from the process's. */
 static const struct ky_function *look_up(struct ky_pt_space *space, uint64_t address,
 					 struct ky_pt_module **module, uint64_t *bias)
@@ -88,7 +72,7 @@ static const struct ky_function *look_up(struct ky_pt_space *space, uint64_t add
 	if (!mapping || !functions_of(*module) || !to_file(*module, mapping, address, &own))
 		return NULL;
 	*bias = address - own;
-	return function_of((*module)->functions, own);
+	return ky_functions_over((*module)->functions, own);
 }
 
 /* Asked once: the selection's patterns take longer than all the rest. */

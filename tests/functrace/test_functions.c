@@ -481,6 +481,80 @@ static void a_cache_is_not_for_other_code_of_the_same_build_id(void **state)
 	remove_cache();
 }
 
+/* ---- for several processes ---- */
+
+static const struct ky_functions *share(const char *path, bool lines)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	const struct ky_functions *functions = NULL;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ky_functions_share(&functions, fd, path, lines, message), 0);
+	close(fd);
+	return functions;
+}
+
+static void a_file_is_read_once_for_all_who_want_it(void **state)
+{
+	(void)state;
+	const struct ky_functions *first = share("/proc/self/exe", false);
+	const struct ky_functions *second = share("/proc/self/exe", false);
+	const struct ky_functions *lined = share("/proc/self/exe", true);
+	assert_ptr_equal(first, second);
+	assert_ptr_not_equal(first, lined);
+	assert_null(find(first, "kind_plain")->file);
+	ky_functions_unshare(&first);
+	assert_null(first);
+	assert_non_null(find(second, "kind_plain"));
+	ky_functions_unshare(&second);
+	/* Those with lines serve all; nobody uses them any more, and they are there still. */
+	const struct ky_functions *again = lined;
+	ky_functions_unshare(&lined);
+	lined = share("/proc/self/exe", false);
+	assert_ptr_equal(lined, again);
+	ky_functions_share_none();
+	assert_non_null(find(lined, "kind_plain"));
+	ky_functions_unshare(&lined);
+	ky_functions_share_none();
+}
+
+static void a_file_that_has_changed_is_read_anew(void **state)
+{
+	char path[128];
+	(void)state;
+	snprintf(path, sizeof(path), "%s", in_folder("copy"));
+	const char *const argv[] = {"cp", self_path(), path, NULL};
+	const char *const touch[] = {"touch", "-d", "2001-02-03", path, NULL};
+	assert_true(run(argv));
+	const struct ky_functions *before = share(path, false);
+	assert_true(run(touch));
+	const struct ky_functions *after = share(path, false);
+	assert_ptr_not_equal(before, after);
+	ky_functions_unshare(&before);
+	ky_functions_unshare(&after);
+	ky_functions_share_none();
+	unlink(path);
+}
+
+static void of_files_that_nobody_uses_the_last_are_kept(void **state)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES], name[16];
+	const struct ky_functions *used = share("/proc/self/exe", false), *one;
+	const int fd = open(self_path(), O_RDONLY | O_CLOEXEC);
+	(void)state;
+	assert_true(fd >= 0);
+	for (int i = 0; i < 70; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(ky_functions_share(&one, fd, name, false, message), 0);
+		ky_functions_unshare(&one);
+	}
+	close(fd);
+	assert_int_equal(ky_functions_share_none(), 64);
+	assert_non_null(find(used, "kind_plain"));
+	ky_functions_unshare(&used);
+	assert_int_equal(ky_functions_share_none(), 1);
+}
+
 /* ---- which are wanted ---- */
 
 static bool wants(const char *list, const char *name)
@@ -582,6 +656,9 @@ int main(void)
 		cmocka_unit_test(tables_of_names_without_an_end_are_refused),
 		cmocka_unit_test(a_cache_tells_the_same_and_a_damaged_one_nothing),
 		cmocka_unit_test(a_cache_is_not_for_other_code_of_the_same_build_id),
+		cmocka_unit_test(a_file_is_read_once_for_all_who_want_it),
+		cmocka_unit_test(a_file_that_has_changed_is_read_anew),
+		cmocka_unit_test(of_files_that_nobody_uses_the_last_are_kept),
 		cmocka_unit_test(selections),
 		cmocka_unit_test(selections_by_size_and_what_they_need),
 	};

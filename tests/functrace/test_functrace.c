@@ -64,8 +64,8 @@ void ky_selection_free(struct ky_selection **selection)
 static struct ky_function functions[100];
 static struct ky_functions program = {.functions = functions};
 
-int ky_functions_read(struct ky_functions **out, int fd, const char *path, bool lines,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functions_share(const struct ky_functions **out, int fd, const char *path, bool lines,
+		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	(void)path;
 	(void)lines;
@@ -81,9 +81,14 @@ bool ky_functions_are_ready(const struct ky_functions *of)
 	return machine.ready > of->count / 2;
 }
 
-void ky_functions_free(struct ky_functions **out)
+void ky_functions_unshare(const struct ky_functions **out)
 {
 	*out = NULL;
+}
+
+uint32_t ky_functions_share_none(void)
+{
+	return 0;
 }
 
 int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,

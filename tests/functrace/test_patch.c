@@ -32,6 +32,7 @@ struct seen {
 	struct stat drum;
 	char notes[8][256];
 	int notes_count;
+	int stops;
 };
 
 static void see_drum(void *context, pid_t pid, int fd)
@@ -210,6 +211,35 @@ static void a_static_program_is_patched(void **state)
 {
 	(void)state;
 	cycle(getenv("KYMO_TARGET_STATIC"), "-", NULL, FEWER, 100);
+}
+
+static void count_stop(void *context, pid_t pid, bool begins)
+{
+	struct seen *seen = context;
+	(void)pid;
+	seen->stops += begins;
+}
+
+/* Its unwinder and the caller of main lie side by side. */
+static void a_static_program_that_does_not_unwind_is_not_taken_for_one_that_does(void **state)
+{
+	struct target target;
+	struct seen seen;
+	struct ky_patch_options options = options_for(NULL, &seen);
+	char said[4] = "";
+	(void)state;
+	options.stops = count_stop;
+	target_start(&target, getenv("KYMO_TARGET_STAYS"), NULL);
+	struct ky_patch *patch = attach(&target, &options);
+	assert_int_equal(write(target.input, "x", 1), 1);
+	assert_int_equal(read(target.output, said, 3), 3);
+	assert_string_equal(said, "in\n");
+	seen.stops = 0;
+	ky_patch_close(&patch, false, NULL);
+	assert_in_range(seen.stops, 1, 5);
+	assert_int_equal(differences(target.pid), 0);
+	assert_int_equal(target_end(&target), 0);
+	free_options(&options);
 }
 
 static void a_static_pie_is_patched(void **state)
@@ -600,6 +630,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test(threads_are_patched_under_load),
 		cmocka_unit_test(a_program_that_forks_is_patched_under_load),
 		cmocka_unit_test(a_static_program_is_patched),
+		cmocka_unit_test(
+			a_static_program_that_does_not_unwind_is_not_taken_for_one_that_does),
 		cmocka_unit_test(a_static_pie_is_patched),
 		cmocka_unit_test(a_stripped_program_is_patched),
 		cmocka_unit_test(only_beginnings_are_recorded_when_asked),

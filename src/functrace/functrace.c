@@ -2,14 +2,13 @@
 /* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
 #include "functrace_parts.h"
 
-#include "agent_abi.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SAMPLES_PER_SECOND 1000u
 #define GENERATIONS 64
@@ -281,11 +280,22 @@ static int begin_samples(struct ky_functrace *functrace, pid_t pid,
 	return error;
 }
 
+/* As /proc/PID/stat has it, in the kernel's hundredths of a second. */
+static uint64_t ticks_of(const struct timespec *time)
+{
+	const uint64_t a_second = (uint64_t)sysconf(_SC_CLK_TCK);
+	return (uint64_t)time->tv_sec * a_second + (uint64_t)time->tv_nsec * a_second / 1000000000;
+}
+
 int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
 		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct ky_patch *patch = NULL;
 	int error = make_room(functrace) ? 0 : -ENOMEM;
+	struct timespec now = {0};
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	if (!functrace->began_ticks)
+		functrace->began_ticks = ticks_of(&now);
 	if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
 	else if (engine == KY_FUNCTRACE_PT)
@@ -315,20 +325,14 @@ static pid_t parent_of(pid_t pid)
 	return behind && sscanf(behind + 1, " %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-static bool has_agent(pid_t pid)
+/* Whether it was made since the first process was traced. */
+static bool is_new(const struct ky_functrace *functrace, pid_t pid)
 {
-	char path[64], line[512];
-	bool found = false;
-	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
-	FILE *const file = fopen(path, "re");
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = strstr(line, "/memfd:" KY_AGENT_NAME) != NULL;
-	if (file)
-		fclose(file);
-	return found;
+	const uint64_t started = ky_patch_started(pid);
+	return started && started >= functrace->began_ticks;
 }
 
-/* It has its parent's jumps, and writes into its drum; or has executed another program since. */
+/* Then it has its parent's jumps, and writes into its drum; or it has executed another program, or was there before. */
 static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 {
 	if (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS)
@@ -350,7 +354,7 @@ static int remember_child(struct ky_functrace *functrace, pid_t pid,
 	}
 	struct ky_functrace_process *const process = &functrace->processes[functrace->count++];
 	*process = (struct ky_functrace_process){.pid = pid, .image = ky_functrace_image(pid)};
-	if (!has_agent(pid))
+	if (!ky_patch_is_ours(pid))
 		ky_functrace_executed(process);
 	return 0;
 }
@@ -361,7 +365,7 @@ int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
 	message[0] = '\0';
 	if (find(functrace, pid))
 		return 0;
-	if (is_child_of_traced(functrace, pid))
+	if (is_child_of_traced(functrace, pid) && (is_new(functrace, pid) || ky_patch_is_ours(pid)))
 		return remember_child(functrace, pid, message);
 	if (functrace->engine == KY_FUNCTRACE_AUTO)
 		return ky_functrace_choose(functrace, pid, message);

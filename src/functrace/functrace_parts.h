@@ -43,6 +43,7 @@ struct ky_functrace {
 	struct ky_stack_spans *samples;
 	struct ky_switches *switches;
 	bool switches_tried;
+	uint64_t began_ticks;   /* when the first process was traced, as /proc/PID/stat has times */
 	uint64_t looked_ns;     /* for exec, last */
 	uint32_t executed_told; /* lines about it */
 	struct ky_patch_facts past;

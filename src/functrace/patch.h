@@ -58,6 +58,10 @@ void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts);
 /* Functions that are left alone for being called too often, with how often until then; false: no more. */
 bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls);
 
+/* When a process began, as of /proc/PID/stat; 0: there is none. */
+uint64_t ky_patch_started(pid_t pid);
+/* Whether a process has jumps of this kymo: its own, or those of the one that forked it. */
+bool ky_patch_is_ours(pid_t pid);
 /* Whether a kymo left its jumps in the process and is gone: takes them out. 1: it was so; 0; or -errno with a message. */
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /* Lets go of threads that could not be stopped in time; to be called each round and at the end. How many are left. */

@@ -44,6 +44,18 @@ bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **nam
 	return false;
 }
 
+uint64_t ky_patch_started(pid_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
+bool ky_patch_is_ours(pid_t pid)
+{
+	(void)pid;
+	return false;
+}
+
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	(void)pid, (void)message;

@@ -189,8 +189,6 @@ bool ky_patch_home_has_counter(struct ky_patch *patch);
 void ky_patch_home_resume(struct ky_patch *patch);
 /* All are stopped, it is off: the drum's descriptor and, unless somebody may be about to write into it, its memory. */
 void ky_patch_home_give_back(struct ky_patch *patch, bool busy);
-/* Started when, as of /proc/PID/stat. */
-uint64_t ky_patch_started(pid_t pid);
 
 /* ---- patch_plan.c ---- */
 

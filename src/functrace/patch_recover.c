@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,22 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 			 error == -EPROTO ? "it was another version" : strerror(-error));
 	release(patch);
 	return error ? error : needed;
+}
+
+bool ky_patch_is_ours(pid_t pid)
+{
+	struct ky_agent_home home = {0};
+	char path[64];
+	const uint64_t at = ky_patch_home_find(pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	const int memory = at ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (memory < 0)
+		return false;
+	const bool whole = pread(memory, &home, sizeof(home), (off_t)at) == sizeof(home);
+	close(memory);
+	return whole && home.magic == KY_AGENT_MAGIC && home.on &&
+	       home.owner_pid == (uint32_t)getpid() &&
+	       home.owner_started == ky_patch_started(getpid());
 }
 
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])

@@ -122,6 +122,18 @@ uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int err
 	return 0;
 }
 
+uint64_t ky_patch_started(pid_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
+bool ky_patch_is_ours(pid_t pid)
+{
+	(void)pid;
+	return false;
+}
+
 uint32_t ky_patch_release_late(void)
 {
 	return 0;

@@ -100,7 +100,8 @@ static void take_jumps_out(const struct ky_agent_home *home)
 			if (!is_readable(first_page) || !is_readable(last))
 				continue;
 		}
-		if (memcmp((const void *)(uintptr_t)entry->address, entry->after, entry->bytes))
+		if (memcmp((const void *)(uintptr_t)entry->address, entry->after, entry->bytes) !=
+		    0)
 			continue;
 		if (!to && !protect(first_page, end, PROT_READ | PROT_WRITE | PROT_EXEC))
 			continue;

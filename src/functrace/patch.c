@@ -278,6 +278,8 @@ static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BY
 		error = check_home(patch, message);
 	if (error)
 		return error;
+	const struct ky_agent_home left = patch->home;
+	const bool was_left = left.owner_pid && left.owner_pid != (uint32_t)getpid();
 	const uint64_t began = ky_patch_now_ns();
 	error = ky_patch_modules_read(patch, message);
 	if (error >= 0)
@@ -287,6 +289,8 @@ static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BY
 		error = first_stop(patch, message);
 	if (!error)
 		error = plan_and_set(patch, false, message);
+	if (!error && was_left)
+		ky_patch_recover_left(&left);
 	patch->rated_ns = ky_patch_now_ns();
 	return error;
 }

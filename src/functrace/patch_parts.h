@@ -303,6 +303,11 @@ bool ky_patch_hooks_interrupted(const struct ky_patch *patch);
 void ky_patch_hot_round(struct ky_patch *patch);
 void ky_patch_hot_count(struct ky_patch *patch);
 
+/* ---- patch_recover.c ---- */
+
+/* Undoes it in all other processes with a home of the same owner, who is gone: children of the one that has this. */
+void ky_patch_recover_left(const struct ky_agent_home *left);
+
 /* ---- patch_undo.c ---- */
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * patch_recover.c: processes with jumps that nobody answers for: children of traced ones, and what a kymo that was killed left
- * behind. See patch_parts.h.
+ * behind, in a process and in those that were forked meanwhile. See patch_parts.h.
  */
 #if defined(__x86_64__)
 #include "patch_parts.h"
@@ -54,19 +54,27 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	return error ? error : needed;
 }
 
-bool ky_patch_is_ours(pid_t pid)
+/* Of a process that need not be stopped; all zeros: it has none. */
+static void peek(pid_t pid, struct ky_agent_home *home)
 {
-	struct ky_agent_home home = {0};
 	char path[64];
+	memset(home, 0, sizeof(*home));
 	const uint64_t at = ky_patch_home_find(pid);
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	const int memory = at ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (memory < 0)
-		return false;
-	const bool whole = pread(memory, &home, sizeof(home), (off_t)at) == sizeof(home);
+		return;
+	if (pread(memory, home, sizeof(*home), (off_t)at) != sizeof(*home) ||
+	    home->magic != KY_AGENT_MAGIC)
+		memset(home, 0, sizeof(*home));
 	close(memory);
-	return whole && home.magic == KY_AGENT_MAGIC && home.on &&
-	       home.owner_pid == (uint32_t)getpid() &&
+}
+
+bool ky_patch_is_ours(pid_t pid)
+{
+	struct ky_agent_home home;
+	peek(pid, &home);
+	return home.on && home.owner_pid == (uint32_t)getpid() &&
 	       home.owner_started == ky_patch_started(getpid());
 }
 
@@ -75,28 +83,60 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	return ky_patch_home_find(pid) ? recover(pid, false, message) : 0;
 }
 
+/* Calls back for each process with a home; how often that said yes. */
+static uint32_t visit(bool (*one)(void *context, pid_t pid), void *context)
+{
+	uint32_t count = 0;
+	DIR *folder = opendir("/proc");
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (isdigit((unsigned char)entry->d_name[0]) && ky_patch_home_find(pid))
+			count += one(context, pid);
+	}
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+struct closing {
+	void (*child)(void *context, pid_t pid, int error, const char *message);
+	void *context;
+};
+
+static bool close_child(void *context, pid_t pid)
+{
+	const struct closing *closing = context;
+	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	const int error = recover(pid, true, message);
+	const bool gone = error < 0 && kill(pid, 0) != 0 && errno == ESRCH;
+	if (error == 0 || gone)
+		return false;
+	closing->child(closing->context, pid, error, message);
+	return true;
+}
+
 uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
 					       const char *message),
 				 void *context)
 {
+	struct closing closing = {child, context};
+	return visit(close_child, &closing);
+}
+
+static bool recover_left(void *context, pid_t pid)
+{
+	const struct ky_agent_home *left = context;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
-	uint32_t count = 0;
-	DIR *folder = opendir("/proc");
-	if (!folder)
-		return 0;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (!isdigit((unsigned char)entry->d_name[0]) || !ky_patch_home_find(pid))
-			continue;
-		const int error = recover(pid, true, message);
-		const bool gone = error < 0 && kill(pid, 0) != 0 && errno == ESRCH;
-		if (error == 0 || gone)
-			continue;
-		count++;
-		child(context, pid, error, message);
-	}
-	closedir(folder);
-	return count;
+	struct ky_agent_home home;
+	peek(pid, &home);
+	return home.owner_pid == left->owner_pid && home.owner_started == left->owner_started &&
+	       recover(pid, false, message) == 1;
+}
+
+void ky_patch_recover_left(const struct ky_agent_home *left)
+{
+	struct ky_agent_home copy = *left;
+	(void)visit(recover_left, &copy);
 }
 #else
 typedef int ky_patch_recover_is_for_x86_64; /* an empty file is none in C */

@@ -131,6 +131,32 @@ def killed_meanwhile(folder, made):
         traced.check("it ends well", process.wait(traced.LIMIT_S) == 0, process.returncode)
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(word) for word in children.read().split()]
+
+
+def killed_with_children(folder, made):
+    """The same with children that were forked meanwhile, and go on."""
+    with traced.running([made], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(made)) as process:
+        path = f"{folder}/children.kymo"
+        with traced.running([traced.KYMO, "attach", "-q", "-p", str(process.pid), "--functions", "-o", path]) as kymo:
+            traced.wait_for("jumps", lambda: bool(traced.text_differs(process.pid)), kymo)
+            process.stdin.write(b"f")  # now it forks
+            process.stdin.flush()
+            process.stdout.readline()
+            kymo.kill()
+            kymo.wait()
+        children = children_of(process.pid)
+        traced.check("children", len(children) == 3, children)
+        traced.check("they have the jumps", all(traced.text_differs(pid) for pid in children), children)
+        traced.attach_often(folder, process, 1)
+        wrong = [pid for pid in children if traced.text_differs(pid)]
+        traced.check("they have them no more", not wrong, wrong)
+        process.stdin.close()
+        traced.check("it ends well", process.wait(traced.LIMIT_S) == 0, process.returncode)
+
+
 def scenario(program, compiler, flags, action):
     def run(folder):
         with tempfile.TemporaryDirectory() as place:  # where programs may be run from
@@ -150,6 +176,7 @@ def scenarios():
         yield f"{program}-{name}", scenario(program, compiler, flags, from_the_start)
         yield f"{program}-{name}-attached", scenario(program, compiler, flags, while_it_runs)
     yield "killed", scenario("calls", "gcc", "-O2", killed_meanwhile)
+    yield "killed-children", scenario("prefork", "gcc", "-O2", killed_with_children)
 
 
 if __name__ == "__main__":

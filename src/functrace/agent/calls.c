@@ -188,7 +188,7 @@ uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot, const struct 
 	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED))
 		return plain;
 	struct ky_agent_state *state = ky_agent_state_take(home);
-	if (!state || !ky_agent_begin(home, state, slot))
+	if (!state || !ky_agent_begin(state, slot))
 		return plain;
 	const uint64_t hook = data - KY_STUB_DATA_AFTER_HOOK;
 	const bool hooked = call(home, state, slot, stub, hook);
@@ -203,7 +203,7 @@ void ky_agent_leave(struct ky_agent_home *home, uint64_t slot)
 	*(uint64_t *)(uintptr_t)slot = frame->returns;
 	/* Of another thread, a parent process or an earlier attach, or ended already: there is nothing to say. */
 	if (!state || frame->mark != state->mark || !__atomic_load_n(&home->on, __ATOMIC_RELAXED) ||
-	    !ky_agent_begin(home, state, slot))
+	    !ky_agent_begin(state, slot))
 		return;
 	const uint64_t ticks = __builtin_ia32_rdtsc();
 	while (frame->mark == state->mark && top_frame(home, state))

@@ -75,7 +75,7 @@ static struct ky_agent_state *begin(struct ky_agent_home *home, uint64_t slot)
 {
 	struct ky_agent_state *state =
 		__atomic_load_n(&home->on, __ATOMIC_RELAXED) ? ky_agent_state_take(home) : NULL;
-	return state && ky_agent_begin(home, state, slot) ? state : NULL;
+	return state && ky_agent_begin(state, slot) ? state : NULL;
 }
 
 /* The slot of this very call stands for the function's: its frame is free otherwise, and lower than its callers'. */

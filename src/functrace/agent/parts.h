@@ -43,7 +43,7 @@ struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home);
 /* The same, made when there is none; NULL: there are too many threads. */
 struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home);
 /* From here on calls of signal handlers are only counted; false: this is one. */
-bool ky_agent_begin(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot);
+bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot);
 /* An event of it is not in the drum. */
 void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state);
 void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state);

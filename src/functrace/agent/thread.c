@@ -229,13 +229,13 @@ void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *stat
 	__atomic_fetch_add(&header->lost_ringless, 1, __ATOMIC_RELAXED);
 }
 
-bool ky_agent_begin(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot)
+bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot)
 {
 	__atomic_store_n(&state->thread, 0, __ATOMIC_RELAXED);
 	const uint64_t busy = state->busy;
 	/* A handler's calls are further down its stack; further up, the slow path was left by longjmp. */
 	if (busy != 0 && (slot <= busy || slot - busy >= SAME_STACK_BYTES)) {
-		ky_agent_lost(home, state);
+		state->lost++;
 		return false;
 	}
 	state->busy = slot;

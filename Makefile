@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# A thin layer over meson. Every target first installs what it needs and is missing (tools/deps.sh).
+# A thin layer over meson. Every target first installs missing dependencies (tools/deps.sh).
 #
-#   make                 build the library and the tools into build/
-#   make demo            run the demo, record it in every format, and look at it in the browser
+#   make                 build the library and the tool into build/
+#   make demo            run the demo, record it in every format, and view it in the browser
 #   make test            build and run the tests
-#   make proof           the long tests of function tracing: an hour, with the programs of Debian that are there
+#   make proof           run the long tests of function tracing: an hour, with Debian's programs
 #   make fuzz            search for inputs that break a parser; FUZZ_SECONDS=60 each, TARGET=name for one
-#   make bench           run the benchmarks
+#   make bench           build and run the benchmarks
 #   make viewer          build the page of kymo view, viewer/dist/index.html (with npm), and the tool with it
-#   make screenshots     make the pictures of the README anew
+#   make screenshots     take the README's screenshots again
 #   make install         install; PREFIX=/usr/local, DESTDIR= for packagers
 #   make amalgamation    write build/amalgamation/kymo.h and kymo.c
-#   make format          put the sources into the house style
+#   make format          format the sources in the house style
 #   make lint            check the style and run clang-tidy
 #   make clean           remove the build folders
 BUILD ?= build
@@ -20,7 +20,7 @@ SETUP ?=
 
 .PHONY: all demo test proof fuzz bench viewer screenshots install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
-	@meson compile -C $(BUILD)
+	@ninja -C $(BUILD) --quiet product
 
 deps:
 	@tools/deps.sh build
@@ -29,9 +29,10 @@ $(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) $(SETUP)
 
 demo: all
+	@ninja -C $(BUILD) --quiet demo
 	@tools/demo.sh $(BUILD)
 
-# cmocka may have come after the build folder was set up: from here on the tests are required.
+# cmocka may be newer than the build folder: from here on the tests are required.
 $(BUILD)/.tests: | $(BUILD)/build.ninja
 	@tools/deps.sh test
 	@meson configure $(BUILD) -Dtests=enabled
@@ -50,25 +51,27 @@ fuzz:
 	@tools/fuzz.sh $(TARGET)
 
 bench: all
-	@[ -x $(BUILD)/bench/bench ] || { echo "bench: $(BUILD)/bench/bench is not built" >&2; exit 1; }
+	@ninja -C $(BUILD) --quiet benchmarks
 	@$(BUILD)/bench/bench
 
-# The build looks for the page when it is set up.
+# Meson looks for the page only when it configures.
 viewer: $(BUILD)/build.ninja
 	@tools/viewer.sh build
 	@meson setup --reconfigure $(BUILD) > /dev/null
-	@meson compile -C $(BUILD)
+	@ninja -C $(BUILD) --quiet product
 
 screenshots: all
+	@ninja -C $(BUILD) --quiet demo
 	@tools/deps.sh test
 	@tools/viewer.sh screenshots $(BUILD)
 
 install: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
-	@meson install -C $(BUILD)
+	@ninja -C $(BUILD) --quiet product
+	@meson install -C $(BUILD) --no-rebuild
 
 amalgamation: $(BUILD)/build.ninja
-	@meson compile -C $(BUILD) amalgamation
+	@ninja -C $(BUILD) --quiet amalgamation
 
 format:
 	@tools/deps.sh lint

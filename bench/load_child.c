@@ -4,8 +4,8 @@
  * load, slices, events, bytes of the columns, peak of memory in KiB after loading, seconds of the query; and, as
  * others may use the machine too, the CPU's seconds of loading.
  */
-#include "reader.h"
-#include "sql.h"
+#include "formats/reader.h"
+#include "query/sql.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

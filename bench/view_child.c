@@ -8,9 +8,9 @@
  * The trace: threads that go in and out of spans, with pauses, so that spans last from nanoseconds to milliseconds. A
  * picture is of all of them, as wide as a screen, somewhere in the trace.
  */
-#include "answer.h"
-#include "intake.h"
-#include "wire.h"
+#include "model/intake.h"
+#include "server/answer.h"
+#include "server/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>

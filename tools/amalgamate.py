@@ -283,7 +283,6 @@ class Source:
 
     def __init__(self, path):
         self.path = path
-        self.dir = os.path.dirname(path)
         self.stem = os.path.splitext(os.path.basename(path))[0]
         with open(path, encoding="utf-8") as file:
             self.text = file.read()
@@ -302,20 +301,19 @@ class Source:
 
 
 class Tree:
-    """The private headers, found in the folders of the sources."""
+    """The private headers: includes name their layer, a folder below root."""
 
-    def __init__(self, sources):
-        self.dirs = sorted({s.dir for s in sources})
+    def __init__(self, root):
+        self.root = root
         self.headers = {}
         self.system = set()  # includes of the system's headers, for the top
         self.order = []  # guarded headers, each after those that it includes
 
     def find(self, including, name):
-        for folder in [including.dir] + self.dirs:
-            path = os.path.join(folder, name)
-            if os.path.exists(path):
-                return path
-        fail('%s includes "%s", which is in none of the folders of the sources' % (including.path, name))
+        path = os.path.join(self.root, name)
+        if not os.path.exists(path):
+            fail('%s includes "%s", which is not below %s' % (including.path, name, self.root))
+        return path
 
     def header(self, path):
         if path not in self.headers:
@@ -419,9 +417,9 @@ class Opaque:
         return found
 
 
-def make_source(paths, strip):
+def make_source(paths, root, strip):
     sources = [Source(p) for p in paths]
-    tree = Tree(sources)
+    tree = Tree(root)
     for source in sources:
         tree.collect(source)
     everything = sources + list(tree.headers.values())
@@ -498,7 +496,7 @@ def main():
 
     os.makedirs(args.out, exist_ok=True)
     write(os.path.join(args.out, "kymo.h"), make_header(args.include))
-    write(os.path.join(args.out, "kymo.c"), make_source(args.sources, strip))
+    write(os.path.join(args.out, "kymo.c"), make_source(args.sources, os.path.join(root, "src"), strip))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ style()
 headers()
 {
 	find src -name '*.h' | sort |
-		xargs -P 2 -n 1 cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude $(find src -type d | sed 's/^/-I/') \
+		xargs -P 2 -n 1 cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Isrc \
 			-fsyntax-only -x c
 }
 

@@ -7,14 +7,14 @@
  * begin: else a limit smaller than that would make files without end. What sources still gather
  * then comes on top of max_bytes.
  */
-#include "bundle_parts.h"
+#include "capture/bundle_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "compress.h"
-#include "fail.h"
-#include "path.h"
+#include "capture/fail.h"
+#include "formats/compress.h"
+#include "sink/path.h"
 
 #define BUFFER_BYTES (512u << 10)
 #define PUSH_BYTES (256u << 10) /* so much is worth a system call */

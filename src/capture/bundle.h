@@ -21,10 +21,10 @@
 #ifndef KY_CAPTURE_BUNDLE_H
 #define KY_CAPTURE_BUNDLE_H
 
-#include "format.h"
-#include "kymo_layout.h"
-#include "ring_read.h"
-#include "sites.h"
+#include "core/ring_read.h"
+#include "core/sites.h"
+#include "formats/format.h"
+#include "formats/kymo/kymo_layout.h"
 
 #define KY_CAPTURE_MESSAGE_BYTES 512
 

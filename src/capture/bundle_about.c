@@ -6,12 +6,12 @@
  * Its counter is CLOCK_BOOTTIME in nanoseconds. The clock samples tie it to the other clocks:
  * streams that tell their times by one of those are brought to BOOTTIME by them.
  */
-#include "bundle_parts.h"
+#include "capture/bundle_parts.h"
 
 #include <errno.h>
 #include <time.h>
 
-#include "kymo_define.h"
+#include "formats/kymo/kymo_define.h"
 
 #define BUFFER_BYTES (16u << 10)
 #define SECOND_NS UINT64_C(1000000000)

@@ -11,7 +11,7 @@
  * Losses are told once: each file's INDEX has those before its own pieces, the last one what is
  * left of the drum's total. When the bundle is full, pieces are left out and count as lost.
  */
-#include "bundle_parts.h"
+#include "capture/bundle_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

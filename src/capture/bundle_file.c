@@ -7,7 +7,7 @@
  * writing is left alone, and this one gets a name with its pid. A pipe whose reader went away is an
  * error like any other, not the end of kymo.
  */
-#include "bundle_parts.h"
+#include "capture/bundle_parts.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "path.h"
+#include "sink/path.h"
 
 static int remember(struct ky_bundle_file *file)
 {

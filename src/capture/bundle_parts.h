@@ -4,7 +4,7 @@
  *
  *   bundle.c         opening, closing, flushing, rotation; which source is which
  *   bundle_about.c   source 0: notes, snapshots, clocks
- *   bundle_drum.c    sources that are drums: the recorder's own writer of .kymo (src/format/kymo.c)
+ *   bundle_drum.c    sources that are drums: the recorder's own writer of .kymo (src/formats/kymo/kymo_emit.c)
  *   bundle_stream.c  sources in other formats
  *   bundle_file.c    the file behind the buffer: names, writing, removing old ones
  *
@@ -18,10 +18,10 @@
 #ifndef KY_CAPTURE_BUNDLE_PARTS_H
 #define KY_CAPTURE_BUNDLE_PARTS_H
 
-#include "bundle.h"
-#include "kymo_chunk.h"
-#include "kymo_pack.h"
-#include "table.h"
+#include "capture/bundle.h"
+#include "formats/kymo/kymo_chunk.h"
+#include "formats/kymo/kymo_pack.h"
+#include "formats/table.h"
 
 #include <limits.h>
 

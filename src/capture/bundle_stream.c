@@ -7,7 +7,7 @@
  * When the bundle is full, records are left out, but for symbols: without them what is in the file
  * already could not be read.
  */
-#include "bundle_parts.h"
+#include "capture/bundle_parts.h"
 
 #define GATHER_BYTES (256u << 10)
 

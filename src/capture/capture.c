@@ -9,9 +9,9 @@
  * file is full, when it has all snapshots that were asked for, or when nothing can be written any
  * more. A program that still runs then goes on by itself, and kymo ends with it.
  */
-#include "capture_parts.h"
+#include "capture/capture_parts.h"
 
-#include "fail.h"
+#include "capture/fail.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -18,10 +18,10 @@
 #ifndef KY_CAPTURE_CAPTURE_H
 #define KY_CAPTURE_CAPTURE_H
 
-#include "functrace.h"
-#include "probe.h"
-#include "processes.h"
-#include "trigger.h"
+#include "capture/probe.h"
+#include "capture/processes.h"
+#include "capture/trigger.h"
+#include "functrace/functrace.h"
 
 /* Of each thread, unless told: some ten milliseconds of a thread that does nothing but record. */
 #define KY_CAPTURE_RING_BYTES (UINT64_C(16) << 20)

@@ -4,9 +4,9 @@
  * the order in which they fired, which nearly is that of their ends. It is bounded: a trigger that
  * fires faster than it can be written is counted.
  */
-#include "capture_flight.h"
+#include "capture/capture_flight.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
  *
  * What is known at the end is told in notes, which are in the file as well, and in the facts.
  */
-#include "capture_parts.h"
+#include "capture/capture_parts.h"
 
-#include "fail.h"
+#include "capture/fail.h"
 
 #include <errno.h>
 #include <inttypes.h>

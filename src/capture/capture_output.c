@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* capture_output.c: see capture_output.h. */
-#include "capture_output.h"
+#include "capture/capture_output.h"
 
-#include "fail.h"
-#include "path.h"
+#include "capture/fail.h"
+#include "sink/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

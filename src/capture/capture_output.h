@@ -10,7 +10,7 @@
 #ifndef KY_CAPTURE_CAPTURE_OUTPUT_H
 #define KY_CAPTURE_CAPTURE_OUTPUT_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <limits.h>
 

@@ -2,24 +2,24 @@
 /*
  * capture_parts.h: a capture from inside: what capture.c (the loop), capture_sources.c (opening,
  * reading and closing the sources), capture_processes.c (what is set on a process),
- * capture_functions.c (calls of functions) and capture_fired.c (signals, ends, snapshots) share.
+ * capture_functions.c (calls of functions) and capture_snapshots.c (signals, ends, snapshots) share.
  *
  * Parts that are not wanted or could not be had are NULL.
  */
 #ifndef KY_CAPTURE_CAPTURE_PARTS_H
 #define KY_CAPTURE_CAPTURE_PARTS_H
 
-#include "capture.h"
-#include "capture_flight.h"
-#include "capture_output.h"
-#include "capture_run.h"
-#include "capture_signals.h"
-#include "crash_watch.h"
-#include "drums.h"
-#include "kernel_trace.h"
-#include "numbers.h"
-#include "stack_samples.h"
-#include "watch.h"
+#include "base/numbers.h"
+#include "capture/capture.h"
+#include "capture/capture_flight.h"
+#include "capture/capture_output.h"
+#include "capture/capture_run.h"
+#include "capture/capture_signals.h"
+#include "capture/crash_watch.h"
+#include "capture/drums.h"
+#include "capture/kernel_trace.h"
+#include "capture/stack_samples.h"
+#include "capture/watch.h"
 
 /* A drum that came before its process had finished it. */
 #define KY_CAPTURE_UNFINISHED 64
@@ -121,7 +121,7 @@ void ky_capture_gather_functions(struct ky_capture *capture);
 /* Programs are as they were; once. */
 void ky_capture_take_out_functions(struct ky_capture *capture);
 
-/* ---- capture_fired.c ---- */
+/* ---- capture_snapshots.c ---- */
 
 void ky_capture_fired(void *capture, const struct ky_fired *fired);
 /* A child that wrote into its parent's drum has ended: what waits for that. */

@@ -6,7 +6,7 @@
  * crash watch are set on each process. A process may be gone before anything is set on it: that is
  * no error.
  */
-#include "capture_parts.h"
+#include "capture/capture_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,11 +3,11 @@
  * capture_run.c: see capture_run.h. Between fork and exec the child is a copy of kymo with one
  * thread: it only reads a pipe, changes its own environment and calls exec.
  */
-#include "capture_run.h"
+#include "capture/capture_run.h"
 
-#include "capture.h"
-#include "fail.h"
-#include "program_hold.h"
+#include "capture/capture.h"
+#include "capture/fail.h"
+#include "capture/program_hold.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #ifndef KY_CAPTURE_CAPTURE_RUN_H
 #define KY_CAPTURE_CAPTURE_RUN_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <signal.h>
 #include <sys/types.h>

@@ -13,7 +13,7 @@
 #ifndef KY_CAPTURE_CAPTURE_SIGNALS_H
 #define KY_CAPTURE_CAPTURE_SIGNALS_H
 
-#include "trigger.h"
+#include "capture/trigger.h"
 
 #include <signal.h>
 

@@ -7,9 +7,9 @@
  * all write; the processes, whose mailbox the program is told of; the program itself, waiting; then
  * what is set on it. Closing is the other way round, the file last.
  */
-#include "capture_parts.h"
+#include "capture/capture_parts.h"
 
-#include "fail.h"
+#include "capture/fail.h"
 
 #include <errno.h>
 #include <inttypes.h>

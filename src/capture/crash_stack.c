@@ -9,7 +9,7 @@
  * program in a container, or one whose files were replaced. Debug information may take long to look
  * through: after a while only tables of symbols are used, and later on the stack is cut.
  */
-#include "crash_stack.h"
+#include "capture/crash_stack.h"
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "program_map.h"
-#include "sample_elf.h"
+#include "process/program_map.h"
+#include "process/symbolizer.h"
 
 #define FRAMES_MAX 64u
 #define FILES_MAX 32u

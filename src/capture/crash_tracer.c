@@ -17,7 +17,7 @@
  * The files of a dying program may be made to keep whoever reads them for ever (a debug file that is
  * a pipe). Then this process tells what it has, and ends: that lets go of all.
  */
-#include "crash_tracer.h"
+#include "capture/crash_tracer.h"
 
 #include <dirent.h>
 #include <errno.h>

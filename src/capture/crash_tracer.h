@@ -17,7 +17,7 @@
 #ifndef KY_CAPTURE_CRASH_TRACER_H
 #define KY_CAPTURE_CRASH_TRACER_H
 
-#include "crash_stack.h"
+#include "capture/crash_stack.h"
 
 #include <stdbool.h>
 #include <stdint.h>

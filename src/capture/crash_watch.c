@@ -10,7 +10,7 @@
  * caller said that it ended, or, since one of them may have no reason to, a while after one did:
  * its number may be another's then.
  */
-#include "crash_watch.h"
+#include "capture/crash_watch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,10 +24,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crash_tracer.h"
-#include "fail.h"
-#include "out_of_memory.h"
-#include "proc_scan.h"
+#include "capture/crash_tracer.h"
+#include "capture/fail.h"
+#include "capture/oom_watch.h"
+#include "capture/proc_scan.h"
 
 #define ADD_WAIT_MS 500 /* the tracer may be busy with a crash */
 #define FORGET_NS UINT64_C(10000000000)

@@ -26,7 +26,7 @@
 #ifndef KY_CAPTURE_CRASH_WATCH_H
 #define KY_CAPTURE_CRASH_WATCH_H
 
-#include "trigger.h"
+#include "capture/trigger.h"
 
 struct ky_crash_watch;
 

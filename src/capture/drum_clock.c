@@ -4,11 +4,11 @@
  * extrapolated, which is right to nanoseconds over a tenth of a second. Lists do not grow for ever:
  * of the older half every second sample goes when one is full.
  */
-#include "drum_clock.h"
+#include "capture/drum_clock.h"
 
-#include "counter.h"
-#include "os.h"
-#include "ticks.h"
+#include "os/os.h"
+#include "os/ticks.h"
+#include "process/tick_source.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #ifndef KY_CAPTURE_DRUM_CLOCK_H
 #define KY_CAPTURE_DRUM_CLOCK_H
 
-#include "clock.h"
-#include "drum_view.h"
+#include "core/clock.h"
+#include "core/drum_view.h"
 
 struct ky_drum_clocks {
 	struct ky_clock_map cpu;       /* the CPU's counter, if there is one */

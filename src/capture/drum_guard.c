@@ -14,7 +14,7 @@
  * The handler may run in any thread: the table never moves, and an entry's base is set last and
  * cleared first.
  */
-#include "drum_guard.h"
+#include "capture/drum_guard.h"
 
 #include <errno.h>
 #include <pthread.h>

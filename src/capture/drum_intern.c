@@ -5,9 +5,9 @@
  * size) is checked where it is used. A drum whose owner keeps changing what is looked at gets an
  * error after some tries.
  */
-#include "drum_intern.h"
+#include "capture/drum_intern.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CAPTURE_DRUM_INTERN_H
 #define KY_CAPTURE_DRUM_INTERN_H
 
-#include "drum_map.h"
+#include "capture/drum_map.h"
 
 /*
  * The record of the string, found or added, in *record. 0; -ENOSPC, -EBADMSG when the heap is not

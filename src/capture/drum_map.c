@@ -4,10 +4,10 @@
  * The writable part is given by offsets that ky_drum_view_open() checked against the size of the
  * mapping.
  */
-#include "drum_map.h"
+#include "capture/drum_map.h"
 
-#include "drum_guard.h"
-#include "fail.h"
+#include "capture/drum_guard.h"
+#include "capture/fail.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CAPTURE_DRUM_MAP_H
 #define KY_CAPTURE_DRUM_MAP_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

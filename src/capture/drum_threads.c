@@ -6,10 +6,10 @@
  * else each thread of a large process would cost a look at all the others. A number may be another
  * thread's by now, so it is read once more before it is used.
  */
-#include "drum_threads.h"
+#include "capture/drum_threads.h"
 
-#include "drum_find.h"
-#include "layout.h"
+#include "core/layout.h"
+#include "process/drum_find.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef KY_CAPTURE_DRUM_THREADS_H
 #define KY_CAPTURE_DRUM_THREADS_H
 
-#include "event.h"
+#include "core/event.h"
 
 #include <sys/types.h>
 

@@ -11,9 +11,9 @@
  * What the ring overwrote before the window was asked for is not lost: so a ring is meant. What it
  * overwrites while the window is read is.
  */
-#include "drum_window.h"
+#include "capture/drum_window.h"
 
-#include "block_select.h"
+#include "core/block_select.h"
 
 #include <errno.h>
 #include <stdlib.h>

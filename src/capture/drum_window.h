@@ -9,7 +9,7 @@
 #ifndef KY_CAPTURE_DRUM_WINDOW_H
 #define KY_CAPTURE_DRUM_WINDOW_H
 
-#include "stream.h"
+#include "core/stream.h"
 
 /* A part of a ring that was handed out: places count words from the ring's first block on. */
 struct ky_drum_held {

@@ -11,12 +11,12 @@
  * How soon the next round is: so that a ring is a tenth full by then, as far as the last round
  * tells, but within the bounds below. With triggers that look at events it is never late.
  */
-#include "drums.h"
+#include "capture/drums.h"
 
-#include "drum_find.h"
-#include "fail.h"
-#include "far_drum.h"
-#include "os.h"
+#include "capture/attached_drum.h"
+#include "capture/fail.h"
+#include "os/os.h"
+#include "process/drum_find.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -23,7 +23,7 @@
 #ifndef KY_CAPTURE_DRUMS_H
 #define KY_CAPTURE_DRUMS_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

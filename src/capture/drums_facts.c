@@ -4,7 +4,7 @@
  * the rings tell: an owner writes its count of events down with each block that it begins, and the
  * events of the newest block are counted here.
  */
-#include "far_drum.h"
+#include "capture/attached_drum.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fail.c: see fail.h. */
-#include "fail.h"
+#include "capture/fail.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef KY_CAPTURE_FAIL_H
 #define KY_CAPTURE_FAIL_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 /* Fills the message, which may be NULL, and returns error. */
 int ky_capture_fail(char message[KY_CAPTURE_MESSAGE_BYTES], int error, const char *format, ...)

@@ -11,7 +11,7 @@
  *
  * Several may stand in one word, with commas. Tracepoints are those of tracefs's available_events.
  */
-#include "kernel_parts.h"
+#include "capture/kernel_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #include <string.h>
 #include <tracefs/tracefs.h>
 
-#include "fail.h"
-#include "glob.h"
+#include "capture/fail.h"
+#include "core/glob.h"
 
 #define ALIKE_MAX 6u
 #define NAME_BYTES_MAX 96u

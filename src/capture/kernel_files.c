@@ -12,7 +12,7 @@
  *
  * Records have at most PART_BYTES: a larger file comes in several, each of whole lines.
  */
-#include "kernel_parts.h"
+#include "capture/kernel_parts.h"
 
 #include <ctype.h>
 #include <dirent.h>

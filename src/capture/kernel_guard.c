@@ -9,7 +9,7 @@
  * It has nothing of kymo's open and is in no terminal's session. Where it is killed too, the next
  * kymo cleans up (kernel_instance.c).
  */
-#include "kernel_parts.h"
+#include "capture/kernel_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * removed by the next. The kernel refuses to remove one that is in use (a file of it is open), so a kymo in another
  * pid namespace, whose number means nothing here, does not lose its own.
  */
-#include "kernel_parts.h"
-#include "kernel_trace.h"
+#include "capture/kernel_parts.h"
+#include "capture/kernel_trace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
-#include "fail.h"
+#include "capture/fail.h"
 
 #define PLACE "/sys/kernel/tracing"
 #define INSTANCES_MAX 64

@@ -15,7 +15,7 @@
  * when they are FLIGHT_BYTES_MAX together: their events are counted as lost. A page that a window wrote is gone
  * from the list, so none is written twice.
  */
-#include "kernel_parts.h"
+#include "capture/kernel_parts.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -30,7 +30,7 @@
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
-#include "fail.h"
+#include "capture/fail.h"
 
 #define PERIOD_NS 100000000
 #define SLACK_NS UINT64_C(1000000000)
@@ -38,7 +38,7 @@
 #define PAGE_BYTES_MAX (1u << 20)
 #define READY_MAX 64
 
-/* The head of a page: its time, and the bytes of events with two flags (src/reader/ftrace_page.c). */
+/* The head of a page: its time, and the bytes of events with two flags (src/formats/ftrace/ftrace_page.c). */
 #define HEAD_BYTES (8 + sizeof(long))
 #define COMMIT_BYTES_MASK 0x07FFFFFFul
 #define MISSED_STORED (1ul << 30)
@@ -106,7 +106,7 @@ static void append(struct ring *ring, struct page *page)
 	ring->last = page;
 }
 
-/* The time of the last event of the page in record, and how many there are: as src/reader/ftrace_page.c has it. */
+/* The time of the last event of the page in record, and how many there are: as src/formats/ftrace/ftrace_page.c has it. */
 static uint64_t end_of(const struct ky_kernel_pages *pages, uint32_t bytes, uint32_t *events)
 {
 	const uint8_t *page = pages->record + sizeof(struct ky_kymo_ftrace);

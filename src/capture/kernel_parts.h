@@ -12,7 +12,7 @@
 #ifndef KY_CAPTURE_KERNEL_PARTS_H
 #define KY_CAPTURE_KERNEL_PARTS_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

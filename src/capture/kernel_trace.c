@@ -13,7 +13,7 @@
  * there (options/copy_trace_marker), without anybody else noticing. Before, only reading the top's own buffer
  * would give it, which takes the lines away from whoever records there: it is not done, and said.
  */
-#include "kernel_trace.h"
+#include "capture/kernel_trace.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -25,8 +25,8 @@
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
-#include "fail.h"
-#include "kernel_parts.h"
+#include "capture/fail.h"
+#include "capture/kernel_parts.h"
 
 #define BUFFER_BYTES_DEFAULT (4u << 20)
 /* The kernel's PID_MAX_LIMIT: no task has it. */

@@ -13,7 +13,7 @@
 #ifndef KY_CAPTURE_KERNEL_TRACE_H
 #define KY_CAPTURE_KERNEL_TRACE_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

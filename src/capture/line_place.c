@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* line_place.c: see line_place.h. Units that do not name the source file are passed over without reading their lines. */
-#include "line_place.h"
+#include "capture/line_place.h"
 
 #include <string.h>
 

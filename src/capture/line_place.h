@@ -8,7 +8,7 @@
 #ifndef KY_CAPTURE_LINE_PLACE_H
 #define KY_CAPTURE_LINE_PLACE_H
 
-#include "program_file.h"
+#include "process/program_file.h"
 
 #define KY_LINE_PLACES_MAX 64u
 

@@ -6,11 +6,11 @@
  * between the two waits among the pending ones, of which there is a fixed number: one more, and the oldest is dropped.
  * So nobody can make the mailbox hold more than that, or read more than COLLECT_MAX messages a round.
  */
-#include "mailbox.h"
+#include "capture/mailbox.h"
 
-#include "drum_find.h"
-#include "layout.h"
-#include "mail.h"
+#include "core/layout.h"
+#include "core/mail.h"
+#include "process/drum_find.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* perf_records.c: see perf_records.h. */
-#include "perf_records.h"
+#include "capture/perf_records.h"
 
-#include "perf_layout.h"
+#include "process/perf_layout.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * probe.c: see probe.h: which engine, and for each process which files, places and events. What could not be set is said in the
  * message; what was set before stays.
  */
-#include "probe.h"
+#include "capture/probe.h"
 
-#include "fail.h"
-#include "probe_parts.h"
-#include "program_libraries.h"
+#include "capture/fail.h"
+#include "capture/probe_parts.h"
+#include "process/program_libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>

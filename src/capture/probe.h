@@ -13,7 +13,7 @@
 #ifndef KY_CAPTURE_PROBE_H
 #define KY_CAPTURE_PROBE_H
 
-#include "trigger.h"
+#include "capture/trigger.h"
 
 struct ky_probes;
 

@@ -3,7 +3,7 @@
  * probe_args.c: see probe_parts.h. A record has the registers in the order of their numbers. Where the CPU is
  * not known here, hits have no arguments.
  */
-#include "probe_parts.h"
+#include "capture/probe_parts.h"
 
 #include <asm/perf_regs.h>
 

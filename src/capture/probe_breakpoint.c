@@ -4,8 +4,8 @@
  * be inherited), which threads and children to come inherit. Threads that are made while the events are opened are
  * found by reading the list of threads again until nothing in it is new.
  */
-#include "fail.h"
-#include "probe_parts.h"
+#include "capture/fail.h"
+#include "capture/probe_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -20,11 +20,11 @@
 #ifndef KY_CAPTURE_PROBE_PARTS_H
 #define KY_CAPTURE_PROBE_PARTS_H
 
-#include "map.h"
-#include "perf_ring.h"
-#include "probe.h"
-#include "program_map.h"
-#include "symbol_alike.h"
+#include "capture/probe.h"
+#include "capture/symbol_alike.h"
+#include "model/map.h"
+#include "process/perf_ring.h"
+#include "process/program_map.h"
 
 #define KY_PROBE_PLACES_MAX 32u    /* of one trigger in one file */
 #define KY_PROBE_RECENT 4096u      /* a power of two */

@@ -6,10 +6,10 @@
  * In a program whose functions are patched (functrace.h) the first instructions of a function are executed elsewhere: a line
  * among them is taken for the function's entry, where the jump is.
  */
-#include "demangle.h"
-#include "line_place.h"
-#include "probe_parts.h"
-#include "symbol_match.h"
+#include "capture/line_place.h"
+#include "capture/probe_parts.h"
+#include "capture/symbol_match.h"
+#include "process/demangle.h"
 
 #include <errno.h>
 #include <stdlib.h>

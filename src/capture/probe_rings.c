@@ -8,7 +8,7 @@
  * taken in the order of time, for those of a family come in the rings of many CPUs. Hits that did not fit into a ring are counted by
  * the kernel, and so told in the number of hits.
  */
-#include "probe_parts.h"
+#include "capture/probe_parts.h"
 
 #include <errno.h>
 #include <signal.h>

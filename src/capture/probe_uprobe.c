@@ -3,8 +3,8 @@
  * probe_uprobe.c: uprobes. The kernel puts a breakpoint instruction into the file's page in every process that
  * has it mapped or will. The file is named by our own descriptor of it, so it may be deleted or be in another mount namespace.
  */
-#include "fail.h"
-#include "probe_parts.h"
+#include "capture/fail.h"
+#include "capture/probe_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

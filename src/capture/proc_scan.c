@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* proc_scan.c: see proc_scan.h. */
-#include "proc_scan.h"
+#include "capture/proc_scan.h"
 
 #include <ctype.h>
 #include <dirent.h>

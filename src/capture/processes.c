@@ -6,11 +6,11 @@
  * then the mailbox is emptied, then the ends are told: a drum comes before the end of its process. A letter from
  * a process that is gone and was never in the table is told as a whole life: it appeared, its drum, it ended.
  */
-#include "processes.h"
+#include "capture/processes.h"
 
-#include "fail.h"
-#include "proc_scan.h"
-#include "processes_parts.h"
+#include "capture/fail.h"
+#include "capture/proc_scan.h"
+#include "capture/processes_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

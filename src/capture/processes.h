@@ -18,7 +18,7 @@
 #ifndef KY_CAPTURE_PROCESSES_H
 #define KY_CAPTURE_PROCESSES_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* processes_find.c: what `-p` means: a number, or the name of processes. */
-#include "processes.h"
+#include "capture/processes.h"
 
-#include "drum_find.h"
-#include "fail.h"
-#include "proc_scan.h"
+#include "capture/fail.h"
+#include "capture/proc_scan.h"
+#include "process/drum_find.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,8 +6,8 @@
 #ifndef KY_CAPTURE_PROCESSES_PARTS_H
 #define KY_CAPTURE_PROCESSES_PARTS_H
 
-#include "mailbox.h"
-#include "processes.h"
+#include "capture/mailbox.h"
+#include "capture/processes.h"
 
 /* Drums of one process: so many are remembered, so many taken at most (each exec makes one). */
 #define KY_PROCESS_DRUMS_KEPT 8u

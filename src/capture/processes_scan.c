@@ -12,9 +12,9 @@
  * A number that was read may be another process's by the time it is opened: a child is only taken if, held by its
  * pidfd, it is a child; what was found in a process only counts if its pidfd says afterwards that it is still there.
  */
-#include "drum_find.h"
-#include "proc_scan.h"
-#include "processes_parts.h"
+#include "capture/proc_scan.h"
+#include "capture/processes_parts.h"
+#include "process/drum_find.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * program_hold.c: see program_hold.h. The breakpoint is an instruction written over the one at the entry point, in the
  * process's own copy of the page, and taken back when it was hit. Signals that come on the way are passed on.
  */
-#include "program_hold.h"
+#include "capture/program_hold.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sample_events.c: see sample_events.h. */
-#include "sample_events.h"
+#include "capture/sample_events.h"
 
-#include "fail.h"
-#include "perf_records.h"
+#include "capture/fail.h"
+#include "capture/perf_records.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef KY_CAPTURE_SAMPLE_EVENTS_H
 #define KY_CAPTURE_SAMPLE_EVENTS_H
 
-#include "bundle.h"
-#include "perf_events.h"
+#include "capture/bundle.h"
+#include "process/perf_events.h"
 
 #include <sys/types.h>
 

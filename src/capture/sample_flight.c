@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sample_flight.c: see sample_flight.h. */
-#include "sample_flight.h"
+#include "capture/sample_flight.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef KY_CAPTURE_SAMPLE_FLIGHT_H
 #define KY_CAPTURE_SAMPLE_FLIGHT_H
 
-#include "sample_spaces.h"
+#include "capture/address_space.h"
 
 struct ky_sample_flight {
 	struct ky_sample_spaces base;

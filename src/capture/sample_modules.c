@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sample_modules.c: see sample_modules.h. */
-#include "sample_modules.h"
+#include "capture/sample_modules.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #ifndef KY_CAPTURE_SAMPLE_MODULES_H
 #define KY_CAPTURE_SAMPLE_MODULES_H
 
-#include "numbers.h"
-#include "perf_records.h"
+#include "base/numbers.h"
+#include "capture/perf_records.h"
 
 #include <sys/types.h>
 

@@ -6,10 +6,10 @@
  *
  *   kymo ◀── packets of whole records, how far it is, notes ── namer
  */
-#include "sample_names.h"
+#include "capture/sample_names.h"
 
-#include "sample_elf.h"
-#include "symbols.h"
+#include "process/symbolizer.h"
+#include "process/symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /*
  * sample_names.h: names for the places that were met in call stacks, as records of a KY_KYMO_STREAM_SYMBOLS stream.
  *
- *   files              sample_elf.h: functions, lines and what is inlined, by elfutils
+ *   files              symbolizer.h: functions, lines and what is inlined, by elfutils
  *   the kernel         /proc/kallsyms, where this user may see it
  *   made at run time   perf-PID.map and jit-PID.dump, by the reader's symbols.h
  *
@@ -12,9 +12,9 @@
 #ifndef KY_CAPTURE_SAMPLE_NAMES_H
 #define KY_CAPTURE_SAMPLE_NAMES_H
 
-#include "bundle.h"
-#include "sample_modules.h"
-#include "sample_places.h"
+#include "capture/bundle.h"
+#include "capture/sample_addresses.h"
+#include "capture/sample_modules.h"
 
 /* Sorts the places, and writes a stream when there are any. */
 void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *places,

@@ -10,15 +10,15 @@
  * In that order an address is looked for in what was mapped when it was met. A record can still come a round
  * late from another CPU's ring: an address that is in nothing waits one round.
  */
-#include "stack_samples.h"
+#include "capture/stack_samples.h"
 
-#include "fail.h"
-#include "perf_layout.h"
-#include "sample_events.h"
-#include "sample_existing.h"
-#include "sample_flight.h"
-#include "sample_names.h"
-#include "sample_places.h"
+#include "capture/fail.h"
+#include "capture/perf_synthesize.h"
+#include "capture/sample_addresses.h"
+#include "capture/sample_events.h"
+#include "capture/sample_flight.h"
+#include "capture/sample_names.h"
+#include "process/perf_layout.h"
 
 #include <errno.h>
 #include <stdio.h>

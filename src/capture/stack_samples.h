@@ -15,7 +15,7 @@
 #ifndef KY_CAPTURE_STACK_SAMPLES_H
 #define KY_CAPTURE_STACK_SAMPLES_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

@@ -3,7 +3,7 @@
  * symbol_alike.c: see symbol_alike.h. Near is a name that differs in a few letters (the edit distance), or that has the
  * wanted one in it, whatever the case: then it is the farther the longer it is.
  */
-#include "symbol_alike.h"
+#include "capture/symbol_alike.h"
 
 #include <stdbool.h>
 #include <stdio.h>

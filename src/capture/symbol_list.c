@@ -4,12 +4,12 @@
  * suggest from. Names are kept in one block of text by their places in it, for it moves while it grows; entries get their
  * pointers at the end.
  */
-#include "demangle.h"
-#include "fail.h"
-#include "probe.h"
-#include "program_file.h"
-#include "program_libraries.h"
-#include "program_map.h"
+#include "capture/fail.h"
+#include "capture/probe.h"
+#include "process/demangle.h"
+#include "process/program_file.h"
+#include "process/program_libraries.h"
+#include "process/program_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

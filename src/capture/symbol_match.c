@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* symbol_match.c: see symbol_match.h. */
-#include "symbol_match.h"
+#include "capture/symbol_match.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,10 +6,10 @@
  * these belongs to a name, a backslash before it says so; a backslash before anything else is one itself. symbol: and
  * line: are taken as they are, for C++ names are full of such signs.
  */
-#include "trigger.h"
+#include "capture/trigger.h"
 
-#include "fail.h"
-#include "quantity.h"
+#include "capture/fail.h"
+#include "model/quantity.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -14,7 +14,7 @@
 #ifndef KY_CAPTURE_TRIGGER_H
 #define KY_CAPTURE_TRIGGER_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #include <sys/types.h>
 

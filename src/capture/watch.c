@@ -3,7 +3,7 @@
  * watch.c: see watch.h: the triggers by kind, processes, and where each event goes. What an event that concerns
  * nobody costs: a look at its kind, at the last process, at a small table of sites, and for spans a push or a pop.
  */
-#include "watch_parts.h"
+#include "capture/watch_parts.h"
 
 #include <errno.h>
 #include <stdarg.h>

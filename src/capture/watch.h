@@ -9,7 +9,7 @@
 #ifndef KY_CAPTURE_WATCH_H
 #define KY_CAPTURE_WATCH_H
 
-#include "trigger.h"
+#include "capture/trigger.h"
 
 struct ky_watch;
 

@@ -3,9 +3,9 @@
  * watch_gaps.c: for each gap: trigger and process, since when nothing of that name was open. A gap begins with the end
  * of an event: a process that never had one has no gap. It fires once, as soon as it is too long.
  */
-#include "watch_parts.h"
+#include "capture/watch_parts.h"
 
-#include "quantity.h"
+#include "model/quantity.h"
 
 static void look(struct ky_watch *watch, struct ky_watch_process *process, uint32_t index,
 		 int32_t tid, uint64_t now_ns)

@@ -16,8 +16,8 @@
 #ifndef KY_CAPTURE_WATCH_PARTS_H
 #define KY_CAPTURE_WATCH_PARTS_H
 
-#include "map.h"
-#include "watch.h"
+#include "capture/watch.h"
+#include "model/map.h"
 
 #define KY_WATCH_TRIGGERS_MAX 64u
 #define KY_WATCH_DEPTH_MAX 1024u

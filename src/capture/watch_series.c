@@ -4,7 +4,7 @@
  * the same), and fires when it goes beyond the limit, not again before it came back. Of a counter with several
  * values each may go beyond.
  */
-#include "watch_parts.h"
+#include "capture/watch_parts.h"
 
 #include <stdlib.h>
 

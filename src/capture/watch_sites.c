@@ -4,9 +4,9 @@
  * costs a look into a small table by the address of its site. Only events that bring their own name, in a category
  * of interest, are matched one by one.
  */
-#include "watch_parts.h"
+#include "capture/watch_parts.h"
 
-#include "glob.h"
+#include "core/glob.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  *
  * A span fires once: while it is open, when a tick finds that it lasts too long already, or when it ends.
  */
-#include "watch_parts.h"
+#include "capture/watch_parts.h"
 
-#include "quantity.h"
+#include "model/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* capture_options.c: see capture_options.h. A value that is none is said with how it is written. */
-#include "capture_options.h"
+#include "cli/capture_options.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CLI_CAPTURE_OPTIONS_H
 #define KY_CLI_CAPTURE_OPTIONS_H
 
-#include "capture.h"
+#include "capture/capture.h"
 
 struct ky_capture_command {
 	struct ky_capture_options capture;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* capture_progress.c: the line while a capture runs; see capture_progress.h. */
-#include "capture_progress.h"
+#include "cli/capture_progress.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

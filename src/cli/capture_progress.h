@@ -7,7 +7,7 @@
 #ifndef KY_CLI_CAPTURE_PROGRESS_H
 #define KY_CLI_CAPTURE_PROGRESS_H
 
-#include "capture_options.h"
+#include "cli/capture_options.h"
 
 struct ky_capture_progress {
 	bool wanted; /* a terminal, and not the program's */

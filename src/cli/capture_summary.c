@@ -4,10 +4,10 @@
  * to do when it is not much. On standard error, for standard output may be the program's or the
  * capture's; JSON of attach and record is on standard output.
  */
-#include "capture_progress.h"
+#include "cli/capture_progress.h"
 
-#include "cli.h"
-#include "cli_json.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

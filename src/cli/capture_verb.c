@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* capture_verb.c: see capture_verb.h. */
-#include "capture_verb.h"
+#include "cli/capture_verb.h"
 
-#include "capture_progress.h"
-#include "capture_run.h"
-#include "cli.h"
-#include "finder.h"
-#include "output.h"
-#include "path.h"
+#include "capture/capture_run.h"
+#include "cli/capture_progress.h"
+#include "cli/cli.h"
+#include "cli/finder.h"
+#include "cli/output.h"
+#include "sink/path.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
 #ifndef KY_CLI_CAPTURE_VERB_H
 #define KY_CLI_CAPTURE_VERB_H
 
-#include "capture_options.h"
+#include "cli/capture_options.h"
 
 /*
  * Runs it and says what became of it. An enum ky_exit; of a program that was run its exit code, 128

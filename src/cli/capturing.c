@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* capturing.c: see capturing.h. */
-#include "capturing.h"
+#include "cli/capturing.h"
 
-#include "capture_signals.h"
+#include "capture/capture_signals.h"
 
 #include <inttypes.h>
 #include <stdio.h>

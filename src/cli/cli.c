@@ -3,8 +3,8 @@
  * cli.c: what every verb begins and ends with: options, messages, loading a trace, the last flush
  * of standard output.
  */
-#include "cli.h"
-#include "reader.h"
+#include "cli/cli.h"
+#include "formats/reader.h"
 
 #include <errno.h>
 #include <getopt.h>

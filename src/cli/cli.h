@@ -9,7 +9,7 @@
 #ifndef KY_CLI_CLI_H
 #define KY_CLI_CLI_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 #include <stdio.h>
 

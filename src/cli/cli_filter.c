@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli_filter.c: see cli_filter.h. */
-#include "cli_filter.h"
-#include "cli.h"
+#include "cli/cli_filter.h"
+#include "cli/cli.h"
 
 #include <ctype.h>
 #include <inttypes.h>

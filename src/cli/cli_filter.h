@@ -6,7 +6,7 @@
 #ifndef KY_CLI_CLI_FILTER_H
 #define KY_CLI_CLI_FILTER_H
 
-#include "stats.h"
+#include "query/stats.h"
 
 #define KY_CLI_LABEL_BYTES 160
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli_json.c: see cli_json.h. */
-#include "cli_json.h"
-#include "cli.h"
+#include "cli/cli_json.h"
+#include "cli/cli.h"
 
 #include <inttypes.h>
 #include <math.h>

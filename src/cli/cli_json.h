@@ -6,7 +6,7 @@
 #ifndef KY_CLI_CLI_JSON_H
 #define KY_CLI_CLI_JSON_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli_number.c: quantities for people, as quantity.h has them, under the names of the command line. */
-#include "cli.h"
+#include "cli/cli.h"
 
-#include "quantity.h"
+#include "model/quantity.h"
 
 _Static_assert(KY_CLI_NUMBER_BYTES >= KY_QUANTITY_BYTES, "a buffer of the command line is enough");
 

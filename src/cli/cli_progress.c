@@ -7,7 +7,7 @@
  * asks the work to give up at its next ky_cli_progress(); a second one ends kymo at once, should
  * the work be stuck.
  */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
  * The flexible column gives way when the line is wider than the terminal; its end becomes an
  * ellipsis.
  */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

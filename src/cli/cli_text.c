@@ -3,8 +3,8 @@
  * cli_text.c: text of a trace, which is any bytes, on a terminal or in JSON. A name in a trace
  * must not move the cursor or change the terminal's colours, and must leave valid JSON.
  */
-#include "cli.h"
-#include "utf8_scan.h"
+#include "cli/cli.h"
+#include "core/utf8_scan.h"
 
 #include <stdlib.h>
 #include <string.h>

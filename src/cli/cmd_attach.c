@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_attach.c: kymo attach: processes that run already. */
-#include "capture_verb.h"
-#include "cli.h"
+#include "cli/capture_verb.h"
+#include "cli/cli.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_convert.c: kymo convert: a trace of any format that can be read as one that can be written. */
-#include "cli.h"
-#include "convert_stream.h"
-#include "output.h"
+#include "cli/cli.h"
+#include "cli/convert_stream.h"
+#include "cli/output.h"
 
 #include <getopt.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * cmd_diff.c: kymo diff: what got slower or faster from one trace to another. What counts as a
  * difference is diff.h's business; here it is shown, and turned into an exit code.
  */
-#include "cli.h"
-#include "cli_filter.h"
-#include "cli_json.h"
-#include "diff.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/cli_json.h"
+#include "query/diff.h"
 
 #include <getopt.h>
 #include <inttypes.h>

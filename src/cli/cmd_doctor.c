@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_doctor.c: kymo doctor: what this machine allows, and what to do where it does not. */
-#include "cli.h"
-#include "cli_json.h"
-#include "doctor.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
+#include "cli/doctor.h"
 
 #include <getopt.h>
 #include <stdarg.h>

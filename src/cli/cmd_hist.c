@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_hist.c: kymo hist: how the durations of one name are distributed, as bars in the terminal. */
-#include "cli.h"
-#include "cli_filter.h"
-#include "cli_json.h"
-#include "histogram.h"
-#include "select.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/cli_json.h"
+#include "query/histogram.h"
+#include "query/select.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -4,9 +4,9 @@
  * there is of what, what was lost and what is wrong. info_count.c counts, info_json.c prints for
  * machines, this for people.
  */
-#include "cli.h"
-#include "cli_filter.h"
-#include "info.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/info.h"
 
 #include <getopt.h>
 #include <inttypes.h>

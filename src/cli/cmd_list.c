@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_list.c: kymo list: which processes trace now. */
-#include "cli.h"
-#include "list.h"
-#include "processes.h"
+#include "capture/processes.h"
+#include "cli/cli.h"
+#include "cli/list.h"
 
 #include <getopt.h>
 #include <stdlib.h>

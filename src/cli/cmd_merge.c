@@ -4,9 +4,9 @@
  * taken from what the user says, from clock snapshots, or from messages that left one trace and arrived in the
  * other, in this order; it is said, with what remains uncertain.
  */
-#include "cli.h"
-#include "merge_inputs.h"
-#include "output.h"
+#include "cli/cli.h"
+#include "cli/merge_inputs.h"
+#include "cli/output.h"
 
 #include <getopt.h>
 #include <inttypes.h>

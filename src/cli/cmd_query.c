@@ -3,10 +3,10 @@
  * cmd_query.c: kymo query: SQL over a trace. Statements come from the command line, from files, from standard
  * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
  */
-#include "cli.h"
-#include "query_output.h"
-#include "query_prompt.h"
-#include "sql.h"
+#include "cli/cli.h"
+#include "cli/query_output.h"
+#include "cli/query_prompt.h"
+#include "query/sql.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_record.c: kymo record: the whole machine. */
-#include "capture_verb.h"
-#include "cli.h"
+#include "cli/capture_verb.h"
+#include "cli/cli.h"
 
 #include <getopt.h>
 

@@ -3,10 +3,10 @@
  * cmd_repair.c: kymo repair: what can still be read of a truncated or damaged file as one that is valid, and what was
  * lost.
  */
-#include "cli.h"
-#include "kymo_bundle.h"
-#include "output.h"
-#include "reader.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "formats/kymo/kymo_bundle.h"
+#include "formats/reader.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_report.c: kymo report: its options; report.h says who answers. */
-#include "cli.h"
-#include "report.h"
+#include "cli/cli.h"
+#include "cli/report.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_run.c: kymo run: a program from its first event to its last, and its children. */
-#include "capture_verb.h"
-#include "cli.h"
+#include "cli/capture_verb.h"
+#include "cli/cli.h"
 
 #include <getopt.h>
 

@@ -7,14 +7,14 @@
  * Asked of a kymo that captures, it is that one which takes it, into its own file: it gets a signal
  * for that (capture_signals.h), which it has blocked, so that no other program can be hit by it.
  */
-#include "capture_output.h"
-#include "capture_signals.h"
-#include "capturing.h"
-#include "cli.h"
-#include "drums.h"
-#include "output.h"
-#include "path.h"
-#include "processes.h"
+#include "capture/capture_output.h"
+#include "capture/capture_signals.h"
+#include "capture/drums.h"
+#include "capture/processes.h"
+#include "cli/capturing.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "sink/path.h"
 
 #include <errno.h>
 #include <getopt.h>

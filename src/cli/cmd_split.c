@@ -4,10 +4,10 @@
  * categories, or the whole in pieces. Spans that are open at an edge are cut there, counters begin with the value
  * they have, and names and metadata are in every part.
  */
-#include "cli.h"
-#include "cli_filter.h"
-#include "glob.h"
-#include "output.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/output.h"
+#include "core/glob.h"
 
 #include <getopt.h>
 #include <inttypes.h>

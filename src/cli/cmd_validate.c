@@ -4,7 +4,7 @@
  * in the trace's problems; what can only be seen in the whole is looked for here: spans that never end, slices that
  * overlap, flows with one end, a CPU that runs two threads at once.
  */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <getopt.h>
 #include <inttypes.h>

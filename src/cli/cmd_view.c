@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_view.c: kymo view: its options; view_verb.h says who does what. */
-#include "view_verb.h"
+#include "cli/view_verb.h"
 
-#include "view_running.h"
+#include "cli/view_running.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -4,13 +4,13 @@
  *
  *   .kymo ── ky_kymo_read(): events in order ──▶ spans balanced ──▶ the format's writer ──▶ ky_out ──▶ file
  */
-#include "convert_stream.h"
+#include "cli/convert_stream.h"
 
-#include "cli.h"
-#include "export.h"
-#include "format.h"
-#include "kymo_bundle.h"
-#include "spans.h"
+#include "cli/cli.h"
+#include "formats/export.h"
+#include "formats/format.h"
+#include "formats/kymo/kymo_bundle.h"
+#include "sink/spans.h"
 
 #include <errno.h>
 #include <string.h>

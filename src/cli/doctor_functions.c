@@ -7,11 +7,11 @@
  *
  * What it loads later (dlopen) nobody knows; the engine is what --functions would choose on this machine.
  */
-#include "doctor_functions.h"
-#include "cli.h"
-#include "doctor.h"
-#include "program_libraries.h"
-#include "pt.h"
+#include "cli/doctor_functions.h"
+#include "cli/cli.h"
+#include "cli/doctor.h"
+#include "functrace/pt.h"
+#include "process/program_libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #ifndef KY_CLI_DOCTOR_FUNCTIONS_H
 #define KY_CLI_DOCTOR_FUNCTIONS_H
 
-#include "functions.h"
-#include "functrace.h"
+#include "functrace/functions.h"
+#include "functrace/functrace.h"
 
 #define KY_DOCTOR_EXAMPLES 3u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_functions_json.c: what kymo doctor PROGRAM found, for machines: see doctor_functions.h. */
-#include "doctor_functions.h"
+#include "cli/doctor_functions.h"
 
-#include "cli_json.h"
+#include "cli/cli_json.h"
 
 static void json_build_id(struct ky_cli_json *json, const struct ky_functions *functions)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_functions_text.c: what kymo doctor PROGRAM found, for people: see doctor_functions.h. */
-#include "doctor_functions.h"
+#include "cli/doctor_functions.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_kernel.c: what the kernel's own tracing allows: tracefs, probes, ptrace, BPF. */
-#include "doctor.h"
-#include "kernel_trace.h"
+#include "capture/kernel_trace.h"
+#include "cli/doctor.h"
 
 #include <errno.h>
 #include <linux/bpf.h>

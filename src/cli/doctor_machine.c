@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_machine.c: what the recorder and the files need: the clock, shared memory, compression. */
-#include "doctor.h"
+#include "cli/doctor.h"
 
 #include <dlfcn.h>
 #include <errno.h>

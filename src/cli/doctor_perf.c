@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_perf.c: what perf_event_open() allows, by trying it on kymo itself. */
-#include "doctor.h"
+#include "cli/doctor.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* finder.c: see finder.h: which finder, and fzf. Names go to fzf without control characters, with their number before them. */
-#include "finder.h"
+#include "cli/finder.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CLI_FINDER_H
 #define KY_CLI_FINDER_H
 
-#include "probe.h"
+#include "capture/probe.h"
 
 /*
  * Puts the name that was chosen into out. KY_EXIT_DONE; KY_EXIT_FAILED when none was; KY_EXIT_USAGE without a terminal.

@@ -3,7 +3,7 @@
  * finder_match.c: see finder_match.h. Scores are small whole numbers, so that the names are put in order by counting, in
  * a time that grows with their number alone; of equal ones the order of the list stays.
  */
-#include "finder_match.h"
+#include "cli/finder_match.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
  *	> net::recv_all  server         the chosen one, and where it is
  *	  net::recv_one  server
  */
-#include "finder.h"
+#include "cli/finder.h"
 
-#include "cli.h"
-#include "finder_match.h"
+#include "cli/cli.h"
+#include "cli/finder_match.h"
 
 #include <errno.h>
 #include <poll.h>

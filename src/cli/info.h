@@ -6,8 +6,8 @@
 #ifndef KY_CLI_INFO_H
 #define KY_CLI_INFO_H
 
-#include "cli_json.h"
-#include "trace.h"
+#include "cli/cli_json.h"
+#include "model/trace.h"
 
 #include <stdio.h>
 

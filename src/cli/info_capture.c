@@ -4,11 +4,11 @@
  * were taken. The sources and notes are metadata of the trace, the snapshots a track: any format that carries them
  * is as good.
  */
-#include "cli.h"
-#include "cli_filter.h"
-#include "cli_json.h"
-#include "info.h"
-#include "snapshot.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/cli_json.h"
+#include "cli/info.h"
+#include "query/snapshot.h"
 
 #include <inttypes.h>
 #include <string.h>

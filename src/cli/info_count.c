@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* info_count.c: see info.h. */
-#include "clocks.h"
-#include "info.h"
-#include "reader.h"
+#include "cli/info.h"
+#include "formats/reader.h"
+#include "model/clocks.h"
 
 #include <errno.h>
 #include <inttypes.h>

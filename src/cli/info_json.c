@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* info_json.c: kymo info --json. */
-#include "cli_json.h"
-#include "info.h"
+#include "cli/cli_json.h"
+#include "cli/info.h"
 
 static void times(struct ky_cli_json *json, const struct ky_info *info,
 		  const struct ky_trace *trace)

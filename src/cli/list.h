@@ -8,7 +8,7 @@
 #ifndef KY_CLI_LIST_H
 #define KY_CLI_LIST_H
 
-#include "drums.h"
+#include "capture/drums.h"
 
 struct ky_list;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* list_print.c: what kymo list shows, for people and for machines. */
-#include "list.h"
+#include "cli/list.h"
 
-#include "cli.h"
-#include "cli_json.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* list_rows.c: see list.h. */
-#include "list.h"
+#include "cli/list.h"
 
-#include "processes.h"
+#include "capture/processes.h"
 
 #include <errno.h>
 #include <fcntl.h>

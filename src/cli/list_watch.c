@@ -5,9 +5,9 @@
  *
  * The signals that end or stop kymo come as bytes of a descriptor, so that the terminal is always put back first.
  */
-#include "list.h"
+#include "cli/list.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <inttypes.h>

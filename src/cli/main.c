@@ -5,8 +5,8 @@
  * Standard output is flushed in one place at the end, so that a full disk is an error of every
  * verb. A reader of it that has gone away is none: kymo ends at once and says nothing.
  */
-#include "cli.h"
-#include "reader.h"
+#include "cli/cli.h"
+#include "formats/reader.h"
 
 #include <kymo/version.h>
 

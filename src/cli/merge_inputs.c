@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* merge_inputs.c: see merge_inputs.h. */
-#include "merge_inputs.h"
+#include "cli/merge_inputs.h"
 
-#include "intake.h"
+#include "model/intake.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #ifndef KY_CLI_MERGE_INPUTS_H
 #define KY_CLI_MERGE_INPUTS_H
 
-#include "cli.h"
-#include "merge.h"
+#include "cli/cli.h"
+#include "formats/merge.h"
 
 struct ky_merge_input {
 	const char *path;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c: writing traces for the verbs. */
-#include "output.h"
+#include "cli/output.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CLI_OUTPUT_H
 #define KY_CLI_OUTPUT_H
 
-#include "export.h"
+#include "formats/export.h"
 
 /* Writes; says errors and, unless quiet, what was left out. An enum ky_exit. */
 int ky_output_write(const struct ky_trace *trace, const struct ky_selection *selection,

@@ -5,9 +5,9 @@
  * A table's columns are as wide as the first rows need, which are kept until there are enough of them; later
  * rows are printed at once, in the same widths, so that results of any size need little memory.
  */
-#include "query_output.h"
+#include "cli/query_output.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef KY_CLI_REPORT_H
 #define KY_CLI_REPORT_H
 
-#include "cli_filter.h"
+#include "cli/cli_filter.h"
 
 enum ky_report_output { KY_REPORT_TEXT, KY_REPORT_JSON, KY_REPORT_CSV };
 

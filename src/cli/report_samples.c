@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* report_samples.c: kymo report on a trace of samples: which functions the time went to. */
-#include "cli.h"
-#include "cli_json.h"
-#include "report.h"
-#include "sample_stats.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
+#include "cli/report.h"
+#include "query/sample_stats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* report_table.c: kymo report: what takes how long, by name, category, thread or process. */
-#include "cli.h"
-#include "cli_json.h"
-#include "report.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
+#include "cli/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  * branches, indented; machines get flat rows that name their parent, because depth is without
  * limit.
  */
-#include "cli.h"
-#include "cli_json.h"
-#include "filter.h"
-#include "report.h"
-#include "tree.h"
+#include "cli/cli.h"
+#include "cli/cli_json.h"
+#include "cli/report.h"
+#include "query/filter.h"
+#include "query/tree.h"
 
 #include <inttypes.h>
 #include <string.h>

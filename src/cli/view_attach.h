@@ -6,8 +6,8 @@
 #ifndef KY_CLI_VIEW_ATTACH_H
 #define KY_CLI_VIEW_ATTACH_H
 
-#include "view_stop.h"
-#include "view_verb.h"
+#include "cli/view_stop.h"
+#include "cli/view_verb.h"
 
 #include <limits.h>
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* view_browser.c: see view_browser.h. */
-#include "view_browser.h"
+#include "cli/view_browser.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef KY_CLI_VIEW_BROWSER_H
 #define KY_CLI_VIEW_BROWSER_H
 
-#include "view_scratch.h"
+#include "cli/view_scratch.h"
 
 #include <signal.h>
 

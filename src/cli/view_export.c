@@ -3,9 +3,9 @@
  * view_export.c: kymo view --export: the trace, or a time range of it, and the page in one HTML file. It is written
  * under another name and gets its own when it is whole: what had the name before is never replaced by half a file.
  */
-#include "export_html.h"
-#include "serve.h"
-#include "view_verb.h"
+#include "cli/view_verb.h"
+#include "server/export_html.h"
+#include "server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>

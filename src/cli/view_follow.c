@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* view_follow.c: see view_follow.h. */
-#include "view_follow.h"
+#include "cli/view_follow.h"
 
-#include "proc_scan.h"
+#include "capture/proc_scan.h"
 
 #include <dirent.h>
 #include <errno.h>

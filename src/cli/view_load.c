@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view_load.c: what kymo view looks at: one file, or several on one timeline as `kymo merge` puts them. */
-#include "merge_inputs.h"
-#include "view_verb.h"
+#include "cli/merge_inputs.h"
+#include "cli/view_verb.h"
 
 #include <stdlib.h>
 #include <string.h>

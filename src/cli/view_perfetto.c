@@ -4,12 +4,12 @@
  * says so: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/... What that page reads itself is served as it is,
  * all else as a .pftrace.
  */
-#include "export.h"
-#include "reader.h"
-#include "serve_file.h"
-#include "view_browser.h"
-#include "view_stop.h"
-#include "view_verb.h"
+#include "cli/view_browser.h"
+#include "cli/view_stop.h"
+#include "cli/view_verb.h"
+#include "formats/export.h"
+#include "formats/reader.h"
+#include "server/serve_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

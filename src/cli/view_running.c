@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* view_running.c: see view_running.h. */
-#include "view_running.h"
+#include "cli/view_running.h"
 
-#include "capturing.h"
-#include "cli.h"
-#include "proc_scan.h"
+#include "capture/proc_scan.h"
+#include "cli/capturing.h"
+#include "cli/cli.h"
 
 #include <dirent.h>
 #include <fcntl.h>

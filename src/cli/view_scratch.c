@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* view_scratch.c: see view_scratch.h. */
-#include "view_scratch.h"
+#include "cli/view_scratch.h"
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <dirent.h>
 #include <errno.h>

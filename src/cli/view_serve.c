@@ -6,12 +6,12 @@
  *
  * How often: a load costs the machine time, so at most a fifth of it goes into loading.
  */
-#include "serve.h"
-#include "view_attach.h"
-#include "view_browser.h"
-#include "view_follow.h"
-#include "view_stop.h"
-#include "view_verb.h"
+#include "cli/view_attach.h"
+#include "cli/view_browser.h"
+#include "cli/view_follow.h"
+#include "cli/view_stop.h"
+#include "cli/view_verb.h"
+#include "server/serve.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view_stop.c: see view_stop.h. */
-#include "view_stop.h"
+#include "cli/view_stop.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,8 +9,8 @@
 #ifndef KY_CLI_VIEW_VERB_H
 #define KY_CLI_VIEW_VERB_H
 
-#include "cli.h"
-#include "cli_filter.h"
+#include "cli/cli.h"
+#include "cli/cli_filter.h"
 
 #define KY_VIEW_INPUTS_MAX 256
 

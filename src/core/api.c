@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* api.c: the small public functions of kymo.h. */
-#include "clock.h"
-#include "heap.h"
-#include "os.h"
-#include "writer.h"
+#include "core/clock.h"
+#include "core/heap.h"
+#include "core/writer.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef KY_CORE_BLOCK_SELECT_H
 #define KY_CORE_BLOCK_SELECT_H
 
-#include "ring_read.h"
+#include "core/ring_read.h"
 
 #include <string.h>
 

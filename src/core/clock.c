@@ -6,10 +6,10 @@
  * goes: old ticks then lie in a longer segment, which moves them by nanoseconds at most, and readers
  * that converted them before do not do so again. seq is odd meanwhile.
  */
-#include "clock.h"
-#include "os.h"
+#include "core/clock.h"
+#include "os/os.h"
 
-#include "drum_view.h"
+#include "core/drum_view.h"
 
 #include <errno.h>
 #include <stdlib.h>

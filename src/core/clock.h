@@ -10,8 +10,8 @@
 #ifndef KY_CORE_CLOCK_H
 #define KY_CORE_CLOCK_H
 
-#include "drum.h"
-#include "event.h"
+#include "core/drum.h"
+#include "core/event.h"
 
 __extension__ typedef unsigned __int128 ky_u128;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* decode.c: takes an event apart, item by item. The flags of the site say which come first. */
-#include "decode.h"
+#include "core/decode.h"
 
-#include "layout.h"
-#include "print.h"
+#include "core/layout.h"
+#include "core/print.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #ifndef KY_CORE_DECODE_H
 #define KY_CORE_DECODE_H
 
-#include "clock.h"
-#include "event.h"
+#include "core/clock.h"
+#include "core/event.h"
 
 /* Where the strings and arguments of one event are kept. */
 struct ky_decoder {

@@ -5,13 +5,13 @@
  * the drum is being made waits for it; the same thread (a signal handler) gets none, and the caller
  * counts its event as lost.
  */
-#include "drum.h"
-#include "os.h"
+#include "core/drum.h"
+#include "os/os.h"
 
-#include "drum_make.h"
-#include "mail.h"
-#include "ticks.h"
-#include "writer.h"
+#include "core/drum_make.h"
+#include "core/mail.h"
+#include "core/writer.h"
+#include "os/ticks.h"
 
 #include <errno.h>
 #include <stdatomic.h>

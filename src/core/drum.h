@@ -11,7 +11,7 @@
 #ifndef KY_CORE_DRUM_H
 #define KY_CORE_DRUM_H
 
-#include "layout.h"
+#include "core/layout.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* drum_make.c: the parts come one after the other, each on a page of its own; see layout.h. */
-#include "drum_make.h"
+#include "core/drum_make.h"
 
-#include "clock.h"
-#include "heap.h"
-#include "ticks.h"
+#include "core/clock.h"
+#include "core/heap.h"
+#include "os/ticks.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef KY_CORE_DRUM_MAKE_H
 #define KY_CORE_DRUM_MAKE_H
 
-#include "drum.h"
+#include "core/drum.h"
 
 /* Whose it is, and what the events in it count. */
 struct ky_drum_maker {

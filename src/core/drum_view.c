@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* drum_view.c: every offset and size of a drum is checked here, once, and nowhere else believed. */
-#include "drum_view.h"
+#include "core/drum_view.h"
 
 #include <errno.h>
 #include <string.h>

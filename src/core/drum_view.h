@@ -6,8 +6,8 @@
 #ifndef KY_CORE_DRUM_VIEW_H
 #define KY_CORE_DRUM_VIEW_H
 
-#include "event.h"
-#include "layout.h"
+#include "core/event.h"
+#include "core/layout.h"
 
 struct ky_drum_view {
 	uint64_t bad_at; /* when it could not be opened: the byte that is not as it must be */

@@ -7,7 +7,7 @@
  * earlier star ever has to be looked at again, because the last one can stand for whatever another
  * choice of the earlier ones would leave over: so there is no recursion and no exponential case.
  */
-#include "glob.h"
+#include "core/glob.h"
 
 struct span {
 	const char *at;

@@ -9,11 +9,11 @@
  * equal one and try again. So of two threads with the same string one wins and both use its record;
  * the loser's room stays unused, which happens only in that race.
  */
-#include "heap.h"
-#include "os.h"
+#include "core/heap.h"
+#include "os/os.h"
 
-#include "glob.h"
-#include "os.h"
+#include "core/glob.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

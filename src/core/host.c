@@ -3,9 +3,9 @@
  * host.c: libkymo as the host of libraries that ship kymo.h alone (see embed.h). Their events take
  * the slow path's way into the same rings.
  */
-#include "heap.h"
-#include "os.h"
-#include "writer.h"
+#include "core/heap.h"
+#include "core/writer.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,9 +11,9 @@
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
  *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of those of forked children
  */
-#include "clock.h"
-#include "os.h"
-#include "writer.h"
+#include "core/clock.h"
+#include "core/writer.h"
+#include "os/os.h"
 
 #include <pthread.h>
 #include <stdlib.h>

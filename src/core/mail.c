@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mail.c: see mail.h. What the message says; os.h has the sending. */
-#include "mail.h"
+#include "core/mail.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <string.h>
 

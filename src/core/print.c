@@ -8,7 +8,7 @@
  * library. The clamped width and precision bound what a number needs; strings are copied by hand,
  * since they are bounded by their length and not by a NUL.
  */
-#include "print.h"
+#include "core/print.h"
 
 #include <stdbool.h>
 #include <stdio.h>

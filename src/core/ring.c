@@ -9,10 +9,10 @@
  * Forked children that write into their parent's drum may be very many, and end without saying so: each
  * takes a small ring, a dead one's when there are many, and a larger one when that is full.
  */
-#include "ring.h"
-#include "os.h"
+#include "core/ring.h"
+#include "os/os.h"
 
-#include "clock.h"
+#include "core/clock.h"
 
 #include <errno.h>
 

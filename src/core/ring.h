@@ -6,7 +6,7 @@
 #ifndef KY_CORE_RING_H
 #define KY_CORE_RING_H
 
-#include "drum.h"
+#include "core/drum.h"
 
 #include <kymo/kymo.h>
 

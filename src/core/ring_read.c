@@ -3,9 +3,9 @@
  * ring_read.c: copying pieces of blocks while their owner may overwrite them. Layout.h has the protocol;
  * what is read before the second look at seq is only believed after it.
  */
-#include "ring_read.h"
+#include "core/ring_read.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef KY_CORE_RING_READ_H
 #define KY_CORE_RING_READ_H
 
-#include "drum_view.h"
+#include "core/drum_view.h"
 
 /* A piece of a block, copied: whole events in the order they were written. */
 struct ky_block {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c: copies of trace points and threads' names, bounded whatever the drum says. */
-#include "sites.h"
+#include "core/sites.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>

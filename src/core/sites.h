@@ -6,7 +6,7 @@
 #ifndef KY_CORE_SITES_H
 #define KY_CORE_SITES_H
 
-#include "drum_view.h"
+#include "core/drum_view.h"
 
 struct ky_text_copy;
 

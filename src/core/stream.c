@@ -3,11 +3,11 @@
  * stream.c: the merge. A heap orders the sources by the time of their next event; the earliest is read
  * for as long as it stays the earliest, so that one busy thread costs no comparisons.
  */
-#include "stream.h"
+#include "core/stream.h"
 
-#include "block_select.h"
-#include "glob.h"
-#include "os.h"
+#include "core/block_select.h"
+#include "core/glob.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>

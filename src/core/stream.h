@@ -13,10 +13,10 @@
 #ifndef KY_CORE_STREAM_H
 #define KY_CORE_STREAM_H
 
-#include "clock.h"
-#include "decode.h"
-#include "ring_read.h"
-#include "sites.h"
+#include "core/clock.h"
+#include "core/decode.h"
+#include "core/ring_read.h"
+#include "core/sites.h"
 
 struct ky_source {
 	struct ky_ring_cursor cursor;

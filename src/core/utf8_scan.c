@@ -2,7 +2,7 @@
 /*
  * utf8_scan.c: finds valid UTF-8. See utf8_scan.h.
  */
-#include "utf8_scan.h"
+#include "core/utf8_scan.h"
 
 #include <string.h>
 

@@ -4,11 +4,11 @@
  * trace point, of a thread, of a block; events with strings; events in a signal handler that
  * interrupted an event. Never locks or allocates; leaves errno as it was.
  */
-#include "writer.h"
-#include "os.h"
+#include "core/writer.h"
+#include "os/os.h"
 
-#include "glob.h"
-#include "heap.h"
+#include "core/glob.h"
+#include "core/heap.h"
 
 #include <errno.h>
 #include <pthread.h>

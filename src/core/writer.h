@@ -9,7 +9,7 @@
 #ifndef KY_CORE_WRITER_H
 #define KY_CORE_WRITER_H
 
-#include "ring.h"
+#include "core/ring.h"
 
 #define KY_LEVELS 4u
 

@@ -3,7 +3,7 @@
  * functions.c: ky_functions_read(): see functions.h and, for its steps, functions_parts.h. Only x86-64: other programs have no
  * functions that could be patched.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>

@@ -10,9 +10,9 @@
  * right. A build id does not stand for the code: some are the same for all builds, and tools change files and leave it.
  * Where it cannot be written, nothing is said: it is only slower.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
-#include "window.h"
+#include "functrace/prologue.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that were put elsewhere (foo.cold) have an
  * FDE of their own, but begin in the middle of things.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <dwarf.h>
 #include <string.h>

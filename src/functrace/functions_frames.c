@@ -8,7 +8,7 @@
  *
  * What the instructions do is in functions_cfa.c.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

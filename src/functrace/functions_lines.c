@@ -3,7 +3,7 @@
  * functions_lines.c: see functions_parts.h. One walk over the debug information: each unit's functions with where they are
  * declared. Files are kept once for each unit, for most functions of a unit are of a few.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <dwarf.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  *   functions_frames.c    .eh_frame: where functions begin and end
  *   functions_cfa.c       and whether a place is an entry
  *   functions_symbols.c   the tables of symbols; makes the list
- *   functions_marks.c     what compilers left for tracers: nops, sleds; V8's and Go's code
+ *   compiler_marks.c     what compilers left for tracers: nops, sleds; V8's and Go's code
  *   functions_runtime.c   what must not be hooked, by name
  *   functions_scan.c      every instruction: who branches into first instructions
- *   functions_looks.c     and who looks at its own return address
+ *   return_address_users.c     and who looks at its own return address
  *   functions_cache.c     keeps what the last two found
  *   functions_lines.c     source files and lines
  *   functions_shared.c    keeps all of it in memory, for other processes
@@ -18,8 +18,8 @@
 #ifndef KY_FUNCTRACE_FUNCTIONS_PARTS_H
 #define KY_FUNCTRACE_FUNCTIONS_PARTS_H
 
-#include "functions.h"
-#include "program_file.h"
+#include "functrace/functions.h"
+#include "process/program_file.h"
 
 #include <capstone/capstone.h>
 #include <gelf.h>
@@ -127,7 +127,7 @@ void ky_functions_symbols(struct ky_functions_reading *reading);
 /* The function that begins there; NULL when none does. */
 struct ky_function *ky_functions_find(const struct ky_functions *functions, uint64_t address);
 
-/* ---- functions_marks.c ---- */
+/* ---- compiler_marks.c ---- */
 void ky_functions_marks(struct ky_functions_reading *reading);
 /* Each relative relocation: where, and what is put there. */
 void ky_functions_relocations(const struct ky_functions_reading *reading,
@@ -148,7 +148,7 @@ void ky_functions_runtime(struct ky_functions_reading *reading);
 /* Sets how and why of all functions that are still open. */
 void ky_functions_scan(struct ky_functions_reading *reading);
 
-/* ---- functions_looks.c ---- */
+/* ---- return_address_users.c ---- */
 struct ky_instruction;
 #define KY_FUNCTIONS_SLOTS_MAX 32u
 /* Where the stack pointer is, from a function's entry on. */

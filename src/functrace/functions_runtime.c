@@ -4,7 +4,7 @@
  * later or have none, that have a calling convention of their own, or that walk stacks from themselves outwards. More of
  * them are found by what they do (functions_scan.c), for names are often not there.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <string.h>
 

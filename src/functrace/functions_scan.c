@@ -14,10 +14,10 @@
  * Who comes to a first byte must come by a call, or as one does: stubs change the flags, and what is below the stack pointer,
  * where functions that call no other keep values. Loops that begin there do not, nor pieces of functions.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
-#include "instruction.h"
-#include "window.h"
+#include "functrace/instruction.h"
+#include "functrace/prologue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * short meanwhile gives zeros and no SIGBUS. Data is only needed to look for tables: it is read when it is, and given back
  * afterwards.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * A file is the same as long as its inode, size and times are; its path counts as well, for names and rules are made of it.
  * What was read with lines serves who wants none. Of those that nobody uses the last few are kept, up to a bound.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * beginnings in .eh_frame that no symbol covers. Of names for one address the one is taken that others see and use, then
  * the shortest. What a symbol calls a function and .eh_frame knows to be a piece of one is left out.
  */
-#include "functions_parts.h"
+#include "functrace/functions_parts.h"
 
-#include "demangle.h"
+#include "process/demangle.h"
 
 #include <inttypes.h>
 #include <stdio.h>

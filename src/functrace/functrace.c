@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
-#include "functrace_parts.h"
+#include "functrace/functrace_parts.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #ifndef KY_FUNCTRACE_FUNCTRACE_H
 #define KY_FUNCTRACE_FUNCTRACE_H
 
-#include "patch.h"
+#include "functrace/patch.h"
 
 #include <sys/types.h>
 

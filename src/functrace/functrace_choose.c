@@ -9,7 +9,7 @@
  *                 sample  what is seen so many times a second
  *   The first that can be set on the process is taken; the line tells why those before it were not.
  */
-#include "functrace_parts.h"
+#include "functrace/functrace_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

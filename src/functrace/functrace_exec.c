@@ -6,7 +6,7 @@
  * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are drawn anew: another
  * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
  */
-#include "functrace_parts.h"
+#include "functrace/functrace_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,10 +14,10 @@
 #ifndef KY_FUNCTRACE_FUNCTRACE_PARTS_H
 #define KY_FUNCTRACE_FUNCTRACE_PARTS_H
 
-#include "functrace.h"
-#include "pt.h"
-#include "stack_spans.h"
-#include "switches.h"
+#include "functrace/functrace.h"
+#include "functrace/off_cpu.h"
+#include "functrace/pt.h"
+#include "functrace/stack_spans.h"
 
 struct ky_functrace_process {
 	pid_t pid;

@@ -3,7 +3,7 @@
  * instruction.c: see instruction.h. The tables say what follows an opcode: a modrm byte, and how many bytes of immediate
  * value. Where both makers' processors do not agree (66 before a near branch), it is none.
  */
-#include "instruction.h"
+#include "functrace/instruction.h"
 
 #include <string.h>
 

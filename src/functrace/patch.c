@@ -9,7 +9,7 @@
  *   runs      ...
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -205,7 +205,7 @@ static uint32_t count_functions(const struct ky_patch *patch)
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < patch->table_count; i++) {
 		const uint32_t kind = patch->table[i].pad & KY_PATCH_FORM_KIND;
-		/* Those of patch_cyg.c, which have no stub, are of the first kind as well. */
+		/* Those of patch_instrumented.c, which have no stub, are of the first kind as well. */
 		count += patch->table[i].set && (kind == KY_STUB_CALL || kind == KY_STUB_ENTRY);
 	}
 	return count;

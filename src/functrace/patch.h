@@ -12,7 +12,7 @@
 #ifndef KY_FUNCTRACE_PATCH_H
 #define KY_FUNCTRACE_PATCH_H
 
-#include "functions.h"
+#include "functrace/functions.h"
 
 #include <sys/types.h>
 

@@ -10,7 +10,7 @@
  * are written once before, unchanged, so that the kernel has made the process's own copies of them by then.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

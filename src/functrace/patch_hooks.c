@@ -17,9 +17,9 @@
  * then (a static program has main's caller there), and it is not believed for long.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
-#include "program_map.h"
+#include "process/program_map.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * last look. The more there is to look at, the more seldom it is done.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

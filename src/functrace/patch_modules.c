@@ -4,9 +4,9 @@
  * less where its program headers want it, is the bias of all its addresses.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
-#include "program_map.h"
+#include "process/program_map.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* patch_other.c: the engine patch on CPUs that it does not know: it says so. */
 #if !defined(__x86_64__)
-#include "patch.h"
+#include "functrace/patch.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * patch_parts.h: the engine patch from inside.
  *
  *   patch_modules.c   what is mapped there ─▶ modules, each with its functions
- *   patch_home.c      home, states, table, directory, stub regions, drum: made there, or found and taken over
+ *   agent_memory.c      home, states, table, directory, stub regions, drum: made there, or found and taken over
  *   patch_plan.c      functions that are wanted ─▶ entries of the table, stubs
- *   patch_cyg.c       programs compiled with -finstrument-functions
+ *   patch_instrumented.c       programs compiled with -finstrument-functions
  *   patch_edits.c     bytes to be overwritten, put together by pages while it runs, written while it is stopped
  *   patch_threads.c   gs, threads inside what is overwritten
  *   patch_hooks.c     hooks on stacks
@@ -30,11 +30,11 @@
 #ifndef KY_FUNCTRACE_PATCH_PARTS_H
 #define KY_FUNCTRACE_PATCH_PARTS_H
 
-#include "agent_abi.h"
-#include "patch.h"
-#include "remote.h"
-#include "span_drum.h"
-#include "stub.h"
+#include "functrace/agent_abi.h"
+#include "functrace/made_drum.h"
+#include "functrace/patch.h"
+#include "functrace/remote.h"
+#include "functrace/stub.h"
 
 #define KY_PATCH_KEEP_AT 20480u
 #define KY_PATCH_ROOM_AT 24576u
@@ -161,7 +161,7 @@ uint32_t ky_patch_modules_functions(const struct ky_patch *patch);
 /* The address of the loader's struct r_debug; 0: none. */
 uint64_t ky_patch_modules_r_debug(const struct ky_patch *patch);
 
-/* ---- patch_home.c ---- */
+/* ---- agent_memory.c ---- */
 
 /* The address of home in a process; 0: none. */
 uint64_t ky_patch_home_find(pid_t pid);
@@ -206,7 +206,7 @@ int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *ed
 /* How a stub looks: its kind, and whether it checks callers. Kept in an entry's pad. */
 #define KY_PATCH_FORM_CHECKS 0x100u
 #define KY_PATCH_FORM_KIND 0xffu
-#define KY_PATCH_FORM_KNOWN 0x200u /* no stub: patch_cyg.c */
+#define KY_PATCH_FORM_KNOWN 0x200u /* no stub: patch_instrumented.c */
 
 /* What a jump leads to. */
 struct ky_patch_stub {
@@ -224,7 +224,7 @@ uint32_t ky_patch_stub_exit(const struct ky_patch *patch, uint64_t at, uint8_t c
 /* Where a thread that is at rip, inside what an entry overwrites, goes on; 0: nowhere. */
 uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip);
 
-/* ---- patch_cyg.c ---- */
+/* ---- patch_instrumented.c ---- */
 
 bool ky_patch_cyg_uses(const struct ky_patch *patch, const struct ky_patch_module *module);
 /* Functions that are known by it, of those that are wanted. */

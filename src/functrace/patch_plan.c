@@ -10,7 +10,7 @@
  * same as the last time: then there is nothing to be written.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <kymo/kymo.h>
 

@@ -4,7 +4,7 @@
  * behind, in a process and in those that were forked meanwhile. See patch_parts.h.
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <ctype.h>
 #include <dirent.h>

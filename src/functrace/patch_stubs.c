@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* patch_stubs.c: the stubs of a process's functions: see patch_parts.h; how a stub looks is stub.c's. */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
-#include "agent.h"
+#include "functrace/agent.h"
 
 #include <errno.h>
 #include <string.h>

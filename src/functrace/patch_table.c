@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* patch_table.c: the table of what was overwritten, here and in the process: see patch_parts.h. */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *   stack    a word that leads inside what will be overwritten was put there by a signal: that function is left alone
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

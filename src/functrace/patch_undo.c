@@ -11,7 +11,7 @@
  *   stopped      jump of the unwinder out; the drum's memory is given back; home is nobody's
  */
 #if defined(__x86_64__)
-#include "patch_parts.h"
+#include "functrace/patch_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef KY_FUNCTRACE_PT_H
 #define KY_FUNCTRACE_PT_H
 
-#include "functions.h"
+#include "functrace/functions.h"
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_absent.c: the engine pt where libipt is not: it says so. */
-#include "pt.h"
+#include "functrace/pt.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_decode.c: see pt_decode.h. */
-#include "pt_decode.h"
-#include "pt_stack.h"
+#include "functrace/pt_decode.h"
+#include "functrace/pt_stack.h"
 
 #include <errno.h>
 #include <intel-pt.h>

@@ -17,8 +17,8 @@
 #ifndef KY_FUNCTRACE_PT_DECODE_H
 #define KY_FUNCTRACE_PT_DECODE_H
 
-#include "pt_image.h"
-#include "pt_segment.h"
+#include "functrace/pt_image.h"
+#include "functrace/pt_segment.h"
 
 /* The CPU that wrote the packets: which errors it is known for, and how its clocks are related. */
 struct ky_pt_cpu {

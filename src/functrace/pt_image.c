@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_image.c: see pt_image.h. */
-#include "pt_image.h"
+#include "functrace/pt_image.h"
 
 #include <errno.h>
 #include <intel-pt.h>

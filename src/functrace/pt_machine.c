@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_machine.c: see pt_machine.h. */
-#include "pt_machine.h"
+#include "functrace/pt_machine.h"
 
 #include <errno.h>
 #include <limits.h>

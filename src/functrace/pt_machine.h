@@ -11,8 +11,8 @@
 #ifndef KY_FUNCTRACE_PT_MACHINE_H
 #define KY_FUNCTRACE_PT_MACHINE_H
 
-#include "functions.h"
-#include "pt_decode.h"
+#include "functrace/functions.h"
+#include "functrace/pt_decode.h"
 
 #include <linux/perf_event.h>
 

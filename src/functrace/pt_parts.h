@@ -8,9 +8,9 @@
 #ifndef KY_FUNCTRACE_PT_PARTS_H
 #define KY_FUNCTRACE_PT_PARTS_H
 
-#include "pt.h"
-#include "pt_process.h"
-#include "pt_thread.h"
+#include "functrace/pt.h"
+#include "functrace/pt_process.h"
+#include "functrace/pt_thread.h"
 
 struct ky_pt_traced {
 	struct ky_pt_traced *next;

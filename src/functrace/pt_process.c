@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_process.c: see pt_process.h. */
-#include "pt_process.h"
+#include "functrace/pt_process.h"
 
 #include "kymo/kymo.h"
 

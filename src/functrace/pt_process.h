@@ -10,9 +10,9 @@
 #ifndef KY_FUNCTRACE_PT_PROCESS_H
 #define KY_FUNCTRACE_PT_PROCESS_H
 
-#include "pt_decode.h"
-#include "pt_space.h"
-#include "span_drum.h"
+#include "functrace/made_drum.h"
+#include "functrace/pt_decode.h"
+#include "functrace/pt_space.h"
 
 #define KY_PT_TEXTS_MAX 256u
 

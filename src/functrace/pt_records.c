@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_records.c: see pt_records.h. */
-#include "pt_records.h"
+#include "functrace/pt_records.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_segment.c: see pt_segment.h. */
-#include "pt_segment.h"
+#include "functrace/pt_segment.h"
 
 #include <stdlib.h>
 #include <string.h>

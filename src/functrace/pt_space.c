@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_space.c: see pt_space.h. */
-#include "pt_space.h"
+#include "functrace/pt_space.h"
 
-#include "program_map.h"
+#include "process/program_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

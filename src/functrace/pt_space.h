@@ -13,10 +13,10 @@
 #ifndef KY_FUNCTRACE_PT_SPACE_H
 #define KY_FUNCTRACE_PT_SPACE_H
 
-#include "functions.h"
-#include "pt_image.h"
-#include "pt_records.h"
-#include "pt_segment.h"
+#include "functrace/functions.h"
+#include "functrace/pt_image.h"
+#include "functrace/pt_records.h"
+#include "functrace/pt_segment.h"
 
 #include <sys/types.h>
 

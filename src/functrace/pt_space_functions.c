@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_space_functions.c: which function of which file an address is of: see pt_space.h. */
-#include "pt_space.h"
+#include "functrace/pt_space.h"
 
-#include "program_file.h"
+#include "process/program_file.h"
 
 #include <stdlib.h>
 #include <unistd.h>

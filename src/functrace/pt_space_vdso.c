@@ -3,7 +3,7 @@
  * pt_space_vdso.c: the code that the kernel gives to every process, which is in no file: clock_gettime() and its like are there. It is
  * copied while the process lives, for it may have ended when it is decoded. All of it counts as one function.
  */
-#include "pt_space.h"
+#include "functrace/pt_space.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_stack.c: see pt_stack.h. */
-#include "pt_stack.h"
+#include "functrace/pt_stack.h"
 
 #include <stdlib.h>
 

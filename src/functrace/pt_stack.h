@@ -18,7 +18,7 @@
 #ifndef KY_FUNCTRACE_PT_STACK_H
 #define KY_FUNCTRACE_PT_STACK_H
 
-#include "pt_segment.h"
+#include "functrace/pt_segment.h"
 
 #define KY_PT_FRAMES_MAX (1u << 18)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_thread.c: see pt_thread.h. */
-#include "pt_thread.h"
+#include "functrace/pt_thread.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,9 +14,9 @@
 #ifndef KY_FUNCTRACE_PT_THREAD_H
 #define KY_FUNCTRACE_PT_THREAD_H
 
-#include "perf_ring.h"
-#include "pt_machine.h"
-#include "pt_records.h"
+#include "functrace/pt_machine.h"
+#include "functrace/pt_records.h"
+#include "process/perf_ring.h"
 
 #include <sys/types.h>
 

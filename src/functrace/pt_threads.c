@@ -3,7 +3,7 @@
  * pt_threads.c: the threads of a traced process: found, with an event each, until they end; and what the kernel's records say of
  * them.
  */
-#include "pt_parts.h"
+#include "functrace/pt_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

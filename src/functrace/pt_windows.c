@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_windows.c: what the AUX rings of a process hold, copied while its events stand still, and told to its drum. */
-#include "pt_parts.h"
+#include "functrace/pt_parts.h"
 
 #include <stdlib.h>
 

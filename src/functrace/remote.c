@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* remote.c: the process and its memory: see remote.h. */
 #if defined(__x86_64__)
-#include "remote.h"
+#include "functrace/remote.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <elf.h>
 #include <errno.h>

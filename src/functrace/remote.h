@@ -13,7 +13,7 @@
 #ifndef KY_FUNCTRACE_REMOTE_H
 #define KY_FUNCTRACE_REMOTE_H
 
-#include "functions.h"
+#include "functrace/functions.h"
 
 #include <sys/types.h>
 #include <sys/user.h>

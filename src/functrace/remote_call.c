@@ -14,7 +14,7 @@
  * it makes its own system call again by itself, and the desk unblocks signals. Any number of threads may be in the desk.
  */
 #if defined(__x86_64__)
-#include "remote.h"
+#include "functrace/remote.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * remote_refusal.c: why the kernel does not let us trace a process, in words, with what to do about it. The kernel says only
  * EPERM: what it looked at is looked at again, in its order.
  */
-#include "remote.h"
+#include "functrace/remote.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * remote_room.c: free addresses near a module, for what its functions jump to. Not where a stack or the heap (brk) will
  * grow into: a gap above the heap's beginning is used only far away from it, one below a stack not at its end.
  */
-#include "remote.h"
+#include "functrace/remote.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,9 +9,9 @@
  *          the kernel puts the thread back into it when we let go
  */
 #if defined(__x86_64__)
-#include "remote.h"
+#include "functrace/remote.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,9 +6,9 @@
  *
  * An entry without ':' words is about names. C++ names have colons themselves: only "module:" and "file:" are words.
  */
-#include "functions.h"
+#include "functrace/functions.h"
 
-#include "glob.h"
+#include "core/glob.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_jit.c: see stack_jit.h. */
-#include "stack_jit.h"
+#include "functrace/stack_jit.h"
 
-#include "drum_find.h"
-#include "perf_map.h"
+#include "process/drum_find.h"
+#include "process/perf_map.h"
 
 #include <fcntl.h>
 #include <stdio.h>

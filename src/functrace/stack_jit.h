@@ -7,7 +7,7 @@
 #ifndef KY_FUNCTRACE_STACK_JIT_H
 #define KY_FUNCTRACE_STACK_JIT_H
 
-#include "symbol_table.h"
+#include "process/symbol_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

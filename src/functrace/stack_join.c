@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_join.c: see stack_join.h. */
-#include "stack_join.h"
+#include "functrace/stack_join.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_modules.c: see stack_modules.h. */
-#include "stack_modules.h"
+#include "functrace/stack_modules.h"
 
-#include "program_map.h"
+#include "process/program_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ int ky_stack_modules_open(struct ky_stack_modules *modules)
 {
 	*modules = (struct ky_stack_modules){0};
 	elf_version(EV_CURRENT);
-	/* sample_elf.c would do it, but on a thread: others may be looking at the environment then. */
+	/* symbolizer.c would do it, but on a thread: others may be looking at the environment then. */
 	unsetenv("DEBUGINFOD_URLS");
 	return ky_trace_open(&modules->trace);
 }

@@ -12,9 +12,9 @@
 #ifndef KY_FUNCTRACE_STACK_MODULES_H
 #define KY_FUNCTRACE_STACK_MODULES_H
 
-#include "numbers.h"
-#include "sample_elf.h"
-#include "stack_starts.h"
+#include "base/numbers.h"
+#include "functrace/stack_starts.h"
+#include "process/symbolizer.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

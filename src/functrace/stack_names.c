@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_names.c: see stack_names.h. */
-#include "stack_names.h"
+#include "functrace/stack_names.h"
 
-#include "intake.h"
-#include "stack_join.h"
+#include "functrace/stack_join.h"
+#include "model/intake.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -14,9 +14,9 @@
 #ifndef KY_FUNCTRACE_STACK_NAMES_H
 #define KY_FUNCTRACE_STACK_NAMES_H
 
-#include "functions.h"
-#include "stack_jit.h"
-#include "stack_modules.h"
+#include "functrace/functions.h"
+#include "functrace/stack_jit.h"
+#include "functrace/stack_modules.h"
 
 struct ky_stack_function {
 	uint32_t name, file; /* strings; 0: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_records.c: see stack_records.h. */
-#include "stack_records.h"
+#include "functrace/stack_records.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_spans.c: the engine sample as its owner sees it. See stack_spans.h and stack_spans_parts.h. */
-#include "stack_spans_parts.h"
+#include "functrace/stack_spans_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

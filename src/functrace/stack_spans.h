@@ -12,7 +12,7 @@
 #ifndef KY_FUNCTRACE_STACK_SPANS_H
 #define KY_FUNCTRACE_STACK_SPANS_H
 
-#include "functions.h"
+#include "functrace/functions.h"
 
 #include <sys/types.h>
 

@@ -6,7 +6,7 @@
  * How much of the stack is copied is the same for all and can only be said when an event is made. Most stacks are shorter than
  * what it begins with; when too many are not, all events are made anew.
  */
-#include "stack_spans_parts.h"
+#include "functrace/stack_spans_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

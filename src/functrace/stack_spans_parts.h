@@ -13,12 +13,12 @@
 #ifndef KY_FUNCTRACE_STACK_SPANS_PARTS_H
 #define KY_FUNCTRACE_STACK_SPANS_PARTS_H
 
-#include "perf_events.h"
-#include "span_drum.h"
-#include "stack_join.h"
-#include "stack_names.h"
-#include "stack_spans.h"
-#include "unwinder.h"
+#include "functrace/made_drum.h"
+#include "functrace/stack_join.h"
+#include "functrace/stack_names.h"
+#include "functrace/stack_spans.h"
+#include "functrace/unwinder.h"
+#include "process/perf_events.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_spans_process.c: the processes and threads that are sampled, and their spans on the way into drums. */
-#include "stack_spans_parts.h"
+#include "functrace/stack_spans_parts.h"
 
-#include "drum_find.h"
-#include "layout.h"
+#include "core/layout.h"
+#include "process/drum_find.h"
 
 #include <kymo/kymo.h>
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define FUNCTIONS_ROOM 65536u
-#define SWITCH_CATEGORY "sched" /* as in switches.c */
+#define SWITCH_CATEGORY "sched" /* as in off_cpu.c */
 
 static uint32_t bucket_of(pid_t number)
 {

@@ -8,7 +8,7 @@
  * Records of a ring are in order. One that lies in no ring yet may be older than another CPU's, for the time is taken before
  * it is written: what happened within the last moment stays where it is.
  */
-#include "stack_spans_parts.h"
+#include "functrace/stack_spans_parts.h"
 
 #include <signal.h>
 #include <sys/epoll.h>

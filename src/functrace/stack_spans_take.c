@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_spans_take.c: what each record does to the processes and threads. */
-#include "stack_spans_parts.h"
+#include "functrace/stack_spans_parts.h"
 
 /* A process of which the begin was not seen is asked what it has mapped. */
 static struct ky_stack_process *process_of(struct ky_stack_spans *spans, pid_t pid)

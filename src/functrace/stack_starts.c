@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_starts.c: see stack_starts.h. */
-#include "stack_starts.h"
+#include "functrace/stack_starts.h"
 
 #include <dwarf.h>
 #include <gelf.h>

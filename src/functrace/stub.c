@@ -19,10 +19,10 @@
  *
  * All registers but the flags are as they were; no vector register is used.
  */
-#include "stub.h"
+#include "functrace/stub.h"
 
-#include "layout.h"
-#include "stub_parts.h"
+#include "core/layout.h"
+#include "functrace/stub_parts.h"
 
 #include <string.h>
 

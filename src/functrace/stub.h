@@ -5,8 +5,8 @@
 #ifndef KY_FUNCTRACE_STUB_H
 #define KY_FUNCTRACE_STUB_H
 
-#include "agent_abi.h"
-#include "window.h"
+#include "functrace/agent_abi.h"
+#include "functrace/prologue.h"
 
 #define KY_STUB_MAX 768u
 #define KY_STUB_ALIGN 16u

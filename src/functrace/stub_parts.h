@@ -6,7 +6,7 @@
 #ifndef KY_FUNCTRACE_STUB_PARTS_H
 #define KY_FUNCTRACE_STUB_PARTS_H
 
-#include "agent_abi.h"
+#include "functrace/agent_abi.h"
 
 #define KY_STUB_HOOK_BYTES 5u  /* jmp exit */
 #define KY_STUB_SLOW_BYTES 13u /* lea data, jmp */

@@ -8,7 +8,7 @@
  * unwinder takes them for one: the stub's is S + 9, between the function's, S + 8, and its caller's, at least S + 16. The row
  * holds everywhere: unwinders look up the address before the hook, in the call.
  */
-#include "stub.h"
+#include "functrace/stub.h"
 
 #include <string.h>
 

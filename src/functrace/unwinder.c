@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* unwinder.c: see unwinder.h. */
-#include "unwinder.h"
+#include "functrace/unwinder.h"
 
-#include "unwinder_rows.h"
+#include "functrace/unwinder_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,8 +16,8 @@
 #ifndef KY_FUNCTRACE_UNWINDER_H
 #define KY_FUNCTRACE_UNWINDER_H
 
-#include "stack_modules.h"
-#include "stack_records.h"
+#include "functrace/stack_modules.h"
+#include "functrace/stack_records.h"
 
 #define KY_UNWIND_FRAMES_MAX 1024u
 

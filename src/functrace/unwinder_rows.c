@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* unwinder_rows.c: see unwinder_rows.h. */
-#include "unwinder_rows.h"
+#include "functrace/unwinder_rows.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

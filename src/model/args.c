@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* args.c: sets of arguments. A set is the range of rows between two begins. */
-#include "build.h"
+#include "model/build.h"
 
 void ky_args_begin(struct ky_trace *trace)
 {

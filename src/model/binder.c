@@ -10,7 +10,7 @@
  * commands are in the trace, a stack for each thread knows in which state its calls are, and the return
  * command that says so ends the slice.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 #include <stdio.h>
 

@@ -6,9 +6,9 @@
 #ifndef KY_MODEL_BUILD_H
 #define KY_MODEL_BUILD_H
 
-#include "intake.h"
-#include "map.h"
-#include "stage.h"
+#include "model/intake.h"
+#include "model/map.h"
+#include "model/stage.h"
 
 /* The slices of a track that may still get children: rows, the innermost last. */
 struct ky_track_state {

@@ -3,9 +3,9 @@
  * clocks.c: see clocks.h. For each pair of clocks that some snapshot has, an edge: the moments in both, ordered by
  * the first. A conversion walks the shortest chain of edges.
  */
-#include "clocks.h"
+#include "model/clocks.h"
 
-#include "map.h"
+#include "model/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Small ones are from malloc, larger ones are mappings of their own. A large table gets its memory a
  * stretch at a time, by one call for each column: a page fault for each page costs more.
  */
-#include "columns.h"
+#include "model/columns.h"
 
 #include <errno.h>
 #include <stdlib.h>

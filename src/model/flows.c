@@ -3,7 +3,7 @@
  * flows.c: arrows between slices from flow events, with the rules of Perfetto's flow tracker: an id is open at the
  * slice where its last event was; each further event makes an arrow from there. Arrows point forward in time.
  */
-#include "build.h"
+#include "model/build.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* index.c: see index.h. Each index is made once, under a lock, by counting: two passes over one column. */
-#include "index.h"
+#include "model/index.h"
 
 #include <errno.h>
 #include <pthread.h>

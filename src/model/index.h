@@ -9,7 +9,7 @@
 #ifndef KY_MODEL_INDEX_H
 #define KY_MODEL_INDEX_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 enum ky_index_of {
 	KY_INDEX_SLICE_TRACK,

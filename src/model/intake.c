@@ -3,7 +3,7 @@
  * intake.c: events into the stage, and back out of it in the order of time. With ky_trace_in_order() they are
  * built at once instead.
  */
-#include "build.h"
+#include "model/build.h"
 
 static uint32_t low_of(uint64_t value)
 {

@@ -17,7 +17,7 @@
 #ifndef KY_MODEL_INTAKE_H
 #define KY_MODEL_INTAKE_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 /* Events come in the order of their times from here on: build them at once. Before the first event. */
 void ky_trace_in_order(struct ky_trace *trace);

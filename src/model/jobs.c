@@ -8,7 +8,7 @@
  * Buffers that a thread queues and takes back have the two instants and the flow only. Fences of a timeline are in
  * line like jobs; where a driver says when they are emitted, that they were made before does not count.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 /* ---- putting ---- */
 

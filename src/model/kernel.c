@@ -7,7 +7,7 @@
  * comes after belongs to a new row. A thread that still runs when it is said to have ended keeps its row:
  * the last it does is being switched away from.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

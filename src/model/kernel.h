@@ -10,7 +10,7 @@
 #ifndef KY_MODEL_KERNEL_H
 #define KY_MODEL_KERNEL_H
 
-#include "intake.h"
+#include "model/intake.h"
 
 struct ky_switch {
 	uint32_t cpu;

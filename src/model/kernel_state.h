@@ -15,8 +15,8 @@
 #ifndef KY_MODEL_KERNEL_STATE_H
 #define KY_MODEL_KERNEL_STATE_H
 
-#include "build.h"
-#include "kernel.h"
+#include "model/build.h"
+#include "model/kernel.h"
 
 /* What a staged record is; its words are as ky_put_*() packs them. */
 enum ky_kernel_sub {

@@ -6,7 +6,7 @@
  *
  *   set "load" ─▶ free: lane 2 ─▶ lane 0        held: (set, cookie) ─▶ lane
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 /* The set of the key, made when there is none; KY_NONE without memory. */
 static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)

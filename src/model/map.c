@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* map.c: see map.h. */
-#include "map.h"
+#include "model/map.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

@@ -12,7 +12,7 @@
  *
  * What is none of these is a message of the thread: a log. tgid tells whose thread it is.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

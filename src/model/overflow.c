@@ -7,7 +7,7 @@
  * have one slice at a time, in a heap by when that ends. So a million slices that all overlap take
  * time for a million steps in a heap, and none is left out.
  */
-#include "build.h"
+#include "model/build.h"
 
 uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* problems.c: what is wrong with the input, a row a kind, with how often and the first place. */
-#include "build.h"
+#include "model/build.h"
 
 #include <stdarg.h>
 #include <stdio.h>

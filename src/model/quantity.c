@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* quantity.c: see quantity.h. */
-#include "quantity.h"
+#include "model/quantity.h"
 
 #include <inttypes.h>
 #include <math.h>

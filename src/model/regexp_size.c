@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* regexp_size.c: see regexp_size.h. */
-#include "regexp_size.h"
+#include "model/regexp_size.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* samples.c: call stacks as a tree of callsites, each part once; and the samples. */
-#include "build.h"
+#include "model/build.h"
 
 uint32_t ky_mapping(struct ky_trace *trace, const struct ky_mapping_spec *spec)
 {

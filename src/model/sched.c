@@ -9,7 +9,7 @@
  * A switch whose prev is not the thread that the CPU was switched to before means that events were lost:
  * that slice is left without an end. The idle task has sched slices and no states.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 struct ky_cpu_state *ky_sched_cpu(struct ky_trace *trace, uint32_t cpu)
 {

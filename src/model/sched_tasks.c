@@ -7,7 +7,7 @@
  *   a runs ... a sleeps, b runs        a's slice ends as S
  *   a runs ... b runs, a sleeps        a's slice is left hanging, and then ends as S
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 /* The words of thread_states, by enum ky_task_now. */
 static const char *const words[] = {NULL, "Created", "R", "Running", "S", "D", "T", "Z", "X"};

@@ -3,7 +3,7 @@
  * series.c: kernel events of which each means something only together with those before it: counters of whoever
  * has a tid at that time, sums over all events so far, and spans that get a free track while they last.
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 static uint32_t low(uint64_t bits)
 {

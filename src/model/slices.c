@@ -13,7 +13,7 @@
  * An end that fits a slice further down ends that one; the open ones above it end with it as soon as
  * time has passed it.
  */
-#include "build.h"
+#include "model/build.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stage.c: see stage.h. */
-#include "stage.h"
+#include "model/stage.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* states.c: states of threads that an input has as such, as rows of thread_states and sched. */
-#include "build.h"
-#include "kernel.h"
+#include "model/build.h"
+#include "model/kernel.h"
 
 static void add_sched(struct ky_trace *trace, const struct ky_state_span *span)
 {

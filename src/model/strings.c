@@ -3,10 +3,10 @@
  * strings.c: see strings.h. An open hash table of numbers over one array of bytes; the hash reads eight bytes
  * at a time, for most texts are short.
  */
-#include "strings.h"
+#include "model/strings.h"
 
-#include "columns.h"
-#include "utf8_scan.h"
+#include "core/utf8_scan.h"
+#include "model/columns.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *   4.8      S    D    T    t    X    Z    x    K    W     P     N           +
  *   before   S    D    T    t    X    Z    x    K    W     P     N     +
  */
-#include "kernel.h"
+#include "model/kernel.h"
 
 struct bit_letter {
 	uint16_t bit;

@@ -3,7 +3,7 @@
  * tasks.c: processes and threads. A row is one life: when a pid or tid is used again, ky_process_new() or
  * ky_thread_new() makes a row, and from then on the number means that one.
  */
-#include "build.h"
+#include "model/build.h"
 
 /* Two who tell of one moment see it so far apart at most. */
 #define TOLD_AGAIN_NS 10000000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c: the tables of a trace: their columns, their life, their size. */
-#include "build.h"
-#include "index.h"
+#include "model/build.h"
+#include "model/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

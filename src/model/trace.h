@@ -21,9 +21,9 @@
 #ifndef KY_MODEL_TRACE_H
 #define KY_MODEL_TRACE_H
 
-#include "clocks.h"
-#include "columns.h"
-#include "strings.h"
+#include "model/clocks.h"
+#include "model/columns.h"
+#include "model/strings.h"
 
 /* Processes and threads: a row is one life of a pid or tid, so that reused ones are rows of their own. */
 struct ky_processes {

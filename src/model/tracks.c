@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracks.c: tracks, found by what tells them apart. */
-#include "build.h"
+#include "model/build.h"
 
 static const char *const types[] = {
 	[KY_TRACK_GLOBAL] = "global_track",

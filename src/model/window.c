@@ -9,7 +9,7 @@
  *                    ▲ all that is open ends here: a gap, staged one nanosecond behind, so that it comes after what
  *                      happened in the window's last
  */
-#include "kernel_state.h"
+#include "model/kernel_state.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The counter of arm64: the virtual timer's count, which the architecture makes constant. */
 #ifdef __aarch64__
-#include "os.h"
+#include "os/os.h"
 
-#include "ticks.h"
+#include "os/ticks.h"
 
 int ky_cpu_tick_source(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* No counter that can be trusted: the recorder asks CLOCK_MONOTONIC. */
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#include "os.h"
+#include "os/os.h"
 
-#include "ticks.h"
+#include "os/ticks.h"
 
 int ky_cpu_tick_source(void)
 {

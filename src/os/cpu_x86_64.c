@@ -5,9 +5,9 @@
  * other; then the kernel's clock source tells).
  */
 #ifdef __x86_64__
-#include "os.h"
+#include "os/os.h"
 
-#include "ticks.h"
+#include "os/ticks.h"
 
 #include <cpuid.h>
 #include <fcntl.h>

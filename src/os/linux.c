@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder's system calls on Linux. Raw where glibc's wrapper caches or allocates. */
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * linux_post.c: a message with a descriptor, to an abstract unix socket. Raw system calls: glibc's are cancellation
  * points, and a thread must not end in the middle of making a drum.
  */
-#include "os.h"
+#include "os/os.h"
 
 #include <string.h>
 #include <sys/socket.h>

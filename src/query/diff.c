@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* diff.c: see diff.h. */
-#include "diff.h"
-#include "filter.h"
-#include "rank_test.h"
+#include "query/diff.h"
+#include "query/filter.h"
+#include "query/rank_test.h"
 
 #include <errno.h>
 #include <math.h>

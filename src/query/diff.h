@@ -13,7 +13,7 @@
 #ifndef KY_QUERY_DIFF_H
 #define KY_QUERY_DIFF_H
 
-#include "stats.h"
+#include "query/stats.h"
 
 #define KY_DIFF_DELTA_MIN 0.147
 

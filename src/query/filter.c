@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c: see filter.h. */
-#include "filter.h"
-#include "glob.h"
-#include "index.h"
+#include "query/filter.h"
+#include "core/glob.h"
+#include "model/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

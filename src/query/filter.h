@@ -12,8 +12,8 @@
 #ifndef KY_QUERY_FILTER_H
 #define KY_QUERY_FILTER_H
 
-#include "reach.h"
-#include "stats.h"
+#include "query/reach.h"
+#include "query/stats.h"
 
 struct ky_filter {
 	const struct ky_trace *trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* histogram.c: see histogram.h. */
-#include "histogram.h"
+#include "query/histogram.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rank_test.c: see rank_test.h. */
-#include "rank_test.h"
+#include "query/rank_test.h"
 
 #include <errno.h>
 #include <math.h>

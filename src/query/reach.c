@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reach.c: see reach.h. */
-#include "reach.h"
-#include "filter.h"
+#include "query/reach.h"
+#include "query/filter.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef KY_QUERY_REACH_H
 #define KY_QUERY_REACH_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 #define KY_REACH_ROWS 4096u
 

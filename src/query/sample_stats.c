@@ -5,9 +5,9 @@
  * the first into the parents. For a function's total, the forest is walked with a count of how
  * often each function is on the stack: only the outermost place of a function adds to its total.
  */
-#include "sample_stats.h"
-#include "filter.h"
-#include "index.h"
+#include "query/sample_stats.h"
+#include "model/index.h"
+#include "query/filter.h"
 
 #include <assert.h>
 #include <errno.h>

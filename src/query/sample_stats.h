@@ -6,7 +6,7 @@
 #ifndef KY_QUERY_SAMPLE_STATS_H
 #define KY_QUERY_SAMPLE_STATS_H
 
-#include "stats.h"
+#include "query/stats.h"
 
 /* By callsite: what is of samples at it (here), and at it or below it. */
 struct ky_callsite_sums {

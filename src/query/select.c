@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* select.c: see select.h. */
-#include "select.h"
+#include "query/select.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* snapshot.c: see snapshot.h. */
-#include "snapshot.h"
+#include "query/snapshot.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef KY_QUERY_SNAPSHOT_H
 #define KY_QUERY_SNAPSHOT_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 /* The first snapshot among the slices from this one on, or KY_NONE. */
 uint32_t ky_snapshot_next(const struct ky_trace *trace, uint32_t slice);

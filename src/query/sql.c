@@ -6,10 +6,10 @@
  * nothing but sum up (sql_batch.c). The second knows nothing that was created in the first, so it is no
  * longer asked once a statement creates something.
  */
-#include "sql.h"
+#include "query/sql.h"
 
-#include "sql_table.h"
-#include "sql_text.h"
+#include "query/sql_table.h"
+#include "query/sql_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef KY_QUERY_SQL_H
 #define KY_QUERY_SQL_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

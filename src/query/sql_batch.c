@@ -14,7 +14,7 @@
  *   VFilter ─▶ VColumn key ─▶ Compare, Jump ─▶ VColumn dur ─▶ AggStep sum ─▶ ... ─▶ VNext ─┐
  *              ▲──────────────────────────────────────────────────────────────────────────┘
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_cells.c: cells that are made when they are read. See sql_cells.h. */
-#include "sql_cells.h"
+#include "query/sql_cells.h"
 
 #include <inttypes.h>
 #include <stdio.h>

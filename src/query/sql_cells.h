@@ -3,7 +3,7 @@
 #ifndef KY_QUERY_SQL_CELLS_H
 #define KY_QUERY_SQL_CELLS_H
 
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 void ky_sql_cell_main_thread(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);
 void ky_sql_cell_track_machine(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);

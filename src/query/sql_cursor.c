@@ -5,7 +5,7 @@
  * What a plan finds is a run of rows or a list of them, ascending either way; conditions on ts and id cut it at
  * its ends by binary search, and the others are tested row by row.
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * The rules are SQLite's for a column of integers: texts that look like numbers are numbers, other texts and
  * blobs are greater than all of them, and nothing equals NULL.
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /*
  * sql_functions.c: functions of one value, named and behaving as Perfetto's where it has the same.
  */
-#include "sql.h"
+#include "query/sql.h"
 
-#include "sql_regexp.h"
-#include "sql_table.h"
+#include "query/sql_regexp.h"
+#include "query/sql_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

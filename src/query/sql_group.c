@@ -7,7 +7,7 @@
  * What for: sorted (rows are then put behind each other, group after group), distinct (the first row of each
  * stands for all), or batch (columns are summed up in the same pass).
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * from 0 to 1, MEDIAN(x): as SQLite's percentile extension, which Perfetto has. The first three go between
  * the two nearest values, DISC takes one that is there.
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <stdlib.h>
 

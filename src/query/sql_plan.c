@@ -10,7 +10,7 @@
  * SQLite is told to test nothing again (omit) only where the test here is exactly its own: numbers always,
  * texts when the other side is known to be a text.
  */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * sql_regexp.c: REGEXP and its kin: POSIX extended regular expressions of the C library. Patterns that would have it
  * take too much memory or time are refused.
  */
-#include "sql_regexp.h"
+#include "query/sql_regexp.h"
 
-#include "regexp_size.h"
-#include "sql_table.h"
+#include "model/regexp_size.h"
+#include "query/sql_table.h"
 
 #include <regex.h>
 #include <stdlib.h>

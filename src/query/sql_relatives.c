@@ -6,7 +6,7 @@
  * arrive; preceding ones arrive at it or at what contains it, and on from where they left. Directly connected are
  * flows alone, and none turns back.
  */
-#include "sql_cells.h"
+#include "query/sql_cells.h"
 
 #include <stdlib.h>
 

@@ -15,8 +15,8 @@
 #ifndef KY_QUERY_SQL_TABLE_H
 #define KY_QUERY_SQL_TABLE_H
 
-#include "index.h"
-#include "trace.h"
+#include "model/index.h"
+#include "model/trace.h"
 
 #include <sqlite3.h>
 

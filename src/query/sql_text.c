@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_text.c: statements out of a text. See sql_text.h. */
-#include "sql_text.h"
+#include "query/sql_text.h"
 
 #include <errno.h>
 #include <limits.h>

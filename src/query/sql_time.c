@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_time.c: functions of times: bounds of the trace, other clocks, texts for people, units. */
-#include "sql_table.h"
+#include "query/sql_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

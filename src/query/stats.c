@@ -10,9 +10,9 @@
  *
  * Percentiles are exact: the smallest duration that at least that part of all does not exceed.
  */
-#include "stats.h"
-#include "filter.h"
-#include "select.h"
+#include "query/stats.h"
+#include "query/filter.h"
+#include "query/select.h"
 
 #include <errno.h>
 #include <math.h>

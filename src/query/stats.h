@@ -8,7 +8,7 @@
 #ifndef KY_QUERY_STATS_H
 #define KY_QUERY_STATS_H
 
-#include "trace.h"
+#include "model/trace.h"
 
 struct ky_reach;
 

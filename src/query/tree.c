@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tree.c: see tree.h. Nodes are found by parent and key in a hash table with open places. */
-#include "tree.h"
-#include "filter.h"
-#include "sample_stats.h"
+#include "query/tree.h"
+#include "query/filter.h"
+#include "query/sample_stats.h"
 
 #include <errno.h>
 #include <math.h>

@@ -13,7 +13,7 @@
 #ifndef KY_QUERY_TREE_H
 #define KY_QUERY_TREE_H
 
-#include "stats.h"
+#include "query/stats.h"
 
 struct ky_tree_node {
 	uint32_t key;    /* string; with by a thread or process on the outermost ones */

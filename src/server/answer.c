@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* answer.c: who answers what, and what all of them need: parameters, errors, opening and closing. See answer.h. */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
+#include "query/filter.h"
 
 #include <errno.h>
 #include <math.h>

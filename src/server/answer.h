@@ -6,7 +6,7 @@
 #ifndef KY_SERVER_ANSWER_H
 #define KY_SERVER_ANSWER_H
 
-#include "view.h"
+#include "server/view.h"
 
 struct ky_ask_parameter {
 	const char *key, *value; /* decoded, zero-ended */

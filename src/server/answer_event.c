@@ -3,9 +3,9 @@
  * answer_event.c: events as others refer to them (EventRef), and api/event: all that is known of one. What the
  * kinds have in common is read once into a struct event; answer_facts.c and answer_slice.c have what only some have.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
+#include "query/filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

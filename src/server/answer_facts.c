@@ -3,10 +3,10 @@
  * answer_facts.c: what api/event says that only one kind of event has, as keys and values for people; and the stack of
  * a sample.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
-#include "index.h"
+#include "model/index.h"
+#include "query/filter.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -18,9 +18,9 @@
 #ifndef KY_SERVER_ANSWER_PARTS_H
 #define KY_SERVER_ANSWER_PARTS_H
 
-#include "answer.h"
-#include "hits.h"
-#include "reach.h"
+#include "query/reach.h"
+#include "server/answer.h"
+#include "server/hits.h"
 
 #include <pthread.h>
 

@@ -3,12 +3,12 @@
  * answer_range.c: api/range and api/flame: a part of the time summed up, by name and by what was called from where.
  * The sums are those of `kymo report` (src/query): this only chooses and writes.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
-#include "sample_stats.h"
-#include "select.h"
-#include "tree.h"
+#include "query/filter.h"
+#include "query/sample_stats.h"
+#include "query/select.h"
+#include "query/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* answer_search.c: api/search. The last few searches are kept: going from match to match asks for the same again. */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
+#include "query/filter.h"
 
 #include <errno.h>
 #include <string.h>

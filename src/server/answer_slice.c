@@ -4,10 +4,10 @@
  * which costs some milliseconds for ten million rows; an index of all parents would take eight bytes a slice for
  * what people ask now and then.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "filter.h"
-#include "index.h"
+#include "model/index.h"
+#include "query/filter.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * answer_sql.c: api/sql, api/cancel, api/tables. One connection, opened when it is first needed, and one statement at
  * a time: the lock is held while it runs, and who cancels, or stops all, needs no lock.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "sql.h"
+#include "query/sql.h"
 
 #include <errno.h>
 #include <math.h>

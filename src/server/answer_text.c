@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* answer_text.c: what is in a trace as texts for people: names, labels of threads, keys and values of arguments. */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

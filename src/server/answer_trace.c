@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* answer_trace.c: api/trace: what there is, and the tracks. Made once; nothing of it changes within a generation. */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "snapshot.h"
+#include "query/snapshot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

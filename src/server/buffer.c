@@ -3,8 +3,8 @@
  * buffer.c: see buffer.h. A comma is due unless the last byte opened something or ends a key: JSON's own brackets
  * and colon are never the last byte of a value.
  */
-#include "buffer.h"
-#include "utf8_scan.h"
+#include "server/buffer.h"
+#include "core/utf8_scan.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,11 +3,11 @@
  * export_html.c: the page with the trace's data put into the place that it keeps for it, and the trace's name as
  * its title. The data, before gzip: "KYH1", a u32 of bytes, that much JSON, then the columns that the JSON lists.
  */
-#include "answer_parts.h"
-#include "export_html_parts.h"
-#include "filter.h"
-#include "sample_stats.h"
-#include "serve.h"
+#include "query/filter.h"
+#include "query/sample_stats.h"
+#include "server/answer_parts.h"
+#include "server/export_html_parts.h"
+#include "server/serve.h"
 
 #include <errno.h>
 #include <inttypes.h>

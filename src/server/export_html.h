@@ -9,7 +9,7 @@
 #ifndef KY_SERVER_EXPORT_HTML_H
 #define KY_SERVER_EXPORT_HTML_H
 
-#include "view.h"
+#include "server/view.h"
 
 struct ky_export_html {
 	const struct ky_view *view;

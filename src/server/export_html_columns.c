@@ -3,7 +3,7 @@
  * export_html_columns.c: the rows that were chosen, written column by column: columns lie apart because each is alike in
  * itself, so that gzip makes little of them. docs/formats/html.md says how each packing is read.
  */
-#include "export_html_parts.h"
+#include "server/export_html_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

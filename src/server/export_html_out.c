@@ -3,7 +3,7 @@
  * export_html_out.c: bytes to gzip to base64 to a descriptor, a piece at a time: nothing grows with the trace.
  * base64 turns three bytes into four, so up to two bytes wait for those that follow.
  */
-#include "export_html_parts.h"
+#include "server/export_html_parts.h"
 
 #include <errno.h>
 #include <limits.h>

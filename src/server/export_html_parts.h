@@ -9,7 +9,7 @@
 #ifndef KY_SERVER_EXPORT_HTML_PARTS_H
 #define KY_SERVER_EXPORT_HTML_PARTS_H
 
-#include "export_html.h"
+#include "server/export_html.h"
 
 /* More of either is more than a page handles well. */
 #define KY_HTML_EVENTS_MAX UINT64_C(5000000)

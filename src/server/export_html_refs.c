@@ -3,7 +3,7 @@
  * export_html_refs.c: what goes into the file: the events that reach into the range, and then of all else (flows,
  * arguments, call stacks) what these refer to. Processes, threads and tracks are few and all go.
  */
-#include "export_html_parts.h"
+#include "server/export_html_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

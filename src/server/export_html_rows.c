@@ -4,9 +4,9 @@
  * within the range are one run of rows, and only what began before and still lasts is listed: so the memory
  * is by what is unusual, not by what there is.
  */
-#include "export_html_parts.h"
-#include "filter.h"
-#include "index.h"
+#include "model/index.h"
+#include "query/filter.h"
+#include "server/export_html_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * nothing in the file: a parent is nearly always the last slice of the track that is one less deep, a category that of
  * the last slice of the same name; then what is stored is 0, and gzip makes nothing of that.
  */
-#include "export_html_parts.h"
-#include "filter.h"
+#include "query/filter.h"
+#include "server/export_html_parts.h"
 
 #include <string.h>
 

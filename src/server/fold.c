@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fold.c: see fold.h. */
-#include "fold.h"
-#include "utf8_scan.h"
+#include "server/fold.h"
+#include "core/utf8_scan.h"
 
 #include <stdlib.h>
 #include <wctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hits.c: see hits.h. */
-#include "hits.h"
+#include "server/hits.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -14,7 +14,7 @@
  * Stacks that have nothing in common make many spans of few samples: DEPTH_MAX and SPANS_A_SAMPLE bound that. What is
  * left out then are the innermost frames; each sample still has them.
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

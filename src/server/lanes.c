@@ -7,7 +7,7 @@
  * A lane whose rows are not in the order of time (thread states and losses have no such promise) is sorted
  * afterwards.
  */
-#include "lanes.h"
+#include "server/lanes.h"
 
 #include <errno.h>
 #include <stdlib.h>

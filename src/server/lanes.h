@@ -13,7 +13,7 @@
 #ifndef KY_SERVER_LANES_H
 #define KY_SERVER_LANES_H
 
-#include "view.h"
+#include "server/view.h"
 
 #define KY_LANE_FAN 8u
 #define KY_LANE_CPUS_MAX 65536u /* CPUs beyond are none */

@@ -3,7 +3,7 @@
  * pyramid.c: the levels of nodes over a lane. Level 1 is over the rows; ky_lanes_fill() makes it while it goes
  * through the table, which is then in the cache, and what is here makes the rest: an eighth of the work.
  */
-#include "lanes.h"
+#include "server/lanes.h"
 
 uint8_t ky_pyramid_levels(uint32_t rows, uint64_t *nodes)
 {

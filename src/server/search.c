@@ -8,9 +8,9 @@
  * text that is looked for could be a part of one. What is found is a bit for each row, so that memory is bounded by the
  * trace and not by the matches.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "fold.h"
+#include "server/fold.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * search_order.c: matches of slices and of samples are numbered together, in the order of time; slices first where both
  * begin at once. Nothing is sorted for it but the spans of samples, once: numbers are found by halves.
  */
-#include "answer_parts.h"
+#include "server/answer_parts.h"
 
-#include "index.h"
+#include "model/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

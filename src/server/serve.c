@@ -10,13 +10,13 @@
  * in the thread of its connection. libmicrohttpd speaks HTTP and bounds heads and idle time; serve_clients.h
  * bounds who waits.
  */
-#include "serve.h"
+#include "server/serve.h"
 
-#include "serve_connection.h"
-#include "serve_listen.h"
-#include "serve_reply.h"
-#include "serve_request.h"
-#include "serve_shown.h"
+#include "server/serve_connection.h"
+#include "server/serve_listen.h"
+#include "server/serve_reply.h"
+#include "server/serve_request.h"
+#include "server/serve_shown.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #ifndef KY_SERVER_SERVE_H
 #define KY_SERVER_SERVE_H
 
-#include "answer.h"
+#include "server/answer.h"
 
 #define KY_SERVE_MESSAGE_BYTES 256
 

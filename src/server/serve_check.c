@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_check.c: see serve_check.h. */
-#include "serve_check.h"
+#include "server/serve_check.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_clients.c: see serve_clients.h. */
-#include "serve_clients.h"
+#include "server/serve_clients.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>

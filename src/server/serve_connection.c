@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_connection.c: see serve_connection.h. */
-#include "serve_connection.h"
+#include "server/serve_connection.h"
 
 const char *ky_connection_header(struct MHD_Connection *connection, const char *name)
 {

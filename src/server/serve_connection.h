@@ -3,7 +3,7 @@
 #ifndef KY_SERVER_SERVE_CONNECTION_H
 #define KY_SERVER_SERVE_CONNECTION_H
 
-#include "serve_clients.h"
+#include "server/serve_clients.h"
 
 #include <microhttpd.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_file.c: see serve_file.h. */
-#include "serve_file.h"
+#include "server/serve_file.h"
 
-#include "serve_connection.h"
-#include "serve_listen.h"
+#include "server/serve_connection.h"
+#include "server/serve_listen.h"
 
 #include <errno.h>
 #include <fcntl.h>

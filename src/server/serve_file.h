@@ -7,7 +7,7 @@
 #ifndef KY_SERVER_SERVE_FILE_H
 #define KY_SERVER_SERVE_FILE_H
 
-#include "serve.h"
+#include "server/serve.h"
 
 struct ky_serve_file_options {
 	int fd;             /* stays the caller's, open until it is closed */

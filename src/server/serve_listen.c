@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_listen.c: see serve_listen.h. */
-#include "serve_listen.h"
+#include "server/serve_listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

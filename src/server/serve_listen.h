@@ -5,8 +5,8 @@
 #ifndef KY_SERVER_SERVE_LISTEN_H
 #define KY_SERVER_SERVE_LISTEN_H
 
-#include "serve.h"
-#include "serve_check.h"
+#include "server/serve.h"
+#include "server/serve_check.h"
 
 struct ky_listen {
 	int fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_reply.c: see serve_reply.h. */
-#include "serve_reply.h"
+#include "server/serve_reply.h"
 
 #include <limits.h>
 #include <stdlib.h>

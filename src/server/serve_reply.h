@@ -6,7 +6,7 @@
 #ifndef KY_SERVER_SERVE_REPLY_H
 #define KY_SERVER_SERVE_REPLY_H
 
-#include "buffer.h"
+#include "server/buffer.h"
 
 #include <microhttpd.h>
 

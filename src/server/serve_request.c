@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_request.c: see serve_request.h. */
-#include "serve_request.h"
+#include "server/serve_request.h"
 
 #include <stdlib.h>
 #include <string.h>

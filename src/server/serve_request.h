@@ -10,7 +10,7 @@
 #ifndef KY_SERVER_SERVE_REQUEST_H
 #define KY_SERVER_SERVE_REQUEST_H
 
-#include "answer.h"
+#include "server/answer.h"
 
 #define KY_REQUEST_PARAMETERS_MAX 32
 #define KY_REQUEST_BODY_MAX (1u << 20)

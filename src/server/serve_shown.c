@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve_shown.c: see serve_shown.h. */
-#include "serve_shown.h"
+#include "server/serve_shown.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef KY_SERVER_SERVE_SHOWN_H
 #define KY_SERVER_SERVE_SHOWN_H
 
-#include "answer.h"
+#include "server/answer.h"
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
  * tile.c: the answer to a request for tiles: which moments a tile is of, its sections, the names behind them. What a
  * section has is made by tile_spans.c and tile_points.c.
  */
-#include "tile_walk.h"
+#include "server/tile_walk.h"
 
 #include <errno.h>
 #include <stddef.h>

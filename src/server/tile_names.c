@@ -3,7 +3,7 @@
  * tile_names.c: the names that the items of an answer have, each once: a hash set of strings' numbers. Numbers are given
  * out one after the other, so that a multiplication spreads them.
  */
-#include "tile_walk.h"
+#include "server/tile_walk.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * tile_points.c: the points of a counter in one tile: one for each pixel in which the value changes, and before them
  * the one that holds when the tile begins. The walk is that of tile_spans.c.
  */
-#include "tile_walk.h"
+#include "server/tile_walk.h"
 
 struct walk {
 	const struct ky_tile *tile;

@@ -16,7 +16,7 @@
  * OWN_MAX, which only happens when rows ran out (view_pack.c), the rest is merged too, so that the answer is bounded
  * by the pixels whatever the data is.
  */
-#include "tile_walk.h"
+#include "server/tile_walk.h"
 
 #define OWN_MAX 4u
 #define BATCH 64u

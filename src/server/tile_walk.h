@@ -3,8 +3,8 @@
 #ifndef KY_SERVER_TILE_WALK_H
 #define KY_SERVER_TILE_WALK_H
 
-#include "lanes.h"
-#include "wire.h"
+#include "server/lanes.h"
+#include "server/wire.h"
 
 /* Names that items have, each once. */
 struct ky_tile_names {

@@ -3,7 +3,7 @@
  * view.c: see view.h. Making one: spans of samples, tracks, rows, lanes, levels; each needs what was made before it,
  * and all is one read or two of the columns.
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * Root after root in the order of time: each goes to the first rows that are free for as many as its tree is high.
  * There are at most ROWS_MAX; what finds no place then overlaps others in the last ones.
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #ifndef KY_SERVER_VIEW_PARTS_H
 #define KY_SERVER_VIEW_PARTS_H
 
-#include "lanes.h"
+#include "server/lanes.h"
 
 /* ---- tally ---- */
 

@@ -4,9 +4,9 @@
  * out, siblings are ordered by their rank, parents come before their children, no two keys are alike. Parents are made
  * before their children, so going through the nodes backwards sees children first.
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
-#include "map.h"
+#include "model/map.h"
 
 #include <assert.h>
 #include <errno.h>

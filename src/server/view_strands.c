@@ -4,9 +4,9 @@
  * one for each slice that overlaps others of its thread: tens of thousands of them. Those of the same owner, name and
  * parent are one strand.
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
-#include "map.h"
+#include "model/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

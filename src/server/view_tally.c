@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view_tally.c: what there is of each track, thread and CPU: one pass over a few columns. */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  *     thread        state, slices, nested tracks, counters, samples; one that has just one of these is that track
  *   threads whose process is not known, tracks of nobody, kernel threads
  */
-#include "view_parts.h"
+#include "server/view_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

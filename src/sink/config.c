@@ -11,7 +11,7 @@
  * to the most, because in kymo's list the last match decides. The input is walked that often
  * instead of being collected: it needs one allocation, whose size a first walk finds out.
  */
-#include "config.h"
+#include "sink/config.h"
 
 #include <errno.h>
 #include <stdbool.h>

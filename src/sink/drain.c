@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* drain.c: the thread's loop: nap, work, answer those who wait. */
-#include "drain.h"
+#include "sink/drain.h"
 
 #include <errno.h>
 #include <signal.h>

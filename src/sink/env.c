@@ -5,8 +5,8 @@
  * their own where it cannot tread on this one: with ${pid} in the path, or without a file. Nothing
  * is printed when it cannot start: the program comes first. Also what a sandboxed child must keep.
  */
-#include "session.h"
-#include "writer.h"
+#include "core/writer.h"
+#include "sink/session.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* follow.c: an event may take a while into its ring while later ones of other threads are in already. */
-#include "follow.h"
+#include "sink/follow.h"
 
 #define LAG_PER_S 1000u /* a thousandth of a second */
 #define HURRY_PERCENT 10u

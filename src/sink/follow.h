@@ -6,8 +6,8 @@
 #ifndef KY_SINK_FOLLOW_H
 #define KY_SINK_FOLLOW_H
 
-#include "drum.h"
-#include "stream.h"
+#include "core/drum.h"
+#include "core/stream.h"
 
 /* Takes a sample of the clocks when it is time, or when the rings fill up. */
 void ky_follow_sample(struct ky_drum *drum, const struct ky_stream *stream);

@@ -15,11 +15,11 @@
  * Any thread may be in the hook when the session ends: it counts itself in and out, and the session
  * is freed only when nobody is inside.
  */
-#include "print.h"
-#include "session.h"
-#include "writer.h"
+#include "core/print.h"
+#include "core/writer.h"
+#include "sink/session.h"
 
-#include "glob.h"
+#include "core/glob.h"
 
 #include <errno.h>
 #include <fcntl.h>

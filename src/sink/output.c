@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c: beginning, pushing and finishing files; also when the disk is full or the descriptor gone. */
-#include "output.h"
+#include "sink/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

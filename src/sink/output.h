@@ -11,9 +11,9 @@
 #ifndef KY_SINK_OUTPUT_H
 #define KY_SINK_OUTPUT_H
 
-#include "compress.h"
-#include "format.h"
-#include "path.h"
+#include "formats/compress.h"
+#include "formats/format.h"
+#include "sink/path.h"
 
 #include <sys/types.h>
 

@@ -6,7 +6,7 @@
  * open. Streams are opened non-blocking and without O_TRUNC: a FIFO or a terminal must not hang the
  * program, and a file may only be emptied after its lock was won.
  */
-#include "path.h"
+#include "sink/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

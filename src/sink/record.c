@@ -5,8 +5,8 @@
  *   stream mode   read what is new ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     when a snapshot is asked for: read all that the rings hold ─▶ a file of its own
  */
-#include "follow.h"
-#include "session.h"
+#include "sink/follow.h"
+#include "sink/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

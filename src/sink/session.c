@@ -4,11 +4,11 @@
  * can finish their files and a forked child can forget them: their threads and files are the
  * parent's.
  */
-#include "session.h"
+#include "sink/session.h"
 
-#include "cancel.h"
-#include "config.h"
-#include "heap.h"
+#include "core/heap.h"
+#include "sink/cancel.h"
+#include "sink/config.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,11 +6,11 @@
 #ifndef KY_SINK_SESSION_H
 #define KY_SINK_SESSION_H
 
-#include "drain.h"
-#include "drum.h"
-#include "output.h"
-#include "spans.h"
-#include "stream.h"
+#include "core/drum.h"
+#include "core/stream.h"
+#include "sink/drain.h"
+#include "sink/output.h"
+#include "sink/spans.h"
 
 #include <kymo/session.h>
 #include <stdatomic.h>

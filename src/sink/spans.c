@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spans.c: a stack of open spans for each thread. */
-#include "spans.h"
+#include "sink/spans.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef KY_SINK_SPANS_H
 #define KY_SINK_SPANS_H
 
-#include "event.h"
+#include "core/event.h"
 
 typedef void ky_spans_emit_fn(void *context, const struct ky_event *event);
 

@@ -9,12 +9,12 @@
  * What a callback records itself is not handed to it: a callback with a trace point for each event
  * would never come to an end.
  */
-#include "cancel.h"
-#include "drain.h"
-#include "follow.h"
-#include "heap.h"
-#include "stream.h"
-#include "writer.h"
+#include "core/heap.h"
+#include "core/stream.h"
+#include "core/writer.h"
+#include "sink/cancel.h"
+#include "sink/drain.h"
+#include "sink/follow.h"
 
 #include <errno.h>
 #include <kymo/session.h>

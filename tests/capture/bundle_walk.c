@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "xxh64.h"
+#include "formats/xxh64.h"
 
 /* Whether there is a whole chunk; a body that is there has its hash. */
 static bool take_chunk(struct walk *w, uint64_t at)

@@ -6,7 +6,7 @@
 #ifndef KY_TESTS_BUNDLE_WALK_H
 #define KY_TESTS_BUNDLE_WALK_H
 
-#include "kymo_layout.h"
+#include "formats/kymo/kymo_layout.h"
 
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@
 #ifndef KY_TESTS_FAKE_BUNDLE_H
 #define KY_TESTS_FAKE_BUNDLE_H
 
-#include "bundle.h"
+#include "capture/bundle.h"
 
 #define FAKE_SOURCES_MAX 64
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lives.h"
 
-#include "drum.h"
-#include "drum_file.h"
+#include "core/drum.h"
+#include "formats/drum/drum_file.h"
 
 #include <dirent.h>
 #include <kymo/kymo.h>

@@ -6,7 +6,7 @@
 #ifndef KY_TESTS_LIVES_H
 #define KY_TESTS_LIVES_H
 
-#include "processes.h"
+#include "capture/processes.h"
 
 struct ky_drum_file;
 

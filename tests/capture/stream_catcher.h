@@ -6,8 +6,8 @@
 #ifndef KY_TESTS_STREAM_CATCHER_H
 #define KY_TESTS_STREAM_CATCHER_H
 
-#include "bundle.h"
-#include "reader.h"
+#include "capture/bundle.h"
+#include "formats/reader.h"
 
 /* Empties it. refuse: the next stream is not made, as by a file that failed. */
 void catcher_reset(bool refuse);

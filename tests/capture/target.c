@@ -2,7 +2,7 @@
 #include "target.h"
 
 #include "../core/readback.h"
-#include "drum.h"
+#include "core/drum.h"
 
 #include <errno.h>
 #include <fcntl.h>

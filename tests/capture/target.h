@@ -5,7 +5,7 @@
 #ifndef KY_TESTS_TARGET_H
 #define KY_TESTS_TARGET_H
 
-#include "layout.h"
+#include "core/layout.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

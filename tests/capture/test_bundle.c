@@ -22,10 +22,10 @@
 #include <cmocka.h>
 
 #include "../core/readback.h"
-#include "../format/kymo_maker.h"
-#include "../reader/load_text.h"
-#include "bundle.h"
+#include "../formats/kymo_maker.h"
+#include "../formats/load_text.h"
 #include "bundle_walk.h"
+#include "capture/bundle.h"
 
 static char folder[] = "/tmp/kymo-bundle-XXXXXX";
 

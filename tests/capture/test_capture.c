@@ -3,11 +3,11 @@
  * test_capture.c: the parts of a capture that stand alone: which snapshots are taken of which time,
  * the file that has no name until it is kept, the program that waits to be let go, and the signals.
  */
-#include "capture_flight.h"
-#include "capture_output.h"
-#include "capture_run.h"
-#include "capture_signals.h"
-#include "os.h"
+#include "capture/capture_flight.h"
+#include "capture/capture_output.h"
+#include "capture/capture_run.h"
+#include "capture/capture_signals.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,8 +23,8 @@
 
 #include <cmocka.h>
 
+#include "capture/crash_watch.h"
 #include "crash_programs.h"
-#include "crash_watch.h"
 
 #define PATIENCE_MS 30000
 

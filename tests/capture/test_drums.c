@@ -3,14 +3,14 @@
  * test_drums.c: the drums of other processes: read to the last event, switched on and back, in
  * windows, and when their owners die, cut them short or scribble over them.
  */
-#include "drums.h"
+#include "capture/drums.h"
 
 #include "../core/readback.h"
-#include "drum_threads.h"
+#include "capture/drum_threads.h"
+#include "core/layout.h"
 #include "fake_bundle.h"
-#include "layout.h"
-#include "os.h"
-#include "span_drum.h"
+#include "functrace/made_drum.h"
+#include "os/os.h"
 #include "target.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * The watched process is a puppet: it does what it is told by a byte in a pipe, and answers with one.
  */
-#include "kernel_trace.h"
+#include "capture/kernel_trace.h"
 
 #include <dirent.h>
 #include <errno.h>

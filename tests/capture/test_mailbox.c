@@ -3,9 +3,9 @@
  * test_mailbox.c: drums of programs that were started with a mailbox arrive, however short they live and whatever they do
  * to their descriptors; and what is no drum is dropped.
  */
-#include "drum.h"
+#include "core/drum.h"
+#include "core/mail.h"
 #include "lives.h"
-#include "mail.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * programs that nobody here wrote. Each hit is counted exactly and its arguments are looked at, by both engines, as root
  * and as an ordinary user. Skips (77) where perf allows neither.
  */
-#include "probe.h"
+#include "capture/probe.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
  * test_processes.c: without a mailbox: processes, their children and their drums are found in /proc, and their ends
  * are noticed and told from those of others that get the same number.
  */
-#include "drum.h"
+#include "capture/proc_scan.h"
+#include "core/drum.h"
 #include "lives.h"
-#include "proc_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,9 +17,9 @@
 
 #include <gelf.h>
 
-#include "sample_elf.h"
-#include "sample_places.h"
-#include "sample_spaces.h"
+#include "capture/address_space.h"
+#include "capture/sample_addresses.h"
+#include "process/symbolizer.h"
 
 /* ---- records ---- */
 

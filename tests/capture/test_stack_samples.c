@@ -26,8 +26,8 @@
 
 #include <cmocka.h>
 
-#include "reader.h"
-#include "stack_samples.h"
+#include "capture/stack_samples.h"
+#include "formats/reader.h"
 
 enum { NOT_POSSIBLE = 77, NOBODY = 65534, ENOUGH = 40 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symbol_match.c: which functions a name means, as linkers and compilers write them. */
-#include "demangle.h"
-#include "symbol_match.h"
+#include "capture/symbol_match.h"
+#include "process/demangle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_trigger.c: what --trigger takes, and what it says about the rest. */
-#include "trigger.h"
+#include "capture/trigger.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -3,7 +3,7 @@
  * test_watch.c: which events fire span:, gap:, counter: and api triggers, and when. Times are milliseconds; events are made
  * by hand, as a drum's reader gives them.
  */
-#include "watch.h"
+#include "capture/watch.h"
 
 #include <errno.h>
 #include <setjmp.h>

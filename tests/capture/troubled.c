@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout.h"
+#include "core/layout.h"
 
 #include <kymo/kymo.h>
 #include <kymo/session.h>

@@ -5,9 +5,9 @@
  *	finder_program FILE		chooses a function of that ELF file and prints it; exits as kymo would
  *	finder_program -m TYPED NAME...	prints the names that are meant, the best first
  */
-#include "cli.h"
-#include "finder.h"
-#include "finder_match.h"
+#include "cli/cli.h"
+#include "cli/finder.h"
+#include "cli/finder_match.h"
 
 #include <locale.h>
 #include <stdarg.h>

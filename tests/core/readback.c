@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "readback.h"
 
-#include "clock.h"
+#include "core/clock.h"
 
 #include <signal.h>
 #include <stdio.h>

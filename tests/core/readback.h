@@ -6,8 +6,8 @@
 #ifndef KY_TESTS_READBACK_H
 #define KY_TESTS_READBACK_H
 
-#include "drum.h"
-#include "stream.h"
+#include "core/drum.h"
+#include "core/stream.h"
 
 /* In a child cmocka's own assertions would go back to the parent's test. */
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))

@@ -3,10 +3,10 @@
  * test_clock.c: from ticks to nanoseconds: exact at the samples, never backwards, and sane where
  * there are none.
  */
-#include "clock.h"
+#include "core/clock.h"
 
-#include "drum_view.h"
-#include "os.h"
+#include "core/drum_view.h"
+#include "os/os.h"
 #include "readback.h"
 
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * test_drum_env.c: where the environment says the drum shall be, and what happens when there can be
  * none. The test runs itself again as the traced program, for the environment is read at its start.
  */
-#include "drum.h"
-#include "drum_file.h"
+#include "core/drum.h"
+#include "formats/drum/drum_file.h"
 #include "readback.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * test_fork.c: a child has a drum of its own with nothing of the parent's in it, however it was made,
  * and the parent's stays as it was.
  */
-#include "os.h"
+#include "os/os.h"
 #include "readback.h"
 
 #include <fcntl.h>

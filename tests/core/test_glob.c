@@ -2,7 +2,7 @@
 /*
  * test_glob.c: what a list of category globs selects, and that no list takes long to match.
  */
-#include "glob.h"
+#include "core/glob.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

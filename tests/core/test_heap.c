@@ -3,7 +3,7 @@
  * test_heap.c: strings, trace points and categories are unique by content whoever adds them, and
  * what finds no room is counted.
  */
-#include "heap.h"
+#include "core/heap.h"
 
 #include "readback.h"
 

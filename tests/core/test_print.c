@@ -3,7 +3,7 @@
  * test_print.c: messages made of recorded values, compared with what the C library's printf makes
  * of the values themselves.
  */
-#include "print.h"
+#include "core/print.h"
 
 #include <float.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
  * test_ring.c: what goes into a ring comes out of it, as often as somebody reads; what was
  * overwritten is counted to the event.
  */
-#include "os.h"
+#include "core/ring.h"
+#include "os/os.h"
 #include "readback.h"
-#include "ring.h"
 
 #include <float.h>
 #include <kymo/kymo.h>

@@ -3,7 +3,7 @@
  * test_signals.c: a storm of signals whose handlers trace, over threads that trace. Every event is
  * whole, and is read or counted as lost; also the very first ones of a process.
  */
-#include "os.h"
+#include "os/os.h"
 #include "readback.h"
 
 #include <errno.h>

@@ -8,9 +8,9 @@
  * The page is outside the drum: what it says was committed must be there. Exits 77 when there is no
  * folder to write to.
  */
-#include "drum.h"
-#include "drum_file.h"
-#include "os.h"
+#include "core/drum.h"
+#include "formats/drum/drum_file.h"
+#include "os/os.h"
 
 #include <kymo/kymo.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "harness.h"
 
-#include "agent.h"
-#include "stream.h"
+#include "core/stream.h"
+#include "functrace/agent.h"
 
 #include <asm/prctl.h>
 #include <dlfcn.h>

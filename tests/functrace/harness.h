@@ -9,10 +9,10 @@
 #ifndef KY_TESTS_HARNESS_H
 #define KY_TESTS_HARNESS_H
 
-#include "agent_abi.h"
+#include "functrace/agent_abi.h"
+#include "functrace/made_drum.h"
+#include "functrace/stub.h"
 #include "hookable.h"
-#include "span_drum.h"
-#include "stub.h"
 
 #define HARNESS_FUNCTIONS_MAX 64u
 #define HARNESS_EVENTS_MAX (1u << 22)

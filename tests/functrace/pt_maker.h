@@ -6,7 +6,7 @@
 #ifndef KY_TESTS_PT_MAKER_H
 #define KY_TESTS_PT_MAKER_H
 
-#include "pt_decode.h"
+#include "functrace/pt_decode.h"
 
 #define PT_CODE_AT 0x401000u
 #define PT_CODE_BYTES 4096u

@@ -2,7 +2,7 @@
 /* target_run.c: see target_run.h. */
 #include "target_run.h"
 
-#include "program_hold.h"
+#include "capture/program_hold.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -4,9 +4,9 @@
  * process of its own.
  */
 #include "../core/readback.h"
-#include "agent.h"
+#include "core/ring.h"
+#include "functrace/agent.h"
 #include "harness.h"
-#include "ring.h"
 
 #include <link.h>
 #include <linux/futex.h>

@@ -3,7 +3,7 @@
  * test_functions.c: the functions of ELF files: of this program, of the same without symbols, of libraries that nobody here
  * wrote; and which of them are wanted.
  */
-#include "functions.h"
+#include "functrace/functions.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "functrace_parts.h"
+#include "functrace/functrace_parts.h"
 
 /* ---- the fakes ---- */
 

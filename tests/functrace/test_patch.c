@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* patch.c: programs are patched and put back while they run, and neither notice nor change. */
-#include "patch.h"
+#include "functrace/patch.h"
 
-#include "program_hold.h"
-#include "program_map.h"
+#include "capture/program_hold.h"
+#include "process/program_map.h"
 #include "target_run.h"
 
 #include <errno.h>

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "functrace/pt_stack.h"
 #include "pt_maker.h"
-#include "pt_stack.h"
 
 #define MAIN (PT_CODE_AT + 0x000u)
 #define F (PT_CODE_AT + 0x100u)

@@ -16,11 +16,11 @@
 
 #include <cmocka.h>
 
-#include "os.h"
-#include "program_map.h"
+#include "core/stream.h"
+#include "functrace/pt_parts.h"
+#include "os/os.h"
+#include "process/program_map.h"
 #include "pt_maker.h"
-#include "pt_parts.h"
-#include "stream.h"
 
 #define RING_BYTES 4096u
 #define AUX_BYTES 4096u

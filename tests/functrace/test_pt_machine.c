@@ -21,11 +21,11 @@
 
 #include <cmocka.h>
 
-#include "pt.h"
-#include "pt_decode.h"
-#include "pt_machine.h"
-#include "pt_records.h"
-#include "pt_thread.h"
+#include "functrace/pt.h"
+#include "functrace/pt_decode.h"
+#include "functrace/pt_machine.h"
+#include "functrace/pt_records.h"
+#include "functrace/pt_thread.h"
 
 #define DEVICE "sys/bus/event_source/devices/intel_pt/"
 

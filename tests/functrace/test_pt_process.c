@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "program_map.h"
+#include "core/stream.h"
+#include "functrace/pt_process.h"
+#include "process/program_map.h"
 #include "pt_maker.h"
-#include "pt_process.h"
-#include "stream.h"
 
 #define TID 4711
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* remote.c: a process is stopped, makes system calls for us and goes on, and notices nothing. */
-#include "remote.h"
+#include "functrace/remote.h"
 
 #include "target_run.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Drums made from outside: what was written comes back through the reader of any drum. */
-#include "span_drum.h"
-#include "stream.h"
+#include "core/stream.h"
+#include "functrace/made_drum.h"
 
 #include <errno.h>
 #include <setjmp.h>

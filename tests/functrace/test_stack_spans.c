@@ -3,8 +3,8 @@
  * test_stack_spans.c: programs that run, sampled: what their drums hold. How often and when they are sampled is the machine's
  * matter: what is looked at is which spans there are, which lie in which, and shares within wide bounds.
  */
-#include "stack_spans.h"
-#include "stream.h"
+#include "core/stream.h"
+#include "functrace/stack_spans.h"
 
 #include <errno.h>
 #include <kymo/kymo.h>

@@ -22,9 +22,9 @@
 
 #include <cmocka.h>
 
-#include "stream.h"
-#include "switch_events.h"
-#include "switches.h"
+#include "core/stream.h"
+#include "functrace/off_cpu.h"
+#include "functrace/off_cpu_events.h"
 
 #define THREADS 4
 #define NAPS 20

@@ -3,8 +3,8 @@
  * test_window.c: which first instructions of functions can be moved (those of beginnings.S), and that they do the same
  * elsewhere: by running them, and, for all functions of libraries that nobody here wrote, by comparing where their operands lead.
  */
-#include "instruction.h"
-#include "window.h"
+#include "functrace/instruction.h"
+#include "functrace/prologue.h"
 
 #include <dlfcn.h>
 #include <errno.h>

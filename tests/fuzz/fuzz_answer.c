@@ -3,9 +3,9 @@
  * fuzz_answer.c: any bytes as JSON when they begin with a bracket, else as a Perfetto trace, looked at as the page does:
  * whatever a trace holds, each question about it has an answer, and of what the trace's own numbers name, a good one.
  */
-#include "answer.h"
 #include "fuzz_load.h"
-#include "wire.h"
+#include "server/answer.h"
+#include "server/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -3,8 +3,8 @@
  * fuzz_config.c: any bytes as a TraceConfig: an answer or KYMO_ECONFIG, nothing left allocated (the
  * leak sanitizer looks), and memory in proportion to the input.
  */
-#include "config.h"
-#include "glob.h"
+#include "core/glob.h"
+#include "sink/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,13 +14,13 @@
  * the parts of the drum where something is. The reader must end, stay within the drum, and use memory
  * in proportion to it; every text must end where it says.
  */
-#include "drum.h"
-#include "drum_file.h"
+#include "core/drum.h"
+#include "core/heap.h"
+#include "core/stream.h"
+#include "core/writer.h"
+#include "formats/drum/drum_file.h"
 #include "fuzz_load.h"
-#include "heap.h"
-#include "os.h"
-#include "stream.h"
-#include "writer.h"
+#include "os/os.h"
 
 #include <kymo/kymo.h>
 #include <pthread.h>

@@ -14,9 +14,9 @@
  * spread over the parts of the drum where something is. It must end, and stay within the drum;
  * after it, what was outside the drum is as it was.
  */
-#include "drum.h"
-#include "drums.h"
-#include "os.h"
+#include "capture/drums.h"
+#include "core/drum.h"
+#include "os/os.h"
 
 #include <fcntl.h>
 #include <kymo/kymo.h>

@@ -3,9 +3,9 @@
  * fuzz_export.c: any bytes as JSON when they begin with a bracket, else as a Perfetto trace, written in every
  * format. What could be read can be written, and what was written can be read.
  */
-#include "export.h"
+#include "formats/export.h"
+#include "formats/out.h"
 #include "fuzz_load.h"
-#include "out.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,7 +5,7 @@
  *
  *   u8 flags (1: big endian, 2: longs of 4 bytes) │ u16 bytes of a format │ format │ u16 0 │ pages of 256 bytes
  */
-#include "ftrace_format.h"
+#include "formats/ftrace/ftrace_format.h"
 #include "fuzz_load.h"
 
 #define PAGE_BYTES 256u

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "window.h"
+#include "functrace/prologue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input.h"
+#include "formats/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kymo_file.h"
-#include "xxh64.h"
+#include "formats/kymo/kymo_file.h"
+#include "formats/xxh64.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,8 +5,8 @@
  */
 #include "fuzz_load.h"
 
-#include "kymo_layout.h"
-#include "xxh64.h"
+#include "formats/kymo/kymo_layout.h"
+#include "formats/xxh64.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

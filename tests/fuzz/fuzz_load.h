@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reader.h"
+#include "formats/reader.h"
 
 static inline void fuzz_check(bool holds)
 {

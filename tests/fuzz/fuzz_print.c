@@ -6,7 +6,7 @@
  *	for each its type (1 byte) and value (8 bytes; of a string its length, then its bytes),
  *	the format
  */
-#include "print.h"
+#include "core/print.h"
 
 #include <stdlib.h>
 #include <string.h>

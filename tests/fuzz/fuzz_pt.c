@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pt_decode.h"
-#include "pt_records.h"
+#include "functrace/pt_decode.h"
+#include "functrace/pt_records.h"
 
 #define CODE_AT 0x401000u
 #define FUNCTION_BYTES 0x80u

@@ -5,10 +5,10 @@
  * is the body. The token is a fixed one. Whatever is asked, an answer comes, of JSON or tiles, and a foreign Host,
  * Origin or token gets none.
  */
-#include "answer.h"
-#include "intake.h"
-#include "serve_check.h"
-#include "serve_request.h"
+#include "model/intake.h"
+#include "server/answer.h"
+#include "server/serve_check.h"
+#include "server/serve_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

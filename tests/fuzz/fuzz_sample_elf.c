@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample_elf.h"
+#include "process/symbolizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

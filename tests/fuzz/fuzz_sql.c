@@ -3,8 +3,8 @@
  * fuzz_sql.c: any text as SQL over a small trace. Whatever it says, it ends (a limit on steps stands for the
  * person who presses Ctrl-C), touches no file and leaves the trace as it is.
  */
-#include "intake.h"
-#include "sql.h"
+#include "model/intake.h"
+#include "query/sql.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stack_join.h"
-#include "stack_names.h"
-#include "unwinder.h"
+#include "functrace/stack_join.h"
+#include "functrace/stack_names.h"
+#include "functrace/unwinder.h"
 
 #define MAPPED_AT 0x400000u
 

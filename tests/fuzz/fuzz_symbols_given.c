@@ -3,9 +3,9 @@
  * fuzz_symbols_given.c: any bytes as names that came with a recording: read, and asked for what they say and for what
  * they do not.
  */
+#include "formats/kymo/kymo_layout.h"
+#include "formats/perf/symbols_given.h"
 #include "fuzz_load.h"
-#include "kymo_layout.h"
-#include "symbols_given.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

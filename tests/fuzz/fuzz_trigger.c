@@ -3,7 +3,7 @@
  * fuzz_trigger.c: any text as a trigger: one that holds together, or -EINVAL with one line; nothing left allocated (the
  * leak sanitizer looks).
  */
-#include "trigger.h"
+#include "capture/trigger.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * test_kernel.c: scheduling, tasks and markers become the rows that Perfetto's trackers make of them.
  */
-#include "kernel.h"
+#include "model/kernel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slices.c: slices, arguments and flows built from events in any order. */
-#include "index.h"
-#include "intake.h"
+#include "model/index.h"
+#include "model/intake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

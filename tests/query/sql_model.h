@@ -3,9 +3,9 @@
 #ifndef KY_TESTS_QUERY_SQL_MODEL_H
 #define KY_TESTS_QUERY_SQL_MODEL_H
 
-#include "intake.h"
-#include "kernel.h"
-#include "sql.h"
+#include "model/intake.h"
+#include "model/kernel.h"
+#include "query/sql.h"
 
 /* Something in every table. */
 struct ky_trace *model_of_all(void);

@@ -3,9 +3,9 @@
  * test_diff.c: a difference is found where there is one, and hardly ever where there is none.
  * Trials are random with a fixed seed: the numbers are the same each time.
  */
-#include "diff.h"
-#include "intake.h"
-#include "rank_test.h"
+#include "model/intake.h"
+#include "query/diff.h"
+#include "query/rank_test.h"
 
 #include <math.h>
 #include <stdarg.h>

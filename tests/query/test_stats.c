@@ -3,13 +3,13 @@
  * test_stats.c: sums, percentiles, trees and samples of random traces are what the definition,
  * followed word by word and slowly, makes of the same columns.
  */
-#include "filter.h"
-#include "histogram.h"
-#include "intake.h"
-#include "sample_stats.h"
-#include "select.h"
-#include "stats.h"
-#include "tree.h"
+#include "model/intake.h"
+#include "query/filter.h"
+#include "query/histogram.h"
+#include "query/sample_stats.h"
+#include "query/select.h"
+#include "query/stats.h"
+#include "query/tree.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -8,9 +8,9 @@
  * The page around the data is as short as can be; FROM and TO are ns of the view's time. Each line of standard input
  * is an ask ("api/event?kind=slices&id=7"); its answer is a line with status and bytes, and then the bytes.
  */
-#include "answer.h"
-#include "export_html_parts.h"
-#include "reader.h"
+#include "formats/reader.h"
+#include "server/answer.h"
+#include "server/export_html_parts.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* asking.c: see asking.h. */
 #include "asking.h"
-#include "reader.h"
+#include "formats/reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 #ifndef KY_TESTS_SERVER_ASKING_H
 #define KY_TESTS_SERVER_ASKING_H
 
-#include "answer.h"
-#include "json_tree.h"
+#include "formats/json/json_tree.h"
+#include "server/answer.h"
 
 struct asking {
 	struct ky_view *view;

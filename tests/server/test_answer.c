@@ -4,8 +4,8 @@
  * is refused and never harms.
  */
 #include "asking.h"
-#include "intake.h"
-#include "wire.h"
+#include "model/intake.h"
+#include "server/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
  * are those of the range.
  */
 #include "asking.h"
-#include "intake.h"
-#include "reader.h"
+#include "formats/reader.h"
+#include "model/intake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

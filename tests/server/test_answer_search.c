@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_answer_search.c: what is found, where, in which order; against a search by hand. And the set that keeps it. */
 #include "asking.h"
-#include "hits.h"
-#include "intake.h"
+#include "model/intake.h"
+#include "server/hits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_buffer.c: what is written as JSON is JSON, whatever the text; a buffer without memory fails once, for good. */
-#include "buffer.h"
-#include "json_tree.h"
+#include "formats/json/json_tree.h"
+#include "server/buffer.h"
 
 #include <math.h>
 #include <setjmp.h>

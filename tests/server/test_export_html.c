@@ -3,9 +3,9 @@
  * test_export_html.c: which rows of a range go into an exported page, that the page around the data stays as it is,
  * that the data is the trace's, and what is refused. tests/viewer/embedded.mjs reads the data as the page does.
  */
-#include "export_html_parts.h"
-#include "filter.h"
-#include "intake.h"
+#include "model/intake.h"
+#include "query/filter.h"
+#include "server/export_html_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

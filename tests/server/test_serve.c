@@ -3,9 +3,9 @@
  * test_serve.c: a server in this process: what is shown while it is loaded, generations that are replaced while
  * others ask, an end while somebody waits. Clients are plain sockets.
  */
-#include "intake.h"
-#include "serve.h"
-#include "serve_clients.h"
+#include "model/intake.h"
+#include "server/serve.h"
+#include "server/serve_clients.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_serve_check.c: who may ask, and what is asked, decided without a socket. */
-#include "serve_check.h"
-#include "serve_request.h"
+#include "server/serve_check.h"
+#include "server/serve_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

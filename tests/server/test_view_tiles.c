@@ -3,9 +3,9 @@
  * test_view_tiles.c: tiles of random lanes against what looking at every event gives: each that reaches into the tile is
  * counted once, what is a pixel wide is there itself, merged ones say what they stand for, at all levels.
  */
-#include "answer.h"
-#include "intake.h"
-#include "wire.h"
+#include "model/intake.h"
+#include "server/answer.h"
+#include "server/wire.h"
 
 #include <errno.h>
 #include <math.h>

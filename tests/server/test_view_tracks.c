@@ -3,9 +3,9 @@
  * test_view_tracks.c: a view's tracks: their order and names, keys that tell them apart, which tracks of the trace are
  * one, where an event is drawn; samples joined to spans.
  */
-#include "answer.h"
-#include "build.h"
-#include "intake.h"
+#include "model/build.h"
+#include "model/intake.h"
+#include "server/answer.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "json_trace.h"
 
-#include "../format/walk.h"
+#include "../formats/walk.h"
 #include "child.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * test_config.c: what a TraceConfig becomes as session options. Messages are put together by hand
  * here, from the inside out.
  */
-#include "config.h"
-#include "glob.h"
+#include "core/glob.h"
+#include "sink/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

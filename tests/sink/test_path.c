@@ -3,7 +3,7 @@
  * test_path.c: names, opening, replacing and writing of output files, in a folder made for each
  * test.
  */
-#include "path.h"
+#include "sink/path.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * test_session_process.c.
  */
 #include "child.h"
-#include "drum.h"
+#include "core/drum.h"
 #include "json_trace.h"
 
 #include <errno.h>

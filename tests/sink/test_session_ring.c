@@ -4,7 +4,7 @@
  * snapshot, where it begins, and how it comes to be a file.
  */
 #include "child.h"
-#include "drum.h"
+#include "core/drum.h"
 #include "json_trace.h"
 
 #include <errno.h>

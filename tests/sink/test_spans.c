@@ -5,7 +5,7 @@
  * instant, "!" a loss, "^" the head of a new file. A begin that was made up shows as "(a". Time
  * goes on by ten with each event; "@" and a time follow where asked for.
  */
-#include "spans.h"
+#include "sink/spans.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_subscribe.c: what callbacks get, in which order, and what they may do themselves. */
 #include "child.h"
-#include "heap.h"
+#include "core/heap.h"
+#include "core/layout.h"
+#include "core/writer.h"
 #include "json_trace.h"
-#include "layout.h"
-#include "writer.h"
 
 #include <errno.h>
 #include <kymo/session.h>

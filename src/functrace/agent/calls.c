@@ -11,9 +11,9 @@
  * Whatever happens to the list, every function returns to where it was called from: that is in the frame of its own slot.
  * A walk along the list ends at a frame that has not the state's mark, and takes the mark off each that it passes: it ends.
  */
-#include "parts.h"
+#include "functrace/agent/parts.h"
 
-#include "stub_parts.h"
+#include "functrace/stub_parts.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

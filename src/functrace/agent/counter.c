@@ -8,9 +8,9 @@
  *   hooks     are taken off the stacks of the calling thread: whether the counter may be read is a thread's own, inherited by
  *             those that it makes. Others return through their hooks, and come here themselves before they do the same.
  */
-#include "parts.h"
+#include "functrace/agent/parts.h"
 
-#include "stub.h"
+#include "functrace/stub.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* others.c: the loader's pause, sandboxes, and programs that call at each entry and exit by themselves. */
-#include "parts.h"
+#include "functrace/agent/parts.h"
 
 #include <link.h>
 #include <linux/futex.h>

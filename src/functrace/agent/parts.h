@@ -10,12 +10,12 @@
  *   calls.c ─▶ thread.c   whose state it is, its ring
  *   system.c              system calls, and what core's ring.c and heap.c, which are in here too, want of os and libc
  */
-#ifndef KY_AGENT_PARTS_H
-#define KY_AGENT_PARTS_H
+#ifndef KY_FUNCTRACE_AGENT_PARTS_H
+#define KY_FUNCTRACE_AGENT_PARTS_H
 
-#include "agent_abi.h"
-#include "drum.h"
-#include "ring.h"
+#include "core/drum.h"
+#include "core/ring.h"
+#include "functrace/agent_abi.h"
 
 #include <stdbool.h>
 

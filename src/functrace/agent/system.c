@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* system.c: the agent's own libc, and the little of os/ that ring.c and heap.c use. */
-#include "clock.h"
-#include "parts.h"
+#include "core/clock.h"
+#include "functrace/agent/parts.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -13,10 +13,10 @@
  *
  * While the slow path is at work, state.thread is 0: so a signal handler's calls come to the slow path, too, and find it busy.
  */
-#include "heap.h"
-#include "parts.h"
+#include "core/heap.h"
+#include "functrace/agent/parts.h"
 
-#include "os.h"
+#include "os/os.h"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -4,9 +4,9 @@
  * stub's call. Stubs lie among other code: they are told by the call's distance and by the agent's address in their data. An
  * address elsewhere in a stub, where a signal came, has no answer, and the unwinder stops there.
  */
-#include "parts.h"
+#include "functrace/agent/parts.h"
 
-#include "stub_parts.h"
+#include "functrace/stub_parts.h"
 
 #include <string.h>
 

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attached_drum.c: reading a drum that another process writes.
+ *
+ * What the process pays. It pays when a cache line that it writes to was read here since: so the
+ * rings are looked at as seldom as their fill allows, and a round reads of each the head, in the
+ * directory, and what is new. No memory is made for its rings from here.
+ *
+ * Order. Pieces go out as they are; who reads the file puts them in order. Events for triggers are
+ * handed out up to a moment before now: one that began before may still be on its way into its
+ * ring.
+ *
+ * Bounds. A round reads so many pieces at most, beside those that `all` asks for, which is a few
+ * times what the rings hold. A drum whose rings claim more than it has memory is not read; one that
+ * has shown more threads than there are numbers for is given up.
+ */
+#include "capture/attached_drum.h"
+
+#include "capture/drum_open_spans.h"
+#include "capture/fail.h"
+#include "process/drum_find.h"
+#include "process/tick_source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 16 MiB, some 50 ms of work. To decode events takes longer, and must not hold up what is written. */
+#define PIECES_A_ROUND 4096u
+#define EVENT_PIECES_A_ROUND 512u
+/* The kernel's own limit: a server may well use up all of them in a long capture. */
+#define THREADS_MAX (1u << 22)
+/* What a file keeps of a process that calls itself something else again and again. */
+#define PROCESS_NAMES_MAX 4096u
+/* Samples of the clocks in a stream, beside those that the others do not tell. */
+#define CLOCK_EVERY_NS UINT64_C(1000000000)
+#define CLOCK_OFF_NS 1000u
+/* An event that is being written now is in its ring within this time, nearly always. */
+#define LAG_NS UINT64_C(1000000)
+
+static uint64_t load(const uint64_t *field)
+{
+	return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+static uint64_t ringless_lost(const struct ky_far_drum *d)
+{
+	const struct ky_drum_header *live = d->pieces.view.live;
+	return load(&live->lost_ringless) + load(&live->lost_nested);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Into the bundle.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static struct ky_text name_of(struct ky_far_drum *d)
+{
+	const uint32_t record =
+		__atomic_load_n(&d->pieces.view.live->process_name, __ATOMIC_ACQUIRE);
+	const struct ky_text text = ky_drum_view_string(&d->pieces.view, record);
+	d->name_written = record;
+	if (text.bytes)
+		ky_far_drum_text(d->process, sizeof(d->process), text);
+	return (struct ky_text){d->process, (uint32_t)strlen(d->process)};
+}
+
+/* The source is made when there is something to write. */
+static uint32_t make_source(struct ky_far_drum *d)
+{
+	if (d->source || !d->options->bundle)
+		return d->source;
+	char link[64], command[PATH_MAX];
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)d->pid);
+	const ssize_t bytes = readlink(link, command, sizeof(command) - 1);
+	command[bytes > 0 ? bytes : 0] = '\0';
+	const struct ky_trace_info info = {
+		.pid = d->pid,
+		.process = name_of(d),
+		.command = {command, bytes > 0 ? (uint32_t)bytes : 0},
+		.clock = d->pieces.clock.samples[d->pieces.clock.count - 1],
+		.ticks_per_s = ky_clock_ticks_per_s(&d->pieces.clock),
+		.beside = d->beside,
+	};
+	d->source = ky_bundle_drum(d->options->bundle, &info);
+	return d->source;
+}
+
+static void tell_child(const struct ky_far_drum *d, const struct ky_thread *ours)
+{
+	if (ours && ours->pid != d->pid && d->options->child)
+		d->options->child(d->options->child_context, ours->pid);
+}
+
+static void on_thread(void *context, const struct ky_thread *thread)
+{
+	struct ky_far_drum *d = context;
+	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
+	tell_child(d, ours);
+	/* One that keeps its name has been told, or is with its first piece. */
+	if (ours && ours->name.data == thread->name.data && make_source(d))
+		ky_bundle_thread(d->options->bundle, d->source, ours);
+}
+
+static void on_block(void *context, const struct ky_block *block, const struct ky_thread *thread)
+{
+	struct ky_far_drum *d = context;
+	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
+	if (ours && make_source(d))
+		ky_bundle_block(d->options->bundle, d->source, block, ours, &d->pieces.sites);
+}
+
+static void write_clock(struct ky_far_drum *d, const struct ky_clock_sample *sample)
+{
+	const struct ky_clock_sample *before = &d->clock_written;
+	d->clock_rate = before->ticks
+				? (uint64_t)((ky_u128)(sample->boottime_ns - before->boottime_ns) *
+					     KY_CLOCK_RATE_ONE / (sample->ticks - before->ticks))
+				: 0;
+	d->clock_written = *sample;
+	ky_bundle_clock(d->options->bundle, d->source, sample);
+}
+
+/* Samples from the last before from_ns to the first after to_ns that were not written yet. */
+static void write_clocks(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct ky_clock_map *clock = &d->pieces.clock;
+	for (uint32_t i = 0; d->source && i < clock->count; i++) {
+		const struct ky_clock_sample *sample = &clock->samples[i];
+		if (i + 1 < clock->count && sample[1].boottime_ns <= from_ns)
+			continue;
+		if (i > 0 && sample[-1].boottime_ns > to_ns)
+			break;
+		if (sample->ticks > d->clock_written.ticks)
+			write_clock(d, sample);
+	}
+}
+
+/* Whether the samples that were written lead elsewhere: the clock was slewed since. */
+static bool clock_is_off(const struct ky_far_drum *d, const struct ky_clock_sample *sample)
+{
+	const struct ky_clock_sample *before = &d->clock_written;
+	const uint64_t told_ns =
+		before->boottime_ns + (uint64_t)((ky_u128)(sample->ticks - before->ticks) *
+						 d->clock_rate / KY_CLOCK_RATE_ONE);
+	return told_ns - sample->boottime_ns + CLOCK_OFF_NS > 2 * CLOCK_OFF_NS;
+}
+
+/*
+ * Of a stream: all there are at the begin, and then as few as do, for the file and its writer keep
+ * them all. With last, the last.
+ */
+static void stream_clocks(struct ky_far_drum *d, bool last)
+{
+	const struct ky_clock_map *clock = &d->pieces.clock;
+	if (!d->source || ky_clock_horizon(clock) <= d->clock_written.ticks)
+		return;
+	const struct ky_clock_sample *newest = &clock->samples[clock->count - 1];
+	if (d->clock_written.ticks == 0) {
+		write_clocks(d, 0, UINT64_MAX);
+		return;
+	}
+	const bool off = clock_is_off(d, newest);
+	if (off && clock->count > 1 && newest[-1].ticks > d->clock_written.ticks)
+		write_clock(d, &newest[-1]);
+	if (off || last || newest->boottime_ns >= d->clock_written.boottime_ns + CLOCK_EVERY_NS)
+		write_clock(d, newest);
+}
+
+static void write_name(struct ky_far_drum *d)
+{
+	const uint32_t record =
+		__atomic_load_n(&d->pieces.view.live->process_name, __ATOMIC_ACQUIRE);
+	if (!d->source || record == d->name_written || d->names_written == PROCESS_NAMES_MAX)
+		return;
+	d->names_written++;
+	ky_bundle_process(d->options->bundle, d->source, d->pid, name_of(d));
+}
+
+static void on_event_thread(void *context, const struct ky_thread *thread)
+{
+	struct ky_far_drum *d = context;
+	tell_child(d, ky_drum_threads_get(&d->event_threads, thread));
+}
+
+static void on_event(void *context, const struct ky_event *event)
+{
+	struct ky_far_drum *d = context;
+	struct ky_event ours = *event;
+	const struct ky_thread *thread = ky_drum_threads_get(&d->event_threads, event->thread);
+	if (thread)
+		ours.thread = thread;
+	d->options->event(d->options->context, thread ? thread->pid : d->pid, &ours);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Opening.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static int open_stream(struct ky_far_drum *d, struct ky_stream *stream, const char *globs,
+		       bool newest, char *message)
+{
+	const char *what = "";
+	const int error =
+		ky_stream_open(stream, d->map.base, d->map.bytes, globs, newest, 0, &what);
+	if (error)
+		return ky_capture_fail(message, error, "%s: %s; %s", d->name, what,
+				       error == -ENOTSUP
+					       ? "use the kymo that belongs to the program"
+					       : "expected the drum of a kymo program");
+	stream->sites.several = d->made;
+	if (ky_drum_clock_begin(&stream->clock, &stream->view, d->ours) != 0)
+		return ky_capture_fail(message, -ENOMEM, "%s: not enough memory", d->name);
+	return 0;
+}
+
+/* What the header says, once more: the streams check it, too. */
+static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *clocks, char *message)
+{
+	struct ky_drum_view view;
+	const char *what = "";
+	const int error = ky_drum_view_open(&view, d->map.base, d->map.bytes, &what);
+	if (error)
+		return ky_capture_fail(message, error,
+				       "%s: byte %llu: %s; expected the drum of a "
+				       "program with this version of kymo",
+				       d->name, (unsigned long long)view.bad_at, what);
+	d->made_ns = view.header.made_boottime_ns;
+	d->image = view.header.image;
+	d->beside =
+		view.header.beside <= KY_DRUM_SWITCHES ? (uint32_t)view.header.beside : KY_DRUM_OWN;
+	d->ours = ky_drum_clocks_of(clocks, view.header.tick_source);
+	if (!d->ours)
+		return ky_capture_fail(message, -ENOTSUP,
+				       "%s: its time is counted by something that this machine "
+				       "does not have (%u); expected the drum of a process here",
+				       d->name, view.header.tick_source);
+	return 0;
+}
+
+static int open_streams(struct ky_far_drum *d, bool newest, char *message)
+{
+	const bool streaming = d->options->bundle && !d->options->flight;
+	const struct ky_drums_options *o = d->options;
+	/* What is in a drum that kymo made was asked for function by function. */
+	const char *const categories = d->beside == KY_DRUM_OWN ? o->categories : NULL;
+	int error = open_stream(d, &d->pieces, categories, newest && streaming, message);
+	if (error)
+		return error;
+	d->pieces.sink =
+		(struct ky_stream_sink){.thread = on_thread, .block = on_block, .context = d};
+	const pid_t own_pid = (pid_t)d->pieces.view.header.pid;
+	ky_drum_threads_open(&d->piece_threads, d->pid, own_pid);
+	ky_drum_threads_open(&d->event_threads, d->pid, own_pid);
+	d->lost_before = newest ? ringless_lost(d) : 0;
+	if (!o->event)
+		return 0;
+	error = open_stream(d, &d->events,
+			    o->event_categories ? o->event_categories : o->categories, newest,
+			    message);
+	d->has_events = error == 0;
+	d->events.sink =
+		(struct ky_stream_sink){.thread = on_event_thread, .event = on_event, .context = d};
+	return error;
+}
+
+/* The drum can be read without it: then the message alone tells. */
+static void switch_on(struct ky_far_drum *d, char *message)
+{
+	const struct ky_drums_options *o = d->options;
+	const struct ky_drum_view *view = &d->pieces.view;
+	/* Function calls are recorded, or they are not patched. */
+	if (!o->switch_on || d->beside != KY_DRUM_OWN ||
+	    ky_drum_map_write(&d->map, view, d->name, message) != 0)
+		return;
+	if (o->ring_bytes || o->total_bytes)
+		ky_drum_switch_grow(&d->map, view, o->ring_bytes, o->total_bytes);
+	const int slot = ky_drum_switch_on(&d->map, view, &d->own, o->categories, d->name, message);
+	d->slot = slot > 0 ? (uint32_t)slot : KY_DRUM_NO_SLOT;
+	d->damaged += slot == -EBADMSG;
+}
+
+static int open_all(struct ky_far_drum *d, int fd, const struct ky_drum_clocks *clocks,
+		    uint64_t since_ns, char *message)
+{
+	int error = ky_drum_map_open(&d->map, fd, d->name, message);
+	if (error == 0)
+		error = check_header(d, clocks, message);
+	if (error == 0)
+		error = open_streams(d, d->made_ns < since_ns, message);
+	if (error == 0)
+		switch_on(d, message);
+	return error;
+}
+
+int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid, bool made,
+		     const struct ky_drums_options *options, const struct ky_drum_clocks *clocks,
+		     const struct ky_recorder_life *own, uint64_t since_ns,
+		     char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_far_drum *d = calloc(1, sizeof(*d));
+	*out = NULL;
+	if (!d)
+		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
+	d->options = options;
+	d->pid = pid;
+	d->made = made;
+	d->own = *own;
+	d->map.fd = -1;
+	d->backed = true;
+	snprintf(d->name, sizeof(d->name), "process %d: drum", (int)pid);
+	snprintf(d->process, sizeof(d->process), "process %d", (int)pid);
+	const int error = open_all(d, fd, clocks, since_ns, message);
+	if (error)
+		ky_far_drum_close(&d);
+	*out = d;
+	return error;
+}
+
+void ky_far_drum_leave(struct ky_far_drum *d)
+{
+	if (d->slot != KY_DRUM_NO_SLOT)
+		ky_drum_switch_off(&d->map, &d->pieces.view, d->slot, &d->own);
+	d->slot = KY_DRUM_NO_SLOT;
+}
+
+/* A process of which only the losses are known is in the file for those. */
+static void end_source(struct ky_far_drum *d)
+{
+	const uint64_t lost = ky_far_drum_lost(d);
+	if (lost && !d->options->flight)
+		make_source(d);
+	if (!d->options->flight)
+		stream_clocks(d, true);
+	if (d->source)
+		ky_bundle_drum_end(d->options->bundle, d->source, lost);
+}
+
+void ky_far_drum_close(struct ky_far_drum **drum)
+{
+	struct ky_far_drum *d = *drum;
+	if (!d)
+		return;
+	*drum = NULL;
+	if (d->pieces.view.base) {
+		ky_far_drum_leave(d);
+		end_source(d);
+	}
+	ky_stream_close(&d->pieces);
+	ky_stream_close(&d->events);
+	ky_drum_window_free(&d->window);
+	ky_drum_threads_close(&d->piece_threads);
+	ky_drum_threads_close(&d->event_threads);
+	ky_drum_map_close(&d->map);
+	free(d);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Reading.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+void ky_far_drum_follow_clock(struct ky_far_drum *d)
+{
+	(void)ky_drum_clock_follow(&d->pieces.clock, d->ours);
+	if (d->has_events)
+		(void)ky_drum_clock_follow(&d->events.clock, d->ours);
+}
+
+/* How many blocks of a ring there can be to read: by its size when it was first seen. */
+static uint64_t blocks_written(const struct ky_far_drum *d, uint32_t ring)
+{
+	const struct ky_drum_ring *entry = &d->pieces.view.rings[ring];
+	uint64_t blocks = load(&entry->bytes) / KY_BLOCK_BYTES;
+	if (ring < d->pieces.sources_count && d->pieces.sources[ring]->cursor.blocks)
+		blocks = d->pieces.sources[ring]->cursor.blocks;
+	const uint64_t head = __atomic_load_n(&entry->head, __ATOMIC_ACQUIRE);
+	return head < blocks ? head : blocks;
+}
+
+/* The rings first: what they wrote by now has memory, if they did. */
+bool ky_far_drum_is_backed(const struct ky_far_drum *d)
+{
+	const uint64_t most = d->map.bytes / KY_BLOCK_BYTES;
+	uint64_t blocks = 0;
+	for (uint32_t i = 0; i < ky_drum_view_rings(&d->pieces.view) && blocks <= most; i++) {
+		const uint64_t written = blocks_written(d, i);
+		blocks += written < most ? written : most + 1;
+	}
+	return blocks <= most && ky_drum_map_has_memory(&d->map, blocks * KY_BLOCK_BYTES);
+}
+
+/* Whether it can be read now. */
+static bool is_readable(struct ky_far_drum *d)
+{
+	if (!d->given_up && (d->pieces.sites.threads_count > THREADS_MAX ||
+			     d->events.sites.threads_count > THREADS_MAX)) {
+		d->given_up = true;
+		d->damaged++;
+	}
+	if (d->given_up)
+		return false;
+	const bool backed = ky_far_drum_is_backed(d);
+	d->damaged += d->backed && !backed;
+	d->backed = backed;
+	return backed;
+}
+
+static uint64_t horizon(const struct ky_far_drum *d, bool all)
+{
+	if (d->ended)
+		return UINT64_MAX;
+	const uint64_t now = ky_counter_ticks(d->pieces.view.header.tick_source);
+	const uint64_t lag =
+		(uint64_t)((ky_u128)ky_clock_ticks_per_s(d->ours) * LAG_NS / 1000000000u);
+	return all || now < lag ? now : now - lag;
+}
+
+static void read_stream(struct ky_stream *stream, uint64_t until, uint64_t pieces_max)
+{
+	stream->pieces_max = pieces_max;
+	(void)ky_stream_read_to(stream, until);
+}
+
+void ky_far_drum_read(struct ky_far_drum *d, bool all)
+{
+	const bool streaming = d->options->bundle && !d->options->flight;
+	if ((!streaming && !d->has_events) || !is_readable(d))
+		return;
+	const uint64_t until = horizon(d, all);
+	if (streaming) {
+		read_stream(&d->pieces, until, all ? 0 : PIECES_A_ROUND);
+		stream_clocks(d, false);
+		write_name(d);
+	}
+	if (d->has_events)
+		read_stream(&d->events, until, all ? 0 : EVENT_PIECES_A_ROUND);
+}
+
+void ky_far_drum_window(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!d->options->bundle || !is_readable(d))
+		return;
+	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
+		d->damaged++;
+	/* A window that goes on where another was has its begins. */
+	if (d->beside != KY_DRUM_OWN && from_ns > d->window_ns &&
+	    ky_drum_before(&d->pieces, from_ns) != 0)
+		d->damaged++;
+	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
+	write_clocks(d, from_ns, to_ns);
+	write_name(d);
+}
+
+uint32_t ky_far_drum_pressure(const struct ky_far_drum *d)
+{
+	const bool streaming = d->options->bundle && !d->options->flight;
+	const uint32_t pieces = streaming ? ky_stream_pressure(&d->pieces) : 0;
+	const uint32_t events = d->has_events ? ky_stream_pressure(&d->events) : 0;
+	return pieces > events ? pieces : events;
+}
+
+uint64_t ky_far_drum_mark(struct ky_far_drum *d)
+{
+	const uint64_t ticks = __atomic_load_n(&d->pieces.view.live->mark_ticks, __ATOMIC_ACQUIRE);
+	return ticks ? ky_clock_ns(&d->pieces.clock, ticks) : 0;
+}
+
+uint64_t ky_far_drum_lost(const struct ky_far_drum *d)
+{
+	const uint64_t ringless = ringless_lost(d);
+	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
+	const bool streaming = d->options->bundle && !d->options->flight;
+	const uint64_t overwritten = streaming || !d->has_events ? d->pieces.lost : d->events.lost;
+	/* A count that somebody scribbled over is no number of events. */
+	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
+}
+
+uint64_t ky_far_drum_damaged(const struct ky_far_drum *d)
+{
+	return d->damaged + d->pieces.damaged + d->events.damaged + d->window.damaged +
+	       ky_drum_map_is_cut(&d->map);
+}

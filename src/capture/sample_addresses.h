@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sample_addresses.h: the addresses that were met in call stacks, each once: which will need a name. A place is a byte of a file,
+ * an address of the kernel, or of a process where a program made its code itself.
+ *
+ * Their number is bounded: when there is no more room, those go that are older than what is still kept of the samples
+ * (a flight recorder's), and then no more are taken.
+ */
+#ifndef KY_CAPTURE_SAMPLE_ADDRESSES_H
+#define KY_CAPTURE_SAMPLE_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KY_SAMPLE_KERNEL (UINT32_MAX - 1) /* a module that is none of sample_modules.h */
+
+struct ky_sample_place {
+	uint64_t address; /* offset in the file; of the kernel or the process */
+	uint32_t module;  /* KY_SAMPLE_NO_MODULE: of the process */
+	uint32_t pid;     /* 0 when it is in a module */
+	uint64_t seen;    /* when it was met last; 0: the slot is free */
+	bool wanted;      /* it is in what was written */
+};
+
+struct ky_sample_places {
+	struct ky_sample_place *slots;
+	size_t room; /* a power of two, or 0 */
+	size_t count;
+	uint64_t seed;
+	uint64_t left_out; /* for want of room */
+};
+
+void ky_sample_places_free(struct ky_sample_places *places);
+/* keep_ns: when there is no more room, those seen before it and not wanted are forgotten. */
+void ky_sample_places_add(struct ky_sample_places *places, const struct ky_sample_place *place,
+			  uint64_t keep_ns);
+/* All that were met since then were written. */
+void ky_sample_places_want(struct ky_sample_places *places, uint64_t since);
+/* Puts those that are wanted in order of module and address, at the begin of slots; it is no table then. How many. */
+size_t ky_sample_places_sort(struct ky_sample_places *places);
+
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_file.c: getting at a drum's bytes. A file is copied page by page into memory of the drum's
+ * size that is only used where there is something: both the file and the copy are sparse. Where the
+ * owner may still be writing, a block that it began again meanwhile is told by its number, which is
+ * looked at a second time after everything was copied.
+ */
+#include "formats/drum/drum_file.h"
+
+#include "os/ticks.h"
+#include "process/drum_find.h"
+#include "process/tick_source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Page tables for a drum of this size are a few hundred megabytes, if all of it is looked at. */
+#define DRUM_BYTES_MAX (UINT64_C(1) << 37)
+#define PAGE 4096u
+#define CHUNK_BYTES (64u * PAGE)
+/* An event that is being written now is in its ring within this time, nearly always. */
+#define LAG_PER_S 1000u
+
+struct ky_drum_file {
+	uint8_t *base;
+	uint64_t bytes; /* of memory */
+	uint64_t data_bytes;
+	uint64_t cut_at;
+	bool mapped;
+	uint32_t rate;
+	struct ky_drum_view view;
+	struct ky_stream stream;
+	bool streaming;
+	char *name;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(char *message, int error, const char *format,
+						      ...)
+{
+	va_list list;
+	va_start(list, format);
+	vsnprintf(message, KY_DRUM_MESSAGE_BYTES, format, list);
+	va_end(list);
+	return error;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Copying.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+struct source {
+	int fd;
+	bool seeks;
+	uint64_t at; /* where the next bytes come from */
+};
+
+/* As many bytes as there are, up to that many. Fewer: the end. */
+static ssize_t take_bytes(struct source *from, uint8_t *to, size_t bytes)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		const ssize_t n =
+			from->seeks ? pread(from->fd, to + done, bytes - done, (off_t)from->at)
+				    : read(from->fd, to + done, bytes - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+		from->at += (uint64_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* To the next byte that is there. False: there is none. */
+static bool skip_hole(struct source *from)
+{
+	if (!from->seeks)
+		return true;
+	const off_t at = lseek(from->fd, (off_t)from->at, SEEK_DATA);
+	if (at < 0)
+		return errno != ENXIO; /* the file system does not know: everything is data */
+	from->at = (uint64_t)at / PAGE * PAGE;
+	return true;
+}
+
+static bool all_zero(const uint8_t *page, size_t bytes)
+{
+	return page[0] == 0 && memcmp(page, page + 1, bytes - 1) == 0;
+}
+
+static void keep_pages(struct ky_drum_file *file, uint64_t at, const uint8_t *chunk, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += PAGE) {
+		const size_t size = bytes - i < PAGE ? bytes - i : PAGE;
+		if (all_zero(chunk + i, size))
+			continue;
+		memcpy(file->base + at + i, chunk + i, size);
+		file->data_bytes += size;
+	}
+}
+
+static int copy_rest(struct ky_drum_file *file, struct source *from, char *message)
+{
+	uint8_t *chunk = malloc(CHUNK_BYTES);
+	if (!chunk)
+		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+	ssize_t n = CHUNK_BYTES;
+	while (n == CHUNK_BYTES && from->at < file->bytes && skip_hole(from) &&
+	       from->at < file->bytes) {
+		const uint64_t at = from->at;
+		const uint64_t left = file->bytes - at;
+		n = take_bytes(from, chunk, left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES);
+		if (n > 0)
+			keep_pages(file, at, chunk, (size_t)n);
+	}
+	free(chunk);
+	return n < 0 ? fail(message, (int)n, "%s: byte %" PRIu64 ": cannot be read: %s", file->name,
+			    from->at, strerror((int)-n))
+		     : 0;
+}
+
+/* The first page says how large the drum is. */
+static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t bytes,
+			    char *message)
+{
+	const struct ky_drum_header *header = page;
+	if (bytes < 0)
+		return fail(message, (int)bytes, "%s: byte 0: cannot be read: %s", file->name,
+			    strerror((int)-bytes));
+	const char *remedy = "expected a file kymo-PID.drum as KYMO_DRUM_DIR leaves it";
+	if (bytes < KY_DRUM_HEADER_BYTES)
+		return fail(message, -EINVAL, "%s: byte %zd: too short for a drum; %s", file->name,
+			    bytes, remedy);
+	if (header->magic == 0 && (header->version == KY_DRUM_VERSION || all_zero(page, PAGE)))
+		return fail(
+			message, -EINVAL,
+			"%s: byte 0: the drum was never finished: the process ended while it was "
+			"making it, or the disk was full; nothing was recorded",
+			file->name);
+	if (header->magic != KY_DRUM_MAGIC)
+		return fail(message, -EINVAL, "%s: byte 0: not a drum; %s", file->name, remedy);
+	if (header->version == KY_DRUM_VERSION && header->drum_bytes > DRUM_BYTES_MAX)
+		return fail(message, -EBADMSG,
+			    "%s: byte %zu: a drum of %" PRIu64 " bytes; expected at most %" PRIu64
+			    "; the file is damaged",
+			    file->name, offsetof(struct ky_drum_header, drum_bytes),
+			    header->drum_bytes, DRUM_BYTES_MAX);
+	return 0;
+}
+
+/* A block that was begun again while it was copied, or after, is a mixture: its number goes. */
+static void drop_torn(struct ky_drum_file *file, int fd, const struct ky_drum_ring *ring)
+{
+	for (uint64_t at = ring->at; at < ring->at + ring->bytes; at += KY_BLOCK_BYTES) {
+		uint64_t *seq = (uint64_t *)(void *)(file->base + at);
+		uint64_t now = 0;
+		if (*seq && pread(fd, &now, sizeof(now), (off_t)at) == sizeof(now) && now != *seq)
+			*seq = 0;
+	}
+}
+
+static void drop_all_torn(struct ky_drum_file *file, int fd)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < ky_drum_view_rings(&file->view); i++) {
+		const struct ky_drum_ring *ring = &file->view.rings[i];
+		struct ky_ring_cursor cursor;
+		ky_ring_cursor_init(&cursor, i, false);
+		sum += ring->bytes;
+		if (sum > file->view.header.space_bytes)
+			return;
+		if (ring->owner != 0 && ky_ring_find(&file->view, &cursor))
+			drop_torn(file, fd, ring);
+	}
+}
+
+static int copy_file(struct ky_drum_file *file, struct source *from, char *message)
+{
+	_Alignas(8) uint8_t page[KY_DRUM_HEADER_BYTES];
+	const ssize_t n = take_bytes(from, page, sizeof(page));
+	const int error = check_first_page(file, page, n, message);
+	if (error)
+		return error;
+	const struct ky_drum_header *header = (const void *)page;
+	/* What a cut file lacks reads as zeros: the rest of it is worth as much as before. */
+	file->bytes = header->drum_bytes > sizeof(page) ? header->drum_bytes : sizeof(page);
+	void *at = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return fail(message, -errno,
+			    "%s: no address space for a drum of %" PRIu64
+			    " bytes: %s; raise the limit (ulimit -v)",
+			    file->name, file->bytes, strerror(errno));
+	file->base = at;
+	memcpy(file->base, page, sizeof(page));
+	file->data_bytes = sizeof(page);
+	return copy_rest(file, from, message);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Opening.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static int map_sealed(struct ky_drum_file *file, int fd, uint64_t bytes, char *message)
+{
+	void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (at == MAP_FAILED)
+		return fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s",
+			    file->name, bytes ? strerror(errno) : "it is empty");
+	file->base = at;
+	file->bytes = bytes;
+	file->mapped = true;
+	return 0;
+}
+
+static int check_view(struct ky_drum_file *file, char *message)
+{
+	const char *what = "";
+	const int error = ky_drum_view_open(&file->view, file->base, file->bytes, &what);
+	if (error == -ENOTSUP)
+		return fail(message, error,
+			    "%s: byte %" PRIu64 ": a drum of version %" PRIu32
+			    "; expected version %d; use the kymo that belongs to the program",
+			    file->name, file->view.bad_at, file->view.header.version,
+			    KY_DRUM_VERSION);
+	if (error)
+		return fail(message, error,
+			    "%s: byte %" PRIu64 ": %s; expected the drum of a kymo program",
+			    file->name, file->view.bad_at, what);
+	return 0;
+}
+
+static int get_bytes(struct ky_drum_file *file, int fd, char *message)
+{
+	struct stat status;
+	if (fstat(fd, &status) != 0)
+		return fail(message, -errno, "%s: %s", file->name, strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		return fail(message, -EISDIR,
+			    "%s: is a folder; expected one file kymo-PID.drum in it", file->name);
+	const int seals = fcntl(fd, F_GET_SEALS);
+	if (seals >= 0 && (seals & F_SEAL_SHRINK))
+		return map_sealed(file, fd, (uint64_t)status.st_size, message);
+	struct source from = {.fd = fd, .seeks = S_ISREG(status.st_mode)};
+	const int error = copy_file(file, &from, message);
+	const uint64_t end = from.seeks ? (uint64_t)status.st_size : from.at;
+	file->cut_at = end < file->bytes ? end : 0;
+	return error;
+}
+
+int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
+			 char message[KY_DRUM_MESSAGE_BYTES])
+{
+	*out = NULL;
+	struct ky_drum_file *file = calloc(1, sizeof(*file));
+	if (file)
+		file->name = strdup(name);
+	if (!file || !file->name) {
+		free(file);
+		return fail(message, -ENOMEM, "%s: not enough memory", name);
+	}
+	int error = get_bytes(file, fd, message);
+	if (error == 0)
+		error = check_view(file, message);
+	if (error) {
+		ky_drum_file_close(&file);
+		return error;
+	}
+	if (!file->mapped)
+		drop_all_torn(file, fd);
+	*out = file;
+	return 0;
+}
+
+int ky_drum_file_open(struct ky_drum_file **out, const char *path,
+		      char message[KY_DRUM_MESSAGE_BYTES])
+{
+	*out = NULL;
+	if (strcmp(path, "-") == 0)
+		return ky_drum_file_open_fd(out, STDIN_FILENO, "standard input", message);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 && errno == EACCES)
+		return fail(message, -EACCES,
+			    "%s: %s; run as the user whose process it was, or as root", path,
+			    strerror(EACCES));
+	if (fd < 0)
+		return fail(message, -errno, "%s: %s", path, strerror(errno));
+	const int error = ky_drum_file_open_fd(out, fd, path, message);
+	close(fd);
+	return error;
+}
+
+void ky_drum_file_close(struct ky_drum_file **file)
+{
+	if (!*file)
+		return;
+	if ((*file)->streaming)
+		ky_stream_close(&(*file)->stream);
+	if ((*file)->base)
+		munmap((*file)->base, (*file)->bytes);
+	free((*file)->name);
+	free(*file);
+	*file = NULL;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Finding the drum of a process.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* Opens the descriptor when its drum is the process's own, not one that it inherited. */
+static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const char *number,
+			  char *message)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/%d/fd/%.20s", (int)pid, number);
+	const int fd = openat(dir, number, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return fail(message, -errno, "%s: %s; run as the user of the process, or as root",
+			    name, strerror(errno));
+	int error = ky_drum_file_open_fd(out, fd, name, message);
+	close(fd);
+	if (error || !*out || (*out)->view.header.pid == ky_drum_find_own_pid(pid))
+		return error;
+	error = fail(message, -ENOENT,
+		     "%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "
+		     "nothing itself yet",
+		     name, (*out)->view.header.pid, (int)pid);
+	ky_drum_file_close(out);
+	return error;
+}
+
+static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
+{
+	int error = fail(message, -ENOENT,
+			 "process %d: it has no drum; expected a program with kymo in it that "
+			 "traces: start it with KYMO_CATEGORIES='*'",
+			 (int)pid);
+	const struct dirent *entry;
+	while (!*out && (entry = readdir(dir))) {
+		char link[4096];
+		const ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (ky_drum_find_names(link))
+			error = try_descriptor(out, dirfd(dir), pid, entry->d_name, message);
+	}
+	return error;
+}
+
+int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_DRUM_MESSAGE_BYTES])
+{
+	*out = NULL;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *dir = opendir(path);
+	if (!dir && errno == ENOENT)
+		return fail(message, -ESRCH, "process %d: there is none of that number", (int)pid);
+	if (!dir)
+		return fail(
+			message, -errno,
+			"%s: %s; run as the user of the process, or as root (which it takes when "
+			"the process changed its user or made itself undumpable)",
+			path, strerror(errno));
+	const int error = search(out, dir, pid, message);
+	closedir(dir);
+	return error;
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Time.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t rate_of(const struct ky_clock_sample *a, const struct ky_clock_sample *b)
+{
+	return b->ticks > a->ticks ? (uint64_t)((ky_u128)(b->boottime_ns - a->boottime_ns) *
+						KY_CLOCK_RATE_ONE / (b->ticks - a->ticks))
+				   : KY_CLOCK_RATE_ONE;
+}
+
+/* Counters of today's machines are within a factor of two of this, most x86 ones. */
+static uint64_t guessed_rate(uint32_t tick_source)
+{
+	return tick_source == KY_TICKS_TSC ? KY_CLOCK_RATE_ONE / 5 * 2 : KY_CLOCK_RATE_ONE;
+}
+
+static void find_rate(struct ky_drum_file *file, struct ky_clock_map *clock)
+{
+	const uint32_t source = file->view.header.tick_source;
+	if (source == KY_TICKS_MONOTONIC) {
+		file->rate = KY_DRUM_RATE_NOMINAL;
+		clock->nominal = KY_CLOCK_RATE_ONE;
+		return;
+	}
+	file->rate = KY_DRUM_RATE_GUESSED;
+	clock->nominal = guessed_rate(source);
+	if (!ky_counter_is_here(source))
+		return;
+	const struct ky_clock_sample now = ky_counter_now(source);
+	if (clock->count && ky_counter_same_boot(&clock->samples[0], &now)) {
+		file->rate = KY_DRUM_RATE_BOOT;
+		clock->nominal = rate_of(&clock->samples[0], &now);
+		return;
+	}
+	file->rate = KY_DRUM_RATE_MACHINE;
+	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	const struct ky_clock_sample later = ky_counter_now(source);
+	clock->nominal = rate_of(&now, &later);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Reading.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newest,
+			struct ky_stream **out, char message[KY_DRUM_MESSAGE_BYTES])
+{
+	*out = NULL;
+	if (file->streaming)
+		ky_stream_close(&file->stream);
+	const char *what = "";
+	const int error =
+		ky_stream_open(&file->stream, file->base, file->bytes, globs, newest, 0, &what);
+	file->streaming = error == 0;
+	if (error)
+		return fail(message, error, "%s: %s", file->name, what);
+	file->rate = KY_DRUM_RATE_SAMPLES;
+	if (!ky_clock_tells_rate(&file->stream.clock))
+		find_rate(file, &file->stream.clock);
+	*out = &file->stream;
+	return 0;
+}
+
+/* A process that does not take samples now is helped out, when its clocks are ours. */
+static int add_now(struct ky_drum_file *file)
+{
+	struct ky_clock_map *clock = &file->stream.clock;
+	const uint32_t source = file->view.header.tick_source;
+	if (!ky_counter_is_here(source) || clock->count == 0)
+		return 0;
+	const struct ky_clock_sample now = ky_counter_now(source);
+	return ky_counter_same_boot(&clock->samples[clock->count - 1], &now)
+		       ? ky_clock_map_add(clock, &now)
+		       : 0;
+}
+
+int ky_drum_file_read(struct ky_drum_file *file, bool last)
+{
+	if (!file->mapped)
+		return ky_stream_read_all(&file->stream);
+	int error = ky_clock_map_update(&file->stream.clock, &file->stream.view);
+	if (error == 0)
+		error = add_now(file);
+	if (error)
+		return error;
+	return last ? ky_stream_read_all(&file->stream)
+		    : ky_stream_read(&file->stream,
+				     ky_clock_ticks_per_s(&file->stream.clock) / LAG_PER_S);
+}
+
+static uint64_t load(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void ky_drum_file_facts(const struct ky_drum_file *file, struct ky_drum_facts *facts)
+{
+	const struct ky_drum_header *header = &file->view.header, *live = file->view.live;
+	*facts = (struct ky_drum_facts){
+		.pid = header->pid,
+		.tick_source = header->tick_source,
+		.process_name = ky_drum_view_string(
+			&file->view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE)),
+		.made_boottime_ns = header->made_boottime_ns,
+		.drum_bytes = header->drum_bytes,
+		.data_bytes = file->data_bytes,
+		.rings = ky_drum_view_rings(&file->view),
+		.rate = file->rate,
+		.follows = file->mapped,
+		.exited = __atomic_load_n(&live->exited, __ATOMIC_RELAXED) != 0,
+		.snapshots = load(&live->snapshots),
+		.events = file->stream.events,
+		.lost_overwritten = file->stream.lost,
+		.lost_ringless = load(&live->lost_ringless),
+		.lost_nested = load(&live->lost_nested),
+		.refused_sites = load(&live->refused_sites),
+		.refused_strings = load(&live->refused_strings),
+		.refused_categories = load(&live->refused_categories),
+		.damaged = file->stream.damaged + (file->cut_at != 0),
+		.damaged_at = file->stream.damaged ? file->stream.damaged_at : file->cut_at,
+		.cut_at = file->cut_at,
+	};
+}
+
+bool ky_drum_file_category(const struct ky_drum_file *file, uint32_t index,
+			   struct ky_drum_category_facts *facts)
+{
+	if (index >= file->view.header.categories_max)
+		return false;
+	const struct ky_drum_category *category = &file->view.categories[index];
+	const uint32_t name = __atomic_load_n(&category->name, __ATOMIC_ACQUIRE);
+	const uint64_t state = load(&category->state);
+	*facts = (struct ky_drum_category_facts){.name = ky_drum_view_string(&file->view, name),
+						 .on = (state & 0xff) != 0,
+						 .recorders = state >> 8};
+	return name != 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ftrace_event.h: a kernel event with its fields, as ftrace's text, trace.dat and raw pages have it, on its way
+ * into the model.
+ *
+ *   text line ──┐
+ *   ring buffer ┴─▶ struct ky_ftrace_event ─▶ raw event with arguments, and what the event means
+ */
+#ifndef KY_FORMATS_FTRACE_FTRACE_EVENT_H
+#define KY_FORMATS_FTRACE_FTRACE_EVENT_H
+
+#include "model/kernel.h"
+
+#define KY_FTRACE_FIELDS_MAX 64u
+
+enum ky_ftrace_kind { KY_FTRACE_INT, KY_FTRACE_UINT, KY_FTRACE_POINTER, KY_FTRACE_TEXT };
+
+struct ky_ftrace_field {
+	const char *key;
+	uint32_t key_bytes;
+	uint32_t key_string; /* its number, 0: not looked up yet */
+	enum ky_ftrace_kind kind;
+	uint32_t bytes;   /* of the text */
+	const char *text; /* also of numbers in text, NULL in binary ones */
+	int64_t number;
+};
+
+/* Of a recording of some tasks alone: which, and what must wait until all of them are known (ftrace_watched.c). */
+struct ky_ftrace_watched;
+
+struct ky_ftrace_event {
+	int64_t ts;
+	uint32_t cpu;
+	int32_t tid;
+	int32_t tgid;     /* 0: not known */
+	uint32_t comm;    /* string, 0: not known */
+	uint32_t name;    /* string */
+	uint32_t release; /* of the kernel, major << 8 | minor; 0: not known */
+	uint32_t
+		machine; /* ELF's number of it (EM_), for the numbers of system calls; 0: not known */
+	struct ky_ftrace_watched *watched; /* NULL: all tasks were recorded */
+	const char *name_text;
+	size_t name_bytes;
+	const char *text; /* of a marker or print; else of the line after the name, or NULL */
+	size_t text_bytes;
+	uint32_t fields_count;
+	struct ky_ftrace_field fields[KY_FTRACE_FIELDS_MAX];
+};
+
+/* Puts it: the raw event, and what is made of it when it is a known one. */
+void ky_ftrace_put(struct ky_trace *trace, struct ky_ftrace_event *event);
+
+/* What is known of an event beyond its being there; does nothing when it is not known. */
+void ky_ftrace_known(struct ky_trace *trace, const struct ky_ftrace_event *event);
+
+/* Adds a field; further ones than there is room for are dropped. */
+void ky_ftrace_add_text(struct ky_ftrace_event *event, const char *key, size_t key_bytes,
+			const char *text, size_t bytes);
+/* A value in text: a number when it is one. */
+void ky_ftrace_add_value(struct ky_ftrace_event *event, const char *key, size_t key_bytes,
+			 const char *text, size_t bytes);
+
+/* False without memory. */
+bool ky_ftrace_watched_switch(struct ky_ftrace_watched *watched, int64_t ts,
+			      const struct ky_switch *event);
+bool ky_ftrace_watched_waking(struct ky_ftrace_watched *watched, int64_t ts, int32_t tid,
+			      uint32_t comm, int32_t waker_tid);
+void ky_ftrace_watched_add(struct ky_ftrace_watched *watched, int32_t tid);
+
+const struct ky_ftrace_field *ky_ftrace_find(const struct ky_ftrace_event *event, const char *key);
+/* False when it is not there or no number. */
+bool ky_ftrace_number(const struct ky_ftrace_event *event, const char *key, int64_t *number);
+/* The string of a field, 0 when it is not there or no text. */
+uint32_t ky_ftrace_string(struct ky_trace *trace, const struct ky_ftrace_event *event,
+			  const char *key);
+
+/* "sys_read", or NULL. */
+const char *ky_syscall_name(uint32_t machine, int64_t number);
+
+#endif

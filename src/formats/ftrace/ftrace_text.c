@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ftrace_text.c: the columns of a line of ftrace's text.
+ *
+ *   comm-PID  ( TGID) [CPU] FLAGS  SEC.USEC: event: payload        trace, trace_pipe, atrace
+ *   comm-PID  [CPU]  SEC.NSEC: event:     payload                  trace-cmd report
+ *   comm-PID  [CPU] FLAGS  SEC.USEC: func <-caller                 function tracer
+ *   comm-PID  CPUFLAGS  USECus : func <-caller                     latency format
+ *
+ * A comm may have any of -, [, (, : and blanks in it. So what is looked for first is "[CPU]", with a PID that
+ * ends before it and a time that ends with a colon behind it: the first place where all of that fits.
+ */
+#include "formats/ftrace/ftrace_text.h"
+
+#include <ctype.h>
+
+struct columns {
+	const char *comm;
+	size_t comm_bytes;
+	int32_t tid;
+	int32_t tgid;
+	uint32_t cpu;
+	int64_t ts;
+	const char *rest; /* behind the time and its colon */
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Digits up to end, at most INT32_MAX. NULL when there are none or too large a number. */
+static const char *parse_uint(const char *at, const char *end, uint32_t *value)
+{
+	uint64_t number = 0;
+	const char *begin = at;
+	for (; at < end && is_digit(*at); at++) {
+		number = number * 10 + (uint64_t)(*at - '0');
+		if (number > INT32_MAX)
+			return NULL;
+	}
+	*value = (uint32_t)number;
+	return at > begin ? at : NULL;
+}
+
+/* SEC.FRACTION in nanoseconds, exactly; a number without a point is one of ticks. */
+static const char *parse_time(const char *at, const char *end, int64_t *ts)
+{
+	uint64_t whole = 0;
+	const char *begin = at;
+	for (; at < end && is_digit(*at); at++)
+		if (__builtin_mul_overflow(whole, 10u, &whole) ||
+		    __builtin_add_overflow(whole, (uint64_t)(*at - '0'), &whole))
+			return NULL;
+	if (at == begin)
+		return NULL;
+	if (at < end && *at == '.') {
+		uint64_t nanoseconds = 0;
+		uint64_t unit = 100000000;
+		begin = ++at;
+		for (; at < end && is_digit(*at); at++, unit /= 10)
+			nanoseconds += (uint64_t)(*at - '0') * unit;
+		if (at == begin || __builtin_mul_overflow(whole, 1000000000u, &whole) ||
+		    __builtin_add_overflow(whole, nanoseconds, &whole))
+			return NULL;
+	}
+	*ts = (int64_t)whole;
+	return whole <= INT64_MAX ? at : NULL;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+	while (at < end && is_blank(*at))
+		at++;
+	return at;
+}
+
+/* Irqs-off, need-resched, context; then one or two depths: as Perfetto takes them. */
+static const char *skip_flags(const char *at, const char *end)
+{
+	const char *begin = at;
+	while (at < end && at < begin + 3 &&
+	       (isalpha((unsigned char)*at) || *at == '.' || *at == '#'))
+		at++;
+	if (at != begin + 3)
+		return begin;
+	while (at < end && at < begin + 5 &&
+	       (is_digit(*at) || (*at >= 'a' && *at <= 'f') || *at == '.'))
+		at++;
+	return at > begin + 3 ? at : begin;
+}
+
+/* From behind "[CPU]" on: flags and the time. */
+static bool parse_right(const char *at, const char *end, struct columns *columns)
+{
+	at = skip_blanks(at, end);
+	at = skip_blanks(skip_flags(at, end), end);
+	at = parse_time(at, end, &columns->ts);
+	if (!at || at >= end || *at != ':')
+		return false;
+	columns->rest = at + 1;
+	return true;
+}
+
+/* trace-cmd writes the name of an instance's buffer before its lines: "net:   bash-12 [000] ...". */
+static const char *skip_buffer(const char *comm, const char *end)
+{
+	const char *colon = memchr(comm, ':', (size_t)(end - comm));
+	if (!colon || end - colon < 3 || !is_blank(colon[1]))
+		return comm;
+	const char *behind = skip_blanks(colon + 1, end);
+	return behind < end ? behind : comm;
+}
+
+/* From before "[CPU]" backwards: an optional (TGID), and -PID. */
+static bool parse_left(const char *line, const char *at, struct columns *columns)
+{
+	while (at > line && is_blank(at[-1]))
+		at--;
+	columns->tgid = 0;
+	if (at > line && at[-1] == ')') {
+		const char *inner_end = --at;
+		while (at > line && (is_digit(at[-1]) || is_blank(at[-1]) || at[-1] == '-'))
+			at--;
+		if (at == line || at[-1] != '(')
+			return false;
+		uint32_t tgid = 0;
+		if (parse_uint(skip_blanks(at, inner_end), inner_end, &tgid))
+			columns->tgid = (int32_t)tgid;
+		at--;
+		while (at > line && is_blank(at[-1]))
+			at--;
+	}
+	const char *pid_end = at;
+	uint32_t pid;
+	while (at > line && is_digit(at[-1]))
+		at--;
+	if (at == line || at[-1] != '-' || !parse_uint(at, pid_end, &pid))
+		return false;
+	columns->tid = (int32_t)pid;
+	columns->comm = skip_buffer(skip_blanks(line, at - 1), at - 1);
+	columns->comm_bytes = (size_t)(at - 1 - columns->comm);
+	return true;
+}
+
+static bool parse_columns(const char *line, const char *end, struct columns *columns)
+{
+	for (const char *open = memchr(line, '[', (size_t)(end - line)); open;
+	     open = memchr(open + 1, '[', (size_t)(end - open - 1))) {
+		const char *close = parse_uint(open + 1, end, &columns->cpu);
+		if (close && close < end && *close == ']' && parse_right(close + 1, end, columns) &&
+		    parse_left(line, open, columns))
+			return true;
+	}
+	return false;
+}
+
+/* "  bash-3994    0d..1    3us+: rest": microseconds since the trace began. */
+static bool parse_latency(const char *line, const char *end, struct columns *columns)
+{
+	const char *us = line;
+	const char *colon;
+	do {
+		us = memchr(us, 'u', (size_t)(end - us));
+		if (!us || end - us < 4)
+			return false;
+		us++;
+		colon = memchr(us, ':', end - us < 4 ? (size_t)(end - us) : 4);
+	} while (us[0] != 's' || us - line < 2 || !is_digit(us[-2]) || !colon);
+	const char *at = us - 1;
+	while (at > line && (is_digit(at[-1]) || at[-1] == '.'))
+		at--;
+	int64_t microseconds;
+	if (!parse_time(at, us - 1, &microseconds) || microseconds > INT64_MAX / 1000 ||
+	    memchr(at, '.', (size_t)(us - at)))
+		return false;
+	const char *flags = at;
+	while (flags > line && is_blank(flags[-1]))
+		flags--;
+	while (flags > line && !is_blank(flags[-1]))
+		flags--;
+	columns->ts = microseconds * 1000;
+	columns->rest = colon + 1;
+	const char *after = parse_uint(flags, at, &columns->cpu);
+	return after && skip_flags(after, at) > after && parse_left(line, flags, columns);
+}
+
+/* "CPU:3 [LOST 42 EVENTS]", "CPU:3 [EVENTS DROPPED]", "CPU 0: 12 EVENTS DROPPED". */
+static bool parse_lost(struct ky_trace *trace, const char *line, const char *end)
+{
+	uint32_t cpu;
+	uint32_t events = 0;
+	if (end - line < 8 || memcmp(line, "CPU", 3) != 0 || (line[3] != ':' && line[3] != ' '))
+		return false;
+	const char *at = parse_uint(line + 4, end, &cpu);
+	if (!at || (!memmem(at, (size_t)(end - at), "LOST", 4) &&
+		    !memmem(at, (size_t)(end - at), "DROPPED", 7)))
+		return false;
+	while (at < end && !is_digit(*at))
+		at++;
+	(void)parse_uint(at, end, &events);
+	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, cpu, events, "ftrace ring buffer");
+	return true;
+}
+
+/* "# entries-in-buffer/entries-written: 10/20   #P:2": what was written and is not there is lost. */
+static void parse_comment(struct ky_trace *trace, const char *line, const char *end)
+{
+	static const char entries[] = "entries-in-buffer/entries-written:";
+	static const char tracer[] = "# tracer: ";
+	uint32_t present;
+	uint32_t written;
+	const char *found = memmem(line, (size_t)(end - line), entries, sizeof(entries) - 1);
+	if (found) {
+		const char *at = skip_blanks(found + sizeof(entries) - 1, end);
+		at = parse_uint(at, end, &present);
+		if (at && at < end && *at == '/' && parse_uint(at + 1, end, &written) &&
+		    written > present)
+			ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, written - present,
+				    "ftrace ring buffer, overwritten");
+	}
+	if ((size_t)(end - line) > sizeof(tracer) - 1 &&
+	    memcmp(line, tracer, sizeof(tracer) - 1) == 0)
+		ky_put_metadata(trace, "ftrace_tracer",
+				ky_string(trace, line + sizeof(tracer) - 1,
+					  (size_t)(end - line) - (sizeof(tracer) - 1)));
+}
+
+/* "func <-caller" of the function tracer. */
+static bool put_function(struct ky_trace *trace, struct ky_ftrace_event *event, const char *text,
+			 const char *end)
+{
+	const char *arrow = memmem(text, (size_t)(end - text), " <-", 3);
+	if (!arrow || arrow == text)
+		return false;
+	const char *caller = arrow + 3;
+	if (caller < end && *caller == '-')
+		caller++;
+	caller = skip_blanks(caller, end);
+	event->name_text = "function";
+	event->name_bytes = 8;
+	event->name = ky_string_z(trace, "function");
+	ky_ftrace_add_text(event, "ip", 2, text, (size_t)(arrow - text));
+	ky_ftrace_add_text(event, "parent_ip", 9, caller, (size_t)(end - caller));
+	ky_ftrace_put(trace, event);
+	return true;
+}
+
+static const char *name_end(const char *at, const char *end)
+{
+	while (at < end && !is_blank(*at) && *at != ':')
+		at++;
+	/* A name has no colon, but what is behind it may follow without a blank. */
+	return at < end && *at == ':' && at[-1] != ':' ? at : NULL;
+}
+
+static bool put_event(struct ky_trace *trace, const struct columns *columns, const char *end)
+{
+	struct ky_ftrace_event event;
+	event.ts = columns->ts;
+	event.cpu = columns->cpu;
+	event.tid = columns->tid;
+	event.tgid = columns->tgid;
+	event.comm = ky_string(trace, columns->comm, columns->comm_bytes);
+	event.release = 0;
+	event.watched = NULL;
+	event.machine = 0;
+	event.fields_count = 0;
+	event.text = NULL;
+	event.text_bytes = 0;
+	const char *name = skip_blanks(columns->rest, end);
+	const char *colon = name < end ? name_end(name, end) : NULL;
+	if (!colon || colon == name)
+		return put_function(trace, &event, name, end);
+	event.name_text = name;
+	event.name_bytes = (size_t)(colon - name);
+	event.name = ky_string(trace, name, event.name_bytes);
+	const char *payload = skip_blanks(colon + 1, end);
+	ky_ftrace_payload(&event, payload, (size_t)(end - payload));
+	ky_ftrace_put(trace, &event);
+	return true;
+}
+
+static const char *trim_end(const char *line, const char *end)
+{
+	while (end > line && isspace((unsigned char)end[-1]))
+		end--;
+	return end;
+}
+
+bool ky_ftrace_text_is_line(const char *line, size_t bytes)
+{
+	struct columns columns;
+	const char *end = line + bytes;
+	return bytes && line[0] != '#' &&
+	       (parse_columns(line, end, &columns) || parse_latency(line, end, &columns));
+}
+
+static bool is_head(const char *line, size_t bytes)
+{
+	return (bytes >= 5 && memcmp(line, "cpus=", 5) == 0) ||
+	       (bytes >= 9 && memcmp(line, "version =", 9) == 0) ||
+	       (bytes >= 6 && memcmp(line, "TRACE:", 6) == 0);
+}
+
+void ky_ftrace_text_line(struct ky_trace *trace, const char *line, size_t bytes, uint64_t at)
+{
+	struct columns columns;
+	const char *end = trim_end(line, line + bytes);
+	if (end == line)
+		return;
+	if (line[0] == '#') {
+		parse_comment(trace, line, end);
+		return;
+	}
+	bytes = (size_t)(end - line);
+	if ((parse_columns(line, end, &columns) || parse_latency(line, end, &columns)) &&
+	    put_event(trace, &columns, end))
+		return;
+	if (parse_lost(trace, line, end) || is_head(line, bytes))
+		return;
+	ky_problem(trace, "systrace_parse_failure", KY_ERROR, at,
+		   "not a line of ftrace: \"%.*s\"; expected TASK-PID [CPU] TIME: EVENT: ...",
+		   bytes < 80 ? (int)bytes : 80, line);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ftrace_watched.c: recordings of some tasks alone (set_event_pid). A switch is in them when it is from or to such a task,
+ * a wakeup when it is by or of one. What others do in between is not: of them nothing must be shown but that
+ * they were there, or a task that was switched to once would run until one of ours comes back.
+ *
+ * Who is watched is known for sure only at the end: by the lists, by having made an event that is told of the running task
+ * alone, and by being a child of such a task. So switches and wakeups wait; others' sides are left out of them then.
+ *
+ *   ours ─▶ another    ours ends, the CPU does nothing that is to be shown
+ *   another ─▶ ours    ours begins
+ */
+#include <stdlib.h>
+
+#include "formats/ftrace/ftrace_format.h"
+
+#define NOBODY (-1)
+
+/* A switch, or (is_waking) a wakeup: then next is whom, and prev by whom. */
+struct held {
+	int64_t ts;
+	struct ky_switch event;
+	bool is_waking;
+};
+
+struct ky_ftrace_watched {
+	struct ky_tid_set tids;
+	struct held *held;
+	uint32_t count;
+};
+
+static bool hold(struct ky_ftrace_watched *watched, const struct held *held)
+{
+	if ((watched->count & (watched->count - 1)) == 0) {
+		const uint32_t room = watched->count ? watched->count * 2 : 1;
+		struct held *more = room ? realloc(watched->held, room * sizeof(*more)) : NULL;
+		if (!more)
+			return false;
+		watched->held = more;
+	}
+	watched->held[watched->count++] = *held;
+	return true;
+}
+
+bool ky_ftrace_watched_switch(struct ky_ftrace_watched *watched, int64_t ts,
+			      const struct ky_switch *event)
+{
+	const struct held held = {.ts = ts, .event = *event};
+	return hold(watched, &held);
+}
+
+bool ky_ftrace_watched_waking(struct ky_ftrace_watched *watched, int64_t ts, int32_t tid,
+			      uint32_t comm, int32_t waker_tid)
+{
+	const struct held held = {
+		.ts = ts,
+		.event = {.prev_tid = waker_tid, .next_tid = tid, .next_comm = comm},
+		.is_waking = true,
+	};
+	return hold(watched, &held);
+}
+
+void ky_ftrace_watched_add(struct ky_ftrace_watched *watched, int32_t tid)
+{
+	ky_tid_set_add(&watched->tids, tid);
+}
+
+/* "1234", or "no pid". */
+static void take_pid(struct ky_ftrace_format *format, char *line)
+{
+	char *end;
+	const long pid = strtol(line, &end, 10);
+	if (end != line && *end == '\0' && pid > 0 && pid <= INT32_MAX)
+		ky_tid_set_add(&format->watched->tids, (int32_t)pid);
+}
+
+void ky_ftrace_format_watched(struct ky_ftrace_format *format, const char *text, size_t bytes)
+{
+	/* Not later: what was put already would not fit to what waits. */
+	if (!format->watched && !format->events)
+		format->watched = calloc(1, sizeof(*format->watched));
+	if (format->watched)
+		ky_ftrace_format_lines(format, text, bytes, take_pid);
+}
+
+static void put_held(struct ky_ftrace_format *format, struct held *held)
+{
+	const struct ky_tid_set *tids = &format->watched->tids;
+	struct ky_switch *event = &held->event;
+	const bool to_ours = ky_tid_set_has(tids, event->next_tid);
+	if (held->is_waking) {
+		if (to_ours)
+			ky_put_waking(format->trace, held->ts, event->next_tid, event->next_comm,
+				      event->prev_tid);
+		return;
+	}
+	if (!ky_tid_set_has(tids, event->prev_tid))
+		event->prev_tid = NOBODY;
+	if (!to_ours) {
+		event->next_tid = NOBODY;
+		event->next_comm = 0;
+	}
+	ky_put_switch(format->trace, held->ts, event);
+}
+
+void ky_ftrace_watched_finish(struct ky_ftrace_format *format)
+{
+	struct ky_ftrace_watched *watched = format->watched;
+	if (!watched)
+		return;
+	for (uint32_t i = 0; i < watched->count; i++)
+		put_held(format, &watched->held[i]);
+	free(watched->held);
+	free(watched->tids.bits);
+	free(watched);
+	format->watched = NULL;
+}

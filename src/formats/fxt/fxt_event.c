@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fxt_event.c: events of a Fuchsia trace, with the rules of Perfetto's importer: an end ends the innermost span
+ * whatever its name; counters are named after the event, the argument and the counter's id; asynchronous spans are
+ * told apart by their id alone.
+ *
+ * A flow's id means something in one process, but an arrow may cross processes. The first process that begins an id
+ * has it for everybody; another that begins the same has its own.
+ */
+#include "formats/fxt/fxt_reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+	EVENT_INSTANT,
+	EVENT_COUNTER,
+	EVENT_BEGIN,
+	EVENT_END,
+	EVENT_COMPLETE,
+	EVENT_ASYNC_BEGIN,
+	EVENT_ASYNC_INSTANT,
+	EVENT_ASYNC_END,
+	EVENT_FLOW_BEGIN,
+	EVENT_FLOW_STEP,
+	EVENT_FLOW_END
+};
+
+struct event {
+	uint32_t type;
+	int64_t ns;
+	uint32_t category, name;
+	const struct ky_fxt_thread *thread;
+	uint32_t args_count;
+	struct ky_fxt_arg args[KY_FXT_ARGS_MAX];
+};
+
+static bool take_value(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head,
+		       struct ky_fxt_arg *arg)
+{
+	uint32_t string;
+	switch (arg->type) {
+	case KY_FXT_ARG_INT32:
+		arg->value = (uint64_t)(int64_t)(int32_t)ky_fxt_bits(head, 32, 63);
+		return true;
+	case KY_FXT_ARG_UINT32:
+		arg->value = ky_fxt_bits(head, 32, 63);
+		return true;
+	case KY_FXT_ARG_BOOL:
+		arg->value = head >> 32 & 1;
+		return true;
+	case KY_FXT_ARG_INT64:
+	case KY_FXT_ARG_UINT64:
+	case KY_FXT_ARG_DOUBLE:
+	case KY_FXT_ARG_POINTER:
+	case KY_FXT_ARG_KOID:
+		return ky_fxt_word(record, &arg->value);
+	case KY_FXT_ARG_STRING:
+		if (!ky_fxt_string(fxt, record, ky_fxt_bits(head, 32, 47), &string))
+			return false;
+		arg->value = string;
+		return true;
+	default:
+		return true;
+	}
+}
+
+bool ky_fxt_args(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t count,
+		 struct ky_fxt_arg *args)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t begin = record->at;
+		uint64_t head;
+		if (!ky_fxt_word(record, &head))
+			return false;
+		const uint32_t words = ky_fxt_bits(head, 4, 15);
+		if (words == 0 || words > record->words - begin)
+			return false;
+		args[i] = (struct ky_fxt_arg){.type = ky_fxt_bits(head, 0, 3)};
+		if (!ky_fxt_string(fxt, record, ky_fxt_bits(head, 16, 31), &args[i].name) ||
+		    !take_value(fxt, record, head, &args[i]) || record->at > begin + words)
+			return false;
+		record->at = begin + words;
+	}
+	return true;
+}
+
+static double real_of(uint64_t bits)
+{
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static void put_arg(struct ky_trace *trace, const struct ky_fxt_arg *arg)
+{
+	switch (arg->type) {
+	case KY_FXT_ARG_INT32:
+	case KY_FXT_ARG_INT64:
+		ky_arg_int(trace, arg->name, (int64_t)arg->value);
+		break;
+	case KY_FXT_ARG_UINT32:
+	case KY_FXT_ARG_UINT64:
+	case KY_FXT_ARG_KOID:
+		ky_arg_uint(trace, arg->name, arg->value);
+		break;
+	case KY_FXT_ARG_DOUBLE:
+		ky_arg_real(trace, arg->name, real_of(arg->value));
+		break;
+	case KY_FXT_ARG_STRING:
+		ky_arg_string(trace, arg->name, (uint32_t)arg->value);
+		break;
+	case KY_FXT_ARG_POINTER:
+		ky_arg_pointer(trace, arg->name, arg->value);
+		break;
+	case KY_FXT_ARG_BOOL:
+		ky_arg_bool(trace, arg->name, arg->value != 0);
+		break;
+	default:
+		ky_arg_null(trace, arg->name);
+	}
+}
+
+static uint32_t put_args(struct ky_fxt *fxt, const struct event *event)
+{
+	if (!event->args_count)
+		return 0;
+	ky_args_begin(fxt->trace);
+	for (uint32_t i = 0; i < event->args_count; i++)
+		put_arg(fxt->trace, &event->args[i]);
+	return ky_args_end(fxt->trace);
+}
+
+static bool number_of(const struct ky_fxt_arg *arg, double *number)
+{
+	switch (arg->type) {
+	case KY_FXT_ARG_INT32:
+	case KY_FXT_ARG_INT64:
+		*number = (double)(int64_t)arg->value;
+		return true;
+	case KY_FXT_ARG_UINT32:
+	case KY_FXT_ARG_UINT64:
+		*number = (double)arg->value;
+		return true;
+	case KY_FXT_ARG_DOUBLE:
+		*number = real_of(arg->value);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint32_t counter_track(struct ky_fxt *fxt, const struct event *event, uint32_t arg_name,
+			      uint64_t id)
+{
+	struct ky_trace *trace = fxt->trace;
+	char text[1024];
+	const char *const name = ky_text_of(trace, event->name);
+	const char *const series = ky_text_of(trace, arg_name);
+	const int bytes = snprintf(text, sizeof(text), "%.500s:%.480s:%llu", name ? name : "",
+				   series ? series : "", (unsigned long long)id);
+	return ky_track(trace,
+			&(struct ky_track_spec){.kind = KY_TRACK_PROCESS_COUNTER,
+						.owner = event->thread->process,
+						.name = ky_string(trace, text, (size_t)bytes),
+						.type = fxt->counter_type});
+}
+
+static void put_counter(struct ky_fxt *fxt, const struct event *event, uint64_t id, uint64_t place)
+{
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		double number;
+		if (number_of(&event->args[i], &number))
+			ky_put_counter(fxt->trace, event->ns,
+				       counter_track(fxt, event, event->args[i].name, id), number);
+		else
+			ky_problem(fxt->trace, "fuchsia_non_numeric_counters", KY_ERROR, place,
+				   "a counter's value is no number");
+	}
+}
+
+static void put_async(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+{
+	struct ky_trace *trace = fxt->trace;
+	const uint32_t args = put_args(fxt, event);
+	const uint32_t track = ky_track(trace, &(struct ky_track_spec){.kind = KY_TRACK_GLOBAL,
+								       .flags = KY_TRACK_ASYNC,
+								       .owner = KY_NONE,
+								       .type = fxt->async_type,
+								       .id = id});
+	if (track < trace->tracks.rows.count && !trace->tracks.name[track])
+		trace->tracks.name[track] = event->name;
+	if (event->type == EVENT_ASYNC_BEGIN)
+		ky_put_begin(trace, event->ns, track, event->category, event->name, args);
+	else if (event->type == EVENT_ASYNC_END)
+		ky_put_end(trace, event->ns, track, event->category, event->name, args);
+	else
+		ky_put_instant(trace, event->ns, track, event->category, event->name, args);
+}
+
+/* Whose the id is: 0 is everybody's. */
+static uint64_t flow_scope(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+{
+	const uint64_t process = (uint64_t)event->thread->pid + 1;
+	bool made;
+	if (event->type != EVENT_FLOW_BEGIN)
+		return ky_map_find(&fxt->flows, id, process) ? process : 0;
+	uint64_t *owner = ky_map_add(&fxt->flows, id, 0, &made);
+	if (!owner) {
+		fxt->trace->error = -ENOMEM;
+		return 0;
+	}
+	if (made)
+		*owner = process;
+	if (*owner == process)
+		return 0;
+	if (!ky_map_add(&fxt->flows, id, process, &made))
+		fxt->trace->error = -ENOMEM;
+	return process;
+}
+
+static void put_flow(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+{
+	static const enum ky_flow_step steps[] = {KY_FLOW_BEGIN, KY_FLOW_STEP, KY_FLOW_END};
+	const uint64_t scope = flow_scope(fxt, event, id);
+	ky_put_flow(fxt->trace, event->ns, event->thread->track,
+		    steps[event->type - EVENT_FLOW_BEGIN], KY_BIND_ENCLOSING,
+		    ky_flow_key(fxt->trace, id, 0, 0, scope));
+}
+
+/* The events whose last word is an id. */
+static bool put_with_id(struct ky_fxt *fxt, const struct event *event, struct ky_fxt_record *record)
+{
+	uint64_t id;
+	if (!ky_fxt_word(record, &id))
+		return false;
+	if (event->type == EVENT_COUNTER)
+		put_counter(fxt, event, id, record->place);
+	else if (event->type <= EVENT_ASYNC_END)
+		put_async(fxt, event, id);
+	else
+		put_flow(fxt, event, id);
+	return true;
+}
+
+static bool put_complete(struct ky_fxt *fxt, const struct event *event,
+			 struct ky_fxt_record *record)
+{
+	int64_t end;
+	if (!ky_fxt_time(fxt, record, &end) || end < event->ns)
+		return false;
+	ky_put_complete(fxt->trace, event->ns, end - event->ns, event->thread->track,
+			event->category, event->name, put_args(fxt, event));
+	return true;
+}
+
+bool ky_fxt_event(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	struct ky_fxt_thread inlined;
+	struct event event;
+	event.type = ky_fxt_bits(head, 16, 19);
+	event.args_count = ky_fxt_bits(head, 20, 23);
+	if (!ky_fxt_time(fxt, record, &event.ns))
+		return false;
+	struct ky_fxt_thread *thread =
+		ky_fxt_thread(fxt, record, ky_fxt_bits(head, 24, 31), &inlined);
+	if (!thread || !ky_fxt_string(fxt, record, ky_fxt_bits(head, 32, 47), &event.category) ||
+	    !ky_fxt_string(fxt, record, ky_fxt_bits(head, 48, 63), &event.name) ||
+	    (event.args_count && !ky_fxt_args(fxt, record, event.args_count, event.args)))
+		return false;
+	if (!thread->known)
+		ky_fxt_thread_learn(fxt, thread);
+	event.thread = thread;
+	switch (event.type) {
+	case EVENT_BEGIN:
+		ky_put_begin(fxt->trace, event.ns, thread->track, event.category, event.name,
+			     put_args(fxt, &event));
+		return true;
+	case EVENT_END:
+		ky_put_end(fxt->trace, event.ns, thread->track, 0, 0, put_args(fxt, &event));
+		return true;
+	case EVENT_INSTANT:
+		ky_put_instant(fxt->trace, event.ns, thread->track, event.category, event.name,
+			       put_args(fxt, &event));
+		return true;
+	case EVENT_COMPLETE:
+		return put_complete(fxt, &event, record);
+	default:
+		return event.type <= EVENT_FLOW_END && put_with_id(fxt, &event, record);
+	}
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fxt_read.c: Fuchsia traces (FXT), as Fuchsia, kymo and magic-trace write them. docs/formats/fxt.md says what
+ * becomes of what.
+ *
+ *   ┌ head: type, words ┐ rest of the record ┌ head ┐ ...
+ *
+ * A record that is not what it should be is counted and left out: its head says where the next one is. A head that
+ * says 0 words is the end of what can be read.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/fxt/fxt_reader.h"
+
+#define MAGIC UINT64_C(0x0016547846040010)
+#define NS_PER_S UINT64_C(1000000000)
+/* Real traces have some dozens; each takes memory for its tables. */
+#define PROVIDERS_MAX 1024u
+
+enum {
+	RECORD_METADATA = 0,
+	RECORD_INITIALIZATION = 1,
+	RECORD_STRING = 2,
+	RECORD_THREAD = 3,
+	RECORD_EVENT = 4,
+	RECORD_BLOB = 5,
+	RECORD_USERSPACE_OBJECT = 6,
+	RECORD_KERNEL_OBJECT = 7,
+	RECORD_SCHED = 8,
+	RECORD_LOG = 9,
+	RECORD_PROFILER = 10,
+	RECORD_LARGE = 15
+};
+
+enum { METADATA_PROVIDER = 1, METADATA_SECTION = 2, METADATA_EVENT = 3 };
+enum { BLOB_PERFETTO = 3 };
+
+/* ---- tables ---- */
+
+static void free_provider(struct ky_fxt_provider *provider)
+{
+	free(provider->strings);
+	free(provider->threads);
+	free(provider);
+}
+
+static struct ky_fxt_provider *find_provider(const struct ky_fxt *fxt, uint32_t id)
+{
+	for (uint32_t i = 0; i < fxt->providers_count; i++)
+		if (fxt->providers[i]->id == id)
+			return fxt->providers[i];
+	return NULL;
+}
+
+/* NULL when there are too many, or without memory. */
+static struct ky_fxt_provider *add_provider(struct ky_fxt *fxt, uint32_t id)
+{
+	if (fxt->providers_count == PROVIDERS_MAX)
+		return NULL;
+	struct ky_fxt_provider *provider = calloc(1, sizeof(*provider));
+	if (!provider) {
+		fxt->trace->error = -ENOMEM;
+		return NULL;
+	}
+	provider->id = id;
+	provider->ticks_per_s = NS_PER_S;
+	fxt->providers[fxt->providers_count++] = provider;
+	return provider;
+}
+
+/* A provider that is announced begins with empty tables. */
+static bool begin_provider(struct ky_fxt *fxt, uint32_t id, bool announced)
+{
+	struct ky_fxt_provider *provider = find_provider(fxt, id);
+	if (!provider)
+		provider = add_provider(fxt, id);
+	if (!provider)
+		return false;
+	if (announced) {
+		free(provider->strings);
+		free(provider->threads);
+		*provider = (struct ky_fxt_provider){.id = id, .ticks_per_s = NS_PER_S};
+	}
+	fxt->provider = provider;
+	return true;
+}
+
+bool ky_fxt_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t reference,
+		   uint32_t *string)
+{
+	if (reference < KY_FXT_STRINGS) {
+		const uint32_t *const strings = fxt->provider->strings;
+		*string = reference == 0 ? fxt->empty : strings ? strings[reference] : 0;
+		record->undefined = *string == 0;
+		return *string != 0;
+	}
+	const uint32_t bytes = reference - KY_FXT_STRINGS;
+	const uint8_t *text;
+	if (!ky_fxt_bytes(record, bytes, &text))
+		return false;
+	*string = ky_string(fxt->trace, (const char *)text, bytes);
+	return true;
+}
+
+static struct ky_fxt_thread *thread_slot(struct ky_fxt *fxt, uint32_t index)
+{
+	struct ky_fxt_provider *provider = fxt->provider;
+	if (!provider->threads)
+		provider->threads = calloc(KY_FXT_THREADS, sizeof(*provider->threads));
+	if (!provider->threads) {
+		fxt->trace->error = -ENOMEM;
+		return NULL;
+	}
+	return &provider->threads[index];
+}
+
+struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt *fxt, struct ky_fxt_record *record,
+				    uint32_t reference, struct ky_fxt_thread *inlined)
+{
+	uint64_t pid;
+	uint64_t tid;
+	if (reference != 0)
+		return thread_slot(fxt, reference);
+	if (!ky_fxt_word(record, &pid) || !ky_fxt_word(record, &tid))
+		return NULL;
+	*inlined = (struct ky_fxt_thread){.pid = ky_fxt_koid(pid), .tid = ky_fxt_koid(tid)};
+	return inlined;
+}
+
+void ky_fxt_thread_learn(struct ky_fxt *fxt, struct ky_fxt_thread *thread)
+{
+	thread->process = ky_process(fxt->trace, thread->pid);
+	thread->thread = ky_thread(fxt->trace, thread->pid, thread->tid);
+	thread->track = ky_track_of_thread(fxt->trace, thread->thread);
+	thread->known = true;
+}
+
+/* As Perfetto computes it, to the nanosecond: the upper half of the ticks by a rounded rate. */
+bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns)
+{
+	const uint64_t rate = fxt->provider->ticks_per_s;
+	uint64_t ticks;
+	uint64_t high;
+	uint64_t sum;
+	if (!ky_fxt_word(record, &ticks))
+		return false;
+	if (rate == NS_PER_S) {
+		*ns = (int64_t)ticks;
+		return ticks <= INT64_MAX;
+	}
+	if (__builtin_mul_overflow(ticks >> 32, (NS_PER_S << 32) / rate, &high) ||
+	    __builtin_add_overflow(high, (ticks & UINT32_MAX) * NS_PER_S / rate, &sum) ||
+	    sum > INT64_MAX)
+		return false;
+	*ns = (int64_t)sum;
+	return true;
+}
+
+/* ---- records that define ---- */
+
+static bool read_metadata(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	const uint32_t id = ky_fxt_bits(head, 20, 51);
+	const uint8_t *name;
+	switch (ky_fxt_bits(head, 16, 19)) {
+	case METADATA_PROVIDER: {
+		const uint32_t bytes = ky_fxt_bits(head, 52, 59);
+		if (!ky_fxt_bytes(record, bytes, &name) || !begin_provider(fxt, id, true))
+			return false;
+		ky_put_metadata(fxt->trace, "fuchsia_provider",
+				ky_string(fxt->trace, (const char *)name, bytes));
+		return true;
+	}
+	case METADATA_SECTION:
+		return begin_provider(fxt, id, false);
+	case METADATA_EVENT:
+		if (ky_fxt_bits(head, 52, 55) == 0)
+			ky_put_lost(fxt->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
+				    "provider's buffer was full");
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* magic-trace says as well which moment of the wall clock its ticks begin at. */
+static bool read_initialization(struct ky_fxt *fxt, struct ky_fxt_record *record)
+{
+	uint64_t ticks_per_s;
+	uint64_t epoch_ns;
+	int64_t ns;
+	if (!ky_fxt_word(record, &ticks_per_s) || ticks_per_s == 0)
+		return false;
+	fxt->provider->ticks_per_s = ticks_per_s;
+	if (record->words - record->at >= 2 && ky_fxt_time(fxt, record, &ns) &&
+	    ky_fxt_word(record, &epoch_ns) && epoch_ns <= INT64_MAX) {
+		const struct ky_clock_reading readings[] = {{fxt->trace->clock, ns},
+							    {KY_CLOCK_REALTIME, (int64_t)epoch_ns}};
+		ky_put_clocks(fxt->trace, ns, readings, 2);
+	}
+	return true;
+}
+
+static bool read_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	struct ky_fxt_provider *provider = fxt->provider;
+	const uint32_t index = ky_fxt_bits(head, 16, 30);
+	const uint32_t bytes = ky_fxt_bits(head, 32, 46);
+	const uint8_t *text;
+	if (index == 0)
+		return true;
+	if (!ky_fxt_bytes(record, bytes, &text))
+		return false;
+	if (!provider->strings)
+		provider->strings = calloc(KY_FXT_STRINGS, sizeof(*provider->strings));
+	if (!provider->strings) {
+		fxt->trace->error = -ENOMEM;
+		return false;
+	}
+	provider->strings[index] = ky_string(fxt->trace, (const char *)text, bytes);
+	return true;
+}
+
+static bool read_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	const uint32_t index = ky_fxt_bits(head, 16, 23);
+	uint64_t pid;
+	uint64_t tid;
+	if (!ky_fxt_word(record, &pid) || !ky_fxt_word(record, &tid))
+		return false;
+	struct ky_fxt_thread *thread = index ? thread_slot(fxt, index) : NULL;
+	if (thread)
+		*thread = (struct ky_fxt_thread){.pid = ky_fxt_koid(pid), .tid = ky_fxt_koid(tid)};
+	return true;
+}
+
+/* ---- blobs ---- */
+
+/* A Perfetto trace comes in pieces, which are put together. */
+static bool keep_proto(struct ky_fxt *fxt, const uint8_t *data, size_t bytes)
+{
+	if (bytes > fxt->proto_room - fxt->proto_bytes) {
+		const size_t room = (fxt->proto_bytes + bytes) * 2;
+		uint8_t *larger = realloc(fxt->proto, room);
+		if (!larger) {
+			fxt->trace->error = -ENOMEM;
+			return false;
+		}
+		fxt->proto = larger;
+		fxt->proto_room = room;
+	}
+	if (bytes)
+		memcpy(fxt->proto + fxt->proto_bytes, data, bytes);
+	fxt->proto_bytes += bytes;
+	return true;
+}
+
+static void skipped(struct ky_fxt *fxt, const struct ky_fxt_record *record, const char *what)
+{
+	ky_problem(fxt->trace, "fuchsia_record_skipped", KY_INFO, record->place, "%s is not read",
+		   what);
+}
+
+static bool read_blob(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	const uint32_t bytes = ky_fxt_bits(head, 32, 46);
+	const uint8_t *data;
+	uint32_t name;
+	if (!ky_fxt_string(fxt, record, ky_fxt_bits(head, 16, 31), &name) ||
+	    !ky_fxt_bytes(record, bytes, &data))
+		return false;
+	if (ky_fxt_bits(head, 48, 55) == BLOB_PERFETTO)
+		return keep_proto(fxt, data, bytes);
+	skipped(fxt, record, "a blob");
+	return true;
+}
+
+/* The Perfetto trace that was inside, into the same trace. */
+static int read_proto(struct ky_fxt *fxt)
+{
+	struct ky_load inner = *fxt->load;
+	if (!fxt->proto_bytes)
+		return 0;
+	int error = ky_input_open_memory(&inner.input, fxt->proto, fxt->proto_bytes,
+					 fxt->load->input->name);
+	if (error)
+		return error;
+	error = ky_reader_pftrace.read(&inner);
+	ky_input_close(&inner.input);
+	if (error == -EBADMSG) {
+		ky_problem(fxt->trace, "fuchsia_embedded_trace", KY_ERROR, KY_NO_PLACE,
+			   "the Perfetto trace inside cannot be read: %s", inner.message);
+		error = 0;
+	}
+	return error;
+}
+
+/* ---- the file ---- */
+
+static bool read_record(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+{
+	switch (ky_fxt_bits(head, 0, 3)) {
+	case RECORD_EVENT:
+		return ky_fxt_event(fxt, record, head);
+	case RECORD_STRING:
+		return read_string(fxt, record, head);
+	case RECORD_THREAD:
+		return read_thread(fxt, record, head);
+	case RECORD_METADATA:
+		return read_metadata(fxt, record, head);
+	case RECORD_INITIALIZATION:
+		return read_initialization(fxt, record);
+	case RECORD_BLOB:
+		return read_blob(fxt, record, head);
+	case RECORD_KERNEL_OBJECT:
+		return ky_fxt_kernel_object(fxt, record, head);
+	case RECORD_SCHED:
+		return ky_fxt_sched(fxt, record, head);
+	case RECORD_LOG:
+		return ky_fxt_log(fxt, record, head);
+	case RECORD_USERSPACE_OBJECT:
+		skipped(fxt, record, "a userspace object");
+		return true;
+	case RECORD_PROFILER:
+		skipped(fxt, record, "a profiler record");
+		return true;
+	default:
+		skipped(fxt, record, "a record of an unknown type");
+		return true;
+	}
+}
+
+/* False at the end. */
+static bool next_record(struct ky_fxt *fxt)
+{
+	struct ky_input *input = fxt->load->input;
+	uint64_t head;
+	if (!ky_input_need(input, 8))
+		return false;
+	memcpy(&head, input->at, 8);
+	struct ky_fxt_record record = {.place = input->position, .at = 1};
+	if (ky_fxt_bits(head, 0, 3) == RECORD_LARGE) {
+		record.words = ky_fxt_bits(head, 4, 35);
+		skipped(fxt, &record, "a large record");
+		return record.words && ky_input_skip_far(input, 8 * (uint64_t)record.words);
+	}
+	record.words = ky_fxt_bits(head, 4, 15);
+	if (record.words == 0 && !fxt->load->repair) {
+		ky_problem(fxt->trace, "fuchsia_invalid_record", KY_ERROR, record.place,
+			   "a record of no words: what follows cannot be read");
+		return false;
+	}
+	if (record.words == 0)
+		record.words = 1;
+	if (!ky_input_need(input, 8 * (size_t)record.words))
+		return false;
+	record.data = input->at;
+	const bool whole = read_record(fxt, &record, head);
+	if (record.undefined)
+		ky_problem(fxt->trace, "fuchsia_invalid_string_ref", KY_ERROR, record.place,
+			   "a record names a string that is not defined");
+	else if (!whole)
+		ky_problem(fxt->trace, "fuchsia_invalid_event", KY_ERROR, record.place,
+			   "a record of type %u that does not fit its %u words",
+			   ky_fxt_bits(head, 0, 3), record.words);
+	ky_input_skip(input, 8 * (size_t)record.words);
+	return true;
+}
+
+static void name_strings(struct ky_fxt *fxt)
+{
+	static const char *const states[] = {"R", "R", "T", "S", "Z", "X"};
+	fxt->empty = ky_string(fxt->trace, "", 0);
+	fxt->process_key = ky_string_z(fxt->trace, "process");
+	fxt->incoming_weight = ky_string_z(fxt->trace, "incoming_weight");
+	fxt->outgoing_weight = ky_string_z(fxt->trace, "outgoing_weight");
+	fxt->weight = ky_string_z(fxt->trace, "weight");
+	fxt->waker = ky_string_z(fxt->trace, "waker");
+	fxt->counter_type = ky_string_z(fxt->trace, "fuchsia_counter");
+	fxt->async_type = ky_string_z(fxt->trace, "legacy_async_global_slice");
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		fxt->states[i] = ky_string_z(fxt->trace, states[i]);
+}
+
+static int read_trace(struct ky_load *load)
+{
+	struct ky_fxt fxt = {.load = load, .trace = load->trace};
+	struct ky_input *input = load->input;
+	int error = -ENOMEM;
+	fxt.providers = calloc(PROVIDERS_MAX, sizeof(struct ky_fxt_provider *));
+	if (fxt.providers && begin_provider(&fxt, 0, false)) {
+		name_strings(&fxt);
+		while (!load->trace->error && next_record(&fxt))
+			;
+		if (input->ended && input->at < input->end)
+			ky_problem(load->trace, "input_truncated", KY_DATA_LOSS, input->position,
+				   "the last record is cut off");
+		error = load->trace->error ? load->trace->error : read_proto(&fxt);
+	}
+	for (uint32_t i = 0; i < fxt.providers_count; i++)
+		free_provider(fxt.providers[i]);
+	free(fxt.providers);
+	ky_map_free(&fxt.owned);
+	ky_map_free(&fxt.flows);
+	free(fxt.proto);
+	return error;
+}
+
+/* A record that announces a provider: its size is that of its name, which is text. */
+static bool announces_provider(const struct ky_probe *probe)
+{
+	uint64_t head;
+	if (probe->bytes < 24)
+		return false;
+	memcpy(&head, probe->data, 8);
+	const uint32_t bytes = ky_fxt_bits(head, 52, 59);
+	const size_t words = 1 + (size_t)(bytes + 7) / 8;
+	if (ky_fxt_bits(head, 0, 3) != RECORD_METADATA || ky_fxt_bits(head, 4, 15) != words ||
+	    ky_fxt_bits(head, 16, 19) != METADATA_PROVIDER || bytes == 0 || head >> 60 != 0 ||
+	    probe->bytes < 8 * words + 8)
+		return false;
+	for (size_t i = 0; i < 8 * (words - 1); i++)
+		if (i < bytes ? probe->data[8 + i] < ' ' || probe->data[8 + i] > '~'
+			      : probe->data[8 + i] != 0)
+			return false;
+	memcpy(&head, probe->data + 8 * words, 8);
+	return ky_fxt_bits(head, 0, 3) <= RECORD_THREAD && ky_fxt_bits(head, 4, 15) != 0;
+}
+
+static bool probe(const struct ky_probe *probe)
+{
+	uint64_t word;
+	if (probe->bytes < sizeof(word))
+		return false;
+	memcpy(&word, probe->data, sizeof(word));
+	return word == MAGIC || announces_provider(probe);
+}
+
+const struct ky_reader ky_reader_fxt = {
+	.name = "fxt",
+	.title = "Fuchsia trace (FXT)",
+	.directory = false,
+	.probe = probe,
+	.read = read_trace,
+};

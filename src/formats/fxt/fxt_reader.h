@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fxt_reader.h: a Fuchsia trace while it is read, for the files of its reader.
+ *
+ *   fxt_read.c    records one after the other, what they define (strings, threads, providers)
+ *   fxt_event.c   events and their arguments
+ *   fxt_sched.c   switches of threads, names of kernel objects, log messages
+ *
+ * A record is whole words and says how many; whatever is read of it is checked against that. Numbers
+ * that stand for strings and threads belong to the provider whose section it is, and may mean something else later.
+ */
+#ifndef KY_FORMATS_FXT_FXT_READER_H
+#define KY_FORMATS_FXT_FXT_READER_H
+
+#include <string.h>
+
+#include "formats/reader.h"
+#include "model/map.h"
+
+#define KY_FXT_STRINGS 32768u
+#define KY_FXT_THREADS 256u
+#define KY_FXT_ARGS_MAX 15u
+
+/* A thread as a record names it. The rows are looked up when an event first needs them. */
+struct ky_fxt_thread {
+	int64_t pid, tid;
+	bool known;
+	uint32_t process, thread, track;
+};
+
+struct ky_fxt_provider {
+	uint32_t id;
+	uint64_t ticks_per_s;
+	uint32_t *strings;             /* by index; NULL before the first */
+	struct ky_fxt_thread *threads; /* by index; NULL before the first */
+};
+
+struct ky_fxt {
+	struct ky_load *load;
+	struct ky_trace *trace;
+	struct ky_fxt_provider *provider; /* whose records these are */
+	struct ky_fxt_provider **providers;
+	uint32_t providers_count;
+	struct ky_map owned; /* threads whose process a kernel object named */
+	struct ky_map flows; /* which process a flow's id is of */
+	uint8_t *proto;      /* an embedded Perfetto trace, as far as it was found */
+	size_t proto_bytes, proto_room;
+	uint32_t empty; /* strings */
+	uint32_t process_key, incoming_weight, outgoing_weight, weight, waker;
+	uint32_t counter_type, async_type;
+	uint32_t states[6];
+};
+
+/* A record, and how far it was read. */
+struct ky_fxt_record {
+	const uint8_t *data;
+	uint64_t place; /* in the input */
+	uint32_t words;
+	uint32_t at;
+	bool undefined; /* it names a string that nobody defined */
+};
+
+struct ky_fxt_arg {
+	uint32_t name;
+	uint32_t type;
+	uint64_t value; /* a number, the bits of a double, or a string's number */
+};
+
+enum {
+	KY_FXT_ARG_NULL,
+	KY_FXT_ARG_INT32,
+	KY_FXT_ARG_UINT32,
+	KY_FXT_ARG_INT64,
+	KY_FXT_ARG_UINT64,
+	KY_FXT_ARG_DOUBLE,
+	KY_FXT_ARG_STRING,
+	KY_FXT_ARG_POINTER,
+	KY_FXT_ARG_KOID,
+	KY_FXT_ARG_BOOL,
+	KY_FXT_ARG_BLOB
+};
+
+static inline uint32_t ky_fxt_bits(uint64_t word, unsigned first, unsigned last)
+{
+	return (uint32_t)(word >> first & ((UINT64_C(2) << (last - first)) - 1));
+}
+
+static inline bool ky_fxt_word(struct ky_fxt_record *record, uint64_t *word)
+{
+	if (record->at >= record->words)
+		return false;
+	memcpy(word, record->data + 8 * (size_t)record->at++, 8);
+	return true;
+}
+
+/* Bytes of a stream, padded to words. */
+static inline bool ky_fxt_bytes(struct ky_fxt_record *record, uint32_t bytes, const uint8_t **data)
+{
+	const uint32_t words = (bytes + 7) / 8;
+	if (words > record->words - record->at)
+		return false;
+	*data = record->data + 8 * (size_t)record->at;
+	record->at += words;
+	return true;
+}
+
+/* Koids have 64 bits; what counts of them is, as for Perfetto, the lower half. */
+static inline int64_t ky_fxt_koid(uint64_t koid)
+{
+	return (int64_t)(uint32_t)koid;
+}
+
+/* The string that a reference stands for; false when there is none, or the record is too short for it. */
+bool ky_fxt_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t reference,
+		   uint32_t *string);
+/* The thread; one that was not defined is 0 of process 0. In *inlined when the record brings it. */
+struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt *fxt, struct ky_fxt_record *record,
+				    uint32_t reference, struct ky_fxt_thread *inlined);
+/* Fills in its rows. */
+void ky_fxt_thread_learn(struct ky_fxt *fxt, struct ky_fxt_thread *thread);
+/* A time in nanoseconds; false when there is none, or it is beyond what has 63 bits. */
+bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns);
+/* Arguments into args, which has room for KY_FXT_ARGS_MAX. */
+bool ky_fxt_args(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t count,
+		 struct ky_fxt_arg *args);
+
+/* Records; false when one is not what it should be, which is counted. */
+bool ky_fxt_event(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_sched(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_kernel_object(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_log(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
+
+#endif

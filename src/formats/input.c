@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * input.c: the window over the bytes of an input, and which feeds they come through.
+ *
+ *   window: ┌ used ┐┌ at ─── rest ─── end ┐0┌ free ┐
+ *            more(): the rest moves to the front, the free part is filled, and 0 is put behind it
+ *
+ * The window grows only when the rest fills half of it, to twice its size: so it is never more than
+ * about four times of what really arrived, whatever length a format claims, and moving the rest costs
+ * no more than reading it did.
+ *
+ * Nothing is read ahead by a thread: unpacking was measured to be a fifth of a load at most.
+ *
+ * A store whose bytes cannot be read at any place (a pipe, packed data) is made one by copying all of
+ * it into a temporary file (spool), from where it is read from then on.
+ */
+#include "formats/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/input_parts.h"
+
+#define WINDOW_BYTES (1u << 20)
+/* What the window may grow to, whatever the file's size, and beside that for each byte of it. */
+#define WINDOW_BYTES_FREE (16u << 20)
+#define UNPACKED_RATIO_MAX 1100u /* deflate's is 1032 */
+/* Progress is told after so many bytes, read or unpacked. */
+#define PROGRESS_BYTES (2u << 20)
+
+struct ky_input_source {
+	struct ky_input input;
+	struct ky_store store;
+	struct ky_feed *top;
+	struct ky_archive *archive; /* NULL: none */
+	uint32_t member;
+	bool plain;              /* top hands out the store's bytes as they are */
+	bool unpacked;           /* the store's bytes are not to be unpacked: a temporary file's */
+	int file;                /* of memory, once asked for; -1 */
+	struct ky_damage damage; /* for good, also after rewinding or copying */
+	uint8_t *window;
+	size_t room; /* and one byte more for the 0 */
+	uint64_t taken;
+	uint64_t told_at; /* taken + handed out when progress was told last */
+	uint64_t handed;
+	ky_input_progress_fn progress;
+	void *context;
+	char name[];
+};
+
+static int end_with(struct ky_input *input, int error)
+{
+	input->ended = true;
+	if (error && !input->error)
+		input->error = error;
+	return error;
+}
+
+/* What came out in all is told as well as what went in: a bomb can be interrupted, too. */
+static int tell_progress(struct ky_input_source *source)
+{
+	if (!source->progress || source->taken + source->handed - source->told_at < PROGRESS_BYTES)
+		return 0;
+	source->told_at = source->taken + source->handed;
+	uint64_t done;
+	uint64_t all;
+	ky_input_progress(&source->input, &done, &all);
+	return source->progress(source->context, done, all);
+}
+
+static int64_t read_top(struct ky_input_source *source, uint8_t *to, size_t room)
+{
+	const int64_t got = ky_feed_read(source->top, to, room);
+	if (got <= 0)
+		return got;
+	source->handed += (uint64_t)got;
+	const int error = tell_progress(source);
+	return error ? error : got;
+}
+
+/* The window is in proportion to the bytes on disk, as gzip is by itself; zstd and packed data in packed data may
+ * make gigabytes of a few bytes. */
+static size_t room_after(const struct ky_input_source *source)
+{
+	const uint64_t most = WINDOW_BYTES_FREE + source->taken * UNPACKED_RATIO_MAX;
+	const uint64_t twice = (uint64_t)source->room * 2;
+	const uint64_t room = twice < most ? twice : most;
+	return room > source->room ? (size_t)room : source->room;
+}
+
+/* Moves the rest to the front; makes room when that does not leave half of it. */
+static bool make_room(struct ky_input *input)
+{
+	struct ky_input_source *source = input->source;
+	const size_t rest = (size_t)(input->end - input->at);
+	if (input->at != source->window && rest)
+		memmove(source->window, input->at, rest);
+	const size_t room = room_after(source);
+	if (source->room - rest < source->room / 2 + 1 && room > source->room) {
+		uint8_t *larger = realloc(source->window, room + 1);
+		if (!larger) {
+			input->at = source->window;
+			input->end = source->window + rest;
+			source->window[rest] = 0;
+			return false;
+		}
+		source->window = larger;
+		source->room = room;
+	}
+	input->at = source->window;
+	input->end = source->window + rest;
+	source->window[rest] = 0;
+	return true;
+}
+
+bool ky_input_more(struct ky_input *input)
+{
+	struct ky_input_source *source = input->source;
+	if (input->ended)
+		return false;
+	if (!make_room(input)) {
+		end_with(input, -ENOMEM);
+		return false;
+	}
+	const size_t used = (size_t)(input->end - source->window);
+	if (used == source->room) {
+		ky_damage_say(&source->damage, false,
+			      "a part of it unpacks to %zu MB, over %u times the file's size",
+			      source->room >> 20, UNPACKED_RATIO_MAX);
+		end_with(input, -EBADMSG);
+		return false;
+	}
+	const int64_t got = read_top(source, source->window + used, source->room - used);
+	if (got <= 0) {
+		end_with(input, got < 0 ? (int)got : source->damage.found ? -EBADMSG : 0);
+		return false;
+	}
+	input->end += got;
+	source->window[used + (size_t)got] = 0;
+	return true;
+}
+
+bool ky_input_fill(struct ky_input *input, size_t bytes)
+{
+	while ((size_t)(input->end - input->at) < bytes)
+		if (!ky_input_more(input))
+			return false;
+	return true;
+}
+
+bool ky_input_skip_far(struct ky_input *input, uint64_t bytes)
+{
+	struct ky_input_source *source = input->source;
+	for (;;) {
+		const uint64_t rest = (uint64_t)(input->end - input->at);
+		const size_t step = (size_t)(bytes < rest ? bytes : rest);
+		ky_input_skip(input, step);
+		bytes -= step;
+		if (!bytes)
+			return true;
+		if (source->plain && source->store.seekable && !input->ended &&
+		    bytes <= source->store.bytes &&
+		    input->position <= source->store.bytes - bytes) {
+			ky_feed_plain_skip(source->top, bytes);
+			input->position += bytes;
+			return true;
+		}
+		if (!ky_input_more(input))
+			return false;
+	}
+}
+
+/* The empty window, at the first byte. */
+static void reset_window(struct ky_input_source *source)
+{
+	struct ky_input *input = &source->input;
+	input->at = source->window;
+	input->end = source->window;
+	source->window[0] = 0;
+	input->position = 0;
+	input->ended = false;
+	input->error = 0;
+}
+
+/* The feeds from the store's first byte on. 0 or -errno. */
+static int build(struct ky_input_source *source)
+{
+	bool packed = false;
+	int error;
+	ky_feed_close(&source->top);
+	source->taken = 0;
+	source->plain = false;
+	if (source->archive)
+		error = ky_archive_member(source->archive, source->member, &source->top,
+					  &source->damage, &source->taken);
+	else
+		error = ky_feed_plain(&source->top, &source->store, 0, UINT64_MAX, &source->taken);
+	if (!error && !source->unpacked)
+		error = ky_feed_unpack_all(&source->top, &source->damage, &packed);
+	if (error)
+		return error;
+	source->plain = !source->archive && !packed;
+	return 0;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t bytes)
+{
+	while (bytes) {
+		const ssize_t put = write(fd, data, bytes);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		data += put;
+		bytes -= (size_t)put;
+	}
+	return 0;
+}
+
+/* Writes what is in the window and all that follows it. *bytes of it, or -errno. */
+static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
+{
+	const struct ky_input *input = &source->input;
+	uint8_t *buffer = malloc(WINDOW_BYTES);
+	int64_t got = (int64_t)(input->end - input->at);
+	int error = buffer ? write_all(fd, input->at, (size_t)got) : -ENOMEM;
+	*bytes = (uint64_t)got;
+	while (!error && (got = input->ended ? 0 : read_top(source, buffer, WINDOW_BYTES)) > 0) {
+		error = write_all(fd, buffer, (size_t)got);
+		*bytes += (uint64_t)got;
+	}
+	free(buffer);
+	return error ? error : got < 0 ? (int)got : 0;
+}
+
+/* Copies everything to a temporary file, which is the store from then on; at stays where it was. */
+static int spool(struct ky_input_source *source)
+{
+	struct ky_input *input = &source->input;
+	const uint64_t position = input->position;
+	uint64_t bytes;
+	int error = position ? ky_input_rewind(input) : 0;
+	if (error)
+		return error;
+	const int fd = ky_store_temporary();
+	if (fd < 0)
+		return fd;
+	error = copy_rest(source, fd, &bytes);
+	if (error) {
+		close(fd);
+		return end_with(input, error);
+	}
+	ky_archive_close(&source->archive);
+	ky_feed_close(&source->top);
+	ky_store_close(&source->store);
+	source->store =
+		(struct ky_store){.fd = fd, .owned = true, .seekable = true, .bytes = bytes};
+	source->unpacked = true;
+	reset_window(source);
+	error = build(source);
+	if (error)
+		return end_with(input, error);
+	return ky_input_skip_far(input, position) ? 0 : input->error;
+}
+
+int ky_input_remember(struct ky_input *input)
+{
+	struct ky_input_source *source = input->source;
+	return source->store.seekable ? 0 : spool(source);
+}
+
+int ky_input_rewind(struct ky_input *input)
+{
+	struct ky_input_source *source = input->source;
+	if (!source->store.seekable) {
+		/* Nothing was dropped from the window yet: its begin is the input's. */
+		if (input->position > (uint64_t)(input->at - source->window))
+			return -ESPIPE;
+		input->at -= input->position;
+		input->position = 0;
+		return 0;
+	}
+	reset_window(source);
+	const int error = build(source);
+	return error ? end_with(input, error) : 0;
+}
+
+/* Memory as a file. */
+static int memory_file(struct ky_input_source *source)
+{
+	if (source->file >= 0)
+		return source->file;
+	const int fd = memfd_create("kymo-input", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	const int error = write_all(fd, source->store.data, (size_t)source->store.bytes);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	source->file = fd;
+	return fd;
+}
+
+int ky_input_file(struct ky_input *input, uint64_t *bytes)
+{
+	struct ky_input_source *source = input->source;
+	if (!source->store.seekable || !source->plain) {
+		const int error = spool(source);
+		if (error) {
+			input->error = error;
+			return -1;
+		}
+	}
+	const int fd = source->store.fd >= 0 ? source->store.fd : memory_file(source);
+	*bytes = source->store.bytes;
+	if (fd < 0) {
+		input->error = fd;
+		return -1;
+	}
+	return fd;
+}
+
+ssize_t ky_input_read_at(struct ky_input *input, uint64_t at, void *to, size_t bytes)
+{
+	struct ky_input_source *source = input->source;
+	size_t done = 0;
+	if (!source->store.seekable || !source->plain) {
+		const int error = spool(source);
+		if (error)
+			return error;
+	}
+	while (done < bytes) {
+		const int64_t got = ky_store_read(&source->store, at + done, (uint8_t *)to + done,
+						  bytes - done);
+		if (got < 0)
+			return (ssize_t)got;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+void ky_input_progress(const struct ky_input *input, uint64_t *done, uint64_t *all)
+{
+	*done = input->source->taken;
+	*all = input->source->store.seekable ? input->source->store.bytes : 0;
+	if (*all && *done > *all)
+		*done = *all;
+}
+
+const char *ky_input_damage(const struct ky_input *input, bool *truncated)
+{
+	const struct ky_damage *damage = &input->source->damage;
+	*truncated = damage->truncated;
+	return damage->found ? damage->text : NULL;
+}
+
+uint32_t ky_input_members(const struct ky_input *input)
+{
+	return input->source->archive ? ky_archive_count(input->source->archive) : 0;
+}
+
+bool ky_input_next_member(struct ky_input *input)
+{
+	struct ky_input_source *source = input->source;
+	while (source->archive && source->member + 1 < ky_archive_count(source->archive)) {
+		source->member++;
+		reset_window(source);
+		if (build(source) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* When what comes out is an archive, its first member that can be had takes the place. 0 or -errno. */
+static int enter_archive(struct ky_input_source *source)
+{
+	const int64_t bytes = ky_feed_peek(source->top);
+	if (bytes < 0)
+		return (int)bytes;
+	if (!ky_archive_is(source->top->head, (size_t)bytes))
+		return 0;
+	int error = source->plain && source->store.seekable ? 0 : spool(source);
+	if (!error)
+		error = ky_archive_open(&source->archive, &source->store, &source->damage);
+	if (error)
+		return error == -EBADMSG ? 0 : error;
+	source->unpacked = false;
+	error = build(source);
+	if (error == -EBADMSG || error == -ENOTSUP)
+		error = ky_input_next_member(&source->input) ? 0 : -ENOTSUP;
+	return error;
+}
+
+static struct ky_input_source *make(const char *name, const struct ky_store *store)
+{
+	const size_t name_bytes = strlen(name) + 1;
+	struct ky_input_source *source = calloc(1, sizeof(*source) + name_bytes);
+	if (!source)
+		return NULL;
+	source->store = *store;
+	source->file = -1;
+	memcpy(source->name, name, name_bytes);
+	/* No more than there is: small inputs are many, when they are. */
+	source->room = store->seekable && store->bytes < WINDOW_BYTES ? (size_t)store->bytes + 2
+								      : WINDOW_BYTES;
+	source->window = malloc(source->room + 1);
+	if (!source->window) {
+		free(source);
+		return NULL;
+	}
+	source->input.name = source->name;
+	source->input.source = source;
+	reset_window(source);
+	return source;
+}
+
+/* A small packed file may be a large one. */
+static int widen_window(struct ky_input_source *source)
+{
+	if (source->plain || source->room >= WINDOW_BYTES)
+		return 0;
+	uint8_t *window = realloc(source->window, WINDOW_BYTES + 1);
+	if (!window)
+		return -ENOMEM;
+	source->window = window;
+	source->room = WINDOW_BYTES;
+	reset_window(source);
+	return 0;
+}
+
+/* The store is the input's, also on failure. */
+static int open_store(struct ky_input **input, struct ky_store *store, const char *name,
+		      ky_input_progress_fn progress, void *context)
+{
+	struct ky_input_source *source = make(name, store);
+	if (!source) {
+		ky_store_close(store);
+		return -ENOMEM;
+	}
+	source->progress = progress;
+	source->context = context;
+	*input = &source->input;
+	int error = build(source);
+	if (!error)
+		error = enter_archive(source);
+	if (!error)
+		error = widen_window(source);
+	if (error)
+		ky_input_close(input);
+	return error;
+}
+
+int ky_input_open_memory(struct ky_input **input, const void *data, uint64_t bytes,
+			 const char *name)
+{
+	struct ky_store store = {.fd = -1, .seekable = true, .data = data, .bytes = bytes};
+	*input = NULL;
+	return open_store(input, &store, name, NULL, NULL);
+}
+
+int ky_input_open_fd(struct ky_input **input, int fd, const char *name)
+{
+	struct stat file;
+	struct ky_store store = {.fd = fd, .owned = true, .seekable = true};
+	*input = NULL;
+	if (fstat(fd, &file) != 0) {
+		const int error = -errno;
+		ky_store_close(&store);
+		return error;
+	}
+	store.bytes = (uint64_t)file.st_size;
+	struct ky_input_source *source = make(name, &store);
+	if (!source) {
+		ky_store_close(&store);
+		return -ENOMEM;
+	}
+	source->unpacked = true;
+	*input = &source->input;
+	const int error = build(source);
+	if (error)
+		ky_input_close(input);
+	return error;
+}
+
+void ky_input_close(struct ky_input **input)
+{
+	if (!*input)
+		return;
+	struct ky_input_source *source = (*input)->source;
+	*input = NULL;
+	ky_feed_close(&source->top);
+	ky_archive_close(&source->archive);
+	ky_store_close(&source->store);
+	if (source->file >= 0)
+		close(source->file);
+	free(source->window);
+	free(source);
+}
+
+static void say_open_failed(const char *path, int error, char message[KY_INPUT_MESSAGE_BYTES])
+{
+	const char *remedy = "";
+	if (error == -ENOENT && strncmp(path, "pid:", 4) == 0)
+		remedy = ": a process is named by its number, as in pid:1234";
+	else if (error == -ENXIO)
+		remedy = ": it is a socket or a device that is not there; name a file, or pipe it "
+			 "to -";
+	else if (error == -ENOENT)
+		remedy = ": check the path";
+	else if (error == -EACCES || error == -EPERM)
+		remedy = ": make it readable or run as its owner";
+	else if (error == -EISDIR)
+		remedy = ": name a file in it";
+	else if (error == -ENOTSUP)
+		remedy = ": no member of the archive can be unpacked (encrypted, or neither "
+			 "stored nor deflated); unpack it first";
+	else if (error == -ENOSPC)
+		remedy = ": unpacking needs room; set TMPDIR to a folder with more";
+	snprintf(message, KY_INPUT_MESSAGE_BYTES, "cannot read %s: %s%s", path[0] ? path : "''",
+		 strerror(-error), remedy);
+}
+
+/* Files of /proc and tracefs have no size and are as pipes; so is standard input that was read before. */
+static int open_path(const char *path, struct ky_store *store)
+{
+	struct stat file;
+	const bool standard = strcmp(path, "-") == 0;
+	*store = (struct ky_store){.fd = STDIN_FILENO, .owned = !standard};
+	if (!standard)
+		store->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (store->fd < 0 || fstat(store->fd, &file) != 0) {
+		const int error = -errno;
+		ky_store_close(store);
+		return error;
+	}
+	if (S_ISDIR(file.st_mode)) {
+		ky_store_close(store);
+		return -EISDIR;
+	}
+	store->seekable =
+		S_ISREG(file.st_mode) && file.st_size > 0 && lseek(store->fd, 0, SEEK_CUR) == 0;
+	store->bytes = store->seekable ? (uint64_t)file.st_size : 0;
+	return 0;
+}
+
+int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_fn progress,
+		  void *context, char message[KY_INPUT_MESSAGE_BYTES])
+{
+	struct ky_store store;
+	*input = NULL;
+	int error = open_path(path, &store);
+	if (!error)
+		error = open_store(input, &store, path, progress, context);
+	if (error)
+		say_open_failed(strcmp(path, "-") == 0 ? "standard input" : path, error, message);
+	return error;
+}

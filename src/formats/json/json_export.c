@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json_export.c: a trace as Chrome's Trace Event JSON, the object form, since samples and metadata are beside the
+ * events there. docs/formats/json.md says what becomes what.
+ *
+ * Spans are begins and ends in the order of the walk, never complete events: as soon as a file has one of those,
+ * Perfetto sorts what has the same time by rules of its own, and spans of no length end up inside of others.
+ */
+#include "formats/export.h"
+
+#include "formats/address.h"
+#include "formats/arg_tree.h"
+#include "formats/export_loop.h"
+#include "formats/flow_marks.h"
+#include "formats/utf8.h"
+#include "json_value.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct writer {
+	const struct ky_trace *trace;
+	const struct ky_selection *selection;
+	struct ky_out *out;
+	struct ky_out clean;
+	struct ky_export_left *left;
+	struct ky_addresses addresses;
+	struct ky_arrows arrows;
+	bool first_event; /* none was written yet */
+	bool first;       /* in the list that is open */
+};
+
+/* ---- tokens ---- */
+
+static void put(struct writer *w, const char *text)
+{
+	ky_out_append(w->out, text, strlen(text));
+}
+
+static void put_text(struct writer *w, struct ky_text text)
+{
+	ky_json_quote(w->out, ky_utf8_text(&w->clean, text, false));
+}
+
+static void put_string(struct writer *w, uint32_t string)
+{
+	put_text(w, ky_export_text(w->trace, string));
+}
+
+static void put_uint(struct writer *w, uint64_t value)
+{
+	ky_out_done(w->out, ky_json_put_uint(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static void put_int(struct writer *w, int64_t value)
+{
+	ky_out_done(w->out, ky_json_put_int(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static void put_double(struct writer *w, double value)
+{
+	ky_out_done(w->out, ky_json_put_double(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static void put_hex(struct writer *w, uint64_t value)
+{
+	ky_out_done(w->out, ky_json_put_hex(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
+}
+
+/* Microseconds with three decimals. */
+static void put_time(struct writer *w, int64_t ns)
+{
+	uint8_t *to = ky_out_room(w->out, KY_JSON_NUMBER_BYTES + 4);
+	to = ky_json_put_uint(to, (uint64_t)ns / 1000);
+	const uint32_t rest = (uint32_t)((uint64_t)ns % 1000);
+	*to++ = '.';
+	*to++ = (uint8_t)('0' + rest / 100);
+	*to++ = (uint8_t)('0' + rest / 10 % 10);
+	*to++ = (uint8_t)('0' + rest % 10);
+	ky_out_done(w->out, to);
+}
+
+static void comma(struct writer *w)
+{
+	if (!w->first)
+		put(w, ",");
+	w->first = false;
+}
+
+/* ---- arguments ---- */
+
+static void put_value(struct writer *w, uint32_t arg)
+{
+	const struct ky_args *args = &w->trace->args;
+	const uint64_t value = args->value[arg];
+	double real;
+	switch (args->type[arg]) {
+	case KY_ARG_INT:
+		put_int(w, (int64_t)value);
+		break;
+	case KY_ARG_UINT:
+		put(w, value > INT64_MAX ? "\"" : "");
+		put_uint(w, value);
+		put(w, value > INT64_MAX ? "\"" : "");
+		break;
+	case KY_ARG_REAL:
+		memcpy(&real, &value, sizeof(real));
+		put_double(w, real);
+		break;
+	case KY_ARG_BOOL:
+		put(w, value ? "true" : "false");
+		break;
+	case KY_ARG_POINTER:
+		put_hex(w, value);
+		break;
+	case KY_ARG_STRING:
+	case KY_ARG_JSON:
+		put_string(w, (uint32_t)value);
+		break;
+	default:
+		put(w, "null");
+	}
+}
+
+static void put_key(struct writer *w, struct ky_text key)
+{
+	comma(w);
+	if (!key.data)
+		return;
+	put_text(w, key);
+	put(w, ":");
+}
+
+static void open_level(void *self, struct ky_text key, bool array)
+{
+	struct writer *w = self;
+	put_key(w, key);
+	put(w, array ? "[" : "{");
+	w->first = true;
+}
+
+static void close_level(void *self, bool array)
+{
+	struct writer *w = self;
+	put(w, array ? "]" : "}");
+	w->first = false;
+}
+
+static void level_value(void *self, struct ky_text key, uint32_t arg)
+{
+	struct writer *w = self;
+	put_key(w, key);
+	put_value(w, arg);
+}
+
+static void put_args(struct writer *w, uint32_t set)
+{
+	const struct ky_arg_visitor visitor = {open_level, close_level, level_value, w};
+	if (!set)
+		return;
+	put(w, ",\"args\":{");
+	w->first = true;
+	ky_arg_tree(w->trace, set, &visitor);
+	put(w, "}");
+}
+
+/* ---- events ---- */
+
+static void begin_event(struct writer *w, const char *phase, uint32_t pid, uint32_t tid)
+{
+	put(w, w->first_event ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
+	w->first_event = false;
+	put(w, phase);
+	put(w, "\",\"pid\":");
+	put_uint(w, pid);
+	put(w, ",\"tid\":");
+	put_uint(w, tid);
+}
+
+static void put_ts(struct writer *w, int64_t ts)
+{
+	put(w, ",\"ts\":");
+	put_time(w, ts);
+}
+
+static void put_label(struct writer *w, uint32_t category, uint32_t name)
+{
+	if (category) {
+		put(w, ",\"cat\":");
+		put_string(w, category);
+	}
+	if (name) {
+		put(w, ",\"name\":");
+		put_string(w, name);
+	}
+}
+
+static const char *phase_of(uint8_t form, enum ky_walk_what what)
+{
+	const bool thread = form == KY_AT_THREAD;
+	if (what == KY_WALK_BEGIN)
+		return thread ? "B" : "b";
+	if (what == KY_WALK_END)
+		return thread ? "E" : "e";
+	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? "n" : "i";
+}
+
+static void put_async_id(struct writer *w, const struct ky_address *a)
+{
+	const bool global = a->form == KY_AT_GLOBAL || a->form == KY_AT_ASYNC_GLOBAL;
+	put(w, global ? ",\"id2\":{\"global\":" : ",\"id2\":{\"local\":");
+	put_hex(w, a->id);
+	put(w, "}");
+}
+
+/* ---- flows ---- */
+
+/* The second version of flows, fields of a begin, is the only one that asynchronous spans can have. */
+static void put_bind(struct writer *w, uint32_t slice, bool instant)
+{
+	uint32_t count, bound = 0;
+	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, false, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!marks[i].foreign || marks[i].late)
+			continue;
+		if (bound++ || instant) { /* readers look for it in spans only */
+			w->left->flows++;
+			continue;
+		}
+		put(w, ",\"bind_id\":");
+		put_hex(w, marks[i].id);
+		if (marks[i].phase != KY_ARROW_BEGIN)
+			put(w, ",\"flow_in\":true");
+		if (marks[i].phase != KY_ARROW_END)
+			put(w, ",\"flow_out\":true");
+	}
+}
+
+static void put_flow(struct writer *w, const struct ky_arrow_mark *mark, const struct ky_address *a,
+		     int64_t ts)
+{
+	static const char *const phases[] = {"s", "t", "f"};
+	begin_event(w, phases[mark->phase], a->pid, a->tid);
+	put_ts(w, ts);
+	put(w, ",\"bp\":\"e\",\"id\":");
+	put_hex(w, mark->id);
+	put(w, ",\"cat\":");
+	put_text(w, mark->category ? ky_export_text(w->trace, mark->category)
+				   : (struct ky_text){"flow", 4});
+	put(w, ",\"name\":");
+	put_text(w,
+		 mark->name ? ky_export_text(w->trace, mark->name) : (struct ky_text){"flow", 4});
+	put(w, "}");
+}
+
+static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
+{
+	uint32_t count;
+	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
+	for (uint32_t i = 0; i < count; i++) {
+		if (!marks[i].foreign)
+			put_flow(w, &marks[i], a, ts);
+		else if (marks[i].late && marks[i].phase == KY_ARROW_END)
+			w->left->flows++;
+	}
+}
+
+/* ---- rows ---- */
+
+static void put_slice(struct writer *w, const struct ky_walk_item *item)
+{
+	const struct ky_slices *s = &w->trace->slices;
+	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
+	const char *phase = phase_of(a->form, item->what);
+	const bool end = item->what == KY_WALK_END;
+	if (end && w->arrows.count)
+		put_flows(w, item->row, item->ts, true);
+	begin_event(w, phase, a->pid, a->tid);
+	put_ts(w, item->ts);
+	if (*phase == 'i' && a->form != KY_AT_THREAD)
+		put(w, a->form == KY_AT_PROCESS ? ",\"s\":\"p\"" : ",\"s\":\"g\"");
+	if (*phase == 'i' && a->form == KY_AT_THREAD)
+		put(w, ",\"s\":\"t\"");
+	if (*phase >= 'b' && *phase <= 'n' && *phase != 'i')
+		put_async_id(w, a);
+	if (item->named || !(end && *phase == 'E')) {
+		const bool bare = a->form != KY_AT_THREAD && !s->category[item->row];
+		put_label(w, s->category[item->row], s->name[item->row]);
+		if (bare)
+			put(w, ",\"cat\":\"\"");
+	}
+	if (!end && w->arrows.count)
+		put_bind(w, item->row, item->what == KY_WALK_INSTANT);
+	if (!end)
+		put_args(w, s->args[item->row]);
+	put(w, "}");
+	if (!end && w->arrows.count)
+		put_flows(w, item->row, item->ts, false);
+}
+
+static uint32_t counter_pid(const struct ky_trace *trace, uint32_t track)
+{
+	return ky_address_pid(trace, ky_track_process(trace, track));
+}
+
+static void put_counter(struct writer *w, const struct ky_walk_item *item)
+{
+	const struct ky_trace *trace = w->trace;
+	const uint32_t track = trace->counters.track[item->row];
+	const struct ky_counter_name name = ky_counter_name(trace, track);
+	const uint8_t kind = trace->tracks.kind[track];
+	const uint32_t pid = counter_pid(trace, track);
+	begin_event(w, "C", pid, pid);
+	put_ts(w, item->ts);
+	put(w, ",\"name\":");
+	put_text(w, (struct ky_text){name.name, name.name_bytes});
+	if (kind == KY_TRACK_THREAD_COUNTER || kind == KY_TRACK_CPU_COUNTER) {
+		const uint32_t owner = trace->tracks.owner[track];
+		put(w, ",\"id\":");
+		put_hex(w, kind == KY_TRACK_CPU_COUNTER ? owner : ky_address_tid(trace, owner));
+	}
+	put(w, ",\"args\":{");
+	put_text(w, (struct ky_text){name.key, name.key_bytes});
+	put(w, ":");
+	put_double(w, trace->counters.value[item->row]);
+	put(w, "}}");
+}
+
+/* Perfetto's own phase; what runs when is all that there is of scheduling. */
+static void put_state(struct writer *w, const struct ky_walk_item *item)
+{
+	const struct ky_thread_states *s = &w->trace->thread_states;
+	const uint32_t thread = s->thread[item->row];
+	if (item->end_ns == KY_TIME_NONE) {
+		w->left->sched++; /* a duration is all that the phase has */
+		return;
+	}
+	begin_event(w, "T", ky_address_pid_of_thread(w->trace, thread),
+		    ky_address_tid(w->trace, thread));
+	put_ts(w, item->ts);
+	put(w, ",\"dur\":");
+	put_time(w, item->end_ns - item->ts);
+	put(w, ",\"cat\":\"thread_state\",\"name\":");
+	put_string(w, s->state[item->row]);
+	put(w, ",\"args\":{");
+	w->first = true;
+	if (s->cpu[item->row] != KY_NONE) {
+		put_key(w, (struct ky_text){"cpu", 3});
+		put_uint(w, s->cpu[item->row]);
+	}
+	if (s->io_wait[item->row] >= 0) {
+		put_key(w, (struct ky_text){"io_wait", 7});
+		put_uint(w, (uint64_t)s->io_wait[item->row]);
+	}
+	if (s->blocked_function[item->row]) {
+		put_key(w, (struct ky_text){"blocked_function", 16});
+		put_string(w, s->blocked_function[item->row]);
+	}
+	put(w, "}}");
+}
+
+static void put_item(void *self, const struct ky_walk_item *item)
+{
+	struct writer *w = self;
+	switch (item->what) {
+	case KY_WALK_BEGIN:
+	case KY_WALK_END:
+	case KY_WALK_INSTANT:
+		put_slice(w, item);
+		break;
+	case KY_WALK_COUNTER:
+		put_counter(w, item);
+		break;
+	case KY_WALK_STATE:
+		put_state(w, item);
+		break;
+	case KY_WALK_SCHED:
+		if (!w->trace->thread_states.rows.count)
+			w->left->sched++;
+		break;
+	case KY_WALK_LOG:
+		w->left->logs++;
+		break;
+	case KY_WALK_RAW:
+		w->left->raw_events++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- around the events ---- */
+
+static void put_name(struct writer *w, const char *what, uint32_t pid, uint32_t tid, uint32_t name)
+{
+	if (!ky_strings_bytes(&w->trace->strings, name))
+		return; /* Perfetto counts an empty one as an error */
+	begin_event(w, "M", pid, tid);
+	put(w, ",\"name\":\"");
+	put(w, what);
+	put(w, "\",\"args\":{\"name\":");
+	put_string(w, name);
+	put(w, "}}");
+}
+
+static void put_sort_index(struct writer *w, const char *what, uint32_t pid, uint32_t tid,
+			   int32_t index)
+{
+	if (!index)
+		return;
+	begin_event(w, "M", pid, tid);
+	put(w, ",\"name\":\"");
+	put(w, what);
+	put(w, "\",\"args\":{\"sort_index\":");
+	put_int(w, index);
+	put(w, "}}");
+}
+
+static void put_names(struct writer *w)
+{
+	const struct ky_trace *trace = w->trace;
+	for (uint32_t i = 0; i < trace->processes.rows.count; i++) {
+		const uint32_t pid = ky_address_pid(trace, i);
+		put_name(w, "process_name", pid, pid, trace->processes.name[i]);
+		put_sort_index(w, "process_sort_index", pid, pid, trace->processes.sort_index[i]);
+	}
+	for (uint32_t i = 0; i < trace->threads.rows.count; i++) {
+		const uint32_t pid = ky_address_pid_of_thread(trace, i);
+		const uint32_t tid = ky_address_tid(trace, i);
+		if (!ky_selected_thread(w->selection, i))
+			continue;
+		put_name(w, "thread_name", pid, tid, trace->threads.name[i]);
+		put_sort_index(w, "thread_sort_index", pid, tid, trace->threads.sort_index[i]);
+	}
+}
+
+static void put_losses(struct writer *w)
+{
+	const struct ky_losses *l = &w->trace->losses;
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		const int64_t ts = l->ts[i] < 0 ? w->trace->begin_ns : l->ts[i];
+		begin_event(w, "i", ky_address_pid_of_thread(w->trace, l->thread[i]),
+			    ky_address_tid(w->trace, l->thread[i]));
+		put_ts(w, ts < 0 ? 0 : ts);
+		put(w, l->thread[i] == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
+		put(w, ",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
+		put_uint(w, l->events[i]);
+		put(w, ",\"what\":");
+		put_string(w, l->what[i]);
+		put(w, "}}");
+	}
+}
+
+/* What Perfetto's prefix says is where it came from; it comes again when the file is read. */
+static struct ky_text metadata_key(const struct ky_trace *trace, uint32_t row)
+{
+	struct ky_text key = ky_export_text(trace, trace->metadata.key[row]);
+	static const char prefix[] = "json_metadata.";
+	if (key.bytes > sizeof(prefix) - 1 && !memcmp(key.data, prefix, sizeof(prefix) - 1)) {
+		key.data += sizeof(prefix) - 1;
+		key.bytes -= (uint32_t)sizeof(prefix) - 1;
+	}
+	return key;
+}
+
+static void put_metadata(struct writer *w)
+{
+	const struct ky_metadata *m = &w->trace->metadata;
+	put(w, ",\n\"metadata\":{");
+	w->first = true;
+	for (uint32_t i = 0; i < m->rows.count; i++) {
+		put_key(w, metadata_key(w->trace, i));
+		if (m->text[i])
+			put_string(w, m->text[i]);
+		else
+			put_int(w, m->number[i]);
+	}
+	put(w, "}");
+}
+
+static void put_frames(struct writer *w)
+{
+	const struct ky_trace *trace = w->trace;
+	put(w, ",\n\"stackFrames\":{");
+	w->first = true;
+	for (uint32_t i = 0; i < trace->callsites.rows.count; i++) {
+		const uint32_t frame = trace->callsites.frame[i];
+		const uint32_t mapping = trace->frames.mapping[frame];
+		comma(w);
+		put(w, "\n\"");
+		put_uint(w, i);
+		put(w, "\":{\"name\":");
+		put_string(w, trace->frames.name[frame]);
+		if (mapping != KY_NONE && trace->mappings.name[mapping]) {
+			put(w, ",\"category\":");
+			put_string(w, trace->mappings.name[mapping]);
+		}
+		if (trace->callsites.parent[i] != KY_NONE) {
+			put(w, ",\"parent\":\"");
+			put_uint(w, trace->callsites.parent[i]);
+			put(w, "\"");
+		}
+		put(w, "}");
+		if (w->out->used > KY_OUT_ROOM_MAX)
+			ky_out_push(w->out);
+	}
+	put(w, "}");
+}
+
+static void put_sample(struct writer *w, uint32_t row)
+{
+	const struct ky_samples *s = &w->trace->samples;
+	comma(w);
+	put(w, "\n{\"pid\":");
+	put_uint(w, ky_address_pid_of_thread(w->trace, s->thread[row]));
+	put(w, ",\"tid\":");
+	put_uint(w, ky_address_tid(w->trace, s->thread[row]));
+	put_ts(w, s->ts[row]);
+	if (s->cpu[row] != KY_NONE) {
+		put(w, ",\"cpu\":");
+		put_uint(w, s->cpu[row]);
+	}
+	put(w, ",\"name\":");
+	put_text(w, s->event[row] ? ky_export_text(w->trace, s->event[row])
+				  : (struct ky_text){"sample", 6});
+	if (s->callsite[row] != KY_NONE) {
+		put(w, ",\"sf\":\"");
+		put_uint(w, s->callsite[row]);
+		put(w, "\"");
+	}
+	put(w, ",\"weight\":");
+	put_double(w, s->weight[row]);
+	put(w, "}");
+}
+
+static bool wants_sample(const struct writer *w, uint32_t row)
+{
+	const struct ky_selection *s = w->selection;
+	const int64_t ts = w->trace->samples.ts[row];
+	return ts >= 0 && (s->from_ns == KY_TIME_NONE || ts >= s->from_ns) &&
+	       (s->to_ns == KY_TIME_NONE || ts < s->to_ns) &&
+	       ky_selected_thread(s, w->trace->samples.thread[row]);
+}
+
+static void put_samples(struct writer *w)
+{
+	if (!w->trace->samples.rows.count)
+		return;
+	put_frames(w);
+	put(w, ",\n\"samples\":[");
+	w->first = true;
+	for (uint32_t i = 0; i < w->trace->samples.rows.count; i++) {
+		if (wants_sample(w, i))
+			put_sample(w, i);
+		if (w->out->used > KY_OUT_ROOM_MAX)
+			ky_out_push(w->out);
+	}
+	put(w, "]");
+}
+
+/* ---- the file ---- */
+
+static bool on_thread(void *context, uint32_t track)
+{
+	const struct ky_addresses *addresses = context;
+	return addresses->tracks[track].form == KY_AT_THREAD;
+}
+
+static int write_file(struct writer *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	w->first_event = true;
+	put_names(w);
+	put_losses(w);
+	const int error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress,
+					  context, put_item, true, w);
+	if (error)
+		return error;
+	put(w, "\n]");
+	w->left->snapshots += ky_export_snapshots(w->trace);
+	put_metadata(w);
+	put_samples(w);
+	put(w, "}\n");
+	return w->out->error ? w->out->error : w->clean.error;
+}
+
+static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
+		       struct ky_out *out, struct ky_export_left *left,
+		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	struct writer w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	int error = ky_out_init(&w.clean, 0);
+	if (!error)
+		error = ky_addresses_open(&w.addresses, trace, false);
+	if (!error)
+		error = ky_arrows_open(&w.arrows, trace, selection, on_thread, &w.addresses, left);
+	if (!error)
+		error = write_file(&w, progress, context);
+	ky_arrows_close(&w.arrows);
+	ky_addresses_close(&w.addresses);
+	ky_out_free(&w.clean);
+	return error;
+}
+
+const struct ky_exporter ky_exporter_json = {"json", ".json", write_trace};

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_bundle.c: whose each chunk of a file is.
+ *
+ *   FILE asks for version 2, or a chunk is of a source ─ no ─▶ one source: kymo_file.c
+ *                  │ yes
+ *                  ▼
+ *   walk: chunk ─▶ source by its number, made when it is the first ─▶ ky_kymo_take_chunk()
+ *
+ * What a source takes in memory is a small multiple of its first chunk's head, and the large things are shared: a file
+ * made of nothing but new sources costs no more than in proportion to its size.
+ */
+#include "formats/kymo/kymo_bundle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "formats/kymo/kymo_parts.h"
+
+struct ky_kymo_bundle {
+	struct ky_kymo_medium *medium; /* NULL when it is the only source's own */
+	struct ky_kymo **sources;
+	uint32_t count, room;
+	struct ky_numbers by_number; /* index */
+	bool several;
+	bool begun; /* source 0's FILE chunk was there */
+};
+
+/* ---- of which kind the file is ---- */
+
+static bool asks_for_sources(const struct ky_kymo_bytes *bytes, uint64_t at,
+			     const struct ky_kymo_chunk *chunk)
+{
+	struct ky_kymo_head head;
+	if (chunk->source)
+		return true;
+	return chunk->type == KY_KYMO_FILE && chunk->body_bytes >= sizeof(head) &&
+	       ky_kymo_bytes_read(bytes, at + chunk->head_bytes, &head, sizeof(head)) &&
+	       head.version_min >= KY_KYMO_VERSION_SOURCES;
+}
+
+/* By its first chunk; when that is damaged, by any. */
+static bool is_several(const struct ky_kymo_bytes *bytes)
+{
+	struct ky_kymo_chunk chunk;
+	if (ky_kymo_chunk_at(bytes, 0, &chunk) == 0 && chunk.type == KY_KYMO_FILE)
+		return asks_for_sources(bytes, 0, &chunk);
+	for (uint64_t at = 0; at < bytes->bytes; at += ky_kymo_chunk_bytes(&chunk)) {
+		if (ky_kymo_chunk_at(bytes, at, &chunk) != 0)
+			at = ky_kymo_chunk_find(bytes, at, &chunk);
+		if (at == bytes->bytes)
+			break;
+		if (asks_for_sources(bytes, at, &chunk))
+			return true;
+	}
+	return false;
+}
+
+/* ---- sources ---- */
+
+static struct ky_kymo *add_source(struct ky_kymo_bundle *bundle, struct ky_kymo *source)
+{
+	if (bundle->count == bundle->room) {
+		const uint32_t room = bundle->room ? bundle->room * 2 : 8;
+		struct ky_kymo **sources = realloc(bundle->sources, room * sizeof(*sources));
+		if (!sources)
+			return NULL;
+		bundle->sources = sources;
+		bundle->room = room;
+	}
+	return bundle->sources[bundle->count++] = source;
+}
+
+static struct ky_kymo *make_source(struct ky_kymo_bundle *bundle, uint32_t number)
+{
+	struct ky_kymo *source = calloc(1, sizeof(*source));
+	if (!source || !add_source(bundle, source)) {
+		free(source);
+		return NULL;
+	}
+	source->medium = bundle->medium;
+	source->shares = true;
+	source->several = true;
+	source->number = number;
+	return source;
+}
+
+/* The source of that number, made when there is none; NULL without memory. */
+static struct ky_kymo *source_of(struct ky_kymo_bundle *bundle, uint32_t number)
+{
+	bool made;
+	uint32_t *index = ky_numbers_make(&bundle->by_number, number, &made);
+	if (!index)
+		return NULL;
+	if (!made)
+		return bundle->sources[*index];
+	*index = bundle->count;
+	return make_source(bundle, number);
+}
+
+/* ---- opening ---- */
+
+struct opening {
+	struct ky_kymo_walk walk;
+	struct ky_kymo_bundle *bundle;
+	struct ky_kymo_error *error;
+};
+
+static int take(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	struct opening *opening = context;
+	struct ky_kymo_bundle *bundle = opening->bundle;
+	if (chunk->type == KY_KYMO_FILE && chunk->source == 0) {
+		if (bundle->begun) {
+			opening->walk.stop = true;
+			ky_kymo_note(bundle->medium, at,
+				     "another file begins here; it is left out");
+			return 0;
+		}
+		bundle->begun = true;
+	}
+	struct ky_kymo *source = source_of(bundle, chunk->source);
+	return source ? ky_kymo_take_chunk(source, at, chunk, opening->error) : -ENOMEM;
+}
+
+static void untake(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
+{
+	const struct opening *opening = context;
+	struct ky_kymo *source = source_of(opening->bundle, chunk->source);
+	if (source)
+		ky_kymo_untake_chunk(source, at);
+}
+
+static int open_several(struct ky_kymo_bundle *bundle, struct ky_kymo_error *error)
+{
+	struct opening opening = {.bundle = bundle,
+				  .error = error,
+				  .walk = {.medium = bundle->medium,
+					   .take = take,
+					   .untake = untake,
+					   .context = &opening}};
+	bundle->several = true;
+	int result = ky_kymo_walk(&opening.walk, error);
+	for (uint32_t i = 0; result == 0 && i < bundle->count; i++)
+		result = ky_kymo_taken(bundle->sources[i]);
+	return result;
+}
+
+static int open_single(struct ky_kymo_bundle *bundle, struct ky_kymo_error *error)
+{
+	struct ky_kymo *file;
+	struct ky_kymo_medium *medium = bundle->medium;
+	bundle->medium = NULL;
+	const int result = ky_kymo_open_whole(&file, medium, error);
+	if (result == 0 && !add_source(bundle, file)) {
+		ky_kymo_close(&file);
+		return -ENOMEM;
+	}
+	return result;
+}
+
+static int open_bytes(struct ky_kymo_bundle **opened, const struct ky_kymo_bytes *bytes,
+		      struct ky_kymo_error *error)
+{
+	struct ky_kymo_bytes to_close = *bytes;
+	struct ky_kymo_bundle *bundle = calloc(1, sizeof(*bundle));
+	int result = -ENOMEM;
+	*opened = bundle;
+	if (bundle)
+		result = ky_kymo_medium_open(&bundle->medium, bytes);
+	else
+		ky_kymo_bytes_close(&to_close);
+	if (result == 0)
+		result = is_several(bytes) ? open_several(bundle, error)
+					   : open_single(bundle, error);
+	if (result == -ENOMEM)
+		ky_kymo_set_error(error, 0, "not enough memory");
+	if (result)
+		ky_kymo_bundle_close(opened);
+	return result;
+}
+
+int ky_kymo_bundle_open(struct ky_kymo_bundle **bundle, const char *path,
+			struct ky_kymo_error *error)
+{
+	struct ky_kymo_bytes bytes;
+	*bundle = NULL;
+	const int result = ky_kymo_bytes_open(&bytes, path);
+	if (result == 0)
+		return open_bytes(bundle, &bytes, error);
+	ky_kymo_set_error(error, 0, strerror(-result));
+	return result;
+}
+
+int ky_kymo_bundle_open_fd(struct ky_kymo_bundle **bundle, int fd, struct ky_kymo_error *error)
+{
+	struct ky_kymo_bytes bytes;
+	*bundle = NULL;
+	const int result = ky_kymo_bytes_open_fd(&bytes, fd);
+	if (result == 0)
+		return open_bytes(bundle, &bytes, error);
+	ky_kymo_set_error(error, 0, strerror(-result));
+	return result;
+}
+
+void ky_kymo_bundle_close(struct ky_kymo_bundle **opened)
+{
+	struct ky_kymo_bundle *bundle = *opened;
+	if (bundle) {
+		for (uint32_t i = 0; i < bundle->count; i++)
+			ky_kymo_close(&bundle->sources[i]);
+		ky_kymo_medium_close(&bundle->medium);
+		ky_numbers_free(&bundle->by_number);
+		free(bundle->sources);
+		free(bundle);
+	}
+	*opened = NULL;
+}
+
+/* ---- what is in it ---- */
+
+bool ky_kymo_bundle_several(const struct ky_kymo_bundle *bundle)
+{
+	return bundle->several;
+}
+
+uint32_t ky_kymo_bundle_count(const struct ky_kymo_bundle *bundle)
+{
+	return bundle->count;
+}
+
+struct ky_kymo *ky_kymo_bundle_source(const struct ky_kymo_bundle *bundle, uint32_t index)
+{
+	return bundle->sources[index];
+}
+
+struct ky_kymo *ky_kymo_bundle_numbered(const struct ky_kymo_bundle *bundle, uint32_t number)
+{
+	const uint32_t *index = ky_numbers_find(&bundle->by_number, number);
+	return index ? bundle->sources[*index] : NULL;
+}
+
+struct ky_kymo *ky_kymo_bundle_of_all(const struct ky_kymo_bundle *bundle)
+{
+	return bundle->several ? ky_kymo_bundle_numbered(bundle, 0) : bundle->sources[0];
+}
+
+bool ky_kymo_bundle_finished(const struct ky_kymo_bundle *bundle)
+{
+	const struct ky_kymo *of_all = ky_kymo_bundle_of_all(bundle);
+	return of_all && of_all->indexed;
+}
+
+uint32_t ky_kymo_source_number(const struct ky_kymo *source)
+{
+	return source->number;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* kymo_chunk.c: chunks of a .kymo file, from a body that is put together to bytes in the buffer. */
+#include "formats/kymo/kymo_chunk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/compress.h"
+#include "formats/xxh64.h"
+
+#define ZSTD_LEVEL 1
+#define BODY_BYTES (16u << 10)
+#define PADDING_BYTES 8u
+
+static struct ky_kymo_chunks *owner_of(struct ky_kymo_chunks *c)
+{
+	return c->lender ? c->lender : c;
+}
+
+static struct ky_zstd *zstd_of(const struct ky_kymo_chunks *c)
+{
+	return c->lender ? c->lender->zstd : c->zstd;
+}
+
+uint8_t *ky_kymo_chunks_body(struct ky_kymo_chunks *c, size_t bytes)
+{
+	struct ky_kymo_chunks *owner = owner_of(c);
+	if (bytes + PADDING_BYTES <= owner->body_room)
+		return owner->body;
+	uint8_t *body = realloc(owner->body, bytes + PADDING_BYTES);
+	if (!body) {
+		if (!c->out->error)
+			c->out->error = -ENOMEM;
+		return NULL;
+	}
+	owner->body = body;
+	owner->body_room = bytes + PADDING_BYTES;
+	return body;
+}
+
+int ky_kymo_chunks_open(struct ky_kymo_chunks *c, struct ky_out *out, uint32_t source)
+{
+	*c = (struct ky_kymo_chunks){.out = out, .source = source};
+	if (ky_zstd_open(&c->zstd) == -ENOMEM)
+		return -ENOMEM;
+	c->body = malloc(BODY_BYTES);
+	c->body_room = c->body ? BODY_BYTES : 0;
+	if (!c->body)
+		ky_kymo_chunks_close(c);
+	return c->body ? 0 : -ENOMEM;
+}
+
+void ky_kymo_chunks_borrow(struct ky_kymo_chunks *c, struct ky_out *out, uint32_t source,
+			   struct ky_kymo_chunks *lender)
+{
+	*c = (struct ky_kymo_chunks){.out = out, .source = source, .lender = lender};
+}
+
+void ky_kymo_chunks_close(struct ky_kymo_chunks *c)
+{
+	ky_zstd_close(&c->zstd);
+	free(c->body);
+	*c = (struct ky_kymo_chunks){0};
+}
+
+size_t ky_kymo_chunks_bound(const struct ky_kymo_chunks *c, size_t bytes)
+{
+	const struct ky_zstd *zstd = zstd_of(c);
+	const size_t bound = zstd ? ky_zstd_bound(zstd, bytes) : bytes;
+	return (bound > bytes ? bound : bytes) + PADDING_BYTES;
+}
+
+size_t ky_kymo_chunks_store(struct ky_kymo_chunks *c, uint8_t *to, const uint8_t *from,
+			    size_t bytes, size_t ratio_max)
+{
+	struct ky_zstd *zstd = zstd_of(c);
+	int64_t stored = -1;
+	if (zstd && bytes)
+		stored = ky_zstd_compress(zstd, to, ky_kymo_chunks_bound(c, bytes), from, bytes,
+					  ZSTD_LEVEL);
+	if (stored > 0 && (size_t)stored < bytes && (size_t)stored * ratio_max >= bytes)
+		return (size_t)stored;
+	memcpy(to, from, bytes);
+	return bytes;
+}
+
+void ky_kymo_chunks_write(struct ky_kymo_chunks *c, enum ky_kymo_chunk_type type, size_t bytes)
+{
+	const size_t padded = KY_KYMO_PADDED(bytes);
+	uint8_t *body = owner_of(c)->body;
+	memset(body + bytes, 0, padded - bytes);
+	struct ky_kymo_chunk chunk = {
+		.magic = KY_KYMO_MAGIC,
+		.head_bytes = sizeof(chunk),
+		.type = (uint16_t)type,
+		.number = c->count++,
+		.body_bytes = (uint32_t)padded,
+		.source = c->source,
+		.body_hash = ky_xxh64(body, padded),
+	};
+	chunk.head_hash = ky_xxh64(&chunk, offsetof(struct ky_kymo_chunk, head_hash));
+	ky_out_append(c->out, &chunk, sizeof(chunk));
+	ky_out_append(c->out, body, padded);
+}
+
+void ky_kymo_chunks_file(struct ky_kymo_chunks *c, uint16_t version, uint64_t ticks_per_s)
+{
+	const struct ky_kymo_head head = {
+		.size = sizeof(head),
+		.version = version,
+		.version_min = version,
+		.ticks_per_s = ticks_per_s,
+	};
+	uint8_t *body = ky_kymo_chunks_body(c, sizeof(head));
+	if (!body)
+		return;
+	memcpy(body, &head, sizeof(head));
+	ky_kymo_chunks_write(c, KY_KYMO_FILE, sizeof(head));
+}
+
+void ky_kymo_chunks_define(struct ky_kymo_chunks *c, const struct ky_out *records, uint32_t flags)
+{
+	struct ky_kymo_define define = {
+		.size = sizeof(define), .flags = flags, .bytes = (uint32_t)records->used};
+	uint8_t *body =
+		ky_kymo_chunks_body(c, sizeof(define) + ky_kymo_chunks_bound(c, records->used));
+	if (!body)
+		return;
+	define.stored_bytes = (uint32_t)ky_kymo_chunks_store(
+		c, body + sizeof(define), records->data, records->used, KY_KYMO_DEFINE_RATIO_MAX);
+	memcpy(body, &define, sizeof(define));
+	ky_kymo_chunks_write(c, KY_KYMO_DEFINE, sizeof(define) + define.stored_bytes);
+}
+
+void ky_kymo_chunks_stream(struct ky_kymo_chunks *c, enum ky_kymo_stream_kind kind,
+			   const uint8_t *data, uint32_t bytes)
+{
+	struct ky_kymo_stream stream = {.size = sizeof(stream), .kind = kind, .bytes = bytes};
+	uint8_t *body = ky_kymo_chunks_body(c, sizeof(stream) + ky_kymo_chunks_bound(c, bytes));
+	if (!body)
+		return;
+	stream.stored_bytes = (uint32_t)ky_kymo_chunks_store(c, body + sizeof(stream), data, bytes,
+							     KY_KYMO_RATIO_MAX);
+	memcpy(body, &stream, sizeof(stream));
+	ky_kymo_chunks_write(c, KY_KYMO_STREAM, sizeof(stream) + stream.stored_bytes);
+}
+
+void ky_kymo_chunks_end(struct ky_kymo_chunks *c, uint64_t define_at, uint64_t index_at)
+{
+	const struct ky_kymo_end end = {
+		.size = sizeof(end), .define_at = define_at, .index_at = index_at};
+	uint8_t *body = ky_kymo_chunks_body(c, sizeof(end));
+	if (!body)
+		return;
+	memcpy(body, &end, sizeof(end));
+	ky_kymo_chunks_write(c, KY_KYMO_END, sizeof(end));
+}

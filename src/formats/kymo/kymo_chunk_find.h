@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_chunk_find.h: the bytes of a .kymo file, and the chunks in them. The bytes are anybody's: a
+ * chunk is one when its head's checksum says so, and its body is used when its checksum says so
+ * too.
+ *
+ * Files are read, not mapped: one that is cut while it is read is then an error and not a signal.
+ */
+#ifndef KY_FORMATS_KYMO_KYMO_CHUNK_FIND_H
+#define KY_FORMATS_KYMO_KYMO_CHUNK_FIND_H
+
+#include "kymo_layout.h"
+
+#include <stdbool.h>
+
+struct ky_kymo_bytes {
+	int fd;              /* -1: in memory */
+	const uint8_t *data; /* the caller's */
+	uint64_t bytes;
+};
+
+/* A body, read and checked; the memory is used again for the next. */
+struct ky_kymo_body {
+	uint8_t *data;
+	size_t bytes;
+	size_t room;
+};
+
+/* 0 or -errno. */
+int ky_kymo_bytes_open(struct ky_kymo_bytes *file, const char *path);
+/* fd stays the caller's. */
+int ky_kymo_bytes_open_fd(struct ky_kymo_bytes *file, int fd);
+void ky_kymo_bytes_close(struct ky_kymo_bytes *file);
+/* False when the bytes are not all there. */
+bool ky_kymo_bytes_read(const struct ky_kymo_bytes *file, uint64_t at, void *to, size_t bytes);
+
+/* The chunk at that place. 0; -EBADMSG: there is none; -ENODATA: the file ends before it does. */
+int ky_kymo_chunk_at(const struct ky_kymo_bytes *file, uint64_t at, struct ky_kymo_chunk *chunk);
+/* Where the next chunk is that is all there, from that place on; the file's size without one. */
+uint64_t ky_kymo_chunk_find(const struct ky_kymo_bytes *file, uint64_t at,
+			    struct ky_kymo_chunk *chunk);
+/* Its body. 0; -EBADMSG when the checksum is wrong; -ENODATA when it could not be read; -ENOMEM. */
+int ky_kymo_chunk_body(const struct ky_kymo_bytes *file, uint64_t at,
+		       const struct ky_kymo_chunk *chunk, struct ky_kymo_body *body);
+void ky_kymo_body_free(struct ky_kymo_body *body);
+
+static inline uint64_t ky_kymo_chunk_bytes(const struct ky_kymo_chunk *chunk)
+{
+	return (uint64_t)chunk->head_bytes + chunk->body_bytes;
+}
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_defs.c: records of definitions, read back.
+ *
+ *   record ─ kind ─▶ SITE    ─▶ one block of memory: struct ky_site │ category NUL name NUL …
+ *                    THREAD  ─▶ struct ky_thread, its name apart: it may be defined again
+ *                    CLOCK   ─▶ the list of samples, sorted at the end: they come in any order
+ *                    PROCESS ─▶ by pid; the last one is the file's own
+ *                    SNAPSHOT, NOTE ─▶ lists, each record once
+ *
+ * The first definition of a trace point counts: pointers to it may be out already.
+ */
+#include "formats/kymo/kymo_defs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/layout.h"
+#include "formats/xxh64.h"
+#include "kymo_layout.h"
+#include "os/os.h"
+
+#define MAP_ROOM_FIRST 8u
+#define LIST_ROOM_FIRST 4u
+/* What the first of them had. */
+#define SNAPSHOT_BYTES_MIN (offsetof(struct ky_kymo_snapshot, stack_bytes) + sizeof(uint32_t))
+
+/* The next bytes of a record. */
+struct record {
+	const uint8_t *at;
+	size_t left;
+	size_t fixed_bytes; /* of the part before the texts */
+};
+
+static uint32_t slot_of(const struct ky_kymo_map *map, uint64_t key)
+{
+	uint64_t hash = (key ^ map->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint32_t slot = (uint32_t)(hash >> 32) & (map->room - 1);
+	while (map->slots[slot].value && map->slots[slot].key != key)
+		slot = (slot + 1) & (map->room - 1);
+	return slot;
+}
+
+static uint32_t map_get(const struct ky_kymo_map *map, uint64_t key)
+{
+	return map->room ? map->slots[slot_of(map, key)].value : 0;
+}
+
+static bool map_grow(struct ky_kymo_map *map)
+{
+	struct ky_kymo_map grown = {.count = map->count,
+				    .room = map->room ? map->room * 2 : MAP_ROOM_FIRST,
+				    .seed = ky_os_image()};
+	grown.slots = calloc(grown.room, sizeof(*grown.slots));
+	if (!grown.slots)
+		return false;
+	for (uint32_t i = 0; i < map->room; i++)
+		if (map->slots[i].value)
+			grown.slots[slot_of(&grown, map->slots[i].key)] = map->slots[i];
+	free(map->slots);
+	*map = grown;
+	return true;
+}
+
+/* The key is not in the map yet. */
+static bool map_put(struct ky_kymo_map *map, uint64_t key, uint32_t value)
+{
+	if (map->count * 2 >= map->room && !map_grow(map))
+		return false;
+	const uint32_t slot = slot_of(map, key);
+	map->slots[slot].key = key;
+	map->slots[slot].value = value;
+	map->count++;
+	return true;
+}
+
+/* The list with room for one more; NULL without memory, and then it stays as it is. */
+static void *list_grow(void *list, uint32_t count, uint32_t *room, size_t item_bytes)
+{
+	if (count < *room)
+		return list;
+	const uint32_t grown = *room ? *room * 2 : LIST_ROOM_FIRST;
+	void *moved = realloc(list, grown * item_bytes);
+	if (moved)
+		*room = grown;
+	return moved;
+}
+
+/* The part before the texts, which may be longer than what we know of it. */
+static bool take_fixed(struct record *record, void *to, size_t bytes)
+{
+	if (bytes > record->fixed_bytes || record->fixed_bytes > record->left)
+		return false;
+	memcpy(to, record->at, bytes);
+	record->at += record->fixed_bytes;
+	record->left -= record->fixed_bytes;
+	return true;
+}
+
+/* The same of a struct that has grown since: an older one leaves zeros at its end. */
+static bool take_grown(struct record *record, void *to, size_t bytes, size_t bytes_min)
+{
+	memset(to, 0, bytes);
+	if (record->fixed_bytes < bytes_min)
+		return false;
+	return take_fixed(record, to, record->fixed_bytes < bytes ? record->fixed_bytes : bytes);
+}
+
+/* A text of a record, copied with a NUL behind it to *to, which moves on; up to a NUL inside. */
+static struct ky_text take_text(struct record *record, uint32_t bytes, char **to)
+{
+	char *text = *to;
+	memcpy(text, record->at, bytes);
+	text[bytes] = '\0';
+	record->at += bytes;
+	record->left -= bytes;
+	*to += bytes + 1;
+	return (struct ky_text){text, (uint32_t)strlen(text)};
+}
+
+/* A text on its own; data is NULL without memory. */
+static struct ky_text copy_text(struct record *record, uint32_t bytes)
+{
+	char *copy = malloc((size_t)bytes + 1);
+	return copy ? take_text(record, bytes, &copy) : (struct ky_text){NULL, 0};
+}
+
+static void replace_text(struct ky_text *old, struct ky_text text)
+{
+	free((void *)(uintptr_t)old->data);
+	*old = text;
+}
+
+/* A later definition of the same pid replaces it. */
+static int remember_process(struct ky_kymo_defs *defs, int32_t pid, struct ky_text name,
+			    struct ky_text command)
+{
+	uint32_t index = map_get(&defs->by_pid, (uint32_t)pid);
+	if (!index) {
+		void *grown = list_grow(defs->processes, defs->processes_count,
+					&defs->processes_room, sizeof(*defs->processes));
+		if (!grown)
+			return -ENOMEM;
+		defs->processes = grown;
+		index = defs->processes_count + 1;
+		if (!map_put(&defs->by_pid, (uint32_t)pid, index))
+			return -ENOMEM;
+		defs->processes[defs->processes_count++] = (struct ky_kymo_process_name){0};
+	}
+	struct ky_kymo_process_name *process = &defs->processes[index - 1];
+	process->pid = pid;
+	replace_text(&process->name, name);
+	replace_text(&process->command, command);
+	return 0;
+}
+
+/* The first is whose drum it is; others are children that wrote into it, or of a file that was made of another trace. */
+static int take_own(struct ky_kymo_defs *defs, const struct ky_kymo_process *fixed,
+		    struct ky_text name, struct ky_text command)
+{
+	if (defs->processes_count && fixed->pid != defs->pid)
+		return 0;
+	char *own_name = strdup(name.data);
+	char *own_command = strdup(command.data);
+	if (!own_name || !own_command) {
+		free(own_name);
+		free(own_command);
+		return -ENOMEM;
+	}
+	replace_text(&defs->process, (struct ky_text){own_name, name.bytes});
+	replace_text(&defs->command, (struct ky_text){own_command, command.bytes});
+	defs->pid = fixed->pid;
+	defs->beside = fixed->beside;
+	return 0;
+}
+
+static int add_process(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_process fixed;
+	if (!take_fixed(record, &fixed, sizeof(fixed)) ||
+	    (uint64_t)fixed.name_bytes + fixed.command_bytes > record->left)
+		return -EBADMSG;
+	struct ky_text name = copy_text(record, fixed.name_bytes);
+	struct ky_text command = copy_text(record, fixed.command_bytes);
+	if (name.data && command.data) {
+		name.bytes = (uint32_t)strlen(name.data);
+		command.bytes = (uint32_t)strlen(command.data);
+	}
+	int error = name.data && command.data ? take_own(defs, &fixed, name, command) : -ENOMEM;
+	if (!error)
+		error = remember_process(defs, fixed.pid, name, command);
+	if (error) {
+		free((void *)(uintptr_t)name.data);
+		free((void *)(uintptr_t)command.data);
+	}
+	return error;
+}
+
+static int add_clock(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_clock fixed;
+	if (!take_fixed(record, &fixed, sizeof(fixed)))
+		return -EBADMSG;
+	void *grown = list_grow(defs->samples, defs->samples_count, &defs->samples_room,
+				sizeof(*defs->samples));
+	if (!grown)
+		return -ENOMEM;
+	defs->samples = grown;
+	defs->samples[defs->samples_count++] = (struct ky_clock_sample){
+		fixed.ticks, fixed.boottime_ns, fixed.monotonic_ns, fixed.realtime_ns};
+	return 0;
+}
+
+struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bool *made)
+{
+	const uint32_t known = map_get(&defs->by_tid, (uint32_t)tid);
+	*made = !known;
+	if (known)
+		return defs->threads[known - 1];
+	void *grown = list_grow(defs->threads, defs->threads_count, &defs->threads_room,
+				sizeof(*defs->threads));
+	if (!grown)
+		return NULL;
+	defs->threads = grown;
+	struct ky_thread *thread = calloc(1, sizeof(*thread));
+	char *name = calloc(1, 1);
+	if (!thread || !name || !map_put(&defs->by_tid, (uint32_t)tid, defs->threads_count + 1)) {
+		free(thread);
+		free(name);
+		return NULL;
+	}
+	*thread = (struct ky_thread){
+		.index = defs->threads_count, .pid = defs->pid, .tid = tid, .name = {name, 0}};
+	defs->threads[defs->threads_count++] = thread;
+	return thread;
+}
+
+static int add_thread(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_thread fixed;
+	bool made;
+	if (!take_fixed(record, &fixed, sizeof(fixed)) || fixed.name_bytes > record->left)
+		return -EBADMSG;
+	const struct ky_text name = copy_text(record, fixed.name_bytes);
+	struct ky_thread *thread = name.data ? ky_kymo_defs_thread(defs, fixed.tid, &made) : NULL;
+	if (!thread) {
+		free((void *)(uintptr_t)name.data);
+		return -ENOMEM;
+	}
+	thread->pid = fixed.pid;
+	if (fixed.shown_tid) {
+		thread->tid = fixed.shown_tid;
+		thread->alias = fixed.tid;
+	}
+	replace_text(&thread->name, name);
+	return 0;
+}
+
+/* The site and all its texts in one piece of memory. */
+static struct ky_site *make_site(const struct ky_kymo_site *fixed, struct record *record)
+{
+	struct ky_text texts[KY_KYMO_SITE_TEXTS];
+	struct ky_site *site = malloc(sizeof(*site) + record->left + KY_KYMO_SITE_TEXTS);
+	if (!site)
+		return NULL;
+	char *to = (char *)(site + 1);
+	for (uint32_t i = 0; i < KY_KYMO_SITE_TEXTS; i++)
+		texts[i] = take_text(record, fixed->text_bytes[i], &to);
+	*site = (struct ky_site){
+		.kind = fixed->kind,
+		.flags = fixed->flags,
+		.items = fixed->items,
+		.args = fixed->args,
+		.line = fixed->line,
+		.types = fixed->types,
+		.category = texts[KY_KYMO_CATEGORY],
+		.name = texts[KY_KYMO_NAME],
+		.file = texts[KY_KYMO_SOURCE],
+		.function = texts[KY_KYMO_FUNCTION],
+	};
+	memcpy(site->keys, &texts[KY_KYMO_KEYS], sizeof(site->keys));
+	return site;
+}
+
+/* Equal names have the same index. False without memory. */
+static bool number_category(struct ky_kymo_defs *defs, struct ky_site *site)
+{
+	const uint64_t key = ky_xxh64(site->category.data, site->category.bytes);
+	uint32_t index = map_get(&defs->by_category, key);
+	if (!index) {
+		index = defs->by_category.count + 1;
+		if (!map_put(&defs->by_category, key, index))
+			return false;
+	}
+	site->category_index = index - 1;
+	return true;
+}
+
+static bool is_site(const struct ky_kymo_site *fixed, size_t left)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < KY_KYMO_SITE_TEXTS; i++)
+		bytes += fixed->text_bytes[i];
+	return bytes <= left && fixed->site < KY_KYMO_SITES && fixed->kind > KYMO_KIND_NONE &&
+	       fixed->kind < KYMO_KIND_LOST && fixed->items <= KYMO_I_ITEMS_MAX &&
+	       fixed->args <= KYMO_ARGS_MAX && fixed->args <= fixed->items;
+}
+
+static int add_site(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_site fixed;
+	if (!take_fixed(record, &fixed, sizeof(fixed)) || !is_site(&fixed, record->left))
+		return -EBADMSG;
+	if (map_get(&defs->by_number, fixed.site))
+		return 0;
+	void *grown =
+		list_grow(defs->sites, defs->sites_count, &defs->sites_room, sizeof(*defs->sites));
+	if (!grown)
+		return -ENOMEM;
+	defs->sites = grown;
+	struct ky_site *site = make_site(&fixed, record);
+	if (!site || !number_category(defs, site) ||
+	    !map_put(&defs->by_number, fixed.site, defs->sites_count + 1)) {
+		free(site);
+		return -ENOMEM;
+	}
+	site->index = defs->sites_count;
+	defs->sites[defs->sites_count++] = site;
+	return 0;
+}
+
+/* Whether the same record was there before: 1, 0 when it is the first, or -ENOMEM. */
+static int is_repeated(struct ky_kymo_defs *defs, const struct record *record)
+{
+	const uint64_t hash = ky_xxh64(record->at, record->left);
+	if (map_get(&defs->by_record, hash))
+		return 1;
+	return map_put(&defs->by_record, hash, 1) ? 0 : -ENOMEM;
+}
+
+static bool is_snapshot(const struct ky_kymo_snapshot *fixed, size_t left)
+{
+	return (uint64_t)fixed->trigger_bytes + fixed->reason_bytes + fixed->stack_bytes <= left;
+}
+
+static int add_snapshot(struct ky_kymo_defs *defs, struct record *record)
+{
+	struct ky_kymo_snapshot_told told;
+	const int repeated = is_repeated(defs, record);
+	if (repeated)
+		return repeated < 0 ? repeated : 0;
+	if (!take_grown(record, &told.at, sizeof(told.at), SNAPSHOT_BYTES_MIN) ||
+	    !is_snapshot(&told.at, record->left))
+		return -EBADMSG;
+	void *grown = list_grow(defs->snapshots, defs->snapshots_count, &defs->snapshots_room,
+				sizeof(*defs->snapshots));
+	if (!grown)
+		return -ENOMEM;
+	defs->snapshots = grown;
+	/* One piece of memory, which the first of them is the begin of. */
+	char *to = malloc(record->left + 3);
+	if (!to)
+		return -ENOMEM;
+	told.trigger = take_text(record, told.at.trigger_bytes, &to);
+	told.reason = take_text(record, told.at.reason_bytes, &to);
+	told.stack = take_text(record, told.at.stack_bytes, &to);
+	defs->snapshots[defs->snapshots_count++] = told;
+	return 0;
+}
+
+static int add_remark(struct ky_kymo_defs *defs, struct record *record)
+{
+	const int repeated = is_repeated(defs, record);
+	if (repeated)
+		return repeated < 0 ? repeated : 0;
+	if (record->fixed_bytes > record->left)
+		return -EBADMSG;
+	record->at += record->fixed_bytes;
+	record->left -= record->fixed_bytes;
+	void *grown = list_grow(defs->remarks, defs->remarks_count, &defs->remarks_room,
+				sizeof(*defs->remarks));
+	if (!grown)
+		return -ENOMEM;
+	defs->remarks = grown;
+	const struct ky_text text = copy_text(record, (uint32_t)record->left);
+	if (!text.data)
+		return -ENOMEM;
+	defs->remarks[defs->remarks_count++] = text;
+	return 0;
+}
+
+static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *head,
+		      const uint8_t *body, const char **what)
+{
+	static const struct {
+		int (*add)(struct ky_kymo_defs *defs, struct record *record);
+		const char *what;
+	} kinds[] = {
+		[KY_KYMO_PROCESS] = {add_process, "the definition of a process is malformed"},
+		[KY_KYMO_THREAD] = {add_thread, "the definition of a thread is malformed"},
+		[KY_KYMO_CLOCK] = {add_clock, "a sample of the clocks is malformed"},
+		[KY_KYMO_SITE] = {add_site, "the definition of a trace point is malformed"},
+		[KY_KYMO_SNAPSHOT] = {add_snapshot, "the record of a snapshot is malformed"},
+		[KY_KYMO_NOTE] = {add_remark, "a note about the capture is malformed"},
+	};
+	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
+		return 0;
+	*what = kinds[head->kind].what;
+	struct record record = {body, head->bytes - sizeof(*head), head->fixed_bytes};
+	return kinds[head->kind].add(defs, &record);
+}
+
+int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t bytes, size_t *at,
+		     const char **what)
+{
+	for (*at = 0; *at < bytes;) {
+		struct ky_kymo_record head;
+		*what = "a definition does not fit its chunk";
+		if (bytes - *at < sizeof(head))
+			return -EBADMSG;
+		memcpy(&head, records + *at, sizeof(head));
+		if (head.bytes < sizeof(head) || head.bytes % 8 || head.bytes > bytes - *at)
+			return -EBADMSG;
+		const int error = add_record(defs, &head, records + *at + sizeof(head), what);
+		if (error)
+			return error;
+		*at += head.bytes;
+	}
+	return 0;
+}
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct ky_clock_sample *left = a, *right = b;
+	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
+}
+
+int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s)
+{
+	if (ticks_per_s)
+		defs->clock.nominal = UINT64_C(1000000000) * KY_CLOCK_RATE_ONE / ticks_per_s;
+	if (defs->samples_count)
+		qsort(defs->samples, defs->samples_count, sizeof(*defs->samples), by_ticks);
+	for (uint32_t i = 0; i < defs->samples_count; i++)
+		if (ky_clock_map_add(&defs->clock, &defs->samples[i]) != 0)
+			return -ENOMEM;
+	return 0;
+}
+
+void ky_kymo_defs_free(struct ky_kymo_defs *defs)
+{
+	for (uint32_t i = 0; i < defs->sites_count; i++)
+		free(defs->sites[i]);
+	for (uint32_t i = 0; i < defs->threads_count; i++) {
+		free((void *)(uintptr_t)defs->threads[i]->name.data);
+		free(defs->threads[i]);
+	}
+	for (uint32_t i = 0; i < defs->processes_count; i++) {
+		free((void *)(uintptr_t)defs->processes[i].name.data);
+		free((void *)(uintptr_t)defs->processes[i].command.data);
+	}
+	for (uint32_t i = 0; i < defs->snapshots_count; i++)
+		free((void *)(uintptr_t)defs->snapshots[i].trigger.data);
+	for (uint32_t i = 0; i < defs->remarks_count; i++)
+		free((void *)(uintptr_t)defs->remarks[i].data);
+	free(defs->snapshots);
+	free(defs->remarks);
+	free(defs->by_record.slots);
+	free(defs->processes);
+	free(defs->by_pid.slots);
+	free((void *)(uintptr_t)defs->process.data);
+	free((void *)(uintptr_t)defs->command.data);
+	free(defs->samples);
+	free(defs->sites);
+	free(defs->threads);
+	free(defs->by_number.slots);
+	free(defs->by_tid.slots);
+	free(defs->by_category.slots);
+	ky_clock_map_free(&defs->clock);
+	memset(defs, 0, sizeof(*defs));
+}
+
+const struct ky_site *ky_kymo_defs_site(const struct ky_kymo_defs *defs, uint64_t word)
+{
+	const uint32_t index = map_get(&defs->by_number, KY_WORD_SITE(word));
+	return index ? defs->sites[index - 1] : NULL;
+}

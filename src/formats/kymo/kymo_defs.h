@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_defs.h: what a .kymo file defines: the process, threads, trace points, moments in all
+ * clocks. All of it is read when the file is opened, and lives as long as the file is open.
+ */
+#ifndef KY_FORMATS_KYMO_KYMO_DEFS_H
+#define KY_FORMATS_KYMO_KYMO_DEFS_H
+
+#include "core/clock.h"
+#include "core/event.h"
+#include "kymo_layout.h"
+
+/* From a 64-bit key to an index: an open hash table, seeded: no file can be made to collide. */
+struct ky_kymo_map {
+	struct {
+		uint64_t key;
+		uint32_t value; /* index + 1; 0 is free */
+	} * slots;
+	uint32_t count;
+	uint32_t room; /* a power of two */
+	uint64_t seed;
+};
+
+/* A process that the file names; most have one. */
+struct ky_kymo_process_name {
+	int32_t pid;
+	struct ky_text name;
+	struct ky_text command;
+};
+
+/* A snapshot that a flight recorder took. */
+struct ky_kymo_snapshot_told {
+	struct ky_kymo_snapshot at; /* its text sizes are of no use here */
+	struct ky_text trigger;
+	struct ky_text reason;
+	struct ky_text stack;
+};
+
+struct ky_kymo_defs {
+	struct ky_kymo_process_name *processes;
+	uint32_t processes_count, processes_room;
+	struct ky_kymo_map by_pid;
+	int32_t pid;
+	uint32_t beside; /* enum ky_drum_beside */
+	struct ky_text process;
+	struct ky_text command;
+	struct ky_clock_sample *samples; /* ordered after ky_kymo_defs_done() */
+	uint32_t samples_count, samples_room;
+	struct ky_site **sites;
+	uint32_t sites_count, sites_room;
+	struct ky_thread **threads;
+	uint32_t threads_count, threads_room;
+	struct ky_kymo_map by_number; /* sites */
+	struct ky_kymo_map by_tid;
+	struct ky_kymo_map by_category; /* by the hash of its name */
+	struct ky_kymo_snapshot_told *snapshots;
+	uint32_t snapshots_count, snapshots_room;
+	struct ky_text *remarks; /* NOTE records */
+	uint32_t remarks_count, remarks_room;
+	struct ky_kymo_map
+		by_record; /* of both, by the hash of the record: they come once more at the end */
+	struct ky_clock_map clock;
+};
+
+/*
+ * Adds the records. What is not known is skipped. 0, -ENOMEM, or -EBADMSG with *at where and *what
+ * is wrong; what came before that is kept.
+ */
+int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t bytes, size_t *at,
+		     const char **what);
+/* After the last: the clocks; ticks_per_s is for when they do not tell. 0 or -ENOMEM. */
+int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s);
+void ky_kymo_defs_free(struct ky_kymo_defs *defs);
+
+/* The trace point of an event's header word; NULL when there is none. */
+const struct ky_site *ky_kymo_defs_site(const struct ky_kymo_defs *defs, uint64_t word);
+/* The thread, made without a name if it is not defined (*made); NULL without memory. */
+struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bool *made);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_export.c: a trace as a .kymo file, through the recorder's own writer. Events are put into the words of rings, a
+ * ring for each thread, and given to the writer block by block. docs/formats/kymo.md says what becomes what.
+ *
+ *   walk ──▶ words of the thread's ring ── full, or enough in all ──▶ ky_format_kymo.block()
+ *
+ * The counter is the nanosecond: two samples tie it to the clocks at the begin and the end.
+ */
+#include "formats/export.h"
+
+#include "core/layout.h"
+#include "core/ring_read.h"
+#include "formats/address.h"
+#include "formats/export_loop.h"
+#include "formats/flow_marks.h"
+#include "formats/format.h"
+#include "formats/kymo/kymo_site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RING_WORDS 448u          /* of an event at most 300 */
+#define EVENT_WORDS_MAX 400u     /* eight strings, a name, an id */
+#define GATHER_WORDS (48u << 10) /* in all rings; then all go out, so that batches overlap little */
+#define CLOCKS_WRITTEN 2u
+#define STATIC_NAMES_MAX (1u << 16) /* trace points; then names come with their events */
+#define NS_PER_S INT64_C(1000000000)
+
+/* A thread that events are on, or that stands for its process. */
+struct carrier {
+	struct ky_thread thread;
+	uint32_t tid; /* as in the pieces */
+	uint32_t count;
+	uint32_t first_high, high; /* of the counter: where the piece begins, and now */
+	uint64_t lost;
+	uint64_t blocks;
+	uint64_t *words; /* KY_BLOCK_WORDS, when it has any */
+};
+
+struct writer {
+	const struct ky_trace *trace;
+	const struct ky_selection *selection;
+	struct ky_export_left *left;
+	struct ky_out *out;
+	struct ky_writer *file;
+	struct ky_kymo_sites sites;
+	struct ky_addresses addresses;
+	struct ky_arrows arrows;
+	struct ky_map by_ids; /* carriers, by pid and tid */
+	struct ky_map tids;   /* that pieces have */
+	struct carrier **carriers;
+	uint32_t carriers_count, carriers_room;
+	uint32_t gathered;
+	uint32_t made_up_tids;
+	uint64_t event[EVENT_WORDS_MAX];
+	uint32_t event_words;
+};
+
+static void out_of_memory(struct writer *w)
+{
+	if (!w->out->error)
+		w->out->error = -ENOMEM;
+}
+
+/* ---- rings ---- */
+
+static void flush_ring(struct writer *w, struct carrier *c)
+{
+	struct ky_block block = {.ring = c->thread.index,
+				 .tid = c->tid,
+				 .number = c->blocks++,
+				 .count = c->count,
+				 .high = c->first_high,
+				 .lost = c->lost,
+				 .words = c->words};
+	if (!c->count && !c->lost)
+		return;
+	ky_format_kymo.block(w->file, &block, &c->thread, &w->sites.sites);
+	c->count = 0;
+	c->lost = 0;
+}
+
+static void flush_all(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->carriers_count; i++)
+		flush_ring(w, w->carriers[i]);
+	ky_format_kymo.flush(w->file);
+	w->gathered = 0;
+}
+
+static void put_control(struct carrier *c, uint32_t high)
+{
+	c->words[c->count++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+	c->high = high;
+}
+
+/* Puts the event that is in w->event, from its second word on. */
+static void put_event(struct writer *w, struct carrier *c, int64_t ts, uint32_t site)
+{
+	const uint32_t high = (uint32_t)((uint64_t)ts >> 32);
+	if (!c)
+		return;
+	if (!c->words)
+		c->words = malloc(KY_BLOCK_BYTES);
+	if (!c->words) {
+		out_of_memory(w);
+		return;
+	}
+	if (c->count + w->event_words + 2 > RING_WORDS)
+		flush_ring(w, c);
+	if (!c->count)
+		c->first_high = c->high = high;
+	if (c->high != high)
+		put_control(c, high);
+	w->event[0] = (uint64_t)site << KY_WORD_SITE_SHIFT | (uint64_t)(w->event_words - 1) << 33 |
+		      (uint32_t)(uint64_t)ts;
+	memcpy(c->words + c->count, w->event, w->event_words * sizeof(w->event[0]));
+	c->count += w->event_words;
+	w->gathered += w->event_words + 1;
+	if (w->gathered >= GATHER_WORDS)
+		flush_all(w);
+}
+
+/* ---- threads ---- */
+
+/* Pieces name threads by tid alone: the second one with a tid gets another there. */
+static uint32_t unique_tid(struct writer *w, uint32_t tid)
+{
+	bool made = false;
+	uint32_t unique = tid;
+	while (ky_map_add(&w->tids, unique, 0, &made) && !made)
+		unique = 0x40000000u + w->made_up_tids++;
+	return unique;
+}
+
+static struct carrier *add_carrier(struct writer *w, uint32_t pid, uint32_t tid, uint32_t thread)
+{
+	if (w->carriers_count == w->carriers_room) {
+		const uint32_t room = w->carriers_room ? w->carriers_room * 2 : 64;
+		struct carrier **grown = realloc(w->carriers, room * sizeof(struct carrier *));
+		if (!grown)
+			return NULL;
+		w->carriers = grown;
+		w->carriers_room = room;
+	}
+	struct carrier *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->thread.index = w->carriers_count;
+	c->thread.pid = (int32_t)pid;
+	c->thread.tid = (int32_t)tid;
+	c->thread.name = thread == KY_NONE
+				 ? (struct ky_text){"", 0}
+				 : ky_export_text(w->trace, w->trace->threads.name[thread]);
+	c->tid = unique_tid(w, tid);
+	c->thread.alias = c->tid == tid ? 0 : (int32_t)c->tid;
+	w->carriers[w->carriers_count++] = c;
+	ky_format_kymo.thread(w->file, &c->thread);
+	return c;
+}
+
+static struct carrier *carrier_of(struct writer *w, uint32_t pid, uint32_t tid, uint32_t thread)
+{
+	bool made;
+	uint64_t *index = ky_map_add(&w->by_ids, pid, tid, &made);
+	if (index && !made)
+		return w->carriers[*index];
+	const uint32_t next = w->carriers_count;
+	struct carrier *c = index ? add_carrier(w, pid, tid, thread) : NULL;
+	if (!c) {
+		out_of_memory(w);
+		return NULL;
+	}
+	*index = next;
+	return c;
+}
+
+static struct carrier *carrier_at(struct writer *w, const struct ky_address *a)
+{
+	return carrier_of(w, a->pid, a->tid, a->form == KY_AT_THREAD ? a->thread : KY_NONE);
+}
+
+/* ---- items ---- */
+
+static void put_word(struct writer *w, uint64_t word)
+{
+	w->event[w->event_words++] = word;
+}
+
+static void put_string(struct writer *w, struct ky_text text)
+{
+	uint64_t head = text.bytes;
+	if (text.bytes > KYMO_STRING_MAX) {
+		text.bytes = KYMO_STRING_MAX;
+		head = KYMO_STRING_MAX | KYMO_I_STRING_CUT;
+		w->left->cut++;
+	}
+	const uint32_t words = (text.bytes + 7) / 8;
+	put_word(w, head);
+	if (!words)
+		return;
+	w->event[w->event_words + words - 1] = 0;
+	memcpy(&w->event[w->event_words], text.data, text.bytes);
+	w->event_words += words;
+}
+
+static void put_value(struct writer *w, uint32_t arg)
+{
+	const uint8_t type = w->trace->args.type[arg];
+	const uint64_t value = w->trace->args.value[arg];
+	if (type == KY_ARG_STRING || type == KY_ARG_JSON)
+		put_string(w, ky_export_text(w->trace, (uint32_t)value));
+	else
+		put_word(w, value);
+}
+
+static void take_args(struct writer *w, uint32_t set, struct ky_kymo_site_spec *spec)
+{
+	const uint32_t end = ky_arg_set_end(w->trace, set);
+	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < end; arg++) {
+		if (spec->args_count == KYMO_ARGS_MAX || w->trace->args.type[arg] == KY_ARG_NULL)
+			w->left->args++;
+		else
+			spec->args[spec->args_count++] = arg;
+	}
+}
+
+/* ---- events ---- */
+
+/* The site and the event's items; 0 when there are too many sites. */
+static uint32_t make_event(struct writer *w, struct ky_kymo_site_spec *spec, uint64_t id)
+{
+	const struct ky_text name = spec->name;
+	if (w->sites.sites.count >= STATIC_NAMES_MAX && spec->name.bytes) {
+		spec->flags |= KYMO_SITE_NAME;
+		spec->name = (struct ky_text){"", 0};
+	}
+	const uint32_t site = ky_kymo_site_number(&w->sites, w->trace, spec);
+	w->event_words = 1;
+	if (spec->flags & KYMO_SITE_NAME)
+		put_string(w, name);
+	if (spec->flags & KYMO_SITE_ID)
+		put_word(w, id);
+	for (uint32_t i = 0; i < spec->args_count; i++)
+		put_value(w, spec->args[i]);
+	return site;
+}
+
+static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
+{
+	uint32_t count;
+	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ky_arrow_mark *mark = &marks[i];
+		if (mark->foreign) { /* flows are inside the spans of threads only */
+			w->left->flows += mark->phase != KY_ARROW_BEGIN;
+			continue;
+		}
+		struct ky_kymo_site_spec spec = {
+			.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
+			.flags = KYMO_SITE_ID,
+			.category = mark->category,
+			.name = ky_export_text(w->trace, mark->name)};
+		const uint32_t site = make_event(w, &spec, mark->id);
+		if (site)
+			put_event(w, carrier_at(w, a), ts, site);
+	}
+}
+
+static uint8_t kind_of(uint8_t form, enum ky_walk_what what)
+{
+	const bool thread = form == KY_AT_THREAD;
+	if (what == KY_WALK_BEGIN)
+		return thread ? KYMO_KIND_BEGIN : KYMO_KIND_ASYNC_BEGIN;
+	if (what == KY_WALK_END)
+		return thread ? KYMO_KIND_END : KYMO_KIND_ASYNC_END;
+	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KYMO_KIND_ASYNC_INSTANT
+								 : KYMO_KIND_INSTANT;
+}
+
+static struct ky_kymo_site_spec slice_spec(struct writer *w, const struct ky_walk_item *item,
+					   const struct ky_address *a)
+{
+	const struct ky_slices *s = &w->trace->slices;
+	struct ky_kymo_site_spec spec = {.kind = kind_of(a->form, item->what),
+					 .category = s->category[item->row],
+					 .name = ky_export_text(w->trace, s->name[item->row])};
+	if (spec.kind == KYMO_KIND_END) /* it closes the innermost, whatever its name */
+		return (struct ky_kymo_site_spec){.kind = KYMO_KIND_END, .name = {"", 0}};
+	if (spec.kind >= KYMO_KIND_ASYNC_BEGIN && spec.kind <= KYMO_KIND_ASYNC_END)
+		spec.flags = KYMO_SITE_ID;
+	if (spec.kind == KYMO_KIND_INSTANT && a->form == KY_AT_PROCESS)
+		spec.flags = KYMO_SITE_PROCESS;
+	if (spec.kind == KYMO_KIND_INSTANT && a->form == KY_AT_GLOBAL)
+		spec.flags = KYMO_SITE_GLOBAL;
+	if (item->what != KY_WALK_END)
+		take_args(w, s->args[item->row], &spec);
+	return spec;
+}
+
+static void put_slice(struct writer *w, const struct ky_walk_item *item)
+{
+	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[item->row]];
+	const bool end = item->what == KY_WALK_END;
+	if (end && w->arrows.count)
+		put_flows(w, item->row, item->ts, true);
+	struct ky_kymo_site_spec spec = slice_spec(w, item, a);
+	const uint32_t site = make_event(w, &spec, a->id);
+	if (!site) {
+		w->left->slices += !end;
+		return;
+	}
+	put_event(w, carrier_at(w, a), item->ts, site);
+	if (!end && w->arrows.count)
+		put_flows(w, item->row, item->ts, false);
+}
+
+static void put_counter(struct writer *w, const struct ky_walk_item *item)
+{
+	const struct ky_trace *trace = w->trace;
+	const uint32_t track = trace->counters.track[item->row];
+	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
+	const struct ky_kymo_site_spec spec = {
+		.kind = KYMO_KIND_COUNTER,
+		.name = ky_export_text(trace, trace->tracks.name[track]),
+		.key = {"value", 5}};
+	const uint32_t site = ky_kymo_site_number(&w->sites, trace, &spec);
+	w->event_words = 1;
+	uint64_t bits;
+	memcpy(&bits, &trace->counters.value[item->row], sizeof(bits));
+	put_word(w, bits);
+	if (site)
+		put_event(w, carrier_of(w, pid, pid, KY_NONE), item->ts, site);
+	else
+		w->left->counters++;
+}
+
+static void put_item(void *self, const struct ky_walk_item *item)
+{
+	struct writer *w = self;
+	switch (item->what) {
+	case KY_WALK_BEGIN:
+	case KY_WALK_END:
+	case KY_WALK_INSTANT:
+		put_slice(w, item);
+		break;
+	case KY_WALK_COUNTER:
+		put_counter(w, item);
+		break;
+	case KY_WALK_SCHED:
+		w->left->sched++;
+		break;
+	case KY_WALK_STATE:
+		if (!w->trace->sched.rows.count)
+			w->left->sched++;
+		break;
+	case KY_WALK_SAMPLE:
+		w->left->samples++;
+		break;
+	case KY_WALK_LOG:
+		w->left->logs++;
+		break;
+	case KY_WALK_RAW:
+		w->left->raw_events++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the file ---- */
+
+static uint64_t in_clock(const struct ky_trace *trace, enum ky_clock clock, int64_t ts)
+{
+	int64_t ns;
+	if (!ky_clocks_convert(trace->clocks, trace->clock, clock, ts, &ns) || ns < 0)
+		return 0;
+	return (uint64_t)ns;
+}
+
+static struct ky_clock_sample sample_at(const struct ky_trace *trace, int64_t ts)
+{
+	const int64_t at = ts < 1 ? 1 : ts;
+	return (struct ky_clock_sample){(uint64_t)at, (uint64_t)at,
+					in_clock(trace, KY_CLOCK_MONOTONIC, at),
+					in_clock(trace, KY_CLOCK_REALTIME, at)};
+}
+
+/* For readers that know of one only. */
+static uint32_t main_process(const struct ky_trace *trace)
+{
+	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
+		if (trace->processes.pid[i] && trace->processes.name[i])
+			return i;
+	return trace->processes.rows.count ? 0 : KY_NONE;
+}
+
+static void put_tasks(struct writer *w, uint32_t first)
+{
+	const struct ky_trace *trace = w->trace;
+	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
+		if (i != first && trace->processes.name[i])
+			ky_format_kymo.process(w->file, (int32_t)ky_address_pid(trace, i),
+					       ky_export_text(trace, trace->processes.name[i]));
+	if (first != KY_NONE)
+		ky_format_kymo.process(w->file, (int32_t)ky_address_pid(trace, first),
+				       ky_export_text(trace, trace->processes.name[first]));
+	for (uint32_t i = 0; i < trace->threads.rows.count; i++)
+		if (ky_selected_thread(w->selection, i) && !trace->threads.is_idle[i])
+			carrier_of(w, ky_address_pid_of_thread(trace, i), ky_address_tid(trace, i),
+				   i);
+}
+
+static void put_losses(struct writer *w)
+{
+	const struct ky_losses *l = &w->trace->losses;
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		if (l->thread[i] == KY_NONE || !ky_selected_thread(w->selection, l->thread[i]))
+			continue;
+		struct carrier *c =
+			carrier_of(w, ky_address_pid_of_thread(w->trace, l->thread[i]),
+				   ky_address_tid(w->trace, l->thread[i]), l->thread[i]);
+		if (c)
+			c->lost += l->events[i];
+	}
+}
+
+static int open_file(struct writer *w)
+{
+	const struct ky_trace *trace = w->trace;
+	const uint32_t first = main_process(trace);
+	struct ky_trace_info info = {.ticks_per_s = (uint64_t)NS_PER_S,
+				     .process = {"", 0},
+				     .command = {"", 0},
+				     .clock = sample_at(trace, trace->begin_ns)};
+	if (first != KY_NONE) {
+		info.pid = (int32_t)ky_address_pid(trace, first);
+		info.process = ky_export_text(trace, trace->processes.name[first]);
+		info.command = ky_export_text(trace, trace->processes.cmdline[first]);
+	}
+	const int error = ky_format_kymo.open(&w->file, w->out, &info);
+	if (error)
+		return error;
+	const int64_t last = trace->end_ns > trace->begin_ns ? trace->end_ns : trace->begin_ns;
+	const struct ky_clock_sample sample =
+		sample_at(trace, last < INT64_MAX - NS_PER_S ? last + NS_PER_S : INT64_MAX);
+	ky_format_kymo.clock(w->file, &sample);
+	put_tasks(w, first);
+	put_losses(w);
+	return 0;
+}
+
+static int write_file(struct writer *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	int error = open_file(w);
+	if (!error)
+		error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress, context,
+					put_item, false, w);
+	if (error)
+		return error;
+	flush_all(w);
+	const uint64_t snapshots = ky_export_snapshots(w->trace);
+	w->left->snapshots += snapshots > CLOCKS_WRITTEN ? snapshots - CLOCKS_WRITTEN : 0;
+	w->left->metadata += w->trace->metadata.rows.count;
+	ky_format_kymo.finish(w->file, w->trace->lost);
+	return w->out->error;
+}
+
+static bool on_thread(void *context, uint32_t track)
+{
+	const struct ky_addresses *addresses = context;
+	return addresses->tracks[track].form == KY_AT_THREAD;
+}
+
+static void close_writer(struct writer *w)
+{
+	ky_format_kymo.close(w->file);
+	for (uint32_t i = 0; i < w->carriers_count; i++) {
+		free(w->carriers[i]->words);
+		free(w->carriers[i]);
+	}
+	free(w->carriers);
+	ky_map_free(&w->by_ids);
+	ky_map_free(&w->tids);
+	ky_kymo_sites_close(&w->sites);
+	ky_arrows_close(&w->arrows);
+	ky_addresses_close(&w->addresses);
+}
+
+static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
+		       struct ky_out *out, struct ky_export_left *left,
+		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	struct writer w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	int error = ky_kymo_sites_open(&w.sites);
+	if (!error)
+		error = ky_addresses_open(&w.addresses, trace, false);
+	if (!error)
+		error = ky_arrows_open(&w.arrows, trace, selection, on_thread, &w.addresses, left);
+	if (!error)
+		error = write_file(&w, progress, context);
+	close_writer(&w);
+	return error;
+}
+
+const struct ky_exporter ky_exporter_kymo = {"kymo", ".kymo", write_trace};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
+ * takes to read the index; one that was cut off is searched from its begin. Damage is not an error:
+ * what is whole is read, and notes say what is not and at which byte. A file of several sources is opened by
+ * kymo_bundle.h, which has one of these for each.
+ *
+ *	struct ky_kymo *file;
+ *	struct ky_kymo_error error;
+ *	if (ky_kymo_open(&file, path, &error) != 0)
+ *		... error.at, error.text
+ *	ky_kymo_read(file, 0, UINT64_MAX, &sink, &totals);
+ *	ky_kymo_close(&file);
+ */
+#ifndef KY_FORMATS_KYMO_KYMO_FILE_H
+#define KY_FORMATS_KYMO_KYMO_FILE_H
+
+#include "core/stream.h"
+#include "formats/kymo/kymo_defs.h"
+#include "kymo_layout.h"
+
+/* What is wrong and where; the text names what was expected. */
+struct ky_kymo_error {
+	uint64_t at; /* byte of the file */
+	char text[152];
+};
+
+#define KY_KYMO_NOTES_MAX 32u
+
+struct ky_kymo_info {
+	uint32_t version; /* 0 when the begin of the file is damaged */
+	bool indexed;     /* found by the index; else by a search */
+	int32_t pid;
+	uint32_t beside;        /* which of the process's drums it was: enum ky_drum_beside */
+	struct ky_text process; /* its name */
+	struct ky_text command; /* the program's path */
+	const struct ky_kymo_process_name *processes; /* all that are named, this one too */
+	uint32_t processes_count;
+	uint64_t ticks_per_s;
+	const struct ky_clock_sample *samples; /* ordered by ticks */
+	uint32_t samples_count;
+	struct ky_thread *const *threads; /* by index */
+	uint32_t threads_count;
+	struct ky_site *const *sites; /* by index */
+	uint32_t sites_count;
+	const struct ky_kymo_entry *entries; /* one for each DATA chunk, in their order */
+	uint32_t entries_count;
+	uint64_t events; /* as the index or the chunks' heads say */
+	uint64_t lost;
+	const struct ky_kymo_snapshot_told *snapshots; /* in the order of the file */
+	uint32_t snapshots_count;
+	const struct ky_text *remarks; /* lines about the capture */
+	uint32_t remarks_count;
+	const struct ky_kymo_error *notes; /* damage found so far: the first few */
+	uint32_t notes_count;
+	uint64_t damages; /* all that was found so far */
+};
+
+/* What one reading came to. */
+struct ky_kymo_totals {
+	uint64_t events;  /* handed out */
+	uint64_t lost;    /* that the trace tells of, in that time */
+	uint64_t unknown; /* left out: their trace points are not defined */
+	uint64_t damaged; /* left out with damaged chunks, as far as the index knows */
+};
+
+struct ky_kymo;
+
+/*
+ * Opens a file, or bytes in memory that stay as long as it is open. *file is NULL on failure. 0;
+ * -errno of opening it; -EBADMSG when it is no .kymo file; -ENOTSUP when it is of a version that is
+ * too new; -ENOENT when it needs libzstd and that is not there; -ENOMEM.
+ */
+int ky_kymo_open(struct ky_kymo **file, const char *path, struct ky_kymo_error *error);
+int ky_kymo_open_memory(struct ky_kymo **file, const void *data, uint64_t bytes,
+			struct ky_kymo_error *error);
+/* NULL is allowed. */
+void ky_kymo_close(struct ky_kymo **file);
+
+/* Called before each chunk that is loaded: chunks done, and all. Not 0 ends the reading with that. */
+typedef int (*ky_kymo_progress_fn)(void *context, uint64_t done, uint64_t all);
+void ky_kymo_on_progress(struct ky_kymo *file, ky_kymo_progress_fn progress, void *context);
+
+/* Good until the next call with the same file. */
+const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);
+
+/* CLOCK_BOOTTIME of a tick. */
+uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks);
+
+/*
+ * Hands out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first
+ * all threads to sink->thread, then each event. With sink->block set: the pieces of the chunks that
+ * have events in that time, in the order of the file. totals may be NULL. 0; -ENOENT without
+ * libzstd; -ENOMEM.
+ */
+int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
+		 const struct ky_stream_sink *sink, struct ky_kymo_totals *totals);
+
+#endif

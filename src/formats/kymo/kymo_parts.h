@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kymo_parts.h: an open .kymo file from inside, for the files of its reader.
+ *
+ *   bytes ─ chunks ─▶ defs      what is defined, read at once
+ *                 ├─▶ entries   where the DATA chunks are ─ ky_kymo_load() ─▶ pieces, when needed
+ *                 └─▶ streams   where the STREAM chunks are ─ ky_kymo_stream_open() ─▶ a file, when needed
+ *
+ * struct ky_kymo is one source. A file of several has several, which share the medium: what is large, and what is of
+ * the file and not of a source.
+ */
+#ifndef KY_FORMATS_KYMO_KYMO_PARTS_H
+#define KY_FORMATS_KYMO_KYMO_PARTS_H
+
+#include "formats/compress.h"
+#include "formats/kymo/kymo_chunk_find.h"
+#include "formats/kymo/kymo_defs.h"
+#include "formats/kymo/kymo_file.h"
+#include "formats/kymo/kymo_unpack.h"
+
+struct ky_kymo_medium {
+	struct ky_kymo_bytes bytes;
+	struct ky_kymo_body body; /* of the chunk read last */
+	struct ky_zstd *zstd;     /* NULL without the library */
+	struct ky_kymo_unpack *unpack;
+	struct ky_kymo_error notes[KY_KYMO_NOTES_MAX];
+	uint32_t notes_count;
+	uint64_t damages;
+};
+
+struct ky_kymo {
+	struct ky_kymo_medium *medium;
+	bool shares; /* the medium is another's to close */
+	bool several; /* it is a source of a file of several: places in its index are not those of the file */
+	uint32_t number; /* of the source */
+	struct ky_kymo_defs defs;
+	/* Places grow and chunks do not overlap: nothing in the file is unpacked twice. */
+	struct ky_kymo_entry *entries;
+	uint32_t entries_count;
+	uint32_t entries_room;
+	uint64_t *streams; /* places */
+	uint32_t streams_count;
+	uint32_t streams_room;
+	uint32_t stream_kind;  /* enum ky_kymo_stream_kind of the first */
+	uint64_t stream_bytes; /* unpacked, as the heads say */
+	uint64_t events;
+	uint64_t lost;
+	uint32_t version;
+	uint64_t ticks_per_s;
+	bool indexed;
+	struct ky_kymo_info info;
+	ky_kymo_progress_fn progress; /* or NULL */
+	void *progress_context;
+};
+
+/* The bytes are the medium's then, also on failure. 0 or -ENOMEM. */
+int ky_kymo_medium_open(struct ky_kymo_medium **medium, const struct ky_kymo_bytes *bytes);
+void ky_kymo_medium_close(struct ky_kymo_medium **medium);
+/* Keeps what is wrong at a byte. */
+void ky_kymo_note(struct ky_kymo_medium *medium, uint64_t at, const char *text);
+/* A chunk's body, into medium->body; what is wrong with it is noted. 0, -EBADMSG or -ENOMEM. */
+int ky_kymo_read_body(struct ky_kymo_medium *medium, uint64_t at,
+		      const struct ky_kymo_chunk *chunk);
+/* Opens the file that is all of the medium, which is its own then, also on failure. */
+int ky_kymo_open_whole(struct ky_kymo **file, struct ky_kymo_medium *medium,
+		       struct ky_kymo_error *error);
+void ky_kymo_set_error(struct ky_kymo_error *error, uint64_t at, const char *text);
+
+/*
+ * Unpacks a DATA chunk; *raw is the caller's to free. 0; -EBADMSG when it is damaged, which is
+ * noted; -ENOENT without libzstd, noted too; -ENOMEM.
+ */
+int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,
+		 uint8_t **raw);
+
+/*
+ * From chunk to chunk through the whole file, over damage, which is noted. take gets each chunk; not 0 ends it. untake:
+ * the chunk taken last is damaged, its size perhaps too: it is searched for others.
+ */
+struct ky_kymo_walk {
+	struct ky_kymo_medium *medium;
+	int (*take)(void *context, uint64_t at, const struct ky_kymo_chunk *chunk);
+	void (*untake)(void *context, uint64_t at, const struct ky_kymo_chunk *chunk);
+	void *context;
+	uint64_t hashed_left; /* bytes that may still be hashed to find the place again */
+	bool stop;            /* set by take: what follows is another file's */
+};
+/* 0; -EBADMSG with *error when there is no chunk at all; or what take returned. */
+int ky_kymo_walk(struct ky_kymo_walk *walk, struct ky_kymo_error *error);
+
+/* Fills defs and entries by a search through the whole file. 0 or -ENOMEM, -ENOENT, -ENOTSUP. */
+int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error);
+/* One chunk of the source, as it is met; damage is noted and no error. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
+int ky_kymo_take_chunk(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+		       struct ky_kymo_error *error);
+/* The chunk that was taken last is none. */
+void ky_kymo_untake_chunk(struct ky_kymo *file, uint64_t at);
+/* After the last chunk: sums, clocks. 0 or -ENOMEM. */
+int ky_kymo_taken(struct ky_kymo *file);
+/* Reads a FILE or DEFINE chunk; damage is noted. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
+int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+		      struct ky_kymo_error *error);
+int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+			struct ky_kymo_error *error);
+/* The totals of an INDEX chunk; true when they are there. */
+int ky_kymo_read_totals(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk);
+/* A new entry at the end; NULL without memory. */
+struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file);
+
+#endif

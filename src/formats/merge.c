@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * merge.c: puts a finished trace into another one through the intake, so that what belongs together across traces
+ * (threads, flows) comes together as if one reader had read all.
+ *
+ * Numbers of strings, processes, threads, tracks, sets of arguments, frames and callsites are other ones there: map
+ * has them, by table.
+ */
+#include "formats/merge.h"
+
+#include "formats/address.h"
+#include "formats/flow_marks.h"
+#include "formats/walk.h"
+#include "model/intake.h"
+#include "model/kernel.h"
+#include "model/map.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* What runs on a CPU, to say who was switched away. */
+struct cpu {
+	uint32_t cpu;
+	uint32_t row; /* of sched; KY_NONE: idle */
+	int64_t end;
+};
+
+struct merge {
+	struct ky_trace *into;
+	const struct ky_trace *from;
+	int64_t offset;
+	uint32_t machine;
+	uint64_t number; /* of this merge, to keep its flows apart */
+	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
+	struct ky_arrows arrows;
+	struct cpu *cpus;
+	uint32_t cpus_count;
+	bool kernel; /* what the kernel said is wanted */
+};
+
+/* ---- numbers ---- */
+
+static uint32_t string_of(struct merge *m, uint32_t string)
+{
+	if (!string)
+		return 0;
+	if (!m->strings[string])
+		m->strings[string] = ky_string(m->into, ky_text_of(m->from, string),
+					       ky_strings_bytes(&m->from->strings, string));
+	return m->strings[string];
+}
+
+static int64_t time_of(const struct merge *m, int64_t ts)
+{
+	int64_t moved;
+	if (ts == KY_TIME_NONE || __builtin_add_overflow(ts, m->offset, &moved))
+		return ts;
+	return moved;
+}
+
+static uint32_t mapped(const uint32_t *map, uint32_t row)
+{
+	return row == KY_NONE ? KY_NONE : map[row];
+}
+
+static void put_arg(struct merge *m, uint32_t arg)
+{
+	const struct ky_args *args = &m->from->args;
+	const uint32_t key = string_of(m, args->key[arg]);
+	const uint64_t value = args->value[arg];
+	double real;
+	switch (args->type[arg]) {
+	case KY_ARG_INT:
+		ky_arg_int(m->into, key, (int64_t)value);
+		break;
+	case KY_ARG_UINT:
+		ky_arg_uint(m->into, key, value);
+		break;
+	case KY_ARG_REAL:
+		memcpy(&real, &value, sizeof(real));
+		ky_arg_real(m->into, key, real);
+		break;
+	case KY_ARG_BOOL:
+		ky_arg_bool(m->into, key, value != 0);
+		break;
+	case KY_ARG_POINTER:
+		ky_arg_pointer(m->into, key, value);
+		break;
+	case KY_ARG_STRING:
+		ky_arg_string(m->into, key, string_of(m, (uint32_t)value));
+		break;
+	case KY_ARG_JSON:
+		ky_arg_json(m->into, key, string_of(m, (uint32_t)value));
+		break;
+	default:
+		ky_arg_null(m->into, key);
+	}
+}
+
+static uint32_t set_of(struct merge *m, uint32_t set)
+{
+	if (!set)
+		return 0;
+	if (!m->sets[set]) {
+		const uint32_t end = ky_arg_set_end(m->from, set);
+		ky_args_begin(m->into);
+		for (uint32_t arg = ky_arg_set_first(m->from, set); arg < end; arg++)
+			put_arg(m, arg);
+		m->sets[set] = ky_args_end(m->into);
+	}
+	return m->sets[set];
+}
+
+/* ---- processes and threads ---- */
+
+static bool is_later(int64_t a, int64_t b)
+{
+	return b == KY_TIME_NONE || a < b;
+}
+
+static void put_processes(struct merge *m)
+{
+	const struct ky_processes *p = &m->from->processes;
+	struct ky_processes *q = &m->into->processes;
+	struct ky_map seen = {0};
+	for (uint32_t i = 0; i < p->rows.count; i++) {
+		bool made = true;
+		ky_trace_machine(m->into, m->machine + p->machine[i]);
+		ky_map_add(&seen, (uint64_t)p->pid[i], p->machine[i], &made);
+		const uint32_t row =
+			made ? ky_process(m->into, p->pid[i]) : ky_process_new(m->into, p->pid[i]);
+		m->processes[i] = row;
+		if (p->name[i])
+			ky_process_name(m->into, row, string_of(m, p->name[i]),
+					(enum ky_name_from)p->name_from[i]);
+		if (row >= q->rows.count)
+			continue;
+		if (p->cmdline[i])
+			q->cmdline[row] = string_of(m, p->cmdline[i]);
+		if (p->parent[i] != KY_NONE && p->parent[i] < i)
+			q->parent[row] = m->processes[p->parent[i]];
+		if (p->start_ts[i] != KY_TIME_NONE &&
+		    is_later(time_of(m, p->start_ts[i]), q->start_ts[row]))
+			q->start_ts[row] = time_of(m, p->start_ts[i]);
+		if (p->uid[i] >= 0)
+			q->uid[row] = p->uid[i];
+		if (p->args[i])
+			q->args[row] = set_of(m, p->args[i]);
+	}
+	ky_map_free(&seen);
+}
+
+static uint32_t thread_row(struct merge *m, uint32_t i, bool first)
+{
+	const struct ky_threads *t = &m->from->threads;
+	const uint32_t process = mapped(m->processes, t->process[i]);
+	if (!first)
+		return ky_thread_new(m->into, process, t->tid[i]);
+	if (t->process[i] == KY_NONE)
+		return ky_thread_by_tid(m->into, t->tid[i]);
+	return ky_thread(m->into, m->from->processes.pid[t->process[i]], t->tid[i]);
+}
+
+static void put_threads(struct merge *m)
+{
+	const struct ky_threads *t = &m->from->threads;
+	struct ky_threads *u = &m->into->threads;
+	struct ky_map seen = {0};
+	for (uint32_t i = 0; i < t->rows.count; i++) {
+		bool made = true;
+		const uint64_t pid = t->process[i] == KY_NONE
+					     ? UINT64_MAX
+					     : (uint64_t)m->processes[t->process[i]];
+		ky_trace_machine(m->into, m->machine + t->machine[i]);
+		ky_map_add(&seen, (uint64_t)t->tid[i], pid, &made);
+		const uint32_t row = thread_row(m, i, made);
+		m->threads[i] = row;
+		if (t->name[i])
+			ky_thread_name(m->into, row, string_of(m, t->name[i]),
+				       (enum ky_name_from)t->name_from[i]);
+		if (row >= u->rows.count)
+			continue;
+		u->is_idle[row] = t->is_idle[i];
+		if (t->start_ts[i] != KY_TIME_NONE)
+			u->start_ts[row] = time_of(m, t->start_ts[i]);
+		if (t->end_ts[i] != KY_TIME_NONE)
+			u->end_ts[row] = time_of(m, t->end_ts[i]);
+	}
+	ky_map_free(&seen);
+}
+
+/* ---- tracks ---- */
+
+static uint32_t owner_of(const struct merge *m, uint32_t track)
+{
+	const uint32_t owner = m->from->tracks.owner[track];
+	switch (m->from->tracks.kind[track]) {
+	case KY_TRACK_PROCESS:
+	case KY_TRACK_PROCESS_COUNTER:
+		return mapped(m->processes, owner);
+	case KY_TRACK_THREAD:
+	case KY_TRACK_THREAD_COUNTER:
+		return mapped(m->threads, owner);
+	default:
+		return owner;
+	}
+}
+
+static uint32_t track_of(struct merge *m, uint32_t track, const struct ky_address *address)
+{
+	const struct ky_tracks *t = &m->from->tracks;
+	const struct ky_track_spec spec = {.kind = t->kind[track],
+					   .flags = t->flags[track],
+					   .owner = owner_of(m, track),
+					   .name = string_of(m, t->name[track]),
+					   .type = string_of(m, t->type[track]),
+					   .id = t->id[track]};
+	if (ky_track_is_counter(spec.kind))
+		return ky_track(m->into, &spec);
+	if (address->form == KY_AT_THREAD && spec.owner != KY_NONE)
+		return ky_track_of_thread(m->into, spec.owner);
+	return ky_track_new(m->into, &spec);
+}
+
+static int put_tracks(struct merge *m)
+{
+	const struct ky_tracks *t = &m->from->tracks;
+	struct ky_tracks *u = &m->into->tracks;
+	struct ky_addresses addresses;
+	const int error = ky_addresses_open(&addresses, m->from, false);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < t->rows.count; i++) {
+		const uint32_t row = track_of(m, i, &addresses.tracks[i]);
+		m->tracks[i] = row;
+		if (row >= u->rows.count)
+			continue;
+		if (t->parent[i] != KY_NONE && t->parent[i] < i)
+			u->parent[row] = m->tracks[t->parent[i]];
+		if (t->unit[i])
+			u->unit[row] = string_of(m, t->unit[i]);
+		if (t->args[i])
+			u->args[row] = set_of(m, t->args[i]);
+	}
+	ky_addresses_close(&addresses);
+	return 0;
+}
+
+/* ---- events ---- */
+
+static void put_flow(struct merge *m, int64_t ts, uint32_t track, enum ky_flow_step step,
+		     uint64_t id, uint32_t category, uint32_t name, uint64_t scope)
+{
+	const uint64_t key =
+		ky_flow_key(m->into, id, string_of(m, category), string_of(m, name), scope);
+	ky_put_flow(m->into, ts, track, step, KY_BIND_LAST, key);
+}
+
+/*
+ * Arrows that were whole stay what they are, by a scope of their own; ends that were loose have one scope for
+ * all traces, so that they may meet.
+ */
+static void put_flows(struct merge *m, uint32_t slice, int64_t ts, uint32_t track)
+{
+	static const enum ky_flow_step steps[] = {KY_FLOW_BEGIN, KY_FLOW_STEP, KY_FLOW_END};
+	uint32_t count;
+	const struct ky_arrow_mark *marks = ky_arrows_of(&m->arrows, slice, false, &count);
+	for (uint32_t i = 0; i < count; i++)
+		put_flow(m, ts, track, steps[marks[i].phase], marks[i].id, marks[i].category,
+			 marks[i].name,
+			 marks[i].loose ? 0 : ky_map_mix(m->number, (uint64_t)marks[i].flow + 1));
+}
+
+static void put_slice(struct merge *m, const struct ky_walk_item *item)
+{
+	const struct ky_slices *s = &m->from->slices;
+	const uint32_t row = item->row;
+	const uint32_t track = m->tracks[s->track[row]];
+	const int64_t ts = time_of(m, item->ts);
+	const uint32_t category = string_of(m, s->category[row]), name = string_of(m, s->name[row]);
+	if (item->what == KY_WALK_END) {
+		ky_put_end(m->into, ts, track, item->named ? category : 0, item->named ? name : 0,
+			   0);
+		return;
+	}
+	if (item->what == KY_WALK_BEGIN)
+		ky_put_begin(m->into, ts, track, category, name, set_of(m, s->args[row]));
+	else
+		ky_put_instant(m->into, ts, track, category, name, set_of(m, s->args[row]));
+	put_flows(m, row, ts, track);
+}
+
+static void put_sample(struct merge *m, const struct ky_walk_item *item)
+{
+	const struct ky_samples *s = &m->from->samples;
+	const uint32_t row = item->row;
+	ky_put_sample(m->into, time_of(m, item->ts), mapped(m->threads, s->thread[row]),
+		      mapped(m->callsites, s->callsite[row]), s->cpu[row],
+		      (enum ky_cpu_mode)s->mode[row], s->weight[row], string_of(m, s->event[row]));
+}
+
+/* ---- scheduling ---- */
+
+static struct cpu *cpu_of(struct merge *m, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < m->cpus_count; i++)
+		if (m->cpus[i].cpu == cpu)
+			return &m->cpus[i];
+	struct cpu *cpus = realloc(m->cpus, (m->cpus_count + 1) * sizeof(*cpus));
+	if (!cpus)
+		return NULL;
+	m->cpus = cpus;
+	cpus[m->cpus_count] = (struct cpu){cpu, KY_NONE, KY_TIME_NONE};
+	return &cpus[m->cpus_count++];
+}
+
+static void put_switch(struct merge *m, const struct cpu *c, int64_t ts, uint32_t next)
+{
+	const struct ky_sched *s = &m->from->sched;
+	const struct ky_threads *t = &m->from->threads;
+	struct ky_switch event = {.cpu = c->cpu};
+	if (c->row != KY_NONE) {
+		event.prev_tid = (int32_t)t->tid[s->thread[c->row]];
+		event.prev_priority = s->priority[c->row];
+		event.prev_comm = string_of(m, t->name[s->thread[c->row]]);
+		event.prev_state = string_of(m, s->end_state[c->row]);
+	}
+	if (next != KY_NONE) {
+		event.next_tid = (int32_t)t->tid[s->thread[next]];
+		event.next_priority = s->priority[next];
+		event.next_comm = string_of(m, t->name[s->thread[next]]);
+	}
+	ky_put_switch(m->into, time_of(m, ts), &event);
+}
+
+static void put_sched(struct merge *m, const struct ky_walk_item *item)
+{
+	struct cpu *c = cpu_of(m, m->from->sched.cpu[item->row]);
+	if (!c)
+		return;
+	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
+		put_switch(m, c, c->end, KY_NONE);
+		c->row = KY_NONE;
+	}
+	put_switch(m, c, item->ts, item->row);
+	c->row = item->row;
+	c->end = item->end_ns;
+}
+
+static void put_raw(struct merge *m, const struct ky_walk_item *item)
+{
+	const struct ky_raw_events *r = &m->from->raw_events;
+	const uint32_t thread = r->thread[item->row];
+	ky_put_raw(m->into, time_of(m, item->ts), r->cpu[item->row],
+		   thread == KY_NONE ? -1 : (int32_t)m->from->threads.tid[thread],
+		   string_of(m, r->name[item->row]), set_of(m, r->args[item->row]));
+}
+
+static void put_item(struct merge *m, const struct ky_walk_item *item)
+{
+	const struct ky_trace *from = m->from;
+	const uint32_t row = item->row;
+	switch (item->what) {
+	case KY_WALK_BEGIN:
+	case KY_WALK_END:
+	case KY_WALK_INSTANT:
+		put_slice(m, item);
+		break;
+	case KY_WALK_COUNTER:
+		ky_put_counter_args(m->into, time_of(m, item->ts),
+				    m->tracks[from->counters.track[row]], from->counters.value[row],
+				    set_of(m, from->counters.args[row]));
+		break;
+	case KY_WALK_SAMPLE:
+		put_sample(m, item);
+		break;
+	case KY_WALK_LOG:
+		ky_put_log(m->into, time_of(m, item->ts),
+			   mapped(m->threads, from->logs.thread[row]), from->logs.priority[row],
+			   string_of(m, from->logs.tag[row]),
+			   string_of(m, from->logs.message[row]));
+		break;
+	case KY_WALK_SCHED:
+		if (m->kernel)
+			put_sched(m, item);
+		break;
+	case KY_WALK_RAW:
+		if (m->kernel)
+			put_raw(m, item);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- what is not events ---- */
+
+static void put_stacks(struct merge *m)
+{
+	const struct ky_trace *f = m->from;
+	for (uint32_t i = 0; i < f->mappings.rows.count; i++) {
+		const struct ky_mapping_spec spec = {string_of(m, f->mappings.build_id[i]),
+						     string_of(m, f->mappings.name[i]),
+						     f->mappings.start[i],
+						     f->mappings.end[i],
+						     f->mappings.offset[i],
+						     f->mappings.load_bias[i]};
+		m->mappings[i] = ky_mapping(m->into, &spec);
+	}
+	for (uint32_t i = 0; i < f->frames.rows.count; i++)
+		m->frames[i] = ky_frame(m->into, mapped(m->mappings, f->frames.mapping[i]),
+					f->frames.rel_pc[i], string_of(m, f->frames.name[i]),
+					string_of(m, f->frames.file[i]), f->frames.line[i]);
+	/* A parent comes before its children. */
+	for (uint32_t i = 0; i < f->callsites.rows.count; i++)
+		m->callsites[i] = ky_callsite(m->into, mapped(m->callsites, f->callsites.parent[i]),
+					      m->frames[f->callsites.frame[i]]);
+}
+
+static void put_clocks(struct merge *m)
+{
+	const struct ky_clock_rows *c = &m->from->clock_rows;
+	/* The clocks of another machine are not those of this one. */
+	if (m->machine)
+		return;
+	for (uint32_t from = 0, to; from < c->rows.count; from = to) {
+		struct ky_clock_reading readings[16];
+		uint32_t count = 0;
+		for (to = from; to < c->rows.count && c->snapshot[to] == c->snapshot[from]; to++)
+			if (count < 16)
+				readings[count++] =
+					(struct ky_clock_reading){c->clock[to], c->value[to]};
+		ky_put_clocks(m->into, time_of(m, c->ts[from]), readings, count);
+	}
+}
+
+static void put_rest(struct merge *m)
+{
+	const struct ky_trace *f = m->from;
+	for (uint32_t i = 0; i < f->losses.rows.count; i++)
+		ky_put_lost(m->into, time_of(m, f->losses.ts[i]),
+			    mapped(m->threads, f->losses.thread[i]), f->losses.cpu[i],
+			    f->losses.events[i],
+			    f->losses.what[i] ? ky_text_of(f, f->losses.what[i]) : "lost");
+	for (uint32_t i = 0; i < f->metadata.rows.count; i++) {
+		const char *key = ky_text_of(f, f->metadata.key[i]);
+		if (key && f->metadata.text[i])
+			ky_put_metadata(m->into, key, string_of(m, f->metadata.text[i]));
+		else if (key)
+			ky_put_metadata_number(m->into, key, f->metadata.number[i]);
+	}
+}
+
+static int put_events(struct merge *m)
+{
+	struct ky_export_left left = {0};
+	struct ky_walk *walk;
+	struct ky_walk_item item;
+	int error = ky_arrows_open(&m->arrows, m->from, NULL, NULL, NULL, &left);
+	if (!error)
+		error = ky_walk_open(&walk, m->from, NULL, true, &left);
+	if (error)
+		return error;
+	while (ky_walk_next(walk, &item))
+		put_item(m, &item);
+	for (uint32_t i = 0; i < m->cpus_count; i++)
+		if (m->cpus[i].row != KY_NONE && m->cpus[i].end != KY_TIME_NONE)
+			put_switch(m, &m->cpus[i], m->cpus[i].end, KY_NONE);
+	error = ky_walk_error(walk);
+	ky_walk_close(&walk);
+	return error;
+}
+
+static int open_maps(struct merge *m)
+{
+	const struct ky_trace *f = m->from;
+	const struct {
+		uint32_t **map;
+		uint32_t count;
+	} maps[] = {
+		{&m->strings, f->strings.count},      {&m->processes, f->processes.rows.count},
+		{&m->threads, f->threads.rows.count}, {&m->tracks, f->tracks.rows.count},
+		{&m->sets, f->arg_sets.rows.count},   {&m->mappings, f->mappings.rows.count},
+		{&m->frames, f->frames.rows.count},   {&m->callsites, f->callsites.rows.count},
+	};
+	for (uint32_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		*maps[i].map = calloc((size_t)maps[i].count + 1, sizeof(uint32_t));
+		if (!*maps[i].map)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void close_maps(struct merge *m)
+{
+	free(m->strings);
+	free(m->processes);
+	free(m->threads);
+	free(m->tracks);
+	free(m->sets);
+	free(m->mappings);
+	free(m->frames);
+	free(m->callsites);
+	free(m->cpus);
+	ky_arrows_close(&m->arrows);
+}
+
+static _Atomic uint64_t merges;
+
+int ky_merge_add(struct ky_trace *into, const struct ky_trace *from, int64_t offset_ns,
+		 uint32_t machine, bool kernel)
+{
+	struct merge m = {.into = into,
+			  .from = from,
+			  .offset = offset_ns,
+			  .machine = machine,
+			  .number = atomic_fetch_add(&merges, 1) + 1,
+			  .kernel = kernel};
+	int error = open_maps(&m);
+	if (!error) {
+		put_processes(&m);
+		put_threads(&m);
+		put_stacks(&m);
+		put_clocks(&m);
+		put_rest(&m);
+		error = put_tracks(&m);
+	}
+	if (!error)
+		error = put_events(&m);
+	ky_trace_machine(into, 0);
+	close_maps(&m);
+	return error ? error : into->error;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jitdump_read.c: reads a jitdump (jit-PID.dump) as a trace: each function that was made or moved is an
+ * instant of the track "jitdump" of its process, and a frame of the mapping "[jitdump]".
+ */
+#include "formats/reader.h"
+#include "process/jitdump.h"
+
+#include <errno.h>
+
+struct reading {
+	struct ky_trace *trace;
+	uint32_t mapping;
+	uint32_t pid; /* of the track below */
+	uint32_t track;
+	uint32_t category, loaded, moved;
+	uint32_t key_address, key_bytes, key_name, key_index, key_old;
+	uint64_t functions;
+};
+
+static bool probe(const struct ky_probe *probe)
+{
+	struct ky_jitdump_head head;
+	return ky_jitdump_head(probe->data, probe->bytes, &head);
+}
+
+/* The process's track of what its compiler made. */
+static uint32_t track_of(struct reading *reading, uint32_t pid)
+{
+	if (reading->track == KY_NONE || reading->pid != pid) {
+		const struct ky_track_spec spec = {
+			.kind = KY_TRACK_PROCESS,
+			.owner = ky_process(reading->trace, (int32_t)pid),
+			.name = ky_string_z(reading->trace, "jitdump"),
+		};
+		reading->pid = pid;
+		reading->track = ky_track(reading->trace, &spec);
+	}
+	return reading->track;
+}
+
+static void on_code(void *context, const struct ky_jit_code *code)
+{
+	struct reading *reading = context;
+	struct ky_trace *trace = reading->trace;
+	const uint32_t name = code->name ? ky_string(trace, code->name, code->name_bytes) : 0;
+	if (name) {
+		const uint32_t file =
+			code->file_bytes ? ky_string(trace, code->file, code->file_bytes) : 0;
+		ky_frame(trace, reading->mapping, code->address, name, file, code->line);
+		reading->functions++;
+	}
+	ky_args_begin(trace);
+	ky_arg_pointer(trace, reading->key_address, code->address);
+	ky_arg_uint(trace, reading->key_bytes, code->bytes);
+	ky_arg_uint(trace, reading->key_index, code->index);
+	if (name)
+		ky_arg_string(trace, reading->key_name, name);
+	if (code->moved)
+		ky_arg_pointer(trace, reading->key_old, code->old_address);
+	const uint32_t args = ky_args_end(trace);
+	ky_put_instant(trace, (int64_t)code->time_ns, track_of(reading, code->pid),
+		       reading->category, code->moved ? reading->moved : reading->loaded, args);
+}
+
+static int read_trace(struct ky_load *load)
+{
+	struct ky_trace *trace = load->trace;
+	const struct ky_mapping_spec all = {.name = ky_string_z(trace, "[jitdump]"),
+					    .end = UINT64_MAX};
+	struct reading reading = {
+		.trace = trace,
+		.mapping = ky_mapping(trace, &all),
+		.track = KY_NONE,
+		.category = ky_string_z(trace, "jit"),
+		.loaded = ky_string_z(trace, "code_load"),
+		.moved = ky_string_z(trace, "code_move"),
+		.key_address = ky_string_z(trace, "address"),
+		.key_bytes = ky_string_z(trace, "size"),
+		.key_name = ky_string_z(trace, "name"),
+		.key_index = ky_string_z(trace, "index"),
+		.key_old = ky_string_z(trace, "old_address"),
+	};
+	struct ky_jitdump_head head;
+	trace->clock = KY_CLOCK_MONOTONIC;
+	const int error = ky_jitdump_read(load->input, trace, &head, on_code, &reading);
+	if (error == -EBADMSG)
+		return ky_load_fail(load, 0, "not a jitdump: expected its head");
+	if (error)
+		return error;
+	if (head.flags & KY_JITDUMP_ARCH_TIME)
+		ky_problem(trace, "jitdump_arch_time", KY_INFO, 32,
+			   "times are ticks of the CPU's clock, taken as nanoseconds");
+	ky_put_metadata_number(trace, "jitdump_functions", (int64_t)reading.functions);
+	ky_put_metadata_number(trace, "jitdump_pid", head.pid);
+	ky_put_metadata_number(trace, "jitdump_elf_machine", head.machine);
+	return 0;
+}
+
+const struct ky_reader ky_reader_jitdump = {
+	.name = "jitdump",
+	.title = "jitdump of run-time compiled code",
+	.directory = false,
+	.probe = probe,
+	.read = read_trace,
+};

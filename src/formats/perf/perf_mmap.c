@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_mmap.c: what is mapped where in each process, and in the kernel. A process's space is its parent's at the
+ * fork, and empty after exec.
+ */
+#include "formats/perf/perf_session.h"
+
+#include <stdlib.h>
+
+#define KERNEL_PID UINT32_MAX
+#define KERNEL_NAME "[kernel.kallsyms]"
+
+static bool starts_with(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static uint32_t new_view(struct ky_perf *perf)
+{
+	return ++perf->views;
+}
+
+struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid)
+{
+	bool made;
+	uint32_t *number = ky_numbers_make(&perf->space_of, pid, &made);
+	if (!number)
+		return NULL;
+	if (made) {
+		if (!ky_array_grow((void **)&perf->spaces, &perf->spaces_room,
+				   sizeof(*perf->spaces), perf->spaces_count + 1)) {
+			*number = KY_NONE;
+			return NULL;
+		}
+		perf->spaces[perf->spaces_count].view = new_view(perf);
+		*number = perf->spaces_count++;
+	}
+	return *number == KY_NONE ? NULL : &perf->spaces[*number];
+}
+
+void ky_perf_space_fork(struct ky_perf *perf, uint32_t parent, uint32_t child)
+{
+	if (parent == child || !ky_perf_space(perf, child))
+		return;
+	struct ky_perf_space *from = ky_perf_space(perf, parent);
+	struct ky_perf_space *to = from ? ky_perf_space(perf, child) : NULL;
+	if (!to)
+		return;
+	from = ky_perf_space(perf, parent);
+	ky_ranges_copy(&perf->ranges, &from->space, &to->space);
+	to->view = new_view(perf);
+}
+
+void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid)
+{
+	struct ky_perf_space *space = ky_perf_space(perf, pid);
+	if (space)
+		*space = (struct ky_perf_space){.view = new_view(perf)};
+}
+
+/* Names of memory that no file is behind, which is where programs put the code they make. */
+static bool is_anonymous(const char *path)
+{
+	return path[0] == '\0' || starts_with(path, "//") || starts_with(path, "[anon") ||
+	       starts_with(path, "[heap]") || starts_with(path, "/memfd:") ||
+	       starts_with(path, "/dev/zero") || starts_with(path, "/anon_hugepage") ||
+	       starts_with(path, "anon_inode:");
+}
+
+/* ".../jit-PID.dump": its mapping says that the program writes one. */
+static bool is_jitdump(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	if (!starts_with(name, "jit-"))
+		return false;
+	name += 4;
+	const size_t digits = strspn(name, "0123456789");
+	return digits && strcmp(name + digits, ".dump") == 0;
+}
+
+struct found {
+	uint32_t pid;
+	uint64_t start, bytes, offset;
+	uint32_t build_id; /* string, 0: not told */
+	uint64_t device, inode;
+	const char *path;
+	size_t path_bytes;
+};
+
+static uint32_t build_id_of(const struct ky_perf *perf, uint32_t name)
+{
+	const uint32_t *id = ky_numbers_find(&perf->build_id_of, name);
+	return id ? *id : 0;
+}
+
+/* "[kernel.kallsyms]_text": what follows the name is a symbol, and the offset is its address. */
+static void take_kernel(struct ky_perf *perf, const struct found *found, uint32_t build_id)
+{
+	char reference[64];
+	const size_t name = strlen(KERNEL_NAME);
+	const size_t bytes = found->path_bytes - name;
+	/* This machine's need not be read when the recording has its own. */
+	if (!perf->symbols || (perf->given && ky_symbols_given_kernel(perf->given)))
+		return;
+	if (bytes == 0 || bytes >= sizeof(reference)) {
+		ky_symbols_kernel(perf->symbols, build_id, NULL, NULL, 0);
+		return;
+	}
+	memcpy(reference, found->path + name, bytes);
+	reference[bytes] = '\0';
+	ky_symbols_kernel(perf->symbols, build_id, ky_text_of(perf->trace, perf->release_text),
+			  reference, found->offset);
+}
+
+static void describe(struct ky_perf *perf, const struct found *found, struct ky_perf_mapped *mapped)
+{
+	const uint32_t name = ky_string(perf->trace, found->path, found->path_bytes);
+	const size_t kernel_bytes = strlen(KERNEL_NAME);
+	const bool kernel = found->path_bytes >= kernel_bytes &&
+			    memcmp(found->path, KERNEL_NAME, kernel_bytes) == 0;
+	uint32_t build_id = found->build_id ? found->build_id : build_id_of(perf, name);
+	if (kernel && !build_id)
+		build_id = build_id_of(perf, ky_string_z(perf->trace, KERNEL_NAME));
+	const struct ky_mapping_spec spec = {
+		.build_id = build_id,
+		.name = name,
+		.start = found->start,
+		.end = found->start + found->bytes,
+		.offset = kernel ? 0 : found->offset,
+	};
+	*mapped = (struct ky_perf_mapped){
+		.start = kernel ? 0 : found->start,
+		.offset = spec.offset,
+		.mapping = ky_mapping(perf->trace, &spec),
+		.file = KY_NONE,
+	};
+	const char *text = ky_text_of(perf->trace, name);
+	mapped->anonymous = text && (is_anonymous(text) || is_jitdump(text));
+	if (kernel)
+		take_kernel(perf, found, build_id);
+	else if (perf->symbols && found->pid != KERNEL_PID && !mapped->anonymous)
+		mapped->file =
+			ky_symbols_file(perf->symbols, name, build_id, found->device, found->inode);
+}
+
+static void add(struct ky_perf *perf, const struct found *found)
+{
+	struct ky_perf_space *space = ky_perf_space(perf, found->pid);
+	if (!space || !found->bytes || found->bytes > UINT64_MAX - found->start ||
+	    !ky_array_grow((void **)&perf->mapped, &perf->mapped_room, sizeof(*perf->mapped),
+			   perf->mapped_count + 1))
+		return;
+	const uint32_t number = perf->mapped_count++;
+	describe(perf, found, &perf->mapped[number]);
+	if (ky_ranges_put(&perf->ranges, &space->space, found->start, found->start + found->bytes,
+			  number))
+		space->view = new_view(perf);
+	if (perf->symbols && perf->mapped[number].anonymous) {
+		char *path = strndup(found->path, found->path_bytes);
+		if (path && is_jitdump(path))
+			ky_symbols_jitdump(perf->symbols, found->pid, path,
+					   perf->trace->clock == KY_CLOCK_MONOTONIC);
+		free(path);
+	}
+}
+
+/* The process that a mapping is of: the kernel has none. */
+static uint32_t pid_of(const struct ky_perf_record *record, uint32_t pid)
+{
+	const unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	return mode == PERF_RECORD_MISC_KERNEL ? KERNEL_PID : pid;
+}
+
+/* What is left behind the fixed part, up to its NUL. */
+static void take_path(const struct ky_perf_cursor *cursor, struct found *found)
+{
+	found->path = (const char *)cursor->at;
+	found->path_bytes = strnlen(found->path, ky_perf_left(cursor));
+}
+
+void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_record *record,
+		  const struct ky_perf_where *where)
+{
+	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
+	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
+	struct found found = {.pid = pid_of(record, ky_perf_take_u32(&cursor))};
+	ky_perf_take_u32(&cursor);
+	found.start = ky_perf_take_u64(&cursor);
+	found.bytes = ky_perf_take_u64(&cursor);
+	found.offset = ky_perf_take_u64(&cursor);
+	take_path(&cursor, &found);
+	if (cursor.short_of)
+		ky_perf_record_short(perf, record);
+	else
+		add(perf, &found);
+}
+
+void ky_perf_mmap2(struct ky_perf *perf, const struct ky_perf_record *record,
+		   const struct ky_perf_where *where)
+{
+	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
+	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
+	struct found found = {.pid = pid_of(record, ky_perf_take_u32(&cursor))};
+	ky_perf_take_u32(&cursor);
+	found.start = ky_perf_take_u64(&cursor);
+	found.bytes = ky_perf_take_u64(&cursor);
+	found.offset = ky_perf_take_u64(&cursor);
+	/* Device and inode, or the build id: a byte of size, three of nothing, the id. */
+	const uint8_t *identity = ky_perf_take(&cursor, 24);
+	ky_perf_take(&cursor, 8);
+	if (cursor.short_of) {
+		ky_perf_record_short(perf, record);
+		return;
+	}
+	if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		found.build_id = ky_perf_build_id_text(perf, identity + 4, identity[0]);
+	} else {
+		found.device = (uint64_t)ky_perf_u32(identity, perf->big) << 32 |
+			       ky_perf_u32(identity + 4, perf->big);
+		found.inode = ky_perf_u64(identity + 8, perf->big);
+	}
+	take_path(&cursor, &found);
+	add(perf, &found);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_order.c: records in the order of their times. perf writes the rings of all CPUs one after the other, round
+ * after round; what is older than the newest record of the round before last can be followed by nothing
+ * older. So at the end of a round that much gets its turn, and memory holds about two rounds. Files
+ * without rounds are held whole.
+ */
+#include "formats/perf/perf_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void ky_perf_order_free(struct ky_perf_queue *queue)
+{
+	ky_array_free((void **)&queue->waiting, &queue->room);
+	free(queue->bytes);
+	*queue = (struct ky_perf_queue){0};
+}
+
+static bool reserve(struct ky_perf_queue *queue, uint64_t bytes)
+{
+	const uint64_t need = queue->bytes_used + bytes;
+	if (need <= queue->bytes_room)
+		return true;
+	uint64_t room = queue->bytes_room ? queue->bytes_room + queue->bytes_room / 2 : 1u << 16;
+	if (room < need)
+		room = need;
+	uint8_t *larger = realloc(queue->bytes, room);
+	if (!larger)
+		return false;
+	queue->bytes = larger;
+	queue->bytes_room = room;
+	return true;
+}
+
+/* The head as it is in memory, then the body. */
+bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_record *record, uint64_t time)
+{
+	struct ky_perf_queue *queue = &perf->queue;
+	const uint32_t body = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
+	if (!reserve(queue, record->bytes) ||
+	    !ky_array_grow((void **)&queue->waiting, &queue->room, sizeof(*queue->waiting),
+			   queue->count + 1)) {
+		perf->trace->error = -ENOMEM;
+		return false;
+	}
+	uint8_t *to = queue->bytes + queue->bytes_used;
+	const struct perf_event_header head = {record->type, record->misc, (uint16_t)record->bytes};
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), record->body, body);
+	queue->waiting[queue->count++] = (struct ky_perf_waiting){.time = time,
+								  .order = queue->order++,
+								  .at = record->at,
+								  .place = queue->bytes_used};
+	queue->bytes_used += record->bytes;
+	if (time > queue->newest)
+		queue->newest = time;
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct ky_perf_waiting *x = a;
+	const struct ky_perf_waiting *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static void turn(struct ky_perf *perf, const struct ky_perf_waiting *waiting)
+{
+	struct perf_event_header head;
+	const uint8_t *bytes = perf->queue.bytes + waiting->place;
+	memcpy(&head, bytes, sizeof(head));
+	const struct ky_perf_record record = {head.type, head.misc, head.size, bytes + sizeof(head),
+					      waiting->at};
+	ky_perf_record_turn(perf, &record);
+}
+
+/* Those that remain move to the front, in the order of time; so do their bytes. */
+static void keep(struct ky_perf_queue *queue, uint32_t done)
+{
+	const uint32_t left = queue->count - done;
+	uint64_t bytes = 0;
+	uint8_t *kept = NULL;
+	if (left == 0) {
+		queue->count = 0;
+		queue->bytes_used = 0;
+		return;
+	}
+	memmove(queue->waiting, queue->waiting + done, left * sizeof(*queue->waiting));
+	queue->count = left;
+	for (uint32_t i = 0; i < left; i++) {
+		struct perf_event_header head;
+		memcpy(&head, queue->bytes + queue->waiting[i].place, sizeof(head));
+		bytes += head.size;
+	}
+	/* Moved only when that frees most of it: a round costs no more than its own records. */
+	if (bytes > queue->bytes_used / 2 || !(kept = malloc(bytes)))
+		return;
+	bytes = 0;
+	for (uint32_t i = 0; i < left; i++) {
+		struct perf_event_header head;
+		memcpy(&head, queue->bytes + queue->waiting[i].place, sizeof(head));
+		memcpy(kept + bytes, queue->bytes + queue->waiting[i].place, head.size);
+		queue->waiting[i].place = bytes;
+		bytes += head.size;
+	}
+	free(queue->bytes);
+	queue->bytes = kept;
+	queue->bytes_used = queue->bytes_room = bytes;
+}
+
+static void release(struct ky_perf *perf, uint64_t until)
+{
+	struct ky_perf_queue *queue = &perf->queue;
+	if (!queue->count)
+		return;
+	qsort(queue->waiting, queue->count, sizeof(*queue->waiting), by_time);
+	uint32_t done = 0;
+	while (done < queue->count && queue->waiting[done].time <= until)
+		turn(perf, &queue->waiting[done++]);
+	keep(queue, done);
+}
+
+void ky_perf_order_round(struct ky_perf *perf)
+{
+	const uint64_t until = perf->queue.round_newest;
+	perf->queue.round_newest = perf->queue.newest;
+	/* Many small rounds in a row would sort the same records again and again. */
+	if (perf->queue.bytes_used < 1u << 20)
+		return;
+	release(perf, until);
+}
+
+void ky_perf_order_end(struct ky_perf *perf)
+{
+	release(perf, UINT64_MAX);
+}

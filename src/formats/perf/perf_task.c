@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_task.c: names, begins and ends of processes and threads. perf records the end of a thread when it begins to
+ * end: samples of what it still does come later. So its end waits until its tid is used anew, or for
+ * the end of the recording, and is then at the last that was seen of it.
+ */
+#include "formats/perf/perf_session.h"
+
+#include "model/kernel.h"
+
+#include <errno.h>
+
+struct ky_perf_ending {
+	uint32_t tid;
+	bool over; /* the tid was used anew, and the end was told */
+	uint64_t time;
+};
+
+/* The comm that a new task has from the one that made it. */
+static uint32_t comm_of(const struct ky_perf *perf, uint32_t tid)
+{
+	const uint32_t *comm = ky_numbers_find(&perf->comm_of, tid);
+	return comm ? *comm : 0;
+}
+
+static void set_comm(struct ky_perf *perf, uint32_t tid, uint32_t comm)
+{
+	bool made;
+	uint32_t *slot = ky_numbers_make(&perf->comm_of, tid, &made);
+	if (slot)
+		*slot = comm;
+}
+
+static struct ky_perf_ending *ending_of(const struct ky_perf *perf, uint32_t tid)
+{
+	const uint32_t *number =
+		perf->endings_count ? ky_numbers_find(&perf->ending_of, tid) : NULL;
+	return number && *number != KY_NONE ? &perf->endings[*number] : NULL;
+}
+
+void ky_perf_task_seen(struct ky_perf *perf, const struct ky_perf_where *where)
+{
+	struct ky_perf_ending *ending = ending_of(perf, where->tid);
+	if (ending && !ending->over && where->time > ending->time)
+		ending->time = where->time;
+}
+
+/* perf tells of an exit before the last switches of the thread, ftrace after them. */
+static void tell_end(struct ky_perf *perf, struct ky_perf_ending *ending)
+{
+	if (!ending->over && !ky_trace_is_kernel_twice(perf->trace))
+		ky_put_task_exit(perf->trace, (int64_t)ending->time, (int32_t)ending->tid);
+	ending->over = true;
+}
+
+void ky_perf_task_end(struct ky_perf *perf)
+{
+	for (uint32_t i = 0; i < perf->endings_count; i++)
+		tell_end(perf, &perf->endings[i]);
+}
+
+void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_record *record,
+		       const struct ky_perf_where *where)
+{
+	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
+	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
+	const uint32_t pid = ky_perf_take_u32(&cursor);
+	const uint32_t tid = ky_perf_take_u32(&cursor);
+	const char *text = (const char *)cursor.at;
+	if (cursor.short_of || (int32_t)tid < 0 || (int32_t)pid < 0) {
+		ky_perf_record_short(perf, record);
+		return;
+	}
+	const uint32_t comm = ky_string(perf->trace, text, strnlen(text, ky_perf_left(&cursor)));
+	set_comm(perf, tid, comm);
+	if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
+		ky_perf_space_exec(perf, pid);
+	if (where->timed && where->time) {
+		ky_put_task_group(perf->trace, (int64_t)where->time, (int32_t)tid, (int32_t)pid);
+		ky_put_task_rename(perf->trace, (int64_t)where->time, (int32_t)tid, comm);
+	} else if (tid) {
+		const uint32_t thread = ky_thread(perf->trace, pid, tid);
+		ky_thread_name(perf->trace, thread, comm, KY_NAME_KERNEL);
+		if (pid == tid)
+			ky_process_name(perf->trace, ky_process(perf->trace, pid), comm,
+					KY_NAME_SYSTEM);
+	}
+}
+
+static void begin(struct ky_perf *perf, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid,
+		  uint64_t time)
+{
+	const bool thread = pid == ppid;
+	struct ky_perf_ending *ending = ending_of(perf, tid);
+	if (ending)
+		tell_end(perf, ending);
+	const uint32_t comm = comm_of(perf, ptid);
+	set_comm(perf, tid, comm);
+	if (!thread)
+		ky_perf_space_fork(perf, ppid, pid);
+	if (!time) {
+		if (tid)
+			ky_thread(perf->trace, pid, tid);
+		return;
+	}
+	ky_put_task_group(perf->trace, (int64_t)time, (int32_t)ptid, (int32_t)ppid);
+	ky_put_task_new(perf->trace, (int64_t)time, (int32_t)ptid, (int32_t)tid, comm, thread);
+}
+
+static void end(struct ky_perf *perf, uint32_t tid, uint64_t time)
+{
+	bool made;
+	if (!tid || !time)
+		return;
+	uint32_t *number = ky_numbers_make(&perf->ending_of, tid, &made);
+	if (number && made)
+		*number = KY_NONE;
+	if (number && *number == KY_NONE) {
+		if (!ky_array_grow((void **)&perf->endings, &perf->endings_room,
+				   sizeof(*perf->endings), perf->endings_count + 1)) {
+			perf->trace->error = -ENOMEM;
+			return;
+		}
+		*number = perf->endings_count++;
+	}
+	if (!number)
+		return;
+	perf->endings[*number] = (struct ky_perf_ending){.tid = tid, .time = time};
+}
+
+void ky_perf_task(struct ky_perf *perf, const struct ky_perf_record *record,
+		  const struct ky_perf_where *where)
+{
+	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
+	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
+	const uint32_t pid = ky_perf_take_u32(&cursor);
+	const uint32_t ppid = ky_perf_take_u32(&cursor);
+	const uint32_t tid = ky_perf_take_u32(&cursor);
+	const uint32_t ptid = ky_perf_take_u32(&cursor);
+	uint64_t time = ky_perf_take_u64(&cursor);
+	if (cursor.short_of || (int32_t)pid < 0 || (int32_t)tid < 0 || (int32_t)ptid < 0 ||
+	    (int32_t)ppid < 0) {
+		ky_perf_record_short(perf, record);
+		return;
+	}
+	time = where->timed ? where->time : time ? ky_perf_trace_time(perf, time) : 0;
+	if (record->type == PERF_RECORD_FORK)
+		begin(perf, pid, ppid, tid, ptid, time);
+	else
+		end(perf, tid, time);
+}

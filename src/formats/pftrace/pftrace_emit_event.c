@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_emit_event.c: one event as a TrackEvent message, put together in w->body.
+ *
+ * What events of a trace point have in common (type, category, name, source location) was encoded
+ * once; here come the track where it is not the thread's own, names that the event brings, and the
+ * arguments as debug annotations. docs/formats/pftrace.md has the table of kinds.
+ *
+ * Flows are legacy events with Chrome's phases: the only form that binds to the slice that is open
+ * on the thread without making another one for the arrow to end at.
+ */
+#include "formats/pftrace/pftrace_emit.h"
+#include "formats/proto.h"
+#include "formats/utf8.h"
+
+enum {
+	EVENT_CATEGORY_IIDS = 3,
+	EVENT_ANNOTATIONS = 4,
+	EVENT_LEGACY = 6,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK = 11,
+	EVENT_CATEGORIES = 22,
+	EVENT_NAME = 23,
+	EVENT_COUNTER_VALUE = 30,
+	EVENT_LOCATION_IID = 34,
+	EVENT_DOUBLE_COUNTER_VALUE = 44,
+
+	LEGACY_PHASE = 2,
+	LEGACY_UNSCOPED_ID = 6,
+	LEGACY_BIND_TO_ENCLOSING = 12,
+
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
+	ANNOTATION_UINT = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_DOUBLE = 5,
+	ANNOTATION_STRING = 6,
+	ANNOTATION_POINTER = 7,
+	ANNOTATION_NAME = 10,
+
+	INTERNED_CATEGORIES = 1,
+	INTERNED_NAMES = 2,
+	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_LOCATIONS = 4,
+	INTERNED_IID = 1,
+	INTERNED_TEXT = 2,
+	LOCATION_FUNCTION = 3,
+	LOCATION_LINE = 4,
+};
+
+enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+
+/* The kinds that are not an instant. */
+static const uint8_t types[] = {
+	[KYMO_KIND_BEGIN] = TYPE_BEGIN,     [KYMO_KIND_END] = TYPE_END,
+	[KYMO_KIND_COUNTER] = TYPE_COUNTER, [KYMO_KIND_ASYNC_BEGIN] = TYPE_BEGIN,
+	[KYMO_KIND_ASYNC_END] = TYPE_END,   [KYMO_KIND_FLOW_BEGIN] = TYPE_NONE,
+	[KYMO_KIND_FLOW_STEP] = TYPE_NONE,  [KYMO_KIND_FLOW_END] = TYPE_NONE,
+};
+
+static bool is_flow(uint8_t kind)
+{
+	return kind >= KYMO_KIND_FLOW_BEGIN && kind <= KYMO_KIND_FLOW_END;
+}
+
+static uint8_t type_of(uint8_t kind)
+{
+	const uint8_t type = kind < sizeof(types) ? types[kind] : TYPE_NONE;
+	return type || is_flow(kind) ? type : TYPE_INSTANT;
+}
+
+/* The numbers of interned strings; 0 would mean none. */
+static uint64_t site_iid(const struct ky_site *site)
+{
+	return (uint64_t)site->index + 1;
+}
+
+static uint64_t category_iid(const struct ky_site *site)
+{
+	return (uint64_t)site->category_index + 1;
+}
+
+static uint64_t key_iid(const struct ky_site *site, uint32_t arg)
+{
+	return (uint64_t)site->index * KYMO_ARGS_MAX + arg + 1;
+}
+
+static bool has_own_name(const struct ky_site *site)
+{
+	return (site->flags & KYMO_SITE_NAME) != 0 || site->kind == KYMO_KIND_PRINT;
+}
+
+/* An end closes the innermost slice; a name or category that differs would keep it open. */
+static bool has_identity(uint8_t kind)
+{
+	return kind != KYMO_KIND_END && kind != KYMO_KIND_ASYNC_END && kind != KYMO_KIND_COUNTER;
+}
+
+void ky_pft_make_site(struct ky_pft_site *known, const struct ky_site *site)
+{
+	const bool identity = has_identity(site->kind);
+	const uint8_t type = type_of(site->kind);
+	uint8_t *to = known->body;
+	*to++ = 11 << 3 | KY_PROTO_BYTES; /* TracePacket.track_event */
+	uint8_t *length = to++;
+	if (type)
+		to = ky_proto_uint_at(to, EVENT_TYPE, type);
+	if (identity && site->category.bytes)
+		to = ky_proto_uint_at(to, EVENT_CATEGORY_IIDS, category_iid(site));
+	if (identity && !has_own_name(site))
+		to = ky_proto_uint_at(to, EVENT_NAME_IID, site_iid(site));
+	if (identity && site->file.bytes && !is_flow(site->kind))
+		to = ky_proto_uint_at(to, EVENT_LOCATION_IID, site_iid(site));
+	*length = (uint8_t)(to - length - 1);
+	known->body_bytes = (uint8_t)(to - known->body);
+	known->plain = !has_own_name(site) &&
+		       (site->kind == KYMO_KIND_BEGIN || site->kind == KYMO_KIND_INSTANT) &&
+		       !(site->flags & (KYMO_SITE_PROCESS | KYMO_SITE_GLOBAL | KYMO_SITE_ID));
+}
+
+/* ---- interned strings ---- */
+
+static void intern(struct ky_pft *w, uint32_t field, uint64_t iid, struct ky_text text)
+{
+	w->part.used = 0;
+	ky_proto_uint(&w->part, INTERNED_IID, iid);
+	ky_proto_text(&w->part, INTERNED_TEXT, ky_utf8_text(&w->clean, text, false));
+	ky_proto_message(&w->interned, field, &w->part);
+}
+
+static void intern_location(struct ky_pft *w, const struct ky_site *site)
+{
+	w->part.used = 0;
+	ky_proto_uint(&w->part, INTERNED_IID, site_iid(site));
+	ky_proto_text(&w->part, INTERNED_TEXT, ky_utf8_text(&w->clean, site->file, false));
+	ky_proto_text(&w->part, LOCATION_FUNCTION, ky_utf8_text(&w->clean, site->function, false));
+	ky_proto_uint(&w->part, LOCATION_LINE, site->line);
+	ky_proto_message(&w->interned, INTERNED_LOCATIONS, &w->part);
+}
+
+void ky_pft_intern_site(struct ky_pft *w, const struct ky_site *site)
+{
+	if (has_identity(site->kind)) {
+		if (site->category.bytes)
+			intern(w, INTERNED_CATEGORIES, category_iid(site), site->category);
+		if (!has_own_name(site))
+			intern(w, INTERNED_NAMES, site_iid(site), site->name);
+		if (site->file.bytes && !is_flow(site->kind))
+			intern_location(w, site);
+	}
+	for (uint32_t i = 0; i < site->args && i < KYMO_ARGS_MAX; i++)
+		intern(w, INTERNED_ANNOTATION_NAMES, key_iid(site, i), site->keys[i]);
+}
+
+/* ---- arguments ---- */
+
+/* The value of an argument that is no string: at most so many bytes. */
+#define SCALAR_BYTES (1 + KY_PROTO_VARINT_BYTES)
+
+static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
+{
+	switch (arg->type) {
+	case KYMO_TYPE_INT:
+		return ky_proto_uint_at(to, ANNOTATION_INT, arg->value.u);
+	case KYMO_TYPE_DOUBLE:
+		to = ky_proto_tag_at(to, ANNOTATION_DOUBLE, KY_PROTO_FIXED64);
+		memcpy(to, &arg->value.d, sizeof(arg->value.d));
+		return to + sizeof(arg->value.d);
+	case KYMO_TYPE_BOOL:
+		return ky_proto_uint_at(to, ANNOTATION_BOOL, arg->value.u != 0);
+	case KYMO_TYPE_POINTER:
+		return ky_proto_uint_at(to, ANNOTATION_POINTER, arg->value.u);
+	default:
+		return ky_proto_uint_at(to, ANNOTATION_UINT, arg->value.u);
+	}
+}
+
+/* An annotation whose name is interned: below 128 bytes unless it is a string. */
+static void put_annotation(struct ky_pft *w, uint64_t iid, const struct kymo_arg *arg)
+{
+	uint8_t *start = ky_out_room(&w->body, 2 + 4 * KY_PROTO_VARINT_BYTES + SCALAR_BYTES);
+	uint8_t *to = ky_proto_tag_at(start, EVENT_ANNOTATIONS, KY_PROTO_BYTES);
+	if (arg->type != KYMO_TYPE_STRING) {
+		uint8_t *length = to++;
+		to = put_scalar(ky_proto_uint_at(to, ANNOTATION_NAME_IID, iid), arg);
+		*length = (uint8_t)(to - length - 1);
+		ky_out_done(&w->body, to);
+		return;
+	}
+	const struct ky_text text = ky_utf8_arg(&w->clean, arg);
+	const size_t name_bytes = 1 + ky_proto_varint_bytes(iid);
+	to = ky_proto_varint_at(to,
+				name_bytes + 1 + ky_proto_varint_bytes(text.bytes) + text.bytes);
+	to = ky_proto_uint_at(to, ANNOTATION_NAME_IID, iid);
+	to = ky_proto_tag_at(to, ANNOTATION_STRING, KY_PROTO_BYTES);
+	ky_out_done(&w->body, ky_proto_varint_at(to, text.bytes));
+	ky_out_append(&w->body, text.data, text.bytes);
+}
+
+static void put_own_annotation(struct ky_pft *w, const struct kymo_arg *arg)
+{
+	const struct ky_text key = {arg->key ? arg->key : "",
+				    arg->key ? (uint32_t)strlen(arg->key) : 0};
+	w->part.used = 0;
+	ky_proto_text(&w->part, ANNOTATION_NAME, ky_utf8_text(&w->clean, key, false));
+	if (arg->type == KYMO_TYPE_STRING)
+		ky_proto_text(&w->part, ANNOTATION_STRING, ky_utf8_arg(&w->clean, arg));
+	else
+		ky_out_done(&w->part, put_scalar(ky_out_room(&w->part, SCALAR_BYTES), arg));
+	ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+}
+
+static void put_args(struct ky_pft *w, const struct ky_event *e)
+{
+	for (uint32_t i = 0; i < e->args_count; i++) {
+		const struct kymo_arg *arg = &e->args[i];
+		if (e->site && i < e->site->args && i < KYMO_ARGS_MAX &&
+		    arg->key == e->site->keys[i].data)
+			put_annotation(w, key_iid(e->site, i), arg);
+		else
+			put_own_annotation(w, arg);
+	}
+	if (e->begin_lost)
+		put_own_annotation(w, &(struct kymo_arg){.key = "begin_lost",
+							 .type = KYMO_TYPE_BOOL,
+							 .value.u = 1});
+}
+
+static void put_uint_arg(struct ky_pft *w, const char *key, uint32_t type, uint64_t value)
+{
+	put_own_annotation(w, &(struct kymo_arg){.key = key, .type = type, .value.u = value});
+}
+
+static void put_text_arg(struct ky_pft *w, const char *key, const char *text)
+{
+	put_own_annotation(w, &(struct kymo_arg){.key = key,
+						 .type = KYMO_TYPE_STRING,
+						 .string = text,
+						 .string_bytes = (uint32_t)strlen(text)});
+}
+
+/* ---- events ---- */
+
+static void put_name(struct ky_pft *w, struct ky_text name)
+{
+	ky_proto_text(&w->body, EVENT_NAME, ky_utf8_text(&w->clean, name, false));
+}
+
+/* The part that all events of the trace point have. */
+static void begin_body(struct ky_pft *w, const struct ky_pft_site *known, const struct ky_event *e)
+{
+	w->body.used = 0;
+	if (e->begin_lost && e->site->kind == KYMO_KIND_END) {
+		/* Made up for a KYMO_END, whose trace point has no name. */
+		ky_proto_uint(&w->body, EVENT_TYPE, TYPE_BEGIN);
+		ky_proto_text(&w->body, EVENT_CATEGORIES,
+			      ky_utf8_text(&w->clean, e->site->category, false));
+		put_name(w, e->name);
+		return;
+	}
+	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
+	if (has_own_name(e->site) && has_identity(e->kind))
+		put_name(w, e->name);
+}
+
+static void put_track(struct ky_pft *w, uint64_t uuid)
+{
+	ky_proto_uint(&w->body, EVENT_TRACK, uuid);
+}
+
+static void write_end(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+{
+	w->body.used = 0;
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_END);
+	put_args(w, e);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+static void put_counter_value(struct ky_pft *w, const struct kymo_arg *arg)
+{
+	if (arg->type == KYMO_TYPE_DOUBLE)
+		ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, arg->value.d);
+	else if (arg->type == KYMO_TYPE_UINT && arg->value.u > INT64_MAX)
+		ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, (double)arg->value.u);
+	else
+		ky_proto_uint(&w->body, EVENT_COUNTER_VALUE, arg->value.u);
+}
+
+/* Each value is an event on a track of its own. */
+static void write_counter(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+{
+	for (uint32_t i = 0; i < e->args_count; i++) {
+		if (e->args[i].type == KYMO_TYPE_STRING)
+			continue;
+		const uint64_t uuid = ky_pft_counter_track(w, e, &e->args[i]);
+		w->body.used = 0;
+		ky_proto_uint(&w->body, EVENT_TYPE, TYPE_COUNTER);
+		put_track(w, uuid);
+		put_counter_value(w, &e->args[i]);
+		ky_pft_send(w, thread, e->time_ns);
+	}
+}
+
+static void write_flow(struct ky_pft *w, struct ky_pft_thread *thread,
+		       const struct ky_pft_site *known, const struct ky_event *e)
+{
+	static const char phases[] = {'s', 't', 'f'};
+	w->part.used = 0;
+	ky_proto_uint(&w->part, LEGACY_PHASE, (uint8_t)phases[e->kind - KYMO_KIND_FLOW_BEGIN]);
+	/* There is a field for local ids, but Perfetto reads it for spans only. */
+	const bool local = (e->site->flags & KYMO_SITE_LOCAL_ID) != 0;
+	const uint64_t id = local ? ky_pft_mix(e->id, (uint32_t)e->thread->pid) : e->id;
+	ky_proto_uint(&w->part, LEGACY_UNSCOPED_ID, id);
+	ky_proto_uint(&w->part, LEGACY_BIND_TO_ENCLOSING, 1);
+	w->body.used = 0;
+	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
+	ky_proto_message(&w->body, EVENT_LEGACY, &w->part);
+	if (has_own_name(e->site))
+		put_name(w, e->name);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+static void write_lost(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+{
+	w->body.used = 0;
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
+	ky_proto_text(&w->body, EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
+	put_name(w, (struct ky_text){"events lost", 11});
+	put_uint_arg(w, "count", KYMO_TYPE_UINT, e->id);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+static void write_snapshot(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+{
+	const uint64_t track = ky_pft_snapshots_track(w, e->thread->pid);
+	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
+	w->body.used = 0;
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
+	put_track(w, track);
+	ky_proto_text(&w->body, EVENT_CATEGORIES,
+		      ky_utf8_text(&w->clean, e->site->category, false));
+	put_name(w, unnamed_mark ? (struct ky_text){"mark start", 10} : e->name);
+	put_uint_arg(w, "thread", KYMO_TYPE_INT, (uint64_t)(int64_t)e->thread->tid);
+	put_args(w, e);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+/* What the kind means where the format has no kind for it. */
+static void put_kind_args(struct ky_pft *w, const struct ky_event *e)
+{
+	switch (e->kind) {
+	case KYMO_KIND_OBJECT_NEW:
+		put_text_arg(w, "object", "new");
+		break;
+	case KYMO_KIND_OBJECT_SNAPSHOT:
+		put_text_arg(w, "object", "snapshot");
+		break;
+	case KYMO_KIND_OBJECT_DELETE:
+		put_text_arg(w, "object", "delete");
+		break;
+	default:
+		break;
+	}
+	if ((e->site->flags & KYMO_SITE_ID) != 0)
+		put_uint_arg(w, "id", KYMO_TYPE_POINTER, e->id);
+}
+
+static uint64_t instant_track(struct ky_pft *w, const struct ky_event *e)
+{
+	if (e->site->flags & KYMO_SITE_GLOBAL)
+		return ky_pft_global_track(w);
+	if ((e->site->flags & KYMO_SITE_PROCESS) || e->kind == KYMO_KIND_METADATA)
+		return ky_pft_process_uuid(w, e->thread->pid);
+	return 0;
+}
+
+static void write_async(struct ky_pft *w, struct ky_pft_thread *thread,
+			const struct ky_pft_site *known, const struct ky_event *e)
+{
+	const uint64_t track = ky_pft_async_track(w, e);
+	begin_body(w, known, e);
+	put_track(w, track);
+	put_args(w, e);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+/* Spans and instants, and all that is shown as an instant. */
+static void write_point(struct ky_pft *w, struct ky_pft_thread *thread,
+			const struct ky_pft_site *known, const struct ky_event *e)
+{
+	const uint64_t track = instant_track(w, e);
+	begin_body(w, known, e);
+	if (track)
+		put_track(w, track);
+	put_kind_args(w, e);
+	if (e->kind != KYMO_KIND_PRINT)
+		put_args(w, e);
+	ky_pft_send(w, thread, e->time_ns);
+}
+
+void ky_pft_write_event(struct ky_pft *w, struct ky_pft_thread *thread,
+			const struct ky_pft_site *known, const struct ky_event *e)
+{
+	switch (e->kind) {
+	case KYMO_KIND_LOST:
+		write_lost(w, thread, e);
+		break;
+	case KYMO_KIND_END:
+		write_end(w, thread, e);
+		break;
+	case KYMO_KIND_COUNTER:
+		write_counter(w, thread, e);
+		break;
+	case KYMO_KIND_ASYNC_BEGIN:
+	case KYMO_KIND_ASYNC_INSTANT:
+	case KYMO_KIND_ASYNC_END:
+		write_async(w, thread, known, e);
+		break;
+	case KYMO_KIND_FLOW_BEGIN:
+	case KYMO_KIND_FLOW_STEP:
+	case KYMO_KIND_FLOW_END:
+		write_flow(w, thread, known, e);
+		break;
+	case KYMO_KIND_SNAPSHOT:
+	case KYMO_KIND_MARK:
+		write_snapshot(w, thread, e);
+		break;
+	default:
+		write_point(w, thread, known, e);
+	}
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_events.c: track events. Most are a begin or an end with an interned name on the sequence's own
+ * track: these cost one walk over their fields, two look-ups in arrays and one put. What is rare
+ * (arguments, flows, extra counters, several categories) is only noted on that walk, and found again
+ * by another.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <stdio.h>
+
+enum event_type {
+	TYPE_SLICE_BEGIN = 1,
+	TYPE_SLICE_END = 2,
+	TYPE_INSTANT = 3,
+	TYPE_COUNTER = 4,
+	TYPE_STATE = 5
+};
+
+void ky_pf_event_error(struct ky_pf *pf, const char *what)
+{
+	ky_problem(pf->trace, "track_event_parser_errors", KY_ERROR, pf->at, "%s", what);
+}
+
+/* ---- fields ---- */
+
+static void read_category(struct ky_pf_event *event, const struct ky_pf_field *field)
+{
+	struct ky_pf_items items = ky_pf_items(field, false);
+	uint64_t iid;
+	while (ky_pf_item(&items, &iid)) {
+		event->category_iid = iid;
+		event->categories++;
+	}
+}
+
+static void read_rare_field(struct ky_pf_event *event, const struct ky_pf_field *field)
+{
+	switch (field->id) {
+	case 1:
+		event->time_delta_us = (int64_t)field->value;
+		event->fields |= KY_PF_HAS_TIME_DELTA;
+		break;
+	case 2:
+	case 17:
+		event->thread_time_us = (int64_t)field->value;
+		event->fields |=
+			field->id == 2 ? KY_PF_HAS_THREAD_TIME_DELTA : KY_PF_HAS_THREAD_TIME;
+		break;
+	case 8:
+	case 20:
+		event->instructions = (int64_t)field->value;
+		event->fields |=
+			field->id == 8 ? KY_PF_HAS_INSTRUCTIONS_DELTA : KY_PF_HAS_INSTRUCTIONS;
+		break;
+	case 16:
+		event->time_us = (int64_t)field->value;
+		event->fields |= field->value ? KY_PF_HAS_TIME : 0;
+		break;
+	case 22:
+		event->category_text = field->span;
+		event->categories++;
+		break;
+	case 12:
+	case 31:
+	case 45:
+	case 46:
+		event->fields |= KY_PF_HAS_EXTRA;
+		break;
+	case 34:
+		event->location_iid = field->value;
+		event->fields |= KY_PF_HAS_LOCATION;
+		break;
+	case 36:
+	case 42:
+	case 47:
+	case 48:
+		event->fields |= KY_PF_HAS_FLOWS;
+		break;
+	default:
+		event->fields |= KY_PF_HAS_ARGS;
+	}
+}
+
+static void read_fields(struct ky_pf_event *event)
+{
+	struct ky_pf_in in = ky_pf_open(event->all);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		switch (field.id) {
+		case 3:
+			read_category(event, &field);
+			break;
+		case 4:
+			event->fields |= KY_PF_HAS_ARGS;
+			break;
+		case 6:
+			event->legacy = field.span;
+			event->fields |= KY_PF_HAS_LEGACY;
+			break;
+		case 9:
+			event->type = (uint32_t)field.value;
+			event->fields |= KY_PF_HAS_TYPE;
+			break;
+		case 10:
+			event->name_iid = field.value;
+			break;
+		case 11:
+			event->track_uuid = field.value;
+			event->fields |= KY_PF_HAS_TRACK;
+			break;
+		case 23:
+			event->name_text = field.span;
+			event->fields |= KY_PF_HAS_NAME;
+			break;
+		case 30:
+			event->counter_value = field.value;
+			event->fields |= KY_PF_HAS_COUNTER;
+			break;
+		case 44:
+			event->counter_value = field.value;
+			event->fields |= KY_PF_HAS_REAL_COUNTER;
+			break;
+		default:
+			read_rare_field(event, &field);
+		}
+	}
+}
+
+/* ---- names and categories ---- */
+
+static void append_category(struct ky_pf *pf, const char *text, size_t bytes)
+{
+	if (pf->text.used)
+		ky_pf_buffer_append(&pf->text, ",", 1);
+	ky_pf_buffer_append(&pf->text, text, bytes);
+}
+
+/* Several categories are one text, those that are interned first. */
+static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+				const struct ky_pf_event *event)
+{
+	struct ky_pf_field field;
+	pf->text.used = 0;
+	for (struct ky_pf_in in = ky_pf_open(event->all); ky_pf_next(&in, &field);) {
+		struct ky_pf_items items = ky_pf_items(&field, false);
+		uint64_t iid;
+		while (field.id == 3 && ky_pf_item(&items, &iid)) {
+			const uint32_t text = ky_pf_text(sequence, KY_PF_CATEGORIES, iid);
+			if (text)
+				append_category(pf, ky_text_of(pf->trace, text),
+						ky_strings_bytes(&pf->trace->strings, text));
+		}
+	}
+	for (struct ky_pf_in in = ky_pf_open(event->all); ky_pf_next(&in, &field);)
+		if (field.id == 22 && field.wire == KY_PF_BYTES)
+			append_category(pf, (const char *)field.span.data, field.span.bytes);
+	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
+}
+
+static uint32_t category_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			    const struct ky_pf_event *event)
+{
+	char unknown[40];
+	if (event->categories == 0)
+		return 0;
+	if (event->categories > 1)
+		return join_categories(pf, sequence, event);
+	if (event->category_text.data)
+		return ky_pf_string(pf, event->category_text);
+	const uint32_t category = ky_pf_text(sequence, KY_PF_CATEGORIES, event->category_iid);
+	if (category)
+		return category;
+	snprintf(unknown, sizeof(unknown), "unknown(%llu)",
+		 (unsigned long long)event->category_iid);
+	return ky_string_z(pf->trace, unknown);
+}
+
+static uint32_t name_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
+{
+	const uint64_t iid = event->name_iid ? event->name_iid : legacy ? legacy->name_iid : 0;
+	if (iid)
+		return ky_pf_text(sequence, KY_PF_NAMES, iid);
+	return event->fields & KY_PF_HAS_NAME ? ky_pf_string(pf, event->name_text) : 0;
+}
+
+/* ---- times ---- */
+
+static int64_t plus_us(int64_t ns, int64_t us)
+{
+	int64_t more, sum;
+	if (__builtin_mul_overflow(us, 1000, &more) || __builtin_add_overflow(ns, more, &sum))
+		return us < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+/* False when the event has no time, or none that can be told. */
+static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		    const struct ky_pf_packet *packet, struct ky_pf_event *event)
+{
+	if (event->fields & (KY_PF_HAS_TIME_DELTA | KY_PF_HAS_TIME)) {
+		int64_t ns = plus_us(0, event->time_us);
+		if (event->fields & KY_PF_HAS_TIME_DELTA) {
+			if (!sequence->times_valid) {
+				ky_problem(
+					pf->trace,
+					"track_event_skipped_timestamp_delta_without_valid_state",
+					KY_DATA_LOSS, pf->at,
+					"a difference of times before any thread descriptor");
+				return false;
+			}
+			ns = plus_us(sequence->time_ns, event->time_delta_us);
+			sequence->time_ns = ns;
+		}
+		event->ts = ns < 0 ? ns : ky_pf_clock_time(pf, KY_CLOCK_MONOTONIC, ns);
+		if (ns >= 0 && event->ts > pf->latest_ns)
+			pf->latest_ns = event->ts;
+	} else if (!packet->has_timestamp) {
+		ky_problem(pf->trace, "track_event_missing_timestamp", KY_ERROR, pf->at,
+			   "a track event has no timestamp");
+		return false;
+	} else if (!ky_pf_packet_time(pf, sequence, packet, &event->ts)) {
+		return false;
+	}
+	if (event->ts >= 0)
+		return true;
+	ky_problem(pf->trace, "track_event_invalid_timestamp", KY_ERROR, pf->at,
+		   "the timestamp of a track event is negative");
+	return false;
+}
+
+/* Thread time and instructions of old are counters of their own. False when they cannot be told. */
+static bool thread_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			    const struct ky_pf_event *event)
+{
+	struct ky_trace *trace = pf->trace;
+	const uint32_t fields = event->fields;
+	const uint32_t deltas = KY_PF_HAS_THREAD_TIME_DELTA | KY_PF_HAS_INSTRUCTIONS_DELTA;
+	int64_t time = plus_us(0, event->thread_time_us), instructions = event->instructions;
+	if ((fields & deltas) && !sequence->times_valid) {
+		ky_problem(trace, "track_event_skipped_thread_time_delta_without_valid_state",
+			   KY_DATA_LOSS, pf->at, "a difference before any thread descriptor");
+		return false;
+	}
+	if (fields & KY_PF_HAS_THREAD_TIME_DELTA)
+		time = sequence->thread_time_ns =
+			plus_us(sequence->thread_time_ns, event->thread_time_us);
+	if (fields & KY_PF_HAS_INSTRUCTIONS_DELTA)
+		instructions = sequence->instructions =
+			(int64_t)((uint64_t)sequence->instructions + (uint64_t)event->instructions);
+	if (event->thread == KY_NONE)
+		return true;
+	if (fields & (KY_PF_HAS_THREAD_TIME_DELTA | KY_PF_HAS_THREAD_TIME))
+		ky_put_counter(trace, event->ts,
+			       ky_track_counter(trace, KY_TRACK_THREAD_COUNTER, event->thread,
+						pf->words[KY_PF_W_THREAD_TIME]),
+			       (double)time);
+	if (fields & (KY_PF_HAS_INSTRUCTIONS_DELTA | KY_PF_HAS_INSTRUCTIONS))
+		ky_put_counter(trace, event->ts,
+			       ky_track_counter(trace, KY_TRACK_THREAD_COUNTER, event->thread,
+						pf->words[KY_PF_W_INSTRUCTIONS]),
+			       (double)instructions);
+	return true;
+}
+
+/* ---- flows ---- */
+
+void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
+		       enum ky_flow_bind bind)
+{
+	struct ky_pf_in in = ky_pf_open(event->all);
+	struct ky_pf_field field;
+	uint64_t id;
+	if (!(event->fields & KY_PF_HAS_FLOWS))
+		return;
+	while (ky_pf_next(&in, &field)) {
+		const bool ends = field.id == 42 || field.id == 48;
+		if (!ends && field.id != 36 && field.id != 47)
+			continue;
+		struct ky_pf_items items = ky_pf_items(&field, field.id >= 47);
+		while (ky_pf_item(&items, &id))
+			ky_put_flow(pf->trace, event->ts, track,
+				    ends ? KY_FLOW_ANY_END : KY_FLOW_ANY, bind, id);
+	}
+}
+
+/* ---- events by type ---- */
+
+static void put_counter(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			const struct ky_pf_event *event, double value)
+{
+	ky_put_counter_args(pf->trace, event->ts, ky_pf_event_track(pf, event), value,
+			    ky_pf_event_args(pf, sequence, event, 0));
+}
+
+/* A state lasts until the next one; one without a name is none. */
+static void put_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_event *event)
+{
+	if (!event->track || !event->track->state) {
+		ky_pf_event_error(pf, "a state on a track that has none");
+		return;
+	}
+	const uint32_t track = ky_pf_event_track(pf, event);
+	if (event->track->state_open)
+		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
+	event->track->state_open = event->name != 0;
+	if (event->name)
+		ky_put_begin(pf->trace, event->ts, track, event->category, event->name,
+			     ky_pf_event_args(pf, sequence, event, 0));
+}
+
+static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_event *event)
+{
+	struct ky_trace *trace = pf->trace;
+	const uint32_t track = ky_pf_event_track(pf, event);
+	const uint32_t args = ky_pf_event_args(pf, sequence, event, 0);
+	switch (event->type) {
+	case TYPE_SLICE_BEGIN:
+		ky_put_begin(trace, event->ts, track, event->category, event->name, args);
+		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
+		break;
+	case TYPE_SLICE_END:
+		ky_pf_event_flows(pf, event, track, KY_BIND_ENCLOSING);
+		ky_put_end(trace, event->ts, track, event->category, event->name, args);
+		break;
+	case TYPE_INSTANT:
+		ky_put_instant(trace, event->ts, track, event->category, event->name, args);
+		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
+		break;
+	default:
+		ky_pf_event_error(pf, "a track event of no known type");
+	}
+}
+
+/* ---- whose the event is ---- */
+
+uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event)
+{
+	if (event->track)
+		return event->track->track != KY_NONE
+			       ? event->track->track
+			       : ky_pf_track_make(pf, event->track, event->name);
+	return ky_track_of_thread(pf->trace, event->thread);
+}
+
+static bool find_track(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
+		       uint64_t uuid)
+{
+	if (sequence->track_cached != KY_NONE && sequence->track_cached_uuid == uuid) {
+		event->track = &pf->tracks[sequence->track_cached];
+	} else {
+		event->track = ky_pf_track_resolve(pf, uuid);
+		if (!event->track) {
+			ky_pf_event_error(pf, "the track of an event cannot be told");
+			return false;
+		}
+		sequence->track_cached = (uint32_t)(event->track - pf->tracks);
+		sequence->track_cached_uuid = uuid;
+	}
+	event->thread = event->track->scope == KY_PF_THREAD ? event->track->owner : KY_NONE;
+	event->process = ky_pf_track_process(pf, event->track);
+	return true;
+}
+
+/* Events of old belong to the thread that their sequence described, or that they name themselves. */
+static bool find_legacy_thread(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			       struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
+{
+	int64_t pid = sequence->pid, tid = sequence->tid;
+	if (legacy && legacy->has_pid) {
+		pid = legacy->pid;
+		tid = ky_pf_synthetic_tid(pid, -1);
+	}
+	if (legacy && legacy->has_tid) {
+		const bool synthetic = sequence->tid > UINT32_MAX;
+		tid = synthetic ? ky_pf_synthetic_tid(pid, legacy->tid) : (uint32_t)legacy->tid;
+	}
+	if (!pid || !tid) {
+		ky_pf_event_error(pf, "pid and tid 0 are the kernel's idle task");
+		return false;
+	}
+	event->thread = ky_thread(pf->trace, pid, tid);
+	if (event->thread < pf->trace->threads.rows.count)
+		event->process = pf->trace->threads.process[event->thread];
+	return true;
+}
+
+static bool find_owner(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
+		       const struct ky_pf_legacy *legacy)
+{
+	const bool own = event->fields & KY_PF_HAS_TRACK;
+	const uint64_t uuid = own ? event->track_uuid : sequence->track_uuid;
+	event->thread = event->process = KY_NONE;
+	if (uuid)
+		return find_track(pf, sequence, event, uuid);
+	bool of_thread = (!own || !(event->fields & KY_PF_HAS_TYPE)) && sequence->has_thread;
+	if (legacy)
+		of_thread |= legacy->has_pid || (legacy->has_tid && sequence->has_thread);
+	if (of_thread)
+		return find_legacy_thread(pf, sequence, event, legacy);
+	return find_track(pf, sequence, event, 0);
+}
+
+/* ---- all together ---- */
+
+static void put_event(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
+		      const struct ky_pf_legacy *legacy, double value)
+{
+	event->category = category_of(pf, sequence, event);
+	event->name = name_of(pf, sequence, event, legacy);
+	if (event->type == TYPE_COUNTER)
+		put_counter(pf, sequence, event, value);
+	else if (event->type == TYPE_STATE)
+		put_state(pf, sequence, event);
+	else if (legacy && legacy->has_phase)
+		ky_pf_legacy_event(pf, sequence, event, legacy);
+	else
+		put_slice(pf, sequence, event);
+}
+
+void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		       const struct ky_pf_packet *packet, struct ky_pf_span message)
+{
+	struct ky_pf_event event = {.all = message};
+	struct ky_pf_legacy legacy;
+	struct ky_pf_extra extra;
+	double value = 0;
+	read_fields(&event);
+	const bool is_legacy = event.fields & KY_PF_HAS_LEGACY;
+	if (is_legacy)
+		ky_pf_legacy_parse(&legacy, event.legacy);
+	if (!time_of(pf, sequence, packet, &event))
+		return;
+	if (event.type == TYPE_COUNTER && !ky_pf_counter_value(pf, sequence, &event, &value))
+		return;
+	const bool has_extra = event.fields & KY_PF_HAS_EXTRA;
+	if (has_extra && !ky_pf_extra_values(pf, sequence, &event, &extra))
+		return;
+	if (!event.type && !(is_legacy && legacy.has_phase)) {
+		ky_pf_event_error(pf, "a track event without type or phase");
+		return;
+	}
+	if (!find_owner(pf, sequence, &event, is_legacy ? &legacy : NULL) ||
+	    !thread_counters(pf, sequence, &event))
+		return;
+	if (has_extra)
+		ky_pf_extra_put(pf, &event, &extra);
+	put_event(pf, sequence, &event, is_legacy ? &legacy : NULL, value);
+}

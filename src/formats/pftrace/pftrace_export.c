@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_export.c: a trace as Perfetto's protobuf: the file, its packets and its clocks. docs/formats/pftrace.md
+ * says what becomes what.
+ *
+ * Times of events count from the event before (clock 64), tied to a clock of kymo's own, and that to the file's
+ * clock, both at zero: snapshots of the file's clock itself must run forward, and may be of any time.
+ */
+#include "formats/pftrace/pftrace_export.h"
+
+#include "formats/utf8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	TRACE_PACKET = 1,
+	PACKET_CHROME_EVENTS = 5,
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TRACE_STATS = 35,
+	PACKET_DEFAULTS = 59,
+	PACKET_FIRST_ON_SEQUENCE = 87,
+	DEFAULTS_CLOCK = 58,
+	SNAPSHOT_CLOCKS = 1,
+	SNAPSHOT_PRIMARY = 2,
+	CLOCK_ID = 1,
+	CLOCK_TIMESTAMP = 2,
+	CLOCK_IS_INCREMENTAL = 3,
+	BUNDLE_METADATA = 2,
+	METADATA_NAME = 1,
+	METADATA_STRING = 2,
+	METADATA_INT = 4,
+	STATS_BUFFERS = 1,
+	BUFFER_PACKET_LOSS = 19,
+	STATE_CLEARED = 1,
+	STATE_NEEDED = 2,
+	SEQUENCE_CLOCK = 64
+};
+
+/* FNV-1a of "kymo.boottime" with the top bit set, as the recorder has it. */
+#define CLOCK_ALIAS UINT64_C(0xfdb62b24)
+
+/* ---- packets ---- */
+
+static bool is_whole(struct ky_pfx *w)
+{
+	if (!w->body.error && !w->interned.error && !w->part.error && !w->inner.error)
+		return true;
+	w->out->error = w->out->error ? w->out->error : -ENOMEM;
+	return false;
+}
+
+/* A packet of a head and up to two messages. */
+static void put_packet(struct ky_pfx *w, const uint8_t *head, size_t head_bytes, uint32_t field)
+{
+	uint8_t fields[4 * KY_PROTO_VARINT_BYTES];
+	uint8_t *middle = fields, *end;
+	if (!is_whole(w))
+		return;
+	if (w->interned.used) {
+		middle = ky_proto_tag_at(fields, KY_PFX_PACKET_INTERNED, KY_PROTO_BYTES);
+		middle = ky_proto_varint_at(middle, w->interned.used);
+	}
+	end = ky_proto_tag_at(middle, field, KY_PROTO_BYTES);
+	end = ky_proto_varint_at(end, w->body.used);
+	ky_proto_length(w->out, TRACE_PACKET,
+			head_bytes + (size_t)(end - fields) + w->interned.used + w->body.used);
+	ky_out_append(w->out, head, head_bytes);
+	ky_out_append(w->out, fields, (size_t)(middle - fields));
+	ky_out_append(w->out, w->interned.data, w->interned.used);
+	ky_out_append(w->out, middle, (size_t)(end - middle));
+	ky_out_append(w->out, w->body.data, w->body.used);
+	w->interned.used = 0;
+	w->body.used = 0;
+}
+
+void ky_pfx_send_file(struct ky_pfx *w, uint32_t field)
+{
+	uint8_t head[2 * KY_PROTO_VARINT_BYTES];
+	const uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, KY_PFX_FILE);
+	put_packet(w, head, (size_t)(end - head), field);
+}
+
+void ky_pfx_send(struct ky_pfx *w, enum ky_pfx_sequence sequence, uint32_t field, int64_t ts)
+{
+	uint8_t head[8 * KY_PROTO_VARINT_BYTES];
+	uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, sequence);
+	end = ky_proto_uint_at(end, KY_PFX_PACKET_FLAGS, STATE_NEEDED);
+	if (sequence == KY_PFX_EVENTS && (uint64_t)ts >= w->event_ns) {
+		end = ky_proto_uint_at(end, KY_PFX_PACKET_TIMESTAMP, (uint64_t)ts - w->event_ns);
+		w->event_ns = (uint64_t)ts;
+	} else {
+		end = ky_proto_uint_at(end, KY_PFX_PACKET_TIMESTAMP, (uint64_t)ts);
+		end = ky_proto_uint_at(end, KY_PFX_PACKET_CLOCK, w->clock);
+	}
+	put_packet(w, head, (size_t)(end - head), field);
+}
+
+/* ---- texts ---- */
+
+void ky_pfx_text(struct ky_pfx *w, struct ky_out *to, uint32_t field, struct ky_text text)
+{
+	ky_proto_text(to, field, ky_utf8_text(&w->clean, text, false));
+}
+
+void ky_pfx_string(struct ky_pfx *w, struct ky_out *to, uint32_t field, uint32_t string)
+{
+	ky_pfx_text(w, to, field, ky_export_text(w->trace, string));
+}
+
+bool ky_pfx_is_new(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t number)
+{
+	uint8_t *byte = &w->known[what][number / 8];
+	const uint8_t bit = (uint8_t)(1u << number % 8);
+	if (*byte & bit)
+		return false;
+	*byte |= bit;
+	return true;
+}
+
+void ky_pfx_intern(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t string)
+{
+	static const uint8_t fields[KY_PFX_INTERNED] = {
+		[KY_PFX_CATEGORIES] = 1, [KY_PFX_NAMES] = 2,  [KY_PFX_KEYS] = 3,
+		[KY_PFX_FUNCTIONS] = 5,  [KY_PFX_FRAMES] = 6, [KY_PFX_CALLSTACKS] = 7,
+		[KY_PFX_BUILD_IDS] = 16, [KY_PFX_PATHS] = 17, [KY_PFX_SOURCES] = 18,
+		[KY_PFX_MAPPINGS] = 19,
+	};
+	if (!ky_pfx_is_new(w, what, string))
+		return;
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, 1, string);
+	ky_pfx_string(w, &w->inner, 2, string);
+	ky_proto_message(&w->interned, fields[what], &w->inner);
+}
+
+/* ---- clocks ---- */
+
+static void put_clock(struct ky_out *snapshot, uint64_t id, uint64_t ns, bool incremental)
+{
+	uint8_t clock[4 * KY_PROTO_VARINT_BYTES];
+	uint8_t *end = ky_proto_uint_at(clock, CLOCK_ID, id);
+	end = ky_proto_uint_at(end, CLOCK_TIMESTAMP, ns);
+	if (incremental)
+		end = ky_proto_uint_at(end, CLOCK_IS_INCREMENTAL, 1);
+	ky_proto_bytes(snapshot, SNAPSHOT_CLOCKS, clock, (size_t)(end - clock));
+}
+
+static void put_clock_packet(struct ky_pfx *w, enum ky_pfx_sequence sequence, bool first)
+{
+	uint8_t head[12 * KY_PROTO_VARINT_BYTES];
+	uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, sequence);
+	if (first) {
+		end = ky_proto_uint_at(end, KY_PFX_PACKET_FLAGS, STATE_CLEARED);
+		end = ky_proto_uint_at(end, PACKET_FIRST_ON_SEQUENCE, 1);
+	}
+	if (first && sequence == KY_PFX_EVENTS) {
+		end = ky_proto_tag_at(end, PACKET_DEFAULTS, KY_PROTO_BYTES);
+		*end++ = 3; /* a tag of two bytes and the clock's number */
+		end = ky_proto_uint_at(end, DEFAULTS_CLOCK, SEQUENCE_CLOCK);
+	}
+	put_packet(w, head, (size_t)(end - head), PACKET_CLOCK_SNAPSHOT);
+}
+
+static void begin_sequences(struct ky_pfx *w)
+{
+	put_clock(&w->body, w->clock, 0, false);
+	put_clock(&w->body, CLOCK_ALIAS, 0, false);
+	ky_proto_uint(&w->body, SNAPSHOT_PRIMARY, w->clock);
+	put_clock_packet(w, KY_PFX_FILE, true);
+	put_clock(&w->body, CLOCK_ALIAS, 0, false);
+	put_clock(&w->body, SEQUENCE_CLOCK, 0, true);
+	put_clock_packet(w, KY_PFX_EVENTS, true);
+	put_clock(&w->body, w->clock, 0, false);
+	put_clock(&w->body, CLOCK_ALIAS, 0, false);
+	put_clock_packet(w, KY_PFX_SAMPLES, true);
+}
+
+static bool is_builtin(uint64_t clock)
+{
+	return clock >= KY_CLOCK_REALTIME && clock <= KY_CLOCK_BOOTTIME;
+}
+
+/* Of clocks that others know; the trace's own shows the time of the snapshot. */
+static void put_snapshots(struct ky_pfx *w)
+{
+	const struct ky_clock_rows *c = &w->trace->clock_rows;
+	int64_t last = 0;
+	for (uint32_t from = 0, to; from < c->rows.count; from = to) {
+		uint32_t others = 0;
+		for (to = from; to < c->rows.count && c->snapshot[to] == c->snapshot[from]; to++)
+			others += is_builtin(c->clock[to]) && c->clock[to] != w->clock &&
+				  c->value[to] >= 0 && !c->machine[to];
+		if (!others || c->ts[from] <= last) {
+			w->left->snapshots++;
+			continue;
+		}
+		last = c->ts[from];
+		put_clock(&w->body, w->clock, (uint64_t)last, false);
+		for (uint32_t i = from; i < to; i++)
+			if (is_builtin(c->clock[i]) && c->clock[i] != w->clock && c->value[i] >= 0)
+				put_clock(&w->body, c->clock[i], (uint64_t)c->value[i], false);
+		put_clock_packet(w, KY_PFX_FILE, false);
+	}
+}
+
+/* ---- around the events ---- */
+
+static void put_metadata(struct ky_pfx *w)
+{
+	const struct ky_metadata *m = &w->trace->metadata;
+	for (uint32_t i = 0; i < m->rows.count; i++) {
+		struct ky_text key = ky_export_text(w->trace, m->key[i]);
+		if (key.bytes > 3 && memcmp(key.data, "cr-", 3) == 0)
+			key = (struct ky_text){key.data + 3, key.bytes - 3};
+		w->part.used = 0;
+		ky_pfx_text(w, &w->part, METADATA_NAME, key);
+		if (m->text[i])
+			ky_pfx_string(w, &w->part, METADATA_STRING, m->text[i]);
+		else
+			ky_proto_uint(&w->part, METADATA_INT, (uint64_t)m->number[i]);
+		ky_proto_message(&w->body, BUNDLE_METADATA, &w->part);
+	}
+	if (w->body.used)
+		ky_pfx_send_file(w, PACKET_CHROME_EVENTS);
+}
+
+static void put_lost_sum(struct ky_pfx *w)
+{
+	if (!w->trace->lost)
+		return;
+	w->part.used = 0;
+	ky_proto_uint(&w->part, BUFFER_PACKET_LOSS, w->trace->lost);
+	ky_proto_message(&w->body, STATS_BUFFERS, &w->part);
+	ky_pfx_send_file(w, PACKET_TRACE_STATS);
+}
+
+static void put_item(void *self, const struct ky_walk_item *item)
+{
+	struct ky_pfx *w = self;
+	switch (item->what) {
+	case KY_WALK_BEGIN:
+	case KY_WALK_END:
+	case KY_WALK_INSTANT:
+		ky_pfx_slice(w, item);
+		break;
+	case KY_WALK_COUNTER:
+		ky_pfx_counter(w, item);
+		break;
+	case KY_WALK_SCHED:
+		ky_pfx_sched(w, item);
+		break;
+	case KY_WALK_STATE:
+		if (!w->trace->sched.rows.count)
+			w->left->sched++;
+		break;
+	case KY_WALK_SAMPLE:
+		ky_pfx_sample(w, item);
+		break;
+	case KY_WALK_LOG:
+		ky_pfx_log(w, item);
+		break;
+	case KY_WALK_RAW:
+		ky_pfx_raw(w, item);
+		break;
+	default:
+		break;
+	}
+}
+
+static int write_file(struct ky_pfx *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	begin_sequences(w);
+	put_snapshots(w);
+	put_metadata(w);
+	ky_pfx_describe_tasks(w);
+	ky_pfx_describe_tracks(w);
+	ky_pfx_losses(w);
+	const int error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress,
+					  context, put_item, true, w);
+	if (error)
+		return error;
+	ky_pfx_sched_end(w);
+	put_lost_sum(w);
+	is_whole(w);
+	return w->out->error ? w->out->error : w->clean.error;
+}
+
+/* ---- open and close ---- */
+
+static void close_writer(struct ky_pfx *w)
+{
+	for (uint32_t i = 0; i < KY_PFX_INTERNED; i++)
+		free(w->known[i]);
+	free(w->cpus);
+	ky_arrows_close(&w->arrows);
+	ky_addresses_close(&w->addresses);
+	ky_out_free(&w->body);
+	ky_out_free(&w->interned);
+	ky_out_free(&w->part);
+	ky_out_free(&w->inner);
+	ky_out_free(&w->clean);
+}
+
+static int open_writer(struct ky_pfx *w)
+{
+	const struct ky_trace *t = w->trace;
+	const uint32_t counts[KY_PFX_INTERNED] = {
+		[KY_PFX_FRAMES] = t->frames.rows.count,
+		[KY_PFX_CALLSTACKS] = t->callsites.rows.count,
+		[KY_PFX_MAPPINGS] = t->mappings.rows.count + 2,
+	};
+	if (ky_out_init(&w->body, 0) || ky_out_init(&w->interned, 0) || ky_out_init(&w->part, 0) ||
+	    ky_out_init(&w->inner, 0) || ky_out_init(&w->clean, 0))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < KY_PFX_INTERNED; i++) {
+		const uint32_t count = counts[i] ? counts[i] : t->strings.count;
+		w->known[i] = calloc((size_t)count / 8 + 1, 1);
+		if (!w->known[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
+		       struct ky_out *out, struct ky_export_left *left,
+		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	struct ky_pfx w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	w.clock = is_builtin(trace->clock) ? trace->clock : KY_CLOCK_BOOTTIME;
+	int error = open_writer(&w);
+	if (!error)
+		error = ky_addresses_open(&w.addresses, trace, false);
+	if (!error)
+		error = ky_arrows_open(&w.arrows, trace, selection, NULL, NULL, left);
+	if (!error)
+		error = write_file(&w, progress, context);
+	close_writer(&w);
+	return error;
+}
+
+const struct ky_exporter ky_exporter_pftrace = {"pftrace", ".pftrace", write_trace};

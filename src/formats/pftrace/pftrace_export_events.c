@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_export_events.c: slices, instants, counters and flows as TrackEvents, arguments as debug annotations.
+ *
+ * Flows are ids of the events they leave and arrive at, in the order of time. A flow with a name, or one that
+ * arrives at a slice which began before it left, is a legacy event inside the slice instead, as the recorder
+ * writes them: ids have no name and only stand at the begin.
+ */
+#include "formats/pftrace/pftrace_export.h"
+
+#include "formats/arg_tree.h"
+
+enum {
+	EVENT_CATEGORY_IIDS = 3,
+	EVENT_ANNOTATIONS = 4,
+	EVENT_LEGACY = 6,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK = 11,
+	EVENT_CATEGORIES = 22,
+	EVENT_NAME = 23,
+	EVENT_DOUBLE_COUNTER_VALUE = 44,
+	EVENT_FLOWS = 47,
+	EVENT_FLOWS_END = 48,
+	LEGACY_PHASE = 2,
+	LEGACY_UNSCOPED_ID = 6,
+	LEGACY_BIND_TO_ENCLOSING = 12,
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
+	ANNOTATION_UINT = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_DOUBLE = 5,
+	ANNOTATION_STRING = 6,
+	ANNOTATION_POINTER = 7,
+	ANNOTATION_JSON = 9,
+	ANNOTATION_NAME = 10,
+	ANNOTATION_DICT = 11,
+	ANNOTATION_ARRAY = 12
+};
+
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+
+/* ---- arguments ---- */
+
+/* Makes the bytes of body from begin on a field. */
+static void wrap(struct ky_out *body, size_t begin, uint32_t field)
+{
+	uint8_t head[2 * KY_PROTO_VARINT_BYTES];
+	const size_t bytes = body->used - begin;
+	uint8_t *end = ky_proto_tag_at(head, field, KY_PROTO_BYTES);
+	end = ky_proto_varint_at(end, bytes);
+	const size_t head_bytes = (size_t)(end - head);
+	ky_out_append(body, head, head_bytes);
+	if (body->error)
+		return;
+	memmove(body->data + begin + head_bytes, body->data + begin, bytes);
+	memcpy(body->data + begin, head, head_bytes);
+}
+
+/* The field of an annotation is by what it is in: the event, a dictionary or an array. */
+#define LEVEL_ARRAY 0x80000000u
+
+static uint32_t field_here(const struct ky_pfx *w)
+{
+	if (!w->depth)
+		return EVENT_ANNOTATIONS;
+	return w->levels[w->depth - 1] & LEVEL_ARRAY ? ANNOTATION_ARRAY : ANNOTATION_DICT;
+}
+
+static void put_key(struct ky_pfx *w, struct ky_text key)
+{
+	if (key.data)
+		ky_pfx_text(w, &w->body, ANNOTATION_NAME, key);
+}
+
+static void open_level(void *self, struct ky_text key, bool array)
+{
+	struct ky_pfx *w = self;
+	w->levels[w->depth++] = (uint32_t)w->body.used | (array ? LEVEL_ARRAY : 0);
+	put_key(w, key);
+}
+
+static void close_level(void *self, bool array)
+{
+	struct ky_pfx *w = self;
+	(void)array;
+	const uint32_t begin = w->levels[--w->depth] & ~LEVEL_ARRAY;
+	wrap(&w->body, begin, field_here(w));
+}
+
+static void put_value(struct ky_pfx *w, uint32_t arg)
+{
+	const uint64_t value = w->trace->args.value[arg];
+	double real;
+	switch (w->trace->args.type[arg]) {
+	case KY_ARG_INT:
+		ky_proto_uint(&w->body, ANNOTATION_INT, value);
+		break;
+	case KY_ARG_UINT:
+		ky_proto_uint(&w->body, ANNOTATION_UINT, value);
+		break;
+	case KY_ARG_REAL:
+		memcpy(&real, &value, sizeof(real));
+		ky_proto_double(&w->body, ANNOTATION_DOUBLE, real);
+		break;
+	case KY_ARG_BOOL:
+		ky_proto_uint(&w->body, ANNOTATION_BOOL, value != 0);
+		break;
+	case KY_ARG_POINTER:
+		ky_proto_uint(&w->body, ANNOTATION_POINTER, value);
+		break;
+	default:
+		ky_pfx_string(w, &w->body,
+			      w->trace->args.type[arg] == KY_ARG_JSON ? ANNOTATION_JSON
+								      : ANNOTATION_STRING,
+			      (uint32_t)value);
+	}
+}
+
+static void intern_key(struct ky_pfx *w, uint32_t arg, struct ky_text key)
+{
+	const uint32_t iid = w->trace->args.key[arg];
+	if (ky_pfx_is_new(w, KY_PFX_KEYS, iid)) {
+		w->inner.used = 0;
+		ky_proto_uint(&w->inner, 1, iid);
+		ky_pfx_text(w, &w->inner, 2, key);
+		ky_proto_message(&w->interned, 3, &w->inner);
+	}
+	ky_proto_uint(&w->body, ANNOTATION_NAME_IID, iid);
+}
+
+static void level_value(void *self, struct ky_text key, uint32_t arg)
+{
+	struct ky_pfx *w = self;
+	const size_t begin = w->body.used;
+	if (w->trace->args.type[arg] == KY_ARG_NULL) {
+		w->left->args++; /* there is no such value */
+		return;
+	}
+	if (!w->depth && w->trace->args.key[arg])
+		intern_key(w, arg, key);
+	else
+		put_key(w, key);
+	put_value(w, arg);
+	wrap(&w->body, begin, field_here(w));
+}
+
+static void put_args(struct ky_pfx *w, uint32_t set)
+{
+	const struct ky_arg_visitor visitor = {open_level, close_level, level_value, w};
+	w->depth = 0;
+	if (set)
+		ky_arg_tree(w->trace, set, &visitor);
+}
+
+/* ---- flows ---- */
+
+static bool is_legacy(const struct ky_arrow_mark *mark)
+{
+	return mark->late || mark->name || mark->category;
+}
+
+static void put_flow_ids(struct ky_pfx *w, const struct ky_arrow_mark *marks, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_legacy(&marks[i]))
+			ky_proto_fixed64(&w->body,
+					 marks[i].phase == KY_ARROW_END ? EVENT_FLOWS_END
+									: EVENT_FLOWS,
+					 marks[i].id);
+}
+
+static void put_label(struct ky_pfx *w, uint32_t category, uint32_t name)
+{
+	if (category) {
+		ky_pfx_intern(w, KY_PFX_CATEGORIES, category);
+		ky_proto_uint(&w->body, EVENT_CATEGORY_IIDS, category);
+	}
+	if (name) {
+		ky_pfx_intern(w, KY_PFX_NAMES, name);
+		ky_proto_uint(&w->body, EVENT_NAME_IID, name);
+	}
+}
+
+static void send_legacy(struct ky_pfx *w, const struct ky_arrow_mark *mark, uint64_t track,
+			int64_t ts)
+{
+	static const char phases[] = {'s', 't', 'f'};
+	w->part.used = 0;
+	ky_proto_uint(&w->part, LEGACY_PHASE, (uint8_t)phases[mark->phase]);
+	ky_proto_uint(&w->part, LEGACY_UNSCOPED_ID, mark->id);
+	ky_proto_uint(&w->part, LEGACY_BIND_TO_ENCLOSING, 1);
+	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	put_label(w, mark->category, mark->name);
+	ky_proto_message(&w->body, EVENT_LEGACY, &w->part);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, ts);
+}
+
+static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t track, int64_t ts)
+{
+	uint32_t count;
+	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	for (uint32_t i = 0; i < count; i++)
+		if (is_legacy(&marks[i]))
+			send_legacy(w, &marks[i], track, ts);
+}
+
+/* ---- events ---- */
+
+static void send_end(struct ky_pfx *w, const struct ky_walk_item *item, uint64_t track)
+{
+	if (w->arrows.count)
+		send_flows(w, item->row, true, track, item->ts);
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_END);
+	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	if (item->named)
+		put_label(w, w->trace->slices.category[item->row],
+			  w->trace->slices.name[item->row]);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+}
+
+void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	const struct ky_slices *s = &w->trace->slices;
+	const uint64_t track = ky_pfx_track(w, s->track[item->row]);
+	const struct ky_arrow_mark *marks;
+	uint32_t count = 0;
+	if (item->what == KY_WALK_END) {
+		send_end(w, item, track);
+		return;
+	}
+	ky_proto_uint(&w->body, EVENT_TYPE,
+		      item->what == KY_WALK_BEGIN ? TYPE_BEGIN : TYPE_INSTANT);
+	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	put_label(w, s->category[item->row], s->name[item->row]);
+	put_args(w, s->args[item->row]);
+	if (w->arrows.count) {
+		marks = ky_arrows_of(&w->arrows, item->row, false, &count);
+		put_flow_ids(w, marks, count);
+	}
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+	if (count)
+		send_flows(w, item->row, false, track, item->ts);
+}
+
+void ky_pfx_counter(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	const uint64_t track = ky_pfx_track(w, w->trace->counters.track[item->row]);
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_COUNTER);
+	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, w->trace->counters.value[item->row]);
+	put_args(w, w->trace->counters.args[item->row]);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+}
+
+static void put_loss(struct ky_pfx *w, uint32_t row)
+{
+	const struct ky_losses *l = &w->trace->losses;
+	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
+	if (l->thread[row] != KY_NONE)
+		ky_proto_uint(&w->body, EVENT_TRACK, ky_pfx_thread_uuid(w, l->thread[row]));
+	ky_proto_bytes(&w->body, EVENT_CATEGORIES, "kymo", 4);
+	ky_proto_bytes(&w->body, EVENT_NAME, "events lost", 11);
+	w->part.used = 0;
+	ky_proto_bytes(&w->part, ANNOTATION_NAME, "count", 5);
+	ky_proto_uint(&w->part, ANNOTATION_UINT, l->events[row]);
+	ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+	if (l->what[row]) {
+		w->part.used = 0;
+		ky_proto_bytes(&w->part, ANNOTATION_NAME, "what", 4);
+		ky_pfx_string(w, &w->part, ANNOTATION_STRING, l->what[row]);
+		ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+	}
+}
+
+/* They come first in the file, with their times in full. */
+void ky_pfx_losses(struct ky_pfx *w)
+{
+	const struct ky_losses *l = &w->trace->losses;
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		const int64_t ts = l->ts[i] < 0 ? w->trace->begin_ns : l->ts[i];
+		if (!ky_selected_thread(w->selection, l->thread[i]))
+			continue;
+		put_loss(w, i);
+		ky_pfx_send(w, KY_PFX_SAMPLES, KY_PFX_PACKET_TRACK_EVENT, ts < 0 ? 0 : ts);
+	}
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_export_kernel.c: what the kernel told, as ftrace events: switches made of the scheduling slices, kernel events with
+ * their fields as generic ones, log messages as Android's.
+ *
+ * A slice of a CPU is a switch at its begin, away from the slice before. Where that ended earlier, the CPU
+ * went idle in between.
+ */
+#include "formats/pftrace/pftrace_export.h"
+
+#include "formats/arg_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	PACKET_FTRACE = 1,
+	PACKET_ANDROID_LOG = 39,
+	BUNDLE_CPU = 1,
+	BUNDLE_EVENT = 2,
+	EVENT_TIMESTAMP = 1,
+	EVENT_PID = 2,
+	EVENT_SWITCH = 4,
+	EVENT_GENERIC = 327,
+	SWITCH_PREV_COMM = 1,
+	SWITCH_PREV_PID = 2,
+	SWITCH_PREV_PRIO = 3,
+	SWITCH_PREV_STATE = 4,
+	SWITCH_NEXT_COMM = 5,
+	SWITCH_NEXT_PID = 6,
+	SWITCH_NEXT_PRIO = 7,
+	GENERIC_NAME = 1,
+	GENERIC_FIELD = 2,
+	FIELD_NAME = 1,
+	FIELD_STRING = 3,
+	FIELD_INT = 4,
+	FIELD_UINT = 5,
+	LOG_EVENTS = 1,
+	LOG_PID = 2,
+	LOG_TID = 3,
+	LOG_TIMESTAMP = 5,
+	LOG_TAG = 6,
+	LOG_PRIO = 7,
+	LOG_MESSAGE = 8
+};
+
+/* The mask of a state's letters in the numbering that is taken where no kernel version is known. */
+static uint64_t state_mask(const struct ky_trace *trace, uint32_t state)
+{
+	static const char letters[] = "SDTtXZxKWPN";
+	const struct ky_text text = ky_export_text(trace, state);
+	uint64_t mask = 0;
+	for (uint32_t i = 0; i < text.bytes; i++) {
+		const char *at = text.data[i] ? strchr(letters, text.data[i]) : NULL;
+		if (at)
+			mask |= UINT64_C(1) << (at - letters);
+		else if (text.data[i] == '+')
+			mask |= 2048;
+		else if (text.data[i] == 'I')
+			mask |= 2;
+	}
+	return mask;
+}
+
+static void put_task(struct ky_pfx *w, uint32_t row, uint32_t comm, uint32_t pid, uint32_t prio)
+{
+	const struct ky_sched *s = &w->trace->sched;
+	if (row == KY_NONE || w->trace->threads.is_idle[s->thread[row]]) {
+		ky_proto_bytes(&w->part, comm, "swapper", 7);
+		ky_proto_uint(&w->part, pid, 0);
+		ky_proto_uint(&w->part, prio, 120);
+		return;
+	}
+	ky_pfx_string(w, &w->part, comm, w->trace->threads.name[s->thread[row]]);
+	ky_proto_uint(&w->part, pid, ky_address_tid(w->trace, s->thread[row]));
+	ky_proto_uint(&w->part, prio, (uint64_t)(int64_t)s->priority[row]);
+}
+
+/* part is the event's own message. */
+static void send_event(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t tid, uint32_t field)
+{
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, EVENT_TIMESTAMP, (uint64_t)ts);
+	ky_proto_uint(&w->inner, EVENT_PID, tid);
+	ky_proto_message(&w->inner, field, &w->part);
+	ky_proto_uint(&w->body, BUNDLE_CPU, cpu);
+	ky_proto_message(&w->body, BUNDLE_EVENT, &w->inner);
+	ky_pfx_send_file(w, PACKET_FTRACE);
+}
+
+static void send_switch(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
+{
+	const struct ky_sched *s = &w->trace->sched;
+	w->part.used = 0;
+	put_task(w, prev, SWITCH_PREV_COMM, SWITCH_PREV_PID, SWITCH_PREV_PRIO);
+	ky_proto_uint(&w->part, SWITCH_PREV_STATE,
+		      prev == KY_NONE ? 0 : state_mask(w->trace, s->end_state[prev]));
+	put_task(w, next, SWITCH_NEXT_COMM, SWITCH_NEXT_PID, SWITCH_NEXT_PRIO);
+	send_event(w, cpu, ts, prev == KY_NONE ? 0 : ky_address_tid(w->trace, s->thread[prev]),
+		   EVENT_SWITCH);
+}
+
+/* NULL without memory. */
+static struct ky_pfx_cpu *cpu_of(struct ky_pfx *w, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < w->cpus_count; i++)
+		if (w->cpus[i].cpu == cpu)
+			return &w->cpus[i];
+	struct ky_pfx_cpu *cpus = realloc(w->cpus, (w->cpus_count + 1) * sizeof(*cpus));
+	if (!cpus) {
+		w->out->error = -ENOMEM;
+		return NULL;
+	}
+	w->cpus = cpus;
+	cpus[w->cpus_count] = (struct ky_pfx_cpu){cpu, KY_NONE, KY_TIME_NONE};
+	return &cpus[w->cpus_count++];
+}
+
+void ky_pfx_sched(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	struct ky_pfx_cpu *c = cpu_of(w, w->trace->sched.cpu[item->row]);
+	if (!c)
+		return;
+	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
+		send_switch(w, c->cpu, c->end, c->row, KY_NONE);
+		c->row = KY_NONE;
+	}
+	send_switch(w, c->cpu, item->ts, c->row, item->row);
+	c->row = item->row;
+	c->end = item->end_ns;
+}
+
+void ky_pfx_sched_end(struct ky_pfx *w)
+{
+	for (uint32_t i = 0; i < w->cpus_count; i++)
+		if (w->cpus[i].row != KY_NONE && w->cpus[i].end != KY_TIME_NONE)
+			send_switch(w, w->cpus[i].cpu, w->cpus[i].end, w->cpus[i].row, KY_NONE);
+}
+
+/* ---- kernel events as they are ---- */
+
+static void put_field(struct ky_pfx *w, uint32_t arg)
+{
+	const uint64_t value = w->trace->args.value[arg];
+	w->inner.used = 0;
+	ky_pfx_text(w, &w->inner, FIELD_NAME, ky_arg_key(w->trace, arg));
+	switch (w->trace->args.type[arg]) {
+	case KY_ARG_INT:
+	case KY_ARG_BOOL:
+		ky_proto_uint(&w->inner, FIELD_INT, value);
+		break;
+	case KY_ARG_UINT:
+	case KY_ARG_POINTER:
+		ky_proto_uint(&w->inner, FIELD_UINT, value);
+		break;
+	case KY_ARG_STRING:
+	case KY_ARG_JSON:
+		ky_pfx_string(w, &w->inner, FIELD_STRING, (uint32_t)value);
+		break;
+	default:
+		w->left->args++;
+		return;
+	}
+	ky_proto_message(&w->part, GENERIC_FIELD, &w->inner);
+}
+
+void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	const struct ky_raw_events *r = &w->trace->raw_events;
+	const uint32_t set = r->args[item->row];
+	const char *name = ky_text_of(w->trace, r->name[item->row]);
+	/* The switches are there already, made of the scheduling slices. */
+	if (w->trace->sched.rows.count && name && strcmp(name, "sched_switch") == 0)
+		return;
+	w->part.used = 0;
+	ky_pfx_string(w, &w->part, GENERIC_NAME, r->name[item->row]);
+	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < ky_arg_set_end(w->trace, set);
+	     arg++)
+		put_field(w, arg);
+	send_event(w, r->cpu[item->row] == KY_NONE ? 0 : r->cpu[item->row], item->ts,
+		   ky_address_tid(w->trace, r->thread[item->row]), EVENT_GENERIC);
+}
+
+/* ---- logs ---- */
+
+void ky_pfx_log(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	const struct ky_logs *l = &w->trace->logs;
+	int64_t realtime;
+	/* Such messages have the time of day. */
+	if (!ky_clocks_convert(w->trace->clocks, w->trace->clock, KY_CLOCK_REALTIME, item->ts,
+			       &realtime)) {
+		w->left->logs++;
+		return;
+	}
+	w->part.used = 0;
+	ky_proto_uint(&w->part, LOG_PID, ky_address_pid_of_thread(w->trace, l->thread[item->row]));
+	ky_proto_uint(&w->part, LOG_TID, ky_address_tid(w->trace, l->thread[item->row]));
+	ky_proto_uint(&w->part, LOG_TIMESTAMP, (uint64_t)realtime);
+	ky_pfx_string(w, &w->part, LOG_TAG, l->tag[item->row]);
+	if (l->priority[item->row])
+		ky_proto_uint(&w->part, LOG_PRIO, l->priority[item->row]);
+	ky_pfx_string(w, &w->part, LOG_MESSAGE, l->message[item->row]);
+	ky_proto_message(&w->body, LOG_EVENTS, &w->part);
+	ky_pfx_send(w, KY_PFX_SAMPLES, PACKET_ANDROID_LOG, item->ts);
+}

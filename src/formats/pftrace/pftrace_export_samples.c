@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_export_samples.c: samples as PerfSamples with interned call stacks. A call stack is defined before its first use, and
+ * before it its frames, their functions and mappings. Numbers are the rows' plus 1; mapping 1 is for frames
+ * that have none, since every frame must have one.
+ */
+#include "formats/pftrace/pftrace_export.h"
+
+enum {
+	PACKET_PERF_SAMPLE = 66,
+	INTERNED_FRAMES = 6,
+	INTERNED_CALLSTACKS = 7,
+	INTERNED_BUILD_IDS = 16,
+	INTERNED_MAPPINGS = 19,
+	SAMPLE_CPU = 1,
+	SAMPLE_PID = 2,
+	SAMPLE_TID = 3,
+	SAMPLE_CALLSTACK = 4,
+	SAMPLE_MODE = 5,
+	SAMPLE_COUNT = 6,
+	FRAME_FUNCTION = 2,
+	FRAME_MAPPING = 3,
+	FRAME_REL_PC = 4,
+	FRAME_SOURCE = 5,
+	FRAME_LINE = 6,
+	MAPPING_BUILD_ID = 2,
+	MAPPING_START = 4,
+	MAPPING_END = 5,
+	MAPPING_LOAD_BIAS = 6,
+	MAPPING_PATHS = 7,
+	MAPPING_OFFSET = 8,
+	CALLSTACK_FRAMES = 2,
+	NO_MAPPING = 1
+};
+
+#define STACK_MAX 1024u
+
+static int nibble(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* Build ids are bytes in the file and digits in the model. */
+static void intern_build_id(struct ky_pfx *w, uint32_t string)
+{
+	uint8_t bytes[64];
+	uint32_t count = 0;
+	const struct ky_text text = ky_export_text(w->trace, string);
+	if (!ky_pfx_is_new(w, KY_PFX_BUILD_IDS, string))
+		return;
+	for (uint32_t i = 0; i + 1 < text.bytes && count < sizeof(bytes); i += 2) {
+		const int high = nibble(text.data[i]), low = nibble(text.data[i + 1]);
+		if (high < 0 || low < 0)
+			break;
+		bytes[count++] = (uint8_t)(high << 4 | low);
+	}
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, 1, string);
+	ky_proto_bytes(&w->inner, 2, bytes, count);
+	ky_proto_message(&w->interned, INTERNED_BUILD_IDS, &w->inner);
+}
+
+static uint64_t intern_mapping(struct ky_pfx *w, uint32_t mapping)
+{
+	const struct ky_mappings *m = &w->trace->mappings;
+	const uint64_t iid = mapping == KY_NONE ? NO_MAPPING : (uint64_t)mapping + 2;
+	if (!ky_pfx_is_new(w, KY_PFX_MAPPINGS, (uint32_t)iid - 1))
+		return iid;
+	if (mapping != KY_NONE && m->build_id[mapping])
+		intern_build_id(w, m->build_id[mapping]);
+	if (mapping != KY_NONE && m->name[mapping])
+		ky_pfx_intern(w, KY_PFX_PATHS, m->name[mapping]);
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, 1, iid);
+	if (mapping != KY_NONE) {
+		if (m->build_id[mapping])
+			ky_proto_uint(&w->inner, MAPPING_BUILD_ID, m->build_id[mapping]);
+		ky_proto_uint(&w->inner, MAPPING_START, m->start[mapping]);
+		ky_proto_uint(&w->inner, MAPPING_END, m->end[mapping]);
+		ky_proto_uint(&w->inner, MAPPING_LOAD_BIAS, m->load_bias[mapping]);
+		if (m->name[mapping])
+			ky_proto_uint(&w->inner, MAPPING_PATHS, m->name[mapping]);
+		ky_proto_uint(&w->inner, MAPPING_OFFSET, m->offset[mapping]);
+	}
+	ky_proto_message(&w->interned, INTERNED_MAPPINGS, &w->inner);
+	return iid;
+}
+
+static void intern_frame(struct ky_pfx *w, uint32_t frame)
+{
+	const struct ky_frames *f = &w->trace->frames;
+	if (!ky_pfx_is_new(w, KY_PFX_FRAMES, frame))
+		return;
+	const uint64_t mapping = intern_mapping(w, f->mapping[frame]);
+	if (f->name[frame])
+		ky_pfx_intern(w, KY_PFX_FUNCTIONS, f->name[frame]);
+	if (f->file[frame])
+		ky_pfx_intern(w, KY_PFX_SOURCES, f->file[frame]);
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, 1, (uint64_t)frame + 1);
+	if (f->name[frame])
+		ky_proto_uint(&w->inner, FRAME_FUNCTION, f->name[frame]);
+	ky_proto_uint(&w->inner, FRAME_MAPPING, mapping);
+	ky_proto_uint(&w->inner, FRAME_REL_PC, f->rel_pc[frame]);
+	if (f->file[frame])
+		ky_proto_uint(&w->inner, FRAME_SOURCE, f->file[frame]);
+	if (f->line[frame])
+		ky_proto_uint(&w->inner, FRAME_LINE, f->line[frame]);
+	ky_proto_message(&w->interned, INTERNED_FRAMES, &w->inner);
+}
+
+/* The outermost frame comes first. */
+static void intern_callstack(struct ky_pfx *w, uint32_t callsite)
+{
+	const struct ky_callsites *c = &w->trace->callsites;
+	uint32_t frames[STACK_MAX], count = 0;
+	if (!ky_pfx_is_new(w, KY_PFX_CALLSTACKS, callsite))
+		return;
+	for (uint32_t at = callsite; at != KY_NONE; at = c->parent[at]) {
+		if (count == STACK_MAX) {
+			w->left->frames += c->depth[at] + UINT64_C(1);
+			break;
+		}
+		frames[count++] = c->frame[at];
+	}
+	for (uint32_t i = 0; i < count; i++)
+		intern_frame(w, frames[i]);
+	w->inner.used = 0;
+	ky_proto_uint(&w->inner, 1, (uint64_t)callsite + 1);
+	while (count)
+		ky_proto_uint(&w->inner, CALLSTACK_FRAMES, (uint64_t)frames[--count] + 1);
+	ky_proto_message(&w->interned, INTERNED_CALLSTACKS, &w->inner);
+}
+
+void ky_pfx_sample(struct ky_pfx *w, const struct ky_walk_item *item)
+{
+	const struct ky_samples *s = &w->trace->samples;
+	const uint32_t row = item->row;
+	if (s->cpu[row] != KY_NONE)
+		ky_proto_uint(&w->body, SAMPLE_CPU, s->cpu[row]);
+	ky_proto_uint(&w->body, SAMPLE_PID, ky_address_pid_of_thread(w->trace, s->thread[row]));
+	ky_proto_uint(&w->body, SAMPLE_TID, ky_address_tid(w->trace, s->thread[row]));
+	if (s->callsite[row] != KY_NONE) {
+		intern_callstack(w, s->callsite[row]);
+		ky_proto_uint(&w->body, SAMPLE_CALLSTACK, (uint64_t)s->callsite[row] + 1);
+	}
+	if (s->mode[row])
+		ky_proto_uint(&w->body, SAMPLE_MODE, s->mode[row]);
+	if (s->weight[row] >= 1 && s->weight[row] < 9e18)
+		ky_proto_uint(&w->body, SAMPLE_COUNT, (uint64_t)s->weight[row]);
+	ky_pfx_send(w, KY_PFX_SAMPLES, PACKET_PERF_SAMPLE, item->ts);
+}

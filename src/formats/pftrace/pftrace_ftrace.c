@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_ftrace.c: bundles of ftrace events: one bundle is of one CPU. Every event becomes a raw one with
+ * its fields as arguments; what it means for tasks, CPUs and markers is in pftrace_kernel.c. Switches and
+ * wakeups may come in columns, without what the last switch of that CPU tells already.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+#include "model/kernel.h"
+
+#include <stdio.h>
+
+#define FIELDS_MAX 1024u /* of a generic event's numbers that are looked at */
+#define SCHED_SWITCH 4u
+#define SCHED_WAKING 20u
+#define GENERIC 327u
+#define SELF_DESCRIBED 65536u
+
+struct bundle {
+	uint32_t cpu;
+	uint32_t clock;
+	bool lost;
+	bool has_times;
+	int64_t ftrace_ns, boot_ns;
+	struct ky_pf_span all;
+};
+
+static void read_bundle(struct ky_pf_span message, struct bundle *bundle)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	*bundle = (struct bundle){.all = message};
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1) {
+			bundle->cpu = (uint32_t)field.value;
+		} else if (field.id == 3) {
+			bundle->lost = field.value != 0;
+		} else if (field.id == 5) {
+			bundle->clock = (uint32_t)field.value;
+		} else if (field.id == 6) {
+			bundle->ftrace_ns = (int64_t)field.value;
+			bundle->has_times = true;
+		} else if (field.id == 7) {
+			bundle->boot_ns = (int64_t)field.value;
+		}
+	}
+}
+
+void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_pf_span bundle)
+{
+	struct ky_pf_field field, cpu;
+	bool made;
+	const uint32_t number = ky_pf_find(bundle, 1, &cpu) ? (uint32_t)cpu.value : 0;
+	if (ky_pf_map_find(&pf->bundle_seen, number))
+		return;
+	(void)ky_pf_map_add(&pf->bundle_seen, number, &made);
+	if (ky_pf_find(bundle, 10, &field) && (int64_t)field.value > pf->ftrace_whole_ns)
+		pf->ftrace_whole_ns = (int64_t)field.value;
+}
+
+/* Times are BOOTTIME's, unless the bundle says otherwise and how they go together. */
+static int64_t event_time(struct ky_pf *pf, const struct bundle *bundle, uint64_t ns)
+{
+	if (bundle->clock == 4)
+		return ky_pf_clock_time(pf, KY_CLOCK_MONOTONIC_RAW, (int64_t)ns);
+	if (bundle->clock)
+		ns += (uint64_t)pf->ftrace_offset_ns;
+	return ky_pf_clock_time(pf, KY_CLOCK_BOOTTIME, (int64_t)ns);
+}
+
+/* ---- names of events and fields ---- */
+
+/* The field'th of names with commas, from 1 on; or its number. */
+static uint32_t field_name(struct ky_pf *pf, const char *names, uint32_t field)
+{
+	char number[24];
+	for (uint32_t i = 1; names && i < field; i++) {
+		names = strchr(names, ',');
+		names = names ? names + 1 : NULL;
+	}
+	if (names && *names && *names != ',')
+		return ky_string(pf->trace, names, strcspn(names, ","));
+	snprintf(number, sizeof(number), "field_%u", field);
+	return ky_string_z(pf->trace, number);
+}
+
+/* The string of an event (field 0) or of one of its fields. */
+static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
+{
+	char number[24];
+	bool made;
+	const char *fields = NULL;
+	const uint64_t key = (uint64_t)event << 16 | (field & 0xffff);
+	uint32_t *name = ky_pf_map_find(&pf->names_of, key);
+	if (name)
+		return *name;
+	const char *text = ky_pf_ftrace_name(event, &fields);
+	uint32_t string;
+	if (field) {
+		string = field_name(pf, fields, field);
+	} else {
+		snprintf(number, sizeof(number), "ftrace_%u", event);
+		string = ky_string_z(pf->trace, text ? text : number);
+	}
+	name = ky_pf_map_add(&pf->names_of, key, &made);
+	if (name)
+		*name = string;
+	return string;
+}
+
+static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct ky_pf_span text)
+{
+	bool made;
+	uint32_t *name = ky_pf_map_add(&pf->names_of, (uint64_t)event << 16 | field, &made);
+	if (name)
+		*name = ky_pf_string(pf, text);
+}
+
+/* A DescriptorProto: its name, and the names and numbers of its fields. */
+static void learn_generic(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_field id, descriptor, field, name, number;
+	if (!ky_pf_find(message, 1, &id) || !ky_pf_find(message, 2, &descriptor) ||
+	    id.value < SELF_DESCRIBED || id.value > 2 * SELF_DESCRIBED)
+		return;
+	struct ky_pf_in in = ky_pf_open(descriptor.span);
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			learn_name(pf, (uint32_t)id.value, 0, field.span);
+		else if (field.id == 2 && ky_pf_find(field.span, 1, &name) &&
+			 ky_pf_find(field.span, 3, &number) && number.value > 0 &&
+			 number.value < FIELDS_MAX)
+			learn_name(pf, (uint32_t)id.value, (uint32_t)number.value, name.span);
+	}
+}
+
+/* ---- raw events ---- */
+
+static void raw_field(struct ky_pf *pf, uint32_t key, const struct ky_pf_field *field)
+{
+	if (field->wire == KY_PF_BYTES)
+		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->span));
+	else
+		ky_arg_int(pf->trace, key, (int64_t)field->value);
+}
+
+/* A generic event of old has the names of its fields in itself. */
+static void generic_args(struct ky_pf *pf, struct ky_pf_span message, uint32_t *name)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field, part;
+	while (ky_pf_next(&in, &field)) {
+		uint32_t key = 0;
+		if (field.id == 1)
+			*name = ky_pf_string(pf, field.span);
+		if (field.id != 2)
+			continue;
+		struct ky_pf_in parts = ky_pf_open(field.span);
+		while (ky_pf_next(&parts, &part)) {
+			if (part.id == 1)
+				key = ky_pf_string(pf, part.span);
+			else if (part.id >= 3 && part.id <= 5)
+				raw_field(pf, key, &part);
+		}
+	}
+}
+
+static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+{
+	struct ky_pf_in in = ky_pf_open(event->all);
+	struct ky_pf_field field;
+	uint32_t name = 0;
+	ky_args_begin(pf->trace);
+	if (event->id == GENERIC) {
+		generic_args(pf, event->all, &name);
+	} else {
+		name = name_of(pf, event->id, 0);
+		while (ky_pf_next(&in, &field))
+			raw_field(pf, name_of(pf, event->id, field.id), &field);
+	}
+	ky_put_raw(pf->trace, event->ts, event->cpu, event->tid, name, ky_args_end(pf->trace));
+}
+
+/* ---- events ---- */
+
+static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+		       const struct bundle *bundle, struct ky_pf_span message)
+{
+	struct ky_pf_ftrace event = {.cpu = bundle->cpu, .tid = -1};
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	uint64_t ns = 0;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1) {
+			ns = field.value;
+		} else if (field.id == 2) {
+			event.tid = (int32_t)field.value;
+		} else if (field.wire == KY_PF_BYTES && !event.id) {
+			event.id = field.id;
+			event.all = field.span;
+		}
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "an ftrace event");
+	if (!event.id)
+		return;
+	if (event.tid < 0) {
+		ky_problem(pf->trace, "ftrace_missing_event_id", KY_ERROR, pf->at,
+			   "an ftrace event does not say of which task it is");
+		return;
+	}
+	event.ts = event_time(pf, bundle, ns);
+	if (event.ts < pf->ftrace_from_ns) {
+		ky_problem(pf->trace, "ftrace_packet_before_tracing_start", KY_INFO, pf->at,
+			   "an ftrace event from before tracing began");
+		return;
+	}
+	raw_event(pf, &event);
+	if (event.ts >= pf->ftrace_whole_ns)
+		ky_pf_kernel_event(pf, sequence, &event);
+}
+
+/* ---- events in columns ---- */
+
+/* The columns of one kind of event, read side by side. */
+struct columns {
+	struct ky_pf_in times, states, tids, priorities, comms;
+};
+
+static void open_columns(struct ky_pf_span message, struct columns *switches,
+			 struct columns *wakings)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	*switches = *wakings = (struct columns){0};
+	while (ky_pf_next(&in, &field)) {
+		struct ky_pf_in *const places[] = {NULL,
+						   &switches->times,
+						   &switches->states,
+						   &switches->tids,
+						   &switches->priorities,
+						   NULL,
+						   &switches->comms,
+						   &wakings->times,
+						   &wakings->tids,
+						   &wakings->states,
+						   &wakings->priorities,
+						   &wakings->comms};
+		if (field.wire == KY_PF_BYTES && field.id < sizeof(places) / sizeof(*places) &&
+		    places[field.id])
+			*places[field.id] = ky_pf_open(field.span);
+	}
+}
+
+/* One row of the columns; time is a difference to the last. */
+struct row {
+	uint64_t ns;
+	uint64_t state; /* of switches; of wakings the CPU */
+	uint64_t tid, priority, comm;
+};
+
+static bool next_row(struct columns *columns, struct row *row)
+{
+	uint64_t delta;
+	if (columns->times.at >= columns->times.end || !ky_pf_varint(&columns->times, &delta))
+		return false;
+	row->ns += delta;
+	return ky_pf_varint(&columns->states, &row->state) &&
+	       ky_pf_varint(&columns->tids, &row->tid) &&
+	       ky_pf_varint(&columns->priorities, &row->priority) &&
+	       ky_pf_varint(&columns->comms, &row->comm);
+}
+
+static uint32_t comm_of(const uint32_t *comms, uint32_t count, uint64_t index)
+{
+	return index < count ? comms[index] : 0;
+}
+
+static void raw_switch(struct ky_pf *pf, int64_t ts, const struct ky_switch *event, uint64_t state)
+{
+	struct ky_trace *trace = pf->trace;
+	ky_args_begin(trace);
+	ky_arg_string(trace, name_of(pf, SCHED_SWITCH, 1), event->prev_comm);
+	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 2), event->prev_tid);
+	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 3), event->prev_priority);
+	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 4), (int64_t)state);
+	ky_arg_string(trace, name_of(pf, SCHED_SWITCH, 5), event->next_comm);
+	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 6), event->next_tid);
+	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 7), event->next_priority);
+	ky_put_raw(trace, ts, event->cpu, event->prev_tid, name_of(pf, SCHED_SWITCH, 0),
+		   ky_args_end(trace));
+}
+
+static void compact_switch(struct ky_pf *pf, const struct bundle *bundle, const struct row *row,
+			   uint32_t comm)
+{
+	const int64_t ts = event_time(pf, bundle, row->ns);
+	struct ky_pf_switch *last = ky_pf_last_switch(pf, bundle->cpu);
+	if (!last || ts < pf->ftrace_from_ns)
+		return;
+	struct ky_switch event = {.cpu = bundle->cpu,
+				  .prev_tid = last->tid,
+				  .prev_priority = last->priority,
+				  .prev_comm = last->comm,
+				  .prev_state =
+					  ky_task_state(pf->trace, row->state, pf->kernel_release),
+				  .next_tid = (int32_t)row->tid,
+				  .next_priority = (int32_t)row->priority,
+				  .next_comm = comm};
+	const bool known = last->known;
+	*last = (struct ky_pf_switch){event.next_tid, event.next_priority, comm, true};
+	if (!known) {
+		ky_problem(pf->trace, "compact_sched_switch_skipped", KY_INFO, pf->at,
+			   "the first switch of a CPU: who ran before is not known");
+		ky_put_task_comm(pf->trace, ts, event.next_tid, comm);
+		return;
+	}
+	raw_switch(pf, ts, &event, row->state);
+	if (ts >= pf->ftrace_whole_ns)
+		ky_put_switch(pf->trace, ts, &event);
+}
+
+static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const struct row *row,
+			   uint32_t comm)
+{
+	struct ky_trace *trace = pf->trace;
+	const int64_t ts = event_time(pf, bundle, row->ns);
+	const struct ky_pf_switch *last = ky_pf_last_switch(pf, bundle->cpu);
+	if (!last || ts < pf->ftrace_from_ns)
+		return;
+	if (!last->known) {
+		ky_problem(trace, "compact_sched_waking_skipped", KY_INFO, pf->at,
+			   "a wakeup on a CPU of which it is not known who runs");
+		return;
+	}
+	ky_args_begin(trace);
+	ky_arg_string(trace, name_of(pf, SCHED_WAKING, 1), comm);
+	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 2), (int32_t)row->tid);
+	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 3), (int32_t)row->priority);
+	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 5), (int32_t)row->state);
+	ky_put_raw(trace, ts, bundle->cpu, last->tid, name_of(pf, SCHED_WAKING, 0),
+		   ky_args_end(trace));
+	if (ts >= pf->ftrace_whole_ns)
+		ky_put_waking(trace, ts, (int32_t)row->tid, comm, last->tid);
+}
+
+#define COMMS_MAX 4096u
+
+/* Switches and wakeups in the order of their times, for a wakeup is by whom the last switch was to. */
+static void compact_events(struct ky_pf *pf, const struct bundle *bundle, struct ky_pf_span message)
+{
+	uint32_t comms[COMMS_MAX], count = 0;
+	struct columns switches, wakings;
+	struct row a = {0}, b = {0};
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field))
+		if (field.id == 5 && field.wire == KY_PF_BYTES && count < COMMS_MAX)
+			comms[count++] = ky_pf_string(pf, field.span);
+	open_columns(message, &switches, &wakings);
+	bool has_a = next_row(&switches, &a), has_b = next_row(&wakings, &b);
+	while (has_a || has_b) {
+		if (has_a && (!has_b || a.ns <= b.ns)) {
+			compact_switch(pf, bundle, &a, comm_of(comms, count, a.comm));
+			has_a = next_row(&switches, &a);
+		} else {
+			compact_waking(pf, bundle, &b, comm_of(comms, count, b.comm));
+			has_b = next_row(&wakings, &b);
+		}
+	}
+	if (switches.times.bad || switches.comms.bad || wakings.times.bad || wakings.comms.bad)
+		ky_pf_damaged(pf, "compact_sched");
+}
+
+/* ---- the bundle ---- */
+
+void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 struct ky_pf_span message)
+{
+	struct bundle bundle;
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	read_bundle(message, &bundle);
+	if (bundle.has_times)
+		pf->ftrace_offset_ns =
+			(int64_t)((uint64_t)bundle.boot_ns - (uint64_t)bundle.ftrace_ns);
+	if (bundle.lost)
+		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, bundle.cpu, 0,
+			    "ftrace buffer overrun");
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 2 && field.wire == KY_PF_BYTES)
+			read_event(pf, sequence, &bundle, field.span);
+		else if (field.id == 4 && field.wire == KY_PF_BYTES)
+			compact_events(pf, &bundle, field.span);
+		else if (field.id == 11 && field.wire == KY_PF_BYTES)
+			learn_generic(pf, field.span);
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "an ftrace bundle");
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_metadata.c: what is about the trace and not of it: the system, what the tracing service says it
+ * lost, triggers; and the log of Android.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the system ---- */
+
+static void metadata_text(struct ky_pf *pf, const char *key, struct ky_pf_span text)
+{
+	ky_put_metadata(pf->trace, key, ky_pf_string(pf, text));
+}
+
+/* "6.1.0-rpi7" as 6 << 8 | 1. */
+static void learn_release(struct ky_pf *pf, struct ky_pf_span text)
+{
+	char release[16] = "";
+	char *end;
+	memcpy(release, text.data,
+	       text.bytes < sizeof(release) - 1 ? text.bytes : sizeof(release) - 1);
+	const unsigned long major = strtoul(release, &end, 10);
+	const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	if (major && major < 256 && minor < 256)
+		pf->kernel_release = (uint32_t)(major << 8 | minor);
+}
+
+/* The machine as uname says it, for the numbers of its system calls. */
+static void learn_machine(struct ky_pf *pf, struct ky_pf_span text)
+{
+	static const struct {
+		const char *name;
+		uint32_t machine;
+	} machines[] = {{"x86_64", EM_X86_64}, {"aarch64", EM_AARCH64}, {"riscv64", EM_RISCV}};
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+		if (text.bytes == strlen(machines[i].name) &&
+		    memcmp(text.data, machines[i].name, text.bytes) == 0)
+			pf->syscalls = machines[i].machine;
+}
+
+static void utsname(struct ky_pf *pf, struct ky_pf_span message)
+{
+	static const char *const keys[] = {NULL, "system_name", "system_version", "system_release",
+					   "system_machine"};
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id < 1 || field.id > 4 || field.wire != KY_PF_BYTES)
+			continue;
+		metadata_text(pf, keys[field.id], field.span);
+		if (field.id == 3 && field.span.bytes)
+			learn_release(pf, field.span);
+		if (field.id == 4 && field.span.bytes)
+			learn_machine(pf, field.span);
+	}
+}
+
+void ky_pf_system_info(struct ky_pf *pf, struct ky_pf_span info)
+{
+	struct ky_pf_in in = ky_pf_open(info);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			utsname(pf, field.span);
+		else if (field.id == 2)
+			metadata_text(pf, "android_build_fingerprint", field.span);
+		else if (field.id == 4)
+			metadata_text(pf, "tracing_service_version", field.span);
+		else if (field.id == 5)
+			ky_put_metadata_number(pf->trace, "android_sdk_version",
+					       (int64_t)field.value);
+		else if (field.id == 7)
+			ky_put_metadata_number(pf->trace, "timezone_off_mins",
+					       (int32_t)field.value);
+		else if (field.id == 16)
+			ky_put_metadata_number(pf->trace, "system_ram_bytes", (int64_t)field.value);
+		else if (field.id == 17)
+			metadata_text(pf, "machine_name", field.span);
+	}
+}
+
+void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_pf_span uuid)
+{
+	struct ky_pf_field msb, lsb;
+	char text[40];
+	if (!ky_pf_find(uuid, 1, &msb) || !ky_pf_find(uuid, 2, &lsb))
+		return;
+	snprintf(text, sizeof(text), "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb.value >> 32),
+		 (unsigned)(msb.value >> 16 & 0xffff), (unsigned)(msb.value & 0xffff),
+		 (unsigned)(lsb.value >> 48), (unsigned long long)(lsb.value & 0xffffffffffff));
+	ky_put_metadata(pf->trace, "trace_uuid", ky_string_z(pf->trace, text));
+}
+
+/* ---- what was lost ---- */
+
+struct loss {
+	uint32_t field; /* of BufferStats */
+	const char *problem;
+};
+
+static const struct loss losses[] = {
+	{3, "traced_buf_chunks_overwritten"},
+	{8, "traced_buf_patches_failed"},
+	{14, "traced_buf_chunks_discarded"},
+	{19, "traced_buf_trace_writer_packet_loss"},
+};
+
+static void buffer_stats(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+			if (losses[i].field == field.id && field.value)
+				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
+					    field.value);
+		if (field.id == 19 && field.value)
+			ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, KY_NONE, field.value,
+				    "packets of trace writers");
+	}
+}
+
+void ky_pf_trace_stats(struct ky_pf *pf, struct ky_pf_span stats)
+{
+	struct ky_pf_in in = ky_pf_open(stats);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field))
+		if (field.id == 1 && field.wire == KY_PF_BYTES)
+			buffer_stats(pf, field.span);
+}
+
+/* ---- triggers ---- */
+
+static uint32_t trigger_track(struct ky_pf *pf)
+{
+	const struct ky_track_spec spec = {.kind = KY_TRACK_GLOBAL,
+					   .owner = KY_NONE,
+					   .name = ky_string_z(pf->trace, "Trace Triggers"),
+					   .type = ky_string_z(pf->trace, "triggers")};
+	return ky_track(pf->trace, &spec);
+}
+
+/* Chrome's have a hash instead of a name. */
+void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger)
+{
+	struct ky_trace *trace = pf->trace;
+	struct ky_pf_field field;
+	const uint32_t name = ky_pf_find(trigger, 1, &field) && field.wire == KY_PF_BYTES
+				      ? ky_pf_string(pf, field.span)
+				      : ky_string_z(trace, "chrome_trigger");
+	ky_args_begin(trace);
+	if (ky_pf_find(trigger, 2, &field))
+		ky_arg_uint(trace, ky_string_z(trace, "chrome_trigger.name_hash"), field.value);
+	ky_put_instant(trace, ts, trigger_track(pf), 0, name, ky_args_end(trace));
+}
+
+/* An instant, with who pulled it. */
+void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger)
+{
+	struct ky_trace *trace = pf->trace;
+	struct ky_pf_field name, field;
+	if (!ky_pf_find(trigger, 1, &name))
+		return;
+	ky_args_begin(trace);
+	if (ky_pf_find(trigger, 2, &field))
+		ky_arg_string(trace, ky_string_z(trace, "producer_name"),
+			      ky_pf_string(pf, field.span));
+	if (ky_pf_find(trigger, 3, &field))
+		ky_arg_int(trace, ky_string_z(trace, "trusted_producer_uid"), (int32_t)field.value);
+	const uint32_t args = ky_args_end(trace);
+	ky_put_instant(trace, ts, trigger_track(pf), 0, ky_pf_string(pf, name.span), args);
+}
+
+/* ---- logs ---- */
+
+struct log_event {
+	int64_t pid, tid, ns;
+	uint32_t tag, message;
+	uint8_t priority;
+};
+
+static void log_event(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct log_event event = {.pid = -1, .tid = -1};
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 2)
+			event.pid = (int32_t)field.value;
+		else if (field.id == 3)
+			event.tid = (int32_t)field.value;
+		else if (field.id == 5)
+			event.ns = (int64_t)field.value;
+		else if (field.id == 6)
+			event.tag = ky_pf_string(pf, field.span);
+		else if (field.id == 7)
+			event.priority = field.value <= 7 ? (uint8_t)field.value : 0;
+		else if (field.id == 8)
+			event.message = ky_pf_string(pf, field.span);
+	}
+	const uint32_t thread = event.tid < 0   ? KY_NONE
+				: event.pid < 0 ? ky_thread_by_tid(pf->trace, event.tid)
+						: ky_thread(pf->trace, event.pid, event.tid);
+	ky_put_log(pf->trace, ky_pf_clock_time(pf, KY_CLOCK_REALTIME, event.ns), thread,
+		   event.priority, event.tag, event.message);
+}
+
+void ky_pf_android_log(struct ky_pf *pf, struct ky_pf_span packet)
+{
+	struct ky_pf_in in = ky_pf_open(packet);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field))
+		if (field.id == 1 && field.wire == KY_PF_BYTES)
+			log_event(pf, field.span);
+	if (in.bad)
+		ky_pf_damaged(pf, "android_log");
+}

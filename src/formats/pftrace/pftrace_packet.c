@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_packet.c: packets out of bytes. A file is a row of fields 1, each a packet; a packet may hold
+ * others, compressed by zlib or zstd, which hold no compressed ones. Those are unpacked piece by piece
+ * into one buffer that holds at least one whole packet, whatever they grow to.
+ *
+ *   0a len packet | 0a len packet ── 50: zlib( 0a len packet | 0a len packet ) | ...
+ *
+ * A field of another number is skipped. Where the bytes are no fields at all nothing after them can be
+ * read, for there is no mark to find the next packet by.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define PACKET_TAG (1u << 3 | KY_PF_BYTES)
+#define PACKET_BYTES_MAX (512u << 20)
+#define UNPACKED_BYTES_MIN (256u << 10)
+#define UNPACKED_BYTES_MAX (64u << 20)
+#define HEAD_BYTES_MAX 20u /* a tag and a length, both as long as can be */
+#define ZSTD_WINDOW_LOG_MAX 25
+
+bool ky_pf_grow(struct ky_pf *pf, void **items, uint32_t *room, size_t item_bytes, uint32_t count)
+{
+	if (count < *room)
+		return true;
+	const uint32_t more = *room < 16 ? 16 : *room * 2;
+	void *grown = *room > UINT32_MAX / 4 ? NULL : realloc(*items, more * item_bytes);
+	if (!grown) {
+		pf->trace->error = -ENOMEM;
+		return false;
+	}
+	*items = grown;
+	*room = more;
+	return true;
+}
+
+void ky_pf_damaged(struct ky_pf *pf, const char *what)
+{
+	if (!pf->first_pass)
+		ky_problem(pf->trace, "proto_damaged", KY_ERROR, pf->at,
+			   "%s is not whole: its fields do not fit into it", what);
+}
+
+/* A packet that was compressed, which holds no others. */
+static void hand_on(struct ky_pf *pf, struct ky_pf_span packet)
+{
+	if (pf->first_pass)
+		ky_pf_first_pass(pf, packet, false);
+	else
+		ky_pf_second_pass(pf, packet);
+}
+
+/* The bytes from at on as a field's head: 1 it is there, 0 more bytes are needed, -1 it is none. */
+static int read_head(struct ky_pf_in *in, uint64_t *tag, uint64_t *bytes)
+{
+	const bool all = (size_t)(in->end - in->at) >= HEAD_BYTES_MAX;
+	if (!ky_pf_varint(in, tag))
+		return all ? -1 : 0;
+	const uint32_t wire = (uint32_t)*tag & 7;
+	if (wire == KY_PF_FIXED64 || wire == KY_PF_FIXED32) {
+		*bytes = wire == KY_PF_FIXED64 ? 8 : 4;
+		return 1;
+	}
+	if (wire != KY_PF_VARINT && wire != KY_PF_BYTES)
+		return -1;
+	if (!ky_pf_varint(in, bytes))
+		return all ? -1 : 0;
+	if (wire == KY_PF_VARINT)
+		*bytes = 0;
+	return 1;
+}
+
+/* ---- compressed packets ---- */
+
+/* Hands on the whole packets at the begin of the buffer; how many bytes they were, or -1. */
+static ssize_t hand_on_unpacked(struct ky_pf *pf, size_t bytes, size_t *need)
+{
+	struct ky_pf_in in = {.at = pf->unpacked, .end = pf->unpacked + bytes};
+	*need = 0;
+	for (;;) {
+		const uint8_t *begin = in.at;
+		uint64_t tag, length;
+		if (in.at == in.end)
+			return begin - pf->unpacked;
+		const int got = read_head(&in, &tag, &length);
+		if (got < 0 || (got > 0 && tag != PACKET_TAG) ||
+		    (got > 0 && length > UNPACKED_BYTES_MAX))
+			return -1;
+		if (got == 0 || length > (uint64_t)(in.end - in.at)) {
+			*need = got ? (size_t)(in.at - begin) + length : HEAD_BYTES_MAX;
+			return begin - pf->unpacked;
+		}
+		hand_on(pf, (struct ky_pf_span){in.at, (size_t)length});
+		in.at += length;
+	}
+}
+
+struct unpacker {
+	z_stream zlib;
+	ZSTD_DCtx *zstd; /* NULL: zlib */
+	ZSTD_inBuffer in;
+};
+
+/* More bytes to the buffer's end; how many, 0 at the end, or -1. */
+static ssize_t unpack_more(struct ky_pf *pf, struct unpacker *unpacker, size_t used)
+{
+	const size_t room = pf->unpacked_room - used;
+	if (unpacker->zstd) {
+		ZSTD_outBuffer out = {pf->unpacked + used, room, 0};
+		const size_t got = ZSTD_decompressStream(unpacker->zstd, &out, &unpacker->in);
+		return ZSTD_isError(got) ? -1 : (ssize_t)out.pos;
+	}
+	unpacker->zlib.next_out = pf->unpacked + used;
+	unpacker->zlib.avail_out = (uInt)room;
+	const int got = inflate(&unpacker->zlib, Z_NO_FLUSH);
+	const size_t bytes = room - unpacker->zlib.avail_out;
+	if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR && bytes == 0)
+		return -1;
+	return (ssize_t)bytes;
+}
+
+static bool unpacked_room(struct ky_pf *pf, size_t need)
+{
+	if (need < UNPACKED_BYTES_MIN)
+		need = UNPACKED_BYTES_MIN;
+	if (need <= pf->unpacked_room)
+		return true;
+	uint8_t *grown = realloc(pf->unpacked, need);
+	if (!grown) {
+		pf->trace->error = -ENOMEM;
+		return false;
+	}
+	pf->unpacked = grown;
+	pf->unpacked_room = need;
+	return true;
+}
+
+static void unpack_all(struct ky_pf *pf, struct unpacker *unpacker)
+{
+	size_t used = 0, need = 0;
+	for (;;) {
+		if (!unpacked_room(pf, need))
+			return;
+		const ssize_t more = unpack_more(pf, unpacker, used);
+		if (more < 0) {
+			ky_problem(pf->trace, "compressed_packets_damaged", KY_DATA_LOSS, pf->at,
+				   "compressed packets cannot be unpacked");
+			return;
+		}
+		if (more == 0)
+			break;
+		used += (size_t)more;
+		const ssize_t done = hand_on_unpacked(pf, used, &need);
+		if (done < 0) {
+			ky_problem(pf->trace, "compressed_packets_damaged", KY_DATA_LOSS, pf->at,
+				   "what was unpacked is not a row of packets");
+			return;
+		}
+		used -= (size_t)done;
+		memmove(pf->unpacked, pf->unpacked + done, used);
+	}
+	/* Perfetto's own writers leave up to two bytes. */
+	if (used > 2)
+		ky_problem(pf->trace, "compressed_packets_damaged", KY_DATA_LOSS, pf->at,
+			   "the last of the compressed packets is cut");
+}
+
+static void unpack_zlib(struct ky_pf *pf, struct ky_pf_span packed)
+{
+	struct unpacker unpacker = {.zstd = NULL};
+	unpacker.zlib.next_in = (Bytef *)(uintptr_t)packed.data;
+	unpacker.zlib.avail_in = (uInt)packed.bytes;
+	if (inflateInit2(&unpacker.zlib, 15 + 32) != Z_OK) {
+		pf->trace->error = -ENOMEM;
+		return;
+	}
+	unpack_all(pf, &unpacker);
+	inflateEnd(&unpacker.zlib);
+}
+
+static void unpack_zstd(struct ky_pf *pf, struct ky_pf_span packed)
+{
+	if (!pf->zstd)
+		pf->zstd = ZSTD_createDCtx();
+	if (!pf->zstd) {
+		pf->trace->error = -ENOMEM;
+		return;
+	}
+	ZSTD_DCtx_reset(pf->zstd, ZSTD_reset_session_only);
+	ZSTD_DCtx_setParameter(pf->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
+	struct unpacker unpacker = {.zstd = pf->zstd, .in = {packed.data, packed.bytes, 0}};
+	unpack_all(pf, &unpacker);
+}
+
+bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_pf_span packet)
+{
+	struct ky_pf_field field;
+	struct ky_pf_in in = ky_pf_open(packet);
+	bool taken = false;
+	/* Compressed packets have nothing else to say: events are told apart by their first field. */
+	while (ky_pf_next(&in, &field)) {
+		const bool compressed =
+			field.id == KY_PF_COMPRESSED || field.id == KY_PF_COMPRESSED_ZSTD;
+		if (!compressed && !taken && field.wire == KY_PF_BYTES && field.id != 3)
+			return false;
+		if (!compressed || field.wire != KY_PF_BYTES)
+			continue;
+		taken = true;
+		if (field.id == KY_PF_COMPRESSED)
+			unpack_zlib(pf, field.span);
+		else
+			unpack_zstd(pf, field.span);
+	}
+	return taken;
+}
+
+/* ---- the file ---- */
+
+/* The head of the next field; 1, 0 at the end of the input, -1 where there is none. */
+static int next_head(struct ky_input *input, uint64_t *tag, uint64_t *length)
+{
+	if (input->end - input->at < (ptrdiff_t)HEAD_BYTES_MAX)
+		(void)ky_input_need(input, HEAD_BYTES_MAX);
+	if (input->at == input->end)
+		return 0;
+	struct ky_pf_in in = {.at = input->at, .end = input->end};
+	const int got = read_head(&in, tag, length);
+	if (got <= 0)
+		return got == 0 ? -2 : -1;
+	ky_input_skip(input, (size_t)(in.at - input->at));
+	return 1;
+}
+
+static void cut(struct ky_pf *pf)
+{
+	if (!pf->first_pass)
+		ky_problem(pf->trace, "last_packet_cut", KY_DATA_LOSS, pf->at,
+			   "the last packet is cut; all before it was read");
+}
+
+int ky_pf_read_packets(struct ky_pf *pf)
+{
+	struct ky_input *input = pf->load->input;
+	uint64_t tag, length;
+	int got;
+	for (pf->at = input->position; (got = next_head(input, &tag, &length)) > 0;
+	     pf->at = input->position) {
+		if (tag != PACKET_TAG) {
+			if (!ky_input_skip_far(input, length))
+				break;
+			continue;
+		}
+		if (length > PACKET_BYTES_MAX) {
+			got = -1;
+			break;
+		}
+		if (!ky_input_need(input, (size_t)length)) {
+			cut(pf);
+			break;
+		}
+		pf->packets++;
+		const struct ky_pf_span packet = {input->at, (size_t)length};
+		if (pf->first_pass)
+			ky_pf_first_pass(pf, packet, true);
+		else if (!pf->compressed || !ky_pf_take_compressed(pf, packet))
+			ky_pf_second_pass(pf, packet);
+		ky_input_skip(input, (size_t)length);
+		if (pf->trace->error)
+			return pf->trace->error;
+	}
+	if (got == -2)
+		cut(pf);
+	if (got == -1 && !pf->first_pass)
+		ky_problem(pf->trace, "packet_expected", KY_ERROR, pf->at,
+			   "a packet was expected; what follows cannot be read");
+	return input->error && input->error != -EBADMSG ? input->error : 0;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_power.c: counters of batteries, of power rails, of what parts of the system use how much energy, and of
+ * how long they were in which state. Rails, consumers and states have numbers that a packet of any time describes.
+ * Names of tracks are Perfetto's.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <math.h>
+
+/* ---- batteries ---- */
+
+static void battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span name, const char *counter,
+		    double value)
+{
+	ky_pf_put(pf, ts, "battery_counter",
+		  name.bytes ? ky_pf_name(pf, "batt.%.*s.%s", KY_PF_TEXT(name), counter)
+			     : ky_pf_name(pf, "batt.%s", counter),
+		  value);
+}
+
+static double real_of(uint64_t bits)
+{
+	const uint32_t word = (uint32_t)bits;
+	float value;
+	memcpy(&value, &word, sizeof(value));
+	return (double)value;
+}
+
+/* Products wrap as they do in Perfetto. */
+static int64_t product(uint64_t one, uint64_t two)
+{
+	return (int64_t)(one * two);
+}
+
+/* Whole units, as Perfetto has them. */
+static double quotient(int64_t of, int64_t by)
+{
+	const int64_t units = of / by;
+	return (double)units;
+}
+
+void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+{
+	enum { CHARGE = 1, CAPACITY, CURRENT, CURRENT_AVERAGE, NAME, ENERGY, VOLTAGE };
+	struct ky_pf_parts parts;
+	ky_pf_take_apart(message, &parts);
+	const uint64_t *values = parts.values;
+	const struct ky_pf_span name = parts.texts[NAME];
+	const int64_t voltage = (int64_t)values[VOLTAGE];
+	if (ky_pf_has(&parts, CHARGE))
+		battery(pf, ts, name, "charge_uah", (double)(int64_t)values[CHARGE]);
+	else if (ky_pf_has(&parts, ENERGY) && voltage > 0)
+		battery(pf, ts, name, "charge_uah",
+			quotient(product(values[ENERGY], 1000000), voltage));
+	if (ky_pf_has(&parts, CAPACITY))
+		battery(pf, ts, name, "capacity_pct", real_of(values[CAPACITY]));
+	if (ky_pf_has(&parts, CURRENT))
+		battery(pf, ts, name, "current_ua", (double)(int64_t)values[CURRENT]);
+	if (ky_pf_has(&parts, CURRENT_AVERAGE))
+		battery(pf, ts, name, "current.avg_ua", (double)(int64_t)values[CURRENT_AVERAGE]);
+	if (ky_pf_has(&parts, VOLTAGE))
+		battery(pf, ts, name, "voltage_uv", (double)voltage);
+	if (ky_pf_has(&parts, CURRENT) && ky_pf_has(&parts, VOLTAGE))
+		battery(pf, ts, name, "power_mw",
+			fabs(quotient(product(values[CURRENT], values[VOLTAGE]), 1000000000)));
+}
+
+/* ---- rails ---- */
+
+/* What well known rails supply, by the end of their names. */
+static const struct {
+	const char *end;
+	const char *name;
+} rails[] = {
+	{"M_VDD_CPUCL0", "cpu.little"},
+	{"M_VDD_CPUCL0_M", "cpu.little.mem"},
+	{"M_VDD_CPUCL1", "cpu.mid"},
+	{"M_VDD_CPUCL1_M", "cpu.mid.mem"},
+	{"M_VDD_CPUCL2", "cpu.big"},
+	{"M_VDD_INT", "system.fabric"},
+	{"M_VDD_TPU", "tpu"},
+	{"VSYS_PWR_DISP", "display"},
+	{"VSYS_PWR_DISPLAY", "display"},
+	{"M_DISP", "ldo.main.a.display"},
+	{"VSYS_PWR_MODEM", "modem"},
+	{"M_VDD_MIF", "memory.interface"},
+	{"VSYS_PWR_WLAN_BT", "wifi.bt"},
+	{"VSYS_PWR_MMWAVE", "mmwave"},
+	{"S_VDD_AOC_RET", "aoc.memory"},
+	{"S_VDD_AOC", "aoc.logic"},
+	{"S_VDDQ_MEM", "ddr.a"},
+	{"S_VDD2L", "ddr.b"},
+	{"S_VDD2L_MEM", "ddr.b"},
+	{"S_VDD2H_MEM", "ddr.c"},
+	{"S_VDD_G3D", "gpu"},
+	{"S_VDD_G3D_L2", "gpu.l2"},
+	{"S_GNSS_CORE", "gps"},
+	{"VSYS_PWR_RFFE", "radio.frontend"},
+	{"VSYS_PWR_CAMERA", "camera"},
+	{"S_VDD_CAM", "multimedia"},
+	{"S_UDFPS", "udfps"},
+	{"S_PLL_MIPI_UFS", "ufs"},
+	{"M_LLDO1", "ldo.main.a"},
+	{"M_LLDO2", "ldo.main.b"},
+	{"S_LLDO1", "ldo.sub"},
+};
+
+static uint32_t rail_name(struct ky_pf *pf, struct ky_pf_span raw)
+{
+	for (size_t i = 0; i < sizeof(rails) / sizeof(*rails); i++) {
+		const size_t bytes = strlen(rails[i].end);
+		if (raw.bytes >= bytes &&
+		    memcmp(raw.data + raw.bytes - bytes, rails[i].end, bytes) == 0)
+			return ky_pf_name(pf, "power.rails.%s", rails[i].name);
+	}
+	return ky_pf_name(pf, "power.%.*s_uws", KY_PF_TEXT(raw));
+}
+
+static uint64_t session_of(struct ky_pf_span message)
+{
+	struct ky_pf_field session;
+	return ky_pf_find(message, 3, &session) ? session.value : 0;
+}
+
+void ky_pf_describe_rails(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	struct ky_pf_parts parts;
+	const uint64_t session = session_of(message);
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		uint64_t *name =
+			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], true);
+		if (name)
+			*name = rail_name(pf, parts.texts[2]);
+	}
+}
+
+void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	struct ky_pf_parts parts;
+	const uint64_t session = session_of(message);
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 2 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		const uint64_t *name =
+			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], false);
+		if (!name) {
+			ky_problem(pf->trace, "power_rail_unknown_index", KY_DATA_LOSS, pf->at,
+				   "energy of a rail that nothing describes");
+			continue;
+		}
+		int64_t when = ts;
+		if (ky_pf_has(&parts, 2))
+			when = ky_pf_clock_time(pf, KY_CLOCK_BOOTTIME,
+						product(parts.values[2], 1000000));
+		ky_put_counter(pf->trace, when,
+			       ky_pf_counter_track(pf, "power_rails", (uint32_t)*name, session),
+			       (double)parts.values[3]);
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "power_rails");
+}
+
+/* ---- consumers of energy ---- */
+
+void ky_pf_describe_energy(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_field descriptor, field;
+	struct ky_pf_parts parts;
+	if (!ky_pf_find(message, 1, &descriptor))
+		return;
+	struct ky_pf_in in = ky_pf_open(descriptor.span);
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		uint64_t *name = ky_pf_has(&parts, 1)
+					 ? ky_pf_known(pf, KY_PF_ENERGY, 0, parts.values[1], true)
+					 : NULL;
+		if (name)
+			*name = ky_pf_string(pf, parts.texts[4]);
+	}
+}
+
+static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_pf_span message,
+			    uint64_t consumer, uint32_t name)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	struct ky_pf_parts parts;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 4 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		if (!ky_pf_has(&parts, 1) || !ky_pf_has(&parts, 2)) {
+			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
+				   pf->at, "energy of a user without the user or the energy");
+			continue;
+		}
+		const uint64_t id = consumer << 32 | (uint32_t)parts.values[1];
+		ky_put_counter(pf->trace, ts,
+			       ky_pf_counter_track(
+				       pf, "android_energy_estimation_breakdown_per_uid", name, id),
+			       (double)(int64_t)parts.values[2]);
+	}
+}
+
+void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+{
+	struct ky_pf_parts parts;
+	struct ky_pf_field descriptor;
+	if (ky_pf_find(message, 1, &descriptor))
+		return;
+	ky_pf_take_apart(message, &parts);
+	const uint64_t *name = ky_pf_has(&parts, 2) && ky_pf_has(&parts, 3)
+				       ? ky_pf_known(pf, KY_PF_ENERGY, 0, parts.values[2], false)
+				       : NULL;
+	if (!name) {
+		ky_problem(pf->trace, "energy_breakdown_missing_values", KY_DATA_LOSS, pf->at,
+			   "energy of a consumer that nothing describes");
+		return;
+	}
+	const uint32_t string = (uint32_t)*name;
+	ky_put_counter(pf->trace, ts,
+		       ky_pf_counter_track(pf, "android_energy_estimation_breakdown", string,
+					   parts.values[2]),
+		       (double)(int64_t)parts.values[3]);
+	energy_of_users(pf, ts, message, parts.values[2], string);
+}
+
+/* ---- states ---- */
+
+void ky_pf_describe_entities(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	struct ky_pf_parts parts;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		uint64_t *name =
+			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], true);
+		if (name)
+			*name = ky_pf_name(pf, "Entity residency: %.*s is %.*s",
+					   KY_PF_TEXT(parts.texts[3]), KY_PF_TEXT(parts.texts[4]));
+	}
+}
+
+void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	struct ky_pf_parts parts;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 2 || field.wire != KY_PF_BYTES)
+			continue;
+		ky_pf_take_apart(field.span, &parts);
+		const uint64_t *name =
+			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], false);
+		if (name)
+			ky_pf_put(pf, ts, "entity_state", (uint32_t)*name, (double)parts.values[3]);
+		else
+			ky_problem(pf->trace, "entity_state_residency_lookup_failed", KY_DATA_LOSS,
+				   pf->at, "time in a state that nothing describes");
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "entity_state_residency");
+}

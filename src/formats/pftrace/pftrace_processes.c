@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_processes.c: processes and threads: their names in descriptors of tracks, in the descriptors of
+ * old that stood for themselves, and in process trees; and the counters of processes.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+/* ---- descriptors ---- */
+
+static const char *chrome_process_name(uint64_t type)
+{
+	static const char *const names[] = {NULL,          "Browser",       "Renderer",
+					    "Utility",     "SandboxHelper", "Gpu",
+					    "PpapiPlugin", "PpapiBroker"};
+	return type < sizeof(names) / sizeof(*names) ? names[type] : NULL;
+}
+
+/* A system's own name of a process counts for more than what the process says. */
+static void name_process(struct ky_pf *pf, uint32_t process, uint32_t name)
+{
+	if (name)
+		ky_process_name(pf->trace, process, name, KY_NAME_KERNEL);
+}
+
+static uint32_t process_descriptor(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	int64_t pid = 0, start_ns = 0;
+	uint32_t name = 0, chrome_name = 0;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			pid = (int32_t)field.value;
+		else if (field.id == 4)
+			chrome_name = ky_string_z(pf->trace, chrome_process_name(field.value));
+		else if (field.id == 6 && field.span.bytes)
+			name = ky_pf_string(pf, field.span);
+		else if (field.id == 7)
+			start_ns = (int64_t)field.value;
+	}
+	const uint32_t process = ky_process(pf->trace, pid);
+	name_process(pf, process, name ? name : chrome_name);
+	if (start_ns > 0 && process < pf->trace->processes.rows.count &&
+	    pf->trace->processes.start_ts[process] == KY_TIME_NONE)
+		pf->trace->processes.start_ts[process] = start_ns;
+	return process;
+}
+
+void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_pf_span descriptor)
+{
+	(void)process_descriptor(pf, descriptor);
+}
+
+struct thread_names {
+	int64_t pid, tid;
+	int64_t time_us, thread_time_us, instructions;
+	uint32_t name;
+};
+
+static void read_thread(struct ky_pf *pf, struct ky_pf_span message, struct thread_names *thread)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	*thread = (struct thread_names){0};
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			thread->pid = (int32_t)field.value;
+		else if (field.id == 2)
+			thread->tid = (int64_t)field.value;
+		else if (field.id == 5 && field.span.bytes)
+			thread->name = ky_pf_string(pf, field.span);
+		else if (field.id == 6)
+			thread->time_us = (int64_t)field.value;
+		else if (field.id == 7)
+			thread->thread_time_us = (int64_t)field.value;
+		else if (field.id == 8)
+			thread->instructions = (int64_t)field.value;
+	}
+}
+
+static int64_t us_to_ns(int64_t us)
+{
+	int64_t ns;
+	return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
+}
+
+void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     struct ky_pf_span descriptor, bool sandboxed)
+{
+	struct thread_names thread;
+	read_thread(pf, descriptor, &thread);
+	if (sandboxed)
+		thread.tid = ky_pf_synthetic_tid(thread.pid, thread.tid);
+	if (sequence->valid) {
+		sequence->has_thread = true;
+		sequence->pid = thread.pid;
+		sequence->tid = thread.tid;
+		sequence->times_valid = true;
+		sequence->time_ns = us_to_ns(thread.time_us);
+		sequence->thread_time_ns = us_to_ns(thread.thread_time_us);
+		sequence->instructions = thread.instructions;
+	}
+	const uint32_t row = ky_thread(pf->trace, thread.pid, thread.tid);
+	if (thread.name)
+		ky_thread_name(pf->trace, row, thread.name, KY_NAME_TRACE);
+}
+
+static bool sandboxed(struct ky_pf_span descriptor)
+{
+	struct ky_pf_field chrome, field;
+	return ky_pf_find(descriptor, 7, &chrome) && ky_pf_find(chrome.span, 4, &field) &&
+	       field.value;
+}
+
+static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_pf_span descriptor)
+{
+	struct ky_pf_field field;
+	if (ky_pf_find(descriptor, 1, &field))
+		name_process(pf, process, ky_string_z(pf->trace, chrome_process_name(field.value)));
+}
+
+void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  struct ky_pf_span descriptor)
+{
+	struct ky_pf_field uuid, field, chrome;
+	if (!ky_pf_find(descriptor, 1, &uuid))
+		return;
+	if (!ky_pf_track_resolve(pf, uuid.value)) {
+		ky_pf_event_error(pf, "a track descriptor's hierarchy is broken");
+		return;
+	}
+	if (ky_pf_find(descriptor, 4, &field)) {
+		ky_pf_thread_descriptor(pf, sequence, field.span, sandboxed(descriptor));
+	} else if (ky_pf_find(descriptor, 3, &field)) {
+		const uint32_t process = process_descriptor(pf, field.span);
+		if (ky_pf_find(descriptor, 6, &chrome))
+			chrome_process(pf, process, chrome.span);
+	}
+}
+
+/* ---- the process tree ---- */
+
+/* The arguments, joined by spaces as in a shell; the first is the process's name. */
+static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	uint32_t first = 0, count = 0;
+	pf->text.used = 0;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id != 3 || field.wire != KY_PF_BYTES)
+			continue;
+		if (count++)
+			ky_pf_buffer_append(&pf->text, " ", 1);
+		else
+			first = ky_pf_string(pf, field.span);
+		ky_pf_buffer_append(&pf->text, (const char *)field.span.data, field.span.bytes);
+	}
+	if (!count)
+		return;
+	ky_process_name(pf->trace, process, first, KY_NAME_SYSTEM);
+	if (process < pf->trace->processes.rows.count)
+		pf->trace->processes.cmdline[process] = ky_pf_buffer_string(pf, &pf->text);
+}
+
+static void tree_process(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	int64_t pid = -1, ppid = -1, start_ns = 0;
+	int32_t uid = -1;
+	bool kernel_thread = false;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			pid = (int32_t)field.value;
+		else if (field.id == 2)
+			ppid = (int32_t)field.value;
+		else if (field.id == 5)
+			uid = (int32_t)field.value;
+		else if (field.id == 7)
+			start_ns = (int64_t)field.value;
+		else if (field.id == 8)
+			kernel_thread = field.value != 0;
+	}
+	if (pid < 0)
+		return;
+	/* Kernel threads have kthreadd as their process's parent, and a process for each. */
+	struct ky_trace *trace = pf->trace;
+	const uint32_t process = ky_process(trace, pid);
+	const uint32_t parent =
+		ppid > 0 || kernel_thread ? ky_process(trace, ppid > 0 ? ppid : 2) : KY_NONE;
+	tree_cmdline(pf, process, message);
+	if (process >= trace->processes.rows.count)
+		return;
+	if (parent != KY_NONE && parent != process)
+		trace->processes.parent[process] = parent;
+	if (uid >= 0)
+		trace->processes.uid[process] = uid;
+	if (start_ns > 0)
+		trace->processes.start_ts[process] =
+			ky_pf_clock_time(pf, KY_CLOCK_BOOTTIME, start_ns);
+}
+
+static void tree_thread(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	int64_t tid = -1, tgid = -1;
+	uint32_t name = 0;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			tid = (int32_t)field.value;
+		else if (field.id == 2 && field.span.bytes)
+			name = ky_pf_string(pf, field.span);
+		else if (field.id == 3)
+			tgid = (int32_t)field.value;
+	}
+	if (tid < 0)
+		return;
+	const uint32_t thread =
+		tgid >= 0 ? ky_thread(pf->trace, tgid, tid) : ky_thread_by_tid(pf->trace, tid);
+	if (name)
+		ky_thread_name(pf->trace, thread, name, KY_NAME_SYSTEM);
+}
+
+void ky_pf_process_tree(struct ky_pf *pf, struct ky_pf_span tree)
+{
+	struct ky_pf_in in = ky_pf_open(tree);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1)
+			tree_process(pf, field.span);
+		else if (field.id == 2)
+			tree_thread(pf, field.span);
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "process_tree");
+}
+
+/* ---- counters of processes ---- */
+
+struct process_counter {
+	uint8_t field;
+	uint16_t scale;
+	const char *name;
+};
+
+static const struct process_counter process_counters[] = {
+	{2, 1024, "mem.virt"},
+	{3, 1024, "mem.rss"},
+	{4, 1024, "mem.rss.anon"},
+	{5, 1024, "mem.rss.file"},
+	{6, 1024, "mem.rss.shmem"},
+	{7, 1024, "mem.swap"},
+	{8, 1024, "mem.locked"},
+	{9, 1024, "mem.rss.watermark"},
+	{10, 1, "oom_score_adj"},
+	{13, 1024, "chrome.private_footprint_kb"},
+	{14, 1024, "chrome.peak_resident_set_kb"},
+	{16, 1024, "mem.smaps.rss"},
+	{17, 1024, "mem.smaps.pss"},
+	{18, 1024, "mem.smaps.pss.anon"},
+	{19, 1024, "mem.smaps.pss.file"},
+	{20, 1024, "mem.smaps.pss.shmem"},
+	{21, 1, "runtime.user_ns"},
+	{22, 1, "runtime.kernel_ns"},
+	{23, 1024, "mem.smaps.swap.pss"},
+	{24, 1024, "mem.dmabuf_rss"},
+};
+
+static void process_counter(struct ky_pf *pf, int64_t ts, uint32_t process,
+			    const struct ky_pf_field *field)
+{
+	for (size_t i = 0; i < sizeof(process_counters) / sizeof(*process_counters); i++) {
+		const struct process_counter *counter = &process_counters[i];
+		if (counter->field != field->id)
+			continue;
+		const uint32_t track =
+			ky_track_counter(pf->trace, KY_TRACK_PROCESS_COUNTER, process,
+					 ky_string_z(pf->trace, counter->name));
+		ky_put_counter(pf->trace, ts, track,
+			       (double)(int64_t)field->value * counter->scale);
+	}
+}
+
+static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field, pid;
+	if (!ky_pf_find(message, 1, &pid))
+		return;
+	const uint32_t process = ky_process(pf->trace, (int32_t)pid.value);
+	while (ky_pf_next(&in, &field))
+		if (field.wire == KY_PF_VARINT)
+			process_counter(pf, ts, process, &field);
+}
+
+void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats)
+{
+	struct ky_pf_in in = ky_pf_open(stats);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field))
+		if (field.id == 1)
+			stats_of_process(pf, ts, field.span);
+	if (in.bad)
+		ky_pf_damaged(pf, "process_stats");
+}

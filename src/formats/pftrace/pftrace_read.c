@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_read.c: reads Perfetto protobuf traces into the model. The file is passed over twice: first for
+ * what may stand anywhere and holds everywhere (clocks, descriptors of tracks, machines), then for all
+ * else. How the parts fit together is in pftrace_reader.h; the rules are Perfetto's: docs/formats/pftrace.md.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+/* The first packet, as far as it is there, is made of fields. */
+static bool probe(const struct ky_probe *probe)
+{
+	struct ky_pf_in in = {.at = probe->data, .end = probe->data + probe->bytes};
+	uint64_t tag, length;
+	do {
+		if (!ky_pf_varint(&in, &tag) || tag != 0x0a || !ky_pf_varint(&in, &length))
+			return false;
+	} while (length == 0 && in.at < in.end);
+	const bool whole = length <= (uint64_t)(in.end - in.at);
+	struct ky_pf_in packet = {.at = in.at, .end = whole ? in.at + length : in.end};
+	struct ky_pf_field field;
+	uint32_t fields = 0;
+	while (ky_pf_next(&packet, &field)) {
+		if (!field.id)
+			return false;
+		fields++;
+	}
+	return length == 0 || (whole ? fields && !packet.bad : length < UINT32_MAX);
+}
+
+static void make_words(struct ky_pf *pf)
+{
+	static const char *const texts[] = {
+#define X(name, text) text,
+		KY_PF_WORDS(X)
+#undef X
+	};
+	for (int i = 0; i < KY_PF_WORDS_COUNT; i++)
+		pf->words[i] = ky_string_z(pf->trace, texts[i]);
+}
+
+static int pass(struct ky_pf *pf, bool first)
+{
+	pf->first_pass = first;
+	pf->machine = 0;
+	pf->packets = 0;
+	return ky_pf_read_packets(pf);
+}
+
+static void free_arrays(struct ky_pf *pf)
+{
+	for (uint32_t i = 0; i < pf->sequences_count; i++)
+		ky_pf_sequence_free(pf->sequences[i]);
+	for (uint32_t i = 0; i < pf->mappings_count; i++)
+		free((void *)(uintptr_t)pf->mappings[i].paths.data);
+	for (uint32_t i = 0; i < pf->callstacks_count; i++)
+		free((void *)(uintptr_t)pf->callstacks[i].frames.data);
+	free(pf->sequences);
+	free(pf->clocks);
+	free(pf->snapshot_ns);
+	free(pf->tracks);
+	free(pf->locations);
+	free(pf->mappings);
+	free(pf->frames);
+	free(pf->callstacks);
+	free(pf->values);
+	free(pf->switches);
+	free(pf->disks);
+	ky_map_free(&pf->known);
+}
+
+static void close_all(struct ky_pf *pf)
+{
+	struct ky_pf_map *const maps[] = {
+		&pf->sequence_of, &pf->machine_of,     &pf->clock_of,        &pf->snapshot_last,
+		&pf->track_of,    &pf->uuid_of_thread, &pf->uuid_of_process, &pf->last_switch,
+		&pf->names_of,    &pf->bundle_seen};
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		ky_pf_map_free(maps[i]);
+	free_arrays(pf);
+	free(pf->key.data);
+	free(pf->text.data);
+	free(pf->unpacked);
+	ZSTD_freeDCtx(pf->zstd);
+	free(pf);
+}
+
+static int read_trace(struct ky_load *load)
+{
+	struct ky_pf *pf = calloc(1, sizeof(*pf));
+	if (!pf)
+		return -ENOMEM;
+	pf->load = load;
+	pf->trace = load->trace;
+	pf->trace->clock = KY_CLOCK_BOOTTIME;
+	make_words(pf);
+	int error = ky_input_remember(load->input);
+	if (!error)
+		error = pass(pf, true);
+	if (!error)
+		error = ky_input_rewind(load->input);
+	if (!error)
+		error = pass(pf, false);
+	if (!error && !pf->packets)
+		error = ky_load_fail(load, 0,
+				     "no packet of a Perfetto trace could be read: a trace "
+				     "begins with byte 0x0a and the length of a packet");
+	close_all(pf);
+	return error;
+}
+
+const struct ky_reader ky_reader_pftrace = {
+	.name = "pftrace",
+	.title = "Perfetto protobuf",
+	.directory = false,
+	.probe = probe,
+	.read = read_trace,
+};

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_reader.h: what the reader of Perfetto protobuf knows while it reads.
+ *
+ *   bytes ─▶ packets (pftrace_packet.c) ─┬─ pass 1: clocks, descriptors of tracks, machines
+ *                                        └─ pass 2: sequence's state ─▶ payload ─▶ intake
+ *
+ * Two passes: what the first one learns may stand anywhere in the file and is needed from the first
+ * event on. A sequence is the packets of one writer; interned ids, defaults and differences of times
+ * belong to one. All arrays grow with the input only.
+ */
+#ifndef KY_FORMATS_PFTRACE_PFTRACE_READER_H
+#define KY_FORMATS_PFTRACE_PFTRACE_READER_H
+
+#include "formats/pftrace/pftrace_map.h"
+#include "formats/pftrace/pftrace_wire.h"
+#include "formats/reader.h"
+#include "model/map.h"
+
+/* The interned texts; each is a map from iid to a string's number. */
+enum ky_pf_texts {
+	KY_PF_CATEGORIES,
+	KY_PF_NAMES,
+	KY_PF_ANNOTATION_KEYS, /* "debug." and the name */
+	KY_PF_ANNOTATION_VALUES,
+	KY_PF_FUNCTIONS,
+	KY_PF_BUILD_IDS, /* hexadecimal */
+	KY_PF_MAPPING_PATHS,
+	KY_PF_SOURCE_PATHS,
+	KY_PF_LOG_BODIES,
+	KY_PF_KERNEL_SYMBOLS,
+	KY_PF_CORRELATION_IDS,
+	KY_PF_HISTOGRAM_NAMES,
+	KY_PF_TEXTS_COUNT
+};
+
+/* Interned messages; maps from iid to a row of the arrays in struct ky_pf. */
+enum ky_pf_messages {
+	KY_PF_LOCATIONS,
+	KY_PF_MAPPINGS,
+	KY_PF_FRAMES,
+	KY_PF_CALLSTACKS,
+	KY_PF_TASK_CONTEXTS,      /* kept as callstacks are, as messages */
+	KY_PF_EXECUTION_CONTEXTS, /* as well */
+	KY_PF_MESSAGES_COUNT
+};
+
+struct ky_pf_location {
+	uint32_t file;
+	uint32_t function;
+	uint32_t line;
+	uint32_t args; /* the set of events that have no other arguments, 0: not yet made */
+};
+
+struct ky_pf_mapping {
+	uint64_t build_id_iid;
+	uint64_t start, end, offset, load_bias;
+	struct ky_pf_span paths; /* copy of the message: its path components; freed at the end */
+	uint32_t row;            /* in the model, KY_NONE: not yet */
+};
+
+struct ky_pf_frame {
+	uint64_t function_iid;
+	uint64_t mapping_iid;
+	uint64_t source_iid;
+	uint64_t rel_pc;
+	uint32_t line;
+	uint32_t row;
+};
+
+struct ky_pf_callstack {
+	struct ky_pf_span frames; /* copy of the message */
+	uint32_t row;             /* callsite */
+	bool done;
+};
+
+/* A clock as snapshots describe it. */
+struct ky_pf_clock {
+	uint64_t key; /* enum ky_clock, or of the trace */
+	int64_t unit_ns;
+	int64_t last_ns; /* incremental: where the next difference starts */
+	bool incremental;
+	/* The last conversion to the trace's clock, and the times it is good for. */
+	bool converts;
+	int64_t offset_ns;
+	int64_t first_ns, final_ns;
+};
+
+struct ky_pf_uuids {
+	uint64_t *items;
+	uint32_t count, room;
+};
+
+/* What a sequence has interned; made when it first does. */
+struct ky_pf_tables {
+	struct ky_pf_map texts[KY_PF_TEXTS_COUNT];
+	struct ky_pf_map messages[KY_PF_MESSAGES_COUNT];
+};
+
+struct ky_pf_sequence {
+	uint32_t id;
+	uint32_t machine;
+	bool seen;                   /* a packet of it, in this pass */
+	bool valid;                  /* nothing is missing since its state was cleared */
+	struct ky_pf_tables *tables; /* or NULL */
+	/* Defaults of packets. */
+	bool has_track_uuid;
+	uint64_t track_uuid;
+	uint32_t clock_id;
+	struct ky_pf_uuids extra_counters;
+	struct ky_pf_uuids extra_real_counters;
+	uint32_t sample_event; /* of perf samples: string */
+	/* The thread of legacy events; survives clearing. */
+	bool has_thread;
+	int64_t pid, tid;
+	/* What differences of legacy events are to. */
+	bool times_valid;
+	int64_t time_ns, thread_time_ns, instructions;
+	/* Running values of incremental counters: from uuid to a row of pf->values. */
+	struct ky_pf_map values;
+	/* Caches. */
+	uint64_t track_cached_uuid;
+	uint32_t track_cached; /* row of pf->tracks, KY_NONE: none */
+	uint32_t clock_cached_id;
+	uint32_t clock_cached; /* row of pf->clocks, KY_NONE: none */
+};
+
+enum ky_pf_scope { KY_PF_GLOBAL, KY_PF_PROCESS, KY_PF_THREAD };
+
+/* A track by uuid: what descriptors say, and what became of it. */
+struct ky_pf_track {
+	uint64_t uuid;
+	uint64_t parent_uuid;
+	int64_t pid, tid;
+	int64_t unit_multiplier;
+	uint32_t machine;
+	uint32_t name;
+	uint32_t unit;
+	uint32_t category;
+	uint32_t description;
+	uint32_t share_key;
+	uint32_t builtin;
+	int32_t rank;
+	uint8_t ordering;
+	uint8_t depth; /* below the root, when resolved */
+	bool has_pid, has_tid, has_rank;
+	bool counter, state, incremental;
+	bool separate; /* not the thread's own track */
+	bool never_merged;
+	bool state_open;
+	/* Resolved. */
+	enum { KY_PF_NEW, KY_PF_RESOLVED, KY_PF_UNRESOLVABLE } resolved;
+	enum ky_pf_scope scope;
+	bool root;
+	uint32_t owner; /* thread or process by scope, else KY_NONE */
+	uint32_t track; /* of the model, KY_NONE: not yet made */
+};
+
+/* Strings that are needed again and again; made at the begin. */
+enum ky_pf_word {
+#define KY_PF_WORDS(X)                                                                             \
+	X(THREAD_TIME, "thread_time")                                                              \
+	X(INSTRUCTIONS, "thread_instruction_count")                                                \
+	X(DEFAULT_TRACK, "Default Track")                                                          \
+	X(SOURCE_FILE, "source.file_name")                                                         \
+	X(SOURCE_FUNCTION, "source.function_name")                                                 \
+	X(SOURCE_IID, "source_location_iid")                                                       \
+	X(SOURCE_LINE, "source.line_number")                                                       \
+	X(LOCATION_FILE, "source_location.file_name")                                              \
+	X(LOCATION_FUNCTION, "source_location.function_name")                                      \
+	X(LOCATION_LINE, "source_location.line_number")                                            \
+	X(TASK_FILE, "task.posted_from.file_name")                                                 \
+	X(TASK_FUNCTION, "task.posted_from.function_name")                                         \
+	X(TASK_LINE, "task.posted_from.line_number")                                               \
+	X(LOG_MESSAGE, "track_event.log_message.message")                                          \
+	X(LOG_FUNCTION, "track_event.log_message.function_name")                                   \
+	X(LOG_FILE, "track_event.log_message.file_name")                                           \
+	X(LOG_LINE, "track_event.log_message.line_number")                                         \
+	X(LOG_PRIORITY, "track_event.priority")                                                    \
+	X(CORRELATION_ID, "correlation_id")                                                        \
+	X(PHASE, "legacy_event.phase")                                                             \
+	X(HISTOGRAM_NAME, "chrome_histogram_sample.name")                                          \
+	X(TRACE_ID, "trace_id")                                                                    \
+	X(CATEGORY, "category")                                                                    \
+	X(DESCRIPTION, "description")                                                              \
+	X(BUILTIN, "builtin_counter_type")                                                         \
+	X(SHARE_KEY, "y_axis_share_key")                                                           \
+	X(CHILD_ORDERING, "child_ordering")                                                        \
+	X(RANK, "sibling_order_rank")                                                              \
+	X(CPUFREQ, "cpufreq")                                                                      \
+	X(CPUIDLE, "cpuidle")
+#define X(name, text) KY_PF_W_##name,
+	KY_PF_WORDS(X)
+#undef X
+		KY_PF_WORDS_COUNT
+};
+
+/* A text that is put together, as the keys of nested arguments are. */
+struct ky_pf_buffer {
+	char *data;
+	uint32_t used, room;
+};
+
+struct ky_pf {
+	struct ky_load *load;
+	struct ky_trace *trace;
+	bool first_pass;
+	bool compressed; /* the first pass met compressed packets */
+	uint64_t at;     /* byte of the packet in the input, for problems */
+	uint64_t packets;
+	/* Unpacked packets. */
+	uint8_t *unpacked;
+	size_t unpacked_room;
+	struct ZSTD_DCtx_s *zstd;
+
+	struct ky_pf_map sequence_of; /* machine and id */
+	struct ky_pf_sequence **sequences;
+	uint32_t sequences_count, sequences_room;
+	struct ky_pf_sequence *sequence_last;
+
+	struct ky_pf_map machine_of; /* by id: row + 1 */
+	uint32_t machines;
+	bool host_used;
+	uint32_t machine; /* current */
+
+	struct ky_pf_map clock_of;
+	struct ky_pf_clock *clocks;
+	uint32_t clocks_count, clocks_room;
+	struct ky_pf_map snapshot_last; /* by the clocks in it: row of snapshot_ns */
+	int64_t *snapshot_ns;
+	uint32_t snapshot_ns_count, snapshot_ns_room;
+	bool has_snapshots;
+	int64_t latest_ns; /* of all packets: for those without a time */
+
+	struct ky_pf_map track_of;
+	struct ky_pf_track *tracks;
+	uint32_t tracks_count, tracks_room;
+	struct ky_pf_map uuid_of_thread; /* row of tracks + 1 */
+	struct ky_pf_map uuid_of_process;
+
+	struct ky_pf_location *locations;
+	uint32_t locations_count, locations_room;
+	struct ky_pf_mapping *mappings;
+	uint32_t mappings_count, mappings_room;
+	struct ky_pf_frame *frames;
+	uint32_t frames_count, frames_room;
+	struct ky_pf_callstack *callstacks;
+	uint32_t callstacks_count, callstacks_room;
+	double *values;
+	uint32_t values_count, values_room;
+
+	struct ky_pf_buffer key;  /* of nested arguments */
+	struct ky_pf_buffer text; /* whatever else is put together */
+
+	/* ftrace */
+	uint32_t kernel_release;      /* major << 8 | minor, 0: not known */
+	struct ky_pf_map last_switch; /* by CPU: row of switches */
+	struct ky_pf_switch *switches;
+	uint32_t switches_count, switches_room;
+	struct ky_pf_map
+		names_of;         /* string's number by event << 16 | field; field 0 is the event */
+	int64_t ftrace_offset_ns; /* to BOOTTIME, of bundles with a clock of their own */
+	int64_t ftrace_from_ns;   /* before it tracing had not begun: left out */
+	int64_t ftrace_whole_ns;  /* before it some CPUs' events are missing: raw only */
+	struct ky_pf_map bundle_seen; /* by CPU */
+
+	uint32_t syscalls; /* ELF machine whose system calls these are, 0: not known */
+
+	struct ky_map known; /* what packets gave numbers, see ky_pf_known() */
+	struct ky_pf_disk *disks;
+	uint32_t disks_count, disks_room;
+	uint64_t sockets; /* that were told apart */
+
+	uint32_t words[KY_PF_WORDS_COUNT];
+};
+
+/* What a disk had done in all at the last packet, by field of DiskStat. */
+#define KY_PF_DISK_FIELDS 10u
+struct ky_pf_disk {
+	uint64_t totals[KY_PF_DISK_FIELDS];
+};
+
+/* The last task that a CPU was seen to switch to, for compact switches. */
+struct ky_pf_switch {
+	int32_t tid;
+	int32_t priority;
+	uint32_t comm;
+	bool known;
+};
+
+/* One packet's own fields; spans are into it. */
+struct ky_pf_packet {
+	struct ky_pf_span all;
+	uint64_t timestamp;
+	uint32_t sequence_id;
+	uint32_t flags;
+	uint32_t clock_id;
+	uint32_t dropped;
+	uint32_t machine_id;
+	bool has_timestamp, has_sequence, cleared;
+	struct ky_pf_span interned, defaults;
+	struct ky_pf_field payload; /* the first field that is none of the others */
+};
+
+/* ---- pftrace_packet.c ---- */
+
+/* TracePacket's fields that hold other packets. */
+enum { KY_PF_COMPRESSED = 50, KY_PF_COMPRESSED_ZSTD = 133 };
+
+/* Whether the packet is one of compressed packets, and then all in it is handed on. */
+bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_pf_span packet);
+/* Reads all packets of the input and hands them on. 0 or -errno. */
+int ky_pf_read_packets(struct ky_pf *pf);
+/* Makes room for one more item of an array. False without memory, with trace->error set. */
+bool ky_pf_grow(struct ky_pf *pf, void **items, uint32_t *room, size_t item_bytes, uint32_t count);
+#define KY_PF_GROW(pf, name)                                                                       \
+	ky_pf_grow(pf, (void **)&(pf)->name, &(pf)->name##_room, sizeof(*(pf)->name),              \
+		   (pf)->name##_count)
+void ky_pf_damaged(struct ky_pf *pf, const char *what);
+
+/* ---- pftrace_payload.c: what is in a packet ---- */
+
+/* of_file: it is not out of another, so that it may be one of compressed packets. */
+void ky_pf_first_pass(struct ky_pf *pf, struct ky_pf_span packet, bool of_file);
+void ky_pf_second_pass(struct ky_pf *pf, struct ky_pf_span packet);
+
+/* ---- pftrace_sequence.c ---- */
+
+struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id);
+void ky_pf_sequence_clear(struct ky_pf_sequence *sequence);
+void ky_pf_sequence_lost(struct ky_pf_sequence *sequence);
+void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     struct ky_pf_span defaults);
+void ky_pf_sequence_free(struct ky_pf_sequence *sequence);
+/* InternedData. */
+void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_span interned);
+/* A text of that iid: its string's number, or 0. */
+static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky_pf_texts of,
+				  uint64_t iid)
+{
+	const uint32_t *value =
+		sequence->tables ? ky_pf_map_find(&sequence->tables->texts[of], iid) : NULL;
+	return value ? *value : 0;
+}
+/* The row of an interned message, or NULL. */
+static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequence,
+					    enum ky_pf_messages of, uint64_t iid)
+{
+	return sequence->tables ? ky_pf_map_find(&sequence->tables->messages[of], iid) : NULL;
+}
+struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+				      uint64_t iid);
+
+static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_pf_span text)
+{
+	return ky_string(pf->trace, text.data ? (const char *)text.data : "", text.bytes);
+}
+
+/* ---- pftrace_clocks.c ---- */
+
+/* A ClockSnapshot: in the first pass known to the model, in the second where differences start. */
+void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_pf_span snapshot);
+/* The packet's time in the trace's clock; false when that cannot be told (counted). */
+bool ky_pf_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		       const struct ky_pf_packet *packet, int64_t *ts);
+/* A time of a clock; as it is when there is no way to convert it. */
+int64_t ky_pf_clock_time(struct ky_pf *pf, uint64_t clock, int64_t ns);
+
+/* ---- pftrace_descriptors.c: tracks by uuid ---- */
+
+/* TrackDescriptor in the first pass. */
+void ky_pf_describe_track(struct ky_pf *pf, struct ky_pf_span descriptor);
+/* The row of a uuid, made when there is none. KY_NONE without memory. */
+uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid);
+/* Whose it is; NULL when its hierarchy is broken (counted the first time). */
+struct ky_pf_track *ky_pf_track_resolve(struct ky_pf *pf, uint64_t uuid);
+/* The track in the model; name is for tracks that have none. */
+uint32_t ky_pf_track_make(struct ky_pf *pf, struct ky_pf_track *track, uint32_t name);
+/* The process of a track that resolved, or KY_NONE. */
+uint32_t ky_pf_track_process(const struct ky_pf *pf, const struct ky_pf_track *track);
+int64_t ky_pf_synthetic_tid(int64_t pid, int64_t tid);
+
+/* ---- pftrace_processes.c ---- */
+
+/* TrackDescriptor in the second pass: names of what it describes. */
+void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  struct ky_pf_span descriptor);
+/* ThreadDescriptor of old: whose events a sequence has, and what their times are relative to. */
+void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     struct ky_pf_span descriptor, bool sandboxed);
+void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_pf_span descriptor);
+void ky_pf_process_tree(struct ky_pf *pf, struct ky_pf_span tree);
+void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats);
+
+/* ---- pftrace_events.c ---- */
+
+struct ky_pf_event {
+	struct ky_pf_span all;
+	uint32_t type;
+	uint32_t name;
+	uint32_t category;
+	uint32_t thread;  /* or KY_NONE */
+	uint32_t process; /* or KY_NONE */
+	uint32_t fields;  /* KY_PF_HAS_ */
+	uint64_t track_uuid;
+	uint64_t name_iid;
+	struct ky_pf_span name_text;
+	uint64_t category_iid;
+	struct ky_pf_span category_text;
+	uint32_t categories;
+	uint64_t location_iid;
+	int64_t time_delta_us, time_us;
+	int64_t thread_time_us, instructions;
+	uint64_t counter_value;
+	struct ky_pf_span legacy;
+	struct ky_pf_track *track; /* NULL: the legacy thread's */
+	int64_t ts;
+};
+
+#define KY_PF_HAS_TRACK 0x1u
+#define KY_PF_HAS_ARGS 0x2u
+#define KY_PF_HAS_FLOWS 0x4u
+#define KY_PF_HAS_EXTRA 0x8u
+#define KY_PF_HAS_LEGACY 0x10u
+#define KY_PF_HAS_TIME_DELTA 0x20u
+#define KY_PF_HAS_TIME 0x40u
+#define KY_PF_HAS_THREAD_TIME_DELTA 0x80u
+#define KY_PF_HAS_THREAD_TIME 0x100u
+#define KY_PF_HAS_INSTRUCTIONS_DELTA 0x200u
+#define KY_PF_HAS_INSTRUCTIONS 0x400u
+#define KY_PF_HAS_COUNTER 0x800u
+#define KY_PF_HAS_REAL_COUNTER 0x1000u
+#define KY_PF_HAS_NAME 0x2000u
+#define KY_PF_HAS_TYPE 0x4000u
+#define KY_PF_HAS_LOCATION 0x8000u /* and HAS_ARGS only when there are others */
+
+void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		       const struct ky_pf_packet *packet, struct ky_pf_span message);
+/* Counts what Perfetto counts as track_event_parser_errors. */
+void ky_pf_event_error(struct ky_pf *pf, const char *what);
+uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
+void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
+		       enum ky_flow_bind bind);
+
+/* ---- pftrace_counters.c ---- */
+
+#define KY_PF_EXTRA_MAX 8u /* of one event */
+
+/* Extra values of an event, and the tracks they are for. */
+struct ky_pf_extra_kind {
+	uint64_t uuids[KY_PF_EXTRA_MAX];
+	uint32_t uuids_count;
+	double values[KY_PF_EXTRA_MAX];
+	uint32_t values_count;
+};
+
+struct ky_pf_extra {
+	struct ky_pf_extra_kind ints, reals;
+};
+
+/* The value of a counter's event; false when it is to be left out (counted). */
+bool ky_pf_counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 const struct ky_pf_event *event, double *value);
+/* The same of all extra values. */
+bool ky_pf_extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			const struct ky_pf_event *event, struct ky_pf_extra *extra);
+void ky_pf_extra_put(struct ky_pf *pf, const struct ky_pf_event *event,
+		     const struct ky_pf_extra *extra);
+
+/* ---- pftrace_legacy.c ---- */
+
+struct ky_pf_legacy {
+	uint64_t name_iid;
+	int32_t phase;
+	int64_t duration_us;
+	uint64_t id;
+	enum { KY_PF_NO_ID, KY_PF_UNSCOPED_ID, KY_PF_LOCAL_ID, KY_PF_GLOBAL_ID } id_kind;
+	struct ky_pf_span id_scope;
+	uint64_t bind_id;
+	bool has_bind_id, has_phase, has_pid, has_tid, has_scope, bind_to_enclosing;
+	uint32_t flow_direction;
+	uint32_t instant_scope;
+	int32_t pid, tid;
+};
+
+void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_pf_span message);
+void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy);
+void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
+		       const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind);
+
+/* ---- pftrace_args.c, pftrace_typed.c, pftrace_json.c: between ky_args_begin() and _end() ---- */
+
+/* All arguments of an event as a set. phase is 0, or of a legacy event that keeps it. */
+uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  const struct ky_pf_event *event, int phase);
+/* The others than debug annotations: those with a meaning of their own, and Chrome's. */
+void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_event *event);
+/* JSON text as nested arguments below the key that is in pf->key; false when it is none. */
+bool ky_pf_json_args(struct ky_pf *pf, struct ky_pf_span text);
+void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes);
+uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_pf_buffer *buffer);
+
+/* ---- pftrace_ftrace.c ---- */
+
+void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 struct ky_pf_span bundle);
+/* In the first pass: from when on there is something of all CPUs. */
+void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_pf_span bundle);
+
+/* One event of a bundle. */
+struct ky_pf_ftrace {
+	int64_t ts;
+	uint32_t cpu;
+	int32_t tid;
+	uint32_t id; /* its field in FtraceEvent */
+	struct ky_pf_span all;
+};
+
+/* The fields of an event by number; those that are not there are 0. */
+#define KY_PF_PARTS 16u
+struct ky_pf_parts {
+	uint64_t values[KY_PF_PARTS];
+	struct ky_pf_span texts[KY_PF_PARTS];
+	uint32_t has; /* a bit for each field that is there */
+};
+void ky_pf_take_apart(struct ky_pf_span message, struct ky_pf_parts *parts);
+/* The string of a field, 0: it is not there. */
+uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
+static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
+{
+	return parts->has >> field & 1;
+}
+
+/* ---- pftrace_devices.c ---- */
+
+void ky_pf_device_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts);
+
+/* ---- pftrace_kernel.c: what events mean to the model, beside being there ---- */
+
+void ky_pf_kernel_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			const struct ky_pf_ftrace *event);
+/* The last switch of a CPU, or NULL. */
+struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu);
+/* A function of the kernel: interned, or its address. */
+uint32_t ky_pf_kernel_symbol(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid);
+
+/* ---- pftrace_network.c, pftrace_memory.c, pftrace_storage.c, pftrace_graphics.c, pftrace_gpu.c ---- */
+
+/* False when the event is none of theirs. */
+bool ky_pf_network_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts);
+bool ky_pf_memory_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts);
+bool ky_pf_graphics_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			  const struct ky_pf_parts *parts);
+bool ky_pf_storage_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts);
+
+void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			       struct ky_pf_span message);
+void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+			struct ky_pf_span message);
+
+/* ---- pftrace_other_os.c: kernels other than Linux ---- */
+
+void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_generic_tree(struct ky_pf *pf, struct ky_pf_span message);
+
+/* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
+
+/* In the first pass: what numbers in later packets stand for. */
+void ky_pf_describe_rails(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_describe_energy(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_describe_entities(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+
+/* ---- pftrace_ftrace_names.c ---- */
+
+/* The event's name, or NULL; fields gets the names of its fields, from 1 on, with commas. */
+const char *ky_pf_ftrace_name(uint32_t event, const char **fields);
+
+/* ---- pftrace_stacks.c ---- */
+
+/* The callsite of an interned callstack; KY_NONE when it is not known. */
+uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
+
+/* ---- pftrace_samples.c ---- */
+
+void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+		       struct ky_pf_span sample);
+void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 struct ky_pf_span defaults);
+void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     struct ky_pf_span profile);
+void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+			struct ky_pf_span sample);
+
+/* ---- pftrace_tables.c: tracks by what they are of, and numbers that packets gave ---- */
+
+/* What a number stands for; each kind has its own. */
+enum ky_pf_kind {
+	KY_PF_RAIL,
+	KY_PF_ENERGY,
+	KY_PF_ENTITY,
+	KY_PF_GPU_COUNTER,
+	KY_PF_DISK,
+	KY_PF_SOCKET
+};
+
+/* Where it is remembered, on the current machine; NULL: it is not, or (add) there is no memory. */
+uint64_t *ky_pf_known(struct ky_pf *pf, enum ky_pf_kind kind, uint64_t one, uint64_t two, bool add);
+/* A string put together as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
+uint32_t ky_pf_name(struct ky_pf *pf, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+#define KY_PF_TEXT(span) (int)((span).bytes & 0x3ff), (span).data ? (const char *)(span).data : ""
+/* A counter of the whole system. id tells those of one type and name apart. */
+uint32_t ky_pf_counter_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
+void ky_pf_put(struct ky_pf *pf, int64_t ts, const char *type, uint32_t name, double value);
+/* A track of slices. */
+uint32_t ky_pf_slice_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
+
+/* ---- pftrace_stats.c: counters of the system; pftrace_metadata.c: what is about the trace ---- */
+
+void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats);
+void ky_pf_system_info(struct ky_pf *pf, struct ky_pf_span info);
+void ky_pf_trace_stats(struct ky_pf *pf, struct ky_pf_span stats);
+void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_pf_span uuid);
+void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger);
+void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger);
+void ky_pf_android_log(struct ky_pf *pf, struct ky_pf_span packet);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_sequence.c: what a sequence of packets remembers: interned texts and messages, and defaults.
+ * Clearing is a new generation of its maps. The first of two definitions of an iid in a generation
+ * stays, as in Perfetto.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define DEBUG_PREFIX "debug."
+
+static struct ky_pf_sequence *make_sequence(struct ky_pf *pf, uint32_t id)
+{
+	if (!KY_PF_GROW(pf, sequences))
+		return NULL;
+	struct ky_pf_sequence *sequence = calloc(1, sizeof(*sequence));
+	if (!sequence)
+		return NULL;
+	sequence->id = id;
+	sequence->machine = pf->machine;
+	sequence->track_cached = KY_NONE;
+	sequence->clock_cached = KY_NONE;
+	pf->sequences[pf->sequences_count++] = sequence;
+	return sequence;
+}
+
+struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id)
+{
+	struct ky_pf_sequence *last = pf->sequence_last;
+	if (last && last->id == id && last->machine == pf->machine)
+		return last;
+	bool made;
+	uint32_t *row = ky_pf_map_add(&pf->sequence_of, (uint64_t)pf->machine << 32 | id, &made);
+	struct ky_pf_sequence *sequence = NULL;
+	if (row && made) {
+		*row = pf->sequences_count;
+		sequence = make_sequence(pf, id);
+	} else if (row && *row < pf->sequences_count) {
+		sequence = pf->sequences[*row];
+	}
+	if (!sequence) {
+		pf->trace->error = -ENOMEM;
+		return NULL;
+	}
+	pf->sequence_last = sequence;
+	return sequence;
+}
+
+static void clear_defaults(struct ky_pf_sequence *sequence)
+{
+	sequence->has_track_uuid = false;
+	sequence->track_uuid = 0;
+	sequence->clock_id = 0;
+	sequence->sample_event = 0;
+	sequence->extra_counters.count = 0;
+	sequence->extra_real_counters.count = 0;
+}
+
+void ky_pf_sequence_clear(struct ky_pf_sequence *sequence)
+{
+	for (int i = 0; sequence->tables && i < KY_PF_TEXTS_COUNT; i++)
+		ky_pf_map_clear(&sequence->tables->texts[i]);
+	for (int i = 0; sequence->tables && i < KY_PF_MESSAGES_COUNT; i++)
+		ky_pf_map_clear(&sequence->tables->messages[i]);
+	ky_pf_map_clear(&sequence->values);
+	clear_defaults(sequence);
+	sequence->times_valid = false;
+	sequence->valid = true;
+}
+
+void ky_pf_sequence_lost(struct ky_pf_sequence *sequence)
+{
+	sequence->valid = false;
+	sequence->times_valid = false;
+	ky_pf_map_clear(&sequence->values);
+}
+
+void ky_pf_sequence_free(struct ky_pf_sequence *sequence)
+{
+	for (int i = 0; sequence->tables && i < KY_PF_TEXTS_COUNT; i++)
+		ky_pf_map_free(&sequence->tables->texts[i]);
+	for (int i = 0; sequence->tables && i < KY_PF_MESSAGES_COUNT; i++)
+		ky_pf_map_free(&sequence->tables->messages[i]);
+	free(sequence->tables);
+	ky_pf_map_free(&sequence->values);
+	free(sequence->extra_counters.items);
+	free(sequence->extra_real_counters.items);
+	free(sequence);
+}
+
+/* ---- defaults ---- */
+
+static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids, const struct ky_pf_field *field)
+{
+	struct ky_pf_items items = ky_pf_items(field, false);
+	uint64_t uuid;
+	while (ky_pf_item(&items, &uuid)) {
+		if (!ky_pf_grow(pf, (void **)&uuids->items, &uuids->room, sizeof(*uuids->items),
+				uuids->count))
+			return;
+		uuids->items[uuids->count++] = uuid;
+	}
+}
+
+static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			   struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 11) {
+			sequence->has_track_uuid = true;
+			sequence->track_uuid = field.value;
+		} else if (field.id == 31) {
+			add_uuids(pf, &sequence->extra_counters, &field);
+		} else if (field.id == 45) {
+			add_uuids(pf, &sequence->extra_real_counters, &field);
+		}
+	}
+}
+
+void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     struct ky_pf_span defaults)
+{
+	struct ky_pf_in in = ky_pf_open(defaults);
+	struct ky_pf_field field;
+	clear_defaults(sequence);
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 11)
+			event_defaults(pf, sequence, field.span);
+		else if (field.id == 12 || field.id == 100)
+			ky_pf_perf_defaults(pf, sequence, field.span);
+		else if (field.id == 58)
+			sequence->clock_id = (uint32_t)field.value;
+	}
+}
+
+/* ---- interned data ---- */
+
+/* Every interned message has its iid in field 1, and a text in 2. */
+static bool read_text(struct ky_pf_span message, uint64_t *iid, struct ky_pf_span *text)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	*iid = 0;
+	*text = (struct ky_pf_span){NULL, 0};
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1 && field.wire == KY_PF_VARINT)
+			*iid = field.value;
+		else if (field.id == 2 && field.wire == KY_PF_BYTES)
+			*text = field.span;
+	}
+	return *iid != 0;
+}
+
+static uint32_t hex_string(struct ky_pf *pf, struct ky_pf_span bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	pf->text.used = 0;
+	for (size_t i = 0; i < bytes.bytes; i++) {
+		const char pair[2] = {digits[bytes.data[i] >> 4], digits[bytes.data[i] & 15]};
+		ky_pf_buffer_append(&pf->text, pair, 2);
+	}
+	return ky_pf_buffer_string(pf, &pf->text);
+}
+
+/* Dots and brackets have a meaning in keys. */
+static uint32_t debug_key(struct ky_pf *pf, struct ky_pf_span name)
+{
+	pf->text.used = 0;
+	ky_pf_buffer_append(&pf->text, DEBUG_PREFIX, sizeof(DEBUG_PREFIX) - 1);
+	const uint32_t begin = pf->text.used;
+	ky_pf_buffer_append(&pf->text, (const char *)name.data, name.bytes);
+	for (uint32_t i = begin; i < pf->text.used; i++)
+		if (pf->text.data[i] == '.' || pf->text.data[i] == '[' || pf->text.data[i] == ']')
+			pf->text.data[i] = '_';
+	return ky_pf_buffer_string(pf, &pf->text);
+}
+
+static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum ky_pf_texts of,
+			struct ky_pf_span message)
+{
+	uint64_t iid;
+	struct ky_pf_span text;
+	bool made;
+	if (!read_text(message, &iid, &text))
+		return;
+	uint32_t *value = ky_pf_map_add(&sequence->tables->texts[of], iid, &made);
+	if (!value || !made)
+		return;
+	if (of == KY_PF_ANNOTATION_KEYS)
+		*value = debug_key(pf, text);
+	else if (of == KY_PF_BUILD_IDS)
+		*value = hex_string(pf, text);
+	else
+		*value = ky_pf_string(pf, text);
+}
+
+/* Windows has its own separator of paths; one is enough for those who look for files. */
+static uint32_t path_string(struct ky_pf *pf, struct ky_pf_span path)
+{
+	if (!path.bytes || !memchr(path.data, '\\', path.bytes))
+		return ky_pf_string(pf, path);
+	pf->text.used = 0;
+	ky_pf_buffer_append(&pf->text, (const char *)path.data, path.bytes);
+	for (uint32_t i = 0; i < pf->text.used; i++)
+		if (pf->text.data[i] == '\\')
+			pf->text.data[i] = '/';
+	return ky_pf_buffer_string(pf, &pf->text);
+}
+
+static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message)
+{
+	struct ky_pf_location location = {0};
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	uint64_t iid = 0;
+	bool made;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 1) {
+			iid = field.value;
+		} else if (field.id == 2) {
+			location.file = path_string(pf, field.span);
+		} else if (field.id == 3) {
+			location.function = ky_pf_string(pf, field.span);
+		} else if (field.id == 4) {
+			location.line = (uint32_t)field.value;
+		}
+	}
+	uint32_t *row = iid && KY_PF_GROW(pf, locations) ? ky_pf_map_add(map, iid, &made) : NULL;
+	if (!row || !made)
+		return;
+	*row = pf->locations_count;
+	pf->locations[pf->locations_count++] = location;
+}
+
+struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+				      uint64_t iid)
+{
+	const uint32_t *row = ky_pf_message(sequence, KY_PF_LOCATIONS, iid);
+	return row ? &pf->locations[*row] : NULL;
+}
+
+/* InternedData's fields that hold texts. */
+static int texts_of_field(uint32_t id)
+{
+	switch (id) {
+	case 1:
+		return KY_PF_CATEGORIES;
+	case 2:
+		return KY_PF_NAMES;
+	case 3:
+		return KY_PF_ANNOTATION_KEYS;
+	case 5:
+		return KY_PF_FUNCTIONS;
+	case 16:
+		return KY_PF_BUILD_IDS;
+	case 17:
+		return KY_PF_MAPPING_PATHS;
+	case 18:
+		return KY_PF_SOURCE_PATHS;
+	case 20:
+		return KY_PF_LOG_BODIES;
+	case 25:
+		return KY_PF_HISTOGRAM_NAMES;
+	case 26:
+		return KY_PF_KERNEL_SYMBOLS;
+	case 29:
+		return KY_PF_ANNOTATION_VALUES;
+	case 43:
+		return KY_PF_CORRELATION_IDS;
+	default:
+		return -1;
+	}
+}
+
+static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			   const struct ky_pf_field *field)
+{
+	struct ky_pf_map *messages = sequence->tables->messages;
+	switch (field->id) {
+	case 4:
+		intern_location(pf, &messages[KY_PF_LOCATIONS], field->span);
+		break;
+	case 6:
+		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->span);
+		break;
+	case 7:
+		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->span);
+		break;
+	case 19:
+		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->span);
+		break;
+	case 47:
+		ky_pf_intern_gpu_counters(pf, sequence, field->span);
+		break;
+	case 48:
+		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->span);
+		break;
+	case 49:
+		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->span);
+		break;
+	default:
+		break;
+	}
+}
+
+void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_span interned)
+{
+	struct ky_pf_in in = ky_pf_open(interned);
+	struct ky_pf_field field;
+	if (!sequence->tables)
+		sequence->tables = calloc(1, sizeof(*sequence->tables));
+	if (!sequence->tables) {
+		pf->trace->error = -ENOMEM;
+		return;
+	}
+	while (ky_pf_next(&in, &field)) {
+		const int texts = texts_of_field(field.id);
+		if (field.wire != KY_PF_BYTES)
+			continue;
+		if (texts >= 0)
+			intern_text(pf, sequence, (enum ky_pf_texts)texts, field.span);
+		else
+			intern_message(pf, sequence, &field);
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "interned_data");
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pftrace_typed.c: arguments of track events that have fields of their own: where in the source they
+ * are, log messages, correlation ids, and the plain ones of Chrome's. Those that need a description of
+ * their type to be read (nested ones of Chrome's, and extensions) are counted and left out.
+ */
+#include "formats/pftrace/pftrace_reader.h"
+
+#include <stdio.h>
+
+#define LOG_INFO 4u
+
+static void location_args(struct ky_pf *pf, const struct ky_pf_location *location,
+			  const enum ky_pf_word words[3])
+{
+	const uint32_t empty = ky_string_z(pf->trace, "");
+	ky_arg_string(pf->trace, pf->words[words[0]], location->file ? location->file : empty);
+	ky_arg_string(pf->trace, pf->words[words[1]],
+		      location->function ? location->function : empty);
+	ky_arg_uint(pf->trace, pf->words[words[2]], location->line);
+}
+
+static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+{
+	static const enum ky_pf_word words[] = {KY_PF_W_SOURCE_FILE, KY_PF_W_SOURCE_FUNCTION,
+						KY_PF_W_SOURCE_LINE};
+	const struct ky_pf_location *location = ky_pf_location(pf, sequence, iid);
+	if (location)
+		location_args(pf, location, words);
+	else
+		ky_pf_event_error(pf, "a source location that is not defined");
+	ky_arg_uint(pf->trace, pf->words[KY_PF_W_SOURCE_IID], iid);
+}
+
+static void inline_location(struct ky_pf *pf, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		if (field.id == 2)
+			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FILE],
+				      ky_pf_string(pf, field.span));
+		else if (field.id == 3)
+			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FUNCTION],
+				      ky_pf_string(pf, field.span));
+		else if (field.id == 4)
+			ky_arg_uint(pf->trace, pf->words[KY_PF_W_LOCATION_LINE], field.value);
+	}
+}
+
+static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			   struct ky_pf_span message)
+{
+	static const enum ky_pf_word words[] = {KY_PF_W_TASK_FILE, KY_PF_W_TASK_FUNCTION,
+						KY_PF_W_TASK_LINE};
+	struct ky_pf_field iid;
+	const struct ky_pf_location *location =
+		ky_pf_find(message, 1, &iid) ? ky_pf_location(pf, sequence, iid.value) : NULL;
+	if (location)
+		location_args(pf, location, words);
+	else
+		ky_pf_event_error(pf, "a task was posted from where is not defined");
+}
+
+/* "file:line", the tag of a log message. */
+static uint32_t log_tag(struct ky_pf *pf, const struct ky_pf_location *location)
+{
+	char line[16];
+	const int bytes = snprintf(line, sizeof(line), ":%u", location->line);
+	const char *file = ky_text_of(pf->trace, location->file);
+	pf->text.used = 0;
+	if (file)
+		ky_pf_buffer_append(&pf->text, file,
+				    ky_strings_bytes(&pf->trace->strings, location->file));
+	ky_pf_buffer_append(&pf->text, line, (size_t)bytes);
+	return ky_pf_buffer_string(pf, &pf->text);
+}
+
+static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			const struct ky_pf_event *event, struct ky_pf_span message)
+{
+	static const enum ky_pf_word words[] = {KY_PF_W_LOG_FILE, KY_PF_W_LOG_FUNCTION,
+						KY_PF_W_LOG_LINE};
+	struct ky_pf_field location_iid, body_iid, priority;
+	const struct ky_pf_location *location = NULL;
+	const uint32_t body = ky_pf_find(message, 2, &body_iid)
+				      ? ky_pf_text(sequence, KY_PF_LOG_BODIES, body_iid.value)
+				      : 0;
+	if (event->thread == KY_NONE || !body) {
+		ky_pf_event_error(pf, "a log message without a thread or a text");
+		return;
+	}
+	ky_arg_string(pf->trace, pf->words[KY_PF_W_LOG_MESSAGE], body);
+	if (ky_pf_find(message, 1, &location_iid)) {
+		location = ky_pf_location(pf, sequence, location_iid.value);
+		if (location)
+			location_args(pf, location, words);
+	}
+	uint8_t level = LOG_INFO;
+	if (ky_pf_find(message, 3, &priority)) {
+		level = priority.value <= 7 ? (uint8_t)priority.value : 0;
+		ky_arg_int(pf->trace, pf->words[KY_PF_W_LOG_PRIORITY], level);
+	}
+	ky_put_log(pf->trace, event->ts, event->thread, level, location ? log_tag(pf, location) : 0,
+		   body);
+}
+
+static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			   const struct ky_pf_field *field)
+{
+	char text[32];
+	uint32_t id;
+	if (field->id == 52) {
+		snprintf(text, sizeof(text), "tp:#%llu", (unsigned long long)field->value);
+		id = ky_string_z(pf->trace, text);
+	} else if (field->id == 53) {
+		id = ky_pf_string(pf, field->span);
+	} else {
+		id = ky_pf_text(sequence, KY_PF_CORRELATION_IDS, field->value);
+	}
+	if (id)
+		ky_arg_string(pf->trace, pf->words[KY_PF_W_CORRELATION_ID], id);
+}
+
+/* Chrome's messages whose fields are plain values: fields from 1 on, of kinds s, u, i, b, p; - is none. */
+struct chrome {
+	uint32_t field;
+	const char *name;
+	const char *kinds;
+	const char *names[8];
+};
+
+static const struct chrome chromes[] = {
+	{25, "chrome_user_event", "su", {"action", "action_hash"}},
+	{26, "chrome_keyed_service", "s", {"name"}},
+	{27, "chrome_legacy_ipc", "-u", {"", "message_line"}},
+	{28, "chrome_histogram_sample", "usiu", {"name_hash", "name", "sample", "name_iid"}},
+	{35, "chrome_message_pump", "bu", {"sent_messages_in_queue", "io_handler_location_iid"}},
+	{38,
+	 "chrome_mojo_event_info",
+	 "susubuu",
+	 {"watcher_notify_interface_tag", "ipc_hash", "mojo_interface_tag",
+	  "mojo_interface_method_iid", "is_reply", "payload_size", "data_num_bytes"}},
+	{40, "chrome_renderer_scheduler_state", "-bb", {"", "is_backgrounded", "is_hidden"}},
+	{41, "chrome_window_handle_event_info", "uuu", {"dpi", "message_id", "hwnd_ptr"}},
+	{43, "chrome_content_settings_event_info", "u", {"number_of_exceptions"}},
+};
+
+static void not_carried(struct ky_pf *pf, uint32_t field)
+{
+	ky_problem(pf->trace, "typed_args_not_carried", KY_INFO, pf->at,
+		   "an argument of a type of Chrome's (field %u)", field);
+}
+
+static void chrome_value(struct ky_pf *pf, char kind, uint32_t key, const struct ky_pf_field *field)
+{
+	if (kind == 's')
+		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->span));
+	else if (kind == 'b')
+		ky_arg_bool(pf->trace, key, field->value != 0);
+	else if (kind == 'i')
+		ky_arg_int(pf->trace, key, (int64_t)field->value);
+	else
+		ky_arg_uint(pf->trace, key, field->value);
+}
+
+/* An interned name counts only when there is none written out. */
+static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			   struct ky_pf_span message, uint64_t iid)
+{
+	struct ky_pf_field own;
+	const uint32_t name = ky_pf_text(sequence, KY_PF_HISTOGRAM_NAMES, iid);
+	if (name && !ky_pf_find(message, 2, &own))
+		ky_arg_string(pf->trace, pf->words[KY_PF_W_HISTOGRAM_NAME], name);
+}
+
+static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			const struct chrome *chrome, struct ky_pf_span message)
+{
+	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_pf_field field;
+	char key[80];
+	while (ky_pf_next(&in, &field)) {
+		const char kind = field.id && field.id <= strlen(chrome->kinds)
+					  ? chrome->kinds[field.id - 1]
+					  : '-';
+		if (kind == '-') {
+			not_carried(pf, chrome->field);
+			continue;
+		}
+		snprintf(key, sizeof(key), "%s.%s", chrome->name, chrome->names[field.id - 1]);
+		chrome_value(pf, kind, ky_string_z(pf->trace, key), &field);
+		if (chrome->field == 28 && field.id == 4)
+			histogram_name(pf, sequence, message, field.value);
+	}
+}
+
+static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			 const struct ky_pf_field *field)
+{
+	for (size_t i = 0; i < sizeof(chromes) / sizeof(*chromes); i++)
+		if (chromes[i].field == field->id) {
+			chrome_args(pf, sequence, &chromes[i], field->span);
+			return;
+		}
+	not_carried(pf, field->id);
+}
+
+void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_event *event)
+{
+	struct ky_pf_in in = ky_pf_open(event->all);
+	struct ky_pf_field field;
+	while (ky_pf_next(&in, &field)) {
+		switch (field.id) {
+		case 5:
+			task_execution(pf, sequence, field.span);
+			break;
+		case 21:
+			log_message(pf, sequence, event, field.span);
+			break;
+		case 33:
+			inline_location(pf, field.span);
+			break;
+		case 34:
+			source_location(pf, sequence, field.value);
+			break;
+		case 52:
+		case 53:
+		case 54:
+			correlation_id(pf, sequence, &field);
+			break;
+		case 24:
+		case 25:
+		case 26:
+		case 27:
+		case 28:
+		case 29:
+		case 32:
+		case 35:
+		case 38:
+		case 39:
+		case 40:
+		case 41:
+		case 43:
+		case 49:
+		case 50:
+			chrome_field(pf, sequence, &field);
+			break;
+		default:
+			if (field.id >= 1000)
+				ky_problem(pf->trace, "unknown_extension_fields", KY_INFO, pf->at,
+					   "an argument of an extension (field %u)", field.id);
+		}
+	}
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uftrace_symbols.c: functions by address: a session's modules in the order of their addresses, each with its symbols
+ * in the order of theirs.
+ */
+#include "formats/uftrace/uftrace_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX (UINT64_C(4) << 30)
+#define MODULES_MAX 16384u
+
+struct symbol {
+	uint64_t address;
+	const char *name; /* in the module's text; NULL: nothing begins here */
+};
+
+/* The functions of a file: read once, however many sessions map it. */
+struct table {
+	char *path;
+	char *text;
+	struct symbol *symbols;
+	uint32_t count;
+};
+
+struct module {
+	char session[32];
+	uint64_t start, end;
+	const struct table *table;
+};
+
+struct ky_uftrace_symbols {
+	const char *directory;
+	bool relative; /* symbols' addresses are of the file, not of memory */
+	struct table **tables;
+	uint32_t tables_count;
+	struct module *modules;
+	uint32_t modules_count;
+};
+
+char *ky_uftrace_slurp(const char *directory, const char *name, size_t *bytes)
+{
+	char path[4096];
+	struct stat status;
+	const int length = snprintf(path, sizeof(path), "%s/%s", directory, name);
+	const int fd = length > 0 && (size_t)length < sizeof(path)
+			       ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+			       : -1;
+	char *text = NULL;
+	*bytes = 0;
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    status.st_size < (off_t)FILE_BYTES_MAX)
+		text = malloc((size_t)status.st_size + 1);
+	while (text && *bytes < (size_t)status.st_size) {
+		const ssize_t got = read(fd, text + *bytes, (size_t)status.st_size - *bytes);
+		if (got <= 0)
+			break;
+		*bytes += (size_t)got;
+	}
+	if (text)
+		text[*bytes] = '\0';
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+char *ky_uftrace_line(char **at)
+{
+	char *line = *at;
+	if (!line || !*line)
+		return NULL;
+	char *end = strchr(line, '\n');
+	*at = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	return line;
+}
+
+int ky_uftrace_symbols_open(struct ky_uftrace_symbols **out, const char *directory, bool relative)
+{
+	struct ky_uftrace_symbols *symbols = calloc(1, sizeof(*symbols));
+	*out = symbols;
+	if (!symbols)
+		return -ENOMEM;
+	symbols->directory = directory;
+	symbols->relative = relative;
+	return 0;
+}
+
+static void table_free(struct table *table)
+{
+	if (!table)
+		return;
+	free(table->path);
+	free(table->text);
+	free(table->symbols);
+	free(table);
+}
+
+void ky_uftrace_symbols_close(struct ky_uftrace_symbols **out)
+{
+	struct ky_uftrace_symbols *symbols = *out;
+	if (!symbols)
+		return;
+	for (uint32_t i = 0; i < symbols->tables_count; i++)
+		table_free(symbols->tables[i]);
+	free(symbols->tables);
+	free(symbols->modules);
+	free(symbols);
+	*out = NULL;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a;
+	const struct symbol *y = b;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* "address [size] type name": false for what is none. A type of '?' is where the symbols before it end. */
+static bool parse_symbol(char *line, struct symbol *symbol)
+{
+	char *rest;
+	symbol->address = strtoull(line, &rest, 16);
+	if (rest == line || *rest != ' ')
+		return false;
+	char *type = rest + 1;
+	if (type[0] && type[1] != ' ') {
+		strtoull(type, &rest, 16);
+		if (*rest != ' ')
+			return false;
+		type = rest + 1;
+	}
+	if (!type[0] || type[1] != ' ' || !type[2])
+		return false;
+	symbol->name = type[0] == '?' ? NULL : type + 2;
+	return true;
+}
+
+static bool parse_symbols(struct table *table)
+{
+	uint32_t room = 0;
+	char *at = table->text;
+	for (char *line; (line = ky_uftrace_line(&at));) {
+		struct symbol symbol;
+		if (line[0] == '#' || !parse_symbol(line, &symbol))
+			continue;
+		if (table->count == room) {
+			room = room ? room * 2 : 64;
+			struct symbol *larger = realloc(table->symbols, room * sizeof(*larger));
+			if (!larger)
+				return false;
+			table->symbols = larger;
+		}
+		table->symbols[table->count++] = symbol;
+	}
+	if (table->count)
+		qsort(table->symbols, table->count, sizeof(*table->symbols), by_address);
+	return true;
+}
+
+/* The table of the file at path, read when it is the first time; NULL without memory. */
+static const struct table *table_of(struct ky_uftrace_symbols *symbols, const char *path)
+{
+	for (uint32_t i = 0; i < symbols->tables_count; i++)
+		if (strcmp(symbols->tables[i]->path, path) == 0)
+			return symbols->tables[i];
+	struct table **larger =
+		realloc(symbols->tables, (symbols->tables_count + 1) * sizeof(*larger));
+	struct table *table = larger ? calloc(1, sizeof(*table)) : NULL;
+	if (larger)
+		symbols->tables = larger;
+	if (!table || !(table->path = strdup(path))) {
+		table_free(table);
+		return NULL;
+	}
+	const char *slash = strrchr(path, '/');
+	char name[300];
+	size_t bytes;
+	snprintf(name, sizeof(name), "%.250s.sym", slash ? slash + 1 : path);
+	table->text = ky_uftrace_slurp(symbols->directory, name, &bytes);
+	if (table->text && !parse_symbols(table)) {
+		table_free(table);
+		return NULL;
+	}
+	symbols->tables[symbols->tables_count++] = table;
+	return table;
+}
+
+static int add_module(struct ky_uftrace_symbols *symbols, const char *session, uint64_t start,
+		      uint64_t end, const char *path)
+{
+	if (symbols->modules_count >= MODULES_MAX)
+		return 0;
+	const struct table *table = table_of(symbols, path);
+	struct module *larger =
+		realloc(symbols->modules, (symbols->modules_count + 1) * sizeof(*larger));
+	if (larger)
+		symbols->modules = larger;
+	if (!table || !larger)
+		return -ENOMEM;
+	struct module *module = &symbols->modules[symbols->modules_count++];
+	*module = (struct module){.start = start, .end = end, .table = table};
+	snprintf(module->session, sizeof(module->session), "%s", session);
+	return 0;
+}
+
+int ky_uftrace_symbols_session(struct ky_uftrace_symbols *symbols, const char *session)
+{
+	char name[64];
+	size_t bytes;
+	int error = 0;
+	snprintf(name, sizeof(name), "sid-%.32s.map", session);
+	char *text = ky_uftrace_slurp(symbols->directory, name, &bytes);
+	char *at = text;
+	for (const char *line; !error && (line = ky_uftrace_line(&at));) {
+		uint64_t start, end, offset;
+		char path[1024];
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %1023s", &start,
+			   &end, &offset, path) == 4 &&
+		    path[0] == '/' && start >= offset)
+			error = add_module(symbols, session, start - offset, end, path);
+	}
+	free(text);
+	return error;
+}
+
+int ky_uftrace_symbols_library(struct ky_uftrace_symbols *symbols, const char *session,
+			       uint64_t base, const char *path)
+{
+	const struct table *table = table_of(symbols, path);
+	const uint64_t last = table && table->count ? table->symbols[table->count - 1].address : 0;
+	return add_module(symbols, session, base, base + last + 4096, path);
+}
+
+static const char *name_in(const struct table *table, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = table->count;
+	while (low < high) {
+		const uint32_t middle = (low + high) / 2;
+		if (table->symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? table->symbols[low - 1].name : NULL;
+}
+
+const char *ky_uftrace_symbols_name(const struct ky_uftrace_symbols *symbols, const char *session,
+				    uint64_t address)
+{
+	const char *name = NULL;
+	for (uint32_t i = symbols->modules_count; !name && i-- > 0;) {
+		const struct module *module = &symbols->modules[i];
+		if (address >= module->start && address < module->end &&
+		    strcmp(module->session, session) == 0)
+			name = name_in(module->table,
+				       symbols->relative ? address - module->start : address);
+	}
+	return name;
+}

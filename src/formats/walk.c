@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.c: merges the tables of a trace in the order of time.
+ *
+ * Each table is in that order already, so there is one place in each. The ends of slices are not: those that
+ * are open wait in a heap, the earliest end first and of equal ones the innermost. An entry is pushed when
+ * its slice begins. top is the innermost open slice of each track; what is below it is found by parents.
+ *
+ * An entry whose end is before the next item's time is due. One whose end is that very time is only due when
+ * the next item begins beside it, which its parent tells: so a slice that begins where its parent ends
+ * stays inside.
+ */
+#include "formats/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct open_end {
+	int64_t end;
+	uint32_t slice;
+};
+
+struct ky_walk {
+	const struct ky_trace *trace;
+	struct ky_selection selection;
+	struct ky_export_left *left;
+	bool named_ends;
+	uint32_t next[KY_WALK_WHATS]; /* of KY_WALK_BEGIN: slices; END and INSTANT are not used */
+	uint32_t *top;                /* by track */
+	uint8_t *ended;               /* a bit for each slice */
+	uint8_t *around;              /* the same: it ended while one in it was open */
+	uint64_t arounds;
+	struct open_end *heap;
+	uint32_t heap_count, heap_room;
+	uint32_t *carried; /* counters that have their last value before the range */
+	uint32_t carried_count, carried_next;
+	int error;
+};
+
+/* ---- what is selected ---- */
+
+static int64_t slice_end(const struct ky_trace *trace, uint32_t slice)
+{
+	const int64_t dur = trace->slices.dur[slice];
+	const int64_t ts = trace->slices.ts[slice];
+	if (dur < 0 || ts > INT64_MAX - 1 - dur)
+		return INT64_MAX;
+	return ts + dur;
+}
+
+static bool in_range(const struct ky_selection *s, int64_t ts, int64_t end)
+{
+	if (s->to_ns != KY_TIME_NONE && ts >= s->to_ns)
+		return false;
+	return s->from_ns == KY_TIME_NONE || ts >= s->from_ns || end > s->from_ns;
+}
+
+bool ky_selected_slice(const struct ky_trace *trace, const struct ky_selection *s, uint32_t slice)
+{
+	const int64_t ts = trace->slices.ts[slice];
+	if (ts < 0 || !in_range(s, ts, slice_end(trace, slice)))
+		return false;
+	if (s->tracks && !s->tracks[trace->slices.track[slice]])
+		return false;
+	return !s->categories || s->categories[trace->slices.category[slice]];
+}
+
+bool ky_selected_thread(const struct ky_selection *s, uint32_t thread)
+{
+	return !s->threads || (thread != KY_NONE && s->threads[thread]);
+}
+
+/* ---- the heap ---- */
+
+static bool is_before(const struct open_end *a, const struct open_end *b)
+{
+	return a->end != b->end ? a->end < b->end : a->slice > b->slice;
+}
+
+static void push_end(struct ky_walk *w, struct open_end entry)
+{
+	if (w->heap_count == w->heap_room) {
+		const uint32_t room = w->heap_room ? w->heap_room * 2 : 256;
+		struct open_end *heap = realloc(w->heap, room * sizeof(*heap));
+		if (!heap) {
+			w->error = -ENOMEM;
+			return;
+		}
+		w->heap = heap;
+		w->heap_room = room;
+	}
+	uint32_t at = w->heap_count++;
+	for (; at && is_before(&entry, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		w->heap[at] = w->heap[(at - 1) / 2];
+	w->heap[at] = entry;
+}
+
+static void pop_end(struct ky_walk *w)
+{
+	const struct open_end last = w->heap[--w->heap_count];
+	uint32_t at = 0;
+	for (uint32_t child = 1; child < w->heap_count; child = 2 * at + 1) {
+		if (child + 1 < w->heap_count && is_before(&w->heap[child + 1], &w->heap[child]))
+			child++;
+		if (!is_before(&w->heap[child], &last))
+			break;
+		w->heap[at] = w->heap[child];
+		at = child;
+	}
+	w->heap[at] = last;
+}
+
+/* ---- open slices ---- */
+
+static bool has_ended(const struct ky_walk *w, uint32_t slice)
+{
+	return w->ended[slice / 8] >> slice % 8 & 1;
+}
+
+static void set_ended(struct ky_walk *w, uint32_t slice)
+{
+	w->ended[slice / 8] |= (uint8_t)(1u << slice % 8);
+}
+
+/*
+ * The innermost slice around it that is written as a span. One that ends earlier (it has no length, and something
+ * longer began in it) is none: no format could say that.
+ */
+static uint32_t enclosing(const struct ky_walk *w, uint32_t slice)
+{
+	const struct ky_slices *slices = &w->trace->slices;
+	const int64_t end = slice_end(w->trace, slice);
+	uint32_t at = slices->parent[slice];
+	while (at != KY_NONE && (slices->kind[at] == KY_SLICE_INSTANT || has_ended(w, at) ||
+				 slices->track[at] != slices->track[slice] ||
+				 (end != INT64_MAX && slice_end(w->trace, at) < end) ||
+				 !ky_selected_slice(w->trace, &w->selection, at)))
+		at = slices->parent[at];
+	return at;
+}
+
+static int64_t clip_begin(const struct ky_walk *w, int64_t ts)
+{
+	const struct ky_selection *s = &w->selection;
+	return s->cut && s->from_ns != KY_TIME_NONE && ts < s->from_ns ? s->from_ns : ts;
+}
+
+static int64_t clip_end(const struct ky_walk *w, int64_t end)
+{
+	const struct ky_selection *s = &w->selection;
+	return s->cut && s->to_ns != KY_TIME_NONE && end != INT64_MAX && end > s->to_ns ? s->to_ns
+											: end;
+}
+
+/*
+ * Whether readers will give it another end: its own event comes after the end of a slice around it that one
+ * without an end is in, and all in that one end with it as soon as there is a later event.
+ */
+static bool ends_too_late(const struct ky_walk *w, uint32_t slice, int64_t ts)
+{
+	uint32_t at = w->arounds ? w->trace->slices.parent[slice] : KY_NONE;
+	for (; at != KY_NONE; at = w->trace->slices.parent[at])
+		if (w->around[at / 8] >> at % 8 & 1 && clip_end(w, slice_end(w->trace, at)) < ts)
+			return true;
+	return false;
+}
+
+/*
+ * Ends the innermost slice of a track, not later than at. False when its end is not written: it would end another
+ * one, for readers have ended this one by then.
+ */
+static bool end_top(struct ky_walk *w, uint32_t track, int64_t at, struct ky_walk_item *item)
+{
+	const uint32_t slice = w->top[track];
+	const int64_t end = clip_end(w, slice_end(w->trace, slice));
+	*item = (struct ky_walk_item){KY_WALK_END, slice, end < at ? end : at, KY_TIME_NONE, false};
+	const bool late = ends_too_late(w, slice, item->ts);
+	w->left->ends += end > at || late;
+	set_ended(w, slice);
+	w->top[track] = enclosing(w, slice);
+	return !late;
+}
+
+static bool is_open(const struct ky_walk *w, uint32_t slice)
+{
+	uint32_t at = w->top[w->trace->slices.track[slice]];
+	while (at != KY_NONE && at > slice)
+		at = enclosing(w, at);
+	return at == slice;
+}
+
+/* Whether an end with its name is taken for its own, and not for that of an open slice inside of it. */
+static bool is_named_apart(const struct ky_walk *w, uint32_t slice)
+{
+	const struct ky_slices *s = &w->trace->slices;
+	const uint32_t name = s->name[slice], category = s->category[slice];
+	for (uint32_t at = w->top[s->track[slice]]; at != KY_NONE && at != slice;
+	     at = enclosing(w, at))
+		if ((!category || s->category[at] == category) &&
+		    (!name || !s->name[at] || s->name[at] == name))
+			return false;
+	return true;
+}
+
+/* An end that comes before time ts, or at it when something that never ends is inside; if there is one. */
+static bool take_due_end(struct ky_walk *w, int64_t ts, struct ky_walk_item *item)
+{
+	while (w->heap_count && w->heap[0].end <= ts && w->heap[0].end != INT64_MAX) {
+		const struct open_end entry = w->heap[0];
+		const uint32_t track = w->trace->slices.track[entry.slice];
+		const bool top = w->top[track] == entry.slice;
+		if (!top && !is_open(w, entry.slice)) {
+			pop_end(w);
+			continue;
+		}
+		const bool around = !top && w->named_ends && is_named_apart(w, entry.slice);
+		if (entry.end == ts && !around)
+			return false;
+		if (top || around)
+			pop_end(w);
+		if (around) {
+			set_ended(w, entry.slice);
+			w->left->ends += ends_too_late(w, w->top[track], entry.end);
+			w->around[entry.slice / 8] |= (uint8_t)(1u << entry.slice % 8);
+			w->arounds++;
+			*item = (struct ky_walk_item){KY_WALK_END, entry.slice, entry.end,
+						      KY_TIME_NONE, true};
+			return true;
+		}
+		if (end_top(w, track, entry.end, item)) /* what is inside of it ends with it */
+			return true;
+	}
+	return false;
+}
+
+/* ---- the tables ---- */
+
+static bool skip_negative(int64_t ts, uint64_t *left)
+{
+	if (ts >= 0)
+		return false;
+	++*left;
+	return true;
+}
+
+static bool peek_slice(struct ky_walk *w, int64_t *ts)
+{
+	const struct ky_slices *slices = &w->trace->slices;
+	for (uint32_t *row = &w->next[KY_WALK_BEGIN]; *row < slices->rows.count; ++*row) {
+		uint64_t *left = slices->kind[*row] == KY_SLICE_INSTANT ? &w->left->instants
+									: &w->left->slices;
+		if (skip_negative(slices->ts[*row], left) ||
+		    !ky_selected_slice(w->trace, &w->selection, *row))
+			continue;
+		*ts = clip_begin(w, slices->ts[*row]);
+		return true;
+	}
+	return false;
+}
+
+static bool peek_counter(struct ky_walk *w, int64_t *ts)
+{
+	const struct ky_counters *counters = &w->trace->counters;
+	const struct ky_selection *s = &w->selection;
+	if (w->carried_next < w->carried_count) {
+		*ts = s->from_ns;
+		return true;
+	}
+	for (uint32_t *row = &w->next[KY_WALK_COUNTER]; *row < counters->rows.count; ++*row) {
+		const int64_t at = counters->ts[*row];
+		if (skip_negative(at, &w->left->counters) || !in_range(s, at, at) ||
+		    (s->tracks && !s->tracks[counters->track[*row]]))
+			continue;
+		*ts = at;
+		return true;
+	}
+	return false;
+}
+
+/* A table of points or spans of threads. */
+struct thread_rows {
+	const int64_t *ts, *dur;
+	const uint32_t *thread;
+	uint32_t count;
+	uint64_t *left;
+};
+
+static struct thread_rows rows_of(const struct ky_walk *w, enum ky_walk_what what)
+{
+	const struct ky_trace *t = w->trace;
+	switch (what) {
+	case KY_WALK_SCHED:
+		return (struct thread_rows){t->sched.ts, t->sched.dur, t->sched.thread,
+					    t->sched.rows.count, &w->left->sched};
+	case KY_WALK_STATE:
+		return (struct thread_rows){t->thread_states.ts, t->thread_states.dur,
+					    t->thread_states.thread, t->thread_states.rows.count,
+					    &w->left->sched};
+	case KY_WALK_SAMPLE:
+		return (struct thread_rows){t->samples.ts, NULL, t->samples.thread,
+					    t->samples.rows.count, &w->left->samples};
+	case KY_WALK_LOG:
+		return (struct thread_rows){t->logs.ts, NULL, t->logs.thread, t->logs.rows.count,
+					    &w->left->logs};
+	default:
+		return (struct thread_rows){t->raw_events.ts, NULL, t->raw_events.thread,
+					    t->raw_events.rows.count, &w->left->raw_events};
+	}
+}
+
+static int64_t row_end(const struct thread_rows *rows, uint32_t row)
+{
+	if (!rows->dur)
+		return rows->ts[row];
+	const int64_t dur = rows->dur[row];
+	return dur < 0 || rows->ts[row] > INT64_MAX - 1 - dur ? INT64_MAX : rows->ts[row] + dur;
+}
+
+static bool peek_thread_row(struct ky_walk *w, enum ky_walk_what what, int64_t *ts)
+{
+	const struct thread_rows rows = rows_of(w, what);
+	for (uint32_t *row = &w->next[what]; *row < rows.count; ++*row) {
+		if (skip_negative(rows.ts[*row], rows.left) ||
+		    !in_range(&w->selection, rows.ts[*row], row_end(&rows, *row)) ||
+		    !ky_selected_thread(&w->selection, rows.thread[*row]))
+			continue;
+		*ts = rows.dur ? clip_begin(w, rows.ts[*row]) : rows.ts[*row];
+		return true;
+	}
+	return false;
+}
+
+static bool peek(struct ky_walk *w, enum ky_walk_what what, int64_t *ts)
+{
+	if (what == KY_WALK_BEGIN)
+		return peek_slice(w, ts);
+	if (what == KY_WALK_COUNTER)
+		return peek_counter(w, ts);
+	if (what == KY_WALK_END || what == KY_WALK_INSTANT)
+		return false;
+	return peek_thread_row(w, what, ts);
+}
+
+static void take_slice(struct ky_walk *w, int64_t ts, struct ky_walk_item *item)
+{
+	const struct ky_slices *slices = &w->trace->slices;
+	const uint32_t slice = w->next[KY_WALK_BEGIN];
+	const uint32_t track = slices->track[slice];
+	const uint32_t around = enclosing(w, slice);
+	while (w->top[track] != KY_NONE && w->top[track] != around)
+		if (end_top(w, track, ts, item))
+			return;
+	w->next[KY_WALK_BEGIN]++;
+	const bool instant = slices->kind[slice] == KY_SLICE_INSTANT;
+	*item = (struct ky_walk_item){instant ? KY_WALK_INSTANT : KY_WALK_BEGIN, slice, ts,
+				      KY_TIME_NONE, false};
+	if (instant)
+		return;
+	w->top[track] = slice;
+	push_end(w, (struct open_end){clip_end(w, slice_end(w->trace, slice)), slice});
+}
+
+static void take(struct ky_walk *w, enum ky_walk_what what, int64_t ts, struct ky_walk_item *item)
+{
+	if (what == KY_WALK_BEGIN) {
+		take_slice(w, ts, item);
+		return;
+	}
+	*item = (struct ky_walk_item){what, w->next[what], ts, KY_TIME_NONE, false};
+	if (what == KY_WALK_COUNTER && w->carried_next < w->carried_count) {
+		item->row = w->carried[w->carried_next++];
+		return;
+	}
+	if (what == KY_WALK_SCHED || what == KY_WALK_STATE) {
+		const struct thread_rows rows = rows_of(w, what);
+		const int64_t end = row_end(&rows, item->row);
+		item->end_ns = end == INT64_MAX ? KY_TIME_NONE : clip_end(w, end);
+	}
+	w->next[what]++;
+}
+
+bool ky_walk_next(struct ky_walk *w, struct ky_walk_item *item)
+{
+	int64_t first = INT64_MAX;
+	enum ky_walk_what what = KY_WALK_WHATS;
+	if (w->error)
+		return false;
+	for (uint32_t i = 0; i < KY_WALK_WHATS; i++) {
+		int64_t ts;
+		if (peek(w, (enum ky_walk_what)i, &ts) && (what == KY_WALK_WHATS || ts < first)) {
+			first = ts;
+			what = (enum ky_walk_what)i;
+		}
+	}
+	if (take_due_end(w, first, item))
+		return true;
+	if (what == KY_WALK_WHATS)
+		return false;
+	take(w, what, first, item);
+	return !w->error;
+}
+
+/* ---- open and close ---- */
+
+/* A part of a trace begins with the values that its counters have there. */
+static int carry_counters(struct ky_walk *w)
+{
+	const struct ky_counters *counters = &w->trace->counters;
+	const struct ky_selection *s = &w->selection;
+	const uint32_t tracks = w->trace->tracks.rows.count;
+	if (!s->cut || s->from_ns == KY_TIME_NONE || s->from_ns < 0 || !counters->rows.count)
+		return 0;
+	uint32_t *last = malloc((size_t)tracks * sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tracks; i++)
+		last[i] = KY_NONE;
+	for (uint32_t i = 0; i < counters->rows.count && counters->ts[i] <= s->from_ns; i++)
+		last[counters->track[i]] = counters->ts[i] < s->from_ns ? i : KY_NONE;
+	for (uint32_t i = 0; i < tracks; i++)
+		if (last[i] != KY_NONE && (!s->tracks || s->tracks[i]))
+			last[w->carried_count++] = last[i];
+	w->carried = last;
+	return 0;
+}
+
+int ky_walk_open(struct ky_walk **walk, const struct ky_trace *trace,
+		 const struct ky_selection *selection, bool named_ends, struct ky_export_left *left)
+{
+	static const struct ky_selection all = {
+		.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE, false};
+	const uint32_t tracks = trace->tracks.rows.count;
+	struct ky_walk *w = calloc(1, sizeof(*w));
+	*walk = w;
+	if (!w)
+		return -ENOMEM;
+	w->trace = trace;
+	w->selection = selection ? *selection : all;
+	w->left = left;
+	w->named_ends = named_ends;
+	w->top = malloc(((size_t)tracks + 1) * sizeof(*w->top));
+	w->ended = calloc((size_t)trace->slices.rows.count / 8 + 1, 1);
+	w->around = calloc((size_t)trace->slices.rows.count / 8 + 1, 1);
+	if (!w->top || !w->ended || !w->around || carry_counters(w) != 0) {
+		ky_walk_close(walk);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < tracks; i++)
+		w->top[i] = KY_NONE;
+	return 0;
+}
+
+void ky_walk_close(struct ky_walk **walk)
+{
+	if (!*walk)
+		return;
+	free((*walk)->top);
+	free((*walk)->ended);
+	free((*walk)->around);
+	free((*walk)->heap);
+	free((*walk)->carried);
+	free(*walk);
+	*walk = NULL;
+}
+
+int ky_walk_error(const struct ky_walk *w)
+{
+	return w->error;
+}
+
+uint64_t ky_walk_done(const struct ky_walk *w)
+{
+	uint64_t done = 0;
+	for (uint32_t i = 0; i < KY_WALK_WHATS; i++)
+		done += w->next[i];
+	return done;
+}
+
+uint64_t ky_walk_all(const struct ky_walk *w)
+{
+	const struct ky_trace *t = w->trace;
+	return (uint64_t)t->slices.rows.count + t->counters.rows.count + t->sched.rows.count +
+	       t->thread_states.rows.count + t->samples.rows.count + t->logs.rows.count +
+	       t->raw_events.rows.count;
+}

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent_memory.c: what the engine needs in a process is mapped there, or found and taken over: see patch_parts.h.
+ *
+ * Each step writes home, so that whoever comes next, should kymo be killed, goes on from there: version is the last that is
+ * written. Memory that is large is reserved and not used until it is touched.
+ */
+#if defined(__x86_64__)
+#include "functrace/patch_parts.h"
+
+#include "core/layout.h"
+#include "functrace/agent.h"
+#include "process/drum_find.h"
+
+#include <kymo/kymo.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <kymo/kymo.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+/* For what is loaded later, up to a JVM: addresses that are reserved cost nothing. */
+#define FUNCTIONS_SPARE (1u << 17)
+#define SITES_SPARE (1u << 16)
+#define SCRATCH_AT 2048u /* in the first state */
+#define STATES_MIN 64u
+#define DRUM_FD_WANTED 500u /* programs count on low numbers */
+#define DRUM_FD_LEAST 30u
+
+_Static_assert(sizeof(struct ky_agent_home) <= KY_PATCH_KEEP_AT, "layout");
+_Static_assert(sizeof(struct ky_patch_keep) <= KY_PATCH_ROOM_AT - KY_PATCH_KEEP_AT, "layout");
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + KY_PATCH_PAGE - 1) & ~(KY_PATCH_PAGE - 1);
+}
+
+static uint64_t home_bytes(void)
+{
+	return KY_PATCH_CODE_AT + page_up(ky_agent_code_bytes);
+}
+
+static int64_t call(struct ky_patch *patch, long number, uint64_t a, uint64_t b, uint64_t c,
+		    uint64_t d, uint64_t e, uint64_t f)
+{
+	return ky_remote_call(&patch->remote, number, (const uint64_t[6]){a, b, c, d, e, f});
+}
+
+/* Anonymous memory; 0: none. */
+static uint64_t map(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection, int flags)
+{
+	const int64_t result = call(patch, SYS_mmap, at, bytes, (uint64_t)protection,
+				    (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | flags), UINT64_MAX, 0);
+	return result < 0 && result > -4096 ? 0 : (uint64_t)result;
+}
+
+uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes)
+{
+	return map(patch, 0, page_up(bytes), PROT_READ | PROT_WRITE, MAP_NORESERVE);
+}
+
+/* ---- finding ---- */
+
+uint64_t ky_patch_home_find(pid_t pid)
+{
+	char line[512];
+	uint64_t from, offset, found = 0;
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(line, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		if (strstr(line, "/memfd:" KY_AGENT_NAME " ") &&
+		    sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &from, &offset) == 2 && !offset)
+			found = from;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+int ky_patch_home_read(struct ky_patch *patch)
+{
+	patch->home_at = ky_patch_home_find(patch->remote.pid);
+	if (!patch->home_at)
+		return -ENOENT;
+	int error =
+		ky_remote_read(&patch->remote, patch->home_at, &patch->home, sizeof(patch->home));
+	if (!error)
+		error = ky_remote_read(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT,
+				       &patch->keep, sizeof(patch->keep));
+	if (error)
+		return error;
+	/* It was only begun. */
+	if (!patch->home.version) {
+		if (patch->home.magic != KY_AGENT_MAGIC)
+			patch->home = (struct ky_agent_home){0};
+		if (patch->keep.magic != KY_PATCH_KEEP_MAGIC)
+			patch->keep = (struct ky_patch_keep){.drum_fd = -1};
+		return 0;
+	}
+	if (patch->home.magic != KY_AGENT_MAGIC || patch->home.version != KY_AGENT_VERSION ||
+	    patch->keep.magic != KY_PATCH_KEEP_MAGIC ||
+	    patch->keep.regions_count > KY_PATCH_REGIONS_MAX ||
+	    patch->home.states_max > KY_AGENT_STATES_MAX ||
+	    patch->home.patches_max > KY_AGENT_FUNCTIONS_MAX ||
+	    patch->home.state_bytes > KY_AGENT_STATE_BYTES * 2 + KY_AGENT_FUNCTIONS_MAX * 4)
+		return -EPROTO;
+	return ky_patch_table_read(patch);
+}
+
+uint64_t ky_patch_started(pid_t pid)
+{
+	char line[1024];
+	uint64_t started = 0;
+	snprintf(line, sizeof(line), "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(line, "re");
+	if (!file)
+		return 0;
+	const size_t got = fread(line, 1, sizeof(line) - 1, file);
+	fclose(file);
+	line[got] = '\0';
+	/* starttime is field 22; behind the name comes the third. */
+	const char *at = strrchr(line, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		(void)!sscanf(at, " %" SCNu64, &started);
+	return started;
+}
+
+bool ky_patch_home_owned(const struct ky_agent_home *home)
+{
+	return home->owner_pid && home->owner_started &&
+	       ky_patch_started((pid_t)home->owner_pid) == home->owner_started;
+}
+
+/* ---- making ---- */
+
+/* What the agent writes is not ours to write over. */
+static void refresh(struct ky_patch *patch)
+{
+	struct ky_agent_home now;
+	if (!patch->home.on || ky_remote_read(&patch->remote, patch->home_at, &now, sizeof(now)))
+		return;
+	patch->home.on = now.on;
+	patch->home.states_used = now.states_used;
+	patch->home.pause = now.pause;
+	patch->home.sealed = now.sealed;
+	patch->home.counter = now.counter;
+}
+
+int ky_patch_home_write(struct ky_patch *patch)
+{
+	refresh(patch);
+	const int error =
+		ky_remote_write(&patch->remote, patch->home_at, &patch->home, sizeof(patch->home));
+	return error ? error
+		     : ky_remote_write(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT,
+				       &patch->keep, sizeof(patch->keep));
+}
+
+/* A memfd of the process, named by what is at an address of it. */
+static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *name,
+			  unsigned flags)
+{
+	const int error = ky_remote_write(&patch->remote, name_at, name, strlen(name) + 1);
+	return error ? error : call(patch, SYS_memfd_create, name_at, flags, 0, 0, 0, 0);
+}
+
+/* From a desk of its own to home's. */
+static int64_t map_home(struct ky_patch *patch, uint64_t desk)
+{
+	const uint64_t bytes = home_bytes();
+	const int64_t fd = make_memfd(patch, desk + 1024, KY_AGENT_NAME, MFD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	int64_t result = call(patch, SYS_ftruncate, (uint64_t)fd, bytes, 0, 0, 0, 0);
+	if (result == 0)
+		result = call(patch, SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+			      (uint64_t)fd, 0);
+	call(patch, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+	return result;
+}
+
+/* Its code is executable, and its desk is the one that is used. */
+static int64_t open_home(struct ky_patch *patch)
+{
+	const int64_t result =
+		call(patch, SYS_mprotect, patch->home_at + KY_PATCH_DESK_AT,
+		     home_bytes() - KY_PATCH_DESK_AT, PROT_READ | PROT_EXEC, 0, 0, 0);
+	return result ? result
+		      : ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+}
+
+static int64_t begin_home(struct ky_patch *patch)
+{
+	const uint64_t desk = map(patch, 0, KY_PATCH_PAGE, PROT_READ | PROT_EXEC, 0);
+	if (!desk)
+		return -ENOMEM;
+	int64_t result = ky_remote_set_desk(&patch->remote, desk);
+	if (result == 0 && !patch->home_at) {
+		result = map_home(patch, desk);
+		patch->home_at = result > 0 ? (uint64_t)result : 0;
+		patch->keep.drum_fd = -1;
+	}
+	if (patch->home_at)
+		result = open_home(patch);
+	if (result == 0)
+		call(patch, SYS_munmap, desk, KY_PATCH_PAGE, 0, 0, 0, 0);
+	patch->home.magic = KY_AGENT_MAGIC;
+	patch->keep.magic = KY_PATCH_KEEP_MAGIC;
+	patch->home.home_bytes = home_bytes();
+	return result ? result : ky_patch_home_write(patch);
+}
+
+static int write_agent(struct ky_patch *patch)
+{
+	uint8_t *code = malloc(ky_agent_code_bytes);
+	if (!code)
+		return -ENOMEM;
+	memcpy(code, ky_agent_code, ky_agent_code_bytes);
+	memcpy(code + offsetof(struct ky_agent_table, home), &patch->home_at,
+	       sizeof(patch->home_at));
+	patch->home.code_at = patch->home_at + KY_PATCH_CODE_AT;
+	patch->home.code_bytes = ky_agent_code_bytes;
+	const int error =
+		ky_remote_write(&patch->remote, patch->home.code_at, code, ky_agent_code_bytes);
+	free(code);
+	return error;
+}
+
+/* Whether the agent that is there is the one that we would write. */
+static bool same_agent(const struct ky_patch *patch)
+{
+	const struct ky_agent_home *home = &patch->home;
+	bool same = false;
+	uint8_t *code = malloc(ky_agent_code_bytes);
+	if (code && home->code_bytes == ky_agent_code_bytes &&
+	    !ky_remote_read(&patch->remote, home->code_at, code, ky_agent_code_bytes)) {
+		memset(code, 0, sizeof(uint64_t));
+		same = memcmp(code + sizeof(uint64_t), ky_agent_code + sizeof(uint64_t),
+			      ky_agent_code_bytes - sizeof(uint64_t)) == 0;
+	}
+	free(code);
+	return same;
+}
+
+/* As many states as the process may have; fewer when it may not have so much. */
+static int map_states(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	home->state_bytes = KY_AGENT_STATE_BYTES + page_up(home->patches_max * sizeof(uint32_t));
+	for (home->states_max = KY_AGENT_STATES_MAX; home->states_max >= STATES_MIN;
+	     home->states_max /= 4) {
+		const uint64_t bytes = home->states_max * home->state_bytes;
+		home->states = map(patch, 0, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+		if (!home->states)
+			continue;
+		call(patch, SYS_madvise, home->states, bytes, MADV_DONTDUMP, 0, 0, 0);
+		return (int)call(patch, SYS_madvise, home->states, bytes, MADV_WIPEONFORK, 0, 0, 0);
+	}
+	return -ENOMEM;
+}
+
+static int map_memory(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	const uint64_t known = (uint64_t)ky_patch_modules_functions(patch) * 2 + FUNCTIONS_SPARE;
+	const uint64_t directory = KY_AGENT_PIECES * sizeof(uint64_t);
+	if (!home->patches) {
+		home->patches_max = known < KY_AGENT_FUNCTIONS_MAX ? known : KY_AGENT_FUNCTIONS_MAX;
+		home->patches =
+			map(patch, 0, page_up(home->patches_max * sizeof(struct ky_agent_patch)),
+			    PROT_READ | PROT_WRITE, MAP_NORESERVE);
+		if (!home->patches || ky_patch_home_write(patch))
+			return -ENOMEM;
+	}
+	if (!home->states && (map_states(patch) || ky_patch_home_write(patch)))
+		return -ENOMEM;
+	if (!home->directory) {
+		/* Low where it can be: stubs are shorter then. */
+		home->directory =
+			map(patch, 0, directory, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_32BIT);
+		if (!home->directory)
+			home->directory =
+				map(patch, 0, directory, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+		if (!home->directory)
+			return -ENOMEM;
+		call(patch, SYS_madvise, home->directory, directory, MADV_DONTDUMP, 0, 0, 0);
+	}
+	return ky_patch_home_write(patch);
+}
+
+/* ---- the drum ---- */
+
+/* The drum of the attach before, if its descriptor still is the one. */
+static void close_drum_there(struct ky_patch *patch)
+{
+	char path[64];
+	struct stat status;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)patch->remote.pid,
+		 (int)patch->keep.drum_fd);
+	if (patch->keep.drum_fd >= 0 && stat(path, &status) == 0 &&
+	    status.st_ino == patch->keep.drum_inode)
+		call(patch, SYS_close, (uint64_t)patch->keep.drum_fd, 0, 0, 0, 0, 0);
+	patch->keep.drum_fd = -1;
+}
+
+/* A descriptor there that is out of the program's way. */
+static int64_t make_drum_there(struct ky_patch *patch)
+{
+	const int64_t low = make_memfd(patch, patch->home_at + KY_PATCH_ROOM_AT, KY_DRUM_NAME,
+				       MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (low < 0)
+		return low;
+	int64_t high = -1;
+	for (uint64_t least = DRUM_FD_WANTED; high < 0 && least >= DRUM_FD_LEAST; least /= 2)
+		high = call(patch, SYS_fcntl, (uint64_t)low, F_DUPFD_CLOEXEC, least, 0, 0, 0);
+	if (high < 0)
+		return low;
+	call(patch, SYS_close, (uint64_t)low, 0, 0, 0, 0, 0);
+	return high;
+}
+
+static int open_drum(struct ky_patch *patch)
+{
+	char path[64];
+	struct stat status;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)patch->remote.pid,
+		 (int)patch->keep.drum_fd);
+	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status)) {
+		if (fd >= 0)
+			close(fd);
+		return -errno;
+	}
+	patch->keep.drum_inode = status.st_ino;
+	const uint32_t functions = ky_patch_modules_functions(patch);
+	char name[16];
+	ky_span_drum_name_of(patch->remote.pid, name);
+	const struct ky_span_drum_options options = {.pid = (pid_t)patch->home.pid,
+						     .fd = fd,
+						     .name = name,
+						     .beside = KY_DRUM_FUNCTIONS,
+						     .ticks = true,
+						     .functions = functions + SITES_SPARE,
+						     .ring_bytes = patch->options.ring_bytes,
+						     .total_bytes = patch->options.total_bytes};
+	const int error = ky_span_drum_open(&patch->drum, &options);
+	patch->drum_open = !error;
+	return error;
+}
+
+/* At the address of the one before, when it has the same size: what threads may be about to write goes somewhere. */
+static int64_t map_drum(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	const uint64_t bytes = patch->drum.drum.bytes;
+	const bool again = home->drum && home->drum_bytes == bytes;
+	if (home->drum && !again)
+		map(patch, home->drum, home->drum_bytes, PROT_READ | PROT_WRITE,
+		    MAP_FIXED | MAP_NORESERVE);
+	const int64_t result =
+		call(patch, SYS_mmap, again ? home->drum : 0, bytes, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | (again ? MAP_FIXED : 0), (uint64_t)patch->keep.drum_fd, 0);
+	if (result < 0 && result > -4096)
+		return result;
+	home->drum = (uint64_t)result;
+	home->drum_bytes = bytes;
+	call(patch, SYS_madvise, home->drum, bytes, MADV_DONTDUMP, 0, 0, 0);
+	return 0;
+}
+
+static int64_t make_drum(struct ky_patch *patch)
+{
+	const int64_t fd = make_drum_there(patch);
+	if (fd < 0)
+		return fd;
+	patch->keep.drum_fd = (int32_t)fd;
+	int64_t result = open_drum(patch);
+	if (result == 0)
+		result = map_drum(patch);
+	if (result)
+		close_drum_there(patch);
+	return result;
+}
+
+/* ---- all of it ---- */
+
+/* Nobody's state and nothing counted: as after the first attach. */
+static int reset_states(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	/* What a thread that is led here in the middle of a stub writes goes nowhere. */
+	const struct ky_agent_state first = {.here = 1, .pos = home->states + SCRATCH_AT};
+	uint32_t used = 0;
+	(void)ky_remote_read(&patch->remote,
+			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
+			     sizeof(used));
+	call(patch, SYS_madvise, home->states, home->states_max * home->state_bytes, MADV_DONTNEED,
+	     0, 0, 0);
+	/* So does what one does that a signal handler keeps from going on in a stub. */
+	for (uint32_t i = 1; i < used && i < home->states_max; i++)
+		(void)ky_remote_write(&patch->remote,
+				      home->states + i * home->state_bytes +
+					      offsetof(struct ky_agent_state, pos),
+				      &first.pos, sizeof(first.pos));
+	home->states_used = 1;
+	return ky_remote_write(&patch->remote, home->states, &first, sizeof(first));
+}
+
+static int own_home(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	int error = reset_states(patch);
+	if (error)
+		return error;
+	home->pid = ky_drum_find_own_pid(patch->remote.pid);
+	home->owner_pid = (uint32_t)getpid();
+	home->owner_started = ky_patch_started(getpid());
+	home->generation++;
+	home->entry_only = patch->entry_only;
+	home->pause = 0;
+	home->sealed = 0;
+	home->apart = 0;
+	home->end_site = ky_span_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
+	error = ky_patch_home_write(patch);
+	if (error)
+		return error;
+	home->version = KY_AGENT_VERSION;
+	return ky_patch_home_write(patch);
+}
+
+static int64_t make(struct ky_patch *patch)
+{
+	int64_t result;
+	if (patch->home.version) {
+		if (!same_agent(patch))
+			return -EPROTO;
+		result = ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+	} else {
+		result = begin_home(patch);
+		if (result == 0)
+			result = write_agent(patch);
+	}
+	if (result == 0)
+		result = map_memory(patch);
+	if (result == 0) {
+		close_drum_there(patch);
+		patch->home.pid = ky_drum_find_own_pid(patch->remote.pid);
+		result = make_drum(patch);
+	}
+	return result ? result : own_home(patch);
+}
+
+int ky_patch_home_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const int error = (int)make(patch);
+	if (error == -EPROTO)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot patch process %d: another version of kymo was attached to it; "
+			 "start the program anew",
+			 (int)patch->remote.pid);
+	else if (error)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot set up memory in process %d: %s; try a smaller --buffer, or "
+			 "--engine sample",
+			 (int)patch->remote.pid, strerror(-error));
+	return error;
+}
+
+/* ---- stubs ---- */
+
+static bool within_reach(const struct ky_patch_region *region, const struct ky_patch_module *module)
+{
+	const uint64_t low = region->at < module->from ? region->at : module->from;
+	const uint64_t end = region->at + region->bytes;
+	const uint64_t high = end > module->to ? end : module->to;
+	return high - low < UINT64_C(0x7fff0000);
+}
+
+static void tell_stubs(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	uint8_t unwind[KY_STUB_UNWIND_MAX];
+	home->stubs_from = UINT64_MAX;
+	home->stubs_to = 0;
+	for (uint32_t i = 0; i < patch->keep.regions_count; i++) {
+		const struct ky_patch_region *region = &patch->keep.regions[i];
+		if (region->at < home->stubs_from)
+			home->stubs_from = region->at;
+		if (region->at + region->bytes > home->stubs_to)
+			home->stubs_to = region->at + region->bytes;
+	}
+	home->unwind = patch->home_at + KY_PATCH_UNWIND_AT;
+	home->unwind_bytes = ky_stub_unwind(unwind, home->unwind, home->stubs_from, home->stubs_to,
+					    home->directory);
+	(void)ky_remote_write(&patch->remote, home->unwind, unwind, home->unwind_bytes);
+}
+
+uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_module *module,
+			      uint64_t bytes)
+{
+	struct ky_patch_keep *keep = &patch->keep;
+	for (uint32_t i = 0; i < keep->regions_count; i++)
+		if (within_reach(&keep->regions[i], module) &&
+		    keep->regions[i].bytes - keep->regions[i].used >= patch->promised[i] + bytes) {
+			patch->promised[i] += bytes;
+			return i;
+		}
+	if (keep->regions_count == KY_PATCH_REGIONS_MAX)
+		return KY_PATCH_REGIONS_MAX;
+	const uint64_t all = page_up(bytes + KY_STUB_MAX);
+	const uint64_t at = ky_remote_find_room(&patch->remote, module->from, module->to, all);
+	if (!at ||
+	    map(patch, at, all, PROT_READ | PROT_EXEC, MAP_FIXED_NOREPLACE | MAP_NORESERVE) != at)
+		return KY_PATCH_REGIONS_MAX;
+	keep->regions[keep->regions_count] =
+		(struct ky_patch_region){.at = at, .bytes = all, .used = KY_STUB_MAX};
+	patch->promised[keep->regions_count++] = bytes;
+	tell_stubs(patch);
+	(void)ky_patch_home_write(patch);
+	return keep->regions_count - 1;
+}
+
+/* ---- off ---- */
+
+bool ky_patch_home_left(const struct ky_patch *patch)
+{
+	uint32_t counter = KY_COUNTER_READ;
+	(void)ky_remote_read(&patch->remote,
+			     patch->home_at + offsetof(struct ky_agent_home, counter), &counter,
+			     sizeof(counter));
+	return counter != KY_COUNTER_READ;
+}
+
+bool ky_patch_home_has_counter(struct ky_patch *patch)
+{
+	const uint64_t room = patch->home_at + KY_PATCH_ROOM_AT;
+	uint32_t mode = 0;
+	return call(patch, SYS_prctl, PR_GET_TSC, room, 0, 0, 0, 0) != 0 ||
+	       ky_remote_read(&patch->remote, room, &mode, sizeof(mode)) || mode != PR_TSC_SIGSEGV;
+}
+
+static void clear_states(struct ky_patch *patch)
+{
+	uint32_t used = 0;
+	const uint64_t nobody = 0;
+	(void)ky_remote_read(&patch->remote,
+			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
+			     sizeof(used));
+	for (uint32_t i = 0; i < used && i < patch->home.states_max; i++)
+		(void)ky_remote_write(&patch->remote,
+				      patch->home.states + i * patch->home.state_bytes, &nobody,
+				      sizeof(nobody));
+}
+
+void ky_patch_home_resume(struct ky_patch *patch)
+{
+	patch->home.pause = 0;
+	(void)ky_remote_write(&patch->remote,
+			      patch->home_at + offsetof(struct ky_agent_home, pause),
+			      &patch->home.pause, sizeof(patch->home.pause));
+	ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+	call(patch, SYS_futex, patch->home_at + offsetof(struct ky_agent_home, pause), FUTEX_WAKE,
+	     INT32_MAX, 0, 0, 0);
+}
+
+void ky_patch_home_give_back(struct ky_patch *patch, bool busy)
+{
+	close_drum_there(patch);
+	if (!busy && patch->home.drum)
+		map(patch, patch->home.drum, patch->home.drum_bytes, PROT_READ | PROT_WRITE,
+		    MAP_FIXED | MAP_NORESERVE);
+	(void)ky_remote_write(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT, &patch->keep,
+			      sizeof(patch->keep));
+}
+
+static void write_home(struct ky_patch *patch, size_t at, const void *value, size_t bytes)
+{
+	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
+}
+
+void ky_patch_home_own(struct ky_patch *patch, bool ours)
+{
+	struct ky_agent_home *home = &patch->home;
+	home->owner_pid = ours ? (uint32_t)getpid() : 0;
+	home->owner_started = ours ? ky_patch_started(getpid()) : 0;
+	write_home(patch, offsetof(struct ky_agent_home, owner_started), &home->owner_started,
+		   sizeof(home->owner_started));
+	write_home(patch, offsetof(struct ky_agent_home, owner_pid), &home->owner_pid,
+		   sizeof(home->owner_pid));
+}
+
+void ky_patch_home_off(struct ky_patch *patch)
+{
+	patch->home.on = 0;
+	write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
+		   sizeof(patch->home.on));
+	clear_states(patch);
+	ky_patch_home_resume(patch);
+}
+#else
+typedef int ky_patch_home_is_for_x86_64; /* an empty file is none in C */
+#endif

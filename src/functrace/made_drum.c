@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * made_drum.c: making drums from outside, and writing other threads' spans into them.
+ *
+ *   threads: bucket[tid] ─▶ writer ─▶ writer ─▶ NULL      a ring for each thread that has events
+ *
+ * A thread's times never go back in a ring: what is earlier than the event before it gets that one's time.
+ */
+#include "functrace/made_drum.h"
+
+#include "core/drum_make.h"
+#include "core/heap.h"
+#include "core/ring.h"
+#include "os/os.h"
+#include "os/ticks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A trace point and its strings, generously: what is not written takes no memory. */
+#define FUNCTION_BYTES 640u
+#define HEAP_BYTES_MIN (4u << 20)
+#define THREADS_MAX 16384u
+#define MODULES_MAX 4096u
+#define BUCKETS 256u
+
+struct writer {
+	struct writer *next;
+	uint32_t tid;
+	uint32_t name;  /* in the heap */
+	uint32_t depth; /* open spans */
+	uint64_t last_ns;
+	struct ky_ring_writer ring;
+};
+
+struct threads {
+	struct writer *buckets[BUCKETS];
+	uint32_t end_site;
+};
+
+static struct ky_limits limits_of(const struct ky_span_drum_options *options)
+{
+	const uint64_t heap = (uint64_t)options->functions * FUNCTION_BYTES + HEAP_BYTES_MIN;
+	return (struct ky_limits){.heap_bytes = heap < KY_HEAP_END_MAX ? heap : KY_HEAP_END_MAX,
+				  .rings_max = THREADS_MAX,
+				  .categories_max = MODULES_MAX,
+				  .fd = -1};
+}
+
+/* Sealed where it can be: then nobody can cut it short under a reader. */
+static int take_file(int fd, uint64_t bytes)
+{
+	if (fd < 0)
+		return ky_os_memfd(KY_DRUM_NAME, bytes);
+	const int64_t has = ky_os_size(fd);
+	if (has < 0)
+		return (int)has;
+	if (has != 0 && (uint64_t)has != bytes)
+		return -EINVAL;
+	if (has == 0 && ftruncate(fd, (off_t)bytes) != 0)
+		return -errno;
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	return fd;
+}
+
+static int map_file(struct ky_span_drum *drum, const struct ky_span_drum_options *options,
+		    uint64_t bytes)
+{
+	const int fd = take_file(options->fd, bytes);
+	if (fd < 0)
+		return fd;
+	drum->fd = drum->drum.fd = fd;
+	drum->drum.bytes = bytes;
+	drum->drum.base = ky_os_map(fd, bytes, NULL);
+	return drum->drum.base ? 0 : -errno;
+}
+
+void ky_span_drum_name_of(pid_t pid, char name[16])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd >= 0 ? read(fd, name, 15) : 0;
+	if (fd >= 0)
+		close(fd);
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *options)
+{
+	const int source = options->ticks ? ky_cpu_tick_source() : KY_TICKS_MONOTONIC;
+	if (source == KY_TICKS_NONE)
+		return -ENOTSUP;
+	const struct ky_limits limits = limits_of(options);
+	struct ky_drum_header planned;
+	const uint64_t least =
+		options->ring_bytes > KY_RING_BYTES_MIN ? options->ring_bytes : KY_RING_BYTES_MIN;
+	const uint64_t total = options->total_bytes > least ? options->total_bytes : least;
+	ky_drum_plan(&planned, &limits, ky_drum_page_up(total));
+	planned.beside = options->beside;
+	struct ky_drum_maker maker = {.pid = (uint32_t)options->pid,
+				      .tick_source = (uint32_t)source,
+				      .ring_bytes = least,
+				      .total_bytes = total};
+	if (getrandom(&maker.image, sizeof(maker.image), 0) != sizeof(maker.image))
+		return -errno;
+	const int error = map_file(drum, options, planned.drum_bytes);
+	if (error)
+		return error;
+	char name[16];
+	ky_span_drum_name_of(options->pid, name);
+	maker.process_name = options->name ? options->name : name;
+	ky_drum_fill(&drum->drum, &planned, &maker, NULL);
+	ky_drum_finish(&drum->drum);
+	return 0;
+}
+
+int ky_span_drum_open(struct ky_span_drum *drum, const struct ky_span_drum_options *options)
+{
+	memset(drum, 0, sizeof(*drum));
+	drum->fd = options->fd;
+	struct threads *threads = calloc(1, sizeof(*threads));
+	drum->threads = threads;
+	int error = threads ? make(drum, options) : -ENOMEM;
+	if (error == 0)
+		threads->end_site =
+			ky_span_drum_site(drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
+	if (error)
+		ky_span_drum_close(drum);
+	return error;
+}
+
+void ky_span_drum_close(struct ky_span_drum *drum)
+{
+	struct threads *threads = drum->threads;
+	for (uint32_t i = 0; threads && i < BUCKETS; i++)
+		for (struct writer *w = threads->buckets[i], *next; w; w = next) {
+			next = w->next;
+			ky_ring_release(&drum->drum, &w->ring);
+			free(w);
+		}
+	free(threads);
+	if (drum->drum.base)
+		ky_os_unmap(drum->drum.base, drum->drum.bytes);
+	if (drum->fd >= 0)
+		ky_os_close(drum->fd);
+	memset(drum, 0, sizeof(*drum));
+	drum->fd = -1;
+}
+
+uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *module,
+			   const char *name, const char *linked, const char *file, uint32_t line)
+{
+	struct ky_drum *d = &drum->drum;
+	const struct ky_drum_category *category = ky_category_get(d, module ? module : "functions");
+	if (!category)
+		return 0;
+	const struct kymo_site_info info = {.abi = KYMO_I_ABI,
+					    .kind = (uint8_t)kind,
+					    .line = line,
+					    .name = name,
+					    .file = file,
+					    .function = linked};
+	const uint32_t site = ky_heap_site(d, &info, (uint32_t)(category - d->categories));
+	return site == d->header->overflow_site ? 0 : site;
+}
+
+static struct writer *writer_of(struct ky_span_drum *drum, pid_t tid)
+{
+	struct threads *threads = drum->threads;
+	struct writer **bucket = &threads->buckets[(uint32_t)tid % BUCKETS];
+	for (struct writer *w = *bucket; w; w = w->next)
+		if (w->tid == (uint32_t)tid)
+			return w;
+	struct writer *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->tid = (uint32_t)tid;
+	w->next = *bucket;
+	*bucket = w;
+	return w;
+}
+
+void ky_span_drum_process(struct ky_span_drum *drum, pid_t tid, pid_t pid)
+{
+	const uint32_t whose = (uint32_t)pid == drum->drum.header->pid ? 0 : (uint32_t)pid;
+	struct writer *w = writer_of(drum, tid);
+	/* The number is another thread's by now. */
+	if (w && w->ring.ring && w->ring.pid != whose) {
+		ky_span_drum_gone(drum, tid, w->last_ns);
+		w = writer_of(drum, tid);
+	}
+	if (w)
+		w->ring.pid = whose;
+}
+
+void ky_span_drum_thread(struct ky_span_drum *drum, pid_t tid, const char *name)
+{
+	struct writer *w = writer_of(drum, tid);
+	if (w)
+		w->name = ky_heap_intern(&drum->drum, name, strnlen(name, KY_TEXT_BYTES_MAX));
+}
+
+/* A ring whose owner seemed to have ended may have been taken for another thread meanwhile. */
+static bool owns_ring(const struct writer *w)
+{
+	return w->ring.ring && __atomic_load_n(&w->ring.ring->owner, __ATOMIC_RELAXED) == w->tid;
+}
+
+static bool put(struct ky_span_drum *drum, struct writer *w, uint64_t ns, uint32_t site)
+{
+	uint64_t *slot = NULL;
+	if (w && site != 0) {
+		w->last_ns = ns > w->last_ns ? ns : w->last_ns;
+		if (!owns_ring(w))
+			w->ring.ring = NULL;
+		w->ring.pub.pos += KYMO_I_BUSY;
+		slot = ky_ring_reserve_at(&drum->drum, &w->ring, w->tid, w->name, 0, w->last_ns);
+	}
+	if (!slot) {
+		if (w && site != 0)
+			w->ring.pub.pos -= KYMO_I_BUSY;
+		drum->lost++;
+		__atomic_fetch_add(&drum->drum.header->lost_ringless, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	const uint64_t word = (uint64_t)site << KY_WORD_SITE_SHIFT | (uint32_t)w->last_ns;
+	ky_ring_commit(&w->ring.pub, slot, word, slot + 1);
+	return true;
+}
+
+void ky_span_drum_begin(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site)
+{
+	struct writer *w = writer_of(drum, tid);
+	if (put(drum, w, monotonic_ns, site))
+		w->depth++;
+}
+
+void ky_span_drum_end_span(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns)
+{
+	struct writer *w = writer_of(drum, tid);
+	if (!w || w->depth == 0) {
+		drum->lost++;
+		return;
+	}
+	w->depth--;
+	put(drum, w, monotonic_ns, ((const struct threads *)drum->threads)->end_site);
+}
+
+void ky_span_drum_instant(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns,
+			  uint32_t site)
+{
+	put(drum, writer_of(drum, tid), monotonic_ns, site);
+}
+
+void ky_span_drum_gone(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns)
+{
+	struct threads *threads = drum->threads;
+	struct writer **link = &threads->buckets[(uint32_t)tid % BUCKETS];
+	while (*link && (*link)->tid != (uint32_t)tid)
+		link = &(*link)->next;
+	struct writer *w = *link;
+	if (!w)
+		return;
+	while (w->depth > 0)
+		ky_span_drum_end_span(drum, tid, monotonic_ns);
+	if (owns_ring(w))
+		ky_ring_release(&drum->drum, &w->ring);
+	*link = w->next;
+	free(w);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * off_cpu.c: see off_cpu.h.
+ *
+ *   switch_events ── out ─▶ "off CPU", "off CPU (preempted)" begins ┐
+ *                 ── in ──▶ it ends                                 ├─▶ a drum of all processes
+ *                 ── gone ▶ that ends, too; "thread ended"           ┘
+ *
+ *   threads: tid ─▶ is off      A thread that was off when the watching began has no begin: then its coming back ends nothing.
+ *
+ * Children come by themselves, for the events are inherited.
+ */
+#include "functrace/off_cpu.h"
+
+#include "base/numbers.h"
+#include "core/layout.h"
+#include "functrace/made_drum.h"
+#include "functrace/off_cpu_events.h"
+#include "process/thread_ends.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADD_PASSES 10u
+#define TOLD_MAX 4096u /* processes, between two rounds */
+#define RETRY_NS UINT64_C(100000000)
+#define TOTAL_BYTES (UINT64_C(256) << 20)
+#define CATEGORY "sched"
+/*
+ * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around it: it is
+ * told a little shorter. The thread is in the kernel then, before it is off the CPU and after.
+ */
+#define MARGIN_NS 500u
+
+enum { NOT_KNOWN, ON, OFF };
+
+struct ky_switches {
+	struct ky_switches_options options;
+	struct ky_switch_events events;
+	struct ky_span_drum drum;           /* of all processes; no base: not yet */
+	uint64_t retry_ns;                  /* it could not be made: not before this */
+	uint32_t waiting, preempted, ended; /* trace points */
+	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
+	pid_t executed[TOLD_MAX], ended_pids[TOLD_MAX];
+	uint32_t executed_count, ended_count;
+};
+
+/* ---- records ---- */
+
+/* Its own process is the first that has something to tell. */
+static bool open_drum(struct ky_switches *switches, pid_t pid, uint64_t now_ns)
+{
+	const struct ky_switches_options *const options = &switches->options;
+	const struct ky_span_drum_options drum = {.pid = pid,
+						  .fd = -1,
+						  .functions = 3,
+						  .beside = KY_DRUM_SWITCHES,
+						  .ring_bytes = options->ring_bytes,
+						  .total_bytes = options->total_bytes < TOTAL_BYTES
+									 ? options->total_bytes
+									 : TOTAL_BYTES};
+	if (switches->drum.drum.base)
+		return true;
+	if (now_ns < switches->retry_ns || ky_span_drum_open(&switches->drum, &drum) != 0) {
+		switches->retry_ns = now_ns + RETRY_NS;
+		return false;
+	}
+	switches->waiting = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
+					      "", NULL, 0);
+	switches->preempted = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY,
+						"off CPU (preempted)", "", NULL, 0);
+	switches->ended = ky_span_drum_site(&switches->drum, KYMO_KIND_INSTANT, CATEGORY,
+					    KY_THREAD_ENDED, "", NULL, 0);
+	options->drum(options->context, pid, switches->drum.fd);
+	return true;
+}
+
+static void take(void *context, const struct ky_switch *one)
+{
+	struct ky_switches *const switches = context;
+	struct ky_span_drum *const drum = &switches->drum;
+	bool made;
+	uint32_t *const thread = ky_numbers_make(&switches->threads, (uint64_t)one->tid, &made);
+	if (!thread || !open_drum(switches, one->pid, one->time_ns))
+		return;
+	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
+	if (one->kind == KY_SWITCH_EXECUTED) {
+		if (switches->executed_count < TOLD_MAX)
+			switches->executed[switches->executed_count++] = one->pid;
+		ky_span_drum_process(drum, one->tid, one->pid);
+		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
+		return;
+	}
+	if (one->kind == KY_SWITCH_ENDED) {
+		if (one->tid == one->pid && switches->ended_count < TOLD_MAX)
+			switches->ended_pids[switches->ended_count++] = one->pid;
+		ky_span_drum_process(drum, one->tid, one->pid);
+		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
+		ky_span_drum_gone(drum, one->tid, one->time_ns);
+	} else if (one->kind == KY_SWITCH_IN && *thread == OFF) {
+		ky_span_drum_end_span(drum, one->tid, one->time_ns - MARGIN_NS);
+	} else if (begins && *thread != OFF) {
+		ky_span_drum_process(drum, one->tid, one->pid);
+		ky_span_drum_begin(drum, one->tid, one->time_ns + MARGIN_NS,
+				   one->kind == KY_SWITCH_PREEMPTED ? switches->preempted
+								    : switches->waiting);
+	}
+	*thread = one->kind == KY_SWITCH_ENDED ? NOT_KNOWN : begins ? OFF : ON;
+}
+
+void ky_switches_round(struct ky_switches *switches)
+{
+	ky_switch_events_read(&switches->events, take, switches);
+}
+
+pid_t ky_switches_executed(struct ky_switches *switches)
+{
+	return switches->executed_count ? switches->executed[--switches->executed_count] : 0;
+}
+
+pid_t ky_switches_ended(struct ky_switches *switches)
+{
+	return switches->ended_count ? switches->ended_pids[--switches->ended_count] : 0;
+}
+
+/* ---- adding ---- */
+
+struct adding {
+	struct ky_switches *switches;
+	struct ky_numbers tried;
+	uint32_t opened, fresh;
+	int error;
+};
+
+static void add_thread(struct adding *adding, pid_t tid)
+{
+	bool made;
+	if (!ky_numbers_make(&adding->tried, (uint64_t)tid, &made) || !made ||
+	    ky_numbers_find(&adding->switches->threads, (uint64_t)tid))
+		return;
+	adding->fresh++;
+	const int error = ky_switch_events_thread(&adding->switches->events, tid);
+	adding->opened += error == 0;
+	if (error && error != -ESRCH)
+		adding->error = error;
+}
+
+static void add_threads(struct adding *adding, pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+	DIR *const folder = opendir(path);
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		const long tid = strtol(entry->d_name, NULL, 10);
+		if (tid > 0)
+			add_thread(adding, (pid_t)tid);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+/* Threads that others made meanwhile are found in the next pass; those of threads that have their events come by themselves. */
+int ky_switches_add(struct ky_switches *switches, pid_t pid,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct adding adding = {.switches = switches};
+	ky_switches_round(switches);
+	for (uint32_t pass = 0; pass < ADD_PASSES; pass++) {
+		adding.fresh = 0;
+		add_threads(&adding, pid);
+		if (!adding.fresh)
+			break;
+		ky_switches_round(switches);
+	}
+	ky_numbers_free(&adding.tried);
+	if (adding.opened)
+		return 0;
+	const int error = adding.error ? adding.error : -ESRCH;
+	if (error == -ESRCH)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "process %ld is gone", (long)pid);
+	else
+		ky_switch_events_refused(error, message);
+	return error;
+}
+
+/* ---- life ---- */
+
+int ky_switches_open(struct ky_switches **out, const struct ky_switches_options *options,
+		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	*out = NULL;
+	struct ky_switches *const switches = calloc(1, sizeof(*switches));
+	if (!switches) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "out of memory");
+		return -ENOMEM;
+	}
+	switches->options = *options;
+	const int error = ky_switch_events_open(&switches->events, message);
+	if (error) {
+		free(switches);
+		return error;
+	}
+	*out = switches;
+	return 0;
+}
+
+void ky_switches_close(struct ky_switches **out)
+{
+	struct ky_switches *const switches = *out;
+	*out = NULL;
+	if (!switches)
+		return;
+	ky_switches_round(switches);
+	if (switches->drum.drum.base)
+		ky_span_drum_close(&switches->drum);
+	ky_numbers_free(&switches->threads);
+	ky_switch_events_close(&switches->events);
+	free(switches);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_instrumented.c: programs that were compiled with -finstrument-functions: see patch_parts.h. No code is changed: the words
+ * through which a module finds __cyg_profile_func_enter and _exit are led to the agent, which is told the function's address.
+ *
+ *   slot of the GOT ─▶ agent ── address ─▶ known[]: hash table of the module's functions ─▶ trace point, count
+ *
+ * A slot is an entry of the table of 8 bytes; a function is one of none, for the number of its count.
+ */
+#if defined(__x86_64__)
+#include "functrace/patch_parts.h"
+
+#include "functrace/agent.h"
+
+#include <kymo/kymo.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ky_patch_cyg_uses(const struct ky_patch *patch, const struct ky_patch_module *module)
+{
+	return patch->options.nops_only && module->functions && module->functions->calls_cyg &&
+	       module->functions->cyg_slots_count;
+}
+
+static bool wants(const struct ky_patch *patch, const struct ky_patch_module *module,
+		  const struct ky_function *function)
+{
+	return function->how != KY_FUNCTION_NOPS && function->how != KY_FUNCTION_SLED &&
+	       ky_selection_wants(patch->options.selection, module->functions, function);
+}
+
+uint32_t ky_patch_cyg_count(const struct ky_patch *patch, const struct ky_patch_module *module)
+{
+	uint32_t count = 0;
+	if (ky_patch_cyg_uses(patch, module))
+		for (uint32_t i = 0; i < module->functions->count; i++)
+			count += wants(patch, module, &module->functions->functions[i]);
+	return count;
+}
+
+int ky_patch_cyg_room(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	uint64_t count = 0, room = 1024;
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		count += ky_patch_cyg_count(patch, &patch->modules[i]);
+	while (room < count * 2)
+		room *= 2;
+	if (!count || (home->known && home->known_mask + 1 >= room))
+		return 0;
+	const uint64_t at = ky_patch_home_map(patch, room * sizeof(struct ky_agent_known));
+	if (!at)
+		return -ENOMEM;
+	home->known = at;
+	home->known_mask = room - 1;
+	return 0;
+}
+
+static void know(const struct ky_agent_home *home, struct ky_agent_known *table, uint64_t address,
+		 uint32_t site, uint32_t number)
+{
+	uint64_t at = ky_agent_known_at(address, home->known_mask);
+	while (table[at].address && table[at].address != address)
+		at = (at + 1) & home->known_mask;
+	table[at] = (struct ky_agent_known){.address = address, .site = site, .function = number};
+}
+
+static void know_functions(struct ky_patch *patch, uint32_t index, struct ky_agent_known *table)
+{
+	const struct ky_patch_module *module = &patch->modules[index];
+	for (uint32_t i = 0; i < module->functions->count; i++) {
+		const struct ky_function *function = &module->functions->functions[i];
+		const uint64_t address = function->address + module->bias;
+		if (!wants(patch, module, function) ||
+		    patch->table_count >= patch->home.patches_max)
+			continue;
+		uint32_t entry = ky_patch_table_find(patch, address, KY_PATCH_FORM_KNOWN);
+		if (entry == UINT32_MAX)
+			entry = ky_patch_table_add(patch, address, KY_PATCH_FORM_KNOWN);
+		const uint32_t site = ky_span_drum_site(&patch->drum, KYMO_KIND_BEGIN, module->name,
+							function->name, function->linked,
+							function->file, function->line);
+		patch->table[entry].set = 1;
+		patch->spots[entry].function = function;
+		patch->spots[entry].module = index;
+		if (site)
+			know(&patch->home, table, address, site, entry);
+	}
+}
+
+static int lead_slots(struct ky_patch *patch, uint32_t index, struct ky_patch_edits *edits)
+{
+	const struct ky_patch_module *module = &patch->modules[index];
+	struct ky_agent_table agent;
+	memcpy(&agent, ky_agent_code, sizeof(agent));
+	for (uint32_t i = 0; i < module->functions->cyg_slots_count; i++) {
+		const struct ky_cyg_slot *slot = &module->functions->cyg_slots[i];
+		const uint64_t address = slot->address + module->bias;
+		const uint64_t to =
+			patch->home.code_at + (slot->is_exit ? agent.cyg_exit : agent.cyg_enter);
+		const uint32_t form = slot->is_exit ? KY_STUB_CYG_EXIT : KY_STUB_CYG_ENTER;
+		uint64_t now;
+		if (address % 8 || ky_remote_read(&patch->remote, address, &now, sizeof(now)))
+			continue;
+		uint32_t entry = ky_patch_table_find(patch, address, form);
+		if (entry == UINT32_MAX)
+			entry = ky_patch_table_add(patch, address, form);
+		struct ky_agent_patch *e = &patch->table[entry];
+		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
+		if (!edit)
+			return -ENOMEM;
+		e->bytes = sizeof(now);
+		e->set = 1;
+		memcpy(e->before, &now, sizeof(now));
+		memcpy(e->after, &to, sizeof(to));
+		edit->address = address;
+		edit->entry = entry;
+		edit->bytes = edit->checked = edit->window = sizeof(now);
+		edit->data = true;
+		memcpy(edit->expect, &now, sizeof(now));
+		memcpy(edit->put, &to, sizeof(to));
+	}
+	return 0;
+}
+
+int ky_patch_cyg_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	const struct ky_agent_home *home = &patch->home;
+	int error = 0;
+	bool any = false;
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		any |= ky_patch_cyg_uses(patch, &patch->modules[i]) && !patch->modules[i].led;
+	if (!any || !home->known)
+		return 0;
+	struct ky_agent_known *table = calloc(home->known_mask + 1, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	for (uint32_t i = 0; !error && i < patch->modules_count; i++) {
+		if (!ky_patch_cyg_uses(patch, &patch->modules[i]))
+			continue;
+		know_functions(patch, i, table);
+		if (!patch->modules[i].led)
+			error = lead_slots(patch, i, edits);
+		patch->modules[i].led = true;
+	}
+	if (!error)
+		error = ky_remote_write(&patch->remote, home->known, table,
+					(home->known_mask + 1) * sizeof(*table));
+	free(table);
+	return error;
+}
+#else
+typedef int ky_patch_cyg_is_for_x86_64; /* an empty file is none in C */
+#endif

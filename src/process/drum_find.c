@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drum_find.c: see drum_find.h. What a descriptor's name says is the other process's claim, and may change before it is
+ * opened: so it is first taken without opening it (O_PATH), for to open a device or a pipe can do something.
+ */
+#include "process/drum_find.h"
+
+#include "core/layout.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool ky_drum_find_names(const char *link)
+{
+	static const char memfd[] = "/memfd:" KY_DRUM_NAME;
+	static const char deleted[] = " (deleted)";
+	if (strncmp(link, memfd, sizeof(memfd) - 1) == 0) {
+		const char *rest = link + sizeof(memfd) - 1;
+		return *rest == '\0' || strcmp(rest, deleted) == 0;
+	}
+	const char *base = strrchr(link, '/');
+	if (!base || strncmp(base, "/kymo-", 6) != 0 || !isdigit((unsigned char)base[6]))
+		return false;
+	for (base += 6; isdigit((unsigned char)*base); base++)
+		;
+	return strcmp(base, ".drum") == 0 || strcmp(base, ".drum (deleted)") == 0;
+}
+
+uint32_t ky_drum_find_own_pid(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long own = (unsigned long)pid;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status))
+		if (strncmp(line, "NSpid:", 6) == 0) {
+			const char *last = strrchr(line, '\t');
+			own = strtoul(last ? last : line + 6, NULL, 10);
+			break;
+		}
+	if (status)
+		fclose(status);
+	return (uint32_t)own;
+}
+
+static bool link_names_drum(int folder, const char *number)
+{
+	char link[4096];
+	const ssize_t n = readlinkat(folder, number, link, sizeof(link) - 1);
+	if (n <= 0)
+		return false;
+	link[n] = '\0';
+	return ky_drum_find_names(link);
+}
+
+/* For reading and, where that is allowed, for writing; only what is a regular file (memfds too). The descriptor or -1. */
+static int open_regular(int folder, const char *number)
+{
+	const int held = openat(folder, number, O_PATH | O_CLOEXEC);
+	struct stat status;
+	char path[64];
+	int fd = -1;
+	if (held < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode)) {
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	}
+	close(held);
+	return fd;
+}
+
+/* A drum that is not complete yet has no magic: it is one later. */
+static bool read_head(int fd, uint32_t *pid)
+{
+	struct ky_drum_header head;
+	const size_t bytes = offsetof(struct ky_drum_header, made_boottime_ns);
+	if (pread(fd, &head, bytes, 0) != (ssize_t)bytes || head.magic != KY_DRUM_MAGIC)
+		return false;
+	*pid = head.pid;
+	return true;
+}
+
+bool ky_drum_find_check(int fd)
+{
+	char path[64];
+	struct stat status;
+	uint32_t pid;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	       link_names_drum(AT_FDCWD, path) && read_head(fd, &pid);
+}
+
+struct search {
+	pid_t pid;
+	uint32_t own; /* what the process calls itself; 0: not asked yet */
+	ky_drum_find_fn visit;
+	void *context;
+	bool stop;
+	int found;
+};
+
+static void visit_entry(struct search *search, int folder, const char *number)
+{
+	if (!isdigit((unsigned char)number[0]) || !link_names_drum(folder, number))
+		return;
+	const int fd = open_regular(folder, number);
+	uint32_t maker = 0;
+	if (fd < 0)
+		return;
+	if (search->own == 0)
+		search->own = ky_drum_find_own_pid(search->pid);
+	if (read_head(fd, &maker) && maker == search->own) {
+		search->found++;
+		search->stop = search->visit(search->context, fd) != 0;
+	}
+	close(fd);
+}
+
+/* How many descriptors there are; -errno when they may not be listed. */
+static int search_folder(struct search *search, const char *path)
+{
+	DIR *const folder = opendir(path);
+	if (!folder)
+		return errno == ENOENT ? -ESRCH : -errno;
+	const struct dirent *entry;
+	int descriptors = 0;
+	while (!search->stop && (entry = readdir(folder))) {
+		descriptors += entry->d_name[0] != '.';
+		visit_entry(search, dirfd(folder), entry->d_name);
+	}
+	closedir(folder);
+	return descriptors;
+}
+
+/* The main thread ended and others go on: the process's descriptors are only listed with those. */
+static void search_threads(struct search *search)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
+	DIR *const folder = opendir(path);
+	const struct dirent *entry;
+	int descriptors = 0;
+	while (folder && descriptors <= 0 && (entry = readdir(folder))) {
+		const long tid = strtol(entry->d_name, NULL, 10);
+		if (tid <= 0 || tid == search->pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%ld/fd", (int)search->pid, tid);
+		descriptors = search_folder(search, path);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context)
+{
+	struct search search = {.pid = pid, .visit = visit, .context = context};
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	const int descriptors = search_folder(&search, path);
+	if (descriptors == 0)
+		search_threads(&search);
+	return descriptors < 0 ? descriptors : search.found;
+}

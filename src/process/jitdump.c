@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jitdump.c: walks the records of a jitdump. A function's debug info comes before the function: its first
+ * file and line are kept until then. Code itself is passed over.
+ */
+#include "process/jitdump.h"
+
+#include "model/intake.h"
+#include "process/perf_layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RECORD_HEAD_BYTES 16u
+#define LOAD_BYTES 40u
+#define MOVE_BYTES 48u
+#define DEBUG_BYTES 16u
+#define DEBUG_ENTRY_BYTES 16u
+#define NAME_MAX_BYTES 65536u
+
+enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
+
+struct walk {
+	struct ky_input *input;
+	struct ky_trace *trace;
+	ky_jit_code_fn code;
+	void *context;
+	bool big;
+	char *file; /* of the debug info that waits for its function; file_bytes of it, or NULL */
+	size_t file_bytes;
+	uint32_t line;
+};
+
+bool ky_jitdump_head(const uint8_t *data, size_t bytes, struct ky_jitdump_head *head)
+{
+	if (bytes < KY_JITDUMP_HEAD_BYTES)
+		return false;
+	const bool big = ky_perf_u32(data, true) == KY_JITDUMP_MAGIC;
+	if (!big && ky_perf_u32(data, false) != KY_JITDUMP_MAGIC)
+		return false;
+	*head = (struct ky_jitdump_head){
+		.version = ky_perf_u32(data + 4, big),
+		.machine = ky_perf_u32(data + 12, big),
+		.pid = ky_perf_u32(data + 20, big),
+		.time_ns = ky_perf_u64(data + 24, big),
+		.flags = ky_perf_u64(data + 32, big),
+		.big = big,
+	};
+	return true;
+}
+
+static void forget_debug(struct walk *walk)
+{
+	free(walk->file);
+	walk->file = NULL;
+	walk->file_bytes = 0;
+	walk->line = 0;
+}
+
+/* The first entry alone: where the function begins. */
+static void take_debug(struct walk *walk, const uint8_t *body, size_t bytes)
+{
+	forget_debug(walk);
+	if (bytes < DEBUG_BYTES + DEBUG_ENTRY_BYTES || ky_perf_u64(body + 8, walk->big) == 0)
+		return;
+	const uint8_t *file = body + DEBUG_BYTES + DEBUG_ENTRY_BYTES;
+	const size_t length = strnlen((const char *)file, bytes - DEBUG_BYTES - DEBUG_ENTRY_BYTES);
+	walk->file = malloc(length + 1);
+	if (!walk->file)
+		return;
+	memcpy(walk->file, file, length);
+	walk->file_bytes = length;
+	walk->line = ky_perf_u32(body + DEBUG_BYTES + 8, walk->big);
+}
+
+static bool take_load(struct walk *walk, uint64_t time_ns, const uint8_t *body, size_t bytes)
+{
+	if (bytes < LOAD_BYTES + 1)
+		return false;
+	const char *name = (const char *)body + LOAD_BYTES;
+	const struct ky_jit_code code = {
+		.time_ns = time_ns,
+		.pid = ky_perf_u32(body, walk->big),
+		.tid = ky_perf_u32(body + 4, walk->big),
+		.address = ky_perf_u64(body + 16, walk->big),
+		.bytes = ky_perf_u64(body + 24, walk->big),
+		.index = ky_perf_u64(body + 32, walk->big),
+		.name = name,
+		.name_bytes = strnlen(name, bytes - LOAD_BYTES),
+		.file = walk->file,
+		.file_bytes = walk->file_bytes,
+		.line = walk->line,
+	};
+	walk->code(walk->context, &code);
+	forget_debug(walk);
+	return true;
+}
+
+static bool take_move(struct walk *walk, uint64_t time_ns, const uint8_t *body, size_t bytes)
+{
+	if (bytes < MOVE_BYTES)
+		return false;
+	const struct ky_jit_code code = {
+		.time_ns = time_ns,
+		.pid = ky_perf_u32(body, walk->big),
+		.tid = ky_perf_u32(body + 4, walk->big),
+		.old_address = ky_perf_u64(body + 16, walk->big),
+		.address = ky_perf_u64(body + 24, walk->big),
+		.bytes = ky_perf_u64(body + 32, walk->big),
+		.index = ky_perf_u64(body + 40, walk->big),
+		.moved = true,
+	};
+	walk->code(walk->context, &code);
+	return true;
+}
+
+static bool take_record(struct walk *walk, uint32_t id, uint64_t time_ns, const uint8_t *body,
+			size_t bytes)
+{
+	switch (id) {
+	case CODE_LOAD:
+		return take_load(walk, time_ns, body, bytes);
+	case CODE_MOVE:
+		return take_move(walk, time_ns, body, bytes);
+	case CODE_DEBUG_INFO:
+		take_debug(walk, body, bytes);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static void damaged(struct walk *walk, uint64_t at, const char *what)
+{
+	ky_problem(walk->trace, "jitdump_damaged", KY_DATA_LOSS, at, "%s", what);
+}
+
+/* One record; false at the end, good or bad. */
+static bool next_record(struct walk *walk)
+{
+	struct ky_input *input = walk->input;
+	const uint64_t at = input->position;
+	if (!ky_input_need(input, RECORD_HEAD_BYTES)) {
+		if (input->at != input->end)
+			damaged(walk, at, "the file ends within a record's head");
+		return false;
+	}
+	const uint32_t id = ky_perf_u32(input->at, walk->big);
+	const uint32_t bytes = ky_perf_u32(input->at + 4, walk->big);
+	const uint64_t time_ns = ky_perf_u64(input->at + 8, walk->big);
+	if (bytes < RECORD_HEAD_BYTES) {
+		damaged(walk, at, "a record is shorter than its head");
+		return false;
+	}
+	const size_t window = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES;
+	const bool whole = ky_input_need(input, window);
+	const size_t have = (size_t)(input->end - input->at);
+	const size_t usable = have < window ? have : window;
+	if (!take_record(walk, id, time_ns, input->at + RECORD_HEAD_BYTES,
+			 usable - RECORD_HEAD_BYTES))
+		damaged(walk, at, "a record is shorter than its kind needs");
+	if (!whole || !ky_input_skip_far(input, bytes)) {
+		damaged(walk, at, "the file ends within a record");
+		return false;
+	}
+	return true;
+}
+
+int ky_jitdump_read(struct ky_input *input, struct ky_trace *trace, struct ky_jitdump_head *head,
+		    ky_jit_code_fn code, void *context)
+{
+	struct walk walk = {.input = input, .trace = trace, .code = code, .context = context};
+	(void)ky_input_need(input, KY_JITDUMP_HEAD_BYTES);
+	if (!ky_jitdump_head(input->at, (size_t)(input->end - input->at), head))
+		return input->error ? input->error : -EBADMSG;
+	walk.big = head->big;
+	const uint32_t head_bytes = ky_perf_u32(input->at + 8, head->big);
+	const uint64_t skip =
+		head_bytes < KY_JITDUMP_HEAD_BYTES ? KY_JITDUMP_HEAD_BYTES : head_bytes;
+	if (!ky_input_skip_far(input, skip)) {
+		damaged(&walk, 0, "the file ends within its head");
+		return input->error;
+	}
+	while (next_record(&walk))
+		;
+	forget_debug(&walk);
+	return input->error == -EBADMSG ? 0 : input->error;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jitdump.h: the records of a jitdump file (jit-PID.dump): code that a program made while it ran. Used by
+ * the reader of such files and by those who look for a function's name.
+ */
+#ifndef KY_PROCESS_JITDUMP_H
+#define KY_PROCESS_JITDUMP_H
+
+#include "formats/input.h"
+#include "model/trace.h"
+
+#define KY_JITDUMP_MAGIC 0x4a695444u
+#define KY_JITDUMP_HEAD_BYTES 40u
+#define KY_JITDUMP_ARCH_TIME 1u /* flag: times are of the CPU's own clock */
+
+struct ky_jitdump_head {
+	uint32_t version;
+	uint32_t machine; /* as in ELF files */
+	uint32_t pid;
+	uint64_t time_ns;
+	uint64_t flags;
+	bool big;
+};
+
+/* A function that came to be, or that moved. Texts live as long as the call. */
+struct ky_jit_code {
+	uint64_t time_ns;
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t index;       /* tells functions apart */
+	uint64_t old_address; /* of one that moved */
+	bool moved;
+	const char *name; /* NULL when it moved */
+	size_t name_bytes;
+	const char *file; /* NULL when not known */
+	size_t file_bytes;
+	uint32_t line;
+};
+
+typedef void (*ky_jit_code_fn)(void *context, const struct ky_jit_code *code);
+
+/* Whether it begins like one; fills head. */
+bool ky_jitdump_head(const uint8_t *data, size_t bytes, struct ky_jitdump_head *head);
+/*
+ * Reads from the first byte to the last. Damage is counted in the trace's problems and ends it. 0, -EBADMSG when it
+ * is no jitdump, or -errno of the input.
+ */
+int ky_jitdump_read(struct ky_input *input, struct ky_trace *trace, struct ky_jitdump_head *head,
+		    ky_jit_code_fn code, void *context);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_events.c: see perf_events.h. */
+#include "process/perf_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CPUS_MAX 8192u
+
+static int perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	const long fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * Lets this process have as many descriptors as it may, when so many are needed that others would be short of them. Not before:
+ * programs that kymo starts have its limit.
+ */
+static bool raise_files_limit(uint64_t needed)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max ||
+	    limit.rlim_cur / 2 > needed)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	const int fd = perf_open(attr, tid, cpu);
+	return fd == -EMFILE && raise_files_limit(UINT64_MAX) ? perf_open(attr, tid, cpu) : fd;
+}
+
+int ky_perf_setting(const char *path)
+{
+	char text[32] = "";
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	return count > 0 ? atoi(text) : INT32_MAX;
+}
+
+int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
+			   size_t message_bytes)
+{
+	const char *why = strerror(-error);
+	if (error == -EACCES || error == -EPERM)
+		snprintf(message, message_bytes,
+			 "%s: %s (perf_event_paranoid is %d); run kymo as root, or: sudo sysctl "
+			 "kernel.perf_event_paranoid=%d",
+			 what, why, ky_perf_setting("/proc/sys/kernel/perf_event_paranoid"),
+			 paranoid);
+	else if (error == -ENOSYS)
+		snprintf(message, message_bytes,
+			 "%s: %s; it takes a kernel with CONFIG_PERF_EVENTS, in a container one "
+			 "whose seccomp profile allows perf_event_open",
+			 what, why);
+	else if (error == -EMFILE)
+		snprintf(message, message_bytes, "%s: %s; raise the limit of open files: ulimit -n",
+			 what, why);
+	else
+		snprintf(message, message_bytes, "%s: perf_event_open: %s", what, why);
+	return error;
+}
+
+/* Tries the event on kymo itself, with less where the kernel is too old or too strict. */
+static int settle(struct ky_perf_events *events)
+{
+	struct perf_event_attr *attr = &events->attr;
+	attr->disabled = 1;
+	for (;;) {
+		const int fd = open_event(attr, 0, -1);
+		if (fd >= 0) {
+			close(fd);
+			attr->disabled = 0;
+			return 0;
+		}
+		if ((fd == -EACCES || fd == -EPERM) && !attr->exclude_kernel) {
+			attr->exclude_kernel = attr->exclude_hv = 1;
+			attr->exclude_callchain_kernel = 1;
+			events->kernel_hidden = true;
+		} else if (fd == -EINVAL && attr->build_id) {
+			attr->build_id = 0; /* before Linux 5.12 */
+		} else {
+			return fd;
+		}
+	}
+}
+
+/* ---- a ring for each CPU ---- */
+
+static int open_cpu(struct ky_perf_events *events, uint32_t number, uint64_t ring_bytes)
+{
+	struct ky_perf_cpu *cpu = &events->cpus[events->cpus_count];
+	/* Nothing of the kernel's is in it: this is allowed to anyone. It must have the clock of the others. */
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = events->attr.sample_type &
+			       ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER),
+		.sample_id_all = 1,
+		.use_clockid = events->attr.use_clockid,
+		.clockid = events->attr.clockid,
+		.exclude_kernel = 1,
+		.exclude_callchain_kernel = events->attr.exclude_callchain_kernel,
+		.watermark = events->attr.watermark,
+		.wakeup_watermark = events->attr.wakeup_watermark,
+	};
+	*cpu = (struct ky_perf_cpu){.number = number};
+	cpu->fd = open_event(&attr, 0, (int)number);
+	if (cpu->fd < 0)
+		return cpu->fd;
+	int error = ky_perf_ring_open(&cpu->ring, cpu->fd, ring_bytes);
+	struct epoll_event interest = {.events = EPOLLIN, .data.u32 = events->cpus_count};
+	if (!error && epoll_ctl(events->poll_fd, EPOLL_CTL_ADD, cpu->fd, &interest) != 0)
+		error = -errno;
+	if (error) {
+		ky_perf_ring_close(&cpu->ring);
+		close(cpu->fd);
+		return error;
+	}
+	events->cpus_count++;
+	return 0;
+}
+
+/* The CPUs that are on: "0-3,6". -ENOENT when it cannot be read. */
+static int open_cpus(struct ky_perf_events *events, uint64_t ring_bytes)
+{
+	FILE *list = fopen("/sys/devices/system/cpu/online", "re");
+	unsigned first, last;
+	int error = list ? 0 : -ENOENT;
+	events->cpus = calloc(CPUS_MAX, sizeof(*events->cpus));
+	if (!events->cpus)
+		error = -ENOMEM;
+	while (!error && fscanf(list, "%u", &first) == 1) {
+		int next = fgetc(list);
+		last = first;
+		if (next == '-') {
+			if (fscanf(list, "%u", &last) != 1)
+				break;
+			next = fgetc(list);
+		}
+		for (unsigned i = first; !error && i <= last && events->cpus_count < CPUS_MAX;
+		     i++) {
+			error = open_cpu(events, i, ring_bytes);
+			/* It was switched off meanwhile. */
+			error = error == -ENODEV ? 0 : error;
+		}
+		if (next != ',')
+			break;
+	}
+	if (list)
+		fclose(list);
+	return error ? error : events->cpus_count ? 0 : -ENODEV;
+}
+
+int ky_perf_events_open(struct ky_perf_events *events, const struct perf_event_attr *attr,
+			uint64_t ring_bytes)
+{
+	*events = (struct ky_perf_events){.attr = *attr, .poll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	int error = events->poll_fd < 0 ? -errno : settle(events);
+	if (!error)
+		error = open_cpus(events, ring_bytes);
+	if (error)
+		ky_perf_events_close(events);
+	return error;
+}
+
+void ky_perf_events_close(struct ky_perf_events *events)
+{
+	for (uint32_t i = 0; i < events->cpus_count; i++) {
+		ky_perf_ring_close(&events->cpus[i].ring);
+		close(events->cpus[i].fd);
+	}
+	free(events->cpus);
+	if (events->poll_fd >= 0)
+		close(events->poll_fd);
+	*events = (struct ky_perf_events){.poll_fd = -1};
+}
+
+/* ---- events ---- */
+
+static int keep_fd(struct ky_perf_set *set, int fd)
+{
+	if (set->count == set->room) {
+		const uint32_t room = set->room ? 2 * set->room : 64;
+		int *fds = realloc(set->fds, room * sizeof(*fds));
+		if (!fds)
+			return -ENOMEM;
+		set->fds = fds;
+		set->room = room;
+	}
+	set->fds[set->count++] = fd;
+	return 0;
+}
+
+static int open_on(struct ky_perf_set *set, const struct perf_event_attr *attr, pid_t tid,
+		   const struct ky_perf_cpu *cpu)
+{
+	const int fd = open_event(attr, tid, (int)cpu->number);
+	if (fd < 0)
+		return fd;
+	int error = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) == 0 ? 0 : -errno;
+	if (!error)
+		error = keep_fd(set, fd);
+	if (error)
+		close(fd);
+	return error;
+}
+
+int ky_perf_set_add(struct ky_perf_set *set, const struct ky_perf_events *events,
+		    const struct perf_event_attr *given, pid_t tid)
+{
+	const uint32_t before = set->count;
+	struct perf_event_attr attr = *given;
+	int error = 0;
+	attr.disabled = 1;
+	raise_files_limit((uint64_t)before + events->cpus_count);
+	for (uint32_t i = 0; i < events->cpus_count && !error; i++) {
+		error = open_on(set, &attr, tid, &events->cpus[i]);
+		error = error == -ENODEV ? 0 : error;
+	}
+	if (!error && set->count == before)
+		error = -ENODEV;
+	while (error && set->count > before)
+		close(set->fds[--set->count]);
+	for (uint32_t i = before; !attr.enable_on_exec && i < set->count; i++)
+		ioctl(set->fds[i], PERF_EVENT_IOC_ENABLE, 0);
+	return error;
+}
+
+void ky_perf_set_close(struct ky_perf_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		close(set->fds[i]);
+	free(set->fds);
+	*set = (struct ky_perf_set){0};
+}

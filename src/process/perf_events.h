@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf_events.h: perf events on threads or on whole CPUs, and a ring for each CPU that all of them write to.
+ *
+ *   cpu 0: an event of kymo's own thread that counts nothing ── its ring ◀──┬── event of thread 7 on cpu 0
+ *                                                                         └── event of thread 8 on cpu 0
+ *   cpu 1: ...
+ *
+ * A ring needs an event that it is of, on its CPU, and that outlives the others: one of kymo's own. Threads that a thread
+ * makes have its events too (attr.inherit), which is only allowed with a ring for each CPU.
+ */
+#ifndef KY_PROCESS_PERF_EVENTS_H
+#define KY_PROCESS_PERF_EVENTS_H
+
+#include "process/perf_ring.h"
+
+#include <sys/types.h>
+
+struct ky_perf_cpu {
+	uint32_t number;
+	int fd; /* of the event that the ring is of */
+	struct ky_perf_ring ring;
+};
+
+struct ky_perf_events {
+	struct perf_event_attr attr; /* as far as this kernel and user allow it */
+	bool kernel_hidden; /* without what happens in the kernel: this user may not see it */
+	struct ky_perf_cpu *cpus;
+	uint32_t cpus_count;
+	int poll_fd; /* an epoll of the rings */
+};
+
+/* Events that are begun and ended together. All zero is none. */
+struct ky_perf_set {
+	int *fds;
+	uint32_t count, room;
+};
+
+/*
+ * Finds out what of attr is allowed (it is tried on kymo itself), and makes the rings, each of at most so many bytes.
+ * 0 or -errno.
+ */
+int ky_perf_events_open(struct ky_perf_events *events, const struct perf_event_attr *attr,
+			uint64_t ring_bytes);
+void ky_perf_events_close(struct ky_perf_events *events);
+/*
+ * On that thread, on all CPUs; tid is -1: on everything that runs. None of them writes before all are there. attr is like
+ * that of open. 0 or -errno, and then none was added.
+ */
+int ky_perf_set_add(struct ky_perf_set *set, const struct ky_perf_events *events,
+		    const struct perf_event_attr *attr, pid_t tid);
+void ky_perf_set_close(struct ky_perf_set *set);
+
+/*
+ * Why events cannot be had and what to do, in a line. what was tried ("samples: process 12"); paranoid: the
+ * kernel.perf_event_paranoid that would allow it. Returns error.
+ */
+int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
+			   size_t message_bytes);
+/* The number in a file of /proc/sys; INT32_MAX when it cannot be read. */
+int ky_perf_setting(const char *path);
+
+#endif

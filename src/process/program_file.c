@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_file.c: see program_file.h. Files are read, not mapped: one that is cut short meanwhile gives errors then and
+ * no SIGBUS.
+ */
+#include "process/program_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEGMENTS_MAX 32u
+#define ID_BYTES_MAX 64
+/* Symbols can share their names' bytes, so that long names cost time out of proportion to the file. */
+#define NAME_BYTES_MAX 4096u
+
+struct segment {
+	uint64_t address, offset, bytes;
+};
+
+struct ky_program_file {
+	Elf *elf;
+	Elf *debug; /* NULL: none found */
+	int debug_fd;
+	struct segment segments[SEGMENTS_MAX]; /* with code */
+	uint32_t segments_count;
+};
+
+static void take_segments(struct ky_program_file *file)
+{
+	size_t count;
+	if (elf_getphdrnum(file->elf, &count) != 0)
+		return;
+	for (size_t i = 0; i < count && file->segments_count < SEGMENTS_MAX; i++) {
+		GElf_Phdr head;
+		if (gelf_getphdr(file->elf, (int)i, &head) && head.p_type == PT_LOAD &&
+		    head.p_flags & PF_X)
+			file->segments[file->segments_count++] =
+				(struct segment){head.p_vaddr, head.p_offset, head.p_filesz};
+	}
+}
+
+/* /usr/lib/debug/.build-id/ab/cdef.debug; false without a build id. */
+static bool debug_path(Elf *elf, char *path, size_t room)
+{
+	const void *bytes;
+	const ssize_t count = dwelf_elf_gnu_build_id(elf, &bytes);
+	if (count < 2 || count > ID_BYTES_MAX)
+		return false;
+	int used = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", *(const uint8_t *)bytes);
+	for (ssize_t i = 1; i < count; i++)
+		used += snprintf(path + used, room - (size_t)used, "%02x",
+				 ((const uint8_t *)bytes)[i]);
+	snprintf(path + used, room - (size_t)used, ".debug");
+	return true;
+}
+
+static void open_debug(struct ky_program_file *file)
+{
+	char path[64 + 2 * ID_BYTES_MAX];
+	if (!debug_path(file->elf, path, sizeof(path)))
+		return;
+	file->debug_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file->debug_fd < 0)
+		return;
+	file->debug = elf_begin(file->debug_fd, ELF_C_READ, NULL);
+	if (file->debug && elf_kind(file->debug) != ELF_K_ELF) {
+		elf_end(file->debug);
+		file->debug = NULL;
+	}
+}
+
+/*
+ * Tables of names end with a zero byte. In one that does not, elf_strptr() looks for the last one each time it is asked, which takes
+ * hours for a hostile file of 30 MB.
+ */
+static bool names_end(Elf *elf, int fd)
+{
+	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
+	     section = elf_nextscn(elf, section)) {
+		GElf_Shdr head;
+		char last = 0;
+		if (!gelf_getshdr(section, &head) || head.sh_type != SHT_STRTAB || !head.sh_size)
+			continue;
+		/* Where there is nothing to read, elf_strptr() finds no name either. */
+		if (pread(fd, &last, 1, (off_t)(head.sh_offset + head.sh_size - 1)) > 0 && last)
+			return false;
+		if (head.sh_flags & SHF_COMPRESSED)
+			return false;
+	}
+	return true;
+}
+
+int ky_program_file_open(struct ky_program_file **out, int fd)
+{
+	struct ky_program_file *file = calloc(1, sizeof(*file));
+	*out = NULL;
+	if (!file)
+		return -ENOMEM;
+	file->debug_fd = -1;
+	if (elf_version(EV_CURRENT) != EV_NONE)
+		file->elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !names_end(file->elf, fd)) {
+		ky_program_file_close(&file);
+		return -ENOEXEC;
+	}
+	take_segments(file);
+	open_debug(file);
+	*out = file;
+	return 0;
+}
+
+void ky_program_file_close(struct ky_program_file **out)
+{
+	struct ky_program_file *file = *out;
+	*out = NULL;
+	if (!file)
+		return;
+	elf_end(file->debug);
+	elf_end(file->elf);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	free(file);
+}
+
+bool ky_program_file_offset(const struct ky_program_file *file, uint64_t address, uint64_t *offset)
+{
+	for (uint32_t i = 0; i < file->segments_count; i++) {
+		const struct segment *segment = &file->segments[i];
+		if (address < segment->address || address - segment->address >= segment->bytes)
+			continue;
+		*offset = segment->offset + (address - segment->address);
+		return true;
+	}
+	return false;
+}
+
+bool ky_program_file_loader(const struct ky_program_file *file, char *path, size_t room)
+{
+	size_t count;
+	if (elf_getphdrnum(file->elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+		GElf_Phdr head;
+		if (!gelf_getphdr(file->elf, (int)i, &head) || head.p_type != PT_INTERP)
+			continue;
+		const Elf_Data *data =
+			head.p_filesz && head.p_filesz < room
+				? elf_getdata_rawchunk(file->elf, (int64_t)head.p_offset,
+						       head.p_filesz, ELF_T_BYTE)
+				: NULL;
+		if (!data || data->d_size != head.p_filesz)
+			return false;
+		memcpy(path, data->d_buf, data->d_size);
+		path[data->d_size] = '\0';
+		return path[0] == '/';
+	}
+	return false;
+}
+
+Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head)
+{
+	size_t names;
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
+	     section = elf_nextscn(elf, section)) {
+		if (!gelf_getshdr(section, head) || head->sh_type == SHT_NOBITS)
+			continue;
+		const char *own = name ? elf_strptr(elf, names, head->sh_name) : NULL;
+		if (name ? own && strcmp(own, name) == 0 : head->sh_type == type)
+			return section;
+	}
+	return NULL;
+}
+
+static int each_symbol(const struct ky_program_file *file, Elf *elf, Elf_Scn *section,
+		       const GElf_Shdr *head,
+		       int (*each)(void *context, const struct ky_program_function *function),
+		       void *context)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	const size_t count = data && head->sh_entsize ? data->d_size / head->sh_entsize : 0;
+	for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+		struct ky_program_function function;
+		GElf_Sym symbol;
+		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC ||
+		    !ky_program_file_offset(file, symbol.st_value, &function.offset))
+			continue;
+		function.linked = elf_strptr(elf, head->sh_link, symbol.st_name);
+		function.bytes = symbol.st_size;
+		const size_t bytes = function.linked ? strnlen(function.linked, NAME_BYTES_MAX) : 0;
+		const int result = bytes && bytes < NAME_BYTES_MAX ? each(context, &function) : 0;
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+int ky_program_file_functions(const struct ky_program_file *file,
+			      int (*each)(void *context,
+					  const struct ky_program_function *function),
+			      void *context)
+{
+	const struct {
+		Elf *elf;
+		uint32_t type;
+	} tables[] = {{file->elf, SHT_SYMTAB}, {file->debug, SHT_SYMTAB}, {file->elf, SHT_DYNSYM}};
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		GElf_Shdr head;
+		Elf_Scn *section =
+			ky_program_file_section(tables[i].elf, tables[i].type, NULL, &head);
+		if (section)
+			return each_symbol(file, tables[i].elf, section, &head, each, context);
+	}
+	return 0;
+}
+
+Elf *ky_program_file_lines(const struct ky_program_file *file)
+{
+	GElf_Shdr head;
+	if (ky_program_file_section(file->elf, 0, ".debug_line", &head))
+		return file->elf;
+	return ky_program_file_section(file->debug, 0, ".debug_line", &head) ? file->debug : NULL;
+}
+
+Elf *ky_program_file_elf(const struct ky_program_file *file)
+{
+	return file->elf;
+}
+
+Elf *ky_program_file_debug(const struct ky_program_file *file)
+{
+	return file->debug;
+}

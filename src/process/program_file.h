@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program_file.h: an ELF file of a program: its functions and where their code lies in the file. Functions are those
+ * of .symtab, of the one in the debug file of the same build id, or of .dynsym: the first of these that there is.
+ */
+#ifndef KY_PROCESS_PROGRAM_FILE_H
+#define KY_PROCESS_PROGRAM_FILE_H
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ky_program_file;
+
+/* fd stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF file. */
+int ky_program_file_open(struct ky_program_file **file, int fd);
+void ky_program_file_close(struct ky_program_file **file);
+
+/* Where the code at an address of the file's own counting lies in it; false when it is no code. */
+bool ky_program_file_offset(const struct ky_program_file *file, uint64_t address, uint64_t *offset);
+
+/* The path of the loader that the program asks for; false when it asks for none. */
+bool ky_program_file_loader(const struct ky_program_file *file, char *path, size_t room);
+
+struct ky_program_function {
+	const char *linked; /* its name as the file has it, until the call returns */
+	uint64_t offset;
+	uint64_t bytes;
+};
+/* Each function, until one call returns not 0; returns that, else 0. */
+int ky_program_file_functions(const struct ky_program_file *file,
+			      int (*each)(void *context,
+					  const struct ky_program_function *function),
+			      void *context);
+/* The file that has line tables: this one or its debug file; NULL when neither has. */
+Elf *ky_program_file_lines(const struct ky_program_file *file);
+/* The file itself and its debug file (NULL: none), for what is not told here. They stay the file's. */
+Elf *ky_program_file_elf(const struct ky_program_file *file);
+Elf *ky_program_file_debug(const struct ky_program_file *file);
+/* The first section of that name, or, without one, of that type, that has bytes in the file; NULL: none, or no file. */
+Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* symbol_table.c: a sorted array of functions and one block of memory for their names. */
+#include "process/symbol_table.h"
+
+#include "model/intake.h"
+#include "process/demangle.h"
+
+#include <stdlib.h>
+
+void ky_symbol_table_free(struct ky_symbol_table *table)
+{
+	ky_array_free((void **)&table->symbols, &table->room);
+	ky_array_free((void **)&table->names, &table->names_room);
+	*table = (struct ky_symbol_table){0};
+}
+
+bool ky_symbol_table_add(struct ky_symbol_table *table, uint64_t start, uint64_t bytes,
+			 uint32_t rank, const char *name, size_t name_bytes)
+{
+	if (name_bytes >= UINT32_MAX - table->names_bytes - 1u)
+		return false;
+	const uint32_t names_need = table->names_bytes + (uint32_t)name_bytes + 1;
+	if (!ky_array_grow((void **)&table->names, &table->names_room, 1, names_need) ||
+	    !ky_array_grow((void **)&table->symbols, &table->room, sizeof(*table->symbols),
+			   table->count + 1))
+		return false;
+	memcpy(table->names + table->names_bytes, name, name_bytes);
+	table->names[names_need - 1] = '\0';
+	table->symbols[table->count++] = (struct ky_symbol){
+		.start = start,
+		.end = bytes > UINT64_MAX - start ? UINT64_MAX : start + bytes,
+		.name_at = table->names_bytes,
+		.rank = rank,
+	};
+	table->names_bytes = names_need;
+	return true;
+}
+
+/* Of several at one address the last is found: with a size before those without, then by rank. */
+static int by_address(const void *a, const void *b)
+{
+	const struct ky_symbol *x = a;
+	const struct ky_symbol *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if ((x->end == x->start) != (y->end == y->start))
+		return x->end == x->start ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->name_at > y->name_at ? -1 : x->name_at < y->name_at;
+}
+
+/* A label inside a function is no function of its own. */
+static void drop_labels(struct ky_symbol_table *table)
+{
+	uint32_t kept = 0;
+	uint64_t end = 0;
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct ky_symbol symbol = table->symbols[i];
+		if (symbol.start == symbol.end && symbol.start < end)
+			continue;
+		if (symbol.end > end)
+			end = symbol.end;
+		table->symbols[kept++] = symbol;
+	}
+	table->count = kept;
+}
+
+void ky_symbol_table_sort(struct ky_symbol_table *table)
+{
+	if (!table->count)
+		return;
+	qsort(table->symbols, table->count, sizeof(*table->symbols), by_address);
+	drop_labels(table);
+}
+
+static uint32_t after(const struct ky_symbol_table *table, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = table->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (table->symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_trace *trace,
+			      uint64_t address)
+{
+	const uint32_t next = after(table, address);
+	if (!next)
+		return 0;
+	struct ky_symbol *symbol = &table->symbols[next - 1];
+	if (symbol->end != symbol->start && address >= symbol->end)
+		return 0;
+	if (symbol->end == symbol->start && next == table->count && address != symbol->start)
+		return 0;
+	if (!symbol->string) {
+		const char *linked = table->names + symbol->name_at;
+		char *readable = ky_demangle(linked);
+		symbol->string = ky_string_z(trace, readable ? readable : linked);
+		free(readable);
+	}
+	return symbol->string;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* symbolizer.c: a file that is open, and the names of its table of symbols. */
+#include "process/symbolizer_parts.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/*
+ * elfutils looks where Debian puts debug files. It would also ask servers on the network (DEBUGINFOD_URLS), for minutes: not
+ * at the end of a capture.
+ */
+static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			   const char *file, const char *link, GElf_Word checksum, char **found)
+{
+	unsetenv("DEBUGINFOD_URLS");
+	return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, found);
+}
+
+static char *debug_path;
+static const Dwfl_Callbacks callbacks = {
+	.find_debuginfo = find_debug_file,
+	.section_address = dwfl_offline_section_address,
+	.debuginfo_path = &debug_path,
+};
+
+int ky_sample_elf_open(struct ky_sample_elf **out, struct ky_trace *trace, const char *path, int fd,
+		       uint64_t deadline_ns)
+{
+	struct ky_sample_elf *elf = calloc(1, sizeof(*elf));
+	GElf_Addr bias = 0;
+	*out = elf;
+	if (!elf) {
+		close(fd);
+		return -ENOMEM;
+	}
+	elf->trace = trace;
+	elf->deadline_ns = deadline_ns;
+	elf->dwfl = dwfl_begin(&callbacks);
+	if (elf->dwfl) {
+		dwfl_report_begin(elf->dwfl);
+		elf->module = dwfl_report_offline(elf->dwfl, path, path, fd);
+		dwfl_report_end(elf->dwfl, NULL, NULL);
+	}
+	if (!elf->module)
+		close(fd);
+	else
+		elf->elf = dwfl_module_getelf(elf->module, &bias);
+	if (!elf->elf) {
+		ky_sample_elf_close(out);
+		return -EBADMSG;
+	}
+	elf->bias = bias;
+	ky_sample_elf_stubs_load(elf);
+	return 0;
+}
+
+void ky_sample_elf_close(struct ky_sample_elf **out)
+{
+	struct ky_sample_elf *elf = *out;
+	*out = NULL;
+	if (!elf)
+		return;
+	ky_sample_elf_lines_free(elf);
+	ky_sample_elf_stubs_free(elf);
+	ky_symbol_table_free(&elf->symbols);
+	dwfl_end(elf->dwfl);
+	free(elf);
+}
+
+void ky_sample_elf_until(struct ky_sample_elf *elf, uint64_t deadline_ns)
+{
+	elf->deadline_ns = deadline_ns;
+}
+
+bool ky_sample_elf_late(const struct ky_sample_elf *elf)
+{
+	return elf->late;
+}
+
+/* From a byte of the file to the address that it is loaded at. */
+static bool address_of(const struct ky_sample_elf *elf, uint64_t offset, uint64_t *address)
+{
+	size_t count;
+	if (elf_getphdrnum(elf->elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr head;
+		if (!gelf_getphdr(elf->elf, (int)i, &head) || head.p_type != PT_LOAD ||
+		    offset < head.p_offset || offset - head.p_offset >= head.p_filesz)
+			continue;
+		*address = offset - head.p_offset + head.p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+void ky_sample_elf_at(struct ky_sample_elf *elf, uint64_t offset, ky_sample_function_fn function,
+		      void *context)
+{
+	uint64_t address;
+	if (!address_of(elf, offset, &address))
+		return;
+	const char *name = ky_sample_elf_stub(elf, address);
+	if (!name)
+		name = ky_sample_elf_symbol(elf, address);
+	if (!ky_sample_elf_lines(elf, address, name, function, context) && name)
+		function(context, &(struct ky_sample_function){.name = name});
+}

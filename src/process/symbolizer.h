@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer.h: functions, source lines and inlined functions at bytes of an ELF file, by elfutils: its symbols, its debug
+ * information or that of a separate file (by build id or .gnu_debuglink, under /usr/lib/debug), and the stubs that call other
+ * files' functions ("malloc@plt").
+ *
+ * Debug information is indexed here and not searched by libdw, which goes through a whole compilation unit for each
+ * address: units by their addresses, once for the file; functions by theirs, once for each unit that is met.
+ */
+#ifndef KY_PROCESS_SYMBOLIZER_H
+#define KY_PROCESS_SYMBOLIZER_H
+
+#include "model/trace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ky_sample_elf;
+
+/* A function at an address. Texts until the call returns. */
+struct ky_sample_function {
+	const char *name;
+	const char *file; /* NULL: not known */
+	uint32_t line;
+	bool inlined;              /* into the one that comes next */
+	const char *declared_file; /* where the function itself is written; NULL: not known */
+	uint32_t declared_line;
+};
+typedef void (*ky_sample_function_fn)(void *context, const struct ky_sample_function *function);
+
+/*
+ * Takes over the descriptor; names become strings of the trace. deadline_ns (CLOCK_MONOTONIC): from then on only the table of symbols is used. 0, or -EBADMSG
+ * when it is no ELF file that can be read, or -ENOMEM.
+ */
+int ky_sample_elf_open(struct ky_sample_elf **elf, struct ky_trace *trace, const char *path, int fd,
+		       uint64_t deadline_ns);
+void ky_sample_elf_close(struct ky_sample_elf **elf);
+/* Another time from which only the table of symbols is used; not when it was late already. */
+void ky_sample_elf_until(struct ky_sample_elf *elf, uint64_t deadline_ns);
+/* Calls back for each function there, the innermost first; none when nothing is known. */
+void ky_sample_elf_at(struct ky_sample_elf *elf, uint64_t offset, ky_sample_function_fn function,
+		      void *context);
+/* Whether the time was not enough for the debug information. */
+bool ky_sample_elf_late(const struct ky_sample_elf *elf);
+
+#endif

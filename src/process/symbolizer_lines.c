@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer_lines.c: what DWARF tells of an address: the line, and which functions are inlined there.
+ *
+ *   unit ── function f ──┬─ block ── inlined g ── inlined h     at an address in h:
+ *                        └─ inlined k                           h at the line of the address,
+ *                                                               g where h is called, f where g is called
+ */
+#include "process/symbolizer_parts.h"
+
+#include "demangle.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SPANS_MAX (1u << 22)
+#define INLINED_MAX 64u
+#define NESTING_MAX 64u
+
+static bool is_late(struct ky_sample_elf *elf)
+{
+	struct timespec now;
+	if (elf->late)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	elf->late = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > elf->deadline_ns;
+	return elf->late;
+}
+
+/* ---- spans of addresses ---- */
+
+bool ky_sample_spans_add(struct ky_sample_spans *spans, uint64_t low, uint64_t high, uint64_t what)
+{
+	if (low >= high)
+		return true;
+	if (spans->count == spans->room) {
+		const size_t room = spans->room ? 2 * spans->room : 64;
+		void *items = room <= SPANS_MAX
+				      ? realloc(spans->items, room * sizeof(*spans->items))
+				      : NULL;
+		if (!items)
+			return false;
+		spans->items = items;
+		spans->room = room;
+	}
+	spans->items[spans->count++] = (struct ky_sample_span){low, high, what};
+	return true;
+}
+
+static int by_low(const void *a_, const void *b_)
+{
+	const struct ky_sample_span *a = a_;
+	const struct ky_sample_span *b = b_;
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	return a->high > b->high ? -1 : a->high < b->high;
+}
+
+void ky_sample_spans_sort(struct ky_sample_spans *spans)
+{
+	if (spans->count)
+		qsort(spans->items, spans->count, sizeof(*spans->items), by_low);
+}
+
+const struct ky_sample_span *ky_sample_spans_find(const struct ky_sample_spans *spans,
+						  uint64_t address)
+{
+	size_t low = 0;
+	size_t high = spans->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (spans->items[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* They seldom lie in each other: a few steps back find the one around. */
+	for (size_t i = 0; i < 16 && low > i; i++) {
+		const struct ky_sample_span *span = &spans->items[low - 1 - i];
+		if (address < span->high)
+			return span;
+	}
+	return NULL;
+}
+
+static bool add_ranges(struct ky_sample_spans *spans, Dwarf_Die *die, uint64_t what)
+{
+	Dwarf_Addr base, low, high;
+	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;)
+		if (!ky_sample_spans_add(spans, low, high, what))
+			return false;
+	return true;
+}
+
+/* ---- units ---- */
+
+static struct ky_sample_unit *new_unit(struct ky_sample_elf *elf)
+{
+	if (elf->units_count == elf->units_room) {
+		const uint32_t room = elf->units_room ? 2 * elf->units_room : 64;
+		void *units = realloc(elf->units, room * sizeof(*elf->units));
+		if (!units)
+			return NULL;
+		elf->units = units;
+		elf->units_room = room;
+	}
+	struct ky_sample_unit *unit = &elf->units[elf->units_count];
+	*unit = (struct ky_sample_unit){0};
+	return unit;
+}
+
+/* Units without addresses of their own (types) are passed over. */
+static void make_units(struct ky_sample_elf *elf)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf *dwarf = dwfl_module_getdwarf(elf->module, &bias);
+	Dwarf_CU *cu = NULL;
+	elf->units_made = true;
+	for (;;) {
+		struct ky_sample_unit *unit = dwarf && !is_late(elf) ? new_unit(elf) : NULL;
+		Dwarf_Die inner;
+		if (!unit || dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit->die, &inner) != 0)
+			break;
+		unit->inner = dwarf_tag(&inner) == DW_TAG_invalid ? unit->die : inner;
+		const size_t before = elf->unit_spans.count;
+		if (!add_ranges(&elf->unit_spans, &unit->die, elf->units_count))
+			break;
+		elf->units_count += elf->unit_spans.count != before;
+	}
+	ky_sample_spans_sort(&elf->unit_spans);
+}
+
+/* Functions are children of the unit, of namespaces and of types. */
+static bool add_functions(struct ky_sample_elf *elf, struct ky_sample_unit *unit, Dwarf_Die *parent,
+			  unsigned depth)
+{
+	Dwarf_Die die;
+	if (depth > NESTING_MAX || dwarf_child(parent, &die) != 0)
+		return true;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			if (!add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
+				return false;
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+			if (!add_functions(elf, unit, &die, depth + 1))
+				return false;
+			break;
+		default:
+			break;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0 && !is_late(elf));
+	return true;
+}
+
+static void index_unit(struct ky_sample_elf *elf, struct ky_sample_unit *unit)
+{
+	unit->indexed = true;
+	add_functions(elf, unit, &unit->inner, 0);
+	ky_sample_spans_sort(&unit->functions);
+}
+
+/* ---- what is inlined ---- */
+
+/* The functions around an address: the outermost first. */
+struct nest {
+	Dwarf_Die dies[INLINED_MAX];
+	uint32_t count;
+};
+
+static void descend(Dwarf_Die *parent, uint64_t address, struct nest *nest, unsigned depth)
+{
+	Dwarf_Die die;
+	if (depth > NESTING_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		const int tag = dwarf_tag(&die);
+		if ((tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) ||
+		    dwarf_haspc(&die, address) <= 0)
+			continue;
+		if (tag == DW_TAG_inlined_subroutine && nest->count < INLINED_MAX)
+			nest->dies[nest->count++] = die;
+		descend(&die, address, nest, depth + 1);
+		return;
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+/* As the linker knows it when it does: that has its namespaces and types. The caller's to free. */
+static char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *linked = NULL;
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		linked = dwarf_formstring(&attribute);
+	char *readable = linked ? ky_demangle(linked) : NULL;
+	if (readable)
+		return readable;
+	const char *plain = dwarf_diename(die);
+	return plain ? strdup(plain) : linked ? strdup(linked) : NULL;
+}
+
+/* Where an inlined function is called. */
+static void call_of(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	size_t count;
+	*file = NULL;
+	*line = 0;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &number) == 0 &&
+	    dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
+		*file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &number) == 0)
+		*line = (uint32_t)number;
+}
+
+static void line_of(Dwarf_Die *unit, uint64_t address, const char **file, uint32_t *line)
+{
+	Dwarf_Line *found = dwarf_getsrc_die(unit, address);
+	int number = 0;
+	*file = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
+	*line = found && dwarf_lineno(found, &number) == 0 && number > 0 ? (uint32_t)number : 0;
+}
+
+/*
+ * Where a function is written: an inlined one, or one of a type, says it of another DIE. Not by dwarf_decl_file(), which takes clang's
+ * first file for none.
+ */
+static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_sample_function *function)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	size_t count;
+	int line;
+	if (dwarf_decl_line(die, &line) != 0 || line <= 0 ||
+	    dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &attribute), &number) != 0 ||
+	    dwarf_getsrcfiles(unit, &files, &count) != 0 || number >= count)
+		return;
+	function->declared_line = (uint32_t)line;
+	function->declared_file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
+}
+
+/* The innermost first: each is at the line where what is in it is called. */
+static uint32_t tell(struct ky_sample_unit *unit, const struct nest *nest, uint64_t address,
+		     const char *outermost, ky_sample_function_fn function, void *context)
+{
+	uint32_t told = 0;
+	const char *file;
+	uint32_t line;
+	line_of(&unit->die, address, &file, &line);
+	for (uint32_t i = nest->count; i-- > 0;) {
+		Dwarf_Die die = nest->dies[i];
+		const bool inlined = i > 0;
+		char *own = inlined || !outermost ? name_of(&die) : NULL;
+		const char *name = !inlined && outermost ? outermost : own;
+		if (name) {
+			struct ky_sample_function there = {
+				.name = name, .file = file, .line = line, .inlined = inlined};
+			declaration_of(&unit->die, &die, &there);
+			function(context, &there);
+			told++;
+		}
+		if (inlined)
+			call_of(&unit->die, &die, &file, &line);
+		free(own);
+	}
+	return told;
+}
+
+uint32_t ky_sample_elf_lines(struct ky_sample_elf *elf, uint64_t address, const char *name,
+			     ky_sample_function_fn function, void *context)
+{
+	if (is_late(elf))
+		return 0;
+	if (!elf->units_made)
+		make_units(elf);
+	Dwarf_Addr dwarf_bias = 0;
+	if (!dwfl_module_getdwarf(elf->module, &dwarf_bias))
+		return 0;
+	/* A separate debug file may have been moved on its own. */
+	const uint64_t at = address + elf->bias - dwarf_bias;
+	const struct ky_sample_span *span = ky_sample_spans_find(&elf->unit_spans, at);
+	if (!span)
+		return 0;
+	struct ky_sample_unit *unit = &elf->units[span->what];
+	if (!unit->indexed)
+		index_unit(elf, unit);
+	struct nest nest = {.count = 0};
+	span = ky_sample_spans_find(&unit->functions, at);
+	if (span && dwarf_offdie(dwarf_cu_getdwarf(unit->inner.cu), span->what, &nest.dies[0])) {
+		nest.count = 1;
+		descend(&nest.dies[0], at, &nest, 0);
+		return tell(unit, &nest, at, name, function, context);
+	}
+	if (!name)
+		return 0;
+	struct ky_sample_function only = {.name = name};
+	line_of(&unit->die, at, &only.file, &only.line);
+	function(context, &only);
+	return 1;
+}
+
+void ky_sample_elf_lines_free(struct ky_sample_elf *elf)
+{
+	for (uint32_t i = 0; i < elf->units_count; i++)
+		free(elf->units[i].functions.items);
+	free(elf->units);
+	free(elf->unit_spans.items);
+	elf->units = NULL;
+	elf->units_count = 0;
+	elf->unit_spans = (struct ky_sample_spans){0};
+}

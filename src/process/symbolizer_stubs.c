@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer_stubs.c: the stubs through which a file calls functions of others. They have no symbols: the n-th stub belongs to
+ * the n-th relocation of .rela.plt. Where there is .plt.sec (x86 with IBT) calls go there and .plt only resolves.
+ */
+#include "process/symbolizer_parts.h"
+
+#include "demangle.h"
+
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STUBS_MAX (1u << 16)
+/* Symbols can share their names' bytes, so that long names cost memory out of proportion to the file. */
+#define NAME_BYTES_MAX 4096u
+
+static Elf_Scn *section_named(Elf *elf, const char *wanted, GElf_Shdr *head)
+{
+	size_t names;
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
+	     section = elf_nextscn(elf, section)) {
+		const char *name =
+			gelf_getshdr(section, head) ? elf_strptr(elf, names, head->sh_name) : NULL;
+		if (name && strcmp(name, wanted) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+/* The name of the symbol that a relocation is about, or NULL. */
+static const char *name_of(Elf *elf, Elf_Data *relocations, int number, Elf_Scn *symbols,
+			   const GElf_Shdr *symbols_head)
+{
+	GElf_Rela relocation;
+	GElf_Sym symbol;
+	Elf_Data *data = elf_getdata(symbols, NULL);
+	if (!data || !gelf_getrela(relocations, number, &relocation) ||
+	    !gelf_getsym(data, (int)GELF_R_SYM(relocation.r_info), &symbol))
+		return NULL;
+	const char *name = elf_strptr(elf, symbols_head->sh_link, symbol.st_name);
+	return name && *name && strnlen(name, NAME_BYTES_MAX) < NAME_BYTES_MAX ? name : NULL;
+}
+
+static char *stub_name(const char *linked)
+{
+	char *name = ky_demangle(linked);
+	char *text = NULL;
+	if (asprintf(&text, "%s@plt", name ? name : linked) < 0)
+		text = NULL;
+	free(name);
+	return text;
+}
+
+/* Where the first stub is and how long each is; false when that is not known for this machine. */
+static bool stubs_at(Elf *elf, uint64_t *first, uint64_t *bytes)
+{
+	GElf_Shdr head;
+	GElf_Ehdr file;
+	if (!gelf_getehdr(elf, &file))
+		return false;
+	if (section_named(elf, ".plt.sec", &head)) {
+		*first = head.sh_addr;
+		*bytes = 16;
+		return true;
+	}
+	if (!section_named(elf, ".plt", &head))
+		return false;
+	*bytes = 16;
+	*first = head.sh_addr + (file.e_machine == EM_AARCH64 ? 32 : 16);
+	return file.e_machine == EM_X86_64 || file.e_machine == EM_386 ||
+	       file.e_machine == EM_AARCH64;
+}
+
+void ky_sample_elf_stubs_load(struct ky_sample_elf *elf)
+{
+	GElf_Shdr head, symbols_head;
+	uint64_t first, bytes;
+	Elf_Scn *section = section_named(elf->elf, ".rela.plt", &head);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	Elf_Scn *symbols = data ? elf_getscn(elf->elf, head.sh_link) : NULL;
+	if (!symbols || !head.sh_entsize || !gelf_getshdr(symbols, &symbols_head) ||
+	    !stubs_at(elf->elf, &first, &bytes))
+		return;
+	size_t count = data->d_size / head.sh_entsize;
+	count = count < STUBS_MAX ? count : STUBS_MAX;
+	elf->stubs = calloc(count ? count : 1, sizeof(*elf->stubs));
+	for (size_t i = 0; elf->stubs && i < count; i++) {
+		const char *name = name_of(elf->elf, data, (int)i, symbols, &symbols_head);
+		elf->stubs[elf->stubs_count++] =
+			(struct ky_sample_stub){.address = first + i * bytes,
+						.bytes = bytes,
+						.name = name ? stub_name(name) : NULL};
+	}
+}
+
+const char *ky_sample_elf_stub(const struct ky_sample_elf *elf, uint64_t address)
+{
+	if (!elf->stubs_count || address < elf->stubs[0].address)
+		return NULL;
+	const uint64_t number = (address - elf->stubs[0].address) / elf->stubs[0].bytes;
+	return number < elf->stubs_count ? elf->stubs[number].name : NULL;
+}
+
+void ky_sample_elf_stubs_free(struct ky_sample_elf *elf)
+{
+	for (uint32_t i = 0; i < elf->stubs_count; i++)
+		free(elf->stubs[i].name);
+	free(elf->stubs);
+	elf->stubs = NULL;
+	elf->stubs_count = 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tick_source.h: the counter of another process's drum, read here. Processes of one machine share it,
+ * so whoever looks at a drum can take samples of the clocks for it.
+ */
+#ifndef KY_PROCESS_TICK_SOURCE_H
+#define KY_PROCESS_TICK_SOURCE_H
+
+#include "core/event.h"
+
+/* Whether this machine has the counter (enum ky_tick_source). */
+bool ky_counter_is_here(uint32_t tick_source);
+/* The counter, and with it the system's clocks, now. It is here. */
+uint64_t ky_counter_ticks(uint32_t tick_source);
+struct ky_clock_sample ky_counter_now(uint32_t tick_source);
+
+/* Whether both samples are of one boot of one machine, and in one time namespace. */
+bool ky_counter_same_boot(const struct ky_clock_sample *then, const struct ky_clock_sample *now);
+
+#endif

@@ -20,7 +20,7 @@ SETUP ?=
 
 .PHONY: all demo test proof fuzz bench viewer screenshots install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet product
+	@ninja -C $(BUILD) product
 
 deps:
 	@tools/deps.sh build
@@ -29,7 +29,7 @@ $(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) $(SETUP)
 
 demo: all
-	@ninja -C $(BUILD) --quiet demo
+	@ninja -C $(BUILD) demo
 	@tools/demo.sh $(BUILD)
 
 # cmocka may be newer than the build folder: from here on the tests are required.
@@ -51,27 +51,27 @@ fuzz:
 	@tools/fuzz.sh $(TARGET)
 
 bench: all
-	@ninja -C $(BUILD) --quiet benchmarks
+	@ninja -C $(BUILD) benchmarks
 	@$(BUILD)/bench/bench
 
 # Meson looks for the page only when it configures.
 viewer: $(BUILD)/build.ninja
 	@tools/viewer.sh build
 	@meson setup --reconfigure $(BUILD) > /dev/null
-	@ninja -C $(BUILD) --quiet product
+	@ninja -C $(BUILD) product
 
 screenshots: all
-	@ninja -C $(BUILD) --quiet demo
+	@ninja -C $(BUILD) demo
 	@tools/deps.sh test
 	@tools/viewer.sh screenshots $(BUILD)
 
 install: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
-	@ninja -C $(BUILD) --quiet product
+	@ninja -C $(BUILD) product
 	@meson install -C $(BUILD) --no-rebuild
 
 amalgamation: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet amalgamation
+	@ninja -C $(BUILD) amalgamation
 
 format:
 	@tools/deps.sh lint

@@ -50,17 +50,6 @@ static int open_output(struct ky_capture *capture)
 	return ky_bundle_open(&capture->bundle, &bundle, capture->message);
 }
 
-static bool watches_events(const struct ky_capture_options *o)
-{
-	for (uint32_t i = 0; i < o->triggers_count; i++) {
-		const enum ky_trigger_kind kind = o->triggers[i].kind;
-		if (kind == KY_TRIGGER_SPAN || kind == KY_TRIGGER_GAP ||
-		    kind == KY_TRIGGER_COUNTER || kind == KY_TRIGGER_API)
-			return true;
-	}
-	return false;
-}
-
 /* What the user wants, and what the triggers must see. NULL is all. */
 static int choose_categories(struct ky_capture *capture)
 {
@@ -126,23 +115,28 @@ static int open_probes(struct ky_capture *capture)
 		strerror(-error));
 }
 
+static const struct ky_trigger *last_trigger(const struct ky_capture_options *o,
+					     enum ky_trigger_kind kind)
+{
+	const struct ky_trigger *last = NULL;
+	for (uint32_t i = 0; i < o->triggers_count; i++) {
+		if (o->triggers[i].kind == kind)
+			last = &o->triggers[i];
+	}
+	return last;
+}
+
+static bool needs(const struct ky_capture_options *o, enum ky_trigger_finder finder)
+{
+	return ky_trigger_needs(o->triggers, o->triggers_count, finder);
+}
+
 static int open_triggers(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
-	const struct ky_trigger *on_crash = NULL;
-	bool probes = false;
 	int error = 0;
-	for (uint32_t i = 0; i < o->triggers_count; i++) {
-		const struct ky_trigger *const trigger = &o->triggers[i];
-		if (trigger->kind == KY_TRIGGER_EXIT)
-			capture->on_exit = trigger;
-		else if (trigger->kind == KY_TRIGGER_INTERRUPT)
-			capture->on_interrupt = trigger;
-		else if (trigger->kind == KY_TRIGGER_CRASH)
-			on_crash = trigger;
-		else if (trigger->kind == KY_TRIGGER_SYMBOL || trigger->kind == KY_TRIGGER_LINE)
-			probes = true;
-	}
+	capture->on_exit = last_trigger(o, KY_TRIGGER_EXIT);
+	capture->on_interrupt = last_trigger(o, KY_TRIGGER_INTERRUPT);
 	if (o->triggers_count)
 		error = ky_flight_open(
 			&capture->flight,
@@ -150,12 +144,13 @@ static int open_triggers(struct ky_capture *capture)
 						    .after_ns = o->after_ns,
 						    .cooldown_ns = o->cooldown_ns,
 						    .snapshots_max = o->snapshots_max});
-	if (!error && watches_events(o))
+	if (!error && needs(o, KY_TRIGGER_BY_WATCH))
 		error = ky_watch_open(&capture->watch, o->triggers, o->triggers_count,
 				      ky_capture_fired, capture);
-	if (!error && on_crash)
-		error = ky_crash_watch_open(&capture->crash, on_crash, ky_capture_fired, capture);
-	if (!error && probes)
+	if (!error && needs(o, KY_TRIGGER_BY_CRASH_WATCH))
+		error = ky_crash_watch_open(&capture->crash, last_trigger(o, KY_TRIGGER_CRASH),
+					    ky_capture_fired, capture);
+	if (!error && needs(o, KY_TRIGGER_BY_PROBES))
 		error = open_probes(capture);
 	return error ? error : choose_categories(capture);
 }

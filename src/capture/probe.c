@@ -21,7 +21,7 @@
 
 static bool is_probe(const struct ky_trigger *trigger)
 {
-	return trigger->kind == KY_TRIGGER_SYMBOL || trigger->kind == KY_TRIGGER_LINE;
+	return ky_trigger_needs(trigger, 1, KY_TRIGGER_BY_PROBES);
 }
 
 static int choose_engine(struct ky_probes *probes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trigger.c: what the user wrote after --trigger, taken apart.
+ * trigger.c: parse the argument of --trigger.
  *
- * In span:, gap: and counter: the first '/' ends the category and the last '>' (or '<') begins the limit. Where one of
- * these belongs to a name, a backslash before it says so; a backslash before anything else is one itself. symbol: and
- * line: are taken as they are, for C++ names are full of such signs.
+ * In span:, gap: and counter: the first '/' ends the category and the last '>' (or '<') begins the limit. A backslash
+ * makes one of these part of a name; before any other character it is literal. symbol: and line: have no escapes,
+ * because C++ names contain all of these characters.
  */
 #include "capture/trigger.h"
 
@@ -16,16 +16,9 @@
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct kind {
-	const char *head;
-	enum ky_trigger_kind kind;
-	/* Takes what is behind the head; NULL: there must be nothing. */
-	int (*parse)(struct ky_trigger *trigger, const char *rest,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
-};
 
 static int no_memory(char message[KY_CAPTURE_MESSAGE_BYTES])
 {
@@ -49,7 +42,7 @@ static bool parse_whole(const char *text, uint64_t max, uint64_t *value)
 	return true;
 }
 
-/* "RTMIN", "RTMIN+3", "RTMAX-1"; 0: none of these. */
+/* Return the number of "RTMIN", "RTMIN+3" or "RTMAX-1"; 0 for anything else. */
 static int real_time_signal(const char *name)
 {
 	uint64_t distance = 0;
@@ -84,12 +77,12 @@ static int parse_signal(struct ky_trigger *trigger, const char *rest,
 		trigger->signal = signal_by_name(rest);
 	if (trigger->signal == SIGKILL || trigger->signal == SIGSTOP)
 		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: no process can receive it and go on; use "
-				       "another signal, like USR1",
+				       "--trigger %s: no process survives this signal: use "
+				       "another, such as USR1",
 				       trigger->text);
 	if (trigger->signal <= 0)
 		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: no such signal; write a name (signal:USR1) "
+				       "--trigger %s: no such signal: use a name (signal:USR1) "
 				       "or a number up to %d",
 				       trigger->text, SIGRTMAX);
 	return 0;
@@ -102,8 +95,8 @@ static int parse_symbol(struct ky_trigger *trigger, const char *rest,
 {
 	if (!*rest)
 		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: a function's name is missing; symbol:? opens "
-				       "a list to choose from",
+				       "--trigger %s: no function name: add one, or use symbol:? "
+				       "to choose from a list",
 				       trigger->text);
 	trigger->symbol = strdup(rest);
 	return trigger->symbol ? 0 : no_memory(message);
@@ -117,7 +110,7 @@ static int parse_line(struct ky_trigger *trigger, const char *rest,
 	if (!colon || colon == rest || !parse_whole(colon + 1, INT_MAX, &line) || line == 0)
 		return ky_capture_fail(
 			message, -EINVAL,
-			"--trigger %s: write line:FILE:LINE, as in line:net/recv.c:120",
+			"--trigger %s: not a line: use line:FILE:LINE, as in line:net/recv.c:120",
 			trigger->text);
 	trigger->line = (uint32_t)line;
 	trigger->file = strndup(rest, (size_t)(colon - rest));
@@ -131,7 +124,7 @@ static bool is_escapable(char c)
 	return c == '/' || c == '>' || c == '<' || c == '\\';
 }
 
-/* The first byte of signs in [text, end) that has no backslash before it, or with last the last; NULL: none. */
+/* Return the first (with last: the last) unescaped byte of text that is one of signs, or NULL. */
 static const char *find_sign(const char *text, const char *signs, bool last)
 {
 	const char *found = NULL;
@@ -147,7 +140,7 @@ static const char *find_sign(const char *text, const char *signs, bool last)
 	return found;
 }
 
-/* A copy of [from, to) without the backslashes that said something. NULL without memory. */
+/* Return a copy of [from, to) without its escapes, or NULL without memory. */
 static char *unescaped(const char *from, const char *to)
 {
 	char *const copy = strndup(from, (size_t)(to - from));
@@ -162,23 +155,22 @@ static char *unescaped(const char *from, const char *to)
 	return copy;
 }
 
-/* Takes CAT/NAME apart and returns what is behind the sign of the limit; NULL with a message. */
+/* Parse CAT/NAME and the sign. Return the limit after it, or NULL with a message. */
 static const char *parse_event(struct ky_trigger *trigger, const char *rest, const char *signs,
 			       const char *example, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	const char *sign = find_sign(rest, signs, true);
 	const char *slash = find_sign(rest, "/", false);
 	if (!sign || !slash || slash > sign || slash == rest || slash + 1 == sign) {
-		ky_capture_fail(
-			message, -EINVAL,
-			"--trigger %s: write category, '/', name, '>' and a limit, as in %s",
-			trigger->text, example);
+		ky_capture_fail(message, -EINVAL,
+				"--trigger %s: use category, '/', name, '>' and a limit, as in %s",
+				trigger->text, example);
 		return NULL;
 	}
 	if (*rest == '-' || memchr(rest, ',', (size_t)(slash - rest))) {
 		ky_capture_fail(message, -EINVAL,
-				"--trigger %s: one category, or one pattern with '*' and '?'; give "
-				"--trigger again for more",
+				"--trigger %s: use one category or one pattern with '*' and '?', "
+				"and --trigger again for more",
 				trigger->text);
 		return NULL;
 	}
@@ -199,7 +191,7 @@ static int parse_time_limit(struct ky_trigger *trigger, const char *rest, const 
 		return -EINVAL;
 	if (!ky_quantity_parse_duration(limit, &trigger->limit_ns) || trigger->limit_ns <= 0)
 		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: '%s' is no duration above zero; write one as "
+				       "--trigger %s: '%s' is not a duration above zero: try "
 				       "5ms, 200us or 1.5s",
 				       trigger->text, limit);
 	return 0;
@@ -217,7 +209,7 @@ static int parse_gap(struct ky_trigger *trigger, const char *rest,
 	return parse_time_limit(trigger, rest, "gap:video/frame>20ms", message);
 }
 
-/* Decimal, with a point whatever the locale: "100", "-0.5", "1e6". */
+/* Parse "100", "-0.5" or "1e6", with a decimal point in any locale. */
 static bool parse_number(const char *text, double *value)
 {
 	char *end = NULL;
@@ -239,55 +231,71 @@ static int parse_counter(struct ky_trigger *trigger, const char *rest,
 		return -EINVAL;
 	if (!parse_number(limit, &trigger->limit))
 		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: '%s' is no number; write one as 100 or 0.5",
+				       "--trigger %s: '%s' is not a number: try 100 or 0.5",
 				       trigger->text, limit);
 	return 0;
 }
 
-/* ---- all ---- */
+/* ---- the table ---- */
 
-static const struct kind kinds[] = {
-	{"exit", KY_TRIGGER_EXIT, NULL},
-	{"crash", KY_TRIGGER_CRASH, NULL},
-	{"interrupt", KY_TRIGGER_INTERRUPT, NULL},
-	{"api", KY_TRIGGER_API, NULL},
-	{"signal:", KY_TRIGGER_SIGNAL, parse_signal},
-	{"symbol:", KY_TRIGGER_SYMBOL, parse_symbol},
-	{"line:", KY_TRIGGER_LINE, parse_line},
-	{"span:", KY_TRIGGER_SPAN, parse_span},
-	{"gap:", KY_TRIGGER_GAP, parse_gap},
-	{"counter:", KY_TRIGGER_COUNTER, parse_counter},
-};
+#define parse_nothing NULL
+#define DESCRIPTION(kind, head, argument, finder, parser, help)                                    \
+	[KY_TRIGGER_##kind] = {head, head argument, help, KY_TRIGGER_BY_##finder, parse_##parser},
+static const struct ky_trigger_description kinds[KY_TRIGGER_KINDS_COUNT] = {
+	KY_TRIGGER_KINDS(DESCRIPTION)};
 
-static const struct kind *kind_of(const char *text)
+const struct ky_trigger_description *ky_trigger_kinds(size_t *count)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		const struct kind *kind = &kinds[i];
-		if (kind->parse ? strncmp(text, kind->head, strlen(kind->head)) == 0
-				: strcmp(text, kind->head) == 0)
-			return kind;
+	*count = KY_TRIGGER_KINDS_COUNT;
+	return kinds;
+}
+
+bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
+		      enum ky_trigger_finder finder)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (kinds[triggers[i].kind].finder == finder)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+static bool is_kind(const struct ky_trigger_description *kind, const char *text)
+{
+	return kind->parse ? strncmp(text, kind->head, strlen(kind->head)) == 0
+			   : strcmp(text, kind->head) == 0;
+}
+
+static int unknown(const char *text, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char list[KY_CAPTURE_MESSAGE_BYTES] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < KY_TRIGGER_KINDS_COUNT && used < sizeof(list); i++) {
+		const char *const between = i == 0                            ? ""
+					    : i + 1 == KY_TRIGGER_KINDS_COUNT ? " or "
+									      : ", ";
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", between,
+					 kinds[i].syntax);
+	}
+	return ky_capture_fail(message, -EINVAL, "--trigger %s is not a trigger: use %s", text,
+			       list);
 }
 
 int ky_trigger_parse(struct ky_trigger *trigger, const char *text,
 		     char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	const struct kind *kind = kind_of(text);
+	uint32_t at = 0;
 	*trigger = (struct ky_trigger){0};
-	if (!kind)
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: not known; there are exit, crash, interrupt, "
-				       "api, signal:USR1, symbol:NAME, "
-				       "line:FILE:LINE, span:CAT/NAME>5ms, gap:CAT/NAME>20ms and "
-				       "counter:CAT/NAME>100",
-				       text);
-	trigger->kind = kind->kind;
+	while (at < KY_TRIGGER_KINDS_COUNT && !is_kind(&kinds[at], text))
+		at++;
+	if (at == KY_TRIGGER_KINDS_COUNT)
+		return unknown(text, message);
+	trigger->kind = (enum ky_trigger_kind)at;
 	trigger->text = strdup(text);
 	if (!trigger->text)
 		return no_memory(message);
-	const int error =
-		kind->parse ? kind->parse(trigger, text + strlen(kind->head), message) : 0;
+	const char *const rest = text + strlen(kinds[at].head);
+	const int error = kinds[at].parse ? kinds[at].parse(trigger, rest, message) : 0;
 	if (error)
 		ky_trigger_free(trigger);
 	return error;

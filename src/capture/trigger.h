@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trigger.h: what makes a flight recorder keep what led up to it.
+ * trigger.h: the triggers of a flight recorder. Each makes it keep what led up to it.
  *
- *   exit  crash  interrupt  api  signal:USR1          by the capture itself
- *   symbol:NAME  line:FILE:LINE                       probe.h: the kernel tells when the code is reached
- *   span:CAT/NAME>5ms  gap:CAT/NAME>20ms
- *   counter:CAT/NAME>100                              watch.h: by looking at the events
+ * KY_TRIGGER_KINDS is the only list of them: the enum, parsing, error texts, help, man page and completion follow from
+ * it. To add a trigger, add a row here, its parser in trigger.c, and the detection in the part that finds it.
  *
- * CAT and NAME are globs. '>' may be '<' for counters. A span fires when it has lasted too long, not when it ends:
- * so a hang is caught. A gap is the time from the end of one event of that name to the begin of the next, in one
+ * CAT and NAME are globs. '>' may be '<' for counters. A span fires when it has lasted too long, not when it ends, so
+ * that a hang is caught. A gap is the time from the end of one event of that name to the beginning of the next, in one
  * process, and fires when it is too long.
  */
 #ifndef KY_CAPTURE_TRIGGER_H
@@ -18,17 +16,36 @@
 
 #include <sys/types.h>
 
-enum ky_trigger_kind {
-	KY_TRIGGER_EXIT,
-	KY_TRIGGER_CRASH,
-	KY_TRIGGER_INTERRUPT,
-	KY_TRIGGER_API,
-	KY_TRIGGER_SIGNAL,
-	KY_TRIGGER_SYMBOL,
-	KY_TRIGGER_LINE,
-	KY_TRIGGER_SPAN,
-	KY_TRIGGER_GAP,
-	KY_TRIGGER_COUNTER
+/* X(kind, head, argument, finder, parser, help): a head without an argument is the whole trigger. */
+#define KY_TRIGGER_KINDS(X)                                                                        \
+	X(EXIT, "exit", "", CAPTURE, nothing, "a process ends")                                    \
+	X(CRASH, "crash", "", CRASH_WATCH, nothing,                                                \
+	  "a signal ends a process; records which, in which thread and where")                     \
+	X(INTERRUPT, "interrupt", "", CAPTURE, nothing, "Ctrl-C or SIGINT")                        \
+	X(API, "api", "", WATCH, nothing,                                                          \
+	  "the program calls kymo_snapshot(), or a KYMO_SCOPE_OVER took too long")                 \
+	X(SIGNAL, "signal:", "USR1", CAPTURE, signal,                                              \
+	  "kymo receives this signal, and does not pass it on")                                    \
+	X(SYMBOL, "symbol:", "NAME", PROBES, symbol,                                               \
+	  "a function is called; symbol:? opens a list to choose from")                            \
+	X(LINE, "line:", "FILE:LINE", PROBES, line, "a source line is reached")                    \
+	X(SPAN, "span:", "CAT/NAME>5ms", WATCH, span,                                              \
+	  "a span lasts longer; fires while it is still open")                                     \
+	X(GAP, "gap:", "CAT/NAME>20ms", WATCH, gap,                                                \
+	  "no event of that name begins for longer after one ended")                               \
+	X(COUNTER, "counter:", "CAT/NAME>100", WATCH, counter,                                     \
+	  "a counter rises above (with '<': falls below) the value")
+
+#define KY_TRIGGER_ENUM(kind, head, argument, finder, parser, help) KY_TRIGGER_##kind,
+enum ky_trigger_kind { KY_TRIGGER_KINDS(KY_TRIGGER_ENUM) KY_TRIGGER_KINDS_COUNT };
+#undef KY_TRIGGER_ENUM
+
+/* The part of a capture that finds a trigger; it is opened when one of its triggers is given. */
+enum ky_trigger_finder {
+	KY_TRIGGER_BY_CAPTURE,     /* the loop: signals, and processes that end */
+	KY_TRIGGER_BY_CRASH_WATCH, /* crash_watch.h */
+	KY_TRIGGER_BY_WATCH,       /* watch.h: looks at the events in the buffers */
+	KY_TRIGGER_BY_PROBES       /* probe.h: the kernel reports when code is reached */
 };
 
 struct ky_trigger {
@@ -45,12 +62,28 @@ struct ky_trigger {
 	bool below;       /* COUNTER: fires under the limit */
 };
 
-/* 0, or -EINVAL with one line: what is wrong, and how it is written. */
+/* A row of the table. */
+struct ky_trigger_description {
+	const char *head;   /* "span:" */
+	const char *syntax; /* "span:CAT/NAME>5ms" */
+	const char *help;   /* one line: when it fires */
+	enum ky_trigger_finder finder;
+	/* Parse what follows the head; NULL: nothing may. */
+	int (*parse)(struct ky_trigger *trigger, const char *rest,
+		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+};
+
+/* Return the table, indexed by enum ky_trigger_kind. */
+const struct ky_trigger_description *ky_trigger_kinds(size_t *count);
+/* Report whether any of the triggers is found by this part. */
+bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
+		      enum ky_trigger_finder finder);
+/* Return 0, or -EINVAL with one line: what is wrong, and the correct form. */
 int ky_trigger_parse(struct ky_trigger *trigger, const char *text,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);
 void ky_trigger_free(struct ky_trigger *trigger);
 
-/* What a trigger tells when it fires. */
+/* One firing of a trigger. */
 struct ky_fired {
 	const struct ky_trigger *trigger;
 	uint64_t time_ns; /* CLOCK_BOOTTIME */

@@ -134,12 +134,8 @@ static void say_without_drums(const struct ky_capture_command *command,
 static void say_nothing_fired(const struct ky_capture_command *command,
 			      const struct ky_capture_facts *facts)
 {
-	bool looks_at_events = false;
-	for (uint32_t i = 0; i < command->capture.triggers_count; i++) {
-		const enum ky_trigger_kind kind = command->capture.triggers[i].kind;
-		looks_at_events |= kind == KY_TRIGGER_SPAN || kind == KY_TRIGGER_GAP ||
-				   kind == KY_TRIGGER_COUNTER || kind == KY_TRIGGER_API;
-	}
+	const bool looks_at_events = ky_trigger_needs(
+		command->capture.triggers, command->capture.triggers_count, KY_TRIGGER_BY_WATCH);
 	fputs("kymo: no trigger fired, so there is no snapshot and no file\n", stderr);
 	if (looks_at_events && !facts->drums)
 		fputs("  there were no kymo trace points that recorded anything, which span:, "

@@ -151,8 +151,8 @@ static void check_refused(const char *text, const char *part)
 static void what_is_wrong_is_said_with_what_is_right(void **state)
 {
 	(void)state;
-	check_refused("", "there are exit");
-	check_refused("exits", "there are exit");
+	check_refused("", "use exit, crash");
+	check_refused("exits", "use exit, crash");
 	check_refused("signal:", "no such signal");
 	check_refused("signal:NOPE", "signal:USR1");
 	check_refused("signal:0", "no such signal");
@@ -168,17 +168,17 @@ static void what_is_wrong_is_said_with_what_is_right(void **state)
 	check_refused("span:/recv>5ms", "category, '/', name");
 	check_refused("span:net/>5ms", "category, '/', name");
 	check_refused("span:net\\/recv>5ms", "category, '/', name");
-	check_refused("span:net/recv>", "no duration");
-	check_refused("span:net/recv>5parsecs", "no duration");
+	check_refused("span:net/recv>", "not a duration");
+	check_refused("span:net/recv>5parsecs", "not a duration");
 	check_refused("span:net/recv>0", "above zero");
 	check_refused("span:net/recv>-5ms", "above zero");
 	check_refused("span:net/recv<5ms", "'>'");
 	check_refused("span:net,db/recv>5ms", "one category");
 	check_refused("span:-net/recv>5ms", "one category");
-	check_refused("counter:net/queue>", "no number");
-	check_refused("counter:net/queue>nan", "no number");
-	check_refused("counter:net/queue>0x10", "no number");
-	check_refused("counter:net/queue>1e999", "no number");
+	check_refused("counter:net/queue>", "not a number");
+	check_refused("counter:net/queue>nan", "not a number");
+	check_refused("counter:net/queue>0x10", "not a number");
+	check_refused("counter:net/queue>1e999", "not a number");
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #	capture.sh KYMO DEMO TARGET
 #
 # A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
-# Where something has to happen first, it is waited for; a limit of a minute ends what hangs.
+# The checks wait for what has to happen first. The limit only ends what hangs: a busy machine may be slow.
 set -u
 kymo=$(realpath "$1")
 demo=$(realpath "$2")
@@ -24,6 +24,7 @@ finish() {
 trap finish EXIT
 cd "$work" || exit 1
 failures=0
+limit=600
 export LC_ALL=C.UTF-8
 unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR
 
@@ -43,16 +44,15 @@ skip() { # name, why
 }
 
 run() { # arguments of kymo
-	timeout -k 1 60 "$kymo" "$@" >out 2>err </dev/null
+	timeout -k 1 $limit "$kymo" "$@" >out 2>err </dev/null
 	code=$?
 }
 
-# Waits for a command to succeed; fails after a minute.
+# Wait for a command to succeed; fail at the limit.
 wait_for() {
-	local tries=0
+	local end=$((SECONDS + limit))
 	until "$@" 2>/dev/null; do
-		tries=$((tries + 1))
-		[ $tries -lt 6000 ] || return 1
+		[ $SECONDS -lt $end ] || return 1
 		sleep 0.01
 	done
 }
@@ -86,7 +86,7 @@ has_recorded() { # pid, category
 
 # A demo that runs for long; its pid is in $target.
 start_demo() { # environment assignments
-	env "$@" "$demo" --tasks 200000 --seconds 80 >/dev/null 2>&1 &
+	env "$@" "$demo" --tasks 2500000 --seconds 1000 >/dev/null 2>&1 &
 	target=$!
 	started+=("$target")
 	wait_for has_drum "$target"
@@ -110,7 +110,7 @@ start_kymo() {
 		before=$argument
 	done
 	: >err
-	timeout -k 1 60 "$kymo" "$@" >out 2>err </dev/null &
+	timeout -k 1 $limit "$kymo" "$@" >out 2>err </dev/null &
 	waiter=$!
 	wait_for pgrep -P "$waiter" >/dev/null
 	capture=$(pgrep -P "$waiter")
@@ -144,7 +144,7 @@ run run --quiet -- "$demo" --tasks 20 --seconds 0.01
 report "a default output that is there is kept as .old" $?
 
 mkdir -p kept/trace.kymo.old/full && printf before >kept/trace.kymo
-(cd kept && timeout 60 "$kymo" run -- "$demo" --tasks 20 --seconds 0.01 >../out 2>../err </dev/null)
+(cd kept && timeout $limit "$kymo" run -- "$demo" --tasks 20 --seconds 0.01 >../out 2>../err </dev/null)
 code=$?
 [ $code -eq 1 ] && [ "$(cat kept/trace.kymo)" = before ] && grep -q 'trace.kymo.old' err
 report "and what cannot be kept is not written over" $?
@@ -206,12 +206,12 @@ run run --format pftrace -- "$demo" --tasks 20 --seconds 0.01
 [ $code -eq 0 ] && has trace.pftrace slice
 report "--format names the default output" $?
 
-timeout 60 "$kymo" run -o - -- "$demo" --tasks 50 --seconds 0.02 2>err | "$kymo" info - >out 2>>err
+timeout $limit "$kymo" run -o - -- "$demo" --tasks 50 --seconds 0.02 2>err | "$kymo" info - >out 2>>err
 code=${PIPESTATUS[0]}
 [ "$code" -eq 0 ] && grep -q slices out
 report "-o - streams to standard output, and the program's goes to standard error" $?
 
-timeout 60 "$kymo" run -o - -- sh -c "'$demo' --tasks 2000 --seconds 0.2 >/dev/null; exit 5" 2>err | head -c 10 >out
+timeout $limit "$kymo" run -o - -- sh -c "'$demo' --tasks 2000 --seconds 0.2 >/dev/null; exit 5" 2>err | head -c 10 >out
 code=${PIPESTATUS[0]}
 [ "$code" -eq 5 ]
 report "a reader that goes away ends the capture, not the program" $?
@@ -250,7 +250,7 @@ report "signals are passed on" $?
 
 # ---- kill -9 ----
 
-start_kymo run -o a.kymo -- "$demo" --tasks 200000 --seconds 80
+start_kymo run -o a.kymo -- "$demo" --tasks 2500000 --seconds 1000
 wait_for pgrep -P "$capture" >/dev/null
 program=$(pgrep -P "$capture")
 wait_for test -s a.kymo
@@ -260,7 +260,7 @@ end_kymo
 [ $code -eq 137 ] && valid a.kymo && has a.kymo slice
 report "kill -9 of the program: its events are there" $?
 
-start_kymo run -o a.kymo -- "$demo" --tasks 400 --seconds 2
+start_kymo run -o a.kymo -- "$demo" --tasks 1200 --seconds 6
 wait_for pgrep -P "$capture" >/dev/null
 program=$(pgrep -P "$capture")
 started+=("$program")
@@ -310,15 +310,15 @@ fi
 # ---- attach ----
 
 start_demo A=1
-run attach -p "$target" -o a.kymo --duration 300ms
+run attach -p "$target" -o a.kymo --duration 1s
 [ $code -eq 0 ] && valid a.kymo && has a.kymo slice
 report "attach records a process that runs" $?
 
-run attach -p "$target" -o b.kymo --duration 200ms --categories db
+run attach -p "$target" -o b.kymo --duration 1s --categories db
 [ $code -eq 0 ] && has b.kymo "slice where category = 'db'" && ! has b.kymo "slice where category = 'task'"
 report "what one attach switched on, the next does not see" $?
 
-run attach -p "$target" -p 999999999 -o b.kymo --duration 100ms
+run attach -p "$target" -p 999999999 -o b.kymo --duration 1s
 [ $code -eq 0 ] && grep -q 999999999 err && has b.kymo slice
 report "one process that is not there is told, the other recorded" $?
 
@@ -326,7 +326,7 @@ run attach -p no-such-process-of-kymo -o c.kymo
 [ $code -eq 1 ] && [ ! -e c.kymo ]
 report "none at all is a failure" $?
 
-run attach -p demo -o b.json --follow --duration 200ms
+run attach -p demo -o b.json --follow --duration 1s
 [ $code -eq 0 ] && has b.json slice
 report "attach finds a process by its name, and follows" $?
 
@@ -342,7 +342,7 @@ start_kymo attach -p "$target" -o d.kymo
 wait_for has d.kymo slice
 kill -9 "$capture"
 end_kymo
-run attach -p "$target" -o e.kymo --duration 200ms --categories db
+run attach -p "$target" -o e.kymo --duration 1s --categories db
 [ $code -eq 0 ] && has d.kymo slice && has e.kymo "slice where category = 'db'" &&
 	! has e.kymo "slice where category = 'task'"
 report "what a killed kymo left switched on is repaired by the next" $?
@@ -355,7 +355,7 @@ end_kymo
 report "an interrupt ends it in order" $?
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	timeout 60 setpriv --reuid 65534 --clear-groups "$kymo" attach -p "$target" -o /tmp/none.kymo >out 2>err </dev/null
+	timeout $limit setpriv --reuid 65534 --clear-groups "$kymo" attach -p "$target" -o /tmp/none.kymo >out 2>err </dev/null
 	code=$?
 	[ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e /tmp/none.kymo ]
 	report "another user's process: refused with the remedy" $?
@@ -380,7 +380,7 @@ run snapshot -p "$target" --last 10s -o n.json
 [ $code -eq 0 ] && has n.json slice && [ ! -e n.json.capture.kymo ]
 report "in other formats too" $?
 
-timeout 60 "$kymo" snapshot -p "$target" --last 10s -o - 2>err | "$kymo" info - >out 2>>err
+timeout $limit "$kymo" snapshot -p "$target" --last 10s -o - 2>err | "$kymo" info - >out 2>>err
 code=${PIPESTATUS[0]}
 [ "$code" -eq 0 ] && grep -q slices out
 report "and to standard output" $?
@@ -413,7 +413,7 @@ end_kymo
 [ "$asked" -eq 0 ] && has v.kymo slice
 report "a kymo that captures is asked for a snapshot" $?
 
-run attach -p "$target" --trigger 'span:*/*>1us' --snapshots 1 --before 50ms -o w.kymo
+run attach -p "$target" --trigger 'span:*/*>1us' --snapshots 1 --before 10s -o w.kymo
 [ $code -eq 0 ] && has w.kymo slice && grep -q 'snapshots *1' err
 report "span: takes one, and with --snapshots 1 that is the end" $?
 
@@ -433,23 +433,23 @@ run run --trigger signal:USR1 -o z.kymo -- sh -c 'exit 9'
 [ $code -eq 9 ] && [ "$(cat z.kymo)" = before ]
 report "run without a snapshot leaves the file as it was" $?
 
-run run --trigger api --before 1s -o api.kymo -- "$target_program" api
+run run --trigger api --before 60s -o api.kymo -- "$target_program" api
 [ $code -eq 0 ] && has api.kymo "slice where name = 'led up to it'" && ! has api.kymo "slice where name = 'too early'" &&
 	"$kymo" info api.kymo | grep -q 'api .*asked for'
 report "api: kymo_snapshot() takes one, back to kymo_mark_start()" $?
 
-start_kymo run --trigger 'span:target/hang>20ms' --before 1s -o hang.kymo -- "$target_program" hang
+start_kymo run --trigger 'span:target/hang>20ms' --before 60s -o hang.kymo -- "$target_program" hang
 wait_for test -s hang.kymo
 kill -TERM "$capture"
 end_kymo
 [ $code -eq 0 ] && has hang.kymo "slice where name = 'hang'" && "$kymo" info hang.kymo | grep -q 'span:target/hang'
 report "span: fires while the span is still open" $?
 
-run run --trigger 'gap:target/beat>100ms' --snapshots 1 --before 1s -o gap.kymo -- "$target_program" beat
+run run --trigger 'gap:target/beat>100ms' --snapshots 1 --before 60s -o gap.kymo -- "$target_program" beat
 [ $code -eq 0 ] && has gap.kymo "slice where name = 'beat'" && "$kymo" info gap.kymo | grep -q 'no target/beat for'
 report "gap: fires when nothing has come for too long" $?
 
-run run --trigger 'counter:target/level>100' --snapshots 1 --before 1s -o counter.kymo -- "$target_program" rise
+run run --trigger 'counter:target/level>100' --snapshots 1 --before 60s -o counter.kymo -- "$target_program" rise
 [ $code -eq 0 ] && "$kymo" info counter.kymo | grep -q 'target/level is 101' &&
 	[ "$("$kymo" query --csv counter.kymo 'select max(value) = 101 from counter' | tail -1)" = 1 ]
 report "counter: fires at the first value beyond the limit, and what follows is not in the file" $?
@@ -458,12 +458,12 @@ run run --trigger 'counter:target/level<50' --trigger 'counter:target/level>1000
 [ $code -eq 0 ] && grep -q 'snapshots *1$' err && "$kymo" info counter.kymo | grep -q 'target/level is 0'
 report "counter: below too, once, and not what stays within" $?
 
-run run --trigger crash --before 1s -o crash.kymo -- "$target_program" crash
+run run --trigger crash --before 60s -o crash.kymo -- "$target_program" crash
 [ $code -eq 139 ] && has crash.kymo "slice where name = 'last words'" && "$kymo" info crash.kymo | grep -q 'crash .*SIGSEGV'
 report "crash: the last events and the signal" $?
 
 for engine in uprobe breakpoint; do
-	run run --engine $engine --trigger symbol:target_function --snapshots 3 --before 1s -o symbol.kymo -- \
+	run run --engine $engine --trigger symbol:target_function --snapshots 3 --before 60s -o symbol.kymo -- \
 		"$target_program" call
 	if [ $code -eq 0 ] && [ ! -e symbol.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|root' err; then
 		skip "symbol: by $engine" "$(head -1 err)"
@@ -475,7 +475,7 @@ for engine in uprobe breakpoint; do
 done
 
 line=$(grep -n 'line: is here' "$target_source" | tail -1 | cut -d: -f1)
-run run --trigger "line:capture_target.c:$line" --snapshots 8 --before 1s -o line.kymo -- "$target_program" call
+run run --trigger "line:capture_target.c:$line" --snapshots 8 --before 60s -o line.kymo -- "$target_program" call
 if [ $code -eq 0 ] && [ ! -e line.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|root' err; then
 	skip "line:" "$(head -1 err)"
 else
@@ -553,13 +553,13 @@ fi
 # ---- record ----
 
 start_demo A=1
-run record --duration 400ms --no-kernel -o rec.kymo
+run record --duration 1s --no-kernel -o rec.kymo
 [ $code -eq 0 ] && valid rec.kymo && has rec.kymo slice
 report "record finds the drums of the machine" $?
 stop_demo
 
 if [ "$(id -u)" -eq 0 ] && [ -e /sys/kernel/tracing/events/sched ]; then
-	start_kymo record --duration 300ms -o kernel.kymo
+	start_kymo record --duration 1s -o kernel.kymo
 	end_kymo
 	[ $code -eq 0 ] && has kernel.kymo sched && ! compgen -G "/sys/kernel/tracing/instances/kymo-$capture-*" >/dev/null
 	report "record has the kernel's scheduling, and leaves no instance" $?

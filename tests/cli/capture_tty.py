@@ -116,7 +116,7 @@ def stopped(kymo):
 
 
 def attach(kymo, demo):
-    program = os.posix_spawn(demo, [demo, "--tasks", "200000", "--seconds", "80"], os.environ,
+    program = os.posix_spawn(demo, [demo, "--tasks", "2500000", "--seconds", "1000"], os.environ,
                              file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
                                            (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0)])
     try:

@@ -11,6 +11,7 @@ demo=$(realpath "$2")
 work=$(mktemp -d)
 cd "$work" || exit 1
 failures=0
+limit=600 # ends what hangs
 code=0
 export LC_ALL=C.UTF-8
 
@@ -26,7 +27,7 @@ report() { # name, 0 or not
 }
 
 run() { # arguments of kymo list
-	timeout 60 "$kymo" list "$@" >out 2>err </dev/null
+	timeout $limit "$kymo" list "$@" >out 2>err </dev/null
 	code=$?
 }
 

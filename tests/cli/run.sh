@@ -11,6 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0
+limit=600 # ends what hangs
 export LC_ALL=C.UTF-8
 export XDG_CACHE_HOME=$work/cache
 
@@ -26,7 +27,7 @@ report() { # name, 0 or not
 }
 
 run() { # arguments of kymo
-	timeout 60 "$kymo" "$@" >out 2>err </dev/null
+	timeout $limit "$kymo" "$@" >out 2>err </dev/null
 	code=$?
 }
 
@@ -122,7 +123,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	chmod 700 closed
 fi
 # What follows the end of a terminal's input is not waited for: Ctrl-D once is enough.
-timeout 60 python3 -c '
+timeout $limit python3 -c '
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
@@ -147,7 +148,7 @@ prints "info: the process" 0 "server 1" info a.json
 prints "info: the thread" 0 "worker 2" info a.json
 is_json "info: JSON" info --json a.json
 run info - <a.json
-timeout 60 "$kymo" info - <a.json >out 2>err
+timeout $limit "$kymo" info - <a.json >out 2>err
 code=$?
 [ $code -eq 0 ] && grep -q "worker 2" out
 report "info: standard input" $?
@@ -271,17 +272,17 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 
 # ---- standard output
-timeout 60 "$kymo" report --limit 0 --csv a.json >/dev/full 2>err
+timeout $limit "$kymo" report --limit 0 --csv a.json >/dev/full 2>err
 code=$?
 : >out
 [ $code -eq 1 ] && grep -q "No space left" err
 report "a full disk is an error" $?
-timeout 60 "$kymo" query a.json "with recursive c(x) as (select 1 union all select x+1 from c limit 20000) select * from c" \
+timeout $limit "$kymo" query a.json "with recursive c(x) as (select 1 union all select x+1 from c limit 20000) select * from c" \
 	>/dev/full 2>err
 code=$?
 [ $code -eq 1 ] && grep -q "No space left" err
 report "and so is one that is full before the end" $?
-(timeout 60 "$kymo" info --json a.json; echo $? >code) 2>err | true
+(timeout $limit "$kymo" info --json a.json; echo $? >code) 2>err | true
 code=$(cat code)
 [ "$code" -eq 0 ] && [ ! -s err ]
 report "a reader that went away is none" $?

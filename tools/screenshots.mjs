@@ -17,12 +17,12 @@ const BYTES_MAX = 250000;
 
 const [kymo, demo, out] = process.argv.slice(2);
 
-// What is shown around the slice, in ns.
+// Visible time around the slice, in ns.
 const BEFORE = 2200000;
 const AFTER = 3800000;
 
-// A task that was handed over not long before it ran, long enough to be looked into; of those the one around which most
-// happens.
+// Of the tasks that ran soon after they were handed over and long enough to look into, picks the one with most activity
+// around it.
 const choice = `select s.id id, s.ts - (select min(ts) from slice) ts,
 		(select count(distinct r.track_id) * 100 + count(*) from slice r
 			where r.name = 'run' and r.ts between s.ts - ${BEFORE} and s.ts + ${AFTER}) busy

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// vite.config.ts: builds the page into one HTML file, dist/index.html: script and style stand in it, and a
-// Content-Security-Policy that allows this one script (by its hash) and nothing from elsewhere. The same sources
-// give the same bytes.
+// vite.config.ts: builds the page into one HTML file, dist/index.html, with script and style inside and a
+// Content-Security-Policy that allows only this script (by its hash). The same sources give the same bytes.
 //
-// `npm run dev` serves the sources and passes what they ask on to a running kymo view:
+// `npm run dev` serves the sources and forwards their requests to a running kymo view:
 //   KYMO_VIEW=http://127.0.0.1:1234/TOKEN/ npm run dev
 import { createHash } from "node:crypto";
 import { defineConfig, type Plugin } from "vite";
@@ -19,7 +18,7 @@ const csp = (hash: string): string =>
     "form-action 'none'",
   ].join("; ");
 
-// An HTML parser ends a script at the first "</script", wherever it stands in it.
+// An HTML parser ends a script at the first "</script", even inside a string.
 const inScript = (code: string): string => code.trim().replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
 
 function page(html: string, code: string, style: string): string {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// asked.mjs: what of a page is held against another page or against the tool.
+// asked.mjs: reads what a page shows, for comparison with another page or with the tool.
 import crypto from 'node:crypto';
 import { until } from './harness.mjs';
 
@@ -13,19 +13,19 @@ async function look(visit) {
 	return hash(pictures.join('\n'));
 }
 
-// All of the state, and what the timeline's canvases show once nothing changes there any more.
+// Returns the whole state, and the timeline's canvases once they stop changing.
 export async function seen(visit) {
 	let picture = '';
 	await until(async () => picture === (picture = await look(visit)), 'a picture that stays');
 	return { state: await visit.state(), picture };
 }
 
-// What is in every track at a level, as text: the items that are at least a pixel wide as they are, and of each row of a
-// tile how many events there are in all. How the small ones are merged is the source's own affair.
+// Returns the content of every track at a level, as text: the items at least a pixel wide, and for each row of a tile
+// the number of events. How small items are merged is up to the source.
 export function allItems(visit, level) {
 	return visit.page.evaluate(async (k) => {
 		const { trace, source } = window.kymo;
-		const AT_ONCE = 200; // tiles: a server takes no more in one request
+		const AT_ONCE = 200; // tiles: the limit of one request
 		const width = 512 * 2 ** k;
 		const end = Math.floor(trace.end / width) + 1;
 		const seen = [];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// bundle.mjs: modules of the page as node can import them: bundled as the page is, in memory.
+// bundle.mjs: bundles modules of the page in memory, as the page is bundled, so that node can import them.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ import { skip } from './harness.mjs';
 
 export const viewer = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../viewer');
 
-// Vite, or the end of the program as a test that this machine cannot run: it is not there, or this node is too old for it.
+// Returns Vite, or exits as a skipped test: it is not installed, or this node is too old for it.
 export async function loadVite() {
 	try {
 		return await import(pathToFileURL(createRequire(path.join(viewer, 'package.json')).resolve('vite')));
@@ -19,7 +19,7 @@ export async function loadVite() {
 	}
 }
 
-// Each of these files of viewer/src under its name without folders. What they want of a browser is given before.
+// Exports each of these files of viewer/src under its name without folders. Define browser globals before the call.
 export async function bundle(files) {
 	const { build } = await loadVite();
 	const entry = 'virtual:modules';

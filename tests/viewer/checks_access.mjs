@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_access.mjs: the page without a mouse and without eyes: names and roles as Chromium tells them to a screen
-// reader, focus that is seen, contrast, help; and both themes.
+// checks_access.mjs: the page without mouse and screen: names and roles as Chromium reports them to a screen reader,
+// visible focus, contrast, help; and both themes.
 import assert from 'node:assert/strict';
 
 const INTERACTIVE = new Set(['button', 'link', 'textbox', 'searchbox', 'combobox', 'checkbox', 'radio', 'tab', 'treeitem',
 	'application', 'slider', 'spinbutton', 'separator', 'menuitem', 'option', 'switch']);
 
-// Every node of the accessibility tree with such a role that has no name.
+// Returns every node of the accessibility tree with such a role and without a name.
 async function nameless(visit) {
 	const session = await visit.context.newCDPSession(visit.page);
 	const { nodes } = await session.send('Accessibility.getFullAXTree');
 	await session.detach();
-	const told = nodes.filter((node) => !node.ignored && INTERACTIVE.has(node.role?.value));
-	assert.ok(told.length > 10, `${told.length} things to use are told`);
-	return told.filter((node) => !node.name?.value?.trim()).map((node) => `${node.role.value} ${node.backendDOMNodeId}`);
+	const usable = nodes.filter((node) => !node.ignored && INTERACTIVE.has(node.role?.value));
+	assert.ok(usable.length > 10, `only ${usable.length} usable elements`);
+	return usable.filter((node) => !node.name?.value?.trim()).map((node) => `${node.role.value} ${node.backendDOMNodeId}`);
 }
 
 async function roles({ visit, traces }) {
@@ -36,7 +36,7 @@ async function roles({ visit, traces }) {
 	assert.ok(await page.evaluate(() => document.documentElement.lang), 'the page says its language');
 }
 
-// What has the focus: a name for it, and whether one sees that it has.
+// Returns a name for the focused element, and whether its focus is visible.
 function focused() {
 	const element = document.activeElement;
 	const style = getComputedStyle(element);
@@ -53,7 +53,7 @@ function focused() {
 	};
 }
 
-// Tab goes through everything once and comes back; each that it reaches is seen to have the focus.
+// Tab goes through everything once and comes back; each element shows that it has the focus.
 async function tabOrder({ visit, traces }) {
 	const here = await visit(traces.shop);
 	const reached = [];
@@ -73,7 +73,7 @@ async function tabOrder({ visit, traces }) {
 	assert.deepEqual(unseen, [], 'what has the focus and does not show it');
 }
 
-// From nothing to the details of what a flow leads to, with the keyboard alone.
+// From nothing to the details of a flow's target, with the keyboard alone.
 async function keyboardOnly({ visit, traces }) {
 	const here = await visit(traces.shop);
 	const { page } = here;
@@ -99,7 +99,7 @@ async function keyboardOnly({ visit, traces }) {
 	await here.wait(() => window.kymo.state.page === 'sql');
 }
 
-// Elements whose text stands out too little from what is behind it (WCAG AA: 4.5, large text 3).
+// Returns elements whose text has too little contrast (WCAG AA: 4.5, large text 3).
 function faint() {
 	const parse = (colour) => (colour.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
 	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
@@ -159,7 +159,7 @@ async function small({ visit, traces }) {
 
 export default [
 	['access: roles and names', roles],
-	['access: Tab reaches all, and one sees where', tabOrder],
+	['access: Tab reaches everything with a visible focus', tabOrder],
 	['access: keyboard only', keyboardOnly],
 	['access: both themes, with contrast', themes],
 	['access: a small window', small],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_export.mjs: the exported file, opened from disk, shows what the server shows.
+// checks_export.mjs: the exported file, opened from disk, shows the same as the server.
 import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
 import { allItems } from './asked.mjs';
@@ -53,7 +53,7 @@ async function oddNames({ visit, traces, harness }) {
 
 export default [
 	['export: the same slices from disk', sameSlices],
-	['export: is used without a server', isUsed],
+	['export: works without a server', isUsed],
 	['export: a part of the time', partOfTime],
 	['export: odd names', oddNames],
 ];

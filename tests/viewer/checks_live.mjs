@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_live.mjs: a program that runs, and a recording that grows, are followed; a server that ends is told.
+// checks_live.mjs: the page follows a running program and a growing recording, and reports a server that ends.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { until } from './harness.mjs';
 
-// The browser itself tells the console of answers that are no success. Two are as they should be: what was asked of a
-// generation that is gone (409), and anything of a server that has ended.
+// The browser logs failed requests to the console. Two kinds are expected: requests for a generation that is gone (409),
+// and any request to a server that has ended.
 function forgive(here) {
 	here.wrong = here.wrong.filter((text) => !/Failed to load resource: .*(409|ERR_CONNECTION|ERR_EMPTY)/.test(text));
 }
 
-// Whether a process has made its drum: what is asked for earlier finds nothing to attach to.
+// Reports whether a process has created its buffer: an earlier view finds nothing to attach to.
 function hasDrum(pid) {
 	try {
 		const dir = `/proc/${pid}/fd`;
 		return fs.readdirSync(dir).some((fd) => fs.readlinkSync(`${dir}/${fd}`).includes('kymo-drum'));
 	} catch {
-		return false; // a descriptor that was closed meanwhile
+		return false; // a descriptor closed since
 	}
 }
 
 async function demoRuns(harness) {
-	// Longer than any check takes; it is ended when the check is over.
+	// Longer than any check takes; stopped when the check ends.
 	const program = harness.start(harness.demo, ['--tasks', '60000', '--seconds', '120'], { stdio: 'ignore' });
 	await until(() => hasDrum(program.child.pid), 'the drum of the demo');
 	return program;
@@ -70,7 +70,7 @@ async function serverEnds({ visit, traces, harness }) {
 	const here = await visit(address);
 	assert.equal(await program.stop(), 0, program.said);
 	await here.wait(() => /kymo view|server|ended|gone|lost/i.test(document.querySelector('#status').textContent));
-	// Another page first: this one goes on trying.
+	// Leave for another page first: this one would retry.
 	await here.page.goto('about:blank');
 	forgive(here);
 }

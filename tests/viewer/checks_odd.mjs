@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_odd.mjs: traces that are not as usual: hostile names, five thousand threads, nothing at all, and one of the
-// kernel with samples.
+// checks_odd.mjs: unusual traces: hostile names, five thousand threads, an empty one, and a kernel trace with samples.
 import assert from 'node:assert/strict';
 import { oddNames } from './traces.mjs';
 
@@ -23,7 +22,7 @@ async function names({ visit, traces }) {
 		.map((element) => element.outerHTML)), [], 'a name became elements');
 }
 
-// All that shows names shows the first of the odd ones; it stays in the document when another tab is chosen.
+// Every part that shows names shows the first odd one; it stays in the document when another tab is chosen.
 async function inEveryPanel(here) {
 	const { page } = here;
 	const shows = (place) => here.wait(([where, name]) => document.querySelector(where).textContent.includes(name),
@@ -65,7 +64,7 @@ async function empty({ visit, traces }) {
 	await here.settled();
 }
 
-// A real one is recorded where the kernel lets us; what may be missing then is not held against the page.
+// Records a real one if the kernel allows it; what is missing then is not the page's fault.
 async function kernel({ visit, harness }) {
 	const file = harness.file('kernel.kymo');
 	try {
@@ -102,7 +101,7 @@ async function selectsOneOf(here, kind, track) {
 		document.querySelectorAll('#details dt').length > 2, kind);
 }
 
-// What was lost on the way is told where one cannot miss it, and in full in the Info.
+// Losses are shown prominently, and in full in the Info tab.
 async function losses({ visit, traces }) {
 	const here = await visit(traces.odd);
 	const { problems } = await here.trace();
@@ -114,7 +113,7 @@ async function losses({ visit, traces }) {
 
 export default [
 	['odd: names are shown as text', names],
-	['odd: what was lost is told', losses],
+	['odd: losses are shown', losses],
 	['odd: 5,000 threads', crowd],
 	['odd: an empty trace', empty],
 	['odd: scheduling and samples', kernel],

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_panel_keys.mjs: the panels worked by the keyboard: rows of tables, frames of the flame graph, the list of
-// tracks with matches, words that SQL's box offers; and rows of SQL that lead to the timeline or into a file.
+// checks_panel_keys.mjs: the panels by keyboard: rows of tables, frames of the flame graph, the list of tracks with
+// matches, SQL completion; and rows of SQL that lead to the timeline or into a file.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
-// Opens a tab of the panel and has what answers there.
+// Opens a tab of the panel and returns its element.
 async function open(here, tab) {
 	await here.page.getByRole('tab', { name: tab }).click();
 }
@@ -118,5 +118,5 @@ export default [
 	['panels: the flame graph by keys', flameByKeys],
 	['panels: matches by track', searchByTrack],
 	['panels: the next of the same name', sameName],
-	['panels: words that SQL offers, rows that lead to the timeline and to a file', rowsLead],
+	['panels: SQL completion, rows that lead to the timeline and to a file', rowsLead],
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_panels.mjs: what is said of a slice, of a range and of a search; SQL. Figures are held against those of
-// `kymo report` and `kymo query`.
+// checks_panels.mjs: details of a slice, a range and a search; SQL. Compares figures with those of `kymo report` and
+// `kymo query`.
 import assert from 'node:assert/strict';
 import { until } from './harness.mjs';
 
@@ -74,7 +74,7 @@ async function searchOfArguments({ visit, traces }) {
 	assert.match(await here.page.locator('#search-count').textContent(), /0|no|none/i);
 }
 
-// The table of the range as it stands in the page, by name.
+// Returns the range table of the page, by name.
 function tableOfRange() {
 	return Object.fromEntries([...document.querySelectorAll('#range tr[data-name]')].map((row) => [
 		row.dataset.name,
@@ -115,7 +115,7 @@ async function rangeByMouse({ visit, traces }) {
 	await here.page.mouse.up();
 	await here.page.keyboard.up('Shift');
 	await here.page.getByRole('tab', { name: 'Range' }).click();
-	// A quarter of 20 requests; while the mouse moves, what is selected so far may be shown.
+	// A quarter of 20 requests; while the mouse moves, the page may show an intermediate range.
 	await here.wait(() => {
 		const cell = document.querySelector('#range tr[data-name="request"] td[data-column="count"]');
 		const requests = Number(cell?.dataset.value);
@@ -141,9 +141,9 @@ async function info({ visit, traces }) {
 	await here.page.locator('#info').waitFor();
 	const text = await here.page.locator('#info').textContent();
 	const { name, format, base, counts, snapshots } = await here.trace();
-	// How slow the demo was decides how many snapshots it asked for.
-	for (const told of [name, format, base, counts.slices.toLocaleString('en-US'), ...snapshots.slice(0, 1).map(({ reason }) => reason)])
-		assert.ok(text.includes(told), `the info says ${told}: ${text}`);
+	// The demo's speed decides how many snapshots it requested.
+	for (const expected of [name, format, base, counts.slices.toLocaleString('en-US'), ...snapshots.slice(0, 1).map(({ reason }) => reason)])
+		assert.ok(text.includes(expected), `the info has no ${expected}: ${text}`);
 }
 
 async function sql({ visit, traces }) {
@@ -172,7 +172,7 @@ async function sqlIsCancelled({ visit, traces }) {
 	await page.evaluate(() => window.kymo.set({ page: 'sql' }));
 	await page.locator('#sql-text').fill('select count(*) from slice a, slice b, slice c, slice d');
 	await page.locator('#sql-run').click();
-	// Pressed until it is heard: the first press may be answered before the query has begun.
+	// Press until it works: the first press may come before the query has begun.
 	await until(() => page.evaluate(() => {
 		document.querySelector('#sql-cancel:enabled')?.click();
 		return document.querySelector('#sql-error').textContent.trim() !== '';

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// checks_timeline.mjs: the page loads; one finds one's way through time and tracks by keys and mouse; what is shown is
-// in the address.
+// checks_timeline.mjs: the page loads; keys and mouse move through time and tracks; the URL holds what is shown.
 import assert from 'node:assert/strict';
 import { seen } from './asked.mjs';
 import { until } from './harness.mjs';
@@ -19,7 +18,7 @@ async function loads({ visit, traces }) {
 	assert.ok(painted > 8, `the canvas has many colours, has ${painted}`);
 }
 
-// How many colours are on the canvas: an empty one has hardly any.
+// Counts the colours on the canvas: an empty one has hardly any.
 function colours() {
 	const seen = new Set();
 	for (const canvas of document.querySelectorAll('#timeline canvas')) {
@@ -128,7 +127,7 @@ async function clickSelects({ visit, traces, harness }) {
 	await here.detailsOf('job');
 }
 
-// The buttons of a track are shown to who points at it or has the focus there.
+// A track shows its buttons on hover and focus.
 async function press(page, button, name) {
 	await page.locator('.track', { hasText: name }).first().hover();
 	await page.getByRole('button', { name: new RegExp(`^${button} ${name}`) }).first().click();
@@ -154,7 +153,7 @@ async function pins({ visit, traces }) {
 	await page.locator('.track', { hasText: 'front' }).first().waitFor();
 }
 
-// Alt and the arrows move a track among its like; the order is kept in the address.
+// Alt and the arrows move a track among its siblings; the URL keeps the order.
 async function moves({ visit, traces }) {
 	const here = await visit(traces.shop);
 	const { page } = here;
@@ -220,7 +219,7 @@ async function marks({ visit, traces }) {
 	assert.equal(range.to - range.from, 2000000, 'R takes the time of the selected slice');
 }
 
-// The same state, and in the end the same picture: what belongs to the selected slice may come a little later.
+// The same state, and in the end the same picture: the selected slice's flows may come a little later.
 async function same(visit, before, where) {
 	await visit.focus();
 	await visit.page.mouse.move(2, 2);
@@ -248,7 +247,7 @@ async function address({ visit, traces }) {
 	await same(await visit(url), before, 'of the same address elsewhere');
 }
 
-// To the pixel, also where the page of SQL is shown first.
+// To the pixel, even if the SQL page is shown first.
 async function scrolled({ visit, traces }) {
 	const size = { height: 500 };
 	const first = await visit(traces.demo, size);
@@ -263,7 +262,7 @@ async function scrolled({ visit, traces }) {
 	assert.equal(await top(sql), 137, 'on the way back from SQL');
 }
 
-// A link that somebody typed, and rows of SQL far from the trace: the page stays alive, and leads back.
+// A hand-written link, and rows of SQL far from the trace: the page survives and leads back.
 async function farAway({ visit, traces, harness }) {
 	const fragments = ['9e18..9000000000000002048', '-1e300..1e300', '5..5.001', '1e17..1.0000000000000002e17']
 		.map((window) => `#v=${window}&range=${window}&marks=1e300,-9e18`);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// embedded.mjs: what an exported page answers from its own data is what the server answers: the same tiles, details,
-// sums, flame graphs and matches, on random traces, on the demo's and on those given.
+// embedded.mjs: an exported page answers from its own data as the server does: the same tiles, details, sums, flame
+// graphs and matches, on random traces, on the demo's and on those given.
 //
 //	embedded.mjs ASKER DEMO [FILE...]
 //
-// ASKER (tests/server/asker.c) exports a trace and answers as the server; the page's part is bundled as the page is.
+// ASKER (tests/server/asker.c) exports a trace and answers as the server; the page's code is bundled as for the page.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const [asker, demo, ...files] = process.argv.slice(2);
 const folder = temporaryFolder('embedded');
 const { embedded: { EmbeddedSource }, wire: { readTiles } } = await bundle(['embedded', 'wire']);
 
-// The server's answers, one after the other.
+// Returns the server's answers, in order.
 class Server {
 	constructor(file, html, range) {
 		this.child = spawn(asker, [file, html, ...range.map(String)], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -65,9 +65,9 @@ function dataOf(html) {
 	return data;
 }
 
-// ---- both asked for the same ----
+// ---- the same request to both ----
 
-// Numbers of names are their own business: their texts are compared.
+// Numbers of names may differ: compares their texts.
 function plain(tile, text) {
 	const { items, points, ...rest } = tile;
 	const rows = [];
@@ -89,7 +89,7 @@ class Both {
 		const body = await this.server.ask('tiles', { g: 1, level, first, count, tracks: tracks.join(',') });
 		const isCounter = (track) => this.trace.tracks[track].kind === 'counter';
 		const bytes = body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength);
-		const theirs = readTiles(bytes, { number: (n) => n, told: (n, text) => names.set(n, text) }, isCounter);
+		const theirs = readTiles(bytes, { number: (n) => n, define: (n, text) => names.set(n, text) }, isCounter);
 		const ours = await this.page.tiles(level, first, count, tracks);
 		assert.deepEqual(ours.map((tile) => plain(tile, (n) => this.page.text(n))),
 			theirs.map((tile) => plain(tile, (n) => names.get(n) ?? '')), `tiles of level ${level} from ${first}`);
@@ -130,7 +130,7 @@ async function open(file, range = []) {
 	return { both: new Both(server, page, theirs), server, page, theirs, bytes: html.length };
 }
 
-// ---- what is compared ----
+// ---- comparisons ----
 
 async function compareTiles(both, random) {
 	const { begin, end, tracks } = both.trace;
@@ -201,7 +201,7 @@ async function compare(name, file, texts) {
 		`${(bytes / (slices + instants || 1)).toFixed(1)} bytes a slice`);
 }
 
-// Each track is one of the whole trace, shows as many events as it says, and its events say that they are on it.
+// Each track is one of the whole trace, shows as many events as it claims, and its events name it.
 async function checkPart(page, trace, whole) {
 	for (const [i, track] of trace.tracks.entries()) {
 		assert.equal(track.id, i);
@@ -218,7 +218,7 @@ async function checkPart(page, trace, whole) {
 	for (const { event, reason } of trace.snapshots) assert.equal((await page.event('slices', event)).name, reason);
 }
 
-// A part of the time: what is in it is all there, and sums within it are those of the whole trace.
+// A part of the time: everything in it is there, and its sums are those of the whole trace.
 async function compareParts(file) {
 	const random = new Random(3);
 	const { server: whole, theirs: { begin, end } } = await open(file);
@@ -256,7 +256,7 @@ async function refuseDamage(file) {
 	}
 }
 
-// Data with any bytes in its columns: it is refused or shown, with whatever it says, in a time that is by its size.
+// Data with random bytes in its columns is refused or shown, in time proportional to its size.
 async function bearAnyBytes(file) {
 	const { server, theirs } = await open(file);
 	await server.close();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// harness.mjs: what the tests of the page need of the world: the real tool serving a trace, Debian's Chromium driven by
-// playwright-core, a folder that is gone at the end, and checks that are counted and told.
+// harness.mjs: the environment of the page's tests: the real tool serving a trace, Debian's Chromium driven by
+// playwright-core, a temporary folder, and checks that are counted and reported.
 //
-// Nothing here waits for time to pass: every wait is for a thing, and WAIT_MS is when it counts as not coming.
+// No fixed sleeps: every wait is for a condition, with WAIT_MS as the timeout.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -20,7 +20,7 @@ export const NOT_POSSIBLE = 77;
 
 const run = promisify(execFile);
 
-// Ends the program as a test that this machine cannot run.
+// Exits as a test that this machine cannot run.
 export function skip(reason) {
 	console.log(`skipped: ${reason}`);
 	process.exit(NOT_POSSIBLE);
@@ -33,7 +33,7 @@ export function findChromium() {
 	return process.env.KYMO_CHROMIUM || found.find((file) => fs.existsSync(file));
 }
 
-// A browser, or the end of the program where there is none.
+// Returns a browser, or exits if there is none.
 export async function launch() {
 	const executablePath = findChromium();
 	if (!executablePath)
@@ -44,7 +44,7 @@ export async function launch() {
 	} catch {
 		skip('playwright-core is not installed: run npm ci in viewer/, or tools/deps.sh test');
 	}
-	// Without its sandbox: that one needs rights that a container does not give, and the only page is our own.
+	// Without its sandbox: it needs rights that a container does not give, and the only page is our own.
 	return playwright.chromium.launch({
 		executablePath,
 		timeout: WAIT_MS,
@@ -52,7 +52,7 @@ export async function launch() {
 	});
 }
 
-// Resolves as promise does, unless it takes too long: then the error says what was waited for.
+// Resolves as promise does; after a timeout the error names what was awaited.
 export function within(promise, what, ms = WAIT_MS) {
 	let timer;
 	const late = new Promise((_, reject) => {
@@ -61,7 +61,7 @@ export function within(promise, what, ms = WAIT_MS) {
 	return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-// Asks until the answer is true-like, and returns it.
+// Polls until the answer is truthy, and returns it.
 export async function until(ask, what, ms = WAIT_MS) {
 	for (const end = Date.now() + ms; ;) {
 		const answer = await ask();
@@ -73,7 +73,7 @@ export async function until(ask, what, ms = WAIT_MS) {
 	}
 }
 
-// A folder that is gone at the end, however the program ends.
+// Makes a folder that is removed at exit, however the program ends.
 export function temporaryFolder(name) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), `kymo-${name}-`));
 	process.once('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
@@ -93,7 +93,7 @@ export class Program {
 		this.ended = new Promise((resolve) => this.child.once('close', (code, signal) => resolve(signal ?? code)));
 	}
 
-	// The first line that it prints.
+	// Returns the first line that it prints.
 	line() {
 		const line = new Promise((resolve) => this.lines.once('line', resolve));
 		const ended = this.ended.then((how) => {
@@ -103,7 +103,7 @@ export class Program {
 		return within(Promise.race([line, ended]), `a line of ${this.name}`);
 	}
 
-	// Asks it to end, and returns how it did.
+	// Asks it to end, and returns its exit status.
 	async stop(signal = 'SIGTERM') {
 		if (this.child.exitCode === null && this.child.signalCode === null)
 			this.child.kill(signal);
@@ -132,7 +132,7 @@ export class Harness {
 		return program;
 	}
 
-	// What the tool prints; throws with what it said when it fails.
+	// Returns what the tool prints; throws with its messages if it fails.
 	async tool(...args) {
 		const { stdout } = await run(this.kymo, args, { maxBuffer: 1 << 28 });
 		return stdout;
@@ -142,7 +142,7 @@ export class Harness {
 		return JSON.parse(await this.tool('query', '--json', file, sql));
 	}
 
-	// Serves what the arguments say; {address, program}.
+	// Serves with these arguments; returns {address, program}.
 	async serve(...args) {
 		const program = this.start(this.kymo, ['view', '--no-browser', '--port', '0', ...args]);
 		const address = (await program.line()).trim();
@@ -150,7 +150,7 @@ export class Harness {
 		return { address, program };
 	}
 
-	// The address of one server for each file.
+	// Returns the address of one server per file.
 	async address(file) {
 		if (!this.servers.has(file))
 			this.servers.set(file, await this.serve(file));
@@ -171,7 +171,7 @@ export class Harness {
 		}
 	}
 
-	// For an end that leaves no time. They are asked, for some have programs of their own to end.
+	// For an abrupt exit. Sends SIGTERM, because some have children of their own to end.
 	askAll() {
 		for (const { child } of this.programs)
 			if (child.exitCode === null && child.signalCode === null)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// modules.mjs: the parts of the page that are plain functions, without a page: where frames of a flame graph lie, what
-// rows of SQL mean, texts of JSON and tables' order. They are bundled as the page is, and run here.
+// modules.mjs: the pure functions of the page: the layout of flame graphs, the meaning of SQL rows, JSON texts and the
+// order of tables. Bundled as for the page, and run here.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bundle } from './bundle.mjs';
 
-const MODULES = ['flame_layout', 'json_text', 'same_name', 'share', 'sql_result', 'sql_rows', 'sql_text', 'table'];
+const MODULES = ['flame_layout', 'json_text', 'same_name', 'sql_result', 'sql_rows', 'sql_text', 'table'];
 
-const modules = await bundle(MODULES.map((name) => `panels/${name}`));
+const modules = await bundle([...MODULES.map((name) => `panels/${name}`), 'format']);
 
 test('flame graph: the widest first, children within their parent', () => {
 	const { framesOf, boxesOf, callersOf, depthOf } = modules.flame_layout;
@@ -32,7 +32,7 @@ test('flame graph: a zoomed frame is as wide as the picture, with its callers', 
 	assert.deepEqual(boxes, [['x', 1000], ['all', 1000], ['z', 500]]);
 });
 
-test('flame graph: what is too narrow is one box, and nothing is wider than its parent', () => {
+test('flame graph: narrow frames are one box, and nothing is wider than its parent', () => {
 	const { framesOf, boxesOf } = modules.flame_layout;
 	const nodes = [{ name: 'p', parent: -1, count: 1, total: 1000, self: 0 }];
 	for (let i = 0; i < 1000; i++)
@@ -44,14 +44,14 @@ test('flame graph: what is too narrow is one box, and nothing is wider than its 
 	assert.equal(boxesOf(framesOf({ unit: 'ns', nodes: [] }), 0, 100).length, 1);
 });
 
-test('flame graph: what matches is counted once', () => {
+test('flame graph: matches are counted once', () => {
 	const { framesOf, matched } = modules.flame_layout;
 	const nodes = [['run', -1, 100], ['x', 0, 90], ['run again', 1, 80], ['y', -1, 50], ['run', 3, 20]]
 		.map(([name, parent, total]) => ({ name, parent, total, count: 1, self: 0 }));
 	assert.equal(matched(framesOf({ unit: 'ns', nodes }), (name) => name.includes('run')), 120);
 });
 
-test('JSON: lines and indents, all digits; what is no JSON stays', () => {
+test('JSON: lines and indents, all digits; other text stays', () => {
 	const { prettyJson } = modules.json_text;
 	const text = '{"id":12345678901234567890,"l":[1,{"a":"x, {y} \\" :"}],"e":{},"n":[ ]}';
 	const pretty = prettyJson(text);
@@ -65,7 +65,7 @@ test('JSON: lines and indents, all digits; what is no JSON stays', () => {
 });
 
 test('shares have three digits', () => {
-	const { percent } = modules.share;
+	const { percent } = modules.format;
 	assert.deepEqual([percent(1, 3), percent(1, 2000), percent(1, 1), percent(0, 5), percent(5, 0)],
 		['33.3 %', '0.05 %', '100 %', '0 %', '0 %']);
 });
@@ -84,7 +84,7 @@ test('SQL: rows with a time and an id lead to the timeline, exactly', () => {
 	assert.deepEqual(overlay.rows, [{ ts: 123, dur: 50, name: 'x', ref: { kind: 'slices', id: 7 } }]);
 });
 
-test('SQL: an id is that of the table that the rows are of', () => {
+test('SQL: an id belongs to the table of the rows', () => {
 	const { meaningOf } = modules.sql_rows;
 	const kind = (sql, columns = ['id']) => meaningOf(result(columns, [[1]]), sql, TRACE).place([1]).ref?.kind;
 	assert.equal(kind('SELECT id FROM sched'), 'sched');
@@ -96,7 +96,7 @@ test('SQL: an id is that of the table that the rows are of', () => {
 	assert.equal(meaningOf(result(['n'], [[1]]), 'select 1 n', TRACE).placed, false);
 });
 
-test('SQL: words that the one at the cursor may become', () => {
+test('SQL: completions of the word at the cursor', () => {
 	const { completions, errorPlace } = modules.sql_text;
 	const tables = [{ name: 'slice', columns: ['id', 'dur', 'depth'] }, { name: 'sched', columns: ['dur_other', 'cpu'] }];
 	assert.deepEqual(completions(tables, 'select * from sl', 16), ['slice']);
@@ -114,7 +114,7 @@ test('SQL: CSV and JSON of hostile cells', () => {
 	assert.deepEqual(JSON.parse(asJson(['x', '__proto__'], rows))[1].x, '9007199254740993');
 });
 
-test('tables: empty cells first, long digits by what they say', () => {
+test('tables: empty cells first, long digits by value', () => {
 	const { compareCells } = modules.table;
 	const cells = ['9007199254740994', null, '9007199254740993', 5, -1, 'abc', null];
 	assert.deepEqual([...cells].sort(compareCells).slice(0, 4), [null, null, -1, 5]);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// page.mjs: the page as a person uses it: opened, waited for, asked what it shows, worked by keys and mouse.
+// page.mjs: the page as a user drives it: opened, awaited, read, operated with keys and mouse.
 //
-// A Visit is one tab of its own. It watches what the page does all the time: an error on the console, an exception, or
-// a request to anywhere but its server makes the visit a failure when it ends.
+// A Visit is one tab. It watches the page all the time: an error on the console, an exception, or a request to anywhere
+// but its server fails the visit when it ends.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { WAIT_MS, until, within } from './harness.mjs';
 
-// Runs in the page before anything of it does: what moves after it was first painted.
+// Runs in the page before its own scripts: records layout shifts after the first paint.
 function watchShifts() {
 	window.shifts = [];
 	new PerformanceObserver((list) => {
@@ -23,8 +23,8 @@ function watchShifts() {
 }
 
 export class Visit {
-	// motion: the window moves as people see it, and not at once. live: the trace grows, and a request for what is no more
-	// is refused; the browser tells the console so.
+	// motion: animate the view instead of jumping. live: the trace grows, so requests for an older generation are refused
+	// and the browser logs that to the console.
 	static async open(browser, address,
 		{ width = 1280, height = 800, theme = 'light', ready = true, motion = false, live = false } = {}) {
 		const context = await browser.newContext({
@@ -55,7 +55,7 @@ export class Visit {
 		});
 	}
 
-	// Closes the tab; throws when the page did what it must not.
+	// Closes the tab; throws if the page did anything forbidden.
 	async close() {
 		await this.context.close();
 		assert.deepEqual(this.wrong, [], 'errors and foreign requests');
@@ -66,12 +66,12 @@ export class Visit {
 		await this.page.screenshot({ path: path.join(folder, `${name}.png`) }).catch(() => {});
 	}
 
-	// What is true of the page, asked until it is. (Not playwright's own wait, which needs the eval that the page forbids.)
+	// Polls a condition in the page. (Not playwright's own wait, which needs the eval that the page forbids.)
 	wait(condition, argument) {
 		return until(() => this.page.evaluate(condition, argument), `${condition} of ${JSON.stringify(argument)}`);
 	}
 
-	// All that is to be seen is drawn. Two frames first: what was just asked for is under way then.
+	// Waits until everything visible is drawn. Waits two animation frames first, so that requests are under way.
 	async settled() {
 		const drawn = this.page.evaluate(async () => {
 			const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -91,7 +91,7 @@ export class Visit {
 		return this.page.evaluate(() => structuredClone(window.kymo.trace));
 	}
 
-	// With all of the state in it: what changes often is put there a little later, or when the page is left.
+	// Returns the URL with the whole state: frequent changes reach it a little later, or when the page is left.
 	address() {
 		return this.page.evaluate(() => {
 			dispatchEvent(new Event('pagehide'));
@@ -105,12 +105,12 @@ export class Visit {
 		await this.settled();
 	}
 
-	// The timeline has the keyboard.
+	// Gives the timeline the keyboard.
 	async focus() {
 		await this.page.locator('#timeline').focus();
 	}
 
-	// Selects the match of a search that comes after the time shown, as people do: / text Enter.
+	// Selects the first match of a search after the visible time, as a user would: / text Enter.
 	async find(text) {
 		await this.page.locator('#search-input').fill(text);
 		await this.wait((q) => window.kymo.state.search === q && window.kymo.search, text);
@@ -119,20 +119,20 @@ export class Visit {
 		await this.settled();
 	}
 
-	// The details of a slice of that name are there.
+	// Waits for the details of a slice of that name.
 	async detailsOf(name) {
 		const details = this.page.locator('#details');
 		await details.getByText(name, { exact: true }).first().waitFor();
 		return details;
 	}
 
-	// What the details say: a list of [term, text].
+	// Returns the details as a list of [term, text].
 	facts() {
 		return this.page.evaluate(() => [...document.querySelectorAll('#details dt')].map((dt) => [
 			dt.textContent.trim(), dt.nextElementSibling?.textContent.trim() ?? '']));
 	}
 
-	// Where time `ns` of a track is on the screen, in its first row.
+	// Returns where time `ns` of a track is on the screen, in its first row.
 	place(key, ns) {
 		return this.page.evaluate(([wanted, at]) => {
 			const head = [...document.querySelectorAll('.track')].find((one) => one.dataset.key === wanted);

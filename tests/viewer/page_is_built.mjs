@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// page_is_built.mjs: the page that is committed (viewer/dist/index.html), and so is in the tool, is what its sources
-// build, byte for byte; and it keeps the place that an export fills.
+// page_is_built.mjs: the committed page (viewer/dist/index.html), which the tool embeds, is byte for byte what its
+// sources build; and it keeps the place that an export fills.
 //
 //	page_is_built.mjs
 import assert from 'node:assert/strict';

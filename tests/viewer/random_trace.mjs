@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// random_trace.mjs: traces in Chrome's JSON that have something of everything: nested and unfinished slices, instants,
-// async spans, counters, flows, arguments of all types, odd names, samples with stacks, scheduling.
+// random_trace.mjs: traces in Chrome's JSON with some of everything: nested and unfinished slices, instants, async
+// spans, counters, flows, arguments of all types, odd names, samples with stacks, scheduling.
 
 export class Random {
 	constructor(seed) {
@@ -20,7 +20,7 @@ export class Random {
 		return Math.floor(this.next() * limit);
 	}
 
-	// Up to so many of them, each once.
+	// Returns up to this many of them, each once.
 	some(list, count) {
 		return [...new Set(Array.from({ length: count }, () => this.of(list)))];
 	}
@@ -135,7 +135,7 @@ export function randomTrace(seed, count) {
 	return { traceEvents: events, ...stacks(random, ts), systemTraceEvents: scheduling(random, ts) };
 }
 
-// So many spans at once that rows run out, and they lie over each other.
+// So many concurrent spans that rows run out and they overlap.
 export function crowdedTrace(seed, count) {
 	const random = new Random(seed);
 	const events = [];

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // run.mjs KYMO DEMO LOGS [CHECK...]: the viewer end to end: `kymo view` of real traces in a real Chromium. LOGS is the
-// folder for pictures of what failed; CHECK is a part of the names of the checks to run (all).
+// folder for screenshots of failures; CHECK is a part of the names of the checks to run (default: all).
 //
-// Exit codes: 0 all is well, 1 a check failed, 77 there is no browser or no packages of npm (said how to get them).
+// Exit codes: 0 success, 1 a check failed, 77 no browser or no npm packages (says how to get them).
 import { Harness, launch } from './harness.mjs';
 import { Visit } from './page.mjs';
 import { makeTraces } from './traces.mjs';
@@ -16,7 +16,7 @@ import panelKeys from './checks_panel_keys.mjs';
 import panels from './checks_panels.mjs';
 import timeline from './checks_timeline.mjs';
 
-// One check: the visits that it opens are closed behind it, and what they saw go wrong is its failure too.
+// Runs one check: closes its visits afterwards, and fails if they saw anything go wrong.
 async function run(harness, browser, traces, [name, body]) {
 	const visits = [];
 	const test = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// timeline_modules.mjs: the parts of the timeline that need no page: the state in the URL, the axis, how the window
-// moves, which tracks are listed, which tiles are asked for and shown, finding events in them, reading the server's.
+// timeline_modules.mjs: the parts of the timeline that need no page: the state in the URL, the axis, movement of the
+// view, the list of tracks, the requests for tiles, finding events in them, reading the server's.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bundle } from './bundle.mjs';
@@ -12,24 +12,24 @@ const { state, wire, remote, tiles, axis, items, motion, ruler, tree, neighbours
 	['state', 'wire', 'remote', 'tiles', 'format',
 		...['axis', 'items', 'motion', 'ruler', 'tree', 'neighbours', 'reveal'].map((name) => `timeline/${name}`)]);
 
-test('state: the URL says all of it and is read back the same', () => {
+test('state: the URL holds all of it and reads back the same', () => {
 	const full = {
-		...state.usual(0, 1e9), from: 12.345, to: 678901.5, page: 'sql', tab: 'flame', selected: { kind: 'sched', id: 7 },
+		...state.defaults(0, 1e9), from: 12.345, to: 678901.5, page: 'sql', tab: 'flame', selected: { kind: 'sched', id: 7 },
 		range: { from: 5, to: 9 }, marks: [1, 2.5], pinned: ['p1/t2', 'a,b&c=d#e'], hidden: ['ä "<>%'], folded: { x: true, y: false },
 		order: ['p1', '$'], filter: 'a b,c', scroll: 'p1/t2', search: 'name:ü&=', sql: 'select 1;\n-- 100 %\t😀', flameOf: 'samples',
 	};
 	assert.deepEqual(state.fromFragment(state.toFragment(full), 0, 1e9), full);
-	assert.equal(state.toFragment(state.usual(0, 10)), '#v=0..10');
+	assert.equal(state.toFragment(state.defaults(0, 10)), '#v=0..10');
 });
 
-test('state: nonsense in the URL is as usual', () => {
+test('state: an unreadable URL gives the defaults', () => {
 	for (const text of ['#', '#v', '#v=5..1', '#v=NaN..2&sel=slices:-1&tab=x', '#sel=foo:1&range=1&marks=a,b', '#q=%E0%A4%A&pin=%', '#=&&=='])
-		assert.deepEqual(state.fromFragment(text, 0, 10), state.usual(0, 10), text);
+		assert.deepEqual(state.fromFragment(text, 0, 10), state.defaults(0, 10), text);
 	assert.deepEqual(state.fromFragment(`#q=${'\ud800'}`, 0, 1).search, '\ud800');
-	assert.doesNotThrow(() => state.toFragment({ ...state.usual(0, 1), search: '\ud800' }));
+	assert.doesNotThrow(() => state.toFragment({ ...state.defaults(0, 1), search: '\ud800' }));
 });
 
-test('state: a window that cannot be drawn is brought near the trace; any other is left as it is', () => {
+test('state: a view that cannot be drawn is moved near the trace; others stay unchanged', () => {
 	const window = (text, end = 1e9) => {
 		const { from, to } = state.fromFragment(`#v=${text}`, 0, end);
 		return [from, to];
@@ -45,7 +45,7 @@ test('state: a window that cannot be drawn is brought near the trace; any other 
 	assert.ok(bounded.to - bounded.from > 9e18 / 2 ** 45);
 });
 
-test('ruler: ticks are counted, also where the next number is far away', () => {
+test('ruler: the number of ticks is bounded even where doubles are sparse', () => {
 	const one = new axis.Axis();
 	one.set(1000, 2000, 1000);
 	assert.deepEqual(ruler.ticksOf(one, 1), { step: 200, ticks: [4, 5, 6, 7, 8, 9, 10] });
@@ -55,7 +55,7 @@ test('ruler: ticks are counted, also where the next number is far away', () => {
 	assert.deepEqual(ruler.ticksOf(one, 1).ticks, []);
 });
 
-// An answer with one item for each of the names, which are [number, text].
+// Returns a response with one item for each of the names, which are [number, text].
 function answerOf(names) {
 	const texts = names.map(([, text]) => new TextEncoder().encode(text));
 	const at = 40 + 32 * names.length;
@@ -73,7 +73,7 @@ function answerOf(names) {
 	return bytes;
 }
 
-test('remote: a text keeps its number through generations, however the server numbers it', async () => {
+test('remote: a text keeps its number through generations, whatever numbers the server uses', async () => {
 	const answers = {};
 	globalThis.fetch = async (path) => new Response(answers[path.split('?')[0]]);
 	const source = new remote.RemoteSource();
@@ -90,10 +90,10 @@ test('remote: a text keeps its number through generations, however the server nu
 		for (const one of [...name, ...found])
 			seen.add(one);
 	}
-	assert.ok(seen.size <= 6, `${seen.size} numbers for five texts and one that was never told`);
+	assert.ok(seen.size <= 6, `${seen.size} numbers for five texts and one that never got a text`);
 });
 
-test('axis: moving in time is whole pixels of the same scale, far from the beginning, too', () => {
+test('axis: moving in time is whole pixels of the same scale, even far from the beginning', () => {
 	const one = new axis.Axis();
 	const begin = 8e15;
 	assert.equal(one.set(begin, begin + 1000, 1000), true);
@@ -107,7 +107,7 @@ test('axis: moving in time is whole pixels of the same scale, far from the begin
 	assert.equal(one.level, 20);
 });
 
-test('axis: the same window is the same picture, whatever was shown before', () => {
+test('axis: the same view gives the same picture, whatever was shown before', () => {
 	const [moved, fresh] = [new axis.Axis(), new axis.Axis()];
 	for (let from = 123456789.125; from < 123456789.125 + 4e8; from += 7654321.5)
 		moved.set(from, from + 12345.678, 1237);
@@ -118,7 +118,7 @@ test('axis: the same window is the same picture, whatever was shown before', () 
 		assert.ok(Math.abs(moved.x(ns) - fresh.x(ns)) < 1e-3);
 });
 
-test('motion: bounded to the trace, and arrives at its target', () => {
+test('motion: stays within the trace and arrives at its target', () => {
 	assert.deepEqual(motion.bounded({ from: -500, to: 5000 }, 0, 1000), { from: 0, to: 1000 });
 	const small = motion.bounded({ from: 400, to: 401 }, 0, 1000);
 	assert.equal(small.to - small.from, motion.SPAN_LEAST);
@@ -135,7 +135,7 @@ test('motion: bounded to the trace, and arrives at its target', () => {
 	assert.equal(one.moving, false);
 });
 
-test('motion: zooming leaves the pointer where it is', () => {
+test('motion: zooming keeps the time at the pointer', () => {
 	const { from, to } = motion.zoomed({ from: 0, to: 100 }, 0.5, 25);
 	assert.deepEqual([from, to, (25 - from) / (to - from)], [12.5, 62.5, 0.25]);
 });
@@ -150,7 +150,7 @@ const names = (entries) => entries.map((entry) => entry.track.name);
 
 test('tree: hidden, folded, filtered, moved and pinned tracks', () => {
 	const one = new tree.Tree(sampleTrace());
-	const list = (part) => one.entries({ ...state.usual(0, 100), ...part });
+	const list = (part) => one.entries({ ...state.defaults(0, 100), ...part });
 	assert.deepEqual(names(list({}).main), ['server', 'main', 'memory', 'stacks', 'client', 'main', 'worker']);
 	assert.deepEqual(names(list({ hidden: ['k0'] }).main), ['client', 'main', 'worker']);
 	assert.deepEqual(names(list({ folded: { k0: true } }).main), ['server', 'client', 'main', 'worker']);
@@ -163,7 +163,7 @@ test('tree: hidden, folded, filtered, moved and pinned tracks', () => {
 
 test('tree: entries lie one below the other; tall tracks are cut into bands; call stacks begin folded', () => {
 	const one = new tree.Tree(sampleTrace());
-	const { main } = one.entries(state.usual(0, 100));
+	const { main } = one.entries(state.defaults(0, 100));
 	for (const [i, entry] of main.entries())
 		assert.equal(entry.y, i ? main[i - 1].y + main[i - 1].height : 0);
 	for (const [i, entry] of main.entries()) {
@@ -177,19 +177,19 @@ test('tree: entries lie one below the other; tall tracks are cut into bands; cal
 	assert.ok(one.bandsOf(stacks)[0].rows > 5);
 });
 
-test('reveal: an event is unfolded, shown again, and brought into the window no further than needed', () => {
+test('reveal: unfolds and unhides an event, and moves the view no further than needed', () => {
 	const one = new tree.Tree(sampleTrace());
-	const before = { ...state.usual(0, 1000), folded: { k4: true, k0: true }, hidden: ['k4', 'k1'], filter: 'memory' };
+	const before = { ...state.defaults(0, 1000), folded: { k4: true, k0: true }, hidden: ['k4', 'k1'], filter: 'memory' };
 	const after = reveal.uncovered(one, before, { track: 6, row: 3, ts: 0, dur: 1 });
 	assert.deepEqual([after.folded, after.hidden, after.filter], [{ k4: false, k0: true }, ['k1'], '']);
 	const shown = { from: 0, to: 1000 };
-	assert.equal(reveal.windowFor(shown, 400, 500), null);
-	assert.deepEqual(reveal.windowFor(shown, 2000, 2100), { from: 1550, to: 2550 });
-	assert.deepEqual(reveal.windowFor(shown, 400, 401), { from: 380.5, to: 420.5 });
-	assert.deepEqual(reveal.windowFor(shown, 5000, 9000), { from: 4900, to: 5900 });
+	assert.equal(reveal.viewFor(shown, 400, 500), null);
+	assert.deepEqual(reveal.viewFor(shown, 2000, 2100), { from: 1550, to: 2550 });
+	assert.deepEqual(reveal.viewFor(shown, 400, 401), { from: 380.5, to: 420.5 });
+	assert.deepEqual(reveal.viewFor(shown, 5000, 9000), { from: 4900, to: 5900 });
 });
 
-// Slices of one row of track 0: [begin, dur], as tiles of any level by the rules of wire.h, simply.
+// Slices of one row of track 0: [begin, dur], as tiles of any level by a simple version of wire.h's rules.
 function fakeSource(slices) {
 	const asked = [];
 	const make = (level, index) => {
@@ -244,7 +244,7 @@ test('neighbours: each slice of a row is reached, forward and back, at every sca
 	}
 });
 
-test('tiles: few requests, nothing twice, what is no longer wanted is given up', async () => {
+test('tiles: few requests, none twice, unwanted ones are cancelled', async () => {
 	const source = fakeSource([[0, 10]]);
 	const cache = new tiles.Tiles(source, () => {}, (error) => assert.fail(error));
 	const tracks = Array.from({ length: 60 }, (_, id) => ({ id, key: `k${id}` }));
@@ -262,7 +262,7 @@ test('tiles: few requests, nothing twice, what is no longer wanted is given up',
 	assert.equal(source.asked[2].signal.aborted, true);
 });
 
-test('tiles: those of an older generation are shown, but asked for anew; tracks are known by their keys', async () => {
+test('tiles: those of an older generation are shown, but requested again; tracks are known by key', async () => {
 	const source = fakeSource([[0, 10]]);
 	const cache = new tiles.Tiles(source, () => {}, () => {});
 	cache.setTracks(1, [{ id: 0, key: 'a' }, { id: 1, key: 'b' }]);
@@ -276,7 +276,7 @@ test('tiles: those of an older generation are shown, but asked for anew; tracks 
 	assert.equal(cache.has(1, 0, 0), true);
 });
 
-test('items: a tile that is not there is shown by finer ones, or a coarser one', () => {
+test('items: finer tiles or a coarser one replace a missing tile', () => {
 	const there = new Map([['0 4 0', 'coarse'], ['0 1 6', 'left'], ['0 1 7', 'right']].map(([key, name]) => [key, { name }]));
 	const get = (track, level, index) => there.get(`${track} ${level} ${index}`);
 	const found = (level, index) => items.pieces(get, 0, level, index).list.map(({ tile }) => tile.name);
@@ -286,7 +286,7 @@ test('items: a tile that is not there is shown by finer ones, or a coarser one',
 	assert.deepEqual(found(2, 77), []);
 });
 
-test('items: what is at a place, also beside it', () => {
+test('items: the item at a position, or near it', () => {
 	const list = { count: 4, begin: Float64Array.of(0, 100, 300, 50), dur: Float64Array.of(50, 100, 0, 10), row: Uint16Array.of(0, 0, 0, 2) };
 	assert.deepEqual([...items.rowsOf(list)], [0, 3, 3, 4]);
 	assert.equal(items.itemAt(list, 0, 120, 0), 1);
@@ -297,7 +297,7 @@ test('items: what is at a place, also beside it', () => {
 	assert.equal(items.itemAt(list, 9, 55, 0), -1);
 });
 
-test('wire: an answer is read; a cut or foreign one is an error and no more', () => {
+test('wire: reads a response; a truncated or foreign one is an error', () => {
 	const bytes = new ArrayBuffer(24 + 16 + 32 + 16);
 	const view = new DataView(bytes);
 	[0x3154594b, 1, 1, 1, 72, 5].forEach((value, i) => view.setUint32(i * 4, value, true));
@@ -313,7 +313,7 @@ test('wire: an answer is read; a cut or foreign one is an error and no more', ()
 	view.setUint32(76, 3, true);
 	new Uint8Array(bytes).set(new TextEncoder().encode('ab\n'), 80);
 	const told = new Map();
-	const read = (from) => wire.readTiles(from, { number: (name) => name, told: (name, text) => told.set(name, text) }, () => false);
+	const read = (from) => wire.readTiles(from, { number: (name) => name, define: (name, text) => told.set(name, text) }, () => false);
 	const [tile] = read(bytes);
 	assert.deepEqual([tile.track, tile.level, tile.index, tile.items.begin[0], tile.items.event[0], tile.items.row[0]], [3, 5, -2, -1000.5, 9, 6]);
 	assert.equal(told.get(42), 'ab\n');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// traces.mjs: the traces that the page is tried with. Those made here are Chrome JSON, so that what is in them can be
-// read in this file; the demo's are real.
+// traces.mjs: the traces for testing the page. Those made here are Chrome JSON, so that this file shows their content;
+// the demo's are real.
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
@@ -15,7 +15,7 @@ export const names = (pid, process, threads) => [
 ];
 const slice = (tid, name, ts, dur, args = {}, cat = 'shop') => ({ ph: 'X', pid: 100, tid, name, ts, dur, args, cat });
 
-// A shop of three threads: a request that is handed to a worker by a flow, and one thread full of tiny slices.
+// A shop of three threads: a flow hands a request to a worker, and one thread is full of tiny slices.
 export function shop() {
 	const events = names(100, 'shop', { 101: 'front', 102: 'worker', 103: 'busy' });
 	for (let i = 0; i < 20; i++) {
@@ -65,7 +65,7 @@ export function manyThreads(count) {
 	return events;
 }
 
-// Writes all of them into the folder of the harness; returns their paths by name.
+// Writes all of them into the harness' folder; returns their paths by name.
 export async function makeTraces(harness) {
 	const made = {};
 	for (const [name, events] of Object.entries({ shop: shop(), odd: odd(), crowd: manyThreads(5000), empty: [] })) {

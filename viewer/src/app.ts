@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
-// app.ts: what the parts of the page know of each other. main.ts makes the one App; the timeline and the panels are
-// given it, change the state through it, and hear of changes by on(). No part knows another.
+// app.ts: the interface between the parts of the page. main.ts makes the one App and passes it to the timeline and the
+// panels; they change the state through it and listen for changes with on(). No part knows another.
 import type { EventRef, Kind, Search, Source, Trace } from "./protocol";
 
-// All of this is in the URL (state.ts), so that a link shows the same place.
+// The URL holds all of this (state.ts), so that a link shows the same place.
 export interface State {
-  from: number; // what is shown of time, ns
+  from: number; // time shown, ns
   to: number;
   page: "timeline" | "sql";
-  tab: "details" | "range" | "flame" | "info"; // of the panel below the timeline
+  tab: "details" | "range" | "flame" | "info"; // tab of the panel below the timeline
   selected: { kind: Kind; id: number } | null;
-  range: { from: number; to: number } | null; // what is selected of time
+  range: { from: number; to: number } | null; // selected time
   marks: number[]; // set with M
   pinned: string[]; // keys of tracks, in their order
   hidden: string[];
-  folded: Record<string, boolean>; // keys of groups and tracks: folded or not, where that is not as usual
-  order: string[]; // keys of tracks that were moved, in their new order
-  filter: string; // of the tracks, by their names
-  scroll: string; // key of the track at the top, "~" and how many pixels of it are above; "": it is not scrolled
+  folded: Record<string, boolean>; // keys of groups and tracks whose folding differs from the default
+  order: string[]; // pairs of keys: a moved track and the one it was put before
+  filter: string; // filters tracks by name
+  scroll: string; // key of the top track, "~", pixels scrolled past its top; "": not scrolled
   search: string;
   sql: string;
   flameOf: "slices" | "samples";
 }
 
 export interface Overlay {
-  name: string; // of the track that shows it
+  name: string; // of its track
   rows: { ts: number; dur: number; name: string; ref: { kind: Kind; id: number } | null }[];
 }
 
@@ -32,20 +32,20 @@ export type Change = "view" | "selection" | "range" | "tracks" | "search" | "ove
 
 export interface App {
   readonly source: Source;
-  readonly trace: Trace; // another one after "trace", when it is live
+  readonly trace: Trace; // replaced on "trace" when live
   readonly state: Readonly<State>;
-  readonly search: Search | null; // of state.search
+  readonly search: Search | null; // result for state.search
   readonly overlay: Overlay | null;
-  readonly tracks: number[]; // that a range or flame graph is of: those not hidden
+  readonly tracks: number[]; // the tracks that are not hidden: those of a range or flame graph
 
-  on(change: Change, fn: () => void): () => void; // returns what ends it
-  // Changes some of the state, tells who hears of it, and puts it into the URL.
+  on(change: Change, fn: () => void): () => void; // returns a function that unsubscribes
+  // Changes part of the state, notifies the listeners, and updates the URL.
   set(part: Partial<State>): void;
-  // Selects, and opens the details. reveal scrolls and unfolds to it; focus zooms to it as well.
+  // Selects an event and opens its details. reveal scrolls and unfolds to it; focus also zooms to it.
   select(ref: EventRef | { kind: Kind; id: number } | null, how?: "reveal" | "focus"): Promise<void>;
   setSearch(result: Search | null): void;
   setOverlay(overlay: Overlay | null): void;
-  // What a screen reader should say now.
+  // Says a text to screen readers.
   announce(text: string): void;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// colour.ts: the colours of what is drawn. A name has the same colour in every trace: it is chosen from a palette by a
-// hash of the text (without its digits, so that "request 17" and "request 18" look alike). All of a palette's colours
-// are equally light to the eye (OKLCH), so that one colour of text is readable on each.
+// colour.ts: the colours of what is drawn. A hash of the text (without digits, so that "request 17" and "request 18"
+// look alike) picks a name's colour from a palette, so a name has the same colour in every trace. All colours of a
+// palette are equally light (OKLCH), so that one text colour is readable on each.
 
 export type Theme = "light" | "dark";
 
-// Of each colour these are made beforehand, mixed with the background: how much of the time is covered, in four
-// steps, and the same once more, pale, for what a search did not find.
+// Each colour is mixed with the background beforehand: four steps for how much of the time is covered, and the same
+// again, pale, for what a search did not find.
 export const STEPS = 4;
 export const STYLES = STEPS * 2;
 const strength = [0.45, 0.62, 0.8, 1];
@@ -23,7 +23,7 @@ export interface Palette {
   error: string;
   fills: string[]; // STYLES for each colour
   packed: Uint32Array; // the same as pixels of an image
-  lines: string[]; // of each colour, a stronger one
+  lines: string[]; // a stronger shade of each colour
   text: string; // on full colours
   paleText: string;
 }
@@ -43,7 +43,7 @@ const shades: Record<Theme, [number, number][]> = {
 };
 const named = HUES * 2;
 
-// What has a meaning has a colour of its own, behind those of the names.
+// Meanings have colours of their own, after those of the names.
 const meanings: Record<string, Record<Theme, [number, number, number]>> = {
   running: { light: [0.76, 0.15, 150], dark: [0.52, 0.13, 150] },
   runnable: { light: [0.87, 0.11, 110], dark: [0.5, 0.09, 105] },
@@ -72,7 +72,7 @@ function oklch(lightness: number, chroma: number, hue: number): Rgb {
   }) as Rgb;
 }
 
-// "#fff" and "#ffffff" alike: what makes the styles smaller writes the short form.
+// Parses "#fff" and "#ffffff": the CSS minifier writes the short form.
 function rgb(text: string): Rgb {
   const digits = text.replace("#", "");
   const full = digits.length < 6 ? [...digits].map((digit) => digit + digit).join("") : digits;
@@ -94,7 +94,7 @@ function colours(theme: Theme): Rgb[] {
   return all;
 }
 
-// The palette of the theme that is shown: the page's own colours come from theme.css.
+// Returns the palette of the current theme: the page's own colours come from theme.css.
 export function makePalette(theme: Theme): Palette {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string): string => hex(rgb(style.getPropertyValue(name).trim()));
@@ -120,7 +120,7 @@ export function makePalette(theme: Theme): Palette {
   };
 }
 
-// FNV-1a of the text without its digits.
+// Returns FNV-1a of the text without its digits.
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) {
@@ -134,7 +134,7 @@ export function hash(text: string): number {
 export const ofName = (text: string): number => hash(text) % named;
 export const ofLoss = meaning.loss;
 
-// States of threads, by the kernel's letters and Perfetto's words.
+// Returns the colour of a thread state, given as a kernel letter or in Perfetto's words.
 export function ofState(text: string): number {
   if (/^running/i.test(text)) return meaning.running;
   if (/^(R\b|R\+|runnable)/i.test(text)) return meaning.runnable;

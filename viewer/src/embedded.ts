@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// embedded.ts: a Source that answers from data in the page itself: what `kymo view --export` wrote. It answers as the
+// embedded.ts: a Source that answers from data in the page itself, written by `kymo view --export`. It answers as the
 // server does (src/server), so that the page looks the same; tests/viewer/embedded.mjs compares the two. SQL needs the
 // server.
 import { cutTrace } from "./embedded_cut";
 import { Events } from "./embedded_event";
 import { flameOfSamples, flameOfSlices } from "./embedded_flame";
 import { Lanes, laneTables } from "./embedded_lanes";
-import { rangeOf, Window } from "./embedded_range";
-import { Breath, readEmbedded, type Progress } from "./embedded_read";
+import { rangeOf, SliceRange } from "./embedded_range";
+import { Pacer, readEmbedded, type Progress } from "./embedded_read";
 import { Searches } from "./embedded_search";
 import { tablesOf, type Tables } from "./embedded_tables";
 import { tileOf } from "./embedded_tiles";
@@ -15,15 +15,15 @@ import type { Details, Flame, Kind, Range, Search, Source, Tile, Trace } from ".
 import type { SqlResult, Status, Tables as SqlTables } from "./protocol";
 
 const LEVEL_MAX = 46;
-const OPENING_MS = 24; // that work takes at a time
+const OPENING_MS = 24; // of work between two pauses
 const TILES_MS = 5;
-const NO_SQL = "An exported page has no SQL: kymo view FILE has.";
+const NO_SQL = "SQL is not available in an exported page: use kymo view FILE.";
 
 export class EmbeddedSource implements Source {
   readonly can = { sql: false, live: false };
   private readonly events: Events;
   private readonly searches: Searches;
-  private readonly breath = new Breath(TILES_MS);
+  private readonly pacer = new Pacer(TILES_MS);
   private turn: Promise<unknown> = Promise.resolve();
 
   private constructor(
@@ -34,15 +34,15 @@ export class EmbeddedSource implements Source {
     this.searches = new Searches(data, this.events);
   }
 
-  // text: of the element that has the data.
+  // text: the content of the element that holds the data.
   static async open(text: string, progress: Progress): Promise<EmbeddedSource> {
-    const breath = new Breath(OPENING_MS);
-    const unpacked = await readEmbedded(text, breath, progress);
-    const tables = await tablesOf(unpacked, breath);
+    const pacer = new Pacer(OPENING_MS);
+    const unpacked = await readEmbedded(text, pacer, progress);
+    const tables = await tablesOf(unpacked, pacer);
     if (unpacked.head.range) tables.trace = cutTrace(tables.trace, unpacked.head.range, tables);
     tables.trace = { ...tables.trace, live: false };
     const lanes = new Lanes(laneTables(tables), tables.trace.tracks, tables.trace.end);
-    await lanes.fill(breath, progress);
+    await lanes.fill(pacer, progress);
     return new EmbeddedSource(tables, lanes);
   }
 
@@ -50,7 +50,7 @@ export class EmbeddedSource implements Source {
     return Promise.resolve(this.data.trace);
   }
 
-  // One ask after the other, so that together they take no more of a frame's time than one.
+  // Runs one request after another, so that together they take no more of an animation frame than one.
   tiles(level: number, first: number, count: number, tracks: number[], signal?: AbortSignal): Promise<Tile[]> {
     const made = this.turn.then(() => this.makeTiles(level, first, count, tracks, signal));
     this.turn = made.catch(() => undefined);
@@ -64,13 +64,13 @@ export class EmbeddedSource implements Source {
     tracks: number[],
     signal?: AbortSignal,
   ): Promise<Tile[]> {
-    if (!(level >= 0 && level <= LEVEL_MAX)) throw new Error("there is no such level");
+    if (!(level >= 0 && level <= LEVEL_MAX)) throw new Error(`level ${level} is out of range`);
     const tiles: Tile[] = [];
     for (const track of tracks) {
       for (let i = 0; i < count; i++) {
         signal?.throwIfAborted();
         tiles.push(tileOf(this.lanes, track, level, first + i, this.data.trace.end));
-        await this.breath.take();
+        await this.pacer.pause();
       }
     }
     return tiles;
@@ -85,11 +85,11 @@ export class EmbeddedSource implements Source {
   }
 
   range(from: number, to: number, tracks?: number[]): Promise<Range> {
-    return rangeOf(this.data, this.window(from, to, tracks), new Breath());
+    return rangeOf(this.data, this.sliceRange(from, to, tracks), new Pacer());
   }
 
   async flame(from: number, to: number, of: "slices" | "samples", tracks?: number[]): Promise<Flame> {
-    if (of === "slices") return flameOfSlices(this.data, this.window(from, to, tracks), new Breath());
+    if (of === "slices") return flameOfSlices(this.data, this.sliceRange(from, to, tracks), new Pacer());
     return flameOfSamples(this.data, { from: Math.floor(from), to: Math.floor(to), threads: this.threadsOf(tracks) });
   }
 
@@ -109,16 +109,16 @@ export class EmbeddedSource implements Source {
     return Promise.resolve({ tables: [] });
   }
 
-  // Nothing ever changes, so nobody is told of it.
+  // Never resolves: an exported page never changes.
   status(): Promise<Status> {
     return new Promise(() => undefined);
   }
 
-  private window(from: number, to: number, tracks?: number[]): Window {
-    return new Window(this.data, Math.floor(from), Math.floor(to), tracks);
+  private sliceRange(from: number, to: number, tracks?: number[]): SliceRange {
+    return new SliceRange(this.data, Math.floor(from), Math.floor(to), tracks);
   }
 
-  // The threads whose samples the tracks show.
+  // Returns the threads whose samples the tracks show.
   private threadsOf(tracks?: number[]): Set<number> | null {
     if (!tracks) return null;
     const { joined } = this.data;
@@ -129,12 +129,12 @@ export class EmbeddedSource implements Source {
   }
 }
 
-// The data that this page has, if it is an exported one.
+// Returns the element with the data if this is an exported page.
 export function embeddedData(): Element | null {
   return document.getElementById("kymo-data");
 }
 
-// Opens it. The text is the largest thing in the page, so it is let go.
+// Opens it. The text is the largest thing in the page, so it is released.
 export function openEmbedded(element: Element, progress: Progress = () => undefined): Promise<Source> {
   const text = element.textContent ?? "";
   element.remove();

@@ -7,7 +7,7 @@ import type { Arg, Details } from "./protocol";
 const ARGS_SHOWN = 2000;
 const ARG_BYTES = 65536;
 
-// As enum ky_arg_type of src/model/trace.h.
+// Matches enum ky_arg_type of src/model/trace.h.
 const TYPES: Arg["type"][] = ["null", "int", "int", "real", "bool", "pointer", "string", "json"];
 const INT = 1;
 const UINT = 2;
@@ -17,7 +17,7 @@ const POINTER = 5;
 const STRING = 6;
 const JSON_TEXT = 7;
 
-// What the formats call where the source is.
+// The keys that formats use for a source location.
 const SOURCES = [
   ["source.file_name", "source.line_number", "source.function_name"],
   ["source_location.file_name", "source_location.line_number", "source_location.function_name"],
@@ -30,7 +30,7 @@ function* rowsOf(t: Tables, set: number): Generator<number> {
   for (let i = t.args.begins[set] ?? 0; i < end; i++) yield i;
 }
 
-// Without what only says from which kind of file it is.
+// Drops the prefix that only names the kind of file.
 export function plainKey(key: string): string {
   return key.replace(/^(args|debug)\.(?=[^])/, "");
 }
@@ -39,13 +39,13 @@ const isSource = (key: string): boolean => key.startsWith("source.") || key.star
 
 function realOf(value: bigint): number {
   const view = new DataView(new ArrayBuffer(8));
-  view.setBigUint64(0, value, true); // its bytes are in reverse
+  view.setBigUint64(0, value, true); // reverses its bytes
   return view.getFloat64(0, false);
 }
 
 const signed = (value: bigint): bigint => BigInt.asIntN(64, value & 1n ? ~(value >> 1n) : value >> 1n);
 
-// The string that is a value, or 0.
+// Returns the string number of a value, or 0.
 export function argString(t: Tables, arg: number): number {
   const type = t.args.type[arg];
   return type === STRING || type === JSON_TEXT ? Number(t.args.value[arg]) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_cut.ts: the trace as the page is told of it when only a part of its time was exported: what there is is
-// counted again, and tracks with nothing left on them are gone, so that those that remain have other numbers.
+// embedded_cut.ts: the trace when only a part of its time was exported: counts its events again and drops the tracks
+// left empty, so that the remaining tracks have new numbers.
 import { INSTANT, NONE, type Spans } from "./embedded_tables";
 import type { Trace, Track } from "./protocol";
 
@@ -24,7 +24,7 @@ interface Counted {
 
 const drawn = (t: Counted): Spans[] => [t.slices, t.counters, t.sched, t.states, t.joined, t.losses];
 
-// The number that a slice of the whole trace has here, or NONE.
+// Returns the number that a slice of the whole trace has here, or NONE.
 function sliceHere({ slices: { listed, count }, first }: Counted, row: number): number {
   if (row < first) return listed.indexOf(row) >>> 0; // -1 is NONE then
   return row - first + listed.length < count ? row - first + listed.length : NONE;
@@ -50,7 +50,7 @@ function eventsOf(tracks: number, t: Counted): Float64Array {
   return events;
 }
 
-// Of each track its new number, or NONE: those with events, and the groups that these are in.
+// Returns each track's new number, or NONE: tracks with events and the groups that contain them stay.
 function numbersOf(tracks: Track[], events: Float64Array): Uint32Array {
   const stays = new Uint8Array(tracks.length);
   for (let id = tracks.length - 1; id >= 0; id--) {
@@ -61,7 +61,7 @@ function numbersOf(tracks: Track[], events: Float64Array): Uint32Array {
   return Uint32Array.from(stays, (stay) => (stay ? next++ : NONE));
 }
 
-// The least and the largest value of each counter.
+// Returns the minimum and maximum of each counter.
 function extremesOf(tracks: number, { counters }: Counted): { min: Float64Array; max: Float64Array } {
   const min = new Float64Array(tracks).fill(Infinity);
   const max = new Float64Array(tracks).fill(-Infinity);
@@ -87,7 +87,7 @@ function cutTracks(tracks: Track[], numbers: Uint32Array, events: Float64Array, 
     }));
 }
 
-// Changes the tracks that events are drawn in too.
+// Also renumbers the tracks of the events.
 export function cutTrace(trace: Trace, part: Part, t: Counted): Trace {
   const events = eventsOf(trace.tracks.length, t);
   const numbers = numbersOf(trace.tracks, events);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_event.ts: all that is known of one event of an exported trace, as src/server/answer_event.c and
-// answer_slice.c tell it.
+// embedded_event.ts: the details of one event of an exported trace, as src/server/answer_event.c and answer_slice.c
+// write them.
 import { argsOf, sourceOf } from "./embedded_args";
 import { firstAt, indexOf, INSTANT, NONE, NOT_KNOWN_WHEN } from "./embedded_tables";
 import type { EventKind, Index, Tables } from "./embedded_tables";
@@ -24,7 +24,7 @@ interface Basics {
   row: number;
 }
 
-// What only slices have.
+// Only slices have these.
 type Children = Pick<Details, "self" | "childrenCount" | "children">;
 type Relatives = Children & Pick<Details, "parents" | "args" | "source" | "flowsIn" | "flowsOut">;
 
@@ -83,7 +83,7 @@ export class Events {
     };
   }
 
-  // ---- what all have ----
+  // ---- all kinds ----
 
   private basics(kind: EventKind, id: number): Basics {
     switch (kind) {
@@ -188,7 +188,7 @@ export class Events {
     ];
   }
 
-  // What the thread waited for before it ran: the state that ends where this begins.
+  // Returns what the thread waited for before it ran: the state that ends where this begins.
   private wakeup(thread: number, ts: number): Fact[] {
     const { states, texts, threads } = this.t;
     const { begins, rows } = this.statesOf;
@@ -284,7 +284,7 @@ export class Events {
     return slices.dur[slice] < 0 ? trace.end : slices.ts[slice] + slices.dur[slice];
   }
 
-  // They begin within it, so they are among the rows behind it up to its end.
+  // Children begin within it, so they are among the rows after it up to its end.
   private children(id: number): Children {
     const { slices } = this.t;
     const end = this.endOf(id);
@@ -316,7 +316,7 @@ function place(track: number, row: number): { track: number; row: number } {
   return track === NONE ? { track: -1, row: 0 } : { track, row };
 }
 
-// The first of ascending rows whose value is not below that.
+// Returns the first of ascending rows whose value is not below the given one.
 function lowerBound(rows: Uint32Array, value: number, of: (row: number) => number = (row) => row): number {
   let low = 0;
   let high = rows.length;

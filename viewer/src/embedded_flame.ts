@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// embedded_flame.ts: what was called from where in a range of time, and how long it took in all: slices or samples
-// with those of the same name in the same place made one, as src/query/tree.c does it.
-import type { Breath } from "./embedded_read";
-import { select, type Window } from "./embedded_range";
+// embedded_flame.ts: the call tree of a range of time with total times: merges slices or samples of the same name in
+// the same place, as src/query/tree.c does.
+import type { Pacer } from "./embedded_read";
+import { select, type SliceRange } from "./embedded_range";
 import { firstAt, INSTANT, NONE, type Tables } from "./embedded_tables";
 import type { Flame } from "./protocol";
 
@@ -10,7 +10,7 @@ interface Node {
   name: number;
   parent: number; // node or -1
   count: number;
-  total: number; // ns, or what samples weigh: they are in the order of this
+  total: number; // ns, or weight of samples; nodes are sorted by it
 }
 
 const NODES_MAX = 20000;
@@ -37,7 +37,7 @@ class Tree {
   }
 }
 
-// The largest first, each before its children.
+// Orders nodes largest first, each before its children.
 function inOrder(nodes: Node[], isShown: (node: number) => boolean): number[] {
   const children = new Map<number, number[]>();
   nodes.forEach((node, i) => {
@@ -45,7 +45,7 @@ function inOrder(nodes: Node[], isShown: (node: number) => boolean): number[] {
     if (siblings) siblings.push(i);
     else children.set(node.parent, [i]);
   });
-  // Ascending: what is last comes off the stack first.
+  // Ascending: the last one is popped first.
   for (const siblings of children.values())
     siblings.sort((a, b) => nodes[a].total - nodes[b].total || nodes[a].count - nodes[b].count || b - a);
   const order: number[] = [];
@@ -58,7 +58,7 @@ function inOrder(nodes: Node[], isShown: (node: number) => boolean): number[] {
   return order;
 }
 
-// The total below which a node is left out, so that there are not too many.
+// Returns the total below which a node is left out, to bound their number.
 function leastTotal(totals: Float64Array): number {
   return totals.length <= NODES_MAX ? 0 : select(totals.slice(), totals.length - NODES_MAX);
 }
@@ -84,40 +84,40 @@ function flameOf(tables: Tables, nodes: Node[], unit: Flame["unit"]): Flame {
   };
 }
 
-export async function flameOfSlices(tables: Tables, window: Window, breath: Breath): Promise<Flame> {
+export async function flameOfSlices(tables: Tables, range: SliceRange, pacer: Pacer): Promise<Flame> {
   const { slices, texts } = tables;
   const tree = new Tree(texts.count);
-  const nodeOf = new Int32Array(window.end).fill(-2); // -2: not looked at yet
-  // The node of a slice, or of the nearest one around it that counts.
+  const nodeOf = new Int32Array(range.end).fill(-2); // -2: not looked at yet
+  // Returns the node of a slice, or of the nearest slice around it that counts.
   const around = (slice: number): number => {
     let up = slices.parent[slice];
     while (up < slice && nodeOf[up] === -2) up = slices.parent[up];
     return up < slice ? nodeOf[up] : -1;
   };
-  await window.each(breath, (slice) => {
+  await range.each(pacer, (slice) => {
     if (slices.kind[slice] === INSTANT) return;
     const node = tree.child(around(slice), slices.name[slice]);
     nodeOf[slice] = node;
-    tree.add(node, window.endOf(slice) - window.beginOf(slice), 1);
+    tree.add(node, range.endOf(slice) - range.beginOf(slice), 1);
   });
   return flameOf(tables, tree.nodes, "ns");
 }
 
-export interface SampleWindow {
+export interface SampleRange {
   from: number;
   to: number;
   threads: Set<number> | null; // null: all
 }
 
-// A callsite's weight and samples with all that it called.
-function sumsBelow(tables: Tables, window: SampleWindow): { weight: Float64Array; samples: Float64Array } {
+// Sums a callsite's weight and samples with those of its callees.
+function sumsBelow(tables: Tables, range: SampleRange): { weight: Float64Array; samples: Float64Array } {
   const { samples, callsites } = tables;
   const sites = callsites.parent.length;
   const sums = { weight: new Float64Array(sites), samples: new Float64Array(sites) };
-  const end = firstAt(samples.ts, window.to);
-  for (let i = firstAt(samples.ts, window.from); i < end; i++) {
+  const end = firstAt(samples.ts, range.to);
+  for (let i = firstAt(samples.ts, range.from); i < end; i++) {
     const site = samples.callsite[i];
-    if (site >= sites || !samples.main[i] || (window.threads && !window.threads.has(samples.thread[i]))) continue;
+    if (site >= sites || !samples.main[i] || (range.threads && !range.threads.has(samples.thread[i]))) continue;
     sums.weight[site] += samples.weight[i];
     sums.samples[site]++;
   }
@@ -130,13 +130,13 @@ function sumsBelow(tables: Tables, window: SampleWindow): { weight: Float64Array
   return sums;
 }
 
-// Halves away from 0, as C's llround().
+// Rounds halves away from 0, as C's llround().
 const whole = (value: number): number => Math.sign(value) * Math.round(Math.abs(value));
 
-export function flameOfSamples(tables: Tables, window: SampleWindow): Flame {
+export function flameOfSamples(tables: Tables, range: SampleRange): Flame {
   const { callsites, frames } = tables;
   const tree = new Tree(tables.texts.count);
-  const sums = sumsBelow(tables, window);
+  const sums = sumsBelow(tables, range);
   const nodeOf = new Int32Array(callsites.parent.length).fill(-1);
   for (let site = 0; site < callsites.parent.length; site++) {
     if (!sums.samples[site]) continue;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// embedded_lanes.ts: what lies in one row of a track, in the order of time, and the pyramid over it: as
-// src/server/lanes.c and pyramid.c make it, in typed arrays. Durations in nodes are floats there and here, so that
-// the same is drawn.
-import type { Breath, Progress } from "./embedded_read";
+// embedded_lanes.ts: the events of one row of a track in time order, and the pyramid over them, as src/server/lanes.c
+// and pyramid.c make them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
+import type { Pacer, Progress } from "./embedded_read";
 import { NONE, type EventKind, type Spans, type Tables } from "./embedded_tables";
 import type { Track } from "./protocol";
 
@@ -46,7 +45,7 @@ export interface Lane {
 
 export const above = (count: number): number => Math.ceil(count / FAN);
 
-// Where the nodes of a lane's highest level are, and how many.
+// Returns where the nodes of a lane's highest level are, and how many.
 export function topOf(lane: Lane): { at: number; count: number } {
   let at = lane.nodesAt;
   let count = above(lane.count);
@@ -111,7 +110,7 @@ export function laneTables(t: Tables): LaneTable[] {
   ];
 }
 
-// When an event ends: where it never did, with the trace.
+// Returns when an event ends: with the trace if it never ended.
 export function endOf(spans: Spans, event: number, traceEnd: number): number {
   const ts = spans.ts[event];
   const dur = spans.dur[event];
@@ -168,7 +167,7 @@ function setPoint(nodes: PointNodes, node: number, begin: number, end: number, m
   nodes.max[node] = max;
 }
 
-// What is no number counts only where there is nothing else.
+// NaN counts only where there is no number.
 function joinPoint(nodes: PointNodes, node: number, end: number, min: number, max: number): void {
   nodes.end[node] = end;
   if (!(nodes.min[node] <= min) && min === min) nodes.min[node] = min;
@@ -196,7 +195,7 @@ function pointsAbove(nodes: PointNodes, below: number, count: number, to: number
   }
 }
 
-function pile(lane: Lane, traceEnd: number): void {
+function buildPyramid(lane: Lane, traceEnd: number): void {
   if (!lane.levels) return;
   const { value } = lane.table;
   if (value) pointsOfRows(lane, value);
@@ -211,7 +210,7 @@ function pile(lane: Lane, traceEnd: number): void {
   }
 }
 
-// States and losses are not always in the order of time.
+// States and losses are not always in time order.
 function sortLane(lane: Lane): void {
   const { spans, order } = lane.table;
   const rows = order.subarray(lane.first, lane.first + lane.count);
@@ -272,8 +271,8 @@ export class Lanes {
     else table.nodes = emptySpans(nodes);
   }
 
-  // A counting sort by lane, which keeps the order of time.
-  private async sortTable(table: LaneTable, breath: Breath, tell: (rows: number) => void): Promise<void> {
+  // Counting sort by lane; keeps the time order.
+  private async sortTable(table: LaneTable, pacer: Pacer, report: (rows: number) => void): Promise<void> {
     const step = 1 << 16;
     const each = async (fn: (lane: Lane, event: number) => void): Promise<void> => {
       for (let from = 0; from < table.spans.count; from += step) {
@@ -282,8 +281,8 @@ export class Lanes {
           const lane = this.find(table, event);
           if (lane) fn(lane, event);
         }
-        tell(to - from);
-        await breath.take();
+        report(to - from);
+        await pacer.pause();
       }
     };
     await each((lane) => lane.count++);
@@ -291,15 +290,15 @@ export class Lanes {
     await each((lane, event) => (table.order[lane.first + lane.filled++] = event));
   }
 
-  async fill(breath: Breath, progress: Progress): Promise<void> {
+  async fill(pacer: Pacer, progress: Progress): Promise<void> {
     const all = 2 * this.tables.reduce((sum, table) => sum + table.spans.count, 0);
     let done = 0;
     for (const table of this.tables)
-      await this.sortTable(table, breath, (rows) => progress("Making levels", (done += rows), all));
+      await this.sortTable(table, pacer, (rows) => progress("Indexing the trace", (done += rows), all));
     for (const lane of this.lanes) {
       sortLane(lane);
-      pile(lane, this.traceEnd);
-      await breath.take();
+      buildPyramid(lane, this.traceEnd);
+      await pacer.pause();
     }
   }
 }

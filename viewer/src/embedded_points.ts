@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // embedded_points.ts: the points of a counter in one tile, as src/server/tile_points.c makes them: one for each pixel
-// in which the value changes, and before them the one that holds when the tile begins.
+// in which the value changes, after the one that holds when the tile begins.
 import { above, FAN, topOf, type Lane } from "./embedded_lanes";
 import type { Points } from "./protocol";
 
 class PointWalk {
   private readonly out: { at: number; min: number; max: number; last: number }[] = [];
-  // What is being merged.
+  // The point being merged.
   private any = false;
   private begin = 0;
   private min = 0;
   private max = 0;
   private pixel = 0;
-  private last = 0; // place in the lane of the last one
+  private last = 0; // index of its last row in the lane
 
   constructor(
     private readonly lane: Lane,
@@ -54,7 +54,7 @@ class PointWalk {
     this.any = false;
   }
 
-  // What is no number counts only where there is nothing else.
+  // NaN counts only where there is no number.
   private merge(begin: number, min: number, max: number, last: number): void {
     const pixel = Math.floor(begin / this.pixelNs);
     if (this.any && this.pixel === pixel) {
@@ -76,7 +76,7 @@ class PointWalk {
     this.merge(this.timeAt(place), value, value, place);
   }
 
-  // The last one before the tile, on its own.
+  // Puts the last point before the tile, unmerged.
   private putBefore(): void {
     let low = 0;
     let high = this.lane.count;

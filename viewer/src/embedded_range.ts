@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// embedded_range.ts: slices of a range of time summed up by their names, as `kymo report --from --to` does it
-// (src/query/stats.c): what lasts beyond the range counts with its part within, self time is the duration less that
-// of the children, and a percentile is the smallest duration that at least that part of all does not exceed.
-import type { Breath } from "./embedded_read";
+// embedded_range.ts: sums up the slices of a range of time by name, as `kymo report --from --to` does
+// (src/query/stats.c): a slice that reaches beyond the range counts with its part within, self time is the duration
+// minus that of the children, and a percentile is the smallest duration that this share of all does not exceed.
+import type { Pacer } from "./embedded_read";
 import { firstAt, INSTANT, type Tables } from "./embedded_tables";
 import type { Range, RangeRow } from "./protocol";
 
@@ -10,8 +10,8 @@ const STEP = 1 << 16;
 const SORT_MAX = 1 << 17;
 const ROWS_MAX = 20000; // more than anybody reads
 
-// Which slices count, and with how much of them.
-export class Window {
+// Selects the slices that count, and how much of each.
+export class SliceRange {
   readonly end: number; // the first slice that begins too late
   private readonly tracks: Uint8Array | null; // of the view
 
@@ -43,12 +43,12 @@ export class Window {
     return Math.max(this.beginOf(slice), Math.min(end, this.to));
   }
 
-  // Each slice that counts; the page may draw meanwhile.
-  async each(breath: Breath, fn: (slice: number) => void): Promise<void> {
+  // Calls fn for each slice that counts, with pauses for drawing.
+  async each(pacer: Pacer, fn: (slice: number) => void): Promise<void> {
     for (let from = 0; from < this.end; from += STEP) {
       const to = Math.min(from + STEP, this.end);
       for (let slice = from; slice < to; slice++) if (this.has(slice)) fn(slice);
-      await breath.take();
+      await pacer.pause();
     }
   }
 }
@@ -65,11 +65,11 @@ interface Group {
 
 class Groups {
   readonly all: Group[] = [];
-  private readonly of: Int32Array; // by name: its group, -1 for none
+  private readonly of: Int32Array; // by name: its group, -1 if none
 
   constructor(
     private readonly tables: Tables,
-    private readonly window: Window,
+    private readonly range: SliceRange,
   ) {
     this.of = new Int32Array(tables.texts.count).fill(-1);
   }
@@ -89,18 +89,18 @@ class Groups {
       group.instants++;
       return;
     }
-    const begin = this.window.beginOf(slice);
-    const end = this.window.endOf(slice);
+    const begin = this.range.beginOf(slice);
+    const end = this.range.endOf(slice);
     group.count++;
     group.total += end - begin;
     group.self += end - begin;
     if (parent[slice] < slice) this.takeFromParent(parent[slice], begin, end);
   }
 
-  // The part of a child that is within its parent.
+  // Subtracts the part of a child that is within its parent.
   private takeFromParent(parent: number, begin: number, end: number): void {
-    if (!this.window.has(parent)) return;
-    const within = Math.min(end, this.window.endOf(parent));
+    if (!this.range.has(parent)) return;
+    const within = Math.min(end, this.range.endOf(parent));
     if (within > begin) this.get(this.tables.slices.name[parent]).self -= within - begin;
   }
 
@@ -109,7 +109,7 @@ class Groups {
     if (kind[slice] === INSTANT) return;
     const group = this.get(name[slice]);
     if (!group.filled) group.durations = new Float64Array(group.count);
-    group.durations[group.filled++] = this.window.endOf(slice) - this.window.beginOf(slice);
+    group.durations[group.filled++] = this.range.endOf(slice) - this.range.beginOf(slice);
   }
 }
 
@@ -125,8 +125,8 @@ function median3(values: Float64Array, low: number, high: number): number {
   return Math.max(Math.min(a, b), Math.min(Math.max(a, b), c));
 }
 
-// The value of a rank; changes the order, so that no value before that rank is larger and none behind it smaller. The
-// values before `low` are known to be no larger. Equal ones are put together, so that many of them cost nothing.
+// Returns the value of a rank. Reorders the values: none before that rank is larger, none after it smaller. The values
+// before `low` must not be larger. Groups equal values, so that many of them cost nothing.
 export function select(values: Float64Array, rank: number, low = 0): number {
   let high = values.length - 1;
   while (low < high) {
@@ -152,7 +152,7 @@ export function select(values: Float64Array, rank: number, low = 0): number {
   return values[low];
 }
 
-// Parts ascend. Sorting is the browser's own and faster, but of very many it takes longer than a page may stand still.
+// Parts ascend. The browser's sort is faster, but blocks the page too long for very many values.
 function percentiles(values: Float64Array, parts: number[]): number[] {
   const ranks = parts.map((part) => percentileRank(values.length, part));
   if (!values.length) return parts.map(() => 0);
@@ -187,17 +187,17 @@ function rowOf(tables: Tables, group: Group): RangeRow {
   };
 }
 
-export async function rangeOf(tables: Tables, window: Window, breath: Breath): Promise<Range> {
-  const groups = new Groups(tables, window);
-  await window.each(breath, (slice) => groups.add(slice));
-  await window.each(breath, (slice) => groups.gather(slice));
+export async function rangeOf(tables: Tables, range: SliceRange, pacer: Pacer): Promise<Range> {
+  const groups = new Groups(tables, range);
+  await range.each(pacer, (slice) => groups.add(slice));
+  await range.each(pacer, (slice) => groups.gather(slice));
   const inOrder = groups.all
     .filter((group) => group.count || group.instants)
     .sort((a, b) => b.total - a.total || b.count + b.instants - a.count - a.instants || a.name - b.name);
   const rows: RangeRow[] = [];
   for (const group of inOrder.slice(0, ROWS_MAX)) {
     rows.push(rowOf(tables, group));
-    await breath.take();
+    await pacer.pause();
   }
   return { rows };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// embedded_read.ts: the data of a page that was exported, out of its base64 and gzip: JSON, then columns of numbers
-// (docs/formats/html.md). Nothing is unpacked as a whole: each piece is decoded as it comes out of gzip, and between
-// pieces the page may draw.
+// embedded_read.ts: unpacks the data of an exported page from base64 and gzip: JSON, then columns of numbers
+// (docs/formats/html.md). Decodes each piece as it comes out of gzip, never the whole, and lets the page draw between
+// pieces.
 import type { Trace } from "./protocol";
 
 export type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array | BigUint64Array;
@@ -9,7 +9,7 @@ export type Progress = (stage: string, done: number, all: number) => void;
 
 export interface Head {
   range: { from: number | null; to: number | null } | null;
-  first: number; // slices from this row of the whole trace on follow those that slices.listed has
+  first: number; // rows of the whole trace from here on follow those in slices.listed
   wall: [from: string, offset: string][];
   columns: [name: string, packing: string, count: number][];
   trace: Trace;
@@ -23,17 +23,17 @@ export interface Unpacked {
 const PIECE = 1 << 18; // characters of base64; a multiple of 4
 const NUMBER_BYTES = 10;
 const ROWS_MAX = 0xffffffff;
-const BROKEN = "The trace in this page is damaged: please export it again with kymo view --export.";
-const TOO_OLD = "This browser cannot unpack the trace in this page: please open it with one from 2023 or later.";
+const BROKEN = "The trace in this page is damaged: export it again with kymo view --export.";
+const TOO_OLD = "This browser cannot unpack the trace in this page: use a browser from 2023 or later.";
 const TOO_LARGE = "The trace in this page is too large for this browser: export a part of it with --from and --to.";
 
-// Lets the page draw and hear its user when work has taken so many milliseconds.
-export class Breath {
+// Lets the page draw and handle input once work has taken this many milliseconds.
+export class Pacer {
   private since = performance.now();
 
   constructor(private readonly ms = 12) {}
 
-  async take(): Promise<void> {
+  async pause(): Promise<void> {
     if (performance.now() - this.since < this.ms) return;
     await new Promise((resolve) => setTimeout(resolve, 0));
     this.since = performance.now();
@@ -49,7 +49,7 @@ function digits(): Uint8Array {
 
 const DIGITS = digits();
 
-// The bytes of text[from, to), which is a multiple of four characters.
+// Returns the bytes of text[from, to), a multiple of four characters.
 function fromBase64(text: string, from: number, to: number): Uint8Array<ArrayBuffer> {
   const padding = text.endsWith("==", to) ? 2 : text.endsWith("=", to) ? 1 : 0;
   const bytes = new Uint8Array(((to - from) / 4) * 3);
@@ -79,7 +79,7 @@ function unpacked(text: string, progress: Progress): ReadableStream<Uint8Array> 
   return source.pipeThrough(new DecompressionStream("gzip"));
 }
 
-// Bytes as they come: at least as many as a number can have are there together, or the end is.
+// Bytes as they arrive. need() keeps the longest possible number contiguous.
 class Bytes {
   buffer = new Uint8Array(0);
   at = 0;
@@ -91,7 +91,7 @@ class Bytes {
     this.reader = stream.getReader();
   }
 
-  // False: there are not that many more.
+  // Returns false if fewer are left.
   async need(count: number): Promise<boolean> {
     const more: Uint8Array[] = [];
     let have = this.end - this.at;
@@ -124,7 +124,7 @@ class Bytes {
     await this.reader.cancel().catch(() => undefined);
   }
 
-  // A number of 7 bits a byte; exact to 2^53.
+  // Returns a number of 7 bits per byte; exact up to 2^53.
   number(): number {
     const buffer = this.buffer;
     let byte = buffer[this.at++];
@@ -140,7 +140,7 @@ class Bytes {
     return value;
   }
 
-  // The same with all of its 64 bits.
+  // Returns a number with all 64 bits.
   big(): bigint {
     const from = this.at;
     const value = this.number();
@@ -171,11 +171,11 @@ function columnFor(packing: string, count: number): Column {
     case "f":
       return new Float64Array(count);
     default:
-      throw new Error("This page's trace was written by a newer kymo than the page.");
+      throw new Error("The trace in this page was written by a newer version of kymo than the page.");
   }
 }
 
-// Takes numbers from i on for as long as whole ones are sure to be there; the first that is not.
+// Decodes numbers from index i on while whole ones are sure to be there; returns the index of the first one left.
 type Take = (bytes: Bytes, i: number, limit: number) => number;
 
 function numbers(to: Float64Array | Uint32Array | Uint16Array, decode: (value: number) => number): Take {
@@ -218,36 +218,36 @@ function takeFor(packing: string, to: Column): Take {
   return numbers(to as Float64Array, packing === "i" ? unzigzag : (value) => value);
 }
 
-async function readBytes(bytes: Bytes, to: Uint8Array, breath: Breath): Promise<void> {
+async function readBytes(bytes: Bytes, to: Uint8Array, pacer: Pacer): Promise<void> {
   for (let i = 0; i < to.length; ) {
     if (!(await bytes.need(1))) throw new Error(BROKEN);
     const now = Math.min(to.length - i, bytes.end - bytes.at);
     to.set(bytes.buffer.subarray(bytes.at, bytes.at + now), i);
     bytes.at += now;
     i += now;
-    await breath.take();
+    await pacer.pause();
   }
 }
 
-async function readNumbers(bytes: Bytes, packing: string, to: Column, breath: Breath): Promise<void> {
+async function readNumbers(bytes: Bytes, packing: string, to: Column, pacer: Pacer): Promise<void> {
   const take = takeFor(packing, to);
   const bytesMin = packing === "f" ? 8 : NUMBER_BYTES;
   for (let i = 0; i < to.length; ) {
     const plenty = await bytes.need(bytesMin);
-    // At the very end numbers may be shorter than the longest one.
+    // At the very end a number may be shorter than the longest one.
     const limit = plenty ? bytes.end - bytesMin : packing === "f" ? -1 : bytes.end - 1;
     const after = take(bytes, i, limit);
     if (after === i || bytes.at > bytes.end) throw new Error(BROKEN);
     i = after;
-    await breath.take();
+    await pacer.pause();
   }
 }
 
-async function readColumn(bytes: Bytes, packing: string, count: number, breath: Breath): Promise<Column> {
+async function readColumn(bytes: Bytes, packing: string, count: number, pacer: Pacer): Promise<Column> {
   if (!Number.isInteger(count) || count < 0 || count > ROWS_MAX) throw new Error(BROKEN);
   const column = columnFor(packing, count);
-  if (column instanceof Uint8Array) await readBytes(bytes, column, breath);
-  else await readNumbers(bytes, packing, column, breath);
+  if (column instanceof Uint8Array) await readBytes(bytes, column, pacer);
+  else await readNumbers(bytes, packing, column, pacer);
   return column;
 }
 
@@ -262,28 +262,28 @@ async function readHead(bytes: Bytes): Promise<Head> {
   return JSON.parse(new TextDecoder().decode(json)) as Head;
 }
 
-async function readAll(bytes: Bytes, breath: Breath): Promise<Unpacked> {
+async function readAll(bytes: Bytes, pacer: Pacer): Promise<Unpacked> {
   const columns = new Map<string, Column>();
   const head = await readHead(bytes);
   for (const [name, packing, count] of head.columns)
-    columns.set(name, await readColumn(bytes, packing, count, breath));
-  // Reading on to the end makes gzip compare its checksum.
+    columns.set(name, await readColumn(bytes, packing, count, pacer));
+  // Reading to the end makes gzip check its checksum.
   if (await bytes.need(1)) throw new Error(BROKEN);
   return { head, columns };
 }
 
-// What browsers throw, in words that help.
+// Explains what browsers throw.
 function explained(error: unknown): unknown {
   if (error instanceof RangeError) return new Error(TOO_LARGE, { cause: error });
   if (error instanceof TypeError || error instanceof SyntaxError) return new Error(BROKEN, { cause: error });
   return error;
 }
 
-export async function readEmbedded(text: string, breath: Breath, progress: Progress): Promise<Unpacked> {
+export async function readEmbedded(text: string, pacer: Pacer, progress: Progress): Promise<Unpacked> {
   if (!("DecompressionStream" in globalThis)) throw new Error(TOO_OLD);
   const bytes = new Bytes(unpacked(text.trim(), progress));
   try {
-    return await readAll(bytes, breath);
+    return await readAll(bytes, pacer);
   } catch (error) {
     throw explained(error);
   } finally {

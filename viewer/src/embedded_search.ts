@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// embedded_search.ts: events of an exported trace that have a text in their name, category or arguments, as
-// src/server/search.c finds them: each string is compared once, whatever the case, then rows by their strings.
-// Matches of slices and of samples are numbered together in the order of time, slices first where both begin at once.
+// embedded_search.ts: finds events of an exported trace that have a text in their name, category or arguments, as
+// src/server/search.c does: compares each string once, ignoring case, then selects rows by their strings. Numbers the
+// matches of slices and samples together in time order, slices first when both begin at once.
 import { argString, argText, plainKey } from "./embedded_args";
 import type { Events } from "./embedded_event";
-import { Breath } from "./embedded_read";
+import { Pacer } from "./embedded_read";
 import { firstAt, NONE, type Tables } from "./embedded_tables";
 import type { EventRef, Search } from "./protocol";
 
 const STEP = 1 << 16;
-const KEPT = 4; // searches: going from match to match asks for the same again
+const KEPT = 4; // searches: stepping from match to match repeats the same one
 const NAMES_MAX = 65536;
 
 const INT = 1;
@@ -17,7 +17,7 @@ const UINT = 2;
 const REAL = 3;
 const POINTER = 5;
 
-// Character by character, so that what a letter becomes does not depend on its place in a word.
+// Folds character by character, so that a letter's folding does not depend on its place in a word.
 function fold(text: string): string {
   return /^[\x00-\x7f]*$/.test(text) ? text.toLowerCase() : Array.from(text, (char) => char.toLowerCase()).join("");
 }
@@ -27,7 +27,7 @@ interface Wanted {
   names: boolean;
   categories: boolean;
   args: boolean;
-  source: boolean; // arguments that say where the source is count too
+  source: boolean; // also match arguments that give a source location
   key: string | null; // of arguments
 }
 
@@ -46,9 +46,9 @@ function wantedOf(q: string): Wanted {
   };
 }
 
-// What is known of each string.
+// Remembers the result for each string.
 class Known {
-  private readonly known: Uint8Array; // 1: it is in, 2: it is not
+  private readonly known: Uint8Array; // 1: contains the text, 2: does not
 
   constructor(
     strings: number,
@@ -70,8 +70,8 @@ class Known {
 }
 
 interface Found {
-  rows: Uint32Array; // matches in the order of time
-  isSpan: Uint8Array; // of each: a row of joined, else of slices
+  rows: Uint32Array; // matches in time order
+  isSpan: Uint8Array; // of each match: a sample span, else a slice
   ts: Float64Array;
   tracks: Search["tracks"];
   names: number[];
@@ -87,7 +87,7 @@ class Looking {
   constructor(
     private readonly t: Tables,
     q: string,
-    private readonly breath: Breath,
+    private readonly pacer: Pacer,
   ) {
     this.wanted = wantedOf(q);
     const contains = (string: number): boolean => string !== 0 && this.contains(t.texts.cut(string, Infinity));
@@ -108,7 +108,7 @@ class Looking {
     return key === null || plain.toLowerCase() === key || full.toLowerCase() === key;
   }
 
-  // A number's text is only made when the needle could be a part of one.
+  // Formats a number only if the text could be part of one.
   private couldBe(type: number): boolean {
     const { needle } = this.wanted;
     if (type === INT || type === UINT) return /^[-0-9]*$/.test(needle);
@@ -126,7 +126,7 @@ class Looking {
     for (let set = 1; set + 1 < begins.length; set++) {
       for (let arg = begins[set]; arg < begins[set + 1] && !this.sets[set]; arg++)
         if (this.byKey.has(key[arg]) && valueIn(arg)) this.sets[set] = 1;
-      if (set % STEP === 0) await this.breath.take();
+      if (set % STEP === 0) await this.pacer.pause();
     }
   }
 
@@ -146,7 +146,7 @@ class Looking {
     const found: number[] = [];
     for (let from = 0; from < count; from += STEP) {
       for (let row = from; row < Math.min(from + STEP, count); row++) if (isIn(row)) found.push(row);
-      await this.breath.take();
+      await this.pacer.pause();
     }
     return found;
   }
@@ -182,7 +182,7 @@ class Looking {
 }
 
 export class Searches {
-  private readonly kept = new Map<string, Promise<Found>>(); // the last used is the last
+  private readonly kept = new Map<string, Promise<Found>>(); // most recently used last
 
   constructor(
     private readonly t: Tables,
@@ -190,7 +190,7 @@ export class Searches {
   ) {}
 
   private found(q: string): Promise<Found> {
-    const found = this.kept.get(q) ?? new Looking(this.t, q, new Breath()).find();
+    const found = this.kept.get(q) ?? new Looking(this.t, q, new Pacer()).find();
     this.kept.delete(q);
     this.kept.set(q, found);
     for (const oldest of this.kept.keys()) {

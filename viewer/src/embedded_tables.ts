@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// embedded_tables.ts: the columns of an exported trace by their names, and what is known from them at once: texts, the
-// trace as the page is told of it, and where each event is drawn. Row numbers are event ids. What refers to no row
-// is NONE.
-import type { Breath, Column, Unpacked } from "./embedded_read";
+// embedded_tables.ts: the columns of an exported trace by name, and what follows from them at once: texts, the trace
+// description, and where each event is drawn. Row numbers are event ids. NONE refers to no row.
+import type { Pacer, Column, Unpacked } from "./embedded_read";
 import type { Kind } from "./protocol";
 
 export const NONE = 0xffffffff;
@@ -15,7 +14,7 @@ export interface Spans {
   view: Uint32Array; // track of the view
 }
 
-// The kinds of events, each with the rows that it has.
+// The kinds of events, each with its columns.
 export type EventKind = Exclude<Kind, "group">;
 
 class Columns {
@@ -23,7 +22,7 @@ class Columns {
 
   private get<T extends Column>(name: string, type: abstract new (...args: never[]) => T): T {
     const column = this.columns.get(name);
-    if (!(column instanceof type)) throw new Error(`The trace in this page has no ${name}: please export it again.`);
+    if (!(column instanceof type)) throw new Error(`The trace in this page has no ${name}: export it again.`);
     return column;
   }
 
@@ -33,7 +32,7 @@ class Columns {
   u8 = (name: string): Uint8Array => this.get(name, Uint8Array);
   u64 = (name: string): BigUint64Array => this.get(name, BigUint64Array);
 
-  // Rows are stored one more than they are, so that 0 is none: 0 less 1 is NONE.
+  // Rows are stored plus one: 0 minus 1 is NONE.
   rows(name: string): Uint32Array {
     const column = this.u32(name);
     for (let i = 0; i < column.length; i++) column[i] -= 1;
@@ -47,9 +46,9 @@ class Columns {
   }
 }
 
-const TEXT_BYTES = 4096; // no name is shown longer
+const TEXT_BYTES = 4096; // no longer name is shown
 
-// Each text is decoded when it is first asked for.
+// Decodes each text when it is first used.
 export class Texts {
   readonly count: number;
   private readonly begins: Uint32Array;
@@ -70,20 +69,20 @@ export class Texts {
     return (this.cache[number] ??= this.cut(number, TEXT_BYTES));
   }
 
-  // So many of its bytes.
+  // Returns at most this many of its bytes.
   cut(number: number, bytes: number): string {
     if (!(number < this.count)) return "";
     const begin = this.begins[number];
     return this.decoder.decode(this.all.subarray(begin, Math.min(begin + bytes, this.begins[number + 1])));
   }
 
-  // As people see it.
+  // Returns the text to display.
   name(number: number): string {
     return this.get(number) || "(no name)";
   }
 }
 
-// What is stored is how each differs from what it most likely is: the last slice of the track that is less deep.
+// Stored is the difference from the likeliest parent: the last slice of the track that is less deep.
 function parentsOf(stored: Uint32Array, track: Uint32Array, depth: Uint16Array, tracks: number): Uint32Array {
   const last = new Uint32Array(tracks).fill(NONE);
   for (let i = 0; i < stored.length; i++) {
@@ -95,13 +94,13 @@ function parentsOf(stored: Uint32Array, track: Uint32Array, depth: Uint16Array, 
     } else if (code > 1 && code - 1 <= i) {
       parent = i - (code - 1);
     }
-    stored[i] = parent; // those before are parents already
+    stored[i] = parent; // the ones before are already parents
     last[track[i]] = i;
   }
   return stored;
 }
 
-// 0 is the category of the last slice of the same name; else it is one more than its number.
+// 0: the category of the last slice of the same name; else one more than the category's number.
 function categoriesOf(stored: Uint32Array, name: Uint32Array, strings: number): Uint32Array {
   const last = new Uint32Array(strings);
   for (let i = 0; i < stored.length; i++) {
@@ -111,7 +110,7 @@ function categoriesOf(stored: Uint32Array, name: Uint32Array, strings: number): 
   return stored;
 }
 
-// What differs from the type of the last argument of the same key.
+// Stored is the difference from the type of the last argument of the same key.
 function typesOf(stored: Uint8Array, key: Uint32Array, strings: number): Uint8Array {
   const last = new Uint8Array(strings);
   for (let i = 0; i < stored.length; i++) {
@@ -135,7 +134,7 @@ function through(rows: Uint32Array, column: Uint32Array): Uint32Array {
   return to;
 }
 
-// Rows of a table by what one of its columns refers to, ascending: those of key are rows[begins[key]] and on.
+// Rows of a table by the key in one of its columns, ascending: those of a key begin at rows[begins[key]].
 export interface Index {
   begins: Uint32Array;
   rows: Uint32Array;
@@ -154,7 +153,7 @@ export function indexOf(column: Uint32Array, keys: number): Index {
   return { begins, rows };
 }
 
-// The first whose time is not before ts.
+// Returns the first row whose time is not before ts.
 export function firstAt(times: Float64Array, ts: number): number {
   let low = 0;
   let high = times.length;
@@ -184,20 +183,20 @@ function tracks(c: Columns) {
   };
 }
 
-// The largest table: the page may draw between its columns.
-async function slices(c: Columns, views: Uint32Array, strings: number, breath: Breath) {
+// The largest table: pauses between its columns so that the page can draw.
+async function slices(c: Columns, views: Uint32Array, strings: number, pacer: Pacer) {
   const ts = c.f64("slices.ts");
   const track = c.u32("slices.track");
   const depth = c.u16("slices.depth");
   const name = c.u32("slices.name");
   const dur = c.durations("slices.dur");
-  await breath.take();
+  await pacer.pause();
   const view = through(track, views);
-  await breath.take();
+  await pacer.pause();
   const parent = parentsOf(c.u32("slices.parent"), track, depth, views.length);
-  await breath.take();
+  await pacer.pause();
   const category = categoriesOf(c.u32("slices.category"), name, strings);
-  await breath.take();
+  await pacer.pause();
   return {
     count: ts.length,
     ts,
@@ -285,7 +284,7 @@ function samples(c: Columns) {
   };
 }
 
-export const NOT_KNOWN_WHEN = -9e18; // no time is so early
+export const NOT_KNOWN_WHEN = -9e18; // before any real time
 
 function losses(c: Columns) {
   const ts = c.f64("losses.ts");
@@ -309,7 +308,7 @@ function args(c: Columns, strings: number) {
   return { begins, key, type: typesOf(c.u8("args.type"), key, strings), value: c.u64("args.value") };
 }
 
-// Callers come before those that they call: what says otherwise has none.
+// Callers come before callees: a callsite that violates this has no caller.
 function callsites(c: Columns) {
   const parent = c.rows("callsites.parent");
   for (let i = 0; i < parent.length; i++) if (parent[i] >= i) parent[i] = NONE;
@@ -333,11 +332,11 @@ function flows(c: Columns) {
 
 export type Tables = Awaited<ReturnType<typeof tablesOf>>;
 
-export async function tablesOf({ head, columns }: Unpacked, breath: Breath) {
+export async function tablesOf({ head, columns }: Unpacked, pacer: Pacer) {
   const c = new Columns(columns);
   const texts = new Texts(c.u32("strings.bytes"), c.u8("strings.text"));
   const ofTracks = tracks(c);
-  const ofSlices = await slices(c, ofTracks.view, texts.count, breath);
+  const ofSlices = await slices(c, ofTracks.view, texts.count, pacer);
   const all = {
     texts,
     processes: processes(c),
@@ -357,6 +356,6 @@ export async function tablesOf({ head, columns }: Unpacked, breath: Breath) {
     base: BigInt(head.trace.base),
     wall: head.wall.map(([from, offset]) => ({ from: BigInt(from), offset: BigInt(offset) })),
   };
-  await breath.take();
+  await pacer.pause();
   return { ...all, args: args(c, texts.count), trace: head.trace };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_text.ts: numbers and names of an exported trace as texts, in the words that the server has for them
-// (src/server/answer_text.c, answer_event.c).
+// embedded_text.ts: numbers and names of an exported trace as texts, worded as by the server (src/server/answer_text.c,
+// answer_event.c).
 import { type Tables } from "./embedded_tables";
 
 const LABEL_BYTES = 128; // of a name
@@ -19,7 +19,7 @@ export function processLabel(t: Tables, process: number): string {
     : "";
 }
 
-// As C's %.*g.
+// Formats as C's %.*g.
 function general(value: number, digits: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";
@@ -32,7 +32,7 @@ function general(value: number, digits: number): string {
   return `${short(mantissa)}e${exponent < 0 ? "-" : "+"}${size}`;
 }
 
-// The shortest that is the same number again.
+// Returns the shortest text that parses to the same number.
 export function realText(value: number): string {
   for (const digits of [15, 16]) {
     const text = general(value, digits);
@@ -45,7 +45,7 @@ export function changeText(value: number): string {
   return (value > 0 ? "+" : "") + realText(value);
 }
 
-// "2026-11-15T18:21:23.517965760Z", or null where nobody knows
+// "2026-11-15T18:21:23.517965760Z", or null if unknown
 export function wallText(t: Tables, ns: bigint): string | null {
   if (!t.wall.length) return null;
   let step = t.wall[0];
@@ -72,7 +72,7 @@ const STATES: Record<string, string> = {
   x: "dead",
 };
 
-// The kernel's letters in words.
+// Describes the kernel's state letters.
 export function stateText(state: string): string {
   if (!state) return "not known";
   return Object.hasOwn(STATES, state) ? `${STATES[state]} (${state})` : state;

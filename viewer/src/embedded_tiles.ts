@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// embedded_tiles.ts: tiles of an exported trace, by the rules of src/server/tile_spans.c and tile_points.c: a walk
-// from the top of a lane's pyramid that takes as a whole what has nothing as wide as a pixel and is narrower than two,
-// so that its time is by the pixels and not by the events.
+// embedded_tiles.ts: tiles of an exported trace, by the rules of src/server/tile_spans.c and tile_points.c. A walk from
+// the top of a lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel and it is narrower than
+// two, so that its cost depends on the pixels and not on the events.
 import { above, endOf, FAN, topOf, type Lane, type Lanes } from "./embedded_lanes";
 import { pointsOf } from "./embedded_points";
 import { ITEM_INSTANT, ITEM_MERGED, ITEM_OPEN, TILE_PIXELS, type Items, type Tile } from "./protocol";
 
-const OWN_MAX = 4; // spans of a pixel's width or more that begin in one pixel; the rest is merged
+const OWN_MAX = 4; // spans at least a pixel wide that begin in one pixel; the rest is merged
 const LINE = 16;
-const BEFORE = -Infinity; // the pixel of all that begins before the tile
+const BEFORE = -Infinity; // pixel of everything that begins before the tile
 
-// Spans made one.
+// Spans merged into one.
 interface Node {
   begin: number;
   end: number;
@@ -20,7 +20,7 @@ interface Node {
   count: number;
 }
 
-// Items while they become more. One is enough: a tile is made in one go.
+// A growing list of items. One is enough: a tile is made without pauses.
 class Growing {
   count = 0;
   private room = 1024;
@@ -63,7 +63,7 @@ class Growing {
     this.flags[i] = flags;
   }
 
-  // What there is, as arrays of its own.
+  // Returns the items as arrays of their own.
   take(): Items {
     const n = this.count;
     this.count = 0;
@@ -88,12 +88,12 @@ class Walk {
   private lane!: Lane;
   private row = 0;
   private readonly merged: Node = { begin: 0, end: 0, busy: 0, longestDur: 0, longest: 0, count: 0 };
-  private pixel = BEFORE; // of what is being merged
+  private pixel = BEFORE; // pixel being merged
   // Spans that began in ownPixel and were not merged.
   private ownPixel = BEFORE;
   private ownCount = 0;
-  // What the walk found and waits for its turn: which is only so because it is so there, to ask memory in time, and
-  // decides what is known of the pixel when a node is looked at.
+  // Nodes found by the walk and not yet handled. The server queues them to prefetch memory; the same queue is needed
+  // here because it decides which pixel state a node sees.
   private readonly lineNode = new Int32Array(LINE);
   private readonly lineFrom = new Uint32Array(LINE);
   private readonly lineTo = new Uint32Array(LINE);
@@ -123,7 +123,7 @@ class Walk {
 
   // ---- items ----
 
-  // In floats, as there.
+  // In floats, as in the server.
   private fill({ begin, end, busy }: Node): number {
     const width = Math.fround(end - begin);
     const part = width > 0 ? Math.fround(Math.fround(busy / width) * 255) : 255;
@@ -185,7 +185,7 @@ class Walk {
     this.ownCount++;
   }
 
-  // ---- the line ----
+  // ---- the queue ----
 
   private rows(from: number, to: number): void {
     const { spans, order } = this.lane.table;
@@ -210,7 +210,7 @@ class Walk {
     this.merge(begin[node], end[node], busy[node], longestDur[node], longest[node], count);
   }
 
-  // A node that is merged as it is, or -1 for rows to be looked at.
+  // A node to be merged whole, or -1 for rows to be visited.
   private putInLine(node: number, from: number, to: number): void {
     if (this.lineEnd - this.lineFirst === LINE) this.takeFirst();
     const at = this.lineEnd++ % LINE;
@@ -221,7 +221,7 @@ class Walk {
 
   // ---- the walk ----
 
-  // Whether all in a node begins in a pixel that has as many spans of its own as it gets.
+  // Reports whether all of a node begins in a pixel that already has its share of unmerged spans.
   private isCrowded(begin: number, last: number): boolean {
     if (this.ownCount < OWN_MAX || begin < this.from || this.pixelOf(begin) !== this.ownPixel) return false;
     const { spans, order } = this.lane.table;
@@ -237,11 +237,11 @@ class Walk {
     return isNarrow && begin >= this.from && end < this.to;
   }
 
-  // Nodes of a level from one to before another; false behind the tile's end.
+  // Walks nodes [from, to) of a level; returns false after the tile's end.
   private nodes(level: number, at: number, from: number, to: number): boolean {
     const { nodes } = this.lane.table;
     const span = FAN ** level; // rows under a node
-    let below = this.lane.count; // nodes or rows there are under this level
+    let below = this.lane.count; // nodes or rows under this level
     for (let i = 1; i < level; i++) below = above(below);
     for (let i = from; i < to; i++) {
       const node = at + i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// format.ts: times and counts as people read them, the same in every part of the page.
+// format.ts: times and counts for display, the same in every part of the page.
 
 const UNITS: [number, string][] = [
   [3600e9, "h"],
@@ -20,13 +20,13 @@ export function duration(ns: number): string {
   if (ns < 0) return "-" + duration(-ns);
   if (ns < 1000) return `${Math.round(ns)} ns`;
   for (const [size, unit] of UNITS) {
-    // 999.7 µs is 1.00 ms: what is rounded decides the unit.
+    // 999.7 µs is 1.00 ms: the rounded value decides the unit.
     if (ns >= size * 0.9995) return `${threeDigits(ns / size)} ${unit}`;
   }
   return "0 ns";
 }
 
-// A point of time to the nanosecond, in groups of three: "12.345 678 901 s".
+// A point in time to the nanosecond, in groups of three: "12.345 678 901 s".
 export function time(ns: number): string {
   if (ns < 0) return "-" + time(-ns);
   const rounded = Math.round(ns);
@@ -35,14 +35,14 @@ export function time(ns: number): string {
   return `${whole}.${digits.replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
 }
 
-// toLocaleString() makes one of these each time, which is slow.
+// toLocaleString() would create one of these on each call, which is slow.
 const numbers = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 
 export function count(n: number): string {
   return numbers.format(n);
 }
 
-// A value of a counter: "12.3 k", with its unit.
+// A counter value: "12.3 k", with its unit.
 export function value(n: number, unit = ""): string {
   const size = Math.abs(n);
   const steps: [number, string][] = [
@@ -58,3 +58,10 @@ export function value(n: number, unit = ""): string {
 }
 
 const trim = (n: number): string => (Math.abs(n) < 1e-3 ? n.toPrecision(3) : String(Number(n.toPrecision(4))));
+
+// A percentage with three digits: "45.6 %", "0.12 %".
+export function percent(part: number, whole: number): string {
+  if (whole <= 0 || part === 0) return "0 %";
+  const value = (100 * part) / whole;
+  return `${value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2)} %`;
+}

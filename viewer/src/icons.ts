@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// icons.ts: the few pictures on buttons, as paths in a square of 16.
+// icons.ts: the icons of buttons, as paths in a square of 16.
 
 const paths = {
   pin: "M6 2h4l-.6 4.2L12 9H4l2.6-2.8zM8 9v5",

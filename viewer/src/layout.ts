@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// layout.ts: the frame of the page: header, the timeline with the panel below it, the SQL page, the line of status.
+// layout.ts: the layout of the page: header, the timeline with the panel below it, the SQL page, the status line.
 import type { App, Panel, State } from "./app";
 import { icon } from "./icons";
 import { details } from "./panels/details";
@@ -21,13 +21,13 @@ const tabs: { tab: Tab; name: string; panel: Panel }[] = [
   { tab: "info", name: "Info", panel: info },
 ];
 
-export interface Frame {
+export interface Layout {
   header: HTMLElement;
   main: HTMLElement;
   help: HTMLDialogElement;
 }
 
-export function makeFrame(app: App, timeline: HTMLElement, toggleTheme: () => void): Frame {
+export function makeLayout(app: App, timeline: HTMLElement, toggleTheme: () => void): Layout {
   const dialog = help(app) as HTMLDialogElement;
   return {
     header: header(app, toggleTheme, () => dialog.showModal()),
@@ -45,7 +45,7 @@ function header(app: App, toggleTheme: () => void, openHelp: () => void): HTMLEl
   };
   app.on("trace", update);
   update();
-  const theme = button("", { class: "icon", "aria-label": "Light or dark", title: "Light or dark (T)" }, toggleTheme);
+  const theme = button("", { class: "icon", "aria-label": "Theme", title: "Light or dark theme (T)" }, toggleTheme);
   theme.append(icon("sun"));
   const question = button("", { class: "icon", "aria-label": "Help", title: "Keys and mouse (?)" }, openHelp);
   question.append(icon("help"));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// live.ts: asks the server what there is: while the trace is being loaded for how far that is, then for the next
-// generation of it. A server that does not answer is asked again, and that is told.
+// live.ts: polls the server: for the progress of loading, then for the next generation of the trace. Retries when the
+// server does not answer, and reports that.
 import { Gone } from "./remote";
 import type { Source, Status } from "./protocol";
 
 const AGAIN_MS = 1500;
 
-// A tab that nobody sees asks for nothing: a browser has few connections for one server, and each who waits for the
-// next generation holds one.
+// A hidden tab asks for nothing: a browser allows few connections to one server, and each page that waits for the next
+// generation holds one.
 const seen = (): Promise<void> =>
   new Promise((done) => {
     if (document.hidden) document.addEventListener("visibilitychange", () => done(), { once: true });
@@ -16,28 +16,28 @@ const seen = (): Promise<void> =>
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-// Waits for the first generation, and tells how far loading is.
+// Waits for the first generation and reports the progress of loading.
 export async function firstGeneration(
   source: Source,
-  told: (status: Status | null, error: string) => void,
+  report: (status: Status | null, error: string) => void,
 ): Promise<void> {
   let last = { generation: 0, stage: "", done: -1 };
   for (;;) {
     try {
       const status = await source.status(0);
-      told(status, "");
+      report(status, "");
       if (status.generation > 0) return;
       const isSame = status.stage === last.stage && status.done === last.done;
       last = status;
-      await pause(isSame ? 200 : 60); // also where the server answers at once
+      await pause(isSame ? 200 : 60); // even if the server answers at once
     } catch (error) {
-      told(null, messageOf(error));
+      report(null, messageOf(error));
       await pause(AGAIN_MS);
     }
   }
 }
 
-// Tells of each other generation from now on.
+// Reports each new generation from now on.
 export async function watch(
   source: Source,
   generation: () => number,
@@ -61,6 +61,6 @@ export async function watch(
 }
 
 export function messageOf(error: unknown): string {
-  if (error instanceof Gone) return `${error.message} Trying again; is kymo view still running?`;
+  if (error instanceof Gone) return `${error.message} Retrying; is kymo view still running?`;
   return error instanceof Error ? error.message : String(error);
 }

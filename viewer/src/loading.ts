@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// loading.ts: what is shown before there is a trace: what is being done, and how far it is.
+// loading.ts: the screen before there is a trace: the current stage and its progress.
 import { count } from "./format";
 import { element } from "./panels/dom";
 

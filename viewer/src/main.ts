@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// main.ts: starts the page: finds who has the trace (the page itself, or the server that it came from), waits for it
-// to be loaded, and puts the parts together.
+// main.ts: starts the page: opens the trace (from the page itself, or from the server that the page came from), waits
+// until it is loaded, and puts the parts together.
 import "./theme.css";
 import "./panels/panels.css";
 import "./timeline/timeline.css";
 import type { App } from "./app";
 import { embeddedData, openEmbedded } from "./embedded";
 import type { Action } from "./keys";
-import { makeFrame } from "./layout";
+import { makeLayout } from "./layout";
 import { firstGeneration, messageOf, watch } from "./live";
 import { Loading } from "./loading";
 import { element } from "./panels/dom";
@@ -50,7 +50,7 @@ function changeTheme(app: Store): void {
   app.emit("theme");
 }
 
-// Keys that are not the timeline's.
+// Handles the keys that do not belong to the timeline.
 function pageKeys(app: Store, help: HTMLDialogElement): (action: Action) => boolean {
   return (action) => {
     switch (action) {
@@ -85,10 +85,10 @@ async function start(root: HTMLElement): Promise<void> {
   const app = new Store(source, trace, live);
   const status = new StatusLine();
   const timeline = new Timeline(app, (error) => error instanceof Outdated || status.setTrouble(messageOf(error)));
-  const frame = makeFrame(app, timeline.element, () => changeTheme(app));
+  const layout = makeLayout(app, timeline.element, () => changeTheme(app));
   status.setApp(app);
-  root.replaceChildren(frame.header, frame.main, status.element, live, frame.help);
-  new Commands(app, timeline, pageKeys(app, frame.help));
+  root.replaceChildren(layout.header, layout.main, status.element, live, layout.help);
+  new Commands(app, timeline, pageKeys(app, layout.help));
   watchTheme(() => app.emit("theme"));
   window.kymo = app;
   timeline.restore();

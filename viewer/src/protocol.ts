@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// protocol.ts: what the page and whoever has the trace say to each other. `Source` is the one interface that the
-// rest of the page knows: remote.ts asks the server (src/server), embedded.ts answers from data in the page.
+// protocol.ts: the requests of the page and their answers. The rest of the page knows only the interface `Source`:
+// remote.ts asks the server (src/server), embedded.ts answers from data in the page.
 //
 // All times are nanoseconds since the view's base, as numbers: exact to 104 days. Absolute times are strings of digits.
-// Event ids are rows of the table that their kind says. Tracks are numbered from 0 in the order of `Trace.tracks`.
+// Event ids are rows of their kind's table. Tracks are numbered from 0 in the order of `Trace.tracks`.
 
 export type Kind = "group" | "slices" | "counter" | "sched" | "state" | "samples" | "loss";
 
@@ -11,9 +11,9 @@ export interface Track {
   id: number;
   parent: number; // -1: none; a parent comes before its children
   kind: Kind;
-  key: string; // the same in every load of a trace: what URLs and pins say
+  key: string; // the same in every load of a trace: used in URLs and for pins
   name: string;
-  rows: number; // 0 for groups, 1 for all but slices and samples
+  rows: number; // 0 for groups, 1 for all others except slices and samples
   events: number;
   pid?: number;
   tid?: number;
@@ -30,18 +30,18 @@ export interface Trace {
   format: string;
   base: string; // ns of `clock` at time 0
   clock: string; // "BOOTTIME"
-  wall: string | null; // ns since 1970 at time 0, where it is known
+  wall: string | null; // ns since 1970 at time 0, if known
   begin: number;
   end: number;
   live: boolean;
-  counts: Record<string, number>; // slices, instants, counters, flows, samples, sched, logs, lost: what there is
+  counts: Record<string, number>; // slices, instants, counters, flows, samples, sched, logs, lost
   tracks: Track[];
   snapshots: { ts: number; trigger: string; reason: string; event: number }[];
-  losses: { ts: number | null; events: number; track: number; what: string }[]; // track -1: of none
+  losses: { ts: number | null; events: number; track: number; what: string }[]; // track -1: none
   problems: { severity: "info" | "data loss" | "error"; name: string; count: number; first: string }[];
 }
 
-// GET api/tiles?g=GENERATION&level=K&first=I&count=N&tracks=1,2,3 answers binary: src/server/wire.h.
+// GET api/tiles?g=GENERATION&level=K&first=I&count=N&tracks=1,2,3 returns binary: src/server/wire.h.
 export const TILE_PIXELS = 512;
 export const ITEM_MERGED = 1;
 export const ITEM_INSTANT = 2;
@@ -54,7 +54,7 @@ export interface Items {
   dur: Float64Array;
   event: Uint32Array;
   name: Uint32Array; // of Source.text()
-  merged: Uint32Array; // how many it stands for
+  merged: Uint32Array; // how many events it represents
   row: Uint16Array;
   fill: Uint8Array;
   flags: Uint8Array;
@@ -71,7 +71,7 @@ export interface Tile {
   track: number;
   level: number;
   index: number;
-  items?: Items; // all kinds but counter
+  items?: Items; // all kinds except counter
   points?: Points;
 }
 
@@ -82,7 +82,7 @@ export interface EventRef {
   name: string;
   ts: number;
   dur: number; // -1: never ended
-  track: number; // -1: is not shown
+  track: number; // -1: not shown
   row: number;
 }
 
@@ -92,7 +92,7 @@ export interface Arg {
   value: string;
 }
 
-// GET api/event?kind=slices&id=7[&g=GENERATION]: of another generation it is refused, for ids are other ones there
+// GET api/event?kind=slices&id=7[&g=GENERATION]: fails for another generation, because its ids differ
 export interface Details extends EventRef {
   category: string;
   instant: boolean;
@@ -109,10 +109,10 @@ export interface Details extends EventRef {
   flowsIn: { name: string; from: EventRef }[];
   flowsOut: { name: string; to: EventRef }[];
   stack: { name: string; file: string; line: number; module: string }[]; // samples: innermost first
-  facts: { key: string; value: string }[]; // what else a kind has: state, CPU, waker, priority, value, ...
+  facts: { key: string; value: string }[]; // more by kind: state, CPU, waker, priority, value, ...
 }
 
-// GET api/range?from=&to=[&tracks=1,2]: as `kymo report --from --to`
+// GET api/range?from=&to=[&tracks=1,2]: the same as `kymo report --from --to`
 export interface RangeRow {
   name: string;
   count: number; // spans
@@ -130,40 +130,40 @@ export interface Range {
   rows: RangeRow[]; // by total, descending
 }
 
-// GET api/flame?from=&to=&of=slices|samples[&tracks=1,2]. Parents come before their children; -1 is no parent.
+// GET api/flame?from=&to=&of=slices|samples[&tracks=1,2]. Parents come before their children; -1: no parent.
 export interface Flame {
   unit: "ns" | "samples";
   nodes: { name: string; parent: number; count: number; total: number; self: number }[];
 }
 
-// GET api/search?q=TEXT[&at=N]. Names and argument values that contain the text, whatever the case; "name:TEXT",
-// "category:TEXT" and "arg:TEXT" (or "arg.KEY:TEXT") look there alone. Matches are numbered in the order of time.
+// GET api/search?q=TEXT[&at=N]. Finds names and argument values that contain the text, ignoring case; "name:TEXT",
+// "category:TEXT" and "arg:TEXT" (or "arg.KEY:TEXT") restrict the search. Matches are numbered in time order.
 export interface Search {
   count: number;
-  tracks: { track: number; count: number; first: number }[]; // those with any; first: the number of its first match
-  names: number[]; // numbers of the texts that match as names: what is drawn bright
-  at: number; // -1: none was asked for, or there is none
+  tracks: { track: number; count: number; first: number }[]; // tracks with matches; first: number of the first
+  names: number[]; // numbers of the texts that match as names: drawn bright
+  at: number; // -1: not requested, or no match
   event: EventRef | null;
 }
-// GET api/search?q=TEXT&near=TS&forward=1: the same, and at is the first one after (0: before) that time
+// GET api/search?q=TEXT&near=TS&forward=1: the same, and at is the first match after (0: before) that time
 
-// POST api/sql, the body is the text. Rows are at most `limit` (a parameter, 1000 unless given).
+// POST api/sql, the body is the SQL text. Returns at most `limit` rows (a parameter, default 1000).
 export interface SqlResult {
   columns: string[];
   rows: (string | number | null)[][]; // integers beyond 2^53 are strings of digits
   more: boolean; // there are more rows
   ms: number;
-  error?: string; // then the rest is empty
+  error?: string; // if set, the rest is empty
 }
-// POST api/cancel ends the SQL that runs.
+// POST api/cancel interrupts the running SQL.
 
 // GET api/tables
 export interface Tables {
   tables: { name: string; columns: string[] }[];
 }
 
-// GET api/status?g=GENERATION answers when the generation is another one, or after 20 s. While the first is loaded
-// generation is 0 and stage says what is done.
+// GET api/status?g=GENERATION answers when the generation differs, or after 20 s. While the first one is loaded the
+// generation is 0 and stage describes the work.
 export interface Status {
   generation: number;
   live: boolean;
@@ -177,9 +177,9 @@ export interface Status {
 export interface Source {
   readonly can: { sql: boolean; live: boolean };
   trace(): Promise<Trace>;
-  // Tiles of several tracks, `count` of them from `first` on. Who no longer wants them says so by the signal.
+  // Returns `count` tiles of each track, beginning with `first`. The signal cancels the request.
   tiles(level: number, first: number, count: number, tracks: number[], signal?: AbortSignal): Promise<Tile[]>;
-  // The text of a name that tiles() brought.
+  // Returns the text of a name from tiles().
   text(name: number): string;
   event(kind: Kind, id: number): Promise<Details>;
   range(from: number, to: number, tracks?: number[]): Promise<Range>;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// remote.ts: a Source that asks the server (src/server), and reads its tiles (src/server/wire.h).
+// remote.ts: a Source that asks the server (src/server) and reads its tiles (src/server/wire.h).
 //
-// A server numbers its texts anew in each generation. The page gives each text its own number for good, so that what
-// was drawn of an older generation keeps its names until the newer is there, and a trace that is followed for hours
-// does not need more and more numbers. Each answer with tiles brings the texts of its items (wire.h).
+// A server numbers its texts afresh in each generation. The page gives each text a permanent number, so that what was
+// drawn of an older generation keeps its names until the newer one arrives, and a trace followed for hours does not
+// need more and more numbers. Each response with tiles brings the texts of its items (wire.h).
 import type {
   Details,
   Flame,
@@ -19,31 +19,31 @@ import type {
 } from "./protocol";
 import { readTiles, type Names } from "./wire";
 
-// The server has another generation than was asked for.
+// The server has a different generation than requested.
 export class Outdated extends Error {
   constructor() {
-    super("The trace has changed; the newer one is on its way.");
+    super("The trace has changed; loading the newer one.");
   }
 }
-// There is no server any more, or it is no longer ours.
+// The server is gone, or belongs to someone else now.
 export class Gone extends Error {}
 
-async function answer(path: string, init?: RequestInit): Promise<Response> {
+async function request(path: string, init?: RequestInit): Promise<Response> {
   const response = await fetch(path, { ...init, credentials: "omit", redirect: "error" }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Gone("The server does not answer.");
   });
   if (response.ok) return response;
   if (response.status === 409) throw new Outdated();
-  if (response.status === 403) throw new Gone("The server refuses this address: take the one that kymo view printed.");
-  const told = (await response.json().catch(() => ({}))) as { error?: string };
-  throw new Error(told.error ?? `The server answered ${response.status}.`);
+  if (response.status === 403) throw new Gone("The server refuses this address: use the one that kymo view printed.");
+  const body = (await response.json().catch(() => ({}))) as { error?: string };
+  throw new Error(body.error ?? `The server answered with status ${response.status}.`);
 }
 
 async function json<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(parameters)) if (value !== undefined) query.set(key, String(value));
-  const response = await answer(query.size ? `${path}?${query}` : path);
+  const response = await request(query.size ? `${path}?${query}` : path);
   return (await response.json()) as T;
 }
 
@@ -53,13 +53,13 @@ export class RemoteSource implements Source {
   readonly can = { sql: true, live: true };
   private generation = 0;
   private counters = new Set<number>(); // tracks of this generation
-  private readonly texts: (string | undefined)[] = [""]; // undefined: a search found it, and no tile has brought it yet
+  private readonly texts: (string | undefined)[] = [""]; // undefined: found by a search, but in no tile yet
   private readonly known = new Map<string, number>(); // of texts
   private numbers = new Map<number, number>(); // the server's numbers of this generation to the page's
-  private readonly free: number[] = []; // to be given again
+  private readonly free: number[] = []; // numbers for reuse
   private readonly names: Names = {
     number: (name) => this.number(name),
-    told: (name, text) => this.told(name, text),
+    define: (name, text) => this.define(name, text),
   };
   private readonly events = new Map<string, Promise<Details>>();
 
@@ -72,7 +72,7 @@ export class RemoteSource implements Source {
     return trace;
   }
 
-  // Numbers that never got a text are free again.
+  // Numbers that never got a text become free.
   private renumber(): void {
     for (const own of this.numbers.values()) if (this.texts[own] === undefined) this.free.push(own);
     this.numbers = new Map();
@@ -87,7 +87,7 @@ export class RemoteSource implements Source {
     return own;
   }
 
-  private told(name: number, text: string): void {
+  private define(name: number, text: string): void {
     const own = this.numbers.get(name) ?? this.known.get(text) ?? this.number(name);
     this.numbers.set(name, own);
     this.texts[own] = text;
@@ -97,7 +97,7 @@ export class RemoteSource implements Source {
   async tiles(level: number, first: number, count: number, tracks: number[], signal?: AbortSignal): Promise<Tile[]> {
     const generation = this.generation;
     const query = `g=${generation}&level=${level}&first=${first}&count=${count}&tracks=${tracks.join(",")}`;
-    const response = await answer(`api/tiles?${query}`, { signal });
+    const response = await request(`api/tiles?${query}`, { signal });
     const bytes = await response.arrayBuffer();
     if (generation !== this.generation) throw new Outdated();
     return readTiles(bytes, this.names, (track) => this.counters.has(track));
@@ -107,7 +107,7 @@ export class RemoteSource implements Source {
     return this.texts[name] ?? "";
   }
 
-  // The last ones are kept: the timeline and the panel ask for the same.
+  // Keeps the last ones: the timeline and the panel request the same.
   event(kind: Kind, id: number): Promise<Details> {
     const key = `${kind}:${id}`;
     let details = this.events.get(key);
@@ -141,11 +141,11 @@ export class RemoteSource implements Source {
 
   async sql(text: string, limit?: number): Promise<SqlResult> {
     const path = limit === undefined ? "api/sql" : `api/sql?limit=${limit}`;
-    return (await (await answer(path, { method: "POST", body: text })).json()) as SqlResult;
+    return (await (await request(path, { method: "POST", body: text })).json()) as SqlResult;
   }
 
   async cancel(): Promise<void> {
-    await answer("api/cancel", { method: "POST", body: "" });
+    await request("api/cancel", { method: "POST", body: "" });
   }
 
   tables(): Promise<Tables> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// splitter.ts: the line between the timeline and the panel, which is dragged or moved by the arrow keys. Its place is
-// kept in the browser, as long as that lets pages keep anything.
+// splitter.ts: the line between the timeline and the panel, moved by dragging or with the arrow keys. The browser's
+// storage keeps its place, if it has any.
 import { element } from "./panels/dom";
-import { keep, kept } from "./keeping";
+import { loadPreference, savePreference } from "./preferences";
 
 const LEAST = 80;
 const STEP = 24;
@@ -16,14 +16,14 @@ export function panelSplitter(page: HTMLElement): HTMLElement {
     "aria-label": "Height of the panel",
     "aria-valuemin": LEAST,
   });
-  let height = Number(kept("panel-height")) || 230;
+  let height = Number(loadPreference("panel-height")) || 230;
   const set = (wanted: number): void => {
     const most = Math.max(LEAST, (page.clientHeight || innerHeight) - 200);
     height = Math.round(Math.min(most, Math.max(LEAST, wanted)));
     page.style.setProperty("--panel-height", `${height}px`);
     line.setAttribute("aria-valuemax", String(most));
     line.setAttribute("aria-valuenow", String(height));
-    keep("panel-height", String(height));
+    savePreference("panel-height", String(height));
   };
   line.addEventListener("pointerdown", (event) => {
     const start = { y: event.clientY, height };

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
-// state.ts: the state of the view as the fragment of the URL, and back: "#v=1200..5600&sel=slices:7&pin=p1/t2".
-// Only what is not as usual stands in it. What cannot be read is as usual: a fragment is typed by anybody.
+// state.ts: the state of the page as the fragment of the URL, and back: "#v=1200..5600&sel=slices:7&pin=p1/t2". The
+// fragment lists only what differs from the defaults. Parts that cannot be read get the default: anyone may type one.
 import type { State } from "./app";
 import type { Kind } from "./protocol";
 
 const kinds: Kind[] = ["group", "slices", "counter", "sched", "state", "samples", "loss"];
 const tabs: State["tab"][] = ["details", "range", "flame", "info"];
 
-// Whole thousandths of a nanosecond: what is in the URL is exactly what is shown.
+// Rounds to thousandths of a nanosecond: the URL holds exactly what is shown.
 export const exact = (ns: number): number => Math.round(ns * 1000) / 1000;
 
-type Span = Pick<State, "from" | "to">;
+type TimeRange = Pick<State, "from" | "to">;
 
-// The narrowest window that can be shown, in ns. Times are doubles: far from zero the next one is far away, and tiles
-// and ticks could not be counted through.
+// Returns the shortest view that can be shown, in ns. Times are doubles: far from zero the next one is far away, and
+// tiles and ticks could not be counted.
 export const narrowest = (begin: number, end: number): number =>
   Math.max(1, Math.max(Math.abs(begin), Math.abs(end)) / 2 ** 44);
 
-// What can be shown of a window, which a link or a row of SQL may put anywhere.
-export function showable(window: Span, begin: number, end: number): Span {
-  if (!Number.isFinite(window.from) || !Number.isFinite(window.to)) return { from: exact(begin), to: exact(end) };
+// Limits a view, which a link or a row of SQL may put anywhere, to what can be shown.
+export function showable(view: TimeRange, begin: number, end: number): TimeRange {
+  if (!Number.isFinite(view.from) || !Number.isFinite(view.to)) return { from: exact(begin), to: exact(end) };
   const least = narrowest(begin, end);
   const room = end - begin + 1e9; // beside the trace
-  const from = Math.min(Math.max(window.from, begin - room), end + room - least);
-  return { from: exact(from), to: exact(Math.min(Math.max(window.to, from + least), end + room)) };
+  const from = Math.min(Math.max(view.from, begin - room), end + room - least);
+  return { from: exact(from), to: exact(Math.min(Math.max(view.to, from + least), end + room)) };
 }
 
-export function usual(begin: number, end: number): State {
+export function defaults(begin: number, end: number): State {
   return {
     from: exact(begin),
     to: exact(end),
@@ -47,7 +47,7 @@ export function usual(begin: number, end: number): State {
   };
 }
 
-// Only what would end a value, or what the browser itself escapes, is escaped, so that people can read the rest.
+// Escapes only what would end a value and what the browser itself escapes, so that people can read the rest.
 const escape = (text: string): string =>
   text.toWellFormed().replace(/[%&#\s"<>\\^`{|}\p{C}]/gu, (character) => encodeURIComponent(character));
 
@@ -61,9 +61,9 @@ function unescape(text: string): string {
 
 const list = (texts: string[]): string => texts.map((text) => escape(text).replace(/,/g, "%2C")).join(",");
 const unlist = (text: string): string[] => (text ? text.split(",").map(unescape).filter(Boolean) : []);
-const span = (from: number, to: number): string => `${exact(from)}..${exact(to)}`;
+const rangeText = (from: number, to: number): string => `${exact(from)}..${exact(to)}`;
 
-function unspan(text: string): Span | null {
+function rangeFrom(text: string): TimeRange | null {
   const [from, to] = text.split("..").map(Number);
   return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
@@ -79,11 +79,11 @@ const folds = (folded: State["folded"], want: boolean): string =>
 
 export function toFragment(state: State): string {
   const parts: [string, string][] = [
-    ["v", span(state.from, state.to)],
+    ["v", rangeText(state.from, state.to)],
     ["page", state.page === "timeline" ? "" : state.page],
     ["tab", state.tab === "details" ? "" : state.tab],
     ["sel", state.selected ? `${state.selected.kind}:${state.selected.id}` : ""],
-    ["range", state.range ? span(state.range.from, state.range.to) : ""],
+    ["range", state.range ? rangeText(state.range.from, state.range.to) : ""],
     ["marks", state.marks.map(exact).join(",")],
     ["pin", list(state.pinned)],
     ["hide", list(state.hidden)],
@@ -117,16 +117,16 @@ export function fromFragment(fragment: string, begin: number, end: number): Stat
       .map((part): [string, string] => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]),
   );
   const of = (key: string): string => parts.get(key) ?? "";
-  const state = usual(begin, end);
+  const state = defaults(begin, end);
   const tab = tabs.find((one) => one === of("tab"));
-  const window = unspan(of("v"));
+  const view = rangeFrom(of("v"));
   return {
     ...state,
-    ...(window && showable(window, begin, end)),
+    ...(view && showable(view, begin, end)),
     page: of("page") === "sql" ? "sql" : "timeline",
     tab: tab ?? state.tab,
     selected: unselected(of("sel")),
-    range: unspan(of("range")),
+    range: rangeFrom(of("range")),
     marks: of("marks").split(",").filter(Boolean).map(Number).filter(Number.isFinite),
     pinned: unlist(of("pin")),
     hidden: unlist(of("hide")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // status_line.ts: the line at the bottom: what is loaded, what was lost or is wrong with it, whether it is live, and
-// whether the server is still there.
+// whether the server still answers.
 import type { App } from "./app";
 import { count, duration } from "./format";
 import { element } from "./panels/dom";
@@ -24,7 +24,7 @@ export class StatusLine {
     this.update();
   }
 
-  // What is wrong now; "" when it is well again.
+  // Shows what is wrong now; "" clears it.
   setTrouble(text: string): void {
     if (text === this.trouble) return;
     this.trouble = text;
@@ -34,13 +34,13 @@ export class StatusLine {
   private update(): void {
     const parts: HTMLElement[] = [];
     if (this.trouble) parts.push(element("span", { class: "error" }, this.trouble));
-    if (this.app) parts.push(...told(this.app));
+    if (this.app) parts.push(...summary(this.app));
     if (this.app?.trace.live && !this.trouble) parts.push(element("span", { class: "live" }, "● live"));
     this.element.replaceChildren(...parts);
   }
 }
 
-function told({ trace }: App): HTMLElement[] {
+function summary({ trace }: App): HTMLElement[] {
   const parts = [element("span", {}, duration(trace.end - trace.begin))];
   for (const [key, name] of shown) {
     if (trace.counts[key]) parts.push(element("span", {}, `${count(trace.counts[key])} ${name}`));

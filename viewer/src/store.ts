@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// store.ts: the one App: keeps the state, tells of changes, and keeps the URL as the state is. What changes many
-// times a second (the window, the scrolling) reaches the URL a little later, since browsers limit how often it may
-// change; a jump makes a new entry of the history, so that Back leads to where one was.
+// store.ts: the one App: keeps the state, notifies listeners, and keeps the URL in step with the state. Changes that
+// come many times a second (the view, scrolling) reach the URL a little later, because browsers limit how often it may
+// change. A jump adds an entry to the history, so that Back returns to the previous place.
 import type { App, Change, Overlay, State } from "./app";
 import type { Details, EventRef, Kind, Search, Source, Trace } from "./protocol";
 import { exact, fromFragment, showable, toFragment } from "./state";
@@ -19,7 +19,7 @@ const changeOf: Record<keyof State, Change | null> = {
   folded: "tracks",
   order: "tracks",
   filter: "tracks",
-  scroll: null, // the timeline itself says it
+  scroll: null, // set by the timeline itself
   search: "search",
   sql: null,
   flameOf: "tab",
@@ -34,7 +34,7 @@ export class Store implements App {
   search: Search | null = null;
   overlay: Overlay | null = null;
   state: State;
-  // The timeline puts these here: it brings an event into sight, and scrolls to where the state says.
+  // Set by the timeline: reveal() brings an event into view, scrollBack() scrolls to the place in the state.
   reveal: (event: EventRef, focus: boolean) => void = () => undefined;
   scrollBack: () => void = () => undefined;
   private readonly listeners = new Map<Change, Set<() => void>>();
@@ -75,7 +75,7 @@ export class Store implements App {
     return () => set.delete(fn);
   }
 
-  // One part that fails must not silence the others.
+  // One listener that fails must not silence the others.
   emit(change: Change): void {
     if (change === "tracks" || change === "trace") this.shown = null;
     for (const fn of this.listeners.get(change) ?? []) {
@@ -91,7 +91,7 @@ export class Store implements App {
     const next = { ...this.state, ...part };
     if ("from" in part || "to" in part) {
       Object.assign(next, showable(next, this.trace.begin, this.trace.end));
-      // The length is kept exactly: a window that moves has the same scale.
+      // Keep the length exact: a view that moves keeps its scale.
       const span = exact(next.to - next.from);
       next.from = exact(next.from);
       next.to = exact(next.from + span);
@@ -99,17 +99,17 @@ export class Store implements App {
     const keys = (Object.keys(part) as (keyof State)[]).filter((key) => !same(this.state[key], next[key]));
     if (keys.length === 0) return;
     this.state = next;
-    this.tell(keys);
+    this.notify(keys);
     if (this.push || keys.some((key) => !lazily.has(key))) this.writeUrl();
     else this.timer ||= window.setTimeout(() => this.writeUrl(), URL_PAUSE_MS);
   }
 
-  private tell(keys: (keyof State)[]): void {
+  private notify(keys: (keyof State)[]): void {
     const changes = new Set(keys.map((key) => changeOf[key]));
     for (const change of changes) if (change) this.emit(change);
   }
 
-  // What is set next is a jump: Back leads here.
+  // Makes the next set() a jump: Back returns to here.
   jump(): void {
     this.writeUrl();
     this.push = true;
@@ -126,7 +126,7 @@ export class Store implements App {
       if (isJump) history.pushState(null, "", fragment);
       else history.replaceState(null, "", fragment);
     } catch {
-      this.timer = window.setTimeout(() => this.writeUrl(), URL_AGAIN_MS); // some browsers throw at too many in a while
+      this.timer = window.setTimeout(() => this.writeUrl(), URL_AGAIN_MS); // some browsers throw if called too often
     }
   }
 
@@ -134,12 +134,12 @@ export class Store implements App {
     if (location.hash === toFragment(this.state)) return;
     const before = this.state;
     this.state = fromFragment(location.hash, this.trace.begin, this.trace.end);
-    this.tell((Object.keys(before) as (keyof State)[]).filter((key) => !same(before[key], this.state[key])));
+    this.notify((Object.keys(before) as (keyof State)[]).filter((key) => !same(before[key], this.state[key])));
     if (before.sql !== this.state.sql) this.emit("page");
     if (before.scroll !== this.state.scroll) this.scrollBack();
   }
 
-  // Another generation. A window that was at the end stays there.
+  // Replaces the trace by another generation. A view at the end stays at the end.
   setTrace(trace: Trace): void {
     const before = this.trace;
     const { from, to } = this.state;
@@ -151,7 +151,7 @@ export class Store implements App {
     this.emit("trace");
   }
 
-  // A step to what is beside is no jump.
+  // A step to a neighbour is not a jump.
   async select(
     ref: EventRef | { kind: Kind; id: number } | null,
     how?: "reveal" | "focus",
@@ -184,7 +184,7 @@ export class Store implements App {
     this.live.textContent = text;
   }
 
-  // Of what is selected; null when nothing is, or another was selected meanwhile.
+  // Returns the details of the selection; null if there is none, or another was selected since.
   async details(): Promise<Details | null> {
     const { selected } = this.state;
     if (!selected) return null;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// theme.ts: light or dark: what was chosen, else what the system says.
-import { keep, kept } from "./keeping";
+// theme.ts: light or dark: the user's choice, else the system's.
+import { loadPreference, savePreference } from "./preferences";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export function showTheme(): void {
-  const chosen = kept("theme");
+  const chosen = loadPreference("theme");
   const theme = chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light";
   document.documentElement.dataset.theme = theme;
 }
 
 export function toggleTheme(): void {
   const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  keep("theme", theme);
+  savePreference("theme", theme);
   document.documentElement.dataset.theme = theme;
 }
 
-// Tells when the system changes its mind.
+// Reports when the system's theme changes.
 export function watchTheme(changed: () => void): void {
   dark.addEventListener("change", () => {
     showTheme();

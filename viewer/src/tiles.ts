@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// tiles.ts: the tiles that the page has, and the asking for those that it needs.
+// tiles.ts: the cache of tiles, and the requests for missing ones.
 //
-// The timeline says once a frame what it wants to show. What is missing is asked for in few requests: tracks that miss
-// the same tiles of a level go together. What was asked for and is no longer wanted is given up. What is there is
-// kept, the least recently used going first, within a bound on the number of items.
+// Once per animation frame the timeline says what it wants to show. Missing tiles are requested together: tracks that
+// miss the same tiles of a level share a request. Requests that are no longer wanted are cancelled. Tiles stay in the
+// cache up to a number of items; the least recently used go first.
 //
-// Tiles are kept by the key of their track, so that those of an older generation are shown until the newer come.
+// Tiles are kept by the key of their track, so that those of an older generation are shown until the newer ones arrive.
 import type { Source, Tile, Track } from "./protocol";
 
 const ITEMS_MAX = 1_500_000;
@@ -73,7 +73,7 @@ export class Tiles {
 
   private fresh(slot: number, level: number, index: number): boolean {
     const kept = this.kept[slot].get(place(level, index));
-    if (kept) kept.used = this.frame; // what is wanted is on the screen, also when it need not be drawn anew
+    if (kept) kept.used = this.frame; // wanted tiles are on the screen, even if not redrawn
     return kept?.generation === this.generation;
   }
 
@@ -81,7 +81,7 @@ export class Tiles {
     return this.fresh(this.slotOf[track], level, index);
   }
 
-  // Of the first of these that misses anything, that is asked for. True: all of the first is there.
+  // Requests what the first incomplete one of these misses. Returns true if the first one is complete.
   want(wanted: Wanted[]): boolean {
     this.frame++;
     this.giveUp(wanted);
@@ -170,7 +170,7 @@ export class Tiles {
     this.items += weight(tile);
   }
 
-  // What the last frames used is never dropped: it is on the screen.
+  // Never drops what the last animation frames used: it is on the screen.
   private evict(): void {
     if (this.items <= ITEMS_MAX) return;
     const all = this.kept.flatMap((tiles) => [...tiles].map(([at, kept]) => ({ tiles, at, kept })));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// wire.ts: reads the binary answer to a request for tiles (src/server/wire.h has its picture). Columns are copied out
-// of the answer's records, so that drawing walks over typed arrays. A section does not say whether it has items or
-// points: the kind of its track does.
+// wire.ts: reads the binary response with tiles (src/server/wire.h shows its layout). Copies the columns out of the
+// records, so that drawing walks over typed arrays. A section does not say whether it has items or points: the kind of
+// its track does.
 import type { Items, Points, Tile } from "./protocol";
 
 const MAGIC = 0x3154594b;
@@ -10,8 +10,8 @@ const SECTION = 16;
 const RECORD = 32;
 
 export interface Names {
-  number(name: number): number; // the page's number for the answer's
-  told(name: number, text: string): void;
+  number(name: number): number; // the page's number for the server's
+  define(name: number, text: string): void;
 }
 
 function readNames(view: DataView, at: number, count: number, names: Names): void {
@@ -19,7 +19,7 @@ function readNames(view: DataView, at: number, count: number, names: Names): voi
   for (let i = 0; i < count; i++) {
     const name = view.getUint32(at, true);
     const bytes = view.getUint32(at + 4, true);
-    names.told(name, decoder.decode(new Uint8Array(view.buffer, at + 8, bytes)));
+    names.define(name, decoder.decode(new Uint8Array(view.buffer, at + 8, bytes)));
     at += 8 + Math.ceil(bytes / 8) * 8;
   }
 }
@@ -71,10 +71,10 @@ function readPoints(view: DataView, at: number, count: number): Points {
   return points;
 }
 
-// Throws a RangeError where the answer is cut off.
+// Throws a RangeError if the response is cut off.
 export function readTiles(bytes: ArrayBuffer, names: Names, isCounter: (track: number) => boolean): Tile[] {
   const view = new DataView(bytes);
-  if (view.getUint32(0, true) !== MAGIC) throw new Error("The server's tiles are of another version: reload the page.");
+  if (view.getUint32(0, true) !== MAGIC) throw new Error("The server is of another version: reload the page.");
   const sections = view.getUint32(8, true);
   const level = view.getUint32(20, true);
   readNames(view, view.getUint32(16, true), view.getUint32(12, true), names);

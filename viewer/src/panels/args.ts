@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// args.ts: the arguments of an event as a table. What is long is folded, so that the others stay in sight.
+// args.ts: the arguments of an event as a table. Long values are folded, so that the others stay in view.
 import type { Arg } from "../protocol";
 import { copyButton } from "./copy";
 import { button, element } from "./dom";
@@ -43,7 +43,7 @@ function argLine(arg: Arg): HTMLTableRowElement {
   );
 }
 
-// One object, as far as JSON can say it: what is no number there is a string.
+// Returns one JSON object; values that JSON numbers cannot hold become strings.
 function asJson(args: Arg[]): string {
   const plain = (arg: Arg) => (arg.type === "json" ? arg.value : JSON.stringify(typed(arg)));
   return `{\n${args.map((arg) => `  ${JSON.stringify(arg.key)}: ${plain(arg)}`).join(",\n")}\n}`;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// copy.ts: text to the clipboard, and files for the user to keep.
+// copy.ts: copies text to the clipboard, and saves files.
 import { button, element } from "./dom";
 
-// For pages that may not use the clipboard's interface: a file opened from disk in some browsers.
+// For pages that may not use the clipboard API, such as files opened from disk in some browsers.
 function copyBySelection(text: string): boolean {
   const area = element("textarea", { class: "unseen" });
   area.value = text;
@@ -22,7 +22,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-// A button that says for a moment whether it did it; its width stays the same (panels.css).
+// Makes a button that briefly shows whether copying succeeded; its width stays the same (panels.css).
 export function copyButton(label: string, text: () => string): HTMLButtonElement {
   const node = button("Copy", { class: "copy quiet", "aria-label": label, title: label }, async () => {
     const focused = document.activeElement;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// details.ts: the panel that tells all of the selected event: what it is, when, in what it lies and what lies in it,
-// its arguments, and the flows that lead away from it. Whatever names another event is a button that goes there.
+// details.ts: the panel with the details of the selected event: what it is, when, its parents and children, its
+// arguments, and its flows. Every event named here is a button that goes there.
 import type { App, Panel } from "../app";
-import { count, duration, time } from "../format";
+import { count, duration, percent, time } from "../format";
 import type { Details, EventRef } from "../protocol";
 import { argsCard } from "./args";
 import { copyButton } from "./copy";
 import { button, cardColumns, type Child, element, plural, refill } from "./dom";
 import { Latest } from "./latest";
 import { sameName } from "./same_name";
-import { percent } from "./share";
 
 const KINDS: Record<string, string> = {
   slices: "slice",
@@ -49,7 +48,7 @@ function source(event: Details): Child[] {
     "Source",
     where,
     name && ` ${name} `,
-    copyButton("Copy the source's place", () => place),
+    copyButton("Copy the source location", () => place),
   );
 }
 
@@ -161,7 +160,7 @@ function flowsCard(app: App, event: Details): HTMLElement | null {
   const from = event.flowsIn.map((flow) => flowButton(app, flow.from, false, flow.name));
   const to = event.flowsOut.map((flow) => flowButton(app, flow.to, true, flow.name));
   if (from.length + to.length === 0) return null;
-  const keys = element("span", { class: "hint" }, element("kbd", {}, "["), " back ", element("kbd", {}, "]"), " on");
+  const keys = element("span", { class: "hint" }, element("kbd", {}, "["), " back ", element("kbd", {}, "]"), " next");
   return element(
     "section",
     { class: "card" },
@@ -195,17 +194,17 @@ function actions(app: App, event: Details): HTMLElement {
   const step = (forward: boolean) => async () => {
     const found = await sameName(app.source, event, forward).catch(() => null);
     if (found) await app.select(found, "reveal");
-    else app.announce(`No ${forward ? "later" : "earlier"} event with the name ${event.name}`);
+    else app.announce(`No ${forward ? "later" : "earlier"} event named ${event.name}`);
   };
   const end = event.ts + Math.max(event.dur, 0);
   return element(
     "div",
-    { class: "actions", role: "group", "aria-label": "Go on from here" },
-    button("‹ Same name", { title: "The previous event of this name" }, step(false)),
-    button("Same name ›", { title: "The next event of this name" }, step(true)),
+    { class: "actions", role: "group", "aria-label": "Actions" },
+    button("‹ Same name", { title: "Previous event of this name" }, step(false)),
+    button("Same name ›", { title: "Next event of this name" }, step(true)),
     button("Focus", { title: "Zoom to it (F)" }, () => void app.select(event, "focus")),
     event.dur > 0 &&
-      button("Range", { title: "Select its time as the range (R)" }, () =>
+      button("Range", { title: "Select its time as a range (R)" }, () =>
         app.set({ range: { from: event.ts, to: end } }),
       ),
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dom.ts: elements made in one expression. Texts become text nodes and never markup: names in a trace are hostile.
+// dom.ts: makes elements in one expression. Texts become text nodes, never markup: names in a trace may be hostile.
 
 type Attribute = string | number | boolean | undefined | ((event: Event) => void);
 export type Child = Node | string | null | undefined | false;
@@ -10,7 +10,7 @@ function setAttribute(node: HTMLElement, key: string, value: Attribute): void {
   else if (value !== undefined && value !== false) node.setAttribute(key, String(value));
 }
 
-// Attributes by their HTML names; a function is what hears the event of that name.
+// Attributes by their HTML names; a function becomes the listener of the event of that name.
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, Attribute> = {},
@@ -30,8 +30,8 @@ export function button(label: string, attributes: Record<string, Attribute>, pre
   return element("button", { type: "button", click: press, ...attributes }, label);
 }
 
-// Replaces what a node shows, and keeps the place to which it was scrolled. The focus stays in it: what had it may
-// be gone.
+// Replaces the content of a node and keeps its scroll position. The focus stays in the node, even if the focused
+// element is gone.
 export function refill(node: HTMLElement, ...children: Child[]): void {
   const top = node.scrollTop;
   const focused = node.contains(document.activeElement);
@@ -44,7 +44,7 @@ export function plural(n: number, shown: string, noun: string): string {
   return `${shown} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-// Cards beside each other; a column without any is left out.
+// Cards side by side; an empty column is left out.
 export function cardColumns(...columns: Child[][]): HTMLElement {
   const filled = columns.map(present).filter((cards) => cards.length > 0);
   return element("div", { class: "cards" }, ...filled.map((cards) => element("div", {}, ...cards)));

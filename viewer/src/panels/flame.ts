@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// flame.ts: the panel with the flame graph of the range: what was called by what, merged over time, the widest first.
-// Of slices by their time, or of samples by their number. Mouse and keys move a current frame, zoom into it and out
-// again; a list that only screen readers see says what is around it.
+// flame.ts: the panel with the flame graph of the range: the call tree merged over time, widest first, of slices by
+// time or of samples by number. Mouse and keys move the current frame and zoom in and out; a list that only screen
+// readers see describes its surroundings.
 import type { App, Panel } from "../app";
-import { count, duration } from "../format";
+import { count, duration, percent } from "../format";
 import type { Flame } from "../protocol";
 import { button, element, plural } from "./dom";
 import { FlameCanvas } from "./flame_canvas";
 import { callersOf, type Frame, framesOf, matched } from "./flame_layout";
 import { atMostEach, debounce, Latest } from "./latest";
-import { percent } from "./share";
-import { searchName, spanOf, tracksOf } from "./span";
+import { searchName, shownRange, tracksOf } from "./shown_range";
 
-const NEIGHBOURS = 50; // that screen readers are told of
+const NEIGHBOURS = 50; // listed for screen readers
 
 class FlamePanel {
   readonly node = element("section", { id: "flame", class: "panel-body columns", "aria-label": "Flame graph" });
@@ -25,15 +24,15 @@ class FlamePanel {
   private readonly find = element("input", {
     type: "search",
     placeholder: "Highlight",
-    "aria-label": "Highlight frames whose name contains",
+    "aria-label": "Highlight frames whose name contains this text",
     input: () => this.highlight(),
   });
   private readonly share = element("output", {
     class: "flame-share muted",
-    title: "The part of the whole in frames that match",
+    title: "Share of the total in matching frames",
   });
   private readonly out = button("Zoom out", { title: "To the caller (Backspace)" }, () => this.zoomOut());
-  private readonly goSearch = button("Search it", { title: "Search the current frame's name" }, () => {
+  private readonly goSearch = button("Search", { title: "Search for the current frame's name" }, () => {
     if (this.current > 0) void searchName(this.app, this.frames[this.current].name);
   });
   private readonly kinds = new Map(
@@ -107,7 +106,7 @@ class FlamePanel {
     for (const [of, press] of this.kinds) press.setAttribute("aria-pressed", String(of === flameOf));
     this.kinds.get("samples")!.disabled = !app.trace.counts.samples && flameOf !== "samples";
     if (tab !== "flame" || page !== "timeline") return;
-    const { from, to } = spanOf(app);
+    const { from, to } = shownRange(app);
     const asked = JSON.stringify([from, to, flameOf, tracksOf(app, flameOf), app.trace.generation]);
     if (asked === this.asked) return;
     this.asked = asked;
@@ -127,7 +126,7 @@ class FlamePanel {
     return tracks?.length === 0 ? { unit: "ns", nodes: [] } : this.app.source.flame(from, to, of, tracks);
   }
 
-  // The new graph is zoomed to the same callers as the one before, as far as they are in it.
+  // Zooms the new graph to the same callers as the previous one, as far as it has them.
   private take(flame: Flame): void {
     const path = [this.zoom, ...callersOf(this.frames, this.zoom)].map((frame) => this.frames[frame].name).reverse();
     this.frames = framesOf(flame);
@@ -137,7 +136,7 @@ class FlamePanel {
     this.hovered = -1;
     this.tip.hidden = true;
     const none =
-      this.app.state.flameOf === "samples" ? "There are no samples in this time." : "There are no slices in this time.";
+      this.app.state.flameOf === "samples" ? "No samples in this range." : "No slices in this range.";
     this.say(flame.nodes.length > 0 ? "" : none);
     this.show();
   }
@@ -158,7 +157,7 @@ class FlamePanel {
     this.canvas.node.hidden = text !== "";
   }
 
-  // What is highlighted: the text of the own box, else that of the search.
+  // Returns the text to highlight: that of the panel's own box, else that of the search.
   private wanted(): string {
     const text = this.find.value || this.app.state.search.replace(/^name:/, "");
     return /^(category|arg(\.[^:]*)?):/.test(text) ? "" : text.trim().toLowerCase();
@@ -169,7 +168,7 @@ class FlamePanel {
     this.canvas.show({ frames, zoom, current, hovered, bright });
   }
 
-  // A text that no frame has makes none of them dim.
+  // A text that matches no frame dims none.
   private highlight(): void {
     const text = this.wanted();
     const has = (name: string) => name.toLowerCase().includes(text);
@@ -220,7 +219,7 @@ class FlamePanel {
     const frame = this.frames[at];
     const lines = frame ? this.figures(frame).map(([key, value]) => element("div", {}, `${key} ${value}`)) : [];
     this.tip.replaceChildren(
-      element("strong", {}, frame ? frame.name : "Several frames, too narrow to be told apart"),
+      element("strong", {}, frame ? frame.name : "Several frames, too narrow to show"),
       ...lines,
     );
     const { offsetWidth: width, offsetHeight: height } = this.tip;
@@ -279,7 +278,7 @@ class FlamePanel {
     event.stopPropagation();
   }
 
-  // Callers, the frame with those beside it, and what it calls.
+  // Lists the callers, the frame with its siblings, and its callees.
   private fillTree(): void {
     const { frames, current } = this;
     const own = frames[current];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// flame_canvas.ts: draws a flame graph. The canvas is as large as what is seen and stays there while its place scrolls,
-// so that stacks of any depth cost the same.
-import { type FrameColours, frameColours } from "./flame_colours";
+// flame_canvas.ts: draws a flame graph. The canvas covers only the visible part and stays in place while its container
+// scrolls, so that deep stacks cost no more. A name has the same colour as on the timeline.
+import { makePalette, ofName, type Palette, STEPS, STYLES, type Theme } from "../colour";
 import { type Box, boxesOf, depthOf, type Frame } from "./flame_layout";
 
 const ROW_PX = 20;
@@ -10,9 +10,38 @@ const TEXT_PX = 3; // from the edge of a box
 export interface Picture {
   frames: Frame[];
   zoom: number;
-  current: number; // has the ring of the focus
+  current: number; // has the focus ring
   hovered: number; // -1: none
   bright(name: string): boolean; // the others are dim
+}
+
+let palette: Palette | null = null;
+let made = "";
+
+function currentPalette(): Palette {
+  const theme: Theme = document.documentElement.dataset.theme === "dark" ? "dark" : "light";
+  if (!palette || made !== theme) palette = makePalette(theme);
+  made = theme;
+  return palette;
+}
+
+interface FrameColours {
+  fill(name: string): string;
+  text: string;
+  plain: string; // of frames without a name of their own
+  plainText: string;
+  ring: string;
+}
+
+function frameColours(): FrameColours {
+  const { fills, text, group, foreground, accent } = currentPalette();
+  return {
+    fill: (name) => fills[ofName(name) * STYLES + STEPS - 1],
+    text,
+    plain: group,
+    plainText: foreground,
+    ring: accent === "" ? foreground : accent,
+  };
 }
 
 export class FlameCanvas {
@@ -41,7 +70,7 @@ export class FlameCanvas {
     else this.layout();
   }
 
-  // What lies under a point of the window.
+  // Returns the box at a point of the browser window.
   boxAt(x: number, y: number): Box | null {
     const edge = this.node.getBoundingClientRect();
     const depth = Math.floor((y - edge.top + this.node.scrollTop) / ROW_PX);
@@ -110,7 +139,7 @@ export class FlameCanvas {
     pen.strokeRect(box.x + 1, y + 1, Math.max(width - 2, 1), ROW_PX - 3);
   }
 
-  // As much of the name as fits.
+  // Cuts a name to fit.
   private cut(pen: CanvasRenderingContext2D, name: string, room: number): string {
     const shown = name.length > 500 ? name.slice(0, 500) : name;
     let width = this.widths.get(shown);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// flame_layout.ts: where the frames of a flame graph lie. The widest one of the frames with the same caller is the
-// first; frame 0 is all of the range. Pure arithmetic: knows nothing of pixels' colours or of the page.
+// flame_layout.ts: the layout of a flame graph. Of the frames with the same caller the widest comes first; frame 0 is
+// the whole range. Pure arithmetic: knows nothing of colours or the page.
 import type { Flame } from "../protocol";
 
 export interface Frame {
@@ -8,15 +8,15 @@ export interface Frame {
   count: number;
   total: number;
   self: number;
-  parent: number; // -1: of frame 0
+  parent: number; // -1 for frame 0
   depth: number;
-  start: number; // where it begins and how wide it is, in the unit of totals
+  start: number; // position and width, in the unit of totals
   width: number;
-  children: number[]; // the widest first
+  children: number[]; // widest first
 }
 
 export interface Box {
-  frame: number; // -1: several that are too narrow to be told apart
+  frame: number; // -1: several, too narrow to show
   x: number;
   width: number;
   depth: number;
@@ -55,7 +55,7 @@ export function framesOf(flame: Flame): Frame[] {
   return frames;
 }
 
-// Children that run beside each other may last longer than their parent: then all are narrowed to fit into it.
+// Concurrent children may together last longer than their parent: then all are narrowed to fit.
 function placeChildren(frames: Frame[], parent: Frame): void {
   parent.children.sort((a, b) => frames[b].total - frames[a].total);
   const sum = parent.children.reduce((all, child) => all + frames[child].total, 0);
@@ -78,7 +78,7 @@ export function callersOf(frames: Frame[], frame: number): number[] {
   return chain;
 }
 
-// What is drawn when frame `zoom` is as wide as the picture: its callers above it, and all in it.
+// Returns the boxes to draw when frame `zoom` is as wide as the picture: its callers above it, and everything in it.
 export function boxesOf(frames: Frame[], zoom: number, pixels: number): Box[] {
   const boxes: Box[] = [zoom, ...callersOf(frames, zoom)].map((frame) => ({
     frame,
@@ -113,7 +113,7 @@ function boxesIn(frames: Frame[], parent: Frame, from: number, scale: number): B
   return boxes;
 }
 
-// How much of the whole is in frames that match, each counted once: not again in what it calls itself.
+// Sums the totals of the frames that match, each counted once: not again inside another match.
 export function matched(frames: Frame[], matches: (name: string) => boolean): number {
   const within = new Array<boolean>(frames.length).fill(false);
   let sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// help.ts: the dialog that names all keys, what the mouse does, and what a search understands.
+// help.ts: the dialog that lists all keys, the mouse actions, and the search prefixes.
 import type { Panel } from "../app";
 import { type Key, keys, mouse } from "../keys";
 import { button, type Child, element } from "./dom";
@@ -26,10 +26,10 @@ function keyLists(): HTMLElement[] {
 }
 
 const PANEL_KEYS: [string[], string][] = [
-  [["Tab"], "the next control; a table or the flame graph is one stop"],
-  [["↑", "↓", "Enter"], "in a table: move, open"],
-  [["←", "→", "↑", "↓"], "in the flame graph: to callers, callees and beside"],
-  [["Enter", "Backspace"], "in the flame graph: zoom in, zoom out"],
+  [["Tab"], "next control; a table or the flame graph is one stop"],
+  [["↑", "↓", "Enter"], "in a table: move and open"],
+  [["←", "→", "↑", "↓"], "in the flame graph: go to callers, callees and siblings"],
+  [["Enter", "Backspace"], "in the flame graph: zoom in and out"],
   [["Ctrl+Enter"], "run the SQL"],
 ];
 
@@ -52,7 +52,7 @@ export const help: Panel = () => {
       list("Search", prefixes),
     ),
   );
-  // A click beside the dialog closes it; keys in it are its own.
+  // A click outside the dialog closes it; it handles its keys itself.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("keydown", (event) => {
     event.stopPropagation();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// info.ts: the panel that tells what the trace is, how much of it there is, and what is missing from it.
+// info.ts: the panel that describes the trace: what it is, what it contains, and what is missing from it.
 import type { App, Panel } from "../app";
 import { count, duration, time } from "../format";
 import type { Trace } from "../protocol";
@@ -40,11 +40,11 @@ function about(trace: Trace): HTMLElement {
       ["Name", trace.name],
       ["Format", trace.format],
       ["Length", duration(trace.end - trace.begin)],
-      ["Begins at", wallText(trace)],
+      ["Start", wallText(trace)],
       ["Clock", trace.clock],
       ["Time 0", `${trace.base} ns`],
       ["Tracks", count(trace.tracks.filter((track) => track.kind !== "group").length)],
-      ["Live", trace.live ? "yes: it grows while it is recorded" : "no"],
+      ["Live", trace.live ? "yes: still recording" : "no"],
     ]),
   );
 }
@@ -60,17 +60,17 @@ function contents(trace: Trace): HTMLElement {
     ),
   );
   if (rows.length === 0)
-    return card("Contents", element("p", { class: "muted" }, "There are no events in this trace."));
+    return card("Contents", element("p", { class: "muted" }, "This trace has no events."));
   return card("Contents", element("table", { class: "plain" }, element("tbody", {}, ...rows)));
 }
 
-// Shows that time in the middle, as wide as the view is now.
+// Centres the view on a time, with the same length.
 export function jump(app: App, ts: number): void {
   const half = (app.state.to - app.state.from) / 2;
   app.set({ from: ts - half, to: ts + half, page: "timeline" });
 }
 
-// A loss is the event of its row, where it is drawn.
+// A loss is the event of its row, if it is drawn.
 function lossLine(app: App, loss: Trace["losses"][number], row: number): HTMLElement {
   const { ts, track, events, what } = loss;
   const go = () => {
@@ -79,7 +79,7 @@ function lossLine(app: App, loss: Trace["losses"][number], row: number): HTMLEle
   };
   const when =
     ts === null
-      ? element("span", { class: "muted" }, "unknown time")
+      ? element("span", { class: "muted" }, "time unknown")
       : jumpButton(app, ts, `the loss of ${events} events`, go);
   const where = app.trace.tracks[track]?.name ?? "";
   return element(
@@ -102,7 +102,7 @@ function losses(app: App): HTMLElement {
     trace.losses.reduce((all, loss) => all + loss.events, 0),
   );
   if (lost === 0 && trace.losses.length === 0)
-    return card("Losses", element("p", { class: "muted" }, "No event was lost."));
+    return card("Losses", element("p", { class: "muted" }, "No events were lost."));
   const head = element("tr", {}, ...["When", "Events", "What"].map(heading));
   const lines = trace.losses.slice(0, LINES_SHOWN).map((loss, row) => lossLine(app, loss, row));
   const rest = trace.losses.length - lines.length;
@@ -117,7 +117,7 @@ function losses(app: App): HTMLElement {
 
 function problems(trace: Trace): HTMLElement {
   if (trace.problems.length === 0)
-    return card("Problems", element("p", { class: "muted" }, "None: all of the trace was understood."));
+    return card("Problems", element("p", { class: "muted" }, "No problems: the whole trace was read."));
   const lines = trace.problems.map((problem) =>
     element(
       "tr",
@@ -132,7 +132,7 @@ function problems(trace: Trace): HTMLElement {
       element("td", {}, problem.first),
     ),
   );
-  const head = element("tr", {}, ...["Severity", "Name", "Count", "The first"].map(heading));
+  const head = element("tr", {}, ...["Severity", "Name", "Count", "First case"].map(heading));
   return card(
     "Problems",
     element("table", { class: "plain" }, element("thead", {}, head), element("tbody", {}, ...lines)),

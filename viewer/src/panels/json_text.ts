@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// json_text.ts: JSON with lines and indents. Works on the text, token by token, so that numbers keep all their digits
-// and what is no JSON stays as it is.
+// json_text.ts: formats JSON with line breaks and indents. Works on the text, token by token, so that numbers keep all
+// their digits and text that is not JSON stays unchanged.
 
-const LONG = 100_000; // characters: what nobody reads gets no indents
-const DEEP = 30; // levels: beyond, the indent grows no more
+const LONG = 100_000; // characters: longer texts are not indented
+const DEEP = 30; // levels: deeper ones are indented no further
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gy;
 

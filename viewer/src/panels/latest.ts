@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// latest.ts: questions of which only the newest one's answer counts. What was shown stays until then, so that
-// nothing flickers while the user moves on faster than answers come.
+// latest.ts: requests of which only the newest answer counts. The previous content stays until then, so that nothing
+// flickers while the user moves on faster than answers arrive.
 
 export function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -11,13 +11,13 @@ export class Latest {
   private running = false;
   private waiting: (() => void) | null = null;
 
-  // oneByOne: what takes long is not asked again before the last answer is there, however fast the questions change.
+  // oneByOne: slow requests wait for the previous answer, however fast the questions change.
   constructor(
     private readonly busy: HTMLElement,
     private readonly oneByOne = false,
   ) {}
 
-  // The answer of a question asked before is passed over, also when it fails.
+  // Drops the answer, or the failure, of an older question.
   async ask<T>(question: () => Promise<T>, show: (answer: T) => void, fail: (why: string) => void): Promise<void> {
     const number = ++this.newest;
     this.busy.setAttribute("aria-busy", "true");
@@ -44,7 +44,7 @@ export class Latest {
     waiting?.();
   }
 
-  // What is under way is of no interest any more.
+  // Drops the answers still to come.
   forget(): void {
     this.newest++;
     this.waiting = null;
@@ -52,7 +52,7 @@ export class Latest {
   }
 }
 
-// Calls fn once, when nobody has asked for it during `ms`.
+// Calls fn once there were no calls for `ms`.
 export function debounce(fn: () => void, ms: number): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
@@ -61,7 +61,7 @@ export function debounce(fn: () => void, ms: number): () => void {
   };
 }
 
-// Calls fn at most once in `ms`, however often it is asked for: for what changes all the time.
+// Calls fn at most once per `ms`, however often it is called: for what changes all the time.
 export function atMostEach(ms: number, fn: () => void): () => void {
   let waiting = false;
   return () => {

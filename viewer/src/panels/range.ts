@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// range.ts: the panel with a table of all names in the selected time, as `kymo report --from --to` prints it. Without
-// a selected range it is of the time that is shown, and says so.
+// range.ts: the panel with a table of all names in the selected time, as `kymo report --from --to` prints it. Without a
+// selected range it covers the visible time, and says so.
 import type { App, Panel } from "../app";
 import { count, duration } from "../format";
 import type { Range, RangeRow } from "../protocol";
 import { button, element, plural } from "./dom";
 import { atMostEach, debounce, Latest } from "./latest";
-import { searchName, type Span, spanOf, spanText, tracksOf } from "./span";
+import { searchName, type ShownRange, shownRange, shownRangeText, tracksOf } from "./shown_range";
 import { type Column, makeTable } from "./table";
 
 type Figure = Exclude<keyof RangeRow, "name">;
@@ -21,14 +21,14 @@ function figure(key: Figure, label: string, title: string, shown: (n: number) =>
     value: (row) => row[key],
     fill: (cell, row) => {
       cell.dataset.value = String(row[key]);
-      // A name that has only instants has no durations.
+      // A name with only instants has no durations.
       cell.textContent = row.count > 0 || key === "instants" || key === "count" ? shown(row[key]) : "";
     },
   };
 }
 
 function totalColumn(largest: () => number): Column<RangeRow> {
-  const plain = figure("total", "Total", "Time in slices of this name, with all inside", duration);
+  const plain = figure("total", "Total", "Time in slices of this name, including their children", duration);
   return {
     ...plain,
     width: "9em",
@@ -47,21 +47,21 @@ function columns(largest: () => number): Column<RangeRow>[] {
     value: (row) => row.name,
     fill: (cell, row) => {
       cell.textContent = row.name;
-      cell.title = `${row.name}\nEnter or a click searches it`;
+      cell.title = `${row.name}\nEnter or click to search for it`;
     },
   };
   return [
     name,
     totalColumn(largest),
-    figure("self", "Self", "Time without that of slices inside", duration),
+    figure("self", "Self", "Time without that of child slices", duration),
     figure("count", "Count", "Slices", count),
     figure("instants", "Instants", "Events without a duration", count),
-    figure("min", "Min", "The shortest", duration),
-    figure("mean", "Mean", "Total by count", duration),
-    figure("p50", "p50", "Half are not longer", duration),
-    figure("p95", "p95", "95 of 100 are not longer", duration),
-    figure("p99", "p99", "99 of 100 are not longer", duration),
-    figure("max", "Max", "The longest", duration),
+    figure("min", "Min", "Shortest", duration),
+    figure("mean", "Mean", "Total divided by count", duration),
+    figure("p50", "p50", "Median: half are not longer", duration),
+    figure("p95", "p95", "95 % are not longer", duration),
+    figure("p99", "p99", "99 % are not longer", duration),
+    figure("max", "Max", "Longest", duration),
   ];
 }
 
@@ -76,18 +76,18 @@ function summary(range: Range): string {
 class RangePanel {
   readonly node = element("section", { id: "range", class: "panel-body columns", "aria-label": "Range" });
   private readonly latest = new Latest(this.node, true);
-  private readonly about = element("span", { class: "span-text" });
+  private readonly about = element("span", { class: "range-text" });
   private readonly counts = element("span", { class: "muted" });
   private readonly filter = element("input", {
     type: "search",
     placeholder: "Filter names",
-    "aria-label": "Filter names of the range",
+    "aria-label": "Filter names in the range",
     input: () => this.showRows(),
   });
-  private readonly clear = button("Clear range", { title: "Back to what is shown" }, () =>
+  private readonly clear = button("Clear range", { title: "Use the visible time" }, () =>
     this.app.set({ range: null }),
   );
-  private readonly zoom = button("Zoom to it", {}, () => {
+  private readonly zoom = button("Zoom to range", {}, () => {
     const { range } = this.app.state;
     if (range) this.app.set({ from: range.from, to: range.to });
   });
@@ -106,7 +106,7 @@ class RangePanel {
   constructor(private readonly app: App) {
     const bar = element("div", { class: "bar-line" }, this.about, this.counts, this.filter, this.zoom, this.clear);
     this.node.append(bar, this.table.node, this.empty);
-    // While the view moves, the table waits for it to stand still.
+    // Wait until the view stops moving.
     const later = debounce(() => this.update(), 150);
     app.on("range", () => this.update());
     app.on("view", () => app.state.range || later());
@@ -123,10 +123,10 @@ class RangePanel {
   private update(): void {
     const { app } = this;
     if (app.state.tab !== "range" || app.state.page !== "timeline") return;
-    const span = spanOf(app);
-    this.about.textContent = this.about.title = spanText(app, span);
-    this.clear.disabled = this.zoom.disabled = !span.selected;
-    const asked = JSON.stringify([span, tracksOf(app, "slices"), app.trace.generation]);
+    const shown = shownRange(app);
+    this.about.textContent = this.about.title = shownRangeText(app, shown);
+    this.clear.disabled = this.zoom.disabled = !shown.selected;
+    const asked = JSON.stringify([shown, tracksOf(app, "slices"), app.trace.generation]);
     if (asked === this.asked) return;
     this.asked = asked;
     const fail = (why: string) => {
@@ -134,13 +134,13 @@ class RangePanel {
       this.say(why);
     };
     void this.latest.ask(
-      () => this.rowsOf(span),
+      () => this.rowsOf(shown),
       (range) => this.show(range),
       fail,
     );
   }
 
-  private async rowsOf({ from, to }: Span): Promise<Range> {
+  private async rowsOf({ from, to }: ShownRange): Promise<Range> {
     const tracks = tracksOf(this.app, "slices");
     return tracks?.length === 0 ? { rows: [] } : this.app.source.range(from, to, tracks);
   }
@@ -162,7 +162,7 @@ class RangePanel {
 
   private nothing(): string {
     const { slices = 0, samples = 0 } = this.app.trace.counts;
-    return slices === 0 && samples > 0 ? "There are no slices; Flame shows the samples." : "Nothing happens in this time.";
+    return slices === 0 && samples > 0 ? "No slices; the Flame tab shows the samples." : "No events in this range.";
   }
 
   private say(text: string): void {

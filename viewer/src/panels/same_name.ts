@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// same_name.ts: the next or previous event with exactly the name of a given one. A search finds names that contain the
-// text, so what it finds is walked until a name is the same.
+// same_name.ts: finds the next or previous event with exactly the same name. A search finds names that contain the
+// text, so its matches are walked until a name is equal.
 import type { EventRef, Source } from "../protocol";
 
 const TRIES = 200;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// search.ts: the search box of the header. What is typed is counted at once; Enter and the arrows walk through the
-// matches in the order of time, round and round, and a list tells how many each track has.
+// search.ts: the search box of the header. Counts the matches while the user types; Enter and the arrows walk through
+// them in time order, wrapping around, and a list shows how many each track has.
 //
-// The text is the state's (others may set it); the answer is app.search. A match counts as the current one while it is
-// what is selected, so whoever selects something else goes on searching from what is shown.
+// The text is part of the state (others may set it); the result is app.search. A match is current while it is selected,
+// so after another selection the search continues from what is shown.
 import type { App, Panel } from "../app";
 import { count } from "../format";
 import type { Search } from "../protocol";
@@ -13,14 +13,14 @@ import { atMostEach, debounce, Latest } from "./latest";
 const TRACKS_SHOWN = 200;
 const TYPING_MS = 150;
 
-type Then = "select" | "tell" | "show"; // what is done with what was found
+type Then = "select" | "announce" | "show"; // what to do with the result
 type Where = { at: number } | { near: number; forward: boolean };
 
 export const PREFIXES: [string, string][] = [
-  ["name:", "only in names"],
-  ["category:", "only in categories"],
-  ["arg:", "only in values of arguments"],
-  ["arg.KEY:", "only in values of the argument KEY"],
+  ["name:", "names only"],
+  ["category:", "categories only"],
+  ["arg:", "argument values only"],
+  ["arg.KEY:", "values of the argument KEY only"],
 ];
 
 class SearchBox {
@@ -67,12 +67,12 @@ class SearchBox {
     app.on("selection", () => this.show());
     app.on(
       "trace",
-      atMostEach(1000, () => this.askAnew()),
+      atMostEach(1000, () => this.repeat()),
     );
     this.follow();
   }
 
-  // What another part of the page searches for.
+  // Takes over a search made by another part of the page.
   private follow(): void {
     const { search } = this.app.state;
     if (search !== this.asked) {
@@ -94,14 +94,14 @@ class SearchBox {
     this.asked = text;
     this.failed = "";
     this.app.set({ search: text });
-    if (text !== "") return this.ask(this.fromView(true), "tell");
+    if (text !== "") return this.ask(this.fromView(true), "announce");
     this.latest.forget();
     this.app.setSearch(null);
     this.show();
   }
 
-  // A live trace has grown. Matches are numbered by time, so the current one mostly keeps its number.
-  private askAnew(): void {
+  // The live trace has grown. Matches are numbered by time, so the current one mostly keeps its number.
+  private repeat(): void {
     if (this.asked === "") return;
     const at = this.position();
     this.ask(at >= 0 ? { at } : this.fromView(true), "show");
@@ -124,7 +124,7 @@ class SearchBox {
   private found(found: Search, then: Then): void {
     this.app.setSearch(found);
     if (then === "select") void this.select(found);
-    if (then === "tell") this.app.announce(found.count === 1 ? "1 match" : `${count(found.count)} matches`);
+    if (then === "announce") this.app.announce(found.count === 1 ? "1 match" : `${count(found.count)} matches`);
     this.show();
   }
 
@@ -135,7 +135,7 @@ class SearchBox {
     this.show();
   }
 
-  // The number of the match that is selected, or -1.
+  // Returns the number of the selected match, or -1.
   private position(): number {
     const { search } = this.app;
     const { selected } = this.app.state;
@@ -157,13 +157,13 @@ class SearchBox {
     return (at + all) % all;
   }
 
-  // From the edge of the range, or of what is shown.
+  // Begins at the edge of the range, or of the view.
   private fromView(forward: boolean): Where {
     const { range, from, to } = this.app.state;
     return { near: forward ? (range?.from ?? from) - 1 : (range?.to ?? to) + 1, forward };
   }
 
-  // Round to the other end when there is nothing more that way.
+  // Wraps around when there are no more matches in that direction.
   private async stepFromView(forward: boolean): Promise<void> {
     const text = this.asked;
     const question = async () => {
@@ -233,7 +233,7 @@ class SearchBox {
     ];
   }
 
-  // With the group it is in, which tells threads of the same name apart.
+  // Adds the parent group, which distinguishes threads of the same name.
   private trackName(id: number): string {
     const { tracks } = this.app.trace;
     const track = tracks[id];
@@ -258,7 +258,7 @@ class SearchBox {
   }
 
   private inputKey(event: KeyboardEvent): void {
-    event.stopPropagation(); // what is typed is no command
+    event.stopPropagation(); // typing is not a command
     if (event.isComposing) return;
     if (event.key === "Enter") this.step(!event.shiftKey);
     else if (event.key === "Escape") this.escape();

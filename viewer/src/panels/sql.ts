@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sql.ts: the SQL page: a box for the text, the tables beside it, the rows below. Rows that have a time or an event
-// lead to the timeline, one by one or all of them as a track of their own.
+// sql.ts: the SQL page: an editor, the tables beside it, the rows below. Rows that have a time or an event lead to the
+// timeline, one by one or all together as a track of their own.
 import type { App, Panel } from "../app";
 import { count, duration } from "../format";
 import type { SqlResult, Tables } from "../protocol";
@@ -36,7 +36,7 @@ class SqlPage {
   private readonly cancelButton = button("Cancel", { id: "sql-cancel", disabled: true }, () => void this.cancel());
   private readonly limit = element(
     "select",
-    { "aria-label": "At most this many rows" },
+    { "aria-label": "Maximum rows" },
     ...LIMITS.map((n) => element("option", { value: n }, `${count(n)} rows`)),
   );
   private readonly history = this.menu("History", historyLines());
@@ -46,11 +46,11 @@ class SqlPage {
   private readonly showButton = button("Show on the timeline", { id: "sql-show", disabled: true }, () =>
     this.showAll(),
   );
-  private readonly removeButton = button("Remove from it", { hidden: true }, () => this.app.setOverlay(null));
-  private readonly csvButton = button("CSV", { disabled: true, title: "Keep the rows as a CSV file" }, () =>
+  private readonly removeButton = button("Remove from the timeline", { hidden: true }, () => this.app.setOverlay(null));
+  private readonly csvButton = button("CSV", { disabled: true, title: "Save the rows as a CSV file" }, () =>
     this.keep("csv"),
   );
-  private readonly jsonButton = button("JSON", { disabled: true, title: "Keep the rows as a JSON file" }, () =>
+  private readonly jsonButton = button("JSON", { disabled: true, title: "Save the rows as a JSON file" }, () =>
     this.keep("json"),
   );
   private readonly copy = copyButton("Copy the rows as CSV", () =>
@@ -90,14 +90,14 @@ class SqlPage {
     this.copy.disabled = true;
     this.editor.text = app.state.sql;
     this.rows.append(
-      element("p", { class: "empty" }, "Rows come here. A click on one with an id or a ts leads to the timeline."),
+      element("p", { class: "empty" }, "Results appear here. Click a row with an id or a ts to go to the timeline."),
     );
     app.on("page", () => this.opened());
     app.on("overlay", () => (this.removeButton.hidden = app.overlay === null));
     this.opened();
   }
 
-  // A list that puts the text of its chosen line into the box.
+  // Makes a list that puts the text of the chosen line into the editor.
   private menu(label: string, lines: [string, string][]): HTMLSelectElement {
     const menu = element("select", { "aria-label": label });
     menu.addEventListener("change", () => {
@@ -115,7 +115,7 @@ class SqlPage {
     menu.replaceChildren(element("option", { value: "" }, label), ...options);
   }
 
-  // Tables are asked for when the page is seen first; a text that came with the address is run then.
+  // Loads the tables when the page is first shown; runs SQL text that came with the URL.
   private opened(): void {
     if (this.app.state.page !== "sql") return;
     if (this.app.state.sql !== this.editor.text && this.app.state.sql !== "") this.editor.text = this.app.state.sql;
@@ -131,7 +131,7 @@ class SqlPage {
       this.editor.tables = tables;
       this.side.replaceChildren(element("h3", {}, "Tables"), ...tables.map((table) => this.tableLine(table)));
     } catch (error) {
-      this.side.replaceChildren(element("p", { class: "error" }, `Tables are not known: ${reason(error)}`));
+      this.side.replaceChildren(element("p", { class: "error" }, `Cannot list the tables: ${reason(error)}`));
     }
   }
 
@@ -154,7 +154,7 @@ class SqlPage {
     this.setRunning(true);
     const begin = performance.now();
     const clock = setInterval(
-      () => (this.state.textContent = `Runs since ${duration((performance.now() - begin) * 1e6)}`),
+      () => (this.state.textContent = `Running for ${duration((performance.now() - begin) * 1e6)}`),
       200,
     );
     try {
@@ -179,7 +179,7 @@ class SqlPage {
     try {
       await this.app.source.cancel();
     } catch (error) {
-      this.state.textContent = `It could not be cancelled: ${reason(error)}`;
+      this.state.textContent = `Cannot cancel: ${reason(error)}`;
     }
   }
 
@@ -212,7 +212,7 @@ class SqlPage {
     this.state.textContent = this.sentence(result);
     this.more.hidden = !result.more || result.rows.length >= LIMITS[LIMITS.length - 1];
     this.showButton.disabled = !meaning.timed || result.rows.length === 0;
-    this.showButton.title = meaning.timed ? "As a track of its own" : "Needs a column ts (and dur)";
+    this.showButton.title = meaning.timed ? "Show the rows as a track" : "Needs a column named ts (and dur)";
     this.copy.disabled = this.csvButton.disabled = this.jsonButton.disabled = result.rows.length === 0;
   }
 
@@ -237,12 +237,12 @@ class SqlPage {
     const overlay = overlayOf(this.shown.table.rows, this.shown.meaning, this.shown.sql);
     if (overlay.rows.length === 0) return void (this.state.textContent = "No row has a time.");
     this.app.setOverlay(overlay);
-    this.app.set({ page: "timeline", ...this.windowOf(overlay.rows) });
+    this.app.set({ page: "timeline", ...this.viewOf(overlay.rows) });
     this.app.announce(`${plural(overlay.rows.length, count(overlay.rows.length), "row")} on the timeline`);
   }
 
-  // The view stays unless no row would be in it.
-  private windowOf(rows: { ts: number; dur: number }[]): { from?: number; to?: number } {
+  // Keep the view unless it would show no row.
+  private viewOf(rows: { ts: number; dur: number }[]): { from?: number; to?: number } {
     const { from, to } = this.app.state;
     if (rows.some((row) => row.ts <= to && row.ts + row.dur >= from)) return {};
     const first = rows.reduce((least, row) => Math.min(least, row.ts), Infinity);
@@ -264,7 +264,7 @@ function historyLines(): [string, string][] {
   return readHistory().map((text) => [text.replace(/\s+/g, " ").slice(0, 90), text]);
 }
 
-// The newest text, when typing rests.
+// Saves the newest text once typing pauses.
 function debounceText(fn: (text: string) => void): (text: string) => void {
   let newest: string | null = null;
   const later = debounce(() => newest !== null && fn(newest), 400);
@@ -281,9 +281,9 @@ function without(): HTMLElement {
     element(
       "p",
       { class: "empty" },
-      "This page holds a trace without a server, so it has no SQL. ",
+      "SQL needs a server, and this page is an exported trace. Use ",
       element("code", {}, "kymo view FILE"),
-      " on the trace itself has it, and so does ",
+      " on the original trace, or ",
       element("code", {}, "kymo query"),
       ".",
     ),

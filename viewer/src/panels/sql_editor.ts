@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sql_editor.ts: the box for the text of SQL: line numbers, the indent of the line above, and words that the one being
-// typed may become. Tab takes the first of these, and otherwise leaves the box as everywhere.
+// sql_editor.ts: the SQL editor: line numbers, the indent of the previous line, and completion of the current word. Tab
+// takes the first completion; without one it leaves the editor, as in other fields.
 import type { Tables } from "../protocol";
 import { button, element } from "./dom";
 import { completions, wordBefore } from "./sql_text";
@@ -47,7 +47,7 @@ export class SqlEditor {
     this.area.focus();
   }
 
-  // In place of what is selected. By the browser's own way, so that it can be undone.
+  // Replaces the selection through the browser's editing command, so that undo works.
   insert(text: string): void {
     this.area.focus();
     if (!document.execCommand("insertText", false, text))
@@ -55,7 +55,7 @@ export class SqlEditor {
     this.changed(false);
   }
 
-  // Selects the word at a place of the text.
+  // Selects the word at a position of the text.
   point(at: number): void {
     const length = /^\w*/.exec(this.text.slice(at))?.[0].length ?? 0;
     this.area.focus();
@@ -80,7 +80,7 @@ export class SqlEditor {
     if (words.length === 0) return this.words.replaceChildren(hint);
     const offers = words.map((word) => {
       const offer = button(word, { class: "quiet", tabindex: -1 }, () => this.take(word));
-      // The box keeps the focus: leaving it would take the words away before the click.
+      // Keep the focus: losing it would remove the words before the click.
       offer.addEventListener("mousedown", (event) => event.preventDefault());
       return offer;
     });
@@ -94,7 +94,7 @@ export class SqlEditor {
   }
 
   private key(event: KeyboardEvent): void {
-    event.stopPropagation(); // what is typed is no command
+    event.stopPropagation(); // typing is not a command
     if (event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run();
     else if (event.key === "Tab" && !event.shiftKey && this.offered.length > 0) this.take(this.offered[0]);

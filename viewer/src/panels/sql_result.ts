@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// sql_result.ts: rows of SQL as a table, and as CSV or JSON to keep.
+// sql_result.ts: the rows of SQL as a table, and as CSV or JSON to save.
 import { duration, time } from "../format";
 import type { SqlResult } from "../protocol";
 import { type Meaning, type Row } from "./sql_rows";
 import { type Column, makeTable, type Table } from "./table";
 
-const WIDTH_ROWS = 200; // that decide how wide a column is
+const WIDTH_ROWS = 200; // sampled for the column widths
 const LETTERS_MAX = 60;
 
 function isNumeric(cell: Row[number]): boolean {
@@ -44,11 +44,11 @@ function columnOf(result: SqlResult, at: number, meaning: Meaning): Column<Row> 
 
 export function resultTable(result: SqlResult, meaning: Meaning, open: (row: Row) => void): Table<Row> {
   const columns = result.columns.map((_, at) => columnOf(result, at, meaning));
-  // Columns may have the same name; what tells them apart is only for sorting.
+  // Columns may have the same name: the number keeps their sort keys apart.
   columns.forEach(
     (column, at) => (column.key = result.columns.indexOf(column.label) === at ? column.label : `${column.label} ${at}`),
   );
-  const table = makeTable<Row>({ label: "Rows of the SQL", columns, open: meaning.placed ? open : undefined });
+  const table = makeTable<Row>({ label: "SQL result", columns, open: meaning.placed ? open : undefined });
   table.node.classList.toggle("opens", meaning.placed);
   table.show(result.rows);
   return table;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sql_rows.ts: what rows of SQL mean on the timeline. A column "ts" (with "dur") is a time of the trace's clock, and
-// "slice_id", or "id" when the rows are of a table that the timeline shows, an event.
+// sql_rows.ts: what rows of SQL mean on the timeline. A column "ts" (with "dur") is a time of the trace's clock;
+// "slice_id", or "id" if the rows come from a table that the timeline shows, is an event.
 import type { Overlay } from "../app";
 import type { Kind, SqlResult, Trace } from "../protocol";
 
@@ -34,7 +34,7 @@ const TABLES: Record<string, Kind> = {
   counters: "counter",
 };
 
-// The table of the outermost SELECT is the last one that is no part of an inner one.
+// The table of the outermost SELECT is the last one that is not part of an inner one.
 function kindOf(sql: string): Kind | null {
   const plain = sql.replace(/--[^\n]*|\/\*[^]*?\*\/|'(?:[^']|'')*'/g, " ");
   let outer = plain;
@@ -46,7 +46,7 @@ function kindOf(sql: string): Kind | null {
   return last ? (TABLES[last[1].toLowerCase()] ?? null) : null;
 }
 
-// Digits are subtracted as whole numbers: a clock's nanoseconds may be more than a number holds.
+// Subtracts digits as integers: a clock's nanoseconds may exceed what a number holds.
 export function sinceBase(ts: string | number, base: string): number | null {
   const number = Number(ts);
   if (ts === "" || !Number.isFinite(number)) return null;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// sql_text.ts: what the SQL page knows of texts: examples to begin with, the ones that were run before, and which words
-// the one at the cursor may become.
+// sql_text.ts: texts of the SQL page: examples, the history, and the completions of the word at the cursor.
 import type { Tables } from "../protocol";
 
 const HISTORY_KEY = "kymo.sql.history";
 const HISTORY_MAX = 50;
 
 export const EXAMPLES: [string, string][] = [
-  ["The longest slices", "SELECT id, ts, dur, name\nFROM slice\nORDER BY dur DESC\nLIMIT 100"],
+  ["Longest slices", "SELECT id, ts, dur, name\nFROM slice\nORDER BY dur DESC\nLIMIT 100"],
   [
-    "Names by their time",
+    "Time by name",
     "SELECT name, count(*) AS count, sum(dur) AS total, max(dur) AS longest\n" +
       "FROM slice\nGROUP BY name\nORDER BY total DESC",
   ],
@@ -19,23 +18,23 @@ export const EXAMPLES: [string, string][] = [
       "FROM slice s JOIN args a USING (arg_set_id)\nORDER BY s.ts",
   ],
   [
-    "Flows by how long they took",
+    "Flows by duration",
     "SELECT o.name AS name, i.name AS into_name, f.slice_out AS slice_id,\n" +
       "  o.ts + o.dur AS ts, i.ts - o.ts - o.dur AS dur\n" +
       "FROM flow f JOIN slice o ON o.id = f.slice_out JOIN slice i ON i.id = f.slice_in\nORDER BY dur DESC",
   ],
   [
-    "Threads and how much is in them",
+    "Threads and their slices",
     "SELECT process.name AS process, pid, thread.name AS thread, tid, count(slice.id) AS slices\n" +
       "FROM thread LEFT JOIN process USING (upid)\n  LEFT JOIN thread_track USING (utid)\n" +
       "  LEFT JOIN slice ON slice.track_id = thread_track.id\nGROUP BY utid\nORDER BY slices DESC",
   ],
-  ["Values of counters", "SELECT ts, name, value\nFROM counters\nORDER BY ts"],
-  ["Where events were lost", "SELECT ts, events, what\nFROM loss\nORDER BY ts"],
-  ["What was wrong with the input", "SELECT *\nFROM problem"],
+  ["Counter values", "SELECT ts, name, value\nFROM counters\nORDER BY ts"],
+  ["Lost events", "SELECT ts, events, what\nFROM loss\nORDER BY ts"],
+  ["Problems in the input", "SELECT *\nFROM problem"],
 ];
 
-// What a browser refuses to keep is not kept.
+// What the browser refuses to store is dropped.
 export function readHistory(): string[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(HISTORY_KEY) ?? "[]");
@@ -50,7 +49,7 @@ export function remember(text: string): void {
   try {
     localStorage.setItem(HISTORY_KEY, JSON.stringify(kept));
   } catch {
-    // A full or forbidden store costs the history and nothing else.
+    // A full or forbidden store only costs the history.
   }
 }
 
@@ -62,7 +61,7 @@ export function wordBefore(text: string, at: number): string {
   return /[A-Za-z_]\w*$/.exec(text.slice(0, at))?.[0] ?? "";
 }
 
-// Tables of the text first, as their columns are most likely meant; then all else.
+// Columns of the tables in the text come first, as the likeliest; then everything else.
 export function completions(tables: Tables["tables"], text: string, at: number): string[] {
   const word = wordBefore(text, at).toLowerCase();
   if (word.length < 2) return [];
@@ -77,7 +76,7 @@ export function completions(tables: Tables["tables"], text: string, at: number):
   return [...new Set(fitting)].slice(0, 8);
 }
 
-// The place that an error names, as a position in the text; -1: it names none.
+// Returns the position in the text that an error names; -1 if none.
 export function errorPlace(text: string, error: string): number {
   const match = /line (\d+),? column (\d+)/i.exec(error);
   if (!match) return -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// table.ts: a table of any number of rows that is sorted by its heads and walked by keys. Rows are all of one height,
-// and only those near what is seen are in the document; an empty row stands for what is above them, another for below.
+// table.ts: a table of any number of rows, sorted by its column heads and walked with the keys. All rows have the same
+// height, and only those near the visible part are in the document; an empty row replaces those above, another below.
 //
-// The body is one stop of the Tab key: arrows, Page, Home and End move the current row, Enter opens it.
+// The body is one Tab stop: arrows, Page, Home and End move the current row, Enter opens it.
 import { element } from "./dom";
 
 export type Cell = string | number | null;
@@ -11,9 +11,9 @@ export interface Column<Row> {
   key: string;
   label: string;
   title?: string;
-  width?: string; // of CSS; the ones without share what is left
-  numeric?: boolean; // to the right, and the largest first when it is sorted by
-  value(row: Row): Cell; // what it is sorted by
+  width?: string; // CSS; columns without one share the rest
+  numeric?: boolean; // right-aligned, and sorted largest first
+  value(row: Row): Cell; // sort key
   fill(cell: HTMLTableCellElement, row: Row): void;
 }
 
@@ -21,20 +21,20 @@ export interface TableOptions<Row> {
   label: string;
   columns: Column<Row>[];
   sort?: { key: string; descending: boolean };
-  mark?(line: HTMLTableRowElement, row: Row): void; // attributes of a row
-  open?(row: Row): void; // Enter, or a click
+  mark?(line: HTMLTableRowElement, row: Row): void; // sets attributes of a row
+  open?(row: Row): void; // on Enter or a click
 }
 
 export interface Table<Row> {
   node: HTMLElement;
   show(rows: Row[]): void;
-  readonly rows: Row[]; // as they are sorted
+  readonly rows: Row[]; // in sorted order
 }
 
 const ROW_PX = 24;
-const BEYOND = 30; // rows above and below what is seen
+const BEYOND = 30; // rows beyond the visible part
 
-// Empty is the smallest; digits that no number holds are compared as what they say.
+// Empty is smallest; digit strings too long for a number are compared by value.
 export function compareCells(a: Cell, b: Cell): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? -1 : 1;
@@ -118,14 +118,14 @@ class VirtualTable<Row> implements Table<Row> {
     return keyed.map((each) => each.row);
   }
 
-  // Puts the rows near what is seen into the document, unless they are there.
-  private draw(anew: boolean): void {
+  // Puts the rows near the visible part into the document if they are missing.
+  private draw(redraw: boolean): void {
     const seen = Math.floor(this.node.scrollTop / ROW_PX);
     const count = Math.ceil(this.node.clientHeight / ROW_PX);
     const first = Math.max(0, seen - BEYOND);
     const last = Math.min(this.rows.length, seen + count + BEYOND);
     const enough = this.first <= Math.max(0, seen - 2) && this.last >= Math.min(this.rows.length, seen + count + 2);
-    if (!anew && enough && this.first >= 0) return;
+    if (!redraw && enough && this.first >= 0) return;
     this.first = first;
     this.last = last;
     const lines = this.rows.slice(first, last).map((row, i) => this.line(row, first + i));

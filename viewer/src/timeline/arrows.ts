@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// arrows.ts: the flows of the selected slice as arrows from the one slice to the other.
+// arrows.ts: draws the flows of the selected slice as arrows between slices.
 import type { Details } from "../protocol";
 import type { Scene } from "./scene";
 import type { Spot } from "./picture";
@@ -18,7 +18,7 @@ export function arrowsOf(details: Details): Arrow[] {
 
 type Box = { x: number; y: number; width: number; height: number };
 
-// An arrow leaves where its slice ends, or earlier where the next has begun by then.
+// An arrow leaves where its slice ends, or earlier if the next slice has begun by then.
 export function drawArrows(
   ctx: CanvasRenderingContext2D,
   scene: Scene,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// axis.ts: where a time is on the screen, in device pixels.
+// axis.ts: converts between times and device pixels.
 //
-// Pixels are counted from `origin`, a time near what is shown: so a double stays exact also at the far end of a long
-// trace. As long as the scale is the same, moving in time is a whole number of pixels (`offset`): what was drawn can be
-// moved instead of drawn anew (strips.ts). Origins lie a whole number of pixels apart, so that the same window gives
-// the same picture, whatever was shown before.
+// Pixels are counted from `origin`, a time near the view, so that a double stays exact even at the far end of a long
+// trace. While the scale stays the same, moving in time is a whole number of pixels (`offset`), so that what was drawn
+// can be moved instead of redrawn (strips.ts). Origins lie a whole number of pixels apart, so that the same view always
+// gives the same picture.
 import { exact } from "../state";
 
 const ORIGIN_PX = 2 ** 20; // pixels between origins
@@ -19,7 +19,7 @@ export class Axis {
   private span = 0; // ns
   scaled = 0; // counts the changes of the scale
 
-  // True when the scale is another one.
+  // Returns true if the scale has changed.
   set(from: number, to: number, width: number): boolean {
     const span = exact(to - from);
     const isSame = width === this.width && span === this.span;
@@ -34,7 +34,7 @@ export class Axis {
     return !isSame;
   }
 
-  // From the left edge.
+  // Pixels from the left edge.
   x(ns: number): number {
     return (ns - this.origin) / this.nsPerPx - this.offset;
   }
@@ -43,7 +43,7 @@ export class Axis {
     return this.origin + (x + this.offset) * this.nsPerPx;
   }
 
-  // Of the tiles that fit this scale: their pixels are about as wide as those of the screen.
+  // The level of the tiles that fit this scale: their pixels are about as wide as those of the screen.
   get level(): number {
     return Math.min(LEVEL_MAX, Math.max(0, Math.round(Math.log2(this.nsPerPx))));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commands.ts: the keys of the timeline (keys.ts), wherever the focus is but in a field that takes text.
+// commands.ts: the keys of the timeline (keys.ts), wherever the focus is except in a text field.
 import { actionOf, actionOfKey, type Action } from "../keys";
 import type { Details, Track } from "../protocol";
 import type { Store } from "../store";
@@ -8,9 +8,9 @@ import { neighbour } from "./neighbours";
 import { around } from "./reveal";
 import type { Timeline } from "./timeline";
 
-const NEAR = 6; // CSS pixels within which a mark is meant
+const NEAR = 6; // CSS pixels within which a mark is hit
 
-// Arrows and Esc belong to what has the focus, unless that is the timeline or nothing.
+// Arrows and Enter belong to the focused element, unless that is the timeline or nothing.
 const local = /^(Arrow|Enter|Escape)/;
 
 function isTyping(target: EventTarget | null): boolean {
@@ -22,7 +22,7 @@ export class Commands {
   constructor(
     private readonly app: Store,
     private readonly timeline: Timeline,
-    private readonly page: (action: Action) => boolean, // what is not the timeline's
+    private readonly page: (action: Action) => boolean, // handles the actions of the page
   ) {
     addEventListener("keydown", (event) => this.onKey(event));
     addEventListener("keyup", (event) => this.onKeyUp(event));
@@ -82,7 +82,7 @@ export class Commands {
     }
   }
 
-  // The selection, or the range; where that is what is shown already, the whole trace.
+  // Zooms to the selection or the range; if that is already shown, to the whole trace.
   private async focus(): Promise<void> {
     const { state, trace } = this.app;
     const details = await this.app.details();
@@ -121,10 +121,10 @@ export class Commands {
       : { track, row: 0, ts: forward ? app.state.from : app.state.to, id: -1, forward };
     const next = await neighbour(app.source, app.trace, timeline.axis.level, start).catch(() => null);
     if (next) await app.select(next, "reveal", false);
-    else app.announce(forward ? "No later one in this row" : "No earlier one in this row");
+    else app.announce(forward ? "No later event in this row" : "No earlier event in this row");
   }
 
-  // Of slices, the first in sight from the track that has the focus on.
+  // Returns the focused track, else the first visible track with slices.
   private firstTrack(): Track | undefined {
     const { panes } = this.timeline;
     const focused = panes.both.map(({ heads }) => heads.focused).find(Boolean);
@@ -145,7 +145,7 @@ export class Commands {
       "flow-forward": details.flowsOut[0]?.to,
     }[action as "parent"];
     if (to) await this.app.select(to, "reveal", action.startsWith("flow"));
-    else this.app.announce(`There is no ${action.replace("-", " ")} here`);
+    else this.app.announce(`This event has no ${action.replace("-", " ")}`);
   }
 
   private onTrack(action: "pin" | "hide"): boolean {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// corner.ts: above the names of the tracks: the filter, and how many tracks are hidden.
+// corner.ts: the corner above the track names: the filter, and the number of hidden tracks.
 import type { App } from "../app";
 import { count } from "../format";
 import { button, element, plural } from "../panels/dom";
@@ -14,7 +14,7 @@ export class Corner {
     autocomplete: "off",
     spellcheck: "false",
   });
-  private readonly told = element("span");
+  private readonly note = element("span");
   private readonly showAll: HTMLButtonElement;
 
   constructor(private readonly app: App) {
@@ -23,7 +23,7 @@ export class Corner {
       "div",
       { class: "corner" },
       element("div", { class: "filter-place" }, this.filter),
-      element("div", { class: "hidden-place" }, this.told, this.showAll),
+      element("div", { class: "hidden-place" }, this.note, this.showAll),
     );
     this.filter.addEventListener("input", () => app.set({ filter: this.filter.value }));
     this.filter.addEventListener("keydown", (event) => {
@@ -41,7 +41,7 @@ export class Corner {
     if (this.filter.value !== state.filter) this.filter.value = state.filter;
     const tracks = trace.tracks.filter(({ kind }) => kind !== "group").length;
     const hidden = state.hidden.length;
-    this.told.textContent = hidden ? `${count(hidden)} hidden:` : plural(tracks, count(tracks), "track");
+    this.note.textContent = hidden ? `${count(hidden)} hidden:` : plural(tracks, count(tracks), "track");
     this.showAll.hidden = hidden === 0;
   }
 }

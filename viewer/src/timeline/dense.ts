@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dense.ts: what is a pixel or two wide, of which there can be one for each pixel of the screen. Instead of a rectangle
-// each it is a store into an image of one line a row, which is then drawn as high as the row is: an order of
+// dense.ts: items one or two pixels wide, of which there may be one for each pixel of the screen. Instead of drawing
+// rectangles, it stores them into an image with one line per row and scales each line to the row's height: an order of
 // magnitude cheaper.
 import type { Context } from "./paint";
 
@@ -19,7 +19,7 @@ export class Dense {
     private readonly rows: number,
   ) {}
 
-  // At the first item: a band of wide slices has no need of it.
+  // Called for the first item: a band of wide slices does not need an image.
   private begin(): void {
     this.any = true;
     if (image.width === this.width && image.height >= this.rows) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// heads.ts: the names of the tracks beside the canvas: elements of a tree, of which only those in sight exist. A name
-// can be folded, pinned, hidden, dragged to another place; by keyboard it is a tree as screen readers know it, in
-// which one item at a time is reached by Tab.
+// heads.ts: the names of the tracks beside the canvas: a tree of which only the visible part is in the document. A name
+// can be folded, pinned, hidden and dragged. For the keyboard and screen readers it is an ARIA tree, in which Tab
+// reaches one item at a time.
 import { count, value } from "../format";
 import type { Track } from "../protocol";
 import { element } from "../panels/dom";
@@ -12,17 +12,17 @@ export interface TrackActions {
   fold(track: Track, folded?: boolean): void;
   pin(track: Track): void;
   hide(track: Track): void;
-  // Before another one of the same parent; null: to the end.
+  // Puts a track before another one of the same parent; null: at the end.
   move(track: Track, before: Track | null): void;
   step(track: Track, by: -1 | 1): void;
 }
 
-const SPARE = 400; // CSS pixels above and below what is in sight
+const SPARE = 400; // CSS pixels above and below the visible part
 
 export class Heads {
   private readonly shown = new Map<string, HTMLElement>();
   private entries: Entry[] = [];
-  private last = ""; // what was rendered for
+  private last = ""; // arguments of the last render()
   private aim = ""; // key of the item that Tab reaches
   private readonly space = element("div", { class: "pane-space" });
 
@@ -37,7 +37,7 @@ export class Heads {
     pane.addEventListener("pointerdown", (event) => this.onDrag(event));
   }
 
-  // Another list: what is there is kept where the track is still shown.
+  // Replaces the list; elements of tracks that are still shown are kept.
   setEntries(entries: Entry[]): void {
     this.entries = entries;
     const last = entries[entries.length - 1];
@@ -45,14 +45,14 @@ export class Heads {
     this.pane.classList.toggle("empty", entries.length === 0);
     if (!entries.some(({ track }) => track.key === this.aim)) this.aim = entries[0]?.track.key ?? "";
     for (const [key, head] of this.shown) {
-      if (head.contains(document.activeElement)) continue; // what has the focus keeps it
+      if (head.contains(document.activeElement)) continue; // keep the focused element
       head.remove();
       this.shown.delete(key);
     }
     this.last = "";
   }
 
-  // For what is in sight of a pane that is scrolled so far.
+  // Renders the visible part of a pane scrolled to `top`.
   render(top: number, height: number): void {
     if (this.last === `${top} ${height}`) return;
     this.last = `${top} ${height}`;
@@ -101,7 +101,7 @@ export class Heads {
     const hide = this.tool("hide", `Hide ${track.name}`, "hide", () => this.actions.hide(track));
     const name = element("span", { class: "name", title: titleOf(track) }, track.name || "(no name)");
     const most = track.max === undefined ? "" : value(track.max, track.unit);
-    const note = most && element("span", { class: "note", title: "The most" }, most);
+    const note = most && element("span", { class: "note", title: "Maximum" }, most);
     const tools = element("span", { class: "tools" }, pin, hide);
     const head = element("div", { class: "head" }, fold, name, note || null, tools);
     head.style.paddingLeft = `${4 + depth * 12}px`;
@@ -130,12 +130,12 @@ export class Heads {
     this.aim = key;
     for (const [other, head] of this.shown) {
       head.tabIndex = other === key ? 0 : -1;
-      // The buttons of the item that has the focus are reached by Tab, too.
+      // Tab also reaches the buttons of the focused item.
       for (const button of head.querySelectorAll("button")) button.tabIndex = other === key ? 0 : -1;
     }
   }
 
-  // The track that has the focus, if one has it.
+  // The focused track, if any.
   get focused(): Track | null {
     const key = (document.activeElement as HTMLElement | null)?.closest<HTMLElement>(".track")?.dataset.key;
     return key && this.pane.contains(document.activeElement) ? (this.find(key)?.track ?? null) : null;
@@ -203,7 +203,7 @@ export class Heads {
     }
   }
 
-  // Dragging a name to another place among its brothers and sisters.
+  // Drags a name to another place among its siblings.
   private onDrag(event: PointerEvent): void {
     const head = (event.target as HTMLElement).closest<HTMLElement>(".track");
     const entry = head && this.find(head.dataset.key ?? "");
@@ -254,8 +254,8 @@ const kinds: Record<string, string> = {
   group: "group",
   slices: "slices",
   counter: "counter",
-  sched: "scheduling of a CPU",
-  state: "states of a thread",
+  sched: "CPU scheduling",
+  state: "thread states",
   samples: "call stacks",
   loss: "losses",
 };

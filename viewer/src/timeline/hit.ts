@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hit.ts: what is under the pointer.
+// hit.ts: finds what is under the pointer.
 import { ITEM_INSTANT, type Kind, type Track } from "../protocol";
 import type { Axis } from "./axis";
 import { itemAt, pieces, tileNs, type Piece } from "./items";
@@ -12,14 +12,14 @@ export interface Hit extends Spot {
   kind: Kind;
   id: number;
   name: string;
-  count: number; // more than 1: merged, and the longest of them is told
+  count: number; // more than 1: merged, and the rest describes the longest
   value?: { low: number; high: number; unit: string }; // of a counter
   of: Track;
 }
 
-const SLACK = 4; // CSS pixels beside an item that still mean it
+const SLACK = 4; // CSS pixels of tolerance beside an item
 
-// x and y in CSS pixels from the canvas' corner. null: nothing is there.
+// x and y: CSS pixels from the canvas' corner. Returns null if nothing is there.
 export function hitAt(scene: Scene, axis: Axis, panes: Panes, tree: Tree, x: number, y: number): Hit | null {
   const place = panes.at(y);
   if (!place) return null;

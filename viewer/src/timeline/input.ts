@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // input.ts: the mouse over the canvas and the ruler: dragging moves or selects a range, the wheel scrolls, pans and
-// zooms, a click selects. Places are CSS pixels from the canvas' left edge and the timeline's top.
-import type { Window } from "./motion";
+// zooms, a click selects. Positions are CSS pixels from the canvas' left edge and the timeline's top.
+import type { View } from "./motion";
 
 export interface Moves {
-  window(): Window;
+  view(): View;
   timeAt(x: number): number;
-  show(window: Window): void; // at once
+  show(view: View): void; // without animation
   zoom(factor: number, x: number): void;
   scroll(y: number, by: number): void; // of the pane at y
   hover(x: number, y: number): void;
@@ -17,7 +17,7 @@ export interface Moves {
   doubleClick(x: number, y: number): void;
 }
 
-const FAR = 4; // pixels from which on it is no click
+const FAR = 4; // pixels of movement that make it a drag
 const LINE = 40; // pixels of a wheel's line
 
 export function listen(canvas: HTMLElement, ruler: HTMLElement, moves: Moves): void {
@@ -40,7 +40,7 @@ function onWheel(event: WheelEvent, moves: Moves): void {
   if (event.ctrlKey || event.metaKey) {
     moves.zoom(Math.exp(Math.max(-200, Math.min(200, event.deltaY * unit)) / 300), event.offsetX);
   } else if (isSideways) {
-    const { from, to } = moves.window();
+    const { from, to } = moves.view();
     const shift = moves.timeAt(by) - moves.timeAt(0);
     moves.show({ from: from + shift, to: to + shift });
   } else {
@@ -51,7 +51,7 @@ function onWheel(event: WheelEvent, moves: Moves): void {
 function onDown(event: PointerEvent, target: HTMLElement, moves: Moves, selects: boolean): void {
   if (event.button !== 0) return;
   const start = { x: event.offsetX, y: event.offsetY, lastY: event.clientY };
-  const begin = moves.window();
+  const begin = moves.view();
   const perPixel = moves.timeAt(1) - moves.timeAt(0);
   const from = moves.timeAt(start.x);
   let isDrag = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// items.ts: finding things among the items of tiles: which tile to show where the wanted one is not there yet, and
-// which item is at a place.
+// items.ts: searches the items of tiles: which tile to show while the wanted one is missing, and which item is at a
+// position.
 import { TILE_PIXELS, type Items, type Tile } from "../protocol";
 import { LEVEL_MAX } from "./axis";
 
@@ -8,14 +8,14 @@ export type GetTile = (track: number, level: number, index: number) => Tile | un
 
 export const tileNs = (level: number): number => TILE_PIXELS * 2 ** level;
 
-// A tile, and the part of time that it is shown for.
+// A tile, and the time that it is shown for.
 export interface Piece {
   tile: Tile;
   from: number;
   to: number;
 }
 
-// What there is for one tile's time: that tile; or both of the next finer level; or the nearest coarser one.
+// Returns what there is for one tile's time: that tile, both of the next finer level, or the nearest coarser one.
 export function pieces(get: GetTile, track: number, level: number, index: number): { exact: boolean; list: Piece[] } {
   const size = tileNs(level);
   const from = index * size;
@@ -40,7 +40,7 @@ export function pieces(get: GetTile, track: number, level: number, index: number
 
 const indices = new WeakMap<Items, Uint32Array>();
 
-// Where each row's items begin, and behind the last row their end.
+// Returns where each row's items begin, and after the last row their end.
 export function rowsOf(items: Items): Uint32Array {
   let index = indices.get(items);
   if (!index) {
@@ -53,7 +53,7 @@ export function rowsOf(items: Items): Uint32Array {
   return index;
 }
 
-// The last item of a row that begins at or before a time; -1: none.
+// Returns the last item of a row that begins at or before a time; -1 if none.
 export function lastBefore(items: Items, row: number, ns: number): number {
   const rows = rowsOf(items);
   if (row + 1 >= rows.length) return -1;
@@ -68,7 +68,7 @@ export function lastBefore(items: Items, row: number, ns: number): number {
   return low > first ? low - 1 : -1;
 }
 
-// The item of a row at a time, or the nearest within `slack`; -1: none.
+// Returns the item of a row at a time, or the nearest within `slack`; -1 if none.
 export function itemAt(items: Items, row: number, ns: number, slack: number): number {
   const rows = rowsOf(items);
   if (row + 1 >= rows.length) return -1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// neighbours.ts: the next and the previous event in a row, whatever the scale. Tiles of the scale shown may have merged
-// it with others, or not reach to it; so it is looked for in ever coarser tiles, and what is merged there in ever
-// finer ones.
+// neighbours.ts: finds the next or previous event in a row at any scale. Tiles of the current scale may have merged it
+// with others or not reach it, so the search goes to ever coarser tiles, and for merged items back to ever finer ones.
 import { ITEM_INSTANT, ITEM_MERGED, type EventRef, type Items, type Source, type Trace } from "../protocol";
 import { LEVEL_MAX } from "./axis";
 import { rowsOf, tileNs } from "./items";
@@ -10,7 +9,7 @@ export interface Start {
   track: number;
   row: number;
   ts: number;
-  id: number; // -1: what begins at ts is meant, too
+  id: number; // -1: an event that begins at ts counts, too
   forward: boolean;
 }
 
@@ -19,7 +18,7 @@ interface Found {
   i: number;
 }
 
-// Whether an item begins beyond the start. Of several merged ones some may, although the first does not.
+// Reports whether an item begins beyond the start. Some of several merged events may, although the first does not.
 function isBeyond(items: Items, i: number, start: Start): boolean {
   const begin = items.begin[i];
   if (items.flags[i] & ITEM_MERGED) return start.forward ? begin + items.dur[i] >= start.ts : begin <= start.ts;
@@ -27,7 +26,7 @@ function isBeyond(items: Items, i: number, start: Start): boolean {
   return start.id < 0 || (start.forward ? items.event[i] > start.id : items.event[i] < start.id);
 }
 
-// The nearest event beyond the start in a tile: its items in their order, the merged ones by the finer tiles.
+// Returns the nearest event beyond the start in a tile: walks its items in order, and merged ones in finer tiles.
 async function inTile(source: Source, level: number, index: number, start: Start): Promise<Found | null> {
   const [{ items }] = await source.tiles(level, index, 1, [start.track]);
   const rows = items ? rowsOf(items) : [];
@@ -43,7 +42,7 @@ async function inTile(source: Source, level: number, index: number, start: Start
   return null;
 }
 
-// What was merged is within a pixel, and so in one of the two finer tiles, or at their border.
+// Merged events lie within a pixel, so in one of the two finer tiles, or at their border.
 async function inMerged(
   source: Source,
   level: number,
@@ -59,7 +58,7 @@ async function inMerged(
   return found ?? (from === to ? null : inTile(source, level - 1, halves[1], start));
 }
 
-// Coarser and coarser, until something is found or the trace is over.
+// Tries coarser and coarser tiles until an event is found or the trace ends.
 async function outwards(source: Source, trace: Trace, level: number, start: Start): Promise<Found | null> {
   for (let at = level; at <= LEVEL_MAX; at++) {
     const size = tileNs(at);

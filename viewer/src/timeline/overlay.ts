@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// overlay.ts: rows of SQL as a track: one tile with all of them, each in the first of few rows that is free.
+// overlay.ts: rows of SQL as a track: one tile with all of them, each in the first of a few rows that is free.
 import type { Overlay } from "../app";
 import { ITEM_INSTANT, ITEM_OPEN, type Items, type Kind, type Tile } from "../protocol";
 import { OWN_TEXTS } from "./scene";
@@ -15,7 +15,7 @@ export interface OverlayTile {
   refs: ({ kind: Kind; id: number } | null)[]; // by event
 }
 
-// A row for each, in the order of time. What finds none free is put into the last.
+// Assigns a row to each, in time order. Those that find none free go to the last.
 function pack(overlay: Overlay): number[] {
   const free: number[] = [];
   return overlay.rows.map(({ ts, dur }) => {

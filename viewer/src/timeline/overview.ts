@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-// overview.ts: the strip at the top: how much happens in the whole trace, and which part of it is shown. Dragging in it
-// moves the window, or beside the window makes another one.
+// overview.ts: the strip at the top: the activity of the whole trace, and the visible part of it. Dragging the view
+// moves it; dragging beside it selects another one.
 import type { App } from "../app";
 import { element } from "../panels/dom";
 import { TILE_PIXELS, type Tile } from "../protocol";
-import { SPAN_LEAST, type Window } from "./motion";
+import { SPAN_LEAST, type View } from "./motion";
 import type { Scene } from "./scene";
 
 const COLUMNS = 600;
-const TRACKS = 24; // the busiest stand for all
+const TRACKS = 24; // only the busiest are shown
 
 export class Overview {
   readonly canvas = element("canvas", { "aria-hidden": "true" });
-  readonly element = element("div", { class: "overview", title: "The whole trace" }, this.canvas);
+  readonly element = element("div", { class: "overview", title: "Whole trace" }, this.canvas);
   private busy: Float32Array = new Float32Array(COLUMNS);
   private turn = 0;
 
   constructor(
     private readonly app: App,
     private readonly scene: Scene,
-    private readonly show: (window: Window) => void,
+    private readonly show: (view: View) => void,
     private readonly changed: () => void,
   ) {
     this.element.addEventListener("pointerdown", (event) => this.onDown(event));
   }
 
-  // Asks for what there is of the busiest tracks.
+  // Requests the activity of the busiest tracks.
   async load(): Promise<void> {
     const turn = ++this.turn;
     const { trace, source } = this.app;
@@ -57,10 +57,10 @@ export class Overview {
       if (high > 0) ctx.fillRect(x0, height - high, x1 - x0, high);
     }
     ctx.globalAlpha = 1;
-    this.drawWindow(ctx, width, height);
+    this.drawView(ctx, width, height);
   }
 
-  private drawWindow(ctx: CanvasRenderingContext2D, width: number, height: number): void {
+  private drawView(ctx: CanvasRenderingContext2D, width: number, height: number): void {
     const { scene, app } = this;
     const x0 = Math.round(this.part(app.state.from) * width);
     const x1 = Math.max(x0 + 2, Math.round(this.part(app.state.to) * width));
@@ -112,7 +112,7 @@ export class Overview {
   }
 }
 
-// How much of each column is covered by the outermost slices, added over the tracks.
+// Returns how much of each column the outermost slices cover, summed over the tracks.
 function density(tiles: Tile[], begin: number, end: number, size: number): Float32Array {
   const busy = new Float32Array(COLUMNS);
   const perColumn = Math.max(1, end - begin) / COLUMNS;

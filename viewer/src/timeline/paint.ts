@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// paint.ts: draws a band: the items of its rows as rectangles with names, what was merged as density, instants as
-// diamonds, what never ended fading out. All is in device pixels and whole ones, so that edges are sharp.
+// paint.ts: draws a band: the items of its rows as rectangles with names, merged ones as density, instants as diamonds,
+// those that never ended fading out. All in whole device pixels, so that edges are sharp.
 //
-// Items that reach over several tiles are in each of them and drawn in each, cut to the tile's time, so that nothing
-// is drawn twice. Their names come in a second walk, over all tiles.
+// Items that reach over several tiles are in each of them and drawn in each, cut to the tile's time, so that nothing is
+// drawn twice. A second walk over all tiles draws the names.
 import { ITEM_INSTANT, ITEM_MERGED, ITEM_OPEN, type Items } from "../protocol";
 import { Dense, NARROW } from "./dense";
 import { paintPoints } from "./paint_counter";
@@ -13,7 +13,7 @@ import { OVERLAY, type Band } from "./tree";
 
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
-// A part of the axis that is drawn to a context: pixel `x0` of the axis is the context's pixel 0.
+// A part of the axis drawn to a context: pixel `x0` of the axis is the context's pixel 0.
 export interface Stretch {
   origin: number;
   nsPerPx: number;
@@ -22,10 +22,10 @@ export interface Stretch {
   width: number;
 }
 
-const TEXT_LEAST = 22; // CSS pixels of a slice that may have a name
-const DIAMOND = 4.5; // CSS pixels from its middle
+const TEXT_LEAST = 22; // CSS pixels of a slice wide enough for a name
+const DIAMOND = 4.5; // CSS pixels from its centre
 const LABEL_MOST = 160; // CSS pixels that the name of an instant may reach to the right
-const GAP_LEAST = 4; // pixels of a slice that is kept apart from the next
+const GAP_LEAST = 4; // pixels of a slice wide enough for a gap to the next
 
 const timeAt = (on: Stretch, x: number): number => on.origin + (x + on.x0) * on.nsPerPx;
 const pixelOf = (on: Stretch, ns: number): number => (ns - on.origin) / on.nsPerPx - on.x0;
@@ -66,7 +66,7 @@ function piecesOf(scene: Scene, band: Band, on: Stretch): { complete: boolean; l
   return all;
 }
 
-// The items of a band's rows in a tile.
+// Visits the items of a band's rows in a tile.
 function within(items: Items, band: Band): [number, number] {
   const rows = rowsOf(items);
   const end = rows.length - 1;
@@ -103,7 +103,7 @@ function paintItems(
     if (x >= most || flags[i] & ITEM_INSTANT) continue;
     const right = x + dur[i] * scale;
     if (right < least) continue;
-    // Merged ones cover each pixel that they touch, so that what is busy has no gaps.
+    // Merged items cover each pixel that they touch, so that busy stretches have no gaps.
     const isMerged = (flags[i] & ITEM_MERGED) !== 0;
     let x0 = isMerged ? Math.floor(x) : Math.round(x);
     let x1 = isMerged ? Math.ceil(right) : Math.round(right);
@@ -127,7 +127,7 @@ function paintItems(
   }
 }
 
-// The end of what never ended fades into the background.
+// Fades the end of an item that never ended into the background.
 function paintFade(ctx: Context, scene: Scene, x0: number, x1: number, right: number, y: number, height: number): void {
   const long = Math.min(48 * scene.dpr, Math.max(0, right - x0) / 2);
   if (long < 4 || right - long > x1) return;
@@ -138,7 +138,7 @@ function paintFade(ctx: Context, scene: Scene, x0: number, x1: number, right: nu
   ctx.fillRect(Math.round(right - long), y, Math.round(long) + 1, height);
 }
 
-// Over all else: a diamond is wider than its time.
+// Drawn last: a diamond is wider than its time.
 function paintInstants(ctx: Context, scene: Scene, band: Band, on: Stretch, { tile }: Piece, y: number): void {
   const { items } = tile;
   if (!items) return;
@@ -197,7 +197,7 @@ function paintNames(
   }
 }
 
-// A name within x0..x1, cut to fit.
+// Draws a name within x0..x1, cut to fit.
 export function paintName(
   ctx: Context,
   scene: Scene,
@@ -214,7 +214,7 @@ export function paintName(
   ctx.fillText(text, Math.round(x0) + 4 * scene.dpr, middle);
 }
 
-// What of a name fits into so many CSS pixels; "" when too little does.
+// Returns the part of a name that fits into this many CSS pixels; "" if too little does.
 export function fitted(scene: Scene, name: number, room: number): string {
   const width = scene.textWidth(name);
   const text = scene.text(name);
@@ -226,7 +226,7 @@ export function fitted(scene: Scene, name: number, room: number): string {
   return `${text.slice(0, letters)}…`;
 }
 
-// Beside its diamond, where the row is free up to the next.
+// Draws the name beside its diamond, if the row is free up to the next.
 function paintInstantName(
   ctx: Context,
   scene: Scene,

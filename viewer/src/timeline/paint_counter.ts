@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// paint_counter.ts: draws a counter as an area under its value, with a line on top; a pixel in which the value went
-// up and down shows from the least to the most of it.
+// paint_counter.ts: draws a counter as an area under its value, with a line on top; a pixel in which the value went up
+// and down shows its range.
 import { ofName, STYLES } from "../colour";
 import type { Points } from "../protocol";
 import type { Piece } from "./items";
@@ -13,7 +13,7 @@ export interface Bounds {
   max: number;
 }
 
-// Zero is always in sight, so that areas can be compared.
+// Includes zero, so that areas can be compared.
 export function boundsOf(track: { min?: number; max?: number }): Bounds {
   const min = Math.min(0, track.min ?? 0);
   const max = Math.max(0, track.max ?? 0);
@@ -35,14 +35,14 @@ export function paintPoints(ctx: Context, scene: Scene, band: Band, on: Stretch,
   ctx.fillStyle = scene.palette.lines[colour / STYLES];
   each(points, scene, on, piece, (x0, x1, i) => {
     ctx.fillRect(x0, at(points.last[i]), x1 - x0, Math.max(1, Math.round(scene.dpr)));
-    // Of the value that a tile begins with, what it did before does not belong here.
+    // The first point holds from before the tile: its range does not belong here.
     if (points.at[i] < piece.from) return;
     const high = at(points.max[i]);
     ctx.fillRect(x0, high, 1, Math.max(1, at(points.min[i]) - high));
   });
 }
 
-// The pixels for which each point's value holds.
+// Visits the pixels for which each point's value holds.
 function each(
   points: Points,
   scene: Scene,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// panes.ts: the two lists of tracks, one above the other: the pinned, and the tree. Each scrolls by itself; the one
-// canvas lies over both. Here is known where a track is on it, and which track is at a place.
+// panes.ts: the two lists of tracks, one above the other: the pinned ones and the tree. Each scrolls separately; one
+// canvas covers both. Knows where a track is on it, and which track is at a position.
 import type { State } from "../app";
 import type { Track } from "../protocol";
 import { element } from "../panels/dom";
@@ -10,9 +10,9 @@ import { entryAt, OVERLAY, PAD, ROW, type Entry, type Tree } from "./tree";
 export interface Pane {
   heads: Heads;
   entries: Entry[];
-  top: number; // in the timeline, CSS pixels
+  top: number; // CSS pixels, in the timeline
   height: number;
-  scroll: number; // how far it is scrolled; kept, since asking the element may cost a layout
+  scroll: number; // scroll position, cached: asking the element may cost a layout
 }
 
 export interface Place {
@@ -50,7 +50,7 @@ export class Panes {
     return [this.pinned, this.main];
   }
 
-  // Lists anew what is shown. The track at the top of the tree stays there.
+  // Rebuilds both lists. The track at the top of the tree stays there.
   list(tree: Tree, state: Readonly<State>, overlay: { name: string; rows: number } | null): void {
     const anchor = this.anchor();
     const { pinned, main } = tree.entries(state);
@@ -82,18 +82,18 @@ export class Panes {
     }
   }
 
-  // Scrolls, as far as there is to scroll.
+  // Scrolls as far as possible.
   scroll(pane: Pane, to: number): void {
     pane.heads.pane.scrollTop = to;
     pane.scroll = pane.heads.pane.scrollTop;
   }
 
-  // The elements of what is in sight.
+  // Renders the elements of the visible part.
   render(): void {
     for (const pane of this.both) pane.heads.render(pane.scroll, pane.height);
   }
 
-  // The track at the top of the tree, and how far it is scrolled past.
+  // Returns the track at the top of the tree, and how far it is scrolled past.
   anchor(): { key: string; shift: number } | null {
     const top = this.main.scroll;
     const entry = this.main.entries[entryAt(this.main.entries, top)];
@@ -116,7 +116,7 @@ export class Panes {
     this.scroll(this.main, entry ? entry.y + shift : 0);
   }
 
-  // Where a track is, or the nearest group that it is folded into.
+  // Returns where a track is, or the nearest group that it is folded into.
   place(track: Track | undefined, tracks: Track[]): Place | null {
     for (let at = track; at; at = tracks[at.parent]) {
       const found = this.places.get(at.id);
@@ -135,7 +135,7 @@ export class Panes {
     return entry && inner >= entry.y ? { pane, entry, y: pane.top + entry.y - pane.scroll } : null;
   }
 
-  // The entries in sight, from above.
+  // Returns the visible entries, top to bottom.
   inSight(pane: Pane): Entry[] {
     const top = pane.scroll;
     const found: Entry[] = [];
@@ -146,7 +146,7 @@ export class Panes {
     return found;
   }
 
-  // Brings a row of a track into sight; the middle, where it is not.
+  // Scrolls a row of a track to the middle unless it is visible.
   reveal(track: Track, tracks: Track[], y: number, height: number): void {
     const place = this.place(track, tracks);
     if (!place) return;

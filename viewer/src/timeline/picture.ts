@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// picture.ts: draws the tracks in sight onto the canvas: backgrounds and the lines of the ruler, the bands as strips
-// (or directly while the scale changes), the names of what begins left of the window, and over that what is
-// selected, found under the pointer, and marked.
+// picture.ts: draws the visible tracks onto the canvas: backgrounds and grid lines, the bands as strips (or directly
+// while the scale changes), the names of slices that begin left of the view, and on top the selection, what is under
+// the pointer, and the marks.
 import type { App } from "../app";
 import type { EventRef } from "../protocol";
 import type { Arrow } from "./arrows";
@@ -16,11 +16,11 @@ import type { Strips } from "./strips";
 import { OVERLAY, ROW, type Band, type Entry, type Tree } from "./tree";
 import { ITEM_INSTANT, ITEM_MERGED } from "../protocol";
 
-// Snapshots in sight that have a label, and a line.
+// Maximum of visible snapshots that get a label, and a line.
 const LABELS_MOST = 8;
 const LINES_MOST = 24;
 
-// What is shown of an event: the track by its number, times in ns.
+// The place of an event: the number of its track, times in ns.
 export type Spot = Pick<EventRef, "track" | "row" | "ts" | "dur">;
 
 export interface Over {
@@ -41,7 +41,7 @@ export class Picture {
     private readonly strips: Strips,
   ) {}
 
-  // `direct`: the scale is about to change again, strips would be made in vain.
+  // `direct`: the scale is about to change again, so strips would be wasted.
   draw(over: Over, direct: boolean): void {
     const { ctx, scene } = this;
     this.strips.begin();
@@ -110,7 +110,7 @@ export class Picture {
     if (band.kind !== "counter" && band.rowHeight >= 14 && band.track !== OVERLAY) this.drawStuck(band, y);
   }
 
-  // A slice that begins left of the window has its name at the window's edge.
+  // Draws the name of a slice that begins left of the view at the view's edge.
   private drawStuck(band: Band, y: number): void {
     const { axis, scene } = this;
     const from = axis.time(0);
@@ -127,7 +127,7 @@ export class Picture {
     }
   }
 
-  // Over the part of the name that the strip shows; where it is too narrow for one, over that alone.
+  // Covers the part of the name that the strip shows; if the slice is too narrow for a name, only itself.
   private drawStuckName(band: Band, name: number, end: number, y: number): void {
     const { ctx, scene, axis } = this;
     const room = Math.min(end - 1, axis.width, (scene.textWidth(name) * 2 + 40) * scene.dpr);
@@ -139,7 +139,7 @@ export class Picture {
     paintName(ctx, scene, name, 0, end, y, band.rowHeight);
   }
 
-  // Of an event: its rectangle in CSS pixels, cut to its pane. null: not in sight.
+  // Returns the rectangle of an event in CSS pixels, cut to its pane; null if not visible.
   box(spot: Spot): { x: number; y: number; width: number; height: number; pane: Pane } | null {
     const place = this.panes.place(this.app.trace.tracks[spot.track], this.app.trace.tracks);
     if (!place) return null;
@@ -201,7 +201,7 @@ export class Picture {
     const { app, scene } = this;
     const { from, to } = app.state;
     const seen = app.trace.snapshots.filter(({ ts }) => ts >= from && ts <= to);
-    // Many of them would hide what happens at them; their track has them all.
+    // Many lines would hide the events at them; the snapshot track shows them all.
     this.ctx.globalAlpha = seen.length > LABELS_MOST ? 0.25 : 0.7;
     if (seen.length <= LINES_MOST) for (const { ts } of seen) this.line(ts, scene.palette.error);
     this.ctx.globalAlpha = 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// reveal.ts: what has to change for an event to be in sight: which tracks are shown, and which window of time.
+// reveal.ts: what has to change to make an event visible: the tracks shown, and the view.
 import type { State } from "../app";
 import type { EventRef } from "../protocol";
-import { SPAN_LEAST, type Window } from "./motion";
+import { SPAN_LEAST, type View } from "./motion";
 import type { Tree } from "./tree";
 
-const SMALL = 400; // parts of the window: what is less cannot be seen well
-const ROOM = 20; // times its length to each side of what was too small
+const SMALL = 400; // fraction of the view: smaller slices are hard to see
+const ROOM = 20; // multiples of its length to each side of a slice that was too small
 
-// Unfolds, and takes out of the hidden and filtered, what an event is in.
+// Unfolds the parents of an event and removes them from the hidden and filtered tracks.
 export function uncovered(tree: Tree, state: Readonly<State>, event: EventRef): Partial<State> {
   const way = tree.way(event.track);
   const keys = new Set(way.map(({ key }) => key));
@@ -22,15 +22,15 @@ export function uncovered(tree: Tree, state: Readonly<State>, event: EventRef): 
   return { folded, hidden, filter: isFound ? state.filter : "", page: "timeline" };
 }
 
-// A window with a slice in its middle, and some room.
-export function around(from: number, to: number): Window {
+// Returns a view with a slice in its middle, and some room.
+export function around(from: number, to: number): View {
   const span = Math.max(to - from, SPAN_LEAST);
   const middle = (from + to) / 2;
   return { from: middle - span * 0.6, to: middle + span * 0.6 };
 }
 
-// Moved just so far that a time is in sight; closer where it would be too small to see. null: it is well seen.
-export function windowFor({ from, to }: Window, ts: number, end: number): Window | null {
+// Returns a view moved just far enough to show a time, or zoomed in if it would be too small; null if it is visible.
+export function viewFor({ from, to }: View, ts: number, end: number): View | null {
   const span = to - from;
   const middle = (ts + end) / 2;
   const long = end - ts;

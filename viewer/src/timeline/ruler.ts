@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ruler.ts: the times above the tracks: ticks at round numbers, flags for the marks with the time between them, the
+// ruler.ts: the time axis above the tracks: ticks at round times, flags for the marks with the time between them, the
 // selected range with its length.
 import { duration } from "../format";
 import type { Axis } from "./axis";
@@ -15,7 +15,7 @@ const units: [number, string][] = [
   [1, "ns"],
 ];
 
-// 1, 2 or 5 times a power of ten that is at least this long.
+// Returns 1, 2 or 5 times a power of ten, at least this long.
 function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return power * ([1, 2, 5, 10].find((times) => times * power >= least * 0.999999) ?? 10);
@@ -25,7 +25,7 @@ function stepOf(axis: Axis, dpr: number): number {
   return Math.max(1, roundStep(APART * dpr * axis.nsPerPx));
 }
 
-// The round times in sight, as multiples of the step, and one left of them. Counted: whatever the numbers are, it ends.
+// Returns the visible round times, as multiples of the step, and one left of them. Their number is bounded.
 export function ticksOf(axis: Axis, dpr: number): { step: number; ticks: number[] } {
   const step = stepOf(axis, dpr);
   const first = Math.floor(axis.time(0) / step) - 1;
@@ -47,7 +47,7 @@ export interface RulerState {
   pointer: number | null; // ns
 }
 
-// A label on the ruler that is no tick's.
+// A label on the ruler other than a tick's.
 interface Tag {
   text: string;
   left: number;
@@ -75,7 +75,7 @@ export function drawRuler(ctx: CanvasRenderingContext2D, scene: Scene, axis: Axi
   }
 }
 
-// Centred between two places, as far as they are in sight.
+// Centres a tag between two positions, as far as they are visible.
 function tagBetween(
   ctx: CanvasRenderingContext2D,
   scene: Scene,
@@ -96,7 +96,7 @@ function rangeTag(ctx: CanvasRenderingContext2D, scene: Scene, axis: Axis, range
   return [tagBetween(ctx, scene, axis, text, axis.x(range.from), axis.x(range.to), scene.palette.accent)];
 }
 
-// The time between each two neighbours, where there is room for it.
+// Returns the time between each two neighbours, if there is room for it.
 function markTags(ctx: CanvasRenderingContext2D, scene: Scene, axis: Axis, marks: readonly number[]): Tag[] {
   const sorted = [...marks].sort((a, b) => a - b);
   const tags: Tag[] = [];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// scene.ts: what all drawing needs beside the items: colours, texts and their widths, what a search found. `version`
-// grows whenever something of it changes that has been drawn already.
+// scene.ts: what drawing needs besides the items: colours, texts and their widths, search results. `version` grows
+// whenever something that was drawn already changes.
 import { ofLoss, ofName, ofState, STEPS, STYLES, type Palette } from "../colour";
 import type { Kind, Track } from "../protocol";
 import type { GetTile } from "./items";
@@ -8,7 +8,7 @@ import { boundsOf, type Bounds } from "./paint_counter";
 
 export const FONT_PX = 11;
 const TEXT_MAX = 300; // no screen shows more of a name
-export const OWN_TEXTS = 2 ** 31; // from here on names are those of the overlay
+export const OWN_TEXTS = 2 ** 31; // names from here on belong to the overlay
 
 export class Scene {
   version = 0;
@@ -33,7 +33,7 @@ export class Scene {
     this.version++;
   }
 
-  // Names that stand out; null: all are alike.
+  // Names to highlight; null: all alike.
   setBright(names: number[] | null): void {
     if (!names?.length && !this.bright) return;
     this.bright = names?.length ? new Set(names) : null;
@@ -57,7 +57,7 @@ export class Scene {
     return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
   }
 
-  // Widths are kept by name in CSS pixels; those of the overlay's names are measured anew, since they change.
+  // Keeps widths by name, in CSS pixels. The overlay's names change, so they are measured each time.
   textWidth(name: number): number {
     if (name >= OWN_TEXTS) return this.measured(this.text(name));
     if (name >= this.widths.length) {
@@ -74,7 +74,7 @@ export class Scene {
     return this.measure.measureText(text).width;
   }
 
-  // Of the items of a kind of track.
+  // Returns the styles of a kind of track.
   styles(kind: Kind): Styles {
     let styles = this.kinds.get(kind);
     if (!styles) {
@@ -89,7 +89,7 @@ export class Scene {
   }
 }
 
-// The styles of a kind's names: numbers in palette.fills. What a name's colour is, is found out once.
+// The styles of a kind's names: numbers in palette.fills. Looks up each name's colour once.
 export class Styles {
   private known = new Uint8Array(1024); // colour + 1
 
@@ -98,7 +98,7 @@ export class Styles {
     private readonly kind: Kind,
   ) {}
 
-  // fill: how much is covered, of 255.
+  // fill: covered part, of 255.
   of(name: number, fill: number): number {
     const colour = name < this.known.length && this.known[name] ? this.known[name] - 1 : this.find(name);
     const step = fill >= 255 ? STEPS - 1 : fill >> 6;

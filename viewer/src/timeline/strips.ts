@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// strips.ts: what was drawn, kept as bitmaps: a strip is a band for CHUNK pixels of the axis. Moving in time or over
-// the tracks copies strips; only what comes into sight is drawn. They hold for one scale.
+// strips.ts: bitmaps of what was drawn: a strip is a band for CHUNK pixels of the axis. Moving in time or over the
+// tracks copies strips; only what becomes visible is drawn. Strips are valid for one scale.
 //
 //   axis    │ chunk -1 │ chunk 0  │ chunk 1  │
 //   band a  │          │  strip   │  strip   │
 //   band b  │          │  strip   │          │
 //
-// Making bitmaps costs more than drawing once, so a frame makes them only for a short time; what is left is drawn
-// directly, and gets its strip in one of the next frames.
+// Making a bitmap costs more than drawing once, so each animation frame makes them only for a short time; the rest is
+// drawn directly, and gets its strip in one of the next frames.
 import type { Axis } from "./axis";
 import { paintBand, type Stretch } from "./paint";
 import type { Scene } from "./scene";
@@ -16,50 +16,50 @@ import type { Band } from "./tree";
 export const CHUNK = 512;
 const MAKE_MS = 3;
 const PIXELS_MAX = 24_000_000;
-const SPARE_MAX = 8_000_000; // pixels of canvases that wait to be used again
+const SPARE_MAX = 8_000_000; // pixels of canvases kept for reuse
 
 export interface Strip {
   canvas: OffscreenCanvas;
   band: Band;
   chunk: number;
-  complete: boolean; // made of the tiles that belong there
-  made: number; // what it was made of: version of the scene, scale, tiles
+  complete: boolean; // made from the tiles that belong there
+  made: number; // version of the scene that it was made from
   news: number;
 }
 
 export class Strips {
-  private readonly used = new Set<Strip>(); // the least recently used first
+  private readonly used = new Set<Strip>(); // least recently used first
   private readonly spare = new Map<number, OffscreenCanvas[]>(); // by height
   private pixels = 0;
   private sparePixels = 0;
   private scaled = -1;
   private until = 0;
-  owed = false; // there was not time enough for all strips of this frame
-  private readonly news = new Map<number, number>(); // counts what came for a track
+  owed = false; // some visible strips were not made for lack of time
+  private readonly news = new Map<number, number>(); // counts arrivals for each track
 
   constructor(
     private readonly scene: Scene,
     private readonly axis: Axis,
   ) {}
 
-  // Tiles of these came: what is not complete is worth another try.
+  // Tiles of these tracks arrived: their incomplete strips are worth another try.
   arrived(tracks: Iterable<number>): void {
     for (const track of tracks) this.news.set(track, (this.news.get(track) ?? 0) + 1);
   }
 
-  // All is to be drawn anew when it is next in sight.
+  // Forgets all strips, so that they are redrawn when visible.
   drop(): void {
     for (const strip of this.used) this.remove(strip);
   }
 
-  // A frame begins.
+  // Begins an animation frame.
   begin(): void {
     this.checkScale();
     this.until = performance.now() + MAKE_MS;
     this.owed = false;
   }
 
-  // Draws what of a band is in sight; at y of the context.
+  // Draws the visible part of a band, at y of the context.
   show(ctx: CanvasRenderingContext2D, band: Band, y: number): void {
     const first = Math.floor(this.axis.offset / CHUNK);
     const last = Math.floor((this.axis.offset + this.axis.width - 1) / CHUNK);
@@ -88,7 +88,7 @@ export class Strips {
     return { origin, nsPerPx, level, x0: chunk * CHUNK, width: CHUNK };
   }
 
-  // Makes a strip beside what is in sight; false: all there.
+  // Makes a strip beside the visible ones; returns false if all are there.
   prepare(band: Band): boolean {
     const last = Math.floor((this.axis.offset + this.axis.width - 1) / CHUNK);
     for (const chunk of [last + 1, Math.floor(this.axis.offset / CHUNK) - 1]) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// timeline.ts: the timeline: puts its parts together, and draws a frame whenever something has changed: the window
-// moves a step (motion.ts), what is in sight is drawn (picture.ts), and what is missing for it is asked for
-// (tiles.ts). Nothing is done while nothing changes.
+// timeline.ts: the timeline: puts its parts together, and draws an animation frame after each change: moves the view a
+// step (motion.ts), draws the visible part (picture.ts), and requests what is missing (tiles.ts). Does nothing while
+// nothing changes.
 //
 //   ┌ corner: filter, hidden ─┬ overview ────────────┐
 //   │                         ├ ruler ───────────────┤
@@ -20,13 +20,13 @@ import { Corner } from "./corner";
 import { hitAt, type Hit } from "./hit";
 import { listen } from "./input";
 import { tileNs } from "./items";
-import { bounded, Motion, zoomed, type Window } from "./motion";
+import { bounded, Motion, zoomed, type View } from "./motion";
 import { neighbour } from "./neighbours";
 import { overlayTile } from "./overlay";
 import { Overview } from "./overview";
 import { Panes, type Pane } from "./panes";
 import { Picture } from "./picture";
-import { around, uncovered, windowFor } from "./reveal";
+import { around, uncovered, viewFor } from "./reveal";
 import { drawRuler } from "./ruler";
 import { Scene } from "./scene";
 import { Strips } from "./strips";
@@ -34,12 +34,12 @@ import { Tooltip } from "./tooltip";
 import { trackActions } from "./track_actions";
 import { OVERLAY, PAD, ROW, Tree } from "./tree";
 
-const PREPARE_MS = 3; // of a frame for what is beside the window
+const PREPARE_MS = 3; // per animation frame, for drawing beside the view
 const FRAMES = 600;
 
 declare global {
   interface Window {
-    kymoFrames: number[]; // ms of script of the last frames
+    kymoFrames: number[]; // ms of script in the last animation frames
   }
 }
 
@@ -73,13 +73,13 @@ export class Timeline {
   private readonly overview: Overview;
   private readonly corner: Corner;
   private readonly tooltip: Tooltip;
-  private details: Details | null = null; // of what is selected, where that is shown
+  private details: Details | null = null; // details of the selection, if it is shown
   private arrows: Arrow[] = [];
   private overlay: ReturnType<typeof overlayTile> | null = null;
   private frame = 0;
-  private before = 0; // when the last frame was
+  private before = 0; // time of the last animation frame
   private complete = false;
-  private isOwn = false; // the window is being set by its own movement
+  private isOwn = false; // the movement itself sets the view
   private isRestored = true;
   private width = 0; // CSS pixels of the canvas
   private height = 0;
@@ -149,7 +149,7 @@ export class Timeline {
 
   private listen(): void {
     listen(this.canvas, this.ruler, {
-      window: () => this.app.state,
+      view: () => this.app.state,
       timeAt: (x) => this.axis.time(x * this.scene.dpr),
       show: (to) => this.show(to),
       zoom: (factor, x) => this.show(zoomed(this.app.state, factor, this.axis.time(x * this.scene.dpr))),
@@ -163,7 +163,7 @@ export class Timeline {
     });
   }
 
-  // Another generation numbers its events anew: what was selected is looked for at its place.
+  // Another generation numbers its events differently: looks for the selection at its place.
   private async renew(): Promise<void> {
     const before = this.details;
     const key = before && this.scene.tracks[before.track]?.key;
@@ -174,7 +174,7 @@ export class Timeline {
     const start = { track, row: before.row, ts: before.ts, id: -1, forward: true };
     const now = await neighbour(source, trace, 0, start).catch(() => null);
     const isIt = now && now.ts === before.ts && now.name === before.name;
-    if (this.details !== before) return; // another was selected meanwhile
+    if (this.details !== before) return; // another was selected since
     this.app.set({ selected: isIt ? { kind: now.kind, id: now.id } : null });
     void this.select();
   }
@@ -197,15 +197,15 @@ export class Timeline {
     this.corner.update();
     const { trace, state } = this.app;
     this.empty.hidden = this.panes.main.entries.length + this.panes.pinned.entries.length > 0;
-    const filtered = state.filter || state.hidden.length ? "No track is shown: all are hidden or filtered out." : "";
-    const none = trace.live ? "Nothing has been recorded yet." : "There are no events in this trace.";
+    const filtered = state.filter || state.hidden.length ? "No tracks: all are hidden or filtered out." : "";
+    const none = trace.live ? "Nothing has been recorded yet." : "This trace has no events.";
     this.empty.textContent = filtered || none;
     if (this.pointer) this.point(this.pointer.x, this.pointer.y);
     this.setReady(false);
     this.schedule();
   }
 
-  // The state of a URL: the place to which it was scrolled is there only once the tracks are in sight.
+  // Restores the state of a URL: scrolling has to wait until the tracks are laid out.
   restore(): void {
     this.isRestored = false;
     this.resize();
@@ -268,7 +268,7 @@ export class Timeline {
     return this.motion.moving;
   }
 
-  // Who else sets the window ends a movement to another.
+  // A view set by others ends the movement.
   private viewed(): void {
     if (!this.isOwn) this.motion.give();
     this.setReady(false);
@@ -289,8 +289,8 @@ export class Timeline {
     this.panes.render();
   }
 
-  // Asks for what is missing: first what is in sight, then what is beside it, then the whole trace coarsely.
-  // False: there is more to prepare.
+  // Requests what is missing: first for the view, then beside it, then the whole trace coarsely.
+  // Returns false if there is more to prepare.
   private request(): boolean {
     const { axis, app } = this;
     const tracks = this.tracksInSight();
@@ -317,7 +317,7 @@ export class Timeline {
     return [...tracks];
   }
 
-  // Draws beforehand what comes into sight when the window moves on. True: all is there.
+  // Draws strips beside the view in advance. Returns true if all are there.
   private prepare(): boolean {
     const start = performance.now();
     if (this.motion.moving) return true;
@@ -342,14 +342,14 @@ export class Timeline {
     else delete dataset.ready;
   }
 
-  // Shows a window at once.
-  show(to: Window): void {
+  // Shows a view without animation.
+  show(to: View): void {
     this.motion.stop();
     this.app.set(bounded(to, this.app.trace.begin, this.app.trace.end));
   }
 
-  // Moves to a window.
-  go(to: Window): void {
+  // Moves to a view.
+  go(to: View): void {
     this.motion.go(bounded(to, this.app.trace.begin, this.app.trace.end));
     this.setReady(false);
     this.schedule();
@@ -387,7 +387,7 @@ export class Timeline {
     this.schedule();
   }
 
-  // Time at the pointer, if it is over the timeline.
+  // The time at the pointer, if it is over the timeline.
   get pointed(): number | null {
     return this.pointer ? this.axis.time(this.pointer.x * this.scene.dpr) : null;
   }
@@ -409,24 +409,24 @@ export class Timeline {
     this.app.set({ range: { from, to: Math.max(from + 1, to) }, tab: "range" });
   }
 
-  // Loads what is drawn of the selection.
+  // Loads the details of the selection for drawing.
   private async select(): Promise<void> {
     const asked = this.app.state.selected;
     const details = await this.app.details();
-    if (asked !== this.app.state.selected) return; // another is on its way
+    if (asked !== this.app.state.selected) return; // another request is on its way
     this.details = details && details.track >= 0 ? details : null;
     this.arrows = details ? arrowsOf(details) : [];
     this.schedule();
   }
 
-  // Brings an event into sight.
+  // Makes an event visible.
   private reveal(event: EventRef, focus: boolean): void {
     const { state, trace } = this.app;
     this.app.set(uncovered(this.tree, state, event));
     const track = trace.tracks[event.track];
     if (track) this.panes.reveal(track, trace.tracks, PAD + event.row * ROW, ROW);
     const end = event.dur < 0 ? trace.end : event.ts + event.dur;
-    const to = focus ? around(event.ts, end) : windowFor(state, event.ts, end);
+    const to = focus ? around(event.ts, end) : viewFor(state, event.ts, end);
     if (to) this.go(to);
     this.schedule();
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tooltip.ts: what is under the pointer, in words, beside it. What only the trace knows (the category) is asked for
-// when the pointer rests.
+// tooltip.ts: describes the item under the pointer. Requests the category and arguments when the pointer rests.
 import type { App } from "../app";
 import { count, duration, value } from "../format";
 import { element } from "../panels/dom";
@@ -63,6 +62,6 @@ function facts(hit: Hit): string {
     const { low, high, unit } = hit.value;
     return low === high ? value(high, unit) : `${value(low)} … ${value(high, unit)}`;
   }
-  if (hit.count > 1) return `the longest of ${count(hit.count)} in ${duration(hit.dur)}`;
+  if (hit.count > 1) return `longest of ${count(hit.count)} in ${duration(hit.dur)}`;
   return hit.dur === 0 ? "instant" : duration(hit.dur);
 }

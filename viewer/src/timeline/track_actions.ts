@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// track_actions.ts: what is done to tracks: folding, pinning, hiding, moving. All of it is a change of the state.
+// track_actions.ts: the actions on tracks: fold, pin, hide, move. All change the state.
 import type { App } from "../app";
 import type { Track } from "../protocol";
 import type { TrackActions } from "./heads";
@@ -7,7 +7,7 @@ import { OVERLAY, type Tree } from "./tree";
 
 const without = (list: readonly string[], key: string): string[] => list.filter((one) => one !== key);
 
-// `order` without what it says of a track.
+// Returns `order` without its entries for a track.
 function unmoved(order: readonly string[], key: string): string[] {
   const left: string[] = [];
   for (let i = 0; i + 1 < order.length; i += 2) if (order[i] !== key) left.push(order[i], order[i + 1]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// tree.ts: which tracks are shown, in which order, where and how high: the tree of the trace's tracks without what is
-// hidden, folded away or filtered out, with what was moved in its new place. Sizes are CSS pixels.
+// tree.ts: which tracks are shown, in which order, where and how high: the tree of the trace's tracks without those
+// hidden, folded or filtered out, and with moved tracks in their new places. Sizes are CSS pixels.
 //
 // An entry is one track in a pane. It is drawn as bands: some rows of one track. A tall track has several bands, of
-// which only those in sight are drawn; a folded group has one thin band for each of its busiest tracks. Call stacks
-// are deep and seldom: beside other things of their thread they are folded unless somebody says otherwise, to rows so
-// thin that their shape is seen.
+// which only the visible ones are drawn; a folded group has one thin band for each of its busiest tracks. Call stacks
+// are deep and rarely wanted: next to other tracks of their thread they are folded by default, into rows so thin that
+// only their shape shows.
 import type { State } from "../app";
 import type { Kind, Trace, Track } from "../protocol";
 import type { Strip } from "./strips";
@@ -18,9 +18,9 @@ const STATE = 12;
 const BAND_ROWS = 16;
 const SUMMARY_BANDS = 5;
 const DEEP = 4; // rows of call stacks
-const OPEN_TRACKS = 80; // so many are unfolded unless somebody says otherwise
+const OPEN_TRACKS = 80; // unfolded by default
 
-export const OVERLAY = -1; // as the number of the track that shows rows of SQL
+export const OVERLAY = -1; // track number of the rows of SQL
 
 export interface Band {
   track: number;
@@ -39,7 +39,7 @@ export interface Entry {
   height: number;
   folded: boolean;
   foldable: boolean;
-  bands: Band[] | null; // made when first in sight
+  bands: Band[] | null; // made when first visible
 }
 
 const band = (track: Track, row: number, rows: number, y: number, rowHeight: number): Band => ({
@@ -70,7 +70,7 @@ function heightOf(track: Track, folded: boolean): number {
 export class Tree {
   private readonly children: Track[][] = [];
   private readonly roots: Track[] = [];
-  private readonly foldedUsually = new Set<number>();
+  private readonly foldedByDefault = new Set<number>();
 
   constructor(readonly trace: Trace) {
     for (const track of trace.tracks) {
@@ -83,12 +83,12 @@ export class Tree {
   private foldUsually(): void {
     for (const { kind, rows, id, parent, tid } of this.trace.tracks) {
       const isAlone = !this.children[parent]?.some((other) => other.id !== id && other.tid === tid);
-      if (kind === "samples" && rows > DEEP && !isAlone) this.foldedUsually.add(id);
+      if (kind === "samples" && rows > DEEP && !isAlone) this.foldedByDefault.add(id);
     }
     let shown = 0;
     for (const [i, root] of this.roots.entries()) {
       shown += this.leaves(root).length;
-      if (i > 0 && shown > OPEN_TRACKS) this.foldedUsually.add(root.id);
+      if (i > 0 && shown > OPEN_TRACKS) this.foldedByDefault.add(root.id);
     }
   }
 
@@ -103,18 +103,18 @@ export class Tree {
   }
 
   isFolded(track: Track, state: Readonly<State>): boolean {
-    return state.folded[track.key] ?? this.foldedUsually.has(track.id);
+    return state.folded[track.key] ?? this.foldedByDefault.has(track.id);
   }
 
-  // A track and what it is in, the innermost first.
+  // Returns a track and its parents, innermost first.
   way(track: number): Track[] {
     const found: Track[] = [];
     for (let at = this.trace.tracks[track]; at; at = this.trace.tracks[at.parent]) found.push(at);
     return found;
   }
 
-  // Brothers and sisters in the order in which they are shown. `order` is pairs: a track, and the one that it was
-  // put before ("$": the end).
+  // Returns the siblings of a track in display order. `order` is pairs: a track, and the one that it was put before
+  // ("$": the end).
   siblings(track: Track, order: readonly string[]): Track[] {
     return this.ordered(this.children[track.parent] ?? this.roots, order);
   }
@@ -144,7 +144,7 @@ export class Tree {
     return shown;
   }
 
-  // The entries of the tree, and those of what is pinned.
+  // Returns the entries of the tree, and those of the pinned tracks.
   entries(state: Readonly<State>): { pinned: Entry[]; main: Entry[] } {
     const hidden = new Set(state.hidden);
     const pins = new Set(state.pinned);
@@ -203,7 +203,7 @@ function push(into: Entry[], track: Track, depth: number, folded: boolean): void
   into.push({ track, depth, y, height, folded, foldable: foldable(track), bands: null });
 }
 
-// The first entry that ends below y.
+// Returns the first entry that ends below y.
 export function entryAt(entries: Entry[], y: number): number {
   let low = 0;
   let high = entries.length;

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proto.h: the protobuf wire format, as far as a writer of small messages needs it. The functions
- * that end in _at write to memory the caller made room for and return its new end; the others
- * append to a buffer.
+ * proto.h: writes small protobuf messages. The functions that end in _at write to memory in which
+ * the caller made room, and return the new end; the others append to a buffer. proto_read.h reads.
  */
 #ifndef KY_FORMATS_PROTO_H
 #define KY_FORMATS_PROTO_H
 
 #include "core/event.h"
 #include "formats/out.h"
+#include "formats/proto_read.h"
 
-#define KY_PROTO_VARINT_BYTES 10u /* the longest */
-
-enum ky_proto_wire {
-	KY_PROTO_VARINT = 0,
-	KY_PROTO_FIXED64 = 1,
-	KY_PROTO_BYTES = 2,
-};
+/* The longest varint. */
+#define KY_PROTO_VARINT_BYTES 10u
 
 static inline uint8_t *ky_proto_varint_at(uint8_t *to, uint64_t value)
 {
@@ -28,7 +23,7 @@ static inline uint8_t *ky_proto_varint_at(uint8_t *to, uint64_t value)
 	return to;
 }
 
-/* How many bytes ky_proto_varint_at() writes. */
+/* Return the number of bytes that ky_proto_varint_at() writes. */
 static inline size_t ky_proto_varint_bytes(uint64_t value)
 {
 	return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
@@ -44,14 +39,14 @@ static inline uint8_t *ky_proto_uint_at(uint8_t *to, uint32_t field, uint64_t va
 	return ky_proto_varint_at(ky_proto_tag_at(to, field, KY_PROTO_VARINT), value);
 }
 
-/* uint64, int64 (as its two's complement), bool, enum. */
+/* Append a uint64, int64 (as two's complement), bool or enum. */
 static inline void ky_proto_uint(struct ky_out *out, uint32_t field, uint64_t value)
 {
 	uint8_t *to = ky_out_room(out, 2 * KY_PROTO_VARINT_BYTES);
 	ky_out_done(out, ky_proto_uint_at(to, field, value));
 }
 
-/* fixed64, and double as its bits; the machines kymo runs on are little-endian. */
+/* Append a fixed64. kymo runs on little-endian machines only. */
 static inline void ky_proto_fixed64(struct ky_out *out, uint32_t field, uint64_t value)
 {
 	uint8_t *to = ky_out_room(out, KY_PROTO_VARINT_BYTES + sizeof(value));
@@ -67,7 +62,7 @@ static inline void ky_proto_double(struct ky_out *out, uint32_t field, double va
 	ky_proto_fixed64(out, field, bits);
 }
 
-/* Only the tag and the length of a field of bytes; the bytes are to follow. */
+/* Append the tag and the length of a field of bytes; the caller appends the bytes. */
 static inline void ky_proto_length(struct ky_out *out, uint32_t field, size_t bytes)
 {
 	uint8_t *to = ky_out_room(out, 2 * KY_PROTO_VARINT_BYTES);
@@ -75,7 +70,7 @@ static inline void ky_proto_length(struct ky_out *out, uint32_t field, size_t by
 	ky_out_done(out, ky_proto_varint_at(to, bytes));
 }
 
-/* bytes, string, or a message that was put together before. */
+/* Append bytes, a string or a finished message. */
 static inline void ky_proto_bytes(struct ky_out *out, uint32_t field, const void *data,
 				  size_t bytes)
 {

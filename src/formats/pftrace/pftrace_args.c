@@ -57,41 +57,41 @@ static void append_index(struct ky_pf_buffer *key, uint32_t index)
 
 /* ---- nested values of old ---- */
 
-static void nested_value(struct ky_pf *pf, struct ky_pf_span message, uint32_t depth);
+static void nested_value(struct ky_pf *pf, struct ky_proto_view message, uint32_t depth);
 
-static void nested_children(struct ky_pf *pf, struct ky_pf_span message, uint32_t depth)
+static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint32_t depth)
 {
-	struct ky_pf_in keys = ky_pf_open(message), values = keys;
-	struct ky_pf_field key = {0}, value = {0};
+	struct ky_proto_in keys = ky_proto_open(message), values = keys;
+	struct ky_proto_field key = {0}, value = {0};
 	const uint32_t used = pf->key.used;
 	uint32_t index = 0;
-	while (ky_pf_next(&values, &value)) {
-		if (value.id == 3 && value.wire == KY_PF_BYTES) {
-			while (ky_pf_next(&keys, &key) && key.id != 2)
+	while (ky_proto_next(&values, &value)) {
+		if (value.id == 3 && value.wire == KY_PROTO_BYTES) {
+			while (ky_proto_next(&keys, &key) && key.id != 2)
 				;
-			if (key.id != 2 || key.wire != KY_PF_BYTES)
+			if (key.id != 2 || key.wire != KY_PROTO_BYTES)
 				return;
 			ky_pf_buffer_append(&pf->key, ".", 1);
-			append_name(&pf->key, (const char *)key.span.data, key.span.bytes);
-		} else if (value.id == 4 && value.wire == KY_PF_BYTES) {
+			append_name(&pf->key, (const char *)key.view.data, key.view.bytes);
+		} else if (value.id == 4 && value.wire == KY_PROTO_BYTES) {
 			append_index(&pf->key, index++);
 		} else {
 			continue;
 		}
-		nested_value(pf, value.span, depth + 1);
+		nested_value(pf, value.view, depth + 1);
 		pf->key.used = used;
 		key.id = 0;
 	}
 }
 
-static void nested_value(struct ky_pf *pf, struct ky_pf_span message, uint32_t depth)
+static void nested_value(struct ky_pf *pf, struct ky_proto_view message, uint32_t depth)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	bool children = false;
 	if (depth > NESTED_MAX)
 		return;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		const uint32_t key =
 			field.id >= 5 && field.id <= 8 ? ky_pf_buffer_string(pf, &pf->key) : 0;
 		if (field.id == 3 || field.id == 4)
@@ -99,11 +99,11 @@ static void nested_value(struct ky_pf *pf, struct ky_pf_span message, uint32_t d
 		else if (field.id == 5)
 			ky_arg_int(pf->trace, key, (int64_t)field.value);
 		else if (field.id == 6)
-			ky_arg_real(pf->trace, key, ky_pf_double(field.value));
+			ky_arg_real(pf->trace, key, ky_proto_as_double(field.value));
 		else if (field.id == 7)
 			ky_arg_bool(pf->trace, key, field.value != 0);
 		else if (field.id == 8)
-			ky_arg_string(pf->trace, key, ky_pf_string(pf, field.span));
+			ky_arg_string(pf->trace, key, ky_pf_string(pf, field.view));
 	}
 	if (children)
 		nested_children(pf, message, depth);
@@ -114,23 +114,23 @@ static void nested_value(struct ky_pf *pf, struct ky_pf_span message, uint32_t d
 /* What there is of one annotation; the last value counts. */
 struct annotation {
 	uint32_t key; /* of an interned name, 0: none */
-	struct ky_pf_span name;
+	struct ky_proto_view name;
 	bool has_name, has_children;
-	struct ky_pf_field value; /* id 0: none */
-	struct ky_pf_span all;
+	struct ky_proto_field value; /* id 0: none */
+	struct ky_proto_view all;
 };
 
-static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_pf_span message,
+static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_proto_view message,
 			    struct annotation *annotation)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*annotation = (struct annotation){.all = message};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			annotation->key = ky_pf_text(sequence, KY_PF_ANNOTATION_KEYS, field.value);
 		} else if (field.id == 10) {
-			annotation->name = field.span;
+			annotation->name = field.view;
 			annotation->has_name = true;
 		} else if (field.id == 11 || field.id == 12) {
 			annotation->has_children = true;
@@ -141,7 +141,7 @@ static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_pf_
 }
 
 static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		      const struct ky_pf_field *value, uint32_t key)
+		      const struct ky_proto_field *value, uint32_t key)
 {
 	struct ky_trace *trace = pf->trace;
 	switch (value->id) {
@@ -155,16 +155,16 @@ static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		ky_arg_int(trace, key, (int64_t)value->value);
 		break;
 	case 5:
-		ky_arg_real(trace, key, ky_pf_double(value->value));
+		ky_arg_real(trace, key, ky_proto_as_double(value->value));
 		break;
 	case 6:
-		ky_arg_string(trace, key, ky_pf_string(pf, value->span));
+		ky_arg_string(trace, key, ky_pf_string(pf, value->view));
 		break;
 	case 7:
 		ky_arg_pointer(trace, key, value->value);
 		break;
 	case 9:
-		ky_arg_json(trace, key, ky_pf_string(pf, value->span));
+		ky_arg_json(trace, key, ky_pf_string(pf, value->view));
 		break;
 	case 17:
 		ky_arg_string(trace, key,
@@ -192,17 +192,17 @@ static void append_own_name(struct ky_pf *pf, const struct annotation *annotatio
 }
 
 static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				struct ky_pf_span message, uint32_t depth)
+				struct ky_proto_view message, uint32_t depth)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct annotation child;
 	const uint32_t used = pf->key.used;
 	uint32_t index = 0;
-	while (ky_pf_next(&in, &field)) {
-		if ((field.id != 11 && field.id != 12) || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if ((field.id != 11 && field.id != 12) || field.wire != KY_PROTO_BYTES)
 			continue;
-		read_annotation(sequence, field.span, &child);
+		read_annotation(sequence, field.view, &child);
 		if (field.id == 11) {
 			ky_pf_buffer_append(&pf->key, ".", 1);
 			append_own_name(pf, &child);
@@ -228,13 +228,13 @@ static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (!annotation->value.id)
 		return;
 	if (annotation->value.id == 8)
-		nested_value(pf, annotation->value.span, depth + 1);
-	else if (annotation->value.id != 9 || !ky_pf_json_args(pf, annotation->value.span))
+		nested_value(pf, annotation->value.view, depth + 1);
+	else if (annotation->value.id != 9 || !ky_pf_json_args(pf, annotation->value.view))
 		put_value(pf, sequence, &annotation->value, ky_pf_buffer_string(pf, &pf->key));
 }
 
 static void debug_annotation(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span message)
+			     struct ky_proto_view message)
 {
 	struct annotation annotation;
 	read_annotation(sequence, message, &annotation);
@@ -258,11 +258,11 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	ky_args_begin(pf->trace);
 	ky_pf_typed_args(pf, sequence, event);
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
-		if (field.id == 4 && field.wire == KY_PF_BYTES)
-			debug_annotation(pf, sequence, field.span);
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
+		if (field.id == 4 && field.wire == KY_PROTO_BYTES)
+			debug_annotation(pf, sequence, field.view);
 	if (phase) {
 		const char text = (char)phase;
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_PHASE], ky_string(pf->trace, &text, 1));

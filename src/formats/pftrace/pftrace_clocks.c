@@ -25,13 +25,13 @@ static int64_t scaled(uint64_t value, int64_t unit_ns)
 	return ns;
 }
 
-static bool read_clock(struct ky_pf_span message, uint32_t sequence_id, struct reading *reading)
+static bool read_clock(struct ky_proto_view message, uint32_t sequence_id, struct reading *reading)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint32_t id = 0;
 	*reading = (struct reading){.unit_ns = 1};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			id = (uint32_t)field.value;
 		else if (field.id == 2)
@@ -122,15 +122,15 @@ static void learn(struct ky_pf *pf, const struct reading *readings, uint32_t cou
 	pf->has_snapshots = true;
 }
 
-void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_pf_span snapshot)
+void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_proto_view snapshot)
 {
 	struct reading readings[CLOCKS_MAX];
 	uint32_t count = 0;
-	struct ky_pf_in in = ky_pf_open(snapshot);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(snapshot);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1 && count < CLOCKS_MAX)
-			count += read_clock(field.span, sequence_id, &readings[count]);
+			count += read_clock(field.view, sequence_id, &readings[count]);
 		else if (field.id == 2 && field.value && pf->first_pass && !pf->has_snapshots)
 			pf->trace->clock = field.value;
 	}

@@ -32,21 +32,21 @@ static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uin
 
 static void read_extra(const struct ky_pf_event *event, bool real, struct ky_pf_extra_kind *extra)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
 	uint64_t item;
 	*extra = (struct ky_pf_extra_kind){0};
-	while (ky_pf_next(&in, &field)) {
-		struct ky_pf_items items = ky_pf_items(&field, field.id == 46);
-		while (field.id == (real ? 45 : 31) && ky_pf_item(&items, &item)) {
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, field.id == 46);
+		while (field.id == (real ? 45 : 31) && ky_proto_item(&items, &item)) {
 			if (extra->uuids_count < KY_PF_EXTRA_MAX)
 				extra->uuids[extra->uuids_count] = item;
 			extra->uuids_count++;
 		}
-		while (field.id == (real ? 46 : 12) && ky_pf_item(&items, &item)) {
+		while (field.id == (real ? 46 : 12) && ky_proto_item(&items, &item)) {
 			if (extra->values_count < KY_PF_EXTRA_MAX)
 				extra->values[extra->values_count] =
-					real ? ky_pf_double(item) : (double)(int64_t)item;
+					real ? ky_proto_as_double(item) : (double)(int64_t)item;
 			extra->values_count++;
 		}
 	}
@@ -102,7 +102,7 @@ bool ky_pf_counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	const bool own = event->fields & KY_PF_HAS_TRACK;
 	*value = event->fields & KY_PF_HAS_COUNTER ? (double)(int64_t)event->counter_value
-						   : ky_pf_double(event->counter_value);
+						   : ky_proto_as_double(event->counter_value);
 	if (!own && !sequence->has_track_uuid) {
 		ky_problem(pf->trace, "track_event_counter_missing_track_uuid", KY_ERROR, pf->at,
 			   "a counter without a track");

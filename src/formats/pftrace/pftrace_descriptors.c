@@ -35,11 +35,11 @@ static struct ky_pf_track *find(const struct ky_pf *pf, uint64_t uuid)
 
 /* ---- the first pass ---- */
 
-static void read_thread(struct ky_pf_track *track, struct ky_pf_span message)
+static void read_thread(struct ky_pf_track *track, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			track->pid = (int32_t)field.value;
 			track->has_pid = true;
@@ -50,37 +50,37 @@ static void read_thread(struct ky_pf_track *track, struct ky_pf_span message)
 	}
 }
 
-static void read_process(struct ky_pf_track *track, struct ky_pf_span message)
+static void read_process(struct ky_pf_track *track, struct ky_proto_view message)
 {
-	struct ky_pf_field field;
-	track->has_pid = ky_pf_find(message, 1, &field);
+	struct ky_proto_field field;
+	track->has_pid = ky_proto_find(message, 1, &field);
 	track->pid = track->has_pid ? (int32_t)field.value : 0;
 }
 
 /* The categories of a counter, joined. */
-static uint32_t joined(struct ky_pf *pf, struct ky_pf_span message, uint32_t id)
+static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t id)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	pf->text.used = 0;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id != id)
 			continue;
 		if (pf->text.used)
 			ky_pf_buffer_append(&pf->text, ",", 1);
-		ky_pf_buffer_append(&pf->text, (const char *)field.span.data, field.span.bytes);
+		ky_pf_buffer_append(&pf->text, (const char *)field.view.data, field.view.bytes);
 	}
 	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
 
-static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_pf_span message)
+static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_proto_view message)
 {
 	static const char *const units[] = {NULL, "ns", "count", "bytes"};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint64_t type = 0, unit = 0;
 	track->counter = true;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			type = field.value;
 		else if (field.id == 3)
@@ -90,9 +90,9 @@ static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_
 		else if (field.id == 5)
 			track->incremental = field.value != 0;
 		else if (field.id == 6)
-			track->unit = ky_pf_string(pf, field.span);
+			track->unit = ky_pf_string(pf, field.view);
 		else if (field.id == 7)
-			track->share_key = ky_pf_string(pf, field.span);
+			track->share_key = ky_pf_string(pf, field.view);
 	}
 	track->category = joined(pf, message, 2);
 	if (type == 1 || type == 2) {
@@ -106,12 +106,12 @@ static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_
 }
 
 struct parts {
-	struct ky_pf_span thread, process, counter, chrome_thread;
+	struct ky_proto_view thread, process, counter, chrome_thread;
 	bool has_uuid, has_thread, has_process, has_counter, has_chrome_thread;
 };
 
 static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts *parts,
-		      const struct ky_pf_field *field)
+		      const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case 1:
@@ -121,25 +121,25 @@ static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts 
 	case 2:
 	case 10:
 	case 13:
-		track->name = ky_pf_string(pf, field->span);
+		track->name = ky_pf_string(pf, field->view);
 		break;
 	case 3:
-		parts->process = field->span;
+		parts->process = field->view;
 		parts->has_process = true;
 		break;
 	case 4:
-		parts->thread = field->span;
+		parts->thread = field->view;
 		parts->has_thread = true;
 		break;
 	case 5:
 		track->parent_uuid = field->value;
 		break;
 	case 7:
-		parts->chrome_thread = field->span;
+		parts->chrome_thread = field->view;
 		parts->has_chrome_thread = true;
 		break;
 	case 8:
-		parts->counter = field->span;
+		parts->counter = field->view;
 		parts->has_counter = true;
 		break;
 	case 9:
@@ -153,7 +153,7 @@ static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts 
 		track->has_rank = true;
 		break;
 	case 14:
-		track->description = ky_pf_string(pf, field->span);
+		track->description = ky_pf_string(pf, field->view);
 		break;
 	case 15:
 		track->never_merged = field->value == 2;
@@ -167,12 +167,13 @@ static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts 
 }
 
 /* False when it says too little to be of use. */
-static bool read_descriptor(struct ky_pf *pf, struct ky_pf_span message, struct ky_pf_track *track)
+static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
+			    struct ky_pf_track *track)
 {
 	struct parts parts = {0};
-	struct ky_pf_field field;
-	struct ky_pf_in in = ky_pf_open(message);
-	while (ky_pf_next(&in, &field))
+	struct ky_proto_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	while (ky_proto_next(&in, &field))
 		read_part(pf, track, &parts, &field);
 	if (!parts.has_uuid) {
 		ky_problem(pf->trace, "track_descriptor_missing_uuid", KY_ERROR, pf->at,
@@ -182,7 +183,7 @@ static bool read_descriptor(struct ky_pf *pf, struct ky_pf_span message, struct 
 	if (parts.has_thread) {
 		track->state = false;
 		read_thread(track, parts.thread);
-		if (parts.has_chrome_thread && ky_pf_find(parts.chrome_thread, 4, &field) &&
+		if (parts.has_chrome_thread && ky_proto_find(parts.chrome_thread, 4, &field) &&
 		    field.value)
 			track->tid = ky_pf_synthetic_tid(track->pid, track->tid);
 		return track->has_pid && track->has_tid;
@@ -223,7 +224,7 @@ static bool same_track(const struct ky_pf_track *a, const struct ky_pf_track *b)
 	       a->incremental == b->incremental;
 }
 
-void ky_pf_describe_track(struct ky_pf *pf, struct ky_pf_span descriptor)
+void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor)
 {
 	struct ky_pf_track track = {.machine = pf->machine, .owner = KY_NONE, .track = KY_NONE};
 	if (!read_descriptor(pf, descriptor, &track))

@@ -108,7 +108,7 @@ static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		 const struct ky_pf_parts *parts, const struct mark *place)
 {
 	char head[32], tail[32] = "";
-	struct ky_pf_span name = parts->texts[place->name];
+	struct ky_proto_view name = parts->texts[place->name];
 	/* The display's driver has had two fields for it. */
 	if (event->id == 348 && !name.data)
 		name = parts->texts[4];

@@ -24,17 +24,17 @@ void ky_pf_event_error(struct ky_pf *pf, const char *what)
 
 /* ---- fields ---- */
 
-static void read_category(struct ky_pf_event *event, const struct ky_pf_field *field)
+static void read_category(struct ky_pf_event *event, const struct ky_proto_field *field)
 {
-	struct ky_pf_items items = ky_pf_items(field, false);
+	struct ky_proto_items items = ky_proto_items(field, false);
 	uint64_t iid;
-	while (ky_pf_item(&items, &iid)) {
+	while (ky_proto_item(&items, &iid)) {
 		event->category_iid = iid;
 		event->categories++;
 	}
 }
 
-static void read_rare_field(struct ky_pf_event *event, const struct ky_pf_field *field)
+static void read_rare_field(struct ky_pf_event *event, const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case 1:
@@ -58,7 +58,7 @@ static void read_rare_field(struct ky_pf_event *event, const struct ky_pf_field 
 		event->fields |= field->value ? KY_PF_HAS_TIME : 0;
 		break;
 	case 22:
-		event->category_text = field->span;
+		event->category_text = field->view;
 		event->categories++;
 		break;
 	case 12:
@@ -84,9 +84,9 @@ static void read_rare_field(struct ky_pf_event *event, const struct ky_pf_field 
 
 static void read_fields(struct ky_pf_event *event)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
 		case 3:
 			read_category(event, &field);
@@ -95,7 +95,7 @@ static void read_fields(struct ky_pf_event *event)
 			event->fields |= KY_PF_HAS_ARGS;
 			break;
 		case 6:
-			event->legacy = field.span;
+			event->legacy = field.view;
 			event->fields |= KY_PF_HAS_LEGACY;
 			break;
 		case 9:
@@ -110,7 +110,7 @@ static void read_fields(struct ky_pf_event *event)
 			event->fields |= KY_PF_HAS_TRACK;
 			break;
 		case 23:
-			event->name_text = field.span;
+			event->name_text = field.view;
 			event->fields |= KY_PF_HAS_NAME;
 			break;
 		case 30:
@@ -140,21 +140,21 @@ static void append_category(struct ky_pf *pf, const char *text, size_t bytes)
 static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 				const struct ky_pf_event *event)
 {
-	struct ky_pf_field field;
+	struct ky_proto_field field;
 	pf->text.used = 0;
-	for (struct ky_pf_in in = ky_pf_open(event->all); ky_pf_next(&in, &field);) {
-		struct ky_pf_items items = ky_pf_items(&field, false);
+	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
 		uint64_t iid;
-		while (field.id == 3 && ky_pf_item(&items, &iid)) {
+		while (field.id == 3 && ky_proto_item(&items, &iid)) {
 			const uint32_t text = ky_pf_text(sequence, KY_PF_CATEGORIES, iid);
 			if (text)
 				append_category(pf, ky_text_of(pf->trace, text),
 						ky_strings_bytes(&pf->trace->strings, text));
 		}
 	}
-	for (struct ky_pf_in in = ky_pf_open(event->all); ky_pf_next(&in, &field);)
-		if (field.id == 22 && field.wire == KY_PF_BYTES)
-			append_category(pf, (const char *)field.span.data, field.span.bytes);
+	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);)
+		if (field.id == 22 && field.wire == KY_PROTO_BYTES)
+			append_category(pf, (const char *)field.view.data, field.view.bytes);
 	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
 
@@ -269,17 +269,17 @@ static bool thread_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
 		       enum ky_flow_bind bind)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
 	uint64_t id;
 	if (!(event->fields & KY_PF_HAS_FLOWS))
 		return;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		const bool ends = field.id == 42 || field.id == 48;
 		if (!ends && field.id != 36 && field.id != 47)
 			continue;
-		struct ky_pf_items items = ky_pf_items(&field, field.id >= 47);
-		while (ky_pf_item(&items, &id))
+		struct ky_proto_items items = ky_proto_items(&field, field.id >= 47);
+		while (ky_proto_item(&items, &id))
 			ky_put_flow(pf->trace, event->ts, track,
 				    ends ? KY_FLOW_ANY_END : KY_FLOW_ANY, bind, id);
 	}
@@ -422,7 +422,7 @@ static void put_event(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct 
 }
 
 void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, struct ky_pf_span message)
+		       const struct ky_pf_packet *packet, struct ky_proto_view message)
 {
 	struct ky_pf_event event = {.all = message};
 	struct ky_pf_legacy legacy;

@@ -21,15 +21,15 @@ struct bundle {
 	bool lost;
 	bool has_times;
 	int64_t ftrace_ns, boot_ns;
-	struct ky_pf_span all;
+	struct ky_proto_view all;
 };
 
-static void read_bundle(struct ky_pf_span message, struct bundle *bundle)
+static void read_bundle(struct ky_proto_view message, struct bundle *bundle)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*bundle = (struct bundle){.all = message};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			bundle->cpu = (uint32_t)field.value;
 		} else if (field.id == 3) {
@@ -45,15 +45,15 @@ static void read_bundle(struct ky_pf_span message, struct bundle *bundle)
 	}
 }
 
-void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_pf_span bundle)
+void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle)
 {
-	struct ky_pf_field field, cpu;
+	struct ky_proto_field field, cpu;
 	bool made;
-	const uint32_t number = ky_pf_find(bundle, 1, &cpu) ? (uint32_t)cpu.value : 0;
+	const uint32_t number = ky_proto_find(bundle, 1, &cpu) ? (uint32_t)cpu.value : 0;
 	if (ky_pf_map_find(&pf->bundle_seen, number))
 		return;
 	(void)ky_pf_map_add(&pf->bundle_seen, number, &made);
-	if (ky_pf_find(bundle, 10, &field) && (int64_t)field.value > pf->ftrace_whole_ns)
+	if (ky_proto_find(bundle, 10, &field) && (int64_t)field.value > pf->ftrace_whole_ns)
 		pf->ftrace_whole_ns = (int64_t)field.value;
 }
 
@@ -107,7 +107,7 @@ static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 	return string;
 }
 
-static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct ky_pf_span text)
+static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct ky_proto_view text)
 {
 	bool made;
 	uint32_t *name = ky_pf_map_add(&pf->names_of, (uint64_t)event << 16 | field, &made);
@@ -116,48 +116,48 @@ static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct 
 }
 
 /* A DescriptorProto: its name, and the names and numbers of its fields. */
-static void learn_generic(struct ky_pf *pf, struct ky_pf_span message)
+static void learn_generic(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_field id, descriptor, field, name, number;
-	if (!ky_pf_find(message, 1, &id) || !ky_pf_find(message, 2, &descriptor) ||
+	struct ky_proto_field id, descriptor, field, name, number;
+	if (!ky_proto_find(message, 1, &id) || !ky_proto_find(message, 2, &descriptor) ||
 	    id.value < SELF_DESCRIBED || id.value > 2 * SELF_DESCRIBED)
 		return;
-	struct ky_pf_in in = ky_pf_open(descriptor.span);
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(descriptor.view);
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
-			learn_name(pf, (uint32_t)id.value, 0, field.span);
-		else if (field.id == 2 && ky_pf_find(field.span, 1, &name) &&
-			 ky_pf_find(field.span, 3, &number) && number.value > 0 &&
+			learn_name(pf, (uint32_t)id.value, 0, field.view);
+		else if (field.id == 2 && ky_proto_find(field.view, 1, &name) &&
+			 ky_proto_find(field.view, 3, &number) && number.value > 0 &&
 			 number.value < FIELDS_MAX)
-			learn_name(pf, (uint32_t)id.value, (uint32_t)number.value, name.span);
+			learn_name(pf, (uint32_t)id.value, (uint32_t)number.value, name.view);
 	}
 }
 
 /* ---- raw events ---- */
 
-static void raw_field(struct ky_pf *pf, uint32_t key, const struct ky_pf_field *field)
+static void raw_field(struct ky_pf *pf, uint32_t key, const struct ky_proto_field *field)
 {
-	if (field->wire == KY_PF_BYTES)
-		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->span));
+	if (field->wire == KY_PROTO_BYTES)
+		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->view));
 	else
 		ky_arg_int(pf->trace, key, (int64_t)field->value);
 }
 
 /* A generic event of old has the names of its fields in itself. */
-static void generic_args(struct ky_pf *pf, struct ky_pf_span message, uint32_t *name)
+static void generic_args(struct ky_pf *pf, struct ky_proto_view message, uint32_t *name)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field, part;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field, part;
+	while (ky_proto_next(&in, &field)) {
 		uint32_t key = 0;
 		if (field.id == 1)
-			*name = ky_pf_string(pf, field.span);
+			*name = ky_pf_string(pf, field.view);
 		if (field.id != 2)
 			continue;
-		struct ky_pf_in parts = ky_pf_open(field.span);
-		while (ky_pf_next(&parts, &part)) {
+		struct ky_proto_in parts = ky_proto_open(field.view);
+		while (ky_proto_next(&parts, &part)) {
 			if (part.id == 1)
-				key = ky_pf_string(pf, part.span);
+				key = ky_pf_string(pf, part.view);
 			else if (part.id >= 3 && part.id <= 5)
 				raw_field(pf, key, &part);
 		}
@@ -166,15 +166,15 @@ static void generic_args(struct ky_pf *pf, struct ky_pf_span message, uint32_t *
 
 static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
 	uint32_t name = 0;
 	ky_args_begin(pf->trace);
 	if (event->id == GENERIC) {
 		generic_args(pf, event->all, &name);
 	} else {
 		name = name_of(pf, event->id, 0);
-		while (ky_pf_next(&in, &field))
+		while (ky_proto_next(&in, &field))
 			raw_field(pf, name_of(pf, event->id, field.id), &field);
 	}
 	ky_put_raw(pf->trace, event->ts, event->cpu, event->tid, name, ky_args_end(pf->trace));
@@ -183,20 +183,20 @@ static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 /* ---- events ---- */
 
 static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		       const struct bundle *bundle, struct ky_pf_span message)
+		       const struct bundle *bundle, struct ky_proto_view message)
 {
 	struct ky_pf_ftrace event = {.cpu = bundle->cpu, .tid = -1};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint64_t ns = 0;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			ns = field.value;
 		} else if (field.id == 2) {
 			event.tid = (int32_t)field.value;
-		} else if (field.wire == KY_PF_BYTES && !event.id) {
+		} else if (field.wire == KY_PROTO_BYTES && !event.id) {
 			event.id = field.id;
-			event.all = field.span;
+			event.all = field.view;
 		}
 	}
 	if (in.bad)
@@ -223,31 +223,31 @@ static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 
 /* The columns of one kind of event, read side by side. */
 struct columns {
-	struct ky_pf_in times, states, tids, priorities, comms;
+	struct ky_proto_in times, states, tids, priorities, comms;
 };
 
-static void open_columns(struct ky_pf_span message, struct columns *switches,
+static void open_columns(struct ky_proto_view message, struct columns *switches,
 			 struct columns *wakings)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*switches = *wakings = (struct columns){0};
-	while (ky_pf_next(&in, &field)) {
-		struct ky_pf_in *const places[] = {NULL,
-						   &switches->times,
-						   &switches->states,
-						   &switches->tids,
-						   &switches->priorities,
-						   NULL,
-						   &switches->comms,
-						   &wakings->times,
-						   &wakings->tids,
-						   &wakings->states,
-						   &wakings->priorities,
-						   &wakings->comms};
-		if (field.wire == KY_PF_BYTES && field.id < sizeof(places) / sizeof(*places) &&
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_in *const places[] = {NULL,
+						      &switches->times,
+						      &switches->states,
+						      &switches->tids,
+						      &switches->priorities,
+						      NULL,
+						      &switches->comms,
+						      &wakings->times,
+						      &wakings->tids,
+						      &wakings->states,
+						      &wakings->priorities,
+						      &wakings->comms};
+		if (field.wire == KY_PROTO_BYTES && field.id < sizeof(places) / sizeof(*places) &&
 		    places[field.id])
-			*places[field.id] = ky_pf_open(field.span);
+			*places[field.id] = ky_proto_open(field.view);
 	}
 }
 
@@ -261,13 +261,14 @@ struct row {
 static bool next_row(struct columns *columns, struct row *row)
 {
 	uint64_t delta;
-	if (columns->times.at >= columns->times.end || !ky_pf_varint(&columns->times, &delta))
+	if (columns->times.at >= columns->times.end ||
+	    !ky_proto_read_varint(&columns->times, &delta))
 		return false;
 	row->ns += delta;
-	return ky_pf_varint(&columns->states, &row->state) &&
-	       ky_pf_varint(&columns->tids, &row->tid) &&
-	       ky_pf_varint(&columns->priorities, &row->priority) &&
-	       ky_pf_varint(&columns->comms, &row->comm);
+	return ky_proto_read_varint(&columns->states, &row->state) &&
+	       ky_proto_read_varint(&columns->tids, &row->tid) &&
+	       ky_proto_read_varint(&columns->priorities, &row->priority) &&
+	       ky_proto_read_varint(&columns->comms, &row->comm);
 }
 
 static uint32_t comm_of(const uint32_t *comms, uint32_t count, uint64_t index)
@@ -346,16 +347,17 @@ static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const 
 #define COMMS_MAX 4096u
 
 /* Switches and wakeups in the order of their times, for a wakeup is by whom the last switch was to. */
-static void compact_events(struct ky_pf *pf, const struct bundle *bundle, struct ky_pf_span message)
+static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
+			   struct ky_proto_view message)
 {
 	uint32_t comms[COMMS_MAX], count = 0;
 	struct columns switches, wakings;
 	struct row a = {0}, b = {0};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
-		if (field.id == 5 && field.wire == KY_PF_BYTES && count < COMMS_MAX)
-			comms[count++] = ky_pf_string(pf, field.span);
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
+		if (field.id == 5 && field.wire == KY_PROTO_BYTES && count < COMMS_MAX)
+			comms[count++] = ky_pf_string(pf, field.view);
 	open_columns(message, &switches, &wakings);
 	bool has_a = next_row(&switches, &a), has_b = next_row(&wakings, &b);
 	while (has_a || has_b) {
@@ -374,11 +376,11 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle, struct
 /* ---- the bundle ---- */
 
 void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_pf_span message)
+			 struct ky_proto_view message)
 {
 	struct bundle bundle;
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	read_bundle(message, &bundle);
 	if (bundle.has_times)
 		pf->ftrace_offset_ns =
@@ -386,13 +388,13 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (bundle.lost)
 		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, bundle.cpu, 0,
 			    "ftrace buffer overrun");
-	while (ky_pf_next(&in, &field)) {
-		if (field.id == 2 && field.wire == KY_PF_BYTES)
-			read_event(pf, sequence, &bundle, field.span);
-		else if (field.id == 4 && field.wire == KY_PF_BYTES)
-			compact_events(pf, &bundle, field.span);
-		else if (field.id == 11 && field.wire == KY_PF_BYTES)
-			learn_generic(pf, field.span);
+	while (ky_proto_next(&in, &field)) {
+		if (field.id == 2 && field.wire == KY_PROTO_BYTES)
+			read_event(pf, sequence, &bundle, field.view);
+		else if (field.id == 4 && field.wire == KY_PROTO_BYTES)
+			compact_events(pf, &bundle, field.view);
+		else if (field.id == 11 && field.wire == KY_PROTO_BYTES)
+			learn_generic(pf, field.view);
 	}
 	if (in.bad)
 		ky_pf_damaged(pf, "an ftrace bundle");

@@ -16,15 +16,16 @@ static uint64_t interned_key(const struct ky_pf_sequence *sequence, uint64_t iid
 	return ky_map_mix(sequence->id, iid) | 1;
 }
 
-static void describe(struct ky_pf *pf, uint64_t whose, struct ky_pf_span descriptor, uint64_t gpu)
+static void describe(struct ky_pf *pf, uint64_t whose, struct ky_proto_view descriptor,
+		     uint64_t gpu)
 {
-	struct ky_pf_in in = ky_pf_open(descriptor);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(descriptor);
+	struct ky_proto_field field;
 	struct ky_pf_parts spec;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &spec);
+		ky_pf_take_apart(field.view, &spec);
 		if (!ky_pf_has(&spec, 1) || !spec.texts[2].data) {
 			ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
 				   "a counter of a GPU without a number or a name");
@@ -38,15 +39,15 @@ static void describe(struct ky_pf *pf, uint64_t whose, struct ky_pf_span descrip
 	}
 }
 
-void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_field descriptor, gpu;
-	if (ky_pf_find(message, 1, &descriptor))
-		describe(pf, 0, descriptor.span, ky_pf_find(message, 3, &gpu) ? gpu.value : 0);
+	struct ky_proto_field descriptor, gpu;
+	if (ky_proto_find(message, 1, &descriptor))
+		describe(pf, 0, descriptor.view, ky_proto_find(message, 3, &gpu) ? gpu.value : 0);
 }
 
 void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			       struct ky_pf_span message)
+			       struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
@@ -67,7 +68,7 @@ static void put(struct ky_pf *pf, int64_t ts, uint64_t whose, const struct ky_pf
 	const uint32_t track =
 		ky_pf_counter_track(pf, "gpu_counter", (uint32_t)*counter, *counter >> GPU_SHIFT);
 	const double value = ky_pf_has(parts, 2) ? (double)(int64_t)parts->values[2]
-						 : ky_pf_double(parts->values[3]);
+						 : ky_proto_as_double(parts->values[3]);
 	if (*counter & FORWARDS_BIT)
 		ky_put_counter(pf->trace, ts, track, value);
 	else
@@ -75,17 +76,17 @@ static void put(struct ky_pf *pf, int64_t ts, uint64_t whose, const struct ky_pf
 }
 
 void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_pf_span message)
+			struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t whose =
-		ky_pf_find(message, 4, &field) ? interned_key(sequence, field.value) : 0;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 2 || field.wire != KY_PF_BYTES)
+		ky_proto_find(message, 4, &field) ? interned_key(sequence, field.value) : 0;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 2 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		put(pf, ts, whose, &parts);
 	}
 	if (in.bad)

@@ -28,7 +28,7 @@ static void vblank(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       0, word(pf, name), ky_args_end(pf->trace));
 }
 
-static uint32_t ring_track(struct ky_pf *pf, struct ky_pf_span ring)
+static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
 {
 	return ky_pf_slice_track(pf, "drm_sched_ring",
 				 ky_pf_name(pf, "sched-%.*s", KY_PF_TEXT(ring)), 0);
@@ -39,7 +39,7 @@ static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		    const struct ky_pf_parts *parts, bool by_fence, enum ky_job_step step)
 {
 	struct ky_trace *trace = pf->trace;
-	const struct ky_pf_span ring = parts->texts[by_fence ? 1 : 6];
+	const struct ky_proto_view ring = parts->texts[by_fence ? 1 : 6];
 	const uint64_t context = parts->values[5], seqno = parts->values[6];
 	struct ky_job job = {
 		.key = by_fence ? ky_map_mix(context, seqno) : parts->values[4],
@@ -71,7 +71,7 @@ static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint64_
 static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		  const struct ky_pf_parts *parts, enum ky_job_step step)
 {
-	const struct ky_pf_span timeline = parts->texts[4];
+	const struct ky_proto_view timeline = parts->texts[4];
 	const uint32_t context = (uint32_t)parts->values[1], seqno = (uint32_t)parts->values[3];
 	if (timeline.bytes == 7 && memcmp(timeline.data, "unbound", 7) == 0)
 		return;
@@ -204,9 +204,9 @@ static bool v4l2_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	    event->id - v4l2_events[0].id >= sizeof(v4l2_events) / sizeof(*v4l2_events))
 		return false;
 	uint64_t values[V4L2_FIELDS] = {0};
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
 		if (field.id && field.id < V4L2_FIELDS)
 			values[field.id] = field.value;
 	v4l2_put(pf, event, &v4l2_events[event->id - v4l2_events[0].id], values);
@@ -255,7 +255,7 @@ static const char *gpu_command(uint32_t type)
 static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       const struct ky_pf_parts *parts)
 {
-	const struct ky_pf_span text = parts->texts[5];
+	const struct ky_proto_view text = parts->texts[5];
 	const bool queued = event->id == 468, fenced = parts->values[3] != 0;
 	const bool control = text.bytes == 7 && memcmp(text.data, "control", 7) == 0;
 	if (!control && !(text.bytes == 6 && memcmp(text.data, "cursor", 6) == 0))

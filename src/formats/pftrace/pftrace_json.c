@@ -104,7 +104,7 @@ static void value(struct walk *walk, uint32_t node, uint32_t depth)
 	walk->pf->key.used = used;
 }
 
-bool ky_pf_json_args(struct ky_pf *pf, struct ky_pf_span text)
+bool ky_pf_json_args(struct ky_pf *pf, struct ky_proto_view text)
 {
 	struct ky_json_tree tree = {0};
 	struct walk walk = {.pf = pf, .tree = &tree};

@@ -11,16 +11,16 @@
 
 #define CLONE_THREAD 0x10000u
 
-void ky_pf_take_apart(struct ky_pf_span message, struct ky_pf_parts *parts)
+void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*parts = (struct ky_pf_parts){0};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id >= KY_PF_PARTS)
 			continue;
 		parts->values[field.id] = field.value;
-		parts->texts[field.id] = field.span;
+		parts->texts[field.id] = field.view;
 		parts->has |= 1u << field.id;
 	}
 }
@@ -131,17 +131,17 @@ static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 
 static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
 	char key[24];
 	uint64_t number = 0, value;
 	uint32_t index = 0;
 	ky_args_begin(pf->trace);
-	while (ky_pf_next(&in, &field)) {
-		struct ky_pf_items items = ky_pf_items(&field, false);
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
 		if (field.id == 1)
 			number = field.value;
-		while (field.id == 2 && ky_pf_item(&items, &value)) {
+		while (field.id == 2 && ky_proto_item(&items, &value)) {
 			snprintf(key, sizeof(key), "args[%u]", index++);
 			ky_arg_uint(pf->trace, ky_string_z(pf->trace, key), value);
 		}
@@ -171,7 +171,7 @@ static void cpu_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 static void print(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		  const struct ky_pf_parts *parts)
 {
-	struct ky_pf_span text = parts->texts[2];
+	struct ky_proto_view text = parts->texts[2];
 	while (text.bytes && text.data[text.bytes - 1] == '\n')
 		text.bytes--;
 	if (text.data)

@@ -9,12 +9,12 @@ enum instant_scope { SCOPE_GLOBAL = 1, SCOPE_PROCESS = 2 };
 
 enum flow_direction { FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
 
-void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_pf_span message)
+void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*legacy = (struct ky_pf_legacy){0};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
 		case 1:
 			legacy->name_iid = field.value;
@@ -35,7 +35,7 @@ void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_pf_span message)
 							   : KY_PF_GLOBAL_ID;
 			break;
 		case 7:
-			legacy->id_scope = field.span;
+			legacy->id_scope = field.view;
 			legacy->has_scope = true;
 			break;
 		case 8:
@@ -204,16 +204,16 @@ static void flow_event(struct ky_pf *pf, const struct ky_pf_event *event,
 /* Names of threads and processes; others have no place in the model. */
 static void metadata_event(struct ky_pf *pf, const struct ky_pf_event *event)
 {
-	struct ky_pf_field annotation, value;
+	struct ky_proto_field annotation, value;
 	const char *name = ky_text_of(pf->trace, event->name);
-	if (!name || !ky_pf_find(event->all, 4, &annotation) ||
-	    !ky_pf_find(annotation.span, 6, &value) || !value.span.bytes)
+	if (!name || !ky_proto_find(event->all, 4, &annotation) ||
+	    !ky_proto_find(annotation.view, 6, &value) || !value.view.bytes)
 		return;
 	if (strcmp(name, "thread_name") == 0 && event->thread != KY_NONE)
-		ky_thread_name(pf->trace, event->thread, ky_pf_string(pf, value.span),
+		ky_thread_name(pf->trace, event->thread, ky_pf_string(pf, value.view),
 			       KY_NAME_TRACE);
 	else if (strcmp(name, "process_name") == 0 && event->process != KY_NONE)
-		ky_process_name(pf->trace, event->process, ky_pf_string(pf, value.span),
+		ky_process_name(pf->trace, event->process, ky_pf_string(pf, value.view),
 				KY_NAME_KERNEL);
 }
 

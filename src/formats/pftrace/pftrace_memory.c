@@ -107,8 +107,8 @@ static void ion(struct ky_pf *pf, const struct ky_pf_ftrace *event, const struct
 static void ion_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		     const struct ky_pf_parts *parts, bool grow)
 {
-	const struct ky_pf_span unknown = {(const uint8_t *)"unknown", 7};
-	const struct ky_pf_span heap = ky_pf_has(parts, 1) ? parts->texts[1] : unknown;
+	const struct ky_proto_view unknown = {(const uint8_t *)"unknown", 7};
+	const struct ky_proto_view heap = ky_pf_has(parts, 1) ? parts->texts[1] : unknown;
 	const double bytes = (double)parts->values[2] * (grow ? 1 : -1);
 	ky_pf_put(pf, event->ts, "ion", ky_pf_name(pf, "mem.ion.%.*s", KY_PF_TEXT(heap)),
 		  (double)(int64_t)parts->values[3] + bytes);

@@ -11,13 +11,13 @@
 
 /* ---- the system ---- */
 
-static void metadata_text(struct ky_pf *pf, const char *key, struct ky_pf_span text)
+static void metadata_text(struct ky_pf *pf, const char *key, struct ky_proto_view text)
 {
 	ky_put_metadata(pf->trace, key, ky_pf_string(pf, text));
 }
 
 /* "6.1.0-rpi7" as 6 << 8 | 1. */
-static void learn_release(struct ky_pf *pf, struct ky_pf_span text)
+static void learn_release(struct ky_pf *pf, struct ky_proto_view text)
 {
 	char release[16] = "";
 	char *end;
@@ -30,7 +30,7 @@ static void learn_release(struct ky_pf *pf, struct ky_pf_span text)
 }
 
 /* The machine as uname says it, for the numbers of its system calls. */
-static void learn_machine(struct ky_pf *pf, struct ky_pf_span text)
+static void learn_machine(struct ky_pf *pf, struct ky_proto_view text)
 {
 	static const struct {
 		const char *name;
@@ -42,34 +42,34 @@ static void learn_machine(struct ky_pf *pf, struct ky_pf_span text)
 			pf->syscalls = machines[i].machine;
 }
 
-static void utsname(struct ky_pf *pf, struct ky_pf_span message)
+static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 {
 	static const char *const keys[] = {NULL, "system_name", "system_version", "system_release",
 					   "system_machine"};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id < 1 || field.id > 4 || field.wire != KY_PF_BYTES)
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id < 1 || field.id > 4 || field.wire != KY_PROTO_BYTES)
 			continue;
-		metadata_text(pf, keys[field.id], field.span);
-		if (field.id == 3 && field.span.bytes)
-			learn_release(pf, field.span);
-		if (field.id == 4 && field.span.bytes)
-			learn_machine(pf, field.span);
+		metadata_text(pf, keys[field.id], field.view);
+		if (field.id == 3 && field.view.bytes)
+			learn_release(pf, field.view);
+		if (field.id == 4 && field.view.bytes)
+			learn_machine(pf, field.view);
 	}
 }
 
-void ky_pf_system_info(struct ky_pf *pf, struct ky_pf_span info)
+void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info)
 {
-	struct ky_pf_in in = ky_pf_open(info);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(info);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
-			utsname(pf, field.span);
+			utsname(pf, field.view);
 		else if (field.id == 2)
-			metadata_text(pf, "android_build_fingerprint", field.span);
+			metadata_text(pf, "android_build_fingerprint", field.view);
 		else if (field.id == 4)
-			metadata_text(pf, "tracing_service_version", field.span);
+			metadata_text(pf, "tracing_service_version", field.view);
 		else if (field.id == 5)
 			ky_put_metadata_number(pf->trace, "android_sdk_version",
 					       (int64_t)field.value);
@@ -79,15 +79,15 @@ void ky_pf_system_info(struct ky_pf *pf, struct ky_pf_span info)
 		else if (field.id == 16)
 			ky_put_metadata_number(pf->trace, "system_ram_bytes", (int64_t)field.value);
 		else if (field.id == 17)
-			metadata_text(pf, "machine_name", field.span);
+			metadata_text(pf, "machine_name", field.view);
 	}
 }
 
-void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_pf_span uuid)
+void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
 {
-	struct ky_pf_field msb, lsb;
+	struct ky_proto_field msb, lsb;
 	char text[40];
-	if (!ky_pf_find(uuid, 1, &msb) || !ky_pf_find(uuid, 2, &lsb))
+	if (!ky_proto_find(uuid, 1, &msb) || !ky_proto_find(uuid, 2, &lsb))
 		return;
 	snprintf(text, sizeof(text), "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb.value >> 32),
 		 (unsigned)(msb.value >> 16 & 0xffff), (unsigned)(msb.value & 0xffff),
@@ -109,11 +109,11 @@ static const struct loss losses[] = {
 	{19, "traced_buf_trace_writer_packet_loss"},
 };
 
-static void buffer_stats(struct ky_pf *pf, struct ky_pf_span message)
+static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
 			if (losses[i].field == field.id && field.value)
 				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
@@ -124,13 +124,13 @@ static void buffer_stats(struct ky_pf *pf, struct ky_pf_span message)
 	}
 }
 
-void ky_pf_trace_stats(struct ky_pf *pf, struct ky_pf_span stats)
+void ky_pf_trace_stats(struct ky_pf *pf, struct ky_proto_view stats)
 {
-	struct ky_pf_in in = ky_pf_open(stats);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
-		if (field.id == 1 && field.wire == KY_PF_BYTES)
-			buffer_stats(pf, field.span);
+	struct ky_proto_in in = ky_proto_open(stats);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
+		if (field.id == 1 && field.wire == KY_PROTO_BYTES)
+			buffer_stats(pf, field.view);
 }
 
 /* ---- triggers ---- */
@@ -145,34 +145,34 @@ static uint32_t trigger_track(struct ky_pf *pf)
 }
 
 /* Chrome's have a hash instead of a name. */
-void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger)
+void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
-	struct ky_pf_field field;
-	const uint32_t name = ky_pf_find(trigger, 1, &field) && field.wire == KY_PF_BYTES
-				      ? ky_pf_string(pf, field.span)
+	struct ky_proto_field field;
+	const uint32_t name = ky_proto_find(trigger, 1, &field) && field.wire == KY_PROTO_BYTES
+				      ? ky_pf_string(pf, field.view)
 				      : ky_string_z(trace, "chrome_trigger");
 	ky_args_begin(trace);
-	if (ky_pf_find(trigger, 2, &field))
+	if (ky_proto_find(trigger, 2, &field))
 		ky_arg_uint(trace, ky_string_z(trace, "chrome_trigger.name_hash"), field.value);
 	ky_put_instant(trace, ts, trigger_track(pf), 0, name, ky_args_end(trace));
 }
 
 /* An instant, with who pulled it. */
-void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger)
+void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
-	struct ky_pf_field name, field;
-	if (!ky_pf_find(trigger, 1, &name))
+	struct ky_proto_field name, field;
+	if (!ky_proto_find(trigger, 1, &name))
 		return;
 	ky_args_begin(trace);
-	if (ky_pf_find(trigger, 2, &field))
+	if (ky_proto_find(trigger, 2, &field))
 		ky_arg_string(trace, ky_string_z(trace, "producer_name"),
-			      ky_pf_string(pf, field.span));
-	if (ky_pf_find(trigger, 3, &field))
+			      ky_pf_string(pf, field.view));
+	if (ky_proto_find(trigger, 3, &field))
 		ky_arg_int(trace, ky_string_z(trace, "trusted_producer_uid"), (int32_t)field.value);
 	const uint32_t args = ky_args_end(trace);
-	ky_put_instant(trace, ts, trigger_track(pf), 0, ky_pf_string(pf, name.span), args);
+	ky_put_instant(trace, ts, trigger_track(pf), 0, ky_pf_string(pf, name.view), args);
 }
 
 /* ---- logs ---- */
@@ -183,12 +183,12 @@ struct log_event {
 	uint8_t priority;
 };
 
-static void log_event(struct ky_pf *pf, struct ky_pf_span message)
+static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct log_event event = {.pid = -1, .tid = -1};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 2)
 			event.pid = (int32_t)field.value;
 		else if (field.id == 3)
@@ -196,11 +196,11 @@ static void log_event(struct ky_pf *pf, struct ky_pf_span message)
 		else if (field.id == 5)
 			event.ns = (int64_t)field.value;
 		else if (field.id == 6)
-			event.tag = ky_pf_string(pf, field.span);
+			event.tag = ky_pf_string(pf, field.view);
 		else if (field.id == 7)
 			event.priority = field.value <= 7 ? (uint8_t)field.value : 0;
 		else if (field.id == 8)
-			event.message = ky_pf_string(pf, field.span);
+			event.message = ky_pf_string(pf, field.view);
 	}
 	const uint32_t thread = event.tid < 0   ? KY_NONE
 				: event.pid < 0 ? ky_thread_by_tid(pf->trace, event.tid)
@@ -209,13 +209,13 @@ static void log_event(struct ky_pf *pf, struct ky_pf_span message)
 		   event.priority, event.tag, event.message);
 }
 
-void ky_pf_android_log(struct ky_pf *pf, struct ky_pf_span packet)
+void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet)
 {
-	struct ky_pf_in in = ky_pf_open(packet);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
-		if (field.id == 1 && field.wire == KY_PF_BYTES)
-			log_event(pf, field.span);
+	struct ky_proto_in in = ky_proto_open(packet);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
+		if (field.id == 1 && field.wire == KY_PROTO_BYTES)
+			log_event(pf, field.view);
 	if (in.bad)
 		ky_pf_damaged(pf, "android_log");
 }

@@ -6,7 +6,7 @@
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
 
-void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
@@ -20,14 +20,14 @@ void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
 	ky_put_task_step(pf->trace, ts, &step);
 }
 
-void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
 	ky_put_task_rename(pf->trace, ts, (int64_t)parts.values[1], ky_pf_part_text(pf, &parts, 2));
 }
 
-void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
@@ -35,7 +35,7 @@ void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span
 			   (double)(int64_t)parts.values[2] / 1000.0);
 }
 
-void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
@@ -50,7 +50,7 @@ void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span
 static void tree_process(struct ky_pf *pf, const struct ky_pf_parts *parts)
 {
 	struct ky_trace *trace = pf->trace;
-	struct ky_pf_span name = parts->texts[3];
+	struct ky_proto_view name = parts->texts[3];
 	if (!name.data)
 		return;
 	const uint32_t parent = ky_process(trace, (int64_t)parts->values[2]);
@@ -79,15 +79,15 @@ static void tree_thread(struct ky_pf *pf, const struct ky_pf_parts *parts)
 		ky_thread_name(trace, thread, ky_pf_string(pf, parts->texts[3]), KY_NAME_SYSTEM);
 }
 
-void ky_pf_generic_tree(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_pf_next(&in, &field)) {
-		if (field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		if (field.id == 1)
 			tree_process(pf, &parts);
 		else if (field.id == 2)

@@ -16,7 +16,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define PACKET_TAG (1u << 3 | KY_PF_BYTES)
+#define PACKET_TAG (1u << 3 | KY_PROTO_BYTES)
 #define PACKET_BYTES_MAX (512u << 20)
 #define UNPACKED_BYTES_MIN (256u << 10)
 #define UNPACKED_BYTES_MAX (64u << 20)
@@ -46,7 +46,7 @@ void ky_pf_damaged(struct ky_pf *pf, const char *what)
 }
 
 /* A packet that was compressed, which holds no others. */
-static void hand_on(struct ky_pf *pf, struct ky_pf_span packet)
+static void hand_on(struct ky_pf *pf, struct ky_proto_view packet)
 {
 	if (pf->first_pass)
 		ky_pf_first_pass(pf, packet, false);
@@ -55,21 +55,21 @@ static void hand_on(struct ky_pf *pf, struct ky_pf_span packet)
 }
 
 /* The bytes from at on as a field's head: 1 it is there, 0 more bytes are needed, -1 it is none. */
-static int read_head(struct ky_pf_in *in, uint64_t *tag, uint64_t *bytes)
+static int read_head(struct ky_proto_in *in, uint64_t *tag, uint64_t *bytes)
 {
 	const bool all = (size_t)(in->end - in->at) >= HEAD_BYTES_MAX;
-	if (!ky_pf_varint(in, tag))
+	if (!ky_proto_read_varint(in, tag))
 		return all ? -1 : 0;
 	const uint32_t wire = (uint32_t)*tag & 7;
-	if (wire == KY_PF_FIXED64 || wire == KY_PF_FIXED32) {
-		*bytes = wire == KY_PF_FIXED64 ? 8 : 4;
+	if (wire == KY_PROTO_FIXED64 || wire == KY_PROTO_FIXED32) {
+		*bytes = wire == KY_PROTO_FIXED64 ? 8 : 4;
 		return 1;
 	}
-	if (wire != KY_PF_VARINT && wire != KY_PF_BYTES)
+	if (wire != KY_PROTO_VARINT && wire != KY_PROTO_BYTES)
 		return -1;
-	if (!ky_pf_varint(in, bytes))
+	if (!ky_proto_read_varint(in, bytes))
 		return all ? -1 : 0;
-	if (wire == KY_PF_VARINT)
+	if (wire == KY_PROTO_VARINT)
 		*bytes = 0;
 	return 1;
 }
@@ -79,7 +79,7 @@ static int read_head(struct ky_pf_in *in, uint64_t *tag, uint64_t *bytes)
 /* Hands on the whole packets at the begin of the buffer; how many bytes they were, or -1. */
 static ssize_t hand_on_unpacked(struct ky_pf *pf, size_t bytes, size_t *need)
 {
-	struct ky_pf_in in = {.at = pf->unpacked, .end = pf->unpacked + bytes};
+	struct ky_proto_in in = {.at = pf->unpacked, .end = pf->unpacked + bytes};
 	*need = 0;
 	for (;;) {
 		const uint8_t *begin = in.at;
@@ -94,7 +94,7 @@ static ssize_t hand_on_unpacked(struct ky_pf *pf, size_t bytes, size_t *need)
 			*need = got ? (size_t)(in.at - begin) + length : HEAD_BYTES_MAX;
 			return begin - pf->unpacked;
 		}
-		hand_on(pf, (struct ky_pf_span){in.at, (size_t)length});
+		hand_on(pf, (struct ky_proto_view){in.at, (size_t)length});
 		in.at += length;
 	}
 }
@@ -169,7 +169,7 @@ static void unpack_all(struct ky_pf *pf, struct unpacker *unpacker)
 			   "the last of the compressed packets is cut");
 }
 
-static void unpack_zlib(struct ky_pf *pf, struct ky_pf_span packed)
+static void unpack_zlib(struct ky_pf *pf, struct ky_proto_view packed)
 {
 	struct unpacker unpacker = {.zstd = NULL};
 	unpacker.zlib.next_in = (Bytef *)(uintptr_t)packed.data;
@@ -182,7 +182,7 @@ static void unpack_zlib(struct ky_pf *pf, struct ky_pf_span packed)
 	inflateEnd(&unpacker.zlib);
 }
 
-static void unpack_zstd(struct ky_pf *pf, struct ky_pf_span packed)
+static void unpack_zstd(struct ky_pf *pf, struct ky_proto_view packed)
 {
 	if (!pf->zstd)
 		pf->zstd = ZSTD_createDCtx();
@@ -196,24 +196,24 @@ static void unpack_zstd(struct ky_pf *pf, struct ky_pf_span packed)
 	unpack_all(pf, &unpacker);
 }
 
-bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_pf_span packet)
+bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet)
 {
-	struct ky_pf_field field;
-	struct ky_pf_in in = ky_pf_open(packet);
+	struct ky_proto_field field;
+	struct ky_proto_in in = ky_proto_open(packet);
 	bool taken = false;
 	/* Compressed packets have nothing else to say: events are told apart by their first field. */
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		const bool compressed =
 			field.id == KY_PF_COMPRESSED || field.id == KY_PF_COMPRESSED_ZSTD;
-		if (!compressed && !taken && field.wire == KY_PF_BYTES && field.id != 3)
+		if (!compressed && !taken && field.wire == KY_PROTO_BYTES && field.id != 3)
 			return false;
-		if (!compressed || field.wire != KY_PF_BYTES)
+		if (!compressed || field.wire != KY_PROTO_BYTES)
 			continue;
 		taken = true;
 		if (field.id == KY_PF_COMPRESSED)
-			unpack_zlib(pf, field.span);
+			unpack_zlib(pf, field.view);
 		else
-			unpack_zstd(pf, field.span);
+			unpack_zstd(pf, field.view);
 	}
 	return taken;
 }
@@ -227,7 +227,7 @@ static int next_head(struct ky_input *input, uint64_t *tag, uint64_t *length)
 		(void)ky_input_need(input, HEAD_BYTES_MAX);
 	if (input->at == input->end)
 		return 0;
-	struct ky_pf_in in = {.at = input->at, .end = input->end};
+	struct ky_proto_in in = {.at = input->at, .end = input->end};
 	const int got = read_head(&in, tag, length);
 	if (got <= 0)
 		return got == 0 ? -2 : -1;
@@ -263,7 +263,7 @@ int ky_pf_read_packets(struct ky_pf *pf)
 			break;
 		}
 		pf->packets++;
-		const struct ky_pf_span packet = {input->at, (size_t)length};
+		const struct ky_proto_view packet = {input->at, (size_t)length};
 		if (pf->first_pass)
 			ky_pf_first_pass(pf, packet, true);
 		else if (!pf->compressed || !ky_pf_take_compressed(pf, packet))

@@ -46,11 +46,11 @@ enum payload {
 
 /* ---- the packet's own fields ---- */
 
-static void read_rare_field(struct ky_pf_packet *packet, const struct ky_pf_field *field)
+static void read_rare_field(struct ky_pf_packet *packet, const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case 12:
-		packet->interned = field->span;
+		packet->interned = field->view;
 		break;
 	case 41:
 		packet->cleared |= field->value != 0;
@@ -59,7 +59,7 @@ static void read_rare_field(struct ky_pf_packet *packet, const struct ky_pf_fiel
 		packet->dropped = (uint32_t)field->value;
 		break;
 	case 59:
-		packet->defaults = field->span;
+		packet->defaults = field->view;
 		break;
 	case 98:
 		packet->machine_id = (uint32_t)field->value;
@@ -69,17 +69,17 @@ static void read_rare_field(struct ky_pf_packet *packet, const struct ky_pf_fiel
 	case 87:
 		break;
 	default:
-		if (field->wire == KY_PF_BYTES && !packet->payload.id)
+		if (field->wire == KY_PROTO_BYTES && !packet->payload.id)
 			packet->payload = *field;
 	}
 }
 
-static void read_packet(struct ky_pf *pf, struct ky_pf_span message, struct ky_pf_packet *packet)
+static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct ky_pf_packet *packet)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	packet->all = message;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
 		case 8:
 			packet->timestamp = field.value;
@@ -137,10 +137,10 @@ static void change_machine(struct ky_pf *pf, uint32_t id)
 
 /* When tracing began, as the service says. */
 static void service_event(struct ky_pf *pf, const struct ky_pf_packet *packet,
-			  struct ky_pf_span message)
+			  struct ky_proto_view message)
 {
-	struct ky_pf_field field;
-	if (ky_pf_find(message, 2, &field) && field.value && packet->has_timestamp &&
+	struct ky_proto_field field;
+	if (ky_proto_find(message, 2, &field) && field.value && packet->has_timestamp &&
 	    (int64_t)packet->timestamp > 0)
 		pf->ftrace_from_ns = (int64_t)packet->timestamp;
 }
@@ -153,12 +153,12 @@ struct look {
 	bool compressed;
 };
 
-static struct look look_over(struct ky_pf_span message)
+static struct look look_over(struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct look look = {0};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
 		case FTRACE_EVENTS:
 		case CLOCK_SNAPSHOT:
@@ -189,27 +189,27 @@ static struct look look_over(struct ky_pf_span message)
 }
 
 /* False: it is none of those that later packets refer to by number. */
-static bool describe_power(struct ky_pf *pf, const struct ky_pf_field *field)
+static bool describe_power(struct ky_pf *pf, const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case POWER_RAILS:
-		ky_pf_describe_rails(pf, field->span);
+		ky_pf_describe_rails(pf, field->view);
 		return true;
 	case ENERGY_BREAKDOWN:
-		ky_pf_describe_energy(pf, field->span);
+		ky_pf_describe_energy(pf, field->view);
 		return true;
 	case ENTITY_RESIDENCY:
-		ky_pf_describe_entities(pf, field->span);
+		ky_pf_describe_entities(pf, field->view);
 		return true;
 	case GPU_COUNTERS:
-		ky_pf_describe_gpu_counters(pf, field->span);
+		ky_pf_describe_gpu_counters(pf, field->view);
 		return true;
 	default:
 		return false;
 	}
 }
 
-void ky_pf_first_pass(struct ky_pf *pf, struct ky_pf_span message, bool of_file)
+void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_file)
 {
 	const struct look look = look_over(message);
 	if (look.compressed && of_file && ky_pf_take_compressed(pf, message)) {
@@ -223,21 +223,21 @@ void ky_pf_first_pass(struct ky_pf *pf, struct ky_pf_span message, bool of_file)
 	struct ky_pf_packet packet = {0};
 	read_packet(pf, message, &packet);
 	pf->machine = machine_of(pf, packet.machine_id);
-	struct ky_pf_field field;
-	struct ky_pf_in in = ky_pf_open(message);
-	while (ky_pf_next(&in, &field)) {
-		if (field.wire != KY_PF_BYTES || describe_power(pf, &field))
+	struct ky_proto_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	while (ky_proto_next(&in, &field)) {
+		if (field.wire != KY_PROTO_BYTES || describe_power(pf, &field))
 			continue;
 		if (field.id == CLOCK_SNAPSHOT)
-			ky_pf_clock_snapshot(pf, packet.sequence_id, field.span);
+			ky_pf_clock_snapshot(pf, packet.sequence_id, field.view);
 		else if (field.id == TRACK_DESCRIPTOR)
-			ky_pf_describe_track(pf, field.span);
+			ky_pf_describe_track(pf, field.view);
 		else if (field.id == FTRACE_EVENTS)
-			ky_pf_ftrace_range(pf, field.span);
+			ky_pf_ftrace_range(pf, field.view);
 		else if (field.id == SERVICE_EVENT)
-			service_event(pf, &packet, field.span);
+			service_event(pf, &packet, field.view);
 		else if (field.id == SYSTEM_INFO)
-			ky_pf_system_info(pf, field.span);
+			ky_pf_system_info(pf, field.view);
 	}
 }
 
@@ -295,39 +295,39 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 
 /* What needs no time of its own. False: it is none of these. */
 static bool take_timeless(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_field *field)
+			  const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case FTRACE_EVENTS:
-		ky_pf_ftrace_bundle(pf, sequence, field->span);
+		ky_pf_ftrace_bundle(pf, sequence, field->view);
 		return true;
 	case PROCESS_TREE:
-		ky_pf_process_tree(pf, field->span);
+		ky_pf_process_tree(pf, field->view);
 		return true;
 	case TRACE_STATS:
-		ky_pf_trace_stats(pf, field->span);
+		ky_pf_trace_stats(pf, field->view);
 		return true;
 	case ANDROID_LOG:
-		ky_pf_android_log(pf, field->span);
+		ky_pf_android_log(pf, field->view);
 		return true;
 	case PROCESS_DESCRIPTOR:
-		ky_pf_process_descriptor(pf, field->span);
+		ky_pf_process_descriptor(pf, field->view);
 		return true;
 	case THREAD_DESCRIPTOR:
 		if (sequence->valid)
-			ky_pf_thread_descriptor(pf, sequence, field->span, false);
+			ky_pf_thread_descriptor(pf, sequence, field->view, false);
 		return true;
 	case STREAMING_PROFILE:
-		ky_pf_streaming_profile(pf, sequence, field->span);
+		ky_pf_streaming_profile(pf, sequence, field->view);
 		return true;
 	case TRACK_DESCRIPTOR:
-		ky_pf_name_described(pf, sequence, field->span);
+		ky_pf_name_described(pf, sequence, field->view);
 		return true;
 	case TRACE_UUID:
-		ky_pf_trace_uuid(pf, field->span);
+		ky_pf_trace_uuid(pf, field->view);
 		return true;
 	case GENERIC_PROCESS_TREE:
-		ky_pf_generic_tree(pf, field->span);
+		ky_pf_generic_tree(pf, field->view);
 		return true;
 	default:
 		return false;
@@ -337,7 +337,7 @@ static bool take_timeless(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 /* What needs nothing but its time. */
 static const struct {
 	uint32_t id;
-	void (*take)(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+	void (*take)(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 } timed[] = {
 	{SYS_STATS, ky_pf_sys_stats},
 	{PROCESS_STATS, ky_pf_process_stats},
@@ -358,7 +358,7 @@ static const struct {
 static const struct {
 	uint32_t id;
 	void (*take)(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		     struct ky_pf_span message);
+		     struct ky_proto_view message);
 } sequenced[] = {
 	{GPU_COUNTERS, ky_pf_gpu_counters},
 	{PERF_SAMPLE, ky_pf_perf_sample},
@@ -366,26 +366,26 @@ static const struct {
 };
 
 static void take_timed(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, const struct ky_pf_field *field)
+		       const struct ky_pf_packet *packet, const struct ky_proto_field *field)
 {
 	int64_t ts;
 	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
 		if (timed[i].id != field->id)
 			continue;
 		if (ky_pf_packet_time(pf, sequence, packet, &ts))
-			timed[i].take(pf, ts, field->span);
+			timed[i].take(pf, ts, field->view);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(sequenced) / sizeof(*sequenced); i++) {
 		if (sequenced[i].id != field->id)
 			continue;
 		if (ky_pf_packet_time(pf, sequence, packet, &ts))
-			sequenced[i].take(pf, sequence, ts, field->span);
+			sequenced[i].take(pf, sequence, ts, field->view);
 		return;
 	}
 }
 
-void ky_pf_second_pass(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_pf_packet packet = {0};
 	read_packet(pf, message, &packet);
@@ -394,13 +394,13 @@ void ky_pf_second_pass(struct ky_pf *pf, struct ky_pf_span message)
 	if (!sequence)
 		return;
 	if (packet.payload.id == CLOCK_SNAPSHOT)
-		ky_pf_clock_snapshot(pf, packet.sequence_id, packet.payload.span);
+		ky_pf_clock_snapshot(pf, packet.sequence_id, packet.payload.view);
 	if (!update_state(pf, sequence, &packet))
 		return;
-	const struct ky_pf_field *payload = &packet.payload;
+	const struct ky_proto_field *payload = &packet.payload;
 	if (payload->id == TRACK_EVENT) {
 		if (packet.has_sequence)
-			ky_pf_track_event(pf, sequence, &packet, payload->span);
+			ky_pf_track_event(pf, sequence, &packet, payload->view);
 		else
 			no_sequence(pf, "track_event_missing_sequence_id");
 	} else if (payload->id && !take_timeless(pf, sequence, payload)) {

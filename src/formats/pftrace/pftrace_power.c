@@ -10,7 +10,7 @@
 
 /* ---- batteries ---- */
 
-static void battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span name, const char *counter,
+static void battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view name, const char *counter,
 		    double value)
 {
 	ky_pf_put(pf, ts, "battery_counter",
@@ -40,13 +40,13 @@ static double quotient(int64_t of, int64_t by)
 	return (double)units;
 }
 
-void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	enum { CHARGE = 1, CAPACITY, CURRENT, CURRENT_AVERAGE, NAME, ENERGY, VOLTAGE };
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
 	const uint64_t *values = parts.values;
-	const struct ky_pf_span name = parts.texts[NAME];
+	const struct ky_proto_view name = parts.texts[NAME];
 	const int64_t voltage = (int64_t)values[VOLTAGE];
 	if (ky_pf_has(&parts, CHARGE))
 		battery(pf, ts, name, "charge_uah", (double)(int64_t)values[CHARGE]);
@@ -106,7 +106,7 @@ static const struct {
 	{"S_LLDO1", "ldo.sub"},
 };
 
-static uint32_t rail_name(struct ky_pf *pf, struct ky_pf_span raw)
+static uint32_t rail_name(struct ky_pf *pf, struct ky_proto_view raw)
 {
 	for (size_t i = 0; i < sizeof(rails) / sizeof(*rails); i++) {
 		const size_t bytes = strlen(rails[i].end);
@@ -117,22 +117,22 @@ static uint32_t rail_name(struct ky_pf *pf, struct ky_pf_span raw)
 	return ky_pf_name(pf, "power.%.*s_uws", KY_PF_TEXT(raw));
 }
 
-static uint64_t session_of(struct ky_pf_span message)
+static uint64_t session_of(struct ky_proto_view message)
 {
-	struct ky_pf_field session;
-	return ky_pf_find(message, 3, &session) ? session.value : 0;
+	struct ky_proto_field session;
+	return ky_proto_find(message, 3, &session) ? session.value : 0;
 }
 
-void ky_pf_describe_rails(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		uint64_t *name =
 			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], true);
 		if (name)
@@ -140,16 +140,16 @@ void ky_pf_describe_rails(struct ky_pf *pf, struct ky_pf_span message)
 	}
 }
 
-void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 2 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 2 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		const uint64_t *name =
 			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], false);
 		if (!name) {
@@ -171,17 +171,17 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
 
 /* ---- consumers of energy ---- */
 
-void ky_pf_describe_energy(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_field descriptor, field;
+	struct ky_proto_field descriptor, field;
 	struct ky_pf_parts parts;
-	if (!ky_pf_find(message, 1, &descriptor))
+	if (!ky_proto_find(message, 1, &descriptor))
 		return;
-	struct ky_pf_in in = ky_pf_open(descriptor.span);
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PF_BYTES)
+	struct ky_proto_in in = ky_proto_open(descriptor.view);
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		uint64_t *name = ky_pf_has(&parts, 1)
 					 ? ky_pf_known(pf, KY_PF_ENERGY, 0, parts.values[1], true)
 					 : NULL;
@@ -190,16 +190,16 @@ void ky_pf_describe_energy(struct ky_pf *pf, struct ky_pf_span message)
 	}
 }
 
-static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_pf_span message,
+static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view message,
 			    uint64_t consumer, uint32_t name)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 4 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 4 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		if (!ky_pf_has(&parts, 1) || !ky_pf_has(&parts, 2)) {
 			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
 				   pf->at, "energy of a user without the user or the energy");
@@ -213,11 +213,11 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_pf_span mess
 	}
 }
 
-void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	struct ky_pf_field descriptor;
-	if (ky_pf_find(message, 1, &descriptor))
+	struct ky_proto_field descriptor;
+	if (ky_proto_find(message, 1, &descriptor))
 		return;
 	ky_pf_take_apart(message, &parts);
 	const uint64_t *name = ky_pf_has(&parts, 2) && ky_pf_has(&parts, 3)
@@ -238,15 +238,15 @@ void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_pf_span mess
 
 /* ---- states ---- */
 
-void ky_pf_describe_entities(struct ky_pf *pf, struct ky_pf_span message)
+void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		uint64_t *name =
 			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], true);
 		if (name)
@@ -255,15 +255,15 @@ void ky_pf_describe_entities(struct ky_pf *pf, struct ky_pf_span message)
 	}
 }
 
-void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 2 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 2 || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.span, &parts);
+		ky_pf_take_apart(field.view, &parts);
 		const uint64_t *name =
 			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], false);
 		if (name)

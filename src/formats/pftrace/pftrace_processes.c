@@ -22,19 +22,19 @@ static void name_process(struct ky_pf *pf, uint32_t process, uint32_t name)
 		ky_process_name(pf->trace, process, name, KY_NAME_KERNEL);
 }
 
-static uint32_t process_descriptor(struct ky_pf *pf, struct ky_pf_span message)
+static uint32_t process_descriptor(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int64_t pid = 0, start_ns = 0;
 	uint32_t name = 0, chrome_name = 0;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			pid = (int32_t)field.value;
 		else if (field.id == 4)
 			chrome_name = ky_string_z(pf->trace, chrome_process_name(field.value));
-		else if (field.id == 6 && field.span.bytes)
-			name = ky_pf_string(pf, field.span);
+		else if (field.id == 6 && field.view.bytes)
+			name = ky_pf_string(pf, field.view);
 		else if (field.id == 7)
 			start_ns = (int64_t)field.value;
 	}
@@ -46,7 +46,7 @@ static uint32_t process_descriptor(struct ky_pf *pf, struct ky_pf_span message)
 	return process;
 }
 
-void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_pf_span descriptor)
+void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor)
 {
 	(void)process_descriptor(pf, descriptor);
 }
@@ -57,18 +57,18 @@ struct thread_names {
 	uint32_t name;
 };
 
-static void read_thread(struct ky_pf *pf, struct ky_pf_span message, struct thread_names *thread)
+static void read_thread(struct ky_pf *pf, struct ky_proto_view message, struct thread_names *thread)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*thread = (struct thread_names){0};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			thread->pid = (int32_t)field.value;
 		else if (field.id == 2)
 			thread->tid = (int64_t)field.value;
-		else if (field.id == 5 && field.span.bytes)
-			thread->name = ky_pf_string(pf, field.span);
+		else if (field.id == 5 && field.view.bytes)
+			thread->name = ky_pf_string(pf, field.view);
 		else if (field.id == 6)
 			thread->time_us = (int64_t)field.value;
 		else if (field.id == 7)
@@ -85,7 +85,7 @@ static int64_t us_to_ns(int64_t us)
 }
 
 void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span descriptor, bool sandboxed)
+			     struct ky_proto_view descriptor, bool sandboxed)
 {
 	struct thread_names thread;
 	read_thread(pf, descriptor, &thread);
@@ -105,56 +105,56 @@ void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_thread_name(pf->trace, row, thread.name, KY_NAME_TRACE);
 }
 
-static bool sandboxed(struct ky_pf_span descriptor)
+static bool sandboxed(struct ky_proto_view descriptor)
 {
-	struct ky_pf_field chrome, field;
-	return ky_pf_find(descriptor, 7, &chrome) && ky_pf_find(chrome.span, 4, &field) &&
+	struct ky_proto_field chrome, field;
+	return ky_proto_find(descriptor, 7, &chrome) && ky_proto_find(chrome.view, 4, &field) &&
 	       field.value;
 }
 
-static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_pf_span descriptor)
+static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_proto_view descriptor)
 {
-	struct ky_pf_field field;
-	if (ky_pf_find(descriptor, 1, &field))
+	struct ky_proto_field field;
+	if (ky_proto_find(descriptor, 1, &field))
 		name_process(pf, process, ky_string_z(pf->trace, chrome_process_name(field.value)));
 }
 
 void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_pf_span descriptor)
+			  struct ky_proto_view descriptor)
 {
-	struct ky_pf_field uuid, field, chrome;
-	if (!ky_pf_find(descriptor, 1, &uuid))
+	struct ky_proto_field uuid, field, chrome;
+	if (!ky_proto_find(descriptor, 1, &uuid))
 		return;
 	if (!ky_pf_track_resolve(pf, uuid.value)) {
 		ky_pf_event_error(pf, "a track descriptor's hierarchy is broken");
 		return;
 	}
-	if (ky_pf_find(descriptor, 4, &field)) {
-		ky_pf_thread_descriptor(pf, sequence, field.span, sandboxed(descriptor));
-	} else if (ky_pf_find(descriptor, 3, &field)) {
-		const uint32_t process = process_descriptor(pf, field.span);
-		if (ky_pf_find(descriptor, 6, &chrome))
-			chrome_process(pf, process, chrome.span);
+	if (ky_proto_find(descriptor, 4, &field)) {
+		ky_pf_thread_descriptor(pf, sequence, field.view, sandboxed(descriptor));
+	} else if (ky_proto_find(descriptor, 3, &field)) {
+		const uint32_t process = process_descriptor(pf, field.view);
+		if (ky_proto_find(descriptor, 6, &chrome))
+			chrome_process(pf, process, chrome.view);
 	}
 }
 
 /* ---- the process tree ---- */
 
 /* The arguments, joined by spaces as in a shell; the first is the process's name. */
-static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_pf_span message)
+static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint32_t first = 0, count = 0;
 	pf->text.used = 0;
-	while (ky_pf_next(&in, &field)) {
-		if (field.id != 3 || field.wire != KY_PF_BYTES)
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != 3 || field.wire != KY_PROTO_BYTES)
 			continue;
 		if (count++)
 			ky_pf_buffer_append(&pf->text, " ", 1);
 		else
-			first = ky_pf_string(pf, field.span);
-		ky_pf_buffer_append(&pf->text, (const char *)field.span.data, field.span.bytes);
+			first = ky_pf_string(pf, field.view);
+		ky_pf_buffer_append(&pf->text, (const char *)field.view.data, field.view.bytes);
 	}
 	if (!count)
 		return;
@@ -163,14 +163,14 @@ static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_pf_span m
 		pf->trace->processes.cmdline[process] = ky_pf_buffer_string(pf, &pf->text);
 }
 
-static void tree_process(struct ky_pf *pf, struct ky_pf_span message)
+static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int64_t pid = -1, ppid = -1, start_ns = 0;
 	int32_t uid = -1;
 	bool kernel_thread = false;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			pid = (int32_t)field.value;
 		else if (field.id == 2)
@@ -201,17 +201,17 @@ static void tree_process(struct ky_pf *pf, struct ky_pf_span message)
 			ky_pf_clock_time(pf, KY_CLOCK_BOOTTIME, start_ns);
 }
 
-static void tree_thread(struct ky_pf *pf, struct ky_pf_span message)
+static void tree_thread(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int64_t tid = -1, tgid = -1;
 	uint32_t name = 0;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
 			tid = (int32_t)field.value;
-		else if (field.id == 2 && field.span.bytes)
-			name = ky_pf_string(pf, field.span);
+		else if (field.id == 2 && field.view.bytes)
+			name = ky_pf_string(pf, field.view);
 		else if (field.id == 3)
 			tgid = (int32_t)field.value;
 	}
@@ -223,15 +223,15 @@ static void tree_thread(struct ky_pf *pf, struct ky_pf_span message)
 		ky_thread_name(pf->trace, thread, name, KY_NAME_SYSTEM);
 }
 
-void ky_pf_process_tree(struct ky_pf *pf, struct ky_pf_span tree)
+void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree)
 {
-	struct ky_pf_in in = ky_pf_open(tree);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(tree);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
-			tree_process(pf, field.span);
+			tree_process(pf, field.view);
 		else if (field.id == 2)
-			tree_thread(pf, field.span);
+			tree_thread(pf, field.view);
 	}
 	if (in.bad)
 		ky_pf_damaged(pf, "process_tree");
@@ -269,7 +269,7 @@ static const struct process_counter process_counters[] = {
 };
 
 static void process_counter(struct ky_pf *pf, int64_t ts, uint32_t process,
-			    const struct ky_pf_field *field)
+			    const struct ky_proto_field *field)
 {
 	for (size_t i = 0; i < sizeof(process_counters) / sizeof(*process_counters); i++) {
 		const struct process_counter *counter = &process_counters[i];
@@ -283,25 +283,25 @@ static void process_counter(struct ky_pf *pf, int64_t ts, uint32_t process,
 	}
 }
 
-static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field, pid;
-	if (!ky_pf_find(message, 1, &pid))
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field, pid;
+	if (!ky_proto_find(message, 1, &pid))
 		return;
 	const uint32_t process = ky_process(pf->trace, (int32_t)pid.value);
-	while (ky_pf_next(&in, &field))
-		if (field.wire == KY_PF_VARINT)
+	while (ky_proto_next(&in, &field))
+		if (field.wire == KY_PROTO_VARINT)
 			process_counter(pf, ts, process, &field);
 }
 
-void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats)
+void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
-	struct ky_pf_in in = ky_pf_open(stats);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
+	struct ky_proto_in in = ky_proto_open(stats);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
 		if (field.id == 1)
-			stats_of_process(pf, ts, field.span);
+			stats_of_process(pf, ts, field.view);
 	if (in.bad)
 		ky_pf_damaged(pf, "process_stats");
 }

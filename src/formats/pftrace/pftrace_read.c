@@ -13,17 +13,18 @@
 /* The first packet, as far as it is there, is made of fields. */
 static bool probe(const struct ky_probe *probe)
 {
-	struct ky_pf_in in = {.at = probe->data, .end = probe->data + probe->bytes};
+	struct ky_proto_in in = {.at = probe->data, .end = probe->data + probe->bytes};
 	uint64_t tag, length;
 	do {
-		if (!ky_pf_varint(&in, &tag) || tag != 0x0a || !ky_pf_varint(&in, &length))
+		if (!ky_proto_read_varint(&in, &tag) || tag != 0x0a ||
+		    !ky_proto_read_varint(&in, &length))
 			return false;
 	} while (length == 0 && in.at < in.end);
 	const bool whole = length <= (uint64_t)(in.end - in.at);
-	struct ky_pf_in packet = {.at = in.at, .end = whole ? in.at + length : in.end};
-	struct ky_pf_field field;
+	struct ky_proto_in packet = {.at = in.at, .end = whole ? in.at + length : in.end};
+	struct ky_proto_field field;
 	uint32_t fields = 0;
-	while (ky_pf_next(&packet, &field)) {
+	while (ky_proto_next(&packet, &field)) {
 		if (!field.id)
 			return false;
 		fields++;

@@ -13,7 +13,7 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
 
 #include "formats/pftrace/pftrace_map.h"
-#include "formats/pftrace/pftrace_wire.h"
+#include "formats/proto_read.h"
 #include "formats/reader.h"
 #include "model/map.h"
 
@@ -55,8 +55,8 @@ struct ky_pf_location {
 struct ky_pf_mapping {
 	uint64_t build_id_iid;
 	uint64_t start, end, offset, load_bias;
-	struct ky_pf_span paths; /* copy of the message: its path components; freed at the end */
-	uint32_t row;            /* in the model, KY_NONE: not yet */
+	struct ky_proto_view paths; /* copy of the message: its path components; freed at the end */
+	uint32_t row;               /* in the model, KY_NONE: not yet */
 };
 
 struct ky_pf_frame {
@@ -69,8 +69,8 @@ struct ky_pf_frame {
 };
 
 struct ky_pf_callstack {
-	struct ky_pf_span frames; /* copy of the message */
-	uint32_t row;             /* callsite */
+	struct ky_proto_view frames; /* copy of the message */
+	uint32_t row;                /* callsite */
 	bool done;
 };
 
@@ -290,7 +290,7 @@ struct ky_pf_switch {
 
 /* One packet's own fields; spans are into it. */
 struct ky_pf_packet {
-	struct ky_pf_span all;
+	struct ky_proto_view all;
 	uint64_t timestamp;
 	uint32_t sequence_id;
 	uint32_t flags;
@@ -298,8 +298,8 @@ struct ky_pf_packet {
 	uint32_t dropped;
 	uint32_t machine_id;
 	bool has_timestamp, has_sequence, cleared;
-	struct ky_pf_span interned, defaults;
-	struct ky_pf_field payload; /* the first field that is none of the others */
+	struct ky_proto_view interned, defaults;
+	struct ky_proto_field payload; /* the first field that is none of the others */
 };
 
 /* ---- pftrace_packet.c ---- */
@@ -308,7 +308,7 @@ struct ky_pf_packet {
 enum { KY_PF_COMPRESSED = 50, KY_PF_COMPRESSED_ZSTD = 133 };
 
 /* Whether the packet is one of compressed packets, and then all in it is handed on. */
-bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_pf_span packet);
+bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet);
 /* Reads all packets of the input and hands them on. 0 or -errno. */
 int ky_pf_read_packets(struct ky_pf *pf);
 /* Makes room for one more item of an array. False without memory, with trace->error set. */
@@ -321,8 +321,8 @@ void ky_pf_damaged(struct ky_pf *pf, const char *what);
 /* ---- pftrace_payload.c: what is in a packet ---- */
 
 /* of_file: it is not out of another, so that it may be one of compressed packets. */
-void ky_pf_first_pass(struct ky_pf *pf, struct ky_pf_span packet, bool of_file);
-void ky_pf_second_pass(struct ky_pf *pf, struct ky_pf_span packet);
+void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view packet, bool of_file);
+void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view packet);
 
 /* ---- pftrace_sequence.c ---- */
 
@@ -330,10 +330,10 @@ struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id);
 void ky_pf_sequence_clear(struct ky_pf_sequence *sequence);
 void ky_pf_sequence_lost(struct ky_pf_sequence *sequence);
 void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span defaults);
+			     struct ky_proto_view defaults);
 void ky_pf_sequence_free(struct ky_pf_sequence *sequence);
 /* InternedData. */
-void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_span interned);
+void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_proto_view interned);
 /* A text of that iid: its string's number, or 0. */
 static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky_pf_texts of,
 				  uint64_t iid)
@@ -351,7 +351,7 @@ static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequenc
 struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 				      uint64_t iid);
 
-static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_pf_span text)
+static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 {
 	return ky_string(pf->trace, text.data ? (const char *)text.data : "", text.bytes);
 }
@@ -359,7 +359,7 @@ static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_pf_span text)
 /* ---- pftrace_clocks.c ---- */
 
 /* A ClockSnapshot: in the first pass known to the model, in the second where differences start. */
-void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_pf_span snapshot);
+void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_proto_view snapshot);
 /* The packet's time in the trace's clock; false when that cannot be told (counted). */
 bool ky_pf_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		       const struct ky_pf_packet *packet, int64_t *ts);
@@ -369,7 +369,7 @@ int64_t ky_pf_clock_time(struct ky_pf *pf, uint64_t clock, int64_t ns);
 /* ---- pftrace_descriptors.c: tracks by uuid ---- */
 
 /* TrackDescriptor in the first pass. */
-void ky_pf_describe_track(struct ky_pf *pf, struct ky_pf_span descriptor);
+void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor);
 /* The row of a uuid, made when there is none. KY_NONE without memory. */
 uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid);
 /* Whose it is; NULL when its hierarchy is broken (counted the first time). */
@@ -384,18 +384,18 @@ int64_t ky_pf_synthetic_tid(int64_t pid, int64_t tid);
 
 /* TrackDescriptor in the second pass: names of what it describes. */
 void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_pf_span descriptor);
+			  struct ky_proto_view descriptor);
 /* ThreadDescriptor of old: whose events a sequence has, and what their times are relative to. */
 void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span descriptor, bool sandboxed);
-void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_pf_span descriptor);
-void ky_pf_process_tree(struct ky_pf *pf, struct ky_pf_span tree);
-void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats);
+			     struct ky_proto_view descriptor, bool sandboxed);
+void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor);
+void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree);
+void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
 
 /* ---- pftrace_events.c ---- */
 
 struct ky_pf_event {
-	struct ky_pf_span all;
+	struct ky_proto_view all;
 	uint32_t type;
 	uint32_t name;
 	uint32_t category;
@@ -404,15 +404,15 @@ struct ky_pf_event {
 	uint32_t fields;  /* KY_PF_HAS_ */
 	uint64_t track_uuid;
 	uint64_t name_iid;
-	struct ky_pf_span name_text;
+	struct ky_proto_view name_text;
 	uint64_t category_iid;
-	struct ky_pf_span category_text;
+	struct ky_proto_view category_text;
 	uint32_t categories;
 	uint64_t location_iid;
 	int64_t time_delta_us, time_us;
 	int64_t thread_time_us, instructions;
 	uint64_t counter_value;
-	struct ky_pf_span legacy;
+	struct ky_proto_view legacy;
 	struct ky_pf_track *track; /* NULL: the legacy thread's */
 	int64_t ts;
 };
@@ -435,7 +435,7 @@ struct ky_pf_event {
 #define KY_PF_HAS_LOCATION 0x8000u /* and HAS_ARGS only when there are others */
 
 void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, struct ky_pf_span message);
+		       const struct ky_pf_packet *packet, struct ky_proto_view message);
 /* Counts what Perfetto counts as track_event_parser_errors. */
 void ky_pf_event_error(struct ky_pf *pf, const char *what);
 uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
@@ -475,7 +475,7 @@ struct ky_pf_legacy {
 	int64_t duration_us;
 	uint64_t id;
 	enum { KY_PF_NO_ID, KY_PF_UNSCOPED_ID, KY_PF_LOCAL_ID, KY_PF_GLOBAL_ID } id_kind;
-	struct ky_pf_span id_scope;
+	struct ky_proto_view id_scope;
 	uint64_t bind_id;
 	bool has_bind_id, has_phase, has_pid, has_tid, has_scope, bind_to_enclosing;
 	uint32_t flow_direction;
@@ -483,7 +483,7 @@ struct ky_pf_legacy {
 	int32_t pid, tid;
 };
 
-void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_pf_span message);
+void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message);
 void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy);
 void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
@@ -498,16 +498,16 @@ uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event);
 /* JSON text as nested arguments below the key that is in pf->key; false when it is none. */
-bool ky_pf_json_args(struct ky_pf *pf, struct ky_pf_span text);
+bool ky_pf_json_args(struct ky_pf *pf, struct ky_proto_view text);
 void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes);
 uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_pf_buffer *buffer);
 
 /* ---- pftrace_ftrace.c ---- */
 
 void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_pf_span bundle);
+			 struct ky_proto_view bundle);
 /* In the first pass: from when on there is something of all CPUs. */
-void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_pf_span bundle);
+void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle);
 
 /* One event of a bundle. */
 struct ky_pf_ftrace {
@@ -515,17 +515,17 @@ struct ky_pf_ftrace {
 	uint32_t cpu;
 	int32_t tid;
 	uint32_t id; /* its field in FtraceEvent */
-	struct ky_pf_span all;
+	struct ky_proto_view all;
 };
 
 /* The fields of an event by number; those that are not there are 0. */
 #define KY_PF_PARTS 16u
 struct ky_pf_parts {
 	uint64_t values[KY_PF_PARTS];
-	struct ky_pf_span texts[KY_PF_PARTS];
+	struct ky_proto_view texts[KY_PF_PARTS];
 	uint32_t has; /* a bit for each field that is there */
 };
-void ky_pf_take_apart(struct ky_pf_span message, struct ky_pf_parts *parts);
+void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
 /* The string of a field, 0: it is not there. */
 uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
@@ -559,30 +559,30 @@ bool ky_pf_graphics_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 bool ky_pf_storage_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			 const struct ky_pf_parts *parts);
 
-void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message);
 void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			       struct ky_pf_span message);
+			       struct ky_proto_view message);
 void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_pf_span message);
+			struct ky_proto_view message);
 
 /* ---- pftrace_other_os.c: kernels other than Linux ---- */
 
-void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_generic_tree(struct ky_pf *pf, struct ky_pf_span message);
+void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message);
 
 /* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
 
 /* In the first pass: what numbers in later packets stand for. */
-void ky_pf_describe_rails(struct ky_pf *pf, struct ky_pf_span message);
-void ky_pf_describe_energy(struct ky_pf *pf, struct ky_pf_span message);
-void ky_pf_describe_entities(struct ky_pf *pf, struct ky_pf_span message);
-void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
-void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_pf_span message);
+void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 
 /* ---- pftrace_ftrace_names.c ---- */
 
@@ -593,20 +593,20 @@ const char *ky_pf_ftrace_name(uint32_t event, const char **fields);
 
 /* The callsite of an interned callstack; KY_NONE when it is not known. */
 uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message);
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
 
 /* ---- pftrace_samples.c ---- */
 
 void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		       struct ky_pf_span sample);
+		       struct ky_proto_view sample);
 void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_pf_span defaults);
+			 struct ky_proto_view defaults);
 void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span profile);
+			     struct ky_proto_view profile);
 void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_pf_span sample);
+			struct ky_proto_view sample);
 
 /* ---- pftrace_tables.c: tracks by what they are of, and numbers that packets gave ---- */
 
@@ -634,12 +634,12 @@ uint32_t ky_pf_slice_track(struct ky_pf *pf, const char *type, uint32_t name, ui
 
 /* ---- pftrace_stats.c: counters of the system; pftrace_metadata.c: what is about the trace ---- */
 
-void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats);
-void ky_pf_system_info(struct ky_pf *pf, struct ky_pf_span info);
-void ky_pf_trace_stats(struct ky_pf *pf, struct ky_pf_span stats);
-void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_pf_span uuid);
-void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger);
-void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_pf_span trigger);
-void ky_pf_android_log(struct ky_pf *pf, struct ky_pf_span packet);
+void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
+void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info);
+void ky_pf_trace_stats(struct ky_pf *pf, struct ky_proto_view stats);
+void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_proto_view uuid);
+void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
+void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
+void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet);
 
 #endif

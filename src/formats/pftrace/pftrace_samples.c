@@ -35,24 +35,24 @@ static const char *counter_name(uint64_t counter)
 }
 
 /* The event's own name, or that of what is counted. Of a timebase or of a counter's descriptor. */
-static uint32_t event_name(struct ky_pf *pf, struct ky_pf_span timebase)
+static uint32_t event_name(struct ky_pf *pf, struct ky_proto_view timebase)
 {
-	struct ky_pf_field field;
-	if (ky_pf_find(timebase, 10, &field))
-		return ky_pf_string(pf, field.span);
-	if (ky_pf_find(timebase, 4, &field) && *counter_name(field.value))
+	struct ky_proto_field field;
+	if (ky_proto_find(timebase, 10, &field))
+		return ky_pf_string(pf, field.view);
+	if (ky_proto_find(timebase, 4, &field) && *counter_name(field.value))
 		return ky_string_z(pf->trace, counter_name(field.value));
-	if (ky_pf_find(timebase, 3, &field) && ky_pf_find(field.span, 1, &field))
-		return ky_pf_string(pf, field.span);
+	if (ky_proto_find(timebase, 3, &field) && ky_proto_find(field.view, 1, &field))
+		return ky_pf_string(pf, field.view);
 	return 0;
 }
 
 void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_pf_span defaults)
+			 struct ky_proto_view defaults)
 {
-	struct ky_pf_field timebase;
-	if (ky_pf_find(defaults, 1, &timebase) && timebase.wire == KY_PF_BYTES)
-		sequence->sample_event = event_name(pf, timebase.span);
+	struct ky_proto_field timebase;
+	if (ky_proto_find(defaults, 1, &timebase) && timebase.wire == KY_PROTO_BYTES)
+		sequence->sample_event = event_name(pf, timebase.view);
 }
 
 /* ---- perf samples ---- */
@@ -67,12 +67,12 @@ struct perf_sample {
 	bool has_cpu, has_callstack, has_count, producer_event;
 };
 
-static void read_perf(struct ky_pf_span message, struct perf_sample *sample)
+static void read_perf(struct ky_proto_view message, struct perf_sample *sample)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*sample = (struct perf_sample){0};
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			sample->cpu = (uint32_t)field.value;
 			sample->has_cpu = true;
@@ -97,7 +97,7 @@ static void read_perf(struct ky_pf_span message, struct perf_sample *sample)
 }
 
 void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		       struct ky_pf_span message)
+		       struct ky_proto_view message)
 {
 	struct ky_trace *trace = pf->trace;
 	struct perf_sample sample;
@@ -123,15 +123,16 @@ void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 /* ---- streaming profiles ---- */
 
 /* The next of the items of all fields of that number. */
-static bool next_item(struct ky_pf_in *in, struct ky_pf_items *items, uint32_t id, uint64_t *value)
+static bool next_item(struct ky_proto_in *in, struct ky_proto_items *items, uint32_t id,
+		      uint64_t *value)
 {
-	struct ky_pf_field field;
-	while (!ky_pf_item(items, value)) {
+	struct ky_proto_field field;
+	while (!ky_proto_item(items, value)) {
 		do {
-			if (!ky_pf_next(in, &field))
+			if (!ky_proto_next(in, &field))
 				return false;
 		} while (field.id != id);
-		*items = ky_pf_items(&field, false);
+		*items = ky_proto_items(&field, false);
 	}
 	return true;
 }
@@ -146,10 +147,10 @@ static int64_t plus_us(int64_t ns, uint64_t us)
 }
 
 void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span message)
+			     struct ky_proto_view message)
 {
-	struct ky_pf_in stacks = ky_pf_open(message), times = stacks;
-	struct ky_pf_items stack = {0}, time = {0};
+	struct ky_proto_in stacks = ky_proto_open(message), times = stacks;
+	struct ky_proto_items stack = {0}, time = {0};
 	uint64_t iid, delta;
 	if (!sequence->times_valid) {
 		ky_problem(pf->trace, "stackprofile_parser_error", KY_ERROR, pf->at,
@@ -174,19 +175,19 @@ void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 
 /* ---- stack samples ---- */
 
-static uint32_t inline_callsite(struct ky_pf *pf, struct ky_pf_span message)
+static uint32_t inline_callsite(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field, part;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field, part;
 	uint32_t callsite = KY_NONE;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		uint32_t function = 0, file = 0, line = 0;
-		struct ky_pf_in parts = ky_pf_open(field.span);
-		while (field.id == 1 && ky_pf_next(&parts, &part)) {
+		struct ky_proto_in parts = ky_proto_open(field.view);
+		while (field.id == 1 && ky_proto_next(&parts, &part)) {
 			if (part.id == 1)
-				function = ky_pf_string(pf, part.span);
+				function = ky_pf_string(pf, part.view);
 			else if (part.id == 2)
-				file = ky_pf_string(pf, part.span);
+				file = ky_pf_string(pf, part.view);
 			else if (part.id == 3)
 				line = (uint32_t)part.value;
 		}
@@ -215,51 +216,52 @@ struct stack_sample {
 	double weight;
 };
 
-static void read_task(struct stack_sample *sample, struct ky_pf_span message)
+static void read_task(struct stack_sample *sample, struct ky_proto_view message)
 {
-	struct ky_pf_field field;
-	if (ky_pf_find(message, 2, &field))
+	struct ky_proto_field field;
+	if (ky_proto_find(message, 2, &field))
 		sample->pid = (int32_t)field.value;
-	if (ky_pf_find(message, 3, &field))
+	if (ky_proto_find(message, 3, &field))
 		sample->tid = (int32_t)field.value;
 }
 
-static void read_execution(struct stack_sample *sample, struct ky_pf_span message)
+static void read_execution(struct stack_sample *sample, struct ky_proto_view message)
 {
-	struct ky_pf_field field;
-	if (ky_pf_find(message, 2, &field))
+	struct ky_proto_field field;
+	if (ky_proto_find(message, 2, &field))
 		sample->cpu = (uint32_t)field.value;
-	if (ky_pf_find(message, 3, &field))
+	if (ky_proto_find(message, 3, &field))
 		sample->mode = stack_mode(field.value);
 }
 
 /* An interned context is kept as the message it is. */
-static struct ky_pf_span context_of(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				    enum ky_pf_messages of, uint64_t iid)
+static struct ky_proto_view context_of(const struct ky_pf *pf,
+				       const struct ky_pf_sequence *sequence,
+				       enum ky_pf_messages of, uint64_t iid)
 {
 	const uint32_t *row = ky_pf_message(sequence, of, iid);
-	return row ? pf->callstacks[*row].frames : (struct ky_pf_span){NULL, 0};
+	return row ? pf->callstacks[*row].frames : (struct ky_proto_view){NULL, 0};
 }
 
 void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_pf_span message)
+			struct ky_proto_view message)
 {
 	struct stack_sample sample = {.cpu = KY_NONE, .callsite = KY_NONE, .weight = 1, .tid = -1};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1)
-			read_task(&sample, field.span);
+			read_task(&sample, field.view);
 		else if (field.id == 2)
 			read_task(&sample,
 				  context_of(pf, sequence, KY_PF_TASK_CONTEXTS, field.value));
 		else if (field.id == 3)
-			read_execution(&sample, field.span);
+			read_execution(&sample, field.view);
 		else if (field.id == 4)
 			read_execution(&sample, context_of(pf, sequence, KY_PF_EXECUTION_CONTEXTS,
 							   field.value));
 		else if (field.id == 5)
-			sample.callsite = inline_callsite(pf, field.span);
+			sample.callsite = inline_callsite(pf, field.view);
 		else if (field.id == 6)
 			sample.callsite = ky_pf_callsite(pf, sequence, field.value);
 		else if (field.id == 11)

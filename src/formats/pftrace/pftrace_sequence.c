@@ -92,11 +92,12 @@ void ky_pf_sequence_free(struct ky_pf_sequence *sequence)
 
 /* ---- defaults ---- */
 
-static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids, const struct ky_pf_field *field)
+static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids,
+		      const struct ky_proto_field *field)
 {
-	struct ky_pf_items items = ky_pf_items(field, false);
+	struct ky_proto_items items = ky_proto_items(field, false);
 	uint64_t uuid;
-	while (ky_pf_item(&items, &uuid)) {
+	while (ky_proto_item(&items, &uuid)) {
 		if (!ky_pf_grow(pf, (void **)&uuids->items, &uuids->room, sizeof(*uuids->items),
 				uuids->count))
 			return;
@@ -105,11 +106,11 @@ static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids, const struct 
 }
 
 static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			   struct ky_pf_span message)
+			   struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 11) {
 			sequence->has_track_uuid = true;
 			sequence->track_uuid = field.value;
@@ -122,16 +123,16 @@ static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 }
 
 void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_pf_span defaults)
+			     struct ky_proto_view defaults)
 {
-	struct ky_pf_in in = ky_pf_open(defaults);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(defaults);
+	struct ky_proto_field field;
 	clear_defaults(sequence);
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 11)
-			event_defaults(pf, sequence, field.span);
+			event_defaults(pf, sequence, field.view);
 		else if (field.id == 12 || field.id == 100)
-			ky_pf_perf_defaults(pf, sequence, field.span);
+			ky_pf_perf_defaults(pf, sequence, field.view);
 		else if (field.id == 58)
 			sequence->clock_id = (uint32_t)field.value;
 	}
@@ -140,22 +141,22 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 /* ---- interned data ---- */
 
 /* Every interned message has its iid in field 1, and a text in 2. */
-static bool read_text(struct ky_pf_span message, uint64_t *iid, struct ky_pf_span *text)
+static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_proto_view *text)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	*iid = 0;
-	*text = (struct ky_pf_span){NULL, 0};
-	while (ky_pf_next(&in, &field)) {
-		if (field.id == 1 && field.wire == KY_PF_VARINT)
+	*text = (struct ky_proto_view){NULL, 0};
+	while (ky_proto_next(&in, &field)) {
+		if (field.id == 1 && field.wire == KY_PROTO_VARINT)
 			*iid = field.value;
-		else if (field.id == 2 && field.wire == KY_PF_BYTES)
-			*text = field.span;
+		else if (field.id == 2 && field.wire == KY_PROTO_BYTES)
+			*text = field.view;
 	}
 	return *iid != 0;
 }
 
-static uint32_t hex_string(struct ky_pf *pf, struct ky_pf_span bytes)
+static uint32_t hex_string(struct ky_pf *pf, struct ky_proto_view bytes)
 {
 	static const char digits[] = "0123456789abcdef";
 	pf->text.used = 0;
@@ -167,7 +168,7 @@ static uint32_t hex_string(struct ky_pf *pf, struct ky_pf_span bytes)
 }
 
 /* Dots and brackets have a meaning in keys. */
-static uint32_t debug_key(struct ky_pf *pf, struct ky_pf_span name)
+static uint32_t debug_key(struct ky_pf *pf, struct ky_proto_view name)
 {
 	pf->text.used = 0;
 	ky_pf_buffer_append(&pf->text, DEBUG_PREFIX, sizeof(DEBUG_PREFIX) - 1);
@@ -180,10 +181,10 @@ static uint32_t debug_key(struct ky_pf *pf, struct ky_pf_span name)
 }
 
 static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum ky_pf_texts of,
-			struct ky_pf_span message)
+			struct ky_proto_view message)
 {
 	uint64_t iid;
-	struct ky_pf_span text;
+	struct ky_proto_view text;
 	bool made;
 	if (!read_text(message, &iid, &text))
 		return;
@@ -199,7 +200,7 @@ static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum 
 }
 
 /* Windows has its own separator of paths; one is enough for those who look for files. */
-static uint32_t path_string(struct ky_pf *pf, struct ky_pf_span path)
+static uint32_t path_string(struct ky_pf *pf, struct ky_proto_view path)
 {
 	if (!path.bytes || !memchr(path.data, '\\', path.bytes))
 		return ky_pf_string(pf, path);
@@ -211,20 +212,20 @@ static uint32_t path_string(struct ky_pf *pf, struct ky_pf_span path)
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message)
+static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
 {
 	struct ky_pf_location location = {0};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint64_t iid = 0;
 	bool made;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 1) {
 			iid = field.value;
 		} else if (field.id == 2) {
-			location.file = path_string(pf, field.span);
+			location.file = path_string(pf, field.view);
 		} else if (field.id == 3) {
-			location.function = ky_pf_string(pf, field.span);
+			location.function = ky_pf_string(pf, field.view);
 		} else if (field.id == 4) {
 			location.line = (uint32_t)field.value;
 		}
@@ -277,52 +278,52 @@ static int texts_of_field(uint32_t id)
 }
 
 static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   const struct ky_pf_field *field)
+			   const struct ky_proto_field *field)
 {
 	struct ky_pf_map *messages = sequence->tables->messages;
 	switch (field->id) {
 	case 4:
-		intern_location(pf, &messages[KY_PF_LOCATIONS], field->span);
+		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
 		break;
 	case 6:
-		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->span);
+		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
 		break;
 	case 7:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->span);
+		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
 		break;
 	case 19:
-		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->span);
+		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
 		break;
 	case 47:
-		ky_pf_intern_gpu_counters(pf, sequence, field->span);
+		ky_pf_intern_gpu_counters(pf, sequence, field->view);
 		break;
 	case 48:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->span);
+		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
 		break;
 	case 49:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->span);
+		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
 		break;
 	default:
 		break;
 	}
 }
 
-void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_span interned)
+void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_proto_view interned)
 {
-	struct ky_pf_in in = ky_pf_open(interned);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(interned);
+	struct ky_proto_field field;
 	if (!sequence->tables)
 		sequence->tables = calloc(1, sizeof(*sequence->tables));
 	if (!sequence->tables) {
 		pf->trace->error = -ENOMEM;
 		return;
 	}
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		const int texts = texts_of_field(field.id);
-		if (field.wire != KY_PF_BYTES)
+		if (field.wire != KY_PROTO_BYTES)
 			continue;
 		if (texts >= 0)
-			intern_text(pf, sequence, (enum ky_pf_texts)texts, field.span);
+			intern_text(pf, sequence, (enum ky_pf_texts)texts, field.view);
 		else
 			intern_message(pf, sequence, &field);
 	}

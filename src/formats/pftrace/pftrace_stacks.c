@@ -10,38 +10,38 @@
 #include <stdlib.h>
 
 /* A copy that outlives the packet. */
-static struct ky_pf_span copy_of(struct ky_pf *pf, struct ky_pf_span message)
+static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view message)
 {
 	uint8_t *copy = malloc(message.bytes ? message.bytes : 1);
 	if (!copy) {
 		pf->trace->error = -ENOMEM;
-		return (struct ky_pf_span){NULL, 0};
+		return (struct ky_proto_view){NULL, 0};
 	}
 	if (message.bytes)
 		memcpy(copy, message.data, message.bytes);
-	return (struct ky_pf_span){copy, message.bytes};
+	return (struct ky_proto_view){copy, message.bytes};
 }
 
 /* Where the row of a new iid is noted; NULL when there is none, or it is defined already. */
-static uint32_t *new_row(struct ky_pf_map *map, struct ky_pf_span message)
+static uint32_t *new_row(struct ky_pf_map *map, struct ky_proto_view message)
 {
-	struct ky_pf_field iid;
+	struct ky_proto_field iid;
 	bool made;
-	if (!ky_pf_find(message, 1, &iid) || !iid.value)
+	if (!ky_proto_find(message, 1, &iid) || !iid.value)
 		return NULL;
 	uint32_t *row = ky_pf_map_add(map, iid.value, &made);
 	return made ? row : NULL;
 }
 
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message)
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
 {
 	struct ky_pf_mapping mapping = {.row = KY_NONE};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint32_t *row = KY_PF_GROW(pf, mappings) ? new_row(map, message) : NULL;
 	if (!row)
 		return;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 2)
 			mapping.build_id_iid = field.value;
 		else if (field.id == 3 && !mapping.offset)
@@ -60,15 +60,15 @@ void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_
 	pf->mappings[pf->mappings_count++] = mapping;
 }
 
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message)
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
 {
 	struct ky_pf_frame frame = {.row = KY_NONE};
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint32_t *row = KY_PF_GROW(pf, frames) ? new_row(map, message) : NULL;
 	if (!row)
 		return;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 2)
 			frame.function_iid = field.value;
 		else if (field.id == 3)
@@ -84,7 +84,7 @@ void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_sp
 	pf->frames[pf->frames_count++] = frame;
 }
 
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pf_span message)
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
 {
 	uint32_t *row = KY_PF_GROW(pf, callstacks) ? new_row(map, message) : NULL;
 	if (!row)
@@ -98,15 +98,15 @@ void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_p
 
 /* The components of a path, each with a slash before it. */
 static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			     struct ky_pf_span message)
+			     struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint64_t iid;
 	pf->text.used = 0;
-	while (ky_pf_next(&in, &field)) {
-		struct ky_pf_items items = ky_pf_items(&field, false);
-		while (field.id == 7 && ky_pf_item(&items, &iid)) {
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
+		while (field.id == 7 && ky_proto_item(&items, &iid)) {
 			const uint32_t part = ky_pf_text(sequence, KY_PF_MAPPING_PATHS, iid);
 			if (!part)
 				continue;
@@ -154,15 +154,15 @@ static uint32_t frame_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 
 /* Frames are outermost first. One that is not known makes the whole callstack so. */
 static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			      struct ky_pf_span message)
+			      struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint32_t callsite = KY_NONE;
 	uint64_t iid;
-	while (ky_pf_next(&in, &field)) {
-		struct ky_pf_items items = ky_pf_items(&field, false);
-		while (field.id == 2 && ky_pf_item(&items, &iid)) {
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
+		while (field.id == 2 && ky_proto_item(&items, &iid)) {
 			const uint32_t frame = frame_of(pf, sequence, iid);
 			if (frame == KY_NONE)
 				return KY_NONE;

@@ -220,25 +220,26 @@ static void put(struct ky_pf *pf, int64_t ts, const char *name, double value)
 }
 
 /* A text of the message and a number: as a counter with the text in its name. */
-static void put_named(struct ky_pf *pf, int64_t ts, const char *prefix, struct ky_pf_span message,
-		      uint32_t text_field, uint32_t value_field)
+static void put_named(struct ky_pf *pf, int64_t ts, const char *prefix,
+		      struct ky_proto_view message, uint32_t text_field, uint32_t value_field)
 {
-	struct ky_pf_field text, value;
+	struct ky_proto_field text, value;
 	char name[256];
-	if (!ky_pf_find(message, text_field, &text) || !ky_pf_find(message, value_field, &value))
+	if (!ky_proto_find(message, text_field, &text) ||
+	    !ky_proto_find(message, value_field, &value))
 		return;
-	snprintf(name, sizeof(name), "%s%.*s", prefix, (int)(text.span.bytes & 0xff),
-		 text.span.data ? (const char *)text.span.data : "");
+	snprintf(name, sizeof(name), "%s%.*s", prefix, (int)(text.view.bytes & 0xff),
+		 text.view.data ? (const char *)text.view.data : "");
 	put(pf, ts, name, (double)value.value);
 }
 
-static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_pf_span message,
+static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_proto_view message,
 		      const char *const *names, size_t count, double scale)
 {
-	struct ky_pf_field key, value;
-	if (!ky_pf_find(message, 1, &key))
+	struct ky_proto_field key, value;
+	if (!ky_proto_find(message, 1, &key))
 		return;
-	const double number = ky_pf_find(message, 2, &value) ? (double)value.value : 0;
+	const double number = ky_proto_find(message, 2, &value) ? (double)value.value : 0;
 	if (key.value < count && names[key.value])
 		put(pf, ts, names[key.value], number * scale);
 	else
@@ -246,60 +247,60 @@ static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_pf_span message,
 			   "a counter of the system that has no name here");
 }
 
-static void cpu_times(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+static void cpu_times(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	static const char *const names[] = {"user_ns",    "user_nice_ns", "system_mode_ns",
 					    "idle_ns",    "io_wait_ns",   "irq_ns",
 					    "softirq_ns", "steal_ns"};
-	struct ky_pf_field cpu, value;
+	struct ky_proto_field cpu, value;
 	char name[40];
-	if (!ky_pf_find(message, 1, &cpu))
+	if (!ky_proto_find(message, 1, &cpu))
 		return;
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(name, sizeof(name), "cpu.times.%s", names[i]);
 		put_on(pf, ts, KY_TRACK_CPU_COUNTER, (uint32_t)cpu.value, name,
-		       ky_pf_find(message, i + 2, &value) ? (double)value.value : 0);
+		       ky_proto_find(message, i + 2, &value) ? (double)value.value : 0);
 	}
 }
 
-static void interrupts(struct ky_pf *pf, int64_t ts, const char *what, struct ky_pf_span message)
+static void interrupts(struct ky_pf *pf, int64_t ts, const char *what, struct ky_proto_view message)
 {
-	struct ky_pf_field irq, count;
+	struct ky_proto_field irq, count;
 	char name[40];
 	snprintf(name, sizeof(name), "%s (id: %u)", what,
-		 ky_pf_find(message, 1, &irq) ? (unsigned)irq.value : 0);
-	put(pf, ts, name, ky_pf_find(message, 2, &count) ? (double)count.value : 0);
+		 ky_proto_find(message, 1, &irq) ? (unsigned)irq.value : 0);
+	put(pf, ts, name, ky_proto_find(message, 2, &count) ? (double)count.value : 0);
 }
 
-static void pressure(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	static const char *const names[] = {NULL,          "psi.cpu.some", "psi.cpu.full",
 					    "psi.io.some", "psi.io.full",  "psi.mem.some",
 					    "psi.mem.full"};
-	struct ky_pf_field resource, total;
-	if (ky_pf_find(message, 1, &resource) && resource.value > 0 &&
-	    resource.value < sizeof(names) / sizeof(*names) && ky_pf_find(message, 2, &total))
+	struct ky_proto_field resource, total;
+	if (ky_proto_find(message, 1, &resource) && resource.value > 0 &&
+	    resource.value < sizeof(names) / sizeof(*names) && ky_proto_find(message, 2, &total))
 		put(pf, ts, names[resource.value], (double)total.value);
 }
 
-static void idle_states(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+static void idle_states(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_pf_field cpu, field;
+	struct ky_proto_field cpu, field;
 	char prefix[32];
-	struct ky_pf_in in = ky_pf_open(message);
+	struct ky_proto_in in = ky_proto_open(message);
 	snprintf(prefix, sizeof(prefix), "cpuidle%u.",
-		 ky_pf_find(message, 1, &cpu) ? (unsigned)cpu.value : 0);
-	while (ky_pf_next(&in, &field))
+		 ky_proto_find(message, 1, &cpu) ? (unsigned)cpu.value : 0);
+	while (ky_proto_next(&in, &field))
 		if (field.id == 2)
-			put_named(pf, ts, prefix, field.span, 1, 2);
+			put_named(pf, ts, prefix, field.view, 1, 2);
 }
 
-static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_pf_field *field,
+static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *field,
 			uint32_t *cpu)
 {
-	struct ky_pf_items items = ky_pf_items(field, false);
+	struct ky_proto_items items = ky_proto_items(field, false);
 	uint64_t value;
-	while (ky_pf_item(&items, &value)) {
+	while (ky_proto_item(&items, &value)) {
 		if (field->id == 11)
 			put_on(pf, ts, KY_TRACK_CPU_COUNTER, (*cpu)++, "cpufreq", (double)value);
 		else
@@ -307,7 +308,7 @@ static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_pf_field *
 	}
 }
 
-static void put_disk(struct ky_pf *pf, int64_t ts, struct ky_pf_span device, const char *what,
+static void put_disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view device, const char *what,
 		     const char *kind, double value)
 {
 	ky_pf_put(pf, ts, "diskstat",
@@ -315,7 +316,7 @@ static void put_disk(struct ky_pf *pf, int64_t ts, struct ky_pf_span device, con
 }
 
 /* What a disk did since the packet before, in megabytes and at what speed. */
-static void disk(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
+static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	static const struct {
 		const char *name;
@@ -351,50 +352,50 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_pf_span message)
 	}
 }
 
-static void messages(struct ky_pf *pf, int64_t ts, const struct ky_pf_field *field)
+static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *field)
 {
 	switch (field->id) {
 	case 1:
-		put_keyed(pf, ts, field->span, meminfo, sizeof(meminfo) / sizeof(*meminfo), 1024);
+		put_keyed(pf, ts, field->view, meminfo, sizeof(meminfo) / sizeof(*meminfo), 1024);
 		break;
 	case 2:
-		put_keyed(pf, ts, field->span, vmstat, sizeof(vmstat) / sizeof(*vmstat), 1);
+		put_keyed(pf, ts, field->view, vmstat, sizeof(vmstat) / sizeof(*vmstat), 1);
 		break;
 	case 3:
-		cpu_times(pf, ts, field->span);
+		cpu_times(pf, ts, field->view);
 		break;
 	case 6:
-		interrupts(pf, ts, "num_irq", field->span);
+		interrupts(pf, ts, "num_irq", field->view);
 		break;
 	case 8:
-		interrupts(pf, ts, "num_softirq", field->span);
+		interrupts(pf, ts, "num_softirq", field->view);
 		break;
 	case 10:
-		put_named(pf, ts, "", field->span, 1, 2);
+		put_named(pf, ts, "", field->view, 1, 2);
 		break;
 	case 13:
-		disk(pf, ts, field->span);
+		disk(pf, ts, field->view);
 		break;
 	case 14:
-		pressure(pf, ts, field->span);
+		pressure(pf, ts, field->view);
 		break;
 	case 15:
-		put_named(pf, ts, "", field->span, 3, 2);
+		put_named(pf, ts, "", field->view, 3, 2);
 		break;
 	case 16:
-		idle_states(pf, ts, field->span);
+		idle_states(pf, ts, field->view);
 		break;
 	default:
 		break;
 	}
 }
 
-void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats)
+void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
-	struct ky_pf_in in = ky_pf_open(stats);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(stats);
+	struct ky_proto_field field;
 	uint32_t cpu = 0;
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 4)
 			put(pf, ts, "num_forks", (double)field.value);
 		else if (field.id == 5)
@@ -403,7 +404,7 @@ void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_pf_span stats)
 			put(pf, ts, "num_softirq_total", (double)field.value);
 		else if (field.id == 11 || field.id == 17)
 			frequencies(pf, ts, &field, &cpu);
-		else if (field.wire == KY_PF_BYTES)
+		else if (field.wire == KY_PROTO_BYTES)
 			messages(pf, ts, &field);
 	}
 	if (in.bad)

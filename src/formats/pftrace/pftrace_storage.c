@@ -114,9 +114,9 @@ static void f2fs(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char 
 		 uint32_t device_field, const struct f2fs_counter *counters, size_t count)
 {
 	uint64_t values[F2FS_FIELDS] = {0};
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field))
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
 		if (field.id < F2FS_FIELDS)
 			values[field.id] = field.value;
 	const unsigned device = (unsigned)values[device_field];

@@ -32,30 +32,30 @@ static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *seque
 	ky_arg_uint(pf->trace, pf->words[KY_PF_W_SOURCE_IID], iid);
 }
 
-static void inline_location(struct ky_pf *pf, struct ky_pf_span message)
+static void inline_location(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		if (field.id == 2)
 			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FILE],
-				      ky_pf_string(pf, field.span));
+				      ky_pf_string(pf, field.view));
 		else if (field.id == 3)
 			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FUNCTION],
-				      ky_pf_string(pf, field.span));
+				      ky_pf_string(pf, field.view));
 		else if (field.id == 4)
 			ky_arg_uint(pf->trace, pf->words[KY_PF_W_LOCATION_LINE], field.value);
 	}
 }
 
 static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   struct ky_pf_span message)
+			   struct ky_proto_view message)
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_TASK_FILE, KY_PF_W_TASK_FUNCTION,
 						KY_PF_W_TASK_LINE};
-	struct ky_pf_field iid;
+	struct ky_proto_field iid;
 	const struct ky_pf_location *location =
-		ky_pf_find(message, 1, &iid) ? ky_pf_location(pf, sequence, iid.value) : NULL;
+		ky_proto_find(message, 1, &iid) ? ky_pf_location(pf, sequence, iid.value) : NULL;
 	if (location)
 		location_args(pf, location, words);
 	else
@@ -77,13 +77,13 @@ static uint32_t log_tag(struct ky_pf *pf, const struct ky_pf_location *location)
 }
 
 static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, struct ky_pf_span message)
+			const struct ky_pf_event *event, struct ky_proto_view message)
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_LOG_FILE, KY_PF_W_LOG_FUNCTION,
 						KY_PF_W_LOG_LINE};
-	struct ky_pf_field location_iid, body_iid, priority;
+	struct ky_proto_field location_iid, body_iid, priority;
 	const struct ky_pf_location *location = NULL;
-	const uint32_t body = ky_pf_find(message, 2, &body_iid)
+	const uint32_t body = ky_proto_find(message, 2, &body_iid)
 				      ? ky_pf_text(sequence, KY_PF_LOG_BODIES, body_iid.value)
 				      : 0;
 	if (event->thread == KY_NONE || !body) {
@@ -91,13 +91,13 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		return;
 	}
 	ky_arg_string(pf->trace, pf->words[KY_PF_W_LOG_MESSAGE], body);
-	if (ky_pf_find(message, 1, &location_iid)) {
+	if (ky_proto_find(message, 1, &location_iid)) {
 		location = ky_pf_location(pf, sequence, location_iid.value);
 		if (location)
 			location_args(pf, location, words);
 	}
 	uint8_t level = LOG_INFO;
-	if (ky_pf_find(message, 3, &priority)) {
+	if (ky_proto_find(message, 3, &priority)) {
 		level = priority.value <= 7 ? (uint8_t)priority.value : 0;
 		ky_arg_int(pf->trace, pf->words[KY_PF_W_LOG_PRIORITY], level);
 	}
@@ -106,7 +106,7 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 }
 
 static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   const struct ky_pf_field *field)
+			   const struct ky_proto_field *field)
 {
 	char text[32];
 	uint32_t id;
@@ -114,7 +114,7 @@ static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 		snprintf(text, sizeof(text), "tp:#%llu", (unsigned long long)field->value);
 		id = ky_string_z(pf->trace, text);
 	} else if (field->id == 53) {
-		id = ky_pf_string(pf, field->span);
+		id = ky_pf_string(pf, field->view);
 	} else {
 		id = ky_pf_text(sequence, KY_PF_CORRELATION_IDS, field->value);
 	}
@@ -152,10 +152,11 @@ static void not_carried(struct ky_pf *pf, uint32_t field)
 		   "an argument of a type of Chrome's (field %u)", field);
 }
 
-static void chrome_value(struct ky_pf *pf, char kind, uint32_t key, const struct ky_pf_field *field)
+static void chrome_value(struct ky_pf *pf, char kind, uint32_t key,
+			 const struct ky_proto_field *field)
 {
 	if (kind == 's')
-		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->span));
+		ky_arg_string(pf->trace, key, ky_pf_string(pf, field->view));
 	else if (kind == 'b')
 		ky_arg_bool(pf->trace, key, field->value != 0);
 	else if (kind == 'i')
@@ -166,21 +167,21 @@ static void chrome_value(struct ky_pf *pf, char kind, uint32_t key, const struct
 
 /* An interned name counts only when there is none written out. */
 static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   struct ky_pf_span message, uint64_t iid)
+			   struct ky_proto_view message, uint64_t iid)
 {
-	struct ky_pf_field own;
+	struct ky_proto_field own;
 	const uint32_t name = ky_pf_text(sequence, KY_PF_HISTOGRAM_NAMES, iid);
-	if (name && !ky_pf_find(message, 2, &own))
+	if (name && !ky_proto_find(message, 2, &own))
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_HISTOGRAM_NAME], name);
 }
 
 static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct chrome *chrome, struct ky_pf_span message)
+			const struct chrome *chrome, struct ky_proto_view message)
 {
-	struct ky_pf_in in = ky_pf_open(message);
-	struct ky_pf_field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	char key[80];
-	while (ky_pf_next(&in, &field)) {
+	while (ky_proto_next(&in, &field)) {
 		const char kind = field.id && field.id <= strlen(chrome->kinds)
 					  ? chrome->kinds[field.id - 1]
 					  : '-';
@@ -196,11 +197,11 @@ static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 }
 
 static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			 const struct ky_pf_field *field)
+			 const struct ky_proto_field *field)
 {
 	for (size_t i = 0; i < sizeof(chromes) / sizeof(*chromes); i++)
 		if (chromes[i].field == field->id) {
-			chrome_args(pf, sequence, &chromes[i], field->span);
+			chrome_args(pf, sequence, &chromes[i], field->view);
 			return;
 		}
 	not_carried(pf, field->id);
@@ -209,18 +210,18 @@ static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event)
 {
-	struct ky_pf_in in = ky_pf_open(event->all);
-	struct ky_pf_field field;
-	while (ky_pf_next(&in, &field)) {
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
 		case 5:
-			task_execution(pf, sequence, field.span);
+			task_execution(pf, sequence, field.view);
 			break;
 		case 21:
-			log_message(pf, sequence, event, field.span);
+			log_message(pf, sequence, event, field.view);
 			break;
 		case 33:
-			inline_location(pf, field.span);
+			inline_location(pf, field.view);
 			break;
 		case 34:
 			source_location(pf, sequence, field.value);

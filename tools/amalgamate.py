@@ -30,8 +30,16 @@ import os
 import re
 import sys
 
-PUBLIC_HEADERS = ["kymo.h", "session.h", "embed.h", "version.h", "trace_event.h"]
-GUARDED_HEADERS = {"trace_event.h": "KYMO_TRACE_EVENT_MACROS"}
+PUBLIC_HEADERS = [
+    "kymo.h",
+    "kymo_impl.h",
+    "session.h",
+    "embed.h",
+    "version.h",
+    "trace_event.h",
+    "trace_event_impl.h",
+]
+TRACE_EVENT_CONDITION = "KYMO_TRACE_EVENT_MACROS"
 
 TOKEN = re.compile(
     r"""(?P<comment>/\*.*?\*/|//[^\n]*)
@@ -468,11 +476,10 @@ def make_header(include_dir):
             continue
         with open(path, encoding="utf-8") as file:
             text = without_license(file.read())
-        text = re.sub(r"^#include <kymo/\w+\.h>\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r'^#include (<kymo/\w+\.h>|"\w+\.h")\n', "", text, flags=re.MULTILINE)
         parts.append(banner("include/kymo/" + name))
-        condition = GUARDED_HEADERS.get(name)
-        if condition:
-            text = "#ifdef %s\n%s#endif /* %s */\n" % (condition, text, condition)
+        if name.startswith("trace_event"):
+            text = "#ifdef {0}\n{1}#endif /* {0} */\n".format(TRACE_EVENT_CONDITION, text)
         parts.append(text)
     return "".join(parts)
 

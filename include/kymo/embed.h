@@ -2,8 +2,8 @@
 /*
  * embed.h: trace points in a library that must not depend on libkymo, and how to be their host.
  *
- * The library's side. It ships kymo.h, and nothing else of kymo, and is compiled with
- * -DKYMO_EMBEDDED. Its trace points look for a host the first time each is passed: a function
+ * The library's side. It ships kymo.h and kymo_impl.h (or kymo.h of the amalgamation, which is both),
+ * and nothing else of kymo, and is compiled with -DKYMO_EMBEDDED. Its trace points look for a host the first time each is passed: a function
  *
  *	const struct kymo_host *kymo_host_get(uint32_t version);
  *
@@ -14,7 +14,7 @@
  * point; it acts on the file that calls it.
  *
  * The host's side, with an implementation of its own: a logger, another tracer, a language runtime.
- * It defines kymo_host_get(), and returns a struct kymo_host (kymo.h says what each function is for)
+ * It defines kymo_host_get(), and returns a struct kymo_host (kymo_impl.h says what each function does)
  * or NULL when it does not know the version asked for. An executable must export the function: link
  * it with -rdynamic, unless the library is on its link line.
  *

@@ -76,8 +76,8 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->base = drum->base + ring->at;
 	w->blocks = ring->bytes / KY_BLOCK_BYTES;
 	w->next = w->first = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	w->pub.end = 0;
-	__atomic_store_n(&w->pub.events, released ? ring->events : count_events(w),
+	w->pub.ky_end = 0;
+	__atomic_store_n(&w->pub.ky_events, released ? ring->events : count_events(w),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->level, w->level, __ATOMIC_RELAXED);
 	w->wanted_bytes = ring_bytes_wanted(drum, w);
@@ -228,8 +228,8 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	if (!ring)
 		return;
 	w->ring = NULL;
-	w->pub.end = 0;
-	ring->events = w->pub.events;
+	w->pub.ky_end = 0;
+	ring->events = w->pub.ky_events;
 	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
 	/* Release: the next owner sees the count. */
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
@@ -254,7 +254,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	KY_STORE_FENCE();
 	if (w->next >= w->blocks)
 		ky_cpu_clear(block->words, KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS);
-	__atomic_store_n(&block->events_before, w->pub.events, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->events_before, w->pub.ky_events, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->ticks, ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->name, name, __ATOMIC_RELEASE);
@@ -265,8 +265,8 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	__atomic_store_n(&block->seq, w->next, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ring->head, w->next, __ATOMIC_RELEASE);
 	w->high = (uint32_t)(ticks >> 32);
-	w->pub.pos = (uintptr_t)block->words + KYMO_I_BUSY;
-	w->pub.end = (uintptr_t)block + KY_BLOCK_BYTES;
+	w->pub.ky_pos = (uintptr_t)block->words + KYMO_I_BUSY;
+	w->pub.ky_end = (uintptr_t)block + KY_BLOCK_BYTES;
 
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
@@ -288,7 +288,7 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 		if (wanted > w->blocks * KY_BLOCK_BYTES && (take_free(drum, &larger, tid, wanted) ||
 							    take_new(drum, &larger, tid, wanted))) {
 			ky_ring_release(drum, w);
-			larger.pub.pos = w->pub.pos;
+			larger.pub.ky_pos = w->pub.ky_pos;
 			*w = larger;
 		}
 		w->wanted_bytes = ring_bytes_wanted(drum, w);
@@ -302,19 +302,19 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 /* Room for the event, and for a control word before it. */
 static bool has_room(const struct ky_ring_writer *w, uint32_t words)
 {
-	return w->ring && w->pub.pos - KYMO_I_BUSY + 8u * (words + 2) <= w->pub.end;
+	return w->ring && w->pub.ky_pos - KYMO_I_BUSY + 8u * (words + 2) <= w->pub.ky_end;
 }
 
 /* Where the event goes; before it, when it has changed, the counter's high half. */
 static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
 {
-	uintptr_t pos = w->pub.pos - KYMO_I_BUSY;
+	uintptr_t pos = w->pub.ky_pos - KYMO_I_BUSY;
 	if (high != w->high) {
 		const uint64_t control = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
 		__atomic_store_n((uint64_t *)pos, control, __ATOMIC_RELEASE);
 		pos += 8;
 		w->high = high;
-		w->pub.pos = pos + KYMO_I_BUSY;
+		w->pub.ky_pos = pos + KYMO_I_BUSY;
 	}
 	return (uint64_t *)pos;
 }
@@ -337,6 +337,6 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 	uint64_t *const pos = put_high(w, high);
 	const bool slow =
 		!drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
-	__atomic_store_n(&w->pub.high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->pub.ky_high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
 	return pos;
 }

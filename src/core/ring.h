@@ -17,7 +17,7 @@ struct ky_ring_writer {
 	uint64_t blocks; /* in the ring, a power of two */
 	uint64_t next;   /* number of the block to begin next */
 	uint64_t first;  /* of the first that it began here */
-	uint32_t high;   /* the counter's high half; pub.high may be ~0 instead */
+	uint32_t high;   /* the counter's high half; pub.ky_high may be ~0 instead */
 	uint32_t level;
 	uint32_t pid;          /* of a forked child that writes into its parent's drum; else 0 */
 	bool apart;            /* the child is in another pid namespace: see ky_ring_owner() */
@@ -60,9 +60,9 @@ static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint6
 {
 	/* Release: the items are there before the header says so. */
 	__atomic_store_n(slot, header, __ATOMIC_RELEASE);
-	w->events++;
+	w->ky_events++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	KYMO_I_STORE(&w->pos, (uintptr_t)end);
+	KYMO_I_STORE(&w->ky_pos, (uintptr_t)end);
 }
 
 /* Whether every event must take the slow path: there is no counter, or a marker session runs. */

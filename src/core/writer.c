@@ -40,7 +40,7 @@ static uint32_t slot_tid(const struct ky_slot *slot)
 
 static uint64_t word_of(const struct kymo_i_site *site)
 {
-	return __atomic_load_n(&site->word, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&site->ky_word, __ATOMIC_ACQUIRE);
 }
 
 static void detach(struct ky_slot *slot)
@@ -149,10 +149,10 @@ static struct ky_slot *take_slot(uint32_t tid)
 static void rename_blocks(struct ky_slot *slot)
 {
 	for (uint32_t i = 0; i < KY_LEVELS; i++) {
-		if (slot->level[i].pub.end == 0)
+		if (slot->level[i].pub.ky_end == 0)
 			continue;
 		struct ky_drum_block *block =
-			(struct ky_drum_block *)(slot->level[i].pub.end - KY_BLOCK_BYTES);
+			(struct ky_drum_block *)(slot->level[i].pub.ky_end - KY_BLOCK_BYTES);
 		/* Release: the string first; pairs with the acquire of a reader of the block. */
 		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
 	}
@@ -232,9 +232,9 @@ static void lose(uint64_t *counter)
 static void lose_without_drum(struct kymo_i_site *site)
 {
 	if (ky_drum_failed())
-		__atomic_store_n(&site->enabled, &off, __ATOMIC_RELEASE);
-	else if (ky_limits.categories && site->info->kind != KYMO_KIND_NONE &&
-		 ky_glob_list_match(ky_limits.categories, site->info->category))
+		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELEASE);
+	else if (ky_limits.categories && site->ky_info->kind != KYMO_KIND_NONE &&
+		 ky_glob_list_match(ky_limits.categories, site->ky_info->category))
 		ky_drum_lose();
 }
 
@@ -247,10 +247,10 @@ static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
 	for (uint32_t i = 0; i < KY_LEVELS; i++) {
 		struct ky_ring_writer *w = &slot->level[i];
 		const uintptr_t was =
-			parked && i == 0 ? w->pub.pos - KYMO_I_BUSY : kymo_i_park(&w->pub);
+			parked && i == 0 ? w->pub.ky_pos - KYMO_I_BUSY : kymo_i_park(&w->pub);
 		if (was < KYMO_I_BUSY)
 			return w;
-		w->pub.pos -= KYMO_I_BUSY;
+		w->pub.ky_pos -= KYMO_I_BUSY;
 	}
 	return NULL;
 }
@@ -258,17 +258,17 @@ static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
 static void unpark(struct ky_ring_writer *w)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&w->pub.pos, w->pub.pos - KYMO_I_BUSY, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->pub.ky_pos, w->pub.ky_pos - KYMO_I_BUSY, __ATOMIC_RELAXED);
 }
 
 /* Fills in the site's word and flag. False when its category cannot be had or there is no drum. */
 static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 {
-	const struct kymo_site_info *info = site->info;
+	const struct kymo_site_info *info = site->ky_info;
 	struct ky_drum_category *category =
 		info->abi == KYMO_I_ABI ? ky_category_get(drum, info->category) : NULL;
 	if (!category) {
-		__atomic_store_n(&site->enabled, &off, __ATOMIC_RELEASE);
+		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELEASE);
 		return false;
 	}
 	uint64_t word = 1;
@@ -277,14 +277,14 @@ static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 		word = (uint64_t)ky_heap_site(drum, info, index) << KY_WORD_SITE_SHIFT;
 	}
 	/* The flag first: a site with a word is one whose flag is the category's. */
-	__atomic_store_n(&site->enabled, (const unsigned char *)&category->state, __ATOMIC_RELEASE);
-	__atomic_store_n(&site->word, word, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->ky_enabled, (const unsigned char *)&category->state, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->ky_word, word, __ATOMIC_RELEASE);
 	return true;
 }
 
 static bool is_on(const struct kymo_i_site *site)
 {
-	return __atomic_load_n(__atomic_load_n(&site->enabled, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	return __atomic_load_n(__atomic_load_n(&site->ky_enabled, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 /* The items of an event with the strings' lengths, which are measured once. */
@@ -393,14 +393,14 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 	struct ky_ring_writer *w = NULL;
 	if (slot)
 		w = claim_writer(slot,
-				 parked && had_writer && slot->level[0].pub.pos >= KYMO_I_BUSY);
+				 parked && had_writer && slot->level[0].pub.ky_pos >= KYMO_I_BUSY);
 	if (!drum)
 		lose_without_drum(site);
 	else if (!w)
 		lose(slot ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w) {
 		const bool registered = word_of(site) != 0 || register_site(drum, site);
-		if (registered && site->info->kind != KYMO_KIND_NONE &&
+		if (registered && site->ky_info->kind != KYMO_KIND_NONE &&
 		    (force || end_bit || is_on(site)))
 			recorded = record(drum, slot, w, word_of(site), end_bit, p);
 		else
@@ -408,7 +408,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 	}
 	ky_event_hook_fn *hook = __atomic_load_n(&ky_event_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
-		hook(site->info, end_bit != 0, p->values);
+		hook(site->ky_info, end_bit != 0, p->values);
 	errno = saved_errno;
 	return recorded;
 }
@@ -476,11 +476,11 @@ int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
 	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
 	const size_t words = items + (bytes + 7) / 8;
 	struct kymo_i_writer *const w = kymo_i_tls;
-	const uint64_t word = KYMO_I_LOAD(&site->word);
+	const uint64_t word = KYMO_I_LOAD(&site->ky_word);
 	const uintptr_t pos = kymo_i_park(w);
 	uint64_t header = word | KYMO_I_LENGTH(words);
 	int differs;
-	if (KYMO_I_UNLIKELY(word == 0 || bytes > KYMO_STRING_MAX || pos + 8 * words >= w->end))
+	if (KYMO_I_UNLIKELY(word == 0 || bytes > KYMO_STRING_MAX || pos + 8 * words >= w->ky_end))
 		goto slow;
 	KYMO_I_STAMP(header, differs, w);
 	if (KYMO_I_UNLIKELY(differs))
@@ -495,7 +495,7 @@ int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
 	ky_ring_commit(w, (uint64_t *)pos, header, slot);
 	return 1;
 slow:
-	return strings_slow(site, 0, items, site->info->types, values, true, false);
+	return strings_slow(site, 0, items, site->ky_info->types, values, true, false);
 }
 
 int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t strings,
@@ -504,11 +504,11 @@ int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t stri
 	uint32_t bytes[KYMO_I_ITEMS_MAX];
 	const uint32_t words = measure_strings(strings, items, values, bytes);
 	struct kymo_i_writer *const w = kymo_i_tls;
-	const uint64_t word = KYMO_I_LOAD(&site->word);
+	const uint64_t word = KYMO_I_LOAD(&site->ky_word);
 	const uintptr_t pos = kymo_i_park(w);
 	uint64_t header = word | KYMO_I_LENGTH(words);
 	int differs;
-	if (KYMO_I_UNLIKELY(word == 0 || words == 0 || pos + 8u * words >= w->end))
+	if (KYMO_I_UNLIKELY(word == 0 || words == 0 || pos + 8u * words >= w->ky_end))
 		goto slow;
 	KYMO_I_STAMP(header, differs, w);
 	if (KYMO_I_UNLIKELY(differs))
@@ -517,7 +517,7 @@ int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t stri
 	ky_ring_commit(w, (uint64_t *)pos, header, next);
 	return 1;
 slow:
-	return strings_slow(site, 0, items, site->info->types, values, true, false);
+	return strings_slow(site, 0, items, site->ky_info->types, values, true, false);
 }
 
 int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
@@ -571,7 +571,7 @@ int kymo_i_enabled_slow(struct kymo_i_site *site)
 /* A thread that is just being attached clears it: its first event is a slow one anyway. */
 __attribute__((noinline, no_sanitize("thread"))) static void make_slow(struct kymo_i_writer *w)
 {
-	*(volatile uint32_t *)&w->high = UINT32_MAX;
+	*(volatile uint32_t *)&w->ky_high = UINT32_MAX;
 }
 
 void ky_writer_slow_only(bool on)
@@ -587,7 +587,7 @@ void ky_writer_slow_only(bool on)
 __attribute__((noinline, no_sanitize("thread"))) static uintptr_t look_at_pos(
 	const struct kymo_i_writer *w)
 {
-	const uintptr_t pos = *(const volatile uintptr_t *)&w->pos;
+	const uintptr_t pos = *(const volatile uintptr_t *)&w->ky_pos;
 	KY_LOAD_FENCE();
 	return pos;
 }

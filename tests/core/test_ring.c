@@ -339,13 +339,13 @@ static void high_half(void)
 	for (int i = 0; i < 3; i++) {
 		KYMO_INSTANT("net", "event", "i", i);
 		struct ky_ring_writer *w = (struct ky_ring_writer *)(void *)kymo_i_tls;
-		struct ky_drum_block *block = (struct ky_drum_block *)(w->pub.end - KY_BLOCK_BYTES);
+		struct ky_drum_block *block = (struct ky_drum_block *)(w->pub.ky_end - KY_BLOCK_BYTES);
 		if (i != 0)
 			continue;
 		/* As if the block had begun one turn of the low half earlier. */
 		block->ticks -= UINT64_C(1) << 32;
 		w->high--;
-		w->pub.high = w->high;
+		w->pub.ky_high = w->high;
 	}
 	const struct readback totals = readback(collect_time, &next);
 	CHECK(totals.events == 3 && next == times + 3);

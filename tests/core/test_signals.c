@@ -267,7 +267,7 @@ static void dive(int signal)
 		const uintptr_t was = kymo_i_park(w); /* as if in the middle of an event */
 		raise(SIGUSR1);
 		trace_plain(1, THREADS);
-		w->pos = was;
+		w->ky_pos = was;
 	}
 	trace_plain(2, THREADS);
 	depth--;

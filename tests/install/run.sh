@@ -50,6 +50,19 @@ check_headers()
 	$2 -std=c++11 $warnings -DKYMO_EMBEDDED $(pkg-config --cflags kymo) -x c++ -fsyntax-only header.c
 }
 
+# No macro of the program changes what the headers mean: each of their ordinary words is one here.
+check_words()
+{
+	local define
+	for define in UNUSED KYMO_DISABLE KYMO_EMBEDDED 'KYMO_STATIC_CATEGORIES="net"'; do
+		$1 -std=c11 $warnings "-D$define" $(pkg-config --cflags kymo) -I. -fsyntax-only "$source_dir/clash.c"
+		$2 -std=c++11 $warnings "-D$define" $(pkg-config --cflags kymo) -I. -x c++ \
+			-fsyntax-only "$source_dir/clash.c"
+	done
+}
+headers=$(dirname "$(find root -path '*/include/kymo/kymo.h')")
+python3 "$source_dir/words.py" "$headers"/{kymo,trace_event}{,_impl}.h > words.h
+
 # The program leaves a trace where it says itself, and where the environment says.
 check_run()
 {
@@ -94,6 +107,7 @@ for pair in $compilers; do
 	cc=${pair%:*}
 	cxx=${pair#*:}
 	check_headers "$cc" "$cxx"
+	check_words "$cc" "$cxx"
 	echo "ok: headers, $cc"
 	check_pkg_config "$cc C11" "$cc -std=c11" "$source_dir/consumer.c"
 	check_pkg_config "$cxx C++11" "$cxx -std=c++11" "$source_dir/consumer.cpp"

@@ -275,7 +275,7 @@ static void count_events(const struct ky_agent_state *state, struct ky_ring_writ
 		(const void *)(w->base + ((w->next - 1) & (w->blocks - 1)) * KY_BLOCK_BYTES);
 	const uint64_t words = (state->pos - (uintptr_t)block->words) / 8;
 	if (words <= KY_BLOCK_WORDS)
-		w->pub.events = block->events_before + words - state->controls;
+		w->pub.ky_events = block->events_before + words - state->controls;
 }
 
 /* The word for the event, in a block that ends at *limit (as it was, or another); NULL: there is no ring. */
@@ -286,13 +286,13 @@ static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state
 	struct ky_drum drum = drum_of(home);
 	const bool fits = w->ring && state->pos < *limit;
 	count_events(state, w);
-	w->pub.pos = (fits ? state->pos : 0) + KYMO_I_BUSY;
-	w->pub.end = fits ? *limit + SPARE_BYTES : 0;
+	w->pub.ky_pos = (fits ? state->pos : 0) + KYMO_I_BUSY;
+	w->pub.ky_end = fits ? *limit + SPARE_BYTES : 0;
 	const uint32_t high = w->high;
 	uint64_t *slot = ky_ring_reserve_at(&drum, w, state->tid, state->name, 0, ticks);
 	if (slot && !fits) {
 		state->controls = 0;
-		*limit = w->pub.end - SPARE_BYTES;
+		*limit = w->pub.ky_end - SPARE_BYTES;
 		populate(w);
 	} else if (slot && w->high != high) {
 		state->controls++;

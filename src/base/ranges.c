@@ -2,7 +2,7 @@
 /* ranges.c: the treaps of ranges.h: split at an address, join again. Node 0 is no node. */
 #include "base/ranges.h"
 
-#include "model/columns.h"
+#include "base/array.h"
 
 #include <sys/random.h>
 
@@ -18,7 +18,7 @@ struct ky_ranges_node {
 
 void ky_ranges_free(struct ky_ranges *ranges)
 {
-	ky_array_free((void **)&ranges->nodes, &ranges->room);
+	KY_ARRAY_FREE(ranges->nodes, ranges->room);
 	*ranges = (struct ky_ranges){0};
 }
 
@@ -37,7 +37,7 @@ static bool start(struct ky_ranges *ranges)
 		return true;
 	if (getrandom(&ranges->random, sizeof(ranges->random), GRND_NONBLOCK) < 0)
 		ranges->random = (uint64_t)(uintptr_t)&ranges;
-	if (!ky_array_grow((void **)&ranges->nodes, &ranges->room, sizeof(*ranges->nodes), 1))
+	if (!KY_ARRAY_GROW_ZERO(ranges->nodes, ranges->room, 1))
 		return false;
 	ranges->count = 1;
 	return true;
@@ -46,8 +46,7 @@ static bool start(struct ky_ranges *ranges)
 static uint32_t node_new(struct ky_ranges *ranges, const struct ky_ranges_node *like)
 {
 	if (!start(ranges) || ranges->count == UINT32_MAX ||
-	    !ky_array_grow((void **)&ranges->nodes, &ranges->room, sizeof(*ranges->nodes),
-			   ranges->count + 1)) {
+	    !KY_ARRAY_GROW(ranges->nodes, ranges->room, ranges->count + 1)) {
 		ranges->failed = true;
 		return 0;
 	}
@@ -55,7 +54,7 @@ static uint32_t node_new(struct ky_ranges *ranges, const struct ky_ranges_node *
 	return ranges->count++;
 }
 
-/* The node itself when it is the space's own, else a copy that is; 0 without memory. */
+/* Return the node when it is the space's own, else a copy that is; 0 without memory. */
 static uint32_t own(struct ky_ranges *ranges, uint32_t owner, uint32_t node)
 {
 	if (ranges->nodes[node].owner == owner)
@@ -65,7 +64,7 @@ static uint32_t own(struct ky_ranges *ranges, uint32_t owner, uint32_t node)
 	return node_new(ranges, &copy);
 }
 
-/* Nodes that start before the address to *left, the others to *right. */
+/* Put the nodes that start before the address into *left, the others into *right. */
 static void split(struct ky_ranges *ranges, uint32_t owner, uint32_t node, uint64_t address,
 		  uint32_t *left, uint32_t *right)
 {
@@ -103,7 +102,7 @@ static uint32_t join(struct ky_ranges *ranges, uint32_t owner, uint32_t left, ui
 	return top;
 }
 
-/* The last node of a tree that the space owns on the way to it; 0 for none. */
+/* Return the last node of a tree, 0 for an empty one; the space owns the way to it. */
 static uint32_t last(const struct ky_ranges *ranges, uint32_t node)
 {
 	while (node && ranges->nodes[node].right)
@@ -111,7 +110,7 @@ static uint32_t last(const struct ky_ranges *ranges, uint32_t node)
 	return node;
 }
 
-/* What the tree's last range has from the address on, as a new node. */
+/* Return the part of the tree's last range from the address on, as a new node. */
 static uint32_t rest(struct ky_ranges *ranges, uint32_t owner, uint32_t tree, uint64_t address)
 {
 	const uint32_t node = last(ranges, tree);

@@ -23,7 +23,7 @@
 
 #include "model/clocks.h"
 #include "model/columns.h"
-#include "model/strings.h"
+#include "base/strings.h"
 
 /* Processes and threads: a row is one life of a pid or tid, so that reused ones are rows of their own. */
 struct ky_processes {

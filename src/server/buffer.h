@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * buffer.h: bytes of an answer that grow. An append without memory marks the buffer as failed and is nothing
- * else: who fills one checks once, at the end.
- */
+/* buffer.h: JSON answers in a buffer. */
 #ifndef KY_SERVER_BUFFER_H
 #define KY_SERVER_BUFFER_H
+
+#include "base/buffer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct ky_buffer {
-	char *data;
-	size_t bytes, room;
-	bool failed;
-};
-
-void ky_buffer_free(struct ky_buffer *buffer);
-void ky_buffer_add(struct ky_buffer *buffer, const void *data, size_t bytes);
-void ky_buffer_text(struct ky_buffer *buffer, const char *text);
-void ky_buffer_format(struct ky_buffer *buffer, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Room for that many bytes more at the end, which count as there; NULL when it has failed. */
-void *ky_buffer_reserve(struct ky_buffer *buffer, size_t bytes);
 
 /*
  * JSON. Each value is preceded by a comma unless it is the first of its object or array, or follows a key: who

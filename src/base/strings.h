@@ -1,56 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strings.h: every text of a trace once, by number. Equal numbers are equal texts. 0 is no text at
- * all (NULL in SQL), which is not the empty text. Texts are any bytes but are NUL-terminated as well;
- * readers make what must be UTF-8 valid (ky_strings_add_utf8).
+ * strings.h: the string table: every text once, by number. Equal numbers are equal texts. 0 is no text at all
+ * (NULL in SQL), which is not the empty text. Texts are any bytes, NUL-terminated as well; ky_strings_add_utf8()
+ * makes them valid UTF-8.
+ *
+ * All texts are in one array of bytes, each with its NUL; an entry for each number holds where its text is.
  */
-#ifndef KY_MODEL_STRINGS_H
-#define KY_MODEL_STRINGS_H
+#ifndef KY_BASE_STRINGS_H
+#define KY_BASE_STRINGS_H
+
+#include "base/map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 struct ky_string_entry {
 	uint64_t place; /* in bytes */
 	uint32_t size;
-	uint32_t hash;
 };
 
 struct ky_strings {
-	char *bytes; /* all texts, each with its NUL */
+	char *bytes;
 	uint64_t bytes_used;
 	uint64_t bytes_room;
 	struct ky_string_entry *entries; /* by number */
-	uint64_t entries_room;
-	uint32_t count;
-	uint32_t *slots; /* numbers by hash, 0 is free; a power of two in size */
-	uint64_t slots_room;
-	uint64_t seed; /* of the hash: nobody can make texts that collide */
+	uint32_t entries_room;
+	uint32_t count; /* of numbers, with 0 */
+	struct ky_hash_index index;
 };
 
+/* Make an empty table. 0 or -ENOMEM. */
 int ky_strings_init(struct ky_strings *strings);
+/* Free the table. */
 void ky_strings_free(struct ky_strings *strings);
 
-/* The text's number, the same for the same text; 0 only without memory. bytes of any length below 2^31. */
+/* Return the number of a text of less than 2^31 bytes, adding it if it is new; 0 only without memory. */
 uint32_t ky_strings_add(struct ky_strings *strings, const char *text, size_t bytes);
-/* The same; what is not UTF-8 is replaced by U+FFFD. */
+/* Do the same with U+FFFD for everything that is not valid UTF-8. */
 uint32_t ky_strings_add_utf8(struct ky_strings *strings, const char *text, size_t bytes);
-/* The number of a text that is there already, else 0. */
+/* Return the number of a text that was added, else 0. */
 uint32_t ky_strings_find(const struct ky_strings *strings, const char *text, size_t bytes);
 
-/* The text; NULL for 0. Until the next add. */
+/* Return the text of a number, valid until the next add; NULL for 0. */
 static inline const char *ky_strings_text(const struct ky_strings *strings, uint32_t number)
 {
 	return number ? strings->bytes + strings->entries[number].place : NULL;
 }
 
+/* Return the size of a number's text; 0 for 0. */
 static inline uint32_t ky_strings_bytes(const struct ky_strings *strings, uint32_t number)
 {
 	return number ? strings->entries[number].size : 0;
 }
 
+/* Return the memory that the table uses. */
 uint64_t ky_strings_memory(const struct ky_strings *strings);
 
 #endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * array.h: the growable array: a pointer, a count and a room that their owner declares side by side.
+ *
+ *   struct item *items;
+ *   uint32_t count, room;
+ *   ...
+ *   if (!KY_ARRAY_ADD(list->items, list->count, list->room, (struct item){.key = key}))
+ *           return -ENOMEM;
+ *   ...
+ *   KY_ARRAY_FREE(list->items, list->room);
+ *
+ * All zero is an empty array. Count and room may be of any integer type, and growth fails rather than exceed
+ * it. Room doubles, so adding costs O(1). A failure leaves the array as it was.
+ *
+ * The items are not from malloc: only KY_ARRAY_FREE may free them. A small array is a heap block, a large one a
+ * mapping that the kernel moves when it grows: nothing is copied, and room that was never written takes no memory.
+ *
+ * The macros evaluate their arguments more than once: pass lvalues without side effects.
+ */
+#ifndef KY_BASE_ARRAY_H
+#define KY_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Make room for at least need items; false without memory. New items are not initialised. */
+#define KY_ARRAY_GROW(items, room, need)                                                           \
+	__extension__({                                                                            \
+		uint64_t ky_room_ = (uint64_t)(room);                                              \
+		const uint64_t ky_need_ = (uint64_t)(need);                                        \
+		bool ky_fits_ = ky_need_ <= ky_room_;                                              \
+		if (__builtin_expect(!ky_fits_, 0)) {                                              \
+			void *const ky_items_ =                                                    \
+				ky_array_grown((items), &ky_room_, sizeof(*(items)), ky_need_,     \
+					       KY_ARRAY_ROOM_MAX(room));                           \
+			ky_fits_ = ky_items_ != NULL;                                              \
+			if (ky_fits_) {                                                            \
+				(items) = ky_items_;                                               \
+				(room) = (__typeof__(room))ky_room_;                               \
+			}                                                                          \
+		}                                                                                  \
+		ky_fits_;                                                                          \
+	})
+
+/* Do the same and zero all new items, up to room. */
+#define KY_ARRAY_GROW_ZERO(items, room, need)                                                      \
+	__extension__({                                                                            \
+		const uint64_t ky_had_ = (uint64_t)(room);                                         \
+		const bool ky_grown_ = KY_ARRAY_GROW(items, room, need);                           \
+		if (ky_grown_ && (uint64_t)(room) > ky_had_)                                       \
+			memset((items) + ky_had_, 0,                                               \
+			       (size_t)((uint64_t)(room)-ky_had_) * sizeof(*(items)));             \
+		ky_grown_;                                                                         \
+	})
+
+/* Append a value; false without memory. The value is evaluated after the array has grown. */
+#define KY_ARRAY_ADD(items, count, room, ...)                                                      \
+	(KY_ARRAY_GROW(items, room, (uint64_t)(count) + 1)                                         \
+		 ? ((void)((items)[(count)++] = (__VA_ARGS__)), true)                              \
+		 : false)
+
+/* Append a zeroed item and return its address, valid until the next growth; NULL without memory. */
+#define KY_ARRAY_NEW(items, count, room)                                                           \
+	(KY_ARRAY_GROW(items, room, (uint64_t)(count) + 1)                                         \
+		 ? (memset(&(items)[(count)], 0, sizeof(*(items))), &(items)[(count)++])           \
+		 : NULL)
+
+/* Free the items and make the array empty; the owner resets its count. */
+#define KY_ARRAY_FREE(items, room)                                                                 \
+	do {                                                                                       \
+		ky_array_release(items);                                                           \
+		(items) = NULL;                                                                    \
+		(room) = 0;                                                                        \
+	} while (0)
+
+/* ---- what the macros and model/columns are made of ---- */
+
+/* The largest value of an integer's type. */
+#define KY_ARRAY_ROOM_MAX(room)                                                                    \
+	(UINT64_MAX >> (64 - 8 * sizeof(room) + ((__typeof__(room))-1 < (__typeof__(room))1)))
+
+/*
+ * Return the items moved to where there is room for at least need of them, and set *room, which is at most
+ * room_max; NULL without memory.
+ */
+void *ky_array_grown(void *items, uint64_t *room, size_t item_bytes, uint64_t need,
+		     uint64_t room_max);
+/* Return the items moved to where they have at least that many bytes; NULL without memory. */
+void *ky_array_resized(void *items, size_t bytes);
+/* Get memory for a large array's items from one byte to before another, at once instead of a page at a time. */
+void ky_array_populate(void *items, size_t from, size_t to);
+/* Free the items; NULL is allowed. */
+void ky_array_release(void *items);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.c: see file.h. The way of a file that appears whole:
+ *
+ *   fd (nameless) ──▶ link as TARGET.PID.tmp ──▶ rename to TARGET
+ *
+ * A nameless file (O_TMPFILE) cannot take the place of another one; so it gets a name for the moment before
+ * it is renamed.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_FIRST 4096u
+
+/* ---- whole reads and writes ---- */
+
+int ky_file_write_all(int fd, const void *data, size_t bytes)
+{
+	const char *from = data;
+	while (bytes) {
+		const ssize_t n = write(fd, from, bytes);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+int ky_file_pwrite_all(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+	const char *from = data;
+	while (bytes) {
+		const ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		offset += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+int64_t ky_file_read_all(int fd, void *data, size_t bytes)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		const ssize_t n = read(fd, (char *)data + done, bytes - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (int64_t)done;
+}
+
+int64_t ky_file_pread_all(int fd, void *data, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		const ssize_t n =
+			pread(fd, (char *)data + done, bytes - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (int64_t)done;
+}
+
+/* ---- small files ---- */
+
+/* Return how much room to begin with: all of a file that has a size, and a byte to notice its end. */
+static size_t room_for(int fd, size_t bytes_max)
+{
+	struct stat status;
+	size_t room = READ_FIRST;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+		room = (uint64_t)status.st_size < SIZE_MAX - 2 ? (size_t)status.st_size + 2
+							       : SIZE_MAX;
+	return room > bytes_max ? bytes_max + 1 : room;
+}
+
+char *ky_file_read_fd(int fd, size_t bytes_max, size_t *bytes)
+{
+	char *data = NULL;
+	size_t room = 0;
+	*bytes = 0;
+	if (bytes_max > SIZE_MAX / 4)
+		bytes_max = SIZE_MAX / 4;
+	/* One byte is for the NUL; it also shows that the file is too large. */
+	for (int64_t n = 1;; *bytes += (size_t)n) {
+		if (*bytes + 1 >= room) {
+			room = room ? room * 2 : room_for(fd, bytes_max) + 1;
+			char *larger = realloc(data, room);
+			if (!larger)
+				break;
+			data = larger;
+		}
+		n = ky_file_read_all(fd, data + *bytes, room - 1 - *bytes);
+		if (n < 0) {
+			errno = (int)-n;
+			break;
+		}
+		if (*bytes + (size_t)n > bytes_max) {
+			errno = EFBIG;
+			break;
+		}
+		if (n == 0 || *bytes + (size_t)n + 1 < room) {
+			*bytes += (size_t)n;
+			data[*bytes] = '\0';
+			return data;
+		}
+	}
+	const int error = errno;
+	free(data);
+	*bytes = 0;
+	errno = error;
+	return NULL;
+}
+
+char *ky_file_read(const char *path, size_t bytes_max, size_t *bytes)
+{
+	struct stat status;
+	char *data = NULL;
+	*bytes = 0;
+	/* A pipe with no writer must not block. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+	else
+		data = ky_file_read_fd(fd, bytes_max, bytes);
+	const int error = errno;
+	close(fd);
+	errno = error;
+	return data;
+}
+
+int64_t ky_file_read_text(const char *path, char *text, size_t room)
+{
+	text[0] = '\0';
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	const int64_t bytes = ky_file_read_all(fd, text, room - 1);
+	close(fd);
+	text[bytes < 0 ? 0 : bytes] = '\0';
+	return bytes;
+}
+
+/* ---- files that appear whole ---- */
+
+static int open_nameless(struct ky_file_replacer *file)
+{
+	char *directory = strdup(file->target);
+	if (!directory)
+		return -ENOMEM;
+	char *slash = strrchr(directory, '/');
+	if (slash)
+		slash[slash == directory ? 1 : 0] = 0;
+	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	file->nameless = file->fd >= 0;
+	free(directory);
+	return file->fd < 0 ? -errno : 0;
+}
+
+static int open_temporary(struct ky_file_replacer *file)
+{
+	if (open_nameless(file) == 0)
+		return 0;
+	file->fd =
+		open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	return file->fd < 0 ? -errno : 0;
+}
+
+static int open_direct(struct ky_file_replacer *file, int fd)
+{
+	file->direct = true;
+	file->fd = fd;
+	return fd < 0 ? -errno : 0;
+}
+
+static int open_target(struct ky_file_replacer *file, const char *path)
+{
+	struct stat st;
+	if (strcmp(path, "-") == 0)
+		return open_direct(file, STDOUT_FILENO);
+	const bool exists = stat(path, &st) == 0;
+	if (exists && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (exists && !S_ISREG(st.st_mode))
+		return open_direct(file, open(path, O_WRONLY | O_CLOEXEC));
+	/* One that may not be written to is not replaced either. */
+	if (exists && access(path, W_OK) != 0)
+		return -errno;
+	/* A link is followed, so that it stays one. */
+	file->target = realpath(path, NULL);
+	if (!file->target)
+		file->target = strdup(path);
+	if (!file->target ||
+	    asprintf(&file->temporary, "%s.%ld.tmp", file->target, (long)getpid()) < 0) {
+		file->temporary = NULL;
+		return -ENOMEM;
+	}
+	return open_temporary(file);
+}
+
+int ky_file_replacer_open(struct ky_file_replacer *file, const char *path)
+{
+	*file = (struct ky_file_replacer){.fd = -1};
+	const int error = open_target(file, path);
+	if (error)
+		ky_file_replacer_abandon(file);
+	return error;
+}
+
+static int give_name(struct ky_file_replacer *file)
+{
+	char path[64];
+	if (file->direct)
+		return 0;
+	if (file->nameless) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+		unlink(file->temporary);
+		if (linkat(AT_FDCWD, path, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) != 0)
+			return -errno;
+		file->nameless = false;
+	}
+	if (rename(file->temporary, file->target) != 0)
+		return -errno;
+	free(file->temporary);
+	file->temporary = NULL;
+	return 0;
+}
+
+int ky_file_replacer_commit(struct ky_file_replacer *file, const char **what)
+{
+	int error = 0;
+	*what = "write";
+	/* Network file systems report a full disk only when a file is closed. */
+	const int copy = file->direct ? -1 : dup(file->fd);
+	if (copy >= 0 && close(copy) != 0)
+		error = -errno;
+	if (!error) {
+		*what = "rename";
+		error = give_name(file);
+	}
+	ky_file_replacer_abandon(file);
+	return error;
+}
+
+void ky_file_replacer_abandon(struct ky_file_replacer *file)
+{
+	if (file->fd >= 0 && file->fd != STDOUT_FILENO)
+		close(file->fd);
+	if (file->temporary && !file->nameless && file->fd >= 0)
+		unlink(file->temporary);
+	free(file->target);
+	free(file->temporary);
+	*file = (struct ky_file_replacer){.fd = -1};
+}

@@ -44,7 +44,7 @@ struct seen {
 
 static const char *target_path(void)
 {
-	const char *path = getenv("KYMO_TEST_PROBE_TARGET");
+	const char *path = getenv("KYMO_TARGET_PROBE");
 	assert_non_null(path);
 	return path;
 }

@@ -285,7 +285,7 @@ static struct told told_at(const char *path, uint64_t offset, uint64_t deadline,
 static void a_place_in_a_file_has_functions_and_lines(void **state)
 {
 	(void)state;
-	const char *path = getenv("KYMO_SAMPLE_TARGET");
+	const char *path = getenv("KYMO_TARGET_SAMPLE");
 	bool late;
 	struct told told;
 	bool inlined = false;
@@ -302,7 +302,7 @@ static void a_place_in_a_file_has_functions_and_lines(void **state)
 static void without_time_there_are_names_alone(void **state)
 {
 	(void)state;
-	const char *path = getenv("KYMO_SAMPLE_TARGET");
+	const char *path = getenv("KYMO_TARGET_SAMPLE");
 	bool late;
 	const struct told told = told_at(path, offset_of(path, "target_inner") + 2, 0, &late);
 	assert_string_equal(told.text, "target_inner");

@@ -57,7 +57,7 @@ static void run_command(const char *format, ...)
 static int make_folder(void **state)
 {
 	(void)state;
-	const char *built = getenv("KYMO_SAMPLE_TARGET");
+	const char *built = getenv("KYMO_TARGET_SAMPLE");
 	if (!built || !mkdtemp(folder) || chmod(folder, 0777) != 0)
 		return -1;
 	snprintf(target, sizeof(target), "%s/target", folder);

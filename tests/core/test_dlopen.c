@@ -2,7 +2,7 @@
 /*
  * test_dlopen.c: an instrumented library is loaded and unloaded a thousand times. Its trace points
  * are the same each time, so the drum does not grow, and what was recorded stays readable when the
- * library is gone. KYMO_TEST_PLUGIN names the library.
+ * library is gone. KYMO_TARGET_TRACED_MODULE names the library.
  */
 #include "readback.h"
 
@@ -29,7 +29,7 @@ static uint64_t function_value(void *library, const char *name)
 
 static void load_trace_unload(uint32_t number)
 {
-	void *library = dlopen(getenv("KYMO_TEST_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(getenv("KYMO_TARGET_TRACED_MODULE"), RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		check_failed(__FILE__, __LINE__, dlerror());
 	void (*trace)(uint32_t) = (void (*)(uint32_t))function_value(library, "plugin_trace");
@@ -75,7 +75,7 @@ static void load_often(void)
 static void a_library_that_comes_and_goes_is_registered_once(void **state)
 {
 	(void)state;
-	if (!getenv("KYMO_TEST_PLUGIN"))
+	if (!getenv("KYMO_TARGET_TRACED_MODULE"))
 		skip();
 	assert_int_equal(in_child(load_often), 0);
 }
@@ -103,7 +103,7 @@ static void load_in_threads(void)
 static void threads_may_outlive_the_library_they_traced_in(void **state)
 {
 	(void)state;
-	if (!getenv("KYMO_TEST_PLUGIN"))
+	if (!getenv("KYMO_TARGET_TRACED_MODULE"))
 		skip();
 	assert_int_equal(in_child(load_in_threads), 0);
 }

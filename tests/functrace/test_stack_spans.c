@@ -59,7 +59,7 @@ static void on_note(void *context, const char *line)
 static void start_program(struct world *world, const char *mode)
 {
 	int ends[2];
-	const char *path = getenv("KYMO_STACK_SPANS_TARGET");
+	const char *path = getenv("KYMO_TARGET_STACK_SPANS");
 	assert_non_null(path);
 	assert_int_equal(pipe(ends), 0);
 	world->pid = fork();

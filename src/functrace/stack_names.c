@@ -2,7 +2,7 @@
 /* stack_names.c: see stack_names.h. */
 #include "functrace/stack_names.h"
 
-#include "functrace/stack_join.h"
+#include "base/stack_join.h"
 #include "model/intake.h"
 
 #include <errno.h>

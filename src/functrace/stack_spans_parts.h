@@ -14,7 +14,7 @@
 #define KY_FUNCTRACE_STACK_SPANS_PARTS_H
 
 #include "functrace/made_drum.h"
-#include "functrace/stack_join.h"
+#include "base/stack_join.h"
 #include "functrace/stack_names.h"
 #include "functrace/stack_spans.h"
 #include "functrace/unwinder.h"

@@ -172,7 +172,7 @@ struct ky_stack_thread *ky_stack_thread_make(struct ky_stack_spans *spans,
 		return thread;
 	/* Its end was lost, and the number is another's now. */
 	if (thread)
-		ky_stack_thread_end(spans, thread, thread->join.told_ns);
+		ky_stack_thread_end(spans, thread, thread->join.sent_ns);
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		return NULL;

@@ -41,7 +41,7 @@ static uint32_t rows_of(const struct ky_view *view, enum ky_view_kind kind)
 	case KY_VIEW_STATE:
 		return trace->thread_states.rows.count;
 	case KY_VIEW_SAMPLES:
-		return view->joined.count;
+		return view->sample_spans.count;
 	case KY_VIEW_LOSS:
 		return trace->losses.rows.count;
 	case KY_VIEW_GROUP:
@@ -88,13 +88,13 @@ static void read_of_thread(struct event *event, const struct ky_trace *trace, ui
 
 static void read_sample(struct event *event, const struct ky_trace *trace)
 {
-	const struct ky_joined *const joined = &event->view->joined;
-	const uint32_t frame = joined->frame[event->id];
-	event->ts = joined->ts[event->id];
-	event->dur = joined->dur[event->id];
+	const struct ky_sample_spans *const spans = &event->view->sample_spans;
+	const uint32_t frame = spans->frame[event->id];
+	event->ts = spans->ts[event->id];
+	event->dur = spans->dur[event->id];
 	if (frame < trace->frames.rows.count)
 		event->name = trace->frames.name[frame];
-	read_of_thread(event, trace, joined->thread[event->id]);
+	read_of_thread(event, trace, spans->thread[event->id]);
 }
 
 static void read_loss(struct event *event, const struct ky_trace *trace)

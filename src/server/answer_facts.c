@@ -158,8 +158,8 @@ static void add_counter_facts(struct ky_buffer *buffer, struct ky_trace *trace, 
 static void add_sample_facts(struct ky_buffer *buffer, const struct ky_view *view, uint32_t id)
 {
 	const struct ky_trace *const trace = view->trace;
-	const uint32_t frame = view->joined.frame[id];
-	add_fact(buffer, "samples", "%" PRIu32, view->joined.samples[id]);
+	const uint32_t frame = view->sample_spans.frame[id];
+	add_fact(buffer, "samples", "%" PRIu32, view->sample_spans.samples[id]);
 	if (frame < trace->frames.rows.count)
 		add_fact(buffer, "address", "0x%" PRIx64, trace->frames.rel_pc[frame]);
 }
@@ -223,7 +223,7 @@ void ky_json_stack(struct ky_buffer *buffer, const struct ky_view *view, enum ky
 {
 	const struct ky_trace *const trace = view->trace;
 	const struct ky_callsites *const sites = &trace->callsites;
-	uint32_t site = kind == KY_VIEW_SAMPLES ? view->joined.callsite[id] : KY_NONE;
+	uint32_t site = kind == KY_VIEW_SAMPLES ? view->sample_spans.callsite[id] : KY_NONE;
 	ky_json_key(buffer, "stack");
 	ky_json_begin(buffer, '[');
 	for (uint32_t i = 0; i < FRAMES_MAX && site < sites->rows.count; i++) {

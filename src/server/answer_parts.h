@@ -58,7 +58,7 @@ struct ky_searches {
 	pthread_mutex_t lock;
 	struct ky_search kept[KY_SEARCHES_KEPT];
 	uint64_t asked;
-	uint32_t *order;   /* of view->joined by time; NULL: not made yet */
+	uint32_t *order;   /* of view->sample_spans by time; NULL: not made yet */
 	int64_t *order_ts; /* their times */
 };
 

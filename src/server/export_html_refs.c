@@ -50,7 +50,7 @@ static void choose_all(struct ky_html_rows *rows, uint32_t count)
 static int choose_events(struct ky_html_data *data)
 {
 	const struct ky_trace *const trace = data->trace;
-	const struct ky_joined *const joined = &data->view->joined;
+	const struct ky_sample_spans *const spans = &data->view->sample_spans;
 	const struct ky_slices *const slices = &trace->slices;
 	const struct ky_sched *const sched = &trace->sched;
 	const struct ky_thread_states *const states = &trace->thread_states;
@@ -66,8 +66,8 @@ static int choose_events(struct ky_html_data *data)
 		result = choose_table(data, KY_HTML_STATES, states->ts, states->dur,
 				      states->rows.count, false);
 	if (!result)
-		result = choose_table(data, KY_HTML_JOINED, joined->ts, joined->dur, joined->count,
-				      false);
+		result = choose_table(data, KY_HTML_SAMPLE_SPANS, spans->ts, spans->dur,
+				      spans->count, false);
 	if (!result)
 		result = choose_table(data, KY_HTML_SAMPLES, trace->samples.ts, NULL,
 				      trace->samples.rows.count, true);
@@ -192,7 +192,8 @@ static void mark_callsites(const struct ky_html_data *data, uint8_t *marks)
 	const struct ky_callsites *const sites = &data->trace->callsites;
 	const uint32_t count = sites->rows.count;
 	mark_column(&data->rows[KY_HTML_SAMPLES], data->trace->samples.callsite, count, marks);
-	mark_column(&data->rows[KY_HTML_JOINED], data->view->joined.callsite, count, marks);
+	mark_column(&data->rows[KY_HTML_SAMPLE_SPANS], data->view->sample_spans.callsite, count,
+		    marks);
 	for (uint32_t i = count; i-- > 0;) {
 		if (marks[i] && sites->parent[i] < i)
 			marks[sites->parent[i]] = 1;
@@ -203,7 +204,8 @@ static void mark_frames(const struct ky_html_data *data, uint8_t *marks)
 {
 	const uint32_t count = data->trace->frames.rows.count;
 	mark_column(&data->rows[KY_HTML_CALLSITES], data->trace->callsites.frame, count, marks);
-	mark_column(&data->rows[KY_HTML_JOINED], data->view->joined.frame, count, marks);
+	mark_column(&data->rows[KY_HTML_SAMPLE_SPANS], data->view->sample_spans.frame, count,
+		    marks);
 }
 
 static void mark_mappings(const struct ky_html_data *data, uint8_t *marks)

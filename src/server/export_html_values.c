@@ -174,44 +174,44 @@ COLUMN(thread_states, io_wait)
 COLUMN(thread_states, blocked_function)
 COLUMN_PLACE(thread_states, KY_VIEW_STATE)
 
-static uint64_t joined_ts(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_ts(struct ky_html_data *data, uint32_t row)
 {
-	return time_of(data, data->view->joined.ts[row]);
+	return time_of(data, data->view->sample_spans.ts[row]);
 }
 
-static uint64_t joined_dur(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_dur(struct ky_html_data *data, uint32_t row)
 {
-	return (uint64_t)data->view->joined.dur[row] + 1;
+	return (uint64_t)data->view->sample_spans.dur[row] + 1;
 }
 
-static uint64_t joined_frame(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_frame(struct ky_html_data *data, uint32_t row)
 {
-	return reference(data, KY_HTML_FRAMES, data->view->joined.frame[row]);
+	return reference(data, KY_HTML_FRAMES, data->view->sample_spans.frame[row]);
 }
 
-static uint64_t joined_callsite(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_callsite(struct ky_html_data *data, uint32_t row)
 {
-	return reference(data, KY_HTML_CALLSITES, data->view->joined.callsite[row]);
+	return reference(data, KY_HTML_CALLSITES, data->view->sample_spans.callsite[row]);
 }
 
-static uint64_t joined_thread(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_thread(struct ky_html_data *data, uint32_t row)
 {
-	return plus_one(data->view->joined.thread[row]);
+	return plus_one(data->view->sample_spans.thread[row]);
 }
 
-static uint64_t joined_samples(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_samples(struct ky_html_data *data, uint32_t row)
 {
-	return data->view->joined.samples[row];
+	return data->view->sample_spans.samples[row];
 }
 
-static uint64_t joined_view(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_view(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
 	return ky_view_place(data->view, KY_VIEW_SAMPLES, row, &place) ? (uint64_t)place.track + 1
 								       : 0;
 }
 
-static uint64_t joined_row(struct ky_html_data *data, uint32_t row)
+static uint64_t sample_span_row(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
 	return ky_view_place(data->view, KY_VIEW_SAMPLES, row, &place) ? place.row : 0;
@@ -332,14 +332,14 @@ const struct ky_html_column ky_html_columns[] = {
 	{"states.io_wait", KY_HTML_STATES, 'i', thread_states_io_wait},
 	{"states.blocked_function", KY_HTML_STATES, 's', thread_states_blocked_function},
 	{"states.view", KY_HTML_STATES, 'u', thread_states_view},
-	{"joined.ts", KY_HTML_JOINED, 't', joined_ts},
-	{"joined.dur", KY_HTML_JOINED, 'l', joined_dur},
-	{"joined.frame", KY_HTML_JOINED, 'u', joined_frame},
-	{"joined.callsite", KY_HTML_JOINED, 'd', joined_callsite},
-	{"joined.thread", KY_HTML_JOINED, 'u', joined_thread},
-	{"joined.samples", KY_HTML_JOINED, 'u', joined_samples},
-	{"joined.view", KY_HTML_JOINED, 'u', joined_view},
-	{"joined.row", KY_HTML_JOINED, 'w', joined_row},
+	{"sample_spans.ts", KY_HTML_SAMPLE_SPANS, 't', sample_span_ts},
+	{"sample_spans.dur", KY_HTML_SAMPLE_SPANS, 'l', sample_span_dur},
+	{"sample_spans.frame", KY_HTML_SAMPLE_SPANS, 'u', sample_span_frame},
+	{"sample_spans.callsite", KY_HTML_SAMPLE_SPANS, 'd', sample_span_callsite},
+	{"sample_spans.thread", KY_HTML_SAMPLE_SPANS, 'u', sample_span_thread},
+	{"sample_spans.samples", KY_HTML_SAMPLE_SPANS, 'u', sample_span_samples},
+	{"sample_spans.view", KY_HTML_SAMPLE_SPANS, 'u', sample_span_view},
+	{"sample_spans.row", KY_HTML_SAMPLE_SPANS, 'w', sample_span_row},
 	{"samples.ts", KY_HTML_SAMPLES, 't', samples_ts},
 	{"samples.thread", KY_HTML_SAMPLES, 'u', samples_thread},
 	{"samples.callsite", KY_HTML_SAMPLES, 'd', samples_callsite},

@@ -83,17 +83,17 @@ static void open_states(struct ky_view *view)
 	};
 }
 
-static void open_joined(struct ky_view *view)
+static void open_sample_spans(struct ky_view *view)
 {
-	const struct ky_joined *const joined = &view->joined;
-	view->tables[KY_LANE_JOINED] = (struct ky_lane_table){
-		.count = joined->count,
-		.ts = joined->ts,
-		.dur = joined->dur,
-		.name = joined->frame,
+	const struct ky_sample_spans *const spans = &view->sample_spans;
+	view->tables[KY_LANE_SAMPLE_SPANS] = (struct ky_lane_table){
+		.count = spans->count,
+		.ts = spans->ts,
+		.dur = spans->dur,
+		.name = spans->frame,
 		.name_via = view->trace->frames.name,
-		.key = joined->thread,
-		.row = joined->depth,
+		.key = spans->thread,
+		.row = spans->depth,
 		.keys = view->trace->threads.rows.count,
 	};
 }
@@ -118,7 +118,7 @@ int ky_lane_tables_open(struct ky_view *view)
 	open_counters(view);
 	open_sched(view);
 	open_states(view);
-	open_joined(view);
+	open_sample_spans(view);
 	open_losses(view);
 	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
 		struct ky_lane_table *const table = &view->tables[t];

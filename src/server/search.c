@@ -276,12 +276,14 @@ static int find_spans(struct looking *looking)
 {
 	const struct ky_view *const view = looking->answers->view;
 	struct ky_hits *const hits = &looking->search->spans;
-	if (ky_hits_open(hits, view->joined.count) != 0 || ky_search_order(looking->answers) != 0)
+	if (ky_hits_open(hits, view->sample_spans.count) != 0 ||
+	    ky_search_order(looking->answers) != 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; looking->names && i < view->joined.count && goes_on(looking, i); i++) {
+	for (uint32_t i = 0; looking->names && i < view->sample_spans.count && goes_on(looking, i);
+	     i++) {
 		struct ky_view_place place;
 		const uint32_t row = looking->answers->searches.order[i];
-		const uint32_t frame = view->joined.frame[row];
+		const uint32_t frame = view->sample_spans.frame[row];
 		if (frame >= looking->trace->frames.rows.count ||
 		    !string_in(looking, looking->by_name, looking->trace->frames.name[frame]))
 			continue;

@@ -25,20 +25,20 @@ static int by_time(const void *a_, const void *b_)
 
 int ky_search_order(struct ky_answers *answers)
 {
-	const struct ky_joined *const joined = &answers->view->joined;
+	const struct ky_sample_spans *const spans = &answers->view->sample_spans;
 	struct ky_searches *const searches = &answers->searches;
-	const size_t room = (size_t)joined->count + 1;
+	const size_t room = (size_t)spans->count + 1;
 	if (searches->order)
 		return 0;
 	struct timed *const timed = malloc(room * sizeof(*timed));
 	uint32_t *const order = malloc(room * sizeof(*order));
 	int64_t *const ts = malloc(room * sizeof(*ts));
 	const bool enough = timed && order && ts;
-	for (uint32_t i = 0; enough && i < joined->count; i++)
-		timed[i] = (struct timed){joined->ts[i], i};
+	for (uint32_t i = 0; enough && i < spans->count; i++)
+		timed[i] = (struct timed){spans->ts[i], i};
 	if (enough)
-		qsort(timed, joined->count, sizeof(*timed), by_time);
-	for (uint32_t i = 0; enough && i < joined->count; i++) {
+		qsort(timed, spans->count, sizeof(*timed), by_time);
+	for (uint32_t i = 0; enough && i < spans->count; i++) {
 		order[i] = timed[i].row;
 		ts[i] = timed[i].ts;
 	}

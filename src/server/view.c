@@ -76,7 +76,7 @@ static int make(struct ky_view *view, const struct ky_view_options *options)
 {
 	int error = stage(options, "joining samples");
 	if (!error)
-		error = ky_joined_open(view);
+		error = ky_sample_spans_open(view);
 	if (!error)
 		error = stage(options, "making tracks");
 	if (!error)
@@ -124,7 +124,7 @@ void ky_view_close(struct ky_view **view)
 	free(closed->lanes);
 	free(closed->name);
 	ky_lane_tables_close(closed);
-	ky_joined_close(&closed->joined);
+	ky_sample_spans_close(&closed->sample_spans);
 	ky_trace_close(&closed->trace);
 	free(closed);
 	*view = NULL;
@@ -132,7 +132,7 @@ void ky_view_close(struct ky_view **view)
 
 uint64_t ky_view_memory(const struct ky_view *view)
 {
-	const struct ky_joined *const joined = &view->joined;
+	const struct ky_sample_spans *const spans = &view->sample_spans;
 	uint64_t bytes = sizeof(*view) + ky_lane_tables_memory(view);
 	for (uint32_t i = 0; i < view->tracks_count; i++)
 		bytes += sizeof(*view->tracks) + strlen(view->tracks[i].key) +
@@ -142,10 +142,10 @@ uint64_t ky_view_memory(const struct ky_view *view)
 	if (view->row_of)
 		bytes += view->trace->slices.rows.count * sizeof(*view->row_of);
 	bytes += view->lanes_count * sizeof(*view->lanes);
-	return bytes + joined->count * (sizeof(*joined->ts) + sizeof(*joined->dur) +
-					sizeof(*joined->frame) + sizeof(*joined->callsite) +
-					sizeof(*joined->thread) + sizeof(*joined->samples) +
-					sizeof(*joined->depth));
+	return bytes +
+	       spans->count * (sizeof(*spans->ts) + sizeof(*spans->dur) + sizeof(*spans->frame) +
+			       sizeof(*spans->callsite) + sizeof(*spans->thread) +
+			       sizeof(*spans->samples) + sizeof(*spans->depth));
 }
 
 /* ---- places ---- */
@@ -156,7 +156,7 @@ bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t 
 	static const uint8_t tables[] = {
 		[KY_VIEW_GROUP] = KY_LANE_TABLES,     [KY_VIEW_SLICES] = KY_LANE_SLICES,
 		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
-		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_JOINED,
+		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS,
 		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
 	};
 	if ((uint32_t)kind >= sizeof(tables) || tables[kind] == KY_LANE_TABLES || !view->tables)

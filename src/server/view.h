@@ -26,7 +26,7 @@ enum ky_view_kind {
 	KY_VIEW_COUNTER, /* events: rows of counters */
 	KY_VIEW_SCHED,   /* of a CPU; events: rows of sched */
 	KY_VIEW_STATE,   /* of a thread; events: rows of thread_states */
-	KY_VIEW_SAMPLES, /* of a thread: stacks of samples joined to spans; events: rows of view->joined */
+	KY_VIEW_SAMPLES, /* of a thread: stacks of samples joined to spans; events: rows of view->sample_spans */
 	KY_VIEW_LOSS /* where events were lost; events: rows of losses */
 };
 
@@ -48,7 +48,7 @@ struct ky_lane; /* private: lanes.h */
 struct ky_lane_table;
 
 /* Stacks of consecutive samples of one thread that share a frame at a depth, as a span. */
-struct ky_joined {
+struct ky_sample_spans {
 	int64_t *ts, *dur;
 	uint32_t *frame, *callsite, *thread;
 	uint32_t *samples; /* how many */
@@ -64,7 +64,7 @@ struct ky_view {
 	int64_t base_ns; /* of the trace's clock: time 0 of all that the page is told. The first generation's begin */
 	struct ky_view_track *tracks;
 	uint32_t tracks_count;
-	struct ky_joined joined;
+	struct ky_sample_spans sample_spans;
 	uint32_t *track_of; /* a view's track for each track of the trace, or KY_NONE */
 	uint16_t *row_of;   /* a row for each slice where that is not its depth; NULL: none is so */
 	struct ky_lane *lanes;

@@ -25,8 +25,8 @@ struct ky_tally_track {
 struct ky_tally {
 	struct ky_tally_track *tracks; /* of the trace */
 	uint32_t *states;              /* by thread */
-	uint32_t *joined;              /* by thread */
-	uint16_t *joined_rows;         /* by thread */
+	uint32_t *sample_spans;        /* by thread */
+	uint16_t *sample_rows;         /* by thread */
 	uint32_t *sched;               /* by CPU */
 	uint32_t cpus;
 	uint32_t losses; /* of which it is known when */
@@ -111,8 +111,8 @@ int ky_view_tracks(struct ky_plan *plan);
 /* All of the above: the view's tracks, with lanes that are numbered but have no rows. 0 or -ENOMEM. */
 int ky_view_plan(struct ky_view *view);
 
-/* Spans of samples: view->joined. 0 or -ENOMEM. (joined.c) */
-int ky_joined_open(struct ky_view *view);
-void ky_joined_close(struct ky_joined *joined);
+/* Spans of samples: view->sample_spans. 0 or -ENOMEM. (sample_spans.c) */
+int ky_sample_spans_open(struct ky_view *view);
+void ky_sample_spans_close(struct ky_sample_spans *spans);
 
 #endif

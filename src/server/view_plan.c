@@ -161,7 +161,7 @@ static void claim_lanes(const struct ky_plan *plan, const struct ky_plan_node *n
 {
 	static const uint8_t tables[] = {
 		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
-		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_JOINED,
+		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS,
 		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
 	};
 	struct ky_view *const view = plan->view;
@@ -237,9 +237,9 @@ static int make_lanes(const struct ky_plan *plan)
 {
 	struct ky_view *const view = plan->view;
 	static const uint8_t tables[] = {
-		[KY_VIEW_SLICES] = KY_LANE_SLICES,  [KY_VIEW_COUNTER] = KY_LANE_COUNTERS,
-		[KY_VIEW_SCHED] = KY_LANE_SCHED,    [KY_VIEW_STATE] = KY_LANE_STATES,
-		[KY_VIEW_SAMPLES] = KY_LANE_JOINED, [KY_VIEW_LOSS] = KY_LANE_LOSSES,
+		[KY_VIEW_SLICES] = KY_LANE_SLICES,        [KY_VIEW_COUNTER] = KY_LANE_COUNTERS,
+		[KY_VIEW_SCHED] = KY_LANE_SCHED,          [KY_VIEW_STATE] = KY_LANE_STATES,
+		[KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS, [KY_VIEW_LOSS] = KY_LANE_LOSSES,
 	};
 	view->lanes = calloc((size_t)view->lanes_count + 1, sizeof(*view->lanes));
 	if (!view->lanes)

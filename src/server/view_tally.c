@@ -13,10 +13,11 @@ static int make_room(struct ky_tally *tally, const struct ky_view *view)
 	tally->cpus = view->tables[KY_LANE_SCHED].keys;
 	tally->tracks = calloc(tracks + 1, sizeof(*tally->tracks));
 	tally->states = calloc(threads + 1, sizeof(*tally->states));
-	tally->joined = calloc(threads + 1, sizeof(*tally->joined));
-	tally->joined_rows = calloc(threads + 1, sizeof(*tally->joined_rows));
+	tally->sample_spans = calloc(threads + 1, sizeof(*tally->sample_spans));
+	tally->sample_rows = calloc(threads + 1, sizeof(*tally->sample_rows));
 	tally->sched = calloc((size_t)tally->cpus + 1, sizeof(*tally->sched));
-	return tally->tracks && tally->states && tally->joined && tally->joined_rows && tally->sched
+	return tally->tracks && tally->states && tally->sample_spans && tally->sample_rows &&
+			       tally->sched
 		       ? 0
 		       : -ENOMEM;
 }
@@ -58,13 +59,13 @@ static void count_kernel(struct ky_tally *tally, const struct ky_trace *trace)
 		tally->losses += trace->losses.ts[i] != KY_TIME_NONE;
 }
 
-static void count_joined(struct ky_tally *tally, const struct ky_joined *joined)
+static void count_sample_spans(struct ky_tally *tally, const struct ky_sample_spans *spans)
 {
-	for (uint32_t i = 0; i < joined->count; i++) {
-		const uint32_t thread = joined->thread[i];
-		tally->joined[thread]++;
-		if (joined->depth[i] >= tally->joined_rows[thread])
-			tally->joined_rows[thread] = (uint16_t)(joined->depth[i] + 1);
+	for (uint32_t i = 0; i < spans->count; i++) {
+		const uint32_t thread = spans->thread[i];
+		tally->sample_spans[thread]++;
+		if (spans->depth[i] >= tally->sample_rows[thread])
+			tally->sample_rows[thread] = (uint16_t)(spans->depth[i] + 1);
 	}
 }
 
@@ -76,7 +77,7 @@ int ky_tally_open(struct ky_tally *tally, const struct ky_view *view)
 	count_slices(tally, &view->trace->slices);
 	count_counters(tally, &view->trace->counters);
 	count_kernel(tally, view->trace);
-	count_joined(tally, &view->joined);
+	count_sample_spans(tally, &view->sample_spans);
 	return 0;
 }
 
@@ -84,8 +85,8 @@ void ky_tally_close(struct ky_tally *tally)
 {
 	free(tally->tracks);
 	free(tally->states);
-	free(tally->joined);
-	free(tally->joined_rows);
+	free(tally->sample_spans);
+	free(tally->sample_rows);
 	free(tally->sched);
 	*tally = (struct ky_tally){0};
 }

@@ -211,9 +211,9 @@ static int add_threads(struct ky_plan *plan)
 		if (tally->states[i])
 			error = add_of_thread(plan, i, KY_VIEW_STATE, RANK_STATE, tally->states[i],
 					      1);
-		if (!error && tally->joined[i])
+		if (!error && tally->sample_spans[i])
 			error = add_of_thread(plan, i, KY_VIEW_SAMPLES, RANK_SAMPLES,
-					      tally->joined[i], tally->joined_rows[i]);
+					      tally->sample_spans[i], tally->sample_rows[i]);
 	}
 	return error;
 }

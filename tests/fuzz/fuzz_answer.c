@@ -79,7 +79,7 @@ static void ask_all(struct ky_answers *answers, const struct ky_view *view)
 	ask_events(answers, "counter", trace->counters.rows.count);
 	ask_events(answers, "sched", trace->sched.rows.count);
 	ask_events(answers, "state", trace->thread_states.rows.count);
-	ask_events(answers, "samples", view->joined.count);
+	ask_events(answers, "samples", view->sample_spans.count);
 	ask_events(answers, "loss", trace->losses.rows.count);
 	ask_range(answers, INT64_MIN, INT64_MAX);
 	ask_range(answers, 0, 1000000);

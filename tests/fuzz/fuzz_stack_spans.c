@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "functrace/stack_join.h"
+#include "base/stack_join.h"
 #include "functrace/stack_names.h"
 #include "functrace/unwinder.h"
 

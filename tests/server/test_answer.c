@@ -290,11 +290,11 @@ static void a_sample_has_its_stack(void **state)
 	struct asking asking;
 	struct reply reply;
 	asking_open_trace(&asking, full_trace());
-	const struct ky_joined *const joined = &asking.view->joined;
+	const struct ky_sample_spans *const spans = &asking.view->sample_spans;
 	uint32_t work = 0;
-	while (work < joined->count && joined->frame[work] != 1)
+	while (work < spans->count && spans->frame[work] != 1)
 		work++;
-	assert_true(work < joined->count);
+	assert_true(work < spans->count);
 	ask_event(&asking, "samples", work, &reply);
 	reply_text_is(&reply, "name", "work");
 	reply_text_is(&reply, "thread", "worker 6");

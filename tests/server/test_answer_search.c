@@ -162,8 +162,8 @@ static int64_t count_by_hand(const struct ky_view *view, const char *text)
 	int64_t count = 0;
 	for (uint32_t i = 0; i < trace->slices.rows.count; i++)
 		count += strstr(ky_text_of(trace, trace->slices.name[i]), text) != NULL;
-	for (uint32_t i = 0; i < view->joined.count; i++)
-		count += strstr(ky_text_of(trace, trace->frames.name[view->joined.frame[i]]),
+	for (uint32_t i = 0; i < view->sample_spans.count; i++)
+		count += strstr(ky_text_of(trace, trace->frames.name[view->sample_spans.frame[i]]),
 				text) != NULL;
 	return count;
 }

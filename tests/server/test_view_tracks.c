@@ -420,16 +420,16 @@ static void sample(int64_t ts, uint32_t of, uint32_t at)
 	ky_put_sample(trace, ts, of, at, 0, KY_CPU_MODE_USER, 1, text("cycles"));
 }
 
-static void assert_joined(uint32_t row, const char *name, int64_t ts, int64_t dur, uint16_t depth,
-			  uint32_t samples)
+static void assert_sample_spans(uint32_t row, const char *name, int64_t ts, int64_t dur,
+				uint16_t depth, uint32_t samples)
 {
-	const struct ky_joined *const joined = &view->joined;
-	assert_true(row < joined->count);
-	assert_string_equal(ky_text_of(trace, trace->frames.name[joined->frame[row]]), name);
-	assert_int_equal(joined->ts[row], ts);
-	assert_int_equal(joined->dur[row], dur);
-	assert_int_equal(joined->depth[row], depth);
-	assert_int_equal(joined->samples[row], samples);
+	const struct ky_sample_spans *const spans = &view->sample_spans;
+	assert_true(row < spans->count);
+	assert_string_equal(ky_text_of(trace, trace->frames.name[spans->frame[row]]), name);
+	assert_int_equal(spans->ts[row], ts);
+	assert_int_equal(spans->dur[row], dur);
+	assert_int_equal(spans->depth[row], depth);
+	assert_int_equal(spans->samples[row], samples);
 }
 
 static void samples_that_share_a_frame_are_one_span(void **state)
@@ -447,15 +447,15 @@ static void samples_that_share_a_frame_are_one_span(void **state)
 	sample(9000, one, read); /* it did not run in between */
 	ky_put_instant(trace, 9500, ky_track_of_thread(trace, one), 0, text("end"), 0);
 	open_view();
-	assert_int_equal(view->joined.count, 9);
-	assert_joined(0, "start", 1000, 300, 0, 3);
-	assert_joined(1, "read", 1000, 200, 1, 2);
-	assert_joined(2, "start", 1050, 100, 0, 1);
-	assert_joined(4, "write", 1200, 100, 1, 1);
-	assert_joined(5, "start", 1400, 100, 0, 1);
-	assert_joined(7, "start", 9000, 100, 0, 1);
-	assert_int_equal(view->joined.thread[2], two);
-	assert_int_equal(view->joined.callsite[8], read);
+	assert_int_equal(view->sample_spans.count, 9);
+	assert_sample_spans(0, "start", 1000, 250, 0, 3);
+	assert_sample_spans(1, "read", 1000, 150, 1, 2);
+	assert_sample_spans(2, "start", 1050, 100, 0, 1);
+	assert_sample_spans(4, "write", 1150, 100, 1, 1);
+	assert_sample_spans(5, "start", 1350, 150, 0, 1);
+	assert_sample_spans(7, "start", 9000, 100, 0, 1);
+	assert_int_equal(view->sample_spans.thread[2], two);
+	assert_int_equal(view->sample_spans.callsite[8], read);
 	assert_int_equal(view->tracks[find_track("p1/t1/samples")].rows, 2);
 }
 
@@ -473,7 +473,7 @@ static void stacks_that_share_nothing_take_memory_in_proportion(void **state)
 	for (int64_t i = 0; i < 20000; i++)
 		sample(i * 1000, one, at[i % 2]);
 	open_view();
-	assert_true(view->joined.count <= 65536 + 25 * 20000);
+	assert_true(view->sample_spans.count <= 65536 + 25 * 20000);
 	assert_int_equal(view->tracks[find_track("p1/t1/samples")].rows, 128);
 }
 
@@ -488,8 +488,8 @@ static void a_stack_without_end_that_many_samples_have_takes_no_time(void **stat
 	for (int64_t i = 0; i < 200000; i++)
 		sample(i * 1000, one, at);
 	open_view();
-	assert_int_equal(view->joined.count, 128);
-	assert_int_equal(view->joined.samples[127], 200000);
+	assert_int_equal(view->sample_spans.count, 128);
+	assert_int_equal(view->sample_spans.samples[127], 200000);
 }
 
 /* ---- giving up ---- */

@@ -121,10 +121,10 @@ export class EmbeddedSource implements Source {
   // Returns the threads whose samples the tracks show.
   private threadsOf(tracks?: number[]): Set<number> | null {
     if (!tracks) return null;
-    const { joined } = this.data;
+    const { sampleSpans } = this.data;
     const shown = new Set(tracks);
     const threads = new Set<number>();
-    for (let i = 0; i < joined.count; i++) if (shown.has(joined.view[i])) threads.add(joined.thread[i]);
+    for (let i = 0; i < sampleSpans.count; i++) if (shown.has(sampleSpans.view[i])) threads.add(sampleSpans.thread[i]);
     return threads;
   }
 }

@@ -14,7 +14,7 @@ interface Counted {
   counters: Spans & { value: Float64Array };
   sched: Spans;
   states: Spans;
-  joined: Spans;
+  sampleSpans: Spans;
   losses: Spans;
   samples: { count: number };
   tracks: { view: Uint32Array };
@@ -22,7 +22,7 @@ interface Counted {
   first: number;
 }
 
-const drawn = (t: Counted): Spans[] => [t.slices, t.counters, t.sched, t.states, t.joined, t.losses];
+const drawn = (t: Counted): Spans[] => [t.slices, t.counters, t.sched, t.states, t.sampleSpans, t.losses];
 
 // Returns the number that a slice of the whole trace has here, or NONE.
 function sliceHere({ slices: { listed, count }, first }: Counted, row: number): number {

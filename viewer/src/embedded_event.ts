@@ -53,7 +53,7 @@ export class Events {
   }
 
   private count(kind: Kind): number {
-    const { slices, counters: counter, sched, states: state, joined: samples, losses: loss } = this.t;
+    const { slices, counters: counter, sched, states: state, sampleSpans: samples, losses: loss } = this.t;
     const tables = { group: { count: 0 }, slices, counter, sched, state, samples, loss };
     return Object.hasOwn(tables, kind) ? tables[kind].count : 0;
   }
@@ -78,7 +78,7 @@ export class Events {
       process: processLabel(t, of.process),
       thread: threadLabel(t, of.thread),
       ...this.relatives(kind, id),
-      stack: kind === "samples" ? this.stack(t.joined.callsite[id]) : [],
+      stack: kind === "samples" ? this.stack(t.sampleSpans.callsite[id]) : [],
       facts: [...(of.dur < 0 ? [fact("end", "never ended in the trace")] : []), ...this.facts(kind, id)],
     };
   }
@@ -148,9 +148,9 @@ export class Events {
   }
 
   private sample(id: number): Basics {
-    const { joined, frames, texts } = this.t;
-    const name = texts.name(frames.name[joined.frame[id]] ?? 0);
-    return { ...this.ofThread(joined, id, joined.thread[id], name), ...place(joined.view[id], joined.row[id]) };
+    const { sampleSpans, frames, texts } = this.t;
+    const name = texts.name(frames.name[sampleSpans.frame[id]] ?? 0);
+    return { ...this.ofThread(sampleSpans, id, sampleSpans.thread[id], name), ...place(sampleSpans.view[id], sampleSpans.row[id]) };
   }
 
   private loss(id: number): Basics {
@@ -224,9 +224,9 @@ export class Events {
   }
 
   private sampleFacts(id: number): Fact[] {
-    const { joined, frames } = this.t;
-    const address = frames.relPc[joined.frame[id]];
-    const samples = fact("samples", String(joined.samples[id]));
+    const { sampleSpans, frames } = this.t;
+    const address = frames.relPc[sampleSpans.frame[id]];
+    const samples = fact("samples", String(sampleSpans.samples[id]));
     return address === undefined ? [samples] : [samples, fact("address", `0x${address.toString(16)}`)];
   }
 

@@ -105,7 +105,7 @@ export function laneTables(t: Tables): LaneTable[] {
     { ...table("counter", t.counters, () => 0), value: t.counters.value },
     table("sched", t.sched, (i) => threadName(t.sched.thread[i])),
     table("state", t.states, (i) => t.states.state[i]),
-    table("samples", t.joined, (i) => t.frames.name[t.joined.frame[i]] ?? 0, t.joined.row),
+    table("samples", t.sampleSpans, (i) => t.frames.name[t.sampleSpans.frame[i]] ?? 0, t.sampleSpans.row),
     table("loss", t.losses, (i) => t.losses.what[i]),
   ];
 }

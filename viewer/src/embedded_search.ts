@@ -138,7 +138,7 @@ class Looking {
   }
 
   private spanIn(span: number): boolean {
-    const frame = this.t.joined.frame[span];
+    const frame = this.t.sampleSpans.frame[span];
     return this.wanted.names && frame !== NONE && this.byName.has(this.t.frames.name[frame]);
   }
 
@@ -152,27 +152,27 @@ class Looking {
   }
 
   async find(): Promise<Found> {
-    const { slices, joined } = this.t;
+    const { slices, sampleSpans } = this.t;
     if (this.wanted.args) await this.findSets();
     const ofSlices = await this.rows(slices.count, (row) => this.sliceIn(row));
-    const ofSpans = await this.rows(joined.count, (row) => this.spanIn(row));
-    ofSpans.sort((a, b) => joined.ts[a] - joined.ts[b] || a - b);
+    const ofSpans = await this.rows(sampleSpans.count, (row) => this.spanIn(row));
+    ofSpans.sort((a, b) => sampleSpans.ts[a] - sampleSpans.ts[b] || a - b);
     return { ...this.inOrder(ofSlices, ofSpans), names: this.byName.all(NAMES_MAX) };
   }
 
   private inOrder(ofSlices: number[], ofSpans: number[]): Omit<Found, "names"> {
-    const { slices, joined } = this.t;
+    const { slices, sampleSpans } = this.t;
     const count = ofSlices.length + ofSpans.length;
     const found = { rows: new Uint32Array(count), isSpan: new Uint8Array(count), ts: new Float64Array(count) };
     const tracks = new Map<number, { track: number; count: number; first: number }>();
     for (let i = 0, slice = 0, span = 0; i < count; i++) {
-      const [sliceTs, spanTs] = [slices.ts[ofSlices[slice]] ?? Infinity, joined.ts[ofSpans[span]] ?? Infinity];
+      const [sliceTs, spanTs] = [slices.ts[ofSlices[slice]] ?? Infinity, sampleSpans.ts[ofSpans[span]] ?? Infinity];
       const isSpan = slice === ofSlices.length || spanTs < sliceTs;
       const row = isSpan ? ofSpans[span++] : ofSlices[slice++];
       found.rows[i] = row;
       found.isSpan[i] = Number(isSpan);
-      found.ts[i] = (isSpan ? joined : slices).ts[row];
-      const track = (isSpan ? joined : slices).view[row];
+      found.ts[i] = (isSpan ? sampleSpans : slices).ts[row];
+      const track = (isSpan ? sampleSpans : slices).view[row];
       const known = tracks.get(track);
       if (known) known.count++;
       else if (track !== NONE) tracks.set(track, { track, count: 1, first: i });

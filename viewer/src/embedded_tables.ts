@@ -257,18 +257,18 @@ function states(c: Columns) {
   };
 }
 
-function joined(c: Columns) {
-  const ts = c.f64("joined.ts");
+function sampleSpans(c: Columns) {
+  const ts = c.f64("sample_spans.ts");
   return {
     count: ts.length,
     ts,
-    dur: c.durations("joined.dur"),
-    view: c.rows("joined.view"),
-    row: c.u16("joined.row"),
-    frame: c.rows("joined.frame"),
-    callsite: c.rows("joined.callsite"),
-    thread: c.rows("joined.thread"),
-    samples: c.u32("joined.samples"),
+    dur: c.durations("sample_spans.dur"),
+    view: c.rows("sample_spans.view"),
+    row: c.u16("sample_spans.row"),
+    frame: c.rows("sample_spans.frame"),
+    callsite: c.rows("sample_spans.callsite"),
+    thread: c.rows("sample_spans.thread"),
+    samples: c.u32("sample_spans.samples"),
   };
 }
 
@@ -346,7 +346,7 @@ export async function tablesOf({ head, columns }: Unpacked, pacer: Pacer) {
     counters: counters(c, ofTracks.view),
     sched: sched(c),
     states: states(c),
-    joined: joined(c),
+    sampleSpans: sampleSpans(c),
     samples: samples(c),
     losses: losses(c),
     callsites: callsites(c),

@@ -3,7 +3,7 @@
  * test_stack_join.c: call stacks as they could come, and exactly the spans that they must become. A stack is written as the
  * letters of its functions, the outermost first. Spans are written as events: "12(a" begins a at 12, "15)" ends the innermost.
  */
-#include "functrace/stack_join.h"
+#include "base/stack_join.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_join.c: see stack_join.h. */
-#include "functrace/stack_join.h"
+#include "base/stack_join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +11,19 @@ void ky_stack_join_free(struct ky_stack_join *join)
 	*join = (struct ky_stack_join){0};
 }
 
-/* ---- spans, in the order of time ---- */
+/* ---- spans, in time order ---- */
 
-static void tell_begin(struct ky_stack_join *join, uint64_t ns, uint32_t function,
+static void send_begin(struct ky_stack_join *join, uint64_t ns, uint32_t function,
 		       const struct ky_stack_sink *sink)
 {
-	join->told_ns = ns > join->told_ns ? ns : join->told_ns;
-	sink->begin(sink->context, join->told_ns, function);
+	join->sent_ns = ns > join->sent_ns ? ns : join->sent_ns;
+	sink->begin(sink->context, join->sent_ns, function);
 }
 
-static void tell_end(struct ky_stack_join *join, uint64_t ns, const struct ky_stack_sink *sink)
+static void send_end(struct ky_stack_join *join, uint64_t ns, const struct ky_stack_sink *sink)
 {
-	join->told_ns = ns > join->told_ns ? ns : join->told_ns;
-	sink->end(sink->context, join->told_ns);
+	join->sent_ns = ns > join->sent_ns ? ns : join->sent_ns;
+	sink->end(sink->context, join->sent_ns);
 }
 
 static void open_frame(struct ky_stack_join *join, uint64_t ns, const struct ky_stack_frame *frame,
@@ -42,7 +42,7 @@ static void open_frame(struct ky_stack_join *join, uint64_t ns, const struct ky_
 		join->room = room;
 	}
 	join->open[join->count++] = *frame;
-	tell_begin(join, ns, frame->function, sink);
+	send_begin(join, ns, frame->function, sink);
 }
 
 static void close_frames(struct ky_stack_join *join, uint64_t ns, uint32_t kept,
@@ -50,42 +50,42 @@ static void close_frames(struct ky_stack_join *join, uint64_t ns, uint32_t kept,
 {
 	while (join->count > kept) {
 		join->count--;
-		tell_end(join, ns, sink);
+		send_end(join, ns, sink);
 	}
 }
 
 /* ---- off the CPU ---- */
 
-/* Times do not go back, though records of several CPUs may come a little out of order. */
+/* Times never go back, although records of several CPUs may arrive slightly out of order. */
 static uint64_t not_before(const struct ky_stack_join *join, uint64_t ns)
 {
 	ns = ns > join->last_ns ? ns : join->last_ns;
-	ns = ns > join->told_ns ? ns : join->told_ns;
+	ns = ns > join->sent_ns ? ns : join->sent_ns;
 	if (join->offs_count && ns < join->offs[join->offs_count - 1].to)
 		ns = join->offs[join->offs_count - 1].to;
 	return join->is_off && ns < join->off.from ? join->off.from : ns;
 }
 
-/* Those that were over before a time lie in the frames that are open now. */
-static void tell_offs(struct ky_stack_join *join, uint64_t until_ns,
+/* Send those that ended before a time: they lie in the frames that are open now. */
+static void send_offs(struct ky_stack_join *join, uint64_t until_ns,
 		      const struct ky_stack_sink *sink)
 {
-	uint32_t told = 0;
-	for (; told < join->offs_count && join->offs[told].to <= until_ns; told++) {
-		tell_begin(join, join->offs[told].from, join->offs[told].function, sink);
-		tell_end(join, join->offs[told].to, sink);
+	uint32_t sent = 0;
+	for (; sent < join->offs_count && join->offs[sent].to <= until_ns; sent++) {
+		send_begin(join, join->offs[sent].from, join->offs[sent].function, sink);
+		send_end(join, join->offs[sent].to, sink);
 	}
-	join->offs_count -= told;
-	memmove(join->offs, join->offs + told, join->offs_count * sizeof(join->offs[0]));
+	join->offs_count -= sent;
+	memmove(join->offs, join->offs + sent, join->offs_count * sizeof(join->offs[0]));
 }
 
 static void flush_offs(struct ky_stack_join *join, const struct ky_stack_sink *sink)
 {
 	if (!join->offs_count)
 		return;
-	tell_offs(join, UINT64_MAX, sink);
-	if (join->last_ns < join->told_ns)
-		join->last_ns = join->told_ns;
+	send_offs(join, UINT64_MAX, sink);
+	if (join->last_ns < join->sent_ns)
+		join->last_ns = join->sent_ns;
 }
 
 void ky_stack_join_off(struct ky_stack_join *join, uint64_t ns, uint32_t function,
@@ -95,7 +95,7 @@ void ky_stack_join_off(struct ky_stack_join *join, uint64_t ns, uint32_t functio
 		ky_stack_join_on(join, ns, sink);
 	join->off = (struct ky_stack_off){.from = not_before(join, ns), .function = function};
 	join->is_off = true;
-	join->off_told = false;
+	join->off_sent = false;
 }
 
 void ky_stack_join_on(struct ky_stack_join *join, uint64_t ns, const struct ky_stack_sink *sink)
@@ -104,9 +104,9 @@ void ky_stack_join_on(struct ky_stack_join *join, uint64_t ns, const struct ky_s
 		return;
 	ns = not_before(join, ns);
 	join->is_off = false;
-	if (join->off_told) {
-		tell_end(join, ns, sink);
-		join->last_ns = join->told_ns;
+	if (join->off_sent) {
+		send_end(join, ns, sink);
+		join->last_ns = join->sent_ns;
 		return;
 	}
 	if (join->offs_count == KY_STACK_OFFS_MAX)
@@ -118,13 +118,13 @@ void ky_stack_join_on(struct ky_stack_join *join, uint64_t ns, const struct ky_s
 void ky_stack_join_settle(struct ky_stack_join *join, const struct ky_stack_sink *sink)
 {
 	flush_offs(join, sink);
-	if (!join->is_off || join->off_told)
+	if (!join->is_off || join->off_sent)
 		return;
-	join->off_told = true;
-	tell_begin(join, join->off.from, join->off.function, sink);
+	join->off_sent = true;
+	send_begin(join, join->off.from, join->off.function, sink);
 }
 
-/* The middle of the CPU time since the last sample: a moment at which it was on the CPU. */
+/* Return the middle of the CPU time since the last sample: the thread was on the CPU then. */
 static uint64_t middle(const struct ky_stack_join *join, uint64_t ns)
 {
 	uint64_t at = join->last_ns;
@@ -142,7 +142,7 @@ static uint64_t middle(const struct ky_stack_join *join, uint64_t ns)
 	return at + left;
 }
 
-/* ---- which frames go on ---- */
+/* ---- which frames continue ---- */
 
 static bool is_same(const struct ky_stack_frame *a, const struct ky_stack_frame *b)
 {
@@ -151,7 +151,7 @@ static bool is_same(const struct ky_stack_frame *a, const struct ky_stack_frame 
 	       (a->place == b->place || !a->place || !b->place);
 }
 
-/* So many frames from open[at] on are as those of the sample. */
+/* Return how many frames from open[at] on are the same as in the sample. */
 static uint32_t same_from(const struct ky_stack_join *join, uint32_t at,
 			  const struct ky_stack_sample *sample)
 {
@@ -162,7 +162,7 @@ static uint32_t same_from(const struct ky_stack_join *join, uint32_t at,
 	return count;
 }
 
-/* Where the outermost frame of a stack that is cut off is open; join->count: nowhere. */
+/* Return where the outermost frame of a cut stack is open; join->count if nowhere. */
 static uint32_t find_outermost(const struct ky_stack_join *join,
 			       const struct ky_stack_sample *sample)
 {
@@ -174,7 +174,7 @@ static uint32_t find_outermost(const struct ky_stack_join *join,
 	return at;
 }
 
-/* The frames that are always there, as far as they lie outside of the outermost that is known. */
+/* Return how many root frames lie outside the outermost known frame. */
 static uint32_t root_around(const struct ky_stack_join *join, const struct ky_stack_sample *sample)
 {
 	const uint32_t most = join->root < join->count ? join->root : join->count;
@@ -185,15 +185,20 @@ static uint32_t root_around(const struct ky_stack_join *join, const struct ky_st
 	return count;
 }
 
-/* What of a sample is new: `kept` spans go on, and the frames from `from` on are begun, in a "[truncated]" or not. */
+/* `kept` spans continue, and the frames from `from` on begin, under a new "[truncated]" or not. */
 struct change {
 	uint32_t kept, from;
 	bool truncated;
 };
 
+uint32_t ky_stack_join_kept(const struct ky_stack_join *join, const struct ky_stack_sample *sample)
+{
+	return same_from(join, 0, sample);
+}
+
 static struct change change_whole(struct ky_stack_join *join, const struct ky_stack_sample *sample)
 {
-	const uint32_t kept = same_from(join, 0, sample);
+	const uint32_t kept = ky_stack_join_kept(join, sample);
 	if (join->wholes == 1 || kept < join->root)
 		join->root = kept;
 	join->wholes += join->wholes < 2;
@@ -213,7 +218,7 @@ static struct change change_cut(const struct ky_stack_join *join,
 	return (struct change){.kept = root + there, .truncated = !there};
 }
 
-/* What could not be known of a frame before may be known now. */
+/* Complete what was unknown of the open frames. */
 static void learn(struct ky_stack_join *join, const struct change *change,
 		  const struct ky_stack_sample *sample)
 {
@@ -237,7 +242,7 @@ void ky_stack_join_sample(struct ky_stack_join *join, const struct ky_stack_samp
 {
 	static const struct ky_stack_frame truncated = {.function = KY_STACK_TRUNCATED};
 	const uint64_t ns = not_before(join, sample->ns);
-	/* The record that it is on again may have been lost. */
+	/* The record of its return to the CPU may be lost. */
 	ky_stack_join_on(join, ns, sink);
 	if (!join->since)
 		flush_offs(join, sink);
@@ -245,13 +250,13 @@ void ky_stack_join_sample(struct ky_stack_join *join, const struct ky_stack_samp
 	const struct change change =
 		sample->whole ? change_whole(join, sample) : change_cut(join, sample);
 	learn(join, &change, sample);
-	tell_offs(join, at, sink);
+	send_offs(join, at, sink);
 	close_frames(join, at, change.kept, sink);
 	if (change.truncated)
 		open_frame(join, at, &truncated, sink);
 	for (uint32_t i = change.from; i < sample->count; i++)
 		open_frame(join, at, &sample->frames[i], sink);
-	tell_offs(join, UINT64_MAX, sink);
+	send_offs(join, UINT64_MAX, sink);
 	join->since = true;
 	join->last_ns = ns;
 }
@@ -262,6 +267,6 @@ void ky_stack_join_end(struct ky_stack_join *join, uint64_t ns, const struct ky_
 	ky_stack_join_on(join, ns, sink);
 	close_frames(join, ns, 0, sink);
 	join->since = false;
-	join->last_ns = join->told_ns;
+	join->last_ns = join->sent_ns;
 	join->root = join->wholes = 0;
 }

@@ -26,7 +26,7 @@
 #include "capture/crash_watch.h"
 #include "crash_programs.h"
 
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 300000
 
 struct program {
 	pid_t pid;

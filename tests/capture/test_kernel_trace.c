@@ -674,7 +674,7 @@ int main(void)
 		puts("skipped: needs root, and tracefs mounted at " TRACING);
 		return 77;
 	}
-	alarm(120);
+	alarm(600);
 	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	catcher_reset(false);
 	return failed;

@@ -410,7 +410,7 @@ static void forked_while_making(void)
 		;
 	const pid_t pid = fork();
 	if (pid == 0) {
-		alarm(5); /* it would wait for that thread at each event */
+		alarm(300); /* it would wait for that thread at each event */
 		trace(2, 200);
 		CHECK(ky_drum_peek() && ky_drum_peek()->header->pid == (uint32_t)ky_os_pid());
 		_exit(0);

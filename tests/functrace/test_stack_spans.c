@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#define DEADLINE_SECONDS 100
+#define DEADLINE_SECONDS 600
 #define DRUMS_MAX 16u
 #define SPANS_MAX 200000u
 #define DEPTH_MAX 4096u

@@ -40,7 +40,7 @@ int child_run(void (*body)(void))
 	fflush(stderr);
 	const pid_t pid = fork();
 	if (pid == 0) {
-		alarm(30);
+		alarm(PATIENCE_S);
 		body();
 		_exit(0);
 	}
@@ -62,7 +62,7 @@ int child_exec(const char *body, char *const environment[])
 	const pid_t pid = fork();
 	if (pid == 0) {
 		char *const argv[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t)body, NULL};
-		alarm(30);
+		alarm(PATIENCE_S);
 		execve("/proc/self/exe", argv, environment);
 		_exit(127);
 	}

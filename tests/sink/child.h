@@ -56,7 +56,12 @@ int folder_setup(void **state);
 int folder_teardown(void **state);
 unsigned folder_files(void);
 
-/* Milliseconds, for deadlines; and a wait between two looks. */
+/*
+ * A limit for what hangs, of a child and of a wait: a busy machine may be slow. Milliseconds, for
+ * deadlines; and a wait between two looks.
+ */
+#define PATIENCE_S 300
+#define PATIENCE_MS (PATIENCE_S * 1000)
 int64_t now_ms(void);
 void look_again(void);
 

@@ -508,7 +508,7 @@ static void run_for_a_while(void)
 	use_instance();
 	MUST(kymo_session_start(&other, &none) == 0);
 	MUST(kymo_session_start(&session, &options) == 0);
-	const int64_t deadline = now_ms() + 4000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	struct kymo_stats before, now = {.size = sizeof(now)};
 	do {
 		MUST(now_ms() < deadline);

@@ -175,9 +175,9 @@ static void a_flush_does_without_a_sample_of_the_clocks(void **state)
 	child_expect(flush_without_samples);
 }
 
-static void wait_for_event(const char *path, const char *name, int64_t wait_ms)
+static void wait_for_event(const char *path, const char *name)
 {
-	const int64_t deadline = now_ms() + wait_ms;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (json_file_count(path, 'i', name) == 0) {
 		MUST(now_ms() < deadline);
 		look_again();
@@ -191,9 +191,9 @@ static void wait_for_flush_period(void)
 		.size = sizeof(options), .path = "out.json", .flush_ms = 20};
 	MUST(kymo_session_start(&session, &options) == 0);
 	KYMO_INSTANT("a", "first");
-	wait_for_event("out.json", "first", 4000);
+	wait_for_event("out.json", "first");
 	KYMO_INSTANT("a", "second");
-	wait_for_event("out.json", "second", 4000);
+	wait_for_event("out.json", "second");
 	kymo_session_stop(&session);
 }
 
@@ -205,8 +205,11 @@ static void events_are_in_the_file_after_flush_ms(void **state)
 
 static void look_at_the_head(void)
 {
-	struct kymo_session *session = start("out.json", NULL);
-	const int64_t deadline = now_ms() + 4000;
+	struct kymo_session *session;
+	const struct kymo_options options = {
+		.size = sizeof(options), .path = "out.json", .flush_ms = 10 * PATIENCE_MS};
+	MUST(kymo_session_start(&session, &options) == 0);
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	struct stat status;
 	do {
 		MUST(now_ms() < deadline);
@@ -231,7 +234,7 @@ static void wait_for_the_end(struct kymo_options options)
 	MUST(kymo_session_start(&session, &options) == 0);
 	MUST(KYMO_ENABLED("a"));
 	KYMO_INSTANT("a", "early");
-	const int64_t deadline = now_ms() + 4000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (KYMO_ENABLED("a")) {
 		MUST(now_ms() < deadline);
 		look_again();

@@ -43,7 +43,7 @@ static void record_events(int count)
 /* Waits until the session has an error, and returns it. */
 static int wait_for_error(struct kymo_session *session)
 {
-	const int64_t deadline = now_ms() + 8000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (kymo_session_error(session) == 0) {
 		MUST(now_ms() < deadline);
 		look_again();
@@ -141,7 +141,7 @@ static void record_past_the_limit(void)
 {
 	struct kymo_session *session =
 		start((struct kymo_options){.path = "out.json", .max_bytes = PART_BYTES});
-	const int64_t deadline = now_ms() + 4000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (KYMO_ENABLED("a")) {
 		MUST(now_ms() < deadline);
 		record_events(100);

@@ -301,7 +301,7 @@ static void fork_amid_everything(void)
 	for (int i = 0; i < 30; i++) {
 		const pid_t pid = fork();
 		if (pid == 0) {
-			alarm(10);
+			alarm(PATIENCE_S);
 			struct kymo_session *session = start("c${pid}.json");
 			const int subscription = kymo_subscribe(ignore, NULL, NULL);
 			MUST(subscription >= 0 && kymo_unsubscribe(subscription) == 0);

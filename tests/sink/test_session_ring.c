@@ -37,7 +37,7 @@ static struct kymo_session *start(const char *path)
 static void wait_for_files(struct kymo_session *session, uint32_t files)
 {
 	struct kymo_stats stats = {.size = sizeof(stats)};
-	const int64_t deadline = now_ms() + 4000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	do {
 		MUST(now_ms() < deadline);
 		look_again();

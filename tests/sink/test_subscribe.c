@@ -22,7 +22,7 @@
 
 static void wait_until(const _Atomic uint64_t *value, uint64_t least)
 {
-	const int64_t deadline = now_ms() + 8000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (*value < least) {
 		MUST(now_ms() < deadline);
 		look_again();
@@ -194,7 +194,7 @@ static void overtake_a_subscriber(void)
 	for (int i = 0; i < MILLION; i++)
 		KYMO_INSTANT("a", "event", "i", i);
 	/* It is nobody's business but its own. */
-	const int64_t deadline = now_ms() + 8000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (other.events + other.lost <= MILLION) {
 		MUST(now_ms() < deadline);
 		look_again();
@@ -238,7 +238,7 @@ static void leave_from_inside(void)
 		for (int n = 0; n < 300; n++)
 			KYMO_INSTANT("a", "event");
 	}
-	const int64_t deadline = now_ms() + 4000;
+	const int64_t deadline = now_ms() + PATIENCE_MS;
 	while (KYMO_ENABLED("a")) { /* nobody wants it any more */
 		MUST(now_ms() < deadline);
 		look_again();

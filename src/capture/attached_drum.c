@@ -19,6 +19,7 @@
 #include "capture/drum_open_spans.h"
 #include "capture/fail.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 #include "process/tick_source.h"
 
 #include <errno.h>
@@ -26,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* 16 MiB, some 50 ms of work. To decode events takes longer, and must not hold up what is written. */
 #define PIECES_A_ROUND 4096u
@@ -74,10 +74,8 @@ static uint32_t make_source(struct ky_far_drum *d)
 {
 	if (d->source || !d->options->bundle)
 		return d->source;
-	char link[64], command[PATH_MAX];
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)d->pid);
-	const ssize_t bytes = readlink(link, command, sizeof(command) - 1);
-	command[bytes > 0 ? bytes : 0] = '\0';
+	char command[PATH_MAX];
+	const int bytes = ky_proc_exe(d->pid, command, sizeof(command));
 	const struct ky_trace_info info = {
 		.pid = d->pid,
 		.process = name_of(d),

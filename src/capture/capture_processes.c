@@ -7,11 +7,10 @@
  * no error.
  */
 #include "capture/capture_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,26 +70,11 @@ void ky_capture_add_crash_watch(struct ky_capture *capture, pid_t pid)
 		ky_capture_note(capture, "%s", message);
 }
 
-/* When the process began, in ns of CLOCK_BOOTTIME; UINT64_MAX: not known. */
+/* Returns when the process began, in ns of CLOCK_BOOTTIME; UINT64_MAX: unknown. */
 static uint64_t process_began(pid_t pid)
 {
-	char path[64], text[1024];
-	uint64_t ticks = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	FILE *const file = fopen(path, "re");
-	if (!file)
-		return UINT64_MAX;
-	const size_t got = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[got] = '\0';
-	/* The name may have blanks and brackets in it. */
-	const char *const behind = strrchr(text, ')');
-	if (!behind || sscanf(behind + 1,
-			      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			      "%*s %*s %*s %" SCNu64,
-			      &ticks) != 1)
-		return UINT64_MAX;
-	return ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.started_ns : UINT64_MAX;
 }
 
 /*

@@ -19,13 +19,14 @@
  */
 #include "capture/crash_tracer.h"
 
+#include "process/proc.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -141,60 +142,6 @@ static struct process *make(struct tracer *t, pid_t pid)
 
 /* ---- what /proc tells of a thread ---- */
 
-struct status {
-	int tgid;
-	int tracer;
-	bool first;  /* of its pid namespace: its init */
-	bool zombie; /* it ended, and waits for its parent */
-	uint64_t ignored;
-	uint64_t caught;
-};
-
-/* "NStgid:\t4711\t1\n": the number in the innermost namespace is the last. */
-static bool ends_with_1(const char *line)
-{
-	const char *tab = strrchr(line, '\t');
-	return tab && strcmp(tab, "\t1\n") == 0;
-}
-
-static bool read_status(pid_t tid, struct status *status)
-{
-	char path[64], line[256];
-	*status = (struct status){0};
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "Tgid:", 5) == 0)
-			status->tgid = atoi(line + 5);
-		else if (strncmp(line, "State:\t", 7) == 0)
-			status->zombie = line[7] == 'Z' || line[7] == 'X';
-		else if (strncmp(line, "NStgid:", 7) == 0)
-			status->first = ends_with_1(line);
-		else if (strncmp(line, "TracerPid:", 10) == 0)
-			status->tracer = atoi(line + 10);
-		else if (strncmp(line, "SigIgn:", 7) == 0)
-			status->ignored = strtoull(line + 7, NULL, 16);
-		else if (strncmp(line, "SigCgt:", 7) == 0)
-			status->caught = strtoull(line + 7, NULL, 16);
-	}
-	fclose(file);
-	return true;
-}
-
-static void read_name(pid_t pid, pid_t tid, char name[20])
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	FILE *file = fopen(path, "re");
-	if (!file || !fgets(name, 20, file))
-		name[0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-	if (file)
-		fclose(file);
-}
-
 /* Whether the signal's default action is to end the process. */
 static bool ends_by_default(int signal)
 {
@@ -232,7 +179,7 @@ static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const
 	};
 	if (info->si_code > 0 && has_address(signal))
 		m->address = (uintptr_t)info->si_addr;
-	read_name(pid, tid, m->thread);
+	(void)ky_proc_comm(pid, tid, m->thread, sizeof(m->thread));
 	read_stack(t, pid, tid);
 	tell(t);
 }
@@ -247,20 +194,22 @@ static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const
  */
 static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int signal)
 {
-	struct status status;
+	struct ky_proc_status status;
 	siginfo_t info = {0};
-	if (!ends_by_default(signal) || !ky_crash_counts(signal) || !read_status(tid, &status))
+	if (!ends_by_default(signal) || !ky_crash_counts(signal) ||
+	    ky_proc_status(tid, 0, &status) != 0)
 		return PTRACE_CONT;
 	const uint64_t bit = UINT64_C(1) << (signal - 1);
 	(void)ptrace(PTRACE_GETSIGINFO, tid, NULL, &info);
-	if (((status.ignored | status.caught) & bit) || (status.first && info.si_code <= 0))
+	const bool first = status.inner_tgid == 1; /* the init of its pid namespace */
+	if (((status.ignored | status.caught) & bit) || (first && info.si_code <= 0))
 		return PTRACE_CONT;
 	struct process *process = make(t, status.tgid);
 	if (process && !process->told) {
 		process->told = true;
 		tell_crash(t, status.tgid, tid, signal, &info);
 	}
-	if (!status.first)
+	if (!first)
 		return PTRACE_CONT;
 	if (process && tid == status.tgid)
 		*process = t->processes[--t->count]; /* nobody will tell of its end */
@@ -341,22 +290,16 @@ static bool take_stops(struct tracer *t)
 /* Seizes the threads that are not yet; returns how many, *error tells why others could not be. */
 static uint32_t seize_threads(pid_t pid, int *error)
 {
-	char path[64];
 	uint32_t count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *folder = opendir(path);
-	*error = folder ? -ESRCH : -errno;
-	for (struct dirent *entry; folder && (entry = readdir(folder));) {
-		const pid_t tid = (pid_t)atoi(entry->d_name);
-		if (tid <= 0)
-			continue;
+	DIR *const tasks = ky_proc_tasks(pid);
+	*error = tasks ? -ESRCH : -errno;
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0;) {
 		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) == 0)
 			count++;
 		else if (errno != ESRCH)
 			*error = -errno;
 	}
-	if (folder)
-		closedir(folder);
+	ky_proc_close(tasks);
 	return count;
 }
 
@@ -367,13 +310,13 @@ static uint32_t seize_threads(pid_t pid, int *error)
 static int seize(pid_t pid, int32_t *other)
 {
 	int error;
-	struct status status;
+	struct ky_proc_status status;
 	uint32_t count = 0, more;
 	while ((more = seize_threads(pid, &error)) != 0)
 		count += more;
 	if (count)
 		return 0;
-	if (!read_status(pid, &status) || status.zombie)
+	if (ky_proc_status(pid, 0, &status) != 0 || ky_proc_state_ended(status.state))
 		return -ESRCH;
 	if (status.tracer == getpid())
 		return 0; /* a child of one that is traced */
@@ -431,20 +374,16 @@ static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
 /* How many of its threads were traced, and are no more. */
 static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, int *error)
 {
-	char path[64];
 	uint32_t count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *folder = opendir(path);
-	for (struct dirent *entry; folder && !*error && (entry = readdir(folder));) {
-		const pid_t tid = (pid_t)atoi(entry->d_name);
-		if (tid <= 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+	DIR *const tasks = ky_proc_tasks(pid);
+	for (pid_t tid; !*error && (tid = ky_proc_next(tasks)) > 0;) {
+		if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
 			continue;
 		count++;
 		if (!leave_thread(t, tid, until_ns))
 			*error = -EBUSY;
 	}
-	if (folder)
-		closedir(folder);
+	ky_proc_close(tasks);
 	return count;
 }
 

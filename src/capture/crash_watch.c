@@ -27,7 +27,7 @@
 #include "capture/crash_tracer.h"
 #include "capture/fail.h"
 #include "capture/oom_watch.h"
-#include "capture/proc_scan.h"
+#include "process/pidfd.h"
 
 #define ADD_WAIT_MS 500 /* the tracer may be busy with a crash */
 #define FORGET_NS UINT64_C(10000000000)

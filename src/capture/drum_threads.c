@@ -10,9 +10,9 @@
 
 #include "core/layout.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static int32_t own_number(const struct ky_drum_threads *threads, int32_t tid, ui
 						 sizeof(key), by_tid)
 				       : NULL;
 	*looks += !known;
-	return known ? known->own : (int32_t)ky_drum_find_own_pid(tid);
+	return known ? known->own : ky_proc_inner_pid(tid);
 }
 
 /* All threads there are now. Without memory some are missing. */
@@ -78,14 +78,8 @@ static void look_around(struct ky_drum_threads *threads, uint32_t *looks)
 {
 	struct ky_drum_number *numbers = NULL;
 	uint32_t count = 0, room = 0;
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)threads->pid);
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	while (dir && (entry = readdir(dir))) {
-		const int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
-		if (tid <= 0)
-			continue;
+	DIR *const tasks = ky_proc_tasks(threads->pid);
+	for (int32_t tid; (tid = ky_proc_next(tasks)) > 0;) {
 		if (count == room) {
 			struct ky_drum_number *grown =
 				realloc(numbers, (room * 2 + 64) * sizeof(*grown));
@@ -96,8 +90,7 @@ static void look_around(struct ky_drum_threads *threads, uint32_t *looks)
 		}
 		numbers[count++] = (struct ky_drum_number){tid, own_number(threads, tid, looks)};
 	}
-	if (dir)
-		closedir(dir);
+	ky_proc_close(tasks);
 	*looks += 1 + count / LISTED_A_LOOK;
 	if (count)
 		qsort(numbers, count, sizeof(*numbers), by_tid);
@@ -119,7 +112,7 @@ static int32_t find_number(struct ky_drum_threads *threads, int32_t own, uint32_
 {
 	const int32_t known = known_number(threads, own);
 	*looks += known != 0;
-	if (known && ky_drum_find_own_pid(known) == (uint32_t)own)
+	if (known && ky_proc_inner_pid(known) == own)
 		return known;
 	if (known) /* numbers are used again */
 		threads->numbers_count = 0;
@@ -140,15 +133,8 @@ static void take_name(struct ky_drum_threads *threads, struct ky_thread *mine, s
 
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], line[256];
-	long parent = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	FILE *file = fopen(path, "re");
-	while (file && !parent && fgets(line, sizeof(line), file))
-		(void)!sscanf(line, "PPid: %ld", &parent);
-	if (file)
-		fclose(file);
-	return (pid_t)parent;
+	struct ky_proc_status status;
+	return ky_proc_status(pid, 0, &status) == 0 ? status.parent : 0;
 }
 
 static bool descends(pid_t pid, pid_t from)
@@ -164,17 +150,13 @@ static int32_t find_child(struct ky_drum_threads *threads, int32_t own)
 {
 	int32_t found = 0;
 	uint32_t looks = 0;
-	DIR *dir = threads->in_vain < IN_VAIN_MAX ? opendir("/proc") : NULL;
-	const struct dirent *entry;
-	while (dir && !found && (entry = readdir(dir))) {
-		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		looks += pid > 0;
-		if (pid > 0 && pid != own && ky_drum_find_own_pid(pid) == (uint32_t)own &&
-		    descends(pid, threads->pid))
+	DIR *const processes = threads->in_vain < IN_VAIN_MAX ? ky_proc_processes() : NULL;
+	for (pid_t pid; !found && (pid = ky_proc_next(processes)) > 0;) {
+		looks++;
+		if (pid != own && ky_proc_inner_pid(pid) == own && descends(pid, threads->pid))
 			found = pid;
 	}
-	if (dir)
-		closedir(dir);
+	ky_proc_close(processes);
 	threads->in_vain += found ? 0 : looks;
 	return found;
 }

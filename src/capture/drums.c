@@ -387,8 +387,7 @@ int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPT
 	message[0] = '\0';
 	const int found = ky_drum_find(pid, add_found, &adding);
 	if (found == -ESRCH)
-		return ky_capture_fail(message, found, "process %d: there is none of that number",
-				       (int)pid);
+		return ky_capture_fail(message, found, "no process with PID %d", (int)pid);
 	if (found < 0)
 		return ky_capture_fail(
 			message, found,

@@ -13,8 +13,8 @@
  * Records have at most PART_BYTES: a larger file comes in several, each of whole lines.
  */
 #include "capture/kernel_parts.h"
+#include "process/proc.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,41 +155,14 @@ void ky_kernel_files_formats(const struct ky_kernel_stream *stream,
 
 /* ---- tasks ---- */
 
-static void write_task(FILE *to, const char *process, const char *task)
+static void write_tasks(FILE *to, pid_t pid)
 {
-	char path[128];
-	char comm[64] = "";
-	snprintf(path, sizeof(path), "/proc/%.20s/task/%.20s/comm", process, task);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return; /* It ended meanwhile. */
-	const size_t bytes = fread(comm, 1, sizeof(comm) - 1, file);
-	fclose(file);
-	/* A name may hold a newline; the last one is not the name's. */
-	for (size_t i = 0; i < bytes; i++)
-		if (comm[i] == '\n')
-			comm[i] = i + 1 < bytes ? ' ' : '\0';
-	fprintf(to, "%s %s %s\n", process, task, comm);
-}
-
-static void each_number(const char *directory, FILE *to, const char *process,
-			void (*each)(FILE *to, const char *process, const char *number))
-{
-	DIR *open = opendir(directory);
-	const struct dirent *entry;
-	while (open && (entry = readdir(open)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			each(to, process, entry->d_name);
-	if (open)
-		closedir(open);
-}
-
-static void write_process(FILE *to, const char *unused, const char *process)
-{
-	char path[64];
-	(void)unused;
-	snprintf(path, sizeof(path), "/proc/%.20s/task", process);
-	each_number(path, to, process, write_task);
+	char comm[64];
+	DIR *const tasks = ky_proc_tasks(pid);
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0;)
+		if (ky_proc_comm(pid, tid, comm, sizeof(comm)) >= 0)
+			fprintf(to, "%d %d %s\n", (int)pid, (int)tid, comm);
+	ky_proc_close(tasks);
 }
 
 void ky_kernel_files_tasks(const struct ky_kernel_stream *stream)
@@ -203,7 +176,10 @@ void ky_kernel_files_tasks(const struct ky_kernel_stream *stream)
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	fprintf(to, "time %llu\n",
 		(unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
-	each_number("/proc", to, NULL, write_process);
+	DIR *const processes = ky_proc_processes();
+	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
+		write_tasks(to, pid);
+	ky_proc_close(processes);
 	if (fclose(to) == 0)
 		write_file(stream, "tasks", text, bytes);
 	free(text);

@@ -17,13 +17,13 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
 #include "capture/fail.h"
+#include "process/proc.h"
 
 #define PLACE "/sys/kernel/tracing"
 #define INSTANCES_MAX 64
@@ -61,30 +61,13 @@ int ky_kernel_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
 	return tracefs_set_tracing_dir(path) == 0 ? 0 : -ENOMEM;
 }
 
-/* When the process began, in clock ticks since boot; 0 when there is none (or but its remains). */
+/* Returns when the process began, in clock ticks since boot; 0 when it has ended. */
 static unsigned long long start_of(pid_t pid)
 {
-	char path[64];
-	char text[1024];
-	char state = 'Z';
-	unsigned long long start = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return 0;
-	const size_t got = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[got] = '\0';
-	/* The name, in parentheses, may hold anything. */
-	const char *rest = strrchr(text, ')');
-	if (!rest ||
-	    sscanf(rest + 1,
-		   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &state, &start) != 2 ||
-	    state == 'Z' || state == 'X')
-		return 0;
-	return start;
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 && !ky_proc_state_ended(stat.state)
+		       ? stat.start_ticks
+		       : 0;
 }
 
 /* Whether a kymo that is no more made the instance. */

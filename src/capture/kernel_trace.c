@@ -15,7 +15,6 @@
  */
 #include "capture/kernel_trace.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +26,7 @@
 
 #include "capture/fail.h"
 #include "capture/kernel_parts.h"
+#include "process/proc.h"
 
 #define BUFFER_BYTES_DEFAULT (4u << 20)
 /* The kernel's PID_MAX_LIMIT: no task has it. */
@@ -47,17 +47,12 @@ struct ky_kernel_trace {
 /* The threads of a process, each with a blank behind it; to be freed. NULL when there are none. */
 static char *list_threads(pid_t pid, size_t *bytes)
 {
-	char path[64];
 	char *text = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *open = opendir(path);
-	FILE *to = open ? open_memstream(&text, bytes) : NULL;
-	const struct dirent *entry;
-	while (to && (entry = readdir(open)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			fprintf(to, "%s ", entry->d_name);
-	if (open)
-		closedir(open);
+	DIR *const tasks = ky_proc_tasks(pid);
+	FILE *to = tasks ? open_memstream(&text, bytes) : NULL;
+	for (pid_t tid; to && (tid = ky_proc_next(tasks)) > 0;)
+		fprintf(to, "%d ", (int)tid);
+	ky_proc_close(tasks);
 	if (to && fclose(to) == 0 && *bytes)
 		return text;
 	free(text);

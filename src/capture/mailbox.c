@@ -11,6 +11,7 @@
 #include "core/layout.h"
 #include "core/mail.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,13 +80,8 @@ static int watch(const struct ky_mailbox *box, int fd, uint64_t what)
 
 static uint32_t allowed_backlog(void)
 {
-	unsigned most = BACKLOG;
-	FILE *const file = fopen("/proc/sys/net/core/somaxconn", "re");
-	if (file && fscanf(file, "%u", &most) != 1)
-		most = BACKLOG;
-	if (file)
-		fclose(file);
-	return most < BACKLOG ? most : BACKLOG;
+	const int most = ky_proc_setting("/proc/sys/net/core/somaxconn");
+	return most < BACKLOG ? (uint32_t)most : BACKLOG;
 }
 
 static int listen_there(struct ky_mailbox *box)

@@ -3,25 +3,16 @@
 #include "capture/perf_synthesize.h"
 
 #include "capture/sample_modules.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static void read_comm(const char *path, char comm[16])
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t count = fd < 0 ? -1 : read(fd, comm, 15);
-	if (fd >= 0)
-		close(fd);
-	comm[count > 0 ? count : 0] = '\0';
-	comm[strcspn(comm, "\n")] = '\0';
-}
 
 struct telling {
 	struct ky_perf_out *out;
@@ -33,10 +24,8 @@ static void tell_thread(void *context, pid_t tid)
 {
 	const struct telling *telling = context;
 	const struct ky_perf_who who = {(uint32_t)telling->pid, (uint32_t)tid, telling->time};
-	char path[64];
 	char comm[16];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)telling->pid, (int)tid);
-	read_comm(path, comm);
+	(void)ky_proc_comm(telling->pid, tid, comm, sizeof(comm));
 	if (tid != telling->pid)
 		ky_perf_out_thread(telling->out, who);
 	ky_perf_out_comm(telling->out, who, comm);
@@ -45,20 +34,11 @@ static void tell_thread(void *context, pid_t tid)
 uint32_t ky_sample_existing_threads(pid_t pid, void (*thread)(void *context, pid_t tid),
 				    void *context)
 {
-	char path[64];
 	uint32_t count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *folder = opendir(path);
-	if (!folder)
-		return 0;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		const long tid = strtol(entry->d_name, NULL, 10);
-		if (tid <= 0 || tid > INT_MAX)
-			continue;
-		thread(context, (pid_t)tid);
-		count++;
-	}
-	closedir(folder);
+	DIR *const tasks = ky_proc_tasks(pid);
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0; count++)
+		thread(context, tid);
+	ky_proc_close(tasks);
 	return count;
 }
 
@@ -90,26 +70,21 @@ static void identify(struct ky_perf_mapping *mapping, pid_t pid, struct last_fil
 	last->mapping = *mapping;
 }
 
-/* "55d0c0000000-55d0c0100000 r-xp 00001000 fd:01 1234  /usr/bin/x": only what can be run is told. */
-static void tell_line(const struct telling *telling, char *line, struct last_file *last)
+static void tell_mapping(const struct telling *telling, const struct ky_proc_mapping *from,
+			 struct last_file *last)
 {
-	struct ky_perf_mapping mapping = {0};
-	unsigned long long start, end, offset, inode;
-	char rights[5];
-	int path_at = 0;
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &offset,
-		   &mapping.major, &mapping.minor, &inode, &path_at) != 7 ||
-	    !path_at || rights[2] != 'x' || start >= end)
-		return;
-	mapping.start = start;
-	mapping.end = end;
-	mapping.offset = offset;
-	mapping.inode = inode;
-	mapping.protection = PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0u) |
-			     (rights[1] == 'w' ? PROT_WRITE : 0u);
-	mapping.flags = rights[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
-	mapping.path = shown_path(line + path_at);
+	struct ky_perf_mapping mapping = {
+		.start = from->start,
+		.end = from->end,
+		.offset = from->offset,
+		.inode = from->inode,
+		.major = (uint32_t)(from->device >> 32),
+		.minor = (uint32_t)from->device,
+		.protection = PROT_EXEC | (from->readable ? PROT_READ : 0u) |
+			      (from->writable ? PROT_WRITE : 0u),
+		.flags = from->shared ? MAP_SHARED : MAP_PRIVATE,
+		.path = shown_path(from->path),
+	};
 	identify(&mapping, telling->pid, last);
 	ky_perf_out_mapping(
 		telling->out,
@@ -119,18 +94,16 @@ static void tell_line(const struct telling *telling, char *line, struct last_fil
 
 static void tell_mappings(const struct telling *telling)
 {
-	char path[64];
-	char *line = NULL;
-	size_t room = 0;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)telling->pid);
-	FILE *maps = fopen(path, "re");
-	struct last_file *last = maps ? calloc(1, sizeof(*last)) : NULL;
-	while (last && getline(&line, &room, maps) > 0)
-		tell_line(telling, line, last);
-	free(line);
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	struct last_file *const last = calloc(1, sizeof(*last));
+	if (last && ky_proc_maps_open(&maps, telling->pid) == 0) {
+		while (ky_proc_maps_next(&maps, &mapping))
+			if (mapping.executable)
+				tell_mapping(telling, &mapping, last);
+		ky_proc_maps_close(&maps);
+	}
 	free(last);
-	if (maps)
-		fclose(maps);
 }
 
 void ky_sample_existing(struct ky_perf_out *out, pid_t pid, uint64_t time)
@@ -143,15 +116,10 @@ void ky_sample_existing(struct ky_perf_out *out, pid_t pid, uint64_t time)
 
 void ky_sample_existing_all(struct ky_perf_out *out, uint64_t time)
 {
-	DIR *folder = opendir("/proc");
-	if (!folder)
-		return;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		const long pid = strtol(entry->d_name, NULL, 10);
-		if (pid > 0 && pid <= INT_MAX)
-			ky_sample_existing(out, (pid_t)pid, time);
-	}
-	closedir(folder);
+	DIR *const processes = ky_proc_processes();
+	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
+		ky_sample_existing(out, pid, time);
+	ky_proc_close(processes);
 }
 
 uint64_t ky_sample_existing_kernel(void)

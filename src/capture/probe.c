@@ -7,11 +7,11 @@
 
 #include "capture/fail.h"
 #include "capture/probe_parts.h"
+#include "process/proc.h"
 #include "process/program_libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,23 +154,8 @@ bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
 /* Where things lie in a process differs from one exec to the next; a fork leaves it as it is. 0: not known. */
 static uint64_t image_of(pid_t pid)
 {
-	char path[64], text[2048];
-	uint64_t code = 0, stack = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	const char *at = strrchr(text, ')');
-	for (uint32_t field = 2; at && *at && field < 28; field++) {
-		at = strchr(at + 1, ' ');
-		if (at && field + 1 == 26)
-			code = strtoull(at, NULL, 10);
-		if (at && field + 1 == 28)
-			stack = strtoull(at, NULL, 10);
-	}
-	return code ^ stack << 1;
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.code_start ^ stat.stack_start << 1 : 0;
 }
 
 static struct ky_probe_process *join(struct ky_probes *probes, pid_t pid)

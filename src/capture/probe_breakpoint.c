@@ -6,11 +6,11 @@
  */
 #include "capture/fail.h"
 #include "capture/probe_parts.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -69,17 +69,12 @@ static int open_thread(struct ky_probes *probes, const struct target *target, pi
 /* One more look at the list of threads; the number of new ones, or -errno. */
 static int scan(struct ky_probes *probes, struct target *target)
 {
-	char path[64];
 	int found = 0, error = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
-	DIR *folder = opendir(path);
-	if (!folder)
-		return errno == ENOENT ? -ESRCH : -errno;
-	for (struct dirent *entry = readdir(folder); entry && !error; entry = readdir(folder)) {
-		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+	DIR *const tasks = ky_proc_tasks(target->pid);
+	if (!tasks)
+		return -errno;
+	for (pid_t tid; !error && (tid = ky_proc_next(tasks)) > 0;) {
 		bool made = false;
-		if (tid <= 0)
-			continue;
 		if (!ky_map_add(&target->done, (uint64_t)tid, 0, &made))
 			error = -ENOMEM;
 		if (!made)
@@ -92,19 +87,8 @@ static int scan(struct ky_probes *probes, struct target *target)
 		else
 			target->first = false;
 	}
-	closedir(folder);
+	ky_proc_close(tasks);
 	return error ? error : found;
-}
-
-static int paranoid_level(void)
-{
-	int level = -1;
-	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	if (file && fscanf(file, "%d", &level) != 1)
-		level = -1;
-	if (file)
-		fclose(file);
-	return level;
 }
 
 static int fail(const struct ky_probes *probes, const struct target *target, int error,
@@ -131,7 +115,8 @@ static int fail(const struct ky_probes *probes, const struct target *target, int
 			message, error,
 			"--trigger %s: a breakpoint in process %d: %s; it must be yours, and "
 			"kernel.perf_event_paranoid at most 2 (it is %d), or be root",
-			text, pid, strerror(-error), paranoid_level());
+			text, pid, strerror(-error),
+			ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"));
 	return ky_capture_fail(message, error, "--trigger %s: a breakpoint in process %d: %s", text,
 			       pid, strerror(-error));
 }

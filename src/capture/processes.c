@@ -9,13 +9,13 @@
 #include "capture/processes.h"
 
 #include "capture/fail.h"
-#include "capture/proc_scan.h"
 #include "capture/processes_parts.h"
+#include "process/pidfd.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -204,7 +204,7 @@ static int sender_pidfd(const struct ky_letter *letter)
 		return fcntl(letter->pidfd, F_DUPFD_CLOEXEC, 0);
 	const int pidfd = ky_pidfd_open(letter->pid);
 	struct ky_proc_stat stat;
-	if (pidfd >= 0 && ky_proc_stat(letter->pid, &stat) == 0 &&
+	if (pidfd >= 0 && ky_proc_stat(letter->pid, 0, &stat) == 0 &&
 	    stat.started_ns <= letter->made_boottime_ns + GRAIN_NS && !ky_pidfd_reaped(pidfd))
 		return pidfd;
 	if (pidfd >= 0)
@@ -310,7 +310,7 @@ static int refuse(int error, pid_t pid, char *message)
 {
 	if (error == -ESRCH)
 		return ky_capture_fail(message, error,
-				       "process %d: there is none of that number; "
+				       "no process with PID %d; "
 				       "'kymo list' shows those that trace",
 				       (int)pid);
 	if (error == -EINVAL || error == -ENOENT)
@@ -329,12 +329,9 @@ static int refuse(int error, pid_t pid, char *message)
 /* Whether it may be looked into at all. */
 static int try_access(pid_t pid)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	DIR *const folder = opendir(path);
-	const int error = folder ? 0 : errno == ENOENT ? -ESRCH : -errno;
-	if (folder)
-		closedir(folder);
+	DIR *const descriptors = ky_proc_fds(pid, 0);
+	const int error = descriptors ? 0 : -errno;
+	ky_proc_close(descriptors);
 	return error;
 }
 

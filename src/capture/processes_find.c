@@ -3,8 +3,8 @@
 #include "capture/processes.h"
 
 #include "capture/fail.h"
-#include "capture/proc_scan.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,10 +18,8 @@
 /* The program's file without its folders; empty when it cannot be read. */
 static void program_of(pid_t pid, char *name, size_t room)
 {
-	char path[64], link[PATH_MAX];
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	const ssize_t bytes = readlink(path, link, sizeof(link) - 1);
-	link[bytes < 0 ? 0 : bytes] = '\0';
+	char link[PATH_MAX];
+	(void)ky_proc_exe(pid, link, sizeof(link));
 	char *const deleted = strstr(link, " (deleted)");
 	if (deleted)
 		*deleted = '\0';
@@ -33,7 +31,7 @@ static bool is_called(pid_t pid, const char *text)
 {
 	struct ky_proc_stat stat;
 	char program[NAME_MAX + 1];
-	if (ky_proc_stat(pid, &stat) != 0 || stat.state == 'Z')
+	if (ky_proc_stat(pid, 0, &stat) != 0 || stat.state == 'Z')
 		return false;
 	if (strcmp(stat.name, text) == 0)
 		return true;
@@ -57,7 +55,7 @@ static void tell_drums(const struct ky_pids *all, char *text, size_t room)
 	for (uint32_t i = 0; i < all->count && used < room; i++) {
 		struct ky_proc_stat stat;
 		if (ky_drum_find(all->at[i], stop_at_first, NULL) <= 0 ||
-		    ky_proc_stat(all->at[i], &stat) != 0)
+		    ky_proc_stat(all->at[i], 0, &stat) != 0)
 			continue;
 		if (told == TOLD_MAX) {
 			snprintf(text + used, room - used, " ...");
@@ -93,9 +91,9 @@ static int find_number(const char *text, struct ky_pids *found, char *message)
 	const long number = strtol(text, &end, 10);
 	if (end == text || *end)
 		return 0;
-	if (errno || number <= 0 || number > INT_MAX || ky_proc_stat((pid_t)number, &stat) != 0)
+	if (errno || number <= 0 || number > INT_MAX || ky_proc_stat((pid_t)number, 0, &stat) != 0)
 		return ky_capture_fail(message, -ESRCH,
-				       "process %.20s: there is none of that number; 'kymo list' "
+				       "no process with PID %.20s; 'kymo list' "
 				       "shows those that trace",
 				       text);
 	return ky_pids_add(found, (pid_t)number);

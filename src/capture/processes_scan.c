@@ -12,9 +12,10 @@
  * A number that was read may be another process's by the time it is opened: a child is only taken if, held by its
  * pidfd, it is a child; what was found in a process only counts if its pidfd says afterwards that it is still there.
  */
-#include "capture/proc_scan.h"
 #include "capture/processes_parts.h"
 #include "process/drum_find.h"
+#include "process/pidfd.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,7 @@ static bool take_child(struct ky_processes *p, pid_t pid)
 	const int pidfd = ky_pidfd_open(pid);
 	if (pidfd < 0)
 		return false;
-	if (ky_proc_stat(pid, &stat) != 0 || !ky_processes_get(p, stat.parent) ||
+	if (ky_proc_stat(pid, 0, &stat) != 0 || !ky_processes_get(p, stat.parent) ||
 	    ky_pidfd_ended(pidfd)) {
 		close(pidfd);
 		return false;
@@ -165,7 +166,8 @@ static void scan_parents(struct ky_processes *p)
 		for (uint32_t i = 0; i < all.count; i++) {
 			struct ky_proc_stat stat;
 			if (!ky_processes_get(p, all.at[i]) &&
-			    ky_proc_stat(all.at[i], &stat) == 0 && ky_processes_get(p, stat.parent))
+			    ky_proc_stat(all.at[i], 0, &stat) == 0 &&
+			    ky_processes_get(p, stat.parent))
 				take_child(p, all.at[i]);
 		}
 	ky_pids_free(&all);

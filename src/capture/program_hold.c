@@ -5,13 +5,14 @@
  */
 #include "capture/program_hold.h"
 
+#include "process/proc.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -74,21 +75,6 @@ static int run_to(pid_t pid, int stop, int *status)
 	}
 }
 
-static uint64_t entry_of(pid_t pid)
-{
-	char path[64];
-	uint64_t pair[2], entry = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/auxv", (long)pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	while (!entry && read(fd, pair, sizeof(pair)) == sizeof(pair))
-		if (pair[0] == AT_ENTRY)
-			entry = pair[1];
-	close(fd);
-	return entry;
-}
-
 static bool exchange(pid_t pid, uint64_t at, uint64_t word)
 {
 	return ptrace(PTRACE_POKETEXT, pid, (void *)(uintptr_t)at, (void *)(uintptr_t)word) == 0;
@@ -113,7 +99,7 @@ static bool go_back(pid_t pid, uint64_t entry)
  */
 static int run_to_entry(pid_t pid, int *status)
 {
-	const uint64_t entry = entry_of(pid);
+	const uint64_t entry = ky_proc_aux_value(pid, AT_ENTRY);
 	errno = 0;
 	const uint64_t word =
 		entry ? (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, (void *)(uintptr_t)entry, NULL) : 0;

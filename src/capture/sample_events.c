@@ -4,6 +4,7 @@
 
 #include "capture/fail.h"
 #include "capture/perf_records.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ int ky_sample_events_open(struct ky_sample_events *events, uint32_t per_second,
 			  char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct perf_event_attr attr;
-	const int most = ky_perf_setting("/proc/sys/kernel/perf_event_max_sample_rate");
+	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	*events = (struct ky_sample_events){.rings.poll_fd = -1};
 	if (per_second == 0 || per_second > (uint32_t)most)
 		return ky_capture_fail(message, -EINVAL,

@@ -3,8 +3,8 @@
 #include "cli/capturing.h"
 
 #include "capture/capture_signals.h"
+#include "process/proc.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -19,18 +19,9 @@ static bool is_same_program(pid_t pid)
 
 static bool blocks_snapshot(pid_t pid)
 {
-	char path[64], line[128];
-	uint64_t blocked = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
-	FILE *const file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
-			break;
-	}
-	fclose(file);
-	return blocked >> (KY_SIGNAL_SNAPSHOT - 1) & 1;
+	struct ky_proc_status status;
+	return ky_proc_status(pid, 0, &status) == 0 &&
+	       (status.blocked >> (KY_SIGNAL_SNAPSHOT - 1) & 1);
 }
 
 bool ky_capturing(pid_t pid)

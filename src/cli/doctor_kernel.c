@@ -2,6 +2,7 @@
 /* doctor_kernel.c: what the kernel's own tracing allows: tracefs, probes, ptrace, BPF. */
 #include "capture/kernel_trace.h"
 #include "cli/doctor.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -148,16 +149,8 @@ void ky_check_uprobes(struct ky_check *check)
 
 static bool has_capability(unsigned bit)
 {
-	char line[128];
-	unsigned long long bits = 0;
-	FILE *const file = fopen("/proc/self/status", "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "CapEff:", 7) == 0)
-			bits = strtoull(line + 7, NULL, 16);
-	}
-	if (file)
-		fclose(file);
-	return bits >> bit & 1;
+	struct ky_proc_status status;
+	return ky_proc_status(KY_PROC_SELF, 0, &status) == 0 && (status.capabilities >> bit & 1);
 }
 
 void ky_check_ptrace(struct ky_check *check)

@@ -2,7 +2,7 @@
 /* view_follow.c: see view_follow.h. */
 #include "cli/view_follow.h"
 
-#include "capture/proc_scan.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,30 +62,28 @@ static bool is_open_for_writing(int folder, const char *name)
 	return fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && link.st_mode & S_IWUSR;
 }
 
-static void match_descriptor(struct ky_follow *follow, pid_t pid, int folder, const char *name)
+static void match_descriptor(struct ky_follow *follow, pid_t pid, int folder, int fd)
 {
+	char name[16];
 	struct stat status;
-	if (name[0] == '.' || fstatat(folder, name, &status, 0) != 0 || !S_ISREG(status.st_mode))
+	snprintf(name, sizeof(name), "%d", fd);
+	if (fstatat(folder, name, &status, 0) != 0 || !S_ISREG(status.st_mode))
 		return;
 	for (uint32_t i = 0; i < follow->count; i++) {
 		struct ky_followed *const file = &follow->files[i];
 		if (!is_same(&status, &file->seen) || !is_open_for_writing(folder, name))
 			continue;
 		file->writer = pid;
-		file->writer_fd = atoi(name);
+		file->writer_fd = fd;
 	}
 }
 
 static void look_into(struct ky_follow *follow, pid_t pid)
 {
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
-	DIR *const dir = pid == getpid() ? NULL : opendir(path);
-	if (!dir)
-		return;
-	for (struct dirent *entry; (entry = readdir(dir));)
-		match_descriptor(follow, pid, dirfd(dir), entry->d_name);
-	closedir(dir);
+	DIR *const list = pid == getpid() ? NULL : ky_proc_fds(pid, 0);
+	for (int fd; (fd = ky_proc_next(list)) >= 0;)
+		match_descriptor(follow, pid, dirfd(list), fd);
+	ky_proc_close(list);
 }
 
 static void find_writers(struct ky_follow *follow)

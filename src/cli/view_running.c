@@ -2,9 +2,9 @@
 /* view_running.c: see view_running.h. */
 #include "cli/view_running.h"
 
-#include "capture/proc_scan.h"
 #include "cli/capturing.h"
 #include "cli/cli.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -51,13 +51,14 @@ static bool is_known(const struct files *files, const char *path)
 }
 
 /* Regular files that have a name, open for writing. */
-static void take_descriptor(struct files *files, int folder, const char *name)
+static void take_descriptor(struct files *files, int folder, int fd)
 {
+	char name[16];
 	struct stat link, file;
 	char *const path = files->paths[files->count];
-	if (name[0] == '.' || fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    !(link.st_mode & S_IWUSR) || fstatat(folder, name, &file, 0) != 0 ||
-	    !S_ISREG(file.st_mode) || !file.st_nlink)
+	snprintf(name, sizeof(name), "%d", fd);
+	if (fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || !(link.st_mode & S_IWUSR) ||
+	    fstatat(folder, name, &file, 0) != 0 || !S_ISREG(file.st_mode) || !file.st_nlink)
 		return;
 	const ssize_t bytes = readlinkat(folder, name, path, PATH_MAX - 1);
 	if (bytes <= 0 || path[0] != '/')
@@ -69,17 +70,11 @@ static void take_descriptor(struct files *files, int folder, const char *name)
 /* What it prints may be redirected into a file: those of standard streams are none. */
 static void look_into(struct files *files, pid_t pid)
 {
-	char path[48];
-	snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
-	DIR *const dir = opendir(path);
-	if (!dir)
-		return;
-	for (struct dirent *entry; files->count < FILES_MAX && (entry = readdir(dir));) {
-		const bool standard = entry->d_name[0] < '3' && !entry->d_name[1];
-		if (!standard)
-			take_descriptor(files, dirfd(dir), entry->d_name);
-	}
-	closedir(dir);
+	DIR *const list = ky_proc_fds(pid, 0);
+	for (int fd; files->count < FILES_MAX && (fd = ky_proc_next(list)) >= 0;)
+		if (fd > STDERR_FILENO)
+			take_descriptor(files, dirfd(list), fd);
+	ky_proc_close(list);
 }
 
 static void find_all(struct files *files)

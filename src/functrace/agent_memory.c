@@ -11,12 +11,13 @@
 #include "core/layout.h"
 #include "functrace/agent.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <kymo/kymo.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <kymo/kymo.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -75,16 +76,15 @@ uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes)
 
 uint64_t ky_patch_home_find(pid_t pid)
 {
-	char line[512];
-	uint64_t from, offset, found = 0;
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(line, "re");
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		if (strstr(line, "/memfd:" KY_AGENT_NAME " ") &&
-		    sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &from, &offset) == 2 && !offset)
-			found = from;
-	if (maps)
-		fclose(maps);
+	static const char name[] = "/memfd:" KY_AGENT_NAME " ";
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	uint64_t found = 0;
+	(void)ky_proc_maps_open(&maps, pid);
+	while (!found && ky_proc_maps_next(&maps, &mapping))
+		if (!mapping.offset && strncmp(mapping.path, name, sizeof(name) - 1) == 0)
+			found = mapping.start;
+	ky_proc_maps_close(&maps);
 	return found;
 }
 
@@ -120,22 +120,8 @@ int ky_patch_home_read(struct ky_patch *patch)
 
 uint64_t ky_patch_started(pid_t pid)
 {
-	char line[1024];
-	uint64_t started = 0;
-	snprintf(line, sizeof(line), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(line, "re");
-	if (!file)
-		return 0;
-	const size_t got = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[got] = '\0';
-	/* starttime is field 22; behind the name comes the third. */
-	const char *at = strrchr(line, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		(void)!sscanf(at, " %" SCNu64, &started);
-	return started;
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.start_ticks : 0;
 }
 
 bool ky_patch_home_owned(const struct ky_agent_home *home)
@@ -347,7 +333,7 @@ static int open_drum(struct ky_patch *patch)
 	patch->keep.drum_inode = status.st_ino;
 	const uint32_t functions = ky_patch_modules_functions(patch);
 	char name[16];
-	ky_span_drum_name_of(patch->remote.pid, name);
+	(void)ky_proc_comm(patch->remote.pid, 0, name, sizeof(name));
 	const struct ky_span_drum_options options = {.pid = (pid_t)patch->home.pid,
 						     .fd = fd,
 						     .name = name,
@@ -425,7 +411,7 @@ static int own_home(struct ky_patch *patch)
 	int error = reset_states(patch);
 	if (error)
 		return error;
-	home->pid = ky_drum_find_own_pid(patch->remote.pid);
+	home->pid = (uint32_t)ky_proc_inner_pid(patch->remote.pid);
 	home->owner_pid = (uint32_t)getpid();
 	home->owner_started = ky_patch_started(getpid());
 	home->generation++;
@@ -457,7 +443,7 @@ static int64_t make(struct ky_patch *patch)
 		result = map_memory(patch);
 	if (result == 0) {
 		close_drum_there(patch);
-		patch->home.pid = ky_drum_find_own_pid(patch->remote.pid);
+		patch->home.pid = (uint32_t)ky_proc_inner_pid(patch->remote.pid);
 		result = make_drum(patch);
 	}
 	return result ? result : own_home(patch);

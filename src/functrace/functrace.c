@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
 #include "functrace/functrace_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -312,17 +313,8 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], text[512];
-	long parent = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	FILE *const file = fopen(path, "re");
-	const size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	if (file)
-		fclose(file);
-	text[got] = '\0';
-	/* The name may have blanks and brackets in it. */
-	const char *const behind = strrchr(text, ')');
-	return behind && sscanf(behind + 1, " %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.parent : 0;
 }
 
 /* Whether it was made since the first process was traced. */

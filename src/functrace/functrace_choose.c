@@ -10,6 +10,7 @@
  *   The first that can be set on the process is taken; the line tells why those before it were not.
  */
 #include "functrace/functrace_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,25 +30,15 @@ static const char *base_name(const char *path)
 
 static void program_of(pid_t pid, char *path, size_t room)
 {
-	char link[64];
-	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
-	const ssize_t bytes = readlink(link, path, room - 1);
-	path[bytes > 0 ? bytes : 0] = '\0';
-	if (bytes <= 0)
+	if (ky_proc_exe(pid, path, room) <= 0)
 		snprintf(path, room, "process %ld", (long)pid);
 }
 
 /* As it calls itself, when that is not its file's name cut short: many programs are links to one file. */
 static void name_of(pid_t pid, char *name, size_t room)
 {
-	char file[64], path[PATH_MAX];
-	snprintf(file, sizeof(file), "/proc/%ld/comm", (long)pid);
-	FILE *const comm = fopen(file, "re");
-	if (!comm || !fgets(name, (int)room, comm))
-		name[0] = '\0';
-	if (comm)
-		fclose(comm);
-	name[strcspn(name, "\n")] = '\0';
+	char path[PATH_MAX];
+	(void)ky_proc_comm(pid, 0, name, room);
 	program_of(pid, path, sizeof(path));
 	if (strncmp(base_name(path), name, strlen(name)) == 0)
 		snprintf(name, room, "%.*s", (int)room - 1, base_name(path));
@@ -56,11 +47,10 @@ static void name_of(pid_t pid, char *name, size_t room)
 /* Most of its functions have room for a jump, or call one at their begin and end. */
 static bool is_compiled_for(pid_t pid)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES], link[64], path[PATH_MAX];
+	char message[KY_FUNCTRACE_MESSAGE_BYTES], path[PATH_MAX];
 	const struct ky_functions *program = NULL;
-	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
 	program_of(pid, path, sizeof(path));
-	const int fd = open(link, O_RDONLY | O_CLOEXEC);
+	const int fd = ky_proc_open(pid, "exe", O_RDONLY);
 	if (fd < 0)
 		return false;
 	const int error = ky_functions_share(&program, fd, path, false, message);

@@ -7,13 +7,12 @@
  * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
  */
 #include "functrace/functrace_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,16 +30,13 @@ static uint64_t now_ns(void)
 
 uint64_t ky_functrace_image(pid_t pid)
 {
-	char path[64];
-	uint64_t words[128], image = 0;
-	snprintf(path, sizeof(path), "/proc/%ld/auxv", (long)pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	const ssize_t got = read(fd, words, sizeof(words));
-	close(fd);
-	for (ssize_t i = 0; i < got / (ssize_t)sizeof(words[0]); i++)
-		image = (image ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	struct ky_proc_aux vector[KY_PROC_AUX_MAX];
+	uint64_t image = 0;
+	const uint32_t count = ky_proc_auxv(pid, vector);
+	for (uint32_t i = 0; i < count; i++) {
+		image = (image ^ vector[i].key) * UINT64_C(0x9e3779b97f4a7c15);
+		image = (image ^ vector[i].value) * UINT64_C(0x9e3779b97f4a7c15);
+	}
 	return image;
 }
 
@@ -57,11 +53,9 @@ static void tell(struct ky_functrace *functrace, const char *line)
 
 static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", link[64], path[PATH_MAX];
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", path[PATH_MAX];
 	char line[KY_FUNCTRACE_MESSAGE_BYTES];
-	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)process->pid);
-	const ssize_t bytes = readlink(link, path, sizeof(path) - 1);
-	path[bytes > 0 ? bytes : 0] = '\0';
+	(void)ky_proc_exe(process->pid, path, sizeof(path));
 	process->again_ns = 0;
 	const int error = ky_functrace_begin_patch(functrace, functrace->engine, process->pid,
 						   &process->patch, message);

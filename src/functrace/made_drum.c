@@ -13,14 +13,13 @@
 #include "core/ring.h"
 #include "os/os.h"
 #include "os/ticks.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A trace point and its strings, generously: what is not written takes no memory. */
@@ -81,18 +80,6 @@ static int map_file(struct ky_span_drum *drum, const struct ky_span_drum_options
 	return drum->drum.base ? 0 : -errno;
 }
 
-void ky_span_drum_name_of(pid_t pid, char name[16])
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd >= 0 ? read(fd, name, 15) : 0;
-	if (fd >= 0)
-		close(fd);
-	name[n > 0 ? n : 0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-}
-
 static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *options)
 {
 	const int source = options->ticks ? ky_cpu_tick_source() : KY_TICKS_MONOTONIC;
@@ -115,7 +102,7 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 	if (error)
 		return error;
 	char name[16];
-	ky_span_drum_name_of(options->pid, name);
+	(void)ky_proc_comm(options->pid, 0, name, sizeof(name));
 	maker.process_name = options->name ? options->name : name;
 	ky_drum_fill(&drum->drum, &planned, &maker, NULL);
 	ky_drum_finish(&drum->drum);

@@ -34,8 +34,6 @@ struct ky_span_drum_options {
 	const char *
 		name; /* of the process; NULL: what it is called now, where pid is its number here, too */
 };
-/* What a process is called now, by its number here. */
-void ky_span_drum_name_of(pid_t pid, char name[16]);
 /* 0; -ENOTSUP: the CPU's counter cannot be used; -errno. The descriptor that was given is closed then, too. */
 int ky_span_drum_open(struct ky_span_drum *drum, const struct ky_span_drum_options *options);
 void ky_span_drum_close(struct ky_span_drum *drum);

@@ -16,6 +16,7 @@
 #include "core/layout.h"
 #include "functrace/made_drum.h"
 #include "functrace/off_cpu_events.h"
+#include "process/proc.h"
 #include "process/thread_ends.h"
 
 #include <dirent.h>
@@ -23,7 +24,6 @@
 #include <kymo/kymo.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ADD_PASSES 10u
 #define TOLD_MAX 4096u /* processes, between two rounds */
@@ -151,16 +151,10 @@ static void add_thread(struct adding *adding, pid_t tid)
 
 static void add_threads(struct adding *adding, pid_t pid)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
-	DIR *const folder = opendir(path);
-	for (struct dirent *entry; folder && (entry = readdir(folder));) {
-		const long tid = strtol(entry->d_name, NULL, 10);
-		if (tid > 0)
-			add_thread(adding, (pid_t)tid);
-	}
-	if (folder)
-		closedir(folder);
+	DIR *const tasks = ky_proc_tasks(pid);
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0;)
+		add_thread(adding, tid);
+	ky_proc_close(tasks);
 }
 
 /* Threads that others made meanwhile are found in the next pass; those of threads that have their events come by themselves. */

@@ -6,11 +6,12 @@
 #if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/program_map.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,21 +283,10 @@ uint32_t ky_patch_modules_functions(const struct ky_patch *patch)
 /* The loader leaves the address in the program's dynamic section, whose place the kernel told the program. */
 static uint64_t dynamic_of(const struct ky_patch *patch)
 {
-	char path[64];
-	Elf64_auxv_t vector[64];
 	Elf64_Phdr header;
-	uint64_t headers = 0, count = 0, bias = 0, dynamic = 0;
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)patch->remote.pid);
-	FILE *file = fopen(path, "re");
-	const size_t got = file ? fread(vector, sizeof(vector[0]), 64, file) : 0;
-	if (file)
-		fclose(file);
-	for (size_t i = 0; i < got; i++) {
-		if (vector[i].a_type == AT_PHDR)
-			headers = vector[i].a_un.a_val;
-		if (vector[i].a_type == AT_PHNUM)
-			count = vector[i].a_un.a_val;
-	}
+	uint64_t bias = 0, dynamic = 0;
+	const uint64_t headers = ky_proc_aux_value(patch->remote.pid, AT_PHDR);
+	const uint64_t count = ky_proc_aux_value(patch->remote.pid, AT_PHNUM);
 	for (uint64_t i = 0; i < count && i < HEADERS_MAX; i++) {
 		if (ky_remote_read(&patch->remote, headers + i * sizeof(header), &header,
 				   sizeof(header)))
@@ -334,23 +324,20 @@ static void add_range(struct ky_agent_home *home, uint64_t from, uint64_t to)
 /* Whether code is about that no file has: what a JIT made. Our own stubs are not. */
 static bool has_strange_code(const struct ky_patch *patch)
 {
-	char line[512], permissions[5];
-	uint64_t from, to, inode;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
 	bool found = false;
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)patch->remote.pid);
-	FILE *maps = fopen(line, "re");
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64, &from, &to,
-			   permissions, &inode) != 4)
-			continue;
-		found = permissions[2] == 'x' && !inode && !strstr(line, "[v");
+	(void)ky_proc_maps_open(&maps, patch->remote.pid);
+	while (!found && ky_proc_maps_next(&maps, &mapping)) {
+		found = mapping.executable && !mapping.inode &&
+			strncmp(mapping.path, "[v", 2) != 0; /* not vdso, vsyscall */
 		for (uint32_t i = 0; found && i < patch->keep.regions_count; i++)
-			if (from >= patch->keep.regions[i].at &&
-			    from < patch->keep.regions[i].at + patch->keep.regions[i].bytes)
+			if (mapping.start >= patch->keep.regions[i].at &&
+			    mapping.start <
+				    patch->keep.regions[i].at + patch->keep.regions[i].bytes)
 				found = false;
 	}
-	if (maps)
-		fclose(maps);
+	ky_proc_maps_close(&maps);
 	return found;
 }
 

@@ -5,8 +5,8 @@
  */
 #if defined(__x86_64__)
 #include "functrace/patch_parts.h"
+#include "process/proc.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,11 +57,9 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 /* Of a process that need not be stopped; all zeros: it has none. */
 static void peek(pid_t pid, struct ky_agent_home *home)
 {
-	char path[64];
 	memset(home, 0, sizeof(*home));
 	const uint64_t at = ky_patch_home_find(pid);
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	const int memory = at ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	const int memory = at ? ky_proc_open(pid, "mem", O_RDONLY) : -1;
 	if (memory < 0)
 		return;
 	if (pread(memory, home, sizeof(*home), (off_t)at) != sizeof(*home) ||
@@ -87,14 +85,11 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 static uint32_t visit(bool (*one)(void *context, pid_t pid), void *context)
 {
 	uint32_t count = 0;
-	DIR *folder = opendir("/proc");
-	for (struct dirent *entry; folder && (entry = readdir(folder));) {
-		const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (isdigit((unsigned char)entry->d_name[0]) && ky_patch_home_find(pid))
+	DIR *const processes = ky_proc_processes();
+	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
+		if (ky_patch_home_find(pid))
 			count += one(context, pid);
-	}
-	if (folder)
-		closedir(folder);
+	ky_proc_close(processes);
 	return count;
 }
 

@@ -8,12 +8,12 @@
  */
 #if defined(__x86_64__)
 #include "functrace/patch_parts.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define USER_CODE 0x33u /* cs of a thread in 64-bit mode */
 #define STACK_MAX (UINT64_C(64) << 20)
@@ -65,14 +65,12 @@ void ky_patch_threads_gs(struct ky_patch *patch)
 
 void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 {
-	char line[512], permissions[5];
-	uint64_t from, to;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
 	*stacks = (struct ky_patch_stacks){0};
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(line, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, permissions) != 3 ||
-		    permissions[1] != 'w')
+	(void)ky_proc_maps_open(&maps, pid);
+	while (ky_proc_maps_next(&maps, &mapping)) {
+		if (!mapping.writable)
 			continue;
 		if ((stacks->count & (stacks->count - 1)) == 0) {
 			const size_t room = stacks->count ? stacks->count * 2u : 1;
@@ -81,11 +79,10 @@ void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 				break;
 			stacks->mappings = grown;
 		}
-		stacks->mappings[stacks->count].from = from;
-		stacks->mappings[stacks->count++].to = to;
+		stacks->mappings[stacks->count].from = mapping.start;
+		stacks->mappings[stacks->count++].to = mapping.end;
 	}
-	if (maps)
-		fclose(maps);
+	ky_proc_maps_close(&maps);
 }
 
 static uint64_t end_of(const struct ky_patch_stacks *stacks, uint64_t address)

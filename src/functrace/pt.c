@@ -6,6 +6,7 @@
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
  */
 #include "functrace/pt_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -126,7 +127,7 @@ int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYT
 	const struct ky_pt_process_options options = {.selection = pt->options.selection,
 						      .ring_bytes = pt->options.ring_bytes,
 						      .total_bytes = pt->options.total_bytes,
-						      .pid_inside = ky_pt_threads_inside(pid, pid)};
+						      .pid_inside = ky_proc_inner_pid(pid)};
 	for (const struct ky_pt_traced *traced = pt->first; traced; traced = traced->next)
 		if (traced->process.pid == pid && !traced->ended)
 			return 0;

@@ -35,8 +35,6 @@ void ky_pt_note_once(const struct ky_pt *pt, bool *said, const char *line);
 
 /* ---- pt_threads.c ---- */
 
-/* The last number of NSpid: as the process itself has it. */
-pid_t ky_pt_threads_inside(pid_t pid, pid_t tid);
 /* Threads that have no event yet get one. The error of the first that could not and is not gone. */
 int ky_pt_threads_scan(struct ky_pt *pt, struct ky_pt_traced *traced);
 void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index);

@@ -4,9 +4,9 @@
  * copied while the process lives, for it may have ended when it is decoded. All of it counts as one function.
  */
 #include "functrace/pt_space.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,20 +17,18 @@
 
 static bool find_range(pid_t pid, uint64_t *from, uint64_t *to)
 {
-	char path[64];
-	char *line = NULL;
-	size_t room = 0;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
 	bool found = false;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
-	if (!maps)
-		return false;
-	while (!found && getline(&line, &room, maps) > 0)
-		found = strstr(line, " [vdso]\n") &&
-			sscanf(line, "%" SCNx64 "-%" SCNx64, from, to) == 2 && *from < *to &&
-			*to - *from <= VDSO_BYTES_MAX;
-	free(line);
-	fclose(maps);
+	(void)ky_proc_maps_open(&maps, pid);
+	while (!found && ky_proc_maps_next(&maps, &mapping))
+		found = strcmp(mapping.path, "[vdso]") == 0 &&
+			mapping.end - mapping.start <= VDSO_BYTES_MAX;
+	if (found) {
+		*from = mapping.start;
+		*to = mapping.end;
+	}
+	ky_proc_maps_close(&maps);
 	return found;
 }
 

@@ -4,46 +4,20 @@
  * them.
  */
 #include "functrace/pt_parts.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define AUX_BYTES_ALL (UINT64_C(1) << 30) /* of all threads: pinned memory */
 #define THREADS_MAX 4096u                 /* of a process */
 
-pid_t ky_pt_threads_inside(pid_t pid, pid_t tid)
-{
-	char path[64], line[256];
-	int found = tid;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return tid;
-	while (fgets(line, sizeof(line), file))
-		if (strncmp(line, "NSpid:", 6) == 0) {
-			const char *last = strrchr(line, '\t');
-			found = last ? atoi(last + 1) : tid;
-		}
-	fclose(file);
-	return found > 0 ? found : tid;
-}
-
 static void name_thread(struct ky_pt_traced *traced, const struct ky_pt_thread *thread)
 {
-	char path[64], name[32] = "";
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)traced->process.pid,
-		 (int)thread->tid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(name, sizeof(name), file)) {
-		name[strcspn(name, "\n")] = 0;
+	char name[32];
+	if (ky_proc_comm(traced->process.pid, thread->tid, name, sizeof(name)) > 0)
 		ky_span_drum_thread(&traced->process.drum, thread->tid_inside, name);
-	}
-	fclose(file);
 }
 
 static struct ky_pt_thread *find_thread(const struct ky_pt_traced *traced, pid_t tid)
@@ -88,7 +62,7 @@ static int add_thread(struct ky_pt *pt, struct ky_pt_traced *traced, pid_t tid)
 	const int error = ky_pt_thread_open(thread, &pt->machine, tid, pt->aux_bytes);
 	if (error)
 		return error;
-	thread->tid_inside = ky_pt_threads_inside(traced->process.pid, tid);
+	thread->tid_inside = ky_proc_inner_pid(tid);
 	pt->aux_all += thread->aux_bytes;
 	thread->seen = true;
 	traced->count++;
@@ -98,26 +72,23 @@ static int add_thread(struct ky_pt *pt, struct ky_pt_traced *traced, pid_t tid)
 
 int ky_pt_threads_scan(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
-	char path[64];
 	int error = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)traced->process.pid);
-	DIR *tasks = opendir(path);
+	DIR *const tasks = ky_proc_tasks(traced->process.pid);
 	if (!tasks)
 		return -ESRCH;
 	for (uint32_t i = 0; i < traced->count; i++)
 		traced->threads[i].seen = false;
-	for (const struct dirent *entry; (entry = readdir(tasks));) {
-		const pid_t tid = atoi(entry->d_name);
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0;) {
 		struct ky_pt_thread *thread = find_thread(traced, tid);
 		if (thread)
 			thread->seen = true;
-		if (tid <= 0 || thread)
+		if (thread)
 			continue;
 		const int failed = add_thread(pt, traced, tid);
 		if (failed && failed != -ESRCH && !error)
 			error = failed;
 	}
-	closedir(tasks);
+	ky_proc_close(tasks);
 	/* Their records may have been lost. */
 	for (uint32_t i = 0; i < traced->count; i++)
 		traced->threads[i].ended |= !traced->threads[i].seen;

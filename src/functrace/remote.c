@@ -4,14 +4,13 @@
 #include "functrace/remote.h"
 
 #include "os/os.h"
+#include "process/proc.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CODE_SCAN_BYTES 65536u
@@ -19,14 +18,11 @@
 /* 0 when its program is for this kind of CPU. */
 static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	char path[64];
 	Elf64_Ehdr head;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int fd = ky_proc_open(pid, "exe", O_RDONLY);
 	if (fd < 0) {
-		const int error = errno;
-		ky_remote_refusal(pid, error, message);
-		return error == EACCES ? -EPERM : error == ENOENT ? -ESRCH : -error;
+		ky_remote_refusal(pid, -fd, message);
+		return fd == -EACCES ? -EPERM : fd;
 	}
 	const ssize_t got = pread(fd, &head, sizeof(head), 0);
 	close(fd);
@@ -41,7 +37,6 @@ static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 
 int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	char path[64];
 	*remote = (struct ky_remote){.pid = pid, .memory = -1};
 	if (pid <= 0 || pid == getpid()) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: it is %s",
@@ -51,13 +46,13 @@ int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRAC
 	const int error = check_class(pid, message);
 	if (error)
 		return error;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	remote->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (remote->memory >= 0)
+	const int memory = ky_proc_open(pid, "mem", O_RDWR);
+	if (memory >= 0) {
+		remote->memory = memory;
 		return 0;
-	const int reason = errno;
-	ky_remote_refusal(pid, reason, message);
-	return reason == EACCES ? -EPERM : reason == ENOENT ? -ESRCH : -reason;
+	}
+	ky_remote_refusal(pid, -memory, message);
+	return memory == -EACCES ? -EPERM : memory;
 }
 
 void ky_remote_close(struct ky_remote *remote)

@@ -15,12 +15,12 @@
  */
 #if defined(__x86_64__)
 #include "functrace/remote.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -90,23 +90,24 @@ static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
 	return 0;
 }
 
+/* The vdso's is preferred: it is there in every process, and stays. */
 static uint64_t find_syscall(const struct ky_remote *remote)
 {
-	char line[512], permissions[5];
-	uint64_t from, to, found = 0;
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)remote->pid);
-	FILE *maps = fopen(line, "re");
-	while (maps && !(found && strstr(line, "[vdso]")) && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, permissions) != 3 ||
-		    permissions[2] != 'x' || strstr(line, "[vsyscall]"))
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	uint64_t found = 0;
+	bool best = false;
+	(void)ky_proc_maps_open(&maps, remote->pid);
+	while (!best && ky_proc_maps_next(&maps, &mapping)) {
+		const bool vdso = strcmp(mapping.path, "[vdso]") == 0;
+		if (!mapping.executable || strcmp(mapping.path, "[vsyscall]") == 0 ||
+		    (found && !vdso))
 			continue;
-		if (!found || strstr(line, "[vdso]")) {
-			const uint64_t at = scan(remote, from, to);
-			found = at ? at : found;
-		}
+		const uint64_t at = scan(remote, mapping.start, mapping.end);
+		found = at ? at : found;
+		best = vdso && found;
 	}
-	if (maps)
-		fclose(maps);
+	ky_proc_maps_close(&maps);
 	return found;
 }
 

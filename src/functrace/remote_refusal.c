@@ -4,80 +4,27 @@
  * EPERM: what it looked at is looked at again, in its order.
  */
 #include "functrace/remote.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-struct status {
-	int tracer;
-	unsigned user;
-};
-
-static void read_status(pid_t pid, struct status *status)
-{
-	char line[256];
-	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
-	*status = (struct status){.user = geteuid()};
-	FILE *file = fopen(line, "re");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "TracerPid: %d", &status->tracer) != 1)
-			(void)!sscanf(line, "Uid: %u", &status->user);
-	}
-	fclose(file);
-}
-
-static int seccomp_of(const char *who, int *filters)
-{
-	char line[256];
-	int mode = 0;
-	snprintf(line, sizeof(line), "/proc/%s/status", who);
-	*filters = 0;
-	FILE *file = fopen(line, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Seccomp: %d", &mode) != 1)
-			(void)!sscanf(line, "Seccomp_filters: %d", filters);
-	if (file)
-		fclose(file);
-	return mode;
-}
-
 bool ky_remote_sandboxed(pid_t tid)
 {
-	char who[24];
-	int theirs, ours;
-	snprintf(who, sizeof(who), "%d", (int)tid);
-	const int mode = seccomp_of(who, &theirs);
-	seccomp_of("self", &ours);
-	return mode == 1 || (mode == 2 && (theirs == 0 || theirs > ours));
+	struct ky_proc_status theirs, ours;
+	(void)ky_proc_status(tid, 0, &theirs);
+	(void)ky_proc_status(KY_PROC_SELF, 0, &ours);
+	return theirs.seccomp == 1 ||
+	       (theirs.seccomp == 2 &&
+		(theirs.seccomp_filters == 0 || theirs.seccomp_filters > ours.seccomp_filters));
 }
 
 static int read_yama(void)
 {
-	int scope = 0;
-	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%d", &scope) != 1)
-		scope = 0;
-	fclose(file);
-	return scope;
-}
-
-static void read_name(int pid, char *name, size_t room)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	snprintf(name, room, "another program");
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(name, (int)room, file))
-		name[strcspn(name, "\n")] = '\0';
-	fclose(file);
+	const int scope = ky_proc_setting("/proc/sys/kernel/yama/ptrace_scope");
+	return scope == INT32_MAX ? 0 : scope;
 }
 
 static const char *why_forbidden(unsigned user)
@@ -102,7 +49,7 @@ static const char *why_forbidden(unsigned user)
 
 void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	struct status status;
+	struct ky_proc_status status;
 	char name[64];
 	if (error == ENOENT || error == ESRCH) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
@@ -110,9 +57,11 @@ void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_B
 			 (int)pid);
 		return;
 	}
-	read_status(pid, &status);
+	if (ky_proc_status(pid, 0, &status) != 0)
+		status.user = geteuid();
 	if (status.tracer) {
-		read_name(status.tracer, name, sizeof(name));
+		if (ky_proc_comm(status.tracer, 0, name, sizeof(name)) <= 0)
+			snprintf(name, sizeof(name), "another program");
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot trace process %d: %s (pid %d) traces it already; end that first",
 			 (int)pid, name, status.tracer);

@@ -4,9 +4,9 @@
  * grow into: a gap above the heap's beginning is used only far away from it, one below a stack not at its end.
  */
 #include "functrace/remote.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define REACH (UINT64_C(0x7fffffff) - (UINT64_C(1) << 20)) /* of a jump, with a margin */
@@ -46,25 +46,11 @@ static void consider_gap(struct search *search, uint64_t from, uint64_t to)
 	consider(search, (to - APART - search->bytes) & ~UINT64_C(4095));
 }
 
-/* Where the heap begins, whether or not it is there already; 0: not told. */
+/* Returns where the heap begins, whether or not it is there already; 0: unknown. */
 static uint64_t heap_start(pid_t pid)
 {
-	char line[1024];
-	uint64_t start = 0;
-	snprintf(line, sizeof(line), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(line, "re");
-	if (!file)
-		return 0;
-	const size_t got = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[got] = '\0';
-	/* start_brk is field 47; behind the name comes the third. */
-	const char *at = strrchr(line, ')');
-	for (int field = 2; at && field < 47; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		(void)!sscanf(at, " %" SCNu64, &start);
-	return start;
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.heap_start : 0;
 }
 
 /* The gap without what the heap may become. */
@@ -84,27 +70,25 @@ static void consider_beside_heap(struct search *search, uint64_t from, uint64_t 
 uint64_t ky_remote_find_room(const struct ky_remote *remote, uint64_t from, uint64_t to,
 			     uint64_t bytes)
 {
-	char line[512];
-	uint64_t start, end, last = LOWEST;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	uint64_t last = LOWEST;
 	struct search search = {.low = to > REACH + LOWEST ? to - REACH : LOWEST,
 				.high = from + REACH < HIGHEST ? from + REACH : HIGHEST,
 				.from = from,
 				.to = to,
 				.bytes = bytes};
 	const uint64_t heap = heap_start(remote->pid);
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)remote->pid);
-	FILE *maps = fopen(line, "re");
-	if (!maps)
+	if (ky_proc_maps_open(&maps, remote->pid) != 0)
 		return 0;
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2)
-			continue;
-		const uint64_t grows = strstr(line, "[stack") ? STACK_GROWS : 0;
-		if (start > last + grows)
-			consider_beside_heap(&search, last, start - grows, heap);
-		last = end > last ? end : last;
+	while (ky_proc_maps_next(&maps, &mapping)) {
+		const bool stack = strncmp(mapping.path, "[stack", 6) == 0;
+		const uint64_t grows = stack ? STACK_GROWS : 0;
+		if (mapping.start > last + grows)
+			consider_beside_heap(&search, last, mapping.start - grows, heap);
+		last = mapping.end > last ? mapping.end : last;
 	}
-	fclose(maps);
+	ky_proc_maps_close(&maps);
 	if (last < HIGHEST)
 		consider_beside_heap(&search, last, HIGHEST, heap);
 	return search.best;

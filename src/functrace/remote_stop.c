@@ -12,6 +12,7 @@
 #include "functrace/remote.h"
 
 #include "os/os.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -48,41 +48,24 @@ static bool is_event_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* A letter as of /proc: 'Z' and 'X' have ended; '?' when it is gone. */
+/* Returns the letter that /proc has for its state; '?' when it is gone. */
 static char thread_state(pid_t pid, pid_t tid)
 {
-	char path[64], line[512];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return '?';
-	const size_t got = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[got] = '\0';
-	const char *end = strrchr(line, ')');
-	return end && end[1] == ' ' ? end[2] : '?';
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, tid, &stat) == 0 ? stat.state : '?';
 }
 
 static bool has_ended(char state)
 {
-	return state == 'Z' || state == 'X' || state == '?';
+	return ky_proc_state_ended(state) || state == '?';
 }
 
 /* Whether it is a process, and no mere thread, that kymo has started: somebody waits for its exit code. */
 static bool is_child(pid_t pid)
 {
-	char path[64], line[512];
-	int parent = 0;
-	if (syscall(SYS_tgkill, pid, pid, 0))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(path, "re");
-	const size_t got = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
-	if (file)
-		fclose(file);
-	line[got] = '\0';
-	const char *end = strrchr(line, ')');
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 && parent == (int)getpid();
+	struct ky_proc_stat stat;
+	return syscall(SYS_tgkill, pid, pid, 0) == 0 && ky_proc_stat(pid, 0, &stat) == 0 &&
+	       stat.parent == getpid();
 }
 
 /* As waitpid(); but the end of kymo's own child is only told, and stays for whoever waits for it. */
@@ -234,20 +217,16 @@ static int seize(struct ky_remote *remote, pid_t tid)
 /* 0 or -errno of a thread that cannot be traced. */
 static int seize_new(struct ky_remote *remote)
 {
-	char path[64];
 	int error = 0;
 	uint32_t hint = 0;
 	const bool first = remote->count == 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)remote->pid);
-	DIR *folder = opendir(path);
-	if (!folder)
-		return errno == ENOENT ? -ESRCH : -errno;
-	for (struct dirent *entry; !error && (entry = readdir(folder));) {
-		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (tid > 0 && (first || !is_known(remote, tid, &hint)))
+	DIR *const tasks = ky_proc_tasks(remote->pid);
+	if (!tasks)
+		return -errno;
+	for (pid_t tid; !error && (tid = ky_proc_next(tasks)) > 0;)
+		if (first || !is_known(remote, tid, &hint))
 			error = seize(remote, tid);
-	}
-	closedir(folder);
+	ky_proc_close(tasks);
 	return error;
 }
 

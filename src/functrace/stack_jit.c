@@ -4,6 +4,7 @@
 
 #include "process/drum_find.h"
 #include "process/perf_map.h"
+#include "process/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static int open_map(pid_t pid, uint64_t *bytes)
 	char path[96];
 	struct stat status;
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%u.map", (int)pid,
-		 ky_drum_find_own_pid(pid));
+		 (uint32_t)ky_proc_inner_pid(pid));
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;

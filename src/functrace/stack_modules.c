@@ -2,12 +2,12 @@
 /* stack_modules.c: see stack_modules.h. */
 #include "functrace/stack_modules.h"
 
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/program_map.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -335,42 +335,22 @@ bool ky_stack_space_copy(struct ky_stack_space *space, const struct ky_stack_spa
 	return true;
 }
 
-/* "55d0c0000000-55d0c0100000 r-xp 00001000 fd:01 1234  /usr/bin/x" */
-static void read_line(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid,
-		      char *line)
-{
-	unsigned long long start, end, offset, inode;
-	unsigned device_major, device_minor;
-	char rights[5];
-	int path_at = 0;
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &offset,
-		   &device_major, &device_minor, &inode, &path_at) != 7 ||
-	    !path_at || rights[2] != 'x')
-		return;
-	const struct ky_stack_mapping mapping = {.pid = pid,
-						 .start = start,
-						 .end = end,
-						 .offset = offset,
-						 .device = (uint64_t)device_major << 32 |
-							   device_minor,
-						 .inode = inode,
-						 .path = line + path_at};
-	ky_stack_space_map(space, modules, &mapping);
-}
-
 int ky_stack_space_read(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid)
 {
-	char path[64];
-	char *line = NULL;
-	size_t room = 0;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
-	if (!maps)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (getline(&line, &room, maps) > 0)
-		read_line(space, modules, pid, line);
-	free(line);
-	fclose(maps);
-	return 0;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping from;
+	const int error = ky_proc_maps_open(&maps, pid);
+	while (ky_proc_maps_next(&maps, &from)) {
+		const struct ky_stack_mapping mapping = {.pid = pid,
+							 .start = from.start,
+							 .end = from.end,
+							 .offset = from.offset,
+							 .device = from.device,
+							 .inode = from.inode,
+							 .path = from.path};
+		if (from.executable)
+			ky_stack_space_map(space, modules, &mapping);
+	}
+	ky_proc_maps_close(&maps);
+	return error;
 }

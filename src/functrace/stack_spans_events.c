@@ -7,10 +7,10 @@
  * what it begins with; when too many are not, all events are made anew.
  */
 #include "functrace/stack_spans_parts.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 			       char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const uint32_t per_second = spans->options.per_second;
-	const int most = ky_perf_setting("/proc/sys/kernel/perf_event_max_sample_rate");
+	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	struct perf_event_attr attr;
 	if (!per_second || per_second > PER_SECOND_MAX || per_second > (uint32_t)most)
 		return fail(message, -EINVAL,
@@ -139,19 +139,13 @@ static void note_known(struct watching *watching, pid_t tid)
 
 static void watch_all(struct watching *watching, bool known_too)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)watching->process->pid);
-	DIR *folder = opendir(path);
-	for (struct dirent *entry; folder && (entry = readdir(folder)) && !watching->error;) {
-		const long tid = strtol(entry->d_name, NULL, 10);
-		if (tid <= 0 || tid > INT_MAX)
-			continue;
+	DIR *const tasks = ky_proc_tasks(watching->process->pid);
+	for (pid_t tid; !watching->error && (tid = ky_proc_next(tasks)) > 0;) {
 		if (!known_too)
-			note_known(watching, (pid_t)tid);
-		watch_thread(watching, (pid_t)tid);
+			note_known(watching, tid);
+		watch_thread(watching, tid);
 	}
-	if (folder)
-		closedir(folder);
+	ky_proc_close(tasks);
 }
 
 int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,

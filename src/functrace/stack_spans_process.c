@@ -4,6 +4,7 @@
 
 #include "core/layout.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 
 #include <kymo/kymo.h>
 
@@ -28,7 +29,7 @@ static uint32_t bucket_of(pid_t number)
 static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, const char *name)
 {
 	struct ky_stack_drum *drum = calloc(1, sizeof(*drum));
-	const struct ky_span_drum_options options = {.pid = (pid_t)ky_drum_find_own_pid(pid),
+	const struct ky_span_drum_options options = {.pid = ky_proc_inner_pid(pid),
 						     .fd = -1,
 						     .functions = FUNCTIONS_ROOM,
 						     .beside = KY_DRUM_FUNCTIONS,
@@ -153,15 +154,7 @@ struct ky_stack_thread *ky_stack_thread_find(const struct ky_stack_spans *spans,
 
 static void read_name(struct ky_stack_thread *thread)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)thread->process->pid,
-		 (int)thread->tid);
-	FILE *comm = fopen(path, "re");
-	if (comm && !fgets(thread->name, sizeof(thread->name), comm))
-		thread->name[0] = '\0';
-	thread->name[strcspn(thread->name, "\n")] = '\0';
-	if (comm)
-		fclose(comm);
+	(void)ky_proc_comm(thread->process->pid, thread->tid, thread->name, sizeof(thread->name));
 }
 
 struct ky_stack_thread *ky_stack_thread_make(struct ky_stack_spans *spans,

@@ -6,6 +6,7 @@
 #include "process/drum_find.h"
 
 #include "core/layout.h"
+#include "process/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -13,7 +14,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,23 +32,6 @@ bool ky_drum_find_names(const char *link)
 	for (base += 6; isdigit((unsigned char)*base); base++)
 		;
 	return strcmp(base, ".drum") == 0 || strcmp(base, ".drum (deleted)") == 0;
-}
-
-uint32_t ky_drum_find_own_pid(pid_t pid)
-{
-	char path[64], line[256];
-	unsigned long own = (unsigned long)pid;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	FILE *status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (strncmp(line, "NSpid:", 6) == 0) {
-			const char *last = strrchr(line, '\t');
-			own = strtoul(last ? last : line + 6, NULL, 10);
-			break;
-		}
-	if (status)
-		fclose(status);
-	return (uint32_t)own;
 }
 
 static bool link_names_drum(int folder, const char *number)
@@ -110,16 +93,18 @@ struct search {
 	int found;
 };
 
-static void visit_entry(struct search *search, int folder, const char *number)
+static void visit_entry(struct search *search, int folder, int descriptor)
 {
-	if (!isdigit((unsigned char)number[0]) || !link_names_drum(folder, number))
+	char number[16];
+	snprintf(number, sizeof(number), "%d", descriptor);
+	if (!link_names_drum(folder, number))
 		return;
 	const int fd = open_regular(folder, number);
 	uint32_t maker = 0;
 	if (fd < 0)
 		return;
 	if (search->own == 0)
-		search->own = ky_drum_find_own_pid(search->pid);
+		search->own = (uint32_t)ky_proc_inner_pid(search->pid);
 	if (read_head(fd, &maker) && maker == search->own) {
 		search->found++;
 		search->stop = search->visit(search->context, fd) != 0;
@@ -127,48 +112,35 @@ static void visit_entry(struct search *search, int folder, const char *number)
 	close(fd);
 }
 
-/* How many descriptors there are; -errno when they may not be listed. */
-static int search_folder(struct search *search, const char *path)
+/* Returns how many descriptors there are; -errno when they may not be listed. */
+static int search_list(struct search *search, pid_t tid)
 {
-	DIR *const folder = opendir(path);
-	if (!folder)
-		return errno == ENOENT ? -ESRCH : -errno;
-	const struct dirent *entry;
-	int descriptors = 0;
-	while (!search->stop && (entry = readdir(folder))) {
-		descriptors += entry->d_name[0] != '.';
-		visit_entry(search, dirfd(folder), entry->d_name);
-	}
-	closedir(folder);
-	return descriptors;
+	DIR *const list = ky_proc_fds(search->pid, tid);
+	if (!list)
+		return -errno;
+	int count = 0;
+	for (int fd; !search->stop && (fd = ky_proc_next(list)) >= 0; count++)
+		visit_entry(search, dirfd(list), fd);
+	ky_proc_close(list);
+	return count;
 }
 
 /* The main thread ended and others go on: the process's descriptors are only listed with those. */
 static void search_threads(struct search *search)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)search->pid);
-	DIR *const folder = opendir(path);
-	const struct dirent *entry;
-	int descriptors = 0;
-	while (folder && descriptors <= 0 && (entry = readdir(folder))) {
-		const long tid = strtol(entry->d_name, NULL, 10);
-		if (tid <= 0 || tid == search->pid)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%ld/fd", (int)search->pid, tid);
-		descriptors = search_folder(search, path);
-	}
-	if (folder)
-		closedir(folder);
+	DIR *const tasks = ky_proc_tasks(search->pid);
+	int count = 0;
+	for (pid_t tid; count <= 0 && (tid = ky_proc_next(tasks)) > 0;)
+		if (tid != search->pid)
+			count = search_list(search, tid);
+	ky_proc_close(tasks);
 }
 
 int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context)
 {
 	struct search search = {.pid = pid, .visit = visit, .context = context};
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	const int descriptors = search_folder(&search, path);
-	if (descriptors == 0)
+	const int count = search_list(&search, 0);
+	if (count == 0)
 		search_threads(&search);
-	return descriptors < 0 ? descriptors : search.found;
+	return count < 0 ? count : search.found;
 }

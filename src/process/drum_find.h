@@ -15,8 +15,6 @@
 
 /* Whether a descriptor that links there is a drum: "/memfd:kymo-drum (deleted)", or ".../kymo-PID.drum". */
 bool ky_drum_find_names(const char *link);
-/* What the process calls itself: in a container that is another number. */
-uint32_t ky_drum_find_own_pid(pid_t pid);
 /* Whether a descriptor of this process, that somebody sent, is a drum: by its name, its kind and its magic. */
 bool ky_drum_find_check(int fd);
 

@@ -2,8 +2,9 @@
 /* perf_events.c: see perf_events.h. */
 #include "process/perf_events.h"
 
+#include "process/proc.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,16 +42,6 @@ static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd == -EMFILE && raise_files_limit(UINT64_MAX) ? perf_open(attr, tid, cpu) : fd;
 }
 
-int ky_perf_setting(const char *path)
-{
-	char text[32] = "";
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	return count > 0 ? atoi(text) : INT32_MAX;
-}
-
 int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
 			   size_t message_bytes)
 {
@@ -59,7 +50,7 @@ int ky_perf_events_refused(int error, const char *what, int paranoid, char *mess
 		snprintf(message, message_bytes,
 			 "%s: %s (perf_event_paranoid is %d); run kymo as root, or: sudo sysctl "
 			 "kernel.perf_event_paranoid=%d",
-			 what, why, ky_perf_setting("/proc/sys/kernel/perf_event_paranoid"),
+			 what, why, ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"),
 			 paranoid);
 	else if (error == -ENOSYS)
 		snprintf(message, message_bytes,

@@ -57,7 +57,5 @@ void ky_perf_set_close(struct ky_perf_set *set);
  */
 int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
 			   size_t message_bytes);
-/* The number in a file of /proc/sys; INT32_MAX when it cannot be read. */
-int ky_perf_setting(const char *path);
 
 #endif

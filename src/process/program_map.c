@@ -2,6 +2,9 @@
 /* program_map.c: see program_map.h. */
 #include "process/program_map.h"
 
+#include "process/proc.h"
+#include "process/proc_maps.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,25 +17,7 @@
 #define MAPPINGS_MAX 8192u /* of code; no program has so many that does not want to be a nuisance */
 #define PROC_PATH_BYTES 4200
 
-/* A line of maps; false when it is no code of a file. path is what is left of the line. */
-static bool parse_line(char *line, struct ky_program_mapping *mapping, char **path)
-{
-	char permissions[5];
-	unsigned device_major, device_minor;
-	int used = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &mapping->start, &mapping->end, permissions, &mapping->offset, &device_major,
-		   &device_minor, &mapping->inode, &used) < 7 ||
-	    !used)
-		return false;
-	mapping->device = (uint64_t)device_major << 32 | device_minor;
-	*path = line + used;
-	(*path)[strcspn(*path, "\n")] = '\0';
-	return permissions[2] == 'x' && mapping->inode && (*path)[0] == '/';
-}
-
-static int add(struct ky_program_map *map, uint32_t *room, struct ky_program_mapping mapping,
-	       const char *path)
+static int add(struct ky_program_map *map, uint32_t *room, const struct ky_proc_mapping *from)
 {
 	if (map->count == *room) {
 		const uint32_t larger = *room ? *room * 2 : 32;
@@ -42,33 +27,29 @@ static int add(struct ky_program_map *map, uint32_t *room, struct ky_program_map
 		map->mappings = grown;
 		*room = larger;
 	}
-	mapping.path = strdup(path);
-	if (!mapping.path)
+	char *const path = strdup(from->path);
+	if (!path)
 		return -ENOMEM;
-	map->mappings[map->count++] = mapping;
+	map->mappings[map->count++] = (struct ky_program_mapping){.start = from->start,
+								  .end = from->end,
+								  .offset = from->offset,
+								  .device = from->device,
+								  .inode = from->inode,
+								  .path = path};
 	return 0;
 }
 
 int ky_program_map_read(struct ky_program_map *map, pid_t pid)
 {
-	char name[64];
-	char *line = NULL;
-	size_t line_room = 0;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
 	uint32_t room = 0;
-	int error = 0;
 	*map = (struct ky_program_map){.pid = pid};
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(name, "re");
-	if (!maps)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (!error && map->count < MAPPINGS_MAX && getline(&line, &line_room, maps) > 0) {
-		struct ky_program_mapping mapping;
-		char *path;
-		if (parse_line(line, &mapping, &path))
-			error = add(map, &room, mapping, path);
-	}
-	free(line);
-	fclose(maps);
+	int error = ky_proc_maps_open(&maps, pid);
+	while (!error && map->count < MAPPINGS_MAX && ky_proc_maps_next(&maps, &mapping))
+		if (mapping.executable && mapping.inode && mapping.path[0] == '/')
+			error = add(map, &room, &mapping);
+	ky_proc_maps_close(&maps);
 	if (error)
 		ky_program_map_free(map);
 	return error;

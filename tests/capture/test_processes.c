@@ -3,12 +3,11 @@
  * test_processes.c: without a mailbox: processes, their children and their drums are found in /proc, and their ends
  * are noticed and told from those of others that get the same number.
  */
-#include "capture/proc_scan.h"
 #include "core/drum.h"
 #include "lives.h"
+#include "process/proc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -150,7 +149,7 @@ static void a_process_whose_main_thread_ended_has_its_drum(void **state)
 	struct ky_proc_stat stat = {0};
 	await_child(&meeting);
 	while (stat.state != 'Z')
-		assert_int_equal(ky_proc_stat(pid, &stat), 0);
+		assert_int_equal(ky_proc_stat(pid, 0, &stat), 0);
 	lives_begin(&lives, KY_PROCESSES_GIVEN);
 	assert_int_equal(ky_processes_add(lives.processes, pid, message), 0);
 	LIVES_UNTIL(&lives, lives_drums(&lives, pid) == 1);
@@ -434,7 +433,7 @@ static void what_cannot_be_followed_is_said(void **state)
 	const pid_t gone = start(end_at_once, NULL, NULL);
 	reap(gone);
 	assert_int_equal(ky_processes_add(lives.processes, gone, message), -ESRCH);
-	assert_non_null(strstr(message, "there is none of that number"));
+	assert_non_null(strstr(message, "no process with PID"));
 	assert_int_equal(ky_processes_add(lives.processes, 0, message), -ESRCH);
 	assert_int_equal(ky_processes_add(lives.processes, -5, message), -ESRCH);
 	assert_int_equal(ky_processes_add(lives.processes, -5, NULL), -ESRCH);
@@ -543,13 +542,13 @@ static void a_process_is_told_as_proc_has_it(void **state)
 	(void)state;
 	struct ky_proc_stat stat;
 	prctl(PR_SET_NAME, ") S 1 (x y");
-	assert_int_equal(ky_proc_stat(getpid(), &stat), 0);
+	assert_int_equal(ky_proc_stat(getpid(), 0, &stat), 0);
 	assert_string_equal(stat.name, ") S 1 (x y");
 	assert_int_equal(stat.parent, getppid());
 	assert_int_equal(stat.state, 'R');
 	assert_true(stat.started_ns > 0);
 	prctl(PR_SET_NAME, "test_processes");
-	assert_int_equal(ky_proc_stat(0, &stat), -ESRCH);
+	assert_int_equal(ky_proc_stat(0, 0, &stat), -ESRCH);
 }
 
 /* Run by a test: its meeting is of these descriptors. */

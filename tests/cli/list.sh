@@ -119,7 +119,7 @@ run -p no-such-name
 [ "$code" -eq 1 ] && grep -q "no process is called 'no-such-name'; with a drum there are" err
 report "a name of nobody says who there is" $?
 run -p 999999999
-[ "$code" -eq 1 ] && grep -q "there is none of that number" err
+[ "$code" -eq 1 ] && grep -q "no process with PID" err
 report "a number of nobody" $?
 run something
 [ "$code" -eq 2 ] && [ ! -s out ]

@@ -255,7 +255,7 @@ static void a_load_can_be_interrupted(void **state)
 static void a_process_without_a_drum_is_said(void **state)
 {
 	(void)state;
-	fails("pid:999999999", NULL, -ESRCH, "there is none of that number");
+	fails("pid:999999999", NULL, -ESRCH, "no process with PID");
 }
 
 int main(void)

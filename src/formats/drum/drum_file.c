@@ -9,6 +9,7 @@
 
 #include "os/ticks.h"
 #include "process/drum_find.h"
+#include "process/proc.h"
 #include "process/tick_source.h"
 
 #include <dirent.h>
@@ -331,14 +332,14 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 			  char *message)
 {
 	char name[64];
-	snprintf(name, sizeof(name), "/proc/%d/fd/%.20s", (int)pid, number);
+	snprintf(name, sizeof(name), "/proc/%d/fd/%s", (int)pid, number);
 	const int fd = openat(dir, number, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return fail(message, -errno, "%s: %s; run as the user of the process, or as root",
 			    name, strerror(errno));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
-	if (error || !*out || (*out)->view.header.pid == ky_drum_find_own_pid(pid))
+	if (error || !*out || (*out)->view.header.pid == (uint32_t)ky_proc_inner_pid(pid))
 		return error;
 	error = fail(message, -ENOENT,
 		     "%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "
@@ -354,15 +355,15 @@ static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
 			 "process %d: it has no drum; expected a program with kymo in it that "
 			 "traces: start it with KYMO_CATEGORIES='*'",
 			 (int)pid);
-	const struct dirent *entry;
-	while (!*out && (entry = readdir(dir))) {
-		char link[4096];
-		const ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+	for (int fd; !*out && (fd = ky_proc_next(dir)) >= 0;) {
+		char number[16], link[4096];
+		snprintf(number, sizeof(number), "%d", fd);
+		const ssize_t n = readlinkat(dirfd(dir), number, link, sizeof(link) - 1);
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
 		if (ky_drum_find_names(link))
-			error = try_descriptor(out, dirfd(dir), pid, entry->d_name, message);
+			error = try_descriptor(out, dirfd(dir), pid, number, message);
 	}
 	return error;
 }
@@ -370,19 +371,17 @@ static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
 int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_DRUM_MESSAGE_BYTES])
 {
 	*out = NULL;
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	DIR *dir = opendir(path);
-	if (!dir && errno == ENOENT)
-		return fail(message, -ESRCH, "process %d: there is none of that number", (int)pid);
+	DIR *const dir = ky_proc_fds(pid, 0);
+	if (!dir && errno == ESRCH)
+		return fail(message, -ESRCH, "no process with PID %d", (int)pid);
 	if (!dir)
-		return fail(
-			message, -errno,
-			"%s: %s; run as the user of the process, or as root (which it takes when "
-			"the process changed its user or made itself undumpable)",
-			path, strerror(errno));
+		return fail(message, -errno,
+			    "/proc/%d/fd: %s; run as the user of the process, or as root (which it "
+			    "takes "
+			    "when the process changed its user or made itself undumpable)",
+			    (int)pid, strerror(errno));
 	const int error = search(out, dir, pid, message);
-	closedir(dir);
+	ky_proc_close(dir);
 	return error;
 }
 

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* proc.c: see proc.h. The layouts are those of proc_pid_stat(5) and proc_pid_status(5). */
+#include "process/proc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_BYTES 96
+
+/* "/proc/PID/FILE", or "/proc/PID/task/TID/FILE". */
+static void make_path(char path[PATH_BYTES], pid_t pid, pid_t tid, const char *file)
+{
+	char who[16] = "self", task[32] = "";
+	if (pid != KY_PROC_SELF)
+		snprintf(who, sizeof(who), "%d", (int)pid);
+	if (tid)
+		snprintf(task, sizeof(task), "/task/%d", (int)tid);
+	snprintf(path, PATH_BYTES, "/proc/%s%s/%.32s", who, task, file);
+}
+
+static int no_process(int error)
+{
+	return error == ENOENT ? ESRCH : error;
+}
+
+/* Reads the beginning of a file, terminated. Its bytes or -errno. */
+static int read_text(const char *path, char *text, size_t room)
+{
+	text[0] = '\0';
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -no_process(errno);
+	const ssize_t bytes = read(fd, text, room - 1);
+	const int error = errno;
+	close(fd);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return bytes < 0 ? -error : (int)bytes;
+}
+
+/* ---- stat ---- */
+
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+	const long per_second = sysconf(_SC_CLK_TCK);
+	return ticks * (UINT64_C(1000000000) / (uint64_t)(per_second > 0 ? per_second : 100));
+}
+
+static void take_field(struct ky_proc_stat *stat, int field, const char *text)
+{
+	switch (field) {
+	case 3:
+		stat->state = *text;
+		break;
+	case 4:
+		stat->parent = (pid_t)strtol(text, NULL, 10);
+		break;
+	case 22:
+		stat->start_ticks = strtoull(text, NULL, 10);
+		stat->started_ns = ticks_to_ns(stat->start_ticks);
+		break;
+	case 26:
+		stat->code_start = strtoull(text, NULL, 10);
+		break;
+	case 28:
+		stat->stack_start = strtoull(text, NULL, 10);
+		break;
+	case 47:
+		stat->heap_start = strtoull(text, NULL, 10);
+		break;
+	case 52:
+		stat->exit_code = (int)strtol(text, NULL, 10);
+		break;
+	default:
+		break;
+	}
+}
+
+bool ky_proc_stat_parse(const char *text, struct ky_proc_stat *stat)
+{
+	*stat = (struct ky_proc_stat){.exit_code = -1};
+	/* The name may have parentheses in it; nothing behind it has. */
+	const char *const open = strchr(text, '('), *const close = strrchr(text, ')');
+	if (!open || !close || close < open || close[1] != ' ')
+		return false;
+	snprintf(stat->name, sizeof(stat->name), "%.*s", (int)(close - open - 1), open + 1);
+	const char *at = close + 2;
+	for (int field = 3; at && *at; field++) {
+		take_field(stat, field, at);
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return true;
+}
+
+int ky_proc_stat(pid_t pid, pid_t tid, struct ky_proc_stat *stat)
+{
+	char path[PATH_BYTES], text[1024];
+	make_path(path, pid, tid, "stat");
+	const int bytes = read_text(path, text, sizeof(text));
+	const bool parsed = ky_proc_stat_parse(text, stat);
+	return bytes < 0 ? bytes : parsed ? 0 : -ESRCH;
+}
+
+/* ---- status ---- */
+
+/* Returns what follows the key in a line; NULL when it has another key. */
+static const char *value_of(const char *line, const char *key)
+{
+	const size_t bytes = strlen(key);
+	return strncmp(line, key, bytes) == 0 && line[bytes] == ':' ? line + bytes + 1 : NULL;
+}
+
+/* "\t4711\t1\n": the innermost namespace comes last. */
+static pid_t last_number(const char *text)
+{
+	const char *const tab = strrchr(text, '\t');
+	return (pid_t)strtol(tab ? tab : text, NULL, 10);
+}
+
+void ky_proc_status_line(struct ky_proc_status *status, const char *line)
+{
+	const char *value;
+	if ((value = value_of(line, "State")))
+		status->state = value[strspn(value, "\t ")];
+	else if ((value = value_of(line, "Tgid")))
+		status->tgid = (pid_t)strtol(value, NULL, 10);
+	else if ((value = value_of(line, "PPid")))
+		status->parent = (pid_t)strtol(value, NULL, 10);
+	else if ((value = value_of(line, "TracerPid")))
+		status->tracer = (pid_t)strtol(value, NULL, 10);
+	else if ((value = value_of(line, "Uid")))
+		status->user = (uint32_t)strtoul(value, NULL, 10);
+	else if ((value = value_of(line, "NSpid")))
+		status->inner_pid = last_number(value);
+	else if ((value = value_of(line, "NStgid")))
+		status->inner_tgid = last_number(value);
+	else if ((value = value_of(line, "SigBlk")))
+		status->blocked = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "SigIgn")))
+		status->ignored = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "SigCgt")))
+		status->caught = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "CapEff")))
+		status->capabilities = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "Seccomp")))
+		status->seccomp = (int)strtol(value, NULL, 10);
+	else if ((value = value_of(line, "Seccomp_filters")))
+		status->seccomp_filters = (int)strtol(value, NULL, 10);
+}
+
+int ky_proc_status(pid_t pid, pid_t tid, struct ky_proc_status *status)
+{
+	char path[PATH_BYTES], line[256];
+	*status = (struct ky_proc_status){0};
+	make_path(path, pid, tid, "status");
+	FILE *const file = fopen(path, "re");
+	if (!file)
+		return -no_process(errno);
+	while (fgets(line, sizeof(line), file))
+		ky_proc_status_line(status, line);
+	fclose(file);
+	return 0;
+}
+
+pid_t ky_proc_inner_pid(pid_t pid)
+{
+	struct ky_proc_status status;
+	return ky_proc_status(pid, 0, &status) == 0 && status.inner_pid > 0 ? status.inner_pid
+									    : pid;
+}
+
+/* ---- other files ---- */
+
+int ky_proc_comm(pid_t pid, pid_t tid, char *name, size_t room)
+{
+	char path[PATH_BYTES], text[64];
+	make_path(path, pid, tid, "comm");
+	const int bytes = read_text(path, text, sizeof(text));
+	size_t end = strlen(text);
+	if (end && text[end - 1] == '\n')
+		text[--end] = '\0';
+	for (size_t i = 0; i < end; i++)
+		if (text[i] == '\n')
+			text[i] = ' ';
+	snprintf(name, room, "%.*s", (int)room - 1, text);
+	return bytes < 0 ? bytes : (int)strlen(name);
+}
+
+int ky_proc_exe(pid_t pid, char *path, size_t room)
+{
+	char link[PATH_BYTES];
+	make_path(link, pid, 0, "exe");
+	const ssize_t bytes = readlink(link, path, room - 1);
+	path[bytes > 0 ? bytes : 0] = '\0';
+	return bytes < 0 ? -no_process(errno) : (int)bytes;
+}
+
+int ky_proc_open(pid_t pid, const char *file, int flags)
+{
+	char path[PATH_BYTES];
+	make_path(path, pid, 0, file);
+	const int fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -no_process(errno) : fd;
+}
+
+int ky_proc_setting(const char *path)
+{
+	char text[32];
+	return read_text(path, text, sizeof(text)) > 0 ? atoi(text) : INT32_MAX;
+}
+
+uint32_t ky_proc_auxv(pid_t pid, struct ky_proc_aux vector[KY_PROC_AUX_MAX])
+{
+	const int fd = ky_proc_open(pid, "auxv", O_RDONLY);
+	if (fd < 0)
+		return 0;
+	const ssize_t got = read(fd, vector, KY_PROC_AUX_MAX * sizeof(*vector));
+	close(fd);
+	return got > 0 ? (uint32_t)((size_t)got / sizeof(*vector)) : 0;
+}
+
+uint64_t ky_proc_aux_value(pid_t pid, uint64_t key)
+{
+	struct ky_proc_aux vector[KY_PROC_AUX_MAX];
+	const uint32_t count = ky_proc_auxv(pid, vector);
+	for (uint32_t i = 0; i < count; i++)
+		if (vector[i].key == key)
+			return vector[i].value;
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static DIR *open_list(const char *path)
+{
+	DIR *const list = opendir(path);
+	if (!list)
+		errno = no_process(errno);
+	return list;
+}
+
+DIR *ky_proc_processes(void)
+{
+	return open_list("/proc");
+}
+
+DIR *ky_proc_tasks(pid_t pid)
+{
+	char path[PATH_BYTES];
+	make_path(path, pid, 0, "task");
+	return open_list(path);
+}
+
+DIR *ky_proc_fds(pid_t pid, pid_t tid)
+{
+	char path[PATH_BYTES];
+	make_path(path, pid, tid, "fd");
+	return open_list(path);
+}
+
+int ky_proc_next(DIR *list)
+{
+	const struct dirent *entry;
+	while (list && (entry = readdir(list)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			return (int)strtol(entry->d_name, NULL, 10);
+	return -1;
+}
+
+void ky_proc_close(DIR *list)
+{
+	if (list)
+		closedir(list);
+}
+
+int ky_pids_add(struct ky_pids *pids, pid_t pid)
+{
+	if (pids->count == pids->room) {
+		const uint32_t room = pids->room ? pids->room * 2 : 64;
+		pid_t *const at = realloc(pids->at, room * sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		pids->at = at;
+		pids->room = room;
+	}
+	pids->at[pids->count++] = pid;
+	return 0;
+}
+
+void ky_pids_free(struct ky_pids *pids)
+{
+	free(pids->at);
+	*pids = (struct ky_pids){0};
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
+	return (left > right) - (left < right);
+}
+
+int ky_proc_all(struct ky_pids *pids)
+{
+	const uint32_t before = pids->count;
+	int error = 0;
+	DIR *const list = ky_proc_processes();
+	if (!list)
+		return -errno;
+	for (int pid; error == 0 && (pid = ky_proc_next(list)) >= 0;)
+		error = ky_pids_add(pids, pid);
+	ky_proc_close(list);
+	if (pids->count > before)
+		qsort(pids->at + before, pids->count - before, sizeof(pid_t), ascending);
+	return error;
+}
+
+/* A thread that has just ended has none. */
+static int children_of_thread(pid_t pid, pid_t tid, struct ky_pids *pids)
+{
+	char path[PATH_BYTES];
+	long child;
+	int error = 0;
+	make_path(path, pid, tid, "children");
+	FILE *const file = fopen(path, "re");
+	while (file && error == 0 && fscanf(file, "%ld", &child) == 1)
+		error = ky_pids_add(pids, (pid_t)child);
+	if (file)
+		fclose(file);
+	return error;
+}
+
+static bool has_children_lists(void)
+{
+	static int known = -1;
+	char path[PATH_BYTES];
+	make_path(path, KY_PROC_SELF, getpid(), "children");
+	if (known < 0)
+		known = access(path, R_OK) == 0;
+	return known;
+}
+
+int ky_proc_children(pid_t pid, struct ky_pids *pids)
+{
+	if (!has_children_lists())
+		return -ENOTSUP;
+	int error = 0;
+	DIR *const tasks = ky_proc_tasks(pid);
+	if (!tasks)
+		return -errno;
+	for (int tid; error == 0 && (tid = ky_proc_next(tasks)) >= 0;)
+		error = children_of_thread(pid, tid, pids);
+	ky_proc_close(tasks);
+	return error;
+}
+
+uint32_t ky_proc_newest(void)
+{
+	char text[128];
+	if (read_text("/proc/loadavg", text, sizeof(text)) <= 0)
+		return 0;
+	const char *const last = strrchr(text, ' ');
+	return last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+}
+
+static int64_t folder_size(pid_t pid)
+{
+	char path[PATH_BYTES];
+	struct stat status;
+	make_path(path, pid, 0, "fd");
+	return stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
+/* Since 6.2 the size of the folder is the number of descriptors; before, it was 0. */
+int64_t ky_proc_descriptors(pid_t pid)
+{
+	static int known = -1;
+	if (known < 0)
+		known = folder_size(KY_PROC_SELF) > 0;
+	return known ? folder_size(pid) : -1;
+}

@@ -29,6 +29,8 @@
 /* Make room for at least need items; false without memory. New items are not initialised. */
 #define KY_ARRAY_GROW(items, room, need)                                                           \
 	__extension__({                                                                            \
+		_Static_assert(!__builtin_types_compatible_p(__typeof__(*(items)), void),          \
+			       "items have no size");                                              \
 		uint64_t ky_room_ = (uint64_t)(room);                                              \
 		const uint64_t ky_need_ = (uint64_t)(need);                                        \
 		bool ky_fits_ = ky_need_ <= ky_room_;                                              \

@@ -14,8 +14,8 @@ void ky_sample_spaces_free(struct ky_sample_spaces *spaces)
 		free(spaces->processes[i].ranges);
 	free(spaces->processes);
 	free(spaces->threads);
-	ky_numbers_free(&spaces->process_of);
-	ky_numbers_free(&spaces->thread_of);
+	ky_u64_map_free(&spaces->process_of);
+	ky_u64_map_free(&spaces->thread_of);
 	*spaces = (struct ky_sample_spaces){.modules = spaces->modules};
 }
 
@@ -34,14 +34,14 @@ static bool grow(void **items, uint32_t *room, uint32_t need, size_t item_bytes)
 
 static struct ky_sample_process *find_process(const struct ky_sample_spaces *spaces, uint32_t pid)
 {
-	const uint32_t *number = ky_numbers_find(&spaces->process_of, pid);
+	const uint32_t *number = ky_u64_map_find(&spaces->process_of, pid);
 	return number && *number != UINT32_MAX ? &spaces->processes[*number] : NULL;
 }
 
 static struct ky_sample_process *process_of(struct ky_sample_spaces *spaces, uint32_t pid)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&spaces->process_of, pid, &made);
+	uint32_t *number = ky_u64_map_add(&spaces->process_of, pid, &made);
 	if (!number)
 		return NULL;
 	if (made || *number == UINT32_MAX) {
@@ -57,7 +57,7 @@ static struct ky_sample_process *process_of(struct ky_sample_spaces *spaces, uin
 
 static struct ky_sample_thread *find_thread(const struct ky_sample_spaces *spaces, uint32_t tid)
 {
-	const uint32_t *number = ky_numbers_find(&spaces->thread_of, tid);
+	const uint32_t *number = ky_u64_map_find(&spaces->thread_of, tid);
 	return number && *number != UINT32_MAX ? &spaces->threads[*number] : NULL;
 }
 
@@ -66,7 +66,7 @@ static struct ky_sample_thread *thread_of(struct ky_sample_spaces *spaces, uint3
 					  uint32_t tid)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&spaces->thread_of, tid, &made);
+	uint32_t *number = ky_u64_map_add(&spaces->thread_of, tid, &made);
 	if (!number)
 		return NULL;
 	if (made || *number == UINT32_MAX) {
@@ -292,13 +292,13 @@ void ky_sample_spaces_take(struct ky_sample_spaces *spaces, const struct perf_ev
 static void forget_process(struct ky_sample_spaces *spaces, uint32_t number)
 {
 	struct ky_sample_process *process = &spaces->processes[number];
-	uint32_t *place = ky_numbers_find(&spaces->process_of, process->pid);
+	uint32_t *place = ky_u64_map_find(&spaces->process_of, process->pid);
 	if (place)
 		*place = UINT32_MAX;
 	free(process->ranges);
 	*process = spaces->processes[--spaces->processes_count];
 	place = number < spaces->processes_count
-			? ky_numbers_find(&spaces->process_of, process->pid)
+			? ky_u64_map_find(&spaces->process_of, process->pid)
 			: NULL;
 	if (place)
 		*place = number;
@@ -307,11 +307,11 @@ static void forget_process(struct ky_sample_spaces *spaces, uint32_t number)
 static void forget_thread(struct ky_sample_spaces *spaces, uint32_t number)
 {
 	struct ky_sample_thread *thread = &spaces->threads[number];
-	uint32_t *place = ky_numbers_find(&spaces->thread_of, thread->tid);
+	uint32_t *place = ky_u64_map_find(&spaces->thread_of, thread->tid);
 	if (place)
 		*place = UINT32_MAX;
 	*thread = spaces->threads[--spaces->threads_count];
-	place = number < spaces->threads_count ? ky_numbers_find(&spaces->thread_of, thread->tid)
+	place = number < spaces->threads_count ? ky_u64_map_find(&spaces->thread_of, thread->tid)
 					       : NULL;
 	if (place)
 		*place = number;

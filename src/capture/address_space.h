@@ -36,10 +36,10 @@ struct ky_sample_spaces {
 	struct ky_sample_modules *modules; /* the owner's */
 	struct ky_sample_process *processes;
 	uint32_t processes_count, processes_room;
-	struct ky_numbers process_of; /* pid */
+	struct ky_u64_map process_of; /* pid */
 	struct ky_sample_thread *threads;
 	uint32_t threads_count, threads_room;
-	struct ky_numbers thread_of; /* tid */
+	struct ky_u64_map thread_of; /* tid */
 };
 
 void ky_sample_spaces_free(struct ky_sample_spaces *spaces);

@@ -9,7 +9,7 @@
 #ifndef KY_CAPTURE_CAPTURE_PARTS_H
 #define KY_CAPTURE_CAPTURE_PARTS_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "capture/capture.h"
 #include "capture/capture_flight.h"
 #include "capture/capture_output.h"
@@ -54,7 +54,7 @@ struct ky_capture {
 	uint32_t drums_told; /* lines about drums that could not be had as they should */
 	pid_t *recorded;     /* processes that have a drum: their end may be of interest */
 	uint32_t recorded_count, recorded_room;
-	struct ky_numbers children; /* pids that have none: they write into their parent's */
+	struct ky_u64_map children; /* pids that have none: they write into their parent's */
 	struct ky_unfinished unfinished[KY_CAPTURE_UNFINISHED];
 	bool drums_refused; /* there was no room for one more */
 	uint64_t begin_ns;  /* CLOCK_BOOTTIME, as all times here */

@@ -197,8 +197,7 @@ void ky_capture_child(void *context, pid_t pid)
 {
 	struct ky_capture *const capture = context;
 	bool made = false;
-	if (!has_recorded(capture, pid) &&
-	    ky_numbers_make(&capture->children, (uint64_t)pid, &made))
+	if (!has_recorded(capture, pid) && ky_u64_map_add(&capture->children, (uint64_t)pid, &made))
 		capture->facts->drums += made;
 }
 
@@ -250,5 +249,5 @@ void ky_capture_forget_processes(struct ky_capture *capture)
 			forget_unfinished(&capture->unfinished[i]);
 	}
 	free(capture->recorded);
-	ky_numbers_free(&capture->children);
+	ky_u64_map_free(&capture->children);
 }

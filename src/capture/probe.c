@@ -184,7 +184,7 @@ static int take_file(struct addition *add, const struct ky_program_mapping *mapp
 {
 	struct ky_probes *probes = add->probes;
 	bool made = false;
-	const uint64_t *known = ky_map_find(&probes->mapped, mapping->device, mapping->inode);
+	const uint64_t *known = ky_pair_map_find(&probes->mapped, mapping->device, mapping->inode);
 	if (known)
 		return (int)*known - 1;
 	const int fd = ky_program_map_open(add->map, mapping);
@@ -197,7 +197,7 @@ static int take_file(struct addition *add, const struct ky_program_mapping *mapp
 	close(fd);
 	if (error)
 		return error;
-	uint64_t *at = ky_map_add(&probes->mapped, mapping->device, mapping->inode, &made);
+	uint64_t *at = ky_pair_map_add(&probes->mapped, mapping->device, mapping->inode, &made);
 	if (!at)
 		return -ENOMEM;
 	*at = 1 + (uint64_t)index;

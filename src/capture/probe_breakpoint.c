@@ -20,8 +20,8 @@
 struct target {
 	pid_t pid;
 	struct ky_probe_event event;
-	struct ky_map done; /* threads */
-	bool first;         /* of its threads */
+	struct ky_pair_map done; /* threads */
+	bool first;              /* of its threads */
 };
 
 /* Descriptors are many: threads × CPUs. The limit is raised only when it is met, for a program started later has it too. */
@@ -75,7 +75,7 @@ static int scan(struct ky_probes *probes, struct target *target)
 		return -errno;
 	for (pid_t tid; !error && (tid = ky_proc_next(tasks)) > 0;) {
 		bool made = false;
-		if (!ky_map_add(&target->done, (uint64_t)tid, 0, &made))
+		if (!ky_pair_map_add(&target->done, (uint64_t)tid, 0, &made))
 			error = -ENOMEM;
 		if (!made)
 			continue;
@@ -128,6 +128,6 @@ int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky
 	int found = scan(probes, &target);
 	for (uint32_t i = 1; found > 0 && i < SCANS_MAX; i++)
 		found = scan(probes, &target);
-	ky_map_free(&target.done);
+	ky_pair_map_free(&target.done);
 	return found < 0 ? fail(probes, &target, found, message) : 0;
 }

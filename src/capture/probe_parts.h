@@ -20,9 +20,9 @@
 #ifndef KY_CAPTURE_PROBE_PARTS_H
 #define KY_CAPTURE_PROBE_PARTS_H
 
+#include "base/map.h"
 #include "capture/probe.h"
 #include "capture/symbol_alike.h"
-#include "model/map.h"
 #include "process/perf_ring.h"
 #include "process/program_map.h"
 
@@ -108,15 +108,15 @@ struct ky_probes {
 	int uprobe_type;
 	struct ky_probe_file *files;
 	uint32_t files_count;
-	struct ky_map mapped;    /* device and inode as maps has them → 1 + index of the file */
-	struct ky_map processes; /* pid → struct ky_probe_process * */
+	struct ky_pair_map mapped; /* device and inode as maps has them → 1 + index of the file */
+	struct ky_pair_map processes; /* pid → struct ky_probe_process * */
 	struct ky_probe_cpu *cpus;
 	uint32_t cpus_count;
 	int epoll;
 	struct ky_probe_event *events;
 	uint64_t events_count, events_room;
-	uint64_t events_closed; /* 1 + the first of them */
-	struct ky_map event_of; /* id → 1 + index */
+	uint64_t events_closed;      /* 1 + the first of them */
+	struct ky_pair_map event_of; /* id → 1 + index */
 	struct ky_probe_task *tasks;
 	uint64_t tasks_count, tasks_room;
 	uint64_t ends; /* since the ended were looked for */

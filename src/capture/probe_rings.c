@@ -89,14 +89,14 @@ void ky_probe_rings_close(struct ky_probes *probes)
 		ky_perf_ring_close(&probes->cpus[i].ring);
 		close(probes->cpus[i].fd);
 	}
-	for (uint64_t i = 0; i < probes->processes.room; i++)
-		if (probes->processes.slots[i].used)
-			free((void *)(uintptr_t)probes->processes.slots[i].value);
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
+		free((void *)(uintptr_t)slot->value);
 	if (probes->epoll >= 0)
 		close(probes->epoll);
-	ky_map_free(&probes->processes);
-	ky_map_free(&probes->mapped);
-	ky_map_free(&probes->event_of);
+	ky_pair_map_free(&probes->processes);
+	ky_pair_map_free(&probes->mapped);
+	ky_pair_map_free(&probes->event_of);
 	free(probes->events);
 	free(probes->tasks);
 	free(probes->hits);
@@ -152,7 +152,7 @@ static int remember(struct ky_probes *probes, const struct ky_probe_event *event
 	const int64_t index = event_place(probes);
 	if (index < 0)
 		return -ENOMEM;
-	uint64_t *at = ky_map_add(&probes->event_of, event->id, 0, &made);
+	uint64_t *at = ky_pair_map_add(&probes->event_of, event->id, 0, &made);
 	if (!at) {
 		free_event(probes, (uint64_t)index);
 		return -ENOMEM;
@@ -164,13 +164,10 @@ static int remember(struct ky_probes *probes, const struct ky_probe_event *event
 
 static bool has_image(const struct ky_probes *probes, uint64_t image)
 {
-	for (uint64_t i = 0; i < probes->processes.room; i++) {
-		const struct ky_map_slot *slot = &probes->processes.slots[i];
-		const struct ky_probe_process *process =
-			slot->used ? (const struct ky_probe_process *)(uintptr_t)slot->value : NULL;
-		if (process && process->image == image)
+	uint32_t at = 0;
+	for (const struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
+		if (((const struct ky_probe_process *)(uintptr_t)slot->value)->image == image)
 			return true;
-	}
 	return false;
 }
 
@@ -183,7 +180,7 @@ void ky_probe_image_left(struct ky_probes *probes, uint64_t image)
 		if (event.fd < 0 || event.image != image)
 			continue;
 		close(event.fd);
-		ky_map_remove(&probes->event_of, event.id, 0);
+		ky_pair_map_remove(&probes->event_of, event.id, 0);
 		free_event(probes, i);
 	}
 }
@@ -215,7 +212,7 @@ int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, 
 struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t pid)
 {
 	bool made = false;
-	uint64_t *at = ky_map_add(&probes->processes, (uint64_t)pid, 0, &made);
+	uint64_t *at = ky_pair_map_add(&probes->processes, (uint64_t)pid, 0, &made);
 	if (at && !*at)
 		*at = (uintptr_t)calloc(1, sizeof(struct ky_probe_process));
 	return at ? (struct ky_probe_process *)(uintptr_t)*at : NULL;
@@ -223,7 +220,7 @@ struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t p
 
 static struct ky_probe_process *process_of(const struct ky_probes *probes, int32_t pid)
 {
-	const uint64_t *at = ky_map_find(&probes->processes, (uint64_t)(int64_t)pid, 0);
+	const uint64_t *at = ky_pair_map_find(&probes->processes, (uint64_t)(int64_t)pid, 0);
 	return at ? (struct ky_probe_process *)(uintptr_t)*at : NULL;
 }
 
@@ -234,7 +231,7 @@ void ky_probe_process_remove(struct ky_probes *probes, pid_t pid)
 		return;
 	const uint64_t image = process->image;
 	free(process);
-	ky_map_remove(&probes->processes, (uint64_t)pid, 0);
+	ky_pair_map_remove(&probes->processes, (uint64_t)pid, 0);
 	ky_probe_image_left(probes, image);
 }
 
@@ -276,16 +273,16 @@ static bool is_waiting(const struct ky_probes *probes, int32_t pid)
 void ky_probe_processes_sweep(struct ky_probes *probes)
 {
 	probes->ends = 0;
-	for (uint64_t i = 0; i < probes->processes.room;) {
-		const struct ky_map_slot *slot = &probes->processes.slots[i];
+	uint32_t at = 0;
+	for (const struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));) {
 		const struct ky_probe_process *process =
-			slot->used ? (const struct ky_probe_process *)(uintptr_t)slot->value : NULL;
+			(const struct ky_probe_process *)(uintptr_t)slot->value;
 		const pid_t pid = (pid_t)slot->a;
-		if (process && process->ending && kill(pid, 0) != 0 && errno == ESRCH &&
-		    !is_waiting(probes, pid))
-			ky_probe_process_remove(probes, pid); /* another may be in its place now */
-		else
-			i++;
+		if (!process->ending || kill(pid, 0) == 0 || errno != ESRCH ||
+		    is_waiting(probes, pid))
+			continue;
+		ky_probe_process_remove(probes, pid);
+		at--; /* another may be in its place now */
 	}
 }
 
@@ -330,7 +327,7 @@ static void note_sample(struct ky_probes *probes, const struct perf_event_header
 {
 	struct sample_record record = {0};
 	memcpy(&record, header, header->size < sizeof(record) ? header->size : sizeof(record));
-	const uint64_t *event = ky_map_find(&probes->event_of, record.id, 0);
+	const uint64_t *event = ky_pair_map_find(&probes->event_of, record.id, 0);
 	if (!event)
 		return;
 	if (probes->hits_count == probes->hits_room) {
@@ -440,7 +437,7 @@ static bool is_told(struct ky_probes *probes, const struct ky_probe_hit *hit)
 {
 	const uint64_t address = probes->events[hit->event].address;
 	struct ky_probe_recent *recent =
-		&probes->recent[ky_map_mix((uint64_t)hit->tid, address) & (KY_PROBE_RECENT - 1)];
+		&probes->recent[ky_hash_pair((uint64_t)hit->tid, address) & (KY_PROBE_RECENT - 1)];
 	const uint64_t id = probes->events[hit->event].id;
 	/* A trap is on one CPU: a thread that went to another hit again, by the event of that CPU. */
 	if (recent->tid == hit->tid && recent->address == address && recent->event != id &&

@@ -23,7 +23,7 @@ void ky_sample_modules_free(struct ky_sample_modules *modules)
 			close(modules->items[i].fd);
 	}
 	free(modules->items);
-	ky_numbers_free(&modules->by_hash);
+	ky_u64_map_free(&modules->by_hash);
 	*modules = (struct ky_sample_modules){0};
 }
 
@@ -96,7 +96,7 @@ uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
 			      const struct ky_perf_mapping *mapping)
 {
 	bool made;
-	uint32_t *first = ky_numbers_make(&modules->by_hash, hash_of(mapping), &made);
+	uint32_t *first = ky_u64_map_add(&modules->by_hash, hash_of(mapping), &made);
 	if (!first)
 		return KY_SAMPLE_NO_MODULE;
 	if (made)

@@ -7,7 +7,7 @@
 #ifndef KY_CAPTURE_SAMPLE_MODULES_H
 #define KY_CAPTURE_SAMPLE_MODULES_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "capture/perf_records.h"
 
 #include <sys/types.h>
@@ -38,7 +38,7 @@ struct ky_sample_modules {
 	uint32_t count;
 	uint32_t room;
 	uint32_t open_count;
-	struct ky_numbers by_hash;
+	struct ky_u64_map by_hash;
 };
 
 void ky_sample_modules_free(struct ky_sample_modules *modules);

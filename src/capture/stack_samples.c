@@ -344,7 +344,7 @@ void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns,
 
 struct adding {
 	struct ky_stack_samples *samples;
-	struct ky_numbers tried;
+	struct ky_u64_map tried;
 	bool after_exec;
 	uint32_t opened;
 	uint32_t refused;
@@ -356,7 +356,7 @@ static void add_thread(void *context, pid_t tid)
 {
 	struct adding *adding = context;
 	bool made;
-	if (!ky_numbers_make(&adding->tried, (uint64_t)tid, &made) || !made ||
+	if (!ky_u64_map_add(&adding->tried, (uint64_t)tid, &made) || !made ||
 	    ky_sample_spaces_has_thread(&adding->samples->spaces, (uint32_t)tid))
 		return;
 	adding->fresh++;
@@ -405,7 +405,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 	struct ky_perf_out made = {0};
 	const uint64_t time = now_of(CLOCK_MONOTONIC);
 	add_threads(&adding, pid);
-	ky_numbers_free(&adding.tried);
+	ky_u64_map_free(&adding.tried);
 	if (!adding.opened) {
 		snprintf(what, sizeof(what), "process %d", (int)pid);
 		return ky_sample_events_refused(adding.error ? adding.error : -ESRCH, what,

@@ -72,10 +72,10 @@ static void free_process(struct ky_watch_process *process)
 {
 	if (!process)
 		return;
-	for (uint64_t i = 0; i < process->sites.room; i++)
-		if (process->sites.slots[i].used)
-			free((void *)(uintptr_t)process->sites.slots[i].value);
-	ky_map_free(&process->sites);
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->sites, &at));)
+		free((void *)(uintptr_t)slot->value);
+	ky_pair_map_free(&process->sites);
 	ky_watch_spans_free(process);
 	ky_watch_series_free(process);
 	free(process);
@@ -87,11 +87,10 @@ void ky_watch_close(struct ky_watch **out)
 	*out = NULL;
 	if (!watch)
 		return;
-	for (uint64_t i = 0; i < watch->processes.room; i++)
-		if (watch->processes.slots[i].used)
-			free_process((struct ky_watch_process *)(uintptr_t)watch->processes.slots[i]
-					     .value);
-	ky_map_free(&watch->processes);
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&watch->processes, &at));)
+		free_process((struct ky_watch_process *)(uintptr_t)slot->value);
+	ky_pair_map_free(&watch->processes);
 	free(watch->categories);
 	free(watch);
 }
@@ -114,7 +113,7 @@ static struct ky_watch_process *process_of(struct ky_watch *watch, pid_t pid)
 	bool made = false;
 	if (watch->last && watch->last->pid == pid)
 		return watch->last;
-	uint64_t *at = ky_map_add(&watch->processes, (uint64_t)pid, 0, &made);
+	uint64_t *at = ky_pair_map_add(&watch->processes, (uint64_t)pid, 0, &made);
 	if (at && !*at)
 		*at = (uintptr_t)calloc(1, sizeof(struct ky_watch_process));
 	watch->last = at ? (struct ky_watch_process *)(uintptr_t)*at : NULL;
@@ -203,12 +202,10 @@ void ky_watch_event(void *context, pid_t pid, const struct ky_event *event)
 
 void ky_watch_tick(struct ky_watch *watch, uint64_t now_ns)
 {
-	for (uint64_t i = 0; i < watch->processes.room; i++) {
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&watch->processes, &at));) {
 		struct ky_watch_process *process =
-			watch->processes.slots[i].used
-				? (struct ky_watch_process *)(uintptr_t)watch->processes.slots[i]
-					  .value
-				: NULL;
+			(struct ky_watch_process *)(uintptr_t)slot->value;
 		if (!process)
 			continue;
 		ky_watch_spans_tick(watch, process, now_ns);
@@ -218,11 +215,11 @@ void ky_watch_tick(struct ky_watch *watch, uint64_t now_ns)
 
 void ky_watch_ended(struct ky_watch *watch, pid_t pid)
 {
-	const uint64_t *at = ky_map_find(&watch->processes, (uint64_t)pid, 0);
+	const uint64_t *at = ky_pair_map_find(&watch->processes, (uint64_t)pid, 0);
 	if (!at)
 		return;
 	free_process((struct ky_watch_process *)(uintptr_t)*at);
-	ky_map_remove(&watch->processes, (uint64_t)pid, 0);
+	ky_pair_map_remove(&watch->processes, (uint64_t)pid, 0);
 	watch->last = NULL;
 }
 

@@ -16,8 +16,8 @@
 #ifndef KY_CAPTURE_WATCH_PARTS_H
 #define KY_CAPTURE_WATCH_PARTS_H
 
+#include "base/map.h"
 #include "capture/watch.h"
-#include "model/map.h"
 
 #define KY_WATCH_TRIGGERS_MAX 64u
 #define KY_WATCH_DEPTH_MAX 1024u
@@ -76,15 +76,15 @@ struct ky_watch_gap {
 struct ky_watch_process {
 	pid_t pid;
 	struct ky_watch_site *recent[KY_WATCH_RECENT];
-	struct ky_map sites;   /* address → struct ky_watch_site * */
-	struct ky_map threads; /* address → struct ky_watch_thread * */
+	struct ky_pair_map sites;   /* address → struct ky_watch_site * */
+	struct ky_pair_map threads; /* address → struct ky_watch_thread * */
 	const struct ky_thread *last_thread;
 	struct ky_watch_thread *last;
 	struct ky_watch_async *asyncs;
 	uint32_t asyncs_count, asyncs_room;
-	uint32_t asyncs_free;   /* 1 + the first free one */
-	struct ky_map async_of; /* name and category, id → 1 + the innermost */
-	struct ky_map series;   /* name and category, id → struct ky_watch_series * */
+	uint32_t asyncs_free;        /* 1 + the first free one */
+	struct ky_pair_map async_of; /* name and category, id → 1 + the innermost */
+	struct ky_pair_map series;   /* name and category, id → struct ky_watch_series * */
 	struct ky_watch_gap gaps[KY_WATCH_TRIGGERS_MAX]; /* by trigger */
 };
 
@@ -96,7 +96,7 @@ struct ky_watch {
 	char *categories;
 	ky_fired_fn fired;
 	void *context;
-	struct ky_map processes; /* pid → struct ky_watch_process * */
+	struct ky_pair_map processes; /* pid → struct ky_watch_process * */
 	struct ky_watch_process *last;
 	uint64_t dropped;
 };

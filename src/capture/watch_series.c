@@ -44,10 +44,10 @@ static struct ky_watch_series *series_of(struct ky_watch *watch, struct ky_watch
 	if (alone && site->series)
 		return site->series;
 	const uint64_t key = ky_watch_key(event);
-	uint64_t *at = ky_map_find(&process->series, key, event->id);
+	uint64_t *at = ky_pair_map_find(&process->series, key, event->id);
 	bool made = false;
-	if (!at && process->series.count < KY_WATCH_SERIES_MAX)
-		at = ky_map_add(&process->series, key, event->id, &made);
+	if (!at && process->series.table.count < KY_WATCH_SERIES_MAX)
+		at = ky_pair_map_add(&process->series, key, event->id, &made);
 	if (at && !*at)
 		*at = (uintptr_t)calloc(1, sizeof(struct ky_watch_series));
 	struct ky_watch_series *series = at ? (struct ky_watch_series *)(uintptr_t)*at : NULL;
@@ -79,8 +79,8 @@ void ky_watch_value(struct ky_watch *watch, struct ky_watch_process *process,
 
 void ky_watch_series_free(struct ky_watch_process *process)
 {
-	for (uint64_t i = 0; i < process->series.room; i++)
-		if (process->series.slots[i].used)
-			free((void *)(uintptr_t)process->series.slots[i].value);
-	ky_map_free(&process->series);
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->series, &at));)
+		free((void *)(uintptr_t)slot->value);
+	ky_pair_map_free(&process->series);
 }

@@ -69,10 +69,10 @@ static struct ky_watch_site *look_up(struct ky_watch *watch, struct ky_watch_pro
 				     const struct ky_site *site)
 {
 	bool made = false;
-	if (process->sites.count >= KY_WATCH_SITES_MAX &&
-	    !ky_map_find(&process->sites, (uintptr_t)site, 0))
+	if (process->sites.table.count >= KY_WATCH_SITES_MAX &&
+	    !ky_pair_map_find(&process->sites, (uintptr_t)site, 0))
 		return NULL;
-	uint64_t *at = ky_map_add(&process->sites, (uintptr_t)site, 0, &made);
+	uint64_t *at = ky_pair_map_add(&process->sites, (uintptr_t)site, 0, &made);
 	if (!at)
 		return NULL;
 	struct ky_watch_site *known = (struct ky_watch_site *)(uintptr_t)*at;
@@ -114,12 +114,12 @@ static uint64_t hash_text(uint64_t hash, struct ky_text text)
 	for (; at + 8 <= text.bytes; at += 8) {
 		uint64_t word;
 		memcpy(&word, text.data + at, 8);
-		hash = ky_map_mix(hash, word);
+		hash = ky_hash_pair(hash, word);
 	}
 	uint64_t tail = (uint64_t)text.bytes << 56;
 	for (uint32_t shift = 0; at < text.bytes; at++, shift += 8)
 		tail ^= (uint64_t)(uint8_t)text.data[at] << shift;
-	return ky_map_mix(hash, tail);
+	return ky_hash_pair(hash, tail);
 }
 
 uint64_t ky_watch_key(const struct ky_event *event)

@@ -60,10 +60,10 @@ static struct ky_watch_thread *thread_of(struct ky_watch *watch, struct ky_watch
 {
 	if (process->last_thread == thread && process->last)
 		return process->last;
-	uint64_t *at = ky_map_find(&process->threads, (uintptr_t)thread, 0);
+	uint64_t *at = ky_pair_map_find(&process->threads, (uintptr_t)thread, 0);
 	bool made = false;
-	if (!at && process->threads.count < KY_WATCH_THREADS_MAX)
-		at = ky_map_add(&process->threads, (uintptr_t)thread, 0, &made);
+	if (!at && process->threads.table.count < KY_WATCH_THREADS_MAX)
+		at = ky_pair_map_add(&process->threads, (uintptr_t)thread, 0, &made);
 	if (at && !*at)
 		*at = (uintptr_t)calloc(1, sizeof(struct ky_watch_thread));
 	process->last_thread = thread;
@@ -197,7 +197,7 @@ void ky_watch_async_begin(struct ky_watch *watch, struct ky_watch_process *proce
 	bool made = false;
 	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
 	struct ky_watch_async *async = new_async(process);
-	uint64_t *at = async ? ky_map_add(&process->async_of, key, event->id, &made) : NULL;
+	uint64_t *at = async ? ky_pair_map_add(&process->async_of, key, event->id, &made) : NULL;
 	if (!at) {
 		if (async)
 			free_async(process, async);
@@ -214,13 +214,13 @@ void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process
 			const struct ky_event *event)
 {
 	const uint64_t key = ky_watch_key(event);
-	uint64_t *at = ky_map_find(&process->async_of, key, event->id);
+	uint64_t *at = ky_pair_map_find(&process->async_of, key, event->id);
 	if (!at)
 		return;
 	struct ky_watch_async *async = &process->asyncs[*at - 1];
 	*at = async->below;
 	if (!*at)
-		ky_map_remove(&process->async_of, key, event->id);
+		ky_pair_map_remove(&process->async_of, key, event->id);
 	close_span(watch, process, &async->span, event->time_ns);
 	free_async(process, async);
 }
@@ -230,12 +230,9 @@ void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process
 void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns)
 {
 	static const char lasts[] = "lasts for over";
-	for (uint64_t i = 0; i < process->threads.room; i++) {
-		struct ky_watch_thread *t =
-			process->threads.slots[i].used
-				? (struct ky_watch_thread *)(uintptr_t)process->threads.slots[i]
-					  .value
-				: NULL;
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
+		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
 		for (uint32_t d = 0; t && t->watched && d < t->depth; d++)
 			if (t->open[d].triggers)
 				fire_over(watch, process, &t->open[d], now_ns, lasts);
@@ -247,11 +244,9 @@ void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *proces
 
 void ky_watch_spans_free(struct ky_watch_process *process)
 {
-	for (uint64_t i = 0; i < process->threads.room; i++) {
-		if (!process->threads.slots[i].used)
-			continue;
-		struct ky_watch_thread *t =
-			(struct ky_watch_thread *)(uintptr_t)process->threads.slots[i].value;
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
+		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
 		for (uint32_t d = 0; t && d < t->depth; d++)
 			free(t->open[d].name);
 		if (t)
@@ -261,6 +256,6 @@ void ky_watch_spans_free(struct ky_watch_process *process)
 	for (uint32_t i = 0; i < process->asyncs_count; i++)
 		free(process->asyncs[i].span.name);
 	free(process->asyncs);
-	ky_map_free(&process->threads);
-	ky_map_free(&process->async_of);
+	ky_pair_map_free(&process->threads);
+	ky_pair_map_free(&process->async_of);
 }

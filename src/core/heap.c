@@ -13,7 +13,6 @@
 #include "os/os.h"
 
 #include "core/glob.h"
-#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  */
 #include "formats/merge.h"
 
-#include "model/map.h"
+#include "base/map.h"
 #include "xxh64.h"
 
 #define SAME_BOOT_NS INT64_C(1000000000)
@@ -80,17 +80,17 @@ static uint64_t text_hash(const struct ky_trace *trace, uint32_t string)
 
 static uint64_t label_hash(const struct ky_trace *trace, uint32_t row)
 {
-	return ky_map_mix(text_hash(trace, trace->flow_ends.category[row]),
-			  text_hash(trace, trace->flow_ends.name[row]));
+	return ky_hash_pair(text_hash(trace, trace->flow_ends.category[row]),
+			    text_hash(trace, trace->flow_ends.name[row]));
 }
 
 /* Ends of a trace, by id and label; value is the row. The first of equal ones counts. */
-static bool index_ends(struct ky_map *map, const struct ky_trace *trace)
+static bool index_ends(struct ky_pair_map *map, const struct ky_trace *trace)
 {
 	for (uint32_t i = 0; i < trace->flow_ends.rows.count; i++) {
 		bool made;
 		uint64_t *row =
-			ky_map_add(map, trace->flow_ends.id[i], label_hash(trace, i), &made);
+			ky_pair_map_add(map, trace->flow_ends.id[i], label_hash(trace, i), &made);
 		if (!row)
 			return false;
 		if (made)
@@ -145,15 +145,15 @@ static struct ky_alignment between(const struct bounds *b)
 
 struct ky_alignment ky_align_by_flows(const struct ky_trace *first, const struct ky_trace *other)
 {
-	struct ky_map map = {0};
+	struct ky_pair_map map = {0};
 	struct bounds b = {0};
 	if (index_ends(&map, other))
 		for (uint32_t i = 0; i < first->flow_ends.rows.count; i++) {
-			const uint64_t *row =
-				ky_map_find(&map, first->flow_ends.id[i], label_hash(first, i));
+			const uint64_t *row = ky_pair_map_find(&map, first->flow_ends.id[i],
+							       label_hash(first, i));
 			if (row)
 				take_pair(&b, first, i, other, (uint32_t)*row);
 		}
-	ky_map_free(&map);
+	ky_pair_map_free(&map);
 	return between(&b);
 }

@@ -7,7 +7,7 @@
  */
 #include "formats/flow_marks.h"
 
-#include "model/map.h"
+#include "base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -177,29 +177,29 @@ static void select_rows(struct builder *x)
  * Whether arrows or other ends have the same key. Marks are written where slices begin, and a begin and an end that
  * did not meet before could then.
  */
-static bool is_ambiguous(const struct builder *x, const struct ky_map *keys, uint32_t row)
+static bool is_ambiguous(const struct builder *x, const struct ky_pair_map *keys, uint32_t row)
 {
 	const struct ky_flow_ends *e = &x->trace->flow_ends;
 	const uint64_t *uses =
-		ky_map_find(keys, e->id[row], (uint64_t)e->category[row] << 32 | e->name[row]);
+		ky_pair_map_find(keys, e->id[row], (uint64_t)e->category[row] << 32 | e->name[row]);
 	return !uses || *uses != (e->arrives[row] ? ARRIVES : LEAVES);
 }
 
-static int map_uses(const struct builder *x, struct ky_map *keys)
+static int map_uses(const struct builder *x, struct ky_pair_map *keys)
 {
 	const struct ky_flows *f = &x->trace->flows;
 	const struct ky_flow_ends *e = &x->trace->flow_ends;
 	for (uint32_t i = 0; i < e->rows.count; i++) {
 		bool made;
-		uint64_t *uses = ky_map_add(keys, e->id[i],
-					    (uint64_t)e->category[i] << 32 | e->name[i], &made);
+		uint64_t *uses = ky_pair_map_add(
+			keys, e->id[i], (uint64_t)e->category[i] << 32 | e->name[i], &made);
 		if (!uses)
 			return -ENOMEM;
 		*uses |= e->arrives[i] ? ARRIVES : LEAVES;
 	}
 	for (uint32_t i = 0; e->rows.count && i < f->rows.count; i++) {
-		uint64_t *uses =
-			ky_map_find(keys, f->id[i], (uint64_t)f->category[i] << 32 | f->name[i]);
+		uint64_t *uses = ky_pair_map_find(keys, f->id[i],
+						  (uint64_t)f->category[i] << 32 | f->name[i]);
 		if (uses)
 			*uses |= ARRIVES | LEAVES;
 	}
@@ -208,7 +208,7 @@ static int map_uses(const struct builder *x, struct ky_map *keys)
 
 static int put_loose(struct builder *x)
 {
-	struct ky_map keys = {0};
+	struct ky_pair_map keys = {0};
 	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
 	const struct ky_flow_ends *e = &x->trace->flow_ends;
 	const int error = map_uses(x, &keys);
@@ -230,7 +230,7 @@ static int put_loose(struct builder *x)
 			.loose = 1};
 		finish_flow(x, first);
 	}
-	ky_map_free(&keys);
+	ky_pair_map_free(&keys);
 	return error;
 }
 

@@ -8,12 +8,12 @@
  */
 #include "formats/merge.h"
 
+#include "base/map.h"
 #include "formats/address.h"
 #include "formats/flow_marks.h"
 #include "formats/walk.h"
 #include "model/intake.h"
 #include "model/kernel.h"
-#include "model/map.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -123,11 +123,11 @@ static void put_processes(struct merge *m)
 {
 	const struct ky_processes *p = &m->from->processes;
 	struct ky_processes *q = &m->into->processes;
-	struct ky_map seen = {0};
+	struct ky_pair_map seen = {0};
 	for (uint32_t i = 0; i < p->rows.count; i++) {
 		bool made = true;
 		ky_trace_machine(m->into, m->machine + p->machine[i]);
-		ky_map_add(&seen, (uint64_t)p->pid[i], p->machine[i], &made);
+		ky_pair_map_add(&seen, (uint64_t)p->pid[i], p->machine[i], &made);
 		const uint32_t row =
 			made ? ky_process(m->into, p->pid[i]) : ky_process_new(m->into, p->pid[i]);
 		m->processes[i] = row;
@@ -148,7 +148,7 @@ static void put_processes(struct merge *m)
 		if (p->args[i])
 			q->args[row] = set_of(m, p->args[i]);
 	}
-	ky_map_free(&seen);
+	ky_pair_map_free(&seen);
 }
 
 static uint32_t thread_row(struct merge *m, uint32_t i, bool first)
@@ -166,14 +166,14 @@ static void put_threads(struct merge *m)
 {
 	const struct ky_threads *t = &m->from->threads;
 	struct ky_threads *u = &m->into->threads;
-	struct ky_map seen = {0};
+	struct ky_pair_map seen = {0};
 	for (uint32_t i = 0; i < t->rows.count; i++) {
 		bool made = true;
 		const uint64_t pid = t->process[i] == KY_NONE
 					     ? UINT64_MAX
 					     : (uint64_t)m->processes[t->process[i]];
 		ky_trace_machine(m->into, m->machine + t->machine[i]);
-		ky_map_add(&seen, (uint64_t)t->tid[i], pid, &made);
+		ky_pair_map_add(&seen, (uint64_t)t->tid[i], pid, &made);
 		const uint32_t row = thread_row(m, i, made);
 		m->threads[i] = row;
 		if (t->name[i])
@@ -187,7 +187,7 @@ static void put_threads(struct merge *m)
 		if (t->end_ts[i] != KY_TIME_NONE)
 			u->end_ts[row] = time_of(m, t->end_ts[i]);
 	}
-	ky_map_free(&seen);
+	ky_pair_map_free(&seen);
 }
 
 /* ---- tracks ---- */
@@ -269,7 +269,7 @@ static void put_flows(struct merge *m, uint32_t slice, int64_t ts, uint32_t trac
 	for (uint32_t i = 0; i < count; i++)
 		put_flow(m, ts, track, steps[marks[i].phase], marks[i].id, marks[i].category,
 			 marks[i].name,
-			 marks[i].loose ? 0 : ky_map_mix(m->number, (uint64_t)marks[i].flow + 1));
+			 marks[i].loose ? 0 : ky_hash_pair(m->number, (uint64_t)marks[i].flow + 1));
 }
 
 static void put_slice(struct merge *m, const struct ky_walk_item *item)

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <kymo/kymo.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  */
 #include "functrace/off_cpu.h"
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "core/layout.h"
 #include "functrace/made_drum.h"
 #include "functrace/off_cpu_events.h"
@@ -44,7 +44,7 @@ struct ky_switches {
 	struct ky_span_drum drum;           /* of all processes; no base: not yet */
 	uint64_t retry_ns;                  /* it could not be made: not before this */
 	uint32_t waiting, preempted, ended; /* trace points */
-	struct ky_numbers threads;          /* by tid: NOT_KNOWN, ON, OFF */
+	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
 	pid_t executed[TOLD_MAX], ended_pids[TOLD_MAX];
 	uint32_t executed_count, ended_count;
 };
@@ -84,7 +84,7 @@ static void take(void *context, const struct ky_switch *one)
 	struct ky_switches *const switches = context;
 	struct ky_span_drum *const drum = &switches->drum;
 	bool made;
-	uint32_t *const thread = ky_numbers_make(&switches->threads, (uint64_t)one->tid, &made);
+	uint32_t *const thread = ky_u64_map_add(&switches->threads, (uint64_t)one->tid, &made);
 	if (!thread || !open_drum(switches, one->pid, one->time_ns))
 		return;
 	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
@@ -131,7 +131,7 @@ pid_t ky_switches_ended(struct ky_switches *switches)
 
 struct adding {
 	struct ky_switches *switches;
-	struct ky_numbers tried;
+	struct ky_u64_map tried;
 	uint32_t opened, fresh;
 	int error;
 };
@@ -139,8 +139,8 @@ struct adding {
 static void add_thread(struct adding *adding, pid_t tid)
 {
 	bool made;
-	if (!ky_numbers_make(&adding->tried, (uint64_t)tid, &made) || !made ||
-	    ky_numbers_find(&adding->switches->threads, (uint64_t)tid))
+	if (!ky_u64_map_add(&adding->tried, (uint64_t)tid, &made) || !made ||
+	    ky_u64_map_find(&adding->switches->threads, (uint64_t)tid))
 		return;
 	adding->fresh++;
 	const int error = ky_switch_events_thread(&adding->switches->events, tid);
@@ -170,7 +170,7 @@ int ky_switches_add(struct ky_switches *switches, pid_t pid,
 			break;
 		ky_switches_round(switches);
 	}
-	ky_numbers_free(&adding.tried);
+	ky_u64_map_free(&adding.tried);
 	if (adding.opened)
 		return 0;
 	const int error = adding.error ? adding.error : -ESRCH;
@@ -211,7 +211,7 @@ void ky_switches_close(struct ky_switches **out)
 	ky_switches_round(switches);
 	if (switches->drum.drum.base)
 		ky_span_drum_close(&switches->drum);
-	ky_numbers_free(&switches->threads);
+	ky_u64_map_free(&switches->threads);
 	ky_switch_events_close(&switches->events);
 	free(switches);
 }

@@ -44,7 +44,7 @@ static void free_module(struct ky_stack_module *module)
 	free(module->image);
 	if (module->fd >= 0)
 		close(module->fd);
-	ky_numbers_free(&module->chains);
+	ky_u64_map_free(&module->chains);
 	free(module->segments);
 	free(module->path);
 }

@@ -12,7 +12,7 @@
 #ifndef KY_FUNCTRACE_STACK_MODULES_H
 #define KY_FUNCTRACE_STACK_MODULES_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "functrace/stack_starts.h"
 #include "process/symbolizer.h"
 
@@ -42,7 +42,7 @@ struct ky_stack_module {
 	struct ky_stack_starts starts;
 	struct ky_stack_segment *segments;
 	uint32_t segments_count;
-	struct ky_numbers chains; /* of stack_names.c: by the place in the file */
+	struct ky_u64_map chains; /* of stack_names.c: by the place in the file */
 };
 
 struct ky_stack_modules {

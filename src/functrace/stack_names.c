@@ -62,7 +62,7 @@ static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_functi
 {
 	bool made;
 	const uint64_t key = (uint64_t)function.module << 32 | function.name;
-	uint32_t *number = ky_numbers_make(&names->by_name, key, &made);
+	uint32_t *number = ky_u64_map_add(&names->by_name, key, &made);
 	if (!number)
 		return KY_NONE;
 	if (!made)
@@ -125,7 +125,7 @@ void ky_stack_names_close(struct ky_stack_names *names)
 {
 	free(names->functions);
 	free(names->chains);
-	ky_numbers_free(&names->by_name);
+	ky_u64_map_free(&names->by_name);
 	ky_trace_close(&names->trace);
 	*names = (struct ky_stack_names){0};
 }
@@ -209,7 +209,7 @@ uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_stack_r
 	if (module->made)
 		return jit_at(names, range->module, address, jit, functions);
 	const uint64_t offset = address - range->start + range->offset;
-	uint32_t *chain = ky_numbers_make(&module->chains, offset, &made);
+	uint32_t *chain = ky_u64_map_add(&module->chains, offset, &made);
 	if (chain && made)
 		*chain = make_chain(names, range->module, offset);
 	return chain ? chain_of(names, *chain, functions) : 0;

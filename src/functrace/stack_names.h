@@ -31,7 +31,7 @@ struct ky_stack_names {
 	const struct ky_selection *selection; /* NULL: all are wanted */
 	struct ky_stack_function *functions;
 	uint32_t count, room;
-	struct ky_numbers by_name; /* module << 32 | string */
+	struct ky_u64_map by_name; /* module << 32 | string */
 	uint32_t *chains;          /* count, functions, count, functions ... */
 	uint32_t chains_count, chains_room;
 	uint32_t made_at; /* the chain of a JIT's address */

@@ -107,7 +107,7 @@ struct watching {
 	struct ky_stack_spans *spans;
 	struct ky_stack_process *process;
 	struct ky_perf_set *set;
-	struct ky_numbers done; /* threads that have them */
+	struct ky_u64_map done; /* threads that have them */
 	uint32_t added;
 	int error;
 };
@@ -115,7 +115,7 @@ struct watching {
 static void watch_thread(struct watching *watching, pid_t tid)
 {
 	bool made;
-	const uint32_t *number = ky_numbers_make(&watching->done, (uint64_t)tid, &made);
+	const uint32_t *number = ky_u64_map_add(&watching->done, (uint64_t)tid, &made);
 	if (!number || !made)
 		return;
 	const int error = ky_perf_set_add(watching->set, &watching->spans->events,
@@ -134,7 +134,7 @@ static void note_known(struct watching *watching, pid_t tid)
 	bool made;
 	const struct ky_stack_thread *thread = ky_stack_thread_find(watching->spans, tid);
 	if (thread && thread->process == watching->process)
-		(void)ky_numbers_make(&watching->done, (uint64_t)tid, &made);
+		(void)ky_u64_map_add(&watching->done, (uint64_t)tid, &made);
 }
 
 static void watch_all(struct watching *watching, bool known_too)
@@ -164,7 +164,7 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 		ky_stack_spans_drain(spans, true);
 		watching.process = ky_stack_process_find(spans, pid);
 	} while (watching.process && watching.added && !watching.error);
-	ky_numbers_free(&watching.done);
+	ky_u64_map_free(&watching.done);
 	if (watching.error)
 		return refused(watching.error, what, message);
 	return added ? 0 : fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
@@ -184,7 +184,7 @@ static int renew(struct ky_stack_spans *spans)
 				if (!watching.added)
 					break;
 			}
-	ky_numbers_free(&watching.done);
+	ky_u64_map_free(&watching.done);
 	ky_perf_set_close(watching.error ? &set : &spans->set);
 	if (!watching.error)
 		spans->set = set;

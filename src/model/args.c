@@ -97,12 +97,12 @@ uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *key
 /* Up to here looking at each is faster than a map. */
 #define SCAN_MAX 16u
 
-static bool has_key(const struct ky_trace *trace, const struct ky_map *keys, uint32_t set,
+static bool has_key(const struct ky_trace *trace, const struct ky_pair_map *keys, uint32_t set,
 		    uint32_t key)
 {
 	const uint32_t end = ky_arg_set_end(trace, set);
-	if (keys->room)
-		return ky_map_find(keys, key, 0) != NULL;
+	if (keys->table.count)
+		return ky_pair_map_find(keys, key, 0) != NULL;
 	for (uint32_t i = ky_arg_set_first(trace, set); i < end; i++)
 		if (trace->args.key[i] == key)
 			return true;
@@ -110,12 +110,12 @@ static bool has_key(const struct ky_trace *trace, const struct ky_map *keys, uin
 }
 
 /* The keys of a large set: that both sets are large must not cost the product of their sizes. */
-static void map_keys(struct ky_trace *trace, struct ky_map *keys, uint32_t set)
+static void map_keys(struct ky_trace *trace, struct ky_pair_map *keys, uint32_t set)
 {
 	const uint32_t first = ky_arg_set_first(trace, set), end = ky_arg_set_end(trace, set);
 	bool made;
 	for (uint32_t i = first; end - first > SCAN_MAX && i < end; i++)
-		if (!ky_map_add(keys, trace->args.key[i], 0, &made))
+		if (!ky_pair_map_add(keys, trace->args.key[i], 0, &made))
 			ky_trace_no_memory(trace);
 }
 
@@ -124,7 +124,7 @@ uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second)
 	const struct ky_args *args = &trace->args;
 	const uint32_t first_end = ky_arg_set_end(trace, first);
 	const uint32_t second_end = ky_arg_set_end(trace, second);
-	struct ky_map keys = {0};
+	struct ky_pair_map keys = {0};
 	map_keys(trace, &keys, second);
 	ky_args_begin(trace);
 	for (uint32_t i = ky_arg_set_first(trace, first); i < first_end; i++)
@@ -132,6 +132,6 @@ uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second)
 			add(trace, args->key[i], args->type[i], args->value[i]);
 	for (uint32_t i = ky_arg_set_first(trace, second); i < second_end; i++)
 		add(trace, args->key[i], args->type[i], args->value[i]);
-	ky_map_free(&keys);
+	ky_pair_map_free(&keys);
 	return ky_args_end(trace);
 }

@@ -10,6 +10,7 @@
  * commands are in the trace, a stack for each thread knows in which state its calls are, and the return
  * command that says so ends the slice.
  */
+#include "base/array.h"
 #include "model/kernel_state.h"
 
 #include <stdio.h>
@@ -56,7 +57,7 @@ static uint32_t thread_track(struct ky_trace *trace, int32_t tid)
 static struct ky_binder_frame *top_frame(struct ky_trace *trace, int32_t tid)
 {
 	struct ky_binder *binder = &trace->build->kernel->binder;
-	const uint64_t *top = ky_map_find(&binder->tops, (uint64_t)tid, 0);
+	const uint64_t *top = ky_pair_map_find(&binder->tops, (uint64_t)tid, 0);
 	return top && *top ? &binder->frames[*top - 1] : NULL;
 }
 
@@ -64,10 +65,9 @@ static void push_frame(struct ky_trace *trace, int32_t tid, uint8_t state)
 {
 	struct ky_binder *binder = &trace->build->kernel->binder;
 	bool made;
-	uint64_t *top = ky_map_add(&binder->tops, (uint64_t)tid, 0, &made);
+	uint64_t *top = ky_pair_map_add(&binder->tops, (uint64_t)tid, 0, &made);
 	if (!top || binder->frames_count >= FRAMES_MAX ||
-	    !ky_array_grow((void **)&binder->frames, &binder->frames_room, sizeof(*binder->frames),
-			   binder->frames_count + 1))
+	    !KY_ARRAY_GROW_ZERO(binder->frames, binder->frames_room, binder->frames_count + 1))
 		return;
 	binder->frames[binder->frames_count++] =
 		(struct ky_binder_frame){.below = (uint32_t)*top, .state = state};
@@ -77,7 +77,7 @@ static void push_frame(struct ky_trace *trace, int32_t tid, uint8_t state)
 static void pop_frame(struct ky_trace *trace, int32_t tid)
 {
 	struct ky_binder *binder = &trace->build->kernel->binder;
-	uint64_t *top = ky_map_find(&binder->tops, (uint64_t)tid, 0);
+	uint64_t *top = ky_pair_map_find(&binder->tops, (uint64_t)tid, 0);
 	if (top && *top)
 		*top = binder->frames[*top - 1].below;
 }
@@ -173,9 +173,8 @@ void ky_binder_transaction(struct ky_trace *trace, int64_t ts, int32_t tid,
 		.one_way = (call->flags & ONE_WAY) != 0,
 	};
 	bool made;
-	uint64_t *slot = ky_map_add(&binder->open_by_id, (uint64_t)call->id, 0, &made);
-	if (slot && ky_array_grow((void **)&binder->open, &binder->open_room, sizeof(*binder->open),
-				  binder->open_count + 1)) {
+	uint64_t *slot = ky_pair_map_add(&binder->open_by_id, (uint64_t)call->id, 0, &made);
+	if (slot && KY_ARRAY_GROW_ZERO(binder->open, binder->open_room, binder->open_count + 1)) {
 		binder->open[binder->open_count] = open;
 		*slot = ++binder->open_count;
 	}
@@ -219,12 +218,12 @@ static void receive(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t tr
 void ky_binder_received(struct ky_trace *trace, int64_t ts, int32_t tid, int32_t id)
 {
 	struct ky_binder *binder = &trace->build->kernel->binder;
-	const uint64_t *slot = ky_map_find(&binder->open_by_id, (uint64_t)id, 0);
+	const uint64_t *slot = ky_pair_map_find(&binder->open_by_id, (uint64_t)id, 0);
 	uint32_t track = thread_track(trace, tid);
 	if (!slot || !*slot || track == KY_NONE)
 		return;
 	const struct ky_binder_open open = binder->open[*slot - 1];
-	ky_map_remove(&binder->open_by_id, (uint64_t)id, 0);
+	ky_pair_map_remove(&binder->open_by_id, (uint64_t)id, 0);
 	if (!open.reply) {
 		receive(trace, ts, tid, track, &open);
 		return;
@@ -296,8 +295,8 @@ void ky_binder_command(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t
 
 void ky_binder_free(struct ky_binder *binder)
 {
-	ky_array_free((void **)&binder->open, &binder->open_room);
-	ky_array_free((void **)&binder->frames, &binder->frames_room);
-	ky_map_free(&binder->open_by_id);
-	ky_map_free(&binder->tops);
+	KY_ARRAY_FREE(binder->open, binder->open_room);
+	KY_ARRAY_FREE(binder->frames, binder->frames_room);
+	ky_pair_map_free(&binder->open_by_id);
+	ky_pair_map_free(&binder->tops);
 }

@@ -6,8 +6,8 @@
 #ifndef KY_MODEL_BUILD_H
 #define KY_MODEL_BUILD_H
 
+#include "base/map.h"
 #include "model/intake.h"
-#include "model/map.h"
 #include "model/stage.h"
 
 /* The slices of a track that may still get children: rows, the innermost last. */
@@ -55,27 +55,27 @@ struct ky_build {
 	bool kernel_twice;
 	struct ky_window *windows; /* NULL: all of the time */
 	uint32_t windows_count;
-	struct ky_map process_by_pid;    /* machine, pid */
-	struct ky_map thread_by_tid;     /* machine, tid: the newest life */
-	struct ky_map thread_by_process; /* process, tid */
-	struct ky_map expected;  /* row, 0 of threads and 1 of processes: their first event */
-	uint32_t *process_track; /* by process, row + 1 */
+	struct ky_pair_map process_by_pid;    /* machine, pid */
+	struct ky_pair_map thread_by_tid;     /* machine, tid: the newest life */
+	struct ky_pair_map thread_by_process; /* process, tid */
+	struct ky_pair_map expected; /* row, 0 of threads and 1 of processes: their first event */
+	uint32_t *process_track;     /* by process, row + 1 */
 	uint64_t process_track_room;
 	uint32_t *thread_track;
 	uint64_t thread_track_room;
-	struct ky_map track_by_spec;
+	struct ky_pair_map track_by_spec;
 	struct ky_track_state *states; /* by track */
 	uint64_t states_room;
-	struct ky_map crowd_by_track;
+	struct ky_pair_map crowd_by_track;
 	struct ky_crowd *crowds;
 	uint64_t crowds_room, crowds_count;
-	struct ky_map flow_open; /* id: the slice where it is */
-	struct ky_map flow_keys; /* parts: key */
+	struct ky_pair_map flow_open; /* id: the slice where it is */
+	struct ky_pair_map flow_keys; /* parts: key */
 	struct ky_flow_parts *flow_parts;
 	uint64_t flow_parts_room, flow_parts_count;
 	struct ky_pending_flow *pending_flows;
 	uint64_t pending_room, pending_count;
-	struct ky_map mappings, frames, callsites;
+	struct ky_pair_map mappings, frames, callsites;
 	uint32_t args_begun; /* first row of the set being made */
 	uint32_t snapshots;
 	uint32_t input; /* string: of which input problems are */

@@ -5,7 +5,7 @@
  */
 #include "model/clocks.h"
 
-#include "model/map.h"
+#include "base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ struct path {
 };
 
 struct ky_clocks {
-	struct ky_map nodes_by_clock;
-	struct ky_map edges_by_pair;
+	struct ky_pair_map nodes_by_clock;
+	struct ky_pair_map edges_by_pair;
 	struct node *nodes;
 	uint32_t nodes_count, nodes_room;
 	struct edge *edges;
@@ -68,8 +68,8 @@ void ky_clocks_close(struct ky_clocks **clocks)
 		free(c->edges[i].moments);
 	free(c->edges);
 	free(c->nodes);
-	ky_map_free(&c->nodes_by_clock);
-	ky_map_free(&c->edges_by_pair);
+	ky_pair_map_free(&c->nodes_by_clock);
+	ky_pair_map_free(&c->edges_by_pair);
 	free(c);
 	*clocks = NULL;
 }
@@ -91,7 +91,7 @@ static bool make_room(void **items, uint32_t *room, uint32_t count, size_t item_
 static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 {
 	bool made;
-	uint64_t *found = ky_map_add(&c->nodes_by_clock, clock, 0, &made);
+	uint64_t *found = ky_pair_map_add(&c->nodes_by_clock, clock, 0, &made);
 	if (!found ||
 	    !make_room((void **)&c->nodes, &c->nodes_room, c->nodes_count, sizeof(*c->nodes)))
 		return UINT32_MAX;
@@ -105,7 +105,7 @@ static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 static struct edge *edge_of(struct ky_clocks *c, uint32_t from, uint32_t to)
 {
 	bool made;
-	uint64_t *found = ky_map_add(&c->edges_by_pair, from, to, &made);
+	uint64_t *found = ky_pair_map_add(&c->edges_by_pair, from, to, &made);
 	if (!found ||
 	    !make_room((void **)&c->edges, &c->edges_room, c->edges_count, sizeof(*c->edges)))
 		return NULL;
@@ -201,8 +201,8 @@ static void trace_back(struct ky_clocks *c, struct path *path, uint32_t start, u
 
 static void search(struct ky_clocks *c, struct path *path)
 {
-	const uint64_t *start = ky_map_find(&c->nodes_by_clock, path->from, 0);
-	const uint64_t *target = ky_map_find(&c->nodes_by_clock, path->to, 0);
+	const uint64_t *start = ky_pair_map_find(&c->nodes_by_clock, path->from, 0);
+	const uint64_t *target = ky_pair_map_find(&c->nodes_by_clock, path->to, 0);
 	uint32_t *queue = start && target ? malloc(c->nodes_count * sizeof(*queue)) : NULL;
 	if (!queue)
 		return;
@@ -285,7 +285,7 @@ bool ky_clocks_convert_range(struct ky_clocks *c, uint64_t from, uint64_t to, in
 
 bool ky_clocks_known(const struct ky_clocks *c, uint64_t clock)
 {
-	return ky_map_find(&c->nodes_by_clock, clock, 0) != NULL;
+	return ky_pair_map_find(&c->nodes_by_clock, clock, 0) != NULL;
 }
 
 const char *ky_clock_name(uint64_t clock)

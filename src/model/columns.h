@@ -49,9 +49,4 @@ void ky_rows_free(void *table, const struct ky_column *columns, uint32_t columns
 /* Bytes of the rows there are. */
 uint64_t ky_rows_bytes(const void *table, const struct ky_column *columns, uint32_t columns_count);
 
-/* Grows one plain array to at least that many items; room is in items. New items are zero, or not with raw. */
-bool ky_array_grow(void **items, uint64_t *room, size_t item_bytes, uint64_t need);
-bool ky_array_grow_raw(void **items, uint64_t *room, size_t item_bytes, uint64_t need);
-void ky_array_free(void **items, uint64_t *room);
-
 #endif

@@ -3,6 +3,8 @@
  * flows.c: arrows between slices from flow events, with the rules of Perfetto's flow tracker: an id is open at the
  * slice where its last event was; each further event makes an arrow from there. Arrows point forward in time.
  */
+#include "base/array.h"
+#include "base/compare.h"
 #include "model/build.h"
 
 #include <stdlib.h>
@@ -15,10 +17,10 @@ uint64_t ky_flow_key(struct ky_trace *trace, uint64_t id, uint32_t category, uin
 {
 	struct ky_build *build = trace->build;
 	bool made;
-	uint64_t *key = ky_map_add(&build->flow_keys, ky_map_mix(id, scope),
-				   (uint64_t)category << 32 | name, &made);
-	if (!key || !ky_array_grow((void **)&build->flow_parts, &build->flow_parts_room,
-				   sizeof(*build->flow_parts), build->flow_parts_count + 1)) {
+	uint64_t *key = ky_pair_map_add(&build->flow_keys, ky_hash_pair(id, scope),
+					(uint64_t)category << 32 | name, &made);
+	if (!key || !KY_ARRAY_GROW_ZERO(build->flow_parts, build->flow_parts_room,
+					build->flow_parts_count + 1)) {
 		ky_trace_no_memory(trace);
 		return id;
 	}
@@ -71,7 +73,7 @@ static void add_arrow(struct ky_trace *trace, uint64_t id, uint32_t out, uint32_
 static void begin(struct ky_trace *trace, uint64_t id, uint32_t slice)
 {
 	bool made;
-	uint64_t *at = ky_map_add(&trace->build->flow_open, id, 0, &made);
+	uint64_t *at = ky_pair_map_add(&trace->build->flow_open, id, 0, &made);
 	if (!at)
 		ky_trace_no_memory(trace);
 	else if (made)
@@ -84,7 +86,7 @@ static void begin(struct ky_trace *trace, uint64_t id, uint32_t slice)
 /* An arrow from where the flow is to the slice. */
 static void arrive(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_flow_step step)
 {
-	uint64_t *at = ky_map_find(&trace->build->flow_open, id, 0);
+	uint64_t *at = ky_pair_map_find(&trace->build->flow_open, id, 0);
 	if (!at) {
 		ky_problem(trace,
 			   step == KY_FLOW_STEP ? "flow_step_without_start"
@@ -98,7 +100,7 @@ static void arrive(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_
 		*at = slice;
 	*at |= ARRIVED;
 	if (step == KY_FLOW_ANY_END)
-		ky_map_remove(&trace->build->flow_open, id, 0);
+		ky_pair_map_remove(&trace->build->flow_open, id, 0);
 }
 
 static void apply(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_flow_step step)
@@ -107,7 +109,7 @@ static void apply(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_f
 		begin(trace, id, slice);
 	else if (step != KY_FLOW_ANY)
 		arrive(trace, id, slice, step);
-	else if (ky_map_find(&trace->build->flow_open, id, 0))
+	else if (ky_pair_map_find(&trace->build->flow_open, id, 0))
 		arrive(trace, id, slice, KY_FLOW_STEP);
 	else
 		begin(trace, id, slice);
@@ -115,33 +117,28 @@ static void apply(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_f
 
 static int by_slice(const void *left, const void *right)
 {
-	const struct ky_map_slot *a = *(const struct ky_map_slot *const *)left;
-	const struct ky_map_slot *b = *(const struct ky_map_slot *const *)right;
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	return (a->a > b->a) - (a->a < b->a);
+	const struct ky_pair_slot *a = *(const struct ky_pair_slot *const *)left;
+	const struct ky_pair_slot *b = *(const struct ky_pair_slot *const *)right;
+	return KY_COMPARE_THEN(a->value, b->value, KY_COMPARE(a->a, b->a));
 }
 
-/* The map's order is another one in every run: rows are in that of the slices. */
+/* The map's order differs in every run: rows are in the order of the slices. */
 void ky_flows_finish(struct ky_trace *trace)
 {
-	const struct ky_map *open = &trace->build->flow_open;
-	uint64_t count = 0;
-	for (uint64_t i = 0; i < open->room; i++)
-		count += open->slots[i].used && !(open->slots[i].value & ARRIVED);
-	if (!count)
+	const struct ky_pair_map *open = &trace->build->flow_open;
+	if (!open->table.count)
 		return;
-	const struct ky_map_slot **ends = malloc(count * sizeof(*ends));
+	const struct ky_pair_slot **ends = malloc(open->table.count * sizeof(*ends));
 	if (!ends) {
 		ky_trace_no_memory(trace);
 		return;
 	}
-	count = 0;
-	for (uint64_t i = 0; i < open->room; i++)
-		if (open->slots[i].used && !(open->slots[i].value & ARRIVED))
-			ends[count++] = &open->slots[i];
+	uint32_t count = 0, at = 0;
+	for (const struct ky_pair_slot *slot; (slot = ky_pair_map_next(open, &at));)
+		if (!(slot->value & ARRIVED))
+			ends[count++] = slot;
 	qsort(ends, count, sizeof(*ends), by_slice);
-	for (uint64_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		add_end(trace, ends[i]->a, (uint32_t)ends[i]->value, false);
 	free(ends);
 }
@@ -151,8 +148,8 @@ static void wait_for_next(struct ky_trace *trace, struct ky_track_state *state, 
 {
 	struct ky_build *build = trace->build;
 	if (build->pending_count >= KY_NONE ||
-	    !ky_array_grow((void **)&build->pending_flows, &build->pending_room,
-			   sizeof(*build->pending_flows), build->pending_count + 1)) {
+	    !KY_ARRAY_GROW_ZERO(build->pending_flows, build->pending_room,
+				build->pending_count + 1)) {
 		ky_trace_no_memory(trace);
 		return;
 	}

@@ -8,6 +8,7 @@
  * Buffers that a thread queues and takes back have the two instants and the flow only. Fences of a timeline are in
  * line like jobs; where a driver says when they are emitted, that they were made before does not count.
  */
+#include "base/array.h"
 #include "model/kernel_state.h"
 
 /* ---- putting ---- */
@@ -26,9 +27,8 @@ static struct ky_line *line_of(struct ky_trace *trace, uint32_t track)
 	struct ky_jobs *jobs = &trace->build->kernel->jobs;
 	bool made;
 	uint64_t *slot = NULL;
-	if (ky_array_grow((void **)&jobs->lines, &jobs->lines_room, sizeof(*jobs->lines),
-			  jobs->lines_count + 1))
-		slot = ky_map_add(&jobs->line_by_track, track, 0, &made);
+	if (KY_ARRAY_GROW_ZERO(jobs->lines, jobs->lines_room, jobs->lines_count + 1))
+		slot = ky_pair_map_add(&jobs->line_by_track, track, 0, &made);
 	if (!slot) {
 		ky_trace_no_memory(trace);
 		return NULL;
@@ -52,8 +52,7 @@ static bool append(struct ky_trace *trace, struct ky_line *line, const struct ky
 	uint32_t number = jobs->free;
 	if (number) {
 		jobs->free = jobs->pieces[number - 1].next;
-	} else if (ky_array_grow((void **)&jobs->pieces, &jobs->pieces_room, sizeof(*jobs->pieces),
-				 jobs->pieces_count + 1)) {
+	} else if (KY_ARRAY_GROW_ZERO(jobs->pieces, jobs->pieces_room, jobs->pieces_count + 1)) {
 		number = ++jobs->pieces_count;
 	} else {
 		ky_trace_no_memory(trace);
@@ -83,8 +82,8 @@ static void remove_first(struct ky_jobs *jobs, struct ky_line *line)
 
 static void arrive(struct ky_trace *trace, uint32_t track, uint64_t key, uint32_t slice)
 {
-	struct ky_map *queued = &trace->build->kernel->jobs.queued;
-	const uint64_t *out = ky_map_find(queued, track, key);
+	struct ky_pair_map *queued = &trace->build->kernel->jobs.queued;
+	const uint64_t *out = ky_pair_map_find(queued, track, key);
 	if (!out || slice == KY_NONE)
 		return;
 	const uint32_t row = ky_append(trace, &trace->flows);
@@ -95,7 +94,7 @@ static void arrive(struct ky_trace *trace, uint32_t track, uint64_t key, uint32_
 	trace->flows.id[row] = 0;
 	trace->flows.name[row] = 0;
 	trace->flows.category[row] = 0;
-	ky_map_remove(queued, track, key);
+	ky_pair_map_remove(queued, track, key);
 }
 
 static void by_thread(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
@@ -111,8 +110,8 @@ static void by_thread(struct ky_trace *trace, int64_t ts, const struct ky_job *j
 	}
 	bool made;
 	uint64_t *out = slice == KY_NONE ? NULL
-					 : ky_map_add(&trace->build->kernel->jobs.queued,
-						      job->track, job->key, &made);
+					 : ky_pair_map_add(&trace->build->kernel->jobs.queued,
+							   job->track, job->key, &made);
 	if (out)
 		*out = slice;
 }
@@ -147,7 +146,7 @@ static void run(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 	struct ky_line *line = line_of(trace, job->track);
 	bool made;
 	uint64_t *busy =
-		line ? ky_map_add(&trace->build->kernel->jobs.busy, job->run, 0, &made) : NULL;
+		line ? ky_pair_map_add(&trace->build->kernel->jobs.busy, job->run, 0, &made) : NULL;
 	if (!busy)
 		return;
 	*busy = job->track;
@@ -156,12 +155,12 @@ static void run(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 
 static void done(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 {
-	struct ky_map *busy = &trace->build->kernel->jobs.busy;
-	const uint64_t *track = ky_map_find(busy, job->run, 0);
+	struct ky_pair_map *busy = &trace->build->kernel->jobs.busy;
+	const uint64_t *track = ky_pair_map_find(busy, job->run, 0);
 	struct ky_line *line = track ? line_of(trace, (uint32_t)*track) : NULL;
 	if (!line)
 		return;
-	ky_map_remove(busy, job->run, 0);
+	ky_pair_map_remove(busy, job->run, 0);
 	if (line->first)
 		pop(trace, ts, line);
 }
@@ -213,9 +212,9 @@ void ky_job_apply(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 
 void ky_jobs_free(struct ky_jobs *jobs)
 {
-	ky_array_free((void **)&jobs->lines, &jobs->lines_room);
-	ky_array_free((void **)&jobs->pieces, &jobs->pieces_room);
-	ky_map_free(&jobs->line_by_track);
-	ky_map_free(&jobs->queued);
-	ky_map_free(&jobs->busy);
+	KY_ARRAY_FREE(jobs->lines, jobs->lines_room);
+	KY_ARRAY_FREE(jobs->pieces, jobs->pieces_room);
+	ky_pair_map_free(&jobs->line_by_track);
+	ky_pair_map_free(&jobs->queued);
+	ky_pair_map_free(&jobs->busy);
 }

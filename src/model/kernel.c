@@ -7,6 +7,7 @@
  * comes after belongs to a new row. A thread that still runs when it is said to have ended keeps its row:
  * the last it does is being switched away from.
  */
+#include "base/array.h"
 #include "model/kernel_state.h"
 
 #include <errno.h>
@@ -202,8 +203,8 @@ uint32_t ky_kernel_thread(struct ky_trace *trace, int64_t tid)
 
 uint32_t ky_kernel_thread_find(struct ky_trace *trace, int64_t tid)
 {
-	const uint64_t *found =
-		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, trace->build->machine);
+	const uint64_t *found = ky_pair_map_find(&trace->build->thread_by_tid, (uint64_t)tid,
+						 trace->build->machine);
 	return found && tid > 0 && !has_ended(trace, (uint32_t)*found) ? (uint32_t)*found : KY_NONE;
 }
 
@@ -253,8 +254,7 @@ static void name_thread(struct ky_trace *trace, uint32_t thread, uint32_t comm)
 static void add_kin(struct ky_trace *trace, uint32_t thread, uint32_t other, bool child)
 {
 	struct ky_kernel_state *state = trace->build->kernel;
-	if (!ky_array_grow((void **)&state->kin, &state->kin_room, sizeof(*state->kin),
-			   state->kin_count + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(state->kin, state->kin_room, state->kin_count + 1)) {
 		ky_trace_no_memory(trace);
 		return;
 	}
@@ -326,8 +326,8 @@ static void end_task(struct ky_trace *trace, int64_t ts, int32_t tid)
 
 static void hint_task(struct ky_trace *trace, int32_t tid, uint32_t comm)
 {
-	const uint64_t *found = ky_map_find(&trace->build->thread_by_tid, (uint64_t)(int64_t)tid,
-					    trace->build->machine);
+	const uint64_t *found = ky_pair_map_find(&trace->build->thread_by_tid,
+						 (uint64_t)(int64_t)tid, trace->build->machine);
 	if (found && !trace->threads.name[*found])
 		name_thread(trace, (uint32_t)*found, comm);
 }
@@ -601,11 +601,11 @@ void ky_kernel_close(struct ky_trace *trace)
 	struct ky_kernel_state *state = trace->build->kernel;
 	if (!state)
 		return;
-	ky_array_free((void **)&state->cpus, &state->cpus_room);
-	ky_array_free((void **)&state->threads, &state->threads_room);
-	ky_array_free((void **)&state->kin, &state->kin_room);
+	KY_ARRAY_FREE(state->cpus, state->cpus_room);
+	KY_ARRAY_FREE(state->threads, state->threads_room);
+	KY_ARRAY_FREE(state->kin, state->kin_room);
 	ky_lanes_free(&state->lanes);
-	ky_map_free(&state->sums);
+	ky_pair_map_free(&state->sums);
 	ky_jobs_free(&state->jobs);
 	ky_binder_free(&state->binder);
 	free(state);

@@ -100,8 +100,8 @@ struct ky_lane {
 };
 
 struct ky_lanes {
-	struct ky_map sets; /* type and process, name: number of the set */
-	struct ky_map held; /* set, cookie: lane, one too high */
+	struct ky_pair_map sets; /* type and process, name: number of the set */
+	struct ky_pair_map held; /* set, cookie: lane, one too high */
 	struct ky_lane *lanes;
 	uint64_t lanes_room;
 	uint32_t *free; /* by set: the free lane on top, one too high */
@@ -125,10 +125,10 @@ struct ky_binder_frame {
 };
 
 struct ky_binder {
-	struct ky_map open_by_id; /* transaction: number in open, one too high */
+	struct ky_pair_map open_by_id; /* transaction: number in open, one too high */
 	struct ky_binder_open *open;
 	uint64_t open_room;
-	struct ky_map tops; /* tid: frame on top, one too high */
+	struct ky_pair_map tops; /* tid: frame on top, one too high */
 	struct ky_binder_frame *frames;
 	uint64_t frames_room;
 	uint32_t open_count, frames_count;
@@ -149,14 +149,14 @@ struct ky_line {
 };
 
 struct ky_jobs {
-	struct ky_map line_by_track;
+	struct ky_pair_map line_by_track;
 	struct ky_line *lines;
 	uint64_t lines_room;
 	struct ky_piece *pieces;
 	uint64_t pieces_room;
 	uint32_t lines_count, pieces_count, free;
-	struct ky_map queued; /* track, key: the slice where it was queued */
-	struct ky_map busy;   /* run: the track */
+	struct ky_pair_map queued; /* track, key: the slice where it was queued */
+	struct ky_pair_map busy;   /* run: the track */
 };
 
 struct ky_kernel_state {
@@ -171,7 +171,7 @@ struct ky_kernel_state {
 	struct ky_binder binder;
 	struct ky_jobs jobs;
 	uint64_t gap_rows; /* looked at for the ends of windows */
-	struct ky_map
+	struct ky_pair_map
 		sums; /* by track, 0: what a counter has summed; by track, 1: its last row, one too high */
 	/* strings */
 	uint32_t running, runnable, unknown_comm, swapper, irq;

@@ -6,19 +6,19 @@
  *
  *   set "load" ─▶ free: lane 2 ─▶ lane 0        held: (set, cookie) ─▶ lane
  */
+#include "base/array.h"
 #include "model/kernel_state.h"
 
 /* The set of the key, made when there is none; KY_NONE without memory. */
 static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)
 {
 	bool made;
-	uint64_t *slot = ky_map_add(&lanes->sets, (uint64_t)key->type << 32 | key->process,
-				    key->name, &made);
+	uint64_t *slot = ky_pair_map_add(&lanes->sets, (uint64_t)key->type << 32 | key->process,
+					 key->name, &made);
 	if (!slot)
 		return KY_NONE;
 	if (made) {
-		if (!ky_array_grow((void **)&lanes->free, &lanes->free_room, sizeof(*lanes->free),
-				   lanes->sets_count + 1))
+		if (!KY_ARRAY_GROW_ZERO(lanes->free, lanes->free_room, lanes->sets_count + 1))
 			return KY_NONE;
 		*slot = lanes->sets_count++;
 	}
@@ -28,8 +28,7 @@ static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)
 static struct ky_lane *new_lane(struct ky_trace *trace, const struct ky_lane_key *key)
 {
 	struct ky_lanes *lanes = &trace->build->kernel->lanes;
-	if (!ky_array_grow((void **)&lanes->lanes, &lanes->lanes_room, sizeof(*lanes->lanes),
-			   lanes->lanes_count + 1))
+	if (!KY_ARRAY_GROW_ZERO(lanes->lanes, lanes->lanes_room, lanes->lanes_count + 1))
 		return NULL;
 	const struct ky_track_spec spec = {
 		.kind = key->process == KY_NONE ? KY_TRACK_GLOBAL : KY_TRACK_PROCESS,
@@ -61,8 +60,9 @@ struct ky_lane *ky_lane_begin(struct ky_trace *trace, const struct ky_lane_key *
 	struct ky_lanes *lanes = &trace->build->kernel->lanes;
 	bool made;
 	uint32_t set = set_of(lanes, key);
-	uint64_t *held =
-		set == KY_NONE ? NULL : ky_map_add(&lanes->held, set, (uint64_t)key->cookie, &made);
+	uint64_t *held = set == KY_NONE
+				 ? NULL
+				 : ky_pair_map_add(&lanes->held, set, (uint64_t)key->cookie, &made);
 	if (!held) {
 		ky_trace_no_memory(trace);
 		return NULL;
@@ -88,7 +88,7 @@ struct ky_lane *ky_lane_end(struct ky_trace *trace, const struct ky_lane_key *ke
 	struct ky_lanes *lanes = &trace->build->kernel->lanes;
 	uint32_t set = set_of(lanes, key);
 	const uint64_t *held =
-		set == KY_NONE ? NULL : ky_map_find(&lanes->held, set, (uint64_t)key->cookie);
+		set == KY_NONE ? NULL : ky_pair_map_find(&lanes->held, set, (uint64_t)key->cookie);
 	if (!held || !*held)
 		return NULL;
 	uint32_t number = (uint32_t)*held;
@@ -96,15 +96,15 @@ struct ky_lane *ky_lane_end(struct ky_trace *trace, const struct ky_lane_key *ke
 	if (--lane->open == 0) {
 		lane->next = lanes->free[set];
 		lanes->free[set] = number;
-		ky_map_remove(&lanes->held, set, (uint64_t)key->cookie);
+		ky_pair_map_remove(&lanes->held, set, (uint64_t)key->cookie);
 	}
 	return lane;
 }
 
 void ky_lanes_free(struct ky_lanes *lanes)
 {
-	ky_array_free((void **)&lanes->lanes, &lanes->lanes_room);
-	ky_array_free((void **)&lanes->free, &lanes->free_room);
-	ky_map_free(&lanes->sets);
-	ky_map_free(&lanes->held);
+	KY_ARRAY_FREE(lanes->lanes, lanes->lanes_room);
+	KY_ARRAY_FREE(lanes->free, lanes->free_room);
+	ky_pair_map_free(&lanes->sets);
+	ky_pair_map_free(&lanes->held);
 }

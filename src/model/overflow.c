@@ -7,6 +7,7 @@
  * have one slice at a time, in a heap by when that ends. So a million slices that all overlap take
  * time for a million steps in a heap, and none is left out.
  */
+#include "base/array.h"
 #include "model/build.h"
 
 uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track)
@@ -30,9 +31,8 @@ static struct ky_crowd *crowd_of(struct ky_trace *trace, uint32_t track)
 {
 	struct ky_build *build = trace->build;
 	bool made;
-	uint64_t *at = ky_map_add(&build->crowd_by_track, track, 0, &made);
-	if (!at || !ky_array_grow((void **)&build->crowds, &build->crowds_room,
-				  sizeof(*build->crowds), build->crowds_count + 1))
+	uint64_t *at = ky_pair_map_add(&build->crowd_by_track, track, 0, &made);
+	if (!at || !KY_ARRAY_GROW_ZERO(build->crowds, build->crowds_room, build->crowds_count + 1))
 		return NULL;
 	if (made)
 		*at = build->crowds_count++;
@@ -66,8 +66,7 @@ uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, i
 {
 	struct ky_crowd *crowd = crowd_of(trace, track);
 	struct ky_crowd_track entry = {.track = track};
-	if (!crowd || !ky_array_grow((void **)&crowd->heap, &crowd->room, sizeof(*crowd->heap),
-				     (uint64_t)crowd->count + 1)) {
+	if (!crowd || !KY_ARRAY_GROW_ZERO(crowd->heap, crowd->room, (uint64_t)crowd->count + 1)) {
 		ky_trace_no_memory(trace);
 		return track;
 	}
@@ -86,7 +85,7 @@ uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, i
 void ky_overflow_free(struct ky_build *build)
 {
 	for (uint64_t i = 0; i < build->crowds_count; i++)
-		ky_array_free((void **)&build->crowds[i].heap, &build->crowds[i].room);
-	ky_array_free((void **)&build->crowds, &build->crowds_room);
-	ky_map_free(&build->crowd_by_track);
+		KY_ARRAY_FREE(build->crowds[i].heap, build->crowds[i].room);
+	KY_ARRAY_FREE(build->crowds, build->crowds_room);
+	ky_pair_map_free(&build->crowd_by_track);
 }

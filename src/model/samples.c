@@ -5,11 +5,11 @@
 uint32_t ky_mapping(struct ky_trace *trace, const struct ky_mapping_spec *spec)
 {
 	struct ky_mappings *mappings = &trace->mappings;
-	const uint64_t a = ky_map_mix(ky_map_mix(spec->start, spec->end),
-				      ky_map_mix(spec->offset, spec->load_bias));
+	const uint64_t a = ky_hash_pair(ky_hash_pair(spec->start, spec->end),
+					ky_hash_pair(spec->offset, spec->load_bias));
 	bool made;
-	uint64_t *found = ky_map_add(&trace->build->mappings, a,
-				     (uint64_t)spec->build_id << 32 | spec->name, &made);
+	uint64_t *found = ky_pair_map_add(&trace->build->mappings, a,
+					  (uint64_t)spec->build_id << 32 | spec->name, &made);
 	if (found && !made)
 		return (uint32_t)*found;
 	const uint32_t row = found ? ky_append(trace, mappings) : KY_NONE;
@@ -31,9 +31,10 @@ uint32_t ky_frame(struct ky_trace *trace, uint32_t mapping, uint64_t rel_pc, uin
 		  uint32_t file, uint32_t line)
 {
 	struct ky_frames *frames = &trace->frames;
-	const uint64_t a = ky_map_mix(rel_pc, (uint64_t)mapping << 32 | name);
+	const uint64_t a = ky_hash_pair(rel_pc, (uint64_t)mapping << 32 | name);
 	bool made;
-	uint64_t *found = ky_map_add(&trace->build->frames, a, (uint64_t)file << 32 | line, &made);
+	uint64_t *found =
+		ky_pair_map_add(&trace->build->frames, a, (uint64_t)file << 32 | line, &made);
 	if (found && !made)
 		return (uint32_t)*found;
 	const uint32_t row = found ? ky_append(trace, frames) : KY_NONE;
@@ -54,7 +55,7 @@ uint32_t ky_callsite(struct ky_trace *trace, uint32_t parent, uint32_t frame)
 {
 	struct ky_callsites *callsites = &trace->callsites;
 	bool made;
-	uint64_t *found = ky_map_add(&trace->build->callsites, parent, frame, &made);
+	uint64_t *found = ky_pair_map_add(&trace->build->callsites, parent, frame, &made);
 	if (found && !made)
 		return (uint32_t)*found;
 	const uint32_t row =

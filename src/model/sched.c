@@ -9,6 +9,7 @@
  * A switch whose prev is not the thread that the CPU was switched to before means that events were lost:
  * that slice is left without an end. The idle task has sched slices and no states.
  */
+#include "base/array.h"
 #include "model/kernel_state.h"
 
 struct ky_cpu_state *ky_sched_cpu(struct ky_trace *trace, uint32_t cpu)
@@ -18,8 +19,8 @@ struct ky_cpu_state *ky_sched_cpu(struct ky_trace *trace, uint32_t cpu)
 		ky_problem(trace, "cpu_out_of_range", KY_ERROR, KY_NO_PLACE, "CPU %u", cpu);
 		return NULL;
 	}
-	if (cpu >= state->cpus_room && !ky_array_grow((void **)&state->cpus, &state->cpus_room,
-						      sizeof(*state->cpus), cpu + 1)) {
+	if (cpu >= state->cpus_room &&
+	    !KY_ARRAY_GROW_ZERO(state->cpus, state->cpus_room, cpu + 1)) {
 		ky_trace_no_memory(trace);
 		return NULL;
 	}
@@ -32,8 +33,7 @@ struct ky_thread_rows *ky_sched_rows(struct ky_trace *trace, uint32_t thread)
 	if (thread >= trace->threads.rows.count)
 		return NULL;
 	if (thread >= state->threads_room &&
-	    !ky_array_grow((void **)&state->threads, &state->threads_room, sizeof(*state->threads),
-			   thread + 1)) {
+	    !KY_ARRAY_GROW_ZERO(state->threads, state->threads_room, thread + 1)) {
 		ky_trace_no_memory(trace);
 		return NULL;
 	}

@@ -80,7 +80,7 @@ static void apply_counter(struct ky_trace *trace, int64_t ts, const uint32_t *wo
 static void apply_sum(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 {
 	bool made;
-	uint64_t *sum = ky_map_add(&trace->build->kernel->sums, words[2], 0, &made);
+	uint64_t *sum = ky_pair_map_add(&trace->build->kernel->sums, words[2], 0, &made);
 	if (!sum) {
 		ky_trace_no_memory(trace);
 		return;
@@ -95,7 +95,7 @@ static void apply_since(struct ky_trace *trace, int64_t ts, const uint32_t *word
 {
 	bool made;
 	const uint64_t bits = joined(words);
-	uint64_t *last = ky_map_add(&trace->build->kernel->sums, words[2], 1, &made);
+	uint64_t *last = ky_pair_map_add(&trace->build->kernel->sums, words[2], 1, &made);
 	if (!last) {
 		ky_trace_no_memory(trace);
 		return;

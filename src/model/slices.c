@@ -13,6 +13,7 @@
  * An end that fits a slice further down ends that one; the open ones above it end with it as soon as
  * time has passed it.
  */
+#include "base/array.h"
 #include "model/build.h"
 
 #include <stdlib.h>
@@ -25,8 +26,7 @@ struct ky_track_state *ky_track_state_make(struct ky_trace *trace, uint32_t trac
 {
 	struct ky_build *build = trace->build;
 	const uint64_t had = build->states_room;
-	if (!ky_array_grow((void **)&build->states, &build->states_room, sizeof(*build->states),
-			   (uint64_t)track + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(build->states, build->states_room, (uint64_t)track + 1)) {
 		ky_trace_no_memory(trace);
 		return NULL;
 	}

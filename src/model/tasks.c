@@ -17,8 +17,8 @@ uint32_t ky_process_new(struct ky_trace *trace, int64_t pid)
 {
 	struct ky_processes *processes = &trace->processes;
 	bool made;
-	uint64_t *current =
-		ky_map_add(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace), &made);
+	uint64_t *current = ky_pair_map_add(&trace->build->process_by_pid, (uint64_t)pid,
+					    machine_of(trace), &made);
 	const uint32_t row = current ? ky_append(trace, processes) : KY_NONE;
 	if (row == KY_NONE) {
 		ky_trace_no_memory(trace);
@@ -42,7 +42,7 @@ uint32_t ky_process_new(struct ky_trace *trace, int64_t pid)
 uint32_t ky_process(struct ky_trace *trace, int64_t pid)
 {
 	const uint64_t *current =
-		ky_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
+		ky_pair_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
 	return current ? (uint32_t)*current : ky_process_new(trace, pid);
 }
 
@@ -65,8 +65,8 @@ static void join_process(struct ky_trace *trace, uint32_t thread, uint32_t proce
 		return;
 	threads->is_main[thread] = threads->tid[thread] == trace->processes.pid[process];
 	bool made;
-	uint64_t *slot = ky_map_add(&trace->build->thread_by_process,
-				    (uint64_t)threads->tid[thread], process, &made);
+	uint64_t *slot = ky_pair_map_add(&trace->build->thread_by_process,
+					 (uint64_t)threads->tid[thread], process, &made);
 	if (slot)
 		*slot = thread;
 	else
@@ -77,8 +77,8 @@ uint32_t ky_thread_new(struct ky_trace *trace, uint32_t process, int64_t tid)
 {
 	struct ky_threads *threads = &trace->threads;
 	bool made;
-	uint64_t *current =
-		ky_map_add(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace), &made);
+	uint64_t *current = ky_pair_map_add(&trace->build->thread_by_tid, (uint64_t)tid,
+					    machine_of(trace), &made);
 	const uint32_t row = current ? ky_append(trace, threads) : KY_NONE;
 	if (row == KY_NONE) {
 		ky_trace_no_memory(trace);
@@ -101,7 +101,7 @@ uint32_t ky_thread_new(struct ky_trace *trace, uint32_t process, int64_t tid)
 uint32_t ky_thread_by_tid(struct ky_trace *trace, int64_t tid)
 {
 	const uint64_t *current =
-		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+		ky_pair_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
 	return current ? (uint32_t)*current : ky_thread_new(trace, KY_NONE, tid);
 }
 
@@ -109,11 +109,11 @@ uint32_t ky_thread(struct ky_trace *trace, int64_t pid, int64_t tid)
 {
 	const uint32_t process = ky_process(trace, pid);
 	const uint64_t *found =
-		ky_map_find(&trace->build->thread_by_process, (uint64_t)tid, process);
+		ky_pair_map_find(&trace->build->thread_by_process, (uint64_t)tid, process);
 	if (found)
 		return (uint32_t)*found;
 	const uint64_t *current =
-		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+		ky_pair_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
 	if (!current || trace->threads.process[*current] != KY_NONE)
 		return ky_thread_new(trace, process, tid);
 	join_process(trace, (uint32_t)*current, process);
@@ -139,7 +139,7 @@ void ky_thread_name(struct ky_trace *trace, uint32_t thread, uint32_t name, enum
 static void expect(struct ky_trace *trace, uint32_t row, uint64_t kind, int64_t ts)
 {
 	bool made;
-	uint64_t *first = ky_map_add(&trace->build->expected, row, kind, &made);
+	uint64_t *first = ky_pair_map_add(&trace->build->expected, row, kind, &made);
 	if (!first)
 		ky_trace_no_memory(trace);
 	else if (made || ts < (int64_t)*first)
@@ -169,7 +169,7 @@ bool ky_trace_is_kernel_twice(const struct ky_trace *trace)
 static bool is_same_task(const struct ky_trace *trace, uint32_t row, uint64_t kind,
 			 int64_t start_ts, int64_t end_ts, int64_t ts)
 {
-	const uint64_t *first = ky_map_find(&trace->build->expected, row, kind);
+	const uint64_t *first = ky_pair_map_find(&trace->build->expected, row, kind);
 	if (end_ts != KY_TIME_NONE)
 		return false;
 	if (first && (int64_t)*first >= ts)
@@ -182,7 +182,7 @@ uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts)
 {
 	const struct ky_processes *processes = &trace->processes;
 	const uint64_t *current =
-		ky_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
+		ky_pair_map_find(&trace->build->process_by_pid, (uint64_t)pid, machine_of(trace));
 	if (current && is_same_task(trace, (uint32_t)*current, KY_EXPECTED_PROCESS,
 				    processes->start_ts[*current], processes->end_ts[*current], ts))
 		return (uint32_t)*current;
@@ -193,7 +193,7 @@ uint32_t ky_thread_begin(struct ky_trace *trace, uint32_t process, int64_t tid, 
 {
 	const struct ky_threads *threads = &trace->threads;
 	const uint64_t *current =
-		ky_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
+		ky_pair_map_find(&trace->build->thread_by_tid, (uint64_t)tid, machine_of(trace));
 	if (current && (process == KY_NONE || threads->process[*current] == process) &&
 	    is_same_task(trace, (uint32_t)*current, KY_EXPECTED_THREAD, threads->start_ts[*current],
 			 threads->end_ts[*current], ts))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c: the tables of a trace: their columns, their life, their size. */
+#include "base/array.h"
 #include "model/build.h"
 #include "model/index.h"
 
@@ -179,21 +180,21 @@ static void close_build(struct ky_trace *trace)
 	ky_kernel_close(trace);
 	ky_stage_close(&build->stage);
 	ky_overflow_free(build);
-	struct ky_map *maps[] = {
+	struct ky_pair_map *maps[] = {
 		&build->process_by_pid, &build->thread_by_tid, &build->thread_by_process,
 		&build->expected,       &build->track_by_spec, &build->flow_open,
 		&build->flow_keys,      &build->mappings,      &build->frames,
 		&build->callsites,
 	};
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		ky_map_free(maps[i]);
+		ky_pair_map_free(maps[i]);
 	for (uint64_t i = 0; i < build->states_room; i++)
 		free(build->states[i].stack);
-	ky_array_free((void **)&build->states, &build->states_room);
-	ky_array_free((void **)&build->process_track, &build->process_track_room);
-	ky_array_free((void **)&build->thread_track, &build->thread_track_room);
-	ky_array_free((void **)&build->flow_parts, &build->flow_parts_room);
-	ky_array_free((void **)&build->pending_flows, &build->pending_room);
+	KY_ARRAY_FREE(build->states, build->states_room);
+	KY_ARRAY_FREE(build->process_track, build->process_track_room);
+	KY_ARRAY_FREE(build->thread_track, build->thread_track_room);
+	KY_ARRAY_FREE(build->flow_parts, build->flow_parts_room);
+	KY_ARRAY_FREE(build->pending_flows, build->pending_room);
 	free(build->windows);
 	free(build);
 	trace->build = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracks.c: tracks, found by what tells them apart. */
+#include "base/array.h"
 #include "model/build.h"
 
 static const char *const types[] = {
@@ -38,11 +39,11 @@ uint32_t ky_track_new(struct ky_trace *trace, const struct ky_track_spec *spec)
 uint32_t ky_track(struct ky_trace *trace, const struct ky_track_spec *spec)
 {
 	const uint64_t a =
-		ky_map_mix((uint64_t)spec->kind << 40 | (uint64_t)spec->flags << 32 | spec->owner,
-			   (uint64_t)spec->category << 32 | spec->name);
-	const uint64_t b = ky_map_mix(spec->id ^ a, spec->type);
+		ky_hash_pair((uint64_t)spec->kind << 40 | (uint64_t)spec->flags << 32 | spec->owner,
+			     (uint64_t)spec->category << 32 | spec->name);
+	const uint64_t b = ky_hash_pair(spec->id ^ a, spec->type);
 	bool made;
-	uint64_t *row = ky_map_add(&trace->build->track_by_spec, a, b, &made);
+	uint64_t *row = ky_pair_map_add(&trace->build->track_by_spec, a, b, &made);
 	if (!row) {
 		ky_trace_no_memory(trace);
 		return 0;
@@ -57,7 +58,7 @@ static uint32_t own_track(struct ky_trace *trace, uint32_t **rows, uint64_t *roo
 			  enum ky_track_kind kind, uint32_t owner)
 {
 	if (__builtin_expect(owner >= *room, 0) &&
-	    !ky_array_grow((void **)rows, room, sizeof(**rows), (uint64_t)owner + 1)) {
+	    !KY_ARRAY_GROW_ZERO(*rows, *room, (uint64_t)owner + 1)) {
 		ky_trace_no_memory(trace);
 		return 0;
 	}

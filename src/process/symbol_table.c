@@ -2,6 +2,7 @@
 /* symbol_table.c: a sorted array of functions and one block of memory for their names. */
 #include "process/symbol_table.h"
 
+#include "base/array.h"
 #include "model/intake.h"
 #include "process/demangle.h"
 
@@ -9,8 +10,8 @@
 
 void ky_symbol_table_free(struct ky_symbol_table *table)
 {
-	ky_array_free((void **)&table->symbols, &table->room);
-	ky_array_free((void **)&table->names, &table->names_room);
+	KY_ARRAY_FREE(table->symbols, table->room);
+	KY_ARRAY_FREE(table->names, table->names_room);
 	*table = (struct ky_symbol_table){0};
 }
 
@@ -20,9 +21,8 @@ bool ky_symbol_table_add(struct ky_symbol_table *table, uint64_t start, uint64_t
 	if (name_bytes >= UINT32_MAX - table->names_bytes - 1u)
 		return false;
 	const uint32_t names_need = table->names_bytes + (uint32_t)name_bytes + 1;
-	if (!ky_array_grow((void **)&table->names, &table->names_room, 1, names_need) ||
-	    !ky_array_grow((void **)&table->symbols, &table->room, sizeof(*table->symbols),
-			   table->count + 1))
+	if (!KY_ARRAY_GROW_ZERO(table->names, table->names_room, names_need) ||
+	    !KY_ARRAY_GROW_ZERO(table->symbols, table->room, table->count + 1))
 		return false;
 	memcpy(table->names + table->names_bytes, name, name_bytes);
 	table->names[names_need - 1] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* symbols.c: the life of struct ky_symbols, and the files it knows. */
+#include "base/array.h"
 #include "process/symbols_parts.h"
 
 #include <errno.h>
@@ -36,12 +37,12 @@ void ky_symbols_close(struct ky_symbols **out)
 		ky_symbol_table_free(&symbols->files[i].table);
 	}
 	for (uint32_t i = 0; i < symbols->jits_count; i++)
-		ky_array_free((void **)&symbols->jits[i].codes, &symbols->jits[i].room);
-	ky_array_free((void **)&symbols->files, &symbols->files_room);
-	ky_array_free((void **)&symbols->jits, &symbols->jits_room);
+		KY_ARRAY_FREE(symbols->jits[i].codes, symbols->jits[i].room);
+	KY_ARRAY_FREE(symbols->files, symbols->files_room);
+	KY_ARRAY_FREE(symbols->jits, symbols->jits_room);
 	ky_symbol_table_free(&symbols->kernel);
-	ky_numbers_free(&symbols->file_of);
-	ky_numbers_free(&symbols->jit_of);
+	ky_u64_map_free(&symbols->file_of);
+	ky_u64_map_free(&symbols->jit_of);
 	ky_ranges_free(&symbols->ranges);
 	free(symbols->folder);
 	free(symbols);
@@ -70,14 +71,13 @@ uint32_t ky_symbols_file(struct ky_symbols *symbols, uint32_t path, uint32_t bui
 	if (!path || (!build_id && !inode))
 		return KY_NONE;
 	uint32_t *number =
-		ky_numbers_make(&symbols->file_of, (uint64_t)path << 32 | build_id, &made);
+		ky_u64_map_add(&symbols->file_of, (uint64_t)path << 32 | build_id, &made);
 	if (!number)
 		return KY_NONE;
 	if (!made)
 		return *number;
 	*number = KY_NONE;
-	if (!ky_array_grow((void **)&symbols->files, &symbols->files_room, sizeof(*symbols->files),
-			   symbols->files_count + 1))
+	if (!KY_ARRAY_GROW_ZERO(symbols->files, symbols->files_room, symbols->files_count + 1))
 		return KY_NONE;
 	symbols->files[symbols->files_count] = (struct ky_symbols_file){
 		.path = path, .build_id = build_id, .device = device, .inode = inode};

@@ -3,6 +3,7 @@
  * symbols_jit.c: functions that were made at run time. What a process's perf map and jitdumps tell is kept in the
  * order of time, and put into an address space when time gets there: later code takes the place of earlier.
  */
+#include "base/array.h"
 #include "process/symbols_parts.h"
 
 #include "model/intake.h"
@@ -21,8 +22,7 @@ struct filling {
 
 static void add_code(struct ky_symbols_jit *jit, const struct ky_symbols_code *code)
 {
-	if (code->start >= code->end ||
-	    !ky_array_grow((void **)&jit->codes, &jit->room, sizeof(*jit->codes), jit->count + 1))
+	if (code->start >= code->end || !KY_ARRAY_GROW_ZERO(jit->codes, jit->room, jit->count + 1))
 		return;
 	jit->codes[jit->count] = *code;
 	jit->codes[jit->count].order = jit->count;
@@ -102,12 +102,12 @@ static struct ky_input *open_beside(const struct ky_symbols *symbols, const char
 static struct ky_symbols_jit *jit_of(struct ky_symbols *symbols, int64_t pid)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&symbols->jit_of, (uint64_t)pid, &made);
+	uint32_t *number = ky_u64_map_add(&symbols->jit_of, (uint64_t)pid, &made);
 	if (!number)
 		return NULL;
 	if (made) {
-		if (!ky_array_grow((void **)&symbols->jits, &symbols->jits_room,
-				   sizeof(*symbols->jits), symbols->jits_count + 1)) {
+		if (!KY_ARRAY_GROW_ZERO(symbols->jits, symbols->jits_room,
+					symbols->jits_count + 1)) {
 			*number = KY_NONE;
 			return NULL;
 		}

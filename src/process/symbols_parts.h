@@ -3,7 +3,7 @@
 #ifndef KY_PROCESS_SYMBOLS_PARTS_H
 #define KY_PROCESS_SYMBOLS_PARTS_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "base/ranges.h"
 #include "process/symbol_table.h"
 #include "process/symbols.h"
@@ -56,14 +56,14 @@ struct ky_symbols {
 	struct ky_symbols_file *files;
 	uint32_t files_count;
 	uint64_t files_room;
-	struct ky_numbers file_of; /* path and build id */
+	struct ky_u64_map file_of; /* path and build id */
 	struct ky_symbol_table kernel;
 	uint64_t kernel_shift; /* what to take off an address before it is looked for */
 	bool kernel_tried;
 	struct ky_symbols_jit *jits;
 	uint32_t jits_count;
 	uint64_t jits_room;
-	struct ky_numbers jit_of; /* pid */
+	struct ky_u64_map jit_of; /* pid */
 	struct ky_ranges ranges;
 };
 

@@ -9,6 +9,8 @@
  */
 #include "server/lanes.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -122,8 +124,8 @@ int ky_lane_tables_open(struct ky_view *view)
 	open_losses(view);
 	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
 		struct ky_lane_table *const table = &view->tables[t];
-		if (table->keys && !ky_array_grow((void **)&table->lane_of, &table->lane_of_room,
-						  sizeof(*table->lane_of), table->keys))
+		if (table->keys &&
+		    !KY_ARRAY_GROW_ZERO(table->lane_of, table->lane_of_room, table->keys))
 			return -ENOMEM;
 		for (uint32_t key = 0; key < table->keys; key++)
 			table->lane_of[key] = KY_NONE;
@@ -135,9 +137,9 @@ void ky_lane_tables_close(struct ky_view *view)
 {
 	for (uint32_t t = 0; view->tables && t < KY_LANE_TABLES; t++) {
 		struct ky_lane_table *const table = &view->tables[t];
-		ky_array_free((void **)&table->lane_of, &table->lane_of_room);
-		ky_array_free((void **)&table->order, &table->order_room);
-		ky_array_free(&table->nodes, &table->nodes_room);
+		KY_ARRAY_FREE(table->lane_of, table->lane_of_room);
+		KY_ARRAY_FREE(table->order, table->order_room);
+		KY_ARRAY_FREE(table->spans, table->nodes_room);
 	}
 	free(view->tables);
 	view->tables = NULL;
@@ -244,10 +246,8 @@ static int make_room(struct ky_view *view)
 	}
 	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
 		struct ky_lane_table *const table = &view->tables[t];
-		if (!ky_array_grow_raw((void **)&table->order, &table->order_room,
-				       sizeof(*table->order), table->order_count) ||
-		    !ky_array_grow_raw(&table->nodes, &table->nodes_room,
-				       sizeof(struct ky_span_node), table->nodes_count))
+		if (!KY_ARRAY_GROW(table->order, table->order_room, table->order_count) ||
+		    !KY_ARRAY_GROW(table->spans, table->nodes_room, table->nodes_count))
 			return -ENOMEM;
 	}
 	return 0;

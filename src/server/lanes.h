@@ -65,7 +65,6 @@ struct ky_lane_table {
 	union {
 		struct ky_span_node *spans;
 		struct ky_point_node *points;
-		void *nodes;
 	};
 	uint64_t nodes_room, nodes_count;
 };

@@ -14,6 +14,7 @@
  * Stacks that have nothing in common make many spans of few samples: DEPTH_MAX and SPANS_PER_SAMPLE bound that by
  * dropping the innermost frames. Each sample still has them.
  */
+#include "base/array.h"
 #include "server/view_parts.h"
 
 #include "base/stack_join.h"
@@ -131,14 +132,11 @@ static bool make_room(struct joiner *joiner)
 	struct ky_sample_spans *const s = joiner->spans;
 	const uint64_t need = (uint64_t)s->count + 1;
 	uint64_t *const rooms = joiner->rooms;
-	return need < KY_NONE &&
-	       ky_array_grow_raw((void **)&s->ts, &rooms[0], sizeof(*s->ts), need) &&
-	       ky_array_grow_raw((void **)&s->dur, &rooms[1], sizeof(*s->dur), need) &&
-	       ky_array_grow_raw((void **)&s->frame, &rooms[2], sizeof(*s->frame), need) &&
-	       ky_array_grow_raw((void **)&s->callsite, &rooms[3], sizeof(*s->callsite), need) &&
-	       ky_array_grow_raw((void **)&s->thread, &rooms[4], sizeof(*s->thread), need) &&
-	       ky_array_grow_raw((void **)&s->samples, &rooms[5], sizeof(*s->samples), need) &&
-	       ky_array_grow_raw((void **)&s->depth, &rooms[6], sizeof(*s->depth), need);
+	return need < KY_NONE && KY_ARRAY_GROW(s->ts, rooms[0], need) &&
+	       KY_ARRAY_GROW(s->dur, rooms[1], need) && KY_ARRAY_GROW(s->frame, rooms[2], need) &&
+	       KY_ARRAY_GROW(s->callsite, rooms[3], need) &&
+	       KY_ARRAY_GROW(s->thread, rooms[4], need) &&
+	       KY_ARRAY_GROW(s->samples, rooms[5], need) && KY_ARRAY_GROW(s->depth, rooms[6], need);
 }
 
 static void begin_span(void *context, uint64_t ns, uint32_t function)
@@ -281,13 +279,12 @@ int ky_sample_spans_open(struct ky_view *view)
 
 void ky_sample_spans_close(struct ky_sample_spans *spans)
 {
-	uint64_t room = 0;
-	ky_array_free((void **)&spans->ts, &room);
-	ky_array_free((void **)&spans->dur, &room);
-	ky_array_free((void **)&spans->frame, &room);
-	ky_array_free((void **)&spans->callsite, &room);
-	ky_array_free((void **)&spans->thread, &room);
-	ky_array_free((void **)&spans->samples, &room);
-	ky_array_free((void **)&spans->depth, &room);
-	spans->count = 0;
+	ky_array_release(spans->ts);
+	ky_array_release(spans->dur);
+	ky_array_release(spans->frame);
+	ky_array_release(spans->callsite);
+	ky_array_release(spans->thread);
+	ky_array_release(spans->samples);
+	ky_array_release(spans->depth);
+	*spans = (struct ky_sample_spans){0};
 }

@@ -3,6 +3,7 @@
  * view.c: see view.h. Making one: spans of samples, tracks, rows, lanes, levels; each needs what was made before it,
  * and all is one read or two of the columns.
  */
+#include "base/array.h"
 #include "server/view_parts.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static void close_plan(struct ky_plan *plan)
 		free(plan->nodes[i].track.key);
 		free(plan->nodes[i].track.name);
 	}
-	ky_array_free((void **)&plan->nodes, &plan->room);
+	KY_ARRAY_FREE(plan->nodes, plan->room);
 	free(plan->process_node);
 	free(plan->thread_node);
 }

@@ -4,9 +4,10 @@
  * out, siblings are ordered by their rank, parents come before their children, no two keys are alike. Parents are made
  * before their children, so going through the nodes backwards sees children first.
  */
+#include "base/array.h"
 #include "server/view_parts.h"
 
-#include "model/map.h"
+#include "base/map.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,8 +23,7 @@
 
 uint32_t ky_plan_add(struct ky_plan *plan, uint32_t parent, enum ky_view_kind kind)
 {
-	if (!ky_array_grow((void **)&plan->nodes, &plan->room, sizeof(*plan->nodes),
-			   (uint64_t)plan->count + 1))
+	if (!KY_ARRAY_GROW_ZERO(plan->nodes, plan->room, (uint64_t)plan->count + 1))
 		return KY_NONE;
 	struct ky_plan_node *const node = &plan->nodes[plan->count];
 	*node = (struct ky_plan_node){
@@ -189,7 +189,7 @@ static void take_node(struct ky_plan *plan, const uint32_t *order, uint32_t numb
 		take_node(plan, order, order[node->first_child + i], track);
 }
 
-static bool key_is_new(struct ky_map *seen, const char *key, uint64_t *again)
+static bool key_is_new(struct ky_pair_map *seen, const char *key, uint64_t *again)
 {
 	uint64_t a = 1, b = 2, word;
 	bool made = false;
@@ -197,10 +197,10 @@ static bool key_is_new(struct ky_map *seen, const char *key, uint64_t *again)
 	for (size_t left = strlen(key), at = 0; at < left; at += sizeof(word)) {
 		word = 0;
 		memcpy(&word, key + at, left - at < sizeof(word) ? left - at : sizeof(word));
-		a = ky_map_mix(a, word);
-		b = ky_map_mix(b, word);
+		a = ky_hash_pair(a, word);
+		b = ky_hash_pair(b, word);
 	}
-	uint64_t *const times = ky_map_add(seen, a, b, &made);
+	uint64_t *const times = ky_pair_map_add(seen, a, b, &made);
 	*again = times ? ++*times : 0;
 	return made || !times;
 }
@@ -208,7 +208,7 @@ static bool key_is_new(struct ky_map *seen, const char *key, uint64_t *again)
 /* The second "p12" becomes "p12#2", unless something else is called so. */
 static int make_keys_unique(struct ky_view *view)
 {
-	struct ky_map seen = {0};
+	struct ky_pair_map seen = {0};
 	int error = 0;
 	for (uint32_t i = 0; !error && i < view->tracks_count; i++) {
 		char *const key = view->tracks[i].key;
@@ -229,7 +229,7 @@ static int make_keys_unique(struct ky_view *view)
 			free(key);
 		view->tracks[i].key = unique;
 	}
-	ky_map_free(&seen);
+	ky_pair_map_free(&seen);
 	return error;
 }
 

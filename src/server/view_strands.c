@@ -4,9 +4,10 @@
  * one for each slice that overlaps others of its thread: tens of thousands of them. Those of the same owner, name and
  * parent are one strand.
  */
+#include "base/array.h"
 #include "server/view_parts.h"
 
-#include "model/map.h"
+#include "base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct maker {
 	struct ky_strands *strands;
 	const struct ky_trace *trace;
 	const struct ky_tally *tally;
-	struct ky_map by_key;
+	struct ky_pair_map by_key;
 };
 
 /* The track that this one is the overflow of. Overflow is of a track before it. */
@@ -33,8 +34,7 @@ static uint32_t without_overflow(const struct ky_trace *trace, uint32_t track)
 static struct ky_strand *add_strand(struct maker *maker, uint32_t track, uint32_t parent)
 {
 	struct ky_strands *const strands = maker->strands;
-	if (!ky_array_grow((void **)&strands->items, &strands->room, sizeof(*strands->items),
-			   (uint64_t)strands->count + 1))
+	if (!KY_ARRAY_GROW_ZERO(strands->items, strands->room, (uint64_t)strands->count + 1))
 		return NULL;
 	struct ky_strand *const strand = &strands->items[strands->count++];
 	*strand = (struct ky_strand){
@@ -58,7 +58,7 @@ static uint32_t strand_of(struct maker *maker, uint32_t track, uint32_t parents)
 	const uint64_t a = (uint64_t)(tracks->flags[track] & KY_TRACK_ASYNC) << 56 |
 			   (uint64_t)tracks->kind[track] << 32 | tracks->owner[track];
 	const uint64_t b = (uint64_t)tracks->name[track] << 32 | parent;
-	uint64_t *const slot = ky_map_add(&maker->by_key, a, b, &made);
+	uint64_t *const slot = ky_pair_map_add(&maker->by_key, a, b, &made);
 	if (!slot)
 		return KY_NONE;
 	if (made)
@@ -110,7 +110,7 @@ int ky_strands_open(struct ky_strands *strands, const struct ky_trace *trace,
 			error = take_track(&maker, track);
 	if (!error)
 		choose_packing(strands);
-	ky_map_free(&maker.by_key);
+	ky_pair_map_free(&maker.by_key);
 	return error;
 }
 
@@ -118,7 +118,7 @@ void ky_strands_close(struct ky_strands *strands)
 {
 	for (uint32_t i = 0; i < strands->count; i++)
 		free(strands->items[i].free_at);
-	ky_array_free((void **)&strands->items, &strands->room);
+	KY_ARRAY_FREE(strands->items, strands->room);
 	free(strands->of);
 	*strands = (struct ky_strands){0};
 }

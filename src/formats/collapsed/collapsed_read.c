@@ -8,6 +8,7 @@
  * The format has no times. A line becomes one sample with its number as the weight, and its time is
  * the sum of the weights before it, so that the samples keep their order and share of the whole.
  */
+#include "base/array.h"
 #include "formats/reader.h"
 
 #include <endian.h>
@@ -223,8 +224,7 @@ static void put_raw_line(struct collapsed *collapsed, const uint8_t *at, size_t 
 		put_line(collapsed, (const char *)at, bytes, position);
 		return;
 	}
-	if (!ky_array_grow_raw((void **)&collapsed->line, &collapsed->line_room, 1,
-			       2 * (uint64_t)bytes + 4)) {
+	if (!KY_ARRAY_GROW(collapsed->line, collapsed->line_room, 2 * (uint64_t)bytes + 4)) {
 		collapsed->trace->error = -ENOMEM;
 		return;
 	}
@@ -272,7 +272,7 @@ static int read_trace(struct ky_load *load)
 	collapsed.mapping = ky_mapping(
 		trace, &(struct ky_mapping_spec){.name = ky_string_z(trace, "[collapsed_stack]")});
 	read_lines(&collapsed);
-	ky_array_free((void **)&collapsed.line, &collapsed.line_room);
+	KY_ARRAY_FREE(collapsed.line, collapsed.line_room);
 	if (!collapsed.any)
 		return ky_load_fail(load, 0, "expected lines of frames, a space and a number");
 	return 0;

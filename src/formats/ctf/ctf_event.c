@@ -2,6 +2,7 @@
 /* ctf_event.c: see ctf_event.h. */
 #include "formats/ctf/ctf_event.h"
 
+#include "base/array.h"
 #include "formats/ctf/ctf_field.h"
 #include "model/columns.h"
 #include "model/kernel.h"
@@ -57,8 +58,7 @@ static void set_running(const struct view *view, int32_t tid)
 {
 	struct ky_ctf_events *events = view->events;
 	if (view->cpu < 0 || view->cpu >= CPUS_MAX ||
-	    !ky_array_grow((void **)&events->running, &events->running_room,
-			   sizeof(*events->running), (uint64_t)view->cpu + 1))
+	    !KY_ARRAY_GROW_ZERO(events->running, events->running_room, (uint64_t)view->cpu + 1))
 		return;
 	events->running[view->cpu] = tid < 0 || tid == INT32_MAX ? 0 : tid + 1;
 }
@@ -262,5 +262,5 @@ void ky_ctf_event(struct ky_ctf_events *events, const bt_event *event, int64_t t
 
 void ky_ctf_events_free(struct ky_ctf_events *events)
 {
-	ky_array_free((void **)&events->running, &events->running_room);
+	KY_ARRAY_FREE(events->running, events->running_room);
 }

@@ -57,7 +57,7 @@ void ky_event_intake_close(struct ky_event_intake **out)
 		free(((struct ky_known_thread *)ky_table_at(&intake->threads, i))->open);
 	ky_table_free(&intake->threads);
 	ky_table_free(&intake->asyncs);
-	ky_numbers_free(&intake->async_of);
+	ky_u64_map_free(&intake->async_of);
 	ky_table_free(&intake->sites);
 	ky_out_free(&intake->clean);
 	free(intake);
@@ -190,7 +190,7 @@ static void learn_thread(struct ky_event_intake *intake, struct ky_known_thread 
 	known->process = intake->owned ? intake->owner : ky_process(intake->trace, pid);
 	known->thread = ky_thread(intake->trace, pid, thread->tid);
 	known->track = ky_track_of_thread(intake->trace, known->thread);
-	if (intake->apart && ky_numbers_find(intake->apart, (uint32_t)pid))
+	if (intake->apart && ky_u64_map_find(intake->apart, (uint32_t)pid))
 		known->track = ky_track(
 			intake->trace,
 			&(struct ky_track_spec){.kind = KY_TRACK_THREAD,
@@ -267,7 +267,7 @@ void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_
 	intake->tells_ends = tells;
 }
 
-void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_numbers *processes)
+void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_map *processes)
 {
 	intake->apart = processes;
 }

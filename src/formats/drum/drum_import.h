@@ -7,7 +7,7 @@
 #ifndef KY_FORMATS_DRUM_DRUM_IMPORT_H
 #define KY_FORMATS_DRUM_DRUM_IMPORT_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "core/event.h"
 #include "model/intake.h"
 #include "process/thread_ends.h"
@@ -44,7 +44,7 @@ void ky_event_intake_beside(struct ky_event_intake *intake, bool own);
 /* After the last event: that process has executed another program then, and nothing of it is open any more. */
 void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid);
 /* Of these processes (by pid) its spans do not nest in those of the other drums: they are on tracks of their own. */
-void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_numbers *processes);
+void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_map *processes);
 /* When threads end; tells: the drum is one that says so. */
 void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
 			  bool tells);

@@ -6,7 +6,7 @@
 #ifndef KY_FORMATS_DRUM_DRUM_IMPORT_PARTS_H
 #define KY_FORMATS_DRUM_DRUM_IMPORT_PARTS_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "formats/drum/drum_import.h"
 #include "formats/table.h"
 #include "process/thread_ends.h"
@@ -70,7 +70,7 @@ struct ky_event_intake {
 	bool beside;                      /* other drums have spans of the same threads */
 	const struct ky_event_ends *ends; /* NULL: nobody tells when threads end */
 	bool tells_ends;                  /* it is this drum */
-	const struct ky_numbers *apart;   /* of these processes its own are on other tracks */
+	const struct ky_u64_map *apart;   /* of these processes its own are on other tracks */
 	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;
@@ -82,7 +82,7 @@ struct ky_event_intake {
 	struct ky_table sites;
 	struct ky_table threads;
 	struct ky_table asyncs;     /* struct ky_open_async, with windows */
-	struct ky_numbers async_of; /* track: which of them */
+	struct ky_u64_map async_of; /* track: which of them */
 	struct ky_out clean;        /* scratch; its error is that of the tables as well */
 	uint32_t source_file, source_function, source_line;
 	uint32_t begin_lost, begin_lost_name;

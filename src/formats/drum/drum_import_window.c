@@ -82,11 +82,11 @@ static void begin_with_window(struct ky_event_intake *intake, const struct ky_wi
 static struct ky_open_async *async_on(struct ky_event_intake *intake, uint32_t track)
 {
 	bool made;
-	uint32_t *index = ky_numbers_make(&intake->async_of, track, &made);
+	uint32_t *index = ky_u64_map_add(&intake->async_of, track, &made);
 	if (!index)
 		return NULL;
 	if (made)
-		*index = intake->async_of.count - 1;
+		*index = intake->async_of.table.count - 1;
 	struct ky_open_async *open = ky_table_make(&intake->asyncs, *index, &intake->clean);
 	if (open)
 		open->track = track;

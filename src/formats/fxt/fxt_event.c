@@ -204,8 +204,8 @@ static uint64_t flow_scope(struct ky_fxt *fxt, const struct event *event, uint64
 	const uint64_t process = (uint64_t)event->thread->pid + 1;
 	bool made;
 	if (event->type != EVENT_FLOW_BEGIN)
-		return ky_map_find(&fxt->flows, id, process) ? process : 0;
-	uint64_t *owner = ky_map_add(&fxt->flows, id, 0, &made);
+		return ky_pair_map_find(&fxt->flows, id, process) ? process : 0;
+	uint64_t *owner = ky_pair_map_add(&fxt->flows, id, 0, &made);
 	if (!owner) {
 		fxt->trace->error = -ENOMEM;
 		return 0;
@@ -214,7 +214,7 @@ static uint64_t flow_scope(struct ky_fxt *fxt, const struct event *event, uint64
 		*owner = process;
 	if (*owner == process)
 		return 0;
-	if (!ky_map_add(&fxt->flows, id, process, &made))
+	if (!ky_pair_map_add(&fxt->flows, id, process, &made))
 		fxt->trace->error = -ENOMEM;
 	return process;
 }

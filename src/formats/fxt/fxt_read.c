@@ -401,8 +401,8 @@ static int read_trace(struct ky_load *load)
 	for (uint32_t i = 0; i < fxt.providers_count; i++)
 		free_provider(fxt.providers[i]);
 	free(fxt.providers);
-	ky_map_free(&fxt.owned);
-	ky_map_free(&fxt.flows);
+	ky_pair_map_free(&fxt.owned);
+	ky_pair_map_free(&fxt.flows);
 	free(fxt.proto);
 	return error;
 }

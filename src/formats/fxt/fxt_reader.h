@@ -14,8 +14,8 @@
 
 #include <string.h>
 
+#include "base/map.h"
 #include "formats/reader.h"
-#include "model/map.h"
 
 #define KY_FXT_STRINGS 32768u
 #define KY_FXT_THREADS 256u
@@ -41,9 +41,9 @@ struct ky_fxt {
 	struct ky_fxt_provider *provider; /* whose records these are */
 	struct ky_fxt_provider **providers;
 	uint32_t providers_count;
-	struct ky_map owned; /* threads whose process a kernel object named */
-	struct ky_map flows; /* which process a flow's id is of */
-	uint8_t *proto;      /* an embedded Perfetto trace, as far as it was found */
+	struct ky_pair_map owned; /* threads whose process a kernel object named */
+	struct ky_pair_map flows; /* which process a flow's id is of */
+	uint8_t *proto;           /* an embedded Perfetto trace, as far as it was found */
 	size_t proto_bytes, proto_room;
 	uint32_t empty; /* strings */
 	uint32_t process_key, incoming_weight, outgoing_weight, weight, waker;

@@ -23,7 +23,7 @@ static int32_t tid_of(uint64_t koid, bool idle)
 
 static bool is_idle(const struct ky_fxt *fxt, const struct ky_fxt_thread *thread, int32_t priority)
 {
-	return priority == 0 && !ky_map_find(&fxt->owned, (uint64_t)thread->tid, 0);
+	return priority == 0 && !ky_pair_map_find(&fxt->owned, (uint64_t)thread->tid, 0);
 }
 
 static uint32_t state_of(const struct ky_fxt *fxt, uint32_t state)
@@ -145,7 +145,7 @@ static bool name_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32
 		pid = ky_fxt_koid(args[i].value);
 	}
 	bool made;
-	if (pid > 0 && !ky_map_add(&fxt->owned, (uint64_t)ky_fxt_koid(koid), 0, &made))
+	if (pid > 0 && !ky_pair_map_add(&fxt->owned, (uint64_t)ky_fxt_koid(koid), 0, &made))
 		fxt->trace->error = -ENOMEM;
 	const uint32_t thread = pid >= 0 ? ky_thread(fxt->trace, pid, ky_fxt_koid(koid))
 					 : ky_thread_by_tid(fxt->trace, ky_fxt_koid(koid));

@@ -7,6 +7,7 @@
  *
  * Markers become slices: phase 0 is an instant, 1 an interval, 2 a begin, 3 an end.
  */
+#include "base/array.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ static uint32_t take(const struct ky_json_tree *tree, struct column *column)
 static bool append(struct ky_json *json, uint32_t **items, uint64_t *count, uint64_t *room,
 		   uint32_t item)
 {
-	if (!ky_array_grow((void **)items, room, sizeof(**items), *count + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(*items, *room, *count + 1)) {
 		json->trace->error = -ENOMEM;
 		return false;
 	}
@@ -145,8 +146,8 @@ static void read_stacks(struct thread *thread)
 			    ky_callsite(trace, parent, ky_frame(trace, KY_NONE, 0, name, 0, 0))))
 			break;
 	}
-	ky_array_free((void **)&funcs, &funcs_room);
-	ky_array_free((void **)&frames, &frames_room);
+	KY_ARRAY_FREE(funcs, funcs_room);
+	KY_ARRAY_FREE(frames, frames_room);
 }
 
 static void read_samples(struct thread *thread)
@@ -247,8 +248,8 @@ static void read_thread(struct gecko *gecko, const struct ky_json_tree *tree)
 	read_stacks(&thread);
 	read_samples(&thread);
 	read_markers(gecko, &thread);
-	ky_array_free((void **)&thread.strings, &thread.strings_room);
-	ky_array_free((void **)&thread.callsites, &thread.callsites_room);
+	KY_ARRAY_FREE(thread.strings, thread.strings_room);
+	KY_ARRAY_FREE(thread.callsites, thread.callsites_room);
 }
 
 /* meta.categories: markers name them by their place. */
@@ -321,6 +322,6 @@ bool ky_json_gecko_read(struct ky_json *json)
 			break;
 		}
 	}
-	ky_array_free((void **)&gecko.categories, &gecko.categories_room);
+	KY_ARRAY_FREE(gecko.categories, gecko.categories_room);
 	return more == 0;
 }

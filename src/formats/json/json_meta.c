@@ -31,7 +31,7 @@ static uint32_t counter_track(struct ky_json *json, const struct ky_json_event *
 		to = mempcpy(to, ky_strings_text(strings, series),
 			     ky_strings_bytes(strings, series));
 	const uint32_t name = ky_json_string_of(json, (uint8_t *)text, (size_t)(to - text));
-	uint64_t *track = ky_map_add(&json->counter_tracks, process, name, &made);
+	uint64_t *track = ky_pair_map_add(&json->counter_tracks, process, name, &made);
 	if (!track)
 		return KY_NONE;
 	if (made) {

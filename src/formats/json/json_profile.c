@@ -10,6 +10,7 @@
  * left out. As in Perfetto, samples are of the thread whose event carries them. A profile's start
  * may come behind its chunks: until all is read, samples are kept with their times since the start.
  */
+#include "base/array.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -39,11 +40,10 @@ static uint32_t profile_of(struct ky_json *json, const struct ky_json_event *eve
 	const uint64_t id = ky_json_hash(event->id.at, event->id.bytes);
 	bool made;
 	uint64_t *number =
-		ky_map_add(&json->profile_by_id, (uint64_t)ky_json_pid(event->pid), id, &made);
+		ky_pair_map_add(&json->profile_by_id, (uint64_t)ky_json_pid(event->pid), id, &made);
 
-	if (!number ||
-	    !ky_array_grow((void **)&json->profiles, &json->profiles_room, sizeof(*json->profiles),
-			   (uint64_t)json->profiles_count + 1)) {
+	if (!number || !KY_ARRAY_GROW_ZERO(json->profiles, json->profiles_room,
+					   (uint64_t)json->profiles_count + 1)) {
 		json->trace->error = -ENOMEM;
 		return KY_NONE;
 	}
@@ -83,7 +83,7 @@ static void add_nodes(struct ky_json *json, uint32_t profile, uint32_t nodes, ui
 			continue;
 		if (ky_json_tree_int(tree, member(tree, node, "parent"), &parent)) {
 			const uint64_t *known =
-				ky_map_find(&json->profile_nodes, profile, (uint64_t)parent);
+				ky_pair_map_find(&json->profile_nodes, profile, (uint64_t)parent);
 			if (!known) {
 				ky_problem(json->trace, "legacy_v8_cpu_profile_invalid_callsite",
 					   KY_ERROR, position, "node %lld: no parent %lld",
@@ -93,7 +93,8 @@ static void add_nodes(struct ky_json *json, uint32_t profile, uint32_t nodes, ui
 			above = (uint32_t)*known;
 		}
 		const uint32_t frame = frame_of(json, member(tree, node, "callFrame"));
-		uint64_t *callsite = ky_map_add(&json->profile_nodes, profile, (uint64_t)id, &made);
+		uint64_t *callsite =
+			ky_pair_map_add(&json->profile_nodes, profile, (uint64_t)id, &made);
 		if (callsite)
 			*callsite = ky_callsite(json->trace, above, frame);
 		else
@@ -103,8 +104,8 @@ static void add_nodes(struct ky_json *json, uint32_t profile, uint32_t nodes, ui
 
 static void keep_sample(struct ky_json *json, const struct ky_json_sample *sample)
 {
-	if (ky_array_grow((void **)&json->profile_samples, &json->profile_samples_room,
-			  sizeof(*sample), json->profile_samples_count + 1))
+	if (KY_ARRAY_GROW_ZERO(json->profile_samples, json->profile_samples_room,
+			       json->profile_samples_count + 1))
 		json->profile_samples[json->profile_samples_count++] = *sample;
 	else
 		json->trace->error = -ENOMEM;
@@ -126,7 +127,8 @@ static void add_samples(struct ky_json *json, const struct ky_json_event *event,
 		    __builtin_mul_overflow(micros, 1000, &ns) ||
 		    __builtin_add_overflow(*last, ns, last))
 			continue;
-		const uint64_t *callsite = ky_map_find(&json->profile_nodes, profile, (uint64_t)id);
+		const uint64_t *callsite =
+			ky_pair_map_find(&json->profile_nodes, profile, (uint64_t)id);
 		if (callsite)
 			keep_sample(json, &(struct ky_json_sample){*last, profile, thread,
 								   (uint32_t)*callsite});
@@ -154,10 +156,10 @@ void ky_json_profiles_finish(struct ky_json *json)
 			ky_problem(json->trace, "legacy_v8_cpu_profile_invalid_sample", KY_ERROR,
 				   profile->position, "a sample of a profile without a start");
 	}
-	ky_array_free((void **)&json->profiles, &json->profiles_room);
-	ky_array_free((void **)&json->profile_samples, &json->profile_samples_room);
-	ky_map_free(&json->profile_by_id);
-	ky_map_free(&json->profile_nodes);
+	KY_ARRAY_FREE(json->profiles, json->profiles_room);
+	KY_ARRAY_FREE(json->profile_samples, json->profile_samples_room);
+	ky_pair_map_free(&json->profile_by_id);
+	ky_pair_map_free(&json->profile_nodes);
 }
 
 void ky_json_profile_put(struct ky_json *json, const struct ky_json_event *event,

@@ -225,8 +225,8 @@ static uint32_t async_track(struct ky_json *json, const struct ky_json_event *ev
 	struct ky_trace *trace = json->trace;
 	const uint64_t owner = local ? (uint64_t)process_of(json, event) + 1 : 0;
 	bool made;
-	uint64_t *known = ky_map_add(&json->async_tracks, ky_json_hash(id->at, id->bytes),
-				     owner << 32 | event->category, &made);
+	uint64_t *known = ky_pair_map_add(&json->async_tracks, ky_json_hash(id->at, id->bytes),
+					  owner << 32 | event->category, &made);
 	uint64_t number;
 
 	if (!known) {

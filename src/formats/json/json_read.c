@@ -4,6 +4,7 @@
  * other things; and profiles of Firefox, which are JSON too. json_reader.h has the map of the
  * parts. What is cut off anywhere is read up to there.
  */
+#include "base/array.h"
 #include "formats/reader.h"
 
 #include <errno.h>
@@ -221,10 +222,10 @@ static int read_trace(struct ky_load *load)
 	ky_json_stacks_finish(json);
 	ky_json_profiles_finish(json);
 	ky_json_states_finish(json);
-	ky_map_free(&json->async_tracks);
-	ky_map_free(&json->counter_tracks);
+	ky_pair_map_free(&json->async_tracks);
+	ky_pair_map_free(&json->counter_tracks);
 	ky_json_tree_free(&json->tree);
-	ky_array_free((void **)&json->scratch, &json->scratch_room);
+	KY_ARRAY_FREE(json->scratch, json->scratch_room);
 	free(json);
 	return error;
 }

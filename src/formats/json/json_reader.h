@@ -15,10 +15,10 @@
 #ifndef KY_FORMATS_JSON_JSON_READER_H
 #define KY_FORMATS_JSON_JSON_READER_H
 
+#include "base/map.h"
 #include "formats/json/json_tree.h"
 #include "formats/reader.h"
 #include "model/kernel.h"
-#include "model/map.h"
 
 #define KY_JSON_TEXTS 2048u      /* slots of the cache of texts */
 #define KY_JSON_KEYS 256u        /* slots of the cache of argument keys */
@@ -62,10 +62,10 @@ struct ky_json {
 	struct ky_json_cached keys[KY_JSON_KEYS];
 	struct ky_json_thread threads[KY_JSON_THREADS];
 	struct ky_json_task last_pid, last_tid;
-	struct ky_map async_tracks;
-	struct ky_map counter_tracks;
-	struct ky_map profile_by_id; /* pid, id */
-	struct ky_map profile_nodes; /* profile and node to callsite */
+	struct ky_pair_map async_tracks;
+	struct ky_pair_map counter_tracks;
+	struct ky_pair_map profile_by_id; /* pid, id */
+	struct ky_pair_map profile_nodes; /* profile and node to callsite */
 	struct ky_json_profile *profiles;
 	uint64_t profiles_room;
 	uint32_t profiles_count;

@@ -4,6 +4,7 @@
  * (a time, a thread and the id of a frame). Either may come first, so both are kept until all is
  * read. Perfetto leaves them out; catapult and speedscope show them.
  */
+#include "base/array.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ struct sample {
 };
 
 struct ky_json_stacks {
-	struct ky_map by_id; /* hash of the id to its frame */
+	struct ky_pair_map by_id; /* hash of the id to its frame */
 	struct frame *frames;
 	uint64_t frames_count, frames_room;
 	struct sample *samples;
@@ -59,10 +60,10 @@ static void add_frame(struct ky_json *json, struct ky_json_stacks *stacks, uint6
 {
 	const struct ky_json_tree *tree = &json->tree;
 	bool made;
-	uint64_t *index = ky_map_add(&stacks->by_id, id, 0, &made);
+	uint64_t *index = ky_pair_map_add(&stacks->by_id, id, 0, &made);
 
-	if (!index || !ky_array_grow((void **)&stacks->frames, &stacks->frames_room,
-				     sizeof(*stacks->frames), stacks->frames_count + 1)) {
+	if (!index ||
+	    !KY_ARRAY_GROW_ZERO(stacks->frames, stacks->frames_room, stacks->frames_count + 1)) {
 		json->trace->error = -ENOMEM;
 		return;
 	}
@@ -120,8 +121,7 @@ static void add_sample(struct ky_json *json, struct ky_json_stacks *stacks)
 	if (ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "cpu"), &cpu) && cpu >= 0 &&
 	    cpu < 65536)
 		sample.cpu = (uint32_t)cpu;
-	if (!ky_array_grow((void **)&stacks->samples, &stacks->samples_room, sizeof(sample),
-			   stacks->samples_count + 1))
+	if (!KY_ARRAY_GROW_ZERO(stacks->samples, stacks->samples_room, stacks->samples_count + 1))
 		json->trace->error = -ENOMEM;
 	else
 		stacks->samples[stacks->samples_count++] = sample;
@@ -156,7 +156,7 @@ static uint32_t callsite_of(struct ky_json *json, struct ky_json_stacks *stacks,
 	uint32_t depth = 0, callsite = KY_NONE;
 
 	while (id && depth < DEPTH_MAX) {
-		const uint64_t *index = ky_map_find(&stacks->by_id, id, 0);
+		const uint64_t *index = ky_pair_map_find(&stacks->by_id, id, 0);
 		if (!index)
 			break;
 		const struct frame *frame = &stacks->frames[*index];
@@ -200,9 +200,9 @@ void ky_json_stacks_finish(struct ky_json *json)
 		return;
 	for (uint64_t i = 0; i < stacks->samples_count; i++)
 		put_sample(json, stacks, &stacks->samples[i]);
-	ky_map_free(&stacks->by_id);
-	ky_array_free((void **)&stacks->frames, &stacks->frames_room);
-	ky_array_free((void **)&stacks->samples, &stacks->samples_room);
+	ky_pair_map_free(&stacks->by_id);
+	KY_ARRAY_FREE(stacks->frames, stacks->frames_room);
+	KY_ARRAY_FREE(stacks->samples, stacks->samples_room);
 	free(stacks);
 	json->stacks = NULL;
 }

@@ -3,6 +3,7 @@
  * json_state.c: the phase T as Perfetto uses it: a state of a thread, with its duration. They are
  * kept until all is read, since the tables of states are in the order of time, and then put.
  */
+#include "base/array.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -34,8 +35,7 @@ void ky_json_state_put(struct ky_json *json, const struct ky_json_event *event, 
 		span.blocked_function = ky_json_node_string(
 			json, tree, ky_json_tree_get(tree, 0, "blocked_function"));
 	}
-	if (!ky_array_grow((void **)&json->states, &json->states_room, sizeof(*json->states),
-			   json->states_count + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(json->states, json->states_room, json->states_count + 1)) {
 		json->trace->error = -ENOMEM;
 		return;
 	}
@@ -57,5 +57,5 @@ void ky_json_states_finish(struct ky_json *json)
 		qsort(json->states, (size_t)json->states_count, sizeof(*json->states), compare);
 	for (uint64_t i = 0; i < json->states_count; i++)
 		ky_put_state_span(json->trace, &json->states[i]);
-	ky_array_free((void **)&json->states, &json->states_room);
+	KY_ARRAY_FREE(json->states, json->states_room);
 }

@@ -3,6 +3,7 @@
  * json_string_cache.c: texts of a trace to numbers of strings. Names come again and again: a table, one
  * slot per hash, stands before the trace's strings and answers most of them with two compares.
  */
+#include "base/array.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -27,8 +28,7 @@ uint32_t ky_json_string_of(struct ky_json *json, const uint8_t *at, size_t bytes
 
 char *ky_json_scratch(struct ky_json *json, size_t bytes)
 {
-	if (bytes <= json->scratch_room ||
-	    ky_array_grow_raw((void **)&json->scratch, &json->scratch_room, 1, bytes))
+	if (bytes <= json->scratch_room || KY_ARRAY_GROW(json->scratch, json->scratch_room, bytes))
 		return json->scratch;
 	json->trace->error = -ENOMEM;
 	return NULL;
@@ -55,8 +55,8 @@ uint32_t ky_json_node_string(struct ky_json *json, const struct ky_json_tree *tr
 
 uint64_t ky_json_hash(const uint8_t *at, size_t bytes)
 {
-	uint64_t hash = ky_map_mix(bytes, 0);
+	uint64_t hash = ky_hash_pair(bytes, 0);
 	for (; bytes >= 8; at += 8, bytes -= 8)
-		hash = ky_map_mix(hash, ky_json_head(at, 8));
-	return bytes ? ky_map_mix(hash, ky_json_head(at, bytes)) : hash;
+		hash = ky_hash_pair(hash, ky_json_head(at, 8));
+	return bytes ? ky_hash_pair(hash, ky_json_head(at, bytes)) : hash;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "model/columns.h"
 
 #define NO_PARENT UINT32_MAX
@@ -15,8 +16,7 @@
 static struct ky_json_node *node_add(struct ky_json_tree *tree, const uint8_t *at, uint8_t type)
 {
 	if (tree->count == tree->room &&
-	    !ky_array_grow_raw((void **)&tree->nodes, &tree->room, sizeof(*tree->nodes),
-			       (uint64_t)tree->count + 1))
+	    !KY_ARRAY_GROW(tree->nodes, tree->room, (uint64_t)tree->count + 1))
 		return NULL;
 	struct ky_json_node *node = &tree->nodes[tree->count++];
 	*node = (struct ky_json_node){
@@ -129,7 +129,7 @@ int ky_json_tree_parse(struct ky_json_tree *tree, const uint8_t *at, const uint8
 
 void ky_json_tree_free(struct ky_json_tree *tree)
 {
-	ky_array_free((void **)&tree->nodes, &tree->room);
+	KY_ARRAY_FREE(tree->nodes, tree->room);
 }
 
 bool ky_json_tree_text(const struct ky_json_tree *tree, uint32_t node, struct ky_json_text *text)

@@ -16,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "formats/kymo/kymo_parts.h"
 
 struct ky_kymo_bundle {
 	struct ky_kymo_medium *medium; /* NULL when it is the only source's own */
 	struct ky_kymo **sources;
 	uint32_t count, room;
-	struct ky_numbers by_number; /* index */
+	struct ky_u64_map by_number; /* index */
 	bool several;
 	bool begun; /* source 0's FILE chunk was there */
 };
@@ -91,7 +91,7 @@ static struct ky_kymo *make_source(struct ky_kymo_bundle *bundle, uint32_t numbe
 static struct ky_kymo *source_of(struct ky_kymo_bundle *bundle, uint32_t number)
 {
 	bool made;
-	uint32_t *index = ky_numbers_make(&bundle->by_number, number, &made);
+	uint32_t *index = ky_u64_map_add(&bundle->by_number, number, &made);
 	if (!index)
 		return NULL;
 	if (!made)
@@ -212,7 +212,7 @@ void ky_kymo_bundle_close(struct ky_kymo_bundle **opened)
 		for (uint32_t i = 0; i < bundle->count; i++)
 			ky_kymo_close(&bundle->sources[i]);
 		ky_kymo_medium_close(&bundle->medium);
-		ky_numbers_free(&bundle->by_number);
+		ky_u64_map_free(&bundle->by_number);
 		free(bundle->sources);
 		free(bundle);
 	}
@@ -238,7 +238,7 @@ struct ky_kymo *ky_kymo_bundle_source(const struct ky_kymo_bundle *bundle, uint3
 
 struct ky_kymo *ky_kymo_bundle_numbered(const struct ky_kymo_bundle *bundle, uint32_t number)
 {
-	const uint32_t *index = ky_numbers_find(&bundle->by_number, number);
+	const uint32_t *index = ky_u64_map_find(&bundle->by_number, number);
 	return index ? bundle->sources[*index] : NULL;
 }
 

@@ -47,8 +47,8 @@ struct writer {
 	struct ky_kymo_sites sites;
 	struct ky_addresses addresses;
 	struct ky_arrows arrows;
-	struct ky_map by_ids; /* carriers, by pid and tid */
-	struct ky_map tids;   /* that pieces have */
+	struct ky_pair_map by_ids; /* carriers, by pid and tid */
+	struct ky_pair_map tids;   /* that pieces have */
 	struct carrier **carriers;
 	uint32_t carriers_count, carriers_room;
 	uint32_t gathered;
@@ -129,7 +129,7 @@ static uint32_t unique_tid(struct writer *w, uint32_t tid)
 {
 	bool made = false;
 	uint32_t unique = tid;
-	while (ky_map_add(&w->tids, unique, 0, &made) && !made)
+	while (ky_pair_map_add(&w->tids, unique, 0, &made) && !made)
 		unique = 0x40000000u + w->made_up_tids++;
 	return unique;
 }
@@ -163,7 +163,7 @@ static struct carrier *add_carrier(struct writer *w, uint32_t pid, uint32_t tid,
 static struct carrier *carrier_of(struct writer *w, uint32_t pid, uint32_t tid, uint32_t thread)
 {
 	bool made;
-	uint64_t *index = ky_map_add(&w->by_ids, pid, tid, &made);
+	uint64_t *index = ky_pair_map_add(&w->by_ids, pid, tid, &made);
 	if (index && !made)
 		return w->carriers[*index];
 	const uint32_t next = w->carriers_count;
@@ -482,8 +482,8 @@ static void close_writer(struct writer *w)
 		free(w->carriers[i]);
 	}
 	free(w->carriers);
-	ky_map_free(&w->by_ids);
-	ky_map_free(&w->tids);
+	ky_pair_map_free(&w->by_ids);
+	ky_pair_map_free(&w->tids);
 	ky_kymo_sites_close(&w->sites);
 	ky_arrows_close(&w->arrows);
 	ky_addresses_close(&w->addresses);

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "core/layout.h"
 
 /* A source with events, or with a process that recorded none. */
@@ -38,8 +38,8 @@ struct loading {
 	struct ky_event_intake *intake; /* of the source that is being read */
 	struct drum *drums;
 	uint32_t drums_count;
-	struct ky_numbers crossing; /* pids: of those below */
-	struct ky_numbers lives;    /* pid: drum + 1 that ends last of its current life */
+	struct ky_u64_map crossing; /* pids: of those below */
+	struct ky_u64_map lives;    /* pid: drum + 1 that ends last of its current life */
 	uint64_t chunks, chunks_done;
 	uint64_t unknown, damaged; /* events left out, of all */
 	struct ky_event_ends ends;
@@ -129,7 +129,7 @@ static uint32_t process_of(struct loading *loading, uint32_t index, int32_t pid)
 	bool made;
 	if (drum->beside != KY_DRUM_OWN)
 		return ky_process(trace, pid);
-	uint32_t *life = ky_numbers_make(&loading->lives, (uint32_t)pid, &made);
+	uint32_t *life = ky_u64_map_add(&loading->lives, (uint32_t)pid, &made);
 	if (!life) {
 		trace->error = -ENOMEM;
 		return 0;
@@ -162,7 +162,7 @@ static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
 	if (info->beside != KY_DRUM_OWN)
 		ky_event_intake_apart(loading->intake, &loading->crossing);
 	else if (crosses_functions(info) &&
-		 !ky_numbers_make(&loading->crossing, (uint32_t)info->pid, &made))
+		 !ky_u64_map_add(&loading->crossing, (uint32_t)info->pid, &made))
 		loading->load->trace->error = -ENOMEM;
 }
 
@@ -325,8 +325,8 @@ int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bo
 	if (!error)
 		put_problems(&loading);
 	ky_kymo_common_free(&loading.common);
-	ky_numbers_free(&loading.crossing);
-	ky_numbers_free(&loading.lives);
+	ky_u64_map_free(&loading.crossing);
+	ky_u64_map_free(&loading.lives);
 	ky_event_ends_free(&loading.ends);
 	free(loading.drums);
 	return error;

@@ -25,8 +25,8 @@ void ky_kymo_sites_close(struct ky_kymo_sites *s)
 	for (uint32_t i = 0; i < s->sites.count; i++)
 		free(s->sites.by_place[i]);
 	free(s->sites.by_place);
-	ky_map_free(&s->by_content);
-	ky_map_free(&s->categories);
+	ky_pair_map_free(&s->by_content);
+	ky_pair_map_free(&s->categories);
 }
 
 static uint32_t type_of(uint8_t type)
@@ -49,15 +49,15 @@ static uint64_t text_hash(struct ky_text text)
 static void hash_spec(const struct ky_trace *trace, const struct ky_kymo_site_spec *spec,
 		      uint64_t *a, uint64_t *b)
 {
-	uint64_t hash = ky_map_mix((uint64_t)spec->kind << 8 | spec->flags, spec->category);
-	hash = ky_map_mix(hash, text_hash(spec->name));
-	hash = ky_map_mix(hash, text_hash(spec->key));
-	*b = ky_map_mix(hash, 17);
+	uint64_t hash = ky_hash_pair((uint64_t)spec->kind << 8 | spec->flags, spec->category);
+	hash = ky_hash_pair(hash, text_hash(spec->name));
+	hash = ky_hash_pair(hash, text_hash(spec->key));
+	*b = ky_hash_pair(hash, 17);
 	for (uint32_t i = 0; i < spec->args_count; i++) {
 		const uint32_t arg = spec->args[i];
-		hash = ky_map_mix(hash,
-				  (uint64_t)trace->args.key[arg] << 8 | trace->args.type[arg]);
-		*b = ky_map_mix(*b, hash);
+		hash = ky_hash_pair(hash,
+				    (uint64_t)trace->args.key[arg] << 8 | trace->args.type[arg]);
+		*b = ky_hash_pair(*b, hash);
 	}
 	*a = hash;
 }
@@ -65,8 +65,8 @@ static void hash_spec(const struct ky_trace *trace, const struct ky_kymo_site_sp
 static uint32_t number_category(struct ky_kymo_sites *s, uint32_t category)
 {
 	bool made;
-	const uint64_t next = s->categories.count;
-	uint64_t *number = ky_map_add(&s->categories, category, 0, &made);
+	const uint64_t next = s->categories.table.count;
+	uint64_t *number = ky_pair_map_add(&s->categories, category, 0, &made);
 	if (number && made)
 		*number = next;
 	return number ? (uint32_t)*number : 0;
@@ -117,9 +117,9 @@ uint32_t ky_kymo_site_number(struct ky_kymo_sites *s, const struct ky_trace *tra
 	uint64_t a, b;
 	bool made;
 	hash_spec(trace, spec, &a, &b);
-	if (s->sites.count == KY_KYMO_EXPORT_SITES && !ky_map_find(&s->by_content, a, b))
+	if (s->sites.count == KY_KYMO_EXPORT_SITES && !ky_pair_map_find(&s->by_content, a, b))
 		return 0;
-	uint64_t *number = ky_map_add(&s->by_content, a, b, &made);
+	uint64_t *number = ky_pair_map_add(&s->by_content, a, b, &made);
 	if (!number)
 		return 0;
 	if (!made)

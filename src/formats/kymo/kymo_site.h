@@ -9,9 +9,9 @@
 #ifndef KY_FORMATS_KYMO_KYMO_SITE_H
 #define KY_FORMATS_KYMO_KYMO_SITE_H
 
+#include "base/map.h"
 #include "core/event.h"
 #include "core/sites.h"
-#include "model/map.h"
 #include "model/trace.h"
 
 #define KY_KYMO_EXPORT_SITES (1u << 20)
@@ -19,8 +19,8 @@
 struct ky_kymo_sites {
 	struct ky_drum_view view; /* an empty drum, so to say */
 	struct ky_sites sites;    /* what the writer is given */
-	struct ky_map by_content;
-	struct ky_map categories;
+	struct ky_pair_map by_content;
+	struct ky_pair_map categories;
 };
 
 /* What the events have in common. Arguments are rows of the trace's. */

@@ -6,6 +6,7 @@
  * selected; without it all events have the same layout as far as the id (perf sees to that), so that the first one's
  * tells where it is.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include <linux/perf_event.h>
@@ -78,8 +79,7 @@ static uint64_t field64(const struct ky_perf *perf, const uint8_t *data, size_t 
 uint32_t ky_perf_attr_add(struct ky_perf *perf, const uint8_t *data, size_t bytes)
 {
 	if (bytes < ATTR_BYTES_MIN || perf->attrs_count >= 1u << 20 ||
-	    !ky_array_grow((void **)&perf->attrs, &perf->attrs_room, sizeof(*perf->attrs),
-			   perf->attrs_count + 1))
+	    !KY_ARRAY_GROW_ZERO(perf->attrs, perf->attrs_room, perf->attrs_count + 1))
 		return KY_NONE;
 	const bool big = perf->big;
 	const uint64_t flags = read_flags(data + 40, big);
@@ -106,7 +106,7 @@ uint32_t ky_perf_attr_add(struct ky_perf *perf, const uint8_t *data, size_t byte
 void ky_perf_attr_id(struct ky_perf *perf, uint32_t attr, uint64_t id)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&perf->attr_of, id, &made);
+	uint32_t *number = ky_u64_map_add(&perf->attr_of, id, &made);
 	if (number)
 		*number = attr;
 }
@@ -159,13 +159,13 @@ uint64_t ky_perf_trace_time(struct ky_perf *perf, uint64_t time)
 
 const struct ky_perf_attr *ky_perf_attr_by_id(const struct ky_perf *perf, uint64_t id)
 {
-	const uint32_t *number = ky_numbers_find(&perf->attr_of, id);
+	const uint32_t *number = ky_u64_map_find(&perf->attr_of, id);
 	return number && *number < perf->attrs_count ? &perf->attrs[*number] : NULL;
 }
 
 void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, size_t bytes)
 {
-	const uint32_t *number = ky_numbers_find(&perf->attr_of, id);
+	const uint32_t *number = ky_u64_map_find(&perf->attr_of, id);
 	if (number && *number < perf->attrs_count && bytes)
 		perf->attrs[*number].name = ky_string(perf->trace, name, bytes);
 }

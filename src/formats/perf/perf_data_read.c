@@ -3,6 +3,7 @@
  * perf_data_read.c: reads perf.data into the model: files and what went through a pipe, of either byte order.
  * perf_session.h shows the parts.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include <errno.h>
@@ -34,18 +35,18 @@ static int open_symbols(struct ky_perf *perf)
 
 static void close_all(struct ky_perf *perf)
 {
-	ky_array_free((void **)&perf->attrs, &perf->attrs_room);
-	ky_array_free((void **)&perf->spaces, &perf->spaces_room);
-	ky_array_free((void **)&perf->mapped, &perf->mapped_room);
-	ky_array_free((void **)&perf->totals, &perf->totals_room);
-	ky_array_free((void **)&perf->endings, &perf->endings_room);
-	ky_numbers_free(&perf->attr_of);
-	ky_numbers_free(&perf->space_of);
-	ky_numbers_free(&perf->build_id_of);
-	ky_numbers_free(&perf->total_of);
-	ky_numbers_free(&perf->switched_to);
-	ky_numbers_free(&perf->comm_of);
-	ky_numbers_free(&perf->ending_of);
+	KY_ARRAY_FREE(perf->attrs, perf->attrs_room);
+	KY_ARRAY_FREE(perf->spaces, perf->spaces_room);
+	KY_ARRAY_FREE(perf->mapped, perf->mapped_room);
+	KY_ARRAY_FREE(perf->totals, perf->totals_room);
+	KY_ARRAY_FREE(perf->endings, perf->endings_room);
+	ky_u64_map_free(&perf->attr_of);
+	ky_u64_map_free(&perf->space_of);
+	ky_u64_map_free(&perf->build_id_of);
+	ky_u64_map_free(&perf->total_of);
+	ky_u64_map_free(&perf->switched_to);
+	ky_u64_map_free(&perf->comm_of);
+	ky_u64_map_free(&perf->ending_of);
 	ky_ranges_free(&perf->ranges);
 	ky_perf_order_free(&perf->queue);
 	ky_perf_unpack_close(&perf->unpack);

@@ -142,7 +142,7 @@ void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_record *record)
 	const uint32_t id = ky_perf_build_id_text(perf, record->body + 4, count);
 	const char *path = (const char *)record->body + 28;
 	const uint32_t name = ky_string(perf->trace, path, strnlen(path, bytes - 28));
-	uint32_t *number = id ? ky_numbers_make(&perf->build_id_of, name, &made) : NULL;
+	uint32_t *number = id ? ky_u64_map_add(&perf->build_id_of, name, &made) : NULL;
 	if (number)
 		*number = id;
 }

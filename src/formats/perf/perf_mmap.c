@@ -3,6 +3,7 @@
  * perf_mmap.c: what is mapped where in each process, and in the kernel. A process's space is its parent's at the
  * fork, and empty after exec.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include <stdlib.h>
@@ -23,12 +24,11 @@ static uint32_t new_view(struct ky_perf *perf)
 struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&perf->space_of, pid, &made);
+	uint32_t *number = ky_u64_map_add(&perf->space_of, pid, &made);
 	if (!number)
 		return NULL;
 	if (made) {
-		if (!ky_array_grow((void **)&perf->spaces, &perf->spaces_room,
-				   sizeof(*perf->spaces), perf->spaces_count + 1)) {
+		if (!KY_ARRAY_GROW_ZERO(perf->spaces, perf->spaces_room, perf->spaces_count + 1)) {
 			*number = KY_NONE;
 			return NULL;
 		}
@@ -90,7 +90,7 @@ struct found {
 
 static uint32_t build_id_of(const struct ky_perf *perf, uint32_t name)
 {
-	const uint32_t *id = ky_numbers_find(&perf->build_id_of, name);
+	const uint32_t *id = ky_u64_map_find(&perf->build_id_of, name);
 	return id ? *id : 0;
 }
 
@@ -148,8 +148,7 @@ static void add(struct ky_perf *perf, const struct found *found)
 {
 	struct ky_perf_space *space = ky_perf_space(perf, found->pid);
 	if (!space || !found->bytes || found->bytes > UINT64_MAX - found->start ||
-	    !ky_array_grow((void **)&perf->mapped, &perf->mapped_room, sizeof(*perf->mapped),
-			   perf->mapped_count + 1))
+	    !KY_ARRAY_GROW_ZERO(perf->mapped, perf->mapped_room, perf->mapped_count + 1))
 		return;
 	const uint32_t number = perf->mapped_count++;
 	describe(perf, found, &perf->mapped[number]);

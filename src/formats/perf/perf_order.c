@@ -5,6 +5,7 @@
  * older. So at the end of a round that much gets its turn, and memory holds about two rounds. Files
  * without rounds are held whole.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 void ky_perf_order_free(struct ky_perf_queue *queue)
 {
-	ky_array_free((void **)&queue->waiting, &queue->room);
+	KY_ARRAY_FREE(queue->waiting, queue->room);
 	free(queue->bytes);
 	*queue = (struct ky_perf_queue){0};
 }
@@ -39,8 +40,7 @@ bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_record *record
 	struct ky_perf_queue *queue = &perf->queue;
 	const uint32_t body = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	if (!reserve(queue, record->bytes) ||
-	    !ky_array_grow((void **)&queue->waiting, &queue->room, sizeof(*queue->waiting),
-			   queue->count + 1)) {
+	    !KY_ARRAY_GROW_ZERO(queue->waiting, queue->room, queue->count + 1)) {
 		perf->trace->error = -ENOMEM;
 		return false;
 	}

@@ -3,6 +3,7 @@
  * perf_sample.c: a sample: who, where, when, its call stack, and how much of its event it stands for. As in
  * Perfetto, the events also become counters of each CPU: added up from the periods, or as the sample read them.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include "model/kernel.h"
@@ -84,12 +85,11 @@ static struct ky_perf_total *total_of(struct ky_perf *perf, const struct ky_perf
 {
 	bool made;
 	const uint64_t key = (uint64_t)(attr - perf->attrs) << 32 | cpu;
-	uint32_t *number = ky_numbers_make(&perf->total_of, key, &made);
+	uint32_t *number = ky_u64_map_add(&perf->total_of, key, &made);
 	if (!number)
 		return NULL;
 	if (made) {
-		if (!ky_array_grow((void **)&perf->totals, &perf->totals_room,
-				   sizeof(*perf->totals), perf->totals_count + 1)) {
+		if (!KY_ARRAY_GROW_ZERO(perf->totals, perf->totals_room, perf->totals_count + 1)) {
 			*number = KY_NONE;
 			return NULL;
 		}

@@ -3,7 +3,7 @@
 #ifndef KY_FORMATS_PERF_PERF_SCRIPT_H
 #define KY_FORMATS_PERF_PERF_SCRIPT_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "formats/perf/perf_script_line.h"
 #include "formats/reader.h"
 
@@ -27,7 +27,7 @@ struct ky_perf_script {
 	uint64_t frames_room;
 	enum ky_cpu_mode mode;
 	uint64_t samples;
-	struct ky_numbers stack_of; /* thread */
+	struct ky_u64_map stack_of; /* thread */
 	struct ky_perf_script_stack **stacks;
 	uint32_t stacks_count;
 	uint64_t stacks_room;

@@ -5,6 +5,7 @@
  * that were entered before the trace began tell nothing. Where the trace pauses (errors, filters), what was
  * entered stays open, as the trace goes on inside of it.
  */
+#include "base/array.h"
 #include "formats/perf/perf_script.h"
 
 #include <errno.h>
@@ -13,15 +14,14 @@
 static struct ky_perf_script_stack *stack_of(struct ky_perf_script *script)
 {
 	bool made;
-	uint32_t *number = ky_numbers_make(&script->stack_of, script->thread, &made);
+	uint32_t *number = ky_u64_map_add(&script->stack_of, script->thread, &made);
 	if (!number)
 		return NULL;
 	if (made) {
 		struct ky_perf_script_stack *stack = calloc(1, sizeof(*stack));
 		*number = KY_NONE;
-		if (!stack ||
-		    !ky_array_grow((void **)&script->stacks, &script->stacks_room,
-				   sizeof(*script->stacks), script->stacks_count + 1ull)) {
+		if (!stack || !KY_ARRAY_GROW_ZERO(script->stacks, script->stacks_room,
+						  script->stacks_count + 1ull)) {
 			free(stack);
 			script->trace->error = -ENOMEM;
 			return NULL;
@@ -37,8 +37,8 @@ void ky_perf_script_branches_free(struct ky_perf_script *script)
 {
 	for (uint32_t i = 0; i < script->stacks_count; i++)
 		free(script->stacks[i]);
-	ky_array_free((void **)&script->stacks, &script->stacks_room);
-	ky_numbers_free(&script->stack_of);
+	KY_ARRAY_FREE(script->stacks, script->stacks_room);
+	ky_u64_map_free(&script->stack_of);
 }
 
 static bool begins_with(const struct ky_perf_text *text, const char *with)

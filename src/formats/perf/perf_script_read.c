@@ -4,6 +4,7 @@
  * tracepoints as raw events with their text. As in Perfetto, functions are told apart by name and file, not by
  * address.
  */
+#include "base/array.h"
 #include "formats/perf/perf_script.h"
 #include "formats/text_lines.h"
 #include "model/kernel.h"
@@ -66,8 +67,7 @@ static enum ky_cpu_mode mode_of(const struct ky_perf_script_frame *frame)
 static void add_frame(struct ky_perf_script *script, const struct ky_perf_script_frame *frame)
 {
 	if (script->frames_count >= STACK_MAX ||
-	    !ky_array_grow((void **)&script->frames, &script->frames_room, sizeof(*script->frames),
-			   script->frames_count + 1ull))
+	    !KY_ARRAY_GROW_ZERO(script->frames, script->frames_room, script->frames_count + 1ull))
 		return;
 	if (!script->frames_count)
 		script->mode = mode_of(frame);
@@ -201,7 +201,7 @@ static int read_trace(struct ky_load *load)
 	while (ky_text_line(load->input, &line, &bytes, &at))
 		take_line(&script, line, bytes, at);
 	finish_sample(&script);
-	ky_array_free((void **)&script.frames, &script.frames_room);
+	KY_ARRAY_FREE(script.frames, script.frames_room);
 	ky_perf_script_branches_free(&script);
 	if (load->input->error && load->input->error != -EBADMSG)
 		return load->input->error;

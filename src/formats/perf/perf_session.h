@@ -13,7 +13,7 @@
 #ifndef KY_FORMATS_PERF_PERF_SESSION_H
 #define KY_FORMATS_PERF_PERF_SESSION_H
 
-#include "base/numbers.h"
+#include "base/map.h"
 #include "base/ranges.h"
 #include "formats/perf/symbols_given.h"
 #include "formats/reader.h"
@@ -122,7 +122,7 @@ struct ky_perf {
 	struct ky_perf_attr *attrs;
 	uint32_t attrs_count;
 	uint64_t attrs_room;
-	struct ky_numbers attr_of; /* id */
+	struct ky_u64_map attr_of; /* id */
 
 	struct ky_perf_queue queue;
 	struct ky_perf_unpack *unpack;
@@ -131,12 +131,12 @@ struct ky_perf {
 	struct ky_perf_space *spaces;
 	uint32_t spaces_count;
 	uint64_t spaces_room;
-	struct ky_numbers space_of; /* pid */
+	struct ky_u64_map space_of; /* pid */
 	uint32_t views;
 	struct ky_perf_mapped *mapped;
 	uint32_t mapped_count;
 	uint64_t mapped_room;
-	struct ky_numbers build_id_of; /* path's string to build id's */
+	struct ky_u64_map build_id_of; /* path's string to build id's */
 	struct ky_perf_frame_slot *frame_slots;
 	struct ky_symbols_given *given; /* names that came with it, or NULL */
 	struct ky_symbols *symbols;
@@ -144,19 +144,19 @@ struct ky_perf {
 	struct ky_perf_total *totals;
 	uint32_t totals_count;
 	uint64_t totals_room;
-	struct ky_numbers total_of; /* event and CPU */
+	struct ky_u64_map total_of; /* event and CPU */
 
-	struct ky_numbers comm_of; /* tid */
+	struct ky_u64_map comm_of; /* tid */
 	struct ky_perf_ending *endings;
 	uint32_t endings_count;
 	uint64_t endings_room;
-	struct ky_numbers ending_of; /* tid */
+	struct ky_u64_map ending_of; /* tid */
 
 	struct ky_perf_tracepoints *tracepoints;
 	bool has_sched_switch;         /* then switch records tell nothing new */
 	uint32_t release;              /* of the kernel, major << 8 | minor */
 	uint32_t release_text;         /* string */
-	struct ky_numbers switched_to; /* CPU: tid that a switch record said comes next */
+	struct ky_u64_map switched_to; /* CPU: tid that a switch record said comes next */
 	uint64_t samples;
 	uint64_t records;
 };

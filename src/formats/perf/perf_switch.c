@@ -10,7 +10,7 @@
 
 static int32_t running_on(const struct ky_perf *perf, uint32_t cpu)
 {
-	const uint32_t *tid = ky_numbers_find(&perf->switched_to, cpu);
+	const uint32_t *tid = ky_u64_map_find(&perf->switched_to, cpu);
 	return tid ? (int32_t)*tid : -1;
 }
 
@@ -28,7 +28,7 @@ static void put(struct ky_perf *perf, const struct ky_perf_where *where, int32_t
 		.next_tid = next,
 	};
 	ky_put_switch(perf->trace, (int64_t)where->time, &event);
-	uint32_t *tid = ky_numbers_make(&perf->switched_to, where->cpu, &made);
+	uint32_t *tid = ky_u64_map_add(&perf->switched_to, where->cpu, &made);
 	if (tid)
 		*tid = (uint32_t)next;
 }

@@ -4,6 +4,7 @@
  * end: samples of what it still does come later. So its end waits until its tid is used anew, or for
  * the end of the recording, and is then at the last that was seen of it.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include "model/kernel.h"
@@ -19,14 +20,14 @@ struct ky_perf_ending {
 /* The comm that a new task has from the one that made it. */
 static uint32_t comm_of(const struct ky_perf *perf, uint32_t tid)
 {
-	const uint32_t *comm = ky_numbers_find(&perf->comm_of, tid);
+	const uint32_t *comm = ky_u64_map_find(&perf->comm_of, tid);
 	return comm ? *comm : 0;
 }
 
 static void set_comm(struct ky_perf *perf, uint32_t tid, uint32_t comm)
 {
 	bool made;
-	uint32_t *slot = ky_numbers_make(&perf->comm_of, tid, &made);
+	uint32_t *slot = ky_u64_map_add(&perf->comm_of, tid, &made);
 	if (slot)
 		*slot = comm;
 }
@@ -34,7 +35,7 @@ static void set_comm(struct ky_perf *perf, uint32_t tid, uint32_t comm)
 static struct ky_perf_ending *ending_of(const struct ky_perf *perf, uint32_t tid)
 {
 	const uint32_t *number =
-		perf->endings_count ? ky_numbers_find(&perf->ending_of, tid) : NULL;
+		perf->endings_count ? ky_u64_map_find(&perf->ending_of, tid) : NULL;
 	return number && *number != KY_NONE ? &perf->endings[*number] : NULL;
 }
 
@@ -112,12 +113,12 @@ static void end(struct ky_perf *perf, uint32_t tid, uint64_t time)
 	bool made;
 	if (!tid || !time)
 		return;
-	uint32_t *number = ky_numbers_make(&perf->ending_of, tid, &made);
+	uint32_t *number = ky_u64_map_add(&perf->ending_of, tid, &made);
 	if (number && made)
 		*number = KY_NONE;
 	if (number && *number == KY_NONE) {
-		if (!ky_array_grow((void **)&perf->endings, &perf->endings_room,
-				   sizeof(*perf->endings), perf->endings_count + 1)) {
+		if (!KY_ARRAY_GROW_ZERO(perf->endings, perf->endings_room,
+					perf->endings_count + 1)) {
 			perf->trace->error = -ENOMEM;
 			return;
 		}

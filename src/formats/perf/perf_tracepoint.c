@@ -4,6 +4,7 @@
  * as a list of fields, by which a sample's bytes are read here: each field is checked against the bytes that there
  * are, and nothing of a sample is handed to a library.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include "formats/ftrace/ftrace_format.h"
@@ -45,7 +46,7 @@ struct ky_perf_tracepoints {
 	struct tracepoint *list;
 	uint32_t count;
 	uint64_t room;
-	struct ky_numbers by_id;
+	struct ky_u64_map by_id;
 	bool has_waking;
 };
 
@@ -57,8 +58,8 @@ void ky_perf_tracepoints_close(struct ky_perf_tracepoints **out)
 		return;
 	for (uint32_t i = 0; i < tracepoints->count; i++)
 		free(tracepoints->list[i].fields);
-	ky_array_free((void **)&tracepoints->list, &tracepoints->room);
-	ky_numbers_free(&tracepoints->by_id);
+	KY_ARRAY_FREE(tracepoints->list, tracepoints->room);
+	ky_u64_map_free(&tracepoints->by_id);
 	tep_free(tracepoints->tep);
 	free(tracepoints);
 }
@@ -105,11 +106,11 @@ static void compile(struct ky_perf *perf, const struct tep_event *event)
 {
 	struct ky_perf_tracepoints *all = perf->tracepoints;
 	bool made;
-	uint32_t *number = ky_numbers_make(&all->by_id, (uint64_t)(uint32_t)event->id, &made);
+	uint32_t *number = ky_u64_map_add(&all->by_id, (uint64_t)(uint32_t)event->id, &made);
 	if (!number || !made || !event->name)
 		return;
 	*number = KY_NONE;
-	if (!ky_array_grow((void **)&all->list, &all->room, sizeof(*all->list), all->count + 1))
+	if (!KY_ARRAY_GROW_ZERO(all->list, all->room, all->count + 1))
 		return;
 	struct tracepoint *to = &all->list[all->count];
 	*to = (struct tracepoint){.name = ky_string_z(perf->trace, event->name),
@@ -409,7 +410,7 @@ void ky_perf_tracepoint(struct ky_perf *perf, uint64_t id, const uint8_t *bytes,
 			const struct ky_perf_where *where)
 {
 	const uint32_t *number =
-		perf->tracepoints ? ky_numbers_find(&perf->tracepoints->by_id, id) : NULL;
+		perf->tracepoints ? ky_u64_map_find(&perf->tracepoints->by_id, id) : NULL;
 	if (!number || *number == KY_NONE) {
 		ky_problem(perf->trace, "perf_tracepoint_unknown", KY_DATA_LOSS, KY_NO_PLACE,
 			   "the format of tracepoint %llu is not in the file",

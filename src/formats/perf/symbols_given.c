@@ -5,7 +5,8 @@
  */
 #include "formats/perf/symbols_given.h"
 
-#include "base/numbers.h"
+#include "base/array.h"
+#include "base/map.h"
 #include "formats/kymo/kymo_layout.h"
 #include "model/intake.h"
 
@@ -31,7 +32,7 @@ struct ky_symbols_given {
 	struct ky_given_name *names; /* in the order of places */
 	uint32_t count;
 	uint64_t places_room, names_room;
-	struct ky_numbers module_of; /* path and build id */
+	struct ky_u64_map module_of; /* path and build id */
 	uint32_t modules;
 	uint32_t kernel; /* module, or KY_NONE */
 };
@@ -42,9 +43,9 @@ void ky_symbols_given_close(struct ky_symbols_given **out)
 	*out = NULL;
 	if (!given)
 		return;
-	ky_array_free((void **)&given->places, &given->places_room);
-	ky_array_free((void **)&given->names, &given->names_room);
-	ky_numbers_free(&given->module_of);
+	KY_ARRAY_FREE(given->places, given->places_room);
+	KY_ARRAY_FREE(given->names, given->names_room);
+	ky_u64_map_free(&given->module_of);
 	free(given);
 }
 
@@ -52,7 +53,7 @@ static uint32_t module_of(struct ky_symbols_given *given, uint32_t path, uint32_
 {
 	bool made;
 	uint32_t *number =
-		ky_numbers_make(&given->module_of, (uint64_t)path << 32 | build_id, &made);
+		ky_u64_map_add(&given->module_of, (uint64_t)path << 32 | build_id, &made);
 	if (number && made)
 		*number = given->modules++;
 	return number ? *number : KY_NONE;
@@ -72,10 +73,8 @@ static bool add_record(struct ky_symbols_given *given, const struct ky_kymo_symb
 		       const char *texts)
 {
 	const uint32_t number = given->count;
-	if (!ky_array_grow((void **)&given->places, &given->places_room, sizeof(*given->places),
-			   number + 1) ||
-	    !ky_array_grow((void **)&given->names, &given->names_room, sizeof(*given->names),
-			   number + 1))
+	if (!KY_ARRAY_GROW_ZERO(given->places, given->places_room, number + 1) ||
+	    !KY_ARRAY_GROW_ZERO(given->names, given->names_room, number + 1))
 		return false;
 	const char *module = take_text(&texts, head->module_bytes);
 	const char *build_id = take_text(&texts, head->build_id_bytes);
@@ -175,7 +174,7 @@ int ky_symbols_given_open(struct ky_symbols_given **out, struct ky_trace *trace,
 		error = input->error == -EBADMSG ? 0 : input->error;
 	const uint32_t kernel = ky_strings_find(&trace->strings, KERNEL_NAME, strlen(KERNEL_NAME));
 	const uint32_t *number =
-		kernel ? ky_numbers_find(&given->module_of, (uint64_t)kernel << 32) : NULL;
+		kernel ? ky_u64_map_find(&given->module_of, (uint64_t)kernel << 32) : NULL;
 	given->kernel = number ? *number : KY_NONE;
 	if (!error && !sort(given))
 		error = -ENOMEM;
@@ -211,7 +210,7 @@ const struct ky_given_name *ky_symbols_given_in_file(const struct ky_symbols_giv
 						     uint64_t offset, uint32_t *count)
 {
 	const uint32_t *number =
-		ky_numbers_find(&given->module_of, (uint64_t)path << 32 | build_id);
+		ky_u64_map_find(&given->module_of, (uint64_t)path << 32 | build_id);
 	return number ? find(given, &(struct place){.address = offset, .module = *number}, count)
 		      : NULL;
 }

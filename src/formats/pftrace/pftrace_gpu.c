@@ -13,7 +13,7 @@
 /* Descriptors that are interned have numbers of their own. */
 static uint64_t interned_key(const struct ky_pf_sequence *sequence, uint64_t iid)
 {
-	return ky_map_mix(sequence->id, iid) | 1;
+	return ky_hash_pair(sequence->id, iid) | 1;
 }
 
 static void describe(struct ky_pf *pf, uint64_t whose, struct ky_proto_view descriptor,

@@ -42,8 +42,8 @@ static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const struct ky_proto_view ring = parts->texts[by_fence ? 1 : 6];
 	const uint64_t context = parts->values[5], seqno = parts->values[6];
 	struct ky_job job = {
-		.key = by_fence ? ky_map_mix(context, seqno) : parts->values[4],
-		.run = by_fence ? ky_map_mix(context, seqno) : parts->values[2],
+		.key = by_fence ? ky_hash_pair(context, seqno) : parts->values[4],
+		.run = by_fence ? ky_hash_pair(context, seqno) : parts->values[2],
 		.step = step,
 		.tid = event->tid,
 		.track = ring_track(pf, ring),
@@ -124,7 +124,7 @@ static bool drm_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		drm_done(pf, event, parts->values[1]);
 		return true;
 	case 592: /* drm_sched_job_done */
-		drm_done(pf, event, ky_map_mix(parts->values[1], parts->values[2]));
+		drm_done(pf, event, ky_hash_pair(parts->values[1], parts->values[2]));
 		return true;
 	case 414: /* dma_fence_init */
 		fence(pf, event, parts, KY_FENCE_INIT);
@@ -187,7 +187,7 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 		return;
 	}
 	const struct ky_job job = {
-		.key = ky_map_mix((uint64_t)minor << 32 | sequence, (uint64_t)type << 32 | index),
+		.key = ky_hash_pair((uint64_t)minor << 32 | sequence, (uint64_t)type << 32 | index),
 		.step = event->id == 422 ? KY_JOB_QUEUED : KY_JOB_TAKEN,
 		.tid = event->tid,
 		.track = KY_NONE,

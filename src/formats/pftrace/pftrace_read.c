@@ -70,7 +70,7 @@ static void free_arrays(struct ky_pf *pf)
 	free(pf->values);
 	free(pf->switches);
 	free(pf->disks);
-	ky_map_free(&pf->known);
+	ky_pair_map_free(&pf->known);
 }
 
 static void close_all(struct ky_pf *pf)

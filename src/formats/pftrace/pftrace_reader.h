@@ -12,10 +12,10 @@
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_READER_H
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
 
+#include "base/map.h"
 #include "formats/pftrace/pftrace_map.h"
 #include "formats/proto_read.h"
 #include "formats/reader.h"
-#include "model/map.h"
 
 /* The interned texts; each is a map from iid to a string's number. */
 enum ky_pf_texts {
@@ -266,7 +266,7 @@ struct ky_pf {
 
 	uint32_t syscalls; /* ELF machine whose system calls these are, 0: not known */
 
-	struct ky_map known; /* what packets gave numbers, see ky_pf_known() */
+	struct ky_pair_map known; /* what packets gave numbers, see ky_pf_known() */
 	struct ky_pf_disk *disks;
 	uint32_t disks_count, disks_room;
 	uint64_t sockets; /* that were told apart */

@@ -11,11 +11,11 @@
 
 uint64_t *ky_pf_known(struct ky_pf *pf, enum ky_pf_kind kind, uint64_t one, uint64_t two, bool add)
 {
-	const uint64_t whose = ky_map_mix((uint64_t)kind << 32 | pf->machine, one);
+	const uint64_t whose = ky_hash_pair((uint64_t)kind << 32 | pf->machine, one);
 	bool made;
 	if (!add)
-		return ky_map_find(&pf->known, whose, two);
-	uint64_t *value = ky_map_add(&pf->known, whose, two, &made);
+		return ky_pair_map_find(&pf->known, whose, two);
+	uint64_t *value = ky_pair_map_add(&pf->known, whose, two, &made);
 	if (!value)
 		pf->trace->error = -ENOMEM;
 	return value;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* speedscope_heads.c: the first pass over a speedscope file: frames, and the head of each profile. */
+#include "base/array.h"
 #include "formats/speedscope/speedscope.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ uint32_t ky_speedscope_string(struct ky_speedscope *file, uint32_t node)
 		return 0;
 	if (!text.escapes)
 		return ky_string(file->trace, (const char *)text.at, text.bytes);
-	if (!ky_array_grow_raw((void **)&file->scratch, &file->scratch_room, 1, text.bytes)) {
+	if (!KY_ARRAY_GROW(file->scratch, file->scratch_room, text.bytes)) {
 		file->trace->error = -ENOMEM;
 		return 0;
 	}
@@ -41,8 +42,7 @@ static void add_frame(struct ky_speedscope *file)
 	if (ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "col"), &column))
 		ky_arg_int(trace, ky_string_z(trace, "col"), column);
 	frame.args = ky_args_end(trace);
-	if (ky_array_grow((void **)&file->frames, &file->frames_room, sizeof(frame),
-			  file->frames_count + 1))
+	if (KY_ARRAY_GROW_ZERO(file->frames, file->frames_room, file->frames_count + 1))
 		file->frames[file->frames_count++] = frame;
 	else
 		trace->error = -ENOMEM;
@@ -116,8 +116,8 @@ static bool read_weights(struct ky_speedscope *file, struct ky_speedscope_profil
 			return false;
 		if (!ky_json_number_text(input->at, (size_t)(stop - input->at), &number))
 			number.d = 0;
-		if (!ky_array_grow((void **)&file->weights, &file->weights_room, sizeof(double),
-				   file->weights_count + 1)) {
+		if (!KY_ARRAY_GROW_ZERO(file->weights, file->weights_room,
+					file->weights_count + 1)) {
 			file->trace->error = -ENOMEM;
 			return false;
 		}
@@ -177,8 +177,7 @@ static bool read_profile(struct ky_speedscope *file)
 		else
 			whole = ky_json_feed_skip(input, &fault);
 	}
-	if (ky_array_grow((void **)&file->profiles, &file->profiles_room, sizeof(profile),
-			  file->profiles_count + 1))
+	if (KY_ARRAY_GROW_ZERO(file->profiles, file->profiles_room, file->profiles_count + 1))
 		file->profiles[file->profiles_count++] = profile;
 	else
 		file->trace->error = -ENOMEM;

@@ -3,6 +3,7 @@
  * speedscope_read.c: reads speedscope's own JSON. Members come in any order (many writers sort
  * them), and events need the frames and the unit, so the file is passed over twice: speedscope.h.
  */
+#include "base/array.h"
 #include "formats/speedscope/speedscope.h"
 
 #include <errno.h>
@@ -138,10 +139,10 @@ static int read_trace(struct ky_load *load)
 	const int error = read_all(&file);
 
 	ky_json_tree_free(&file.tree);
-	ky_array_free((void **)&file.frames, &file.frames_room);
-	ky_array_free((void **)&file.profiles, &file.profiles_room);
-	ky_array_free((void **)&file.weights, &file.weights_room);
-	ky_array_free((void **)&file.scratch, &file.scratch_room);
+	KY_ARRAY_FREE(file.frames, file.frames_room);
+	KY_ARRAY_FREE(file.profiles, file.profiles_room);
+	KY_ARRAY_FREE(file.weights, file.weights_room);
+	KY_ARRAY_FREE(file.scratch, file.scratch_room);
 	return error;
 }
 

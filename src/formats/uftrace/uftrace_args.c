@@ -3,6 +3,7 @@
  * uftrace_args.c: the values behind a record. Their types are not in the file of records: the specs of the info file say
  * them by function, "add@arg1/i32,arg2/i32;greet@arg1/s".
  */
+#include "base/array.h"
 #include "formats/uftrace/uftrace_parts.h"
 
 #include "model/regexp_size.h"
@@ -151,9 +152,8 @@ void ky_uftrace_specs_open(struct ky_uftrace_specs *specs, struct ky_trace *trac
 		for (const char *at = specs->texts[i]; at && *at;) {
 			const size_t name = strcspn(at, "@;");
 			if (at[name] == '@' && name < NAME_BYTES) {
-				if (!ky_array_grow((void **)&specs->specs[i], &specs->rooms[i],
-						   sizeof(*specs->specs[i]),
-						   (uint64_t)specs->counts[i] + 1)) {
+				if (!KY_ARRAY_GROW_ZERO(specs->specs[i], specs->rooms[i],
+							(uint64_t)specs->counts[i] + 1)) {
 					trace->error = -ENOMEM;
 					return;
 				}
@@ -174,10 +174,10 @@ void ky_uftrace_specs_close(struct ky_uftrace_specs *specs)
 		for (uint32_t k = 0; k < specs->counts[i]; k++)
 			if (specs->specs[i][k].is_pattern)
 				regfree(&specs->specs[i][k].pattern);
-		ky_array_free((void **)&specs->specs[i], &specs->rooms[i]);
+		KY_ARRAY_FREE(specs->specs[i], specs->rooms[i]);
 	}
 	for (unsigned i = 0; i < 2; i++)
-		ky_array_free((void **)&specs->found[i], &specs->found_rooms[i]);
+		KY_ARRAY_FREE(specs->found[i], specs->found_rooms[i]);
 }
 
 static bool matches(const struct ky_uftrace_spec *spec, const char *function, size_t bytes)
@@ -203,8 +203,8 @@ static const char *values_of(struct ky_trace *trace, struct ky_uftrace_specs *sp
 			     const char *function, bool returned)
 {
 	const uint32_t string = ky_string_z(trace, function);
-	if (!ky_array_grow((void **)&specs->found[returned], &specs->found_rooms[returned],
-			   sizeof(*specs->found[returned]), (uint64_t)string + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(specs->found[returned], specs->found_rooms[returned],
+				(uint64_t)string + 1)) {
 		trace->error = -ENOMEM;
 		return "";
 	}

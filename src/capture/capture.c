@@ -1,46 +1,212 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture.c: a capture from its begin to its end; see capture.h.
+ * capture.c: a capture from its beginning to its end; see capture.h, and source.h for its sources.
  *
  *   open ─▶ start ─▶ ┌ poll ─ signals ─ round of all sources ─ snapshots ┐ ─▶ close ─▶ wait
  *                    └──────────────── until it stops ◀──────────────────┘
  *
- * It stops when the program or all processes have ended, when it was told to, when its time or its
- * file is full, when it has all snapshots that were asked for, or when nothing can be written any
- * more. A program that still runs then goes on by itself, and kymo ends with it.
+ * Order of opening: signals before any thread begins, so that none takes them; the file, in which all sources write; the
+ * sources; the program, waiting; then what is set on it. Closing is the other way round, the file last.
+ *
+ * A capture stops when the program or all processes have ended, when it is told to, when its time is over or its file is
+ * full, when it has all snapshots, or when nothing can be written any more. A program that still runs then continues, and
+ * kymo ends with it.
  */
-#include "capture/capture_parts.h"
+#include "capture/capture_snapshots.h"
 
 #include "capture/fail.h"
+#include "os/os.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define PROGRESS_EVERY_NS UINT64_C(100000000)
 #define FLUSH_EVERY_NS UINT64_C(500000000)
 
-uint64_t ky_capture_now(void)
+/* ---- opening ---- */
+
+static int find_program(struct ky_capture *capture)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	char *const *const command = capture->options->command;
+	if (!command)
+		return 0;
+	const int error = ky_child_find(command[0], capture->program, sizeof(capture->program));
+	capture->facts->exec_failed = error != 0;
+	if (error == -ENOENT && !strchr(command[0], '/'))
+		return ky_capture_fail(capture->message, error,
+				       "cannot run %s: no such program in PATH", command[0]);
+	return error ? ky_capture_fail(capture->message, error, "cannot run %s: %s", command[0],
+				       strerror(-error))
+		     : 0;
 }
 
-void ky_capture_note(struct ky_capture *capture, const char *format, ...)
+static int open_output(struct ky_capture *capture)
 {
-	char line[KY_CAPTURE_MESSAGE_BYTES + 128];
-	va_list list;
-	va_start(list, format);
-	vsnprintf(line, sizeof(line), format, list);
-	va_end(list);
-	if (capture->options->note)
-		capture->options->note(capture->options->context, line);
+	const struct ky_capture_options *const o = capture->options;
+	struct ky_bundle_options bundle = {
+		.fd = o->fd, .max_bytes = o->max_bytes, .files_max = o->files_max};
+	capture->output.fd = -1;
+	capture->output.kept = !o->path;
+	if (o->path) {
+		const int error = ky_capture_output_open(&capture->output, o->path, o->keep_old,
+							 capture->message);
+		if (error)
+			return error;
+		bundle.fd = capture->output.fd;
+		bundle.path = bundle.fd >= 0 ? NULL : o->path;
+	}
+	return ky_bundle_open(&capture->bundle, &bundle, capture->message);
+}
+
+static int open_flight(struct ky_capture *capture)
+{
+	const struct ky_capture_options *const o = capture->options;
+	capture->on_exit = ky_capture_snapshots_trigger(o, KY_TRIGGER_EXIT);
+	capture->on_interrupt = ky_capture_snapshots_trigger(o, KY_TRIGGER_INTERRUPT);
+	if (!o->triggers_count)
+		return 0;
+	const struct ky_flight_options options = {.before_ns = o->before_ns,
+						  .after_ns = o->after_ns,
+						  .cooldown_ns = o->cooldown_ns,
+						  .snapshots_max = o->snapshots_max};
+	return ky_flight_open(&capture->flight, &options);
+}
+
+static int fork_program(struct ky_capture *capture)
+{
+	const struct ky_capture_options *const o = capture->options;
+	const char *mailbox = NULL;
+	if (!o->command)
+		return 0;
+	if (o->drums) {
+		mailbox = ky_processes_mailbox(capture->processes);
+		if (!mailbox)
+			ky_source_note(capture,
+				       "the program's events are looked for in /proc, for its "
+				       "mailbox cannot be opened: %s",
+				       strerror(errno));
+	}
+	const struct ky_child_options child = {
+		.command = o->command,
+		.mailbox = mailbox,
+		.categories = !o->drums             ? NULL
+			      : capture->categories ? capture->categories
+						    : "*",
+		.ring_bytes = o->ring_bytes,
+		.output = !o->path && o->fd == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO,
+		.tracer = ky_source_crash_tracer(capture),
+		.hold = ky_source_any_holds(capture),
+		.mask = &capture->signals.mask_before,
+		.child_action = &capture->signals.child_before,
+	};
+	return ky_child_fork(&capture->child, &child, capture->message);
+}
+
+static int open_all(struct ky_capture *capture)
+{
+	const struct ky_capture_options *const o = capture->options;
+	capture->signals.fd = capture->output.fd = -1;
+	capture->child.go = capture->child.failed = -1;
+	capture->begin_ns = ky_os_boottime();
+	int error = find_program(capture);
+	if (!error)
+		error = ky_signals_open(&capture->signals, o->command != NULL, o->triggers,
+					o->triggers_count);
+	if (!error)
+		error = open_output(capture);
+	if (!error)
+		error = open_flight(capture);
+	if (!error)
+		error = ky_source_open_all(capture);
+	if (!error)
+		error = fork_program(capture);
+	if (!error)
+		ky_source_forked_all(capture);
+	return error;
+}
+
+/* ---- starting ---- */
+
+static int start_program(struct ky_capture *capture)
+{
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	if (ky_processes_add(capture->processes, capture->child.pid, message))
+		ky_source_note(capture, "the program's children are not followed: %s", message);
+	int error = ky_child_exec(&capture->child, capture->options->command[0],
+				  ky_source_any_holds(capture), capture->message);
+	capture->facts->exec_failed = error != 0;
+	if (error)
+		return error;
+	error = ky_source_add_all(capture, capture->child.pid, KY_SOURCE_PROGRAM, message);
+	if (error) {
+		ky_child_end(&capture->child);
+		return ky_capture_fail(capture->message, error, "%s", message);
+	}
+	capture->facts->started = true;
+	capture->facts->given = 1;
+	ky_child_release(&capture->child);
+	return 0;
+}
+
+static int start_given(struct ky_capture *capture)
+{
+	const struct ky_capture_options *const o = capture->options;
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	int error = 0;
+	for (uint32_t i = 0; i < o->pids_count; i++) {
+		int refused = ky_processes_add(capture->processes, o->pids[i], message);
+		if (!refused)
+			refused = ky_source_add_all(capture, o->pids[i], KY_SOURCE_GIVEN, message);
+		if (!refused) {
+			capture->facts->given++;
+			continue;
+		}
+		error = refused;
+		if (o->pids_count > 1)
+			ky_source_note(capture, "%s", message);
+	}
+	if (capture->facts->given || !o->pids_count)
+		return 0;
+	if (o->pids_count > 1)
+		return ky_capture_fail(capture->message, error,
+				       "none of the %" PRIu32 " processes can be recorded",
+				       o->pids_count);
+	return ky_capture_fail(capture->message, error, "%s", message);
+}
+
+static int start(struct ky_capture *capture)
+{
+	const int error = capture->options->command ? start_program(capture) : start_given(capture);
+	if (error || capture->flight)
+		return error;
+	/* A stream has its file from the beginning, so that it is there when kymo is killed. */
+	return ky_capture_output_keep(&capture->output, capture->message);
+}
+
+/* ---- facts ---- */
+
+static void gather_facts(struct ky_capture *capture)
+{
+	struct ky_capture_facts *const facts = capture->facts;
+	struct ky_bundle_facts bundle = {0};
+	facts->elapsed_ns = ky_os_boottime() - capture->begin_ns;
 	if (capture->bundle)
-		ky_bundle_note(capture->bundle, line);
+		ky_bundle_facts(capture->bundle, &bundle);
+	facts->events = bundle.events;
+	facts->bytes = bundle.bytes;
+	facts->files = bundle.files;
+	const char *const path = capture->output.fd >= 0 ? capture->output.path : bundle.path;
+	snprintf(facts->path, sizeof(facts->path), "%s", path ? path : "");
+	ky_source_facts_all(capture);
+	if (capture->flight) {
+		facts->snapshots = ky_flight_count(capture->flight);
+		facts->snapshots_passed_over = ky_flight_passed_over(capture->flight);
+	}
 }
 
 /* ---- when it is over ---- */
@@ -60,12 +226,12 @@ static void check_file(struct ky_capture *capture)
 		capture->stop = true;
 }
 
-static void tell_progress(struct ky_capture *capture, uint64_t now)
+static void report_progress(struct ky_capture *capture, uint64_t now)
 {
 	if (now < capture->progress_ns)
 		return;
 	capture->progress_ns = now + PROGRESS_EVERY_NS;
-	ky_capture_gather(capture);
+	gather_facts(capture);
 	if (capture->options->progress &&
 	    capture->options->progress(capture->options->context, capture->facts))
 		capture->stop = true;
@@ -94,84 +260,126 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How long to sleep at most: rest_ns, or until something is due. */
+/* Return how long to sleep at most: rest_ns, or until something is due. */
 static uint64_t time_to_sleep(const struct ky_capture *capture, uint64_t rest_ns)
 {
-	const uint64_t now = ky_capture_now();
+	const uint64_t now = ky_os_boottime();
 	uint64_t until = earlier(now + rest_ns, capture->progress_ns);
 	if (capture->options->duration_ns)
 		until = earlier(until, capture->begin_ns + capture->options->duration_ns);
 	if (capture->flight)
 		until = earlier(until, ky_flight_due_ns(capture->flight));
-	if (capture->probes)
-		until = earlier(until, capture->probes_ns);
 	return until > now ? until - now : 0;
 }
 
 static void sleep_until_news(struct ky_capture *capture, uint64_t rest_ns)
 {
-	struct pollfd fds[6];
-	nfds_t count = 0;
+	struct pollfd fds[1 + KY_SOURCES_COUNT];
 	const uint64_t sleep_ns = time_to_sleep(capture, rest_ns);
 	const struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
 					 .tv_nsec = (long)(sleep_ns % 1000000000)};
-	fds[count++].fd = capture->signals.fd;
-	fds[count++].fd = ky_processes_fd(capture->processes);
-	fds[count++].fd = capture->kernel ? ky_kernel_trace_fd(capture->kernel) : -1;
-	fds[count++].fd = capture->samples ? ky_stack_samples_fd(capture->samples) : -1;
-	fds[count++].fd = capture->probes ? ky_probes_fd(capture->probes) : -1;
-	fds[count++].fd = capture->crash ? ky_crash_watch_fd(capture->crash) : -1;
-	for (nfds_t i = 0; i < count; i++) {
-		fds[i].events = POLLIN;
-		fds[i].revents = 0;
+	fds[KY_SOURCES_COUNT] = (struct pollfd){.fd = capture->signals.fd, .events = POLLIN};
+	for (uint32_t i = 0; i < KY_SOURCES_COUNT; i++) {
+		const struct ky_source *const source = &capture->sources[i];
+		const bool polled = source->state && source->ops->fd;
+		fds[i] = (struct pollfd){.fd = polled ? source->ops->fd(source) : -1,
+					 .events = POLLIN};
 	}
-	if (ppoll(fds, count, &timeout, NULL) > 0 && (fds[2].revents || fds[3].revents))
-		capture->kernel_ns = 0;
+	if (ppoll(fds, 1 + KY_SOURCES_COUNT, &timeout, NULL) <= 0)
+		return;
+	for (uint32_t i = 0; i < KY_SOURCES_COUNT; i++)
+		capture->sources[i].ready = fds[i].revents != 0;
 }
 
-/*
- * A process that has no trace points, or none that ran, may still get some: but the user should
- * know.
- */
-static void tell_of_silence(struct ky_capture *capture)
+static bool has_other_sources(const struct ky_capture *capture)
+{
+	for (uint32_t i = 0; i < KY_SOURCES_COUNT; i++) {
+		if (i != KY_SOURCE_PROCESSES && i != KY_SOURCE_DRUMS && capture->sources[i].state)
+			return true;
+	}
+	return false;
+}
+
+/* A process may still get its first trace points, but the user should know that it has none. */
+static void note_silence(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
 	if (!o->pids_count || !o->drums || capture->facts->drums)
 		return;
-	ky_capture_note(capture, "%s no drum so far: no kymo in it, or no trace point ran yet; %s",
-			o->pids_count == 1 ? "the process has" : "the processes have",
-			capture->kernel || capture->samples || capture->probes || capture->crash
-				? "the rest is recorded"
-				: "waiting for one");
+	ky_source_note(capture, "%s no events so far: no kymo trace points, or none ran; %s",
+		       o->pids_count == 1 ? "the process has" : "the processes have",
+		       has_other_sources(capture) ? "the rest is recorded"
+						  : "waiting for the first");
 }
 
 static void loop(struct ky_capture *capture)
 {
-	capture->begin_ns = capture->looked_ns = ky_capture_now();
-	uint64_t rest_ns = ky_capture_round(capture, false);
-	tell_of_silence(capture);
-	while (!is_over(capture, ky_capture_now())) {
+	capture->begin_ns = capture->looked_ns = ky_os_boottime();
+	uint64_t rest_ns = ky_source_round_all(capture, false);
+	note_silence(capture);
+	while (!is_over(capture, ky_os_boottime())) {
 		sleep_until_news(capture, rest_ns);
-		ky_capture_signals(capture);
-		rest_ns = ky_capture_round(capture, false);
-		const uint64_t now = ky_capture_now();
-		ky_capture_probe(capture, now);
-		ky_capture_snapshots(capture, now);
+		ky_capture_snapshots_signals(capture);
+		rest_ns = ky_source_round_all(capture, false);
+		const uint64_t now = ky_os_boottime();
+		ky_capture_snapshots_write(capture, now);
 		flush(capture, now);
-		tell_progress(capture, now);
+		report_progress(capture, now);
 	}
 }
 
-/* The capture is over, and the program is not: it goes on, and gets its signals. */
+/* ---- closing ---- */
+
+static int write_failed(struct ky_capture *capture, int error)
+{
+	if (error == -EPIPE && !capture->options->path)
+		return 0;
+	return ky_capture_fail(
+		capture->message, error, "cannot write %s: %s; the file is valid up to there",
+		capture->facts->path[0] ? capture->facts->path : "the capture", strerror(-error));
+}
+
+static void read_the_rest(struct ky_capture *capture)
+{
+	ky_source_round_all(capture, true);
+	if (capture->facts->started && !capture->child.running && !capture->child_told)
+		ky_capture_snapshots_ended(capture, capture->child.pid, capture->child.status);
+	if (capture->flight) {
+		ky_flight_cut(capture->flight, ky_os_boottime());
+		ky_capture_snapshots_write(capture, ky_os_boottime());
+	}
+}
+
+static void close_all(struct ky_capture *capture)
+{
+	struct ky_bundle_facts bundle = {0};
+	if (capture->processes)
+		read_the_rest(capture);
+	gather_facts(capture);
+	ky_source_close_all(capture);
+	if (capture->bundle) {
+		ky_bundle_facts(capture->bundle, &bundle);
+		const int error = ky_bundle_close(&capture->bundle);
+		if (error && !capture->error)
+			capture->error = write_failed(capture, error);
+	}
+	capture->facts->events = bundle.events;
+	capture->facts->kept = capture->output.kept;
+	ky_capture_output_close(&capture->output);
+	ky_flight_close(&capture->flight);
+	free(capture->categories);
+}
+
+/* The capture is over but the program is not: pass on its signals until it ends. */
 static void wait_for_program(struct ky_capture *capture)
 {
 	if (capture->child.running)
-		ky_capture_note(capture, "%s; the program goes on",
-				capture->error ? capture->message : "the capture is finished");
+		ky_source_note(capture, "%s; the program continues",
+			       capture->error ? capture->message : "the capture is finished");
 	while (!ky_child_reap(&capture->child)) {
 		struct pollfd fd = {.fd = capture->signals.fd, .events = POLLIN};
 		poll(&fd, 1, -1);
-		ky_capture_signals(capture);
+		ky_capture_snapshots_signals(capture);
 	}
 }
 
@@ -181,16 +389,16 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 	struct ky_capture capture = {.options = options, .facts = facts, .message = message};
 	*facts = (struct ky_capture_facts){.status = -1};
 	message[0] = '\0';
-	capture.error = ky_capture_open(&capture);
+	capture.error = open_all(&capture);
 	if (!capture.error)
-		capture.error = ky_capture_start(&capture);
+		capture.error = start(&capture);
 	if (!capture.error)
 		loop(&capture);
-	/* Before another Ctrl-C may end kymo. */
-	ky_capture_take_out_functions(&capture);
+	/* Restore the programs before another Ctrl-C may end kymo. */
+	ky_source_close(&capture, KY_SOURCE_FUNCTIONS);
 	if (capture.signals.fd >= 0 && !capture.child.running)
 		ky_signals_let_interrupt(&capture.signals);
-	ky_capture_close(&capture);
+	close_all(&capture);
 	if (facts->started) {
 		wait_for_program(&capture);
 		facts->status = capture.child.status;

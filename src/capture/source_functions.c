@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source_functions.c: calls of functions (functrace.h) as a source of a capture.
+ *
+ *   add      before anything else is set on a process, so that probes and the crash watch see the patched program
+ *   rounds   the crash watch lets go of a process while its threads are stopped, because a thread has one tracer
+ *   close    before drums are read for the last time, and before a second Ctrl-C may end kymo: it restores the programs
+ *
+ * A forked child inherits the jumps, and writes into its parent's drum.
+ */
+#include "capture/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A program may wait for a library that it has loaded to be patched. */
+#define REST_NS UINT64_C(5000000)
+
+static void take_note(void *context, const char *line)
+{
+	ky_source_note(context, "%s", line);
+}
+
+static void on_stops(void *context, pid_t pid, bool begins)
+{
+	ky_source_crash_pause(context, pid, begins);
+}
+
+static int open_functions(struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	const struct ky_capture_options *const o = capture->options;
+	struct ky_functrace *functions = NULL;
+	if (!o->functions)
+		return 0;
+	struct ky_functrace_options options = *o->functions;
+	options.samples_per_second = o->samples_per_second;
+	options.ring_bytes = o->ring_bytes ? o->ring_bytes : KY_CAPTURE_RING_BYTES;
+	options.total_bytes = KY_CAPTURE_TOTAL_BYTES;
+	options.drum = ky_source_drums_made;
+	options.ended = ky_source_drums_child_ended;
+	options.stops = on_stops;
+	options.note = take_note;
+	options.context = capture;
+	const int error = ky_functrace_open(&functions, &options, capture->message);
+	source->state = functions;
+	return error;
+}
+
+static void note_engine(const struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	struct ky_functrace_facts facts;
+	char line[KY_CAPTURE_MESSAGE_BYTES + 16];
+	ky_functrace_facts(source->state, &facts);
+	snprintf(line, sizeof(line), "functions: %s", facts.why);
+	if (!capture->options->quiet)
+		ky_source_note(capture, "%s", line);
+	else if (capture->bundle)
+		ky_bundle_note(capture->bundle, line);
+}
+
+static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
+	       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct ky_capture_facts *const facts = source->capture->facts;
+	if (how == KY_SOURCE_NEW)
+		return 0;
+	const bool first = !facts->functions_on;
+	const int error = ky_functrace_add(source->state, pid, message);
+	facts->functions_on |= !error;
+	if (!error && first)
+		note_engine(source);
+	if (error == -ENOTSUP)
+		facts->functions_impossible = true;
+	if (how != KY_SOURCE_EXISTING)
+		return error;
+	if (error && error != -ESRCH)
+		ky_source_note(source->capture, "%s", message);
+	return 0;
+}
+
+static uint64_t read_new(struct ky_source *source, bool all)
+{
+	ky_functrace_round(source->state);
+	if (all)
+		ky_functrace_settle(source->state);
+	return REST_NS;
+}
+
+void ky_source_functions_ended(struct ky_capture *capture, pid_t pid)
+{
+	struct ky_functrace *const functions = ky_source_state(capture, KY_SOURCE_FUNCTIONS);
+	if (functions)
+		ky_functrace_ended(functions, pid);
+}
+
+static void ended(struct ky_source *source, pid_t pid, int status)
+{
+	(void)status;
+	ky_functrace_ended(source->state, pid);
+}
+
+/* ---- the end ---- */
+
+static void gather_hot(const struct ky_source *source, struct ky_capture_facts *facts)
+{
+	const char *name;
+	uint64_t calls;
+	facts->hot_count = 0;
+	for (uint32_t i = 0; facts->hot_count < KY_CAPTURE_HOT_MAX &&
+			     ky_functrace_hot(source->state, i, &name, &calls);
+	     i++) {
+		struct ky_capture_hot *const hot = &facts->hot[facts->hot_count++];
+		snprintf(hot->name, sizeof(hot->name), "%s", name);
+		hot->calls = calls;
+	}
+}
+
+static void facts(const struct ky_source *source, struct ky_capture_facts *facts)
+{
+	ky_functrace_facts(source->state, &facts->functions);
+	gather_hot(source, facts);
+}
+
+void ky_capture_left_out(const struct ky_patch_facts *facts, char *text, size_t room)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int why = KY_WHY_NONE + 1; why < KY_WHY_COUNT && used < room; why++) {
+		if (!facts->left_out[why])
+			continue;
+		const int added = snprintf(text + used, room - used, "%s%u %s", used ? ", " : "",
+					   facts->left_out[why],
+					   ky_function_why_text((enum ky_function_why)why));
+		used += added > 0 ? (size_t)added : 0;
+	}
+}
+
+static void note_left_out(struct ky_capture *capture, const struct ky_patch_facts *facts)
+{
+	char text[KY_CAPTURE_MESSAGE_BYTES];
+	ky_capture_left_out(facts, text, sizeof(text));
+	if (text[0] && capture->bundle) {
+		char line[KY_CAPTURE_MESSAGE_BYTES + 32];
+		snprintf(line, sizeof(line), "functions left out: %s", text);
+		ky_bundle_note(capture->bundle, line);
+	}
+}
+
+/* Write notes to the file alone: on the terminal the summary has them. */
+static void note_facts(struct ky_capture *capture)
+{
+	const struct ky_capture_facts *const facts = capture->facts;
+	const struct ky_patch_facts *const patch = &facts->functions.patch;
+	char line[KY_CAPTURE_MESSAGE_BYTES];
+	if (!capture->bundle || !facts->functions_on)
+		return;
+	note_left_out(capture, patch);
+	if (patch->functions) {
+		snprintf(
+			line, sizeof(line),
+			"functions: the program was stopped for %.1f ms to set the jumps and for %.1f ms to remove them",
+			(double)patch->stopped_ns / 1e6, (double)patch->unstopped_ns / 1e6);
+		ky_bundle_note(capture->bundle, line);
+	}
+	if (patch->calls) {
+		snprintf(line, sizeof(line), "functions: %" PRIu64 " calls were counted",
+			 patch->calls);
+		ky_bundle_note(capture->bundle, line);
+	}
+	for (uint32_t i = 0; i < facts->hot_count; i++) {
+		snprintf(line, sizeof(line),
+			 "functions: %.200s was called too often (%" PRIu64
+			 " times by then): not traced since",
+			 facts->hot[i].name, facts->hot[i].calls);
+		ky_bundle_note(capture->bundle, line);
+	}
+}
+
+static void close_functions(struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	struct ky_functrace *functions = source->state;
+	/* It also traces forked children, which must be stopped to be restored: a thread has one tracer. */
+	ky_source_close(capture, KY_SOURCE_CRASH);
+	/* The program may have ended without a report of it so far. */
+	if (capture->child.pid && !capture->child.running)
+		ky_functrace_ended(functions, capture->child.pid);
+	ky_functrace_settle(functions);
+	gather_hot(source, capture->facts);
+	ky_functrace_close(&functions, &capture->facts->functions);
+	note_facts(capture);
+}
+
+const struct ky_source_ops ky_source_functions = {
+	.open = open_functions,
+	.add = add,
+	.round = read_new,
+	.ended = ended,
+	.facts = facts,
+	.close = close_functions,
+	.holds = true,
+};

@@ -80,9 +80,9 @@ static uint32_t make_source(struct ky_far_drum *d)
 		.pid = d->pid,
 		.process = name_of(d),
 		.command = {command, bytes > 0 ? (uint32_t)bytes : 0},
-		.clock = d->pieces.clock.samples[d->pieces.clock.count - 1],
+		.clock = d->pieces.clock.readings[d->pieces.clock.count - 1],
 		.ticks_per_s = ky_clock_ticks_per_s(&d->pieces.clock),
-		.beside = d->beside,
+		.layer = d->layer,
 	};
 	d->source = ky_bundle_drum(d->options->bundle, &info);
 	return d->source;
@@ -112,9 +112,9 @@ static void on_block(void *context, const struct ky_block *block, const struct k
 		ky_bundle_block(d->options->bundle, d->source, block, ours, &d->pieces.sites);
 }
 
-static void write_clock(struct ky_far_drum *d, const struct ky_clock_sample *sample)
+static void write_clock(struct ky_far_drum *d, const struct ky_tick_reading *sample)
 {
-	const struct ky_clock_sample *before = &d->clock_written;
+	const struct ky_tick_reading *before = &d->clock_written;
 	d->clock_rate = before->ticks
 				? (uint64_t)((ky_u128)(sample->boottime_ns - before->boottime_ns) *
 					     KY_CLOCK_RATE_ONE / (sample->ticks - before->ticks))
@@ -128,7 +128,7 @@ static void write_clocks(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns
 {
 	const struct ky_clock_map *clock = &d->pieces.clock;
 	for (uint32_t i = 0; d->source && i < clock->count; i++) {
-		const struct ky_clock_sample *sample = &clock->samples[i];
+		const struct ky_tick_reading *sample = &clock->readings[i];
 		if (i + 1 < clock->count && sample[1].boottime_ns <= from_ns)
 			continue;
 		if (i > 0 && sample[-1].boottime_ns > to_ns)
@@ -139,9 +139,9 @@ static void write_clocks(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns
 }
 
 /* Whether the samples that were written lead elsewhere: the clock was slewed since. */
-static bool clock_is_off(const struct ky_far_drum *d, const struct ky_clock_sample *sample)
+static bool clock_is_off(const struct ky_far_drum *d, const struct ky_tick_reading *sample)
 {
-	const struct ky_clock_sample *before = &d->clock_written;
+	const struct ky_tick_reading *before = &d->clock_written;
 	const uint64_t told_ns =
 		before->boottime_ns + (uint64_t)((ky_u128)(sample->ticks - before->ticks) *
 						 d->clock_rate / KY_CLOCK_RATE_ONE);
@@ -157,7 +157,7 @@ static void stream_clocks(struct ky_far_drum *d, bool last)
 	const struct ky_clock_map *clock = &d->pieces.clock;
 	if (!d->source || ky_clock_horizon(clock) <= d->clock_written.ticks)
 		return;
-	const struct ky_clock_sample *newest = &clock->samples[clock->count - 1];
+	const struct ky_tick_reading *newest = &clock->readings[clock->count - 1];
 	if (d->clock_written.ticks == 0) {
 		write_clocks(d, 0, UINT64_MAX);
 		return;
@@ -231,8 +231,8 @@ static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *cloc
 				       d->name, (unsigned long long)view.bad_at, what);
 	d->made_ns = view.header.made_boottime_ns;
 	d->image = view.header.image;
-	d->beside =
-		view.header.beside <= KY_DRUM_SWITCHES ? (uint32_t)view.header.beside : KY_DRUM_OWN;
+	d->layer =
+		view.header.layer <= KY_DRUM_SWITCHES ? (uint32_t)view.header.layer : KY_DRUM_OWN;
 	d->ours = ky_drum_clocks_of(clocks, view.header.tick_source);
 	if (!d->ours)
 		return ky_capture_fail(message, -ENOTSUP,
@@ -247,7 +247,7 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const struct ky_drums_options *o = d->options;
 	/* What is in a drum that kymo made was asked for function by function. */
-	const char *const categories = d->beside == KY_DRUM_OWN ? o->categories : NULL;
+	const char *const categories = d->layer == KY_DRUM_OWN ? o->categories : NULL;
 	int error = open_stream(d, &d->pieces, categories, newest && streaming, message);
 	if (error)
 		return error;
@@ -274,7 +274,7 @@ static void switch_on(struct ky_far_drum *d, char *message)
 	const struct ky_drums_options *o = d->options;
 	const struct ky_drum_view *view = &d->pieces.view;
 	/* Function calls are recorded, or they are not patched. */
-	if (!o->switch_on || d->beside != KY_DRUM_OWN ||
+	if (!o->switch_on || d->layer != KY_DRUM_OWN ||
 	    ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
 	if (o->ring_bytes || o->total_bytes)
@@ -449,7 +449,7 @@ void ky_far_drum_window(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
 	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
 		d->damaged++;
 	/* A window that goes on where another was has its begins. */
-	if (d->beside != KY_DRUM_OWN && from_ns > d->window_ns &&
+	if (d->layer != KY_DRUM_OWN && from_ns > d->window_ns &&
 	    ky_drum_before(&d->pieces, from_ns) != 0)
 		d->damaged++;
 	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;

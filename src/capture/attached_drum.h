@@ -22,7 +22,7 @@ struct ky_far_drum {
 	pid_t pid;
 	uint64_t made_ns; /* as the drum says; with the file, which drum it is */
 	uint64_t image;   /* of the program that made it: another after an exec */
-	uint32_t beside;  /* enum ky_drum_beside */
+	uint32_t layer;   /* enum ky_drum_layer */
 	bool made;        /* by this kymo: children of the process may write into it, too */
 	char name[64];    /* "process 41: drum", for messages */
 	char process[64]; /* the last name of the process that was seen */
@@ -34,7 +34,7 @@ struct ky_far_drum {
 	struct ky_stream pieces;
 	struct ky_drum_threads piece_threads;
 	uint32_t source;                      /* in the bundle; 0: nothing was written yet */
-	struct ky_clock_sample clock_written; /* the last; ticks are 0 before the first */
+	struct ky_tick_reading clock_written; /* the last; ticks are 0 before the first */
 	uint64_t clock_rate;                  /* of the last two, as struct ky_clock_map has it */
 	uint32_t name_written;                /* the record of the process's name */
 	uint32_t names_written;               /* beside the first */

@@ -63,7 +63,7 @@ uint32_t ky_bundle_drum(struct ky_bundle *bundle, const struct ky_trace_info *in
 void ky_bundle_process(struct ky_bundle *bundle, uint32_t source, int32_t pid, struct ky_text name);
 void ky_bundle_thread(struct ky_bundle *bundle, uint32_t source, const struct ky_thread *thread);
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t source,
-		     const struct ky_clock_sample *sample);
+		     const struct ky_tick_reading *sample);
 void ky_bundle_block(struct ky_bundle *bundle, uint32_t source, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites);
 /* The drum's process has ended, and all was read; lost is the number of events missing in all. */

@@ -28,9 +28,9 @@ static uint64_t clock_ns(clockid_t clock)
  * The clocks are read one after the other: of several tries that one is taken in which least time
  * went by.
  */
-static struct ky_clock_sample read_clocks(void)
+static struct ky_tick_reading read_clocks(void)
 {
-	struct ky_clock_sample best = {0};
+	struct ky_tick_reading best = {0};
 	uint64_t best_ns = UINT64_MAX;
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		const uint64_t before = clock_ns(CLOCK_BOOTTIME);
@@ -40,7 +40,7 @@ static struct ky_clock_sample read_clocks(void)
 		if (took >= best_ns)
 			continue;
 		best_ns = took;
-		best = (struct ky_clock_sample){before + took / 2, before + took / 2, monotonic,
+		best = (struct ky_tick_reading){before + took / 2, before + took / 2, monotonic,
 						realtime};
 	}
 	return best;
@@ -48,7 +48,7 @@ static struct ky_clock_sample read_clocks(void)
 
 static void add_clock(struct ky_bundle_about *about)
 {
-	const struct ky_clock_sample sample = read_clocks();
+	const struct ky_tick_reading sample = read_clocks();
 	about->clock_ns = sample.boottime_ns;
 	ky_kymo_define_clock(&about->fresh, &sample);
 }

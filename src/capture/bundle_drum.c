@@ -35,7 +35,7 @@ static void free_text(struct ky_text *text)
 	*text = (struct ky_text){NULL, 0};
 }
 
-static void remember_clock(struct ky_bundle_drum *drum, const struct ky_clock_sample *sample)
+static void remember_clock(struct ky_bundle_drum *drum, const struct ky_tick_reading *sample)
 {
 	if (sample->ticks)
 		drum->clocks[drum->clocks_count++ % KY_BUNDLE_CLOCKS] = *sample;
@@ -160,9 +160,9 @@ static bool is_told(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
 static void tell_thread(const struct ky_bundle_drum *drum, const struct ky_thread *thread)
 {
 	const struct ky_text none = {"", 0};
-	if (drum->info.beside != KY_DRUM_OWN && thread->pid != drum->info.pid)
+	if (drum->info.layer != KY_DRUM_OWN && thread->pid != drum->info.pid)
 		format->process(drum->writer, thread->pid,
-				drum->info.beside == KY_DRUM_FUNCTIONS ? drum->info.process : none);
+				drum->info.layer == KY_DRUM_FUNCTIONS ? drum->info.process : none);
 	format->thread(drum->writer, thread);
 }
 
@@ -176,7 +176,7 @@ void ky_bundle_thread(struct ky_bundle *bundle, uint32_t number, const struct ky
 }
 
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
-		     const struct ky_clock_sample *sample)
+		     const struct ky_tick_reading *sample)
 {
 	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
 	if (!source)

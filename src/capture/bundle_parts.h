@@ -35,7 +35,7 @@
 struct ky_bundle_drum {
 	struct ky_writer *writer;
 	struct ky_trace_info info; /* its texts are ours; clock is the first sample */
-	struct ky_clock_sample clocks[KY_BUNDLE_CLOCKS];
+	struct ky_tick_reading clocks[KY_BUNDLE_CLOCKS];
 	uint64_t clocks_count;   /* ever; the newest is at (count - 1) % KY_BUNDLE_CLOCKS */
 	struct ky_table threads; /* by index: u32, the number of the file that has its record */
 	uint64_t lost_before;    /* told in the files before this one */

@@ -29,13 +29,13 @@ static void thin(struct ky_clock_map *map)
 	const uint32_t half = map->count / 2;
 	uint32_t to = 1;
 	for (uint32_t from = 2; from < half; from += 2)
-		map->samples[to++] = map->samples[from];
+		map->readings[to++] = map->readings[from];
 	for (uint32_t from = half; from < map->count; from++)
-		map->samples[to++] = map->samples[from];
+		map->readings[to++] = map->readings[from];
 	map->count = to;
 }
 
-static int add(struct ky_clock_map *map, const struct ky_clock_sample *sample)
+static int add(struct ky_clock_map *map, const struct ky_tick_reading *sample)
 {
 	thin(map);
 	return ky_clock_map_add(map, sample);
@@ -43,10 +43,10 @@ static int add(struct ky_clock_map *map, const struct ky_clock_sample *sample)
 
 static int take(struct ky_drum_clocks *clocks)
 {
-	const struct ky_clock_sample monotonic = ky_counter_now(KY_TICKS_MONOTONIC);
+	const struct ky_tick_reading monotonic = ky_counter_now(KY_TICKS_MONOTONIC);
 	int error = add(&clocks->monotonic, &monotonic);
 	if (error == 0 && ky_cpu_tick_source() != KY_TICKS_NONE) {
-		const struct ky_clock_sample cpu = ky_counter_now((uint32_t)ky_cpu_tick_source());
+		const struct ky_tick_reading cpu = ky_counter_now((uint32_t)ky_cpu_tick_source());
 		error = add(&clocks->cpu, &cpu);
 	}
 	return error;
@@ -74,7 +74,7 @@ void ky_drum_clocks_close(struct ky_drum_clocks *clocks)
 bool ky_drum_clocks_round(struct ky_drum_clocks *clocks, bool now)
 {
 	const struct ky_clock_map *map = &clocks->monotonic;
-	const uint64_t last_ns = map->samples[map->count - 1].boottime_ns;
+	const uint64_t last_ns = map->readings[map->count - 1].boottime_ns;
 	const uint64_t every_ns = now ? NEW_NS : EVERY_NS;
 	return ky_os_boottime() - last_ns >= every_ns && take(clocks) == 0;
 }
@@ -91,8 +91,8 @@ const struct ky_clock_map *ky_drum_clocks_of(const struct ky_drum_clocks *clocks
 static uint32_t baseline(const struct ky_clock_map *ours)
 {
 	uint32_t at = ours->count - 1;
-	const uint64_t last_ns = ours->samples[at].boottime_ns;
-	while (at > 0 && last_ns - ours->samples[at].boottime_ns < BASELINE_NS)
+	const uint64_t last_ns = ours->readings[at].boottime_ns;
+	while (at > 0 && last_ns - ours->readings[at].boottime_ns < BASELINE_NS)
 		at--;
 	return at;
 }
@@ -101,7 +101,8 @@ static uint32_t baseline(const struct ky_clock_map *ours)
 static bool is_apart(const struct ky_clock_map *map, const struct ky_clock_map *ours, uint32_t at)
 {
 	return at + 1 == ours->count || map->count == 0 ||
-	       ours->samples[at].boottime_ns >= map->samples[map->count - 1].boottime_ns + EVERY_NS;
+	       ours->readings[at].boottime_ns >=
+		       map->readings[map->count - 1].boottime_ns + EVERY_NS;
 }
 
 int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_drum_view *view,
@@ -113,11 +114,11 @@ int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_drum_view *vie
 	map->nominal = ours->nominal;
 	int error = ky_clock_map_update(&theirs, view);
 	for (uint32_t i = 0; error == 0 && i < theirs.count; i++)
-		if (ky_counter_same_boot(&theirs.samples[i], &ours->samples[first]))
-			error = add(map, &theirs.samples[i]);
+		if (ky_counter_same_boot(&theirs.readings[i], &ours->readings[first]))
+			error = add(map, &theirs.readings[i]);
 	for (uint32_t i = first; error == 0 && i < ours->count; i++)
 		if (is_apart(map, ours, i))
-			error = add(map, &ours->samples[i]);
+			error = add(map, &ours->readings[i]);
 	ky_clock_map_free(&theirs);
 	return error;
 }
@@ -126,10 +127,10 @@ int ky_drum_clock_follow(struct ky_clock_map *map, const struct ky_clock_map *ou
 {
 	const uint64_t have = ky_clock_horizon(map);
 	uint32_t from = ours->count;
-	while (from > 0 && ours->samples[from - 1].ticks > have)
+	while (from > 0 && ours->readings[from - 1].ticks > have)
 		from--;
 	int error = 0;
 	for (; error == 0 && from < ours->count; from++)
-		error = add(map, &ours->samples[from]);
+		error = add(map, &ours->readings[from]);
 	return error;
 }

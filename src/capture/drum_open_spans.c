@@ -24,8 +24,8 @@ struct before {
 /* The first tick that is not before the time. */
 static uint64_t ticks_at(struct ky_clock_map *clock, uint64_t ns)
 {
-	uint64_t low = clock->samples[0].ticks;
-	uint64_t high = clock->samples[clock->count - 1].ticks;
+	uint64_t low = clock->readings[0].ticks;
+	uint64_t high = clock->readings[clock->count - 1].ticks;
 	if (ky_clock_ns(clock, high) < ns)
 		return high;
 	while (low < high) {

@@ -311,7 +311,7 @@ static bool make_room(struct ky_drums *drums)
 /* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
 static bool is_replaced(const struct ky_far_drum *drum, const struct ky_far_drum *newest)
 {
-	return !drum->ended && !drum->left && drum->beside == newest->beside &&
+	return !drum->ended && !drum->left && drum->layer == newest->layer &&
 	       drum->pid == newest->pid && drum->image != newest->image &&
 	       drum->made_ns < newest->made_ns;
 }

@@ -9,7 +9,7 @@
 #include "capture/mailbox.h"
 
 #include "core/layout.h"
-#include "core/mail.h"
+#include "os/mail.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mailbox.h: where programs that kymo started hand over their drums (src/core/mail.h has the other side).
+ * mailbox.h: where programs that kymo started hand over their drums (src/os/mail.h has the other side).
  *
  *   program: connect, send one message with a descriptor, close ──▶ backlog ──▶ accept, receive, check ──▶ letter
  *

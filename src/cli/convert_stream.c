@@ -48,7 +48,7 @@ static void write_clocks(struct stream *stream, uint64_t until_ns)
 {
 	const struct ky_kymo_info *info = stream->info;
 	for (; stream->clocks < info->samples_count; stream->clocks++) {
-		const struct ky_clock_sample *sample = &info->samples[stream->clocks];
+		const struct ky_tick_reading *sample = &info->samples[stream->clocks];
 		if (sample->boottime_ns > until_ns)
 			return;
 		if (!stream->format->clock ||
@@ -109,7 +109,7 @@ static int write_file(void *context, const struct ky_exporter *exporter, struct 
 		.pid = info->pid,
 		.process = info->process,
 		.command = info->command,
-		.clock = info->samples_count ? info->samples[0] : (struct ky_clock_sample){0},
+		.clock = info->samples_count ? info->samples[0] : (struct ky_tick_reading){0},
 		.ticks_per_s = info->ticks_per_s,
 	};
 	stream->out = out;

@@ -6,7 +6,13 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <kymo/version.h>
 #include <string.h>
+
+const char *kymo_version(void)
+{
+	return KYMO_VERSION;
+}
 
 void kymo_process_name(const char *name)
 {
@@ -54,7 +60,7 @@ static uint64_t ticks_to_ns(struct ky_drum *drum, uint64_t ticks)
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
 	if (count < 2 || count > drum->header->clock_max)
 		return 0;
-	const struct ky_drum_sample *a = &clock->samples[0], *b = &clock->samples[count - 1];
+	const struct ky_drum_reading *a = &clock->readings[0], *b = &clock->readings[count - 1];
 	if (b->ticks <= a->ticks)
 		return 0;
 	return (uint64_t)((ky_u128)ticks * (b->boottime_ns - a->boottime_ns) /

@@ -21,9 +21,9 @@
 #define BASELINE_NS UINT64_C(200000000)
 
 /* The closest of a few readings: the counter right before and right after tells how close. */
-struct ky_drum_sample ky_clock_read(const struct ky_drum *drum)
+struct ky_drum_reading ky_clock_read(const struct ky_drum *drum)
 {
-	struct ky_drum_sample best = {0};
+	struct ky_drum_reading best = {0};
 	uint64_t best_width = UINT64_MAX;
 	for (int i = 0; i < 5; i++) {
 		const uint64_t before = ky_drum_ticks(drum);
@@ -44,7 +44,7 @@ struct ky_drum_sample ky_clock_read(const struct ky_drum *drum)
 }
 
 /* Others may be reading, or this be the last that the process does: without ticks it is none. */
-static void put_sample(struct ky_drum_sample *to, const struct ky_drum_sample *from)
+static void put_sample(struct ky_drum_reading *to, const struct ky_drum_reading *from)
 {
 	KYMO_I_STORE(&to->ticks, 0);
 	KY_STORE_FENCE();
@@ -55,7 +55,7 @@ static void put_sample(struct ky_drum_sample *to, const struct ky_drum_sample *f
 }
 
 /* False when it was changed meanwhile. No two samples have the same ticks. */
-static bool get_sample(struct ky_clock_sample *to, const struct ky_drum_sample *from)
+static bool get_sample(struct ky_tick_reading *to, const struct ky_drum_reading *from)
 {
 	/* Acquire: pairs with the release above. */
 	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_ACQUIRE);
@@ -72,9 +72,9 @@ static void thin(struct ky_drum_clock *clock)
 	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
 	uint32_t to = 1; /* the first stays */
 	for (uint32_t from = 2; from < half; from += 2)
-		put_sample(&clock->samples[to++], &clock->samples[from]);
+		put_sample(&clock->readings[to++], &clock->readings[from]);
 	for (uint32_t from = half; from < clock->count; from++)
-		put_sample(&clock->samples[to++], &clock->samples[from]);
+		put_sample(&clock->readings[to++], &clock->readings[from]);
 	__atomic_store_n(&clock->count, to, __ATOMIC_RELEASE);
 	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
 }
@@ -84,11 +84,11 @@ static void add_sample(struct ky_drum *drum, bool force)
 	struct ky_drum_clock *clock = drum->clock;
 	const uint32_t max = drum->header->clock_max;
 	uint32_t count = clock->count;
-	const struct ky_drum_sample *last =
-		count && count <= max ? &clock->samples[count - 1] : NULL;
+	const struct ky_drum_reading *last =
+		count && count <= max ? &clock->readings[count - 1] : NULL;
 	if (last && !force && ky_os_boottime() - last->boottime_ns < SPACING_NS)
 		return;
-	const struct ky_drum_sample sample = ky_clock_read(drum);
+	const struct ky_drum_reading sample = ky_clock_read(drum);
 	if (last && (sample.ticks <= last->ticks || sample.boottime_ns < last->boottime_ns))
 		return;
 	if (count >= max) {
@@ -97,7 +97,7 @@ static void add_sample(struct ky_drum *drum, bool force)
 	}
 	if (count >= max)
 		return;
-	put_sample(&clock->samples[count], &sample);
+	put_sample(&clock->readings[count], &sample);
 	/* Release: the sample is whole before it counts. */
 	__atomic_store_n(&clock->count, count + 1, __ATOMIC_RELEASE);
 }
@@ -119,37 +119,38 @@ static int make_room(struct ky_clock_map *map, uint32_t count)
 {
 	if (count <= map->room)
 		return 0;
-	struct ky_clock_sample *grown = realloc(map->samples, count * sizeof(*grown));
+	struct ky_tick_reading *grown = realloc(map->readings, count * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	map->samples = grown;
+	map->readings = grown;
 	map->room = count;
 	return 0;
 }
 
 /* The list stays ordered whatever the drum holds. */
-int ky_clock_map_add(struct ky_clock_map *map, const struct ky_clock_sample *sample)
+int ky_clock_map_add(struct ky_clock_map *map, const struct ky_tick_reading *sample)
 {
 	if (map->count) {
-		const struct ky_clock_sample *last = &map->samples[map->count - 1];
+		const struct ky_tick_reading *last = &map->readings[map->count - 1];
 		if (sample->ticks <= last->ticks || sample->boottime_ns < last->boottime_ns)
 			return 0;
 	}
 	if (map->count == map->room && make_room(map, map->room ? map->room * 2 : 64) != 0)
 		return -ENOMEM;
-	map->samples[map->count++] = *sample;
+	map->readings[map->count++] = *sample;
 	return 0;
 }
 
 /* Only the new ones at the end matter: looks back to where the copy ends. */
-static int add_newer(struct ky_clock_map *map, const struct ky_drum_sample *samples, uint32_t count)
+static int add_newer(struct ky_clock_map *map, const struct ky_drum_reading *samples,
+		     uint32_t count)
 {
 	const uint64_t have = ky_clock_horizon(map);
 	uint32_t from = count;
 	while (from > 0 && (!map->count || KYMO_I_LOAD(&samples[from - 1].ticks) > have))
 		from--;
 	for (uint32_t i = from; i < count; i++) {
-		struct ky_clock_sample sample;
+		struct ky_tick_reading sample;
 		if (get_sample(&sample, &samples[i]) && ky_clock_map_add(map, &sample) != 0)
 			return -ENOMEM;
 	}
@@ -171,7 +172,7 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *vie
 		const bool dead = tries == TRIES - 1 && map->count == 0;
 		if (seq & 1 && !dead)
 			continue;
-		error = add_newer(map, clock->samples, count);
+		error = add_newer(map, clock->readings, count);
 		KY_LOAD_FENCE();
 		if (dead || __atomic_load_n(&clock->seq, __ATOMIC_RELAXED) == seq)
 			break;
@@ -182,22 +183,23 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *vie
 
 void ky_clock_map_free(struct ky_clock_map *map)
 {
-	free(map->samples);
+	free(map->readings);
 	memset(map, 0, sizeof(*map));
 }
 
 uint64_t ky_clock_horizon(const struct ky_clock_map *map)
 {
-	return map->count ? map->samples[map->count - 1].ticks : 0;
+	return map->count ? map->readings[map->count - 1].ticks : 0;
 }
 
 bool ky_clock_tells_rate(const struct ky_clock_map *map)
 {
 	return map->count > 1 &&
-	       map->samples[map->count - 1].boottime_ns - map->samples[0].boottime_ns >= SPACING_NS;
+	       map->readings[map->count - 1].boottime_ns - map->readings[0].boottime_ns >=
+		       SPACING_NS;
 }
 
-static uint64_t rate_between(const struct ky_clock_sample *a, const struct ky_clock_sample *b)
+static uint64_t rate_between(const struct ky_tick_reading *a, const struct ky_tick_reading *b)
 {
 	return (uint64_t)((ky_u128)(b->boottime_ns - a->boottime_ns) * KY_CLOCK_RATE_ONE /
 			  (b->ticks - a->ticks));
@@ -206,13 +208,13 @@ static uint64_t rate_between(const struct ky_clock_sample *a, const struct ky_cl
 /* The rate at the end, over a time long enough for the readings' own jitter not to count. */
 static uint64_t last_rate(const struct ky_clock_map *map)
 {
-	const struct ky_clock_sample *last = &map->samples[map->count - 1];
+	const struct ky_tick_reading *last = &map->readings[map->count - 1];
 	uint32_t from = map->count - 1;
-	while (from > 0 && last->boottime_ns - map->samples[from].boottime_ns < BASELINE_NS)
+	while (from > 0 && last->boottime_ns - map->readings[from].boottime_ns < BASELINE_NS)
 		from--;
 	if (map->count < 2 || (map->nominal && !ky_clock_tells_rate(map)))
 		return map->nominal;
-	return rate_between(&map->samples[from], last);
+	return rate_between(&map->readings[from], last);
 }
 
 /* The sample at or before the tick, or the first. */
@@ -221,7 +223,7 @@ static uint32_t find_sample(const struct ky_clock_map *map, uint64_t ticks)
 	uint32_t low = 0, high = map->count;
 	while (high - low > 1) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (map->samples[middle].ticks <= ticks)
+		if (map->readings[middle].ticks <= ticks)
 			low = middle;
 		else
 			high = middle;
@@ -232,7 +234,7 @@ static uint32_t find_sample(const struct ky_clock_map *map, uint64_t ticks)
 void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks)
 {
 	const uint32_t at = find_sample(map, ticks);
-	const struct ky_clock_sample *sample = &map->samples[at];
+	const struct ky_tick_reading *sample = &map->readings[at];
 	const bool last = at + 1 == map->count;
 	map->count_then = map->count;
 	map->from_ticks = at == 0 ? 0 : sample->ticks;
@@ -246,7 +248,7 @@ uint64_t ky_clock_ticks_per_s(const struct ky_clock_map *map)
 {
 	if (map->count < 2)
 		return 0;
-	const struct ky_clock_sample *a = &map->samples[0], *b = &map->samples[map->count - 1];
+	const struct ky_tick_reading *a = &map->readings[0], *b = &map->readings[map->count - 1];
 	if (b->boottime_ns == a->boottime_ns)
 		return 0;
 	return (uint64_t)((ky_u128)(b->ticks - a->ticks) * 1000000000u /
@@ -257,6 +259,6 @@ uint64_t ky_clock_from_monotonic(const struct ky_clock_map *map, uint64_t monoto
 {
 	if (map->count == 0)
 		return monotonic_ns;
-	const struct ky_clock_sample *last = &map->samples[map->count - 1];
+	const struct ky_tick_reading *last = &map->readings[map->count - 1];
 	return monotonic_ns + (last->boottime_ns - last->monotonic_ns);
 }

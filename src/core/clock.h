@@ -22,11 +22,11 @@ __extension__ typedef unsigned __int128 ky_u128;
 void ky_clock_take(struct ky_drum *drum, bool force);
 
 /* The drum's counter and the system's clocks, now. */
-struct ky_drum_sample ky_clock_read(const struct ky_drum *drum);
+struct ky_drum_reading ky_clock_read(const struct ky_drum *drum);
 
 /* Copies of the samples, for one reader. */
 struct ky_clock_map {
-	struct ky_clock_sample *samples;
+	struct ky_tick_reading *readings;
 	uint32_t count;
 	uint32_t room;
 	uint64_t nominal; /* the rate where the samples do not tell; 0 is not known */
@@ -42,7 +42,7 @@ struct ky_clock_map {
 struct ky_drum_view;
 int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *view);
 /* Appends one sample if it comes after the last. 0, or -ENOMEM. */
-int ky_clock_map_add(struct ky_clock_map *map, const struct ky_clock_sample *sample);
+int ky_clock_map_add(struct ky_clock_map *map, const struct ky_tick_reading *sample);
 void ky_clock_map_free(struct ky_clock_map *map);
 /* Makes the segment that holds the tick the one used last. There is a sample. */
 void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks);

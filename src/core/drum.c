@@ -9,8 +9,8 @@
 #include "os/os.h"
 
 #include "core/drum_make.h"
-#include "core/mail.h"
 #include "core/writer.h"
+#include "os/mail.h"
 #include "os/ticks.h"
 
 #include <errno.h>

@@ -39,7 +39,7 @@ void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint
 	h->space_bytes = space_bytes;
 	h->clock_at = KY_DRUM_HEADER_BYTES;
 	h->categories_at = ky_drum_page_up(h->clock_at + sizeof(struct ky_drum_clock) +
-					   h->clock_max * sizeof(struct ky_drum_sample));
+					   h->clock_max * sizeof(struct ky_drum_reading));
 	h->buckets_at = ky_drum_page_up(h->categories_at +
 					h->categories_max * sizeof(struct ky_drum_category));
 	h->rings_at = ky_drum_page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));

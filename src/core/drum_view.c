@@ -19,7 +19,7 @@ static const char *check_parts(const struct ky_drum_header *h, uint64_t bytes, u
 		return BAD(header_bytes, "the header has another size");
 	if (h->drum_bytes > bytes)
 		return BAD(drum_bytes, "the drum is cut short");
-	if (!fits(h->clock_at, (uint64_t)h->clock_max + 1, sizeof(struct ky_drum_sample), bytes))
+	if (!fits(h->clock_at, (uint64_t)h->clock_max + 1, sizeof(struct ky_drum_reading), bytes))
 		return BAD(clock_at, "the clock samples lie outside");
 	if (h->categories_max > KY_CATEGORIES_MAX ||
 	    !fits(h->categories_at, h->categories_max, sizeof(struct ky_drum_category), bytes))

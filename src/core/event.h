@@ -55,7 +55,7 @@ struct ky_event {
 };
 
 /* A moment in all clocks at once, to tie them together. */
-struct ky_clock_sample {
+struct ky_tick_reading {
 	uint64_t ticks;
 	uint64_t boottime_ns;
 	uint64_t monotonic_ns;

@@ -81,7 +81,7 @@ struct ky_drum_recorder {
 #define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */
 
 /* Whose drum it is: several of one process are of the same threads, and their spans nest in this order. */
-enum ky_drum_beside {
+enum ky_drum_layer {
 	KY_DRUM_OWN,       /* the program's own recorder's; another after exec, told by its image */
 	KY_DRUM_FUNCTIONS, /* made by kymo for its function calls: stays beside the program's own */
 	KY_DRUM_SWITCHES,  /* made by kymo: when its threads were off the CPU */
@@ -107,8 +107,8 @@ struct ky_drum_header {
 	uint32_t rings_max;
 	uint64_t heap_bytes;
 	uint64_t space_bytes;
-	uint64_t image;  /* of the program that made it, drawn anew by each exec */
-	uint64_t beside; /* enum ky_drum_beside */
+	uint64_t image; /* of the program that made it, drawn anew by each exec */
+	uint64_t layer; /* enum ky_drum_layer */
 
 	uint64_t heap_used;    /* bytes from heap_at */
 	uint64_t space_used;   /* bytes from space_at */
@@ -136,7 +136,7 @@ struct ky_drum_header {
 };
 #define KY_DRUM_HEADER_BYTES 4096u
 
-struct ky_drum_sample {
+struct ky_drum_reading {
 	uint64_t ticks;
 	uint64_t boottime_ns;
 	uint64_t monotonic_ns;
@@ -148,7 +148,7 @@ struct ky_drum_clock {
 	uint32_t lock; /* the process's own */
 	uint32_t count;
 	uint32_t pad[5];
-	struct ky_drum_sample samples[];
+	struct ky_drum_reading readings[];
 };
 
 /*
@@ -221,8 +221,8 @@ _Static_assert(offsetof(struct ky_drum_header, snapshots) == 264, "layout");
 _Static_assert(offsetof(struct ky_drum_header, recorders) == 328, "layout");
 _Static_assert(sizeof(struct ky_drum_header) <= KY_DRUM_HEADER_BYTES, "layout");
 _Static_assert(KY_DRUM_HEADER_BYTES / KY_HEAP_UNIT >= KY_CONTROL_MAX, "layout");
-_Static_assert(sizeof(struct ky_drum_sample) == 32, "layout");
-_Static_assert(offsetof(struct ky_drum_clock, samples) == 32, "layout");
+_Static_assert(sizeof(struct ky_drum_reading) == 32, "layout");
+_Static_assert(offsetof(struct ky_drum_clock, readings) == 32, "layout");
 _Static_assert(sizeof(struct ky_drum_category) == 16, "layout");
 _Static_assert(sizeof(struct ky_drum_ring) == 64, "layout");
 _Static_assert(offsetof(struct ky_drum_block, words) == KY_BLOCK_HEAD_WORDS * 8, "layout");

@@ -167,8 +167,8 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 	const uint32_t all = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
 	const uint32_t used = all < most ? all : most;
 	/* Owners may be of several processes where kymo made the drum. */
-	const int32_t pid = drum->header->beside == KY_DRUM_OWN ? (int32_t)drum->header->pid
-								: KY_OS_ANY_PROCESS;
+	const int32_t pid =
+		drum->header->layer == KY_DRUM_OWN ? (int32_t)drum->header->pid : KY_OS_ANY_PROCESS;
 	for (uint32_t i = 0; !w->apart && i < used && i < looks; i++) {
 		struct ky_drum_ring *ring = &drum->rings[(tid + i) % used];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
@@ -271,7 +271,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
 	if (count && count <= drum->header->clock_max &&
-	    ticks - KYMO_I_LOAD(&clock->samples[count - 1].ticks) > SAMPLE_TICKS)
+	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) > SAMPLE_TICKS)
 		ky_clock_take(drum, false);
 }
 

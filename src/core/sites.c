@@ -22,7 +22,7 @@ int ky_sites_open(struct ky_sites *sites, const struct ky_drum_view *view)
 {
 	memset(sites, 0, sizeof(*sites));
 	sites->view = view;
-	sites->several = view->header.beside != KY_DRUM_OWN;
+	sites->several = view->header.layer != KY_DRUM_OWN;
 	sites->bytes_left = 2 * view->header.heap_bytes;
 	sites->seed = ky_os_image();
 	sites->told_left = TOLD_TIMES_MAX * view->header.heap_bytes;

@@ -277,14 +277,16 @@ static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 		word = (uint64_t)ky_heap_site(drum, info, index) << KY_WORD_SITE_SHIFT;
 	}
 	/* The flag first: a site with a word is one whose flag is the category's. */
-	__atomic_store_n(&site->ky_enabled, (const unsigned char *)&category->state, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->ky_enabled, (const unsigned char *)&category->state,
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&site->ky_word, word, __ATOMIC_RELEASE);
 	return true;
 }
 
 static bool is_on(const struct kymo_i_site *site)
 {
-	return __atomic_load_n(__atomic_load_n(&site->ky_enabled, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	return __atomic_load_n(__atomic_load_n(&site->ky_enabled, __ATOMIC_RELAXED),
+			       __ATOMIC_RELAXED);
 }
 
 /* The items of an event with the strings' lengths, which are measured once. */

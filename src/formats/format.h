@@ -23,9 +23,9 @@ struct ky_trace_info {
 	int32_t pid;
 	struct ky_text process; /* its name */
 	struct ky_text command; /* the program's path, may be empty */
-	struct ky_clock_sample clock;
+	struct ky_tick_reading clock;
 	uint64_t ticks_per_s; /* rough, for information */
-	uint32_t beside;      /* .kymo: enum ky_drum_beside */
+	uint32_t layer;       /* .kymo: enum ky_drum_layer */
 	uint32_t source;      /* .kymo: its number in a file of several sources; 0: it is alone */
 	/* And what it may use of the others, who never write at the same time; NULL: has its own. */
 	struct ky_kymo_pack *pack;
@@ -50,7 +50,7 @@ struct ky_format {
 	/* One event; LOST and those with begin_lost too. */
 	void (*event)(struct ky_writer *writer, const struct ky_event *event);
 	/* A moment in all clocks, about once a second. May be NULL. */
-	void (*clock)(struct ky_writer *writer, const struct ky_clock_sample *sample);
+	void (*clock)(struct ky_writer *writer, const struct ky_tick_reading *sample);
 	/* A piece of a ring as it is, instead of its events: only where this is not NULL. */
 	void (*block)(struct ky_writer *writer, const struct ky_block *block,
 		      const struct ky_thread *thread, struct ky_sites *sites);

@@ -336,7 +336,7 @@ static int open_drum(struct ky_patch *patch)
 	const struct ky_span_drum_options options = {.pid = (pid_t)patch->home.pid,
 						     .fd = fd,
 						     .name = name,
-						     .beside = KY_DRUM_FUNCTIONS,
+						     .layer = KY_DRUM_FUNCTIONS,
 						     .ticks = true,
 						     .functions = functions + SITES_SPARE,
 						     .ring_bytes = patch->options.ring_bytes,

@@ -91,7 +91,7 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 		options->ring_bytes > KY_RING_BYTES_MIN ? options->ring_bytes : KY_RING_BYTES_MIN;
 	const uint64_t total = options->total_bytes > least ? options->total_bytes : least;
 	ky_drum_plan(&planned, &limits, ky_drum_page_up(total));
-	planned.beside = options->beside;
+	planned.layer = options->layer;
 	struct ky_drum_maker maker = {.pid = (uint32_t)options->pid,
 				      .tick_source = (uint32_t)source,
 				      .ring_bytes = least,

@@ -29,7 +29,7 @@ struct ky_span_drum_options {
 	int fd; /* a memfd that is there already (the program's own, by descriptor), empty or of the size it must have; the drum's from then on. -1: make one */
 	bool ticks;         /* events have the CPU's counter; else CLOCK_MONOTONIC */
 	uint32_t functions; /* room in the heap for so many */
-	uint32_t beside;    /* enum ky_drum_beside, for the header: not KY_DRUM_OWN */
+	uint32_t layer;     /* enum ky_drum_layer, for the header: not KY_DRUM_OWN */
 	uint64_t ring_bytes, total_bytes;
 	const char *
 		name; /* of the process; NULL: what it is called now, where pid is its number here, too */

@@ -58,7 +58,7 @@ static bool open_drum(struct ky_switches *switches, pid_t pid, uint64_t now_ns)
 	const struct ky_span_drum_options drum = {.pid = pid,
 						  .fd = -1,
 						  .functions = 3,
-						  .beside = KY_DRUM_SWITCHES,
+						  .layer = KY_DRUM_SWITCHES,
 						  .ring_bytes = options->ring_bytes,
 						  .total_bytes = options->total_bytes < TOTAL_BYTES
 									 ? options->total_bytes

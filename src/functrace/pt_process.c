@@ -163,7 +163,7 @@ int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 	const struct ky_span_drum_options drum = {.pid = options->pid_inside,
 						  .fd = -1,
 						  .functions = FUNCTIONS_ROOM,
-						  .beside = KY_DRUM_FUNCTIONS,
+						  .layer = KY_DRUM_FUNCTIONS,
 						  .ring_bytes = options->ring_bytes,
 						  .total_bytes = options->total_bytes};
 	int error = ky_pt_space_open(&process->space, pid, options->selection);

@@ -32,7 +32,7 @@ static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, 
 	const struct ky_span_drum_options options = {.pid = ky_proc_inner_pid(pid),
 						     .fd = -1,
 						     .functions = FUNCTIONS_ROOM,
-						     .beside = KY_DRUM_FUNCTIONS,
+						     .layer = KY_DRUM_FUNCTIONS,
 						     .ring_bytes = spans->options.ring_bytes,
 						     .total_bytes = spans->options.total_bytes,
 						     .name = name};

@@ -50,12 +50,6 @@ int ky_os_write(int fd, const void *data, uint64_t bytes, uint64_t at); /* 0 or 
 bool ky_os_populate(void *at, uint64_t bytes);
 void ky_os_dump(void *at, uint64_t bytes, bool wanted); /* in core dumps or not */
 
-/*
- * Sends a message and a descriptor to the abstract unix socket of that name, when it belongs to this user or to root.
- * Waits for nothing; what cannot be sent is not.
- */
-void ky_os_post(const char *name, size_t name_bytes, const void *message, size_t bytes, int fd);
-
 /* Threads and processes. Signal-safe. */
 int32_t ky_os_pid(void);
 int32_t ky_os_tid(void);

@@ -28,15 +28,15 @@ uint64_t ky_counter_ticks(uint32_t tick_source)
 	return ky_drum_ticks(&here);
 }
 
-struct ky_clock_sample ky_counter_now(uint32_t tick_source)
+struct ky_tick_reading ky_counter_now(uint32_t tick_source)
 {
 	const struct ky_drum here = drum_here(tick_source);
-	const struct ky_drum_sample now = ky_clock_read(&here);
-	return (struct ky_clock_sample){now.ticks, now.boottime_ns, now.monotonic_ns,
+	const struct ky_drum_reading now = ky_clock_read(&here);
+	return (struct ky_tick_reading){now.ticks, now.boottime_ns, now.monotonic_ns,
 					now.realtime_ns};
 }
 
-bool ky_counter_same_boot(const struct ky_clock_sample *then, const struct ky_clock_sample *now)
+bool ky_counter_same_boot(const struct ky_tick_reading *then, const struct ky_tick_reading *now)
 {
 	const uint64_t apart = (now->realtime_ns - now->boottime_ns) -
 			       (then->realtime_ns - then->boottime_ns) + SAME_BOOT_NS;

@@ -12,9 +12,9 @@
 bool ky_counter_is_here(uint32_t tick_source);
 /* The counter, and with it the system's clocks, now. It is here. */
 uint64_t ky_counter_ticks(uint32_t tick_source);
-struct ky_clock_sample ky_counter_now(uint32_t tick_source);
+struct ky_tick_reading ky_counter_now(uint32_t tick_source);
 
 /* Whether both samples are of one boot of one machine, and in one time namespace. */
-bool ky_counter_same_boot(const struct ky_clock_sample *then, const struct ky_clock_sample *now);
+bool ky_counter_same_boot(const struct ky_tick_reading *then, const struct ky_tick_reading *now);
 
 #endif

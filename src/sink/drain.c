@@ -14,6 +14,10 @@
 #define NAP_MIN_NS UINT64_C(1000000)
 #define NAP_MAX_NS UINT64_C(4000000)
 
+/* An event of one thread may still be on its way into its ring when later ones of others are there. */
+#define LAG_PER_S 1000u /* a thousandth of a second */
+#define HURRY_PERCENT 10u
+
 uint64_t ky_drain_now_ns(void)
 {
 	struct timespec now;
@@ -148,4 +152,30 @@ void ky_drain_leave(struct ky_drain *drain, void (*gone)(void *self))
 {
 	pthread_detach(drain->thread);
 	drain->gone = gone;
+}
+
+void ky_drain_read_clock(struct ky_drum *drum, const struct ky_stream *stream)
+{
+	ky_clock_take(drum, ky_drain_read_hurry(stream));
+}
+
+int ky_drain_read_news(struct ky_stream *stream)
+{
+	return ky_stream_read(stream, ky_clock_ticks_per_s(&stream->clock) / LAG_PER_S);
+}
+
+int ky_drain_read_all(struct ky_drum *drum, struct ky_stream *stream)
+{
+	const uint64_t now = ky_drum_ticks(drum);
+	ky_clock_take(drum, true);
+	const int error = ky_stream_read(stream, 0);
+	/* No sample could be had (a thread holds its lock and sleeps): then without. */
+	if (error == 0 && ky_clock_horizon(&stream->clock) < now)
+		return ky_stream_read_all(stream);
+	return error;
+}
+
+bool ky_drain_read_hurry(const struct ky_stream *stream)
+{
+	return ky_stream_pressure(stream) > HURRY_PERCENT;
 }

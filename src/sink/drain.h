@@ -8,6 +8,9 @@
 #ifndef KY_SINK_DRAIN_H
 #define KY_SINK_DRAIN_H
 
+#include "core/drum.h"
+#include "core/stream.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +65,36 @@ void ky_drain_stop(struct ky_drain *drain);
 void ky_drain_leave(struct ky_drain *drain, void (*gone)(void *self));
 /* Whether the caller is the drain's own thread. */
 bool ky_drain_is_self(const struct ky_drain *drain);
+
+/* ---- reading the process's own drum while it is written ---- */
+
+/* Takes a sample of the clocks when it is time, or when the rings fill up. */
+void ky_drain_read_clock(struct ky_drum *drum, const struct ky_stream *stream);
+/* Hands out what came before the last sample, less the time an event may be on its way. */
+int ky_drain_read_news(struct ky_stream *stream);
+/* Hands out all that was recorded before the call. */
+int ky_drain_read_all(struct ky_drum *drum, struct ky_stream *stream);
+/* Whether the rings are so full that there is no time for a nap. */
+bool ky_drain_read_hurry(const struct ky_stream *stream);
+
+/* ---- pthread_cancel() ---- */
+
+/*
+ * Cancellation must not reach a thread that is inside the library: it would leave a lock behind, and the
+ * end of the process would wait for it for ever.
+ */
+
+/* Holds off cancellation of the calling thread; what it returns is for ky_cancel_restore(). */
+static inline int ky_cancel_hold(void)
+{
+	int before;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void ky_cancel_restore(int before)
+{
+	pthread_setcancelstate(before, NULL);
+}
 
 #endif

@@ -5,7 +5,6 @@
  *   stream mode   read what is new ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     when a snapshot is asked for: read all that the rings hold ─▶ a file of its own
  */
-#include "sink/follow.h"
 #include "sink/session.h"
 
 #include <errno.h>
@@ -45,7 +44,7 @@ static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char c
 		.ticks_per_s = ky_clock_ticks_per_s(&s->stream.clock),
 	};
 	if (s->stream.clock.count)
-		info->clock = s->stream.clock.samples[s->stream.clock.count - 1];
+		info->clock = s->stream.clock.readings[s->stream.clock.count - 1];
 }
 
 static int begin_output(struct kymo_session *s, bool replacing, const struct ky_trace_info *info)
@@ -93,7 +92,7 @@ static void write_clocks(struct kymo_session *s)
 		return;
 	const uint64_t every = s->output.format->block ? 0 : CLOCK_EVERY_NS;
 	for (; s->clocks_written < clock->count; s->clocks_written++) {
-		const struct ky_clock_sample *sample = &clock->samples[s->clocks_written];
+		const struct ky_tick_reading *sample = &clock->readings[s->clocks_written];
 		if (sample->boottime_ns < s->clock_ns + every)
 			continue;
 		s->clock_ns = sample->boottime_ns;
@@ -256,8 +255,9 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 		return KY_DRAIN_REST;
 	ky_stream_populate(&s->stream);
 	if (!flush)
-		ky_follow_sample(s->drum, &s->stream);
-	ky_session_fail(s, flush ? ky_follow_all(s->drum, &s->stream) : ky_follow_news(&s->stream));
+		ky_drain_read_clock(s->drum, &s->stream);
+	ky_session_fail(s, flush ? ky_drain_read_all(s->drum, &s->stream)
+				 : ky_drain_read_news(&s->stream));
 	write_clocks(s);
 	write_process(s);
 	ky_session_fail(s, s->spans.error);
@@ -265,7 +265,7 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 		ky_output_push(&s->output, true);
 	ky_session_fail(s, s->output.out.error);
 	update_stats(s);
-	return ky_follow_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
+	return ky_drain_read_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
 }
 
 /* Where the next snapshot begins: with the session, or at a mark that none has begun at yet. */
@@ -289,7 +289,7 @@ static int write_snapshot(struct kymo_session *s)
 		s->stream.sources[i]->cursor.counted = false;
 	error = begin_file(s, s->options.path != NULL);
 	if (error == 0) {
-		error = ky_follow_all(s->drum, &s->stream);
+		error = ky_drain_read_all(s->drum, &s->stream);
 		write_clocks(s);
 		error = error ? error : s->spans.error;
 		const int finished = ky_output_finish(&s->output, all_lost(s));

@@ -7,7 +7,6 @@
 #include "sink/session.h"
 
 #include "core/heap.h"
-#include "sink/cancel.h"
 #include "sink/config.h"
 
 #include <errno.h>
@@ -314,4 +313,19 @@ int kymo_session_stop(struct kymo_session **session)
 	free_session(s);
 	ky_cancel_restore(cancel);
 	return error;
+}
+
+const char *kymo_strerror(int error)
+{
+	switch (error) {
+#define TEXT(name, value, text)                                                                    \
+	case name:                                                                                 \
+		return text;
+		KYMO_ERRORS(TEXT)
+#undef TEXT
+	default:
+		break;
+	}
+	const char *text = strerrordesc_np(error < 0 ? -error : error);
+	return text ? text : "unknown error";
 }

@@ -12,9 +12,7 @@
 #include "core/heap.h"
 #include "core/stream.h"
 #include "core/writer.h"
-#include "sink/cancel.h"
 #include "sink/drain.h"
-#include "sink/follow.h"
 
 #include <errno.h>
 #include <kymo/session.h>
@@ -171,10 +169,10 @@ static bool wait_for_event(void *context)
  */
 static void read_news(struct subscription *s)
 {
-	ky_follow_sample(s->drum, &s->stream);
+	ky_drain_read_clock(s->drum, &s->stream);
 	s->settle_until_ns = ky_drain_now_ns() + SETTLE_NS;
 	ky_writer_settle(wait_for_event, s);
-	ky_follow_news(&s->stream);
+	ky_drain_read_news(&s->stream);
 }
 
 static void stop_recording(struct subscription *s)
@@ -194,13 +192,13 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 	if (!last && !ky_stream_pending(&s->stream))
 		return KY_DRAIN_REST;
 	if (last)
-		ky_follow_all(s->drum, &s->stream);
+		ky_drain_read_all(s->drum, &s->stream);
 	else
 		read_news(s);
 	deliver(s);
 	if (s->cancelled)
 		return KY_DRAIN_END;
-	return ky_follow_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
+	return ky_drain_read_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
 }
 
 static void free_subscription(struct subscription *s)

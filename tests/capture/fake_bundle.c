@@ -29,7 +29,7 @@ void ky_bundle_thread(struct ky_bundle *bundle, uint32_t source, const struct ky
 }
 
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t source,
-		     const struct ky_clock_sample *sample)
+		     const struct ky_tick_reading *sample)
 {
 	(void)sample;
 	bundle->sources[source - 1].clocks++;

@@ -77,7 +77,7 @@ static void into_thread(struct ky_writer *w, const struct ky_thread *thread)
 	ky_bundle_thread(w->bundle, w->source, thread);
 }
 
-static void into_clock(struct ky_writer *w, const struct ky_clock_sample *sample)
+static void into_clock(struct ky_writer *w, const struct ky_tick_reading *sample)
 {
 	ky_bundle_clock(w->bundle, w->source, sample);
 }
@@ -124,7 +124,7 @@ static void divert(struct maker *m, uint64_t seed, struct ky_bundle *bundle)
 		.pid = MAKER_PID,
 		.process = process,
 		.command = command,
-		.clock = m->clock.samples[0],
+		.clock = m->clock.readings[0],
 		.ticks_per_s = UINT64_C(2450000000),
 	};
 	m->writer->source = ky_bundle_drum(bundle, &info);
@@ -315,7 +315,7 @@ static void real_open(struct real *real, struct ky_bundle *bundle)
 	const struct ky_trace_info info = {
 		.pid = getpid(),
 		.process = {"test", 4},
-		.clock = real->stream.clock.samples[0],
+		.clock = real->stream.clock.readings[0],
 		.ticks_per_s = ky_clock_ticks_per_s(&real->stream.clock),
 	};
 	real->clocks = 1;
@@ -331,7 +331,7 @@ static void real_read(struct real *real)
 	assert_int_equal(ky_stream_read_all(&real->stream), 0);
 	for (; real->clocks < real->stream.clock.count; real->clocks++)
 		ky_bundle_clock(real->writer.bundle, real->writer.source,
-				&real->stream.clock.samples[real->clocks]);
+				&real->stream.clock.readings[real->clocks]);
 }
 
 static void real_close(struct real *real)

@@ -624,7 +624,7 @@ static void a_drum_of_calls_is_read_as_long_as_anybody_writes(void **state)
 	const struct ky_span_drum_options options = {.pid = getpid(),
 						     .fd = -1,
 						     .functions = 1,
-						     .beside = KY_DRUM_FUNCTIONS,
+						     .layer = KY_DRUM_FUNCTIONS,
 						     .ring_bytes = 64 << 10,
 						     .total_bytes = 1 << 20};
 	assert_int_equal(pipe(go) | pipe(done), 0);

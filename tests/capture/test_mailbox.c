@@ -4,8 +4,8 @@
  * to their descriptors; and what is no drum is dropped.
  */
 #include "core/drum.h"
-#include "core/mail.h"
 #include "lives.h"
+#include "os/mail.h"
 
 #include <errno.h>
 #include <fcntl.h>

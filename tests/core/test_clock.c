@@ -19,7 +19,7 @@
 
 static void add(struct ky_clock_map *map, uint64_t ticks, uint64_t ns)
 {
-	const struct ky_clock_sample sample = {ticks, ns, ns, ns};
+	const struct ky_tick_reading sample = {ticks, ns, ns, ns};
 	assert_int_equal(ky_clock_map_add(map, &sample), 0);
 }
 
@@ -47,11 +47,11 @@ static void a_sample_is_converted_to_itself(void **state)
 	struct ky_clock_map map = {0};
 	fill(&map, 1000);
 	for (uint32_t i = 0; i < map.count; i++)
-		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks),
-				 map.samples[i].boottime_ns);
+		assert_int_equal(ky_clock_ns(&map, map.readings[i].ticks),
+				 map.readings[i].boottime_ns);
 	for (uint32_t i = map.count; i-- > 0;)
-		assert_int_equal(ky_clock_ns(&map, map.samples[i].ticks),
-				 map.samples[i].boottime_ns);
+		assert_int_equal(ky_clock_ns(&map, map.readings[i].ticks),
+				 map.readings[i].boottime_ns);
 	ky_clock_map_free(&map);
 }
 
@@ -61,7 +61,7 @@ static void time_never_runs_backwards(void **state)
 	struct ky_clock_map map = {0};
 	uint64_t seed = 7, last = 0;
 	fill(&map, 1000);
-	const uint64_t end = map.samples[map.count - 1].ticks + 1000000000;
+	const uint64_t end = map.readings[map.count - 1].ticks + 1000000000;
 	for (uint64_t ticks = 0; ticks < end; ticks += random_below(&seed, 10000000)) {
 		const uint64_t ns = ky_clock_ns(&map, ticks);
 		assert_true(ns >= last);
@@ -155,11 +155,11 @@ static void thinning(void)
 	}
 	CHECK(ky_clock_map_update(&early, &view) == 0 && ky_clock_map_update(&late, &view) == 0);
 	CHECK(late.count == drum->clock->count && early.count > late.count);
-	CHECK(late.samples[0].ticks == early.samples[0].ticks);
+	CHECK(late.readings[0].ticks == early.readings[0].ticks);
 	for (uint32_t i = 1; i < late.count; i++)
-		CHECK(late.samples[i].ticks > late.samples[i - 1].ticks);
+		CHECK(late.readings[i].ticks > late.readings[i - 1].ticks);
 	for (uint32_t i = late.count / 2 + 1; i < late.count; i++) {
-		const uint64_t ticks = late.samples[i].ticks - 1;
+		const uint64_t ticks = late.readings[i].ticks - 1;
 		CHECK(ky_clock_ns(&early, ticks) == ky_clock_ns(&late, ticks));
 	}
 	ky_clock_map_free(&early);
@@ -173,7 +173,7 @@ static void a_full_list_is_thinned_and_stays_in_order(void **state)
 }
 
 #define TAKEN 60000u
-static struct ky_drum_sample taken[TAKEN];
+static struct ky_drum_reading taken[TAKEN];
 static uint32_t taken_count;
 
 static void *take_samples(void *context)
@@ -181,7 +181,7 @@ static void *take_samples(void *context)
 	struct ky_drum *drum = context;
 	for (uint32_t i = 0; i < TAKEN; i++) {
 		ky_clock_take(drum, true);
-		taken[i] = drum->clock->samples[drum->clock->count - 1];
+		taken[i] = drum->clock->readings[drum->clock->count - 1];
 		__atomic_store_n(&taken_count, i + 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -189,7 +189,7 @@ static void *take_samples(void *context)
 
 static int by_ticks(const void *a, const void *b)
 {
-	const struct ky_drum_sample *x = a, *y = b;
+	const struct ky_drum_reading *x = a, *y = b;
 	return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
@@ -201,7 +201,7 @@ static void reading_while_thinning(void)
 	const char *what;
 	pthread_t thread;
 	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
-	const struct ky_drum_sample first = drum->clock->samples[0];
+	const struct ky_drum_reading first = drum->clock->readings[0];
 	CHECK(pthread_create(&thread, NULL, take_samples, drum) == 0);
 	uint32_t count;
 	while ((count = __atomic_load_n(&taken_count, __ATOMIC_ACQUIRE)) < TAKEN) {
@@ -209,16 +209,16 @@ static void reading_while_thinning(void)
 		CHECK(ky_clock_map_update(&map, &view) == 0);
 		count = __atomic_load_n(&taken_count, __ATOMIC_ACQUIRE);
 		for (uint32_t i = 0; i < map.count; i++) {
-			const struct ky_drum_sample key = {.ticks = map.samples[i].ticks};
-			const struct ky_drum_sample *t =
+			const struct ky_drum_reading key = {.ticks = map.readings[i].ticks};
+			const struct ky_drum_reading *t =
 				bsearch(&key, taken, count, sizeof(key), by_ticks);
 			if (!t && (i == 0 || i + 2 >= map.count)) /* before, or not noted yet */
 				continue;
-			CHECK(t && t->boottime_ns == map.samples[i].boottime_ns);
-			CHECK(t->realtime_ns == map.samples[i].realtime_ns);
+			CHECK(t && t->boottime_ns == map.readings[i].boottime_ns);
+			CHECK(t->realtime_ns == map.readings[i].realtime_ns);
 		}
 		if (map.count)
-			CHECK(map.samples[0].ticks == first.ticks);
+			CHECK(map.readings[0].ticks == first.ticks);
 		ky_clock_map_free(&map);
 	}
 	pthread_join(thread, NULL);

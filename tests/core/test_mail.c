@@ -3,7 +3,7 @@
  * test_mail.c: the program's side of KYMO_DRUM_MAIL: each drum is handed over once, when it is made, and a mailbox that is
  * not there, or does not answer, changes nothing.
  */
-#include "core/mail.h"
+#include "os/mail.h"
 #include "os/os.h"
 #include "readback.h"
 

@@ -17,16 +17,16 @@ static struct ky_text text(const char *data)
 	return (struct ky_text){data, (uint32_t)strlen(data)};
 }
 
-static struct ky_clock_sample clock_at(uint64_t ns)
+static struct ky_tick_reading clock_at(uint64_t ns)
 {
-	return (struct ky_clock_sample){ns, ns, ns - MADE_MONOTONIC_BEHIND,
+	return (struct ky_tick_reading){ns, ns, ns - MADE_MONOTONIC_BEHIND,
 					ns + MADE_REALTIME_AHEAD};
 }
 
 /* The writer's own clock samples are to be those of the drums: this program has its own clocks. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
-	const struct ky_clock_sample sample = clock_at(MADE_START_NS);
+	const struct ky_tick_reading sample = clock_at(MADE_START_NS);
 	const uint64_t ns = clock == CLOCK_BOOTTIME    ? sample.boottime_ns
 			    : clock == CLOCK_MONOTONIC ? sample.monotonic_ns
 						       : sample.realtime_ns;
@@ -104,7 +104,7 @@ void made_drum(struct made_bundle *made, struct made_drum *drum, int32_t pid, in
 }
 
 void made_drum_beside(struct made_bundle *made, struct made_drum *drum, int32_t pid, int32_t tid,
-		      const char *name, uint32_t beside)
+		      const char *name, uint32_t layer)
 {
 	memset(drum, 0, sizeof(*drum));
 	make_sites(drum, name);
@@ -115,11 +115,11 @@ void made_drum_beside(struct made_bundle *made, struct made_drum *drum, int32_t 
 		.command = text("/usr/bin/made"),
 		.clock = clock_at(MADE_START_NS),
 		.ticks_per_s = 1000000000,
-		.beside = beside,
+		.layer = layer,
 	};
 	drum->source = ky_bundle_drum(made->bundle, &info);
 	ky_bundle_thread(made->bundle, drum->source, &drum->thread);
-	const struct ky_clock_sample later = clock_at(2 * MADE_START_NS);
+	const struct ky_tick_reading later = clock_at(2 * MADE_START_NS);
 	ky_bundle_clock(made->bundle, drum->source, &later);
 }
 

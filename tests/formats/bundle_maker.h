@@ -49,9 +49,9 @@ void made_free(struct made_bundle *made);
 /* A drum of a process with one thread, whose spans have that name. */
 void made_drum(struct made_bundle *made, struct made_drum *drum, int32_t pid, int32_t tid,
 	       const char *name);
-/* The same, of a drum that kymo made beside the process's own: enum ky_drum_beside. */
+/* The same, of a drum that kymo made beside the process's own: enum ky_drum_layer. */
 void made_drum_beside(struct made_bundle *made, struct made_drum *drum, int32_t pid, int32_t tid,
-		      const char *name, uint32_t beside);
+		      const char *name, uint32_t layer);
 /* An event at that time; a scope's end with end. */
 void made_event(struct made_drum *drum, enum made_site site, bool end, uint64_t ns);
 /* What was recorded since the last time, into the file. */

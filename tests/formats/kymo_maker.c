@@ -98,7 +98,7 @@ static void begin_file(struct maker *m)
 		.pid = MAKER_PID,
 		.process = text("a process"),
 		.command = text("/usr/bin/process"),
-		.clock = m->clock.samples[m->clock.count - 1],
+		.clock = m->clock.readings[m->clock.count - 1],
 		.ticks_per_s = TICKS_PER_US * UINT64_C(1000000),
 	};
 	const int error = m->format->open(&m->writer, &m->out, &info);
@@ -117,7 +117,7 @@ void maker_open(struct maker *m, uint64_t seed)
 	make_sites(m);
 	make_threads(m);
 	ky_out_init(&m->out, 1u << 20);
-	const struct ky_clock_sample first = {m->ticks, MAKER_START_NS, MAKER_START_NS - 1000,
+	const struct ky_tick_reading first = {m->ticks, MAKER_START_NS, MAKER_START_NS - 1000,
 					      MAKER_START_NS + 77};
 	ky_clock_map_add(&m->clock, &first);
 	m->ticks++;
@@ -268,11 +268,11 @@ static void random_piece(struct maker *m, uint32_t ring, uint32_t events)
 
 void maker_clock(struct maker *m)
 {
-	const struct ky_clock_sample *last = &m->clock.samples[m->clock.count - 1];
+	const struct ky_tick_reading *last = &m->clock.readings[m->clock.count - 1];
 	m->ticks += 1 + maker_random(m, 100);
 	const uint64_t ns = (m->ticks - MAKER_START_TICKS) * 1000 / TICKS_PER_US +
 			    maker_random(m, 50) + MAKER_START_NS;
-	const struct ky_clock_sample sample = {
+	const struct ky_tick_reading sample = {
 		.ticks = m->ticks,
 		.boottime_ns = ns > last->boottime_ns ? ns : last->boottime_ns + 1,
 		.monotonic_ns = ns - 1000,

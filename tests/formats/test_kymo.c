@@ -335,7 +335,7 @@ static void the_file_says_who_wrote_it(void **state)
 	assert_string_equal(info->command.data, "/usr/bin/process");
 	assert_int_equal(info->ticks_per_s, 2450000000u);
 	assert_int_equal(info->samples_count, maker.clock.count);
-	assert_memory_equal(info->samples, maker.clock.samples,
+	assert_memory_equal(info->samples, maker.clock.readings,
 			    maker.clock.count * sizeof(*info->samples));
 	assert_int_equal(info->threads_count, MAKER_RINGS - 1);
 	assert_int_equal(info->lost, maker.lost + 3);
@@ -378,7 +378,7 @@ static void clock_samples_may_come_late(void **state)
 	struct maker maker;
 	maker_open(&maker, 13);
 	maker_rounds(&maker, 4, 50);
-	const struct ky_clock_sample early = {MAKER_START_TICKS - 1000, MAKER_START_NS - 500,
+	const struct ky_tick_reading early = {MAKER_START_TICKS - 1000, MAKER_START_NS - 500,
 					      MAKER_START_NS - 1500, MAKER_START_NS};
 	maker.format->clock(maker.writer, &early);
 	maker_finish(&maker);

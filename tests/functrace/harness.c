@@ -97,7 +97,7 @@ static void put_drum(struct harness *h)
 						     .fd = -1,
 						     .ticks = true,
 						     .functions = HARNESS_FUNCTIONS_MAX,
-						     .beside = KY_DRUM_FUNCTIONS,
+						     .layer = KY_DRUM_FUNCTIONS,
 						     .ring_bytes = h->ring_bytes ? h->ring_bytes
 										 : 4u << 20,
 						     .total_bytes = 256u << 20};
@@ -350,8 +350,8 @@ struct harness_events harness_read(const struct harness *h)
 	/* Ticks are as good as nanoseconds here. */
 	const uint64_t far = UINT64_MAX / 2;
 	stream->clock.count = 0;
-	ky_clock_map_add(&stream->clock, &(struct ky_clock_sample){1, 1, 1, 1});
-	ky_clock_map_add(&stream->clock, &(struct ky_clock_sample){far, far, far, far});
+	ky_clock_map_add(&stream->clock, &(struct ky_tick_reading){1, 1, 1, 1});
+	ky_clock_map_add(&stream->clock, &(struct ky_tick_reading){far, far, far, far});
 	stream->sink = (struct ky_stream_sink){.event = keep, .context = &all};
 	const int failed = ky_stream_read_to(stream, far);
 	must(failed == 0);

@@ -90,9 +90,9 @@ static void read_back(const struct ky_span_drum *drum, struct told *told)
 		0);
 	stream.sink = (struct ky_stream_sink){.event = keep, .context = told};
 	stream.clock.count = 0;
-	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){1, 1, 1, 1}), 0);
+	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){1, 1, 1, 1}), 0);
 	assert_int_equal(
-		ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){far, far, far, far}), 0);
+		ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){far, far, far, far}), 0);
 	assert_int_equal(ky_stream_read_to(&stream, far), 0);
 	assert_int_equal(stream.damaged + stream.lost, 0);
 	ky_stream_close(&stream);

@@ -60,9 +60,9 @@ static struct all read_back(const struct ky_span_drum *drum, uint64_t room)
 	stream.sink = (struct ky_stream_sink){.event = keep, .context = &all};
 	const uint64_t far = UINT64_C(1) << 40;
 	stream.clock.count = 0;
-	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){1, 1, 1, 1}), 0);
+	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){1, 1, 1, 1}), 0);
 	assert_int_equal(
-		ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){far, far, far, far}), 0);
+		ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){far, far, far, far}), 0);
 	assert_int_equal(ky_stream_read_to(&stream, far), 0);
 	assert_int_equal(stream.damaged, 0);
 	assert_int_equal(stream.lost, 0);

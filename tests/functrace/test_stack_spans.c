@@ -250,9 +250,9 @@ static struct seen read_drum(const struct world *world, uint32_t index)
 	/* By a clock whose ticks are the time. */
 	const uint64_t far = UINT64_C(1) << 62;
 	stream.clock.count = 0;
-	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){1, 1, 1, 1}), 0);
+	assert_int_equal(ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){1, 1, 1, 1}), 0);
 	assert_int_equal(
-		ky_clock_map_add(&stream.clock, &(struct ky_clock_sample){far, far, far, far}), 0);
+		ky_clock_map_add(&stream.clock, &(struct ky_tick_reading){far, far, far, far}), 0);
 	assert_int_equal(ky_stream_read_to(&stream, far), 0);
 	assert_int_equal(stream.damaged, 0);
 	ky_stream_close(&stream);

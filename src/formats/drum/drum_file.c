@@ -391,7 +391,7 @@ int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_
  * ------------------------------------------------------------------------------------------------
  */
 
-static uint64_t rate_of(const struct ky_clock_sample *a, const struct ky_clock_sample *b)
+static uint64_t rate_of(const struct ky_tick_reading *a, const struct ky_tick_reading *b)
 {
 	return b->ticks > a->ticks ? (uint64_t)((ky_u128)(b->boottime_ns - a->boottime_ns) *
 						KY_CLOCK_RATE_ONE / (b->ticks - a->ticks))
@@ -416,15 +416,15 @@ static void find_rate(struct ky_drum_file *file, struct ky_clock_map *clock)
 	clock->nominal = guessed_rate(source);
 	if (!ky_counter_is_here(source))
 		return;
-	const struct ky_clock_sample now = ky_counter_now(source);
-	if (clock->count && ky_counter_same_boot(&clock->samples[0], &now)) {
+	const struct ky_tick_reading now = ky_counter_now(source);
+	if (clock->count && ky_counter_same_boot(&clock->readings[0], &now)) {
 		file->rate = KY_DRUM_RATE_BOOT;
-		clock->nominal = rate_of(&clock->samples[0], &now);
+		clock->nominal = rate_of(&clock->readings[0], &now);
 		return;
 	}
 	file->rate = KY_DRUM_RATE_MACHINE;
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	const struct ky_clock_sample later = ky_counter_now(source);
+	const struct ky_tick_reading later = ky_counter_now(source);
 	clock->nominal = rate_of(&now, &later);
 }
 
@@ -460,8 +460,8 @@ static int add_now(struct ky_drum_file *file)
 	const uint32_t source = file->view.header.tick_source;
 	if (!ky_counter_is_here(source) || clock->count == 0)
 		return 0;
-	const struct ky_clock_sample now = ky_counter_now(source);
-	return ky_counter_same_boot(&clock->samples[clock->count - 1], &now)
+	const struct ky_tick_reading now = ky_counter_now(source);
+	return ky_counter_same_boot(&clock->readings[clock->count - 1], &now)
 		       ? ky_clock_map_add(clock, &now)
 		       : 0;
 }

@@ -272,11 +272,11 @@ void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_m
 	intake->apart = processes;
 }
 
-void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
+void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_tick_reading *samples,
 			    uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_clock_sample *s = &samples[i];
+		const struct ky_tick_reading *s = &samples[i];
 		/* A file without its index may define all of them twice. */
 		if (i && memcmp(s, s - 1, sizeof(*s)) == 0)
 			continue;

@@ -48,7 +48,7 @@ void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_m
 /* When threads end; tells: the drum is one that says so. */
 void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
 			  bool tells);
-void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_clock_sample *samples,
+void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_tick_reading *samples,
 			    uint32_t count);
 
 /* ---- flight recorders ---- */

@@ -116,7 +116,7 @@ static int read_drum(struct ky_load *load, struct ky_drum_file *file)
 	error = ky_drum_file_read(file, true);
 	if (!error)
 		error = reading.error;
-	ky_event_intake_clocks(reading.intake, stream->clock.samples, stream->clock.count);
+	ky_event_intake_clocks(reading.intake, stream->clock.readings, stream->clock.count);
 	ky_event_intake_close(&reading.intake);
 	if (!error) {
 		put_categories(load->trace, file);

@@ -29,13 +29,13 @@ static void put_record(struct ky_out *out, enum ky_kymo_record_kind kind, const 
 	ky_out_append(out, zeros, padded - bytes);
 }
 
-void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t beside, struct ky_text name,
+void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t layer, struct ky_text name,
 			    struct ky_text command)
 {
 	const struct ky_kymo_process process = {.pid = pid,
 						.name_bytes = name.bytes,
 						.command_bytes = command.bytes,
-						.beside = beside};
+						.layer = layer};
 	const struct ky_text texts[] = {name, command};
 	put_record(out, KY_KYMO_PROCESS, &process, sizeof(process), texts, 2);
 }
@@ -51,7 +51,7 @@ void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread)
 	put_record(out, KY_KYMO_THREAD, &fixed, sizeof(fixed), &thread->name, 1);
 }
 
-void ky_kymo_define_clock(struct ky_out *out, const struct ky_clock_sample *sample)
+void ky_kymo_define_clock(struct ky_out *out, const struct ky_tick_reading *sample)
 {
 	const struct ky_kymo_clock clock = {
 		.ticks = sample->ticks,

@@ -10,10 +10,10 @@
 #include "formats/kymo/kymo_layout.h"
 #include "formats/out.h"
 
-void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t beside, struct ky_text name,
+void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t layer, struct ky_text name,
 			    struct ky_text command);
 void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread);
-void ky_kymo_define_clock(struct ky_out *out, const struct ky_clock_sample *sample);
+void ky_kymo_define_clock(struct ky_out *out, const struct ky_tick_reading *sample);
 /* number: how the words of events name the trace point. */
 void ky_kymo_define_site(struct ky_out *out, uint32_t number, const struct ky_site *site);
 /* Of captures. texts: trigger, reason, stack, as long as snapshot says. */

@@ -172,7 +172,7 @@ static int take_own(struct ky_kymo_defs *defs, const struct ky_kymo_process *fix
 	replace_text(&defs->process, (struct ky_text){own_name, name.bytes});
 	replace_text(&defs->command, (struct ky_text){own_command, command.bytes});
 	defs->pid = fixed->pid;
-	defs->beside = fixed->beside;
+	defs->layer = fixed->layer;
 	return 0;
 }
 
@@ -208,7 +208,7 @@ static int add_clock(struct ky_kymo_defs *defs, struct record *record)
 	if (!grown)
 		return -ENOMEM;
 	defs->samples = grown;
-	defs->samples[defs->samples_count++] = (struct ky_clock_sample){
+	defs->samples[defs->samples_count++] = (struct ky_tick_reading){
 		fixed.ticks, fixed.boottime_ns, fixed.monotonic_ns, fixed.realtime_ns};
 	return 0;
 }
@@ -433,7 +433,7 @@ int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t b
 
 static int by_ticks(const void *a, const void *b)
 {
-	const struct ky_clock_sample *left = a, *right = b;
+	const struct ky_tick_reading *left = a, *right = b;
 	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
 }
 

@@ -41,10 +41,10 @@ struct ky_kymo_defs {
 	uint32_t processes_count, processes_room;
 	struct ky_kymo_map by_pid;
 	int32_t pid;
-	uint32_t beside; /* enum ky_drum_beside */
+	uint32_t layer; /* enum ky_drum_layer */
 	struct ky_text process;
 	struct ky_text command;
-	struct ky_clock_sample *samples; /* ordered after ky_kymo_defs_done() */
+	struct ky_tick_reading *samples; /* ordered after ky_kymo_defs_done() */
 	uint32_t samples_count, samples_room;
 	struct ky_site **sites;
 	uint32_t sites_count, sites_room;

@@ -49,8 +49,8 @@ struct ky_writer {
 	struct ky_kymo_masks masks; /* of the trace points that are defined */
 	struct ky_text command;
 	int32_t pid;
-	uint32_t beside; /* of the drum: enum ky_drum_beside */
-			 /* whose command it is */
+	uint32_t layer; /* of the drum: enum ky_drum_layer */
+			/* whose command it is */
 	uint64_t ticks_per_s;
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
@@ -62,7 +62,7 @@ struct ky_writer {
 	uint64_t last_ticks;      /* of the last event seen */
 	uint32_t threads_at;      /* in tids: the batch's first */
 
-	struct ky_out samples; /* struct ky_clock_sample, in any order */
+	struct ky_out samples; /* struct ky_tick_reading, in any order */
 	uint64_t flushed_ns;   /* when a sample last flushed */
 	struct ky_out entries; /* struct ky_kymo_entry */
 	struct ky_out tids;    /* u32 */
@@ -191,7 +191,7 @@ static void kymo_flush(struct ky_writer *w)
 static void kymo_process(struct ky_writer *w, int32_t pid, struct ky_text name)
 {
 	const struct ky_text none = {"", 0};
-	ky_kymo_define_process(&w->fresh, pid, w->beside, name, pid == w->pid ? w->command : none);
+	ky_kymo_define_process(&w->fresh, pid, w->layer, name, pid == w->pid ? w->command : none);
 }
 
 static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
@@ -203,7 +203,7 @@ static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
  * Samples come in any order: a file that begins with a snapshot is given the older ones later. What
  * is gathered goes out with one now and then, so that it never is old.
  */
-static void kymo_clock(struct ky_writer *w, const struct ky_clock_sample *sample)
+static void kymo_clock(struct ky_writer *w, const struct ky_tick_reading *sample)
 {
 	ky_kymo_define_clock(&w->fresh, sample);
 	ky_out_append(&w->samples, sample, sizeof(*sample));
@@ -333,13 +333,13 @@ static void kymo_block(struct ky_writer *w, const struct ky_block *block,
 
 static int by_ticks(const void *a, const void *b)
 {
-	const struct ky_clock_sample *left = a, *right = b;
+	const struct ky_tick_reading *left = a, *right = b;
 	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
 }
 
 static void map_clock(struct ky_writer *w, struct ky_clock_map *clock)
 {
-	struct ky_clock_sample *samples = (void *)w->samples.data;
+	struct ky_tick_reading *samples = (void *)w->samples.data;
 	if (w->ticks_per_s)
 		clock->nominal = UINT64_C(1000000000) * KY_CLOCK_RATE_ONE / w->ticks_per_s;
 	const size_t count = w->samples.used / sizeof(*samples);
@@ -453,7 +453,7 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 	w->threads.item_bytes = sizeof(struct thread_state);
 	w->ticks_per_s = info->ticks_per_s;
 	w->pid = info->pid;
-	w->beside = info->beside;
+	w->layer = info->layer;
 	w->pack = info->pack;
 	w->pack_is_lent = info->pack != NULL;
 	int error = 0;

@@ -380,10 +380,10 @@ static uint64_t in_clock(const struct ky_trace *trace, enum ky_clock clock, int6
 	return (uint64_t)ns;
 }
 
-static struct ky_clock_sample sample_at(const struct ky_trace *trace, int64_t ts)
+static struct ky_tick_reading sample_at(const struct ky_trace *trace, int64_t ts)
 {
 	const int64_t at = ts < 1 ? 1 : ts;
-	return (struct ky_clock_sample){(uint64_t)at, (uint64_t)at,
+	return (struct ky_tick_reading){(uint64_t)at, (uint64_t)at,
 					in_clock(trace, KY_CLOCK_MONOTONIC, at),
 					in_clock(trace, KY_CLOCK_REALTIME, at)};
 }
@@ -444,7 +444,7 @@ static int open_file(struct writer *w)
 	if (error)
 		return error;
 	const int64_t last = trace->end_ns > trace->begin_ns ? trace->end_ns : trace->begin_ns;
-	const struct ky_clock_sample sample =
+	const struct ky_tick_reading sample =
 		sample_at(trace, last < INT64_MAX - NS_PER_S ? last + NS_PER_S : INT64_MAX);
 	ky_format_kymo.clock(w->file, &sample);
 	put_tasks(w, first);

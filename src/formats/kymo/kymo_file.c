@@ -354,7 +354,7 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
 		.version = file->version,
 		.indexed = file->indexed,
 		.pid = defs->pid,
-		.beside = defs->beside,
+		.layer = defs->layer,
 		.process = defs->process.data ? defs->process : none,
 		.command = defs->command.data ? defs->command : none,
 		.processes = defs->processes,

@@ -31,13 +31,13 @@ struct ky_kymo_info {
 	uint32_t version; /* 0 when the begin of the file is damaged */
 	bool indexed;     /* found by the index; else by a search */
 	int32_t pid;
-	uint32_t beside;        /* which of the process's drums it was: enum ky_drum_beside */
+	uint32_t layer;         /* which of the process's drums it was: enum ky_drum_layer */
 	struct ky_text process; /* its name */
 	struct ky_text command; /* the program's path */
 	const struct ky_kymo_process_name *processes; /* all that are named, this one too */
 	uint32_t processes_count;
 	uint64_t ticks_per_s;
-	const struct ky_clock_sample *samples; /* ordered by ticks */
+	const struct ky_tick_reading *samples; /* ordered by ticks */
 	uint32_t samples_count;
 	struct ky_thread *const *threads; /* by index */
 	uint32_t threads_count;

@@ -109,7 +109,7 @@ struct ky_kymo_process {
 	uint32_t name_bytes;
 	uint32_t command_bytes;
 	/* Which of the process's drums the source was, in the order in which their spans nest: 0 its own, 1 calls, 2 off CPU. */
-	uint32_t beside;
+	uint32_t layer;
 };
 
 /*

@@ -27,8 +27,8 @@
 struct drum {
 	struct ky_kymo *source;
 	uint64_t first_ns, last_ns;
-	uint32_t beside; /* enum ky_drum_beside */
-	uint32_t order;  /* in the file */
+	uint32_t layer; /* enum ky_drum_layer */
+	uint32_t order; /* in the file */
 };
 
 struct loading {
@@ -92,8 +92,8 @@ static void find_range(struct drum *drum)
 static int by_begin(const void *a, const void *b)
 {
 	const struct drum *left = a, *right = b;
-	if (left->beside != right->beside)
-		return left->beside < right->beside ? -1 : 1;
+	if (left->layer != right->layer)
+		return left->layer < right->layer ? -1 : 1;
 	if (left->first_ns != right->first_ns)
 		return left->first_ns < right->first_ns ? -1 : 1;
 	return (left->order > right->order) - (left->order < right->order);
@@ -112,8 +112,8 @@ static int list_drums(struct loading *loading)
 		if (several && !info->entries_count && !info->processes_count)
 			continue;
 		struct drum *drum = &loading->drums[loading->drums_count++];
-		*drum = (struct drum){.source = source, .beside = info->beside, .order = i};
-		loading->beside |= info->beside != KY_DRUM_OWN;
+		*drum = (struct drum){.source = source, .layer = info->layer, .order = i};
+		loading->beside |= info->layer != KY_DRUM_OWN;
 		loading->chunks += info->entries_count;
 		find_range(drum);
 	}
@@ -127,7 +127,7 @@ static uint32_t process_of(struct loading *loading, uint32_t index, int32_t pid)
 	struct ky_trace *trace = loading->load->trace;
 	const struct drum *drum = &loading->drums[index];
 	bool made;
-	if (drum->beside != KY_DRUM_OWN)
+	if (drum->layer != KY_DRUM_OWN)
 		return ky_process(trace, pid);
 	uint32_t *life = ky_u64_map_add(&loading->lives, (uint32_t)pid, &made);
 	if (!life) {
@@ -157,9 +157,9 @@ static bool crosses_functions(const struct ky_kymo_info *info)
 static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
 {
 	bool made;
-	ky_event_intake_beside(loading->intake, info->beside == KY_DRUM_OWN);
-	ky_event_intake_ends(loading->intake, &loading->ends, info->beside == KY_DRUM_SWITCHES);
-	if (info->beside != KY_DRUM_OWN)
+	ky_event_intake_beside(loading->intake, info->layer == KY_DRUM_OWN);
+	ky_event_intake_ends(loading->intake, &loading->ends, info->layer == KY_DRUM_SWITCHES);
+	if (info->layer != KY_DRUM_OWN)
 		ky_event_intake_apart(loading->intake, &loading->crossing);
 	else if (crosses_functions(info) &&
 		 !ky_u64_map_add(&loading->crossing, (uint32_t)info->pid, &made))
@@ -213,8 +213,8 @@ static void count_left_out(struct loading *loading, const struct drum *drum,
 static void cut_followed(struct loading *loading, uint32_t index)
 {
 	const struct drum *const drum = &loading->drums[index];
-	for (uint32_t i = index + 1; i < loading->drums_count && drum->beside != KY_DRUM_OWN; i++) {
-		if (loading->drums[i].beside == drum->beside)
+	for (uint32_t i = index + 1; i < loading->drums_count && drum->layer != KY_DRUM_OWN; i++) {
+		if (loading->drums[i].layer == drum->layer)
 			ky_event_intake_cut(loading->intake,
 					    ky_kymo_info(loading->drums[i].source)->pid);
 	}
@@ -237,7 +237,7 @@ static int read_ends(struct loading *loading)
 	int error = 0;
 	for (uint32_t i = 0; !error && i < loading->drums_count; i++) {
 		struct ky_kymo_totals totals = {0};
-		if (loading->drums[i].beside == KY_DRUM_SWITCHES)
+		if (loading->drums[i].layer == KY_DRUM_SWITCHES)
 			error = ky_kymo_read(loading->drums[i].source, 0, UINT64_MAX, &sink,
 					     &totals);
 	}

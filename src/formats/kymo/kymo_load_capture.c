@@ -118,7 +118,7 @@ static bool has_clocks(struct ky_kymo *source)
 }
 
 /* 0 is a file that was made of another trace, which does not say. */
-static void put_clock(struct ky_trace *trace, const struct ky_clock_sample *s)
+static void put_clock(struct ky_trace *trace, const struct ky_tick_reading *s)
 {
 	struct ky_clock_reading readings[3] = {{KY_CLOCK_BOOTTIME, (int64_t)s->boottime_ns}};
 	uint32_t known = 1;

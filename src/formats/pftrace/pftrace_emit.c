@@ -122,7 +122,7 @@ static void write_first(struct ky_pft *w)
 	put_packet(w, &w->body);
 }
 
-static void write_clock(struct ky_pft *w, const struct ky_clock_sample *sample)
+static void write_clock(struct ky_pft *w, const struct ky_tick_reading *sample)
 {
 	w->part.used = 0;
 	put_clock(&w->part, BOOTTIME, sample->boottime_ns, false);
@@ -296,7 +296,7 @@ static void pft_event(struct ky_writer *writer, const struct ky_event *e)
 	write_event(&writer->pft, e);
 }
 
-static void pft_clock(struct ky_writer *writer, const struct ky_clock_sample *sample)
+static void pft_clock(struct ky_writer *writer, const struct ky_tick_reading *sample)
 {
 	write_clock(&writer->pft, sample);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linux_post.c: a message with a descriptor, to an abstract unix socket. Raw system calls: glibc's are cancellation
+ * mail.c: send a message with a descriptor to an abstract unix socket. Raw system calls: glibc's are cancellation
  * points, and a thread must not end in the middle of making a drum.
  */
+#include "os/mail.h"
+
 #include "os/os.h"
 
 #include <string.h>
@@ -12,8 +14,8 @@
 #include <unistd.h>
 
 /*
- * The socket's name may have become somebody else's after its owner ended. What the program records is for its own user
- * and for root.
+ * Report whether the receiver is this program's user or root: another user may have taken the socket's name
+ * after its owner ended.
  */
 static bool trusted(int to)
 {
@@ -45,12 +47,13 @@ static void send_with(int to, const void *message, size_t bytes, int fd)
 	syscall(SYS_sendmsg, to, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void ky_os_post(const char *name, size_t name_bytes, const void *message, size_t bytes, int fd)
+static void post(const char *name, size_t name_bytes, const struct ky_mail *mail, int fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (name_bytes >= sizeof(address.sun_path))
 		return;
-	memcpy(address.sun_path + 1, name, name_bytes); /* after a zero: not in the file system */
+	/* After a zero byte: the name is not in the file system. */
+	memcpy(address.sun_path + 1, name, name_bytes);
 	const socklen_t address_bytes =
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
 	const int to =
@@ -58,6 +61,22 @@ void ky_os_post(const char *name, size_t name_bytes, const void *message, size_t
 	if (to < 0)
 		return;
 	if (syscall(SYS_connect, to, &address, address_bytes) == 0 && trusted(to))
-		send_with(to, message, bytes, fd);
+		send_with(to, mail, sizeof(*mail), fd);
 	syscall(SYS_close, to);
+}
+
+void ky_mail_post(const char *address, int fd)
+{
+	const char *const colon = strchr(address, ':');
+	if (!colon || colon == address || colon - address > (int)KY_MAIL_NAME_BYTES_MAX ||
+	    strlen(colon + 1) != KY_MAIL_SECRET_BYTES)
+		return;
+	struct ky_mail mail = {
+		.magic = KY_MAIL_MAGIC,
+		.version = KY_MAIL_VERSION,
+		.bytes = sizeof(mail),
+		.pid = (uint32_t)ky_os_pid(),
+	};
+	memcpy(mail.secret, colon + 1, sizeof(mail.secret));
+	post(address, (size_t)(colon - address), &mail, fd);
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads every fixture of other tools and compares with what a reference tool read from it.
+"""fixtures.py TRACE_DUMP KNOWN FOLDER...: read every fixture and compare with what a reference tool read from it.
 
-fixtures.py TRACE_DUMP FIXTURES KNOWN [FILTER]: FIXTURES holds MANIFEST.tsv; KNOWN lists differences
-that are explained, one a line: a path or glob, a tab, the reason. Exit 77 without the fixtures. A
-known difference that is none any more fails too, so that the list stays true.
+A FOLDER holds MANIFEST.tsv: a line per fixture, its name, and where the data is when that is elsewhere. The tables beside a fixture
+have what the reference read. A folder that is absent is skipped, with a line that says so. KNOWN lists the differences that are explained: a path
+or glob, a tab, the reason. A line of it that explains nothing any more fails, so that the list stays true.
 """
 import csv
 import fnmatch
@@ -34,8 +34,8 @@ def slices_of(text):
     return sorted(rows)
 
 
-def compare_slices(tool, path):
-    with open(path + ".perfetto-slices.csv", encoding="utf-8", errors="replace") as file:
+def compare_slices(tool, path, tables):
+    with open(tables + ".perfetto-slices.csv", encoding="utf-8", errors="replace") as file:
         expected = slices_of(file.read())
     ours = slices_of(dump(tool, "slices", path).stdout.decode("utf-8", "replace"))
     if len(expected) >= SLICES_MAX:
@@ -47,24 +47,24 @@ def compare_slices(tool, path):
     return f"slices: {len(ours)} for {len(expected)}; ours alone {extra}; missing {missing}"
 
 
-def compare_counts(tool, path):
-    with open(path + ".perfetto-counts.csv", encoding="utf-8") as file:
+def compare_counts(tool, path, tables):
+    with open(tables + ".perfetto-counts.csv", encoding="utf-8") as file:
         expected = next(csv.DictReader(file))
     ours = next(csv.DictReader(io.StringIO(dump(tool, "counts", path).stdout.decode())))
     wrong = [f"{k} {ours[k]} for {expected[k]}" for k in COUNTS if expected[k] != ours[k]]
     return ", ".join(wrong) or None
 
 
-def compare_events(tool, path):
-    """babeltrace2 prints a line an event, kymo counts the events that it put into the trace."""
-    with open(path + ".oracle.txt", encoding="utf-8", errors="replace") as file:
+def compare_events(tool, path, tables):
+    """babeltrace2 prints a line per event, kymo counts the events that it put into the trace."""
+    with open(tables + ".oracle.txt", encoding="utf-8", errors="replace") as file:
         expected = sum(1 for line in file if line.strip())
     ours = int(dump(tool, "events", path).stdout or 0)
     return None if ours == expected else f"events: {ours} for {expected}"
 
 
-def check(tool, path):
-    """What is wrong with our reading of the file, or None."""
+def check(tool, path, tables):
+    """Return what is wrong with our reading of the file, or None."""
     try:
         result = dump(tool, "counts", path)
     except subprocess.TimeoutExpired:
@@ -78,10 +78,10 @@ def check(tool, path):
     if "/ctf/" in path:
         comparisons.append((".oracle.txt", compare_events))
     for suffix, compare in comparisons:
-        if os.path.exists(path + suffix):
+        if os.path.exists(tables + suffix):
             if result.returncode:
                 return result.stderr.decode().strip()
-            finding = compare(tool, path)
+            finding = compare(tool, path, tables)
             if finding:
                 findings.append(finding)
     return "; ".join(findings) or None
@@ -97,33 +97,38 @@ def read_known(path):
     return known
 
 
+def manifest(folder):
+    with open(folder + "/MANIFEST.tsv", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
 def main():
-    tool, fixtures, known_path = sys.argv[1:4]
-    wanted = sys.argv[4] if len(sys.argv) > 4 else ""
-    if not os.path.exists(fixtures + "/MANIFEST.tsv"):
-        print(f"skipped: no fixtures at {fixtures}")
-        return 77
+    tool, known_path, *folders = sys.argv[1:]
     known = read_known(known_path)
-    equal = explained = failed = 0
+    equal = explained = failed = absent = 0
     used = set()
-    with open(fixtures + "/MANIFEST.tsv", encoding="utf-8") as file:
-        names = [row["file"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
-    for name in names:
-        if wanted not in name:
+    names = []
+    for folder in folders:
+        if not os.path.exists(folder + "/MANIFEST.tsv"):
+            print(f"skipped: no fixtures at {folder}")
+            absent += 1
             continue
-        finding = check(tool, os.path.join(fixtures, name))
-        reasons = [k for k in known if fnmatch.fnmatch(name, k[0])]
-        if finding and reasons:
-            used.update(reasons)
-            explained += 1
-        elif finding:
-            failed += 1
-            print(f"{name}\n\t{finding}")
-        else:
-            equal += 1
-    for pattern, _ in known:
-        if wanted in pattern and pattern not in {k[0] for k in used}:
-            print(f"{pattern}\n\tis listed as different and is not")
+        for row in manifest(folder):
+            name = row["file"]
+            names.append(name)
+            finding = check(tool, os.path.join(folder, row.get("data") or name), os.path.join(folder, name))
+            reasons = [k for k in known if fnmatch.fnmatch(name, k[0])]
+            if finding and reasons:
+                used.update(reasons)
+                explained += 1
+            elif finding:
+                failed += 1
+                print(f"{name}\n\t{finding}")
+            else:
+                equal += 1
+    for line in known:
+        if line not in used and (not absent or fnmatch.filter(names, line[0])):
+            print(f"{line[0]}\n\tis listed as different and is not")
             failed += 1
     print(f"{equal} as expected, {explained} explained, {failed} not")
     return 1 if failed else 0

@@ -1,26 +1,24 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// difftests.mjs: the same queries over the same files, here and by Perfetto's trace_processor: the same rows.
+// difftests.mjs KYMO DIFFERENCES FOLDER...: run the same queries over the same files, here and by Perfetto's trace_processor,
+// and compare the rows.
 //
-//   difftests.mjs KYMO SHARED DIFFERENCES [FILTER]
-//
-// SHARED is the folder with fixtures/ and tools/perfetto-query.mjs; without it the test is skipped (77). DIFFERENCES
-// lists what is known to differ and why: file, query, reason, by tabs; * is any. FILTER runs the files whose names
-// contain it, "all" every file.
+// A FOLDER has fixtures; one that is absent is skipped, with a line that says so. DIFFERENCES lists what is known to differ and why: file,
+// query, reason, by tabs; * is any. KYMO_FILTER=TEXT runs the files whose names contain it, KYMO_FILTER=all every file.
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { install } from '../../tools/oracle/trace-processor.mjs';
 
-const [kymo, shared, differences, filter] = process.argv.slice(2);
-const tool = path.join(shared ?? '', 'tools/perfetto-query.mjs');
-const fixtures = path.join(shared ?? '', 'fixtures');
-if (!fs.existsSync(tool) || !fs.existsSync(fixtures)) {
-	console.log('skipped: no trace_processor or no fixtures beside the project');
-	process.exit(77);
-}
+const [kymo, differences, ...folders] = process.argv.slice(2);
+const filter = process.env.KYMO_FILTER;
+const tool = fileURLToPath(new URL('../../tools/oracle/trace-processor.mjs', import.meta.url));
+install();
 
 // The files of a normal run: a few of each kind, since trace_processor takes two seconds to start.
 const usual = [
+	'demo.json', 'demo.fxt', 'sampled.pftrace',
 	'JsonParser__json_instants', 'SchedParser__', 'TrackEvent__track_event_typed_args_slices', 'Profiling__perf_sample',
 	'DynamicTables__', 'track_event_counters_counters.pftrace', 'Tables__android_logs',
 ];
@@ -113,13 +111,12 @@ function ours(file, sql) {
 }
 
 let same = 0, explained = 0, different = 0, refused = 0;
-for (const file of files(fixtures)) {
-	const name = path.relative(fixtures, file);
-	if (filter !== 'all' && !(filter ? [filter] : usual).some((u) => name.includes(u))) continue;
+
+function compare(name, file) {
 	const theirs = perfetto(file);
 	if (!theirs) {
 		refused++;
-		continue;
+		return;
 	}
 	Object.entries(queries).forEach(([query, sql], i) => {
 		const mine = ours(file, sql);
@@ -137,6 +134,17 @@ for (const file of files(fixtures)) {
 		console.log(`${name}\t${query}\t${mine.length} rows here, ${theirs[i].length} there; row ${place}: ` +
 			`${mine[place]} here, ${theirs[i][place]} there`);
 	});
+}
+
+for (const folder of folders) {
+	if (!fs.existsSync(folder)) {
+		console.log(`skipped: no fixtures at ${folder}`);
+		continue;
+	}
+	for (const file of files(folder)) {
+		const name = path.relative(folder, file);
+		if (filter === 'all' || (filter ? [filter] : usual).some((part) => name.includes(part))) compare(name, file);
+	}
 }
 console.log(`${same} the same, ${explained} explained, ${different} different, ${refused} files refused by trace_processor`);
 process.exit(different ? 1 : 0);

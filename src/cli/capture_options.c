@@ -1,188 +1,103 @@
 /* SPDX-License-Identifier: MIT */
-/* capture_options.c: see capture_options.h. A value that is none is said with how it is written. */
+/* capture_options.c: see capture_options.h. */
 #include "cli/capture_options.h"
 
 #include "cli/cli.h"
+#include "cli/output.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BEFORE_NS 10000000
-/* Twenty nanoseconds each: a tenth of a CPU for one function. */
+/* At twenty nanoseconds each: a tenth of a CPU for one function. */
 #define HOT_PER_SECOND 5000000
 
-enum choice {
-	CATEGORIES = 0x100,
-	KERNEL,
-	NO_KERNEL,
-	SAMPLE,
-	TRIGGER,
-	BEFORE,
-	AFTER,
-	SNAPSHOTS,
-	COOLDOWN,
-	DURATION,
-	MAX_SIZE,
-	ROTATE,
-	BUFFER,
-	KERNEL_BUFFER,
-	ENGINE,
-	FUNCTIONS,
-	MIN_SIZE,
-	ENTRY_ONLY,
-	HOT,
-	FORMAT,
-	PROGRESS,
-	JSON,
-	FOLLOW,
-};
-
-static const struct option longs[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, FORMAT},
-	{"categories", required_argument, NULL, CATEGORIES},
-	{"pid", required_argument, NULL, 'p'},
-	{"follow", no_argument, NULL, FOLLOW},
-	{"kernel", optional_argument, NULL, KERNEL},
-	{"no-kernel", no_argument, NULL, NO_KERNEL},
-	{"sample", required_argument, NULL, SAMPLE},
-	{"trigger", required_argument, NULL, TRIGGER},
-	{"before", required_argument, NULL, BEFORE},
-	{"after", required_argument, NULL, AFTER},
-	{"snapshots", required_argument, NULL, SNAPSHOTS},
-	{"cooldown", required_argument, NULL, COOLDOWN},
-	{"engine", required_argument, NULL, ENGINE},
-	{"functions", optional_argument, NULL, FUNCTIONS},
-	{"min-size", required_argument, NULL, MIN_SIZE},
-	{"entry-only", no_argument, NULL, ENTRY_ONLY},
-	{"hot", required_argument, NULL, HOT},
-	{"duration", required_argument, NULL, DURATION},
-	{"max-size", required_argument, NULL, MAX_SIZE},
-	{"rotate", required_argument, NULL, ROTATE},
-	{"buffer", required_argument, NULL, BUFFER},
-	{"kernel-buffer", required_argument, NULL, KERNEL_BUFFER},
-	{"progress", no_argument, NULL, PROGRESS},
-	{"quiet", no_argument, NULL, 'q'},
-	{"json", no_argument, NULL, JSON},
+static const struct ky_choice engines[] = {
+	{"auto", "choose what this machine allows (default)", NULL},
+	{"uprobe", "for symbol: and line:, needs root", NULL},
+	{"breakpoint", "for symbol: and line:, your own processes, at most four places", NULL},
+	{"pt", "for function calls: Intel Processor Trace",
+	 "Needs a CPU that has it and a kernel that offers it; the program is not touched."},
+	{"nops", "for function calls: programs compiled with patchable entries",
+	 "`-fpatchable-function-entry`, clang's XRay, `-finstrument-functions`; only these functions "
+	 "are traced."},
+	{"patch", "for function calls: patch the running program (x86-64)",
+	 "The first instructions of each function become a jump while the program runs and are restored at "
+	 "the end. Needs the right to trace the process with `ptrace`(2), and stops its threads for some "
+	 "milliseconds each time."},
+	{"sample", "for function calls: call stacks, which miss short calls",
+	 "1000 stacks a second, or as many as `--sample` says, joined to spans."},
 	{0},
 };
 
-bool ky_capture_parse_bytes(const char *text, uint64_t *bytes)
+/* Read --engine, which serves both triggers and --functions and may be given once for each. */
+static int take_engine(void *context, const char *value)
 {
-	static const char units[] = "kKmMgGtT";
-	char *end;
-	errno = 0;
-	const unsigned long long value = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || errno)
-		return false;
-	unsigned shift = 0;
-	const char *const unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned)((unit - units) / 2 + 1);
-		end++;
-		if (strcmp(end, "iB") == 0)
-			end += 2;
-	}
-	*bytes = (uint64_t)value << shift;
-	return *end == '\0' && *bytes >> shift == value;
-}
-
-/* ---- values ---- */
-
-static bool read_time(const char *name, uint64_t *ns)
-{
-	int64_t value;
-	if (ky_cli_parse_duration(optarg, &value) && value >= 0) {
-		*ns = (uint64_t)value;
-		return true;
-	}
-	ky_cli_usage("--%s takes a time such as 10ms, 2s or 500us, not '%s'", name, optarg);
-	return false;
-}
-
-static bool read_bytes(const char *name, uint64_t *bytes)
-{
-	if (ky_capture_parse_bytes(optarg, bytes) && *bytes)
-		return true;
-	ky_cli_usage("--%s takes a size such as 64k, 100M or 2G, not '%s'", name, optarg);
-	return false;
-}
-
-static bool read_number(const char *name, uint32_t least, uint32_t most, uint32_t *number)
-{
-	char *end;
-	errno = 0;
-	const unsigned long long value = strtoull(optarg, &end, 10);
-	if (optarg[0] >= '0' && optarg[0] <= '9' && !*end && !errno && value >= least &&
-	    value <= most) {
-		*number = (uint32_t)value;
-		return true;
-	}
-	ky_cli_usage("--%s takes a number from %u to %u, not '%s'", name, least, most, optarg);
-	return false;
-}
-
-/* One option for two things, for no name means both: it may be given for each. */
-static bool read_engine(struct ky_capture_command *command)
-{
-	enum ky_probe_engine *const probes = &command->capture.probe_engine;
-	if (strcmp(optarg, "auto") == 0) {
-		*probes = KY_PROBE_AUTO;
+	struct ky_capture_command *const command = context;
+	char list[256];
+	if (strcmp(value, "auto") == 0) {
+		command->capture.probe_engine = KY_PROBE_AUTO;
 		command->functions.engine = KY_FUNCTRACE_AUTO;
-		return true;
+		return 0;
 	}
-	if (strcmp(optarg, "uprobe") == 0 || strcmp(optarg, "breakpoint") == 0) {
-		*probes = optarg[0] == 'u' ? KY_PROBE_UPROBE : KY_PROBE_BREAKPOINT;
-		return true;
+	if (strcmp(value, "uprobe") == 0 || strcmp(value, "breakpoint") == 0) {
+		command->capture.probe_engine =
+			value[0] == 'u' ? KY_PROBE_UPROBE : KY_PROBE_BREAKPOINT;
+		return 0;
 	}
 	for (int engine = KY_FUNCTRACE_PT; engine <= KY_FUNCTRACE_SAMPLE; engine++) {
-		const char *const name = ky_functrace_engine_name((enum ky_functrace_engine)engine);
-		if (strcmp(optarg, name) != 0)
+		if (strcmp(value, ky_functrace_engine_name((enum ky_functrace_engine)engine)) != 0)
 			continue;
 		command->functions.engine = (enum ky_functrace_engine)engine;
 		command->functions_only = "engine";
-		return true;
+		return 0;
 	}
-	return ky_cli_usage("--engine takes uprobe or breakpoint (of symbol: and line:), pt, nops, "
-			    "patch or sample (of --functions), or auto, not '%s'",
-			    optarg) == KY_EXIT_DONE;
+	return ky_cli_usage("--engine %s is not known: use %s", value,
+			    ky_options_list(engines, list, sizeof(list)));
 }
 
-/* Zero is a number here, and a rate has more digits than other numbers. */
-static bool read_hot(uint64_t *per_second)
+/* Read a rate: unlike other numbers it may be 0 and has no unit. */
+static int take_hot(void *context, const char *value)
 {
-	if (ky_capture_parse_bytes(optarg, per_second) &&
-	    strspn(optarg, "0123456789") == strlen(optarg))
-		return true;
+	struct ky_capture_command *const command = context;
+	command->functions_only = "hot";
+	if (ky_options_parse_size(value, &command->functions.hot_per_second) &&
+	    strspn(value, "0123456789") == strlen(value))
+		return 0;
 	return ky_cli_usage(
-		       "--hot takes a number of calls a second (0: no function is left alone), "
-		       "not '%s'",
-		       optarg) == KY_EXIT_DONE;
+		"--hot %s is not a number of calls a second: use 0 to trace every function "
+		"however hot",
+		value);
 }
 
-static bool read_functions(struct ky_capture_command *command, int choice)
+static int take_functions(void *context, const char *value)
 {
-	if (choice == FUNCTIONS) {
-		command->capture.functions = &command->functions;
-		command->functions.functions = optarg;
-		return true;
-	}
-	if (choice == MIN_SIZE) {
-		command->functions_only = "min-size";
-		return read_bytes("min-size", &command->functions.min_bytes);
-	}
-	if (choice == HOT) {
-		command->functions_only = "hot";
-		return read_hot(&command->functions.hot_per_second);
-	}
+	struct ky_capture_command *const command = context;
+	command->capture.functions = &command->functions;
+	command->functions.functions = value;
+	return 0;
+}
+
+static int take_min_size(void *context, const char *value)
+{
+	struct ky_capture_command *const command = context;
+	command->functions_only = "min-size";
+	if (ky_options_parse_size(value, &command->functions.min_bytes) &&
+	    command->functions.min_bytes)
+		return 0;
+	return ky_cli_usage("--min-size %s is not a size: use 64 or 1k", value);
+}
+
+static int take_entry_only(void *context, const char *value)
+{
+	struct ky_capture_command *const command = context;
+	(void)value;
 	command->functions_only = "entry-only";
 	command->functions.entry_only = true;
-	return true;
+	return 0;
 }
 
-/* One more place at the end of an array, or no more kymo. */
+/* Grow an array by one, or end kymo. */
 static void *grow(void *array, uint32_t count, size_t bytes)
 {
 	void *const grown = realloc(array, (count + 1) * bytes);
@@ -192,17 +107,16 @@ static void *grow(void *array, uint32_t count, size_t bytes)
 	exit(KY_EXIT_FAILED);
 }
 
-static bool add_trigger(struct ky_capture_command *command)
+static int take_trigger(void *context, const char *value)
 {
+	struct ky_capture_command *const command = context;
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	uint32_t *const count = &command->capture.triggers_count;
 	command->triggers = grow(command->triggers, *count, sizeof(*command->triggers));
-	if (ky_trigger_parse(&command->triggers[*count], optarg, message) == 0) {
-		++*count;
-		return true;
-	}
-	ky_cli_usage("%s", message);
-	return false;
+	if (ky_trigger_parse(&command->triggers[*count], value, message) != 0)
+		return ky_cli_usage("%s", message);
+	++*count;
+	return 0;
 }
 
 void ky_capture_options_kernel(struct ky_capture_command *command, const char *list)
@@ -219,90 +133,121 @@ void ky_capture_options_kernel(struct ky_capture_command *command, const char *l
 	}
 }
 
-static void add_target(struct ky_capture_command *command)
+static int take_kernel(void *context, const char *value)
 {
+	ky_capture_options_kernel(context, value ? value : "sched");
+	return 0;
+}
+
+int ky_capture_options_target(void *context, const char *value)
+{
+	struct ky_capture_command *const command = context;
 	command->targets =
 		grow(command->targets, command->targets_count, sizeof(*command->targets));
-	command->targets[command->targets_count++] = optarg;
+	command->targets[command->targets_count++] = value;
+	return 0;
 }
 
 /* ---- options ---- */
 
-static bool read_when(struct ky_capture_options *o, int choice)
-{
-	switch (choice) {
-	case BEFORE:
-		return read_time("before", &o->before_ns);
-	case AFTER:
-		return read_time("after", &o->after_ns);
-	case SNAPSHOTS:
-		return read_number("snapshots", 1, 1000000, &o->snapshots_max);
-	case COOLDOWN:
-		return read_time("cooldown", &o->cooldown_ns);
-	case DURATION:
-		return read_time("duration", &o->duration_ns);
-	case MAX_SIZE:
-		return read_bytes("max-size", &o->max_bytes);
-	case BUFFER:
-		return read_bytes("buffer", &o->ring_bytes);
-	case KERNEL_BUFFER:
-		return read_bytes("kernel-buffer", &o->buffer_bytes);
-	case SAMPLE:
-		return read_number("sample", 1, 100000, &o->samples_per_second);
-	default:
-		return true;
-	}
-}
+#define TRIGGER(kind, head, argument, finder, parser, help) {head argument, help, NULL},
+static const struct ky_choice triggers[] = {KY_TRIGGER_KINDS(TRIGGER){0}};
 
-static bool read_one(struct ky_capture_command *command, int choice)
-{
-	switch (choice) {
-	case 'o':
-		command->output = optarg;
-		return true;
-	case 'p':
-		add_target(command);
-		return true;
-	case 'q':
-		command->quiet = true;
-		return true;
-	case FORMAT:
-		command->format = optarg;
-		return true;
-	case CATEGORIES:
-		command->capture.categories = optarg;
-		return true;
-	case KERNEL:
-		ky_capture_options_kernel(command, optarg ? optarg : "sched");
-		return true;
-	case NO_KERNEL:
-		command->no_kernel = true;
-		return true;
-	case TRIGGER:
-		return add_trigger(command);
-	case ENGINE:
-		return read_engine(command);
-	case FUNCTIONS:
-	case MIN_SIZE:
-	case ENTRY_ONLY:
-	case HOT:
-		return read_functions(command, choice);
-	case ROTATE:
-		command->rotate = true;
-		return read_number("rotate", 0, 1000000, &command->capture.files_max);
-	case PROGRESS:
-		command->progress = true;
-		return true;
-	case JSON:
-		command->json = true;
-		return true;
-	case FOLLOW:
-		command->follow = true;
-		return true;
-	default:
-		return read_when(&command->capture, choice);
-	}
-}
+#define AT(type, field) KY_OPTION_AT(type, struct ky_capture_command, field)
+
+const struct ky_option ky_capture_options[] = {
+	{.help = "what is recorded"},
+	{"categories", AT(TEXT, capture.categories), .argument = "LIST",
+	 .help = "categories of trace points: globs separated by commas, '-' before one excludes it "
+		 "(default: all)",
+	 .more = "Categories that triggers look at are switched on, too."},
+	{"kernel", AT(CALL, kernel), .take = take_kernel, .argument = "[EVENTS]",
+	 .help = "kernel events, a list: sched (default), syscalls, print, SYSTEM:EVENT, SYSTEM, or "
+		 "globs of these",
+	 .more = "`sched` is switches, wake-ups, new tasks and exits; `syscalls` is all system calls; "
+		 "`print` is what programs write to trace_marker. run and attach record the kernel events "
+		 "of the recorded processes only."},
+	{"sample", AT(NUMBER, capture.samples_per_second), .argument = "HZ", .least = 1,
+	 .most = 100000, .help = "record HZ call stacks a second",
+	 .more = "Of user and kernel code, as far as this is allowed."},
+	{"buffer", AT(SIZE, capture.ring_bytes), .argument = "SIZE",
+	 .help = "minimum ring size per new thread (default 16M)",
+	 .more = "`KYMO_BUFFER` sets the default. Sizes are numbers with k, M or G behind them."},
+	{"kernel-buffer", AT(SIZE, capture.buffer_bytes), .argument = "SIZE",
+	 .help = "size of the kernel's ring per CPU (default 4M)"},
+	{.help = "when: everything, or with a trigger only what led up to it"},
+	{"trigger", AT(CALL, triggers), .take = take_trigger, .argument = "WHAT",
+	 .choices = triggers, .listed = true,
+	 .help = "take a snapshot when this happens; may be given several times",
+	 .more = "Any thread of any of the processes can fire a trigger. `CAT` and `NAME` are globs. "
+		 "`api` reaches back to kymo_mark_start() if the program called it; `symbol:` records the "
+		 "function's first two arguments."},
+	{"before", AT(DURATION, capture.before_ns), .argument = "TIME",
+	 .help = "how far back a snapshot reaches (default 10ms)",
+	 .more = "A snapshot cannot reach further back than the rings do; see `--buffer`."},
+	{"after", AT(DURATION, capture.after_ns), .argument = "TIME",
+	 .help = "how far a snapshot reaches beyond its trigger (default 0)",
+	 .more = "Snapshots that overlap are written as one."},
+	{"snapshots", AT(NUMBER, capture.snapshots_max), .argument = "N", .least = 1,
+	 .most = 1000000, .help = "end after N snapshots"},
+	{"cooldown", AT(DURATION, capture.cooldown_ns), .argument = "TIME",
+	 .help = "minimum time between two snapshots"},
+	{"engine", AT(CALL, functions), .take = take_engine, .argument = "NAME", .choices = engines,
+	 .listed = true,
+	 .help = "how function calls and the triggers symbol: and line: are observed; may be given once for each",
+	 .more = "One line names the engine and why no other was chosen. With `--functions` only "
+		 "breakpoints are used for triggers: a uprobe would crash a program whose functions are "
+		 "patched."},
+	{"duration", AT(DURATION, capture.duration_ns), .argument = "TIME",
+	 .help = "end after this time"},
+	{.help = "where to"},
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the file: .kymo, .json, .pftrace or .fxt, also with .gz or .zst; '-' is standard "
+		 "output, as .kymo (default trace.kymo; an existing one becomes trace.kymo.old)",
+	 .more = "`${pid}` in the name is kymo's process, `${rotation}` the number of the file. Formats other "
+		 "than .kymo are made at the end from FILE.capture.kymo, which remains when kymo is killed "
+		 "and can be read like any trace. The file appears when there is something in it: a program "
+		 "that cannot be started and a trigger that never fires leave an older file of that name "
+		 "alone."},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the format, whatever the file's name: kymo, json, pftrace or fxt"},
+	{"max-size", AT(SIZE, capture.max_bytes), .argument = "SIZE",
+	 .help = "end when the file is this large; with --rotate, start the next file",
+	 .more = "For other formats the .kymo counts that they are made from."},
+	{"rotate", AT(NUMBER, files_max), .argument = "N", .most = 1000000,
+	 .help = "start a new file every --max-size and keep the last N (0: all); FILE may contain "
+		 "${rotation}",
+	 .more = "Each file can be read on its own."},
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print no summary and no progress line"},
+	{"json", AT(FLAG, json), .help = "print the summary as JSON",
+	 .more = "On standard output; for run on standard error, because standard output is the program's. "
+		 "`status` is the program's exit status."},
+	{0},
+};
+
+const struct ky_option ky_capture_function_options[] = {
+	{.help = "function calls, of unmodified programs"},
+	{"functions", AT(CALL, functions), .take = take_functions, .argument = "[LIST]",
+	 .help = "every call of every function, or of those in the list: globs, module:GLOB (program or "
+		 "library), file:GLOB (source file), '-' before one excludes it",
+	 .more = "Each call is a span with the function's name, its file and line where debug information "
+		 "has them, and its module as the category. The program need not be rebuilt or restarted. The "
+		 "last entry of the list that matches decides; a list that starts with an inclusion selects "
+		 "only what it names. Time off the CPU appears as spans \"off CPU\" inside the functions. "
+		 "Children that the program forks are traced from their first call to their last; a program "
+		 "that it executes is traced from a few hundredths of a second after its start: to see all of "
+		 "it, start that one itself."},
+	{"min-size", AT(CALL, functions), .take = take_min_size, .argument = "SIZE",
+	 .help = "only functions of at least this many bytes of code"},
+	{"entry-only", AT(CALL, functions), .take = take_entry_only,
+	 .help = "record when functions are called, not how long they take: half the cost",
+	 .more = "Instants instead of spans. Nothing is put on the stack then, which suits programs with "
+		 "coroutines or unwinders of their own."},
+	{"hot", AT(CALL, functions), .take = take_hot, .argument = "N",
+	 .help = "stop tracing a function that is called more than N times a second, and only count it "
+		 "(default 5000000; 0: never)"},
+	{0},
+};
 
 static bool check_functions(const struct ky_capture_command *command)
 {
@@ -319,44 +264,39 @@ static bool check_functions(const struct ky_capture_command *command)
 	return false;
 }
 
-/* What only makes sense with something else. */
+/* Report options that need another one. */
 static bool check(const struct ky_capture_command *command)
 {
 	const struct ky_capture_options *const o = &command->capture;
 	if (!o->triggers_count &&
 	    (o->snapshots_max || o->cooldown_ns || o->after_ns || o->before_ns != BEFORE_NS))
-		ky_cli_usage("--before, --after, --snapshots and --cooldown are for snapshots: say "
-			     "with --trigger when to take one");
+		ky_cli_usage(
+			"--before, --after, --snapshots and --cooldown need a --trigger, which says "
+			"when to take a snapshot");
 	else if (command->no_kernel && o->kernel_count)
-		ky_cli_usage("--kernel and --no-kernel: one of them");
+		ky_cli_usage("--kernel and --no-kernel exclude each other");
 	else if (command->functions_only && !o->functions)
-		ky_cli_usage("--%s%s is about calls of functions: say with --functions that they "
-			     "are wanted",
-			     command->functions_only,
+		ky_cli_usage("--%s%s needs --functions", command->functions_only,
 			     strcmp(command->functions_only, "engine") == 0
-				     ? " pt, nops, patch, sample"
+				     ? " pt, nops, patch or sample"
 				     : "");
-	else if (command->rotate && !o->max_bytes)
-		ky_cli_usage("--rotate begins the next file when one is full: say with --max-size "
-			     "when that is");
+	else if (command->files_max != UINT32_MAX && !o->max_bytes)
+		ky_cli_usage("--rotate needs --max-size, which says when a file is full");
 	else
 		return true;
 	return false;
 }
 
-bool ky_capture_options_read(struct ky_capture_command *command, int argc, char **argv,
-			     bool in_order)
+bool ky_capture_options_read(struct ky_capture_command *command, int argc, char **argv)
 {
 	*command = (struct ky_capture_command){
 		.capture = {.before_ns = BEFORE_NS, .drums = true, .fd = -1},
-		.functions = {.hot_per_second = HOT_PER_SECOND}};
-	for (int choice;
-	     (choice = ky_cli_option(argc, argv, in_order ? "+o:p:q" : "o:p:q", longs)) != -1;) {
-		if (!read_one(command, choice))
-			return false;
-	}
-	if (!check(command) || !check_functions(command))
+		.functions = {.hot_per_second = HOT_PER_SECOND},
+		.files_max = UINT32_MAX};
+	if (ky_options_read(command, argc, argv) || !check(command) || !check_functions(command))
 		return false;
+	if (command->files_max != UINT32_MAX)
+		command->capture.files_max = command->files_max;
 	command->capture.triggers = command->triggers;
 	command->capture.kernel = (const char *const *)command->kernel;
 	return true;

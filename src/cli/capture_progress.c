@@ -37,26 +37,25 @@ static void measure(struct ky_capture_progress *progress, const struct ky_captur
 
 static void draw(const struct ky_capture_progress *progress, const struct ky_capture_facts *facts)
 {
-	char line[256], time[KY_CLI_NUMBER_BYTES], rate[KY_CLI_NUMBER_BYTES],
-		size[KY_CLI_NUMBER_BYTES], lost[KY_CLI_NUMBER_BYTES], events[64], shots[64],
-		calls[64] = "";
+	char line[256], time[KY_QUANTITY_BYTES], rate[KY_QUANTITY_BYTES], size[KY_QUANTITY_BYTES],
+		lost[KY_QUANTITY_BYTES], events[64], shots[64], calls[64] = "";
 	const uint64_t losses = facts->events_lost + facts->kernel_lost + facts->samples_lost;
 	snprintf(events, sizeof(events), "%s events/s  ",
-		 ky_cli_count(rate, (uint64_t)progress->rate));
+		 ky_quantity_count(rate, (uint64_t)progress->rate));
 	if (facts->functions_on && facts->functions.patch.functions)
 		snprintf(calls, sizeof(calls), "%s calls/s  ",
-			 ky_cli_count(rate, (uint64_t)progress->calls));
+			 ky_quantity_count(rate, (uint64_t)progress->calls));
 	snprintf(shots, sizeof(shots), "%u snapshot%s  ", facts->snapshots,
 		 facts->snapshots == 1 ? "" : "s");
 	snprintf(line, sizeof(line), "%s %s  %u process%s  %s%s%s  %s%s  Ctrl-C ends it",
 		 progress->flight ? "waiting" : "recording",
-		 ky_cli_duration(time, (int64_t)facts->elapsed_ns), facts->processes,
+		 ky_quantity_duration(time, (int64_t)facts->elapsed_ns), facts->processes,
 		 facts->processes == 1 ? "" : "es", progress->flight ? shots : "",
 		 calls[0]           ? calls
 		 : progress->flight ? ""
 				    : events,
-		 ky_cli_bytes(size, facts->bytes), losses ? ky_cli_count(lost, losses) : "nothing",
-		 " lost");
+		 ky_quantity_bytes(size, facts->bytes),
+		 losses ? ky_quantity_count(lost, losses) : "nothing", " lost");
 	const unsigned room = columns();
 	fprintf(stderr, ERASE "%.*s",
 		(int)ky_cli_text_fit(line, strlen(line), room > 1 ? room - 1 : 1), line);

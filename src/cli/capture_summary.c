@@ -36,14 +36,14 @@ static bool is_empty(const struct ky_capture_facts *facts)
 
 static void say_events(const struct ky_capture_facts *facts)
 {
-	char time[KY_CLI_NUMBER_BYTES], number[KY_CLI_NUMBER_BYTES], samples[64], pages[64];
-	const char *const spent = ky_cli_duration(time, (int64_t)facts->elapsed_ns);
+	char time[KY_QUANTITY_BYTES], number[KY_QUANTITY_BYTES], samples[64], pages[64];
+	const char *const spent = ky_quantity_duration(time, (int64_t)facts->elapsed_ns);
 	if (facts->drums)
-		line("events", "%s of %u process%s in %s", ky_cli_count(number, facts->events),
+		line("events", "%s of %u process%s in %s", ky_quantity_count(number, facts->events),
 		     facts->drums, facts->drums == 1 ? "" : "es", spent);
 	snprintf(pages, sizeof(pages), "%s of events",
-		 ky_cli_bytes(number, facts->kernel_pages * 4096));
-	snprintf(samples, sizeof(samples), "%s samples", ky_cli_count(number, facts->samples));
+		 ky_quantity_bytes(number, facts->kernel_pages * 4096));
+	snprintf(samples, sizeof(samples), "%s samples", ky_quantity_count(number, facts->samples));
 	if (facts->kernel_on || facts->samples_on)
 		line("kernel", "%s%s%s%s%s", facts->kernel_on ? pages : "",
 		     facts->kernel_on && facts->samples_on ? ", " : "",
@@ -54,7 +54,7 @@ static void say_events(const struct ky_capture_facts *facts)
 static void say_functions(const struct ky_capture_facts *facts)
 {
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
-	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES], c[KY_CLI_NUMBER_BYTES], text[512];
+	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES], c[KY_QUANTITY_BYTES], text[512];
 	if (!facts->functions_on)
 		return;
 	ky_capture_left_out(patch, text, sizeof(text));
@@ -63,45 +63,46 @@ static void say_functions(const struct ky_capture_facts *facts)
 		line("left out", "%s", text);
 	/* A program that ended too soon took its counts with it. */
 	if (patch->calls)
-		line("calls", "%s", ky_cli_count(a, patch->calls));
+		line("calls", "%s", ky_quantity_count(a, patch->calls));
 	if (patch->functions)
 		line("stopped", "for %s to set the jumps, %s to take them out",
-		     ky_cli_duration(b, (int64_t)patch->stopped_ns),
-		     ky_cli_duration(c, (int64_t)patch->unstopped_ns));
+		     ky_quantity_duration(b, (int64_t)patch->stopped_ns),
+		     ky_quantity_duration(c, (int64_t)patch->unstopped_ns));
 	else if (facts->functions.samples)
-		line("samples", "%s, %s lost", ky_cli_count(a, facts->functions.samples),
-		     ky_cli_count(b, facts->functions.samples_lost));
+		line("samples", "%s, %s lost", ky_quantity_count(a, facts->functions.samples),
+		     ky_quantity_count(b, facts->functions.samples_lost));
 	for (uint32_t i = 0; i < facts->hot_count; i++)
 		line(i ? "" : "hot", "%s: %s calls, then left alone (--hot)", facts->hot[i].name,
-		     ky_cli_count(a, facts->hot[i].calls));
+		     ky_quantity_count(a, facts->hot[i].calls));
 }
 
 static void say_losses(const struct ky_capture_facts *facts)
 {
-	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES], c[KY_CLI_NUMBER_BYTES];
+	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES], c[KY_QUANTITY_BYTES];
 	if (facts->events_lost)
 		line("lost", "%s events: a larger --buffer keeps more",
-		     ky_cli_count(a, facts->events_lost));
+		     ky_quantity_count(a, facts->events_lost));
 	if (facts->kernel_lost || facts->samples_lost)
 		line("lost", "%s kernel events, %s samples: a larger --kernel-buffer keeps more",
-		     ky_cli_count(b, facts->kernel_lost), ky_cli_count(c, facts->samples_lost));
+		     ky_quantity_count(b, facts->kernel_lost),
+		     ky_quantity_count(c, facts->samples_lost));
 	if (facts->mailbox_overflow)
 		line("lost",
 		     "drums of children that lived shortly: more began than kymo could take in");
 	if (facts->damaged)
 		line("damaged", "%s places of a drum: the program wrote over its own trace",
-		     ky_cli_count(a, facts->damaged));
+		     ky_quantity_count(a, facts->damaged));
 }
 
 static void say_snapshots(const struct ky_capture_command *command,
 			  const struct ky_capture_facts *facts)
 {
-	char number[KY_CLI_NUMBER_BYTES], text[64] = "";
+	char number[KY_QUANTITY_BYTES], text[64] = "";
 	if (!command->capture.triggers_count)
 		return;
 	if (facts->snapshots_passed_over)
 		snprintf(text, sizeof(text), ", %s passed over",
-			 ky_cli_count(number, facts->snapshots_passed_over));
+			 ky_quantity_count(number, facts->snapshots_passed_over));
 	line("snapshots", "%u%s", facts->snapshots, text);
 }
 
@@ -147,14 +148,14 @@ static void say_nothing_fired(const struct ky_capture_command *command,
 void ky_capture_summary(const struct ky_capture_command *command,
 			const struct ky_capture_facts *facts, const char *path, uint64_t bytes)
 {
-	char size[KY_CLI_NUMBER_BYTES];
+	char size[KY_QUANTITY_BYTES];
 	if (!facts->kept && command->capture.triggers_count) {
 		say_nothing_fired(command, facts);
 		return;
 	}
 	fputs("kymo: ", stderr);
 	ky_cli_text(stderr, path, strlen(path));
-	fprintf(stderr, ", %s", ky_cli_bytes(size, bytes));
+	fprintf(stderr, ", %s", ky_quantity_bytes(size, bytes));
 	if (facts->files > 1)
 		fprintf(stderr, ", the last of %u files", facts->files);
 	fputc('\n', stderr);

@@ -73,7 +73,7 @@ static int unknown_format(const char *output, const char *format)
 /* With --rotate the files are numbered, wherever the user wants the number. */
 static bool name_files(struct ky_capture_command *command, struct place *place)
 {
-	if (command->rotate && !ky_path_rotates(place->output)) {
+	if (command->files_max != UINT32_MAX && !ky_path_rotates(place->output)) {
 		char *const numbered = ky_output_name(place->output, "${rotation}", NULL);
 		free(place->output);
 		place->output = numbered;
@@ -99,7 +99,7 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 	if (!exporter && place->output)
 		return unknown_format(place->output, command->format);
 	place->converts = exporter && (strcmp(exporter->name, "kymo") != 0 || packing);
-	if (place->converts && (command->rotate || ky_path_rotates(place->output)))
+	if (place->converts && (command->files_max != UINT32_MAX || ky_path_rotates(place->output)))
 		return ky_cli_usage("files that rotate are .kymo: 'kymo convert' makes others of "
 				    "them");
 	if (!name_files(command, place)) {

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cli.c: what every verb begins and ends with: options, messages, loading a trace, the last flush
- * of standard output.
- */
+/* cli.c: messages, loading a trace, the last flush of standard output. */
 #include "cli/cli.h"
 #include "formats/reader.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define OPTIONS_MAX 48
-#define SHORTS_MAX 96
-#define HELP_VALUE 0x10000
-
 static const struct ky_verb *current;
 
 void ky_cli_begin(const struct ky_verb *verb)
 {
 	current = verb;
+}
+
+const struct ky_verb *ky_cli_verb(void)
+{
+	return current;
 }
 
 static void print_message(const char *format, va_list args)
@@ -53,9 +50,9 @@ int ky_cli_usage(const char *format, ...)
 	print_message(format, args);
 	va_end(args);
 	if (current)
-		fprintf(stderr, "'kymo %s --help' says how it is used\n", current->name);
+		fprintf(stderr, "'kymo %s --help' shows the usage\n", current->name);
 	else
-		fputs("'kymo --help' says how it is used\n", stderr);
+		fputs("'kymo --help' shows the usage\n", stderr);
 	return KY_EXIT_USAGE;
 }
 
@@ -66,7 +63,7 @@ int ky_cli_end(int code)
 	if (fflush(stdout) == 0 && !failed)
 		return code;
 	int cause = errno;
-	/* The write that failed was earlier; some files say why once more. */
+	/* The write that failed was an earlier one; some files report the cause again. */
 	if (!cause && write(STDOUT_FILENO, "", 0) < 0)
 		cause = errno;
 	if (cause == EPIPE)
@@ -76,52 +73,14 @@ int ky_cli_end(int code)
 	return code == KY_EXIT_DONE ? KY_EXIT_FAILED : code;
 }
 
-static _Noreturn void bad_option(int result, char **argv, const struct option *longs)
-{
-	const char *const word = argv[optind - 1];
-	if (result == ':' && optopt && optopt < HELP_VALUE && strncmp(word, "--", 2) != 0)
-		exit(ky_cli_usage("option -%c needs a value", optopt));
-	if (result == ':')
-		exit(ky_cli_usage("option %s needs a value", word));
-	if (optopt > 0 && optopt < 128 && strncmp(word, "--", 2) != 0)
-		exit(ky_cli_usage("there is no option -%c", optopt));
-	for (const struct option *option = longs; optopt && option->name; option++) {
-		if (option->val == optopt)
-			exit(ky_cli_usage("option --%s takes no value", option->name));
-	}
-	exit(ky_cli_usage("there is no option %s", word));
-}
-
-int ky_cli_option(int argc, char **argv, const char *shorts, const struct option *longs)
-{
-	static struct option all[OPTIONS_MAX + 2];
-	char all_shorts[SHORTS_MAX];
-	unsigned count = 0;
-	for (; longs[count].name && count < OPTIONS_MAX; count++)
-		all[count] = longs[count];
-	all[count] = (struct option){"help", no_argument, NULL, HELP_VALUE};
-	all[count + 1] = (struct option){0};
-	const bool in_order = shorts[0] == '+';
-	snprintf(all_shorts, sizeof(all_shorts), "%s:h%s", in_order ? "+" : "", shorts + in_order);
-	opterr = 0;
-	const int result = getopt_long(argc, argv, all_shorts, all, NULL);
-	if (result == HELP_VALUE || result == 'h') {
-		fputs(current ? current->help : "", stdout);
-		exit(ky_cli_end(KY_EXIT_DONE));
-	}
-	if (result == '?' || result == ':')
-		bad_option(result, argv, all);
-	return result;
-}
-
 static int load_progress(void *context, const char *stage, uint64_t done, uint64_t all)
 {
 	(void)context;
 	return ky_cli_progress(stage, done, all);
 }
 
-/* One line on what is wrong with the input, for those who did not ask. */
-static void say_problems(const struct ky_trace *trace, const char *path)
+/* Report in one line what is wrong with the input. */
+static void report_problems(const struct ky_trace *trace, const char *path)
 {
 	const struct ky_problems *const problems = &trace->problems;
 	uint64_t number = 0;
@@ -135,27 +94,27 @@ static void say_problems(const struct ky_trace *trace, const char *path)
 	}
 	if (first == KY_NONE)
 		return;
-	char place[48] = "", count[KY_CLI_NUMBER_BYTES];
+	char place[48] = "", count[KY_QUANTITY_BYTES];
 	if (problems->first_at[first] != KY_NO_PLACE)
 		snprintf(place, sizeof(place), " at byte %" PRIu64, problems->first_at[first]);
 	const char *const name = ky_text_of(trace, problems->name[first]);
 	const char *const text = ky_text_of(trace, problems->first[first]);
 	ky_cli_error("%s: %s %s with the input, the first%s: %s; 'kymo validate' lists them", path,
-		     ky_cli_count(count, number), number == 1 ? "problem" : "problems", place,
+		     ky_quantity_count(count, number), number == 1 ? "problem" : "problems", place,
 		     text   ? text
 		     : name ? name
 			    : "not known");
 }
 
-static void say_losses(const struct ky_trace *trace, const char *path)
+static void report_losses(const struct ky_trace *trace, const char *path)
 {
-	char count[KY_CLI_NUMBER_BYTES];
+	char count[KY_QUANTITY_BYTES];
 	if (trace->lost)
-		ky_cli_error("%s: %s events were lost before they got into the file", path,
-			     ky_cli_count(count, trace->lost));
+		ky_cli_error("%s: %s events were lost before they reached the file", path,
+			     ky_quantity_count(count, trace->lost));
 }
 
-static void say_not_loaded(int error, const char *message)
+static void report_not_loaded(int error, const char *message)
 {
 	if (error != -ECANCELED && !ky_cli_interrupted())
 		ky_cli_error("%s", message[0] ? message : strerror(-error));
@@ -172,19 +131,19 @@ struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *ho
 	struct ky_trace *trace = NULL;
 	ky_cli_progress("opening", 0, 0);
 	const int error = ky_load(&trace, path, &options, message);
-	/* A read that a signal ended is told of here, where no progress was. */
+	/* A read that a signal interrupted: no progress call has seen it yet. */
 	if (error == -EINTR)
 		ky_cli_progress("opening", 0, 0);
 	ky_cli_progress_end();
 	if (error) {
 		ky_trace_close(&trace);
 		if (!how->mute)
-			say_not_loaded(error, message);
+			report_not_loaded(error, message);
 		return NULL;
 	}
 	if (!how->quiet) {
-		say_losses(trace, path);
-		say_problems(trace, path);
+		report_losses(trace, path);
+		report_problems(trace, path);
 	}
 	return trace;
 }

@@ -2,37 +2,65 @@
 /* cli_filter.c: see cli_filter.h. */
 #include "cli/cli_filter.h"
 #include "cli/cli.h"
+#include "formats/reader.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-bool ky_cli_filter_option(struct ky_cli_filter *filter, int option, const char *value)
+const struct ky_option ky_cli_filter_range[] = {
+	{"from", KY_OPTION_AT(TEXT, struct ky_cli_filter, from), .argument = "TIME",
+	 .help = "only what overlaps the time from here: 1.5s or 200ms after the beginning of the "
+		 "trace, -1s before its end, @NS of its own clock",
+	 .more = "A time is a number with a unit (ns, us, ms, s, min, h). After an `@` the unit may be left "
+		 "out: nanoseconds."},
+	{"to", KY_OPTION_AT(TEXT, struct ky_cli_filter, to), .argument = "TIME",
+	 .help = "and up to here; what reaches over an edge is cut there"},
+	{0},
+};
+
+const struct ky_option ky_cli_filter_slices[] = {
+	{"name", KY_OPTION_AT(TEXT, struct ky_cli_filter, name), .argument = "GLOB",
+	 .help = "only slices with these names",
+	 .more = "`*` matches any run of characters, `?` any one."},
+	{"category", KY_OPTION_AT(TEXT, struct ky_cli_filter, category), .argument = "GLOB",
+	 .help = "only slices in these categories",
+	 .more = "If a category is a list, one member that matches is enough."},
+	{0},
+};
+
+const struct ky_option ky_cli_filter_tasks[] = {
+	{"thread", KY_OPTION_AT(TEXT, struct ky_cli_filter, thread), .argument = "GLOB|TID",
+	 .help = "only these threads"},
+	{"process", KY_OPTION_AT(TEXT, struct ky_cli_filter, process), .argument = "GLOB|PID",
+	 .help = "only these processes"},
+	{0},
+};
+
+const struct ky_choice ky_cli_by[] = {
+	{.name = "name"}, {.name = "category"}, {.name = "thread"}, {.name = "process"}, {0}};
+
+const struct ky_choice *ky_cli_formats(void)
 {
-	const char **const at = option == KY_CLI_OPTION_FROM       ? &filter->from
-				: option == KY_CLI_OPTION_TO       ? &filter->to
-				: option == KY_CLI_OPTION_NAME     ? &filter->name
-				: option == KY_CLI_OPTION_CATEGORY ? &filter->category
-				: option == KY_CLI_OPTION_THREAD   ? &filter->thread
-				: option == KY_CLI_OPTION_PROCESS  ? &filter->process
-								   : NULL;
-	if (at)
-		*at = value;
-	return at != NULL;
+	static struct ky_choice formats[64];
+	for (unsigned i = 0; ky_readers[i] && i + 1 < sizeof(formats) / sizeof(formats[0]); i++)
+		formats[i] = (struct ky_choice){.name = ky_readers[i]->name,
+						.help = ky_readers[i]->title};
+	return formats;
 }
 
 static bool parse_time(const char *text, int64_t *ns)
 {
-	return ky_cli_parse_duration(text + (*text == '@'), ns);
+	return ky_quantity_parse_duration(text + (*text == '@'), ns);
 }
 
-/* Where a time counts from: the trace's begin, its end, or 0. */
+/* Return where a time counts from: '+' the trace's beginning, '-' its end, '@' 0. */
 static char base_of(const char *text)
 {
 	return *text == '@' || *text == '-' ? *text : '+';
 }
 
-/* A number alone would be nanoseconds, which nobody means who leaves the unit out. */
+/* Report whether the unit is missing: a number alone would be nanoseconds, which is rarely meant. */
 static bool lacks_unit(const char *text, int64_t ns)
 {
 	return *text != '@' && ns && isdigit((unsigned char)text[strlen(text) - 1]);
@@ -46,7 +74,7 @@ int ky_cli_filter_check(const struct ky_cli_filter *filter)
 		const char *const option = i ? "to" : "from";
 		if (times[i] && !parse_time(times[i], &ns[i]))
 			return ky_cli_usage(
-				"--%s %s is no time: 1.5s, 200ms, -1s, @123456789 are some", option,
+				"--%s %s is not a time: use 1.5s, 200ms, -1s or @123456789", option,
 				times[i]);
 		if (times[i] && lacks_unit(times[i], ns[i]))
 			return ky_cli_usage("--%s %s has no unit: %ss, %sms, %sns?", option,
@@ -57,7 +85,7 @@ int ky_cli_filter_check(const struct ky_cli_filter *filter)
 	return 0;
 }
 
-/* A time of the trace's clock; KY_TIME_NONE when none was given. */
+/* Return a time of the trace's clock; KY_TIME_NONE when the option is missing. */
 static int64_t time_of(const char *text, const struct ky_trace *trace)
 {
 	int64_t ns, sum;
@@ -113,12 +141,6 @@ const char *ky_cli_name(const struct ky_trace *trace, uint32_t string)
 {
 	const char *const text = ky_text_of(trace, string);
 	return text && *text ? text : "(no name)";
-}
-
-const char *ky_cli_by_title(enum ky_stats_by by)
-{
-	static const char *const titles[] = {"name", "category", "thread", "process"};
-	return titles[by];
 }
 
 const char *ky_cli_by_label(char *buf, const struct ky_trace *trace, enum ky_stats_by by,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli_filter.h: the options that choose a part of a trace, the same in every verb that has them:
- * --from, --to, --name, --category, --thread, --process.
+ * cli_filter.h: the options that choose a part of a trace, the same in every verb: --from, --to, --name, --category,
+ * --thread, --process; and how threads and processes are labelled.
  */
 #ifndef KY_CLI_CLI_FILTER_H
 #define KY_CLI_CLI_FILTER_H
 
+#include "cli/verb.h"
 #include "query/stats.h"
 
 #define KY_CLI_LABEL_BYTES 160
@@ -15,52 +16,42 @@ struct ky_cli_filter {
 	const char *name, *category, *thread, *process;
 };
 
-/* Values of these options for getopt; a verb's own begin at KY_CLI_OPTION_OWN. */
-enum {
-	KY_CLI_OPTION_FROM = 0x200,
-	KY_CLI_OPTION_TO,
-	KY_CLI_OPTION_NAME,
-	KY_CLI_OPTION_CATEGORY,
-	KY_CLI_OPTION_THREAD,
-	KY_CLI_OPTION_PROCESS,
-	KY_CLI_OPTION_OWN
-};
+/* The options, in parts that verbs take as they need them; their places are in struct ky_cli_filter. */
+extern const struct ky_option ky_cli_filter_range[];  /* --from, --to */
+extern const struct ky_option ky_cli_filter_slices[]; /* --name, --category */
+extern const struct ky_option ky_cli_filter_tasks[];  /* --thread, --process */
+/* All of them, as sets of options of a verb whose command has the filter as a member. */
+#define KY_CLI_FILTER_SETS(command, field)                                                         \
+	{ky_cli_filter_range, offsetof(command, field)},                                           \
+		{ky_cli_filter_slices, offsetof(command, field)},                                  \
+	{                                                                                          \
+		ky_cli_filter_tasks, offsetof(command, field)                                      \
+	}
 
-/* clang-format off */
-#define KY_CLI_FILTER_OPTIONS                                                                      \
-	{"from", required_argument, NULL, KY_CLI_OPTION_FROM},                                     \
-	{"to", required_argument, NULL, KY_CLI_OPTION_TO},                                         \
-	{"name", required_argument, NULL, KY_CLI_OPTION_NAME},                                     \
-	{"category", required_argument, NULL, KY_CLI_OPTION_CATEGORY},                             \
-	{"thread", required_argument, NULL, KY_CLI_OPTION_THREAD},                                 \
-	{"process", required_argument, NULL, KY_CLI_OPTION_PROCESS}
-/* clang-format on */
+/* --format of verbs that read a trace. */
+#define KY_CLI_FORMAT_OPTION(command, field)                                                       \
+	{                                                                                          \
+		"format", KY_OPTION_AT(TEXT, command, field),                                      \
+			.argument = "NAME", .choices_of = ky_cli_formats,                          \
+			.help = "read the input as this format instead of detecting it",           \
+	}
+const struct ky_choice *ky_cli_formats(void);
 
-#define KY_CLI_FILTER_HELP                                                                         \
-	"  --from TIME, --to TIME  only what reaches into this range, cut to it: 1.5s, 200ms "     \
-	"from\n"                                                                                   \
-	"                          the trace's begin; -1s from its end; @NS of the trace's "       \
-	"clock\n"                                                                                  \
-	"  --name GLOB             only slices of these names\n"                                   \
-	"  --category GLOB         only slices of these categories\n"                              \
-	"  --thread GLOB|TID       only these threads\n"                                           \
-	"  --process GLOB|PID      only these processes\n"
+/* What --by of several verbs groups by: enum ky_stats_by. */
+extern const struct ky_choice ky_cli_by[];
 
-/* Takes an option that is one of these: true. */
-bool ky_cli_filter_option(struct ky_cli_filter *filter, int option, const char *value);
-/* 0, or KY_EXIT_USAGE after a message when a time cannot be understood. */
+/* Return 0, or KY_EXIT_USAGE after a message when a time cannot be understood. */
 int ky_cli_filter_check(const struct ky_cli_filter *filter);
-/* The filter of that trace, whose texts are the typed ones. */
+/* Return the filter of that trace; its texts are the typed ones. */
 struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
 					const struct ky_trace *trace);
 
-/* "worker 1234", "thread 1234": buf has KY_CLI_LABEL_BYTES. KY_NONE is "(none)". */
+/* Return "worker 1234" or "thread 1234"; buf has KY_CLI_LABEL_BYTES. */
 const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread);
 const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process);
-/* A slice's name or category; "(no name)". */
+/* Return a slice's name or category, or "(no name)". */
 const char *ky_cli_name(const struct ky_trace *trace, uint32_t string);
-/* What rows by that are called: the title of the column. */
-const char *ky_cli_by_title(enum ky_stats_by by);
+/* Return the label of a row of a table by that. */
 const char *ky_cli_by_label(char *buf, const struct ky_trace *trace, enum ky_stats_by by,
 			    uint32_t key);
 

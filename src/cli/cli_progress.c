@@ -74,7 +74,7 @@ static unsigned error_columns(void)
 
 static void draw(const char *stage, uint64_t done, uint64_t all, int64_t now)
 {
-	char line[160], time[KY_CLI_NUMBER_BYTES];
+	char line[160], time[KY_QUANTITY_BYTES];
 	const double part = all ? (double)(done < all ? done : all) / (double)all : 0;
 	if (all) {
 		char bar[BAR + 1];
@@ -85,7 +85,7 @@ static void draw(const char *stage, uint64_t done, uint64_t all, int64_t now)
 		snprintf(line, sizeof(line), "%s [%s] %3.0f %%", stage, bar, part * 100);
 	} else {
 		snprintf(line, sizeof(line), "%s %s", stage,
-			 ky_cli_duration(time, now - progress.begin_ns));
+			 ky_quantity_duration(time, now - progress.begin_ns));
 	}
 	const int64_t spent = now - progress.stage_ns;
 	const double left = part > 0 ? (double)spent * (1 - part) / part / 1e9 : 0;

@@ -1,76 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_convert.c: kymo convert: a trace of any format that can be read as one that can be written. */
+/* cmd_convert.c: kymo convert: read a trace of any format and write it in another. */
 #include "cli/cli.h"
+#include "cli/cli_filter.h"
 #include "cli/convert_stream.h"
 #include "cli/output.h"
 
 #include <getopt.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: kymo convert [options] INPUT OUTPUT\n"
-	"       kymo convert [options] INPUT -o OUTPUT\n"
-	"\n"
-	"Reads a trace of any format and writes it as Chrome JSON (.json), Perfetto protobuf "
-	"(.pftrace),\n"
-	"Fuchsia trace (.fxt) or .kymo; .gz or .zst behind it compresses. INPUT '-' is standard "
-	"input,\n"
-	"OUTPUT '-' is standard output. What the output's format cannot carry is said in one "
-	"line.\n"
-	"A recorder's .kymo file is converted event by event, in little memory; any other input "
-	"is\n"
-	"put into order in memory first.\n"
-	"The output appears whole or not at all; what had its name before is replaced only then.\n"
-	"\n"
-	"  -o, --output FILE   the output\n"
-	"      --format NAME   its format, whatever its name: json, pftrace, fxt, kymo (also "
-	"json.gz, ...)\n"
-	"      --input-format NAME  that of the input, instead of looking at its content\n"
-	"  -q, --quiet         say nothing about what could not be carried\n"
-	"      --json          say it as JSON on standard output\n"
-	"      --help          this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo convert trace.json trace.pftrace\n"
-	"  kymo convert perf.data -o out.json.gz\n"
-	"  ssh host kymo convert trace.kymo - --format fxt | kymo convert - here.pftrace\n";
-
 struct options {
 	const char *input, *output, *format, *input_format;
 	bool quiet, json;
 };
 
-/* False: used wrongly, and said. */
+/* Return false after a message: wrong usage. */
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-					      {"format", required_argument, NULL, 'f'},
-					      {"input-format", required_argument, NULL, 'i'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {"json", no_argument, NULL, 'j'},
-					      {0}};
-	for (int c; (c = ky_cli_option(argc, argv, "o:q", longs)) != -1;) {
-		if (c == 'o')
-			o->output = optarg;
-		else if (c == 'f')
-			o->format = optarg;
-		else if (c == 'i')
-			o->input_format = optarg;
-		else if (c == 'q')
-			o->quiet = true;
-		else if (c == 'j')
-			o->json = true;
-	}
+	if (ky_options_read(o, argc, argv))
+		return false;
 	if (optind < argc)
 		o->input = argv[optind++];
 	if (optind < argc && !o->output)
 		o->output = argv[optind++];
 	if (optind < argc)
-		ky_cli_usage("one input and one output, and there is also '%s'", argv[optind]);
+		ky_cli_usage("'%s' is too much: convert takes one input and one output",
+			     argv[optind]);
 	else if (!o->input)
-		ky_cli_usage("which trace?");
+		ky_cli_usage("the trace is missing");
 	else if (!o->output)
-		ky_cli_usage("%s: what to write? Name a file", o->input);
+		ky_cli_usage("the output is missing: 'kymo convert %s OUTPUT'", o->input);
 	else if (o->json && strcmp(o->output, "-") == 0)
 		ky_cli_usage("--json and the output cannot both go to standard output");
 	else
@@ -78,7 +36,7 @@ static bool read_options(int argc, char **argv, struct options *o)
 	return false;
 }
 
-/* Through the model, which puts any input into order. */
+/* Convert through the model, which puts any input into order. */
 static int convert_in_memory(const struct options *o, struct ky_export_left *left)
 {
 	struct ky_trace *trace = ky_cli_load(o->input, o->input_format, o->quiet);
@@ -98,17 +56,8 @@ static int run(int argc, char **argv)
 	int code;
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
-	if (!ky_exporter_find(o.output, o.format, &packing)) {
-		if (o.format)
-			return ky_cli_usage(
-				"there is no output format '%s'; take json, pftrace, fxt or "
-				"kymo",
-				o.format);
-		return ky_cli_usage(
-			"%s: its name says no format; end it in .json, .pftrace, .fxt or "
-			".kymo, or say it with --format",
-			o.output);
-	}
+	if (!ky_exporter_find(o.output, o.format, &packing))
+		return ky_output_unknown(o.output, o.format);
 	if (o.input_format || !ky_convert_stream(o.input, o.output, o.format, &code))
 		code = convert_in_memory(&o, &left);
 	if (code == KY_EXIT_DONE && o.json) {
@@ -121,5 +70,39 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct ky_verb ky_verb_convert = {"convert", "a trace in one format as one in another", help,
-					run};
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the output; its suffix selects the format"},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	{"input-format", AT(TEXT, input_format), .argument = "NAME", .choices_of = ky_cli_formats,
+	 .help = "read the input as this format instead of detecting it"},
+	{"quiet", AT(FLAG, quiet), .letter = 'q',
+	 .help = "do not report what the format cannot hold"},
+	{"json", AT(FLAG, json), .help = "report it as JSON on standard output"},
+	{0},
+};
+
+const struct ky_verb ky_verb_convert = {
+	.name = "convert",
+	.summary = "convert a trace to another format",
+	.usage = "[OPTIONS] INPUT OUTPUT\n"
+		 "[OPTIONS] INPUT -o OUTPUT",
+	.about =
+		"Read a trace of any format and write it as Chrome JSON (.json), Perfetto protobuf (.pftrace), Fuchsia "
+		"trace (.fxt) or .kymo; .gz or .zst behind it compresses. INPUT '-' is standard input, OUTPUT '-' is "
+		"standard output. One line reports what the output's format cannot hold. The output appears complete "
+		"or not at all; an existing file is replaced only then.",
+	.details =
+		"Times are kept to the nanosecond. A complete .kymo file of one process is converted event by event, "
+		"in memory that does not grow with the trace, unless the output is .kymo, too. Any other input is "
+		"sorted in memory first.",
+	.examples = "kymo convert trace.json trace.pftrace\n"
+		    "kymo convert perf.data -o out.json.gz\n"
+		    "ssh host kymo convert trace.kymo - --format fxt | kymo convert - here.pftrace",
+	.related = "merge split repair",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.run = run,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_diff.c: kymo diff: what got slower or faster from one trace to another. What counts as a
- * difference is diff.h's business; here it is shown, and turned into an exit code.
+ * cmd_diff.c: kymo diff: show what got slower or faster from one trace to another, and return it as an exit code. diff.h
+ * defines what counts as a difference.
  */
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
@@ -17,7 +17,9 @@
 #define LIMIT 30
 #define NARROW 130
 
-static const char *const measure_names[] = {"p50", "mean", "p95", "p99"};
+/* By enum ky_diff_measure. */
+static const struct ky_choice measures[] = {
+	{.name = "p50"}, {.name = "mean"}, {.name = "p95"}, {.name = "p99"}, {0}};
 static const char *const verdict_names[] = {"slower", "faster", "same", "too few", "new", "gone"};
 static const char *const verdict_styles[] = {"31", "32", NULL, "2", "33", "33"};
 
@@ -52,20 +54,20 @@ static const char *change_text(char *buf, const struct ky_diff_row *row)
 		return "";
 	if (!isfinite(percent) || percent >= 9999.5)
 		return strcpy(buf, percent > 0 ? "> 9999 %" : "");
-	snprintf(buf, KY_CLI_NUMBER_BYTES, "%+.*f %%", fabs(percent) < 99.95 ? 1 : 0, percent);
+	snprintf(buf, KY_QUANTITY_BYTES, "%+.*f %%", fabs(percent) < 99.95 ? 1 : 0, percent);
 	return buf;
 }
 
 static void duration_cell(struct ky_cli_table *table, uint64_t count, double ns)
 {
-	char text[KY_CLI_NUMBER_BYTES];
-	ky_cli_table_cell(table, count ? ky_cli_duration(text, (int64_t)ns) : "");
+	char text[KY_QUANTITY_BYTES];
+	ky_cli_table_cell(table, count ? ky_quantity_duration(text, (int64_t)ns) : "");
 }
 
 static void count_cell(struct ky_cli_table *table, uint64_t count)
 {
-	char text[KY_CLI_NUMBER_BYTES];
-	ky_cli_table_cell(table, count ? ky_cli_count(text, count) : "");
+	char text[KY_QUANTITY_BYTES];
+	ky_cli_table_cell(table, count ? ky_quantity_count(text, count) : "");
 }
 
 static void print_row(struct ky_cli_table *table, const struct comparison *comparison,
@@ -73,7 +75,7 @@ static void print_row(struct ky_cli_table *table, const struct comparison *compa
 {
 	const enum ky_diff_measure measure = comparison->options->diff.measure;
 	const char *const style = verdict_styles[row->verdict];
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	ky_cli_table_styled(table, verdict_names[row->verdict], style);
 	ky_cli_table_cell(table, name_of(comparison, row));
 	ky_cli_table_styled(table, change_text(text, row), style);
@@ -100,7 +102,7 @@ static struct ky_cli_table *new_table(const struct comparison *comparison, bool 
 	const bool mean = measure == KY_MEASURE_MEAN;
 	unsigned count = 3;
 	for (unsigned side = 0; side < 2; side++) {
-		snprintf(titles[side], sizeof(titles[0]), "%s %c", measure_names[measure],
+		snprintf(titles[side], sizeof(titles[0]), "%s %c", measures[measure].name,
 			 "ab"[side]);
 		columns[count++] = (struct ky_cli_column){titles[side], true, false};
 	}
@@ -167,7 +169,7 @@ static void print_summary(const struct comparison *comparison)
 	       count_verdict(diff, KY_DIFF_GONE));
 	if (options->fail_over < 0)
 		return;
-	const char *const measure = measure_names[options->diff.measure];
+	const char *const measure = measures[options->diff.measure].name;
 	if (comparison->failed)
 		printf("%sfailed%s: %" PRIu32 " %s slower by more than %g %% (%s)\n",
 		       ky_cli_style("31"), ky_cli_plain(), comparison->failed,
@@ -217,7 +219,7 @@ static void print_json(const struct comparison *comparison)
 	ky_cli_json_begin(&json, NULL, '{');
 	ky_cli_json_text(&json, "a", comparison->a_path);
 	ky_cli_json_text(&json, "b", comparison->b_path);
-	ky_cli_json_text(&json, "measure", measure_names[options->diff.measure]);
+	ky_cli_json_text(&json, "measure", measures[options->diff.measure].name);
 	ky_cli_json_real(&json, "alpha", options->diff.alpha);
 	ky_cli_json_real(&json, "min_change", options->diff.min_change);
 	ky_cli_json_uint(&json, "min_count", options->diff.min_count);
@@ -235,7 +237,7 @@ static void print_json(const struct comparison *comparison)
 	ky_cli_json_end(&json, '}');
 }
 
-/* A check that has nothing to check must not pass. */
+/* Report a trace without slices: a check that has nothing to check must not pass. */
 static bool lacks_slices(const struct comparison *comparison)
 {
 	const struct ky_trace *const traces[2] = {comparison->a, comparison->b};
@@ -243,9 +245,8 @@ static bool lacks_slices(const struct comparison *comparison)
 	for (unsigned i = 0; i < 2; i++) {
 		if (traces[i]->slices.rows.count)
 			continue;
-		ky_cli_error(
-			"%s: there are no slices in it to compare; 'kymo info' says what there is",
-			paths[i]);
+		ky_cli_error("%s has no slices to compare; 'kymo info' shows what it has",
+			     paths[i]);
 		return true;
 	}
 	return false;
@@ -280,95 +281,34 @@ static int compare(struct comparison *comparison)
 	return comparison->failed ? KY_EXIT_FAILED : KY_EXIT_DONE;
 }
 
-enum {
-	MEASURE = KY_CLI_OPTION_OWN,
-	MIN_COUNT,
-	ALPHA,
-	MIN_CHANGE,
-	FAIL_OVER,
-	LIMIT_OPTION,
-	ALL,
-	JSON,
-	FORMAT
-};
-
-static const struct option longs[] = {
-	KY_CLI_FILTER_OPTIONS,
-	{"measure", required_argument, NULL, MEASURE},
-	{"min-count", required_argument, NULL, MIN_COUNT},
-	{"alpha", required_argument, NULL, ALPHA},
-	{"min-change", required_argument, NULL, MIN_CHANGE},
-	{"fail-over", required_argument, NULL, FAIL_OVER},
-	{"limit", required_argument, NULL, LIMIT_OPTION},
-	{"all", no_argument, NULL, ALL},
-	{"json", no_argument, NULL, JSON},
-	{"format", required_argument, NULL, FORMAT},
-	{0},
-};
-
-static int parse_measure(const char *text, enum ky_diff_measure *measure)
-{
-	for (*measure = KY_MEASURE_P50; *measure <= KY_MEASURE_P99; ++*measure) {
-		if (strcmp(measure_names[*measure], text) == 0)
-			return 0;
-	}
-	return ky_cli_usage("--measure %s is none of p50, mean, p95, p99", text);
-}
-
 static int parse_percent(const char *option, const char *text, double *part)
 {
 	char *end;
 	const double value = strtod(text, &end);
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0) || !isfinite(value))
-		return ky_cli_usage("--%s %s is no percentage: 5%% is one", option, text);
+		return ky_cli_usage("--%s %s is not a percentage: use 5%%", option, text);
 	*part = value / 100;
 	return 0;
 }
 
-static int parse_number(const char *option, const char *text, uint32_t *number)
+static int take_alpha(void *context, const char *text)
 {
+	struct options *const options = context;
 	char *end;
-	const unsigned long value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || value > UINT32_MAX)
-		return ky_cli_usage("--%s %s is no number", option, text);
-	*number = (uint32_t)value;
+	options->diff.alpha = strtod(text, &end);
+	if (end == text || *end || !(options->diff.alpha > 0) || !(options->diff.alpha < 1))
+		return ky_cli_usage("--alpha %s is not a number between 0 and 1", text);
 	return 0;
 }
 
-static int parse_alpha(const char *text, double *alpha)
+static int take_min_change(void *context, const char *text)
 {
-	char *end;
-	*alpha = strtod(text, &end);
-	if (end == text || *end || !(*alpha > 0) || !(*alpha < 1))
-		return ky_cli_usage("--alpha %s is no number between 0 and 1", text);
-	return 0;
+	return parse_percent("min-change", text, &((struct options *)context)->diff.min_change);
 }
 
-static int take_option(struct options *options, int option)
+static int take_fail_over(void *context, const char *text)
 {
-	switch (option) {
-	case MEASURE:
-		return parse_measure(optarg, &options->diff.measure);
-	case MIN_COUNT:
-		return parse_number("min-count", optarg, &options->diff.min_count);
-	case ALPHA:
-		return parse_alpha(optarg, &options->diff.alpha);
-	case MIN_CHANGE:
-		return parse_percent("min-change", optarg, &options->diff.min_change);
-	case FAIL_OVER:
-		return parse_percent("fail-over", optarg, &options->fail_over);
-	case LIMIT_OPTION:
-		return parse_number("limit", optarg, &options->limit);
-	case FORMAT:
-		options->format = optarg;
-		return 0;
-	case JSON:
-		options->json = true;
-		return 0;
-	default:
-		options->all = true;
-		return 0;
-	}
+	return parse_percent("fail-over", text, &((struct options *)context)->fail_over);
 }
 
 static int run(int argc, char **argv)
@@ -378,17 +318,13 @@ static int run(int argc, char **argv)
 		.fail_over = -1,
 		.limit = LIMIT,
 	};
-	for (int option; (option = ky_cli_option(argc, argv, "", longs)) != -1;) {
-		if (ky_cli_filter_option(&options.filter, option, optarg))
-			continue;
-		const int wrong = take_option(&options, option);
-		if (wrong)
-			return wrong;
-	}
+	const int wrong = ky_options_read(&options, argc, argv);
+	if (wrong)
+		return wrong;
 	if (ky_cli_filter_check(&options.filter) != 0)
 		return KY_EXIT_USAGE;
 	if (argc - optind != 2)
-		return ky_cli_usage("which two files? The old one comes first");
+		return ky_cli_usage("two files are needed: the old one, then the new one");
 	struct comparison comparison = {
 		.options = &options, .a_path = argv[optind], .b_path = argv[optind + 1]};
 	int code = KY_EXIT_FAILED;
@@ -402,32 +338,54 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"measure", AT(CHOICE, diff.measure), .argument = "WHAT", .choices = measures,
+	 .help = "statistic to compare: p50 (default), mean, p95, p99"},
+	{"fail-over", .kind = KY_OPTION_CALL, .take = take_fail_over, .argument = "PERCENT",
+	 .help = "exit with 1 when a name is slower by more than this"},
+	{"min-change", .kind = KY_OPTION_CALL, .take = take_min_change, .argument = "PERCENT",
+	 .help = "ignore smaller changes (default 2%)"},
+	{"min-count", AT(NUMBER, diff.min_count), .argument = "N",
+	 .help = "slices that both traces must have of a name (default 20)"},
+	{"alpha", .kind = KY_OPTION_CALL, .take = take_alpha, .argument = "P",
+	 .help = "significance level over all names (default 0.01)"},
+	{"all", AT(FLAG, all), .help = "also show what did not change or has too few slices"},
+	{"limit", AT(NUMBER, limit), .argument = "N", .help = "maximum rows; 0 = all (default 30)"},
+	{"json", AT(FLAG, json), .help = "print JSON: all rows, with p and Cliff's delta"},
+	KY_CLI_FORMAT_OPTION(struct options, format),
+	{.help = "which part of the traces"},
+	{0},
+};
+
 const struct ky_verb ky_verb_diff = {
-	"diff", "two traces: what got slower or faster, with an exit code for CI",
-	"usage: kymo diff [OPTIONS] A B\n"
-	"\n"
-	"Compares the slices of two traces by their names. A name is slower or faster only when a\n"
-	"rank test says that this is no chance (p below alpha after the correction for all "
-	"names),\n"
-	"the difference is not negligible (Cliff's delta of 0.147 or more) and the measure "
-	"changed\n"
-	"by --min-change or more; names with few slices are not judged. Sorted by the time it "
-	"costs.\n"
-	"\n"
-	"  --measure WHAT          p50 (as is), mean, p95 or p99: what change is of\n"
-	"  --fail-over PERCENT     exit with 1 when a name is slower by more than this\n"
-	"  --min-change PERCENT    smaller changes are none (2%)\n"
-	"  --min-count N           slices that both must have of a name (20)\n"
-	"  --alpha P               how likely a false alarm may be, in all (0.01)\n"
-	"  --all                   also what did not change or has too few slices\n"
-	"  --limit N               rows; 0 is all (30)\n" KY_CLI_FILTER_HELP
-	"  --json                  for machines: all rows\n"
-	"  --format NAME           read both as this format instead of looking at their content\n"
-	"  --help                  this\n"
-	"\n"
-	"examples\n"
-	"  kymo diff before.json after.json\n"
-	"  kymo diff --fail-over 5% --name 'handle*' main.pftrace branch.pftrace\n"
-	"  kymo diff --measure p99 --json a.kymo b.kymo | jq '.rows[] | select(.verdict == "
-	"\"slower\")'\n",
-	run};
+	.name = "diff",
+	.summary = "compare two traces: what got slower or faster, with an exit code for CI",
+	.usage = "[OPTIONS] A B",
+	.about =
+		"Compare the slices of two traces by their names. A name is slower or faster only if a rank test finds "
+		"the difference significant (p below alpha after correction for all names), the difference is not "
+		"negligible (Cliff's delta of 0.147 or more) and the measure changed by --min-change or more. Names "
+		"with few slices are not judged. The rows are sorted by the time the change costs.",
+	.details =
+		"The test is that of Mann and Whitney, corrected for ties and for slices that resemble their "
+		"predecessors; p is corrected by Holm's method for the number of names judged, so alpha is the "
+		"chance of any false alarm between two runs of the same program. The measure must change in the "
+		"same direction. New and missing names come last.\n"
+		"\n"
+		"Two runs differ in more than the code: in the load of the machine, the place of the program in "
+		"memory, the clock of the CPU. The test knows nothing of these: record both on the same machine, and "
+		"long enough.",
+	.status =
+		"0: done; 1: failed, nothing to compare, or slower than `--fail-over` allows; 2: wrong usage.",
+	.examples =
+		"kymo diff before.json after.json\n"
+		"kymo diff --fail-over 5% --name 'handle*' main.pftrace branch.pftrace\n"
+		"kymo diff --measure p99 --json a.kymo b.kymo | jq '.rows[] | select(.verdict == \"slower\")'",
+	.related = "report hist",
+	.options = (const struct ky_option_set[]){{options, 0},
+						  KY_CLI_FILTER_SETS(struct options, filter),
+						  {0}},
+	.run = run,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_hist.c: kymo hist: how the durations of one name are distributed, as bars in the terminal. */
+/* cmd_hist.c: kymo hist: draw how the durations of a name are distributed. */
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_json.h"
@@ -51,17 +51,18 @@ static void measure(struct hist *hist)
 
 static void print_summary(const struct hist *hist)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	fputs(ky_cli_style("1"), stdout);
 	ky_cli_text(stdout, hist->name, strlen(hist->name));
-	printf("%s: %s %s, ", ky_cli_plain(), ky_cli_count(text, hist->count),
+	printf("%s: %s %s, ", ky_cli_plain(), ky_quantity_count(text, hist->count),
 	       hist->count == 1 ? "slice" : "slices");
-	printf("%s in all\n", ky_cli_duration(text, (int64_t)fmin(hist->total, 9e18)));
-	printf("  min %s", ky_cli_duration(text, hist->min));
-	printf("  mean %s", ky_cli_duration(text, (int64_t)(hist->total / (double)hist->count)));
+	printf("%s in all\n", ky_quantity_duration(text, (int64_t)fmin(hist->total, 9e18)));
+	printf("  min %s", ky_quantity_duration(text, hist->min));
+	printf("  mean %s",
+	       ky_quantity_duration(text, (int64_t)(hist->total / (double)hist->count)));
 	for (size_t i = 0; i < PERCENTILES; i++)
-		printf("  %s %s", percentiles[i].name, ky_cli_duration(text, hist->at[i]));
-	printf("  max %s\n\n", ky_cli_duration(text, hist->max));
+		printf("  %s %s", percentiles[i].name, ky_quantity_duration(text, hist->at[i]));
+	printf("  max %s\n\n", ky_quantity_duration(text, hist->max));
 }
 
 /* A bar in eighths of a character. */
@@ -104,11 +105,11 @@ static void print_buckets(const struct hist *hist)
 	for (uint32_t i = 0; i < histogram->count; i++)
 		most = histogram->counts[i] > most ? histogram->counts[i] : most;
 	for (uint32_t i = 0; i < histogram->count; i++) {
-		char edge[KY_CLI_NUMBER_BYTES], count[KY_CLI_NUMBER_BYTES];
-		ky_cli_duration(edge, histogram->edges[i]);
+		char edge[KY_QUANTITY_BYTES], count[KY_QUANTITY_BYTES];
+		ky_quantity_duration(edge, histogram->edges[i]);
 		const unsigned used = ky_cli_text_columns(edge, strlen(edge));
 		printf("  %*s%s  %6s", used < 8 ? (int)(8 - used) : 0, "", edge,
-		       ky_cli_count(count, histogram->counts[i]));
+		       ky_quantity_count(count, histogram->counts[i]));
 		if (histogram->counts[i])
 			print_bar(histogram->counts[i], most, columns);
 		print_marks(hist, i);
@@ -182,8 +183,8 @@ struct options {
 	struct ky_cli_filter filter;
 	const char *format;
 	enum ky_histogram_scale scale;
-	uint32_t buckets; /* 0: as many as are usual */
-	bool json;
+	uint32_t buckets; /* 0: the usual number */
+	bool log, linear, json;
 };
 
 static int show(struct ky_trace *trace, const struct options *options)
@@ -214,54 +215,19 @@ static int show(struct ky_trace *trace, const struct options *options)
 	return code;
 }
 
-enum { BUCKETS_OPTION = KY_CLI_OPTION_OWN, LOG, LINEAR, JSON, FORMAT };
-
-static int take_option(struct options *options, int option)
-{
-	char *end;
-	switch (option) {
-	case BUCKETS_OPTION:
-		options->buckets = (uint32_t)strtoul(optarg, &end, 10);
-		if (*end || !options->buckets || options->buckets > KY_HISTOGRAM_BUCKETS_MAX)
-			return ky_cli_usage("--buckets %s is no number from 1 to %d", optarg,
-					    KY_HISTOGRAM_BUCKETS_MAX);
-		return 0;
-	case FORMAT:
-		options->format = optarg;
-		return 0;
-	case JSON:
-		options->json = true;
-		return 0;
-	default:
-		options->scale = option == LOG ? KY_SCALE_LOG : KY_SCALE_LINEAR;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		KY_CLI_FILTER_OPTIONS,
-		{"buckets", required_argument, NULL, BUCKETS_OPTION},
-		{"log", no_argument, NULL, LOG},
-		{"linear", no_argument, NULL, LINEAR},
-		{"json", no_argument, NULL, JSON},
-		{"format", required_argument, NULL, FORMAT},
-		{0},
-	};
 	struct options options = {0};
-	for (int option; (option = ky_cli_option(argc, argv, "", longs)) != -1;) {
-		if (ky_cli_filter_option(&options.filter, option, optarg))
-			continue;
-		const int wrong = take_option(&options, option);
-		if (wrong)
-			return wrong;
-	}
+	const int wrong = ky_options_read(&options, argc, argv);
+	if (wrong)
+		return wrong;
+	if (options.log || options.linear)
+		options.scale = options.log ? KY_SCALE_LOG : KY_SCALE_LINEAR;
 	if (ky_cli_filter_check(&options.filter) != 0)
 		return KY_EXIT_USAGE;
 	if (argc - optind < 1 || argc - optind > 2)
-		return ky_cli_usage(optind == argc ? "which file?"
-						   : "one file and one name at a time");
+		return ky_cli_usage(optind == argc ? "the file is missing"
+						   : "only one file and one name at a time");
 	if (argc - optind == 2)
 		options.filter.name = argv[optind + 1];
 	struct ky_trace *trace = ky_cli_load(argv[optind], options.format, false);
@@ -272,22 +238,35 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"buckets", AT(NUMBER, buckets), .argument = "N", .least = 1,
+	 .most = KY_HISTOGRAM_BUCKETS_MAX,
+	 .help = "maximum number of bars (default: 8 to 24, depending on the number of slices)"},
+	{"log", AT(FLAG, log), .help = "ranges that grow by the same factor",
+	 .more = "Default when the longest duration is more than 50 times the shortest."},
+	{"linear", AT(FLAG, linear), .help = "equal, round ranges"},
+	{"json", AT(FLAG, json), .help = "print JSON"},
+	KY_CLI_FORMAT_OPTION(struct options, format),
+	{.help = "which part of the trace"},
+	{0},
+};
+
 const struct ky_verb ky_verb_hist = {
-	"hist", "how the durations of one name are distributed",
-	"usage: kymo hist [OPTIONS] FILE [NAME]\n"
-	"\n"
-	"Draws how the durations of the slices named NAME (a glob; all without it) are "
-	"distributed:\n"
-	"a bar for each range of durations, with the percentiles marked at theirs.\n"
-	"\n"
-	"  --buckets N             at most so many bars (8 to 24, as there are slices)\n"
-	"  --log, --linear         bars of growing or of equal ranges (as the durations ask "
-	"for)\n" KY_CLI_FILTER_HELP "  --json                  for machines\n"
-	"  --format NAME           read it as this format instead of looking at its content\n"
-	"  --help                  this\n"
-	"\n"
-	"examples\n"
-	"  kymo hist trace.json handle_request\n"
-	"  kymo hist --linear --buckets 40 --thread worker trace.pftrace 'db.*'\n"
-	"  kymo hist --json trace.kymo commit | jq '.p99_ns'\n",
-	run};
+	.name = "hist",
+	.summary = "show how the durations of a name are distributed",
+	.usage = "[OPTIONS] FILE [NAME]",
+	.about =
+		"Draw how the durations of the slices with this name (a glob; default: all slices) are distributed: a "
+		"bar for each range of durations, with the percentiles marked.",
+	.status = "0: done; 1: failed, or no such slice; 2: wrong usage.",
+	.examples = "kymo hist trace.json handle_request\n"
+		    "kymo hist --linear --buckets 40 --thread worker trace.pftrace 'db.*'\n"
+		    "kymo hist --json trace.kymo commit | jq .p99_ns",
+	.related = "report diff",
+	.options = (const struct ky_option_set[]){{options, 0},
+						  KY_CLI_FILTER_SETS(struct options, filter),
+						  {0}},
+	.run = run,
+};

@@ -40,8 +40,8 @@ static void print_head(const struct ky_info *info, const struct ky_trace *trace,
 	ky_cli_text(stdout, path, strlen(path));
 	printf("%s: %s", ky_cli_plain(), ky_info_format_title(trace));
 	if (info->file_bytes)
-		printf(", %s", ky_cli_bytes(a, info->file_bytes));
-	printf("\n  lasts %s", ky_cli_duration(a, trace->end_ns - trace->begin_ns));
+		printf(", %s", ky_quantity_bytes(a, info->file_bytes));
+	printf("\n  lasts %s", ky_quantity_duration(a, trace->end_ns - trace->begin_ns));
 	printf(", from %" PRId64 ".%09" PRId64 " s", trace->begin_ns / 1000000000,
 	       trace->begin_ns < 0 ? -(trace->begin_ns % 1000000000)
 				   : trace->begin_ns % 1000000000);
@@ -53,18 +53,18 @@ static void print_head(const struct ky_info *info, const struct ky_trace *trace,
 
 static void print_count(const char *what, uint64_t count, const char *one)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	if (count)
-		printf("  %-10s %s\n", count == 1 ? one : what, ky_cli_count(text, count));
+		printf("  %-10s %s\n", count == 1 ? one : what, ky_quantity_count(text, count));
 }
 
 static void print_counts(const struct ky_info *info, const struct ky_trace *trace)
 {
-	char a[KY_CLI_NUMBER_BYTES], b[KY_CLI_NUMBER_BYTES];
+	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES];
 	title("what there is");
 	if (info->unfinished)
 		printf("  %-10s %s, %s of them never ended\n", "slices",
-		       ky_cli_count(a, info->spans), ky_cli_count(b, info->unfinished));
+		       ky_quantity_count(a, info->spans), ky_quantity_count(b, info->unfinished));
 	else
 		print_count("slices", info->spans, "slice");
 	print_count("instants", info->instants, "instant");
@@ -119,10 +119,11 @@ static void print_row(struct ky_cli_table *table, const struct ky_trace *trace,
 	for (size_t c = 0; c < COUNTED; c++) {
 		const uint64_t count = count_in(row, &counted[c]);
 		if (shown[c])
-			ky_cli_table_cell(table, count ? ky_cli_count(text, count) : "");
+			ky_cli_table_cell(table, count ? ky_quantity_count(text, count) : "");
 	}
 	if (spans)
-		ky_cli_table_cell(table, row->slices ? ky_cli_duration(text, row->busy_ns) : "");
+		ky_cli_table_cell(table,
+				  row->slices ? ky_quantity_duration(text, row->busy_ns) : "");
 }
 
 static void print_tasks(const struct ky_info *info, const struct ky_trace *trace, bool all)
@@ -168,7 +169,7 @@ static void print_categories(const struct ky_info *info, const struct ky_trace *
 	for (uint32_t i = 0; i < rows; i++) {
 		ky_cli_table_cell(table, ky_cli_by_label(text, trace, KY_BY_CATEGORY,
 							 info->categories[i].name));
-		ky_cli_table_cell(table, ky_cli_count(text, info->categories[i].slices));
+		ky_cli_table_cell(table, ky_quantity_count(text, info->categories[i].slices));
 	}
 	ky_cli_table_indent(table, 2);
 	ky_cli_table_print(&table, stdout);
@@ -188,7 +189,7 @@ static void print_losses(const struct ky_trace *trace, bool all)
 	title("lost");
 	for (uint32_t i = 0; i < rows; i++) {
 		const uint64_t events = losses->events[i];
-		ky_cli_table_styled(table, events ? ky_cli_count(text, events) : "some", "31");
+		ky_cli_table_styled(table, events ? ky_quantity_count(text, events) : "some", "31");
 		if (losses->thread[i] != KY_NONE)
 			ky_cli_table_cell(table,
 					  ky_cli_thread_label(text, trace, losses->thread[i]));
@@ -212,7 +213,7 @@ static void print_problems(const struct ky_trace *trace, bool all)
 						       {"said", false, true}};
 	const struct ky_problems *const problems = &trace->problems;
 	const uint32_t rows = at_most(problems->rows.count, PROBLEMS_SHOWN, all);
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	if (!rows)
 		return;
 	struct ky_cli_table *table = ky_cli_table_new(columns, 5);
@@ -220,7 +221,7 @@ static void print_problems(const struct ky_trace *trace, bool all)
 	for (uint32_t i = 0; i < rows; i++) {
 		ky_cli_table_styled(table, ky_info_severity(problems->severity[i]),
 				    problems->severity[i] == KY_INFO ? NULL : "31");
-		ky_cli_table_cell(table, ky_cli_count(text, problems->number[i]));
+		ky_cli_table_cell(table, ky_quantity_count(text, problems->number[i]));
 		if (problems->first_at[i] != KY_NO_PLACE)
 			ky_cli_table_format(table, "byte %" PRIu64, problems->first_at[i]);
 		else
@@ -255,51 +256,58 @@ static int print(struct ky_trace *trace, const char *path, bool json, bool all)
 	return KY_EXIT_DONE;
 }
 
+struct command {
+	const char *format;
+	bool json, all;
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"all", no_argument, NULL, 'a'},
-		{"format", required_argument, NULL, 'f'},
-		{0},
-	};
-	const char *format = NULL;
-	bool json = false, all = false;
-	for (int option; (option = ky_cli_option(argc, argv, "", longs)) != -1;) {
-		if (option == 'j')
-			json = true;
-		else if (option == 'a')
-			all = true;
-		else
-			format = optarg;
-	}
+	struct command command = {0};
+	const int wrong = ky_options_read(&command, argc, argv);
+	if (wrong)
+		return wrong;
 	if (argc - optind != 1)
-		return ky_cli_usage(optind == argc ? "which file?" : "one file at a time");
-	struct ky_trace *trace = ky_cli_load(argv[optind], format, true);
+		return ky_cli_usage(optind == argc ? "the file is missing"
+						   : "only one file at a time");
+	struct ky_trace *trace = ky_cli_load(argv[optind], command.format, true);
 	if (!trace)
 		return KY_EXIT_FAILED;
-	const int code = print(trace, argv[optind], json, all);
+	const int code = print(trace, argv[optind], command.json, command.all);
 	ky_trace_close(&trace);
 	return code;
 }
 
+static const struct ky_option options[] = {
+	{"all", KY_OPTION_AT(FLAG, struct command, all),
+	 .help = "show all threads, categories, sources, snapshots, losses and problems, not only the first"},
+	KY_CLI_FORMAT_OPTION(struct command, format),
+	{"json", KY_OPTION_AT(FLAG, struct command, json), .help = "print JSON"},
+	{0},
+};
+
+static const struct ky_section sections[] = {
+	{"OUTPUT", "`in slices` is the time that a thread spent in its outermost slices."},
+	{0},
+};
+
 const struct ky_verb ky_verb_info = {
-	"info", "what is in a file: times, threads, counts, losses, problems",
-	"usage: kymo info [OPTIONS] FILE\n"
-	"\n"
-	"Says what is in a trace: its format, the time it covers, the processes and threads, how\n"
-	"much there is of what, what was lost while it was recorded and what is wrong with the\n"
-	"file; of a capture also its sources, notes and snapshots. FILE may be packed (gz, zst,\n"
-	"zip), a directory, '-' for standard input, or pid:N for the\n"
-	"rings of a running process.\n"
-	"\n"
-	"  --all            all threads, categories and problems instead of the first ones\n"
-	"  --format NAME    read it as this format instead of looking at its content\n"
-	"  --json           for machines\n"
-	"  --help           this\n"
-	"\n"
-	"examples\n"
-	"  kymo info trace.pftrace\n"
-	"  curl -s https://example.org/trace.json.gz | kymo info -\n"
-	"  kymo info --json trace.json | jq .counts.slices\n",
-	run};
+	.name = "info",
+	.summary = "show what is in a file: times, threads, counts, losses, problems",
+	.usage = "[OPTIONS] FILE",
+	.about =
+		"Show what is in a trace: its format, the time it covers, its processes and threads, how many events "
+		"of each kind, what was lost while it was recorded and what is wrong with the file; for a capture also "
+		"its sources, notes and snapshots. FILE may be packed (gz, zst, zip), a directory, '-' for standard "
+		"input, or pid:N for the buffer of a running process.",
+	.details =
+		"Times are shown by the wall clock if the trace knows it. Of each kind of problem the place of the "
+		"first is shown.",
+	.examples = "kymo info trace.pftrace\n"
+		    "curl -s https://example.org/trace.json.gz | kymo info -\n"
+		    "kymo info --json trace.json | jq .counts.slices",
+	.related = "report validate",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.sections = sections,
+	.run = run,
+};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_merge.c: kymo merge: several traces on one timeline, that of the first. How far the others' clocks are apart is
- * taken from what the user says, from clock snapshots, or from messages that left one trace and arrived in the
- * other, in this order; it is said, with what remains uncertain.
+ * cmd_merge.c: kymo merge: write several traces on the timeline of the first. The offsets of the other clocks come from
+ * the user, from clock snapshots, or from messages between the traces, in this order; kymo reports which, and the
+ * uncertainty that remains.
  */
 #include "cli/cli.h"
 #include "cli/merge_inputs.h"
@@ -15,30 +15,6 @@
 
 #define INPUTS_MAX 256
 
-static const char help[] =
-	"usage: kymo merge [options] -o OUTPUT INPUT INPUT...\n"
-	"\n"
-	"Writes several traces as one, on the timeline of the first. For each other one it finds "
-	"out how far\n"
-	"its clock is apart: by clock snapshots (the same boot: the clocks are one; other hosts: "
-	"the time of\n"
-	"day), else by flows that left one trace and arrived in the other. It says which it used "
-	"and how much\n"
-	"remains uncertain. Processes of other hosts are kept apart.\n"
-	"\n"
-	"  -o, --output FILE        the output; its suffix is its format\n"
-	"      --format NAME        its format, whatever its name: json, pftrace, fxt, kymo\n"
-	"      --offset FILE=TIME   add this to the times of FILE: +1.5ms, -200us, 0. Can be given "
-	"for several\n"
-	"      --by clocks|flows    use these and nothing else\n"
-	"      --json               say what was done as JSON on standard output\n"
-	"  -q, --quiet              say nothing\n"
-	"      --help               this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo merge -o all.pftrace client.kymo server.kymo\n"
-	"  kymo merge -o all.json a.json b.json --offset b.json=+1.5ms\n";
-
 struct options {
 	const char *output, *format, *by;
 	bool json, quiet;
@@ -48,31 +24,21 @@ struct options {
 
 /* ---- options ---- */
 
+static int take_offset_text(void *context, const char *value)
+{
+	struct options *const o = context;
+	if (o->offsets_count == INPUTS_MAX)
+		return ky_cli_usage("more than %d offsets", INPUTS_MAX);
+	o->offsets[o->offsets_count++] = value;
+	return 0;
+}
+
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-					      {"format", required_argument, NULL, 'f'},
-					      {"offset", required_argument, NULL, 't'},
-					      {"by", required_argument, NULL, 'b'},
-					      {"json", no_argument, NULL, 'j'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {0}};
-	for (int c; (c = ky_cli_option(argc, argv, "o:q", longs)) != -1;) {
-		if (c == 'o')
-			o->output = optarg;
-		else if (c == 'f')
-			o->format = optarg;
-		else if (c == 'b')
-			o->by = optarg;
-		else if (c == 'j')
-			o->json = true;
-		else if (c == 'q')
-			o->quiet = true;
-		else if (c == 't' && o->offsets_count < INPUTS_MAX)
-			o->offsets[o->offsets_count++] = optarg;
-	}
+	if (ky_options_read(o, argc, argv))
+		return false;
 	if (!o->output)
-		ky_cli_usage("what to write? Name a file with -o");
+		ky_cli_usage("the output is missing: use -o FILE");
 	else if (argc - optind < 2)
 		ky_cli_usage("which traces? It takes two or more");
 	else if (argc - optind > INPUTS_MAX)
@@ -91,8 +57,8 @@ static bool take_offset(const char *text, struct ky_merge_input *inputs, uint32_
 	const char *equals = strrchr(text, '=');
 	const char *time = equals ? equals + 1 : NULL;
 	int64_t ns;
-	if (!time || !ky_cli_parse_duration(time + (*time == '+'), &ns)) {
-		ky_cli_usage("--offset %s: it is FILE=TIME, as in b.json=+1.5ms", text);
+	if (!time || !ky_quantity_parse_duration(time + (*time == '+'), &ns)) {
+		ky_cli_usage("--offset %s is not FILE=TIME: use b.json=+1.5ms", text);
 		return false;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -103,7 +69,7 @@ static bool take_offset(const char *text, struct ky_merge_input *inputs, uint32_
 			return true;
 		}
 	}
-	ky_cli_usage("--offset %s: there is no such input", text);
+	ky_cli_usage("--offset %s does not name an input", text);
 	return false;
 }
 
@@ -165,10 +131,7 @@ static int run(int argc, char **argv)
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
 	if (!ky_exporter_find(o.output, o.format, &packing))
-		return ky_cli_usage(
-			"%s: which format? End it in .json, .pftrace, .fxt or .kymo, or "
-			"say it with --format",
-			o.output);
+		return ky_output_unknown(o.output, o.format);
 	const uint32_t count = (uint32_t)(argc - optind);
 	struct ky_merge_input *inputs = calloc(count, sizeof(*inputs));
 	int code = KY_EXIT_FAILED;
@@ -188,5 +151,44 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct ky_verb ky_verb_merge = {"merge", "several traces or hosts on one timeline", help,
-				      run};
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_choice ways[] = {{.name = "clocks"}, {.name = "flows"}, {0}};
+
+static const struct ky_option options[] = {
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the output; its suffix selects the format"},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	{"offset", .kind = KY_OPTION_CALL, .take = take_offset_text, .argument = "FILE=TIME",
+	 .help = "add this to the times of FILE: +1.5ms, -200us, 0; may be given for several files"},
+	{"by", AT(TEXT, by), .argument = "clocks|flows", .choices = ways,
+	 .help = "use only clock snapshots, or only flows"},
+	{"json", AT(FLAG, json), .help = "report what was done as JSON on standard output"},
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only errors"},
+	{0},
+};
+
+const struct ky_verb ky_verb_merge = {
+	.name = "merge",
+	.summary = "write several traces or hosts on one timeline",
+	.usage = "[OPTIONS] -o OUTPUT INPUT INPUT...",
+	.about =
+		"Write several traces as one, on the timeline of the first. kymo finds the offset of each other clock: "
+		"by clock snapshots (same boot: the same clock; other hosts: the time of day), otherwise by flows that "
+		"left one trace and arrived in the other. It reports which it used and the uncertainty that remains. "
+		"Processes of other hosts are kept apart.",
+	.details =
+		"`--offset` comes first, then clock snapshots, then flows. A message arrives after it left: each one "
+		"from the first trace to the other is a lower bound of the offset, each one back an upper bound. "
+		"kymo takes the middle, and half of the distance is the uncertainty. A message counts as sent and "
+		"received where its slices begin.\n"
+		"\n"
+		"Processes of the same boot with the same ids become one. Scheduling and kernel events are taken "
+		"from one trace only.",
+	.examples = "kymo merge -o all.pftrace client.kymo server.kymo\n"
+		    "kymo merge -o all.json a.json b.json --offset b.json=+1.5ms",
+	.related = "convert view",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.run = run,
+};

@@ -4,6 +4,7 @@
  * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
  */
 #include "cli/cli.h"
+#include "cli/cli_filter.h"
 #include "cli/query_output.h"
 #include "cli/query_prompt.h"
 #include "query/sql.h"
@@ -48,11 +49,11 @@ static int on_progress(void *context)
 
 static void say_time(const struct query *query, double began, bool has_rows, uint64_t rows)
 {
-	char took[KY_CLI_NUMBER_BYTES];
+	char took[KY_QUANTITY_BYTES];
 
 	if (!query->interactive)
 		return;
-	ky_cli_duration(took, (int64_t)((now() - began) * 1e9));
+	ky_quantity_duration(took, (int64_t)((now() - began) * 1e9));
 	if (has_rows)
 		fprintf(stderr, "%" PRIu64 " %s, %s\n", rows, rows == 1 ? "row" : "rows", took);
 	else
@@ -288,6 +289,7 @@ static int run_prompt(struct query *query)
 
 struct wanted {
 	enum ky_query_form form;
+	bool csv, json, lines;
 	const char *format;
 	bool quiet;
 	const char *files[FILES_MAX];
@@ -331,78 +333,78 @@ static int query_trace(const char *path, const struct wanted *wanted, int argc, 
 	return code;
 }
 
-static int take_file(struct wanted *wanted, const char *path)
+static int take_file(void *context, const char *path)
 {
+	struct wanted *const wanted = context;
 	if (wanted->files_count == FILES_MAX)
 		return ky_cli_usage("more than %d files of SQL", FILES_MAX);
 	wanted->files[wanted->files_count++] = path;
 	return KY_EXIT_DONE;
 }
 
-enum { OPTION_CSV = 256, OPTION_JSON, OPTION_LINES, OPTION_FORMAT };
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"file", required_argument, NULL, 'f'},
-		{"csv", no_argument, NULL, OPTION_CSV},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"lines", no_argument, NULL, OPTION_LINES},
-		{"format", required_argument, NULL, OPTION_FORMAT},
-		{"quiet", no_argument, NULL, 'q'},
-		{NULL, 0, NULL, 0},
-	};
-	struct wanted wanted = {.form = KY_QUERY_TABLE};
-	int option, code = KY_EXIT_DONE;
-
-	while ((option = ky_cli_option(argc, argv, "f:q", longs)) != -1 && code == KY_EXIT_DONE) {
-		if (option == 'f')
-			code = take_file(&wanted, optarg);
-		else if (option == 'q')
-			wanted.quiet = true;
-		else if (option == OPTION_FORMAT)
-			wanted.format = optarg;
-		else if (option == OPTION_CSV)
-			wanted.form = KY_QUERY_CSV;
-		else if (option == OPTION_LINES)
-			wanted.form = KY_QUERY_LINES;
-		else if (wanted.form != KY_QUERY_LINES) /* --json --lines is lines in any order */
-			wanted.form = KY_QUERY_JSON;
-	}
-	if (code != KY_EXIT_DONE)
-		return code;
+	struct wanted wanted = {0};
+	const int wrong = ky_options_read(&wanted, argc, argv);
+	if (wrong)
+		return wrong;
 	if (optind == argc)
-		return ky_cli_usage("which trace?");
+		return ky_cli_usage("the trace is missing");
+	wanted.form = wanted.lines  ? KY_QUERY_LINES
+		      : wanted.json ? KY_QUERY_JSON
+		      : wanted.csv  ? KY_QUERY_CSV
+				    : KY_QUERY_TABLE;
 	return query_trace(argv[optind], &wanted, argc - optind - 1, argv + optind + 1);
 }
 
-static const char help[] =
-	"usage: kymo query [OPTIONS] TRACE [SQL...]\n"
-	"\n"
-	"Runs SQL over a trace, with tables and columns as Perfetto names them. Without SQL it is "
-	"read\n"
-	"from standard input; on a terminal there is a prompt with history and completion.\n"
-	"\n"
-	"  -f, --file FILE    runs the statements of a file (- is standard input); several are run "
-	"in turn\n"
-	"      --csv          rows as CSV with a head line\n"
-	"      --json         rows as a JSON array of objects\n"
-	"      --lines        rows as JSON objects, one a line\n"
-	"      --format NAME  reads the trace as that format, whatever it looks like\n"
-	"  -q, --quiet        says nothing about problems of the input\n"
-	"  -h, --help         this\n"
-	"\n"
-	"tables: slice, thread, process, thread_track, process_track, counter, counter_track, "
-	"args, flow,\n"
-	"sched, thread_state, ftrace_event, perf_sample, stack_profile_frame, android_logs, stats, "
-	"loss,\n"
-	"problem and more: docs/sql.md, or .tables at the prompt.\n"
-	"\n"
-	"examples\n"
-	"  kymo query app.json 'select name, count(*), sum(dur) from slice group by name'\n"
-	"  kymo query --csv app.pftrace 'select ts, dur, name from slice where dur > 1e6' > "
-	"long.csv\n"
-	"  kymo query app.kymo -f report.sql\n"
-	"  kymo query app.kymo\n";
+#define AT(type, field) KY_OPTION_AT(type, struct wanted, field)
 
-const struct ky_verb ky_verb_query = {"query", "runs SQL over a trace", help, run};
+static const struct ky_option options[] = {
+	{"file", .kind = KY_OPTION_CALL, .take = take_file, .letter = 'f', .argument = "FILE",
+	 .help = "run the statements of a file ('-' is standard input); may be given several times",
+	 .more = "Files run before the statements of the command line."},
+	{"csv", AT(FLAG, csv), .help = "print rows as CSV with a header line",
+	 .more = "NULL is nothing, the empty text is quoted. An empty line separates the results of several "
+		 "statements."},
+	{"json", AT(FLAG, json), .help = "print rows as a JSON array of objects",
+	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
+	{"lines", AT(FLAG, lines), .help = "print rows as JSON objects, one per line"},
+	KY_CLI_FORMAT_OPTION(struct wanted, format),
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "do not report problems of the input"},
+	{0},
+};
+
+static const struct ky_section sections[] = {
+	{"FILES",
+	 "`$XDG_STATE_HOME/kymo/query_history`: the history of the prompt; by default in ~/.local/state."},
+	{0},
+};
+
+const struct ky_verb ky_verb_query = {
+	.name = "query",
+	.summary = "run SQL over a trace",
+	.usage = "[OPTIONS] TRACE [SQL...]",
+	.about =
+		"Run SQL over a trace, with tables and columns as Perfetto names them. Without SQL, kymo reads it from "
+		"standard input; on a terminal it shows a prompt with history and completion.\n"
+		"\n"
+		"Tables: slice, thread, process, thread_track, process_track, counter, counter_track, args, flow, "
+		"sched, thread_state, ftrace_event, perf_sample, stack_profile_frame, android_logs, stats, loss, "
+		"problem and more: see docs/sql.md, or .tables at the prompt.",
+	.details =
+		"At the prompt, Tab completes names, statements end with a semicolon, each query shows its time, and "
+		"Ctrl-C cancels a line or a running query; `.help` lists the commands. docs/sql.md lists what "
+		"differs from Perfetto.",
+	.status =
+		"0: all statements ran; 1: the trace could not be read, or a statement failed (those before it have "
+		"printed their rows); 2: wrong usage.",
+	.examples =
+		"kymo query app.json 'select name, count(*), sum(dur) from slice group by name'\n"
+		"kymo query --csv app.pftrace 'select ts, dur, name from slice where dur > 1e6' > long.csv\n"
+		"kymo query app.kymo -f report.sql\n"
+		"kymo query app.kymo",
+	.related = "report info",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.sections = sections,
+	.run = run,
+};

@@ -5,36 +5,14 @@
 
 #include <getopt.h>
 
-static const char help[] =
-	"usage: kymo record [options]\n"
-	"\n"
-	"Records the whole machine: the trace points of all processes that this user may look "
-	"into, those\n"
-	"that begin meanwhile too, and the kernel's scheduling where that is allowed. Ends with "
-	"Ctrl-C or\n"
-	"after --duration. What is not allowed is said with its remedy, and the rest is recorded.\n"
-	"\n"
-	"      --no-kernel        without events of the kernel\n"
-	"\n" KY_CAPTURE_OPTIONS_HELP "\n"
-	"examples:\n"
-	"  kymo record --duration 5s\n"
-	"  kymo record --kernel=sched,syscalls,'irq:*' --sample 1000 -o out.pftrace\n"
-	"  kymo record --max-size 100M --rotate 10 -o 'night.${rotation}.kymo'\n";
-
 static int run(int argc, char **argv)
 {
 	struct ky_capture_command command;
 	int code = KY_EXIT_USAGE;
-	if (!ky_capture_options_read(&command, argc, argv, false)) {
-		/* said */
+	if (!ky_capture_options_read(&command, argc, argv)) {
+		/* reported */
 	} else if (optind < argc) {
-		ky_cli_usage("there is '%s', which is no option; 'kymo run' starts a program",
-			     argv[optind]);
-	} else if (command.capture.functions) {
-		ky_cli_usage("--functions is of programs: 'kymo run' starts one, 'kymo attach' "
-			     "takes those that run");
-	} else if (command.targets_count || command.follow) {
-		ky_cli_usage("record is of the whole machine; 'kymo attach' is of one process");
+		ky_cli_usage("'%s' is not an option; 'kymo run' starts a program", argv[optind]);
 	} else {
 		if (!command.capture.kernel_count && !command.no_kernel)
 			ky_capture_options_kernel(&command, "sched");
@@ -46,4 +24,50 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct ky_verb ky_verb_record = {"record", "the whole machine", help, run};
+/* Options of run and attach that people try here. */
+static int refuse(void *command, const char *value)
+{
+	(void)command;
+	(void)value;
+	return ky_cli_usage(
+		"record has no such option: it records the whole machine; 'kymo run' and 'kymo attach' "
+		"record programs and their functions");
+}
+
+static const struct ky_option options[] = {
+	{"no-kernel", KY_OPTION_AT(FLAG, struct ky_capture_command, no_kernel),
+	 .help = "record no kernel events"},
+	{0},
+};
+
+/* Known so that the message names the right verb; hidden from the help. */
+static const struct ky_option elsewhere[] = {
+	{"functions", .kind = KY_OPTION_CALL, .take = refuse, .argument = "[LIST]"},
+	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
+	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
+	{0},
+};
+
+const struct ky_verb ky_verb_record = {
+	.name = "record",
+	.summary = "record the whole machine",
+	.usage = "[OPTIONS]",
+	.about =
+		"Record the trace points of all processes that you may look into, including those that start "
+		"meanwhile, and the kernel's scheduling where that is allowed. Ends with Ctrl-C or after --duration. "
+		"kymo reports what this machine forbids and how to allow it, and records the rest.",
+	.details =
+		"All sources share one timeline. Kernel events and stacks of all processes need root, or a right "
+		"that root has granted; `kymo doctor` shows what is allowed. `--kernel` is `sched` by default and "
+		"records the whole machine.",
+	.examples =
+		"kymo record --duration 5s\n"
+		"sudo kymo record --kernel=sched,syscalls,'irq:*' --sample 1000 -o out.pftrace\n"
+		"kymo record --max-size 100M --rotate 10 -o 'night.${rotation}.kymo'\n"
+		"kymo record --trigger signal:USR1 --before 2s",
+	.related = "run attach doctor",
+	.options =
+		(const struct ky_option_set[]){
+			{options, 0}, {ky_capture_options, 0}, {elsewhere, 0}, {0}},
+	.run = run,
+};

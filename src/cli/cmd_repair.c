@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cmd_repair.c: kymo repair: what can still be read of a truncated or damaged file as one that is valid, and what was
- * lost.
- */
+/* cmd_repair.c: kymo repair: write what can be read of a truncated or damaged file as a valid one; report the losses. */
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "formats/kymo/kymo_bundle.h"
@@ -15,24 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
-	"usage: kymo repair [options] INPUT\n"
-	"\n"
-	"Reads all that can still be read of a truncated or damaged trace, writes it as a valid "
-	"one, and says\n"
-	"what was lost. INPUT itself is never touched.\n"
-	"\n"
-	"  -o, --output FILE   the output. Without it INPUT.repaired before INPUT's suffix, in its "
-	"format;\n"
-	"                      a format that cannot be written becomes .pftrace\n"
-	"      --format NAME   json, pftrace, fxt or kymo\n"
-	"      --json          what was lost as JSON on standard output\n"
-	"      --help          this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo repair cut.json\n"
-	"  kymo repair crash.kymo -o crash.pftrace\n";
-
 struct options {
 	const char *input, *output, *format;
 	bool json;
@@ -40,28 +19,16 @@ struct options {
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-					      {"format", required_argument, NULL, 'f'},
-					      {"json", no_argument, NULL, 'j'},
-					      {0}};
-	for (int c; (c = ky_cli_option(argc, argv, "o:", longs)) != -1;) {
-		if (c == 'o')
-			o->output = optarg;
-		else if (c == 'f')
-			o->format = optarg;
-		else if (c == 'j')
-			o->json = true;
-	}
+	if (ky_options_read(o, argc, argv))
+		return false;
 	int packing;
 	if (optind == argc)
-		ky_cli_usage("which trace?");
+		ky_cli_usage("the trace is missing");
 	else if (optind + 1 < argc)
-		ky_cli_usage("one trace at a time, and there is also '%s'", argv[optind + 1]);
-	else if (o->format && !ky_output_suffix(o->format))
-		ky_cli_usage("there is no output format '%s'; take json, pftrace, fxt or kymo",
-			     o->format);
-	else if (o->output && !ky_exporter_find(o->output, o->format, &packing))
-		ky_cli_usage("%s: its name says no format; say it with --format", o->output);
+		ky_cli_usage("'%s' is too much: only one trace at a time", argv[optind + 1]);
+	else if ((o->format && !ky_output_suffix(o->format)) ||
+		 (o->output && !ky_exporter_find(o->output, o->format, &packing)))
+		ky_output_unknown(o->output, o->format);
 	else if (o->json && o->output && strcmp(o->output, "-") == 0)
 		ky_cli_usage("--json and the output cannot both go to standard output");
 	else
@@ -108,8 +75,10 @@ static char *output_name(const struct options *o, const struct ky_trace *trace)
 
 /* ---- writing ---- */
 
-/* A .kymo file of several sources that is to be one again is copied, not written from the model: it has what that
- * format cannot carry otherwise. NULL: it is another. */
+/*
+ * Open a .kymo file of several sources that is to stay one: it is copied and not written from the model, because it has
+ * what that cannot write. NULL: it is another file.
+ */
 static struct ky_kymo_bundle *open_bundle(const struct options *o, const char *output)
 {
 	struct ky_kymo_bundle *bundle = NULL;
@@ -151,7 +120,7 @@ static int write_repaired(const struct options *o, const struct ky_trace *trace,
 
 /* ---- what was lost ---- */
 
-static uint64_t say_problems(const struct ky_trace *trace, bool json)
+static uint64_t print_problems(const struct ky_trace *trace, bool json)
 {
 	const struct ky_problems *p = &trace->problems;
 	uint64_t number = 0;
@@ -188,28 +157,28 @@ static uint64_t say_problems(const struct ky_trace *trace, bool json)
 	return number;
 }
 
-static void say_text(const struct ky_trace *trace, const char *input, const char *output)
+static void print_text(const struct ky_trace *trace, const char *input, const char *output)
 {
-	char kept[KY_CLI_NUMBER_BYTES], lost[KY_CLI_NUMBER_BYTES];
+	char kept[KY_QUANTITY_BYTES], lost[KY_QUANTITY_BYTES];
 	const uint64_t rows = (uint64_t)trace->slices.rows.count + trace->counters.rows.count +
 			      trace->sched.rows.count + trace->samples.rows.count +
 			      trace->logs.rows.count;
-	fprintf(stderr, "%s: %s events kept in %s", input, ky_cli_count(kept, rows), output);
+	fprintf(stderr, "%s: %s events kept in %s", input, ky_quantity_count(kept, rows), output);
 	if (trace->lost)
-		fprintf(stderr, ", %s known to be lost", ky_cli_count(lost, trace->lost));
+		fprintf(stderr, ", %s known to be lost", ky_quantity_count(lost, trace->lost));
 	fputc('\n', stderr);
-	if (!say_problems(trace, false))
-		fputs("  nothing was wrong with it\n", stderr);
+	if (!print_problems(trace, false))
+		fputs("  no problems found\n", stderr);
 }
 
-static void say_json(const struct ky_trace *trace, const char *output,
-		     const struct ky_export_left *left)
+static void print_json(const struct ky_trace *trace, const char *output,
+		       const struct ky_export_left *left)
 {
 	printf("{\"output\":");
 	ky_cli_json_string(stdout, output, strlen(output));
 	printf(",\"slices\":%" PRIu32 ",\"events_lost\":%" PRIu64 ",\"problems\":[",
 	       trace->slices.rows.count, trace->lost);
-	say_problems(trace, true);
+	print_problems(trace, true);
 	printf("],");
 	ky_output_json_left(left);
 	printf("}\n");
@@ -231,13 +200,39 @@ static int run(int argc, char **argv)
 	else
 		code = write_repaired(&o, trace, output, &left);
 	if (code == KY_EXIT_DONE && o.json)
-		say_json(trace, output, &left);
+		print_json(trace, output, &left);
 	else if (code == KY_EXIT_DONE)
-		say_text(trace, o.input, output);
+		print_text(trace, o.input, output);
 	free(output);
 	ky_trace_close(&trace);
 	return code;
 }
 
-const struct ky_verb ky_verb_repair = {"repair", "a truncated or damaged trace as a valid one",
-				       help, run};
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the output (default: INPUT.repaired before INPUT's suffix, in its format; .pftrace if that cannot "
+		 "be written)"},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	{"json", AT(FLAG, json), .help = "report what was lost as JSON on standard output"},
+	{0},
+};
+
+const struct ky_verb ky_verb_repair = {
+	.name = "repair",
+	.summary = "write a truncated or damaged trace as a valid one",
+	.usage = "[OPTIONS] INPUT",
+	.about =
+		"Read everything that can still be read of a truncated or damaged trace, write it as a valid one, and "
+		"report what was lost. INPUT itself is never changed.",
+	.details =
+		"A capture of several processes that stays a .kymo file keeps everything in it that is intact, kernel "
+		"events and samples included.",
+	.examples = "kymo repair cut.json\n"
+		    "kymo repair crash.kymo -o crash.pftrace",
+	.related = "validate convert",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.run = run,
+};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_snapshot.c: kymo snapshot: what a process recorded lately, out of its rings, which are a
- * flight recorder whether or not anybody watches. Nothing is switched on, and the process does not
- * notice.
+ * cmd_snapshot.c: kymo snapshot: write what a process recorded lately. Its rings hold that at any time, so nothing is
+ * switched on, and the process does not notice.
  *
- * Asked of a kymo that captures, it is that one which takes it, into its own file: it gets a signal
- * for that (capture_signals.h), which it has blocked, so that no other program can be hit by it.
+ * A kymo that captures is asked to take the snapshot into its own file, by a signal (capture_signals.h). It has blocked
+ * that signal, and no process that has not is ever sent it.
  */
 #include "capture/capture_output.h"
 #include "capture/capture_signals.h"
@@ -25,36 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: kymo snapshot [options] -p PID|NAME\n"
-	"\n"
-	"Writes what a process recorded lately, out of its rings: they always hold the last of it, "
-	"whether or\n"
-	"not anybody records. Nothing is switched on or off; a program that shall record all the "
-	"time is\n"
-	"started with KYMO_CATEGORIES in its environment. When PID is a kymo that captures, that "
-	"one is\n"
-	"asked to take the snapshot into its own file.\n"
-	"\n"
-	"  -p, --pid PID|NAME   the process; may be given several times\n"
-	"      --last TIME      how far back (all that is there)\n"
-	"  -o, --output FILE    .kymo, .json, .pftrace, .fxt; without it snapshot.kymo, and one "
-	"that is there\n"
-	"                       becomes snapshot.kymo.old. '-' is standard output, as .kymo\n"
-	"      --format NAME    its format, whatever its name\n"
-	"  -q, --quiet          no summary\n"
-	"      --json           the summary as JSON\n"
-	"      --help           this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo snapshot -p server --last 2s\n"
-	"  kymo snapshot -p 1234 -o now.json\n";
-
 struct options {
 	const char **targets;
 	uint32_t targets_count;
 	const char *output, *format;
-	int64_t last_ns; /* 0: all */
+	uint64_t last_ns; /* 0: all */
 	bool quiet, json;
 };
 
@@ -63,62 +37,45 @@ static bool is_standard_output(const struct options *o)
 	return o->output && strcmp(o->output, "-") == 0;
 }
 
-/* False: used wrongly, and said. */
+/* Return false after a message: wrong usage. */
 static bool check_standard_output(const struct options *o)
 {
 	if (o->format && strcmp(o->format, "kymo") != 0)
-		ky_cli_usage("standard output gets .kymo: pipe it into 'kymo convert - - "
-			     "--format %s'",
-			     o->format);
+		ky_cli_usage(
+			"standard output takes .kymo: pipe it into 'kymo convert - - --format %s'",
+			o->format);
 	else if (o->json)
 		ky_cli_usage("--json and the snapshot cannot both go to standard output");
 	else if (isatty(STDOUT_FILENO) == 1)
-		ky_cli_usage("standard output is a terminal; name a file with -o, or pipe it into "
-			     "something");
+		ky_cli_usage("standard output is a terminal: name a file with -o, or use a pipe");
 	else
 		return true;
 	return false;
 }
 
-/* False: used wrongly, and said. */
+static int take_target(void *context, const char *value)
+{
+	struct options *const o = context;
+	o->targets[o->targets_count++] = value;
+	return 0;
+}
+
+/* Return false after a message: wrong usage. */
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
-					      {"last", required_argument, NULL, 'l'},
-					      {"output", required_argument, NULL, 'o'},
-					      {"format", required_argument, NULL, 'f'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {"json", no_argument, NULL, 'j'},
-					      {0}};
 	int packing;
-	for (int c; (c = ky_cli_option(argc, argv, "p:o:q", longs)) != -1;) {
-		if (c == 'p')
-			o->targets[o->targets_count++] = optarg;
-		else if (c == 'o')
-			o->output = optarg;
-		else if (c == 'f')
-			o->format = optarg;
-		else if (c == 'q')
-			o->quiet = true;
-		else if (c == 'j')
-			o->json = true;
-		else if (!ky_cli_parse_duration(optarg, &o->last_ns) || o->last_ns <= 0)
-			return ky_cli_usage("--last takes a time such as 2s or 500ms, not '%s'",
-					    optarg) == KY_EXIT_DONE;
-	}
+	if (ky_options_read(o, argc, argv))
+		return false;
 	const char *const suffix = o->format ? ky_output_suffix(o->format) : ".kymo";
 	const char *const output = o->output ? o->output : "snapshot.kymo";
 	if (optind < argc)
-		ky_cli_usage("there is '%s', which is no option; a process is -p PID|NAME",
-			     argv[optind]);
+		ky_cli_usage("'%s' is not an option: use -p PID|NAME for a process", argv[optind]);
 	else if (!o->targets_count)
-		ky_cli_usage("which process? -p PID|NAME");
+		ky_cli_usage("the process is missing: use -p PID|NAME");
 	else if (is_standard_output(o))
 		return check_standard_output(o);
 	else if (!suffix || !ky_exporter_find(output, o->format, &packing))
-		ky_cli_usage("%s: no format that can be written; take .kymo, .json, .pftrace or "
-			     ".fxt",
-			     o->format ? o->format : output);
+		ky_output_unknown(output, o->format);
 	else
 		return true;
 	return false;
@@ -128,7 +85,7 @@ static bool read_options(int argc, char **argv, struct options *o)
 
 static int ask(const struct options *o, pid_t pid)
 {
-	const int64_t last_ms = o->last_ns / 1000000;
+	const uint64_t last_ms = o->last_ns / 1000000;
 	const union sigval value = {.sival_int = last_ms < INT32_MAX ? (int)last_ms : INT32_MAX};
 	if (sigqueue(pid, KY_SIGNAL_SNAPSHOT, value) != 0) {
 		ky_cli_error("cannot ask the kymo of process %ld for a snapshot: %s", (long)pid,
@@ -137,8 +94,7 @@ static int ask(const struct options *o, pid_t pid)
 	}
 	if (!o->quiet)
 		fprintf(stderr,
-			"process %ld is a kymo that captures: it takes the snapshot into its own "
-			"file\n",
+			"process %ld is a kymo that captures: it writes the snapshot into its own file\n",
 			(long)pid);
 	return KY_EXIT_DONE;
 }
@@ -152,7 +108,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What was found and written. */
+/* What the processes had, and what was written. */
 struct found {
 	uint32_t drums;
 	uint64_t events;
@@ -162,7 +118,7 @@ struct found {
 static void write_window(const struct options *o, struct ky_bundle *bundle, struct ky_drums *drums)
 {
 	const uint64_t now = now_ns();
-	const uint64_t last = (uint64_t)o->last_ns;
+	const uint64_t last = o->last_ns;
 	const uint64_t from = last && last < now ? now - last : 0;
 	ky_drums_round(drums, true);
 	ky_drums_window(drums, from, now);
@@ -184,9 +140,9 @@ static uint32_t add_all(struct ky_drums *drums, const pid_t *pids, uint32_t coun
 		else if (result < 0)
 			ky_cli_error("%s", message);
 		else
-			ky_cli_error("process %ld has no drum: it has no kymo in it, or recorded "
-				     "nothing so far",
-				     (long)pids[i]);
+			ky_cli_error(
+				"process %ld has no buffer: it has no kymo trace points, or none ran",
+				(long)pids[i]);
 	}
 	return added;
 }
@@ -238,9 +194,9 @@ static int convert(const struct options *o, const char *captured, const char *pa
 	return code;
 }
 
-static void say(const struct options *o, const struct found *found, const char *path)
+static void report(const struct options *o, const struct found *found, const char *path)
 {
-	char count[KY_CLI_NUMBER_BYTES], size[KY_CLI_NUMBER_BYTES];
+	char count[KY_QUANTITY_BYTES], size[KY_QUANTITY_BYTES];
 	struct stat status;
 	const uint64_t bytes = stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 	if (o->json) {
@@ -252,11 +208,11 @@ static void say(const struct options *o, const struct found *found, const char *
 	}
 	if (o->quiet)
 		return;
-	fprintf(stderr, "kymo: %s, %s, %s events\n", path, ky_cli_bytes(size, bytes),
-		ky_cli_count(count, found->events));
+	fprintf(stderr, "kymo: %s, %s, %s events\n", path, ky_quantity_bytes(size, bytes),
+		ky_quantity_count(count, found->events));
 	if (!found->events)
-		fputs("  nothing was recorded in that time: KYMO_CATEGORIES='*' in the program's "
-		      "environment, or\n  'kymo attach', switches its trace points on\n",
+		fputs("  no events in that time: KYMO_CATEGORIES='*' in the program's environment, or\n"
+		      "  'kymo attach', switches its trace points on\n",
 		      stderr);
 	else
 		fprintf(stderr, "  %-10s kymo report %s\n", "next", path);
@@ -264,17 +220,17 @@ static void say(const struct options *o, const struct found *found, const char *
 
 static int take_to_standard_output(const struct options *o, const pid_t *pids, uint32_t count)
 {
-	char number[KY_CLI_NUMBER_BYTES];
+	char number[KY_QUANTITY_BYTES];
 	struct ky_capture_output output = {.fd = STDOUT_FILENO, .kept = true};
 	struct found found = {0};
 	const int code = take(o, pids, count, &output, &found);
 	if (code == KY_EXIT_DONE && !o->quiet)
 		fprintf(stderr, "kymo: standard output, %s events\n",
-			ky_cli_count(number, found.events));
+			ky_quantity_count(number, found.events));
 	return code;
 }
 
-/* As the user wrote it, with ${pid} filled in. False: it is too long, and said. */
+/* Make the file's name, with ${pid} filled in. Return false after a message: it is too long. */
 static bool name_file(const struct options *o, char path[PATH_MAX])
 {
 	const char *const suffix = o->format ? ky_output_suffix(o->format) : ".kymo";
@@ -312,7 +268,7 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 	if (code == KY_EXIT_DONE && converts)
 		code = convert(o, output.path, path);
 	if (code == KY_EXIT_DONE)
-		say(o, &found, path);
+		report(o, &found, path);
 	return code;
 }
 
@@ -328,7 +284,7 @@ static int snapshot(const struct options *o)
 			code = KY_EXIT_FAILED;
 		}
 	}
-	/* Those that are asked are no drums to read. */
+	/* A kymo that captures is asked; the others' buffers are read. */
 	for (uint32_t i = 0; i < count; i++) {
 		if (!ky_capturing(pids[i]))
 			continue;
@@ -359,4 +315,47 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct ky_verb ky_verb_snapshot = {"snapshot", "what a process recorded lately", help, run};
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"pid", .kind = KY_OPTION_CALL, .take = take_target, .letter = 'p', .argument = "PID|NAME",
+	 .help = "the process, by number or name; may be given several times"},
+	{"last", AT(DURATION, last_ns), .argument = "TIME",
+	 .help = "how far back (default: everything there is)",
+	 .more = "A kymo that captures uses its `--before` by default."},
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the file: .kymo, .json, .pftrace or .fxt; '-' is standard output, as .kymo (default "
+		 "snapshot.kymo; an existing one becomes snapshot.kymo.old)"},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the format, whatever the file's name"},
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print no summary"},
+	{"json", AT(FLAG, json), .help = "print the summary as JSON"},
+	{0},
+};
+
+const struct ky_verb ky_verb_snapshot = {
+	.name = "snapshot",
+	.summary = "write what a process recorded lately",
+	.usage = "[OPTIONS] -p PID|NAME",
+	.about =
+		"Write what a process recorded lately: its rings always hold the last events, whether or not anyone "
+		"reads them. Nothing is switched on or off; start a program with KYMO_CATEGORIES in its environment "
+		"to make it record all the time. If PID is a kymo that captures, that kymo takes the snapshot into "
+		"its own file.",
+	.details =
+		"A program records when a recorder wants it to: a session of its own, a kymo that is attached, or "
+		"`KYMO_CATEGORIES` in its environment, which makes it a flight recorder all the time:\n"
+		"\n"
+		"  KYMO_CATEGORIES='*' KYMO_BUFFER=4M ./server &\n"
+		"  kymo snapshot -p server --last 2s\n"
+		"\n"
+		"kymo asks another kymo by the real-time signal SIGRTMIN+6, whose value is `--last` in milliseconds. "
+		"A kymo that captures has it blocked, and no other process is ever sent it. A flight recorder keeps "
+		"the time before the signal; a capture that writes everything anyway gets a mark.",
+	.status = "0: done; 1: failed, or no process has a buffer; 2: wrong usage.",
+	.examples = "kymo snapshot -p server --last 2s\n"
+		    "kymo snapshot -p 1234 -o now.json",
+	.related = "run attach",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.run = run,
+};

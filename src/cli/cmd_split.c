@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_split.c: kymo split: parts of a trace as files that stand on their own: a range of time, threads, processes,
- * categories, or the whole in pieces. Spans that are open at an edge are cut there, counters begin with the value
- * they have, and names and metadata are in every part.
+ * cmd_split.c: kymo split: write parts of a trace as complete files: a range of time, threads, processes, categories, or
+ * the whole in pieces. Spans that reach over an edge are cut there, counters begin with their current value, and every
+ * part has the names and metadata.
  */
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
@@ -16,43 +16,12 @@
 
 #define PARTS_MAX 100000
 
-enum { OPTION_EVERY = KY_CLI_OPTION_OWN, OPTION_PARTS, OPTION_FORMAT, OPTION_JSON };
-
-static const char help[] =
-	"usage: kymo split [options] INPUT\n"
-	"\n"
-	"Writes a part of a trace, or all of it in several, each a trace of its own: spans that "
-	"reach over an\n"
-	"edge are cut there, counters begin with the value they have, names and metadata are in "
-	"every part.\n"
-	"\n"
-	"  --from TIME, --to TIME  the range: 1.5s, 200ms from the trace's begin; -1s from its "
-	"end; @NS\n"
-	"  --thread GLOB|TID       only these threads\n"
-	"  --process GLOB|PID      only these processes\n"
-	"  --category GLOBS        only slices of these categories: net,db*,-db.debug\n"
-	"  --every TIME            a part for each so long: 10s\n"
-	"  --parts N               so many parts of the same length\n"
-	"  -o, --output FILE       the output; with several parts FILE.1, FILE.2, ... before its "
-	"suffix.\n"
-	"                          Without it INPUT.part or INPUT.1, INPUT.2, ..., in INPUT's "
-	"format\n"
-	"      --format NAME       json, pftrace, fxt or kymo\n"
-	"      --json              the list of parts as JSON on standard output\n"
-	"  -q, --quiet             say nothing\n"
-	"      --help              this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo split --from 2s --to 2.5s trace.json -o slow.json\n"
-	"  kymo split --every 10s long.kymo\n"
-	"  kymo split --process server --category 'net*' all.pftrace -o server.pftrace\n";
-
 struct options {
 	struct ky_cli_filter filter;
-	const char *input, *output, *format, *every, *parts;
+	const char *input, *output, *format;
 	bool json, quiet;
-	int64_t every_ns;
-	uint32_t parts_count;
+	uint64_t every_ns;    /* 0: not given */
+	uint32_t parts_count; /* 0: not given */
 };
 
 struct selected {
@@ -62,61 +31,17 @@ struct selected {
 
 /* ---- options ---- */
 
-static bool check_parts(struct options *o)
-{
-	char *end;
-	if (o->every && o->parts) {
-		ky_cli_usage("--every and --parts exclude each other");
-		return false;
-	}
-	if (o->every && (!ky_cli_parse_duration(o->every, &o->every_ns) || o->every_ns <= 0)) {
-		ky_cli_usage("--every %s is no time: 10s, 200ms are some", o->every);
-		return false;
-	}
-	if (o->parts) {
-		const long n = strtol(o->parts, &end, 10);
-		if (*end || n < 1 || n > PARTS_MAX) {
-			ky_cli_usage("--parts %s: from 1 to %d", o->parts, PARTS_MAX);
-			return false;
-		}
-		o->parts_count = (uint32_t)n;
-	}
-	return true;
-}
-
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {KY_CLI_FILTER_OPTIONS,
-					      {"every", required_argument, NULL, OPTION_EVERY},
-					      {"parts", required_argument, NULL, OPTION_PARTS},
-					      {"output", required_argument, NULL, 'o'},
-					      {"format", required_argument, NULL, OPTION_FORMAT},
-					      {"json", no_argument, NULL, OPTION_JSON},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {0}};
-	for (int c; (c = ky_cli_option(argc, argv, "o:q", longs)) != -1;) {
-		if (c == 'o')
-			o->output = optarg;
-		else if (c == 'q')
-			o->quiet = true;
-		else if (c == OPTION_EVERY)
-			o->every = optarg;
-		else if (c == OPTION_PARTS)
-			o->parts = optarg;
-		else if (c == OPTION_FORMAT)
-			o->format = optarg;
-		else if (c == OPTION_JSON)
-			o->json = true;
-		else
-			ky_cli_filter_option(&o->filter, c, optarg);
-	}
+	if (ky_options_read(o, argc, argv))
+		return false;
 	if (optind == argc)
-		ky_cli_usage("which trace?");
+		ky_cli_usage("the trace is missing");
 	else if (optind + 1 < argc)
-		ky_cli_usage("one trace at a time, and there is also '%s'", argv[optind + 1]);
-	else if (o->filter.name)
-		ky_cli_usage("--name does not go with split; take --category");
-	else if (check_parts(o) && ky_cli_filter_check(&o->filter) == 0)
+		ky_cli_usage("'%s' is too much: only one trace at a time", argv[optind + 1]);
+	else if (o->every_ns && o->parts_count)
+		ky_cli_usage("--every and --parts exclude each other");
+	else if (ky_cli_filter_check(&o->filter) == 0)
 		o->input = argv[optind];
 	return o->input != NULL;
 }
@@ -240,11 +165,11 @@ static int write_part(const struct options *o, const struct ky_trace *trace,
 	return code;
 }
 
-static int64_t edge(int64_t begin, int64_t end, int64_t every, uint32_t parts, uint32_t i)
+static int64_t edge(int64_t begin, int64_t end, uint64_t every, uint32_t parts, uint32_t i)
 {
 	const uint64_t length = (uint64_t)end - (uint64_t)begin;
 	if (every)
-		return begin + (int64_t)i * every;
+		return begin + (int64_t)(i * every);
 	return begin + (int64_t)(length / parts * i + length % parts * i / parts);
 }
 
@@ -255,12 +180,12 @@ static int write_parts(const struct options *o, const struct ky_trace *trace, st
 	const int64_t end = to == KY_TIME_NONE ? trace->end_ns : to;
 	uint64_t parts = o->parts_count;
 	int code = KY_EXIT_DONE;
-	if (!o->every && !o->parts)
+	if (!o->every_ns && !o->parts_count)
 		return write_part(o, trace, s, 1, false);
-	if (o->every)
-		parts = ((uint64_t)end - (uint64_t)begin) / (uint64_t)o->every_ns + 1;
+	if (o->every_ns)
+		parts = ((uint64_t)end - (uint64_t)begin) / o->every_ns + 1;
 	if (end < begin || parts > PARTS_MAX) {
-		ky_cli_error("that would be %" PRIu64 " parts; take longer ones", parts);
+		ky_cli_error("that makes %" PRIu64 " parts: use longer ones", parts);
 		return KY_EXIT_FAILED;
 	}
 	for (uint32_t i = 0; i < parts && code == KY_EXIT_DONE; i++) {
@@ -286,9 +211,9 @@ static int split(const struct options *o, const struct ky_trace *trace)
 		.selection = {.from_ns = range.from_ns, .to_ns = range.to_ns, .cut = true}};
 	int code = KY_EXIT_FAILED;
 	if (is_outside(&range, trace)) {
-		char lasts[KY_CLI_NUMBER_BYTES];
-		ky_cli_error("%s: nothing of it is in that range: it lasts %s", o->input,
-			     ky_cli_duration(lasts, trace->end_ns - trace->begin_ns));
+		char lasts[KY_QUANTITY_BYTES];
+		ky_cli_error("%s has nothing in that range: it lasts %s", o->input,
+			     ky_quantity_duration(lasts, trace->end_ns - trace->begin_ns));
 		return KY_EXIT_FAILED;
 	}
 	if (!select_tracks(&s, trace, &o->filter) ||
@@ -316,15 +241,9 @@ static int run(int argc, char **argv)
 	int packing;
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
-	if (o.format && !ky_output_suffix(o.format))
-		return ky_cli_usage(
-			"there is no output format '%s'; take json, pftrace, fxt or kymo",
-			o.format);
-	if (o.output && !ky_exporter_find(o.output, o.format, &packing))
-		return ky_cli_usage(
-			"%s: its name says no format; end it in .json, .pftrace, .fxt or "
-			".kymo, or say it with --format",
-			o.output);
+	if ((o.format && !ky_output_suffix(o.format)) ||
+	    (o.output && !ky_exporter_find(o.output, o.format, &packing)))
+		return ky_output_unknown(o.output, o.format);
 	struct ky_trace *trace = ky_cli_load(o.input, NULL, o.quiet);
 	if (!trace)
 		return KY_EXIT_FAILED;
@@ -333,5 +252,45 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct ky_verb ky_verb_split = {"split", "a part of a trace, or all of it in several", help,
-				      run};
+#define AT(type, field) KY_OPTION_AT(type, struct options, field)
+
+static const struct ky_option options[] = {
+	{"category", AT(TEXT, filter.category), .argument = "GLOBS",
+	 .help = "only slices in these categories: net,db*,-db.debug"},
+	{"every", AT(DURATION, every_ns), .argument = "TIME",
+	 .help = "start a new part every TIME, e.g. 10s"},
+	{"parts", AT(NUMBER, parts_count), .argument = "N", .least = 1, .most = PARTS_MAX,
+	 .help = "write N parts of equal length"},
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "the output; several parts get .1, .2, ... before the suffix (default: INPUT.part or INPUT.1, "
+		 "INPUT.2, ..., in INPUT's format; an existing file becomes .old)"},
+	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
+	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	{"json", AT(FLAG, json), .help = "list the parts as JSON on standard output"},
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only errors"},
+	{0},
+};
+
+const struct ky_verb ky_verb_split = {
+	.name = "split",
+	.summary = "write a part of a trace, or all of it in several",
+	.usage = "[OPTIONS] INPUT",
+	.about =
+		"Write a part of a trace, or all of it in several parts, each a complete trace: spans that reach over an "
+		"edge are cut there, counters begin with their current value, and every part has the names and "
+		"metadata.",
+	.details =
+		"Spans that never end stay open. Counters have no category and are in every part that `--category` "
+		"selects.",
+	.examples = "kymo split --from 2s --to 2.5s trace.json -o slow.json\n"
+		    "kymo split --every 10s long.kymo\n"
+		    "kymo split --process server --category 'net*' all.pftrace -o server.pftrace",
+	.related = "merge convert",
+	.options =
+		(const struct ky_option_set[]){
+			{ky_cli_filter_range, offsetof(struct options, filter)},
+			{ky_cli_filter_tasks, offsetof(struct options, filter)},
+			{options, 0},
+			{0}},
+	.run = run,
+};

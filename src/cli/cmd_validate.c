@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_validate.c: kymo validate: all that is wrong with a trace, the worst first, with places. What the reader met is
- * in the trace's problems; what can only be seen in the whole is looked for here: spans that never end, slices that
+ * cmd_validate.c: kymo validate: list everything that is wrong with a trace, the worst first, with places. The trace's
+ * problems hold what the reader found; this file looks for what only the whole shows: spans that never end, slices that
  * overlap, flows with one end, a CPU that runs two threads at once.
  */
 #include "cli/cli.h"
+#include "cli/cli_filter.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,24 +14,6 @@
 
 #define FINDINGS_MAX 512
 #define TEXT_BYTES 320
-
-static const char help[] =
-	"usage: kymo validate [options] TRACE...\n"
-	"\n"
-	"Lists all that is wrong with traces: damage and errors with the byte of the first, events "
-	"that were\n"
-	"lost, spans without begin or end, slices that overlap. Exit code 0: nothing is wrong; 1: "
-	"something\n"
-	"is. What is marked info is no fault and does not count, flows with one end for example.\n"
-	"\n"
-	"      --format NAME   that of the input, instead of looking at its content\n"
-	"      --json          as JSON on standard output\n"
-	"  -q, --quiet         only the exit code\n"
-	"      --help          this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo validate trace.json\n"
-	"  kymo validate --json *.pftrace\n";
 
 enum severity { ERROR, DATA_LOSS, WARNING, INFO };
 static const char *const severities[] = {"error", "data loss", "warning", "info"};
@@ -59,9 +42,9 @@ static struct finding *add(struct findings *f, enum severity severity, const cha
 	return finding;
 }
 
-/* ---- what the reader met ---- */
+/* ---- what the reader found ---- */
 
-/* Perfetto calls these info; a file that has them is wrong all the same. */
+/* Return the severity. Perfetto calls these faults info; a file that has them is wrong all the same. */
 static enum severity severity_of(const struct ky_trace *trace, uint32_t row, const char *name)
 {
 	static const char *const faults[] = {"end_without_begin", "flow_no_enclosing_slice",
@@ -78,7 +61,7 @@ static enum severity severity_of(const struct ky_trace *trace, uint32_t row, con
 	return INFO;
 }
 
-/* Those are found again in the whole, with their times. */
+/* Report whether this is found again below, with its time. */
 static bool found_below(const char *name)
 {
 	return strcmp(name, "flow_end_without_start") == 0 ||
@@ -109,13 +92,13 @@ static void find_losses(struct findings *f, const struct ky_trace *trace)
 	struct finding *finding = add(f, DATA_LOSS, "events_lost");
 	finding->count = trace->lost ? trace->lost : l->rows.count;
 	finding->ts = l->ts[0];
-	snprintf(finding->text, TEXT_BYTES, "events were lost before they got into the file: %s",
-		 what ? what : "not known how");
+	snprintf(finding->text, TEXT_BYTES, "events were lost before they reached the file: %s",
+		 what ? what : "cause unknown");
 }
 
 /* ---- what the whole shows ---- */
 
-/* Counts one more of a kind; the first says where it is. */
+/* Count one more of a kind; the first says where it is. */
 static void count_slice(struct findings *f, struct finding **finding, const struct ky_trace *trace,
 			enum severity severity, const char *name, const char *what, uint32_t slice)
 {
@@ -144,7 +127,7 @@ static void find_slices(struct findings *f, const struct ky_trace *trace)
 	}
 }
 
-/* No fault: the other end may be in the trace of another process or host, which kymo merge brings together. */
+/* Count flows with one end. Not a fault: the other end may be in the trace of another process or host, for kymo merge. */
 static void find_flows(struct findings *f, const struct ky_trace *trace)
 {
 	const struct ky_flow_ends *e = &trace->flow_ends;
@@ -152,11 +135,11 @@ static void find_flows(struct findings *f, const struct ky_trace *trace)
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		if (e->arrives[i])
 			count_slice(f, &ends, trace, INFO, "flow_without_begin",
-				    "is where a flow arrives that left in no slice of this trace",
+				    "receives a flow that leaves no slice of this trace",
 				    e->slice[i]);
 		else
 			count_slice(f, &begins, trace, INFO, "flow_without_end",
-				    "is where a flow leaves that arrives in no slice of this trace",
+				    "sends a flow that no slice of this trace receives",
 				    e->slice[i]);
 }
 
@@ -202,11 +185,12 @@ static int by_severity(const void *left, const void *right)
 static const char *place_of(const struct finding *f, const struct ky_trace *trace, char *text,
 			    size_t bytes)
 {
-	char duration[KY_CLI_NUMBER_BYTES];
+	char duration[KY_QUANTITY_BYTES];
 	if (f->at != KY_NO_PLACE)
 		snprintf(text, bytes, "byte %" PRIu64, f->at);
 	else if (f->ts != KY_TIME_NONE)
-		snprintf(text, bytes, "at +%s", ky_cli_duration(duration, f->ts - trace->begin_ns));
+		snprintf(text, bytes, "at +%s",
+			 ky_quantity_duration(duration, f->ts - trace->begin_ns));
 	else
 		text[0] = 0;
 	return text;
@@ -218,16 +202,16 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 						       {.title = "count", .right = true},
 						       {.title = "first"},
 						       {.title = "what"},
-						       {.title = "said", .flexible = true}};
+						       {.title = "details", .flexible = true}};
 	if (!f->count) {
-		printf("%s: nothing is wrong with it\n", path);
+		printf("%s: no problems found\n", path);
 		return;
 	}
 	struct ky_cli_table *table = ky_cli_table_new(columns, 5);
 	for (uint32_t i = 0; table && i < f->count; i++) {
-		char count[KY_CLI_NUMBER_BYTES], place[64];
+		char count[KY_QUANTITY_BYTES], place[64];
 		ky_cli_table_cell(table, severities[f->list[i].severity]);
-		ky_cli_table_cell(table, ky_cli_count(count, f->list[i].count));
+		ky_cli_table_cell(table, ky_quantity_count(count, f->list[i].count));
 		ky_cli_table_cell(table, place_of(&f->list[i], trace, place, sizeof(place)));
 		ky_cli_table_cell(table, f->list[i].name);
 		ky_cli_table_cell(table, f->list[i].text);
@@ -267,7 +251,7 @@ struct options {
 	bool json, quiet, several;
 };
 
-/* In a list of several, one that cannot be read has its place, too; why is on standard error. */
+/* Print a trace that cannot be read: in a list of several it has its place, too; the cause is on standard error. */
 static void print_json_unread(const char *path)
 {
 	printf("{\"path\":");
@@ -304,22 +288,13 @@ static bool validate(const struct options *o, const char *path)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {{"format", required_argument, NULL, 'f'},
-					      {"json", no_argument, NULL, 'j'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {0}};
 	struct options o = {0};
 	bool valid = true;
-	for (int c; (c = ky_cli_option(argc, argv, "q", longs)) != -1;) {
-		if (c == 'f')
-			o.format = optarg;
-		else if (c == 'j')
-			o.json = true;
-		else if (c == 'q')
-			o.quiet = true;
-	}
+	const int wrong = ky_options_read(&o, argc, argv);
+	if (wrong)
+		return wrong;
 	if (optind == argc)
-		return ky_cli_usage("which trace?");
+		return ky_cli_usage("the trace is missing");
 	o.several = argc - optind > 1;
 	if (o.json && o.several)
 		printf("[");
@@ -333,4 +308,32 @@ static int run(int argc, char **argv)
 	return valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
 }
 
-const struct ky_verb ky_verb_validate = {"validate", "all that is wrong with a trace", help, run};
+static const struct ky_option options[] = {
+	KY_CLI_FORMAT_OPTION(struct options, format),
+	{"json", KY_OPTION_AT(FLAG, struct options, json), .help = "print JSON",
+	 .more = "An object, or a list of them for several traces. A trace that cannot be read has the format null."},
+	{"quiet", KY_OPTION_AT(FLAG, struct options, quiet), .letter = 'q',
+	 .help = "only set the exit code"},
+	{0},
+};
+
+const struct ky_verb ky_verb_validate = {
+	.name = "validate",
+	.summary = "list everything that is wrong with a trace",
+	.usage = "[OPTIONS] TRACE...",
+	.about =
+		"List everything that is wrong with traces: damage and errors with the byte of the first, lost events, "
+		"spans without beginning or end, slices that overlap. The exit code is 0 when nothing is wrong and 1 "
+		"when something is. Entries marked info are not faults and do not count, for example flows with one "
+		"end.",
+	.details =
+		"The worst come first, each with its count and the place of the first. The other end of a flow may be in "
+		"the trace of another process.",
+	.status =
+		"0: nothing is wrong; 1: something is, or the trace cannot be read; 2: wrong usage.",
+	.examples = "kymo validate trace.json\n"
+		    "kymo validate --json *.pftrace",
+	.related = "repair info",
+	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.run = run,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_view.c: kymo view: its options; view_verb.h says who does what. */
+/* cmd_view.c: kymo view: its options; view_verb.h lists the parts. */
 #include "cli/view_verb.h"
 
 #include "cli/view_running.h"
@@ -12,155 +12,46 @@
 
 #define PERFETTO_PORT 9001
 
-static const char help[] =
-	"usage: kymo view [options] FILE...\n"
-	"       kymo view [options] -p PID|NAME\n"
-	"       kymo view --export OUT.html [--from TIME] [--to TIME] FILE...\n"
-	"       kymo view --perfetto FILE...\n"
-	"\n"
-	"Shows a trace in the browser: serves a page on 127.0.0.1 until Ctrl-C and prints its "
-	"address,\n"
-	"which nobody else can guess. Nothing leaves the machine. Several files are put on one "
-	"timeline, as\n"
-	"'kymo merge' does. A file that is still written is followed. Without a file: the "
-	"recording that\n"
-	"you are just making, when there is one.\n"
-	"\n"
-	"  -p, --pid PID|NAME   record this process and follow it live; may be given several "
-	"times\n"
-	"  -o, --output FILE    with -p: keep the recording\n"
-	"      --no-follow      show the file as it is now\n"
-	"      --no-browser     only print the address\n"
-	"      --port N         listen on this port (a free one)\n"
-	"      --bind ADDRESS   listen there (127.0.0.1); others who see the address can read the "
-	"trace\n"
-	"      --export FILE    write page and trace as one HTML file, which opens without kymo\n"
-	"      --from TIME, --to TIME\n"
-	"                       with --export: only this range: 1.5s, 200ms from the begin; -1s "
-	"from the\n"
-	"                       end; @NS of the trace's clock\n"
-	"      --perfetto       serve the trace to ui.perfetto.dev, converted when needed, and "
-	"print the\n"
-	"                       link that opens it there\n"
-	"      --format NAME    read it as this format instead of looking at its content\n"
-	"      --json           print {\"address\":...}\n"
-	"  -q, --quiet          say nothing but the address and errors\n"
-	"      --help           this text\n"
-	"\n"
-	"examples:\n"
-	"  kymo view trace.kymo\n"
-	"  kymo view client.kymo server.kymo\n"
-	"  kymo view -p server\n"
-	"  kymo view --export slow.html --from 2s --to 2.5s trace.pftrace\n";
-
-enum { BIND = KY_CLI_OPTION_OWN, EXPORT, FORMAT, JSON, NO_BROWSER, NO_FOLLOW, PERFETTO, PORT };
-
-static const struct option longs[] = {
-	{"pid", required_argument, NULL, 'p'},
-	{"output", required_argument, NULL, 'o'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"from", required_argument, NULL, KY_CLI_OPTION_FROM},
-	{"to", required_argument, NULL, KY_CLI_OPTION_TO},
-	{"bind", required_argument, NULL, BIND},
-	{"export", required_argument, NULL, EXPORT},
-	{"format", required_argument, NULL, FORMAT},
-	{"json", no_argument, NULL, JSON},
-	{"no-browser", no_argument, NULL, NO_BROWSER},
-	{"no-follow", no_argument, NULL, NO_FOLLOW},
-	{"perfetto", no_argument, NULL, PERFETTO},
-	{"port", required_argument, NULL, PORT},
-	{0},
-};
-
-static int parse_port(struct ky_view_command *command, const char *text)
+static int take_target(void *context, const char *value)
 {
-	char *end;
-	const unsigned long port = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || port > UINT16_MAX)
-		return ky_cli_usage("--port %s is no port: it is a number up to 65535", text);
-	command->port = (uint16_t)port;
-	command->port_given = true;
-	return KY_EXIT_DONE;
+	struct ky_view_command *const command = context;
+	if (command->targets_count == KY_VIEW_INPUTS_MAX)
+		return ky_cli_usage("at most %d processes at once", KY_VIEW_INPUTS_MAX);
+	command->targets[command->targets_count++] = value;
+	return 0;
 }
 
-static int take_option(struct ky_view_command *command, int option)
-{
-	switch (option) {
-	case 'p':
-		if (command->targets_count == KY_VIEW_INPUTS_MAX)
-			return ky_cli_usage("at most %d processes at once", KY_VIEW_INPUTS_MAX);
-		command->targets[command->targets_count++] = optarg;
-		break;
-	case 'o':
-		command->output = optarg;
-		break;
-	case 'q':
-		command->quiet = true;
-		break;
-	case BIND:
-		command->bind = optarg;
-		break;
-	case EXPORT:
-		command->export = optarg;
-		break;
-	case FORMAT:
-		command->format = optarg;
-		break;
-	case JSON:
-		command->json = true;
-		break;
-	case NO_BROWSER:
-		command->no_browser = true;
-		break;
-	case NO_FOLLOW:
-		command->no_follow = true;
-		break;
-	case PERFETTO:
-		command->perfetto = true;
-		break;
-	case PORT:
-		return parse_port(command, optarg);
-	default:
-		break;
-	}
-	return KY_EXIT_DONE;
-}
-
-/* What does not go together. */
+/* Report options that exclude each other. */
 static int check(const struct ky_view_command *command)
 {
 	const bool range = command->filter.from || command->filter.to;
+	const bool port = command->port != KY_VIEW_NO_PORT;
 	if (command->targets_count && command->paths_count)
-		return ky_cli_usage("a file or a process, not both: leave out '%s' or -p",
+		return ky_cli_usage("a file and -p exclude each other: leave out '%s' or -p",
 				    command->paths[0]);
 	if (command->targets_count && (command->export || command->perfetto))
-		return ky_cli_usage("--export and --perfetto take a file: record one with 'kymo "
-				    "attach'");
+		return ky_cli_usage(
+			"--export and --perfetto need a file: record one with 'kymo attach'");
 	if (command->export && command->perfetto)
-		return ky_cli_usage("--export or --perfetto, not both");
-	if (command->export && (command->bind || command->port_given || command->json))
+		return ky_cli_usage("--export and --perfetto exclude each other");
+	if (command->export && (command->bind || port || command->json))
 		return ky_cli_usage("--export serves nothing: leave out --bind, --port and --json");
 	if (range && !command->export)
-		return ky_cli_usage("--from and --to choose what --export writes; the page shows "
-				    "all");
+		return ky_cli_usage(
+			"--from and --to select what --export writes; the page shows everything");
 	if (command->output && !command->targets_count)
-		return ky_cli_usage("-o keeps the recording of -p; to write a page, it is "
-				    "--export");
+		return ky_cli_usage("-o keeps the recording of -p: use --export to write a page");
 	if (command->perfetto && command->bind)
-		return ky_cli_usage("--perfetto listens on 127.0.0.1 alone: ui.perfetto.dev asks "
-				    "nobody else");
+		return ky_cli_usage(
+			"--perfetto listens on 127.0.0.1 only: ui.perfetto.dev asks no other address");
 	return ky_cli_filter_check(&command->filter);
 }
 
 static int read_command(struct ky_view_command *command, int argc, char **argv)
 {
-	for (int option; (option = ky_cli_option(argc, argv, "p:o:q", longs)) != -1;) {
-		if (ky_cli_filter_option(&command->filter, option, optarg))
-			continue;
-		const int wrong = take_option(command, option);
-		if (wrong)
-			return wrong;
-	}
+	const int wrong = ky_options_read(command, argc, argv);
+	if (wrong)
+		return wrong;
 	if (argc - optind > KY_VIEW_INPUTS_MAX)
 		return ky_cli_usage("at most %d traces at once", KY_VIEW_INPUTS_MAX);
 	for (int i = optind; i < argc; i++)
@@ -168,7 +59,7 @@ static int read_command(struct ky_view_command *command, int argc, char **argv)
 	return check(command);
 }
 
-/* Said before there is an address, rather than after. */
+/* Report a missing file before there is an address rather than after. */
 static bool are_there(const struct ky_view_command *command)
 {
 	for (uint32_t i = 0; i < command->paths_count; i++) {
@@ -183,7 +74,7 @@ static bool are_there(const struct ky_view_command *command)
 	return true;
 }
 
-bool ky_view_say_address(const struct ky_view_command *command, const char *address)
+bool ky_view_print_address(const struct ky_view_command *command, const char *address)
 {
 	if (command->json) {
 		printf("{\"address\":");
@@ -197,7 +88,7 @@ bool ky_view_say_address(const struct ky_view_command *command, const char *addr
 
 static int run(int argc, char **argv)
 {
-	struct ky_view_command command = {0};
+	struct ky_view_command command = {.port = KY_VIEW_NO_PORT};
 	char path[PATH_MAX];
 	const int wrong = read_command(&command, argc, argv);
 	if (wrong)
@@ -211,12 +102,97 @@ static int run(int argc, char **argv)
 		return KY_EXIT_FAILED;
 	if (command.export)
 		return ky_view_export(&command);
-	if (!command.perfetto)
-		return ky_view_serve(&command);
-	if (!command.port_given)
-		command.port = PERFETTO_PORT;
-	return ky_view_perfetto(&command);
+	if (command.port == KY_VIEW_NO_PORT)
+		command.port = command.perfetto ? PERFETTO_PORT : 0;
+	return (command.perfetto ? ky_view_perfetto : ky_view_serve)(&command);
 }
 
-const struct ky_verb ky_verb_view = {"view", "a trace in the browser, also live, and offline", help,
-				     run};
+#define AT(type, field) KY_OPTION_AT(type, struct ky_view_command, field)
+
+static const struct ky_option options[] = {
+	{"pid", .kind = KY_OPTION_CALL, .take = take_target, .letter = 'p', .argument = "PID|NAME",
+	 .help = "record this process and follow it live; may be given several times"},
+	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
+	 .help = "with -p: keep the recording"},
+	{"no-follow", AT(FLAG, no_follow), .help = "show the file as it is now"},
+	{"no-browser", AT(FLAG, no_browser), .help = "only print the address"},
+	{"port", AT(NUMBER, port), .argument = "N", .most = UINT16_MAX,
+	 .help = "listen on this port (default: a free one)"},
+	{"bind", AT(TEXT, bind), .argument = "ADDRESS",
+	 .help = "listen on this address (default 127.0.0.1); others who see the address can read the trace",
+	 .more = "`0.0.0.0` and `::` are all addresses of the machine."},
+	{"export", AT(TEXT, export), .argument = "FILE",
+	 .help = "write page and trace as one HTML file, which opens without kymo",
+	 .more = "Any browser opens it from disk, without a network. SQL is not available in it. A file of that "
+		 "name is replaced when the new one is complete."},
+	{"perfetto", AT(FLAG, perfetto),
+	 .help = "serve the trace to ui.perfetto.dev and print the link that opens it there",
+	 .more = "That page runs in your browser and fetches the trace from port 9001 of this machine; no other "
+		 "page may. Perfetto's own format, Chrome's JSON and FXT are served unchanged, other formats are "
+		 "converted."},
+	KY_CLI_FORMAT_OPTION(struct ky_view_command, format),
+	{"json", AT(FLAG, json), .help = "print the address as JSON: {\"address\":\"http://...\"}"},
+	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only the address and errors"},
+	{.help = "with --export"},
+	{0},
+};
+
+static const struct ky_section sections[] = {
+	{"LIVE TRACES",
+	 "kymo follows a file that a process has open for writing: the page shows what is new about once a second, less "
+	 "often when loading takes longer than a quarter of a second. When the writer cannot be seen, because it belongs "
+	 "to another user, the file counts as live until it has not changed for ten seconds. A file that is replaced by "
+	 "another of its name is loaded again.\n"
+	 "\n"
+	 "With `-p`, kymo records the process as `kymo attach` does, into a temporary file that it removes at the end "
+	 "unless `-o` keeps it."},
+	{"SECURITY",
+	 "Only someone who has the address can read the trace. The server listens on 127.0.0.1, so no other machine "
+	 "reaches it. The address contains 128 random bits, so no other user of this machine can guess it; the browser "
+	 "gets a file of yours that leads there, because others can read a command line. The Host and Origin of a request "
+	 "must be the server's own, so no other web page can ask, not even through a name that points to this machine. "
+	 "Files of the disk are never served.\n"
+	 "\n"
+	 "To look at a trace on another machine, forward a port: `ssh -L 8080:127.0.0.1:8080`, and `kymo view --port 8080` "
+	 "there. With `--bind`, anyone who sees the address or listens on the network can read the trace: nothing is "
+	 "encrypted."},
+	{"ENVIRONMENT",
+	 "`DISPLAY`, `WAYLAND_DISPLAY`: if one is set, kymo opens the browser with `xdg-open`(1).\n"
+	 "\n"
+	 "`TMPDIR`: where temporary files are made (default /var/tmp)."},
+	{0},
+};
+
+const struct ky_verb ky_verb_view = {
+	.name = "view",
+	.summary = "show a trace in the browser, also live and offline",
+	.usage = "[OPTIONS] FILE...\n"
+		 "[OPTIONS] -p PID|NAME\n"
+		 "--export OUT.html [--from TIME] [--to TIME] FILE...\n"
+		 "--perfetto FILE...",
+	.about =
+		"Show a trace in the browser: serve a page on 127.0.0.1 until Ctrl-C and print its secret address. "
+		"Nothing leaves the machine. Several files share one timeline, as with 'kymo merge'. A file that is "
+		"still being written is followed. Without a file: the recording that you are making now.",
+	.details =
+		"The page needs no network: all of it is in kymo, which sends only what fits on the screen, so a "
+		"trace may be as large as the machine's memory. kymo opens the browser when there is a screen. The "
+		"server starts at once; while the trace loads, the page shows the progress.\n"
+		"\n"
+		"Without a file, kymo shows the recording that this user is making (`kymo run`, `attach`, `record`); "
+		"if there are several, it lists them.",
+	.status =
+		"0: ended by Ctrl-C (or SIGTERM, SIGHUP), or written; 1: failed; 2: wrong usage; 77: this kymo was "
+		"built without the page.",
+	.examples = "kymo view trace.kymo\n"
+		    "kymo view client.kymo server.kymo\n"
+		    "kymo view -p server\n"
+		    "kymo view --export slow.html --from 2s --to 2.5s trace.pftrace",
+	.related = "merge query report",
+	.options = (const struct ky_option_set[]){{options, 0},
+						  {ky_cli_filter_range,
+						   offsetof(struct ky_view_command, filter)},
+						  {0}},
+	.sections = sections,
+	.run = run,
+};

@@ -9,7 +9,7 @@
 
 static void print_head(const struct ky_doctor_modules *modules)
 {
-	char count[KY_CLI_NUMBER_BYTES], part[KY_CLI_NUMBER_BYTES];
+	char count[KY_QUANTITY_BYTES], part[KY_QUANTITY_BYTES];
 	const size_t libraries = modules->count - 1;
 	printf("%s%.1f %%%s of the functions of ", ky_cli_style("1"),
 	       ky_doctor_percent(&modules->sums), ky_cli_plain());
@@ -17,8 +17,9 @@ static void print_head(const struct ky_doctor_modules *modules)
 		    strlen(modules->items[0].functions->path));
 	if (libraries)
 		printf(" and %zu librar%s", libraries, libraries == 1 ? "y" : "ies");
-	printf(" can be traced: %s of %s\n", ky_cli_count(part, ky_doctor_traced(&modules->sums)),
-	       ky_cli_count(count, modules->sums.count));
+	printf(" can be traced: %s of %s\n",
+	       ky_quantity_count(part, ky_doctor_traced(&modules->sums)),
+	       ky_quantity_count(count, modules->sums.count));
 	printf("engine %s: %s\n\n", ky_functrace_engine_name(modules->engine), modules->engine_why);
 }
 

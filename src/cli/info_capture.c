@@ -44,13 +44,13 @@ static void print_lines(const struct ky_trace *trace, const char *key, const cha
 
 static void print_snapshot(struct ky_cli_table *table, const struct ky_trace *trace, uint32_t slice)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	const int64_t pid = ky_snapshot_number(trace, slice, "pid"),
 		      tid = ky_snapshot_number(trace, slice, "tid");
 	const char *trigger = ky_snapshot_text(trace, slice, "trigger");
 	const char *reason = ky_text_of(trace, trace->slices.name[slice]);
 	ky_cli_table_format(table, "+%s",
-			    ky_cli_duration(text, trace->slices.ts[slice] - trace->begin_ns));
+			    ky_quantity_duration(text, trace->slices.ts[slice] - trace->begin_ns));
 	if (pid >= 0 && tid >= 0 && tid != pid)
 		ky_cli_table_format(table, "%" PRId64 "/%" PRId64, pid, tid);
 	else if (pid >= 0)

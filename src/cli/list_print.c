@@ -22,17 +22,18 @@ static const struct ky_cli_column columns[] = {
 static void print_row(struct ky_cli_table *table, const struct ky_list_row *row)
 {
 	const struct ky_drums_facts *const facts = &row->facts;
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	ky_cli_table_format(table, "%d", (int)facts->pid);
 	ky_cli_table_cell(table, facts->name);
 	ky_cli_table_format(table, "%" PRIu32, facts->threads);
 	ky_cli_table_format(table, "%" PRIu32 "/%" PRIu32, facts->categories_on, facts->categories);
-	ky_cli_table_cell(table, row->per_second < 0
-					 ? ""
-					 : ky_cli_count(text, (uint64_t)(row->per_second + 0.5)));
-	ky_cli_table_styled(table, ky_cli_count(text, facts->lost), facts->lost ? "31" : NULL);
+	ky_cli_table_cell(table,
+			  row->per_second < 0
+				  ? ""
+				  : ky_quantity_count(text, (uint64_t)(row->per_second + 0.5)));
+	ky_cli_table_styled(table, ky_quantity_count(text, facts->lost), facts->lost ? "31" : NULL);
 	ky_cli_table_format(table, "%" PRIu32, facts->recorders);
-	ky_cli_table_cell(table, ky_cli_bytes(text, row->memory_bytes));
+	ky_cli_table_cell(table, ky_quantity_bytes(text, row->memory_bytes));
 }
 
 static void print_damage(const struct ky_list_row *row)

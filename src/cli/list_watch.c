@@ -124,13 +124,13 @@ static unsigned screen_lines(void)
 static void print_title(const struct ky_list *list)
 {
 	double sum = 0;
-	char rate[KY_CLI_NUMBER_BYTES];
+	char rate[KY_QUANTITY_BYTES];
 	for (uint32_t i = 0; i < ky_list_count(list); i++)
 		sum += ky_list_at(list, i)->per_second > 0 ? ky_list_at(list, i)->per_second : 0;
 	printf("%skymo%s  %" PRIu32 " %s with a drum, %s events/s   q ends\n\n", ky_cli_style("1"),
 	       ky_cli_plain(), ky_list_count(list),
 	       ky_list_count(list) == 1 ? "process" : "processes",
-	       ky_cli_count(rate, (uint64_t)(sum + 0.5)));
+	       ky_quantity_count(rate, (uint64_t)(sum + 0.5)));
 }
 
 static void draw(const struct ky_list *list, const struct ky_list_style *style)

@@ -66,16 +66,17 @@ static const char *unknown_text(enum ky_align_by by)
 void ky_merge_say(const struct ky_merge_input *first, const struct ky_merge_input *other)
 {
 	const struct ky_alignment *a = &other->alignment;
-	char offset[KY_CLI_NUMBER_BYTES], uncertain[KY_CLI_NUMBER_BYTES];
+	char offset[KY_QUANTITY_BYTES], uncertain[KY_QUANTITY_BYTES];
 	const int64_t size = a->offset_ns == INT64_MIN ? INT64_MAX
 			     : a->offset_ns < 0        ? -a->offset_ns
 						       : a->offset_ns;
 	fprintf(stderr, "%s: %s%s against %s, by %s", other->path, a->offset_ns < 0 ? "-" : "+",
-		ky_cli_duration(offset, size), first->path, ky_align_name(a->by));
+		ky_quantity_duration(offset, size), first->path, ky_align_name(a->by));
 	if (a->uncertain_ns < 0)
 		fputs(unknown_text(a->by), stderr);
 	else
-		fprintf(stderr, ", uncertain by %s", ky_cli_duration(uncertain, a->uncertain_ns));
+		fprintf(stderr, ", uncertain by %s",
+			ky_quantity_duration(uncertain, a->uncertain_ns));
 	if (a->by == KY_ALIGN_FLOWS)
 		fprintf(stderr, " (%u messages there, %u back%s)", a->forth, a->back,
 			a->contradicts ? "; they contradict each other" : "");

@@ -164,6 +164,23 @@ const char *ky_output_suffix(const char *format)
 	return NULL;
 }
 
+const struct ky_choice *ky_output_formats(void)
+{
+	static struct ky_choice formats[16];
+	for (unsigned i = 0; ky_exporters[i] && i + 1 < sizeof(formats) / sizeof(formats[0]); i++)
+		formats[i].name = ky_exporters[i]->name;
+	return formats;
+}
+
+int ky_output_unknown(const char *path, const char *format)
+{
+	char list[128];
+	ky_options_list(ky_output_formats(), list, sizeof(list));
+	if (format)
+		return ky_cli_usage("--format %s cannot be written: use %s", format, list);
+	return ky_cli_usage("%s: unknown suffix; use that of %s, or --format", path, list);
+}
+
 void ky_output_json_left(const struct ky_export_left *left)
 {
 	printf("\"left_out\":{\"slices\":%" PRIu64 ",\"instants\":%" PRIu64 ",\"counters\":%" PRIu64

@@ -6,6 +6,7 @@
 #ifndef KY_CLI_OUTPUT_H
 #define KY_CLI_OUTPUT_H
 
+#include "cli/verb.h"
 #include "formats/export.h"
 
 /* Writes; says errors and, unless quiet, what was left out. An enum ky_exit. */
@@ -28,6 +29,10 @@ int ky_output_write_by(const char *path, const char *format, bool default_name, 
 char *ky_output_name(const char *path, const char *middle, const char *suffix);
 /* Whether a file of that format (trace->format) can be written; its suffix, or NULL. */
 const char *ky_output_suffix(const char *format);
+/* Return the formats that can be written, for options. */
+const struct ky_choice *ky_output_formats(void);
+/* Report that there is no such output format, or that the file's name has no known suffix. Return KY_EXIT_USAGE. */
+int ky_output_unknown(const char *path, const char *format);
 /* Prints what was left out as fields of a JSON object: "left_out":{...}. */
 void ky_output_json_left(const struct ky_export_left *left);
 

@@ -23,8 +23,8 @@ struct ky_report {
 	bool samples;      /* instead of slices */
 };
 
-/* The measure of that name, for --sort; false when there is none. */
-bool ky_report_sort_known(const char *name);
+/* The measures that --sort takes. */
+extern const struct ky_choice ky_report_measures[];
 
 /* Each returns 0 or -ENOMEM. */
 int ky_report_table(const struct ky_report *report);

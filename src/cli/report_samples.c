@@ -12,7 +12,7 @@
 uint32_t ky_report_event(const struct ky_report *report)
 {
 	const struct ky_trace *const trace = report->trace;
-	char count[KY_CLI_NUMBER_BYTES];
+	char count[KY_QUANTITY_BYTES];
 	uint64_t others;
 	if (report->event) {
 		const uint32_t found =
@@ -23,7 +23,7 @@ uint32_t ky_report_event(const struct ky_report *report)
 	const uint32_t event = ky_sample_main_event(trace, &others);
 	if (others && report->output == KY_REPORT_TEXT)
 		ky_cli_error("%s samples are of other events than %s; --event chooses",
-			     ky_cli_count(count, others), ky_cli_name(trace, event));
+			     ky_quantity_count(count, others), ky_cli_name(trace, event));
 	return event;
 }
 
@@ -74,20 +74,20 @@ static void print_text(const struct ky_report *report, const struct ky_function_
 		{"function", false, true}, {"module", false, true}, {"hottest line", false, true}};
 	const bool lines = any_source(report->trace, stats, rows);
 	struct ky_cli_table *table = ky_cli_table_new(columns, lines ? 6 : 5);
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	char source[256];
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_function_row *const row = &stats->rows[i];
 		ky_cli_table_format(table, "%.1f %%", percent(row->self_weight, stats->weight));
 		ky_cli_table_format(table, "%.1f %%", percent(row->total_weight, stats->weight));
-		ky_cli_table_cell(table, ky_cli_count(text, row->self_samples));
+		ky_cli_table_cell(table, ky_quantity_count(text, row->self_samples));
 		ky_cli_table_cell(table, ky_cli_name(report->trace, row->name));
 		ky_cli_table_cell(table, module_of(report->trace, row->mapping));
 		if (lines)
 			ky_cli_table_cell(table, source_of(source, sizeof(source), report->trace,
 							   row->frame));
 	}
-	printf("%s samples", ky_cli_count(text, stats->samples));
+	printf("%s samples", ky_quantity_count(text, stats->samples));
 	if (event && event != KY_NONE) {
 		const char *const name = ky_text_of(report->trace, event);
 		fputs(" of ", stdout);

@@ -13,7 +13,7 @@
 enum kind {
 	COUNT,
 	TIME,
-	REAL /* a time that is no whole number */
+	REAL /* a time that is not a whole number */
 };
 
 struct measure {
@@ -23,14 +23,21 @@ struct measure {
 	bool wide_only; /* left out on a narrow terminal */
 };
 
-#define ROW(field) offsetof(struct ky_stats_row, field)
-static const struct measure measures[] = {
-	{"count", ROW(count), COUNT, false}, {"total", ROW(total_ns), TIME, false},
-	{"self", ROW(self_ns), TIME, false}, {"min", ROW(min_ns), TIME, true},
-	{"mean", ROW(mean_ns), REAL, true},  {"p50", ROW(p50_ns), TIME, false},
-	{"p95", ROW(p95_ns), TIME, true},    {"p99", ROW(p99_ns), TIME, false},
-	{"max", ROW(max_ns), TIME, false},
-};
+#define MEASURE_LIST(X)                                                                            \
+	X("count", count, COUNT, false)                                                            \
+	X("total", total_ns, TIME, false)                                                          \
+	X("self", self_ns, TIME, false)                                                            \
+	X("min", min_ns, TIME, true)                                                               \
+	X("mean", mean_ns, REAL, true)                                                             \
+	X("p50", p50_ns, TIME, false)                                                              \
+	X("p95", p95_ns, TIME, true)                                                               \
+	X("p99", p99_ns, TIME, false)                                                              \
+	X("max", max_ns, TIME, false)
+
+#define MEASURE(name, field, kind, wide) {name, offsetof(struct ky_stats_row, field), kind, wide},
+static const struct measure measures[] = {MEASURE_LIST(MEASURE)};
+#define CHOICE(name, field, kind, wide) {name, NULL, NULL},
+const struct ky_choice ky_report_measures[] = {MEASURE_LIST(CHOICE){0}};
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
 static const struct measure *find_measure(const char *name)
@@ -40,11 +47,6 @@ static const struct measure *find_measure(const char *name)
 			return &measures[i];
 	}
 	return NULL;
-}
-
-bool ky_report_sort_known(const char *name)
-{
-	return find_measure(name) != NULL;
 }
 
 static double value_of(const struct ky_stats_row *row, const struct measure *measure)
@@ -79,23 +81,24 @@ static int descending(const void *a_, const void *b_, void *measure)
 
 static void print_cells(struct ky_cli_table *table, const struct ky_stats_row *row, bool narrow)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	for (size_t m = 0; m < MEASURES; m++) {
 		if (narrow && measures[m].wide_only)
 			continue;
 		if (measures[m].kind == COUNT)
-			ky_cli_table_cell(table, ky_cli_count(text, row->count + row->instants));
+			ky_cli_table_cell(table,
+					  ky_quantity_count(text, row->count + row->instants));
 		else
 			ky_cli_table_cell(
-				table, row->count
-					       ? ky_cli_duration(text, time_of(row, &measures[m]))
-					       : "");
+				table,
+				row->count ? ky_quantity_duration(text, time_of(row, &measures[m]))
+					   : "");
 	}
 }
 
 static void print_notes(const struct ky_stats *stats, uint32_t shown)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	uint64_t unfinished = 0;
 	for (uint32_t i = 0; i < stats->count; i++)
 		unfinished += stats->rows[i].unfinished;
@@ -105,12 +108,12 @@ static void print_notes(const struct ky_stats *stats, uint32_t shown)
 		puts("1 slice never ended: it counts to the end of the trace");
 	else if (unfinished)
 		printf("%s slices never ended: they count to the end of the trace\n",
-		       ky_cli_count(text, unfinished));
+		       ky_quantity_count(text, unfinished));
 }
 
 static void print_text(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
 {
-	struct ky_cli_column columns[MEASURES + 1] = {{ky_cli_by_title(report->by), false, true}};
+	struct ky_cli_column columns[MEASURES + 1] = {{ky_cli_by[report->by].name, false, true}};
 	const bool narrow = ky_cli_width() && ky_cli_width() < NARROW;
 	unsigned count = 1;
 	for (size_t m = 0; m < MEASURES; m++) {
@@ -142,8 +145,7 @@ static void json_key(struct ky_cli_json *json, const struct ky_report *report, u
 		ky_cli_json_name(json, "process", trace, trace->processes.name[key]);
 		ky_cli_json_int(json, "pid", trace->processes.pid[key]);
 	} else {
-		ky_cli_json_name(json, ky_cli_by_title(report->by), trace,
-				 key == KY_NONE ? 0 : key);
+		ky_cli_json_name(json, ky_cli_by[report->by].name, trace, key == KY_NONE ? 0 : key);
 	}
 }
 
@@ -152,7 +154,7 @@ static void print_json(const struct ky_report *report, const struct ky_stats *st
 	struct ky_cli_json json = {.to = stdout, .lines = 2};
 	char key[16];
 	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "by", ky_cli_by_title(report->by));
+	ky_cli_json_text(&json, "by", ky_cli_by[report->by].name);
 	ky_cli_json_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_stats_row *const row = &stats->rows[i];
@@ -193,7 +195,7 @@ void ky_report_csv_text(const char *text, char end)
 static void print_csv(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
 {
 	char text[KY_CLI_LABEL_BYTES];
-	printf("%s,instants,unfinished", ky_cli_by_title(report->by));
+	printf("%s,instants,unfinished", ky_cli_by[report->by].name);
 	for (size_t m = 0; m < MEASURES; m++)
 		printf(",%s%s", measures[m].name, measures[m].kind == COUNT ? "" : "_ns");
 	putchar('\n');

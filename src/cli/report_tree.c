@@ -38,12 +38,12 @@ static const char *label_of(char *buf, const struct showing *showing, uint32_t n
 
 static void print_amount(const struct showing *showing, int64_t amount)
 {
-	char text[KY_CLI_NUMBER_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	if (showing->report->samples)
 		ky_cli_table_cell(showing->table,
-				  ky_cli_count(text, amount < 0 ? 0 : (uint64_t)amount));
+				  ky_quantity_count(text, amount < 0 ? 0 : (uint64_t)amount));
 	else
-		ky_cli_table_cell(showing->table, ky_cli_duration(text, amount));
+		ky_cli_table_cell(showing->table, ky_quantity_duration(text, amount));
 }
 
 static double share(const struct showing *showing, int64_t ns)
@@ -54,12 +54,12 @@ static double share(const struct showing *showing, int64_t ns)
 static void print_line(const struct showing *showing, int64_t total, int64_t self, uint64_t count,
 		       uint32_t depth, const char *label)
 {
-	char text[KY_CLI_NUMBER_BYTES], line[INDENT_MAX + 512];
+	char text[KY_QUANTITY_BYTES], line[INDENT_MAX + 512];
 	const int indent = depth * 2 < INDENT_MAX ? (int)(depth * 2) : INDENT_MAX;
 	ky_cli_table_format(showing->table, "%.1f %%", share(showing, total));
 	print_amount(showing, total);
 	print_amount(showing, self);
-	ky_cli_table_cell(showing->table, ky_cli_count(text, count));
+	ky_cli_table_cell(showing->table, ky_quantity_count(text, count));
 	snprintf(line, sizeof(line), "%*s%.500s", indent, "", label);
 	ky_cli_table_cell(showing->table, line);
 }

@@ -133,7 +133,7 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 		 struct ky_stop *stop)
 {
 	const struct ky_serve_file_options options = {
-		.fd = fd, .name = name, .origin = PERFETTO, .port = command->port};
+		.fd = fd, .name = name, .origin = PERFETTO, .port = (uint16_t)command->port};
 	char message[KY_SERVE_MESSAGE_BYTES], link[512];
 	struct ky_scratch scratch = {0};
 	struct ky_serve_file *server = NULL;
@@ -142,7 +142,7 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 		return KY_EXIT_FAILED;
 	}
 	snprintf(link, sizeof(link), PERFETTO "/#!/?url=%s", ky_serve_file_address(server));
-	const bool said = ky_view_say_address(command, link);
+	const bool said = ky_view_print_address(command, link);
 	if (said && !command->no_browser && ky_browser_may_open())
 		ky_browser_open(link, &scratch, &stop->before);
 	if (said && !command->quiet)

@@ -212,7 +212,8 @@ static int begin_serving(struct session *session)
 {
 	const struct ky_view_command *const command = &session->command;
 	char message[KY_SERVE_MESSAGE_BYTES] = "";
-	const struct ky_serve_options options = {.bind = command->bind, .port = command->port};
+	const struct ky_serve_options options = {.bind = command->bind,
+						 .port = (uint16_t)command->port};
 	if (ky_serve_open(&session->serve, &options, message) == 0)
 		return KY_EXIT_DONE;
 	ky_cli_error("%s", message);
@@ -224,7 +225,7 @@ static int serve(struct session *session)
 	const struct ky_view_command *const command = &session->command;
 	const char *const address = ky_serve_address(session->serve);
 	warn_of_bind(command);
-	if (!ky_view_say_address(command, address))
+	if (!ky_view_print_address(command, address))
 		return KY_EXIT_FAILED;
 	if (!command->no_browser && ky_browser_may_open())
 		ky_browser_open(address, &session->scratch, &session->stop.before);

@@ -13,6 +13,7 @@
 #include "cli/cli_filter.h"
 
 #define KY_VIEW_INPUTS_MAX 256
+#define KY_VIEW_NO_PORT UINT32_MAX
 
 struct ky_view_command {
 	const char *paths[KY_VIEW_INPUTS_MAX];
@@ -24,8 +25,7 @@ struct ky_view_command {
 	const char *export;          /* an HTML file */
 	struct ky_cli_filter filter; /* of the export */
 	const char *bind;
-	uint16_t port;
-	bool port_given;
+	uint32_t port; /* 0: a free one */
 	bool perfetto, json, quiet;
 	bool no_browser, no_follow;
 };
@@ -41,6 +41,6 @@ struct ky_trace *ky_view_load(const struct ky_view_command *command, const struc
 char *ky_view_name(const struct ky_view_command *command);
 
 /* Prints the address: a line, or an object, on standard output. False: nobody reads it. */
-bool ky_view_say_address(const struct ky_view_command *command, const char *address);
+bool ky_view_print_address(const struct ky_view_command *command, const char *address);
 
 #endif

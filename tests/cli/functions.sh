@@ -67,12 +67,12 @@ refused() { # name, what is said, arguments
 
 # ---- what makes no sense ----
 
-refused 'min-size is about functions' 'say with --functions' run --min-size 64 -- true
-refused 'entry-only is about functions' 'say with --functions' run --entry-only -- true
-refused 'hot is about functions' 'say with --functions' run --hot 5 -- true
-refused 'engines of functions are about functions' 'say with --functions' run --engine patch -- true
-refused 'hot is a number' '--hot takes' run --functions --hot often -- true
-refused 'an engine that is none' 'uprobe or breakpoint' run --functions --engine magic -- true
+refused 'min-size is about functions' 'needs --functions' run --min-size 64 -- true
+refused 'entry-only is about functions' 'needs --functions' run --entry-only -- true
+refused 'hot is about functions' 'needs --functions' run --hot 5 -- true
+refused 'engines of functions are about functions' 'needs --functions' run --engine patch -- true
+refused 'hot is a number' 'is not a number of calls' run --functions --hot often -- true
+refused 'an engine that is none' 'use auto, uprobe, breakpoint' run --functions --engine magic -- true
 refused 'record has no functions' 'kymo attach' record --functions
 refused 'a list that selects nothing' 'the glob is empty' run --functions=module: -- true
 

@@ -113,8 +113,8 @@ PY
 report "machines get JSON" $?
 
 run -p "$untraced"
-[ "$code" -eq 1 ] && [ ! -s out ] && grep -q "it has no drum" err && [ "$(wc -l <err)" -eq 1 ]
-report "a process without a drum is an error that says the remedy" $?
+[ "$code" -eq 1 ] && [ ! -s out ] && grep -q "has no buffer" err && [ "$(wc -l <err)" -eq 1 ]
+report "a process without a buffer is an error that says the remedy" $?
 run -p no-such-name
 [ "$code" -eq 1 ] && grep -q "no process is called 'no-such-name'; with a drum there are" err
 report "a name of nobody says who there is" $?

@@ -87,7 +87,23 @@ make_trace same.json 1
 prints "help lists the verbs" 0 "report" --help
 prints "help lists the formats" 0 "pftrace" --help
 prints "the version" 0 "kymo 0." --version
-for verb in view info report hist diff doctor; do
+prints "completion lists the verbs" 0 "snapshot" help --complete
+prints "completion lists options" 0 "--before" help --complete run
+prints "completion lists values" 0 "span:" help --complete attach --trigger
+prints "completion lists formats" 0 "pftrace" help --complete report --format
+run help --complete
+verbs=$(cat out)
+[ "$(wc -w <out)" -ge 17 ]
+report "all verbs" $?
+for verb in $verbs; do
+	run help --man $verb
+	[ $code -eq 0 ] && grep -q "^.SH OPTIONS" out && grep -q "^.SH EXAMPLES" out
+	report "the man page of $verb" $?
+	if command -v groff >/dev/null; then
+		groff -man -Tutf8 -ww -z out >warnings 2>&1
+		[ ! -s warnings ]
+		report "the man page of $verb is proper troff: $(head -n 1 warnings)" $?
+	fi
 	prints "help of $verb has examples" 0 "examples" help $verb
 	prints "$verb --help" 0 "usage: kymo $verb" $verb --help
 	refuses "$verb with an unknown option" 2 "no option --nonsense" $verb --nonsense
@@ -111,7 +127,7 @@ for verb in info report hist; do
 	refuses "$verb: a directory" 1 "directory" $verb directory
 	refuses "$verb: an empty file" 1 "empty" $verb empty
 	refuses "$verb: garbage" 1 "garbage" $verb garbage
-	refuses "$verb: without a file" 2 "which file" $verb
+	refuses "$verb: without a file" 2 "the file is missing" $verb
 done
 refuses "no number of a process" 1 "as in pid:1234" info pid:self
 refuses "a name of nothing" 1 "cannot read ''" info ""
@@ -136,7 +152,7 @@ code=$?
 [ $code -eq 1 ] && grep -q "is empty" err
 report "info: one Ctrl-D ends standard input" $?
 refuses "diff: the second is missing" 1 "missing.json" diff a.json missing.json
-refuses "diff: one file" 2 "which two files" diff a.json
+refuses "diff: one file" 2 "two files are needed" diff a.json
 head -c 20000 a.json >cut.json
 run report cut.json
 [ $code -eq 0 ] && grep -q request out && [ "$(wc -l <err)" -le 1 ]
@@ -176,12 +192,12 @@ report "report: a time range" $?
 run report --limit 1 a.json
 [ $code -eq 0 ] && grep -q "and 2 more" out
 report "report: a limit" $?
-refuses "report: a bad time" 2 "is no time" report --from soon a.json
+refuses "report: a bad time" 2 "is not a time" report --from soon a.json
 refuses "report: a time without a unit" 2 "has no unit" report --from 1 a.json
 prints "report: 0 needs none, a time of the clock neither" 0 "request" report --from 0 --to @999999999 a.json
 refuses "report: a range that ends before it begins" 2 "is not after" report --from 2ms --to 1ms a.json
-refuses "report: a bad order" 2 "none of total" report --sort size a.json
-refuses "report: a bad group" 2 "none of name" report --by colour a.json
+refuses "report: a bad order" 2 "--sort size is not known: use count, total" report --sort size a.json
+refuses "report: a bad group" 2 "--by colour is not known: use name" report --by colour a.json
 refuses "report: a filter that nothing passes" 0 "no slice is like that" report --name nothing a.json
 
 # ---- report of samples: a function is a name in a module
@@ -198,7 +214,7 @@ awk 'BEGIN {
 		printf "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":9,\"name\":\"n%d\"},\n{\"ph\":\"s\",\"pid\":1,\"tid\":1,\"ts\":%d,\"id\":%d,\"name\":\"f\",\"cat\":\"c\"},\n", i * 10, i, i * 10 + 1, i * 7919
 	print "{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":1,\"ts\":9000,\"name\":\"tick\"}]"
 }' >flows.json
-prints "validate: the first of many is the first in time" 0 "'n0' is where a flow leaves" validate flows.json
+prints "validate: the first of many is the first in time" 0 "'n0' sends a flow" validate flows.json
 prints "validate: a flow to another trace is no fault" 0 "flow_without_end" validate flow.json
 printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a"},{"ph":"X","pid":1,"tid":1,"ts":5,"dur":9,"name":"b"}]' >overlap.json
 run validate overlap.json
@@ -228,7 +244,7 @@ prints "diff: below the limit" 0 "passed" diff --fail-over 50% a.json b.json
 prints "diff: the other way" 0 "passed" diff --fail-over 5% b.json a.json
 prints "diff: the same" 0 "0 slower, 0 faster of 2 names" diff --fail-over 0% a.json same.json
 is_json "diff: JSON" diff --json a.json b.json
-refuses "diff: a bad percentage" 2 "no percentage" diff --fail-over much a.json b.json
+refuses "diff: a bad percentage" 2 "not a percentage" diff --fail-over much a.json b.json
 
 refuses "diff: nothing to compare" 1 "no slices" diff --fail-over 5% a.json script.txt
 
@@ -244,7 +260,7 @@ run merge -o merged.json clocks1.json clocks2.json
 report "merge: recordings in JSON by their clocks" $?
 
 # ---- split
-refuses "split: a range outside of the trace" 1 "nothing of it is in that range" split --from 100s a.json -o part.json
+refuses "split: a range outside of the trace" 1 "has nothing in that range" split --from 100s a.json -o part.json
 [ ! -e part.json ]
 report "and nothing is written" $?
 

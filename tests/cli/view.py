@@ -545,7 +545,7 @@ def check_usage(kymo):
     for name, arguments, code, text in [
             ("a missing file", ["missing.kymo"], 1, "missing.kymo"),
             ("a file that is no trace", ["--no-browser", "garbage"], 1, "garbage"),
-            ("a file and a process", ["-p", "1", "demo.kymo"], 2, "not both"),
+            ("a file and a process", ["-p", "1", "demo.kymo"], 2, "exclude each other"),
             ("a port that is none", ["--port", "70000", "demo.kymo"], 2, "--port"),
             ("an address of another machine", ["--bind", "192.0.2.1", "demo.kymo"], 1, "192.0.2.1"),
             ("a range without an export", ["--from", "1s", "demo.kymo"], 2, "--export"),

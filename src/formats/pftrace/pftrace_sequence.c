@@ -111,13 +111,12 @@ static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID) {
+		if (field.id == 11) {
 			sequence->has_track_uuid = true;
 			sequence->track_uuid = field.value;
-		} else if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS) {
+		} else if (field.id == 31) {
 			add_uuids(pf, &sequence->extra_counters, &field);
-		} else if (field.id ==
-			   KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) {
+		} else if (field.id == 45) {
 			add_uuids(pf, &sequence->extra_real_counters, &field);
 		}
 	}
@@ -130,12 +129,11 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_field field;
 	clear_defaults(sequence);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
+		if (field.id == 11)
 			event_defaults(pf, sequence, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS ||
-			 field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
+		else if (field.id == 12 || field.id == 100)
 			ky_pf_perf_defaults(pf, sequence, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID)
+		else if (field.id == 58)
 			sequence->clock_id = (uint32_t)field.value;
 	}
 }
@@ -150,9 +148,9 @@ static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_pro
 	*iid = 0;
 	*text = (struct ky_proto_view){NULL, 0};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == KY_PF_INTERNED_STRING_IID && field.wire == KY_PROTO_VARINT)
+		if (field.id == 1 && field.wire == KY_PROTO_VARINT)
 			*iid = field.value;
-		else if (field.id == KY_PF_INTERNED_STRING_STR && field.wire == KY_PROTO_BYTES)
+		else if (field.id == 2 && field.wire == KY_PROTO_BYTES)
 			*text = field.view;
 	}
 	return *iid != 0;
@@ -222,13 +220,13 @@ static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_p
 	uint64_t iid = 0;
 	bool made;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == KY_PF_SOURCE_LOCATION_IID) {
+		if (field.id == 1) {
 			iid = field.value;
-		} else if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME) {
+		} else if (field.id == 2) {
 			location.file = path_string(pf, field.view);
-		} else if (field.id == KY_PF_SOURCE_LOCATION_FUNCTION_NAME) {
+		} else if (field.id == 3) {
 			location.function = ky_pf_string(pf, field.view);
-		} else if (field.id == KY_PF_SOURCE_LOCATION_LINE_NUMBER) {
+		} else if (field.id == 4) {
 			location.line = (uint32_t)field.value;
 		}
 	}
@@ -250,29 +248,29 @@ struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf
 static int texts_of_field(uint32_t id)
 {
 	switch (id) {
-	case KY_PF_INTERNED_DATA_EVENT_CATEGORIES:
+	case 1:
 		return KY_PF_CATEGORIES;
-	case KY_PF_INTERNED_DATA_EVENT_NAMES:
+	case 2:
 		return KY_PF_NAMES;
-	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES:
+	case 3:
 		return KY_PF_ANNOTATION_KEYS;
-	case KY_PF_INTERNED_DATA_FUNCTION_NAMES:
+	case 5:
 		return KY_PF_FUNCTIONS;
-	case KY_PF_INTERNED_DATA_BUILD_IDS:
+	case 16:
 		return KY_PF_BUILD_IDS;
-	case KY_PF_INTERNED_DATA_MAPPING_PATHS:
+	case 17:
 		return KY_PF_MAPPING_PATHS;
-	case KY_PF_INTERNED_DATA_SOURCE_PATHS:
+	case 18:
 		return KY_PF_SOURCE_PATHS;
-	case KY_PF_INTERNED_DATA_LOG_MESSAGE_BODY:
+	case 20:
 		return KY_PF_LOG_BODIES;
-	case KY_PF_INTERNED_DATA_HISTOGRAM_NAMES:
+	case 25:
 		return KY_PF_HISTOGRAM_NAMES;
-	case KY_PF_INTERNED_DATA_KERNEL_SYMBOLS:
+	case 26:
 		return KY_PF_KERNEL_SYMBOLS;
-	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES:
+	case 29:
 		return KY_PF_ANNOTATION_VALUES;
-	case KY_PF_INTERNED_DATA_CORRELATION_ID_STR:
+	case 43:
 		return KY_PF_CORRELATION_IDS;
 	default:
 		return -1;
@@ -284,25 +282,25 @@ static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 {
 	struct ky_pf_map *messages = sequence->tables->messages;
 	switch (field->id) {
-	case KY_PF_INTERNED_DATA_SOURCE_LOCATIONS:
+	case 4:
 		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
 		break;
-	case KY_PF_INTERNED_DATA_FRAMES:
+	case 6:
 		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
 		break;
-	case KY_PF_INTERNED_DATA_CALLSTACKS:
+	case 7:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
 		break;
-	case KY_PF_INTERNED_DATA_MAPPINGS:
+	case 19:
 		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
 		break;
-	case KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS:
+	case 47:
 		ky_pf_intern_gpu_counters(pf, sequence, field->view);
 		break;
-	case KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS:
+	case 48:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
 		break;
-	case KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS:
+	case 49:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
 		break;
 	default:

@@ -9,8 +9,8 @@
  * picture is of all of them, as wide as a screen, somewhere in the trace.
  */
 #include "model/intake.h"
-#include "server/answer.h"
-#include "server/wire.h"
+#include "server/api.h"
+#include "server/tile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ static size_t answer(const struct ky_view *view, const uint32_t *tracks, uint32_
 	const uint32_t level = level_of(width_ns);
 	const double tile_ns = KY_TILE_PIXELS * (double)(1ull << level);
 	const int64_t first = (int64_t)(from_ns / tile_ns);
-	const struct ky_tiles tiles = {
+	const struct ky_tile_range tiles = {
 		.level = level,
 		.first = first,
 		.count = (uint32_t)((int64_t)((from_ns + width_ns) / tile_ns) - first + 1),
@@ -121,7 +121,7 @@ static size_t answer(const struct ky_view *view, const uint32_t *tracks, uint32_
 		.tracks_count = tracks_count,
 	};
 	struct ky_buffer out = {0};
-	const bool done = ky_view_tiles(view, &tiles, &out) == 0 && !out.failed;
+	const bool done = ky_tile_append(view, &tiles, &out) == 0 && !out.failed;
 	const size_t bytes = done ? out.bytes : 0;
 	ky_buffer_free(&out);
 	return bytes;

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lint.sh format           puts the C and C++ sources into the house style
-# lint.sh style            says what is not in the house style
-# lint.sh headers          compiles every private header alone
-# lint.sh tidy BUILD       runs clang-tidy over src/ with the compile commands of that build folder
-# lint.sh check BUILD      the last three
+# lint.sh format           format the C and C++ sources in the house style
+# lint.sh style            report what is not formatted in the house style
+# lint.sh source           check tags, layers and doubles (lint_source.py)
+# lint.sh words            check the English (lint_words.py)
+# lint.sh headers          compile every private header alone
+# lint.sh tidy BUILD       run clang-tidy over src/ with the compile commands of that build folder
+# lint.sh check BUILD      style, headers and tidy
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -26,8 +28,8 @@ headers()
 			-fsyntax-only -x c
 }
 
-# The analyser runs on two files at a time: it is the slowest step of a check.
-# The analyzer follows a fifth of the paths that it would by itself: so it finds the same here, in a sixth of the time.
+# The slowest check, so two files at a time. The analyzer follows a fifth of its usual number of paths: it finds the same here,
+# in a sixth of the time.
 tidy()
 {
 	paths="--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000"
@@ -43,6 +45,8 @@ tidy()
 case ${1:-} in
 format) sources | xargs clang-format -i ;;
 style) style ;;
+source) tools/lint_source.py tags layers doubles ;;
+words) tools/lint_words.py ;;
 headers) headers ;;
 tidy) tidy "${2:-build}" ;;
 check)
@@ -51,7 +55,7 @@ check)
 	tidy "${2:-build}"
 	;;
 *)
-	sed -n '3,8s/^# //p' "$0" >&2
+	sed -n '3,9s/^# //p' "$0" >&2
 	exit 2
 	;;
 esac

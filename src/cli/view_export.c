@@ -4,7 +4,7 @@
  * under another name and gets its own when it is whole: what had the name before is never replaced by half a file.
  */
 #include "cli/view_verb.h"
-#include "server/export_html.h"
+#include "server/html_export.h"
 #include "server/serve.h"
 
 #include <errno.h>
@@ -50,14 +50,14 @@ static int cannot_write(const char *path, int error, const char *message)
 }
 
 /* Writes it and gives it its name. 0 or -errno; *size: its bytes. */
-static int write_file(const char *waiting, const char *path, const struct ky_export_html *what,
+static int write_file(const char *waiting, const char *path, const struct ky_html_export *what,
 		      uint64_t *size, char message[256])
 {
 	struct stat status;
 	const int fd = open(waiting, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
-	int error = ky_export_html(fd, what, message);
+	int error = ky_html_export(fd, what, message);
 	if (!error)
 		error = ky_cli_progress("writing", 1, 1);
 	*size = fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0;
@@ -75,7 +75,7 @@ static int write_view(const struct ky_view_command *command, const struct ky_vie
 {
 	char message[256] = "", text[KY_QUANTITY_BYTES];
 	const struct ky_stats_filter filter = ky_cli_filter_of(&command->filter, view->trace);
-	const struct ky_export_html what = {
+	const struct ky_html_export what = {
 		.view = view, .from_ns = filter.from_ns, .to_ns = filter.to_ns};
 	uint64_t size = 0;
 	ky_cli_progress("writing", 0, 0); /* from here on Ctrl-C leaves nothing behind */

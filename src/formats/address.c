@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* address.c: from tracks to threads, processes and ids of asynchronous spans. */
 #include "formats/address.h"
+#include "base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,11 +75,8 @@ struct id_key {
 static int by_id(const void *left, const void *right)
 {
 	const struct id_key *a = left, *b = right;
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->track < b->track ? -1 : a->track > b->track;
+	return KY_COMPARE_THEN(a->id, b->id,
+			       KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->track, b->track)));
 }
 
 /* The first track with an id in a scope, which is the process or all of the trace, has it. */

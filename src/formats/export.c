@@ -2,7 +2,7 @@
 /* export.c: the formats that can be written, which of them a name asks for, and writing one. */
 #include "formats/export.h"
 
-#include "formats/atomic_file.h"
+#include "formats/export_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,25 +17,25 @@ static bool ends_with(const char *text, size_t bytes, const char *end)
 	return bytes >= n && memcmp(text + bytes - n, end, n) == 0;
 }
 
-static enum ky_sink_packing packing_of(const char *path, size_t *bytes)
+static enum ky_export_packing packing_of(const char *path, size_t *bytes)
 {
 	*bytes = strlen(path);
 	if (ends_with(path, *bytes, ".gz")) {
 		*bytes -= 3;
-		return KY_SINK_GZIP;
+		return KY_EXPORT_GZIP;
 	}
 	if (ends_with(path, *bytes, ".zst")) {
 		*bytes -= 4;
-		return KY_SINK_ZSTD;
+		return KY_EXPORT_ZSTD;
 	}
-	return KY_SINK_PLAIN;
+	return KY_EXPORT_PLAIN;
 }
 
 /* A format may be named with its packing: "json.gz". */
-static const struct ky_exporter *by_name(const char *format, enum ky_sink_packing *packing)
+static const struct ky_exporter *by_name(const char *format, enum ky_export_packing *packing)
 {
 	size_t bytes;
-	const enum ky_sink_packing own = packing_of(format, &bytes);
+	const enum ky_export_packing own = packing_of(format, &bytes);
 	for (uint32_t i = 0; ky_exporters[i]; i++)
 		if (strlen(ky_exporters[i]->name) == bytes &&
 		    memcmp(ky_exporters[i]->name, format, bytes) == 0) {
@@ -48,7 +48,7 @@ static const struct ky_exporter *by_name(const char *format, enum ky_sink_packin
 const struct ky_exporter *ky_exporter_find(const char *path, const char *format, int *packing)
 {
 	size_t bytes;
-	enum ky_sink_packing found = packing_of(path, &bytes);
+	enum ky_export_packing found = packing_of(path, &bytes);
 	const struct ky_exporter *exporter = NULL;
 	if (format)
 		exporter = by_name(format, &found);
@@ -86,7 +86,7 @@ static int fail_format(char *message, const char *path, const char *format)
 int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
 		 char message[KY_EXPORT_MESSAGE_BYTES])
 {
-	struct ky_sink *sink;
+	struct ky_export_file *file;
 	struct ky_out *out;
 	const char *what = "write";
 	int packing;
@@ -94,14 +94,14 @@ int ky_export_by(const char *path, const char *format, ky_export_fn write, void 
 	const struct ky_exporter *exporter = ky_exporter_find(path, format, &packing);
 	if (!exporter)
 		return fail_format(message, path, format);
-	int error = ky_sink_open(&sink, path, (enum ky_sink_packing)packing, &out, &what);
+	int error = ky_export_file_open(&file, path, (enum ky_export_packing)packing, &out, &what);
 	if (error)
 		return fail(message, error, path, what);
 	what = "write";
 	error = write(context, exporter, out);
 	if (!error)
-		error = ky_sink_commit(&sink, &what);
-	ky_sink_abandon(&sink);
+		error = ky_export_file_commit(&file, &what);
+	ky_export_file_abandon(&file);
 	return error ? fail(message, error, path, what) : 0;
 }
 

@@ -15,6 +15,7 @@
  * it into a temporary file (spool), from where it is read from then on.
  */
 #include "formats/input.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,30 +210,16 @@ static int build(struct ky_input_source *source)
 	return 0;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t bytes)
-{
-	while (bytes) {
-		const ssize_t put = write(fd, data, bytes);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		data += put;
-		bytes -= (size_t)put;
-	}
-	return 0;
-}
-
 /* Writes what is in the window and all that follows it. *bytes of it, or -errno. */
 static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
 {
 	const struct ky_input *input = &source->input;
 	uint8_t *buffer = malloc(WINDOW_BYTES);
 	int64_t got = (int64_t)(input->end - input->at);
-	int error = buffer ? write_all(fd, input->at, (size_t)got) : -ENOMEM;
+	int error = buffer ? ky_file_write_all(fd, input->at, (size_t)got) : -ENOMEM;
 	*bytes = (uint64_t)got;
 	while (!error && (got = input->ended ? 0 : read_top(source, buffer, WINDOW_BYTES)) > 0) {
-		error = write_all(fd, buffer, (size_t)got);
+		error = ky_file_write_all(fd, buffer, (size_t)got);
 		*bytes += (uint64_t)got;
 	}
 	free(buffer);
@@ -299,7 +286,7 @@ static int memory_file(struct ky_input_source *source)
 	const int fd = memfd_create("kymo-input", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	const int error = write_all(fd, source->store.data, (size_t)source->store.bytes);
+	const int error = ky_file_write_all(fd, source->store.data, (size_t)source->store.bytes);
 	if (error) {
 		close(fd);
 		return error;

@@ -8,6 +8,7 @@
  */
 #include "formats/merge.h"
 
+#include "base/array.h"
 #include "base/map.h"
 #include "formats/address.h"
 #include "formats/flow_marks.h"
@@ -35,7 +36,7 @@ struct merge {
 	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
 	struct ky_arrows arrows;
 	struct cpu *cpus;
-	uint32_t cpus_count;
+	uint32_t cpus_count, cpus_room;
 	bool kernel; /* what the kernel said is wanted */
 };
 
@@ -307,12 +308,10 @@ static struct cpu *cpu_of(struct merge *m, uint32_t cpu)
 	for (uint32_t i = 0; i < m->cpus_count; i++)
 		if (m->cpus[i].cpu == cpu)
 			return &m->cpus[i];
-	struct cpu *cpus = realloc(m->cpus, (m->cpus_count + 1) * sizeof(*cpus));
-	if (!cpus)
+	if (!KY_ARRAY_ADD(m->cpus, m->cpus_count, m->cpus_room,
+			  (struct cpu){cpu, KY_NONE, KY_TIME_NONE}))
 		return NULL;
-	m->cpus = cpus;
-	cpus[m->cpus_count] = (struct cpu){cpu, KY_NONE, KY_TIME_NONE};
-	return &cpus[m->cpus_count++];
+	return &m->cpus[m->cpus_count - 1];
 }
 
 static void put_switch(struct merge *m, const struct cpu *c, int64_t ts, uint32_t next)
@@ -502,7 +501,7 @@ static void close_maps(struct merge *m)
 	free(m->mappings);
 	free(m->frames);
 	free(m->callsites);
-	free(m->cpus);
+	ky_array_release(m->cpus);
 	ky_arrows_close(&m->arrows);
 }
 

@@ -12,6 +12,8 @@
  */
 #include "formats/walk.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -79,15 +81,9 @@ static bool is_before(const struct open_end *a, const struct open_end *b)
 
 static void push_end(struct ky_walk *w, struct open_end entry)
 {
-	if (w->heap_count == w->heap_room) {
-		const uint32_t room = w->heap_room ? w->heap_room * 2 : 256;
-		struct open_end *heap = realloc(w->heap, room * sizeof(*heap));
-		if (!heap) {
-			w->error = -ENOMEM;
-			return;
-		}
-		w->heap = heap;
-		w->heap_room = room;
+	if (!KY_ARRAY_GROW(w->heap, w->heap_room, w->heap_count + 1)) {
+		w->error = -ENOMEM;
+		return;
 	}
 	uint32_t at = w->heap_count++;
 	for (; at && is_before(&entry, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -457,7 +453,7 @@ void ky_walk_close(struct ky_walk **walk)
 	free((*walk)->top);
 	free((*walk)->ended);
 	free((*walk)->around);
-	free((*walk)->heap);
+	ky_array_release((*walk)->heap);
 	free((*walk)->carried);
 	free(*walk);
 	*walk = NULL;

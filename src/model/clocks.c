@@ -5,6 +5,8 @@
  */
 #include "model/clocks.h"
 
+#include "base/array.h"
+#include "base/compare.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -65,26 +67,13 @@ void ky_clocks_close(struct ky_clocks **clocks)
 	if (!c)
 		return;
 	for (uint32_t i = 0; i < c->edges_count; i++)
-		free(c->edges[i].moments);
-	free(c->edges);
-	free(c->nodes);
+		KY_ARRAY_FREE(c->edges[i].moments, c->edges[i].room);
+	KY_ARRAY_FREE(c->edges, c->edges_room);
+	KY_ARRAY_FREE(c->nodes, c->nodes_room);
 	ky_pair_map_free(&c->nodes_by_clock);
 	ky_pair_map_free(&c->edges_by_pair);
 	free(c);
 	*clocks = NULL;
-}
-
-static bool make_room(void **items, uint32_t *room, uint32_t count, size_t item_bytes)
-{
-	if (count < *room)
-		return true;
-	const uint32_t more = *room ? *room * 2 : 4;
-	void *larger = realloc(*items, more * item_bytes);
-	if (!larger)
-		return false;
-	*items = larger;
-	*room = more;
-	return true;
 }
 
 /* The clock's node, made when it is new; UINT32_MAX without memory. */
@@ -92,8 +81,7 @@ static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 {
 	bool made;
 	uint64_t *found = ky_pair_map_add(&c->nodes_by_clock, clock, 0, &made);
-	if (!found ||
-	    !make_room((void **)&c->nodes, &c->nodes_room, c->nodes_count, sizeof(*c->nodes)))
+	if (!found || !KY_ARRAY_GROW(c->nodes, c->nodes_room, c->nodes_count + 1))
 		return UINT32_MAX;
 	if (made) {
 		c->nodes[c->nodes_count] = (struct node){.clock = clock};
@@ -106,8 +94,7 @@ static struct edge *edge_of(struct ky_clocks *c, uint32_t from, uint32_t to)
 {
 	bool made;
 	uint64_t *found = ky_pair_map_add(&c->edges_by_pair, from, to, &made);
-	if (!found ||
-	    !make_room((void **)&c->edges, &c->edges_room, c->edges_count, sizeof(*c->edges)))
+	if (!found || !KY_ARRAY_GROW(c->edges, c->edges_room, c->edges_count + 1))
 		return NULL;
 	if (made) {
 		*found = c->edges_count++;
@@ -122,8 +109,7 @@ static int add_moment(struct ky_clocks *c, uint32_t from, uint32_t to, int64_t f
 		      int64_t to_ns)
 {
 	struct edge *edge = edge_of(c, from, to);
-	if (!edge ||
-	    !make_room((void **)&edge->moments, &edge->room, edge->count, sizeof(*edge->moments)))
+	if (!edge || !KY_ARRAY_GROW(edge->moments, edge->room, edge->count + 1))
 		return -ENOMEM;
 	if (edge->count && edge->moments[edge->count - 1].from > from_ns)
 		edge->ordered = false;
@@ -155,7 +141,7 @@ static int compare_moments(const void *a, const void *b)
 {
 	const struct moment *x = a;
 	const struct moment *y = b;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return KY_COMPARE(x->from, y->from);
 }
 
 /* The moment that ns is converted by: the last before it, or the first. */

@@ -36,24 +36,12 @@ struct ky_track_state *ky_track_state_make(struct ky_trace *trace, uint32_t trac
 	return &build->states[track];
 }
 
-static bool grow_stack(struct ky_trace *trace, struct ky_track_state *state)
+static inline bool push(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice)
 {
-	const uint32_t room = state->room ? state->room * 2 : 4;
-	uint32_t *stack = realloc(state->stack, room * sizeof(*stack));
-	if (!stack) {
+	if (!KY_ARRAY_ADD(state->stack, state->depth, state->room, slice)) {
 		ky_trace_no_memory(trace);
 		return false;
 	}
-	state->stack = stack;
-	state->room = room;
-	return true;
-}
-
-static inline bool push(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice)
-{
-	if (__builtin_expect(state->depth == state->room, 0) && !grow_stack(trace, state))
-		return false;
-	state->stack[state->depth++] = slice;
 	return true;
 }
 

@@ -189,7 +189,7 @@ static void close_build(struct ky_trace *trace)
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		ky_pair_map_free(maps[i]);
 	for (uint64_t i = 0; i < build->states_room; i++)
-		free(build->states[i].stack);
+		KY_ARRAY_FREE(build->states[i].stack, build->states[i].room);
 	KY_ARRAY_FREE(build->states, build->states_room);
 	KY_ARRAY_FREE(build->process_track, build->process_track_room);
 	KY_ARRAY_FREE(build->thread_track, build->thread_track_room);

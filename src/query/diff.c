@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* diff.c: see diff.h. */
 #include "query/diff.h"
+#include "base/compare.h"
 #include "query/filter.h"
 #include "query/rank_test.h"
 
@@ -154,7 +155,7 @@ static int by_p(const void *a_, const void *b_)
 {
 	const struct ky_diff_row *const a = *(struct ky_diff_row *const *)a_;
 	const struct ky_diff_row *const b = *(struct ky_diff_row *const *)b_;
-	return (a->p > b->p) - (a->p < b->p);
+	return KY_COMPARE(a->p, b->p);
 }
 
 /*
@@ -207,13 +208,10 @@ static int by_verdict(const void *a_, const void *b_)
 {
 	const struct ky_diff_row *const a = a_, *const b = b_;
 	const double a_weight = weight(a), b_weight = weight(b);
-	if (a->verdict != b->verdict)
-		return a->verdict < b->verdict ? -1 : 1;
-	if (a_weight != b_weight)
-		return a_weight < b_weight ? 1 : -1;
-	if (a->a_name != b->a_name)
-		return a->a_name < b->a_name ? -1 : 1;
-	return (a->b_name > b->b_name) - (a->b_name < b->b_name);
+	return KY_COMPARE_THEN(a->verdict, b->verdict,
+			       KY_COMPARE_THEN(b_weight, a_weight,
+					       KY_COMPARE_THEN(a->a_name, b->a_name,
+							       KY_COMPARE(a->b_name, b->b_name))));
 }
 
 static int compare_sides(struct ky_diff *diff, const struct side *a, const struct side *b,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rank_test.c: see rank_test.h. */
 #include "query/rank_test.h"
+#include "base/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,7 +43,7 @@ static void take(struct value *to, uint64_t first, const int64_t *from, uint64_t
 static int ascending(const void *a_, const void *b_)
 {
 	const struct value *const a = a_, *const b = b_;
-	return (a->value > b->value) - (a->value < b->value);
+	return KY_COMPARE(a->value, b->value);
 }
 
 /* Equal values share the mean of their ranks. */

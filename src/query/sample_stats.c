@@ -6,6 +6,9 @@
  * often each function is on the stack: only the outermost place of a function adds to its total.
  */
 #include "query/sample_stats.h"
+#include "base/array.h"
+#include "base/compare.h"
+#include "base/map.h"
 #include "model/index.h"
 #include "query/filter.h"
 
@@ -122,13 +125,12 @@ int ky_callsite_sums_make(struct ky_callsite_sums *sums, struct ky_trace *trace,
 struct walk {
 	const struct ky_trace *trace;
 	const struct ky_callsite_sums *sums;
-	uint32_t *first, *next; /* by callsite */
-	uint32_t *open;         /* by row: how often it is on the stack */
-	uint32_t *row_of;       /* by frame: row or KY_NONE */
-	double *frame_here;     /* by frame: what was spent there */
-	double *frame_below;    /* the same, and in what was called from there */
-	uint32_t *slots;        /* rows by function and module; a power of two */
-	size_t slots_mask;
+	uint32_t *first, *next;         /* by callsite */
+	uint32_t *open;                 /* by row: how often it is on the stack */
+	uint32_t *row_of;               /* by frame: row or KY_NONE */
+	double *frame_here;             /* by frame: what was spent there */
+	double *frame_below;            /* the same, and in what was called from there */
+	struct ky_pair_map by_function; /* name, module → row + 1 */
 	struct ky_function_row *rows;
 	uint32_t count, room;
 };
@@ -149,8 +151,8 @@ static void close_walk(struct walk *walk)
 	free(walk->row_of);
 	free(walk->frame_here);
 	free(walk->frame_below);
-	free(walk->slots);
-	free(walk->rows);
+	ky_pair_map_free(&walk->by_function);
+	ky_array_release(walk->rows);
 }
 
 static uint32_t row_of_site(const struct walk *walk, uint32_t site)
@@ -167,45 +169,20 @@ static uint32_t module_name(const struct ky_trace *trace, uint32_t mapping)
  * A function is a name in a module: two programs have a main each, and what has no name is told apart by where it
  * is. Modules of the same path are one, whichever process mapped them.
  */
-static uint32_t *slot_of_frame(const struct walk *walk, uint32_t frame)
+static uint64_t *function_of(struct walk *walk, uint32_t frame)
 {
 	const struct ky_trace *const trace = walk->trace;
-	const uint32_t name = trace->frames.name[frame];
-	const uint32_t module = module_name(trace, trace->frames.mapping[frame]);
-	uint64_t hash = ((uint64_t)name << 32 | module) * 0x9E3779B97F4A7C15u;
-	for (hash ^= hash >> 32;; hash++) {
-		uint32_t *const slot = &walk->slots[hash & walk->slots_mask];
-		if (*slot == KY_NONE || (walk->rows[*slot].name == name &&
-					 module_name(trace, walk->rows[*slot].mapping) == module))
-			return slot;
-	}
-}
-
-static int open_slots(struct walk *walk)
-{
-	size_t room = 64;
-	while (room < (size_t)walk->trace->frames.rows.count * 2)
-		room *= 2;
-	walk->slots = none_of_all(room);
-	walk->slots_mask = room - 1;
-	return walk->slots ? 0 : -ENOMEM;
+	bool made;
+	return ky_pair_map_add(&walk->by_function, trace->frames.name[frame],
+			       module_name(trace, trace->frames.mapping[frame]), &made);
 }
 
 static int add_row(struct walk *walk, uint32_t frame)
 {
-	if (walk->count == walk->room) {
-		const uint32_t room = walk->room ? walk->room * 2 : 256;
-		void *const rows = realloc(walk->rows, room * sizeof(*walk->rows));
-		if (!rows)
-			return -ENOMEM;
-		walk->rows = rows;
-		walk->room = room;
-	}
-	walk->rows[walk->count++] =
-		(struct ky_function_row){.name = walk->trace->frames.name[frame],
-					 .mapping = walk->trace->frames.mapping[frame],
-					 .frame = frame};
-	return 0;
+	const struct ky_function_row row = {.name = walk->trace->frames.name[frame],
+					    .mapping = walk->trace->frames.mapping[frame],
+					    .frame = frame};
+	return KY_ARRAY_ADD(walk->rows, walk->count, walk->room, row) ? 0 : -ENOMEM;
 }
 
 /* A function's frames are its addresses: which of them has most. */
@@ -232,13 +209,12 @@ static int add_rows(struct walk *walk)
 		if (!walk->sums->samples_below[i])
 			continue;
 		if (*row == KY_NONE) {
-			uint32_t *const slot = slot_of_frame(walk, frame);
-			if (*slot == KY_NONE) {
-				if (add_row(walk, frame) != 0)
-					return -ENOMEM;
-				*slot = walk->count - 1;
-			}
-			*row = *slot;
+			uint64_t *const function = function_of(walk, frame);
+			if (!function || (!*function && add_row(walk, frame) != 0))
+				return -ENOMEM;
+			if (!*function)
+				*function = walk->count;
+			*row = (uint32_t)*function - 1;
 		}
 		assert(walk->rows);
 		walk->rows[*row].self_samples += walk->sums->samples_here[i];
@@ -296,7 +272,7 @@ static int walk_all(struct walk *walk)
 	walk->frame_here = calloc((size_t)walk->trace->frames.rows.count + 1, sizeof(double));
 	walk->frame_below = calloc((size_t)walk->trace->frames.rows.count + 1, sizeof(double));
 	if (!walk->first || !walk->next || !walk->row_of || !walk->frame_here ||
-	    !walk->frame_below || open_slots(walk) != 0 || add_rows(walk) != 0)
+	    !walk->frame_below || add_rows(walk) != 0)
 		return -ENOMEM;
 	walk->open = calloc((size_t)walk->count + 1, sizeof(*walk->open));
 	if (!walk->open)
@@ -318,13 +294,11 @@ static int walk_all(struct walk *walk)
 static int by_self(const void *a_, const void *b_)
 {
 	const struct ky_function_row *const a = a_, *const b = b_;
-	if (a->self_weight != b->self_weight)
-		return a->self_weight < b->self_weight ? 1 : -1;
-	if (a->total_weight != b->total_weight)
-		return a->total_weight < b->total_weight ? 1 : -1;
-	if (a->name != b->name)
-		return a->name < b->name ? -1 : 1;
-	return (a->mapping > b->mapping) - (a->mapping < b->mapping);
+	return KY_COMPARE_THEN(
+		b->self_weight, a->self_weight,
+		KY_COMPARE_THEN(
+			b->total_weight, a->total_weight,
+			KY_COMPARE_THEN(a->name, b->name, KY_COMPARE(a->mapping, b->mapping))));
 }
 
 int ky_function_stats_make(struct ky_function_stats *stats, struct ky_trace *trace,
@@ -351,7 +325,7 @@ int ky_function_stats_make(struct ky_function_stats *stats, struct ky_trace *tra
 
 void ky_function_stats_free(struct ky_function_stats *stats)
 {
-	free(stats->rows);
+	ky_array_release(stats->rows);
 	*stats = (struct ky_function_stats){0};
 }
 

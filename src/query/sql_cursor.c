@@ -116,11 +116,8 @@ static void reset(struct ky_sql_cursor *cursor)
 	for (unsigned i = 0; i < cursor->filters_count; i++)
 		ky_sql_filter_free(&cursor->filters[i]);
 	cursor->filters_count = 0;
-	if (cursor->own.rows) {
-		free(cursor->own.rows);
-		cursor->own = (struct ky_sql_rows){NULL, 0, 0};
-	}
-	if (cursor->groups.groups || cursor->groups.slots || cursor->groups.of ||
+	ky_sql_rows_free(&cursor->own);
+	if (cursor->groups.groups || cursor->groups.by_string || cursor->groups.of ||
 	    cursor->groups.order)
 		ky_sql_groups_free(&cursor->groups);
 	cursor->rows = NULL;

@@ -7,12 +7,13 @@
  * What for: sorted (rows are then put behind each other, group after group), distinct (the first row of each
  * stands for all), or batch (columns are summed up in the same pass).
  */
+#include "base/array.h"
 #include "query/sql_table.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Beyond that many groups an order that nobody asked for costs more than it pleases. */
+/* Beyond that many groups an order that nobody asked for costs more than it is worth. */
 #define ORDERED_MAX (1u << 20)
 #define CHECK_EVERY (1u << 16)
 
@@ -23,12 +24,6 @@ struct grouping {
 	struct ky_sql_groups *groups;
 	bool direct; /* the key is one string */
 };
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 32;
-}
 
 static bool key_of(const struct grouping *g, unsigned key, uint32_t row, int64_t *value)
 {
@@ -45,7 +40,7 @@ static uint64_t hash_of(const struct grouping *g, uint32_t row)
 	for (unsigned i = 0; i < g->plan->keys_count; i++) {
 		int64_t value;
 		const bool there = key_of(g, i, row, &value);
-		hash = mix(hash, there ? (uint64_t)value : 0x5bd1e995a5a5a5a5u);
+		hash = ky_hash_pair(hash, there ? (uint64_t)value : 0x5bd1e995a5a5a5a5u);
 	}
 	return hash;
 }
@@ -61,94 +56,42 @@ static bool same_keys(const struct grouping *g, uint32_t a, uint32_t b)
 	return true;
 }
 
-static uint32_t *slot_of(const struct grouping *g, uint64_t hash, uint32_t row)
+/* Add a group for a row and return its number; KY_NONE without memory. */
+static uint32_t add_group(struct ky_sql_groups *groups, uint32_t row)
 {
-	const struct ky_sql_groups *groups = g->groups;
-	const uint32_t mask = groups->slots_room - 1;
-	uint32_t at = (uint32_t)hash & mask;
+	const size_t sums = (size_t)groups->count * groups->sums_count;
 
-	while (groups->slots[at]) {
-		const struct ky_sql_group *group = &groups->groups[groups->slots[at] - 1];
-		if (group->hash == hash && same_keys(g, group->first, row))
-			break;
-		at = (at + 1) & mask;
-	}
-	return &groups->slots[at];
+	if (!KY_ARRAY_GROW_ZERO(groups->sums, groups->sums_room, sums + groups->sums_count) ||
+	    !KY_ARRAY_ADD(groups->groups, groups->count, groups->room,
+			  (struct ky_sql_group){.first = row}))
+		return KY_NONE;
+	return groups->count - 1;
 }
 
-static bool grow_slots(struct grouping *g)
+static uint32_t group_by_string(struct grouping *g, uint32_t row)
 {
-	struct ky_sql_groups *groups = g->groups;
-	const uint32_t room = groups->slots_room ? groups->slots_room * 2 : 256;
-	uint32_t *slots = room > groups->slots_room ? calloc(room, sizeof(*slots)) : NULL;
+	int64_t string;
+	uint32_t *group = &g->groups->by_string[key_of(g, 0, row, &string) ? string : 0];
 
-	if (!slots)
-		return false;
-	for (uint32_t i = 0; i < groups->count; i++) {
-		uint32_t at = (uint32_t)groups->groups[i].hash & (room - 1);
-		while (slots[at])
-			at = (at + 1) & (room - 1);
-		slots[at] = i + 1;
-	}
-	free(groups->slots);
-	groups->slots = slots;
-	groups->slots_room = room;
-	return true;
+	if (!*group)
+		*group = add_group(g->groups, row) + 1; /* KY_NONE + 1 is 0 */
+	return *group - 1;
 }
 
-static bool grow_groups(struct ky_sql_groups *groups)
-{
-	const uint32_t room = groups->room ? groups->room * 2 : 64;
-	struct ky_sql_group *grown =
-		room > groups->room ? realloc(groups->groups, room * sizeof(*grown)) : NULL;
-
-	if (!grown)
-		return false;
-	groups->groups = grown;
-	if (groups->sums_count) {
-		struct ky_sql_sum *sums =
-			realloc(groups->sums, (size_t)room * groups->sums_count * sizeof(*sums));
-		if (!sums)
-			return false;
-		groups->sums = sums;
-	}
-	groups->room = room;
-	return true;
-}
-
-static bool add_group(struct ky_sql_groups *groups, uint64_t hash, uint32_t row)
-{
-	if (groups->count == groups->room && !grow_groups(groups))
-		return false;
-	if (groups->sums_count)
-		memset(&groups->sums[(size_t)groups->count * groups->sums_count], 0,
-		       groups->sums_count * sizeof(groups->sums[0]));
-	groups->groups[groups->count++] = (struct ky_sql_group){.hash = hash, .first = row};
-	return true;
-}
-
-/* The row's group, made when there is none; KY_NONE without memory. */
+/* Return the row's group, made when there is none; KY_NONE without memory. */
 static uint32_t group_of(struct grouping *g, uint32_t row)
 {
 	struct ky_sql_groups *groups = g->groups;
-	uint64_t hash = 0;
-	uint32_t *slot;
 
-	if (g->direct) {
-		int64_t string;
-		slot = &groups->slots[key_of(g, 0, row, &string) ? string : 0];
-	} else {
-		if (groups->count * 2 >= groups->slots_room && !grow_slots(g))
-			return KY_NONE;
-		hash = hash_of(g, row);
-		slot = slot_of(g, hash, row);
-	}
-	if (!*slot) {
-		if (!add_group(groups, hash, row))
-			return KY_NONE;
-		*slot = groups->count;
-	}
-	return *slot - 1;
+	if (g->direct)
+		return group_by_string(g, row);
+	const uint64_t hash = hash_of(g, row);
+	struct ky_hash_probe probe = ky_hash_index_probe(&groups->index, hash);
+	for (uint32_t i; ky_hash_index_next(&probe, &i);)
+		if (same_keys(g, groups->groups[i].first, row))
+			return i;
+	const uint32_t group = add_group(groups, row);
+	return group != KY_NONE && ky_hash_index_add(&groups->index, hash, group) ? group : KY_NONE;
 }
 
 /* ---- sums ---- */
@@ -304,15 +247,14 @@ int ky_sql_groups_make(struct ky_sql_cursor *cursor)
 	g.direct = g.plan->keys_count == 1 &&
 		   g.vtab->table->columns[g.plan->keys[0]].kind == KY_SQL_STRING;
 	if (g.direct) {
-		g.groups->slots_room = g.vtab->context->trace->strings.count + 1;
-		g.groups->slots = calloc(g.groups->slots_room, sizeof(uint32_t));
-		if (!g.groups->slots)
+		g.groups->by_string =
+			calloc((size_t)g.vtab->context->trace->strings.count + 1, sizeof(uint32_t));
+		if (!g.groups->by_string)
 			return SQLITE_NOMEM;
 	}
 	if (g.plan->shape == KY_SQL_SORTED) {
 		g.groups->of = malloc((rows + 1) * sizeof(uint32_t));
-		cursor->own.rows = malloc((rows + 1) * sizeof(uint32_t));
-		if (!g.groups->of || !cursor->own.rows)
+		if (!g.groups->of || !KY_ARRAY_GROW(cursor->own.rows, cursor->own.room, rows + 1))
 			return SQLITE_NOMEM;
 	}
 	const int error = group_rows(&g);
@@ -322,10 +264,10 @@ int ky_sql_groups_make(struct ky_sql_cursor *cursor)
 int ky_sql_groups_rows(struct ky_sql_cursor *cursor)
 {
 	struct ky_sql_groups *groups = &cursor->groups;
-	uint32_t *sorted = malloc((cursor->own.count + (size_t)1) * sizeof(*sorted));
+	struct ky_sql_rows sorted = {.count = cursor->own.count};
 	uint32_t place = 0;
 
-	if (!sorted)
+	if (!KY_ARRAY_GROW(sorted.rows, sorted.room, sorted.count + (uint64_t)1))
 		return SQLITE_NOMEM;
 	for (uint32_t i = 0; i < groups->count; i++) {
 		struct ky_sql_group *group = &groups->groups[groups->order[i]];
@@ -333,10 +275,10 @@ int ky_sql_groups_rows(struct ky_sql_cursor *cursor)
 		place += group->count;
 	}
 	for (uint32_t i = 0; i < cursor->own.count; i++)
-		sorted[groups->groups[groups->of[i]].next++] = cursor->own.rows[i];
-	free(cursor->own.rows);
-	cursor->own.rows = sorted;
-	cursor->rows = sorted;
+		sorted.rows[groups->groups[groups->of[i]].next++] = cursor->own.rows[i];
+	ky_sql_rows_free(&cursor->own);
+	cursor->own = sorted;
+	cursor->rows = sorted.rows;
 	cursor->at = 0;
 	cursor->end = cursor->own.count;
 	while (cursor->filters_count > 0) /* all of them pass */
@@ -347,10 +289,11 @@ int ky_sql_groups_rows(struct ky_sql_cursor *cursor)
 
 void ky_sql_groups_free(struct ky_sql_groups *groups)
 {
-	free(groups->groups);
-	free(groups->slots);
+	KY_ARRAY_FREE(groups->groups, groups->room);
+	ky_hash_index_free(&groups->index);
+	free(groups->by_string);
 	free(groups->order);
 	free(groups->of);
-	free(groups->sums);
+	KY_ARRAY_FREE(groups->sums, groups->sums_room);
 	memset(groups, 0, sizeof(*groups));
 }

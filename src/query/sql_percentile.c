@@ -4,6 +4,8 @@
  * from 0 to 1, MEDIAN(x): as SQLite's percentile extension, which Perfetto has. The first three go between
  * the two nearest values, DISC takes one that is there.
  */
+#include "base/array.h"
+#include "base/compare.h"
 #include "query/sql_table.h"
 
 #include <stdlib.h>
@@ -65,24 +67,9 @@ static void step(sqlite3_context *context, int argc, sqlite3_value **argv)
 	}
 	if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
 		return;
-	if (values->count == values->room) {
-		const size_t room = values->room ? values->room * 2 : 64;
-		double *grown = realloc(values->items, room * sizeof(*grown));
-		if (!grown) {
-			sqlite3_result_error_nomem(context);
-			return;
-		}
-		values->items = grown;
-		values->room = room;
-	}
-	values->items[values->count++] = sqlite3_value_double(argv[0]);
-}
-
-static int compare(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	if (!KY_ARRAY_ADD(values->items, values->count, values->room,
+			  sqlite3_value_double(argv[0])))
+		sqlite3_result_error_nomem(context);
 }
 
 static void final(sqlite3_context *context)
@@ -93,7 +80,7 @@ static void final(sqlite3_context *context)
 	if (!values)
 		return;
 	if (values->count && !values->wrong) {
-		qsort(values->items, values->count, sizeof(values->items[0]), compare);
+		qsort(values->items, values->count, sizeof(values->items[0]), ky_compare_double);
 		const double place = values->fraction * (double)(values->count - 1);
 		const size_t below = (size_t)place;
 		const size_t above = below + 1 < values->count ? below + 1 : below;
@@ -102,7 +89,7 @@ static void final(sqlite3_context *context)
 			context,
 			kind->discrete ? low : low + (high - low) * (place - (double)below));
 	}
-	free(values->items);
+	KY_ARRAY_FREE(values->items, values->room);
 }
 
 int ky_sql_add_percentiles(struct ky_sql_context *context)

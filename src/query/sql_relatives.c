@@ -6,37 +6,28 @@
  * arrive; preceding ones arrive at it or at what contains it, and on from where they left. Directly connected are
  * flows alone, and none turns back.
  */
+#include "base/array.h"
+#include "base/compare.h"
+#include "base/map.h"
 #include "query/sql_cells.h"
 
 #include <stdlib.h>
 
 bool ky_sql_rows_add(struct ky_sql_rows *rows, uint32_t row)
 {
-	if (rows->count == rows->room) {
-		const uint32_t room = rows->room ? rows->room * 2 : 16;
-		uint32_t *grown = room > rows->room
-					  ? realloc(rows->rows, (size_t)room * sizeof(*grown))
-					  : NULL;
-		if (!grown)
-			return false;
-		rows->rows = grown;
-		rows->room = room;
-	}
-	rows->rows[rows->count++] = row;
-	return true;
+	return KY_ARRAY_ADD(rows->rows, rows->count, rows->room, row);
 }
 
-static int compare_rows(const void *a, const void *b)
+void ky_sql_rows_free(struct ky_sql_rows *rows)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
+	KY_ARRAY_FREE(rows->rows, rows->room);
+	rows->count = 0;
 }
 
 static void sort_rows(struct ky_sql_rows *rows)
 {
 	if (rows->count > 1)
-		qsort(rows->rows, rows->count, sizeof(rows->rows[0]), compare_rows);
+		qsort(rows->rows, rows->count, sizeof(rows->rows[0]), ky_compare_u32);
 }
 
 bool ky_sql_ancestors(struct ky_trace *trace, int64_t slice, struct ky_sql_rows *rows)
@@ -88,45 +79,20 @@ struct walk {
 	struct ky_trace *trace;
 	struct ky_sql_rows slices; /* in the order in which they were seen */
 	struct ky_sql_rows via;
-	struct ky_sql_rows seen; /* slots by hash: slice + 1, 0 is free */
+	struct ky_u64_map seen;
 	struct ky_sql_rows *flows;
 	unsigned go;
 };
-
-static uint32_t *seen_slot(const struct ky_sql_rows *seen, uint32_t slice)
-{
-	uint32_t at = slice * 2654435761u & (seen->room - 1);
-
-	while (seen->rows[at] && seen->rows[at] != slice + 1)
-		at = (at + 1) & (seen->room - 1);
-	return &seen->rows[at];
-}
-
-static bool seen_grow(struct walk *walk)
-{
-	struct ky_sql_rows grown = {NULL, 0, walk->seen.room ? walk->seen.room * 2 : 64};
-
-	if (grown.room > walk->seen.room)
-		grown.rows = calloc(grown.room, sizeof(grown.rows[0]));
-	if (!grown.rows)
-		return false;
-	for (uint32_t i = 0; i < walk->slices.count; i++)
-		*seen_slot(&grown, walk->slices.rows[i]) = walk->slices.rows[i] + 1;
-	free(walk->seen.rows);
-	walk->seen = grown;
-	return true;
-}
 
 static bool visit(struct walk *walk, uint32_t slice, enum via via)
 {
 	if (slice >= walk->trace->slices.rows.count)
 		return true;
-	if (walk->slices.count * 2 >= walk->seen.room && !seen_grow(walk))
+	bool made;
+	if (!ky_u64_map_add(&walk->seen, slice, &made))
 		return false;
-	uint32_t *slot = seen_slot(&walk->seen, slice);
-	if (*slot)
+	if (!made)
 		return true;
-	*slot = slice + 1;
 	return ky_sql_rows_add(&walk->slices, slice) && ky_sql_rows_add(&walk->via, (uint32_t)via);
 }
 
@@ -141,7 +107,7 @@ static bool visit_relatives(struct walk *walk, uint32_t slice)
 		done = ky_sql_descendants(walk->trace, slice, &relatives);
 	for (uint32_t i = 0; done && i < relatives.count; i++)
 		done = visit(walk, relatives.rows[i], VIA_RELATIVE);
-	free(relatives.rows);
+	ky_sql_rows_free(&relatives);
 	return done;
 }
 
@@ -183,9 +149,9 @@ static bool walk_flows(struct ky_trace *trace, int64_t slice, unsigned go,
 	if (slice < 0 || slice >= trace->slices.rows.count)
 		return true;
 	const bool done = visit(&walk, (uint32_t)slice, VIA_START) && visit_all(&walk);
-	free(walk.slices.rows);
-	free(walk.via.rows);
-	free(walk.seen.rows);
+	ky_sql_rows_free(&walk.slices);
+	ky_sql_rows_free(&walk.via);
+	ky_u64_map_free(&walk.seen);
 	sort_rows(flows);
 	return done;
 }

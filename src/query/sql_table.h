@@ -15,6 +15,7 @@
 #ifndef KY_QUERY_SQL_TABLE_H
 #define KY_QUERY_SQL_TABLE_H
 
+#include "base/map.h"
 #include "model/index.h"
 #include "model/trace.h"
 
@@ -69,7 +70,9 @@ struct ky_sql_rows {
 	uint32_t *rows;
 	uint32_t count, room;
 };
+/* Add a row; false without memory. */
 bool ky_sql_rows_add(struct ky_sql_rows *rows, uint32_t row);
+void ky_sql_rows_free(struct ky_sql_rows *rows);
 
 struct ky_sql_table {
 	const char *name;
@@ -273,7 +276,6 @@ struct ky_sql_sum {
 };
 
 struct ky_sql_group {
-	uint64_t hash;
 	uint32_t first; /* row */
 	uint32_t count;
 	uint32_t next; /* its place among the rows when they are sorted */
@@ -282,11 +284,12 @@ struct ky_sql_group {
 struct ky_sql_groups {
 	struct ky_sql_group *groups;
 	uint32_t count, room;
-	uint32_t *slots; /* group + 1 by hash, or by the string's number when that is the key */
-	uint32_t slots_room;
-	uint32_t *order; /* groups in the order of their keys */
-	uint32_t *of;    /* the group of each row that is left, when they are to be sorted */
-	struct ky_sql_sum *sums;
+	struct ky_hash_index index; /* groups by their keys */
+	uint32_t *by_string;        /* instead, when the key is a string: group + 1 by its number */
+	uint32_t *order;            /* groups in the order of their keys */
+	uint32_t *of; /* the group of each row that is left, when they are to be sorted */
+	struct ky_sql_sum *sums; /* sums_count for each group */
+	size_t sums_room;
 	uint8_t sums_count; /* a group */
 	uint8_t sums_columns[KY_SQL_COLUMNS_MAX];
 	int8_t sums_of[KY_SQL_COLUMNS_MAX]; /* column to place, -1: not summed */

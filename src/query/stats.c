@@ -11,6 +11,8 @@
  * Percentiles are exact: the smallest duration that at least that part of all does not exceed.
  */
 #include "query/stats.h"
+#include "base/array.h"
+#include "base/compare.h"
 #include "query/filter.h"
 #include "query/select.h"
 
@@ -30,16 +32,12 @@ struct making {
 
 static uint32_t add_row(struct making *making, uint32_t key)
 {
-	if (making->count == making->room) {
-		const uint32_t room = making->room ? making->room * 2 : 64;
-		struct ky_stats_row *const rows = realloc(making->rows, room * sizeof(*rows));
-		if (!rows)
-			return KY_NONE;
-		making->rows = rows;
-		making->room = room;
-	}
-	making->rows[making->count] = (struct ky_stats_row){.key = key, .min_ns = INT64_MAX};
-	return making->count++;
+	struct ky_stats_row *const row = KY_ARRAY_NEW(making->rows, making->count, making->room);
+	if (!row)
+		return KY_NONE;
+	row->key = key;
+	row->min_ns = INT64_MAX;
+	return making->count - 1;
 }
 
 /*
@@ -88,7 +86,7 @@ static void close_making(struct making *making)
 {
 	ky_filter_close(&making->filter);
 	free(making->groups);
-	free(making->rows);
+	ky_array_release(making->rows);
 }
 
 /* Takes the part of a child that is within its parent from the parent's group. */
@@ -203,11 +201,9 @@ static int distribute_all(struct making *making)
 static int by_total(const void *a_, const void *b_)
 {
 	const struct ky_stats_row *const a = a_, *const b = b_;
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	if (a->count + a->instants != b->count + b->instants)
-		return a->count + a->instants < b->count + b->instants ? 1 : -1;
-	return (a->key > b->key) - (a->key < b->key);
+	return KY_COMPARE_THEN(b->total_ns, a->total_ns,
+			       KY_COMPARE_THEN(b->count + b->instants, a->count + a->instants,
+					       KY_COMPARE(a->key, b->key)));
 }
 
 /* Groups that turned out to have nothing are no rows. */
@@ -243,7 +239,7 @@ int ky_stats_make(struct ky_stats *stats, struct ky_trace *trace, enum ky_stats_
 
 void ky_stats_free(struct ky_stats *stats)
 {
-	free(stats->rows);
+	ky_array_release(stats->rows);
 	*stats = (struct ky_stats){0};
 }
 

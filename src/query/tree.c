@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tree.c: see tree.h. Nodes are found by parent and key in a hash table with open places. */
+/* tree.c: see tree.h. */
 #include "query/tree.h"
+#include "base/array.h"
+#include "base/compare.h"
 #include "query/filter.h"
 #include "query/sample_stats.h"
 
@@ -8,60 +10,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-static uint32_t hash(uint32_t parent, uint32_t key)
-{
-	const uint64_t mixed = ((uint64_t)parent << 32 | key) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(mixed >> 32) ^ (uint32_t)(mixed >> 15);
-}
-
-static void place(struct ky_tree *tree, uint32_t node)
-{
-	const uint32_t mask = tree->slots_room - 1;
-	uint32_t slot = hash(tree->nodes[node].parent, tree->nodes[node].key) & mask;
-	while (tree->slots[slot])
-		slot = (slot + 1) & mask;
-	tree->slots[slot] = node + 1;
-}
-
-static bool grow(struct ky_tree *tree)
-{
-	const uint32_t room = tree->room ? tree->room * 2 : 256;
-	struct ky_tree_node *const nodes = realloc(tree->nodes, room * sizeof(*nodes));
-	if (!nodes)
-		return false;
-	tree->nodes = nodes;
-	uint32_t *const slots = calloc((size_t)room * 2, sizeof(*slots));
-	if (!slots)
-		return false;
-	free(tree->slots);
-	tree->slots = slots;
-	tree->slots_room = room * 2;
-	tree->room = room;
-	for (uint32_t i = 0; i < tree->count; i++)
-		place(tree, i);
-	return true;
-}
-
-/* The child of parent with that key, made when there is none; KY_NONE without memory. */
+/* Return the child of parent with that key, made when there is none; KY_NONE without memory. */
 static uint32_t child(struct ky_tree *tree, uint32_t parent, uint32_t key)
 {
-	const uint32_t mask = tree->slots_room - 1;
-	uint32_t slot = hash(parent, key) & mask;
-	for (; tree->slots_room && tree->slots[slot]; slot = (slot + 1) & mask) {
-		const struct ky_tree_node *const node = &tree->nodes[tree->slots[slot] - 1];
-		if (node->parent == parent && node->key == key)
-			return tree->slots[slot] - 1;
-	}
-	if (tree->count == tree->room && !grow(tree))
-		return KY_NONE;
-	tree->nodes[tree->count] = (struct ky_tree_node){
+	const uint64_t hash = ky_hash_u64((uint64_t)parent << 32 | key);
+	struct ky_hash_probe probe = ky_hash_index_probe(&tree->index, hash);
+	for (uint32_t i; ky_hash_index_next(&probe, &i);)
+		if (tree->nodes[i].parent == parent && tree->nodes[i].key == key)
+			return i;
+	const struct ky_tree_node node = {
 		.key = key,
 		.parent = parent,
 		.first = KY_NONE,
 		.next = KY_NONE,
 		.depth = parent == KY_NONE ? 0 : tree->nodes[parent].depth + 1,
 	};
-	place(tree, tree->count);
+	if (!KY_ARRAY_GROW(tree->nodes, tree->room, tree->count + 1) ||
+	    !ky_hash_index_add(&tree->index, hash, tree->count))
+		return KY_NONE;
+	tree->nodes[tree->count] = node;
 	return tree->count++;
 }
 
@@ -74,11 +41,8 @@ struct order {
 static int ascending(const void *a_, const void *b_)
 {
 	const struct order *const a = a_, *const b = b_;
-	if (a->total != b->total)
-		return a->total < b->total ? -1 : 1;
-	if (a->count != b->count)
-		return a->count < b->count ? -1 : 1;
-	return (a->node < b->node) - (a->node > b->node);
+	return KY_COMPARE_THEN(a->total, b->total,
+			       KY_COMPARE_THEN(a->count, b->count, KY_COMPARE(b->node, a->node)));
 }
 
 static void rank_siblings(struct ky_tree *tree, uint32_t first)
@@ -274,8 +238,8 @@ int ky_tree_make_samples(struct ky_tree *tree, struct ky_trace *trace,
 
 void ky_tree_free(struct ky_tree *tree)
 {
-	free(tree->nodes);
-	free(tree->slots);
+	KY_ARRAY_FREE(tree->nodes, tree->room);
+	ky_hash_index_free(&tree->index);
 	*tree = (struct ky_tree){.first = KY_NONE};
 }
 

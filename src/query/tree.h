@@ -13,6 +13,7 @@
 #ifndef KY_QUERY_TREE_H
 #define KY_QUERY_TREE_H
 
+#include "base/map.h"
 #include "query/stats.h"
 
 struct ky_tree_node {
@@ -30,9 +31,8 @@ struct ky_tree_node {
 struct ky_tree {
 	struct ky_tree_node *nodes;
 	uint32_t count, room;
-	uint32_t first;  /* the outermost one, or KY_NONE */
-	uint32_t *slots; /* private */
-	uint32_t slots_room;
+	uint32_t first;             /* the outermost one, or KY_NONE */
+	struct ky_hash_index index; /* private: nodes by parent and key */
 };
 
 /*

@@ -8,9 +8,9 @@
  * text that is looked for could be a part of one. What is found is a bit for each row, so that memory is bounded by the
  * trace and not by the matches.
  */
-#include "server/answer_parts.h"
+#include "server/api_parts.h"
 
-#include "server/fold.h"
+#include "server/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,10 +26,10 @@
 enum { UNKNOWN, IN, OUT };
 
 struct looking {
-	struct ky_answers *answers;
+	struct ky_api *api;
 	const struct ky_trace *trace;
 	struct ky_search *search;
-	struct ky_fold fold;
+	struct ky_search_fold fold;
 	char *needle; /* folded */
 	size_t needle_bytes;
 	bool names, categories, args;
@@ -38,7 +38,7 @@ struct looking {
 	bool source;                          /* arguments that say where the source is count too */
 	bool whole, hexadecimal, real;        /* the needle could be in such a number */
 	uint8_t *by_name, *by_value, *by_key; /* of each string */
-	struct ky_hits sets;                  /* of arguments */
+	struct ky_search_hits sets;           /* of arguments */
 	uint64_t *counts;                     /* by track of the view */
 	uint64_t *firsts;
 	int error;
@@ -48,7 +48,7 @@ static bool contains(struct looking *looking, const char *text, size_t bytes)
 {
 	if (bytes * 2 < looking->needle_bytes)
 		return false;
-	if (!ky_fold_text(&looking->fold, text, bytes)) {
+	if (!ky_search_fold_text(&looking->fold, text, bytes)) {
 		looking->error = -ENOMEM;
 		return false;
 	}
@@ -81,7 +81,7 @@ static bool only_of(const char *text, size_t bytes, const char *characters)
 static bool begins(const char *text, const char *with, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
-		if (ky_fold_ascii(text[i]) != ky_fold_ascii(with[i]))
+		if (ky_search_fold_ascii(text[i]) != ky_search_fold_ascii(with[i]))
 			return false;
 	}
 	return true;
@@ -127,7 +127,7 @@ static int read_text(struct looking *looking, const char *text)
 {
 	const char *const wanted = read_prefix(looking, text);
 	const size_t bytes = strnlen(wanted, TEXT_BYTES_MAX);
-	if (!ky_fold_text(&looking->fold, wanted, bytes))
+	if (!ky_search_fold_text(&looking->fold, wanted, bytes))
 		return -ENOMEM;
 	looking->needle = malloc(looking->fold.bytes + 1);
 	if (!looking->needle)
@@ -143,14 +143,14 @@ static int read_text(struct looking *looking, const char *text)
 static int open_looking(struct looking *looking, const char *text)
 {
 	const size_t strings = (size_t)looking->trace->strings.count + 1;
-	ky_fold_open(&looking->fold);
+	ky_search_fold_open(&looking->fold);
 	looking->by_name = calloc(strings, 1);
 	looking->by_value = calloc(strings, 1);
 	looking->by_key = calloc(strings, 1);
 	looking->counts =
-		calloc((size_t)looking->answers->view->tracks_count + 1, sizeof(*looking->counts));
+		calloc((size_t)looking->api->view->tracks_count + 1, sizeof(*looking->counts));
 	looking->firsts =
-		calloc((size_t)looking->answers->view->tracks_count + 1, sizeof(*looking->firsts));
+		calloc((size_t)looking->api->view->tracks_count + 1, sizeof(*looking->firsts));
 	if (!looking->by_name || !looking->by_value || !looking->by_key || !looking->counts ||
 	    !looking->firsts)
 		return -ENOMEM;
@@ -159,19 +159,19 @@ static int open_looking(struct looking *looking, const char *text)
 
 static void close_looking(struct looking *looking)
 {
-	ky_fold_close(&looking->fold);
+	ky_search_fold_close(&looking->fold);
 	free(looking->needle);
 	free(looking->by_name);
 	free(looking->by_value);
 	free(looking->by_key);
 	free(looking->counts);
 	free(looking->firsts);
-	ky_hits_free(&looking->sets);
+	ky_search_hits_free(&looking->sets);
 }
 
 static bool goes_on(struct looking *looking, uint32_t at)
 {
-	if (at % CHECK_EVERY == 0 && ky_answers_stopping(looking->answers))
+	if (at % CHECK_EVERY == 0 && ky_api_stopping(looking->api))
 		looking->error = -EINTR;
 	return !looking->error;
 }
@@ -185,9 +185,9 @@ static bool is_key(const struct looking *looking, const char *key)
 
 static bool key_fits(const struct looking *looking, uint32_t arg)
 {
-	const char *const plain = ky_arg_plain_key(looking->trace, arg);
+	const char *const plain = ky_api_text_arg_key(looking->trace, arg);
 	const char *const full = ky_text_of(looking->trace, looking->trace->args.key[arg]);
-	if (!looking->source && ky_arg_is_source(plain))
+	if (!looking->source && ky_api_text_is_source(plain))
 		return false;
 	return !looking->key || is_key(looking, plain) || (full && is_key(looking, full));
 }
@@ -212,7 +212,7 @@ static bool value_in(struct looking *looking, uint32_t arg)
 	    (type == KY_ARG_POINTER && !looking->hexadecimal) ||
 	    (type == KY_ARG_REAL && !looking->real))
 		return false;
-	const char *const text = ky_arg_text(looking->trace, arg, room, &bytes);
+	const char *const text = ky_api_text_arg(looking->trace, arg, room, &bytes);
 	return contains(looking, text, bytes);
 }
 
@@ -220,14 +220,14 @@ static int find_sets(struct looking *looking)
 {
 	const struct ky_trace *const trace = looking->trace;
 	const uint32_t sets = trace->arg_sets.rows.count;
-	if (ky_hits_open(&looking->sets, sets) != 0)
+	if (ky_search_hits_open(&looking->sets, sets) != 0)
 		return -ENOMEM;
 	for (uint32_t set = 1; set < sets && goes_on(looking, set); set++) {
 		const uint32_t end = ky_arg_set_end(trace, set);
 		for (uint32_t i = ky_arg_set_first(trace, set); i < end; i++) {
 			if (!key_in(looking, i) || !value_in(looking, i))
 				continue;
-			ky_hits_add(&looking->sets, set);
+			ky_search_hits_add(&looking->sets, set);
 			break;
 		}
 	}
@@ -244,7 +244,7 @@ static bool slice_in(struct looking *looking, uint32_t slice)
 	if (looking->categories && string_in(looking, looking->by_value, slices->category[slice]))
 		return true;
 	return looking->args && slices->args[slice] &&
-	       ky_hits_has(&looking->sets, slices->args[slice]);
+	       ky_search_hits_has(&looking->sets, slices->args[slice]);
 }
 
 static void count_track(struct looking *looking, uint32_t track, uint64_t row)
@@ -256,16 +256,16 @@ static void count_track(struct looking *looking, uint32_t track, uint64_t row)
 static int find_slices(struct looking *looking)
 {
 	const struct ky_slices *const slices = &looking->trace->slices;
-	struct ky_hits *const hits = &looking->search->slices;
-	if (ky_hits_open(hits, slices->rows.count) != 0)
+	struct ky_search_hits *const hits = &looking->search->slices;
+	if (ky_search_hits_open(hits, slices->rows.count) != 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < slices->rows.count && goes_on(looking, i); i++) {
 		if (!slice_in(looking, i))
 			continue;
-		ky_hits_add(hits, i);
-		count_track(looking, looking->answers->view->track_of[slices->track[i]], i);
+		ky_search_hits_add(hits, i);
+		count_track(looking, looking->api->view->track_of[slices->track[i]], i);
 	}
-	ky_hits_seal(hits);
+	ky_search_hits_seal(hits);
 	return looking->error;
 }
 
@@ -274,24 +274,24 @@ static int find_slices(struct looking *looking)
 
 static int find_spans(struct looking *looking)
 {
-	const struct ky_view *const view = looking->answers->view;
-	struct ky_hits *const hits = &looking->search->spans;
-	if (ky_hits_open(hits, view->sample_spans.count) != 0 ||
-	    ky_search_order(looking->answers) != 0)
+	const struct ky_view *const view = looking->api->view;
+	struct ky_search_hits *const hits = &looking->search->spans;
+	if (ky_search_hits_open(hits, view->sample_spans.count) != 0 ||
+	    ky_search_hits_order(looking->api) != 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; looking->names && i < view->sample_spans.count && goes_on(looking, i);
 	     i++) {
 		struct ky_view_place place;
-		const uint32_t row = looking->answers->searches.order[i];
+		const uint32_t row = looking->api->searches.order[i];
 		const uint32_t frame = view->sample_spans.frame[row];
 		if (frame >= looking->trace->frames.rows.count ||
 		    !string_in(looking, looking->by_name, looking->trace->frames.name[frame]))
 			continue;
-		ky_hits_add(hits, i);
+		ky_search_hits_add(hits, i);
 		if (ky_view_place(view, KY_VIEW_SAMPLES, row, &place))
 			count_track(looking, place.track, SPAN | i);
 	}
-	ky_hits_seal(hits);
+	ky_search_hits_seal(hits);
 	return looking->error;
 }
 
@@ -317,14 +317,15 @@ static int keep_names(struct looking *looking)
 
 static uint64_t number_of(const struct looking *looking, uint64_t first)
 {
-	return ky_search_number(looking->search, looking->answers,
-				first & SPAN ? KY_VIEW_SAMPLES : KY_VIEW_SLICES, (uint32_t)first);
+	return ky_search_hits_number(looking->search, looking->api,
+				     first & SPAN ? KY_VIEW_SAMPLES : KY_VIEW_SLICES,
+				     (uint32_t)first);
 }
 
 static int keep_tracks(struct looking *looking)
 {
 	struct ky_search *const search = looking->search;
-	const uint32_t tracks = looking->answers->view->tracks_count;
+	const uint32_t tracks = looking->api->view->tracks_count;
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < tracks; i++)
 		count += looking->counts[i] != 0;
@@ -339,10 +340,9 @@ static int keep_tracks(struct looking *looking)
 	return 0;
 }
 
-int ky_search_run(struct ky_search *search, struct ky_answers *answers, const char *text)
+int ky_search_run(struct ky_search *search, struct ky_api *api, const char *text)
 {
-	struct looking looking = {
-		.answers = answers, .trace = answers->view->trace, .search = search};
+	struct looking looking = {.api = api, .trace = api->view->trace, .search = search};
 	*search = (struct ky_search){.text = strdup(text)};
 	int error = search->text ? open_looking(&looking, text) : -ENOMEM;
 	/* Nothing is in everything, but nobody looks for it. */
@@ -369,7 +369,7 @@ void ky_search_free(struct ky_search *search)
 	free(search->text);
 	free(search->names);
 	free(search->tracks);
-	ky_hits_free(&search->slices);
-	ky_hits_free(&search->spans);
+	ky_search_hits_free(&search->slices);
+	ky_search_hits_free(&search->spans);
 	*search = (struct ky_search){0};
 }

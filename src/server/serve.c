@@ -3,20 +3,20 @@
  * serve.c: see serve.h. A request goes through
  *
  *   take_target    its target, as it came, before the library reads anything into it
- *   check          may it be answered at all: serve_check.h
+ *   check          may it be answered at all: serve_site.h
  *   take_body      of a POST, up to the most
- *   answer         serve_request.h says what is asked; the page and api/status are ours, the rest is answer.h's
+ *   answer         serve_request.h says what is asked; the page and api/status are ours, the rest is api.h's
  *
  * in the thread of its connection. libmicrohttpd speaks HTTP and bounds heads and idle time; serve_clients.h
  * bounds who waits.
  */
 #include "server/serve.h"
 
-#include "server/serve_connection.h"
-#include "server/serve_listen.h"
+#include "server/generations.h"
+#include "server/serve_clients.h"
 #include "server/serve_reply.h"
 #include "server/serve_request.h"
-#include "server/serve_shown.h"
+#include "server/serve_site.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,23 +28,23 @@
 #define HEAD_BYTES_MAX (32u << 10)
 #define IDLE_SECONDS 30u
 #define STACK_BYTES (2u << 20)
-/* One machine elsewhere; all of this machine are one address, whose number is bound by KY_CLIENTS_MOST. */
+/* One machine elsewhere; all of this machine are one address, whose number is bound by KY_SERVE_CLIENTS_MAX. */
 #define CLIENTS_OF_ADDRESS 64u
 
 struct ky_serve {
 	struct MHD_Daemon *daemon;
-	struct ky_site site;
-	struct ky_listen listen;
-	struct ky_clients clients;
-	struct ky_shown shown;
-	char address[KY_SITE_NAME_BYTES + KY_SITE_TOKEN_BYTES + 32];
+	struct ky_serve_site site;
+	struct ky_serve_listen listen;
+	struct ky_serve_clients clients;
+	struct ky_generations generations;
+	char address[KY_SERVE_SITE_NAME_BYTES + KY_SERVE_SITE_TOKEN_BYTES + 32];
 };
 
 /* One request, from its first line to its answer. */
 struct exchange {
 	char *target;
 	bool checked;
-	const char *behind; /* in target */
+	const char *after_token; /* in target */
 	bool posts;
 	struct ky_buffer body;
 };
@@ -68,7 +68,7 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
 	struct exchange *const exchange = *at;
 	(void)code;
 	*at = NULL;
-	ky_clients_wait(&serve->clients, ky_connection_client(connection), true);
+	ky_serve_clients_wait(&serve->clients, ky_serve_clients_find(connection), true);
 	if (!exchange)
 		return;
 	ky_buffer_free(&exchange->body);
@@ -81,9 +81,9 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
 static enum MHD_Result take_host(void *context, enum MHD_ValueKind kind, const char *key,
 				 const char *value)
 {
-	struct ky_head *const head = context;
+	struct ky_serve_head *const head = context;
 	(void)kind;
-	if (ky_site_same_name(key, "Host")) {
+	if (ky_serve_site_same_name(key, "Host")) {
 		head->host = value;
 		head->hosts++;
 	}
@@ -99,24 +99,24 @@ static const char *why_not(int status)
 /* The body of a POST is not waited for when its head says that it is too long. */
 static bool is_too_long(struct MHD_Connection *connection)
 {
-	const char *const length = ky_connection_header(connection, "Content-Length");
-	return length && strtoull(length, NULL, 10) > KY_REQUEST_BODY_MAX;
+	const char *const length = ky_serve_clients_header(connection, "Content-Length");
+	return length && strtoull(length, NULL, 10) > KY_SERVE_REQUEST_BODY_MAX;
 }
 
 static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *connection,
 			     struct exchange *exchange, const char *method)
 {
-	struct ky_head head = {.method = method,
-			       .target = exchange->target,
-			       .origin = ky_connection_header(connection, "Origin")};
+	struct ky_serve_head head = {.method = method,
+				     .target = exchange->target,
+				     .origin = ky_serve_clients_header(connection, "Origin")};
 	exchange->checked = true;
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, take_host, &head);
-	const int status = ky_site_check(&serve->site, &head, &exchange->behind);
+	const int status = ky_serve_site_check(&serve->site, &head, &exchange->after_token);
 	if (status)
-		return ky_reply_error(connection, (unsigned)status, why_not(status));
+		return ky_serve_reply_error(connection, (unsigned)status, why_not(status));
 	if (is_too_long(connection))
-		return ky_reply_error(connection, 413,
-				      "The body is longer than 1 MiB; ask for less at once.");
+		return ky_serve_reply_error(connection, 413,
+					    "The body is longer than 1 MiB; ask for less at once.");
 	exchange->posts = strcmp(method, "POST") == 0;
 	return MHD_YES;
 }
@@ -124,91 +124,93 @@ static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *conn
 /* Past the most, and in a GET at all, the connection ends: nobody sends that by mistake. */
 static enum MHD_Result take_body(struct exchange *exchange, const char *data, size_t *bytes)
 {
-	if (exchange->posts && exchange->body.bytes + *bytes <= KY_REQUEST_BODY_MAX) {
+	if (exchange->posts && exchange->body.bytes + *bytes <= KY_SERVE_REQUEST_BODY_MAX) {
 		ky_buffer_add(&exchange->body, data, *bytes);
 		*bytes = 0;
 	}
 	return *bytes ? MHD_NO : MHD_YES;
 }
 
-/* ---- answer ---- */
+/* ---- replies ---- */
 
-static enum MHD_Result answer_status(struct ky_serve *serve, struct MHD_Connection *connection,
-				     const struct ky_request *request, bool wait)
+static enum MHD_Result reply_status(struct ky_serve *serve, struct MHD_Connection *connection,
+				    const struct ky_serve_request *request, bool wait)
 {
-	const char *const known = ky_request_parameter(request, "g");
-	struct ky_reply reply = {.status = 200, .type = "application/json"};
+	const char *const known = ky_serve_request_parameter(request, "g");
+	struct ky_serve_reply reply = {.status = 200, .type = "application/json"};
 	if (wait)
-		ky_shown_wait(&serve->shown, known ? (uint32_t)strtoul(known, NULL, 10) : 0);
-	ky_shown_status(&serve->shown, &reply.body);
-	return ky_reply_send(connection, &reply);
+		ky_generations_wait(&serve->generations,
+				    known ? (uint32_t)strtoul(known, NULL, 10) : 0);
+	ky_generations_status(&serve->generations, &reply.body);
+	return ky_serve_reply_send(connection, &reply);
 }
 
-static enum MHD_Result answer_ask(struct ky_serve *serve, struct MHD_Connection *connection,
-				  const struct ky_ask *ask)
+static enum MHD_Result reply_api(struct ky_serve *serve, struct MHD_Connection *connection,
+				 const struct ky_api_request *request)
 {
-	struct ky_answer answer = {0};
-	struct ky_generation *const generation = ky_shown_hold(&serve->shown);
+	struct ky_api_response response = {0};
+	struct ky_generation *const generation = ky_generations_hold(&serve->generations);
 	if (!generation)
-		return ky_reply_error(connection, 503,
-				      "The trace is being loaded; api/status says how far it is.");
-	if (ask->body && strcmp(ask->path, "api/cancel") == 0)
-		ky_shown_interrupt_old(&serve->shown);
-	ky_answer(generation->answers, ask, &answer);
-	ky_shown_let_go(&serve->shown, generation);
-	struct ky_reply reply = {.status = (unsigned)answer.status,
-				 .type = answer.type,
-				 .body = answer.body,
-				 .pack = !serve->listen.loopback};
-	return ky_reply_send(connection, &reply);
+		return ky_serve_reply_error(
+			connection, 503, "The trace is being loaded; api/status has the progress.");
+	if (request->body && strcmp(request->path, "api/cancel") == 0)
+		ky_generations_interrupt_old(&serve->generations);
+	ky_api_respond(generation->api, request, &response);
+	ky_generations_release(&serve->generations, generation);
+	struct ky_serve_reply reply = {.status = (unsigned)response.status,
+				       .type = response.type,
+				       .body = response.body,
+				       .pack = !serve->listen.loopback};
+	return ky_serve_reply_send(connection, &reply);
 }
 
-static enum MHD_Result answer_request(struct ky_serve *serve, struct MHD_Connection *connection,
-				      const struct ky_request *request, bool is_head)
+static enum MHD_Result route(struct ky_serve *serve, struct MHD_Connection *connection,
+			     const struct ky_serve_request *request, bool is_head)
 {
-	const struct ky_ask *const ask = &request->ask;
-	if (!*ask->path)
-		return ask->body ? ky_reply_error(connection, 405, why_not(405))
-				 : ky_reply_page(connection, ky_page, ky_page_bytes,
-						 !serve->listen.loopback);
-	if (strcmp(ask->path, "api/status") == 0)
-		return answer_status(serve, connection, request, !is_head);
-	if (strncmp(ask->path, "api/", 4) == 0)
-		return answer_ask(serve, connection, ask);
-	return ky_reply_error(connection, 404, "There is no such thing here.");
+	const struct ky_api_request *const api = &request->api;
+	if (!*api->path)
+		return api->body ? ky_serve_reply_error(connection, 405, why_not(405))
+				 : ky_serve_reply_page(connection, ky_page, ky_page_bytes,
+						       !serve->listen.loopback);
+	if (strcmp(api->path, "api/status") == 0)
+		return reply_status(serve, connection, request, !is_head);
+	if (strncmp(api->path, "api/", 4) == 0)
+		return reply_api(serve, connection, api);
+	return ky_serve_reply_error(connection, 404, "Not found: the page is at TOKEN/.");
 }
 
-static enum MHD_Result answer(struct ky_serve *serve, struct MHD_Connection *connection,
+static enum MHD_Result handle(struct ky_serve *serve, struct MHD_Connection *connection,
 			      struct exchange *exchange, bool is_head)
 {
-	struct ky_request request;
+	struct ky_serve_request request;
 	const char *why;
-	/* The page asks for what is beside it: it must be behind a slash. */
-	if (*exchange->behind != '/')
-		return ky_reply_redirect(connection, strchr(serve->address + 7, '/'));
-	if (exchange->posts) /* a zero at its end, which is none of it */
+	/* The page's requests are relative to it: its own path must end with a slash. */
+	if (*exchange->after_token != '/')
+		return ky_serve_reply_redirect(connection, strchr(serve->address + 7, '/'));
+	if (exchange->posts) /* a NUL after the body */
 		ky_buffer_add(&exchange->body, "", 1);
 	if (exchange->body.failed)
-		return ky_reply_error(connection, 503, "There is not enough memory.");
-	const int status = ky_request_open(&request, exchange->behind, exchange->body.data,
-					   exchange->posts ? exchange->body.bytes - 1 : 0, &why);
+		return ky_serve_reply_error(connection, 503, "Out of memory.");
+	const int status =
+		ky_serve_request_open(&request, exchange->after_token, exchange->body.data,
+				      exchange->posts ? exchange->body.bytes - 1 : 0, &why);
 	if (status)
-		return ky_reply_error(connection, (unsigned)status, why);
-	const enum MHD_Result result = answer_request(serve, connection, &request, is_head);
-	ky_request_close(&request);
+		return ky_serve_reply_error(connection, (unsigned)status, why);
+	const enum MHD_Result result = route(serve, connection, &request, is_head);
+	ky_serve_request_close(&request);
 	return result;
 }
 
-/* An answer may take longer than a connection may be idle: it is not, meanwhile. */
-static enum MHD_Result answer_in_time(struct ky_serve *serve, struct MHD_Connection *connection,
+/* Making a reply may take longer than a connection may be idle. */
+static enum MHD_Result handle_untimed(struct ky_serve *serve, struct MHD_Connection *connection,
 				      struct exchange *exchange, bool is_head)
 {
-	struct ky_client *const client = ky_connection_client(connection);
-	ky_clients_wait(&serve->clients, client, false);
+	struct ky_serve_client *const client = ky_serve_clients_find(connection);
+	ky_serve_clients_wait(&serve->clients, client, false);
 	MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
-	const enum MHD_Result result = answer(serve, connection, exchange, is_head);
+	const enum MHD_Result result = handle(serve, connection, exchange, is_head);
 	MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_SECONDS);
-	ky_clients_wait(&serve->clients, client, true);
+	ky_serve_clients_wait(&serve->clients, client, true);
 	return result;
 }
 
@@ -226,7 +228,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 		return check(context, connection, exchange, method);
 	if (*bytes)
 		return take_body(exchange, data, bytes);
-	return answer_in_time(context, connection, exchange, strcmp(method, "HEAD") == 0);
+	return handle_untimed(context, connection, exchange, strcmp(method, "HEAD") == 0);
 }
 
 /* ---- the server ---- */
@@ -238,8 +240,8 @@ static void *serve_daemon(struct ky_serve *serve)
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
 		MHD_OPTION_URI_LOG_CALLBACK, take_target, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		end_exchange, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_connection_came_or_went,
-		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		end_exchange, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_serve_clients_notify,
+		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_SERVE_CLIENTS_MAX,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		serve->listen.loopback ? 0u : CLIENTS_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT,
 		IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
@@ -250,10 +252,10 @@ static void *serve_daemon(struct ky_serve *serve)
 static int start(struct ky_serve *serve, const struct ky_serve_options *options,
 		 char message[KY_SERVE_MESSAGE_BYTES])
 {
-	int error = ky_listen_open(&serve->listen, &serve->site, options, message);
+	int error = ky_serve_site_open(&serve->listen, &serve->site, options, message);
 	if (error)
 		return error;
-	error = ky_site_token(&serve->site);
+	error = ky_serve_site_make_token(&serve->site);
 	if (!error) {
 		snprintf(serve->address, sizeof(serve->address), "http://%s:%u/%s/",
 			 serve->listen.host, (unsigned)serve->site.port, serve->site.token);
@@ -274,14 +276,14 @@ int ky_serve_open(struct ky_serve **out, const struct ky_serve_options *options,
 		  char message[KY_SERVE_MESSAGE_BYTES])
 {
 	struct ky_serve *serve = calloc(1, sizeof(*serve));
-	int error = serve ? ky_shown_open(&serve->shown) : -ENOMEM;
+	int error = serve ? ky_generations_open(&serve->generations) : -ENOMEM;
 	*out = NULL;
 	if (error) {
 		free(serve);
 		snprintf(message, KY_SERVE_MESSAGE_BYTES, "not enough memory for the server");
 		return error;
 	}
-	ky_clients_open(&serve->clients);
+	ky_serve_clients_open(&serve->clients);
 	error = start(serve, options, message);
 	if (error)
 		ky_serve_close(&serve);
@@ -295,11 +297,11 @@ void ky_serve_close(struct ky_serve **at)
 	*at = NULL;
 	if (!serve)
 		return;
-	ky_shown_stop(&serve->shown);
+	ky_generations_stop(&serve->generations);
 	if (serve->daemon)
 		MHD_stop_daemon(serve->daemon); /* the socket too */
-	ky_shown_close(&serve->shown);
-	ky_clients_close(&serve->clients);
+	ky_generations_close(&serve->generations);
+	ky_serve_clients_close(&serve->clients);
 	free(serve);
 }
 
@@ -310,10 +312,10 @@ const char *ky_serve_address(const struct ky_serve *serve)
 
 int ky_serve_show(struct ky_serve *serve, struct ky_view *view)
 {
-	return ky_shown_set(&serve->shown, view);
+	return ky_generations_show(&serve->generations, view);
 }
 
 void ky_serve_progress(struct ky_serve *serve, const char *stage, uint64_t done, uint64_t all)
 {
-	ky_shown_progress(&serve->shown, stage, done, all);
+	ky_generations_progress(&serve->generations, stage, done, all);
 }

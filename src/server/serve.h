@@ -3,7 +3,7 @@
  * serve.h: the HTTP server of the viewer (libmicrohttpd).
  *
  *   http://127.0.0.1:PORT/TOKEN/          the page
- *                         /TOKEN/api/...  answers (answer.h)
+ *                         /TOKEN/api/...  answers (api.h)
  *
  * Everything is behind the token: 128 random bits that only who was given the address knows. Host must be an
  * address that this server was asked to listen on, and Origin, where there is one, the server itself: so no other
@@ -16,7 +16,7 @@
 #ifndef KY_SERVER_SERVE_H
 #define KY_SERVER_SERVE_H
 
-#include "server/answer.h"
+#include "server/api.h"
 
 #define KY_SERVE_MESSAGE_BYTES 256
 

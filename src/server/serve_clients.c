@@ -2,24 +2,26 @@
 /* serve_clients.c: see serve_clients.h. */
 #include "server/serve_clients.h"
 
+#include "server/serve_clients.h"
+
 #include <stdlib.h>
 #include <sys/socket.h>
 
-void ky_clients_open(struct ky_clients *clients)
+void ky_serve_clients_open(struct ky_serve_clients *clients)
 {
-	*clients = (struct ky_clients){0};
+	*clients = (struct ky_serve_clients){0};
 	pthread_mutex_init(&clients->mutex, NULL);
 	clients->waiting.before = clients->waiting.next = &clients->waiting;
 }
 
-void ky_clients_close(struct ky_clients *clients)
+void ky_serve_clients_close(struct ky_serve_clients *clients)
 {
 	pthread_mutex_destroy(&clients->mutex);
 }
 
-static void put_last(struct ky_clients *clients, struct ky_client *client)
+static void put_last(struct ky_serve_clients *clients, struct ky_serve_client *client)
 {
-	struct ky_client *const head = &clients->waiting;
+	struct ky_serve_client *const head = &clients->waiting;
 	client->before = head->before;
 	client->next = head;
 	head->before->next = client;
@@ -27,7 +29,7 @@ static void put_last(struct ky_clients *clients, struct ky_client *client)
 	client->waits = true;
 }
 
-static void take_out(struct ky_client *client)
+static void take_out(struct ky_serve_client *client)
 {
 	if (!client->waits)
 		return;
@@ -37,9 +39,9 @@ static void take_out(struct ky_client *client)
 }
 
 /* Its thread finds the connection ended, and closes it. */
-static void end_oldest(struct ky_clients *clients)
+static void end_oldest(struct ky_serve_clients *clients)
 {
-	struct ky_client *const oldest = clients->waiting.next;
+	struct ky_serve_client *const oldest = clients->waiting.next;
 	if (oldest == &clients->waiting)
 		return;
 	take_out(oldest);
@@ -48,21 +50,21 @@ static void end_oldest(struct ky_clients *clients)
 	shutdown(oldest->fd, SHUT_RDWR);
 }
 
-struct ky_client *ky_clients_add(struct ky_clients *clients, int fd)
+struct ky_serve_client *ky_serve_clients_add(struct ky_serve_clients *clients, int fd)
 {
-	struct ky_client *const client = calloc(1, sizeof(*client));
+	struct ky_serve_client *const client = calloc(1, sizeof(*client));
 	if (!client)
 		return NULL;
 	client->fd = fd;
 	pthread_mutex_lock(&clients->mutex);
-	if (++clients->count > KY_CLIENTS_MANY)
+	if (++clients->count > KY_SERVE_CLIENTS_MANY)
 		end_oldest(clients);
 	put_last(clients, client);
 	pthread_mutex_unlock(&clients->mutex);
 	return client;
 }
 
-void ky_clients_remove(struct ky_clients *clients, struct ky_client *client)
+void ky_serve_clients_remove(struct ky_serve_clients *clients, struct ky_serve_client *client)
 {
 	if (!client)
 		return;
@@ -73,7 +75,8 @@ void ky_clients_remove(struct ky_clients *clients, struct ky_client *client)
 	free(client);
 }
 
-void ky_clients_wait(struct ky_clients *clients, struct ky_client *client, bool waits)
+void ky_serve_clients_wait(struct ky_serve_clients *clients, struct ky_serve_client *client,
+			   bool waits)
 {
 	if (!client)
 		return;
@@ -82,4 +85,31 @@ void ky_clients_wait(struct ky_clients *clients, struct ky_client *client, bool 
 	if (waits && !client->ended)
 		put_last(clients, client);
 	pthread_mutex_unlock(&clients->mutex);
+}
+
+/* ---- connections of libmicrohttpd ---- */
+
+const char *ky_serve_clients_header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+struct ky_serve_client *ky_serve_clients_find(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+void ky_serve_clients_notify(void *clients, struct MHD_Connection *connection, void **client,
+			     enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *const info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*client = info ? ky_serve_clients_add(clients, info->connect_fd) : NULL;
+	} else {
+		ky_serve_clients_remove(clients, *client);
+		*client = NULL;
+	}
 }

@@ -2,8 +2,8 @@
 /* serve_file.c: see serve_file.h. */
 #include "server/serve_file.h"
 
-#include "server/serve_connection.h"
-#include "server/serve_listen.h"
+#include "server/serve_clients.h"
+#include "server/serve_site.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 
 struct ky_serve_file {
 	struct MHD_Daemon *daemon;
-	struct ky_site site;
-	struct ky_listen listen;
-	struct ky_clients clients;
+	struct ky_serve_site site;
+	struct ky_serve_listen listen;
+	struct ky_serve_clients clients;
 	int fd;
 	uint64_t bytes;
 	char name[NAME_BYTES];
 	const char *origin;
-	char address[KY_SITE_NAME_BYTES + KY_SITE_TOKEN_BYTES + NAME_BYTES + 32];
+	char address[KY_SERVE_SITE_NAME_BYTES + KY_SERVE_SITE_TOKEN_BYTES + NAME_BYTES + 32];
 };
 
 /* ---- answers ---- */
@@ -71,7 +71,7 @@ static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connec
 			close(fd);
 		return reply_empty(serve, connection, 503, false);
 	}
-	ky_clients_wait(&serve->clients, ky_connection_client(connection), false);
+	ky_serve_clients_wait(&serve->clients, ky_serve_clients_find(connection), false);
 	MHD_add_response_header(response, "Content-Type", "application/octet-stream");
 	return reply(serve, connection, 200, response, allowed);
 }
@@ -80,8 +80,8 @@ static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connec
 static unsigned check(const struct ky_serve_file *serve, const char *target, const char *host,
 		      const char *origin)
 {
-	const char *const behind = ky_site_behind_token(&serve->site, target);
-	if (!host || !ky_site_is_host(&serve->site, host))
+	const char *const behind = ky_serve_site_after_token(&serve->site, target);
+	if (!host || !ky_serve_site_is_host(&serve->site, host))
 		return 403;
 	if (origin && strcmp(origin, serve->origin) != 0)
 		return 403;
@@ -93,8 +93,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 				  size_t *bytes, void **at)
 {
 	struct ky_serve_file *const serve = context;
-	const char *const origin = ky_connection_header(connection, "Origin");
-	const unsigned status = check(serve, url, ky_connection_header(connection, "Host"), origin);
+	const char *const origin = ky_serve_clients_header(connection, "Origin");
+	const unsigned status =
+		check(serve, url, ky_serve_clients_header(connection, "Host"), origin);
 	(void)version;
 	(void)data;
 	(void)at;
@@ -115,7 +116,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	struct ky_serve_file *const serve = context;
 	(void)at;
 	(void)code;
-	ky_clients_wait(&serve->clients, ky_connection_client(connection), true);
+	ky_serve_clients_wait(&serve->clients, ky_serve_clients_find(connection), true);
 }
 
 /* The target is compared as it came. */
@@ -135,8 +136,8 @@ static struct MHD_Daemon *start_daemon(struct ky_serve_file *serve)
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_as_it_is, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_connection_came_or_went,
-		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_CLIENTS_MOST,
+		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_serve_clients_notify,
+		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_SERVE_CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HEAD_BYTES_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }
@@ -164,9 +165,9 @@ static int start(struct ky_serve_file *serve, const struct ky_serve_file_options
 	serve->bytes = (uint64_t)status.st_size;
 	serve->origin = options->origin;
 	take_name(serve, options->name);
-	int error = ky_site_token(&serve->site);
+	int error = ky_serve_site_make_token(&serve->site);
 	if (!error)
-		error = ky_listen_open(&serve->listen, &serve->site, &at, message);
+		error = ky_serve_site_open(&serve->listen, &serve->site, &at, message);
 	if (error)
 		return error;
 	snprintf(serve->address, sizeof(serve->address), "http://%s:%u/%s/%s", serve->listen.host,
@@ -187,7 +188,7 @@ int ky_serve_file_open(struct ky_serve_file **out, const struct ky_serve_file_op
 	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot start the server");
 	if (!serve)
 		return -ENOMEM;
-	ky_clients_open(&serve->clients);
+	ky_serve_clients_open(&serve->clients);
 	const int error = start(serve, options, message);
 	if (error)
 		ky_serve_file_close(&serve);
@@ -203,7 +204,7 @@ void ky_serve_file_close(struct ky_serve_file **at)
 		return;
 	if (serve->daemon)
 		MHD_stop_daemon(serve->daemon);
-	ky_clients_close(&serve->clients);
+	ky_serve_clients_close(&serve->clients);
 	free(serve);
 }
 

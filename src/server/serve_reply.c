@@ -95,12 +95,13 @@ static struct MHD_Response *own(struct ky_buffer *body, bool packed)
 	return response;
 }
 
-enum MHD_Result ky_reply_send(struct MHD_Connection *connection, struct ky_reply *reply)
+enum MHD_Result ky_serve_reply_send(struct MHD_Connection *connection, struct ky_serve_reply *reply)
 {
 	struct ky_buffer packed = {0};
 	if (reply->body.failed) {
 		ky_buffer_free(&reply->body);
-		return ky_reply_error(connection, 503, "There is not enough memory; ask for less.");
+		return ky_serve_reply_error(connection, 503,
+					    "There is not enough memory; ask for less.");
 	}
 	const bool is_packed = reply->pack && takes_gzip(connection) &&
 			       pack(reply->body.data, reply->body.bytes, &packed);
@@ -113,8 +114,8 @@ enum MHD_Result ky_reply_send(struct MHD_Connection *connection, struct ky_reply
 	return send_to(connection, reply->status, response, reply->type, answer_policy);
 }
 
-enum MHD_Result ky_reply_page(struct MHD_Connection *connection, const char *page, size_t bytes,
-			      bool may_pack)
+enum MHD_Result ky_serve_reply_page(struct MHD_Connection *connection, const char *page,
+				    size_t bytes, bool may_pack)
 {
 	struct ky_buffer packed = {0};
 	struct MHD_Response *response;
@@ -126,7 +127,8 @@ enum MHD_Result ky_reply_page(struct MHD_Connection *connection, const char *pag
 	return send_to(connection, 200, response, "text/html; charset=utf-8", page_policy);
 }
 
-enum MHD_Result ky_reply_error(struct MHD_Connection *connection, unsigned status, const char *why)
+enum MHD_Result ky_serve_reply_error(struct MHD_Connection *connection, unsigned status,
+				     const char *why)
 {
 	struct ky_buffer body = {0};
 	ky_json_begin(&body, '{');
@@ -145,7 +147,7 @@ enum MHD_Result ky_reply_error(struct MHD_Connection *connection, unsigned statu
 	return send_to(connection, status, response, "application/json", answer_policy);
 }
 
-enum MHD_Result ky_reply_redirect(struct MHD_Connection *connection, const char *to)
+enum MHD_Result ky_serve_reply_redirect(struct MHD_Connection *connection, const char *to)
 {
 	struct MHD_Response *const response =
 		MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);

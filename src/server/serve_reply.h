@@ -10,19 +10,21 @@
 
 #include <microhttpd.h>
 
-struct ky_reply {
+struct ky_serve_reply {
 	unsigned status;
 	const char *type;
 	struct ky_buffer body; /* taken */
 	bool pack;             /* with gzip, when the client takes that and it gets smaller */
 };
 
-enum MHD_Result ky_reply_send(struct MHD_Connection *connection, struct ky_reply *reply);
+enum MHD_Result ky_serve_reply_send(struct MHD_Connection *connection,
+				    struct ky_serve_reply *reply);
 /* The page: static bytes. */
-enum MHD_Result ky_reply_page(struct MHD_Connection *connection, const char *page, size_t bytes,
-			      bool pack);
+enum MHD_Result ky_serve_reply_page(struct MHD_Connection *connection, const char *page,
+				    size_t bytes, bool pack);
 /* {"error": why} */
-enum MHD_Result ky_reply_error(struct MHD_Connection *connection, unsigned status, const char *why);
-enum MHD_Result ky_reply_redirect(struct MHD_Connection *connection, const char *to);
+enum MHD_Result ky_serve_reply_error(struct MHD_Connection *connection, unsigned status,
+				     const char *why);
+enum MHD_Result ky_serve_reply_redirect(struct MHD_Connection *connection, const char *to);
 
 #endif

@@ -37,13 +37,13 @@ static bool decode(char *text)
 }
 
 /* A parameter without '=' has an empty value; "&&" is no parameter. */
-static int take_parameter(struct ky_request *request, char *text, const char **why)
+static int take_parameter(struct ky_serve_request *request, char *text, const char **why)
 {
-	struct ky_ask *const ask = &request->ask;
+	struct ky_api_request *const api = &request->api;
 	char *const equals = strchr(text, '=');
 	if (!*text)
 		return 0;
-	if (ask->parameters_count == KY_REQUEST_PARAMETERS_MAX) {
+	if (api->parameters_count == KY_SERVE_REQUEST_PARAMETERS_MAX) {
 		*why = "There are too many parameters; no question has so many.";
 		return 400;
 	}
@@ -55,11 +55,11 @@ static int take_parameter(struct ky_request *request, char *text, const char **w
 		       "character.";
 		return 400;
 	}
-	request->parameters[ask->parameters_count++] = (struct ky_ask_parameter){text, value};
+	request->parameters[api->parameters_count++] = (struct ky_api_parameter){text, value};
 	return 0;
 }
 
-static int take_parameters(struct ky_request *request, char *query, const char **why)
+static int take_parameters(struct ky_serve_request *request, char *query, const char **why)
 {
 	int status = 0;
 	while (query && !status) {
@@ -74,7 +74,7 @@ static int take_parameters(struct ky_request *request, char *query, const char *
 
 static int check_body(const char *body, size_t bytes, const char **why)
 {
-	if (body && bytes > KY_REQUEST_BODY_MAX) {
+	if (body && bytes > KY_SERVE_REQUEST_BODY_MAX) {
 		*why = "The body is longer than 1 MiB; ask for less at once.";
 		return 413;
 	}
@@ -85,37 +85,37 @@ static int check_body(const char *body, size_t bytes, const char **why)
 	return 0;
 }
 
-int ky_request_open(struct ky_request *request, const char *behind, const char *body,
-		    size_t body_bytes, const char **why)
+int ky_serve_request_open(struct ky_serve_request *request, const char *behind, const char *body,
+			  size_t body_bytes, const char **why)
 {
-	*request = (struct ky_request){.text = strdup(behind + (*behind == '/'))};
+	*request = (struct ky_serve_request){.text = strdup(behind + (*behind == '/'))};
 	*why = "There is not enough memory; try again.";
 	if (!request->text)
 		return 503;
 	char *const query = strchr(request->text, '?');
 	if (query)
 		*query = '\0';
-	request->ask = (struct ky_ask){.path = request->text,
-				       .parameters = request->parameters,
-				       .body = body,
-				       .body_bytes = body ? body_bytes : 0};
+	request->api = (struct ky_api_request){.path = request->text,
+					       .parameters = request->parameters,
+					       .body = body,
+					       .body_bytes = body ? body_bytes : 0};
 	int status = check_body(body, body_bytes, why);
 	if (!status)
 		status = take_parameters(request, query ? query + 1 : NULL, why);
 	if (status)
-		ky_request_close(request);
+		ky_serve_request_close(request);
 	return status;
 }
 
-void ky_request_close(struct ky_request *request)
+void ky_serve_request_close(struct ky_serve_request *request)
 {
 	free(request->text);
-	*request = (struct ky_request){0};
+	*request = (struct ky_serve_request){0};
 }
 
-const char *ky_request_parameter(const struct ky_request *request, const char *key)
+const char *ky_serve_request_parameter(const struct ky_serve_request *request, const char *key)
 {
-	for (uint32_t i = 0; i < request->ask.parameters_count; i++)
+	for (uint32_t i = 0; i < request->api.parameters_count; i++)
 		if (strcmp(request->parameters[i].key, key) == 0)
 			return request->parameters[i].value;
 	return NULL;

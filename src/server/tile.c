@@ -3,10 +3,11 @@
  * tile.c: the answer to a request for tiles: which moments a tile is of, its sections, the names behind them. What a
  * section has is made by tile_spans.c and tile_points.c.
  */
-#include "server/tile_walk.h"
+#include "server/tile.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 __extension__ typedef __int128 ky_i128;
@@ -30,7 +31,7 @@ static uint32_t put_items(const struct ky_tile *tile, const struct ky_view_track
 {
 	uint32_t items = 0;
 	for (uint32_t i = 0; i < track->lanes; i++) {
-		const struct ky_lane *const lane = &tile->view->lanes[track->lanes_at + i];
+		const struct ky_view_lane *const lane = &tile->view->lanes[track->lanes_at + i];
 		items += track->kind == KY_VIEW_COUNTER ? ky_tile_points(tile, lane)
 							: ky_tile_spans(tile, lane);
 	}
@@ -48,11 +49,11 @@ static void put_section(struct ky_tile *tile, uint32_t track, int64_t number)
 		memcpy(tile->out->data + at, &section, sizeof(section));
 }
 
-static bool is_askable(const struct ky_view *view, const struct ky_tiles *tiles)
+static bool is_askable(const struct ky_view *view, const struct ky_tile_range *tiles)
 {
 	int64_t last;
 	if (tiles->level > KY_TILE_LEVEL_MAX ||
-	    (uint64_t)tiles->count * tiles->tracks_count > KY_TILES_SECTIONS_MAX ||
+	    (uint64_t)tiles->count * tiles->tracks_count > KY_TILE_SECTIONS_MAX ||
 	    __builtin_add_overflow(tiles->first, (int64_t)tiles->count, &last))
 		return false;
 	for (uint32_t i = 0; i < tiles->tracks_count; i++)
@@ -62,18 +63,19 @@ static bool is_askable(const struct ky_view *view, const struct ky_tiles *tiles)
 	return true;
 }
 
-static int put_sections(struct ky_tile *tile, const struct ky_tiles *tiles, size_t at)
+static int put_sections(struct ky_tile *tile, const struct ky_tile_range *tiles, size_t at)
 {
 	for (uint32_t t = 0; t < tiles->tracks_count; t++)
 		for (uint32_t i = 0; i < tiles->count; i++) {
 			put_section(tile, tiles->tracks[t], tiles->first + i);
-			if (tile->out->bytes - at > KY_TILES_BYTES_MAX)
+			if (tile->out->bytes - at > KY_TILE_BYTES_MAX)
 				return -E2BIG;
 		}
 	return 0;
 }
 
-int ky_view_tiles(const struct ky_view *view, const struct ky_tiles *tiles, struct ky_buffer *out)
+int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles,
+		   struct ky_buffer *out)
 {
 	struct ky_tile_names names = {0};
 	struct ky_tile tile = {.view = view, .level = tiles->level, .names = &names, .out = out};
@@ -99,4 +101,82 @@ int ky_view_tiles(const struct ky_view *view, const struct ky_tiles *tiles, stru
 		memcpy(out->data + at, &header, sizeof(header));
 	ky_tile_names_free(&names);
 	return error;
+}
+
+/* ---- names ---- */
+
+#define ROOM_MIN 256u
+/* A name that is longer is cut on its way to the picture: no slice is so wide. Its details have all of it. */
+#define TEXT_BYTES_MAX 1024u
+
+static uint32_t *slot_of(const struct ky_tile_names *names, uint32_t name)
+{
+	uint32_t at = (name * 0x9e3779b1u) & (names->room - 1);
+	while (names->slots[at] && names->slots[at] != name + 1)
+		at = (at + 1) & (names->room - 1);
+	return &names->slots[at];
+}
+
+static bool grow(struct ky_tile_names *names)
+{
+	struct ky_tile_names larger = {.room = names->room ? names->room * 2 : ROOM_MIN,
+				       .count = names->count};
+	larger.slots = calloc(larger.room, sizeof(*larger.slots));
+	if (!larger.slots)
+		return false;
+	for (uint32_t i = 0; i < names->room; i++)
+		if (names->slots[i])
+			*slot_of(&larger, names->slots[i] - 1) = names->slots[i];
+	free(names->slots);
+	larger.last = names->last;
+	*names = larger;
+	return true;
+}
+
+void ky_tile_names_add(struct ky_tile_names *names, uint32_t name)
+{
+	if (names->count && names->last == name)
+		return;
+	if (names->count >= names->room / 2 && !grow(names)) {
+		names->failed = true;
+		return;
+	}
+	uint32_t *const slot = slot_of(names, name);
+	names->count += !*slot;
+	*slot = name + 1;
+	names->last = name;
+}
+
+void ky_tile_names_free(struct ky_tile_names *names)
+{
+	free(names->slots);
+	*names = (struct ky_tile_names){0};
+}
+
+static uint32_t cut(const char *text, uint32_t bytes)
+{
+	if (bytes <= TEXT_BYTES_MAX)
+		return bytes;
+	bytes = TEXT_BYTES_MAX;
+	while (bytes && ((unsigned char)text[bytes] & 0xc0u) == 0x80u)
+		bytes--;
+	return bytes;
+}
+
+void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_strings *strings,
+			 struct ky_buffer *out)
+{
+	static const char zeros[8] = {0};
+	for (uint32_t i = 0; i < names->room; i++) {
+		if (!names->slots[i])
+			continue;
+		const uint32_t name = names->slots[i] - 1;
+		const char *const text = ky_strings_text(strings, name);
+		const uint32_t head[2] = {name,
+					  text ? cut(text, ky_strings_bytes(strings, name)) : 0};
+		ky_buffer_add(out, head, sizeof(head));
+		if (text)
+			ky_buffer_add(out, text, head[1]);
+		ky_buffer_add(out, zeros, (8 - head[1] % 8) % 8);
+	}
 }

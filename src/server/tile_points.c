@@ -3,12 +3,12 @@
  * tile_points.c: the points of a counter in one tile: one for each pixel in which the value changes, and before them
  * the one that holds when the tile begins. The walk is that of tile_spans.c.
  */
-#include "server/tile_walk.h"
+#include "server/tile.h"
 
 struct walk {
 	const struct ky_tile *tile;
-	const struct ky_lane_table *table;
-	const struct ky_lane *lane;
+	const struct ky_view_table *table;
+	const struct ky_view_lane *lane;
 	struct ky_tile_level levels[KY_TILE_LEVELS_MAX];
 	uint64_t pixel_ns;
 	struct ky_point_node merged;
@@ -38,7 +38,7 @@ static void merge(struct walk *walk, const struct ky_point_node *node, uint32_t 
 {
 	const int64_t pixel = ky_tile_pixel(walk->tile, node->begin);
 	if (walk->any && walk->pixel == pixel) {
-		ky_point_join(&walk->merged, node);
+		ky_view_lanes_join_point(&walk->merged, node);
 	} else {
 		put_merged(walk);
 		walk->merged = *node;
@@ -52,7 +52,7 @@ static bool walk_rows(struct walk *walk, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const uint32_t row = walk->table->order[walk->lane->first + i];
-		const struct ky_point_node one = ky_point_of(walk->table, row);
+		const struct ky_point_node one = ky_view_lanes_point(walk->table, row);
 		if (one.begin > walk->tile->last_ns)
 			return false;
 		if (one.begin >= walk->tile->first_ns)
@@ -100,12 +100,12 @@ static void put_before(struct walk *walk)
 	}
 	if (!from)
 		return;
-	const struct ky_point_node one = ky_point_of(walk->table, order[from - 1]);
+	const struct ky_point_node one = ky_view_lanes_point(walk->table, order[from - 1]);
 	merge(walk, &one, from - 1);
 	put_merged(walk);
 }
 
-uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_lane *lane)
+uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane)
 {
 	struct walk walk = {
 		.tile = tile,

@@ -13,10 +13,10 @@
  * walk finds waits in a line until memory was asked for it.
  *
  * In a lane where nothing overlaps at most one span that is a pixel wide begins in a pixel. Where more do than
- * OWN_MAX, which only happens when rows ran out (view_pack.c), the rest is merged too, so that the answer is bounded
+ * OWN_MAX, which only happens when rows ran out (view_strands.c), the rest is merged too, so that the answer is bounded
  * by the pixels whatever the data is.
  */
-#include "server/tile_walk.h"
+#include "server/tile.h"
 
 #define OWN_MAX 4u
 #define BATCH 64u
@@ -33,8 +33,8 @@ struct waiting {
 
 struct walk {
 	const struct ky_tile *tile;
-	const struct ky_lane_table *table;
-	const struct ky_lane *lane;
+	const struct ky_view_table *table;
+	const struct ky_view_lane *lane;
 	struct ky_tile_level levels[KY_TILE_LEVELS_MAX];
 	uint64_t pixel_ns;
 	float pixel_width; /* the same */
@@ -77,7 +77,7 @@ static void put_item(struct walk *walk, const struct ky_span_node *node, uint32_
 			       (node->longest_dur <= 0 ? KY_ITEM_INSTANT : 0) |
 			       (open ? KY_ITEM_OPEN : 0);
 	const uint32_t name =
-		node->name == KY_NONE ? ky_lane_name(walk->table, node->longest) : node->name;
+		node->name == KY_NONE ? ky_view_lanes_name(walk->table, node->longest) : node->name;
 	if (walk->batched == BATCH)
 		write_batch(walk);
 	walk->batch[walk->batched++] = (struct ky_wire_item){
@@ -103,7 +103,7 @@ static void put_merged(struct walk *walk)
 static void merge(struct walk *walk, const struct ky_span_node *node, uint32_t count, int64_t pixel)
 {
 	if (walk->merged_count && walk->merged_pixel == pixel) {
-		ky_span_join(&walk->merged, node);
+		ky_view_lanes_join_span(&walk->merged, node);
 		walk->merged_count += count;
 		return;
 	}
@@ -124,11 +124,11 @@ static bool is_narrow(const struct walk *walk, const struct ky_span_node *node)
 	       node->longest_dur < walk->pixel_width;
 }
 
-/* As ky_span_of(), but what it is called is looked up when that is needed. */
+/* As ky_view_lanes_span(), but what it is called is looked up when that is needed. */
 static struct ky_span_node row_of(const struct walk *walk, uint32_t row)
 {
 	const int64_t begin = walk->table->ts[row];
-	const int64_t end = ky_lane_ends_at(walk->table, row, walk->tile->view->trace->end_ns);
+	const int64_t end = ky_view_lanes_end(walk->table, row, walk->tile->view->trace->end_ns);
 	const float dur = (float)((uint64_t)end - (uint64_t)begin);
 	return (struct ky_span_node){begin, end, dur, dur, row, KY_NONE};
 }
@@ -163,7 +163,7 @@ static void walk_rows(struct walk *walk, uint32_t from, uint32_t to)
 
 static void ask_memory(const struct walk *walk, const struct waiting *waiting)
 {
-	const struct ky_lane_table *const table = walk->table;
+	const struct ky_view_table *const table = walk->table;
 	const uint32_t *const order = table->order + walk->lane->first;
 	for (uint32_t i = waiting->from; !waiting->node && i < waiting->to; i++) {
 		__builtin_prefetch(&table->ts[order[i]]);
@@ -243,7 +243,7 @@ static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_
 	return true;
 }
 
-uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_lane *lane)
+uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane)
 {
 	struct walk walk;
 	walk.tile = tile;

@@ -20,7 +20,7 @@ static uint32_t *no_nodes(uint32_t count)
 	return nodes;
 }
 
-static void close_plan(struct ky_plan *plan)
+static void close_plan(struct ky_view_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++) {
 		free(plan->nodes[i].track.key);
@@ -31,10 +31,10 @@ static void close_plan(struct ky_plan *plan)
 	free(plan->thread_node);
 }
 
-static int plan_tracks(struct ky_view *view, const struct ky_tally *tally,
-		       struct ky_strands *strands)
+static int plan_tracks(struct ky_view *view, const struct ky_view_tally *tally,
+		       struct ky_view_strands *strands)
 {
-	struct ky_plan plan = {
+	struct ky_view_plan plan = {
 		.view = view,
 		.tally = tally,
 		.strands = strands,
@@ -47,24 +47,24 @@ static int plan_tracks(struct ky_view *view, const struct ky_tally *tally,
 	};
 	int error = plan.process_node && plan.thread_node ? ky_view_tracks(&plan) : -ENOMEM;
 	if (!error)
-		error = ky_plan_finish(&plan);
+		error = ky_view_plan_finish(&plan);
 	close_plan(&plan);
 	return error;
 }
 
-int ky_view_plan(struct ky_view *view)
+int ky_view_make_tracks(struct ky_view *view)
 {
-	struct ky_tally tally = {0};
-	struct ky_strands strands = {0};
-	int error = ky_tally_open(&tally, view);
+	struct ky_view_tally tally = {0};
+	struct ky_view_strands strands = {0};
+	int error = ky_view_tally_open(&tally, view);
 	if (!error)
-		error = ky_strands_open(&strands, view->trace, &tally);
+		error = ky_view_strands_open(&strands, view->trace, &tally);
 	if (!error)
-		error = ky_strands_pack(&strands, view);
+		error = ky_view_strands_pack(&strands, view);
 	if (!error)
 		error = plan_tracks(view, &tally, &strands);
-	ky_strands_close(&strands);
-	ky_tally_close(&tally);
+	ky_view_strands_close(&strands);
+	ky_view_tally_close(&tally);
 	return error;
 }
 
@@ -81,10 +81,10 @@ static int make(struct ky_view *view, const struct ky_view_options *options)
 	if (!error)
 		error = stage(options, "making tracks");
 	if (!error)
-		error = ky_lane_tables_open(view);
+		error = ky_view_lanes_open(view);
 	if (!error)
-		error = ky_view_plan(view);
-	return error ? error : ky_lanes_fill(view, options);
+		error = ky_view_make_tracks(view);
+	return error ? error : ky_view_lanes_fill(view, options);
 }
 
 int ky_view_open(struct ky_view **view, struct ky_trace *trace,
@@ -124,7 +124,7 @@ void ky_view_close(struct ky_view **view)
 	free(closed->row_of);
 	free(closed->lanes);
 	free(closed->name);
-	ky_lane_tables_close(closed);
+	ky_view_lanes_close(closed);
 	ky_sample_spans_close(&closed->sample_spans);
 	ky_trace_close(&closed->trace);
 	free(closed);
@@ -134,7 +134,7 @@ void ky_view_close(struct ky_view **view)
 uint64_t ky_view_memory(const struct ky_view *view)
 {
 	const struct ky_sample_spans *const spans = &view->sample_spans;
-	uint64_t bytes = sizeof(*view) + ky_lane_tables_memory(view);
+	uint64_t bytes = sizeof(*view) + ky_view_lanes_memory(view);
 	for (uint32_t i = 0; i < view->tracks_count; i++)
 		bytes += sizeof(*view->tracks) + strlen(view->tracks[i].key) +
 			 strlen(view->tracks[i].name) + 2;
@@ -162,8 +162,8 @@ bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t 
 	};
 	if ((uint32_t)kind >= sizeof(tables) || tables[kind] == KY_LANE_TABLES || !view->tables)
 		return false;
-	const struct ky_lane_table *const table = &view->tables[tables[kind]];
-	const uint32_t lane = event < table->count ? ky_lane_at(table, event) : KY_NONE;
+	const struct ky_view_table *const table = &view->tables[tables[kind]];
+	const uint32_t lane = event < table->count ? ky_view_lanes_find(table, event) : KY_NONE;
 	if (lane == KY_NONE)
 		return false;
 	place->track = view->lanes[lane].track;

@@ -4,10 +4,10 @@
  * each a pyramid, so that what a screen shows of it costs time by its pixels and not by its events.
  *
  *   trace ──▶ view ─┬─ tracks: group, slices, counter, sched, state, samples        (view_tracks.c)
- *                   └─ lanes of a track: what lies in one row, in the order of time  (lanes.c)
+ *                   └─ lanes of a track: what lies in one row, in the order of time  (view_lanes.c)
  *                        level 2   █               a node: begin, end, time covered, and the longest
  *                        level 1   ████████        of KY_LANE_FAN of the level below
- *                        rows      ▪▪▪▪▪▪▪▪▪▪▪▪    (pyramid.c)
+ *                        rows      ▪▪▪▪▪▪▪▪▪▪▪▪    (view_lanes.c)
  *
  * A tile (wire.h) is made by a walk from above that goes no deeper than where a node is narrower than a pixel.
  *
@@ -44,8 +44,8 @@ struct ky_view_track {
 	uint32_t lanes_at, lanes; /* private */
 };
 
-struct ky_lane; /* private: lanes.h */
-struct ky_lane_table;
+struct ky_view_lane; /* private: view_lanes.h */
+struct ky_view_table;
 
 /* Stacks of consecutive samples of one thread that share a frame at a depth, as a span. */
 struct ky_sample_spans {
@@ -67,9 +67,9 @@ struct ky_view {
 	struct ky_sample_spans sample_spans;
 	uint32_t *track_of; /* a view's track for each track of the trace, or KY_NONE */
 	uint16_t *row_of;   /* a row for each slice where that is not its depth; NULL: none is so */
-	struct ky_lane *lanes;
+	struct ky_view_lane *lanes;
 	uint32_t lanes_count;
-	struct ky_lane_table *tables; /* private: by enum ky_lane_events */
+	struct ky_view_table *tables; /* private: by enum ky_view_events */
 };
 
 struct ky_view_options {
@@ -88,23 +88,6 @@ int ky_view_open(struct ky_view **view, struct ky_trace *trace,
 void ky_view_close(struct ky_view **view);
 /* Bytes of all but the trace. */
 uint64_t ky_view_memory(const struct ky_view *view);
-
-struct ky_tiles {
-	uint32_t level;
-	int64_t first;  /* tile */
-	uint32_t count; /* of tiles */
-	const uint32_t *tracks;
-	uint32_t tracks_count;
-};
-
-#define KY_TILES_SECTIONS_MAX 4096u
-#define KY_TILES_BYTES_MAX (256u << 20)
-
-/*
- * Appends the answer of wire.h. 0, or -EINVAL: there is no such level or track, it is a group, or it is more than
- * KY_TILES_SECTIONS_MAX sections; or -E2BIG: more than KY_TILES_BYTES_MAX: ask for fewer at a time.
- */
-int ky_view_tiles(const struct ky_view *view, const struct ky_tiles *tiles, struct ky_buffer *out);
 
 /* Where an event is drawn. False: nowhere. */
 struct ky_view_place {

@@ -5,40 +5,40 @@
  *   tally    how many events each track of the trace has, how deep it is     (view_tally.c)
  *   strands  tracks of the trace that are one track to people: the async ones of a name, a thread's and what
  *            overlapped in it                                                (view_strands.c)
- *   packing  rows for those of a strand, so that what overlaps is not on top of each other     (view_pack.c)
+ *   packing  rows for those of a strand, so that what overlaps is not on top of each other     (view_strands.c)
  *   plan     groups and tracks as a tree, in any order                       (view_tracks.c)
  *   view     the same, in the order in which it is read                      (view_plan.c)
  */
 #ifndef KY_SERVER_VIEW_PARTS_H
 #define KY_SERVER_VIEW_PARTS_H
 
-#include "server/lanes.h"
+#include "server/view_lanes.h"
 
 /* ---- tally ---- */
 
-struct ky_tally_track {
+struct ky_view_tally_track {
 	uint32_t slices, counters; /* a track has one kind of them, or its file is strange */
 	uint16_t rows;             /* of slices */
 	double min, max;           /* of counters */
 };
 
-struct ky_tally {
-	struct ky_tally_track *tracks; /* of the trace */
-	uint32_t *states;              /* by thread */
-	uint32_t *sample_spans;        /* by thread */
-	uint16_t *sample_rows;         /* by thread */
-	uint32_t *sched;               /* by CPU */
+struct ky_view_tally {
+	struct ky_view_tally_track *tracks; /* of the trace */
+	uint32_t *states;                   /* by thread */
+	uint32_t *sample_spans;             /* by thread */
+	uint16_t *sample_rows;              /* by thread */
+	uint32_t *sched;                    /* by CPU */
 	uint32_t cpus;
 	uint32_t losses; /* of which it is known when */
 };
 
 /* 0 or -ENOMEM. */
-int ky_tally_open(struct ky_tally *tally, const struct ky_view *view);
-void ky_tally_close(struct ky_tally *tally);
+int ky_view_tally_open(struct ky_view_tally *tally, const struct ky_view *view);
+void ky_view_tally_close(struct ky_view_tally *tally);
 
 /* ---- strands ---- */
 
-struct ky_strand {
+struct ky_view_strand {
 	uint32_t parent;   /* strand or KY_NONE */
 	uint32_t track;    /* of the trace: the first of its tracks */
 	uint32_t tracks;   /* how many, without those of overflow */
@@ -53,8 +53,8 @@ struct ky_strand {
 	uint32_t free_room, free_used;
 };
 
-struct ky_strands {
-	struct ky_strand *items;
+struct ky_view_strands {
+	struct ky_view_strand *items;
 	uint64_t room;
 	uint32_t count;
 	uint32_t *of; /* a strand for each track of the trace; KY_NONE: none */
@@ -62,20 +62,20 @@ struct ky_strands {
 };
 
 /* 0 or -ENOMEM. */
-int ky_strands_open(struct ky_strands *strands, const struct ky_trace *trace,
-		    const struct ky_tally *tally);
-void ky_strands_close(struct ky_strands *strands);
+int ky_view_strands_open(struct ky_view_strands *strands, const struct ky_trace *trace,
+			 const struct ky_view_tally *tally);
+void ky_view_strands_close(struct ky_view_strands *strands);
 /* Whether the slices of a track of the trace are packed. */
-static inline bool ky_strand_packs(const struct ky_strand *strand, uint8_t track_flags)
+static inline bool ky_view_strands_packs(const struct ky_view_strand *strand, uint8_t track_flags)
 {
 	return strand->packed && (!strand->base_row || (track_flags & KY_TRACK_OVERFLOW));
 }
 /* Makes view->row_of where something is packed. 0 or -ENOMEM. */
-int ky_strands_pack(struct ky_strands *strands, struct ky_view *view);
+int ky_view_strands_pack(struct ky_view_strands *strands, struct ky_view *view);
 
 /* ---- plan ---- */
 
-struct ky_plan_node {
+struct ky_view_plan_node {
 	struct ky_view_track track; /* parent is a node */
 	int64_t rank[3];            /* among its siblings; then by number */
 	uint32_t source;            /* strand, track of the trace, CPU or thread, by kind */
@@ -83,11 +83,11 @@ struct ky_plan_node {
 	bool folds; /* a group that is its only child, when it has no other */
 };
 
-struct ky_plan {
+struct ky_view_plan {
 	struct ky_view *view;
-	const struct ky_tally *tally;
-	struct ky_strands *strands;
-	struct ky_plan_node *nodes;
+	const struct ky_view_tally *tally;
+	struct ky_view_strands *strands;
+	struct ky_view_plan_node *nodes;
 	uint64_t room;
 	uint32_t count;
 	uint32_t *process_node, *thread_node;    /* KY_NONE: has none yet */
@@ -95,21 +95,21 @@ struct ky_plan {
 };
 
 /* A new node with nothing set but its parent and kind; KY_NONE without memory. */
-uint32_t ky_plan_add(struct ky_plan *plan, uint32_t parent, enum ky_view_kind kind);
+uint32_t ky_view_plan_add(struct ky_view_plan *plan, uint32_t parent, enum ky_view_kind kind);
 /*
  * Sets a name, and a key: the parent's, a slash, and a text. Long ones are cut. False without memory.
  */
-bool ky_plan_key(struct ky_plan *plan, uint32_t node, const char *format, ...)
+bool ky_view_plan_key(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-bool ky_plan_name(struct ky_plan *plan, uint32_t node, const char *format, ...)
+bool ky_view_plan_name(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* All nodes that have events, as the view's tracks and lanes. 0 or -ENOMEM. */
-int ky_plan_finish(struct ky_plan *plan);
+int ky_view_plan_finish(struct ky_view_plan *plan);
 
 /* Fills the plan. 0 or -ENOMEM. */
-int ky_view_tracks(struct ky_plan *plan);
+int ky_view_tracks(struct ky_view_plan *plan);
 /* All of the above: the view's tracks, with lanes that are numbered but have no rows. 0 or -ENOMEM. */
-int ky_view_plan(struct ky_view *view);
+int ky_view_make_tracks(struct ky_view *view);
 
 /* Spans of samples: view->sample_spans. 0 or -ENOMEM. (sample_spans.c) */
 int ky_sample_spans_open(struct ky_view *view);

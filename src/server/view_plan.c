@@ -21,12 +21,12 @@
 
 /* ---- nodes ---- */
 
-uint32_t ky_plan_add(struct ky_plan *plan, uint32_t parent, enum ky_view_kind kind)
+uint32_t ky_view_plan_add(struct ky_view_plan *plan, uint32_t parent, enum ky_view_kind kind)
 {
 	if (!KY_ARRAY_GROW_ZERO(plan->nodes, plan->room, (uint64_t)plan->count + 1))
 		return KY_NONE;
-	struct ky_plan_node *const node = &plan->nodes[plan->count];
-	*node = (struct ky_plan_node){
+	struct ky_view_plan_node *const node = &plan->nodes[plan->count];
+	*node = (struct ky_view_plan_node){
 		.track = {.kind = kind,
 			  .parent = parent,
 			  .process = KY_NONE,
@@ -54,7 +54,7 @@ static char *copy_cut(char *text, size_t bytes, int made)
 	return strdup(text);
 }
 
-bool ky_plan_name(struct ky_plan *plan, uint32_t node, const char *format, ...)
+bool ky_view_plan_name(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 {
 	char text[TEXT_BYTES_MAX];
 	va_list args;
@@ -66,7 +66,7 @@ bool ky_plan_name(struct ky_plan *plan, uint32_t node, const char *format, ...)
 	return plan->nodes[node].track.name;
 }
 
-bool ky_plan_key(struct ky_plan *plan, uint32_t node, const char *format, ...)
+bool ky_view_plan_key(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 {
 	char text[KEY_BYTES_MAX], key[KEY_BYTES_MAX];
 	const uint32_t parent = plan->nodes[node].track.parent;
@@ -83,13 +83,13 @@ bool ky_plan_key(struct ky_plan *plan, uint32_t node, const char *format, ...)
 
 /* ---- which are shown ---- */
 
-static void sum_up(struct ky_plan *plan)
+static void sum_up(struct ky_view_plan *plan)
 {
 	for (uint32_t i = plan->count; i-- > 0;) {
 		const struct ky_view_track *const track = &plan->nodes[i].track;
 		if (!track->events || track->parent == KY_NONE)
 			continue;
-		struct ky_plan_node *const parent = &plan->nodes[track->parent];
+		struct ky_view_plan_node *const parent = &plan->nodes[track->parent];
 		parent->track.events += track->events;
 		parent->children++;
 		parent->first_child = i;
@@ -97,9 +97,9 @@ static void sum_up(struct ky_plan *plan)
 }
 
 /* A group of one track is that track, under the group's name. */
-static void fold(struct ky_plan *plan, struct ky_plan_node *group)
+static void fold(struct ky_view_plan *plan, struct ky_view_plan_node *group)
 {
-	struct ky_plan_node *const child = &plan->nodes[group->first_child];
+	struct ky_view_plan_node *const child = &plan->nodes[group->first_child];
 	if (child->track.kind == KY_VIEW_GROUP)
 		return;
 	free(child->track.name);
@@ -110,7 +110,7 @@ static void fold(struct ky_plan *plan, struct ky_plan_node *group)
 	group->track.events = 0;
 }
 
-static void fold_groups(struct ky_plan *plan)
+static void fold_groups(struct ky_view_plan *plan)
 {
 	for (uint32_t i = plan->count; i-- > 0;)
 		if (plan->nodes[i].folds && plan->nodes[i].children == 1)
@@ -122,8 +122,8 @@ static void fold_groups(struct ky_plan *plan)
 static int compare_nodes(const void *a, const void *b, void *context)
 {
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	const struct ky_plan_node *const nodes = context, *const l = &nodes[left],
-					 *const r = &nodes[right];
+	const struct ky_view_plan_node *const nodes = context, *const l = &nodes[left],
+					      *const r = &nodes[right];
 	if (l->track.parent != r->track.parent)
 		return l->track.parent < r->track.parent ? -1 : 1;
 	for (int i = 0; i < 3; i++)
@@ -133,7 +133,7 @@ static int compare_nodes(const void *a, const void *b, void *context)
 }
 
 /* The nodes that are shown, siblings together; returns where those without a parent begin. */
-static uint32_t order_siblings(struct ky_plan *plan, uint32_t *order, uint32_t *count)
+static uint32_t order_siblings(struct ky_view_plan *plan, uint32_t *order, uint32_t *count)
 {
 	uint32_t roots = 0;
 	*count = 0;
@@ -156,7 +156,7 @@ static uint32_t order_siblings(struct ky_plan *plan, uint32_t *order, uint32_t *
 
 /* ---- tracks ---- */
 
-static void claim_lanes(const struct ky_plan *plan, const struct ky_plan_node *node,
+static void claim_lanes(const struct ky_view_plan *plan, const struct ky_view_plan_node *node,
 			uint32_t number)
 {
 	static const uint8_t tables[] = {
@@ -176,10 +176,11 @@ static void claim_lanes(const struct ky_plan *plan, const struct ky_plan_node *n
 }
 
 /* Takes a node and what is below it. Trees are as deep as PARENTS_MAX of strands allows. */
-static void take_node(struct ky_plan *plan, const uint32_t *order, uint32_t number, uint32_t parent)
+static void take_node(struct ky_view_plan *plan, const uint32_t *order, uint32_t number,
+		      uint32_t parent)
 {
 	struct ky_view *const view = plan->view;
-	struct ky_plan_node *const node = &plan->nodes[number];
+	struct ky_view_plan_node *const node = &plan->nodes[number];
 	const uint32_t track = view->tracks_count++;
 	view->tracks[track] = node->track;
 	view->tracks[track].parent = parent;
@@ -233,7 +234,7 @@ static int make_keys_unique(struct ky_view *view)
 	return error;
 }
 
-static int make_lanes(const struct ky_plan *plan)
+static int make_lanes(const struct ky_view_plan *plan)
 {
 	struct ky_view *const view = plan->view;
 	static const uint8_t tables[] = {
@@ -247,13 +248,13 @@ static int make_lanes(const struct ky_plan *plan)
 	for (uint32_t t = 0; t < view->tracks_count; t++)
 		for (uint32_t row = 0; row < view->tracks[t].lanes; row++)
 			view->lanes[view->tracks[t].lanes_at + row] =
-				(struct ky_lane){.track = t,
-						 .row = (uint16_t)row,
-						 .table = tables[view->tracks[t].kind]};
+				(struct ky_view_lane){.track = t,
+						      .row = (uint16_t)row,
+						      .table = tables[view->tracks[t].kind]};
 	return 0;
 }
 
-static int map_tracks(const struct ky_plan *plan)
+static int map_tracks(const struct ky_view_plan *plan)
 {
 	struct ky_view *const view = plan->view;
 	const uint32_t count = view->trace->tracks.rows.count;
@@ -273,7 +274,7 @@ static int map_tracks(const struct ky_plan *plan)
 	return 0;
 }
 
-int ky_plan_finish(struct ky_plan *plan)
+int ky_view_plan_finish(struct ky_view_plan *plan)
 {
 	struct ky_view *const view = plan->view;
 	uint32_t count;

@@ -16,9 +16,9 @@
 #define PARENTS_MAX 16u
 
 struct maker {
-	struct ky_strands *strands;
+	struct ky_view_strands *strands;
 	const struct ky_trace *trace;
-	const struct ky_tally *tally;
+	const struct ky_view_tally *tally;
 	struct ky_pair_map by_key;
 };
 
@@ -31,13 +31,13 @@ static uint32_t without_overflow(const struct ky_trace *trace, uint32_t track)
 	return track;
 }
 
-static struct ky_strand *add_strand(struct maker *maker, uint32_t track, uint32_t parent)
+static struct ky_view_strand *add_strand(struct maker *maker, uint32_t track, uint32_t parent)
 {
-	struct ky_strands *const strands = maker->strands;
+	struct ky_view_strands *const strands = maker->strands;
 	if (!KY_ARRAY_GROW_ZERO(strands->items, strands->room, (uint64_t)strands->count + 1))
 		return NULL;
-	struct ky_strand *const strand = &strands->items[strands->count++];
-	*strand = (struct ky_strand){
+	struct ky_view_strand *const strand = &strands->items[strands->count++];
+	*strand = (struct ky_view_strand){
 		.parent = parent, .track = track, .node = KY_NONE, .inner = KY_NONE};
 	return strand;
 }
@@ -68,13 +68,13 @@ static uint32_t strand_of(struct maker *maker, uint32_t track, uint32_t parents)
 
 static int take_track(struct maker *maker, uint32_t track)
 {
-	const struct ky_tally_track *const tally = &maker->tally->tracks[track];
+	const struct ky_view_tally_track *const tally = &maker->tally->tracks[track];
 	const uint32_t base = without_overflow(maker->trace, track);
 	const uint32_t number = strand_of(maker, base, 0);
 	if (number == KY_NONE)
 		return -ENOMEM;
 	maker->strands->of[track] = number;
-	struct ky_strand *const strand = &maker->strands->items[number];
+	struct ky_view_strand *const strand = &maker->strands->items[number];
 	strand->events += tally->slices;
 	if (base != track) {
 		strand->overflow++;
@@ -86,22 +86,23 @@ static int take_track(struct maker *maker, uint32_t track)
 	return 0;
 }
 
-static void choose_packing(struct ky_strands *strands)
+static void choose_packing(struct ky_view_strands *strands)
 {
 	for (uint32_t i = 0; i < strands->count; i++) {
-		struct ky_strand *const strand = &strands->items[i];
+		struct ky_view_strand *const strand = &strands->items[i];
 		strand->packed = strand->tracks > 1 || strand->overflow;
 		strand->base_row = strand->tracks > 1 ? 0 : strand->rows;
 		strands->packed |= strand->packed;
 	}
 }
 
-int ky_strands_open(struct ky_strands *strands, const struct ky_trace *trace,
-		    const struct ky_tally *tally)
+int ky_view_strands_open(struct ky_view_strands *strands, const struct ky_trace *trace,
+			 const struct ky_view_tally *tally)
 {
 	const uint32_t count = trace->tracks.rows.count;
 	struct maker maker = {.strands = strands, .trace = trace, .tally = tally};
-	*strands = (struct ky_strands){.of = malloc(((size_t)count + 1) * sizeof(*strands->of))};
+	*strands =
+		(struct ky_view_strands){.of = malloc(((size_t)count + 1) * sizeof(*strands->of))};
 	int error = strands->of ? 0 : -ENOMEM;
 	for (uint32_t track = 0; !error && track < count; track++)
 		strands->of[track] = KY_NONE;
@@ -114,11 +115,118 @@ int ky_strands_open(struct ky_strands *strands, const struct ky_trace *trace,
 	return error;
 }
 
-void ky_strands_close(struct ky_strands *strands)
+void ky_view_strands_close(struct ky_view_strands *strands)
 {
 	for (uint32_t i = 0; i < strands->count; i++)
 		free(strands->items[i].free_at);
 	KY_ARRAY_FREE(strands->items, strands->room);
 	free(strands->of);
-	*strands = (struct ky_strands){0};
+	*strands = (struct ky_view_strands){0};
+}
+
+/* ---- packing ---- */
+
+#define ROWS_MAX 256u
+
+/*
+ * How high the tree over each packed slice is, in row_of for the time being. Children come after their parents: from the
+ * last to the first each is known when its parent is looked at.
+ */
+static void measure(const struct ky_view_strands *strands, const struct ky_trace *trace,
+		    uint16_t *row_of)
+{
+	const struct ky_slices *const slices = &trace->slices;
+	for (uint32_t i = slices->rows.count; i-- > 0;) {
+		const uint32_t track = slices->track[i], parent = slices->parent[i];
+		if (!ky_view_strands_packs(&strands->items[strands->of[track]],
+					   trace->tracks.flags[track]))
+			continue;
+		if (!row_of[i])
+			row_of[i] = 1;
+		if (parent != KY_NONE && row_of[parent] <= row_of[i])
+			row_of[parent] = (uint16_t)(row_of[i] + 1);
+	}
+}
+
+static bool grow(struct ky_view_strand *strand, uint32_t rows)
+{
+	if (rows <= strand->free_room)
+		return true;
+	uint32_t room = strand->free_room ? strand->free_room : 4;
+	while (room < rows)
+		room *= 2;
+	int64_t *const free_at = realloc(strand->free_at, room * sizeof(*free_at));
+	if (!free_at)
+		return false;
+	strand->free_at = free_at;
+	strand->free_room = room;
+	return true;
+}
+
+/* The first row from which on so many are free. */
+static uint32_t free_row(const struct ky_view_strand *strand, int64_t begin, uint32_t height)
+{
+	uint32_t run = 0;
+	for (uint32_t row = 0; row < strand->free_used; row++) {
+		run = strand->free_at[row] <= begin ? run + 1 : 0;
+		if (run == height)
+			return row + 1 - height;
+	}
+	const uint32_t row = strand->free_used - run;
+	if (row + height <= ROWS_MAX)
+		return row;
+	return height < ROWS_MAX ? ROWS_MAX - height : 0;
+}
+
+static bool place_root(struct ky_view_strand *strand, int64_t begin, int64_t end, uint16_t *row_of)
+{
+	const uint32_t height = *row_of, row = free_row(strand, begin, height);
+	if (!grow(strand, row + height))
+		return false;
+	for (; strand->free_used < row + height; strand->free_used++)
+		strand->free_at[strand->free_used] = INT64_MIN;
+	for (uint32_t i = row; i < row + height; i++)
+		if (strand->free_at[i] < end)
+			strand->free_at[i] = end;
+	*row_of = (uint16_t)(strand->base_row + row);
+	return true;
+}
+
+static bool place(struct ky_view_strands *strands, const struct ky_view *view, uint16_t *row_of)
+{
+	const struct ky_slices *const slices = &view->trace->slices;
+	const uint8_t *const flags = view->trace->tracks.flags;
+	for (uint32_t i = 0; i < slices->rows.count; i++) {
+		const uint32_t track = slices->track[i], parent = slices->parent[i];
+		struct ky_view_strand *const strand = &strands->items[strands->of[track]];
+		if (!ky_view_strands_packs(strand, flags[track]))
+			row_of[i] = slices->depth[i];
+		else if (parent != KY_NONE)
+			row_of[i] = (uint16_t)(row_of[parent] + 1);
+		else if (!place_root(strand, slices->ts[i],
+				     ky_view_lanes_end(&view->tables[KY_LANE_SLICES], i,
+						       view->trace->end_ns),
+				     &row_of[i]))
+			return false;
+	}
+	return true;
+}
+
+int ky_view_strands_pack(struct ky_view_strands *strands, struct ky_view *view)
+{
+	const uint32_t count = view->trace->slices.rows.count;
+	if (!strands->packed)
+		return 0;
+	view->row_of = calloc((size_t)count + 1, sizeof(*view->row_of));
+	if (!view->row_of)
+		return -ENOMEM;
+	measure(strands, view->trace, view->row_of);
+	if (!place(strands, view, view->row_of))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < strands->count; i++)
+		if (strands->items[i].packed)
+			strands->items[i].rows = (uint16_t)(strands->items[i].base_row +
+							    strands->items[i].free_used);
+	view->tables[KY_LANE_SLICES].row = view->row_of;
+	return 0;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int make_room(struct ky_tally *tally, const struct ky_view *view)
+static int make_room(struct ky_view_tally *tally, const struct ky_view *view)
 {
 	const size_t tracks = view->trace->tracks.rows.count,
 		     threads = view->trace->threads.rows.count;
@@ -22,20 +22,20 @@ static int make_room(struct ky_tally *tally, const struct ky_view *view)
 		       : -ENOMEM;
 }
 
-static void count_slices(struct ky_tally *tally, const struct ky_slices *slices)
+static void count_slices(struct ky_view_tally *tally, const struct ky_slices *slices)
 {
 	for (uint32_t i = 0; i < slices->rows.count; i++) {
-		struct ky_tally_track *const track = &tally->tracks[slices->track[i]];
+		struct ky_view_tally_track *const track = &tally->tracks[slices->track[i]];
 		track->slices++;
 		if (slices->depth[i] >= track->rows)
 			track->rows = (uint16_t)(slices->depth[i] + 1);
 	}
 }
 
-static void count_counters(struct ky_tally *tally, const struct ky_counters *counters)
+static void count_counters(struct ky_view_tally *tally, const struct ky_counters *counters)
 {
 	for (uint32_t i = 0; i < counters->rows.count; i++) {
-		struct ky_tally_track *const track = &tally->tracks[counters->track[i]];
+		struct ky_view_tally_track *const track = &tally->tracks[counters->track[i]];
 		const double value = counters->value[i];
 		track->min = track->counters ? fmin(track->min, value) : value;
 		track->max = track->counters ? fmax(track->max, value) : value;
@@ -43,7 +43,7 @@ static void count_counters(struct ky_tally *tally, const struct ky_counters *cou
 	}
 }
 
-static void count_kernel(struct ky_tally *tally, const struct ky_trace *trace)
+static void count_kernel(struct ky_view_tally *tally, const struct ky_trace *trace)
 {
 	const struct ky_sched *const sched = &trace->sched;
 	for (uint32_t i = 0; i < sched->rows.count; i++) {
@@ -59,7 +59,7 @@ static void count_kernel(struct ky_tally *tally, const struct ky_trace *trace)
 		tally->losses += trace->losses.ts[i] != KY_TIME_NONE;
 }
 
-static void count_sample_spans(struct ky_tally *tally, const struct ky_sample_spans *spans)
+static void count_sample_spans(struct ky_view_tally *tally, const struct ky_sample_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->count; i++) {
 		const uint32_t thread = spans->thread[i];
@@ -69,9 +69,9 @@ static void count_sample_spans(struct ky_tally *tally, const struct ky_sample_sp
 	}
 }
 
-int ky_tally_open(struct ky_tally *tally, const struct ky_view *view)
+int ky_view_tally_open(struct ky_view_tally *tally, const struct ky_view *view)
 {
-	*tally = (struct ky_tally){0};
+	*tally = (struct ky_view_tally){0};
 	if (make_room(tally, view))
 		return -ENOMEM;
 	count_slices(tally, &view->trace->slices);
@@ -81,12 +81,12 @@ int ky_tally_open(struct ky_tally *tally, const struct ky_view *view)
 	return 0;
 }
 
-void ky_tally_close(struct ky_tally *tally)
+void ky_view_tally_close(struct ky_view_tally *tally)
 {
 	free(tally->tracks);
 	free(tally->states);
 	free(tally->sample_spans);
 	free(tally->sample_rows);
 	free(tally->sched);
-	*tally = (struct ky_tally){0};
+	*tally = (struct ky_view_tally){0};
 }

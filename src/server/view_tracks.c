@@ -36,20 +36,20 @@ enum thread_rank { RANK_STATE, RANK_SLICES, RANK_NESTED, RANK_THREAD_COUNTERS, R
 
 /* ---- groups, made when first needed ---- */
 
-static uint32_t root_group(struct ky_plan *plan, uint32_t *group, enum root_rank rank,
+static uint32_t root_group(struct ky_view_plan *plan, uint32_t *group, enum root_rank rank,
 			   const char *key, const char *name)
 {
 	if (*group != KY_NONE)
 		return *group;
-	const uint32_t node = ky_plan_add(plan, KY_NONE, KY_VIEW_GROUP);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "%s", key) ||
-	    !ky_plan_name(plan, node, "%s", name))
+	const uint32_t node = ky_view_plan_add(plan, KY_NONE, KY_VIEW_GROUP);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "%s", key) ||
+	    !ky_view_plan_name(plan, node, "%s", name))
 		return KY_NONE;
 	plan->nodes[node].rank[0] = rank;
 	return *group = node;
 }
 
-static uint32_t globals_group(struct ky_plan *plan)
+static uint32_t globals_group(struct ky_view_plan *plan)
 {
 	return root_group(plan, &plan->globals, RANK_GLOBALS, "global", "Global tracks");
 }
@@ -64,20 +64,21 @@ static bool is_kernel(const struct ky_trace *trace, uint32_t process)
 }
 
 /* A process that has more than what the kernel saw of it gets a better place: give_rank(). */
-static uint32_t make_process(struct ky_plan *plan, uint32_t process)
+static uint32_t make_process(struct ky_view_plan *plan, uint32_t process)
 {
 	const struct ky_trace *const trace = plan->view->trace;
 	const struct ky_processes *const processes = &trace->processes;
 	const char *const name = ky_text_of(trace, processes->name[process]);
 	const uint32_t machine = processes->machine[process];
-	const uint32_t node = ky_plan_add(plan, KY_NONE, KY_VIEW_GROUP);
+	const uint32_t node = ky_view_plan_add(plan, KY_NONE, KY_VIEW_GROUP);
 	if (node == KY_NONE)
 		return KY_NONE;
-	const bool named = machine ? ky_plan_key(plan, node, "m%" PRIu32 ".p%" PRId64, machine,
-						 processes->pid[process])
-				   : ky_plan_key(plan, node, "p%" PRId64, processes->pid[process]);
-	if (!named || !ky_plan_name(plan, node, "%s %" PRId64, name && *name ? name : "Process",
-				    processes->pid[process]))
+	const bool named =
+		machine ? ky_view_plan_key(plan, node, "m%" PRIu32 ".p%" PRId64, machine,
+					   processes->pid[process])
+			: ky_view_plan_key(plan, node, "p%" PRId64, processes->pid[process]);
+	if (!named || !ky_view_plan_name(plan, node, "%s %" PRId64,
+					 name && *name ? name : "Process", processes->pid[process]))
 		return KY_NONE;
 	plan->nodes[node].track.process = process;
 	plan->nodes[node].rank[0] = RANK_PROCESSES_SEEN;
@@ -86,7 +87,7 @@ static uint32_t make_process(struct ky_plan *plan, uint32_t process)
 	return node;
 }
 
-static uint32_t process_group(struct ky_plan *plan, uint32_t process)
+static uint32_t process_group(struct ky_view_plan *plan, uint32_t process)
 {
 	if (process >= plan->view->trace->processes.rows.count)
 		return globals_group(plan);
@@ -95,7 +96,7 @@ static uint32_t process_group(struct ky_plan *plan, uint32_t process)
 	return plan->process_node[process];
 }
 
-static uint32_t group_of_thread(struct ky_plan *plan, uint32_t thread)
+static uint32_t group_of_thread(struct ky_view_plan *plan, uint32_t thread)
 {
 	const struct ky_trace *const trace = plan->view->trace;
 	const uint32_t process = trace->threads.process[thread];
@@ -107,18 +108,19 @@ static uint32_t group_of_thread(struct ky_plan *plan, uint32_t thread)
 	return process_group(plan, process);
 }
 
-static uint32_t make_thread(struct ky_plan *plan, uint32_t thread)
+static uint32_t make_thread(struct ky_view_plan *plan, uint32_t thread)
 {
 	const struct ky_trace *const trace = plan->view->trace;
 	const struct ky_threads *const threads = &trace->threads;
 	const char *const name = ky_text_of(trace, threads->name[thread]);
 	const uint32_t group = group_of_thread(plan, thread);
-	const uint32_t node = group == KY_NONE ? KY_NONE : ky_plan_add(plan, group, KY_VIEW_GROUP);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "t%" PRId64, threads->tid[thread]) ||
-	    !ky_plan_name(plan, node, "%s %" PRId64, name && *name ? name : "Thread",
-			  threads->tid[thread]))
+	const uint32_t node =
+		group == KY_NONE ? KY_NONE : ky_view_plan_add(plan, group, KY_VIEW_GROUP);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "t%" PRId64, threads->tid[thread]) ||
+	    !ky_view_plan_name(plan, node, "%s %" PRId64, name && *name ? name : "Thread",
+			       threads->tid[thread]))
 		return KY_NONE;
-	struct ky_plan_node *const made = &plan->nodes[node];
+	struct ky_view_plan_node *const made = &plan->nodes[node];
 	made->track.thread = thread;
 	made->track.process = threads->process[thread];
 	made->folds = true;
@@ -129,7 +131,7 @@ static uint32_t make_thread(struct ky_plan *plan, uint32_t thread)
 	return node;
 }
 
-static uint32_t thread_group(struct ky_plan *plan, uint32_t thread)
+static uint32_t thread_group(struct ky_view_plan *plan, uint32_t thread)
 {
 	if (thread >= plan->view->trace->threads.rows.count)
 		return globals_group(plan);
@@ -139,7 +141,7 @@ static uint32_t thread_group(struct ky_plan *plan, uint32_t thread)
 }
 
 /* Its process has something of its own to show. */
-static void give_rank(struct ky_plan *plan, uint32_t node)
+static void give_rank(struct ky_view_plan *plan, uint32_t node)
 {
 	const uint32_t process = plan->nodes[node].track.process;
 	if (process < plan->view->trace->processes.rows.count &&
@@ -149,13 +151,13 @@ static void give_rank(struct ky_plan *plan, uint32_t node)
 
 /* ---- of nobody, of CPUs ---- */
 
-static int add_losses(struct ky_plan *plan)
+static int add_losses(struct ky_view_plan *plan)
 {
 	if (!plan->tally->losses)
 		return 0;
-	const uint32_t node = ky_plan_add(plan, KY_NONE, KY_VIEW_LOSS);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "losses") ||
-	    !ky_plan_name(plan, node, "Lost events"))
+	const uint32_t node = ky_view_plan_add(plan, KY_NONE, KY_VIEW_LOSS);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "losses") ||
+	    !ky_view_plan_name(plan, node, "Lost events"))
 		return -ENOMEM;
 	plan->nodes[node].source = 0;
 	plan->nodes[node].rank[0] = RANK_LOSSES;
@@ -163,17 +165,18 @@ static int add_losses(struct ky_plan *plan)
 	return 0;
 }
 
-static uint32_t cpu_group(struct ky_plan *plan)
+static uint32_t cpu_group(struct ky_view_plan *plan)
 {
 	return root_group(plan, &plan->cpus, RANK_CPUS, "cpus", "CPUs");
 }
 
-static int add_sched(struct ky_plan *plan, uint32_t cpu)
+static int add_sched(struct ky_view_plan *plan, uint32_t cpu)
 {
 	const uint32_t group = cpu_group(plan);
-	const uint32_t node = group == KY_NONE ? KY_NONE : ky_plan_add(plan, group, KY_VIEW_SCHED);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "cpu%" PRIu32 "/sched", cpu) ||
-	    !ky_plan_name(plan, node, "CPU %" PRIu32, cpu))
+	const uint32_t node =
+		group == KY_NONE ? KY_NONE : ky_view_plan_add(plan, group, KY_VIEW_SCHED);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "cpu%" PRIu32 "/sched", cpu) ||
+	    !ky_view_plan_name(plan, node, "CPU %" PRIu32, cpu))
 		return -ENOMEM;
 	plan->nodes[node].source = cpu;
 	plan->nodes[node].rank[0] = RANK_CPU_SCHED;
@@ -185,14 +188,14 @@ static int add_sched(struct ky_plan *plan, uint32_t cpu)
 
 /* ---- of threads ---- */
 
-static int add_of_thread(struct ky_plan *plan, uint32_t thread, enum ky_view_kind kind,
+static int add_of_thread(struct ky_view_plan *plan, uint32_t thread, enum ky_view_kind kind,
 			 enum thread_rank rank, uint64_t events, uint16_t rows)
 {
 	const char *const name = kind == KY_VIEW_STATE ? "state" : "samples";
 	const uint32_t group = thread_group(plan, thread);
-	const uint32_t node = group == KY_NONE ? KY_NONE : ky_plan_add(plan, group, kind);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "%s", name) ||
-	    !ky_plan_name(plan, node, "%s", name))
+	const uint32_t node = group == KY_NONE ? KY_NONE : ky_view_plan_add(plan, group, kind);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "%s", name) ||
+	    !ky_view_plan_name(plan, node, "%s", name))
 		return -ENOMEM;
 	plan->nodes[node].source = thread;
 	plan->nodes[node].rank[0] = rank;
@@ -203,9 +206,9 @@ static int add_of_thread(struct ky_plan *plan, uint32_t thread, enum ky_view_kin
 	return 0;
 }
 
-static int add_threads(struct ky_plan *plan)
+static int add_threads(struct ky_view_plan *plan)
 {
-	const struct ky_tally *const tally = plan->tally;
+	const struct ky_view_tally *const tally = plan->tally;
 	int error = 0;
 	for (uint32_t i = 0; !error && i < plan->view->trace->threads.rows.count; i++) {
 		if (tally->states[i])
@@ -228,7 +231,7 @@ static bool is_snapshots(const struct ky_trace *trace, uint32_t track)
 }
 
 /* Below what a track of the trace is, when it is not below another track; KY_NONE without memory. */
-static uint32_t owner_node(struct ky_plan *plan, uint32_t track)
+static uint32_t owner_node(struct ky_view_plan *plan, uint32_t track)
 {
 	const struct ky_tracks *const tracks = &plan->view->trace->tracks;
 	switch (tracks->kind[track]) {
@@ -274,7 +277,7 @@ static const char *fallback_name(uint8_t kind)
 }
 
 /* Name, key and rank of a track of the trace. */
-static bool describe(struct ky_plan *plan, uint32_t node, uint32_t track, const char *prefix)
+static bool describe(struct ky_view_plan *plan, uint32_t node, uint32_t track, const char *prefix)
 {
 	const struct ky_trace *const trace = plan->view->trace;
 	const struct ky_tracks *const tracks = &trace->tracks;
@@ -285,39 +288,40 @@ static bool describe(struct ky_plan *plan, uint32_t node, uint32_t track, const 
 	if (kind == KY_TRACK_CPU || kind == KY_TRACK_CPU_COUNTER) {
 		plan->nodes[node].rank[1] = tracks->owner[track];
 		plan->nodes[node].track.cpu = tracks->owner[track];
-		return ky_plan_key(plan, node, "cpu%" PRIu32 "/%s%s", tracks->owner[track], prefix,
-				   name) &&
-		       ky_plan_name(plan, node, "CPU %" PRIu32 " %s", tracks->owner[track], name);
+		return ky_view_plan_key(plan, node, "cpu%" PRIu32 "/%s%s", tracks->owner[track],
+					prefix, name) &&
+		       ky_view_plan_name(plan, node, "CPU %" PRIu32 " %s", tracks->owner[track],
+					 name);
 	}
-	return ky_plan_key(plan, node, "%s%s", own && *own ? prefix : "", name) &&
-	       ky_plan_name(plan, node, "%s", name);
+	return ky_view_plan_key(plan, node, "%s%s", own && *own ? prefix : "", name) &&
+	       ky_view_plan_name(plan, node, "%s", name);
 }
 
-static uint32_t strand_parent(struct ky_plan *plan, const struct ky_strand *strand);
+static uint32_t strand_parent(struct ky_view_plan *plan, const struct ky_view_strand *strand);
 
 /* The node below which things of a strand's children are: a group of its own. */
-static uint32_t strand_group(struct ky_plan *plan, uint32_t number)
+static uint32_t strand_group(struct ky_view_plan *plan, uint32_t number)
 {
-	struct ky_strand *const strand = &plan->strands->items[number];
+	struct ky_view_strand *const strand = &plan->strands->items[number];
 	if (strand->inner != KY_NONE)
 		return strand->inner;
 	const uint32_t parent = strand_parent(plan, strand);
 	const uint32_t node =
-		parent == KY_NONE ? KY_NONE : ky_plan_add(plan, parent, KY_VIEW_GROUP);
+		parent == KY_NONE ? KY_NONE : ky_view_plan_add(plan, parent, KY_VIEW_GROUP);
 	if (node == KY_NONE || !describe(plan, node, strand->track, "g:"))
 		return KY_NONE;
 	return strand->inner = node;
 }
 
 /* A thread's own track and a process's are below what is named so already. */
-static bool is_owners(const struct ky_trace *trace, const struct ky_strand *strand)
+static bool is_owners(const struct ky_trace *trace, const struct ky_view_strand *strand)
 {
 	const uint8_t kind = trace->tracks.kind[strand->track];
 	return (kind == KY_TRACK_THREAD || kind == KY_TRACK_PROCESS) &&
 	       !(trace->tracks.flags[strand->track] & KY_TRACK_ASYNC) && strand->parent == KY_NONE;
 }
 
-static uint32_t strand_parent(struct ky_plan *plan, const struct ky_strand *strand)
+static uint32_t strand_parent(struct ky_view_plan *plan, const struct ky_view_strand *strand)
 {
 	if (strand->parent == KY_NONE)
 		return owner_node(plan, strand->track);
@@ -327,11 +331,11 @@ static uint32_t strand_parent(struct ky_plan *plan, const struct ky_strand *stra
 	return strand_group(plan, strand->parent);
 }
 
-static int add_snapshots(struct ky_plan *plan, struct ky_strand *strand, uint32_t number)
+static int add_snapshots(struct ky_view_plan *plan, struct ky_view_strand *strand, uint32_t number)
 {
-	const uint32_t node = ky_plan_add(plan, KY_NONE, KY_VIEW_SLICES);
-	if (node == KY_NONE || !ky_plan_key(plan, node, "snapshots") ||
-	    !ky_plan_name(plan, node, "Snapshots"))
+	const uint32_t node = ky_view_plan_add(plan, KY_NONE, KY_VIEW_SLICES);
+	if (node == KY_NONE || !ky_view_plan_key(plan, node, "snapshots") ||
+	    !ky_view_plan_name(plan, node, "Snapshots"))
 		return -ENOMEM;
 	plan->nodes[node].source = number;
 	plan->nodes[node].rank[0] = RANK_SNAPSHOTS;
@@ -340,9 +344,9 @@ static int add_snapshots(struct ky_plan *plan, struct ky_strand *strand, uint32_
 	return 0;
 }
 
-static int add_strand(struct ky_plan *plan, uint32_t number, const bool *has_children)
+static int add_strand(struct ky_view_plan *plan, uint32_t number, const bool *has_children)
 {
-	struct ky_strand *const strand = &plan->strands->items[number];
+	struct ky_view_strand *const strand = &plan->strands->items[number];
 	const struct ky_trace *const trace = plan->view->trace;
 	if (!strand->events)
 		return 0;
@@ -351,7 +355,7 @@ static int add_strand(struct ky_plan *plan, uint32_t number, const bool *has_chi
 	const bool grouped = has_children[number] && !is_owners(trace, strand);
 	const uint32_t parent = grouped ? strand_group(plan, number) : strand_parent(plan, strand);
 	const uint32_t node =
-		parent == KY_NONE ? KY_NONE : ky_plan_add(plan, parent, KY_VIEW_SLICES);
+		parent == KY_NONE ? KY_NONE : ky_view_plan_add(plan, parent, KY_VIEW_SLICES);
 	if (node == KY_NONE || !describe(plan, node, strand->track, "s:"))
 		return -ENOMEM;
 	/* In a group of its own it is before those below it. */
@@ -365,16 +369,16 @@ static int add_strand(struct ky_plan *plan, uint32_t number, const bool *has_chi
 }
 
 /* All above one that has events have something below them. A strand's parent is made before it. */
-static void mark_parents(const struct ky_strands *strands, uint32_t strand, bool *has_children)
+static void mark_parents(const struct ky_view_strands *strands, uint32_t strand, bool *has_children)
 {
 	for (uint32_t at = strands->items[strand].parent; at != KY_NONE && !has_children[at];
 	     at = strands->items[at].parent)
 		has_children[at] = true;
 }
 
-static int add_strands(struct ky_plan *plan)
+static int add_strands(struct ky_view_plan *plan)
 {
-	const struct ky_strands *const strands = plan->strands;
+	const struct ky_view_strands *const strands = plan->strands;
 	bool *const has_children = calloc((size_t)strands->count + 1, sizeof(*has_children));
 	int error = has_children ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !error && i < strands->count; i++)
@@ -386,15 +390,15 @@ static int add_strands(struct ky_plan *plan)
 	return error;
 }
 
-static int add_counter(struct ky_plan *plan, uint32_t track)
+static int add_counter(struct ky_view_plan *plan, uint32_t track)
 {
-	const struct ky_tally_track *const tally = &plan->tally->tracks[track];
+	const struct ky_view_tally_track *const tally = &plan->tally->tracks[track];
 	const uint32_t group = owner_node(plan, track);
 	const uint32_t node =
-		group == KY_NONE ? KY_NONE : ky_plan_add(plan, group, KY_VIEW_COUNTER);
+		group == KY_NONE ? KY_NONE : ky_view_plan_add(plan, group, KY_VIEW_COUNTER);
 	if (node == KY_NONE || !describe(plan, node, track, "c:"))
 		return -ENOMEM;
-	struct ky_plan_node *const made = &plan->nodes[node];
+	struct ky_view_plan_node *const made = &plan->nodes[node];
 	made->source = track;
 	made->track.unit = plan->view->trace->tracks.unit[track];
 	made->track.events = tally->counters;
@@ -404,7 +408,7 @@ static int add_counter(struct ky_plan *plan, uint32_t track)
 	return 0;
 }
 
-static int add_counters(struct ky_plan *plan)
+static int add_counters(struct ky_view_plan *plan)
 {
 	const struct ky_tracks *const tracks = &plan->view->trace->tracks;
 	int error = 0;
@@ -414,7 +418,7 @@ static int add_counters(struct ky_plan *plan)
 	return error;
 }
 
-int ky_view_tracks(struct ky_plan *plan)
+int ky_view_tracks(struct ky_view_plan *plan)
 {
 	int error = add_losses(plan);
 	for (uint32_t cpu = 0; !error && cpu < plan->tally->cpus; cpu++)

@@ -6,9 +6,9 @@
  * Origin or token gets none.
  */
 #include "model/intake.h"
-#include "server/answer.h"
-#include "server/serve_check.h"
+#include "server/api.h"
 #include "server/serve_request.h"
+#include "server/serve_site.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,19 +39,19 @@ static void put_slice(struct ky_trace *trace, unsigned i, uint32_t track)
 		       i / 4.0);
 }
 
-static struct ky_answers *make_answers(void)
+static struct ky_api *make_answers(void)
 {
 	const struct ky_view_options options = {
 		.name = "fuzzed", .generation = 1, .base_ns = KY_TIME_NONE};
 	struct ky_trace *trace;
 	struct ky_view *view;
-	struct ky_answers *answers;
+	struct ky_api *answers;
 	if (ky_trace_open(&trace))
 		abort();
 	for (unsigned i = 0; i < 120; i++)
 		put_slice(trace, i, ky_track_of_thread(trace, ky_thread(trace, 10, 10 + i % 4)));
 	if (ky_trace_finish(trace, NULL, NULL) || ky_view_open(&view, trace, &options) ||
-	    ky_answers_open(&answers, view))
+	    ky_api_open(&answers, view))
 		abort();
 	return answers;
 }
@@ -67,48 +67,49 @@ static char *take_line(char **at)
 	return line;
 }
 
-static void answer(struct ky_answers *answers, const struct ky_ask *ask)
+static void answer(struct ky_api *answers, const struct ky_api_request *ask)
 {
-	struct ky_answer got = {0};
+	struct ky_api_response got = {0};
 	if (strcmp(ask->path, "api/sql") == 0 && ask->body_bytes > SQL_BYTES_MAX)
 		return;
-	ky_answer(answers, ask, &got);
+	ky_api_respond(answers, ask, &got);
 	if (got.status < 200 || got.status > 599 || !got.type || got.body.bytes > ANSWER_BYTES_MAX)
 		abort();
 	ky_buffer_free(&got.body);
 }
 
-static void ask(struct ky_answers *answers, const struct ky_head *head, const char *behind,
+static void ask(struct ky_api *answers, const struct ky_serve_head *head, const char *behind,
 		const char *body, size_t bytes)
 {
-	struct ky_request request;
+	struct ky_serve_request request;
 	const char *why = NULL;
 	const bool posts = strcmp(head->method, "POST") == 0;
-	const int status = ky_request_open(&request, behind, posts ? body : NULL, bytes, &why);
+	const int status =
+		ky_serve_request_open(&request, behind, posts ? body : NULL, bytes, &why);
 	if (status && (status < 400 || !why))
 		abort();
 	if (status)
 		return;
-	if (strncmp(request.ask.path, "api/", 4) == 0)
-		answer(answers, &request.ask);
-	ky_request_close(&request);
+	if (strncmp(request.api.path, "api/", 4) == 0)
+		answer(answers, &request.api);
+	ky_serve_request_close(&request);
 }
 
 /* Who is let in has the token, and calls us by our port. */
-static void check(const struct ky_head *head, bool every)
+static void check(const struct ky_serve_head *head, bool every)
 {
-	struct ky_site site = {.token = TOKEN, .port = 1234, .every = every};
+	struct ky_serve_site site = {.token = TOKEN, .port = 1234, .every = every};
 	const char *behind;
-	ky_site_name(&site, "127.0.0.1");
-	ky_site_name(&site, "[::1]");
-	if (ky_site_check(&site, head, &behind) == 0 &&
+	ky_serve_site_add_name(&site, "127.0.0.1");
+	ky_serve_site_add_name(&site, "[::1]");
+	if (ky_serve_site_check(&site, head, &behind) == 0 &&
 	    (strncmp(head->target + 1, TOKEN, strlen(TOKEN)) != 0 || !strstr(head->host, ":1234")))
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static struct ky_answers *answers;
+	static struct ky_api *answers;
 	char *const text = malloc(bytes + 1);
 	if (!text)
 		abort();
@@ -118,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		memcpy(text, data, bytes);
 	text[bytes] = '\0';
 	char *at = text;
-	struct ky_head head = {.hosts = 1};
+	struct ky_serve_head head = {.hosts = 1};
 	head.method = take_line(&at);
 	head.host = take_line(&at);
 	const char *const origin = take_line(&at);

@@ -9,8 +9,8 @@
  * is an ask ("api/event?kind=slices&id=7"); its answer is a line with status and bytes, and then the bytes.
  */
 #include "formats/reader.h"
-#include "server/answer.h"
-#include "server/export_html_parts.h"
+#include "server/api.h"
+#include "server/html_parts.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -45,10 +45,10 @@ static void decode(char *text)
 	*to = '\0';
 }
 
-static void parse(char *line, struct ky_ask *ask, struct ky_ask_parameter *parameters)
+static void parse(char *line, struct ky_api_request *ask, struct ky_api_parameter *parameters)
 {
 	char *rest = line + strcspn(line, "?");
-	*ask = (struct ky_ask){.path = line, .parameters = parameters};
+	*ask = (struct ky_api_request){.path = line, .parameters = parameters};
 	if (*rest)
 		*rest++ = '\0';
 	while (*rest && ask->parameters_count < PARAMETERS_MAX) {
@@ -58,23 +58,23 @@ static void parse(char *line, struct ky_ask *ask, struct ky_ask_parameter *param
 			*value++ = '\0';
 		decode(value);
 		parameters[ask->parameters_count++] =
-			(struct ky_ask_parameter){.key = pair, .value = value};
+			(struct ky_api_parameter){.key = pair, .value = value};
 		if (!rest)
 			break;
 	}
 }
 
-static void answer_all(struct ky_answers *answers)
+static void answer_all(struct ky_api *answers)
 {
 	char *line = NULL;
 	size_t room = 0;
 	while (getline(&line, &room, stdin) > 0) {
-		struct ky_ask_parameter parameters[PARAMETERS_MAX];
-		struct ky_ask ask;
-		struct ky_answer answer = {0};
+		struct ky_api_parameter parameters[PARAMETERS_MAX];
+		struct ky_api_request ask;
+		struct ky_api_response answer = {0};
 		line[strcspn(line, "\n")] = '\0';
 		parse(line, &ask, parameters);
-		ky_answer(answers, &ask, &answer);
+		ky_api_respond(answers, &ask, &answer);
 		printf("%d %zu\n", answer.status, answer.body.bytes);
 		fwrite(answer.body.data, 1, answer.body.bytes, stdout);
 		fflush(stdout);
@@ -86,7 +86,7 @@ static void answer_all(struct ky_answers *answers)
 static int export(const struct ky_view *view, const char *path, char **range)
 {
 	char message[256];
-	struct ky_export_html what = {view, KY_TIME_NONE, KY_TIME_NONE};
+	struct ky_html_export what = {view, KY_TIME_NONE, KY_TIME_NONE};
 	if (range[0] && range[1]) {
 		what.from_ns = view->base_ns + strtoll(range[0], NULL, 10);
 		what.to_ns = view->base_ns + strtoll(range[1], NULL, 10);
@@ -96,7 +96,7 @@ static int export(const struct ky_view *view, const char *path, char **range)
 		perror(path);
 		return -1;
 	}
-	const int error = ky_export_html_page(fd, &what, page, strlen(page), message);
+	const int error = ky_html_export_page(fd, &what, page, strlen(page), message);
 	if (error)
 		fprintf(stderr, "%s\n", message);
 	return close(fd) == 0 ? error : -1;
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 	char message[KY_LOAD_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	struct ky_view *view;
-	struct ky_answers *answers;
+	struct ky_api *answers;
 	if (argc != 3 && argc != 5)
 		return 2;
 	if (ky_load(&trace, argv[1], NULL, message) != 0) {
@@ -120,10 +120,10 @@ int main(int argc, char **argv)
 		return 1;
 	int result = export(view, argv[2], argv + 3);
 	if (!result)
-		result = ky_answers_open(&answers, view);
+		result = ky_api_open(&answers, view);
 	if (!result) {
 		answer_all(answers);
-		ky_answers_close(&answers);
+		ky_api_close(&answers);
 	}
 	ky_view_close(&view);
 	return result != 0;

@@ -18,7 +18,7 @@ void asking_open_trace(struct asking *asking, struct ky_trace *trace)
 	const struct ky_view_options options = {
 		.name = "test", .generation = 7, .base_ns = KY_TIME_NONE};
 	assert_int_equal(ky_view_open(&asking->view, trace, &options), 0);
-	assert_int_equal(ky_answers_open(&asking->answers, asking->view), 0);
+	assert_int_equal(ky_api_open(&asking->answers, asking->view), 0);
 }
 
 void asking_open(struct asking *asking, const char *json)
@@ -32,11 +32,11 @@ void asking_open(struct asking *asking, const char *json)
 
 void asking_close(struct asking *asking)
 {
-	ky_answers_close(&asking->answers);
+	ky_api_close(&asking->answers);
 	ky_view_close(&asking->view);
 }
 
-static uint32_t split(char *query, struct ky_ask_parameter *parameters)
+static uint32_t split(char *query, struct ky_api_parameter *parameters)
 {
 	uint32_t count = 0;
 	char *next = query;
@@ -46,7 +46,7 @@ static uint32_t split(char *query, struct ky_ask_parameter *parameters)
 		assert_non_null(equals);
 		assert_true(count < PARAMETERS_MAX);
 		*equals = '\0';
-		parameters[count++] = (struct ky_ask_parameter){key, equals + 1};
+		parameters[count++] = (struct ky_api_parameter){key, equals + 1};
 	}
 	return count;
 }
@@ -54,17 +54,17 @@ static uint32_t split(char *query, struct ky_ask_parameter *parameters)
 void ask(struct asking *asking, const char *path, const char *query, const char *body,
 	 struct reply *reply)
 {
-	struct ky_ask_parameter parameters[PARAMETERS_MAX];
-	struct ky_answer answer;
+	struct ky_api_parameter parameters[PARAMETERS_MAX];
+	struct ky_api_response answer;
 	char *const text = strdup(query);
-	const struct ky_ask question = {
+	const struct ky_api_request question = {
 		.path = path,
 		.parameters = parameters,
 		.parameters_count = split(text, parameters),
 		.body = body,
 		.body_bytes = body ? strlen(body) : 0,
 	};
-	ky_answer(asking->answers, &question, &answer);
+	ky_api_respond(asking->answers, &question, &answer);
 	free(text);
 	*reply = (struct reply){.status = answer.status, .type = answer.type, .body = answer.body};
 	assert_false(reply->body.failed);

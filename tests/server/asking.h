@@ -4,11 +4,11 @@
 #define KY_TESTS_SERVER_ASKING_H
 
 #include "formats/json/json_tree.h"
-#include "server/answer.h"
+#include "server/api.h"
 
 struct asking {
 	struct ky_view *view;
-	struct ky_answers *answers;
+	struct ky_api *answers;
 };
 
 struct reply {

@@ -215,33 +215,33 @@ static bool is_ended(int other)
 static void of_many_clients_the_oldest_end_and_no_more_than_come(void **state)
 {
 	(void)state;
-	enum { ALL = KY_CLIENTS_MANY + 2 * ENDED };
-	struct ky_clients clients;
-	struct ky_client *added[ALL];
+	enum { ALL = KY_SERVE_CLIENTS_MANY + 2 * ENDED };
+	struct ky_serve_clients clients;
+	struct ky_serve_client *added[ALL];
 	int pairs[ALL][2];
-	ky_clients_open(&clients);
+	ky_serve_clients_open(&clients);
 	for (unsigned i = 0; i < ALL; i++)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
 	/* So many more than many: as many of the oldest that wait, which the first does not. */
-	for (unsigned i = 0; i < KY_CLIENTS_MANY + ENDED; i++) {
-		added[i] = ky_clients_add(&clients, pairs[i][0]);
+	for (unsigned i = 0; i < KY_SERVE_CLIENTS_MANY + ENDED; i++) {
+		added[i] = ky_serve_clients_add(&clients, pairs[i][0]);
 		if (i == 0)
-			ky_clients_wait(&clients, added[0], false);
+			ky_serve_clients_wait(&clients, added[0], false);
 	}
-	for (unsigned i = 0; i < KY_CLIENTS_MANY + ENDED; i++)
+	for (unsigned i = 0; i < KY_SERVE_CLIENTS_MANY + ENDED; i++)
 		assert_int_equal(is_ended(pairs[i][1]), i > 0 && i <= ENDED);
 	/* Others go before those that were ended have: there is room then, and nobody need end. */
 	for (unsigned i = 0; i < ENDED; i++) {
-		ky_clients_remove(&clients, added[KY_CLIENTS_MANY + i]);
-		added[KY_CLIENTS_MANY + i] =
-			ky_clients_add(&clients, pairs[KY_CLIENTS_MANY + ENDED + i][0]);
+		ky_serve_clients_remove(&clients, added[KY_SERVE_CLIENTS_MANY + i]);
+		added[KY_SERVE_CLIENTS_MANY + i] =
+			ky_serve_clients_add(&clients, pairs[KY_SERVE_CLIENTS_MANY + ENDED + i][0]);
 	}
 	for (unsigned i = ENDED + 1; i < ALL; i++)
 		assert_false(is_ended(pairs[i][1]));
-	for (unsigned i = 0; i < KY_CLIENTS_MANY + ENDED; i++)
-		ky_clients_remove(&clients, added[i]);
+	for (unsigned i = 0; i < KY_SERVE_CLIENTS_MANY + ENDED; i++)
+		ky_serve_clients_remove(&clients, added[i]);
 	assert_int_equal(clients.count, 0);
-	ky_clients_close(&clients);
+	ky_serve_clients_close(&clients);
 	for (unsigned i = 0; i < ALL; i++) {
 		close(pairs[i][0]);
 		close(pairs[i][1]);

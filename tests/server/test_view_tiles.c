@@ -4,8 +4,8 @@
  * counted once, what is a pixel wide is there itself, merged ones say what they stand for, at all levels.
  */
 #include "model/intake.h"
-#include "server/answer.h"
-#include "server/wire.h"
+#include "server/api.h"
+#include "server/tile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -76,9 +76,9 @@ struct answer {
 static void ask(struct answer *answer, uint32_t level, int64_t first, uint32_t count,
 		const uint32_t *tracks, uint32_t tracks_count)
 {
-	const struct ky_tiles tiles = {level, first, count, tracks, tracks_count};
+	const struct ky_tile_range tiles = {level, first, count, tracks, tracks_count};
 	*answer = (struct answer){.at = sizeof(answer->header)};
-	assert_int_equal(ky_view_tiles(view, &tiles, &answer->bytes), 0);
+	assert_int_equal(ky_tile_append(view, &tiles, &answer->bytes), 0);
 	assert_false(answer->bytes.failed);
 	memcpy(&answer->header, answer->bytes.data, sizeof(answer->header));
 	assert_int_equal(answer->header.magic, KY_WIRE_MAGIC);
@@ -564,10 +564,10 @@ static void what_cannot_be_asked_is_refused(void **state)
 	struct ky_buffer out = {0};
 	uint32_t track = 1;
 	const uint32_t group = 0, beyond = view->tracks_count;
-	const struct ky_tiles wrong[] = {
+	const struct ky_tile_range wrong[] = {
 		{KY_TILE_LEVEL_MAX + 1, 0, 1, &track, 1},
 		{UINT32_MAX, 0, 1, &track, 1},
-		{0, 0, KY_TILES_SECTIONS_MAX + 1, &track, 1},
+		{0, 0, KY_TILE_SECTIONS_MAX + 1, &track, 1},
 		{0, 0, UINT32_MAX, &track, 1},
 		{0, INT64_MAX, 2, &track, 1},
 		{0, 0, 1, &group, 1},
@@ -575,10 +575,10 @@ static void what_cannot_be_asked_is_refused(void **state)
 	};
 	assert_int_equal(view->tracks[group].kind, KY_VIEW_GROUP);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_int_equal(ky_view_tiles(view, &wrong[i], &out), -EINVAL);
+		assert_int_equal(ky_tile_append(view, &wrong[i], &out), -EINVAL);
 	assert_int_equal(out.bytes, 0);
-	const struct ky_tiles most = {0, 0, KY_TILES_SECTIONS_MAX, &track, 1};
-	assert_int_equal(ky_view_tiles(view, &most, &out), 0);
+	const struct ky_tile_range most = {0, 0, KY_TILE_SECTIONS_MAX, &track, 1};
+	assert_int_equal(ky_tile_append(view, &most, &out), 0);
 	ky_buffer_free(&out);
 }
 

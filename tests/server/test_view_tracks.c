@@ -5,7 +5,8 @@
  */
 #include "model/build.h"
 #include "model/intake.h"
-#include "server/answer.h"
+#include "server/api.h"
+#include "server/tile.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -126,8 +127,8 @@ static void an_empty_trace_has_no_tracks(void **state)
 	assert_int_equal(view->tracks_count, 0);
 	assert_int_equal(view->lanes_count, 0);
 	struct ky_buffer out = {0};
-	const struct ky_tiles none = {.level = 3, .count = 2};
-	assert_int_equal(ky_view_tiles(view, &none, &out), 0);
+	const struct ky_tile_range none = {.level = 3, .count = 2};
+	assert_int_equal(ky_tile_append(view, &none, &out), 0);
 	ky_buffer_free(&out);
 	assert_true(ky_view_memory(view) > 0);
 }
@@ -254,12 +255,12 @@ static void every_kind_of_track_has_tiles(void **state)
 	make_everything();
 	open_view();
 	for (uint32_t i = 0; i < view->tracks_count; i++) {
-		const struct ky_tiles tiles = {
+		const struct ky_tile_range tiles = {
 			.level = 0, .count = 1, .tracks = &i, .tracks_count = 1};
 		struct ky_buffer out = {0};
 		if (view->tracks[i].kind == KY_VIEW_GROUP)
 			continue;
-		assert_int_equal(ky_view_tiles(view, &tiles, &out), 0);
+		assert_int_equal(ky_tile_append(view, &tiles, &out), 0);
 		uint32_t items;
 		memcpy(&items, out.data + 28, sizeof(items));
 		assert_int_equal(items, view->tracks[i].events);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedded_args.ts: arguments of slices of an exported trace, as src/server/answer_slice.c shows them.
+// embedded_args.ts: arguments of slices of an exported trace, as src/server/api_slice.c shows them.
 import type { Tables } from "./embedded_tables";
 import { realText } from "./embedded_text";
 import type { Arg, Details } from "./protocol";

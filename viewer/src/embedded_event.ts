@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedded_event.ts: the details of one event of an exported trace, as src/server/answer_event.c and answer_slice.c
+// embedded_event.ts: the details of one event of an exported trace, as src/server/api_event.c and api_slice.c
 // write them.
 import { argsOf, sourceOf } from "./embedded_args";
 import { firstAt, indexOf, INSTANT, NONE, NOT_KNOWN_WHEN } from "./embedded_tables";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_lanes.ts: the events of one row of a track in time order, and the pyramid over them, as src/server/lanes.c
-// and pyramid.c make them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
+// embedded_lanes.ts: the events of one row of a track in time order, and the pyramid over them, as
+// src/server/view_lanes.c makes them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
 import type { Pacer, Progress } from "./embedded_read";
 import { NONE, type EventKind, type Spans, type Tables } from "./embedded_tables";
 import type { Track } from "./protocol";

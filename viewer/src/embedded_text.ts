@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_text.ts: numbers and names of an exported trace as texts, worded as by the server (src/server/answer_text.c,
-// answer_event.c).
+// embedded_text.ts: numbers and names of an exported trace as texts, worded as by the server (src/server/api_text.c,
+// api_event.c).
 import { type Tables } from "./embedded_tables";
 
 const LABEL_BYTES = 128; // of a name

@@ -5,6 +5,7 @@
  * level adds its part and from which it takes it away again; a plain annotation whose name is interned
  * takes none of that.
  */
+#include "formats/json/json_tree.h"
 #include "formats/pftrace/pftrace_reader.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 #define DEBUG_PREFIX "debug."
 #define DEBUG_PREFIX_BYTES 6u
-#define NESTED_MAX 64u     /* levels */
+#define NESTED_MAX 64u /* levels */
+#define JSON_NESTED_MAX 48u
 #define KEY_BYTES_MAX 400u /* a key is in each of its leaves */
 
 void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes)
@@ -66,14 +68,15 @@ static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint
 	const uint32_t used = pf->key.used;
 	uint32_t index = 0;
 	while (ky_proto_next(&values, &value)) {
-		if (value.id == 3 && value.wire == KY_PROTO_BYTES) {
-			while (ky_proto_next(&keys, &key) && key.id != 2)
+		if (value.id == KY_PF_NESTED_VALUE_DICT_VALUES && value.wire == KY_PROTO_BYTES) {
+			while (ky_proto_next(&keys, &key) && key.id != KY_PF_NESTED_VALUE_DICT_KEYS)
 				;
-			if (key.id != 2 || key.wire != KY_PROTO_BYTES)
+			if (key.id != KY_PF_NESTED_VALUE_DICT_KEYS || key.wire != KY_PROTO_BYTES)
 				return;
 			ky_pf_buffer_append(&pf->key, ".", 1);
 			append_name(&pf->key, (const char *)key.view.data, key.view.bytes);
-		} else if (value.id == 4 && value.wire == KY_PROTO_BYTES) {
+		} else if (value.id == KY_PF_NESTED_VALUE_ARRAY_VALUES &&
+			   value.wire == KY_PROTO_BYTES) {
 			append_index(&pf->key, index++);
 		} else {
 			continue;
@@ -92,21 +95,138 @@ static void nested_value(struct ky_pf *pf, struct ky_proto_view message, uint32_
 	if (depth > NESTED_MAX)
 		return;
 	while (ky_proto_next(&in, &field)) {
-		const uint32_t key =
-			field.id >= 5 && field.id <= 8 ? ky_pf_buffer_string(pf, &pf->key) : 0;
-		if (field.id == 3 || field.id == 4)
+		const uint32_t key = field.id >= KY_PF_NESTED_VALUE_INT_VALUE &&
+						     field.id <= KY_PF_NESTED_VALUE_STRING_VALUE
+					     ? ky_pf_buffer_string(pf, &pf->key)
+					     : 0;
+		if (field.id == KY_PF_NESTED_VALUE_DICT_VALUES ||
+		    field.id == KY_PF_NESTED_VALUE_ARRAY_VALUES)
 			children = true;
-		else if (field.id == 5)
+		else if (field.id == KY_PF_NESTED_VALUE_INT_VALUE)
 			ky_arg_int(pf->trace, key, (int64_t)field.value);
-		else if (field.id == 6)
+		else if (field.id == KY_PF_NESTED_VALUE_DOUBLE_VALUE)
 			ky_arg_real(pf->trace, key, ky_proto_as_double(field.value));
-		else if (field.id == 7)
+		else if (field.id == KY_PF_NESTED_VALUE_BOOL_VALUE)
 			ky_arg_bool(pf->trace, key, field.value != 0);
-		else if (field.id == 8)
+		else if (field.id == KY_PF_NESTED_VALUE_STRING_VALUE)
 			ky_arg_string(pf->trace, key, ky_pf_string(pf, field.view));
 	}
 	if (children)
 		nested_children(pf, message, depth);
+}
+
+/* ---- JSON text ---- */
+
+struct json_walk {
+	struct ky_pf *pf;
+	const struct ky_json_tree *tree;
+};
+
+/* The characters that are meant; NULL without memory. The caller frees it. */
+static char *unescaped(const struct ky_json_text *text, size_t *bytes)
+{
+	char *copy = malloc(text->bytes + 1);
+	if (copy)
+		*bytes = ky_json_unescape(text, copy);
+	return copy;
+}
+
+static uint32_t json_string(struct json_walk *walk, uint32_t node)
+{
+	struct ky_json_text text;
+	size_t bytes = 0;
+	const struct ky_json_node *top = walk->tree->nodes;
+	if (node == 0 && top->type == KY_JSON_STRING)
+		text = (struct ky_json_text){walk->tree->text + top->at, top->bytes, top->escapes};
+	else if (!ky_json_tree_text(walk->tree, node, &text))
+		return 0;
+	if (!text.escapes)
+		return ky_string(walk->pf->trace, (const char *)text.at, text.bytes);
+	char *copy = unescaped(&text, &bytes);
+	const uint32_t string = copy ? ky_string(walk->pf->trace, copy, bytes) : 0;
+	free(copy);
+	return string;
+}
+
+static void json_leaf(struct json_walk *walk, uint32_t node)
+{
+	struct ky_trace *trace = walk->pf->trace;
+	struct ky_json_number number;
+	const uint8_t type = ky_json_tree_type(walk->tree, node);
+	if (type == KY_JSON_NULL)
+		return;
+	const uint32_t key = ky_pf_buffer_string(walk->pf, &walk->pf->key);
+	if (type == KY_JSON_STRING)
+		ky_arg_string(trace, key, json_string(walk, node));
+	else if (type == KY_JSON_TRUE || type == KY_JSON_FALSE)
+		ky_arg_bool(trace, key, type == KY_JSON_TRUE);
+	else if (ky_json_number_text(walk->tree->text + walk->tree->nodes[node].at,
+				     walk->tree->nodes[node].bytes, &number)) {
+		if (number.integer)
+			ky_arg_int(trace, key, number.i);
+		else
+			ky_arg_real(trace, key, number.d);
+	}
+}
+
+static void json_member(struct json_walk *walk, uint32_t key_node)
+{
+	const char *name = ky_text_of(walk->pf->trace, json_string(walk, key_node));
+	const size_t bytes = name ? strlen(name) : 0;
+	struct ky_pf_buffer *key = &walk->pf->key;
+	ky_pf_buffer_append(key, ".", 1);
+	if (bytes && key->used + bytes <= KEY_BYTES_MAX)
+		ky_pf_buffer_append(key, name, bytes);
+}
+
+static void json_value(struct json_walk *walk, uint32_t node, uint32_t depth)
+{
+	const uint8_t type = ky_json_tree_type(walk->tree, node);
+	const uint32_t used = walk->pf->key.used;
+	uint32_t index = 0;
+	if (type != KY_JSON_OBJECT && type != KY_JSON_ARRAY) {
+		json_leaf(walk, node);
+		return;
+	}
+	if (depth >= JSON_NESTED_MAX)
+		return;
+	const uint32_t end = ky_json_tree_end(walk->tree, node);
+	for (uint32_t at = ky_json_tree_first(node); at < end;
+	     at = ky_json_tree_next(walk->tree, at)) {
+		if (type == KY_JSON_OBJECT) {
+			json_member(walk, at);
+			at = ky_json_tree_next(walk->tree, at);
+			if (at >= end)
+				break;
+		} else {
+			append_index(&walk->pf->key, index++);
+		}
+		json_value(walk, at, depth + 1);
+		walk->pf->key.used = used;
+	}
+	walk->pf->key.used = used;
+}
+
+static bool json_args(struct ky_pf *pf, struct ky_proto_view text)
+{
+	struct ky_json_tree tree = {0};
+	struct json_walk walk = {.pf = pf, .tree = &tree};
+	bool whole = false;
+	/* The scanner reads one byte behind its text, which must be 0; numbers end before the text does. */
+	uint8_t *copy = malloc(text.bytes + 2);
+	if (!copy)
+		return false;
+	if (text.bytes)
+		memcpy(copy, text.data, text.bytes);
+	copy[text.bytes] = ' ';
+	copy[text.bytes + 1] = 0;
+	if (ky_json_tree_parse(&tree, ky_json_space(copy), copy + text.bytes + 1) == 0) {
+		json_value(&walk, 0, 0);
+		whole = true;
+	}
+	ky_json_tree_free(&tree);
+	free(copy);
+	return whole;
 }
 
 /* ---- debug annotations ---- */
@@ -127,14 +247,16 @@ static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_pro
 	struct ky_proto_field field;
 	*annotation = (struct annotation){.all = message};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_DEBUG_ANNOTATION_NAME_IID) {
 			annotation->key = ky_pf_text(sequence, KY_PF_ANNOTATION_KEYS, field.value);
-		} else if (field.id == 10) {
+		} else if (field.id == KY_PF_DEBUG_ANNOTATION_NAME) {
 			annotation->name = field.view;
 			annotation->has_name = true;
-		} else if (field.id == 11 || field.id == 12) {
+		} else if (field.id == KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES ||
+			   field.id == KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES) {
 			annotation->has_children = true;
-		} else if (field.id != 13 && field.id != 16) {
+		} else if (field.id != KY_PF_DEBUG_ANNOTATION_PROTO_TYPE_NAME_IID &&
+			   field.id != KY_PF_DEBUG_ANNOTATION_PROTO_TYPE_NAME) {
 			annotation->value = field;
 		}
 	}
@@ -145,28 +267,28 @@ static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 {
 	struct ky_trace *trace = pf->trace;
 	switch (value->id) {
-	case 2:
+	case KY_PF_DEBUG_ANNOTATION_BOOL_VALUE:
 		ky_arg_bool(trace, key, value->value != 0);
 		break;
-	case 3:
+	case KY_PF_DEBUG_ANNOTATION_UINT_VALUE:
 		ky_arg_uint(trace, key, value->value);
 		break;
-	case 4:
+	case KY_PF_DEBUG_ANNOTATION_INT_VALUE:
 		ky_arg_int(trace, key, (int64_t)value->value);
 		break;
-	case 5:
+	case KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE:
 		ky_arg_real(trace, key, ky_proto_as_double(value->value));
 		break;
-	case 6:
+	case KY_PF_DEBUG_ANNOTATION_STRING_VALUE:
 		ky_arg_string(trace, key, ky_pf_string(pf, value->view));
 		break;
-	case 7:
+	case KY_PF_DEBUG_ANNOTATION_POINTER_VALUE:
 		ky_arg_pointer(trace, key, value->value);
 		break;
-	case 9:
+	case KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE:
 		ky_arg_json(trace, key, ky_pf_string(pf, value->view));
 		break;
-	case 17:
+	case KY_PF_DEBUG_ANNOTATION_STRING_VALUE_IID:
 		ky_arg_string(trace, key,
 			      ky_pf_text(sequence, KY_PF_ANNOTATION_VALUES, value->value));
 		break;
@@ -200,10 +322,12 @@ static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequenc
 	const uint32_t used = pf->key.used;
 	uint32_t index = 0;
 	while (ky_proto_next(&in, &field)) {
-		if ((field.id != 11 && field.id != 12) || field.wire != KY_PROTO_BYTES)
+		if ((field.id != KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES &&
+		     field.id != KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES) ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		read_annotation(sequence, field.view, &child);
-		if (field.id == 11) {
+		if (field.id == KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES) {
 			ky_pf_buffer_append(&pf->key, ".", 1);
 			append_own_name(pf, &child);
 		} else {
@@ -227,9 +351,10 @@ static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		annotation_children(pf, sequence, annotation->all, depth);
 	if (!annotation->value.id)
 		return;
-	if (annotation->value.id == 8)
+	if (annotation->value.id == KY_PF_DEBUG_ANNOTATION_NESTED_VALUE)
 		nested_value(pf, annotation->value.view, depth + 1);
-	else if (annotation->value.id != 9 || !ky_pf_json_args(pf, annotation->value.view))
+	else if (annotation->value.id != KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE ||
+		 !json_args(pf, annotation->value.view))
 		put_value(pf, sequence, &annotation->value, ky_pf_buffer_string(pf, &pf->key));
 }
 
@@ -243,7 +368,9 @@ static void debug_annotation(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		return;
 	}
 	const uint32_t kind = annotation.value.id;
-	if (!annotation.has_name && !annotation.has_children && kind && kind != 8 && kind != 9) {
+	if (!annotation.has_name && !annotation.has_children && kind &&
+	    kind != KY_PF_DEBUG_ANNOTATION_NESTED_VALUE &&
+	    kind != KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE) {
 		put_value(pf, sequence, &annotation.value, annotation.key);
 		return;
 	}
@@ -261,7 +388,7 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_in in = ky_proto_open(event->all);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
-		if (field.id == 4 && field.wire == KY_PROTO_BYTES)
+		if (field.id == KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS && field.wire == KY_PROTO_BYTES)
 			debug_annotation(pf, sequence, field.view);
 	if (phase) {
 		const char text = (char)phase;

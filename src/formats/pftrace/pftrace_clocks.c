@@ -32,13 +32,13 @@ static bool read_clock(struct ky_proto_view message, uint32_t sequence_id, struc
 	uint32_t id = 0;
 	*reading = (struct reading){.unit_ns = 1};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_CLOCK_CLOCK_ID)
 			id = (uint32_t)field.value;
-		else if (field.id == 2)
+		else if (field.id == KY_PF_CLOCK_TIMESTAMP)
 			reading->value = field.value;
-		else if (field.id == 3)
+		else if (field.id == KY_PF_CLOCK_IS_INCREMENTAL)
 			reading->incremental = field.value != 0;
-		else if (field.id == 4 && field.value)
+		else if (field.id == KY_PF_CLOCK_UNIT_MULTIPLIER_NS && field.value)
 			reading->unit_ns = (int64_t)field.value;
 	}
 	reading->key = ky_clock_of_sequence(sequence_id, id);
@@ -129,9 +129,10 @@ void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_prot
 	struct ky_proto_in in = ky_proto_open(snapshot);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1 && count < CLOCKS_MAX)
+		if (field.id == KY_PF_CLOCK_SNAPSHOT_CLOCKS && count < CLOCKS_MAX)
 			count += read_clock(field.view, sequence_id, &readings[count]);
-		else if (field.id == 2 && field.value && pf->first_pass && !pf->has_snapshots)
+		else if (field.id == KY_PF_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK && field.value &&
+			 pf->first_pass && !pf->has_snapshots)
 			pf->trace->clock = field.value;
 	}
 	if (pf->first_pass) {

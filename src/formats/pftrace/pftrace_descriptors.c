@@ -40,10 +40,10 @@ static void read_thread(struct ky_pf_track *track, struct ky_proto_view message)
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID) {
 			track->pid = (int32_t)field.value;
 			track->has_pid = true;
-		} else if (field.id == 2) {
+		} else if (field.id == KY_PF_THREAD_DESCRIPTOR_TID) {
 			track->tid = (int64_t)field.value;
 			track->has_tid = true;
 		}
@@ -53,7 +53,7 @@ static void read_thread(struct ky_pf_track *track, struct ky_proto_view message)
 static void read_process(struct ky_pf_track *track, struct ky_proto_view message)
 {
 	struct ky_proto_field field;
-	track->has_pid = ky_proto_find(message, 1, &field);
+	track->has_pid = ky_proto_find(message, KY_PF_PROCESS_DESCRIPTOR_PID, &field);
 	track->pid = track->has_pid ? (int32_t)field.value : 0;
 }
 
@@ -81,22 +81,25 @@ static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_
 	uint64_t type = 0, unit = 0;
 	track->counter = true;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_COUNTER_DESCRIPTOR_TYPE)
 			type = field.value;
-		else if (field.id == 3)
+		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT)
 			unit = field.value;
-		else if (field.id == 4)
+		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER)
 			track->unit_multiplier = (int64_t)field.value;
-		else if (field.id == 5)
+		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_IS_INCREMENTAL)
 			track->incremental = field.value != 0;
-		else if (field.id == 6)
+		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT_NAME)
 			track->unit = ky_pf_string(pf, field.view);
-		else if (field.id == 7)
+		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY)
 			track->share_key = ky_pf_string(pf, field.view);
 	}
-	track->category = joined(pf, message, 2);
-	if (type == 1 || type == 2) {
-		track->builtin = pf->words[type == 1 ? KY_PF_W_THREAD_TIME : KY_PF_W_INSTRUCTIONS];
+	track->category = joined(pf, message, KY_PF_COUNTER_DESCRIPTOR_CATEGORIES);
+	if (type == KY_PF_COUNTER_THREAD_TIME_NS ||
+	    type == KY_PF_COUNTER_THREAD_INSTRUCTION_COUNT) {
+		track->builtin =
+			pf->words[type == KY_PF_COUNTER_THREAD_TIME_NS ? KY_PF_W_THREAD_TIME
+								       : KY_PF_W_INSTRUCTIONS];
 		unit = type;
 		if (!track->name)
 			track->name = track->builtin;
@@ -114,51 +117,51 @@ static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts 
 		      const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case 1:
+	case KY_PF_TRACK_DESCRIPTOR_UUID:
 		track->uuid = field->value;
 		parts->has_uuid = true;
 		break;
-	case 2:
-	case 10:
-	case 13:
+	case KY_PF_TRACK_DESCRIPTOR_NAME:
+	case KY_PF_TRACK_DESCRIPTOR_STATIC_NAME:
+	case KY_PF_TRACK_DESCRIPTOR_ATRACE_NAME:
 		track->name = ky_pf_string(pf, field->view);
 		break;
-	case 3:
+	case KY_PF_TRACK_DESCRIPTOR_PROCESS:
 		parts->process = field->view;
 		parts->has_process = true;
 		break;
-	case 4:
+	case KY_PF_TRACK_DESCRIPTOR_THREAD:
 		parts->thread = field->view;
 		parts->has_thread = true;
 		break;
-	case 5:
+	case KY_PF_TRACK_DESCRIPTOR_PARENT_UUID:
 		track->parent_uuid = field->value;
 		break;
-	case 7:
+	case KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD:
 		parts->chrome_thread = field->view;
 		parts->has_chrome_thread = true;
 		break;
-	case 8:
+	case KY_PF_TRACK_DESCRIPTOR_COUNTER:
 		parts->counter = field->view;
 		parts->has_counter = true;
 		break;
-	case 9:
+	case KY_PF_TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
 		track->separate = field->value != 0;
 		break;
-	case 11:
+	case KY_PF_TRACK_DESCRIPTOR_CHILD_ORDERING:
 		track->ordering = field->value < 4 ? (uint8_t)field->value : 0;
 		break;
-	case 12:
+	case KY_PF_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK:
 		track->rank = (int32_t)field->value;
 		track->has_rank = true;
 		break;
-	case 14:
+	case KY_PF_TRACK_DESCRIPTOR_DESCRIPTION:
 		track->description = ky_pf_string(pf, field->view);
 		break;
-	case 15:
-		track->never_merged = field->value == 2;
+	case KY_PF_TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
+		track->never_merged = field->value == KY_PF_SIBLING_MERGE_BEHAVIOR_NONE;
 		break;
-	case 18:
+	case KY_PF_TRACK_DESCRIPTOR_STATE:
 		track->state = true;
 		break;
 	default:

@@ -8,17 +8,30 @@
 
 #include <stdio.h>
 
-/* A counter with a text of the event in its name. */
+/* Put a counter whose name contains a text of the event. */
 static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			  const struct ky_pf_parts *parts, const char *suffix)
 {
 	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, (const char *)parts->texts[1].data, parts->texts[1].bytes);
+	ky_pf_buffer_append(&pf->text, (const char *)parts->texts[KY_PF_CLOCK_ENABLE_NAME].data,
+			    parts->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
 	ky_pf_buffer_append(&pf->text, suffix, strlen(suffix));
 	const uint32_t name = ky_pf_buffer_string(pf, &pf->text);
 	ky_put_counter(pf->trace, event->ts,
 		       ky_track_counter(pf->trace, KY_TRACK_COUNTER, KY_NONE, name),
-		       (double)parts->values[2]);
+		       (double)parts->values[KY_PF_CLOCK_ENABLE_STATE]);
+}
+
+static void clock_state(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts)
+{
+	named_counter(pf, event, parts, " State");
+}
+
+static void clock_rate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		       const struct ky_pf_parts *parts)
+{
+	named_counter(pf, event, parts, " Frequency");
 }
 
 static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
@@ -27,8 +40,10 @@ static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	static const struct {
 		uint32_t field;
 		const char *name;
-	} estimates[] = {{6, "Util"}, {2, "Cap"}, {11, "Nr Running"}};
-	const uint32_t cpu = (uint32_t)parts->values[4];
+	} estimates[] = {{KY_PF_SCHED_CPU_UTIL_CFS_CPU_UTIL, "Util"},
+			 {KY_PF_SCHED_CPU_UTIL_CFS_CAPACITY, "Cap"},
+			 {KY_PF_SCHED_CPU_UTIL_CFS_NR_RUNNING, "Nr Running"}};
+	const uint32_t cpu = (uint32_t)parts->values[KY_PF_SCHED_CPU_UTIL_CFS_CPU];
 	char name[40];
 	for (size_t i = 0; i < sizeof(estimates) / sizeof(*estimates); i++) {
 		snprintf(name, sizeof(name), "Cpu %u %s", cpu, estimates[i].name);
@@ -42,11 +57,11 @@ static void gpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 {
 	const struct ky_track_spec spec = {.kind = KY_TRACK_COUNTER,
 					   .owner = KY_NONE,
-					   .name = ky_string_z(pf->trace, "gpufreq"),
-					   .type = ky_string_z(pf->trace, "gpu_frequency"),
-					   .id = parts->values[1]};
+					   .name = ky_pf_literal(pf, "gpufreq"),
+					   .type = ky_pf_literal(pf, "gpu_frequency"),
+					   .id = parts->values[KY_PF_GPU_FREQUENCY_GPU_ID]};
 	ky_put_counter(pf->trace, event->ts, ky_track(pf->trace, &spec),
-		       (double)(uint32_t)parts->values[2]);
+		       (double)(uint32_t)parts->values[KY_PF_GPU_FREQUENCY_STATE]);
 }
 
 /* How much later than it was taken a sample of a sensor came. */
@@ -55,14 +70,21 @@ static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 {
 	const uint64_t *values = parts->values;
 	const uint32_t name =
-		ky_pf_name(pf, "cros_ec.cros_ec_sensorhub_data.%u", (unsigned)values[5]);
+		ky_pf_name(pf, "cros_ec.cros_ec_sensorhub_data.%u",
+			   (unsigned)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
 	ky_args_begin(pf->trace);
-	ky_arg_int(pf->trace, ky_string_z(pf->trace, "ec_num"), (int64_t)values[5]);
-	ky_arg_int(pf->trace, ky_string_z(pf->trace, "ec_delta"), (int64_t)(values[6] - values[2]));
-	ky_arg_int(pf->trace, ky_string_z(pf->trace, "sample_ts"), (int64_t)values[2]);
-	ky_put_counter_args(pf->trace, event->ts,
-			    ky_pf_counter_track(pf, "cros_ec_sensorhub_data", name, 0),
-			    (double)(int64_t)(values[1] - values[2]), ky_args_end(pf->trace));
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "ec_num"),
+		   (int64_t)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "ec_delta"),
+		   (int64_t)(values[KY_PF_CROS_EC_SENSORHUB_DATA_FIFO_TIMESTAMP] -
+			     values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIMESTAMP]));
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "sample_ts"),
+		   (int64_t)values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIMESTAMP]);
+	ky_put_counter_args(
+		pf->trace, event->ts, ky_pf_counter_track(pf, "cros_ec_sensorhub_data", name, 0),
+		(double)(int64_t)(values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIME] -
+				  values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIMESTAMP]),
+		ky_args_end(pf->trace));
 }
 
 /* Stages of suspending overlap: each has a track of its own. */
@@ -85,33 +107,69 @@ static void suspend_stage(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			  const struct ky_pf_parts *parts)
 {
 	char name[80];
-	const int bytes = parts->texts[1].bytes < 48 ? (int)parts->texts[1].bytes : 48;
-	const char *action = parts->texts[1].data ? (const char *)parts->texts[1].data : "";
+	const int bytes = parts->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes < 48
+				  ? (int)parts->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes
+				  : 48;
+	const char *action = parts->texts[KY_PF_SUSPEND_RESUME_ACTION].data
+				     ? (const char *)parts->texts[KY_PF_SUSPEND_RESUME_ACTION].data
+				     : "";
 	const bool freeze = bytes == 18 && memcmp(action, "timekeeping_freeze", 18) == 0;
 	snprintf(name, sizeof(name), "%.*s(%d)", bytes, action,
-		 freeze ? 0 : (int)(int32_t)parts->values[2]);
-	suspend(pf, event, "Suspend/Resume", ky_string_z(pf->trace, name), parts->values[3] != 0);
+		 freeze ? 0 : (int)(int32_t)parts->values[KY_PF_SUSPEND_RESUME_VAL]);
+	suspend(pf, event, "Suspend/Resume", ky_string_z(pf->trace, name),
+		parts->values[KY_PF_SUSPEND_RESUME_START] != 0);
 }
 
-/* Where a driver's event has what a marker says; 0: it has not. */
+static void suspend_minimal(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			    const struct ky_pf_parts *parts)
+{
+	suspend(pf, event, "Suspend/Resume Minimal", ky_pf_literal(pf, "Suspended"),
+		parts->values[KY_PF_SUSPEND_RESUME_MINIMAL_START] != 0);
+}
+
+/* ---- markers of drivers ---- */
+
+/* The fields of a driver's event that say what a marker says; 0 where it has none. */
 struct mark {
 	uint32_t id;
 	uint8_t tgid, name, begin, type, value;
 };
 
+#define FIELD(event, field) KY_PF_##event##_TRACING_MARK_WRITE_##field
+#define EVENT(event) KY_PF_FTRACE_EVENT_##event##_TRACING_MARK_WRITE
 static const struct mark marks[] = {
-	{80, 1, 2, 3, 0, 0},  {333, 1, 2, 5, 3, 4}, {348, 1, 2, 3, 5, 6}, {349, 1, 4, 0, 5, 6},
-	{350, 2, 1, 0, 3, 4}, {467, 3, 4, 0, 2, 5}, {484, 1, 2, 3, 4, 5},
+	{KY_PF_FTRACE_EVENT_TRACING_MARK_WRITE, KY_PF_TRACING_MARK_WRITE_PID,
+	 KY_PF_TRACING_MARK_WRITE_TRACE_NAME, KY_PF_TRACING_MARK_WRITE_TRACE_BEGIN, 0, 0},
+	{EVENT(SDE), FIELD(SDE, PID), FIELD(SDE, TRACE_NAME), FIELD(SDE, TRACE_BEGIN),
+	 FIELD(SDE, TRACE_TYPE), FIELD(SDE, VALUE)},
+	{EVENT(DPU), FIELD(DPU, PID), FIELD(DPU, TRACE_NAME), FIELD(DPU, TRACE_BEGIN),
+	 FIELD(DPU, TYPE), FIELD(DPU, VALUE)},
+	{EVENT(G2D), FIELD(G2D, PID), FIELD(G2D, NAME), 0, FIELD(G2D, TYPE), FIELD(G2D, VALUE)},
+	{EVENT(MALI), FIELD(MALI, PID), FIELD(MALI, NAME), 0, FIELD(MALI, TYPE),
+	 FIELD(MALI, VALUE)},
+	{EVENT(LWIS), FIELD(LWIS, PID), FIELD(LWIS, FUNC_NAME), 0, FIELD(LWIS, TYPE),
+	 FIELD(LWIS, VALUE)},
+	{EVENT(SAMSUNG), FIELD(SAMSUNG, PID), FIELD(SAMSUNG, TRACE_NAME),
+	 FIELD(SAMSUNG, TRACE_BEGIN), FIELD(SAMSUNG, TRACE_TYPE), FIELD(SAMSUNG, VALUE)},
 };
 
-static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		 const struct ky_pf_parts *parts, const struct mark *place)
+static const struct mark *mark_of(uint32_t id)
 {
+	const struct mark *place = marks;
+	while (place->id != id)
+		place++;
+	return place;
+}
+
+static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		 const struct ky_pf_parts *parts)
+{
+	const struct mark *place = mark_of(event->id);
 	char head[32], tail[32] = "";
 	struct ky_proto_view name = parts->texts[place->name];
-	/* The display's driver has had two fields for it. */
-	if (event->id == 348 && !name.data)
-		name = parts->texts[4];
+	/* The display's driver has had two fields for the name. */
+	if (event->id == EVENT(DPU) && !name.data)
+		name = parts->texts[FIELD(DPU, NAME)];
 	char type = (char)parts->values[place->type];
 	if (!place->type || !type)
 		type = parts->values[place->begin] ? 'B' : 'E';
@@ -127,37 +185,198 @@ static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_put_marker(pf->trace, event->ts, event->tid, ky_pf_buffer_string(pf, &pf->text));
 }
 
-void ky_pf_device_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+/* ---- UFS ---- */
+
+static const struct {
+	uint8_t code;
+	const char *name;
+} ufs_commands[] = {
+	{0, "TEST UNIT READY"},
+	{3, "REQUEST SENSE"},
+	{4, "FORMAT UNIT"},
+	{8, "READ (6)"},
+	{10, "WRITE (6)"},
+	{18, "INQUIRY"},
+	{27, "START STOP UNIT"},
+	{29, "SEND DIAGNOSTIC"},
+	{37, "READ CAPACITY (10)"},
+	{40, "READ (10)"},
+	{42, "WRITE (10)"},
+	{47, "VERIFY"},
+	{52, "PRE-FETCH (10)"},
+	{53, "SYNCHRONIZE CACHE (10)"},
+	{59, "WRITE BUFFER"},
+	{60, "READ BUFFER"},
+	{66, "UNMAP"},
+	{85, "MODE SELECT (10)"},
+	{90, "MODE SENSE (10)"},
+	{136, "READ (16)"},
+	{138, "WRITE (16)"},
+	{144, "PRE-FETCH (16)"},
+	{145, "SYNCHRONIZE CACHE (16)"},
+	{158, "READ CAPACITY (16)"},
+	{160, "REPORT LUNS"},
+	{162, "SECURITY PROTOCOL IN"},
+	{181, "SECURITY PROTOCOL OUT"},
+};
+
+static uint32_t ufs_name(struct ky_pf *pf, uint32_t code, uint32_t group)
+{
+	const char *name = "UNDEFINED";
+	for (size_t i = 0; i < sizeof(ufs_commands) / sizeof(*ufs_commands); i++)
+		if (ufs_commands[i].code == code)
+			name = ufs_commands[i].name;
+	return group ? ky_pf_name(pf, "%s (GID=0x%x)", name, group) : ky_string_z(pf->trace, name);
+}
+
+static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			const struct ky_pf_parts *parts)
 {
-	switch (event->id) {
-	case 14: /* clock_enable */
-	case 15: /* clock_disable */
-		named_counter(pf, event, parts, " State");
-		return;
-	case 16: /* clock_set_rate */
-		named_counter(pf, event, parts, " Frequency");
-		return;
-	case 113: /* suspend_resume */
-		suspend_stage(pf, event, parts);
-		return;
-	case 332: /* gpu_frequency */
-		gpu_frequency(pf, event, parts);
-		return;
-	case 364: /* cros_ec_sensorhub_data */
-		sensor_hub(pf, event, parts);
-		return;
-	case 421: /* sched_cpu_util_cfs */
-		cpu_estimate(pf, event, parts);
-		return;
-	case 481: /* suspend_resume_minimal */
-		suspend(pf, event, "Suspend/Resume Minimal", ky_string_z(pf->trace, "Suspended"),
-			parts->values[1] != 0);
-		return;
-	default:
-		break;
-	}
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
-		if (marks[i].id == event->id)
-			mark(pf, event, parts, &marks[i]);
+	const uint32_t doorbell = (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_DOORBELL],
+		       tag = (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_TAG];
+	const bool ends = parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 0;
+	const int waiting = doorbell ? __builtin_popcount(doorbell)
+				     : parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 1;
+	ky_pf_put(pf, event->ts, "ufs_command_count", ky_pf_literal(pf, "io.ufs.command.count"),
+		  waiting);
+	const uint32_t track = ky_pf_slice_track(
+		pf, "ufs_command_tag", ky_pf_name(pf, "io.ufs.command.tag[%03u]", tag), tag);
+	if (ends)
+		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
+	else
+		ky_put_begin(pf->trace, event->ts, track, 0,
+			     ufs_name(pf, (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_OPCODE],
+				      (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_GROUP_ID]),
+			     0);
 }
+
+/* The counter goes up as the clock does: off, asked to go off, asked to go on, on. */
+static void ufs_clock(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		      const struct ky_pf_parts *parts)
+{
+	static const uint8_t levels[] = {0, 3, 1, 2};
+	const uint64_t state = parts->values[KY_PF_UFSHCD_CLK_GATING_STATE];
+	ky_pf_put(pf, event->ts, "ufs_clkgating",
+		  ky_pf_literal(pf, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"),
+		  state < sizeof(levels) ? levels[state] : 0);
+}
+
+/* ---- f2fs ---- */
+
+#define F2FS_FIELDS 32u
+
+struct f2fs_counter {
+	const char *name;
+	uint8_t field;
+};
+
+static const struct f2fs_counter f2fs_amounts[] = {
+	{"write_app_total", KY_PF_F2FS_IOSTAT_APP_WIO},
+	{"write_app_direct", KY_PF_F2FS_IOSTAT_APP_DIO},
+	{"write_app_buffered", KY_PF_F2FS_IOSTAT_APP_BIO},
+	{"write_app_mapped", KY_PF_F2FS_IOSTAT_APP_MIO},
+	{"write_fs_data", KY_PF_F2FS_IOSTAT_FS_DIO},
+	{"write_fs_node", KY_PF_F2FS_IOSTAT_FS_NIO},
+	{"write_fs_meta", KY_PF_F2FS_IOSTAT_FS_MIO},
+	{"write_gc_data", KY_PF_F2FS_IOSTAT_FS_GC_DIO},
+	{"write_gc_node", KY_PF_F2FS_IOSTAT_FS_GC_NIO},
+	{"write_cp_data", KY_PF_F2FS_IOSTAT_FS_CP_DIO},
+	{"write_cp_node", KY_PF_F2FS_IOSTAT_FS_CP_NIO},
+	{"write_cp_meta", KY_PF_F2FS_IOSTAT_FS_CP_MIO},
+	{"read_app_total", KY_PF_F2FS_IOSTAT_APP_RIO},
+	{"read_app_direct", KY_PF_F2FS_IOSTAT_APP_DRIO},
+	{"read_app_buffered", KY_PF_F2FS_IOSTAT_APP_BRIO},
+	{"read_app_mapped", KY_PF_F2FS_IOSTAT_APP_MRIO},
+	{"read_fs_data", KY_PF_F2FS_IOSTAT_FS_DRIO},
+	{"read_fs_gdata", KY_PF_F2FS_IOSTAT_FS_GDRIO},
+	{"read_fs_cdata", KY_PF_F2FS_IOSTAT_FS_CDRIO},
+	{"read_fs_node", KY_PF_F2FS_IOSTAT_FS_NRIO},
+	{"read_fs_meta", KY_PF_F2FS_IOSTAT_FS_MRIO},
+	{"other_fs_discard", KY_PF_F2FS_IOSTAT_FS_DISCARD},
+};
+static const struct f2fs_counter f2fs_latencies[] = {
+	{"read_data_peak", KY_PF_F2FS_IOSTAT_LATENCY_D_RD_PEAK},
+	{"read_data_avg", KY_PF_F2FS_IOSTAT_LATENCY_D_RD_AVG},
+	{"read_data_cnt", KY_PF_F2FS_IOSTAT_LATENCY_D_RD_CNT},
+	{"read_node_peak", KY_PF_F2FS_IOSTAT_LATENCY_N_RD_PEAK},
+	{"read_node_avg", KY_PF_F2FS_IOSTAT_LATENCY_N_RD_AVG},
+	{"read_node_cnt", KY_PF_F2FS_IOSTAT_LATENCY_N_RD_CNT},
+	{"read_meta_peak", KY_PF_F2FS_IOSTAT_LATENCY_M_RD_PEAK},
+	{"read_meta_avg", KY_PF_F2FS_IOSTAT_LATENCY_M_RD_AVG},
+	{"read_meta_cnt", KY_PF_F2FS_IOSTAT_LATENCY_M_RD_CNT},
+	{"write_sync_data_peak", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_S_PEAK},
+	{"write_sync_data_avg", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_S_AVG},
+	{"write_sync_data_cnt", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_S_CNT},
+	{"write_sync_node_peak", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_S_PEAK},
+	{"write_sync_node_avg", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_S_AVG},
+	{"write_sync_node_cnt", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_S_CNT},
+	{"write_sync_meta_peak", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_S_PEAK},
+	{"write_sync_meta_avg", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_S_AVG},
+	{"write_sync_meta_cnt", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_S_CNT},
+	{"write_async_data_peak", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_AS_PEAK},
+	{"write_async_data_avg", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_AS_AVG},
+	{"write_async_data_cnt", KY_PF_F2FS_IOSTAT_LATENCY_D_WR_AS_CNT},
+	{"write_async_node_peak", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_AS_PEAK},
+	{"write_async_node_avg", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_AS_AVG},
+	{"write_async_node_cnt", KY_PF_F2FS_IOSTAT_LATENCY_N_WR_AS_CNT},
+	{"write_async_meta_peak", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_AS_PEAK},
+	{"write_async_meta_avg", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_AS_AVG},
+	{"write_async_meta_cnt", KY_PF_F2FS_IOSTAT_LATENCY_M_WR_AS_CNT},
+};
+
+static void f2fs(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char *type,
+		 uint32_t device_field, const struct f2fs_counter *counters, size_t count)
+{
+	uint64_t values[F2FS_FIELDS] = {0};
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	while (ky_proto_next(&in, &field))
+		if (field.id < F2FS_FIELDS)
+			values[field.id] = field.value;
+	const unsigned device = (unsigned)values[device_field];
+	for (size_t i = 0; i < count; i++)
+		ky_pf_put(pf, event->ts, type,
+			  ky_pf_name(pf, "%s.[%u:%u].%s", type, device >> 8 & 0xff, device & 0xff,
+				     counters[i].name),
+			  (double)values[counters[i].field]);
+}
+
+/* These events have more fields than parts holds. */
+static void f2fs_amount(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts)
+{
+	(void)parts;
+	f2fs(pf, event, "f2fs_iostat", KY_PF_F2FS_IOSTAT_DEV, f2fs_amounts,
+	     sizeof(f2fs_amounts) / sizeof(*f2fs_amounts));
+}
+
+static void f2fs_latency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts)
+{
+	(void)parts;
+	f2fs(pf, event, "f2fs_iostat_latency", KY_PF_F2FS_IOSTAT_LATENCY_DEV, f2fs_latencies,
+	     sizeof(f2fs_latencies) / sizeof(*f2fs_latencies));
+}
+
+const struct ky_pf_ftrace_handler ky_pf_device_handlers[] = {
+	{KY_PF_FTRACE_EVENT_CLOCK_ENABLE, clock_state},
+	{KY_PF_FTRACE_EVENT_CLOCK_DISABLE, clock_state},
+	{KY_PF_FTRACE_EVENT_CLOCK_SET_RATE, clock_rate},
+	{KY_PF_FTRACE_EVENT_GPU_FREQUENCY, gpu_frequency},
+	{KY_PF_FTRACE_EVENT_CROS_EC_SENSORHUB_DATA, sensor_hub},
+	{KY_PF_FTRACE_EVENT_SCHED_CPU_UTIL_CFS, cpu_estimate},
+	{KY_PF_FTRACE_EVENT_SUSPEND_RESUME, suspend_stage},
+	{KY_PF_FTRACE_EVENT_SUSPEND_RESUME_MINIMAL, suspend_minimal},
+	{KY_PF_FTRACE_EVENT_TRACING_MARK_WRITE, mark},
+	{EVENT(SDE), mark},
+	{EVENT(DPU), mark},
+	{EVENT(G2D), mark},
+	{EVENT(MALI), mark},
+	{EVENT(LWIS), mark},
+	{EVENT(SAMSUNG), mark},
+	{KY_PF_FTRACE_EVENT_UFSHCD_COMMAND, ufs_command},
+	{KY_PF_FTRACE_EVENT_UFSHCD_CLK_GATING, ufs_clock},
+	{KY_PF_FTRACE_EVENT_F2FS_IOSTAT, f2fs_amount},
+	{KY_PF_FTRACE_EVENT_F2FS_IOSTAT_LATENCY, f2fs_latency},
+	{0, NULL},
+};

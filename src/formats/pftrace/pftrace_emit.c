@@ -20,38 +20,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto.h"
 
-enum {
-	TRACE_PACKET = 1,
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_TRACE_STATS = 35,
-	PACKET_CLOCK = 58,
-	PACKET_DEFAULTS = 59,
-	PACKET_TRACK_DESCRIPTOR = 60,
-	PACKET_FIRST_ON_SEQUENCE = 87,
-
-	DEFAULTS_TRACK_EVENT = 11,
-	DEFAULTS_CLOCK = 58,
-	EVENT_DEFAULTS_TRACK = 11,
-
-	SNAPSHOT_CLOCKS = 1,
-	CLOCK_ID = 1,
-	CLOCK_TIMESTAMP = 2,
-	CLOCK_IS_INCREMENTAL = 3,
-
-	STATS_BUFFERS = 1,
-	BUFFER_PACKET_LOSS = 19,
-};
-
-enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
-
-enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, SEQUENCE_CLOCK = 64 };
 /* As perfetto's docs advise: FNV-1a of a name, here "kymo.boottime", with the top bit set. */
 #define BOOTTIME_ALIAS UINT64_C(0xfdb62b24)
 
@@ -74,7 +45,7 @@ static bool is_whole(struct ky_pft *w)
 static void put_packet(struct ky_pft *w, const struct ky_out *packet)
 {
 	if (is_whole(w))
-		ky_proto_message(w->out, TRACE_PACKET, packet);
+		ky_proto_message(w->out, KY_PF_TRACE_PACKET, packet);
 }
 
 /* ---- the file's own sequence ---- */
@@ -82,7 +53,7 @@ static void put_packet(struct ky_pft *w, const struct ky_out *packet)
 static void begin_file_packet(struct ky_out *packet)
 {
 	packet->used = 0;
-	ky_proto_uint(packet, PACKET_SEQUENCE, SEQUENCE_FILE);
+	ky_proto_uint(packet, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE_FILE);
 }
 
 void ky_pft_describe(struct ky_pft *w, const struct ky_out *descriptor)
@@ -90,11 +61,12 @@ void ky_pft_describe(struct ky_pft *w, const struct ky_out *descriptor)
 	if (!is_whole(w))
 		return;
 	uint8_t head[4 * KY_PROTO_VARINT_BYTES];
-	uint8_t *end = ky_proto_uint_at(head, PACKET_SEQUENCE, SEQUENCE_FILE);
-	end = ky_proto_tag_at(end, PACKET_TRACK_DESCRIPTOR, KY_PROTO_BYTES);
+	uint8_t *end = ky_proto_uint_at(head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
+					SEQUENCE_FILE);
+	end = ky_proto_tag_at(end, KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR, KY_PROTO_BYTES);
 	end = ky_proto_varint_at(end, descriptor->used);
 	const size_t head_bytes = (size_t)(end - head);
-	ky_proto_length(w->out, TRACE_PACKET, head_bytes + descriptor->used);
+	ky_proto_length(w->out, KY_PF_TRACE_PACKET, head_bytes + descriptor->used);
 	ky_out_append(w->out, head, head_bytes);
 	ky_out_append(w->out, descriptor->data, descriptor->used);
 }
@@ -102,34 +74,35 @@ void ky_pft_describe(struct ky_pft *w, const struct ky_out *descriptor)
 static void put_clock(struct ky_out *snapshot, uint64_t id, uint64_t time_ns, bool incremental)
 {
 	uint8_t clock[4 * KY_PROTO_VARINT_BYTES];
-	uint8_t *end = ky_proto_uint_at(clock, CLOCK_ID, id);
-	end = ky_proto_uint_at(end, CLOCK_TIMESTAMP, time_ns);
+	uint8_t *end = ky_proto_uint_at(clock, KY_PF_CLOCK_CLOCK_ID, id);
+	end = ky_proto_uint_at(end, KY_PF_CLOCK_TIMESTAMP, time_ns);
 	if (incremental)
-		end = ky_proto_uint_at(end, CLOCK_IS_INCREMENTAL, 1);
-	ky_proto_bytes(snapshot, SNAPSHOT_CLOCKS, clock, (size_t)(end - clock));
+		end = ky_proto_uint_at(end, KY_PF_CLOCK_IS_INCREMENTAL, 1);
+	ky_proto_bytes(snapshot, KY_PF_CLOCK_SNAPSHOT_CLOCKS, clock, (size_t)(end - clock));
 }
 
 /* Clears the sequence's state; ties the file's clock and its alias at zero. */
 static void write_first(struct ky_pft *w)
 {
 	w->part.used = 0;
-	put_clock(&w->part, BOOTTIME, 0, false);
+	put_clock(&w->part, KY_PF_BUILTIN_CLOCK_BOOTTIME, 0, false);
 	put_clock(&w->part, BOOTTIME_ALIAS, 0, false);
 	begin_file_packet(&w->body);
-	ky_proto_uint(&w->body, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
-	ky_proto_uint(&w->body, PACKET_FIRST_ON_SEQUENCE, 1);
-	ky_proto_message(&w->body, PACKET_CLOCK_SNAPSHOT, &w->part);
+	ky_proto_uint(&w->body, KY_PF_TRACE_PACKET_SEQUENCE_FLAGS,
+		      KY_PF_SEQ_INCREMENTAL_STATE_CLEARED);
+	ky_proto_uint(&w->body, KY_PF_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, 1);
+	ky_proto_message(&w->body, KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT, &w->part);
 	put_packet(w, &w->body);
 }
 
 static void write_clock(struct ky_pft *w, const struct ky_tick_reading *sample)
 {
 	w->part.used = 0;
-	put_clock(&w->part, BOOTTIME, sample->boottime_ns, false);
-	put_clock(&w->part, MONOTONIC, sample->monotonic_ns, false);
-	put_clock(&w->part, REALTIME, sample->realtime_ns, false);
+	put_clock(&w->part, KY_PF_BUILTIN_CLOCK_BOOTTIME, sample->boottime_ns, false);
+	put_clock(&w->part, KY_PF_BUILTIN_CLOCK_MONOTONIC, sample->monotonic_ns, false);
+	put_clock(&w->part, KY_PF_BUILTIN_CLOCK_REALTIME, sample->realtime_ns, false);
 	begin_file_packet(&w->body);
-	ky_proto_message(&w->body, PACKET_CLOCK_SNAPSHOT, &w->part);
+	ky_proto_message(&w->body, KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT, &w->part);
 	put_packet(w, &w->body);
 }
 
@@ -138,29 +111,34 @@ static void write_clock(struct ky_pft *w, const struct ky_tick_reading *sample)
 static void put_defaults(struct ky_pft *w, uint64_t uuid)
 {
 	uint8_t track[2 * KY_PROTO_VARINT_BYTES];
-	const uint8_t *end = ky_proto_uint_at(track, EVENT_DEFAULTS_TRACK, uuid);
+	const uint8_t *end = ky_proto_uint_at(track, KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID, uuid);
 	w->part.used = 0;
-	ky_proto_uint(&w->part, DEFAULTS_CLOCK, SEQUENCE_CLOCK);
-	ky_proto_bytes(&w->part, DEFAULTS_TRACK_EVENT, track, (size_t)(end - track));
-	ky_proto_message(&w->body, PACKET_DEFAULTS, &w->part);
+	ky_proto_uint(&w->part, KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID,
+		      KY_PF_CLOCK_SEQUENCE);
+	ky_proto_bytes(&w->part, KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS, track,
+		       (size_t)(end - track));
+	ky_proto_message(&w->body, KY_PF_TRACE_PACKET_TRACE_PACKET_DEFAULTS, &w->part);
 }
 
 static void begin_sequence(struct ky_pft *w, struct ky_pft_thread *t, uint32_t index)
 {
 	const uint64_t sequence = (uint64_t)SEQUENCE_THREADS + index;
 	t->uuid = ky_pft_thread_uuid(w, index);
-	uint8_t *end = ky_proto_uint_at(t->head, PACKET_SEQUENCE, sequence);
-	end = ky_proto_uint_at(end, PACKET_SEQUENCE_FLAGS, STATE_NEEDED);
+	uint8_t *end =
+		ky_proto_uint_at(t->head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+	end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_SEQUENCE_FLAGS,
+			       KY_PF_SEQ_NEEDS_INCREMENTAL_STATE);
 	t->head_bytes = (uint8_t)(end - t->head);
 	w->body.used = 0;
-	ky_proto_uint(&w->body, PACKET_SEQUENCE, sequence);
-	ky_proto_uint(&w->body, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
-	ky_proto_uint(&w->body, PACKET_FIRST_ON_SEQUENCE, 1);
+	ky_proto_uint(&w->body, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+	ky_proto_uint(&w->body, KY_PF_TRACE_PACKET_SEQUENCE_FLAGS,
+		      KY_PF_SEQ_INCREMENTAL_STATE_CLEARED);
+	ky_proto_uint(&w->body, KY_PF_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, 1);
 	put_defaults(w, t->uuid);
 	w->part.used = 0;
 	put_clock(&w->part, BOOTTIME_ALIAS, 0, false);
-	put_clock(&w->part, SEQUENCE_CLOCK, 0, true);
-	ky_proto_message(&w->body, PACKET_CLOCK_SNAPSHOT, &w->part);
+	put_clock(&w->part, KY_PF_CLOCK_SEQUENCE, 0, true);
+	ky_proto_message(&w->body, KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT, &w->part);
 	put_packet(w, &w->body);
 }
 
@@ -178,10 +156,11 @@ static struct ky_pft_thread *thread_of(struct ky_pft *w, const struct ky_thread 
 static uint8_t *put_time(uint8_t *to, struct ky_pft_thread *t, uint64_t time_ns)
 {
 	if (__builtin_expect(time_ns < t->last_ns, 0)) {
-		to = ky_proto_uint_at(to, PACKET_TIMESTAMP, time_ns);
-		return ky_proto_uint_at(to, PACKET_CLOCK, BOOTTIME);
+		to = ky_proto_uint_at(to, KY_PF_TRACE_PACKET_TIMESTAMP, time_ns);
+		return ky_proto_uint_at(to, KY_PF_TRACE_PACKET_TIMESTAMP_CLOCK_ID,
+					KY_PF_BUILTIN_CLOCK_BOOTTIME);
 	}
-	to = ky_proto_uint_at(to, PACKET_TIMESTAMP, time_ns - t->last_ns);
+	to = ky_proto_uint_at(to, KY_PF_TRACE_PACKET_TIMESTAMP, time_ns - t->last_ns);
 	t->last_ns = time_ns;
 	return to;
 }
@@ -195,13 +174,13 @@ void ky_pft_send(struct ky_pft *w, struct ky_pft_thread *t, uint64_t time_ns)
 	uint8_t *end = put_time(head + t->head_bytes, t, time_ns);
 	uint8_t *interned = end;
 	if (w->interned.used) {
-		end = ky_proto_tag_at(end, PACKET_INTERNED_DATA, KY_PROTO_BYTES);
+		end = ky_proto_tag_at(end, KY_PF_TRACE_PACKET_INTERNED_DATA, KY_PROTO_BYTES);
 		end = ky_proto_varint_at(end, w->interned.used);
 	}
 	uint8_t *event = end;
-	end = ky_proto_tag_at(end, PACKET_TRACK_EVENT, KY_PROTO_BYTES);
+	end = ky_proto_tag_at(end, KY_PF_TRACE_PACKET_TRACK_EVENT, KY_PROTO_BYTES);
 	end = ky_proto_varint_at(end, w->body.used);
-	ky_proto_length(w->out, TRACE_PACKET,
+	ky_proto_length(w->out, KY_PF_TRACE_PACKET,
 			(size_t)(end - head) + w->interned.used + w->body.used);
 	ky_out_append(w->out, head, (size_t)(interned - head));
 	ky_out_append(w->out, interned, (size_t)(event - interned));
@@ -249,7 +228,7 @@ static void write_plain(struct ky_pft *w, struct ky_pft_thread *t, const uint8_t
 {
 	uint8_t *packet = ky_out_room(w->out, 2 + KY_PFT_HEAD_BYTES + KY_PFT_BODY_BYTES +
 						      4 * KY_PROTO_VARINT_BYTES);
-	packet[0] = TRACE_PACKET << 3 | KY_PROTO_BYTES;
+	packet[0] = KY_PF_TRACE_PACKET << 3 | KY_PROTO_BYTES;
 	uint8_t *end = packet + 2;
 	memcpy(end, t->head, KY_PFT_HEAD_BYTES);
 	end += t->head_bytes;
@@ -261,8 +240,9 @@ static void write_plain(struct ky_pft *w, struct ky_pft_thread *t, const uint8_t
 
 static void write_event(struct ky_pft *w, const struct ky_event *e)
 {
-	static const uint8_t end[KY_PFT_BODY_BYTES] = {PACKET_TRACK_EVENT << 3 | KY_PROTO_BYTES, 2,
-						       9 << 3 | KY_PROTO_VARINT, 2};
+	static const uint8_t end[KY_PFT_BODY_BYTES] = {
+		KY_PF_TRACE_PACKET_TRACK_EVENT << 3 | KY_PROTO_BYTES, 2,
+		KY_PF_TRACK_EVENT_TYPE << 3 | KY_PROTO_VARINT, KY_PF_TYPE_SLICE_END};
 	struct ky_pft_thread *t = thread_of(w, e->thread);
 	if (!t)
 		return;
@@ -366,11 +346,12 @@ static int pft_open(struct ky_writer **writer, struct ky_out *out, const struct 
 static void put_losses(struct ky_pft *w, uint64_t lost)
 {
 	uint8_t buffer[2 * KY_PROTO_VARINT_BYTES];
-	const uint8_t *end = ky_proto_uint_at(buffer, BUFFER_PACKET_LOSS, lost);
+	const uint8_t *end =
+		ky_proto_uint_at(buffer, KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, lost);
 	w->part.used = 0;
-	ky_proto_bytes(&w->part, STATS_BUFFERS, buffer, (size_t)(end - buffer));
+	ky_proto_bytes(&w->part, KY_PF_TRACE_STATS_BUFFER_STATS, buffer, (size_t)(end - buffer));
 	begin_file_packet(&w->body);
-	ky_proto_message(&w->body, PACKET_TRACE_STATS, &w->part);
+	ky_proto_message(&w->body, KY_PF_TRACE_PACKET_TRACE_STATS, &w->part);
 	put_packet(w, &w->body);
 }
 

@@ -10,53 +10,20 @@
  * on the thread without making another one for the arrow to end at.
  */
 #include "formats/pftrace/pftrace_emit.h"
+#include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto.h"
 #include "formats/utf8.h"
 
-enum {
-	EVENT_CATEGORY_IIDS = 3,
-	EVENT_ANNOTATIONS = 4,
-	EVENT_LEGACY = 6,
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_CATEGORIES = 22,
-	EVENT_NAME = 23,
-	EVENT_COUNTER_VALUE = 30,
-	EVENT_LOCATION_IID = 34,
-	EVENT_DOUBLE_COUNTER_VALUE = 44,
-
-	LEGACY_PHASE = 2,
-	LEGACY_UNSCOPED_ID = 6,
-	LEGACY_BIND_TO_ENCLOSING = 12,
-
-	ANNOTATION_NAME_IID = 1,
-	ANNOTATION_BOOL = 2,
-	ANNOTATION_UINT = 3,
-	ANNOTATION_INT = 4,
-	ANNOTATION_DOUBLE = 5,
-	ANNOTATION_STRING = 6,
-	ANNOTATION_POINTER = 7,
-	ANNOTATION_NAME = 10,
-
-	INTERNED_CATEGORIES = 1,
-	INTERNED_NAMES = 2,
-	INTERNED_ANNOTATION_NAMES = 3,
-	INTERNED_LOCATIONS = 4,
-	INTERNED_IID = 1,
-	INTERNED_TEXT = 2,
-	LOCATION_FUNCTION = 3,
-	LOCATION_LINE = 4,
-};
-
-enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-
 /* The kinds that are not an instant. */
 static const uint8_t types[] = {
-	[KYMO_KIND_BEGIN] = TYPE_BEGIN,     [KYMO_KIND_END] = TYPE_END,
-	[KYMO_KIND_COUNTER] = TYPE_COUNTER, [KYMO_KIND_ASYNC_BEGIN] = TYPE_BEGIN,
-	[KYMO_KIND_ASYNC_END] = TYPE_END,   [KYMO_KIND_FLOW_BEGIN] = TYPE_NONE,
-	[KYMO_KIND_FLOW_STEP] = TYPE_NONE,  [KYMO_KIND_FLOW_END] = TYPE_NONE,
+	[KYMO_KIND_BEGIN] = KY_PF_TYPE_SLICE_BEGIN,
+	[KYMO_KIND_END] = KY_PF_TYPE_SLICE_END,
+	[KYMO_KIND_COUNTER] = KY_PF_TYPE_COUNTER,
+	[KYMO_KIND_ASYNC_BEGIN] = KY_PF_TYPE_SLICE_BEGIN,
+	[KYMO_KIND_ASYNC_END] = KY_PF_TYPE_SLICE_END,
+	[KYMO_KIND_FLOW_BEGIN] = KY_PF_TYPE_UNSPECIFIED,
+	[KYMO_KIND_FLOW_STEP] = KY_PF_TYPE_UNSPECIFIED,
+	[KYMO_KIND_FLOW_END] = KY_PF_TYPE_UNSPECIFIED,
 };
 
 static bool is_flow(uint8_t kind)
@@ -66,8 +33,8 @@ static bool is_flow(uint8_t kind)
 
 static uint8_t type_of(uint8_t kind)
 {
-	const uint8_t type = kind < sizeof(types) ? types[kind] : TYPE_NONE;
-	return type || is_flow(kind) ? type : TYPE_INSTANT;
+	const uint8_t type = kind < sizeof(types) ? types[kind] : KY_PF_TYPE_UNSPECIFIED;
+	return type || is_flow(kind) ? type : KY_PF_TYPE_INSTANT;
 }
 
 /* The numbers of interned strings; 0 would mean none. */
@@ -102,16 +69,16 @@ void ky_pft_make_site(struct ky_pft_site *known, const struct ky_site *site)
 	const bool identity = has_identity(site->kind);
 	const uint8_t type = type_of(site->kind);
 	uint8_t *to = known->body;
-	*to++ = 11 << 3 | KY_PROTO_BYTES; /* TracePacket.track_event */
+	*to++ = KY_PF_TRACE_PACKET_TRACK_EVENT << 3 | KY_PROTO_BYTES;
 	uint8_t *length = to++;
 	if (type)
-		to = ky_proto_uint_at(to, EVENT_TYPE, type);
+		to = ky_proto_uint_at(to, KY_PF_TRACK_EVENT_TYPE, type);
 	if (identity && site->category.bytes)
-		to = ky_proto_uint_at(to, EVENT_CATEGORY_IIDS, category_iid(site));
+		to = ky_proto_uint_at(to, KY_PF_TRACK_EVENT_CATEGORY_IIDS, category_iid(site));
 	if (identity && !has_own_name(site))
-		to = ky_proto_uint_at(to, EVENT_NAME_IID, site_iid(site));
+		to = ky_proto_uint_at(to, KY_PF_TRACK_EVENT_NAME_IID, site_iid(site));
 	if (identity && site->file.bytes && !is_flow(site->kind))
-		to = ky_proto_uint_at(to, EVENT_LOCATION_IID, site_iid(site));
+		to = ky_proto_uint_at(to, KY_PF_TRACK_EVENT_SOURCE_LOCATION_IID, site_iid(site));
 	*length = (uint8_t)(to - length - 1);
 	known->body_bytes = (uint8_t)(to - known->body);
 	known->plain = !has_own_name(site) &&
@@ -124,33 +91,37 @@ void ky_pft_make_site(struct ky_pft_site *known, const struct ky_site *site)
 static void intern(struct ky_pft *w, uint32_t field, uint64_t iid, struct ky_text text)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, INTERNED_IID, iid);
-	ky_proto_text(&w->part, INTERNED_TEXT, ky_utf8_text(&w->clean, text, false));
+	ky_proto_uint(&w->part, KY_PF_INTERNED_STRING_IID, iid);
+	ky_proto_text(&w->part, KY_PF_INTERNED_STRING_STR, ky_utf8_text(&w->clean, text, false));
 	ky_proto_message(&w->interned, field, &w->part);
 }
 
 static void intern_location(struct ky_pft *w, const struct ky_site *site)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, INTERNED_IID, site_iid(site));
-	ky_proto_text(&w->part, INTERNED_TEXT, ky_utf8_text(&w->clean, site->file, false));
-	ky_proto_text(&w->part, LOCATION_FUNCTION, ky_utf8_text(&w->clean, site->function, false));
-	ky_proto_uint(&w->part, LOCATION_LINE, site->line);
-	ky_proto_message(&w->interned, INTERNED_LOCATIONS, &w->part);
+	ky_proto_uint(&w->part, KY_PF_INTERNED_STRING_IID, site_iid(site));
+	ky_proto_text(&w->part, KY_PF_INTERNED_STRING_STR,
+		      ky_utf8_text(&w->clean, site->file, false));
+	ky_proto_text(&w->part, KY_PF_SOURCE_LOCATION_FUNCTION_NAME,
+		      ky_utf8_text(&w->clean, site->function, false));
+	ky_proto_uint(&w->part, KY_PF_SOURCE_LOCATION_LINE_NUMBER, site->line);
+	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_SOURCE_LOCATIONS, &w->part);
 }
 
 void ky_pft_intern_site(struct ky_pft *w, const struct ky_site *site)
 {
 	if (has_identity(site->kind)) {
 		if (site->category.bytes)
-			intern(w, INTERNED_CATEGORIES, category_iid(site), site->category);
+			intern(w, KY_PF_INTERNED_DATA_EVENT_CATEGORIES, category_iid(site),
+			       site->category);
 		if (!has_own_name(site))
-			intern(w, INTERNED_NAMES, site_iid(site), site->name);
+			intern(w, KY_PF_INTERNED_DATA_EVENT_NAMES, site_iid(site), site->name);
 		if (site->file.bytes && !is_flow(site->kind))
 			intern_location(w, site);
 	}
 	for (uint32_t i = 0; i < site->args && i < KYMO_ARGS_MAX; i++)
-		intern(w, INTERNED_ANNOTATION_NAMES, key_iid(site, i), site->keys[i]);
+		intern(w, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES, key_iid(site, i),
+		       site->keys[i]);
 }
 
 /* ---- arguments ---- */
@@ -162,17 +133,17 @@ static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
 {
 	switch (arg->type) {
 	case KYMO_TYPE_INT:
-		return ky_proto_uint_at(to, ANNOTATION_INT, arg->value.u);
+		return ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_INT_VALUE, arg->value.u);
 	case KYMO_TYPE_DOUBLE:
-		to = ky_proto_tag_at(to, ANNOTATION_DOUBLE, KY_PROTO_FIXED64);
+		to = ky_proto_tag_at(to, KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE, KY_PROTO_FIXED64);
 		memcpy(to, &arg->value.d, sizeof(arg->value.d));
 		return to + sizeof(arg->value.d);
 	case KYMO_TYPE_BOOL:
-		return ky_proto_uint_at(to, ANNOTATION_BOOL, arg->value.u != 0);
+		return ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, arg->value.u != 0);
 	case KYMO_TYPE_POINTER:
-		return ky_proto_uint_at(to, ANNOTATION_POINTER, arg->value.u);
+		return ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_POINTER_VALUE, arg->value.u);
 	default:
-		return ky_proto_uint_at(to, ANNOTATION_UINT, arg->value.u);
+		return ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, arg->value.u);
 	}
 }
 
@@ -180,10 +151,10 @@ static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
 static void put_annotation(struct ky_pft *w, uint64_t iid, const struct kymo_arg *arg)
 {
 	uint8_t *start = ky_out_room(&w->body, 2 + 4 * KY_PROTO_VARINT_BYTES + SCALAR_BYTES);
-	uint8_t *to = ky_proto_tag_at(start, EVENT_ANNOTATIONS, KY_PROTO_BYTES);
+	uint8_t *to = ky_proto_tag_at(start, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, KY_PROTO_BYTES);
 	if (arg->type != KYMO_TYPE_STRING) {
 		uint8_t *length = to++;
-		to = put_scalar(ky_proto_uint_at(to, ANNOTATION_NAME_IID, iid), arg);
+		to = put_scalar(ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid), arg);
 		*length = (uint8_t)(to - length - 1);
 		ky_out_done(&w->body, to);
 		return;
@@ -192,8 +163,8 @@ static void put_annotation(struct ky_pft *w, uint64_t iid, const struct kymo_arg
 	const size_t name_bytes = 1 + ky_proto_varint_bytes(iid);
 	to = ky_proto_varint_at(to,
 				name_bytes + 1 + ky_proto_varint_bytes(text.bytes) + text.bytes);
-	to = ky_proto_uint_at(to, ANNOTATION_NAME_IID, iid);
-	to = ky_proto_tag_at(to, ANNOTATION_STRING, KY_PROTO_BYTES);
+	to = ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid);
+	to = ky_proto_tag_at(to, KY_PF_DEBUG_ANNOTATION_STRING_VALUE, KY_PROTO_BYTES);
 	ky_out_done(&w->body, ky_proto_varint_at(to, text.bytes));
 	ky_out_append(&w->body, text.data, text.bytes);
 }
@@ -203,12 +174,13 @@ static void put_own_annotation(struct ky_pft *w, const struct kymo_arg *arg)
 	const struct ky_text key = {arg->key ? arg->key : "",
 				    arg->key ? (uint32_t)strlen(arg->key) : 0};
 	w->part.used = 0;
-	ky_proto_text(&w->part, ANNOTATION_NAME, ky_utf8_text(&w->clean, key, false));
+	ky_proto_text(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, ky_utf8_text(&w->clean, key, false));
 	if (arg->type == KYMO_TYPE_STRING)
-		ky_proto_text(&w->part, ANNOTATION_STRING, ky_utf8_arg(&w->clean, arg));
+		ky_proto_text(&w->part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
+			      ky_utf8_arg(&w->clean, arg));
 	else
 		ky_out_done(&w->part, put_scalar(ky_out_room(&w->part, SCALAR_BYTES), arg));
-	ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
 }
 
 static void put_args(struct ky_pft *w, const struct ky_event *e)
@@ -244,7 +216,7 @@ static void put_text_arg(struct ky_pft *w, const char *key, const char *text)
 
 static void put_name(struct ky_pft *w, struct ky_text name)
 {
-	ky_proto_text(&w->body, EVENT_NAME, ky_utf8_text(&w->clean, name, false));
+	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_NAME, ky_utf8_text(&w->clean, name, false));
 }
 
 /* The part that all events of the trace point have. */
@@ -253,8 +225,8 @@ static void begin_body(struct ky_pft *w, const struct ky_pft_site *known, const 
 	w->body.used = 0;
 	if (e->begin_lost && e->site->kind == KYMO_KIND_END) {
 		/* Made up for a KYMO_END, whose trace point has no name. */
-		ky_proto_uint(&w->body, EVENT_TYPE, TYPE_BEGIN);
-		ky_proto_text(&w->body, EVENT_CATEGORIES,
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_BEGIN);
+		ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES,
 			      ky_utf8_text(&w->clean, e->site->category, false));
 		put_name(w, e->name);
 		return;
@@ -266,13 +238,13 @@ static void begin_body(struct ky_pft *w, const struct ky_pft_site *known, const 
 
 static void put_track(struct ky_pft *w, uint64_t uuid)
 {
-	ky_proto_uint(&w->body, EVENT_TRACK, uuid);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, uuid);
 }
 
 static void write_end(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
 {
 	w->body.used = 0;
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_END);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
 	put_args(w, e);
 	ky_pft_send(w, thread, e->time_ns);
 }
@@ -280,11 +252,12 @@ static void write_end(struct ky_pft *w, struct ky_pft_thread *thread, const stru
 static void put_counter_value(struct ky_pft *w, const struct kymo_arg *arg)
 {
 	if (arg->type == KYMO_TYPE_DOUBLE)
-		ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, arg->value.d);
+		ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE, arg->value.d);
 	else if (arg->type == KYMO_TYPE_UINT && arg->value.u > INT64_MAX)
-		ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, (double)arg->value.u);
+		ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
+				(double)arg->value.u);
 	else
-		ky_proto_uint(&w->body, EVENT_COUNTER_VALUE, arg->value.u);
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_COUNTER_VALUE, arg->value.u);
 }
 
 /* Each value is an event on a track of its own. */
@@ -295,7 +268,7 @@ static void write_counter(struct ky_pft *w, struct ky_pft_thread *thread, const 
 			continue;
 		const uint64_t uuid = ky_pft_counter_track(w, e, &e->args[i]);
 		w->body.used = 0;
-		ky_proto_uint(&w->body, EVENT_TYPE, TYPE_COUNTER);
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
 		put_track(w, uuid);
 		put_counter_value(w, &e->args[i]);
 		ky_pft_send(w, thread, e->time_ns);
@@ -307,15 +280,16 @@ static void write_flow(struct ky_pft *w, struct ky_pft_thread *thread,
 {
 	static const char phases[] = {'s', 't', 'f'};
 	w->part.used = 0;
-	ky_proto_uint(&w->part, LEGACY_PHASE, (uint8_t)phases[e->kind - KYMO_KIND_FLOW_BEGIN]);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_PHASE,
+		      (uint8_t)phases[e->kind - KYMO_KIND_FLOW_BEGIN]);
 	/* There is a field for local ids, but Perfetto reads it for spans only. */
 	const bool local = (e->site->flags & KYMO_SITE_LOCAL_ID) != 0;
 	const uint64_t id = local ? ky_pft_mix(e->id, (uint32_t)e->thread->pid) : e->id;
-	ky_proto_uint(&w->part, LEGACY_UNSCOPED_ID, id);
-	ky_proto_uint(&w->part, LEGACY_BIND_TO_ENCLOSING, 1);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_UNSCOPED_ID, id);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING, 1);
 	w->body.used = 0;
 	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
-	ky_proto_message(&w->body, EVENT_LEGACY, &w->part);
+	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_LEGACY_EVENT, &w->part);
 	if (has_own_name(e->site))
 		put_name(w, e->name);
 	ky_pft_send(w, thread, e->time_ns);
@@ -324,8 +298,8 @@ static void write_flow(struct ky_pft *w, struct ky_pft_thread *thread,
 static void write_lost(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
 {
 	w->body.used = 0;
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
-	ky_proto_text(&w->body, EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
+	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
 	put_name(w, (struct ky_text){"events lost", 11});
 	put_uint_arg(w, "count", KYMO_TYPE_UINT, e->id);
 	ky_pft_send(w, thread, e->time_ns);
@@ -336,9 +310,9 @@ static void write_snapshot(struct ky_pft *w, struct ky_pft_thread *thread, const
 	const uint64_t track = ky_pft_snapshots_track(w, e->thread->pid);
 	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
 	w->body.used = 0;
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
 	put_track(w, track);
-	ky_proto_text(&w->body, EVENT_CATEGORIES,
+	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES,
 		      ky_utf8_text(&w->clean, e->site->category, false));
 	put_name(w, unnamed_mark ? (struct ky_text){"mark start", 10} : e->name);
 	put_uint_arg(w, "thread", KYMO_TYPE_INT, (uint64_t)(int64_t)e->thread->tid);

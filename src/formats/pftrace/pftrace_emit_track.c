@@ -9,25 +9,9 @@
  * program uses up.
  */
 #include "formats/pftrace/pftrace_emit.h"
+#include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto.h"
 #include "formats/utf8.h"
-
-enum {
-	DESCRIPTOR_UUID = 1,
-	DESCRIPTOR_NAME = 2,
-	DESCRIPTOR_PROCESS = 3,
-	DESCRIPTOR_THREAD = 4,
-	DESCRIPTOR_PARENT = 5,
-	DESCRIPTOR_COUNTER = 8,
-
-	PROCESS_PID = 1,
-	PROCESS_CMDLINE = 2,
-	PROCESS_NAME = 6,
-
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
-};
 
 enum { UUID_PROCESS = 1, UUID_SNAPSHOTS = 2, UUID_GLOBAL = 3, UUID_THREADS = 16 };
 
@@ -78,10 +62,10 @@ static bool is_new(struct ky_pft *w, uint64_t uuid)
 static void describe_child(struct ky_pft *w, uint64_t uuid, uint64_t parent, struct ky_text name)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, DESCRIPTOR_UUID, uuid);
+	ky_proto_uint(&w->part, KY_PF_TRACK_DESCRIPTOR_UUID, uuid);
 	if (parent)
-		ky_proto_uint(&w->part, DESCRIPTOR_PARENT, parent);
-	ky_proto_text(&w->part, DESCRIPTOR_NAME, ky_utf8_text(&w->clean, name, false));
+		ky_proto_uint(&w->part, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID, parent);
+	ky_proto_text(&w->part, KY_PF_TRACK_DESCRIPTOR_NAME, ky_utf8_text(&w->clean, name, false));
 	ky_pft_describe(w, &w->part);
 }
 
@@ -99,14 +83,15 @@ static void describe_counter(struct ky_pft *w, uint64_t uuid, uint64_t parent, s
 			     struct ky_text series)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, DESCRIPTOR_UUID, uuid);
-	ky_proto_uint(&w->part, DESCRIPTOR_PARENT, parent);
-	ky_proto_bytes(&w->part, DESCRIPTOR_COUNTER, "", 0);
+	ky_proto_uint(&w->part, KY_PF_TRACK_DESCRIPTOR_UUID, uuid);
+	ky_proto_uint(&w->part, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID, parent);
+	ky_proto_bytes(&w->part, KY_PF_TRACK_DESCRIPTOR_COUNTER, "", 0);
 	const struct ky_text clean = ky_utf8_text(&w->clean, name, false);
 	if (!series.bytes) {
-		ky_proto_text(&w->part, DESCRIPTOR_NAME, clean);
+		ky_proto_text(&w->part, KY_PF_TRACK_DESCRIPTOR_NAME, clean);
 	} else {
-		ky_proto_length(&w->part, DESCRIPTOR_NAME, clean.bytes + 1 + series.bytes);
+		ky_proto_length(&w->part, KY_PF_TRACK_DESCRIPTOR_NAME,
+				clean.bytes + 1 + series.bytes);
 		ky_out_append(&w->part, clean.data, clean.bytes);
 		ky_out_append(&w->part, " ", 1);
 		ky_out_append(&w->part, series.data, series.bytes);
@@ -150,27 +135,31 @@ void ky_pft_describe_process(struct ky_pft *w, int32_t pid, struct ky_text name,
 			     struct ky_text command)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, PROCESS_PID, (uint64_t)(int64_t)pid);
+	ky_proto_uint(&w->part, KY_PF_PROCESS_DESCRIPTOR_PID, (uint64_t)(int64_t)pid);
 	if (command.bytes)
-		ky_proto_text(&w->part, PROCESS_CMDLINE, ky_utf8_text(&w->clean, command, false));
+		ky_proto_text(&w->part, KY_PF_PROCESS_DESCRIPTOR_CMDLINE,
+			      ky_utf8_text(&w->clean, command, false));
 	if (name.bytes)
-		ky_proto_text(&w->part, PROCESS_NAME, ky_utf8_text(&w->clean, name, false));
+		ky_proto_text(&w->part, KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME,
+			      ky_utf8_text(&w->clean, name, false));
 	w->body.used = 0;
-	ky_proto_uint(&w->body, DESCRIPTOR_UUID, ky_pft_process_uuid(w, pid));
-	ky_proto_message(&w->body, DESCRIPTOR_PROCESS, &w->part);
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_UUID, ky_pft_process_uuid(w, pid));
+	ky_proto_message(&w->body, KY_PF_TRACK_DESCRIPTOR_PROCESS, &w->part);
 	ky_pft_describe(w, &w->body);
 }
 
 void ky_pft_describe_thread(struct ky_pft *w, const struct ky_thread *thread)
 {
 	w->part.used = 0;
-	ky_proto_uint(&w->part, THREAD_PID, (uint64_t)(int64_t)thread->pid);
-	ky_proto_uint(&w->part, THREAD_TID, (uint64_t)(int64_t)thread->tid);
+	ky_proto_uint(&w->part, KY_PF_THREAD_DESCRIPTOR_PID, (uint64_t)(int64_t)thread->pid);
+	ky_proto_uint(&w->part, KY_PF_THREAD_DESCRIPTOR_TID, (uint64_t)(int64_t)thread->tid);
 	if (thread->name.bytes)
-		ky_proto_text(&w->part, THREAD_NAME, ky_utf8_text(&w->clean, thread->name, false));
+		ky_proto_text(&w->part, KY_PF_THREAD_DESCRIPTOR_THREAD_NAME,
+			      ky_utf8_text(&w->clean, thread->name, false));
 	w->body.used = 0;
-	ky_proto_uint(&w->body, DESCRIPTOR_UUID, ky_pft_thread_uuid(w, thread->index));
-	ky_proto_uint(&w->body, DESCRIPTOR_PARENT, ky_pft_process_uuid(w, thread->pid));
-	ky_proto_message(&w->body, DESCRIPTOR_THREAD, &w->part);
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_UUID, ky_pft_thread_uuid(w, thread->index));
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID,
+		      ky_pft_process_uuid(w, thread->pid));
+	ky_proto_message(&w->body, KY_PF_TRACK_DESCRIPTOR_THREAD, &w->part);
 	ky_pft_describe(w, &w->body);
 }

@@ -9,14 +9,6 @@
 
 #include <stdio.h>
 
-enum event_type {
-	TYPE_SLICE_BEGIN = 1,
-	TYPE_SLICE_END = 2,
-	TYPE_INSTANT = 3,
-	TYPE_COUNTER = 4,
-	TYPE_STATE = 5
-};
-
 void ky_pf_event_error(struct ky_pf *pf, const char *what)
 {
 	ky_problem(pf->trace, "track_event_parser_errors", KY_ERROR, pf->at, "%s", what);
@@ -37,44 +29,46 @@ static void read_category(struct ky_pf_event *event, const struct ky_proto_field
 static void read_rare_field(struct ky_pf_event *event, const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case 1:
+	case KY_PF_TRACK_EVENT_TIMESTAMP_DELTA_US:
 		event->time_delta_us = (int64_t)field->value;
 		event->fields |= KY_PF_HAS_TIME_DELTA;
 		break;
-	case 2:
-	case 17:
+	case KY_PF_TRACK_EVENT_THREAD_TIME_DELTA_US:
+	case KY_PF_TRACK_EVENT_THREAD_TIME_ABSOLUTE_US:
 		event->thread_time_us = (int64_t)field->value;
-		event->fields |=
-			field->id == 2 ? KY_PF_HAS_THREAD_TIME_DELTA : KY_PF_HAS_THREAD_TIME;
+		event->fields |= field->id == KY_PF_TRACK_EVENT_THREAD_TIME_DELTA_US
+					 ? KY_PF_HAS_THREAD_TIME_DELTA
+					 : KY_PF_HAS_THREAD_TIME;
 		break;
-	case 8:
-	case 20:
+	case KY_PF_TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA:
+	case KY_PF_TRACK_EVENT_THREAD_INSTRUCTION_COUNT_ABSOLUTE:
 		event->instructions = (int64_t)field->value;
-		event->fields |=
-			field->id == 8 ? KY_PF_HAS_INSTRUCTIONS_DELTA : KY_PF_HAS_INSTRUCTIONS;
+		event->fields |= field->id == KY_PF_TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA
+					 ? KY_PF_HAS_INSTRUCTIONS_DELTA
+					 : KY_PF_HAS_INSTRUCTIONS;
 		break;
-	case 16:
+	case KY_PF_TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
 		event->time_us = (int64_t)field->value;
 		event->fields |= field->value ? KY_PF_HAS_TIME : 0;
 		break;
-	case 22:
+	case KY_PF_TRACK_EVENT_CATEGORIES:
 		event->category_text = field->view;
 		event->categories++;
 		break;
-	case 12:
-	case 31:
-	case 45:
-	case 46:
+	case KY_PF_TRACK_EVENT_EXTRA_COUNTER_VALUES:
+	case KY_PF_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
+	case KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
+	case KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
 		event->fields |= KY_PF_HAS_EXTRA;
 		break;
-	case 34:
+	case KY_PF_TRACK_EVENT_SOURCE_LOCATION_IID:
 		event->location_iid = field->value;
 		event->fields |= KY_PF_HAS_LOCATION;
 		break;
-	case 36:
-	case 42:
-	case 47:
-	case 48:
+	case KY_PF_TRACK_EVENT_FLOW_IDS_OLD:
+	case KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS_OLD:
+	case KY_PF_TRACK_EVENT_FLOW_IDS:
+	case KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS:
 		event->fields |= KY_PF_HAS_FLOWS;
 		break;
 	default:
@@ -88,36 +82,36 @@ static void read_fields(struct ky_pf_event *event)
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case 3:
+		case KY_PF_TRACK_EVENT_CATEGORY_IIDS:
 			read_category(event, &field);
 			break;
-		case 4:
+		case KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS:
 			event->fields |= KY_PF_HAS_ARGS;
 			break;
-		case 6:
+		case KY_PF_TRACK_EVENT_LEGACY_EVENT:
 			event->legacy = field.view;
 			event->fields |= KY_PF_HAS_LEGACY;
 			break;
-		case 9:
+		case KY_PF_TRACK_EVENT_TYPE:
 			event->type = (uint32_t)field.value;
 			event->fields |= KY_PF_HAS_TYPE;
 			break;
-		case 10:
+		case KY_PF_TRACK_EVENT_NAME_IID:
 			event->name_iid = field.value;
 			break;
-		case 11:
+		case KY_PF_TRACK_EVENT_TRACK_UUID:
 			event->track_uuid = field.value;
 			event->fields |= KY_PF_HAS_TRACK;
 			break;
-		case 23:
+		case KY_PF_TRACK_EVENT_NAME:
 			event->name_text = field.view;
 			event->fields |= KY_PF_HAS_NAME;
 			break;
-		case 30:
+		case KY_PF_TRACK_EVENT_COUNTER_VALUE:
 			event->counter_value = field.value;
 			event->fields |= KY_PF_HAS_COUNTER;
 			break;
-		case 44:
+		case KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE:
 			event->counter_value = field.value;
 			event->fields |= KY_PF_HAS_REAL_COUNTER;
 			break;
@@ -145,7 +139,7 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		uint64_t iid;
-		while (field.id == 3 && ky_proto_item(&items, &iid)) {
+		while (field.id == KY_PF_TRACK_EVENT_CATEGORY_IIDS && ky_proto_item(&items, &iid)) {
 			const uint32_t text = ky_pf_text(sequence, KY_PF_CATEGORIES, iid);
 			if (text)
 				append_category(pf, ky_text_of(pf->trace, text),
@@ -153,7 +147,7 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 		}
 	}
 	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);)
-		if (field.id == 22 && field.wire == KY_PROTO_BYTES)
+		if (field.id == KY_PF_TRACK_EVENT_CATEGORIES && field.wire == KY_PROTO_BYTES)
 			append_category(pf, (const char *)field.view.data, field.view.bytes);
 	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
@@ -264,6 +258,157 @@ static bool thread_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	return true;
 }
 
+/* ---- counters ---- */
+
+#define EXTRA_MAX 8u /* extra values of one event */
+
+/* Extra values of an event, and the uuids of their tracks. */
+struct extra_kind {
+	uint64_t uuids[EXTRA_MAX];
+	uint32_t uuids_count;
+	double values[EXTRA_MAX];
+	uint32_t values_count;
+};
+
+struct extra {
+	struct extra_kind ints, reals;
+};
+
+/* The counter's value in its unit, and as a sum when it is written as differences. */
+static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t uuid,
+			  double *value)
+{
+	const uint32_t row = ky_pf_track_row(pf, uuid);
+	if (row == KY_NONE || !pf->tracks[row].counter)
+		return false;
+	if (pf->tracks[row].unit_multiplier > 0)
+		*value *= (double)pf->tracks[row].unit_multiplier;
+	if (!pf->tracks[row].incremental)
+		return true;
+	bool made;
+	uint32_t *sum =
+		KY_PF_GROW(pf, values) ? ky_pf_map_add(&sequence->values, uuid, &made) : NULL;
+	if (!sum)
+		return false;
+	if (made) {
+		*sum = pf->values_count;
+		pf->values[pf->values_count++] = 0;
+	}
+	*value = pf->values[*sum] += *value;
+	return true;
+}
+
+static void read_extra(const struct ky_pf_event *event, bool real, struct extra_kind *extra)
+{
+	struct ky_proto_in in = ky_proto_open(event->all);
+	struct ky_proto_field field;
+	uint64_t item;
+	*extra = (struct extra_kind){0};
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(
+			&field, field.id == KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES);
+		while (field.id == (real ? KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
+					 : KY_PF_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) &&
+		       ky_proto_item(&items, &item)) {
+			if (extra->uuids_count < EXTRA_MAX)
+				extra->uuids[extra->uuids_count] = item;
+			extra->uuids_count++;
+		}
+		while (field.id == (real ? KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES
+					 : KY_PF_TRACK_EVENT_EXTRA_COUNTER_VALUES) &&
+		       ky_proto_item(&items, &item)) {
+			if (extra->values_count < EXTRA_MAX)
+				extra->values[extra->values_count] =
+					real ? ky_proto_as_double(item) : (double)(int64_t)item;
+			extra->values_count++;
+		}
+	}
+}
+
+static bool extra_error(struct ky_pf *pf, const char *name)
+{
+	ky_problem(pf->trace, name, KY_ERROR, pf->at,
+		   "extra counters of an event do not fit their tracks: it is left out");
+	return false;
+}
+
+/* Turns the values into what the counters show; false leaves the whole event out, as Perfetto does. */
+static bool check_extra(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct extra_kind *extra,
+			const struct ky_pf_uuids *defaults, uint32_t room)
+{
+	if (!extra->values_count)
+		return true;
+	if (!extra->uuids_count) {
+		extra->uuids_count = defaults->count;
+		for (uint32_t i = 0; i < defaults->count && i < EXTRA_MAX; i++)
+			extra->uuids[i] = defaults->items[i];
+	}
+	if (!extra->uuids_count)
+		return extra_error(pf, "track_event_extra_counter_missing_track_uuids");
+	for (uint32_t i = 0; i < extra->values_count; i++) {
+		if (i >= extra->uuids_count)
+			return extra_error(pf, "track_event_extra_counter_track_uuid_mismatch");
+		if (i >= room)
+			return extra_error(pf, "track_event_extra_counter_exceeds_max");
+		if (!extra->uuids[i])
+			return extra_error(pf, "track_event_extra_counter_track_uuid_mismatch");
+		if (!counter_value(pf, sequence, extra->uuids[i], &extra->values[i]))
+			return extra_error(pf, "track_event_extra_counter_invalid_track");
+	}
+	return true;
+}
+
+static void put_extra(struct ky_pf *pf, const struct ky_pf_event *event,
+		      const struct extra_kind *extra)
+{
+	for (uint32_t i = 0; i < extra->values_count; i++) {
+		struct ky_pf_track *track = ky_pf_track_resolve(pf, extra->uuids[i]);
+		if (track)
+			ky_put_counter(pf->trace, event->ts, ky_pf_track_make(pf, track, 0),
+				       extra->values[i]);
+	}
+}
+
+static bool own_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_event *event, double *value)
+{
+	const bool own = event->fields & KY_PF_HAS_TRACK;
+	*value = event->fields & KY_PF_HAS_COUNTER ? (double)(int64_t)event->counter_value
+						   : ky_proto_as_double(event->counter_value);
+	if (!own && !sequence->has_track_uuid) {
+		ky_problem(pf->trace, "track_event_counter_missing_track_uuid", KY_ERROR, pf->at,
+			   "a counter without a track");
+		return false;
+	}
+	if (!(event->fields & (KY_PF_HAS_COUNTER | KY_PF_HAS_REAL_COUNTER))) {
+		ky_problem(pf->trace, "track_event_counter_missing_value", KY_ERROR, pf->at,
+			   "a counter without a value");
+		return false;
+	}
+	if (counter_value(pf, sequence, own ? event->track_uuid : sequence->track_uuid, value))
+		return true;
+	ky_problem(pf->trace, "track_event_counter_invalid_track_uuid", KY_ERROR, pf->at,
+		   "a counter on a track that is none of counters");
+	return false;
+}
+
+static bool extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 const struct ky_pf_event *event, struct extra *extra)
+{
+	read_extra(event, false, &extra->ints);
+	read_extra(event, true, &extra->reals);
+	return check_extra(pf, sequence, &extra->ints, &sequence->extra_counters, EXTRA_MAX) &&
+	       check_extra(pf, sequence, &extra->reals, &sequence->extra_real_counters,
+			   EXTRA_MAX - extra->ints.values_count);
+}
+
+static void put_all_extra(struct ky_pf *pf, const struct ky_pf_event *event,
+			  const struct extra *extra)
+{
+	put_extra(pf, event, &extra->ints);
+	put_extra(pf, event, &extra->reals);
+}
+
 /* ---- flows ---- */
 
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
@@ -275,10 +420,14 @@ void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32
 	if (!(event->fields & KY_PF_HAS_FLOWS))
 		return;
 	while (ky_proto_next(&in, &field)) {
-		const bool ends = field.id == 42 || field.id == 48;
-		if (!ends && field.id != 36 && field.id != 47)
+		const bool ends = field.id == KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS_OLD ||
+				  field.id == KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS;
+		if (!ends && field.id != KY_PF_TRACK_EVENT_FLOW_IDS_OLD &&
+		    field.id != KY_PF_TRACK_EVENT_FLOW_IDS)
 			continue;
-		struct ky_proto_items items = ky_proto_items(&field, field.id >= 47);
+		struct ky_proto_items items = ky_proto_items(
+			&field, field.id == KY_PF_TRACK_EVENT_FLOW_IDS ||
+					field.id == KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS);
 		while (ky_proto_item(&items, &id))
 			ky_put_flow(pf->trace, event->ts, track,
 				    ends ? KY_FLOW_ANY_END : KY_FLOW_ANY, bind, id);
@@ -318,15 +467,15 @@ static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	const uint32_t track = ky_pf_event_track(pf, event);
 	const uint32_t args = ky_pf_event_args(pf, sequence, event, 0);
 	switch (event->type) {
-	case TYPE_SLICE_BEGIN:
+	case KY_PF_TYPE_SLICE_BEGIN:
 		ky_put_begin(trace, event->ts, track, event->category, event->name, args);
 		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
 		break;
-	case TYPE_SLICE_END:
+	case KY_PF_TYPE_SLICE_END:
 		ky_pf_event_flows(pf, event, track, KY_BIND_ENCLOSING);
 		ky_put_end(trace, event->ts, track, event->category, event->name, args);
 		break;
-	case TYPE_INSTANT:
+	case KY_PF_TYPE_INSTANT:
 		ky_put_instant(trace, event->ts, track, event->category, event->name, args);
 		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
 		break;
@@ -411,9 +560,9 @@ static void put_event(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct 
 {
 	event->category = category_of(pf, sequence, event);
 	event->name = name_of(pf, sequence, event, legacy);
-	if (event->type == TYPE_COUNTER)
+	if (event->type == KY_PF_TYPE_COUNTER)
 		put_counter(pf, sequence, event, value);
-	else if (event->type == TYPE_STATE)
+	else if (event->type == KY_PF_TYPE_STATE)
 		put_state(pf, sequence, event);
 	else if (legacy && legacy->has_phase)
 		ky_pf_legacy_event(pf, sequence, event, legacy);
@@ -426,7 +575,7 @@ void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	struct ky_pf_event event = {.all = message};
 	struct ky_pf_legacy legacy;
-	struct ky_pf_extra extra;
+	struct extra extra;
 	double value = 0;
 	read_fields(&event);
 	const bool is_legacy = event.fields & KY_PF_HAS_LEGACY;
@@ -434,10 +583,10 @@ void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_pf_legacy_parse(&legacy, event.legacy);
 	if (!time_of(pf, sequence, packet, &event))
 		return;
-	if (event.type == TYPE_COUNTER && !ky_pf_counter_value(pf, sequence, &event, &value))
+	if (event.type == KY_PF_TYPE_COUNTER && !own_value(pf, sequence, &event, &value))
 		return;
 	const bool has_extra = event.fields & KY_PF_HAS_EXTRA;
-	if (has_extra && !ky_pf_extra_values(pf, sequence, &event, &extra))
+	if (has_extra && !extra_values(pf, sequence, &event, &extra))
 		return;
 	if (!event.type && !(is_legacy && legacy.has_phase)) {
 		ky_pf_event_error(pf, "a track event without type or phase");
@@ -447,6 +596,6 @@ void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	    !thread_counters(pf, sequence, &event))
 		return;
 	if (has_extra)
-		ky_pf_extra_put(pf, &event, &extra);
+		put_all_extra(pf, &event, &extra);
 	put_event(pf, sequence, &event, is_legacy ? &legacy : NULL, value);
 }

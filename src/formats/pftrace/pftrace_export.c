@@ -13,30 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	TRACE_PACKET = 1,
-	PACKET_CHROME_EVENTS = 5,
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TRACE_STATS = 35,
-	PACKET_DEFAULTS = 59,
-	PACKET_FIRST_ON_SEQUENCE = 87,
-	DEFAULTS_CLOCK = 58,
-	SNAPSHOT_CLOCKS = 1,
-	SNAPSHOT_PRIMARY = 2,
-	CLOCK_ID = 1,
-	CLOCK_TIMESTAMP = 2,
-	CLOCK_IS_INCREMENTAL = 3,
-	BUNDLE_METADATA = 2,
-	METADATA_NAME = 1,
-	METADATA_STRING = 2,
-	METADATA_INT = 4,
-	STATS_BUFFERS = 1,
-	BUFFER_PACKET_LOSS = 19,
-	STATE_CLEARED = 1,
-	STATE_NEEDED = 2,
-	SEQUENCE_CLOCK = 64
-};
-
 /* FNV-1a of "kymo.boottime" with the top bit set, as the recorder has it. */
 #define CLOCK_ALIAS UINT64_C(0xfdb62b24)
 
@@ -58,12 +34,12 @@ static void put_packet(struct ky_pfx *w, const uint8_t *head, size_t head_bytes,
 	if (!is_whole(w))
 		return;
 	if (w->interned.used) {
-		middle = ky_proto_tag_at(fields, KY_PFX_PACKET_INTERNED, KY_PROTO_BYTES);
+		middle = ky_proto_tag_at(fields, KY_PF_TRACE_PACKET_INTERNED_DATA, KY_PROTO_BYTES);
 		middle = ky_proto_varint_at(middle, w->interned.used);
 	}
 	end = ky_proto_tag_at(middle, field, KY_PROTO_BYTES);
 	end = ky_proto_varint_at(end, w->body.used);
-	ky_proto_length(w->out, TRACE_PACKET,
+	ky_proto_length(w->out, KY_PF_TRACE_PACKET,
 			head_bytes + (size_t)(end - fields) + w->interned.used + w->body.used);
 	ky_out_append(w->out, head, head_bytes);
 	ky_out_append(w->out, fields, (size_t)(middle - fields));
@@ -77,21 +53,25 @@ static void put_packet(struct ky_pfx *w, const uint8_t *head, size_t head_bytes,
 void ky_pfx_send_file(struct ky_pfx *w, uint32_t field)
 {
 	uint8_t head[2 * KY_PROTO_VARINT_BYTES];
-	const uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, KY_PFX_FILE);
+	const uint8_t *end =
+		ky_proto_uint_at(head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, KY_PFX_FILE);
 	put_packet(w, head, (size_t)(end - head), field);
 }
 
 void ky_pfx_send(struct ky_pfx *w, enum ky_pfx_sequence sequence, uint32_t field, int64_t ts)
 {
 	uint8_t head[8 * KY_PROTO_VARINT_BYTES];
-	uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, sequence);
-	end = ky_proto_uint_at(end, KY_PFX_PACKET_FLAGS, STATE_NEEDED);
+	uint8_t *end =
+		ky_proto_uint_at(head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+	end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_SEQUENCE_FLAGS,
+			       KY_PF_SEQ_NEEDS_INCREMENTAL_STATE);
 	if (sequence == KY_PFX_EVENTS && (uint64_t)ts >= w->event_ns) {
-		end = ky_proto_uint_at(end, KY_PFX_PACKET_TIMESTAMP, (uint64_t)ts - w->event_ns);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_TIMESTAMP,
+				       (uint64_t)ts - w->event_ns);
 		w->event_ns = (uint64_t)ts;
 	} else {
-		end = ky_proto_uint_at(end, KY_PFX_PACKET_TIMESTAMP, (uint64_t)ts);
-		end = ky_proto_uint_at(end, KY_PFX_PACKET_CLOCK, w->clock);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_TIMESTAMP, (uint64_t)ts);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_TIMESTAMP_CLOCK_ID, w->clock);
 	}
 	put_packet(w, head, (size_t)(end - head), field);
 }
@@ -121,16 +101,22 @@ bool ky_pfx_is_new(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t number)
 void ky_pfx_intern(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t string)
 {
 	static const uint8_t fields[KY_PFX_INTERNED] = {
-		[KY_PFX_CATEGORIES] = 1, [KY_PFX_NAMES] = 2,  [KY_PFX_KEYS] = 3,
-		[KY_PFX_FUNCTIONS] = 5,  [KY_PFX_FRAMES] = 6, [KY_PFX_CALLSTACKS] = 7,
-		[KY_PFX_BUILD_IDS] = 16, [KY_PFX_PATHS] = 17, [KY_PFX_SOURCES] = 18,
-		[KY_PFX_MAPPINGS] = 19,
+		[KY_PFX_CATEGORIES] = KY_PF_INTERNED_DATA_EVENT_CATEGORIES,
+		[KY_PFX_NAMES] = KY_PF_INTERNED_DATA_EVENT_NAMES,
+		[KY_PFX_KEYS] = KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES,
+		[KY_PFX_FUNCTIONS] = KY_PF_INTERNED_DATA_FUNCTION_NAMES,
+		[KY_PFX_FRAMES] = KY_PF_INTERNED_DATA_FRAMES,
+		[KY_PFX_CALLSTACKS] = KY_PF_INTERNED_DATA_CALLSTACKS,
+		[KY_PFX_BUILD_IDS] = KY_PF_INTERNED_DATA_BUILD_IDS,
+		[KY_PFX_PATHS] = KY_PF_INTERNED_DATA_MAPPING_PATHS,
+		[KY_PFX_SOURCES] = KY_PF_INTERNED_DATA_SOURCE_PATHS,
+		[KY_PFX_MAPPINGS] = KY_PF_INTERNED_DATA_MAPPINGS,
 	};
 	if (!ky_pfx_is_new(w, what, string))
 		return;
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, 1, string);
-	ky_pfx_string(w, &w->inner, 2, string);
+	ky_proto_uint(&w->inner, KY_PF_INTERNED_STRING_IID, string);
+	ky_pfx_string(w, &w->inner, KY_PF_INTERNED_STRING_STR, string);
 	ky_proto_message(&w->interned, fields[what], &w->inner);
 }
 
@@ -139,37 +125,41 @@ void ky_pfx_intern(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t string)
 static void put_clock(struct ky_out *snapshot, uint64_t id, uint64_t ns, bool incremental)
 {
 	uint8_t clock[4 * KY_PROTO_VARINT_BYTES];
-	uint8_t *end = ky_proto_uint_at(clock, CLOCK_ID, id);
-	end = ky_proto_uint_at(end, CLOCK_TIMESTAMP, ns);
+	uint8_t *end = ky_proto_uint_at(clock, KY_PF_CLOCK_CLOCK_ID, id);
+	end = ky_proto_uint_at(end, KY_PF_CLOCK_TIMESTAMP, ns);
 	if (incremental)
-		end = ky_proto_uint_at(end, CLOCK_IS_INCREMENTAL, 1);
-	ky_proto_bytes(snapshot, SNAPSHOT_CLOCKS, clock, (size_t)(end - clock));
+		end = ky_proto_uint_at(end, KY_PF_CLOCK_IS_INCREMENTAL, 1);
+	ky_proto_bytes(snapshot, KY_PF_CLOCK_SNAPSHOT_CLOCKS, clock, (size_t)(end - clock));
 }
 
 static void put_clock_packet(struct ky_pfx *w, enum ky_pfx_sequence sequence, bool first)
 {
 	uint8_t head[12 * KY_PROTO_VARINT_BYTES];
-	uint8_t *end = ky_proto_uint_at(head, KY_PFX_PACKET_SEQUENCE, sequence);
+	uint8_t *end =
+		ky_proto_uint_at(head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
 	if (first) {
-		end = ky_proto_uint_at(end, KY_PFX_PACKET_FLAGS, STATE_CLEARED);
-		end = ky_proto_uint_at(end, PACKET_FIRST_ON_SEQUENCE, 1);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_SEQUENCE_FLAGS,
+				       KY_PF_SEQ_INCREMENTAL_STATE_CLEARED);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, 1);
 	}
 	if (first && sequence == KY_PFX_EVENTS) {
-		end = ky_proto_tag_at(end, PACKET_DEFAULTS, KY_PROTO_BYTES);
+		end = ky_proto_tag_at(end, KY_PF_TRACE_PACKET_TRACE_PACKET_DEFAULTS,
+				      KY_PROTO_BYTES);
 		*end++ = 3; /* a tag of two bytes and the clock's number */
-		end = ky_proto_uint_at(end, DEFAULTS_CLOCK, SEQUENCE_CLOCK);
+		end = ky_proto_uint_at(end, KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID,
+				       KY_PF_CLOCK_SEQUENCE);
 	}
-	put_packet(w, head, (size_t)(end - head), PACKET_CLOCK_SNAPSHOT);
+	put_packet(w, head, (size_t)(end - head), KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT);
 }
 
 static void begin_sequences(struct ky_pfx *w)
 {
 	put_clock(&w->body, w->clock, 0, false);
 	put_clock(&w->body, CLOCK_ALIAS, 0, false);
-	ky_proto_uint(&w->body, SNAPSHOT_PRIMARY, w->clock);
+	ky_proto_uint(&w->body, KY_PF_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK, w->clock);
 	put_clock_packet(w, KY_PFX_FILE, true);
 	put_clock(&w->body, CLOCK_ALIAS, 0, false);
-	put_clock(&w->body, SEQUENCE_CLOCK, 0, true);
+	put_clock(&w->body, KY_PF_CLOCK_SEQUENCE, 0, true);
 	put_clock_packet(w, KY_PFX_EVENTS, true);
 	put_clock(&w->body, w->clock, 0, false);
 	put_clock(&w->body, CLOCK_ALIAS, 0, false);
@@ -214,15 +204,16 @@ static void put_metadata(struct ky_pfx *w)
 		if (key.bytes > 3 && memcmp(key.data, "cr-", 3) == 0)
 			key = (struct ky_text){key.data + 3, key.bytes - 3};
 		w->part.used = 0;
-		ky_pfx_text(w, &w->part, METADATA_NAME, key);
+		ky_pfx_text(w, &w->part, KY_PF_CHROME_METADATA_NAME, key);
 		if (m->text[i])
-			ky_pfx_string(w, &w->part, METADATA_STRING, m->text[i]);
+			ky_pfx_string(w, &w->part, KY_PF_CHROME_METADATA_STRING_VALUE, m->text[i]);
 		else
-			ky_proto_uint(&w->part, METADATA_INT, (uint64_t)m->number[i]);
-		ky_proto_message(&w->body, BUNDLE_METADATA, &w->part);
+			ky_proto_uint(&w->part, KY_PF_CHROME_METADATA_INT_VALUE,
+				      (uint64_t)m->number[i]);
+		ky_proto_message(&w->body, KY_PF_CHROME_EVENT_BUNDLE_METADATA, &w->part);
 	}
 	if (w->body.used)
-		ky_pfx_send_file(w, PACKET_CHROME_EVENTS);
+		ky_pfx_send_file(w, KY_PF_TRACE_PACKET_CHROME_EVENTS);
 }
 
 static void put_lost_sum(struct ky_pfx *w)
@@ -230,9 +221,9 @@ static void put_lost_sum(struct ky_pfx *w)
 	if (!w->trace->lost)
 		return;
 	w->part.used = 0;
-	ky_proto_uint(&w->part, BUFFER_PACKET_LOSS, w->trace->lost);
-	ky_proto_message(&w->body, STATS_BUFFERS, &w->part);
-	ky_pfx_send_file(w, PACKET_TRACE_STATS);
+	ky_proto_uint(&w->part, KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, w->trace->lost);
+	ky_proto_message(&w->body, KY_PF_TRACE_STATS_BUFFER_STATS, &w->part);
+	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_TRACE_STATS);
 }
 
 static void put_item(void *self, const struct ky_walk_item *item)

@@ -17,6 +17,7 @@
 #include "formats/address.h"
 #include "formats/export_loop.h"
 #include "formats/flow_marks.h"
+#include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto.h"
 
 enum ky_pfx_sequence { KY_PFX_FILE = 2, KY_PFX_EVENTS = 3, KY_PFX_SAMPLES = 4 };
@@ -33,15 +34,6 @@ enum ky_pfx_interned {
 	KY_PFX_SOURCES,
 	KY_PFX_MAPPINGS,
 	KY_PFX_INTERNED
-};
-
-enum {
-	KY_PFX_PACKET_TIMESTAMP = 8,
-	KY_PFX_PACKET_SEQUENCE = 10,
-	KY_PFX_PACKET_TRACK_EVENT = 11,
-	KY_PFX_PACKET_INTERNED = 12,
-	KY_PFX_PACKET_FLAGS = 13,
-	KY_PFX_PACKET_CLOCK = 58
 };
 
 /* What runs on a CPU, to say who was switched away. */

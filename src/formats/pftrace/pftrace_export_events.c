@@ -10,36 +10,6 @@
 
 #include "formats/arg_tree.h"
 
-enum {
-	EVENT_CATEGORY_IIDS = 3,
-	EVENT_ANNOTATIONS = 4,
-	EVENT_LEGACY = 6,
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_CATEGORIES = 22,
-	EVENT_NAME = 23,
-	EVENT_DOUBLE_COUNTER_VALUE = 44,
-	EVENT_FLOWS = 47,
-	EVENT_FLOWS_END = 48,
-	LEGACY_PHASE = 2,
-	LEGACY_UNSCOPED_ID = 6,
-	LEGACY_BIND_TO_ENCLOSING = 12,
-	ANNOTATION_NAME_IID = 1,
-	ANNOTATION_BOOL = 2,
-	ANNOTATION_UINT = 3,
-	ANNOTATION_INT = 4,
-	ANNOTATION_DOUBLE = 5,
-	ANNOTATION_STRING = 6,
-	ANNOTATION_POINTER = 7,
-	ANNOTATION_JSON = 9,
-	ANNOTATION_NAME = 10,
-	ANNOTATION_DICT = 11,
-	ANNOTATION_ARRAY = 12
-};
-
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-
 /* ---- arguments ---- */
 
 /* Makes the bytes of body from begin on a field. */
@@ -63,14 +33,15 @@ static void wrap(struct ky_out *body, size_t begin, uint32_t field)
 static uint32_t field_here(const struct ky_pfx *w)
 {
 	if (!w->depth)
-		return EVENT_ANNOTATIONS;
-	return w->levels[w->depth - 1] & LEVEL_ARRAY ? ANNOTATION_ARRAY : ANNOTATION_DICT;
+		return KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS;
+	return w->levels[w->depth - 1] & LEVEL_ARRAY ? KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES
+						     : KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES;
 }
 
 static void put_key(struct ky_pfx *w, struct ky_text key)
 {
 	if (key.data)
-		ky_pfx_text(w, &w->body, ANNOTATION_NAME, key);
+		ky_pfx_text(w, &w->body, KY_PF_DEBUG_ANNOTATION_NAME, key);
 }
 
 static void open_level(void *self, struct ky_text key, bool array)
@@ -94,25 +65,26 @@ static void put_value(struct ky_pfx *w, uint32_t arg)
 	double real;
 	switch (w->trace->args.type[arg]) {
 	case KY_ARG_INT:
-		ky_proto_uint(&w->body, ANNOTATION_INT, value);
+		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_INT_VALUE, value);
 		break;
 	case KY_ARG_UINT:
-		ky_proto_uint(&w->body, ANNOTATION_UINT, value);
+		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, value);
 		break;
 	case KY_ARG_REAL:
 		memcpy(&real, &value, sizeof(real));
-		ky_proto_double(&w->body, ANNOTATION_DOUBLE, real);
+		ky_proto_double(&w->body, KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE, real);
 		break;
 	case KY_ARG_BOOL:
-		ky_proto_uint(&w->body, ANNOTATION_BOOL, value != 0);
+		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, value != 0);
 		break;
 	case KY_ARG_POINTER:
-		ky_proto_uint(&w->body, ANNOTATION_POINTER, value);
+		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_POINTER_VALUE, value);
 		break;
 	default:
 		ky_pfx_string(w, &w->body,
-			      w->trace->args.type[arg] == KY_ARG_JSON ? ANNOTATION_JSON
-								      : ANNOTATION_STRING,
+			      w->trace->args.type[arg] == KY_ARG_JSON
+				      ? KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE
+				      : KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
 			      (uint32_t)value);
 	}
 }
@@ -122,11 +94,12 @@ static void intern_key(struct ky_pfx *w, uint32_t arg, struct ky_text key)
 	const uint32_t iid = w->trace->args.key[arg];
 	if (ky_pfx_is_new(w, KY_PFX_KEYS, iid)) {
 		w->inner.used = 0;
-		ky_proto_uint(&w->inner, 1, iid);
-		ky_pfx_text(w, &w->inner, 2, key);
-		ky_proto_message(&w->interned, 3, &w->inner);
+		ky_proto_uint(&w->inner, KY_PF_INTERNED_STRING_IID, iid);
+		ky_pfx_text(w, &w->inner, KY_PF_INTERNED_STRING_STR, key);
+		ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES,
+				 &w->inner);
 	}
-	ky_proto_uint(&w->body, ANNOTATION_NAME_IID, iid);
+	ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid);
 }
 
 static void level_value(void *self, struct ky_text key, uint32_t arg)
@@ -165,8 +138,9 @@ static void put_flow_ids(struct ky_pfx *w, const struct ky_arrow_mark *marks, ui
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_legacy(&marks[i]))
 			ky_proto_fixed64(&w->body,
-					 marks[i].phase == KY_ARROW_END ? EVENT_FLOWS_END
-									: EVENT_FLOWS,
+					 marks[i].phase == KY_ARROW_END
+						 ? KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS
+						 : KY_PF_TRACK_EVENT_FLOW_IDS,
 					 marks[i].id);
 }
 
@@ -174,11 +148,11 @@ static void put_label(struct ky_pfx *w, uint32_t category, uint32_t name)
 {
 	if (category) {
 		ky_pfx_intern(w, KY_PFX_CATEGORIES, category);
-		ky_proto_uint(&w->body, EVENT_CATEGORY_IIDS, category);
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_CATEGORY_IIDS, category);
 	}
 	if (name) {
 		ky_pfx_intern(w, KY_PFX_NAMES, name);
-		ky_proto_uint(&w->body, EVENT_NAME_IID, name);
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_NAME_IID, name);
 	}
 }
 
@@ -187,13 +161,13 @@ static void send_legacy(struct ky_pfx *w, const struct ky_arrow_mark *mark, uint
 {
 	static const char phases[] = {'s', 't', 'f'};
 	w->part.used = 0;
-	ky_proto_uint(&w->part, LEGACY_PHASE, (uint8_t)phases[mark->phase]);
-	ky_proto_uint(&w->part, LEGACY_UNSCOPED_ID, mark->id);
-	ky_proto_uint(&w->part, LEGACY_BIND_TO_ENCLOSING, 1);
-	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_PHASE, (uint8_t)phases[mark->phase]);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_UNSCOPED_ID, mark->id);
+	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING, 1);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	put_label(w, mark->category, mark->name);
-	ky_proto_message(&w->body, EVENT_LEGACY, &w->part);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, ts);
+	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_LEGACY_EVENT, &w->part);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, ts);
 }
 
 static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t track, int64_t ts)
@@ -211,12 +185,12 @@ static void send_end(struct ky_pfx *w, const struct ky_walk_item *item, uint64_t
 {
 	if (w->arrows.count)
 		send_flows(w, item->row, true, track, item->ts);
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_END);
-	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	if (item->named)
 		put_label(w, w->trace->slices.category[item->row],
 			  w->trace->slices.name[item->row]);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
 void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
@@ -229,16 +203,16 @@ void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
 		send_end(w, item, track);
 		return;
 	}
-	ky_proto_uint(&w->body, EVENT_TYPE,
-		      item->what == KY_WALK_BEGIN ? TYPE_BEGIN : TYPE_INSTANT);
-	ky_proto_uint(&w->body, EVENT_TRACK, track);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE,
+		      item->what == KY_WALK_BEGIN ? KY_PF_TYPE_SLICE_BEGIN : KY_PF_TYPE_INSTANT);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	put_label(w, s->category[item->row], s->name[item->row]);
 	put_args(w, s->args[item->row]);
 	if (w->arrows.count) {
 		marks = ky_arrows_of(&w->arrows, item->row, false, &count);
 		put_flow_ids(w, marks, count);
 	}
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 	if (count)
 		send_flows(w, item->row, false, track, item->ts);
 }
@@ -246,30 +220,32 @@ void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
 void ky_pfx_counter(struct ky_pfx *w, const struct ky_walk_item *item)
 {
 	const uint64_t track = ky_pfx_track(w, w->trace->counters.track[item->row]);
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_COUNTER);
-	ky_proto_uint(&w->body, EVENT_TRACK, track);
-	ky_proto_double(&w->body, EVENT_DOUBLE_COUNTER_VALUE, w->trace->counters.value[item->row]);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
+	ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
+			w->trace->counters.value[item->row]);
 	put_args(w, w->trace->counters.args[item->row]);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PFX_PACKET_TRACK_EVENT, item->ts);
+	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
 static void put_loss(struct ky_pfx *w, uint32_t row)
 {
 	const struct ky_losses *l = &w->trace->losses;
-	ky_proto_uint(&w->body, EVENT_TYPE, TYPE_INSTANT);
+	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
 	if (l->thread[row] != KY_NONE)
-		ky_proto_uint(&w->body, EVENT_TRACK, ky_pfx_thread_uuid(w, l->thread[row]));
-	ky_proto_bytes(&w->body, EVENT_CATEGORIES, "kymo", 4);
-	ky_proto_bytes(&w->body, EVENT_NAME, "events lost", 11);
+		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID,
+			      ky_pfx_thread_uuid(w, l->thread[row]));
+	ky_proto_bytes(&w->body, KY_PF_TRACK_EVENT_CATEGORIES, "kymo", 4);
+	ky_proto_bytes(&w->body, KY_PF_TRACK_EVENT_NAME, "events lost", 11);
 	w->part.used = 0;
-	ky_proto_bytes(&w->part, ANNOTATION_NAME, "count", 5);
-	ky_proto_uint(&w->part, ANNOTATION_UINT, l->events[row]);
-	ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+	ky_proto_bytes(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, "count", 5);
+	ky_proto_uint(&w->part, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
+	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
 	if (l->what[row]) {
 		w->part.used = 0;
-		ky_proto_bytes(&w->part, ANNOTATION_NAME, "what", 4);
-		ky_pfx_string(w, &w->part, ANNOTATION_STRING, l->what[row]);
-		ky_proto_message(&w->body, EVENT_ANNOTATIONS, &w->part);
+		ky_proto_bytes(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, "what", 4);
+		ky_pfx_string(w, &w->part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE, l->what[row]);
+		ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
 	}
 }
 
@@ -282,6 +258,6 @@ void ky_pfx_losses(struct ky_pfx *w)
 		if (!ky_selected_thread(w->selection, l->thread[i]))
 			continue;
 		put_loss(w, i);
-		ky_pfx_send(w, KY_PFX_SAMPLES, KY_PFX_PACKET_TRACK_EVENT, ts < 0 ? 0 : ts);
+		ky_pfx_send(w, KY_PFX_SAMPLES, KY_PF_TRACE_PACKET_TRACK_EVENT, ts < 0 ? 0 : ts);
 	}
 }

@@ -9,40 +9,10 @@
 #include "formats/pftrace/pftrace_export.h"
 
 #include "formats/arg_tree.h"
+#include "formats/pftrace/ftrace_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-enum {
-	PACKET_FTRACE = 1,
-	PACKET_ANDROID_LOG = 39,
-	BUNDLE_CPU = 1,
-	BUNDLE_EVENT = 2,
-	EVENT_TIMESTAMP = 1,
-	EVENT_PID = 2,
-	EVENT_SWITCH = 4,
-	EVENT_GENERIC = 327,
-	SWITCH_PREV_COMM = 1,
-	SWITCH_PREV_PID = 2,
-	SWITCH_PREV_PRIO = 3,
-	SWITCH_PREV_STATE = 4,
-	SWITCH_NEXT_COMM = 5,
-	SWITCH_NEXT_PID = 6,
-	SWITCH_NEXT_PRIO = 7,
-	GENERIC_NAME = 1,
-	GENERIC_FIELD = 2,
-	FIELD_NAME = 1,
-	FIELD_STRING = 3,
-	FIELD_INT = 4,
-	FIELD_UINT = 5,
-	LOG_EVENTS = 1,
-	LOG_PID = 2,
-	LOG_TID = 3,
-	LOG_TIMESTAMP = 5,
-	LOG_TAG = 6,
-	LOG_PRIO = 7,
-	LOG_MESSAGE = 8
-};
 
 /* The mask of a state's letters in the numbering that is taken where no kernel version is known. */
 static uint64_t state_mask(const struct ky_trace *trace, uint32_t state)
@@ -80,24 +50,26 @@ static void put_task(struct ky_pfx *w, uint32_t row, uint32_t comm, uint32_t pid
 static void send_event(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t tid, uint32_t field)
 {
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, EVENT_TIMESTAMP, (uint64_t)ts);
-	ky_proto_uint(&w->inner, EVENT_PID, tid);
+	ky_proto_uint(&w->inner, KY_PF_FTRACE_EVENT_TIMESTAMP, (uint64_t)ts);
+	ky_proto_uint(&w->inner, KY_PF_FTRACE_EVENT_PID, tid);
 	ky_proto_message(&w->inner, field, &w->part);
-	ky_proto_uint(&w->body, BUNDLE_CPU, cpu);
-	ky_proto_message(&w->body, BUNDLE_EVENT, &w->inner);
-	ky_pfx_send_file(w, PACKET_FTRACE);
+	ky_proto_uint(&w->body, KY_PF_FTRACE_EVENT_BUNDLE_CPU, cpu);
+	ky_proto_message(&w->body, KY_PF_FTRACE_EVENT_BUNDLE_EVENT, &w->inner);
+	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_FTRACE_EVENTS);
 }
 
 static void send_switch(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
 {
 	const struct ky_sched *s = &w->trace->sched;
 	w->part.used = 0;
-	put_task(w, prev, SWITCH_PREV_COMM, SWITCH_PREV_PID, SWITCH_PREV_PRIO);
-	ky_proto_uint(&w->part, SWITCH_PREV_STATE,
+	put_task(w, prev, KY_PF_SCHED_SWITCH_PREV_COMM, KY_PF_SCHED_SWITCH_PREV_PID,
+		 KY_PF_SCHED_SWITCH_PREV_PRIO);
+	ky_proto_uint(&w->part, KY_PF_SCHED_SWITCH_PREV_STATE,
 		      prev == KY_NONE ? 0 : state_mask(w->trace, s->end_state[prev]));
-	put_task(w, next, SWITCH_NEXT_COMM, SWITCH_NEXT_PID, SWITCH_NEXT_PRIO);
+	put_task(w, next, KY_PF_SCHED_SWITCH_NEXT_COMM, KY_PF_SCHED_SWITCH_NEXT_PID,
+		 KY_PF_SCHED_SWITCH_NEXT_PRIO);
 	send_event(w, cpu, ts, prev == KY_NONE ? 0 : ky_address_tid(w->trace, s->thread[prev]),
-		   EVENT_SWITCH);
+		   KY_PF_FTRACE_EVENT_SCHED_SWITCH);
 }
 
 /* NULL without memory. */
@@ -143,25 +115,25 @@ static void put_field(struct ky_pfx *w, uint32_t arg)
 {
 	const uint64_t value = w->trace->args.value[arg];
 	w->inner.used = 0;
-	ky_pfx_text(w, &w->inner, FIELD_NAME, ky_arg_key(w->trace, arg));
+	ky_pfx_text(w, &w->inner, KY_PF_GENERIC_FTRACE_FIELD_NAME, ky_arg_key(w->trace, arg));
 	switch (w->trace->args.type[arg]) {
 	case KY_ARG_INT:
 	case KY_ARG_BOOL:
-		ky_proto_uint(&w->inner, FIELD_INT, value);
+		ky_proto_uint(&w->inner, KY_PF_GENERIC_FTRACE_FIELD_INT_VALUE, value);
 		break;
 	case KY_ARG_UINT:
 	case KY_ARG_POINTER:
-		ky_proto_uint(&w->inner, FIELD_UINT, value);
+		ky_proto_uint(&w->inner, KY_PF_GENERIC_FTRACE_FIELD_UINT_VALUE, value);
 		break;
 	case KY_ARG_STRING:
 	case KY_ARG_JSON:
-		ky_pfx_string(w, &w->inner, FIELD_STRING, (uint32_t)value);
+		ky_pfx_string(w, &w->inner, KY_PF_GENERIC_FTRACE_FIELD_STR_VALUE, (uint32_t)value);
 		break;
 	default:
 		w->left->args++;
 		return;
 	}
-	ky_proto_message(&w->part, GENERIC_FIELD, &w->inner);
+	ky_proto_message(&w->part, KY_PF_GENERIC_FTRACE_EVENT_FIELD, &w->inner);
 }
 
 void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item)
@@ -173,12 +145,12 @@ void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item)
 	if (w->trace->sched.rows.count && name && strcmp(name, "sched_switch") == 0)
 		return;
 	w->part.used = 0;
-	ky_pfx_string(w, &w->part, GENERIC_NAME, r->name[item->row]);
+	ky_pfx_string(w, &w->part, KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME, r->name[item->row]);
 	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < ky_arg_set_end(w->trace, set);
 	     arg++)
 		put_field(w, arg);
 	send_event(w, r->cpu[item->row] == KY_NONE ? 0 : r->cpu[item->row], item->ts,
-		   ky_address_tid(w->trace, r->thread[item->row]), EVENT_GENERIC);
+		   ky_address_tid(w->trace, r->thread[item->row]), KY_PF_FTRACE_EVENT_GENERIC);
 }
 
 /* ---- logs ---- */
@@ -194,13 +166,15 @@ void ky_pfx_log(struct ky_pfx *w, const struct ky_walk_item *item)
 		return;
 	}
 	w->part.used = 0;
-	ky_proto_uint(&w->part, LOG_PID, ky_address_pid_of_thread(w->trace, l->thread[item->row]));
-	ky_proto_uint(&w->part, LOG_TID, ky_address_tid(w->trace, l->thread[item->row]));
-	ky_proto_uint(&w->part, LOG_TIMESTAMP, (uint64_t)realtime);
-	ky_pfx_string(w, &w->part, LOG_TAG, l->tag[item->row]);
+	ky_proto_uint(&w->part, KY_PF_LOG_EVENT_PID,
+		      ky_address_pid_of_thread(w->trace, l->thread[item->row]));
+	ky_proto_uint(&w->part, KY_PF_LOG_EVENT_TID,
+		      ky_address_tid(w->trace, l->thread[item->row]));
+	ky_proto_uint(&w->part, KY_PF_LOG_EVENT_TIMESTAMP, (uint64_t)realtime);
+	ky_pfx_string(w, &w->part, KY_PF_LOG_EVENT_TAG, l->tag[item->row]);
 	if (l->priority[item->row])
-		ky_proto_uint(&w->part, LOG_PRIO, l->priority[item->row]);
-	ky_pfx_string(w, &w->part, LOG_MESSAGE, l->message[item->row]);
-	ky_proto_message(&w->body, LOG_EVENTS, &w->part);
-	ky_pfx_send(w, KY_PFX_SAMPLES, PACKET_ANDROID_LOG, item->ts);
+		ky_proto_uint(&w->part, KY_PF_LOG_EVENT_PRIO, l->priority[item->row]);
+	ky_pfx_string(w, &w->part, KY_PF_LOG_EVENT_MESSAGE, l->message[item->row]);
+	ky_proto_message(&w->body, KY_PF_ANDROID_LOG_PACKET_EVENTS, &w->part);
+	ky_pfx_send(w, KY_PFX_SAMPLES, KY_PF_TRACE_PACKET_ANDROID_LOG, item->ts);
 }

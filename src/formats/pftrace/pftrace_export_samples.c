@@ -6,32 +6,7 @@
  */
 #include "formats/pftrace/pftrace_export.h"
 
-enum {
-	PACKET_PERF_SAMPLE = 66,
-	INTERNED_FRAMES = 6,
-	INTERNED_CALLSTACKS = 7,
-	INTERNED_BUILD_IDS = 16,
-	INTERNED_MAPPINGS = 19,
-	SAMPLE_CPU = 1,
-	SAMPLE_PID = 2,
-	SAMPLE_TID = 3,
-	SAMPLE_CALLSTACK = 4,
-	SAMPLE_MODE = 5,
-	SAMPLE_COUNT = 6,
-	FRAME_FUNCTION = 2,
-	FRAME_MAPPING = 3,
-	FRAME_REL_PC = 4,
-	FRAME_SOURCE = 5,
-	FRAME_LINE = 6,
-	MAPPING_BUILD_ID = 2,
-	MAPPING_START = 4,
-	MAPPING_END = 5,
-	MAPPING_LOAD_BIAS = 6,
-	MAPPING_PATHS = 7,
-	MAPPING_OFFSET = 8,
-	CALLSTACK_FRAMES = 2,
-	NO_MAPPING = 1
-};
+enum { NO_MAPPING = 1 };
 
 #define STACK_MAX 1024u
 
@@ -59,9 +34,9 @@ static void intern_build_id(struct ky_pfx *w, uint32_t string)
 		bytes[count++] = (uint8_t)(high << 4 | low);
 	}
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, 1, string);
-	ky_proto_bytes(&w->inner, 2, bytes, count);
-	ky_proto_message(&w->interned, INTERNED_BUILD_IDS, &w->inner);
+	ky_proto_uint(&w->inner, KY_PF_INTERNED_STRING_IID, string);
+	ky_proto_bytes(&w->inner, KY_PF_INTERNED_STRING_STR, bytes, count);
+	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_BUILD_IDS, &w->inner);
 }
 
 static uint64_t intern_mapping(struct ky_pfx *w, uint32_t mapping)
@@ -75,18 +50,18 @@ static uint64_t intern_mapping(struct ky_pfx *w, uint32_t mapping)
 	if (mapping != KY_NONE && m->name[mapping])
 		ky_pfx_intern(w, KY_PFX_PATHS, m->name[mapping]);
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, 1, iid);
+	ky_proto_uint(&w->inner, KY_PF_MAPPING_IID, iid);
 	if (mapping != KY_NONE) {
 		if (m->build_id[mapping])
-			ky_proto_uint(&w->inner, MAPPING_BUILD_ID, m->build_id[mapping]);
-		ky_proto_uint(&w->inner, MAPPING_START, m->start[mapping]);
-		ky_proto_uint(&w->inner, MAPPING_END, m->end[mapping]);
-		ky_proto_uint(&w->inner, MAPPING_LOAD_BIAS, m->load_bias[mapping]);
+			ky_proto_uint(&w->inner, KY_PF_MAPPING_BUILD_ID, m->build_id[mapping]);
+		ky_proto_uint(&w->inner, KY_PF_MAPPING_START, m->start[mapping]);
+		ky_proto_uint(&w->inner, KY_PF_MAPPING_END, m->end[mapping]);
+		ky_proto_uint(&w->inner, KY_PF_MAPPING_LOAD_BIAS, m->load_bias[mapping]);
 		if (m->name[mapping])
-			ky_proto_uint(&w->inner, MAPPING_PATHS, m->name[mapping]);
-		ky_proto_uint(&w->inner, MAPPING_OFFSET, m->offset[mapping]);
+			ky_proto_uint(&w->inner, KY_PF_MAPPING_PATH_STRING_IDS, m->name[mapping]);
+		ky_proto_uint(&w->inner, KY_PF_MAPPING_EXACT_OFFSET, m->offset[mapping]);
 	}
-	ky_proto_message(&w->interned, INTERNED_MAPPINGS, &w->inner);
+	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_MAPPINGS, &w->inner);
 	return iid;
 }
 
@@ -101,16 +76,16 @@ static void intern_frame(struct ky_pfx *w, uint32_t frame)
 	if (f->file[frame])
 		ky_pfx_intern(w, KY_PFX_SOURCES, f->file[frame]);
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, 1, (uint64_t)frame + 1);
+	ky_proto_uint(&w->inner, KY_PF_FRAME_IID, (uint64_t)frame + 1);
 	if (f->name[frame])
-		ky_proto_uint(&w->inner, FRAME_FUNCTION, f->name[frame]);
-	ky_proto_uint(&w->inner, FRAME_MAPPING, mapping);
-	ky_proto_uint(&w->inner, FRAME_REL_PC, f->rel_pc[frame]);
+		ky_proto_uint(&w->inner, KY_PF_FRAME_FUNCTION_NAME_ID, f->name[frame]);
+	ky_proto_uint(&w->inner, KY_PF_FRAME_MAPPING_ID, mapping);
+	ky_proto_uint(&w->inner, KY_PF_FRAME_REL_PC, f->rel_pc[frame]);
 	if (f->file[frame])
-		ky_proto_uint(&w->inner, FRAME_SOURCE, f->file[frame]);
+		ky_proto_uint(&w->inner, KY_PF_FRAME_SOURCE_PATH_IID, f->file[frame]);
 	if (f->line[frame])
-		ky_proto_uint(&w->inner, FRAME_LINE, f->line[frame]);
-	ky_proto_message(&w->interned, INTERNED_FRAMES, &w->inner);
+		ky_proto_uint(&w->inner, KY_PF_FRAME_LINE_NUMBER, f->line[frame]);
+	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_FRAMES, &w->inner);
 }
 
 /* The outermost frame comes first. */
@@ -130,10 +105,10 @@ static void intern_callstack(struct ky_pfx *w, uint32_t callsite)
 	for (uint32_t i = 0; i < count; i++)
 		intern_frame(w, frames[i]);
 	w->inner.used = 0;
-	ky_proto_uint(&w->inner, 1, (uint64_t)callsite + 1);
+	ky_proto_uint(&w->inner, KY_PF_CALLSTACK_IID, (uint64_t)callsite + 1);
 	while (count)
-		ky_proto_uint(&w->inner, CALLSTACK_FRAMES, (uint64_t)frames[--count] + 1);
-	ky_proto_message(&w->interned, INTERNED_CALLSTACKS, &w->inner);
+		ky_proto_uint(&w->inner, KY_PF_CALLSTACK_FRAME_IDS, (uint64_t)frames[--count] + 1);
+	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_CALLSTACKS, &w->inner);
 }
 
 void ky_pfx_sample(struct ky_pfx *w, const struct ky_walk_item *item)
@@ -141,16 +116,18 @@ void ky_pfx_sample(struct ky_pfx *w, const struct ky_walk_item *item)
 	const struct ky_samples *s = &w->trace->samples;
 	const uint32_t row = item->row;
 	if (s->cpu[row] != KY_NONE)
-		ky_proto_uint(&w->body, SAMPLE_CPU, s->cpu[row]);
-	ky_proto_uint(&w->body, SAMPLE_PID, ky_address_pid_of_thread(w->trace, s->thread[row]));
-	ky_proto_uint(&w->body, SAMPLE_TID, ky_address_tid(w->trace, s->thread[row]));
+		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CPU, s->cpu[row]);
+	ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_PID,
+		      ky_address_pid_of_thread(w->trace, s->thread[row]));
+	ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_TID, ky_address_tid(w->trace, s->thread[row]));
 	if (s->callsite[row] != KY_NONE) {
 		intern_callstack(w, s->callsite[row]);
-		ky_proto_uint(&w->body, SAMPLE_CALLSTACK, (uint64_t)s->callsite[row] + 1);
+		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CALLSTACK_IID,
+			      (uint64_t)s->callsite[row] + 1);
 	}
 	if (s->mode[row])
-		ky_proto_uint(&w->body, SAMPLE_MODE, s->mode[row]);
+		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CPU_MODE, s->mode[row]);
 	if (s->weight[row] >= 1 && s->weight[row] < 9e18)
-		ky_proto_uint(&w->body, SAMPLE_COUNT, (uint64_t)s->weight[row]);
-	ky_pfx_send(w, KY_PFX_SAMPLES, PACKET_PERF_SAMPLE, item->ts);
+		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_TIMEBASE_COUNT, (uint64_t)s->weight[row]);
+	ky_pfx_send(w, KY_PFX_SAMPLES, KY_PF_TRACE_PACKET_PERF_SAMPLE, item->ts);
 }

@@ -7,25 +7,6 @@
 
 #include <stdio.h>
 
-enum {
-	PACKET_TRACK_DESCRIPTOR = 60,
-	DESCRIPTOR_UUID = 1,
-	DESCRIPTOR_NAME = 2,
-	DESCRIPTOR_PROCESS = 3,
-	DESCRIPTOR_THREAD = 4,
-	DESCRIPTOR_PARENT = 5,
-	DESCRIPTOR_COUNTER = 8,
-	PROCESS_PID = 1,
-	PROCESS_CMDLINE = 2,
-	PROCESS_NAME = 6,
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
-	COUNTER_UNIT_NAME = 6,
-	DESCRIPTOR_MERGE = 15,
-	MERGE_NONE = 2
-};
-
 static uint64_t uuid_of(uint32_t row, uint32_t table)
 {
 	return ((uint64_t)row + 1) * 4 + table;
@@ -46,29 +27,31 @@ static void describe_process(struct ky_pfx *w, uint32_t process)
 {
 	const struct ky_processes *p = &w->trace->processes;
 	w->part.used = 0;
-	ky_proto_uint(&w->part, PROCESS_PID, ky_address_pid(w->trace, process));
+	ky_proto_uint(&w->part, KY_PF_PROCESS_DESCRIPTOR_PID, ky_address_pid(w->trace, process));
 	if (p->cmdline[process])
-		ky_pfx_string(w, &w->part, PROCESS_CMDLINE, p->cmdline[process]);
+		ky_pfx_string(w, &w->part, KY_PF_PROCESS_DESCRIPTOR_CMDLINE, p->cmdline[process]);
 	if (p->name[process])
-		ky_pfx_string(w, &w->part, PROCESS_NAME, p->name[process]);
-	ky_proto_uint(&w->body, DESCRIPTOR_UUID, process_uuid(process));
-	ky_proto_message(&w->body, DESCRIPTOR_PROCESS, &w->part);
-	ky_pfx_send_file(w, PACKET_TRACK_DESCRIPTOR);
+		ky_pfx_string(w, &w->part, KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME, p->name[process]);
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_UUID, process_uuid(process));
+	ky_proto_message(&w->body, KY_PF_TRACK_DESCRIPTOR_PROCESS, &w->part);
+	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR);
 }
 
 static void describe_thread(struct ky_pfx *w, uint32_t thread)
 {
 	const struct ky_threads *t = &w->trace->threads;
 	w->part.used = 0;
-	ky_proto_uint(&w->part, THREAD_PID, ky_address_pid_of_thread(w->trace, thread));
-	ky_proto_uint(&w->part, THREAD_TID, ky_address_tid(w->trace, thread));
+	ky_proto_uint(&w->part, KY_PF_THREAD_DESCRIPTOR_PID,
+		      ky_address_pid_of_thread(w->trace, thread));
+	ky_proto_uint(&w->part, KY_PF_THREAD_DESCRIPTOR_TID, ky_address_tid(w->trace, thread));
 	if (t->name[thread])
-		ky_pfx_string(w, &w->part, THREAD_NAME, t->name[thread]);
-	ky_proto_uint(&w->body, DESCRIPTOR_UUID, ky_pfx_thread_uuid(w, thread));
+		ky_pfx_string(w, &w->part, KY_PF_THREAD_DESCRIPTOR_THREAD_NAME, t->name[thread]);
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_UUID, ky_pfx_thread_uuid(w, thread));
 	if (t->process[thread] != KY_NONE)
-		ky_proto_uint(&w->body, DESCRIPTOR_PARENT, process_uuid(t->process[thread]));
-	ky_proto_message(&w->body, DESCRIPTOR_THREAD, &w->part);
-	ky_pfx_send_file(w, PACKET_TRACK_DESCRIPTOR);
+		ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID,
+			      process_uuid(t->process[thread]));
+	ky_proto_message(&w->body, KY_PF_TRACK_DESCRIPTOR_THREAD, &w->part);
+	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR);
 }
 
 /* Files that know no ids say 0: that is the kernel's idle task only when nothing else is on it. */
@@ -108,16 +91,16 @@ static void put_name(struct ky_pfx *w, uint32_t track)
 	const uint8_t kind = t->kind[track];
 	const bool of_cpu = kind == KY_TRACK_CPU || kind == KY_TRACK_CPU_COUNTER;
 	if (t->name[track] && !of_cpu) {
-		ky_pfx_string(w, &w->body, DESCRIPTOR_NAME, t->name[track]);
+		ky_pfx_string(w, &w->body, KY_PF_TRACK_DESCRIPTOR_NAME, t->name[track]);
 	} else if (t->name[track]) {
 		char number[24];
 		const int bytes = snprintf(number, sizeof(number), " %u", t->owner[track]);
 		const struct ky_text name = ky_export_text(w->trace, t->name[track]);
-		ky_proto_length(&w->body, DESCRIPTOR_NAME, name.bytes + (size_t)bytes);
+		ky_proto_length(&w->body, KY_PF_TRACK_DESCRIPTOR_NAME, name.bytes + (size_t)bytes);
 		ky_out_append(&w->body, name.data, name.bytes);
 		ky_out_append(&w->body, number, (size_t)bytes);
 	} else if (kind == KY_TRACK_GLOBAL) {
-		ky_proto_bytes(&w->body, DESCRIPTOR_NAME, "global", 6);
+		ky_proto_bytes(&w->body, KY_PF_TRACK_DESCRIPTOR_NAME, "global", 6);
 	}
 }
 
@@ -138,19 +121,21 @@ static void describe(struct ky_pfx *w, uint32_t track)
 	const struct ky_tracks *t = &w->trace->tracks;
 	const uint64_t parent = t->parent[track] < t->rows.count ? ky_pfx_track(w, t->parent[track])
 								 : owner_uuid(w, track);
-	ky_proto_uint(&w->body, DESCRIPTOR_UUID, uuid_of(track, 2));
+	ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_UUID, uuid_of(track, 2));
 	if (parent)
-		ky_proto_uint(&w->body, DESCRIPTOR_PARENT, parent);
+		ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID, parent);
 	put_name(w, track);
 	if (ky_track_is_counter(t->kind[track])) {
 		w->part.used = 0;
 		if (t->unit[track])
-			ky_pfx_string(w, &w->part, COUNTER_UNIT_NAME, t->unit[track]);
-		ky_proto_message(&w->body, DESCRIPTOR_COUNTER, &w->part);
+			ky_pfx_string(w, &w->part, KY_PF_COUNTER_DESCRIPTOR_UNIT_NAME,
+				      t->unit[track]);
+		ky_proto_message(&w->body, KY_PF_TRACK_DESCRIPTOR_COUNTER, &w->part);
 	} else if (t->flags[track] & KY_TRACK_ASYNC) {
-		ky_proto_uint(&w->body, DESCRIPTOR_MERGE, MERGE_NONE);
+		ky_proto_uint(&w->body, KY_PF_TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR,
+			      KY_PF_SIBLING_MERGE_BEHAVIOR_NONE);
 	}
-	ky_pfx_send_file(w, PACKET_TRACK_DESCRIPTOR);
+	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR);
 }
 
 /* A part of a trace has only the tracks that are wanted, and those above them. */

@@ -10,9 +10,6 @@
 #include <stdio.h>
 
 #define FIELDS_MAX 1024u /* of a generic event's numbers that are looked at */
-#define SCHED_SWITCH 4u
-#define SCHED_WAKING 20u
-#define GENERIC 327u
 #define SELF_DESCRIBED 65536u
 
 struct bundle {
@@ -30,16 +27,16 @@ static void read_bundle(struct ky_proto_view message, struct bundle *bundle)
 	struct ky_proto_field field;
 	*bundle = (struct bundle){.all = message};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_CPU) {
 			bundle->cpu = (uint32_t)field.value;
-		} else if (field.id == 3) {
+		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_LOST_EVENTS) {
 			bundle->lost = field.value != 0;
-		} else if (field.id == 5) {
+		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK) {
 			bundle->clock = (uint32_t)field.value;
-		} else if (field.id == 6) {
+		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP) {
 			bundle->ftrace_ns = (int64_t)field.value;
 			bundle->has_times = true;
-		} else if (field.id == 7) {
+		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP) {
 			bundle->boot_ns = (int64_t)field.value;
 		}
 	}
@@ -49,18 +46,22 @@ void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle)
 {
 	struct ky_proto_field field, cpu;
 	bool made;
-	const uint32_t number = ky_proto_find(bundle, 1, &cpu) ? (uint32_t)cpu.value : 0;
+	const uint32_t number = ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_CPU, &cpu)
+					? (uint32_t)cpu.value
+					: 0;
 	if (ky_pf_map_find(&pf->bundle_seen, number))
 		return;
 	(void)ky_pf_map_add(&pf->bundle_seen, number, &made);
-	if (ky_proto_find(bundle, 10, &field) && (int64_t)field.value > pf->ftrace_whole_ns)
+	if (ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP,
+			  &field) &&
+	    (int64_t)field.value > pf->ftrace_whole_ns)
 		pf->ftrace_whole_ns = (int64_t)field.value;
 }
 
 /* Times are BOOTTIME's, unless the bundle says otherwise and how they go together. */
 static int64_t event_time(struct ky_pf *pf, const struct bundle *bundle, uint64_t ns)
 {
-	if (bundle->clock == 4)
+	if (bundle->clock == KY_PF_FTRACE_CLOCK_MONO_RAW)
 		return ky_pf_clock_time(pf, KY_CLOCK_MONOTONIC_RAW, (int64_t)ns);
 	if (bundle->clock)
 		ns += (uint64_t)pf->ftrace_offset_ns;
@@ -68,6 +69,32 @@ static int64_t event_time(struct ky_pf *pf, const struct bundle *bundle, uint64_
 }
 
 /* ---- names of events and fields ---- */
+
+/* Return the event's name, or NULL; set *fields to its fields' names, from 1 on, with commas. */
+static const char *known_name(uint32_t event, const char **fields)
+{
+	static const struct {
+		uint32_t event;
+		const char *name;
+		const char *fields;
+	} events[] = {
+#define X(number, name, fields) {number, name, fields},
+		KY_PF_FTRACE_EVENTS(X)
+#undef X
+	};
+	size_t low = 0, high = sizeof(events) / sizeof(*events);
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+		if (events[middle].event < event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == sizeof(events) / sizeof(*events) || events[low].event != event)
+		return NULL;
+	*fields = events[low].fields;
+	return events[low].name;
+}
 
 /* The field'th of names with commas, from 1 on; or its number. */
 static uint32_t field_name(struct ky_pf *pf, const char *names, uint32_t field)
@@ -93,7 +120,7 @@ static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 	uint32_t *name = ky_pf_map_find(&pf->names_of, key);
 	if (name)
 		return *name;
-	const char *text = ky_pf_ftrace_name(event, &fields);
+	const char *text = known_name(event, &fields);
 	uint32_t string;
 	if (field) {
 		string = field_name(pf, fields, field);
@@ -119,16 +146,18 @@ static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct 
 static void learn_generic(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_field id, descriptor, field, name, number;
-	if (!ky_proto_find(message, 1, &id) || !ky_proto_find(message, 2, &descriptor) ||
+	if (!ky_proto_find(message, KY_PF_GENERIC_EVENT_DESCRIPTOR_FIELD_ID, &id) ||
+	    !ky_proto_find(message, KY_PF_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR, &descriptor) ||
 	    id.value < SELF_DESCRIBED || id.value > 2 * SELF_DESCRIBED)
 		return;
 	struct ky_proto_in in = ky_proto_open(descriptor.view);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_DESCRIPTOR_PROTO_NAME)
 			learn_name(pf, (uint32_t)id.value, 0, field.view);
-		else if (field.id == 2 && ky_proto_find(field.view, 1, &name) &&
-			 ky_proto_find(field.view, 3, &number) && number.value > 0 &&
-			 number.value < FIELDS_MAX)
+		else if (field.id == KY_PF_DESCRIPTOR_PROTO_FIELD &&
+			 ky_proto_find(field.view, KY_PF_FIELD_DESCRIPTOR_PROTO_NAME, &name) &&
+			 ky_proto_find(field.view, KY_PF_FIELD_DESCRIPTOR_PROTO_NUMBER, &number) &&
+			 number.value > 0 && number.value < FIELDS_MAX)
 			learn_name(pf, (uint32_t)id.value, (uint32_t)number.value, name.view);
 	}
 }
@@ -150,15 +179,16 @@ static void generic_args(struct ky_pf *pf, struct ky_proto_view message, uint32_
 	struct ky_proto_field field, part;
 	while (ky_proto_next(&in, &field)) {
 		uint32_t key = 0;
-		if (field.id == 1)
+		if (field.id == KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME)
 			*name = ky_pf_string(pf, field.view);
-		if (field.id != 2)
+		if (field.id != KY_PF_GENERIC_FTRACE_EVENT_FIELD)
 			continue;
 		struct ky_proto_in parts = ky_proto_open(field.view);
 		while (ky_proto_next(&parts, &part)) {
-			if (part.id == 1)
+			if (part.id == KY_PF_GENERIC_FTRACE_FIELD_NAME)
 				key = ky_pf_string(pf, part.view);
-			else if (part.id >= 3 && part.id <= 5)
+			else if (part.id >= KY_PF_GENERIC_FTRACE_FIELD_STR_VALUE &&
+				 part.id <= KY_PF_GENERIC_FTRACE_FIELD_UINT_VALUE)
 				raw_field(pf, key, &part);
 		}
 	}
@@ -170,7 +200,7 @@ static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	struct ky_proto_field field;
 	uint32_t name = 0;
 	ky_args_begin(pf->trace);
-	if (event->id == GENERIC) {
+	if (event->id == KY_PF_FTRACE_EVENT_GENERIC) {
 		generic_args(pf, event->all, &name);
 	} else {
 		name = name_of(pf, event->id, 0);
@@ -180,19 +210,59 @@ static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	ky_put_raw(pf->trace, event->ts, event->cpu, event->tid, name, ky_args_end(pf->trace));
 }
 
+/* ---- what events mean ---- */
+
+void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
+{
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	*parts = (struct ky_pf_parts){0};
+	while (ky_proto_next(&in, &field)) {
+		if (field.id >= KY_PF_PARTS)
+			continue;
+		parts->values[field.id] = field.value;
+		parts->texts[field.id] = field.view;
+		parts->has |= 1u << field.id;
+	}
+}
+
+uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
+{
+	return parts->texts[field].data ? ky_pf_string(pf, parts->texts[field]) : 0;
+}
+
+void ky_pf_ftrace_open(struct ky_pf *pf)
+{
+	static const struct ky_pf_ftrace_handler *const tables[] = {
+		ky_pf_kernel_handlers, ky_pf_device_handlers, ky_pf_memory_handlers,
+		ky_pf_network_handlers, ky_pf_graphics_handlers};
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		for (const struct ky_pf_ftrace_handler *h = tables[i]; h->take; h++)
+			pf->ftrace_handlers[h->event] = h->take;
+}
+
+static void dispatch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+{
+	struct ky_pf_parts parts;
+	if (event->id >= KY_PF_FTRACE_EVENTS_END || !pf->ftrace_handlers[event->id])
+		return;
+	ky_pf_take_apart(event->all, &parts);
+	pf->ftrace_handlers[event->id](pf, event, &parts);
+}
+
 /* ---- events ---- */
 
 static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		       const struct bundle *bundle, struct ky_proto_view message)
 {
-	struct ky_pf_ftrace event = {.cpu = bundle->cpu, .tid = -1};
+	struct ky_pf_ftrace event = {.sequence = sequence, .cpu = bundle->cpu, .tid = -1};
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	uint64_t ns = 0;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_FTRACE_EVENT_TIMESTAMP) {
 			ns = field.value;
-		} else if (field.id == 2) {
+		} else if (field.id == KY_PF_FTRACE_EVENT_PID) {
 			event.tid = (int32_t)field.value;
 		} else if (field.wire == KY_PROTO_BYTES && !event.id) {
 			event.id = field.id;
@@ -216,7 +286,7 @@ static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 	}
 	raw_event(pf, &event);
 	if (event.ts >= pf->ftrace_whole_ns)
-		ky_pf_kernel_event(pf, sequence, &event);
+		dispatch(pf, &event);
 }
 
 /* ---- events in columns ---- */
@@ -233,18 +303,18 @@ static void open_columns(struct ky_proto_view message, struct columns *switches,
 	struct ky_proto_field field;
 	*switches = *wakings = (struct columns){0};
 	while (ky_proto_next(&in, &field)) {
-		struct ky_proto_in *const places[] = {NULL,
-						      &switches->times,
-						      &switches->states,
-						      &switches->tids,
-						      &switches->priorities,
-						      NULL,
-						      &switches->comms,
-						      &wakings->times,
-						      &wakings->tids,
-						      &wakings->states,
-						      &wakings->priorities,
-						      &wakings->comms};
+		struct ky_proto_in *const places[] = {
+			[KY_PF_COMPACT_SCHED_SWITCH_TIMESTAMP] = &switches->times,
+			[KY_PF_COMPACT_SCHED_SWITCH_PREV_STATE] = &switches->states,
+			[KY_PF_COMPACT_SCHED_SWITCH_NEXT_PID] = &switches->tids,
+			[KY_PF_COMPACT_SCHED_SWITCH_NEXT_PRIO] = &switches->priorities,
+			[KY_PF_COMPACT_SCHED_SWITCH_NEXT_COMM_INDEX] = &switches->comms,
+			[KY_PF_COMPACT_SCHED_WAKING_TIMESTAMP] = &wakings->times,
+			[KY_PF_COMPACT_SCHED_WAKING_PID] = &wakings->tids,
+			[KY_PF_COMPACT_SCHED_WAKING_TARGET_CPU] = &wakings->states,
+			[KY_PF_COMPACT_SCHED_WAKING_PRIO] = &wakings->priorities,
+			[KY_PF_COMPACT_SCHED_WAKING_COMM_INDEX] = &wakings->comms,
+		};
 		if (field.wire == KY_PROTO_BYTES && field.id < sizeof(places) / sizeof(*places) &&
 		    places[field.id])
 			*places[field.id] = ky_proto_open(field.view);
@@ -280,15 +350,27 @@ static void raw_switch(struct ky_pf *pf, int64_t ts, const struct ky_switch *eve
 {
 	struct ky_trace *trace = pf->trace;
 	ky_args_begin(trace);
-	ky_arg_string(trace, name_of(pf, SCHED_SWITCH, 1), event->prev_comm);
-	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 2), event->prev_tid);
-	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 3), event->prev_priority);
-	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 4), (int64_t)state);
-	ky_arg_string(trace, name_of(pf, SCHED_SWITCH, 5), event->next_comm);
-	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 6), event->next_tid);
-	ky_arg_int(trace, name_of(pf, SCHED_SWITCH, 7), event->next_priority);
-	ky_put_raw(trace, ts, event->cpu, event->prev_tid, name_of(pf, SCHED_SWITCH, 0),
-		   ky_args_end(trace));
+	ky_arg_string(trace,
+		      name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_COMM),
+		      event->prev_comm);
+	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_PID),
+		   event->prev_tid);
+	ky_arg_int(trace,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_PRIO),
+		   event->prev_priority);
+	ky_arg_int(trace,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_STATE),
+		   (int64_t)state);
+	ky_arg_string(trace,
+		      name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_COMM),
+		      event->next_comm);
+	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_PID),
+		   event->next_tid);
+	ky_arg_int(trace,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_PRIO),
+		   event->next_priority);
+	ky_put_raw(trace, ts, event->cpu, event->prev_tid,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, 0), ky_args_end(trace));
 }
 
 static void compact_switch(struct ky_pf *pf, const struct bundle *bundle, const struct row *row,
@@ -334,12 +416,17 @@ static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const 
 		return;
 	}
 	ky_args_begin(trace);
-	ky_arg_string(trace, name_of(pf, SCHED_WAKING, 1), comm);
-	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 2), (int32_t)row->tid);
-	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 3), (int32_t)row->priority);
-	ky_arg_int(trace, name_of(pf, SCHED_WAKING, 5), (int32_t)row->state);
-	ky_put_raw(trace, ts, bundle->cpu, last->tid, name_of(pf, SCHED_WAKING, 0),
-		   ky_args_end(trace));
+	ky_arg_string(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_WAKING, KY_PF_SCHED_WAKING_COMM),
+		      comm);
+	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_WAKING, KY_PF_SCHED_WAKING_PID),
+		   (int32_t)row->tid);
+	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_WAKING, KY_PF_SCHED_WAKING_PRIO),
+		   (int32_t)row->priority);
+	ky_arg_int(trace,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_WAKING, KY_PF_SCHED_WAKING_TARGET_CPU),
+		   (int32_t)row->state);
+	ky_put_raw(trace, ts, bundle->cpu, last->tid,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_WAKING, 0), ky_args_end(trace));
 	if (ts >= pf->ftrace_whole_ns)
 		ky_put_waking(trace, ts, (int32_t)row->tid, comm, last->tid);
 }
@@ -356,7 +443,8 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
-		if (field.id == 5 && field.wire == KY_PROTO_BYTES && count < COMMS_MAX)
+		if (field.id == KY_PF_COMPACT_SCHED_INTERN_TABLE && field.wire == KY_PROTO_BYTES &&
+		    count < COMMS_MAX)
 			comms[count++] = ky_pf_string(pf, field.view);
 	open_columns(message, &switches, &wakings);
 	bool has_a = next_row(&switches, &a), has_b = next_row(&wakings, &b);
@@ -389,11 +477,13 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, bundle.cpu, 0,
 			    "ftrace buffer overrun");
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 2 && field.wire == KY_PROTO_BYTES)
+		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_EVENT && field.wire == KY_PROTO_BYTES)
 			read_event(pf, sequence, &bundle, field.view);
-		else if (field.id == 4 && field.wire == KY_PROTO_BYTES)
+		else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_COMPACT_SCHED &&
+			 field.wire == KY_PROTO_BYTES)
 			compact_events(pf, &bundle, field.view);
-		else if (field.id == 11 && field.wire == KY_PROTO_BYTES)
+		else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS &&
+			 field.wire == KY_PROTO_BYTES)
 			learn_generic(pf, field.view);
 	}
 	if (in.bad)

@@ -8,24 +8,21 @@
 
 #define COMMAND_NS 100000
 
-static uint32_t word(struct ky_pf *pf, const char *text)
-{
-	return ky_string_z(pf->trace, text);
-}
-
 /* ---- DRM ---- */
 
 static void vblank(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		   const struct ky_pf_parts *parts, const char *name)
+		   const struct ky_pf_parts *parts)
 {
-	const int32_t crtc = (int32_t)parts->values[1];
+	const char *name = event->id == KY_PF_FTRACE_EVENT_DRM_VBLANK_EVENT ? "signal" : "deliver";
+	const int32_t crtc = (int32_t)parts->values[KY_PF_DRM_VBLANK_EVENT_CRTC];
 	ky_args_begin(pf->trace);
-	ky_arg_uint(pf->trace, word(pf, "vblank seqno"), (uint32_t)parts->values[3]);
+	ky_arg_uint(pf->trace, ky_pf_literal(pf, "vblank seqno"),
+		    (uint32_t)parts->values[KY_PF_DRM_VBLANK_EVENT_SEQ]);
 	ky_put_instant(pf->trace, event->ts,
 		       ky_pf_slice_track(pf, "drm_vblank",
 					 ky_pf_name(pf, "vblank-%u", (unsigned)crtc),
 					 (uint32_t)crtc),
-		       0, word(pf, name), ky_args_end(pf->trace));
+		       0, ky_pf_literal(pf, name), ky_args_end(pf->trace));
 }
 
 static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
@@ -34,55 +31,88 @@ static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
 				 ky_pf_name(pf, "sched-%.*s", KY_PF_TEXT(ring)), 0);
 }
 
-/* Kernels before 6.17 tell jobs by an id of the ring and the address of a fence, later ones by context and seqno. */
+/* Kernels before 6.17 identify a job by the ring's id and the address of a fence. */
 static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts, bool by_fence, enum ky_job_step step)
+		    const struct ky_pf_parts *parts)
 {
 	struct ky_trace *trace = pf->trace;
-	const struct ky_proto_view ring = parts->texts[by_fence ? 1 : 6];
-	const uint64_t context = parts->values[5], seqno = parts->values[6];
+	const struct ky_proto_view ring = parts->texts[KY_PF_DRM_SCHED_JOB_NAME];
+	const uint64_t id = parts->values[KY_PF_DRM_SCHED_JOB_ID];
+	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB;
 	struct ky_job job = {
-		.key = by_fence ? ky_hash_pair(context, seqno) : parts->values[4],
-		.run = by_fence ? ky_hash_pair(context, seqno) : parts->values[2],
-		.step = step,
+		.key = id,
+		.run = parts->values[KY_PF_DRM_SCHED_JOB_FENCE],
+		.step = queued ? KY_JOB_QUEUED : KY_JOB_RUNS,
 		.tid = event->tid,
 		.track = ring_track(pf, ring),
-		.name = word(pf, step == KY_JOB_RUNS ? "job" : "drm_sched_job_queue"),
+		.name = ky_pf_literal(pf, queued ? "drm_sched_job_queue" : "job"),
 	};
 	ky_args_begin(trace);
-	if (step == KY_JOB_QUEUED)
-		ky_arg_string(trace, word(pf, "gpu sched ring"), ky_pf_string(pf, ring));
-	if (by_fence) {
-		ky_arg_uint(trace, word(pf, "fence context"), context);
-		ky_arg_uint(trace, word(pf, "fence seqno"), seqno);
-	} else {
-		ky_arg_uint(trace, word(pf, "gpu sched job"), parts->values[4]);
-	}
+	if (queued)
+		ky_arg_string(trace, ky_pf_literal(pf, "gpu sched ring"), ky_pf_string(pf, ring));
+	ky_arg_uint(trace, ky_pf_literal(pf, "gpu sched job"), id);
 	job.args = ky_args_end(trace);
 	ky_put_job(trace, event->ts, &job);
 }
 
-static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint64_t run)
+/* Later kernels identify it by the fence's context and sequence number. */
+static void drm_job_by_fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			     const struct ky_pf_parts *parts)
 {
-	const struct ky_job job = {.step = KY_JOB_DONE, .run = run};
+	struct ky_trace *trace = pf->trace;
+	const struct ky_proto_view ring = parts->texts[KY_PF_DRM_SCHED_JOB_QUEUE_NAME];
+	const uint64_t context = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_CONTEXT];
+	const uint64_t seqno = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO];
+	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE;
+	struct ky_job job = {
+		.key = ky_hash_pair(context, seqno),
+		.run = ky_hash_pair(context, seqno),
+		.step = queued ? KY_JOB_QUEUED : KY_JOB_RUNS,
+		.tid = event->tid,
+		.track = ring_track(pf, ring),
+		.name = ky_pf_literal(pf, queued ? "drm_sched_job_queue" : "job"),
+	};
+	ky_args_begin(trace);
+	if (queued)
+		ky_arg_string(trace, ky_pf_literal(pf, "gpu sched ring"), ky_pf_string(pf, ring));
+	ky_arg_uint(trace, ky_pf_literal(pf, "fence context"), context);
+	ky_arg_uint(trace, ky_pf_literal(pf, "fence seqno"), seqno);
+	job.args = ky_args_end(trace);
+	ky_put_job(trace, event->ts, &job);
+}
+
+static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		     const struct ky_pf_parts *parts)
+{
+	const uint64_t *values = parts->values;
+	const bool by_fence = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_DONE;
+	const struct ky_job job = {
+		.step = KY_JOB_DONE,
+		.run = by_fence ? ky_hash_pair(values[KY_PF_DRM_SCHED_JOB_DONE_FENCE_CONTEXT],
+					       values[KY_PF_DRM_SCHED_JOB_DONE_FENCE_SEQNO])
+				: values[KY_PF_DRM_SCHED_PROCESS_JOB_FENCE],
+	};
 	ky_put_job(pf->trace, event->ts, &job);
 }
 
 static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		  const struct ky_pf_parts *parts, enum ky_job_step step)
+		  const struct ky_pf_parts *parts)
 {
-	const struct ky_proto_view timeline = parts->texts[4];
-	const uint32_t context = (uint32_t)parts->values[1], seqno = (uint32_t)parts->values[3];
+	const struct ky_proto_view timeline = parts->texts[KY_PF_DMA_FENCE_INIT_TIMELINE];
+	const uint32_t context = (uint32_t)parts->values[KY_PF_DMA_FENCE_INIT_CONTEXT],
+		       seqno = (uint32_t)parts->values[KY_PF_DMA_FENCE_INIT_SEQNO];
 	if (timeline.bytes == 7 && memcmp(timeline.data, "unbound", 7) == 0)
 		return;
 	const uint32_t name = ky_pf_name(pf, "fence-%.*s-%u", KY_PF_TEXT(timeline), context);
 	ky_args_begin(pf->trace);
-	ky_arg_uint(pf->trace, word(pf, "fence seqno"), seqno);
+	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence seqno"), seqno);
 	const struct ky_job job = {
 		.key = seqno,
-		.step = step,
+		.step = event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_INIT   ? KY_FENCE_INIT
+			: event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_EMIT ? KY_FENCE_EMIT
+									 : KY_FENCE_SIGNALED,
 		.track = ky_pf_slice_track(pf, "drm_fence", name, context),
-		.name = word(pf, "fence"),
+		.name = ky_pf_literal(pf, "fence"),
 		.args = ky_args_end(pf->trace),
 	};
 	ky_put_job(pf->trace, event->ts, &job);
@@ -91,75 +121,41 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 static void fence_wait(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       const struct ky_pf_parts *parts)
 {
-	if (event->id == 418) {
+	if (event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_WAIT_END) {
 		ky_put_tid_end(pf->trace, event->ts, event->tid, 0, 0, 0);
 		return;
 	}
 	ky_args_begin(pf->trace);
-	ky_arg_uint(pf->trace, word(pf, "fence context"), (uint32_t)parts->values[1]);
-	ky_arg_uint(pf->trace, word(pf, "fence seqno"), (uint32_t)parts->values[3]);
-	ky_put_tid_begin(pf->trace, event->ts, event->tid, 0, word(pf, "dma_fence_wait"),
+	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence context"),
+		    (uint32_t)parts->values[KY_PF_DMA_FENCE_WAIT_START_CONTEXT]);
+	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence seqno"),
+		    (uint32_t)parts->values[KY_PF_DMA_FENCE_WAIT_START_SEQNO]);
+	ky_put_tid_begin(pf->trace, event->ts, event->tid, 0, ky_pf_literal(pf, "dma_fence_wait"),
 			 ky_args_end(pf->trace));
-}
-
-static bool drm_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
-{
-	switch (event->id) {
-	case 409: /* drm_vblank_event */
-		vblank(pf, event, parts, "signal");
-		return true;
-	case 410: /* drm_vblank_event_delivered */
-		vblank(pf, event, parts, "deliver");
-		return true;
-	case 411: /* drm_sched_job */
-	case 593: /* drm_sched_job_queue */
-		drm_job(pf, event, parts, event->id == 593, KY_JOB_QUEUED);
-		return true;
-	case 412: /* drm_run_job */
-	case 594: /* drm_sched_job_run */
-		drm_job(pf, event, parts, event->id == 594, KY_JOB_RUNS);
-		return true;
-	case 413: /* drm_sched_process_job */
-		drm_done(pf, event, parts->values[1]);
-		return true;
-	case 592: /* drm_sched_job_done */
-		drm_done(pf, event, ky_hash_pair(parts->values[1], parts->values[2]));
-		return true;
-	case 414: /* dma_fence_init */
-		fence(pf, event, parts, KY_FENCE_INIT);
-		return true;
-	case 415: /* dma_fence_emit */
-		fence(pf, event, parts, KY_FENCE_EMIT);
-		return true;
-	case 416: /* dma_fence_signaled */
-		fence(pf, event, parts, KY_FENCE_SIGNALED);
-		return true;
-	case 417: /* dma_fence_wait_start */
-	case 418: /* dma_fence_wait_end */
-		fence_wait(pf, event, parts);
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* ---- Video4Linux ---- */
 
-#define V4L2_FIELDS 19u
+#define V4L2_FIELDS_MAX 19u
 
-/* Where an event has what tells its buffer apart; 0: it has not. */
+#define V4L2_FIELDS                                                                                \
+	KY_PF_V4L2_QBUF_MINOR, KY_PF_V4L2_QBUF_SEQUENCE, KY_PF_V4L2_QBUF_TYPE,                     \
+		KY_PF_V4L2_QBUF_INDEX, KY_PF_V4L2_QBUF_FLAGS, KY_PF_V4L2_QBUF_TIMESTAMP
+#define VB2_FIELDS                                                                                 \
+	KY_PF_VB2_V4L2_QBUF_MINOR, KY_PF_VB2_V4L2_QBUF_SEQUENCE, 0, 0, KY_PF_VB2_V4L2_QBUF_FLAGS,  \
+		KY_PF_VB2_V4L2_QBUF_TIMESTAMP
+/* The fields that identify an event's buffer; 0 where it has none. Sorted by id, without gaps. */
 static const struct v4l2 {
 	uint32_t id;
 	const char *name;
 	uint8_t minor, sequence, type, index, flags, timestamp;
 } v4l2_events[] = {
-	{422, "VIDIOC_QBUF", 5, 6, 18, 4, 3, 17},
-	{423, "VIDIOC_DQBUF", 5, 6, 18, 4, 3, 17},
-	{424, "vb2_v4l2_buf_queue", 3, 4, 0, 0, 2, 15},
-	{425, "vb2_v4l2_buf_done", 3, 4, 0, 0, 2, 15},
-	{426, "vb2_v4l2_qbuf", 3, 4, 0, 0, 2, 15},
-	{427, "vb2_v4l2_dqbuf", 3, 4, 0, 0, 2, 15},
+	{KY_PF_FTRACE_EVENT_V4L2_QBUF, "VIDIOC_QBUF", V4L2_FIELDS},
+	{KY_PF_FTRACE_EVENT_V4L2_DQBUF, "VIDIOC_DQBUF", V4L2_FIELDS},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_BUF_QUEUE, "vb2_v4l2_buf_queue", VB2_FIELDS},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_BUF_DONE, "vb2_v4l2_buf_done", VB2_FIELDS},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_QBUF, "vb2_v4l2_qbuf", VB2_FIELDS},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_DQBUF, "vb2_v4l2_dqbuf", VB2_FIELDS},
 };
 
 static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const struct v4l2 *kind,
@@ -170,16 +166,16 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 	const uint32_t sequence = (uint32_t)values[kind->sequence];
 	const uint32_t type = (uint32_t)values[kind->type], index = (uint32_t)values[kind->index];
 	ky_args_begin(trace);
-	ky_arg_int(trace, word(pf, "minor"), (int32_t)minor);
+	ky_arg_int(trace, ky_pf_literal(pf, "minor"), (int32_t)minor);
 	if (kind->index) {
-		ky_arg_int(trace, word(pf, "index"), index);
-		ky_arg_int(trace, word(pf, "type"), type);
+		ky_arg_int(trace, ky_pf_literal(pf, "index"), index);
+		ky_arg_int(trace, ky_pf_literal(pf, "type"), type);
 	}
-	ky_arg_int(trace, word(pf, "flags"), (uint32_t)values[kind->flags]);
-	ky_arg_int(trace, word(pf, "timestamp"), (int64_t)values[kind->timestamp]);
-	ky_arg_int(trace, word(pf, "sequence"), sequence);
+	ky_arg_int(trace, ky_pf_literal(pf, "flags"), (uint32_t)values[kind->flags]);
+	ky_arg_int(trace, ky_pf_literal(pf, "timestamp"), (int64_t)values[kind->timestamp]);
+	ky_arg_int(trace, ky_pf_literal(pf, "sequence"), sequence);
 	const uint32_t args = ky_args_end(trace);
-	const uint32_t category = word(pf, "Video 4 Linux 2");
+	const uint32_t category = ky_pf_literal(pf, "Video 4 Linux 2");
 	const uint32_t name = ky_pf_name(pf, "%s minor=%d seq=%u type=%u index=%u", kind->name,
 					 (int)minor, sequence, type, index);
 	if (!kind->index) {
@@ -188,7 +184,7 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 	}
 	const struct ky_job job = {
 		.key = ky_hash_pair((uint64_t)minor << 32 | sequence, (uint64_t)type << 32 | index),
-		.step = event->id == 422 ? KY_JOB_QUEUED : KY_JOB_TAKEN,
+		.step = event->id == KY_PF_FTRACE_EVENT_V4L2_QBUF ? KY_JOB_QUEUED : KY_JOB_TAKEN,
 		.tid = event->tid,
 		.track = KY_NONE,
 		.category = category,
@@ -198,19 +194,18 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 	ky_put_job(trace, event->ts, &job);
 }
 
-static bool v4l2_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+/* These events have more fields than parts holds. */
+static void v4l2(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		 const struct ky_pf_parts *parts)
 {
-	if (event->id < v4l2_events[0].id ||
-	    event->id - v4l2_events[0].id >= sizeof(v4l2_events) / sizeof(*v4l2_events))
-		return false;
-	uint64_t values[V4L2_FIELDS] = {0};
+	uint64_t values[V4L2_FIELDS_MAX] = {0};
 	struct ky_proto_in in = ky_proto_open(event->all);
 	struct ky_proto_field field;
+	(void)parts;
 	while (ky_proto_next(&in, &field))
-		if (field.id && field.id < V4L2_FIELDS)
+		if (field.id && field.id < V4L2_FIELDS_MAX)
 			values[field.id] = field.value;
 	v4l2_put(pf, event, &v4l2_events[event->id - v4l2_events[0].id], values);
-	return true;
 }
 
 /* ---- virtio ---- */
@@ -255,21 +250,27 @@ static const char *gpu_command(uint32_t type)
 static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       const struct ky_pf_parts *parts)
 {
-	const struct ky_proto_view text = parts->texts[5];
-	const bool queued = event->id == 468, fenced = parts->values[3] != 0;
+	const struct ky_proto_view text = parts->texts[KY_PF_VIRTIO_GPU_CMD_QUEUE_NAME];
+	const bool queued = event->id == KY_PF_FTRACE_EVENT_VIRTIO_GPU_CMD_QUEUE,
+		   fenced = parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_FENCE_ID] != 0;
 	const bool control = text.bytes == 7 && memcmp(text.data, "control", 7) == 0;
 	if (!control && !(text.bytes == 6 && memcmp(text.data, "cursor", 6) == 0))
 		return;
 	const char *queue = control ? "Control" : "Cursor";
 	ky_pf_put(pf, event->ts, "virtgpu_num_free", ky_pf_name(pf, "Virtgpu %s Free", queue),
-		  (double)(uint32_t)parts->values[6]);
+		  (double)(uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_NUM_FREE]);
 	const uint32_t latency = ky_pf_counter_track(
 		pf, "virtgpu_latency", ky_pf_name(pf, "Virtgpu %s Latency", queue), 0);
 	const struct ky_lane_span span = {
-		.type = word(pf, "virtgpu_queue_event"),
+		.type = ky_pf_literal(pf, "virtgpu_queue_event"),
 		.track = ky_pf_name(pf, "Virtgpu %s Queue", queue),
-		.cookie = (uint32_t)parts->values[7],
-		.name = queued ? word(pf, gpu_command((uint32_t)parts->values[8])) : 0,
+		.cookie = (uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_SEQNO],
+		.name = queued ? ky_pf_literal(
+					 pf,
+					 gpu_command(
+						 (uint32_t)parts
+							 ->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_TYPE]))
+			       : 0,
 		/* What waits for a fence says nothing of how quick the host answers. */
 		.latency = queued && fenced ? 0 : 1 + latency,
 	};
@@ -281,33 +282,48 @@ static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 
 static uint32_t video_queue(struct ky_pf *pf, uint32_t type)
 {
-	return word(pf, type == 0x100 ? "INPUT" : type == 0x101 ? "OUTPUT" : "Unknown");
+	return ky_pf_literal(pf, type == 0x100 ? "INPUT" : type == 0x101 ? "OUTPUT" : "Unknown");
 }
 
 static uint32_t video_args(struct ky_pf *pf, const struct ky_pf_parts *parts)
 {
-	static const char *const names[] = {NULL,          "data_size0", "data_size1",
-					    "data_size2",  "data_size3", NULL,
-					    "resource_id", "stream_id",  "timestamp"};
+	static const char *const names[] = {
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE0] = "data_size0",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE1] = "data_size1",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE2] = "data_size2",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE3] = "data_size3",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_RESOURCE_ID] = "resource_id",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID] = "stream_id",
+		[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_TIMESTAMP] = "timestamp"};
 	ky_args_begin(pf->trace);
 	for (uint32_t i = 1; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i])
-			ky_arg_int(pf->trace, word(pf, names[i]), (int64_t)parts->values[i]);
-	ky_arg_string(pf->trace, word(pf, "queue_type"),
-		      video_queue(pf, (uint32_t)parts->values[5]));
+			ky_arg_int(pf->trace, ky_pf_literal(pf, names[i]),
+				   (int64_t)parts->values[i]);
+	ky_arg_string(
+		pf->trace, ky_pf_literal(pf, "queue_type"),
+		video_queue(pf,
+			    (uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_QUEUE_TYPE]));
 	return ky_args_end(pf->trace);
 }
 
 static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			   const struct ky_pf_parts *parts)
 {
-	const uint32_t resource = (uint32_t)parts->values[6];
-	const bool queued = event->id == 441;
+	const uint32_t resource =
+		(uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_RESOURCE_ID];
+	const bool queued = event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE;
 	const struct ky_lane_span span = {
-		.type = word(pf, "virtio_video_queue_event"),
+		.type = ky_pf_literal(pf, "virtio_video_queue_event"),
 		.track = ky_pf_name(
-			pf, "virtio_video stream #%u %s", (unsigned)parts->values[7],
-			ky_text_of(pf->trace, video_queue(pf, (uint32_t)parts->values[5]))),
+			pf, "virtio_video stream #%u %s",
+			(unsigned)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID],
+			ky_text_of(
+				pf->trace,
+				video_queue(
+					pf,
+					(uint32_t)parts->values
+						[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_QUEUE_TYPE]))),
 		.cookie = (int32_t)resource,
 		.name = queued ? ky_pf_name(pf, "Resource #%d", (int)resource) : 0,
 		.args = queued ? 0 : video_args(pf, parts),
@@ -327,35 +343,156 @@ static void video_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		"RESOURCE_CREATE",  "RESOURCE_QUEUE", "RESOURCE_DESTROY_ALL", "QUEUE_CLEAR",
 		"GET_PARAMS",       "SET_PARAMS",     "QUERY_CONTROL",        "GET_CONTROL",
 		"SET_CONTROL",      "GET_PARAMS_EXT", "SET_PARAMS_EXT"};
-	const uint64_t command = parts->values[2] - 0x100;
-	const uint32_t stream = (uint32_t)parts->values[1];
-	const uint32_t track =
-		ky_pf_slice_track(pf, "virtio_video_command",
-				  ky_pf_name(pf, "virtio_video stream #%u %s", stream,
-					     event->id == 440 ? "Responses" : "Requests"),
-				  stream);
-	ky_put_complete(
-		pf->trace, event->ts, COMMAND_NS, track, 0,
-		word(pf, command < sizeof(names) / sizeof(*names) ? names[command] : "Unknown"), 0);
+	const uint64_t command = parts->values[KY_PF_VIRTIO_VIDEO_CMD_TYPE] - 0x100;
+	const uint32_t stream = (uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_CMD_STREAM_ID];
+	const uint32_t track = ky_pf_slice_track(
+		pf, "virtio_video_command",
+		ky_pf_name(pf, "virtio_video stream #%u %s", stream,
+			   event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_CMD_DONE ? "Responses"
+										 : "Requests"),
+		stream);
+	ky_put_complete(pf->trace, event->ts, COMMAND_NS, track, 0,
+			ky_pf_literal(pf, command < sizeof(names) / sizeof(*names) ? names[command]
+										   : "Unknown"),
+			0);
 }
 
-bool ky_pf_graphics_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[] = {
+	{KY_PF_FTRACE_EVENT_DRM_VBLANK_EVENT, vblank},
+	{KY_PF_FTRACE_EVENT_DRM_VBLANK_EVENT_DELIVERED, vblank},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB, drm_job},
+	{KY_PF_FTRACE_EVENT_DRM_RUN_JOB, drm_job},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_PROCESS_JOB, drm_done},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE, drm_job_by_fence},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_RUN, drm_job_by_fence},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_DONE, drm_done},
+	{KY_PF_FTRACE_EVENT_DMA_FENCE_INIT, fence},
+	{KY_PF_FTRACE_EVENT_DMA_FENCE_EMIT, fence},
+	{KY_PF_FTRACE_EVENT_DMA_FENCE_SIGNALED, fence},
+	{KY_PF_FTRACE_EVENT_DMA_FENCE_WAIT_START, fence_wait},
+	{KY_PF_FTRACE_EVENT_DMA_FENCE_WAIT_END, fence_wait},
+	{KY_PF_FTRACE_EVENT_V4L2_QBUF, v4l2},
+	{KY_PF_FTRACE_EVENT_V4L2_DQBUF, v4l2},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_BUF_QUEUE, v4l2},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_BUF_DONE, v4l2},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_QBUF, v4l2},
+	{KY_PF_FTRACE_EVENT_VB2_V4L2_DQBUF, v4l2},
+	{KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_CMD, video_command},
+	{KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_CMD_DONE, video_command},
+	{KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE, video_resource},
+	{KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE_DONE, video_resource},
+	{KY_PF_FTRACE_EVENT_VIRTIO_GPU_CMD_QUEUE, virtio_gpu},
+	{KY_PF_FTRACE_EVENT_VIRTIO_GPU_CMD_RESPONSE, virtio_gpu},
+	{0, NULL},
+};
+
+/* ---- counters of GPUs ---- */
+
+/*
+ * A descriptor, in a packet or interned, gives a counter's number its name. Most values are of the time since the
+ * last one, as hardware counts; a descriptor marks those that hold from their time on.
+ */
+#define FORWARDS_BIT (UINT64_C(1) << 32)
+#define GPU_SHIFT 33
+
+/* Descriptors that are interned have numbers of their own. */
+static uint64_t interned_key(const struct ky_pf_sequence *sequence, uint64_t iid)
 {
-	switch (event->id) {
-	case 439: /* virtio_video_cmd */
-	case 440: /* virtio_video_cmd_done */
-		video_command(pf, event, parts);
-		return true;
-	case 441: /* virtio_video_resource_queue */
-	case 442: /* virtio_video_resource_queue_done */
-		video_resource(pf, event, parts);
-		return true;
-	case 468: /* virtio_gpu_cmd_queue */
-	case 469: /* virtio_gpu_cmd_response */
-		virtio_gpu(pf, event, parts);
-		return true;
-	default:
-		return drm_event(pf, event, parts) || v4l2_event(pf, event);
+	return ky_hash_pair(sequence->id, iid) | 1;
+}
+
+static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_view descriptor,
+			      uint64_t gpu)
+{
+	struct ky_proto_in in = ky_proto_open(descriptor);
+	struct ky_proto_field field;
+	struct ky_pf_parts spec;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != KY_PF_GPU_COUNTER_DESCRIPTOR_SPECS || field.wire != KY_PROTO_BYTES)
+			continue;
+		ky_pf_take_apart(field.view, &spec);
+		if (!ky_pf_has(&spec, KY_PF_GPU_COUNTER_SPEC_COUNTER_ID) ||
+		    !spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME].data) {
+			ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
+				   "a counter of a GPU without a number or a name");
+			continue;
+		}
+		uint64_t *counter =
+			ky_pf_known(pf, KY_PF_GPU_COUNTER, whose,
+				    spec.values[KY_PF_GPU_COUNTER_SPEC_COUNTER_ID], true);
+		if (counter && !*counter)
+			*counter = ky_pf_string(pf, spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME]) |
+				   (spec.values[KY_PF_GPU_COUNTER_SPEC_VALUE_DIRECTION] ==
+						    KY_PF_VALUE_DIRECTION_FORWARDS_LOOKING
+					    ? FORWARDS_BIT
+					    : 0) |
+				   gpu << GPU_SHIFT;
 	}
+}
+
+void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message)
+{
+	struct ky_proto_field descriptor, gpu;
+	if (ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR, &descriptor))
+		describe_counters(pf, 0, descriptor.view,
+				  ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_GPU_ID, &gpu)
+					  ? gpu.value
+					  : 0);
+}
+
+void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			       struct ky_proto_view message)
+{
+	struct ky_pf_parts parts;
+	ky_pf_take_apart(message, &parts);
+	describe_counters(
+		pf, interned_key(sequence, parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_IID]),
+		parts.texts[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_COUNTER_DESCRIPTOR],
+		parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_GPU_ID]);
+}
+
+static void put_gpu_counter(struct ky_pf *pf, int64_t ts, uint64_t whose,
+			    const struct ky_pf_parts *parts)
+{
+	if (!ky_pf_has(parts, KY_PF_GPU_COUNTER_COUNTER_ID) ||
+	    !(ky_pf_has(parts, KY_PF_GPU_COUNTER_INT_VALUE) ||
+	      ky_pf_has(parts, KY_PF_GPU_COUNTER_DOUBLE_VALUE)))
+		return;
+	const uint64_t *counter = ky_pf_known(pf, KY_PF_GPU_COUNTER, whose,
+					      parts->values[KY_PF_GPU_COUNTER_COUNTER_ID], false);
+	if (!counter) {
+		ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
+			   "a value of a counter of a GPU that nothing describes");
+		return;
+	}
+	const uint32_t track =
+		ky_pf_counter_track(pf, "gpu_counter", (uint32_t)*counter, *counter >> GPU_SHIFT);
+	const double value =
+		ky_pf_has(parts, KY_PF_GPU_COUNTER_INT_VALUE)
+			? (double)(int64_t)parts->values[KY_PF_GPU_COUNTER_INT_VALUE]
+			: ky_proto_as_double(parts->values[KY_PF_GPU_COUNTER_DOUBLE_VALUE]);
+	if (*counter & FORWARDS_BIT)
+		ky_put_counter(pf->trace, ts, track, value);
+	else
+		ky_put_counter_since(pf->trace, ts, track, value);
+}
+
+void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+			struct ky_proto_view message)
+{
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	struct ky_pf_parts parts;
+	const uint64_t whose =
+		ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR_IID, &field)
+			? interned_key(sequence, field.value)
+			: 0;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id != KY_PF_GPU_COUNTER_EVENT_COUNTERS || field.wire != KY_PROTO_BYTES)
+			continue;
+		ky_pf_take_apart(field.view, &parts);
+		put_gpu_counter(pf, ts, whose, &parts);
+	}
+	if (in.bad)
+		ky_pf_damaged(pf, "gpu_counter_event");
 }

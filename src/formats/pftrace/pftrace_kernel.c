@@ -11,25 +11,6 @@
 
 #define CLONE_THREAD 0x10000u
 
-void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
-{
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	*parts = (struct ky_pf_parts){0};
-	while (ky_proto_next(&in, &field)) {
-		if (field.id >= KY_PF_PARTS)
-			continue;
-		parts->values[field.id] = field.value;
-		parts->texts[field.id] = field.view;
-		parts->has |= 1u << field.id;
-	}
-}
-
-uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
-{
-	return parts->texts[field].data ? ky_pf_string(pf, parts->texts[field]) : 0;
-}
-
 struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu)
 {
 	bool made;
@@ -45,35 +26,79 @@ struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu)
 	return &pf->switches[*row];
 }
 
-uint32_t ky_pf_kernel_symbol(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+/* Return the name of a kernel function: interned, or its address. */
+static uint32_t kernel_symbol(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint64_t iid)
 {
 	char address[24];
-	const uint32_t name = ky_pf_text(sequence, KY_PF_KERNEL_SYMBOLS, iid);
+	const uint32_t name = ky_pf_text(event->sequence, KY_PF_KERNEL_SYMBOLS, iid);
 	if (name)
 		return name;
 	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)iid);
 	return ky_string_z(pf->trace, address);
 }
 
-static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts)
 {
-	struct ky_pf_parts parts;
-	ky_pf_take_apart(event->all, &parts);
+	const uint64_t *values = parts->values;
 	const struct ky_switch change = {
 		.cpu = event->cpu,
-		.prev_comm = ky_pf_part_text(pf, &parts, 1),
-		.prev_tid = (int32_t)parts.values[2],
-		.prev_priority = (int32_t)parts.values[3],
-		.prev_state = ky_task_state(pf->trace, parts.values[4], pf->kernel_release),
-		.next_comm = ky_pf_part_text(pf, &parts, 5),
-		.next_tid = (int32_t)parts.values[6],
-		.next_priority = (int32_t)parts.values[7],
+		.prev_comm = ky_pf_part_text(pf, parts, KY_PF_SCHED_SWITCH_PREV_COMM),
+		.prev_tid = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PID],
+		.prev_priority = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PRIO],
+		.prev_state = ky_task_state(pf->trace, values[KY_PF_SCHED_SWITCH_PREV_STATE],
+					    pf->kernel_release),
+		.next_comm = ky_pf_part_text(pf, parts, KY_PF_SCHED_SWITCH_NEXT_COMM),
+		.next_tid = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PID],
+		.next_priority = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PRIO],
 	};
 	struct ky_pf_switch *last = ky_pf_last_switch(pf, event->cpu);
 	if (last)
 		*last = (struct ky_pf_switch){change.next_tid, change.next_priority,
 					      change.next_comm, true};
 	ky_put_switch(pf->trace, event->ts, &change);
+}
+
+static void sched_waking(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts)
+{
+	ky_put_waking(pf->trace, event->ts, (int32_t)parts->values[KY_PF_SCHED_WAKING_PID],
+		      ky_pf_part_text(pf, parts, KY_PF_SCHED_WAKING_COMM), event->tid);
+}
+
+static void sched_blocked(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			  const struct ky_pf_parts *parts)
+{
+	const uint64_t *values = parts->values;
+	ky_put_blocked(pf->trace, event->ts, (int32_t)values[KY_PF_SCHED_BLOCKED_REASON_PID],
+		       values[KY_PF_SCHED_BLOCKED_REASON_IO_WAIT] != 0,
+		       ky_pf_text(event->sequence, KY_PF_KERNEL_SYMBOLS,
+				  values[KY_PF_SCHED_BLOCKED_REASON_CALLER]));
+}
+
+static void task_new(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		     const struct ky_pf_parts *parts)
+{
+	const int32_t tid = (int32_t)parts->values[KY_PF_TASK_NEWTASK_PID];
+	if (tid)
+		ky_put_task_new(pf->trace, event->ts, event->tid, tid,
+				ky_pf_part_text(pf, parts, KY_PF_TASK_NEWTASK_COMM),
+				(parts->values[KY_PF_TASK_NEWTASK_CLONE_FLAGS] & CLONE_THREAD) !=
+					0);
+}
+
+static void task_rename(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts)
+{
+	ky_put_task_rename(pf->trace, event->ts, (int32_t)parts->values[KY_PF_TASK_RENAME_PID],
+			   ky_pf_part_text(pf, parts, KY_PF_TASK_RENAME_NEWCOMM));
+}
+
+static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		      const struct ky_pf_parts *parts)
+{
+	ky_put_task_exit(pf->trace, event->ts,
+			 (int32_t)parts->values[KY_PF_SCHED_PROCESS_FREE_PID]);
 }
 
 static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
@@ -88,7 +113,9 @@ static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 {
 	pf->text.used = 0;
 	ky_pf_buffer_append(&pf->text, "IRQ (", 5);
-	ky_pf_buffer_append(&pf->text, (const char *)parts->texts[2].data, parts->texts[2].bytes);
+	ky_pf_buffer_append(&pf->text,
+			    (const char *)parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
+			    parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
 	ky_pf_buffer_append(&pf->text, ")", 1);
 	ky_put_cpu_begin(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
 			 ky_pf_buffer_string(pf, &pf->text), 0);
@@ -98,28 +125,30 @@ static void irq_end(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		    const struct ky_pf_parts *parts)
 {
 	ky_args_begin(pf->trace);
-	ky_arg_string(pf->trace, ky_string_z(pf->trace, "ret"),
-		      ky_string_z(pf->trace, parts->values[2] == 1 ? "handled" : "unhandled"));
+	ky_arg_string(pf->trace, ky_pf_literal(pf, "ret"),
+		      ky_string_z(pf->trace, parts->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1
+						     ? "handled"
+						     : "unhandled"));
 	ky_put_cpu_end(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
 		       ky_args_end(pf->trace));
 }
 
 static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts, bool begin)
+		    const struct ky_pf_parts *parts)
 {
 	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	const uint64_t vector = parts->values[1];
+	const uint64_t vector = parts->values[KY_PF_SOFTIRQ_ENTRY_VEC];
 	const uint32_t track = cpu_track(pf, "SoftIrq", event->cpu);
 	if (vector >= sizeof(names) / sizeof(*names))
 		return;
 	const uint32_t name = ky_string_z(pf->trace, names[vector]);
-	if (begin) {
+	if (event->id == KY_PF_FTRACE_EVENT_SOFTIRQ_ENTRY) {
 		ky_put_cpu_begin(pf->trace, event->ts, event->cpu, track, name, 0);
 		return;
 	}
 	ky_args_begin(pf->trace);
-	ky_arg_string(pf->trace, ky_string_z(pf->trace, "vec"), name);
+	ky_arg_string(pf->trace, ky_pf_literal(pf, "vec"), name);
 	ky_put_cpu_end(pf->trace, event->ts, event->cpu, track, ky_args_end(pf->trace));
 }
 
@@ -129,19 +158,20 @@ static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 	return known ? ky_string_z(pf->trace, known) : ky_pf_name(pf, "sys_%u", (unsigned)number);
 }
 
-static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+/* args is a repeated field: parts has only its last item. */
+static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		      const struct ky_pf_parts *parts)
 {
 	struct ky_proto_in in = ky_proto_open(event->all);
 	struct ky_proto_field field;
 	char key[24];
-	uint64_t number = 0, value;
+	const uint64_t number = parts->values[KY_PF_SYS_ENTER_ID];
+	uint64_t value;
 	uint32_t index = 0;
 	ky_args_begin(pf->trace);
 	while (ky_proto_next(&in, &field)) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
-		if (field.id == 1)
-			number = field.value;
-		while (field.id == 2 && ky_proto_item(&items, &value)) {
+		while (field.id == KY_PF_SYS_ENTER_ARGS && ky_proto_item(&items, &value)) {
 			snprintf(key, sizeof(key), "args[%u]", index++);
 			ky_arg_uint(pf->trace, ky_string_z(pf->trace, key), value);
 		}
@@ -154,157 +184,232 @@ static void sys_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		     const struct ky_pf_parts *parts)
 {
 	ky_args_begin(pf->trace);
-	ky_arg_int(pf->trace, ky_string_z(pf->trace, "ret"), (int64_t)parts->values[2]);
-	ky_put_tid_end(pf->trace, event->ts, event->tid, 0, syscall_name(pf, parts->values[1]),
-		       ky_args_end(pf->trace));
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"), (int64_t)parts->values[KY_PF_SYS_EXIT_RET]);
+	ky_put_tid_end(pf->trace, event->ts, event->tid, 0,
+		       syscall_name(pf, parts->values[KY_PF_SYS_EXIT_ID]), ky_args_end(pf->trace));
 }
 
-/* Idle state 2^32 - 1 is none; the counter keeps the kernel's number. */
-static void cpu_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts, uint32_t name)
+static void cpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			  const struct ky_pf_parts *parts)
 {
-	ky_put_cpu_counter(pf->trace, event->ts, (uint32_t)parts->values[2], name,
-			   (double)(uint32_t)parts->values[1]);
+	ky_put_cpu_counter(pf->trace, event->ts,
+			   (uint32_t)parts->values[KY_PF_CPU_FREQUENCY_CPU_ID],
+			   pf->words[KY_PF_W_CPUFREQ],
+			   (double)(uint32_t)parts->values[KY_PF_CPU_FREQUENCY_STATE]);
 }
 
-/* The line without its end. */
+/* State 2^32 - 1 means not idle; the counter keeps the kernel's number. */
+static void cpu_idle(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		     const struct ky_pf_parts *parts)
+{
+	ky_put_cpu_counter(pf->trace, event->ts, (uint32_t)parts->values[KY_PF_CPU_IDLE_CPU_ID],
+			   pf->words[KY_PF_W_CPUIDLE],
+			   (double)(uint32_t)parts->values[KY_PF_CPU_IDLE_STATE]);
+}
+
+/* Take the line without its newline. */
 static void print(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		  const struct ky_pf_parts *parts)
 {
-	struct ky_proto_view text = parts->texts[2];
+	struct ky_proto_view text = parts->texts[KY_PF_PRINT_BUF];
 	while (text.bytes && text.data[text.bytes - 1] == '\n')
 		text.bytes--;
 	if (text.data)
 		ky_put_marker(pf->trace, event->ts, event->tid, ky_pf_string(pf, text));
 }
 
-static void work(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		 const struct ky_pf_ftrace *event, const struct ky_pf_parts *parts, bool begin)
+static void work(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		 const struct ky_pf_parts *parts)
 {
-	const uint32_t category = ky_string_z(pf->trace, "workqueue");
-	if (begin)
-		ky_put_tid_begin(pf->trace, event->ts, event->tid, category,
-				 ky_pf_kernel_symbol(pf, sequence, parts->values[2]), 0);
+	const uint32_t category = ky_pf_literal(pf, "workqueue");
+	if (event->id == KY_PF_FTRACE_EVENT_WORKQUEUE_EXECUTE_START)
+		ky_put_tid_begin(
+			pf->trace, event->ts, event->tid, category,
+			kernel_symbol(pf, event,
+				      parts->values[KY_PF_WORKQUEUE_EXECUTE_START_FUNCTION]),
+			0);
 	else
 		ky_put_tid_end(pf->trace, event->ts, event->tid, category, 0, 0);
 }
 
-static void funcgraph(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		      const struct ky_pf_ftrace *event, const struct ky_pf_parts *parts)
+static void function_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			   const struct ky_pf_parts *parts)
 {
-	if (event->tid == 0)
-		return;
-	if (event->id == 437)
-		ky_put_tid_begin(pf->trace, event->ts, event->tid, 0,
-				 ky_pf_kernel_symbol(pf, sequence, parts->values[2]), 0);
-	else
+	if (event->tid)
+		ky_put_tid_begin(
+			pf->trace, event->ts, event->tid, 0,
+			kernel_symbol(pf, event, parts->values[KY_PF_FUNCGRAPH_ENTRY_FUNC]), 0);
+}
+
+static void function_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			  const struct ky_pf_parts *parts)
+{
+	if (event->tid)
 		ky_put_tid_end(pf->trace, event->ts, event->tid, 0,
-			       ky_pf_kernel_symbol(pf, sequence, parts->values[3]), 0);
+			       kernel_symbol(pf, event, parts->values[KY_PF_FUNCGRAPH_EXIT_FUNC]),
+			       0);
 }
 
 static void binder(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		   const struct ky_pf_parts *parts)
 {
 	const struct ky_binder_call call = {
-		.id = (int32_t)parts->values[1],
-		.dest_node = (int32_t)parts->values[2],
-		.dest_tgid = (int32_t)parts->values[3],
-		.dest_tid = (int32_t)parts->values[4],
-		.reply = parts->values[5] == 1,
-		.code = ky_pf_name(pf, "0x%x Java Layer Dependent", (unsigned)parts->values[6]),
-		.flags = (uint32_t)parts->values[7],
+		.id = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_DEBUG_ID],
+		.dest_node = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TARGET_NODE],
+		.dest_tgid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_PROC],
+		.dest_tid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_THREAD],
+		.reply = parts->values[KY_PF_BINDER_TRANSACTION_REPLY] == 1,
+		.code = ky_pf_name(pf, "0x%x Java Layer Dependent",
+				   (unsigned)parts->values[KY_PF_BINDER_TRANSACTION_CODE]),
+		.flags = (uint32_t)parts->values[KY_PF_BINDER_TRANSACTION_FLAGS],
 	};
 	ky_put_binder_transaction(pf->trace, event->ts, event->tid, &call);
 }
 
-static void task_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		       const struct ky_pf_ftrace *event, const struct ky_pf_parts *parts)
+static void binder_received(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			    const struct ky_pf_parts *parts)
 {
-	struct ky_trace *trace = pf->trace;
-	const int32_t one = (int32_t)parts->values[1], two = (int32_t)parts->values[2];
-	switch (event->id) {
-	case 18: /* sched_blocked_reason */
-		ky_put_blocked(trace, event->ts, one, parts->values[3] != 0,
-			       ky_pf_text(sequence, KY_PF_KERNEL_SYMBOLS, parts->values[2]));
-		break;
-	case 20: /* sched_waking */
-		ky_put_waking(trace, event->ts, two, ky_pf_part_text(pf, parts, 1), event->tid);
-		break;
-	case 50: /* binder_transaction */
-		binder(pf, event, parts);
-		break;
-	case 51: /* binder_transaction_received */
-		ky_put_binder_received(trace, event->ts, event->tid, one);
-		break;
-	case 485: /* binder_command */
-	case 486: /* binder_return */
-		ky_put_binder_command(trace, event->ts, event->tid, (uint32_t)one);
-		break;
-	case 235: /* task_newtask */
-		if (one)
-			ky_put_task_new(trace, event->ts, event->tid, one,
-					ky_pf_part_text(pf, parts, 2),
-					(parts->values[3] & CLONE_THREAD) != 0);
-		break;
-	case 236: /* task_rename */
-		ky_put_task_rename(trace, event->ts, one, ky_pf_part_text(pf, parts, 3));
-		break;
-	case 240: /* sched_process_free */
-		ky_put_task_exit(trace, event->ts, two);
-		break;
-	default:
-		if (!ky_pf_network_event(pf, event, parts) &&
-		    !ky_pf_memory_event(pf, event, parts) &&
-		    !ky_pf_storage_event(pf, event, parts) &&
-		    !ky_pf_graphics_event(pf, event, parts))
-			ky_pf_device_event(pf, event, parts);
-	}
+	ky_put_binder_received(pf->trace, event->ts, event->tid,
+			       (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_RECEIVED_DEBUG_ID]);
 }
 
-void ky_pf_kernel_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct ky_pf_ftrace *event)
+static void binder_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			   const struct ky_pf_parts *parts)
+{
+	ky_put_binder_command(pf->trace, event->ts, event->tid,
+			      (uint32_t)parts->values[KY_PF_BINDER_COMMAND_CMD]);
+}
+
+const struct ky_pf_ftrace_handler ky_pf_kernel_handlers[] = {
+	{KY_PF_FTRACE_EVENT_PRINT, print},
+	{KY_PF_FTRACE_EVENT_SCHED_SWITCH, sched_switch},
+	{KY_PF_FTRACE_EVENT_SCHED_WAKING, sched_waking},
+	{KY_PF_FTRACE_EVENT_SCHED_BLOCKED_REASON, sched_blocked},
+	{KY_PF_FTRACE_EVENT_SCHED_PROCESS_FREE, task_free},
+	{KY_PF_FTRACE_EVENT_TASK_NEWTASK, task_new},
+	{KY_PF_FTRACE_EVENT_TASK_RENAME, task_rename},
+	{KY_PF_FTRACE_EVENT_CPU_FREQUENCY, cpu_frequency},
+	{KY_PF_FTRACE_EVENT_CPU_IDLE, cpu_idle},
+	{KY_PF_FTRACE_EVENT_SOFTIRQ_ENTRY, softirq},
+	{KY_PF_FTRACE_EVENT_SOFTIRQ_EXIT, softirq},
+	{KY_PF_FTRACE_EVENT_IRQ_HANDLER_ENTRY, irq_begin},
+	{KY_PF_FTRACE_EVENT_IRQ_HANDLER_EXIT, irq_end},
+	{KY_PF_FTRACE_EVENT_WORKQUEUE_EXECUTE_START, work},
+	{KY_PF_FTRACE_EVENT_WORKQUEUE_EXECUTE_END, work},
+	{KY_PF_FTRACE_EVENT_FUNCGRAPH_ENTRY, function_entry},
+	{KY_PF_FTRACE_EVENT_FUNCGRAPH_EXIT, function_exit},
+	{KY_PF_FTRACE_EVENT_SYS_ENTER, sys_enter},
+	{KY_PF_FTRACE_EVENT_SYS_EXIT, sys_exit},
+	{KY_PF_FTRACE_EVENT_BINDER_TRANSACTION, binder},
+	{KY_PF_FTRACE_EVENT_BINDER_TRANSACTION_RECEIVED, binder_received},
+	{KY_PF_FTRACE_EVENT_BINDER_COMMAND, binder_command},
+	{KY_PF_FTRACE_EVENT_BINDER_RETURN, binder_command},
+	{0, NULL},
+};
+
+/* ---- kernels other than Linux ---- */
+
+void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	if (event->id == 4) {
-		sched_switch(pf, event);
+	ky_pf_take_apart(message, &parts);
+	const struct ky_task_step step = {
+		.cpu = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_CPU],
+		.comm = ky_pf_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM),
+		.tid = (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_TID],
+		.now = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_STATE],
+		.priority = (int32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_PRIO],
+	};
+	ky_put_task_step(pf->trace, ts, &step);
+}
+
+void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+{
+	struct ky_pf_parts parts;
+	ky_pf_take_apart(message, &parts);
+	ky_put_task_rename(
+		pf->trace, ts, (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_TID],
+		ky_pf_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM));
+}
+
+void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+{
+	struct ky_pf_parts parts;
+	ky_pf_take_apart(message, &parts);
+	ky_put_cpu_counter(
+		pf->trace, ts, (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_CPU_FREQUENCY_EVENT_CPU],
+		pf->words[KY_PF_W_CPUFREQ],
+		(double)(int64_t)parts.values[KY_PF_GENERIC_KERNEL_CPU_FREQUENCY_EVENT_FREQ_HZ] /
+			1000.0);
+}
+
+void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+{
+	struct ky_pf_parts parts;
+	ky_pf_take_apart(message, &parts);
+	ky_put_counter(
+		pf->trace, ts,
+		ky_pf_counter_track(
+			pf, "gpu_frequency", ky_pf_literal(pf, "gpufreq"),
+			(uint32_t)parts.values[KY_PF_GENERIC_GPU_FREQUENCY_EVENT_GPU_ID]),
+		(double)(uint32_t)parts.values[KY_PF_GENERIC_GPU_FREQUENCY_EVENT_FREQUENCY_KHZ]);
+}
+
+static void tree_process(struct ky_pf *pf, const struct ky_pf_parts *parts)
+{
+	struct ky_trace *trace = pf->trace;
+	struct ky_proto_view name = parts->texts[KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_CMDLINE];
+	if (!name.data)
 		return;
+	const uint32_t parent = ky_process(
+		trace, (int64_t)parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_PPID]);
+	const uint32_t process = ky_process(
+		trace, (int64_t)parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_PID]);
+	if (process >= trace->processes.rows.count)
+		return;
+	if (parent != process && parent < trace->processes.rows.count)
+		trace->processes.parent[process] = parent;
+	trace->processes.cmdline[process] = ky_pf_string(pf, name);
+	const uint8_t *space = memchr(name.data, ' ', name.bytes);
+	if (space)
+		name.bytes = (size_t)(space - name.data);
+	ky_process_name(trace, process, ky_pf_string(pf, name), KY_NAME_SYSTEM);
+}
+
+static void tree_thread(struct ky_pf *pf, const struct ky_pf_parts *parts)
+{
+	struct ky_trace *trace = pf->trace;
+	const uint32_t thread = ky_thread(
+		trace, (int64_t)parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_PID],
+		(int64_t)parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_TID]);
+	if (thread >= trace->threads.rows.count)
+		return;
+	trace->threads.is_main[thread] =
+		parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_MAIN_THREAD] != 0;
+	trace->threads.is_idle[thread] =
+		parts->values[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_IDLE] != 0;
+	if (parts->texts[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_COMM].data)
+		ky_thread_name(
+			trace, thread,
+			ky_pf_string(pf,
+				     parts->texts[KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_COMM]),
+			KY_NAME_SYSTEM);
+}
+
+void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message)
+{
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	struct ky_pf_parts parts;
+	while (ky_proto_next(&in, &field)) {
+		if (field.wire != KY_PROTO_BYTES)
+			continue;
+		ky_pf_take_apart(field.view, &parts);
+		if (field.id == KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESSES)
+			tree_process(pf, &parts);
+		else if (field.id == KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREADS)
+			tree_thread(pf, &parts);
 	}
-	ky_pf_take_apart(event->all, &parts);
-	switch (event->id) {
-	case 3:
-		print(pf, event, &parts);
-		break;
-	case 11:
-		cpu_counter(pf, event, &parts, pf->words[KY_PF_W_CPUFREQ]);
-		break;
-	case 13:
-		cpu_counter(pf, event, &parts, pf->words[KY_PF_W_CPUIDLE]);
-		break;
-	case 24:
-	case 25:
-		softirq(pf, event, &parts, event->id == 24);
-		break;
-	case 36:
-		irq_begin(pf, event, &parts);
-		break;
-	case 37:
-		irq_end(pf, event, &parts);
-		break;
-	case 58: /* workqueue_execute_start */
-	case 57: /* workqueue_execute_end */
-		work(pf, sequence, event, &parts, event->id == 58);
-		break;
-	case 437: /* funcgraph_entry */
-	case 438: /* funcgraph_exit */
-		funcgraph(pf, sequence, event, &parts);
-		break;
-	case 329:
-		sys_enter(pf, event);
-		break;
-	case 330:
-		sys_exit(pf, event, &parts);
-		break;
-	default:
-		task_event(pf, sequence, event, &parts);
-	}
+	if (in.bad)
+		ky_pf_damaged(pf, "generic_kernel_process_tree");
 }

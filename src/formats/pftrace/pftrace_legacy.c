@@ -5,10 +5,6 @@
  */
 #include "formats/pftrace/pftrace_reader.h"
 
-enum instant_scope { SCOPE_GLOBAL = 1, SCOPE_PROCESS = 2 };
-
-enum flow_direction { FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
-
 void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
@@ -16,46 +12,47 @@ void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view messag
 	*legacy = (struct ky_pf_legacy){0};
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case 1:
+		case KY_PF_LEGACY_EVENT_NAME_IID:
 			legacy->name_iid = field.value;
 			break;
-		case 2:
+		case KY_PF_LEGACY_EVENT_PHASE:
 			legacy->phase = (int32_t)field.value;
 			legacy->has_phase = true;
 			break;
-		case 3:
+		case KY_PF_LEGACY_EVENT_DURATION_US:
 			legacy->duration_us = (int64_t)field.value;
 			break;
-		case 6:
-		case 10:
-		case 11:
+		case KY_PF_LEGACY_EVENT_UNSCOPED_ID:
+		case KY_PF_LEGACY_EVENT_LOCAL_ID:
+		case KY_PF_LEGACY_EVENT_GLOBAL_ID:
 			legacy->id = field.value;
-			legacy->id_kind = field.id == 6    ? KY_PF_UNSCOPED_ID
-					  : field.id == 10 ? KY_PF_LOCAL_ID
-							   : KY_PF_GLOBAL_ID;
+			legacy->id_kind =
+				field.id == KY_PF_LEGACY_EVENT_UNSCOPED_ID ? KY_PF_UNSCOPED_ID
+				: field.id == KY_PF_LEGACY_EVENT_LOCAL_ID  ? KY_PF_LOCAL_ID
+									   : KY_PF_GLOBAL_ID;
 			break;
-		case 7:
+		case KY_PF_LEGACY_EVENT_ID_SCOPE:
 			legacy->id_scope = field.view;
 			legacy->has_scope = true;
 			break;
-		case 8:
+		case KY_PF_LEGACY_EVENT_BIND_ID:
 			legacy->bind_id = field.value;
 			legacy->has_bind_id = true;
 			break;
-		case 12:
+		case KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING:
 			legacy->bind_to_enclosing = field.value != 0;
 			break;
-		case 13:
+		case KY_PF_LEGACY_EVENT_FLOW_DIRECTION:
 			legacy->flow_direction = (uint32_t)field.value;
 			break;
-		case 14:
+		case KY_PF_LEGACY_EVENT_INSTANT_EVENT_SCOPE:
 			legacy->instant_scope = (uint32_t)field.value;
 			break;
-		case 18:
+		case KY_PF_LEGACY_EVENT_PID_OVERRIDE:
 			legacy->pid = (int32_t)field.value;
 			legacy->has_pid = true;
 			break;
-		case 19:
+		case KY_PF_LEGACY_EVENT_TID_OVERRIDE:
 			legacy->tid = (int32_t)field.value;
 			legacy->has_tid = true;
 			break;
@@ -69,14 +66,15 @@ void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
 		       const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind)
 {
 	if (legacy->has_bind_id) {
-		if (legacy->flow_direction < FLOW_IN || legacy->flow_direction > FLOW_INOUT)
+		if (legacy->flow_direction < KY_PF_FLOW_IN ||
+		    legacy->flow_direction > KY_PF_FLOW_INOUT)
 			ky_problem(pf->trace, "flow_without_direction", KY_ERROR, pf->at,
 				   "a flow that goes neither in nor out");
 		else
 			ky_put_flow(pf->trace, event->ts, track,
-				    legacy->flow_direction == FLOW_OUT  ? KY_FLOW_BEGIN
-				    : legacy->flow_direction == FLOW_IN ? KY_FLOW_END
-									: KY_FLOW_STEP,
+				    legacy->flow_direction == KY_PF_FLOW_OUT  ? KY_FLOW_BEGIN
+				    : legacy->flow_direction == KY_PF_FLOW_IN ? KY_FLOW_END
+									      : KY_FLOW_STEP,
 				    bind, legacy->bind_id);
 	}
 	ky_pf_event_flows(pf, event, track, bind);
@@ -133,11 +131,11 @@ static uint32_t instant_track(struct ky_pf *pf, const struct ky_pf_event *event,
 			      const struct ky_pf_legacy *legacy)
 {
 	struct ky_track_spec spec = {.kind = KY_TRACK_GLOBAL, .owner = KY_NONE};
-	if (legacy->instant_scope == SCOPE_GLOBAL) {
+	if (legacy->instant_scope == KY_PF_SCOPE_GLOBAL) {
 		spec.type = ky_string_z(pf->trace, "legacy_chrome_global_instants");
 		return ky_track(pf->trace, &spec);
 	}
-	if (legacy->instant_scope == SCOPE_PROCESS) {
+	if (legacy->instant_scope == KY_PF_SCOPE_PROCESS) {
 		if (event->process == KY_NONE) {
 			ky_pf_event_error(pf, "an instant of a process without a process");
 			return KY_NONE;
@@ -206,8 +204,9 @@ static void metadata_event(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	struct ky_proto_field annotation, value;
 	const char *name = ky_text_of(pf->trace, event->name);
-	if (!name || !ky_proto_find(event->all, 4, &annotation) ||
-	    !ky_proto_find(annotation.view, 6, &value) || !value.view.bytes)
+	if (!name || !ky_proto_find(event->all, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &annotation) ||
+	    !ky_proto_find(annotation.view, KY_PF_DEBUG_ANNOTATION_STRING_VALUE, &value) ||
+	    !value.view.bytes)
 		return;
 	if (strcmp(name, "thread_name") == 0 && event->thread != KY_NONE)
 		ky_thread_name(pf->trace, event->thread, ky_pf_string(pf, value.view),

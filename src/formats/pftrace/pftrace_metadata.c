@@ -44,17 +44,20 @@ static void learn_machine(struct ky_pf *pf, struct ky_proto_view text)
 
 static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 {
-	static const char *const keys[] = {NULL, "system_name", "system_version", "system_release",
-					   "system_machine"};
+	static const char *const keys[] = {[KY_PF_UTSNAME_SYSNAME] = "system_name",
+					   [KY_PF_UTSNAME_VERSION] = "system_version",
+					   [KY_PF_UTSNAME_RELEASE] = "system_release",
+					   [KY_PF_UTSNAME_MACHINE] = "system_machine"};
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id < 1 || field.id > 4 || field.wire != KY_PROTO_BYTES)
+		if (field.id >= sizeof(keys) / sizeof(*keys) || !keys[field.id] ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		metadata_text(pf, keys[field.id], field.view);
-		if (field.id == 3 && field.view.bytes)
+		if (field.id == KY_PF_UTSNAME_RELEASE && field.view.bytes)
 			learn_release(pf, field.view);
-		if (field.id == 4 && field.view.bytes)
+		if (field.id == KY_PF_UTSNAME_MACHINE && field.view.bytes)
 			learn_machine(pf, field.view);
 	}
 }
@@ -64,21 +67,21 @@ void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info)
 	struct ky_proto_in in = ky_proto_open(info);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_SYSTEM_INFO_UTSNAME)
 			utsname(pf, field.view);
-		else if (field.id == 2)
+		else if (field.id == KY_PF_SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT)
 			metadata_text(pf, "android_build_fingerprint", field.view);
-		else if (field.id == 4)
+		else if (field.id == KY_PF_SYSTEM_INFO_TRACING_SERVICE_VERSION)
 			metadata_text(pf, "tracing_service_version", field.view);
-		else if (field.id == 5)
+		else if (field.id == KY_PF_SYSTEM_INFO_ANDROID_SDK_VERSION)
 			ky_put_metadata_number(pf->trace, "android_sdk_version",
 					       (int64_t)field.value);
-		else if (field.id == 7)
+		else if (field.id == KY_PF_SYSTEM_INFO_TIMEZONE_OFF_MINS)
 			ky_put_metadata_number(pf->trace, "timezone_off_mins",
 					       (int32_t)field.value);
-		else if (field.id == 16)
+		else if (field.id == KY_PF_SYSTEM_INFO_SYSTEM_RAM_BYTES)
 			ky_put_metadata_number(pf->trace, "system_ram_bytes", (int64_t)field.value);
-		else if (field.id == 17)
+		else if (field.id == KY_PF_SYSTEM_INFO_MACHINE_NAME)
 			metadata_text(pf, "machine_name", field.view);
 	}
 }
@@ -87,7 +90,8 @@ void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
 {
 	struct ky_proto_field msb, lsb;
 	char text[40];
-	if (!ky_proto_find(uuid, 1, &msb) || !ky_proto_find(uuid, 2, &lsb))
+	if (!ky_proto_find(uuid, KY_PF_TRACE_UUID_MSB, &msb) ||
+	    !ky_proto_find(uuid, KY_PF_TRACE_UUID_LSB, &lsb))
 		return;
 	snprintf(text, sizeof(text), "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb.value >> 32),
 		 (unsigned)(msb.value >> 16 & 0xffff), (unsigned)(msb.value & 0xffff),
@@ -103,10 +107,10 @@ struct loss {
 };
 
 static const struct loss losses[] = {
-	{3, "traced_buf_chunks_overwritten"},
-	{8, "traced_buf_patches_failed"},
-	{14, "traced_buf_chunks_discarded"},
-	{19, "traced_buf_trace_writer_packet_loss"},
+	{KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN, "traced_buf_chunks_overwritten"},
+	{KY_PF_BUFFER_STATS_READAHEADS_FAILED, "traced_buf_patches_failed"},
+	{KY_PF_BUFFER_STATS_BYTES_READ, "traced_buf_chunks_discarded"},
+	{KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, "traced_buf_trace_writer_packet_loss"},
 };
 
 static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
@@ -118,7 +122,7 @@ static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 			if (losses[i].field == field.id && field.value)
 				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
 					    field.value);
-		if (field.id == 19 && field.value)
+		if (field.id == KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS && field.value)
 			ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, KY_NONE, field.value,
 				    "packets of trace writers");
 	}
@@ -129,7 +133,7 @@ void ky_pf_trace_stats(struct ky_pf *pf, struct ky_proto_view stats)
 	struct ky_proto_in in = ky_proto_open(stats);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
-		if (field.id == 1 && field.wire == KY_PROTO_BYTES)
+		if (field.id == KY_PF_TRACE_STATS_BUFFER_STATS && field.wire == KY_PROTO_BYTES)
 			buffer_stats(pf, field.view);
 }
 
@@ -149,11 +153,12 @@ void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view tri
 {
 	struct ky_trace *trace = pf->trace;
 	struct ky_proto_field field;
-	const uint32_t name = ky_proto_find(trigger, 1, &field) && field.wire == KY_PROTO_BYTES
+	const uint32_t name = ky_proto_find(trigger, KY_PF_CHROME_TRIGGER_TRIGGER_NAME, &field) &&
+					      field.wire == KY_PROTO_BYTES
 				      ? ky_pf_string(pf, field.view)
 				      : ky_string_z(trace, "chrome_trigger");
 	ky_args_begin(trace);
-	if (ky_proto_find(trigger, 2, &field))
+	if (ky_proto_find(trigger, KY_PF_CHROME_TRIGGER_TRIGGER_NAME_HASH, &field))
 		ky_arg_uint(trace, ky_string_z(trace, "chrome_trigger.name_hash"), field.value);
 	ky_put_instant(trace, ts, trigger_track(pf), 0, name, ky_args_end(trace));
 }
@@ -163,13 +168,13 @@ void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
 	struct ky_proto_field name, field;
-	if (!ky_proto_find(trigger, 1, &name))
+	if (!ky_proto_find(trigger, KY_PF_TRIGGER_TRIGGER_NAME, &name))
 		return;
 	ky_args_begin(trace);
-	if (ky_proto_find(trigger, 2, &field))
+	if (ky_proto_find(trigger, KY_PF_TRIGGER_PRODUCER_NAME, &field))
 		ky_arg_string(trace, ky_string_z(trace, "producer_name"),
 			      ky_pf_string(pf, field.view));
-	if (ky_proto_find(trigger, 3, &field))
+	if (ky_proto_find(trigger, KY_PF_TRIGGER_TRUSTED_PRODUCER_UID, &field))
 		ky_arg_int(trace, ky_string_z(trace, "trusted_producer_uid"), (int32_t)field.value);
 	const uint32_t args = ky_args_end(trace);
 	ky_put_instant(trace, ts, trigger_track(pf), 0, ky_pf_string(pf, name.view), args);
@@ -189,17 +194,17 @@ static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 2)
+		if (field.id == KY_PF_LOG_EVENT_PID)
 			event.pid = (int32_t)field.value;
-		else if (field.id == 3)
+		else if (field.id == KY_PF_LOG_EVENT_TID)
 			event.tid = (int32_t)field.value;
-		else if (field.id == 5)
+		else if (field.id == KY_PF_LOG_EVENT_TIMESTAMP)
 			event.ns = (int64_t)field.value;
-		else if (field.id == 6)
+		else if (field.id == KY_PF_LOG_EVENT_TAG)
 			event.tag = ky_pf_string(pf, field.view);
-		else if (field.id == 7)
-			event.priority = field.value <= 7 ? (uint8_t)field.value : 0;
-		else if (field.id == 8)
+		else if (field.id == KY_PF_LOG_EVENT_PRIO)
+			event.priority = field.value <= KY_PF_PRIO_FATAL ? (uint8_t)field.value : 0;
+		else if (field.id == KY_PF_LOG_EVENT_MESSAGE)
 			event.message = ky_pf_string(pf, field.view);
 	}
 	const uint32_t thread = event.tid < 0   ? KY_NONE
@@ -214,7 +219,7 @@ void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet)
 	struct ky_proto_in in = ky_proto_open(packet);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
-		if (field.id == 1 && field.wire == KY_PROTO_BYTES)
+		if (field.id == KY_PF_ANDROID_LOG_PACKET_EVENTS && field.wire == KY_PROTO_BYTES)
 			log_event(pf, field.view);
 	if (in.bad)
 		ky_pf_damaged(pf, "android_log");

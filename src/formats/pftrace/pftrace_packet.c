@@ -16,7 +16,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define PACKET_TAG (1u << 3 | KY_PROTO_BYTES)
+#define PACKET_TAG (KY_PF_TRACE_PACKET << 3 | (unsigned)KY_PROTO_BYTES)
 #define PACKET_BYTES_MAX (512u << 20)
 #define UNPACKED_BYTES_MIN (256u << 10)
 #define UNPACKED_BYTES_MAX (64u << 20)
@@ -203,14 +203,15 @@ bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet)
 	bool taken = false;
 	/* Compressed packets have nothing else to say: events are told apart by their first field. */
 	while (ky_proto_next(&in, &field)) {
-		const bool compressed =
-			field.id == KY_PF_COMPRESSED || field.id == KY_PF_COMPRESSED_ZSTD;
-		if (!compressed && !taken && field.wire == KY_PROTO_BYTES && field.id != 3)
+		const bool compressed = field.id == KY_PF_TRACE_PACKET_COMPRESSED_PACKETS ||
+					field.id == KY_PF_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
+		if (!compressed && !taken && field.wire == KY_PROTO_BYTES &&
+		    field.id != KY_PF_TRACE_PACKET_TRUSTED_UID)
 			return false;
 		if (!compressed || field.wire != KY_PROTO_BYTES)
 			continue;
 		taken = true;
-		if (field.id == KY_PF_COMPRESSED)
+		if (field.id == KY_PF_TRACE_PACKET_COMPRESSED_PACKETS)
 			unpack_zlib(pf, field.view);
 		else
 			unpack_zstd(pf, field.view);

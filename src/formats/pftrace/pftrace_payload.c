@@ -6,67 +6,29 @@
  */
 #include "formats/pftrace/pftrace_reader.h"
 
-#define STATE_CLEARED 1u
-#define NEEDS_STATE 2u
-
-/* TracePacket's fields that say what it is about. */
-enum payload {
-	FTRACE_EVENTS = 1,
-	PROCESS_TREE = 2,
-	CLOCK_SNAPSHOT = 6,
-	SYS_STATS = 7,
-	PROCESS_STATS = 9,
-	TRACK_EVENT = 11,
-	TRACE_STATS = 35,
-	SYNCHRONIZATION_MARKER = 36,
-	BATTERY = 38,
-	ANDROID_LOG = 39,
-	POWER_RAILS = 40,
-	PROCESS_DESCRIPTOR = 43,
-	THREAD_DESCRIPTOR = 44,
-	SYSTEM_INFO = 45,
-	TRIGGER = 46,
-	GPU_COUNTERS = 52,
-	STREAMING_PROFILE = 54,
-	TRACK_DESCRIPTOR = 60,
-	PERF_SAMPLE = 66,
-	SERVICE_EVENT = 69,
-	ENERGY_BREAKDOWN = 77,
-	TRACE_UUID = 89,
-	ENTITY_RESIDENCY = 91,
-	CHROME_TRIGGER = 109,
-	CLONE_TRIGGER = 113,
-	GENERIC_TASK_STATE = 117,
-	GENERIC_CPU_FREQUENCY = 118,
-	GENERIC_TASK_RENAME = 120,
-	GENERIC_PROCESS_TREE = 122,
-	GENERIC_GPU_FREQUENCY = 129,
-	STACK_SAMPLE = 135
-};
-
 /* ---- the packet's own fields ---- */
 
 static void read_rare_field(struct ky_pf_packet *packet, const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case 12:
+	case KY_PF_TRACE_PACKET_INTERNED_DATA:
 		packet->interned = field->view;
 		break;
-	case 41:
+	case KY_PF_TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
 		packet->cleared |= field->value != 0;
 		break;
-	case 42:
+	case KY_PF_TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
 		packet->dropped = (uint32_t)field->value;
 		break;
-	case 59:
+	case KY_PF_TRACE_PACKET_TRACE_PACKET_DEFAULTS:
 		packet->defaults = field->view;
 		break;
-	case 98:
+	case KY_PF_TRACE_PACKET_MACHINE_ID:
 		packet->machine_id = (uint32_t)field->value;
 		break;
-	case 3:
-	case 79:
-	case 87:
+	case KY_PF_TRACE_PACKET_TRUSTED_UID:
+	case KY_PF_TRACE_PACKET_TRUSTED_PID:
+	case KY_PF_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE:
 		break;
 	default:
 		if (field->wire == KY_PROTO_BYTES && !packet->payload.id)
@@ -81,22 +43,22 @@ static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct k
 	packet->all = message;
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case 8:
+		case KY_PF_TRACE_PACKET_TIMESTAMP:
 			packet->timestamp = field.value;
 			packet->has_timestamp = true;
 			break;
-		case 10:
+		case KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
 			packet->sequence_id = (uint32_t)field.value;
 			packet->has_sequence = true;
 			break;
-		case TRACK_EVENT:
+		case KY_PF_TRACE_PACKET_TRACK_EVENT:
 			packet->payload = field;
 			break;
-		case 13:
+		case KY_PF_TRACE_PACKET_SEQUENCE_FLAGS:
 			packet->flags = (uint32_t)field.value;
-			packet->cleared |= field.value & STATE_CLEARED;
+			packet->cleared |= field.value & KY_PF_SEQ_INCREMENTAL_STATE_CLEARED;
 			break;
-		case 58:
+		case KY_PF_TRACE_PACKET_TIMESTAMP_CLOCK_ID:
 			packet->clock_id = (uint32_t)field.value;
 			break;
 		default:
@@ -140,8 +102,8 @@ static void service_event(struct ky_pf *pf, const struct ky_pf_packet *packet,
 			  struct ky_proto_view message)
 {
 	struct ky_proto_field field;
-	if (ky_proto_find(message, 2, &field) && field.value && packet->has_timestamp &&
-	    (int64_t)packet->timestamp > 0)
+	if (ky_proto_find(message, KY_PF_TRACING_SERVICE_EVENT_TRACING_STARTED, &field) &&
+	    field.value && packet->has_timestamp && (int64_t)packet->timestamp > 0)
 		pf->ftrace_from_ns = (int64_t)packet->timestamp;
 }
 
@@ -160,25 +122,25 @@ static struct look look_over(struct ky_proto_view message)
 	struct look look = {0};
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case FTRACE_EVENTS:
-		case CLOCK_SNAPSHOT:
-		case TRACK_DESCRIPTOR:
-		case SERVICE_EVENT:
-		case SYSTEM_INFO:
-		case POWER_RAILS:
-		case ENERGY_BREAKDOWN:
-		case ENTITY_RESIDENCY:
-		case GPU_COUNTERS:
+		case KY_PF_TRACE_PACKET_FTRACE_EVENTS:
+		case KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT:
+		case KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR:
+		case KY_PF_TRACE_PACKET_SERVICE_EVENT:
+		case KY_PF_TRACE_PACKET_SYSTEM_INFO:
+		case KY_PF_TRACE_PACKET_POWER_RAILS:
+		case KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN:
+		case KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY:
+		case KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT:
 			look.wanted = true;
 			break;
-		case SYNCHRONIZATION_MARKER:
+		case KY_PF_TRACE_PACKET_SYNCHRONIZATION_MARKER:
 			look.marker = true;
 			break;
-		case KY_PF_COMPRESSED:
-		case KY_PF_COMPRESSED_ZSTD:
+		case KY_PF_TRACE_PACKET_COMPRESSED_PACKETS:
+		case KY_PF_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS:
 			look.compressed = true;
 			break;
-		case 98:
+		case KY_PF_TRACE_PACKET_MACHINE_ID:
 			look.remote = field.value != 0;
 			break;
 		default:
@@ -192,16 +154,16 @@ static struct look look_over(struct ky_proto_view message)
 static bool describe_power(struct ky_pf *pf, const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case POWER_RAILS:
+	case KY_PF_TRACE_PACKET_POWER_RAILS:
 		ky_pf_describe_rails(pf, field->view);
 		return true;
-	case ENERGY_BREAKDOWN:
+	case KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN:
 		ky_pf_describe_energy(pf, field->view);
 		return true;
-	case ENTITY_RESIDENCY:
+	case KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY:
 		ky_pf_describe_entities(pf, field->view);
 		return true;
-	case GPU_COUNTERS:
+	case KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT:
 		ky_pf_describe_gpu_counters(pf, field->view);
 		return true;
 	default:
@@ -228,15 +190,15 @@ void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_fi
 	while (ky_proto_next(&in, &field)) {
 		if (field.wire != KY_PROTO_BYTES || describe_power(pf, &field))
 			continue;
-		if (field.id == CLOCK_SNAPSHOT)
+		if (field.id == KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT)
 			ky_pf_clock_snapshot(pf, packet.sequence_id, field.view);
-		else if (field.id == TRACK_DESCRIPTOR)
+		else if (field.id == KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR)
 			ky_pf_describe_track(pf, field.view);
-		else if (field.id == FTRACE_EVENTS)
+		else if (field.id == KY_PF_TRACE_PACKET_FTRACE_EVENTS)
 			ky_pf_ftrace_range(pf, field.view);
-		else if (field.id == SERVICE_EVENT)
+		else if (field.id == KY_PF_TRACE_PACKET_SERVICE_EVENT)
 			service_event(pf, &packet, field.view);
-		else if (field.id == SYSTEM_INFO)
+		else if (field.id == KY_PF_TRACE_PACKET_SYSTEM_INFO)
 			ky_pf_system_info(pf, field.view);
 	}
 }
@@ -284,7 +246,7 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			ky_problem(pf->trace, "interned_data_skipped_incremental_state_invalid",
 				   KY_DATA_LOSS, pf->at, "interned data after packets were lost");
 	}
-	if ((packet->flags & NEEDS_STATE) && !sequence->valid) {
+	if ((packet->flags & KY_PF_SEQ_NEEDS_INCREMENTAL_STATE) && !sequence->valid) {
 		ky_problem(pf->trace, "packet_skipped_seq_needs_incremental_state_invalid",
 			   KY_DATA_LOSS, pf->at,
 			   "a packet that needs what was lost before it on its sequence");
@@ -298,35 +260,35 @@ static bool take_timeless(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case FTRACE_EVENTS:
+	case KY_PF_TRACE_PACKET_FTRACE_EVENTS:
 		ky_pf_ftrace_bundle(pf, sequence, field->view);
 		return true;
-	case PROCESS_TREE:
+	case KY_PF_TRACE_PACKET_PROCESS_TREE:
 		ky_pf_process_tree(pf, field->view);
 		return true;
-	case TRACE_STATS:
+	case KY_PF_TRACE_PACKET_TRACE_STATS:
 		ky_pf_trace_stats(pf, field->view);
 		return true;
-	case ANDROID_LOG:
+	case KY_PF_TRACE_PACKET_ANDROID_LOG:
 		ky_pf_android_log(pf, field->view);
 		return true;
-	case PROCESS_DESCRIPTOR:
+	case KY_PF_TRACE_PACKET_PROCESS_DESCRIPTOR:
 		ky_pf_process_descriptor(pf, field->view);
 		return true;
-	case THREAD_DESCRIPTOR:
+	case KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR:
 		if (sequence->valid)
 			ky_pf_thread_descriptor(pf, sequence, field->view, false);
 		return true;
-	case STREAMING_PROFILE:
+	case KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET:
 		ky_pf_streaming_profile(pf, sequence, field->view);
 		return true;
-	case TRACK_DESCRIPTOR:
+	case KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR:
 		ky_pf_name_described(pf, sequence, field->view);
 		return true;
-	case TRACE_UUID:
+	case KY_PF_TRACE_PACKET_TRACE_UUID:
 		ky_pf_trace_uuid(pf, field->view);
 		return true;
-	case GENERIC_PROCESS_TREE:
+	case KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE:
 		ky_pf_generic_tree(pf, field->view);
 		return true;
 	default:
@@ -339,19 +301,19 @@ static const struct {
 	uint32_t id;
 	void (*take)(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 } timed[] = {
-	{SYS_STATS, ky_pf_sys_stats},
-	{PROCESS_STATS, ky_pf_process_stats},
-	{BATTERY, ky_pf_battery},
-	{POWER_RAILS, ky_pf_power_rails},
-	{TRIGGER, ky_pf_trigger},
-	{ENERGY_BREAKDOWN, ky_pf_energy_breakdown},
-	{ENTITY_RESIDENCY, ky_pf_entity_residency},
-	{CHROME_TRIGGER, ky_pf_chrome_trigger},
-	{CLONE_TRIGGER, ky_pf_trigger},
-	{GENERIC_TASK_STATE, ky_pf_generic_task},
-	{GENERIC_CPU_FREQUENCY, ky_pf_generic_cpu_frequency},
-	{GENERIC_TASK_RENAME, ky_pf_generic_rename},
-	{GENERIC_GPU_FREQUENCY, ky_pf_generic_gpu_frequency},
+	{KY_PF_TRACE_PACKET_SYS_STATS, ky_pf_sys_stats},
+	{KY_PF_TRACE_PACKET_PROCESS_STATS, ky_pf_process_stats},
+	{KY_PF_TRACE_PACKET_BATTERY, ky_pf_battery},
+	{KY_PF_TRACE_PACKET_POWER_RAILS, ky_pf_power_rails},
+	{KY_PF_TRACE_PACKET_TRIGGER, ky_pf_trigger},
+	{KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, ky_pf_energy_breakdown},
+	{KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY, ky_pf_entity_residency},
+	{KY_PF_TRACE_PACKET_CHROME_TRIGGER, ky_pf_chrome_trigger},
+	{KY_PF_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER, ky_pf_trigger},
+	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT, ky_pf_generic_task},
+	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT, ky_pf_generic_cpu_frequency},
+	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT, ky_pf_generic_rename},
+	{KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT, ky_pf_generic_gpu_frequency},
 };
 
 /* And what needs its sequence as well. */
@@ -360,9 +322,9 @@ static const struct {
 	void (*take)(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 		     struct ky_proto_view message);
 } sequenced[] = {
-	{GPU_COUNTERS, ky_pf_gpu_counters},
-	{PERF_SAMPLE, ky_pf_perf_sample},
-	{STACK_SAMPLE, ky_pf_stack_sample},
+	{KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT, ky_pf_gpu_counters},
+	{KY_PF_TRACE_PACKET_PERF_SAMPLE, ky_pf_perf_sample},
+	{KY_PF_TRACE_PACKET_STACK_SAMPLE, ky_pf_stack_sample},
 };
 
 static void take_timed(struct ky_pf *pf, struct ky_pf_sequence *sequence,
@@ -393,12 +355,12 @@ void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 	struct ky_pf_sequence *sequence = ky_pf_sequence(pf, packet.sequence_id);
 	if (!sequence)
 		return;
-	if (packet.payload.id == CLOCK_SNAPSHOT)
+	if (packet.payload.id == KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT)
 		ky_pf_clock_snapshot(pf, packet.sequence_id, packet.payload.view);
 	if (!update_state(pf, sequence, &packet))
 		return;
 	const struct ky_proto_field *payload = &packet.payload;
-	if (payload->id == TRACK_EVENT) {
+	if (payload->id == KY_PF_TRACE_PACKET_TRACK_EVENT) {
 		if (packet.has_sequence)
 			ky_pf_track_event(pf, sequence, &packet, payload->view);
 		else

@@ -42,28 +42,36 @@ static double quotient(int64_t of, int64_t by)
 
 void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	enum { CHARGE = 1, CAPACITY, CURRENT, CURRENT_AVERAGE, NAME, ENERGY, VOLTAGE };
 	struct ky_pf_parts parts;
 	ky_pf_take_apart(message, &parts);
 	const uint64_t *values = parts.values;
-	const struct ky_proto_view name = parts.texts[NAME];
-	const int64_t voltage = (int64_t)values[VOLTAGE];
-	if (ky_pf_has(&parts, CHARGE))
-		battery(pf, ts, name, "charge_uah", (double)(int64_t)values[CHARGE]);
-	else if (ky_pf_has(&parts, ENERGY) && voltage > 0)
+	const struct ky_proto_view name = parts.texts[KY_PF_BATTERY_COUNTERS_NAME];
+	const int64_t voltage = (int64_t)values[KY_PF_BATTERY_COUNTERS_VOLTAGE_UV];
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_CHARGE_COUNTER_UAH))
 		battery(pf, ts, name, "charge_uah",
-			quotient(product(values[ENERGY], 1000000), voltage));
-	if (ky_pf_has(&parts, CAPACITY))
-		battery(pf, ts, name, "capacity_pct", real_of(values[CAPACITY]));
-	if (ky_pf_has(&parts, CURRENT))
-		battery(pf, ts, name, "current_ua", (double)(int64_t)values[CURRENT]);
-	if (ky_pf_has(&parts, CURRENT_AVERAGE))
-		battery(pf, ts, name, "current.avg_ua", (double)(int64_t)values[CURRENT_AVERAGE]);
-	if (ky_pf_has(&parts, VOLTAGE))
+			(double)(int64_t)values[KY_PF_BATTERY_COUNTERS_CHARGE_COUNTER_UAH]);
+	else if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_ENERGY_COUNTER_UWH) && voltage > 0)
+		battery(pf, ts, name, "charge_uah",
+			quotient(
+				product(values[KY_PF_BATTERY_COUNTERS_ENERGY_COUNTER_UWH], 1000000),
+				voltage));
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_CAPACITY_PERCENT))
+		battery(pf, ts, name, "capacity_pct",
+			real_of(values[KY_PF_BATTERY_COUNTERS_CAPACITY_PERCENT]));
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_CURRENT_UA))
+		battery(pf, ts, name, "current_ua",
+			(double)(int64_t)values[KY_PF_BATTERY_COUNTERS_CURRENT_UA]);
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_CURRENT_AVG_UA))
+		battery(pf, ts, name, "current.avg_ua",
+			(double)(int64_t)values[KY_PF_BATTERY_COUNTERS_CURRENT_AVG_UA]);
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_VOLTAGE_UV))
 		battery(pf, ts, name, "voltage_uv", (double)voltage);
-	if (ky_pf_has(&parts, CURRENT) && ky_pf_has(&parts, VOLTAGE))
+	if (ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_CURRENT_UA) &&
+	    ky_pf_has(&parts, KY_PF_BATTERY_COUNTERS_VOLTAGE_UV))
 		battery(pf, ts, name, "power_mw",
-			fabs(quotient(product(values[CURRENT], values[VOLTAGE]), 1000000000)));
+			fabs(quotient(product(values[KY_PF_BATTERY_COUNTERS_CURRENT_UA],
+					      values[KY_PF_BATTERY_COUNTERS_VOLTAGE_UV]),
+				      1000000000)));
 }
 
 /* ---- rails ---- */
@@ -120,7 +128,7 @@ static uint32_t rail_name(struct ky_pf *pf, struct ky_proto_view raw)
 static uint64_t session_of(struct ky_proto_view message)
 {
 	struct ky_proto_field session;
-	return ky_proto_find(message, 3, &session) ? session.value : 0;
+	return ky_proto_find(message, KY_PF_POWER_RAILS_SESSION_UUID, &session) ? session.value : 0;
 }
 
 void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
@@ -130,13 +138,14 @@ void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_POWER_RAILS_RAIL_DESCRIPTOR || field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
 		uint64_t *name =
-			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], true);
+			ky_pf_known(pf, KY_PF_RAIL, session,
+				    (uint32_t)parts.values[KY_PF_RAIL_DESCRIPTOR_INDEX], true);
 		if (name)
-			*name = rail_name(pf, parts.texts[2]);
+			*name = rail_name(pf, parts.texts[KY_PF_RAIL_DESCRIPTOR_RAIL_NAME]);
 	}
 }
 
@@ -147,23 +156,25 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 2 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_POWER_RAILS_ENERGY_DATA || field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
 		const uint64_t *name =
-			ky_pf_known(pf, KY_PF_RAIL, session, (uint32_t)parts.values[1], false);
+			ky_pf_known(pf, KY_PF_RAIL, session,
+				    (uint32_t)parts.values[KY_PF_RAIL_ENERGY_INDEX], false);
 		if (!name) {
 			ky_problem(pf->trace, "power_rail_unknown_index", KY_DATA_LOSS, pf->at,
 				   "energy of a rail that nothing describes");
 			continue;
 		}
 		int64_t when = ts;
-		if (ky_pf_has(&parts, 2))
-			when = ky_pf_clock_time(pf, KY_CLOCK_BOOTTIME,
-						product(parts.values[2], 1000000));
+		if (ky_pf_has(&parts, KY_PF_RAIL_ENERGY_TIMESTAMP_MS))
+			when = ky_pf_clock_time(
+				pf, KY_CLOCK_BOOTTIME,
+				product(parts.values[KY_PF_RAIL_ENERGY_TIMESTAMP_MS], 1000000));
 		ky_put_counter(pf->trace, when,
 			       ky_pf_counter_track(pf, "power_rails", (uint32_t)*name, session),
-			       (double)parts.values[3]);
+			       (double)parts.values[KY_PF_RAIL_ENERGY_ENERGY]);
 	}
 	if (in.bad)
 		ky_pf_damaged(pf, "power_rails");
@@ -175,18 +186,23 @@ void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_field descriptor, field;
 	struct ky_pf_parts parts;
-	if (!ky_proto_find(message, 1, &descriptor))
+	if (!ky_proto_find(message, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR, &descriptor))
 		return;
 	struct ky_proto_in in = ky_proto_open(descriptor.view);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_ENERGY_CONSUMERS_ENERGY_CONSUMERS ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
-		uint64_t *name = ky_pf_has(&parts, 1)
-					 ? ky_pf_known(pf, KY_PF_ENERGY, 0, parts.values[1], true)
-					 : NULL;
+		uint64_t *name =
+			ky_pf_has(&parts, KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID)
+				? ky_pf_known(
+					  pf, KY_PF_ENERGY, 0,
+					  parts.values[KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID],
+					  true)
+				: NULL;
 		if (name)
-			*name = ky_pf_string(pf, parts.texts[4]);
+			*name = ky_pf_string(pf, parts.texts[KY_PF_ENERGY_CONSUMER_NAME]);
 	}
 }
 
@@ -197,19 +213,21 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 4 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_ENERGY_BREAKDOWN_PER_UID_BREAKDOWN ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
-		if (!ky_pf_has(&parts, 1) || !ky_pf_has(&parts, 2)) {
+		if (!ky_pf_has(&parts, KY_PF_ENERGY_UID_UID) ||
+		    !ky_pf_has(&parts, KY_PF_ENERGY_UID_ENERGY_UWS)) {
 			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
 				   pf->at, "energy of a user without the user or the energy");
 			continue;
 		}
-		const uint64_t id = consumer << 32 | (uint32_t)parts.values[1];
+		const uint64_t id = consumer << 32 | (uint32_t)parts.values[KY_PF_ENERGY_UID_UID];
 		ky_put_counter(pf->trace, ts,
 			       ky_pf_counter_track(
 				       pf, "android_energy_estimation_breakdown_per_uid", name, id),
-			       (double)(int64_t)parts.values[2]);
+			       (double)(int64_t)parts.values[KY_PF_ENERGY_UID_ENERGY_UWS]);
 	}
 }
 
@@ -217,12 +235,16 @@ void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 {
 	struct ky_pf_parts parts;
 	struct ky_proto_field descriptor;
-	if (ky_proto_find(message, 1, &descriptor))
+	if (ky_proto_find(message, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR, &descriptor))
 		return;
 	ky_pf_take_apart(message, &parts);
-	const uint64_t *name = ky_pf_has(&parts, 2) && ky_pf_has(&parts, 3)
-				       ? ky_pf_known(pf, KY_PF_ENERGY, 0, parts.values[2], false)
-				       : NULL;
+	const uint64_t *name =
+		ky_pf_has(&parts, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID) &&
+				ky_pf_has(&parts, KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS)
+			? ky_pf_known(pf, KY_PF_ENERGY, 0,
+				      parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID],
+				      false)
+			: NULL;
 	if (!name) {
 		ky_problem(pf->trace, "energy_breakdown_missing_values", KY_DATA_LOSS, pf->at,
 			   "energy of a consumer that nothing describes");
@@ -231,9 +253,10 @@ void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 	const uint32_t string = (uint32_t)*name;
 	ky_put_counter(pf->trace, ts,
 		       ky_pf_counter_track(pf, "android_energy_estimation_breakdown", string,
-					   parts.values[2]),
-		       (double)(int64_t)parts.values[3]);
-	energy_of_users(pf, ts, message, parts.values[2], string);
+					   parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID]),
+		       (double)(int64_t)parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS]);
+	energy_of_users(pf, ts, message, parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID],
+			string);
 }
 
 /* ---- states ---- */
@@ -244,14 +267,18 @@ void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
 	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 1 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
-		uint64_t *name =
-			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], true);
+		uint64_t *name = ky_pf_known(
+			pf, KY_PF_ENTITY, parts.values[KY_PF_POWER_ENTITY_STATE_ENTITY_INDEX],
+			parts.values[KY_PF_POWER_ENTITY_STATE_STATE_INDEX], true);
 		if (name)
-			*name = ky_pf_name(pf, "Entity residency: %.*s is %.*s",
-					   KY_PF_TEXT(parts.texts[3]), KY_PF_TEXT(parts.texts[4]));
+			*name = ky_pf_name(
+				pf, "Entity residency: %.*s is %.*s",
+				KY_PF_TEXT(parts.texts[KY_PF_POWER_ENTITY_STATE_ENTITY_NAME]),
+				KY_PF_TEXT(parts.texts[KY_PF_POWER_ENTITY_STATE_STATE_NAME]));
 	}
 }
 
@@ -261,13 +288,17 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 2 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_RESIDENCY ||
+		    field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_take_apart(field.view, &parts);
-		const uint64_t *name =
-			ky_pf_known(pf, KY_PF_ENTITY, parts.values[1], parts.values[2], false);
+		const uint64_t *name = ky_pf_known(
+			pf, KY_PF_ENTITY, parts.values[KY_PF_STATE_RESIDENCY_ENTITY_INDEX],
+			parts.values[KY_PF_STATE_RESIDENCY_STATE_INDEX], false);
 		if (name)
-			ky_pf_put(pf, ts, "entity_state", (uint32_t)*name, (double)parts.values[3]);
+			ky_pf_put(
+				pf, ts, "entity_state", (uint32_t)*name,
+				(double)parts.values[KY_PF_STATE_RESIDENCY_TOTAL_TIME_IN_STATE_MS]);
 		else
 			ky_problem(pf->trace, "entity_state_residency_lookup_failed", KY_DATA_LOSS,
 				   pf->at, "time in a state that nothing describes");

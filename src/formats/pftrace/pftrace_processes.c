@@ -29,13 +29,13 @@ static uint32_t process_descriptor(struct ky_pf *pf, struct ky_proto_view messag
 	int64_t pid = 0, start_ns = 0;
 	uint32_t name = 0, chrome_name = 0;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_PROCESS_DESCRIPTOR_PID)
 			pid = (int32_t)field.value;
-		else if (field.id == 4)
+		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE)
 			chrome_name = ky_string_z(pf->trace, chrome_process_name(field.value));
-		else if (field.id == 6 && field.view.bytes)
+		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME && field.view.bytes)
 			name = ky_pf_string(pf, field.view);
-		else if (field.id == 7)
+		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS)
 			start_ns = (int64_t)field.value;
 	}
 	const uint32_t process = ky_process(pf->trace, pid);
@@ -63,17 +63,17 @@ static void read_thread(struct ky_pf *pf, struct ky_proto_view message, struct t
 	struct ky_proto_field field;
 	*thread = (struct thread_names){0};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID)
 			thread->pid = (int32_t)field.value;
-		else if (field.id == 2)
+		else if (field.id == KY_PF_THREAD_DESCRIPTOR_TID)
 			thread->tid = (int64_t)field.value;
-		else if (field.id == 5 && field.view.bytes)
+		else if (field.id == KY_PF_THREAD_DESCRIPTOR_THREAD_NAME && field.view.bytes)
 			thread->name = ky_pf_string(pf, field.view);
-		else if (field.id == 6)
+		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US)
 			thread->time_us = (int64_t)field.value;
-		else if (field.id == 7)
+		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US)
 			thread->thread_time_us = (int64_t)field.value;
-		else if (field.id == 8)
+		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT)
 			thread->instructions = (int64_t)field.value;
 	}
 }
@@ -108,14 +108,14 @@ void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 static bool sandboxed(struct ky_proto_view descriptor)
 {
 	struct ky_proto_field chrome, field;
-	return ky_proto_find(descriptor, 7, &chrome) && ky_proto_find(chrome.view, 4, &field) &&
-	       field.value;
+	return ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD, &chrome) &&
+	       ky_proto_find(chrome.view, 4, &field) && field.value;
 }
 
 static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_proto_view descriptor)
 {
 	struct ky_proto_field field;
-	if (ky_proto_find(descriptor, 1, &field))
+	if (ky_proto_find(descriptor, KY_PF_CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &field))
 		name_process(pf, process, ky_string_z(pf->trace, chrome_process_name(field.value)));
 }
 
@@ -123,17 +123,17 @@ void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  struct ky_proto_view descriptor)
 {
 	struct ky_proto_field uuid, field, chrome;
-	if (!ky_proto_find(descriptor, 1, &uuid))
+	if (!ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_UUID, &uuid))
 		return;
 	if (!ky_pf_track_resolve(pf, uuid.value)) {
 		ky_pf_event_error(pf, "a track descriptor's hierarchy is broken");
 		return;
 	}
-	if (ky_proto_find(descriptor, 4, &field)) {
+	if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_THREAD, &field)) {
 		ky_pf_thread_descriptor(pf, sequence, field.view, sandboxed(descriptor));
-	} else if (ky_proto_find(descriptor, 3, &field)) {
+	} else if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_PROCESS, &field)) {
 		const uint32_t process = process_descriptor(pf, field.view);
-		if (ky_proto_find(descriptor, 6, &chrome))
+		if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_CHROME_PROCESS, &chrome))
 			chrome_process(pf, process, chrome.view);
 	}
 }
@@ -148,7 +148,7 @@ static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_vie
 	uint32_t first = 0, count = 0;
 	pf->text.used = 0;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id != 3 || field.wire != KY_PROTO_BYTES)
+		if (field.id != KY_PF_PROCESS_TREE_PROCESS_CMDLINE || field.wire != KY_PROTO_BYTES)
 			continue;
 		if (count++)
 			ky_pf_buffer_append(&pf->text, " ", 1);
@@ -171,15 +171,15 @@ static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 	int32_t uid = -1;
 	bool kernel_thread = false;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_PROCESS_TREE_PROCESS_PID)
 			pid = (int32_t)field.value;
-		else if (field.id == 2)
+		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_PPID)
 			ppid = (int32_t)field.value;
-		else if (field.id == 5)
+		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_UID)
 			uid = (int32_t)field.value;
-		else if (field.id == 7)
+		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT)
 			start_ns = (int64_t)field.value;
-		else if (field.id == 8)
+		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_IS_KTHREAD)
 			kernel_thread = field.value != 0;
 	}
 	if (pid < 0)
@@ -208,11 +208,11 @@ static void tree_thread(struct ky_pf *pf, struct ky_proto_view message)
 	int64_t tid = -1, tgid = -1;
 	uint32_t name = 0;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_PROCESS_TREE_THREAD_TID)
 			tid = (int32_t)field.value;
-		else if (field.id == 2 && field.view.bytes)
+		else if (field.id == KY_PF_PROCESS_TREE_THREAD_NAME && field.view.bytes)
 			name = ky_pf_string(pf, field.view);
-		else if (field.id == 3)
+		else if (field.id == KY_PF_PROCESS_TREE_THREAD_TGID)
 			tgid = (int32_t)field.value;
 	}
 	if (tid < 0)
@@ -228,9 +228,9 @@ void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree)
 	struct ky_proto_in in = ky_proto_open(tree);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_PROCESS_TREE_PROCESSES)
 			tree_process(pf, field.view);
-		else if (field.id == 2)
+		else if (field.id == KY_PF_PROCESS_TREE_THREADS)
 			tree_thread(pf, field.view);
 	}
 	if (in.bad)
@@ -246,26 +246,28 @@ struct process_counter {
 };
 
 static const struct process_counter process_counters[] = {
-	{2, 1024, "mem.virt"},
-	{3, 1024, "mem.rss"},
-	{4, 1024, "mem.rss.anon"},
-	{5, 1024, "mem.rss.file"},
-	{6, 1024, "mem.rss.shmem"},
-	{7, 1024, "mem.swap"},
-	{8, 1024, "mem.locked"},
-	{9, 1024, "mem.rss.watermark"},
-	{10, 1, "oom_score_adj"},
-	{13, 1024, "chrome.private_footprint_kb"},
-	{14, 1024, "chrome.peak_resident_set_kb"},
-	{16, 1024, "mem.smaps.rss"},
-	{17, 1024, "mem.smaps.pss"},
-	{18, 1024, "mem.smaps.pss.anon"},
-	{19, 1024, "mem.smaps.pss.file"},
-	{20, 1024, "mem.smaps.pss.shmem"},
-	{21, 1, "runtime.user_ns"},
-	{22, 1, "runtime.kernel_ns"},
-	{23, 1024, "mem.smaps.swap.pss"},
-	{24, 1024, "mem.dmabuf_rss"},
+	{KY_PF_PROCESS_STATS_PROCESS_VM_SIZE_KB, 1024, "mem.virt"},
+	{KY_PF_PROCESS_STATS_PROCESS_VM_RSS_KB, 1024, "mem.rss"},
+	{KY_PF_PROCESS_STATS_PROCESS_RSS_ANON_KB, 1024, "mem.rss.anon"},
+	{KY_PF_PROCESS_STATS_PROCESS_RSS_FILE_KB, 1024, "mem.rss.file"},
+	{KY_PF_PROCESS_STATS_PROCESS_RSS_SHMEM_KB, 1024, "mem.rss.shmem"},
+	{KY_PF_PROCESS_STATS_PROCESS_VM_SWAP_KB, 1024, "mem.swap"},
+	{KY_PF_PROCESS_STATS_PROCESS_VM_LOCKED_KB, 1024, "mem.locked"},
+	{KY_PF_PROCESS_STATS_PROCESS_VM_HWM_KB, 1024, "mem.rss.watermark"},
+	{KY_PF_PROCESS_STATS_PROCESS_OOM_SCORE_ADJ, 1, "oom_score_adj"},
+	{KY_PF_PROCESS_STATS_PROCESS_CHROME_PRIVATE_FOOTPRINT_KB, 1024,
+	 "chrome.private_footprint_kb"},
+	{KY_PF_PROCESS_STATS_PROCESS_CHROME_PEAK_RESIDENT_SET_KB, 1024,
+	 "chrome.peak_resident_set_kb"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_RSS_KB, 1024, "mem.smaps.rss"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_KB, 1024, "mem.smaps.pss"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_ANON_KB, 1024, "mem.smaps.pss.anon"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_FILE_KB, 1024, "mem.smaps.pss.file"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_SHMEM_KB, 1024, "mem.smaps.pss.shmem"},
+	{KY_PF_PROCESS_STATS_PROCESS_RUNTIME_USER_MODE, 1, "runtime.user_ns"},
+	{KY_PF_PROCESS_STATS_PROCESS_RUNTIME_KERNEL_MODE, 1, "runtime.kernel_ns"},
+	{KY_PF_PROCESS_STATS_PROCESS_SMR_SWAP_PSS_KB, 1024, "mem.smaps.swap.pss"},
+	{KY_PF_PROCESS_STATS_PROCESS_DMABUF_RSS_KB, 1024, "mem.dmabuf_rss"},
 };
 
 static void process_counter(struct ky_pf *pf, int64_t ts, uint32_t process,
@@ -287,7 +289,7 @@ static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_proto_view 
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field, pid;
-	if (!ky_proto_find(message, 1, &pid))
+	if (!ky_proto_find(message, KY_PF_PROCESS_STATS_PROCESS_PID, &pid))
 		return;
 	const uint32_t process = ky_process(pf->trace, (int32_t)pid.value);
 	while (ky_proto_next(&in, &field))
@@ -300,7 +302,7 @@ void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stat
 	struct ky_proto_in in = ky_proto_open(stats);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
-		if (field.id == 1)
+		if (field.id == KY_PF_PROCESS_STATS_PROCESSES)
 			stats_of_process(pf, ts, field.view);
 	if (in.bad)
 		ky_pf_damaged(pf, "process_stats");

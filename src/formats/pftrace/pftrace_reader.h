@@ -13,7 +13,9 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
 
 #include "base/map.h"
+#include "formats/pftrace/ftrace_events.h"
 #include "formats/pftrace/pftrace_map.h"
+#include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto_read.h"
 #include "formats/reader.h"
 
@@ -201,6 +203,12 @@ struct ky_pf_buffer {
 	uint32_t used, room;
 };
 
+struct ky_pf;
+struct ky_pf_ftrace;
+struct ky_pf_parts;
+typedef void ky_pf_ftrace_fn(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			     const struct ky_pf_parts *parts);
+
 struct ky_pf {
 	struct ky_load *load;
 	struct ky_trace *trace;
@@ -253,6 +261,7 @@ struct ky_pf {
 	struct ky_pf_buffer text; /* whatever else is put together */
 
 	/* ftrace */
+	ky_pf_ftrace_fn *ftrace_handlers[KY_PF_FTRACE_EVENTS_END]; /* by event; or NULL */
 	uint32_t kernel_release;      /* major << 8 | minor, 0: not known */
 	struct ky_pf_map last_switch; /* by CPU: row of switches */
 	struct ky_pf_switch *switches;
@@ -304,9 +313,6 @@ struct ky_pf_packet {
 
 /* ---- pftrace_packet.c ---- */
 
-/* TracePacket's fields that hold other packets. */
-enum { KY_PF_COMPRESSED = 50, KY_PF_COMPRESSED_ZSTD = 133 };
-
 /* Whether the packet is one of compressed packets, and then all in it is handed on. */
 bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet);
 /* Reads all packets of the input and hands them on. 0 or -errno. */
@@ -354,6 +360,12 @@ struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf
 static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 {
 	return ky_string(pf->trace, text.data ? (const char *)text.data : "", text.bytes);
+}
+
+/* Return the string of a literal. */
+static inline uint32_t ky_pf_literal(struct ky_pf *pf, const char *text)
+{
+	return ky_string_z(pf->trace, text);
 }
 
 /* ---- pftrace_clocks.c ---- */
@@ -442,31 +454,6 @@ uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
 		       enum ky_flow_bind bind);
 
-/* ---- pftrace_counters.c ---- */
-
-#define KY_PF_EXTRA_MAX 8u /* of one event */
-
-/* Extra values of an event, and the tracks they are for. */
-struct ky_pf_extra_kind {
-	uint64_t uuids[KY_PF_EXTRA_MAX];
-	uint32_t uuids_count;
-	double values[KY_PF_EXTRA_MAX];
-	uint32_t values_count;
-};
-
-struct ky_pf_extra {
-	struct ky_pf_extra_kind ints, reals;
-};
-
-/* The value of a counter's event; false when it is to be left out (counted). */
-bool ky_pf_counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 const struct ky_pf_event *event, double *value);
-/* The same of all extra values. */
-bool ky_pf_extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, struct ky_pf_extra *extra);
-void ky_pf_extra_put(struct ky_pf *pf, const struct ky_pf_event *event,
-		     const struct ky_pf_extra *extra);
-
 /* ---- pftrace_legacy.c ---- */
 
 struct ky_pf_legacy {
@@ -489,7 +476,7 @@ void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
 		       const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind);
 
-/* ---- pftrace_args.c, pftrace_typed.c, pftrace_json.c: between ky_args_begin() and _end() ---- */
+/* ---- pftrace_args.c, pftrace_typed.c: between ky_args_begin() and _end() ---- */
 
 /* All arguments of an event as a set. phase is 0, or of a legacy event that keeps it. */
 uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
@@ -497,20 +484,21 @@ uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 /* The others than debug annotations: those with a meaning of their own, and Chrome's. */
 void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event);
-/* JSON text as nested arguments below the key that is in pf->key; false when it is none. */
-bool ky_pf_json_args(struct ky_pf *pf, struct ky_proto_view text);
 void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes);
 uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_pf_buffer *buffer);
 
 /* ---- pftrace_ftrace.c ---- */
 
+/* Enter the handlers of all domains into pf->ftrace_handlers. */
+void ky_pf_ftrace_open(struct ky_pf *pf);
 void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			 struct ky_proto_view bundle);
-/* In the first pass: from when on there is something of all CPUs. */
+/* In the first pass: learn from when on there are events of all CPUs. */
 void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle);
 
 /* One event of a bundle. */
 struct ky_pf_ftrace {
+	const struct ky_pf_sequence *sequence;
 	int64_t ts;
 	uint32_t cpu;
 	int32_t tid;
@@ -518,60 +506,49 @@ struct ky_pf_ftrace {
 	struct ky_proto_view all;
 };
 
-/* The fields of an event by number; those that are not there are 0. */
+/* The fields of a message by number; missing ones are 0. */
 #define KY_PF_PARTS 16u
 struct ky_pf_parts {
 	uint64_t values[KY_PF_PARTS];
 	struct ky_proto_view texts[KY_PF_PARTS];
-	uint32_t has; /* a bit for each field that is there */
+	uint32_t has; /* a bit for each field that is present */
 };
 void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
-/* The string of a field, 0: it is not there. */
+/* Return the string of a field, 0 when it is missing. */
 uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->has >> field & 1;
 }
 
-/* ---- pftrace_devices.c ---- */
+/* The events that a domain takes; each table ends with take NULL. */
+struct ky_pf_ftrace_handler {
+	uint32_t event;
+	ky_pf_ftrace_fn *take;
+};
+extern const struct ky_pf_ftrace_handler ky_pf_kernel_handlers[];
+extern const struct ky_pf_ftrace_handler ky_pf_device_handlers[];
+extern const struct ky_pf_ftrace_handler ky_pf_memory_handlers[];
+extern const struct ky_pf_ftrace_handler ky_pf_network_handlers[];
+extern const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[];
 
-void ky_pf_device_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts);
+/* ---- pftrace_kernel.c: who runs where, and kernels other than Linux ---- */
 
-/* ---- pftrace_kernel.c: what events mean to the model, beside being there ---- */
-
-void ky_pf_kernel_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct ky_pf_ftrace *event);
-/* The last switch of a CPU, or NULL. */
+/* Return the last switch of a CPU; NULL without memory. */
 struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu);
-/* A function of the kernel: interned, or its address. */
-uint32_t ky_pf_kernel_symbol(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid);
+void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message);
 
-/* ---- pftrace_network.c, pftrace_memory.c, pftrace_storage.c, pftrace_graphics.c, pftrace_gpu.c ---- */
-
-/* False when the event is none of theirs. */
-bool ky_pf_network_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts);
-bool ky_pf_memory_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts);
-bool ky_pf_graphics_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts);
-bool ky_pf_storage_event(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts);
+/* ---- pftrace_graphics.c: counters of GPUs ---- */
 
 void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message);
 void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			       struct ky_proto_view message);
 void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 			struct ky_proto_view message);
-
-/* ---- pftrace_other_os.c: kernels other than Linux ---- */
-
-void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message);
 
 /* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
 
@@ -584,20 +561,13 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 
-/* ---- pftrace_ftrace_names.c ---- */
-
-/* The event's name, or NULL; fields gets the names of its fields, from 1 on, with commas. */
-const char *ky_pf_ftrace_name(uint32_t event, const char **fields);
-
-/* ---- pftrace_stacks.c ---- */
+/* ---- pftrace_samples.c ---- */
 
 /* The callsite of an interned callstack; KY_NONE when it is not known. */
 uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
 void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
 void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
 void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
-
-/* ---- pftrace_samples.c ---- */
 
 void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 		       struct ky_proto_view sample);
@@ -608,7 +578,7 @@ void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 			struct ky_proto_view sample);
 
-/* ---- pftrace_tables.c: tracks by what they are of, and numbers that packets gave ---- */
+/* ---- pftrace_read.c: tracks by what they are of, and numbers that packets gave ---- */
 
 /* What a number stands for; each kind has its own. */
 enum ky_pf_kind {

@@ -6,6 +6,188 @@
  */
 #include "formats/pftrace/pftrace_reader.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- interned callstacks ---- */
+
+/* A copy that outlives the packet. */
+static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view message)
+{
+	uint8_t *copy = malloc(message.bytes ? message.bytes : 1);
+	if (!copy) {
+		pf->trace->error = -ENOMEM;
+		return (struct ky_proto_view){NULL, 0};
+	}
+	if (message.bytes)
+		memcpy(copy, message.data, message.bytes);
+	return (struct ky_proto_view){copy, message.bytes};
+}
+
+/* Where the row of a new iid is noted; NULL when there is none, or it is defined already. */
+static uint32_t *new_row(struct ky_pf_map *map, struct ky_proto_view message)
+{
+	struct ky_proto_field iid;
+	bool made;
+	if (!ky_proto_find(message, KY_PF_INTERNED_STRING_IID, &iid) || !iid.value)
+		return NULL;
+	uint32_t *row = ky_pf_map_add(map, iid.value, &made);
+	return made ? row : NULL;
+}
+
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+{
+	struct ky_pf_mapping mapping = {.row = KY_NONE};
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	uint32_t *row = KY_PF_GROW(pf, mappings) ? new_row(map, message) : NULL;
+	if (!row)
+		return;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id == KY_PF_MAPPING_BUILD_ID)
+			mapping.build_id_iid = field.value;
+		else if (field.id == KY_PF_MAPPING_START_OFFSET && !mapping.offset)
+			mapping.offset = field.value;
+		else if (field.id == KY_PF_MAPPING_START)
+			mapping.start = field.value;
+		else if (field.id == KY_PF_MAPPING_END)
+			mapping.end = field.value;
+		else if (field.id == KY_PF_MAPPING_LOAD_BIAS)
+			mapping.load_bias = field.value;
+		else if (field.id == KY_PF_MAPPING_EXACT_OFFSET)
+			mapping.offset = field.value;
+	}
+	mapping.paths = copy_of(pf, message);
+	*row = pf->mappings_count;
+	pf->mappings[pf->mappings_count++] = mapping;
+}
+
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+{
+	struct ky_pf_frame frame = {.row = KY_NONE};
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	uint32_t *row = KY_PF_GROW(pf, frames) ? new_row(map, message) : NULL;
+	if (!row)
+		return;
+	while (ky_proto_next(&in, &field)) {
+		if (field.id == KY_PF_FRAME_FUNCTION_NAME_ID)
+			frame.function_iid = field.value;
+		else if (field.id == KY_PF_FRAME_MAPPING_ID)
+			frame.mapping_iid = field.value;
+		else if (field.id == KY_PF_FRAME_REL_PC)
+			frame.rel_pc = field.value;
+		else if (field.id == KY_PF_FRAME_SOURCE_PATH_IID)
+			frame.source_iid = field.value;
+		else if (field.id == KY_PF_FRAME_LINE_NUMBER)
+			frame.line = (uint32_t)field.value;
+	}
+	*row = pf->frames_count;
+	pf->frames[pf->frames_count++] = frame;
+}
+
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+{
+	uint32_t *row = KY_PF_GROW(pf, callstacks) ? new_row(map, message) : NULL;
+	if (!row)
+		return;
+	*row = pf->callstacks_count;
+	pf->callstacks[pf->callstacks_count++] =
+		(struct ky_pf_callstack){.frames = copy_of(pf, message), .row = KY_NONE};
+}
+
+/* The components of a path, each with a slash before it. */
+static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			     struct ky_proto_view message)
+{
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	uint64_t iid;
+	pf->text.used = 0;
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
+		while (field.id == KY_PF_MAPPING_PATH_STRING_IDS && ky_proto_item(&items, &iid)) {
+			const uint32_t part = ky_pf_text(sequence, KY_PF_MAPPING_PATHS, iid);
+			if (!part)
+				continue;
+			ky_pf_buffer_append(&pf->text, "/", 1);
+			ky_pf_buffer_append(&pf->text, ky_text_of(pf->trace, part),
+					    ky_strings_bytes(&pf->trace->strings, part));
+		}
+	}
+	return ky_pf_buffer_string(pf, &pf->text);
+}
+
+static uint32_t mapping_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+{
+	const uint32_t *row = ky_pf_message(sequence, KY_PF_MAPPINGS, iid);
+	if (!row)
+		return KY_NONE;
+	struct ky_pf_mapping *mapping = &pf->mappings[*row];
+	if (mapping->row == KY_NONE) {
+		const struct ky_mapping_spec spec = {
+			.build_id = ky_pf_text(sequence, KY_PF_BUILD_IDS, mapping->build_id_iid),
+			.name = mapping_path(pf, sequence, mapping->paths),
+			.start = mapping->start,
+			.end = mapping->end,
+			.offset = mapping->offset,
+			.load_bias = mapping->load_bias,
+		};
+		mapping->row = ky_mapping(pf->trace, &spec);
+	}
+	return mapping->row;
+}
+
+static uint32_t frame_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+{
+	const uint32_t *row = ky_pf_message(sequence, KY_PF_FRAMES, iid);
+	if (!row)
+		return KY_NONE;
+	struct ky_pf_frame *frame = &pf->frames[*row];
+	if (frame->row == KY_NONE)
+		frame->row = ky_frame(
+			pf->trace, mapping_of(pf, sequence, frame->mapping_iid), frame->rel_pc,
+			ky_pf_text(sequence, KY_PF_FUNCTIONS, frame->function_iid),
+			ky_pf_text(sequence, KY_PF_SOURCE_PATHS, frame->source_iid), frame->line);
+	return frame->row;
+}
+
+/* Frames are outermost first. One that is not known makes the whole callstack so. */
+static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+			      struct ky_proto_view message)
+{
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
+	uint32_t callsite = KY_NONE;
+	uint64_t iid;
+	while (ky_proto_next(&in, &field)) {
+		struct ky_proto_items items = ky_proto_items(&field, false);
+		while (field.id == KY_PF_CALLSTACK_FRAME_IDS && ky_proto_item(&items, &iid)) {
+			const uint32_t frame = frame_of(pf, sequence, iid);
+			if (frame == KY_NONE)
+				return KY_NONE;
+			callsite = ky_callsite(pf->trace, callsite, frame);
+		}
+	}
+	return callsite;
+}
+
+uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid)
+{
+	const uint32_t *row = ky_pf_message(sequence, KY_PF_CALLSTACKS, iid);
+	if (!row) {
+		ky_problem(pf->trace, "stackprofile_invalid_callstack_id", KY_ERROR, pf->at,
+			   "callstack %llu is not defined", (unsigned long long)iid);
+		return KY_NONE;
+	}
+	struct ky_pf_callstack *callstack = &pf->callstacks[*row];
+	if (!callstack->done) {
+		callstack->done = true;
+		callstack->row = make_callsite(pf, sequence, callstack->frames);
+	}
+	return callstack->row;
+}
+
 /* ---- defaults ---- */
 
 static const char *counter_name(uint64_t counter)
@@ -38,11 +220,12 @@ static const char *counter_name(uint64_t counter)
 static uint32_t event_name(struct ky_pf *pf, struct ky_proto_view timebase)
 {
 	struct ky_proto_field field;
-	if (ky_proto_find(timebase, 10, &field))
+	if (ky_proto_find(timebase, KY_PF_TIMEBASE_NAME, &field))
 		return ky_pf_string(pf, field.view);
-	if (ky_proto_find(timebase, 4, &field) && *counter_name(field.value))
+	if (ky_proto_find(timebase, KY_PF_TIMEBASE_COUNTER, &field) && *counter_name(field.value))
 		return ky_string_z(pf->trace, counter_name(field.value));
-	if (ky_proto_find(timebase, 3, &field) && ky_proto_find(field.view, 1, &field))
+	if (ky_proto_find(timebase, KY_PF_TIMEBASE_TRACEPOINT, &field) &&
+	    ky_proto_find(field.view, KY_PF_TRACEPOINT_NAME, &field))
 		return ky_pf_string(pf, field.view);
 	return 0;
 }
@@ -51,7 +234,8 @@ void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			 struct ky_proto_view defaults)
 {
 	struct ky_proto_field timebase;
-	if (ky_proto_find(defaults, 1, &timebase) && timebase.wire == KY_PROTO_BYTES)
+	if (ky_proto_find(defaults, KY_PF_PERF_SAMPLE_DEFAULTS_TIMEBASE, &timebase) &&
+	    timebase.wire == KY_PROTO_BYTES)
 		sequence->sample_event = event_name(pf, timebase.view);
 }
 
@@ -73,24 +257,25 @@ static void read_perf(struct ky_proto_view message, struct perf_sample *sample)
 	struct ky_proto_field field;
 	*sample = (struct perf_sample){0};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_PERF_SAMPLE_CPU) {
 			sample->cpu = (uint32_t)field.value;
 			sample->has_cpu = true;
-		} else if (field.id == 2) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_PID) {
 			sample->pid = (int32_t)field.value;
-		} else if (field.id == 3) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_TID) {
 			sample->tid = (int32_t)field.value;
-		} else if (field.id == 4) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_CALLSTACK_IID) {
 			sample->callstack_iid = field.value;
 			sample->has_callstack = true;
-		} else if (field.id == 5 && field.value <= KY_CPU_MODE_GUEST_USER) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_CPU_MODE &&
+			   field.value <= KY_CPU_MODE_GUEST_USER) {
 			sample->mode = (enum ky_cpu_mode)field.value;
-		} else if (field.id == 6) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_TIMEBASE_COUNT) {
 			sample->count = field.value;
 			sample->has_count = true;
-		} else if (field.id == 17) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_KERNEL_RECORDS_LOST) {
 			sample->lost = field.value;
-		} else if (field.id == 19) {
+		} else if (field.id == KY_PF_PERF_SAMPLE_PRODUCER_EVENT) {
 			sample->producer_event = true;
 		}
 	}
@@ -159,12 +344,13 @@ void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	}
 	int64_t ts = ky_pf_clock_time(pf, KY_CLOCK_MONOTONIC, sequence->time_ns);
 	const uint32_t thread = ky_thread(pf->trace, sequence->pid, sequence->tid);
-	while (next_item(&times, &time, 2, &delta)) {
+	while (next_item(&times, &time, KY_PF_STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US,
+			 &delta)) {
 		sequence->time_ns = plus_us(sequence->time_ns, delta);
 		ts = plus_us(ts, delta);
 		if (sequence->time_ns < 0)
 			return;
-		if (!next_item(&stacks, &stack, 1, &iid))
+		if (!next_item(&stacks, &stack, KY_PF_STREAMING_PROFILE_PACKET_CALLSTACK_IID, &iid))
 			continue;
 		const uint32_t callsite = ky_pf_callsite(pf, sequence, iid);
 		if (callsite != KY_NONE)
@@ -183,15 +369,15 @@ static uint32_t inline_callsite(struct ky_pf *pf, struct ky_proto_view message)
 	while (ky_proto_next(&in, &field)) {
 		uint32_t function = 0, file = 0, line = 0;
 		struct ky_proto_in parts = ky_proto_open(field.view);
-		while (field.id == 1 && ky_proto_next(&parts, &part)) {
-			if (part.id == 1)
+		while (field.id == KY_PF_INLINE_CALLSTACK_FRAMES && ky_proto_next(&parts, &part)) {
+			if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_FUNCTION_NAME)
 				function = ky_pf_string(pf, part.view);
-			else if (part.id == 2)
+			else if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_SOURCE_FILE)
 				file = ky_pf_string(pf, part.view);
-			else if (part.id == 3)
+			else if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_LINE_NUMBER)
 				line = (uint32_t)part.value;
 		}
-		if (field.id == 1)
+		if (field.id == KY_PF_INLINE_CALLSTACK_FRAMES)
 			callsite =
 				ky_callsite(pf->trace, callsite,
 					    ky_frame(pf->trace, KY_NONE, 0, function, file, line));
@@ -219,18 +405,18 @@ struct stack_sample {
 static void read_task(struct stack_sample *sample, struct ky_proto_view message)
 {
 	struct ky_proto_field field;
-	if (ky_proto_find(message, 2, &field))
+	if (ky_proto_find(message, KY_PF_STACK_SAMPLE_TASK_CONTEXT_PID, &field))
 		sample->pid = (int32_t)field.value;
-	if (ky_proto_find(message, 3, &field))
+	if (ky_proto_find(message, KY_PF_STACK_SAMPLE_TASK_CONTEXT_TID, &field))
 		sample->tid = (int32_t)field.value;
 }
 
 static void read_execution(struct stack_sample *sample, struct ky_proto_view message)
 {
 	struct ky_proto_field field;
-	if (ky_proto_find(message, 2, &field))
+	if (ky_proto_find(message, KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_CPU, &field))
 		sample->cpu = (uint32_t)field.value;
-	if (ky_proto_find(message, 3, &field))
+	if (ky_proto_find(message, KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_MODE, &field))
 		sample->mode = stack_mode(field.value);
 }
 
@@ -250,21 +436,21 @@ void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1)
+		if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT)
 			read_task(&sample, field.view);
-		else if (field.id == 2)
+		else if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT_IID)
 			read_task(&sample,
 				  context_of(pf, sequence, KY_PF_TASK_CONTEXTS, field.value));
-		else if (field.id == 3)
+		else if (field.id == KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT)
 			read_execution(&sample, field.view);
-		else if (field.id == 4)
+		else if (field.id == KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_IID)
 			read_execution(&sample, context_of(pf, sequence, KY_PF_EXECUTION_CONTEXTS,
 							   field.value));
-		else if (field.id == 5)
+		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK)
 			sample.callsite = inline_callsite(pf, field.view);
-		else if (field.id == 6)
+		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK_IID)
 			sample.callsite = ky_pf_callsite(pf, sequence, field.value);
-		else if (field.id == 11)
+		else if (field.id == KY_PF_STACK_SAMPLE_PRIMARY_WEIGHT)
 			sample.weight = (double)field.value;
 	}
 	if (sample.tid < 0)

@@ -111,12 +111,13 @@ static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 11) {
+		if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID) {
 			sequence->has_track_uuid = true;
 			sequence->track_uuid = field.value;
-		} else if (field.id == 31) {
+		} else if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS) {
 			add_uuids(pf, &sequence->extra_counters, &field);
-		} else if (field.id == 45) {
+		} else if (field.id ==
+			   KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) {
 			add_uuids(pf, &sequence->extra_real_counters, &field);
 		}
 	}
@@ -129,11 +130,12 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_field field;
 	clear_defaults(sequence);
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 11)
+		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
 			event_defaults(pf, sequence, field.view);
-		else if (field.id == 12 || field.id == 100)
+		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS ||
+			 field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
 			ky_pf_perf_defaults(pf, sequence, field.view);
-		else if (field.id == 58)
+		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID)
 			sequence->clock_id = (uint32_t)field.value;
 	}
 }
@@ -148,9 +150,9 @@ static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_pro
 	*iid = 0;
 	*text = (struct ky_proto_view){NULL, 0};
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1 && field.wire == KY_PROTO_VARINT)
+		if (field.id == KY_PF_INTERNED_STRING_IID && field.wire == KY_PROTO_VARINT)
 			*iid = field.value;
-		else if (field.id == 2 && field.wire == KY_PROTO_BYTES)
+		else if (field.id == KY_PF_INTERNED_STRING_STR && field.wire == KY_PROTO_BYTES)
 			*text = field.view;
 	}
 	return *iid != 0;
@@ -220,13 +222,13 @@ static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_p
 	uint64_t iid = 0;
 	bool made;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 1) {
+		if (field.id == KY_PF_SOURCE_LOCATION_IID) {
 			iid = field.value;
-		} else if (field.id == 2) {
+		} else if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME) {
 			location.file = path_string(pf, field.view);
-		} else if (field.id == 3) {
+		} else if (field.id == KY_PF_SOURCE_LOCATION_FUNCTION_NAME) {
 			location.function = ky_pf_string(pf, field.view);
-		} else if (field.id == 4) {
+		} else if (field.id == KY_PF_SOURCE_LOCATION_LINE_NUMBER) {
 			location.line = (uint32_t)field.value;
 		}
 	}
@@ -248,29 +250,29 @@ struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf
 static int texts_of_field(uint32_t id)
 {
 	switch (id) {
-	case 1:
+	case KY_PF_INTERNED_DATA_EVENT_CATEGORIES:
 		return KY_PF_CATEGORIES;
-	case 2:
+	case KY_PF_INTERNED_DATA_EVENT_NAMES:
 		return KY_PF_NAMES;
-	case 3:
+	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES:
 		return KY_PF_ANNOTATION_KEYS;
-	case 5:
+	case KY_PF_INTERNED_DATA_FUNCTION_NAMES:
 		return KY_PF_FUNCTIONS;
-	case 16:
+	case KY_PF_INTERNED_DATA_BUILD_IDS:
 		return KY_PF_BUILD_IDS;
-	case 17:
+	case KY_PF_INTERNED_DATA_MAPPING_PATHS:
 		return KY_PF_MAPPING_PATHS;
-	case 18:
+	case KY_PF_INTERNED_DATA_SOURCE_PATHS:
 		return KY_PF_SOURCE_PATHS;
-	case 20:
+	case KY_PF_INTERNED_DATA_LOG_MESSAGE_BODY:
 		return KY_PF_LOG_BODIES;
-	case 25:
+	case KY_PF_INTERNED_DATA_HISTOGRAM_NAMES:
 		return KY_PF_HISTOGRAM_NAMES;
-	case 26:
+	case KY_PF_INTERNED_DATA_KERNEL_SYMBOLS:
 		return KY_PF_KERNEL_SYMBOLS;
-	case 29:
+	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES:
 		return KY_PF_ANNOTATION_VALUES;
-	case 43:
+	case KY_PF_INTERNED_DATA_CORRELATION_ID_STR:
 		return KY_PF_CORRELATION_IDS;
 	default:
 		return -1;
@@ -282,25 +284,25 @@ static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 {
 	struct ky_pf_map *messages = sequence->tables->messages;
 	switch (field->id) {
-	case 4:
+	case KY_PF_INTERNED_DATA_SOURCE_LOCATIONS:
 		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
 		break;
-	case 6:
+	case KY_PF_INTERNED_DATA_FRAMES:
 		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
 		break;
-	case 7:
+	case KY_PF_INTERNED_DATA_CALLSTACKS:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
 		break;
-	case 19:
+	case KY_PF_INTERNED_DATA_MAPPINGS:
 		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
 		break;
-	case 47:
+	case KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS:
 		ky_pf_intern_gpu_counters(pf, sequence, field->view);
 		break;
-	case 48:
+	case KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
 		break;
-	case 49:
+	case KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS:
 		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
 		break;
 	default:

@@ -237,9 +237,11 @@ static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_proto_view message
 		      const char *const *names, size_t count, double scale)
 {
 	struct ky_proto_field key, value;
-	if (!ky_proto_find(message, 1, &key))
+	if (!ky_proto_find(message, KY_PF_SYS_STATS_MEMINFO_VALUE_KEY, &key))
 		return;
-	const double number = ky_proto_find(message, 2, &value) ? (double)value.value : 0;
+	const double number = ky_proto_find(message, KY_PF_SYS_STATS_MEMINFO_VALUE_VALUE, &value)
+				      ? (double)value.value
+				      : 0;
 	if (key.value < count && names[key.value])
 		put(pf, ts, names[key.value], number * scale);
 	else
@@ -254,12 +256,14 @@ static void cpu_times(struct ky_pf *pf, int64_t ts, struct ky_proto_view message
 					    "softirq_ns", "steal_ns"};
 	struct ky_proto_field cpu, value;
 	char name[40];
-	if (!ky_proto_find(message, 1, &cpu))
+	if (!ky_proto_find(message, KY_PF_SYS_STATS_CPU_TIMES_CPU_ID, &cpu))
 		return;
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(name, sizeof(name), "cpu.times.%s", names[i]);
 		put_on(pf, ts, KY_TRACK_CPU_COUNTER, (uint32_t)cpu.value, name,
-		       ky_proto_find(message, i + 2, &value) ? (double)value.value : 0);
+		       ky_proto_find(message, KY_PF_SYS_STATS_CPU_TIMES_USER_NS + i, &value)
+			       ? (double)value.value
+			       : 0);
 	}
 }
 
@@ -268,8 +272,13 @@ static void interrupts(struct ky_pf *pf, int64_t ts, const char *what, struct ky
 	struct ky_proto_field irq, count;
 	char name[40];
 	snprintf(name, sizeof(name), "%s (id: %u)", what,
-		 ky_proto_find(message, 1, &irq) ? (unsigned)irq.value : 0);
-	put(pf, ts, name, ky_proto_find(message, 2, &count) ? (double)count.value : 0);
+		 ky_proto_find(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_IRQ, &irq)
+			 ? (unsigned)irq.value
+			 : 0);
+	put(pf, ts, name,
+	    ky_proto_find(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_COUNT, &count)
+		    ? (double)count.value
+		    : 0);
 }
 
 static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
@@ -278,8 +287,9 @@ static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 					    "psi.io.some", "psi.io.full",  "psi.mem.some",
 					    "psi.mem.full"};
 	struct ky_proto_field resource, total;
-	if (ky_proto_find(message, 1, &resource) && resource.value > 0 &&
-	    resource.value < sizeof(names) / sizeof(*names) && ky_proto_find(message, 2, &total))
+	if (ky_proto_find(message, KY_PF_SYS_STATS_PSI_SAMPLE_RESOURCE, &resource) &&
+	    resource.value > 0 && resource.value < sizeof(names) / sizeof(*names) &&
+	    ky_proto_find(message, KY_PF_SYS_STATS_PSI_SAMPLE_TOTAL_NS, &total))
 		put(pf, ts, names[resource.value], (double)total.value);
 }
 
@@ -289,10 +299,14 @@ static void idle_states(struct ky_pf *pf, int64_t ts, struct ky_proto_view messa
 	char prefix[32];
 	struct ky_proto_in in = ky_proto_open(message);
 	snprintf(prefix, sizeof(prefix), "cpuidle%u.",
-		 ky_proto_find(message, 1, &cpu) ? (unsigned)cpu.value : 0);
+		 ky_proto_find(message, KY_PF_SYS_STATS_CPU_IDLE_STATE_CPU_ID, &cpu)
+			 ? (unsigned)cpu.value
+			 : 0);
 	while (ky_proto_next(&in, &field))
-		if (field.id == 2)
-			put_named(pf, ts, prefix, field.view, 1, 2);
+		if (field.id == KY_PF_SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY)
+			put_named(pf, ts, prefix, field.view,
+				  KY_PF_SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE,
+				  KY_PF_SYS_STATS_CPU_IDLE_STATE_ENTRY_DURATION_US);
 }
 
 static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *field,
@@ -301,7 +315,7 @@ static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_proto_fiel
 	struct ky_proto_items items = ky_proto_items(field, false);
 	uint64_t value;
 	while (ky_proto_item(&items, &value)) {
-		if (field->id == 11)
+		if (field->id == KY_PF_SYS_STATS_CPUFREQ_KHZ)
 			put_on(pf, ts, KY_TRACK_CPU_COUNTER, (*cpu)++, "cpufreq", (double)value);
 		else
 			put(pf, ts, "gpufreq", (double)value);
@@ -321,10 +335,15 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 	static const struct {
 		const char *name;
 		uint8_t sectors, time;
-	} rates[] = {{"read", 2, 3}, {"write", 4, 5}, {"discard", 6, 7}};
+	} rates[] = {{"read", KY_PF_SYS_STATS_DISK_STAT_READ_SECTORS,
+		      KY_PF_SYS_STATS_DISK_STAT_READ_TIME_MS},
+		     {"write", KY_PF_SYS_STATS_DISK_STAT_WRITE_SECTORS,
+		      KY_PF_SYS_STATS_DISK_STAT_WRITE_TIME_MS},
+		     {"discard", KY_PF_SYS_STATS_DISK_STAT_DISCARD_SECTORS,
+		      KY_PF_SYS_STATS_DISK_STAT_DISCARD_TIME_MS}};
 	struct ky_pf_parts now;
 	ky_pf_take_apart(message, &now);
-	const uint32_t device = ky_pf_string(pf, now.texts[1]);
+	const uint32_t device = ky_pf_string(pf, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME]);
 	uint64_t *row = KY_PF_GROW(pf, disks) ? ky_pf_known(pf, KY_PF_DISK, 0, device, true) : NULL;
 	if (!row)
 		return;
@@ -342,47 +361,52 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 	for (size_t i = 0; !first && i < sizeof(rates) / sizeof(*rates); i++) {
 		const double megabytes = (double)since[rates[i].sectors] / 2048.0;
 		const double ms = (double)since[rates[i].time];
-		put_disk(pf, ts, now.texts[1], rates[i].name, "_amount", megabytes);
-		put_disk(pf, ts, now.texts[1], rates[i].name, "_throughput",
-			 ms == 0 ? 0 : megabytes * 1000.0 / ms);
+		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], rates[i].name,
+			 "_amount", megabytes);
+		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], rates[i].name,
+			 "_throughput", ms == 0 ? 0 : megabytes * 1000.0 / ms);
 	}
 	if (!first) {
-		put_disk(pf, ts, now.texts[1], "flush", "_amount", (double)since[8]);
-		put_disk(pf, ts, now.texts[1], "flush", "_time", (double)since[9]);
+		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], "flush",
+			 "_amount", (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_COUNT]);
+		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], "flush", "_time",
+			 (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_TIME_MS]);
 	}
 }
 
 static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *field)
 {
 	switch (field->id) {
-	case 1:
+	case KY_PF_SYS_STATS_MEMINFO:
 		put_keyed(pf, ts, field->view, meminfo, sizeof(meminfo) / sizeof(*meminfo), 1024);
 		break;
-	case 2:
+	case KY_PF_SYS_STATS_VMSTAT:
 		put_keyed(pf, ts, field->view, vmstat, sizeof(vmstat) / sizeof(*vmstat), 1);
 		break;
-	case 3:
+	case KY_PF_SYS_STATS_CPU_STAT:
 		cpu_times(pf, ts, field->view);
 		break;
-	case 6:
+	case KY_PF_SYS_STATS_NUM_IRQ:
 		interrupts(pf, ts, "num_irq", field->view);
 		break;
-	case 8:
+	case KY_PF_SYS_STATS_NUM_SOFTIRQ:
 		interrupts(pf, ts, "num_softirq", field->view);
 		break;
-	case 10:
-		put_named(pf, ts, "", field->view, 1, 2);
+	case KY_PF_SYS_STATS_DEVFREQ:
+		put_named(pf, ts, "", field->view, KY_PF_SYS_STATS_DEVFREQ_VALUE_KEY,
+			  KY_PF_SYS_STATS_DEVFREQ_VALUE_VALUE);
 		break;
-	case 13:
+	case KY_PF_SYS_STATS_DISK_STAT:
 		disk(pf, ts, field->view);
 		break;
-	case 14:
+	case KY_PF_SYS_STATS_PSI:
 		pressure(pf, ts, field->view);
 		break;
-	case 15:
-		put_named(pf, ts, "", field->view, 3, 2);
+	case KY_PF_SYS_STATS_THERMAL_ZONE:
+		put_named(pf, ts, "", field->view, KY_PF_SYS_STATS_THERMAL_ZONE_TYPE,
+			  KY_PF_SYS_STATS_THERMAL_ZONE_TEMP);
 		break;
-	case 16:
+	case KY_PF_SYS_STATS_CPUIDLE_STATE:
 		idle_states(pf, ts, field->view);
 		break;
 	default:
@@ -396,13 +420,14 @@ void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 	struct ky_proto_field field;
 	uint32_t cpu = 0;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 4)
+		if (field.id == KY_PF_SYS_STATS_NUM_FORKS)
 			put(pf, ts, "num_forks", (double)field.value);
-		else if (field.id == 5)
+		else if (field.id == KY_PF_SYS_STATS_NUM_IRQ_TOTAL)
 			put(pf, ts, "num_irq_total", (double)field.value);
-		else if (field.id == 7)
+		else if (field.id == KY_PF_SYS_STATS_NUM_SOFTIRQ_TOTAL)
 			put(pf, ts, "num_softirq_total", (double)field.value);
-		else if (field.id == 11 || field.id == 17)
+		else if (field.id == KY_PF_SYS_STATS_CPUFREQ_KHZ ||
+			 field.id == KY_PF_SYS_STATS_GPUFREQ_MHZ)
 			frequencies(pf, ts, &field, &cpu);
 		else if (field.wire == KY_PROTO_BYTES)
 			messages(pf, ts, &field);

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-#define LOG_INFO 4u
-
 static void location_args(struct ky_pf *pf, const struct ky_pf_location *location,
 			  const enum ky_pf_word words[3])
 {
@@ -37,13 +35,13 @@ static void inline_location(struct ky_pf *pf, struct ky_proto_view message)
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
-		if (field.id == 2)
+		if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME)
 			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FILE],
 				      ky_pf_string(pf, field.view));
-		else if (field.id == 3)
+		else if (field.id == KY_PF_SOURCE_LOCATION_FUNCTION_NAME)
 			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FUNCTION],
 				      ky_pf_string(pf, field.view));
-		else if (field.id == 4)
+		else if (field.id == KY_PF_SOURCE_LOCATION_LINE_NUMBER)
 			ky_arg_uint(pf->trace, pf->words[KY_PF_W_LOCATION_LINE], field.value);
 	}
 }
@@ -55,7 +53,9 @@ static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 						KY_PF_W_TASK_LINE};
 	struct ky_proto_field iid;
 	const struct ky_pf_location *location =
-		ky_proto_find(message, 1, &iid) ? ky_pf_location(pf, sequence, iid.value) : NULL;
+		ky_proto_find(message, KY_PF_TASK_EXECUTION_POSTED_FROM_IID, &iid)
+			? ky_pf_location(pf, sequence, iid.value)
+			: NULL;
 	if (location)
 		location_args(pf, location, words);
 	else
@@ -83,7 +83,7 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 						KY_PF_W_LOG_LINE};
 	struct ky_proto_field location_iid, body_iid, priority;
 	const struct ky_pf_location *location = NULL;
-	const uint32_t body = ky_proto_find(message, 2, &body_iid)
+	const uint32_t body = ky_proto_find(message, KY_PF_LOG_MESSAGE_BODY_IID, &body_iid)
 				      ? ky_pf_text(sequence, KY_PF_LOG_BODIES, body_iid.value)
 				      : 0;
 	if (event->thread == KY_NONE || !body) {
@@ -91,14 +91,14 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		return;
 	}
 	ky_arg_string(pf->trace, pf->words[KY_PF_W_LOG_MESSAGE], body);
-	if (ky_proto_find(message, 1, &location_iid)) {
+	if (ky_proto_find(message, KY_PF_LOG_MESSAGE_SOURCE_LOCATION_IID, &location_iid)) {
 		location = ky_pf_location(pf, sequence, location_iid.value);
 		if (location)
 			location_args(pf, location, words);
 	}
-	uint8_t level = LOG_INFO;
-	if (ky_proto_find(message, 3, &priority)) {
-		level = priority.value <= 7 ? (uint8_t)priority.value : 0;
+	uint8_t level = KY_PF_PRIO_INFO;
+	if (ky_proto_find(message, KY_PF_LOG_MESSAGE_PRIO, &priority)) {
+		level = priority.value <= KY_PF_PRIO_FATAL ? (uint8_t)priority.value : 0;
 		ky_arg_int(pf->trace, pf->words[KY_PF_W_LOG_PRIORITY], level);
 	}
 	ky_put_log(pf->trace, event->ts, event->thread, level, location ? log_tag(pf, location) : 0,
@@ -110,10 +110,10 @@ static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 {
 	char text[32];
 	uint32_t id;
-	if (field->id == 52) {
+	if (field->id == KY_PF_TRACK_EVENT_CORRELATION_ID) {
 		snprintf(text, sizeof(text), "tp:#%llu", (unsigned long long)field->value);
 		id = ky_string_z(pf->trace, text);
-	} else if (field->id == 53) {
+	} else if (field->id == KY_PF_TRACK_EVENT_CORRELATION_ID_STR) {
 		id = ky_pf_string(pf, field->view);
 	} else {
 		id = ky_pf_text(sequence, KY_PF_CORRELATION_IDS, field->value);
@@ -131,19 +131,34 @@ struct chrome {
 };
 
 static const struct chrome chromes[] = {
-	{25, "chrome_user_event", "su", {"action", "action_hash"}},
-	{26, "chrome_keyed_service", "s", {"name"}},
-	{27, "chrome_legacy_ipc", "-u", {"", "message_line"}},
-	{28, "chrome_histogram_sample", "usiu", {"name_hash", "name", "sample", "name_iid"}},
-	{35, "chrome_message_pump", "bu", {"sent_messages_in_queue", "io_handler_location_iid"}},
-	{38,
+	{KY_PF_TRACK_EVENT_CHROME_USER_EVENT, "chrome_user_event", "su", {"action", "action_hash"}},
+	{KY_PF_TRACK_EVENT_CHROME_KEYED_SERVICE, "chrome_keyed_service", "s", {"name"}},
+	{KY_PF_TRACK_EVENT_CHROME_LEGACY_IPC, "chrome_legacy_ipc", "-u", {"", "message_line"}},
+	{KY_PF_TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE,
+	 "chrome_histogram_sample",
+	 "usiu",
+	 {"name_hash", "name", "sample", "name_iid"}},
+	{KY_PF_TRACK_EVENT_CHROME_MESSAGE_PUMP,
+	 "chrome_message_pump",
+	 "bu",
+	 {"sent_messages_in_queue", "io_handler_location_iid"}},
+	{KY_PF_TRACK_EVENT_CHROME_MOJO_EVENT_INFO,
 	 "chrome_mojo_event_info",
 	 "susubuu",
 	 {"watcher_notify_interface_tag", "ipc_hash", "mojo_interface_tag",
 	  "mojo_interface_method_iid", "is_reply", "payload_size", "data_num_bytes"}},
-	{40, "chrome_renderer_scheduler_state", "-bb", {"", "is_backgrounded", "is_hidden"}},
-	{41, "chrome_window_handle_event_info", "uuu", {"dpi", "message_id", "hwnd_ptr"}},
-	{43, "chrome_content_settings_event_info", "u", {"number_of_exceptions"}},
+	{KY_PF_TRACK_EVENT_CHROME_RENDERER_SCHEDULER_STATE,
+	 "chrome_renderer_scheduler_state",
+	 "-bb",
+	 {"", "is_backgrounded", "is_hidden"}},
+	{KY_PF_TRACK_EVENT_CHROME_WINDOW_HANDLE_EVENT_INFO,
+	 "chrome_window_handle_event_info",
+	 "uuu",
+	 {"dpi", "message_id", "hwnd_ptr"}},
+	{KY_PF_TRACK_EVENT_CHROME_CONTENT_SETTINGS_EVENT_INFO,
+	 "chrome_content_settings_event_info",
+	 "u",
+	 {"number_of_exceptions"}},
 };
 
 static void not_carried(struct ky_pf *pf, uint32_t field)
@@ -171,7 +186,7 @@ static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 {
 	struct ky_proto_field own;
 	const uint32_t name = ky_pf_text(sequence, KY_PF_HISTOGRAM_NAMES, iid);
-	if (name && !ky_proto_find(message, 2, &own))
+	if (name && !ky_proto_find(message, KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME, &own))
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_HISTOGRAM_NAME], name);
 }
 
@@ -191,7 +206,8 @@ static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		}
 		snprintf(key, sizeof(key), "%s.%s", chrome->name, chrome->names[field.id - 1]);
 		chrome_value(pf, kind, ky_string_z(pf->trace, key), &field);
-		if (chrome->field == 28 && field.id == 4)
+		if (chrome->field == KY_PF_TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE &&
+		    field.id == KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME_IID)
 			histogram_name(pf, sequence, message, field.value);
 	}
 }
@@ -214,38 +230,38 @@ void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case 5:
+		case KY_PF_TRACK_EVENT_TASK_EXECUTION:
 			task_execution(pf, sequence, field.view);
 			break;
-		case 21:
+		case KY_PF_TRACK_EVENT_LOG_MESSAGE:
 			log_message(pf, sequence, event, field.view);
 			break;
-		case 33:
+		case KY_PF_TRACK_EVENT_SOURCE_LOCATION:
 			inline_location(pf, field.view);
 			break;
-		case 34:
+		case KY_PF_TRACK_EVENT_SOURCE_LOCATION_IID:
 			source_location(pf, sequence, field.value);
 			break;
-		case 52:
-		case 53:
-		case 54:
+		case KY_PF_TRACK_EVENT_CORRELATION_ID:
+		case KY_PF_TRACK_EVENT_CORRELATION_ID_STR:
+		case KY_PF_TRACK_EVENT_CORRELATION_ID_STR_IID:
 			correlation_id(pf, sequence, &field);
 			break;
-		case 24:
-		case 25:
-		case 26:
-		case 27:
-		case 28:
-		case 29:
-		case 32:
-		case 35:
-		case 38:
-		case 39:
-		case 40:
-		case 41:
-		case 43:
-		case 49:
-		case 50:
+		case KY_PF_TRACK_EVENT_CC_SCHEDULER_STATE:
+		case KY_PF_TRACK_EVENT_CHROME_USER_EVENT:
+		case KY_PF_TRACK_EVENT_CHROME_KEYED_SERVICE:
+		case KY_PF_TRACK_EVENT_CHROME_LEGACY_IPC:
+		case KY_PF_TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE:
+		case KY_PF_TRACK_EVENT_CHROME_LATENCY_INFO:
+		case KY_PF_TRACK_EVENT_CHROME_FRAME_REPORTER:
+		case KY_PF_TRACK_EVENT_CHROME_MESSAGE_PUMP:
+		case KY_PF_TRACK_EVENT_CHROME_MOJO_EVENT_INFO:
+		case KY_PF_TRACK_EVENT_CHROME_APPLICATION_STATE_INFO:
+		case KY_PF_TRACK_EVENT_CHROME_RENDERER_SCHEDULER_STATE:
+		case KY_PF_TRACK_EVENT_CHROME_WINDOW_HANDLE_EVENT_INFO:
+		case KY_PF_TRACK_EVENT_CHROME_CONTENT_SETTINGS_EVENT_INFO:
+		case KY_PF_TRACK_EVENT_CHROME_ACTIVE_PROCESSES:
+		case KY_PF_TRACK_EVENT_SCREENSHOT:
 			chrome_field(pf, sequence, &field);
 			break;
 		default:

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* response.c: who api what, and what all of them need: parameters, errors, opening and closing. See response.h. */
+#include "server/api_parts.h"
+
+#include "query/filter.h"
+#include "server/tile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TILES_MAX 256
+#define WALL_STEPS_MAX (1u << 20)
+
+/* ---- opening and closing ---- */
+
+static bool add_step(struct ky_api *api, int64_t from_ns, int64_t offset_ns)
+{
+	const uint32_t count = api->wall_count;
+	if ((count & (count - 1)) == 0) {
+		const size_t room = count ? (size_t)count * 2 : 1;
+		void *const grown = realloc(api->wall, room * sizeof(*api->wall));
+		if (!grown)
+			return false;
+		api->wall = grown;
+	}
+	api->wall[api->wall_count++] = (struct ky_wall_step){from_ns, offset_ns};
+	return true;
+}
+
+/* Converting changes what clocks remember, so it is done once, here, while there is one thread. */
+static int find_wall(struct ky_api *api)
+{
+	const struct ky_trace *const trace = api->view->trace;
+	int64_t ns = trace->begin_ns, offset, first, last;
+	if (!trace->clocks || (!trace->begin_ns && !trace->end_ns))
+		return 0;
+	while (api->wall_count < WALL_STEPS_MAX &&
+	       ky_clocks_convert_range(trace->clocks, trace->clock, KY_CLOCK_REALTIME, ns, &offset,
+				       &first, &last)) {
+		if (!add_step(api, ns, offset))
+			return -ENOMEM;
+		if (last >= trace->end_ns || last == INT64_MAX)
+			break;
+		ns = last + 1;
+	}
+	return 0;
+}
+
+int ky_api_open(struct ky_api **out, struct ky_view *view)
+{
+	struct ky_api *api = calloc(1, sizeof(*api));
+	*out = NULL;
+	if (!api)
+		return -ENOMEM;
+	api->view = view;
+	pthread_mutex_init(&api->once, NULL);
+	pthread_mutex_init(&api->searches.lock, NULL);
+	pthread_mutex_init(&api->sql.lock, NULL);
+	if (find_wall(api) != 0) {
+		ky_api_close(&api);
+		return -ENOMEM;
+	}
+	*out = api;
+	return 0;
+}
+
+void ky_api_close(struct ky_api **out)
+{
+	struct ky_api *const api = *out;
+	if (!api)
+		return;
+	for (uint32_t i = 0; i < KY_SEARCHES_KEPT; i++)
+		ky_search_free(&api->searches.kept[i]);
+	free(api->searches.order);
+	free(api->searches.order_ts);
+	ky_api_sql_close(api);
+	ky_reach_free(&api->reach);
+	ky_buffer_free(&api->trace);
+	pthread_mutex_destroy(&api->once);
+	pthread_mutex_destroy(&api->searches.lock);
+	pthread_mutex_destroy(&api->sql.lock);
+	free(api->wall);
+	free(api);
+	*out = NULL;
+}
+
+void ky_api_interrupt(struct ky_api *api)
+{
+	__atomic_store_n(&api->stopping, 1, __ATOMIC_RELAXED);
+	ky_api_sql_interrupt(api);
+}
+
+/* ---- errors ---- */
+
+void ky_api_fail(struct ky_api_response *response, int status, const char *format, ...)
+{
+	char message[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	ky_buffer_free(&response->body);
+	response->status = status;
+	response->type = KY_API_JSON;
+	ky_json_begin(&response->body, '{');
+	ky_json_key(&response->body, "error");
+	ky_json_text(&response->body, message);
+	ky_json_end(&response->body, '}');
+}
+
+/* ---- parameters ---- */
+
+const char *ky_api_parameter_text(const struct ky_api_request *request, const char *key)
+{
+	for (uint32_t i = 0; i < request->parameters_count; i++) {
+		if (strcmp(request->parameters[i].key, key) == 0)
+			return request->parameters[i].value ? request->parameters[i].value : "";
+	}
+	return NULL;
+}
+
+/* A page's numbers may have a fraction, or be so large that they have an exponent. */
+static bool parse_number(const char *text, int64_t *value)
+{
+	char *end;
+	if (!strchr("+-.0123456789", text[0]) || !text[0] || strpbrk(text, "xXpP"))
+		return false;
+	errno = 0;
+	const long long whole = strtoll(text, &end, 10);
+	if (end != text && !*end && !errno) {
+		*value = whole;
+		return true;
+	}
+	const double real = strtod(text, &end);
+	if (end == text || *end || !isfinite(real))
+		return false;
+	*value = real >= 0x1p63 ? INT64_MAX : real < -0x1p63 ? INT64_MIN : (int64_t)floor(real);
+	return true;
+}
+
+bool ky_api_parameter_number(const struct ky_api_request *request, const char *key, int64_t *value,
+			     struct ky_api_response *response)
+{
+	const char *const text = ky_api_parameter_text(request, key);
+	if (text && parse_number(text, value))
+		return true;
+	if (text)
+		ky_api_fail(response, 400, "%s=%.100s is no number: give digits", key, text);
+	else
+		ky_api_fail(response, 400, "%s is missing: add %s=NUMBER to the address", key, key);
+	return false;
+}
+
+bool ky_api_parameter_bounded(const struct ky_api_request *request, const char *key, int64_t min,
+			      int64_t max, int64_t *value, struct ky_api_response *response)
+{
+	if (!ky_api_parameter_text(request, key))
+		return true;
+	if (!ky_api_parameter_number(request, key, value, response))
+		return false;
+	if (*value >= min && *value <= max)
+		return true;
+	ky_api_fail(response, 400, "%s is out of bounds: it may be %lld to %lld", key,
+		    (long long)min, (long long)max);
+	return false;
+}
+
+/* One number of a list, and where the next is; NULL: it is none. */
+static const char *parse_track(const char *text, uint32_t tracks, uint32_t *track)
+{
+	uint64_t value = 0;
+	const char *at = text;
+	for (; *at >= '0' && *at <= '9' && value < UINT32_MAX; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	if (at == text || (*at && *at != ',') || value >= tracks)
+		return NULL;
+	*track = (uint32_t)value;
+	return *at ? at + 1 : at;
+}
+
+bool ky_api_parameter_tracks(const struct ky_api *api, const struct ky_api_request *request,
+			     uint32_t **tracks, uint32_t *count, struct ky_api_response *response)
+{
+	const char *at = ky_api_parameter_text(request, "tracks");
+	const uint32_t all = api->view->tracks_count;
+	*tracks = NULL;
+	*count = 0;
+	if (!at)
+		return true;
+	*tracks = malloc(((size_t)all + 1) * sizeof(**tracks));
+	if (!*tracks) {
+		ky_api_fail(response, 503, "out of memory: request for less, or try again");
+		return false;
+	}
+	while (at && *at && *count < all)
+		at = parse_track(at, all, &(*tracks)[(*count)++]);
+	if (at && !*at)
+		return true;
+	free(*tracks);
+	*tracks = NULL;
+	ky_api_fail(response, 400,
+		    "tracks is no list of the trace's tracks: give numbers below %u with commas, "
+		    "each once",
+		    all);
+	return false;
+}
+
+bool ky_api_parameter_generation(const struct ky_api *api, const struct ky_api_request *request,
+				 struct ky_api_response *response)
+{
+	int64_t generation;
+	if (!ky_api_parameter_number(request, "g", &generation, response))
+		return false;
+	if (generation == api->view->generation)
+		return true;
+	ky_api_fail(response, 409, "the trace has changed: request api/trace again");
+	return false;
+}
+
+int64_t ky_api_time(const struct ky_api *api, int64_t ns)
+{
+	return ky_sub_clamped(ns, api->view->base_ns);
+}
+
+/* ---- tiles ---- */
+
+static bool ask_tiles(struct ky_api *api, const struct ky_api_request *request,
+		      struct ky_tile_range *tiles, uint32_t **tracks,
+		      struct ky_api_response *response)
+{
+	int64_t level, first, count = 1;
+	if (!ky_api_parameter_generation(api, request, response) ||
+	    !ky_api_parameter_number(request, "level", &level, response) ||
+	    !ky_api_parameter_number(request, "first", &first, response) ||
+	    !ky_api_parameter_bounded(request, "count", 1, TILES_MAX, &count, response) ||
+	    !ky_api_parameter_tracks(api, request, tracks, &tiles->tracks_count, response))
+		return false;
+	tiles->level = level < 0 || level > UINT32_MAX ? UINT32_MAX : (uint32_t)level;
+	tiles->first = first;
+	tiles->count = (uint32_t)count;
+	tiles->tracks = *tracks;
+	return true;
+}
+
+static void answer_tiles(struct ky_api *api, const struct ky_api_request *request,
+			 struct ky_api_response *response)
+{
+	struct ky_tile_range tiles = {0};
+	uint32_t *tracks = NULL;
+	if (!ask_tiles(api, request, &tiles, &tracks, response))
+		return;
+	response->type = KY_API_BYTES;
+	const int error = tracks ? ky_tile_append(api->view, &tiles, &response->body) : 0;
+	if (!tracks)
+		ky_api_fail(response, 400, "tracks is missing: say which, as in tracks=1,2");
+	else if (error == -E2BIG)
+		ky_api_fail(response, 413, "this is too much at once: request for fewer tiles");
+	else if (error)
+		ky_api_fail(response, 400,
+			    "there are no such tiles: a track is a group, level or first are "
+			    "beyond what there is, or they are more than %u at once",
+			    KY_TILE_SECTIONS_MAX);
+	free(tracks);
+}
+
+/* ---- who api what ---- */
+
+static const struct {
+	const char *path;
+	ky_api_fn *response;
+	bool post;
+} paths[] = {
+	{"api/tiles", answer_tiles, false},       {"api/trace", ky_api_trace, false},
+	{"api/event", ky_api_event, false},       {"api/range", ky_api_range, false},
+	{"api/flame", ky_api_range_flame, false}, {"api/search", ky_api_search, false},
+	{"api/sql", ky_api_sql_run, true},        {"api/cancel", ky_api_sql_cancel, true},
+	{"api/tables", ky_api_sql_tables, false},
+};
+
+static void dispatch(struct ky_api *api, const struct ky_api_request *request,
+		     struct ky_api_response *response)
+{
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(request->path, paths[i].path) != 0)
+			continue;
+		if (paths[i].post == (request->body != NULL))
+			paths[i].response(api, request, response);
+		else
+			ky_api_fail(response, 405, "%s is asked with %s", paths[i].path,
+				    paths[i].post ? "POST" : "GET");
+		return;
+	}
+	ky_api_fail(response, 404,
+		    "there is no such thing to request: viewer/src/protocol.ts lists "
+		    "what there is");
+}
+
+void ky_api_respond(struct ky_api *api, const struct ky_api_request *request,
+		    struct ky_api_response *response)
+{
+	*response = (struct ky_api_response){.status = 200, .type = KY_API_JSON};
+	dispatch(api, request, response);
+	if (response->body.failed)
+		ky_api_fail(response, 503, "out of memory: request for less, or try again");
+}

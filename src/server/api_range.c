@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_range.c: api/range and api/flame: a part of the time summed up, by name and by what was called from where.
+ * The sums are those of `kymo report` (src/query): this only chooses and writes.
+ */
+#include "server/api_parts.h"
+
+#include "query/filter.h"
+#include "query/sample_stats.h"
+#include "query/select.h"
+#include "query/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than anybody reads; the longest are kept. */
+#define ROWS_MAX 20000u
+#define NODES_MAX 20000u
+
+/* ---- what was asked for ---- */
+
+struct range {
+	struct ky_stats_filter filter;
+	uint8_t *tracks, *threads; /* NULL: all */
+	bool empty;                /* ends where it begins, or before */
+};
+
+static void close_range(struct range *range)
+{
+	free(range->tracks);
+	free(range->threads);
+}
+
+/* The trace's tracks and threads that the chosen tracks of the view show. */
+static bool choose(struct range *range, const struct ky_view *view, const uint32_t *chosen,
+		   uint32_t count)
+{
+	const struct ky_trace *const trace = view->trace;
+	uint8_t *const in = calloc((size_t)view->tracks_count + 1, 1);
+	range->tracks = calloc((size_t)trace->tracks.rows.count + 1, 1);
+	range->threads = calloc((size_t)trace->threads.rows.count + 1, 1);
+	const bool enough = in && range->tracks && range->threads;
+	for (uint32_t i = 0; enough && i < count; i++) {
+		const struct ky_view_track *const track = &view->tracks[chosen[i]];
+		in[chosen[i]] = track->kind == KY_VIEW_SLICES;
+		if (track->kind == KY_VIEW_SAMPLES && track->thread < trace->threads.rows.count)
+			range->threads[track->thread] = 1;
+	}
+	for (uint32_t i = 0; enough && i < trace->tracks.rows.count; i++)
+		range->tracks[i] = view->track_of[i] != KY_NONE && in[view->track_of[i]];
+	free(in);
+	return enough;
+}
+
+static const struct ky_reach *reach_of(struct ky_api *api)
+{
+	pthread_mutex_lock(&api->once);
+	if (!api->reach.ends)
+		ky_reach_make(&api->reach, api->view->trace);
+	pthread_mutex_unlock(&api->once);
+	return api->reach.ends ? &api->reach : NULL;
+}
+
+static bool ask_range(struct range *range, struct ky_api *api, const struct ky_api_request *request,
+		      struct ky_api_response *response)
+{
+	int64_t from, to;
+	uint32_t *chosen, count;
+	*range = (struct range){0};
+	if (!ky_api_parameter_number(request, "from", &from, response) ||
+	    !ky_api_parameter_number(request, "to", &to, response) ||
+	    !ky_api_parameter_tracks(api, request, &chosen, &count, response))
+		return false;
+	const bool enough = !chosen || choose(range, api->view, chosen, count);
+	free(chosen);
+	if (!enough) {
+		close_range(range);
+		response->body.failed = true;
+		return false;
+	}
+	range->empty = from >= to;
+	range->filter = (struct ky_stats_filter){
+		.from_ns = ky_add_clamped(api->view->base_ns, from),
+		.to_ns = ky_add_clamped(api->view->base_ns, to),
+		.tracks = range->tracks,
+		.threads = range->threads,
+		.reach = reach_of(api),
+		.stop = &api->stopping,
+	};
+	return true;
+}
+
+static void fail_range(struct ky_api_response *response, int error)
+{
+	if (error == -EINTR)
+		ky_api_fail(response, 503, "ended, because the trace is being closed");
+	else if (error)
+		response->body.failed = true;
+}
+
+/* ---- api/range ---- */
+
+static void add_row(struct ky_buffer *buffer, const struct ky_trace *trace,
+		    const struct ky_stats_row *row)
+{
+	const struct {
+		const char *key;
+		int64_t ns;
+	} times[] = {
+		{"total", row->total_ns}, {"self", row->self_ns}, {"min", row->min_ns},
+		{"p50", row->p50_ns},     {"p95", row->p95_ns},   {"p99", row->p99_ns},
+		{"max", row->max_ns},
+	};
+	ky_json_begin(buffer, '{');
+	ky_json_key(buffer, "name");
+	ky_api_text_name(buffer, trace, row->key);
+	ky_json_key(buffer, "count");
+	ky_json_uint(buffer, row->count);
+	ky_json_key(buffer, "instants");
+	ky_json_uint(buffer, row->instants);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		ky_json_key(buffer, times[i].key);
+		ky_json_int(buffer, times[i].ns);
+	}
+	ky_json_key(buffer, "mean");
+	ky_json_real(buffer, row->mean_ns);
+	ky_json_end(buffer, '}');
+}
+
+void ky_api_range(struct ky_api *api, const struct ky_api_request *request,
+		  struct ky_api_response *response)
+{
+	struct ky_trace *const trace = api->view->trace;
+	struct ky_stats stats = {0};
+	struct range range;
+	if (!ask_range(&range, api, request, response))
+		return;
+	const int error = range.empty ? 0 : ky_stats_make(&stats, trace, KY_BY_NAME, &range.filter);
+	ky_json_begin(&response->body, '{');
+	ky_json_key(&response->body, "rows");
+	ky_json_begin(&response->body, '[');
+	for (uint32_t i = 0;
+	     i < stats.count && i < ROWS_MAX && response->body.bytes < KY_LIST_BYTES_MAX; i++)
+		add_row(&response->body, trace, &stats.rows[i]);
+	ky_json_end(&response->body, ']');
+	ky_json_end(&response->body, '}');
+	ky_stats_free(&stats);
+	close_range(&range);
+	fail_range(response, error);
+}
+
+/* ---- api/flame ---- */
+
+/* Samples are counted: what they weigh is of several units. */
+static void weigh_by_count(struct ky_tree *tree)
+{
+	for (uint32_t i = 0; i < tree->count; i++)
+		tree->nodes[i].total_ns = tree->nodes[i].self_ns = (int64_t)tree->nodes[i].count;
+	for (uint32_t i = 0; i < tree->count; i++) {
+		const uint32_t parent = tree->nodes[i].parent;
+		if (parent != KY_NONE)
+			tree->nodes[parent].self_ns -= tree->nodes[i].total_ns;
+	}
+}
+
+/* The total below which a node is left out, so that there are not too many; -1 without memory. */
+static int64_t least_total(const struct ky_tree *tree)
+{
+	if (tree->count <= NODES_MAX)
+		return 0;
+	int64_t *const totals = malloc(tree->count * sizeof(*totals));
+	if (!totals)
+		return -1;
+	for (uint32_t i = 0; i < tree->count; i++)
+		totals[i] = tree->nodes[i].total_ns;
+	const int64_t least = ky_select(totals, tree->count, tree->count - NODES_MAX);
+	free(totals);
+	return least;
+}
+
+static void add_node(struct ky_buffer *buffer, const struct ky_trace *trace,
+		     const struct ky_tree_node *node, int64_t parent)
+{
+	ky_json_begin(buffer, '{');
+	ky_json_key(buffer, "name");
+	ky_api_text_name(buffer, trace, node->key);
+	ky_json_key(buffer, "parent");
+	ky_json_int(buffer, parent);
+	ky_json_key(buffer, "count");
+	ky_json_uint(buffer, node->count);
+	ky_json_key(buffer, "total");
+	ky_json_int(buffer, node->total_ns);
+	ky_json_key(buffer, "self");
+	ky_json_int(buffer, node->self_ns);
+	ky_json_end(buffer, '}');
+}
+
+/* In the order in which they are shown, numbered anew: parents before their children, the heaviest first. */
+static bool add_nodes(struct ky_buffer *buffer, const struct ky_trace *trace,
+		      const struct ky_tree *tree)
+{
+	const int64_t least = least_total(tree);
+	uint32_t *const numbers = malloc(((size_t)tree->count + 1) * sizeof(*numbers));
+	uint32_t count = 0;
+	bool into = false;
+	for (uint32_t i = tree->first; numbers && least >= 0 && i != KY_NONE && count < NODES_MAX &&
+				       buffer->bytes < KY_LIST_BYTES_MAX;
+	     i = ky_tree_after(tree, i, into)) {
+		const struct ky_tree_node *const node = &tree->nodes[i];
+		into = node->total_ns >= least;
+		if (!into)
+			continue;
+		numbers[i] = count++;
+		add_node(buffer, trace, node,
+			 node->parent == KY_NONE ? -1 : (int64_t)numbers[node->parent]);
+	}
+	const bool enough = numbers && least >= 0;
+	free(numbers);
+	return enough;
+}
+
+static int make_tree(struct ky_tree *tree, struct ky_trace *trace, const struct range *range,
+		     bool samples)
+{
+	uint64_t others;
+	*tree = (struct ky_tree){.first = KY_NONE};
+	if (range->empty)
+		return 0;
+	if (!samples)
+		return ky_tree_make(tree, trace, KY_BY_NAME, &range->filter);
+	const int error = ky_tree_make_samples(tree, trace, &range->filter,
+					       ky_sample_main_event(trace, &others));
+	if (!error)
+		weigh_by_count(tree);
+	return error;
+}
+
+void ky_api_range_flame(struct ky_api *api, const struct ky_api_request *request,
+			struct ky_api_response *response)
+{
+	struct ky_trace *const trace = api->view->trace;
+	const char *const of = ky_api_parameter_text(request, "of");
+	const bool samples = of && strcmp(of, "samples") == 0;
+	struct ky_tree tree;
+	struct range range;
+	if (!of || (!samples && strcmp(of, "slices") != 0)) {
+		ky_api_fail(response, 400, "of is neither slices nor samples");
+		return;
+	}
+	if (!ask_range(&range, api, request, response))
+		return;
+	const int error = make_tree(&tree, trace, &range, samples);
+	ky_json_begin(&response->body, '{');
+	ky_json_key(&response->body, "unit");
+	ky_json_text(&response->body, samples ? "samples" : "ns");
+	ky_json_key(&response->body, "nodes");
+	ky_json_begin(&response->body, '[');
+	if (!error && !add_nodes(&response->body, trace, &tree))
+		response->body.failed = true;
+	ky_json_end(&response->body, ']');
+	ky_json_end(&response->body, '}');
+	ky_tree_free(&tree);
+	close_range(&range);
+	fail_range(response, error);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * html_data.c: what goes into the file: the events that reach into the range, and then of all else (flows,
+ * arguments, call stacks) what these refer to. Processes, threads and tracks are few and all go.
+ */
+#include "server/html_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of each counter the last value before the range too: it holds until the next one. */
+static int list_values_before(struct ky_html_rows *rows, const struct ky_counters *counters,
+			      uint32_t tracks_count)
+{
+	uint8_t *const seen = calloc((size_t)tracks_count + 1, 1);
+	uint8_t *const marks = calloc((size_t)rows->first + 1, 1);
+	struct ky_html_rows before = {0};
+	int result = seen && marks ? 0 : -ENOMEM;
+	for (uint32_t i = rows->first; result == 0 && i-- > 0;) {
+		marks[i] = !seen[counters->track[i]];
+		seen[counters->track[i]] = 1;
+	}
+	if (result == 0)
+		result = ky_html_rows_marked(&before, marks, rows->first);
+	free(seen);
+	free(marks);
+	if (result)
+		return result;
+	free(rows->listed);
+	rows->listed = before.listed;
+	rows->listed_count = before.listed_count;
+	/* All before were chosen: they and the run are one. */
+	if (!before.listed)
+		rows->first = 0;
+	return 0;
+}
+
+static int choose_table(struct ky_html_data *data, enum ky_html_table table, const int64_t *ts,
+			const int64_t *dur, uint32_t count, bool ordered)
+{
+	const struct ky_html_times times = {ts, dur, count, data->trace->end_ns};
+	return ky_html_rows_in(&data->rows[table], &times, ordered, data->from_ns, data->to_ns);
+}
+
+static void choose_all(struct ky_html_rows *rows, uint32_t count)
+{
+	*rows = (struct ky_html_rows){.end = count};
+}
+
+static int choose_events(struct ky_html_data *data)
+{
+	const struct ky_trace *const trace = data->trace;
+	const struct ky_sample_spans *const spans = &data->view->sample_spans;
+	const struct ky_slices *const slices = &trace->slices;
+	const struct ky_sched *const sched = &trace->sched;
+	const struct ky_thread_states *const states = &trace->thread_states;
+	int result = choose_table(data, KY_HTML_SLICES, slices->ts, slices->dur, slices->rows.count,
+				  true);
+	if (!result)
+		result = choose_table(data, KY_HTML_COUNTERS, trace->counters.ts, NULL,
+				      trace->counters.rows.count, true);
+	if (!result)
+		result = choose_table(data, KY_HTML_SCHED, sched->ts, sched->dur, sched->rows.count,
+				      true);
+	if (!result)
+		result = choose_table(data, KY_HTML_STATES, states->ts, states->dur,
+				      states->rows.count, false);
+	if (!result)
+		result = choose_table(data, KY_HTML_SAMPLE_SPANS, spans->ts, spans->dur,
+				      spans->count, false);
+	if (!result)
+		result = choose_table(data, KY_HTML_SAMPLES, trace->samples.ts, NULL,
+				      trace->samples.rows.count, true);
+	if (!result)
+		result = choose_table(data, KY_HTML_LOSSES, trace->losses.ts, NULL,
+				      trace->losses.rows.count, false);
+	if (!result && data->from_ns != INT64_MIN)
+		result = list_values_before(&data->rows[KY_HTML_COUNTERS], &trace->counters,
+					    trace->tracks.rows.count);
+	return result;
+}
+
+int ky_html_data_choose(struct ky_html_data *data)
+{
+	const struct ky_trace *const trace = data->trace;
+	uint64_t events = 0;
+	choose_all(&data->rows[KY_HTML_PROCESSES], trace->processes.rows.count);
+	choose_all(&data->rows[KY_HTML_THREADS], trace->threads.rows.count);
+	choose_all(&data->rows[KY_HTML_TRACKS], trace->tracks.rows.count);
+	const int result = choose_events(data);
+	if (result)
+		return result;
+	for (int i = KY_HTML_SLICES; i <= KY_HTML_LOSSES; i++)
+		events += ky_html_rows_count(&data->rows[i]);
+	return events > KY_HTML_EVENTS_MAX ? -EFBIG : ky_html_data_refer(data);
+}
+
+/* ---- arguments: numbered as slices come to use them, so that each set is nearly always the next ---- */
+
+/* Lists the sets in their new order, behind the one that is none; how many arguments they have. */
+static uint64_t list_arg_sets(struct ky_html_data *data)
+{
+	const struct ky_trace *const trace = data->trace;
+	struct ky_html_rows *const sets = &data->rows[KY_HTML_ARG_SETS];
+	const struct ky_html_rows *const slices = &data->rows[KY_HTML_SLICES];
+	const uint32_t count = ky_html_rows_count(slices);
+	uint64_t args = 0;
+	sets->listed[sets->listed_count++] = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t set = trace->slices.args[ky_html_rows_at(slices, i)];
+		if (!set || set >= trace->arg_sets.rows.count || data->arg_sets[set])
+			continue;
+		data->arg_sets[set] = sets->listed_count;
+		sets->listed[sets->listed_count++] = set;
+		args += ky_arg_set_end(trace, set) - ky_arg_set_first(trace, set);
+	}
+	return args;
+}
+
+static int choose_arg_sets(struct ky_html_data *data, uint64_t *args)
+{
+	struct ky_html_rows *const sets = &data->rows[KY_HTML_ARG_SETS];
+	const uint32_t slices = ky_html_rows_count(&data->rows[KY_HTML_SLICES]);
+	data->arg_sets =
+		calloc((size_t)data->trace->arg_sets.rows.count + 1, sizeof(*data->arg_sets));
+	sets->listed = malloc(((size_t)slices + 1) * sizeof(*sets->listed));
+	if (!data->arg_sets || !sets->listed)
+		return -ENOMEM;
+	*args = list_arg_sets(data);
+	return *args > UINT32_MAX ? -EFBIG : 0;
+}
+
+static int choose_args(struct ky_html_data *data)
+{
+	const struct ky_html_rows *const sets = &data->rows[KY_HTML_ARG_SETS];
+	struct ky_html_rows *const args = &data->rows[KY_HTML_ARGS];
+	uint64_t count = 0;
+	const int error = choose_arg_sets(data, &count);
+	if (error)
+		return error;
+	args->listed = malloc(((size_t)count + 1) * sizeof(*args->listed));
+	if (!args->listed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sets->listed_count; i++) {
+		const uint32_t end = ky_arg_set_end(data->trace, sets->listed[i]);
+		uint32_t arg = ky_arg_set_first(data->trace, sets->listed[i]);
+		while (arg < end)
+			args->listed[args->listed_count++] = arg++;
+	}
+	return 0;
+}
+
+/* ---- all else ---- */
+
+/* A byte for each row of a table; the rows that are marked become those that are chosen. */
+static int choose_marked(struct ky_html_data *data, enum ky_html_table table, uint32_t count,
+			 void (*mark)(const struct ky_html_data *, uint8_t *))
+{
+	uint8_t *const marks = calloc((size_t)count + 1, 1);
+	if (!marks)
+		return -ENOMEM;
+	mark(data, marks);
+	const int result = ky_html_rows_marked(&data->rows[table], marks, count);
+	free(marks);
+	return result;
+}
+
+static void mark_flows(const struct ky_html_data *data, uint8_t *marks)
+{
+	const struct ky_flows *const flows = &data->trace->flows;
+	const struct ky_html_rows *const slices = &data->rows[KY_HTML_SLICES];
+	for (uint32_t i = 0; i < flows->rows.count; i++)
+		marks[i] = ky_html_rows_find(slices, flows->out[i]) != KY_NONE &&
+			   ky_html_rows_find(slices, flows->in[i]) != KY_NONE;
+}
+
+/* Marks what a column says of the rows that were chosen. */
+static void mark_column(const struct ky_html_rows *rows, const uint32_t *column, uint32_t count,
+			uint8_t *marks)
+{
+	const uint32_t chosen = ky_html_rows_count(rows);
+	for (uint32_t i = 0; i < chosen; i++) {
+		const uint32_t row = column[ky_html_rows_at(rows, i)];
+		if (row < count)
+			marks[row] = 1;
+	}
+}
+
+/* Callers come before those that they call. */
+static void mark_callsites(const struct ky_html_data *data, uint8_t *marks)
+{
+	const struct ky_callsites *const sites = &data->trace->callsites;
+	const uint32_t count = sites->rows.count;
+	mark_column(&data->rows[KY_HTML_SAMPLES], data->trace->samples.callsite, count, marks);
+	mark_column(&data->rows[KY_HTML_SAMPLE_SPANS], data->view->sample_spans.callsite, count,
+		    marks);
+	for (uint32_t i = count; i-- > 0;) {
+		if (marks[i] && sites->parent[i] < i)
+			marks[sites->parent[i]] = 1;
+	}
+}
+
+static void mark_frames(const struct ky_html_data *data, uint8_t *marks)
+{
+	const uint32_t count = data->trace->frames.rows.count;
+	mark_column(&data->rows[KY_HTML_CALLSITES], data->trace->callsites.frame, count, marks);
+	mark_column(&data->rows[KY_HTML_SAMPLE_SPANS], data->view->sample_spans.frame, count,
+		    marks);
+}
+
+static void mark_mappings(const struct ky_html_data *data, uint8_t *marks)
+{
+	mark_column(&data->rows[KY_HTML_FRAMES], data->trace->frames.mapping,
+		    data->trace->mappings.rows.count, marks);
+}
+
+int ky_html_data_refer(struct ky_html_data *data)
+{
+	const struct ky_trace *const trace = data->trace;
+	int result = choose_marked(data, KY_HTML_FLOWS, trace->flows.rows.count, mark_flows);
+	if (!result)
+		result = choose_args(data);
+	if (!result)
+		result = choose_marked(data, KY_HTML_CALLSITES, trace->callsites.rows.count,
+				       mark_callsites);
+	if (!result)
+		result = choose_marked(data, KY_HTML_FRAMES, trace->frames.rows.count, mark_frames);
+	if (!result)
+		result = choose_marked(data, KY_HTML_MAPPINGS, trace->mappings.rows.count,
+				       mark_mappings);
+	return result;
+}
+
+void ky_html_data_free(struct ky_html_data *data)
+{
+	for (int i = 0; i < KY_HTML_TABLES; i++)
+		free(data->rows[i].listed);
+	free(data->arg_sets);
+	free(data->strings);
+	free(data->last);
+	free(data->category_of);
+	free(data->type_of);
+	*data = (struct ky_html_data){0};
+}

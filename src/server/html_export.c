@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * html_export.c: the page with the trace's data put into the place that it keeps for it, and the trace's name as
+ * its title. The data, before gzip: "KYH1", a u32 of bytes, that much JSON, then the columns that the JSON lists.
+ */
+#include "query/filter.h"
+#include "query/sample_stats.h"
+#include "server/api_parts.h"
+#include "server/html_parts.h"
+#include "server/serve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char marker[] = "<!-- kymo-data -->";
+static const char title_begin[] = "<title>";
+static const char title_end[] = "</title>";
+
+struct part {
+	const char *text;
+	size_t bytes;
+};
+
+static bool find(struct part in, const char *what, size_t *at)
+{
+	const char *const found = memmem(in.text, in.bytes, what, strlen(what));
+	*at = found ? (size_t)(found - in.text) : 0;
+	return found;
+}
+
+/* The two texts in which a name could end what it stands in. */
+static void put_escaped(struct ky_html_out *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '<')
+			ky_html_out_plain(out, "&lt;", 4);
+		else if (*text == '&')
+			ky_html_out_plain(out, "&amp;", 5);
+		else
+			ky_html_out_plain(out, text, 1);
+	}
+}
+
+/* What is before the data, with the trace's name where the page has its title. */
+static void put_head(struct ky_html_out *out, struct part head, const char *name)
+{
+	size_t begin, end;
+	if (find(head, title_begin, &begin) && find(head, title_end, &end) && begin < end) {
+		begin += strlen(title_begin);
+		ky_html_out_plain(out, head.text, begin);
+		put_escaped(out, name ? name : "");
+		ky_html_out_plain(out, " \xc2\xb7 kymo", strlen(" \xc2\xb7 kymo"));
+		head.text += end;
+		head.bytes -= end;
+	}
+	ky_html_out_plain(out, head.text, head.bytes);
+}
+
+/* Since when REALTIME is by how much more than the trace's clock. */
+static void put_wall(struct ky_buffer *json, const struct ky_api *answers)
+{
+	ky_json_key(json, "wall");
+	ky_json_begin(json, '[');
+	for (uint32_t i = 0; i < answers->wall_count; i++) {
+		ky_json_begin(json, '[');
+		ky_json_digits(json, answers->wall[i].from_ns);
+		ky_json_digits(json, answers->wall[i].offset_ns);
+		ky_json_end(json, ']');
+	}
+	ky_json_end(json, ']');
+}
+
+/* api/trace as the server answers it. */
+static bool put_trace(struct ky_buffer *json, struct ky_api *answers)
+{
+	struct ky_api_response answer = {0};
+	ky_api_respond(answers, &(struct ky_api_request){.path = "api/trace"}, &answer);
+	const bool good = answer.status == 200;
+	ky_json_key(json, "trace");
+	ky_buffer_add(json, answer.body.data, answer.body.bytes);
+	ky_buffer_free(&answer.body);
+	return good;
+}
+
+/* A time of the page, or null where there is no bound. */
+static void put_bound(struct ky_buffer *json, const char *key, const struct ky_html_data *data,
+		      int64_t ns)
+{
+	ky_json_key(json, key);
+	if (ns == INT64_MIN || ns == INT64_MAX)
+		ky_json_null(json);
+	else
+		ky_json_int(json, ky_sub_clamped(ns, data->view->base_ns));
+}
+
+static void put_range(struct ky_buffer *json, const struct ky_html_data *data)
+{
+	ky_json_key(json, "range");
+	if (data->from_ns == INT64_MIN && data->to_ns == INT64_MAX) {
+		ky_json_null(json);
+		return;
+	}
+	ky_json_begin(json, '{');
+	put_bound(json, "from", data, data->from_ns);
+	put_bound(json, "to", data, data->to_ns);
+	ky_json_end(json, '}');
+}
+
+static int make_json(struct ky_buffer *json, const struct ky_html_data *data)
+{
+	struct ky_api *answers;
+	/* Answering keeps what it makes beside the view, and changes nothing of it. */
+	const int error = ky_api_open(&answers, (struct ky_view *)(uintptr_t)data->view);
+	if (error)
+		return error;
+	ky_json_begin(json, '{');
+	put_range(json, data);
+	ky_json_key(json, "first");
+	ky_json_uint(json, data->rows[KY_HTML_SLICES].first);
+	put_wall(json, answers);
+	ky_json_key(json, "columns");
+	ky_html_columns_list(data, json);
+	const bool good = put_trace(json, answers);
+	ky_json_end(json, '}');
+	ky_api_close(&answers);
+	return good && !json->failed ? 0 : -ENOMEM;
+}
+
+static void put_u32(struct ky_html_out *out, size_t value)
+{
+	const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+				  (uint8_t)(value >> 24)};
+	ky_html_out_data(out, bytes, sizeof(bytes));
+}
+
+static int put_data(struct ky_html_out *out, struct ky_html_data *data)
+{
+	struct ky_buffer json = {0};
+	const int error = make_json(&json, data);
+	if (!error) {
+		ky_html_out_data(out, "KYH1", 4);
+		put_u32(out, json.bytes);
+		ky_html_out_data(out, json.data, json.bytes);
+		ky_html_columns_write(data, out);
+		ky_html_out_data_end(out);
+	}
+	ky_buffer_free(&json);
+	return error;
+}
+
+static int choose(struct ky_html_data *data, const struct ky_html_export *what)
+{
+	uint64_t others;
+	*data = (struct ky_html_data){.view = what->view, .trace = what->view->trace};
+	data->from_ns = what->from_ns == KY_TIME_NONE ? INT64_MIN : what->from_ns;
+	data->to_ns = what->to_ns == KY_TIME_NONE ? INT64_MAX : what->to_ns;
+	data->main_event = ky_sample_main_event(data->trace, &others);
+	const size_t strings = (size_t)data->trace->strings.count + 1;
+	data->last = calloc((size_t)data->trace->tracks.rows.count + 1, sizeof(*data->last));
+	data->category_of = calloc(strings, sizeof(*data->category_of));
+	data->type_of = calloc(strings, sizeof(*data->type_of));
+	if (!data->last || !data->category_of || !data->type_of)
+		return -ENOMEM;
+	const int error = ky_html_data_choose(data);
+	return error ? error : ky_html_columns_strings(data);
+}
+
+static int put_page(struct ky_html_out *out, struct ky_html_data *data, struct part page,
+		    size_t data_at)
+{
+	static const char begin[] = "<script type=\"application/x-kymo\" id=\"kymo-data\">";
+	static const char end[] = "</script>";
+	const size_t rest = data_at + strlen(marker);
+	put_head(out, (struct part){page.text, data_at}, data->view->name);
+	ky_html_out_plain(out, begin, strlen(begin));
+	const int error = put_data(out, data);
+	if (error)
+		return error;
+	ky_html_out_plain(out, end, strlen(end));
+	ky_html_out_plain(out, page.text + rest, page.bytes - rest);
+	return ky_html_out_flush(out);
+}
+
+static int write_file(int fd, struct ky_html_data *data, struct part page, size_t data_at)
+{
+	struct ky_html_out *out;
+	int error = ky_html_out_open(&out, fd);
+	if (error)
+		return error;
+	error = put_page(out, data, page, data_at);
+	ky_html_out_close(&out);
+	return error;
+}
+
+static int explain(int error, char message[256])
+{
+	if (error == -EFBIG)
+		snprintf(message, 256,
+			 "this is more than one page holds well (%" PRIu64 " events or %" PRIu64
+			 " MB); choose a part of its time with --from and --to",
+			 KY_HTML_EVENTS_MAX, KY_HTML_BYTES_MAX >> 20);
+	else if (error)
+		snprintf(message, 256, "%s", strerror(-error));
+	return error;
+}
+
+int ky_html_export_page(int fd, const struct ky_html_export *what, const char *page,
+			size_t page_bytes, char message[256])
+{
+	struct ky_html_data data;
+	size_t data_at;
+	message[0] = '\0';
+	if (!find((struct part){page, page_bytes}, marker, &data_at)) {
+		snprintf(message, 256,
+			 "this kymo was built without the page; `make viewer` builds it");
+		return -ENOENT;
+	}
+	int error = choose(&data, what);
+	if (!error)
+		error = write_file(fd, &data, (struct part){page, page_bytes}, data_at);
+	ky_html_data_free(&data);
+	return explain(error, message);
+}
+
+int ky_html_export(int fd, const struct ky_html_export *what, char message[256])
+{
+	return ky_html_export_page(fd, what, ky_page, ky_page_bytes, message);
+}

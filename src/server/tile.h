@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile.h: makes tiles: tile.c the sections and names, tile_spans.c and tile_points.c the items of a lane.
+ */
+#ifndef KY_SERVER_TILE_H
+#define KY_SERVER_TILE_H
+
+#include "server/view_lanes.h"
+#include "server/wire.h"
+
+/* Tiles [first, first + count) of some tracks. */
+struct ky_tile_range {
+	uint32_t level;
+	int64_t first;
+	uint32_t count;
+	const uint32_t *tracks;
+	uint32_t tracks_count;
+};
+
+#define KY_TILE_SECTIONS_MAX 4096u
+#define KY_TILE_BYTES_MAX (256u << 20)
+
+/*
+ * Append the tiles in the format of wire.h. Return 0; -EINVAL if the level or a track does not exist, a track is a group, or
+ * there are more than KY_TILE_SECTIONS_MAX sections; -E2BIG for more than KY_TILE_BYTES_MAX.
+ */
+int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles,
+		   struct ky_buffer *out);
+
+/* ---- private ---- */
+
+/* Names that items have, each once. */
+struct ky_tile_names {
+	uint32_t *slots; /* string + 1; 0 is free. A power of two of them */
+	uint32_t room, count;
+	uint32_t last; /* the one that was added last */
+	bool failed;
+};
+
+void ky_tile_names_add(struct ky_tile_names *names, uint32_t name);
+void ky_tile_names_free(struct ky_tile_names *names);
+/* As wire.h says. */
+void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_strings *strings,
+			 struct ky_buffer *out);
+
+/* The part of a tile that is one track's. Times are the trace's; last is in it. */
+struct ky_tile {
+	const struct ky_view *view;
+	int64_t first_ns, last_ns;
+	uint32_t level;
+	struct ky_tile_names *names;
+	struct ky_buffer *out;
+};
+
+/* The levels of a lane: 0 is its rows. 32 bits of rows need no more. */
+#define KY_TILE_LEVELS_MAX 12u
+struct ky_tile_level {
+	uint64_t at;    /* the first of its nodes */
+	uint64_t rows;  /* of each of its nodes */
+	uint32_t count; /* of its nodes */
+};
+
+static inline void ky_tile_levels(const struct ky_view_lane *lane,
+				  struct ky_tile_level levels[KY_TILE_LEVELS_MAX])
+{
+	levels[0] = (struct ky_tile_level){0, 1, lane->count};
+	for (uint8_t i = 1; i <= lane->levels; i++)
+		levels[i] = (struct ky_tile_level){
+			i == 1 ? lane->nodes_at : levels[i - 1].at + levels[i - 1].count,
+			levels[i - 1].rows * KY_LANE_FAN, ky_view_lanes_above(levels[i - 1].count)};
+}
+
+/* Appends the items of a lane; returns how many. */
+uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane);
+uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane);
+
+/* Of the view's time; what is beyond what 64 bits can say is where they end. */
+static inline int64_t ky_tile_time(const struct ky_tile *tile, int64_t ts)
+{
+	int64_t time;
+	if (__builtin_sub_overflow(ts, tile->view->base_ns, &time))
+		return ts < 0 ? INT64_MIN : INT64_MAX;
+	return time;
+}
+
+static inline int64_t ky_tile_pixel(const struct ky_tile *tile, int64_t ts)
+{
+	return ky_tile_time(tile, ts) >> tile->level;
+}
+
+#endif

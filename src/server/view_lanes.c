@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_lanes.c: the rows of the tables put into their lanes: a counting sort by lane, which keeps the order of time. A
+ * table is read twice from its beginning to its end, and written to one place a lane: so the time is that of
+ * reading the columns.
+ *
+ * A lane whose rows are not in the order of time (thread states and losses have no such promise) is sorted
+ * afterwards.
+ */
+#include "server/view_lanes.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS_A_STEP (1u << 20)
+
+/* What filling knows of a lane. */
+struct filling {
+	int64_t last_ts;
+	uint32_t filled;
+	bool unsorted;
+};
+
+/* ---- the tables ---- */
+
+static void open_slices(struct ky_view *view)
+{
+	const struct ky_slices *const slices = &view->trace->slices;
+	view->tables[KY_LANE_SLICES] = (struct ky_view_table){
+		.count = slices->rows.count,
+		.ts = slices->ts,
+		.dur = slices->dur,
+		.name = slices->name,
+		.key = slices->track,
+		.row = slices->depth,
+		.keys = view->trace->tracks.rows.count,
+	};
+}
+
+static void open_counters(struct ky_view *view)
+{
+	const struct ky_counters *const counters = &view->trace->counters;
+	view->tables[KY_LANE_COUNTERS] = (struct ky_view_table){
+		.count = counters->rows.count,
+		.ts = counters->ts,
+		.value = counters->value,
+		.key = counters->track,
+		.keys = view->trace->tracks.rows.count,
+	};
+}
+
+/* What the CPU does when it has nothing to do is not shown. */
+static void open_sched(struct ky_view *view)
+{
+	const struct ky_sched *const sched = &view->trace->sched;
+	uint32_t cpus = 0;
+	for (uint32_t i = 0; i < sched->rows.count; i++)
+		if (sched->cpu[i] < KY_LANE_CPUS_MAX && sched->cpu[i] >= cpus)
+			cpus = sched->cpu[i] + 1;
+	view->tables[KY_LANE_SCHED] = (struct ky_view_table){
+		.count = sched->rows.count,
+		.ts = sched->ts,
+		.dur = sched->dur,
+		.name = sched->thread,
+		.name_via = view->trace->threads.name,
+		.key = sched->cpu,
+		.unless_of = sched->thread,
+		.unless = view->trace->threads.is_idle,
+		.keys = cpus,
+	};
+}
+
+static void open_states(struct ky_view *view)
+{
+	const struct ky_thread_states *const states = &view->trace->thread_states;
+	view->tables[KY_LANE_STATES] = (struct ky_view_table){
+		.count = states->rows.count,
+		.ts = states->ts,
+		.dur = states->dur,
+		.name = states->state,
+		.key = states->thread,
+		.keys = view->trace->threads.rows.count,
+	};
+}
+
+static void open_sample_spans(struct ky_view *view)
+{
+	const struct ky_sample_spans *const spans = &view->sample_spans;
+	view->tables[KY_LANE_SAMPLE_SPANS] = (struct ky_view_table){
+		.count = spans->count,
+		.ts = spans->ts,
+		.dur = spans->dur,
+		.name = spans->frame,
+		.name_via = view->trace->frames.name,
+		.key = spans->thread,
+		.row = spans->depth,
+		.keys = view->trace->threads.rows.count,
+	};
+}
+
+static void open_losses(struct ky_view *view)
+{
+	const struct ky_losses *const losses = &view->trace->losses;
+	view->tables[KY_LANE_LOSSES] = (struct ky_view_table){
+		.count = losses->rows.count,
+		.ts = losses->ts,
+		.name = losses->what,
+		.keys = 1,
+	};
+}
+
+int ky_view_lanes_open(struct ky_view *view)
+{
+	view->tables = calloc(KY_LANE_TABLES, sizeof(*view->tables));
+	if (!view->tables)
+		return -ENOMEM;
+	open_slices(view);
+	open_counters(view);
+	open_sched(view);
+	open_states(view);
+	open_sample_spans(view);
+	open_losses(view);
+	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+		struct ky_view_table *const table = &view->tables[t];
+		if (table->keys &&
+		    !KY_ARRAY_GROW_ZERO(table->lane_of, table->lane_of_room, table->keys))
+			return -ENOMEM;
+		for (uint32_t key = 0; key < table->keys; key++)
+			table->lane_of[key] = KY_NONE;
+	}
+	return 0;
+}
+
+void ky_view_lanes_close(struct ky_view *view)
+{
+	for (uint32_t t = 0; view->tables && t < KY_LANE_TABLES; t++) {
+		struct ky_view_table *const table = &view->tables[t];
+		KY_ARRAY_FREE(table->lane_of, table->lane_of_room);
+		KY_ARRAY_FREE(table->order, table->order_room);
+		KY_ARRAY_FREE(table->spans, table->nodes_room);
+	}
+	free(view->tables);
+	view->tables = NULL;
+}
+
+uint64_t ky_view_lanes_memory(const struct ky_view *view)
+{
+	uint64_t bytes = 0;
+	for (uint32_t t = 0; view->tables && t < KY_LANE_TABLES; t++)
+		bytes += view->tables[t].keys * sizeof(uint32_t) +
+			 view->tables[t].order_count * sizeof(uint32_t) +
+			 view->tables[t].nodes_count * sizeof(struct ky_span_node);
+	return bytes;
+}
+
+/* ---- filling ---- */
+
+static void count_rows(struct ky_view *view, const struct ky_view_table *table, uint32_t from,
+		       uint32_t to)
+{
+	for (uint32_t row = from; row < to; row++) {
+		const uint32_t lane = ky_view_lanes_find(table, row);
+		if (lane != KY_NONE)
+			view->lanes[lane].count++;
+	}
+}
+
+static inline void put_span(const struct ky_view_table *table, const struct ky_view_lane *lane,
+			    uint32_t at, uint32_t row, int64_t trace_end)
+{
+	const struct ky_span_node one = ky_view_lanes_span(table, row, trace_end);
+	struct ky_span_node *const node = &table->spans[lane->nodes_at + at / KY_LANE_FAN];
+	if (at % KY_LANE_FAN == 0)
+		*node = one;
+	else
+		ky_view_lanes_join_span(node, &one);
+}
+
+static inline void put_point(const struct ky_view_table *table, const struct ky_view_lane *lane,
+			     uint32_t at, uint32_t row)
+{
+	const struct ky_point_node one = ky_view_lanes_point(table, row);
+	struct ky_point_node *const node = &table->points[lane->nodes_at + at / KY_LANE_FAN];
+	if (at % KY_LANE_FAN == 0)
+		*node = one;
+	else
+		ky_view_lanes_join_point(node, &one);
+}
+
+static void fill_rows(const struct ky_view *view, const struct ky_view_table *table,
+		      struct filling *fillings, uint32_t from, uint32_t to)
+{
+	const int64_t trace_end = view->trace->end_ns;
+	for (uint32_t row = from; row < to; row++) {
+		const uint32_t number = ky_view_lanes_find(table, row);
+		if (number == KY_NONE)
+			continue;
+		const struct ky_view_lane *const lane = &view->lanes[number];
+		struct filling *const filling = &fillings[number];
+		const uint32_t at = filling->filled++;
+		table->order[lane->first + at] = row;
+		filling->unsorted |= at && table->ts[row] < filling->last_ts;
+		filling->last_ts = table->ts[row];
+		if (lane->levels && table->value)
+			put_point(table, lane, at, row);
+		else if (lane->levels)
+			put_span(table, lane, at, row, trace_end);
+	}
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const int64_t *const ts = ((const struct ky_view_table *)context)->ts;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	if (ts[left] != ts[right])
+		return ts[left] < ts[right] ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static void finish_lanes(const struct ky_view *view, const struct filling *fillings)
+{
+	for (uint32_t i = 0; i < view->lanes_count; i++) {
+		const struct ky_view_lane *const lane = &view->lanes[i];
+		struct ky_view_table *const table = &view->tables[lane->table];
+		if (fillings[i].unsorted)
+			qsort_r(table->order + lane->first, lane->count, sizeof(*table->order),
+				compare_rows, table);
+		ky_view_lanes_finish(view, lane, !fillings[i].unsorted);
+	}
+}
+
+/* Where each lane begins, once its rows are counted. */
+static int make_room(struct ky_view *view)
+{
+	for (uint32_t i = 0; i < view->lanes_count; i++) {
+		struct ky_view_lane *const lane = &view->lanes[i];
+		struct ky_view_table *const table = &view->tables[lane->table];
+		uint64_t nodes;
+		lane->levels = ky_view_lanes_levels(lane->count, &nodes);
+		lane->first = (uint32_t)table->order_count;
+		lane->nodes_at = table->nodes_count;
+		table->order_count += lane->count;
+		table->nodes_count += nodes;
+	}
+	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+		struct ky_view_table *const table = &view->tables[t];
+		if (!KY_ARRAY_GROW(table->order, table->order_room, table->order_count) ||
+		    !KY_ARRAY_GROW(table->spans, table->nodes_room, table->nodes_count))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* All tables in steps, each step counted or filled. */
+static int pass(struct ky_view *view, struct filling *fillings,
+		const struct ky_view_options *options)
+{
+	uint64_t done = 0, all = 0;
+	for (uint32_t t = 0; t < KY_LANE_TABLES; t++)
+		all += view->tables[t].count;
+	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+		const struct ky_view_table *const table = &view->tables[t];
+		for (uint32_t from = 0, to; from < table->count; from = to) {
+			to = table->count - from > ROWS_A_STEP ? from + ROWS_A_STEP : table->count;
+			if (fillings)
+				fill_rows(view, table, fillings, from, to);
+			else
+				count_rows(view, table, from, to);
+			done += to - from;
+			const int error = !options->progress
+						  ? 0
+						  : options->progress(options->context,
+								      fillings ? "making levels"
+									       : "counting rows",
+								      done, all);
+			if (error)
+				return error;
+		}
+	}
+	return 0;
+}
+
+int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options)
+{
+	struct filling *const fillings = calloc((size_t)view->lanes_count + 1, sizeof(*fillings));
+	int error = fillings ? pass(view, NULL, options) : -ENOMEM;
+	if (!error)
+		error = make_room(view);
+	if (!error)
+		error = pass(view, fillings, options);
+	if (!error)
+		finish_lanes(view, fillings);
+	free(fillings);
+	return error;
+}
+
+/* ---- the pyramid ---- */
+
+uint8_t ky_view_lanes_levels(uint32_t rows, uint64_t *nodes)
+{
+	uint8_t levels = 0;
+	*nodes = 0;
+	for (uint32_t count = rows; count > KY_LANE_FAN; levels++) {
+		count = ky_view_lanes_above(count);
+		*nodes += count;
+	}
+	return levels;
+}
+
+static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	struct ky_span_node *const nodes = table->spans + lane->nodes_at;
+	for (uint32_t i = 0; i < lane->count; i++) {
+		const struct ky_span_node one = ky_view_lanes_span(
+			table, table->order[lane->first + i], view->trace->end_ns);
+		if (i % KY_LANE_FAN == 0)
+			nodes[i / KY_LANE_FAN] = one;
+		else
+			ky_view_lanes_join_span(&nodes[i / KY_LANE_FAN], &one);
+	}
+}
+
+static void points_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	struct ky_point_node *const nodes = table->points + lane->nodes_at;
+	for (uint32_t i = 0; i < lane->count; i++) {
+		const struct ky_point_node one =
+			ky_view_lanes_point(table, table->order[lane->first + i]);
+		if (i % KY_LANE_FAN == 0)
+			nodes[i / KY_LANE_FAN] = one;
+		else
+			ky_view_lanes_join_point(&nodes[i / KY_LANE_FAN], &one);
+	}
+}
+
+static void spans_above(const struct ky_span_node *below, uint32_t count,
+			struct ky_span_node *above)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i % KY_LANE_FAN == 0)
+			above[i / KY_LANE_FAN] = below[i];
+		else
+			ky_view_lanes_join_span(&above[i / KY_LANE_FAN], &below[i]);
+}
+
+static void points_above(const struct ky_point_node *below, uint32_t count,
+			 struct ky_point_node *above)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i % KY_LANE_FAN == 0)
+			above[i / KY_LANE_FAN] = below[i];
+		else
+			ky_view_lanes_join_point(&above[i / KY_LANE_FAN], &below[i]);
+}
+
+void ky_view_lanes_finish(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	const bool points = lane->table == KY_LANE_COUNTERS;
+	if (!lane->levels)
+		return;
+	if (!sorted && points)
+		points_of_rows(view, lane);
+	else if (!sorted)
+		spans_of_rows(view, lane);
+	uint64_t at = lane->nodes_at;
+	uint32_t count = ky_view_lanes_above(lane->count);
+	for (uint8_t level = 1; level < lane->levels; level++) {
+		if (points)
+			points_above(table->points + at, count, table->points + at + count);
+		else
+			spans_above(table->spans + at, count, table->spans + at + count);
+		at += count;
+		count = ky_view_lanes_above(count);
+	}
+}

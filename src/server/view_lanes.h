@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_lanes.h: what lies in one row of a track, in the order of time, and the pyramid over it.
+ *
+ *   table   a table of the trace as lanes see it: when, how long, what it is called, and by which key a row finds
+ *           its lane: lane_of[key[row]] + row_of[row]
+ *   order   its rows, lane by lane       │ lane 0        │ lane 1    │ lane 2 ...
+ *   nodes   of each lane, level by level: the rows' KY_LANE_FAN at a time, then those nodes, and so on until there are
+ *           no more than KY_LANE_FAN. A lane of so few rows has no nodes.
+ *
+ * A node has 32 bytes for KY_LANE_FAN rows, so all of a lane is less than 9 bytes for a row.
+ */
+#ifndef KY_SERVER_LANES_H
+#define KY_SERVER_LANES_H
+
+#include "server/view.h"
+
+#define KY_LANE_FAN 8u
+#define KY_LANE_CPUS_MAX 65536u /* CPUs beyond are none */
+
+enum ky_view_events {
+	KY_LANE_SLICES,
+	KY_LANE_COUNTERS,
+	KY_LANE_SCHED,
+	KY_LANE_STATES,
+	KY_LANE_SAMPLE_SPANS,
+	KY_LANE_LOSSES,
+	KY_LANE_TABLES
+};
+
+/* Of spans. Durations are floats: what they are for is compared and shown, not added up. */
+struct ky_span_node {
+	int64_t begin, end; /* of all in it */
+	float busy;         /* sum of their durations */
+	float longest_dur;
+	uint32_t longest; /* row */
+	uint32_t name;    /* its name */
+};
+
+/* Of a counter. */
+struct ky_point_node {
+	int64_t begin, end; /* times of the first and of the last */
+	double min, max;
+};
+
+_Static_assert(sizeof(struct ky_span_node) == 32, "that is what makes lanes small");
+_Static_assert(sizeof(struct ky_point_node) == 32, "that is what makes lanes small");
+
+struct ky_view_table {
+	uint32_t count;
+	const int64_t *ts;
+	const int64_t *dur;        /* NULL: they have none */
+	const double *value;       /* of counters */
+	const uint32_t *name;      /* string; NULL: none has one */
+	const uint32_t *name_via;  /* not NULL: name is a row of this, KY_NONE has none */
+	const uint32_t *key;       /* NULL: all have key 0 */
+	const uint16_t *row;       /* NULL: all are in row 0 */
+	const uint32_t *unless_of; /* not NULL: left out where unless[unless_of[row]] */
+	const uint8_t *unless;
+	uint32_t *lane_of; /* by key; KY_NONE: is not shown */
+	uint64_t lane_of_room;
+	uint32_t keys;
+	uint32_t *order;
+	uint64_t order_room, order_count;
+	union {
+		struct ky_span_node *spans;
+		struct ky_point_node *points;
+	};
+	uint64_t nodes_room, nodes_count;
+};
+
+struct ky_view_lane {
+	uint64_t nodes_at; /* of the lowest level */
+	uint32_t first;    /* in order */
+	uint32_t count;
+	uint32_t track; /* of the view */
+	uint16_t row;
+	uint8_t table; /* enum ky_view_events */
+	uint8_t levels;
+};
+
+/* The columns of the trace, with no lanes yet. 0 or -ENOMEM. */
+int ky_view_lanes_open(struct ky_view *view);
+void ky_view_lanes_close(struct ky_view *view);
+uint64_t ky_view_lanes_memory(const struct ky_view *view);
+/* Lanes of the view's tracks, which have been numbered (lane_of). 0, -ENOMEM, or what progress returned. */
+int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options);
+
+/* The nodes of a lane above the lowest level; of unsorted lanes that one too. */
+void ky_view_lanes_finish(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted);
+/* How many levels a lane of that many rows has, and how many nodes in all. */
+uint8_t ky_view_lanes_levels(uint32_t rows, uint64_t *nodes);
+
+/* Nodes of the level above one of that many. */
+static inline uint32_t ky_view_lanes_above(uint32_t count)
+{
+	return count / KY_LANE_FAN + (count % KY_LANE_FAN != 0);
+}
+
+/* When a row ends: where it never did, with the trace. Never before it begins. */
+static inline int64_t ky_view_lanes_end(const struct ky_view_table *table, uint32_t row,
+					int64_t trace_end)
+{
+	const int64_t ts = table->ts[row], dur = table->dur ? table->dur[row] : 0;
+	int64_t end;
+	if (dur < 0)
+		return trace_end > ts ? trace_end : ts;
+	return __builtin_add_overflow(ts, dur, &end) ? INT64_MAX : end;
+}
+
+static inline uint32_t ky_view_lanes_name(const struct ky_view_table *table, uint32_t row)
+{
+	const uint32_t name = table->name ? table->name[row] : 0;
+	if (!table->name_via)
+		return name;
+	return name == KY_NONE ? 0 : table->name_via[name];
+}
+
+/* The lane of a row, or KY_NONE. A loss of which nobody knows when is nowhere in time. */
+static inline uint32_t ky_view_lanes_find(const struct ky_view_table *table, uint32_t row)
+{
+	const uint32_t key = table->key ? table->key[row] : 0;
+	if (key >= table->keys || table->lane_of[key] == KY_NONE ||
+	    (!table->key && table->ts[row] == KY_TIME_NONE))
+		return KY_NONE;
+	if (table->unless && table->unless_of[row] != KY_NONE &&
+	    table->unless[table->unless_of[row]])
+		return KY_NONE;
+	return table->lane_of[key] + (table->row ? table->row[row] : 0);
+}
+
+/* A node that has only that row. */
+static inline struct ky_span_node ky_view_lanes_span(const struct ky_view_table *table,
+						     uint32_t row, int64_t trace_end)
+{
+	const int64_t end = ky_view_lanes_end(table, row, trace_end);
+	const float dur = (float)((uint64_t)end - (uint64_t)table->ts[row]);
+	return (struct ky_span_node){.begin = table->ts[row],
+				     .end = end,
+				     .busy = dur,
+				     .longest_dur = dur,
+				     .longest = row,
+				     .name = ky_view_lanes_name(table, row)};
+}
+
+/* Adds what is behind it in the order of time. */
+static inline void ky_view_lanes_join_span(struct ky_span_node *node,
+					   const struct ky_span_node *next)
+{
+	node->end = next->end > node->end ? next->end : node->end;
+	node->busy += next->busy;
+	if (next->longest_dur > node->longest_dur) {
+		node->longest_dur = next->longest_dur;
+		node->longest = next->longest;
+		node->name = next->name;
+	}
+}
+
+static inline struct ky_point_node ky_view_lanes_point(const struct ky_view_table *table,
+						       uint32_t row)
+{
+	const double value = table->value[row];
+	return (struct ky_point_node){table->ts[row], table->ts[row], value, value};
+}
+
+/* What is no number counts only where there is nothing else. */
+static inline void ky_view_lanes_join_point(struct ky_point_node *node,
+					    const struct ky_point_node *next)
+{
+	node->end = next->end;
+	if (!(node->min <= next->min) && next->min == next->min)
+		node->min = next->min;
+	if (!(node->max >= next->max) && next->max == next->max)
+		node->max = next->max;
+}
+
+#endif

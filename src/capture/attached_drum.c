@@ -46,7 +46,7 @@ static uint64_t load(const uint64_t *field)
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
 }
 
-static uint64_t ringless_lost(const struct ky_far_drum *d)
+static uint64_t ringless_lost(const struct ky_attached_drum *d)
 {
 	const struct ky_drum_header *live = d->pieces.view.live;
 	return load(&live->lost_ringless) + load(&live->lost_nested);
@@ -58,22 +58,22 @@ static uint64_t ringless_lost(const struct ky_far_drum *d)
  * ------------------------------------------------------------------------------------------------
  */
 
-static struct ky_text name_of(struct ky_far_drum *d)
+static struct ky_text name_of(struct ky_attached_drum *d)
 {
 	const uint32_t record =
 		__atomic_load_n(&d->pieces.view.live->process_name, __ATOMIC_ACQUIRE);
 	const struct ky_text text = ky_drum_view_string(&d->pieces.view, record);
 	d->name_written = record;
 	if (text.bytes)
-		ky_far_drum_text(d->process, sizeof(d->process), text);
+		ky_attached_drum_text(d->process, sizeof(d->process), text);
 	return (struct ky_text){d->process, (uint32_t)strlen(d->process)};
 }
 
-/* The source is made when there is something to write. */
-static uint32_t make_source(struct ky_far_drum *d)
+/* The part is made when there is something to write. */
+static uint32_t make_part(struct ky_attached_drum *d)
 {
-	if (d->source || !d->options->bundle)
-		return d->source;
+	if (d->part || !d->options->bundle)
+		return d->part;
 	char command[PATH_MAX];
 	const int bytes = ky_proc_exe(d->pid, command, sizeof(command));
 	const struct ky_trace_info info = {
@@ -84,11 +84,11 @@ static uint32_t make_source(struct ky_far_drum *d)
 		.ticks_per_s = ky_clock_ticks_per_s(&d->pieces.clock),
 		.layer = d->layer,
 	};
-	d->source = ky_bundle_drum(d->options->bundle, &info);
-	return d->source;
+	d->part = ky_bundle_drum(d->options->bundle, &info);
+	return d->part;
 }
 
-static void tell_child(const struct ky_far_drum *d, const struct ky_thread *ours)
+static void tell_child(const struct ky_attached_drum *d, const struct ky_thread *ours)
 {
 	if (ours && ours->pid != d->pid && d->options->child)
 		d->options->child(d->options->child_context, ours->pid);
@@ -96,23 +96,23 @@ static void tell_child(const struct ky_far_drum *d, const struct ky_thread *ours
 
 static void on_thread(void *context, const struct ky_thread *thread)
 {
-	struct ky_far_drum *d = context;
+	struct ky_attached_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
 	tell_child(d, ours);
 	/* One that keeps its name has been told, or is with its first piece. */
-	if (ours && ours->name.data == thread->name.data && make_source(d))
-		ky_bundle_thread(d->options->bundle, d->source, ours);
+	if (ours && ours->name.data == thread->name.data && make_part(d))
+		ky_bundle_thread(d->options->bundle, d->part, ours);
 }
 
 static void on_block(void *context, const struct ky_block *block, const struct ky_thread *thread)
 {
-	struct ky_far_drum *d = context;
+	struct ky_attached_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
-	if (ours && make_source(d))
-		ky_bundle_block(d->options->bundle, d->source, block, ours, &d->pieces.sites);
+	if (ours && make_part(d))
+		ky_bundle_block(d->options->bundle, d->part, block, ours, &d->pieces.sites);
 }
 
-static void write_clock(struct ky_far_drum *d, const struct ky_tick_reading *sample)
+static void write_clock(struct ky_attached_drum *d, const struct ky_tick_reading *sample)
 {
 	const struct ky_tick_reading *before = &d->clock_written;
 	d->clock_rate = before->ticks
@@ -120,14 +120,14 @@ static void write_clock(struct ky_far_drum *d, const struct ky_tick_reading *sam
 					     KY_CLOCK_RATE_ONE / (sample->ticks - before->ticks))
 				: 0;
 	d->clock_written = *sample;
-	ky_bundle_clock(d->options->bundle, d->source, sample);
+	ky_bundle_clock(d->options->bundle, d->part, sample);
 }
 
 /* Samples from the last before from_ns to the first after to_ns that were not written yet. */
-static void write_clocks(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
+static void write_clocks(struct ky_attached_drum *d, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct ky_clock_map *clock = &d->pieces.clock;
-	for (uint32_t i = 0; d->source && i < clock->count; i++) {
+	for (uint32_t i = 0; d->part && i < clock->count; i++) {
 		const struct ky_tick_reading *sample = &clock->readings[i];
 		if (i + 1 < clock->count && sample[1].boottime_ns <= from_ns)
 			continue;
@@ -139,7 +139,7 @@ static void write_clocks(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns
 }
 
 /* Whether the samples that were written lead elsewhere: the clock was slewed since. */
-static bool clock_is_off(const struct ky_far_drum *d, const struct ky_tick_reading *sample)
+static bool clock_is_off(const struct ky_attached_drum *d, const struct ky_tick_reading *sample)
 {
 	const struct ky_tick_reading *before = &d->clock_written;
 	const uint64_t told_ns =
@@ -152,10 +152,10 @@ static bool clock_is_off(const struct ky_far_drum *d, const struct ky_tick_readi
  * Of a stream: all there are at the begin, and then as few as do, for the file and its writer keep
  * them all. With last, the last.
  */
-static void stream_clocks(struct ky_far_drum *d, bool last)
+static void stream_clocks(struct ky_attached_drum *d, bool last)
 {
 	const struct ky_clock_map *clock = &d->pieces.clock;
-	if (!d->source || ky_clock_horizon(clock) <= d->clock_written.ticks)
+	if (!d->part || ky_clock_horizon(clock) <= d->clock_written.ticks)
 		return;
 	const struct ky_tick_reading *newest = &clock->readings[clock->count - 1];
 	if (d->clock_written.ticks == 0) {
@@ -169,25 +169,25 @@ static void stream_clocks(struct ky_far_drum *d, bool last)
 		write_clock(d, newest);
 }
 
-static void write_name(struct ky_far_drum *d)
+static void write_name(struct ky_attached_drum *d)
 {
 	const uint32_t record =
 		__atomic_load_n(&d->pieces.view.live->process_name, __ATOMIC_ACQUIRE);
-	if (!d->source || record == d->name_written || d->names_written == PROCESS_NAMES_MAX)
+	if (!d->part || record == d->name_written || d->names_written == PROCESS_NAMES_MAX)
 		return;
 	d->names_written++;
-	ky_bundle_process(d->options->bundle, d->source, d->pid, name_of(d));
+	ky_bundle_process(d->options->bundle, d->part, d->pid, name_of(d));
 }
 
 static void on_event_thread(void *context, const struct ky_thread *thread)
 {
-	struct ky_far_drum *d = context;
+	struct ky_attached_drum *d = context;
 	tell_child(d, ky_drum_threads_get(&d->event_threads, thread));
 }
 
 static void on_event(void *context, const struct ky_event *event)
 {
-	struct ky_far_drum *d = context;
+	struct ky_attached_drum *d = context;
 	struct ky_event ours = *event;
 	const struct ky_thread *thread = ky_drum_threads_get(&d->event_threads, event->thread);
 	if (thread)
@@ -201,7 +201,7 @@ static void on_event(void *context, const struct ky_event *event)
  * ------------------------------------------------------------------------------------------------
  */
 
-static int open_stream(struct ky_far_drum *d, struct ky_stream *stream, const char *globs,
+static int open_stream(struct ky_attached_drum *d, struct ky_stream *stream, const char *globs,
 		       bool newest, char *message)
 {
 	const char *what = "";
@@ -219,7 +219,8 @@ static int open_stream(struct ky_far_drum *d, struct ky_stream *stream, const ch
 }
 
 /* What the header says, once more: the streams check it, too. */
-static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *clocks, char *message)
+static int check_header(struct ky_attached_drum *d, const struct ky_drum_clocks *clocks,
+			char *message)
 {
 	struct ky_drum_view view;
 	const char *what = "";
@@ -242,7 +243,7 @@ static int check_header(struct ky_far_drum *d, const struct ky_drum_clocks *cloc
 	return 0;
 }
 
-static int open_streams(struct ky_far_drum *d, bool newest, char *message)
+static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 {
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const struct ky_drums_options *o = d->options;
@@ -269,7 +270,7 @@ static int open_streams(struct ky_far_drum *d, bool newest, char *message)
 }
 
 /* The drum can be read without it: then the message alone tells. */
-static void switch_on(struct ky_far_drum *d, char *message)
+static void switch_on(struct ky_attached_drum *d, char *message)
 {
 	const struct ky_drums_options *o = d->options;
 	const struct ky_drum_view *view = &d->pieces.view;
@@ -278,13 +279,14 @@ static void switch_on(struct ky_far_drum *d, char *message)
 	    ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
 	if (o->ring_bytes || o->total_bytes)
-		ky_drum_switch_grow(&d->map, view, o->ring_bytes, o->total_bytes);
-	const int slot = ky_drum_switch_on(&d->map, view, &d->own, o->categories, d->name, message);
+		ky_recorder_slot_grow(&d->map, view, o->ring_bytes, o->total_bytes);
+	const int slot =
+		ky_recorder_slot_on(&d->map, view, &d->own, o->categories, d->name, message);
 	d->slot = slot > 0 ? (uint32_t)slot : KY_DRUM_NO_SLOT;
 	d->damaged += slot == -EBADMSG;
 }
 
-static int open_all(struct ky_far_drum *d, int fd, const struct ky_drum_clocks *clocks,
+static int open_all(struct ky_attached_drum *d, int fd, const struct ky_drum_clocks *clocks,
 		    uint64_t since_ns, char *message)
 {
 	int error = ky_drum_map_open(&d->map, fd, d->name, message);
@@ -297,12 +299,12 @@ static int open_all(struct ky_far_drum *d, int fd, const struct ky_drum_clocks *
 	return error;
 }
 
-int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid, bool made,
-		     const struct ky_drums_options *options, const struct ky_drum_clocks *clocks,
-		     const struct ky_recorder_life *own, uint64_t since_ns,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_attached_drum_open(struct ky_attached_drum **out, int fd, pid_t pid, bool made,
+			  const struct ky_drums_options *options,
+			  const struct ky_drum_clocks *clocks, const struct ky_recorder_life *own,
+			  uint64_t since_ns, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	struct ky_far_drum *d = calloc(1, sizeof(*d));
+	struct ky_attached_drum *d = calloc(1, sizeof(*d));
 	*out = NULL;
 	if (!d)
 		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
@@ -316,38 +318,38 @@ int ky_far_drum_open(struct ky_far_drum **out, int fd, pid_t pid, bool made,
 	snprintf(d->process, sizeof(d->process), "process %d", (int)pid);
 	const int error = open_all(d, fd, clocks, since_ns, message);
 	if (error)
-		ky_far_drum_close(&d);
+		ky_attached_drum_close(&d);
 	*out = d;
 	return error;
 }
 
-void ky_far_drum_leave(struct ky_far_drum *d)
+void ky_attached_drum_leave(struct ky_attached_drum *d)
 {
 	if (d->slot != KY_DRUM_NO_SLOT)
-		ky_drum_switch_off(&d->map, &d->pieces.view, d->slot, &d->own);
+		ky_recorder_slot_off(&d->map, &d->pieces.view, d->slot, &d->own);
 	d->slot = KY_DRUM_NO_SLOT;
 }
 
 /* A process of which only the losses are known is in the file for those. */
-static void end_source(struct ky_far_drum *d)
+static void end_source(struct ky_attached_drum *d)
 {
-	const uint64_t lost = ky_far_drum_lost(d);
+	const uint64_t lost = ky_attached_drum_lost(d);
 	if (lost && !d->options->flight)
-		make_source(d);
+		make_part(d);
 	if (!d->options->flight)
 		stream_clocks(d, true);
-	if (d->source)
-		ky_bundle_drum_end(d->options->bundle, d->source, lost);
+	if (d->part)
+		ky_bundle_drum_end(d->options->bundle, d->part, lost);
 }
 
-void ky_far_drum_close(struct ky_far_drum **drum)
+void ky_attached_drum_close(struct ky_attached_drum **drum)
 {
-	struct ky_far_drum *d = *drum;
+	struct ky_attached_drum *d = *drum;
 	if (!d)
 		return;
 	*drum = NULL;
 	if (d->pieces.view.base) {
-		ky_far_drum_leave(d);
+		ky_attached_drum_leave(d);
 		end_source(d);
 	}
 	ky_stream_close(&d->pieces);
@@ -365,7 +367,7 @@ void ky_far_drum_close(struct ky_far_drum **drum)
  * ------------------------------------------------------------------------------------------------
  */
 
-void ky_far_drum_follow_clock(struct ky_far_drum *d)
+void ky_attached_drum_follow_clock(struct ky_attached_drum *d)
 {
 	(void)ky_drum_clock_follow(&d->pieces.clock, d->ours);
 	if (d->has_events)
@@ -373,7 +375,7 @@ void ky_far_drum_follow_clock(struct ky_far_drum *d)
 }
 
 /* How many blocks of a ring there can be to read: by its size when it was first seen. */
-static uint64_t blocks_written(const struct ky_far_drum *d, uint32_t ring)
+static uint64_t blocks_written(const struct ky_attached_drum *d, uint32_t ring)
 {
 	const struct ky_drum_ring *entry = &d->pieces.view.rings[ring];
 	uint64_t blocks = load(&entry->bytes) / KY_BLOCK_BYTES;
@@ -384,7 +386,7 @@ static uint64_t blocks_written(const struct ky_far_drum *d, uint32_t ring)
 }
 
 /* The rings first: what they wrote by now has memory, if they did. */
-bool ky_far_drum_is_backed(const struct ky_far_drum *d)
+bool ky_attached_drum_is_backed(const struct ky_attached_drum *d)
 {
 	const uint64_t most = d->map.bytes / KY_BLOCK_BYTES;
 	uint64_t blocks = 0;
@@ -396,7 +398,7 @@ bool ky_far_drum_is_backed(const struct ky_far_drum *d)
 }
 
 /* Whether it can be read now. */
-static bool is_readable(struct ky_far_drum *d)
+static bool is_readable(struct ky_attached_drum *d)
 {
 	if (!d->given_up && (d->pieces.sites.threads_count > THREADS_MAX ||
 			     d->events.sites.threads_count > THREADS_MAX)) {
@@ -405,13 +407,13 @@ static bool is_readable(struct ky_far_drum *d)
 	}
 	if (d->given_up)
 		return false;
-	const bool backed = ky_far_drum_is_backed(d);
+	const bool backed = ky_attached_drum_is_backed(d);
 	d->damaged += d->backed && !backed;
 	d->backed = backed;
 	return backed;
 }
 
-static uint64_t horizon(const struct ky_far_drum *d, bool all)
+static uint64_t horizon(const struct ky_attached_drum *d, bool all)
 {
 	if (d->ended)
 		return UINT64_MAX;
@@ -427,7 +429,7 @@ static void read_stream(struct ky_stream *stream, uint64_t until, uint64_t piece
 	(void)ky_stream_read_to(stream, until);
 }
 
-void ky_far_drum_read(struct ky_far_drum *d, bool all)
+void ky_attached_drum_read(struct ky_attached_drum *d, bool all)
 {
 	const bool streaming = d->options->bundle && !d->options->flight;
 	if ((!streaming && !d->has_events) || !is_readable(d))
@@ -442,7 +444,7 @@ void ky_far_drum_read(struct ky_far_drum *d, bool all)
 		read_stream(&d->events, until, all ? 0 : EVENT_PIECES_A_ROUND);
 }
 
-void ky_far_drum_window(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
+void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint64_t to_ns)
 {
 	if (!d->options->bundle || !is_readable(d))
 		return;
@@ -457,7 +459,7 @@ void ky_far_drum_window(struct ky_far_drum *d, uint64_t from_ns, uint64_t to_ns)
 	write_name(d);
 }
 
-uint32_t ky_far_drum_pressure(const struct ky_far_drum *d)
+uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *d)
 {
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const uint32_t pieces = streaming ? ky_stream_pressure(&d->pieces) : 0;
@@ -465,13 +467,13 @@ uint32_t ky_far_drum_pressure(const struct ky_far_drum *d)
 	return pieces > events ? pieces : events;
 }
 
-uint64_t ky_far_drum_mark(struct ky_far_drum *d)
+uint64_t ky_attached_drum_mark(struct ky_attached_drum *d)
 {
 	const uint64_t ticks = __atomic_load_n(&d->pieces.view.live->mark_ticks, __ATOMIC_ACQUIRE);
 	return ticks ? ky_clock_ns(&d->pieces.clock, ticks) : 0;
 }
 
-uint64_t ky_far_drum_lost(const struct ky_far_drum *d)
+uint64_t ky_attached_drum_lost(const struct ky_attached_drum *d)
 {
 	const uint64_t ringless = ringless_lost(d);
 	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
@@ -481,8 +483,110 @@ uint64_t ky_far_drum_lost(const struct ky_far_drum *d)
 	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
 }
 
-uint64_t ky_far_drum_damaged(const struct ky_far_drum *d)
+uint64_t ky_attached_drum_damaged(const struct ky_attached_drum *d)
 {
 	return d->damaged + d->pieces.damaged + d->events.damaged + d->window.damaged +
 	       ky_drum_map_is_cut(&d->map);
+}
+
+/* ---- facts ---- */
+
+void ky_attached_drum_text(char *to, size_t room, struct ky_text text)
+{
+	const size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
+	memcpy(to, text.data, bytes);
+	to[bytes] = '\0';
+	for (size_t i = 0; i < bytes; i++)
+		if ((unsigned char)to[i] < ' ' || to[i] == 0x7f)
+			to[i] = '?';
+}
+
+static const struct ky_drum_block *newest_block(const struct ky_drum_view *view, uint32_t ring)
+{
+	struct ky_ring_cursor cursor;
+	ky_ring_cursor_init(&cursor, ring, false);
+	const uint64_t head = __atomic_load_n(&view->rings[ring].head, __ATOMIC_ACQUIRE);
+	if (head == 0 || !ky_ring_find(view, &cursor))
+		return NULL;
+	const uint64_t at = ((head - 1) & (cursor.blocks - 1)) * KY_BLOCK_BYTES;
+	const struct ky_drum_block *block = (const void *)(view->base + cursor.at + at);
+	return __atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) == head ? block : NULL;
+}
+
+static uint64_t events_of(const struct ky_drum_view *view, uint32_t ring)
+{
+	const struct ky_drum_block *block = newest_block(view, ring);
+	if (!block)
+		return 0;
+	uint64_t events = __atomic_load_n(&block->events_before, __ATOMIC_RELAXED);
+	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
+		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
+		if (word == 0)
+			break;
+		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
+		at += 1 + KY_WORD_LENGTH(word);
+	}
+	return events;
+}
+
+static void count_rings(const struct ky_drum_view *view, struct ky_drums_facts *facts)
+{
+	for (uint32_t i = 0; i < ky_drum_view_rings(view); i++) {
+		const struct ky_drum_ring *ring = &view->rings[i];
+		facts->threads += __atomic_load_n(&ring->owner, __ATOMIC_RELAXED) != 0 &&
+				  __atomic_load_n(&ring->level, __ATOMIC_RELAXED) == 0;
+		facts->events += events_of(view, i);
+	}
+}
+
+static void count_categories(const struct ky_drum_view *view, struct ky_drums_facts *facts)
+{
+	for (uint32_t i = 0; i < view->header.categories_max; i++) {
+		const struct ky_drum_category *category = &view->categories[i];
+		if (__atomic_load_n(&category->name, __ATOMIC_ACQUIRE) == 0)
+			break;
+		facts->categories++;
+		facts->categories_on +=
+			(__atomic_load_n(&category->state, __ATOMIC_RELAXED) & 0xff) != 0;
+	}
+}
+
+void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums_facts *facts)
+{
+	const struct ky_drum_view *view = &drum->pieces.view;
+	const struct ky_drum_header *live = view->live;
+	*facts = (struct ky_drums_facts){
+		.pid = drum->pid,
+		.ended = drum->ended,
+		.lost = ky_attached_drum_lost(drum),
+		.damaged = ky_attached_drum_damaged(drum),
+		.pressure = drum->ended ? 0 : ky_attached_drum_pressure(drum),
+		.recorders = (uint32_t)__builtin_popcountll(
+			__atomic_load_n(&live->recorders_taken, __ATOMIC_RELAXED)),
+	};
+	const struct ky_text name =
+		ky_drum_view_string(view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE));
+	if (name.bytes)
+		ky_attached_drum_text(facts->name, sizeof(facts->name), name);
+	else
+		memcpy(facts->name, drum->process, sizeof(facts->name));
+	/* Rings that claim what is not there would have memory made for them by looking. */
+	if (!drum->given_up && ky_attached_drum_is_backed(drum))
+		count_rings(view, facts);
+	count_categories(view, facts);
+}
+
+bool ky_attached_drum_category(const struct ky_attached_drum *drum, uint32_t category, char *name,
+			       size_t room, bool *on)
+{
+	const struct ky_drum_view *view = &drum->pieces.view;
+	if (category >= view->header.categories_max || room == 0)
+		return false;
+	const struct ky_drum_category *entry = &view->categories[category];
+	const uint32_t record = __atomic_load_n(&entry->name, __ATOMIC_ACQUIRE);
+	if (record == 0)
+		return false;
+	ky_attached_drum_text(name, room, ky_drum_view_string(view, record));
+	*on = (__atomic_load_n(&entry->state, __ATOMIC_RELAXED) & 0xff) != 0;
+	return true;
 }

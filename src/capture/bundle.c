@@ -1,20 +1,118 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle.c: the file of a capture: its sources, and when one file ends and the next begins
- * (bundle_parts.h has the picture).
+ * bundle.c: the file of a capture: its parts, and when one file ends and the next begins
+ * (bundle_part.h has the picture).
  *
  * A file is large enough when it has max_bytes, and twice of what had to be told again at its
- * begin: else a limit smaller than that would make files without end. What sources still gather
+ * begin: else a limit smaller than that would make files without end. What parts still gather
  * then comes on top of max_bytes.
  */
-#include "capture/bundle_parts.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "capture/bundle_part.h"
 
 #include "capture/fail.h"
 #include "formats/compress.h"
 #include "sink/path.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the file behind the buffer ---- */
+
+static int remember_path(struct ky_bundle_file *file)
+{
+	if (file->kept_count == file->kept_room) {
+		const uint32_t room = file->kept_room ? 2 * file->kept_room : 16;
+		char **kept = realloc(file->kept, room * sizeof(*kept));
+		if (!kept)
+			return -ENOMEM;
+		file->kept = kept;
+		file->kept_room = room;
+	}
+	char *path = strdup(file->path);
+	if (!path)
+		return -ENOMEM;
+	file->kept[file->kept_count++] = path;
+	return 0;
+}
+
+static int file_begin(struct ky_bundle_file *file, uint64_t bytes)
+{
+	char path[PATH_MAX];
+	file->bytes_before += bytes;
+	const uint32_t number = file->number++;
+	if (!file->pattern)
+		return 0;
+	const int length =
+		ky_path_expand(path, sizeof(path), file->pattern, (int32_t)getpid(), number);
+	if (length < 0)
+		return length;
+	const int fd = ky_path_open(path, (int32_t)getpid(), file->path, sizeof(file->path));
+	if (fd < 0)
+		return fd;
+	file->fd = fd;
+	return remember_path(file);
+}
+
+/*
+ * Takes away the signal that a write to a pipe without a reader made, unless one was waiting
+ * already.
+ */
+static void drop_sigpipe(const sigset_t *pipe_only)
+{
+	const struct timespec at_once = {0};
+	while (sigtimedwait(pipe_only, NULL, &at_once) < 0 && errno == EINTR)
+		;
+}
+
+static int file_push(struct ky_out *out, const void *data, size_t bytes)
+{
+	const struct ky_bundle_file *file = out->context;
+	sigset_t pipe_only, before, waiting;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	sigemptyset(&waiting);
+	sigpending(&waiting);
+	pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+	const int error = ky_path_write(file->fd, data, bytes);
+	if (error == -EPIPE && !sigismember(&waiting, SIGPIPE))
+		drop_sigpipe(&pipe_only);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+static int file_end(struct ky_bundle_file *file)
+{
+	const int fd = file->fd;
+	if (!file->pattern || fd < 0)
+		return 0;
+	file->fd = -1;
+	return close(fd) != 0 && errno != EINTR ? -errno : 0;
+}
+
+static void file_keep(struct ky_bundle_file *file, uint32_t files_max)
+{
+	uint32_t gone = 0;
+	while (files_max && file->kept_count - gone > files_max) {
+		(void)unlink(file->kept[gone]);
+		free(file->kept[gone++]);
+	}
+	file->kept_count -= gone;
+	if (gone)
+		memmove(file->kept, file->kept + gone, file->kept_count * sizeof(*file->kept));
+}
+
+static void file_close(struct ky_bundle_file *file)
+{
+	(void)file_end(file);
+	for (uint32_t i = 0; i < file->kept_count; i++)
+		free(file->kept[i]);
+	free(file->kept);
+	free(file->pattern);
+	*file = (struct ky_bundle_file){.fd = -1};
+}
 
 #define BUFFER_BYTES (512u << 10)
 #define PUSH_BYTES (256u << 10) /* so much is worth a system call */
@@ -45,85 +143,85 @@ void ky_bundle_facts(const struct ky_bundle *bundle, struct ky_bundle_facts *fac
 	};
 }
 
-/* ---- sources ---- */
+/* ---- parts ---- */
 
 static bool make_room(struct ky_bundle *bundle)
 {
-	if (bundle->sources_count < bundle->sources_room)
+	if (bundle->parts_count < bundle->parts_room)
 		return true;
-	const uint32_t room = bundle->sources_room ? 2 * bundle->sources_room : 16;
-	struct ky_bundle_source **sources =
-		realloc(bundle->sources, (size_t)room * sizeof(struct ky_bundle_source *));
-	if (!sources)
+	const uint32_t room = bundle->parts_room ? 2 * bundle->parts_room : 16;
+	struct ky_bundle_part **parts =
+		realloc(bundle->parts, (size_t)room * sizeof(struct ky_bundle_part *));
+	if (!parts)
 		return false;
-	bundle->sources = sources;
-	bundle->sources_room = room;
+	bundle->parts = parts;
+	bundle->parts_room = room;
 	return true;
 }
 
-struct ky_bundle_source *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_source_kind kind)
+struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind)
 {
 	if (bundle->out.error)
 		return NULL;
-	struct ky_bundle_source *source = calloc(1, sizeof(*source));
-	if (!source || !make_room(bundle)) {
+	struct ky_bundle_part *part = calloc(1, sizeof(*part));
+	if (!part || !make_room(bundle)) {
 		ky_bundle_fail(bundle, -ENOMEM);
-		free(source);
+		free(part);
 		return NULL;
 	}
-	source->kind = kind;
-	source->number = bundle->sources_count;
-	bundle->sources[bundle->sources_count++] = source;
-	return source;
+	part->kind = kind;
+	part->number = bundle->parts_count;
+	bundle->parts[bundle->parts_count++] = part;
+	return part;
 }
 
-struct ky_bundle_source *ky_bundle_find(const struct ky_bundle *bundle, uint32_t number,
-					enum ky_bundle_source_kind kind)
+struct ky_bundle_part *ky_bundle_find(const struct ky_bundle *bundle, uint32_t number,
+				      enum ky_bundle_part_kind kind)
 {
-	if (bundle->out.error || number == 0 || number >= bundle->sources_count)
+	if (bundle->out.error || number == 0 || number >= bundle->parts_count)
 		return NULL;
-	struct ky_bundle_source *source = bundle->sources[number];
-	return source && source->kind == kind ? source : NULL;
+	struct ky_bundle_part *part = bundle->parts[number];
+	return part && part->kind == kind ? part : NULL;
 }
 
-void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_source *source)
+void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part)
 {
-	bundle->sources[source->number] = NULL;
-	if (source->kind == KY_BUNDLE_DRUM)
-		ky_bundle_drum_close(source);
+	bundle->parts[part->number] = NULL;
+	if (part->kind == KY_BUNDLE_PART_DRUM)
+		ky_bundle_drum_close(part);
 	else
-		ky_bundle_stream_close(source);
-	free(source);
+		ky_bundle_stream_close(part);
+	free(part);
 }
 
-static void flush_sources(struct ky_bundle *bundle)
+static void flush_parts(struct ky_bundle *bundle)
 {
-	for (uint32_t i = 1; i < bundle->sources_count; i++) {
-		struct ky_bundle_source *source = bundle->sources[i];
-		if (source && source->kind == KY_BUNDLE_DRUM)
-			ky_bundle_drum_flush(source);
-		else if (source)
-			ky_bundle_stream_flush(source);
+	for (uint32_t i = 1; i < bundle->parts_count; i++) {
+		struct ky_bundle_part *part = bundle->parts[i];
+		if (part && part->kind == KY_BUNDLE_PART_DRUM)
+			ky_bundle_drum_flush(part);
+		else if (part)
+			ky_bundle_stream_flush(part);
 	}
 }
 
-static void begin_sources(struct ky_bundle *bundle)
+static void begin_parts(struct ky_bundle *bundle)
 {
-	for (uint32_t i = 1; i < bundle->sources_count && !bundle->out.error; i++) {
-		struct ky_bundle_source *source = bundle->sources[i];
-		if (source && source->kind == KY_BUNDLE_DRUM)
-			ky_bundle_drum_begin(bundle, source);
-		else if (source)
-			ky_bundle_stream_begin(bundle, source);
+	for (uint32_t i = 1; i < bundle->parts_count && !bundle->out.error; i++) {
+		struct ky_bundle_part *part = bundle->parts[i];
+		if (part && part->kind == KY_BUNDLE_PART_DRUM)
+			ky_bundle_drum_begin(bundle, part);
+		else if (part)
+			ky_bundle_stream_begin(bundle, part);
 	}
 }
 
-static void finish_sources(struct ky_bundle *bundle)
+static void finish_parts(struct ky_bundle *bundle)
 {
-	flush_sources(bundle);
-	for (uint32_t i = 1; i < bundle->sources_count; i++)
-		if (bundle->sources[i] && bundle->sources[i]->kind == KY_BUNDLE_DRUM)
-			ky_bundle_drum_finish(bundle->sources[i]);
+	flush_parts(bundle);
+	for (uint32_t i = 1; i < bundle->parts_count; i++)
+		if (bundle->parts[i] && bundle->parts[i]->kind == KY_BUNDLE_PART_DRUM)
+			ky_bundle_drum_finish(bundle->parts[i]);
 }
 
 /* ---- files ---- */
@@ -135,24 +233,24 @@ static uint64_t file_bytes(const struct ky_bundle *bundle)
 
 static void begin_file(struct ky_bundle *bundle)
 {
-	const int error = ky_bundle_file_begin(&bundle->file, bundle->out.pushed_bytes);
+	const int error = file_begin(&bundle->file, bundle->out.pushed_bytes);
 	bundle->out.pushed_bytes = 0;
 	if (error) {
 		ky_bundle_fail(bundle, error);
 		return;
 	}
 	ky_bundle_about_begin(bundle);
-	begin_sources(bundle);
+	begin_parts(bundle);
 	bundle->begun_bytes = file_bytes(bundle);
-	ky_bundle_file_keep(&bundle->file, bundle->files_max);
+	file_keep(&bundle->file, bundle->files_max);
 }
 
 static void end_file(struct ky_bundle *bundle)
 {
-	finish_sources(bundle);
+	finish_parts(bundle);
 	ky_bundle_about_finish(bundle);
 	ky_out_push(&bundle->out);
-	const int error = ky_bundle_file_end(&bundle->file);
+	const int error = file_end(&bundle->file);
 	if (error)
 		ky_bundle_fail(bundle, error);
 }
@@ -190,7 +288,7 @@ void ky_bundle_flush(struct ky_bundle *bundle)
 	if (bundle->out.error)
 		return;
 	ky_bundle_about_flush(bundle);
-	flush_sources(bundle);
+	flush_parts(bundle);
 	ky_out_push(&bundle->out);
 	ky_bundle_appended(bundle);
 }
@@ -199,13 +297,13 @@ void ky_bundle_flush(struct ky_bundle *bundle)
 
 static void free_bundle(struct ky_bundle *bundle)
 {
-	for (uint32_t i = 1; i < bundle->sources_count; i++)
-		if (bundle->sources[i])
-			ky_bundle_drop(bundle, bundle->sources[i]);
-	free(bundle->sources);
+	for (uint32_t i = 1; i < bundle->parts_count; i++)
+		if (bundle->parts[i])
+			ky_bundle_drop(bundle, bundle->parts[i]);
+	free(bundle->parts);
 	ky_kymo_pack_close(&bundle->pack);
 	ky_bundle_about_close(bundle);
-	ky_bundle_file_close(&bundle->file);
+	file_close(&bundle->file);
 	ky_out_free(&bundle->out);
 	free(bundle);
 }
@@ -214,9 +312,9 @@ static int open_parts(struct ky_bundle *bundle, const struct ky_bundle_options *
 {
 	(void)ky_zstd_load(); /* without it nothing is compressed */
 	const int error = ky_out_init(&bundle->out, BUFFER_BYTES);
-	bundle->out.push = ky_bundle_file_push;
+	bundle->out.push = file_push;
 	bundle->out.context = &bundle->file;
-	bundle->sources_count = 1; /* numbers begin there */
+	bundle->parts_count = 1; /* numbers begin there */
 	bundle->max_bytes = options->max_bytes;
 	bundle->files_max = options->files_max;
 	bundle->file.fd = options->path ? -1 : options->fd;
@@ -225,7 +323,7 @@ static int open_parts(struct ky_bundle *bundle, const struct ky_bundle_options *
 	if (error || (options->path && !bundle->file.pattern) || !make_room(bundle) ||
 	    ky_kymo_pack_open(&bundle->pack) != 0)
 		return -ENOMEM;
-	bundle->sources[0] = NULL;
+	bundle->parts[0] = NULL;
 	return ky_bundle_about_open(bundle);
 }
 
@@ -281,4 +379,77 @@ int ky_bundle_close(struct ky_bundle **pointer)
 	const int error = bundle->out.error;
 	free_bundle(bundle);
 	return error;
+}
+
+/* ---- parts in other formats ---- */
+
+#define GATHER_BYTES (256u << 10)
+
+static void write_chunk(struct ky_bundle_stream *stream, const uint8_t *data, size_t bytes)
+{
+	ky_kymo_chunks_stream(&stream->chunks, stream->kind, data, (uint32_t)bytes);
+}
+
+void ky_bundle_stream_flush(struct ky_bundle_part *part)
+{
+	struct ky_bundle_stream *stream = &part->stream;
+	if (stream->records.error && !stream->chunks.out->error)
+		stream->chunks.out->error = stream->records.error;
+	for (size_t at = 0; at < stream->records.used && !stream->chunks.out->error;) {
+		const size_t left = stream->records.used - at;
+		const size_t piece = left < KY_KYMO_RAW_MAX ? left : KY_KYMO_RAW_MAX;
+		write_chunk(stream, stream->records.data + at, piece);
+		at += piece;
+	}
+	stream->records.used = 0;
+}
+
+void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_part *part)
+{
+	(void)bundle;
+	part->stream.chunks.count = 0;
+	if (!part->stream.restate)
+		return;
+	part->stream.restate(part->stream.context, part->number);
+	ky_bundle_stream_flush(part);
+}
+
+void ky_bundle_stream_close(struct ky_bundle_part *part)
+{
+	ky_kymo_chunks_close(&part->stream.chunks);
+	ky_out_free(&part->stream.records);
+}
+
+uint32_t ky_bundle_stream(struct ky_bundle *bundle, enum ky_kymo_stream_kind kind,
+			  void (*restate)(void *context, uint32_t part), void *context)
+{
+	struct ky_bundle_part *part = ky_bundle_add(bundle, KY_BUNDLE_PART_STREAM);
+	if (!part)
+		return 0;
+	struct ky_bundle_stream *stream = &part->stream;
+	stream->kind = kind;
+	stream->restate = restate;
+	stream->context = context;
+	int error = ky_kymo_chunks_open(&stream->chunks, &bundle->out, part->number);
+	if (error == 0)
+		error = ky_out_init(&stream->records, 2 * GATHER_BYTES);
+	if (error) {
+		ky_bundle_fail(bundle, error);
+		ky_bundle_drop(bundle, part);
+		return 0;
+	}
+	return part->number;
+}
+
+void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t number, const void *data,
+			    size_t bytes)
+{
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_STREAM);
+	if (!part || (bundle->full && part->stream.kind != KY_KYMO_STREAM_SYMBOLS))
+		return;
+	ky_out_append(&part->stream.records, data, bytes);
+	if (part->stream.records.used < GATHER_BYTES && !part->stream.records.error)
+		return;
+	ky_bundle_stream_flush(part);
+	ky_bundle_appended(bundle);
 }

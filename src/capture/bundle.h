@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle.h: what a capture writes: one .kymo file of several sources (docs/formats/kymo.md, "Several sources").
+ * bundle.h: what a capture writes: one .kymo file of several parts (docs/formats/kymo.md, "Several sources").
  *
- *   drum of process 41 ──▶ source 1: FILE DEFINE DATA DATA ...   ┐
- *   drum of process 57 ──▶ source 2: FILE DEFINE DATA ...        ├─▶ chunks of all, as they are finished ─▶ file
- *   kernel's ring pages ─▶ source 3: STREAM STREAM ...           │
- *   perf's records ──────▶ source 4: STREAM ...                  │
- *   snapshots, clocks ───▶ source 0: FILE DEFINE ...             ┘
+ *   drum of process 41 ──▶ part 1: FILE DEFINE DATA DATA ...   ┐
+ *   drum of process 57 ──▶ part 2: FILE DEFINE DATA ...        ├─▶ chunks of all, as they are finished ─▶ file
+ *   kernel's ring pages ─▶ part 3: STREAM STREAM ...           │
+ *   perf's records ──────▶ part 4: STREAM ...                  │
+ *   snapshots, clocks ───▶ part 0: FILE DEFINE ...             ┘
  *
  * Chunks are appended whole and never changed: a file that is cut off anywhere, because kymo was killed or the disk is
  * full, is whole up to there. Compressed with zstd where that is smaller.
  *
  * Rotation: when a file has max_bytes and the path has ${rotation}, it is finished and the next begun. Each stands on its
- * own: the sources are begun again in it, and a stream's restate() is called first. Without ${rotation} the capture
+ * own: the parts are begun again in it, and a stream's restate() is called first. Without ${rotation} the capture
  * is full: ky_bundle_is_full().
  *
  * Nothing here fails the capture at once: the first error is kept (ky_bundle_error), and from then on nothing is
@@ -21,12 +21,11 @@
 #ifndef KY_CAPTURE_BUNDLE_H
 #define KY_CAPTURE_BUNDLE_H
 
+#include "capture/fail.h"
 #include "core/ring_read.h"
 #include "core/sites.h"
 #include "formats/format.h"
 #include "formats/kymo/kymo_layout.h"
-
-#define KY_CAPTURE_MESSAGE_BYTES 512
 
 struct ky_bundle;
 
@@ -40,7 +39,7 @@ struct ky_bundle_options {
 /* 0, or -errno and one line that names the path and the remedy. */
 int ky_bundle_open(struct ky_bundle **bundle, const struct ky_bundle_options *options,
 		   char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Finishes all sources and the file. The first error of all; nulls the pointer. NULL is allowed. */
+/* Finishes all parts and the file. The first error of all; nulls the pointer. NULL is allowed. */
 int ky_bundle_close(struct ky_bundle **bundle);
 /* Pushes what is gathered to the file: at least every second, so that little is lost when kymo is killed. */
 void ky_bundle_flush(struct ky_bundle *bundle);
@@ -57,17 +56,16 @@ void ky_bundle_facts(const struct ky_bundle *bundle, struct ky_bundle_facts *fac
 
 /* ---- drums ---- */
 
-/* A new source for a drum's events: its number, 0 on failure (the error is kept). The texts are copied. */
+/* A new part for a drum's events: its number, 0 on failure (the error is kept). The texts are copied. */
 uint32_t ky_bundle_drum(struct ky_bundle *bundle, const struct ky_trace_info *info);
 /* As struct ky_format has them. Threads and clocks are remembered for the next file of a rotation. */
-void ky_bundle_process(struct ky_bundle *bundle, uint32_t source, int32_t pid, struct ky_text name);
-void ky_bundle_thread(struct ky_bundle *bundle, uint32_t source, const struct ky_thread *thread);
-void ky_bundle_clock(struct ky_bundle *bundle, uint32_t source,
-		     const struct ky_tick_reading *sample);
-void ky_bundle_block(struct ky_bundle *bundle, uint32_t source, const struct ky_block *block,
+void ky_bundle_process(struct ky_bundle *bundle, uint32_t part, int32_t pid, struct ky_text name);
+void ky_bundle_thread(struct ky_bundle *bundle, uint32_t part, const struct ky_thread *thread);
+void ky_bundle_clock(struct ky_bundle *bundle, uint32_t part, const struct ky_tick_reading *sample);
+void ky_bundle_block(struct ky_bundle *bundle, uint32_t part, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites);
 /* The drum's process has ended, and all was read; lost is the number of events missing in all. */
-void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t source, uint64_t lost);
+void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t part, uint64_t lost);
 
 /* ---- streams of other formats, told by enum ky_kymo_stream_kind (kymo_layout.h) ---- */
 
@@ -76,9 +74,9 @@ void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t source, uint64_t lost
  * records need to be understood. Its number, or 0.
  */
 uint32_t ky_bundle_stream(struct ky_bundle *bundle, enum ky_kymo_stream_kind kind,
-			  void (*restate)(void *context, uint32_t source), void *context);
+			  void (*restate)(void *context, uint32_t part), void *context);
 /* Whole records. */
-void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t source, const void *data,
+void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t part, const void *data,
 			    size_t bytes);
 
 /* ---- snapshots ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_about.c: source 0 of a bundle: what is of all sources. Its FILE chunk is the first of the
- * file and asks for a reader that knows of several sources; its END is the last.
+ * bundle_about.c: part 0 of a bundle: what is of all parts. Its FILE chunk is the first of the
+ * file and asks for a reader that knows of several parts; its END is the last.
  *
  * Its counter is CLOCK_BOOTTIME in nanoseconds. The clock samples tie it to the other clocks:
  * streams that tell their times by one of those are brought to BOOTTIME by them.
  */
-#include "capture/bundle_parts.h"
+#include "capture/bundle_part.h"
 
 #include <errno.h>
 #include <time.h>

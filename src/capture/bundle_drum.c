@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_drum.c: the sources of a bundle that are drums. Each has a writer of the recorder's own
+ * bundle_drum.c: the parts of a bundle that are drums. Each has a writer of the recorder's own
  * .kymo format, which is given pieces of rings as they are, and which appends its chunks to the
  * bundle's buffer.
  *
@@ -11,7 +11,7 @@
  * Losses are told once: each file's INDEX has those before its own pieces, the last one what is
  * left of the drum's total. When the bundle is full, pieces are left out and count as lost.
  */
-#include "capture/bundle_parts.h"
+#include "capture/bundle_part.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,9 +56,9 @@ static void restate_clocks(struct ky_bundle_drum *drum)
 		format->clock(drum->writer, &drum->clocks[(i - 1) % KY_BUNDLE_CLOCKS]);
 }
 
-void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_source *source)
+void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_part *part)
 {
-	struct ky_bundle_drum *drum = &source->drum;
+	struct ky_bundle_drum *drum = &part->drum;
 	if (drum->clocks_count)
 		drum->info.clock = drum->clocks[oldest_clock(drum) % KY_BUNDLE_CLOCKS];
 	const int error = format->open(&drum->writer, &bundle->out, &drum->info);
@@ -68,10 +68,10 @@ void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_source *sou
 		restate_clocks(drum);
 }
 
-void ky_bundle_drum_flush(struct ky_bundle_source *source)
+void ky_bundle_drum_flush(struct ky_bundle_part *part)
 {
-	if (source->drum.writer)
-		format->flush(source->drum.writer);
+	if (part->drum.writer)
+		format->flush(part->drum.writer);
 }
 
 static void finish(struct ky_bundle_drum *drum, uint64_t lost)
@@ -85,14 +85,14 @@ static void finish(struct ky_bundle_drum *drum, uint64_t lost)
 	drum->lost = 0;
 }
 
-void ky_bundle_drum_finish(struct ky_bundle_source *source)
+void ky_bundle_drum_finish(struct ky_bundle_part *part)
 {
-	finish(&source->drum, source->drum.lost);
+	finish(&part->drum, part->drum.lost);
 }
 
-void ky_bundle_drum_close(struct ky_bundle_source *source)
+void ky_bundle_drum_close(struct ky_bundle_part *part)
 {
-	struct ky_bundle_drum *drum = &source->drum;
+	struct ky_bundle_drum *drum = &part->drum;
 	if (drum->writer)
 		format->close(drum->writer);
 	ky_table_free(&drum->threads);
@@ -102,12 +102,12 @@ void ky_bundle_drum_close(struct ky_bundle_source *source)
 
 uint32_t ky_bundle_drum(struct ky_bundle *bundle, const struct ky_trace_info *info)
 {
-	struct ky_bundle_source *source = ky_bundle_add(bundle, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_add(bundle, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return 0;
-	struct ky_bundle_drum *drum = &source->drum;
+	struct ky_bundle_drum *drum = &part->drum;
 	drum->info = *info;
-	drum->info.source = source->number;
+	drum->info.source = part->number;
 	drum->info.pack = bundle->pack;
 	drum->info.chunks = &bundle->about.chunks;
 	drum->info.process = copy_of(info->process);
@@ -117,31 +117,31 @@ uint32_t ky_bundle_drum(struct ky_bundle *bundle, const struct ky_trace_info *in
 	if (!drum->info.process.data || !drum->info.command.data)
 		ky_bundle_fail(bundle, -ENOMEM);
 	else
-		ky_bundle_drum_begin(bundle, source);
+		ky_bundle_drum_begin(bundle, part);
 	if (bundle->out.error) {
-		ky_bundle_drop(bundle, source);
+		ky_bundle_drop(bundle, part);
 		return 0;
 	}
-	const uint32_t number = source->number;
+	const uint32_t number = part->number;
 	ky_bundle_appended(bundle);
 	return number;
 }
 
 void ky_bundle_process(struct ky_bundle *bundle, uint32_t number, int32_t pid, struct ky_text name)
 {
-	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return;
-	if (pid == source->drum.info.pid) {
+	if (pid == part->drum.info.pid) {
 		const struct ky_text copy = copy_of(name);
 		if (!copy.data) {
 			ky_bundle_fail(bundle, -ENOMEM);
 			return;
 		}
-		free_text(&source->drum.info.process);
-		source->drum.info.process = copy;
+		free_text(&part->drum.info.process);
+		part->drum.info.process = copy;
 	}
-	format->process(source->drum.writer, pid, name);
+	format->process(part->drum.writer, pid, name);
 }
 
 /* Whether the file has a record of the thread; from now on it does. */
@@ -168,31 +168,31 @@ static void tell_thread(const struct ky_bundle_drum *drum, const struct ky_threa
 
 void ky_bundle_thread(struct ky_bundle *bundle, uint32_t number, const struct ky_thread *thread)
 {
-	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return;
-	(void)is_told(bundle, &source->drum, thread);
-	tell_thread(&source->drum, thread);
+	(void)is_told(bundle, &part->drum, thread);
+	tell_thread(&part->drum, thread);
 }
 
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
 		     const struct ky_tick_reading *sample)
 {
-	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return;
-	remember_clock(&source->drum, sample);
-	format->clock(source->drum.writer, sample);
+	remember_clock(&part->drum, sample);
+	format->clock(part->drum.writer, sample);
 	ky_bundle_appended(bundle);
 }
 
 void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites)
 {
-	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return;
-	struct ky_bundle_drum *drum = &source->drum;
+	struct ky_bundle_drum *drum = &part->drum;
 	drum->lost += block->lost;
 	if (bundle->full) {
 		drum->lost += block->events;
@@ -208,13 +208,13 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_
 
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t number, uint64_t lost)
 {
-	struct ky_bundle_source *source = ky_bundle_find(bundle, number, KY_BUNDLE_DRUM);
-	if (!source)
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (!part)
 		return;
-	struct ky_bundle_drum *drum = &source->drum;
+	struct ky_bundle_drum *drum = &part->drum;
 	const uint64_t all = lost + drum->left_out;
 	const uint64_t rest = all > drum->lost_before ? all - drum->lost_before : 0;
 	finish(drum, rest > drum->lost ? rest : drum->lost);
-	ky_bundle_drop(bundle, source);
+	ky_bundle_drop(bundle, part);
 	ky_bundle_appended(bundle);
 }

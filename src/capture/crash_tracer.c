@@ -59,7 +59,7 @@ struct tracer {
 	struct ky_crash_message message;
 };
 
-bool ky_crash_counts(int signal)
+bool ky_crash_tracer_counts(int signal)
 {
 	switch (signal) {
 	case SIGHUP:
@@ -196,7 +196,7 @@ static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int sig
 {
 	struct ky_proc_status status;
 	siginfo_t info = {0};
-	if (!ends_by_default(signal) || !ky_crash_counts(signal) ||
+	if (!ends_by_default(signal) || !ky_crash_tracer_counts(signal) ||
 	    ky_proc_status(tid, 0, &status) != 0)
 		return PTRACE_CONT;
 	const uint64_t bit = UINT64_C(1) << (signal - 1);

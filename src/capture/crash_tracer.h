@@ -44,7 +44,7 @@ struct ky_crash_message {
 };
 
 /* Whether a signal that a process died of is a crash: not when somebody asked it to end. */
-bool ky_crash_counts(int signal);
+bool ky_crash_tracer_counts(int signal);
 
 /* Serves the socket until it is closed. Never returns. */
 _Noreturn void ky_crash_tracer(int socket);

@@ -12,7 +12,12 @@
  */
 #include "capture/crash_watch.h"
 
+#include "capture/crash_tracer.h"
+#include "capture/fail.h"
+#include "process/pidfd.h"
+
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,10 +29,90 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/crash_tracer.h"
-#include "capture/fail.h"
-#include "capture/oom_watch.h"
-#include "process/pidfd.h"
+/*
+ * ---- kills for want of memory ----
+ *
+ * The kernel does not report whom it killed. It counts such kills for each control group (both versions), and for the
+ * machine (/proc/vmstat). When the count of the process's group grew while it was watched, and the process then died of
+ * SIGKILL, that very likely was the cause. The machine's count serves where groups are not visible.
+ */
+
+struct oom_watch {
+	char *path;    /* of the file with the count */
+	int64_t count; /* when the watch began; -1: unknown */
+};
+
+/* The number behind "oom_kill " at the begin of a line; -1 without. */
+static int64_t read_count(const char *path)
+{
+	static const char key[] = "oom_kill ";
+	char line[256];
+	int64_t count = -1;
+	FILE *file = path ? fopen(path, "re") : NULL;
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, key, sizeof(key) - 1) == 0)
+			count = strtoll(line + sizeof(key) - 1, NULL, 10);
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/*
+ * The file of a group with the count, of a line of /proc/PID/cgroup; NULL when it is not the
+ * memory's group.
+ */
+static char *events_of(const char *line)
+{
+	static const char v2[] = "0::/", v1[] = ":memory:/";
+	const char *group = strstr(line, v1);
+	char *path = NULL;
+	int length = -1;
+	if (strncmp(line, v2, sizeof(v2) - 1) == 0)
+		length = asprintf(&path, "/sys/fs/cgroup%s/memory.events", line + sizeof(v2) - 2);
+	else if (group)
+		length = asprintf(&path, "/sys/fs/cgroup/memory%s/memory.oom_control",
+				  group + sizeof(v1) - 2);
+	return length < 0 ? NULL : path;
+}
+
+/* Of the process's control group; NULL when there is none that tells. */
+static char *find_group(pid_t pid)
+{
+	char name[64], line[PATH_MAX], *path = NULL;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	FILE *file = fopen(name, "re");
+	while (file && !path && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		path = events_of(line);
+		if (path && read_count(path) < 0) {
+			free(path);
+			path = NULL;
+		}
+	}
+	if (file)
+		fclose(file);
+	return path;
+}
+
+static void oom_end(struct oom_watch *memory)
+{
+	free(memory->path);
+	*memory = (struct oom_watch){0};
+}
+
+static void oom_begin(struct oom_watch *memory, pid_t pid)
+{
+	oom_end(memory);
+	memory->path = find_group(pid);
+	if (!memory->path)
+		memory->path = strdup("/proc/vmstat");
+	memory->count = read_count(memory->path);
+}
+
+static bool oom_grew(const struct oom_watch *memory)
+{
+	return memory->path && memory->count >= 0 && read_count(memory->path) > memory->count;
+}
 
 #define ADD_WAIT_MS 500 /* the tracer may be busy with a crash */
 #define FORGET_NS UINT64_C(10000000000)
@@ -41,7 +126,7 @@ struct watched {
 	bool status_known; /* by the tracer */
 	int status;
 	uint64_t ended_ns; /* when the first said so; 0: it runs */
-	struct ky_out_of_memory memory;
+	struct oom_watch memory;
 };
 
 struct ky_crash_watch {
@@ -75,7 +160,7 @@ static void forget(struct ky_crash_watch *w, struct watched *process)
 {
 	if (process->pidfd >= 0)
 		close(process->pidfd); /* which takes it out of the epoll */
-	ky_out_of_memory_end(&process->memory);
+	oom_end(&process->memory);
 	*process = w->all[--w->count];
 }
 
@@ -179,11 +264,11 @@ static void fire_end(struct ky_crash_watch *w, struct watched *process, int stat
 		     uint64_t time_ns)
 {
 	char name[32], reason[160];
-	if (process->told || !WIFSIGNALED(status) || !ky_crash_counts(WTERMSIG(status)))
+	if (process->told || !WIFSIGNALED(status) || !ky_crash_tracer_counts(WTERMSIG(status)))
 		return;
 	process->told = true;
 	name_signal(WTERMSIG(status), name, sizeof(name));
-	const bool memory = WTERMSIG(status) == SIGKILL && ky_out_of_memory_grew(&process->memory);
+	const bool memory = WTERMSIG(status) == SIGKILL && oom_grew(&process->memory);
 	snprintf(reason, sizeof(reason), "%s%s", name, memory ? ": out of memory" : "");
 	const struct ky_crash_message message = {.pid = process->pid,
 						 .tid = process->pid,
@@ -329,7 +414,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 		process = make(w, pid);
 	if (!process)
 		return ky_capture_fail(message, -ENOMEM, "no memory to watch process %d", (int)pid);
-	ky_out_of_memory_begin(&process->memory, pid);
+	oom_begin(&process->memory, pid);
 	if (process->pidfd < 0)
 		process->pidfd = ky_pidfd_open(pid);
 	const int error = ask_tracer(w, KY_CRASH_ADD, pid, &other);

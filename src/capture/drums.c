@@ -54,7 +54,7 @@ struct ky_drums {
 	uint64_t opened_ns;
 	uint64_t round_ns; /* when the last round began */
 	uint64_t left_ns;  /* when those that were left are looked at next */
-	struct ky_far_drum **open;
+	struct ky_attached_drum **open;
 	uint32_t open_count, open_room;
 	struct closed *closed;
 	uint32_t closed_count, closed_room;
@@ -103,7 +103,7 @@ static void follow_clocks(struct ky_drums *drums, bool now)
 	if (!ky_drum_clocks_round(&drums->clocks, now))
 		return;
 	for (uint32_t i = 0; i < drums->open_count; i++)
-		ky_far_drum_follow_clock(drums->open[i]);
+		ky_attached_drum_follow_clock(drums->open[i]);
 }
 
 /*
@@ -143,21 +143,21 @@ static struct closed *make_closed(struct ky_drums *drums)
 
 static void close_at(struct ky_drums *drums, uint32_t index)
 {
-	struct ky_far_drum *drum = drums->open[index];
+	struct ky_attached_drum *drum = drums->open[index];
 	struct closed *closed = make_closed(drums);
-	ky_far_drum_leave(drum);
+	ky_attached_drum_leave(drum);
 	if (closed) {
 		*closed = (struct closed){.device = drum->map.device,
 					  .inode = drum->map.inode,
 					  .made_ns = drum->made_ns};
-		ky_far_drum_facts(drum, &closed->facts);
+		ky_attached_drum_facts(drum, &closed->facts);
 	}
-	ky_far_drum_close(&drum);
+	ky_attached_drum_close(&drum);
 	drums->open[index] = drums->open[--drums->open_count];
 }
 
 /* Whether a window can still ask for what is in it. */
-static bool is_of_interest(const struct ky_drums *drums, const struct ky_far_drum *drum,
+static bool is_of_interest(const struct ky_drums *drums, const struct ky_attached_drum *drum,
 			   uint64_t now_ns)
 {
 	const struct ky_drums_options *o = &drums->options;
@@ -172,22 +172,22 @@ static void close_ended(struct ky_drums *drums)
 			close_at(drums, i);
 }
 
-static void end_drum(struct ky_far_drum *drum)
+static void end_drum(struct ky_attached_drum *drum)
 {
 	if (drum->ended)
 		return;
 	drum->ended = true;
 	drum->ended_ns = ky_os_boottime();
-	ky_far_drum_read(drum, true);
-	ky_far_drum_leave(drum);
+	ky_attached_drum_read(drum, true);
+	ky_attached_drum_leave(drum);
 }
 
 /* The process writes no more. */
-static void leave_drum(struct ky_far_drum *drum)
+static void leave_drum(struct ky_attached_drum *drum)
 {
 	drum->left = drum->made && ky_drum_map_is_written(&drum->map);
 	if (drum->left)
-		ky_far_drum_read(drum, true);
+		ky_attached_drum_read(drum, true);
 	else
 		end_drum(drum);
 }
@@ -210,7 +210,7 @@ void ky_drums_ended(struct ky_drums *drums, pid_t pid)
 		if (drums->open[i]->pid == pid)
 			leave_drum(drums->open[i]);
 		else if (drums->open[i]->made && !drums->open[i]->ended)
-			ky_far_drum_read(drums->open[i], true);
+			ky_attached_drum_read(drums->open[i], true);
 	}
 	close_ended(drums);
 }
@@ -224,7 +224,7 @@ static bool is_gone(pid_t pid)
 pid_t ky_drums_gone(const struct ky_drums *drums)
 {
 	for (uint32_t i = 0; i < drums->open_count; i++) {
-		const struct ky_far_drum *drum = drums->open[i];
+		const struct ky_attached_drum *drum = drums->open[i];
 		if (!drum->ended && !drum->left && is_gone(drum->pid))
 			return drum->pid;
 	}
@@ -239,10 +239,10 @@ void ky_drums_close(struct ky_drums **out)
 	*out = NULL;
 	/* First nobody records for us any more, then what was recorded is read. */
 	for (uint32_t i = 0; i < drums->open_count; i++)
-		ky_far_drum_leave(drums->open[i]);
+		ky_attached_drum_leave(drums->open[i]);
 	(void)ky_drums_round(drums, true);
 	while (drums->open_count)
-		ky_far_drum_close(&drums->open[--drums->open_count]);
+		ky_attached_drum_close(&drums->open[--drums->open_count]);
 	ky_drum_clocks_close(&drums->clocks);
 	free(drums->open);
 	free(drums->closed);
@@ -300,7 +300,8 @@ static bool make_room(struct ky_drums *drums)
 	if (drums->open_count < drums->open_room)
 		return true;
 	const uint32_t room = drums->open_room ? 2 * drums->open_room : 16;
-	struct ky_far_drum **grown = realloc(drums->open, room * sizeof(struct ky_far_drum *));
+	struct ky_attached_drum **grown =
+		realloc(drums->open, room * sizeof(struct ky_attached_drum *));
 	if (!grown)
 		return false;
 	drums->open = grown;
@@ -309,14 +310,14 @@ static bool make_room(struct ky_drums *drums)
 }
 
 /* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
-static bool is_replaced(const struct ky_far_drum *drum, const struct ky_far_drum *newest)
+static bool is_replaced(const struct ky_attached_drum *drum, const struct ky_attached_drum *newest)
 {
 	return !drum->ended && !drum->left && drum->layer == newest->layer &&
 	       drum->pid == newest->pid && drum->image != newest->image &&
 	       drum->made_ns < newest->made_ns;
 }
 
-static void end_replaced(struct ky_drums *drums, const struct ky_far_drum *newest)
+static void end_replaced(struct ky_drums *drums, const struct ky_attached_drum *newest)
 {
 	for (uint32_t i = 0; i < drums->open_count; i++) {
 		if (!is_replaced(drums->open[i], newest))
@@ -340,9 +341,9 @@ static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
 		return 1;
 	if (!make_room(drums))
 		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
-	struct ky_far_drum *drum;
-	error = ky_far_drum_open(&drum, fd, pid, made, &drums->options, &drums->clocks, &drums->own,
-				 drums->opened_ns, message);
+	struct ky_attached_drum *drum;
+	error = ky_attached_drum_open(&drum, fd, pid, made, &drums->options, &drums->clocks,
+				      &drums->own, drums->opened_ns, message);
 	if (error)
 		return error;
 	drums->open[drums->open_count++] = drum;
@@ -430,12 +431,12 @@ uint32_t ky_drums_round(struct ky_drums *drums, bool all)
 	follow_clocks(drums, all);
 	look_at_left(drums, now_ns);
 	for (uint32_t i = 0; i < drums->open_count; i++) {
-		struct ky_far_drum *drum = drums->open[i];
+		struct ky_attached_drum *drum = drums->open[i];
 		if (drum->ended)
 			continue;
-		const uint32_t waiting = ky_far_drum_pressure(drum);
+		const uint32_t waiting = ky_attached_drum_pressure(drum);
 		pressure = waiting > pressure ? waiting : pressure;
-		ky_far_drum_read(drum, all);
+		ky_attached_drum_read(drum, all);
 	}
 	close_ended(drums);
 	return next_round(drums, pressure, elapsed_ns);
@@ -447,7 +448,7 @@ void ky_drums_window(struct ky_drums *drums, uint64_t from_ns, uint64_t to_ns)
 		return;
 	follow_clocks(drums, true);
 	for (uint32_t i = 0; i < drums->open_count; i++)
-		ky_far_drum_window(drums->open[i], from_ns, to_ns);
+		ky_attached_drum_window(drums->open[i], from_ns, to_ns);
 	close_ended(drums);
 }
 
@@ -456,7 +457,7 @@ uint64_t ky_drums_mark(struct ky_drums *drums, uint64_t since_ns)
 	const uint64_t now_ns = ky_os_boottime();
 	uint64_t latest_ns = 0;
 	for (uint32_t i = 0; i < drums->open_count; i++) {
-		const uint64_t mark_ns = ky_far_drum_mark(drums->open[i]);
+		const uint64_t mark_ns = ky_attached_drum_mark(drums->open[i]);
 		/* One that is still to come is no mark, and must not hide the others'. */
 		if (mark_ns > latest_ns && mark_ns <= now_ns)
 			latest_ns = mark_ns;
@@ -478,7 +479,7 @@ uint32_t ky_drums_count(const struct ky_drums *drums)
 bool ky_drums_facts(const struct ky_drums *drums, uint32_t index, struct ky_drums_facts *facts)
 {
 	if (index < drums->open_count)
-		ky_far_drum_facts(drums->open[index], facts);
+		ky_attached_drum_facts(drums->open[index], facts);
 	else if (index - drums->open_count < drums->closed_count)
 		*facts = drums->closed[index - drums->open_count].facts;
 	else
@@ -490,5 +491,5 @@ bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t ca
 		       size_t room, bool *on)
 {
 	return index < drums->open_count &&
-	       ky_far_drum_category(drums->open[index], category, name, room, on);
+	       ky_attached_drum_category(drums->open[index], category, name, room, on);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fail.h: why something of a capture cannot be, in one line: what was tried, what happened, what to do. */
+/* fail.h: the message of a failure, in one line: what was tried, what happened, what to do. */
 #ifndef KY_CAPTURE_FAIL_H
 #define KY_CAPTURE_FAIL_H
 
-#include "capture/bundle.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Fills the message, which may be NULL, and returns error. */
+#define KY_CAPTURE_MESSAGE_BYTES 512
+
+/* Fill the message, which may be NULL, and return error. */
 int ky_capture_fail(char message[KY_CAPTURE_MESSAGE_BYTES], int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

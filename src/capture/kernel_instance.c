@@ -9,21 +9,25 @@
  * removed by the next. The kernel refuses to remove one that is in use (a file of it is open), so a kymo in another
  * pid namespace, whose number means nothing here, does not lose its own.
  */
-#include "capture/kernel_parts.h"
-#include "capture/kernel_trace.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
-#include <linux/magic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/vfs.h>
-#include <tracefs/tracefs.h>
-#include <unistd.h>
+#include "capture/kernel_instance.h"
 
 #include "capture/fail.h"
 #include "process/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <tracefs/tracefs.h>
+#include <unistd.h>
 
 #define PLACE "/sys/kernel/tracing"
 #define INSTANCES_MAX 64
@@ -42,7 +46,7 @@ static const char *find_tracefs(void)
 	return NULL;
 }
 
-int ky_kernel_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_kernel_instance_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	const char *place = find_tracefs();
 	char path[PATH_MAX];
@@ -113,12 +117,12 @@ static bool count_one(const char *path)
 	return true;
 }
 
-uint32_t ky_kernel_trace_clean(void)
+uint32_t ky_kernel_instance_clean(void)
 {
 	return each_left_over(remove_one);
 }
 
-uint32_t ky_kernel_trace_left_over(void)
+uint32_t ky_kernel_instance_left_over(void)
 {
 	return each_left_over(count_one);
 }
@@ -170,4 +174,57 @@ int ky_kernel_instance_set(struct tracefs_instance *instance, const char *file, 
 	return ky_capture_fail(message, error, "cannot write \"%s\" to %s: %s%s", value, file,
 			       strerror(-error),
 			       error == -ENOMEM ? "; take a smaller buffer (--kernel-buffer)" : "");
+}
+
+/* ---- the guard ---- */
+
+#define TRIES 1000
+#define PAUSE_NS 10000000
+
+static _Noreturn void guard(const int ends[2], const char *path)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	sigset_t all;
+	char none;
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "kymo-guard");
+	close(ends[1]);
+	(void)dup2(ends[0], STDIN_FILENO);
+	(void)close_range(STDIN_FILENO + 1, ~0U, 0);
+	while (read(STDIN_FILENO, &none, 1) < 0 && errno == EINTR)
+		;
+	for (int i = 0; i < TRIES && rmdir(path) != 0 && errno == EBUSY; i++)
+		(void)nanosleep(&pause, NULL);
+	_exit(0);
+}
+
+void ky_kernel_instance_guard_start(struct ky_kernel_instance_guard *out,
+				    struct tracefs_instance *instance)
+{
+	int ends[2];
+	*out = (struct ky_kernel_instance_guard){.fd = -1};
+	char *path = tracefs_instance_get_dir(instance);
+	if (path && pipe2(ends, O_CLOEXEC) == 0) {
+		const pid_t pid = fork();
+		if (pid == 0)
+			guard(ends, path);
+		close(ends[0]);
+		if (pid > 0)
+			*out = (struct ky_kernel_instance_guard){.pid = pid, .fd = ends[1]};
+		else
+			close(ends[1]);
+	}
+	tracefs_put_tracing_file(path);
+}
+
+void ky_kernel_instance_guard_end(struct ky_kernel_instance_guard *guard)
+{
+	if (guard->pid <= 0)
+		return;
+	close(guard->fd);
+	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*guard = (struct ky_kernel_instance_guard){.fd = -1};
 }

@@ -15,7 +15,7 @@
  * when they are FLIGHT_BYTES_MAX together: their events are counted as lost. A page that a window wrote is gone
  * from the list, so none is written twice.
  */
-#include "capture/kernel_parts.h"
+#include "capture/kernel_pages.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -195,7 +195,7 @@ static void write_window(struct ky_kernel_pages *pages, struct ring *ring, uint6
 		if (page->ts > to_ns || page->end_ts < from_ns) {
 			append(ring, page);
 		} else {
-			ky_bundle_stream_write(stream->bundle, stream->source, page->record,
+			ky_bundle_stream_write(stream->bundle, stream->part, page->record,
 					       page->bytes);
 			pages->held_bytes -= page->bytes;
 			free(page);
@@ -248,7 +248,7 @@ static uint64_t take_page(struct ky_kernel_pages *pages, struct ring *ring)
 	if (pages->options.flight)
 		keep(pages, ring, ts, bytes);
 	else
-		ky_bundle_stream_write(stream->bundle, stream->source, pages->record, bytes);
+		ky_bundle_stream_write(stream->bundle, stream->part, pages->record, bytes);
 	return ts ? ts : 1;
 }
 

@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 #include "capture/fail.h"
-#include "capture/kernel_parts.h"
+#include "capture/kernel_instance.h"
+#include "capture/kernel_pages.h"
 #include "process/proc.h"
 
 #define BUFFER_BYTES_DEFAULT (4u << 20)
@@ -34,7 +35,7 @@
 
 struct ky_kernel_trace {
 	struct tracefs_instance *instance;
-	struct ky_kernel_guard guard;
+	struct ky_kernel_instance_guard guard;
 	struct ky_kernel_events events;
 	struct ky_kernel_stream stream;
 	struct ky_kernel_pages *pages;
@@ -78,8 +79,8 @@ static void add_threads(int fd, pid_t pid)
 
 static void write_pids(const struct ky_kernel_trace *trace)
 {
-	if (trace->filtered && trace->stream.source)
-		ky_kernel_files_pids(&trace->stream, trace->instance);
+	if (trace->filtered && trace->stream.part)
+		ky_kernel_events_pids(&trace->stream, trace->instance);
 }
 
 void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid)
@@ -163,17 +164,17 @@ static void tell_failed(const struct ky_kernel_trace *trace, char message[KY_CAP
 static void write_stats(const struct ky_kernel_trace *trace)
 {
 	for (uint32_t i = 0; i < ky_kernel_pages_cpus(trace->pages) && !trace->flight; i++)
-		ky_kernel_files_stats(&trace->stream, trace->instance,
-				      ky_kernel_pages_cpu(trace->pages, i));
+		ky_kernel_events_stats(&trace->stream, trace->instance,
+				       ky_kernel_pages_cpu(trace->pages, i));
 }
 
-static void restate(void *context, uint32_t source)
+static void restate(void *context, uint32_t part)
 {
 	struct ky_kernel_trace *trace = context;
-	trace->stream.source = source;
+	trace->stream.part = part;
 	write_pids(trace);
-	ky_kernel_files_formats(&trace->stream, trace->instance, &trace->events);
-	ky_kernel_files_tasks(&trace->stream);
+	ky_kernel_events_formats(&trace->stream, trace->instance, &trace->events);
+	ky_kernel_events_tasks(&trace->stream);
 	write_stats(trace);
 }
 
@@ -187,7 +188,7 @@ static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_opt
 	};
 	int error = ky_kernel_instance_make(&trace->instance, message);
 	if (trace->instance)
-		ky_kernel_guard_start(&trace->guard, trace->instance);
+		ky_kernel_instance_guard_start(&trace->guard, trace->instance);
 	if (!error)
 		error = set_buffer(trace, options, message);
 	if (!error)
@@ -200,13 +201,13 @@ static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_opt
 		error = ky_kernel_events_enable(&trace->events, trace->instance, message);
 	if (error)
 		return error;
-	trace->stream.source =
+	trace->stream.part =
 		ky_bundle_stream(options->bundle, KY_KYMO_STREAM_FTRACE, restate, trace);
-	if (!trace->stream.source)
+	if (!trace->stream.part)
 		return ky_capture_fail(message, -EIO, "the file that they go to has failed");
 	error = ky_kernel_instance_set(trace->instance, "tracing_on", "1", message);
 	if (!error)
-		restate(trace, trace->stream.source);
+		restate(trace, trace->stream.part);
 	return error;
 }
 
@@ -214,7 +215,7 @@ static void free_trace(struct ky_kernel_trace *trace)
 {
 	ky_kernel_pages_close(&trace->pages);
 	ky_kernel_instance_remove(&trace->instance);
-	ky_kernel_guard_end(&trace->guard);
+	ky_kernel_instance_guard_end(&trace->guard);
 	ky_kernel_events_free(&trace->events);
 	free(trace);
 }
@@ -225,10 +226,10 @@ int ky_kernel_trace_open(struct ky_kernel_trace **out,
 {
 	*out = NULL;
 	(void)ky_capture_fail(message, 0, "%s", "");
-	int error = ky_kernel_tracefs(message);
+	int error = ky_kernel_instance_tracefs(message);
 	if (error)
 		return error;
-	(void)ky_kernel_trace_clean();
+	(void)ky_kernel_instance_clean();
 	struct ky_kernel_trace *trace = calloc(1, sizeof(*trace));
 	if (!trace)
 		return ky_capture_fail(message, -ENOMEM, "not enough memory");
@@ -262,7 +263,7 @@ void ky_kernel_trace_round(struct ky_kernel_trace *trace, bool all)
 void ky_kernel_trace_window(struct ky_kernel_trace *trace, uint64_t from_ns, uint64_t to_ns)
 {
 	/* Tids may be others' by now than when the capture began. */
-	ky_kernel_files_tasks(&trace->stream);
+	ky_kernel_events_tasks(&trace->stream);
 	write_pids(trace);
 	ky_kernel_pages_round(trace->pages, true);
 	ky_kernel_pages_window(trace->pages, from_ns, to_ns);
@@ -305,8 +306,8 @@ void ky_kernel_trace_close(struct ky_kernel_trace **out)
 	(void)ky_kernel_instance_set(trace->instance, "tracing_on", "0", NULL);
 	if (!trace->flight)
 		ky_kernel_pages_round(trace->pages, true);
-	ky_kernel_files_tasks(&trace->stream);
-	ky_kernel_files_comms(&trace->stream);
+	ky_kernel_events_tasks(&trace->stream);
+	ky_kernel_events_comms(&trace->stream);
 	write_pids(trace);
 	write_stats(trace);
 	free_trace(trace);

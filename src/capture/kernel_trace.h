@@ -56,9 +56,4 @@ struct ky_kernel_trace_facts {
 void ky_kernel_trace_facts(const struct ky_kernel_trace *trace,
 			   struct ky_kernel_trace_facts *facts);
 
-/* Removes what killed kymos left in tracefs; returns how many. Also part of open. */
-uint32_t ky_kernel_trace_clean(void);
-/* How many there are, for `kymo doctor`, which removes nothing. */
-uint32_t ky_kernel_trace_left_over(void);
-
 #endif

@@ -6,7 +6,7 @@
 #include "capture/probe.h"
 
 #include "capture/fail.h"
-#include "capture/probe_parts.h"
+#include "capture/probe_state.h"
 #include "process/proc.h"
 #include "process/program_libraries.h"
 
@@ -86,10 +86,11 @@ void ky_probes_close(struct ky_probes **out)
 
 /* ---- what to say ---- */
 
-static void describe_symbol(const struct ky_symbol_alike *alike, pid_t pid, char *text, size_t room)
+static void describe_symbol(const struct ky_symbol_match_alike *alike, pid_t pid, char *text,
+			    size_t room)
 {
 	char names[256];
-	ky_symbol_alike_text(alike, names, sizeof(names));
+	ky_symbol_match_alike_text(alike, names, sizeof(names));
 	snprintf(text, room, "no function of that name in process %d or its libraries; %s%s",
 		 (int)pid, *names ? "there is " : "symbol:? lists what there is", names);
 }
@@ -160,13 +161,13 @@ static uint64_t image_of(pid_t pid)
 
 static struct ky_probe_process *join(struct ky_probes *probes, pid_t pid)
 {
-	struct ky_probe_process *process = ky_probe_process_make(probes, pid);
+	struct ky_probe_process *process = ky_probe_rings_process(probes, pid);
 	const uint64_t image = image_of(pid);
 	/* Breakpoints end with the program that they were set in. */
 	if (process && image && process->image != image) {
 		const uint64_t before = process->image;
 		*process = (struct ky_probe_process){.image = image};
-		ky_probe_image_left(probes, before);
+		ky_probe_rings_image_left(probes, before);
 	}
 	return process;
 }
@@ -190,7 +191,7 @@ static int take_file(struct addition *add, const struct ky_program_mapping *mapp
 	const int fd = ky_program_map_open(add->map, mapping);
 	if (fd < 0)
 		return fd;
-	const int index = ky_probe_file_of(probes, fd);
+	const int index = ky_probe_places_find(probes, fd);
 	int error = index < 0 ? index : 0;
 	if (!error && probes->engine == KY_PROBE_UPROBE)
 		error = ky_probe_uprobe_set(probes, &probes->files[index], fd, add->message);
@@ -216,7 +217,7 @@ static bool has_address(const struct ky_probe_process *process, uint64_t address
 static int set_breakpoint(struct addition *add, const struct ky_program_mapping *mapping,
 			  const struct ky_probe_place *place)
 {
-	struct ky_probe_process *process = ky_probe_process_make(add->probes, add->map->pid);
+	struct ky_probe_process *process = ky_probe_rings_process(add->probes, add->map->pid);
 	const uint64_t address =
 		ky_program_map_address(add->map, mapping->device, mapping->inode, place->offset);
 	if (!process)
@@ -324,7 +325,7 @@ static void prepare_file(void *context, const char *path)
 	if (prepare->error)
 		return;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const int index = fd >= 0 ? ky_probe_file_of(probes, fd) : -errno;
+	const int index = fd >= 0 ? ky_probe_places_find(probes, fd) : -errno;
 	prepare->error = index < 0 ? index : 0;
 	if (!prepare->error && probes->engine == KY_PROBE_UPROBE)
 		prepare->error =
@@ -351,7 +352,7 @@ int ky_probes_add_file(struct ky_probes *probes, const char *path,
 	/* The program last: until then there are no hits of the loader that is asked, for it is a child too. */
 	ky_program_libraries(path, prepare_file, &prepare);
 	prepare_file(&prepare, path);
-	if (!prepare.error && !ky_probe_process_make(probes, getpid()))
+	if (!prepare.error && !ky_probe_rings_process(probes, getpid()))
 		prepare.error = -ENOMEM;
 	int placed = 0;
 	for (uint32_t i = 0; i < probes->options.count; i++)
@@ -370,17 +371,17 @@ int ky_probes_fd(const struct ky_probes *probes)
 void ky_probes_round(struct ky_probes *probes)
 {
 	ky_probe_rings_read(probes);
-	if (!ky_probe_hits_tell(probes))
+	if (!ky_probe_rings_fire(probes))
 		return;
 	ky_probe_rings_read(probes);
-	ky_probe_hits_tell(probes);
+	ky_probe_rings_fire(probes);
 }
 
 void ky_probes_ended(struct ky_probes *probes, pid_t pid)
 {
 	ky_probes_round(probes);
-	ky_probe_process_remove(probes, pid);
-	ky_probe_processes_sweep(probes);
+	ky_probe_rings_remove(probes, pid);
+	ky_probe_rings_sweep(probes);
 }
 
 const char *ky_probes_engine(const struct ky_probes *probes)

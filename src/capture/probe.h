@@ -61,28 +61,4 @@ const char *ky_probes_why(const struct ky_probes *probes);
 /* Hits so far of the processes added and their children, also those that found the ring full and were not told. */
 uint64_t ky_probes_hits(const struct ky_probes *probes);
 
-/* ---- symbols of a program, for symbol:? and for messages ---- */
-
-struct ky_symbol_list;
-struct ky_symbol_entry {
-	const char *name;   /* demangled */
-	const char *linked; /* as the file has it */
-	const char *module; /* the file */
-	uint64_t offset;    /* in the file */
-	uint64_t bytes;
-};
-/*
- * All functions of the process's files, of a file, or of a program and the libraries that it will load; sorted by name.
- * 0 or -errno with a message.
- */
-int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
-			    char message[KY_CAPTURE_MESSAGE_BYTES]);
-int ky_symbol_list_open_file(struct ky_symbol_list **list, const char *path,
-			     char message[KY_CAPTURE_MESSAGE_BYTES]);
-int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
-				char message[KY_CAPTURE_MESSAGE_BYTES]);
-uint32_t ky_symbol_list_count(const struct ky_symbol_list *list);
-const struct ky_symbol_entry *ky_symbol_list_at(const struct ky_symbol_list *list, uint32_t index);
-void ky_symbol_list_close(struct ky_symbol_list **list);
-
 #endif

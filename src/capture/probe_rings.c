@@ -8,8 +8,9 @@
  * taken in the order of time, for those of a family come in the rings of many CPUs. Hits that did not fit into a ring are counted by
  * the kernel, and so told in the number of hits.
  */
-#include "capture/probe_parts.h"
+#include "capture/probe_state.h"
 
+#include <asm/perf_regs.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,33 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * ---- arguments ----
+ *
+ * The registers that hold a function's first two arguments. A record has them in the order of their numbers.
+ */
+
+struct probe_args {
+	uint64_t mask; /* perf's numbers; 0: unknown for this CPU, so that hits have no arguments */
+	uint32_t first, second; /* which of those in a record */
+};
+
+#if defined(__x86_64__)
+static const struct probe_args probe_args = {
+	.mask = UINT64_C(1) << PERF_REG_X86_DI | UINT64_C(1) << PERF_REG_X86_SI,
+	.first = PERF_REG_X86_DI > PERF_REG_X86_SI,
+	.second = PERF_REG_X86_SI > PERF_REG_X86_DI,
+};
+#elif defined(__aarch64__)
+static const struct probe_args probe_args = {
+	.mask = UINT64_C(1) << PERF_REG_ARM64_X0 | UINT64_C(1) << PERF_REG_ARM64_X1,
+	.first = 0,
+	.second = 1,
+};
+#else
+static const struct probe_args probe_args = {.mask = 0};
+#endif
 
 #define RING_BYTES (256u * 1024)
 #define HITS_MAX (1u << 20) /* that wait */
@@ -110,9 +138,9 @@ static void complete(struct perf_event_attr *attr)
 	attr->size = sizeof(*attr);
 	attr->sample_period = 1;
 	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU;
-	if (ky_probe_args.mask) {
+	if (probe_args.mask) {
 		attr->sample_type |= PERF_SAMPLE_REGS_USER;
-		attr->sample_regs_user = ky_probe_args.mask;
+		attr->sample_regs_user = probe_args.mask;
 	}
 	attr->disabled = 1; /* until it has its ring */
 	/* Waking kymo would cost the program ten times as much as the hit: the rings are looked at every 2 ms. */
@@ -171,7 +199,7 @@ static bool has_image(const struct ky_probes *probes, uint64_t image)
 	return false;
 }
 
-void ky_probe_image_left(struct ky_probes *probes, uint64_t image)
+void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image)
 {
 	if (!image || probes->engine != KY_PROBE_BREAKPOINT || has_image(probes, image))
 		return;
@@ -185,8 +213,8 @@ void ky_probe_image_left(struct ky_probes *probes, uint64_t image)
 	}
 }
 
-int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
-			struct ky_probe_cpu *cpu, const struct ky_probe_event *event)
+int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
+			 struct ky_probe_cpu *cpu, const struct ky_probe_event *event)
 {
 	struct ky_probe_event opened = *event;
 	complete(attr);
@@ -209,7 +237,7 @@ int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, 
 
 /* ---- processes ---- */
 
-struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t pid)
+struct ky_probe_process *ky_probe_rings_process(struct ky_probes *probes, pid_t pid)
 {
 	bool made = false;
 	uint64_t *at = ky_pair_map_add(&probes->processes, (uint64_t)pid, 0, &made);
@@ -224,7 +252,7 @@ static struct ky_probe_process *process_of(const struct ky_probes *probes, int32
 	return at ? (struct ky_probe_process *)(uintptr_t)*at : NULL;
 }
 
-void ky_probe_process_remove(struct ky_probes *probes, pid_t pid)
+void ky_probe_rings_remove(struct ky_probes *probes, pid_t pid)
 {
 	struct ky_probe_process *process = process_of(probes, pid);
 	if (!process)
@@ -232,7 +260,7 @@ void ky_probe_process_remove(struct ky_probes *probes, pid_t pid)
 	const uint64_t image = process->image;
 	free(process);
 	ky_pair_map_remove(&probes->processes, (uint64_t)pid, 0);
-	ky_probe_image_left(probes, image);
+	ky_probe_rings_image_left(probes, image);
 }
 
 /* A child has what its parent has, until it runs another program. False: the parent is not known. */
@@ -244,7 +272,7 @@ static bool note_fork(struct ky_probes *probes, const struct ky_probe_task *task
 	/* One that was told late must not undo what was learnt meanwhile. */
 	if (task->waited && process_of(probes, task->pid))
 		return true;
-	struct ky_probe_process *child = ky_probe_process_make(probes, (pid_t)task->pid);
+	struct ky_probe_process *child = ky_probe_rings_process(probes, (pid_t)task->pid);
 	if (child) {
 		*child = *parent;
 		child->ending = false;
@@ -270,7 +298,7 @@ static bool is_waiting(const struct ky_probes *probes, int32_t pid)
 }
 
 /* The last thread is gone when the number means nobody; before that, others go on, or nobody has waited for it. */
-void ky_probe_processes_sweep(struct ky_probes *probes)
+void ky_probe_rings_sweep(struct ky_probes *probes)
 {
 	probes->ends = 0;
 	uint32_t at = 0;
@@ -281,7 +309,7 @@ void ky_probe_processes_sweep(struct ky_probes *probes)
 		if (!process->ending || kill(pid, 0) == 0 || errno != ESRCH ||
 		    is_waiting(probes, pid))
 			continue;
-		ky_probe_process_remove(probes, pid);
+		ky_probe_rings_remove(probes, pid);
 		at--; /* another may be in its place now */
 	}
 }
@@ -308,7 +336,7 @@ static void settle_tasks(struct ky_probes *probes)
 	}
 	probes->tasks_count = waiting;
 	if (probes->ends >= ENDS_AT_ONCE)
-		ky_probe_processes_sweep(probes);
+		ky_probe_rings_sweep(probes);
 }
 
 /* ---- records ---- */
@@ -347,11 +375,11 @@ static void note_sample(struct ky_probes *probes, const struct perf_event_header
 				     .pid = (int32_t)record.pid,
 				     .tid = (int32_t)record.tid,
 				     .cpu = record.cpu};
-	if (!ky_probe_args.mask || record.abi != PERF_SAMPLE_REGS_ABI_64)
+	if (!probe_args.mask || record.abi != PERF_SAMPLE_REGS_ABI_64)
 		return;
 	hit->args_count = 2;
-	hit->args[0] = record.registers[ky_probe_args.first];
-	hit->args[1] = record.registers[ky_probe_args.second];
+	hit->args[0] = record.registers[probe_args.first];
+	hit->args[1] = record.registers[probe_args.second];
 }
 
 struct task_record {
@@ -472,7 +500,7 @@ static void tell(struct ky_probes *probes, const struct ky_probe_hit *hit, uint6
 	probes->options.fired(probes->options.context, &fired);
 }
 
-bool ky_probe_hits_tell(struct ky_probes *probes)
+bool ky_probe_rings_fire(struct ky_probes *probes)
 {
 	const uint64_t shift_ns = boottime_minus_monotonic_ns();
 	const pid_t self = getpid(); /* of interest for its children alone */

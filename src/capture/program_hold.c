@@ -37,12 +37,12 @@
 #define EXEC_STOP (SIGTRAP | PTRACE_EVENT_EXEC << 8)
 
 /* It stays over exec. One that is not stopped does not notice, unless it has a handler for this signal. */
-void ky_hold_prepare(void)
+void ky_program_hold_prepare(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 }
 
-int ky_hold_begin(pid_t pid)
+int ky_program_hold_begin(pid_t pid)
 {
 	if (!TRAP_MASK)
 		return -ENOTSUP;
@@ -125,7 +125,7 @@ static int run_to_entry(pid_t pid, int *status)
 }
 #endif
 
-int ky_hold_at_entry(pid_t pid, int *status)
+int ky_program_hold_at_entry(pid_t pid, int *status)
 {
 	int at = run_to(pid, EXEC_STOP, status);
 	while (at == EXEC_STOP)
@@ -133,7 +133,7 @@ int ky_hold_at_entry(pid_t pid, int *status)
 	return at;
 }
 
-void ky_hold_end(pid_t pid)
+void ky_program_hold_end(pid_t pid)
 {
 	kill(pid, SIGCONT);
 }

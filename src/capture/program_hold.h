@@ -13,15 +13,15 @@
 #include <sys/types.h>
 
 /* In the child, before exec. */
-void ky_hold_prepare(void);
+void ky_program_hold_prepare(void);
 /* A child of this thread that has not called exec yet. 0 or -errno: then the rest is not to be called. */
-int ky_hold_begin(pid_t pid);
+int ky_program_hold_begin(pid_t pid);
 /*
  * After it may call exec. 1: it is stopped at the program's entry point. 0: it runs, unstopped. -ECHILD: it ended, and
  * *status is as waitpid() has it.
  */
-int ky_hold_at_entry(pid_t pid, int *status);
+int ky_program_hold_at_entry(pid_t pid, int *status);
 /* Lets it run. */
-void ky_hold_end(pid_t pid);
+void ky_program_hold_end(pid_t pid);
 
 #endif

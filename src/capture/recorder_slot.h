@@ -16,14 +16,14 @@
  * (NULL: all), now and when the process adds categories later. The slot's number, not 0, or -errno
  * with a message.
  */
-int ky_drum_switch_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
-		      const struct ky_recorder_life *own, const char *globs, const char *name,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			const struct ky_recorder_life *own, const char *globs, const char *name,
+			char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Off again where nobody else wants them; the slot is free then. */
-void ky_drum_switch_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			uint32_t slot, const struct ky_recorder_life *own);
+void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			  uint32_t slot, const struct ky_recorder_life *own);
 /* At least so much for each new ring and for all, as far as there is space. It stays. */
-void ky_drum_switch_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			 uint64_t ring_bytes, uint64_t total_bytes);
+void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			   uint64_t ring_bytes, uint64_t total_bytes);
 
 #endif

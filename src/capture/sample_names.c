@@ -302,7 +302,7 @@ static void name_all(struct naming *naming, const struct ky_sample_places *place
 
 struct reading {
 	struct ky_bundle *bundle;
-	uint32_t source; /* in it; 0: none yet */
+	uint32_t part; /* in it; 0: none yet */
 	const struct ky_sample_places *places;
 	struct ky_sample_modules *modules;
 	size_t done, count; /* places */
@@ -363,11 +363,11 @@ static void take_packet(struct reading *reading, char *packet, size_t bytes)
 		reading->done = news.done;
 		return;
 	}
-	if (!reading->source)
-		reading->source =
+	if (!reading->part)
+		reading->part =
 			ky_bundle_stream(reading->bundle, KY_KYMO_STREAM_SYMBOLS, NULL, NULL);
-	if (reading->source)
-		ky_bundle_stream_write(reading->bundle, reading->source, packet, bytes);
+	if (reading->part)
+		ky_bundle_stream_write(reading->bundle, reading->part, packet, bytes);
 }
 
 static void take_packets(struct reading *reading, int from)

@@ -27,10 +27,10 @@
 #define KY_CAPTURE_SOURCE_H
 
 #include "capture/capture.h"
-#include "capture/capture_flight.h"
 #include "capture/capture_output.h"
-#include "capture/capture_run.h"
-#include "capture/capture_signals.h"
+#include "capture/child.h"
+#include "capture/flight.h"
+#include "capture/signals.h"
 
 enum ky_source_id {
 	KY_SOURCE_SAMPLES,

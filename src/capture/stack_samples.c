@@ -45,7 +45,7 @@ struct batch_entry {
 
 struct ky_stack_samples {
 	struct ky_bundle *bundle;
-	uint32_t source; /* in it */
+	uint32_t part; /* in it */
 	bool all;
 	bool is_flight;
 	uint64_t before_ns;
@@ -174,7 +174,7 @@ static void add_chain(struct ky_stack_samples *samples, const struct perf_event_
 static void write_out(struct ky_stack_samples *samples, struct ky_perf_out *out)
 {
 	if (out->used)
-		ky_bundle_stream_write(samples->bundle, samples->source, out->bytes, out->used);
+		ky_bundle_stream_write(samples->bundle, samples->part, out->bytes, out->used);
 	out->used = 0;
 }
 
@@ -224,7 +224,7 @@ static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_sp
 	ky_perf_out_round(out);
 }
 
-static void restate(void *context, uint32_t source)
+static void restate(void *context, uint32_t part)
 {
 	struct ky_stack_samples *samples = context;
 	struct ky_perf_out out = {0};
@@ -232,7 +232,7 @@ static void restate(void *context, uint32_t source)
 		return;
 	tell_all(samples, samples->is_flight ? &samples->flight.base : &samples->spaces, &out);
 	ky_sample_flight_again(&samples->flight);
-	ky_bundle_stream_write(samples->bundle, source, out.bytes, out.used);
+	ky_bundle_stream_write(samples->bundle, part, out.bytes, out.used);
 	ky_perf_out_free(&out);
 }
 
@@ -451,8 +451,8 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 	error = samples->all ? begin_all(samples, message) : 0;
 	if (error)
 		return error;
-	samples->source = ky_bundle_stream(samples->bundle, KY_KYMO_STREAM_PERF, restate, samples);
-	if (!samples->source) {
+	samples->part = ky_bundle_stream(samples->bundle, KY_KYMO_STREAM_PERF, restate, samples);
+	if (!samples->part) {
 		error = ky_bundle_error(samples->bundle);
 		return ky_capture_fail(message, error ? error : -ENOMEM,
 				       "samples: the file cannot be written: %s",

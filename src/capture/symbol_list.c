@@ -4,8 +4,8 @@
  * suggest from. Names are kept in one block of text by their places in it, for it moves while it grows; entries get their
  * pointers at the end.
  */
-#include "capture/fail.h"
-#include "capture/probe.h"
+#include "capture/symbol_list.h"
+
 #include "process/demangle.h"
 #include "process/program_file.h"
 #include "process/program_libraries.h"

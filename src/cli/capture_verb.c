@@ -2,7 +2,7 @@
 /* capture_verb.c: see capture_verb.h. */
 #include "cli/capture_verb.h"
 
-#include "capture/capture_run.h"
+#include "capture/child.h"
 #include "cli/capture_progress.h"
 #include "cli/cli.h"
 #include "cli/finder.h"

@@ -2,7 +2,7 @@
 /* capturing.c: see capturing.h. */
 #include "cli/capturing.h"
 
-#include "capture/capture_signals.h"
+#include "capture/signals.h"
 #include "process/proc.h"
 
 #include <stdio.h>

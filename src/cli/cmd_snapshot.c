@@ -3,13 +3,13 @@
  * cmd_snapshot.c: kymo snapshot: write what a process recorded lately. Its rings hold that at any time, so nothing is
  * switched on, and the process does not notice.
  *
- * A kymo that captures is asked to take the snapshot into its own file, by a signal (capture_signals.h). It has blocked
+ * A kymo that captures is asked to take the snapshot into its own file, by a signal (signals.h). It has blocked
  * that signal, and no process that has not is ever sent it.
  */
 #include "capture/capture_output.h"
-#include "capture/capture_signals.h"
 #include "capture/drums.h"
 #include "capture/processes.h"
+#include "capture/signals.h"
 #include "cli/capturing.h"
 #include "cli/cli.h"
 #include "cli/output.h"

@@ -6,7 +6,7 @@
 #ifndef KY_CLI_FINDER_H
 #define KY_CLI_FINDER_H
 
-#include "capture/probe.h"
+#include "capture/symbol_list.h"
 
 /*
  * Puts the name that was chosen into out. KY_EXIT_DONE; KY_EXIT_FAILED when none was; KY_EXIT_USAGE without a terminal.

@@ -7,7 +7,7 @@
 #ifndef KY_CLI_FINDER_MATCH_H
 #define KY_CLI_FINDER_MATCH_H
 
-#include "capture/probe.h"
+#include "capture/symbol_list.h"
 
 #define KY_FINDER_SCORES 1024u
 

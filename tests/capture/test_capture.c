@@ -3,10 +3,10 @@
  * test_capture.c: the parts of a capture that stand alone: which snapshots are taken of which time,
  * the file that has no name until it is kept, the program that waits to be let go, and the signals.
  */
-#include "capture/capture_flight.h"
+#include "capture/flight.h"
 #include "capture/capture_output.h"
-#include "capture/capture_run.h"
-#include "capture/capture_signals.h"
+#include "capture/child.h"
+#include "capture/signals.h"
 #include "os/os.h"
 
 #include <errno.h>

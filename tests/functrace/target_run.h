@@ -18,7 +18,7 @@ struct target {
 void target_skip_without_ptrace(void);
 /* Until it says that it is ready. argument may be NULL. */
 void target_start(struct target *target, const char *path, const char *argument);
-/* Started, but stopped (SIGSTOP) at its entry point: ky_hold_end() lets it run. */
+/* Started, but stopped (SIGSTOP) at its entry point: ky_program_hold_end() lets it run. */
 void target_start_held(struct target *target, const char *path, const char *argument);
 void target_await_ready(struct target *target);
 /* Lets it end; what it returned, or 128 and more for a signal. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_run.h: the program that `kymo run` starts.
+ * child.h: the program that `kymo run` starts.
  *
  *   kymo     ky_child_fork() ── samples, probes, filters are set ── ky_child_exec() ─▶ signals, reap
  *   child    waits at a pipe ······································ exec ─▶ the program
@@ -10,8 +10,8 @@
  * is. The program has kymo's process group, terminal, signal mask and dispositions, as if the shell
  * had started it.
  */
-#ifndef KY_CAPTURE_CAPTURE_RUN_H
-#define KY_CAPTURE_CAPTURE_RUN_H
+#ifndef KY_CAPTURE_CHILD_H
+#define KY_CAPTURE_CHILD_H
 
 #include "capture/bundle.h"
 

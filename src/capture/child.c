@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_run.c: see capture_run.h. Between fork and exec the child is a copy of kymo with one
+ * child.c: see child.h. Between fork and exec the child is a copy of kymo with one
  * thread: it only reads a pipe, changes its own environment and calls exec.
  */
-#include "capture/capture_run.h"
+#include "capture/child.h"
 
 #include "capture/capture.h"
 #include "capture/fail.h"
@@ -94,7 +94,7 @@ static _Noreturn void become_program(const struct ky_child_options *options, int
 	if (options->tracer)
 		prctl(PR_SET_PTRACER, (unsigned long)options->tracer);
 	if (options->hold)
-		ky_hold_prepare();
+		ky_program_hold_prepare();
 	set_environment(options);
 	set_signals(options);
 	execvp(options->command[0], options->command);
@@ -163,7 +163,7 @@ static void wait_for(struct ky_child *child)
 static void hold_at_entry(struct ky_child *child)
 {
 	int status;
-	const int at = ky_hold_at_entry(child->pid, &status);
+	const int at = ky_program_hold_at_entry(child->pid, &status);
 	child->held = at == 1;
 	if (at < 0)
 		ky_child_ended(child, status);
@@ -174,7 +174,7 @@ int ky_child_exec(struct ky_child *child, const char *word, bool hold,
 {
 	int error = 0;
 	ssize_t got;
-	const bool traced = hold && ky_hold_begin(child->pid) == 0;
+	const bool traced = hold && ky_program_hold_begin(child->pid) == 0;
 	const ssize_t let = write(child->go, "", 1);
 	if (traced && let == 1)
 		hold_at_entry(child);
@@ -194,7 +194,7 @@ int ky_child_exec(struct ky_child *child, const char *word, bool hold,
 void ky_child_release(struct ky_child *child)
 {
 	if (child->held)
-		ky_hold_end(child->pid);
+		ky_program_hold_end(child->pid);
 	child->held = false;
 }
 

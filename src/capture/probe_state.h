@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_parts.h: struct ky_probes from inside.
+ * probe_state.h: struct ky_probes from inside.
  *
- *   trigger ─ probe_places.c ─▶ places in files ─┬─ probe_uprobe.c ──────▶ an event for each place and CPU
- *                                                └─ probe_breakpoint.c ──▶ an event for each place, thread and CPU
+ *   trigger ─ probe_places.c ─▶ places in files ─┬─ probe_engines.c ──▶ uprobe: an event for each place and CPU
+ *                                                └─ ──────────────────▶ breakpoint: an event for each place, thread and CPU
  *   the events' records ─▶ a ring for each CPU ─ probe_rings.c ─▶ forks and exits, hits in the order of time ─▶ fired()
  *
  * Uprobes are set for the whole machine, not for each thread: an event of a thread makes its every fork and
@@ -17,12 +17,12 @@
  * The events of a process are needed as long as anyone lives who has inherited them: they are closed when the last
  * process of the same image, which is what forks have in common, has ended or runs another program.
  */
-#ifndef KY_CAPTURE_PROBE_PARTS_H
-#define KY_CAPTURE_PROBE_PARTS_H
+#ifndef KY_CAPTURE_PROBE_STATE_H
+#define KY_CAPTURE_PROBE_STATE_H
 
 #include "base/map.h"
 #include "capture/probe.h"
-#include "capture/symbol_alike.h"
+#include "capture/symbol_match.h"
 #include "process/perf_ring.h"
 #include "process/program_map.h"
 
@@ -100,11 +100,11 @@ struct ky_probe_line {
 
 struct ky_probes {
 	struct ky_probes_options options;
-	struct ky_probe_line *lines;   /* by trigger */
-	struct ky_symbol_alike *alike; /* the same */
-	bool *placed;                  /* the same: whether it ever had a place */
-	enum ky_probe_engine engine;   /* never AUTO */
-	char why[256];                 /* not the other one */
+	struct ky_probe_line *lines;         /* by trigger */
+	struct ky_symbol_match_alike *alike; /* the same */
+	bool *placed;                        /* the same: whether it ever had a place */
+	enum ky_probe_engine engine;         /* never AUTO */
+	char why[256];                       /* not the other one */
 	int uprobe_type;
 	struct ky_probe_file *files;
 	uint32_t files_count;
@@ -128,37 +128,30 @@ struct ky_probes {
 	uint64_t lost;
 };
 
-/* probe_args.c: the registers that hold a function's first two arguments. */
-struct ky_probe_args {
-	uint64_t mask;          /* perf's numbers; 0: not known for this CPU */
-	uint32_t first, second; /* which of those in a record */
-};
-extern const struct ky_probe_args ky_probe_args;
-
 /*
  * probe_places.c: the file, looked through when it is new: its index, or -errno. It is known by what fstat() says, not
  * by what maps has, for some file systems have two numbers for a device.
  */
-int ky_probe_file_of(struct ky_probes *probes, int fd);
+int ky_probe_places_find(struct ky_probes *probes, int fd);
 
 /* probe_rings.c */
 int ky_probe_rings_open(struct ky_probes *probes);
 void ky_probe_rings_close(struct ky_probes *probes);
 /* Opens an event into the CPU's ring and remembers it; attr is completed. 0 or -errno. */
 struct perf_event_attr;
-int ky_probe_event_open(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
-			struct ky_probe_cpu *cpu, const struct ky_probe_event *event);
+int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
+			 struct ky_probe_cpu *cpu, const struct ky_probe_event *event);
 /* Takes in all records; hits wait in hits. */
 void ky_probe_rings_read(struct ky_probes *probes);
 /* Tells the hits that wait. True: some wait for records of forks. */
-bool ky_probe_hits_tell(struct ky_probes *probes);
+bool ky_probe_rings_fire(struct ky_probes *probes);
 /* The process, made if it is new; NULL without memory. */
-struct ky_probe_process *ky_probe_process_make(struct ky_probes *probes, pid_t pid);
-void ky_probe_process_remove(struct ky_probes *probes, pid_t pid);
+struct ky_probe_process *ky_probe_rings_process(struct ky_probes *probes, pid_t pid);
+void ky_probe_rings_remove(struct ky_probes *probes, pid_t pid);
 /* Removes those that have ended and that nobody told of. */
-void ky_probe_processes_sweep(struct ky_probes *probes);
+void ky_probe_rings_sweep(struct ky_probes *probes);
 /* Closes the events of an image that no process has any more. */
-void ky_probe_image_left(struct ky_probes *probes, uint64_t image);
+void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image);
 
 /* The engines. Each sets what is not set yet; 0 or -errno with a message. */
 int ky_probe_uprobe_type(void); /* or -errno: not here, or not for this user */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_flight.h: which snapshots a flight recorder takes, of which time, and when.
+ * flight.h: which snapshots a flight recorder takes, of which time, and when.
  *
  *   fired at t ──▶ [t - before ──────── t ──── t + after]   due once t + after is over
  *                        ▲
@@ -10,8 +10,8 @@
  * Windows may overlap: whoever writes them leaves out what an earlier one held, so that together
  * they are one.
  */
-#ifndef KY_CAPTURE_CAPTURE_FLIGHT_H
-#define KY_CAPTURE_CAPTURE_FLIGHT_H
+#ifndef KY_CAPTURE_FLIGHT_H
+#define KY_CAPTURE_FLIGHT_H
 
 #include "capture/trigger.h"
 

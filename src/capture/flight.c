@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_flight.c: see capture_flight.h. Snapshots that wait for their window's end are a list in
+ * flight.c: see flight.h. Snapshots that wait for their window's end are a list in
  * the order in which they fired, which nearly is that of their ends. It is bounded: a trigger that
  * fires faster than it can be written is counted.
  */
-#include "capture/capture_flight.h"
+#include "capture/flight.h"
 
 #include "os/os.h"
 

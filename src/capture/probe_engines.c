@@ -4,16 +4,20 @@
  * be inherited), which threads and children to come inherit. Threads that are made while the events are opened are
  * found by reading the list of threads again until nothing in it is new.
  */
+#include "capture/probe_state.h"
+
 #include "capture/fail.h"
-#include "capture/probe_parts.h"
 #include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SCANS_MAX 100u
 
@@ -48,7 +52,7 @@ static int open_on(struct ky_probes *probes, const struct target *target, pid_t 
 				       .inherit = 1,
 				       .task = 1,
 				       .remove_on_exec = remove_on_exec};
-	return ky_probe_event_open(probes, &attr, tid, cpu, &target->event);
+	return ky_probe_rings_event(probes, &attr, tid, cpu, &target->event);
 }
 
 static int open_thread(struct ky_probes *probes, const struct target *target, pid_t tid)
@@ -130,4 +134,69 @@ int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky
 		found = scan(probes, &target);
 	ky_pair_map_free(&target.done);
 	return found < 0 ? fail(probes, &target, found, message) : 0;
+}
+
+/* ---- uprobes ---- */
+
+static int read_type(void)
+{
+	int type = -1;
+	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	if (!file)
+		return -ENODEV;
+	if (fscanf(file, "%d", &type) != 1 || type < 0)
+		type = -ENODEV;
+	fclose(file);
+	return type;
+}
+
+/* An event without a file cannot be, but whoever may not have any is told so first. */
+int ky_probe_uprobe_type(void)
+{
+	const int type = read_type();
+	if (type < 0)
+		return type;
+	struct perf_event_attr attr = {
+		.type = (uint32_t)type, .size = sizeof(attr), .sample_period = 1, .disabled = 1};
+	const long fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		close((int)fd);
+	else if (errno == EACCES || errno == EPERM || errno == ENOSYS)
+		return -errno;
+	return type;
+}
+
+static int uprobe_failed(const struct ky_probes *probes, uint32_t trigger, int error,
+			 char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return ky_capture_fail(message, error,
+			       "--trigger %s: a uprobe could not be set: %s; breakpoints may do, "
+			       "without root, up to four places",
+			       probes->options.triggers[trigger].text, strerror(-error));
+}
+
+int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
+			char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char path[64];
+	if (file->set)
+		return 0;
+	file->set = true;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (uint32_t i = 0; i < file->count; i++) {
+		const struct ky_probe_place *place = &file->places[i];
+		for (uint32_t c = 0; c < probes->cpus_count; c++) {
+			struct perf_event_attr attr = {.type = (uint32_t)probes->uprobe_type,
+						       .config1 = (uintptr_t)path,
+						       .config2 = place->offset,
+						       .task = probes->events_count <
+							       probes->cpus_count};
+			const struct ky_probe_event event = {.trigger = place->trigger};
+			const int error =
+				ky_probe_rings_event(probes, &attr, -1, &probes->cpus[c], &event);
+			if (error)
+				return uprobe_failed(probes, place->trigger, error, message);
+		}
+	}
+	return 0;
 }

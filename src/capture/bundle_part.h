@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_parts.h: what the files of the bundle share.
+ * bundle_part.h: what the files of the bundle share.
  *
- *   bundle.c         opening, closing, flushing, rotation; which source is which
- *   bundle_about.c   source 0: notes, snapshots, clocks
- *   bundle_drum.c    sources that are drums: the recorder's own writer of .kymo (src/formats/kymo/kymo_emit.c)
- *   bundle_stream.c  sources in other formats
+ *   bundle.c         opening, closing, flushing, rotation; which part is which
+ *   bundle_about.c   part 0: notes, snapshots, clocks
+ *   bundle_drum.c    parts that are drums: the recorder's own writer of .kymo (src/formats/kymo/kymo_emit.c)
+ *   bundle_stream.c  parts in other formats
  *   bundle_file.c    the file behind the buffer: names, writing, removing old ones
  *
- * All sources append whole chunks to one buffer, which is pushed on to the file between two calls.
+ * All parts append whole chunks to one buffer, which is pushed on to the file between two calls.
  * The buffer's first error is the bundle's: from there on ky_out drops everything.
  *
- * Invariants: out.pushed_bytes + out.used is the size of the current file. A source's writer exists
- * from when the source is begun in a file until that file is finished or the source ends.
- * sources[n] is source n, NULL when it ended.
+ * Invariants: out.pushed_bytes + out.used is the size of the current file. A part's writer exists
+ * from when the part is begun in a file until that file is finished or the part ends.
+ * parts[n] is part n, NULL when it ended.
  */
-#ifndef KY_CAPTURE_BUNDLE_PARTS_H
-#define KY_CAPTURE_BUNDLE_PARTS_H
+#ifndef KY_CAPTURE_BUNDLE_PART_H
+#define KY_CAPTURE_BUNDLE_PART_H
 
 #include "capture/bundle.h"
 #include "formats/kymo/kymo_chunk.h"
@@ -31,7 +31,7 @@
  */
 #define KY_BUNDLE_CLOCKS 128u
 
-/* A source that is a drum. */
+/* A part that is a drum. */
 struct ky_bundle_drum {
 	struct ky_writer *writer;
 	struct ky_trace_info info; /* its texts are ours; clock is the first sample */
@@ -43,19 +43,19 @@ struct ky_bundle_drum {
 	uint64_t left_out;       /* the part of all losses that is the bundle's own */
 };
 
-/* A source in another format. */
+/* A part in another format. */
 struct ky_bundle_stream {
 	enum ky_kymo_stream_kind kind;
 	struct ky_kymo_chunks chunks;
 	struct ky_out records; /* not yet in a chunk */
-	void (*restate)(void *context, uint32_t source);
+	void (*restate)(void *context, uint32_t part);
 	void *context;
 };
 
-enum ky_bundle_source_kind { KY_BUNDLE_DRUM, KY_BUNDLE_STREAM };
+enum ky_bundle_part_kind { KY_BUNDLE_PART_DRUM, KY_BUNDLE_PART_STREAM };
 
-struct ky_bundle_source {
-	enum ky_bundle_source_kind kind;
+struct ky_bundle_part {
+	enum ky_bundle_part_kind kind;
 	uint32_t number;
 	union {
 		struct ky_bundle_drum drum;
@@ -94,20 +94,20 @@ struct ky_bundle {
 	bool rotating;
 	bool full;
 	uint64_t events;
-	struct ky_bundle_source **sources; /* by number; 0 is not used */
-	uint32_t sources_count;
-	uint32_t sources_room;
+	struct ky_bundle_part **parts; /* by number; 0 is not used */
+	uint32_t parts_count;
+	uint32_t parts_room;
 };
 
 /* The first error of all is kept. */
 void ky_bundle_fail(struct ky_bundle *bundle, int error);
-/* A source with the next number; NULL without memory or after an error. */
-struct ky_bundle_source *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_source_kind kind);
-/* The source, when it is of that kind and neither it nor the bundle has ended. */
-struct ky_bundle_source *ky_bundle_find(const struct ky_bundle *bundle, uint32_t source,
-					enum ky_bundle_source_kind kind);
-/* Forgets a source that ended. */
-void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_source *source);
+/* A part with the next number; NULL without memory or after an error. */
+struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind);
+/* The part, when it is of that kind and neither it nor the bundle has ended. */
+struct ky_bundle_part *ky_bundle_find(const struct ky_bundle *bundle, uint32_t part,
+				      enum ky_bundle_part_kind kind);
+/* Forgets a part that ended. */
+void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part);
 /*
  * Called at the end of everything that appends: pushes, and begins the next file when this one is
  * large enough.
@@ -122,22 +122,12 @@ void ky_bundle_about_finish(struct ky_bundle *bundle);
 void ky_bundle_about_close(struct ky_bundle *bundle);
 
 /* Sources begin in each file, gather, finish at the end of the file, and are closed once. */
-void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_source *source);
-void ky_bundle_drum_flush(struct ky_bundle_source *source);
-void ky_bundle_drum_finish(struct ky_bundle_source *source);
-void ky_bundle_drum_close(struct ky_bundle_source *source);
-void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_source *source);
-void ky_bundle_stream_flush(struct ky_bundle_source *source);
-void ky_bundle_stream_close(struct ky_bundle_source *source);
-
-/* Opens the next file; bytes is how large the one before became. 0 or -errno. */
-int ky_bundle_file_begin(struct ky_bundle_file *file, uint64_t bytes);
-/* As struct ky_out has it; context is the file. */
-int ky_bundle_file_push(struct ky_out *out, const void *data, size_t bytes);
-/* Closes it; a close that fails (a full disk over the network) is an error too. 0 or -errno. */
-int ky_bundle_file_end(struct ky_bundle_file *file);
-/* Removes the oldest beyond so many. */
-void ky_bundle_file_keep(struct ky_bundle_file *file, uint32_t files_max);
-void ky_bundle_file_close(struct ky_bundle_file *file);
+void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_part *part);
+void ky_bundle_drum_flush(struct ky_bundle_part *part);
+void ky_bundle_drum_finish(struct ky_bundle_part *part);
+void ky_bundle_drum_close(struct ky_bundle_part *part);
+void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_part *part);
+void ky_bundle_stream_flush(struct ky_bundle_part *part);
+void ky_bundle_stream_close(struct ky_bundle_part *part);
 
 #endif

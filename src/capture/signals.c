@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* capture_signals.c: see capture_signals.h. */
-#include "capture/capture_signals.h"
+/* signals.c: see signals.h. */
+#include "capture/signals.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_signals.h: the signals of a capture, read from a descriptor.
+ * signals.h: the signals of a capture, read from a descriptor.
  *
  * A signal of the terminal (Ctrl-C) reached the program too, if it is in the same process group;
  * one that somebody sent to kymo alone did not, and is for kymo to pass on. Signals that were
@@ -10,8 +10,8 @@
  * as its value (0: as its options say). It is blocked in such a kymo and in no other, which is how
  * `kymo snapshot` tells them apart.
  */
-#ifndef KY_CAPTURE_CAPTURE_SIGNALS_H
-#define KY_CAPTURE_CAPTURE_SIGNALS_H
+#ifndef KY_CAPTURE_SIGNALS_H
+#define KY_CAPTURE_SIGNALS_H
 
 #include "capture/trigger.h"
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* symbol_list.h: all functions of a program with readable names, sorted, for symbol:? and for messages. */
+#ifndef KY_CAPTURE_SYMBOL_LIST_H
+#define KY_CAPTURE_SYMBOL_LIST_H
+
+#include "capture/fail.h"
+
+#include <sys/types.h>
+
+struct ky_symbol_list;
+struct ky_symbol_entry {
+	const char *name;   /* demangled */
+	const char *linked; /* as the file has it */
+	const char *module; /* the file */
+	uint64_t offset;    /* in the file */
+	uint64_t bytes;
+};
+/*
+ * List the functions of a process's files, of a file, or of a program and the libraries that it will load.
+ * Return 0, or -errno with a message.
+ */
+int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
+			    char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_symbol_list_open_file(struct ky_symbol_list **list, const char *path,
+			     char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
+				char message[KY_CAPTURE_MESSAGE_BYTES]);
+uint32_t ky_symbol_list_count(const struct ky_symbol_list *list);
+const struct ky_symbol_entry *ky_symbol_list_at(const struct ky_symbol_list *list, uint32_t index);
+void ky_symbol_list_close(struct ky_symbol_list **list);
+
+#endif

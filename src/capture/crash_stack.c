@@ -27,7 +27,7 @@
 #define FRAMES_NS UINT64_C(3000000000)
 
 struct file {
-	const struct ky_program_mapping *mapping;
+	const struct ky_proc_mapping *mapping;
 	struct ky_sample_elf *elf; /* NULL: it could not be read */
 };
 
@@ -40,7 +40,7 @@ struct stack {
 	struct ky_trace *trace; /* holds the names */
 	struct file files[FILES_MAX];
 	uint32_t files_count;
-	const struct ky_program_mapping *mapping; /* of the frame at hand; NULL: none */
+	const struct ky_proc_mapping *mapping; /* of the frame at hand; NULL: none */
 	bool named;                               /* the frame at hand has its line */
 };
 
@@ -98,7 +98,7 @@ static void add_address(struct stack *stack, uint64_t pc)
 
 /* ---- files ---- */
 
-static const struct ky_program_mapping *mapping_at(const struct ky_program_map *map, uint64_t pc)
+static const struct ky_proc_mapping *mapping_at(const struct ky_program_map *map, uint64_t pc)
 {
 	for (uint32_t i = 0; i < map->count; i++)
 		if (pc >= map->mappings[i].start && pc < map->mappings[i].end)
@@ -107,7 +107,7 @@ static const struct ky_program_mapping *mapping_at(const struct ky_program_map *
 }
 
 /* The file of a mapping, opened when it is first met; NULL when it cannot be read. */
-static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_program_mapping *mapping)
+static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_proc_mapping *mapping)
 {
 	for (uint32_t i = 0; i < stack->files_count; i++)
 		if (stack->files[i].mapping->inode == mapping->inode &&
@@ -117,7 +117,7 @@ static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_program
 		return NULL;
 	struct file *file = &stack->files[stack->files_count++];
 	file->mapping = mapping;
-	const int fd = ky_program_map_open(&stack->map, mapping);
+	const int fd = ky_proc_maps_open_file(stack->map.pid, mapping);
 	if (fd >= 0)
 		(void)ky_sample_elf_open(&file->elf, stack->trace, mapping->path, fd,
 					 stack->begun_ns + LINES_NS);
@@ -134,7 +134,7 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	for (uint32_t i = 0; i < unwound->count; i++) {
 		if (strcmp(unwound->mappings[i].path, name) != 0)
 			continue;
-		const int fd = ky_program_map_open(unwound, &unwound->mappings[i]);
+		const int fd = ky_proc_maps_open_file(unwound->pid, &unwound->mappings[i]);
 		if (fd < 0)
 			break;
 		*file_name = strdup(name);

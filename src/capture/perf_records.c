@@ -9,22 +9,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-uint64_t ky_perf_record_time(const struct perf_event_header *record)
-{
-	const uint8_t *bytes = (const uint8_t *)record;
-	size_t place = offsetof(struct ky_perf_sample_head, time);
-	if (record->type != PERF_RECORD_SAMPLE) {
-		if (record->size < sizeof(*record) + sizeof(struct ky_perf_trailer))
-			return 0;
-		place = record->size - sizeof(struct ky_perf_trailer) +
-			offsetof(struct ky_perf_trailer, time);
-	}
-	uint64_t time = 0;
-	if (record->size >= place + sizeof(time))
-		memcpy(&time, bytes + place, sizeof(time));
-	return time;
-}
-
 void ky_perf_out_free(struct ky_perf_out *out)
 {
 	free(out->bytes);
@@ -171,7 +155,7 @@ void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who)
 
 /* MMAP2: the file is told by its build id, or by its place on a disk. */
 void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
-			 const struct ky_perf_mapping *mapping)
+			 const struct ky_proc_mapping *mapping)
 {
 	const size_t bytes = strnlen(mapping->path, PATH_MAX);
 	struct {
@@ -198,8 +182,9 @@ void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
 		record.identity[0] = mapping->build_id_bytes;
 		memcpy(record.identity + 4, mapping->build_id, mapping->build_id_bytes);
 	} else {
-		memcpy(record.identity, &mapping->major, 4);
-		memcpy(record.identity + 4, &mapping->minor, 4);
+		const uint32_t device[2] = {(uint32_t)(mapping->device >> 32),
+					    (uint32_t)mapping->device};
+		memcpy(record.identity, device, sizeof(device));
 		memcpy(record.identity + 8, &mapping->inode, 8);
 	}
 	ky_perf_out_add(out, &record, sizeof(record));

@@ -9,7 +9,8 @@
 #ifndef KY_CAPTURE_PERF_RECORDS_H
 #define KY_CAPTURE_PERF_RECORDS_H
 
-#include <linux/perf_event.h>
+#include "process/perf_record.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,9 +39,6 @@ struct ky_perf_trailer {
 	uint64_t id;
 };
 
-/* When it was, CLOCK_MONOTONIC; 0: it does not say. */
-uint64_t ky_perf_record_time(const struct perf_event_header *record);
-
 /* Records one behind the other. */
 struct ky_perf_out {
 	uint8_t *bytes;
@@ -51,19 +49,6 @@ struct ky_perf_out {
 
 void ky_perf_out_free(struct ky_perf_out *out);
 void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count);
-
-#define KY_PERF_BUILD_ID_MAX 20u
-
-/* What is mapped somewhere. */
-struct ky_perf_mapping {
-	uint64_t start, end, offset;
-	uint32_t protection, flags;
-	uint32_t major, minor;
-	uint64_t inode;
-	uint8_t build_id[KY_PERF_BUILD_ID_MAX];
-	uint8_t build_id_bytes; /* 0: it has none, and is known by its inode */
-	const char *path;
-};
 
 /* Whose record it is, and when it was. */
 struct ky_perf_who {
@@ -79,7 +64,7 @@ void ky_perf_out_comm(struct ky_perf_out *out, struct ky_perf_who who, const cha
 /* A thread of the process. */
 void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who);
 void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
-			 const struct ky_perf_mapping *mapping);
+			 const struct ky_proc_mapping *mapping);
 /* What was before may be put in order. */
 void ky_perf_out_round(struct ky_perf_out *out);
 

@@ -45,7 +45,7 @@ uint32_t ky_sample_existing_threads(pid_t pid, void (*thread)(void *context, pid
 /* What the last line was of: libraries have several mappings one after the other. */
 struct last_file {
 	char path[PATH_MAX];
-	struct ky_perf_mapping mapping;
+	struct ky_proc_mapping mapping;
 };
 
 /* The kernel names memory without a file so in its own records. */
@@ -54,7 +54,7 @@ static const char *shown_path(const char *path)
 	return path[0] ? path : "//anon";
 }
 
-static void identify(struct ky_perf_mapping *mapping, pid_t pid, struct last_file *last)
+static void identify(struct ky_proc_mapping *mapping, pid_t pid, struct last_file *last)
 {
 	if (strcmp(last->path, mapping->path) == 0 && last->mapping.inode == mapping->inode) {
 		memcpy(mapping->build_id, last->mapping.build_id, sizeof(mapping->build_id));
@@ -70,26 +70,15 @@ static void identify(struct ky_perf_mapping *mapping, pid_t pid, struct last_fil
 	last->mapping = *mapping;
 }
 
-static void tell_mapping(const struct telling *telling, const struct ky_proc_mapping *from,
+static void tell_mapping(const struct telling *telling, struct ky_proc_mapping *mapping,
 			 struct last_file *last)
 {
-	struct ky_perf_mapping mapping = {
-		.start = from->start,
-		.end = from->end,
-		.offset = from->offset,
-		.inode = from->inode,
-		.major = (uint32_t)(from->device >> 32),
-		.minor = (uint32_t)from->device,
-		.protection = PROT_EXEC | (from->readable ? PROT_READ : 0u) |
-			      (from->writable ? PROT_WRITE : 0u),
-		.flags = from->shared ? MAP_SHARED : MAP_PRIVATE,
-		.path = shown_path(from->path),
-	};
-	identify(&mapping, telling->pid, last);
+	mapping->path = shown_path(mapping->path);
+	identify(mapping, telling->pid, last);
 	ky_perf_out_mapping(
 		telling->out,
 		(struct ky_perf_who){(uint32_t)telling->pid, (uint32_t)telling->pid, telling->time},
-		&mapping);
+		mapping);
 }
 
 static void tell_mappings(const struct telling *telling)
@@ -99,7 +88,7 @@ static void tell_mappings(const struct telling *telling)
 	struct last_file *const last = calloc(1, sizeof(*last));
 	if (last && ky_proc_maps_open(&maps, telling->pid) == 0) {
 		while (ky_proc_maps_next(&maps, &mapping))
-			if (mapping.executable)
+			if (mapping.protection & PROT_EXEC)
 				tell_mapping(telling, &mapping, last);
 		ky_proc_maps_close(&maps);
 	}

@@ -181,14 +181,14 @@ struct addition {
 };
 
 /* The file of a mapping: its index or -errno. Uprobes are set in it at once. */
-static int take_file(struct addition *add, const struct ky_program_mapping *mapping)
+static int take_file(struct addition *add, const struct ky_proc_mapping *mapping)
 {
 	struct ky_probes *probes = add->probes;
 	bool made = false;
 	const uint64_t *known = ky_pair_map_find(&probes->mapped, mapping->device, mapping->inode);
 	if (known)
 		return (int)*known - 1;
-	const int fd = ky_program_map_open(add->map, mapping);
+	const int fd = ky_proc_maps_open_file(add->map->pid, mapping);
 	if (fd < 0)
 		return fd;
 	const int index = ky_probe_places_find(probes, fd);
@@ -214,7 +214,7 @@ static bool has_address(const struct ky_probe_process *process, uint64_t address
 }
 
 /* Breakpoints: one place. 0 also when it was left out because there is no register for it, after others had one. */
-static int set_breakpoint(struct addition *add, const struct ky_program_mapping *mapping,
+static int set_breakpoint(struct addition *add, const struct ky_proc_mapping *mapping,
 			  const struct ky_probe_place *place)
 {
 	struct ky_probe_process *process = ky_probe_rings_process(add->probes, add->map->pid);
@@ -243,7 +243,7 @@ static int set_breakpoint(struct addition *add, const struct ky_program_mapping 
 	return 0;
 }
 
-static int add_mapping(struct addition *add, const struct ky_program_mapping *mapping)
+static int add_mapping(struct addition *add, const struct ky_proc_mapping *mapping)
 {
 	const int index = take_file(add, mapping);
 	if (index <

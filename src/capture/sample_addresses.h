@@ -17,7 +17,7 @@
 
 struct ky_sample_place {
 	uint64_t address; /* offset in the file; of the kernel or the process */
-	uint32_t module;  /* KY_SAMPLE_NO_MODULE: of the process */
+	uint32_t module;  /* KY_NO_MODULE: of the process */
 	uint32_t pid;     /* 0 when it is in a module */
 	uint64_t seen;    /* when it was met last; 0: the slot is free */
 	bool wanted;      /* it is in what was written */

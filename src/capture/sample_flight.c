@@ -17,7 +17,7 @@ struct kept {
 
 void ky_sample_flight_free(struct ky_sample_flight *flight)
 {
-	ky_sample_spaces_free(&flight->base);
+	ky_sample_processes_free(&flight->base);
 	ky_perf_out_free(&flight->late);
 	free(flight->bytes);
 	*flight = (struct ky_sample_flight){0};
@@ -37,8 +37,8 @@ static void drop_first(struct ky_sample_flight *flight)
 {
 	const struct kept *kept = kept_at(flight, flight->first);
 	const struct perf_event_header *record = record_of(kept);
-	if (ky_sample_spaces_wants(record)) {
-		ky_sample_spaces_take(&flight->base, record);
+	if (ky_sample_processes_wants(record)) {
+		ky_sample_processes_take(&flight->base, record);
 		if (flight->begun && !kept->written)
 			ky_perf_out_add(&flight->late, record, record->size);
 	}
@@ -84,7 +84,8 @@ void ky_sample_flight_keep(struct ky_sample_flight *flight, const struct perf_ev
 		compact(flight);
 	}
 	struct kept *kept = kept_at(flight, flight->used);
-	*kept = (struct kept){.time = ky_perf_record_time(record), .bytes = bytes};
+	*kept = (struct kept){.time = ky_perf_record_time(record, KY_PERF_SAMPLE_TYPE),
+			      .bytes = bytes};
 	memcpy(kept + 1, record, record->size);
 	flight->used += bytes;
 }
@@ -94,7 +95,7 @@ void ky_sample_flight_drop(struct ky_sample_flight *flight, uint64_t before)
 	while (flight->first < flight->used && kept_at(flight, flight->first)->time < before)
 		drop_first(flight);
 	compact(flight);
-	ky_sample_spaces_round(&flight->base);
+	ky_sample_processes_round(&flight->base);
 }
 
 void ky_sample_flight_window(struct ky_sample_flight *flight, uint64_t from, uint64_t to,
@@ -106,7 +107,7 @@ void ky_sample_flight_window(struct ky_sample_flight *flight, uint64_t from, uin
 		const struct perf_event_header *record = record_of(kept);
 		at += kept->bytes;
 		if (kept->written || kept->time > to ||
-		    (kept->time < from && !ky_sample_spaces_wants(record)))
+		    (kept->time < from && !ky_sample_processes_wants(record)))
 			continue;
 		ky_perf_out_add(out, record, record->size);
 		kept->written = true;
@@ -118,7 +119,7 @@ void ky_sample_flight_again(struct ky_sample_flight *flight)
 	for (size_t at = flight->first; at < flight->used;) {
 		struct kept *kept = kept_at(flight, at);
 		at += kept->bytes;
-		if (ky_sample_spaces_wants(record_of(kept)))
+		if (ky_sample_processes_wants(record_of(kept)))
 			kept->written = false;
 	}
 }

@@ -11,10 +11,10 @@
 #ifndef KY_CAPTURE_SAMPLE_FLIGHT_H
 #define KY_CAPTURE_SAMPLE_FLIGHT_H
 
-#include "capture/address_space.h"
+#include "capture/sample_processes.h"
 
 struct ky_sample_flight {
-	struct ky_sample_spaces base;
+	struct ky_sample_processes base;
 	uint8_t *bytes;
 	size_t first, used, room;
 	bool begun;              /* a window was written */

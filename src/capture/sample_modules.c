@@ -2,6 +2,9 @@
 /* sample_modules.c: see sample_modules.h. */
 #include "capture/sample_modules.h"
 
+#include "process/proc.h"
+#include "process/proc_maps.h"
+
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -56,9 +59,9 @@ static enum ky_sample_module_kind kind_of(const char *path)
 	return file || starts_with(path, "[vsyscall]") ? KY_SAMPLE_FILE : KY_SAMPLE_MADE;
 }
 
-static uint64_t hash_of(const struct ky_perf_mapping *mapping)
+static uint64_t hash_of(const struct ky_proc_mapping *mapping)
 {
-	uint64_t hash = mapping->inode ^ (uint64_t)mapping->major << 40 ^ mapping->minor;
+	uint64_t hash = mapping->inode ^ mapping->device << 8;
 	for (const char *p = mapping->path; *p; p++)
 		hash = (hash ^ (uint8_t)*p) * 0x100000001b3u;
 	for (unsigned i = 0; i < mapping->build_id_bytes; i++)
@@ -66,15 +69,14 @@ static uint64_t hash_of(const struct ky_perf_mapping *mapping)
 	return hash;
 }
 
-static bool is_same(const struct ky_sample_module *module, const struct ky_perf_mapping *mapping)
+static bool is_same(const struct ky_sample_module *module, const struct ky_proc_mapping *mapping)
 {
 	if (strcmp(module->path, mapping->path) != 0 ||
 	    module->build_id_bytes != mapping->build_id_bytes)
 		return false;
 	if (module->build_id_bytes)
 		return memcmp(module->build_id, mapping->build_id, module->build_id_bytes) == 0;
-	return module->inode == mapping->inode && module->major == mapping->major &&
-	       module->minor == mapping->minor;
+	return module->inode == mapping->inode && module->device == mapping->device;
 }
 
 static bool grow(struct ky_sample_modules *modules)
@@ -93,25 +95,24 @@ static bool grow(struct ky_sample_modules *modules)
 }
 
 uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
-			      const struct ky_perf_mapping *mapping)
+			      const struct ky_proc_mapping *mapping)
 {
 	bool made;
 	uint32_t *first = ky_u64_map_add(&modules->by_hash, hash_of(mapping), &made);
 	if (!first)
-		return KY_SAMPLE_NO_MODULE;
+		return KY_NO_MODULE;
 	if (made)
-		*first = KY_SAMPLE_NO_MODULE;
-	for (uint32_t i = *first; i != KY_SAMPLE_NO_MODULE; i = modules->items[i].next)
+		*first = KY_NO_MODULE;
+	for (uint32_t i = *first; i != KY_NO_MODULE; i = modules->items[i].next)
 		if (is_same(&modules->items[i], mapping))
 			return i;
 	char *path = grow(modules) ? strdup(mapping->path) : NULL;
 	if (!path)
-		return KY_SAMPLE_NO_MODULE;
+		return KY_NO_MODULE;
 	struct ky_sample_module *module = &modules->items[modules->count];
 	*module = (struct ky_sample_module){.path = path,
 					    .build_id_bytes = mapping->build_id_bytes,
-					    .major = mapping->major,
-					    .minor = mapping->minor,
+					    .device = mapping->device,
 					    .inode = mapping->inode,
 					    .kind = kind_of(path),
 					    .fd = -1,
@@ -142,7 +143,7 @@ int ky_sample_modules_open_path(const char *path, pid_t pid)
 	return fd >= 0 ? fd : open_plain(path);
 }
 
-void ky_sample_modules_build_id(int fd, struct ky_perf_mapping *mapping)
+void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping)
 {
 	const void *id;
 	mapping->build_id_bytes = 0;
@@ -162,7 +163,7 @@ void ky_sample_modules_build_id(int fd, struct ky_perf_mapping *mapping)
 /* Another file may have taken its path: names from that one would be wrong. */
 static bool is_recorded(const struct ky_sample_module *module, int fd)
 {
-	struct ky_perf_mapping now = {0};
+	struct ky_proc_mapping now = {0};
 	struct stat status;
 	if (module->build_id_bytes) {
 		ky_sample_modules_build_id(fd, &now);

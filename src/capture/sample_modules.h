@@ -9,10 +9,11 @@
 
 #include "base/map.h"
 #include "capture/perf_records.h"
+#include "process/address_space.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <sys/types.h>
-
-#define KY_SAMPLE_NO_MODULE UINT32_MAX
 
 enum ky_sample_module_kind {
 	KY_SAMPLE_FILE,
@@ -23,10 +24,9 @@ enum ky_sample_module_kind {
 
 struct ky_sample_module {
 	char *path;
-	uint8_t build_id[KY_PERF_BUILD_ID_MAX];
+	uint8_t build_id[KY_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
-	uint32_t major, minor;
-	uint64_t inode;
+	uint64_t device, inode;
 	enum ky_sample_module_kind kind;
 	bool opened;   /* it was tried */
 	int fd;        /* -1: none */
@@ -42,16 +42,16 @@ struct ky_sample_modules {
 };
 
 void ky_sample_modules_free(struct ky_sample_modules *modules);
-/* The number of the file that is mapped; KY_SAMPLE_NO_MODULE when there are too many. */
+/* The number of the file that is mapped; KY_NO_MODULE when there are too many. */
 uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
-			      const struct ky_perf_mapping *mapping);
+			      const struct ky_proc_mapping *mapping);
 /* Opens the file as the process sees it, once. Of some hundred only: descriptors are needed for other things too. */
 void ky_sample_modules_open(struct ky_sample_modules *modules, uint32_t module, pid_t pid);
 /* A descriptor of the file, the caller's; when it is not open, of what is at its path now if that is the same. -1: none. */
 int ky_sample_modules_take(struct ky_sample_modules *modules, uint32_t module);
 
 /* Reads the build id of an ELF file into mapping. */
-void ky_sample_modules_build_id(int fd, struct ky_perf_mapping *mapping);
+void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping);
 /* A plain file as the process sees it, else as kymo does; -1 when there is none. */
 int ky_sample_modules_open_path(const char *path, pid_t pid);
 

@@ -51,7 +51,7 @@ struct naming {
 	/* The place that gets its name now. */
 	const struct ky_sample_place *place;
 	const char *module;
-	char build_id[2 * KY_PERF_BUILD_ID_MAX + 1];
+	char build_id[2 * KY_BUILD_ID_MAX + 1];
 };
 
 static uint64_t now_ns(void)
@@ -241,7 +241,7 @@ static void name_module(struct naming *naming, const struct ky_sample_place *pla
 {
 	if (places->module == KY_SAMPLE_KERNEL)
 		name_kernel(naming, places, count);
-	else if (places->module == KY_SAMPLE_NO_MODULE)
+	else if (places->module == KY_NO_MODULE)
 		name_made(naming, places, count);
 	else
 		name_file(naming, places, count);

@@ -52,7 +52,7 @@ struct ky_stack_samples {
 	struct ky_sample_events events;
 	uint64_t kernel_text;
 	struct ky_sample_modules modules;
-	struct ky_sample_spaces spaces; /* as of the last record that was taken */
+	struct ky_sample_processes spaces; /* as of the last record that was taken */
 	struct ky_sample_places places;
 	struct ky_sample_flight flight;
 	struct ky_perf_out out;
@@ -90,12 +90,13 @@ static void add_place(struct ky_stack_samples *samples, uint32_t module, uint32_
 static bool add_user_place(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
 			   uint64_t time)
 {
-	const struct ky_sample_range *range = ky_sample_spaces_find(&samples->spaces, pid, address);
+	const struct ky_address_range *range =
+		ky_sample_processes_find(&samples->spaces, pid, address);
 	if (!range)
 		return false;
 	const enum ky_sample_module_kind kind = samples->modules.items[range->module].kind;
 	if (kind == KY_SAMPLE_MADE || kind == KY_SAMPLE_JITDUMP) {
-		add_place(samples, KY_SAMPLE_NO_MODULE, pid, address, time);
+		add_place(samples, KY_NO_MODULE, pid, address, time);
 		return true;
 	}
 	ky_sample_modules_open(&samples->modules, range->module, (pid_t)pid);
@@ -107,7 +108,7 @@ static void wait_for_mapping(struct ky_stack_samples *samples, uint32_t pid, uin
 			     uint64_t time)
 {
 	if (samples->waiting_count == WAITING_MAX)
-		add_place(samples, KY_SAMPLE_NO_MODULE, pid, address, time);
+		add_place(samples, KY_NO_MODULE, pid, address, time);
 	else
 		samples->waiting[samples->waiting_count++] =
 			(struct waiting){.address = address, .time = time, .pid = pid};
@@ -122,7 +123,7 @@ static void look_again(struct ky_stack_samples *samples)
 		if (add_user_place(samples, waiting.pid, waiting.address, waiting.time))
 			continue;
 		if (i < samples->waited)
-			add_place(samples, KY_SAMPLE_NO_MODULE, waiting.pid, waiting.address,
+			add_place(samples, KY_NO_MODULE, waiting.pid, waiting.address,
 				  waiting.time);
 		else
 			samples->waiting[kept++] = waiting;
@@ -189,7 +190,7 @@ static void count_lost(struct ky_stack_samples *samples, const struct perf_event
 
 static void take_record(struct ky_stack_samples *samples, const struct perf_event_header *record)
 {
-	ky_sample_spaces_take(&samples->spaces, record);
+	ky_sample_processes_take(&samples->spaces, record);
 	if (record->type == PERF_RECORD_SAMPLE) {
 		samples->facts.samples++;
 		add_chain(samples, record);
@@ -214,13 +215,13 @@ static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out
 }
 
 /* What a file or a flight recorder's first window begins with. */
-static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_spaces *spaces,
+static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_processes *spaces,
 		     struct ky_perf_out *out)
 {
 	ky_perf_out_head(out, &samples->events.rings.attr);
 	if (samples->kernel_text)
 		ky_perf_out_kernel(out, samples->kernel_text);
-	ky_sample_spaces_tell(spaces, out);
+	ky_sample_processes_tell(spaces, out);
 	ky_perf_out_round(out);
 }
 
@@ -248,8 +249,9 @@ static bool add_entry(struct ky_stack_samples *samples, const struct perf_event_
 		samples->entries = entries;
 		samples->entries_room = room;
 	}
-	samples->entries[samples->entries_count++] = (struct batch_entry){
-		.time = ky_perf_record_time(record), .place = samples->batch.used};
+	samples->entries[samples->entries_count++] =
+		(struct batch_entry){.time = ky_perf_record_time(record, KY_PERF_SAMPLE_TYPE),
+				     .place = samples->batch.used};
 	ky_perf_out_add(&samples->batch, record, record->size);
 	if (samples->batch.failed)
 		samples->entries_count--;
@@ -301,7 +303,7 @@ void ky_stack_samples_round(struct ky_stack_samples *samples, bool all)
 					      *)(const void *)(samples->batch.bytes +
 							       samples->entries[i].place));
 	look_again(samples);
-	ky_sample_spaces_round(&samples->spaces);
+	ky_sample_processes_round(&samples->spaces);
 	if (samples->is_flight) {
 		drop_old(samples);
 	} else if (samples->out.used) {
@@ -357,7 +359,7 @@ static void add_thread(void *context, pid_t tid)
 	struct adding *adding = context;
 	bool made;
 	if (!ky_u64_map_add(&adding->tried, (uint64_t)tid, &made) || !made ||
-	    ky_sample_spaces_has_thread(&adding->samples->spaces, (uint32_t)tid))
+	    ky_sample_processes_has_thread(&adding->samples->spaces, (uint32_t)tid))
 		return;
 	adding->fresh++;
 	const int error =
@@ -399,7 +401,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 		return 0;
 	/* A child of one that is sampled is sampled already, and its FORK record says so. */
 	ky_stack_samples_round(samples, true);
-	if (ky_sample_spaces_has(&samples->spaces, (uint32_t)pid))
+	if (ky_sample_processes_has(&samples->spaces, (uint32_t)pid))
 		return 0;
 	struct adding adding = {.samples = samples, .after_exec = before_exec};
 	struct ky_perf_out made = {0};
@@ -431,8 +433,8 @@ static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_M
 	for (size_t at = 0; at < made.used;) {
 		const struct perf_event_header *record =
 			(const struct perf_event_header *)(const void *)(made.bytes + at);
-		ky_sample_spaces_take(&samples->spaces, record);
-		ky_sample_spaces_take(&samples->flight.base, record);
+		ky_sample_processes_take(&samples->spaces, record);
+		ky_sample_processes_take(&samples->flight.base, record);
 		at += record->size;
 	}
 	ky_perf_out_free(&made);
@@ -469,7 +471,7 @@ static void free_all(struct ky_stack_samples *samples)
 {
 	ky_sample_events_close(&samples->events);
 	ky_sample_flight_free(&samples->flight);
-	ky_sample_spaces_free(&samples->spaces);
+	ky_sample_processes_free(&samples->spaces);
 	ky_sample_places_free(&samples->places);
 	ky_sample_modules_free(&samples->modules);
 	ky_perf_out_free(&samples->out);

@@ -141,7 +141,7 @@ static int add_process(struct ky_symbol_list *list, pid_t pid,
 	for (uint32_t i = 0; !error && i < map.count; i++) {
 		const int fd = ky_program_map_is_again(&map, i)
 				       ? -1
-				       : ky_program_map_open(&map, &map.mappings[i]);
+				       : ky_proc_maps_open_file(map.pid, &map.mappings[i]);
 		if (fd < 0)
 			continue;
 		error = add_file(list, fd, map.mappings[i].path);

@@ -3,7 +3,6 @@
 #include "functrace/off_cpu_events.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,57 +16,34 @@
 #define RING_BYTES (128u << 10)
 #define CPUS_MAX 8192u
 
-/* What every record ends with: PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
-struct record_end {
-	uint32_t pid, tid;
-	uint64_t time;
-};
+#define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 /* ---- records ---- */
 
-bool ky_switch_parse(struct ky_switch *one, const struct perf_event_header *record)
+bool ky_switch_parse(struct ky_switch *one, const struct ky_perf_record *record)
 {
-	struct record_end end;
-	if (record->size < sizeof(*record) + sizeof(end))
-		return false;
-	memcpy(&end, (const uint8_t *)record + record->size - sizeof(end), sizeof(end));
 	*one = (struct ky_switch){
-		.time_ns = end.time, .pid = (pid_t)end.pid, .tid = (pid_t)end.tid};
-	if (record->type == PERF_RECORD_EXIT) {
-		uint32_t words[4]; /* pid, ppid, tid, ptid */
-		if (record->size < sizeof(*record) + sizeof(words) + sizeof(end))
-			return false;
-		memcpy(words, record + 1, sizeof(words));
-		one->pid = (pid_t)words[0];
-		one->tid = (pid_t)words[2];
+		.time_ns = record->time, .pid = (pid_t)record->pid, .tid = (pid_t)record->tid};
+	if (record->type == PERF_RECORD_EXIT)
 		one->kind = KY_SWITCH_ENDED;
-	} else if (record->type == PERF_RECORD_COMM && record->misc & PERF_RECORD_MISC_COMM_EXEC) {
+	else if (record->type == PERF_RECORD_COMM && record->comm.exec)
 		one->kind = KY_SWITCH_EXECUTED;
-	} else if (record->type != PERF_RECORD_SWITCH) {
+	else if (record->type != PERF_RECORD_SWITCH)
 		return false;
-	} else if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
-		one->kind = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? KY_SWITCH_PREEMPTED
-									       : KY_SWITCH_WAITING;
-	}
+	else if (record->switched.out)
+		one->kind = record->switched.preempted ? KY_SWITCH_PREEMPTED : KY_SWITCH_WAITING;
 	return one->pid > 0 && one->tid > 0;
 }
 
-static void count_lost(struct ky_switch_events *events, const struct perf_event_header *record)
+static void keep(struct ky_switch_events *events, const struct perf_event_header *head)
 {
-	uint64_t words[2]; /* id, lost */
-	if (record->type != PERF_RECORD_LOST || record->size < sizeof(*record) + sizeof(words))
-		return;
-	memcpy(words, record + 1, sizeof(words));
-	events->lost += words[1];
-}
-
-static void keep(struct ky_switch_events *events, const struct perf_event_header *record)
-{
+	struct ky_perf_record record;
 	struct ky_switch one;
-	if (!ky_switch_parse(&one, record)) {
-		count_lost(events, record);
+	if (!ky_perf_record_parse(&record, head, SAMPLE_TYPE))
 		return;
-	}
+	events->lost += record.type == PERF_RECORD_LOST ? record.lost : 0;
+	if (!ky_switch_parse(&one, &record))
+		return;
 	if (events->count == events->room) {
 		const size_t room = events->room ? 2 * events->room : 1024;
 		struct ky_switch *const grown = realloc(events->batch, room * sizeof(*grown));
@@ -157,7 +133,7 @@ static struct perf_event_attr switch_attr(void)
 	return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
 					.type = PERF_TYPE_SOFTWARE,
 					.config = PERF_COUNT_SW_DUMMY,
-					.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+					.sample_type = SAMPLE_TYPE,
 					.sample_id_all = 1,
 					.use_clockid = 1,
 					.clockid = CLOCK_MONOTONIC,

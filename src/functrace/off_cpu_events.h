@@ -11,6 +11,7 @@
 #define KY_FUNCTRACE_OFF_CPU_EVENTS_H
 
 #include "functrace/functions.h"
+#include "process/perf_record.h"
 #include "process/perf_ring.h"
 
 #include <sys/types.h>
@@ -59,7 +60,7 @@ void ky_switch_events_read(struct ky_switch_events *events,
 /* Why they cannot be had. Returns error. */
 int ky_switch_events_refused(int error, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 
-/* One record of the kernel; false when it tells nothing of this. For tests as well: what is in a ring is checked. */
-bool ky_switch_parse(struct ky_switch *one, const struct perf_event_header *record);
+/* Take what a record says about a thread; false when it is nothing of this. */
+bool ky_switch_parse(struct ky_switch *one, const struct ky_perf_record *record);
 
 #endif

@@ -146,7 +146,7 @@ static struct ky_code_range mapping_at(const struct ky_patch *patch, uint64_t ad
 	if (ky_program_map_read(&map, patch->remote.pid))
 		return range;
 	for (uint32_t i = 0; i < map.count; i++) {
-		const struct ky_program_mapping *mapping = &map.mappings[i];
+		const struct ky_proc_mapping *mapping = &map.mappings[i];
 		const char *slash = strrchr(mapping->path, '/');
 		if (address - mapping->start < mapping->end - mapping->start &&
 		    is_of_unwinder_only(slash ? slash + 1 : mapping->path))

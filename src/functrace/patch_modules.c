@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define HEADERS_MAX 64u
@@ -44,7 +45,7 @@ static bool file_address(int fd, uint64_t offset, uint64_t *address)
 }
 
 static struct ky_patch_module *find(struct ky_patch *patch,
-				    const struct ky_program_mapping *mapping, uint64_t bias)
+				    const struct ky_proc_mapping *mapping, uint64_t bias)
 {
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
 		struct ky_patch_module *module = &patch->modules[i];
@@ -84,7 +85,7 @@ static int read_functions(struct ky_patch *patch, struct ky_patch_module *module
 	return ky_functions_share(&module->functions, fd, path, true, message);
 }
 
-static int add(struct ky_patch *patch, const struct ky_program_mapping *mapping, int fd,
+static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, int fd,
 	       uint64_t bias)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
@@ -112,12 +113,12 @@ static int add(struct ky_patch *patch, const struct ky_program_mapping *mapping,
 
 /* Code that is mapped: 1 when its module is new, 0, -errno. */
 static int see(struct ky_patch *patch, const struct ky_program_map *map,
-	       const struct ky_program_mapping *mapping, uint64_t bias)
+	       const struct ky_proc_mapping *mapping, uint64_t bias)
 {
 	int added = 0;
 	struct ky_patch_module *module = find(patch, mapping, bias);
 	if (!module) {
-		const int fd = ky_program_map_open(map, mapping);
+		const int fd = ky_proc_maps_open_file(map->pid, mapping);
 		added = fd < 0 ? fd : add(patch, mapping, fd, bias);
 		if (fd >= 0)
 			close(fd);
@@ -141,13 +142,13 @@ struct placed {
 };
 
 static struct placed place(const struct ky_patch *patch, const struct ky_program_map *map,
-			   const struct ky_program_mapping *mapping)
+			   const struct ky_proc_mapping *mapping)
 {
 	struct placed placed = {0};
 	uint64_t address;
 	if (strncmp(mapping->path, "/memfd:", 7) == 0)
 		return placed;
-	const int fd = ky_program_map_open(map, mapping);
+	const int fd = ky_proc_maps_open_file(map->pid, mapping);
 	if (fd < 0) {
 		ky_patch_note(patch, "the functions of %s are not traced: cannot open it: %s",
 			      mapping->path, strerror(-fd));
@@ -329,7 +330,7 @@ static bool has_strange_code(const struct ky_patch *patch)
 	bool found = false;
 	(void)ky_proc_maps_open(&maps, patch->remote.pid);
 	while (!found && ky_proc_maps_next(&maps, &mapping)) {
-		found = mapping.executable && !mapping.inode &&
+		found = (mapping.protection & PROT_EXEC) && !mapping.inode &&
 			strncmp(mapping.path, "[v", 2) != 0; /* not vdso, vsyscall */
 		for (uint32_t i = 0; found && i < patch->keep.regions_count; i++)
 			if (mapping.start >= patch->keep.regions[i].at &&

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define USER_CODE 0x33u /* cs of a thread in 64-bit mode */
 #define STACK_MAX (UINT64_C(64) << 20)
@@ -70,7 +71,7 @@ void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 	*stacks = (struct ky_patch_stacks){0};
 	(void)ky_proc_maps_open(&maps, pid);
 	while (ky_proc_maps_next(&maps, &mapping)) {
-		if (!mapping.writable)
+		if (!(mapping.protection & PROT_WRITE))
 			continue;
 		if ((stacks->count & (stacks->count - 1)) == 0) {
 			const size_t room = stacks->count ? stacks->count * 2u : 1;

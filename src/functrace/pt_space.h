@@ -2,8 +2,8 @@
 /*
  * pt_space.h: what is where in a traced process: its code, for the decoder, and its functions, for the names.
  *
- *   mappings   by when they were made, the newest last: it hides what it covers
- *     │          address, bytes, offset in the file
+ *   mapped     ranges of addresses, each with an offset in its file
+ *     │
  *     └▶ modules   one for each file: a descriptor from when it was mapped, so that it may be deleted
  *                  functions: read when the first address in it is looked up; where its segments of code lie in the file
  *   image      copies of the code; what is in no file is read from the process
@@ -15,8 +15,10 @@
 
 #include "functrace/functions.h"
 #include "functrace/pt_image.h"
-#include "functrace/pt_records.h"
 #include "functrace/pt_segment.h"
+#include "process/address_space.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <sys/types.h>
 
@@ -30,12 +32,12 @@ struct ky_pt_module {
 	uint8_t *wanted; /* of the same: 0: not asked yet, 1: selected, 2: not */
 };
 
-struct ky_pt_mapping {
-	uint64_t address, bytes, offset;
+/* Code that was copied into the image. */
+struct ky_pt_code {
 	uint32_t module;
-	uint32_t section; /* of the image; KY_PT_NO_SECTION: its code could not be read */
+	uint32_t section; /* of the image */
+	uint64_t offset, bytes;
 };
-#define KY_PT_NO_SECTION UINT32_MAX
 
 struct ky_pt_space {
 	pid_t pid;
@@ -43,8 +45,9 @@ struct ky_pt_space {
 	struct ky_pt_image image;
 	struct ky_pt_module *modules;
 	uint32_t modules_count, modules_room;
-	struct ky_pt_mapping *mappings;
-	uint32_t mappings_count, mappings_room;
+	struct ky_address_space mapped;
+	struct ky_pt_code *codes;
+	uint32_t codes_count, codes_room;
 	uint64_t vdso, vdso_bytes; /* the kernel's code in it; 0: not known */
 	bool live;                 /* the process may be asked for what is in no file */
 };
@@ -54,8 +57,8 @@ int ky_pt_space_open(struct ky_pt_space *space, pid_t pid, const struct ky_selec
 void ky_pt_space_close(struct ky_pt_space *space);
 /* What the process has mapped now and is not known. 0; -ESRCH, -EACCES ... */
 int ky_pt_space_look(struct ky_pt_space *space);
-/* A mapping from now on, of a record. 0 or -errno: then its code is not known. */
-int ky_pt_space_map(struct ky_pt_space *space, const struct ky_pt_record *record);
+/* Add a mapping from now on. 0 or -errno: then its code is not known. */
+int ky_pt_space_map(struct ky_pt_space *space, const struct ky_proc_mapping *mapping);
 
 /* The kernel's code in the process, as part of looking. */
 void ky_pt_space_vdso(struct ky_pt_space *space);

@@ -40,19 +40,11 @@ static const struct ky_functions *functions_of(struct ky_pt_module *module)
 	return module->functions;
 }
 
-static const struct ky_pt_mapping *mapping_at(const struct ky_pt_space *space, uint64_t address)
-{
-	for (uint32_t i = space->mappings_count; i > 0; i--)
-		if (address - space->mappings[i - 1].address < space->mappings[i - 1].bytes)
-			return &space->mappings[i - 1];
-	return NULL;
-}
-
 /* The address that the file has for it; false: it is none of its code. */
-static bool to_file(const struct ky_pt_module *module, const struct ky_pt_mapping *mapping,
+static bool to_file(const struct ky_pt_module *module, const struct ky_address_range *range,
 		    uint64_t address, uint64_t *own)
 {
-	const uint64_t offset = address - mapping->address + mapping->offset;
+	const uint64_t offset = address - range->start + range->offset;
 	for (uint32_t i = 0; i < module->functions->code_count; i++)
 		if (offset - module->offsets[i] < module->functions->code[i].bytes &&
 		    module->offsets[i] != UINT64_MAX) {
@@ -66,10 +58,10 @@ static bool to_file(const struct ky_pt_module *module, const struct ky_pt_mappin
 static const struct ky_function *look_up(struct ky_pt_space *space, uint64_t address,
 					 struct ky_pt_module **module, uint64_t *bias)
 {
-	const struct ky_pt_mapping *mapping = mapping_at(space, address);
+	const struct ky_address_range *range = ky_address_space_find(&space->mapped, address);
 	uint64_t own;
-	*module = mapping ? &space->modules[mapping->module] : NULL;
-	if (!mapping || !functions_of(*module) || !to_file(*module, mapping, address, &own))
+	*module = range ? &space->modules[range->module] : NULL;
+	if (!range || !functions_of(*module) || !to_file(*module, range, address, &own))
 		return NULL;
 	*bias = address - own;
 	return ky_functions_over((*module)->functions, own);

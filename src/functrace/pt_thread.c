@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -78,6 +79,18 @@ void ky_pt_thread_resume(struct ky_pt_thread *thread)
 	(void)ioctl(thread->fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
+size_t ky_pt_thread_unroll(uint8_t *out, const uint8_t *ring, size_t bytes, uint64_t head)
+{
+	size_t from = (size_t)(head & (bytes - 1));
+	const size_t newest = from;
+	/* Zero is a packet, too (PAD): without a meaning, at the beginning. */
+	while (from < bytes && ring[from] == 0)
+		from++;
+	memcpy(out, ring + from, bytes - from);
+	memcpy(out + (bytes - from), ring, newest);
+	return bytes - from + newest;
+}
+
 bool ky_pt_thread_copy(struct ky_pt_thread *thread)
 {
 	free(thread->window);
@@ -89,7 +102,7 @@ bool ky_pt_thread_copy(struct ky_pt_thread *thread)
 	/* Pairs with the kernel's barrier before it stores aux_head: the packets are there. */
 	const uint64_t head = __atomic_load_n(&thread->records.page->aux_head, __ATOMIC_ACQUIRE);
 	thread->window_bytes =
-		ky_pt_records_aux(thread->window, thread->aux, (size_t)thread->aux_bytes, head);
+		ky_pt_thread_unroll(thread->window, thread->aux, (size_t)thread->aux_bytes, head);
 	return true;
 }
 

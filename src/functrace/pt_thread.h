@@ -10,12 +10,14 @@
  * ring has its packets alone, in order, whatever CPU it ran on. The kernel does not let an inherited event have a ring
  * that is not of one CPU: new threads are found by their FORK records and in /proc/PID/task, and their first moments
  * until then are missing.
+ *
+ *   AUX ring:   │ newest, up to head │ oldest, from head on │      copied as      │ oldest ... newest │
+ *   The kernel says where head is in it, not how often it went around: before the first time the bytes from head on are zero.
  */
 #ifndef KY_FUNCTRACE_PT_THREAD_H
 #define KY_FUNCTRACE_PT_THREAD_H
 
 #include "functrace/pt_machine.h"
-#include "functrace/pt_records.h"
 #include "process/perf_ring.h"
 
 #include <sys/types.h>
@@ -43,6 +45,8 @@ void ky_pt_thread_close(struct ky_pt_thread *thread);
 /* A window is copied between these two, of all threads: so they end at the same time. */
 void ky_pt_thread_pause(struct ky_pt_thread *thread);
 void ky_pt_thread_resume(struct ky_pt_thread *thread);
+/* Copy the packets of an AUX ring of a power of two bytes into as many, the oldest first; return how many there are. */
+size_t ky_pt_thread_unroll(uint8_t *out, const uint8_t *ring, size_t bytes, uint64_t head);
 /* False without memory. */
 bool ky_pt_thread_copy(struct ky_pt_thread *thread);
 

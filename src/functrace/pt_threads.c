@@ -4,6 +4,7 @@
  * them.
  */
 #include "functrace/pt_parts.h"
+#include "process/perf_record.h"
 #include "process/proc.h"
 
 #include <dirent.h>
@@ -107,11 +108,11 @@ void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t 
 /* ---- records ---- */
 
 static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky_pt_thread *thread,
-			const struct ky_pt_record *record)
+			const struct ky_perf_record *record)
 {
 	switch (record->type) {
 	case PERF_RECORD_MMAP2:
-		(void)ky_pt_space_map(&traced->process.space, record);
+		(void)ky_pt_space_map(&traced->process.space, &record->map);
 		traced->look = true;
 		break;
 	case PERF_RECORD_COMM:
@@ -120,7 +121,7 @@ static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky
 					    record->comm.name);
 		break;
 	case PERF_RECORD_EXIT:
-		thread->ended |= (pid_t)record->task.tid == thread->tid;
+		thread->ended |= (pid_t)record->tid == thread->tid;
 		break;
 	case PERF_RECORD_LOST:
 		traced->look = true;
@@ -140,11 +141,11 @@ void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced)
 	const uint64_t sample_type = ky_pt_machine_event(&pt->machine).sample_type;
 	for (uint32_t i = 0; i < traced->count; i++) {
 		struct ky_pt_thread *thread = &traced->threads[i];
-		struct ky_pt_record record;
+		struct ky_perf_record record;
 		const struct perf_event_header *header;
 		ky_perf_ring_begin(&thread->records);
 		while ((header = ky_perf_ring_next(&thread->records)))
-			if (ky_pt_record_parse(&record, header, sample_type))
+			if (ky_perf_record_parse(&record, header, sample_type))
 				take_record(pt, traced, thread, &record);
 		ky_perf_ring_end(&thread->records);
 	}

@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -100,7 +101,7 @@ static uint64_t find_syscall(const struct ky_remote *remote)
 	(void)ky_proc_maps_open(&maps, remote->pid);
 	while (!best && ky_proc_maps_next(&maps, &mapping)) {
 		const bool vdso = strcmp(mapping.path, "[vdso]") == 0;
-		if (!mapping.executable || strcmp(mapping.path, "[vsyscall]") == 0 ||
+		if (!(mapping.protection & PROT_EXEC) || strcmp(mapping.path, "[vsyscall]") == 0 ||
 		    (found && !vdso))
 			continue;
 		const uint64_t at = scan(remote, mapping.start, mapping.end);

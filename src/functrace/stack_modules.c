@@ -2,9 +2,9 @@
 /* stack_modules.c: see stack_modules.h. */
 #include "functrace/stack_modules.h"
 
+#include "base/array.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
-#include "process/program_map.h"
 
 #include <fcntl.h>
 #include <gelf.h>
@@ -53,7 +53,7 @@ void ky_stack_modules_close(struct ky_stack_modules *modules)
 {
 	for (uint32_t i = 0; i < modules->count; i++)
 		free_module(&modules->items[i]);
-	free(modules->items);
+	KY_ARRAY_FREE(modules->items, modules->room);
 	ky_trace_close(&modules->trace);
 	*modules = (struct ky_stack_modules){0};
 }
@@ -162,33 +162,6 @@ static int open_vdso(void)
 	return fd;
 }
 
-/* Of a process that has ended meanwhile only the path is left. */
-static int open_path(const struct ky_stack_mapping *mapping)
-{
-	struct stat status;
-	const int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 ||
-	    (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static int open_mapped(const struct ky_stack_mapping *mapping)
-{
-	char *path = strdup(mapping->path);
-	const struct ky_program_map map = {.pid = mapping->pid};
-	const struct ky_program_mapping there = {.start = mapping->start,
-						 .end = mapping->end,
-						 .offset = mapping->offset,
-						 .device = mapping->device,
-						 .inode = mapping->inode,
-						 .path = path};
-	const int fd = path ? ky_program_map_open(&map, &there) : -1;
-	free(path);
-	return fd >= 0 ? fd : open_path(mapping);
-}
-
 static bool starts_with(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
@@ -201,25 +174,12 @@ static bool is_file(const char *path)
 	       !starts_with(path, "/SYSV");
 }
 
-static bool grow(void **items, uint32_t *room, uint32_t need, size_t item_bytes)
+static uint32_t add_module(struct ky_stack_modules *modules, pid_t pid,
+			   const struct ky_proc_mapping *mapping, bool made)
 {
-	if (need <= *room)
-		return true;
-	const uint32_t larger = need > 2 * *room ? need + 8 : 2 * *room;
-	void *moved = realloc(*items, larger * item_bytes);
-	if (!moved)
-		return false;
-	*items = moved;
-	*room = larger;
-	return true;
-}
-
-static uint32_t add_module(struct ky_stack_modules *modules, const struct ky_stack_mapping *mapping,
-			   bool made)
-{
-	if (modules->count == MODULES_MAX || !grow((void **)&modules->items, &modules->room,
-						   modules->count + 1, sizeof(*modules->items)))
-		return KY_STACK_NO_MODULE;
+	if (modules->count == MODULES_MAX ||
+	    !KY_ARRAY_GROW(modules->items, modules->room, modules->count + 1))
+		return KY_NO_MODULE;
 	struct ky_stack_module *module = &modules->items[modules->count];
 	*module = (struct ky_stack_module){.path = strdup(made ? "[jit]" : mapping->path),
 					   .device = mapping->device,
@@ -227,18 +187,20 @@ static uint32_t add_module(struct ky_stack_modules *modules, const struct ky_sta
 					   .made = made,
 					   .fd = -1};
 	if (!module->path)
-		return KY_STACK_NO_MODULE;
+		return KY_NO_MODULE;
 	const char *slash = strrchr(module->path, '/');
 	module->name = slash ? slash + 1 : module->path;
-	const int fd = made                                    ? -1
-		       : strcmp(mapping->path, VDSO_PATH) == 0 ? open_vdso()
-							       : open_mapped(mapping);
+	const int fd = made ? -1
+		       : strcmp(mapping->path, VDSO_PATH) == 0
+			       ? open_vdso()
+			       : ky_proc_maps_open_file(pid, mapping);
 	if (fd >= 0)
 		load_file(modules, module, fd);
 	return modules->count++;
 }
 
-static uint32_t module_of(struct ky_stack_modules *modules, const struct ky_stack_mapping *mapping)
+static uint32_t module_of(struct ky_stack_modules *modules, pid_t pid,
+			  const struct ky_proc_mapping *mapping)
 {
 	const bool made = !is_file(mapping->path) && strcmp(mapping->path, VDSO_PATH) != 0;
 	for (uint32_t i = 0; i < modules->count; i++) {
@@ -248,109 +210,31 @@ static uint32_t module_of(struct ky_stack_modules *modules, const struct ky_stac
 				    strcmp(module->path, mapping->path) == 0)
 			return i;
 	}
-	return add_module(modules, mapping, made);
+	return add_module(modules, pid, mapping, made);
 }
 
 /* ---- what a process has mapped ---- */
 
-#define RANGES_MAX 65536u
-
-void ky_stack_space_free(struct ky_stack_space *space)
+void ky_stack_modules_map(struct ky_stack_modules *modules, struct ky_address_space *space,
+			  pid_t pid, const struct ky_proc_mapping *mapping)
 {
-	free(space->ranges);
-	*space = (struct ky_stack_space){0};
+	const struct ky_address_range range = {.start = mapping->start,
+					       .end = mapping->end,
+					       .offset = mapping->offset,
+					       .module = module_of(modules, pid, mapping)};
+	if (range.module != KY_NO_MODULE)
+		(void)ky_address_space_put(space, &range);
 }
 
-/* The first range that ends behind the address. */
-static uint32_t first_behind(const struct ky_stack_space *space, uint64_t address)
-{
-	uint32_t low = 0;
-	uint32_t high = space->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (space->ranges[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-const struct ky_stack_range *ky_stack_space_find(const struct ky_stack_space *space,
-						 uint64_t address)
-{
-	const uint32_t number = first_behind(space, address);
-	return number < space->count && space->ranges[number].start <= address
-		       ? &space->ranges[number]
-		       : NULL;
-}
-
-/* Of what was there the parts before and behind remain. */
-static void put_range(struct ky_stack_space *space, const struct ky_stack_range *range)
-{
-	if (space->count >= RANGES_MAX ||
-	    !grow((void **)&space->ranges, &space->room, space->count + 2, sizeof(*space->ranges)))
-		return;
-	struct ky_stack_range *ranges = space->ranges;
-	const uint32_t first = first_behind(space, range->start);
-	uint32_t last = first; /* behind the last that is touched */
-	while (last < space->count && ranges[last].start < range->end)
-		last++;
-	struct ky_stack_range parts[3];
-	uint32_t count = 0;
-	if (last > first && ranges[first].start < range->start) {
-		parts[count] = ranges[first];
-		parts[count++].end = range->start;
-	}
-	parts[count++] = *range;
-	if (last > first && ranges[last - 1].end > range->end) {
-		parts[count] = ranges[last - 1];
-		parts[count].offset += range->end - parts[count].start;
-		parts[count++].start = range->end;
-	}
-	memmove(ranges + first + count, ranges + last, (space->count - last) * sizeof(*ranges));
-	memcpy(ranges + first, parts, count * sizeof(*ranges));
-	space->count = space->count - (last - first) + count;
-}
-
-void ky_stack_space_map(struct ky_stack_space *space, struct ky_stack_modules *modules,
-			const struct ky_stack_mapping *mapping)
-{
-	const struct ky_stack_range range = {.start = mapping->start,
-					     .end = mapping->end,
-					     .offset = mapping->offset,
-					     .module = module_of(modules, mapping)};
-	if (range.module != KY_STACK_NO_MODULE && range.start < range.end)
-		put_range(space, &range);
-}
-
-bool ky_stack_space_copy(struct ky_stack_space *space, const struct ky_stack_space *from)
-{
-	space->count = 0;
-	if (!grow((void **)&space->ranges, &space->room, from->count, sizeof(*space->ranges)))
-		return false;
-	if (from->count)
-		memcpy(space->ranges, from->ranges, from->count * sizeof(*space->ranges));
-	space->count = from->count;
-	return true;
-}
-
-int ky_stack_space_read(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid)
+int ky_stack_modules_read(struct ky_stack_modules *modules, struct ky_address_space *space,
+			  pid_t pid)
 {
 	struct ky_proc_maps maps;
-	struct ky_proc_mapping from;
+	struct ky_proc_mapping mapping;
 	const int error = ky_proc_maps_open(&maps, pid);
-	while (ky_proc_maps_next(&maps, &from)) {
-		const struct ky_stack_mapping mapping = {.pid = pid,
-							 .start = from.start,
-							 .end = from.end,
-							 .offset = from.offset,
-							 .device = from.device,
-							 .inode = from.inode,
-							 .path = from.path};
-		if (from.executable)
-			ky_stack_space_map(space, modules, &mapping);
-	}
+	while (ky_proc_maps_next(&maps, &mapping))
+		if (mapping.protection & PROT_EXEC)
+			ky_stack_modules_map(modules, space, pid, &mapping);
 	ky_proc_maps_close(&maps);
 	return error;
 }

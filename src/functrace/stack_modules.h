@@ -14,14 +14,15 @@
 
 #include "base/map.h"
 #include "functrace/stack_starts.h"
+#include "process/address_space.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/symbolizer.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#define KY_STACK_NO_MODULE UINT32_MAX
 
 /* A part of the file that is loaded. */
 struct ky_stack_segment {
@@ -51,25 +52,6 @@ struct ky_stack_modules {
 	uint32_t count, room;
 };
 
-struct ky_stack_range {
-	uint64_t start, end, offset;
-	uint32_t module;
-};
-
-/* What a process has mapped. All zero is nothing. */
-struct ky_stack_space {
-	struct ky_stack_range *ranges; /* in order, none over another */
-	uint32_t count, room;
-};
-
-/* What is mapped somewhere. */
-struct ky_stack_mapping {
-	pid_t pid;
-	uint64_t start, end, offset;
-	uint64_t device, inode;
-	const char *path;
-};
-
 int ky_stack_modules_open(struct ky_stack_modules *modules);
 void ky_stack_modules_close(struct ky_stack_modules *modules);
 /*
@@ -82,15 +64,11 @@ void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
 bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offset,
 			     uint64_t *address);
 
-void ky_stack_space_free(struct ky_stack_space *space);
-/* All that the process has now. 0 or -errno. */
-int ky_stack_space_read(struct ky_stack_space *space, struct ky_stack_modules *modules, pid_t pid);
-/* Takes the place of what was there. */
-void ky_stack_space_map(struct ky_stack_space *space, struct ky_stack_modules *modules,
-			const struct ky_stack_mapping *mapping);
-bool ky_stack_space_copy(struct ky_stack_space *space, const struct ky_stack_space *from);
-/* NULL: nothing is known there. */
-const struct ky_stack_range *ky_stack_space_find(const struct ky_stack_space *space,
-						 uint64_t address);
+/* Put all that the process has mapped now into its space. 0 or -errno. */
+int ky_stack_modules_read(struct ky_stack_modules *modules, struct ky_address_space *space,
+			  pid_t pid);
+/* Put a mapping of the process into its space. */
+void ky_stack_modules_map(struct ky_stack_modules *modules, struct ky_address_space *space,
+			  pid_t pid, const struct ky_proc_mapping *mapping);
 
 #endif

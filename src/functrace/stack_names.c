@@ -71,8 +71,7 @@ static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_functi
 	if (!grow((void **)&names->functions, &names->room, names->count + 1, FUNCTIONS_MAX,
 		  sizeof(*names->functions)))
 		return KY_NONE;
-	function.wanted =
-		function.module == KY_STACK_NO_MODULE ? true : is_wanted(names, &function);
+	function.wanted = function.module == KY_NO_MODULE ? true : is_wanted(names, &function);
 	names->functions[names->count] = function;
 	return *number = names->count++;
 }
@@ -113,8 +112,7 @@ int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *m
 		return error;
 	for (uint32_t i = 0; i < KY_STACK_FIRST; i++) {
 		const struct ky_stack_function function = {
-			.name = ky_string_z(names->trace, special[i]),
-			.module = KY_STACK_NO_MODULE};
+			.name = ky_string_z(names->trace, special[i]), .module = KY_NO_MODULE};
 		if (function_of(names, function) != i)
 			return -ENOMEM;
 	}
@@ -199,7 +197,7 @@ static uint32_t jit_at(struct ky_stack_names *names, uint32_t module, uint64_t a
 	return names->made_at != KY_NONE && names->functions[names->made_at].wanted;
 }
 
-uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_stack_range *range,
+uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_address_range *range,
 			   uint64_t address, struct ky_stack_jit *jit, const uint32_t **functions)
 {
 	bool made;

@@ -21,7 +21,7 @@
 struct ky_stack_function {
 	uint32_t name, file; /* strings; 0: none */
 	uint32_t line;
-	uint32_t module; /* KY_STACK_NO_MODULE: kymo's own, as "off CPU" */
+	uint32_t module; /* KY_NO_MODULE: kymo's own, as "off CPU" */
 	bool wanted;
 };
 
@@ -44,7 +44,7 @@ void ky_stack_names_close(struct ky_stack_names *names);
  * The numbers of the functions there, the innermost first; how many. Until the next call. range may be NULL; jit is
  * of the process.
  */
-uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_stack_range *range,
+uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_address_range *range,
 			   uint64_t address, struct ky_stack_jit *jit, const uint32_t **functions);
 
 #endif

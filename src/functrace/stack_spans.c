@@ -71,7 +71,8 @@ static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct ky_stack_process *process = ky_stack_process_make(spans, pid);
-	int error = process ? ky_stack_space_read(&process->space, &spans->modules, pid) : -ENOMEM;
+	int error =
+		process ? ky_stack_modules_read(&spans->modules, &process->space, pid) : -ENOMEM;
 	if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "functions: samples: what process %d has mapped: %s%s", (int)pid,
@@ -85,7 +86,7 @@ static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 	if (process && error)
 		ky_stack_process_end(spans, process, ky_stack_spans_now());
 	else if (process)
-		(void)ky_stack_space_read(&process->space, &spans->modules, pid);
+		(void)ky_stack_modules_read(&spans->modules, &process->space, pid);
 	return error;
 }
 

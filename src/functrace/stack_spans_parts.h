@@ -13,8 +13,8 @@
 #ifndef KY_FUNCTRACE_STACK_SPANS_PARTS_H
 #define KY_FUNCTRACE_STACK_SPANS_PARTS_H
 
-#include "functrace/made_drum.h"
 #include "base/stack_join.h"
+#include "functrace/made_drum.h"
 #include "functrace/stack_names.h"
 #include "functrace/stack_spans.h"
 #include "functrace/unwinder.h"
@@ -40,7 +40,7 @@ struct ky_stack_process {
 	struct ky_stack_process *next; /* in its bucket */
 	pid_t pid;
 	uint32_t threads; /* alive */
-	struct ky_stack_space space;
+	struct ky_address_space space;
 	struct ky_stack_jit jit;
 	struct ky_stack_drum *drum; /* NULL: it has had no span yet */
 };

@@ -61,7 +61,7 @@ static uint32_t make_site(const struct ky_stack_spans *spans, struct ky_stack_dr
 {
 	const struct ky_stack_function *function = &spans->names.functions[number];
 	const struct ky_trace *trace = spans->names.trace;
-	const bool own = function->module == KY_STACK_NO_MODULE;
+	const bool own = function->module == KY_NO_MODULE;
 	const char *module = !own ? spans->modules.items[function->module].name
 			     : number == KY_STACK_TRUNCATED ? NULL
 							    : SWITCH_CATEGORY;
@@ -253,7 +253,7 @@ void ky_stack_process_end(struct ky_stack_spans *spans, struct ky_stack_process 
 	*link = process->next;
 	if (process->drum)
 		process->drum->closed = true;
-	ky_stack_space_free(&process->space);
+	ky_address_space_free(&process->space);
 	ky_stack_jit_free(&process->jit);
 	free(process);
 }
@@ -266,7 +266,7 @@ void ky_stack_process_exec(struct ky_stack_spans *spans, struct ky_stack_process
 	if (process->drum)
 		process->drum->closed = true;
 	process->drum = NULL;
-	ky_stack_space_free(&process->space);
+	ky_address_space_free(&process->space);
 	ky_stack_jit_free(&process->jit);
 }
 

@@ -32,7 +32,9 @@ static uint32_t oldest(const struct ky_stack_spans *spans, uint64_t *ns)
 	uint32_t found = count;
 	*ns = UINT64_MAX;
 	for (uint32_t i = 0; i < count; i++) {
-		const uint64_t at = spans->pending[i] ? ky_stack_record_ns(spans->pending[i]) : 0;
+		const uint64_t at = spans->pending[i] ? ky_perf_record_time(spans->pending[i],
+									    KY_STACK_SAMPLE_TYPE)
+						      : 0;
 		if (!spans->pending[i] || (found < count && at >= *ns))
 			continue;
 		*ns = at;

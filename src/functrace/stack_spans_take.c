@@ -10,15 +10,14 @@ static struct ky_stack_process *process_of(struct ky_stack_spans *spans, pid_t p
 		return process;
 	process = ky_stack_process_make(spans, pid);
 	if (process)
-		(void)ky_stack_space_read(&process->space, &spans->modules, pid);
+		(void)ky_stack_modules_read(&spans->modules, &process->space, pid);
 	return process;
 }
 
-static struct ky_stack_thread *thread_of(struct ky_stack_spans *spans,
-					 const struct ky_stack_record *record)
+static struct ky_stack_thread *thread_of(struct ky_stack_spans *spans, uint32_t pid, uint32_t tid)
 {
-	struct ky_stack_process *process = process_of(spans, (pid_t)record->pid);
-	return process ? ky_stack_thread_make(spans, process, (pid_t)record->tid) : NULL;
+	struct ky_stack_process *process = process_of(spans, (pid_t)pid);
+	return process ? ky_stack_thread_make(spans, process, (pid_t)tid) : NULL;
 }
 
 /* ---- samples ---- */
@@ -40,12 +39,12 @@ static uint32_t add_frame(struct ky_stack_spans *spans, struct ky_stack_process 
 
 /* What is known of the stack: how many frames of functions. */
 static uint32_t unwind(struct ky_stack_spans *spans, struct ky_stack_process *process,
-		       const struct ky_stack_record *record, bool *whole)
+		       const struct ky_stack_dump *dump, bool *whole)
 {
 	enum ky_unwind_end end = KY_UNWIND_ASTRAY;
-	uint32_t left = record->has_registers
+	uint32_t left = dump->has_registers
 				? ky_unwinder_walk(spans->unwinder, &spans->modules,
-						   &process->space, record, spans->unwound, &end)
+						   &process->space, dump, spans->unwound, &end)
 				: 0;
 	uint32_t count = 0;
 	while (left-- > 0)
@@ -54,25 +53,25 @@ static uint32_t unwind(struct ky_stack_spans *spans, struct ky_stack_process *pr
 	spans->facts.unwound_whole += *whole;
 	spans->window_samples++;
 	/* More would only help where all that was asked for was copied. */
-	spans->window_cut += end == KY_UNWIND_CUT && record->stack_bytes == spans->stack_bytes;
+	spans->window_cut += end == KY_UNWIND_CUT && dump->stack_bytes == spans->stack_bytes;
 	return count;
 }
 
 /* Between two programs (exec), and where the stack's memory is not there yet, there is no stack: nothing is learned of it. */
-static bool has_stack(const struct ky_stack_record *record)
+static bool has_stack(const struct ky_stack_dump *dump)
 {
-	return !record->has_registers ||
-	       (record->registers[KY_STACK_PC] != 0 && record->stack_bytes != 0);
+	return !dump->has_registers ||
+	       (dump->registers[KY_STACK_PC] != 0 && dump->stack_bytes != 0);
 }
 
-static void take_sample(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_sample(struct ky_stack_spans *spans, const struct ky_stack_dump *dump)
 {
-	struct ky_stack_thread *thread = thread_of(spans, record);
-	struct ky_stack_sample sample = {.ns = record->ns, .frames = spans->frames};
+	struct ky_stack_thread *thread = thread_of(spans, dump->pid, dump->tid);
+	struct ky_stack_sample sample = {.ns = dump->ns, .frames = spans->frames};
 	spans->facts.samples++;
-	if (!thread || !has_stack(record))
+	if (!thread || !has_stack(dump))
 		return;
-	sample.count = unwind(spans, thread->process, record, &sample.whole);
+	sample.count = unwind(spans, thread->process, dump, &sample.whole);
 	struct ky_stack_writing writing = {spans, thread};
 	const struct ky_stack_sink sink = ky_stack_thread_sink(&writing);
 	ky_stack_join_sample(&thread->join, &sample, &sink);
@@ -80,104 +79,108 @@ static void take_sample(struct ky_stack_spans *spans, const struct ky_stack_reco
 
 /* ---- lives ---- */
 
-static void take_mapping(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_mapping(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
-	struct ky_stack_process *process = process_of(spans, (pid_t)record->pid);
-	const struct ky_stack_mapping mapping = {.pid = (pid_t)record->pid,
-						 .start = record->start,
-						 .end = record->end,
-						 .offset = record->offset,
-						 .device = record->device,
-						 .inode = record->inode,
-						 .path = record->text};
+	const pid_t pid = (pid_t)record->pid;
+	struct ky_stack_process *process = process_of(spans, pid);
 	if (process)
-		ky_stack_space_map(&process->space, &spans->modules, &mapping);
+		ky_stack_modules_map(&spans->modules, &process->space, pid, &record->map);
 }
 
-static void take_name(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_name(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
 	struct ky_stack_process *process = ky_stack_process_find(spans, (pid_t)record->pid);
-	if (process && record->exec)
-		ky_stack_process_exec(spans, process, record->ns);
-	struct ky_stack_thread *thread = thread_of(spans, record);
+	if (process && record->comm.exec)
+		ky_stack_process_exec(spans, process, record->time);
+	struct ky_stack_thread *thread = thread_of(spans, record->pid, record->tid);
 	if (!thread)
 		return;
-	ky_stack_thread_name(thread, record->text);
-	if (record->exec)
-		ky_stack_join_begin(&thread->join, record->ns);
+	ky_stack_thread_name(thread, record->comm.name);
+	if (record->comm.exec)
+		ky_stack_join_begin(&thread->join, record->time);
 }
 
-static void take_begun(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_begun(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
 	const struct ky_stack_process *parent =
-		ky_stack_process_find(spans, (pid_t)record->parent_pid);
+		ky_stack_process_find(spans, (pid_t)record->task.parent_pid);
 	struct ky_stack_process *process = ky_stack_process_make(spans, (pid_t)record->pid);
 	if (process && parent && process != parent)
-		(void)ky_stack_space_copy(&process->space, &parent->space);
+		(void)ky_address_space_copy(&process->space, &parent->space);
 	struct ky_stack_thread *thread =
 		process ? ky_stack_thread_make(spans, process, (pid_t)record->tid) : NULL;
 	if (!thread)
 		return;
-	ky_stack_join_begin(&thread->join, record->ns);
+	ky_stack_join_begin(&thread->join, record->time);
 	/* It has its maker's name at first; when it has ended meanwhile, only the maker can be asked. */
 	const struct ky_stack_thread *maker =
-		ky_stack_thread_find(spans, (pid_t)record->parent_tid);
+		ky_stack_thread_find(spans, (pid_t)record->task.parent_tid);
 	if (!thread->name[0] && maker)
 		ky_stack_thread_name(thread, maker->name);
 }
 
-static void take_switch(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_switch(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
 	struct ky_stack_thread *thread = ky_stack_thread_find(spans, (pid_t)record->tid);
 	struct ky_stack_writing writing = {spans, thread};
 	const struct ky_stack_sink sink = ky_stack_thread_sink(&writing);
 	if (!thread)
 		return;
-	if (record->out)
-		ky_stack_join_off(&thread->join, record->ns,
-				  record->preempted ? KY_STACK_PREEMPTED : KY_STACK_OFF_CPU, &sink);
+	if (record->switched.out)
+		ky_stack_join_off(
+			&thread->join, record->time,
+			record->switched.preempted ? KY_STACK_PREEMPTED : KY_STACK_OFF_CPU, &sink);
 	else
-		ky_stack_join_on(&thread->join, record->ns, &sink);
+		ky_stack_join_on(&thread->join, record->time, &sink);
 }
 
 /* Which threads it were is not known: it is marked where it was found out. */
-static void take_lost(struct ky_stack_spans *spans, const struct ky_stack_record *record)
+static void take_lost(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
 	struct ky_stack_thread *thread = ky_stack_thread_find(spans, (pid_t)record->tid);
 	spans->facts.lost += record->lost;
 	if (thread)
-		ky_stack_thread_lost(spans, thread, record->ns, record->lost);
+		ky_stack_thread_lost(spans, thread, record->time, record->lost);
+}
+
+static void take_ended(struct ky_stack_spans *spans, const struct ky_perf_record *record)
+{
+	struct ky_stack_thread *thread = ky_stack_thread_find(spans, (pid_t)record->tid);
+	if (thread)
+		ky_stack_thread_end(spans, thread, record->time);
 }
 
 void ky_stack_spans_take(struct ky_stack_spans *spans, const struct perf_event_header *head)
 {
-	struct ky_stack_record record;
-	struct ky_stack_thread *thread;
-	if (!ky_stack_record_read(&record, head))
+	struct ky_stack_dump dump;
+	struct ky_perf_record record;
+	if (head->type == PERF_RECORD_SAMPLE) {
+		if (ky_stack_dump_read(&dump, head))
+			take_sample(spans, &dump);
 		return;
-	switch (record.kind) {
-	case KY_STACK_SAMPLE:
-		take_sample(spans, &record);
-		break;
-	case KY_STACK_MAPPING:
+	}
+	if (!ky_perf_record_parse(&record, head, KY_STACK_SAMPLE_TYPE))
+		return;
+	switch (record.type) {
+	case PERF_RECORD_MMAP2:
 		take_mapping(spans, &record);
 		break;
-	case KY_STACK_NAME:
+	case PERF_RECORD_COMM:
 		take_name(spans, &record);
 		break;
-	case KY_STACK_BEGUN:
+	case PERF_RECORD_FORK:
 		take_begun(spans, &record);
 		break;
-	case KY_STACK_ENDED:
-		thread = ky_stack_thread_find(spans, (pid_t)record.tid);
-		if (thread)
-			ky_stack_thread_end(spans, thread, record.ns);
+	case PERF_RECORD_EXIT:
+		take_ended(spans, &record);
 		break;
-	case KY_STACK_SWITCH:
+	case PERF_RECORD_SWITCH:
 		take_switch(spans, &record);
 		break;
-	case KY_STACK_LOST:
+	case PERF_RECORD_LOST:
 		take_lost(spans, &record);
+		break;
+	default:
 		break;
 	}
 }

@@ -31,7 +31,7 @@ void ky_unwinder_close(struct ky_unwinder **unwinder)
 
 static const struct ky_unwind_row *row_at(struct ky_unwinder *unwinder,
 					  const struct ky_stack_modules *modules,
-					  const struct ky_stack_range *range, uint64_t pc)
+					  const struct ky_address_range *range, uint64_t pc)
 {
 	uint64_t address;
 	const struct ky_stack_module *module = range ? &modules->items[range->module] : NULL;
@@ -69,12 +69,12 @@ static int apply_frame_pointer(struct ky_unwind_state *state, uint64_t *cfa)
 }
 
 /* At its first and its last instruction a function has no frame pointer of its own, and its return address is on top. */
-static int apply_top(const struct ky_stack_space *space, struct ky_unwind_state *state,
+static int apply_top(const struct ky_address_space *space, struct ky_unwind_state *state,
 		     uint64_t *cfa)
 {
 	uint64_t returns;
 	const uint64_t at = state->registers[KY_STACK_SP];
-	if (!ky_unwind_read(state, at, &returns) || !ky_stack_space_find(space, returns - 1))
+	if (!ky_unwind_read(state, at, &returns) || !ky_address_space_find(space, returns - 1))
 		return -1;
 	*cfa = at + 8;
 	state->registers[KY_STACK_PC] = returns;
@@ -83,7 +83,7 @@ static int apply_top(const struct ky_stack_space *space, struct ky_unwind_state 
 }
 
 /* Code of which nothing is known but that it has a frame pointer. */
-static int apply_unknown(const struct ky_stack_space *space, struct ky_unwind_state *state,
+static int apply_unknown(const struct ky_address_space *space, struct ky_unwind_state *state,
 			 bool innermost, uint64_t *cfa)
 {
 	const int found = apply_frame_pointer(state, cfa);
@@ -107,13 +107,13 @@ static bool is_above(uint64_t place, uint64_t below, const struct ky_unwind_row 
 }
 
 uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_modules *modules,
-			  const struct ky_stack_space *space, const struct ky_stack_record *record,
+			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
 			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end)
 {
-	struct ky_unwind_state state = {.stack = record->stack,
-					.stack_at = record->registers[KY_STACK_SP],
-					.stack_bytes = record->stack_bytes};
-	memcpy(state.registers, record->registers, sizeof(state.registers));
+	struct ky_unwind_state state = {.stack = dump->stack,
+					.stack_at = dump->registers[KY_STACK_SP],
+					.stack_bytes = dump->stack_bytes};
+	memcpy(state.registers, dump->registers, sizeof(state.registers));
 	bool called = false;
 	uint32_t count = 0;
 	*end = KY_UNWIND_CUT;
@@ -122,7 +122,7 @@ uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_mo
 		const uint64_t below = state.registers[KY_STACK_SP];
 		struct ky_unwound *frame = &frames[count++];
 		*frame = (struct ky_unwound){.pc = at - called};
-		frame->range = ky_stack_space_find(space, frame->pc);
+		frame->range = ky_address_space_find(space, frame->pc);
 		const struct ky_unwind_row *row =
 			row_at(unwinder, modules, frame->range, frame->pc);
 		const int more = row ? ky_unwind_row_apply(row, &state, &frame->place)

@@ -16,8 +16,8 @@
 #ifndef KY_FUNCTRACE_UNWINDER_H
 #define KY_FUNCTRACE_UNWINDER_H
 
+#include "functrace/stack_dump.h"
 #include "functrace/stack_modules.h"
-#include "functrace/stack_records.h"
 
 #define KY_UNWIND_FRAMES_MAX 1024u
 
@@ -27,9 +27,9 @@ struct ky_unwinder;
 struct ky_unwound {
 	uint64_t
 		pc; /* an address in the call (the one before where it returns to), or where it stands */
-	uint64_t place;                     /* CFA; 0: not known */
-	uint64_t returns;                   /* 0: not known, or the outermost */
-	const struct ky_stack_range *range; /* NULL: nothing is known of the address */
+	uint64_t place;                       /* CFA; 0: not known */
+	uint64_t returns;                     /* 0: not known, or the outermost */
+	const struct ky_address_range *range; /* NULL: nothing is known of the address */
 };
 
 /* How a walk ended. */
@@ -41,9 +41,9 @@ enum ky_unwind_end {
 
 int ky_unwinder_open(struct ky_unwinder **unwinder);
 void ky_unwinder_close(struct ky_unwinder **unwinder);
-/* The innermost first; how many. The record has registers. */
+/* The innermost first; how many. The dump has registers. */
 uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_modules *modules,
-			  const struct ky_stack_space *space, const struct ky_stack_record *record,
+			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
 			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end);
 
 #endif

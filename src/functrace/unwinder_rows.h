@@ -9,8 +9,8 @@
 #ifndef KY_FUNCTRACE_UNWINDER_ROWS_H
 #define KY_FUNCTRACE_UNWINDER_ROWS_H
 
+#include "functrace/stack_dump.h"
 #include "functrace/stack_modules.h"
-#include "functrace/stack_records.h"
 
 enum ky_unwind_kind { KY_UNWIND_EMPTY, KY_UNWIND_NONE, KY_UNWIND_PLAIN, KY_UNWIND_RULES };
 

@@ -66,7 +66,8 @@ enum ky_perf_feature {
 /* From here on a callchain's words are no addresses but say whose addresses follow. */
 #define KY_PERF_CONTEXT_FIRST ((uint64_t)-4095)
 
-#define KY_PERF_BUILD_ID_BYTES 20u
+/* Whether numbers of this machine are big-endian. */
+#define KY_PERF_BIG_HERE (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 static inline uint16_t ky_perf_u16(const uint8_t *p, bool big)
 {
@@ -77,14 +78,14 @@ static inline uint32_t ky_perf_u32(const uint8_t *p, bool big)
 {
 	uint32_t value;
 	__builtin_memcpy(&value, p, sizeof(value));
-	return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? value : __builtin_bswap32(value);
+	return big == KY_PERF_BIG_HERE ? value : __builtin_bswap32(value);
 }
 
 static inline uint64_t ky_perf_u64(const uint8_t *p, bool big)
 {
 	uint64_t value;
 	__builtin_memcpy(&value, p, sizeof(value));
-	return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? value : __builtin_bswap64(value);
+	return big == KY_PERF_BIG_HERE ? value : __builtin_bswap64(value);
 }
 
 /* Bytes that are read from front to back; what is beyond the end is 0, and short says so. */

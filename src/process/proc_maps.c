@@ -5,8 +5,14 @@
 #include "process/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int ky_proc_maps_open(struct ky_proc_maps *maps, pid_t pid)
 {
@@ -33,6 +39,40 @@ void ky_proc_maps_close(struct ky_proc_maps *maps)
 	*maps = (struct ky_proc_maps){0};
 }
 
+/* Opens a plain file, of that inode unless inode is 0: -errno otherwise. Never waits: it may be a pipe by now. */
+static int open_plain(const char *path, uint64_t inode)
+{
+	struct stat status;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (!inode || status.st_ino == inode))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping)
+{
+	char path[PATH_MAX + 64];
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 mapping->start, mapping->end);
+	int fd = open_plain(path, 0);
+	if (fd < 0 && snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapping->path) <
+			      (int)sizeof(path))
+		fd = open_plain(path, mapping->inode);
+	if (fd >= 0 || !mapping->inode)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	const int program = open_plain(path, mapping->inode);
+	if (program >= 0)
+		return program;
+	/* The process may have ended. */
+	const int here = open_plain(mapping->path, mapping->inode);
+	return here >= 0 ? here : fd;
+}
+
 /* Reads a number and the character that must end it. */
 static bool take_number(char **at, int base, char end, uint64_t *number)
 {
@@ -49,15 +89,15 @@ bool ky_proc_maps_parse(char *line, struct ky_proc_mapping *mapping)
 {
 	uint64_t device_major, device_minor;
 	char *at = line;
+	*mapping = (struct ky_proc_mapping){0};
 	line[strcspn(line, "\n")] = '\0';
 	if (!take_number(&at, 16, '-', &mapping->start) ||
 	    !take_number(&at, 16, ' ', &mapping->end) || strlen(at) < 5 || at[4] != ' ' ||
 	    mapping->start >= mapping->end)
 		return false;
-	mapping->readable = at[0] == 'r';
-	mapping->writable = at[1] == 'w';
-	mapping->executable = at[2] == 'x';
-	mapping->shared = at[3] == 's';
+	mapping->protection = (at[0] == 'r' ? PROT_READ : 0u) | (at[1] == 'w' ? PROT_WRITE : 0u) |
+			      (at[2] == 'x' ? PROT_EXEC : 0u);
+	mapping->flags = at[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	at += 5;
 	if (!take_number(&at, 16, ' ', &mapping->offset) ||
 	    !take_number(&at, 16, ':', &device_major) || !take_number(&at, 16, ' ', &device_minor))

@@ -19,13 +19,19 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#define KY_BUILD_ID_MAX 20u
+
+/* A part of a process's memory, of a line of maps or of a perf record. */
 struct ky_proc_mapping {
 	uint64_t start, end;
-	uint64_t offset; /* in the file, of start */
-	uint64_t device; /* major << 32 | minor */
-	uint64_t inode;  /* 0: of no file */
-	bool readable, writable, executable, shared;
-	/* As the process named the file (" (deleted)" behind it when it is), "[stack]", or "". Valid until the next. */
+	uint64_t offset;     /* in the file, of start */
+	uint64_t device;     /* major << 32 | minor */
+	uint64_t inode;      /* 0: of no file, or known by its build id */
+	uint32_t protection; /* PROT_ */
+	uint32_t flags;      /* MAP_SHARED or MAP_PRIVATE */
+	uint8_t build_id[KY_BUILD_ID_MAX];
+	uint8_t build_id_bytes; /* 0: unknown */
+	/* As the process named the file (" (deleted)" behind it when it is), "[stack]", or "". */
 	const char *path;
 };
 
@@ -37,10 +43,16 @@ struct ky_proc_maps {
 
 /* 0, -ESRCH, -EACCES ...: then there are no mappings, and there is nothing to close. */
 int ky_proc_maps_open(struct ky_proc_maps *maps, pid_t pid);
-/* Read the next mapping, in order of addresses; false at the end. */
+/* Read the next mapping, in order of addresses; false at the end. Its path is valid until the next. */
 bool ky_proc_maps_next(struct ky_proc_maps *maps, struct ky_proc_mapping *mapping);
 void ky_proc_maps_close(struct ky_proc_maps *maps);
 
+/*
+ * Open the file that the process has mapped there, whatever its name means by now: through /proc/PID/map_files (root), which
+ * knows deleted files and other mount namespaces; else by its path under /proc/PID/root, through /proc/PID/exe, or by its
+ * path, when that still is the same inode. A descriptor or -errno.
+ */
+int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping);
 /* Parse a line, whose end is cut off; false when it is none. */
 bool ky_proc_maps_parse(char *line, struct ky_proc_mapping *mapping);
 

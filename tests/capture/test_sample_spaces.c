@@ -17,15 +17,17 @@
 
 #include <gelf.h>
 
-#include "capture/address_space.h"
 #include "capture/sample_addresses.h"
+#include "capture/sample_processes.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/symbolizer.h"
 
 /* ---- records ---- */
 
 struct known {
 	struct ky_sample_modules modules;
-	struct ky_sample_spaces spaces;
+	struct ky_sample_processes spaces;
 	struct ky_perf_out out;
 };
 
@@ -37,18 +39,18 @@ static void begin(struct known *known)
 
 static void end(struct known *known)
 {
-	ky_sample_spaces_free(&known->spaces);
+	ky_sample_processes_free(&known->spaces);
 	ky_sample_modules_free(&known->modules);
 	ky_perf_out_free(&known->out);
 }
 
 /* What was written is taken, and out is empty again. */
-static void take(struct known *known, struct ky_sample_spaces *spaces, uint16_t misc)
+static void take(struct known *known, struct ky_sample_processes *spaces, uint16_t misc)
 {
 	for (size_t at = 0; at < known->out.used;) {
 		struct perf_event_header *record = (void *)(known->out.bytes + at);
 		record->misc |= misc;
-		ky_sample_spaces_take(spaces, record);
+		ky_sample_processes_take(spaces, record);
 		at += record->size;
 	}
 	known->out.used = 0;
@@ -57,7 +59,7 @@ static void take(struct known *known, struct ky_sample_spaces *spaces, uint16_t 
 static void map(struct known *known, uint32_t pid, uint64_t start, uint64_t end_, uint64_t offset,
 		const char *path)
 {
-	const struct ky_perf_mapping mapping = {
+	const struct ky_proc_mapping mapping = {
 		.start = start, .end = end_, .offset = offset, .inode = 7, .path = path};
 	ky_perf_out_mapping(&known->out, (struct ky_perf_who){pid, pid, 1}, &mapping);
 	take(known, &known->spaces, 0);
@@ -82,13 +84,13 @@ static void task(struct known *known, uint32_t type, uint32_t pid, uint32_t pare
 		    .ppid = parent,
 		    .tid = pid,
 		    .ptid = parent};
-	ky_sample_spaces_take(&known->spaces, &record.head);
+	ky_sample_processes_take(&known->spaces, &record.head);
 }
 
-static void assert_at(const struct ky_sample_spaces *spaces, uint32_t pid, uint64_t address,
+static void assert_at(const struct ky_sample_processes *spaces, uint32_t pid, uint64_t address,
 		      const char *path, uint64_t offset)
 {
-	const struct ky_sample_range *range = ky_sample_spaces_find(spaces, pid, address);
+	const struct ky_address_range *range = ky_sample_processes_find(spaces, pid, address);
 	if (!path) {
 		assert_null(range);
 		return;
@@ -127,7 +129,7 @@ static void a_child_has_what_its_parent_had_until_its_exec(void **state)
 	name(&known, 5, 5, "parent", 0);
 	map(&known, 5, 0x1000, 0x2000, 0, "/a");
 	task(&known, PERF_RECORD_FORK, 6, 5);
-	assert_true(ky_sample_spaces_has(&known.spaces, 6));
+	assert_true(ky_sample_processes_has(&known.spaces, 6));
 	assert_at(&known.spaces, 6, 0x1000, "/a", 0);
 	name(&known, 6, 6, "new", PERF_RECORD_MISC_COMM_EXEC);
 	assert_at(&known.spaces, 6, 0x1000, NULL, 0);
@@ -143,11 +145,11 @@ static void a_process_that_ended_is_forgotten_later(void **state)
 	name(&known, 5, 5, "one", 0);
 	map(&known, 5, 0x1000, 0x2000, 0, "/a");
 	task(&known, PERF_RECORD_EXIT, 5, 1);
-	assert_false(ky_sample_spaces_has(&known.spaces, 5));
-	ky_sample_spaces_round(&known.spaces);
+	assert_false(ky_sample_processes_has(&known.spaces, 5));
+	ky_sample_processes_round(&known.spaces);
 	assert_at(&known.spaces, 5, 0x1000, "/a", 0);
 	for (int i = 0; i < 4; i++)
-		ky_sample_spaces_round(&known.spaces);
+		ky_sample_processes_round(&known.spaces);
 	assert_at(&known.spaces, 5, 0x1000, NULL, 0);
 	assert_int_equal(known.spaces.processes_count, 0);
 	assert_int_equal(known.spaces.threads_count, 0);
@@ -168,7 +170,7 @@ static void memory_stays_small_over_many_short_lives(void **state)
 	for (uint32_t pid = 2; pid < 20000; pid++) {
 		task(&known, PERF_RECORD_FORK, pid, 1);
 		task(&known, PERF_RECORD_EXIT, pid, 1);
-		ky_sample_spaces_round(&known.spaces);
+		ky_sample_processes_round(&known.spaces);
 		assert_true(known.spaces.processes_count < 8);
 	}
 	assert_int_equal(known.modules.count, 1);
@@ -184,15 +186,15 @@ static void all_that_is_known_can_be_told_again(void **state)
 	name(&known, 5, 9, "worker", 0);
 	map(&known, 5, 0x1000, 0x9000, 0, "/a");
 	map(&known, 5, 0x3000, 0x5000, 0x100, "/b");
-	struct ky_sample_spaces again = {.modules = &known.modules};
-	ky_sample_spaces_tell(&known.spaces, &known.out);
+	struct ky_sample_processes again = {.modules = &known.modules};
+	ky_sample_processes_tell(&known.spaces, &known.out);
 	take(&known, &again, 0);
 	assert_at(&again, 5, 0x2000, "/a", 0x1000);
 	assert_at(&again, 5, 0x3000, "/b", 0x100);
 	assert_at(&again, 5, 0x5000, "/a", 0x4000);
-	assert_true(ky_sample_spaces_has_thread(&again, 9));
+	assert_true(ky_sample_processes_has_thread(&again, 9));
 	assert_int_equal(again.threads_count, 2);
-	ky_sample_spaces_free(&again);
+	ky_sample_processes_free(&again);
 	end(&known);
 }
 

@@ -94,10 +94,10 @@ static uint64_t differences(pid_t pid)
 	assert_true(memory >= 0);
 	assert_int_equal(ky_program_map_read(&map, pid), 0);
 	for (uint32_t i = 0; i < map.count; i++) {
-		const struct ky_program_mapping *m = &map.mappings[i];
+		const struct ky_proc_mapping *m = &map.mappings[i];
 		if (strncmp(m->path, "/memfd:", 7) == 0)
 			continue;
-		const int file = ky_program_map_open(&map, m);
+		const int file = ky_proc_maps_open_file(map.pid, m);
 		assert_true(file >= 0);
 		for (uint64_t at = m->start; at < m->end; at += sizeof(here)) {
 			const size_t bytes =

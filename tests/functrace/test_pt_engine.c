@@ -132,7 +132,7 @@ static void put_map(struct ky_pt_thread *thread)
 	struct ky_program_map map;
 	assert_int_equal(ky_program_map_read(&map, getpid()), 0);
 	for (uint32_t i = 0; i < map.count; i++) {
-		const struct ky_program_mapping *one = &map.mappings[i];
+		const struct ky_proc_mapping *one = &map.mappings[i];
 		struct {
 			struct perf_event_header header;
 			uint32_t pid, tid;

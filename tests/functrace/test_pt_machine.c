@@ -24,8 +24,8 @@
 #include "functrace/pt.h"
 #include "functrace/pt_decode.h"
 #include "functrace/pt_machine.h"
-#include "functrace/pt_records.h"
 #include "functrace/pt_thread.h"
+#include "process/perf_record.h"
 
 #define DEVICE "sys/bus/event_source/devices/intel_pt/"
 
@@ -231,7 +231,7 @@ static void an_event_without_an_aux_ring_leaves_nothing_open(void **state)
 static void the_kernel_records_what_is_mapped_and_named(void **state)
 {
 	struct ky_perf_ring ring;
-	struct ky_pt_record record;
+	struct ky_perf_record record;
 	struct stat status;
 	const struct perf_event_header *header;
 	bool mapped = false, named = false;
@@ -247,7 +247,7 @@ static void the_kernel_records_what_is_mapped_and_named(void **state)
 	assert_int_equal(prctl(PR_SET_NAME, "named-by-test"), 0);
 	ky_perf_ring_begin(&ring);
 	while ((header = ky_perf_ring_next(&ring))) {
-		if (!ky_pt_record_parse(&record, header, ky_pt_machine_event(&dummy).sample_type))
+		if (!ky_perf_record_parse(&record, header, ky_pt_machine_event(&dummy).sample_type))
 			continue;
 		assert_int_equal(record.tid, gettid());
 		if (record.type == PERF_RECORD_COMM)
@@ -255,8 +255,8 @@ static void the_kernel_records_what_is_mapped_and_named(void **state)
 		if (record.type != PERF_RECORD_MMAP2)
 			continue;
 		mapped = true;
-		assert_int_equal(record.map.address, (uint64_t)(uintptr_t)code);
-		assert_int_equal(record.map.bytes, 4096);
+		assert_int_equal(record.map.start, (uint64_t)(uintptr_t)code);
+		assert_int_equal(record.map.end - record.map.start, 4096);
 		assert_int_equal(record.map.offset, 4096);
 		assert_int_equal(record.map.inode, status.st_ino);
 		assert_non_null(strstr(record.map.path, "test_pt_machine"));
@@ -326,12 +326,12 @@ static void add_text(struct made_record *made, const char *text)
 #define SAMPLE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 /* With pid 10, tid 11, time 999, as all records have it at their end. */
-static bool end_record(struct made_record *made, struct ky_pt_record *record)
+static bool end_record(struct made_record *made, struct ky_perf_record *record)
 {
 	add_u64(made, 10 | UINT64_C(11) << 32);
 	add_u64(made, 999);
 	made->header.size = (uint16_t)made->used;
-	return ky_pt_record_parse(record, &made->header, SAMPLE);
+	return ky_perf_record_parse(record, &made->header, SAMPLE);
 }
 
 static void make_map(struct made_record *made, uint16_t misc)
@@ -351,15 +351,15 @@ static void make_map(struct made_record *made, uint16_t misc)
 static void a_mapping_is_read_from_its_record(void **state)
 {
 	struct made_record made;
-	struct ky_pt_record record;
+	struct ky_perf_record record;
 	(void)state;
 	make_map(&made, PERF_RECORD_MISC_USER);
 	assert_true(end_record(&made, &record));
 	assert_int_equal(record.pid, 10);
 	assert_int_equal(record.tid, 12);
 	assert_int_equal(record.time, 999);
-	assert_int_equal(record.map.address, 0x7f0000001000);
-	assert_int_equal(record.map.bytes, 0x3000);
+	assert_int_equal(record.map.start, 0x7f0000001000);
+	assert_int_equal(record.map.end, 0x7f0000004000);
 	assert_int_equal(record.map.offset, 0x2000);
 	assert_int_equal(record.map.device, UINT64_C(8) << 32 | 1);
 	assert_int_equal(record.map.inode, 4242);
@@ -374,16 +374,17 @@ static void a_mapping_is_read_from_its_record(void **state)
 static void threads_names_switches_and_losses_are_read(void **state)
 {
 	struct made_record made;
-	struct ky_pt_record record;
+	struct ky_perf_record record;
 	(void)state;
 	begin_record(&made, PERF_RECORD_FORK, 0);
 	add_u64(&made, 10 | UINT64_C(9) << 32);
 	add_u64(&made, 20 | UINT64_C(11) << 32);
 	add_u64(&made, 998);
 	assert_true(end_record(&made, &record));
-	assert_int_equal(record.task.pid, 10);
-	assert_int_equal(record.task.tid, 20);
-	assert_int_equal(record.time, 998);
+	assert_int_equal(record.pid, 10);
+	assert_int_equal(record.tid, 20);
+	assert_int_equal(record.task.time, 998);
+	assert_int_equal(record.time, 999);
 	begin_record(&made, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
 	add_u64(&made, 10 | UINT64_C(11) << 32);
 	add_text(&made, "worker");
@@ -392,7 +393,7 @@ static void threads_names_switches_and_losses_are_read(void **state)
 	assert_true(record.comm.exec);
 	begin_record(&made, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT);
 	assert_true(end_record(&made, &record));
-	assert_true(record.off);
+	assert_true(record.switched.out);
 	assert_int_equal(record.tid, 11);
 	begin_record(&made, PERF_RECORD_LOST, 0);
 	add_u64(&made, 1);
@@ -410,7 +411,7 @@ static void threads_names_switches_and_losses_are_read(void **state)
 static void records_that_are_cut_off_are_passed_over(void **state)
 {
 	struct made_record made;
-	struct ky_pt_record record;
+	struct ky_perf_record record;
 	(void)state;
 	make_map(&made, 0);
 	assert_true(end_record(&made, &record));
@@ -422,13 +423,13 @@ static void records_that_are_cut_off_are_passed_over(void **state)
 		memcpy(cut, made.bytes, bytes);
 		cut->size = bytes;
 		if (bytes < whole - 24)
-			assert_false(ky_pt_record_parse(&record, cut, SAMPLE));
+			assert_false(ky_perf_record_parse(&record, cut, SAMPLE));
 		else
-			ky_pt_record_parse(&record, cut, SAMPLE);
+			ky_perf_record_parse(&record, cut, SAMPLE);
 		free(cut);
 	}
 	made.header.size = 4;
-	assert_false(ky_pt_record_parse(&record, &made.header, SAMPLE));
+	assert_false(ky_perf_record_parse(&record, &made.header, SAMPLE));
 }
 
 /* ---- the ring ---- */
@@ -438,10 +439,10 @@ static void a_ring_that_went_around_begins_behind_its_head(void **state)
 	const uint8_t ring[8] = "56781234";
 	uint8_t out[8];
 	(void)state;
-	assert_int_equal(ky_pt_records_aux(out, ring, 8, 4), 8);
+	assert_int_equal(ky_pt_thread_unroll(out, ring, 8, 4), 8);
 	assert_memory_equal(out, "12345678", 8);
 	/* Whether head counts on or begins anew: kernels differ. */
-	assert_int_equal(ky_pt_records_aux(out, ring, 8, 800 + 4), 8);
+	assert_int_equal(ky_pt_thread_unroll(out, ring, 8, 800 + 4), 8);
 	assert_memory_equal(out, "12345678", 8);
 }
 
@@ -450,9 +451,9 @@ static void a_ring_that_is_not_full_yet_has_what_was_written(void **state)
 	const uint8_t ring[8] = "123";
 	uint8_t out[8];
 	(void)state;
-	assert_int_equal(ky_pt_records_aux(out, ring, 8, 3), 3);
+	assert_int_equal(ky_pt_thread_unroll(out, ring, 8, 3), 3);
 	assert_memory_equal(out, "123", 3);
-	assert_int_equal(ky_pt_records_aux(out, (const uint8_t[8]){0}, 8, 0), 0);
+	assert_int_equal(ky_pt_thread_unroll(out, (const uint8_t[8]){0}, 8, 0), 0);
 }
 
 /* ---- a recording of others ---- */
@@ -551,13 +552,13 @@ static void a_recording_of_a_real_cpu_is_read(void **state)
 	for (uint64_t at = data_at; at < data_at + data_bytes;) {
 		/* Records of a file begin at whole words. */
 		const struct perf_event_header *header = (const void *)(file + at);
-		struct ky_pt_record record;
+		struct ky_perf_record record;
 		uint64_t aux_bytes = 0;
 		if (header->type == PERF_AUXTRACE) {
 			memcpy(&aux_bytes, header + 1, 8);
 			psbs += count_psbs(file + at + header->size, (size_t)aux_bytes);
 			decode_strange(file + at + header->size, (size_t)aux_bytes, &facts);
-		} else if (ky_pt_record_parse(&record, header, PERF_SAMPLE_TYPE_OF_FILE)) {
+		} else if (ky_perf_record_parse(&record, header, PERF_SAMPLE_TYPE_OF_FILE)) {
 			maps += record.type == PERF_RECORD_MMAP2;
 			switches += record.type == PERF_RECORD_SWITCH_CPU_WIDE;
 		}

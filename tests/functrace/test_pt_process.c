@@ -19,6 +19,8 @@
 
 #include "core/stream.h"
 #include "functrace/pt_process.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/program_map.h"
 #include "pt_maker.h"
 
@@ -184,17 +186,10 @@ static void map_by_record(struct ky_pt_process *process, uint64_t place)
 	struct ky_program_map map;
 	assert_int_equal(ky_program_map_read(&map, getpid()), 0);
 	for (uint32_t i = 0; i < map.count; i++) {
-		const struct ky_program_mapping *one = &map.mappings[i];
+		const struct ky_proc_mapping *one = &map.mappings[i];
 		if (place < one->start || place >= one->end)
 			continue;
-		const struct ky_pt_record record = {.type = PERF_RECORD_MMAP2,
-						    .map = {.address = one->start,
-							    .bytes = one->end - one->start,
-							    .offset = one->offset,
-							    .device = one->device,
-							    .inode = one->inode,
-							    .path = one->path}};
-		assert_int_equal(ky_pt_space_map(&process->space, &record), 0);
+		assert_int_equal(ky_pt_space_map(&process->space, one), 0);
 	}
 	ky_program_map_free(&map);
 }
@@ -207,17 +202,17 @@ static void code_that_is_mapped_later_is_known_by_its_record(void **state)
 	(void)state;
 	make_packets(&made);
 	map_by_record(process, address(pt_top));
-	assert_int_equal(process->space.mappings_count, 1);
+	assert_int_equal(process->space.mapped.count, 1);
 	tell(process, &made, 0);
 	read_back(&process->drum, &told);
 	assert_string_equal(told.text,
 			    "pt_top{ pt_middle{ pt_leaf{ } } pt_leaf{ } [interrupt]{ } }");
 	/* What is known is not added again. */
 	assert_int_equal(ky_pt_space_look(&process->space), 0);
-	const uint32_t count = process->space.mappings_count;
+	const uint32_t count = process->space.mapped.count;
 	assert_true(count > 1);
 	assert_int_equal(ky_pt_space_look(&process->space), 0);
-	assert_int_equal(process->space.mappings_count, count);
+	assert_int_equal(process->space.mapped.count, count);
 	pt_made_close(&made);
 	close_process(process);
 }
@@ -228,18 +223,14 @@ static void a_library_that_is_loaded_again_and_again_takes_no_more_room(void **s
 	struct ky_program_map map;
 	(void)state;
 	assert_int_equal(ky_program_map_read(&map, getpid()), 0);
-	const struct ky_program_mapping *one = &map.mappings[0];
-	struct ky_pt_record record = {.type = PERF_RECORD_MMAP2,
-				      .map = {.bytes = one->end - one->start,
-					      .offset = one->offset,
-					      .device = one->device,
-					      .inode = one->inode,
-					      .path = one->path}};
+	const struct ky_proc_mapping *one = &map.mappings[0];
+	struct ky_proc_mapping mapping = *one;
 	for (uint32_t i = 0; i < 1000; i++) {
-		record.map.address = 0x100000000 + i % 4 * 0x10000000;
-		assert_int_equal(ky_pt_space_map(&process->space, &record), 0);
+		mapping.start = 0x100000000 + i % 4 * 0x10000000;
+		mapping.end = mapping.start + (one->end - one->start);
+		assert_int_equal(ky_pt_space_map(&process->space, &mapping), 0);
 	}
-	assert_int_equal(process->space.mappings_count, 4);
+	assert_int_equal(process->space.mapped.count, 4);
 	assert_int_equal(process->space.modules_count, 1);
 	assert_true(process->space.image.used < one->end - one->start + 8192);
 	ky_program_map_free(&map);

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +40,13 @@ static struct record record_of(uint32_t type, uint16_t misc, uint16_t bytes)
 	return (struct record){.head = {.type = type, .misc = misc, .size = bytes}};
 }
 
+static bool parse(struct ky_switch *one, const struct record *record)
+{
+	struct ky_perf_record parsed;
+	return ky_perf_record_parse(&parsed, &record->head, PERF_SAMPLE_TID | PERF_SAMPLE_TIME) &&
+	       ky_switch_parse(one, &parsed);
+}
+
 static struct record switch_of(uint16_t misc)
 {
 	struct record record = record_of(PERF_RECORD_SWITCH, misc, 8 + 16);
@@ -56,16 +62,16 @@ static void switches_are_told_with_their_reason(void **state)
 	struct ky_switch one;
 	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
 	struct record record = switch_of(0);
-	assert_true(ky_switch_parse(&one, &record.head));
+	assert_true(parse(&one, &record));
 	assert_int_equal(one.kind, KY_SWITCH_IN);
 	assert_int_equal(one.pid, 10);
 	assert_int_equal(one.tid, 11);
 	assert_int_equal(one.time_ns, 1000);
 	record = switch_of(out);
-	assert_true(ky_switch_parse(&one, &record.head));
+	assert_true(parse(&one, &record));
 	assert_int_equal(one.kind, KY_SWITCH_WAITING);
 	record = switch_of(out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
-	assert_true(ky_switch_parse(&one, &record.head));
+	assert_true(parse(&one, &record));
 	assert_int_equal(one.kind, KY_SWITCH_PREEMPTED);
 }
 
@@ -78,7 +84,7 @@ static void a_threads_end_is_told(void **state)
 	record.words[0] = 20;
 	record.words[2] = 21;
 	record.words[8] = 2000;
-	assert_true(ky_switch_parse(&one, &record.head));
+	assert_true(parse(&one, &record));
 	assert_int_equal(one.kind, KY_SWITCH_ENDED);
 	assert_int_equal(one.pid, 20);
 	assert_int_equal(one.tid, 21);
@@ -91,14 +97,14 @@ static void other_records_and_short_ones_are_passed_over(void **state)
 	struct ky_switch one;
 	struct record record = switch_of(0);
 	record.head.size = 8;
-	assert_false(ky_switch_parse(&one, &record.head));
+	assert_false(parse(&one, &record));
 	record = switch_of(0);
 	record.words[1] = 0; /* the idle thread */
-	assert_false(ky_switch_parse(&one, &record.head));
+	assert_false(parse(&one, &record));
 	record = record_of(PERF_RECORD_EXIT, 0, 8 + 16);
-	assert_false(ky_switch_parse(&one, &record.head));
+	assert_false(parse(&one, &record));
 	record = record_of(PERF_RECORD_COMM, 0, 8 + 24);
-	assert_false(ky_switch_parse(&one, &record.head));
+	assert_false(parse(&one, &record));
 }
 
 /* ---- a real process ---- */

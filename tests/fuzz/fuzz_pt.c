@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "functrace/pt_decode.h"
-#include "functrace/pt_records.h"
+#include "process/perf_record.h"
 
 #define CODE_AT 0x401000u
 #define FUNCTION_BYTES 0x80u
@@ -106,7 +106,7 @@ static void parse_records(const uint8_t *data, size_t bytes)
 {
 	while (bytes >= sizeof(struct perf_event_header)) {
 		struct perf_event_header header;
-		struct ky_pt_record record;
+		struct ky_perf_record record;
 		memcpy(&header, data, sizeof(header));
 		if (header.size < sizeof(header) || header.size > bytes)
 			return;
@@ -115,7 +115,7 @@ static void parse_records(const uint8_t *data, size_t bytes)
 			abort();
 		memcpy(copy, data, header.size);
 		copy->type %= PERF_RECORD_MAX;
-		if (ky_pt_record_parse(&record, copy, PERF_SAMPLE_TID | PERF_SAMPLE_TIME) &&
+		if (ky_perf_record_parse(&record, copy, PERF_SAMPLE_TID | PERF_SAMPLE_TIME) &&
 		    record.type == PERF_RECORD_MMAP2 && strlen(record.map.path) > header.size)
 			abort();
 		free(copy);

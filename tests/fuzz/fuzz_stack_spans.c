@@ -17,6 +17,8 @@
 #include "base/stack_join.h"
 #include "functrace/stack_names.h"
 #include "functrace/unwinder.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #define MAPPED_AT 0x400000u
 
@@ -53,7 +55,7 @@ static void on_end(void *context, uint64_t ns)
 struct engine {
 	struct ky_stack_modules modules;
 	struct ky_stack_names names;
-	struct ky_stack_space space;
+	struct ky_address_space space;
 	struct ky_unwinder *unwinder;
 	struct ky_stack_jit jit;
 	struct ky_stack_join join;
@@ -74,7 +76,7 @@ static void open_engine(struct engine *engine)
 static void close_engine(struct engine *engine)
 {
 	ky_stack_join_free(&engine->join);
-	ky_stack_space_free(&engine->space);
+	ky_address_space_free(&engine->space);
 	ky_stack_jit_free(&engine->jit);
 	ky_unwinder_close(&engine->unwinder);
 	ky_stack_names_close(&engine->names);
@@ -90,24 +92,23 @@ static void map_program(struct engine *engine, const uint8_t *data, size_t bytes
 	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes || fstat(fd, &status) != 0)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ky_stack_space_map(&engine->space, &engine->modules,
-			   &(struct ky_stack_mapping){.pid = getpid(),
-						      .start = MAPPED_AT,
-						      .end = MAPPED_AT + 0x10000,
-						      .inode = status.st_ino,
-						      .path = path});
+	ky_stack_modules_map(&engine->modules, &engine->space, getpid(),
+			     &(struct ky_proc_mapping){.start = MAPPED_AT,
+						       .end = MAPPED_AT + 0x10000,
+						       .inode = status.st_ino,
+						       .path = path});
 	close(fd);
 }
 
-static void take_sample(struct engine *engine, const struct ky_stack_record *record,
+static void take_sample(struct engine *engine, const struct ky_stack_dump *dump,
 			const struct ky_stack_sink *sink)
 {
 	enum ky_unwind_end end = KY_UNWIND_ASTRAY;
 	const uint32_t *functions;
 	uint32_t count = 0;
-	uint32_t left = record->has_registers
+	uint32_t left = dump->has_registers
 				? ky_unwinder_walk(engine->unwinder, &engine->modules,
-						   &engine->space, record, engine->unwound, &end)
+						   &engine->space, dump, engine->unwound, &end)
 				: 0;
 	while (left-- > 0) {
 		const struct ky_unwound *unwound = &engine->unwound[left];
@@ -117,47 +118,63 @@ static void take_sample(struct engine *engine, const struct ky_stack_record *rec
 			engine->frames[count++] = (struct ky_stack_frame){
 				functions[i], unwound->returns, unwound->place};
 	}
-	ky_stack_join_sample(&engine->join,
-			     &(struct ky_stack_sample){record->ns, engine->frames, count,
-						       end == KY_UNWIND_WHOLE},
-			     sink);
+	ky_stack_join_sample(
+		&engine->join,
+		&(struct ky_stack_sample){dump->ns, engine->frames, count, end == KY_UNWIND_WHOLE},
+		sink);
 }
 
-static void take(struct engine *engine, const struct ky_stack_record *record)
+static void take(struct engine *engine, const struct ky_perf_record *record,
+		 const struct ky_stack_sink *sink)
 {
-	const struct ky_stack_sink sink = {on_begin, on_end, &engine->told};
-	switch (record->kind) {
-	case KY_STACK_SAMPLE:
-		take_sample(engine, record, &sink);
-		break;
-	case KY_STACK_MAPPING:
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
 		/* Not by its path: that may be any file of this machine. */
-		ky_stack_space_map(&engine->space, &engine->modules,
-				   &(struct ky_stack_mapping){.start = record->start,
-							      .end = record->end,
-							      .offset = record->offset,
-							      .path = "//anon"});
+		ky_stack_modules_map(&engine->modules, &engine->space, 0,
+				     &(struct ky_proc_mapping){.start = record->map.start,
+							       .end = record->map.end,
+							       .offset = record->map.offset,
+							       .path = "//anon"});
 		break;
-	case KY_STACK_BEGUN:
-		ky_stack_join_begin(&engine->join, record->ns);
+	case PERF_RECORD_FORK:
+		ky_stack_join_begin(&engine->join, record->time);
 		break;
-	case KY_STACK_ENDED:
-		ky_stack_join_end(&engine->join, record->ns, &sink);
+	case PERF_RECORD_EXIT:
+		ky_stack_join_end(&engine->join, record->time, sink);
 		if (engine->told.open)
 			abort();
 		break;
-	case KY_STACK_SWITCH:
-		if (record->out)
-			ky_stack_join_off(&engine->join, record->ns,
-					  record->preempted ? KY_STACK_PREEMPTED : KY_STACK_OFF_CPU,
-					  &sink);
+	case PERF_RECORD_SWITCH:
+		if (record->switched.out)
+			ky_stack_join_off(&engine->join, record->time,
+					  record->switched.preempted ? KY_STACK_PREEMPTED
+								     : KY_STACK_OFF_CPU,
+					  sink);
 		else
-			ky_stack_join_on(&engine->join, record->ns, &sink);
+			ky_stack_join_on(&engine->join, record->time, sink);
 		break;
-	case KY_STACK_NAME:
-	case KY_STACK_LOST:
-		ky_stack_join_settle(&engine->join, &sink);
+	default:
+		ky_stack_join_settle(&engine->join, sink);
 		break;
+	}
+}
+
+static void take_record(struct engine *engine, const struct perf_event_header *head)
+{
+	const struct ky_stack_sink sink = {on_begin, on_end, &engine->told};
+	const uint64_t ns = ky_perf_record_time(head, KY_STACK_SAMPLE_TYPE);
+	struct ky_stack_dump dump;
+	struct ky_perf_record record;
+	if (head->type == PERF_RECORD_SAMPLE) {
+		if (!ky_stack_dump_read(&dump, head))
+			return;
+		if (dump.ns != ns)
+			abort();
+		take_sample(engine, &dump, &sink);
+	} else if (ky_perf_record_parse(&record, head, KY_STACK_SAMPLE_TYPE)) {
+		if (record.time != ns)
+			abort();
+		take(engine, &record, &sink);
 	}
 }
 
@@ -184,16 +201,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			break;
 		/* Of its own, so that reading over its end is noticed. */
 		struct perf_event_header *own = malloc(head.size);
-		struct ky_stack_record record;
 		if (!own)
 			abort();
 		memcpy(own, data, head.size);
-		const uint64_t ns = ky_stack_record_ns(own);
-		if (ky_stack_record_read(&record, own)) {
-			if (record.ns != ns)
-				abort();
-			take(engine, &record);
-		}
+		take_record(engine, own);
 		free(own);
 		data += head.size;
 		bytes -= head.size;

@@ -134,14 +134,16 @@ static void a_line_of_maps_is_parsed(void **state)
 		      &m, line));
 	assert_int_equal(m.start, 0x55d0c0000000);
 	assert_int_equal(m.end, 0x55d0c0100000);
-	assert_true(m.readable && !m.writable && m.executable && m.shared);
+	assert_int_equal(m.protection, PROT_READ | PROT_EXEC);
+	assert_int_equal(m.flags, MAP_SHARED);
 	assert_int_equal(m.offset, 0x1000);
 	assert_int_equal(m.device, UINT64_C(0xfd) << 32 | 1);
 	assert_int_equal(m.inode, 1234);
 	assert_string_equal(m.path, "/a b/c (deleted)");
 	/* Without a file; in the kernel's half. */
 	assert_true(parse("7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n", &m, line));
-	assert_true(m.writable && !m.executable && !m.shared);
+	assert_int_equal(m.protection, PROT_READ | PROT_WRITE);
+	assert_int_equal(m.flags, MAP_PRIVATE);
 	assert_string_equal(m.path, "");
 	assert_true(parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]\n",
 			  &m, line));
@@ -253,10 +255,10 @@ static void mappings_of_this_process_are_found(void **state)
 	while (ky_proc_maps_next(&maps, &mapping)) {
 		assert_true(mapping.start >= last && mapping.end > mapping.start);
 		last = mapping.end;
-		code |= mapping.executable && here >= mapping.start && here < mapping.end &&
-			mapping.inode;
+		code |= (mapping.protection & PROT_EXEC) && here >= mapping.start &&
+			here < mapping.end && mapping.inode;
 		file |= mapping.start == (uint64_t)(uintptr_t)mapped && mapping.offset == 4096 &&
-			mapping.shared && strstr(mapping.path, " (deleted)");
+			mapping.flags == MAP_SHARED && strstr(mapping.path, " (deleted)");
 	}
 	ky_proc_maps_close(&maps);
 	assert_true(code && file);

@@ -13,9 +13,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#define TRAILER                                                                                    \
-	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
-	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 #define ATTR_BYTES_MIN 64u
 
 static const char *const hardware_names[] = {
@@ -97,8 +94,7 @@ uint32_t ky_perf_attr_add(struct ky_perf *perf, const uint8_t *data, size_t byte
 	};
 	attr.name = usual_name(perf, attr.type, attr.config);
 	if (flags & KY_PERF_ATTR_SAMPLE_ID_ALL)
-		attr.trailer_bytes =
-			8u * (uint32_t)__builtin_popcountll(attr.sample_type & TRAILER);
+		attr.trailer_bytes = ky_perf_record_trailer_bytes(attr.sample_type);
 	perf->attrs[perf->attrs_count] = attr;
 	return perf->attrs_count++;
 }
@@ -183,7 +179,7 @@ static bool sample_id_word(uint64_t sample_type, size_t *word)
 }
 
 static const struct ky_perf_attr *attr_of_sample(const struct ky_perf *perf,
-						 const struct ky_perf_record *record)
+						 const struct ky_perf_raw *record)
 {
 	size_t word;
 	const struct ky_perf_attr *attr = NULL;
@@ -194,7 +190,7 @@ static const struct ky_perf_attr *attr_of_sample(const struct ky_perf *perf,
 }
 
 static const struct ky_perf_attr *attr_of_other(const struct ky_perf *perf,
-						const struct ky_perf_record *record)
+						const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	const uint64_t type = perf->attrs[0].sample_type;
@@ -213,53 +209,15 @@ static const struct ky_perf_attr *attr_of_other(const struct ky_perf *perf,
 	return attr ? attr : perf->attrs;
 }
 
-/* Fields that samples and trailers have in the same order; a sample's begin has more between them. */
-static void take_where(const struct ky_perf *perf, struct ky_perf_cursor *cursor, bool sample,
-		       struct ky_perf_where *where)
-{
-	const uint64_t type = where->attr->sample_type;
-	if (sample && type & PERF_SAMPLE_IDENTIFIER)
-		ky_perf_take(cursor, 8);
-	if (sample && type & PERF_SAMPLE_IP)
-		ky_perf_take(cursor, 8);
-	const uint8_t *ids = type & PERF_SAMPLE_TID ? ky_perf_take(cursor, 8) : NULL;
-	if (ids) {
-		where->pid = ky_perf_u32(ids, perf->big);
-		where->tid = ky_perf_u32(ids + 4, perf->big);
-	}
-	if (type & PERF_SAMPLE_TIME) {
-		where->time = ky_perf_take_u64(cursor);
-		where->timed = !cursor->short_of;
-	}
-	if (sample && type & PERF_SAMPLE_ADDR)
-		ky_perf_take(cursor, 8);
-	if (type & PERF_SAMPLE_ID)
-		ky_perf_take(cursor, 8);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		ky_perf_take(cursor, 8);
-	if (type & PERF_SAMPLE_CPU) {
-		const uint8_t *cpu = ky_perf_take(cursor, 8);
-		where->cpu = cpu ? ky_perf_u32(cpu, perf->big) : KY_NONE;
-	}
-}
-
-void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_raw *record,
 		   struct ky_perf_where *where)
 {
 	*where = (struct ky_perf_where){.pid = KY_NONE, .tid = KY_NONE, .cpu = KY_NONE};
 	if (!perf->attrs_count || record->type >= KY_PERF_USER_TYPES)
 		return;
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
-	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	if (record->type == PERF_RECORD_SAMPLE) {
-		where->attr = attr_of_sample(perf, record);
-	} else {
-		where->attr = attr_of_other(perf, record);
-		const uint32_t trailer = where->attr->trailer_bytes;
-		if (!trailer || trailer > bytes)
-			return;
-		where->trailer_bytes = trailer;
-		cursor.at = cursor.end - trailer;
-	}
-	take_where(perf, &cursor, record->type == PERF_RECORD_SAMPLE, where);
+	const struct ky_perf_attr *const attr = record->type == PERF_RECORD_SAMPLE
+							? attr_of_sample(perf, record)
+							: attr_of_other(perf, record);
+	ky_perf_record_where(where, record, attr->sample_type, attr->trailer_bytes, perf->big);
+	where->attr = attr;
 }

@@ -2,7 +2,6 @@
 /* perf_feature.c: what perf says about the machine and the recording, at the end of a file or between a pipe's records. */
 #include "formats/perf/perf_session.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -106,10 +105,10 @@ static void take_build_ids(struct ky_perf *perf, struct ky_perf_cursor *cursor)
 		const uint16_t bytes = ky_perf_u16(p + 6, perf->big);
 		if (bytes < KY_PERF_RECORD_HEAD_BYTES || !ky_perf_take(cursor, bytes))
 			break;
-		const struct ky_perf_record record = {.type = KY_PERF_BUILD_ID,
-						      .misc = ky_perf_u16(p + 4, perf->big),
-						      .bytes = bytes,
-						      .body = p + KY_PERF_RECORD_HEAD_BYTES};
+		const struct ky_perf_raw record = {.type = KY_PERF_BUILD_ID,
+						   .misc = ky_perf_u16(p + 4, perf->big),
+						   .bytes = bytes,
+						   .body = p + KY_PERF_RECORD_HEAD_BYTES};
 		ky_perf_build_id(perf, &record);
 	}
 }
@@ -117,10 +116,10 @@ static void take_build_ids(struct ky_perf *perf, struct ky_perf_cursor *cursor)
 uint32_t ky_perf_build_id_text(struct ky_perf *perf, const uint8_t *bytes, size_t count)
 {
 	static const char digits[] = "0123456789abcdef";
-	char text[2 * KY_PERF_BUILD_ID_BYTES];
+	char text[2 * KY_BUILD_ID_MAX];
 	bool any = false;
-	if (!count || count > KY_PERF_BUILD_ID_BYTES)
-		count = KY_PERF_BUILD_ID_BYTES;
+	if (!count || count > KY_BUILD_ID_MAX)
+		count = KY_BUILD_ID_MAX;
 	for (size_t i = 0; i < count; i++) {
 		text[2 * i] = digits[bytes[i] >> 4];
 		text[2 * i + 1] = digits[bytes[i] & 15];
@@ -130,7 +129,7 @@ uint32_t ky_perf_build_id_text(struct ky_perf *perf, const uint8_t *bytes, size_
 }
 
 /* pid, 20 bytes of build id, 4 bytes that may begin with their number, path. */
-void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_record *record)
+void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	bool made;
@@ -148,7 +147,7 @@ void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_record *record)
 }
 
 /* How the recording's clock is made of the CPU's: ns = zero + (ticks * mult >> shift). */
-void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_record *record)
+void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};

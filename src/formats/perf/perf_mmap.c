@@ -5,6 +5,8 @@
  */
 #include "base/array.h"
 #include "formats/perf/perf_session.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <stdlib.h>
 
@@ -81,10 +83,8 @@ static bool is_jitdump(const char *path)
 
 struct found {
 	uint32_t pid;
-	uint64_t start, bytes, offset;
-	uint32_t build_id; /* string, 0: not told */
-	uint64_t device, inode;
-	const char *path;
+	const struct ky_proc_mapping *map;
+	uint32_t build_id; /* string, 0: unknown */
 	size_t path_bytes;
 };
 
@@ -107,30 +107,30 @@ static void take_kernel(struct ky_perf *perf, const struct found *found, uint32_
 		ky_symbols_kernel(perf->symbols, build_id, NULL, NULL, 0);
 		return;
 	}
-	memcpy(reference, found->path + name, bytes);
+	memcpy(reference, found->map->path + name, bytes);
 	reference[bytes] = '\0';
 	ky_symbols_kernel(perf->symbols, build_id, ky_text_of(perf->trace, perf->release_text),
-			  reference, found->offset);
+			  reference, found->map->offset);
 }
 
 static void describe(struct ky_perf *perf, const struct found *found, struct ky_perf_mapped *mapped)
 {
-	const uint32_t name = ky_string(perf->trace, found->path, found->path_bytes);
+	const uint32_t name = ky_string(perf->trace, found->map->path, found->path_bytes);
 	const size_t kernel_bytes = strlen(KERNEL_NAME);
 	const bool kernel = found->path_bytes >= kernel_bytes &&
-			    memcmp(found->path, KERNEL_NAME, kernel_bytes) == 0;
+			    memcmp(found->map->path, KERNEL_NAME, kernel_bytes) == 0;
 	uint32_t build_id = found->build_id ? found->build_id : build_id_of(perf, name);
 	if (kernel && !build_id)
 		build_id = build_id_of(perf, ky_string_z(perf->trace, KERNEL_NAME));
 	const struct ky_mapping_spec spec = {
 		.build_id = build_id,
 		.name = name,
-		.start = found->start,
-		.end = found->start + found->bytes,
-		.offset = kernel ? 0 : found->offset,
+		.start = found->map->start,
+		.end = found->map->end,
+		.offset = kernel ? 0 : found->map->offset,
 	};
 	*mapped = (struct ky_perf_mapped){
-		.start = kernel ? 0 : found->start,
+		.start = kernel ? 0 : found->map->start,
 		.offset = spec.offset,
 		.mapping = ky_mapping(perf->trace, &spec),
 		.file = KY_NONE,
@@ -140,23 +140,22 @@ static void describe(struct ky_perf *perf, const struct found *found, struct ky_
 	if (kernel)
 		take_kernel(perf, found, build_id);
 	else if (perf->symbols && found->pid != KERNEL_PID && !mapped->anonymous)
-		mapped->file =
-			ky_symbols_file(perf->symbols, name, build_id, found->device, found->inode);
+		mapped->file = ky_symbols_file(perf->symbols, name, build_id, found->map->device,
+					       found->map->inode);
 }
 
 static void add(struct ky_perf *perf, const struct found *found)
 {
 	struct ky_perf_space *space = ky_perf_space(perf, found->pid);
-	if (!space || !found->bytes || found->bytes > UINT64_MAX - found->start ||
+	if (!space || found->map->start >= found->map->end ||
 	    !KY_ARRAY_GROW_ZERO(perf->mapped, perf->mapped_room, perf->mapped_count + 1))
 		return;
 	const uint32_t number = perf->mapped_count++;
 	describe(perf, found, &perf->mapped[number]);
-	if (ky_ranges_put(&perf->ranges, &space->space, found->start, found->start + found->bytes,
-			  number))
+	if (ky_ranges_put(&perf->ranges, &space->space, found->map->start, found->map->end, number))
 		space->view = new_view(perf);
 	if (perf->symbols && perf->mapped[number].anonymous) {
-		char *path = strndup(found->path, found->path_bytes);
+		char *path = strndup(found->map->path, found->path_bytes);
 		if (path && is_jitdump(path))
 			ky_symbols_jitdump(perf->symbols, found->pid, path,
 					   perf->trace->clock == KY_CLOCK_MONOTONIC);
@@ -164,61 +163,21 @@ static void add(struct ky_perf *perf, const struct found *found)
 	}
 }
 
-/* The process that a mapping is of: the kernel has none. */
-static uint32_t pid_of(const struct ky_perf_record *record, uint32_t pid)
-{
-	const unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	return mode == PERF_RECORD_MISC_KERNEL ? KERNEL_PID : pid;
-}
-
-/* What is left behind the fixed part, up to its NUL. */
-static void take_path(const struct ky_perf_cursor *cursor, struct found *found)
-{
-	found->path = (const char *)cursor->at;
-	found->path_bytes = strnlen(found->path, ky_perf_left(cursor));
-}
-
-void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
 		  const struct ky_perf_where *where)
 {
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
-	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	struct found found = {.pid = pid_of(record, ky_perf_take_u32(&cursor))};
-	ky_perf_take_u32(&cursor);
-	found.start = ky_perf_take_u64(&cursor);
-	found.bytes = ky_perf_take_u64(&cursor);
-	found.offset = ky_perf_take_u64(&cursor);
-	take_path(&cursor, &found);
-	if (cursor.short_of)
-		ky_perf_record_short(perf, record);
-	else
-		add(perf, &found);
-}
-
-void ky_perf_mmap2(struct ky_perf *perf, const struct ky_perf_record *record,
-		   const struct ky_perf_where *where)
-{
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
-	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	struct found found = {.pid = pid_of(record, ky_perf_take_u32(&cursor))};
-	ky_perf_take_u32(&cursor);
-	found.start = ky_perf_take_u64(&cursor);
-	found.bytes = ky_perf_take_u64(&cursor);
-	found.offset = ky_perf_take_u64(&cursor);
-	/* Device and inode, or the build id: a byte of size, three of nothing, the id. */
-	const uint8_t *identity = ky_perf_take(&cursor, 24);
-	ky_perf_take(&cursor, 8);
-	if (cursor.short_of) {
-		ky_perf_record_short(perf, record);
+	struct ky_perf_record record;
+	if (!ky_perf_record_body(&record, raw, where->trailer_bytes, perf->big)) {
+		ky_perf_record_short(perf, raw);
 		return;
 	}
-	if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		found.build_id = ky_perf_build_id_text(perf, identity + 4, identity[0]);
-	} else {
-		found.device = (uint64_t)ky_perf_u32(identity, perf->big) << 32 |
-			       ky_perf_u32(identity + 4, perf->big);
-		found.inode = ky_perf_u64(identity + 8, perf->big);
-	}
-	take_path(&cursor, &found);
+	/* The kernel has no process. */
+	const bool kernel = (raw->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	struct found found = {.pid = kernel ? KERNEL_PID : record.pid,
+			      .map = &record.map,
+			      .path_bytes = record.path_bytes};
+	if (raw->type == PERF_RECORD_MMAP2 && raw->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+		found.build_id =
+			ky_perf_build_id_text(perf, record.map.build_id, record.map.build_id_bytes);
 	add(perf, &found);
 }

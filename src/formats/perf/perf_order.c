@@ -35,7 +35,7 @@ static bool reserve(struct ky_perf_queue *queue, uint64_t bytes)
 }
 
 /* The head as it is in memory, then the body. */
-bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_record *record, uint64_t time)
+bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_raw *record, uint64_t time)
 {
 	struct ky_perf_queue *queue = &perf->queue;
 	const uint32_t body = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
@@ -72,8 +72,8 @@ static void turn(struct ky_perf *perf, const struct ky_perf_waiting *waiting)
 	struct perf_event_header head;
 	const uint8_t *bytes = perf->queue.bytes + waiting->place;
 	memcpy(&head, bytes, sizeof(head));
-	const struct ky_perf_record record = {head.type, head.misc, head.size, bytes + sizeof(head),
-					      waiting->at};
+	const struct ky_perf_raw record = {head.type, head.misc, head.size, bytes + sizeof(head),
+					   waiting->at};
 	ky_perf_record_turn(perf, &record);
 }
 

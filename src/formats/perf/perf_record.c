@@ -2,9 +2,7 @@
 /* perf_record.c: the kernel's records: which wait for their turn, and what each means. */
 #include "formats/perf/perf_session.h"
 
-#include <errno.h>
-
-void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_record *record)
+void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	ky_problem(perf->trace, "perf_record_damaged", KY_DATA_LOSS, record->at,
 		   "a record of type %u and %u bytes does not hold what it should", record->type,
@@ -12,7 +10,7 @@ void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_record *rec
 }
 
 /* Forks and exits have their time in themselves too. */
-static uint64_t time_of(const struct ky_perf *perf, const struct ky_perf_record *record)
+static uint64_t time_of(const struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	struct ky_perf_where where;
 	ky_perf_where(perf, record, &where);
@@ -28,7 +26,7 @@ static uint64_t time_of(const struct ky_perf *perf, const struct ky_perf_record 
  * Records without a time tell what was there before: they get their turn at once. Samples wait, that they come
  * behind all of these.
  */
-void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_record *record)
+void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint64_t time = time_of(perf, record);
 	if (time || record->type == PERF_RECORD_SAMPLE)
@@ -37,21 +35,21 @@ void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_record *reco
 		ky_perf_record_turn(perf, record);
 }
 
-static void lost(struct ky_perf *perf, const struct ky_perf_record *record,
-		 const struct ky_perf_where *where)
+static void put_lost(struct ky_perf *perf, const struct ky_perf_raw *record,
+		     const struct ky_perf_where *where)
 {
-	const bool samples = record->type == PERF_RECORD_LOST_SAMPLES;
-	const size_t at = samples ? 0 : 8;
-	if (record->bytes - KY_PERF_RECORD_HEAD_BYTES < at + 8) {
+	struct ky_perf_record lost;
+	if (!ky_perf_record_body(&lost, record, 0, perf->big)) {
 		ky_perf_record_short(perf, record);
 		return;
 	}
 	ky_put_lost(perf->trace, where->timed ? (int64_t)where->time : KY_TIME_NONE, KY_NONE,
-		    where->cpu, ky_perf_u64(record->body + at, perf->big),
-		    samples ? "perf: hardware samples" : "perf: ring buffer");
+		    where->cpu, lost.lost,
+		    record->type == PERF_RECORD_LOST_SAMPLES ? "perf: hardware samples"
+							     : "perf: ring buffer");
 }
 
-void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_record *record)
+void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	struct ky_perf_where where;
 	ky_perf_where(perf, record, &where);
@@ -62,10 +60,8 @@ void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_record *reco
 		ky_perf_task_seen(perf, &where);
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
-		ky_perf_mmap(perf, record, &where);
-		break;
 	case PERF_RECORD_MMAP2:
-		ky_perf_mmap2(perf, record, &where);
+		ky_perf_mmap(perf, record, &where);
 		break;
 	case PERF_RECORD_COMM:
 		ky_perf_task_comm(perf, record, &where);
@@ -80,11 +76,11 @@ void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_record *reco
 		break;
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
-		lost(perf, record, &where);
+		put_lost(perf, record, &where);
 		break;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		ky_perf_switch(perf, record, &where, record->type == PERF_RECORD_SWITCH_CPU_WIDE);
+		ky_perf_switch(perf, record, &where);
 		break;
 	case PERF_RECORD_THROTTLE:
 		ky_problem(perf->trace, "perf_throttled", KY_INFO, record->at,

@@ -8,17 +8,6 @@
 
 #include "model/kernel.h"
 
-struct sample {
-	uint64_t ip;
-	bool has_ip;
-	uint64_t period;
-	bool has_period;
-	const uint8_t *chain;
-	uint64_t chain_words;
-	const uint8_t *raw;
-	uint32_t raw_bytes;
-};
-
 static enum ky_cpu_mode mode_of(unsigned misc)
 {
 	static const uint8_t modes[8] = {
@@ -50,7 +39,7 @@ static enum ky_cpu_mode mode_of_context(uint64_t marker, enum ky_cpu_mode mode)
  * The innermost comes first in the record: the tree is built from the other end, a context at a time. The first address of each
  * context is where the thread was, the others where it returns to.
  */
-static uint32_t callsite_of(struct ky_perf *perf, const struct sample *sample,
+static uint32_t callsite_of(struct ky_perf *perf, const struct ky_perf_fields *sample,
 			    const struct ky_perf_where *where, enum ky_cpu_mode mode)
 {
 	uint32_t callsite = KY_NONE;
@@ -142,48 +131,16 @@ static void take_read(struct ky_perf *perf, struct ky_perf_cursor *cursor,
 	}
 }
 
-/* The fields in the order in which they are in the record, as far as they matter. */
-static void take_fields(struct ky_perf *perf, struct ky_perf_cursor *cursor,
-			const struct ky_perf_where *where, struct sample *sample)
-{
-	const uint64_t type = where->attr->sample_type;
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		ky_perf_take(cursor, 8);
-	if (type & PERF_SAMPLE_IP) {
-		sample->ip = ky_perf_take_u64(cursor);
-		sample->has_ip = !cursor->short_of;
-	}
-	ky_perf_take(cursor, 8u * (unsigned)__builtin_popcountll(
-					  type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-						  PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
-						  PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU)));
-	if (type & PERF_SAMPLE_PERIOD) {
-		sample->period = ky_perf_take_u64(cursor);
-		sample->has_period = !cursor->short_of;
-	}
-	if (type & PERF_SAMPLE_READ)
-		take_read(perf, cursor, where);
-	if (type & PERF_SAMPLE_CALLCHAIN) {
-		const uint64_t words = ky_perf_take_u64(cursor);
-		sample->chain =
-			words <= ky_perf_left(cursor) / 8 ? ky_perf_take(cursor, 8 * words) : NULL;
-		cursor->short_of |= !sample->chain;
-		sample->chain_words = sample->chain ? words : 0;
-	}
-	if (type & PERF_SAMPLE_RAW && !cursor->short_of) {
-		sample->raw_bytes = ky_perf_take_u32(cursor);
-		sample->raw = ky_perf_take(cursor, sample->raw_bytes);
-	}
-}
-
-void ky_perf_sample(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_sample(struct ky_perf *perf, const struct ky_perf_raw *record,
 		    const struct ky_perf_where *where)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	struct sample sample = {0};
+	struct ky_perf_fields sample;
 	const enum ky_cpu_mode mode = mode_of(record->misc);
-	take_fields(perf, &cursor, where, &sample);
+	ky_perf_record_sample(&sample, &cursor, where->attr->sample_type, where->attr->read_format);
+	if (where->attr->sample_type & PERF_SAMPLE_READ)
+		take_read(perf, &sample.values, where);
 	if (cursor.short_of)
 		ky_perf_record_short(perf, record);
 	uint64_t period = sample.has_period ? sample.period : where->attr->period;

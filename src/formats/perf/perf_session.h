@@ -17,7 +17,7 @@
 #include "base/ranges.h"
 #include "formats/perf/symbols_given.h"
 #include "formats/reader.h"
-#include "process/perf_layout.h"
+#include "process/perf_record.h"
 #include "process/symbols.h"
 
 /* An event that was recorded. */
@@ -34,24 +34,6 @@ struct ky_perf_attr {
 	int32_t clockid;
 	uint32_t name;          /* string */
 	uint32_t trailer_bytes; /* of what ends each record that is no sample */
-};
-
-struct ky_perf_record {
-	uint32_t type;
-	uint16_t misc;
-	uint32_t bytes;      /* with the head */
-	const uint8_t *body; /* bytes - 8 of them */
-	uint64_t at;         /* in the file */
-};
-
-/* Where and when a record happened, as far as it says. */
-struct ky_perf_where {
-	uint32_t pid, tid; /* KY_NONE: not known */
-	uint32_t cpu;      /* KY_NONE: not known */
-	uint64_t time;
-	bool timed;
-	uint32_t trailer_bytes;
-	const struct ky_perf_attr *attr;
 };
 
 /* A record that waits for its turn. */
@@ -173,7 +155,7 @@ uint64_t ky_perf_trace_time(struct ky_perf *perf, uint64_t time);
 const struct ky_perf_attr *ky_perf_attr_by_id(const struct ky_perf *perf, uint64_t id);
 void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, size_t bytes);
 /* What the record's trailer says, or its begin when it is a sample. */
-void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_raw *record,
 		   struct ky_perf_where *where);
 
 /* ---- perf_feature.c ---- */
@@ -181,15 +163,15 @@ void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_record *reco
 void ky_perf_feature(struct ky_perf *perf, uint32_t feature, const uint8_t *data, size_t bytes,
 		     uint64_t at);
 /* A record of the build id section. */
-void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_record *record);
+void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_raw *record);
 /* The build id as a string of the trace, 0 when there is none. */
 uint32_t ky_perf_build_id_text(struct ky_perf *perf, const uint8_t *bytes, size_t count);
-void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_record *record);
+void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_raw *record);
 
 /* ---- perf_order.c ---- */
 
 /* Takes a copy of a record; false without memory. */
-bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_record *record, uint64_t time);
+bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_raw *record, uint64_t time);
 /* A round ended: what can have nothing older behind it gets its turn. */
 void ky_perf_order_round(struct ky_perf *perf);
 /* The rest gets its turn. */
@@ -205,18 +187,17 @@ void ky_perf_unpack_close(struct ky_perf_unpack **unpack);
 /* ---- perf_record.c ---- */
 
 /* A record that comes now; those with a time wait for their turn. */
-void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_record *record);
+void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record);
 /* It is the record's turn. */
-void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_record *record);
+void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_raw *record);
 /* Counts a record that does not hold what its kind needs. */
-void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_record *record);
+void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_raw *record);
 
 /* ---- perf_mmap.c ---- */
 
-void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_record *record,
+/* A mapping of a process or of the kernel. */
+void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
 		  const struct ky_perf_where *where);
-void ky_perf_mmap2(struct ky_perf *perf, const struct ky_perf_record *record,
-		   const struct ky_perf_where *where);
 void ky_perf_space_fork(struct ky_perf *perf, uint32_t parent, uint32_t child);
 void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid);
 /* The space of a process, made when there is none; NULL without memory. Until the next one is made. */
@@ -237,15 +218,15 @@ uint32_t ky_perf_callsite(struct ky_perf *perf, uint32_t callsite, struct ky_per
 
 /* ---- perf_sample.c ---- */
 
-void ky_perf_sample(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_sample(struct ky_perf *perf, const struct ky_perf_raw *record,
 		    const struct ky_perf_where *where);
 
 /* ---- perf_task.c ---- */
 
-void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_raw *record,
 		       const struct ky_perf_where *where);
 /* A fork or an exit. */
-void ky_perf_task(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_task(struct ky_perf *perf, const struct ky_perf_raw *record,
 		  const struct ky_perf_where *where);
 /* Something happened in that thread. */
 void ky_perf_task_seen(struct ky_perf *perf, const struct ky_perf_where *where);
@@ -254,8 +235,8 @@ void ky_perf_task_end(struct ky_perf *perf);
 
 /* ---- perf_switch.c ---- */
 
-void ky_perf_switch(struct ky_perf *perf, const struct ky_perf_record *record,
-		    const struct ky_perf_where *where, bool cpu_wide);
+void ky_perf_switch(struct ky_perf *perf, const struct ky_perf_raw *record,
+		    const struct ky_perf_where *where);
 
 /* ---- perf_tracepoint.c ---- */
 

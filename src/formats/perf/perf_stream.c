@@ -58,13 +58,13 @@ static struct ky_perf_unpack *unpack_of(struct ky_perf *perf)
 	return perf->unpack = unpack;
 }
 
-static struct ky_perf_record record_at(const struct ky_perf *perf, const uint8_t *p, uint64_t at)
+static struct ky_perf_raw record_at(const struct ky_perf *perf, const uint8_t *p, uint64_t at)
 {
-	return (struct ky_perf_record){.type = ky_perf_u32(p, perf->big),
-				       .misc = ky_perf_u16(p + 4, perf->big),
-				       .bytes = ky_perf_u16(p + 6, perf->big),
-				       .body = p + KY_PERF_RECORD_HEAD_BYTES,
-				       .at = at};
+	return (struct ky_perf_raw){.type = ky_perf_u32(p, perf->big),
+				    .misc = ky_perf_u16(p + 4, perf->big),
+				    .bytes = ky_perf_u16(p + 6, perf->big),
+				    .body = p + KY_PERF_RECORD_HEAD_BYTES,
+				    .at = at};
 }
 
 /* Hands on the whole records of what was unpacked; false when it is none. */
@@ -72,7 +72,7 @@ static bool take_unpacked(struct ky_perf *perf, struct ky_perf_unpack *unpack, u
 {
 	size_t done = 0;
 	while (unpack->used - done >= KY_PERF_RECORD_HEAD_BYTES) {
-		const struct ky_perf_record record = record_at(perf, unpack->bytes + done, at);
+		const struct ky_perf_raw record = record_at(perf, unpack->bytes + done, at);
 		if (record.bytes < KY_PERF_RECORD_HEAD_BYTES)
 			return false;
 		if (record.bytes > unpack->used - done)
@@ -106,7 +106,7 @@ static bool unpack_some(struct ky_perf *perf, struct ky_perf_unpack *unpack, ZST
 	return take_unpacked(perf, unpack, at);
 }
 
-static void take_compressed(struct ky_perf *perf, const struct ky_perf_record *record)
+static void take_compressed(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	struct ky_perf_unpack *unpack = unpack_of(perf);
 	size_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
@@ -157,7 +157,7 @@ static uint8_t *read_section(struct ky_perf *perf, uint64_t at, uint64_t bytes, 
 	return data;
 }
 
-static void take_header_attr(struct ky_perf *perf, const struct ky_perf_record *record)
+static void take_header_attr(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	const uint32_t attr_bytes = bytes >= 8 ? ky_perf_u32(record->body + 4, perf->big) : 0;
@@ -172,7 +172,7 @@ static void take_header_attr(struct ky_perf *perf, const struct ky_perf_record *
 
 #define EVENT_UPDATE_NAME 2u
 
-static void take_event_update(struct ky_perf *perf, const struct ky_perf_record *record)
+static void take_event_update(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	if (bytes < 17 || ky_perf_u64(record->body, perf->big) != EVENT_UPDATE_NAME)
@@ -183,7 +183,7 @@ static void take_event_update(struct ky_perf *perf, const struct ky_perf_record 
 }
 
 /* Bytes that follow a record beyond its size. */
-static uint64_t bytes_behind(const struct ky_perf *perf, const struct ky_perf_record *record)
+static uint64_t bytes_behind(const struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	if (record->type == KY_PERF_AUXTRACE && bytes >= 8)
@@ -194,7 +194,7 @@ static uint64_t bytes_behind(const struct ky_perf *perf, const struct ky_perf_re
 }
 
 /* What must be known before the records of the kernel can be read. */
-static void take_meta(struct ky_perf *perf, const struct ky_perf_record *record)
+static void take_meta(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	size_t got;
@@ -228,7 +228,7 @@ static void take_meta(struct ky_perf *perf, const struct ky_perf_record *record)
 	}
 }
 
-static void take_record(struct ky_perf *perf, const struct ky_perf_record *record)
+static void take_record(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	if (!perf->pipe || perf->first_pass)
 		take_meta(perf, record);
@@ -271,7 +271,7 @@ static ssize_t fill(struct ky_perf *perf, struct block *block, uint64_t at, size
 }
 
 /* Whether it could be a record: what a search behind damage goes by. */
-static bool plausible(const struct ky_perf_record *record)
+static bool plausible(const struct ky_perf_raw *record)
 {
 	const bool known =
 		(record->type > 0 && record->type <= 21) ||
@@ -296,7 +296,7 @@ static int step(struct ky_perf *perf, struct block *block, uint64_t *at, uint64_
 		return 1;
 	if (got < (ssize_t)KY_PERF_RECORD_HEAD_BYTES)
 		return end_early(perf, *at, "the file ends before its records do");
-	struct ky_perf_record record = record_at(perf, block->bytes + (*at - block->at), *at);
+	struct ky_perf_raw record = record_at(perf, block->bytes + (*at - block->at), *at);
 	if (record.bytes < KY_PERF_RECORD_HEAD_BYTES ||
 	    (perf->load->repair && !plausible(&record))) {
 		if (!perf->load->repair)

@@ -33,25 +33,22 @@ static void put(struct ky_perf *perf, const struct ky_perf_where *where, int32_t
 		*tid = (uint32_t)next;
 }
 
-void ky_perf_switch(struct ky_perf *perf, const struct ky_perf_record *record,
-		    const struct ky_perf_where *where, bool cpu_wide)
+void ky_perf_switch(struct ky_perf *perf, const struct ky_perf_raw *raw,
+		    const struct ky_perf_where *where)
 {
-	const bool out = record->misc & PERF_RECORD_MISC_SWITCH_OUT;
-	const bool preempted = out && record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
-	int32_t other = 0;
+	struct ky_perf_record record;
 	if (where->cpu == KY_NONE || where->tid == KY_NONE || perf->has_sched_switch)
 		return;
-	if (cpu_wide) {
-		if (bytes < 8) {
-			ky_perf_record_short(perf, record);
-			return;
-		}
-		other = (int32_t)ky_perf_u32(record->body + 4, perf->big);
+	if (!ky_perf_record_body(&record, raw, where->trailer_bytes, perf->big)) {
+		ky_perf_record_short(perf, raw);
+		return;
 	}
+	const bool cpu_wide = record.type == PERF_RECORD_SWITCH_CPU_WIDE;
+	const int32_t other = (int32_t)record.switched.other_tid;
 	const int32_t now = running_on(perf, where->cpu);
-	if (out)
-		put(perf, where, (int32_t)where->tid, other < 0 ? 0 : other, preempted);
+	if (record.switched.out)
+		put(perf, where, (int32_t)where->tid, other < 0 ? 0 : other,
+		    record.switched.preempted);
 	else if (now != (int32_t)where->tid)
 		put(perf, where, cpu_wide ? other : now, (int32_t)where->tid, false);
 }

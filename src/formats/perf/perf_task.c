@@ -60,21 +60,19 @@ void ky_perf_task_end(struct ky_perf *perf)
 		tell_end(perf, &perf->endings[i]);
 }
 
-void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_raw *raw,
 		       const struct ky_perf_where *where)
 {
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES - where->trailer_bytes;
-	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	const uint32_t pid = ky_perf_take_u32(&cursor);
-	const uint32_t tid = ky_perf_take_u32(&cursor);
-	const char *text = (const char *)cursor.at;
-	if (cursor.short_of || (int32_t)tid < 0 || (int32_t)pid < 0) {
-		ky_perf_record_short(perf, record);
+	struct ky_perf_record record;
+	if (!ky_perf_record_body(&record, raw, where->trailer_bytes, perf->big) ||
+	    (int32_t)record.tid < 0 || (int32_t)record.pid < 0) {
+		ky_perf_record_short(perf, raw);
 		return;
 	}
-	const uint32_t comm = ky_string(perf->trace, text, strnlen(text, ky_perf_left(&cursor)));
+	const uint32_t pid = record.pid, tid = record.tid;
+	const uint32_t comm = ky_string(perf->trace, record.comm.name, record.comm.bytes);
 	set_comm(perf, tid, comm);
-	if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
+	if (record.comm.exec)
 		ky_perf_space_exec(perf, pid);
 	if (where->timed && where->time) {
 		ky_put_task_group(perf->trace, (int64_t)where->time, (int32_t)tid, (int32_t)pid);
@@ -129,24 +127,22 @@ static void end(struct ky_perf *perf, uint32_t tid, uint64_t time)
 	perf->endings[*number] = (struct ky_perf_ending){.tid = tid, .time = time};
 }
 
-void ky_perf_task(struct ky_perf *perf, const struct ky_perf_record *record,
+void ky_perf_task(struct ky_perf *perf, const struct ky_perf_raw *raw,
 		  const struct ky_perf_where *where)
 {
-	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
-	struct ky_perf_cursor cursor = {record->body, record->body + bytes, perf->big, false};
-	const uint32_t pid = ky_perf_take_u32(&cursor);
-	const uint32_t ppid = ky_perf_take_u32(&cursor);
-	const uint32_t tid = ky_perf_take_u32(&cursor);
-	const uint32_t ptid = ky_perf_take_u32(&cursor);
-	uint64_t time = ky_perf_take_u64(&cursor);
-	if (cursor.short_of || (int32_t)pid < 0 || (int32_t)tid < 0 || (int32_t)ptid < 0 ||
-	    (int32_t)ppid < 0) {
-		ky_perf_record_short(perf, record);
+	struct ky_perf_record record;
+	if (!ky_perf_record_body(&record, raw, 0, perf->big) || (int32_t)record.pid < 0 ||
+	    (int32_t)record.tid < 0 || (int32_t)record.task.parent_tid < 0 ||
+	    (int32_t)record.task.parent_pid < 0) {
+		ky_perf_record_short(perf, raw);
 		return;
 	}
-	time = where->timed ? where->time : time ? ky_perf_trace_time(perf, time) : 0;
-	if (record->type == PERF_RECORD_FORK)
-		begin(perf, pid, ppid, tid, ptid, time);
+	uint64_t time = where->time;
+	if (!where->timed)
+		time = record.task.time ? ky_perf_trace_time(perf, record.task.time) : 0;
+	if (raw->type == PERF_RECORD_FORK)
+		begin(perf, record.pid, record.task.parent_pid, record.tid, record.task.parent_tid,
+		      time);
 	else
-		end(perf, tid, time);
+		end(perf, record.tid, time);
 }

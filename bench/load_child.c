@@ -4,7 +4,7 @@
  * load, slices, events, bytes of the columns, peak of memory in KiB after loading, seconds of the query; and, as
  * others may use the machine too, the CPU's seconds of loading.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "query/sql.h"
 
 #include <inttypes.h>

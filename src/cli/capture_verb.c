@@ -98,7 +98,7 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 		place->output ? ky_exporter_find(place->output, command->format, &packing) : NULL;
 	if (!exporter && place->output)
 		return unknown_format(place->output, command->format);
-	place->converts = exporter && (strcmp(exporter->name, "kymo") != 0 || packing);
+	place->converts = exporter && (exporter != &ky_exporter_kymo || packing);
 	if (place->converts && (command->files_max != UINT32_MAX || ky_path_rotates(place->output)))
 		return ky_cli_usage("files that rotate are .kymo: 'kymo convert' makes others of "
 				    "them");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli.c: messages, loading a trace, the last flush of standard output. */
 #include "cli/cli.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <inttypes.h>

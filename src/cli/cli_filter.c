@@ -2,7 +2,7 @@
 /* cli_filter.c: see cli_filter.h. */
 #include "cli/cli_filter.h"
 #include "cli/cli.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "formats/kymo/kymo_bundle.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -66,7 +66,7 @@ static char *output_name(const struct options *o, const struct ky_trace *trace)
 	const struct ky_exporter *named = ky_exporter_find(input, NULL, &packing);
 	if (o->output)
 		return strdup(o->output);
-	if (named && suffix && strcmp(named->suffix, suffix) == 0)
+	if (named && suffix && strcmp(named->format->suffix, suffix) == 0)
 		suffix = NULL; /* the input's own, packing and all */
 	else if (!suffix)
 		suffix = ".pftrace";

@@ -253,7 +253,7 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 	if (!name_file(o, path))
 		return KY_EXIT_FAILED;
 	const struct ky_exporter *const exporter = ky_exporter_find(path, o->format, &packing);
-	const bool converts = strcmp(exporter->name, "kymo") != 0 || packing;
+	const bool converts = exporter != &ky_exporter_kymo || packing;
 	if (snprintf(captured, sizeof(captured), "%s%s", path, converts ? ".capture.kymo" : "") >=
 	    (int)sizeof(captured)) {
 		ky_cli_error("%s: the name is too long", path);

@@ -92,15 +92,6 @@ static int write_events(struct stream *stream)
 	return error;
 }
 
-/* The recorder's writer for what the exporter writes. */
-static const struct ky_format *format_of(const struct ky_exporter *exporter)
-{
-	const struct ky_format *const *format = ky_formats;
-	while (*format && strcmp((*format)->suffix, exporter->suffix) != 0)
-		format++;
-	return *format;
-}
-
 static int write_file(void *context, const struct ky_exporter *exporter, struct ky_out *out)
 {
 	struct stream *stream = context;
@@ -113,7 +104,7 @@ static int write_file(void *context, const struct ky_exporter *exporter, struct 
 		.ticks_per_s = info->ticks_per_s,
 	};
 	stream->out = out;
-	stream->format = format_of(exporter);
+	stream->format = exporter->format;
 	stream->clock_ns = head.clock.boottime_ns;
 	int error = stream->format->open(&stream->writer, out, &head);
 	if (error)
@@ -173,8 +164,7 @@ bool ky_convert_stream(const char *input, const char *output, const char *format
 	struct stream stream = {0};
 	int packing;
 	const struct ky_exporter *exporter = ky_exporter_find(output, format, &packing);
-	if (!exporter || !format_of(exporter) || exporter == &ky_exporter_kymo ||
-	    !open_input(&stream, input))
+	if (!exporter || exporter == &ky_exporter_kymo || !open_input(&stream, input))
 		return false;
 	const int error = ky_export_by(output, format, write_file, &stream, message);
 	ky_cli_progress_end();

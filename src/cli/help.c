@@ -4,7 +4,7 @@
  * completion of a shell.
  */
 #include "cli/cli.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <kymo/version.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* info_count.c: see info.h. */
 #include "cli/info.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "model/clocks.h"
 
 #include <errno.h>

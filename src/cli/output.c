@@ -159,8 +159,8 @@ char *ky_output_name(const char *path, const char *middle, const char *suffix)
 const char *ky_output_suffix(const char *format)
 {
 	for (uint32_t i = 0; format && ky_exporters[i]; i++)
-		if (strcmp(ky_exporters[i]->name, format) == 0)
-			return ky_exporters[i]->suffix;
+		if (strcmp(ky_exporters[i]->format->name, format) == 0)
+			return ky_exporters[i]->format->suffix;
 	return NULL;
 }
 
@@ -168,7 +168,7 @@ const struct ky_choice *ky_output_formats(void)
 {
 	static struct ky_choice formats[16];
 	for (unsigned i = 0; ky_exporters[i] && i + 1 < sizeof(formats) / sizeof(formats[0]); i++)
-		formats[i].name = ky_exporters[i]->name;
+		formats[i].name = ky_exporters[i]->format->name;
 	return formats;
 }
 

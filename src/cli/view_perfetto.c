@@ -8,7 +8,7 @@
 #include "cli/view_stop.h"
 #include "cli/view_verb.h"
 #include "formats/export.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "server/serve_file.h"
 
 #include <errno.h>
@@ -38,14 +38,11 @@ static const char *format_of(const char *path)
 {
 	char message[KY_INPUT_MESSAGE_BYTES];
 	struct ky_input *input = NULL;
+	struct ky_probe probe;
 	if (ky_input_open(&input, path, NULL, NULL, message) != 0)
 		return "";
-	ky_input_need(input, KY_PROBE_BYTES);
-	const size_t there = (size_t)(input->end - input->at);
-	const struct ky_probe probe = {.data = input->at,
-				       .bytes = there < KY_PROBE_BYTES ? there : KY_PROBE_BYTES,
-				       .whole = there < KY_PROBE_BYTES};
-	const struct ky_reader *const reader = ky_reader_find(&probe);
+	ky_load_probe(input, &probe);
+	const struct ky_reader *const reader = ky_load_reader(&probe);
 	ky_input_close(&input);
 	return reader ? reader->name : "";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c: the formats that can be written, which of them a name asks for, and writing one. */
+/* export.c: finds the output format and writes the file. See export.h. */
 #include "formats/export.h"
 
 #include "formats/export_file.h"
@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-const struct ky_exporter *const ky_exporters[] = {
-	&ky_exporter_json, &ky_exporter_pftrace, &ky_exporter_fxt, &ky_exporter_kymo, NULL,
-};
+#define EXPORTER(name) &ky_exporter_##name,
+const struct ky_exporter *const ky_exporters[] = {KY_FORMATS_WRITTEN(EXPORTER, ) NULL};
 
 static bool ends_with(const char *text, size_t bytes, const char *end)
 {
@@ -31,14 +30,14 @@ static enum ky_export_packing packing_of(const char *path, size_t *bytes)
 	return KY_EXPORT_PLAIN;
 }
 
-/* A format may be named with its packing: "json.gz". */
+/* Find a format by its name, which may include a packing: "json.gz". */
 static const struct ky_exporter *by_name(const char *format, enum ky_export_packing *packing)
 {
 	size_t bytes;
 	const enum ky_export_packing own = packing_of(format, &bytes);
 	for (uint32_t i = 0; ky_exporters[i]; i++)
-		if (strlen(ky_exporters[i]->name) == bytes &&
-		    memcmp(ky_exporters[i]->name, format, bytes) == 0) {
+		if (strlen(ky_exporters[i]->format->name) == bytes &&
+		    memcmp(ky_exporters[i]->format->name, format, bytes) == 0) {
 			*packing = own ? own : *packing;
 			return ky_exporters[i];
 		}
@@ -55,7 +54,7 @@ const struct ky_exporter *ky_exporter_find(const char *path, const char *format,
 	else if (ends_with(path, bytes, ".perfetto-trace"))
 		exporter = &ky_exporter_pftrace;
 	for (uint32_t i = 0; !format && !exporter && ky_exporters[i]; i++)
-		if (ends_with(path, bytes, ky_exporters[i]->suffix))
+		if (ends_with(path, bytes, ky_exporters[i]->format->suffix))
 			exporter = ky_exporters[i];
 	*packing = (int)found;
 	return exporter;
@@ -76,9 +75,9 @@ static int fail(char *message, int error, const char *path, const char *what)
 static int fail_format(char *message, const char *path, const char *format)
 {
 	snprintf(message, KY_EXPORT_MESSAGE_BYTES,
-		 format ? "%s: there is no output format %s; take json, pftrace, fxt or kymo"
-			: "%s: the name says no format; end it in .json, .pftrace, .fxt or .kymo "
-			  "(and .gz or .zst), or say it with --format%s",
+		 format ? "%s: %s is not an output format: use one of " KY_FORMAT_NAMES
+			: "%s: unknown suffix%s: use one of " KY_FORMAT_SUFFIXES
+			  " (and .gz or .zst), or --format",
 		 path, format ? format : "");
 	return -EINVAL;
 }
@@ -105,21 +104,11 @@ int ky_export_by(const char *path, const char *format, ky_export_fn write, void 
 	return error ? fail(message, error, path, what) : 0;
 }
 
-/* What of which trace, and who is told. */
-struct job {
-	const struct ky_trace *trace;
-	const struct ky_selection *selection;
-	struct ky_export_left *left;
-	int (*progress)(void *, uint64_t, uint64_t);
-	void *context;
-};
-
 static int write_job(void *context, const struct ky_exporter *exporter, struct ky_out *out)
 {
-	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
-	const struct job *job = context;
-	return exporter->write(job->trace, job->selection ? job->selection : &all, out, job->left,
-			       job->progress, job->context);
+	struct ky_export_job *job = context;
+	job->out = out;
+	return exporter->write(job);
 }
 
 int ky_export(const struct ky_trace *trace, const struct ky_selection *selection, const char *path,
@@ -127,7 +116,12 @@ int ky_export(const struct ky_trace *trace, const struct ky_selection *selection
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
 	      char message[KY_EXPORT_MESSAGE_BYTES])
 {
-	struct job job = {trace, selection, left, progress, context};
+	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+	struct ky_export_job job = {.trace = trace,
+				    .selection = selection ? selection : &all,
+				    .left = left,
+				    .progress = progress,
+				    .context = context};
 	*left = (struct ky_export_left){0};
 	return ky_export_by(path, format, write_job, &job, message);
 }

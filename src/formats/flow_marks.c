@@ -17,12 +17,11 @@ enum { LEAVES = 1, ARRIVES = 2 };
 #define MADE_UP UINT64_C(0x6b79666c00000000)
 
 struct builder {
-	struct ky_arrows *arrows;
+	struct ky_flow_marks *marks;
 	const struct ky_trace *trace;
 	const struct ky_selection *selection;
 	struct ky_export_left *left;
-	bool (*on_thread)(void *context, uint32_t track);
-	void *context;
+	const struct ky_addresses *addresses;
 	uint32_t *order; /* rows of flows, by key */
 	uint32_t rows;
 	uint32_t flows; /* written so far */
@@ -50,7 +49,7 @@ static int by_key(const void *left, const void *right)
 
 static int by_slice(const void *left, const void *right)
 {
-	const struct ky_arrow_mark *a = left, *b = right;
+	const struct ky_flow_mark *a = left, *b = right;
 	if (a->slice != b->slice)
 		return a->slice < b->slice ? -1 : 1;
 	if (a->at_end != b->at_end)
@@ -80,13 +79,13 @@ static bool follows(const struct ky_trace *trace, uint32_t a, uint32_t b)
 static bool put_mark(struct builder *x, uint32_t row, uint32_t before, uint32_t slice,
 		     uint8_t phase, uint64_t id)
 {
-	struct ky_arrow_mark *mark = &x->arrows->marks[x->arrows->count];
-	*mark = (struct ky_arrow_mark){.id = id,
-				       .slice = slice,
-				       .name = x->trace->flows.name[row],
-				       .category = x->trace->flows.category[row],
-				       .flow = x->flows,
-				       .phase = phase};
+	struct ky_flow_mark *mark = &x->marks->marks[x->marks->count];
+	*mark = (struct ky_flow_mark){.id = id,
+				      .slice = slice,
+				      .name = x->trace->flows.name[row],
+				      .category = x->trace->flows.category[row],
+				      .flow = x->flows,
+				      .phase = phase};
 	if (before != KY_NONE && !follows(x->trace, before, slice)) {
 		mark->at_end = 1;
 		if (x->trace->slices.kind[slice] == KY_SLICE_INSTANT ||
@@ -94,20 +93,20 @@ static bool put_mark(struct builder *x, uint32_t row, uint32_t before, uint32_t 
 		    end_of(x->trace, slice) < x->trace->slices.ts[before])
 			return false;
 	}
-	x->arrows->count++;
+	x->marks->count++;
 	return true;
 }
 
 static void finish_flow(struct builder *x, uint32_t first)
 {
-	struct ky_arrow_mark *marks = x->arrows->marks;
+	struct ky_flow_mark *marks = x->marks->marks;
 	uint8_t late = 0, foreign = 0;
-	for (uint32_t i = first; i < x->arrows->count; i++) {
+	for (uint32_t i = first; i < x->marks->count; i++) {
 		const uint32_t track = x->trace->slices.track[marks[i].slice];
 		late |= marks[i].at_end;
-		foreign |= x->on_thread && !x->on_thread(x->context, track);
+		foreign |= x->addresses && x->addresses->tracks[track].form != KY_AT_THREAD;
 	}
-	for (uint32_t i = first; i < x->arrows->count; i++) {
+	for (uint32_t i = first; i < x->marks->count; i++) {
 		marks[i].late = late;
 		marks[i].foreign = foreign;
 	}
@@ -117,13 +116,13 @@ static void finish_flow(struct builder *x, uint32_t first)
 static void put_arrow(struct builder *x, uint32_t row, uint64_t id)
 {
 	const struct ky_flows *f = &x->trace->flows;
-	const uint32_t first = x->arrows->count;
-	if (put_mark(x, row, KY_NONE, f->out[row], KY_ARROW_BEGIN, id) &&
-	    put_mark(x, row, f->out[row], f->in[row], KY_ARROW_END, id)) {
+	const uint32_t first = x->marks->count;
+	if (put_mark(x, row, KY_NONE, f->out[row], KY_FLOW_BEGIN, id) &&
+	    put_mark(x, row, f->out[row], f->in[row], KY_FLOW_END, id)) {
 		finish_flow(x, first);
 		return;
 	}
-	x->arrows->count = first;
+	x->marks->count = first;
 	x->left->flows++;
 }
 
@@ -141,12 +140,12 @@ static bool is_chain(const struct builder *x, const uint32_t *rows, uint32_t cou
 static void put_chain(struct builder *x, const uint32_t *rows, uint32_t count)
 {
 	const struct ky_flows *f = &x->trace->flows;
-	const uint32_t first = x->arrows->count;
+	const uint32_t first = x->marks->count;
 	const uint64_t id = f->id[rows[0]];
-	put_mark(x, rows[0], KY_NONE, f->out[rows[0]], KY_ARROW_BEGIN, id);
+	put_mark(x, rows[0], KY_NONE, f->out[rows[0]], KY_FLOW_BEGIN, id);
 	for (uint32_t i = 0; i < count; i++)
 		put_mark(x, rows[i], f->out[rows[i]], f->in[rows[i]],
-			 i + 1 < count ? KY_ARROW_STEP : KY_ARROW_END, id);
+			 i + 1 < count ? KY_FLOW_STEP : KY_FLOW_END, id);
 	finish_flow(x, first);
 }
 
@@ -213,47 +212,46 @@ static int put_loose(struct builder *x)
 	const struct ky_flow_ends *e = &x->trace->flow_ends;
 	const int error = map_uses(x, &keys);
 	for (uint32_t i = 0; !error && i < e->rows.count; i++) {
-		const uint32_t first = x->arrows->count;
+		const uint32_t first = x->marks->count;
 		if (!ky_selected_slice(x->trace, x->selection ? x->selection : &all, e->slice[i]))
 			continue;
 		if (is_ambiguous(x, &keys, i)) {
 			x->left->flows++;
 			continue;
 		}
-		x->arrows->marks[x->arrows->count++] = (struct ky_arrow_mark){
-			.id = e->id[i],
-			.slice = e->slice[i],
-			.name = e->name[i],
-			.category = e->category[i],
-			.flow = x->flows,
-			.phase = e->arrives[i] ? KY_ARROW_END : KY_ARROW_BEGIN,
-			.loose = 1};
+		x->marks->marks[x->marks->count++] =
+			(struct ky_flow_mark){.id = e->id[i],
+					      .slice = e->slice[i],
+					      .name = e->name[i],
+					      .category = e->category[i],
+					      .flow = x->flows,
+					      .phase = e->arrives[i] ? KY_FLOW_END : KY_FLOW_BEGIN,
+					      .loose = 1};
 		finish_flow(x, first);
 	}
 	ky_pair_map_free(&keys);
 	return error;
 }
 
-int ky_arrows_open(struct ky_arrows *arrows, const struct ky_trace *trace,
-		   const struct ky_selection *selection, bool (*on_thread)(void *, uint32_t track),
-		   void *context, struct ky_export_left *left)
+int ky_flow_marks_open(struct ky_flow_marks *marks, const struct ky_trace *trace,
+		       const struct ky_selection *selection, const struct ky_addresses *addresses,
+		       struct ky_export_left *left)
 {
 	const uint32_t count = trace->flows.rows.count;
-	struct builder x = {.arrows = arrows,
+	struct builder x = {.marks = marks,
 			    .trace = trace,
 			    .selection = selection,
 			    .left = left,
-			    .on_thread = on_thread,
-			    .context = context};
-	*arrows = (struct ky_arrows){0};
+			    .addresses = addresses};
+	*marks = (struct ky_flow_marks){0};
 	const uint32_t loose = trace->flow_ends.rows.count;
 	if (!count && !loose)
 		return 0;
 	x.order = malloc(((size_t)count + 1) * sizeof(*x.order));
-	arrows->marks = malloc(((size_t)count * 2 + loose + 1) * sizeof(*arrows->marks));
-	if (!x.order || !arrows->marks) {
+	marks->marks = malloc(((size_t)count * 2 + loose + 1) * sizeof(*marks->marks));
+	if (!x.order || !marks->marks) {
 		free(x.order);
-		ky_arrows_close(arrows);
+		ky_flow_marks_close(marks);
 		return -ENOMEM;
 	}
 	select_rows(&x);
@@ -266,34 +264,34 @@ int ky_arrows_open(struct ky_arrows *arrows, const struct ky_trace *trace,
 		put_group(&x, x.order + from, to - from);
 	}
 	const int error = put_loose(&x);
-	qsort(arrows->marks, arrows->count, sizeof(*arrows->marks), by_slice);
+	qsort(marks->marks, marks->count, sizeof(*marks->marks), by_slice);
 	free(x.order);
 	return error;
 }
 
-void ky_arrows_close(struct ky_arrows *arrows)
+void ky_flow_marks_close(struct ky_flow_marks *marks)
 {
-	free(arrows->marks);
-	*arrows = (struct ky_arrows){0};
+	free(marks->marks);
+	*marks = (struct ky_flow_marks){0};
 }
 
-const struct ky_arrow_mark *ky_arrows_of(const struct ky_arrows *arrows, uint32_t slice,
-					 bool at_end, uint32_t *count)
+const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, uint32_t slice,
+					    bool at_end, uint32_t *count)
 {
-	uint32_t low = 0, high = arrows->count;
+	uint32_t low = 0, high = marks->count;
 	const uint64_t key = (uint64_t)slice * 2 + at_end;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		const struct ky_arrow_mark *mark = &arrows->marks[middle];
+		const struct ky_flow_mark *mark = &marks->marks[middle];
 		if ((uint64_t)mark->slice * 2 + mark->at_end < key)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	const uint32_t first = low;
-	while (low < arrows->count &&
-	       (uint64_t)arrows->marks[low].slice * 2 + arrows->marks[low].at_end == key)
+	while (low < marks->count &&
+	       (uint64_t)marks->marks[low].slice * 2 + marks->marks[low].at_end == key)
 		low++;
 	*count = low - first;
-	return arrows->marks + first;
+	return marks->marks + first;
 }

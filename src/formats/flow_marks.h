@@ -10,37 +10,37 @@
 #ifndef KY_FORMATS_FLOW_MARKS_H
 #define KY_FORMATS_FLOW_MARKS_H
 
+#include "formats/address.h"
 #include "formats/walk.h"
+#include "model/intake.h"
 
-enum ky_arrow_phase { KY_ARROW_BEGIN, KY_ARROW_STEP, KY_ARROW_END };
-
-struct ky_arrow_mark {
+struct ky_flow_mark {
 	uint64_t id;
 	uint32_t slice;
 	uint32_t name, category;
 	uint32_t flow;   /* which of the flows that are written */
-	uint8_t phase;   /* enum ky_arrow_phase */
+	uint8_t phase;   /* enum ky_flow_step */
 	uint8_t at_end;  /* before the slice's end */
 	uint8_t late;    /* some mark of this flow is at an end */
 	uint8_t foreign; /* some slice of this flow is not on a thread's own track */
 	uint8_t loose;   /* its other end is not in the trace */
 };
 
-struct ky_arrows {
-	struct ky_arrow_mark *marks; /* by slice, those at its end last */
+struct ky_flow_marks {
+	struct ky_flow_mark *marks; /* by slice, those at its end last */
 	uint32_t count;
 };
 
 /*
- * on_thread says of each track whether it is a thread's own; NULL: not looked at. left gets the flows that
- * have no order of time. 0 or -ENOMEM.
+ * Open the marks of the selected slices. addresses finds foreign flows; it may be NULL. Count in left the flows
+ * that have no order of time. Return 0 or -ENOMEM.
  */
-int ky_arrows_open(struct ky_arrows *arrows, const struct ky_trace *trace,
-		   const struct ky_selection *selection, bool (*on_thread)(void *, uint32_t track),
-		   void *context, struct ky_export_left *left);
-void ky_arrows_close(struct ky_arrows *arrows);
+int ky_flow_marks_open(struct ky_flow_marks *marks, const struct ky_trace *trace,
+		       const struct ky_selection *selection, const struct ky_addresses *addresses,
+		       struct ky_export_left *left);
+void ky_flow_marks_close(struct ky_flow_marks *marks);
 /* The marks of a slice, those at its begin or those at its end. */
-const struct ky_arrow_mark *ky_arrows_of(const struct ky_arrows *arrows, uint32_t slice,
-					 bool at_end, uint32_t *count);
+const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, uint32_t slice,
+					    bool at_end, uint32_t *count);
 
 #endif

@@ -61,15 +61,27 @@ struct ky_format {
 	void (*close)(struct ky_writer *writer);
 };
 
-extern const struct ky_format ky_format_json;
-extern const struct ky_format ky_format_pftrace;
-extern const struct ky_format ky_format_fxt;
-extern const struct ky_format ky_format_kymo;
+/*
+ * The formats that kymo writes, X(name) for each and SEP between them. Each has a ky_format, with which a session
+ * writes it, and a ky_exporter (export.h), with which a trace is converted. A file's suffix is the name.
+ */
+#define KY_FORMATS_WRITTEN(X, SEP)                                                                 \
+	X(json) SEP X(pftrace)                                                                     \
+	SEP X(fxt)                                                                                 \
+	SEP X(kymo)
 
-extern const struct ky_format *const ky_formats[]; /* ends with NULL */
-/* The format of that id (enum kymo_format, compressed ones too), or NULL. */
+#define KY_FORMAT_NAME(name) #name
+#define KY_FORMAT_SUFFIX(name) "." #name
+#define KY_FORMAT_DECLARE(name) extern const struct ky_format ky_format_##name;
+/* "json, pftrace, ..." and ".json, .pftrace, ...", for help and messages. */
+#define KY_FORMAT_NAMES KY_FORMATS_WRITTEN(KY_FORMAT_NAME, ", ")
+#define KY_FORMAT_SUFFIXES KY_FORMATS_WRITTEN(KY_FORMAT_SUFFIX, ", ")
+
+KY_FORMATS_WRITTEN(KY_FORMAT_DECLARE, )
+
+/* Return the format of that id (enum kymo_format, compressed ones too), or NULL. */
 const struct ky_format *ky_format_by_id(int id);
-/* The id that a file name's suffix asks for, or 0. */
+/* Return the id for a file name's suffix, or 0. */
 int ky_format_by_name(const char *path);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load.c: from a path to a finished trace: opens the input, finds the reader by its first bytes, lets it
+ * load.c: loads a path as a finished trace: opens the input, finds the reader by its first bytes, lets it
  * read, and builds the columns.
  *
  *   path ─▶ input ─▶ probe ─▶ reader ─▶ problems of the input itself ─▶ ky_trace_finish()
  *     └─▶ directory, pid:N ──────┘
  *
- * Every failure is one line: the path, the place, what is wrong, what to do.
+ * Every error message is one line: the path, the place, what is wrong, what to do.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/load_parts.h"
+#define READER(name) &ky_reader_##name,
+const struct ky_reader *const ky_readers[] = {KY_FORMATS_READ(READER) NULL};
 
 struct loading {
 	struct ky_load load;
@@ -42,7 +43,7 @@ int ky_load_fail(struct ky_load *load, uint64_t at, const char *format, ...)
 	return -EBADMSG;
 }
 
-/* One line, whatever bytes a path or an input brought into it. */
+/* Replace control characters, which a path or an input may have brought into it. */
 static void one_line(char *message)
 {
 	for (; *message; message++)
@@ -50,7 +51,7 @@ static void one_line(char *message)
 			*message = '?';
 }
 
-static int tell(const struct loading *loading, const char *stage, uint64_t done, uint64_t all)
+static int report(const struct loading *loading, const char *stage, uint64_t done, uint64_t all)
 {
 	const struct ky_load_options *options = loading->options;
 	return options->progress ? options->progress(options->context, stage, done, all) : 0;
@@ -58,20 +59,28 @@ static int tell(const struct loading *loading, const char *stage, uint64_t done,
 
 static int on_input(void *context, uint64_t done, uint64_t all)
 {
-	return tell(context, "reading", done, all);
+	return report(context, "reading", done, all);
 }
 
 static int on_reader(struct ky_load *load, uint64_t done, uint64_t all)
 {
-	return tell(load->context, "reading", done, all);
+	return report(load->context, "reading", done, all);
 }
 
 static int on_finish(void *context, uint64_t done, uint64_t all)
 {
-	return tell(context, "building", done, all);
+	return report(context, "building", done, all);
 }
 
-static const struct ky_reader *reader_named(const char *name)
+const struct ky_reader *ky_load_reader(const struct ky_probe *probe)
+{
+	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++)
+		if ((*reader)->directory == (probe->path != NULL) && (*reader)->probe(probe))
+			return *reader;
+	return NULL;
+}
+
+const struct ky_reader *ky_load_reader_named(const char *name)
 {
 	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++)
 		if (strcmp((*reader)->name, name) == 0)
@@ -81,8 +90,8 @@ static const struct ky_reader *reader_named(const char *name)
 
 static int say_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES])
 {
-	int used = snprintf(message, KY_LOAD_MESSAGE_BYTES, "no format is named %.64s; there are",
-			    name);
+	int used = snprintf(message, KY_LOAD_MESSAGE_BYTES,
+			    "%.64s is not an input format: use one of", name);
 	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++)
 		if (used < KY_LOAD_MESSAGE_BYTES)
 			used += snprintf(message + used, (size_t)(KY_LOAD_MESSAGE_BYTES - used),
@@ -90,7 +99,7 @@ static int say_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES
 	return -EINVAL;
 }
 
-/* What the message of a failed load says beside what the reader said. */
+/* Complete the message of a failed load with its path and what is wrong with the input. */
 static int say_failed(const struct loading *loading, int error, char message[KY_LOAD_MESSAGE_BYTES])
 {
 	const struct ky_load *load = &loading->load;
@@ -105,7 +114,7 @@ static int say_failed(const struct loading *loading, int error, char message[KY_
 			 "%s: not enough memory; load a part of it, or on a larger machine",
 			 loading->shown);
 	else if (load->message[0] && strncmp(load->message, loading->shown,
-					     strlen(loading->shown)) == 0) /* says it itself */
+					     strlen(loading->shown)) == 0) /* names the path */
 		snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", load->message);
 	else if (load->message[0])
 		snprintf(message, KY_LOAD_MESSAGE_BYTES, "%.160s: %.260s%s%.80s", loading->shown,
@@ -116,7 +125,7 @@ static int say_failed(const struct loading *loading, int error, char message[KY_
 	return error;
 }
 
-/* What the input met while it was read. 0, or the error that makes the trace useless. */
+/* Add the input's damage to the trace's problems. Return 0, or the error that makes the trace useless. */
 static int take_input_error(struct ky_load *load)
 {
 	bool truncated;
@@ -140,7 +149,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 	load->trace->format = reader->name;
 	error = reader->read(load);
 	const int input_error = take_input_error(load);
-	/* A reader takes an input that was interrupted for one that ended. */
+	/* To a reader an interrupted input looks like one that ended. */
 	if (input_error)
 		error = input_error;
 	if (!error)
@@ -155,7 +164,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 	return 0;
 }
 
-static void probe_input(struct ky_input *input, struct ky_probe *probe)
+void ky_load_probe(struct ky_input *input, struct ky_probe *probe)
 {
 	(void)ky_input_need(input, KY_PROBE_BYTES);
 	const size_t bytes = (size_t)(input->end - input->at);
@@ -164,12 +173,12 @@ static void probe_input(struct ky_input *input, struct ky_probe *probe)
 				   .whole = input->ended && bytes <= KY_PROBE_BYTES};
 }
 
-/* The reader of the input, or of the first member of an archive that has one. */
+/* Return the reader of the input, or of the first archive member that has one. */
 static const struct ky_reader *find_reader(struct ky_input *input, struct ky_probe *probe)
 {
 	do {
-		probe_input(input, probe);
-		const struct ky_reader *reader = probe->bytes ? ky_reader_find(probe) : NULL;
+		ky_load_probe(input, probe);
+		const struct ky_reader *reader = probe->bytes ? ky_load_reader(probe) : NULL;
 		if (reader)
 			return reader;
 	} while (ky_input_next_member(input));
@@ -183,25 +192,19 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 	struct ky_probe probe;
 	bool truncated;
 	if (reader)
-		probe_input(load->input, &probe);
+		ky_load_probe(load->input, &probe);
 	else
 		reader = find_reader(load->input, &probe);
 	if (load->input->error && load->input->error != -EBADMSG)
 		return say_failed(loading, load->input->error, message);
 	if (reader && probe.bytes)
 		return run_reader(loading, reader, trace, message);
-	ky_load_say_unknown(&probe, ky_input_members(load->input), load->message);
-	/* Packed data that is damaged at its begin: that is what is wrong. */
+	ky_load_unknown(&probe, ky_input_members(load->input), load->message);
+	/* Packed data that is damaged at its beginning. */
 	const char *damage = ky_input_damage(load->input, &truncated);
 	if (damage && !probe.bytes)
-		ky_load_fail(load, KY_NO_PLACE, "nothing could be unpacked");
+		ky_load_fail(load, KY_NO_PLACE, "nothing can be unpacked");
 	return say_failed(loading, -EBADMSG, message);
-}
-
-static int load_without_input(struct loading *loading, const struct ky_reader *reader,
-			      struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
-{
-	return run_reader(loading, reader, trace, message);
 }
 
 static int load_directory(struct loading *loading, const struct ky_reader *reader,
@@ -209,10 +212,10 @@ static int load_directory(struct loading *loading, const struct ky_reader *reade
 {
 	const struct ky_probe probe = {.data = (const uint8_t *)"", .path = loading->load.path};
 	if (!reader)
-		reader = ky_reader_find(&probe);
+		reader = ky_load_reader(&probe);
 	if (reader && reader->directory)
-		return load_without_input(loading, reader, trace, message);
-	ky_load_say_directory(loading->load.path, loading->load.message);
+		return run_reader(loading, reader, trace, message);
+	ky_load_unknown_directory(loading->load.path, loading->load.message);
 	return say_failed(loading, -EISDIR, message);
 }
 
@@ -221,8 +224,8 @@ static int load_file(struct loading *loading, const struct ky_reader *reader,
 {
 	struct ky_load *load = &loading->load;
 	if (reader && reader->directory) {
-		ky_load_fail(load, KY_NO_PLACE,
-			     "%s is the format of a directory, and this is a file", reader->name);
+		ky_load_fail(load, KY_NO_PLACE, "%s is a format of directories, and this is a file",
+			     reader->name);
 		return say_failed(loading, -ENOTDIR, message);
 	}
 	int error = ky_input_open(&load->input, load->path, on_input, loading, message);
@@ -262,12 +265,12 @@ int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_opti
 	message[0] = '\0';
 	start(&loading, path, options ? options : &usual);
 	if (loading.options->format) {
-		reader = reader_named(loading.options->format);
+		reader = ky_load_reader_named(loading.options->format);
 		if (!reader)
 			return say_unknown_name(loading.options->format, message);
 	}
 	if (is_process(path))
-		error = load_without_input(&loading, &ky_reader_drum, trace, message);
+		error = run_reader(&loading, &ky_reader_drum, trace, message);
 	else if (strcmp(path, "-") != 0 && stat(path, &file) == 0 && S_ISDIR(file.st_mode))
 		error = load_directory(&loading, reader, trace, message);
 	else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load_unknown.c: what to say of an input that no reader knows: what its first bytes are, what they look
- * like, and of a directory, which of its files can be loaded.
+ * load_unknown.c: describes an input that no reader knows: its first bytes, the format they look like, and the
+ * files in a directory that can be loaded.
  */
-#include "formats/load_parts.h"
+#include "formats/load.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A directory is looked through as far as a person would. */
+/* Files of a directory that are probed, and named. */
 #define FILES_TRIED_MAX 64
 #define FILES_NAMED_MAX 3
 #define BYTES_SHOWN 12
 
-/* What else is often handed over by mistake, and what to do. */
+/* Formats that are often given by mistake, and what to do. */
 struct sign {
 	const char *bytes;
 	size_t bytes_count;
@@ -58,10 +58,10 @@ static void show_bytes(const struct ky_probe *probe, char *to, size_t room)
 					 probe->data[i]);
 }
 
-void ky_load_say_unknown(const struct ky_probe *probe, uint32_t members,
-			 char message[KY_LOAD_MESSAGE_BYTES])
+void ky_load_unknown(const struct ky_probe *probe, uint32_t members,
+		     char message[KY_LOAD_MESSAGE_BYTES])
 {
-	char begin[BYTES_SHOWN * 3 + 4];
+	char first[BYTES_SHOWN * 3 + 4];
 	if (probe->bytes == 0) {
 		snprintf(message, KY_LOAD_MESSAGE_BYTES,
 			 "at byte 0: is empty, expected a trace: record it again");
@@ -73,7 +73,7 @@ void ky_load_say_unknown(const struct ky_probe *probe, uint32_t members,
 			snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", signs[i].what);
 			return;
 		}
-	show_bytes(probe, begin, sizeof(begin));
+	show_bytes(probe, first, sizeof(first));
 	if (members > 1)
 		snprintf(message, KY_LOAD_MESSAGE_BYTES,
 			 "is an archive of %u files, none of which is a trace that kymo knows; "
@@ -83,26 +83,23 @@ void ky_load_say_unknown(const struct ky_probe *probe, uint32_t members,
 		snprintf(message, KY_LOAD_MESSAGE_BYTES,
 			 "at byte 0: is not a trace that kymo knows: begins with %s; kymo --help "
 			 "lists the formats, --format names one",
-			 begin);
+			 first);
 }
 
-/* The format of a file, or NULL. */
+/* Return the reader of a file, or NULL. */
 static const struct ky_reader *reader_of(const char *path)
 {
 	char message[KY_INPUT_MESSAGE_BYTES];
 	struct stat file;
 	struct ky_input *input;
+	struct ky_probe probe;
 	/* Opening a pipe would wait for its other side. */
 	if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
 		return NULL;
 	if (ky_input_open(&input, path, NULL, NULL, message) != 0)
 		return NULL;
-	(void)ky_input_need(input, KY_PROBE_BYTES);
-	const size_t bytes = (size_t)(input->end - input->at);
-	const struct ky_probe probe = {.data = input->at,
-				       .bytes = bytes < KY_PROBE_BYTES ? bytes : KY_PROBE_BYTES,
-				       .whole = input->ended && bytes <= KY_PROBE_BYTES};
-	const struct ky_reader *reader = bytes ? ky_reader_find(&probe) : NULL;
+	ky_load_probe(input, &probe);
+	const struct ky_reader *reader = probe.bytes ? ky_load_reader(&probe) : NULL;
 	ky_input_close(&input);
 	return reader;
 }
@@ -112,7 +109,7 @@ static int not_hidden(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Appends the names of files that can be loaded; their number. */
+/* Append the names of files that can be loaded; return how many there are. */
 static int name_files(const char *path, struct dirent **names, int count, char *message,
 		      size_t used)
 {
@@ -135,16 +132,16 @@ static int name_files(const char *path, struct dirent **names, int count, char *
 	return found;
 }
 
-void ky_load_say_directory(const char *path, char message[KY_LOAD_MESSAGE_BYTES])
+void ky_load_unknown_directory(const char *path, char message[KY_LOAD_MESSAGE_BYTES])
 {
-	static const char head[] = "is a directory that no format knows; name a file in it: ";
+	static const char head[] = "is a directory of no known format; name a file in it: ";
 	struct dirent **names;
 	const int count = scandir(path, &names, not_hidden, alphasort);
 	snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", head);
 	const int cause = errno;
 	const int found = count > 0 ? name_files(path, names, count, message, sizeof(head) - 1) : 0;
 	if (count < 0)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "cannot look into this directory: %s%s",
+		snprintf(message, KY_LOAD_MESSAGE_BYTES, "cannot list this directory: %s%s",
 			 strerror(cause),
 			 cause == EACCES ? "; make it readable or run as its owner" : "");
 	else if (!found)

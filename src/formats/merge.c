@@ -34,7 +34,7 @@ struct merge {
 	uint32_t machine;
 	uint64_t number; /* of this merge, to keep its flows apart */
 	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
-	struct ky_arrows arrows;
+	struct ky_flow_marks flow_marks;
 	struct cpu *cpus;
 	uint32_t cpus_count, cpus_room;
 	bool kernel; /* what the kernel said is wanted */
@@ -266,7 +266,7 @@ static void put_flows(struct merge *m, uint32_t slice, int64_t ts, uint32_t trac
 {
 	static const enum ky_flow_step steps[] = {KY_FLOW_BEGIN, KY_FLOW_STEP, KY_FLOW_END};
 	uint32_t count;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&m->arrows, slice, false, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&m->flow_marks, slice, false, &count);
 	for (uint32_t i = 0; i < count; i++)
 		put_flow(m, ts, track, steps[marks[i].phase], marks[i].id, marks[i].category,
 			 marks[i].name,
@@ -456,7 +456,7 @@ static int put_events(struct merge *m)
 	struct ky_export_left left = {0};
 	struct ky_walk *walk;
 	struct ky_walk_item item;
-	int error = ky_arrows_open(&m->arrows, m->from, NULL, NULL, NULL, &left);
+	int error = ky_flow_marks_open(&m->flow_marks, m->from, NULL, NULL, &left);
 	if (!error)
 		error = ky_walk_open(&walk, m->from, NULL, true, &left);
 	if (error)
@@ -502,7 +502,7 @@ static void close_maps(struct merge *m)
 	free(m->frames);
 	free(m->callsites);
 	ky_array_release(m->cpus);
-	ky_arrows_close(&m->arrows);
+	ky_flow_marks_close(&m->flow_marks);
 }
 
 static _Atomic uint64_t merges;

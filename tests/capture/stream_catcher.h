@@ -7,7 +7,7 @@
 #define KY_TESTS_STREAM_CATCHER_H
 
 #include "capture/bundle.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /* Empties it. refuse: the next stream is not made, as by a file that failed. */
 void catcher_reset(bool refuse);

@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "capture/stack_samples.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 enum { NOT_POSSIBLE = 77, NOBODY = 65534, ENOUGH = 40 };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 static inline struct ky_trace *load_bytes(const void *data, size_t bytes)
 {

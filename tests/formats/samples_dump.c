@@ -5,7 +5,7 @@
  *
  *	samples_dump FILE
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

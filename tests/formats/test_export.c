@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "formats/export.h"
+#include "formats/load.h"
 #include "formats/merge.h"
-#include "formats/reader.h"
 #include "model/intake.h"
 #include "model/kernel.h"
 #include "model_text.h"

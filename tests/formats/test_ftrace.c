@@ -3,7 +3,7 @@
  * test_ftrace.c: ftrace in all its forms: text of several tools, systrace's page, trace.dat, raw pages. The small
  * files are the fuzzer's seeds, which make_ftrace_seeds.py makes; the real ones are ../shared/fixtures.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

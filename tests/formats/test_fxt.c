@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #define WORDS_MAX 4096u
 

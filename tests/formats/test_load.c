@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 static char folder[] = "/tmp/kymo-test-load-XXXXXX";
 static char path[256];
@@ -195,8 +195,7 @@ static void packed_data_that_is_cut_is_a_problem_or_an_error(void **state)
 	assert_string_equal(ky_text_of(trace, trace->problems.name[0]), "input_truncated");
 	assert_non_null(strstr(ky_text_of(trace, trace->problems.first[0]), "cut off at byte"));
 	ky_trace_close(&trace);
-	fails(make_file("cut.gz", packed, 10), NULL, -EBADMSG,
-	      "nothing could be unpacked; the gzip");
+	fails(make_file("cut.gz", packed, 10), NULL, -EBADMSG, "nothing can be unpacked; the gzip");
 	memset(packed + 12, 0xff, 20);
 	fails(make_file("cut.gz", packed, bytes), NULL, -EBADMSG, "damaged near byte");
 	unlink(path);
@@ -220,9 +219,9 @@ static void a_format_may_be_named(void **state)
 	(void)state;
 	struct ky_load_options options = {.size = sizeof(options), .format = "nonsense"};
 	make_file("x", trace_words, sizeof(trace_words));
-	fails(path, &options, -EINVAL, "no format is named nonsense; there are kymo,");
+	fails(path, &options, -EINVAL, "nonsense is not an input format: use one of kymo,");
 	options.format = "uftrace";
-	fails(path, &options, -ENOTDIR, "uftrace is the format of a directory");
+	fails(path, &options, -ENOTDIR, "uftrace is a format of directories");
 	options.format = "kymo";
 	struct ky_trace *trace;
 	(void)ky_load(&trace, path, &options, message);

@@ -15,8 +15,8 @@
 #include <zstd.h>
 
 #include "base/ranges.h"
+#include "formats/load.h"
 #include "formats/perf/perf_script_line.h"
-#include "formats/reader.h"
 #include "perf_maker.h"
 
 #define FIELDS                                                                                     \

@@ -3,7 +3,7 @@
  * test_pftrace.c: Perfetto protobuf: sequences and what they intern, clocks, tracks, track events in both
  * forms. Each test puts packets together and looks at the rows that come of them.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "proto_maker.h"
 
 #include <setjmp.h>

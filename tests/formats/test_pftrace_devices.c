@@ -3,7 +3,7 @@
  * test_pftrace_devices.c: what Perfetto protobuf says of devices and of other kernels: tasks one at a time, disks,
  * network, power, GPUs, memory, system calls.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "proto_maker.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * test_pftrace_system.c: what Perfetto protobuf says of the system: ftrace bundles, the process tree, counters of
  * processes, samples; and packets that are compressed.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "proto_maker.h"
 
 #include <setjmp.h>

@@ -21,7 +21,7 @@
 #include <kymo/kymo.h>
 #include <kymo/session.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /* What a format puts before an argument's key and behind a counter's name. */
 static const struct form {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_uftrace.c: uftrace data directories, made here record by record. */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  *
  *	trace_dump counts|events|slices|flows|args|problems FILE
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <inttypes.h>
 #include <stdio.h>

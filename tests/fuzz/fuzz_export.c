@@ -46,10 +46,12 @@ static void write_and_read(const struct ky_trace *trace, const struct ky_exporte
 	struct written written = {NULL, 0, 0};
 	struct ky_export_left left = {0};
 	struct ky_out out;
+	const struct ky_export_job job = {
+		.trace = trace, .selection = &all, .out = &out, .left = &left};
 	fuzz_check(ky_out_init(&out, 0) == 0);
 	out.push = take;
 	out.context = &written;
-	fuzz_check(exporter->write(trace, &all, &out, &left, NULL, NULL) == 0);
+	fuzz_check(exporter->write(&job) == 0);
 	fuzz_check(ky_out_push(&out) == 0);
 	ky_out_free(&out);
 	fuzz_check(!written.bytes || fuzz_load(written.data, written.bytes, reader));

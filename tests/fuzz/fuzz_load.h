@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 static inline void fuzz_check(bool holds)
 {

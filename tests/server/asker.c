@@ -8,7 +8,7 @@
  * The page around the data is as short as can be; FROM and TO are ns of the view's time. Each line of standard input
  * is an ask ("api/event?kind=slices&id=7"); its answer is a line with status and bytes, and then the bytes.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "server/api.h"
 #include "server/html_parts.h"
 

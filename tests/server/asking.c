@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* asking.c: see asking.h. */
 #include "asking.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * are those of the range.
  */
 #include "asking.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "model/intake.h"
 
 #include <setjmp.h>

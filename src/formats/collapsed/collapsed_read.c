@@ -9,7 +9,7 @@
  * the sum of the weights before it, so that the samples keep their order and share of the whole.
  */
 #include "base/array.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  */
 #include "formats/ctf/ctf_event.h"
 #include "formats/ctf/ctf_sandbox.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef KY_FORMATS_CTF_CTF_SANDBOX_H
 #define KY_FORMATS_CTF_CTF_SANDBOX_H
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /*
  * bytes: of the trace's files. 0 when read() came to an end in the child, with whatever result; -EBADMSG and a message

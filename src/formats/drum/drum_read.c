@@ -4,7 +4,7 @@
  * process that runs. A drum holds the newest events: spans whose begins were overwritten are the rule, so that
  * nothing is built before all was read.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *
  * Beside them, where they are: saved_cmdlines, printk_formats, kallsyms, uname.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef KY_FORMATS_FTRACE_FTRACE_STREAM_H
 #define KY_FORMATS_FTRACE_FTRACE_STREAM_H
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /*
  * Reads the records of load->input into load->trace. Damage is a problem that is counted, and what is before it is

@@ -3,7 +3,7 @@
  * ftrace_text_read.c: reads ftrace's text line by line: tracefs's trace and trace_pipe, trace-cmd report, atrace,
  * also what `atrace -z` makes: a line "TRACE:" and then a zlib stream of the text.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <stdlib.h>

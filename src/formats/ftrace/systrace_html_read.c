@@ -8,7 +8,7 @@
  *
  * The page is held in memory as a whole; so is what is unpacked of base64.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <stdlib.h>

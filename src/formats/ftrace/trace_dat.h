@@ -11,7 +11,7 @@
 #define KY_FORMATS_FTRACE_TRACE_DAT_H
 
 #include "formats/ftrace/ftrace_format.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 struct ky_dat {
 	struct ky_load *load;

@@ -38,7 +38,7 @@ struct writer {
 	struct ky_fxt fxt;
 	const struct ky_selection *selection;
 	struct ky_addresses addresses;
-	struct ky_arrows arrows;
+	struct ky_flow_marks flow_marks;
 	struct ky_export_left *left;
 	struct cpu *cpus;
 	uint32_t cpus_count;
@@ -69,12 +69,12 @@ static uint32_t type_of(uint8_t form, enum ky_walk_what what)
 static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
 	const struct ky_address *a = &w->addresses.tracks[w->fxt.trace->slices.track[slice]];
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_arrow_mark *mark = &marks[i];
+		const struct ky_flow_mark *mark = &marks[i];
 		if (mark->foreign) { /* flows are inside the spans of threads only */
-			w->left->flows += mark->phase != KY_ARROW_BEGIN;
+			w->left->flows += mark->phase != KY_FLOW_BEGIN;
 			continue;
 		}
 		ky_fxt_begin(&w->fxt, EVENT_FLOW_BEGIN + mark->phase, ts, a->pid, a->tid);
@@ -84,25 +84,27 @@ static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
 	}
 }
 
-static void put_slice(struct writer *w, const struct ky_walk_item *item)
+static void put_slice(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_slices *s = &w->fxt.trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
 	const uint32_t type = type_of(a->form, item->what);
 	const bool end = item->what == KY_WALK_END;
-	if (end && w->arrows.count)
+	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);
 	ky_fxt_begin(&w->fxt, type, item->ts, a->pid, a->tid);
 	ky_fxt_label(&w->fxt, s->category[item->row], s->name[item->row]);
 	if (!end)
 		put_args(w, s->args[item->row]);
 	ky_fxt_end(&w->fxt, type >= EVENT_ASYNC_BEGIN, a->id);
-	if (!end && w->arrows.count)
+	if (!end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, false);
 }
 
-static void put_counter(struct writer *w, const struct ky_walk_item *item)
+static void put_counter(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_trace *trace = w->fxt.trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const struct ky_counter_name name = ky_counter_name(trace, track);
@@ -155,8 +157,9 @@ static void put_switch(struct writer *w, const struct cpu *c, int64_t ts, uint32
 		      next == KY_NONE ? 0 : ky_address_tid(trace, s->thread[next]));
 }
 
-static void put_sched(struct writer *w, const struct ky_walk_item *item)
+static void put_sched(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	struct cpu *c = cpu_of(w, w->fxt.trace->sched.cpu[item->row]);
 	if (!c)
 		return;
@@ -178,45 +181,13 @@ static void end_sched(struct writer *w)
 
 /* ---- the file ---- */
 
-static void put_log(struct writer *w, const struct ky_walk_item *item)
+static void put_log(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_trace *trace = w->fxt.trace;
 	const uint32_t thread = trace->logs.thread[item->row];
 	ky_fxt_put_log(&w->fxt, item->ts, ky_address_pid_of_thread(trace, thread),
 		       ky_address_tid(trace, thread), trace->logs.message[item->row]);
-}
-
-static void put_item(void *self, const struct ky_walk_item *item)
-{
-	struct writer *w = self;
-	switch (item->what) {
-	case KY_WALK_BEGIN:
-	case KY_WALK_END:
-	case KY_WALK_INSTANT:
-		put_slice(w, item);
-		break;
-	case KY_WALK_COUNTER:
-		put_counter(w, item);
-		break;
-	case KY_WALK_SCHED:
-		put_sched(w, item);
-		break;
-	case KY_WALK_STATE:
-		if (!w->fxt.trace->sched.rows.count)
-			w->left->sched++;
-		break;
-	case KY_WALK_LOG:
-		put_log(w, item);
-		break;
-	case KY_WALK_SAMPLE:
-		w->left->samples++;
-		break;
-	case KY_WALK_RAW:
-		w->left->raw_events++;
-		break;
-	default:
-		break;
-	}
 }
 
 static void put_names(struct writer *w)
@@ -235,8 +206,7 @@ static void put_losses(struct writer *w)
 	const struct ky_trace *trace = w->fxt.trace;
 	const struct ky_losses *l = &trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		const int64_t ts = l->ts[i] < 0 ? trace->begin_ns : l->ts[i];
-		ky_fxt_begin(&w->fxt, EVENT_INSTANT, ts < 0 ? 0 : ts,
+		ky_fxt_begin(&w->fxt, EVENT_INSTANT, ky_export_loss_ns(trace, i),
 			     ky_address_pid_of_thread(trace, l->thread[i]),
 			     ky_address_tid(trace, l->thread[i]));
 		ky_fxt_label_text(&w->fxt, (struct ky_text){"events lost", 11});
@@ -245,47 +215,41 @@ static void put_losses(struct writer *w)
 	}
 }
 
-static bool on_thread(void *context, uint32_t track)
-{
-	const struct ky_addresses *addresses = context;
-	return addresses->tracks[track].form == KY_AT_THREAD;
-}
-
-static int write_file(struct writer *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_file(struct writer *w, const struct ky_export_job *job)
 {
 	struct ky_fxt *fxt = &w->fxt;
+	static const struct ky_export_rows rows = {
+		.slice = put_slice, .counter = put_counter, .sched = put_sched, .log = put_log};
 	ky_fxt_head(fxt);
 	put_names(w);
 	put_losses(w);
-	const int error = ky_export_drive(fxt->trace, w->selection, fxt->out, w->left, progress,
-					  context, put_item, false, w);
+	const int error = ky_export_loop(job, &rows, w);
 	if (error)
 		return error;
 	end_sched(w);
 	ky_fxt_tail(fxt, fxt->trace->lost);
 	w->left->cut += fxt->cut;
 	w->left->metadata += fxt->trace->metadata.rows.count;
-	w->left->snapshots += ky_export_snapshots(fxt->trace);
+	w->left->snapshots += ky_export_loop_snapshots(fxt->trace);
 	return fxt->out->error ? fxt->out->error : fxt->record.error;
 }
 
-static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
-		       struct ky_out *out, struct ky_export_left *left,
-		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.selection = selection, .left = left};
-	int error = ky_fxt_open(&w.fxt, trace, out);
+	struct writer w = {.selection = job->selection, .left = job->left};
+	int error = ky_fxt_open(&w.fxt, job->trace, job->out);
 	if (!error)
-		error = ky_addresses_open(&w.addresses, trace, true);
+		error = ky_addresses_open(&w.addresses, job->trace, true);
 	if (!error)
-		error = ky_arrows_open(&w.arrows, trace, selection, on_thread, &w.addresses, left);
+		error = ky_flow_marks_open(&w.flow_marks, job->trace, job->selection, &w.addresses,
+					   job->left);
 	if (!error)
-		error = write_file(&w, progress, context);
+		error = write_file(&w, job);
 	free(w.cpus);
-	ky_arrows_close(&w.arrows);
+	ky_flow_marks_close(&w.flow_marks);
 	ky_addresses_close(&w.addresses);
 	ky_fxt_close(&w.fxt);
 	return error;
 }
 
-const struct ky_exporter ky_exporter_fxt = {"fxt", ".fxt", write_trace};
+const struct ky_exporter ky_exporter_fxt = {&ky_format_fxt, write_trace};

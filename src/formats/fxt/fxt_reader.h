@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #define KY_FXT_STRINGS 32768u
 #define KY_FXT_THREADS 256u

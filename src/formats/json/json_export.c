@@ -25,7 +25,7 @@ struct writer {
 	struct ky_out clean;
 	struct ky_export_left *left;
 	struct ky_addresses addresses;
-	struct ky_arrows arrows;
+	struct ky_flow_marks flow_marks;
 	bool first_event; /* none was written yet */
 	bool first;       /* in the list that is open */
 };
@@ -219,7 +219,7 @@ static void put_async_id(struct writer *w, const struct ky_address *a)
 static void put_bind(struct writer *w, uint32_t slice, bool instant)
 {
 	uint32_t count, bound = 0;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, false, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, false, &count);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!marks[i].foreign || marks[i].late)
 			continue;
@@ -229,14 +229,14 @@ static void put_bind(struct writer *w, uint32_t slice, bool instant)
 		}
 		put(w, ",\"bind_id\":");
 		put_hex(w, marks[i].id);
-		if (marks[i].phase != KY_ARROW_BEGIN)
+		if (marks[i].phase != KY_FLOW_BEGIN)
 			put(w, ",\"flow_in\":true");
-		if (marks[i].phase != KY_ARROW_END)
+		if (marks[i].phase != KY_FLOW_END)
 			put(w, ",\"flow_out\":true");
 	}
 }
 
-static void put_flow(struct writer *w, const struct ky_arrow_mark *mark, const struct ky_address *a,
+static void put_flow(struct writer *w, const struct ky_flow_mark *mark, const struct ky_address *a,
 		     int64_t ts)
 {
 	static const char *const phases[] = {"s", "t", "f"};
@@ -256,25 +256,26 @@ static void put_flow(struct writer *w, const struct ky_arrow_mark *mark, const s
 static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
 	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
 	for (uint32_t i = 0; i < count; i++) {
 		if (!marks[i].foreign)
 			put_flow(w, &marks[i], a, ts);
-		else if (marks[i].late && marks[i].phase == KY_ARROW_END)
+		else if (marks[i].late && marks[i].phase == KY_FLOW_END)
 			w->left->flows++;
 	}
 }
 
 /* ---- rows ---- */
 
-static void put_slice(struct writer *w, const struct ky_walk_item *item)
+static void put_slice(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
 	const char *phase = phase_of(a->form, item->what);
 	const bool end = item->what == KY_WALK_END;
-	if (end && w->arrows.count)
+	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);
 	begin_event(w, phase, a->pid, a->tid);
 	put_ts(w, item->ts);
@@ -290,12 +291,12 @@ static void put_slice(struct writer *w, const struct ky_walk_item *item)
 		if (bare)
 			put(w, ",\"cat\":\"\"");
 	}
-	if (!end && w->arrows.count)
+	if (!end && w->flow_marks.count)
 		put_bind(w, item->row, item->what == KY_WALK_INSTANT);
 	if (!end)
 		put_args(w, s->args[item->row]);
 	put(w, "}");
-	if (!end && w->arrows.count)
+	if (!end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, false);
 }
 
@@ -304,8 +305,9 @@ static uint32_t counter_pid(const struct ky_trace *trace, uint32_t track)
 	return ky_address_pid(trace, ky_track_process(trace, track));
 }
 
-static void put_counter(struct writer *w, const struct ky_walk_item *item)
+static void put_counter(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const struct ky_counter_name name = ky_counter_name(trace, track);
@@ -328,8 +330,9 @@ static void put_counter(struct writer *w, const struct ky_walk_item *item)
 }
 
 /* Perfetto's own phase; what runs when is all that there is of scheduling. */
-static void put_state(struct writer *w, const struct ky_walk_item *item)
+static void put_state(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_thread_states *s = &w->trace->thread_states;
 	const uint32_t thread = s->thread[item->row];
 	if (item->end_ns == KY_TIME_NONE) {
@@ -358,36 +361,6 @@ static void put_state(struct writer *w, const struct ky_walk_item *item)
 		put_string(w, s->blocked_function[item->row]);
 	}
 	put(w, "}}");
-}
-
-static void put_item(void *self, const struct ky_walk_item *item)
-{
-	struct writer *w = self;
-	switch (item->what) {
-	case KY_WALK_BEGIN:
-	case KY_WALK_END:
-	case KY_WALK_INSTANT:
-		put_slice(w, item);
-		break;
-	case KY_WALK_COUNTER:
-		put_counter(w, item);
-		break;
-	case KY_WALK_STATE:
-		put_state(w, item);
-		break;
-	case KY_WALK_SCHED:
-		if (!w->trace->thread_states.rows.count)
-			w->left->sched++;
-		break;
-	case KY_WALK_LOG:
-		w->left->logs++;
-		break;
-	case KY_WALK_RAW:
-		w->left->raw_events++;
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- around the events ---- */
@@ -439,10 +412,9 @@ static void put_losses(struct writer *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		const int64_t ts = l->ts[i] < 0 ? w->trace->begin_ns : l->ts[i];
 		begin_event(w, "i", ky_address_pid_of_thread(w->trace, l->thread[i]),
 			    ky_address_tid(w->trace, l->thread[i]));
-		put_ts(w, ts < 0 ? 0 : ts);
+		put_ts(w, ky_export_loss_ns(w->trace, i));
 		put(w, l->thread[i] == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
 		put(w, ",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
 		put_uint(w, l->events[i]);
@@ -559,48 +531,55 @@ static void put_samples(struct writer *w)
 	put(w, "]");
 }
 
-/* ---- the file ---- */
-
-static bool on_thread(void *context, uint32_t track)
+/* Samples are a list of their own behind the events. */
+static void skip_sample(void *self, const struct ky_walk_item *item)
 {
-	const struct ky_addresses *addresses = context;
-	return addresses->tracks[track].form == KY_AT_THREAD;
+	(void)self;
+	(void)item;
 }
 
-static int write_file(struct writer *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+/* ---- the file ---- */
+
+static int write_file(struct writer *w, const struct ky_export_job *job)
 {
+	static const struct ky_export_rows rows = {.slice = put_slice,
+						   .counter = put_counter,
+						   .state = put_state,
+						   .sample = skip_sample,
+						   .named_ends = true};
 	put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	w->first_event = true;
 	put_names(w);
 	put_losses(w);
-	const int error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress,
-					  context, put_item, true, w);
+	const int error = ky_export_loop(job, &rows, w);
 	if (error)
 		return error;
 	put(w, "\n]");
-	w->left->snapshots += ky_export_snapshots(w->trace);
+	w->left->snapshots += ky_export_loop_snapshots(w->trace);
 	put_metadata(w);
 	put_samples(w);
 	put(w, "}\n");
 	return w->out->error ? w->out->error : w->clean.error;
 }
 
-static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
-		       struct ky_out *out, struct ky_export_left *left,
-		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	struct writer w = {.trace = job->trace,
+			   .selection = job->selection,
+			   .out = job->out,
+			   .left = job->left};
 	int error = ky_out_init(&w.clean, 0);
 	if (!error)
-		error = ky_addresses_open(&w.addresses, trace, false);
+		error = ky_addresses_open(&w.addresses, job->trace, false);
 	if (!error)
-		error = ky_arrows_open(&w.arrows, trace, selection, on_thread, &w.addresses, left);
+		error = ky_flow_marks_open(&w.flow_marks, job->trace, job->selection, &w.addresses,
+					   job->left);
 	if (!error)
-		error = write_file(&w, progress, context);
-	ky_arrows_close(&w.arrows);
+		error = write_file(&w, job);
+	ky_flow_marks_close(&w.flow_marks);
 	ky_addresses_close(&w.addresses);
 	ky_out_free(&w.clean);
 	return error;
 }
 
-const struct ky_exporter ky_exporter_json = {"json", ".json", write_trace};
+const struct ky_exporter ky_exporter_json = {&ky_format_json, write_trace};

@@ -5,7 +5,7 @@
  * parts. What is cut off anywhere is read up to there.
  */
 #include "base/array.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 
 #include "base/map.h"
 #include "formats/json/json_tree.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "model/kernel.h"
 
 #define KY_JSON_TEXTS 2048u      /* slots of the cache of texts */

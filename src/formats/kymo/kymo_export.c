@@ -46,7 +46,7 @@ struct writer {
 	struct ky_writer *file;
 	struct ky_kymo_sites sites;
 	struct ky_addresses addresses;
-	struct ky_arrows arrows;
+	struct ky_flow_marks flow_marks;
 	struct ky_pair_map by_ids; /* carriers, by pid and tid */
 	struct ky_pair_map tids;   /* that pieces have */
 	struct carrier **carriers;
@@ -250,12 +250,12 @@ static uint32_t make_event(struct writer *w, struct ky_kymo_site_spec *spec, uin
 static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
 	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_arrow_mark *mark = &marks[i];
+		const struct ky_flow_mark *mark = &marks[i];
 		if (mark->foreign) { /* flows are inside the spans of threads only */
-			w->left->flows += mark->phase != KY_ARROW_BEGIN;
+			w->left->flows += mark->phase != KY_FLOW_BEGIN;
 			continue;
 		}
 		struct ky_kymo_site_spec spec = {
@@ -300,11 +300,12 @@ static struct ky_kymo_site_spec slice_spec(struct writer *w, const struct ky_wal
 	return spec;
 }
 
-static void put_slice(struct writer *w, const struct ky_walk_item *item)
+static void put_slice(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[item->row]];
 	const bool end = item->what == KY_WALK_END;
-	if (end && w->arrows.count)
+	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);
 	struct ky_kymo_site_spec spec = slice_spec(w, item, a);
 	const uint32_t site = make_event(w, &spec, a->id);
@@ -313,12 +314,13 @@ static void put_slice(struct writer *w, const struct ky_walk_item *item)
 		return;
 	}
 	put_event(w, carrier_at(w, a), item->ts, site);
-	if (!end && w->arrows.count)
+	if (!end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, false);
 }
 
-static void put_counter(struct writer *w, const struct ky_walk_item *item)
+static void put_counter(void *self, const struct ky_walk_item *item)
 {
+	struct writer *w = self;
 	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
@@ -335,39 +337,6 @@ static void put_counter(struct writer *w, const struct ky_walk_item *item)
 		put_event(w, carrier_of(w, pid, pid, KY_NONE), item->ts, site);
 	else
 		w->left->counters++;
-}
-
-static void put_item(void *self, const struct ky_walk_item *item)
-{
-	struct writer *w = self;
-	switch (item->what) {
-	case KY_WALK_BEGIN:
-	case KY_WALK_END:
-	case KY_WALK_INSTANT:
-		put_slice(w, item);
-		break;
-	case KY_WALK_COUNTER:
-		put_counter(w, item);
-		break;
-	case KY_WALK_SCHED:
-		w->left->sched++;
-		break;
-	case KY_WALK_STATE:
-		if (!w->trace->sched.rows.count)
-			w->left->sched++;
-		break;
-	case KY_WALK_SAMPLE:
-		w->left->samples++;
-		break;
-	case KY_WALK_LOG:
-		w->left->logs++;
-		break;
-	case KY_WALK_RAW:
-		w->left->raw_events++;
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- the file ---- */
@@ -452,26 +421,20 @@ static int open_file(struct writer *w)
 	return 0;
 }
 
-static int write_file(struct writer *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_file(struct writer *w, const struct ky_export_job *job)
 {
+	static const struct ky_export_rows rows = {.slice = put_slice, .counter = put_counter};
 	int error = open_file(w);
 	if (!error)
-		error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress, context,
-					put_item, false, w);
+		error = ky_export_loop(job, &rows, w);
 	if (error)
 		return error;
 	flush_all(w);
-	const uint64_t snapshots = ky_export_snapshots(w->trace);
+	const uint64_t snapshots = ky_export_loop_snapshots(w->trace);
 	w->left->snapshots += snapshots > CLOCKS_WRITTEN ? snapshots - CLOCKS_WRITTEN : 0;
 	w->left->metadata += w->trace->metadata.rows.count;
 	ky_format_kymo.finish(w->file, w->trace->lost);
 	return w->out->error;
-}
-
-static bool on_thread(void *context, uint32_t track)
-{
-	const struct ky_addresses *addresses = context;
-	return addresses->tracks[track].form == KY_AT_THREAD;
 }
 
 static void close_writer(struct writer *w)
@@ -485,24 +448,26 @@ static void close_writer(struct writer *w)
 	ky_pair_map_free(&w->by_ids);
 	ky_pair_map_free(&w->tids);
 	ky_kymo_sites_close(&w->sites);
-	ky_arrows_close(&w->arrows);
+	ky_flow_marks_close(&w->flow_marks);
 	ky_addresses_close(&w->addresses);
 }
 
-static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
-		       struct ky_out *out, struct ky_export_left *left,
-		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	struct writer w = {.trace = job->trace,
+			   .selection = job->selection,
+			   .out = job->out,
+			   .left = job->left};
 	int error = ky_kymo_sites_open(&w.sites);
 	if (!error)
-		error = ky_addresses_open(&w.addresses, trace, false);
+		error = ky_addresses_open(&w.addresses, job->trace, false);
 	if (!error)
-		error = ky_arrows_open(&w.arrows, trace, selection, on_thread, &w.addresses, left);
+		error = ky_flow_marks_open(&w.flow_marks, job->trace, job->selection, &w.addresses,
+					   job->left);
 	if (!error)
-		error = write_file(&w, progress, context);
+		error = write_file(&w, job);
 	close_writer(&w);
 	return error;
 }
 
-const struct ky_exporter ky_exporter_kymo = {"kymo", ".kymo", write_trace};
+const struct ky_exporter ky_exporter_kymo = {&ky_format_kymo, write_trace};

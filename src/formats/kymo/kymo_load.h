@@ -7,7 +7,7 @@
 
 #include "formats/drum/drum_import.h"
 #include "formats/kymo/kymo_bundle.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /* Whether all that the file says about itself is for its events coming in the order of time. */
 bool ky_kymo_load_seems_ordered(const struct ky_kymo_bundle *bundle);

@@ -4,7 +4,7 @@
  * one would have to go back (its begin was overwritten, or it brings its own time), or there are several sources: then
  * the file is read a second time, and put into order by the model.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <errno.h>
 #include <string.h>

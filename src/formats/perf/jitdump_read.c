@@ -3,7 +3,7 @@
  * jitdump_read.c: reads a jitdump (jit-PID.dump) as a trace: each function that was made or moved is an
  * instant of the track "jitdump" of its process, and a frame of the mapping "[jitdump]".
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "process/jitdump.h"
 
 #include <errno.h>

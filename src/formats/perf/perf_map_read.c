@@ -3,8 +3,8 @@
  * perf_map_read.c: reads a perf map (perf-PID.map) as a trace: it has no times, only functions, which become
  * frames of the mapping "[perf map]".
  */
+#include "formats/load.h"
 #include "formats/perf/perf_script_line.h"
-#include "formats/reader.h"
 #include "process/perf_map.h"
 
 struct reading {

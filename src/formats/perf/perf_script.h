@@ -4,8 +4,8 @@
 #define KY_FORMATS_PERF_PERF_SCRIPT_H
 
 #include "base/map.h"
+#include "formats/load.h"
 #include "formats/perf/perf_script_line.h"
-#include "formats/reader.h"
 
 #define KY_PERF_SCRIPT_DEPTH_MAX 512u
 

@@ -15,8 +15,9 @@
 
 #include "base/map.h"
 #include "base/ranges.h"
+#include "formats/load.h"
 #include "formats/perf/symbols_given.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 #include "process/perf_record.h"
 #include "process/symbols.h"
 

@@ -226,49 +226,22 @@ static void put_lost_sum(struct ky_pfx *w)
 	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_TRACE_STATS);
 }
 
-static void put_item(void *self, const struct ky_walk_item *item)
+static int write_file(struct ky_pfx *w, const struct ky_export_job *job)
 {
-	struct ky_pfx *w = self;
-	switch (item->what) {
-	case KY_WALK_BEGIN:
-	case KY_WALK_END:
-	case KY_WALK_INSTANT:
-		ky_pfx_slice(w, item);
-		break;
-	case KY_WALK_COUNTER:
-		ky_pfx_counter(w, item);
-		break;
-	case KY_WALK_SCHED:
-		ky_pfx_sched(w, item);
-		break;
-	case KY_WALK_STATE:
-		if (!w->trace->sched.rows.count)
-			w->left->sched++;
-		break;
-	case KY_WALK_SAMPLE:
-		ky_pfx_sample(w, item);
-		break;
-	case KY_WALK_LOG:
-		ky_pfx_log(w, item);
-		break;
-	case KY_WALK_RAW:
-		ky_pfx_raw(w, item);
-		break;
-	default:
-		break;
-	}
-}
-
-static int write_file(struct ky_pfx *w, int (*progress)(void *, uint64_t, uint64_t), void *context)
-{
+	static const struct ky_export_rows rows = {.slice = ky_pfx_slice,
+						   .counter = ky_pfx_counter,
+						   .sched = ky_pfx_sched,
+						   .sample = ky_pfx_sample,
+						   .log = ky_pfx_log,
+						   .raw = ky_pfx_raw,
+						   .named_ends = true};
 	begin_sequences(w);
 	put_snapshots(w);
 	put_metadata(w);
 	ky_pfx_describe_tasks(w);
 	ky_pfx_describe_tracks(w);
 	ky_pfx_losses(w);
-	const int error = ky_export_drive(w->trace, w->selection, w->out, w->left, progress,
-					  context, put_item, true, w);
+	const int error = ky_export_loop(job, &rows, w);
 	if (error)
 		return error;
 	ky_pfx_sched_end(w);
@@ -284,7 +257,7 @@ static void close_writer(struct ky_pfx *w)
 	for (uint32_t i = 0; i < KY_PFX_INTERNED; i++)
 		free(w->known[i]);
 	free(w->cpus);
-	ky_arrows_close(&w->arrows);
+	ky_flow_marks_close(&w->flow_marks);
 	ky_addresses_close(&w->addresses);
 	ky_out_free(&w->body);
 	ky_out_free(&w->interned);
@@ -313,21 +286,21 @@ static int open_writer(struct ky_pfx *w)
 	return 0;
 }
 
-static int write_trace(const struct ky_trace *trace, const struct ky_selection *selection,
-		       struct ky_out *out, struct ky_export_left *left,
-		       int (*progress)(void *, uint64_t, uint64_t), void *context)
+static int write_trace(const struct ky_export_job *job)
 {
-	struct ky_pfx w = {.trace = trace, .selection = selection, .out = out, .left = left};
+	const struct ky_trace *trace = job->trace;
+	struct ky_pfx w = {
+		.trace = trace, .selection = job->selection, .out = job->out, .left = job->left};
 	w.clock = is_builtin(trace->clock) ? trace->clock : KY_CLOCK_BOOTTIME;
 	int error = open_writer(&w);
 	if (!error)
 		error = ky_addresses_open(&w.addresses, trace, false);
 	if (!error)
-		error = ky_arrows_open(&w.arrows, trace, selection, NULL, NULL, left);
+		error = ky_flow_marks_open(&w.flow_marks, trace, job->selection, NULL, job->left);
 	if (!error)
-		error = write_file(&w, progress, context);
+		error = write_file(&w, job);
 	close_writer(&w);
 	return error;
 }
 
-const struct ky_exporter ky_exporter_pftrace = {"pftrace", ".pftrace", write_trace};
+const struct ky_exporter ky_exporter_pftrace = {&ky_format_pftrace, write_trace};

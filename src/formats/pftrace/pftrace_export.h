@@ -53,7 +53,7 @@ struct ky_pfx {
 	struct ky_out clean;
 	struct ky_export_left *left;
 	struct ky_addresses addresses;
-	struct ky_arrows arrows;
+	struct ky_flow_marks flow_marks;
 	uint8_t *known[KY_PFX_INTERNED]; /* a bit for each number */
 	struct ky_pfx_cpu *cpus;
 	uint32_t cpus_count;
@@ -80,17 +80,17 @@ void ky_pfx_describe_tracks(struct ky_pfx *w);
 uint64_t ky_pfx_track(const struct ky_pfx *w, uint32_t track);
 
 /* pftrace_export_events.c */
-void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item);
-void ky_pfx_counter(struct ky_pfx *w, const struct ky_walk_item *item);
+void ky_pfx_slice(void *self, const struct ky_walk_item *item);
+void ky_pfx_counter(void *self, const struct ky_walk_item *item);
 void ky_pfx_losses(struct ky_pfx *w);
 
 /* pftrace_export_kernel.c */
-void ky_pfx_sched(struct ky_pfx *w, const struct ky_walk_item *item);
+void ky_pfx_sched(void *self, const struct ky_walk_item *item);
 void ky_pfx_sched_end(struct ky_pfx *w);
-void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item);
-void ky_pfx_log(struct ky_pfx *w, const struct ky_walk_item *item);
+void ky_pfx_raw(void *self, const struct ky_walk_item *item);
+void ky_pfx_log(void *self, const struct ky_walk_item *item);
 
 /* pftrace_export_samples.c */
-void ky_pfx_sample(struct ky_pfx *w, const struct ky_walk_item *item);
+void ky_pfx_sample(void *self, const struct ky_walk_item *item);
 
 #endif

@@ -128,17 +128,17 @@ static void put_args(struct ky_pfx *w, uint32_t set)
 
 /* ---- flows ---- */
 
-static bool is_legacy(const struct ky_arrow_mark *mark)
+static bool is_legacy(const struct ky_flow_mark *mark)
 {
 	return mark->late || mark->name || mark->category;
 }
 
-static void put_flow_ids(struct ky_pfx *w, const struct ky_arrow_mark *marks, uint32_t count)
+static void put_flow_ids(struct ky_pfx *w, const struct ky_flow_mark *marks, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_legacy(&marks[i]))
 			ky_proto_fixed64(&w->body,
-					 marks[i].phase == KY_ARROW_END
+					 marks[i].phase == KY_FLOW_END
 						 ? KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS
 						 : KY_PF_TRACK_EVENT_FLOW_IDS,
 					 marks[i].id);
@@ -156,7 +156,7 @@ static void put_label(struct ky_pfx *w, uint32_t category, uint32_t name)
 	}
 }
 
-static void send_legacy(struct ky_pfx *w, const struct ky_arrow_mark *mark, uint64_t track,
+static void send_legacy(struct ky_pfx *w, const struct ky_flow_mark *mark, uint64_t track,
 			int64_t ts)
 {
 	static const char phases[] = {'s', 't', 'f'};
@@ -173,7 +173,7 @@ static void send_legacy(struct ky_pfx *w, const struct ky_arrow_mark *mark, uint
 static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t track, int64_t ts)
 {
 	uint32_t count;
-	const struct ky_arrow_mark *marks = ky_arrows_of(&w->arrows, slice, at_end, &count);
+	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
 	for (uint32_t i = 0; i < count; i++)
 		if (is_legacy(&marks[i]))
 			send_legacy(w, &marks[i], track, ts);
@@ -183,7 +183,7 @@ static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t t
 
 static void send_end(struct ky_pfx *w, const struct ky_walk_item *item, uint64_t track)
 {
-	if (w->arrows.count)
+	if (w->flow_marks.count)
 		send_flows(w, item->row, true, track, item->ts);
 	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
 	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
@@ -193,11 +193,12 @@ static void send_end(struct ky_pfx *w, const struct ky_walk_item *item, uint64_t
 	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
-void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_slice(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const uint64_t track = ky_pfx_track(w, s->track[item->row]);
-	const struct ky_arrow_mark *marks;
+	const struct ky_flow_mark *marks;
 	uint32_t count = 0;
 	if (item->what == KY_WALK_END) {
 		send_end(w, item, track);
@@ -208,8 +209,8 @@ void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
 	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	put_label(w, s->category[item->row], s->name[item->row]);
 	put_args(w, s->args[item->row]);
-	if (w->arrows.count) {
-		marks = ky_arrows_of(&w->arrows, item->row, false, &count);
+	if (w->flow_marks.count) {
+		marks = ky_flow_marks_of(&w->flow_marks, item->row, false, &count);
 		put_flow_ids(w, marks, count);
 	}
 	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
@@ -217,8 +218,9 @@ void ky_pfx_slice(struct ky_pfx *w, const struct ky_walk_item *item)
 		send_flows(w, item->row, false, track, item->ts);
 }
 
-void ky_pfx_counter(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_counter(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	const uint64_t track = ky_pfx_track(w, w->trace->counters.track[item->row]);
 	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
 	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);

@@ -88,8 +88,9 @@ static struct ky_pfx_cpu *cpu_of(struct ky_pfx *w, uint32_t cpu)
 	return &cpus[w->cpus_count++];
 }
 
-void ky_pfx_sched(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_sched(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	struct ky_pfx_cpu *c = cpu_of(w, w->trace->sched.cpu[item->row]);
 	if (!c)
 		return;
@@ -136,8 +137,9 @@ static void put_field(struct ky_pfx *w, uint32_t arg)
 	ky_proto_message(&w->part, KY_PF_GENERIC_FTRACE_EVENT_FIELD, &w->inner);
 }
 
-void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_raw(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	const struct ky_raw_events *r = &w->trace->raw_events;
 	const uint32_t set = r->args[item->row];
 	const char *name = ky_text_of(w->trace, r->name[item->row]);
@@ -155,8 +157,9 @@ void ky_pfx_raw(struct ky_pfx *w, const struct ky_walk_item *item)
 
 /* ---- logs ---- */
 
-void ky_pfx_log(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_log(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	const struct ky_logs *l = &w->trace->logs;
 	int64_t realtime;
 	/* Such messages have the time of day. */

@@ -111,8 +111,9 @@ static void intern_callstack(struct ky_pfx *w, uint32_t callsite)
 	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_CALLSTACKS, &w->inner);
 }
 
-void ky_pfx_sample(struct ky_pfx *w, const struct ky_walk_item *item)
+void ky_pfx_sample(void *self, const struct ky_walk_item *item)
 {
+	struct ky_pfx *w = self;
 	const struct ky_samples *s = &w->trace->samples;
 	const uint32_t row = item->row;
 	if (s->cpu[row] != KY_NONE)

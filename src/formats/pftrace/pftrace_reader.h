@@ -13,11 +13,11 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
 
 #include "base/map.h"
+#include "formats/load.h"
 #include "formats/pftrace/ftrace_events.h"
 #include "formats/pftrace/pftrace_map.h"
 #include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto_read.h"
-#include "formats/reader.h"
 
 /* The interned texts; each is a map from iid to a string's number. */
 enum ky_pf_texts {

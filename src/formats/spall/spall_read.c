@@ -7,7 +7,7 @@
  * Nothing in version 1 says where the next record is but the record itself, so a wrong one ends the
  * reading; in version 3 it ends the buffer.
  */
-#include "formats/reader.h"
+#include "formats/load.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #define KY_FORMATS_SPEEDSCOPE_SPEEDSCOPE_H
 
 #include "formats/json/json_tree.h"
-#include "formats/reader.h"
+#include "formats/load.h"
 
 struct ky_speedscope_frame {
 	uint32_t name;

@@ -10,7 +10,7 @@
 #ifndef KY_FORMATS_UFTRACE_UFTRACE_PARTS_H
 #define KY_FORMATS_UFTRACE_UFTRACE_PARTS_H
 
-#include "formats/reader.h"
+#include "formats/load.h"
 
 /* A file as text or bytes, with a 0 behind it; NULL when it cannot be read. The caller's to free. */
 char *ky_uftrace_slurp(const char *directory, const char *name, size_t *bytes);

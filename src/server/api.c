@@ -107,10 +107,10 @@ void ky_api_fail(struct ky_api_response *response, int status, const char *forma
 	ky_buffer_free(&response->body);
 	response->status = status;
 	response->type = KY_API_JSON;
-	ky_json_begin(&response->body, '{');
-	ky_json_key(&response->body, "error");
-	ky_json_text(&response->body, message);
-	ky_json_end(&response->body, '}');
+	response->json = (struct ky_json_out){.buffer = &response->body};
+	ky_json_out_begin(&response->json, NULL, '{');
+	ky_json_out_text(&response->json, "error", message);
+	ky_json_out_end(&response->json, '}');
 }
 
 /* ---- parameters ---- */
@@ -303,7 +303,8 @@ static void dispatch(struct ky_api *api, const struct ky_api_request *request,
 void ky_api_respond(struct ky_api *api, const struct ky_api_request *request,
 		    struct ky_api_response *response)
 {
-	*response = (struct ky_api_response){.status = 200, .type = KY_API_JSON};
+	*response = (struct ky_api_response){
+		.status = 200, .type = KY_API_JSON, .json = {.buffer = &response->body}};
 	dispatch(api, request, response);
 	if (response->body.failed)
 		ky_api_fail(response, 503, "out of memory: request for less, or try again");

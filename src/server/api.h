@@ -6,6 +6,7 @@
 #ifndef KY_SERVER_ANSWER_H
 #define KY_SERVER_ANSWER_H
 
+#include "base/json_out.h"
 #include "server/view.h"
 
 struct ky_api_parameter {
@@ -24,6 +25,7 @@ struct ky_api_response {
 	int status;       /* of HTTP */
 	const char *type; /* static */
 	struct ky_buffer body;
+	struct ky_json_out json; /* writes body */
 };
 
 struct ky_api; /* what answering keeps: SQL's connection, the last searches */

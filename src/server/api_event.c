@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api_event.c: events as others refer to them (EventRef), and api/event: all that is known of one. What the
- * kinds have in common is read once into a struct event; api_facts.c and api_slice.c have what only some have.
+ * api_event.c: references to events (EventRef), and api/event: the details of one. A struct event holds what all kinds have
+ * in common; api_facts.c and api_slice.c add what only some have.
  */
 #include "server/api_parts.h"
 
@@ -15,7 +15,7 @@
 const char *const ky_api_event_kinds[] = {"group", "slices",  "counter", "sched",
 					  "state", "samples", "loss",    NULL};
 
-/* ---- what all have ---- */
+/* ---- all kinds ---- */
 
 struct event {
 	const struct ky_view *view;
@@ -140,43 +140,36 @@ static struct event read_event(const struct ky_view *view, enum ky_view_kind kin
 	return event;
 }
 
-/* What a CPU runs is called as its thread is, which need not have a name. */
-static void add_name(struct ky_buffer *buffer, const struct event *event)
+/* What a CPU runs has the label of its thread, which may have no name. */
+static void add_name(struct ky_json_out *json, const struct event *event)
 {
 	char label[KY_LABEL_BYTES];
 	const struct ky_trace *const trace = event->view->trace;
 	if (event->kind == KY_VIEW_SCHED)
-		ky_json_text(buffer, ky_api_text_thread(label, trace, event->thread));
+		ky_json_out_text(json, "name", ky_api_text_thread(label, trace, event->thread));
 	else
-		ky_api_text_name(buffer, trace, event->name);
+		ky_api_text_name(json, "name", trace, event->name);
 }
 
-/* The members of an EventRef, without its brackets. */
-static void add_event(struct ky_buffer *buffer, const struct ky_api *api, const struct event *event)
+/* Add the members of an EventRef, without its brackets. */
+static void add_event(struct ky_json_out *json, const struct ky_api *api, const struct event *event)
 {
-	ky_json_key(buffer, "kind");
-	ky_json_text(buffer, ky_api_event_kinds[event->kind]);
-	ky_json_key(buffer, "id");
-	ky_json_uint(buffer, event->id);
-	ky_json_key(buffer, "name");
-	add_name(buffer, event);
-	ky_json_key(buffer, "ts");
-	ky_json_int(buffer, ky_api_time(api, event->ts));
-	ky_json_key(buffer, "dur");
-	ky_json_int(buffer, event->dur < 0 ? -1 : event->dur);
-	ky_json_key(buffer, "track");
-	ky_json_int(buffer, event->shown ? (int64_t)event->place.track : -1);
-	ky_json_key(buffer, "row");
-	ky_json_int(buffer, event->shown ? event->place.row : 0);
+	ky_json_out_text(json, "kind", ky_api_event_kinds[event->kind]);
+	ky_json_out_uint(json, "id", event->id);
+	add_name(json, event);
+	ky_json_out_int(json, "ts", ky_api_time(api, event->ts));
+	ky_json_out_int(json, "dur", event->dur < 0 ? -1 : event->dur);
+	ky_json_out_int(json, "track", event->shown ? (int64_t)event->place.track : -1);
+	ky_json_out_int(json, "row", event->shown ? event->place.row : 0);
 }
 
-void ky_api_event_ref(struct ky_buffer *buffer, const struct ky_api *api, enum ky_view_kind kind,
-		      uint32_t id)
+void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky_api *api,
+		      enum ky_view_kind kind, uint32_t id)
 {
 	const struct event event = read_event(api->view, kind, id);
-	ky_json_begin(buffer, '{');
-	add_event(buffer, api, &event);
-	ky_json_end(buffer, '}');
+	ky_json_out_begin(json, key, '{');
+	add_event(json, api, &event);
+	ky_json_out_end(json, '}');
 }
 
 /* ---- when ---- */
@@ -198,13 +191,13 @@ bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns)
 }
 
 /* "2026-11-15T18:21:23.517965760Z" */
-static void add_wall(struct ky_buffer *buffer, const struct ky_api *api, int64_t ns)
+static void add_wall(struct ky_json_out *json, const struct ky_api *api, int64_t ns)
 {
 	int64_t wall;
 	char text[32], whole[80];
 	struct tm tm;
 	if (!ky_api_event_wall(api, ns, &wall)) {
-		ky_json_null(buffer);
+		ky_json_out_null(json, "wall");
 		return;
 	}
 	const int64_t below = wall % 1000000000 < 0 ? 1000000000 : 0;
@@ -213,56 +206,47 @@ static void add_wall(struct ky_buffer *buffer, const struct ky_api *api, int64_t
 	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
 		snprintf(text, sizeof(text), "%" PRId64, (int64_t)seconds);
 	snprintf(whole, sizeof(whole), "%s.%09" PRId64 "Z", text, rest);
-	ky_json_text(buffer, whole);
+	ky_json_out_text(json, "wall", whole);
 }
 
 /* ---- api/event ---- */
 
-/* What only slices have, empty. */
-static void add_nothing(struct ky_buffer *buffer)
+/* Add, empty, what only slices have. */
+static void add_nothing(struct ky_json_out *json)
 {
 	static const char *const empty[] = {"args", "parents", "children", "flowsIn", "flowsOut"};
-	ky_json_key(buffer, "self");
-	ky_json_null(buffer);
-	ky_json_key(buffer, "source");
-	ky_json_null(buffer);
-	ky_json_key(buffer, "childrenCount");
-	ky_json_int(buffer, 0);
+	ky_json_out_null(json, "self");
+	ky_json_out_null(json, "source");
+	ky_json_out_int(json, "childrenCount", 0);
 	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
-		ky_json_key(buffer, empty[i]);
-		ky_json_begin(buffer, '[');
-		ky_json_end(buffer, ']');
+		ky_json_out_begin(json, empty[i], '[');
+		ky_json_out_end(json, ']');
 	}
 }
 
-static void add_details(struct ky_buffer *buffer, const struct ky_api *api,
+static void add_details(struct ky_json_out *json, const struct ky_api *api,
 			const struct event *event)
 {
 	char label[KY_LABEL_BYTES];
 	const struct ky_trace *const trace = api->view->trace;
 	const bool slice = event->kind == KY_VIEW_SLICES;
-	ky_json_begin(buffer, '{');
-	add_event(buffer, api, event);
-	ky_json_key(buffer, "category");
-	ky_api_text(buffer, trace, slice ? trace->slices.category[event->id] : 0);
-	ky_json_key(buffer, "instant");
-	ky_json_bool(buffer, slice ? trace->slices.kind[event->id] == KY_SLICE_INSTANT
-				   : event->kind == KY_VIEW_LOSS);
-	ky_json_key(buffer, "absolute");
-	ky_json_digits(buffer, event->ts);
-	ky_json_key(buffer, "wall");
-	add_wall(buffer, api, event->ts);
-	ky_json_key(buffer, "process");
-	ky_json_text(buffer, ky_api_text_process(label, trace, event->process));
-	ky_json_key(buffer, "thread");
-	ky_json_text(buffer, ky_api_text_thread(label, trace, event->thread));
+	ky_json_out_begin(json, NULL, '{');
+	add_event(json, api, event);
+	ky_api_text(json, "category", trace, slice ? trace->slices.category[event->id] : 0);
+	ky_json_out_bool(json, "instant",
+			 slice ? trace->slices.kind[event->id] == KY_SLICE_INSTANT
+			       : event->kind == KY_VIEW_LOSS);
+	ky_json_out_digits(json, "absolute", event->ts);
+	add_wall(json, api, event->ts);
+	ky_json_out_text(json, "process", ky_api_text_process(label, trace, event->process));
+	ky_json_out_text(json, "thread", ky_api_text_thread(label, trace, event->thread));
 	if (slice)
-		ky_api_slice(buffer, api, event->id);
+		ky_api_slice(json, api, event->id);
 	else
-		add_nothing(buffer);
-	ky_api_facts_stack(buffer, api->view, event->kind, event->id);
-	ky_api_facts(buffer, api->view, event->kind, event->id, event->dur < 0);
-	ky_json_end(buffer, '}');
+		add_nothing(json);
+	ky_api_facts_stack(json, api->view, event->kind, event->id);
+	ky_api_facts(json, api->view, event->kind, event->id, event->dur < 0);
+	ky_json_out_end(json, '}');
 }
 
 static bool find_kind(const char *name, enum ky_view_kind *kind)
@@ -283,20 +267,20 @@ void ky_api_event(struct ky_api *api, const struct ky_api_request *request,
 	int64_t id;
 	if (!find_kind(ky_api_parameter_text(request, "kind"), &kind)) {
 		ky_api_fail(response, 400,
-			    "kind is none of slices, counter, sched, state, samples, loss");
+			    "kind is unknown: use slices, counter, sched, state, samples or loss");
 		return;
 	}
 	if (!ky_api_parameter_number(request, "id", &id, response))
 		return;
-	/* Rows have other numbers in another generation; who knows of none has none to mix up. */
+	/* Rows have other numbers in another generation. g is optional. */
 	if (ky_api_parameter_text(request, "g") &&
 	    !ky_api_parameter_generation(api, request, response))
 		return;
 	if (!ky_api_event_exists(api->view, kind, id)) {
-		ky_api_fail(response, 404, "there is no event %lld of kind %s in this trace",
-			    (long long)id, ky_api_event_kinds[kind]);
+		ky_api_fail(response, 404, "no event %lld of kind %s in this trace", (long long)id,
+			    ky_api_event_kinds[kind]);
 		return;
 	}
 	const struct event event = read_event(api->view, kind, (uint32_t)id);
-	add_details(&response->body, api, &event);
+	add_details(&response->json, api, &event);
 }

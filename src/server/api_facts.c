@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api_facts.c: what api/event says that only one kind of event has, as keys and values for people; and the stack of
- * a sample.
+ * api_facts.c: the part of api/event that only one kind of event has, as keys and values for display; and the stack of a
+ * sample.
  */
 #include "server/api_parts.h"
 
@@ -29,7 +29,7 @@ uint32_t ky_api_facts_counter_beside(struct ky_trace *trace, uint32_t counter, i
 	return at >= 0 && at < rows.count ? rows.rows[at] : KY_NONE;
 }
 
-__attribute__((format(printf, 3, 4))) static void add_fact(struct ky_buffer *buffer,
+__attribute__((format(printf, 3, 4))) static void add_fact(struct ky_json_out *json,
 							   const char *key, const char *format, ...)
 {
 	char value[512];
@@ -38,25 +38,23 @@ __attribute__((format(printf, 3, 4))) static void add_fact(struct ky_buffer *buf
 	va_start(arguments, format);
 	vsnprintf(value, sizeof(value), format, arguments);
 	va_end(arguments);
-	ky_json_begin(buffer, '{');
-	ky_json_key(buffer, "key");
-	ky_json_text(buffer, key);
-	ky_json_key(buffer, "value");
-	ky_json_text(buffer, value);
-	ky_json_end(buffer, '}');
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_text(json, "key", key);
+	ky_json_out_text(json, "value", value);
+	ky_json_out_end(json, '}');
 }
 
-/* The kernel's letters in words; what is not known stays as it is. */
+/* Describe the kernel's state letters; others stay unchanged. */
 static const char *state_words(const char *state)
 {
 	static const struct {
 		const char *state, *words;
 	} known[] = {
 		{"Running", "running"},
-		{"R", "runnable: waits for a CPU"},
-		{"R+", "runnable: was preempted"},
-		{"S", "sleeps"},
-		{"D", "sleeps, cannot be interrupted"},
+		{"R", "runnable: waiting for a CPU"},
+		{"R+", "runnable: preempted"},
+		{"S", "sleeping"},
+		{"D", "sleeping, uninterruptible"},
 		{"T", "stopped"},
 		{"t", "stopped by a debugger"},
 		{"X", "dead"},
@@ -69,22 +67,22 @@ static const char *state_words(const char *state)
 		if (strcmp(known[i].state, state) == 0)
 			return known[i].words;
 	}
-	return state ? state : "not known";
+	return state ? state : "unknown";
 }
 
-static void add_state(struct ky_buffer *buffer, const char *key, const struct ky_trace *trace,
+static void add_state(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
 		      uint32_t string)
 {
 	const char *const state = string ? ky_text_of(trace, string) : NULL;
 	const char *const words = state_words(state);
 	if (state && words != state)
-		add_fact(buffer, key, "%s (%s)", words, state);
+		add_fact(json, key, "%s (%s)", words, state);
 	else
-		add_fact(buffer, key, "%s", words);
+		add_fact(json, key, "%s", words);
 }
 
-/* What the thread waited for before it ran: the state that ends where this begins. */
-static void add_wakeup(struct ky_buffer *buffer, struct ky_trace *trace, uint32_t thread,
+/* Add what the thread waited for before it ran: the state that ends where this begins. */
+static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_t thread,
 		       int64_t ts)
 {
 	char label[KY_LABEL_BYTES];
@@ -105,41 +103,40 @@ static void add_wakeup(struct ky_buffer *buffer, struct ky_trace *trace, uint32_
 	if (text[0] != 'R' || strcmp(text, "Running") == 0 ||
 	    ky_add_clamped(states->ts[state], states->dur[state]) != ts)
 		return;
-	add_fact(buffer, "waited for the CPU", "%" PRId64 " ns", states->dur[state]);
+	add_fact(json, "waited for the CPU", "%" PRId64 " ns", states->dur[state]);
 	if (states->waker[state] < trace->threads.rows.count)
-		add_fact(buffer, "woken by", "%s",
+		add_fact(json, "woken by", "%s",
 			 ky_api_text_thread(label, trace, states->waker[state]));
 }
 
-static void add_sched_facts(struct ky_buffer *buffer, struct ky_trace *trace, uint32_t id)
+static void add_sched_facts(struct ky_json_out *json, struct ky_trace *trace, uint32_t id)
 {
 	const struct ky_sched *const sched = &trace->sched;
-	add_fact(buffer, "CPU", "%" PRIu32, sched->cpu[id]);
-	add_fact(buffer, "priority", "%" PRId32, sched->priority[id]);
-	add_state(buffer, "then", trace, sched->end_state[id]);
+	add_fact(json, "CPU", "%" PRIu32, sched->cpu[id]);
+	add_fact(json, "priority", "%" PRId32, sched->priority[id]);
+	add_state(json, "then", trace, sched->end_state[id]);
 	if (sched->thread[id] < trace->threads.rows.count)
-		add_wakeup(buffer, trace, sched->thread[id], sched->ts[id]);
+		add_wakeup(json, trace, sched->thread[id], sched->ts[id]);
 }
 
-static void add_state_facts(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t id)
+static void add_state_facts(struct ky_json_out *json, const struct ky_trace *trace, uint32_t id)
 {
 	char label[KY_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
-	add_state(buffer, "state", trace, states->state[id]);
+	add_state(json, "state", trace, states->state[id]);
 	if (states->cpu[id] != KY_NONE)
-		add_fact(buffer, "CPU", "%" PRIu32, states->cpu[id]);
+		add_fact(json, "CPU", "%" PRIu32, states->cpu[id]);
 	if (states->waker[id] < trace->threads.rows.count)
-		add_fact(buffer, "woken by", "%s",
+		add_fact(json, "woken by", "%s",
 			 ky_api_text_thread(label, trace, states->waker[id]));
 	if (states->io_wait[id] >= 0)
-		add_fact(buffer, "waits for input or output", "%s",
-			 states->io_wait[id] ? "yes" : "no");
+		add_fact(json, "waiting for I/O", "%s", states->io_wait[id] ? "yes" : "no");
 	if (states->blocked_function[id])
-		add_fact(buffer, "blocked in", "%.400s",
+		add_fact(json, "blocked in", "%.400s",
 			 ky_text_of(trace, states->blocked_function[id]));
 }
 
-static void add_counter_facts(struct ky_buffer *buffer, struct ky_trace *trace, uint32_t id)
+static void add_counter_facts(struct ky_json_out *json, struct ky_trace *trace, uint32_t id)
 {
 	char room[KY_ARG_ROOM];
 	const struct ky_counters *const counters = &trace->counters;
@@ -147,89 +144,83 @@ static void add_counter_facts(struct ky_buffer *buffer, struct ky_trace *trace, 
 	const char *const unit = unit_string ? ky_text_of(trace, unit_string) : "";
 	const char *const gap = *unit ? " " : "";
 	const uint32_t before = ky_api_facts_counter_beside(trace, id, -1);
-	add_fact(buffer, "value", "%s%s%.100s", ky_api_text_real(counters->value[id], room), gap,
+	add_fact(json, "value", "%s%s%.100s", ky_api_text_real(counters->value[id], room), gap,
 		 unit);
 	if (before == KY_NONE)
 		return;
 	const double change = counters->value[id] - counters->value[before];
-	add_fact(buffer, "change", "%s%s%s%.100s", change > 0 ? "+" : "",
+	add_fact(json, "change", "%s%s%s%.100s", change > 0 ? "+" : "",
 		 ky_api_text_real(change, room), gap, unit);
 }
 
-static void add_sample_facts(struct ky_buffer *buffer, const struct ky_view *view, uint32_t id)
+static void add_sample_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
 	const struct ky_trace *const trace = view->trace;
 	const uint32_t frame = view->sample_spans.frame[id];
-	add_fact(buffer, "samples", "%" PRIu32, view->sample_spans.samples[id]);
+	add_fact(json, "samples", "%" PRIu32, view->sample_spans.samples[id]);
 	if (frame < trace->frames.rows.count)
-		add_fact(buffer, "address", "0x%" PRIx64, trace->frames.rel_pc[frame]);
+		add_fact(json, "address", "0x%" PRIx64, trace->frames.rel_pc[frame]);
 }
 
-static void add_loss_facts(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t id)
+static void add_loss_facts(struct ky_json_out *json, const struct ky_trace *trace, uint32_t id)
 {
 	if (trace->losses.events[id])
-		add_fact(buffer, "events lost", "%" PRIu64, trace->losses.events[id]);
+		add_fact(json, "events lost", "%" PRIu64, trace->losses.events[id]);
 	else
-		add_fact(buffer, "events lost", "some, nobody knows how many");
+		add_fact(json, "events lost", "some, number unknown");
 	if (trace->losses.cpu[id] != KY_NONE)
-		add_fact(buffer, "CPU", "%" PRIu32, trace->losses.cpu[id]);
+		add_fact(json, "CPU", "%" PRIu32, trace->losses.cpu[id]);
 	if (trace->losses.ts[id] == KY_TIME_NONE)
-		add_fact(buffer, "when", "not known");
+		add_fact(json, "when", "unknown");
 }
 
-void ky_api_facts(struct ky_buffer *buffer, const struct ky_view *view, enum ky_view_kind kind,
+void ky_api_facts(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
 		  uint32_t id, bool endless)
 {
-	ky_json_key(buffer, "facts");
-	ky_json_begin(buffer, '[');
+	ky_json_out_begin(json, "facts", '[');
 	if (endless)
-		add_fact(buffer, "end", "never ended in the trace");
+		add_fact(json, "end", "never ended in this trace");
 	if (kind == KY_VIEW_SCHED)
-		add_sched_facts(buffer, view->trace, id);
+		add_sched_facts(json, view->trace, id);
 	else if (kind == KY_VIEW_STATE)
-		add_state_facts(buffer, view->trace, id);
+		add_state_facts(json, view->trace, id);
 	else if (kind == KY_VIEW_COUNTER)
-		add_counter_facts(buffer, view->trace, id);
+		add_counter_facts(json, view->trace, id);
 	else if (kind == KY_VIEW_SAMPLES)
-		add_sample_facts(buffer, view, id);
+		add_sample_facts(json, view, id);
 	else if (kind == KY_VIEW_LOSS)
-		add_loss_facts(buffer, view->trace, id);
-	ky_json_end(buffer, ']');
+		add_loss_facts(json, view->trace, id);
+	ky_json_out_end(json, ']');
 }
 
 /* ---- stacks ---- */
 
 #define FRAMES_MAX 1024u
 
-static void add_frame(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t frame)
+static void add_frame(struct ky_json_out *json, const struct ky_trace *trace, uint32_t frame)
 {
 	const struct ky_frames *const frames = &trace->frames;
 	const uint32_t mapping = frames->mapping[frame];
-	ky_json_begin(buffer, '{');
-	ky_json_key(buffer, "name");
-	ky_api_text_name(buffer, trace, frames->name[frame]);
-	ky_json_key(buffer, "file");
-	ky_api_text(buffer, trace, frames->file[frame]);
-	ky_json_key(buffer, "line");
-	ky_json_uint(buffer, frames->line[frame]);
-	ky_json_key(buffer, "module");
-	ky_api_text(buffer, trace,
+	ky_json_out_begin(json, NULL, '{');
+	ky_api_text_name(json, "name", trace, frames->name[frame]);
+	ky_api_text(json, "file", trace, frames->file[frame]);
+	ky_json_out_uint(json, "line", frames->line[frame]);
+	ky_api_text(json, "module", trace,
 		    mapping < trace->mappings.rows.count ? trace->mappings.name[mapping] : 0);
-	ky_json_end(buffer, '}');
+	ky_json_out_end(json, '}');
 }
 
-void ky_api_facts_stack(struct ky_buffer *buffer, const struct ky_view *view,
+void ky_api_facts_stack(struct ky_json_out *json, const struct ky_view *view,
 			enum ky_view_kind kind, uint32_t id)
 {
 	const struct ky_trace *const trace = view->trace;
 	const struct ky_callsites *const sites = &trace->callsites;
 	uint32_t site = kind == KY_VIEW_SAMPLES ? view->sample_spans.callsite[id] : KY_NONE;
-	ky_json_key(buffer, "stack");
-	ky_json_begin(buffer, '[');
+	ky_json_out_begin(json, "stack", '[');
 	for (uint32_t i = 0; i < FRAMES_MAX && site < sites->rows.count; i++) {
 		const uint32_t up = sites->parent[site];
-		add_frame(buffer, trace, sites->frame[site]);
+		add_frame(json, trace, sites->frame[site]);
 		site = up < site ? up : KY_NONE;
 	}
-	ky_json_end(buffer, ']');
+	ky_json_out_end(json, ']');
 }

@@ -13,7 +13,7 @@
  *   api_trace.c    api/trace
  *
  * An response fails by ky_api_fail(), which replaces what has been written of it; who writes one checks memory
- * nowhere: ky_api_respond() looks at the buffer in the end.
+ * nowhere: ky_api_respond() looks at the json in the end.
  */
 #ifndef KY_SERVER_ANSWER_PARTS_H
 #define KY_SERVER_ANSWER_PARTS_H
@@ -86,9 +86,11 @@ int64_t ky_api_time(const struct ky_api *api, int64_t ns);
 /* ---- texts ---- */
 
 /* A text of the trace, cut when it is very long; 0 is "". */
-void ky_api_text(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t string);
+void ky_api_text(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
+		 uint32_t string);
 /* The same of names: what has none is "(no name)". */
-void ky_api_text_name(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t string);
+void ky_api_text_name(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
+		      uint32_t string);
 const char *ky_api_text_thread(char label[KY_LABEL_BYTES], const struct ky_trace *trace,
 			       uint32_t thread);
 const char *ky_api_text_process(char label[KY_LABEL_BYTES], const struct ky_trace *trace,
@@ -115,17 +117,17 @@ bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns);
 /* False: there is no such event. */
 bool ky_api_event_exists(const struct ky_view *view, enum ky_view_kind kind, int64_t id);
 /* A whole EventRef. */
-void ky_api_event_ref(struct ky_buffer *buffer, const struct ky_api *api, enum ky_view_kind kind,
-		      uint32_t id);
+void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky_api *api,
+		      enum ky_view_kind kind, uint32_t id);
 /* "facts" and "stack" of Details. */
-void ky_api_facts(struct ky_buffer *buffer, const struct ky_view *view, enum ky_view_kind kind,
+void ky_api_facts(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
 		  uint32_t id, bool endless);
-void ky_api_facts_stack(struct ky_buffer *buffer, const struct ky_view *view,
+void ky_api_facts_stack(struct ky_json_out *json, const struct ky_view *view,
 			enum ky_view_kind kind, uint32_t id);
 /* Its neighbour on the same track, so many steps before or after it; or KY_NONE. */
 uint32_t ky_api_facts_counter_beside(struct ky_trace *trace, uint32_t counter, int steps);
 /* What Details has of a slice alone, from "self" on. */
-void ky_api_slice(struct ky_buffer *buffer, const struct ky_api *api, uint32_t slice);
+void ky_api_slice(struct ky_json_out *json, const struct ky_api *api, uint32_t slice);
 
 /* ---- what the paths call ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api_range.c: api/range and api/flame: a part of the time summed up, by name and by what was called from where.
- * The sums are those of `kymo report` (src/query): this only chooses and writes.
+ * api_range.c: api/range and api/flame: sums over a range of time, by name and as a call tree. The sums are those of
+ * `kymo report` (src/query): this only selects and writes.
  */
 #include "server/api_parts.h"
 
@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than anybody reads; the longest are kept. */
+/* More than anyone reads; the longest are kept. */
 #define ROWS_MAX 20000u
 #define NODES_MAX 20000u
 
-/* ---- what was asked for ---- */
+/* ---- the request ---- */
 
 struct range {
 	struct ky_stats_filter filter;
 	uint8_t *tracks, *threads; /* NULL: all */
-	bool empty;                /* ends where it begins, or before */
+	bool empty;                /* ends at its beginning, or before */
 };
 
 static void close_range(struct range *range)
@@ -32,7 +32,7 @@ static void close_range(struct range *range)
 	free(range->threads);
 }
 
-/* The trace's tracks and threads that the chosen tracks of the view show. */
+/* Find the trace's tracks and threads that the chosen tracks of the view show. */
 static bool choose(struct range *range, const struct ky_view *view, const uint32_t *chosen,
 		   uint32_t count)
 {
@@ -62,8 +62,8 @@ static const struct ky_reach *reach_of(struct ky_api *api)
 	return api->reach.ends ? &api->reach : NULL;
 }
 
-static bool ask_range(struct range *range, struct ky_api *api, const struct ky_api_request *request,
-		      struct ky_api_response *response)
+static bool read_range(struct range *range, struct ky_api *api,
+		       const struct ky_api_request *request, struct ky_api_response *response)
 {
 	int64_t from, to;
 	uint32_t *chosen, count;
@@ -94,14 +94,14 @@ static bool ask_range(struct range *range, struct ky_api *api, const struct ky_a
 static void fail_range(struct ky_api_response *response, int error)
 {
 	if (error == -EINTR)
-		ky_api_fail(response, 503, "ended, because the trace is being closed");
+		ky_api_fail(response, 503, "interrupted: the trace is being closed");
 	else if (error)
 		response->body.failed = true;
 }
 
 /* ---- api/range ---- */
 
-static void add_row(struct ky_buffer *buffer, const struct ky_trace *trace,
+static void add_row(struct ky_json_out *json, const struct ky_trace *trace,
 		    const struct ky_stats_row *row)
 {
 	const struct {
@@ -112,20 +112,14 @@ static void add_row(struct ky_buffer *buffer, const struct ky_trace *trace,
 		{"p50", row->p50_ns},     {"p95", row->p95_ns},   {"p99", row->p99_ns},
 		{"max", row->max_ns},
 	};
-	ky_json_begin(buffer, '{');
-	ky_json_key(buffer, "name");
-	ky_api_text_name(buffer, trace, row->key);
-	ky_json_key(buffer, "count");
-	ky_json_uint(buffer, row->count);
-	ky_json_key(buffer, "instants");
-	ky_json_uint(buffer, row->instants);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		ky_json_key(buffer, times[i].key);
-		ky_json_int(buffer, times[i].ns);
-	}
-	ky_json_key(buffer, "mean");
-	ky_json_real(buffer, row->mean_ns);
-	ky_json_end(buffer, '}');
+	ky_json_out_begin(json, NULL, '{');
+	ky_api_text_name(json, "name", trace, row->key);
+	ky_json_out_uint(json, "count", row->count);
+	ky_json_out_uint(json, "instants", row->instants);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		ky_json_out_int(json, times[i].key, times[i].ns);
+	ky_json_out_real(json, "mean", row->mean_ns);
+	ky_json_out_end(json, '}');
 }
 
 void ky_api_range(struct ky_api *api, const struct ky_api_request *request,
@@ -134,17 +128,16 @@ void ky_api_range(struct ky_api *api, const struct ky_api_request *request,
 	struct ky_trace *const trace = api->view->trace;
 	struct ky_stats stats = {0};
 	struct range range;
-	if (!ask_range(&range, api, request, response))
+	if (!read_range(&range, api, request, response))
 		return;
 	const int error = range.empty ? 0 : ky_stats_make(&stats, trace, KY_BY_NAME, &range.filter);
-	ky_json_begin(&response->body, '{');
-	ky_json_key(&response->body, "rows");
-	ky_json_begin(&response->body, '[');
+	ky_json_out_begin(&response->json, NULL, '{');
+	ky_json_out_begin(&response->json, "rows", '[');
 	for (uint32_t i = 0;
 	     i < stats.count && i < ROWS_MAX && response->body.bytes < KY_LIST_BYTES_MAX; i++)
-		add_row(&response->body, trace, &stats.rows[i]);
-	ky_json_end(&response->body, ']');
-	ky_json_end(&response->body, '}');
+		add_row(&response->json, trace, &stats.rows[i]);
+	ky_json_out_end(&response->json, ']');
+	ky_json_out_end(&response->json, '}');
 	ky_stats_free(&stats);
 	close_range(&range);
 	fail_range(response, error);
@@ -152,7 +145,7 @@ void ky_api_range(struct ky_api *api, const struct ky_api_request *request,
 
 /* ---- api/flame ---- */
 
-/* Samples are counted: what they weigh is of several units. */
+/* Count samples: their weights have different units. */
 static void weigh_by_count(struct ky_tree *tree)
 {
 	for (uint32_t i = 0; i < tree->count; i++)
@@ -164,7 +157,7 @@ static void weigh_by_count(struct ky_tree *tree)
 	}
 }
 
-/* The total below which a node is left out, so that there are not too many; -1 without memory. */
+/* Return the total below which a node is left out, to bound their number; -1 without memory. */
 static int64_t least_total(const struct ky_tree *tree)
 {
 	if (tree->count <= NODES_MAX)
@@ -179,25 +172,20 @@ static int64_t least_total(const struct ky_tree *tree)
 	return least;
 }
 
-static void add_node(struct ky_buffer *buffer, const struct ky_trace *trace,
+static void add_node(struct ky_json_out *json, const struct ky_trace *trace,
 		     const struct ky_tree_node *node, int64_t parent)
 {
-	ky_json_begin(buffer, '{');
-	ky_json_key(buffer, "name");
-	ky_api_text_name(buffer, trace, node->key);
-	ky_json_key(buffer, "parent");
-	ky_json_int(buffer, parent);
-	ky_json_key(buffer, "count");
-	ky_json_uint(buffer, node->count);
-	ky_json_key(buffer, "total");
-	ky_json_int(buffer, node->total_ns);
-	ky_json_key(buffer, "self");
-	ky_json_int(buffer, node->self_ns);
-	ky_json_end(buffer, '}');
+	ky_json_out_begin(json, NULL, '{');
+	ky_api_text_name(json, "name", trace, node->key);
+	ky_json_out_int(json, "parent", parent);
+	ky_json_out_uint(json, "count", node->count);
+	ky_json_out_int(json, "total", node->total_ns);
+	ky_json_out_int(json, "self", node->self_ns);
+	ky_json_out_end(json, '}');
 }
 
-/* In the order in which they are shown, numbered anew: parents before their children, the heaviest first. */
-static bool add_nodes(struct ky_buffer *buffer, const struct ky_trace *trace,
+/* Add the nodes in display order, renumbered: parents before their children, the heaviest first. */
+static bool add_nodes(struct ky_json_out *json, const struct ky_trace *trace,
 		      const struct ky_tree *tree)
 {
 	const int64_t least = least_total(tree);
@@ -205,14 +193,14 @@ static bool add_nodes(struct ky_buffer *buffer, const struct ky_trace *trace,
 	uint32_t count = 0;
 	bool into = false;
 	for (uint32_t i = tree->first; numbers && least >= 0 && i != KY_NONE && count < NODES_MAX &&
-				       buffer->bytes < KY_LIST_BYTES_MAX;
+				       json->buffer->bytes < KY_LIST_BYTES_MAX;
 	     i = ky_tree_after(tree, i, into)) {
 		const struct ky_tree_node *const node = &tree->nodes[i];
 		into = node->total_ns >= least;
 		if (!into)
 			continue;
 		numbers[i] = count++;
-		add_node(buffer, trace, node,
+		add_node(json, trace, node,
 			 node->parent == KY_NONE ? -1 : (int64_t)numbers[node->parent]);
 	}
 	const bool enough = numbers && least >= 0;
@@ -245,21 +233,19 @@ void ky_api_range_flame(struct ky_api *api, const struct ky_api_request *request
 	struct ky_tree tree;
 	struct range range;
 	if (!of || (!samples && strcmp(of, "slices") != 0)) {
-		ky_api_fail(response, 400, "of is neither slices nor samples");
+		ky_api_fail(response, 400, "of is unknown: use slices or samples");
 		return;
 	}
-	if (!ask_range(&range, api, request, response))
+	if (!read_range(&range, api, request, response))
 		return;
 	const int error = make_tree(&tree, trace, &range, samples);
-	ky_json_begin(&response->body, '{');
-	ky_json_key(&response->body, "unit");
-	ky_json_text(&response->body, samples ? "samples" : "ns");
-	ky_json_key(&response->body, "nodes");
-	ky_json_begin(&response->body, '[');
-	if (!error && !add_nodes(&response->body, trace, &tree))
+	ky_json_out_begin(&response->json, NULL, '{');
+	ky_json_out_text(&response->json, "unit", samples ? "samples" : "ns");
+	ky_json_out_begin(&response->json, "nodes", '[');
+	if (!error && !add_nodes(&response->json, trace, &tree))
 		response->body.failed = true;
-	ky_json_end(&response->body, ']');
-	ky_json_end(&response->body, '}');
+	ky_json_out_end(&response->json, ']');
+	ky_json_out_end(&response->json, '}');
 	ky_tree_free(&tree);
 	close_range(&range);
 	fail_range(response, error);

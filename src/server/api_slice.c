@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api_slice.c: what api/event says of a slice alone. Its children and flows are found by a pass over one column,
- * which costs some milliseconds for ten million rows; an index of all parents would take eight bytes a slice for
- * what people request now and then.
+ * api_slice.c: the part of api/event that only slices have. A pass over one column finds children and flows, in some
+ * milliseconds for ten million rows; an index of all parents would take eight bytes per slice for a rare request.
  */
 #include "server/api_parts.h"
 
@@ -26,40 +25,36 @@ static const char *type_name(uint8_t type)
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "null";
 }
 
-static void add_arg(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t arg)
+static void add_arg(struct ky_json_out *json, const struct ky_trace *trace, uint32_t arg)
 {
 	char room[KY_ARG_ROOM];
 	size_t bytes;
 	const char *const text = ky_api_text_arg(trace, arg, room, &bytes);
 	const char *const key = ky_api_text_arg_key(trace, arg);
-	ky_json_begin(buffer, '{');
-	ky_json_key(buffer, "key");
-	ky_json_string(buffer, key, strnlen(key, KY_NAME_BYTES_MAX));
-	ky_json_key(buffer, "type");
-	ky_json_text(buffer, type_name(trace->args.type[arg]));
-	ky_json_key(buffer, "value");
-	ky_json_string(buffer, text, bytes < ARG_BYTES_MAX ? bytes : ARG_BYTES_MAX);
-	ky_json_end(buffer, '}');
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_string(json, "key", key, strnlen(key, KY_NAME_BYTES_MAX));
+	ky_json_out_text(json, "type", type_name(trace->args.type[arg]));
+	ky_json_out_string(json, "value", text, bytes < ARG_BYTES_MAX ? bytes : ARG_BYTES_MAX);
+	ky_json_out_end(json, '}');
 }
 
-static void add_args(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t set)
+static void add_args(struct ky_json_out *json, const struct ky_trace *trace, uint32_t set)
 {
 	const uint32_t end = ky_arg_set_end(trace, set);
 	uint32_t shown = 0;
-	ky_json_key(buffer, "args");
-	ky_json_begin(buffer, '[');
+	ky_json_out_begin(json, "args", '[');
 	for (uint32_t i = ky_arg_set_first(trace, set); i < end && shown < ARGS_SHOWN; i++) {
 		if (ky_api_text_is_source(ky_api_text_arg_key(trace, i)))
 			continue;
-		add_arg(buffer, trace, i);
+		add_arg(json, trace, i);
 		shown++;
 	}
-	ky_json_end(buffer, ']');
+	ky_json_out_end(json, ']');
 }
 
 /* ---- source ---- */
 
-/* An argument of the set, or KY_NONE. */
+/* Return an argument of the set, or KY_NONE. */
 static uint32_t find_arg(const struct ky_trace *trace, uint32_t set, const char *key)
 {
 	for (uint32_t i = ky_arg_set_first(trace, set); i < ky_arg_set_end(trace, set); i++) {
@@ -69,15 +64,16 @@ static uint32_t find_arg(const struct ky_trace *trace, uint32_t set, const char 
 	return KY_NONE;
 }
 
-static void add_arg_text(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t arg)
+static void add_arg_text(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
+			 uint32_t arg)
 {
 	char room[KY_ARG_ROOM];
 	size_t bytes = 0;
 	const char *const text = arg == KY_NONE ? "" : ky_api_text_arg(trace, arg, room, &bytes);
-	ky_json_string(buffer, text, bytes < KY_NAME_BYTES_MAX ? bytes : KY_NAME_BYTES_MAX);
+	ky_json_out_string(json, key, text, bytes < KY_NAME_BYTES_MAX ? bytes : KY_NAME_BYTES_MAX);
 }
 
-/* What the formats call it: kymo and Perfetto, Perfetto's typed events, Chrome's tasks now and formerly. */
+/* The keys of kymo and Perfetto, Perfetto's typed events, Chrome's tasks now and formerly. */
 static const struct {
 	const char *file, *line, *function;
 } sources[] = {
@@ -89,9 +85,8 @@ static const struct {
 	{"src_file", "src_line", "src_func"},
 };
 
-static void add_source(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t set)
+static void add_source(struct ky_json_out *json, const struct ky_trace *trace, uint32_t set)
 {
-	ky_json_key(buffer, "source");
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		const uint32_t file = find_arg(trace, set, sources[i].file);
 		const uint32_t function = find_arg(trace, set, sources[i].function);
@@ -99,17 +94,14 @@ static void add_source(struct ky_buffer *buffer, const struct ky_trace *trace, u
 			continue;
 		const uint32_t line = find_arg(trace, set, sources[i].line);
 		const bool known = line != KY_NONE && trace->args.type[line] <= KY_ARG_UINT;
-		ky_json_begin(buffer, '{');
-		ky_json_key(buffer, "file");
-		add_arg_text(buffer, trace, file);
-		ky_json_key(buffer, "line");
-		ky_json_uint(buffer, known ? (uint32_t)trace->args.value[line] : 0);
-		ky_json_key(buffer, "function");
-		add_arg_text(buffer, trace, function);
-		ky_json_end(buffer, '}');
+		ky_json_out_begin(json, "source", '{');
+		add_arg_text(json, "file", trace, file);
+		ky_json_out_uint(json, "line", known ? (uint32_t)trace->args.value[line] : 0);
+		add_arg_text(json, "function", trace, function);
+		ky_json_out_end(json, '}');
 		return;
 	}
-	ky_json_null(buffer);
+	ky_json_out_null(json, "source");
 }
 
 /* ---- relatives ---- */
@@ -117,7 +109,7 @@ static void add_source(struct ky_buffer *buffer, const struct ky_trace *trace, u
 struct children {
 	uint32_t rows[CHILDREN_SHOWN]; /* the first ones */
 	uint64_t count;
-	int64_t busy_ns; /* what they take of their parent's time */
+	int64_t busy_ns; /* their share of the parent's time */
 };
 
 static int64_t end_of(const struct ky_trace *trace, uint32_t slice)
@@ -126,7 +118,7 @@ static int64_t end_of(const struct ky_trace *trace, uint32_t slice)
 	return dur < 0 ? trace->end_ns : ky_add_clamped(trace->slices.ts[slice], dur);
 }
 
-/* They begin within it, so they are among the rows behind it up to its end. */
+/* Children begin within the slice, so they are among the rows after it up to its end. */
 static void find_children(struct children *children, const struct ky_trace *trace, uint32_t slice)
 {
 	const struct ky_slices *const slices = &trace->slices;
@@ -148,73 +140,68 @@ static void find_children(struct children *children, const struct ky_trace *trac
 	}
 }
 
-static void add_children(struct ky_buffer *buffer, const struct ky_api *api, uint32_t slice)
+static void add_children(struct ky_json_out *json, const struct ky_api *api, uint32_t slice)
 {
 	const struct ky_trace *const trace = api->view->trace;
 	struct children children;
 	find_children(&children, trace, slice);
-	ky_json_key(buffer, "self");
 	if (trace->slices.kind[slice] == KY_SLICE_INSTANT)
-		ky_json_null(buffer);
+		ky_json_out_null(json, "self");
 	else
-		ky_json_int(buffer, ky_sub_clamped(ky_sub_clamped(end_of(trace, slice),
-								  trace->slices.ts[slice]),
-						   children.busy_ns));
-	ky_json_key(buffer, "childrenCount");
-	ky_json_uint(buffer, children.count);
-	ky_json_key(buffer, "children");
-	ky_json_begin(buffer, '[');
+		ky_json_out_int(json, "self",
+				ky_sub_clamped(ky_sub_clamped(end_of(trace, slice),
+							      trace->slices.ts[slice]),
+					       children.busy_ns));
+	ky_json_out_uint(json, "childrenCount", children.count);
+	ky_json_out_begin(json, "children", '[');
 	for (uint32_t i = 0; i < CHILDREN_SHOWN && i < children.count; i++)
-		ky_api_event_ref(buffer, api, KY_VIEW_SLICES, children.rows[i]);
-	ky_json_end(buffer, ']');
+		ky_api_event_ref(json, NULL, api, KY_VIEW_SLICES, children.rows[i]);
+	ky_json_out_end(json, ']');
 }
 
-static void add_parents(struct ky_buffer *buffer, const struct ky_api *api, uint32_t slice)
+static void add_parents(struct ky_json_out *json, const struct ky_api *api, uint32_t slice)
 {
 	const uint32_t *const parent = api->view->trace->slices.parent;
-	ky_json_key(buffer, "parents");
-	ky_json_begin(buffer, '[');
+	ky_json_out_begin(json, "parents", '[');
 	for (uint32_t i = 0; i < PARENTS_SHOWN && parent[slice] < slice; i++) {
 		slice = parent[slice];
-		ky_api_event_ref(buffer, api, KY_VIEW_SLICES, slice);
+		ky_api_event_ref(json, NULL, api, KY_VIEW_SLICES, slice);
 	}
-	ky_json_end(buffer, ']');
+	ky_json_out_end(json, ']');
 }
 
 /* ---- flows ---- */
 
-/* The arrows one of whose ends, here, is the slice; the other end is there. */
-static void add_flows(struct ky_buffer *buffer, const struct ky_api *api, uint32_t slice,
-		      const uint32_t *here, const uint32_t *there, const char *other)
+/* Add the flows that have one end at the slice; here and there are the columns of both ends. */
+static void add_flows(struct ky_json_out *json, const char *key, const struct ky_api *api,
+		      uint32_t slice, const uint32_t *here, const uint32_t *there,
+		      const char *other)
 {
 	const struct ky_trace *const trace = api->view->trace;
 	const struct ky_flows *const flows = &trace->flows;
 	uint32_t shown = 0;
-	ky_json_begin(buffer, '[');
+	ky_json_out_begin(json, key, '[');
 	for (uint32_t i = 0; i < flows->rows.count && shown < FLOWS_SHOWN; i++) {
 		if (here[i] != slice || there[i] >= trace->slices.rows.count)
 			continue;
-		ky_json_begin(buffer, '{');
-		ky_json_key(buffer, "name");
-		ky_api_text(buffer, trace, flows->name[i] ? flows->name[i] : flows->category[i]);
-		ky_json_key(buffer, other);
-		ky_api_event_ref(buffer, api, KY_VIEW_SLICES, there[i]);
-		ky_json_end(buffer, '}');
+		ky_json_out_begin(json, NULL, '{');
+		ky_api_text(json, "name", trace,
+			    flows->name[i] ? flows->name[i] : flows->category[i]);
+		ky_api_event_ref(json, other, api, KY_VIEW_SLICES, there[i]);
+		ky_json_out_end(json, '}');
 		shown++;
 	}
-	ky_json_end(buffer, ']');
+	ky_json_out_end(json, ']');
 }
 
-void ky_api_slice(struct ky_buffer *buffer, const struct ky_api *api, uint32_t slice)
+void ky_api_slice(struct ky_json_out *json, const struct ky_api *api, uint32_t slice)
 {
 	const struct ky_trace *const trace = api->view->trace;
 	const uint32_t set = trace->slices.args[slice];
-	add_children(buffer, api, slice);
-	add_parents(buffer, api, slice);
-	add_args(buffer, trace, set);
-	add_source(buffer, trace, set);
-	ky_json_key(buffer, "flowsIn");
-	add_flows(buffer, api, slice, trace->flows.in, trace->flows.out, "from");
-	ky_json_key(buffer, "flowsOut");
-	add_flows(buffer, api, slice, trace->flows.out, trace->flows.in, "to");
+	add_children(json, api, slice);
+	add_parents(json, api, slice);
+	add_args(json, trace, set);
+	add_source(json, trace, set);
+	add_flows(json, "flowsIn", api, slice, trace->flows.in, trace->flows.out, "from");
+	add_flows(json, "flowsOut", api, slice, trace->flows.out, trace->flows.in, "to");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api_text.c: what is in a trace as texts for people: names, labels of threads, keys and values of arguments. */
+/* api_text.c: texts of a trace for display: names, labels of threads, keys and values of arguments. */
 #include "server/api_parts.h"
 
 #include <inttypes.h>
@@ -7,19 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ky_api_text(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t string)
+void ky_api_text(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
+		 uint32_t string)
 {
 	const uint32_t bytes = ky_strings_bytes(&trace->strings, string);
 	const char *const text = string ? ky_text_of(trace, string) : "";
-	ky_json_string(buffer, text, bytes < KY_NAME_BYTES_MAX ? bytes : KY_NAME_BYTES_MAX);
+	ky_json_out_string(json, key, text, bytes < KY_NAME_BYTES_MAX ? bytes : KY_NAME_BYTES_MAX);
 }
 
-void ky_api_text_name(struct ky_buffer *buffer, const struct ky_trace *trace, uint32_t string)
+void ky_api_text_name(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
+		      uint32_t string)
 {
 	if (ky_strings_bytes(&trace->strings, string))
-		ky_api_text(buffer, trace, string);
+		ky_api_text(json, key, trace, string);
 	else
-		ky_json_text(buffer, "(no name)");
+		ky_json_out_text(json, key, "(no name)");
 }
 
 static const char *label(char *to, const char *name, const char *kind, int64_t id)

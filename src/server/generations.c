@@ -159,25 +159,18 @@ static int64_t since_base(const struct ky_view *view, int64_t ns)
 	return since;
 }
 
-void ky_generations_status(struct ky_generations *generations, struct ky_buffer *out)
+void ky_generations_status(struct ky_generations *generations, struct ky_json_out *json)
 {
 	pthread_mutex_lock(&generations->mutex);
 	const struct ky_view *const view = generations->current ? generations->current->view : NULL;
-	ky_json_begin(out, '{');
-	ky_json_key(out, "generation");
-	ky_json_uint(out, view ? view->generation : 0);
-	ky_json_key(out, "live");
-	ky_json_bool(out, view && view->live);
-	ky_json_key(out, "begin");
-	ky_json_int(out, since_base(view, view ? view->trace->begin_ns : 0));
-	ky_json_key(out, "end");
-	ky_json_int(out, since_base(view, view ? view->trace->end_ns : 0));
-	ky_json_key(out, "stage");
-	ky_json_text(out, view ? "" : generations->stage);
-	ky_json_key(out, "done");
-	ky_json_uint(out, view ? 0 : generations->done);
-	ky_json_key(out, "all");
-	ky_json_uint(out, view ? 0 : generations->of);
-	ky_json_end(out, '}');
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_uint(json, "generation", view ? view->generation : 0);
+	ky_json_out_bool(json, "live", view && view->live);
+	ky_json_out_int(json, "begin", since_base(view, view ? view->trace->begin_ns : 0));
+	ky_json_out_int(json, "end", since_base(view, view ? view->trace->end_ns : 0));
+	ky_json_out_text(json, "stage", view ? "" : generations->stage);
+	ky_json_out_uint(json, "done", view ? 0 : generations->done);
+	ky_json_out_uint(json, "all", view ? 0 : generations->of);
+	ky_json_out_end(json, '}');
 	pthread_mutex_unlock(&generations->mutex);
 }

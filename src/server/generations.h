@@ -49,7 +49,7 @@ void ky_generations_release(struct ky_generations *generations, struct ky_genera
 /* Returns when another generation than this one is generations, it was stopped, or the time is over. */
 void ky_generations_wait(struct ky_generations *generations, uint32_t generation);
 /* JSON of Status in viewer/src/protocol.ts. */
-void ky_generations_status(struct ky_generations *generations, struct ky_buffer *out);
+void ky_generations_status(struct ky_generations *generations, struct ky_json_out *json);
 
 /* Ends what takes long in generations that are not generations any more. */
 void ky_generations_interrupt_old(struct ky_generations *generations);

@@ -69,13 +69,13 @@ int ky_html_columns_strings(struct ky_html_data *data)
 	return 0;
 }
 
-static void list_column(struct ky_buffer *json, const char *name, char packing, uint64_t count)
+static void list_column(struct ky_json_out *json, const char *name, char packing, uint64_t count)
 {
-	ky_json_begin(json, '[');
-	ky_json_text(json, name);
-	ky_json_string(json, &packing, 1);
-	ky_json_uint(json, count);
-	ky_json_end(json, ']');
+	ky_json_out_begin(json, NULL, '[');
+	ky_json_out_text(json, NULL, name);
+	ky_json_out_string(json, NULL, &packing, 1);
+	ky_json_out_uint(json, NULL, count);
+	ky_json_out_end(json, ']');
 }
 
 static uint64_t strings_bytes(const struct ky_html_data *data)
@@ -86,9 +86,9 @@ static uint64_t strings_bytes(const struct ky_html_data *data)
 	return bytes;
 }
 
-void ky_html_columns_list(const struct ky_html_data *data, struct ky_buffer *json)
+void ky_html_columns_list(const struct ky_html_data *data, struct ky_json_out *json)
 {
-	ky_json_begin(json, '[');
+	ky_json_out_begin(json, "columns", '[');
 	for (uint32_t i = 0; i < ky_html_columns_count; i++) {
 		list_column(json, ky_html_columns[i].name, ky_html_columns[i].packing,
 			    ky_html_rows_count(&data->rows[ky_html_columns[i].table]));
@@ -96,7 +96,7 @@ void ky_html_columns_list(const struct ky_html_data *data, struct ky_buffer *jso
 	list_column(json, "slices.listed", 'd', data->rows[KY_HTML_SLICES].listed_count);
 	list_column(json, "strings.bytes", 'u', data->strings_count);
 	list_column(json, "strings.text", 'b', strings_bytes(data));
-	ky_json_end(json, ']');
+	ky_json_out_end(json, ']');
 }
 
 static void flush(struct packer *packer)

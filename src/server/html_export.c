@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_export.c: the page with the trace's data put into the place that it keeps for it, and the trace's name as
- * its title. The data, before gzip: "KYH1", a u32 of bytes, that much JSON, then the columns that the JSON lists.
+ * html_export.c: writes the page with the trace's data in the place reserved for it, and the trace's name as its title.
+ * The data, before gzip: "KYH1", a u32 size, that much JSON, then the columns that the JSON lists.
  */
 #include "query/filter.h"
 #include "query/sample_stats.h"
@@ -31,7 +31,7 @@ static bool find(struct part in, const char *what, size_t *at)
 	return found;
 }
 
-/* The two texts in which a name could end what it stands in. */
+/* Escape what could end the title. */
 static void put_escaped(struct ky_html_out *out, const char *text)
 {
 	for (; *text; text++) {
@@ -44,7 +44,7 @@ static void put_escaped(struct ky_html_out *out, const char *text)
 	}
 }
 
-/* What is before the data, with the trace's name where the page has its title. */
+/* Write the part before the data, with the trace's name as the title. */
 static void put_head(struct ky_html_out *out, struct part head, const char *name)
 {
 	size_t begin, end;
@@ -59,74 +59,68 @@ static void put_head(struct ky_html_out *out, struct part head, const char *name
 	ky_html_out_plain(out, head.text, head.bytes);
 }
 
-/* Since when REALTIME is by how much more than the trace's clock. */
-static void put_wall(struct ky_buffer *json, const struct ky_api *answers)
+/* Write the steps of REALTIME against the trace's clock. */
+static void put_wall(struct ky_json_out *json, const struct ky_api *api)
 {
-	ky_json_key(json, "wall");
-	ky_json_begin(json, '[');
-	for (uint32_t i = 0; i < answers->wall_count; i++) {
-		ky_json_begin(json, '[');
-		ky_json_digits(json, answers->wall[i].from_ns);
-		ky_json_digits(json, answers->wall[i].offset_ns);
-		ky_json_end(json, ']');
+	ky_json_out_begin(json, "wall", '[');
+	for (uint32_t i = 0; i < api->wall_count; i++) {
+		ky_json_out_begin(json, NULL, '[');
+		ky_json_out_digits(json, NULL, api->wall[i].from_ns);
+		ky_json_out_digits(json, NULL, api->wall[i].offset_ns);
+		ky_json_out_end(json, ']');
 	}
-	ky_json_end(json, ']');
+	ky_json_out_end(json, ']');
 }
 
-/* api/trace as the server answers it. */
-static bool put_trace(struct ky_buffer *json, struct ky_api *answers)
+/* Write the response to api/trace. */
+static bool put_trace(struct ky_json_out *json, struct ky_api *api)
 {
-	struct ky_api_response answer = {0};
-	ky_api_respond(answers, &(struct ky_api_request){.path = "api/trace"}, &answer);
-	const bool good = answer.status == 200;
-	ky_json_key(json, "trace");
-	ky_buffer_add(json, answer.body.data, answer.body.bytes);
-	ky_buffer_free(&answer.body);
+	struct ky_api_response response = {0};
+	ky_api_respond(api, &(struct ky_api_request){.path = "api/trace"}, &response);
+	const bool good = response.status == 200;
+	ky_json_out_raw(json, "trace", response.body.data, response.body.bytes);
+	ky_buffer_free(&response.body);
 	return good;
 }
 
-/* A time of the page, or null where there is no bound. */
-static void put_bound(struct ky_buffer *json, const char *key, const struct ky_html_data *data,
+/* Write a time of the page, or null if there is no bound. */
+static void put_bound(struct ky_json_out *json, const char *key, const struct ky_html_data *data,
 		      int64_t ns)
 {
-	ky_json_key(json, key);
 	if (ns == INT64_MIN || ns == INT64_MAX)
-		ky_json_null(json);
+		ky_json_out_null(json, key);
 	else
-		ky_json_int(json, ky_sub_clamped(ns, data->view->base_ns));
+		ky_json_out_int(json, key, ky_sub_clamped(ns, data->view->base_ns));
 }
 
-static void put_range(struct ky_buffer *json, const struct ky_html_data *data)
+static void put_range(struct ky_json_out *json, const struct ky_html_data *data)
 {
-	ky_json_key(json, "range");
 	if (data->from_ns == INT64_MIN && data->to_ns == INT64_MAX) {
-		ky_json_null(json);
+		ky_json_out_null(json, "range");
 		return;
 	}
-	ky_json_begin(json, '{');
+	ky_json_out_begin(json, "range", '{');
 	put_bound(json, "from", data, data->from_ns);
 	put_bound(json, "to", data, data->to_ns);
-	ky_json_end(json, '}');
+	ky_json_out_end(json, '}');
 }
 
-static int make_json(struct ky_buffer *json, const struct ky_html_data *data)
+static int make_json(struct ky_json_out *json, const struct ky_html_data *data)
 {
-	struct ky_api *answers;
-	/* Answering keeps what it makes beside the view, and changes nothing of it. */
-	const int error = ky_api_open(&answers, (struct ky_view *)(uintptr_t)data->view);
+	struct ky_api *api;
+	/* The API keeps its own data beside the view and does not change it. */
+	const int error = ky_api_open(&api, (struct ky_view *)(uintptr_t)data->view);
 	if (error)
 		return error;
-	ky_json_begin(json, '{');
+	ky_json_out_begin(json, NULL, '{');
 	put_range(json, data);
-	ky_json_key(json, "first");
-	ky_json_uint(json, data->rows[KY_HTML_SLICES].first);
-	put_wall(json, answers);
-	ky_json_key(json, "columns");
+	ky_json_out_uint(json, "first", data->rows[KY_HTML_SLICES].first);
+	put_wall(json, api);
 	ky_html_columns_list(data, json);
-	const bool good = put_trace(json, answers);
-	ky_json_end(json, '}');
-	ky_api_close(&answers);
-	return good && !json->failed ? 0 : -ENOMEM;
+	const bool good = put_trace(json, api);
+	ky_json_out_end(json, '}');
+	ky_api_close(&api);
+	return good && !json->buffer->failed ? 0 : -ENOMEM;
 }
 
 static void put_u32(struct ky_html_out *out, size_t value)
@@ -139,7 +133,7 @@ static void put_u32(struct ky_html_out *out, size_t value)
 static int put_data(struct ky_html_out *out, struct ky_html_data *data)
 {
 	struct ky_buffer json = {0};
-	const int error = make_json(&json, data);
+	const int error = make_json(&(struct ky_json_out){.buffer = &json}, data);
 	if (!error) {
 		ky_html_out_data(out, "KYH1", 4);
 		put_u32(out, json.bytes);
@@ -199,8 +193,8 @@ static int explain(int error, char message[256])
 {
 	if (error == -EFBIG)
 		snprintf(message, 256,
-			 "this is more than one page holds well (%" PRIu64 " events or %" PRIu64
-			 " MB); choose a part of its time with --from and --to",
+			 "too large for one page (more than %" PRIu64 " events or %" PRIu64
+			 " MB): choose a part of the time with --from and --to",
 			 KY_HTML_EVENTS_MAX, KY_HTML_BYTES_MAX >> 20);
 	else if (error)
 		snprintf(message, 256, "%s", strerror(-error));
@@ -214,8 +208,7 @@ int ky_html_export_page(int fd, const struct ky_html_export *what, const char *p
 	size_t data_at;
 	message[0] = '\0';
 	if (!find((struct part){page, page_bytes}, marker, &data_at)) {
-		snprintf(message, 256,
-			 "this kymo was built without the page; `make viewer` builds it");
+		snprintf(message, 256, "this kymo was built without the page: run `make viewer`");
 		return -ENOENT;
 	}
 	int error = choose(&data, what);

@@ -9,6 +9,7 @@
 #ifndef KY_SERVER_EXPORT_HTML_PARTS_H
 #define KY_SERVER_EXPORT_HTML_PARTS_H
 
+#include "base/json_out.h"
 #include "server/html_export.h"
 
 /* More of either is more than a page handles well. */
@@ -134,7 +135,7 @@ static inline bool ky_html_arg_is_text(const struct ky_html_data *data, uint32_t
 /* Numbers the strings that columns use. 0 or -ENOMEM. */
 int ky_html_columns_strings(struct ky_html_data *data);
 /* "columns": [["slices.ts", "t", 123], ...] */
-void ky_html_columns_list(const struct ky_html_data *data, struct ky_buffer *json);
+void ky_html_columns_list(const struct ky_html_data *data, struct ky_json_out *json);
 void ky_html_columns_write(struct ky_html_data *data, struct ky_html_out *out);
 
 /* With any page. */

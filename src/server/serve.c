@@ -141,7 +141,7 @@ static enum MHD_Result reply_status(struct ky_serve *serve, struct MHD_Connectio
 	if (wait)
 		ky_generations_wait(&serve->generations,
 				    known ? (uint32_t)strtoul(known, NULL, 10) : 0);
-	ky_generations_status(&serve->generations, &reply.body);
+	ky_generations_status(&serve->generations, &(struct ky_json_out){.buffer = &reply.body});
 	return ky_serve_reply_send(connection, &reply);
 }
 

@@ -2,6 +2,8 @@
 /* serve_reply.c: see serve_reply.h. */
 #include "server/serve_reply.h"
 
+#include "base/json_out.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,10 +133,10 @@ enum MHD_Result ky_serve_reply_error(struct MHD_Connection *connection, unsigned
 				     const char *why)
 {
 	struct ky_buffer body = {0};
-	ky_json_begin(&body, '{');
-	ky_json_key(&body, "error");
-	ky_json_text(&body, why);
-	ky_json_end(&body, '}');
+	struct ky_json_out json = {.buffer = &body};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "error", why);
+	ky_json_out_end(&json, '}');
 	if (body.failed) {
 		ky_buffer_free(&body);
 		return MHD_NO;

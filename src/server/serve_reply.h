@@ -6,7 +6,7 @@
 #ifndef KY_SERVER_SERVE_REPLY_H
 #define KY_SERVER_SERVE_REPLY_H
 
-#include "server/buffer.h"
+#include "base/buffer.h"
 
 #include <microhttpd.h>
 

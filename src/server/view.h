@@ -17,8 +17,8 @@
 #ifndef KY_SERVER_VIEW_H
 #define KY_SERVER_VIEW_H
 
+#include "base/buffer.h"
 #include "model/trace.h"
-#include "server/buffer.h"
 
 enum ky_view_kind {
 	KY_VIEW_GROUP,   /* of other tracks: a process, the CPUs, ... */

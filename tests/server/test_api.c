@@ -356,7 +356,7 @@ static void what_a_cpu_runs_says_who_woke_it(void **state)
 	reply_free(&reply);
 	ask_event(&asking, "state", slept, &reply);
 	reply_text_is(&reply, "name", "S");
-	reply_text_is(&reply, "facts.0.value", "sleeps (S)");
+	reply_text_is(&reply, "facts.0.value", "sleeping (S)");
 	reply_free(&reply);
 	asking_close(&asking);
 }

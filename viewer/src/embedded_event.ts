@@ -65,7 +65,7 @@ export class Events {
 
   details(kind: Kind, id: number): Details {
     if (kind === "group" || !Number.isInteger(id) || id < 0 || id >= this.count(kind))
-      throw new Error(`there is no event ${id} of kind ${kind} in this trace`);
+      throw new Error(`no event ${id} of kind ${kind} in this trace`);
     const { t } = this;
     const of = this.basics(kind, id);
     const absolute = t.base + BigInt(Math.round(of.ts));
@@ -79,7 +79,7 @@ export class Events {
       thread: threadLabel(t, of.thread),
       ...this.relatives(kind, id),
       stack: kind === "samples" ? this.stack(t.sampleSpans.callsite[id]) : [],
-      facts: [...(of.dur < 0 ? [fact("end", "never ended in the trace")] : []), ...this.facts(kind, id)],
+      facts: [...(of.dur < 0 ? [fact("end", "never ended in this trace")] : []), ...this.facts(kind, id)],
     };
   }
 
@@ -208,7 +208,7 @@ export class Events {
     const facts = [fact("state", stateText(texts.get(states.state[id])))];
     if (states.cpu[id] !== NONE) facts.push(fact("CPU", String(states.cpu[id])));
     if (states.waker[id] < threads.tid.length) facts.push(fact("woken by", threadLabel(this.t, states.waker[id])));
-    if (states.ioWait[id] >= 0) facts.push(fact("waits for input or output", states.ioWait[id] ? "yes" : "no"));
+    if (states.ioWait[id] >= 0) facts.push(fact("waiting for I/O", states.ioWait[id] ? "yes" : "no"));
     if (states.blockedFunction[id]) facts.push(fact("blocked in", texts.cut(states.blockedFunction[id], 400)));
     return facts;
   }
@@ -232,9 +232,9 @@ export class Events {
 
   private lossFacts(id: number): Fact[] {
     const { losses } = this.t;
-    const facts = [fact("events lost", losses.events[id] ? String(losses.events[id]) : "some, nobody knows how many")];
+    const facts = [fact("events lost", losses.events[id] ? String(losses.events[id]) : "some, number unknown")];
     if (losses.cpu[id] !== NONE) facts.push(fact("CPU", String(losses.cpu[id])));
-    if (losses.ts[id] <= NOT_KNOWN_WHEN) facts.push(fact("when", "not known"));
+    if (losses.ts[id] <= NOT_KNOWN_WHEN) facts.push(fact("when", "unknown"));
     return facts;
   }
 

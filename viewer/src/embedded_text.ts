@@ -59,10 +59,10 @@ export function wallText(t: Tables, ns: bigint): string | null {
 
 const STATES: Record<string, string> = {
   Running: "running",
-  R: "runnable: waits for a CPU",
-  "R+": "runnable: was preempted",
-  S: "sleeps",
-  D: "sleeps, cannot be interrupted",
+  R: "runnable: waiting for a CPU",
+  "R+": "runnable: preempted",
+  S: "sleeping",
+  D: "sleeping, uninterruptible",
   T: "stopped",
   t: "stopped by a debugger",
   X: "dead",
@@ -74,6 +74,6 @@ const STATES: Record<string, string> = {
 
 // Describes the kernel's state letters.
 export function stateText(state: string): string {
-  if (!state) return "not known";
+  if (!state) return "unknown";
   return Object.hasOwn(STATES, state) ? `${STATES[state]} (${state})` : state;
 }

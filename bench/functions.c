@@ -50,8 +50,8 @@ static bool measure_once(const struct settings *settings, double ns[FUNCTIONS_TI
 }
 
 /*
- * Where things lie is drawn anew for each process, and some places are slower by a few percent: the shortest times of several
- * processes, and beside them how long a traced call takes in the slowest of these.
+ * Addresses are random in each process, and some are slower by a few percent. So this takes the shortest times of several
+ * processes, and shows the slowest of them for a traced call.
  */
 static bool measure(const struct settings *settings, double ns[FUNCTIONS_TIMES], double *slowest_ns)
 {

@@ -6,7 +6,7 @@
  *   alone and traced take turns; the shortest time counts. Traced is `kymo run --functions --trigger exit`: the rings go round,
  *   and the last ten milliseconds are kept, as one would wait for a problem.
  *
- * What is not installed is said in a note, and not measured.
+ * A note names the programs that are not installed; they are not measured.
  */
 #include "bench.h"
 #include "child.h"
@@ -199,7 +199,7 @@ static void measure_stops(const struct here *here, const char *label, pid_t pid,
 			      analysed, stopped, unstopped});
 	if (at_most_ms > 0)
 		report_target(here->report, fmax(stopped, unstopped), at_most_ms, "ms",
-			      "%s stands still", label);
+			      "%s is stopped", label);
 }
 
 /* The words that trace what follows; how many. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c: the benchmarks. Everything is measured in one run beside a bare loop, and held against the
- * targets at the end. Times depend on the machine and on what else runs there, so a target that is
- * missed is said and, unless --check asks for it, no failure.
+ * main.c: the benchmarks. One run measures everything beside a bare loop and compares it with the
+ * targets at the end. Times depend on the machine and its load, so a missed target is reported and is
+ * a failure only with --check.
  */
 #include "bench.h"
 #include "capture.h"
@@ -23,12 +23,12 @@ static const char help[] =
 	"usage: bench [options]\n"
 	"\n"
 	"Measures what kymo costs, side by side with a bare loop that reads the CPU's counter\n"
-	"and stores 16 bytes, and says which targets are met.\n"
+	"and stores 16 bytes, and shows which targets are met.\n"
 	"\n"
 	"  --only SECTION    cost, threads, instructions, throughput, load, capture, functions,\n"
-	"                    programs (their functions traced), view, viewer (in a browser)\n"
+	"                    programs (with traced functions), view, viewer (in a browser)\n"
 	"                    or size\n"
-	"  --quick           tiny counts: a smoke test, the numbers mean nothing\n"
+	"  --quick           tiny counts: a smoke test, its figures are meaningless\n"
 	"  --json            for machines\n"
 	"  --check           exit with 1 when a target is missed\n"
 	"  --dir DIR         where the files go (TMPDIR, or /tmp); up to 12 GB, removed again\n"
@@ -123,7 +123,7 @@ static bool section_exists(const char *name)
 	for (size_t i = 0; i < SECTIONS_COUNT; i++)
 		if (strcmp(sections[i].name, name) == 0)
 			return true;
-	fprintf(stderr, "bench: there is no section '%s'\n", name);
+	fprintf(stderr, "bench: '%s' is not a section: use one that --help lists\n", name);
 	return false;
 }
 
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 {
 	struct command command = {.json = false};
 	if (!parse(&command, argc, argv)) {
-		fputs("bench: --help says what is possible\n", stderr);
+		fputs("bench: try --help\n", stderr);
 		return 2;
 	}
 	if (command.help)

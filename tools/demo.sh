@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh BUILD [--no-browser]: runs the demo once, recording it in every format at the same time, says
-# what is where, and ends in the viewer. On a terminal that serves until Ctrl-C; with --no-browser, with CI
-# in the environment, or elsewhere it prints the address, looks whether it answers, and waits for nobody.
+# demo.sh BUILD [--no-browser]: run the demo once, record it in every format at the same time, list the files,
+# and open the viewer. On a terminal the viewer serves until Ctrl-C; with --no-browser, with CI in the
+# environment, or without a terminal the script prints the address, checks that it answers, and ends.
 set -eu
 build=${1:-build}
 browser=${2:-}
@@ -90,7 +90,7 @@ import subprocess
 import sys
 import urllib.request
 
-# Nobody's proxy stands between this machine and itself.
+# No proxy between this machine and itself.
 ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 view = [sys.argv[1], "view", "--no-browser", *sys.argv[2:]]
 with subprocess.Popen(view, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh GROUP...: makes sure that what a group of targets needs is installed. Groups: build, test,
-# proof, lint. Says nothing and leaves the network alone when nothing is missing. On Debian and its
-# derivatives what is missing is installed with apt; elsewhere it is listed, and that is an error. The
-# tests in the browser also need packages of npm: where those are not to be had, these tests are skipped.
+# deps.sh GROUP...: install what groups of targets need. Groups: build, test, proof, lint. When nothing is
+# missing it prints nothing and does not use the network. On Debian and its derivatives it installs with
+# apt; elsewhere it lists what is missing and fails. The tests in the browser also need packages of npm;
+# without them these tests are skipped.
 set -eu
 
-# One line a need: group, kind of check, what to look for, Debian package.
+# A line per dependency: group, kind of check, what to look for, Debian package.
 needs='
 build cmd cc gcc
 build cmd meson meson
@@ -99,7 +99,7 @@ has()
 	esac
 }
 
-# Prints the packages that the groups need and that are missing.
+# Print the missing packages of the groups.
 missing()
 {
 	echo "$needs" | while read -r group kind what package; do
@@ -134,8 +134,8 @@ install_missing()
 		exit 1
 	fi
 	echo "deps: installing $packages"
-	# The lists of packages may be old or absent: then fetch them and try again. A release that has no
-	# libclang-rt-dev brings the runtime with the compiler.
+	# Package lists may be old or absent: fetch them and try again. Releases without libclang-rt-dev have
+	# the runtime in the compiler's package.
 	# shellcheck disable=SC2086
 	if ! install_packages $packages 2> /dev/null; then
 		as_root apt-get update -qq

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh [NAME]...: searches for inputs that break the parsers, with libFuzzer and the address and undefined
+# fuzz.sh [NAME]...: search for inputs that break the parsers, with libFuzzer and the address and undefined
 # behaviour sanitizers: every target of tests/fuzz, or those named, each for FUZZ_SECONDS (60).
 #
-#   build-fuzz/NAME/corpus     what was found to be new; kept, the next run goes on from there
-#   build-fuzz/NAME/seeds      real files of the format that are small enough, when ../shared/fixtures is there
-#   build-fuzz/NAME/crash-*    findings (also oom-*, timeout-*, leak-*); run the target with one to see it again
+#   build-fuzz/NAME/corpus     new inputs; the next run continues from there
+#   build-fuzz/NAME/seeds      small real files of the format, from ../shared/fixtures if present
+#   build-fuzz/NAME/crash-*    findings (also oom-*, timeout-*, leak-*); run the target with one to reproduce it
 #
-# Exit codes: 0 nothing was found, 1 something was, 77 clang is not here.
+# Exit codes: 0 no findings, 1 findings, 77 clang is missing.
 set -eu
 cd "$(dirname "$0")/.."
 out=build-fuzz
@@ -28,7 +28,7 @@ if [ $# -eq 0 ]; then
 	set -- $(ls tests/fuzz | sed -n 's/^fuzz_\(.*\)\.c$/\1/p')
 fi
 
-# Where the fixtures have files of a target's format.
+# The fixtures' folder for a target.
 fixtures_of() {
 	case $1 in
 	json | json_*) echo chrome-json ;;
@@ -75,7 +75,7 @@ for name in "$@"; do
 	mkdir -p "$out/$name/corpus"
 	make_seeds "$name"
 	echo "fuzz: $name for $seconds s"
-	# Weighing the corpus by entropy took most of the time.
+	# Weighing the corpus by entropy would take most of the time.
 	# shellcheck disable=SC2046
 	if "$out/tests/fuzz_$name" -entropic=0 -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 		-malloc_limit_mb=1024 -print_final_stats=1 -verbosity=0 -artifact_prefix="$out/$name/" \

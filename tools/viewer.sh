@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# viewer.sh packages       installs npm's packages for the page into viewer/node_modules when they are missing
-# viewer.sh build          builds the page: viewer/dist/index.html, one file, which the tool carries
-# viewer.sh screenshots BUILD   makes the pictures of the README
+# viewer.sh packages       install the page's npm packages into viewer/node_modules if missing
+# viewer.sh build          build the page, viewer/dist/index.html: one file, which the tool contains
+# viewer.sh screenshots BUILD   take the README's screenshots
 #
 # Building kymo needs none of this: the built page is in the repository.
 set -eu
 cd "$(dirname "$0")/../viewer"
 
-# In viewer/package.json as devDependencies; nothing of them is in the page.
+# The devDependencies of viewer/package.json; the page contains none of them.
 packages='vite typescript playwright-core'
 
 have_packages()
@@ -25,7 +25,7 @@ install_packages()
 		return 1
 	fi
 	echo "viewer: installing npm's packages: $packages"
-	# A registry that cannot be reached is given up within a minute or two.
+	# Give up on an unreachable registry within a minute or two.
 	if ! npm ci --silent --no-audit --no-fund --ignore-scripts \
 		--fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=60000; then
 		echo "viewer: npm ci failed: without its registry the page cannot be built or tried in a browser" >&2

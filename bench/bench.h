@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench.h: what the command line chose, and the sections that measure. A section prints one table and
- * adds its targets to the report; what it cannot measure on this machine it says in a note.
+ * bench.h: the settings of the command line, and the sections. A section prints one table and adds its
+ * targets to the report; a note names what it cannot measure on this machine.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -18,9 +18,9 @@ struct settings {
 	char files[PATH_MAX]; /* a directory of our own for files, removed at the end */
 };
 
-/* What the trace points cost, on and off, beside the bare loop. */
+/* Cost of trace points, on and off, beside the bare loop. */
 void cost_run(const struct settings *settings, struct report *report);
-/* The same of one thread alone and of two at once. */
+/* The same for one thread and for two at once. */
 void threads_run(const struct settings *settings, struct report *report);
 /* Instructions, counted by callgrind. */
 void instructions_run(const struct settings *settings, struct report *report);
@@ -28,15 +28,15 @@ void instructions_run(const struct settings *settings, struct report *report);
 void throughput_run(const struct settings *settings, struct report *report);
 /* Traces read back. */
 void load_run(const struct settings *settings, struct report *report);
-/* Traces looked at. */
+/* Traces viewed. */
 void view_run(const struct settings *settings, struct report *report);
 /* A program watched from outside, and triggers. */
 void capture_run(const struct settings *settings, struct report *report);
-/* Calls of functions, traced without their program's doing. */
+/* Calls of traced functions. */
 void functions_run(const struct settings *settings, struct report *report);
-/* Programs whose functions are traced, as a whole. */
+/* Whole programs with traced functions. */
 void functions_programs_run(const struct settings *settings, struct report *report);
-/* Large traces looked at in a browser. */
+/* Large traces in a browser. */
 void viewer_run(const struct settings *settings, struct report *report);
 /* Sizes of the library and of files, and the time to compile the header. */
 void size_run(const struct settings *settings, struct report *report);
@@ -50,7 +50,7 @@ int throughput_child(const char *path, uint32_t spans);
 int load_child(const char *path, uint32_t slices);
 int viewer_child(const char *path, uint32_t slices);
 
-/* Switches the loops' category on. The rings are overwritten; nothing reads them. */
+/* Enable the loops' category. The rings are overwritten; nothing reads them. */
 void tracing_on(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture.c: watching a program from outside: what gets lost when it records ten million events a second, what it pays
- * for being watched, how soon a span: trigger is noticed, and what a hit of a symbol: trigger costs.
+ * capture.c: a program captured from outside: events lost at ten million events per second, the cost for the program, the delay of a
+ * span: trigger, and the cost of a hit of a symbol: trigger.
  */
 #include "capture.h"
 
@@ -18,13 +18,13 @@
 #define BURSTS 1500u /* three seconds: rings go round several times */
 #define BURSTS_QUICK 5u
 #define TURNS 5
-#define BUFFER "16M" /* as kymo run has it by itself */
+#define BUFFER "16M" /* kymo run's default */
 #define LIMITS "total=1G"
 #define HITS 20000u
 #define HITS_QUICK 20u
 #define SLOW_SPANS 200u
 #define SLOW_SPANS_QUICK 3u
-#define MAGIC_TRACE_NS 8000.0 /* as its own documentation says of a hit */
+#define MAGIC_TRACE_NS 8000.0 /* a hit, by its own documentation */
 
 struct place {
 	const struct settings *settings;
@@ -33,7 +33,7 @@ struct place {
 	char number[16];
 };
 
-/* Program and options of a child, one behind the other; the last is NULL. */
+/* Program and options of a child; ends with NULL. */
 struct words {
 	const char *argv[32];
 	size_t count;
@@ -71,7 +71,7 @@ static bool query(const struct place *place, const char *sql, char *output, size
 	return child_run(argv, output, bytes);
 }
 
-/* The number in the last line; NAN when there is none. */
+/* Return the number in the last line, or NAN. */
 static double number_of(const struct place *place, const char *sql)
 {
 	char output[256] = "";
@@ -129,7 +129,7 @@ static bool count_kept(const struct place *place, struct stream_result *result, 
 	return isfinite(kept);
 }
 
-/* Watched and not take turns, in programs that are equal but for that. */
+/* Captured and uncaptured runs of the same program take turns. */
 static void measure_stream(struct place *place, struct report *report, const char *how)
 {
 	const bool quick = place->settings->quick;
@@ -248,7 +248,7 @@ void capture_run(const struct settings *settings, struct report *report)
 		report_end(report);
 		return;
 	}
-	setenv("KYMO_CATEGORIES", "*", 1); /* not watched, it records all the same */
+	setenv("KYMO_CATEGORIES", "*", 1); /* it records without a capture, too */
 	setenv("KYMO_BUFFER", BUFFER, 1);
 	setenv("KYMO_LIMITS", LIMITS, 1);
 	measure_stream(&place, report, "sleeps");

@@ -2,8 +2,8 @@
 /*
  * capture_target.c: the programs that capture.c watches: this one, as its own child.
  *
- * Their cost is the threads' own CPU time, which does not count that kymo has a share of the processors too: so a loop
- * that is watched can be held against the same loop that is not.
+ * Their cost is the threads' own CPU time, which excludes kymo's share of the processors: so a captured loop is comparable
+ * with an uncaptured one.
  */
 #include "capture.h"
 
@@ -32,7 +32,7 @@ struct busy {
 	pthread_t thread;
 	bool spins;
 	uint32_t bursts;
-	uint64_t cpu_ns; /* in the bursts alone */
+	uint64_t cpu_ns; /* in the bursts only */
 };
 
 static void wait_until(uint64_t when_ns, bool spins)
@@ -84,8 +84,8 @@ static __attribute__((noinline)) void use(uint64_t value)
 }
 
 /*
- * Where the probe is. Its first instruction is one that the kernel emulates at a uprobe, as that of most functions is
- * (push, call, nop); others are single-stepped, which costs some ten microseconds more.
+ * The place of the probe. The kernel emulates its first instruction at a uprobe, as that of most functions (push, call,
+ * nop); others are single-stepped, which costs about ten microseconds more.
  */
 __attribute__((noinline, used)) static void bench_probed(uint64_t first, uint64_t second)
 {

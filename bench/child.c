@@ -25,7 +25,7 @@ static pid_t spawn(const char *const *argv, int output)
 	return pid;
 }
 
-/* Reads to the end, so that the child never waits for us; keeps what there is room for. */
+/* Read to the end, so that the child never waits for us; keep what fits. */
 static void read_all(int fd, char *output, size_t output_bytes)
 {
 	char rest[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* child.h: running another program to its end and reading what it printed. */
+/* child.h: run another program to its end and read its output. */
 #ifndef BENCH_CHILD_H
 #define BENCH_CHILD_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Runs argv[0], found in PATH, with nothing on its standard error; puts the beginning of its standard
- * output into output as a string, if there is one. True when it ended with 0.
+ * Run argv[0], found in PATH, without standard error; put the beginning of its standard output into output
+ * as a string, unless that is NULL. Return true when it ended with 0.
  */
 bool child_run(const char *const *argv, char *output, size_t output_bytes);
 

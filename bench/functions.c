@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c: what a call of a traced function costs beside the bare loop. The calls are made by a process of its own
- * (functions_child.c), which traces itself.
+ * functions.c: the cost of a call of a traced function, beside the bare loop. A process of its own (functions_child.c)
+ * makes the calls and traces itself.
  */
 #include "functions.h"
 #include "bench.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* functions.h: what bench_functions measures, and in which order it prints it. */
+/* functions.h: what bench_functions measures, in the order of its output. */
 #ifndef BENCH_FUNCTIONS_H
 #define BENCH_FUNCTIONS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_child.c: what a traced call costs, in a process of its own that traces itself. Prints the shortest times, in
- * nanoseconds a call, in the order of enum functions_time.
+ * functions_child.c: the cost of a traced call, in a process that traces itself. Print the shortest times, in nanoseconds
+ * per call, in the order of enum functions_time.
  */
 #include "functions.h"
 #include "repeat.h"
@@ -16,7 +16,7 @@
 #define NOPS "nop\nnop\nnop\nnop\nnop\n"
 #define FRAME "push %rbp\nmov %rsp, %rbp\npop %rbp\n"
 
-/* The least that is a function: a prologue of five bytes, which can be moved, or five nops as the compiler puts them. */
+/* The smallest function: a prologue of five bytes, which can be moved, or the compiler's five nops. */
 void function_bare(void);
 void function_patched(void);
 void function_entered(void);
@@ -72,7 +72,7 @@ static bool take_counter_out(uint8_t *code, uint32_t bytes)
 	return true;
 }
 
-/* With an exit of its own: that of the others is to stay as it is. */
+/* It has its own exit; the others share theirs. */
 static bool hook_uncounted(struct harness *h)
 {
 	const uint64_t exit = h->exit;

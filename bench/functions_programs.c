@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_programs.c: programs whose functions are traced, as a whole: a call beside uftrace on the same program, how long
- * redis (4,000 functions) and node (75,000) stand still for the jumps, and how much slower sqlite3 and redis are.
+ * functions_programs.c: whole programs with traced functions: a call beside uftrace on the same program, how long redis (4,000
+ * functions) and node (75,000) are stopped for the jumps, and how much slower sqlite3 and redis become.
  *
- *   alone and traced take turns; the shortest time counts. Traced is `kymo run --functions --trigger exit`: the rings go round,
- *   and the last ten milliseconds are kept, as one would wait for a problem.
+ * Untraced and traced runs take turns; the shortest time counts. Traced is `kymo run --functions --trigger exit`: the rings
+ * overwrite, and the last ten milliseconds are kept.
  *
  * A note names the programs that are not installed; they are not measured.
  */
@@ -53,7 +53,7 @@ static bool installed(const char *program)
 	return child_run((const char *const[]){"sh", "-c", command, NULL}, NULL, 0);
 }
 
-/* The number behind "key": in JSON; NAN when there is none. */
+/* Return the number of "key": in JSON, or NAN. */
 static double json_number(const char *json, const char *key)
 {
 	char quoted[64];
@@ -72,7 +72,7 @@ static const struct report_column call_columns[] = {
 	{NULL, NULL, 0},
 };
 
-/* What the target says, when it is run by these words; the shortest so far stays. */
+/* Run the target with this command; keep the shortest time that it prints. */
 static void run_calls(const struct here *here, const char *const *before, const char *target,
 		      double *shortest_ns)
 {
@@ -110,7 +110,7 @@ static void measure_calls(const struct here *here, const char *label, const char
 		child_run(clean, NULL, 0);
 	}
 	unlink(here->file);
-	/* One that could not patch the function runs it as it is. */
+	/* A tracer that cannot patch the function runs it untraced. */
 	if (uftrace < alone + 20)
 		uftrace = NAN;
 	const double times = (uftrace - alone) / (kymo - alone);
@@ -144,7 +144,7 @@ static const struct report_column stop_columns[] = {
 	{"unstopped_ms", "to unpatch, ms", 2}, {NULL, NULL, 0},
 };
 
-/* Started in the background, without output; -1 when it could not be. */
+/* Start it in the background, without output; return -1 on failure. */
 static pid_t begin(const char *const *argv)
 {
 	posix_spawn_file_actions_t actions;
@@ -168,7 +168,7 @@ static void end(pid_t pid)
 		;
 }
 
-/* Attached to for a moment, some times; the shortest stops count. */
+/* Attach several times for a moment; the shortest stops count. */
 static void measure_stops(const struct here *here, const char *label, pid_t pid,
 			  const char *functions, double at_most_ms)
 {
@@ -202,7 +202,7 @@ static void measure_stops(const struct here *here, const char *label, pid_t pid,
 			      "%s is stopped", label);
 }
 
-/* The words that trace what follows; how many. */
+/* Put the command that traces the rest; return its number of words. */
 static size_t add_kymo_words(const struct here *here, const char **argv)
 {
 	const char *const words[] = {here->kymo, "run", "--quiet",  "--functions", "--trigger",
@@ -267,7 +267,7 @@ static const struct report_column whole_columns[] = {
 	{NULL, NULL, 0},
 };
 
-/* Says the time before and after: finding the functions is not part of it. */
+/* Prints the time before and after: finding the functions is not part of it. */
 #define SAY_TIME "select 't', (julianday('now') - 2440587.5) * 86400;"
 static const char questions[] =
 	SAY_TIME "create table t(a integer primary key, b text, c real);"
@@ -279,7 +279,7 @@ static const char questions[] =
 		 "select count(*) from t x join t y on y.b = printf('%06d', x.a) where x.a % 10 = "
 		 "3;" SAY_TIME;
 
-/* Between the first and the last time that it says. */
+/* Return the time between the first and the last time that it prints. */
 static double seconds_of(const char *const *argv)
 {
 	char output[16384] = "";
@@ -313,7 +313,7 @@ static void measure_sqlite(const struct here *here)
 	report_row(here->report, "sqlite3, seconds", (double[]){alone, traced, traced / alone});
 }
 
-/* Thousands of requests a second, set and get. */
+/* Thousands of requests per second, set and get. */
 static double requests(const struct here *here)
 {
 	char output[1024] = "";
@@ -336,7 +336,7 @@ static double requests(const struct here *here)
 	return row ? strtod(row + strlen("\"GET\",\""), NULL) / 1e3 : NAN;
 }
 
-/* A server of its own for each, alone or from its first function on traced. */
+/* Each run has its own server, untraced or traced from its first function. */
 static double requests_served(const struct here *here, bool is_traced)
 {
 	const char *const stop[] = {"redis-cli", "-s", here->socket, "shutdown", "nosave", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_target.c: a program that calls a function that does next to nothing, in short repetitions; prints how long the
- * shortest took, in nanoseconds a call. Compiled as any program: it knows of no tracer.
+ * functions_target.c: a program that calls an almost empty function, in short repetitions, and prints the shortest time, in
+ * nanoseconds per call. It is compiled as usual, without any tracer.
  *
  *   functions_target REPETITIONS CALLS
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instructions.c: instructions of an iteration. This program runs itself under valgrind's callgrind,
- * which collects in the loop's function (and in what it calls) alone: the beginnings of blocks are in
- * the figure, the registration of the trace point is not.
+ * instructions.c: instructions per iteration. This program runs itself under valgrind's callgrind, which
+ * collects only in the loop's function and what it calls: the figure includes the beginnings of blocks, but
+ * not the registration of the trace point.
  */
 #include "bench.h"
 #include "child.h"
@@ -66,7 +66,7 @@ static void name_function(char *function, size_t bytes, const struct counted *co
 	snprintf(function, bytes, "%s%s", prefix, counted->name);
 }
 
-/* The total that callgrind wrote, or -1. */
+/* Return the total that callgrind wrote, or -1. */
 static double read_total(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -81,7 +81,7 @@ static double read_total(const char *path)
 	return total;
 }
 
-/* Instructions of an iteration; NAN when they could not be counted. */
+/* Return the instructions per iteration, or NAN. */
 static double count(const struct settings *settings, const struct counted *counted)
 {
 	const uint32_t iterations = settings->quick ? ITERATIONS_QUICK : ITERATIONS;
@@ -110,7 +110,7 @@ void instructions_run(const struct settings *settings, struct report *report)
 	if (!possible)
 		report_note(report,
 			    "skipped: valgrind is not installed (apt-get install valgrind)");
-	/* Quick is for the way there and back, which takes valgrind the better part of a second. */
+	/* --quick only tests that it works, which takes valgrind most of a second. */
 	const size_t some = settings->quick ? 1 : sizeof(all) / sizeof(all[0]);
 	for (size_t i = 0; possible && i < some; i++) {
 		const double with_loop = count(settings, &all[i]);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load.c: how fast traces of 1, 10 and 50 million slices are read back, in each format that the recorder
- * writes, and what memory that takes. Beside it, on the smallest, Perfetto's trace_processor as it is in the
- * browser (WebAssembly under Node), where that is installed.
+ * load.c: time and memory to read traces of 1, 10 and 50 million slices, in each format that the recorder writes;
+ * for the smallest also by Perfetto's trace_processor as in the browser (WebAssembly under Node), where installed.
  *
- * Held against the figures of the native trace_processor on a machine of this kind: 70 MB of JSON and half a million
- * slices of protobuf a second.
+ * The targets come from the native trace_processor on a machine of this kind: 70 MB of JSON and half a million slices
+ * of protobuf per second.
  */
 #include "bench.h"
 #include "child.h"
@@ -81,7 +80,7 @@ int load_child(const char *path, uint32_t slices)
 		{
 			KYMO_SCOPE("bench", "reply");
 		}
-		/* So that nothing is lost however slowly the format is written. */
+		/* So nothing is lost, however slow the format is. */
 		if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
 			kymo_session_flush(session);
 	}
@@ -122,7 +121,7 @@ static bool load_once(const struct settings *settings, const char *path, struct 
 	return true;
 }
 
-/* Loading by trace_processor, with the start of Node; NAN where it is not installed. */
+/* Return the time of trace_processor, with the start of Node, or NAN where it is not installed. */
 static double reference(const char *path)
 {
 	const uint64_t begin_ns = repeat_now_ns();

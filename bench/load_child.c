@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load_child.c: loads one trace, runs an aggregate over all its slices, and prints what that took: seconds to
- * load, slices, events, bytes of the columns, peak of memory in KiB after loading, seconds of the query; and, as
- * others may use the machine too, the CPU's seconds of loading.
+ * load_child.c: load one trace, run an aggregate over all its slices, and print: seconds to load, slices, events,
+ * bytes of the columns, peak memory in KiB after loading, seconds of the query, and CPU seconds of loading, which do
+ * not depend on other programs.
  */
 #include "formats/load.h"
 #include "query/sql.h"

@@ -2,8 +2,8 @@
 /*
  * loops.h: the loops that are measured. Each trace point is there twice: in a category that is on and in
  * one that is off. The compiler must not merge iterations, move work out of the loop or drop a loop, so
- * every iteration ends with a barrier; the empty loop has it too and is what a trace point is held
- * against when it is off.
+ * every iteration ends with a barrier; a disabled trace point is compared with the empty loop, which has it
+ * too.
  */
 #ifndef BENCH_LOOPS_H
 #define BENCH_LOOPS_H
@@ -28,10 +28,10 @@ struct loop {
 extern const struct loop loops[];
 extern const size_t loops_count;
 
-/* The loop of that name, or NULL. */
+/* Return the loop of that name, or NULL. */
 const struct loop *loop_find(const char *name);
 
-/* Read the counter, store 16 bytes: the least that recording an event can be. */
+/* Read the counter, store 16 bytes: the minimum for recording an event. */
 loop_fn loop_bare;
 /* Nothing but the barrier. */
 loop_fn loop_empty;

@@ -127,7 +127,7 @@ static bool section_exists(const char *name)
 	return false;
 }
 
-/* Takes one option; returns false when it is wrong. */
+/* Take one option; return false when it is wrong. */
 static bool take(struct command *command, int option, const char *text)
 {
 	switch (option) {
@@ -198,7 +198,7 @@ static bool make_directory(struct command *command)
 	return false;
 }
 
-/* Also what a child left that was killed. */
+/* Remove also what a killed child left. */
 static void remove_directory(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -22,7 +22,7 @@ struct repetitions repeat_many(bool quick);
 /* CLOCK_MONOTONIC. */
 uint64_t repeat_now_ns(void);
 
-/* How long one run took, in nanoseconds an iteration. */
+/* How long one run took, in nanoseconds per iteration. */
 double repeat_once(loop_fn *run, uint32_t iterations);
 
 /* The shortest time of each loop, in nanoseconds an iteration; the loops take turns. */

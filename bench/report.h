@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report.h: tables of numbers, and targets held against them; aligned for people, or JSON.
+ * report.h: tables of numbers and their targets; aligned for people, or JSON.
  *
  * A section begins a table, adds rows and notes and ends it. A number that was not measured is NAN:
  * a dash for people, null in JSON.
@@ -30,7 +30,7 @@ struct report_target {
 
 struct report {
 	bool json;
-	bool timed;                          /* else counts are tiny and targets are not held */
+	bool timed;                          /* else counts are tiny and targets do not apply */
 	bool failed;                         /* something did not work at all */
 	const struct report_column *columns; /* of the table that is being written */
 	uint32_t tables;
@@ -56,12 +56,12 @@ __attribute__((format(printf, 2, 3))) void report_failure(struct report *report,
 							  ...);
 void report_end(struct report *report);
 
-/* To be held against the value at the end. NAN was not measured, and is neither met nor missed. */
+/* Compare the value with its target at the end. NAN was not measured, and is neither met nor missed. */
 __attribute__((format(printf, 5, 6))) void report_target(struct report *report, double value,
 							 double at_most, const char *unit,
 							 const char *format, ...);
 
-/* Shows the targets; returns how many were missed. */
+/* Show the targets; return how many were missed. */
 uint32_t report_close(const struct report *report);
 
 #endif

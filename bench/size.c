@@ -28,7 +28,7 @@ static double file_bytes(const char *path)
 	return stat(path, &file) == 0 ? (double)file.st_size : NAN;
 }
 
-/* The file that a function of the library is in; false when that is this program. */
+/* Find the file that has a function of the library; return false when that is this program. */
 static bool find_library(const struct settings *settings, char path[PATH_MAX])
 {
 	Dl_info info;
@@ -56,7 +56,7 @@ static void library_size(const struct settings *settings, struct report *report)
 	report_target(report, kib, 200, "KiB", "libkymo.so, stripped");
 }
 
-/* The shortest time to compile such a source, or NAN. */
+/* Return the shortest time to compile such a source, or NAN. */
 static double compile_s(const struct settings *settings, const char *source)
 {
 	char path[PATH_MAX + 16];
@@ -90,7 +90,7 @@ static void header_time(const struct settings *settings, struct report *report)
 	report_target(report, header_s, 0.1, "s", "compile a file that includes kymo.h");
 }
 
-/* How often the text occurs in the file, which has lines of any length. */
+/* Count the text in the file, which has lines of any length. */
 static double count_in_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "r");

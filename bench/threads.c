@@ -42,7 +42,7 @@ struct hand {
 	bool started;
 };
 
-/* Waits until both are here for the step-th time. Spins: a wake-up takes longer than a run. */
+/* Wait until both are here for the step-th time. Spin: a wake-up takes longer than a run. */
 static void meet(struct crew *crew, uint32_t step)
 {
 	atomic_fetch_add(&crew->arrived, 1);
@@ -78,7 +78,7 @@ static void take_shortest(const struct crew *crew, double *shortest_ns)
 	}
 }
 
-/* This thread is one of the two. False when there is no second. */
+/* Run with this thread as one of the two. Return false without a second one. */
 static bool run_together(struct crew *crew, double *shortest_ns)
 {
 	const size_t runs = crew->repetitions.count * NAMES_COUNT;
@@ -108,7 +108,7 @@ static void show(struct report *report, const double *one_ns, const double *two_
 				      two_ns[i] / events / two_ns[0]});
 		worst = fmax(worst, loop ? ratio / (two_ns[0] / one_ns[0]) : 0);
 	}
-	/* What two bare loops do to each other is the machine's. */
+	/* The bare loops show what the machine itself costs. */
 	report_target(report, worst, 1.1, "x", "two threads at once, the worst: beside one alone");
 }
 

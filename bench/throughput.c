@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * throughput.c: spans at full speed from one thread to a finished file, in each format. Each runs in a
- * process of its own, so that each pays for the first touch of its ring. Beside it, what writing as many
- * bytes to a file in the same directory takes.
+ * process of its own, so that each pays for the first touch of its ring. The time to write as many bytes to
+ * a file in the same directory is shown beside it.
  */
 #include "bench.h"
 #include "child.h"
@@ -39,7 +39,7 @@ static const struct report_column columns[] = {
 
 static const struct {
 	const char *suffix;
-	double target_s; /* NAN: none is set */
+	double target_s; /* NAN: no target */
 } formats[] = {{".kymo", 1}, {".pftrace", 3}, {".json", 4}, {".fxt", NAN}, {".json.gz", NAN}};
 #define FORMATS_COUNT (sizeof(formats) / sizeof(formats[0]))
 
@@ -91,7 +91,7 @@ static bool stream(const struct settings *settings, const char *path, uint32_t s
 		      &result->total_s, &result->events, &result->lost, &result->error) == 5;
 }
 
-/* How long as many bytes take in large pieces, or NAN. */
+/* Return the time to write as many bytes in large pieces, or NAN. */
 static double write_plainly(const char *path, uint64_t bytes)
 {
 	static char piece[WRITE_BYTES];
@@ -112,7 +112,7 @@ static double write_plainly(const char *path, uint64_t bytes)
 	return written ? s : NAN;
 }
 
-/* One run of a format; keeps what was shortest, or its error. */
+/* Run a format once; keep the shortest time, or its error. */
 static void measure(const struct settings *settings, const char *suffix, uint32_t spans,
 		    struct result *best)
 {
@@ -132,7 +132,7 @@ static void measure(const struct settings *settings, const char *suffix, uint32_
 	result.write_s = fmin(write_plainly(path, result.bytes), best->write_s);
 	result.emit_s = fmin(result.emit_s, best->emit_s);
 	result.total_s = fmin(result.total_s, best->total_s);
-	/* A loss in any turn is one. */
+	/* A loss in any turn counts. */
 	result.lost += best->lost;
 	*best = result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.c: how long traces of 1, 10 and 50 million slices take until they can be looked at, once loaded, and how long
- * each picture takes then, from all of the trace to microseconds of it; and what memory that needs.
+ * view.c: the time to prepare loaded traces of 1, 10 and 50 million slices for viewing, the time of each picture, from the
+ * whole trace to microseconds of it, and the memory.
  */
 #include "bench.h"
 #include "child.h"
@@ -16,7 +16,7 @@
 #define PICTURES "300"
 #define PICTURES_QUICK "5"
 #define ZOOMS 5
-/* Columns, lanes, and the machine's own: what is left alone. */
+/* Memory left for columns, lanes and the machine itself. */
 #define BYTES_A_SLICE 60.0
 
 static const struct report_column columns[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_child.c: a trace of so many slices made ready to be looked at, and looked at. Prints one line: seconds to make it
- * ready, bytes of the view and of the trace's columns, peak of memory in KiB; then one for each zoom: how much of the
- * time is in sight (ns), the median and the 99th percentile of answering (ms), the 99th of the CPU's time alone, as
- * others may use the machine too, bytes of an answer.
+ * view_child.c: prepare a trace of N slices for viewing, and view it. Print one line: seconds to prepare it, bytes of the view
+ * and of the trace's columns, peak memory in KiB; then a line per zoom: the visible time (ns), the median and the 99th
+ * percentile of answering (ms), the 99th percentile of the CPU time, which does not depend on other programs, bytes of
+ * an answer.
  *
  * The trace: threads that go in and out of spans, with pauses, so that spans last from nanoseconds to milliseconds. A
  * picture is of all of them, as wide as a screen, somewhere in the trace.
@@ -106,7 +106,7 @@ static uint32_t level_of(double width_ns)
 	return level;
 }
 
-/* Answers one; returns the bytes of the answer, 0 when it failed. */
+/* Answer one request; return the bytes of the answer, 0 on failure. */
 static size_t answer(const struct ky_view *view, const uint32_t *tracks, uint32_t tracks_count,
 		     double width_ns, double from_ns)
 {
@@ -172,7 +172,7 @@ static bool look_at_all(const struct ky_view *view, uint32_t pictures)
 {
 	const double all_ns = (double)(view->trace->end_ns - view->trace->begin_ns);
 	double width_ns = all_ns, step = 1;
-	/* Each zoom shows as much less than the one before as the next than it: the fourth root of all, by turns. */
+	/* Zooms differ by a constant factor: the fourth root of the whole range. */
 	for (double lo = 1, hi = 1e6; hi - lo > 1e-6 * hi;) {
 		step = (lo + hi) / 2;
 		if (all_ns / step / step / step / step > CLOSEST_NS)

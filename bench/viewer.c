@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * viewer.c: looking at traces of 1, 10 and 50 million slices: `kymo view` and the page in Chromium, driven by
- * viewer.mjs. How long until the first picture is complete, what panning costs the page's own thread, how fast the
- * server answers what a screen shows at five zooms, and what memory it has.
+ * viewer.c: traces of 1, 10 and 50 million slices in `kymo view` and Chromium, driven by viewer.mjs: the time until the
+ * first picture is complete, the cost of panning for the page's thread, the server's answers for a screen at five
+ * zooms, and its memory.
  *
  * The traces are of eight threads with nested spans, written by the recorder.
  */
@@ -26,7 +26,7 @@
 #define FLUSH_EVERY 40000u /* requests: far less than a ring holds */
 #define SLICES_QUICK 20000u
 #define ZOOMS 5
-/* What the tool has for a slice, with room; a trace that does not fit is left out. */
+/* Memory of the tool per slice, rounded up; a trace that does not fit is left out. */
 #define SERVER_BYTES_A_SLICE 120u
 
 static const struct report_column columns[] = {
@@ -125,7 +125,7 @@ static bool fits(uint32_t slices)
 	return available > (uint64_t)slices * SERVER_BYTES_A_SLICE;
 }
 
-/* Reads what viewer.mjs printed. */
+/* Parse the output of viewer.mjs. */
 static bool parse(const char *text, struct result *result)
 {
 	int used = 0;
@@ -212,7 +212,7 @@ void viewer_run(const struct settings *settings, struct report *report)
 	const size_t count = settings->quick ? 1 : SIZES_COUNT;
 	struct result results[SIZES_COUNT] = {{.done = false}};
 	report_begin(report, "viewer", "the viewer in Chromium", columns);
-	/* A browser is too much for a smoke test that is about other things. */
+	/* The smoke test of the other sections does not start a browser. */
 	if (settings->quick && !settings->only) {
 		report_note(report, "not measured in a quick run");
 		report_end(report);

@@ -6,8 +6,8 @@
  */
 #include "cli/capture_progress.h"
 
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -181,44 +181,44 @@ static int exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void json_left_out(struct ky_cli_json *json, const struct ky_patch_facts *patch)
+static void json_left_out(struct ky_json_out *json, const struct ky_patch_facts *patch)
 {
-	ky_cli_json_begin(json, "left_out", '{');
+	ky_json_out_begin(json, "left_out", '{');
 	for (int why = KY_WHY_NONE + 1; why < KY_WHY_COUNT; why++) {
 		if (patch->left_out[why])
-			ky_cli_json_uint(json, ky_function_why_text((enum ky_function_why)why),
+			ky_json_out_uint(json, ky_function_why_text((enum ky_function_why)why),
 					 patch->left_out[why]);
 	}
-	ky_cli_json_end(json, '}');
+	ky_json_out_end(json, '}');
 }
 
-static void json_functions(struct ky_cli_json *json, const struct ky_capture_facts *facts)
+static void json_functions(struct ky_json_out *json, const struct ky_capture_facts *facts)
 {
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
 	if (!facts->functions_on)
 		return;
-	ky_cli_json_begin(json, "functions", '{');
-	ky_cli_json_text(json, "engine", ky_functrace_engine_name(facts->functions.engine));
-	ky_cli_json_text(json, "why", facts->functions.why);
-	ky_cli_json_uint(json, "modules", patch->modules);
-	ky_cli_json_uint(json, "functions", patch->functions);
-	ky_cli_json_uint(json, "patched", patch->patched);
+	ky_json_out_begin(json, "functions", '{');
+	ky_json_out_text(json, "engine", ky_functrace_engine_name(facts->functions.engine));
+	ky_json_out_text(json, "why", facts->functions.why);
+	ky_json_out_uint(json, "modules", patch->modules);
+	ky_json_out_uint(json, "functions", patch->functions);
+	ky_json_out_uint(json, "patched", patch->patched);
 	json_left_out(json, patch);
-	ky_cli_json_uint(json, "calls", patch->calls);
-	ky_cli_json_uint(json, "analysed_ns", patch->analysed_ns);
-	ky_cli_json_uint(json, "stopped_ns", patch->stopped_ns);
-	ky_cli_json_uint(json, "unstopped_ns", patch->unstopped_ns);
-	ky_cli_json_begin(json, "hot", '[');
+	ky_json_out_uint(json, "calls", patch->calls);
+	ky_json_out_uint(json, "analysed_ns", patch->analysed_ns);
+	ky_json_out_uint(json, "stopped_ns", patch->stopped_ns);
+	ky_json_out_uint(json, "unstopped_ns", patch->unstopped_ns);
+	ky_json_out_begin(json, "hot", '[');
 	for (uint32_t i = 0; i < facts->hot_count; i++) {
-		ky_cli_json_begin(json, NULL, '{');
-		ky_cli_json_text(json, "name", facts->hot[i].name);
-		ky_cli_json_uint(json, "calls", facts->hot[i].calls);
-		ky_cli_json_end(json, '}');
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", facts->hot[i].name);
+		ky_json_out_uint(json, "calls", facts->hot[i].calls);
+		ky_json_out_end(json, '}');
 	}
-	ky_cli_json_end(json, ']');
-	ky_cli_json_uint(json, "samples", facts->functions.samples);
-	ky_cli_json_uint(json, "samples_lost", facts->functions.samples_lost);
-	ky_cli_json_end(json, '}');
+	ky_json_out_end(json, ']');
+	ky_json_out_uint(json, "samples", facts->functions.samples);
+	ky_json_out_uint(json, "samples_lost", facts->functions.samples_lost);
+	ky_json_out_end(json, '}');
 }
 
 void ky_capture_summary_json(const struct ky_capture_command *command,
@@ -226,26 +226,26 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 {
 	const bool run = command->capture.command != NULL;
 	const bool to_error = run || (command->output && strcmp(command->output, "-") == 0);
-	struct ky_cli_json json = {.to = to_error ? stderr : stdout};
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "output", facts->kept ? path : NULL);
-	ky_cli_json_uint(&json, "bytes", bytes);
-	ky_cli_json_uint(&json, "files", facts->files);
-	ky_cli_json_uint(&json, "elapsed_ns", facts->elapsed_ns);
-	ky_cli_json_uint(&json, "processes", facts->drums);
-	ky_cli_json_uint(&json, "events", facts->events);
-	ky_cli_json_uint(&json, "events_lost", facts->events_lost);
-	ky_cli_json_uint(&json, "damaged", facts->damaged);
-	ky_cli_json_bool(&json, "kernel", facts->kernel_on);
-	ky_cli_json_uint(&json, "kernel_pages", facts->kernel_pages);
-	ky_cli_json_uint(&json, "kernel_events_lost", facts->kernel_lost);
-	ky_cli_json_bool(&json, "sampled", facts->samples_on);
-	ky_cli_json_uint(&json, "samples", facts->samples);
-	ky_cli_json_uint(&json, "samples_lost", facts->samples_lost);
-	ky_cli_json_uint(&json, "snapshots", facts->snapshots);
-	ky_cli_json_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
+	struct ky_json_out json = {.file = to_error ? stderr : stdout};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "output", facts->kept ? path : NULL);
+	ky_json_out_uint(&json, "bytes", bytes);
+	ky_json_out_uint(&json, "files", facts->files);
+	ky_json_out_uint(&json, "elapsed_ns", facts->elapsed_ns);
+	ky_json_out_uint(&json, "processes", facts->drums);
+	ky_json_out_uint(&json, "events", facts->events);
+	ky_json_out_uint(&json, "events_lost", facts->events_lost);
+	ky_json_out_uint(&json, "damaged", facts->damaged);
+	ky_json_out_bool(&json, "kernel", facts->kernel_on);
+	ky_json_out_uint(&json, "kernel_pages", facts->kernel_pages);
+	ky_json_out_uint(&json, "kernel_events_lost", facts->kernel_lost);
+	ky_json_out_bool(&json, "sampled", facts->samples_on);
+	ky_json_out_uint(&json, "samples", facts->samples);
+	ky_json_out_uint(&json, "samples_lost", facts->samples_lost);
+	ky_json_out_uint(&json, "snapshots", facts->snapshots);
+	ky_json_out_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
 	json_functions(&json, facts);
 	if (run)
-		ky_cli_json_int(&json, "status", exit_status(facts->status));
-	ky_cli_json_end(&json, '}');
+		ky_json_out_int(&json, "status", exit_status(facts->status));
+	ky_json_out_end(&json, '}');
 }

@@ -83,7 +83,4 @@ unsigned ky_cli_text_columns(const char *text, size_t bytes);
 /* Return the bytes of as many of its characters as fit into that many columns. */
 size_t ky_cli_text_fit(const char *text, size_t bytes, unsigned columns);
 
-/* Print a JSON string; text NULL prints null. */
-void ky_cli_json_string(FILE *to, const char *text, size_t bytes);
-
 #endif

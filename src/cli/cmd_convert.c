@@ -61,11 +61,11 @@ static int run(int argc, char **argv)
 	if (o.input_format || !ky_convert_stream(o.input, o.output, o.format, &code))
 		code = convert_in_memory(&o, &left);
 	if (code == KY_EXIT_DONE && o.json) {
-		printf("{\"output\":");
-		ky_cli_json_string(stdout, o.output, strlen(o.output));
-		printf(",");
-		ky_output_json_left(&left);
-		printf("}\n");
+		struct ky_json_out json = {.file = stdout};
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "output", o.output);
+		ky_output_json_left(&json, &left);
+		ky_json_out_end(&json, '}');
 	}
 	return code;
 }

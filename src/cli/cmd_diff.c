@@ -3,9 +3,9 @@
  * cmd_diff.c: kymo diff: show what got slower or faster from one trace to another, and return it as an exit code. diff.h
  * defines what counts as a difference.
  */
+#include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
-#include "cli/cli_json.h"
 #include "query/diff.h"
 
 #include <getopt.h>
@@ -180,61 +180,62 @@ static void print_summary(const struct comparison *comparison)
 		       ky_cli_style("32"), ky_cli_plain(), options->fail_over * 100, measure);
 }
 
-static void json_side(struct ky_cli_json *json, const char *key, const struct ky_stats_row *row)
+static void json_side(struct ky_json_out *json, const char *key, const struct ky_stats_row *row)
 {
-	ky_cli_json_begin(json, key, '{');
-	ky_cli_json_uint(json, "count", row->count);
-	ky_cli_json_uint(json, "instants", row->instants);
-	ky_cli_json_int(json, "total_ns", row->total_ns);
-	ky_cli_json_real(json, "mean_ns", row->mean_ns);
-	ky_cli_json_int(json, "p50_ns", row->p50_ns);
-	ky_cli_json_int(json, "p95_ns", row->p95_ns);
-	ky_cli_json_int(json, "p99_ns", row->p99_ns);
-	ky_cli_json_end(json, '}');
+	ky_json_out_begin(json, key, '{');
+	ky_json_out_uint(json, "count", row->count);
+	ky_json_out_uint(json, "instants", row->instants);
+	ky_json_out_int(json, "total_ns", row->total_ns);
+	ky_json_out_real(json, "mean_ns", row->mean_ns);
+	ky_json_out_int(json, "p50_ns", row->p50_ns);
+	ky_json_out_int(json, "p95_ns", row->p95_ns);
+	ky_json_out_int(json, "p99_ns", row->p99_ns);
+	ky_json_out_end(json, '}');
 }
 
-static void json_row(struct ky_cli_json *json, const struct comparison *comparison,
+static void json_row(struct ky_json_out *json, const struct comparison *comparison,
 		     const struct ky_diff_row *row)
 {
 	const bool is_new = row->verdict == KY_DIFF_NEW, is_gone = row->verdict == KY_DIFF_GONE;
-	ky_cli_json_begin(json, NULL, '{');
-	ky_cli_json_name(json, "name", is_new ? comparison->b : comparison->a,
-			 is_new ? row->b_name : row->a_name);
-	ky_cli_json_text(json, "verdict", verdict_names[row->verdict]);
-	ky_cli_json_real(json, "change", is_new || is_gone ? NAN : row->change);
-	ky_cli_json_real(json, "p", row->p);
-	ky_cli_json_real(json, "cliffs_delta", row->effect);
-	ky_cli_json_real(json, "cost_ns", row->cost_ns);
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_text(json, "name",
+			 ky_text_of(is_new ? comparison->b : comparison->a,
+				    is_new ? row->b_name : row->a_name));
+	ky_json_out_text(json, "verdict", verdict_names[row->verdict]);
+	ky_json_out_real(json, "change", is_new || is_gone ? NAN : row->change);
+	ky_json_out_real(json, "p", row->p);
+	ky_json_out_real(json, "cliffs_delta", row->effect);
+	ky_json_out_real(json, "cost_ns", row->cost_ns);
 	if (!is_new)
 		json_side(json, "a", &row->a);
 	if (!is_gone)
 		json_side(json, "b", &row->b);
-	ky_cli_json_end(json, '}');
+	ky_json_out_end(json, '}');
 }
 
 static void print_json(const struct comparison *comparison)
 {
 	const struct options *const options = comparison->options;
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "a", comparison->a_path);
-	ky_cli_json_text(&json, "b", comparison->b_path);
-	ky_cli_json_text(&json, "measure", measures[options->diff.measure].name);
-	ky_cli_json_real(&json, "alpha", options->diff.alpha);
-	ky_cli_json_real(&json, "min_change", options->diff.min_change);
-	ky_cli_json_uint(&json, "min_count", options->diff.min_count);
-	ky_cli_json_uint(&json, "judged", comparison->diff.judged);
-	ky_cli_json_uint(&json, "slower", comparison->diff.slower);
-	ky_cli_json_uint(&json, "faster", comparison->diff.faster);
+	struct ky_json_out json = {.file = stdout, .lines = 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "a", comparison->a_path);
+	ky_json_out_text(&json, "b", comparison->b_path);
+	ky_json_out_text(&json, "measure", measures[options->diff.measure].name);
+	ky_json_out_real(&json, "alpha", options->diff.alpha);
+	ky_json_out_real(&json, "min_change", options->diff.min_change);
+	ky_json_out_uint(&json, "min_count", options->diff.min_count);
+	ky_json_out_uint(&json, "judged", comparison->diff.judged);
+	ky_json_out_uint(&json, "slower", comparison->diff.slower);
+	ky_json_out_uint(&json, "faster", comparison->diff.faster);
 	if (options->fail_over >= 0) {
-		ky_cli_json_real(&json, "fail_over", options->fail_over);
-		ky_cli_json_bool(&json, "failed", comparison->failed != 0);
+		ky_json_out_real(&json, "fail_over", options->fail_over);
+		ky_json_out_bool(&json, "failed", comparison->failed != 0);
 	}
-	ky_cli_json_begin(&json, "rows", '[');
+	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < comparison->diff.count; i++)
 		json_row(&json, comparison, &comparison->diff.rows[i]);
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 /* Report a trace without slices: a check that has nothing to check must not pass. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_doctor.c: kymo doctor: show what this machine allows, and the remedy where it does not. */
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 #include "cli/doctor.h"
 
 #include <getopt.h>
@@ -62,19 +62,19 @@ bool ky_check_read(const char *path, char *text, unsigned bytes)
 
 static void print_json(const struct ky_check *all)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_begin(&json, "checks", '[');
+	struct ky_json_out json = {.file = stdout, .lines = 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_begin(&json, "checks", '[');
 	for (size_t i = 0; i < CHECKS; i++) {
-		ky_cli_json_begin(&json, NULL, '{');
-		ky_cli_json_text(&json, "name", all[i].name);
-		ky_cli_json_text(&json, "state", states[all[i].state]);
-		ky_cli_json_text(&json, "detail", all[i].detail);
-		ky_cli_json_text(&json, "remedy", all[i].remedy[0] ? all[i].remedy : NULL);
-		ky_cli_json_end(&json, '}');
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "name", all[i].name);
+		ky_json_out_text(&json, "state", states[all[i].state]);
+		ky_json_out_text(&json, "detail", all[i].detail);
+		ky_json_out_text(&json, "remedy", all[i].remedy[0] ? all[i].remedy : NULL);
+		ky_json_out_end(&json, '}');
 	}
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 static void print_text(const struct ky_check *all)

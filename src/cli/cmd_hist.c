@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_hist.c: kymo hist: draw how the durations of a name are distributed. */
+#include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
-#include "cli/cli_json.h"
 #include "query/histogram.h"
 #include "query/select.h"
 
@@ -119,30 +119,30 @@ static void print_buckets(const struct hist *hist)
 
 static void print_json(const struct hist *hist)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
+	struct ky_json_out json = {.file = stdout, .lines = 2};
 	char key[16];
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "name", hist->name);
-	ky_cli_json_uint(&json, "count", hist->count);
-	ky_cli_json_real(&json, "total_ns", hist->total);
-	ky_cli_json_real(&json, "mean_ns", hist->total / (double)hist->count);
-	ky_cli_json_int(&json, "min_ns", hist->min);
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "name", hist->name);
+	ky_json_out_uint(&json, "count", hist->count);
+	ky_json_out_real(&json, "total_ns", hist->total);
+	ky_json_out_real(&json, "mean_ns", hist->total / (double)hist->count);
+	ky_json_out_int(&json, "min_ns", hist->min);
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		snprintf(key, sizeof(key), "%s_ns", percentiles[i].name);
-		ky_cli_json_int(&json, key, hist->at[i]);
+		ky_json_out_int(&json, key, hist->at[i]);
 	}
-	ky_cli_json_int(&json, "max_ns", hist->max);
-	ky_cli_json_text(&json, "scale", hist->histogram.log ? "log" : "linear");
-	ky_cli_json_begin(&json, "buckets", '[');
+	ky_json_out_int(&json, "max_ns", hist->max);
+	ky_json_out_text(&json, "scale", hist->histogram.log ? "log" : "linear");
+	ky_json_out_begin(&json, "buckets", '[');
 	for (uint32_t i = 0; i < hist->histogram.count; i++) {
-		ky_cli_json_begin(&json, NULL, '{');
-		ky_cli_json_int(&json, "from_ns", hist->histogram.edges[i]);
-		ky_cli_json_int(&json, "to_ns", hist->histogram.edges[i + 1]);
-		ky_cli_json_uint(&json, "count", hist->histogram.counts[i]);
-		ky_cli_json_end(&json, '}');
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_int(&json, "from_ns", hist->histogram.edges[i]);
+		ky_json_out_int(&json, "to_ns", hist->histogram.edges[i + 1]);
+		ky_json_out_uint(&json, "count", hist->histogram.counts[i]);
+		ky_json_out_end(&json, '}');
 	}
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 /* Names that have the text in them, so that a part of a name is enough to find it. */

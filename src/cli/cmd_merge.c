@@ -75,31 +75,39 @@ static bool take_offset(const char *text, struct ky_merge_input *inputs, uint32_
 
 /* ---- report ---- */
 
-static void say_json(const struct options *o, const struct ky_merge_input *inputs, uint32_t count,
-		     const struct ky_export_left *left)
+static void print_input(struct ky_json_out *json, const struct ky_merge_input *input, bool first)
 {
 	static const char *const names[] = {"none", "boot", "realtime", "flows", "offset"};
-	printf("{\"output\":");
-	ky_cli_json_string(stdout, o->output, strlen(o->output));
-	printf(",\"inputs\":[");
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_alignment *a = &inputs[i].alignment;
-		printf("%s{\"path\":", i ? "," : "");
-		ky_cli_json_string(stdout, inputs[i].path, strlen(inputs[i].path));
-		printf(",\"by\":\"%s\",\"offset_ns\":%" PRId64 ",\"machine\":%" PRIu32,
-		       i ? names[a->by] : "first", a->offset_ns, inputs[i].machine);
-		if (a->uncertain_ns >= 0)
-			printf(",\"uncertain_ns\":%" PRId64, a->uncertain_ns);
-		else
-			printf(",\"uncertain_ns\":null");
-		if (a->by == KY_ALIGN_FLOWS)
-			printf(",\"messages_there\":%u,\"messages_back\":%u,\"contradicts\":%s",
-			       a->forth, a->back, a->contradicts ? "true" : "false");
-		printf("}");
+	const struct ky_alignment *const a = &input->alignment;
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_text(json, "path", input->path);
+	ky_json_out_text(json, "by", first ? "first" : names[a->by]);
+	ky_json_out_int(json, "offset_ns", a->offset_ns);
+	ky_json_out_uint(json, "machine", input->machine);
+	if (a->uncertain_ns >= 0)
+		ky_json_out_int(json, "uncertain_ns", a->uncertain_ns);
+	else
+		ky_json_out_null(json, "uncertain_ns");
+	if (a->by == KY_ALIGN_FLOWS) {
+		ky_json_out_uint(json, "messages_there", a->forth);
+		ky_json_out_uint(json, "messages_back", a->back);
+		ky_json_out_bool(json, "contradicts", a->contradicts);
 	}
-	printf("],");
-	ky_output_json_left(left);
-	printf("}\n");
+	ky_json_out_end(json, '}');
+}
+
+static void print_json(const struct options *o, const struct ky_merge_input *inputs, uint32_t count,
+		       const struct ky_export_left *left)
+{
+	struct ky_json_out json = {.file = stdout};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "output", o->output);
+	ky_json_out_begin(&json, "inputs", '[');
+	for (uint32_t i = 0; i < count; i++)
+		print_input(&json, &inputs[i], i == 0);
+	ky_json_out_end(&json, ']');
+	ky_output_json_left(&json, left);
+	ky_json_out_end(&json, '}');
 }
 
 /* ---- the merge ---- */
@@ -120,7 +128,7 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 				       &left);
 	ky_trace_close(&merged);
 	if (code == KY_EXIT_DONE && o->json)
-		say_json(o, inputs, count, &left);
+		print_json(o, inputs, count, &left);
 	return code;
 }
 

@@ -120,39 +120,43 @@ static int write_repaired(const struct options *o, const struct ky_trace *trace,
 
 /* ---- what was lost ---- */
 
-static uint64_t print_problems(const struct ky_trace *trace, bool json)
+static void print_problem(const struct ky_trace *trace, uint32_t i, struct ky_json_out *json)
 {
-	const struct ky_problems *p = &trace->problems;
+	const struct ky_problems *const p = &trace->problems;
+	const char *const name = ky_text_of(trace, p->name[i]);
+	const char *const text = ky_text_of(trace, p->first[i]);
+	if (json) {
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", name);
+		ky_json_out_uint(json, "count", p->number[i]);
+		if (p->first_at[i] != KY_NO_PLACE)
+			ky_json_out_uint(json, "at", p->first_at[i]);
+		else
+			ky_json_out_null(json, "at");
+		ky_json_out_text(json, "text", text);
+		ky_json_out_end(json, '}');
+		return;
+	}
+	fprintf(stderr, "  %" PRIu64 " x %s", p->number[i], name ? name : "?");
+	if (p->first_at[i] != KY_NO_PLACE)
+		fprintf(stderr, ", the first at byte %" PRIu64, p->first_at[i]);
+	if (text) {
+		fputs(": ", stderr);
+		ky_cli_text(stderr, text, strlen(text));
+	}
+	fputc('\n', stderr);
+}
+
+/* Print what is wrong, as JSON or for people (json NULL); return the number of problems. */
+static uint64_t print_problems(const struct ky_trace *trace, struct ky_json_out *json)
+{
+	const struct ky_problems *const p = &trace->problems;
 	uint64_t number = 0;
-	bool first = true;
 	for (uint32_t i = 0; i < p->rows.count; i++) {
-		const char *name = ky_text_of(trace, p->name[i]);
-		const char *text = ky_text_of(trace, p->first[i]);
 		if (p->severity[i] == KY_INFO)
 			continue;
 		number += p->number[i];
-		if (json) {
-			printf("%s{\"name\":", first ? "" : ",");
-			ky_cli_json_string(stdout, name, name ? strlen(name) : 0);
-			printf(",\"count\":%" PRIu64 ",\"at\":", p->number[i]);
-			if (p->first_at[i] != KY_NO_PLACE)
-				printf("%" PRIu64, p->first_at[i]);
-			else
-				printf("null");
-			printf(",\"text\":");
-			ky_cli_json_string(stdout, text, text ? strlen(text) : 0);
-			printf("}");
-		} else {
-			fprintf(stderr, "  %" PRIu64 " x %s", p->number[i], name ? name : "?");
-			if (p->first_at[i] != KY_NO_PLACE)
-				fprintf(stderr, ", the first at byte %" PRIu64, p->first_at[i]);
-			if (text) {
-				fputs(": ", stderr);
-				ky_cli_text(stderr, text, strlen(text));
-			}
-			fputc('\n', stderr);
-		}
-		first = false;
+		print_problem(trace, i, json);
 	}
 	return number;
 }
@@ -167,21 +171,23 @@ static void print_text(const struct ky_trace *trace, const char *input, const ch
 	if (trace->lost)
 		fprintf(stderr, ", %s known to be lost", ky_quantity_count(lost, trace->lost));
 	fputc('\n', stderr);
-	if (!print_problems(trace, false))
+	if (!print_problems(trace, NULL))
 		fputs("  no problems found\n", stderr);
 }
 
 static void print_json(const struct ky_trace *trace, const char *output,
 		       const struct ky_export_left *left)
 {
-	printf("{\"output\":");
-	ky_cli_json_string(stdout, output, strlen(output));
-	printf(",\"slices\":%" PRIu32 ",\"events_lost\":%" PRIu64 ",\"problems\":[",
-	       trace->slices.rows.count, trace->lost);
-	print_problems(trace, true);
-	printf("],");
-	ky_output_json_left(left);
-	printf("}\n");
+	struct ky_json_out json = {.file = stdout};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "output", output);
+	ky_json_out_uint(&json, "slices", trace->slices.rows.count);
+	ky_json_out_uint(&json, "events_lost", trace->lost);
+	ky_json_out_begin(&json, "problems", '[');
+	print_problems(trace, &json);
+	ky_json_out_end(&json, ']');
+	ky_output_json_left(&json, left);
+	ky_json_out_end(&json, '}');
 }
 
 static int run(int argc, char **argv)

@@ -6,6 +6,8 @@
  * A kymo that captures is asked to take the snapshot into its own file, by a signal (signals.h). It has blocked
  * that signal, and no process that has not is ever sent it.
  */
+#include "base/clock.h"
+#include "base/json_out.h"
 #include "capture/capture_output.h"
 #include "capture/drums.h"
 #include "capture/processes.h"
@@ -101,13 +103,6 @@ static int ask(const struct options *o, pid_t pid)
 
 /* ---- the rings of a process ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* What the processes had, and what was written. */
 struct found {
 	uint32_t drums;
@@ -117,7 +112,7 @@ struct found {
 
 static void write_window(const struct options *o, struct ky_bundle *bundle, struct ky_drums *drums)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = (uint64_t)ky_clock_boottime();
 	const uint64_t last = o->last_ns;
 	const uint64_t from = last && last < now ? now - last : 0;
 	ky_drums_round(drums, true);
@@ -200,10 +195,13 @@ static void report(const struct options *o, const struct found *found, const cha
 	struct stat status;
 	const uint64_t bytes = stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 	if (o->json) {
-		printf("{\"output\":");
-		ky_cli_json_string(stdout, path, strlen(path));
-		printf(",\"bytes\":%" PRIu64 ",\"processes\":%" PRIu32 ",\"events\":%" PRIu64 "}\n",
-		       bytes, found->drums, found->events);
+		struct ky_json_out json = {.file = stdout};
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "output", path);
+		ky_json_out_uint(&json, "bytes", bytes);
+		ky_json_out_uint(&json, "processes", found->drums);
+		ky_json_out_uint(&json, "events", found->events);
+		ky_json_out_end(&json, '}');
 		return;
 	}
 	if (o->quiet)

@@ -139,7 +139,8 @@ static char *part_name(const struct options *o, const struct ky_trace *trace, ui
 }
 
 static int write_part(const struct options *o, const struct ky_trace *trace,
-		      const struct selected *s, uint32_t number, bool several)
+		      const struct selected *s, uint32_t number, bool several,
+		      struct ky_json_out *json)
 {
 	struct ky_export_left left;
 	char *name = part_name(o, trace, number, several);
@@ -150,14 +151,16 @@ static int write_part(const struct options *o, const struct ky_trace *trace,
 		code = (o->output ? ky_output_write : ky_output_write_default)(
 			trace, &s->selection, name, o->format, o->quiet, &left);
 	if (code == KY_EXIT_DONE && o->json) {
-		printf("%s{\"path\":", number > 1 ? "," : "");
-		ky_cli_json_string(stdout, name, strlen(name));
-		printf(",\"from_ns\":%" PRId64 ",\"to_ns\":%" PRId64 ",",
-		       s->selection.from_ns == KY_TIME_NONE ? trace->begin_ns
-							    : s->selection.from_ns,
-		       s->selection.to_ns == KY_TIME_NONE ? trace->end_ns : s->selection.to_ns);
-		ky_output_json_left(&left);
-		printf("}");
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "path", name);
+		ky_json_out_int(json, "from_ns",
+				s->selection.from_ns == KY_TIME_NONE ? trace->begin_ns
+								     : s->selection.from_ns);
+		ky_json_out_int(json, "to_ns",
+				s->selection.to_ns == KY_TIME_NONE ? trace->end_ns
+								   : s->selection.to_ns);
+		ky_output_json_left(json, &left);
+		ky_json_out_end(json, '}');
 	} else if (code == KY_EXIT_DONE && !o->quiet && several && strcmp(name, "-") != 0) {
 		printf("%s\n", name);
 	}
@@ -173,7 +176,8 @@ static int64_t edge(int64_t begin, int64_t end, uint64_t every, uint32_t parts, 
 	return begin + (int64_t)(length / parts * i + length % parts * i / parts);
 }
 
-static int write_parts(const struct options *o, const struct ky_trace *trace, struct selected *s)
+static int write_parts(const struct options *o, const struct ky_trace *trace, struct selected *s,
+		       struct ky_json_out *json)
 {
 	const int64_t from = s->selection.from_ns, to = s->selection.to_ns;
 	const int64_t begin = from == KY_TIME_NONE ? trace->begin_ns : from;
@@ -181,7 +185,7 @@ static int write_parts(const struct options *o, const struct ky_trace *trace, st
 	uint64_t parts = o->parts_count;
 	int code = KY_EXIT_DONE;
 	if (!o->every_ns && !o->parts_count)
-		return write_part(o, trace, s, 1, false);
+		return write_part(o, trace, s, 1, false, json);
 	if (o->every_ns)
 		parts = ((uint64_t)end - (uint64_t)begin) / o->every_ns + 1;
 	if (end < begin || parts > PARTS_MAX) {
@@ -193,7 +197,7 @@ static int write_parts(const struct options *o, const struct ky_trace *trace, st
 		s->selection.from_ns = i ? edge(begin, end, o->every_ns, (uint32_t)parts, i) : from;
 		s->selection.to_ns =
 			last ? to : edge(begin, end, o->every_ns, (uint32_t)parts, i + 1);
-		code = write_part(o, trace, s, i + 1, true);
+		code = write_part(o, trace, s, i + 1, true, json);
 	}
 	return code;
 }
@@ -223,11 +227,16 @@ static int split(const struct options *o, const struct ky_trace *trace)
 		s.selection.tracks = s.tracks;
 		s.selection.threads = s.threads;
 		s.selection.categories = s.categories;
-		if (o->json)
-			printf("{\"parts\":[");
-		code = write_parts(o, trace, &s);
-		if (o->json)
-			printf("]}\n");
+		struct ky_json_out json = {.file = stdout};
+		if (o->json) {
+			ky_json_out_begin(&json, NULL, '{');
+			ky_json_out_begin(&json, "parts", '[');
+		}
+		code = write_parts(o, trace, &s, &json);
+		if (o->json) {
+			ky_json_out_end(&json, ']');
+			ky_json_out_end(&json, '}');
+		}
 	}
 	free(s.tracks);
 	free(s.threads);

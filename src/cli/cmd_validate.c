@@ -4,6 +4,7 @@
  * problems hold what the reader found; this file looks for what only the whole shows: spans that never end, slices that
  * overlap, flows with one end, a CPU that runs two threads at once.
  */
+#include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 
@@ -221,27 +222,31 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 		ky_cli_table_print(&table, stdout);
 }
 
-static void print_json(const struct findings *f, const char *path, const char *format, bool valid)
+static void print_json(struct ky_json_out *json, const struct findings *f, const char *path,
+		       const char *format, bool valid)
 {
-	printf("{\"path\":");
-	ky_cli_json_string(stdout, path, strlen(path));
-	printf(",\"format\":\"%s\",\"valid\":%s,\"problems\":[", format, valid ? "true" : "false");
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_text(json, "path", path);
+	ky_json_out_text(json, "format", format);
+	ky_json_out_bool(json, "valid", valid);
+	ky_json_out_begin(json, "problems", '[');
 	for (uint32_t i = 0; i < f->count; i++) {
-		const struct finding *x = &f->list[i];
-		printf("%s\n{\"severity\":\"%s\",\"name\":\"%s\",\"count\":%" PRIu64 ",\"byte\":",
-		       i ? "," : "", json_severities[x->severity], x->name ? x->name : "",
-		       x->count);
+		const struct finding *const x = &f->list[i];
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "severity", json_severities[x->severity]);
+		ky_json_out_text(json, "name", x->name ? x->name : "");
+		ky_json_out_uint(json, "count", x->count);
 		if (x->at != KY_NO_PLACE)
-			printf("%" PRIu64, x->at);
+			ky_json_out_uint(json, "byte", x->at);
 		else
-			printf("null");
+			ky_json_out_null(json, "byte");
 		if (x->ts != KY_TIME_NONE)
-			printf(",\"ts\":%" PRId64, x->ts);
-		printf(",\"text\":");
-		ky_cli_json_string(stdout, x->text, strlen(x->text));
-		printf("}");
+			ky_json_out_int(json, "ts", x->ts);
+		ky_json_out_text(json, "text", x->text);
+		ky_json_out_end(json, '}');
 	}
-	printf("]}");
+	ky_json_out_end(json, ']');
+	ky_json_out_end(json, '}');
 }
 
 /* ---- the verb ---- */
@@ -251,15 +256,7 @@ struct options {
 	bool json, quiet, several;
 };
 
-/* Print a trace that cannot be read: in a list of several it has its place, too; the cause is on standard error. */
-static void print_json_unread(const char *path)
-{
-	printf("{\"path\":");
-	ky_cli_json_string(stdout, path, strlen(path));
-	printf(",\"format\":null,\"valid\":false,\"problems\":[]}");
-}
-
-static bool validate(const struct options *o, const char *path)
+static bool validate(const struct options *o, const char *path, struct ky_json_out *json)
 {
 	struct findings f = {.list = calloc(FINDINGS_MAX, sizeof(*f.list))};
 	struct ky_trace *trace = f.list ? ky_cli_load(path, o->format, true) : NULL;
@@ -273,13 +270,12 @@ static bool validate(const struct options *o, const char *path)
 		qsort(f.list, f.count, sizeof(*f.list), by_severity);
 		valid = !f.count || f.list[0].severity == INFO;
 		if (o->json)
-			print_json(&f, path, trace->format ? trace->format : "", valid);
+			print_json(json, &f, path, trace->format ? trace->format : "", valid);
 		else if (!o->quiet)
 			print_table(&f, trace, path);
-		if (o->json && !o->several)
-			putchar('\n');
 	} else if (o->json && o->several) {
-		print_json_unread(path);
+		/* The list names it, too; the cause is on standard error. */
+		print_json(json, &f, path, NULL, false);
 	}
 	ky_trace_close(&trace);
 	free(f.list);
@@ -296,15 +292,13 @@ static int run(int argc, char **argv)
 	if (optind == argc)
 		return ky_cli_usage("the trace is missing");
 	o.several = argc - optind > 1;
+	struct ky_json_out json = {.file = stdout, .lines = o.several ? 3 : 2};
 	if (o.json && o.several)
-		printf("[");
-	for (int i = optind; i < argc; i++) {
-		if (o.json && i > optind)
-			printf(",\n");
-		valid &= validate(&o, argv[i]);
-	}
+		ky_json_out_begin(&json, NULL, '[');
+	for (int i = optind; i < argc; i++)
+		valid &= validate(&o, argv[i], &json);
 	if (o.json && o.several)
-		printf("]\n");
+		ky_json_out_end(&json, ']');
 	return valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
 }
 

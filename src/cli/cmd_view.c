@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_view.c: kymo view: its options; view_verb.h lists the parts. */
+#include "base/json_out.h"
 #include "cli/view_verb.h"
 
 #include "cli/view_running.h"
@@ -77,9 +78,10 @@ static bool are_there(const struct ky_view_command *command)
 bool ky_view_print_address(const struct ky_view_command *command, const char *address)
 {
 	if (command->json) {
-		printf("{\"address\":");
-		ky_cli_json_string(stdout, address, strlen(address));
-		printf("}\n");
+		struct ky_json_out json = {.file = stdout};
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "address", address);
+		ky_json_out_end(&json, '}');
 	} else {
 		printf("%s\n", address);
 	}

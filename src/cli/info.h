@@ -6,7 +6,7 @@
 #ifndef KY_CLI_INFO_H
 #define KY_CLI_INFO_H
 
-#include "cli/cli_json.h"
+#include "base/json_out.h"
 #include "model/trace.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns);
 
 /* Sources, notes and snapshots, of files that have them. */
 void ky_info_capture(const struct ky_trace *trace, bool all);
-void ky_info_capture_json(struct ky_cli_json *json, const struct ky_trace *trace);
+void ky_info_capture_json(struct ky_json_out *json, const struct ky_trace *trace);
 
 void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
 		  FILE *to);

@@ -4,9 +4,9 @@
  * were taken. The sources and notes are metadata of the trace, the snapshots a track: any format that carries them
  * is as good.
  */
+#include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
-#include "cli/cli_json.h"
 #include "cli/info.h"
 #include "query/snapshot.h"
 
@@ -95,27 +95,27 @@ void ky_info_capture(const struct ky_trace *trace, bool all)
 
 /* ---- for machines ---- */
 
-static void put_number(struct ky_cli_json *json, const struct ky_trace *trace, uint32_t slice,
+static void put_number(struct ky_json_out *json, const struct ky_trace *trace, uint32_t slice,
 		       const char *key)
 {
 	const int64_t number = ky_snapshot_number(trace, slice, key);
 	if (number >= 0)
-		ky_cli_json_int(json, key, number);
+		ky_json_out_int(json, key, number);
 }
 
-void ky_info_capture_json(struct ky_cli_json *json, const struct ky_trace *trace)
+void ky_info_capture_json(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	static const char *const numbers[] = {"pid", "tid", "from", "to"};
-	ky_cli_json_begin(json, "snapshots", '[');
+	ky_json_out_begin(json, "snapshots", '[');
 	for (uint32_t i = ky_snapshot_next(trace, 0); i != KY_NONE;
 	     i = ky_snapshot_next(trace, i + 1)) {
-		ky_cli_json_begin(json, NULL, '{');
-		ky_cli_json_int(json, "ts", trace->slices.ts[i]);
-		ky_cli_json_name(json, "reason", trace, trace->slices.name[i]);
-		ky_cli_json_text(json, "trigger", ky_snapshot_text(trace, i, "trigger"));
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_int(json, "ts", trace->slices.ts[i]);
+		ky_json_out_text(json, "reason", ky_text_of(trace, trace->slices.name[i]));
+		ky_json_out_text(json, "trigger", ky_snapshot_text(trace, i, "trigger"));
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
 			put_number(json, trace, i, numbers[n]);
-		ky_cli_json_end(json, '}');
+		ky_json_out_end(json, '}');
 	}
-	ky_cli_json_end(json, ']');
+	ky_json_out_end(json, ']');
 }

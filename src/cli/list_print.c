@@ -2,8 +2,8 @@
 /* list_print.c: what kymo list shows, for people and for machines. */
 #include "cli/list.h"
 
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -102,51 +102,51 @@ static void print_text(const struct ky_list *list, const struct ky_list_style *s
 		left -= print_categories(ky_list_at(list, i), left / (shown - i));
 }
 
-static void json_categories(struct ky_cli_json *json, const struct ky_list_row *row)
+static void json_categories(struct ky_json_out *json, const struct ky_list_row *row)
 {
 	char name[NAME_BYTES];
 	bool on;
-	ky_cli_json_begin(json, "category", '[');
+	ky_json_out_begin(json, "category", '[');
 	for (uint32_t i = 0; ky_drums_category(row->drums, 0, i, name, sizeof(name), &on); i++) {
-		ky_cli_json_begin(json, NULL, '{');
-		ky_cli_json_text(json, "name", name);
-		ky_cli_json_bool(json, "on", on);
-		ky_cli_json_end(json, '}');
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", name);
+		ky_json_out_bool(json, "on", on);
+		ky_json_out_end(json, '}');
 	}
-	ky_cli_json_end(json, ']');
+	ky_json_out_end(json, ']');
 }
 
-static void json_row(struct ky_cli_json *json, const struct ky_list_row *row, bool categories)
+static void json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories)
 {
 	const struct ky_drums_facts *const facts = &row->facts;
-	ky_cli_json_begin(json, NULL, '{');
-	ky_cli_json_int(json, "pid", facts->pid);
-	ky_cli_json_text(json, "name", facts->name);
-	ky_cli_json_uint(json, "threads", facts->threads);
-	ky_cli_json_uint(json, "categories", facts->categories);
-	ky_cli_json_uint(json, "categories_on", facts->categories_on);
-	ky_cli_json_uint(json, "events", facts->events);
-	ky_cli_json_real(json, "events_per_second",
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_int(json, "pid", facts->pid);
+	ky_json_out_text(json, "name", facts->name);
+	ky_json_out_uint(json, "threads", facts->threads);
+	ky_json_out_uint(json, "categories", facts->categories);
+	ky_json_out_uint(json, "categories_on", facts->categories_on);
+	ky_json_out_uint(json, "events", facts->events);
+	ky_json_out_real(json, "events_per_second",
 			 row->per_second < 0 ? (double)NAN : row->per_second);
-	ky_cli_json_uint(json, "lost", facts->lost);
-	ky_cli_json_uint(json, "damaged", facts->damaged);
-	ky_cli_json_uint(json, "recorders", facts->recorders);
-	ky_cli_json_uint(json, "memory_bytes", row->memory_bytes);
+	ky_json_out_uint(json, "lost", facts->lost);
+	ky_json_out_uint(json, "damaged", facts->damaged);
+	ky_json_out_uint(json, "recorders", facts->recorders);
+	ky_json_out_uint(json, "memory_bytes", row->memory_bytes);
 	if (categories)
 		json_categories(json, row);
-	ky_cli_json_end(json, '}');
+	ky_json_out_end(json, '}');
 }
 
 static void print_json(const struct ky_list *list, const struct ky_list_style *style, bool one_line)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = one_line ? 0 : 2};
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_begin(&json, "processes", '[');
+	struct ky_json_out json = {.file = stdout, .lines = one_line ? 0 : 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_begin(&json, "processes", '[');
 	for (uint32_t i = 0; i < ky_list_count(list); i++)
 		json_row(&json, ky_list_at(list, i), style->categories);
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_uint(&json, "hidden", ky_list_hidden(list));
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_uint(&json, "hidden", ky_list_hidden(list));
+	ky_json_out_end(&json, '}');
 }
 
 void ky_list_print(const struct ky_list *list, const struct ky_list_style *style, bool one_line)

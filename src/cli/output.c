@@ -181,15 +181,23 @@ int ky_output_unknown(const char *path, const char *format)
 	return ky_cli_usage("%s: unknown suffix; use that of %s, or --format", path, list);
 }
 
-void ky_output_json_left(const struct ky_export_left *left)
+void ky_output_json_left(struct ky_json_out *json, const struct ky_export_left *left)
 {
-	printf("\"left_out\":{\"slices\":%" PRIu64 ",\"instants\":%" PRIu64 ",\"counters\":%" PRIu64
-	       ",\"flows\":%" PRIu64 ",\"args\":%" PRIu64 ",\"sched\":%" PRIu64
-	       ",\"samples\":%" PRIu64 ",\"logs\":%" PRIu64 ",\"kernel_events\":%" PRIu64
-	       ",\"tracks\":%" PRIu64 ",\"ends\":%" PRIu64 ",\"frames\":%" PRIu64
-	       ",\"metadata\":%" PRIu64 ",\"clock_snapshots\":%" PRIu64 ",\"cut_texts\":%" PRIu64
-	       "}",
-	       left->slices, left->instants, left->counters, left->flows, left->args, left->sched,
-	       left->samples, left->logs, left->raw_events, left->tracks, left->ends, left->frames,
-	       left->metadata, left->snapshots, left->cut);
+	ky_json_out_begin(json, "left_out", '{');
+	ky_json_out_uint(json, "slices", left->slices);
+	ky_json_out_uint(json, "instants", left->instants);
+	ky_json_out_uint(json, "counters", left->counters);
+	ky_json_out_uint(json, "flows", left->flows);
+	ky_json_out_uint(json, "args", left->args);
+	ky_json_out_uint(json, "sched", left->sched);
+	ky_json_out_uint(json, "samples", left->samples);
+	ky_json_out_uint(json, "logs", left->logs);
+	ky_json_out_uint(json, "kernel_events", left->raw_events);
+	ky_json_out_uint(json, "tracks", left->tracks);
+	ky_json_out_uint(json, "ends", left->ends);
+	ky_json_out_uint(json, "frames", left->frames);
+	ky_json_out_uint(json, "metadata", left->metadata);
+	ky_json_out_uint(json, "clock_snapshots", left->snapshots);
+	ky_json_out_uint(json, "cut_texts", left->cut);
+	ky_json_out_end(json, '}');
 }

@@ -6,6 +6,7 @@
 #ifndef KY_CLI_OUTPUT_H
 #define KY_CLI_OUTPUT_H
 
+#include "base/json_out.h"
 #include "cli/verb.h"
 #include "formats/export.h"
 
@@ -33,7 +34,7 @@ const char *ky_output_suffix(const char *format);
 const struct ky_choice *ky_output_formats(void);
 /* Report that there is no such output format, or that the file's name has no known suffix. Return KY_EXIT_USAGE. */
 int ky_output_unknown(const char *path, const char *format);
-/* Prints what was left out as fields of a JSON object: "left_out":{...}. */
-void ky_output_json_left(const struct ky_export_left *left);
+/* Write what was left out as the member "left_out" of an object. */
+void ky_output_json_left(struct ky_json_out *json, const struct ky_export_left *left);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "cli/query_output.h"
 
+#include "base/json_out.h"
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -37,6 +38,7 @@ struct ky_query_output {
 	enum ky_query_form form;
 	sqlite3_stmt *stmt;
 	FILE *to;
+	struct ky_json_out json;
 	unsigned columns_count;
 	struct column *columns;
 	struct cell *kept; /* rows before the widths are known */
@@ -141,21 +143,23 @@ static void csv_row(const struct ky_query_output *output)
 
 /* ---- JSON ---- */
 
-static void json_blob(FILE *to, const unsigned char *bytes, int count)
+static void json_blob(struct ky_json_out *json, const char *key, const unsigned char *bytes,
+		      int count)
 {
-	fputc('"', to);
-	for (int i = 0; i < count; i++)
-		fprintf(to, "%02x", bytes[i]);
-	fputc('"', to);
+	char *const text = malloc(2 * (size_t)count + 1);
+	for (int i = 0; text && i < count; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	ky_json_out_string(json, key, text, 2 * (size_t)count);
+	free(text);
 }
 
-static void json_cell(FILE *to, sqlite3_stmt *stmt, int at)
+static void json_cell(struct ky_json_out *json, const char *key, sqlite3_stmt *stmt, int at)
 {
 	char number[NUMBER_BYTES];
 	size_t bytes;
 
 	if (sqlite3_column_type(stmt, at) == SQLITE_BLOB) {
-		json_blob(to, sqlite3_column_blob(stmt, at), sqlite3_column_bytes(stmt, at));
+		json_blob(json, key, sqlite3_column_blob(stmt, at), sqlite3_column_bytes(stmt, at));
 		return;
 	}
 	const char *text = cell_text(stmt, at, number, &bytes);
@@ -163,27 +167,26 @@ static void json_cell(FILE *to, sqlite3_stmt *stmt, int at)
 	    !isfinite(sqlite3_column_double(stmt, at)))
 		text = NULL; /* JSON has no infinity */
 	if (text && is_number(stmt, at))
-		fwrite(text, 1, bytes, to);
+		ky_json_out_raw(json, key, text, bytes);
 	else
-		ky_cli_json_string(to, text, bytes);
+		ky_json_out_string(json, key, text, bytes);
 }
 
-static void json_row(const struct ky_query_output *output)
+static void json_row(struct ky_query_output *output)
 {
-	if (output->form == KY_QUERY_JSON)
-		fputs(output->rows ? ",\n " : "[", output->to);
-	fputc('{', output->to);
-	for (unsigned i = 0; i < output->columns_count; i++) {
-		const char *key = output->columns[i].key;
-		if (i)
-			fputs(", ", output->to);
-		ky_cli_json_string(output->to, key, strlen(key));
-		fputs(": ", output->to);
-		json_cell(output->to, output->stmt, (int)i);
-	}
-	fputc('}', output->to);
-	if (output->form == KY_QUERY_LINES)
-		fputc('\n', output->to);
+	if (output->form == KY_QUERY_JSON && !output->rows)
+		ky_json_out_begin(&output->json, NULL, '[');
+	ky_json_out_begin(&output->json, NULL, '{');
+	for (unsigned i = 0; i < output->columns_count; i++)
+		json_cell(&output->json, output->columns[i].key, output->stmt, (int)i);
+	ky_json_out_end(&output->json, '}');
+}
+
+static void json_end(struct ky_query_output *output)
+{
+	if (!output->rows)
+		ky_json_out_begin(&output->json, NULL, '[');
+	ky_json_out_end(&output->json, ']');
 }
 
 /* ---- the table ---- */
@@ -352,6 +355,7 @@ struct ky_query_output *ky_query_output_new(enum ky_query_form form, struct sqli
 	output->to = to;
 	output->columns_count = (unsigned)sqlite3_column_count(stmt);
 	output->columns = calloc(output->columns_count, sizeof(output->columns[0]));
+	output->json = (struct ky_json_out){.file = output->to, .lines = form == KY_QUERY_JSON};
 	if (form == KY_QUERY_TABLE)
 		output->kept =
 			calloc((size_t)ROWS_KEPT * output->columns_count, sizeof(output->kept[0]));
@@ -384,7 +388,7 @@ uint64_t ky_query_output_end(struct ky_query_output **out, bool whole)
 	if (output->form == KY_QUERY_TABLE && !output->laid_out && (whole || rows))
 		table_lay_out(output);
 	if (output->form == KY_QUERY_JSON && (whole || rows))
-		fputs(rows ? "]\n" : "[]\n", output->to);
+		json_end(output);
 	release(output);
 	*out = NULL;
 	return rows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_samples.c: kymo report on a trace of samples: which functions the time went to. */
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 #include "cli/report.h"
 #include "query/sample_stats.h"
 
@@ -102,31 +102,32 @@ static void print_text(const struct ky_report *report, const struct ky_function_
 static void print_json(const struct ky_report *report, const struct ky_function_stats *stats,
 		       uint32_t rows, uint32_t event)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "by", "function");
-	ky_cli_json_name(&json, "event", report->trace, event == KY_NONE ? 0 : event);
-	ky_cli_json_uint(&json, "samples", stats->samples);
-	ky_cli_json_real(&json, "weight", stats->weight);
-	ky_cli_json_begin(&json, "rows", '[');
+	struct ky_json_out json = {.file = stdout, .lines = 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "by", "function");
+	ky_json_out_text(&json, "event", ky_text_of(report->trace, event == KY_NONE ? 0 : event));
+	ky_json_out_uint(&json, "samples", stats->samples);
+	ky_json_out_real(&json, "weight", stats->weight);
+	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_function_row *const row = &stats->rows[i];
-		ky_cli_json_begin(&json, NULL, '{');
-		ky_cli_json_name(&json, "function", report->trace, row->name);
-		ky_cli_json_text(&json, "module", module_of(report->trace, row->mapping));
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "function", ky_text_of(report->trace, row->name));
+		ky_json_out_text(&json, "module", module_of(report->trace, row->mapping));
 		if (report->trace->frames.file[row->frame]) {
-			ky_cli_json_name(&json, "file", report->trace,
-					 report->trace->frames.file[row->frame]);
-			ky_cli_json_uint(&json, "line", report->trace->frames.line[row->frame]);
+			ky_json_out_text(
+				&json, "file",
+				ky_text_of(report->trace, report->trace->frames.file[row->frame]));
+			ky_json_out_uint(&json, "line", report->trace->frames.line[row->frame]);
 		}
-		ky_cli_json_uint(&json, "self_samples", row->self_samples);
-		ky_cli_json_uint(&json, "total_samples", row->total_samples);
-		ky_cli_json_real(&json, "self_weight", row->self_weight);
-		ky_cli_json_real(&json, "total_weight", row->total_weight);
-		ky_cli_json_end(&json, '}');
+		ky_json_out_uint(&json, "self_samples", row->self_samples);
+		ky_json_out_uint(&json, "total_samples", row->total_samples);
+		ky_json_out_real(&json, "self_weight", row->self_weight);
+		ky_json_out_real(&json, "total_weight", row->total_weight);
+		ky_json_out_end(&json, '}');
 	}
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 static void print_csv(const struct ky_report *report, const struct ky_function_stats *stats,

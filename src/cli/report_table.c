@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_table.c: kymo report: what takes how long, by name, category, thread or process. */
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 #include "cli/report.h"
 
 #include <inttypes.h>
@@ -132,49 +132,50 @@ static void print_text(const struct ky_report *report, const struct ky_stats *st
 	print_notes(stats, rows);
 }
 
-static void json_key(struct ky_cli_json *json, const struct ky_report *report, uint32_t key)
+static void json_key(struct ky_json_out *json, const struct ky_report *report, uint32_t key)
 {
 	const struct ky_trace *const trace = report->trace;
 	if (report->by == KY_BY_THREAD && key != KY_NONE) {
-		ky_cli_json_name(json, "thread", trace, trace->threads.name[key]);
-		ky_cli_json_int(json, "tid", trace->threads.tid[key]);
+		ky_json_out_text(json, "thread", ky_text_of(trace, trace->threads.name[key]));
+		ky_json_out_int(json, "tid", trace->threads.tid[key]);
 		if (trace->threads.process[key] != KY_NONE)
-			ky_cli_json_int(json, "pid",
+			ky_json_out_int(json, "pid",
 					trace->processes.pid[trace->threads.process[key]]);
 	} else if (report->by == KY_BY_PROCESS && key != KY_NONE) {
-		ky_cli_json_name(json, "process", trace, trace->processes.name[key]);
-		ky_cli_json_int(json, "pid", trace->processes.pid[key]);
+		ky_json_out_text(json, "process", ky_text_of(trace, trace->processes.name[key]));
+		ky_json_out_int(json, "pid", trace->processes.pid[key]);
 	} else {
-		ky_cli_json_name(json, ky_cli_by[report->by].name, trace, key == KY_NONE ? 0 : key);
+		ky_json_out_text(json, ky_cli_by[report->by].name,
+				 ky_text_of(trace, key == KY_NONE ? 0 : key));
 	}
 }
 
 static void print_json(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
+	struct ky_json_out json = {.file = stdout, .lines = 2};
 	char key[16];
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "by", ky_cli_by[report->by].name);
-	ky_cli_json_begin(&json, "rows", '[');
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "by", ky_cli_by[report->by].name);
+	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_stats_row *const row = &stats->rows[i];
-		ky_cli_json_begin(&json, NULL, '{');
+		ky_json_out_begin(&json, NULL, '{');
 		json_key(&json, report, row->key);
-		ky_cli_json_uint(&json, "count", row->count);
-		ky_cli_json_uint(&json, "instants", row->instants);
-		ky_cli_json_uint(&json, "unfinished", row->unfinished);
+		ky_json_out_uint(&json, "count", row->count);
+		ky_json_out_uint(&json, "instants", row->instants);
+		ky_json_out_uint(&json, "unfinished", row->unfinished);
 		for (size_t m = 0; m < MEASURES; m++) {
 			snprintf(key, sizeof(key), "%s_ns", measures[m].name);
 			if (measures[m].kind == TIME)
-				ky_cli_json_int(&json, key, time_of(row, &measures[m]));
+				ky_json_out_int(&json, key, time_of(row, &measures[m]));
 			else if (measures[m].kind == REAL)
-				ky_cli_json_real(&json, key, value_of(row, &measures[m]));
+				ky_json_out_real(&json, key, value_of(row, &measures[m]));
 		}
-		ky_cli_json_real(&json, "stddev_ns", row->stddev_ns);
-		ky_cli_json_end(&json, '}');
+		ky_json_out_real(&json, "stddev_ns", row->stddev_ns);
+		ky_json_out_end(&json, '}');
 	}
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 void ky_report_csv_text(const char *text, char end)

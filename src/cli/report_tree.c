@@ -4,8 +4,8 @@
  * branches, indented; machines get flat rows that name their parent, because depth is without
  * limit.
  */
+#include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_json.h"
 #include "cli/report.h"
 #include "query/filter.h"
 #include "query/tree.h"
@@ -120,27 +120,27 @@ static void print_text(struct showing *showing)
 
 static void print_json(const struct showing *showing)
 {
-	struct ky_cli_json json = {.to = stdout, .lines = 2};
+	struct ky_json_out json = {.file = stdout, .lines = 2};
 	char text[KY_CLI_LABEL_BYTES];
-	ky_cli_json_begin(&json, NULL, '{');
-	ky_cli_json_text(&json, "unit", showing->report->samples ? "weight" : "ns");
-	ky_cli_json_begin(&json, "nodes", '[');
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "unit", showing->report->samples ? "weight" : "ns");
+	ky_json_out_begin(&json, "nodes", '[');
 	for (uint32_t i = showing->tree->first; i != KY_NONE;
 	     i = ky_tree_after(showing->tree, i, true)) {
 		const struct ky_tree_node *const node = &showing->tree->nodes[i];
-		ky_cli_json_begin(&json, NULL, '{');
-		ky_cli_json_uint(&json, "id", i);
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_uint(&json, "id", i);
 		if (node->parent != KY_NONE)
-			ky_cli_json_uint(&json, "parent", node->parent);
-		ky_cli_json_uint(&json, "depth", node->depth);
-		ky_cli_json_text(&json, "name", label_of(text, showing, i));
-		ky_cli_json_uint(&json, "count", node->count);
-		ky_cli_json_int(&json, "total", node->total_ns);
-		ky_cli_json_int(&json, "self", node->self_ns);
-		ky_cli_json_end(&json, '}');
+			ky_json_out_uint(&json, "parent", node->parent);
+		ky_json_out_uint(&json, "depth", node->depth);
+		ky_json_out_text(&json, "name", label_of(text, showing, i));
+		ky_json_out_uint(&json, "count", node->count);
+		ky_json_out_int(&json, "total", node->total_ns);
+		ky_json_out_int(&json, "self", node->self_ns);
+		ky_json_out_end(&json, '}');
 	}
-	ky_cli_json_end(&json, ']');
-	ky_cli_json_end(&json, '}');
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
 }
 
 static void print_csv(const struct showing *showing)

@@ -205,14 +205,14 @@ grep -v '"hop"' sender.json >alone.json
 expect 1 "nothing in common" "$kymo" merge -o n.json alone.json receiver.json
 grep -q -- "--offset" err.txt || fail "no remedy: $(cat err.txt)"
 expect 0 "machine readable" "$kymo" merge --json -o m.json sender.json receiver.json
-grep -q '"by":"flows"' out.txt || fail "no JSON: $(cat out.txt)"
+grep -q '"by": "flows"' out.txt || fail "no JSON: $(cat out.txt)"
 
 # Validate and repair.
 expect 0 "a good file" "$kymo" validate input.json
 head -c 300 input.json >cut.json
 expect 1 "a cut file" "$kymo" validate cut.json
 expect 1 "as JSON" "$kymo" validate --json cut.json
-grep -q '"valid":false' out.txt || fail "no JSON: $(cat out.txt)"
+grep -q '"valid": false' out.txt || fail "no JSON: $(cat out.txt)"
 expect 0 "repair" "$kymo" repair cut.json
 [ -s cut.repaired.json ] || fail "nothing was repaired: $(files)"
 [ "$(stat -c %s cut.json)" = 300 ] || fail "the damaged file was touched"

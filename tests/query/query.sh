@@ -51,13 +51,17 @@ is 'nothing found is a table without rows' 0 'id
 is 'CSV quotes what must be' 0 'name,dur,x,e
 "a, ""b""
 c",10000,,""' q --csv "select name, dur, null as x, '' as e from slice where id = 0"
-is 'JSON escapes what must be' 0 '[{"name": "a, \"b\"\nc", "dur": 10000, "half": 0.5, "x": null, "dur_2": 1, "b": "00ff"},
- {"name": "plain", "dur": 3000, "half": 0.5, "x": null, "dur_2": 1, "b": "00ff"}]' \
+is 'JSON escapes what must be' 0 '[
+  {"name": "a, \"b\"\nc", "dur": 10000, "half": 0.5, "x": null, "dur_2": 1, "b": "00ff"},
+  {"name": "plain", "dur": 3000, "half": 0.5, "x": null, "dur_2": 1, "b": "00ff"}
+]' \
 	q --json "select name, dur, 0.5 as half, null as x, 1 as dur, x'00ff' as b from slice limit 2"
 is 'JSON of nothing' 0 '[]' q --json 'select id from slice where id = 99'
 is 'JSON lines' 0 '{"id": 0}
 {"id": 1}' q --lines 'select id from slice where id < 2'
-is 'infinity is no JSON' 0 '[{"i": null}]' q --json 'select 9e999 as i'
+is 'infinity is no JSON' 0 '[
+  {"i": null}
+]' q --json 'select 9e999 as i'
 is 'several statements' 0 'a
 1
 

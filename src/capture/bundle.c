@@ -9,6 +9,7 @@
  */
 #include "capture/bundle_part.h"
 
+#include "base/array.h"
 #include "capture/fail.h"
 #include "formats/compress.h"
 #include "sink/path.h"
@@ -23,19 +24,11 @@
 
 static int remember_path(struct ky_bundle_file *file)
 {
-	if (file->kept_count == file->kept_room) {
-		const uint32_t room = file->kept_room ? 2 * file->kept_room : 16;
-		char **kept = realloc(file->kept, room * sizeof(*kept));
-		if (!kept)
-			return -ENOMEM;
-		file->kept = kept;
-		file->kept_room = room;
-	}
-	char *path = strdup(file->path);
-	if (!path)
-		return -ENOMEM;
-	file->kept[file->kept_count++] = path;
-	return 0;
+	char *const path = strdup(file->path);
+	if (path && KY_ARRAY_ADD(file->kept, file->kept_count, file->kept_room, path))
+		return 0;
+	free(path);
+	return -ENOMEM;
 }
 
 static int file_begin(struct ky_bundle_file *file, uint64_t bytes)
@@ -109,7 +102,7 @@ static void file_close(struct ky_bundle_file *file)
 	(void)file_end(file);
 	for (uint32_t i = 0; i < file->kept_count; i++)
 		free(file->kept[i]);
-	free(file->kept);
+	KY_ARRAY_FREE(file->kept, file->kept_room);
 	free(file->pattern);
 	*file = (struct ky_bundle_file){.fd = -1};
 }
@@ -145,33 +138,18 @@ void ky_bundle_facts(const struct ky_bundle *bundle, struct ky_bundle_facts *fac
 
 /* ---- parts ---- */
 
-static bool make_room(struct ky_bundle *bundle)
-{
-	if (bundle->parts_count < bundle->parts_room)
-		return true;
-	const uint32_t room = bundle->parts_room ? 2 * bundle->parts_room : 16;
-	struct ky_bundle_part **parts =
-		realloc(bundle->parts, (size_t)room * sizeof(struct ky_bundle_part *));
-	if (!parts)
-		return false;
-	bundle->parts = parts;
-	bundle->parts_room = room;
-	return true;
-}
-
 struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind)
 {
 	if (bundle->out.error)
 		return NULL;
 	struct ky_bundle_part *part = calloc(1, sizeof(*part));
-	if (!part || !make_room(bundle)) {
+	if (!part || !KY_ARRAY_ADD(bundle->parts, bundle->parts_count, bundle->parts_room, part)) {
 		ky_bundle_fail(bundle, -ENOMEM);
 		free(part);
 		return NULL;
 	}
 	part->kind = kind;
-	part->number = bundle->parts_count;
-	bundle->parts[bundle->parts_count++] = part;
+	part->number = bundle->parts_count - 1;
 	return part;
 }
 
@@ -300,7 +278,7 @@ static void free_bundle(struct ky_bundle *bundle)
 	for (uint32_t i = 1; i < bundle->parts_count; i++)
 		if (bundle->parts[i])
 			ky_bundle_drop(bundle, bundle->parts[i]);
-	free(bundle->parts);
+	KY_ARRAY_FREE(bundle->parts, bundle->parts_room);
 	ky_kymo_pack_close(&bundle->pack);
 	ky_bundle_about_close(bundle);
 	file_close(&bundle->file);
@@ -314,16 +292,16 @@ static int open_parts(struct ky_bundle *bundle, const struct ky_bundle_options *
 	const int error = ky_out_init(&bundle->out, BUFFER_BYTES);
 	bundle->out.push = file_push;
 	bundle->out.context = &bundle->file;
-	bundle->parts_count = 1; /* numbers begin there */
 	bundle->max_bytes = options->max_bytes;
 	bundle->files_max = options->files_max;
 	bundle->file.fd = options->path ? -1 : options->fd;
 	if (options->path)
 		bundle->file.pattern = strdup(options->path);
-	if (error || (options->path && !bundle->file.pattern) || !make_room(bundle) ||
+	/* Part 0 is not in the list: numbers begin at 1. */
+	if (error || (options->path && !bundle->file.pattern) ||
+	    !KY_ARRAY_NEW(bundle->parts, bundle->parts_count, bundle->parts_room) ||
 	    ky_kymo_pack_open(&bundle->pack) != 0)
 		return -ENOMEM;
-	bundle->parts[0] = NULL;
 	return ky_bundle_about_open(bundle);
 }
 

@@ -8,21 +8,14 @@
  */
 #include "capture/bundle_part.h"
 
+#include "base/clock.h"
 #include <errno.h>
-#include <time.h>
 
 #include "formats/kymo/kymo_define.h"
 
 #define BUFFER_BYTES (16u << 10)
 #define SECOND_NS UINT64_C(1000000000)
 #define CLOCK_TRIES 8
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now = {0};
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /*
  * The clocks are read one after the other: of several tries that one is taken in which least time
@@ -33,10 +26,10 @@ static struct ky_tick_reading read_clocks(void)
 	struct ky_tick_reading best = {0};
 	uint64_t best_ns = UINT64_MAX;
 	for (int i = 0; i < CLOCK_TRIES; i++) {
-		const uint64_t before = clock_ns(CLOCK_BOOTTIME);
-		const uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
-		const uint64_t realtime = clock_ns(CLOCK_REALTIME);
-		const uint64_t took = clock_ns(CLOCK_BOOTTIME) - before;
+		const uint64_t before = (uint64_t)ky_clock_ns(CLOCK_BOOTTIME);
+		const uint64_t monotonic = (uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
+		const uint64_t realtime = (uint64_t)ky_clock_ns(CLOCK_REALTIME);
+		const uint64_t took = (uint64_t)ky_clock_ns(CLOCK_BOOTTIME) - before;
 		if (took >= best_ns)
 			continue;
 		best_ns = took;
@@ -99,7 +92,7 @@ void ky_bundle_about_begin(struct ky_bundle *bundle)
 
 void ky_bundle_about_flush(struct ky_bundle *bundle)
 {
-	if (clock_ns(CLOCK_BOOTTIME) >= bundle->about.clock_ns + SECOND_NS)
+	if ((uint64_t)ky_clock_ns(CLOCK_BOOTTIME) >= bundle->about.clock_ns + SECOND_NS)
 		add_clock(&bundle->about);
 	write_fresh(bundle);
 }

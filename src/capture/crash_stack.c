@@ -11,6 +11,7 @@
  */
 #include "capture/crash_stack.h"
 
+#include "base/clock.h"
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,13 +44,6 @@ struct stack {
 	const struct ky_proc_mapping *mapping; /* of the frame at hand; NULL: none */
 	bool named;                               /* the frame at hand has its line */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now = {0};
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* ---- text ---- */
 
@@ -157,7 +151,8 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	bool activation;
 	if (!dwfl_frame_pc(frame, &pc, &activation))
 		return DWARF_CB_ABORT;
-	if (stack->frames >= FRAMES_MAX || now_ns() > stack->begun_ns + FRAMES_NS) {
+	if (stack->frames >= FRAMES_MAX ||
+	    (uint64_t)ky_clock_monotonic() > stack->begun_ns + FRAMES_NS) {
 		add_line(stack, "...");
 		return DWARF_CB_ABORT;
 	}
@@ -191,7 +186,7 @@ static void unwind(struct stack *stack, pid_t pid, pid_t tid)
 
 int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES])
 {
-	struct stack stack = {.text = text, .begun_ns = now_ns()};
+	struct stack stack = {.text = text, .begun_ns = (uint64_t)ky_clock_monotonic()};
 	text[0] = '\0';
 	if (ky_program_map_read(&stack.map, pid) != 0)
 		return 0;

@@ -19,6 +19,8 @@
  */
 #include "capture/crash_tracer.h"
 
+#include "base/array.h"
+#include "os/os.h"
 #include "process/proc.h"
 
 #include <dirent.h>
@@ -71,13 +73,6 @@ bool ky_crash_tracer_counts(int signal)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now = {0};
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static ssize_t send_message(const struct tracer *t)
 {
 	const size_t bytes = offsetof(struct ky_crash_message, stack) +
@@ -128,16 +123,10 @@ static struct process *make(struct tracer *t, pid_t pid)
 	struct process *known = find(t, pid);
 	if (known)
 		return known;
-	if (t->count == t->room) {
-		const uint32_t room = t->room ? 2 * t->room : 64;
-		struct process *more = realloc(t->processes, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		t->processes = more;
-		t->room = room;
-	}
-	t->processes[t->count] = (struct process){.pid = pid};
-	return &t->processes[t->count++];
+	struct process *const made = KY_ARRAY_NEW(t->processes, t->count, t->room);
+	if (made)
+		made->pid = pid;
+	return made;
 }
 
 /* ---- what /proc tells of a thread ---- */
@@ -175,7 +164,7 @@ static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const
 		.pid = pid,
 		.tid = tid,
 		.status = signal,
-		.time_ns = now_ns(),
+		.time_ns = ky_os_boottime(),
 	};
 	if (info->si_code > 0 && has_address(signal))
 		m->address = (uintptr_t)info->si_addr;
@@ -265,7 +254,7 @@ static void take_end(struct tracer *t, pid_t tid, int status)
 	if (!wanted)
 		return;
 	t->message = (struct ky_crash_message){
-		.kind = KY_CRASH_ENDED, .pid = tid, .status = status, .time_ns = now_ns()};
+		.kind = KY_CRASH_ENDED, .pid = tid, .status = status, .time_ns = ky_os_boottime()};
 	tell(t);
 }
 
@@ -365,7 +354,7 @@ static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
 			take_end(t, tid, status);
 		if (got != 0)
 			return true;
-		if (now_ns() > until_ns)
+		if (ky_os_boottime() > until_ns)
 			return false;
 		(void)poll(NULL, 0, 1);
 	}
@@ -390,7 +379,7 @@ static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, in
 /* Threads that others made meanwhile are found in the next pass. Its children stay. */
 static void leave(struct tracer *t, pid_t pid)
 {
-	const uint64_t until_ns = now_ns() + LEAVE_MS * UINT64_C(1000000);
+	const uint64_t until_ns = ky_os_boottime() + LEAVE_MS * UINT64_C(1000000);
 	int error = 0;
 	while (!error && leave_threads(t, pid, until_ns, &error) != 0)
 		;

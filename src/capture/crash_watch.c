@@ -12,8 +12,10 @@
  */
 #include "capture/crash_watch.h"
 
+#include "base/array.h"
 #include "capture/crash_tracer.h"
 #include "capture/fail.h"
+#include "os/os.h"
 #include "process/pidfd.h"
 
 #include <errno.h>
@@ -143,16 +145,9 @@ struct ky_crash_watch {
 		unanswered; /* ADDs that took too long: the tracer is busy, and is not waited for */
 	/* What came while an answer was waited for; struct ky_crash_message, allocated. */
 	struct ky_crash_message **early;
-	uint32_t early_count;
+	uint32_t early_count, early_room;
 	struct ky_crash_message message;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now = {0};
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* ---- the list ---- */
 
@@ -169,7 +164,7 @@ static struct watched *find(struct ky_crash_watch *w, pid_t pid)
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (w->all[i].pid != pid)
 			continue;
-		if (w->all[i].ended_ns == 0 || now_ns() - w->all[i].ended_ns < FORGET_NS)
+		if (w->all[i].ended_ns == 0 || ky_os_boottime() - w->all[i].ended_ns < FORGET_NS)
 			return &w->all[i];
 		forget(w, &w->all[i]);
 		return NULL;
@@ -179,7 +174,7 @@ static struct watched *find(struct ky_crash_watch *w, pid_t pid)
 
 static void forget_old(struct ky_crash_watch *w)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = ky_os_boottime();
 	for (uint32_t i = w->count; i-- > 0;)
 		if (w->all[i].ended_ns && now - w->all[i].ended_ns >= FORGET_NS)
 			forget(w, &w->all[i]);
@@ -190,16 +185,11 @@ static struct watched *make(struct ky_crash_watch *w, pid_t pid)
 {
 	if (w->count == w->room)
 		forget_old(w);
-	if (w->count == w->room) {
-		const uint32_t room = w->room ? 2 * w->room : 16;
-		struct watched *all = realloc(w->all, room * sizeof(*all));
-		if (!all)
-			return NULL;
-		w->all = all;
-		w->room = room;
+	struct watched *const process = KY_ARRAY_NEW(w->all, w->count, w->room);
+	if (process) {
+		process->pid = pid;
+		process->pidfd = -1;
 	}
-	struct watched *process = &w->all[w->count++];
-	*process = (struct watched){.pid = pid, .pidfd = -1};
 	return process;
 }
 
@@ -207,7 +197,7 @@ static struct watched *make(struct ky_crash_watch *w, pid_t pid)
 static bool note_end(struct ky_crash_watch *w, struct watched *process)
 {
 	if (process->ended_ns == 0)
-		process->ended_ns = now_ns();
+		process->ended_ns = ky_os_boottime();
 	return process->ended && (process->status_known || !process->traced || w->socket < 0);
 }
 
@@ -330,17 +320,11 @@ static void take_message(struct ky_crash_watch *w, const struct ky_crash_message
 /* Kept for the next round: nothing fires while the caller adds. */
 static void keep_early(struct ky_crash_watch *w)
 {
-	struct ky_crash_message *copy = malloc(sizeof(*copy));
-	struct ky_crash_message **early =
-		realloc(w->early, (w->early_count + (size_t)1) * sizeof(struct ky_crash_message *));
-	if (early)
-		w->early = early;
-	if (!copy || !early) {
+	struct ky_crash_message *const copy = malloc(sizeof(*copy));
+	if (copy && KY_ARRAY_ADD(w->early, w->early_count, w->early_room, copy))
+		*copy = w->message;
+	else
 		free(copy);
-		return;
-	}
-	*copy = w->message;
-	w->early[w->early_count++] = copy;
 }
 
 /* The answer. 0 when it takes too long: then it comes with a round, and is not asked for. */
@@ -466,7 +450,7 @@ void ky_crash_watch_ended(struct ky_crash_watch *w, pid_t pid, int status)
 	const bool added = process->pidfd >= 0;
 	const bool done = note_end(w, process);
 	if (status >= 0)
-		fire_end(w, process, status, now_ns());
+		fire_end(w, process, status, ky_os_boottime());
 	process = find(w, pid);
 	if (process && status < 0)
 		wait_reaped(w, process);
@@ -490,7 +474,7 @@ static void take_reaped(struct ky_crash_watch *w, pid_t pid)
 		return;
 	const int status = ky_pidfd_status(process->pidfd, pid);
 	if (status >= 0)
-		fire_end(w, process, status, now_ns());
+		fire_end(w, process, status, ky_os_boottime());
 	process = find(w, pid);
 	if (process)
 		forget(w, process);
@@ -571,8 +555,8 @@ void ky_crash_watch_close(struct ky_crash_watch **watch)
 		forget(w, &w->all[0]);
 	for (uint32_t i = 0; i < w->early_count; i++)
 		free(w->early[i]);
-	free(w->early);
-	free(w->all);
+	KY_ARRAY_FREE(w->early, w->early_room);
+	KY_ARRAY_FREE(w->all, w->room);
 	if (w->epoll >= 0)
 		close(w->epoll);
 	free(w);

@@ -8,6 +8,8 @@
  */
 #include "capture/drum_threads.h"
 
+#include "base/array.h"
+#include "base/compare.h"
 #include "core/layout.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
@@ -36,29 +38,15 @@ void ky_drum_threads_close(struct ky_drum_threads *threads)
 {
 	for (uint32_t i = 0; i < threads->room; i++)
 		free(threads->threads[i]);
-	free(threads->threads);
-	free(threads->numbers);
+	KY_ARRAY_FREE(threads->threads, threads->room);
+	KY_ARRAY_FREE(threads->numbers, threads->numbers_room);
 	memset(threads, 0, sizeof(*threads));
-}
-
-static bool make_room(struct ky_drum_threads *threads, uint32_t index)
-{
-	if (index < threads->room)
-		return true;
-	const uint32_t room = (index + 16) * 2;
-	struct ky_thread **grown = realloc(threads->threads, room * sizeof(struct ky_thread *));
-	if (!grown)
-		return false;
-	memset(grown + threads->room, 0, (room - threads->room) * sizeof(struct ky_thread *));
-	threads->threads = grown;
-	threads->room = room;
-	return true;
 }
 
 static int by_tid(const void *a, const void *b)
 {
 	const struct ky_drum_number *left = a, *right = b;
-	return (left->tid > right->tid) - (left->tid < right->tid);
+	return KY_COMPARE(left->tid, right->tid);
 }
 
 /* What the thread calls itself: as it was at the last look, or read now. */
@@ -80,22 +68,17 @@ static void look_around(struct ky_drum_threads *threads, uint32_t *looks)
 	uint32_t count = 0, room = 0;
 	DIR *const tasks = ky_proc_tasks(threads->pid);
 	for (int32_t tid; (tid = ky_proc_next(tasks)) > 0;) {
-		if (count == room) {
-			struct ky_drum_number *grown =
-				realloc(numbers, (room * 2 + 64) * sizeof(*grown));
-			if (!grown)
-				break;
-			numbers = grown;
-			room = room * 2 + 64;
-		}
-		numbers[count++] = (struct ky_drum_number){tid, own_number(threads, tid, looks)};
+		const int32_t own = own_number(threads, tid, looks);
+		if (!KY_ARRAY_ADD(numbers, count, room, (struct ky_drum_number){tid, own}))
+			break;
 	}
 	ky_proc_close(tasks);
 	*looks += 1 + count / LISTED_A_LOOK;
 	if (count)
 		qsort(numbers, count, sizeof(*numbers), by_tid);
-	free(threads->numbers);
+	KY_ARRAY_FREE(threads->numbers, threads->numbers_room);
 	threads->numbers = numbers;
+	threads->numbers_room = room;
 	threads->numbers_count = count;
 }
 
@@ -205,7 +188,7 @@ static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_t
 const struct ky_thread *ky_drum_threads_get(struct ky_drum_threads *threads,
 					    const struct ky_thread *thread)
 {
-	if (!make_room(threads, thread->index))
+	if (!KY_ARRAY_GROW_ZERO(threads->threads, threads->room, (uint64_t)thread->index + 1))
 		return NULL;
 	struct ky_thread **mine = &threads->threads[thread->index];
 	if (!*mine)

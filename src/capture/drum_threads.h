@@ -24,7 +24,7 @@ struct ky_drum_threads {
 	uint32_t room;
 	uint64_t names_left; /* bytes of names: a file keeps all that its threads ever had */
 	struct ky_drum_number *numbers; /* of the threads there were at the last look, by tid */
-	uint32_t numbers_count;
+	uint32_t numbers_count, numbers_room;
 	uint32_t in_vain; /* files read in looking for threads that are not there */
 };
 

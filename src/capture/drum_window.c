@@ -13,6 +13,7 @@
  */
 #include "capture/drum_window.h"
 
+#include "base/array.h"
 #include "core/block_select.h"
 
 #include <errno.h>
@@ -38,8 +39,8 @@ struct reading {
 void ky_drum_window_free(struct ky_drum_window *window)
 {
 	for (uint32_t i = 0; i < window->rings_count; i++)
-		free(window->rings[i].held);
-	free(window->rings);
+		KY_ARRAY_FREE(window->rings[i].held, window->rings[i].room);
+	KY_ARRAY_FREE(window->rings, window->rings_room);
 	free(window->words);
 	memset(window, 0, sizeof(*window));
 }
@@ -50,14 +51,9 @@ static int make_rings(struct ky_drum_window *window, uint32_t count)
 		window->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
 	if (!window->words)
 		return -ENOMEM;
-	if (count <= window->rings_count)
-		return 0;
-	struct ky_drum_window_ring *rings = realloc(window->rings, count * sizeof(*rings));
-	if (!rings)
+	if (!KY_ARRAY_GROW_ZERO(window->rings, window->rings_room, count))
 		return -ENOMEM;
-	memset(rings + window->rings_count, 0, (count - window->rings_count) * sizeof(*rings));
-	window->rings = rings;
-	window->rings_count = count;
+	window->rings_count = count > window->rings_count ? count : window->rings_count;
 	return 0;
 }
 
@@ -87,20 +83,11 @@ static void forget_overwritten(struct ky_drum_window_ring *ring, uint64_t oldest
 
 static int make_held(struct ky_drum_window_ring *ring)
 {
-	if (ring->count < ring->room)
-		return 0;
-	if (ring->count >= HELD_MAX) { /* the two oldest become one */
+	if (ring->count >= HELD_MAX) { /* join the two oldest */
 		ring->held[1].from = ring->held[0].from;
 		memmove(ring->held, ring->held + 1, --ring->count * sizeof(*ring->held));
-		return 0;
 	}
-	const uint32_t room = ring->room ? 2 * ring->room : 4;
-	struct ky_drum_held *held = realloc(ring->held, room * sizeof(*held));
-	if (!held)
-		return -ENOMEM;
-	ring->held = held;
-	ring->room = room;
-	return 0;
+	return KY_ARRAY_GROW(ring->held, ring->room, ring->count + 1) ? 0 : -ENOMEM;
 }
 
 /* In order; parts that it touches become one with it. */

@@ -24,7 +24,7 @@ struct ky_drum_window_ring {
 
 struct ky_drum_window {
 	struct ky_drum_window_ring *rings;
-	uint32_t rings_count;
+	uint32_t rings_count, rings_room;
 	uint64_t lost;    /* overwritten while a window was read */
 	uint64_t damaged; /* what was no event, or no ring */
 	uint64_t *words;

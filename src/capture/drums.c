@@ -13,6 +13,7 @@
  */
 #include "capture/drums.h"
 
+#include "base/array.h"
 #include "capture/attached_drum.h"
 #include "capture/fail.h"
 #include "os/os.h"
@@ -130,15 +131,7 @@ static struct closed *make_closed(struct ky_drums *drums)
 {
 	if (drums->closed_count == CLOSED_MAX)
 		join_oldest(drums);
-	if (drums->closed_count < drums->closed_room)
-		return &drums->closed[drums->closed_count++];
-	const uint32_t room = drums->closed_room ? 2 * drums->closed_room : 16;
-	struct closed *grown = realloc(drums->closed, room * sizeof(*grown));
-	if (!grown)
-		return NULL;
-	drums->closed = grown;
-	drums->closed_room = room;
-	return &drums->closed[drums->closed_count++];
+	return KY_ARRAY_NEW(drums->closed, drums->closed_count, drums->closed_room);
 }
 
 static void close_at(struct ky_drums *drums, uint32_t index)
@@ -244,8 +237,8 @@ void ky_drums_close(struct ky_drums **out)
 	while (drums->open_count)
 		ky_attached_drum_close(&drums->open[--drums->open_count]);
 	ky_drum_clocks_close(&drums->clocks);
-	free(drums->open);
-	free(drums->closed);
+	KY_ARRAY_FREE(drums->open, drums->open_room);
+	KY_ARRAY_FREE(drums->closed, drums->closed_room);
 	free(drums->categories);
 	free(drums->event_categories);
 	free(drums);
@@ -295,20 +288,6 @@ static bool is_known(const struct ky_drums *drums, const struct identity *identi
 	return false;
 }
 
-static bool make_room(struct ky_drums *drums)
-{
-	if (drums->open_count < drums->open_room)
-		return true;
-	const uint32_t room = drums->open_room ? 2 * drums->open_room : 16;
-	struct ky_attached_drum **grown =
-		realloc(drums->open, room * sizeof(struct ky_attached_drum *));
-	if (!grown)
-		return false;
-	drums->open = grown;
-	drums->open_room = room;
-	return true;
-}
-
 /* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
 static bool is_replaced(const struct ky_attached_drum *drum, const struct ky_attached_drum *newest)
 {
@@ -339,7 +318,7 @@ static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
 				       (int)pid, strerror(-error));
 	if (is_known(drums, &identity))
 		return 1;
-	if (!make_room(drums))
+	if (!KY_ARRAY_GROW(drums->open, drums->open_room, drums->open_count + 1))
 		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
 	struct ky_attached_drum *drum;
 	error = ky_attached_drum_open(&drum, fd, pid, made, &drums->options, &drums->clocks,

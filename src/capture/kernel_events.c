@@ -13,13 +13,16 @@
  */
 #include "capture/kernel_events.h"
 
+#include "base/array.h"
 #include "capture/fail.h"
 #include "capture/kernel_instance.h"
 #include "core/glob.h"
+#include "os/os.h"
 #include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,14 +117,12 @@ static int add(struct ky_kernel_events *events, const struct tracepoint *point)
 {
 	if (is_selected(events, point))
 		return 0;
-	struct ky_kernel_event *more =
-		realloc(events->events, (events->count + 1) * sizeof(*events->events));
-	if (!more)
+	struct ky_kernel_event *const event =
+		KY_ARRAY_NEW(events->events, events->count, events->room);
+	if (!event)
 		return -ENOMEM;
-	events->events = more;
-	struct ky_kernel_event *event = &more[events->count];
-	*event = (struct ky_kernel_event){strdup(point->system), strdup(point->name), false};
-	events->count++;
+	event->system = strdup(point->system);
+	event->name = strdup(point->name);
 	return event->system && event->name ? 0 : -ENOMEM;
 }
 
@@ -287,7 +288,7 @@ void ky_kernel_events_free(struct ky_kernel_events *events)
 		free(events->events[i].system);
 		free(events->events[i].name);
 	}
-	free(events->events);
+	KY_ARRAY_FREE(events->events, events->room);
 	*events = (struct ky_kernel_events){0};
 }
 
@@ -439,13 +440,10 @@ void ky_kernel_events_tasks(const struct ky_kernel_stream *stream)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	struct timespec now;
 	FILE *to = open_memstream(&text, &bytes);
 	if (!to)
 		return;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	fprintf(to, "time %llu\n",
-		(unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+	fprintf(to, "time %" PRIu64 "\n", ky_os_boottime());
 	DIR *const processes = ky_proc_processes();
 	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
 		write_tasks(to, pid);

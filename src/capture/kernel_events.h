@@ -16,7 +16,7 @@ struct ky_kernel_event {
 
 struct ky_kernel_events {
 	struct ky_kernel_event *events; /* each once */
-	uint32_t count;
+	uint32_t count, room;
 	bool print; /* trace_marker too */
 };
 

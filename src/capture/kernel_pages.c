@@ -17,6 +17,8 @@
  */
 #include "capture/kernel_pages.h"
 
+#include "base/array.h"
+#include "os/os.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -74,15 +76,8 @@ struct ky_kernel_pages {
 	uint64_t dropped; /* events that were young enough, but for which there was no memory */
 	uint8_t *record;  /* struct ky_kymo_ftrace and a page */
 	struct ring *rings;
-	uint32_t count;
+	uint32_t count, room;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- flight ---- */
 
@@ -255,7 +250,7 @@ static uint64_t take_page(struct ky_kernel_pages *pages, struct ring *ring)
 /* Until the ring is empty, or what it has is newer than the call: a busy CPU must not keep us here. */
 static void take_ring(struct ky_kernel_pages *pages, struct ring *ring)
 {
-	const uint64_t begin = now_ns();
+	const uint64_t begin = ky_os_boottime();
 	uint64_t ts;
 	do
 		ts = take_page(pages, ring);
@@ -292,7 +287,7 @@ void ky_kernel_pages_round(struct ky_kernel_pages *pages, bool all)
 	if (all)
 		take_all(pages);
 	if (pages->options.flight && (all || count > 0))
-		drop_old(pages, now_ns());
+		drop_old(pages, ky_os_boottime());
 }
 
 /* ---- opening ---- */
@@ -306,17 +301,17 @@ static int poll_for(const struct ky_kernel_pages *pages, int fd, uint32_t number
 static int add_ring(struct ky_kernel_pages *pages, struct tracefs_instance *instance, uint32_t cpu)
 {
 	char path[64];
-	struct ring *more = realloc(pages->rings, (pages->count + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	pages->rings = more;
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
 	const int fd =
 		tracefs_instance_file_open(instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno ? -errno : -EACCES;
-	more[pages->count] = (struct ring){.fd = fd, .cpu = cpu};
-	return poll_for(pages, fd, pages->count++);
+	if (!KY_ARRAY_ADD(pages->rings, pages->count, pages->room,
+			  (struct ring){.fd = fd, .cpu = cpu})) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return poll_for(pages, fd, pages->count - 1);
 }
 
 static int add_rings(struct ky_kernel_pages *pages, struct tracefs_instance *instance)
@@ -400,7 +395,7 @@ void ky_kernel_pages_close(struct ky_kernel_pages **out)
 		close(pages->timer);
 	if (pages->epoll >= 0)
 		close(pages->epoll);
-	free(pages->rings);
+	KY_ARRAY_FREE(pages->rings, pages->room);
 	free(pages->record);
 	free(pages);
 }

@@ -5,6 +5,7 @@
  */
 #include "capture/probe.h"
 
+#include "base/array.h"
 #include "capture/fail.h"
 #include "capture/probe_state.h"
 #include "process/proc.h"
@@ -76,8 +77,8 @@ void ky_probes_close(struct ky_probes **out)
 		return;
 	ky_probe_rings_close(probes);
 	for (uint32_t i = 0; i < probes->files_count; i++)
-		free(probes->files[i].places);
-	free(probes->files);
+		KY_ARRAY_FREE(probes->files[i].places, probes->files[i].room);
+	KY_ARRAY_FREE(probes->files, probes->files_room);
 	free(probes->lines);
 	free(probes->alike);
 	free(probes->placed);

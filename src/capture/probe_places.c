@@ -8,6 +8,7 @@
  */
 #include "capture/probe_state.h"
 
+#include "base/array.h"
 #include "process/demangle.h"
 #include "process/program_file.h"
 
@@ -143,12 +144,10 @@ static int add_place(struct ky_probe_file *file, uint32_t trigger, uint64_t offs
 		if (file->places[i].offset == offset || ++of_trigger == KY_PROBE_PLACES_MAX)
 			return 0;
 	}
-	struct ky_probe_place *grown = realloc(file->places, (file->count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	grown[file->count++] = (struct ky_probe_place){trigger, offset};
-	file->places = grown;
-	return 0;
+	return KY_ARRAY_ADD(file->places, file->count, file->room,
+			    (struct ky_probe_place){trigger, offset})
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int match_function(void *context, const struct ky_program_function *function)
@@ -232,17 +231,12 @@ int ky_probe_places_find(struct ky_probes *probes, int fd)
 	const int known = find_known(probes, status.st_dev, status.st_ino);
 	if (known >= 0)
 		return known;
-	struct ky_probe_file *grown =
-		realloc(probes->files, (probes->files_count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	probes->files = grown;
 	struct ky_probe_file file = {.device = status.st_dev, .inode = status.st_ino};
-	const int error = look_through(probes, &file, fd);
-	if (error) {
-		free(file.places);
-		return error;
-	}
-	grown[probes->files_count] = file;
-	return (int)probes->files_count++;
+	int error = look_through(probes, &file, fd);
+	if (!error && !KY_ARRAY_ADD(probes->files, probes->files_count, probes->files_room, file))
+		error = -ENOMEM;
+	if (!error)
+		return (int)probes->files_count - 1;
+	KY_ARRAY_FREE(file.places, file.room);
+	return error;
 }

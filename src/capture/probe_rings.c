@@ -10,6 +10,10 @@
  */
 #include "capture/probe_state.h"
 
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/compare.h"
+
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <signal.h>
@@ -125,9 +129,9 @@ void ky_probe_rings_close(struct ky_probes *probes)
 	ky_pair_map_free(&probes->processes);
 	ky_pair_map_free(&probes->mapped);
 	ky_pair_map_free(&probes->event_of);
-	free(probes->events);
-	free(probes->tasks);
-	free(probes->hits);
+	KY_ARRAY_FREE(probes->events, probes->events_room);
+	KY_ARRAY_FREE(probes->tasks, probes->tasks_room);
+	KY_ARRAY_FREE(probes->hits, probes->hits_room);
 	free(probes->cpus);
 }
 
@@ -157,15 +161,9 @@ static int64_t event_place(struct ky_probes *probes)
 		probes->events_closed = probes->events[index].address;
 		return (int64_t)index;
 	}
-	if (probes->events_count == probes->events_room) {
-		const uint64_t room = probes->events_room ? probes->events_room * 2 : 64;
-		struct ky_probe_event *grown = realloc(probes->events, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		probes->events = grown;
-		probes->events_room = room;
-	}
-	return (int64_t)probes->events_count++;
+	if (!KY_ARRAY_NEW(probes->events, probes->events_count, probes->events_room))
+		return -ENOMEM;
+	return (int64_t)probes->events_count - 1;
 }
 
 static void free_event(struct ky_probes *probes, uint64_t index)
@@ -317,7 +315,7 @@ void ky_probe_rings_sweep(struct ky_probes *probes)
 static int by_task_time(const void *a, const void *b)
 {
 	const struct ky_probe_task *one = a, *other = b;
-	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+	return KY_COMPARE(one->time_ns, other->time_ns);
 }
 
 static void settle_tasks(struct ky_probes *probes)
@@ -358,18 +356,14 @@ static void note_sample(struct ky_probes *probes, const struct perf_event_header
 	const uint64_t *event = ky_pair_map_find(&probes->event_of, record.id, 0);
 	if (!event)
 		return;
-	if (probes->hits_count == probes->hits_room) {
-		const uint64_t room = probes->hits_room ? probes->hits_room * 2 : 256;
-		struct ky_probe_hit *grown =
-			room <= HITS_MAX ? realloc(probes->hits, room * sizeof(*grown)) : NULL;
-		if (!grown) {
-			probes->lost++;
-			return;
-		}
-		probes->hits = grown;
-		probes->hits_room = room;
+	struct ky_probe_hit *const hit =
+		probes->hits_count < HITS_MAX
+			? KY_ARRAY_NEW(probes->hits, probes->hits_count, probes->hits_room)
+			: NULL;
+	if (!hit) {
+		probes->lost++;
+		return;
 	}
-	struct ky_probe_hit *hit = &probes->hits[probes->hits_count++];
 	*hit = (struct ky_probe_hit){.time_ns = record.time,
 				     .event = *event - 1,
 				     .pid = (int32_t)record.pid,
@@ -395,20 +389,12 @@ static void note_task(struct ky_probes *probes, const struct perf_event_header *
 	const bool is_end = header->type == PERF_RECORD_EXIT;
 	if (!is_end && record.pid == record.parent_pid)
 		return;
-	if (probes->tasks_count == probes->tasks_room) {
-		const uint64_t room = probes->tasks_room ? probes->tasks_room * 2 : 256;
-		struct ky_probe_task *grown =
-			room <= TASKS_MAX ? realloc(probes->tasks, room * sizeof(*grown)) : NULL;
-		if (!grown)
-			return;
-		probes->tasks = grown;
-		probes->tasks_room = room;
-	}
-	probes->tasks[probes->tasks_count++] =
-		(struct ky_probe_task){.time_ns = record.time,
-				       .pid = (int32_t)record.pid,
-				       .parent = (int32_t)record.parent_pid,
-				       .is_end = is_end};
+	const struct ky_probe_task task = {.time_ns = record.time,
+					   .pid = (int32_t)record.pid,
+					   .parent = (int32_t)record.parent_pid,
+					   .is_end = is_end};
+	if (probes->tasks_count < TASKS_MAX)
+		(void)KY_ARRAY_ADD(probes->tasks, probes->tasks_count, probes->tasks_room, task);
 }
 
 static void note_record(struct ky_probes *probes, const struct perf_event_header *header)
@@ -446,16 +432,13 @@ void ky_probe_rings_read(struct ky_probes *probes)
 static int by_time(const void *a, const void *b)
 {
 	const struct ky_probe_hit *one = a, *other = b;
-	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+	return KY_COMPARE(one->time_ns, other->time_ns);
 }
 
 static uint64_t boottime_minus_monotonic_ns(void)
 {
-	struct timespec boottime, monotonic;
-	clock_gettime(CLOCK_MONOTONIC, &monotonic);
-	clock_gettime(CLOCK_BOOTTIME, &boottime);
-	const int64_t apart = (boottime.tv_sec - monotonic.tv_sec) * INT64_C(1000000000) +
-			      (boottime.tv_nsec - monotonic.tv_nsec);
+	const int64_t monotonic = ky_clock_monotonic();
+	const int64_t apart = ky_clock_boottime() - monotonic;
 	/* Without any suspend they are the same clock: what is seen then is the time between the two calls. */
 	return apart < 1000000 ? 0 : (uint64_t)apart;
 }

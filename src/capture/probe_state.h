@@ -39,7 +39,7 @@ struct ky_probe_place {
 struct ky_probe_file {
 	uint64_t device, inode;
 	struct ky_probe_place *places;
-	uint32_t count;
+	uint32_t count, room;
 	bool set; /* uprobes are */
 };
 
@@ -107,7 +107,7 @@ struct ky_probes {
 	char why[256];                       /* not the other one */
 	int uprobe_type;
 	struct ky_probe_file *files;
-	uint32_t files_count;
+	uint32_t files_count, files_room;
 	struct ky_pair_map mapped; /* device and inode as maps has them → 1 + index of the file */
 	struct ky_pair_map processes; /* pid → struct ky_probe_process * */
 	struct ky_probe_cpu *cpus;

@@ -12,6 +12,9 @@
  */
 #include "capture/stack_samples.h"
 
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/compare.h"
 #include "capture/fail.h"
 #include "capture/perf_synthesize.h"
 #include "capture/sample_addresses.h"
@@ -64,13 +67,6 @@ struct ky_stack_samples {
 	uint32_t waited; /* of them, since the round before */
 	struct ky_stack_samples_facts facts;
 };
-
-static uint64_t now_of(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- places ---- */
 
@@ -241,17 +237,10 @@ static void restate(void *context, uint32_t part)
 
 static bool add_entry(struct ky_stack_samples *samples, const struct perf_event_header *record)
 {
-	if (samples->entries_count == samples->entries_room) {
-		const size_t room = samples->entries_room ? 2 * samples->entries_room : 1024;
-		void *entries = realloc(samples->entries, room * sizeof(*samples->entries));
-		if (!entries)
-			return false;
-		samples->entries = entries;
-		samples->entries_room = room;
-	}
-	samples->entries[samples->entries_count++] =
-		(struct batch_entry){.time = ky_perf_record_time(record, KY_PERF_SAMPLE_TYPE),
-				     .place = samples->batch.used};
+	const struct batch_entry entry = {.time = ky_perf_record_time(record, KY_PERF_SAMPLE_TYPE),
+					  .place = samples->batch.used};
+	if (!KY_ARRAY_ADD(samples->entries, samples->entries_count, samples->entries_room, entry))
+		return false;
 	ky_perf_out_add(&samples->batch, record, record->size);
 	if (samples->batch.failed)
 		samples->entries_count--;
@@ -279,14 +268,12 @@ static int by_time(const void *a_, const void *b_)
 {
 	const struct batch_entry *a = a_;
 	const struct batch_entry *b = b_;
-	if (a->time != b->time)
-		return a->time < b->time ? -1 : 1;
-	return a->place < b->place ? -1 : 1;
+	return KY_COMPARE_THEN(a->time, b->time, KY_COMPARE(a->place, b->place));
 }
 
 static void drop_old(struct ky_stack_samples *samples)
 {
-	const uint64_t now = now_of(CLOCK_MONOTONIC);
+	const uint64_t now = (uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
 	const uint64_t keep = samples->before_ns + SLACK_NS;
 	ky_sample_flight_drop(&samples->flight, now > keep ? now - keep : 0);
 	write_out(samples, &samples->flight.late);
@@ -317,9 +304,9 @@ void ky_stack_samples_round(struct ky_stack_samples *samples, bool all)
 /* The other clock stands still while the machine sleeps. */
 static uint64_t monotonic_of(uint64_t boottime_ns)
 {
-	const int64_t before = (int64_t)now_of(CLOCK_MONOTONIC);
-	const int64_t boottime = (int64_t)now_of(CLOCK_BOOTTIME);
-	const int64_t after = (int64_t)now_of(CLOCK_MONOTONIC);
+	const int64_t before = (int64_t)(uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
+	const int64_t boottime = (int64_t)(uint64_t)ky_clock_ns(CLOCK_BOOTTIME);
+	const int64_t after = (int64_t)(uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
 	const int64_t ahead = boottime - before - (after - before) / 2;
 	const int64_t time = (int64_t)boottime_ns - ahead;
 	return boottime_ns > INT64_MAX ? UINT64_MAX : time > 0 ? (uint64_t)time : 0;
@@ -405,7 +392,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 		return 0;
 	struct adding adding = {.samples = samples, .after_exec = before_exec};
 	struct ky_perf_out made = {0};
-	const uint64_t time = now_of(CLOCK_MONOTONIC);
+	const uint64_t time = (uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
 	add_threads(&adding, pid);
 	ky_u64_map_free(&adding.tried);
 	if (!adding.opened) {
@@ -476,7 +463,7 @@ static void free_all(struct ky_stack_samples *samples)
 	ky_sample_modules_free(&samples->modules);
 	ky_perf_out_free(&samples->out);
 	ky_perf_out_free(&samples->batch);
-	free(samples->entries);
+	KY_ARRAY_FREE(samples->entries, samples->entries_room);
 	free(samples);
 }
 

@@ -6,6 +6,8 @@
  */
 #include "capture/symbol_list.h"
 
+#include "base/array.h"
+#include "base/compare.h"
 #include "process/demangle.h"
 #include "process/program_file.h"
 #include "process/program_libraries.h"
@@ -37,16 +39,8 @@ struct ky_symbol_list {
 static int add_text(struct ky_symbol_list *list, const char *text, size_t *place)
 {
 	const size_t bytes = strlen(text) + 1;
-	if (bytes > list->text_room - list->text_used) {
-		size_t room = list->text_room ? list->text_room * 2 : 65536;
-		while (room - list->text_used < bytes)
-			room *= 2;
-		char *grown = realloc(list->text, room);
-		if (!grown)
-			return -ENOMEM;
-		list->text = grown;
-		list->text_room = room;
-	}
+	if (!KY_ARRAY_GROW(list->text, list->text_room, list->text_used + bytes))
+		return -ENOMEM;
 	memcpy(list->text + list->text_used, text, bytes);
 	*place = list->text_used;
 	list->text_used += bytes;
@@ -58,14 +52,6 @@ static int add_function(void *context, const struct ky_program_function *functio
 	struct ky_symbol_list *list = context;
 	if (list->count == SYMBOLS_MAX || list->text_used > TEXT_BYTES_MAX)
 		return 0;
-	if (list->count == list->room) {
-		const uint32_t room = list->room ? list->room * 2 : 1024;
-		struct raw_entry *grown = realloc(list->raw, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		list->raw = grown;
-		list->room = room;
-	}
 	struct raw_entry entry = {
 		.module = list->module, .offset = function->offset, .bytes = function->bytes};
 	int error = add_text(list, function->linked, &entry.linked);
@@ -74,8 +60,8 @@ static int add_function(void *context, const struct ky_program_function *functio
 	if (!error && readable)
 		error = add_text(list, readable, &entry.name);
 	free(readable);
-	if (!error)
-		list->raw[list->count++] = entry;
+	if (!error && !KY_ARRAY_ADD(list->raw, list->count, list->room, entry))
+		error = -ENOMEM;
 	return error;
 }
 
@@ -86,7 +72,7 @@ static int by_name(const void *a, const void *b)
 	if (names)
 		return names;
 	const int modules = strcmp(one->module, other->module);
-	return modules ? modules : (one->offset > other->offset) - (one->offset < other->offset);
+	return modules ? modules : KY_COMPARE(one->offset, other->offset);
 }
 
 /* Gives the entries their names, in order, each function once. */
@@ -103,8 +89,7 @@ static int finish(struct ky_symbol_list *list)
 							    .offset = raw->offset,
 							    .bytes = raw->bytes};
 	}
-	free(list->raw);
-	list->raw = NULL;
+	KY_ARRAY_FREE(list->raw, list->room);
 	qsort(list->entries, list->count, sizeof(*list->entries), by_name);
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < list->count; i++)
@@ -244,8 +229,8 @@ void ky_symbol_list_close(struct ky_symbol_list **out)
 	*out = NULL;
 	if (!list)
 		return;
-	free(list->text);
-	free(list->raw);
+	KY_ARRAY_FREE(list->text, list->text_room);
+	KY_ARRAY_FREE(list->raw, list->room);
 	free(list->entries);
 	free(list);
 }

@@ -15,7 +15,7 @@ WORDS = [
     (r"(?:is|are|was|were) said\b(?! to)", "say who reports it: kymo reports ..."),
     (r"the begin\b(?! (?:event|and|or|half|phase|record))|(?:its|their|each) begin\b(?! (?:event|and|or))", "beginning, start"),
     (r"(?:could not|cannot|may not) be had|(?:not|nothing|none) to be had|(?:is|are) to be had", "missing, unavailable"),
-    (r"(?<!there\s)is none\b", "name what is missing: no X"),
+    (r"(?<!there\s)(?-i:is none)\b", "name what is missing: no X"),
     (r"nobody (?:\w+ ){0,3}but", "only"),
     (r"whoever|whomever|whosoever", "name the one who does it"),
     (r"anew", "again"),

@@ -121,7 +121,7 @@ static void trace_changes(const struct db_transaction *transaction)
 		KYMO_INSTANT("db", "changes", "what", text);
 }
 
-/* The first access whose key somebody else wrote meanwhile. With the lock held. */
+/* The first access whose key another transaction wrote in between. With the lock held. */
 static const struct db_access *find_stale(const struct db_transaction *transaction)
 {
 	for (int i = 0; i < transaction->count; i++) {

@@ -10,7 +10,7 @@
  *	gateway.c client.c loadgen.c	requests across threads and processes
  *	profile.c	a signal handler
  *	recording.c	sessions: the files
- *	verb.c world.c	the little language and what is said in it
+ *	verb.c world.c	the little language and its words
  *
  *	client threads ─┐                      ┌▶ worker ─┐
  *	                ├─▶ gateway ─▶ queue ──┼▶ worker ─┼─▶ db

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c: what the command line may say, and what is said when it is wrong. */
+/* options.c: the command line's options, and the errors about them. */
 #include "options.h"
 
 #include <errno.h>

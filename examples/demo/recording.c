@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * recording.c: one kymo session for each file that was asked for. All sessions of a process read the
- * same rings: an event is recorded once, whoever wants it.
+ * same rings: an event is recorded once, for all of them.
  *
  * This is all a program needs to offer tracing to its users. A program without it can still be
  * traced by KYMO_TRACE in its environment.

@@ -94,7 +94,7 @@ static struct task *take(struct scheduler *scheduler)
 	return task;
 }
 
-/* Puts a task that has run where it belongs now. Whoever queues it gives it away. */
+/* Put a task that has run where it belongs now. Queueing a task gives it away. */
 static void settle(struct scheduler *scheduler, struct task *task, enum task_phase phase)
 {
 	pthread_mutex_lock(&scheduler->lock);

@@ -5,7 +5,7 @@
 // reads from .json, .pftrace and .fxt, and our reader from .kymo, must be the same: every span, instant and counter
 // with its thread, times to the nanosecond and arguments, every arrow between the same spans.
 //
-// Exit codes: 0 they agree, 1 they do not, 77 trace_processor is not to be had.
+// Exit codes: 0 they agree, 1 they do not, 77 trace_processor is unavailable.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';

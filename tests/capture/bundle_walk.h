@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_walk.h: a bundle's file, taken apart by hand: docs/formats/kymo.md read anew, without the
+ * bundle_walk.h: a bundle's file, taken apart by hand: by docs/formats/kymo.md, without the
  * reader.
  */
 #ifndef KY_TESTS_BUNDLE_WALK_H

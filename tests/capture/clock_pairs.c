@@ -5,7 +5,7 @@
  *   KYMO_INSTANT "before"  ─  a line into trace_marker  ─  KYMO_INSTANT "after"       drum and ftrace
  *   a span "in" around work_inside(), then work_outside() without one, in turn        drum and perf's samples
  *
- * What is told by ftrace must lie between the two instants; a sample in work_inside() within a span, one in work_outside()
+ * ftrace's events must lie between the two instants; a sample in work_inside() within a span, one in work_outside()
  * in none. However long the program is held up in between, that stays true: only clocks that disagree break it.
  */
 #include <fcntl.h>

@@ -148,7 +148,7 @@ static void *wait_in_thread(void *unused)
 	return NULL;
 }
 
-/* Whoever gets the byte crashes. */
+/* The thread that reads the byte crashes. */
 static int run_threads(int count)
 {
 	pthread_attr_t attributes;
@@ -181,7 +181,7 @@ static void *churn(void *unused)
 	return unused;
 }
 
-/* Threads and children that come and go, until it is told to end. */
+/* Threads and children come and go, until a byte ends it. */
 static int run_churn(void)
 {
 	pthread_t threads[2];

@@ -15,7 +15,7 @@ struct fake_source {
 	int32_t pid;
 	char process[64];
 	uint64_t events;
-	uint64_t net, db;     /* of the categories, without snapshots and the like */
+	uint64_t net, db;     /* of the categories, without snapshots and marks */
 	uint64_t first, last; /* numbers of "net" */
 	uint64_t
 		out_of_order; /* numbers of "net" of a thread that did not follow on the one before */

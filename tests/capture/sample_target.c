@@ -20,7 +20,7 @@ static volatile int stopped; /* never; a function without an end would need no f
 
 static inline __attribute__((always_inline)) void target_inlined(uint64_t turns)
 {
-	/* Compilers leave the frame pointer out of a function that calls none, whatever they are told. */
+	/* Compilers leave the frame pointer out of a leaf function, whatever their options. */
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
 	for (uint64_t i = 0; i < turns; i++)
 		sum += i;
@@ -158,7 +158,7 @@ static void make_many_threads(void)
 }
 
 #ifdef __x86_64__
-/* A loop that a program makes itself, and tells of in a perf map. */
+/* A loop that a program generates, and describes in a perf map. */
 static void make_code(void)
 {
 	/* dec %rdi; jnz back; ret */

@@ -192,7 +192,7 @@ def full_disk(folder):
         path = f"{small}/a.kymo"
         done = run("run", "-o", path, "--", TARGET, "spans", "3000000")
         check("the program went on to its end", done.returncode == 7, done)
-        check("it is said", "No space left" in done.stderr, done.stderr)
+        check("it reports that", "No space left" in done.stderr, done.stderr)
         check("what fits can be read", slices(path, "work") > 0)
     finally:
         subprocess.run(["umount", small], check=True)

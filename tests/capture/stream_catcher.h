@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream_catcher.h: stands in for the bundle: what the kernel's trace writes is kept in memory, and read back by the
+ * stream_catcher.h: replaces the bundle: keeps what the kernel's trace writes in memory, and reads it back by the
  * reader of ftrace streams alone.
  */
 #ifndef KY_TESTS_STREAM_CATCHER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target.h: a process that traces as it is told, for the tests that look at it from outside.
+ * target.h: a process that traces on command, for the tests that look at it from outside.
  */
 #ifndef KY_TESTS_TARGET_H
 #define KY_TESTS_TARGET_H

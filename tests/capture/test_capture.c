@@ -3,9 +3,9 @@
  * test_capture.c: the parts of a capture that stand alone: which snapshots are taken of which time,
  * the file that has no name until it is kept, the program that waits to be let go, and the signals.
  */
-#include "capture/flight.h"
 #include "capture/capture_output.h"
 #include "capture/child.h"
+#include "capture/flight.h"
 #include "capture/signals.h"
 #include "os/os.h"
 
@@ -77,7 +77,7 @@ static void one_that_comes_too_soon_is_passed_over(void **state)
 	assert_true(fire(flight, 100 * MS, "1"));
 	assert_false(fire(flight, 149 * MS, "2"));
 	assert_true(fire(flight, 150 * MS, "3"));
-	/* Told of late: it was before the last one. */
+	/* It arrives late: it was before the last one. */
 	assert_false(fire(flight, 140 * MS, "4"));
 	assert_int_equal(ky_flight_passed_over(flight), 2);
 	ky_flight_close(&flight);

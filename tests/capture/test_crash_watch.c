@@ -365,7 +365,7 @@ static void watching_and_letting_go_under_load_is_not_noticed(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
-/* So that another may trace it meanwhile. */
+/* So that another may trace it. */
 static void a_process_is_let_go_and_taken_up_again(void **state)
 {
 	(void)state;
@@ -508,7 +508,7 @@ static void one_that_ended_too_soon_is_told_without_a_stack(void **state)
 	ky_crash_watch_close(&watch);
 }
 
-/* A child that the caller follows but never added: told once, by whoever knows first. */
+/* A child that the caller follows but never added: reported once. */
 static void a_killed_child_is_told_once(void **state)
 {
 	(void)state;
@@ -572,7 +572,7 @@ static bool write_file(const char *folder, const char *name, const char *text)
 	return done;
 }
 
-/* A control group of its own with 32 MiB, of either version; false where that cannot be had. */
+/* A control group of its own with 32 MiB, of either version; false where unavailable. */
 static bool limit_memory(char folder[100], pid_t pid)
 {
 	char number[20];

@@ -762,7 +762,7 @@ static void rings_that_lie_are_not_believed(void **state)
 	target_end(&target);
 }
 
-/* A few bytes of the heap each, and some kilobytes for whoever writes them down. */
+/* A few bytes of the heap each, and some kilobytes in the file. */
 static void trace_points_that_share_long_strings_are_bounded(void **state)
 {
 	(void)state;

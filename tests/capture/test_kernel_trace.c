@@ -3,7 +3,7 @@
  * test_kernel_trace.c: the kernel's events of real processes, through a real tracefs, read back into the model.
  * Needs root and tracefs, and says so. What is caught goes to memory (stream_catcher.h).
  *
- * The watched process is a puppet: it does what it is told by a byte in a pipe, and answers with one.
+ * The watched process is a puppet: it obeys bytes in a pipe, and answers each with one.
  */
 #include "capture/kernel_instance.h"
 #include "capture/kernel_trace.h"
@@ -59,7 +59,7 @@ static void sleep_and_spin(void)
 	while (now.tv_sec == from.tv_sec && now.tv_nsec - from.tv_nsec < 5000000);
 }
 
-/* What it is told: 's' sleeps and spins, 'p', 'u', 'g' call getppid, getuid, getgid, 'f' lets a
+/* Its commands: 's' sleeps and spins, 'p', 'u', 'g' call getppid, getuid, getgid, 'f' lets a
  * child call getppid, 'q' ends. */
 static void obey(char order)
 {

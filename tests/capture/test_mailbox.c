@@ -55,7 +55,7 @@ static struct ky_processes_facts facts(void)
 	return now;
 }
 
-/* Not waited for by kymo before it is told: its end does not depend on that. */
+/* kymo does not wait for it: its end does not depend on that. */
 static void reap(pid_t pid)
 {
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -130,7 +130,7 @@ static uint64_t sum_of(uint32_t threads)
 	return (uint64_t)(threads + 3) * (threads + 4) / 2;
 }
 
-/* Skips the test where this engine is not to be had. */
+/* Skip the test where this engine is unavailable. */
 static struct ky_probes *open_probes(struct ky_trigger *trigger, const char *text,
 				     enum ky_probe_engine engine, struct seen *seen)
 {
@@ -243,7 +243,7 @@ static void threads_made_meanwhile_tell_once(void **state)
 
 /* ---- an ordinary user ---- */
 
-/* 0, 1, or 77 where it is not to be had. */
+/* 0, 1, or 77 where it is unavailable. */
 static int probe_as_nobody(void)
 {
 	struct seen seen = {0};
@@ -431,7 +431,7 @@ static void pin(unsigned cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A child that does one more step each time it is told to. */
+/* A child that makes a step for each byte. */
 static struct run start_own(void (*act)(int step))
 {
 	int in[2], out[2];

@@ -197,7 +197,7 @@ static void spoil(uint8_t *drum, uint64_t *random)
 	}
 }
 
-/* The program may become its own victim: that is a normal end for whoever watches it. */
+/* The program may become its own victim: that is a normal end for a capture. */
 static int scribble(uint32_t ms)
 {
 	size_t bytes;

@@ -57,7 +57,7 @@ wait_for() {
 	done
 }
 
-# A number that SQL tells of a trace.
+# Print the number of rows of a trace.
 count() { # file, what
 	"$kymo" query --csv "$1" "select count(*) from $2" 2>/dev/null | tail -1
 }
@@ -174,7 +174,7 @@ printf '#!/no/such/interpreter\n' >script
 chmod +x script
 run run -o keep.kymo -- ./script
 [ $code -eq 127 ] && [ "$(cat keep.kymo)" = before ] && grep -q ./script err
-report "one whose exec fails is told" $?
+report "a program whose exec fails: an error" $?
 
 run run -o a.kymo -- sh -c 'echo to stdout; echo to stderr >&2; cat' <<<ignored
 [ $code -eq 0 ] && grep -q 'to stdout' out && grep -q 'to stderr' err && grep -q 'no kymo trace points' err &&
@@ -222,7 +222,7 @@ report "a name without a format is refused" $?
 
 run run -o no/such/folder/a.kymo -- touch ran
 [ $code -eq 1 ] && [ ! -e ran ] && [ "$(wc -l <err)" -eq 1 ]
-report "an output that cannot be written is told before the program runs" $?
+report "an output that cannot be written: an error before the program runs" $?
 
 run run --json -o a.kymo -- "$demo" --tasks 20 --seconds 0.01
 [ $code -eq 0 ] && grep -q '"events":' err && grep -q '"status": *0' err
@@ -281,7 +281,7 @@ has r.0.kymo slice && has r.1.kymo slice || fine=1
 for file in "${files[@]}"; do
 	valid "$file" || fine=1
 done
-report "files rotate, and each stands on its own" "$fine"
+report "files rotate, and each is complete" "$fine"
 
 run run -o s.kymo --max-size 64k --rotate 2 -- "$demo" --tasks 2000 --seconds 0.3
 files=(s.*.kymo)
@@ -320,7 +320,7 @@ report "what one attach switched on, the next does not see" $?
 
 run attach -p "$target" -p 999999999 -o b.kymo --duration 1s
 [ $code -eq 0 ] && grep -q 999999999 err && has b.kymo slice
-report "one process that is not there is told, the other recorded" $?
+report "a missing process is reported, the other recorded" $?
 
 run attach -p no-such-process-of-kymo -o c.kymo
 [ $code -eq 1 ] && [ ! -e c.kymo ]
@@ -486,11 +486,11 @@ fi
 
 run run --trigger line:capture_target.c:1 -o none.kymo -- "$target_program" api
 [ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q 'capture_target.c' err
-report "a line without code is told" $?
+report "a line without code is reported" $?
 
 run run --trigger symbol:no_such_function_here -o none.kymo -- "$target_program" api
 [ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q no_such_function_here err
-report "a function that is not there is told" $?
+report "an unknown function is reported" $?
 
 run run --trigger symbol:target_function --trigger symbol:no_such_function_here --snapshots 1 -o two.kymo -- \
 	"$target_program" call
@@ -520,13 +520,13 @@ END
 if cc -o again again.c 2>/dev/null; then
 	run run --engine breakpoint --trigger symbol:reached -o again.kymo -- ./again once
 	if [ $code -eq 8 ] && grep -qE 'not permitted|Permission|not supported|No such device|No space' err; then
-		skip "a program that starts itself anew" "$(head -1 err)"
+		skip "a program that executes itself" "$(head -1 err)"
 	else
 		[ $code -eq 8 ] && grep -q 'snapshots *1' err
-		report "a program that starts itself anew before its first instruction" $?
+		report "a program that executes itself before its first instruction" $?
 	fi
 else
-	skip "a program that starts itself anew" "no compiler"
+	skip "a program that executes itself" "no compiler"
 fi
 
 # ---- programs that are hard to follow ----

@@ -120,7 +120,7 @@ rm -f async.json loose.json late.json twice.json meta.json
 # Used wrongly.
 expect 2 "no output" "$kymo" convert input.json
 expect 2 "no format" "$kymo" convert input.json x.txt
-expect 2 "a format that is none" "$kymo" convert input.json x.json --format svg
+expect 2 "an unknown format" "$kymo" convert input.json x.json --format svg
 expect 1 "no input" "$kymo" convert missing.json x.json
 [ ! -e x.json ] || fail "an output without an input"
 rm -f o.* c.* piped.json

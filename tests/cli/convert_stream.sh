@@ -38,7 +38,7 @@ for suffix in json pftrace fxt json.gz; do
 	check "$suffix is the same trace" cmp -s expected got
 done
 
-# A file that was cut is none of a recorder that ended: it goes through the model, which says so.
+# A truncated file goes through the model, which reports that.
 head -c $(($(wc -c <demo.kymo) / 2)) demo.kymo >cut.kymo
 check "a cut file" "$kymo" convert cut.kymo cut.json 2>said
 check "says that it is cut" grep -q "problem\|kymo_" said

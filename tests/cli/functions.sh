@@ -52,12 +52,12 @@ wait_for() {
 	done
 }
 
-# What SQL tells of a trace, without its heading.
+# Print the rows of a query, without their heading.
 ask() { # file, SQL
 	"$kymo" query --csv "$1" "$2" 2>/dev/null | tail -n +2
 }
 
-refused() { # name, what is said, arguments
+refused() { # name, message, arguments
 	local name=$1 said=$2
 	shift 2
 	run "$@"
@@ -72,7 +72,7 @@ refused 'entry-only is about functions' 'needs --functions' run --entry-only -- 
 refused 'hot is about functions' 'needs --functions' run --hot 5 -- true
 refused 'engines of functions are about functions' 'needs --functions' run --engine patch -- true
 refused 'hot is a number' 'is not a number of calls' run --functions --hot often -- true
-refused 'an engine that is none' 'use auto, uprobe, breakpoint' run --functions --engine magic -- true
+refused 'an unknown engine' 'use auto, uprobe, breakpoint' run --functions --engine magic -- true
 refused 'record has no functions' 'kymo attach' record --functions
 refused 'a list that selects nothing' 'the glob is empty' run --functions=module: -- true
 
@@ -91,10 +91,10 @@ report 'help of record' $?
 
 run run --functions --engine pt -o pt.kymo -- touch ran
 if [ $code -eq 0 ]; then
-	skip 'an engine that cannot be had' 'this machine has Intel PT'
+	skip 'an unavailable engine' 'this machine has Intel PT'
 else
 	[ $code -eq 77 ] && grep -q 'engine pt: ' err && [ ! -e ran ] && [ ! -e pt.kymo ]
-	report 'an engine that cannot be had' $?
+	report 'an unavailable engine' $?
 fi
 
 # ---- every call ----

@@ -109,7 +109,7 @@ for verb in $verbs; do
 	refuses "$verb with an unknown option" 2 "no option --nonsense" $verb --nonsense
 done
 refuses "a verb mistyped" 2 "did you mean 'report'" reprot
-refuses "a verb that is none" 2 "'kymo --help' lists all" frobnicate
+refuses "an unknown verb" 2 "'kymo --help' lists all" frobnicate
 refuses "a file instead of a verb" 2 "kymo info a.json" a.json
 refuses "an option without its value" 2 "needs a value" report --limit
 refuses "an option with a value too many" 2 "takes no value" report --tree=3 a.json
@@ -219,7 +219,7 @@ prints "validate: a flow to another trace is no fault" 0 "flow_without_end" vali
 printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a"},{"ph":"X","pid":1,"tid":1,"ts":5,"dur":9,"name":"b"}]' >overlap.json
 run validate overlap.json
 [ $code -eq 1 ] && [ "$(grep -c slice_overlap out)" -eq 1 ]
-report "validate: an overlap is said once" $?
+report "validate: an overlap is reported once" $?
 run validate --json missing.json a.json
 [ $code -eq 1 ] && node -e '
 const list = JSON.parse(require("fs").readFileSync("out", "utf8"));
@@ -269,7 +269,7 @@ prints "doctor: the kernel" 0 "kernel" doctor
 is_json "doctor: JSON" doctor --json
 refuses "doctor: one program" 2 "one program at a time" doctor a.json b.json
 refuses "doctor: --all without a program" 2 "name one" doctor --all
-refuses "doctor: a program that is none" 1 "it is no ELF file" doctor ./a.json
+refuses "doctor: a file that is not a program" 1 "it is no ELF file" doctor ./a.json
 refuses "doctor: a program that is nowhere" 1 "no program" doctor no-such-program
 if [ "$(uname -m)" = x86_64 ]; then
 	prints "doctor: functions of a program" 0 "can be traced" doctor "$kymo"
@@ -301,7 +301,7 @@ report "and so is one that is full before the end" $?
 (timeout $limit "$kymo" info --json a.json; echo $? >code) 2>err | true
 code=$(cat code)
 [ "$code" -eq 0 ] && [ ! -s err ]
-report "a reader that went away is none" $?
+report "a reader that goes away is no failure" $?
 run report a.json
 ! grep -q $'\033' out
 report "no colours in a file" $?

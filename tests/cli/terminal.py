@@ -70,7 +70,7 @@ class Terminal:
         return bool(flags & termios.ECHO) and bool(flags & termios.ICANON)
 
     def end(self):
-        """The exit code, minus the signal; reads on meanwhile, for nobody ends whose output waits."""
+        """Return the exit code, or minus the signal; keep reading, because a program whose output waits never ends."""
         while self.read():
             pass
         os.close(self.fd)  # one that hangs gets SIGHUP

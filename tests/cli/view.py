@@ -143,7 +143,7 @@ def check_served(view):
           and page.headers["referrer-policy"] == "no-referrer" and page.headers["x-frame-options"] == "DENY"
           and page.headers["cross-origin-resource-policy"] == "same-origin", page)
     trace = view.json("api/trace")
-    check("api/trace tells of the trace", trace["name"] == "demo.kymo" and trace["counts"]["slices"] > 0, trace)
+    check("api/trace describes the trace", trace["name"] == "demo.kymo" and trace["counts"]["slices"] > 0, trace)
     rows = view.json("api/sql", method="POST", body=b"SELECT count(*) FROM slice")
     check("SQL is answered", rows["rows"][0][0] > 0, rows)
     with view.connect() as client:
@@ -235,7 +235,7 @@ def check_wrong(view):
     check("a zero in the body", view.get("api/sql", method="POST", body=b"SELECT 1\0").status == 400)
     raw = [
         (b"\r\n\r\n" * 10, "empty lines"), (b"GET\r\n\r\n", "half a first line"), (b"\0" * 1000, "zeros"),
-        (os.urandom(5000), "any bytes"), (b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", "a version that is none"),
+        (os.urandom(5000), "any bytes"), (b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", "an unknown version"),
         (b"GET " + view.path.encode() + b" HTTP/1.1\r\n\r\n", "no Host"),
         (b"GET " + view.path.encode() + b" HTTP/1.0\r\n\r\n", "no Host in HTTP 1.0"),
         (b"GET " + view.path.encode() + b"\r\n", "HTTP 0.9"),
@@ -546,12 +546,12 @@ def check_usage(kymo):
             ("a missing file", ["missing.kymo"], 1, "missing.kymo"),
             ("a file that is no trace", ["--no-browser", "garbage"], 1, "garbage"),
             ("a file and a process", ["-p", "1", "demo.kymo"], 2, "exclude each other"),
-            ("a port that is none", ["--port", "70000", "demo.kymo"], 2, "--port"),
+            ("an impossible port", ["--port", "70000", "demo.kymo"], 2, "--port"),
             ("an address of another machine", ["--bind", "192.0.2.1", "demo.kymo"], 1, "192.0.2.1"),
             ("a range without an export", ["--from", "1s", "demo.kymo"], 2, "--export"),
             ("a port for an export", ["--export", "x.html", "--port", "1", "demo.kymo"], 2, "--export"),
             ("-o without -p", ["-o", "x.kymo", "demo.kymo"], 2, "-p"),
-            ("an option that is none", ["--nonsense"], 2, "no option --nonsense")]:
+            ("an unknown option", ["--nonsense"], 2, "no option --nonsense")]:
         done = run(*arguments)
         check(f"used wrongly: {name}", done.returncode == code and text in done.stderr, done)
     done = run("--export", "out.html", "demo.kymo")

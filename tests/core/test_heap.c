@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_heap.c: strings, trace points and categories are unique by content whoever adds them, and
+ * test_heap.c: strings, trace points and categories are unique by content, for all threads, and
  * what finds no room is counted.
  */
 #include "core/heap.h"

@@ -224,7 +224,7 @@ static void vforked(void)
 	CHECK(readback(NULL, NULL).events == 20);
 }
 
-/* Without KYMO_CATEGORIES: whoever reads the letter is to switch them on. */
+/* Without KYMO_CATEGORIES: the receiver switches them on. */
 static void vfork_and_exec_hand_over_the_new_programs_drum(void **state)
 {
 	(void)state;
@@ -306,7 +306,7 @@ static void a_mailbox_that_is_full_is_not_waited_for(void **state)
 	assert_int_equal(in_child(full_mailbox), 0);
 }
 
-/* Whoever got hold of the name after kymo ended is not shown what the program records. */
+/* A process that takes the name after kymo ended does not get the program's events. */
 static void strangers_mailbox(void)
 {
 	int ready[2], done[2];

@@ -204,7 +204,7 @@ static void every_kind_and_dynamic_names_come_out(void **state)
 	assert_int_equal(in_child(every_kind), 0);
 }
 
-/* A reader that keeps its place: numbers must follow each other but for the losses it was told. */
+/* A reader that keeps its place: numbers must follow each other but for the reported losses. */
 struct follower {
 	struct ky_stream stream;
 	uint64_t next;
@@ -339,7 +339,8 @@ static void high_half(void)
 	for (int i = 0; i < 3; i++) {
 		KYMO_INSTANT("net", "event", "i", i);
 		struct ky_ring_writer *w = (struct ky_ring_writer *)(void *)kymo_i_tls;
-		struct ky_drum_block *block = (struct ky_drum_block *)(w->pub.ky_end - KY_BLOCK_BYTES);
+		struct ky_drum_block *block =
+			(struct ky_drum_block *)(w->pub.ky_end - KY_BLOCK_BYTES);
 		if (i != 0)
 			continue;
 		/* As if the block had begun one turn of the low half earlier. */
@@ -350,7 +351,7 @@ static void high_half(void)
 	const struct readback totals = readback(collect_time, &next);
 	CHECK(totals.events == 3 && next == times + 3);
 	CHECK(times[1] >= before && times[2] >= times[1] && times[2] <= ky_os_boottime());
-	CHECK(times[0] < before); /* the first is told by the block alone */
+	CHECK(times[0] < before); /* the block alone has the first */
 }
 
 static void the_counters_high_half_may_change_within_a_block(void **state)

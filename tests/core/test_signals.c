@@ -202,7 +202,7 @@ static void *trace_until_stopped(void *context)
 	return NULL;
 }
 
-/* SIGPROF as profilers use it: whoever runs gets it. Also under the thread sanitizer. */
+/* SIGPROF as profilers use it: the running thread gets it. Also under the thread sanitizer. */
 static void timer_storm(void)
 {
 	pthread_t threads[THREADS];

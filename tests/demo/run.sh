@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # run.sh DEMO: runs the demo into a file of every format at once, and looks whether the files say what
 # the demo's own summary says. What is in the files is asked of Google's trace_processor
-# (tools/oracle); where that is not to be had, only the files and the losses are checked.
+# (tools/oracle); without it, only the files and the losses are checked.
 set -eu
 demo=$1
 oracle=$(cd "$(dirname "$0")/../.." && pwd)/tools/oracle/trace-processor.mjs

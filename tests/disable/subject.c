@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * subject.c: every macro of kymo.h in a function that does something. run.sh compiles it compiled
- * out, and once more with the macros' lines blanked out, and compares. So each macro stands on a line
+ * out, and once more with the macros' lines blanked out, and compares. So each macro is on a line
  * of its own, and KYMO_ENABLED is the only one inside an expression. Valid C11 and C++11.
  */
 #include <stddef.h>

@@ -10,7 +10,7 @@
 //
 // DIR/all.notes lists every event of all.json, all.pftrace and all.fxt, with texts as hexadecimal bytes. From these
 // notes this script builds the spans, points, counters and flows that a reader has to find, by the rules of kymo and
-// not by those of any format; what the formats cannot carry is said in the table of formats below. Then each file is
+// not by those of any format; the table of formats below has what the formats cannot carry. Then each file is
 // cut off at 200 places and has to import up to the cut.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

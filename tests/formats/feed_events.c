@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * feed_events.c: the streams of events that the writers' tests feed. What readers must make of them
- * is worked out elsewhere, from the notes; here only stands what happens.
+ * is worked out elsewhere, from the notes; here is only what happens.
  */
 #include <float.h>
 #include <math.h>

@@ -10,7 +10,7 @@
  *	{"summary":{"events":2,"lost":12,…,"notes":[{"at":4711,"text":"…"}]}}
  *
  * Pointers are strings of hexadecimal digits; other values are as in our JSON traces. Exit code: 0
- * also for a damaged file, which the notes tell of; 1 when it cannot be read at all; 2 used
+ * also for a damaged file, which the notes report; 1 when it cannot be read at all; 2 used
  * wrongly.
  */
 #include <inttypes.h>

@@ -84,7 +84,7 @@ static void tasks_tell_whose_threads_they_are(void **unused)
 	ky_trace_close(&trace);
 }
 
-/* The pages tell of 12; stats grew by 40. */
+/* The pages report 12; stats grew by 40. */
 static void losses_that_no_page_tells_are_counted_too(void **unused)
 {
 	(void)unused;

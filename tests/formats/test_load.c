@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_load.c: what cannot be loaded is said in one line: the path, the place, what is wrong, what to do. */
+/* test_load.c: an error of loading is one line: the path, the place, what is wrong, what to do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -29,7 +29,7 @@
 #define NAMES 40000u
 #define THREADS 300u
 
-/* Stands in where the program is built without that writer. */
+/* For programs that are built without that writer. */
 __attribute__((weak))
 const struct ky_format ky_format_kymo = {.name = "kymo", .id = KYMO_FORMAT_KYMO, .suffix = ".kymo"};
 

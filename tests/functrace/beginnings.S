@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * beginnings.S: functions whose first instructions are of all sorts, for the tests of windows. Assembly, so that no
- * compiler puts them otherwise. Behind each is int3 up to 16 bytes, but where it is said.
+ * compiler puts them otherwise. Behind each is int3 up to 16 bytes, unless noted.
  */
 .macro function name
 	.globl \name

@@ -12,7 +12,7 @@
 
 	.text
 
-/* A sled as clang's XRay makes it, with its entry in the table (version 2: relative to where it stands). */
+/* A sled as clang's XRay makes it, with its entry in the table (version 2: relative to its place). */
 function kind_sled
 1:	.byte 0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00
 	lea 1(%rdi), %rax

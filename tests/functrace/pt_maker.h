@@ -32,7 +32,7 @@ struct pt_made {
 	uint64_t last_ns;
 	uint32_t open; /* begun and not ended */
 	uint64_t begins, ends;
-	bool silent; /* count only: but instants are told */
+	bool silent; /* count only, except instants */
 	struct ky_pt_facts facts;
 };
 

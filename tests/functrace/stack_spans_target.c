@@ -154,7 +154,7 @@ __attribute__((noinline)) static void target_signalled(void)
 }
 
 #ifdef __x86_64__
-/* A loop that the program makes itself, and tells of in a perf map. It has a frame pointer, as JITs' code does. */
+/* A loop that the program generates, and describes in a perf map. It has a frame pointer, as JITs' code does. */
 __attribute__((noinline)) static void target_made(void)
 {
 	/* push %rbp; mov %rsp,%rbp; dec %rdi; jnz back; pop %rbp; ret */

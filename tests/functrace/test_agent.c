@@ -583,7 +583,7 @@ static void high_half_body(void)
 	CHECK(add(1, 2) == 3);
 	struct ky_agent_state *mine = my_state();
 	struct ky_ring_writer *writer = (struct ky_ring_writer *)(void *)mine->ring;
-	for (int i = 0; i < 100; i++) { /* as if the counter had been elsewhere meanwhile */
+	for (int i = 0; i < 100; i++) { /* as if the counter had moved in between */
 		mine->high ^= 5;
 		writer->high ^= 5;
 		CHECK(add(1, 2) == 3);

@@ -423,7 +423,7 @@ static void a_cache_tells_the_same_and_a_damaged_one_nothing(void **state)
 	int fd = open_cached();
 	assert_true(fd >= 0);
 	assert_true(read_digest(libc_path()) == without); /* reads it */
-	/* Nothing is told by one whose bytes are not right, that is cut off, or that others may write. */
+	/* One with wrong bytes, that is cut off, or that others may write, is not used. */
 	const uint8_t wrong[] = {1, 0, 0, 9};
 	assert_int_equal(pwrite(fd, wrong, sizeof(wrong), 1000), sizeof(wrong));
 	assert_true(read_digest(libc_path()) == without);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_functrace.c: which engine is chosen and what is said, when the engines can or cannot be had. The engines are fakes that
+ * test_functrace.c: the choice of an engine and its message, with engines available or not. The engines are fakes that
  * do as `machine` says: functrace.c and functrace_choose.c are linked with these alone.
  */
 #include <errno.h>

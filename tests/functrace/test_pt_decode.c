@@ -2,7 +2,7 @@
 /*
  * test_pt_decode.c: calls rebuilt from packets of Intel PT: the packets that a CPU would write are made by libipt's encoder.
  *
- * "f{ g{ } }" is what was told: g was called by f. "~f{": f was running when the trace began.
+ * "f{ g{ } }" is the result: f called g. "~f{": f was running when the trace began.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -441,7 +441,7 @@ static void a_ring_that_went_around_begins_behind_its_head(void **state)
 	(void)state;
 	assert_int_equal(ky_pt_thread_unroll(out, ring, 8, 4), 8);
 	assert_memory_equal(out, "12345678", 8);
-	/* Whether head counts on or begins anew: kernels differ. */
+	/* Kernels differ: head continues, or starts again. */
 	assert_int_equal(ky_pt_thread_unroll(out, ring, 8, 800 + 4), 8);
 	assert_memory_equal(out, "12345678", 8);
 }

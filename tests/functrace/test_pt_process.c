@@ -260,7 +260,7 @@ static void code_in_no_file_is_read_from_the_process_and_named_by_its_address(vo
 	read_back(&process->drum, &told);
 	snprintf(expected, sizeof(expected), "0x%llx{ 0x%llx{ } [interrupt]{ } }",
 		 (unsigned long long)at, (unsigned long long)at + 16);
-	/* Where reading another process's memory is forbidden, that is said. */
+	/* Where reading another process's memory is forbidden, the message says so. */
 	if (!process->facts.errors)
 		assert_string_equal(told.text, expected);
 	else

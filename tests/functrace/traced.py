@@ -135,7 +135,7 @@ def text_of(pid):
 
 
 def read_all(memory, address, size):
-    """A read may be told less than it asked for."""
+    """Read all bytes: a single read may return fewer."""
     memory.seek(address)
     parts, left = [], size
     while left and (part := memory.read(left)):
@@ -155,7 +155,7 @@ def text_differs(pid):
                     kept = file.read(size)
                 now = read_all(memory, address, len(kept))
             except OSError:
-                continue  # a library that is unloaded meanwhile
+                continue  # a library that is being unloaded
             if len(now) < len(kept):  # the process ended, or unloaded it
                 continue
             if kept != now:

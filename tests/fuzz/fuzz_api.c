@@ -54,7 +54,7 @@ static void ask_search(struct ky_api *answers, const char *text)
 	ask(answers, "api/search", near, 3);
 }
 
-/* The whole trace on one screen, and its begin at the finest. */
+/* The whole trace on one screen, and its start at the finest. */
 static void ask_tiles(struct ky_api *answers, const struct ky_view *view)
 {
 	for (uint32_t i = 0; i < view->tracks_count && i < 64; i++) {

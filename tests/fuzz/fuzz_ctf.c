@@ -24,7 +24,7 @@ const char *__lsan_default_suppressions(void)
 	return "leak:babeltrace\nleak:libglib\n";
 }
 
-/* Kept, so that a plugin's leaks can be told by its name, and it is not loaded anew for each input. */
+/* Kept, so that a plugin's leaks have its name, and it is not loaded again for each input. */
 static const bt_plugin *plugin;
 
 static const char *const names[] = {"metadata", "stream_0", "stream_1", NULL};

@@ -3,7 +3,7 @@
  * fuzz_drum_attach.c: a drum whose owner writes anything into it while kymo is attached: categories
  * are switched, events read, windows taken, facts asked for. The first byte says how:
  *
- *   bit 0   a second thread writes the patches over and over meanwhile; else they come before
+ *   bit 0   a second thread writes the patches over and over; else they come before
  *   bit 1   flight mode
  *   bit 2   select categories by globs
  *   bit 3   decoded events as well

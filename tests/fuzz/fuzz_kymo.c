@@ -73,7 +73,7 @@ static void read_all(const uint8_t *data, size_t bytes)
 	ky_kymo_close(&file);
 }
 
-/* From the end to the begin: a chunk in another's body is right before that is hashed. */
+/* From the end to the start: a chunk in another's body is right before that is hashed. */
 static void repair(uint8_t *data, size_t bytes)
 {
 	struct ky_kymo_chunk chunk;

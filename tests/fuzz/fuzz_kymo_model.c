@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* From the end to the begin: a chunk in another's body is right before that is hashed. */
+/* From the end to the start: a chunk in another's body is right before that is hashed. */
 static void repair(uint8_t *data, size_t bytes)
 {
 	struct ky_kymo_chunk chunk;

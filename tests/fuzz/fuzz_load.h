@@ -34,7 +34,7 @@ static inline void fuzz_check_strings(const struct ky_trace *trace, const uint32
 	fuzz_check_below(column, rows, trace->strings.count, false);
 }
 
-/* A row's parent is none that has it below itself. */
+/* No row is its own ancestor. */
 static inline void fuzz_check_acyclic(const uint32_t *parent, struct ky_rows rows)
 {
 	for (uint32_t i = 0; i < rows.count; i++) {

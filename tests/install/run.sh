@@ -27,7 +27,7 @@ else
 	echo "clang is not installed: gcc alone"
 fi
 
-# Every header stands alone, whatever else the program defines.
+# Every header compiles alone, whatever else the program defines.
 check_headers()
 {
 	local header name

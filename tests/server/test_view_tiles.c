@@ -310,7 +310,7 @@ static void what_reaches_into_a_tile_is_counted_once_at_every_level(void **state
 	check_levels(false);
 }
 
-/* Many in a pixel, on the edges of tiles too: what is merged before and behind an edge is told apart. */
+/* Many in a pixel, on the edges of tiles too: items before and after an edge are not merged. */
 static void dense_lanes_are_cut_exactly_at_the_edges_of_tiles(void **state)
 {
 	(void)state;

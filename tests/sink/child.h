@@ -41,7 +41,7 @@ _Noreturn void child_fail(const char *file, int line, const char *condition);
 int child_run(void (*body)(void));
 /* The same, and the test fails when the child did. */
 void child_expect(void (*body)(void));
-/* Runs this program again with the body's name as its argument, so that it is loaded anew. */
+/* Run this program again with the body's name as its argument. */
 int child_exec(const char *body, char *const environment[]);
 
 struct child_body {

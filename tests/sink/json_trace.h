@@ -41,7 +41,7 @@ const struct json_event *json_trace_find(const struct json_trace *trace, char ph
 /* A number among the arguments of an event; ends the test process when it is not there. */
 int64_t json_trace_arg(const struct json_event *event, const char *key);
 /*
- * By time and thread: every end has its begin. Returns how many spans stay open; ends the test
+ * By time and thread: every end has a begin. Returns how many spans stay open; ends the test
  * process when an end has no begin.
  */
 size_t json_trace_open_spans(const struct json_trace *trace);

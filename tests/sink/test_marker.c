@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_marker.c: events as lines in ftrace's trace_marker, read back from an ftrace instance made
- * for the test. In a mount namespace of its own, the instance's trace_marker stands in the place of
+ * for the test. In a mount namespace of its own, the instance's trace_marker replaces
  * the machine's, so nobody else's trace is written to. Needs root and tracefs, and says so.
  */
 #include "child.h"

@@ -325,7 +325,7 @@ static void a_fork_at_any_moment_leaves_no_lock_behind(void **state)
 	child_expect(fork_amid_everything);
 }
 
-/* ---- started by the environment: these bodies run in a program that was loaded anew ---- */
+/* ---- started by the environment: these bodies run in a program that was executed again ---- */
 
 static void record_and_return(void)
 {

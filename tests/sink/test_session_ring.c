@@ -113,7 +113,7 @@ static void replace_in_one_step(void)
 	MUST(fstat(reader, &before) == 0);
 	KYMO_INSTANT("a", "event");
 	MUST(kymo_session_flush(session) == 0);
-	/* Whoever has the old file open keeps it, whole. */
+	/* A reader with the old file open keeps all of it. */
 	MUST(fstat(reader, &after) == 0 && after.st_size == before.st_size && after.st_nlink == 0);
 	MUST(stat("out.json", &after) == 0 && after.st_ino != before.st_ino);
 	MUST(json_file_count("out.json", 'i', "event") == 2);

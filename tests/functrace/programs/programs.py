@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """programs.py KYMO [--slow] [--cycles=N] [NAME...]: programs nobody here wrote, as Debian ships them, all their functions patched: they do
-their own work with the output and exit code they have alone, from their start and attached to again and again meanwhile.
+their own work with the output and exit code they have alone, from their start, and attached to again and again.
 
     until its end     sqlite3, git, python3's own tests, node with workers, cc1, rg: output and files equal
     under load        redis-server by redis-benchmark, nginx by wrk; sqlite3, python3, node in loops that check themselves
 
 --slow: fifty attaches each, larger inputs, python3's own test modules. Exit 1 when a check failed, 77 when nothing could run;
-a program that is not installed is skipped, and that is said."""
+a program that is not installed is skipped, with a line that says so."""
 import filecmp
 import os
 import shutil
@@ -33,7 +33,7 @@ def missing(*names):
 
 
 def free_of_user(folder):
-    """An environment in which no setting of whoever runs this has a say."""
+    """Return an environment without the user's settings."""
     return {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "TZ": "UTC"}
 
 

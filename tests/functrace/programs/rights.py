@@ -116,7 +116,7 @@ def forbidden(folder):
 
 
 def traced_by_another(folder):
-    """A debugger is there already: who it is, is said."""
+    """A debugger is there already: the message names it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     with started() as process:

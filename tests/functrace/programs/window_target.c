@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window_target.c THREADS [crash]: threads that call step_0 to step_15 in turn, for ever: whoever has recorded them can tell
+ * window_target.c THREADS [crash]: threads that call step_0 to step_15 in turn, for ever: a recording of them shows
  * whether one is missing. Says "ready" when all have begun; then for each byte of the standard input the main thread calls
  * trigger_here() or, with "crash", lets one of the threads read from nowhere. Ends with its input.
  */

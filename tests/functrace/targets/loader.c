@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loader.c: for each byte of input loads the library that it is told of, calls a function of it a hundred times, unloads
+ * loader.c: for each byte of input loads the given library, calls a function of it a hundred times, unloads
  * it again and answers with a line. Exit 0 when all results were right.
  */
 #include <dlfcn.h>

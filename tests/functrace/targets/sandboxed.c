@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sandboxed.c: a program that puts itself into a sandbox after a byte of input has come: the kernel kills it for any system call but
- * those that it makes itself. Then it calls functions, in lots of which each is told with a byte of output, until its input ends.
+ * those that it makes itself. Then it calls functions, in batches, with a byte of output for each, until its input ends.
  *
  *   strict     a strict sandbox instead: the CPU's counter may not be read in it
  *   counter    no sandbox, but the counter may not be read either
@@ -39,7 +39,7 @@ static int seal(void)
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
-/* Its hook is on the stack meanwhile. */
+/* Its hook is on the stack. */
 NOINLINE int seal_by(const char *how)
 {
 	int result = 1;

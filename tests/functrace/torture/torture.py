@@ -137,7 +137,7 @@ def children_of(pid):
 
 
 def killed_with_children(folder, made):
-    """The same with children that were forked meanwhile, and go on."""
+    """The same with children that were forked in between, and go on."""
     with traced.running([made], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(made)) as process:
         path = f"{folder}/children.kymo"
         with traced.running([traced.KYMO, "attach", "-q", "-p", str(process.pid), "--functions", "-o", path]) as kymo:

@@ -318,7 +318,7 @@ KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint64_t ky_end_bit,
 	if (KYMO_I_UNLIKELY(ky_differs))
 		goto ky_slow;
 	kymo_i_store_items((uint64_t *)ky_pos + 1, ky_items, ky_values);
-	/* Pairs with the acquire load of the header in ky_block_read(), before it reads the items. */
+	/* Pairs with the acquire load of the header in copy_events() (ring_read.c), before the items. */
 	__atomic_store_n((uint64_t *)ky_pos, ky_header, __ATOMIC_RELEASE);
 	ky_w->ky_events++;
 	/* A signal handler that finds the writer free finds the event whole. */

@@ -5,6 +5,8 @@
  */
 #include "capture/drum_open_spans.h"
 
+#include "core/span_stack.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +14,17 @@
 /* What fits into a piece; deeper ones are not told. */
 #define DEPTH_MAX (KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS)
 
+struct open_call {
+	const struct ky_site *site; /* first: an item of a span stack */
+	uint64_t word;              /* of its beginning; 0: not to be handed out */
+};
+
 struct before {
 	struct ky_stream *stream;
 	uint64_t from_ticks;
 	uint64_t words[KY_BLOCK_WORDS];
-	struct ky_block last; /* the last piece before the window: whose ring it is */
-	uint32_t depth;       /* of what is open, also beyond what is kept */
-	uint64_t open[DEPTH_MAX];
+	struct ky_block last;       /* the last piece before the window: whose ring it is */
+	struct ky_span_stack stack; /* of struct open_call */
 };
 
 /* The first tick that is not before the time. */
@@ -43,15 +49,20 @@ static void take_event(struct before *b, uint64_t word)
 	const struct ky_site *const site = ky_sites_get(&b->stream->sites, word);
 	if (!site)
 		return;
-	const bool ends = site->kind == KYMO_KIND_END || KY_WORD_IS_END(word);
-	if (ends && b->depth)
-		b->depth--;
-	if (ends || site->kind != KYMO_KIND_BEGIN)
-		return;
-	if (b->depth < DEPTH_MAX)
-		b->open[b->depth] =
-			KY_WORD_LENGTH(word) || !ky_stream_wants(b->stream, site) ? 0 : word;
-	b->depth++;
+	if (site->kind == KYMO_KIND_END || KY_WORD_IS_END(word)) {
+		if (ky_span_stack_end_beyond(&b->stack))
+			return;
+		const struct ky_span_end ends =
+			ky_span_stack_end(&b->stack, sizeof(struct open_call), site);
+		b->stack.depth -= ends.inner + ends.found;
+	} else if (site->kind == KYMO_KIND_BEGIN) {
+		struct open_call *call =
+			ky_span_stack_push(&b->stack, sizeof(*call), DEPTH_MAX, site);
+		if (call)
+			call->word = KY_WORD_LENGTH(word) || !ky_stream_wants(b->stream, site)
+					     ? 0
+					     : word;
+	}
 }
 
 /* False when the piece reaches into the window. */
@@ -59,7 +70,7 @@ static bool take_piece(struct before *b, const struct ky_block *block)
 {
 	uint32_t high = block->high;
 	if (block->lost || block->tid != b->last.tid || block->pid != b->last.pid)
-		b->depth = 0;
+		b->stack.depth = b->stack.beyond = 0;
 	b->last = *block;
 	for (uint32_t at = 0; at < block->count; at += 1 + KY_WORD_LENGTH(block->words[at])) {
 		const uint64_t word = block->words[at];
@@ -77,16 +88,16 @@ static bool take_piece(struct before *b, const struct ky_block *block)
 static void hand_out(struct before *b)
 {
 	const struct ky_stream_sink *const sink = &b->stream->sink;
-	const uint32_t depth = b->depth < DEPTH_MAX ? b->depth : DEPTH_MAX;
 	const uint64_t low = UINT32_MAX;
 	bool renamed = false;
 	struct ky_block block = b->last;
 	const struct ky_thread *const thread =
 		ky_sites_thread(&b->stream->sites, block.pid, block.tid, block.name, &renamed);
 	block.count = 0;
-	for (uint32_t i = 0; i < depth; i++) {
-		if (b->open[i])
-			b->words[block.count++] = (b->open[i] & ~low) | (b->from_ticks & low);
+	for (uint32_t i = 0; i < b->stack.depth; i++) {
+		const struct open_call *call = ky_span_stack_at(&b->stack, sizeof(*call), i);
+		if (call->word)
+			b->words[block.count++] = (call->word & ~low) | (b->from_ticks & low);
 	}
 	if (!thread || !block.count)
 		return;
@@ -104,7 +115,7 @@ static void read_ring(struct before *b, uint32_t ring)
 	struct ky_ring_cursor cursor;
 	struct ky_block block;
 	ky_ring_cursor_init(&cursor, ring, false);
-	b->depth = 0;
+	b->stack.depth = b->stack.beyond = 0;
 	b->last = (struct ky_block){0};
 	if (!ky_ring_find(&b->stream->view, &cursor))
 		return;
@@ -114,7 +125,7 @@ static void read_ring(struct before *b, uint32_t ring)
 		    !take_piece(b, &block))
 			break;
 	}
-	if (b->depth)
+	if (b->stack.depth)
 		hand_out(b);
 }
 
@@ -129,6 +140,7 @@ int ky_drum_before(struct ky_stream *stream, uint64_t from_ns)
 	b->from_ticks = ticks_at(&stream->clock, from_ns);
 	for (uint32_t i = 0; i < ky_drum_view_rings(&stream->view); i++)
 		read_ring(b, i);
+	ky_span_stack_free(&b->stack);
 	free(b);
 	return 0;
 }

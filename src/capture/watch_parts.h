@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "capture/watch.h"
+#include "core/span_stack.h"
 
 #define KY_WATCH_TRIGGERS_MAX 64u
 #define KY_WATCH_DEPTH_MAX 1024u
@@ -43,7 +44,7 @@ struct ky_watch_site {
 };
 
 struct ky_watch_span {
-	const struct ky_site *site;
+	const struct ky_site *site; /* first: an item of a span stack */
 	uint64_t begin_ns;
 	uint64_t triggers; /* that it concerns */
 	uint64_t fired;    /* of these */
@@ -52,11 +53,8 @@ struct ky_watch_span {
 };
 
 struct ky_watch_thread {
-	struct ky_watch_span *open;
-	uint32_t depth;
-	uint32_t room;
-	uint32_t beyond;  /* open spans that did not fit, all above the others */
-	uint32_t watched; /* of open: with triggers */
+	struct ky_span_stack stack; /* of struct ky_watch_span */
+	uint32_t watched;           /* open spans with triggers */
 };
 
 struct ky_watch_async {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch_spans.c: open spans. Those of a thread are a stack, balanced as src/sink/spans.c does it: KYMO_END ends the
- * innermost, the end of a scope also all that were opened in it and never ended, and what was open when
- * events got lost is forgotten. Asynchronous ones are found by category, name and id.
+ * watch_spans.c: open spans. Those of a thread are a stack, balanced by the rules of core/span_stack.h; those open when
+ * events got lost are forgotten. Asynchronous ones are found by category, name and id.
  *
  * A span fires once: while it is open, when a tick finds that it lasts too long already, or when it ends.
  */
@@ -73,82 +72,58 @@ static struct ky_watch_thread *thread_of(struct ky_watch *watch, struct ky_watch
 	return process->last;
 }
 
-static bool make_room(struct ky_watch_thread *t)
+static struct ky_watch_span *span_at(const struct ky_watch_thread *t, uint32_t level)
 {
-	if (t->depth < t->room)
-		return true;
-	const uint32_t room = t->room ? t->room * 2 : 16;
-	struct ky_watch_span *grown =
-		room <= KY_WATCH_DEPTH_MAX ? realloc(t->open, room * sizeof(*grown)) : NULL;
-	if (!grown)
-		return false;
-	t->open = grown;
-	t->room = room;
-	return true;
+	return ky_span_stack_at(&t->stack, sizeof(struct ky_watch_span), level);
 }
 
 void ky_watch_begin(struct ky_watch *watch, struct ky_watch_process *process,
 		    const struct ky_event *event, uint64_t triggers)
 {
 	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
-	if (t && !t->beyond && make_room(t)) {
-		open_span(&t->open[t->depth++], event, triggers);
+	struct ky_watch_span *span =
+		t ? ky_span_stack_push(&t->stack, sizeof(*span), KY_WATCH_DEPTH_MAX, event->site)
+		  : NULL;
+	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	if (span) {
+		open_span(span, event, triggers);
 		t->watched += triggers != 0;
-		ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
 		return;
 	}
-	if (t)
-		t->beyond++;
 	watch->dropped++;
-	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
 	ky_watch_gap_end(watch, process, triggers, event->time_ns);
 }
 
 static void pop(struct ky_watch *watch, struct ky_watch_process *process, struct ky_watch_thread *t,
 		uint64_t end_ns)
 {
-	if (!t->open || !t->depth)
-		return;
-	struct ky_watch_span *span = &t->open[--t->depth];
+	struct ky_watch_span *span = ky_span_stack_pop(&t->stack, sizeof(*span));
 	t->watched -= span->triggers != 0;
 	close_span(watch, process, span, end_ns);
-}
-
-/* How many of the open spans the event ends. */
-static uint32_t count_ended(const struct ky_watch_thread *t, const struct ky_event *event)
-{
-	if (!(event->site->flags & KYMO_SITE_SCOPE))
-		return t->depth != 0;
-	for (uint32_t i = 1; i <= t->depth; i++)
-		if (t->open[t->depth - i].site == event->site)
-			return i;
-	return t->depth; /* its begin is lost: what is open was opened in it */
 }
 
 void ky_watch_end(struct ky_watch *watch, struct ky_watch_process *process,
 		  const struct ky_event *event)
 {
 	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
-	if (!t)
+	if (!t || ky_span_stack_end_beyond(&t->stack))
 		return;
-	if (t->beyond) {
-		t->beyond--;
-		return;
-	}
-	for (uint32_t count = count_ended(t, event); count; count--)
+	const struct ky_span_end ends =
+		ky_span_stack_end(&t->stack, sizeof(struct ky_watch_span), event->site);
+	for (uint32_t count = ends.inner + ends.found; count; count--)
 		pop(watch, process, t, event->time_ns);
 }
 
 static void forget(struct ky_watch_thread *t, struct ky_watch *watch,
 		   struct ky_watch_process *process, uint64_t time_ns)
 {
-	while (t->depth) {
-		struct ky_watch_span *span = &t->open[--t->depth];
+	while (t->stack.depth) {
+		struct ky_watch_span *span = ky_span_stack_pop(&t->stack, sizeof(*span));
 		ky_watch_gap_end(watch, process, span->triggers, time_ns);
 		free(span->name);
 	}
 	t->watched = 0;
-	t->beyond = 0;
+	t->stack.beyond = 0;
 }
 
 void ky_watch_lost(struct ky_watch *watch, struct ky_watch_process *process,
@@ -233,9 +208,9 @@ void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *proces
 	uint32_t at = 0;
 	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
 		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
-		for (uint32_t d = 0; t && t->watched && d < t->depth; d++)
-			if (t->open[d].triggers)
-				fire_over(watch, process, &t->open[d], now_ns, lasts);
+		for (uint32_t d = 0; t && t->watched && d < t->stack.depth; d++)
+			if (span_at(t, d)->triggers)
+				fire_over(watch, process, span_at(t, d), now_ns, lasts);
 	}
 	for (uint32_t i = 0; i < process->asyncs_count; i++)
 		if (process->asyncs[i].span.triggers)
@@ -247,10 +222,10 @@ void ky_watch_spans_free(struct ky_watch_process *process)
 	uint32_t at = 0;
 	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
 		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
-		for (uint32_t d = 0; t && d < t->depth; d++)
-			free(t->open[d].name);
+		for (uint32_t d = 0; t && d < t->stack.depth; d++)
+			free(span_at(t, d)->name);
 		if (t)
-			free(t->open);
+			ky_span_stack_free(&t->stack);
 		free(t);
 	}
 	for (uint32_t i = 0; i < process->asyncs_count; i++)

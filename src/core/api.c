@@ -20,6 +20,7 @@ void kymo_process_name(const char *name)
 	struct ky_drum *drum = ky_drum_get();
 	const uint32_t string =
 		drum && name ? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX)) : 0;
+	/* Pairs with the acquire loads of process_name by sessions: the string is there. */
 	if (string)
 		__atomic_store_n(&drum->header->process_name, string, __ATOMIC_RELEASE);
 	errno = saved_errno;
@@ -32,7 +33,8 @@ void kymo_snapshot(const char *reason, uint64_t arg)
 	const uint64_t values[] = {KYMO_I_WORD(reason), arg};
 	ky_writer_record(&site, 0, 2, site_info.types, values);
 	struct ky_drum *drum = ky_drum_peek();
-	if (drum) /* Release: whoever sees the number finds the event. */
+	/* Pairs with the acquire loads of snapshots by sessions and recorders: the event is there. */
+	if (drum)
 		__atomic_fetch_add(&drum->header->snapshots, 1, __ATOMIC_RELEASE);
 }
 
@@ -42,7 +44,7 @@ void kymo_mark_start(void)
 	ky_writer_record(&site, 0, 0, 0, NULL);
 	struct ky_drum *drum = ky_drum_peek();
 	if (drum)
-		__atomic_store_n(&drum->header->mark_ticks, ky_drum_ticks(drum), __ATOMIC_RELEASE);
+		KYMO_I_STORE(&drum->header->mark_ticks, ky_drum_ticks(drum));
 }
 
 uint64_t kymo_i_ticks(void)
@@ -51,12 +53,13 @@ uint64_t kymo_i_ticks(void)
 	return drum ? ky_drum_ticks(drum) : 0;
 }
 
-/* Nanoseconds for a number of ticks, by the oldest and the newest sample. */
+/* Convert a number of ticks to nanoseconds, by the oldest and the newest reading. */
 static uint64_t ticks_to_ns(struct ky_drum *drum, uint64_t ticks)
 {
 	const struct ky_drum_clock *clock = drum->clock;
-	if (__atomic_load_n(&clock->count, __ATOMIC_ACQUIRE) < 2)
+	if (__atomic_load_n(&clock->count, __ATOMIC_RELAXED) < 2)
 		ky_clock_take(drum, true);
+	/* Pairs with the release store of count in add_reading(). */
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
 	if (count < 2 || count > drum->header->clock_max)
 		return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * block_select.h: a piece of a block without the events that are not wanted. What stays moves
- * together in place; where the counter's high half changes between two that stay, a control word
- * says so. It is inline so that the question about an event is, too.
+  * block_select.h: remove unwanted events from a piece of a block. The others move together in place; where the counter's
+ * high half changes between two of them, a control word is put in. Inline, so that keep() is inlined, too.
  */
 #ifndef KY_CORE_BLOCK_SELECT_H
 #define KY_CORE_BLOCK_SELECT_H
@@ -11,10 +10,10 @@
 
 #include <string.h>
 
-/* at is where in the piece the event's words began. */
+/* Report whether to keep an event; at is where its words began in the piece. */
 typedef bool ky_block_keep_fn(void *context, uint64_t word, uint64_t ticks, uint32_t at);
 
-/* words is the piece's own memory. Where its first event was in the piece, 0 when none is left. */
+/* words is the piece's own memory. Return where its first event was in the piece, 0 when none is left. */
 static inline uint32_t ky_block_select(struct ky_block *b, uint64_t *words, ky_block_keep_fn *keep,
 				       void *context)
 {

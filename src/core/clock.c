@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.c: taking samples and interpolating between them.
+  * clock.c: take readings of the clocks and interpolate between them.
  *
- * The list in the drum only grows at its end. When it is full, every second sample of the older half
- * goes: old ticks then lie in a longer segment, which moves them by nanoseconds at most, and readers
- * that converted them before do not do so again. seq is odd meanwhile.
+ * The list in the drum only grows at its end. When it is full, every second reading of the older half is removed: old
+ * ticks are then in a longer segment, which moves them by nanoseconds at most, and readers that converted them before do
+ * not do so again. seq is odd during that.
  */
 #include "core/clock.h"
-#include "os/os.h"
 
 #include "core/drum_view.h"
+#include "os/assert.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Two samples closer than this say little about the rate. */
+/* Two readings closer than this say little about the rate. */
 #define SPACING_NS UINT64_C(4000000)
-/* How far back the rate for what comes after the last sample is measured. */
+/* How far back the rate after the last reading is measured. */
 #define BASELINE_NS UINT64_C(200000000)
 
-/* The closest of a few readings: the counter right before and right after tells how close. */
+/* Take the best of a few tries: the counter right before and right after shows how close they are. */
 struct ky_drum_reading ky_clock_read(const struct ky_drum *drum)
 {
 	struct ky_drum_reading best = {0};
@@ -43,8 +44,11 @@ struct ky_drum_reading ky_clock_read(const struct ky_drum *drum)
 	return best;
 }
 
-/* Others may be reading, or this be the last that the process does: without ticks it is none. */
-static void put_sample(struct ky_drum_reading *to, const struct ky_drum_reading *from)
+/*
+ * Readers may look at any moment, and the process may end at any: a reading without ticks does not count. The release
+ * store pairs with the acquire load in get_reading(); the fence keeps the zero before the rest.
+ */
+static void put_reading(struct ky_drum_reading *to, const struct ky_drum_reading *from)
 {
 	KYMO_I_STORE(&to->ticks, 0);
 	KY_STORE_FENCE();
@@ -54,10 +58,10 @@ static void put_sample(struct ky_drum_reading *to, const struct ky_drum_reading 
 	__atomic_store_n(&to->ticks, from->ticks, __ATOMIC_RELEASE);
 }
 
-/* False when it was changed meanwhile. No two samples have the same ticks. */
-static bool get_sample(struct ky_tick_reading *to, const struct ky_drum_reading *from)
+/* Copy a reading. Return false when it changed during the copy. No two readings have the same ticks. */
+static bool get_reading(struct ky_tick_reading *to, const struct ky_drum_reading *from)
 {
-	/* Acquire: pairs with the release above. */
+	/* Pairs with the release store in put_reading(). */
 	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_ACQUIRE);
 	to->boottime_ns = KYMO_I_LOAD(&from->boottime_ns);
 	to->monotonic_ns = KYMO_I_LOAD(&from->monotonic_ns);
@@ -66,20 +70,24 @@ static bool get_sample(struct ky_tick_reading *to, const struct ky_drum_reading 
 	return to->ticks != 0 && KYMO_I_LOAD(&from->ticks) == to->ticks;
 }
 
+/*
+ * Remove every second reading of the older half. The release stores of seq and count pair with the acquire loads in
+ * ky_clock_map_update(). seq is odd before a reading moves: put_reading()'s fence orders it before them.
+ */
 static void thin(struct ky_drum_clock *clock)
 {
 	const uint32_t half = clock->count / 2;
 	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
-	uint32_t to = 1; /* the first stays */
+	uint32_t to = 1; /* keep the first */
 	for (uint32_t from = 2; from < half; from += 2)
-		put_sample(&clock->readings[to++], &clock->readings[from]);
+		put_reading(&clock->readings[to++], &clock->readings[from]);
 	for (uint32_t from = half; from < clock->count; from++)
-		put_sample(&clock->readings[to++], &clock->readings[from]);
+		put_reading(&clock->readings[to++], &clock->readings[from]);
 	__atomic_store_n(&clock->count, to, __ATOMIC_RELEASE);
 	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
 }
 
-static void add_sample(struct ky_drum *drum, bool force)
+static void add_reading(struct ky_drum *drum, bool force)
 {
 	struct ky_drum_clock *clock = drum->clock;
 	const uint32_t max = drum->header->clock_max;
@@ -88,8 +96,8 @@ static void add_sample(struct ky_drum *drum, bool force)
 		count && count <= max ? &clock->readings[count - 1] : NULL;
 	if (last && !force && ky_os_boottime() - last->boottime_ns < SPACING_NS)
 		return;
-	const struct ky_drum_reading sample = ky_clock_read(drum);
-	if (last && (sample.ticks <= last->ticks || sample.boottime_ns < last->boottime_ns))
+	const struct ky_drum_reading reading = ky_clock_read(drum);
+	if (last && (reading.ticks <= last->ticks || reading.boottime_ns < last->boottime_ns))
 		return;
 	if (count >= max) {
 		thin(clock);
@@ -97,21 +105,24 @@ static void add_sample(struct ky_drum *drum, bool force)
 	}
 	if (count >= max)
 		return;
-	put_sample(&clock->readings[count], &sample);
-	/* Release: the sample is whole before it counts. */
+	put_reading(&clock->readings[count], &reading);
+	/* Pairs with the acquire loads of count: the reading is complete before it counts. */
 	__atomic_store_n(&clock->count, count + 1, __ATOMIC_RELEASE);
 }
 
 void ky_clock_take(struct ky_drum *drum, bool force)
 {
-	/* A holder is done within microseconds; one that never is (a scribbled drum) is passed over. */
+	/*
+	 * The lock is held for microseconds; give up on one that is never released (a damaged drum). The acquire
+	 * exchange pairs with the release store below.
+	 */
 	for (int tries = 0; __atomic_exchange_n(&drum->clock->lock, 1, __ATOMIC_ACQUIRE) != 0;
 	     tries++) {
 		if (!force || tries > 1 << 16)
 			return;
 		ky_cpu_relax();
 	}
-	add_sample(drum, force);
+	add_reading(drum, force);
 	__atomic_store_n(&drum->clock->lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -127,21 +138,22 @@ static int make_room(struct ky_clock_map *map, uint32_t count)
 	return 0;
 }
 
-/* The list stays ordered whatever the drum holds. */
-int ky_clock_map_add(struct ky_clock_map *map, const struct ky_tick_reading *sample)
+/* Keep the list ordered whatever the drum holds. */
+int ky_clock_map_add(struct ky_clock_map *map, const struct ky_tick_reading *reading)
 {
 	if (map->count) {
 		const struct ky_tick_reading *last = &map->readings[map->count - 1];
-		if (sample->ticks <= last->ticks || sample->boottime_ns < last->boottime_ns)
+		if (reading->ticks <= last->ticks || reading->boottime_ns < last->boottime_ns)
 			return 0;
 	}
 	if (map->count == map->room && make_room(map, map->room ? map->room * 2 : 64) != 0)
 		return -ENOMEM;
-	map->readings[map->count++] = *sample;
+	map->readings[map->count++] = *reading;
+	KY_ASSERT(map->count <= map->room);
 	return 0;
 }
 
-/* Only the new ones at the end matter: looks back to where the copy ends. */
+/* Add the new readings at the end: look back to where the copy ends. */
 static int add_newer(struct ky_clock_map *map, const struct ky_drum_reading *samples,
 		     uint32_t count)
 {
@@ -150,8 +162,8 @@ static int add_newer(struct ky_clock_map *map, const struct ky_drum_reading *sam
 	while (from > 0 && (!map->count || KYMO_I_LOAD(&samples[from - 1].ticks) > have))
 		from--;
 	for (uint32_t i = from; i < count; i++) {
-		struct ky_tick_reading sample;
-		if (get_sample(&sample, &samples[i]) && ky_clock_map_add(map, &sample) != 0)
+		struct ky_tick_reading reading;
+		if (get_reading(&reading, &samples[i]) && ky_clock_map_add(map, &reading) != 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -165,18 +177,20 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *vie
 	int error = 0;
 	for (int tries = 0; tries < TRIES && error == 0; tries++) {
 		const uint32_t had = map->count;
+		/* Both pair with the release stores in thin() and add_reading(). */
 		const uint32_t seq = __atomic_load_n(&clock->seq, __ATOMIC_ACQUIRE);
 		uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
 		count = count < view->header.clock_max ? count : view->header.clock_max;
-		/* Killed while it moved them: the whole ones are all there is. */
+		/* The process was killed while it moved them: take those that are complete. */
 		const bool dead = tries == TRIES - 1 && map->count == 0;
 		if (seq & 1 && !dead)
 			continue;
 		error = add_newer(map, clock->readings, count);
+		/* The readings were copied before seq is read again. */
 		KY_LOAD_FENCE();
 		if (dead || __atomic_load_n(&clock->seq, __ATOMIC_RELAXED) == seq)
 			break;
-		map->count = had; /* some may have been passed over while they moved */
+		map->count = had; /* some may have been skipped while they moved */
 	}
 	return error;
 }
@@ -201,11 +215,12 @@ bool ky_clock_tells_rate(const struct ky_clock_map *map)
 
 static uint64_t rate_between(const struct ky_tick_reading *a, const struct ky_tick_reading *b)
 {
+	KY_ASSERT(a->ticks < b->ticks && a->boottime_ns <= b->boottime_ns);
 	return (uint64_t)((ky_u128)(b->boottime_ns - a->boottime_ns) * KY_CLOCK_RATE_ONE /
 			  (b->ticks - a->ticks));
 }
 
-/* The rate at the end, over a time long enough for the readings' own jitter not to count. */
+/* Return the rate at the end, over a time long enough to make the readings' jitter small. */
 static uint64_t last_rate(const struct ky_clock_map *map)
 {
 	const struct ky_tick_reading *last = &map->readings[map->count - 1];
@@ -217,8 +232,8 @@ static uint64_t last_rate(const struct ky_clock_map *map)
 	return rate_between(&map->readings[from], last);
 }
 
-/* The sample at or before the tick, or the first. */
-static uint32_t find_sample(const struct ky_clock_map *map, uint64_t ticks)
+/* Return the reading at or before the tick, or the first. */
+static uint32_t find_reading(const struct ky_clock_map *map, uint64_t ticks)
 {
 	uint32_t low = 0, high = map->count;
 	while (high - low > 1) {
@@ -233,15 +248,16 @@ static uint32_t find_sample(const struct ky_clock_map *map, uint64_t ticks)
 
 void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks)
 {
-	const uint32_t at = find_sample(map, ticks);
-	const struct ky_tick_reading *sample = &map->readings[at];
+	KY_ASSERT(map->count && map->count <= map->room);
+	const uint32_t at = find_reading(map, ticks);
+	const struct ky_tick_reading *reading = &map->readings[at];
 	const bool last = at + 1 == map->count;
 	map->count_then = map->count;
-	map->from_ticks = at == 0 ? 0 : sample->ticks;
-	map->to_ticks = last ? UINT64_MAX : sample[1].ticks;
-	map->base_ticks = sample->ticks;
-	map->base_ns = sample->boottime_ns;
-	map->rate = last ? last_rate(map) : rate_between(sample, sample + 1);
+	map->from_ticks = at == 0 ? 0 : reading->ticks;
+	map->to_ticks = last ? UINT64_MAX : reading[1].ticks;
+	map->base_ticks = reading->ticks;
+	map->base_ns = reading->boottime_ns;
+	map->rate = last ? last_rate(map) : rate_between(reading, reading + 1);
 }
 
 uint64_t ky_clock_ticks_per_s(const struct ky_clock_map *map)

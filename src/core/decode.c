@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decode.c: takes an event apart, item by item. The flags of the site say which come first. */
+/* decode.c: decode an event item by item. The flags of the site say which come first. */
 #include "core/decode.h"
 
 #include "core/layout.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Reads items one after the other; past the end it reads zeros. */
+/* The items left to read; past the end they read as zeros. */
 struct items {
 	const uint64_t *at;
 	uint32_t left; /* words */
@@ -41,7 +41,7 @@ static struct ky_text take_string(struct ky_decoder *d, struct items *items, boo
 	return (struct ky_text){text, (uint32_t)strnlen(text, bytes)};
 }
 
-/* A name has no flag for it: one that was cut says so itself, in place of its last character. */
+/* A name has no flag for it: one that was cut ends in an ellipsis, in place of its last character. */
 static struct ky_text take_name(struct ky_decoder *d, struct items *items)
 {
 	static const char mark[] = "\xe2\x80\xa6"; /* "…" */
@@ -87,7 +87,7 @@ static void take_args(struct ky_decoder *d, const struct ky_site *site, struct i
 	event->args = d->args;
 }
 
-/* The items before the arguments, in the order of their flags. Returns the arguments' types. */
+/* Take the items before the arguments, in the order of their flags. Return the arguments' types. */
 static uint64_t take_leading(struct ky_decoder *d, const struct ky_site *site, struct items *items,
 			     const struct ky_clock_map *clock, struct ky_event *event)
 {

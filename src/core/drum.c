@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum.c: making the drum. The first event of the process gets here, perhaps in a signal handler:
- * system calls are unavoidable, allocation and locks are not used. Another thread that comes while
- * the drum is being made waits for it; the same thread (a signal handler) gets none, and the caller
- * counts its event as lost.
+  * drum.c: make the drum. The first event of the process gets here, perhaps in a signal handler: system calls are
+ * unavoidable, but there is no allocation and no lock. Other threads wait while the drum is being made; a signal handler
+ * of the thread that makes it gets none, and the caller counts its event as lost.
+ *
+ *   NONE ──▶ MAKING ──▶ READY ──fork──▶ STALE ──▶ MAKING ...
+ *                  └──▶ FAILED
+ *
+ * Invariants: only the thread whose id is in maker changes the state from NONE, STALE or MAKING (a forked child resets a
+ * maker that does not exist in it). drum is constant while the state is READY; a thread that loaded READY (acquire) sees
+ * all of it, by the release store at the end of make() and remake().
  */
 #include "core/drum.h"
-#include "os/os.h"
 
 #include "core/drum_make.h"
 #include "core/writer.h"
+#include "os/assert.h"
 #include "os/mail.h"
+#include "os/os.h"
 #include "os/ticks.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* Room in the address space for rings that sessions ask for later; memory is used when written. */
+/* Address space for rings that sessions ask for later; memory is used only when written. */
 #define SPACE_BYTES_MAX (UINT64_C(4) << 30)
 #define PAGE 4096u
-
-static void count_early(void);
 
 struct ky_limits ky_limits = {
 	.ring_bytes = 1u << 20,
@@ -36,10 +41,10 @@ enum { NONE, MAKING, READY, FAILED, STALE /* the parent's, in a forked child */ 
 static _Atomic int state = NONE;
 static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
-static uint32_t *here;                /* the kernel makes it 0 in a forked child, not in vfork's */
+static uint32_t *here; /* 1; the kernel zeroes it in a forked child, not in vfork's */
 static _Atomic uint64_t early_losses; /* events while the drum was being made */
 
-/* The same places again, for a forked child: trace points know some of them by heart. */
+/* Plan the same places again, for a forked child: trace points hold addresses of some. */
 static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *parent)
 {
 	memset(h, 0, sizeof(*h));
@@ -61,8 +66,8 @@ static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *paren
 }
 
 /*
- * Pages that are zero stay holes. The parent may be writing them: word by word. The thread sanitizer
- * must not see it, for in the child it takes the parent's threads for its own.
+ * Write memory to a file; pages that are zero stay holes. Copy word by word: the parent may be writing them. The thread
+ * sanitizer must not see it: in the child it takes the parent's threads for its own.
  */
 __attribute__((no_sanitize("thread"))) static int write_pages(int fd, const void *data,
 							      uint64_t bytes, uint64_t at)
@@ -87,9 +92,10 @@ static int write_categories(int fd, const struct ky_drum *old, uint64_t at)
 	const uint32_t room = PAGE / sizeof(struct ky_drum_category);
 	int error = 0;
 	for (uint32_t i = 0; error == 0 && i < old->header->categories_max; i += room) {
-		memset(batch, 0, sizeof(batch)); /* on or off is for the child's recorders to say */
+		memset(batch, 0, sizeof(batch)); /* the child's recorders switch them on */
 		uint32_t count = 0;
 		for (; count < room && i + count < old->header->categories_max; count++)
+			/* Pairs with the compare-and-swap in ky_category_get(): the name's record is complete. */
 			batch[count].name =
 				__atomic_load_n(&old->categories[i + count].name, __ATOMIC_ACQUIRE);
 		error = write_pages(fd, batch, count * sizeof(batch[0]), at + i * sizeof(batch[0]));
@@ -98,9 +104,8 @@ static int write_categories(int fd, const struct ky_drum *old, uint64_t at)
 }
 
 /*
- * Trace points of the child are registered with offsets into the parent's heap, so the child's begins
- * as a copy. The parent may be adding to it meanwhile: what refers to a record is copied before the
- * records are, for they were complete by then.
+ * Trace points of the child are registered with numbers of records in the parent's heap, so the child's begins as a copy.
+ * The parent may be adding to it: copy what refers to records before the records, which are complete by then.
  */
 static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *planned)
 {
@@ -108,6 +113,7 @@ static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *
 				planned->buckets_at);
 	if (error == 0)
 		error = write_categories(fd, old, planned->categories_at);
+	/* Acquire: not before the loads of the buckets and categories above. */
 	const uint64_t used = __atomic_load_n(&old->header->heap_used, __ATOMIC_ACQUIRE);
 	planned->heap_used = used < planned->heap_bytes ? used : planned->heap_bytes;
 	if (error == 0)
@@ -116,12 +122,12 @@ static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *
 	return error;
 }
 
-/* Fills a zeroed drum of the planned size. */
+/* Fill a zeroed drum of the planned size. Return 0 or -ENOSPC. */
 static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
 {
 	if (d->on_disk && !ky_os_populate(d->base, planned->heap_at)) {
-		ky_os_private(d->bytes,
-			      d->base); /* whoever knows the addresses can go on reading */
+		/* The addresses stay readable. */
+		ky_os_private(d->bytes, d->base);
 		ky_os_close(d->fd);
 		return -ENOSPC;
 	}
@@ -165,7 +171,7 @@ static int new_file(uint64_t bytes)
 			     : ky_os_memfd(KY_DRUM_NAME, bytes);
 }
 
-/* In the place of the parent's. */
+/* Make a drum in the place of the parent's. */
 static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 {
 	struct ky_drum_header planned;
@@ -179,8 +185,8 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 		return error;
 	}
 	/*
-	 * It is made elsewhere and put in the old one's place when it is whole: other threads of the child
-	 * look at their categories there all the time, and must not find them off meanwhile.
+	 * Make it elsewhere and move it to the old one's place when it is complete: other threads of the child test their
+	 * categories there all the time, and must not find them off.
 	 */
 	error = map_new(d, fd, old->bytes, NULL);
 	if (error == 0)
@@ -198,7 +204,7 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 	return error;
 }
 
-/* A file in KYMO_DRUM_DIR has no more space than the limit, a memfd as much as can be mapped. */
+/* A file in KYMO_DRUM_DIR has no more space than the limit; a memfd has as much as can be mapped. */
 static int make_new(struct ky_drum *d)
 {
 	struct ky_drum_header planned;
@@ -215,12 +221,12 @@ static int make_new(struct ky_drum *d)
 	return error == 0 ? fill(d, &planned) : error;
 }
 
-/* KYMO_DRUM_FD: a descriptor that the parent made; its size decides. Used once, not by children. */
+/* Use KYMO_DRUM_FD, a descriptor that the parent made; its size decides. Once, not in forked children. */
 static int take_given(struct ky_drum *d)
 {
 	const int fd = ky_limits.fd;
 	ky_limits.fd = -1;
-	/* The environment reaches every descendant, where the number may be anything's. */
+	/* The environment reaches every descendant, where the number may be of any file. */
 	const int64_t bytes = ky_os_is_drum(fd) ? ky_os_size(fd) : -EBADF;
 	struct ky_drum_header planned;
 	ky_drum_plan(&planned, &ky_limits, 0);
@@ -231,7 +237,7 @@ static int take_given(struct ky_drum *d)
 	if (!d->base)
 		return -errno;
 	static const uint8_t empty[KY_DRUM_HEADER_BYTES];
-	if (memcmp(d->base, empty, sizeof(empty)) != 0) { /* used before: leave it whole */
+	if (memcmp(d->base, empty, sizeof(empty)) != 0) { /* in use already: leave it alone */
 		ky_os_unmap(d->base, (uint64_t)bytes);
 		d->base = NULL;
 		return -EEXIST;
@@ -243,7 +249,7 @@ static int take_given(struct ky_drum *d)
 	return fill(d, &planned);
 }
 
-/* Another copy of the library made one already: use it, when it is this process's and this layout. */
+/* Use the drum of another copy of the library, if it is this process's and of this version. */
 static int adopt(int fd, void *context)
 {
 	struct ky_drum *d = context;
@@ -254,13 +260,14 @@ static int adopt(int fd, void *context)
 	if (!base)
 		return 0;
 	const struct ky_drum_header *h = (const struct ky_drum_header *)(void *)base;
+	/* Pairs with the release store of magic in ky_drum_finish(). */
 	if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC ||
 	    h->version != KY_DRUM_VERSION || h->pid != (uint32_t)ky_os_pid() ||
 	    h->image != ky_os_image() || h->drum_bytes != (uint64_t)bytes) {
 		ky_os_unmap(base, (uint64_t)bytes);
 		return 0;
 	}
-	if (d->base) { /* made at the same time: nobody knows of ours yet */
+	if (d->base) { /* made at the same time: no thread has seen ours yet */
 		ky_os_unmap(d->base, d->bytes);
 		ky_os_close(d->fd);
 	}
@@ -273,7 +280,7 @@ static int adopt(int fd, void *context)
 	return 1;
 }
 
-/* Each loss moves into the drum once, whoever comes first. */
+/* Move the losses so far into the drum; each of them once. */
 static void count_early(void)
 {
 	if (ky_drum_peek())
@@ -292,24 +299,26 @@ bool ky_drum_failed(void)
 	return atomic_load_explicit(&state, memory_order_acquire) == FAILED;
 }
 
-/* Other threads look at it: it says "not forked" before they can find it. */
+/* Make the page that shows a fork. It is 1, "not forked", before other threads can find it. */
 static void note_process(void)
 {
 	const bool known = __atomic_load_n(&here, __ATOMIC_RELAXED) != NULL;
 	uint32_t *page = known ? NULL : ky_os_private(PAGE, NULL);
 	if (page) {
 		*page = 1;
+		/* Pairs with the acquire loads in forked() and notice_fork(). */
 		__atomic_store_n(&here, page, __ATOMIC_RELEASE);
 	}
 }
 
 static bool forked(void)
 {
+	/* Pairs with the release store in note_process(). */
 	const uint32_t *page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
 	return page && __atomic_load_n(page, __ATOMIC_RELAXED) == 0;
 }
 
-/* Before anybody can record into it: so no event is in a drum that was not handed over, if the process ends now. */
+/* Hand the drum over before any thread can record: so no event is in a drum that was not, should the process end. */
 static void hand_over(void)
 {
 	if (ky_limits.mailbox && !drum.adopted)
@@ -318,6 +327,7 @@ static void hand_over(void)
 
 static void make(void)
 {
+	KY_ASSERT(atomic_load(&maker) == ky_os_tid() && atomic_load(&state) == MAKING);
 	memset(&drum, 0, sizeof(drum));
 	drum.fd = -1;
 	note_process();
@@ -326,7 +336,8 @@ static void make(void)
 		if (ky_limits.fd < 0 || take_given(&drum) != 0)
 			error = make_new(&drum);
 		if (error == 0)
-			ky_os_each_drum(adopt, &drum); /* two copies at once: the lower one wins */
+			ky_os_each_drum(adopt,
+					&drum); /* two copies at once: the lower descriptor wins */
 	}
 	if (error == 0)
 		hand_over();
@@ -334,17 +345,17 @@ static void make(void)
 	count_early();
 }
 
-/* Another thread is making it, which takes some 50 microseconds. The same thread must not wait. */
+/* Wait for the thread that makes the drum, some 50 microseconds. A signal handler of that thread must not. */
 static struct ky_drum *await(void)
 {
 	if (atomic_load(&maker) == ky_os_tid())
 		return NULL;
 	for (int i = 0; i < 1 << 20; i++) {
 		const int now = atomic_load_explicit(&state, memory_order_acquire);
-		if (now == READY || now == FAILED) /* NONE: somebody has just begun */
+		if (now == READY || now == FAILED) /* NONE: a thread has just begun */
 			return ky_drum_peek();
 		if (i % 1024 == 1023)
-			ky_os_yield(); /* more threads than cores: it may be waiting for this one's */
+			ky_os_yield(); /* it may be waiting for this CPU */
 		ky_cpu_relax();
 	}
 	return NULL;
@@ -357,7 +368,7 @@ struct ky_drum *ky_drum_peek(void)
 
 static void remake(void);
 
-/* By any thread of a child, any number of times: a drum that is the child's own is left as it is. */
+/* Any thread of a child may call this any number of times: remake() leaves a drum of the child's own alone. */
 static void notice_fork(void)
 {
 	uint32_t *const page = __atomic_load_n(&here, __ATOMIC_ACQUIRE);
@@ -368,6 +379,7 @@ static void notice_fork(void)
 		atomic_store(&state, NONE);
 	}
 	ky_writer_forget();
+	/* After the state: a thread that sees 1 here (relaxed, in forked()) loads the state with acquire. */
 	if (page)
 		__atomic_store_n(page, 1, __ATOMIC_RELEASE);
 }
@@ -376,6 +388,7 @@ struct ky_drum *ky_drum_get(void)
 {
 	if (forked())
 		notice_fork();
+	/* Pairs with the release stores of the state in make() and remake(). */
 	int now = atomic_load_explicit(&state, memory_order_acquire);
 	if (now == READY)
 		return &drum;
@@ -395,7 +408,7 @@ struct ky_drum *ky_drum_get(void)
 	return now == MAKING ? await() : ky_drum_peek();
 }
 
-/* In a child: the drum that another copy of the library has made already, put in the old one's place. */
+/* In a child: map the drum that another copy of the library has made already in the old one's place. */
 static int adopt_in_child(int fd, void *context)
 {
 	const struct ky_drum_header *old = drum.header;
@@ -413,11 +426,12 @@ static int adopt_in_child(int fd, void *context)
 }
 
 /*
- * The parent's descriptor is closed by the copy that made the drum; to the others its number may by now
- * be that of something else.
+ * Replace the parent's drum in a child. The copy that made the parent's closes its descriptor; for the others that number
+ * may be another file's by now.
  */
 static void remake(void)
 {
+	KY_ASSERT(atomic_load(&maker) == ky_os_tid() && atomic_load(&state) == MAKING);
 	bool made = drum.header->pid == (uint32_t)ky_os_pid();
 	if (!made && !drum.adopted && ky_os_identity(drum.fd) == drum.identity)
 		ky_os_close(drum.fd);

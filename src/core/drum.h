@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum.h: the drum of this process: where it is, its parts, and when it is made.
+  * drum.h: the drum of this process: where it is, its parts, and when it is made.
  *
- * There is one at most, mapped at one address for the life of the process. A forked child gets a new
- * one at the same address, so that pointers into it (the bytes that trace points test) stay good.
- * Several copies of the library in one process find each other's through /proc/self/fd.
+ * There is at most one, mapped at one address for the life of the process. A forked child gets a new one at the same
+ * address, so that pointers into it (the bytes that trace points test) stay valid. Several copies of the library in one
+ * process find each other's drum through /proc/self/fd.
  *
- * All but the limits may be called on an event's slow path, also in a signal handler.
+ * All functions may be called on an event's slow path, also in a signal handler.
  */
 #ifndef KY_CORE_DRUM_H
 #define KY_CORE_DRUM_H
@@ -15,7 +15,9 @@
 
 #include <stdbool.h>
 
+/* Invariant: base to base + bytes is mapped, and the pointers are those of the header's places. */
 struct ky_drum {
+
 	uint8_t *base;
 	struct ky_drum_header *header;
 	struct ky_drum_clock *clock;
@@ -24,13 +26,14 @@ struct ky_drum {
 	struct ky_drum_ring *rings;
 	uint64_t bytes;
 	int fd;
-	uint64_t identity; /* of the file behind fd: the program may close it and use the number */
-	bool on_disk;      /* a file: what is written to must be populated first */
-	bool adopted;      /* another copy of the library made it, and closes fd */
-	bool ticks_inline; /* the counter that kymo.h reads is the one to use */
+	uint64_t
+		identity; /* of the file behind fd: the program may close fd and reuse its number */
+	bool on_disk;     /* a file: populate memory before writing to it */
+	bool adopted;     /* made by another copy of the library, which closes fd */
+	bool ticks_inline; /* ticks are those of the counter that kymo.h reads */
 };
 
-/* Taken from the environment when the library is loaded; what the drum is made with. */
+/* The sizes of a new drum; init.c reads them from the environment. */
 struct ky_limits {
 	uint64_t ring_bytes;  /* of each thread */
 	uint64_t total_bytes; /* of all rings */
@@ -44,21 +47,21 @@ struct ky_limits {
 };
 extern struct ky_limits ky_limits;
 
-/* The drum, made if there is none yet; NULL when it could not be made. */
+/* Return the drum, made if necessary; NULL when it cannot be made, or this thread is making it. */
 struct ky_drum *ky_drum_get(void);
-/* The drum if it was made already, else NULL. */
+/* Return the drum if it was made already, else NULL. */
 struct ky_drum *ky_drum_peek(void);
-/* In a forked child: the drum is the parent's; the first use makes a new one. Noticed without it, too. */
+/* Note, in a forked child, that the drum is the parent's. The next use makes a new one, and notices this without the call. */
 void ky_drum_after_fork(void);
-/* Whether there is none and will be none. */
+/* Report whether there is no drum and will never be one. */
 bool ky_drum_failed(void);
-/* Counts an event that came while there was no drum yet. */
+/* Count an event that came before the drum was made. */
 void ky_drum_lose(void);
 
-/* Ticks of the drum's counter, now. */
+/* Return the drum's counter. */
 uint64_t ky_drum_ticks(const struct ky_drum *drum);
 
-/* At least ring_bytes for each new ring and total_bytes for all, as far as the drum has space. */
+/* Allow at least ring_bytes for each new ring and total_bytes for all, as far as the drum has space. */
 void ky_drum_grow(struct ky_drum *drum, uint64_t ring_bytes, uint64_t total_bytes);
 
 #endif

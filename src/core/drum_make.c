@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* drum_make.c: the parts come one after the other, each on a page of its own; see layout.h. */
+/* drum_make.c: the parts come one after the other, each beginning on a page of its own; see layout.h. */
 #include "core/drum_make.h"
 
 #include "core/clock.h"
 #include "core/heap.h"
-#include "os/ticks.h"
-
+#include "os/assert.h"
 #include "os/os.h"
+#include "os/ticks.h"
 
 #include <string.h>
 
-#define CLOCK_SAMPLES 1024u
+#define CLOCK_READINGS 1024u
 #define PAGE 4096u
 
 uint64_t ky_drum_page_up(uint64_t bytes)
@@ -31,7 +31,7 @@ void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint
 	memset(h, 0, sizeof(*h));
 	h->version = KY_DRUM_VERSION;
 	h->header_bytes = KY_DRUM_HEADER_BYTES;
-	h->clock_max = CLOCK_SAMPLES;
+	h->clock_max = CLOCK_READINGS;
 	h->categories_max = limits->categories_max;
 	h->rings_max = limits->rings_max;
 	h->heap_bytes = ky_drum_page_up(limits->heap_bytes);
@@ -48,6 +48,8 @@ void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint
 		h->heap_bytes = KY_HEAP_END_MAX - h->heap_at;
 	h->space_at = h->heap_at + h->heap_bytes;
 	h->drum_bytes = h->space_at + h->space_bytes;
+	KY_ASSERT(h->categories_max <= KY_CATEGORIES_MAX && h->rings_max <= KY_RINGS_MAX);
+	KY_ASSERT(h->heap_at < h->space_at && h->space_at <= KY_HEAP_END_MAX);
 }
 
 void ky_drum_find_parts(struct ky_drum *d)
@@ -72,6 +74,7 @@ void ky_drum_fill(struct ky_drum *d, const struct ky_drum_header *planned,
 	h->budget_bytes = maker->total_bytes < h->space_bytes ? maker->total_bytes : h->space_bytes;
 	h->ring_bytes = maker->ring_bytes;
 	ky_drum_find_parts(d);
+	KY_ASSERT(h->magic == 0 && h->budget_bytes <= h->space_bytes);
 	ky_heap_prepare(d);
 	ky_clock_take(d, true);
 	if (categories)
@@ -81,6 +84,6 @@ void ky_drum_fill(struct ky_drum *d, const struct ky_drum_header *planned,
 
 void ky_drum_finish(struct ky_drum *d)
 {
-	/* Release: all of it is there when the number is. */
+	/* Pairs with the acquire loads of magic in ky_drum_view_open() and adopt(). */
 	__atomic_store_n(&d->header->magic, KY_DRUM_MAGIC, __ATOMIC_RELEASE);
 }

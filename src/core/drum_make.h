@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_make.h: where the parts of a new drum are, and what is in them to begin with. The recorder makes its process's
- * own this way, and kymo makes drums for other processes.
+  * drum_make.h: plan the places of a new drum's parts and fill them. The recorder makes the drum of its process this way,
+ * and kymo makes drums for other processes.
  */
 #ifndef KY_CORE_DRUM_MAKE_H
 #define KY_CORE_DRUM_MAKE_H
 
 #include "core/drum.h"
 
-/* Whose it is, and what the events in it count. */
+/* What the header says of the drum's process. */
 struct ky_drum_maker {
 	uint32_t pid;
 	uint32_t tick_source; /* enum ky_tick_source; not NONE */
@@ -17,18 +17,18 @@ struct ky_drum_maker {
 	const char *process_name;
 };
 
-/* Bytes in whole pages. */
+/* Round up to whole pages. */
 uint64_t ky_drum_page_up(uint64_t bytes);
-/* Places and sizes by the limits; the rings have space_bytes. What is not a place or a size is zero. */
+/* Set places and sizes by the limits, with space_bytes for the rings; all else is zero. */
 void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint64_t space_bytes);
-/* The pointers, from the header that is at the base. */
+/* Set the pointers to the parts, from the header at the base. */
 void ky_drum_find_parts(struct ky_drum *drum);
 /*
- * Fills the zeroed memory at drum->base, but for the magic number: until that is there nobody reads it. categories, when not NULL,
- * are on from the start.
+ * Fill the zeroed memory at drum->base, except for the magic number. categories, when not NULL, are on from the start.
  */
 void ky_drum_fill(struct ky_drum *drum, const struct ky_drum_header *planned,
 		  const struct ky_drum_maker *maker, const char *categories);
+/* Set the magic number: from then on others may read the drum. */
 void ky_drum_finish(struct ky_drum *drum);
 
 #endif

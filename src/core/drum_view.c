@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* drum_view.c: every offset and size of a drum is checked here, once, and nowhere else believed. */
+/* drum_view.c: the one place that checks a drum's offsets and sizes. */
 #include "core/drum_view.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char *check_parts(const struct ky_drum_header *h, uint64_t bytes, u
 	if (h->drum_bytes > bytes)
 		return BAD(drum_bytes, "the drum is cut short");
 	if (!fits(h->clock_at, (uint64_t)h->clock_max + 1, sizeof(struct ky_drum_reading), bytes))
-		return BAD(clock_at, "the clock samples lie outside");
+		return BAD(clock_at, "the clock readings lie outside");
 	if (h->categories_max > KY_CATEGORIES_MAX ||
 	    !fits(h->categories_at, h->categories_max, sizeof(struct ky_drum_category), bytes))
 		return BAD(categories_at, "the categories lie outside");
@@ -35,7 +35,7 @@ static const char *check_parts(const struct ky_drum_header *h, uint64_t bytes, u
 	return NULL;
 }
 
-/* Word by word: counters in it change meanwhile. */
+/* Copy word by word: counters in it change. */
 static void copy_header(struct ky_drum_header *to, const struct ky_drum_header *live)
 {
 	const uint64_t *from = (const uint64_t *)(const void *)live;
@@ -55,6 +55,7 @@ int ky_drum_view_open(struct ky_drum_view *view, const void *base, uint64_t byte
 		return -EINVAL;
 	}
 	const struct ky_drum_header *live = base;
+	/* Pairs with the release store of magic in ky_drum_finish(). */
 	if (__atomic_load_n(&live->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC) {
 		*what = "no drum's magic number at the beginning";
 		return -EINVAL;
@@ -75,7 +76,7 @@ int ky_drum_view_open(struct ky_drum_view *view, const void *base, uint64_t byte
 	return 0;
 }
 
-/* The record's body when there is one of that kind with at least that many bytes, else NULL. */
+/* Return the body of the record if it is of that kind with at least that many bytes, else NULL. */
 static const uint8_t *body_at(const struct ky_drum_view *view, uint32_t at, uint32_t kind,
 			      uint32_t least, uint32_t *bytes)
 {
@@ -113,6 +114,6 @@ bool ky_drum_view_site(const struct ky_drum_view *view, uint32_t at, struct ky_h
 
 uint32_t ky_drum_view_rings(const struct ky_drum_view *view)
 {
-	const uint32_t used = __atomic_load_n(&view->live->rings_used, __ATOMIC_ACQUIRE);
+	const uint32_t used = __atomic_load_n(&view->live->rings_used, __ATOMIC_RELAXED);
 	return used < view->header.rings_max ? used : view->header.rings_max;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_view.h: a drum as somebody else's bytes. The header is checked once and copied: nothing that a
- * reader does can leave the drum, whatever is written into it meanwhile.
+  * drum_view.h: a drum as untrusted bytes. The header is checked once and copied: no read goes outside the drum, whatever
+ * is written into it later.
  */
 #ifndef KY_CORE_DRUM_VIEW_H
 #define KY_CORE_DRUM_VIEW_H
@@ -9,8 +9,10 @@
 #include "core/event.h"
 #include "core/layout.h"
 
+/* Invariant: the parts that header describes are within bytes, and within what layout.h allows. */
 struct ky_drum_view {
-	uint64_t bad_at; /* when it could not be opened: the byte that is not as it must be */
+
+	uint64_t bad_at; /* after a failure to open: the byte that is wrong */
 	const uint8_t *base;
 	uint64_t bytes;
 	struct ky_drum_header header;      /* a copy: sizes and offsets are checked */
@@ -21,17 +23,17 @@ struct ky_drum_view {
 };
 
 /*
- * 0; or -EINVAL when it is no drum, -ENOTSUP when its version is not ours, -EBADMSG when its parts
- * are not where they can be; *what then says which in words (static).
+ * Open a view. Return 0; -EINVAL when it is not a drum, -ENOTSUP when it has another version, -EBADMSG when a part is not
+ * within it; *what then says which in words (static).
  */
 int ky_drum_view_open(struct ky_drum_view *view, const void *base, uint64_t bytes,
 		      const char **what);
 
-/* A string of the heap; empty when there is no such record. Not NUL-terminated for sure. */
+/* Return a string of the heap; empty when there is no such record. It may lack a final NUL. */
 struct ky_text ky_drum_view_string(const struct ky_drum_view *view, uint32_t at);
-/* A trace point, copied; false when there is no such record. */
+/* Copy a trace point. Return false when there is no such record. */
 bool ky_drum_view_site(const struct ky_drum_view *view, uint32_t at, struct ky_heap_site *site);
-/* How many rings there are now. */
+/* Return how many rings there are. */
 uint32_t ky_drum_view_rings(const struct ky_drum_view *view);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.h: an event as the writers see it: decoded, checked, in nanoseconds, with its trace point
- * and thread as objects that a writer can key its own tables by (their index is dense and starts at
- * 0). Sites and threads live as long as the reader that made the events; args and strings of an
- * event only until the next one.
+  * event.h: an event as the writers see it: decoded, checked, in nanoseconds, with its trace point and thread as objects
+ * that a writer can key its own tables by (their index is dense and starts at 0). Sites and threads live as long as the
+ * reader that made the events; args and strings of an event only until the next one.
  */
 #ifndef KY_CORE_EVENT_H
 #define KY_CORE_EVENT_H
@@ -28,7 +27,7 @@ struct ky_site {
 	uint32_t line;
 	uint64_t types;
 	struct ky_text category;
-	struct ky_text name; /* empty when each event brings its own */
+	struct ky_text name; /* empty when each event has its own */
 	struct ky_text file;
 	struct ky_text function;
 	struct ky_text keys[KYMO_ARGS_MAX];
@@ -38,13 +37,13 @@ struct ky_thread {
 	uint32_t index;
 	int32_t pid;
 	int32_t tid;
-	struct ky_text name; /* may change: the writer's thread() is called again then */
+	struct ky_text name; /* when it changes, the writer's thread() is called again */
 	int32_t alias;       /* .kymo: what its pieces have instead of tid; 0: tid */
 };
 
 struct ky_event {
 	uint8_t kind;    /* enum kymo_kind; a scope's second event has KYMO_KIND_END */
-	bool begin_lost; /* BEGIN: made up, the real one was overwritten */
+	bool begin_lost; /* BEGIN: made up, because the real one was overwritten */
 	uint32_t args_count;
 	uint64_t time_ns;           /* CLOCK_BOOTTIME */
 	uint64_t id;                /* async, flow, object; LOST: how many events are missing */
@@ -54,7 +53,7 @@ struct ky_event {
 	const struct kymo_arg *args;
 };
 
-/* A moment in all clocks at once, to tie them together. */
+/* The counter and all clocks at one moment, to tie them together. */
 struct ky_tick_reading {
 	uint64_t ticks;
 	uint64_t boottime_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glob.c: matching categories against lists of globs.
+ * glob.c: match categories against lists of globs.
  *
  * A glob is matched from left to right. At a star the matcher notes where it is and goes on as if
  * the star were empty; when that fails, the star that was passed last swallows one byte more. No
@@ -9,12 +9,12 @@
  */
 #include "core/glob.h"
 
-struct span {
+struct entry_text {
 	const char *at;
 	size_t bytes;
 };
 
-/* What a member of a category that is off unless asked for by name begins with, but for its '-'. */
+/* Members of a category that are off unless asked for by name begin with this and a '-'. */
 static const char by_name_only[] = "disabled-by-default";
 
 bool ky_glob_match(const char *glob, size_t glob_bytes, const char *text, size_t text_bytes)
@@ -48,10 +48,10 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next entry of a comma-separated list, without blanks; *list is NULL after the last. */
-static struct span next_entry(const char **list)
+/* Return the next entry of a comma-separated list, without blanks; *list is NULL after the last. */
+static struct entry_text next_entry(const char **list)
 {
-	struct span entry = {*list, 0};
+	struct entry_text entry = {*list, 0};
 	const char *end = *list;
 
 	while (*end && *end != ',')
@@ -65,27 +65,27 @@ static struct span next_entry(const char **list)
 	return entry;
 }
 
-/* Whether the span begins with by_name_only, and then has the given byte unless that is 0. */
-static bool spells_prefix(struct span span, char after)
+/* Report whether the text begins with by_name_only, and then has the given byte unless that is 0. */
+static bool spells_prefix(struct entry_text text, char after)
 {
 	const size_t length = sizeof(by_name_only) - 1;
 
-	if (span.bytes < length + (after != 0))
+	if (text.bytes < length + (after != 0))
 		return false;
 	for (size_t i = 0; i < length; i++)
-		if (span.at[i] != by_name_only[i])
+		if (text.at[i] != by_name_only[i])
 			return false;
-	return !after || span.at[length] == after;
+	return !after || text.at[length] == after;
 }
 
-static bool select_member(const char *list, struct span member)
+static bool select_member(const char *list, struct entry_text member)
 {
 	const bool costly = spells_prefix(member, '-');
 	bool seen = false;
 	bool selected = false;
 
 	while (list) {
-		struct span entry = next_entry(&list);
+		struct entry_text entry = next_entry(&list);
 		if (entry.bytes == 0)
 			continue;
 		const bool exclude = entry.at[0] == '-';
@@ -111,7 +111,7 @@ bool ky_glob_list_match(const char *list, const char *category)
 	if (!category)
 		category = "";
 	while (category) {
-		const struct span member = next_entry(&category);
+		const struct entry_text member = next_entry(&category);
 		if (select_member(list, member))
 			return true;
 	}

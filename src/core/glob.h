@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glob.h: which categories a list of globs selects, as in kymo_options.categories and
- * KYMO_CATEGORIES.
+  * glob.h: match categories against a list of globs, as in kymo_options.categories and KYMO_CATEGORIES.
  *
  *	net,db*,-db.debug	these two, without db.debug
  *	-gpu,-*.verbose		everything else
@@ -24,10 +23,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether one glob matches the whole of text. */
+/* Report whether one glob matches the whole text. */
 bool ky_glob_match(const char *glob, size_t glob_bytes, const char *text, size_t text_bytes);
 
-/* Whether the list selects the category. NULL for list is everything, for category is "". */
+/* Report whether the list selects the category. A NULL list is everything, a NULL category is "". */
 bool ky_glob_list_match(const char *list, const char *category);
 
 #endif

@@ -4,21 +4,23 @@
  *
  *   bucket[hash] ─▶ record ─next▶ record ─next▶ 0
  *
- * To add: take room by moving heap_used up, write the record, then compare-and-swap it in as the head
- * of its chain. When that fails, somebody added records meanwhile: look through just those for an
- * equal one and try again. So of two threads with the same string one wins and both use its record;
- * the loser's room stays unused, which happens only in that race.
+  * To add: take room by moving heap_used up, write the record, then compare-and-swap it in as the head of its chain. When
+ * that fails, other threads have added records: look through just those for an equal one and try again. So of two
+ * threads with the same string one wins and both use its record; the loser's room stays unused, only in that race.
  */
 #include "core/heap.h"
-#include "os/os.h"
 
 #include "core/glob.h"
+#include "os/assert.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
 
 static struct ky_heap_record *record_at(struct ky_drum *drum, uint32_t at)
 {
+	KY_ASSERT((uint64_t)at * KY_HEAP_UNIT >= drum->header->heap_at &&
+		  (uint64_t)at * KY_HEAP_UNIT < drum->header->heap_at + drum->header->heap_bytes);
 	return (struct ky_heap_record *)(void *)(drum->base + (uint64_t)at * KY_HEAP_UNIT);
 }
 
@@ -31,7 +33,7 @@ static uint32_t hash_bytes(uint32_t kind, const void *data, size_t bytes)
 	return hash;
 }
 
-/* In the chain from at up to end (not included), the record with this content, or 0. */
+/* Return the record with this content in the chain from at up to end (not included), or 0. */
 static uint32_t find(struct ky_drum *drum, uint32_t at, uint32_t end, uint32_t kind, uint32_t hash,
 		     const void *data, size_t bytes)
 {
@@ -45,7 +47,7 @@ static uint32_t find(struct ky_drum *drum, uint32_t at, uint32_t end, uint32_t k
 	return 0;
 }
 
-/* The pages that begin in this part of the heap; those before it were somebody else's to populate. */
+/* Populate the pages of this part of the heap. */
 static bool populate(uint8_t *heap, uint64_t from, uint64_t to)
 {
 	const uint64_t page = 4096;
@@ -55,7 +57,7 @@ static bool populate(uint8_t *heap, uint64_t from, uint64_t to)
 	return true;
 }
 
-/* Room for a record, or 0. A byte more than asked for is zero: the end of a string. */
+/* Return room for a record, or 0. A byte more than asked for is zero: the end of a string. */
 static uint32_t take_room(struct ky_drum *drum, size_t bytes)
 {
 	struct ky_drum_header *h = drum->header;
@@ -67,6 +69,7 @@ static uint32_t take_room(struct ky_drum *drum, size_t bytes)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&h->heap_used, &used, used + size, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	KY_ASSERT(used % KY_HEAP_UNIT == 0 && used + size <= h->heap_bytes);
 	if (drum->on_disk && !populate(drum->base + h->heap_at, used, used + size))
 		return 0;
 	return (uint32_t)((h->heap_at + used) / KY_HEAP_UNIT);
@@ -74,9 +77,10 @@ static uint32_t take_room(struct ky_drum *drum, size_t bytes)
 
 static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *data, size_t bytes)
 {
+	KY_ASSERT((drum->header->buckets_count & (drum->header->buckets_count - 1)) == 0);
 	const uint32_t hash = hash_bytes(kind, data, bytes);
 	uint32_t *bucket = &drum->buckets[hash & (drum->header->buckets_count - 1)];
-	/* Acquire: pairs with the release below, before the record is read. */
+	/* Pairs with the release of the compare-and-swap below: the records of the chain are complete. */
 	uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
 	const uint32_t found = find(drum, head, 0, kind, hash, data, bytes);
 	if (found)
@@ -85,6 +89,7 @@ static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *dat
 	if (!mine)
 		return 0;
 	struct ky_heap_record *r = record_at(drum, mine);
+	KY_ASSERT(r->kind == 0 && r->next == 0);
 	r->kind = (uint16_t)kind;
 	r->bytes = (uint32_t)bytes;
 	r->hash = hash;
@@ -92,7 +97,7 @@ static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *dat
 	for (;;) {
 		const uint32_t seen = head;
 		r->next = head;
-		/* Release: the record is whole before it is found. */
+		/* Release: the record is complete before another thread finds it. Acquire: so are the others'. */
 		if (__atomic_compare_exchange_n(bucket, &head, mine, false, __ATOMIC_RELEASE,
 						__ATOMIC_ACQUIRE))
 			return mine;
@@ -127,6 +132,7 @@ void ky_heap_prepare(struct ky_drum *drum)
 
 uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, uint32_t category)
 {
+	KY_ASSERT(info->items <= KYMO_I_ITEMS_MAX && info->args <= info->items);
 	struct ky_heap_site site;
 	memset(&site, 0, sizeof(site));
 	site.kind = info->kind;
@@ -154,10 +160,15 @@ static const char *string_at(struct ky_drum *drum, uint32_t at)
 	return at ? (const char *)(record_at(drum, at) + 1) : "";
 }
 
-/* Sets or clears a recorder's bit; the byte that trace points test follows in the same store. */
+/*
+ * Set or clear a recorder's bit; the byte that trace points test follows in the same store. Sequentially consistent, as
+ * are the accesses to patterns and names below: see category_added().
+ */
 static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
 {
+	KY_ASSERT(slot < KY_RECORDERS_MAX);
 	const uint64_t bit = UINT64_C(1) << (8 + slot);
+
 	uint64_t old = __atomic_load_n(&category->state, __ATOMIC_RELAXED);
 	uint64_t now;
 	do {
@@ -167,6 +178,7 @@ static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
 					      __ATOMIC_RELAXED));
 }
 
+/* Switch the category on if the recorder's pattern matches. */
 static void apply(struct ky_drum *drum, struct ky_drum_category *category, uint32_t slot)
 {
 	const uint32_t pattern =
@@ -177,14 +189,15 @@ static void apply(struct ky_drum *drum, struct ky_drum_category *category, uint3
 	if (!ky_glob_list_match(string_at(drum, pattern), string_at(drum, name)))
 		return;
 	want(category, slot, true);
-	/* The recorder may have left meanwhile, and cleared its bits before this one was set. */
+	/* The recorder may have left, and cleared its bits before this one was set. */
 	if (__atomic_load_n(&drum->header->recorders[slot].pattern, __ATOMIC_SEQ_CST) == 0)
 		want(category, slot, false);
 }
 
 /*
- * A new category is seen by every recorder: either the recorder's pattern was there before the entry
- * (then it is applied here), or the recorder walks the table after it set its pattern.
+ * Every recorder sees a new category: either the recorder's pattern was there before the entry (then it is applied here),
+ * or the recorder walks the table after it set its pattern. Each side stores its own and then loads the other's: that
+ * neither misses the other needs one order of all four accesses, __ATOMIC_SEQ_CST.
  */
 static struct ky_drum_category *category_added(struct ky_drum *drum,
 					       struct ky_drum_category *category)
@@ -199,11 +212,12 @@ struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
 	const uint32_t string = intern_text(drum, name);
 	for (uint32_t i = 0; string && i < drum->header->categories_max; i++) {
 		struct ky_drum_category *category = &drum->categories[i];
+		/* Pairs with the compare-and-swap below: the name's record is complete. */
 		uint32_t now = __atomic_load_n(&category->name, __ATOMIC_ACQUIRE);
 		if (now == 0 && __atomic_compare_exchange_n(&category->name, &now, string, false,
 							    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
 			return category_added(drum, category);
-		/* Whoever added it may be held up before it asked the recorders: ask them again. */
+		/* The thread that added it may be suspended before it asked the recorders: ask them again. */
 		if (now == string)
 			return category_added(drum, category);
 	}
@@ -213,10 +227,12 @@ struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
 
 int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs)
 {
+	KY_ASSERT(slot < KY_RECORDERS_MAX);
 	/* The empty string has no record; "*" means the same. */
 	const uint32_t pattern = globs ? intern_text(drum, *globs ? globs : "*") : 0;
 	if (globs && !pattern)
 		return -ENOSPC;
+	/* Pairs with the loads in apply(), of threads that add a category. */
 	__atomic_store_n(&drum->header->recorders[slot].pattern, pattern, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < drum->header->categories_max; i++) {
 		struct ky_drum_category *category = &drum->categories[i];
@@ -240,15 +256,18 @@ int ky_recorder_take(struct ky_drum *drum)
 			slot++;
 		if (slot == KY_RECORDER_ENV)
 			return -EBUSY;
+		/* Acquire pairs with ky_recorder_release(): the slot's pattern is 0. */
 		if (__atomic_compare_exchange_n(taken, &old, old | UINT64_C(1) << slot, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return (int)slot;
 	}
 }
 
 void ky_recorder_release(struct ky_drum *drum, uint32_t slot)
 {
+	KY_ASSERT(drum->header->recorders_taken >> slot & 1);
 	ky_recorder_set(drum, slot, NULL);
+	/* Pairs with the acquire in ky_recorder_take(). */
 	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot),
-			   __ATOMIC_ACQ_REL);
+			   __ATOMIC_RELEASE);
 }

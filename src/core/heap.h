@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heap.h: strings, trace points and categories in the drum. Append-only, unique by content, shared by
- * all threads and all copies of the library without a lock; safe in signal handlers.
+  * heap.h: strings, trace points and categories in the drum, and the recorders that want categories on. Append-only, unique
+ * by content, shared by all threads and all copies of the library without a lock. Safe in signal handlers. layout.h has
+ * the invariants.
  */
 #ifndef KY_CORE_HEAP_H
 #define KY_CORE_HEAP_H
@@ -10,22 +11,23 @@
 
 #include <kymo/kymo.h>
 
-/* Writes the records that must exist before all others. */
+/* Write the records that must exist before all others. */
 void ky_heap_prepare(struct ky_drum *drum);
 
-/* The record of a string; 0 for the empty one and, counted, when there is no room. */
+/* Return the record of a string; 0 for the empty one and, counted, without room. */
 uint32_t ky_heap_intern(struct ky_drum *drum, const char *string, size_t bytes);
 
-/* The record of a trace point; the overflow site, counted, when there is no room. */
+/* Return the record of a trace point; the overflow site, counted, without room. */
 uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, uint32_t category);
 
-/* The category's entry, made if new; NULL, counted, when the table is full. */
+/* Return the category's entry, made if new; NULL, counted, when the table is full. */
 struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name);
 
-/* Which categories the recorder in that slot wants: globs, or NULL for none any more. */
+/* Set which categories the recorder in that slot wants: globs, or NULL for none. Return 0 or -ENOSPC. */
 int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs);
-/* A free slot for a session of this process, or a negative error. */
+/* Take a slot for a session of this process. Return it, or -EBUSY. */
 int ky_recorder_take(struct ky_drum *drum);
+/* Give the slot back; its recorder wants no categories any more. */
 void ky_recorder_release(struct ky_drum *drum, uint32_t slot);
 
 #endif

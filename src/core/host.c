@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.c: libkymo as the host of libraries that ship kymo.h alone (see embed.h). Their events take
- * the slow path's way into the same rings.
+  * host.c: libkymo as the host of libraries that ship kymo's headers alone (see embed.h). Their events take the slow path
+ * into the same rings.
  */
 #include "core/heap.h"
 #include "core/writer.h"

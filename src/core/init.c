@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.c: what happens when the library is loaded, when the process forks and when it ends. The
- * environment is read here, once, because getenv is not for signal handlers; a program that runs with
- * more rights than its caller (set-user-ID) does not listen to the caller's environment.
+  * init.c: act when the library is loaded, when the process forks and when it ends. The environment is read here, once,
+ * because getenv is not for signal handlers. A program that runs with more rights than its caller (set-user-ID) ignores
+ * the caller's environment.
  *
- *   KYMO_CATEGORIES   globs: on from the start, with no session too
+ *   KYMO_CATEGORIES   globs: categories that are on from the start, even without a session
  *   KYMO_BUFFER       bytes of each thread's ring: 65536, 64k, 4M
  *   KYMO_LIMITS       total=BYTES,heap=BYTES,rings=N,categories=N
  *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
- *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of those of forked children
+ *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of forked children's drums
  */
 #include "core/clock.h"
 #include "core/writer.h"
@@ -21,7 +21,7 @@
 
 const char ky_init_linked = 1;
 
-/* A number with k, M or G behind it; 0 when it is none. *end is behind it. */
+/* Parse a number with an optional k, M or G; 0 if there is no number. *end is what follows. */
 static uint64_t parse_bytes(const char *text, const char **end)
 {
 	uint64_t value = 0;
@@ -67,7 +67,7 @@ static void parse_limits(const char *text)
 	}
 }
 
-/* A copy for good: a child may need it long after the program has changed its environment. */
+/* Copy for good: a child may need it long after the program has changed its environment. */
 static const char *copy_variable(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -89,7 +89,7 @@ static void parse_environment(void)
 	const char *fd = secure_getenv("KYMO_DRUM_FD");
 	if (fd && *fd >= '0' && *fd <= '9')
 		ky_limits.fd = (int)parse_bytes(fd, &end);
-	/* Without a session nobody else would make it, and whoever looks later expects it. */
+	/* Without a session nothing else would make the drum that a later reader expects. */
 	if (ky_limits.categories || ky_limits.dir || ky_limits.mailbox || ky_limits.fd >= 0)
 		ky_drum_get();
 }
@@ -100,10 +100,11 @@ static void mark_exit(void)
 	if (!drum || drum->header->pid != (uint32_t)ky_os_pid())
 		return;
 	ky_clock_take(drum, true);
+	/* Release: a recorder that sees it finds the last reading of the clocks and the last events. */
 	__atomic_store_n(&drum->header->exited, 1, __ATOMIC_RELEASE);
 }
 
-/* The child makes its drum when it first needs one: one that goes on to exec leaves no file behind. */
+/* The child makes its drum when it first needs one: a child that calls exec leaves no file behind. */
 static void forked(void)
 {
 	ky_drum_after_fork();

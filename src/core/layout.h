@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.h: the drum, byte by byte. Other processes read it and may write to the fields marked
- * (outside); everything in it is untrusted to whoever reads it.
+  * layout.h: the drum, byte by byte. Other processes read it and may write to the fields marked (outside). A reader
+ * trusts nothing in it.
  *
  *   0                 struct ky_drum_header, one page
- *   clock_at          struct ky_drum_clock and its samples: counter against the system's clocks
+ *   clock_at          struct ky_drum_clock: readings of the counter and of the system's clocks
  *   categories_at     struct ky_drum_category[]: the byte that a trace point tests is in here
  *   buckets_at        u32[]: hash table over the heap's records
  *   rings_at          struct ky_drum_ring[]: the directory of rings
@@ -18,20 +18,24 @@
  *     ┌───┬───────┐ ┌───┬───────┐ ┌───┬───────┐ ┌───┬─────────────┐
  *     │hdr│events │ │hdr│events │ │hdr│events0│ │hdr│events000000…│
  *     └───┴───────┘ └───┴───────┘ └───┴───────┘ └───┴─────────────┘
- *   The header says who wrote the block, when it began and how many events the ring had before it: a
- *   block decodes on its own, and a gap between two blocks is an exact number of events. In a drum that
- *   kymo made the writers may be of several processes.
- *   Events: see kymo.h. After a block's last event come zero words.
+ *      The header names the thread that wrote the block, when the block began and how many events the ring had before it:
+ *   a block decodes on its own, and a gap between two blocks is an exact number of events. In a drum that kymo made
+ *   the writers may be of several processes. Events: see kymo_impl.h. Zero words follow a block's last event.
  *
- * How a reader copies a block while the owner may overwrite it: read seq (acquire); it must be the
- * number wanted plus one; copy; fence; read seq again: unchanged means that the copy is good. The
- * owner sets seq to 0 before it touches anything else in the block.
+ * A reader copies a block while the owner may overwrite it: read seq (acquire); it must be the number wanted plus one;
+ * copy; fence; read seq again: if it is unchanged, the copy is good. The owner sets seq to 0 before it touches
+ * anything else in the block.
  *
- * Invariants: header.heap_used, space_used and rings_used only grow. A heap record is complete before
- * its offset appears anywhere. A category's entry never moves. A ring's entry is complete before its
- * bytes field is non-zero. Strings and trace points are unique by content.
+ * Invariants of the drum:
+ *   - The parts do not overlap, and come in the order above. Places and sizes never change after magic is set.
+ *   - heap_used and rings_used only grow; space_used too, unless the disk is full. heap_used <= heap_bytes,
+ *     space_used <= budget_bytes <= space_bytes.
+ *   - A heap record is complete before its number appears anywhere, and never changes afterwards. Strings and trace
+ *     points are unique by content, but for two copies that lost a race (heap.c).
+ *   - A category's entry never moves or changes its name. Free entries come after all others.
+ *   - A ring's entry is complete before its bytes are not 0, and its place and size never change afterwards.
  *
- * Every struct has a fixed size, checked below; version changes when anything does.
+ * Every struct has a fixed size, checked below. A change of the layout needs a new version.
  */
 #ifndef KY_CORE_LAYOUT_H
 #define KY_CORE_LAYOUT_H
@@ -46,45 +50,51 @@
 #define KY_BLOCK_BYTES 4096u
 #define KY_BLOCK_WORDS (KY_BLOCK_BYTES / 8)
 #define KY_BLOCK_HEAD_WORDS 8u
-/* The largest event's items: a block holds its header, a control word and the event. */
+/* The largest event's items: a block holds a control word, the event's header and these. */
 #define KY_EVENT_WORDS_MAX (KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS - 2)
 #define KY_RING_BLOCKS_MIN 4u
 #define KY_RING_BYTES_MIN (KY_RING_BLOCKS_MIN * KY_BLOCK_BYTES)
 #define KY_HEAP_UNIT 16u
 #define KY_RECORDERS_MAX 48u
-/* What no drum exceeds: readers refuse more. A trace point's number has 22 bits. */
+/* The largest of these that readers accept. A trace point's number has 22 bits. */
 #define KY_RINGS_MAX (1u << 16)
 #define KY_CATEGORIES_MAX (1u << 16)
 #define KY_HEAP_END_MAX (KY_HEAP_UNIT << 22)
 #define KY_TEXT_BYTES_MAX 4096u
 
-/* An event's header word, beside what kymo.h defines. */
+/* An event's header word; kymo_impl.h has the rest of it. */
 #define KY_WORD_SITE_SHIFT 42
 #define KY_WORD_LENGTH(w) ((uint32_t)((w) >> 33) & 0x1ffu)
 #define KY_WORD_IS_END(w) (((w) >> 32 & 1) != 0)
 #define KY_WORD_LOW(w) ((uint32_t)(w))
 #define KY_WORD_SITE(w) ((uint32_t)((w) >> KY_WORD_SITE_SHIFT))
-/* Site numbers below this are not offsets (the header page is there) but control words. */
+/* Site numbers below this are control words: no heap record is in the header page. */
 #define KY_CONTROL_MAX 256u
 #define KY_CONTROL_HIGH 1u /* the low half holds the counter's high half from here on */
 
-/* Somebody who wants categories on: sessions of the process first, recorders outside after them. */
+/*
+ * A recorder that wants categories on: sessions of the process in the first slots, recorders outside after them.
+ *
+ * Invariants: a slot is in use while its bit in recorders_taken is set, and only its owner writes to it then. While
+ * pattern is 0 no category's state has the recorder's bit, but for a moment in heap.c's apply().
+ */
 struct ky_drum_recorder {
-	uint32_t pattern;    /* string in the heap: category globs; 0 is free (outside) */
-	uint32_t pid;        /* of the recorder (outside) */
-	uint64_t started_ns; /* when that process began, to tell a reused pid (outside) */
+	uint32_t pattern; /* string in the heap: category globs; 0 is free (outside) */
+	uint32_t pid;     /* of the recorder (outside) */
 	uint64_t
-		namespaces; /* where pid and started_ns hold: another's are not ours to judge (outside) */
+		started_ns; /* when that process began: a later process may have its pid (outside) */
+	/* Where pid and started_ns hold: in other namespaces they have no meaning (outside). */
+	uint64_t namespaces;
 	uint64_t pad;
 };
 #define KY_RECORDERS_INSIDE 32u /* slots below are for sessions of the process itself */
 #define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */
 
-/* Whose drum it is: several of one process are of the same threads, and their spans nest in this order. */
+/* What made the drum. A process may have one of each: their spans are of the same threads and nest in this order. */
 enum ky_drum_layer {
-	KY_DRUM_OWN,       /* the program's own recorder's; another after exec, told by its image */
-	KY_DRUM_FUNCTIONS, /* made by kymo for its function calls: stays beside the program's own */
-	KY_DRUM_SWITCHES,  /* made by kymo: when its threads were off the CPU */
+	KY_DRUM_OWN,       /* the program's own recorder; after exec another, with another image */
+	KY_DRUM_FUNCTIONS, /* kymo, for its function calls */
+	KY_DRUM_SWITCHES,  /* kymo: when its threads were off the CPU */
 };
 
 struct ky_drum_header {
@@ -101,13 +111,13 @@ struct ky_drum_header {
 	uint64_t rings_at;
 	uint64_t heap_at;
 	uint64_t space_at;
-	uint32_t clock_max; /* samples */
+	uint32_t clock_max; /* readings */
 	uint32_t categories_max;
 	uint32_t buckets_count; /* a power of two */
 	uint32_t rings_max;
 	uint64_t heap_bytes;
 	uint64_t space_bytes;
-	uint64_t image; /* of the program that made it, drawn anew by each exec */
+	uint64_t image; /* a random number of the program that made it; each exec draws another */
 	uint64_t layer; /* enum ky_drum_layer */
 
 	uint64_t heap_used;    /* bytes from heap_at */
@@ -116,11 +126,11 @@ struct ky_drum_header {
 	uint64_t ring_bytes;   /* of a new ring */
 	uint32_t rings_used;
 	uint32_t process_name;  /* string in the heap */
-	uint32_t overflow_site; /* stands for trace points that found no room in the heap */
-	uint32_t exited;        /* the process ended in order */
+	uint32_t overflow_site; /* used by trace points that found no room in the heap */
+	uint32_t exited;        /* the process ended by exit() */
 	uint64_t pad1[2];
 
-	/* What did not make it, beside what is overwritten in the rings. */
+	/* Losses other than events overwritten in the rings. */
 	uint64_t lost_ringless; /* events of threads that got no ring */
 	uint64_t lost_nested;   /* events in signal handlers nested too deep */
 	uint64_t refused_sites; /* trace points without room: their events have no name */
@@ -129,7 +139,7 @@ struct ky_drum_header {
 	uint64_t pad2[3];
 
 	uint64_t snapshots;       /* how often kymo_snapshot() was called */
-	uint64_t mark_ticks;      /* of the last kymo_mark_start(), 0 is none */
+	uint64_t mark_ticks;      /* of the last kymo_mark_start(); 0 before the first */
 	uint64_t recorders_taken; /* a bit for each slot in use (outside) */
 	uint64_t pad3[5];
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];
@@ -143,17 +153,23 @@ struct ky_drum_reading {
 	uint64_t realtime_ns;
 };
 
+/*
+ * Invariants: count <= clock_max. ticks of the first count readings strictly increase, boottime_ns never decreases.
+ * A reading whose ticks are 0 is being written. Only the thread that holds lock writes here.
+ */
 struct ky_drum_clock {
-	uint32_t seq;  /* odd while the samples are being moved */
-	uint32_t lock; /* the process's own */
+	uint32_t seq;  /* odd while readings are being moved */
+	uint32_t lock; /* 1 while a thread of the process writes here */
 	uint32_t count;
 	uint32_t pad[5];
 	struct ky_drum_reading readings[];
 };
 
 /*
- * state: bits 0..7 are the byte that trace points test: 1 when any of the others is set. Bit 8 + i:
- * recorder i wants it (outside: set and clear with compare-and-swap on the whole word).
+ * state: bits 0..7 are the byte that trace points test. Bit 8 + i: recorder i wants the category (outside: set and
+ * clear with compare-and-swap on the whole word).
+ *
+ * Invariant: the byte is 1 if any other bit is set, else 0.
  */
 struct ky_drum_category {
 	uint64_t state;
@@ -161,17 +177,26 @@ struct ky_drum_category {
 	uint32_t pad;
 };
 
+/*
+ * Invariants: bytes is a power of two, at least KY_RING_BYTES_MIN; at and at + bytes are within the rings' space, and
+ * no two rings overlap. Only the owner writes to the ring and its entry; a free ring is taken by a compare-and-swap of
+ * owner from 0, a dead thread's from its id. head only grows. The newest blocks, head - 1 and down, are whole.
+ */
 struct ky_drum_ring {
 	uint64_t at;     /* from the beginning of the drum */
 	uint64_t bytes;  /* 0: the entry is not complete */
 	uint64_t head;   /* blocks begun so far; the newest is number head - 1 */
 	uint32_t owner;  /* thread id, 0 when free */
 	uint32_t level;  /* 0: the thread itself; else signal handlers that interrupted an event */
-	uint64_t events; /* written so far; true only while there is no owner */
+	uint64_t events; /* written so far; right only while owner is 0 */
 	uint64_t released_ticks;
 	uint64_t pad[2];
 };
 
+/*
+ * Invariants, while seq is not 0: it is the block's number + 1; words hold whole events from the first on, then zeros;
+ * events_before of a block plus its events are events_before of the next one of the ring.
+ */
 struct ky_drum_block {
 	uint64_t seq;           /* block number + 1; 0 while it is being begun */
 	uint64_t events_before; /* in this ring, ever */
@@ -179,18 +204,17 @@ struct ky_drum_block {
 	uint32_t tid;
 	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
-	uint32_t
-		pid; /* 0: the drum's own; else a child's that it forked, which writes into its parent's drum */
+	uint32_t pid; /* of a forked child that writes into its parent's drum; 0: the drum's own */
 	uint64_t pad2[3];
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };
 
-/* Set in the number of a process of another pid namespace: no process here has that number. */
+/* Set in the pid of a process in another pid namespace: no process here has such a pid. */
 #define KY_PID_APART (1u << 30)
 
 enum ky_heap_kind { KY_HEAP_STRING = 1, KY_HEAP_SITE = 2 };
 
-/* Records are named by their offset from the drum's beginning in units of KY_HEAP_UNIT. */
+/* A record's number is its offset from the drum's beginning in units of KY_HEAP_UNIT. */
 struct ky_heap_record {
 	uint16_t kind; /* enum ky_heap_kind */
 	uint16_t pad;

@@ -19,7 +19,7 @@
 
 static const char ellipsis[] = "…";
 
-struct text {
+struct message {
 	char *out;
 	size_t room; /* without the NUL */
 	size_t used;
@@ -36,12 +36,12 @@ struct spec {
 	char conversion;
 };
 
-struct values {
+struct print_values {
 	const struct kymo_arg *next;
 	uint32_t left;
 };
 
-static void put(struct text *text, const char *data, size_t bytes)
+static void put(struct message *text, const char *data, size_t bytes)
 {
 	if (bytes > text->room - text->used) {
 		bytes = text->room - text->used;
@@ -52,14 +52,14 @@ static void put(struct text *text, const char *data, size_t bytes)
 	text->used += bytes;
 }
 
-static void put_spaces(struct text *text, size_t count)
+static void put_spaces(struct message *text, size_t count)
 {
 	for (; count > 0 && !text->full; count--)
 		put(text, " ", 1);
 }
 
 /* head and tail together, padded to the width. */
-static void put_padded(struct text *text, const struct spec *spec, const char *head,
+static void put_padded(struct message *text, const struct spec *spec, const char *head,
 		       size_t head_bytes, const char *tail)
 {
 	const size_t bytes = head_bytes + strlen(tail);
@@ -74,7 +74,7 @@ static void put_padded(struct text *text, const struct spec *spec, const char *h
 		put_spaces(text, spaces);
 }
 
-static const struct kymo_arg *next_value(struct values *values)
+static const struct kymo_arg *next_value(struct print_values *values)
 {
 	if (values->left == 0)
 		return NULL;
@@ -90,13 +90,13 @@ static void make_format(char format[16], const struct spec *spec, const char *si
 		 conversion);
 }
 
-static void put_number(struct text *text, const char *number, int bytes)
+static void put_number(struct message *text, const char *number, int bytes)
 {
 	if (bytes > 0)
 		put(text, number, bytes < NUMBER_BYTES ? (size_t)bytes : NUMBER_BYTES - 1);
 }
 
-static void put_double(struct text *text, const struct spec *spec, char conversion, double value)
+static void put_double(struct message *text, const struct spec *spec, char conversion, double value)
 {
 	char format[16];
 	char number[NUMBER_BYTES];
@@ -106,7 +106,7 @@ static void put_double(struct text *text, const struct spec *spec, char conversi
 		   snprintf(number, sizeof(number), format, spec->width, spec->precision, value));
 }
 
-static void put_signed(struct text *text, const struct spec *spec, int64_t value)
+static void put_signed(struct message *text, const struct spec *spec, int64_t value)
 {
 	char format[16];
 	char number[NUMBER_BYTES];
@@ -117,7 +117,7 @@ static void put_signed(struct text *text, const struct spec *spec, int64_t value
 			    (long long)value));
 }
 
-static void put_unsigned(struct text *text, const struct spec *spec, char conversion,
+static void put_unsigned(struct message *text, const struct spec *spec, char conversion,
 			 uint64_t value)
 {
 	char format[16];
@@ -129,7 +129,7 @@ static void put_unsigned(struct text *text, const struct spec *spec, char conver
 			    (unsigned long long)value));
 }
 
-static void put_pointer(struct text *text, const struct spec *spec, uint64_t value)
+static void put_pointer(struct message *text, const struct spec *spec, uint64_t value)
 {
 	struct spec plain = *spec;
 
@@ -142,7 +142,7 @@ static void put_pointer(struct text *text, const struct spec *spec, uint64_t val
 		put_padded(text, spec, "(nil)", 5, "");
 }
 
-static void put_string(struct text *text, const struct spec *spec, const struct kymo_arg *arg)
+static void put_string(struct message *text, const struct spec *spec, const struct kymo_arg *arg)
 {
 	const char *const string = arg->string ? arg->string : "(null)";
 	const size_t recorded = strnlen(string, arg->string ? arg->string_bytes : SIZE_MAX);
@@ -153,7 +153,8 @@ static void put_string(struct text *text, const struct spec *spec, const struct 
 }
 
 /* A value as its type shows best, for a conversion that does not fit it. */
-static void put_as_recorded(struct text *text, const struct spec *spec, const struct kymo_arg *arg)
+static void put_as_recorded(struct message *text, const struct spec *spec,
+			    const struct kymo_arg *arg)
 {
 	struct spec plain = *spec;
 
@@ -213,7 +214,7 @@ static uint64_t to_unsigned(uint64_t value, enum length length)
 	}
 }
 
-static void put_character(struct text *text, const struct spec *spec, uint64_t value)
+static void put_character(struct message *text, const struct spec *spec, uint64_t value)
 {
 	const bool wide = spec->length == LENGTH_LONG && value > 0x7f;
 	const char c = wide ? '?' : (char)(unsigned char)value;
@@ -227,7 +228,7 @@ static bool is_integer(const struct kymo_arg *arg)
 	       arg->type == KYMO_TYPE_BOOL || arg->type == KYMO_TYPE_POINTER;
 }
 
-static void put_integer(struct text *text, const struct spec *spec, const struct kymo_arg *arg)
+static void put_integer(struct message *text, const struct spec *spec, const struct kymo_arg *arg)
 {
 	const uint64_t value = arg->value.u;
 	/* C has no pointers here: the program meant the whole of it. */
@@ -250,7 +251,7 @@ static void put_integer(struct text *text, const struct spec *spec, const struct
 	}
 }
 
-static void put_value(struct text *text, const struct spec *spec, const struct kymo_arg *arg)
+static void put_value(struct message *text, const struct spec *spec, const struct kymo_arg *arg)
 {
 	if (!arg)
 		put_padded(text, spec, "(missing)", 9, "");
@@ -296,7 +297,7 @@ static int clamp(int64_t value)
 }
 
 /* Digits or a '*'; *number is as it was when there is neither, or no integer for the '*'. */
-static const char *parse_number(const char *at, struct values *values, int *number)
+static const char *parse_number(const char *at, struct print_values *values, int *number)
 {
 	if (*at == '*') {
 		const struct kymo_arg *const arg = next_value(values);
@@ -323,7 +324,7 @@ static const char *parse_length(const char *at, struct spec *spec)
 }
 
 /* Parses what follows a '%', up to its last character; NULL when it is no conversion. */
-static const char *parse_spec(const char *at, struct values *values, struct spec *spec)
+static const char *parse_spec(const char *at, struct print_values *values, struct spec *spec)
 {
 	*spec = (struct spec){.precision = -1, .length = LENGTH_INT};
 	at = parse_flags(at, spec);
@@ -342,9 +343,10 @@ static const char *parse_spec(const char *at, struct values *values, struct spec
 }
 
 /* One conversion; returns where the format goes on. */
-static const char *put_conversion(struct text *text, const char *percent, struct values *values)
+static const char *put_conversion(struct message *text, const char *percent,
+				  struct print_values *values)
 {
-	const struct values before = *values;
+	const struct print_values before = *values;
 	struct spec spec;
 	const char *const after = parse_spec(percent + 1, values, &spec);
 
@@ -370,7 +372,7 @@ static bool is_continuation(char byte)
 }
 
 /* Makes room for the ellipsis, between characters and not within one. */
-static void end_full(struct text *text)
+static void end_full(struct message *text)
 {
 	const size_t bytes = sizeof(ellipsis) - 1;
 
@@ -389,8 +391,8 @@ size_t ky_print(char *out, size_t room, const char *fmt, const struct kymo_arg *
 {
 	if (room == 0)
 		return 0;
-	struct text text = {.out = out, .room = room - 1};
-	struct values values = {args, count};
+	struct message text = {.out = out, .room = room - 1};
+	struct print_values values = {args, count};
 
 	while (*fmt && !text.full) {
 		const size_t plain = strcspn(fmt, "%");

@@ -8,7 +8,7 @@
  *
  * - The value's recorded type decides what is read; the conversion decides only how it looks. %d
  *   shows a double as a double and a string as a string, %s shows a number.
- * - A value that is not there is "(missing)". What is no conversion is copied as it stands. %n
+ * - A value that is not there is "(missing)". Text that is no conversion is copied unchanged. %n
  *   takes its value and does nothing.
  * - Width and precision are at most KY_PRINT_WIDTH_MAX.
  * - A string that was cut when it was recorded ends with "…", and so does a message that had no
@@ -24,8 +24,8 @@
 #define KY_PRINT_WIDTH_MAX 512
 
 /*
- * Formats into out, which is NUL-terminated unless room is 0 and never has a NUL before that.
- * Returns the bytes before the NUL: less than room, whatever the message would have needed.
+  * Format into out, which is NUL-terminated unless room is 0 and never has a NUL before that. Return the bytes before the
+ * NUL: less than room, whatever the message would have needed.
  */
 size_t ky_print(char *out, size_t room, const char *fmt, const struct kymo_arg *args,
 		uint32_t count);

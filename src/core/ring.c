@@ -2,39 +2,39 @@
 /*
  * ring.c: taking rings, beginning blocks.
  *
- * Which ring a thread gets: one that is free (the longest ago released, so that what a thread left
- * stays readable for long), else a new one while the budget lasts, smaller when it runs low, else one
- * whose owner died without saying so. So memory is bounded and short-lived threads share rings.
+  * A thread gets a free ring (the one released the longest ago, so that what a thread left stays readable for long),
+ * else a new one while the budget lasts, smaller when it runs low, else one whose owner died without releasing it.
+ * So memory is bounded, and short-lived threads share rings.
  *
- * Forked children that write into their parent's drum may be very many, and end without saying so: each
- * takes a small ring, a dead one's when there are many, and a larger one when that is full.
+ * Forked children that write into their parent's drum may be very many, and end without releasing their rings: each
+ * takes a small ring, a dead thread's when there are many, and a larger one when that is full.
  */
 #include "core/ring.h"
-#include "os/os.h"
 
 #include "core/clock.h"
+#include "os/os.h"
 
 #include <errno.h>
 
 /* Rings for signal handlers that interrupt events: rare, so small. */
 #define NESTED_BYTES (64u << 10)
-/* How often a sample of the clocks is taken even when no session runs. */
-#define SAMPLE_TICKS (UINT64_C(1) << 28)
+/* How often the clocks are read even when no session runs. */
+#define READING_TICKS (UINT64_C(1) << 28)
 
 /*
- * A child's first ring. While there are few it is a new one: each child begins a block, so that very few rings would come
- * round before they are read. Then among how many it looks for a dead owner.
+ * A child's first ring. It is a new one while there are few rings: each child begins a block, and very few rings would
+ * wrap before they are read. After that a child looks for a dead owner among some rings.
  */
 #define CHILD_BYTES (64u << 10)
 #define CHILD_RINGS 512u
 #define CHILD_LOOKS 32u
 
-/* Of the second half of the budget a ring takes at most one part in so many of what is left. */
+/* In the second half of the budget a ring takes at most this fraction of what is left. */
 #define LEFT_PARTS 64u
 
 uint32_t ky_ring_slow_only;
 
-/* A power of two, whatever was configured. */
+/* Return the configured size, rounded up to a power of two; small for handlers and new children. */
 static uint64_t ring_bytes_wanted(const struct ky_drum *drum, const struct ky_ring_writer *w)
 {
 	const uint64_t wanted = __atomic_load_n(&drum->header->ring_bytes, __ATOMIC_RELAXED);
@@ -52,7 +52,7 @@ static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t n
 						(number & (w->blocks - 1)) * KY_BLOCK_BYTES);
 }
 
-/* How many events the newest block of a ring holds: for a ring whose owner could not say. */
+/* Count the events ever written to a ring whose owner died. */
 static uint64_t count_events(const struct ky_ring_writer *w)
 {
 	if (w->next == 0)
@@ -60,6 +60,7 @@ static uint64_t count_events(const struct ky_ring_writer *w)
 	const struct ky_drum_block *block = block_at(w, w->next - 1);
 	uint64_t events = block->events_before;
 	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
+		/* Pairs with the release store in ky_ring_commit(); the dead owner wrote no more after it. */
 		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
 		if (word == 0)
 			break;
@@ -75,6 +76,9 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->ring = ring;
 	w->base = drum->base + ring->at;
 	w->blocks = ring->bytes / KY_BLOCK_BYTES;
+	KY_ASSERT(w->blocks >= KY_RING_BLOCKS_MIN && (w->blocks & (w->blocks - 1)) == 0);
+	KY_ASSERT(ring->at >= drum->header->space_at && ring->at + ring->bytes <= drum->bytes);
+	/* Pairs with the release store in begin_block(), of an owner that died. */
 	w->next = w->first = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	w->pub.ky_end = 0;
 	__atomic_store_n(&w->pub.ky_events, released ? ring->events : count_events(w),
@@ -83,20 +87,23 @@ static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_d
 	w->wanted_bytes = ring_bytes_wanted(drum, w);
 }
 
+/* Acquire pairs with the release store of owner in ky_ring_release(): the old owner's count is there. */
 static bool claim(struct ky_drum_ring *ring, uint32_t from, uint32_t owner)
 {
+	KY_ASSERT(owner != 0 && owner != from);
 	return __atomic_compare_exchange_n(&ring->owner, &from, owner, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 
-/* The free ring that was released the longest ago, of at least that size. */
+/* Take the free ring of at least that size that was released the longest ago. */
 static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
 {
 	for (;;) {
 		struct ky_drum_ring *best = NULL;
-		const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+		const uint32_t used = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED);
 		for (uint32_t i = 0; i < used && i < drum->header->rings_max; i++) {
 			struct ky_drum_ring *ring = &drum->rings[i];
+			/* Acquire pairs with the release store of bytes in take_new(): the entry is complete. */
 			if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0 &&
 			    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
 			    (!best || KYMO_I_LOAD(&ring->released_ticks) <
@@ -126,7 +133,7 @@ static bool take_space(struct ky_drum *drum, uint64_t bytes, uint64_t *at)
 	return true;
 }
 
-/* The disk is full, but a smaller ring may fit: unless somebody has taken the space behind it. */
+/* The disk is full, but a smaller ring may fit. Fails when another thread took the space after it. */
 static void give_space_back(struct ky_drum_header *h, uint64_t bytes, uint64_t at)
 {
 	uint64_t used = at + bytes - h->space_at;
@@ -145,7 +152,7 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 		give_space_back(h, bytes, at);
 		return false;
 	}
-	const uint32_t index = __atomic_fetch_add(&h->rings_used, 1, __ATOMIC_ACQ_REL);
+	const uint32_t index = __atomic_fetch_add(&h->rings_used, 1, __ATOMIC_RELAXED);
 	if (index >= h->rings_max) {
 		__atomic_store_n(&h->rings_used, h->rings_max, __ATOMIC_RELAXED);
 		return false;
@@ -153,25 +160,27 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	struct ky_drum_ring *ring = &drum->rings[index];
 	__atomic_store_n(&ring->owner, ky_ring_owner(w, tid), __ATOMIC_RELAXED);
 	KYMO_I_STORE(&ring->at, at);
-	/* Release: the entry is complete before anybody sees a size. */
+	KY_ASSERT(bytes >= KY_RING_BYTES_MIN && (bytes & (bytes - 1)) == 0);
+	/* Pairs with the acquire loads of bytes here and in ky_ring_find(): the entry is complete. */
 	__atomic_store_n(&ring->bytes, bytes, __ATOMIC_RELEASE);
 	use_ring(drum, w, ring, true);
 	return true;
 }
 
-/* Of so many rings, from one on that is another for each thread. */
+/* Take a dead thread's ring. Look at so many, beginning at another one for each thread. */
 static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes,
 		      uint32_t looks)
 {
 	const uint32_t most = drum->header->rings_max;
-	const uint32_t all = __atomic_load_n(&drum->header->rings_used, __ATOMIC_ACQUIRE);
+	const uint32_t all = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED);
 	const uint32_t used = all < most ? all : most;
-	/* Owners may be of several processes where kymo made the drum. */
+	/* In a drum that kymo made, owners may be of several processes. */
 	const int32_t pid =
 		drum->header->layer == KY_DRUM_OWN ? (int32_t)drum->header->pid : KY_OS_ANY_PROCESS;
 	for (uint32_t i = 0; !w->apart && i < used && i < looks; i++) {
 		struct ky_drum_ring *ring = &drum->rings[(tid + i) % used];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
+		/* Acquire pairs with the release store of bytes in take_new(). */
 		if (owner != 0 && owner != tid && owner < KY_RING_APART &&
 		    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
 		    !ky_os_thread_alive(pid, (int32_t)owner) && claim(ring, owner, tid)) {
@@ -182,17 +191,17 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 	return false;
 }
 
-/* A system call for each ring: after one look in vain not with every event of a thread. */
+/* Looking costs a system call per ring: after a failure not again with every event of the thread. */
 static bool take_any_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t now = ky_drum_ticks(drum);
-	if (now - w->vain_ticks < SAMPLE_TICKS)
+	if (now - w->vain_ticks < READING_TICKS)
 		return false;
 	w->vain_ticks = now;
 	return take_dead(drum, w, tid, KY_RING_BYTES_MIN, UINT32_MAX);
 }
 
-/* The first half of the budget is for rings as large as they were asked for; then they get smaller. */
+/* Return the size in the first half of the budget; in the second, rings get smaller. */
 static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
 {
 	const uint64_t budget = __atomic_load_n(&drum->header->budget_bytes, __ATOMIC_RELAXED);
@@ -231,7 +240,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	w->pub.ky_end = 0;
 	ring->events = w->pub.ky_events;
 	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
-	/* Release: the next owner sees the count. */
+	/* Pairs with the acquire in claim(): the next owner sees the count. */
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
 }
 
@@ -243,26 +252,30 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 }
 
 /*
- * The order matters to readers of the old block in this place: seq becomes 0 before anything else
+ * Begin a block. The order matters to readers of the old block in this place: seq becomes 0 before anything else
  * changes, and the new number only when the block is whole again.
  */
 static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
 			uint64_t ticks)
 {
 	struct ky_drum_block *block = block_at(w, w->next);
+	KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY && w->next == w->ring->head);
 	__atomic_store_n(&block->seq, 0, __ATOMIC_RELAXED);
+	/* Pairs with the load fence in read_block(): a reader that saw new words sees that seq changed. */
 	KY_STORE_FENCE();
 	if (w->next >= w->blocks)
 		ky_cpu_clear(block->words, KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS);
 	__atomic_store_n(&block->events_before, w->pub.ky_events, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->ticks, ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->tid, tid, __ATOMIC_RELAXED);
+	/* Pairs with the acquire load of name in read_block(), before the string is read. */
 	__atomic_store_n(&block->name, name, __ATOMIC_RELEASE);
 	__atomic_store_n(&block->level, w->level, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->pid, w->pid, __ATOMIC_RELAXED);
 	w->next++;
-	/* Release: pairs with the acquire loads in ring_read.c. */
+	/* Pairs with the acquire load of seq in read_block(): the head of the block is there. */
 	__atomic_store_n(&block->seq, w->next, __ATOMIC_RELEASE);
+	/* Pairs with the acquire load of head in ky_ring_read(): all events of earlier blocks are there. */
 	__atomic_store_n(&w->ring->head, w->next, __ATOMIC_RELEASE);
 	w->high = (uint32_t)(ticks >> 32);
 	w->pub.ky_pos = (uintptr_t)block->words + KYMO_I_BUSY;
@@ -271,14 +284,14 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
 	if (count && count <= drum->header->clock_max &&
-	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) > SAMPLE_TICKS)
+	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) > READING_TICKS)
 		ky_clock_take(drum, false);
 }
 
 static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
 		       uint64_t ticks)
 {
-	/* A session asked for larger rings since, or a child is not one of few calls: move on to one, once. */
+	/* A session has asked for larger rings, or the child filled its first: move to a larger one, once. */
 	w->grown |= w->pid && w->ring && w->next - w->first >= w->blocks;
 	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
 		struct ky_ring_writer larger = {
@@ -299,29 +312,33 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 	return true;
 }
 
-/* Room for the event, and for a control word before it. */
+/* Report whether the event and a control word before it fit in the block. */
 static bool has_room(const struct ky_ring_writer *w, uint32_t words)
 {
 	return w->ring && w->pub.ky_pos - KYMO_I_BUSY + 8u * (words + 2) <= w->pub.ky_end;
 }
 
-/* Where the event goes; before it, when it has changed, the counter's high half. */
+/* Write the counter's high half if it has changed. Return where the event goes. */
 static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
 {
 	uintptr_t pos = w->pub.ky_pos - KYMO_I_BUSY;
 	if (high != w->high) {
 		const uint64_t control = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+		KY_ASSERT(*(const uint64_t *)pos == 0);
+		/* Pairs with the acquire load in copy_events(). */
 		__atomic_store_n((uint64_t *)pos, control, __ATOMIC_RELEASE);
 		pos += 8;
 		w->high = high;
 		w->pub.ky_pos = pos + KYMO_I_BUSY;
 	}
+	KY_ASSERT(pos % 8 == 0 && pos < w->pub.ky_end && *(const uint64_t *)pos == 0);
 	return (uint64_t *)pos;
 }
 
 uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			     uint32_t name, uint32_t words, uint64_t ticks)
 {
+	KY_ASSERT(words <= KY_EVENT_WORDS_MAX && w->pub.ky_pos >= KYMO_I_BUSY);
 	if (!has_room(w, words) && !next_block(drum, w, tid, name, ticks))
 		return NULL;
 	return put_high(w, (uint32_t)(ticks >> 32));
@@ -330,6 +347,7 @@ uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uin
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			  uint32_t name, uint32_t words, uint64_t *ticks)
 {
+	KY_ASSERT(words <= KY_EVENT_WORDS_MAX && w->pub.ky_pos >= KYMO_I_BUSY);
 	if (!has_room(w, words) && !next_block(drum, w, tid, name, ky_drum_ticks(drum)))
 		return NULL;
 	*ticks = ky_drum_ticks(drum);

@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.h: the writing side of the rings. A writer is a thread's private view of the ring it owns; a
- * thread has a few of them, for signal handlers that interrupt an event (level 1 and up).
+  * ring.h: the writing side of the rings. A writer is a thread's private view of the ring that it owns. A thread has a few
+ * of them, for signal handlers that interrupt an event (level 1 and up).
  */
 #ifndef KY_CORE_RING_H
 #define KY_CORE_RING_H
 
 #include "core/drum.h"
+#include "os/assert.h"
 
 #include <kymo/kymo.h>
 
+/*
+ * Only the thread itself and its signal handlers use a writer, but for pub.ky_high.
+ *
+ * Parking: an event adds KYMO_I_BUSY to pub.ky_pos with one instruction and owns the writer if it was not parked before;
+ * the store of ky_pos at its end unparks it. So each function below that is called for a parked writer has it alone.
+ *
+ * Invariants:
+ *   - ring NULL: pub.ky_end is 0, so that every event takes the slow path.
+ *   - pub.ky_end not 0: it is the end of block next - 1, ky_pos without KYMO_I_BUSY is in its words or at the end, and
+ *     the words from ky_pos on are zero.
+ *   - first <= next == ring->head. pub.ky_events is events_before of the newest block plus its events.
+ *   - high is the counter's high half that a reader of the block has at ky_pos.
+ */
 struct ky_ring_writer {
-	struct kymo_i_writer pub; /* first: kymo.h's fast path sees this alone */
+	struct kymo_i_writer pub; /* first: all that kymo.h's fast path sees */
 	struct ky_drum_ring *ring;
 	uint8_t *base;   /* of the ring's memory */
 	uint64_t blocks; /* in the ring, a power of two */
 	uint64_t next;   /* number of the block to begin next */
-	uint64_t first;  /* of the first that it began here */
+	uint64_t first;  /* number of the first block that it began here */
 	uint32_t high;   /* the counter's high half; pub.ky_high may be ~0 instead */
 	uint32_t level;
 	uint32_t pid;          /* of a forked child that writes into its parent's drum; else 0 */
-	bool apart;            /* the child is in another pid namespace: see ky_ring_owner() */
+	bool apart;            /* the child is in another pid namespace: see KY_RING_APART */
 	bool grown;            /* the child has filled its first ring */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
-	uint64_t vain_ticks;   /* when no ring could be had, not even a dead thread's */
+	uint64_t vain_ticks;   /* when there was no ring left, not even a dead thread's */
 };
 
 /*
- * What a ring's entry has as the thread that owns it. Numbers of another pid namespace say nothing about who lives: such a ring is
- * nobody's to judge, and who is there judges none.
+ * Set in the owner of a ring whose thread is in another pid namespace. Ids of another namespace do not show whether a
+ * thread lives: nobody takes such a ring for a dead thread's, and such a thread takes none.
  */
 #define KY_RING_APART (1u << 31)
 static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t tid)
@@ -36,36 +50,40 @@ static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t ti
 	return w->apart ? tid | KY_RING_APART : tid;
 }
 
-/* Takes a ring for the thread. 0, or -ENOSPC when there is none to be had. */
+/* Take a ring for the thread. Return 0, or -ENOSPC when none is left. */
 int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid);
-/* Gives it back; its blocks stay readable until somebody overwrites them. */
+/* Give the ring back. Its blocks stay readable until the next owner overwrites them. */
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w);
-/* The same for a thread that ended, unless somebody has its ring already. */
+/* The same for a thread that ended, unless its ring has another owner already. */
 void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,
 			  uint32_t tid);
 
 /*
- * Room for an event of that many words beside its header, and its time. The writer is parked by the
- * caller; *pos is where it was. Begins a block and writes out the counter's high half as needed.
+ * Return room for an event with that many words after its header, and its time. Begin a block and write out the
+ * counter's high half as needed. The caller has parked the writer.
  */
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			  uint32_t name, uint32_t words, uint64_t *ticks);
-/* The same for an event whose time is known: for whoever records another thread's. */
+/* The same for an event whose time is known: another thread's. */
 uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			     uint32_t name, uint32_t words, uint64_t ticks);
 
-/* Makes the event visible, counts it and unparks the writer, which goes on at the event's end. */
+/* Make the event visible, count it and unpark the writer, which continues at the event's end. */
 static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint64_t header,
 				  const uint64_t *end)
 {
-	/* Release: the items are there before the header says so. */
+	KY_ASSERT(header >> KY_WORD_SITE_SHIFT >= KY_CONTROL_MAX);
+	KY_ASSERT(end == slot + 1 + KY_WORD_LENGTH(header));
+	KY_ASSERT((uintptr_t)end <= w->ky_end && w->ky_pos >= KYMO_I_BUSY);
+	/* Pairs with the acquire load of the header in copy_events(): the items are there before it. */
 	__atomic_store_n(slot, header, __ATOMIC_RELEASE);
 	w->ky_events++;
+	/* A signal handler that finds the writer free finds the event whole. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	KYMO_I_STORE(&w->ky_pos, (uintptr_t)end);
 }
 
-/* Whether every event must take the slow path: there is no counter, or a marker session runs. */
+/* Set while every event must take the slow path: a marker session runs. */
 extern uint32_t ky_ring_slow_only;
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_read.c: copying pieces of blocks while their owner may overwrite them. Layout.h has the protocol;
- * what is read before the second look at seq is only believed after it.
+  * ring_read.c: copy pieces of blocks while their owner may overwrite them. layout.h has the protocol: nothing copied is
+ * trusted before seq was read a second time.
  */
 #include "core/ring_read.h"
 
+#include "os/assert.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -19,12 +20,13 @@ void ky_ring_cursor_init(struct ky_ring_cursor *cursor, uint32_t ring, bool newe
 	cursor->number = newest ? UINT64_MAX : 0;
 }
 
-/* Looks at the ring's entry once; its memory must lie in the drum. */
 bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *c)
 {
 	if (c->blocks)
 		return true;
+	KY_ASSERT(c->ring < view->header.rings_max);
 	const struct ky_drum_ring *ring = &view->rings[c->ring];
+	/* Pairs with the release store of bytes in take_new(), ring.c. */
 	const uint64_t bytes = __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE);
 	const uint64_t at = __atomic_load_n(&ring->at, __ATOMIC_RELAXED);
 	if (bytes < KY_RING_BYTES_MIN || (bytes & (bytes - 1)) != 0 || at % 8 != 0 ||
@@ -35,13 +37,13 @@ bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *c)
 	return true;
 }
 
-/* Copies whole events from c->word on; counts them and follows the counter's high half. */
+/* Copy whole events from a word on; count them and follow the counter's high half. */
 static uint32_t copy_events(const struct ky_drum_block *source, uint32_t from, uint64_t *words,
 			    struct ky_block *block, uint32_t *high, bool *damaged)
 {
 	uint32_t at = from;
 	while (at < PAYLOAD_WORDS) {
-		/* Acquire: pairs with the writer's release of the header, before the items. */
+		/* Pairs with the release stores of headers in kymo_i_event() and ky_ring_commit(). */
 		const uint64_t word = __atomic_load_n(&source->words[at], __ATOMIC_ACQUIRE);
 		const uint32_t length = KY_WORD_LENGTH(word);
 		if (word == 0)
@@ -59,21 +61,26 @@ static uint32_t copy_events(const struct ky_drum_block *source, uint32_t from, u
 			*high = KY_WORD_LOW(word);
 		at += 1 + length;
 	}
+	KY_ASSERT(at <= PAYLOAD_WORDS);
 	return at;
 }
 
-/* The block that the cursor is at, if it is still there; false when it was overwritten. */
+/* Read the block that the cursor is at. Return false when it was overwritten. */
 static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c, bool complete,
 		       uint64_t *words, struct ky_block *block)
 {
+	KY_ASSERT(c->blocks && (c->blocks & (c->blocks - 1)) == 0 && c->word <= PAYLOAD_WORDS);
+	KY_ASSERT(c->at + c->blocks * KY_BLOCK_BYTES <= view->bytes);
 	const struct ky_drum_block *source =
 		(const void *)(view->base + c->at + (c->number & (c->blocks - 1)) * KY_BLOCK_BYTES);
+	/* Pairs with the release store of seq in begin_block(). */
 	const uint64_t seq = __atomic_load_n(&source->seq, __ATOMIC_ACQUIRE);
 	if (seq != c->number + 1)
 		return false;
 	uint32_t high = c->word ? c->high : (uint32_t)(KYMO_I_LOAD(&source->ticks) >> 32);
 	const uint64_t before = KYMO_I_LOAD(&source->events_before);
 	bool damaged = false;
+	/* The acquire of name pairs with the release stores in begin_block() and rename_blocks(). */
 	*block = (struct ky_block){.ring = c->ring,
 				   .tid = KYMO_I_LOAD(&source->tid),
 				   .pid = KYMO_I_LOAD(&source->pid),
@@ -84,12 +91,13 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 				   .high = high,
 				   .words = words};
 	const uint32_t end = copy_events(source, c->word, words, block, &high, &damaged);
+	/* Pairs with the store fence in begin_block(). */
 	KY_LOAD_FENCE();
 	if (KYMO_I_LOAD(&source->seq) != seq)
 		return false;
 	block->count = end - c->word;
 	if (c->word == 0) {
-		/* Unsigned on purpose: a count that goes backwards is no loss but damage. */
+		/* Unsigned on purpose: a count that goes backwards is damage, not a loss. */
 		const uint64_t gap = before - c->events;
 		block->lost = c->counted && gap < UINT64_MAX / 2 ? gap : 0;
 		c->events = before;
@@ -97,7 +105,7 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 	}
 	c->events += block->events;
 	c->high = high;
-	/* The rest of a damaged block says nothing, now or later. */
+	/* The rest of a damaged block is of no use, now or later. */
 	c->word = complete ? 0 : damaged ? PAYLOAD_WORDS : end;
 	if (damaged && c->damaged++ == 0)
 		c->damaged_at = (uint64_t)((const uint8_t *)&source->words[end] - view->base);
@@ -110,9 +118,9 @@ bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uin
 {
 	if (!ky_ring_find(view, c))
 		return false;
-	/* A writer that begins blocks faster than they are looked at must not hold the reader up. */
+	/* A writer that begins blocks faster than this loop reads them must not hold the reader up. */
 	for (uint64_t steps = 0; steps <= 2 * c->blocks; steps++) {
-		/* Acquire: all events of the blocks before the newest are visible then. */
+		/* Pairs with the release store in begin_block(): all events of earlier blocks are visible. */
 		const uint64_t head = __atomic_load_n(&view->rings[c->ring].head, __ATOMIC_ACQUIRE);
 		if (c->number == UINT64_MAX) { /* at what is being written now */
 			c->number = head ? head - 1 : 0;
@@ -133,7 +141,7 @@ bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uin
 				return false;
 			continue; /* nothing more in that block: on to the next */
 		}
-		/* Overwritten, or about to be: go on with the next; events tells what was missed. */
+		/* Overwritten, or about to be: continue with the next; events shows how many were missed. */
 		if (had == 0 && !complete)
 			return false;
 		c->number++;

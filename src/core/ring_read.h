@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_read.h: the reading side of one ring. Any number of readers, each with a place of its own; the
- * writer does not know of them. A reader copies what is new, checks that it was not overwritten
- * meanwhile, and learns exactly how many events it missed when it was.
+  * ring_read.h: the reading side of one ring. Any number of readers, each with a cursor of its own; the writer does not
+ * know of them. A reader copies what is new, checks that the owner did not overwrite it during the copy, and otherwise
+ * learns exactly how many events it missed.
  */
 #ifndef KY_CORE_RING_READ_H
 #define KY_CORE_RING_READ_H
 
 #include "core/drum_view.h"
 
-/* A piece of a block, copied: whole events in the order they were written. */
+/* A copied piece of a block: whole events in the order they were written. Invariant: from + count <= its words. */
 struct ky_block {
 	uint32_t ring; /* index in the directory */
 	uint32_t tid;
@@ -25,33 +25,38 @@ struct ky_block {
 	const uint64_t *words;
 };
 
+/*
+ * Where a reader is in a ring. Invariants, once blocks is not 0: [at, at + blocks * KY_BLOCK_BYTES) is in the drum;
+ * blocks is a power of two; word is at most a block's words. number never decreases.
+ */
 struct ky_ring_cursor {
+
 	uint64_t at;     /* of the ring in the drum, checked */
-	uint64_t blocks; /* in the ring; 0: not looked at yet */
+	uint64_t blocks; /* in the ring; 0: not found yet */
 	uint64_t number; /* of the block to read from */
-	uint64_t events; /* of the ring, read or known to be lost */
+	uint64_t events; /* of the ring: read, or known to be lost */
 	uint32_t word;   /* in that block */
 	uint32_t high;
 	uint32_t ring;
 	bool counted;        /* events is right */
-	uint64_t damaged;    /* places where there was no event and should have been */
+	uint64_t damaged;    /* places with words that are no event */
 	uint64_t damaged_at; /* the first of them, from the beginning of the drum */
 };
 
-/* At the ring's oldest whole block, or (with newest) at what is being written now. */
+/* Begin at the ring's oldest whole block, or (with newest) at the block being written. */
 void ky_ring_cursor_init(struct ky_ring_cursor *cursor, uint32_t ring, bool newest);
 
-/* Whether the ring's entry is complete and lies in the drum; it is looked at until it does. */
+/* Find the ring's memory. Return false while its entry is incomplete or not within the drum. */
 bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *cursor);
 
 /*
- * Copies the next piece into words (KY_BLOCK_WORDS of them) and describes it in *block. Returns true
- * when there was one; it may have no words when it only tells of a loss.
+ * Copy the next piece into words (KY_BLOCK_WORDS of them) and describe it in *block. Return false when there is none.
+ * A piece that only reports a loss has no words.
  */
 bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *cursor, uint64_t *words,
 		  struct ky_block *block);
 
-/* Whether the block that the cursor is in has events that it has not read. */
+/* Report whether the cursor's block has events that it has not read. */
 bool ky_ring_news(const struct ky_drum_view *view, const struct ky_ring_cursor *cursor);
 
 #endif

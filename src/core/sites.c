@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sites.c: copies of trace points and threads' names, bounded whatever the drum says. */
+/* sites.c: copies of trace points and threads' names, bounded whatever the drum holds. */
 #include "core/sites.h"
 
+#include "os/assert.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Trace points with all their strings, by the heap, which has each once: no program has more. */
+/* Trace points with all their strings take at most this many times the heap, which has each string once. */
 #define TOLD_TIMES_MAX 16u
 
-/* A string with a NUL behind it; the drum's own may change under the reader. */
+/* A string with a final NUL; the drum's own may change at any time. */
 struct ky_text_copy {
 	struct ky_text_copy *next;
 	uint32_t bytes;
@@ -68,7 +69,7 @@ static struct ky_text_copy *copy_text(struct ky_sites *sites, struct ky_text fro
 	return copy;
 }
 
-/* The string of a record, copied when first met: events that were handed out point to the copy. */
+/* Return the string of a record, copied when first met: events handed out point to the copy. */
 static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 {
 	const struct ky_text live = ky_drum_view_string(sites->view, at);
@@ -84,6 +85,7 @@ static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 	return copy != NULL;
 }
 
+/* The acquire load pairs with the compare-and-swap in ky_category_get(): the string is there. */
 static uint32_t category_name(const struct ky_drum_view *view, uint32_t category)
 {
 	return category < view->header.categories_max
@@ -101,7 +103,7 @@ static bool copy_texts(struct ky_site *site, struct ky_sites *sites, const struc
 	return good;
 }
 
-/* Small records may name long strings, which are copied once and written down with each. */
+/* Small records may share long strings, which are copied once but written with each trace point. */
 static bool may_tell(struct ky_sites *sites, const struct ky_site *site)
 {
 	uint64_t bytes = sizeof(*site) + site->category.bytes + site->name.bytes +
@@ -144,10 +146,11 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	site->line = s.line;
 	site->types = s.types;
 	if (!copy_texts(site, sites, &s) || !may_tell(sites, site)) {
-		sites->told_left = 0; /* nor any other: to refuse them must not take long */
+		sites->told_left = 0; /* refuse all later ones, at once */
 		free(site);
 		return NULL;
 	}
+	KY_ASSERT(!sites->by_place[place] && sites->count < sites->room);
 	sites->all[sites->count++] = site;
 	sites->by_place[place] = site;
 	return site;
@@ -155,6 +158,7 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 
 static uint32_t slot_of(const struct ky_sites *sites, int32_t pid, int32_t tid)
 {
+	KY_ASSERT(sites->threads_count < sites->threads_room);
 	const uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
 	uint64_t hash = (key ^ sites->seed) * UINT64_C(0x9e3779b97f4a7c15);
 	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);

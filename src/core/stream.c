@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.c: the merge. A heap orders the sources by the time of their next event; the earliest is read
- * for as long as it stays the earliest, so that one busy thread costs no comparisons.
+  * stream.c: merge the rings. A heap orders the sources by the time of their next event; the earliest is read for as long
+ * as it stays the earliest, so that one busy thread costs no comparisons.
  */
 #include "core/stream.h"
 
 #include "core/block_select.h"
 #include "core/glob.h"
+#include "os/assert.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 /* 16 MiB: more than a thread at full speed writes during a session's nap. */
 #define POPULATE_BLOCKS_MAX 4096u
-/* How many pieces are read between two looks at it. */
+/* Populate after every so many pieces. */
 #define POPULATE_PIECES 16u
 
 bool ky_stream_wants(struct ky_stream *s, const struct ky_site *site)
@@ -28,7 +29,7 @@ bool ky_stream_wants(struct ky_stream *s, const struct ky_site *site)
 	return *wanted == 1 || site->kind == KYMO_KIND_SNAPSHOT || site->kind == KYMO_KIND_MARK;
 }
 
-/* What is wanted of a piece: not too early, of a category that was asked for, an event at all. */
+/* Report whether an event of a piece is wanted: known, not too early, of a selected category. */
 static bool is_wanted(void *context, uint64_t word, uint64_t ticks, uint32_t at)
 {
 	struct ky_stream *s = context;
@@ -43,7 +44,7 @@ static void damage(struct ky_stream *s, uint64_t at)
 		s->damaged_at = at;
 }
 
-/* What the ring's cursor found damaged since it was asked last becomes the stream's. */
+/* Add the damage that the ring's cursor has found. */
 static void collect_damage(struct ky_stream *s, struct ky_source *source)
 {
 	if (source->cursor.damaged)
@@ -56,11 +57,11 @@ static void populate_ring(const struct ky_stream *s, struct ky_source *source)
 	const struct ky_ring_cursor *c = &source->cursor;
 	const uint64_t head = __atomic_load_n(&s->view.rings[c->ring].head, __ATOMIC_RELAXED);
 	if (head >= c->blocks)
-		return; /* in a later lap, or not looked at yet */
+		return; /* in a later lap, or not found yet */
 	const uint64_t ahead = head < POPULATE_BLOCKS_MAX ? head : POPULATE_BLOCKS_MAX;
 	const uint64_t from = source->populated > head ? source->populated : head;
 	const uint64_t until = head + ahead < c->blocks ? head + ahead : c->blocks;
-	if (from >= head + ahead / 2 || from >= until) /* seldom and much, not often and little */
+	if (from >= head + ahead / 2 || from >= until) /* rarely much, not often little */
 		return;
 	(void)ky_os_populate((uint8_t *)(uintptr_t)s->view.base + c->at + from * KY_BLOCK_BYTES,
 			     (until - from) * KY_BLOCK_BYTES);
@@ -115,7 +116,7 @@ static void report_loss(struct ky_stream *s, struct ky_source *source)
 	s->sink.event(s->sink.context, &event);
 }
 
-/* Makes next_ticks that of the next event; reads on as needed. False when there is none now. */
+/* Set next_ticks to that of the next event; read on as needed. Return false when there is none now. */
 static bool advance(struct ky_stream *s, struct ky_source *source)
 {
 	for (;;) {
@@ -133,7 +134,7 @@ static bool advance(struct ky_stream *s, struct ky_source *source)
 		const uint64_t lost = source->block.lost;
 		if (!read_piece(s, source)) {
 			source->at = source->block.count = 0;
-			source->block.lost = lost; /* told with the next event */
+			source->block.lost = lost; /* reported with the next event */
 			return false;
 		}
 		new_piece(s, source);
@@ -141,7 +142,7 @@ static bool advance(struct ky_stream *s, struct ky_source *source)
 	}
 }
 
-/* Where in the drum a word of the piece came from; true as long as nothing was filtered out. */
+/* Return where in the drum a word of the piece came from; right unless events were filtered out. */
 static uint64_t place_of(const struct ky_source *source, const uint64_t *word)
 {
 	const uint64_t block = source->block.number & (source->cursor.blocks - 1);
@@ -151,8 +152,10 @@ static uint64_t place_of(const struct ky_source *source, const uint64_t *word)
 
 static void emit(struct ky_stream *s, struct ky_source *source)
 {
+	KY_ASSERT(source->at < source->block.count);
 	const uint64_t *words = &source->words[source->at];
 	source->at += 1 + KY_WORD_LENGTH(words[0]);
+	KY_ASSERT(source->at <= source->block.count);
 	const struct ky_site *site = ky_sites_get(&s->sites, words[0]);
 	if (!site || !source->thread) {
 		damage(s, place_of(source, words));
@@ -204,9 +207,10 @@ static uint64_t second_ticks(const struct ky_stream *s)
 	return ticks;
 }
 
-/* Events of the earliest source, as long as it stays the earliest. */
+/* Deliver events of the earliest source as long as it stays the earliest. */
 static void run_top(struct ky_stream *s, uint64_t horizon)
 {
+	KY_ASSERT(s->heap_count && s->heap_count <= s->sources_count);
 	struct ky_source *top = s->heap[0];
 	uint64_t until = second_ticks(s);
 	until = until < horizon ? until : horizon;
@@ -232,7 +236,7 @@ static void read_merged(struct ky_stream *s, uint64_t horizon)
 			s->heap[s->heap_count++] = s->sources[i];
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
-	/* Where only so much is read in a call, the rest waits: else it would come out of order. */
+	/* With a limit per call the rest waits: it would come out of order. */
 	while (s->heap_count && s->heap[0]->next_ticks <= horizon &&
 	       (s->pieces_left || s->pieces_max == 0))
 		run_top(s, horizon);
@@ -249,7 +253,8 @@ static void read_blocks(struct ky_stream *s)
 			if (source->thread && (source->block.count || source->block.lost))
 				s->sink.block(s->sink.context, &source->block, source->thread);
 		}
-		if (s->pieces_left == 0) { /* the next call begins with who had none */
+		if (s->pieces_left ==
+		    0) { /* the next call begins with the sources that had no turn */
 			s->turn = (first + i + 1) % count;
 			return;
 		}
@@ -291,7 +296,7 @@ static int take_ring(struct ky_stream *s, struct ky_source *source)
 	return source->words ? 0 : -ENOMEM;
 }
 
-/* Takes in rings that are complete by now. */
+/* Find the rings that are complete by now. */
 static int find_rings(struct ky_stream *s)
 {
 	int error = 0;
@@ -303,14 +308,14 @@ static int find_rings(struct ky_stream *s)
 		if (source->words)
 			s->pieces_left += 4 * source->cursor.blocks;
 	}
-	const uint64_t most =
-		s->pieces_max + 2 * (uint64_t)s->sources_count; /* each has its turn */
+	/* Each source has its turn. */
+	const uint64_t most = s->pieces_max + 2 * (uint64_t)s->sources_count;
 	if (s->pieces_max && s->pieces_left > most)
 		s->pieces_left = most;
 	return error;
 }
 
-/* Where each ring is now, so that only what comes later is read, and the count of events is right. */
+/* Skip to where each ring is now, so that only later events are read and the count of events is right. */
 static void skip_all(struct ky_stream *s)
 {
 	for (uint32_t i = 0; i < s->sources_count; i++) {
@@ -319,7 +324,7 @@ static void skip_all(struct ky_stream *s)
 			;
 		source->block.count = 0;
 		source->block.lost = 0;
-		/* A ring that was not there yet: everything in it will be new. */
+		/* The ring was not complete yet: all events in it will be new. */
 		if (source->cursor.number == UINT64_MAX)
 			ky_ring_cursor_init(&source->cursor, i, false);
 	}

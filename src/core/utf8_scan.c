@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * utf8_scan.c: finds valid UTF-8. See utf8_scan.h.
- */
+/* utf8_scan.c: find valid UTF-8. */
 #include "core/utf8_scan.h"
 
 #include <string.h>
 
-/* How many bytes a sequence with that first byte has; 0 when none begins so. */
 size_t ky_utf8_promised(uint8_t first)
 {
 	if (first < 0x80)
@@ -27,7 +24,6 @@ static bool is_forbidden(uint8_t first, uint8_t second)
 	       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
 }
 
-/* The length of the valid sequence at s, or 0. */
 size_t ky_utf8_sequence(const uint8_t *s, const uint8_t *end)
 {
 	const size_t bytes = ky_utf8_promised(*s);
@@ -41,10 +37,7 @@ size_t ky_utf8_sequence(const uint8_t *s, const uint8_t *end)
 	return bytes;
 }
 
-/*
- * How many bytes at s, which begin no valid sequence, are replaced together: Unicode's "maximal
- * subpart", which is what browsers and Python do.
- */
+/* Unicode's "maximal subpart", as in browsers and Python. */
 size_t ky_utf8_subpart(const uint8_t *s, const uint8_t *end)
 {
 	const size_t promised = ky_utf8_promised(*s);
@@ -57,7 +50,7 @@ size_t ky_utf8_subpart(const uint8_t *s, const uint8_t *end)
 	return bytes;
 }
 
-/* Eight bytes at a time while they are ASCII: nearly all text is. */
+/* Eight bytes at a time while they are ASCII, as nearly all text is. */
 bool ky_utf8_valid(const uint8_t *s, const uint8_t *end)
 {
 	while (s < end) {

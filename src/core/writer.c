@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * writer.c: the slow path, which is everything that kymo.h's fast path is not: the first event of a
- * trace point, of a thread, of a block; events with strings; events in a signal handler that
- * interrupted an event. Never locks or allocates; leaves errno as it was.
+  * writer.c: the slow path: the first event of a trace point, of a thread or of a block; events with strings; events in a
+ * signal handler that interrupted an event. Never locks or allocates; leaves errno unchanged.
  */
 #include "core/writer.h"
-#include "os/os.h"
 
 #include "core/glob.h"
 #include "core/heap.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,20 +16,20 @@
 
 #define FIRST_LEVEL_KEYS 32u
 
-/* Threads without a writer share this one. Its end is 0, so it sends every event here. */
+/* Threads without a writer share this one. Invariant: its ky_end is 0, so every event comes here. */
 static struct kymo_i_writer idle;
 __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
 
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
-static __thread bool attaching __attribute__((
-	tls_model("initial-exec"))); /* a signal handler must not attach while its thread does */
+/* A signal handler must not attach while its thread does. */
+static __thread bool attaching __attribute__((tls_model("initial-exec")));
 /* By kymo_thread_name(): a thread may get its slot after that, or another one while it ends. */
 static __thread uint32_t given_name __attribute__((tls_model("initial-exec")));
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
 static _Atomic(struct ky_slot *) arena;
-static _Atomic uint32_t slots_high; /* none from here on was ever taken */
+static _Atomic uint32_t slots_high; /* no slot from here on was ever taken */
 ky_event_hook_fn *ky_event_hook;
 
 static uint32_t slot_tid(const struct ky_slot *slot)
@@ -38,6 +37,7 @@ static uint32_t slot_tid(const struct ky_slot *slot)
 	return __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
 }
 
+/* The acquire load pairs with the release store of the word in register_site(). */
 static uint64_t word_of(const struct kymo_i_site *site)
 {
 	return __atomic_load_n(&site->ky_word, __ATOMIC_ACQUIRE);
@@ -49,6 +49,7 @@ static void detach(struct ky_slot *slot)
 	for (uint32_t i = 0; drum && i < KY_LEVELS; i++)
 		ky_ring_release(drum, &slot->level[i]);
 	memset(slot->level, 0, sizeof(slot->level));
+	/* Pairs with the acquire in take_slot(): the next owner finds the levels zeroed. */
 	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -58,13 +59,14 @@ static void thread_exits(void *value)
 	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
 		return; /* of the parent, before fork */
 	kymo_i_tls = &idle;
+	/* From here on signal handlers find no slot, and do not use the one being detached. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	detach(slot);
 }
 
 void ky_writer_prepare(void)
 {
-	/* glibc allocates for a key beyond its first level; then dead threads are found by looking. */
+	/* glibc allocates for a key beyond its first level. Without a key dead threads are found by looking. */
 	if (pthread_key_create(&exit_key, thread_exits) != 0)
 		return;
 	exit_key_made = exit_key < FIRST_LEVEL_KEYS;
@@ -80,6 +82,7 @@ void ky_writer_unload(void)
 
 static struct ky_slot *slots(void)
 {
+	/* Pairs with the compare-and-swap below, by another thread. The memory is zero: a fresh mapping. */
 	struct ky_slot *now = atomic_load_explicit(&arena, memory_order_acquire);
 	if (now)
 		return now;
@@ -91,14 +94,17 @@ static struct ky_slot *slots(void)
 	return made;
 }
 
-/* A thread that ended without its destructors (of clone(), or killed in one) left its slot taken. */
+/* Take the slot of a thread that ended without its destructors (of clone(), or killed in one). */
 static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
 {
 	struct ky_drum *drum = ky_drum_peek();
 	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++) {
 		const uint32_t dead = __atomic_load_n(&all[i].tid, __ATOMIC_RELAXED);
 		uint32_t owner = dead;
-		/* With this thread's own number: it has no slot, so that was another of that number. */
+		/*
+		 * This thread has no slot: one with its id belonged to another of that id. The dead
+		 * thread's stores are visible: the kernel reported its end.
+		 */
 		if (owner == 0 ||
 		    (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
 		    !__atomic_compare_exchange_n(&all[i].tid, &owner, tid, false, __ATOMIC_ACQUIRE,
@@ -111,7 +117,7 @@ static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
 	return NULL;
 }
 
-/* A child's slots are new ones: what its first thread points to stays empty, and nobody else gets it. */
+/* A child's slots are new: the one its first thread points to stays empty, and no other thread gets it. */
 void ky_writer_forget(void)
 {
 	atomic_store(&arena, NULL);
@@ -136,6 +142,7 @@ static struct ky_slot *take_slot(uint32_t tid)
 	struct ky_slot *all = slots();
 	for (uint32_t i = 0; all && i < ky_limits.rings_max; i++) {
 		uint32_t nobody = 0;
+		/* Acquire pairs with the release store of tid in detach(). */
 		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) == 0 &&
 		    __atomic_compare_exchange_n(&all[i].tid, &nobody, tid, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED)) {
@@ -153,12 +160,13 @@ static void rename_blocks(struct ky_slot *slot)
 			continue;
 		struct ky_drum_block *block =
 			(struct ky_drum_block *)(slot->level[i].pub.ky_end - KY_BLOCK_BYTES);
-		/* Release: the string first; pairs with the acquire of a reader of the block. */
+		KY_ASSERT(block->seq == slot->level[i].next);
+		/* Pairs with the acquire load of name in read_block(): the string is there. */
 		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
 	}
 }
 
-/* In the slot, if there are both. Reads them anew: a signal handler may have changed either. */
+/* Put the given name into the slot. Read both again: a signal handler may have changed either. */
 static void use_given_name(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -169,7 +177,7 @@ static void use_given_name(void)
 	rename_blocks(slot);
 }
 
-/* From the moment kymo_i_tls points to it, signal handlers use it, too. */
+/* Give the slot to the thread. As soon as kymo_i_tls points to it, signal handlers use it, too. */
 static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 {
 	char comm[16];
@@ -180,20 +188,22 @@ static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 		slot->level[i].level = i;
 	if (exit_key_made)
 		pthread_setspecific(exit_key, slot);
+	/* A signal handler that finds the slot finds it complete. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	kymo_i_tls = &slot->level[0].pub;
-	/* Only now: until here a handler that gave the name found no slot to put it in. */
+	/* Only now: a handler that gave the name before found no slot to put it in. */
 	use_given_name();
 }
 
-/* Gives the thread a slot. Rings come with the first event at each level. */
+/* Give the thread a slot. Rings come with the first event at each level. */
 static struct ky_slot *attach(struct ky_drum *drum)
 {
 	if (attaching)
 		return NULL;
 	attaching = true;
+	/* Signal handlers see attaching set while the slot is being taken. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	/* A handler may have attached since the caller looked: a second slot would hide that one. */
+	/* A handler may have attached since the caller looked: a second slot would hide the first. */
 	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
 	if (kymo_i_tls == &idle) {
 		slot = take_slot((uint32_t)ky_os_tid());
@@ -205,13 +215,13 @@ static struct ky_slot *attach(struct ky_drum *drum)
 	return slot;
 }
 
-/* vfork's child is in its parent's memory: what it gave itself would be the parent's later. */
+/* Report false in vfork's child, which shares its parent's memory: what it took would be the parent's later. */
 static bool in_own_memory(const struct ky_drum *drum)
 {
 	return drum->header->pid == (uint32_t)ky_os_pid();
 }
 
-/* The calling thread's slot, or NULL: then the loss is the caller's to count. */
+/* Return the calling thread's slot, or NULL: then the caller counts the loss. */
 static struct ky_slot *own_slot(struct ky_drum *drum)
 {
 	if (kymo_i_tls != &idle) {
@@ -228,19 +238,22 @@ static void lose(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* No drum: never any, then the trace point goes off; or not yet. */
+/*
+ * Count an event without a drum. When there will never be one, switch the trace point off: the release store pairs
+ * with nothing that off depends on, as off is constant.
+ */
 static void lose_without_drum(struct kymo_i_site *site)
 {
 	if (ky_drum_failed())
-		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELEASE);
+		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELAXED);
 	else if (ky_limits.categories && site->ky_info->kind != KYMO_KIND_NONE &&
 		 ky_glob_list_match(ky_limits.categories, site->ky_info->category))
 		ky_drum_lose();
 }
 
 /*
- * The first writer of the thread that is not in the middle of an event, parked. Level 0 was parked by
- * the caller already when parked is set; the parking is undone where somebody was first.
+ * Return the thread's first writer that is not in the middle of an event, parked. Level 0 was parked by the caller
+ * already when parked is set. Undo the parking of writers that were parked before.
  */
 static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
 {
@@ -248,27 +261,32 @@ static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
 		struct ky_ring_writer *w = &slot->level[i];
 		const uintptr_t was =
 			parked && i == 0 ? w->pub.ky_pos - KYMO_I_BUSY : kymo_i_park(&w->pub);
-		if (was < KYMO_I_BUSY)
+		if (was < KYMO_I_BUSY) {
+			KY_ASSERT(w->level == i && was <= w->pub.ky_end);
 			return w;
+		}
 		w->pub.ky_pos -= KYMO_I_BUSY;
+		KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY);
 	}
 	return NULL;
 }
 
 static void unpark(struct ky_ring_writer *w)
 {
+	KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY);
+	/* A signal handler that finds the writer free may change all of it. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&w->pub.ky_pos, w->pub.ky_pos - KYMO_I_BUSY, __ATOMIC_RELAXED);
 }
 
-/* Fills in the site's word and flag. False when its category cannot be had or there is no drum. */
+/* Fill in the site's word and flag. Return false, with the site off, without room for its category. */
 static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 {
 	const struct kymo_site_info *info = site->ky_info;
 	struct ky_drum_category *category =
 		info->abi == KYMO_I_ABI ? ky_category_get(drum, info->category) : NULL;
 	if (!category) {
-		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELEASE);
+		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELAXED);
 		return false;
 	}
 	uint64_t word = 1;
@@ -276,7 +294,11 @@ static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 		const uint32_t index = (uint32_t)(category - drum->categories);
 		word = (uint64_t)ky_heap_site(drum, info, index) << KY_WORD_SITE_SHIFT;
 	}
-	/* The flag first: a site with a word is one whose flag is the category's. */
+	KY_ASSERT(word != 0);
+	/*
+	 * Both pair with the acquire load of the word in kymo_i_is_enabled() and word_of(). The flag comes first: a site
+	 * with a word has its category's flag.
+	 */
 	__atomic_store_n(&site->ky_enabled, (const unsigned char *)&category->state,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&site->ky_word, word, __ATOMIC_RELEASE);
@@ -289,8 +311,8 @@ static bool is_on(const struct kymo_i_site *site)
 			       __ATOMIC_RELAXED);
 }
 
-/* The items of an event with the strings' lengths, which are measured once. */
-struct payload {
+/* The items of an event with the strings' lengths, measured once. */
+struct event_items {
 	uint32_t items;
 	uint32_t words; /* of all items */
 	uint64_t types;
@@ -299,7 +321,7 @@ struct payload {
 	bool cut[KYMO_I_ITEMS_MAX];
 };
 
-static void measure(struct payload *p)
+static void measure(struct event_items *p)
 {
 	p->words = p->items;
 	for (uint32_t i = 0; i < p->items; i++) {
@@ -313,7 +335,7 @@ static void measure(struct payload *p)
 	}
 }
 
-/* The last bytes of a string, at most 7, as a word. Reads nothing past its end. */
+/* Return the last bytes of a string, at most 7, as a word. Read nothing past its end. */
 static inline __attribute__((always_inline)) uint64_t tail_word(const char *string, size_t bytes)
 {
 	const size_t rest = bytes & 7;
@@ -353,7 +375,7 @@ static inline __attribute__((always_inline)) uint64_t *put_bytes(uint64_t *slot,
 	return slot;
 }
 
-static void put_items(uint64_t *slot, const struct payload *p)
+static void put_items(uint64_t *slot, const struct event_items *p)
 {
 	for (uint32_t i = 0; i < p->items; i++) {
 		if ((p->types >> (4 * i) & 15) != KYMO_TYPE_STRING) {
@@ -366,9 +388,9 @@ static void put_items(uint64_t *slot, const struct payload *p)
 	}
 }
 
-/* w is parked; unparked on return. */
+/* Record an event. w is parked; this unparks it. */
 static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
-		  uint64_t word, uint64_t end_bit, const struct payload *p)
+		  uint64_t word, uint64_t end_bit, const struct event_items *p)
 {
 	uint64_t ticks;
 	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
@@ -383,9 +405,9 @@ static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_wri
 	return 1;
 }
 
-/* The whole slow path. parked: the caller parked kymo_i_tls; whatever it is now. */
-static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payload *p, bool parked,
-		       bool force)
+/* The whole slow path. parked: the caller parked what kymo_i_tls pointed to then. */
+static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_items *p,
+		       bool parked, bool force)
 {
 	const int saved_errno = errno;
 	const bool had_writer = kymo_i_tls != &idle;
@@ -408,6 +430,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 		else
 			unpark(w);
 	}
+	/* Pairs with the release store of the hook in ky_marker_start(). */
 	ky_event_hook_fn *hook = __atomic_load_n(&ky_event_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
 		hook(site->ky_info, end_bit != 0, p->values);
@@ -418,13 +441,13 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct payloa
 int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
 		      const uint64_t *values)
 {
-	struct payload p = {.items = items, .words = items, .values = values};
+	struct event_items p = {.items = items, .words = items, .values = values};
 	return record_slow(site, end_bit, &p, true, false);
 }
 
 /*
- * The lengths of an event's strings, and the words of all its items. 0 when a string is cut or null:
- * those are the slow path's. strings has a bit in the nibble of each.
+ * Measure an event's strings. Return the words of all its items, or 0 when a string is too long or null: those take the
+ * slow path. strings has a bit in the nibble of each.
  */
 static inline __attribute__((always_inline)) uint32_t measure_strings(uint64_t strings,
 								      uint32_t items,
@@ -444,7 +467,7 @@ static inline __attribute__((always_inline)) uint32_t measure_strings(uint64_t s
 	return words;
 }
 
-/* Returns where they end. */
+/* Copy an event's items. Return where they end. */
 static inline uint64_t *copy_items(uint64_t *slot, uint64_t strings, uint32_t items,
 				   const uint64_t *values, const uint32_t *bytes)
 {
@@ -463,7 +486,7 @@ static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint
 						  uint32_t items, uint64_t types,
 						  const uint64_t *values, bool parked, bool force)
 {
-	struct payload p;
+	struct event_items p;
 	p.items = items;
 	p.types = types;
 	p.values = values;
@@ -531,6 +554,7 @@ int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
 int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *reservation)
 {
 	const int saved_errno = errno;
+	KY_ASSERT(site >> KY_WORD_SITE_SHIFT >= KY_CONTROL_MAX);
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? claim_writer(slot, false) : NULL;
@@ -570,7 +594,7 @@ int kymo_i_enabled_slow(struct kymo_i_site *site)
 	return on;
 }
 
-/* A thread that is just being attached clears it: its first event is a slow one anyway. */
+/* A thread that is just attaching clears it again: its first event takes the slow path anyway. */
 __attribute__((noinline, no_sanitize("thread"))) static void make_slow(struct kymo_i_writer *w)
 {
 	*(volatile uint32_t *)&w->ky_high = UINT32_MAX;
@@ -578,6 +602,10 @@ __attribute__((noinline, no_sanitize("thread"))) static void make_slow(struct ky
 
 void ky_writer_slow_only(bool on)
 {
+	/*
+	 * Sequentially consistent with the load of the arena: a thread that attaches later than this looks reads
+	 * slow_only in its first event, which is a slow one (ky_ring_reserve()).
+	 */
 	__atomic_store_n(&ky_ring_slow_only, on, __ATOMIC_SEQ_CST);
 	struct ky_slot *all = atomic_load(&arena);
 	for (uint32_t i = 0; all && on && i < ky_limits.rings_max; i++)
@@ -585,11 +613,12 @@ void ky_writer_slow_only(bool on)
 			make_slow(&all[i].level[0].pub);
 }
 
-/* Its own thread writes it without an atomic, in one piece: the sanitizer does not know that. */
+/* Its own thread writes it without an atomic, in one instruction: the sanitizer does not know that. */
 __attribute__((noinline, no_sanitize("thread"))) static uintptr_t look_at_pos(
 	const struct kymo_i_writer *w)
 {
 	const uintptr_t pos = *(const volatile uintptr_t *)&w->ky_pos;
+	/* What the caller reads of the rings after this is not older than pos. */
 	KY_LOAD_FENCE();
 	return pos;
 }
@@ -603,7 +632,7 @@ void ky_writer_settle(bool (*wait)(void *context), void *context)
 		if (__atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == 0)
 			continue;
 		const struct kymo_i_writer *w = &slot->level[i % KY_LEVELS].pub;
-		/* Each event leaves pos at another place. */
+		/* Each event leaves pos at another place: one that changed is another event's. */
 		const uintptr_t pos = look_at_pos(w);
 		while (pos >= KYMO_I_BUSY && look_at_pos(w) == pos)
 			if (!wait(context))
@@ -619,7 +648,7 @@ void kymo_thread_name(const char *name)
 					? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX))
 					: 0;
 	if (string) {
-		own_slot(drum); /* first: in a child it forgets the name from before the fork */
+		own_slot(drum); /* first: in a forked child it forgets the parent's name */
 		given_name = string;
 		use_given_name();
 	}

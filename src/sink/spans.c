@@ -2,10 +2,13 @@
 /* spans.c: a stack of open spans for each thread. */
 #include "sink/spans.h"
 
+#include "core/span_stack.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* An item of the stack. */
 struct open_span {
 	const struct ky_site *site;
 	uint64_t begin_ns;
@@ -15,10 +18,8 @@ struct open_span {
 
 struct ky_spans_thread {
 	const struct ky_thread *thread;
-	struct open_span *open;
-	uint32_t depth;
-	uint32_t room;
-	uint32_t made_up;  /* begins, since the start or the last gap */
+	struct ky_span_stack stack;
+	uint32_t made_up;  /* beginnings, since the start or the last gap */
 	bool begun;        /* an event came since then */
 	uint64_t first_ns; /* its time */
 	uint64_t last_ns;  /* of the last event */
@@ -43,17 +44,12 @@ static struct ky_spans_thread *thread_of(struct ky_spans *spans, const struct ky
 
 static void push(struct ky_spans *spans, struct ky_spans_thread *t, const struct ky_event *event)
 {
-	if (t->depth == t->room) {
-		const uint32_t room = t->room ? t->room * 2 : 16;
-		struct open_span *grown = realloc(t->open, room * sizeof(*grown));
-		if (!grown) {
-			spans->error = -ENOMEM;
-			return;
-		}
-		t->open = grown;
-		t->room = room;
+	struct open_span *span =
+		ky_span_stack_push(&t->stack, sizeof(*span), UINT32_MAX, event->site);
+	if (!span) {
+		spans->error = -ENOMEM;
+		return;
 	}
-	struct open_span *span = &t->open[t->depth++];
 	*span = (struct open_span){event->site, event->time_ns, NULL, 0};
 	if (event->site->flags & KYMO_SITE_NAME) {
 		span->name = strndup(event->name.data, event->name.bytes);
@@ -61,32 +57,23 @@ static void push(struct ky_spans *spans, struct ky_spans_thread *t, const struct
 	}
 }
 
-static void pop(struct ky_spans_thread *t)
+static const struct ky_site *pop(struct ky_spans_thread *t)
 {
-	free(t->open[--t->depth].name);
+	struct open_span *span = ky_span_stack_pop(&t->stack, sizeof(*span));
+	free(span->name);
+	return span->site;
 }
 
-/* Ends the innermost open span at a time where nothing was recorded. */
+/* End the innermost open span at a time when nothing was recorded. */
 static void close_top(struct ky_spans *spans, struct ky_spans_thread *t, uint64_t ns)
 {
+	const struct ky_site *const site = pop(t);
 	const struct ky_event end = {.kind = KYMO_KIND_END,
 				     .time_ns = ns,
-				     .site = t->open[t->depth - 1].site,
+				     .site = site,
 				     .thread = t->thread,
-				     .name = t->open[t->depth - 1].site->name};
-	pop(t);
+				     .name = site->name};
 	spans->emit(spans->context, &end);
-}
-
-/* 1 + how many spans are open above the one that the end belongs to; 0 when there is none. */
-static uint32_t find_open(const struct ky_spans_thread *t, const struct ky_event *end)
-{
-	if (!(end->site->flags & KYMO_SITE_SCOPE)) /* KYMO_END: the innermost, whatever it is */
-		return t->depth != 0;
-	for (uint32_t i = 0; i < t->depth; i++)
-		if (t->open[t->depth - 1 - i].site == end->site)
-			return i + 1;
-	return 0;
 }
 
 static void make_up_begin(struct ky_spans *spans, struct ky_spans_thread *t,
@@ -108,11 +95,11 @@ static void make_up_begin(struct ky_spans *spans, struct ky_spans_thread *t,
 static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t,
 		     const struct ky_event *event)
 {
-	const uint32_t found = find_open(t, event);
-	const uint32_t above = found ? found - 1 : t->depth;
-	for (uint32_t i = 0; i < above; i++)
+	const struct ky_span_end ends =
+		ky_span_stack_end(&t->stack, sizeof(struct open_span), event->site);
+	for (uint32_t i = 0; i < ends.inner; i++)
 		close_top(spans, t, event->time_ns);
-	if (found)
+	if (ends.found)
 		pop(t);
 	else
 		make_up_begin(spans, t, event);
@@ -122,7 +109,7 @@ static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t,
 static void pass_loss(struct ky_spans *spans, struct ky_spans_thread *t,
 		      const struct ky_event *event)
 {
-	while (t->depth)
+	while (t->stack.depth)
 		close_top(spans, t, t->last_ns);
 	t->begun = false;
 	t->made_up = 0;
@@ -158,8 +145,9 @@ void ky_spans_reopen(struct ky_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->count; i++) {
 		const struct ky_spans_thread *t = &spans->threads[i];
-		for (uint32_t d = 0; d < t->depth; d++) {
-			const struct open_span *span = &t->open[d];
+		for (uint32_t d = 0; d < t->stack.depth; d++) {
+			const struct open_span *span =
+				ky_span_stack_at(&t->stack, sizeof(*span), d);
 			struct ky_event begin = {.kind = KYMO_KIND_BEGIN,
 						 .time_ns = span->begin_ns,
 						 .site = span->site,
@@ -175,9 +163,9 @@ void ky_spans_reopen(struct ky_spans *spans)
 void ky_spans_free(struct ky_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->count; i++) {
-		while (spans->threads[i].depth)
+		while (spans->threads[i].stack.depth)
 			pop(&spans->threads[i]);
-		free(spans->threads[i].open);
+		ky_span_stack_free(&spans->threads[i].stack);
 	}
 	free(spans->threads);
 	spans->threads = NULL;

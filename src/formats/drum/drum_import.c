@@ -3,10 +3,8 @@
  * drum_import.c: see drum_import.h. A trace point's strings are looked up once and its numbers kept by its index, a
  * thread's track by the thread's: a plain span costs no look-up at all.
  *
- * Spans are balanced as the recorder's own writers have it (docs/formats/kymo.md, "Reading"): an end of a scope ends
- * what was never ended in it; an end without a begin gets one made up, a nanosecond for each level before the
- * thread's first event; and after a gap the spans that were open are ended where the gap begins. The last two go
- * back in time, which an intake that is ordered cannot. The windows of a flight recorder are in drum_import_window.c.
+  * Spans are balanced by the rules of core/span_stack.h. A beginning that is made up comes a nanosecond per level before
+ * the thread's first event. It goes back in time, as do ends where a gap begins, which an ordered intake cannot do. The windows of a flight recorder are in drum_import_window.c.
  */
 #include "formats/drum/drum_import_parts.h"
 
@@ -54,7 +52,8 @@ void ky_event_intake_close(struct ky_event_intake **out)
 	if (!intake)
 		return;
 	for (uint32_t i = 0; i < intake->threads.count; i++)
-		free(((struct ky_known_thread *)ky_table_at(&intake->threads, i))->open);
+		ky_span_stack_free(
+			&((struct ky_known_thread *)ky_table_at(&intake->threads, i))->stack);
 	ky_table_free(&intake->threads);
 	ky_table_free(&intake->asyncs);
 	ky_u64_map_free(&intake->async_of);
@@ -359,43 +358,17 @@ static uint32_t name_of(struct ky_event_intake *intake, const struct ky_known_si
 
 /* ---- spans ---- */
 
-static void push(struct ky_event_intake *intake, struct ky_known_thread *t,
-		 const struct ky_site *site)
-{
-	if (__builtin_expect(t->depth == t->room, 0)) {
-		const uint32_t room = t->room ? t->room * 2 : 16;
-		const struct ky_site **open = realloc(t->open, room * sizeof(*open));
-		if (!open) {
-			no_memory(intake);
-			return;
-		}
-		t->open = open;
-		t->room = room;
-	}
-	t->open[t->depth++] = site;
-}
-
 static void begin_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 		       const struct ky_known_site *known, const struct ky_event *e, int64_t ns)
 {
-	push(intake, t, e->site);
-	if (__builtin_expect(t->depth > KY_EVENT_DEPTH_MAX, 0))
+	if (!ky_span_stack_push(&t->stack, KY_EVENT_ITEM_BYTES, UINT32_MAX, e->site))
+		no_memory(intake);
+	if (__builtin_expect(t->stack.depth > KY_EVENT_DEPTH_MAX, 0))
 		ky_problem(intake->trace, "slice_too_deep", KY_DATA_LOSS, KY_NO_PLACE,
 			   "more than %u slices in each other", KY_EVENT_DEPTH_MAX);
 	else
 		ky_put_begin(intake->trace, ns, t->track, known->category,
 			     name_of(intake, known, e), args_of(intake, known, e));
-}
-
-/* 1 + how many spans are open above the one that the end belongs to; 0 when there is none. */
-static uint32_t find_open(const struct ky_known_thread *t, const struct ky_site *site)
-{
-	if (!(site->flags & KYMO_SITE_SCOPE)) /* KYMO_END: the innermost, whatever it is */
-		return t->depth != 0;
-	for (uint32_t i = 0; i < t->depth; i++)
-		if (t->open[t->depth - 1 - i] == site)
-			return i + 1;
-	return 0;
 }
 
 static void make_up_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
@@ -417,15 +390,13 @@ static void end_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 {
 	struct ky_trace *trace = intake->trace;
 	uint32_t args = 0;
-	bool found = t->depth && t->open[t->depth - 1] == e->site;
-	if (__builtin_expect(!found, 0)) {
-		const uint32_t above = find_open(t, e->site);
-		for (uint32_t i = above ? above - 1 : t->depth; i > 0; i--)
-			ky_event_end(intake, t, ns, 0);
-		found = above != 0;
-		if (!found && intake->ordered)
+	const struct ky_span_end ends = ky_span_stack_end(&t->stack, KY_EVENT_ITEM_BYTES, e->site);
+	for (uint32_t i = 0; i < ends.inner; i++)
+		ky_event_end(intake, t, ns, 0);
+	if (__builtin_expect(!ends.found, 0)) {
+		if (intake->ordered)
 			intake->done = true;
-		else if (!found)
+		else
 			make_up_begin(intake, t, known);
 	}
 	if (e->args_count) {
@@ -433,7 +404,7 @@ static void end_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 		put_args(intake, known, e);
 		args = ky_args_end(trace);
 	}
-	if (found)
+	if (ends.found)
 		ky_event_end(intake, t, ns, args);
 	else
 		ky_put_end(trace, ns, t->track, intake->beside ? known->category : 0, 0, args);
@@ -444,11 +415,11 @@ static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 		     const struct ky_event *e, int64_t ns)
 {
 	struct ky_trace *trace = intake->trace;
-	if (intake->ordered && t->depth) {
+	if (intake->ordered && t->stack.depth) {
 		intake->done = true;
 		return;
 	}
-	while (t->depth)
+	while (t->stack.depth)
 		ky_event_end(intake, t, t->last_ns, 0);
 	t->until_ns = KY_EVENT_ANEW;
 	t->made_up = 0;

@@ -55,11 +55,11 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 		      const uint64_t *words, int64_t ns)
 {
 	uint32_t args = known->location;
-	if (t->depth == t->room || t->depth >= KY_EVENT_DEPTH_MAX ||
+	if (t->stack.depth == t->stack.room || t->stack.depth >= KY_EVENT_DEPTH_MAX ||
 	    (known->args && KY_WORD_LENGTH(words[0]) &&
 	     !put_set(intake->trace, known, words, &args)))
 		return false;
-	t->open[t->depth++] = site;
+	ky_span_stack_push(&t->stack, KY_EVENT_ITEM_BYTES, UINT32_MAX, site);
 	t->last_ns = ns;
 	intake->last_ns = ns;
 	ky_put_begin(intake->trace, ns, t->track, known->category, known->name, args);
@@ -70,7 +70,9 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 static bool put_end(struct ky_event_intake *intake, struct ky_known_thread *t,
 		    const struct ky_site *site, int64_t ns)
 {
-	if (!t->depth || (site && t->open[t->depth - 1] != site))
+	const uint32_t depth = t->stack.depth;
+	if (!depth ||
+	    (site && ky_span_stack_site(&t->stack, KY_EVENT_ITEM_BYTES, depth - 1) != site))
 		return false;
 	t->last_ns = ns;
 	intake->last_ns = ns;

@@ -7,6 +7,7 @@
 #define KY_FORMATS_DRUM_DRUM_IMPORT_PARTS_H
 
 #include "base/map.h"
+#include "core/span_stack.h"
 #include "formats/drum/drum_import.h"
 #include "formats/table.h"
 #include "process/thread_ends.h"
@@ -46,20 +47,22 @@ struct ky_open_async {
  */
 #define KY_EVENT_DEPTH_MAX 480u
 
+/* A span of the stack is its trace point alone. */
+#define KY_EVENT_ITEM_BYTES sizeof(const struct ky_site *)
+
 struct ky_known_thread {
 	bool known;
 	uint32_t thread;
 	uint32_t process;
 	int64_t pid, tid;
 	uint32_t track;
-	uint32_t depth, room;
-	uint32_t made_up; /* begins, since then */
-	int64_t first_ns; /* begins are made up before it */
+	struct ky_span_stack stack; /* of trace points; deeper ones are kept, too */
+	uint32_t made_up;           /* beginnings, since then */
+	int64_t first_ns;           /* begins are made up before it */
 	int64_t last_ns;
 	int64_t until_ns;  /* later events begin anew; KY_EVENT_ANEW: the next does */
 	int64_t end_ns;    /* of the thread, after its last event; INT64_MAX: not known */
 	int64_t window_ns; /* end of the window that it is in; KY_EVENT_ANEW: in none yet */
-	const struct ky_site **open; /* spans */
 };
 
 struct ky_event_intake {
@@ -89,13 +92,14 @@ struct ky_event_intake {
 	uint32_t process_track_type, counter_track_type;
 };
 
-/* The innermost open span ends: of this drum, where there are others of the same threads. */
+/* End the innermost open span: of this drum, where there are others of the same threads. */
 static inline void ky_event_end(struct ky_event_intake *intake, struct ky_known_thread *t,
 				int64_t ns, uint32_t args)
 {
 	uint32_t category = 0, name = 0;
-	const struct ky_site *const site = t->open[--t->depth];
-	if (__builtin_expect(t->depth >= KY_EVENT_DEPTH_MAX, 0))
+	const struct ky_site *const site =
+		*(const struct ky_site **)ky_span_stack_pop(&t->stack, KY_EVENT_ITEM_BYTES);
+	if (__builtin_expect(t->stack.depth >= KY_EVENT_DEPTH_MAX, 0))
 		return;
 	if (__builtin_expect(intake->beside, 0)) {
 		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);

@@ -32,7 +32,7 @@ void ky_event_end_open(struct ky_event_intake *intake, struct ky_known_thread *t
 {
 	int64_t ns = t->end_ns < latest_ns ? t->end_ns : latest_ns;
 	ns = ns < t->last_ns ? t->last_ns : ns;
-	while (t->depth)
+	while (t->stack.depth)
 		ky_event_end(intake, t, ns, 0);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* response.c: who api what, and what all of them need: parameters, errors, opening and closing. See response.h. */
+/* api.c: routes the requests, and has what all of them need: parameters, errors, opening and closing. See api.h. */
 #include "server/api_parts.h"
 
+#include "base/array.h"
 #include "query/filter.h"
 #include "server/tile.h"
 
@@ -17,21 +18,7 @@
 
 /* ---- opening and closing ---- */
 
-static bool add_step(struct ky_api *api, int64_t from_ns, int64_t offset_ns)
-{
-	const uint32_t count = api->wall_count;
-	if ((count & (count - 1)) == 0) {
-		const size_t room = count ? (size_t)count * 2 : 1;
-		void *const grown = realloc(api->wall, room * sizeof(*api->wall));
-		if (!grown)
-			return false;
-		api->wall = grown;
-	}
-	api->wall[api->wall_count++] = (struct ky_wall_step){from_ns, offset_ns};
-	return true;
-}
-
-/* Converting changes what clocks remember, so it is done once, here, while there is one thread. */
+/* Converting changes the state of the clocks, so it is done here, while there is one thread. */
 static int find_wall(struct ky_api *api)
 {
 	const struct ky_trace *const trace = api->view->trace;
@@ -41,7 +28,8 @@ static int find_wall(struct ky_api *api)
 	while (api->wall_count < WALL_STEPS_MAX &&
 	       ky_clocks_convert_range(trace->clocks, trace->clock, KY_CLOCK_REALTIME, ns, &offset,
 				       &first, &last)) {
-		if (!add_step(api, ns, offset))
+		if (!KY_ARRAY_ADD(api->wall, api->wall_count, api->wall_room,
+				  (struct ky_wall_step){ns, offset}))
 			return -ENOMEM;
 		if (last >= trace->end_ns || last == INT64_MAX)
 			break;
@@ -83,7 +71,7 @@ void ky_api_close(struct ky_api **out)
 	pthread_mutex_destroy(&api->once);
 	pthread_mutex_destroy(&api->searches.lock);
 	pthread_mutex_destroy(&api->sql.lock);
-	free(api->wall);
+	KY_ARRAY_FREE(api->wall, api->wall_room);
 	free(api);
 	*out = NULL;
 }
@@ -124,7 +112,7 @@ const char *ky_api_parameter_text(const struct ky_api_request *request, const ch
 	return NULL;
 }
 
-/* A page's numbers may have a fraction, or be so large that they have an exponent. */
+/* The page's numbers may have a fraction, or an exponent when they are large. */
 static bool parse_number(const char *text, int64_t *value)
 {
 	char *end;
@@ -150,7 +138,7 @@ bool ky_api_parameter_number(const struct ky_api_request *request, const char *k
 	if (text && parse_number(text, value))
 		return true;
 	if (text)
-		ky_api_fail(response, 400, "%s=%.100s is no number: give digits", key, text);
+		ky_api_fail(response, 400, "%s=%.100s is not a number: use digits", key, text);
 	else
 		ky_api_fail(response, 400, "%s is missing: add %s=NUMBER to the address", key, key);
 	return false;
@@ -165,12 +153,12 @@ bool ky_api_parameter_bounded(const struct ky_api_request *request, const char *
 		return false;
 	if (*value >= min && *value <= max)
 		return true;
-	ky_api_fail(response, 400, "%s is out of bounds: it may be %lld to %lld", key,
-		    (long long)min, (long long)max);
+	ky_api_fail(response, 400, "%s is out of range: use %lld to %lld", key, (long long)min,
+		    (long long)max);
 	return false;
 }
 
-/* One number of a list, and where the next is; NULL: it is none. */
+/* Parse one number of a list, and return where the next is; NULL if it is not a track. */
 static const char *parse_track(const char *text, uint32_t tracks, uint32_t *track)
 {
 	uint64_t value = 0;
@@ -194,7 +182,7 @@ bool ky_api_parameter_tracks(const struct ky_api *api, const struct ky_api_reque
 		return true;
 	*tracks = malloc(((size_t)all + 1) * sizeof(**tracks));
 	if (!*tracks) {
-		ky_api_fail(response, 503, "out of memory: request for less, or try again");
+		ky_api_fail(response, 503, "out of memory: request less, or try again");
 		return false;
 	}
 	while (at && *at && *count < all)
@@ -204,7 +192,7 @@ bool ky_api_parameter_tracks(const struct ky_api *api, const struct ky_api_reque
 	free(*tracks);
 	*tracks = NULL;
 	ky_api_fail(response, 400,
-		    "tracks is no list of the trace's tracks: give numbers below %u with commas, "
+		    "tracks is not a list of tracks: use numbers below %u with commas, "
 		    "each once",
 		    all);
 	return false;
@@ -257,18 +245,18 @@ static void answer_tiles(struct ky_api *api, const struct ky_api_request *reques
 	response->type = KY_API_BYTES;
 	const int error = tracks ? ky_tile_append(api->view, &tiles, &response->body) : 0;
 	if (!tracks)
-		ky_api_fail(response, 400, "tracks is missing: say which, as in tracks=1,2");
+		ky_api_fail(response, 400, "tracks is missing: use tracks=1,2");
 	else if (error == -E2BIG)
-		ky_api_fail(response, 413, "this is too much at once: request for fewer tiles");
+		ky_api_fail(response, 413, "too much at once: request fewer tiles");
 	else if (error)
 		ky_api_fail(response, 400,
-			    "there are no such tiles: a track is a group, level or first are "
-			    "beyond what there is, or they are more than %u at once",
+			    "no such tiles: a track is a group, level or first are out of "
+			    "range, or there are more than %u at once",
 			    KY_TILE_SECTIONS_MAX);
 	free(tracks);
 }
 
-/* ---- who api what ---- */
+/* ---- routing ---- */
 
 static const struct {
 	const char *path;
@@ -291,13 +279,11 @@ static void dispatch(struct ky_api *api, const struct ky_api_request *request,
 		if (paths[i].post == (request->body != NULL))
 			paths[i].response(api, request, response);
 		else
-			ky_api_fail(response, 405, "%s is asked with %s", paths[i].path,
+			ky_api_fail(response, 405, "%s needs %s", paths[i].path,
 				    paths[i].post ? "POST" : "GET");
 		return;
 	}
-	ky_api_fail(response, 404,
-		    "there is no such thing to request: viewer/src/protocol.ts lists "
-		    "what there is");
+	ky_api_fail(response, 404, "unknown request: viewer/src/protocol.ts lists them");
 }
 
 void ky_api_respond(struct ky_api *api, const struct ky_api_request *request,
@@ -307,5 +293,5 @@ void ky_api_respond(struct ky_api *api, const struct ky_api_request *request,
 		.status = 200, .type = KY_API_JSON, .json = {.buffer = &response->body}};
 	dispatch(api, request, response);
 	if (response->body.failed)
-		ky_api_fail(response, 503, "out of memory: request for less, or try again");
+		ky_api_fail(response, 503, "out of memory: request less, or try again");
 }

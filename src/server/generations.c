@@ -2,14 +2,15 @@
 /* generations.c: see generations.h. */
 #include "server/generations.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-/* So long a page waits for another generation, and for news while the first one is loaded. */
-#define WAIT_NS INT64_C(20000000000)
-#define WAIT_LOADING_NS INT64_C(250000000)
+/* How long a page waits for another generation, and for progress while the first one is loaded. */
+#define WAIT_NS (20 * KY_CLOCK_SECOND_NS)
+#define WAIT_LOADING_NS (250 * KY_CLOCK_MS_NS)
 
 int ky_generations_open(struct ky_generations *generations)
 {
@@ -32,7 +33,7 @@ static void close_generation(struct ky_generation *generation)
 	free(generation);
 }
 
-/* Under the mutex. The one to close, outside of it, or NULL. */
+/* Drop a reference, with the mutex held. Return the generation to close without the mutex, or NULL. */
 static struct ky_generation *drop(struct ky_generations *generations,
 				  struct ky_generation *generation)
 {
@@ -113,7 +114,7 @@ void ky_generations_stop(struct ky_generations *generations)
 	pthread_mutex_unlock(&generations->mutex);
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 void ky_generations_progress(struct ky_generations *generations, const char *stage, uint64_t done,
 			     uint64_t of)
@@ -125,16 +126,6 @@ void ky_generations_progress(struct ky_generations *generations, const char *sta
 	pthread_mutex_unlock(&generations->mutex);
 }
 
-static struct timespec after(int64_t ns)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	ns += time.tv_nsec;
-	time.tv_sec += (time_t)(ns / 1000000000);
-	time.tv_nsec = (long)(ns % 1000000000);
-	return time;
-}
-
 static bool is_news(const struct ky_generations *generations, uint32_t generation)
 {
 	return generations->stopped ||
@@ -144,7 +135,8 @@ static bool is_news(const struct ky_generations *generations, uint32_t generatio
 void ky_generations_wait(struct ky_generations *generations, uint32_t generation)
 {
 	pthread_mutex_lock(&generations->mutex);
-	const struct timespec end = after(generations->current ? WAIT_NS : WAIT_LOADING_NS);
+	const struct timespec end = ky_clock_timespec(
+		ky_clock_monotonic() + (generations->current ? WAIT_NS : WAIT_LOADING_NS));
 	int over = 0;
 	while (!over && !is_news(generations, generation))
 		over = pthread_cond_timedwait(&generations->changed, &generations->mutex, &end);

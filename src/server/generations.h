@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generations.h: what a server shows: nothing while it is loaded, then a generation, and when it is live the next
- * ones. Who api holds the generation that was generations when it was asked; one that is not generations any more is closed
- * by the last who lets go of it.
+ * generations.h: the generations of a live trace that a server shows: none while the first one is loaded, then the latest. A
+ * request holds the generation that was current when it came; the last holder of an old one closes it.
  *
- *   generations ──▶ generation 3 (generations, 2 api are made)
- *             generation 2 (1 answer is made)      generation 1: closed
+ *   current ──▶ generation 3 (2 requests hold it)
+ *               generation 2 (1 request holds it)      generation 1: closed
  */
-#ifndef KY_SERVER_SERVE_SHOWN_H
-#define KY_SERVER_SERVE_SHOWN_H
+#ifndef KY_SERVER_GENERATIONS_H
+#define KY_SERVER_GENERATIONS_H
 
 #include "server/api.h"
 
@@ -18,7 +17,7 @@
 
 struct ky_generation {
 	struct ky_generation *next; /* of all that are not closed */
-	uint32_t holders;           /* who api, and 1 while it is generations */
+	uint32_t holders;           /* requests, and 1 while it is current */
 	struct ky_view *view;
 	struct ky_api *api;
 };
@@ -26,34 +25,35 @@ struct ky_generation {
 struct ky_generations {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	struct ky_generation *current; /* NULL: nothing yet */
+	struct ky_generation *current; /* NULL: none yet */
 	struct ky_generation *all;
 	bool stopped;
-	char stage[KY_GENERATIONS_STAGE_BYTES]; /* what is being done */
+	char stage[KY_GENERATIONS_STAGE_BYTES]; /* of loading */
 	uint64_t done, of;
 };
 
-/* 0 or -errno. */
+/* Return 0 or -errno. */
 int ky_generations_open(struct ky_generations *generations);
-/* Nobody holds a generation any more. */
+/* Close; no request may hold a generation. */
 void ky_generations_close(struct ky_generations *generations);
-/* Takes the view, also when it fails. 0 or -ENOMEM. */
+/* Make a view the current generation. Takes the view, even on failure. Return 0 or -ENOMEM. */
 int ky_generations_show(struct ky_generations *generations, struct ky_view *view);
+/* Note the progress of loading. */
 void ky_generations_progress(struct ky_generations *generations, const char *stage, uint64_t done,
 			     uint64_t of);
 
-/* The generation that is generations, or NULL; to be let go of. */
+/* Hold the current generation and return it, or NULL; release it afterwards. */
 struct ky_generation *ky_generations_hold(struct ky_generations *generations);
 void ky_generations_release(struct ky_generations *generations, struct ky_generation *generation);
 
-/* Returns when another generation than this one is generations, it was stopped, or the time is over. */
+/* Wait until the current generation is another one, all is stopped, or the time is over. */
 void ky_generations_wait(struct ky_generations *generations, uint32_t generation);
-/* JSON of Status in viewer/src/protocol.ts. */
+/* Write Status of viewer/src/protocol.ts. */
 void ky_generations_status(struct ky_generations *generations, struct ky_json_out *json);
 
-/* Ends what takes long in generations that are not generations any more. */
+/* Interrupt SQL and searches in old generations. */
 void ky_generations_interrupt_old(struct ky_generations *generations);
-/* Ends what takes long in all, and all waiting, for good. */
+/* Interrupt SQL and searches in all generations, and end all waiting for good. */
 void ky_generations_stop(struct ky_generations *generations);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_columns.c: the rows that were chosen, written column by column: columns lie apart because each is alike in
- * itself, so that gzip makes little of them. docs/formats/html.md says how each packing is read.
+ * html_columns.c: writes the selected rows column by column: the values of a column are alike, so that gzip packs them well.
+ * docs/formats/html.md describes the packings.
  */
 #include "server/html_parts.h"
 
@@ -13,7 +13,7 @@
 
 struct packer {
 	struct ky_html_out *out;
-	uint64_t before; /* value of the row before */
+	uint64_t before; /* value of the previous row */
 	uint32_t used;
 	uint8_t bytes[PIECE_BYTES];
 };
@@ -47,7 +47,7 @@ static uint64_t category_of(struct ky_html_data *data, uint32_t row)
 	return data->trace->slices.category[row];
 }
 
-/* Numbers ascend as they do in the trace: what is sorted by them comes in the same order. */
+/* Numbers ascend as in the trace, so that sorting by them gives the same order. */
 int ky_html_columns_strings(struct ky_html_data *data)
 {
 	const uint32_t count = data->trace->strings.count;
@@ -118,7 +118,7 @@ static void put_double(struct packer *packer, uint64_t bits)
 		packer->bytes[packer->used++] = (uint8_t)(bits >> 8 * i);
 }
 
-/* 0 stays, so that what is missing does not make the next one far. */
+/* 0 stays 0, so that a missing value does not make the next difference large. */
 static void put_near(struct packer *packer, uint64_t value)
 {
 	put_number(packer, value ? ky_html_zigzag(value - packer->before) + 1 : 0);
@@ -156,7 +156,7 @@ static void write_column(struct ky_html_data *data, struct packer *packer,
 		put(packer, data, column->packing, column->get(data, ky_html_rows_at(rows, i)));
 }
 
-/* Which rows those are that do not just follow each other; 0 is none, as in all such columns. */
+/* Write the listed rows, plus one; 0 is none, as in all such columns. */
 static void write_listed(struct ky_html_data *data, struct packer *packer)
 {
 	const struct ky_html_rows *const rows = &data->rows[KY_HTML_SLICES];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_data.c: what goes into the file: the events that reach into the range, and then of all else (flows,
- * arguments, call stacks) what these refer to. Processes, threads and tracks are few and all go.
+ * html_data.c: selects what goes into the file: the events that reach into the range, and of the rest (flows, arguments,
+ * call stacks) what they refer to. Processes, threads and tracks are few, and all go in.
  */
 #include "server/html_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of each counter the last value before the range too: it holds until the next one. */
+/* Also select the last value of each counter before the range: it holds until the next one. */
 static int list_values_before(struct ky_html_rows *rows, const struct ky_counters *counters,
 			      uint32_t tracks_count)
 {
@@ -29,7 +29,7 @@ static int list_values_before(struct ky_html_rows *rows, const struct ky_counter
 	free(rows->listed);
 	rows->listed = before.listed;
 	rows->listed_count = before.listed_count;
-	/* All before were chosen: they and the run are one. */
+	/* All before were selected: they and the run are one. */
 	if (!before.listed)
 		rows->first = 0;
 	return 0;
@@ -95,9 +95,9 @@ int ky_html_data_choose(struct ky_html_data *data)
 	return events > KY_HTML_EVENTS_MAX ? -EFBIG : ky_html_data_refer(data);
 }
 
-/* ---- arguments: numbered as slices come to use them, so that each set is nearly always the next ---- */
+/* ---- arguments: numbered in the order of slices, so that a set is nearly always the next one ---- */
 
-/* Lists the sets in their new order, behind the one that is none; how many arguments they have. */
+/* List the sets in their new order, after set 0. Return how many arguments they have. */
 static uint64_t list_arg_sets(struct ky_html_data *data)
 {
 	const struct ky_trace *const trace = data->trace;
@@ -150,9 +150,9 @@ static int choose_args(struct ky_html_data *data)
 	return 0;
 }
 
-/* ---- all else ---- */
+/* ---- the rest ---- */
 
-/* A byte for each row of a table; the rows that are marked become those that are chosen. */
+/* One byte per row of a table; the marked rows are selected. */
 static int choose_marked(struct ky_html_data *data, enum ky_html_table table, uint32_t count,
 			 void (*mark)(const struct ky_html_data *, uint8_t *))
 {
@@ -174,7 +174,7 @@ static void mark_flows(const struct ky_html_data *data, uint8_t *marks)
 			   ky_html_rows_find(slices, flows->in[i]) != KY_NONE;
 }
 
-/* Marks what a column says of the rows that were chosen. */
+/* Mark what a column of the selected rows refers to. */
 static void mark_column(const struct ky_html_rows *rows, const uint32_t *column, uint32_t count,
 			uint8_t *marks)
 {
@@ -186,7 +186,7 @@ static void mark_column(const struct ky_html_rows *rows, const uint32_t *column,
 	}
 }
 
-/* Callers come before those that they call. */
+/* Callers come before callees. */
 static void mark_callsites(const struct ky_html_data *data, uint8_t *marks)
 {
 	const struct ky_callsites *const sites = &data->trace->callsites;

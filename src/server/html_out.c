@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_out.c: bytes to gzip to base64 to a descriptor, a piece at a time: nothing grows with the trace.
- * base64 turns three bytes into four, so up to two bytes wait for those that follow.
+ * html_out.c: compresses bytes with gzip and writes them as base64, a piece at a time, so that memory does not grow with
+ * the trace. base64 turns three bytes into four, so up to two bytes wait for the next ones.
  */
 #include "server/html_parts.h"
+
+#include "base/file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +35,7 @@ int ky_html_out_open(struct ky_html_out **out, int fd)
 	if (!*out)
 		return -ENOMEM;
 	(*out)->fd = fd;
-	/* 16 more than the window's bits asks zlib for gzip's head. */
+	/* 16 added to the window bits makes zlib write a gzip header. */
 	if (deflateInit2(&(*out)->gzip, 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(*out);
 		*out = NULL;
@@ -58,13 +60,8 @@ int ky_html_out_error(const struct ky_html_out *out)
 
 int ky_html_out_flush(struct ky_html_out *out)
 {
-	for (uint32_t done = 0; done < out->used && !out->error;) {
-		const ssize_t count = write(out->fd, out->text + done, out->used - done);
-		if (count > 0)
-			done += (uint32_t)count;
-		else if (count == 0 || errno != EINTR)
-			out->error = count == 0 ? -EIO : -errno;
-	}
+	if (!out->error)
+		out->error = ky_file_write_all(out->fd, out->text, out->used);
 	out->written += out->used;
 	out->used = 0;
 	if (!out->error && out->written > KY_HTML_BYTES_MAX)
@@ -123,7 +120,7 @@ static void encode_end(struct ky_html_out *out)
 	out->waiting = 0;
 }
 
-/* Compresses what gzip was given; with Z_FINISH to the end. */
+/* Compress the pending input; with Z_FINISH to the end. */
 static void squeeze(struct ky_html_out *out, int flush)
 {
 	int state;
@@ -141,7 +138,7 @@ void ky_html_out_data(struct ky_html_out *out, const void *bytes, size_t count)
 	const uint8_t *from = bytes;
 	while (count && !out->error) {
 		const uInt now = count < INT_MAX ? (uInt)count : INT_MAX;
-		/* zlib reads only, but does not say so. */
+		/* zlib only reads it, but lacks the const. */
 		out->gzip.next_in = (Bytef *)(uintptr_t)from;
 		out->gzip.avail_in = now;
 		squeeze(out, Z_NO_FLUSH);

@@ -2,9 +2,9 @@
 /*
  * html_parts.h: private parts of the export to HTML.
  *
- *   rows that reach into the range ─▶ what they refer to ─▶ columns ─────────▶ gzip ─▶ base64 ─▶ descriptor
- *   (html_rows.c)              (html_data.c)           (.._values.c,      (.._out.c)
- *                                                            .._columns.c)
+ *   rows that reach into the range ─▶ what they refer to ─▶ columns ───────────▶ gzip ─▶ base64 ─▶ descriptor
+ *   (html_rows.c)                     (html_data.c)         (html_values.c,      (html_out.c)
+ *                                                            html_columns.c)
  */
 #ifndef KY_SERVER_EXPORT_HTML_PARTS_H
 #define KY_SERVER_EXPORT_HTML_PARTS_H
@@ -12,13 +12,12 @@
 #include "base/json_out.h"
 #include "server/html_export.h"
 
-/* More of either is more than a page handles well. */
+/* The limits of what a page handles well. */
 #define KY_HTML_EVENTS_MAX UINT64_C(5000000)
 #define KY_HTML_BYTES_MAX (UINT64_C(200) << 20)
 
 /*
- * Some rows of a table, in their order: a few that are listed, then all from first to before end. In the file
- * they are numbered from 0.
+ * Some rows of a table, in order: a few listed ones, then [first, end). In the file they are numbered from 0.
  */
 struct ky_html_rows {
 	uint32_t *listed;
@@ -37,19 +36,19 @@ static inline uint32_t ky_html_rows_at(const struct ky_html_rows *rows, uint32_t
 					   : rows->first + (number - rows->listed_count);
 }
 
-/* A row's number in the file, or KY_NONE. */
+/* Return a row's number in the file, or KY_NONE. */
 uint32_t ky_html_rows_find(const struct ky_html_rows *rows, uint32_t row);
-/* Those whose byte is not 0. 0 or -ENOMEM. */
+/* Select the rows whose byte is not 0. Return 0 or -ENOMEM. */
 int ky_html_rows_marked(struct ky_html_rows *rows, const uint8_t *marks, uint32_t count);
 
-/* Times of a table's rows. dur NULL: they have none. */
+/* Times of a table's rows. dur may be NULL. */
 struct ky_html_times {
 	const int64_t *ts, *dur;
 	uint32_t count;
 	int64_t open_ends_ns; /* where a duration of -1 ends */
 };
 
-/* Those that reach into [from, to). ordered: by ts. */
+/* Select the rows that reach into [from, to). ordered: sorted by ts. Return 0 or -ENOMEM. */
 int ky_html_rows_in(struct ky_html_rows *rows, const struct ky_html_times *times, bool ordered,
 		    int64_t from_ns, int64_t to_ns);
 
@@ -79,31 +78,31 @@ struct ky_html_data {
 	int64_t from_ns, to_ns; /* INT64_MIN and INT64_MAX when open */
 	struct ky_html_rows rows[KY_HTML_TABLES];
 	uint32_t *arg_sets;     /* by set: its number in the file, 0: none */
-	uint32_t *strings;      /* by string: its number in the file, 0: it is not there */
-	uint32_t strings_count; /* in the file, with the one that is none */
-	uint32_t main_event;    /* string, of samples; 0: all are alike */
-	/* What the row before said, while columns are written: what is likely is stored as 0. */
+	uint32_t *strings;      /* by string: its number in the file, 0: none */
+	uint32_t strings_count; /* in the file, including number 0 */
+	uint32_t main_event;    /* string: the event of most samples; 0: all the same */
+	/* The previous row while columns are written: a likely value is stored as 0. */
 	uint32_t *last;        /* by track: slice */
 	uint32_t *category_of; /* by name: category */
 	uint8_t *type_of;      /* by key of an argument: type */
 };
 
-/* Chooses the rows and what they refer to, but strings. 0, -ENOMEM, or -EFBIG. */
+/* Select the rows and what they refer to, except strings. Return 0, -ENOMEM, or -EFBIG. */
 int ky_html_data_choose(struct ky_html_data *data);
 void ky_html_data_free(struct ky_html_data *data);
-/* What the events' rows refer to. 0 or -ENOMEM. */
+/* Select what the events' rows refer to. Return 0 or -ENOMEM. */
 int ky_html_data_refer(struct ky_html_data *data);
 
-/* Bytes on their way: compressed, as base64, written. The first error stays, and ends all that follows. */
+/* Compresses, encodes as base64, and writes. After an error nothing more is done. */
 struct ky_html_out;
 int ky_html_out_open(struct ky_html_out **out, int fd);
 void ky_html_out_close(struct ky_html_out **out);
-/* As they are, before and after the data. */
+/* Write bytes unchanged, before and after the data. */
 void ky_html_out_plain(struct ky_html_out *out, const void *bytes, size_t count);
 void ky_html_out_data(struct ky_html_out *out, const void *bytes, size_t count);
-/* Ends the data. */
+/* End the data. */
 void ky_html_out_data_end(struct ky_html_out *out);
-/* Writes what is left. 0, -EFBIG or -errno: what happened first. */
+/* Write the rest. Return 0 or the first error: -EFBIG or -errno. */
 int ky_html_out_flush(struct ky_html_out *out);
 int ky_html_out_error(const struct ky_html_out *out);
 
@@ -114,13 +113,13 @@ struct ky_html_column {
 	const char *name;
 	enum ky_html_table table;
 	char packing;
-	ky_html_get_fn *get; /* a row's value; rows are asked for in their order */
+	ky_html_get_fn *get; /* return a row's value; called in the order of rows */
 };
 
 extern const struct ky_html_column ky_html_columns[];
 extern const uint32_t ky_html_columns_count;
 
-/* 0, -1, 1, -2, ... to 0, 1, 2, 3, ... */
+/* Map 0, -1, 1, -2, ... to 0, 1, 2, 3, ... */
 static inline uint64_t ky_html_zigzag(uint64_t value)
 {
 	return value << 1 ^ (value >> 63 ? UINT64_MAX : 0);
@@ -132,13 +131,13 @@ static inline bool ky_html_arg_is_text(const struct ky_html_data *data, uint32_t
 	return type == KY_ARG_STRING || type == KY_ARG_JSON;
 }
 
-/* Numbers the strings that columns use. 0 or -ENOMEM. */
+/* Number the strings that columns use. Return 0 or -ENOMEM. */
 int ky_html_columns_strings(struct ky_html_data *data);
-/* "columns": [["slices.ts", "t", 123], ...] */
+/* Write "columns": [["slices.ts", "t", 123], ...]. */
 void ky_html_columns_list(const struct ky_html_data *data, struct ky_json_out *json);
 void ky_html_columns_write(struct ky_html_data *data, struct ky_html_out *out);
 
-/* With any page. */
+/* Export with a given page, for tests. */
 int ky_html_export_page(int fd, const struct ky_html_export *what, const char *page,
 			size_t page_bytes, char message[256]);
 

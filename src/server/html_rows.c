@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_rows.c: which rows of a table go into the file. Where a table is in the order of time all that begin
- * within the range are one run of rows, and only what began before and still lasts is listed: so the memory
- * is by what is unusual, not by what there is.
+ * html_rows.c: the rows of a table that go into the file. In a table in time order, those that begin within the range are one
+ * run of rows, and only those that began before and still last are listed, so that the list stays short.
  */
 #include "model/index.h"
 #include "query/filter.h"
@@ -44,7 +43,7 @@ int ky_html_rows_marked(struct ky_html_rows *rows, const uint8_t *marks, uint32_
 			rows->listed[at++] = i;
 	}
 	rows->listed_count = marked;
-	/* What is listed comes first: the run that follows is empty and beyond all. */
+	/* The list comes first; the run after it is empty. */
 	rows->first = rows->end = count;
 	return 0;
 }
@@ -58,7 +57,7 @@ static bool reaches_in(const struct ky_html_times *times, uint32_t row, int64_t 
 	return (dur < 0 ? times->open_ends_ns : ky_add_clamped(ts, dur)) > from_ns;
 }
 
-/* Lists those of the rows before `before` that reach in; list NULL only counts. */
+/* List the rows before `before` that reach in; if list is NULL, only count them. */
 static uint32_t list(const struct ky_html_times *times, uint32_t before, int64_t from_ns,
 		     int64_t to_ns, uint32_t *listed)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html_values.c: which columns an exported page has, and what a row has in each. What can be foretold costs next to
- * nothing in the file: a parent is nearly always the last slice of the track that is one less deep, a category that of
- * the last slice of the same name; then what is stored is 0, and gzip makes nothing of that.
+ * html_values.c: the columns of an exported page, and the value of a row in each. Predictable values cost next to nothing: a
+ * parent is nearly always the last slice of the track that is one level up, a category that of the last slice of the same
+ * name; these are stored as 0, which gzip packs well.
  */
 #include "query/filter.h"
 #include "server/html_parts.h"
@@ -14,7 +14,7 @@ static uint64_t time_of(const struct ky_html_data *data, int64_t ts)
 	return (uint64_t)ky_sub_clamped(ts, data->view->base_ns);
 }
 
-/* Rows of other tables are one more than their number in the file, and 0 is none. */
+/* References to rows are their number in the file plus one; 0 is none. */
 static uint64_t reference(const struct ky_html_data *data, enum ky_html_table table, uint32_t row)
 {
 	const uint32_t number =
@@ -53,7 +53,7 @@ static uint64_t plus_one(uint32_t value)
 	{                                                                                          \
 		return reference(data, to_, data->trace->table_.field_[row]);                      \
 	}
-/* The view's track of an event. */
+/* Return the view's track of an event. */
 #define COLUMN_PLACE(table_, kind_)                                                                \
 	static uint64_t table_##_view(struct ky_html_data *data, uint32_t row)                     \
 	{                                                                                          \
@@ -99,7 +99,7 @@ static uint64_t slices_args(struct ky_html_data *data, uint32_t row)
 	return set < data->trace->arg_sets.rows.count ? data->arg_sets[set] : 0;
 }
 
-/* 0: that of the last slice of this name; else one more than its number. */
+/* 0: the category of the last slice of this name; else its number plus one. */
 static uint64_t slices_category(struct ky_html_data *data, uint32_t row)
 {
 	const uint32_t category = data->trace->slices.category[row];
@@ -109,7 +109,7 @@ static uint64_t slices_category(struct ky_html_data *data, uint32_t row)
 	return same ? 0 : (uint64_t)data->strings[category] + 1;
 }
 
-/* How far from its depth it is drawn. */
+/* The distance between row and depth. */
 static uint64_t slices_row(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
@@ -119,7 +119,7 @@ static uint64_t slices_row(struct ky_html_data *data, uint32_t row)
 	return ky_html_zigzag((uint64_t)away) & UINT16_MAX;
 }
 
-/* The last slice of the track, or the nearest one around it, that is one less deep. */
+/* Return the last slice of the track, or its nearest ancestor, that is one level up. */
 static uint32_t foretold_parent(const struct ky_html_data *data, uint32_t row)
 {
 	const struct ky_slices *const slices = &data->trace->slices;
@@ -133,7 +133,7 @@ static uint32_t foretold_parent(const struct ky_html_data *data, uint32_t row)
 	return slice;
 }
 
-/* 0: as foretold; 1: none; else how far back it is and one more. */
+/* 0: as predicted; 1: none; else the distance back plus one. */
 static uint64_t slices_parent(struct ky_html_data *data, uint32_t row)
 {
 	const struct ky_html_rows *const rows = &data->rows[KY_HTML_SLICES];
@@ -228,7 +228,7 @@ static uint64_t samples_weight(struct ky_html_data *data, uint32_t row)
 	return bits;
 }
 
-/* Only those of the event that most are of go into a flame graph: others weigh something else. */
+/* A flame graph has only the samples of the main event: weights of others have other units. */
 static uint64_t samples_main(struct ky_html_data *data, uint32_t row)
 {
 	return !data->main_event || data->trace->samples.event[row] == data->main_event;
@@ -244,7 +244,7 @@ COLUMN_PLACE(losses, KY_VIEW_LOSS)
 COLUMN_REFERENCE(flows, out, KY_HTML_SLICES)
 COLUMN_REFERENCE(flows, in, KY_HTML_SLICES)
 
-/* What people see of it. */
+/* The text for display. */
 static uint64_t flows_name(struct ky_html_data *data, uint32_t row)
 {
 	const struct ky_flows *const flows = &data->trace->flows;
@@ -258,7 +258,7 @@ static uint64_t arg_sets_size(struct ky_html_data *data, uint32_t row)
 
 COLUMN(args, key)
 
-/* How it differs from that of the last argument of this key. */
+/* The difference from the type of the last argument of this key. */
 static uint64_t args_type(struct ky_html_data *data, uint32_t row)
 {
 	uint8_t *const before = &data->type_of[data->trace->args.key[row]];
@@ -268,7 +268,7 @@ static uint64_t args_type(struct ky_html_data *data, uint32_t row)
 	return differs;
 }
 
-/* Each kind so that it is short: what is small, near 0 on both sides, or has few digits. */
+/* Encode each type so that small values, of either sign, and round numbers are short. */
 static uint64_t args_value(struct ky_html_data *data, uint32_t row)
 {
 	const uint64_t value = data->trace->args.value[row];
@@ -289,8 +289,8 @@ COLUMN_REFERENCE(frames, mapping, KY_HTML_MAPPINGS)
 COLUMN(mappings, name)
 
 /*
- * Packings: t a time, as what it is more than the one before; d a number that is near the one before; i one with a
- * sign; u, w, l, x ones without, of 32, 16, 53 and 64 bits; s a string; b a byte; f a double.
+ * Packings: t a time, as the difference from the previous one; d a number near the previous one; i a signed number; u, w, l,
+ * x unsigned ones of 32, 16, 53 and 64 bits; s a string; b a byte; f a double.
  */
 const struct ky_html_column ky_html_columns[] = {
 	{"processes.pid", KY_HTML_PROCESSES, 'i', processes_pid},

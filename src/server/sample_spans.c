@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "server/view_parts.h"
 
+#include "base/compare.h"
 #include "base/stack_join.h"
 
 #include <errno.h>
@@ -62,12 +63,6 @@ static int64_t from_join(uint64_t ns)
 
 /* ---- the usual distance ---- */
 
-static int compare_distances(const void *a, const void *b)
-{
-	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-	return left < right ? -1 : left > right;
-}
-
 static struct sampled_thread *get_thread(struct joiner *joiner, uint32_t thread)
 {
 	if (!joiner->threads[thread])
@@ -98,7 +93,7 @@ static int find_usual(struct joiner *joiner)
 		thread->last_ts = samples->ts[i];
 	}
 	if (enough) {
-		qsort(distances, count, sizeof(*distances), compare_distances);
+		qsort(distances, count, sizeof(*distances), ky_compare_i64);
 		joiner->usual_ns = count ? distances[count / 2] : 0;
 	}
 	free(distances);

@@ -2,26 +2,23 @@
 /*
  * search.c: finds the events that have a text in their name, category or arguments.
  *
- *   text ──▶ what to look at, folded ──▶ strings: each that is used is compared once ──▶ argument sets ──▶ slices
+ *   text ──▶ where to look, needle ──▶ strings: each is compared once ──▶ argument sets ──▶ slices
  *
- * Whatever the case: both are folded to lower case, as Unicode has it. A number's text is only made when the
- * text that is looked for could be a part of one. What is found is a bit for each row, so that memory is bounded by the
- * trace and not by the matches.
+ * Both sides are folded to Unicode's lower case. A number is formatted only if the needle could be part of one. The result is
+ * one bit per row, so that the trace bounds the memory, not the number of matches.
  */
 #include "server/api_parts.h"
-
-#include "server/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows between looks at whether to stop; arguments take longer. */
+/* Rows between checks whether to stop. */
 #define CHECK_EVERY 65536u
 #define NAMES_MAX 65536u
 #define TEXT_BYTES_MAX 4096u
 
-/* ---- what is looked for ---- */
+/* ---- the request ---- */
 
 enum { UNKNOWN, IN, OUT };
 
@@ -35,8 +32,8 @@ struct looking {
 	bool names, categories, args;
 	const char *key; /* of arguments; NULL: all */
 	size_t key_bytes;
-	bool source;                          /* arguments that say where the source is count too */
-	bool whole, hexadecimal, real;        /* the needle could be in such a number */
+	bool source;                          /* also match source locations */
+	bool whole, hexadecimal, real;        /* the needle could be part of such a number */
 	uint8_t *by_name, *by_value, *by_key; /* of each string */
 	struct ky_search_hits sets;           /* of arguments */
 	uint64_t *counts;                     /* by track of the view */
@@ -56,7 +53,7 @@ static bool contains(struct looking *looking, const char *text, size_t bytes)
 		      looking->needle_bytes) != NULL;
 }
 
-/* Each string once. */
+/* Report whether a string contains the needle; compares each string once. */
 static bool string_in(struct looking *looking, uint8_t *known, uint32_t string)
 {
 	if (known[string] == UNKNOWN)
@@ -77,7 +74,7 @@ static bool only_of(const char *text, size_t bytes, const char *characters)
 	return true;
 }
 
-/* Whether a text begins so, whatever the case. Keys are ASCII where anybody types them. */
+/* Report whether a text begins with another, ignoring the case of ASCII. */
 static bool begins(const char *text, const char *with, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -93,7 +90,7 @@ static const char *skip_prefix(const char *text, const char *prefix)
 	return begins(text, prefix, bytes) ? text + bytes : NULL;
 }
 
-/* "name:", "category:", "arg:", "arg.KEY:"; the text behind it. */
+/* Read "name:", "category:", "arg:" or "arg.KEY:", and return the text after it. */
 static const char *read_prefix(struct looking *looking, const char *text)
 {
 	const char *rest;
@@ -269,7 +266,7 @@ static int find_slices(struct looking *looking)
 	return looking->error;
 }
 
-/* Where rows of spans are told apart from those of slices. */
+/* Distinguishes rows of sample spans from those of slices. */
 #define SPAN (UINT64_C(1) << 32)
 
 static int find_spans(struct looking *looking)
@@ -295,7 +292,7 @@ static int find_spans(struct looking *looking)
 	return looking->error;
 }
 
-/* ---- what was found ---- */
+/* ---- the result ---- */
 
 static int keep_names(struct looking *looking)
 {
@@ -345,7 +342,7 @@ int ky_search_run(struct ky_search *search, struct ky_api *api, const char *text
 	struct looking looking = {.api = api, .trace = api->view->trace, .search = search};
 	*search = (struct ky_search){.text = strdup(text)};
 	int error = search->text ? open_looking(&looking, text) : -ENOMEM;
-	/* Nothing is in everything, but nobody looks for it. */
+	/* An empty text matches nothing. */
 	if (!error && !looking.needle_bytes)
 		looking.names = looking.categories = looking.args = false;
 	if (!error && looking.args)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* search_fold.c: see search.h. */
-#include "core/utf8_scan.h"
 #include "server/search.h"
 
-#include <stdlib.h>
+#include "base/array.h"
+#include "core/utf8_scan.h"
+
 #include <wctype.h>
 
 void ky_search_fold_open(struct ky_search_fold *fold)
@@ -15,7 +16,7 @@ void ky_search_fold_close(struct ky_search_fold *fold)
 {
 	if (fold->locale)
 		freelocale(fold->locale);
-	free(fold->text);
+	KY_ARRAY_FREE(fold->text, fold->room);
 	*fold = (struct ky_search_fold){0};
 }
 
@@ -40,7 +41,7 @@ static size_t encode(uint32_t code, char *to)
 	return bytes;
 }
 
-/* One character in lower case, appended; how many bytes it was. */
+/* Append one character in lower case, and return how many bytes it had. */
 static size_t fold_one(struct ky_search_fold *fold, const uint8_t *s, const uint8_t *end)
 {
 	const size_t bytes = *s < 0x80 ? 1 : ky_utf8_sequence(s, end);
@@ -55,18 +56,13 @@ static size_t fold_one(struct ky_search_fold *fold, const uint8_t *s, const uint
 	return 1;
 }
 
-/* A lower case may be longer than its upper case: at most twice. */
+/* A lower-case character may be longer than its upper case: at most twice. */
 bool ky_search_fold_text(struct ky_search_fold *fold, const char *text, size_t bytes)
 {
 	const uint8_t *s = (const uint8_t *)text;
 	const uint8_t *const end = s + bytes;
-	if (fold->room < bytes * 2 + 8) {
-		char *const grown = realloc(fold->text, bytes * 4 + 64);
-		if (!grown)
-			return false;
-		fold->text = grown;
-		fold->room = bytes * 4 + 64;
-	}
+	if (!KY_ARRAY_GROW(fold->text, fold->room, bytes * 2 + 8))
+		return false;
 	fold->bytes = 0;
 	while (s < end)
 		s += fold_one(fold, s, end);

@@ -2,6 +2,7 @@
 /* search_hits.c: see search.h. */
 #include "server/search.h"
 
+#include "base/compare.h"
 #include "model/index.h"
 #include "server/api_parts.h"
 
@@ -60,7 +61,7 @@ uint32_t ky_search_hits_before(const struct ky_search_hits *hits, uint32_t row)
 	return count + (uint32_t)__builtin_popcountll(hits->bits[word] & below);
 }
 
-/* The block that has the member: the last with no more than number before it. */
+/* Return the block that has the member: the last one with no more than number before it. */
 static uint32_t block_of(const struct ky_search_hits *hits, uint32_t number)
 {
 	uint32_t low = 0, high = (words_of(hits->rows) + BLOCK_WORDS - 1) / BLOCK_WORDS;
@@ -97,9 +98,7 @@ struct timed {
 static int by_time(const void *a_, const void *b_)
 {
 	const struct timed *const a = a_, *const b = b_;
-	if (a->ts != b->ts)
-		return a->ts < b->ts ? -1 : 1;
-	return (a->row > b->row) - (a->row < b->row);
+	return KY_COMPARE_THEN(a->ts, b->ts, KY_COMPARE(a->row, b->row));
 }
 
 int ky_search_hits_order(struct ky_api *api)
@@ -136,7 +135,7 @@ uint64_t ky_search_hits_count(const struct ky_search *search)
 	return (uint64_t)search->slices.count + search->spans.count;
 }
 
-/* How many matches begin before that time. */
+/* Return how many matches begin before a time. */
 static uint32_t slices_before(const struct ky_search *search, const struct ky_api *api, int64_t ts)
 {
 	return ky_search_hits_before(&search->slices, ky_index_time(api->view->trace->slices.ts,
@@ -155,7 +154,7 @@ uint64_t ky_search_hits_number(const struct ky_search *search, const struct ky_a
 	if (kind == KY_VIEW_SLICES)
 		return (uint64_t)ky_search_hits_before(&search->slices, at) +
 		       spans_before(search, api, api->view->trace->slices.ts[at]);
-	/* Slices that begin with it come first. */
+	/* Slices that begin at the same time come first. */
 	const int64_t ts = api->searches.order_ts[at];
 	const uint32_t slices =
 		ts == INT64_MAX ? search->slices.count : slices_before(search, api, ts + 1);
@@ -167,7 +166,7 @@ uint64_t ky_search_hits_at(const struct ky_search *search, const struct ky_api *
 	return (uint64_t)slices_before(search, api, ts) + spans_before(search, api, ts);
 }
 
-/* The first slice among the matches whose number is not below that: by halves. */
+/* Binary search for the first matching slice whose number is not below the given one. */
 void ky_search_hits_match(const struct ky_search *search, const struct ky_api *api, uint64_t number,
 			  enum ky_view_kind *kind, uint32_t *event)
 {

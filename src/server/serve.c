@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve.c: see serve.h. A request goes through
+ * serve.c: see serve.h. A request passes, in the thread of its connection, through
  *
- *   take_target    its target, as it came, before the library reads anything into it
- *   check          may it be answered at all: serve_site.h
- *   take_body      of a POST, up to the most
- *   answer         serve_request.h says what is asked; the page and api/status are ours, the rest is api.h's
+ *   take_target      keeps its target as received, before the library interprets it
+ *   check            decides whether it may be served at all (serve_site.h)
+ *   take_body        collects the body of a POST, up to the limit
+ *   handle, route    parse it (serve_request.h) and reply with the page, the status or the API's response (api.h)
  *
- * in the thread of its connection. libmicrohttpd speaks HTTP and bounds heads and idle time; serve_clients.h
- * bounds who waits.
+ * libmicrohttpd implements HTTP and limits headers and idle time; serve_clients.h limits waiting connections.
  */
 #include "server/serve.h"
 
@@ -24,11 +23,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A head is no longer than that; also what a connection costs while it waits. */
+/* Limit of a request's headers; also the memory of a waiting connection. */
 #define HEAD_BYTES_MAX (32u << 10)
 #define IDLE_SECONDS 30u
 #define STACK_BYTES (2u << 20)
-/* One machine elsewhere; all of this machine are one address, whose number is bound by KY_SERVE_CLIENTS_MAX. */
+/* For each remote address. All local clients share one address, limited by KY_SERVE_CLIENTS_MAX. */
 #define CLIENTS_OF_ADDRESS 64u
 
 struct ky_serve {
@@ -40,7 +39,7 @@ struct ky_serve {
 	char address[KY_SERVE_SITE_NAME_BYTES + KY_SERVE_SITE_TOKEN_BYTES + 32];
 };
 
-/* One request, from its first line to its answer. */
+/* One request, from its first line to its reply. */
 struct exchange {
 	char *target;
 	bool checked;
@@ -49,7 +48,7 @@ struct exchange {
 	struct ky_buffer body;
 };
 
-/* ---- what libmicrohttpd tells ---- */
+/* ---- callbacks of libmicrohttpd ---- */
 
 static void *take_target(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -92,11 +91,11 @@ static enum MHD_Result take_host(void *context, enum MHD_ValueKind kind, const c
 
 static const char *why_not(int status)
 {
-	return status == 405 ? "Only GET, HEAD and POST are answered."
-			     : "This is not for you: open the address that kymo view printed.";
+	return status == 405 ? "Only GET, HEAD and POST are supported."
+			     : "Access denied: open the address that kymo view printed.";
 }
 
-/* The body of a POST is not waited for when its head says that it is too long. */
+/* Reject a long body by its header, without waiting for it. */
 static bool is_too_long(struct MHD_Connection *connection)
 {
 	const char *const length = ky_serve_clients_header(connection, "Content-Length");
@@ -116,12 +115,12 @@ static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *conn
 		return ky_serve_reply_error(connection, (unsigned)status, why_not(status));
 	if (is_too_long(connection))
 		return ky_serve_reply_error(connection, 413,
-					    "The body is longer than 1 MiB; ask for less at once.");
+					    "The body is longer than 1 MiB: send less at once.");
 	exchange->posts = strcmp(method, "POST") == 0;
 	return MHD_YES;
 }
 
-/* Past the most, and in a GET at all, the connection ends: nobody sends that by mistake. */
+/* End the connection for a body over the limit, or in a GET: no honest client sends that. */
 static enum MHD_Result take_body(struct exchange *exchange, const char *data, size_t *bytes)
 {
 	if (exchange->posts && exchange->body.bytes + *bytes <= KY_SERVE_REQUEST_BODY_MAX) {
@@ -214,7 +213,7 @@ static enum MHD_Result handle_untimed(struct ky_serve *serve, struct MHD_Connect
 	return result;
 }
 
-/* Called once for the head, then for each piece of a body, then without one. */
+/* Called once for the headers, then for each piece of the body, then at the end. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *bytes, void **at)
@@ -265,7 +264,7 @@ static int start(struct ky_serve *serve, const struct ky_serve_options *options,
 	}
 	if (error) {
 		snprintf(message, KY_SERVE_MESSAGE_BYTES,
-			 "cannot start the server: %s; close some programs and try again",
+			 "cannot start the server: %s: close some programs and try again",
 			 strerror(-error));
 		close(serve->listen.fd);
 	}

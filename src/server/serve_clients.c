@@ -38,7 +38,7 @@ static void take_out(struct ky_serve_client *client)
 	client->waits = false;
 }
 
-/* Its thread finds the connection ended, and closes it. */
+/* End the oldest: its own thread closes the connection. */
 static void end_oldest(struct ky_serve_clients *clients)
 {
 	struct ky_serve_client *const oldest = clients->waiting.next;

@@ -30,7 +30,7 @@ struct ky_serve_file {
 	char address[KY_SERVE_SITE_NAME_BYTES + KY_SERVE_SITE_TOKEN_BYTES + NAME_BYTES + 32];
 };
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static enum MHD_Result reply(const struct ky_serve_file *serve, struct MHD_Connection *connection,
 			     unsigned status, struct MHD_Response *response, bool allowed)
@@ -40,7 +40,7 @@ static enum MHD_Result reply(const struct ky_serve_file *serve, struct MHD_Conne
 	if (allowed) {
 		MHD_add_response_header(response, "Access-Control-Allow-Origin", serve->origin);
 		MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD");
-		/* What browsers ask for before a page of the net may ask this machine. */
+		/* Browsers require it before a public page may access the local machine. */
 		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 	}
 	MHD_add_response_header(response, "Vary", "Origin");
@@ -59,7 +59,7 @@ static enum MHD_Result reply_empty(const struct ky_serve_file *serve,
 	return reply(serve, connection, status, response, allowed);
 }
 
-/* It may be large: who fetches it does not wait, and is not ended for others. */
+/* The file may be large: a client that fetches it does not count as waiting. */
 static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connection *connection,
 				  bool allowed)
 {
@@ -76,16 +76,16 @@ static enum MHD_Result reply_file(struct ky_serve_file *serve, struct MHD_Connec
 	return reply(serve, connection, 200, response, allowed);
 }
 
-/* 0: may have the file. The page asks for other things too (is there a trace_processor?): 404. */
+/* Return 0 if the request may have the file. The page also looks for a trace_processor: 404. */
 static unsigned check(const struct ky_serve_file *serve, const char *target, const char *host,
 		      const char *origin)
 {
-	const char *const behind = ky_serve_site_after_token(&serve->site, target);
+	const char *const rest = ky_serve_site_after_token(&serve->site, target);
 	if (!host || !ky_serve_site_is_host(&serve->site, host))
 		return 403;
 	if (origin && strcmp(origin, serve->origin) != 0)
 		return 403;
-	return behind && behind[0] == '/' && strcmp(behind + 1, serve->name) == 0 ? 0 : 404;
+	return rest && rest[0] == '/' && strcmp(rest + 1, serve->name) == 0 ? 0 : 404;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
@@ -119,8 +119,8 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	ky_serve_clients_wait(&serve->clients, ky_serve_clients_find(connection), true);
 }
 
-/* The target is compared as it came. */
-static size_t leave_as_it_is(void *context, struct MHD_Connection *connection, char *text)
+/* Keep the target as received. */
+static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
 {
 	(void)context;
 	(void)connection;
@@ -135,7 +135,7 @@ static struct MHD_Daemon *start_daemon(struct ky_serve_file *serve)
 			       MHD_USE_POLL | MHD_USE_ITC;
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_LISTEN_SOCKET, serve->listen.fd,
-		MHD_OPTION_UNESCAPE_CALLBACK, leave_as_it_is, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED,
 		end_request, serve, MHD_OPTION_NOTIFY_CONNECTION, ky_serve_clients_notify,
 		&serve->clients, MHD_OPTION_CONNECTION_LIMIT, (unsigned)KY_SERVE_CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,

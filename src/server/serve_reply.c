@@ -9,12 +9,11 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Below that a packet is not full anyway. */
+/* Less does not fill a packet anyway. */
 #define PACK_BYTES_MIN 4096
 
 /*
- * The page's own <meta> says which script may run (its hash), and both hold; what only a header can say is who may
- * frame it.
+ * The page's own <meta> restricts scripts to one, by its hash; both policies apply. Only a header can restrict framing.
  */
 static const char page_policy[] =
 	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -50,7 +49,7 @@ static bool takes_gzip(struct MHD_Connection *connection)
 	return gzip && strncmp(gzip + 4, ";q=0", 4) != 0;
 }
 
-/* False: it stays as it is. */
+/* Return false if gzip does not help. */
 static bool pack(const char *data, size_t bytes, struct ky_buffer *packed)
 {
 	z_stream stream = {0};
@@ -102,8 +101,7 @@ enum MHD_Result ky_serve_reply_send(struct MHD_Connection *connection, struct ky
 	struct ky_buffer packed = {0};
 	if (reply->body.failed) {
 		ky_buffer_free(&reply->body);
-		return ky_serve_reply_error(connection, 503,
-					    "There is not enough memory; ask for less.");
+		return ky_serve_reply_error(connection, 503, "Out of memory: request less.");
 	}
 	const bool is_packed = reply->pack && takes_gzip(connection) &&
 			       pack(reply->body.data, reply->body.bytes, &packed);

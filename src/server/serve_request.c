@@ -16,7 +16,7 @@ static int digit_of(char c)
 	return -1;
 }
 
-/* In place. False: a % without two digits, or a zero, which would end the text. */
+/* Decode in place. Return false for a % without two digits, or a NUL, which would end the text. */
 static bool decode(char *text)
 {
 	char *to = text;
@@ -36,7 +36,7 @@ static bool decode(char *text)
 	return true;
 }
 
-/* A parameter without '=' has an empty value; "&&" is no parameter. */
+/* A parameter without '=' has an empty value; "&&" has none between. */
 static int take_parameter(struct ky_serve_request *request, char *text, const char **why)
 {
 	struct ky_api_request *const api = &request->api;
@@ -44,15 +44,14 @@ static int take_parameter(struct ky_serve_request *request, char *text, const ch
 	if (!*text)
 		return 0;
 	if (api->parameters_count == KY_SERVE_REQUEST_PARAMETERS_MAX) {
-		*why = "There are too many parameters; no question has so many.";
+		*why = "Too many parameters.";
 		return 400;
 	}
 	if (equals)
 		*equals = '\0';
 	char *const value = equals ? equals + 1 : text + strlen(text);
 	if (!decode(value) || !decode(text)) {
-		*why = "A % in a parameter is not followed by two hexadecimal digits of a "
-		       "character.";
+		*why = "A % in a parameter is not followed by two hexadecimal digits.";
 		return 400;
 	}
 	request->parameters[api->parameters_count++] = (struct ky_api_parameter){text, value};
@@ -75,21 +74,21 @@ static int take_parameters(struct ky_serve_request *request, char *query, const 
 static int check_body(const char *body, size_t bytes, const char **why)
 {
 	if (body && bytes > KY_SERVE_REQUEST_BODY_MAX) {
-		*why = "The body is longer than 1 MiB; ask for less at once.";
+		*why = "The body is longer than 1 MiB: send less at once.";
 		return 413;
 	}
 	if (body && memchr(body, 0, bytes)) {
-		*why = "There is a zero byte in the body; send text.";
+		*why = "The body has a zero byte: send text.";
 		return 400;
 	}
 	return 0;
 }
 
-int ky_serve_request_open(struct ky_serve_request *request, const char *behind, const char *body,
+int ky_serve_request_open(struct ky_serve_request *request, const char *target, const char *body,
 			  size_t body_bytes, const char **why)
 {
-	*request = (struct ky_serve_request){.text = strdup(behind + (*behind == '/'))};
-	*why = "There is not enough memory; try again.";
+	*request = (struct ky_serve_request){.text = strdup(target + (*target == '/'))};
+	*why = "Out of memory: try again.";
 	if (!request->text)
 		return 503;
 	char *const query = strchr(request->text, '?');

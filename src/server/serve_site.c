@@ -62,7 +62,7 @@ static bool parse_port(const char *text, uint32_t *port)
 	return true;
 }
 
-/* "[::1]:80" and "a:80" into a name, with its brackets, and a port. */
+/* Split "[::1]:80" and "a:80" into a name, with its brackets, and a port. */
 static bool split_host(const char *host, char name[KY_SERVE_SITE_NAME_BYTES], uint32_t *port)
 {
 	const char *const bracket = *host == '[' ? strchr(host, ']') : NULL;
@@ -78,7 +78,7 @@ static bool split_host(const char *host, char name[KY_SERVE_SITE_NAME_BYTES], ui
 	return *colon == ':' && parse_port(colon + 1, port);
 }
 
-/* An address in digits: no name server had a say in where it leads. */
+/* Report whether a name is a numeric address: no name server decides where it leads. */
 static bool is_literal(const char *name)
 {
 	struct in6_addr address;
@@ -127,7 +127,7 @@ const char *ky_serve_site_after_token(const struct ky_serve_site *site, const ch
 	return differ ? NULL : target + 1 + KY_SERVE_SITE_TOKEN_BYTES;
 }
 
-/* ---- all of it ---- */
+/* ---- requests ---- */
 
 static bool is_method(const char *method)
 {
@@ -136,26 +136,26 @@ static bool is_method(const char *method)
 }
 
 int ky_serve_site_check(const struct ky_serve_site *site, const struct ky_serve_head *head,
-			const char **behind)
+			const char **after)
 {
-	*behind = NULL;
+	*after = NULL;
 	if (head->hosts != 1 || !head->host || !ky_serve_site_is_host(site, head->host))
 		return 403;
 	if (head->origin && !ky_serve_site_is_origin(site, head->origin))
 		return 403;
 	const char *const rest = ky_serve_site_after_token(site, head->target);
-	/* What is longer than the token is another one. */
+	/* Longer than the token: not ours. */
 	if (!rest || (*rest && *rest != '/' && *rest != '?'))
 		return 403;
 	if (!is_method(head->method))
 		return 405;
-	*behind = rest;
+	*after = rest;
 	return 0;
 }
 
 /* ---- listening ---- */
 
-#define BIND_AS_IT_IS "127.0.0.1"
+#define BIND_DEFAULT "127.0.0.1"
 #define BACKLOG 512
 
 static int find_address(const char *bind, uint16_t port, struct addrinfo **found,
@@ -169,20 +169,20 @@ static int find_address(const char *bind, uint16_t port, struct addrinfo **found
 	if (!error)
 		return 0;
 	snprintf(message, KY_SERVE_MESSAGE_BYTES,
-		 "cannot listen on %.80s: %s; --bind takes an address of this machine, as "
+		 "cannot listen on %.80s: %s: use --bind with an address of this machine, such as "
 		 "0.0.0.0 or ::1",
 		 bind, gai_strerror(error));
 	return -EADDRNOTAVAIL;
 }
 
-static int say_cannot(int error, const char *bind, uint16_t port,
-		      char message[KY_SERVE_MESSAGE_BYTES])
+static int explain(int error, const char *bind, uint16_t port, char message[KY_SERVE_MESSAGE_BYTES])
 {
 	const char *const remedy =
-		error == EADDRINUSE ? "another program has the port: choose one with --port, or "
-				      "none for a free one"
-		: error == EACCES ? "ports below 1024 are the system's: choose another with --port"
-		: error == EADDRNOTAVAIL ? "--bind takes an address of this machine"
+		error == EADDRINUSE
+			? "another program uses the port: choose another with --port, or "
+			  "omit it"
+		: error == EACCES        ? "ports below 1024 need root: choose another with --port"
+		: error == EADDRNOTAVAIL ? "use --bind with an address of this machine"
 					 : "choose another with --bind or --port";
 	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot listen on %.80s port %u: %s; %s", bind,
 		 (unsigned)port, strerror(error), remedy);
@@ -212,8 +212,8 @@ union address {
 	struct sockaddr_storage room;
 };
 
-static void look_at(struct ky_serve_listen *listen, struct ky_serve_site *site,
-		    const union address *at)
+static void read_address(struct ky_serve_listen *listen, struct ky_serve_site *site,
+			 const union address *at)
 {
 	char text[INET6_ADDRSTRLEN] = "";
 	if (at->any.sa_family == AF_INET6) {
@@ -232,7 +232,7 @@ static void look_at(struct ky_serve_listen *listen, struct ky_serve_site *site,
 	}
 }
 
-static void give_names(struct ky_serve_listen *listen, struct ky_serve_site *site, const char *bind)
+static void add_names(struct ky_serve_listen *listen, struct ky_serve_site *site, const char *bind)
 {
 	char own[KY_SERVE_SITE_NAME_BYTES] = "";
 	if (listen->loopback || site->every) {
@@ -244,7 +244,7 @@ static void give_names(struct ky_serve_listen *listen, struct ky_serve_site *sit
 	ky_serve_site_add_name(site, bind);
 	if (!site->every || gethostname(own, sizeof(own) - 1) != 0)
 		return;
-	/* An address that can be opened as it is printed, and from elsewhere. */
+	/* A name that also works from other machines. */
 	ky_serve_site_add_name(site, own);
 	snprintf(listen->host, sizeof(listen->host), "%s", own);
 }
@@ -252,7 +252,7 @@ static void give_names(struct ky_serve_listen *listen, struct ky_serve_site *sit
 int ky_serve_site_open(struct ky_serve_listen *listen, struct ky_serve_site *site,
 		       const struct ky_serve_options *options, char message[KY_SERVE_MESSAGE_BYTES])
 {
-	const char *const bind = options->bind ? options->bind : BIND_AS_IT_IS;
+	const char *const bind = options->bind ? options->bind : BIND_DEFAULT;
 	struct addrinfo *found = NULL;
 	union address at = {0};
 	socklen_t bytes = sizeof(at);
@@ -263,9 +263,9 @@ int ky_serve_site_open(struct ky_serve_listen *listen, struct ky_serve_site *sit
 	listen->fd = listen_on(found);
 	freeaddrinfo(found);
 	if (listen->fd < 0)
-		return say_cannot(-listen->fd, bind, options->port, message);
+		return explain(-listen->fd, bind, options->port, message);
 	getsockname(listen->fd, &at.any, &bytes);
-	look_at(listen, site, &at);
-	give_names(listen, site, bind);
+	read_address(listen, site, &at);
+	add_names(listen, site, bind);
 	return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve_site.h: whether a request may be answered at all, decided from its head alone and without a socket, so
- * that tests and the fuzzer ask directly.
+ * serve_site.h: the identity of a server (address, names, token), and whether a request may be served: decided from its
+ * headers alone, without a socket, so that tests and the fuzzer call it directly.
  *
- * What is refused, and why:
- *   Host     is no address of ours: a foreign web page made its own name point here (DNS rebinding)
- *   Origin   is there and not ours: a foreign web page asks
- *   token    is not in the path: somebody who was not given the address, as another user of the machine
- * All three look alike from outside: 403.
+ * Refused are requests in which
+ *   Host     is not an address of ours: a foreign web page made its own name point here (DNS rebinding)
+ *   Origin   is present and not ours: a foreign web page is asking
+ *   token    is not in the path: a client without the address, such as another user of the machine
+ * All three get the same reply: 403.
  */
 #ifndef KY_SERVER_SERVE_CHECK_H
 #define KY_SERVER_SERVE_CHECK_H
@@ -21,51 +21,50 @@
 #define KY_SERVE_SITE_NAMES_MAX 6
 #define KY_SERVE_SITE_NAME_BYTES 256
 
-/* What a server is to its clients. */
 struct ky_serve_site {
 	char token[KY_SERVE_SITE_TOKEN_BYTES + 1];
 	uint16_t port;
-	bool every; /* listens on every address of the machine: Host may be any of them */
+	bool every; /* listens on every address of the machine */
 	char names[KY_SERVE_SITE_NAMES_MAX]
 		  [KY_SERVE_SITE_NAME_BYTES]; /* in Host, without the port */
 	uint32_t names_count;
 };
 
-/* The head of a request; what it does not have is NULL. */
+/* The headers of a request; missing ones are NULL. */
 struct ky_serve_head {
 	const char *method;
-	const char *target; /* "/TOKEN/api/event?id=1", as it came */
+	const char *target; /* "/TOKEN/api/event?id=1", as received */
 	const char *host, *origin;
-	uint32_t hosts; /* how many Host there were */
+	uint32_t hosts; /* number of Host headers */
 };
 
-/* A token of the kernel's random bits. 0 or -errno. */
+/* Make a token of the kernel's random bits. Return 0 or -errno. */
 int ky_serve_site_make_token(struct ky_serve_site *site);
 void ky_serve_site_add_name(struct ky_serve_site *site, const char *name);
 
-/* Names of hosts and headers are the same in capitals. */
+/* Compare names of hosts or headers, ignoring case. */
 bool ky_serve_site_same_name(const char *a, const char *b);
-/* "127.0.0.1:1234", "[::1]:1234", "localhost:1234". */
+/* Check a host: "127.0.0.1:1234", "[::1]:1234", "localhost:1234". */
 bool ky_serve_site_is_host(const struct ky_serve_site *site, const char *host);
-/* "http://127.0.0.1:1234" */
+/* Check an origin: "http://127.0.0.1:1234". */
 bool ky_serve_site_is_origin(const struct ky_serve_site *site, const char *origin);
 
-/* What comes behind "/TOKEN" in a target, or NULL; takes as long for a wrong token as for the right one. */
+/* Return what follows "/TOKEN" in a target, or NULL, in constant time. */
 const char *ky_serve_site_after_token(const struct ky_serve_site *site, const char *target);
 
-/* 0: may be answered, and behind is what comes behind the token; else a status of HTTP: 403 or 405. */
+/* Return 0 and what follows the token, or the HTTP status of the refusal: 403 or 405. */
 int ky_serve_site_check(const struct ky_serve_site *site, const struct ky_serve_head *head,
-			const char **behind);
+			const char **after);
 
 /* ---- listening ---- */
 
 struct ky_serve_listen {
 	int fd;
-	bool loopback;                       /* nobody but this machine reaches it */
-	char host[KY_SERVE_SITE_NAME_BYTES]; /* for an address: "127.0.0.1", "[::1]" */
+	bool loopback;                       /* reachable from this machine only */
+	char host[KY_SERVE_SITE_NAME_BYTES]; /* for URLs: "127.0.0.1", "[::1]" */
 };
 
-/* Fills the site's port and names. 0, or -errno and a line in message. */
+/* Listen, and set the site's port and names. Return 0, or -errno and a line in message. */
 int ky_serve_site_open(struct ky_serve_listen *listen, struct ky_serve_site *site,
 		       const struct ky_serve_options *options,
 		       char message[KY_SERVE_MESSAGE_BYTES]);

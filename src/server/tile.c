@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.c: the answer to a request for tiles: which moments a tile is of, its sections, the names behind them. What a
- * section has is made by tile_spans.c and tile_points.c.
+ * tile.c: a response with tiles: the time of each tile, its section, and the names of the items. tile_spans.c and
+ * tile_points.c make the items.
  */
 #include "server/tile.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 __extension__ typedef __int128 ky_i128;
 
 /*
- * A tile's first and last moment in the trace's clock; false when all of it is where no clock gets. Any number may be
- * asked for, so this is reckoned with twice the bits.
+ * Find a tile's first and last moment in the trace's clock. Return false if it is outside the clock's range. Any number may
+ * be requested, hence 128 bits.
  */
 static bool find_moments(struct ky_tile *tile, int64_t number)
 {
@@ -49,7 +50,7 @@ static void put_section(struct ky_tile *tile, uint32_t track, int64_t number)
 		memcpy(tile->out->data + at, &section, sizeof(section));
 }
 
-static bool is_askable(const struct ky_view *view, const struct ky_tile_range *tiles)
+static bool is_valid(const struct ky_view *view, const struct ky_tile_range *tiles)
 {
 	int64_t last;
 	if (tiles->level > KY_TILE_LEVEL_MAX ||
@@ -86,7 +87,7 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 		.sections = tiles->tracks_count * tiles->count,
 		.level = tiles->level,
 	};
-	if (!is_askable(view, tiles))
+	if (!is_valid(view, tiles))
 		return -EINVAL;
 	ky_buffer_add(out, &header, sizeof(header));
 	const int error = put_sections(&tile, tiles, at);
@@ -105,51 +106,24 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 
 /* ---- names ---- */
 
-#define ROOM_MIN 256u
-/* A name that is longer is cut on its way to the picture: no slice is so wide. Its details have all of it. */
+/* Longer names are cut: no slice is so wide. The details have the whole name. */
 #define TEXT_BYTES_MAX 1024u
-
-static uint32_t *slot_of(const struct ky_tile_names *names, uint32_t name)
-{
-	uint32_t at = (name * 0x9e3779b1u) & (names->room - 1);
-	while (names->slots[at] && names->slots[at] != name + 1)
-		at = (at + 1) & (names->room - 1);
-	return &names->slots[at];
-}
-
-static bool grow(struct ky_tile_names *names)
-{
-	struct ky_tile_names larger = {.room = names->room ? names->room * 2 : ROOM_MIN,
-				       .count = names->count};
-	larger.slots = calloc(larger.room, sizeof(*larger.slots));
-	if (!larger.slots)
-		return false;
-	for (uint32_t i = 0; i < names->room; i++)
-		if (names->slots[i])
-			*slot_of(&larger, names->slots[i] - 1) = names->slots[i];
-	free(names->slots);
-	larger.last = names->last;
-	*names = larger;
-	return true;
-}
 
 void ky_tile_names_add(struct ky_tile_names *names, uint32_t name)
 {
+	bool made;
 	if (names->count && names->last == name)
 		return;
-	if (names->count >= names->room / 2 && !grow(names)) {
-		names->failed = true;
-		return;
-	}
-	uint32_t *const slot = slot_of(names, name);
-	names->count += !*slot;
-	*slot = name + 1;
 	names->last = name;
+	if (!ky_u64_map_add(&names->known, name, &made) ||
+	    (made && !KY_ARRAY_ADD(names->list, names->count, names->room, name)))
+		names->failed = true;
 }
 
 void ky_tile_names_free(struct ky_tile_names *names)
 {
-	free(names->slots);
+	ky_u64_map_free(&names->known);
+	KY_ARRAY_FREE(names->list, names->room);
 	*names = (struct ky_tile_names){0};
 }
 
@@ -167,10 +141,8 @@ void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_stri
 			 struct ky_buffer *out)
 {
 	static const char zeros[8] = {0};
-	for (uint32_t i = 0; i < names->room; i++) {
-		if (!names->slots[i])
-			continue;
-		const uint32_t name = names->slots[i] - 1;
+	for (uint32_t i = 0; i < names->count; i++) {
+		const uint32_t name = names->list[i];
 		const char *const text = ky_strings_text(strings, name);
 		const uint32_t head[2] = {name,
 					  text ? cut(text, ky_strings_bytes(strings, name)) : 0};

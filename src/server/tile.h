@@ -5,6 +5,7 @@
 #ifndef KY_SERVER_TILE_H
 #define KY_SERVER_TILE_H
 
+#include "base/map.h"
 #include "server/view_lanes.h"
 #include "server/wire.h"
 
@@ -29,21 +30,22 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 
 /* ---- private ---- */
 
-/* Names that items have, each once. */
+/* The names of items, each once. */
 struct ky_tile_names {
-	uint32_t *slots; /* string + 1; 0 is free. A power of two of them */
-	uint32_t room, count;
-	uint32_t last; /* the one that was added last */
+	uint32_t *list; /* strings, in the order of their first use */
+	uint32_t count, room;
+	struct ky_u64_map known;
+	uint32_t last; /* the last one added */
 	bool failed;
 };
 
 void ky_tile_names_add(struct ky_tile_names *names, uint32_t name);
 void ky_tile_names_free(struct ky_tile_names *names);
-/* As wire.h says. */
+/* Append them in the format of wire.h. */
 void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_strings *strings,
 			 struct ky_buffer *out);
 
-/* The part of a tile that is one track's. Times are the trace's; last is in it. */
+/* A track's tile. Times are the trace's; last_ns is inside. */
 struct ky_tile {
 	const struct ky_view *view;
 	int64_t first_ns, last_ns;
@@ -52,7 +54,7 @@ struct ky_tile {
 	struct ky_buffer *out;
 };
 
-/* The levels of a lane: 0 is its rows. 32 bits of rows need no more. */
+/* The levels of a lane: 0 is its rows. Enough for 32 bits of rows. */
 #define KY_TILE_LEVELS_MAX 12u
 struct ky_tile_level {
 	uint64_t at;    /* the first of its nodes */
@@ -70,11 +72,11 @@ static inline void ky_tile_levels(const struct ky_view_lane *lane,
 			levels[i - 1].rows * KY_LANE_FAN, ky_view_lanes_above(levels[i - 1].count)};
 }
 
-/* Appends the items of a lane; returns how many. */
+/* Append the items of a lane, and return how many. */
 uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane);
 uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane);
 
-/* Of the view's time; what is beyond what 64 bits can say is where they end. */
+/* Convert to the view's time, clamped to 64 bits. */
 static inline int64_t ky_tile_time(const struct ky_tile *tile, int64_t ts)
 {
 	int64_t time;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_points.c: the points of a counter in one tile: one for each pixel in which the value changes, and before them
- * the one that holds when the tile begins. The walk is that of tile_spans.c.
+ * tile_points.c: the points of a counter in one tile: one for each pixel in which the value changes, after the one that
+ * holds when the tile begins. The walk is that of tile_spans.c.
  */
 #include "server/tile.h"
 
@@ -14,7 +14,7 @@ struct walk {
 	struct ky_point_node merged;
 	bool any;
 	int64_t pixel;
-	uint32_t last; /* place in the lane of the last one merged */
+	uint32_t last; /* index in the lane of the last one merged */
 	uint32_t items;
 };
 
@@ -86,7 +86,7 @@ static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_
 	return true;
 }
 
-/* The last one before the tile, on its own. */
+/* Put the last point before the tile, unmerged. */
 static void put_before(struct walk *walk)
 {
 	const uint32_t *const order = walk->table->order + walk->lane->first;

@@ -2,33 +2,31 @@
 /*
  * tile_spans.c: the items of one lane in one tile.
  *
- * A walk from the top of the lane's pyramid. A node that has nothing as wide as a pixel, is narrower than two, and
- * inside the tile is taken as a whole: what it has goes to the pixel where it begins. All others are opened, down to
- * the rows; of those so narrow only the two that the tile's edges cut, so that what reaches into the tile is counted
- * exactly. Nodes and pixels are where they are whatever is asked for, so that the same things are merged in each
- * picture. (Two, since the page asks for the level whose pixels are at most as wide as its own, down to half of that;
- * and since rows, which are all over memory, are what costs time: so no more than a few for each pixel are looked at.)
+ * A walk from the top of the lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel, it is narrower
+ * than two, and it lies inside the tile: its events go to the pixel where it begins. All other nodes are opened, down to the
+ * rows; among the narrow ones only the two at the tile's edges, so that the events in the tile are counted exactly. Nodes and
+ * pixels do not depend on the request, so the same events are merged in every picture. (Two pixels, because the page requests
+ * the level whose pixels are half to one of its own, and because rows, which are scattered in memory, are what costs time.)
  *
- * The rows of a lane are all over the columns, and memory takes long to bring one but brings many at once. So what the
- * walk finds waits in a line until memory was asked for it.
+ * Memory takes long to deliver one row but delivers many at once. So what the walk finds is queued until its memory was
+ * prefetched.
  *
- * In a lane where nothing overlaps at most one span that is a pixel wide begins in a pixel. Where more do than
- * OWN_MAX, which only happens when rows ran out (view_strands.c), the rest is merged too, so that the answer is bounded
- * by the pixels whatever the data is.
+ * In a lane without overlaps at most one span of a pixel's width begins in a pixel. If more than OWN_MAX do, which only
+ * happens when rows ran out (view_strands.c), the rest is merged too, so that the pixels bound the response for any data.
  */
 #include "server/tile.h"
 
 #define OWN_MAX 4u
 #define BATCH 64u
 #define LINE 32u
-#define LINE_ORDER 8u /* places in the line until the numbers of the rows are here */
-/* The pixel of all that begins before the tile: none of its own. */
+#define LINE_ORDER 8u /* entries in the queue until the row numbers have arrived */
+/* The pixel of everything that begins before the tile. */
 #define BEFORE INT64_MIN
 
-/* A node that is merged as it is, or rows to be looked at. */
+/* A node to be merged whole, or rows to be visited. */
 struct waiting {
 	const struct ky_span_node *node; /* NULL: rows */
-	uint32_t from, to;               /* places in the lane */
+	uint32_t from, to;               /* indices in the lane */
 };
 
 struct walk {
@@ -39,7 +37,7 @@ struct walk {
 	uint64_t pixel_ns;
 	float pixel_width; /* the same */
 	struct ky_span_node merged;
-	uint32_t merged_count; /* 0: nothing is */
+	uint32_t merged_count; /* 0: none */
 	int64_t merged_pixel;
 	int64_t own_pixel;
 	uint32_t own_count; /* spans that began in own_pixel and were not merged */
@@ -65,7 +63,7 @@ static uint8_t fill_of(const struct ky_span_node *node)
 	const float part = width > 0 ? node->busy / width * 255.0f : 255.0f;
 	if (part >= 255.0f)
 		return 255;
-	/* Rounded as the page does it (embedded_tiles.ts). */
+	/* Rounds as embedded_tiles.ts does. */
 	const float rounded = part + 0.5f;
 	return part < 1.0f ? node->busy > 0 : (uint8_t)rounded;
 }
@@ -124,7 +122,7 @@ static bool is_narrow(const struct walk *walk, const struct ky_span_node *node)
 	       node->longest_dur < walk->pixel_width;
 }
 
-/* As ky_view_lanes_span(), but what it is called is looked up when that is needed. */
+/* Like ky_view_lanes_span(), but the name is looked up when it is needed. */
 static struct ky_span_node row_of(const struct walk *walk, uint32_t row)
 {
 	const int64_t begin = walk->table->ts[row];
@@ -148,7 +146,7 @@ static void take_row(struct walk *walk, const struct ky_span_node *row)
 	walk->own_count++;
 }
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
 
 static void walk_rows(struct walk *walk, uint32_t from, uint32_t to)
 {
@@ -198,7 +196,7 @@ static void put_in_line(struct walk *walk, const struct ky_span_node *node, uint
 
 /* ---- the walk ---- */
 
-/* Whether all in a node begins in a pixel that has as many spans of its own as it gets. */
+/* Report whether all of a node begins in a pixel that already has OWN_MAX spans. */
 static bool is_crowded(const struct walk *walk, const struct ky_span_node *node, uint32_t last)
 {
 	if (walk->own_count < OWN_MAX || node->begin < walk->tile->first_ns ||
@@ -208,13 +206,13 @@ static bool is_crowded(const struct walk *walk, const struct ky_span_node *node,
 	return begin <= walk->tile->last_ns && pixel_of(walk, begin) == walk->own_pixel;
 }
 
-/* One that ends where the next tile begins may have an instant there. */
+/* A node that ends where the next tile begins may have an instant there. */
 static bool is_inside(const struct walk *walk, const struct ky_span_node *node)
 {
 	return node->begin >= walk->tile->first_ns && node->end <= walk->tile->last_ns;
 }
 
-/* Nodes of a level from one to before another; false behind the tile's end. */
+/* Walk nodes [from, to) of a level. Return false after the tile's end. */
 static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_t to)
 {
 	const struct ky_tile_level *const level = &walk->levels[number];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.c: see view.h. Making one: spans of samples, tracks, rows, lanes, levels; each needs what was made before it,
- * and all is one read or two of the columns.
+ * view.c: see view.h. A view is made in steps: sample spans, tracks, rows, lanes, levels. Each needs the ones before, and all
+ * together read the columns once or twice.
  */
 #include "base/array.h"
 #include "server/view_parts.h"

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_lanes.c: the rows of the tables put into their lanes: a counting sort by lane, which keeps the order of time. A
- * table is read twice from its beginning to its end, and written to one place a lane: so the time is that of
- * reading the columns.
+ * view_lanes.c: distributes the rows of the tables to their lanes: a counting sort by lane, which keeps the time order. It
+ * reads a table twice from beginning to end and writes one place per lane, so the cost is that of reading the columns.
  *
- * A lane whose rows are not in the order of time (thread states and losses have no such promise) is sorted
- * afterwards.
+ * A lane whose rows are not in time order (thread states and losses do not promise it) is sorted afterwards.
  */
 #include "server/view_lanes.h"
 
 #include "base/array.h"
+#include "base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define ROWS_A_STEP (1u << 20)
 
-/* What filling knows of a lane. */
+/* State of a lane while it is filled. */
 struct filling {
 	int64_t last_ts;
 	uint32_t filled;
@@ -51,7 +50,7 @@ static void open_counters(struct ky_view *view)
 	};
 }
 
-/* What the CPU does when it has nothing to do is not shown. */
+/* Idle tasks are not shown. */
 static void open_sched(struct ky_view *view)
 {
 	const struct ky_sched *const sched = &view->trace->sched;
@@ -214,9 +213,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
 	const int64_t *const ts = ((const struct ky_view_table *)context)->ts;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	if (ts[left] != ts[right])
-		return ts[left] < ts[right] ? -1 : 1;
-	return left < right ? -1 : left > right;
+	return KY_COMPARE_THEN(ts[left], ts[right], KY_COMPARE(left, right));
 }
 
 static void finish_lanes(const struct ky_view *view, const struct filling *fillings)
@@ -231,7 +228,7 @@ static void finish_lanes(const struct ky_view *view, const struct filling *filli
 	}
 }
 
-/* Where each lane begins, once its rows are counted. */
+/* Find where each lane begins, once its rows are counted. */
 static int make_room(struct ky_view *view)
 {
 	for (uint32_t i = 0; i < view->lanes_count; i++) {
@@ -253,7 +250,7 @@ static int make_room(struct ky_view *view)
 	return 0;
 }
 
-/* All tables in steps, each step counted or filled. */
+/* Count or fill all tables in steps. */
 static int pass(struct ky_view *view, struct filling *fillings,
 		const struct ky_view_options *options)
 {

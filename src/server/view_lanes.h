@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_lanes.h: what lies in one row of a track, in the order of time, and the pyramid over it.
+ * view_lanes.h: lanes: the events of one row of a track, in time order, and the pyramid over them.
  *
- *   table   a table of the trace as lanes see it: when, how long, what it is called, and by which key a row finds
- *           its lane: lane_of[key[row]] + row_of[row]
+ *   table   a table of the trace as lanes see it: times, names, and the key by which a row finds its lane:
+ *           lane_of[key[row]] + row_of[row]
  *   order   its rows, lane by lane       │ lane 0        │ lane 1    │ lane 2 ...
- *   nodes   of each lane, level by level: the rows' KY_LANE_FAN at a time, then those nodes, and so on until there are
- *           no more than KY_LANE_FAN. A lane of so few rows has no nodes.
+ *   nodes   of each lane, level by level: one for KY_LANE_FAN rows each, then one for KY_LANE_FAN of those, and so on until
+ *           there are at most KY_LANE_FAN. A lane with so few rows has no nodes.
  *
- * A node has 32 bytes for KY_LANE_FAN rows, so all of a lane is less than 9 bytes for a row.
+ * A node takes 32 bytes for KY_LANE_FAN rows, so a lane takes less than 9 bytes per row.
  */
 #ifndef KY_SERVER_LANES_H
 #define KY_SERVER_LANES_H
@@ -16,7 +16,7 @@
 #include "server/view.h"
 
 #define KY_LANE_FAN 8u
-#define KY_LANE_CPUS_MAX 65536u /* CPUs beyond are none */
+#define KY_LANE_CPUS_MAX 65536u /* others are dropped */
 
 enum ky_view_events {
 	KY_LANE_SLICES,
@@ -28,36 +28,36 @@ enum ky_view_events {
 	KY_LANE_TABLES
 };
 
-/* Of spans. Durations are floats: what they are for is compared and shown, not added up. */
+/* A node of spans. Durations are floats: they are compared and shown, not added up. */
 struct ky_span_node {
-	int64_t begin, end; /* of all in it */
+	int64_t begin, end; /* of all its rows */
 	float busy;         /* sum of their durations */
 	float longest_dur;
 	uint32_t longest; /* row */
 	uint32_t name;    /* its name */
 };
 
-/* Of a counter. */
+/* A node of a counter. */
 struct ky_point_node {
-	int64_t begin, end; /* times of the first and of the last */
+	int64_t begin, end; /* of the first and the last row */
 	double min, max;
 };
 
-_Static_assert(sizeof(struct ky_span_node) == 32, "that is what makes lanes small");
-_Static_assert(sizeof(struct ky_point_node) == 32, "that is what makes lanes small");
+_Static_assert(sizeof(struct ky_span_node) == 32, "keeps lanes small");
+_Static_assert(sizeof(struct ky_point_node) == 32, "keeps lanes small");
 
 struct ky_view_table {
 	uint32_t count;
 	const int64_t *ts;
 	const int64_t *dur;        /* NULL: they have none */
 	const double *value;       /* of counters */
-	const uint32_t *name;      /* string; NULL: none has one */
-	const uint32_t *name_via;  /* not NULL: name is a row of this, KY_NONE has none */
+	const uint32_t *name;      /* string; NULL: no names */
+	const uint32_t *name_via;  /* if set, name is a row of this; KY_NONE: no name */
 	const uint32_t *key;       /* NULL: all have key 0 */
 	const uint16_t *row;       /* NULL: all are in row 0 */
-	const uint32_t *unless_of; /* not NULL: left out where unless[unless_of[row]] */
+	const uint32_t *unless_of; /* if set, rows with unless[unless_of[row]] are left out */
 	const uint8_t *unless;
-	uint32_t *lane_of; /* by key; KY_NONE: is not shown */
+	uint32_t *lane_of; /* by key; KY_NONE: not shown */
 	uint64_t lane_of_room;
 	uint32_t keys;
 	uint32_t *order;
@@ -79,25 +79,25 @@ struct ky_view_lane {
 	uint8_t levels;
 };
 
-/* The columns of the trace, with no lanes yet. 0 or -ENOMEM. */
+/* Set up the tables, without lanes. Return 0 or -ENOMEM. */
 int ky_view_lanes_open(struct ky_view *view);
 void ky_view_lanes_close(struct ky_view *view);
 uint64_t ky_view_lanes_memory(const struct ky_view *view);
-/* Lanes of the view's tracks, which have been numbered (lane_of). 0, -ENOMEM, or what progress returned. */
+/* Fill the lanes of the view's tracks, which are already numbered (lane_of). Return 0, -ENOMEM, or the result of progress. */
 int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options);
 
-/* The nodes of a lane above the lowest level; of unsorted lanes that one too. */
+/* Make the nodes of a lane above the lowest level; of unsorted lanes also the lowest. */
 void ky_view_lanes_finish(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted);
-/* How many levels a lane of that many rows has, and how many nodes in all. */
+/* Return the number of levels of a lane with that many rows, and the number of nodes. */
 uint8_t ky_view_lanes_levels(uint32_t rows, uint64_t *nodes);
 
-/* Nodes of the level above one of that many. */
+/* Return the number of nodes above a level of that many. */
 static inline uint32_t ky_view_lanes_above(uint32_t count)
 {
 	return count / KY_LANE_FAN + (count % KY_LANE_FAN != 0);
 }
 
-/* When a row ends: where it never did, with the trace. Never before it begins. */
+/* Return when a row ends: with the trace if it never ended, and never before it begins. */
 static inline int64_t ky_view_lanes_end(const struct ky_view_table *table, uint32_t row,
 					int64_t trace_end)
 {
@@ -116,7 +116,7 @@ static inline uint32_t ky_view_lanes_name(const struct ky_view_table *table, uin
 	return name == KY_NONE ? 0 : table->name_via[name];
 }
 
-/* The lane of a row, or KY_NONE. A loss of which nobody knows when is nowhere in time. */
+/* Return the lane of a row, or KY_NONE. A loss without a time has no lane. */
 static inline uint32_t ky_view_lanes_find(const struct ky_view_table *table, uint32_t row)
 {
 	const uint32_t key = table->key ? table->key[row] : 0;
@@ -129,7 +129,7 @@ static inline uint32_t ky_view_lanes_find(const struct ky_view_table *table, uin
 	return table->lane_of[key] + (table->row ? table->row[row] : 0);
 }
 
-/* A node that has only that row. */
+/* Return a node of one row. */
 static inline struct ky_span_node ky_view_lanes_span(const struct ky_view_table *table,
 						     uint32_t row, int64_t trace_end)
 {
@@ -143,7 +143,7 @@ static inline struct ky_span_node ky_view_lanes_span(const struct ky_view_table 
 				     .name = ky_view_lanes_name(table, row)};
 }
 
-/* Adds what is behind it in the order of time. */
+/* Add the next node in time order. */
 static inline void ky_view_lanes_join_span(struct ky_span_node *node,
 					   const struct ky_span_node *next)
 {
@@ -163,7 +163,7 @@ static inline struct ky_point_node ky_view_lanes_point(const struct ky_view_tabl
 	return (struct ky_point_node){table->ts[row], table->ts[row], value, value};
 }
 
-/* What is no number counts only where there is nothing else. */
+/* NaN counts only where there is no number. */
 static inline void ky_view_lanes_join_point(struct ky_point_node *node,
 					    const struct ky_point_node *next)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_plan.c: from a tree of nodes in any order to the view's tracks in the order of reading: empty ones are left
- * out, siblings are ordered by their rank, parents come before their children, no two keys are alike. Parents are made
- * before their children, so going through the nodes backwards sees children first.
+ * view_plan.c: turns a tree of nodes in any order into the view's tracks in display order: drops empty ones, sorts
+ * siblings by rank, puts parents before their children, and makes keys unique. Parents are made before their children, so
+ * walking the nodes backwards visits children first.
  */
-#include "base/array.h"
 #include "server/view_parts.h"
 
+#include "base/array.h"
+#include "base/compare.h"
 #include "base/map.h"
 
 #include <assert.h>
@@ -43,7 +44,7 @@ uint32_t ky_view_plan_add(struct ky_view_plan *plan, uint32_t parent, enum ky_vi
 	return plan->count++;
 }
 
-/* A copy; when it was too long for the bytes that it was made in, cut before the character that is not whole. */
+/* Copy a text; if it was truncated, cut it before the incomplete character. */
 static char *copy_cut(char *text, size_t bytes, int made)
 {
 	size_t end = made < 0 ? 0 : (size_t)made;
@@ -81,7 +82,7 @@ bool ky_view_plan_key(struct ky_view_plan *plan, uint32_t node, const char *form
 	return plan->nodes[node].track.key;
 }
 
-/* ---- which are shown ---- */
+/* ---- what is shown ---- */
 
 static void sum_up(struct ky_view_plan *plan)
 {
@@ -96,7 +97,7 @@ static void sum_up(struct ky_view_plan *plan)
 	}
 }
 
-/* A group of one track is that track, under the group's name. */
+/* Replace a group of one track by that track, under the group's name. */
 static void fold(struct ky_view_plan *plan, struct ky_view_plan_node *group)
 {
 	struct ky_view_plan_node *const child = &plan->nodes[group->first_child];
@@ -124,15 +125,13 @@ static int compare_nodes(const void *a, const void *b, void *context)
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 	const struct ky_view_plan_node *const nodes = context, *const l = &nodes[left],
 					      *const r = &nodes[right];
-	if (l->track.parent != r->track.parent)
-		return l->track.parent < r->track.parent ? -1 : 1;
-	for (int i = 0; i < 3; i++)
-		if (l->rank[i] != r->rank[i])
-			return l->rank[i] < r->rank[i] ? -1 : 1;
-	return left < right ? -1 : 1;
+	int order = KY_COMPARE(l->track.parent, r->track.parent);
+	for (int i = 0; i < 3 && !order; i++)
+		order = KY_COMPARE(l->rank[i], r->rank[i]);
+	return order ? order : KY_COMPARE(left, right);
 }
 
-/* The nodes that are shown, siblings together; returns where those without a parent begin. */
+/* List the shown nodes, siblings together. Return where those without a parent begin. */
 static uint32_t order_siblings(struct ky_view_plan *plan, uint32_t *order, uint32_t *count)
 {
 	uint32_t roots = 0;
@@ -175,7 +174,7 @@ static void claim_lanes(const struct ky_view_plan *plan, const struct ky_view_pl
 		view->tables[tables[track->kind]].lane_of[node->source] = track->lanes_at;
 }
 
-/* Takes a node and what is below it. Trees are as deep as PARENTS_MAX of strands allows. */
+/* Take a node and its descendants. PARENTS_MAX of strands bounds the depth. */
 static void take_node(struct ky_view_plan *plan, const uint32_t *order, uint32_t number,
 		      uint32_t parent)
 {
@@ -206,7 +205,7 @@ static bool key_is_new(struct ky_pair_map *seen, const char *key, uint64_t *agai
 	return made || !times;
 }
 
-/* The second "p12" becomes "p12#2", unless something else is called so. */
+/* Rename the second "p12" to "p12#2", unless another track has that key. */
 static int make_keys_unique(struct ky_view *view)
 {
 	struct ky_pair_map seen = {0};

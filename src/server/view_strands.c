@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_strands.c: which tracks of the trace are one to people. A trace has a track for each id of an async span, and
- * one for each slice that overlaps others of its thread: tens of thousands of them. Those of the same owner, name and
- * parent are one strand.
+ * view_strands.c: combines tracks of the trace into strands. A trace has a track for each id of an async span, and one for
+ * each slice that overlaps others of its thread: tens of thousands of them. Those of the same owner, name and parent
+ * become one strand, and are packed into rows so that nothing overlaps.
  */
 #include "base/array.h"
 #include "server/view_parts.h"
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Deeper than any that is meant; and parents that lead back to themselves end here. */
+/* Deeper than any real nesting; also ends cycles of parents. */
 #define PARENTS_MAX 16u
 
 struct maker {
@@ -22,7 +22,7 @@ struct maker {
 	struct ky_pair_map by_key;
 };
 
-/* The track that this one is the overflow of. Overflow is of a track before it. */
+/* Return the track that this one is the overflow of. Overflow comes after its track. */
 static uint32_t without_overflow(const struct ky_trace *trace, uint32_t track)
 {
 	const struct ky_tracks *const tracks = &trace->tracks;
@@ -42,7 +42,7 @@ static struct ky_view_strand *add_strand(struct maker *maker, uint32_t track, ui
 	return strand;
 }
 
-/* The strand of a track that is no overflow; KY_NONE without memory. */
+/* Return the strand of a track that is not overflow; KY_NONE without memory. */
 static uint32_t strand_of(struct maker *maker, uint32_t track, uint32_t parents)
 {
 	const struct ky_tracks *const tracks = &maker->trace->tracks;
@@ -118,7 +118,7 @@ int ky_view_strands_open(struct ky_view_strands *strands, const struct ky_trace 
 void ky_view_strands_close(struct ky_view_strands *strands)
 {
 	for (uint32_t i = 0; i < strands->count; i++)
-		free(strands->items[i].free_at);
+		KY_ARRAY_FREE(strands->items[i].free_at, strands->items[i].free_room);
 	KY_ARRAY_FREE(strands->items, strands->room);
 	free(strands->of);
 	*strands = (struct ky_view_strands){0};
@@ -129,8 +129,8 @@ void ky_view_strands_close(struct ky_view_strands *strands)
 #define ROWS_MAX 256u
 
 /*
- * How high the tree over each packed slice is, in row_of for the time being. Children come after their parents: from the
- * last to the first each is known when its parent is looked at.
+ * Store the height of the tree over each packed slice in row_of for now. Children come after their parents: walking
+ * backwards, each is known when its parent is reached.
  */
 static void measure(const struct ky_view_strands *strands, const struct ky_trace *trace,
 		    uint16_t *row_of)
@@ -148,22 +148,7 @@ static void measure(const struct ky_view_strands *strands, const struct ky_trace
 	}
 }
 
-static bool grow(struct ky_view_strand *strand, uint32_t rows)
-{
-	if (rows <= strand->free_room)
-		return true;
-	uint32_t room = strand->free_room ? strand->free_room : 4;
-	while (room < rows)
-		room *= 2;
-	int64_t *const free_at = realloc(strand->free_at, room * sizeof(*free_at));
-	if (!free_at)
-		return false;
-	strand->free_at = free_at;
-	strand->free_room = room;
-	return true;
-}
-
-/* The first row from which on so many are free. */
+/* Return the first of that many consecutive free rows. */
 static uint32_t free_row(const struct ky_view_strand *strand, int64_t begin, uint32_t height)
 {
 	uint32_t run = 0;
@@ -181,7 +166,7 @@ static uint32_t free_row(const struct ky_view_strand *strand, int64_t begin, uin
 static bool place_root(struct ky_view_strand *strand, int64_t begin, int64_t end, uint16_t *row_of)
 {
 	const uint32_t height = *row_of, row = free_row(strand, begin, height);
-	if (!grow(strand, row + height))
+	if (!KY_ARRAY_GROW(strand->free_at, strand->free_room, row + height))
 		return false;
 	for (; strand->free_used < row + height; strand->free_used++)
 		strand->free_at[strand->free_used] = INT64_MIN;

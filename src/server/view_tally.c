@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_tally.c: what there is of each track, thread and CPU: one pass over a few columns. */
+/* view_tally.c: counts the events of each track, thread and CPU in one pass over a few columns. */
 #include "server/view_parts.h"
 
 #include <errno.h>

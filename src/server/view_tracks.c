@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_tracks.c: the tracks as people read them:
+ * view_tracks.c: plans the tracks in display order:
  *
  *   snapshots, lost events
- *   CPUs            who runs on each, then their slices, then their counters
- *   processes       first those that have something of their own to show, then those that the kernel saw:
+ *   CPUs            what runs on each, then their slices, then their counters
+ *   processes       first those with events of their own, then those that only the kernel saw:
  *                   its own track, threads, the main one first, async and other tracks, counters
- *     thread        state, slices, nested tracks, counters, samples; one that has just one of these is that track
- *   threads whose process is not known, tracks of nobody, kernel threads
+ *     thread        state, slices, nested tracks, counters, samples; a thread with just one of these is that track
+ *   threads of unknown processes, tracks without an owner, kernel threads
  */
 #include "server/view_parts.h"
 
@@ -29,7 +29,7 @@ enum root_rank {
 
 enum cpu_rank { RANK_CPU_SCHED, RANK_CPU_SLICES, RANK_CPU_COUNTERS };
 
-/* Threads are what is looked at first; async tracks may be many rows high, and counters many. */
+/* Threads come first; async tracks may have many rows, and counters may be many. */
 enum process_rank { RANK_TRACKS, RANK_THREAD, RANK_ASYNC, RANK_COUNTERS };
 
 enum thread_rank { RANK_STATE, RANK_SLICES, RANK_NESTED, RANK_THREAD_COUNTERS, RANK_SAMPLES };
@@ -54,7 +54,7 @@ static uint32_t globals_group(struct ky_view_plan *plan)
 	return root_group(plan, &plan->globals, RANK_GLOBALS, "global", "Global tracks");
 }
 
-/* Children of kthreadd, itself, and the idle tasks. */
+/* Report whether it is kthreadd, one of its children, or an idle task. */
 static bool is_kernel(const struct ky_trace *trace, uint32_t process)
 {
 	const struct ky_processes *const processes = &trace->processes;
@@ -63,7 +63,7 @@ static bool is_kernel(const struct ky_trace *trace, uint32_t process)
 	return pid == 2 || pid == 0 || (parent != KY_NONE && processes->pid[parent] == 2);
 }
 
-/* A process that has more than what the kernel saw of it gets a better place: give_rank(). */
+/* give_rank() moves processes with events of their own up. */
 static uint32_t make_process(struct ky_view_plan *plan, uint32_t process)
 {
 	const struct ky_trace *const trace = plan->view->trace;
@@ -125,7 +125,7 @@ static uint32_t make_thread(struct ky_view_plan *plan, uint32_t thread)
 	made->track.process = threads->process[thread];
 	made->folds = true;
 	made->rank[0] = RANK_THREAD;
-	/* The main thread is before all that are not placed by hand. */
+	/* The main thread comes before all that have no rank of their own. */
 	made->rank[1] = 2 * (int64_t)threads->sort_index[thread] + !threads->is_main[thread];
 	made->rank[2] = threads->tid[thread];
 	return node;
@@ -140,7 +140,7 @@ static uint32_t thread_group(struct ky_view_plan *plan, uint32_t thread)
 	return plan->thread_node[thread];
 }
 
-/* Its process has something of its own to show. */
+/* Note that its process has events of its own. */
 static void give_rank(struct ky_view_plan *plan, uint32_t node)
 {
 	const uint32_t process = plan->nodes[node].track.process;
@@ -149,7 +149,7 @@ static void give_rank(struct ky_view_plan *plan, uint32_t node)
 		plan->nodes[plan->process_node[process]].rank[0] = RANK_PROCESSES;
 }
 
-/* ---- of nobody, of CPUs ---- */
+/* ---- without owner, of CPUs ---- */
 
 static int add_losses(struct ky_view_plan *plan)
 {
@@ -230,7 +230,7 @@ static bool is_snapshots(const struct ky_trace *trace, uint32_t track)
 	       trace->tracks.parent[track] == KY_NONE && name && strcmp(name, "snapshots") == 0;
 }
 
-/* Below what a track of the trace is, when it is not below another track; KY_NONE without memory. */
+/* Return the group of a track that has no parent track; KY_NONE without memory. */
 static uint32_t owner_node(struct ky_view_plan *plan, uint32_t track)
 {
 	const struct ky_tracks *const tracks = &plan->view->trace->tracks;
@@ -276,7 +276,7 @@ static const char *fallback_name(uint8_t kind)
 					   : "Track";
 }
 
-/* Name, key and rank of a track of the trace. */
+/* Set name, key and rank of a track of the trace. */
 static bool describe(struct ky_view_plan *plan, uint32_t node, uint32_t track, const char *prefix)
 {
 	const struct ky_trace *const trace = plan->view->trace;
@@ -299,7 +299,7 @@ static bool describe(struct ky_view_plan *plan, uint32_t node, uint32_t track, c
 
 static uint32_t strand_parent(struct ky_view_plan *plan, const struct ky_view_strand *strand);
 
-/* The node below which things of a strand's children are: a group of its own. */
+/* Return the node for a strand's children: a group of its own. */
 static uint32_t strand_group(struct ky_view_plan *plan, uint32_t number)
 {
 	struct ky_view_strand *const strand = &plan->strands->items[number];
@@ -313,7 +313,7 @@ static uint32_t strand_group(struct ky_view_plan *plan, uint32_t number)
 	return strand->inner = node;
 }
 
-/* A thread's own track and a process's are below what is named so already. */
+/* The own tracks of a thread and a process are already below a group of that name. */
 static bool is_owners(const struct ky_trace *trace, const struct ky_view_strand *strand)
 {
 	const uint8_t kind = trace->tracks.kind[strand->track];
@@ -325,7 +325,7 @@ static uint32_t strand_parent(struct ky_view_plan *plan, const struct ky_view_st
 {
 	if (strand->parent == KY_NONE)
 		return owner_node(plan, strand->track);
-	/* A thread's track may be below its process's: it is anyway. */
+	/* A thread's track may have its process's track as parent: it is below that anyway. */
 	if (is_owners(plan->view->trace, &plan->strands->items[strand->parent]))
 		return owner_node(plan, strand->track);
 	return strand_group(plan, strand->parent);
@@ -358,7 +358,7 @@ static int add_strand(struct ky_view_plan *plan, uint32_t number, const bool *ha
 		parent == KY_NONE ? KY_NONE : ky_view_plan_add(plan, parent, KY_VIEW_SLICES);
 	if (node == KY_NONE || !describe(plan, node, strand->track, "s:"))
 		return -ENOMEM;
-	/* In a group of its own it is before those below it. */
+	/* In a group of its own it comes before its children. */
 	if (grouped)
 		plan->nodes[node].rank[0] = -1;
 	plan->nodes[node].source = number;
@@ -368,7 +368,7 @@ static int add_strand(struct ky_view_plan *plan, uint32_t number, const bool *ha
 	return 0;
 }
 
-/* All above one that has events have something below them. A strand's parent is made before it. */
+/* Every ancestor of a strand with events is shown. A strand's parent is made before it. */
 static void mark_parents(const struct ky_view_strands *strands, uint32_t strand, bool *has_children)
 {
 	for (uint32_t at = strands->items[strand].parent; at != KY_NONE && !has_children[at];

@@ -258,7 +258,7 @@ static void says_why_it_cannot_listen(void **state)
 	struct ky_serve_options options = {.port = (uint16_t)port_of(serve)};
 	assert_int_equal(ky_serve_open(&second, &options, message), -EADDRINUSE);
 	assert_null(second);
-	assert_non_null(strstr(message, "choose one with --port"));
+	assert_non_null(strstr(message, "choose another with --port"));
 	options = (struct ky_serve_options){.bind = "192.0.2.1"};
 	assert_int_equal(ky_serve_open(&second, &options, message), -EADDRNOTAVAIL);
 	assert_non_null(strstr(message, "--bind"));

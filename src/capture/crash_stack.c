@@ -19,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "process/proc.h"
+#include "process/proc_maps.h"
 #include "process/program_map.h"
 #include "process/symbolizer.h"
 
@@ -29,7 +31,7 @@
 
 struct file {
 	const struct ky_proc_mapping *mapping;
-	struct ky_sample_elf *elf; /* NULL: it could not be read */
+	struct ky_symbolizer *elf; /* NULL: it could not be read */
 };
 
 struct stack {
@@ -38,11 +40,11 @@ struct stack {
 	uint32_t frames;
 	uint64_t begun_ns;
 	struct ky_program_map map;
-	struct ky_trace *trace; /* holds the names */
+	struct ky_strings names;
 	struct file files[FILES_MAX];
 	uint32_t files_count;
 	const struct ky_proc_mapping *mapping; /* of the frame at hand; NULL: none */
-	bool named;                               /* the frame at hand has its line */
+	bool named;                            /* the frame at hand has its line */
 };
 
 /* ---- text ---- */
@@ -65,7 +67,7 @@ static void add_line(struct stack *stack, const char *line)
 	stack->used += bytes;
 }
 
-static void add_function(void *context, const struct ky_sample_function *function)
+static void add_function(void *context, const struct ky_symbolizer_function *function)
 {
 	struct stack *stack = context;
 	char line[1024];
@@ -101,7 +103,7 @@ static const struct ky_proc_mapping *mapping_at(const struct ky_program_map *map
 }
 
 /* The file of a mapping, opened when it is first met; NULL when it cannot be read. */
-static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_proc_mapping *mapping)
+static struct ky_symbolizer *elf_of(struct stack *stack, const struct ky_proc_mapping *mapping)
 {
 	for (uint32_t i = 0; i < stack->files_count; i++)
 		if (stack->files[i].mapping->inode == mapping->inode &&
@@ -113,7 +115,7 @@ static struct ky_sample_elf *elf_of(struct stack *stack, const struct ky_proc_ma
 	file->mapping = mapping;
 	const int fd = ky_proc_maps_open_file(stack->map.pid, mapping);
 	if (fd >= 0)
-		(void)ky_sample_elf_open(&file->elf, stack->trace, mapping->path, fd,
+		(void)ky_symbolizer_open(&file->elf, &stack->names, mapping->path, fd,
 					 stack->begun_ns + LINES_NS);
 	return file->elf;
 }
@@ -161,9 +163,9 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	stack->frames++;
 	stack->named = false;
 	stack->mapping = mapping_at(&stack->map, at);
-	struct ky_sample_elf *elf = stack->mapping ? elf_of(stack, stack->mapping) : NULL;
+	struct ky_symbolizer *elf = stack->mapping ? elf_of(stack, stack->mapping) : NULL;
 	if (elf)
-		ky_sample_elf_at(elf, at - stack->mapping->start + stack->mapping->offset,
+		ky_symbolizer_at(elf, at - stack->mapping->start + stack->mapping->offset,
 				 add_function, stack);
 	if (!stack->named)
 		add_address(stack, pc);
@@ -190,11 +192,11 @@ int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES])
 	text[0] = '\0';
 	if (ky_program_map_read(&stack.map, pid) != 0)
 		return 0;
-	if (ky_trace_open(&stack.trace) == 0)
+	if (ky_strings_init(&stack.names) == 0)
 		unwind(&stack, pid, tid);
 	for (uint32_t i = 0; i < stack.files_count; i++)
-		ky_sample_elf_close(&stack.files[i].elf);
-	ky_trace_close(&stack.trace);
+		ky_symbolizer_close(&stack.files[i].elf);
+	ky_strings_free(&stack.names);
 	ky_program_map_free(&stack.map);
 	return (int)stack.frames;
 }

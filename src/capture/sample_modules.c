@@ -2,6 +2,8 @@
 /* sample_modules.c: see sample_modules.h. */
 #include "capture/sample_modules.h"
 
+#include "process/jitdump.h"
+
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -30,33 +32,15 @@ void ky_sample_modules_free(struct ky_sample_modules *modules)
 	*modules = (struct ky_sample_modules){0};
 }
 
-static bool starts_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_jitdump(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	if (!starts_with(name, "jit-"))
-		return false;
-	name += 4;
-	const size_t digits = strspn(name, "0123456789");
-	return digits && strcmp(name + digits, ".dump") == 0;
-}
-
 /* As the reader of perf.data tells code that a program made itself from that of files. */
 static enum ky_sample_module_kind kind_of(const char *path)
 {
 	if (strcmp(path, "[vdso]") == 0)
 		return KY_SAMPLE_VDSO;
-	if (is_jitdump(path))
+	if (ky_jitdump_is_path(path))
 		return KY_SAMPLE_JITDUMP;
-	const bool file = path[0] == '/' && !starts_with(path, "//") &&
-			  !starts_with(path, "/memfd:") && !starts_with(path, "/dev/zero") &&
-			  !starts_with(path, "/anon_hugepage");
-	return file || starts_with(path, "[vsyscall]") ? KY_SAMPLE_FILE : KY_SAMPLE_MADE;
+	return ky_proc_maps_is_file(path) || strncmp(path, "[vsyscall]", 10) == 0 ? KY_SAMPLE_FILE
+										  : KY_SAMPLE_MADE;
 }
 
 static uint64_t hash_of(const struct ky_proc_mapping *mapping)

@@ -42,7 +42,7 @@
 struct naming {
 	int to; /* kymo */
 	struct ky_sample_modules *modules;
-	struct ky_trace *trace;     /* has the strings of symbols */
+	struct ky_strings strings;  /* of symbols */
 	struct ky_symbols *symbols; /* of the kernel and of code that was made at run time */
 	struct ky_perf_out out;
 	uint64_t deadline_ns;
@@ -77,7 +77,7 @@ static uint16_t length_of(const char *text)
 	return (uint16_t)(text ? strnlen(text, TEXT_BYTES_MAX) : 0);
 }
 
-static void put(void *context, const struct ky_sample_function *function)
+static void put(void *context, const struct ky_symbolizer_function *function)
 {
 	static const char zeros[8];
 	struct naming *naming = context;
@@ -132,22 +132,22 @@ static void name_file(struct naming *naming, const struct ky_sample_place *place
 {
 	const struct ky_sample_module *module = &naming->modules->items[places->module];
 	const uint64_t deadline = now_ns() + MODULE_NS;
-	struct ky_sample_elf *elf;
+	struct ky_symbolizer *elf;
 	const int fd = module->kind == KY_SAMPLE_VDSO
 			       ? open_vdso()
 			       : ky_sample_modules_take(naming->modules, places->module);
 	if (fd < 0 ||
-	    ky_sample_elf_open(&elf, naming->trace, module->path, fd,
+	    ky_symbolizer_open(&elf, &naming->strings, module->path, fd,
 			       deadline < naming->deadline_ns ? deadline : naming->deadline_ns))
 		return;
 	set_module(naming, module);
 	for (size_t i = 0; i < count; i++) {
 		naming->place = &places[i];
-		ky_sample_elf_at(elf, places[i].address, put, naming);
+		ky_symbolizer_at(elf, places[i].address, put, naming);
 	}
-	if (ky_sample_elf_late(elf) && !naming->late++)
+	if (ky_symbolizer_late(elf) && !naming->late++)
 		snprintf(naming->late_path, sizeof(naming->late_path), "%s", module->path);
-	ky_sample_elf_close(&elf);
+	ky_symbolizer_close(&elf);
 }
 
 /* ---- the kernel ---- */
@@ -178,9 +178,9 @@ static char *read_kallsyms(size_t *bytes)
 
 static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint32_t line)
 {
-	const struct ky_sample_function function = {
-		.name = ky_text_of(naming->trace, name),
-		.file = file ? ky_text_of(naming->trace, file) : NULL,
+	const struct ky_symbolizer_function function = {
+		.name = ky_strings_text(&naming->strings, name),
+		.file = file ? ky_strings_text(&naming->strings, file) : NULL,
 		.line = line,
 	};
 	if (name && function.name)
@@ -284,8 +284,8 @@ static size_t module_end(const struct ky_sample_places *places, size_t first, si
 static void name_all(struct naming *naming, const struct ky_sample_places *places, size_t first,
 		     size_t count)
 {
-	if (ky_trace_open(&naming->trace) != 0 ||
-	    ky_symbols_open(&naming->symbols, naming->trace, NULL) != 0)
+	if (ky_strings_init(&naming->strings) != 0 ||
+	    ky_symbols_open(&naming->symbols, &naming->strings, NULL) != 0)
 		return;
 	while (first < count) {
 		const size_t end = module_end(places, first, count);

@@ -2,7 +2,6 @@
 /* stack_jit.c: see stack_jit.h. */
 #include "functrace/stack_jit.h"
 
-#include "process/drum_find.h"
 #include "process/perf_map.h"
 #include "process/proc.h"
 
@@ -40,20 +39,13 @@ static int open_map(pid_t pid, uint64_t *bytes)
 	return -1;
 }
 
-/* Whole lines only: the last one may still be written. Where code was made anew, the later line holds. */
-static void read_lines(struct ky_stack_jit *jit, const char *text, size_t bytes)
+/* Where code was made again, the later line holds. */
+static void on_line(void *context, uint64_t at, const struct ky_perf_map_line *line)
 {
-	uint32_t number = 0;
-	for (const char *end; (end = memchr(text, '\n', bytes)); number++) {
-		struct ky_perf_map_line line;
-		const size_t length = (size_t)(end - text);
-		if (ky_perf_map_line(text, length, &line))
-			(void)ky_symbol_table_add(&jit->table, line.start, line.bytes, number,
-						  line.name, line.name_bytes);
-		text = end + 1;
-		bytes -= length + 1;
-	}
-	ky_symbol_table_sort(&jit->table);
+	struct ky_stack_jit *jit = context;
+	if (line)
+		(void)ky_symbol_table_add(&jit->table, line->start, line->bytes, (uint32_t)at,
+					  line->name, line->name_bytes);
 }
 
 static void read_map(struct ky_stack_jit *jit)
@@ -65,20 +57,24 @@ static void read_map(struct ky_stack_jit *jit)
 	if (got > 0) {
 		ky_symbol_table_free(&jit->table);
 		jit->file_bytes = (uint64_t)got;
-		read_lines(jit, text, (size_t)got);
+		/* Whole lines only: the last one may still be written. */
+		const char *const last = memrchr(text, '\n', (size_t)got);
+		if (last)
+			ky_perf_map_lines(text, (size_t)(last - text), on_line, jit);
+		ky_symbol_table_sort(&jit->table);
 	}
 	free(text);
 	if (fd >= 0)
 		close(fd);
 }
 
-uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_trace *trace, uint64_t address,
+uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_strings *strings, uint64_t address,
 			   uint64_t now_ns)
 {
-	uint32_t name = jit->table.count ? ky_symbol_table_find(&jit->table, trace, address) : 0;
+	uint32_t name = jit->table.count ? ky_symbol_table_find(&jit->table, strings, address) : 0;
 	if (name || (jit->looked_ns && now_ns - jit->looked_ns < LOOK_EVERY_NS))
 		return name;
 	jit->looked_ns = now_ns;
 	read_map(jit);
-	return jit->table.count ? ky_symbol_table_find(&jit->table, trace, address) : 0;
+	return jit->table.count ? ky_symbol_table_find(&jit->table, strings, address) : 0;
 }

@@ -22,8 +22,8 @@ struct ky_stack_jit {
 };
 
 void ky_stack_jit_free(struct ky_stack_jit *jit);
-/* A string of the trace, 0: not known. now_ns is some clock. */
-uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_trace *trace, uint64_t address,
+/* Return the name as a string, 0: unknown. now_ns is any clock. */
+uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_strings *strings, uint64_t address,
 			   uint64_t now_ns);
 
 #endif

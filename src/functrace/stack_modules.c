@@ -29,12 +29,12 @@ int ky_stack_modules_open(struct ky_stack_modules *modules)
 	elf_version(EV_CURRENT);
 	/* symbolizer.c would do it, but on a thread: others may be looking at the environment then. */
 	unsetenv("DEBUGINFOD_URLS");
-	return ky_trace_open(&modules->trace);
+	return ky_strings_init(&modules->strings);
 }
 
 static void free_module(struct ky_stack_module *module)
 {
-	ky_sample_elf_close(&module->names);
+	ky_symbolizer_close(&module->names);
 	/* .eh_frame belongs to the module, .debug_frame to its debug information. */
 	if (module->cfi[0])
 		dwarf_cfi_end(module->cfi[0]);
@@ -54,7 +54,7 @@ void ky_stack_modules_close(struct ky_stack_modules *modules)
 	for (uint32_t i = 0; i < modules->count; i++)
 		free_module(&modules->items[i]);
 	KY_ARRAY_FREE(modules->items, modules->room);
-	ky_trace_close(&modules->trace);
+	ky_strings_free(&modules->strings);
 	*modules = (struct ky_stack_modules){0};
 }
 
@@ -89,17 +89,17 @@ bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offs
 }
 
 void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
-			ky_sample_function_fn function, void *context)
+			ky_symbolizer_fn function, void *context)
 {
 	struct timespec now;
 	if (!module->names)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	ky_sample_elf_until(module->names, ((uint64_t)now.tv_sec + LOOK_SECONDS_MAX) * 1000000000u);
-	ky_sample_elf_at(module->names, offset, function, context);
+	ky_symbolizer_until(module->names, ((uint64_t)now.tv_sec + LOOK_SECONDS_MAX) * 1000000000u);
+	ky_symbolizer_at(module->names, offset, function, context);
 }
 
-static void ignore(void *context, const struct ky_sample_function *function)
+static void ignore(void *context, const struct ky_symbolizer_function *function)
 {
 	(void)context;
 	(void)function;
@@ -141,7 +141,7 @@ static void load_file(struct ky_stack_modules *modules, struct ky_stack_module *
 	module->debug = dwarf_begin_elf(module->elf, DWARF_C_READ, NULL);
 	module->cfi[1] = module->debug ? dwarf_getcfi(module->debug) : NULL;
 	const int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (again >= 0 && ky_sample_elf_open(&module->names, modules->trace, module->path, again,
+	if (again >= 0 && ky_symbolizer_open(&module->names, &modules->strings, module->path, again,
 					     UINT64_MAX) == 0)
 		index_names(module);
 }
@@ -160,18 +160,6 @@ static int open_vdso(void)
 	if (memory >= 0)
 		close(memory);
 	return fd;
-}
-
-static bool starts_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_file(const char *path)
-{
-	return path[0] == '/' && !starts_with(path, "//") && !starts_with(path, "/memfd:") &&
-	       !starts_with(path, "/dev/zero") && !starts_with(path, "/anon_hugepage") &&
-	       !starts_with(path, "/SYSV");
 }
 
 static uint32_t add_module(struct ky_stack_modules *modules, pid_t pid,
@@ -202,7 +190,8 @@ static uint32_t add_module(struct ky_stack_modules *modules, pid_t pid,
 static uint32_t module_of(struct ky_stack_modules *modules, pid_t pid,
 			  const struct ky_proc_mapping *mapping)
 {
-	const bool made = !is_file(mapping->path) && strcmp(mapping->path, VDSO_PATH) != 0;
+	const bool made =
+		!ky_proc_maps_is_file(mapping->path) && strcmp(mapping->path, VDSO_PATH) != 0;
 	for (uint32_t i = 0; i < modules->count; i++) {
 		const struct ky_stack_module *module = &modules->items[i];
 		if (made ? module->made

@@ -34,7 +34,7 @@ struct ky_stack_module {
 	const char *name; /* what comes last in the path */
 	uint64_t device, inode;
 	bool made;                   /* no file: code that a program made */
-	struct ky_sample_elf *names; /* NULL: none */
+	struct ky_symbolizer *names; /* NULL: none */
 	int fd;
 	char *image; /* the file's bytes; NULL: libelf reads them */
 	Elf *elf;
@@ -47,7 +47,7 @@ struct ky_stack_module {
 };
 
 struct ky_stack_modules {
-	struct ky_trace *trace; /* has the strings of names */
+	struct ky_strings strings; /* of names */
 	struct ky_stack_module *items;
 	uint32_t count, room;
 };
@@ -59,7 +59,7 @@ void ky_stack_modules_close(struct ky_stack_modules *modules);
  * only its table of symbols.
  */
 void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
-			ky_sample_function_fn function, void *context);
+			ky_symbolizer_fn function, void *context);
 /* The byte of the file as the address that it would be loaded at; false: it is not loaded. */
 bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offset,
 			     uint64_t *address);

@@ -2,13 +2,12 @@
 /* stack_names.c: see stack_names.h. */
 #include "functrace/stack_names.h"
 
+#include "base/array.h"
 #include "base/stack_join.h"
-#include "model/intake.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,52 +24,42 @@ struct making {
 	uint32_t told; /* with those that are not wanted */
 };
 
-static bool grow(void **items, uint32_t *room, uint32_t need, uint32_t most, size_t item_bytes)
+static uint32_t add_text(struct ky_strings *strings, const char *text)
 {
-	if (need <= *room)
-		return true;
-	uint32_t larger = *room ? 2 * *room : 256;
-	while (larger < need)
-		larger *= 2;
-	void *moved = larger <= most ? realloc(*items, larger * item_bytes) : NULL;
-	if (!moved)
-		return false;
-	*items = moved;
-	*room = larger;
-	return true;
+	return text ? ky_strings_add_utf8(strings, text, strlen(text)) : 0;
 }
 
 /* ---- functions ---- */
 
 static bool is_wanted(const struct ky_stack_names *names, const struct ky_stack_function *function)
 {
-	const struct ky_trace *trace = names->trace;
-	const char *name = ky_text_of(trace, function->name);
+	const struct ky_strings *strings = &names->strings;
+	const char *name = ky_strings_text(strings, function->name);
 	const struct ky_functions module = {.path = names->modules->items[function->module].path};
 	/* How long it is, is not known of inlined ones: none is too short. */
-	const struct ky_function there = {.name = name,
-					  .linked = name,
-					  .file = function->file ? ky_text_of(trace, function->file)
-								 : NULL,
-					  .line = function->line,
-					  .bytes = UINT64_MAX};
+	const struct ky_function there = {
+		.name = name,
+		.linked = name,
+		.file = function->file ? ky_strings_text(strings, function->file) : NULL,
+		.line = function->line,
+		.bytes = UINT64_MAX};
 	return !names->selection || ky_selection_wants(names->selection, &module, &there);
 }
 
-/* KY_NONE without memory. */
+/* KY_STACK_NO_FUNCTION without memory. */
 static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_function function)
 {
 	bool made;
 	const uint64_t key = (uint64_t)function.module << 32 | function.name;
 	uint32_t *number = ky_u64_map_add(&names->by_name, key, &made);
 	if (!number)
-		return KY_NONE;
+		return KY_STACK_NO_FUNCTION;
 	if (!made)
 		return *number;
-	*number = KY_NONE;
-	if (!grow((void **)&names->functions, &names->room, names->count + 1, FUNCTIONS_MAX,
-		  sizeof(*names->functions)))
-		return KY_NONE;
+	*number = KY_STACK_NO_FUNCTION;
+	if (names->count == FUNCTIONS_MAX ||
+	    !KY_ARRAY_GROW(names->functions, names->room, names->count + 1))
+		return KY_STACK_NO_FUNCTION;
 	function.wanted = function.module == KY_NO_MODULE ? true : is_wanted(names, &function);
 	names->functions[names->count] = function;
 	return *number = names->count++;
@@ -80,19 +69,19 @@ static void add_to_chain(struct making *making, const struct ky_stack_function *
 {
 	const uint32_t number = function_of(making->names, *function);
 	making->told++;
-	if (number != KY_NONE && making->count < CHAIN_MAX &&
+	if (number != KY_STACK_NO_FUNCTION && making->count < CHAIN_MAX &&
 	    making->names->functions[number].wanted)
 		making->functions[making->count++] = number;
 }
 
-static void on_function(void *context, const struct ky_sample_function *found)
+static void on_function(void *context, const struct ky_symbolizer_function *found)
 {
 	struct making *making = context;
-	struct ky_trace *trace = making->names->trace;
+	struct ky_strings *strings = &making->names->strings;
 	const char *file = found->declared_file ? found->declared_file : found->file;
 	const struct ky_stack_function function = {
-		.name = ky_string_z(trace, found->name),
-		.file = ky_string_z(trace, file),
+		.name = add_text(strings, found->name),
+		.file = add_text(strings, file),
 		.line = found->declared_file ? found->declared_line : 0,
 		.module = making->module};
 	add_to_chain(making, &function);
@@ -107,12 +96,12 @@ int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *m
 		[KY_STACK_TRUNCATED] = "[truncated]",
 	};
 	*names = (struct ky_stack_names){.modules = modules, .selection = selection};
-	const int error = ky_trace_open(&names->trace);
+	const int error = ky_strings_init(&names->strings);
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < KY_STACK_FIRST; i++) {
 		const struct ky_stack_function function = {
-			.name = ky_string_z(names->trace, special[i]), .module = KY_NO_MODULE};
+			.name = add_text(&names->strings, special[i]), .module = KY_NO_MODULE};
 		if (function_of(names, function) != i)
 			return -ENOMEM;
 	}
@@ -121,10 +110,10 @@ int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *m
 
 void ky_stack_names_close(struct ky_stack_names *names)
 {
-	free(names->functions);
-	free(names->chains);
+	KY_ARRAY_FREE(names->functions, names->room);
+	KY_ARRAY_FREE(names->chains, names->chains_room);
 	ky_u64_map_free(&names->by_name);
-	ky_trace_close(&names->trace);
+	ky_strings_free(&names->strings);
 	*names = (struct ky_stack_names){0};
 }
 
@@ -134,8 +123,8 @@ void ky_stack_names_close(struct ky_stack_names *names)
 static uint32_t keep_chain(struct ky_stack_names *names, const struct making *making)
 {
 	const uint32_t at = names->chains_count;
-	if (!grow((void **)&names->chains, &names->chains_room, at + 1 + making->count, CHAINS_MAX,
-		  sizeof(*names->chains)))
+	if (at + 1 + making->count > CHAINS_MAX ||
+	    !KY_ARRAY_GROW(names->chains, names->chains_room, at + 1 + making->count))
 		return 0;
 	names->chains[at] = making->count;
 	memcpy(names->chains + at + 1, making->functions, making->count * sizeof(*names->chains));
@@ -152,7 +141,7 @@ static uint32_t name_by_start(struct ky_stack_names *names, const struct ky_stac
 	if (ky_stack_module_address(module, offset, &address) &&
 	    ky_stack_starts_find(&module->starts, address, &start))
 		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64, module->name, start);
-	return ky_string_z(names->trace, text);
+	return add_text(&names->strings, text);
 }
 
 static uint32_t make_chain(struct ky_stack_names *names, uint32_t module, uint64_t offset)
@@ -187,14 +176,14 @@ static uint64_t now_ns(void)
 static uint32_t jit_at(struct ky_stack_names *names, uint32_t module, uint64_t address,
 		       struct ky_stack_jit *jit, const uint32_t **functions)
 {
-	struct ky_trace *found = names->modules->trace;
+	struct ky_strings *found = &names->modules->strings;
 	const uint32_t name = ky_stack_jit_name(jit, found, address, now_ns());
-	const char *text = name ? ky_text_of(found, name) : "[jit]";
-	const struct ky_stack_function function = {.name = ky_string_z(names->trace, text),
+	const char *text = name ? ky_strings_text(found, name) : "[jit]";
+	const struct ky_stack_function function = {.name = add_text(&names->strings, text),
 						   .module = module};
 	names->made_at = function_of(names, function);
 	*functions = &names->made_at;
-	return names->made_at != KY_NONE && names->functions[names->made_at].wanted;
+	return names->made_at != KY_STACK_NO_FUNCTION && names->functions[names->made_at].wanted;
 }
 
 uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_address_range *range,

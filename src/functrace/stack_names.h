@@ -9,7 +9,7 @@
  *   functions, each name of a module once  ◀───┘
  *
  * Both are looked up once and kept: debug information is slow. Functions that the user does not want are in no chain. Texts are
- * strings of a trace of their own: those of the modules must not move while names are being found.
+ * strings of their own: those of the modules must not move while names are being found.
  */
 #ifndef KY_FUNCTRACE_STACK_NAMES_H
 #define KY_FUNCTRACE_STACK_NAMES_H
@@ -25,9 +25,11 @@ struct ky_stack_function {
 	bool wanted;
 };
 
+#define KY_STACK_NO_FUNCTION UINT32_MAX
+
 struct ky_stack_names {
 	struct ky_stack_modules *modules;
-	struct ky_trace *trace;
+	struct ky_strings strings;
 	const struct ky_selection *selection; /* NULL: all are wanted */
 	struct ky_stack_function *functions;
 	uint32_t count, room;

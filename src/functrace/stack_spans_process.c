@@ -60,14 +60,14 @@ static uint32_t make_site(const struct ky_stack_spans *spans, struct ky_stack_dr
 			  uint32_t number)
 {
 	const struct ky_stack_function *function = &spans->names.functions[number];
-	const struct ky_trace *trace = spans->names.trace;
+	const struct ky_strings *strings = &spans->names.strings;
 	const bool own = function->module == KY_NO_MODULE;
 	const char *module = !own ? spans->modules.items[function->module].name
 			     : number == KY_STACK_TRUNCATED ? NULL
 							    : SWITCH_CATEGORY;
-	const char *name = ky_text_of(trace, function->name);
+	const char *name = ky_strings_text(strings, function->name);
 	return ky_span_drum_site(&drum->drum, KYMO_KIND_BEGIN, module, name, own ? "" : name,
-				 function->file ? ky_text_of(trace, function->file) : NULL,
+				 function->file ? ky_strings_text(strings, function->file) : NULL,
 				 function->line);
 }
 

@@ -5,24 +5,23 @@
  */
 #include "process/jitdump.h"
 
-#include "model/intake.h"
 #include "process/perf_layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RECORD_HEAD_BYTES 16u
 #define LOAD_BYTES 40u
 #define MOVE_BYTES 48u
 #define DEBUG_BYTES 16u
 #define DEBUG_ENTRY_BYTES 16u
-#define NAME_MAX_BYTES 65536u
 
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
 struct walk {
-	struct ky_input *input;
-	struct ky_trace *trace;
+	const struct ky_jitdump_source *source;
+	uint64_t at; /* of the record */
 	ky_jit_code_fn code;
 	void *context;
 	bool big;
@@ -130,59 +129,72 @@ static bool take_record(struct walk *walk, uint32_t id, uint64_t time_ns, const 
 	}
 }
 
-static void damaged(struct walk *walk, uint64_t at, const char *what)
+static void damaged(const struct walk *walk, const char *what)
 {
-	ky_problem(walk->trace, "jitdump_damaged", KY_DATA_LOSS, at, "%s", what);
+	walk->source->damaged(walk->source->context, walk->at, what);
 }
 
-/* One record; false at the end, good or bad. */
+/* Takes one record; false at the end, good or bad. */
 static bool next_record(struct walk *walk)
 {
-	struct ky_input *input = walk->input;
-	const uint64_t at = input->position;
-	if (!ky_input_need(input, RECORD_HEAD_BYTES)) {
-		if (input->at != input->end)
-			damaged(walk, at, "the file ends within a record's head");
+	const struct ky_jitdump_source *source = walk->source;
+	size_t have;
+	const uint8_t *at = source->need(source->context, RECORD_HEAD_BYTES, &have);
+	if (have < RECORD_HEAD_BYTES) {
+		if (have)
+			damaged(walk, "the file ends within a record's head");
 		return false;
 	}
-	const uint32_t id = ky_perf_u32(input->at, walk->big);
-	const uint32_t bytes = ky_perf_u32(input->at + 4, walk->big);
-	const uint64_t time_ns = ky_perf_u64(input->at + 8, walk->big);
+	const uint32_t id = ky_perf_u32(at, walk->big);
+	const uint32_t bytes = ky_perf_u32(at + 4, walk->big);
+	const uint64_t time_ns = ky_perf_u64(at + 8, walk->big);
 	if (bytes < RECORD_HEAD_BYTES) {
-		damaged(walk, at, "a record is shorter than its head");
+		damaged(walk, "a record is shorter than its head");
 		return false;
 	}
-	const size_t window = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES;
-	const bool whole = ky_input_need(input, window);
-	const size_t have = (size_t)(input->end - input->at);
+	const size_t window = bytes < KY_JITDUMP_WINDOW ? bytes : KY_JITDUMP_WINDOW;
+	at = source->need(source->context, window, &have);
 	const size_t usable = have < window ? have : window;
-	if (!take_record(walk, id, time_ns, input->at + RECORD_HEAD_BYTES,
-			 usable - RECORD_HEAD_BYTES))
-		damaged(walk, at, "a record is shorter than its kind needs");
-	if (!whole || !ky_input_skip_far(input, bytes)) {
-		damaged(walk, at, "the file ends within a record");
+	if (!take_record(walk, id, time_ns, at + RECORD_HEAD_BYTES, usable - RECORD_HEAD_BYTES))
+		damaged(walk, "a record is shorter than its kind needs");
+	if (have < window || !source->skip(source->context, bytes)) {
+		damaged(walk, "the file ends within a record");
 		return false;
 	}
+	walk->at += bytes;
 	return true;
 }
 
-int ky_jitdump_read(struct ky_input *input, struct ky_trace *trace, struct ky_jitdump_head *head,
+int ky_jitdump_read(const struct ky_jitdump_source *source, struct ky_jitdump_head *head,
 		    ky_jit_code_fn code, void *context)
 {
-	struct walk walk = {.input = input, .trace = trace, .code = code, .context = context};
-	(void)ky_input_need(input, KY_JITDUMP_HEAD_BYTES);
-	if (!ky_jitdump_head(input->at, (size_t)(input->end - input->at), head))
-		return input->error ? input->error : -EBADMSG;
+	struct walk walk = {.source = source, .code = code, .context = context};
+	size_t have;
+	const uint8_t *at = source->need(source->context, KY_JITDUMP_HEAD_BYTES, &have);
+	if (!ky_jitdump_head(at, have, head))
+		return -EBADMSG;
 	walk.big = head->big;
-	const uint32_t head_bytes = ky_perf_u32(input->at + 8, head->big);
-	const uint64_t skip =
+	const uint32_t head_bytes = ky_perf_u32(at + 8, head->big);
+	const uint32_t skipped =
 		head_bytes < KY_JITDUMP_HEAD_BYTES ? KY_JITDUMP_HEAD_BYTES : head_bytes;
-	if (!ky_input_skip_far(input, skip)) {
-		damaged(&walk, 0, "the file ends within its head");
-		return input->error;
+	if (!source->skip(source->context, skipped)) {
+		damaged(&walk, "the file ends within its head");
+		return 0;
 	}
+	walk.at = skipped;
 	while (next_record(&walk))
 		;
 	forget_debug(&walk);
-	return input->error == -EBADMSG ? 0 : input->error;
+	return 0;
+}
+
+bool ky_jitdump_is_path(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	if (strncmp(name, "jit-", 4) != 0)
+		return false;
+	name += 4;
+	const size_t digits = strspn(name, "0123456789");
+	return digits && strcmp(name + digits, ".dump") == 0;
 }

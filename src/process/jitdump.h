@@ -6,8 +6,9 @@
 #ifndef KY_PROCESS_JITDUMP_H
 #define KY_PROCESS_JITDUMP_H
 
-#include "formats/input.h"
-#include "model/trace.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define KY_JITDUMP_MAGIC 0x4a695444u
 #define KY_JITDUMP_HEAD_BYTES 40u
@@ -43,11 +44,27 @@ typedef void (*ky_jit_code_fn)(void *context, const struct ky_jit_code *code);
 
 /* Whether it begins like one; fills head. */
 bool ky_jitdump_head(const uint8_t *data, size_t bytes, struct ky_jitdump_head *head);
+/* How much of a record is looked at: names are shorter. */
+#define KY_JITDUMP_WINDOW 65536u
+
+/* Where the bytes of a dump come from. */
+struct ky_jitdump_source {
+	/* Return the bytes from here on, at most KY_JITDUMP_WINDOW: as many as asked for, or fewer at the end. */
+	const uint8_t *(*need)(void *context, size_t bytes, size_t *have);
+	/* Pass over bytes; false when the end comes before. */
+	bool (*skip)(void *context, uint64_t bytes);
+	/* Called when the record that begins at a byte is damaged. */
+	void (*damaged)(void *context, uint64_t at, const char *what);
+	void *context;
+};
+
 /*
- * Reads from the first byte to the last. Damage is counted in the trace's problems and ends it. 0, -EBADMSG when it
- * is no jitdump, or -errno of the input.
+ * Read a dump from the first byte to the last; damage ends it. head is filled before the first call. 0, or -EBADMSG when it
+ * is no jitdump.
  */
-int ky_jitdump_read(struct ky_input *input, struct ky_trace *trace, struct ky_jitdump_head *head,
+int ky_jitdump_read(const struct ky_jitdump_source *source, struct ky_jitdump_head *head,
 		    ky_jit_code_fn code, void *context);
+/* Report whether a path is that of a jitdump (".../jit-PID.dump"): its mapping says that the program writes one. */
+bool ky_jitdump_is_path(const char *path);
 
 #endif

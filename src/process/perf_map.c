@@ -2,10 +2,7 @@
 /* perf_map.c: takes a perf map apart, line by line. */
 #include "process/perf_map.h"
 
-#include "formats/text_lines.h"
-#include "model/intake.h"
-
-#include <errno.h>
+#include <string.h>
 
 static int hex_digit(char c)
 {
@@ -44,19 +41,18 @@ bool ky_perf_map_line(const char *text, size_t bytes, struct ky_perf_map_line *l
 	return true;
 }
 
-int ky_perf_map_read(struct ky_input *input, struct ky_trace *trace, ky_perf_map_fn line,
-		     void *context)
+void ky_perf_map_lines(const char *text, size_t bytes, ky_perf_map_fn line, void *context)
 {
-	const char *text;
-	size_t bytes;
-	uint64_t at;
-	while (ky_text_line(input, &text, &bytes, &at)) {
+	const char *const begin = text, *const end = text + bytes;
+	while (text < end) {
 		struct ky_perf_map_line parsed;
-		if (ky_perf_map_line(text, bytes, &parsed))
-			line(context, &parsed);
-		else if (bytes)
-			ky_problem(trace, "perf_map_line", KY_DATA_LOSS, at,
-				   "expected START SIZE name");
+		const char *const newline = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = newline ? newline : end;
+		const char *const next = newline ? newline + 1 : end;
+		stop -= stop > text && stop[-1] == '\r';
+		const bool is_line = ky_perf_map_line(text, (size_t)(stop - text), &parsed);
+		if (stop > text)
+			line(context, (uint64_t)(text - begin), is_line ? &parsed : NULL);
+		text = next;
 	}
-	return input->error == -EBADMSG ? 0 : input->error;
 }

@@ -6,8 +6,9 @@
 #ifndef KY_PROCESS_PERF_MAP_H
 #define KY_PROCESS_PERF_MAP_H
 
-#include "formats/input.h"
-#include "model/trace.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct ky_perf_map_line {
 	uint64_t start;
@@ -16,12 +17,12 @@ struct ky_perf_map_line {
 	size_t name_bytes;
 };
 
-typedef void (*ky_perf_map_fn)(void *context, const struct ky_perf_map_line *line);
-
-/* Takes one line apart, without its newline; false when it is none. */
+/* Take one line apart, without its newline; false when it is none. */
 bool ky_perf_map_line(const char *text, size_t bytes, struct ky_perf_map_line *line);
-/* All lines of an input; how many were none is counted in the trace's problems. 0 or -errno of the input. */
-int ky_perf_map_read(struct ky_input *input, struct ky_trace *trace, ky_perf_map_fn line,
-		     void *context);
+
+/* Called with each line, and where it is; line is NULL when it is none. */
+typedef void (*ky_perf_map_fn)(void *context, uint64_t at, const struct ky_perf_map_line *line);
+/* Read all lines of a text. */
+void ky_perf_map_lines(const char *text, size_t bytes, ky_perf_map_fn line, void *context);
 
 #endif

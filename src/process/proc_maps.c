@@ -73,6 +73,16 @@ int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping)
 	return here >= 0 ? here : fd;
 }
 
+bool ky_proc_maps_is_file(const char *path)
+{
+	static const char *const others[] = {"//", "/memfd:", "/dev/zero", "/anon_hugepage",
+					     "/SYSV"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strncmp(path, others[i], strlen(others[i])) == 0)
+			return false;
+	return path[0] == '/';
+}
+
 /* Reads a number and the character that must end it. */
 static bool take_number(char **at, int base, char end, uint64_t *number)
 {

@@ -3,7 +3,6 @@
 #include "process/symbol_table.h"
 
 #include "base/array.h"
-#include "model/intake.h"
 #include "process/demangle.h"
 
 #include <stdlib.h>
@@ -88,7 +87,7 @@ static uint32_t after(const struct ky_symbol_table *table, uint64_t address)
 	return low;
 }
 
-uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_trace *trace,
+uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,
 			      uint64_t address)
 {
 	const uint32_t next = after(table, address);
@@ -102,7 +101,8 @@ uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_trace *tr
 	if (!symbol->string) {
 		const char *linked = table->names + symbol->name_at;
 		char *readable = ky_demangle(linked);
-		symbol->string = ky_string_z(trace, readable ? readable : linked);
+		const char *const name = readable ? readable : linked;
+		symbol->string = ky_strings_add_utf8(strings, name, strlen(name));
 		free(readable);
 	}
 	return symbol->string;

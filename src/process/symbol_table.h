@@ -3,7 +3,7 @@
 #ifndef KY_PROCESS_SYMBOL_TABLE_H
 #define KY_PROCESS_SYMBOL_TABLE_H
 
-#include "model/trace.h"
+#include "base/strings.h"
 
 struct ky_symbol {
 	uint64_t start;
@@ -29,7 +29,7 @@ bool ky_symbol_table_add(struct ky_symbol_table *table, uint64_t start, uint64_t
 /* After the last add. */
 void ky_symbol_table_sort(struct ky_symbol_table *table);
 /* The function's name as a string of the trace, 0 when there is none. */
-uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_trace *trace,
+uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,
 			      uint64_t address);
 
 #endif

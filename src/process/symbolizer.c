@@ -25,17 +25,17 @@ static const Dwfl_Callbacks callbacks = {
 	.debuginfo_path = &debug_path,
 };
 
-int ky_sample_elf_open(struct ky_sample_elf **out, struct ky_trace *trace, const char *path, int fd,
-		       uint64_t deadline_ns)
+int ky_symbolizer_open(struct ky_symbolizer **out, struct ky_strings *strings, const char *path,
+		       int fd, uint64_t deadline_ns)
 {
-	struct ky_sample_elf *elf = calloc(1, sizeof(*elf));
+	struct ky_symbolizer *elf = calloc(1, sizeof(*elf));
 	GElf_Addr bias = 0;
 	*out = elf;
 	if (!elf) {
 		close(fd);
 		return -ENOMEM;
 	}
-	elf->trace = trace;
+	elf->strings = strings;
 	elf->deadline_ns = deadline_ns;
 	elf->dwfl = dwfl_begin(&callbacks);
 	if (elf->dwfl) {
@@ -48,39 +48,39 @@ int ky_sample_elf_open(struct ky_sample_elf **out, struct ky_trace *trace, const
 	else
 		elf->elf = dwfl_module_getelf(elf->module, &bias);
 	if (!elf->elf) {
-		ky_sample_elf_close(out);
+		ky_symbolizer_close(out);
 		return -EBADMSG;
 	}
 	elf->bias = bias;
-	ky_sample_elf_stubs_load(elf);
+	ky_symbolizer_stubs_load(elf);
 	return 0;
 }
 
-void ky_sample_elf_close(struct ky_sample_elf **out)
+void ky_symbolizer_close(struct ky_symbolizer **out)
 {
-	struct ky_sample_elf *elf = *out;
+	struct ky_symbolizer *elf = *out;
 	*out = NULL;
 	if (!elf)
 		return;
-	ky_sample_elf_lines_free(elf);
-	ky_sample_elf_stubs_free(elf);
+	ky_symbolizer_lines_free(elf);
+	ky_symbolizer_stubs_free(elf);
 	ky_symbol_table_free(&elf->symbols);
 	dwfl_end(elf->dwfl);
 	free(elf);
 }
 
-void ky_sample_elf_until(struct ky_sample_elf *elf, uint64_t deadline_ns)
+void ky_symbolizer_until(struct ky_symbolizer *elf, uint64_t deadline_ns)
 {
 	elf->deadline_ns = deadline_ns;
 }
 
-bool ky_sample_elf_late(const struct ky_sample_elf *elf)
+bool ky_symbolizer_late(const struct ky_symbolizer *elf)
 {
 	return elf->late;
 }
 
 /* From a byte of the file to the address that it is loaded at. */
-static bool address_of(const struct ky_sample_elf *elf, uint64_t offset, uint64_t *address)
+static bool address_of(const struct ky_symbolizer *elf, uint64_t offset, uint64_t *address)
 {
 	size_t count;
 	if (elf_getphdrnum(elf->elf, &count) != 0)
@@ -96,15 +96,15 @@ static bool address_of(const struct ky_sample_elf *elf, uint64_t offset, uint64_
 	return false;
 }
 
-void ky_sample_elf_at(struct ky_sample_elf *elf, uint64_t offset, ky_sample_function_fn function,
+void ky_symbolizer_at(struct ky_symbolizer *elf, uint64_t offset, ky_symbolizer_fn function,
 		      void *context)
 {
 	uint64_t address;
 	if (!address_of(elf, offset, &address))
 		return;
-	const char *name = ky_sample_elf_stub(elf, address);
+	const char *name = ky_symbolizer_stub(elf, address);
 	if (!name)
-		name = ky_sample_elf_symbol(elf, address);
-	if (!ky_sample_elf_lines(elf, address, name, function, context) && name)
-		function(context, &(struct ky_sample_function){.name = name});
+		name = ky_symbolizer_symbol(elf, address);
+	if (!ky_symbolizer_lines(elf, address, name, function, context) && name)
+		function(context, &(struct ky_symbolizer_function){.name = name});
 }

@@ -10,16 +10,16 @@
 #ifndef KY_PROCESS_SYMBOLIZER_H
 #define KY_PROCESS_SYMBOLIZER_H
 
-#include "model/trace.h"
+#include "base/strings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct ky_sample_elf;
+struct ky_symbolizer;
 
 /* A function at an address. Texts until the call returns. */
-struct ky_sample_function {
+struct ky_symbolizer_function {
 	const char *name;
 	const char *file; /* NULL: not known */
 	uint32_t line;
@@ -27,21 +27,21 @@ struct ky_sample_function {
 	const char *declared_file; /* where the function itself is written; NULL: not known */
 	uint32_t declared_line;
 };
-typedef void (*ky_sample_function_fn)(void *context, const struct ky_sample_function *function);
+typedef void (*ky_symbolizer_fn)(void *context, const struct ky_symbolizer_function *function);
 
 /*
  * Takes over the descriptor; names become strings of the trace. deadline_ns (CLOCK_MONOTONIC): from then on only the table of symbols is used. 0, or -EBADMSG
  * when it is no ELF file that can be read, or -ENOMEM.
  */
-int ky_sample_elf_open(struct ky_sample_elf **elf, struct ky_trace *trace, const char *path, int fd,
-		       uint64_t deadline_ns);
-void ky_sample_elf_close(struct ky_sample_elf **elf);
+int ky_symbolizer_open(struct ky_symbolizer **elf, struct ky_strings *strings, const char *path,
+		       int fd, uint64_t deadline_ns);
+void ky_symbolizer_close(struct ky_symbolizer **elf);
 /* Another time from which only the table of symbols is used; not when it was late already. */
-void ky_sample_elf_until(struct ky_sample_elf *elf, uint64_t deadline_ns);
+void ky_symbolizer_until(struct ky_symbolizer *elf, uint64_t deadline_ns);
 /* Calls back for each function there, the innermost first; none when nothing is known. */
-void ky_sample_elf_at(struct ky_sample_elf *elf, uint64_t offset, ky_sample_function_fn function,
+void ky_symbolizer_at(struct ky_symbolizer *elf, uint64_t offset, ky_symbolizer_fn function,
 		      void *context);
 /* Whether the time was not enough for the debug information. */
-bool ky_sample_elf_late(const struct ky_sample_elf *elf);
+bool ky_symbolizer_late(const struct ky_symbolizer *elf);
 
 #endif

@@ -8,18 +8,18 @@
  */
 #include "process/symbolizer_parts.h"
 
-#include "demangle.h"
+#include "process/demangle.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define SPANS_MAX (1u << 22)
+#define RANGES_MAX (1u << 22)
 #define INLINED_MAX 64u
 #define NESTING_MAX 64u
 
-static bool is_late(struct ky_sample_elf *elf)
+static bool is_late(struct ky_symbolizer *elf)
 {
 	struct timespec now;
 	if (elf->late)
@@ -29,74 +29,75 @@ static bool is_late(struct ky_sample_elf *elf)
 	return elf->late;
 }
 
-/* ---- spans of addresses ---- */
+/* ---- ranges of addresses ---- */
 
-bool ky_sample_spans_add(struct ky_sample_spans *spans, uint64_t low, uint64_t high, uint64_t what)
+bool ky_symbolizer_ranges_add(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_t high,
+			      uint64_t what)
 {
 	if (low >= high)
 		return true;
-	if (spans->count == spans->room) {
-		const size_t room = spans->room ? 2 * spans->room : 64;
-		void *items = room <= SPANS_MAX
-				      ? realloc(spans->items, room * sizeof(*spans->items))
+	if (ranges->count == ranges->room) {
+		const size_t room = ranges->room ? 2 * ranges->room : 64;
+		void *items = room <= RANGES_MAX
+				      ? realloc(ranges->items, room * sizeof(*ranges->items))
 				      : NULL;
 		if (!items)
 			return false;
-		spans->items = items;
-		spans->room = room;
+		ranges->items = items;
+		ranges->room = room;
 	}
-	spans->items[spans->count++] = (struct ky_sample_span){low, high, what};
+	ranges->items[ranges->count++] = (struct ky_symbolizer_range){low, high, what};
 	return true;
 }
 
 static int by_low(const void *a_, const void *b_)
 {
-	const struct ky_sample_span *a = a_;
-	const struct ky_sample_span *b = b_;
+	const struct ky_symbolizer_range *a = a_;
+	const struct ky_symbolizer_range *b = b_;
 	if (a->low != b->low)
 		return a->low < b->low ? -1 : 1;
 	return a->high > b->high ? -1 : a->high < b->high;
 }
 
-void ky_sample_spans_sort(struct ky_sample_spans *spans)
+void ky_symbolizer_ranges_sort(struct ky_symbolizer_ranges *ranges)
 {
-	if (spans->count)
-		qsort(spans->items, spans->count, sizeof(*spans->items), by_low);
+	if (ranges->count)
+		qsort(ranges->items, ranges->count, sizeof(*ranges->items), by_low);
 }
 
-const struct ky_sample_span *ky_sample_spans_find(const struct ky_sample_spans *spans,
-						  uint64_t address)
+const struct ky_symbolizer_range *ky_symbolizer_ranges_find(
+	const struct ky_symbolizer_ranges *ranges, uint64_t address)
 {
 	size_t low = 0;
-	size_t high = spans->count;
+	size_t high = ranges->count;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
-		if (spans->items[middle].low <= address)
+		if (ranges->items[middle].low <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	/* They seldom lie in each other: a few steps back find the one around. */
 	for (size_t i = 0; i < 16 && low > i; i++) {
-		const struct ky_sample_span *span = &spans->items[low - 1 - i];
-		if (address < span->high)
-			return span;
+		const struct ky_symbolizer_range *range = &ranges->items[low - 1 - i];
+		if (address < range->high)
+			return range;
 	}
 	return NULL;
 }
 
-static bool add_ranges(struct ky_sample_spans *spans, Dwarf_Die *die, uint64_t what)
+static bool add_ranges(struct ky_symbolizer_ranges *ranges, Dwarf_Die *die, uint64_t what)
 {
 	Dwarf_Addr base, low, high;
 	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;)
-		if (!ky_sample_spans_add(spans, low, high, what))
+		if (!ky_symbolizer_ranges_add(ranges, low, high, what))
 			return false;
 	return true;
 }
 
 /* ---- units ---- */
 
-static struct ky_sample_unit *new_unit(struct ky_sample_elf *elf)
+static struct ky_symbolizer_unit *new_unit(struct ky_symbolizer *elf)
 {
 	if (elf->units_count == elf->units_room) {
 		const uint32_t room = elf->units_room ? 2 * elf->units_room : 64;
@@ -106,35 +107,35 @@ static struct ky_sample_unit *new_unit(struct ky_sample_elf *elf)
 		elf->units = units;
 		elf->units_room = room;
 	}
-	struct ky_sample_unit *unit = &elf->units[elf->units_count];
-	*unit = (struct ky_sample_unit){0};
+	struct ky_symbolizer_unit *unit = &elf->units[elf->units_count];
+	*unit = (struct ky_symbolizer_unit){0};
 	return unit;
 }
 
 /* Units without addresses of their own (types) are passed over. */
-static void make_units(struct ky_sample_elf *elf)
+static void make_units(struct ky_symbolizer *elf)
 {
 	Dwarf_Addr bias = 0;
 	Dwarf *dwarf = dwfl_module_getdwarf(elf->module, &bias);
 	Dwarf_CU *cu = NULL;
 	elf->units_made = true;
 	for (;;) {
-		struct ky_sample_unit *unit = dwarf && !is_late(elf) ? new_unit(elf) : NULL;
+		struct ky_symbolizer_unit *unit = dwarf && !is_late(elf) ? new_unit(elf) : NULL;
 		Dwarf_Die inner;
 		if (!unit || dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit->die, &inner) != 0)
 			break;
 		unit->inner = dwarf_tag(&inner) == DW_TAG_invalid ? unit->die : inner;
-		const size_t before = elf->unit_spans.count;
-		if (!add_ranges(&elf->unit_spans, &unit->die, elf->units_count))
+		const size_t before = elf->unit_ranges.count;
+		if (!add_ranges(&elf->unit_ranges, &unit->die, elf->units_count))
 			break;
-		elf->units_count += elf->unit_spans.count != before;
+		elf->units_count += elf->unit_ranges.count != before;
 	}
-	ky_sample_spans_sort(&elf->unit_spans);
+	ky_symbolizer_ranges_sort(&elf->unit_ranges);
 }
 
 /* Functions are children of the unit, of namespaces and of types. */
-static bool add_functions(struct ky_sample_elf *elf, struct ky_sample_unit *unit, Dwarf_Die *parent,
-			  unsigned depth)
+static bool add_functions(struct ky_symbolizer *elf, struct ky_symbolizer_unit *unit,
+			  Dwarf_Die *parent, unsigned depth)
 {
 	Dwarf_Die die;
 	if (depth > NESTING_MAX || dwarf_child(parent, &die) != 0)
@@ -160,11 +161,11 @@ static bool add_functions(struct ky_sample_elf *elf, struct ky_sample_unit *unit
 	return true;
 }
 
-static void index_unit(struct ky_sample_elf *elf, struct ky_sample_unit *unit)
+static void index_unit(struct ky_symbolizer *elf, struct ky_symbolizer_unit *unit)
 {
 	unit->indexed = true;
 	add_functions(elf, unit, &unit->inner, 0);
-	ky_sample_spans_sort(&unit->functions);
+	ky_symbolizer_ranges_sort(&unit->functions);
 }
 
 /* ---- what is inlined ---- */
@@ -235,7 +236,7 @@ static void line_of(Dwarf_Die *unit, uint64_t address, const char **file, uint32
  * Where a function is written: an inlined one, or one of a type, says it of another DIE. Not by dwarf_decl_file(), which takes clang's
  * first file for none.
  */
-static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_sample_function *function)
+static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_symbolizer_function *function)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word number;
@@ -251,8 +252,8 @@ static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_sample_fun
 }
 
 /* The innermost first: each is at the line where what is in it is called. */
-static uint32_t tell(struct ky_sample_unit *unit, const struct nest *nest, uint64_t address,
-		     const char *outermost, ky_sample_function_fn function, void *context)
+static uint32_t tell(struct ky_symbolizer_unit *unit, const struct nest *nest, uint64_t address,
+		     const char *outermost, ky_symbolizer_fn function, void *context)
 {
 	uint32_t told = 0;
 	const char *file;
@@ -264,7 +265,7 @@ static uint32_t tell(struct ky_sample_unit *unit, const struct nest *nest, uint6
 		char *own = inlined || !outermost ? name_of(&die) : NULL;
 		const char *name = !inlined && outermost ? outermost : own;
 		if (name) {
-			struct ky_sample_function there = {
+			struct ky_symbolizer_function there = {
 				.name = name, .file = file, .line = line, .inlined = inlined};
 			declaration_of(&unit->die, &die, &there);
 			function(context, &there);
@@ -277,8 +278,8 @@ static uint32_t tell(struct ky_sample_unit *unit, const struct nest *nest, uint6
 	return told;
 }
 
-uint32_t ky_sample_elf_lines(struct ky_sample_elf *elf, uint64_t address, const char *name,
-			     ky_sample_function_fn function, void *context)
+uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const char *name,
+			     ky_symbolizer_fn function, void *context)
 {
 	if (is_late(elf))
 		return 0;
@@ -289,34 +290,34 @@ uint32_t ky_sample_elf_lines(struct ky_sample_elf *elf, uint64_t address, const 
 		return 0;
 	/* A separate debug file may have been moved on its own. */
 	const uint64_t at = address + elf->bias - dwarf_bias;
-	const struct ky_sample_span *span = ky_sample_spans_find(&elf->unit_spans, at);
-	if (!span)
+	const struct ky_symbolizer_range *range = ky_symbolizer_ranges_find(&elf->unit_ranges, at);
+	if (!range)
 		return 0;
-	struct ky_sample_unit *unit = &elf->units[span->what];
+	struct ky_symbolizer_unit *unit = &elf->units[range->what];
 	if (!unit->indexed)
 		index_unit(elf, unit);
 	struct nest nest = {.count = 0};
-	span = ky_sample_spans_find(&unit->functions, at);
-	if (span && dwarf_offdie(dwarf_cu_getdwarf(unit->inner.cu), span->what, &nest.dies[0])) {
+	range = ky_symbolizer_ranges_find(&unit->functions, at);
+	if (range && dwarf_offdie(dwarf_cu_getdwarf(unit->inner.cu), range->what, &nest.dies[0])) {
 		nest.count = 1;
 		descend(&nest.dies[0], at, &nest, 0);
 		return tell(unit, &nest, at, name, function, context);
 	}
 	if (!name)
 		return 0;
-	struct ky_sample_function only = {.name = name};
+	struct ky_symbolizer_function only = {.name = name};
 	line_of(&unit->die, at, &only.file, &only.line);
 	function(context, &only);
 	return 1;
 }
 
-void ky_sample_elf_lines_free(struct ky_sample_elf *elf)
+void ky_symbolizer_lines_free(struct ky_symbolizer *elf)
 {
 	for (uint32_t i = 0; i < elf->units_count; i++)
 		free(elf->units[i].functions.items);
 	free(elf->units);
-	free(elf->unit_spans.items);
+	free(elf->unit_ranges.items);
 	elf->units = NULL;
 	elf->units_count = 0;
-	elf->unit_spans = (struct ky_sample_spans){0};
+	elf->unit_ranges = (struct ky_symbolizer_ranges){0};
 }

@@ -5,7 +5,7 @@
  */
 #include "process/symbolizer_parts.h"
 
-#include "demangle.h"
+#include "process/demangle.h"
 
 #include <gelf.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static bool stubs_at(Elf *elf, uint64_t *first, uint64_t *bytes)
 	       file.e_machine == EM_AARCH64;
 }
 
-void ky_sample_elf_stubs_load(struct ky_sample_elf *elf)
+void ky_symbolizer_stubs_load(struct ky_symbolizer *elf)
 {
 	GElf_Shdr head, symbols_head;
 	uint64_t first, bytes;
@@ -91,13 +91,13 @@ void ky_sample_elf_stubs_load(struct ky_sample_elf *elf)
 	for (size_t i = 0; elf->stubs && i < count; i++) {
 		const char *name = name_of(elf->elf, data, (int)i, symbols, &symbols_head);
 		elf->stubs[elf->stubs_count++] =
-			(struct ky_sample_stub){.address = first + i * bytes,
-						.bytes = bytes,
-						.name = name ? stub_name(name) : NULL};
+			(struct ky_symbolizer_stub){.address = first + i * bytes,
+						    .bytes = bytes,
+						    .name = name ? stub_name(name) : NULL};
 	}
 }
 
-const char *ky_sample_elf_stub(const struct ky_sample_elf *elf, uint64_t address)
+const char *ky_symbolizer_stub(const struct ky_symbolizer *elf, uint64_t address)
 {
 	if (!elf->stubs_count || address < elf->stubs[0].address)
 		return NULL;
@@ -105,7 +105,7 @@ const char *ky_sample_elf_stub(const struct ky_sample_elf *elf, uint64_t address
 	return number < elf->stubs_count ? elf->stubs[number].name : NULL;
 }
 
-void ky_sample_elf_stubs_free(struct ky_sample_elf *elf)
+void ky_symbolizer_stubs_free(struct ky_symbolizer *elf)
 {
 	for (uint32_t i = 0; i < elf->stubs_count; i++)
 		free(elf->stubs[i].name);

@@ -32,7 +32,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	return bind << 8 | (underscores < 255 ? 255 - (uint32_t)underscores : 0);
 }
 
-static void load(struct ky_sample_elf *elf)
+static void load(struct ky_symbolizer *elf)
 {
 	const int count = dwfl_module_getsymtab(elf->module);
 	elf->symbols_made = true;
@@ -52,10 +52,10 @@ static void load(struct ky_sample_elf *elf)
 	ky_symbol_table_sort(&elf->symbols);
 }
 
-const char *ky_sample_elf_symbol(struct ky_sample_elf *elf, uint64_t address)
+const char *ky_symbolizer_symbol(struct ky_symbolizer *elf, uint64_t address)
 {
 	if (!elf->symbols_made)
 		load(elf);
-	const uint32_t name = ky_symbol_table_find(&elf->symbols, elf->trace, address);
-	return name ? ky_text_of(elf->trace, name) : NULL;
+	const uint32_t name = ky_symbol_table_find(&elf->symbols, elf->strings, address);
+	return name ? ky_strings_text(elf->strings, name) : NULL;
 }

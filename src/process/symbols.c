@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int ky_symbols_open(struct ky_symbols **out, struct ky_trace *trace, const char *beside)
+int ky_symbols_open(struct ky_symbols **out, struct ky_strings *strings, const char *beside)
 {
 	struct ky_symbols *symbols = calloc(1, sizeof(*symbols));
 	*out = symbols;
 	if (!symbols)
 		return -ENOMEM;
-	symbols->trace = trace;
+	symbols->strings = strings;
 	if (beside) {
 		const char *slash = strrchr(beside, '/');
 		symbols->folder =
@@ -24,6 +24,12 @@ int ky_symbols_open(struct ky_symbols **out, struct ky_trace *trace, const char 
 			ky_symbols_close(out);
 	}
 	return *out ? 0 : -ENOMEM;
+}
+
+void ky_symbols_on_damage(struct ky_symbols *symbols, ky_symbols_damaged_fn damaged, void *context)
+{
+	symbols->damaged = damaged;
+	symbols->damaged_context = context;
 }
 
 void ky_symbols_close(struct ky_symbols **out)
@@ -69,16 +75,16 @@ uint32_t ky_symbols_file(struct ky_symbols *symbols, uint32_t path, uint32_t bui
 {
 	bool made;
 	if (!path || (!build_id && !inode))
-		return KY_NONE;
+		return KY_SYMBOLS_NO_FILE;
 	uint32_t *number =
 		ky_u64_map_add(&symbols->file_of, (uint64_t)path << 32 | build_id, &made);
 	if (!number)
-		return KY_NONE;
+		return KY_SYMBOLS_NO_FILE;
 	if (!made)
 		return *number;
-	*number = KY_NONE;
+	*number = KY_SYMBOLS_NO_FILE;
 	if (!KY_ARRAY_GROW_ZERO(symbols->files, symbols->files_room, symbols->files_count + 1))
-		return KY_NONE;
+		return KY_SYMBOLS_NO_FILE;
 	symbols->files[symbols->files_count] = (struct ky_symbols_file){
 		.path = path, .build_id = build_id, .device = device, .inode = inode};
 	return *number = symbols->files_count++;
@@ -108,5 +114,5 @@ uint32_t ky_symbols_in_file(struct ky_symbols *symbols, uint32_t number, uint64_
 	uint64_t address;
 	if (!address_of(file, offset, &address))
 		return 0;
-	return ky_symbol_table_find(&file->table, symbols->trace, address);
+	return ky_symbol_table_find(&file->table, symbols->strings, address);
 }

@@ -12,13 +12,19 @@
 #ifndef KY_PROCESS_SYMBOLS_H
 #define KY_PROCESS_SYMBOLS_H
 
-#include "model/trace.h"
+#include "base/strings.h"
+
+#define KY_SYMBOLS_NO_FILE UINT32_MAX
 
 struct ky_symbols;
 
 /* beside: the recording's path, or NULL when it is no file: then nothing beside it is looked for. 0 or -ENOMEM. */
-int ky_symbols_open(struct ky_symbols **symbols, struct ky_trace *trace, const char *beside);
+int ky_symbols_open(struct ky_symbols **symbols, struct ky_strings *strings, const char *beside);
 void ky_symbols_close(struct ky_symbols **symbols);
+/* Called for each damaged place of a perf map or jitdump: its kind, the byte, and what is wrong. */
+typedef void (*ky_symbols_damaged_fn)(void *context, const char *kind, uint64_t at,
+				      const char *what);
+void ky_symbols_on_damage(struct ky_symbols *symbols, ky_symbols_damaged_fn damaged, void *context);
 
 /*
  * A file that code was mapped from: a number for ky_symbols_in_file(). path and build_id are strings of the

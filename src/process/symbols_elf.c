@@ -183,8 +183,9 @@ static bool take_any(const char *path, const char *build_id, uint32_t type,
 
 void ky_symbols_load_elf(struct ky_symbols *symbols, struct ky_symbols_file *file)
 {
-	const char *build_id = file->build_id ? ky_text_of(symbols->trace, file->build_id) : NULL;
-	const char *path = ky_text_of(symbols->trace, file->path);
+	const char *build_id =
+		file->build_id ? ky_strings_text(symbols->strings, file->build_id) : NULL;
+	const char *path = ky_strings_text(symbols->strings, file->path);
 	char id[2 * ID_BYTES_MAX + 1];
 	if (elf_version(EV_CURRENT) == EV_NONE || !path)
 		return;

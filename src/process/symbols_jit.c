@@ -3,21 +3,26 @@
  * symbols_jit.c: functions that were made at run time. What a process's perf map and jitdumps tell is kept in the
  * order of time, and put into an address space when time gets there: later code takes the place of earlier.
  */
-#include "base/array.h"
 #include "process/symbols_parts.h"
 
-#include "model/intake.h"
+#include "base/array.h"
+#include "base/file.h"
 #include "process/jitdump.h"
 #include "process/perf_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define MAP_BYTES_MAX ((size_t)1 << 30)
 
 struct filling {
 	struct ky_symbols *symbols;
 	struct ky_symbols_jit *jit;
-	bool timed;
+	bool timed; /* times are of the recording's clock, unless the dump says otherwise */
+	struct ky_jitdump_head head; /* of a jitdump */
 };
 
 static void add_code(struct ky_symbols_jit *jit, const struct ky_symbols_code *code)
@@ -35,13 +40,20 @@ static uint64_t end_of(uint64_t start, uint64_t bytes)
 	return bytes > UINT64_MAX - start ? UINT64_MAX : start + bytes;
 }
 
-static void on_line(void *context, const struct ky_perf_map_line *line)
+static void on_line(void *context, uint64_t at, const struct ky_perf_map_line *line)
 {
 	const struct filling *filling = context;
+	if (!line) {
+		if (filling->symbols->damaged)
+			filling->symbols->damaged(filling->symbols->damaged_context,
+						  "perf_map_line", at, "expected START SIZE name");
+		return;
+	}
 	const struct ky_symbols_code code = {
 		.start = line->start,
 		.end = end_of(line->start, line->bytes),
-		.name = ky_string(filling->symbols->trace, line->name, line->name_bytes),
+		.name = ky_strings_add_utf8(filling->symbols->strings, line->name,
+					    line->name_bytes),
 	};
 	add_code(filling->jit, &code);
 }
@@ -49,9 +61,11 @@ static void on_line(void *context, const struct ky_perf_map_line *line)
 static void on_code(void *context, const struct ky_jit_code *event)
 {
 	const struct filling *filling = context;
-	struct ky_trace *trace = filling->symbols->trace;
+	struct ky_strings *strings = filling->symbols->strings;
 	struct ky_symbols_code code = {
-		.since = filling->timed ? event->time_ns : 0,
+		.since = filling->timed && !(filling->head.flags & KY_JITDUMP_ARCH_TIME)
+				 ? event->time_ns
+				 : 0,
 		.start = event->address,
 		.end = end_of(event->address, event->bytes),
 		.line = event->line,
@@ -64,39 +78,28 @@ static void on_code(void *context, const struct ky_jit_code *event)
 				break;
 			}
 	} else {
-		code.name = ky_string(trace, event->name, event->name_bytes);
-		code.file =
-			event->file_bytes ? ky_string(trace, event->file, event->file_bytes) : 0;
+		code.name = ky_strings_add_utf8(strings, event->name, event->name_bytes);
+		code.file = event->file_bytes
+				    ? ky_strings_add_utf8(strings, event->file, event->file_bytes)
+				    : 0;
 	}
 	if (code.name)
 		add_code(filling->jit, &code);
 }
 
-/* Opens a file that is a plain one; NULL otherwise. */
-static struct ky_input *open_input(const char *path)
-{
-	char message[KY_INPUT_MESSAGE_BYTES];
-	struct ky_input *input;
-	const int fd = ky_symbols_open_plain(path);
-	if (fd < 0)
-		return NULL;
-	close(fd);
-	return ky_input_open(&input, path, NULL, NULL, message) == 0 ? input : NULL;
-}
-
-/* A file of that name beside the recording, else at its own path. */
-static struct ky_input *open_beside(const struct ky_symbols *symbols, const char *path)
+/* Opens a file of that name beside the recording, else at its own path; -1 when neither is a plain file. */
+static int open_beside(const struct ky_symbols *symbols, const char *path)
 {
 	char beside[KY_SYMBOLS_PATH_BYTES];
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	if (symbols->folder &&
 	    snprintf(beside, sizeof(beside), "%s%s", symbols->folder, name) < (int)sizeof(beside)) {
-		struct ky_input *input = open_input(beside);
-		if (input)
-			return input;
+		const int fd = ky_symbols_open_plain(beside);
+		if (fd >= 0)
+			return fd;
 	}
-	return path[0] == '/' ? open_input(path) : NULL;
+	return path[0] == '/' ? ky_symbols_open_plain(path) : -1;
 }
 
 static struct ky_symbols_jit *jit_of(struct ky_symbols *symbols, int64_t pid)
@@ -108,42 +111,77 @@ static struct ky_symbols_jit *jit_of(struct ky_symbols *symbols, int64_t pid)
 	if (made) {
 		if (!KY_ARRAY_GROW_ZERO(symbols->jits, symbols->jits_room,
 					symbols->jits_count + 1)) {
-			*number = KY_NONE;
+			*number = UINT32_MAX;
 			return NULL;
 		}
 		symbols->jits[symbols->jits_count] = (struct ky_symbols_jit){0};
 		*number = symbols->jits_count++;
 	}
-	return *number == KY_NONE ? NULL : &symbols->jits[*number];
+	return *number == UINT32_MAX ? NULL : &symbols->jits[*number];
+}
+
+/* A jitdump that is read piece by piece: code, which is most of it, is passed over. */
+struct dump_file {
+	const struct ky_symbols *symbols;
+	int fd;
+	uint64_t position;
+	uint8_t data[KY_JITDUMP_WINDOW];
+};
+
+static const uint8_t *need(void *context, size_t bytes, size_t *have)
+{
+	struct dump_file *file = context;
+	const int64_t got = ky_file_pread_all(file->fd, file->data, bytes, file->position);
+	*have = got > 0 ? (size_t)got : 0;
+	return file->data;
+}
+
+static bool skip(void *context, uint64_t bytes)
+{
+	struct dump_file *file = context;
+	struct stat status;
+	file->position += bytes;
+	return fstat(file->fd, &status) == 0 && file->position <= (uint64_t)status.st_size;
+}
+
+static void damaged(void *context, uint64_t at, const char *what)
+{
+	const struct dump_file *file = context;
+	if (file->symbols->damaged)
+		file->symbols->damaged(file->symbols->damaged_context, "jitdump_damaged", at, what);
 }
 
 void ky_symbols_jitdump(struct ky_symbols *symbols, int64_t pid, const char *path, bool timed)
 {
-	struct ky_jitdump_head head;
 	struct ky_symbols_jit *jit = jit_of(symbols, pid);
-	struct ky_input *input = jit ? open_beside(symbols, path) : NULL;
-	if (!input)
-		return;
-	(void)ky_input_need(input, KY_JITDUMP_HEAD_BYTES);
-	if (ky_jitdump_head(input->at, (size_t)(input->end - input->at), &head)) {
-		struct filling filling = {symbols, jit,
-					  timed && !(head.flags & KY_JITDUMP_ARCH_TIME)};
-		(void)ky_jitdump_read(input, symbols->trace, &head, on_code, &filling);
+	const int fd = jit ? open_beside(symbols, path) : -1;
+	struct dump_file *file = fd >= 0 ? calloc(1, sizeof(*file)) : NULL;
+	if (file) {
+		struct filling filling = {symbols, jit, timed, {0}};
+		const struct ky_jitdump_source source = {need, skip, damaged, file};
+		file->fd = fd;
+		file->symbols = symbols;
+		(void)ky_jitdump_read(&source, &filling.head, on_code, &filling);
 	}
-	ky_input_close(&input);
+	free(file);
+	if (fd >= 0)
+		close(fd);
 }
 
 static void load_map(struct ky_symbols *symbols, struct ky_symbols_jit *jit, int64_t pid)
 {
 	char path[64];
-	struct filling filling = {symbols, jit, false};
+	size_t bytes = 0;
+	struct filling filling = {symbols, jit, false, {0}};
 	jit->map_tried = true;
 	snprintf(path, sizeof(path), "/tmp/perf-%lld.map", (long long)pid);
-	struct ky_input *input = open_beside(symbols, path);
-	if (!input)
-		return;
-	(void)ky_perf_map_read(input, symbols->trace, on_line, &filling);
-	ky_input_close(&input);
+	const int fd = open_beside(symbols, path);
+	char *const text = fd >= 0 ? ky_file_read_fd(fd, MAP_BYTES_MAX, &bytes) : NULL;
+	if (text)
+		ky_perf_map_lines(text, bytes, on_line, &filling);
+	free(text);
+	if (fd >= 0)
+		close(fd);
 }
 
 static int by_time(const void *a, const void *b)

@@ -5,8 +5,6 @@
  */
 #include "process/symbols_parts.h"
 
-#include "model/intake.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,8 +135,8 @@ void ky_symbols_kernel(struct ky_symbols *symbols, uint32_t build_id, const char
 	if (symbols->kernel_tried)
 		return;
 	symbols->kernel_tried = true;
-	const int fd =
-		open_kallsyms(build_id ? ky_text_of(symbols->trace, build_id) : NULL, release);
+	const int fd = open_kallsyms(build_id ? ky_strings_text(symbols->strings, build_id) : NULL,
+				     release);
 	if (fd < 0)
 		return;
 	size_t bytes;
@@ -158,6 +156,6 @@ void ky_symbols_kernel(struct ky_symbols *symbols, uint32_t build_id, const char
 
 uint32_t ky_symbols_in_kernel(struct ky_symbols *symbols, uint64_t address)
 {
-	return ky_symbol_table_find(&symbols->kernel, symbols->trace,
+	return ky_symbol_table_find(&symbols->kernel, symbols->strings,
 				    address - symbols->kernel_shift);
 }

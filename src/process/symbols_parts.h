@@ -51,7 +51,9 @@ struct ky_symbols_jit {
 };
 
 struct ky_symbols {
-	struct ky_trace *trace;
+	struct ky_strings *strings;
+	ky_symbols_damaged_fn damaged;
+	void *damaged_context;
 	char *folder; /* of the recording with a slash at its end, or NULL */
 	struct ky_symbols_file *files;
 	uint32_t files_count;

@@ -236,7 +236,7 @@ struct told {
 	bool lines;
 };
 
-static void tell(void *context, const struct ky_sample_function *function)
+static void tell(void *context, const struct ky_symbolizer_function *function)
 {
 	struct told *told = context;
 	const size_t used = strlen(told->text);
@@ -270,17 +270,17 @@ static uint64_t offset_of(const char *path, const char *wanted)
 
 static struct told told_at(const char *path, uint64_t offset, uint64_t deadline, bool *late)
 {
-	struct ky_sample_elf *elf;
-	struct ky_trace *trace;
+	struct ky_symbolizer *elf;
+	struct ky_strings strings;
 	struct told told = {.text = ""};
-	assert_int_equal(ky_trace_open(&trace), 0);
-	assert_int_equal(
-		ky_sample_elf_open(&elf, trace, path, open(path, O_RDONLY | O_CLOEXEC), deadline),
-		0);
-	ky_sample_elf_at(elf, offset, tell, &told);
-	*late = ky_sample_elf_late(elf);
-	ky_sample_elf_close(&elf);
-	ky_trace_close(&trace);
+	assert_int_equal(ky_strings_init(&strings), 0);
+	assert_int_equal(ky_symbolizer_open(&elf, &strings, path, open(path, O_RDONLY | O_CLOEXEC),
+					    deadline),
+			 0);
+	ky_symbolizer_at(elf, offset, tell, &told);
+	*late = ky_symbolizer_late(elf);
+	ky_symbolizer_close(&elf);
+	ky_strings_free(&strings);
 	return told;
 }
 
@@ -315,13 +315,13 @@ static void without_time_there_are_names_alone(void **state)
 static void what_is_no_program_has_no_names(void **state)
 {
 	(void)state;
-	struct ky_sample_elf *elf;
-	struct ky_trace *trace;
-	assert_int_equal(ky_trace_open(&trace), 0);
-	assert_true(ky_sample_elf_open(&elf, trace, "/etc/passwd",
+	struct ky_symbolizer *elf;
+	struct ky_strings strings;
+	assert_int_equal(ky_strings_init(&strings), 0);
+	assert_true(ky_symbolizer_open(&elf, &strings, "/etc/passwd",
 				       open("/etc/passwd", O_RDONLY | O_CLOEXEC), UINT64_MAX) < 0);
 	assert_null(elf);
-	ky_trace_close(&trace);
+	ky_strings_free(&strings);
 }
 
 int main(void)

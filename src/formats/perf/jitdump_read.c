@@ -63,6 +63,28 @@ static void on_code(void *context, const struct ky_jit_code *code)
 		       reading->category, code->moved ? reading->moved : reading->loaded, args);
 }
 
+/* ---- the input as the dump's source ---- */
+
+static const uint8_t *need(void *context, size_t bytes, size_t *have)
+{
+	struct ky_load *load = context;
+	(void)ky_input_need(load->input, bytes);
+	*have = (size_t)(load->input->end - load->input->at);
+	return load->input->at;
+}
+
+static bool skip(void *context, uint64_t bytes)
+{
+	struct ky_load *load = context;
+	return ky_input_skip_far(load->input, bytes);
+}
+
+static void damaged(void *context, uint64_t at, const char *what)
+{
+	struct ky_load *load = context;
+	ky_problem(load->trace, "jitdump_damaged", KY_DATA_LOSS, at, "%s", what);
+}
+
 static int read_trace(struct ky_load *load)
 {
 	struct ky_trace *trace = load->trace;
@@ -83,11 +105,13 @@ static int read_trace(struct ky_load *load)
 	};
 	struct ky_jitdump_head head;
 	trace->clock = KY_CLOCK_MONOTONIC;
-	const int error = ky_jitdump_read(load->input, trace, &head, on_code, &reading);
-	if (error == -EBADMSG)
-		return ky_load_fail(load, 0, "not a jitdump: expected its head");
-	if (error)
-		return error;
+	const struct ky_jitdump_source source = {need, skip, damaged, load};
+	if (ky_jitdump_read(&source, &head, on_code, &reading) != 0)
+		return load->input->error
+			       ? load->input->error
+			       : ky_load_fail(load, 0, "not a jitdump: expected its head");
+	if (load->input->error && load->input->error != -EBADMSG)
+		return load->input->error;
 	if (head.flags & KY_JITDUMP_ARCH_TIME)
 		ky_problem(trace, "jitdump_arch_time", KY_INFO, 32,
 			   "times are ticks of the CPU's clock, taken as nanoseconds");

@@ -18,6 +18,11 @@ static bool probe(const struct ky_probe *probe)
 }
 
 /* Names come with it; they are looked for on this machine only when the recording is a file on it, or comes from a pipe. */
+static void on_damage(void *context, const char *kind, uint64_t at, const char *what)
+{
+	ky_problem(context, kind, KY_DATA_LOSS, at, "%s", what);
+}
+
 static int open_symbols(struct ky_perf *perf)
 {
 	struct stat status;
@@ -30,7 +35,11 @@ static int open_symbols(struct ky_perf *perf)
 		return error;
 	if (!piped && (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode)))
 		return 0;
-	return ky_symbols_open(&perf->symbols, perf->trace, piped ? NULL : path);
+	const int opened =
+		ky_symbols_open(&perf->symbols, &perf->trace->strings, piped ? NULL : path);
+	if (!opened)
+		ky_symbols_on_damage(perf->symbols, on_damage, perf->trace);
+	return opened;
 }
 
 static void close_all(struct ky_perf *perf)

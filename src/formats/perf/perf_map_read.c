@@ -5,7 +5,10 @@
  */
 #include "formats/load.h"
 #include "formats/perf/perf_script_line.h"
+#include "formats/text_lines.h"
 #include "process/perf_map.h"
+
+#include <errno.h>
 
 struct reading {
 	struct ky_trace *trace;
@@ -35,9 +38,8 @@ static bool probe(const struct ky_probe *probe)
 	return lines > 0;
 }
 
-static void on_line(void *context, const struct ky_perf_map_line *line)
+static void take(struct reading *reading, const struct ky_perf_map_line *line)
 {
-	struct reading *reading = context;
 	const uint32_t name = ky_string(reading->trace, line->name, line->name_bytes);
 	ky_frame(reading->trace, reading->mapping, line->start, name, 0, 0);
 	reading->functions++;
@@ -49,9 +51,19 @@ static int read_trace(struct ky_load *load)
 	const struct ky_mapping_spec all = {.name = ky_string_z(trace, "[perf map]"),
 					    .end = UINT64_MAX};
 	struct reading reading = {.trace = trace, .mapping = ky_mapping(trace, &all)};
-	const int error = ky_perf_map_read(load->input, trace, on_line, &reading);
-	if (error)
-		return error;
+	const char *text;
+	size_t bytes;
+	uint64_t at;
+	while (ky_text_line(load->input, &text, &bytes, &at)) {
+		struct ky_perf_map_line line;
+		if (ky_perf_map_line(text, bytes, &line))
+			take(&reading, &line);
+		else if (bytes)
+			ky_problem(trace, "perf_map_line", KY_DATA_LOSS, at,
+				   "expected START SIZE name");
+	}
+	if (load->input->error && load->input->error != -EBADMSG)
+		return load->input->error;
 	if (!reading.functions)
 		return ky_load_fail(load, 0,
 				    "no function in it: expected lines of START SIZE name");

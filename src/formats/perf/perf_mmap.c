@@ -5,6 +5,8 @@
  */
 #include "base/array.h"
 #include "formats/perf/perf_session.h"
+
+#include "process/jitdump.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -63,22 +65,10 @@ void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid)
 /* Names of memory that no file is behind, which is where programs put the code they make. */
 static bool is_anonymous(const char *path)
 {
-	return path[0] == '\0' || starts_with(path, "//") || starts_with(path, "[anon") ||
-	       starts_with(path, "[heap]") || starts_with(path, "/memfd:") ||
-	       starts_with(path, "/dev/zero") || starts_with(path, "/anon_hugepage") ||
+	if (path[0] == '/')
+		return !ky_proc_maps_is_file(path);
+	return path[0] == '\0' || starts_with(path, "[anon") || starts_with(path, "[heap]") ||
 	       starts_with(path, "anon_inode:");
-}
-
-/* ".../jit-PID.dump": its mapping says that the program writes one. */
-static bool is_jitdump(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	if (!starts_with(name, "jit-"))
-		return false;
-	name += 4;
-	const size_t digits = strspn(name, "0123456789");
-	return digits && strcmp(name + digits, ".dump") == 0;
 }
 
 struct found {
@@ -136,7 +126,7 @@ static void describe(struct ky_perf *perf, const struct found *found, struct ky_
 		.file = KY_NONE,
 	};
 	const char *text = ky_text_of(perf->trace, name);
-	mapped->anonymous = text && (is_anonymous(text) || is_jitdump(text));
+	mapped->anonymous = text && (is_anonymous(text) || ky_jitdump_is_path(text));
 	if (kernel)
 		take_kernel(perf, found, build_id);
 	else if (perf->symbols && found->pid != KERNEL_PID && !mapped->anonymous)
@@ -156,7 +146,7 @@ static void add(struct ky_perf *perf, const struct found *found)
 		space->view = new_view(perf);
 	if (perf->symbols && perf->mapped[number].anonymous) {
 		char *path = strndup(found->map->path, found->path_bytes);
-		if (path && is_jitdump(path))
+		if (path && ky_jitdump_is_path(path))
 			ky_symbols_jitdump(perf->symbols, found->pid, path,
 					   perf->trace->clock == KY_CLOCK_MONOTONIC);
 		free(path);

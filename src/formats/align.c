@@ -99,12 +99,12 @@ static bool index_ends(struct ky_pair_map *map, const struct ky_trace *trace)
 	return true;
 }
 
-struct bounds {
+struct align_bounds {
 	int64_t least, most;
 	uint32_t forth, back;
 };
 
-static void take_pair(struct bounds *b, const struct ky_trace *first, uint32_t row,
+static void take_pair(struct align_bounds *b, const struct ky_trace *first, uint32_t row,
 		      const struct ky_trace *other, uint32_t other_row)
 {
 	const int64_t ts = first->slices.ts[first->flow_ends.slice[row]];
@@ -123,7 +123,7 @@ static void take_pair(struct bounds *b, const struct ky_trace *first, uint32_t r
 	}
 }
 
-static struct ky_alignment between(const struct bounds *b)
+static struct ky_alignment between(const struct align_bounds *b)
 {
 	struct ky_alignment a = {
 		.by = KY_ALIGN_FLOWS, .forth = b->forth, .back = b->back, .uncertain_ns = -1};
@@ -146,7 +146,7 @@ static struct ky_alignment between(const struct bounds *b)
 struct ky_alignment ky_align_by_flows(const struct ky_trace *first, const struct ky_trace *other)
 {
 	struct ky_pair_map map = {0};
-	struct bounds b = {0};
+	struct align_bounds b = {0};
 	if (index_ends(&map, other))
 		for (uint32_t i = 0; i < first->flow_ends.rows.count; i++) {
 			const uint64_t *row = ky_pair_map_find(&map, first->flow_ends.id[i],

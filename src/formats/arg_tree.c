@@ -5,20 +5,20 @@
  */
 #include "formats/arg_tree.h"
 
-struct part {
+struct key_part {
 	const char *text; /* NULL: an index */
 	uint32_t bytes;
 	uint32_t index;
 };
 
-struct path {
-	struct part parts[KY_ARG_DEPTH_MAX];
+struct key_path {
+	struct key_part parts[KY_ARG_DEPTH_MAX];
 	uint32_t count; /* 0: no path, take the key as it is */
 };
 
 struct tree {
 	const struct ky_arg_visitor *visitor;
-	struct part open[KY_ARG_DEPTH_MAX];
+	struct key_part open[KY_ARG_DEPTH_MAX];
 	bool array[KY_ARG_DEPTH_MAX];
 	uint32_t next[KY_ARG_DEPTH_MAX]; /* index, in arrays */
 	uint32_t depth;
@@ -49,13 +49,13 @@ static bool read_index(const char **at, const char *end, uint32_t *index)
 	return true;
 }
 
-static void split(struct ky_text key, struct path *path)
+static void split(struct ky_text key, struct key_path *path)
 {
 	const char *at = key.data, *end = key.data + key.bytes;
 	path->count = 0;
 	uint32_t count = 0;
 	while (at < end) {
-		struct part part = {0};
+		struct key_part part = {0};
 		if (count == KY_ARG_DEPTH_MAX)
 			return;
 		if (*at == '[' && count) {
@@ -78,7 +78,7 @@ static void split(struct ky_text key, struct path *path)
 	path->count = count;
 }
 
-static bool same(const struct part *a, const struct part *b)
+static bool same(const struct key_part *a, const struct key_part *b)
 {
 	if (!a->text || !b->text)
 		return !a->text && !b->text && a->index == b->index;
@@ -94,9 +94,9 @@ static void close_to(struct tree *t, uint32_t depth)
 }
 
 /* Whether the part can come next at that depth: an index has to follow the one before. */
-static bool fits(const struct tree *t, const struct path *path, uint32_t depth)
+static bool fits(const struct tree *t, const struct key_path *path, uint32_t depth)
 {
-	const struct part *part = &path->parts[depth];
+	const struct key_part *part = &path->parts[depth];
 	if (depth && depth == t->depth && t->array[depth - 1])
 		return !part->text && part->index == t->next[depth - 1];
 	if (depth > t->depth) /* an array that is about to be opened */
@@ -104,7 +104,7 @@ static bool fits(const struct tree *t, const struct path *path, uint32_t depth)
 	return part->text != NULL;
 }
 
-static struct ky_text key_of(const struct part *part)
+static struct ky_text key_of(const struct key_part *part)
 {
 	return (struct ky_text){part->text, part->bytes};
 }
@@ -115,7 +115,7 @@ static void count_item(struct tree *t)
 		t->next[t->depth - 1]++;
 }
 
-static void open_part(struct tree *t, const struct path *path)
+static void open_part(struct tree *t, const struct key_path *path)
 {
 	const uint32_t at = t->depth;
 	const bool array = !path->parts[at + 1].text;
@@ -129,7 +129,7 @@ static void open_part(struct tree *t, const struct path *path)
 
 static void visit(struct tree *t, struct ky_text key, uint32_t arg)
 {
-	struct path path;
+	struct key_path path;
 	uint32_t common = 0;
 	split(key, &path);
 	while (common < t->depth && common + 1 < path.count &&

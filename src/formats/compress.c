@@ -77,14 +77,14 @@ struct zstd {
 			     size_t bytes);
 };
 
-struct symbol {
+struct library_symbol {
 	const char *name;
 	size_t offset; /* of its pointer in the table */
 };
 
 struct library {
 	const char *file;
-	const struct symbol *symbols;
+	const struct library_symbol *symbols;
 	size_t symbols_count;
 	size_t table_bytes;
 	bool (*accept)(const void *table); /* NULL is any version */
@@ -113,14 +113,14 @@ static bool zlib_accept(const void *table)
 	return version && version[0] == zlib_version[0];
 }
 
-static const struct symbol zlib_symbols[] = {
+static const struct library_symbol zlib_symbols[] = {
 	{"zlibVersion", offsetof(struct zlib, version)},
 	{"deflateInit2_", offsetof(struct zlib, init)},
 	{"deflate", offsetof(struct zlib, deflate)},
 	{"deflateEnd", offsetof(struct zlib, end)},
 };
 
-static const struct symbol zstd_symbols[] = {
+static const struct library_symbol zstd_symbols[] = {
 	{"ZSTD_createCCtx", offsetof(struct zstd, create_compressor)},
 	{"ZSTD_freeCCtx", offsetof(struct zstd, free_compressor)},
 	{"ZSTD_compressCCtx", offsetof(struct zstd, compress)},

@@ -21,13 +21,13 @@
 #include <stdlib.h>
 
 /* What runs on a CPU, to say who was switched away. */
-struct cpu {
+struct merge_cpu {
 	uint32_t cpu;
 	uint32_t row; /* of sched; KY_NONE: idle */
 	int64_t end;
 };
 
-struct merge {
+struct trace_merge {
 	struct ky_trace *into;
 	const struct ky_trace *from;
 	int64_t offset;
@@ -35,14 +35,14 @@ struct merge {
 	uint64_t number; /* of this merge, to keep its flows apart */
 	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
 	struct ky_flow_marks flow_marks;
-	struct cpu *cpus;
+	struct merge_cpu *cpus;
 	uint32_t cpus_count, cpus_room;
 	bool kernel; /* what the kernel said is wanted */
 };
 
 /* ---- numbers ---- */
 
-static uint32_t string_of(struct merge *m, uint32_t string)
+static uint32_t string_of(struct trace_merge *m, uint32_t string)
 {
 	if (!string)
 		return 0;
@@ -52,7 +52,7 @@ static uint32_t string_of(struct merge *m, uint32_t string)
 	return m->strings[string];
 }
 
-static int64_t time_of(const struct merge *m, int64_t ts)
+static int64_t time_of(const struct trace_merge *m, int64_t ts)
 {
 	int64_t moved;
 	if (ts == KY_TIME_NONE || __builtin_add_overflow(ts, m->offset, &moved))
@@ -65,7 +65,7 @@ static uint32_t mapped(const uint32_t *map, uint32_t row)
 	return row == KY_NONE ? KY_NONE : map[row];
 }
 
-static void put_arg(struct merge *m, uint32_t arg)
+static void put_arg(struct trace_merge *m, uint32_t arg)
 {
 	const struct ky_args *args = &m->from->args;
 	const uint32_t key = string_of(m, args->key[arg]);
@@ -99,7 +99,7 @@ static void put_arg(struct merge *m, uint32_t arg)
 	}
 }
 
-static uint32_t set_of(struct merge *m, uint32_t set)
+static uint32_t set_of(struct trace_merge *m, uint32_t set)
 {
 	if (!set)
 		return 0;
@@ -120,7 +120,7 @@ static bool is_later(int64_t a, int64_t b)
 	return b == KY_TIME_NONE || a < b;
 }
 
-static void put_processes(struct merge *m)
+static void put_processes(struct trace_merge *m)
 {
 	const struct ky_processes *p = &m->from->processes;
 	struct ky_processes *q = &m->into->processes;
@@ -152,7 +152,7 @@ static void put_processes(struct merge *m)
 	ky_pair_map_free(&seen);
 }
 
-static uint32_t thread_row(struct merge *m, uint32_t i, bool first)
+static uint32_t thread_row(struct trace_merge *m, uint32_t i, bool first)
 {
 	const struct ky_threads *t = &m->from->threads;
 	const uint32_t process = mapped(m->processes, t->process[i]);
@@ -163,7 +163,7 @@ static uint32_t thread_row(struct merge *m, uint32_t i, bool first)
 	return ky_thread(m->into, m->from->processes.pid[t->process[i]], t->tid[i]);
 }
 
-static void put_threads(struct merge *m)
+static void put_threads(struct trace_merge *m)
 {
 	const struct ky_threads *t = &m->from->threads;
 	struct ky_threads *u = &m->into->threads;
@@ -193,7 +193,7 @@ static void put_threads(struct merge *m)
 
 /* ---- tracks ---- */
 
-static uint32_t owner_of(const struct merge *m, uint32_t track)
+static uint32_t owner_of(const struct trace_merge *m, uint32_t track)
 {
 	const uint32_t owner = m->from->tracks.owner[track];
 	switch (m->from->tracks.kind[track]) {
@@ -208,7 +208,7 @@ static uint32_t owner_of(const struct merge *m, uint32_t track)
 	}
 }
 
-static uint32_t track_of(struct merge *m, uint32_t track, const struct ky_address *address)
+static uint32_t track_of(struct trace_merge *m, uint32_t track, const struct ky_address *address)
 {
 	const struct ky_tracks *t = &m->from->tracks;
 	const struct ky_track_spec spec = {.kind = t->kind[track],
@@ -224,7 +224,7 @@ static uint32_t track_of(struct merge *m, uint32_t track, const struct ky_addres
 	return ky_track_new(m->into, &spec);
 }
 
-static int put_tracks(struct merge *m)
+static int put_tracks(struct trace_merge *m)
 {
 	const struct ky_tracks *t = &m->from->tracks;
 	struct ky_tracks *u = &m->into->tracks;
@@ -250,7 +250,7 @@ static int put_tracks(struct merge *m)
 
 /* ---- events ---- */
 
-static void put_flow(struct merge *m, int64_t ts, uint32_t track, enum ky_flow_step step,
+static void put_flow(struct trace_merge *m, int64_t ts, uint32_t track, enum ky_flow_step step,
 		     uint64_t id, uint32_t category, uint32_t name, uint64_t scope)
 {
 	const uint64_t key =
@@ -262,7 +262,7 @@ static void put_flow(struct merge *m, int64_t ts, uint32_t track, enum ky_flow_s
  * Arrows that were whole stay what they are, by a scope of their own; ends that were loose have one scope for
  * all traces, so that they may meet.
  */
-static void put_flows(struct merge *m, uint32_t slice, int64_t ts, uint32_t track)
+static void put_flows(struct trace_merge *m, uint32_t slice, int64_t ts, uint32_t track)
 {
 	static const enum ky_flow_step steps[] = {KY_FLOW_BEGIN, KY_FLOW_STEP, KY_FLOW_END};
 	uint32_t count;
@@ -273,7 +273,7 @@ static void put_flows(struct merge *m, uint32_t slice, int64_t ts, uint32_t trac
 			 marks[i].loose ? 0 : ky_hash_pair(m->number, (uint64_t)marks[i].flow + 1));
 }
 
-static void put_slice(struct merge *m, const struct ky_walk_item *item)
+static void put_slice(struct trace_merge *m, const struct ky_walk_item *item)
 {
 	const struct ky_slices *s = &m->from->slices;
 	const uint32_t row = item->row;
@@ -292,7 +292,7 @@ static void put_slice(struct merge *m, const struct ky_walk_item *item)
 	put_flows(m, row, ts, track);
 }
 
-static void put_sample(struct merge *m, const struct ky_walk_item *item)
+static void put_sample(struct trace_merge *m, const struct ky_walk_item *item)
 {
 	const struct ky_samples *s = &m->from->samples;
 	const uint32_t row = item->row;
@@ -303,18 +303,18 @@ static void put_sample(struct merge *m, const struct ky_walk_item *item)
 
 /* ---- scheduling ---- */
 
-static struct cpu *cpu_of(struct merge *m, uint32_t cpu)
+static struct merge_cpu *cpu_of(struct trace_merge *m, uint32_t cpu)
 {
 	for (uint32_t i = 0; i < m->cpus_count; i++)
 		if (m->cpus[i].cpu == cpu)
 			return &m->cpus[i];
 	if (!KY_ARRAY_ADD(m->cpus, m->cpus_count, m->cpus_room,
-			  (struct cpu){cpu, KY_NONE, KY_TIME_NONE}))
+			  (struct merge_cpu){cpu, KY_NONE, KY_TIME_NONE}))
 		return NULL;
 	return &m->cpus[m->cpus_count - 1];
 }
 
-static void put_switch(struct merge *m, const struct cpu *c, int64_t ts, uint32_t next)
+static void put_switch(struct trace_merge *m, const struct merge_cpu *c, int64_t ts, uint32_t next)
 {
 	const struct ky_sched *s = &m->from->sched;
 	const struct ky_threads *t = &m->from->threads;
@@ -333,9 +333,9 @@ static void put_switch(struct merge *m, const struct cpu *c, int64_t ts, uint32_
 	ky_put_switch(m->into, time_of(m, ts), &event);
 }
 
-static void put_sched(struct merge *m, const struct ky_walk_item *item)
+static void put_sched(struct trace_merge *m, const struct ky_walk_item *item)
 {
-	struct cpu *c = cpu_of(m, m->from->sched.cpu[item->row]);
+	struct merge_cpu *c = cpu_of(m, m->from->sched.cpu[item->row]);
 	if (!c)
 		return;
 	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
@@ -347,7 +347,7 @@ static void put_sched(struct merge *m, const struct ky_walk_item *item)
 	c->end = item->end_ns;
 }
 
-static void put_raw(struct merge *m, const struct ky_walk_item *item)
+static void put_raw(struct trace_merge *m, const struct ky_walk_item *item)
 {
 	const struct ky_raw_events *r = &m->from->raw_events;
 	const uint32_t thread = r->thread[item->row];
@@ -356,7 +356,7 @@ static void put_raw(struct merge *m, const struct ky_walk_item *item)
 		   string_of(m, r->name[item->row]), set_of(m, r->args[item->row]));
 }
 
-static void put_item(struct merge *m, const struct ky_walk_item *item)
+static void put_item(struct trace_merge *m, const struct ky_walk_item *item)
 {
 	const struct ky_trace *from = m->from;
 	const uint32_t row = item->row;
@@ -395,7 +395,7 @@ static void put_item(struct merge *m, const struct ky_walk_item *item)
 
 /* ---- what is not events ---- */
 
-static void put_stacks(struct merge *m)
+static void put_stacks(struct trace_merge *m)
 {
 	const struct ky_trace *f = m->from;
 	for (uint32_t i = 0; i < f->mappings.rows.count; i++) {
@@ -417,7 +417,7 @@ static void put_stacks(struct merge *m)
 					      m->frames[f->callsites.frame[i]]);
 }
 
-static void put_clocks(struct merge *m)
+static void put_clocks(struct trace_merge *m)
 {
 	const struct ky_clock_rows *c = &m->from->clock_rows;
 	/* The clocks of another machine are not those of this one. */
@@ -434,7 +434,7 @@ static void put_clocks(struct merge *m)
 	}
 }
 
-static void put_rest(struct merge *m)
+static void put_rest(struct trace_merge *m)
 {
 	const struct ky_trace *f = m->from;
 	for (uint32_t i = 0; i < f->losses.rows.count; i++)
@@ -451,7 +451,7 @@ static void put_rest(struct merge *m)
 	}
 }
 
-static int put_events(struct merge *m)
+static int put_events(struct trace_merge *m)
 {
 	struct ky_export_left left = {0};
 	struct ky_walk *walk;
@@ -471,7 +471,7 @@ static int put_events(struct merge *m)
 	return error;
 }
 
-static int open_maps(struct merge *m)
+static int open_maps(struct trace_merge *m)
 {
 	const struct ky_trace *f = m->from;
 	const struct {
@@ -491,7 +491,7 @@ static int open_maps(struct merge *m)
 	return 0;
 }
 
-static void close_maps(struct merge *m)
+static void close_maps(struct trace_merge *m)
 {
 	free(m->strings);
 	free(m->processes);
@@ -510,12 +510,12 @@ static _Atomic uint64_t merges;
 int ky_merge_add(struct ky_trace *into, const struct ky_trace *from, int64_t offset_ns,
 		 uint32_t machine, bool kernel)
 {
-	struct merge m = {.into = into,
-			  .from = from,
-			  .offset = offset_ns,
-			  .machine = machine,
-			  .number = atomic_fetch_add(&merges, 1) + 1,
-			  .kernel = kernel};
+	struct trace_merge m = {.into = into,
+				.from = from,
+				.offset = offset_ns,
+				.machine = machine,
+				.number = atomic_fetch_add(&merges, 1) + 1,
+				.kernel = kernel};
 	int error = open_maps(&m);
 	if (!error) {
 		put_processes(&m);

@@ -22,7 +22,7 @@
 #define NESTING_MAX 8u
 #define PROGRESS_EVERY 4096u
 
-struct reading {
+struct ctf_reading {
 	struct ky_load *load;
 	struct ky_ctf_events events;
 	const bt_message_iterator *iterator;
@@ -98,7 +98,7 @@ static bool probe(const struct ky_probe *probe)
 	return any;
 }
 
-static void lost_events(struct reading *reading, const bt_message *message)
+static void lost_events(struct ctf_reading *reading, const bt_message *message)
 {
 	uint64_t count = 0;
 	if (bt_message_discarded_events_get_count(message, &count) !=
@@ -108,7 +108,7 @@ static void lost_events(struct reading *reading, const bt_message *message)
 		    "tracer discarded events");
 }
 
-static void lost_packets(struct reading *reading, const bt_message *message)
+static void lost_packets(struct ctf_reading *reading, const bt_message *message)
 {
 	uint64_t count = 0;
 	if (bt_message_discarded_packets_get_count(message, &count) !=
@@ -122,7 +122,7 @@ static void lost_packets(struct reading *reading, const bt_message *message)
 		    "tracer discarded packets");
 }
 
-static void take_event(struct reading *reading, const bt_message *message)
+static void take_event(struct ctf_reading *reading, const bt_message *message)
 {
 	const bt_stream *stream =
 		bt_event_borrow_stream_const(bt_message_event_borrow_event_const(message));
@@ -152,7 +152,7 @@ static void take_event(struct reading *reading, const bt_message *message)
 		reading->error = reading->load->progress(reading->load, reading->count, 0);
 }
 
-static void take_message(struct reading *reading, const bt_message *message)
+static void take_message(struct ctf_reading *reading, const bt_message *message)
 {
 	switch (bt_message_get_type(message)) {
 	case BT_MESSAGE_TYPE_EVENT:
@@ -172,14 +172,14 @@ static void take_message(struct reading *reading, const bt_message *message)
 static bt_graph_simple_sink_component_initialize_func_status start(bt_message_iterator *iterator,
 								   void *data)
 {
-	((struct reading *)data)->iterator = iterator;
+	((struct ctf_reading *)data)->iterator = iterator;
 	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
 }
 
 static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
 								  void *data)
 {
-	struct reading *reading = data;
+	struct ctf_reading *reading = data;
 	bt_message_array_const messages;
 	uint64_t count;
 	const bt_message_iterator_next_status status =
@@ -270,7 +270,7 @@ static bool connect(bt_graph *graph, const bt_component_source *source,
 
 /* Builds the graph; false when the library could not. */
 static bool build(bt_graph *graph, const bt_plugin *ctf, const bt_plugin *utils,
-		  struct reading *reading)
+		  struct ctf_reading *reading)
 {
 	const bt_component_filter *muxer = NULL;
 	const bt_component_sink *sink = NULL;
@@ -284,7 +284,7 @@ static bool build(bt_graph *graph, const bt_plugin *ctf, const bt_plugin *utils,
 	return muxer && sink && connect(graph, source, muxer, sink);
 }
 
-static int run(struct reading *reading, const bt_plugin *ctf, const bt_plugin *utils)
+static int run(struct ctf_reading *reading, const bt_plugin *ctf, const bt_plugin *utils)
 {
 	struct ky_load *load = reading->load;
 	char why[300];
@@ -313,7 +313,7 @@ static int run(struct reading *reading, const bt_plugin *ctf, const bt_plugin *u
 
 static int read_with_library(struct ky_load *load, uint64_t bytes)
 {
-	struct reading reading = {
+	struct ctf_reading reading = {
 		.load = load, .events = {.trace = load->trace}, .count_max = bytes * 8};
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	const bt_plugin *ctf = plugin_named("ctf");

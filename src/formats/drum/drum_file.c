@@ -61,14 +61,14 @@ __attribute__((format(printf, 3, 4))) static int fail(char *message, int error, 
  * ------------------------------------------------------------------------------------------------
  */
 
-struct source {
+struct drum_source {
 	int fd;
 	bool seeks;
 	uint64_t at; /* where the next bytes come from */
 };
 
 /* As many bytes as there are, up to that many. Fewer: the end. */
-static ssize_t take_bytes(struct source *from, uint8_t *to, size_t bytes)
+static ssize_t take_bytes(struct drum_source *from, uint8_t *to, size_t bytes)
 {
 	size_t done = 0;
 	while (done < bytes) {
@@ -88,7 +88,7 @@ static ssize_t take_bytes(struct source *from, uint8_t *to, size_t bytes)
 }
 
 /* To the next byte that is there. False: there is none. */
-static bool skip_hole(struct source *from)
+static bool skip_hole(struct drum_source *from)
 {
 	if (!from->seeks)
 		return true;
@@ -115,7 +115,7 @@ static void keep_pages(struct ky_drum_file *file, uint64_t at, const uint8_t *ch
 	}
 }
 
-static int copy_rest(struct ky_drum_file *file, struct source *from, char *message)
+static int copy_rest(struct ky_drum_file *file, struct drum_source *from, char *message)
 {
 	uint8_t *chunk = malloc(CHUNK_BYTES);
 	if (!chunk)
@@ -190,7 +190,7 @@ static void drop_all_torn(struct ky_drum_file *file, int fd)
 	}
 }
 
-static int copy_file(struct ky_drum_file *file, struct source *from, char *message)
+static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *message)
 {
 	_Alignas(8) uint8_t page[KY_DRUM_HEADER_BYTES];
 	const ssize_t n = take_bytes(from, page, sizeof(page));
@@ -259,7 +259,7 @@ static int get_bytes(struct ky_drum_file *file, int fd, char *message)
 	const int seals = fcntl(fd, F_GET_SEALS);
 	if (seals >= 0 && (seals & F_SEAL_SHRINK))
 		return map_sealed(file, fd, (uint64_t)status.st_size, message);
-	struct source from = {.fd = fd, .seeks = S_ISREG(status.st_mode)};
+	struct drum_source from = {.fd = fd, .seeks = S_ISREG(status.st_mode)};
 	const int error = copy_file(file, &from, message);
 	const uint64_t end = from.seeks ? (uint64_t)status.st_size : from.at;
 	file->cut_at = end < file->bytes ? end : 0;

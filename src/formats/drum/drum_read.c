@@ -17,7 +17,7 @@
 /* Progress is told, and an interruption seen, every so many events. */
 #define PROGRESS_EVENTS (1u << 16)
 
-struct reading {
+struct drum_reading {
 	struct ky_load *load;
 	struct ky_event_intake *intake;
 	uint64_t events;
@@ -35,13 +35,13 @@ static bool probe(const struct ky_probe *probe)
 
 static void on_thread(void *context, const struct ky_thread *thread)
 {
-	struct reading *reading = context;
+	struct drum_reading *reading = context;
 	ky_event_intake_thread(reading->intake, thread);
 }
 
 static void on_event(void *context, const struct ky_event *event)
 {
-	struct reading *reading = context;
+	struct drum_reading *reading = context;
 	if (reading->error)
 		return;
 	ky_event_intake_event(reading->intake, event);
@@ -99,7 +99,7 @@ static void put_facts(struct ky_trace *trace, const struct ky_drum_file *file)
 
 static int read_drum(struct ky_load *load, struct ky_drum_file *file)
 {
-	struct reading reading = {.load = load};
+	struct drum_reading reading = {.load = load};
 	struct ky_drum_facts facts;
 	struct ky_stream *stream;
 	int error = ky_drum_file_stream(file, NULL, false, &stream, load->message);

@@ -8,6 +8,7 @@
  *   %p               a pointer; with a letter that needs what it points to, the text
  *   *                an int before the argument
  */
+#include "base/array.h"
 #include "formats/ftrace/ftrace_format.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct args {
 	const uint8_t *end;
 };
 
-struct out {
+struct bprint_out {
 	char *text;
 	size_t used;
 	size_t room;
@@ -62,17 +63,10 @@ static char *unescape(const char *text, size_t bytes)
 void ky_ftrace_bprint_add(struct ky_ftrace_format *format, uint64_t address, const char *text,
 			  size_t bytes)
 {
-	uint32_t count = format->printks_count;
-	if ((count & (count - 1)) == 0) {
-		struct ky_ftrace_printk *more =
-			realloc(format->printks, (count ? count * 2 : 1) * sizeof(*more));
-		if (!more)
-			return;
-		format->printks = more;
-	}
 	char *copy = unescape(text, bytes);
-	if (copy)
-		format->printks[format->printks_count++] = (struct ky_ftrace_printk){address, copy};
+	if (copy && !KY_ARRAY_ADD(format->printks, format->printks_count, format->printks_room,
+				  (struct ky_ftrace_printk){address, copy}))
+		free(copy);
 }
 
 void ky_ftrace_bprint_sort(struct ky_ftrace_format *format)
@@ -86,12 +80,12 @@ void ky_ftrace_bprint_free(struct ky_ftrace_format *format)
 {
 	for (uint32_t i = 0; i < format->printks_count; i++)
 		free(format->printks[i].text);
-	free(format->printks);
+	KY_ARRAY_FREE(format->printks, format->printks_room);
 }
 
 /* ---- arguments ---- */
 
-static void append(struct out *out, const char *text, size_t bytes)
+static void append(struct bprint_out *out, const char *text, size_t bytes)
 {
 	size_t left = out->room - out->used;
 	bytes = bytes < left ? bytes : left;
@@ -113,7 +107,7 @@ static uint64_t take_number(struct args *args, uint32_t bytes)
 	return ky_ftrace_load(args->format, args->begin + offset, bytes);
 }
 
-static void put_string(struct args *args, struct out *out)
+static void put_string(struct args *args, struct bprint_out *out)
 {
 	size_t left = (size_t)(args->end - args->at);
 	size_t bytes = strnlen((const char *)args->at, left);
@@ -121,7 +115,7 @@ static void put_string(struct args *args, struct out *out)
 	args->at += bytes < left ? bytes + 1 : left;
 }
 
-static void put_pointer(struct args *args, struct out *out, char extension)
+static void put_pointer(struct args *args, struct bprint_out *out, char extension)
 {
 	char text[32];
 	bool is_word = (extension >= 'a' && extension <= 'z') ||
@@ -154,8 +148,8 @@ static uint32_t number_bytes(const struct args *args, const char *modifiers, siz
 	return count ? args->format->long_bytes : 4;
 }
 
-static void put_number(struct args *args, struct out *out, uint32_t bytes, char letter, char pad,
-		       int width)
+static void put_number(struct args *args, struct bprint_out *out, uint32_t bytes, char letter,
+		       char pad, int width)
 {
 	char text[64];
 	uint64_t value = take_number(args, bytes);
@@ -181,7 +175,7 @@ static void put_number(struct args *args, struct out *out, uint32_t bytes, char 
 }
 
 /* One conversion, from behind its '%' on; returns what is behind it. */
-static const char *convert(struct args *args, struct out *out, const char *at)
+static const char *convert(struct args *args, struct bprint_out *out, const char *at)
 {
 	char pad = ' ';
 	int width = 0;
@@ -217,7 +211,8 @@ static const char *convert(struct args *args, struct out *out, const char *at)
 	return at;
 }
 
-static void put_caller(const struct ky_ftrace_format *format, uint64_t address, struct out *out)
+static void put_caller(const struct ky_ftrace_format *format, uint64_t address,
+		       struct bprint_out *out)
 {
 	char text[32];
 	const char *name = tep_find_function(format->tep, address);
@@ -229,7 +224,7 @@ static void put_caller(const struct ky_ftrace_format *format, uint64_t address, 
 size_t ky_ftrace_bprint(const struct ky_ftrace_format *format, uint64_t ip, uint64_t fmt,
 			const uint8_t *packed, size_t bytes, char *text, size_t room)
 {
-	struct out out = {text, 0, room};
+	struct bprint_out out = {text, 0, room};
 	struct args args = {format, packed, packed, packed + bytes};
 	const struct ky_ftrace_printk key = {.address = fmt};
 	const struct ky_ftrace_printk *found =

@@ -7,13 +7,13 @@
 
 #define TOKENS_MAX 11
 
-struct token {
+struct dump_token {
 	const char *text;
 	size_t bytes;
 };
 
 /* The last of max takes the rest of the line. */
-static size_t split(const char *line, size_t bytes, struct token *tokens, size_t max)
+static size_t split(const char *line, size_t bytes, struct dump_token *tokens, size_t max)
 {
 	size_t count = 0;
 	const char *at = line;
@@ -28,17 +28,17 @@ static size_t split(const char *line, size_t bytes, struct token *tokens, size_t
 			at++;
 		if (count + 1 == max)
 			at = end;
-		tokens[count++] = (struct token){begin, (size_t)(at - begin)};
+		tokens[count++] = (struct dump_token){begin, (size_t)(at - begin)};
 	}
 	return count;
 }
 
-static bool is(struct token token, const char *text)
+static bool is(struct dump_token token, const char *text)
 {
 	return token.bytes == strlen(text) && memcmp(token.text, text, token.bytes) == 0;
 }
 
-static bool number(struct token token, int64_t *value)
+static bool number(struct dump_token token, int64_t *value)
 {
 	*value = 0;
 	for (size_t i = 0; i < token.bytes; i++) {
@@ -51,7 +51,7 @@ static bool number(struct token token, int64_t *value)
 
 static bool long_line(struct ky_trace *trace, const char *line, size_t bytes)
 {
-	struct token tokens[10];
+	struct dump_token tokens[10];
 	int64_t pid;
 	int64_t parent;
 	if (split(line, bytes, tokens, 10) < 10 || !number(tokens[1], &pid) ||
@@ -69,7 +69,7 @@ static bool long_line(struct ky_trace *trace, const char *line, size_t bytes)
 
 static bool short_line(struct ky_trace *trace, const char *line, size_t bytes)
 {
-	struct token tokens[4];
+	struct dump_token tokens[4];
 	int64_t pid;
 	int64_t tid;
 	if (split(line, bytes, tokens, 4) < 4 || !number(tokens[1], &pid) ||
@@ -84,7 +84,7 @@ static bool short_line(struct ky_trace *trace, const char *line, size_t bytes)
 bool ky_ftrace_dump_line(struct ky_trace *trace, struct ky_ftrace_dump *dump, const char *line,
 			 size_t bytes)
 {
-	struct token tokens[TOKENS_MAX];
+	struct dump_token tokens[TOKENS_MAX];
 	size_t count = split(line, bytes, tokens, TOKENS_MAX);
 	if (count >= 4 && is(tokens[0], "USER") && is(tokens[1], "PID")) {
 		dump->form = is(tokens[2], "TID")    ? KY_DUMP_SHORT

@@ -74,7 +74,7 @@ bool ky_ftrace_number(const struct ky_ftrace_event *event, const char *key, int6
 uint32_t ky_ftrace_string(struct ky_trace *trace, const struct ky_ftrace_event *event,
 			  const char *key);
 
-/* "sys_read", or NULL. */
-const char *ky_syscall_name(uint32_t machine, int64_t number);
+/* Return the name of a system call ("sys_read") by ELF's number of the machine (EM_), or NULL. */
+const char *ky_ftrace_syscall_name(uint32_t machine, int64_t number);
 
 #endif

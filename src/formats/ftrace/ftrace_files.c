@@ -9,6 +9,7 @@
  *   per_cpu/cpuN/stats                                        what was lost, also where no page tells
  */
 #include "formats/ftrace/ftrace_files.h"
+#include "base/array.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -76,16 +77,8 @@ static uint64_t lost_of(const char *text)
 
 static void take_stats(struct ky_ftrace_files *files, uint32_t cpu, const char *text)
 {
-	if (cpu >= files->lost_cpus) {
-		const uint32_t cpus = (cpu + 64) & ~UINT32_C(63);
-		void *more = realloc(files->lost, cpus * sizeof(*files->lost));
-		if (!more)
-			return;
-		files->lost = more;
-		memset(&files->lost[files->lost_cpus], 0,
-		       (cpus - files->lost_cpus) * sizeof(*files->lost));
-		files->lost_cpus = cpus;
-	}
+	if (!KY_ARRAY_GROW_ZERO(files->lost, files->lost_cpus, cpu + 1))
+		return;
 	files->lost[cpu].last = lost_of(text);
 	if (!files->lost[cpu].there)
 		files->lost[cpu].first = files->lost[cpu].last;
@@ -146,6 +139,5 @@ void ky_ftrace_files_finish(struct ky_ftrace_files *files)
 	put_untold(files);
 	ky_ftrace_format_finish(files->format);
 	ky_ftrace_format_close(&files->format);
-	free(files->lost);
-	files->lost = NULL;
+	KY_ARRAY_FREE(files->lost, files->lost_cpus);
 }

@@ -7,6 +7,7 @@
  * buffer for all threads.
  */
 #include "formats/ftrace/ftrace_format.h"
+#include "base/array.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -69,9 +70,9 @@ void ky_ftrace_format_close(struct ky_ftrace_format **out)
 		return;
 	for (uint32_t i = 0; i < format->formats_room; i++)
 		free_record_format(format->formats[i]);
-	free(format->formats);
-	free(format->comms);
-	free(format->seen.bits);
+	KY_ARRAY_FREE(format->formats, format->formats_room);
+	KY_ARRAY_FREE(format->comms, format->comms_room);
+	KY_ARRAY_FREE(format->seen.bits, format->seen.words);
 	ky_ftrace_bprint_free(format);
 	tep_free(format->tep);
 	free(format);
@@ -194,22 +195,6 @@ static struct ky_record_format *take_event(struct ky_ftrace_format *format,
 	return record;
 }
 
-static bool room_for(struct ky_ftrace_format *format, uint32_t id)
-{
-	if (id < format->formats_room)
-		return true;
-	uint32_t room = format->formats_room ? format->formats_room : 512;
-	while (room <= id)
-		room *= 2;
-	struct ky_record_format **more = realloc(format->formats, room * sizeof(*more));
-	if (!more)
-		return false;
-	memset(more + format->formats_room, 0, (room - format->formats_room) * sizeof(*more));
-	format->formats = more;
-	format->formats_room = room;
-	return true;
-}
-
 /* Kernels that print an idle state have the bits of 4.14. */
 static void learn_release(struct ky_ftrace_format *format, const char *text, size_t bytes)
 {
@@ -256,7 +241,8 @@ void ky_ftrace_format_event(struct ky_ftrace_format *format, const char *system,
 {
 	learn_release(format, text, bytes);
 	const struct tep_event *event = parse_event(format, system, text, bytes);
-	if (!event || !room_for(format, (uint32_t)event->id)) {
+	if (!event ||
+	    !KY_ARRAY_GROW_ZERO(format->formats, format->formats_room, (uint64_t)event->id + 1)) {
 		ky_problem(format->trace, "ftrace_event_format", KY_ERROR, at,
 			   "a format of an event of %s that cannot be used", system);
 		return;

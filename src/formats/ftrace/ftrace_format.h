@@ -129,7 +129,7 @@ struct ky_ftrace_format {
 	uint32_t formats_count; /* that were parsed */
 	/* What lists say about tasks, in their order. */
 	struct ky_ftrace_comm *comms;
-	uint32_t comms_count;
+	uint32_t comms_count, comms_room;
 	int64_t tasks_ts;                  /* of the list that is being read */
 	struct ky_tid_set seen;            /* that had an event */
 	struct ky_ftrace_watched *watched; /* when only some tasks were recorded; else NULL */
@@ -137,7 +137,7 @@ struct ky_ftrace_format {
 	uint64_t missed;
 	int64_t last_ts;
 	struct ky_ftrace_printk *printks; /* format strings by their addresses */
-	uint32_t printks_count;
+	uint32_t printks_count, printks_room;
 	bool printks_sorted; /* at the first event; later ones are not taken */
 };
 

@@ -18,12 +18,12 @@
 #define DECLARATION_BYTES_MAX 200u
 #define PLACE_MAX 65535u
 
-struct span {
+struct text_range {
 	const char *at;
 	const char *end;
 };
 
-struct out {
+struct format_out {
 	char *text;
 	size_t used;
 	size_t room;
@@ -41,7 +41,7 @@ static bool is_blank(char c)
 }
 
 /* The room is that of the whole: texts written anew are not longer than these times the original. */
-static void append(struct out *out, const char *text, size_t bytes)
+static void append(struct format_out *out, const char *text, size_t bytes)
 {
 	if (bytes > out->room - out->used)
 		return;
@@ -49,14 +49,14 @@ static void append(struct out *out, const char *text, size_t bytes)
 	out->used += bytes;
 }
 
-static struct span skip_blanks(struct span span)
+static struct text_range skip_blanks(struct text_range span)
 {
 	while (span.at < span.end && is_blank(*span.at))
 		span.at++;
 	return span;
 }
 
-static bool next_line(struct span *text, struct span *line)
+static bool next_line(struct text_range *text, struct text_range *line)
 {
 	if (text->at >= text->end)
 		return false;
@@ -67,14 +67,14 @@ static bool next_line(struct span *text, struct span *line)
 	return true;
 }
 
-static bool starts(struct span span, const char *with)
+static bool starts(struct text_range span, const char *with)
 {
 	size_t bytes = strlen(with);
 	return (size_t)(span.end - span.at) >= bytes && memcmp(span.at, with, bytes) == 0;
 }
 
 /* "key:N;" anywhere in the line. */
-static bool find_number(struct span line, const char *key, uint32_t *number)
+static bool find_number(struct text_range line, const char *key, uint32_t *number)
 {
 	const char *at = memmem(line.at, (size_t)(line.end - line.at), key, strlen(key));
 	uint32_t value = 0;
@@ -92,7 +92,7 @@ static bool find_number(struct span line, const char *key, uint32_t *number)
 }
 
 /* "[16]", "[]"; what is no number in it is left out. NULL when it does not end. */
-static const char *write_index(const char *at, const char *end, struct out *out)
+static const char *write_index(const char *at, const char *end, struct format_out *out)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
 	bool numeric = true;
@@ -108,7 +108,7 @@ static const char *write_index(const char *at, const char *end, struct out *out)
 }
 
 /* Words and stars, and a name at the end, with an index at most there or at a dynamic type. */
-static bool write_declaration(struct span text, struct out *out)
+static bool write_declaration(struct text_range text, struct format_out *out)
 {
 	uint32_t words = 0;
 	uint32_t indices = 0;
@@ -148,7 +148,7 @@ static bool write_declaration(struct span text, struct out *out)
 }
 
 /* False: nothing was written. */
-static bool write_field(struct span line, struct out *out)
+static bool write_field(struct text_range line, struct format_out *out)
 {
 	size_t before = out->used;
 	uint32_t offset;
@@ -156,7 +156,7 @@ static bool write_field(struct span line, struct out *out)
 	uint32_t is_signed = 0;
 	char tail[80];
 	const char *semicolon = memchr(line.at, ';', (size_t)(line.end - line.at));
-	struct span declaration = {line.at + 6, semicolon};
+	struct text_range declaration = {line.at + 6, semicolon};
 	if (!semicolon || !find_number(line, "offset:", &offset) ||
 	    !find_number(line, "size:", &size))
 		return false;
@@ -173,11 +173,11 @@ static bool write_field(struct span line, struct out *out)
 }
 
 /* "name: x" or "ID: 5": the key and what is a word behind it. */
-static bool write_head(struct span line, const char *key, struct out *out)
+static bool write_head(struct text_range line, const char *key, struct format_out *out)
 {
 	if (!starts(line, key))
 		return false;
-	struct span word = skip_blanks((struct span){line.at + strlen(key), line.end});
+	struct text_range word = skip_blanks((struct text_range){line.at + strlen(key), line.end});
 	const char *at = word.at;
 	while (at < word.end && is_word(*at))
 		at++;
@@ -191,9 +191,9 @@ static bool write_head(struct span line, const char *key, struct out *out)
 }
 
 /* All fields; *left_out is how many could not be used. */
-static void write_fields(struct span text, struct out *out, uint32_t *left_out)
+static void write_fields(struct text_range text, struct format_out *out, uint32_t *left_out)
 {
-	struct span line;
+	struct text_range line;
 	bool common = true;
 	append(out, "format:\n", 8);
 	while (next_line(&text, &line)) {
@@ -217,11 +217,11 @@ static void write_fields(struct span text, struct out *out, uint32_t *left_out)
 char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uint32_t *left_out)
 {
 	static const char tail[] = "\nprint fmt: \"\"\n";
-	struct span all = {text, text + bytes};
-	struct span line;
+	struct text_range all = {text, text + bytes};
+	struct text_range line;
 	bool named = false;
 	bool numbered = false;
-	struct out out = {.room = 2 * bytes + 256};
+	struct format_out out = {.room = 2 * bytes + 256};
 	*left_out = 0;
 	out.text = malloc(out.room + 1);
 	if (!out.text)
@@ -230,7 +230,7 @@ char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uin
 		named = named || write_head(line, "name:", &out);
 		numbered = numbered || (named && write_head(line, "ID:", &out));
 	}
-	write_fields((struct span){text, text + bytes}, &out, left_out);
+	write_fields((struct text_range){text, text + bytes}, &out, left_out);
 	append(&out, tail, sizeof(tail) - 1);
 	out.text[out.used] = '\0';
 	*written = out.used;

@@ -12,6 +12,7 @@
  * them, so that spans nest and last as they did, and gaps are missing.
  */
 #include "formats/ftrace/ftrace_graph.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct ky_ftrace_graph_cpu {
 };
 
 /* What a line has. */
-struct parts {
+struct graph_parts {
 	uint32_t cpu;
 	bool has_ts;
 	int64_t ts;
@@ -101,7 +102,7 @@ static const char *trim(const char *at, const char *end)
 }
 
 /* Columns between the CPU and the function: task, flags, duration. */
-static void parse_middle(const char *at, const char *end, struct parts *parts)
+static void parse_middle(const char *at, const char *end, struct graph_parts *parts)
 {
 	while (at < end) {
 		const char *bar = memchr(at, '|', (size_t)(end - at));
@@ -127,7 +128,7 @@ static const char *last_bar(const char *at, const char *end)
 	return memrchr(at, '|', (size_t)((comment ? comment : end) - at));
 }
 
-static bool parse_line(const char *line, const char *end, struct parts *parts)
+static bool parse_line(const char *line, const char *end, struct graph_parts *parts)
 {
 	const char *at = skip_blanks(line, end);
 	const char *after = parse_fixed(at, end, &parts->ts);
@@ -152,21 +153,14 @@ static bool parse_line(const char *line, const char *end, struct parts *parts)
 static struct ky_ftrace_graph_cpu *cpu_of(struct ky_trace *trace, struct ky_ftrace_graph *graph,
 					  uint32_t cpu)
 {
-	if (cpu >= graph->cpus_count) {
-		struct ky_ftrace_graph_cpu *more =
-			realloc(graph->cpus, (cpu + 1) * sizeof(*graph->cpus));
-		if (!more) {
-			trace->error = -ENOMEM;
-			return NULL;
-		}
-		memset(more + graph->cpus_count, 0, (cpu + 1 - graph->cpus_count) * sizeof(*more));
-		graph->cpus = more;
-		graph->cpus_count = cpu + 1;
+	if (!KY_ARRAY_GROW_ZERO(graph->cpus, graph->cpus_room, (uint64_t)cpu + 1)) {
+		trace->error = -ENOMEM;
+		return NULL;
 	}
 	return &graph->cpus[cpu];
 }
 
-static uint32_t track_of(struct ky_trace *trace, const struct parts *parts,
+static uint32_t track_of(struct ky_trace *trace, const struct graph_parts *parts,
 			 const struct ky_ftrace_graph_cpu *cpu)
 {
 	int32_t tid = parts->tid ? parts->tid : cpu->tid;
@@ -180,7 +174,7 @@ static uint32_t track_of(struct ky_trace *trace, const struct parts *parts,
 	return ky_track(trace, &spec);
 }
 
-static void put_end(struct ky_trace *trace, const struct parts *parts,
+static void put_end(struct ky_trace *trace, const struct graph_parts *parts,
 		    struct ky_ftrace_graph_cpu *cpu, uint32_t track)
 {
 	int64_t ts = parts->has_ts ? parts->ts : cpu->clock;
@@ -191,7 +185,7 @@ static void put_end(struct ky_trace *trace, const struct parts *parts,
 	cpu->clock = ts;
 }
 
-static void put_function(struct ky_trace *trace, const struct parts *parts,
+static void put_function(struct ky_trace *trace, const struct graph_parts *parts,
 			 struct ky_ftrace_graph_cpu *cpu, const char *paren)
 {
 	uint32_t track = track_of(trace, parts, cpu);
@@ -210,7 +204,7 @@ static void put_function(struct ky_trace *trace, const struct parts *parts,
 }
 
 /* " 0)  sshd-123  =>  bash-12 ": true when it is one. */
-static bool switch_task(struct ky_trace *trace, const struct parts *parts,
+static bool switch_task(struct ky_trace *trace, const struct graph_parts *parts,
 			struct ky_ftrace_graph_cpu *cpu)
 {
 	const char *arrow =
@@ -233,7 +227,7 @@ bool ky_ftrace_graph_line(struct ky_trace *trace, struct ky_ftrace_graph *graph,
 {
 	const char *end = trim(line, line + bytes);
 	const char *at = skip_blanks(line, end);
-	struct parts parts = {0};
+	struct graph_parts parts = {0};
 	if (end - at > 8 && memcmp(at, "--------", 8) == 0)
 		return true;
 	if (at == end || !is_digit(*at) || !parse_line(line, end, &parts))
@@ -251,7 +245,5 @@ bool ky_ftrace_graph_line(struct ky_trace *trace, struct ky_ftrace_graph *graph,
 
 void ky_ftrace_graph_end(struct ky_ftrace_graph *graph)
 {
-	free(graph->cpus);
-	graph->cpus = NULL;
-	graph->cpus_count = 0;
+	KY_ARRAY_FREE(graph->cpus, graph->cpus_room);
 }

@@ -12,7 +12,7 @@ struct ky_ftrace_graph_cpu;
 /* A zeroed one begins. */
 struct ky_ftrace_graph {
 	struct ky_ftrace_graph_cpu *cpus;
-	uint32_t cpus_count;
+	uint32_t cpus_room;
 };
 
 /* True when it was one. */

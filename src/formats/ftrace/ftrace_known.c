@@ -5,7 +5,9 @@
  * should be stays a raw event, and is counted.
  */
 #include "formats/ftrace/ftrace_event.h"
+#include "formats/ftrace/syscall_names.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -315,13 +317,26 @@ static bool on_work_end(struct ky_trace *trace, const struct ky_ftrace_event *ev
 	return true;
 }
 
+/* The generic table is that of arm64 and RISC-V. */
+const char *ky_ftrace_syscall_name(uint32_t machine, int64_t number)
+{
+	static const char *const x86_64[] = {KY_SYSCALLS_X86_64};
+	static const char *const generic[] = {KY_SYSCALLS_GENERIC};
+	const uint64_t at = (uint64_t)number;
+	if (machine == EM_X86_64)
+		return at < sizeof(x86_64) / sizeof(x86_64[0]) ? x86_64[at] : NULL;
+	if (machine == EM_AARCH64 || machine == EM_RISCV)
+		return at < sizeof(generic) / sizeof(generic[0]) ? generic[at] : NULL;
+	return NULL;
+}
+
 static bool syscall(struct ky_trace *trace, const struct ky_ftrace_event *event, bool enter)
 {
 	int64_t number;
 	if (!ky_ftrace_number(event, "id", &number) && !ky_ftrace_number(event, "NR", &number))
 		return false;
 	char unknown[32];
-	const char *name = ky_syscall_name(event->machine, number);
+	const char *name = ky_ftrace_syscall_name(event->machine, number);
 	if (!name) {
 		snprintf(unknown, sizeof(unknown), "sys_%lld", (long long)number);
 		name = unknown;

@@ -26,7 +26,7 @@
 /* An absolute time has 59 bits; those above are the page's. */
 #define ABSOLUTE_BITS 59u
 
-struct walk {
+struct page_walk {
 	const uint8_t *at;
 	const uint8_t *end;
 	uint64_t ts;
@@ -43,7 +43,7 @@ static int64_t nanoseconds(const struct ky_ftrace_clock *clock, uint64_t ts)
  * The next event's data, NULL at the end of the page or for what is none. False when the page is damaged
  * from here on.
  */
-static bool next_event(const struct ky_ftrace_format *format, struct walk *walk,
+static bool next_event(const struct ky_ftrace_format *format, struct page_walk *walk,
 		       const uint8_t **data, size_t *bytes)
 {
 	uint32_t head = (uint32_t)ky_ftrace_load(format, walk->at, 4);
@@ -87,7 +87,7 @@ static bool next_event(const struct ky_ftrace_format *format, struct walk *walk,
 }
 
 static void put_missed(struct ky_ftrace_format *format, uint32_t cpu, uint32_t commit,
-		       const struct walk *walk, const uint8_t *page_end)
+		       const struct page_walk *walk, const uint8_t *page_end)
 {
 	uint64_t missed = 0;
 	if (commit & MISSED_STORED && (size_t)(page_end - walk->end) >= format->commit_bytes)
@@ -114,7 +114,7 @@ void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t
 			   bytes - head);
 		used = bytes - head;
 	}
-	struct walk walk = {page + head, page + head + used, ky_ftrace_load(format, page, 8)};
+	struct page_walk walk = {page + head, page + head + used, ky_ftrace_load(format, page, 8)};
 	if (commit & MISSED)
 		put_missed(format, cpu, commit, &walk, page + bytes);
 	while (walk.end - walk.at >= 4) {

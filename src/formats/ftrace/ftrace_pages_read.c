@@ -8,6 +8,7 @@
  *
  * Beside them, where they are: saved_cmdlines, printk_formats, kallsyms, uname.
  */
+#include "base/file.h"
 #include "formats/load.h"
 
 #include <dirent.h>
@@ -43,34 +44,6 @@ static bool probe_pages(const struct ky_probe *probe)
 	return is_there(probe->path, "format") || is_there(probe->path, "events");
 }
 
-/* A file in memory, to be freed, with a NUL behind it; NULL when it is not there. */
-static char *read_file(const char *path, size_t *bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *data = NULL;
-	size_t room = 0;
-	*bytes = 0;
-	while (fd >= 0) {
-		if (*bytes + 1 >= room) {
-			size_t more = room ? room * 2 : 8192;
-			char *larger = more > FILE_BYTES_MAX ? NULL : realloc(data, more);
-			if (!larger)
-				break;
-			data = larger;
-			room = more;
-		}
-		ssize_t got = read(fd, data + *bytes, room - *bytes - 1);
-		if (got <= 0)
-			break;
-		*bytes += (size_t)got;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (data)
-		data[*bytes] = '\0';
-	return data;
-}
-
 /* ---- files ---- */
 
 /* A file by its path in the directory; false when it is not there. */
@@ -80,7 +53,7 @@ static bool take_file(struct pages *pages, const char *name)
 	size_t bytes;
 	if (snprintf(path, sizeof(path), "%s/%s", pages->load->path, name) >= PATH_MAX)
 		return false;
-	char *text = read_file(path, &bytes);
+	char *text = ky_file_read(path, FILE_BYTES_MAX, &bytes);
 	if (!text)
 		return false;
 	ky_ftrace_files_take(&pages->files, name, text, bytes, KY_NO_PLACE);

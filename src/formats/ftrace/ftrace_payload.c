@@ -8,18 +8,18 @@
  */
 #include "formats/ftrace/ftrace_text.h"
 
-struct span {
+struct payload_text {
 	const char *at;
 	const char *end;
 };
 
-static bool starts(struct span span, const char *with)
+static bool starts(struct payload_text span, const char *with)
 {
 	size_t bytes = strlen(with);
 	return (size_t)(span.end - span.at) >= bytes && memcmp(span.at, with, bytes) == 0;
 }
 
-static const char *find_last(struct span span, const char *what)
+static const char *find_last(struct payload_text span, const char *what)
 {
 	size_t bytes = strlen(what);
 	for (const char *at = span.end - bytes; at >= span.at; at--)
@@ -39,7 +39,7 @@ static const struct {
 };
 
 /* Where the value that begins at at ends; key is the token with its '='. */
-static const char *value_end(struct span key, const char *at, const char *end)
+static const char *value_end(struct payload_text key, const char *at, const char *end)
 {
 	const char *blank = memchr(at, ' ', (size_t)(end - at));
 	for (size_t i = 0; i < sizeof(comms) / sizeof(comms[0]); i++) {
@@ -47,7 +47,8 @@ static const char *value_end(struct span key, const char *at, const char *end)
 			continue;
 		/* The second half of a switch has the same fields again. */
 		const char *arrow = memmem(at, (size_t)(end - at), " ==> next_comm=", 15);
-		const char *last = find_last((struct span){at, arrow ? arrow : end}, comms[i].next);
+		const char *last =
+			find_last((struct payload_text){at, arrow ? arrow : end}, comms[i].next);
 		return last ? last : blank ? blank : end;
 	}
 	return blank ? blank : end;
@@ -82,7 +83,7 @@ static bool parse_pairs(struct ky_ftrace_event *event, const char *at, const cha
 		if (event->fields_count >= KY_FTRACE_FIELDS_MAX - 1)
 			return false;
 		if (equal && equal + 1 <= end) {
-			stop = value_end((struct span){at, equal + 1}, equal + 1, end);
+			stop = value_end((struct payload_text){at, equal + 1}, equal + 1, end);
 			const char *value_stop =
 				stop > equal + 1 && stop[-1] == ',' ? stop - 1 : stop;
 			ky_ftrace_add_value(event, at, (size_t)(equal - at), equal + 1,
@@ -92,7 +93,7 @@ static bool parse_pairs(struct ky_ftrace_event *event, const char *at, const cha
 			stop = stop ? stop : end;
 			if (event->fields_count == 0)
 				ky_ftrace_add_text(event, "name", 4, at, (size_t)(stop - at));
-			else if (!starts((struct span){at, stop}, "==>"))
+			else if (!starts((struct payload_text){at, stop}, "==>"))
 				whole = false;
 		}
 		at = stop;
@@ -101,7 +102,7 @@ static bool parse_pairs(struct ky_ftrace_event *event, const char *at, const cha
 }
 
 /* "comm:pid [prio]" from at on; NULL when it is not. */
-static const char *parse_task(struct ky_ftrace_event *event, struct span text,
+static const char *parse_task(struct ky_ftrace_event *event, struct payload_text text,
 			      const char *const keys[3])
 {
 	const char *open = memmem(text.at, (size_t)(text.end - text.at), " [", 2);
@@ -121,23 +122,23 @@ static const char *parse_task(struct ky_ftrace_event *event, struct span text,
 }
 
 /* trace-cmd's own words for a switch. */
-static bool parse_switch(struct ky_ftrace_event *event, struct span text)
+static bool parse_switch(struct ky_ftrace_event *event, struct payload_text text)
 {
 	static const char *const prev_keys[3] = {"prev_comm", "prev_pid", "prev_prio"};
 	static const char *const next_keys[3] = {"next_comm", "next_pid", "next_prio"};
 	const char *arrow = memmem(text.at, (size_t)(text.end - text.at), " ==> ", 5);
 	if (!arrow || starts(text, "prev_comm="))
 		return false;
-	const char *state = parse_task(event, (struct span){text.at, arrow}, prev_keys);
+	const char *state = parse_task(event, (struct payload_text){text.at, arrow}, prev_keys);
 	if (!state)
 		return false;
 	while (state < arrow && *state == ' ')
 		state++;
 	ky_ftrace_add_value(event, "prev_state", 10, state, (size_t)(arrow - state));
-	return parse_task(event, (struct span){arrow + 5, text.end}, next_keys) != NULL;
+	return parse_task(event, (struct payload_text){arrow + 5, text.end}, next_keys) != NULL;
 }
 
-static bool parse_wakeup(struct ky_ftrace_event *event, struct span text)
+static bool parse_wakeup(struct ky_ftrace_event *event, struct payload_text text)
 {
 	static const char *const keys[3] = {"comm", "pid", "prio"};
 	const char *rest = starts(text, "comm=") ? NULL : parse_task(event, text, keys);
@@ -145,7 +146,7 @@ static bool parse_wakeup(struct ky_ftrace_event *event, struct span text)
 }
 
 /* Of a print: which function wrote it stands before it. */
-static struct span marker_text(struct span text)
+static struct payload_text marker_text(struct payload_text text)
 {
 	static const char writer[] = "tracing_mark_write: ";
 	if (starts(text, writer))
@@ -154,7 +155,7 @@ static struct span marker_text(struct span text)
 }
 
 /* "NR 1 (1, 7f.., 5)" and "NR 1 = 5". */
-static bool parse_syscall(struct ky_ftrace_event *event, struct span text)
+static bool parse_syscall(struct ky_ftrace_event *event, struct payload_text text)
 {
 	if (!starts(text, "NR "))
 		return false;
@@ -170,7 +171,7 @@ static bool parse_syscall(struct ky_ftrace_event *event, struct span text)
 }
 
 /* "work struct 00000000: function vmstat_update". */
-static bool parse_work(struct ky_ftrace_event *event, struct span text)
+static bool parse_work(struct ky_ftrace_event *event, struct payload_text text)
 {
 	const char *found = memmem(text.at, (size_t)(text.end - text.at), "function ", 9);
 	if (found)
@@ -179,7 +180,7 @@ static bool parse_work(struct ky_ftrace_event *event, struct span text)
 }
 
 /* trace-cmd: "0.5 us |  func();" and "func() {" of an entry, "1.2 us | }" of an exit. */
-static bool parse_graph(struct ky_ftrace_event *event, struct span text)
+static bool parse_graph(struct ky_ftrace_event *event, struct payload_text text)
 {
 	const char *bar = memchr(text.at, '|', (size_t)(text.end - text.at));
 	const char *at = bar ? bar + 1 : text.at;
@@ -192,7 +193,7 @@ static bool parse_graph(struct ky_ftrace_event *event, struct span text)
 }
 
 /* trace-cmd: "func <-- caller" under the name "function". */
-static bool parse_function(struct ky_ftrace_event *event, struct span text)
+static bool parse_function(struct ky_ftrace_event *event, struct payload_text text)
 {
 	const char *arrow = memmem(text.at, (size_t)(text.end - text.at), " <-- ", 5);
 	ky_ftrace_add_text(event, "ip", 2, text.at, (size_t)((arrow ? arrow : text.end) - text.at));
@@ -215,7 +216,7 @@ static bool starts_named(const struct ky_ftrace_event *event, const char *name)
 }
 
 /* True when the event's own form was there and all of it was taken. */
-static bool parse_own(struct ky_ftrace_event *event, struct span text)
+static bool parse_own(struct ky_ftrace_event *event, struct payload_text text)
 {
 	switch (event->name_text[0]) {
 	case 's':
@@ -237,7 +238,7 @@ static bool parse_own(struct ky_ftrace_event *event, struct span text)
 
 void ky_ftrace_payload(struct ky_ftrace_event *event, const char *text, size_t bytes)
 {
-	struct span span = {text, text + bytes};
+	struct payload_text span = {text, text + bytes};
 	if (is_named(event, "print") || is_named(event, "0") ||
 	    is_named(event, "tracing_mark_write") || is_named(event, "bprint") ||
 	    is_named(event, "bputs")) {

@@ -16,12 +16,12 @@
 #define RECORD_BYTES_MAX (64u << 20)
 #define PATH_BYTES_MAX 512u
 
-struct stream {
+struct ftrace_records {
 	struct ky_load *load;
 	struct ky_ftrace_files files;
 };
 
-static void take_file(struct stream *stream, const struct ky_kymo_ftrace *record,
+static void take_file(struct ftrace_records *stream, const struct ky_kymo_ftrace *record,
 		      const uint8_t *content, uint64_t at)
 {
 	char path[PATH_BYTES_MAX];
@@ -40,7 +40,8 @@ static void take_file(struct stream *stream, const struct ky_kymo_ftrace *record
 }
 
 /* Whether its numbers go together; what is behind one that says otherwise cannot be found. */
-static bool is_sound(const struct stream *stream, const struct ky_kymo_ftrace *record, uint64_t at)
+static bool is_sound(const struct ftrace_records *stream, const struct ky_kymo_ftrace *record,
+		     uint64_t at)
 {
 	if (record->bytes < sizeof(*record) || record->bytes > RECORD_BYTES_MAX) {
 		ky_problem(stream->load->trace, "ftrace_stream_record", KY_DATA_LOSS, at,
@@ -51,7 +52,7 @@ static bool is_sound(const struct stream *stream, const struct ky_kymo_ftrace *r
 	return true;
 }
 
-static void take_record(struct stream *stream, const struct ky_kymo_ftrace *record,
+static void take_record(struct ftrace_records *stream, const struct ky_kymo_ftrace *record,
 			const uint8_t *content, uint64_t at)
 {
 	const size_t bytes = record->bytes - sizeof(*record);
@@ -68,7 +69,7 @@ static void take_record(struct stream *stream, const struct ky_kymo_ftrace *reco
 }
 
 /* False at the end, or where the input is cut or damaged. */
-static bool next_record(struct stream *stream)
+static bool next_record(struct ftrace_records *stream)
 {
 	struct ky_input *input = stream->load->input;
 	const uint64_t at = input->position;
@@ -91,7 +92,7 @@ static bool next_record(struct stream *stream)
 
 int ky_ftrace_stream_read(struct ky_load *load)
 {
-	struct stream stream = {.load = load};
+	struct ftrace_records stream = {.load = load};
 	int error = ky_ftrace_files_open(&stream.files, load->trace);
 	if (error)
 		return error;

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "formats/ftrace/ftrace_format.h"
 
 /* The kernel's PID_MAX_LIMIT. */
@@ -19,15 +20,8 @@ void ky_tid_set_add(struct ky_tid_set *set, int32_t tid)
 	const uint32_t word = (uint32_t)tid / WORD_BITS;
 	if (tid <= 0 || tid >= (int32_t)TIDS_MAX)
 		return;
-	if (word >= set->words) {
-		const uint32_t words = word * 2 + 64;
-		uint64_t *more = realloc(set->bits, words * sizeof(*more));
-		if (!more)
-			return;
-		memset(more + set->words, 0, (words - set->words) * sizeof(*more));
-		set->bits = more;
-		set->words = words;
-	}
+	if (!KY_ARRAY_GROW_ZERO(set->bits, set->words, word + 1))
+		return;
 	set->bits[word] |= UINT64_C(1) << (uint32_t)tid % WORD_BITS;
 }
 
@@ -39,14 +33,7 @@ bool ky_tid_set_has(const struct ky_tid_set *set, int32_t tid)
 
 static void add(struct ky_ftrace_format *format, const struct ky_ftrace_comm *comm)
 {
-	if ((format->comms_count & (format->comms_count - 1)) == 0) {
-		const uint32_t room = format->comms_count ? format->comms_count * 2 : 1;
-		struct ky_ftrace_comm *more = realloc(format->comms, room * sizeof(*more));
-		if (!more)
-			return;
-		format->comms = more;
-	}
-	format->comms[format->comms_count++] = *comm;
+	(void)KY_ARRAY_ADD(format->comms, format->comms_count, format->comms_room, *comm);
 }
 
 /* A number and the blank behind it; NULL when it is none. */

@@ -14,7 +14,7 @@
 
 #include <ctype.h>
 
-struct columns {
+struct text_columns {
 	const char *comm;
 	size_t comm_bytes;
 	int32_t tid;
@@ -96,7 +96,7 @@ static const char *skip_flags(const char *at, const char *end)
 }
 
 /* From behind "[CPU]" on: flags and the time. */
-static bool parse_right(const char *at, const char *end, struct columns *columns)
+static bool parse_right(const char *at, const char *end, struct text_columns *columns)
 {
 	at = skip_blanks(at, end);
 	at = skip_blanks(skip_flags(at, end), end);
@@ -118,7 +118,7 @@ static const char *skip_buffer(const char *comm, const char *end)
 }
 
 /* From before "[CPU]" backwards: an optional (TGID), and -PID. */
-static bool parse_left(const char *line, const char *at, struct columns *columns)
+static bool parse_left(const char *line, const char *at, struct text_columns *columns)
 {
 	while (at > line && is_blank(at[-1]))
 		at--;
@@ -148,7 +148,7 @@ static bool parse_left(const char *line, const char *at, struct columns *columns
 	return true;
 }
 
-static bool parse_columns(const char *line, const char *end, struct columns *columns)
+static bool parse_columns(const char *line, const char *end, struct text_columns *columns)
 {
 	for (const char *open = memchr(line, '[', (size_t)(end - line)); open;
 	     open = memchr(open + 1, '[', (size_t)(end - open - 1))) {
@@ -161,7 +161,7 @@ static bool parse_columns(const char *line, const char *end, struct columns *col
 }
 
 /* "  bash-3994    0d..1    3us+: rest": microseconds since the trace began. */
-static bool parse_latency(const char *line, const char *end, struct columns *columns)
+static bool parse_latency(const char *line, const char *end, struct text_columns *columns)
 {
 	const char *us = line;
 	const char *colon;
@@ -259,7 +259,7 @@ static const char *name_end(const char *at, const char *end)
 	return at < end && *at == ':' && at[-1] != ':' ? at : NULL;
 }
 
-static bool put_event(struct ky_trace *trace, const struct columns *columns, const char *end)
+static bool put_event(struct ky_trace *trace, const struct text_columns *columns, const char *end)
 {
 	struct ky_ftrace_event event;
 	event.ts = columns->ts;
@@ -295,7 +295,7 @@ static const char *trim_end(const char *line, const char *end)
 
 bool ky_ftrace_text_is_line(const char *line, size_t bytes)
 {
-	struct columns columns;
+	struct text_columns columns;
 	const char *end = line + bytes;
 	return bytes && line[0] != '#' &&
 	       (parse_columns(line, end, &columns) || parse_latency(line, end, &columns));
@@ -310,7 +310,7 @@ static bool is_head(const char *line, size_t bytes)
 
 void ky_ftrace_text_line(struct ky_trace *trace, const char *line, size_t bytes, uint64_t at)
 {
-	struct columns columns;
+	struct text_columns columns;
 	const char *end = trim_end(line, line + bytes);
 	if (end == line)
 		return;

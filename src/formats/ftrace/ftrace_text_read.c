@@ -16,7 +16,7 @@
 #define LINE_BYTES_MAX (1u << 20)
 #define PROBE_LINES 40
 
-struct text {
+struct ftrace_lines {
 	struct ky_trace *trace;
 	struct ky_ftrace_dump dump;
 	struct ky_ftrace_graph graph;
@@ -47,7 +47,7 @@ static bool probe_text(const struct ky_probe *probe)
 	return false;
 }
 
-static void read_line(struct text *text, const char *line, size_t bytes, uint64_t at)
+static void read_line(struct ftrace_lines *text, const char *line, size_t bytes, uint64_t at)
 {
 	struct ky_trace *trace = text->trace;
 	if (bytes && line[bytes - 1] == '\r')
@@ -63,7 +63,8 @@ static void read_line(struct text *text, const char *line, size_t bytes, uint64_
 }
 
 /* The lines of a window; what is left of the last one stays. Bytes that were read. */
-static size_t read_window(struct text *text, const char *data, size_t bytes, bool last, uint64_t at)
+static size_t read_window(struct ftrace_lines *text, const char *data, size_t bytes, bool last,
+			  uint64_t at)
 {
 	size_t used = 0;
 	while (used < bytes) {
@@ -77,14 +78,14 @@ static size_t read_window(struct text *text, const char *data, size_t bytes, boo
 	return used;
 }
 
-static void too_long(struct text *text, uint64_t at)
+static void too_long(struct ftrace_lines *text, uint64_t at)
 {
 	ky_problem(text->trace, "systrace_parse_failure", KY_ERROR, at,
 		   "a line of more than %u bytes", LINE_BYTES_MAX);
 }
 
 /* A zlib stream of text, from the input's place on. */
-static int read_zlib(struct ky_load *load, struct text *text)
+static int read_zlib(struct ky_load *load, struct ftrace_lines *text)
 {
 	static const size_t room = 2 * LINE_BYTES_MAX;
 	struct ky_input *input = load->input;
@@ -146,7 +147,7 @@ static void skip_to_trace(struct ky_input *input)
 static int read_text(struct ky_load *load)
 {
 	struct ky_input *input = load->input;
-	struct text text = {.trace = load->trace};
+	struct ftrace_lines text = {.trace = load->trace};
 	skip_to_trace(input);
 	if (is_zlib(input)) {
 		ky_input_skip(input, 7);

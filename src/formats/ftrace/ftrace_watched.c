@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "formats/ftrace/ftrace_format.h"
 
 #define NOBODY (-1)
@@ -26,20 +27,12 @@ struct held {
 struct ky_ftrace_watched {
 	struct ky_tid_set tids;
 	struct held *held;
-	uint32_t count;
+	uint32_t count, room;
 };
 
 static bool hold(struct ky_ftrace_watched *watched, const struct held *held)
 {
-	if ((watched->count & (watched->count - 1)) == 0) {
-		const uint32_t room = watched->count ? watched->count * 2 : 1;
-		struct held *more = room ? realloc(watched->held, room * sizeof(*more)) : NULL;
-		if (!more)
-			return false;
-		watched->held = more;
-	}
-	watched->held[watched->count++] = *held;
-	return true;
+	return KY_ARRAY_ADD(watched->held, watched->count, watched->room, *held);
 }
 
 bool ky_ftrace_watched_switch(struct ky_ftrace_watched *watched, int64_t ts,
@@ -110,8 +103,8 @@ void ky_ftrace_watched_finish(struct ky_ftrace_format *format)
 		return;
 	for (uint32_t i = 0; i < watched->count; i++)
 		put_held(format, &watched->held[i]);
-	free(watched->held);
-	free(watched->tids.bits);
+	KY_ARRAY_FREE(watched->held, watched->room);
+	KY_ARRAY_FREE(watched->tids.bits, watched->tids.words);
 	free(watched);
 	format->watched = NULL;
 }

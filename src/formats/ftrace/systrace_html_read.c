@@ -15,7 +15,7 @@
 
 #include "formats/ftrace/ftrace_text.h"
 
-struct block {
+struct html_block {
 	const char *at;
 	const char *end;
 	uint64_t position;
@@ -45,7 +45,7 @@ static const char *find(const char *at, const char *end, const char *what)
 }
 
 /* The next script element that holds a trace, from at on. */
-static bool next_block(const char *page, const char *at, const char *end, struct block *block)
+static bool next_block(const char *page, const char *at, const char *end, struct html_block *block)
 {
 	while ((at = find(at, end, "<script")) != NULL) {
 		const char *close = memchr(at, '>', (size_t)(end - at));
@@ -56,7 +56,7 @@ static bool next_block(const char *page, const char *at, const char *end, struct
 		if (!holds)
 			continue;
 		const char *stop = find(at, end, "</script>");
-		*block = (struct block){at, stop ? stop : end, (uint64_t)(at - page)};
+		*block = (struct html_block){at, stop ? stop : end, (uint64_t)(at - page)};
 		return true;
 	}
 	return false;
@@ -74,7 +74,7 @@ static bool read_dump(struct ky_trace *trace, struct ky_ftrace_dump *dump, bool 
 	return *cgroups || ky_ftrace_dump_line(trace, dump, line, bytes);
 }
 
-static void read_lines(struct ky_trace *trace, const struct block *block)
+static void read_lines(struct ky_trace *trace, const struct html_block *block)
 {
 	struct ky_ftrace_dump dump = {0};
 	bool cgroups = false;
@@ -93,7 +93,7 @@ static void read_lines(struct ky_trace *trace, const struct block *block)
 }
 
 /* Bytes in base64, up to the first that is not; blanks are skipped. NULL without memory. */
-static uint8_t *unpack_base64(const struct block *block, size_t *bytes, const char **stop)
+static uint8_t *unpack_base64(const struct html_block *block, size_t *bytes, const char **stop)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -139,7 +139,7 @@ static int read_json(struct ky_load *load, const void *data, size_t bytes)
 	return error == -EBADMSG ? 0 : error;
 }
 
-static int read_block(struct ky_load *load, const struct block *block)
+static int read_block(struct ky_load *load, const struct html_block *block)
 {
 	const char *at = block->at;
 	while (at < block->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
@@ -192,7 +192,7 @@ static int read_html(struct ky_load *load)
 		return input->error;
 	const char *page = (const char *)input->at;
 	const char *end = (const char *)input->end;
-	struct block block = {page, page, 0};
+	struct html_block block = {page, page, 0};
 	uint32_t blocks = 0;
 	while (next_block(page, block.end, end, &block)) {
 		int error = read_block(load, &block);

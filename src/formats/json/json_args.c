@@ -16,23 +16,23 @@
 #define STRINGS_FREE (16u << 20)
 #define STRINGS_PER_BYTE 8u
 
-struct walk {
+struct args_walk {
 	struct ky_json *json;
 	const uint8_t *end;
 	uint64_t position;
 };
 
-static const uint8_t *value(struct walk *walk, const uint8_t *at, uint32_t path, uint32_t depth,
-			    uint32_t key);
+static const uint8_t *value(struct args_walk *walk, const uint8_t *at, uint32_t path,
+			    uint32_t depth, uint32_t key);
 
 /* The number of the key whose path is there; made only now that there is a value for it. */
-static uint32_t path_key(struct walk *walk, uint32_t path, uint32_t key)
+static uint32_t path_key(struct args_walk *walk, uint32_t path, uint32_t key)
 {
 	return key ? key : ky_json_string_of(walk->json, (const uint8_t *)walk->json->path, path);
 }
 
 /* Room for bytes more behind the path. */
-static bool path_fits(struct walk *walk, uint32_t path, size_t bytes, uint32_t depth)
+static bool path_fits(struct args_walk *walk, uint32_t path, size_t bytes, uint32_t depth)
 {
 	const uint64_t used = walk->json->trace->strings.bytes_used;
 	const bool small = path + bytes < PATH_PLAIN ||
@@ -47,7 +47,7 @@ static bool path_fits(struct walk *walk, uint32_t path, size_t bytes, uint32_t d
 }
 
 /* "args.KEY" for a key at the top, without escapes. */
-static uint32_t top_key(struct walk *walk, const struct ky_json_text *text)
+static uint32_t top_key(struct args_walk *walk, const struct ky_json_text *text)
 {
 	struct ky_json *json = walk->json;
 	const uint64_t head = ky_json_head(text->at, text->bytes),
@@ -65,8 +65,8 @@ static uint32_t top_key(struct walk *walk, const struct ky_json_text *text)
 	return string;
 }
 
-static const uint8_t *member(struct walk *walk, const struct ky_json_text *text, const uint8_t *at,
-			     uint32_t path, uint32_t depth)
+static const uint8_t *member(struct args_walk *walk, const struct ky_json_text *text,
+			     const uint8_t *at, uint32_t path, uint32_t depth)
 {
 	enum ky_json_fault fault;
 	char *to = walk->json->path + path;
@@ -84,7 +84,8 @@ static const uint8_t *member(struct walk *walk, const struct ky_json_text *text,
 	return value(walk, at, path + 1 + (uint32_t)bytes, depth, 0);
 }
 
-static const uint8_t *object(struct walk *walk, const uint8_t *at, uint32_t path, uint32_t depth)
+static const uint8_t *object(struct args_walk *walk, const uint8_t *at, uint32_t path,
+			     uint32_t depth)
 {
 	struct ky_json_text text;
 
@@ -109,7 +110,8 @@ static const uint8_t *object(struct walk *walk, const uint8_t *at, uint32_t path
 	}
 }
 
-static const uint8_t *array(struct walk *walk, const uint8_t *at, uint32_t path, uint32_t depth)
+static const uint8_t *array(struct args_walk *walk, const uint8_t *at, uint32_t path,
+			    uint32_t depth)
 {
 	enum ky_json_fault fault;
 	uint32_t index = 0;
@@ -132,7 +134,7 @@ static const uint8_t *array(struct walk *walk, const uint8_t *at, uint32_t path,
 	}
 }
 
-static const uint8_t *string(struct walk *walk, const uint8_t *at, uint32_t key)
+static const uint8_t *string(struct args_walk *walk, const uint8_t *at, uint32_t key)
 {
 	struct ky_json_text text;
 	struct ky_trace *trace = walk->json->trace;
@@ -147,7 +149,7 @@ static const uint8_t *string(struct walk *walk, const uint8_t *at, uint32_t key)
 	return at;
 }
 
-static const uint8_t *scalar(struct walk *walk, const uint8_t *at, uint32_t key)
+static const uint8_t *scalar(struct args_walk *walk, const uint8_t *at, uint32_t key)
 {
 	struct ky_trace *trace = walk->json->trace;
 	struct ky_json_number number;
@@ -168,8 +170,8 @@ static const uint8_t *scalar(struct walk *walk, const uint8_t *at, uint32_t key)
 }
 
 /* key is the number of the full key where that is known, else the path is. */
-static const uint8_t *value(struct walk *walk, const uint8_t *at, uint32_t path, uint32_t depth,
-			    uint32_t key)
+static const uint8_t *value(struct args_walk *walk, const uint8_t *at, uint32_t path,
+			    uint32_t depth, uint32_t key)
 {
 	enum ky_json_fault fault;
 
@@ -187,7 +189,7 @@ static const uint8_t *value(struct walk *walk, const uint8_t *at, uint32_t path,
 uint32_t ky_json_args(struct ky_json *json, const uint8_t *at, const uint8_t *end,
 		      uint64_t position)
 {
-	struct walk walk = {json, end, position};
+	struct args_walk walk = {json, end, position};
 
 	if (!at || *at != '{' || ky_json_space(at + 1)[0] == '}')
 		return 0;

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct writer {
+struct json_export {
 	const struct ky_trace *trace;
 	const struct ky_selection *selection;
 	struct ky_out *out;
@@ -32,43 +32,43 @@ struct writer {
 
 /* ---- tokens ---- */
 
-static void put(struct writer *w, const char *text)
+static void put(struct json_export *w, const char *text)
 {
 	ky_out_append(w->out, text, strlen(text));
 }
 
-static void put_text(struct writer *w, struct ky_text text)
+static void put_text(struct json_export *w, struct ky_text text)
 {
 	ky_json_quote(w->out, ky_utf8_text(&w->clean, text, false));
 }
 
-static void put_string(struct writer *w, uint32_t string)
+static void put_string(struct json_export *w, uint32_t string)
 {
 	put_text(w, ky_export_text(w->trace, string));
 }
 
-static void put_uint(struct writer *w, uint64_t value)
+static void put_uint(struct json_export *w, uint64_t value)
 {
 	ky_out_done(w->out, ky_json_put_uint(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
-static void put_int(struct writer *w, int64_t value)
+static void put_int(struct json_export *w, int64_t value)
 {
 	ky_out_done(w->out, ky_json_put_int(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
-static void put_double(struct writer *w, double value)
+static void put_double(struct json_export *w, double value)
 {
 	ky_out_done(w->out, ky_json_put_double(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
-static void put_hex(struct writer *w, uint64_t value)
+static void put_hex(struct json_export *w, uint64_t value)
 {
 	ky_out_done(w->out, ky_json_put_hex(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 /* Microseconds with three decimals. */
-static void put_time(struct writer *w, int64_t ns)
+static void put_time(struct json_export *w, int64_t ns)
 {
 	uint8_t *to = ky_out_room(w->out, KY_JSON_NUMBER_BYTES + 4);
 	to = ky_json_put_uint(to, (uint64_t)ns / 1000);
@@ -80,7 +80,7 @@ static void put_time(struct writer *w, int64_t ns)
 	ky_out_done(w->out, to);
 }
 
-static void comma(struct writer *w)
+static void comma(struct json_export *w)
 {
 	if (!w->first)
 		put(w, ",");
@@ -89,7 +89,7 @@ static void comma(struct writer *w)
 
 /* ---- arguments ---- */
 
-static void put_value(struct writer *w, uint32_t arg)
+static void put_value(struct json_export *w, uint32_t arg)
 {
 	const struct ky_args *args = &w->trace->args;
 	const uint64_t value = args->value[arg];
@@ -122,7 +122,7 @@ static void put_value(struct writer *w, uint32_t arg)
 	}
 }
 
-static void put_key(struct writer *w, struct ky_text key)
+static void put_key(struct json_export *w, struct ky_text key)
 {
 	comma(w);
 	if (!key.data)
@@ -133,7 +133,7 @@ static void put_key(struct writer *w, struct ky_text key)
 
 static void open_level(void *self, struct ky_text key, bool array)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	put_key(w, key);
 	put(w, array ? "[" : "{");
 	w->first = true;
@@ -141,19 +141,19 @@ static void open_level(void *self, struct ky_text key, bool array)
 
 static void close_level(void *self, bool array)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	put(w, array ? "]" : "}");
 	w->first = false;
 }
 
 static void level_value(void *self, struct ky_text key, uint32_t arg)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	put_key(w, key);
 	put_value(w, arg);
 }
 
-static void put_args(struct writer *w, uint32_t set)
+static void put_args(struct json_export *w, uint32_t set)
 {
 	const struct ky_arg_visitor visitor = {open_level, close_level, level_value, w};
 	if (!set)
@@ -166,7 +166,7 @@ static void put_args(struct writer *w, uint32_t set)
 
 /* ---- events ---- */
 
-static void begin_event(struct writer *w, const char *phase, uint32_t pid, uint32_t tid)
+static void begin_event(struct json_export *w, const char *phase, uint32_t pid, uint32_t tid)
 {
 	put(w, w->first_event ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
 	w->first_event = false;
@@ -177,13 +177,13 @@ static void begin_event(struct writer *w, const char *phase, uint32_t pid, uint3
 	put_uint(w, tid);
 }
 
-static void put_ts(struct writer *w, int64_t ts)
+static void put_ts(struct json_export *w, int64_t ts)
 {
 	put(w, ",\"ts\":");
 	put_time(w, ts);
 }
 
-static void put_label(struct writer *w, uint32_t category, uint32_t name)
+static void put_label(struct json_export *w, uint32_t category, uint32_t name)
 {
 	if (category) {
 		put(w, ",\"cat\":");
@@ -205,7 +205,7 @@ static const char *phase_of(uint8_t form, enum ky_walk_what what)
 	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? "n" : "i";
 }
 
-static void put_async_id(struct writer *w, const struct ky_address *a)
+static void put_async_id(struct json_export *w, const struct ky_address *a)
 {
 	const bool global = a->form == KY_AT_GLOBAL || a->form == KY_AT_ASYNC_GLOBAL;
 	put(w, global ? ",\"id2\":{\"global\":" : ",\"id2\":{\"local\":");
@@ -216,7 +216,7 @@ static void put_async_id(struct writer *w, const struct ky_address *a)
 /* ---- flows ---- */
 
 /* The second version of flows, fields of a begin, is the only one that asynchronous spans can have. */
-static void put_bind(struct writer *w, uint32_t slice, bool instant)
+static void put_bind(struct json_export *w, uint32_t slice, bool instant)
 {
 	uint32_t count, bound = 0;
 	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, false, &count);
@@ -236,8 +236,8 @@ static void put_bind(struct writer *w, uint32_t slice, bool instant)
 	}
 }
 
-static void put_flow(struct writer *w, const struct ky_flow_mark *mark, const struct ky_address *a,
-		     int64_t ts)
+static void put_flow(struct json_export *w, const struct ky_flow_mark *mark,
+		     const struct ky_address *a, int64_t ts)
 {
 	static const char *const phases[] = {"s", "t", "f"};
 	begin_event(w, phases[mark->phase], a->pid, a->tid);
@@ -253,7 +253,7 @@ static void put_flow(struct writer *w, const struct ky_flow_mark *mark, const st
 	put(w, "}");
 }
 
-static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
+static void put_flows(struct json_export *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
 	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
@@ -270,7 +270,7 @@ static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
 
 static void put_slice(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
 	const char *phase = phase_of(a->form, item->what);
@@ -307,7 +307,7 @@ static uint32_t counter_pid(const struct ky_trace *trace, uint32_t track)
 
 static void put_counter(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const struct ky_counter_name name = ky_counter_name(trace, track);
@@ -332,7 +332,7 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 /* Perfetto's own phase; what runs when is all that there is of scheduling. */
 static void put_state(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
+	struct json_export *w = self;
 	const struct ky_thread_states *s = &w->trace->thread_states;
 	const uint32_t thread = s->thread[item->row];
 	if (item->end_ns == KY_TIME_NONE) {
@@ -365,7 +365,8 @@ static void put_state(void *self, const struct ky_walk_item *item)
 
 /* ---- around the events ---- */
 
-static void put_name(struct writer *w, const char *what, uint32_t pid, uint32_t tid, uint32_t name)
+static void put_name(struct json_export *w, const char *what, uint32_t pid, uint32_t tid,
+		     uint32_t name)
 {
 	if (!ky_strings_bytes(&w->trace->strings, name))
 		return; /* Perfetto counts an empty one as an error */
@@ -377,7 +378,7 @@ static void put_name(struct writer *w, const char *what, uint32_t pid, uint32_t 
 	put(w, "}}");
 }
 
-static void put_sort_index(struct writer *w, const char *what, uint32_t pid, uint32_t tid,
+static void put_sort_index(struct json_export *w, const char *what, uint32_t pid, uint32_t tid,
 			   int32_t index)
 {
 	if (!index)
@@ -390,7 +391,7 @@ static void put_sort_index(struct writer *w, const char *what, uint32_t pid, uin
 	put(w, "}}");
 }
 
-static void put_names(struct writer *w)
+static void put_names(struct json_export *w)
 {
 	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++) {
@@ -408,7 +409,7 @@ static void put_names(struct writer *w)
 	}
 }
 
-static void put_losses(struct writer *w)
+static void put_losses(struct json_export *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
@@ -436,7 +437,7 @@ static struct ky_text metadata_key(const struct ky_trace *trace, uint32_t row)
 	return key;
 }
 
-static void put_metadata(struct writer *w)
+static void put_metadata(struct json_export *w)
 {
 	const struct ky_metadata *m = &w->trace->metadata;
 	put(w, ",\n\"metadata\":{");
@@ -451,7 +452,7 @@ static void put_metadata(struct writer *w)
 	put(w, "}");
 }
 
-static void put_frames(struct writer *w)
+static void put_frames(struct json_export *w)
 {
 	const struct ky_trace *trace = w->trace;
 	put(w, ",\n\"stackFrames\":{");
@@ -480,7 +481,7 @@ static void put_frames(struct writer *w)
 	put(w, "}");
 }
 
-static void put_sample(struct writer *w, uint32_t row)
+static void put_sample(struct json_export *w, uint32_t row)
 {
 	const struct ky_samples *s = &w->trace->samples;
 	comma(w);
@@ -506,7 +507,7 @@ static void put_sample(struct writer *w, uint32_t row)
 	put(w, "}");
 }
 
-static bool wants_sample(const struct writer *w, uint32_t row)
+static bool wants_sample(const struct json_export *w, uint32_t row)
 {
 	const struct ky_selection *s = w->selection;
 	const int64_t ts = w->trace->samples.ts[row];
@@ -515,7 +516,7 @@ static bool wants_sample(const struct writer *w, uint32_t row)
 	       ky_selected_thread(s, w->trace->samples.thread[row]);
 }
 
-static void put_samples(struct writer *w)
+static void put_samples(struct json_export *w)
 {
 	if (!w->trace->samples.rows.count)
 		return;
@@ -540,7 +541,7 @@ static void skip_sample(void *self, const struct ky_walk_item *item)
 
 /* ---- the file ---- */
 
-static int write_file(struct writer *w, const struct ky_export_job *job)
+static int write_file(struct json_export *w, const struct ky_export_job *job)
 {
 	static const struct ky_export_rows rows = {.slice = put_slice,
 						   .counter = put_counter,
@@ -564,10 +565,10 @@ static int write_file(struct writer *w, const struct ky_export_job *job)
 
 static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.trace = job->trace,
-			   .selection = job->selection,
-			   .out = job->out,
-			   .left = job->left};
+	struct json_export w = {.trace = job->trace,
+				.selection = job->selection,
+				.out = job->out,
+				.left = job->left};
 	int error = ky_out_init(&w.clean, 0);
 	if (!error)
 		error = ky_addresses_open(&w.addresses, job->trace, false);

@@ -17,7 +17,7 @@
 #include "formats/json/json_feed.h"
 
 /* A column: the nodes of an array's elements, by row. */
-struct column {
+struct gecko_column {
 	uint32_t at, end;
 };
 
@@ -42,16 +42,17 @@ static uint32_t member(const struct ky_json_tree *tree, uint32_t object, const c
 	return object == KY_JSON_NO_NODE ? KY_JSON_NO_NODE : ky_json_tree_get(tree, object, key);
 }
 
-static struct column column_of(const struct ky_json_tree *tree, uint32_t table, const char *key)
+static struct gecko_column column_of(const struct ky_json_tree *tree, uint32_t table,
+				     const char *key)
 {
 	const uint32_t node = key ? member(tree, table, key) : table;
 	if (node == KY_JSON_NO_NODE || tree->nodes[node].type != KY_JSON_ARRAY)
-		return (struct column){0, 0};
-	return (struct column){node + 1, tree->nodes[node].next};
+		return (struct gecko_column){0, 0};
+	return (struct gecko_column){node + 1, tree->nodes[node].next};
 }
 
 /* The column's next node, KY_JSON_NO_NODE behind its end. */
-static uint32_t take(const struct ky_json_tree *tree, struct column *column)
+static uint32_t take(const struct ky_json_tree *tree, struct gecko_column *column)
 {
 	const uint32_t node = column->at;
 	if (node >= column->end)
@@ -93,7 +94,8 @@ static bool time_of(const struct ky_json_tree *tree, uint32_t node, int64_t *ns)
 static void read_strings(struct thread *thread)
 {
 	const struct ky_json_tree *tree = thread->tree;
-	struct column column = column_of(tree, ky_json_tree_get(tree, 0, "stringArray"), NULL);
+	struct gecko_column column =
+		column_of(tree, ky_json_tree_get(tree, 0, "stringArray"), NULL);
 	uint32_t node;
 
 	if (!column.end)
@@ -110,7 +112,7 @@ static uint32_t *follow(struct thread *thread, uint32_t table, const char *key,
 			const uint32_t *items, uint64_t items_count, uint64_t *count,
 			uint64_t *room)
 {
-	struct column column = column_of(thread->tree, table, key);
+	struct gecko_column column = column_of(thread->tree, table, key);
 	uint32_t *list = NULL;
 	uint32_t node;
 
@@ -133,8 +135,8 @@ static void read_stacks(struct thread *thread)
 	uint32_t *frames = follow(thread, ky_json_tree_get(tree, 0, "frameTable"), "func", funcs,
 				  funcs_count, &frames_count, &frames_room);
 	const uint32_t stacks = ky_json_tree_get(tree, 0, "stackTable");
-	struct column prefix = column_of(tree, stacks, "prefix"),
-		      frame = column_of(tree, stacks, "frame");
+	struct gecko_column prefix = column_of(tree, stacks, "prefix"),
+			    frame = column_of(tree, stacks, "frame");
 	uint32_t node;
 
 	while ((node = take(tree, &frame)) != KY_JSON_NO_NODE) {
@@ -154,9 +156,9 @@ static void read_samples(struct thread *thread)
 {
 	const struct ky_json_tree *tree = thread->tree;
 	const uint32_t samples = ky_json_tree_get(tree, 0, "samples");
-	struct column stack = column_of(tree, samples, "stack"),
-		      time = column_of(tree, samples, "time"),
-		      delta = column_of(tree, samples, "timeDeltas");
+	struct gecko_column stack = column_of(tree, samples, "stack"),
+			    time = column_of(tree, samples, "time"),
+			    delta = column_of(tree, samples, "timeDeltas");
 	const uint32_t what = ky_string_z(thread->json->trace, "gecko");
 	int64_t ts = 0, step;
 	uint32_t node;
@@ -200,12 +202,12 @@ static void read_markers(const struct gecko *gecko, struct thread *thread)
 {
 	const struct ky_json_tree *tree = thread->tree;
 	const uint32_t markers = ky_json_tree_get(tree, 0, "markers");
-	struct column name = column_of(tree, markers, "name"),
-		      phase = column_of(tree, markers, "phase"),
-		      begin = column_of(tree, markers, "startTime"),
-		      end = column_of(tree, markers, "endTime"),
-		      category = column_of(tree, markers, "category"),
-		      data = column_of(tree, markers, "data");
+	struct gecko_column name = column_of(tree, markers, "name"),
+			    phase = column_of(tree, markers, "phase"),
+			    begin = column_of(tree, markers, "startTime"),
+			    end = column_of(tree, markers, "endTime"),
+			    category = column_of(tree, markers, "category"),
+			    data = column_of(tree, markers, "data");
 	uint32_t node;
 
 	while ((node = take(tree, &name)) != KY_JSON_NO_NODE) {
@@ -264,7 +266,7 @@ static bool read_meta(struct gecko *gecko)
 	if (!stop)
 		return false;
 	if (ky_json_tree_parse(tree, input->at, input->end) == 0) {
-		struct column column =
+		struct gecko_column column =
 			column_of(tree, ky_json_tree_get(tree, 0, "categories"), NULL);
 		while ((node = take(tree, &column)) != KY_JSON_NO_NODE)
 			if (!append(gecko->json, &gecko->categories, &gecko->categories_count,

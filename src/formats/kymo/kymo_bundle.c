@@ -11,6 +11,7 @@
  * made of nothing but new sources costs no more than in proportion to its size.
  */
 #include "formats/kymo/kymo_bundle.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,15 +63,7 @@ static bool is_several(const struct ky_kymo_bytes *bytes)
 
 static struct ky_kymo *add_source(struct ky_kymo_bundle *bundle, struct ky_kymo *source)
 {
-	if (bundle->count == bundle->room) {
-		const uint32_t room = bundle->room ? bundle->room * 2 : 8;
-		struct ky_kymo **sources = realloc(bundle->sources, room * sizeof(*sources));
-		if (!sources)
-			return NULL;
-		bundle->sources = sources;
-		bundle->room = room;
-	}
-	return bundle->sources[bundle->count++] = source;
+	return KY_ARRAY_ADD(bundle->sources, bundle->count, bundle->room, source) ? source : NULL;
 }
 
 static struct ky_kymo *make_source(struct ky_kymo_bundle *bundle, uint32_t number)
@@ -213,7 +206,7 @@ void ky_kymo_bundle_close(struct ky_kymo_bundle **opened)
 			ky_kymo_close(&bundle->sources[i]);
 		ky_kymo_medium_close(&bundle->medium);
 		ky_u64_map_free(&bundle->by_number);
-		free(bundle->sources);
+		KY_ARRAY_FREE(bundle->sources, bundle->room);
 		free(bundle);
 	}
 	*opened = NULL;

@@ -9,6 +9,7 @@
  * place where the magic is; most are decided by its first byte.
  */
 #include "formats/kymo/kymo_chunk_find.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,13 +138,8 @@ int ky_kymo_chunk_body(const struct ky_kymo_bytes *file, uint64_t at,
 {
 	/* The chunk's end is in the file: no more is allocated than there is. */
 	const size_t bytes = chunk->body_bytes;
-	if (bytes > body->room) {
-		uint8_t *data = realloc(body->data, bytes);
-		if (!data)
-			return -ENOMEM;
-		body->data = data;
-		body->room = bytes;
-	}
+	if (!KY_ARRAY_GROW(body->data, body->room, bytes))
+		return -ENOMEM;
 	body->bytes = bytes;
 	if (bytes && !ky_kymo_bytes_read(file, at + chunk->head_bytes, body->data, bytes))
 		return -ENODATA;
@@ -152,6 +148,6 @@ int ky_kymo_chunk_body(const struct ky_kymo_bytes *file, uint64_t at,
 
 void ky_kymo_body_free(struct ky_kymo_body *body)
 {
-	free(body->data);
+	KY_ARRAY_FREE(body->data, body->room);
 	memset(body, 0, sizeof(*body));
 }

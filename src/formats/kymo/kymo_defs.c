@@ -12,6 +12,9 @@
  */
 #include "formats/kymo/kymo_defs.h"
 
+#include "base/array.h"
+#include "base/compare.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,77 +22,35 @@
 #include "core/layout.h"
 #include "formats/xxh64.h"
 #include "kymo_layout.h"
-#include "os/os.h"
 
-#define MAP_ROOM_FIRST 8u
-#define LIST_ROOM_FIRST 4u
 /* What the first of them had. */
 #define SNAPSHOT_BYTES_MIN (offsetof(struct ky_kymo_snapshot, stack_bytes) + sizeof(uint32_t))
 
 /* The next bytes of a record. */
-struct record {
+struct define_record {
 	const uint8_t *at;
 	size_t left;
 	size_t fixed_bytes; /* of the part before the texts */
 };
 
-static uint32_t slot_of(const struct ky_kymo_map *map, uint64_t key)
+/* Return the key's index + 1, or 0. */
+static uint32_t map_get(const struct ky_u64_map *map, uint64_t key)
 {
-	uint64_t hash = (key ^ map->seed) * UINT64_C(0x9e3779b97f4a7c15);
-	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-	uint32_t slot = (uint32_t)(hash >> 32) & (map->room - 1);
-	while (map->slots[slot].value && map->slots[slot].key != key)
-		slot = (slot + 1) & (map->room - 1);
-	return slot;
+	const uint32_t *value = ky_u64_map_find(map, key);
+	return value ? *value : 0;
 }
 
-static uint32_t map_get(const struct ky_kymo_map *map, uint64_t key)
+static bool map_put(struct ky_u64_map *map, uint64_t key, uint32_t value)
 {
-	return map->room ? map->slots[slot_of(map, key)].value : 0;
-}
-
-static bool map_grow(struct ky_kymo_map *map)
-{
-	struct ky_kymo_map grown = {.count = map->count,
-				    .room = map->room ? map->room * 2 : MAP_ROOM_FIRST,
-				    .seed = ky_os_image()};
-	grown.slots = calloc(grown.room, sizeof(*grown.slots));
-	if (!grown.slots)
-		return false;
-	for (uint32_t i = 0; i < map->room; i++)
-		if (map->slots[i].value)
-			grown.slots[slot_of(&grown, map->slots[i].key)] = map->slots[i];
-	free(map->slots);
-	*map = grown;
-	return true;
-}
-
-/* The key is not in the map yet. */
-static bool map_put(struct ky_kymo_map *map, uint64_t key, uint32_t value)
-{
-	if (map->count * 2 >= map->room && !map_grow(map))
-		return false;
-	const uint32_t slot = slot_of(map, key);
-	map->slots[slot].key = key;
-	map->slots[slot].value = value;
-	map->count++;
-	return true;
-}
-
-/* The list with room for one more; NULL without memory, and then it stays as it is. */
-static void *list_grow(void *list, uint32_t count, uint32_t *room, size_t item_bytes)
-{
-	if (count < *room)
-		return list;
-	const uint32_t grown = *room ? *room * 2 : LIST_ROOM_FIRST;
-	void *moved = realloc(list, grown * item_bytes);
-	if (moved)
-		*room = grown;
-	return moved;
+	bool made;
+	uint32_t *at = ky_u64_map_add(map, key, &made);
+	if (at)
+		*at = value;
+	return at != NULL;
 }
 
 /* The part before the texts, which may be longer than what we know of it. */
-static bool take_fixed(struct record *record, void *to, size_t bytes)
+static bool take_fixed(struct define_record *record, void *to, size_t bytes)
 {
 	if (bytes > record->fixed_bytes || record->fixed_bytes > record->left)
 		return false;
@@ -100,7 +61,7 @@ static bool take_fixed(struct record *record, void *to, size_t bytes)
 }
 
 /* The same of a struct that has grown since: an older one leaves zeros at its end. */
-static bool take_grown(struct record *record, void *to, size_t bytes, size_t bytes_min)
+static bool take_grown(struct define_record *record, void *to, size_t bytes, size_t bytes_min)
 {
 	memset(to, 0, bytes);
 	if (record->fixed_bytes < bytes_min)
@@ -109,7 +70,7 @@ static bool take_grown(struct record *record, void *to, size_t bytes, size_t byt
 }
 
 /* A text of a record, copied with a NUL behind it to *to, which moves on; up to a NUL inside. */
-static struct ky_text take_text(struct record *record, uint32_t bytes, char **to)
+static struct ky_text take_text(struct define_record *record, uint32_t bytes, char **to)
 {
 	char *text = *to;
 	memcpy(text, record->at, bytes);
@@ -121,7 +82,7 @@ static struct ky_text take_text(struct record *record, uint32_t bytes, char **to
 }
 
 /* A text on its own; data is NULL without memory. */
-static struct ky_text copy_text(struct record *record, uint32_t bytes)
+static struct ky_text copy_text(struct define_record *record, uint32_t bytes)
 {
 	char *copy = malloc((size_t)bytes + 1);
 	return copy ? take_text(record, bytes, &copy) : (struct ky_text){NULL, 0};
@@ -139,15 +100,10 @@ static int remember_process(struct ky_kymo_defs *defs, int32_t pid, struct ky_te
 {
 	uint32_t index = map_get(&defs->by_pid, (uint32_t)pid);
 	if (!index) {
-		void *grown = list_grow(defs->processes, defs->processes_count,
-					&defs->processes_room, sizeof(*defs->processes));
-		if (!grown)
-			return -ENOMEM;
-		defs->processes = grown;
 		index = defs->processes_count + 1;
-		if (!map_put(&defs->by_pid, (uint32_t)pid, index))
+		if (!map_put(&defs->by_pid, (uint32_t)pid, index) ||
+		    !KY_ARRAY_NEW(defs->processes, defs->processes_count, defs->processes_room))
 			return -ENOMEM;
-		defs->processes[defs->processes_count++] = (struct ky_kymo_process_name){0};
 	}
 	struct ky_kymo_process_name *process = &defs->processes[index - 1];
 	process->pid = pid;
@@ -176,7 +132,7 @@ static int take_own(struct ky_kymo_defs *defs, const struct ky_kymo_process *fix
 	return 0;
 }
 
-static int add_process(struct ky_kymo_defs *defs, struct record *record)
+static int add_process(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	struct ky_kymo_process fixed;
 	if (!take_fixed(record, &fixed, sizeof(fixed)) ||
@@ -198,18 +154,15 @@ static int add_process(struct ky_kymo_defs *defs, struct record *record)
 	return error;
 }
 
-static int add_clock(struct ky_kymo_defs *defs, struct record *record)
+static int add_clock(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	struct ky_kymo_clock fixed;
 	if (!take_fixed(record, &fixed, sizeof(fixed)))
 		return -EBADMSG;
-	void *grown = list_grow(defs->samples, defs->samples_count, &defs->samples_room,
-				sizeof(*defs->samples));
-	if (!grown)
+	const struct ky_tick_reading reading = {fixed.ticks, fixed.boottime_ns, fixed.monotonic_ns,
+						fixed.realtime_ns};
+	if (!KY_ARRAY_ADD(defs->samples, defs->samples_count, defs->samples_room, reading))
 		return -ENOMEM;
-	defs->samples = grown;
-	defs->samples[defs->samples_count++] = (struct ky_tick_reading){
-		fixed.ticks, fixed.boottime_ns, fixed.monotonic_ns, fixed.realtime_ns};
 	return 0;
 }
 
@@ -219,11 +172,8 @@ struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bo
 	*made = !known;
 	if (known)
 		return defs->threads[known - 1];
-	void *grown = list_grow(defs->threads, defs->threads_count, &defs->threads_room,
-				sizeof(*defs->threads));
-	if (!grown)
+	if (!KY_ARRAY_GROW(defs->threads, defs->threads_room, (uint64_t)defs->threads_count + 1))
 		return NULL;
-	defs->threads = grown;
 	struct ky_thread *thread = calloc(1, sizeof(*thread));
 	char *name = calloc(1, 1);
 	if (!thread || !name || !map_put(&defs->by_tid, (uint32_t)tid, defs->threads_count + 1)) {
@@ -237,7 +187,7 @@ struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bo
 	return thread;
 }
 
-static int add_thread(struct ky_kymo_defs *defs, struct record *record)
+static int add_thread(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	struct ky_kymo_thread fixed;
 	bool made;
@@ -259,7 +209,7 @@ static int add_thread(struct ky_kymo_defs *defs, struct record *record)
 }
 
 /* The site and all its texts in one piece of memory. */
-static struct ky_site *make_site(const struct ky_kymo_site *fixed, struct record *record)
+static struct ky_site *make_site(const struct ky_kymo_site *fixed, struct define_record *record)
 {
 	struct ky_text texts[KY_KYMO_SITE_TEXTS];
 	struct ky_site *site = malloc(sizeof(*site) + record->left + KY_KYMO_SITE_TEXTS);
@@ -290,7 +240,7 @@ static bool number_category(struct ky_kymo_defs *defs, struct ky_site *site)
 	const uint64_t key = ky_xxh64(site->category.data, site->category.bytes);
 	uint32_t index = map_get(&defs->by_category, key);
 	if (!index) {
-		index = defs->by_category.count + 1;
+		index = defs->by_category.table.count + 1;
 		if (!map_put(&defs->by_category, key, index))
 			return false;
 	}
@@ -308,18 +258,15 @@ static bool is_site(const struct ky_kymo_site *fixed, size_t left)
 	       fixed->args <= KYMO_ARGS_MAX && fixed->args <= fixed->items;
 }
 
-static int add_site(struct ky_kymo_defs *defs, struct record *record)
+static int add_site(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	struct ky_kymo_site fixed;
 	if (!take_fixed(record, &fixed, sizeof(fixed)) || !is_site(&fixed, record->left))
 		return -EBADMSG;
 	if (map_get(&defs->by_number, fixed.site))
 		return 0;
-	void *grown =
-		list_grow(defs->sites, defs->sites_count, &defs->sites_room, sizeof(*defs->sites));
-	if (!grown)
+	if (!KY_ARRAY_GROW(defs->sites, defs->sites_room, (uint64_t)defs->sites_count + 1))
 		return -ENOMEM;
-	defs->sites = grown;
 	struct ky_site *site = make_site(&fixed, record);
 	if (!site || !number_category(defs, site) ||
 	    !map_put(&defs->by_number, fixed.site, defs->sites_count + 1)) {
@@ -332,7 +279,7 @@ static int add_site(struct ky_kymo_defs *defs, struct record *record)
 }
 
 /* Whether the same record was there before: 1, 0 when it is the first, or -ENOMEM. */
-static int is_repeated(struct ky_kymo_defs *defs, const struct record *record)
+static int is_repeated(struct ky_kymo_defs *defs, const struct define_record *record)
 {
 	const uint64_t hash = ky_xxh64(record->at, record->left);
 	if (map_get(&defs->by_record, hash))
@@ -345,7 +292,7 @@ static bool is_snapshot(const struct ky_kymo_snapshot *fixed, size_t left)
 	return (uint64_t)fixed->trigger_bytes + fixed->reason_bytes + fixed->stack_bytes <= left;
 }
 
-static int add_snapshot(struct ky_kymo_defs *defs, struct record *record)
+static int add_snapshot(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	struct ky_kymo_snapshot_told told;
 	const int repeated = is_repeated(defs, record);
@@ -354,12 +301,10 @@ static int add_snapshot(struct ky_kymo_defs *defs, struct record *record)
 	if (!take_grown(record, &told.at, sizeof(told.at), SNAPSHOT_BYTES_MIN) ||
 	    !is_snapshot(&told.at, record->left))
 		return -EBADMSG;
-	void *grown = list_grow(defs->snapshots, defs->snapshots_count, &defs->snapshots_room,
-				sizeof(*defs->snapshots));
-	if (!grown)
+	if (!KY_ARRAY_GROW(defs->snapshots, defs->snapshots_room,
+			   (uint64_t)defs->snapshots_count + 1))
 		return -ENOMEM;
-	defs->snapshots = grown;
-	/* One piece of memory, which the first of them is the begin of. */
+	/* All texts are in one block, which the first of them begins. */
 	char *to = malloc(record->left + 3);
 	if (!to)
 		return -ENOMEM;
@@ -370,7 +315,7 @@ static int add_snapshot(struct ky_kymo_defs *defs, struct record *record)
 	return 0;
 }
 
-static int add_remark(struct ky_kymo_defs *defs, struct record *record)
+static int add_remark(struct ky_kymo_defs *defs, struct define_record *record)
 {
 	const int repeated = is_repeated(defs, record);
 	if (repeated)
@@ -379,11 +324,8 @@ static int add_remark(struct ky_kymo_defs *defs, struct record *record)
 		return -EBADMSG;
 	record->at += record->fixed_bytes;
 	record->left -= record->fixed_bytes;
-	void *grown = list_grow(defs->remarks, defs->remarks_count, &defs->remarks_room,
-				sizeof(*defs->remarks));
-	if (!grown)
+	if (!KY_ARRAY_GROW(defs->remarks, defs->remarks_room, (uint64_t)defs->remarks_count + 1))
 		return -ENOMEM;
-	defs->remarks = grown;
 	const struct ky_text text = copy_text(record, (uint32_t)record->left);
 	if (!text.data)
 		return -ENOMEM;
@@ -395,7 +337,7 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 		      const uint8_t *body, const char **what)
 {
 	static const struct {
-		int (*add)(struct ky_kymo_defs *defs, struct record *record);
+		int (*add)(struct ky_kymo_defs *defs, struct define_record *record);
 		const char *what;
 	} kinds[] = {
 		[KY_KYMO_PROCESS] = {add_process, "the definition of a process is malformed"},
@@ -408,7 +350,7 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
 		return 0;
 	*what = kinds[head->kind].what;
-	struct record record = {body, head->bytes - sizeof(*head), head->fixed_bytes};
+	struct define_record record = {body, head->bytes - sizeof(*head), head->fixed_bytes};
 	return kinds[head->kind].add(defs, &record);
 }
 
@@ -434,7 +376,7 @@ int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t b
 static int by_ticks(const void *a, const void *b)
 {
 	const struct ky_tick_reading *left = a, *right = b;
-	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
+	return KY_COMPARE(left->ticks, right->ticks);
 }
 
 int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s)
@@ -465,19 +407,19 @@ void ky_kymo_defs_free(struct ky_kymo_defs *defs)
 		free((void *)(uintptr_t)defs->snapshots[i].trigger.data);
 	for (uint32_t i = 0; i < defs->remarks_count; i++)
 		free((void *)(uintptr_t)defs->remarks[i].data);
-	free(defs->snapshots);
-	free(defs->remarks);
-	free(defs->by_record.slots);
-	free(defs->processes);
-	free(defs->by_pid.slots);
+	KY_ARRAY_FREE(defs->snapshots, defs->snapshots_room);
+	KY_ARRAY_FREE(defs->remarks, defs->remarks_room);
+	ky_u64_map_free(&defs->by_record);
+	KY_ARRAY_FREE(defs->processes, defs->processes_room);
+	ky_u64_map_free(&defs->by_pid);
 	free((void *)(uintptr_t)defs->process.data);
 	free((void *)(uintptr_t)defs->command.data);
-	free(defs->samples);
-	free(defs->sites);
-	free(defs->threads);
-	free(defs->by_number.slots);
-	free(defs->by_tid.slots);
-	free(defs->by_category.slots);
+	KY_ARRAY_FREE(defs->samples, defs->samples_room);
+	KY_ARRAY_FREE(defs->sites, defs->sites_room);
+	KY_ARRAY_FREE(defs->threads, defs->threads_room);
+	ky_u64_map_free(&defs->by_number);
+	ky_u64_map_free(&defs->by_tid);
+	ky_u64_map_free(&defs->by_category);
 	ky_clock_map_free(&defs->clock);
 	memset(defs, 0, sizeof(*defs));
 }

@@ -6,20 +6,10 @@
 #ifndef KY_FORMATS_KYMO_KYMO_DEFS_H
 #define KY_FORMATS_KYMO_KYMO_DEFS_H
 
+#include "base/map.h"
 #include "core/clock.h"
 #include "core/event.h"
-#include "kymo_layout.h"
-
-/* From a 64-bit key to an index: an open hash table, seeded: no file can be made to collide. */
-struct ky_kymo_map {
-	struct {
-		uint64_t key;
-		uint32_t value; /* index + 1; 0 is free */
-	} * slots;
-	uint32_t count;
-	uint32_t room; /* a power of two */
-	uint64_t seed;
-};
+#include "formats/kymo/kymo_layout.h"
 
 /* A process that the file names; most have one. */
 struct ky_kymo_process_name {
@@ -39,7 +29,7 @@ struct ky_kymo_snapshot_told {
 struct ky_kymo_defs {
 	struct ky_kymo_process_name *processes;
 	uint32_t processes_count, processes_room;
-	struct ky_kymo_map by_pid;
+	struct ky_u64_map by_pid;
 	int32_t pid;
 	uint32_t layer; /* enum ky_drum_layer */
 	struct ky_text process;
@@ -50,15 +40,15 @@ struct ky_kymo_defs {
 	uint32_t sites_count, sites_room;
 	struct ky_thread **threads;
 	uint32_t threads_count, threads_room;
-	struct ky_kymo_map by_number; /* sites */
-	struct ky_kymo_map by_tid;
-	struct ky_kymo_map by_category; /* by the hash of its name */
+	struct ky_u64_map by_number; /* sites */
+	struct ky_u64_map by_tid;
+	struct ky_u64_map by_category; /* by the hash of its name */
 	struct ky_kymo_snapshot_told *snapshots;
 	uint32_t snapshots_count, snapshots_room;
 	struct ky_text *remarks; /* NOTE records */
 	uint32_t remarks_count, remarks_room;
-	struct ky_kymo_map
-		by_record; /* of both, by the hash of the record: they come once more at the end */
+	/* Of both, by the hash of the record: they come once more at the end. */
+	struct ky_u64_map by_record;
 	struct ky_clock_map clock;
 };
 

@@ -7,6 +7,7 @@
  *
  * The counter is the nanosecond: two samples tie it to the clocks at the begin and the end.
  */
+#include "base/array.h"
 #include "formats/export.h"
 
 #include "core/layout.h"
@@ -28,7 +29,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 /* A thread that events are on, or that stands for its process. */
-struct carrier {
+struct kymo_carrier {
 	struct ky_thread thread;
 	uint32_t tid; /* as in the pieces */
 	uint32_t count;
@@ -38,7 +39,7 @@ struct carrier {
 	uint64_t *words; /* KY_BLOCK_WORDS, when it has any */
 };
 
-struct writer {
+struct kymo_export {
 	const struct ky_trace *trace;
 	const struct ky_selection *selection;
 	struct ky_export_left *left;
@@ -49,7 +50,7 @@ struct writer {
 	struct ky_flow_marks flow_marks;
 	struct ky_pair_map by_ids; /* carriers, by pid and tid */
 	struct ky_pair_map tids;   /* that pieces have */
-	struct carrier **carriers;
+	struct kymo_carrier **carriers;
 	uint32_t carriers_count, carriers_room;
 	uint32_t gathered;
 	uint32_t made_up_tids;
@@ -57,7 +58,7 @@ struct writer {
 	uint32_t event_words;
 };
 
-static void out_of_memory(struct writer *w)
+static void out_of_memory(struct kymo_export *w)
 {
 	if (!w->out->error)
 		w->out->error = -ENOMEM;
@@ -65,7 +66,7 @@ static void out_of_memory(struct writer *w)
 
 /* ---- rings ---- */
 
-static void flush_ring(struct writer *w, struct carrier *c)
+static void flush_ring(struct kymo_export *w, struct kymo_carrier *c)
 {
 	struct ky_block block = {.ring = c->thread.index,
 				 .tid = c->tid,
@@ -81,7 +82,7 @@ static void flush_ring(struct writer *w, struct carrier *c)
 	c->lost = 0;
 }
 
-static void flush_all(struct writer *w)
+static void flush_all(struct kymo_export *w)
 {
 	for (uint32_t i = 0; i < w->carriers_count; i++)
 		flush_ring(w, w->carriers[i]);
@@ -89,14 +90,14 @@ static void flush_all(struct writer *w)
 	w->gathered = 0;
 }
 
-static void put_control(struct carrier *c, uint32_t high)
+static void put_control(struct kymo_carrier *c, uint32_t high)
 {
 	c->words[c->count++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
 	c->high = high;
 }
 
 /* Puts the event that is in w->event, from its second word on. */
-static void put_event(struct writer *w, struct carrier *c, int64_t ts, uint32_t site)
+static void put_event(struct kymo_export *w, struct kymo_carrier *c, int64_t ts, uint32_t site)
 {
 	const uint32_t high = (uint32_t)((uint64_t)ts >> 32);
 	if (!c)
@@ -125,7 +126,7 @@ static void put_event(struct writer *w, struct carrier *c, int64_t ts, uint32_t 
 /* ---- threads ---- */
 
 /* Pieces name threads by tid alone: the second one with a tid gets another there. */
-static uint32_t unique_tid(struct writer *w, uint32_t tid)
+static uint32_t unique_tid(struct kymo_export *w, uint32_t tid)
 {
 	bool made = false;
 	uint32_t unique = tid;
@@ -134,17 +135,12 @@ static uint32_t unique_tid(struct writer *w, uint32_t tid)
 	return unique;
 }
 
-static struct carrier *add_carrier(struct writer *w, uint32_t pid, uint32_t tid, uint32_t thread)
+static struct kymo_carrier *add_carrier(struct kymo_export *w, uint32_t pid, uint32_t tid,
+					uint32_t thread)
 {
-	if (w->carriers_count == w->carriers_room) {
-		const uint32_t room = w->carriers_room ? w->carriers_room * 2 : 64;
-		struct carrier **grown = realloc(w->carriers, room * sizeof(struct carrier *));
-		if (!grown)
-			return NULL;
-		w->carriers = grown;
-		w->carriers_room = room;
-	}
-	struct carrier *c = calloc(1, sizeof(*c));
+	if (!KY_ARRAY_GROW(w->carriers, w->carriers_room, (uint64_t)w->carriers_count + 1))
+		return NULL;
+	struct kymo_carrier *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->thread.index = w->carriers_count;
@@ -160,14 +156,15 @@ static struct carrier *add_carrier(struct writer *w, uint32_t pid, uint32_t tid,
 	return c;
 }
 
-static struct carrier *carrier_of(struct writer *w, uint32_t pid, uint32_t tid, uint32_t thread)
+static struct kymo_carrier *carrier_of(struct kymo_export *w, uint32_t pid, uint32_t tid,
+				       uint32_t thread)
 {
 	bool made;
 	uint64_t *index = ky_pair_map_add(&w->by_ids, pid, tid, &made);
 	if (index && !made)
 		return w->carriers[*index];
 	const uint32_t next = w->carriers_count;
-	struct carrier *c = index ? add_carrier(w, pid, tid, thread) : NULL;
+	struct kymo_carrier *c = index ? add_carrier(w, pid, tid, thread) : NULL;
 	if (!c) {
 		out_of_memory(w);
 		return NULL;
@@ -176,19 +173,19 @@ static struct carrier *carrier_of(struct writer *w, uint32_t pid, uint32_t tid, 
 	return c;
 }
 
-static struct carrier *carrier_at(struct writer *w, const struct ky_address *a)
+static struct kymo_carrier *carrier_at(struct kymo_export *w, const struct ky_address *a)
 {
 	return carrier_of(w, a->pid, a->tid, a->form == KY_AT_THREAD ? a->thread : KY_NONE);
 }
 
 /* ---- items ---- */
 
-static void put_word(struct writer *w, uint64_t word)
+static void put_word(struct kymo_export *w, uint64_t word)
 {
 	w->event[w->event_words++] = word;
 }
 
-static void put_string(struct writer *w, struct ky_text text)
+static void put_string(struct kymo_export *w, struct ky_text text)
 {
 	uint64_t head = text.bytes;
 	if (text.bytes > KYMO_STRING_MAX) {
@@ -205,7 +202,7 @@ static void put_string(struct writer *w, struct ky_text text)
 	w->event_words += words;
 }
 
-static void put_value(struct writer *w, uint32_t arg)
+static void put_value(struct kymo_export *w, uint32_t arg)
 {
 	const uint8_t type = w->trace->args.type[arg];
 	const uint64_t value = w->trace->args.value[arg];
@@ -215,7 +212,7 @@ static void put_value(struct writer *w, uint32_t arg)
 		put_word(w, value);
 }
 
-static void take_args(struct writer *w, uint32_t set, struct ky_kymo_site_spec *spec)
+static void take_args(struct kymo_export *w, uint32_t set, struct ky_kymo_site_spec *spec)
 {
 	const uint32_t end = ky_arg_set_end(w->trace, set);
 	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < end; arg++) {
@@ -229,7 +226,7 @@ static void take_args(struct writer *w, uint32_t set, struct ky_kymo_site_spec *
 /* ---- events ---- */
 
 /* The site and the event's items; 0 when there are too many sites. */
-static uint32_t make_event(struct writer *w, struct ky_kymo_site_spec *spec, uint64_t id)
+static uint32_t make_event(struct kymo_export *w, struct ky_kymo_site_spec *spec, uint64_t id)
 {
 	const struct ky_text name = spec->name;
 	if (w->sites.sites.count >= STATIC_NAMES_MAX && spec->name.bytes) {
@@ -247,7 +244,7 @@ static uint32_t make_event(struct writer *w, struct ky_kymo_site_spec *spec, uin
 	return site;
 }
 
-static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
+static void put_flows(struct kymo_export *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
 	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
@@ -280,7 +277,7 @@ static uint8_t kind_of(uint8_t form, enum ky_walk_what what)
 								 : KYMO_KIND_INSTANT;
 }
 
-static struct ky_kymo_site_spec slice_spec(struct writer *w, const struct ky_walk_item *item,
+static struct ky_kymo_site_spec slice_spec(struct kymo_export *w, const struct ky_walk_item *item,
 					   const struct ky_address *a)
 {
 	const struct ky_slices *s = &w->trace->slices;
@@ -302,7 +299,7 @@ static struct ky_kymo_site_spec slice_spec(struct writer *w, const struct ky_wal
 
 static void put_slice(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
+	struct kymo_export *w = self;
 	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[item->row]];
 	const bool end = item->what == KY_WALK_END;
 	if (end && w->flow_marks.count)
@@ -320,7 +317,7 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 
 static void put_counter(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
+	struct kymo_export *w = self;
 	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
@@ -366,7 +363,7 @@ static uint32_t main_process(const struct ky_trace *trace)
 	return trace->processes.rows.count ? 0 : KY_NONE;
 }
 
-static void put_tasks(struct writer *w, uint32_t first)
+static void put_tasks(struct kymo_export *w, uint32_t first)
 {
 	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
@@ -382,13 +379,13 @@ static void put_tasks(struct writer *w, uint32_t first)
 				   i);
 }
 
-static void put_losses(struct writer *w)
+static void put_losses(struct kymo_export *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
 		if (l->thread[i] == KY_NONE || !ky_selected_thread(w->selection, l->thread[i]))
 			continue;
-		struct carrier *c =
+		struct kymo_carrier *c =
 			carrier_of(w, ky_address_pid_of_thread(w->trace, l->thread[i]),
 				   ky_address_tid(w->trace, l->thread[i]), l->thread[i]);
 		if (c)
@@ -396,7 +393,7 @@ static void put_losses(struct writer *w)
 	}
 }
 
-static int open_file(struct writer *w)
+static int open_file(struct kymo_export *w)
 {
 	const struct ky_trace *trace = w->trace;
 	const uint32_t first = main_process(trace);
@@ -421,7 +418,7 @@ static int open_file(struct writer *w)
 	return 0;
 }
 
-static int write_file(struct writer *w, const struct ky_export_job *job)
+static int write_file(struct kymo_export *w, const struct ky_export_job *job)
 {
 	static const struct ky_export_rows rows = {.slice = put_slice, .counter = put_counter};
 	int error = open_file(w);
@@ -437,14 +434,14 @@ static int write_file(struct writer *w, const struct ky_export_job *job)
 	return w->out->error;
 }
 
-static void close_writer(struct writer *w)
+static void close_writer(struct kymo_export *w)
 {
 	ky_format_kymo.close(w->file);
 	for (uint32_t i = 0; i < w->carriers_count; i++) {
 		free(w->carriers[i]->words);
 		free(w->carriers[i]);
 	}
-	free(w->carriers);
+	KY_ARRAY_FREE(w->carriers, w->carriers_room);
 	ky_pair_map_free(&w->by_ids);
 	ky_pair_map_free(&w->tids);
 	ky_kymo_sites_close(&w->sites);
@@ -454,10 +451,10 @@ static void close_writer(struct writer *w)
 
 static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.trace = job->trace,
-			   .selection = job->selection,
-			   .out = job->out,
-			   .left = job->left};
+	struct kymo_export w = {.trace = job->trace,
+				.selection = job->selection,
+				.out = job->out,
+				.left = job->left};
 	int error = ky_kymo_sites_open(&w.sites);
 	if (!error)
 		error = ky_addresses_open(&w.addresses, job->trace, false);

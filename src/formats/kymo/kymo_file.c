@@ -9,6 +9,7 @@
  * that is loaded.
  */
 #include "formats/kymo/kymo_file.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,15 +33,7 @@ void ky_kymo_note(struct ky_kymo_medium *medium, uint64_t at, const char *text)
 
 struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file)
 {
-	if (file->entries_count == file->entries_room) {
-		const uint32_t room = file->entries_room ? file->entries_room * 2 : 4;
-		struct ky_kymo_entry *entries = realloc(file->entries, room * sizeof(*entries));
-		if (!entries)
-			return NULL;
-		file->entries = entries;
-		file->entries_room = room;
-	}
-	return &file->entries[file->entries_count++];
+	return KY_ARRAY_NEW(file->entries, file->entries_count, file->entries_room);
 }
 
 int ky_kymo_read_body(struct ky_kymo_medium *medium, uint64_t at, const struct ky_kymo_chunk *chunk)
@@ -339,8 +332,8 @@ void ky_kymo_close(struct ky_kymo **opened)
 		if (!file->shares)
 			ky_kymo_medium_close(&file->medium);
 		ky_kymo_defs_free(&file->defs);
-		free(file->entries);
-		free(file->streams);
+		KY_ARRAY_FREE(file->entries, file->entries_room);
+		KY_ARRAY_FREE(file->streams, file->streams_room);
 		free(file);
 	}
 	*opened = NULL;

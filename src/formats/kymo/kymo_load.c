@@ -31,7 +31,7 @@ struct drum {
 	uint32_t order; /* in the file */
 };
 
-struct loading {
+struct kymo_loading {
 	struct ky_load *load;
 	struct ky_kymo_bundle *bundle;
 	struct ky_kymo_common common;
@@ -68,7 +68,7 @@ bool ky_kymo_load_seems_ordered(const struct ky_kymo_bundle *bundle)
 
 static int on_chunk(void *context, uint64_t done, uint64_t all)
 {
-	const struct loading *loading = context;
+	const struct kymo_loading *loading = context;
 	struct ky_load *load = loading->load;
 	(void)all;
 	if (ky_event_intake_is_done(loading->intake))
@@ -99,7 +99,7 @@ static int by_begin(const void *a, const void *b)
 	return (left->order > right->order) - (left->order < right->order);
 }
 
-static int list_drums(struct loading *loading)
+static int list_drums(struct kymo_loading *loading)
 {
 	const uint32_t count = ky_kymo_bundle_count(loading->bundle);
 	const bool several = ky_kymo_bundle_several(loading->bundle);
@@ -122,7 +122,7 @@ static int list_drums(struct loading *loading)
 }
 
 /* The row of the drum's process: see the head of this file. */
-static uint32_t process_of(struct loading *loading, uint32_t index, int32_t pid)
+static uint32_t process_of(struct kymo_loading *loading, uint32_t index, int32_t pid)
 {
 	struct ky_trace *trace = loading->load->trace;
 	const struct drum *drum = &loading->drums[index];
@@ -154,7 +154,7 @@ static bool crosses_functions(const struct ky_kymo_info *info)
 }
 
 /* Drums beside a program's own come after it. */
-static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
+static void put_beside(struct kymo_loading *loading, const struct ky_kymo_info *info)
 {
 	bool made;
 	ky_event_intake_beside(loading->intake, info->layer == KY_DRUM_OWN);
@@ -166,7 +166,8 @@ static void put_beside(struct loading *loading, const struct ky_kymo_info *info)
 		loading->load->trace->error = -ENOMEM;
 }
 
-static void put_processes(struct loading *loading, uint32_t index, const struct ky_kymo_info *info)
+static void put_processes(struct kymo_loading *loading, uint32_t index,
+			  const struct ky_kymo_info *info)
 {
 	struct ky_event_intake *intake = loading->intake;
 	if (loading->beside)
@@ -181,7 +182,7 @@ static void put_processes(struct loading *loading, uint32_t index, const struct 
 		ky_event_intake_process(intake, info->pid, info->process, info->command);
 }
 
-static void put_drum_facts(struct loading *loading, const struct drum *drum)
+static void put_drum_facts(struct kymo_loading *loading, const struct drum *drum)
 {
 	struct ky_trace *trace = loading->load->trace;
 	const struct ky_kymo_info *info = ky_kymo_info(drum->source);
@@ -198,7 +199,7 @@ static void put_drum_facts(struct loading *loading, const struct drum *drum)
 	ky_put_metadata(trace, "capture_source", ky_string_z(trace, text));
 }
 
-static void count_left_out(struct loading *loading, const struct drum *drum,
+static void count_left_out(struct kymo_loading *loading, const struct drum *drum,
 			   const struct ky_kymo_totals *totals)
 {
 	const struct ky_kymo_info *info = ky_kymo_info(drum->source);
@@ -210,7 +211,7 @@ static void count_left_out(struct loading *loading, const struct drum *drum,
 }
 
 /* Calls of the program that a process executed later are in another drum. */
-static void cut_followed(struct loading *loading, uint32_t index)
+static void cut_followed(struct kymo_loading *loading, uint32_t index)
 {
 	const struct drum *const drum = &loading->drums[index];
 	for (uint32_t i = index + 1; i < loading->drums_count && drum->layer != KY_DRUM_OWN; i++) {
@@ -222,7 +223,7 @@ static void cut_followed(struct loading *loading, uint32_t index)
 
 static void take_end(void *context, const struct ky_event *event)
 {
-	struct loading *loading = context;
+	struct kymo_loading *loading = context;
 	const struct ky_thread_end end = {event->thread->pid, event->thread->tid,
 					  (int64_t)event->time_ns};
 	if (event->kind == KYMO_KIND_INSTANT && event->time_ns < INT64_MAX &&
@@ -231,7 +232,7 @@ static void take_end(void *context, const struct ky_event *event)
 }
 
 /* Before all others: see thread_ends.h. */
-static int read_ends(struct loading *loading)
+static int read_ends(struct kymo_loading *loading)
 {
 	const struct ky_stream_sink sink = {.event = take_end, .context = loading};
 	int error = 0;
@@ -245,7 +246,7 @@ static int read_ends(struct loading *loading)
 	return error ? error : loading->load->trace->error;
 }
 
-static int read_events(struct loading *loading, uint32_t index)
+static int read_events(struct kymo_loading *loading, uint32_t index)
 {
 	struct ky_kymo *source = loading->drums[index].source;
 	struct ky_trace *trace = loading->load->trace;
@@ -270,7 +271,7 @@ static int read_events(struct loading *loading, uint32_t index)
 	return 0;
 }
 
-static int read_drum(struct loading *loading, uint32_t index)
+static int read_drum(struct kymo_loading *loading, uint32_t index)
 {
 	struct ky_trace *trace = loading->load->trace;
 	int error = ky_event_intake_open(&loading->intake, trace, loading->ordered);
@@ -285,7 +286,7 @@ static int read_drum(struct loading *loading, uint32_t index)
 
 /* ---- what is wrong ---- */
 
-static void put_problems(struct loading *loading)
+static void put_problems(struct kymo_loading *loading)
 {
 	struct ky_trace *trace = loading->load->trace;
 	const struct ky_kymo_bundle *bundle = loading->bundle;
@@ -310,7 +311,7 @@ static void put_problems(struct loading *loading)
 
 int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bool ordered)
 {
-	struct loading loading = {.load = load, .bundle = bundle, .ordered = ordered};
+	struct kymo_loading loading = {.load = load, .bundle = bundle, .ordered = ordered};
 	int error = list_drums(&loading);
 	if (!error)
 		error = ky_kymo_load_common(load->trace, bundle, &loading.common);

@@ -18,16 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "core/decode.h"
 #include "formats/kymo/kymo_parts.h"
 
-struct batch;
+struct piece_batch;
 
 /* A piece that is being read. */
-struct cursor {
+struct piece_cursor {
 	uint64_t ticks; /* of the next event */
 	uint64_t order; /* of the piece in the file: decides between equal times */
-	struct batch *batch;
+	struct piece_batch *batch;
 	const struct ky_thread *thread;
 	const uint64_t *words;
 	uint32_t at, count;
@@ -35,10 +36,10 @@ struct cursor {
 	uint64_t lost; /* before the next event, not told yet */
 };
 
-struct batch {
+struct piece_batch {
 	uint8_t *raw;
 	uint32_t cursors_left;
-	struct cursor cursors[];
+	struct piece_cursor cursors[];
 };
 
 /* Trace points by the low bits of their numbers: those that events have right now are few. */
@@ -49,28 +50,28 @@ struct kept_site {
 	const struct ky_site *site;
 };
 
-struct merge {
+struct piece_merge {
 	struct ky_kymo *file;
 	const struct ky_stream_sink *sink;
 	uint64_t from_ns, to_ns;
 	struct ky_kymo_totals totals;
 	uint32_t *order; /* entries by their first ticks */
 	uint32_t order_count, order_next;
-	struct cursor **heap;
+	struct piece_cursor **heap;
 	uint32_t heap_count, heap_room;
 	struct ky_decoder decoder;
 	int error;
 	struct kept_site kept[SITES_KEPT];
 };
 
-static bool is_before(const struct cursor *a, const struct cursor *b)
+static bool is_before(const struct piece_cursor *a, const struct piece_cursor *b)
 {
 	return a->ticks < b->ticks || (a->ticks == b->ticks && a->order < b->order);
 }
 
-static void sift_down(struct merge *m, uint32_t at)
+static void sift_down(struct piece_merge *m, uint32_t at)
 {
-	struct cursor *moving = m->heap[at];
+	struct piece_cursor *moving = m->heap[at];
 	for (;;) {
 		uint32_t child = 2 * at + 1;
 		if (child >= m->heap_count)
@@ -85,7 +86,7 @@ static void sift_down(struct merge *m, uint32_t at)
 	m->heap[at] = moving;
 }
 
-static void push(struct merge *m, struct cursor *cursor)
+static void push(struct piece_merge *m, struct piece_cursor *cursor)
 {
 	uint32_t at = m->heap_count++;
 	while (at > 0 && is_before(cursor, m->heap[(at - 1) / 2])) {
@@ -95,9 +96,9 @@ static void push(struct merge *m, struct cursor *cursor)
 	m->heap[at] = cursor;
 }
 
-static void drop(struct cursor *cursor)
+static void drop(struct piece_cursor *cursor)
 {
-	struct batch *batch = cursor->batch;
+	struct piece_batch *batch = cursor->batch;
 	if (--batch->cursors_left)
 		return;
 	free(batch->raw);
@@ -105,7 +106,7 @@ static void drop(struct cursor *cursor)
 }
 
 /* To the next word that is an event; its time is never before the last one's. */
-static bool advance(struct cursor *c)
+static bool advance(struct piece_cursor *c)
 {
 	while (c->at < c->count) {
 		const uint64_t word = c->words[c->at];
@@ -122,7 +123,7 @@ static bool advance(struct cursor *c)
 	return false;
 }
 
-static const struct ky_thread *thread_of(struct merge *m, int32_t tid)
+static const struct ky_thread *thread_of(struct piece_merge *m, int32_t tid)
 {
 	bool made;
 	const struct ky_thread *thread = ky_kymo_defs_thread(&m->file->defs, tid, &made);
@@ -133,23 +134,15 @@ static const struct ky_thread *thread_of(struct merge *m, int32_t tid)
 	return thread;
 }
 
-static bool make_room(struct merge *m, uint32_t more)
+static bool make_room(struct piece_merge *m, uint32_t more)
 {
-	if (m->heap_room - m->heap_count >= more)
-		return true;
-	const uint32_t room = m->heap_room + more + m->heap_room / 2;
-	struct cursor **heap = realloc(m->heap, room * sizeof(struct cursor *));
-	if (!heap)
-		return false;
-	m->heap = heap;
-	m->heap_room = room;
-	return true;
+	return KY_ARRAY_GROW(m->heap, m->heap_room, (uint64_t)m->heap_count + more);
 }
 
-static void add_piece(struct merge *m, struct batch *batch, struct cursor *cursor,
+static void add_piece(struct piece_merge *m, struct piece_batch *batch, struct piece_cursor *cursor,
 		      const struct ky_kymo_piece *piece, const uint64_t *words, uint64_t order)
 {
-	*cursor = (struct cursor){
+	*cursor = (struct piece_cursor){
 		.order = order,
 		.batch = batch,
 		.thread = thread_of(m, (int32_t)piece->tid),
@@ -168,9 +161,11 @@ static void add_piece(struct merge *m, struct batch *batch, struct cursor *curso
 		drop(cursor);
 }
 
-static int add_batch(struct merge *m, uint8_t *raw, const struct ky_kymo_data *data, uint32_t entry)
+static int add_batch(struct piece_merge *m, uint8_t *raw, const struct ky_kymo_data *data,
+		     uint32_t entry)
 {
-	struct batch *batch = malloc(sizeof(*batch) + data->pieces * sizeof(batch->cursors[0]));
+	struct piece_batch *batch =
+		malloc(sizeof(*batch) + data->pieces * sizeof(batch->cursors[0]));
 	if (!batch || !make_room(m, data->pieces)) {
 		free(batch);
 		free(raw);
@@ -187,12 +182,12 @@ static int add_batch(struct merge *m, uint8_t *raw, const struct ky_kymo_data *d
 			  (uint64_t)entry << 32 | i);
 		at += 8u * piece.words;
 	}
-	drop(&(struct cursor){.batch = batch});
+	drop(&(struct piece_cursor){.batch = batch});
 	return m->error;
 }
 
 /* A damaged chunk is left out, and noted where it was found to be. */
-static int load(struct merge *m, uint32_t index, struct ky_kymo_data *data, uint8_t **raw)
+static int load(struct piece_merge *m, uint32_t index, struct ky_kymo_data *data, uint8_t **raw)
 {
 	const struct ky_kymo_entry *entry = &m->file->entries[index];
 	const int error = ky_kymo_load(m->file, entry, data, raw);
@@ -201,7 +196,7 @@ static int load(struct merge *m, uint32_t index, struct ky_kymo_data *data, uint
 	return error == -EBADMSG ? 0 : error;
 }
 
-static int load_next(struct merge *m)
+static int load_next(struct piece_merge *m)
 {
 	const uint32_t index = m->order[m->order_next++];
 	const struct ky_kymo *file = m->file;
@@ -215,12 +210,12 @@ static int load_next(struct merge *m)
 	return error || !raw ? error : add_batch(m, raw, &data, index);
 }
 
-static bool is_wanted(const struct merge *m, uint64_t ns)
+static bool is_wanted(const struct piece_merge *m, uint64_t ns)
 {
 	return ns >= m->from_ns && ns <= m->to_ns;
 }
 
-static void report_loss(struct merge *m, struct cursor *c, uint64_t ns)
+static void report_loss(struct piece_merge *m, struct piece_cursor *c, uint64_t ns)
 {
 	const struct ky_event event = {
 		.kind = KYMO_KIND_LOST,
@@ -236,7 +231,7 @@ static void report_loss(struct merge *m, struct cursor *c, uint64_t ns)
 	m->sink->event(m->sink->context, &event);
 }
 
-static const struct ky_site *site_of(struct merge *m, uint64_t word)
+static const struct ky_site *site_of(struct piece_merge *m, uint64_t word)
 {
 	const uint32_t number = KY_WORD_SITE(word);
 	struct kept_site *kept = &m->kept[number % SITES_KEPT];
@@ -245,8 +240,8 @@ static const struct ky_site *site_of(struct merge *m, uint64_t word)
 	return kept->site;
 }
 
-static void emit_decoded(struct merge *m, const struct cursor *c, const struct ky_site *site,
-			 const uint64_t *words, uint64_t ns)
+static void emit_decoded(struct piece_merge *m, const struct piece_cursor *c,
+			 const struct ky_site *site, const uint64_t *words, uint64_t ns)
 {
 	struct ky_event event;
 	ky_decode(&m->decoder, site, words, ns, &m->file->defs.clock, &event);
@@ -258,7 +253,7 @@ static void emit_decoded(struct merge *m, const struct cursor *c, const struct k
 	m->sink->event(m->sink->context, &event);
 }
 
-static void emit(struct merge *m, struct cursor *c)
+static void emit(struct piece_merge *m, struct piece_cursor *c)
 {
 	const uint64_t ns = ky_clock_ns(&m->file->defs.clock, c->ticks);
 	if (c->lost)
@@ -281,19 +276,19 @@ static void emit(struct merge *m, struct cursor *c)
 }
 
 /* The earliest of the others. */
-static const struct cursor *second(const struct merge *m)
+static const struct piece_cursor *second(const struct piece_merge *m)
 {
-	static const struct cursor never = {.ticks = UINT64_MAX, .order = UINT64_MAX};
+	static const struct piece_cursor never = {.ticks = UINT64_MAX, .order = UINT64_MAX};
 	if (m->heap_count < 2)
 		return &never;
 	return m->heap_count > 2 && is_before(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
 }
 
 /* Events of the earliest cursor, as long as it stays the earliest and no other batch is due. */
-static void run_top(struct merge *m)
+static void run_top(struct piece_merge *m)
 {
-	struct cursor *top = m->heap[0];
-	const struct cursor *other = second(m);
+	struct piece_cursor *top = m->heap[0];
+	const struct piece_cursor *other = second(m);
 	const uint64_t due = m->order_next < m->order_count
 				     ? m->file->entries[m->order[m->order_next]].first_ticks
 				     : UINT64_MAX;
@@ -310,7 +305,7 @@ static void run_top(struct merge *m)
 		sift_down(m, 0);
 }
 
-static bool is_due(const struct merge *m)
+static bool is_due(const struct piece_merge *m)
 {
 	if (m->order_next == m->order_count)
 		return false;
@@ -318,7 +313,7 @@ static bool is_due(const struct merge *m)
 	return m->heap_count == 0 || next->first_ticks <= m->heap[0]->ticks;
 }
 
-static void run(struct merge *m)
+static void run(struct piece_merge *m)
 {
 	while (m->error == 0 && (m->heap_count || m->order_next < m->order_count)) {
 		if (is_due(m))
@@ -331,7 +326,7 @@ static void run(struct merge *m)
 }
 
 /* Whether a chunk may have events in the time asked for. */
-static bool is_in_time(struct merge *m, const struct ky_kymo_entry *entry)
+static bool is_in_time(struct piece_merge *m, const struct ky_kymo_entry *entry)
 {
 	struct ky_clock_map *clock = &m->file->defs.clock;
 	return ky_clock_ns(clock, entry->first_ticks) <= m->to_ns &&
@@ -349,7 +344,7 @@ static int by_first_ticks(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-static int make_order(struct merge *m)
+static int make_order(struct piece_merge *m)
 {
 	struct ky_kymo *file = m->file;
 	m->order = malloc((file->entries_count + (size_t)1) * sizeof(*m->order));
@@ -361,7 +356,7 @@ static int make_order(struct merge *m)
 	return 0;
 }
 
-static void hand_out_piece(struct merge *m, const struct ky_kymo_piece *piece,
+static void hand_out_piece(struct piece_merge *m, const struct ky_kymo_piece *piece,
 			   const uint64_t *words)
 {
 	const struct ky_thread *thread = thread_of(m, (int32_t)piece->tid);
@@ -384,7 +379,7 @@ static void hand_out_piece(struct merge *m, const struct ky_kymo_piece *piece,
 		m->sink->block(m->sink->context, &block, thread);
 }
 
-static int read_blocks(struct merge *m)
+static int read_blocks(struct piece_merge *m)
 {
 	for (uint32_t i = 0; i < m->order_count && m->error == 0; i++) {
 		struct ky_kymo_data data;
@@ -408,7 +403,7 @@ static int read_blocks(struct merge *m)
 int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 		 const struct ky_stream_sink *sink, struct ky_kymo_totals *totals)
 {
-	struct merge *m = calloc(1, sizeof(*m));
+	struct piece_merge *m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
 	m->file = file;
@@ -428,7 +423,7 @@ int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 	if (totals)
 		*totals = m->totals;
 	free(m->order);
-	free(m->heap);
+	KY_ARRAY_FREE(m->heap, m->heap_room);
 	free(m);
 	return error;
 }

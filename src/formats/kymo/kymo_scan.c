@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "formats/kymo/kymo_parts.h"
 
 static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
@@ -42,17 +43,10 @@ static int add_stream(struct ky_kymo *file, uint64_t at, const struct ky_kymo_ch
 		ky_kymo_note(file->medium, at, "a STREAM chunk is too short for its head");
 		return 0;
 	}
-	if (file->streams_count == file->streams_room) {
-		const uint32_t room = file->streams_room ? file->streams_room * 2 : 16;
-		uint64_t *streams = realloc(file->streams, room * sizeof(*streams));
-		if (!streams)
-			return -ENOMEM;
-		file->streams = streams;
-		file->streams_room = room;
-	}
-	if (!file->streams_count)
+	if (!KY_ARRAY_ADD(file->streams, file->streams_count, file->streams_room, at))
+		return -ENOMEM;
+	if (file->streams_count == 1)
 		file->stream_kind = stream.kind;
-	file->streams[file->streams_count++] = at;
 	file->stream_bytes += stream.bytes;
 	return 0;
 }
@@ -109,7 +103,7 @@ int ky_kymo_taken(struct ky_kymo *file)
 	return ky_kymo_defs_done(&file->defs, file->ticks_per_s);
 }
 
-struct scan {
+struct chunk_scan {
 	struct ky_kymo_walk walk;
 	struct ky_kymo *file;
 	struct ky_kymo_error *error;
@@ -118,7 +112,7 @@ struct scan {
 
 static int take_scanned(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
-	struct scan *scan = context;
+	struct chunk_scan *scan = context;
 	scan->chunks++;
 	if (chunk->type == KY_KYMO_FILE && at != 0 && scan->chunks > 1) {
 		scan->walk.stop = true;
@@ -130,18 +124,18 @@ static int take_scanned(void *context, uint64_t at, const struct ky_kymo_chunk *
 
 static void untake_scanned(void *context, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
-	const struct scan *scan = context;
+	const struct chunk_scan *scan = context;
 	(void)chunk;
 	ky_kymo_untake_chunk(scan->file, at);
 }
 
 int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error)
 {
-	struct scan scan = {.file = file,
-			    .error = error,
-			    .walk = {.medium = file->medium,
-				     .take = take_scanned,
-				     .untake = untake_scanned,
-				     .context = &scan}};
+	struct chunk_scan scan = {.file = file,
+				  .error = error,
+				  .walk = {.medium = file->medium,
+					   .take = take_scanned,
+					   .untake = untake_scanned,
+					   .context = &scan}};
 	return ky_kymo_walk(&scan.walk, error);
 }

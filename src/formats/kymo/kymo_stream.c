@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "formats/input_parts.h"
 #include "formats/kymo/kymo_bundle.h"
 #include "formats/kymo/kymo_parts.h"
@@ -21,7 +22,7 @@
 /* What is larger goes to a file. */
 #define MEMORY_BYTES_MAX (64u << 20)
 
-struct part {
+struct stream_part {
 	const uint8_t *data;
 	size_t bytes;
 	uint8_t *unpacked; /* to be freed */
@@ -34,7 +35,7 @@ uint32_t ky_kymo_stream_kind(const struct ky_kymo *source, uint64_t *bytes)
 }
 
 static int decompress(struct ky_kymo_medium *medium, const struct ky_kymo_stream *head,
-		      struct part *part, const char **what)
+		      struct stream_part *part, const char **what)
 {
 	*what = "it is compressed with zstd, and libzstd.so.1 was not found";
 	if (!medium->zstd)
@@ -51,7 +52,7 @@ static int decompress(struct ky_kymo_medium *medium, const struct ky_kymo_stream
 }
 
 /* The part in the body read last. */
-static int open_part(struct ky_kymo *source, struct part *part, const char **what)
+static int open_part(struct ky_kymo *source, struct stream_part *part, const char **what)
 {
 	const struct ky_kymo_body *body = &source->medium->body;
 	struct ky_kymo_stream head;
@@ -73,21 +74,7 @@ static int open_part(struct ky_kymo *source, struct part *part, const char **wha
 	return head.stored_bytes == head.bytes ? 0 : decompress(source->medium, &head, part, what);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t bytes)
-{
-	while (bytes) {
-		const ssize_t put = write(fd, data, bytes);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		data += put;
-		bytes -= (size_t)put;
-	}
-	return 0;
-}
-
-static int tell_progress(const struct ky_kymo *source, uint32_t done)
+static int report_progress(const struct ky_kymo *source, uint32_t done)
 {
 	return source->progress
 		       ? source->progress(source->progress_context, done, source->streams_count)
@@ -98,7 +85,7 @@ static int write_part(struct ky_kymo *source, uint64_t at, int fd)
 {
 	struct ky_kymo_medium *medium = source->medium;
 	struct ky_kymo_chunk chunk;
-	struct part part = {0};
+	struct stream_part part = {0};
 	const char *what = "a STREAM chunk should begin here, and does not";
 	int error = -EBADMSG;
 	if (ky_kymo_chunk_at(&medium->bytes, at, &chunk) == 0 && chunk.type == KY_KYMO_STREAM) {
@@ -110,7 +97,7 @@ static int write_part(struct ky_kymo *source, uint64_t at, int fd)
 	if (error == -EBADMSG || error == -ENOENT)
 		ky_kymo_note(medium, at, what);
 	else if (error == 0)
-		error = write_all(fd, part.data, part.bytes);
+		error = ky_file_write_all(fd, part.data, part.bytes);
 	free(part.unpacked);
 	return error == -EBADMSG ? 0 : error;
 }
@@ -129,7 +116,7 @@ int ky_kymo_stream_open(struct ky_kymo *source, const char *name, struct ky_inpu
 	int error = fd < 0 ? fd : 0;
 	*input = NULL;
 	for (uint32_t i = 0; !error && i < source->streams_count; i++) {
-		error = tell_progress(source, i);
+		error = report_progress(source, i);
 		if (!error)
 			error = write_part(source, source->streams[i], fd);
 	}

@@ -12,6 +12,7 @@
  * there is room.
  */
 #include "formats/kymo/kymo_unpack.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -23,14 +24,14 @@
 
 #define COLUMNS_MAX (KY_KYMO_SHAPES_MAX * KY_KYMO_SITE_COLUMNS)
 
-struct bytes {
+struct section_bytes {
 	const uint8_t *at;
 	const uint8_t *end;
 	bool bad; /* ended too early, or held what it cannot hold */
 };
 
-struct column {
-	struct bytes bytes;
+struct unpack_column {
+	struct section_bytes bytes;
 	enum ky_kymo_mode mode;
 	uint32_t count, index; /* of values: all, read */
 	uint64_t last;
@@ -43,7 +44,7 @@ struct string {
 
 struct ky_kymo_unpack {
 	struct ky_zstd *zstd;
-	struct bytes sections[KY_KYMO_SECTIONS];
+	struct section_bytes sections[KY_KYMO_SECTIONS];
 	uint8_t *scratch; /* the sections that were compressed */
 	size_t scratch_room;
 	uint32_t sites_count, shapes_count, columns_count, strings_count, times_count;
@@ -53,11 +54,11 @@ struct ky_kymo_unpack {
 	uint32_t shapes[KY_KYMO_SHAPES_MAX]; /* the upper halves of header words */
 	uint32_t times[KY_KYMO_TIME_ESCAPE];
 	uint32_t column_of[COLUMNS_MAX]; /* index in columns + 1; 0: there is none */
-	struct column *columns;
+	struct unpack_column *columns;
 	uint32_t columns_room;
 	struct string *strings;
 	uint32_t strings_room;
-	struct bytes nothing; /* what a missing column reads from */
+	struct section_bytes nothing; /* what a missing column reads from */
 };
 
 int ky_kymo_unpack_open(struct ky_kymo_unpack **unpack, struct ky_zstd *zstd)
@@ -72,15 +73,15 @@ int ky_kymo_unpack_open(struct ky_kymo_unpack **unpack, struct ky_zstd *zstd)
 void ky_kymo_unpack_close(struct ky_kymo_unpack **unpack)
 {
 	if (*unpack) {
-		free((*unpack)->scratch);
-		free((*unpack)->columns);
-		free((*unpack)->strings);
+		KY_ARRAY_FREE((*unpack)->scratch, (*unpack)->scratch_room);
+		KY_ARRAY_FREE((*unpack)->columns, (*unpack)->columns_room);
+		KY_ARRAY_FREE((*unpack)->strings, (*unpack)->strings_room);
 		free(*unpack);
 	}
 	*unpack = NULL;
 }
 
-static uint64_t take_long(struct bytes *b)
+static uint64_t take_long(struct section_bytes *b)
 {
 	uint64_t value = 0;
 	for (uint32_t shift = 0; shift < 70 && b->at < b->end; shift += 7) {
@@ -93,7 +94,7 @@ static uint64_t take_long(struct bytes *b)
 	return 0;
 }
 
-static inline uint64_t take(struct bytes *b)
+static inline uint64_t take(struct section_bytes *b)
 {
 	if (b->at < b->end && *b->at < 0x80)
 		return *b->at++;
@@ -106,7 +107,7 @@ static inline uint64_t unzigzag(uint64_t value)
 }
 
 /* A number of at most max; else it is bad and 0. */
-static uint32_t take_count(struct bytes *b, uint64_t max)
+static uint32_t take_count(struct section_bytes *b, uint64_t max)
 {
 	const uint64_t value = take(b);
 	if (value <= max)
@@ -139,9 +140,9 @@ int ky_kymo_data_head(const uint8_t *body, size_t bytes, struct ky_kymo_data *da
 /* Decompresses one section to scratch, or lets it be where it is. */
 static int open_section(struct ky_kymo_unpack *u, const uint8_t *from,
 			const struct ky_kymo_section *section, uint8_t *scratch,
-			struct bytes *opened)
+			struct section_bytes *opened)
 {
-	*opened = (struct bytes){from, from + section->stored_bytes, false};
+	*opened = (struct section_bytes){from, from + section->stored_bytes, false};
 	if (section->stored_bytes == section->bytes)
 		return 0;
 	if (!u->zstd)
@@ -150,20 +151,13 @@ static int open_section(struct ky_kymo_unpack *u, const uint8_t *from,
 		ky_zstd_decompress(u->zstd, scratch, section->bytes, from, section->stored_bytes);
 	if (bytes != section->bytes)
 		return bytes == -ENOMEM ? -ENOMEM : -EBADMSG;
-	*opened = (struct bytes){scratch, scratch + section->bytes, false};
+	*opened = (struct section_bytes){scratch, scratch + section->bytes, false};
 	return 0;
 }
 
 static bool make_scratch(struct ky_kymo_unpack *u, size_t bytes)
 {
-	if (bytes <= u->scratch_room)
-		return true;
-	uint8_t *scratch = realloc(u->scratch, bytes);
-	if (!scratch)
-		return false;
-	u->scratch = scratch;
-	u->scratch_room = bytes;
-	return true;
+	return KY_ARRAY_GROW(u->scratch, u->scratch_room, bytes);
 }
 
 static int open_sections(struct ky_kymo_unpack *u, const uint8_t *body, size_t bytes,
@@ -202,7 +196,7 @@ static int open_sections(struct ky_kymo_unpack *u, const uint8_t *body, size_t b
 
 static bool read_tables(struct ky_kymo_unpack *u)
 {
-	struct bytes *b = &u->sections[KY_KYMO_TABLES];
+	struct section_bytes *b = &u->sections[KY_KYMO_TABLES];
 	uint64_t site = 0;
 	u->sites_count = take_count(b, KY_KYMO_SHAPES_MAX);
 	for (uint32_t i = 0; i < u->sites_count && !b->bad; i++) {
@@ -225,7 +219,7 @@ static bool read_tables(struct ky_kymo_unpack *u)
 
 static bool read_times(struct ky_kymo_unpack *u)
 {
-	struct bytes *b = &u->sections[KY_KYMO_TIMES_REST];
+	struct section_bytes *b = &u->sections[KY_KYMO_TIMES_REST];
 	uint64_t value = 0;
 	u->times_count = take_count(b, KY_KYMO_TIME_ESCAPE);
 	for (uint32_t i = 0; i < u->times_count; i++) {
@@ -235,7 +229,7 @@ static bool read_times(struct ky_kymo_unpack *u)
 	return !b->bad;
 }
 
-static bool read_column(struct bytes *b, struct column *column)
+static bool read_column(struct section_bytes *b, struct unpack_column *column)
 {
 	const uint64_t count = take(b);
 	const uint64_t mode = b->at < b->end ? *b->at++ : UINT64_MAX;
@@ -243,7 +237,7 @@ static bool read_column(struct bytes *b, struct column *column)
 	if (b->bad || mode > KY_KYMO_PLANES || size > (uint64_t)(b->end - b->at) || count > size ||
 	    (mode == KY_KYMO_PLANES && size != 8 * count))
 		return false;
-	*column = (struct column){
+	*column = (struct unpack_column){
 		.bytes = {b->at, b->at + size, false},
 		.mode = (enum ky_kymo_mode)mode,
 		.count = (uint32_t)count,
@@ -254,19 +248,14 @@ static bool read_column(struct bytes *b, struct column *column)
 
 static int read_columns(struct ky_kymo_unpack *u)
 {
-	struct bytes *b = &u->sections[KY_KYMO_ITEMS];
+	struct section_bytes *b = &u->sections[KY_KYMO_ITEMS];
 	const uint32_t numbers = u->sites_count * KY_KYMO_SITE_COLUMNS;
 	const uint32_t count = take_count(b, numbers);
 	/* Each takes four bytes at least, so the claim is checked against what there is. */
 	if (b->bad || count > (uint64_t)(b->end - b->at) / 4)
 		return -EBADMSG;
-	if (count > u->columns_room) {
-		struct column *columns = realloc(u->columns, count * sizeof(*columns));
-		if (!columns)
-			return -ENOMEM;
-		u->columns = columns;
-		u->columns_room = count;
-	}
+	if (!KY_ARRAY_GROW(u->columns, u->columns_room, count))
+		return -ENOMEM;
 	u->columns_count = count;
 	memset(u->column_of, 0, numbers * sizeof(u->column_of[0]));
 	uint64_t number = 0;
@@ -281,15 +270,10 @@ static int read_columns(struct ky_kymo_unpack *u)
 
 static int read_strings(struct ky_kymo_unpack *u, uint32_t raw_bytes)
 {
-	struct bytes *b = &u->sections[KY_KYMO_STRINGS];
+	struct section_bytes *b = &u->sections[KY_KYMO_STRINGS];
 	const uint32_t count = take_count(b, raw_bytes / 8); /* each is in a word at least */
-	if (count > u->strings_room) {
-		struct string *strings = realloc(u->strings, count * sizeof(*strings));
-		if (!strings)
-			return -ENOMEM;
-		u->strings = strings;
-		u->strings_room = count;
-	}
+	if (!KY_ARRAY_GROW(u->strings, u->strings_room, count))
+		return -ENOMEM;
 	u->strings_count = count;
 	for (uint32_t i = 0; i < count && !b->bad; i++) {
 		u->strings[i].head = take(b);
@@ -302,7 +286,7 @@ static int read_strings(struct ky_kymo_unpack *u, uint32_t raw_bytes)
 	return b->bad ? -EBADMSG : 0;
 }
 
-static uint64_t take_plane(struct column *c)
+static uint64_t take_plane(struct unpack_column *c)
 {
 	uint64_t value = 0;
 	if (c->index >= c->count) {
@@ -322,7 +306,7 @@ static inline uint64_t take_value(struct ky_kymo_unpack *u, uint32_t number)
 		u->nothing.bad = true;
 		return 0;
 	}
-	struct column *c = &u->columns[index - 1];
+	struct unpack_column *c = &u->columns[index - 1];
 	if (c->mode == KY_KYMO_PLAIN)
 		return take(&c->bytes);
 	if (c->mode == KY_KYMO_PLANES)
@@ -371,7 +355,7 @@ static bool put_items(struct ky_kymo_unpack *u, uint32_t site, uint64_t *to, uin
 
 static inline uint32_t take_time(struct ky_kymo_unpack *u)
 {
-	struct bytes *b = &u->sections[KY_KYMO_TIMES];
+	struct section_bytes *b = &u->sections[KY_KYMO_TIMES];
 	if (b->at == b->end) {
 		b->bad = true;
 		return 0;
@@ -403,7 +387,7 @@ static bool put_words(struct ky_kymo_unpack *u, const struct ky_kymo_piece *piec
 	return true;
 }
 
-static void read_piece(struct bytes *b, struct ky_kymo_piece *piece)
+static void read_piece(struct section_bytes *b, struct ky_kymo_piece *piece)
 {
 	piece->head_bytes = sizeof(*piece);
 	piece->ring = take_count(b, UINT32_MAX);
@@ -463,8 +447,8 @@ static int unpack_columns(struct ky_kymo_unpack *u, const struct ky_kymo_data *d
 }
 
 /* Pieces as they are: each must have its words, and each event its own. */
-static int copy_pieces(const struct bytes *from, const struct ky_kymo_data *data, uint8_t *raw,
-		       const char **what)
+static int copy_pieces(const struct section_bytes *from, const struct ky_kymo_data *data,
+		       uint8_t *raw, const char **what)
 {
 	struct ky_kymo_piece piece;
 	*what = "the pieces of a DATA chunk do not add up";

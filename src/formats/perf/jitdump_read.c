@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-struct reading {
+struct jitdump_reading {
 	struct ky_trace *trace;
 	uint32_t mapping;
 	uint32_t pid; /* of the track below */
@@ -25,7 +25,7 @@ static bool probe(const struct ky_probe *probe)
 }
 
 /* The process's track of what its compiler made. */
-static uint32_t track_of(struct reading *reading, uint32_t pid)
+static uint32_t track_of(struct jitdump_reading *reading, uint32_t pid)
 {
 	if (reading->track == KY_NONE || reading->pid != pid) {
 		const struct ky_track_spec spec = {
@@ -41,7 +41,7 @@ static uint32_t track_of(struct reading *reading, uint32_t pid)
 
 static void on_code(void *context, const struct ky_jit_code *code)
 {
-	struct reading *reading = context;
+	struct jitdump_reading *reading = context;
 	struct ky_trace *trace = reading->trace;
 	const uint32_t name = code->name ? ky_string(trace, code->name, code->name_bytes) : 0;
 	if (name) {
@@ -90,7 +90,7 @@ static int read_trace(struct ky_load *load)
 	struct ky_trace *trace = load->trace;
 	const struct ky_mapping_spec all = {.name = ky_string_z(trace, "[jitdump]"),
 					    .end = UINT64_MAX};
-	struct reading reading = {
+	struct jitdump_reading reading = {
 		.trace = trace,
 		.mapping = ky_mapping(trace, &all),
 		.track = KY_NONE,

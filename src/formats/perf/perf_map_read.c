@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-struct reading {
+struct perf_map_reading {
 	struct ky_trace *trace;
 	uint32_t mapping;
 	int64_t functions;
@@ -38,7 +38,7 @@ static bool probe(const struct ky_probe *probe)
 	return lines > 0;
 }
 
-static void take(struct reading *reading, const struct ky_perf_map_line *line)
+static void take(struct perf_map_reading *reading, const struct ky_perf_map_line *line)
 {
 	const uint32_t name = ky_string(reading->trace, line->name, line->name_bytes);
 	ky_frame(reading->trace, reading->mapping, line->start, name, 0, 0);
@@ -50,7 +50,7 @@ static int read_trace(struct ky_load *load)
 	struct ky_trace *trace = load->trace;
 	const struct ky_mapping_spec all = {.name = ky_string_z(trace, "[perf map]"),
 					    .end = UINT64_MAX};
-	struct reading reading = {.trace = trace, .mapping = ky_mapping(trace, &all)};
+	struct perf_map_reading reading = {.trace = trace, .mapping = ky_mapping(trace, &all)};
 	const char *text;
 	size_t bytes;
 	uint64_t at;

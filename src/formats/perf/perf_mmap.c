@@ -71,7 +71,7 @@ static bool is_anonymous(const char *path)
 	       starts_with(path, "anon_inode:");
 }
 
-struct found {
+struct found_build_id {
 	uint32_t pid;
 	const struct ky_proc_mapping *map;
 	uint32_t build_id; /* string, 0: unknown */
@@ -85,7 +85,7 @@ static uint32_t build_id_of(const struct ky_perf *perf, uint32_t name)
 }
 
 /* "[kernel.kallsyms]_text": what follows the name is a symbol, and the offset is its address. */
-static void take_kernel(struct ky_perf *perf, const struct found *found, uint32_t build_id)
+static void take_kernel(struct ky_perf *perf, const struct found_build_id *found, uint32_t build_id)
 {
 	char reference[64];
 	const size_t name = strlen(KERNEL_NAME);
@@ -103,7 +103,8 @@ static void take_kernel(struct ky_perf *perf, const struct found *found, uint32_
 			  reference, found->map->offset);
 }
 
-static void describe(struct ky_perf *perf, const struct found *found, struct ky_perf_mapped *mapped)
+static void describe(struct ky_perf *perf, const struct found_build_id *found,
+		     struct ky_perf_mapped *mapped)
 {
 	const uint32_t name = ky_string(perf->trace, found->map->path, found->path_bytes);
 	const size_t kernel_bytes = strlen(KERNEL_NAME);
@@ -134,7 +135,7 @@ static void describe(struct ky_perf *perf, const struct found *found, struct ky_
 					       found->map->inode);
 }
 
-static void add(struct ky_perf *perf, const struct found *found)
+static void add(struct ky_perf *perf, const struct found_build_id *found)
 {
 	struct ky_perf_space *space = ky_perf_space(perf, found->pid);
 	if (!space || found->map->start >= found->map->end ||
@@ -163,9 +164,9 @@ void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
 	}
 	/* The kernel has no process. */
 	const bool kernel = (raw->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	struct found found = {.pid = kernel ? KERNEL_PID : record.pid,
-			      .map = &record.map,
-			      .path_bytes = record.path_bytes};
+	struct found_build_id found = {.pid = kernel ? KERNEL_PID : record.pid,
+				       .map = &record.map,
+				       .path_bytes = record.path_bytes};
 	if (raw->type == PERF_RECORD_MMAP2 && raw->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		found.build_id =
 			ky_perf_build_id_text(perf, record.map.build_id, record.map.build_id_bytes);

@@ -6,6 +6,7 @@
  * without rounds are held whole.
  */
 #include "base/array.h"
+#include "base/compare.h"
 #include "formats/perf/perf_session.h"
 
 #include <errno.h>
@@ -14,24 +15,8 @@
 void ky_perf_order_free(struct ky_perf_queue *queue)
 {
 	KY_ARRAY_FREE(queue->waiting, queue->room);
-	free(queue->bytes);
+	KY_ARRAY_FREE(queue->bytes, queue->bytes_room);
 	*queue = (struct ky_perf_queue){0};
-}
-
-static bool reserve(struct ky_perf_queue *queue, uint64_t bytes)
-{
-	const uint64_t need = queue->bytes_used + bytes;
-	if (need <= queue->bytes_room)
-		return true;
-	uint64_t room = queue->bytes_room ? queue->bytes_room + queue->bytes_room / 2 : 1u << 16;
-	if (room < need)
-		room = need;
-	uint8_t *larger = realloc(queue->bytes, room);
-	if (!larger)
-		return false;
-	queue->bytes = larger;
-	queue->bytes_room = room;
-	return true;
 }
 
 /* The head as it is in memory, then the body. */
@@ -39,7 +24,7 @@ bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_raw *record, u
 {
 	struct ky_perf_queue *queue = &perf->queue;
 	const uint32_t body = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
-	if (!reserve(queue, record->bytes) ||
+	if (!KY_ARRAY_GROW(queue->bytes, queue->bytes_room, queue->bytes_used + record->bytes) ||
 	    !KY_ARRAY_GROW_ZERO(queue->waiting, queue->room, queue->count + 1)) {
 		perf->trace->error = -ENOMEM;
 		return false;
@@ -62,9 +47,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct ky_perf_waiting *x = a;
 	const struct ky_perf_waiting *y = b;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	return KY_COMPARE_THEN(x->time, y->time, KY_COMPARE(x->order, y->order));
 }
 
 static void turn(struct ky_perf *perf, const struct ky_perf_waiting *waiting)
@@ -81,7 +64,7 @@ static void turn(struct ky_perf *perf, const struct ky_perf_waiting *waiting)
 static void keep(struct ky_perf_queue *queue, uint32_t done)
 {
 	const uint32_t left = queue->count - done;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, room = 0;
 	uint8_t *kept = NULL;
 	if (left == 0) {
 		queue->count = 0;
@@ -96,7 +79,7 @@ static void keep(struct ky_perf_queue *queue, uint32_t done)
 		bytes += head.size;
 	}
 	/* Moved only when that frees most of it: a round costs no more than its own records. */
-	if (bytes > queue->bytes_used / 2 || !(kept = malloc(bytes)))
+	if (bytes > queue->bytes_used / 2 || !KY_ARRAY_GROW(kept, room, bytes))
 		return;
 	bytes = 0;
 	for (uint32_t i = 0; i < left; i++) {
@@ -106,9 +89,10 @@ static void keep(struct ky_perf_queue *queue, uint32_t done)
 		queue->waiting[i].place = bytes;
 		bytes += head.size;
 	}
-	free(queue->bytes);
+	KY_ARRAY_FREE(queue->bytes, queue->bytes_room);
 	queue->bytes = kept;
-	queue->bytes_used = queue->bytes_room = bytes;
+	queue->bytes_used = bytes;
+	queue->bytes_room = room;
 }
 
 static void release(struct ky_perf *perf, uint64_t until)

@@ -17,7 +17,6 @@
 #include "base/ranges.h"
 #include "formats/load.h"
 #include "formats/perf/symbols_given.h"
-#include "formats/load.h"
 #include "process/perf_record.h"
 #include "process/symbols.h"
 

@@ -29,7 +29,7 @@ struct ky_perf_unpack {
 	bool broken;
 };
 
-struct block {
+struct perf_block {
 	uint8_t *bytes; /* BLOCK_BYTES */
 	uint64_t at;    /* of the first, in the file */
 	size_t used;
@@ -257,7 +257,7 @@ static void take_record(struct ky_perf *perf, const struct ky_perf_raw *record)
 /* ---- walking ---- */
 
 /* Brings the bytes from at on into the block; how many there are, up to need, or -errno. */
-static ssize_t fill(struct ky_perf *perf, struct block *block, uint64_t at, size_t need)
+static ssize_t fill(struct ky_perf *perf, struct perf_block *block, uint64_t at, size_t need)
 {
 	if (at >= block->at && at - block->at <= block->used &&
 	    block->used - (at - block->at) >= need)
@@ -287,7 +287,7 @@ static int end_early(struct ky_perf *perf, uint64_t at, const char *what)
 }
 
 /* One record at *at, which moves on. 0; 1 at the end, good or bad; or -errno. */
-static int step(struct ky_perf *perf, struct block *block, uint64_t *at, uint64_t end)
+static int step(struct ky_perf *perf, struct perf_block *block, uint64_t *at, uint64_t end)
 {
 	ssize_t got = fill(perf, block, *at, KY_PERF_RECORD_HEAD_BYTES);
 	if (got < 0)
@@ -322,7 +322,7 @@ static int step(struct ky_perf *perf, struct block *block, uint64_t *at, uint64_
 
 static int walk(struct ky_perf *perf, uint64_t at, uint64_t end)
 {
-	struct block block = {.bytes = malloc(BLOCK_BYTES)};
+	struct perf_block block = {.bytes = malloc(BLOCK_BYTES)};
 	struct ky_load *load = perf->load;
 	const uint64_t begin = at;
 	uint64_t told = at;

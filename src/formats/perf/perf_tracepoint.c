@@ -20,7 +20,7 @@
 
 enum kind { KIND_OTHER, KIND_SWITCH, KIND_WAKING, KIND_WAKEUP, KIND_BLOCKED, KIND_RENAME };
 
-struct field {
+struct tracepoint_field {
 	uint32_t name;
 	uint32_t offset;
 	uint32_t bytes;
@@ -34,16 +34,16 @@ struct field {
 	bool is_common;
 };
 
-struct tracepoint {
+struct perf_tracepoint {
 	uint32_t name;
 	enum kind kind;
-	struct field *fields;
+	struct tracepoint_field *fields;
 	uint32_t count;
 };
 
 struct ky_perf_tracepoints {
 	struct tep_handle *tep;
-	struct tracepoint *list;
+	struct perf_tracepoint *list;
 	uint32_t count;
 	uint64_t room;
 	struct ky_u64_map by_id;
@@ -67,11 +67,11 @@ void ky_perf_tracepoints_close(struct ky_perf_tracepoints **out)
 /* ---- formats ---- */
 
 static void take_field(struct ky_perf *perf, const struct tep_format_field *from, bool common,
-		       struct tracepoint *to)
+		       struct perf_tracepoint *to)
 {
 	if (to->count >= FIELDS_MAX || from->offset < 0 || from->size < 0 || !from->name)
 		return;
-	to->fields[to->count++] = (struct field){
+	to->fields[to->count++] = (struct tracepoint_field){
 		.name = ky_string_z(perf->trace, from->name),
 		.offset = (uint32_t)from->offset,
 		.bytes = (uint32_t)from->size,
@@ -112,10 +112,10 @@ static void compile(struct ky_perf *perf, const struct tep_event *event)
 	*number = KY_NONE;
 	if (!KY_ARRAY_GROW_ZERO(all->list, all->room, all->count + 1))
 		return;
-	struct tracepoint *to = &all->list[all->count];
-	*to = (struct tracepoint){.name = ky_string_z(perf->trace, event->name),
-				  .kind = kind_of(event->name),
-				  .fields = calloc(FIELDS_MAX, sizeof(*to->fields))};
+	struct perf_tracepoint *to = &all->list[all->count];
+	*to = (struct perf_tracepoint){.name = ky_string_z(perf->trace, event->name),
+				       .kind = kind_of(event->name),
+				       .fields = calloc(FIELDS_MAX, sizeof(*to->fields))};
 	if (!to->fields)
 		return;
 	const struct tep_format_field *field = event->format.common_fields;
@@ -123,7 +123,8 @@ static void compile(struct ky_perf *perf, const struct tep_event *event)
 		take_field(perf, field, true, to);
 	for (field = event->format.fields; field; field = field->next)
 		take_field(perf, field, false, to);
-	struct field *fitting = realloc(to->fields, (to->count ? to->count : 1) * sizeof(*fitting));
+	struct tracepoint_field *fitting =
+		realloc(to->fields, (to->count ? to->count : 1) * sizeof(*fitting));
 	to->fields = fitting ? fitting : to->fields;
 	*number = all->count++;
 	all->has_waking |= to->kind == KIND_WAKING;
@@ -284,7 +285,8 @@ struct raw {
 };
 
 /* Where a field's bytes are; false when they are not all there. */
-static bool locate(const struct raw *raw, const struct field *field, uint64_t *at, uint64_t *bytes)
+static bool locate(const struct raw *raw, const struct tracepoint_field *field, uint64_t *at,
+		   uint64_t *bytes)
 {
 	*at = field->offset;
 	*bytes = field->bytes;
@@ -300,8 +302,8 @@ static bool locate(const struct raw *raw, const struct field *field, uint64_t *a
 	return *at <= raw->count && *bytes <= raw->count - *at;
 }
 
-static void put_array(struct ky_trace *trace, const struct raw *raw, const struct field *field,
-		      uint64_t at, uint64_t bytes)
+static void put_array(struct ky_trace *trace, const struct raw *raw,
+		      const struct tracepoint_field *field, uint64_t at, uint64_t bytes)
 {
 	const uint32_t step = field->element_bytes;
 	char key[160];
@@ -316,7 +318,8 @@ static void put_array(struct ky_trace *trace, const struct raw *raw, const struc
 	}
 }
 
-static void put_field(struct ky_trace *trace, const struct raw *raw, const struct field *field)
+static void put_field(struct ky_trace *trace, const struct raw *raw,
+		      const struct tracepoint_field *field)
 {
 	uint64_t at, bytes;
 	if (!locate(raw, field, &at, &bytes))
@@ -338,8 +341,9 @@ static void put_field(struct ky_trace *trace, const struct raw *raw, const struc
 	}
 }
 
-static const struct field *field_of(const struct ky_perf *perf, const struct tracepoint *point,
-				    const char *name)
+static const struct tracepoint_field *field_of(const struct ky_perf *perf,
+					       const struct perf_tracepoint *point,
+					       const char *name)
 {
 	for (uint32_t i = 0; i < point->count; i++)
 		if (strcmp(ky_text_of(perf->trace, point->fields[i].name), name) == 0)
@@ -347,10 +351,10 @@ static const struct field *field_of(const struct ky_perf *perf, const struct tra
 	return NULL;
 }
 
-static int64_t number_of(const struct ky_perf *perf, const struct tracepoint *point,
+static int64_t number_of(const struct ky_perf *perf, const struct perf_tracepoint *point,
 			 const struct raw *raw, const char *name)
 {
-	const struct field *field = field_of(perf, point, name);
+	const struct tracepoint_field *field = field_of(perf, point, name);
 	uint64_t at, bytes;
 	if (!field || !is_integer_size(field->bytes) || !locate(raw, field, &at, &bytes) ||
 	    bytes < field->bytes)
@@ -358,10 +362,10 @@ static int64_t number_of(const struct ky_perf *perf, const struct tracepoint *po
 	return (int64_t)integer(raw->bytes + at, field->bytes, raw->big, field->is_signed);
 }
 
-static uint32_t text_of(const struct ky_perf *perf, const struct tracepoint *point,
+static uint32_t text_of(const struct ky_perf *perf, const struct perf_tracepoint *point,
 			const struct raw *raw, const char *name)
 {
-	const struct field *field = field_of(perf, point, name);
+	const struct tracepoint_field *field = field_of(perf, point, name);
 	uint64_t at, bytes;
 	if (!field || !locate(raw, field, &at, &bytes))
 		return 0;
@@ -369,8 +373,8 @@ static uint32_t text_of(const struct ky_perf *perf, const struct tracepoint *poi
 	return ky_string(perf->trace, text, strnlen(text, bytes));
 }
 
-static void put_switch(struct ky_perf *perf, const struct tracepoint *point, const struct raw *raw,
-		       const struct ky_perf_where *where)
+static void put_switch(struct ky_perf *perf, const struct perf_tracepoint *point,
+		       const struct raw *raw, const struct ky_perf_where *where)
 {
 	const uint64_t state = (uint64_t)number_of(perf, point, raw, "prev_state");
 	const struct ky_switch event = {
@@ -387,8 +391,8 @@ static void put_switch(struct ky_perf *perf, const struct tracepoint *point, con
 		ky_put_switch(perf->trace, (int64_t)where->time, &event);
 }
 
-static void put_kind(struct ky_perf *perf, const struct tracepoint *point, const struct raw *raw,
-		     const struct ky_perf_where *where)
+static void put_kind(struct ky_perf *perf, const struct perf_tracepoint *point,
+		     const struct raw *raw, const struct ky_perf_where *where)
 {
 	const int64_t ts = (int64_t)where->time;
 	const bool waking = point->kind == KIND_WAKING ||
@@ -417,7 +421,7 @@ void ky_perf_tracepoint(struct ky_perf *perf, uint64_t id, const uint8_t *bytes,
 			   (unsigned long long)id);
 		return;
 	}
-	const struct tracepoint *point = &perf->tracepoints->list[*number];
+	const struct perf_tracepoint *point = &perf->tracepoints->list[*number];
 	const struct raw raw = {bytes, count, perf->big};
 	put_kind(perf, point, &raw, where);
 	ky_args_begin(perf->trace);

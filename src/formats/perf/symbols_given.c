@@ -18,7 +18,7 @@
 #define INLINED_MAX 256u
 
 /* Where a record belongs. */
-struct place {
+struct given_place {
 	uint64_t address;
 	uint32_t module; /* number, or KY_NONE: of the process */
 	int32_t pid;     /* 0 in a module */
@@ -28,7 +28,7 @@ struct place {
 
 struct ky_symbols_given {
 	struct ky_trace *trace;
-	struct place *places;
+	struct given_place *places;
 	struct ky_given_name *names; /* in the order of places */
 	uint32_t count;
 	uint64_t places_room, names_room;
@@ -81,11 +81,11 @@ static bool add_record(struct ky_symbols_given *given, const struct ky_kymo_symb
 	const char *name = take_text(&texts, head->name_bytes);
 	const char *file = take_text(&texts, head->file_bytes);
 	struct ky_trace *trace = given->trace;
-	struct place place = {.address = head->address,
-			      .module = KY_NONE,
-			      .pid = head->pid,
-			      .order = number,
-			      .inlined = head->flags & KY_KYMO_SYMBOL_INLINED};
+	struct given_place place = {.address = head->address,
+				    .module = KY_NONE,
+				    .pid = head->pid,
+				    .order = number,
+				    .inlined = head->flags & KY_KYMO_SYMBOL_INLINED};
 	if (!head->pid)
 		place.module = module_of(given, ky_string(trace, module, head->module_bytes),
 					 head->build_id_bytes
@@ -126,7 +126,7 @@ static int take_record(struct ky_symbols_given *given, struct ky_input *input)
 	return 0;
 }
 
-static int compare(const struct place *a, const struct place *b)
+static int compare(const struct given_place *a, const struct given_place *b)
 {
 	if (a->module != b->module)
 		return a->module < b->module ? -1 : 1;
@@ -137,8 +137,8 @@ static int compare(const struct place *a, const struct place *b)
 
 static int by_place(const void *a_, const void *b_)
 {
-	const struct place *a = a_;
-	const struct place *b = b_;
+	const struct given_place *a = a_;
+	const struct given_place *b = b_;
 	const int order = compare(a, b);
 	return order ? order : a->order < b->order ? -1 : 1;
 }
@@ -186,7 +186,7 @@ int ky_symbols_given_open(struct ky_symbols_given **out, struct ky_trace *trace,
 /* ---- asking ---- */
 
 static const struct ky_given_name *find(const struct ky_symbols_given *given,
-					const struct place *wanted, uint32_t *count)
+					const struct given_place *wanted, uint32_t *count)
 {
 	uint32_t low = 0;
 	uint32_t high = given->count;
@@ -211,7 +211,8 @@ const struct ky_given_name *ky_symbols_given_in_file(const struct ky_symbols_giv
 {
 	const uint32_t *number =
 		ky_u64_map_find(&given->module_of, (uint64_t)path << 32 | build_id);
-	return number ? find(given, &(struct place){.address = offset, .module = *number}, count)
+	return number ? find(given, &(struct given_place){.address = offset, .module = *number},
+			     count)
 		      : NULL;
 }
 
@@ -225,7 +226,8 @@ const struct ky_given_name *ky_symbols_given_in_kernel(const struct ky_symbols_g
 {
 	if (given->kernel == KY_NONE)
 		return NULL;
-	return find(given, &(struct place){.address = address, .module = given->kernel}, count);
+	return find(given, &(struct given_place){.address = address, .module = given->kernel},
+		    count);
 }
 
 const struct ky_given_name *ky_symbols_given_in_process(const struct ky_symbols_given *given,
@@ -234,6 +236,6 @@ const struct ky_given_name *ky_symbols_given_in_process(const struct ky_symbols_
 {
 	if (!pid)
 		return NULL;
-	return find(given, &(struct place){.address = address, .module = KY_NONE, .pid = pid},
+	return find(given, &(struct given_place){.address = address, .module = KY_NONE, .pid = pid},
 		    count);
 }

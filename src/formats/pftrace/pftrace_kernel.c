@@ -154,7 +154,7 @@ static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 
 static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 {
-	const char *known = ky_syscall_name(pf->syscalls, (int64_t)number);
+	const char *known = ky_ftrace_syscall_name(pf->syscalls, (int64_t)number);
 	return known ? ky_string_z(pf->trace, known) : ky_pf_name(pf, "sys_%u", (unsigned)number);
 }
 

@@ -26,14 +26,14 @@ struct ky_uftrace_spec {
 };
 
 /* One value: where its name and format are in the spec. */
-struct value {
+struct uftrace_value {
 	char name[32];
 	char format; /* 'i' 'u' 'x' 'o' 's' 'S' 'c' 'f' 'p' 'e' 't' */
 	unsigned size;
 };
 
 /* "arg1/i32", "fparg2/32", "retval", "arg3/e:name": false at the end of the function's specs. */
-static const char *parse_value(const char *at, struct value *value)
+static const char *parse_value(const char *at, struct uftrace_value *value)
 {
 	size_t length = strcspn(at, ",;");
 	const size_t name = strcspn(at, "/,;%");
@@ -82,7 +82,7 @@ static void add_real(struct ky_trace *trace, uint32_t key, const uint8_t *data, 
 	ky_arg_real(trace, key, size == 4 ? (double)narrow : size == 10 ? (double)wide : real);
 }
 
-static void add_number(struct ky_trace *trace, uint32_t key, const struct value *value,
+static void add_number(struct ky_trace *trace, uint32_t key, const struct uftrace_value *value,
 		       const uint8_t *data)
 {
 	const uint64_t bits = load(data, value->size);
@@ -100,8 +100,8 @@ static void add_number(struct ky_trace *trace, uint32_t key, const struct value 
 }
 
 /* Adds a value; the bytes that it takes, padded, or 0 when there are not so many. */
-static size_t add_value(struct ky_trace *trace, const struct value *value, const uint8_t *data,
-			size_t bytes)
+static size_t add_value(struct ky_trace *trace, const struct uftrace_value *value,
+			const uint8_t *data, size_t bytes)
 {
 	const uint32_t key = ky_string_z(trace, value->name);
 	size_t size = value->size;
@@ -219,7 +219,7 @@ size_t ky_uftrace_args(struct ky_trace *trace, struct ky_uftrace_specs *specs, c
 {
 	const char *spec = values_of(trace, specs, function, returned);
 	size_t used = 0;
-	struct value value;
+	struct uftrace_value value;
 	while (spec && *spec && *spec != ';' && (spec = parse_value(spec, &value))) {
 		const bool is_return = strncmp(value.name, "retval", 6) == 0;
 		if (is_return != returned)

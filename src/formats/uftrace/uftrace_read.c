@@ -6,6 +6,7 @@
  *
  *   record of TID.dat: u64 time │ bits 0–1 type, 2 payload follows, 3–5 magic, 6–15 depth, 16–63 address
  */
+#include "base/array.h"
 #include "formats/uftrace/uftrace_parts.h"
 
 #include <ctype.h>
@@ -24,37 +25,37 @@ enum feature { FEATURE_SYM_REL_ADDR = 1u << 5 };
 
 enum type { TYPE_ENTRY, TYPE_EXIT, TYPE_LOST, TYPE_EVENT };
 
-struct session {
+struct uftrace_session {
 	char id[32];
 	int64_t pid;
 	int64_t ns;
 };
 
-struct task {
+struct uftrace_task {
 	int64_t tid, pid;
 };
 
 /* Names of functions as found last: records repeat few addresses. */
 #define NAMES 4096u
-struct name {
+struct uftrace_name {
 	uint64_t address;
 	const char *session;
 	uint32_t name;
 };
 
-struct reading {
+struct uftrace_reading {
 	struct ky_load *load;
 	struct ky_trace *trace;
 	uint64_t features;
 	char *info;
 	struct ky_uftrace_specs specs;
 	struct ky_uftrace_symbols *symbols;
-	struct session *sessions;
-	uint32_t sessions_count;
-	struct task *tasks;
-	uint32_t tasks_count;
+	struct uftrace_session *sessions;
+	uint32_t sessions_count, sessions_room;
+	struct uftrace_task *tasks;
+	uint32_t tasks_count, tasks_room;
 	uint32_t category;
-	struct name names[NAMES];
+	struct uftrace_name names[NAMES];
 };
 
 static bool probe(const struct ky_probe *probe)
@@ -67,7 +68,7 @@ static bool probe(const struct ky_probe *probe)
 }
 
 /* The info file's head and lines; the specs point into it. */
-static int read_info(struct reading *reading)
+static int read_info(struct uftrace_reading *reading)
 {
 	static const char *const keys[] = {"argspec:", "retspec:", "argauto:", "retauto:"};
 	size_t bytes;
@@ -111,16 +112,14 @@ static const char *field(const char *line, const char *key)
 	return found ? found + strlen(key) : "";
 }
 
-static int add_session(struct reading *reading, const char *line)
+static int add_session(struct uftrace_reading *reading, const char *line)
 {
-	struct session *larger =
-		realloc(reading->sessions, (reading->sessions_count + 1) * sizeof(*larger));
-	if (!larger)
+	struct uftrace_session *session =
+		KY_ARRAY_NEW(reading->sessions, reading->sessions_count, reading->sessions_room);
+	if (!session)
 		return -ENOMEM;
-	reading->sessions = larger;
-	struct session *session = &larger[reading->sessions_count++];
-	*session = (struct session){.pid = strtoll(field(line, " pid="), NULL, 10),
-				    .ns = seconds_to_ns(field(line, " timestamp="))};
+	*session = (struct uftrace_session){.pid = strtoll(field(line, " pid="), NULL, 10),
+					    .ns = seconds_to_ns(field(line, " timestamp="))};
 	snprintf(session->id, sizeof(session->id), "%.*s",
 		 (int)strspn(field(line, " sid="), "0123456789abcdef"), field(line, " sid="));
 	const char *name = field(line, " exename=\"");
@@ -136,20 +135,18 @@ static int add_session(struct reading *reading, const char *line)
 	return ky_uftrace_symbols_session(reading->symbols, session->id);
 }
 
-static int add_task(struct reading *reading, int64_t tid, int64_t pid)
+static int add_task(struct uftrace_reading *reading, int64_t tid, int64_t pid)
 {
 	if (reading->tasks_count >= TASKS_MAX)
 		return 0;
-	struct task *larger = realloc(reading->tasks, (reading->tasks_count + 1) * sizeof(*larger));
-	if (!larger)
+	if (!KY_ARRAY_ADD(reading->tasks, reading->tasks_count, reading->tasks_room,
+			  (struct uftrace_task){tid, pid}))
 		return -ENOMEM;
-	reading->tasks = larger;
-	larger[reading->tasks_count++] = (struct task){tid, pid};
 	ky_thread(reading->trace, pid, tid);
 	return 0;
 }
 
-static int add_library(struct reading *reading, const char *line)
+static int add_library(struct uftrace_reading *reading, const char *line)
 {
 	char path[1024];
 	char session[32];
@@ -161,7 +158,7 @@ static int add_library(struct reading *reading, const char *line)
 					  strtoull(field(line, " base="), NULL, 16), path);
 }
 
-static int read_tasks(struct reading *reading)
+static int read_tasks(struct uftrace_reading *reading)
 {
 	size_t bytes;
 	char *text = ky_uftrace_slurp(reading->load->path, "task.txt", &bytes);
@@ -185,7 +182,7 @@ static int read_tasks(struct reading *reading)
 	return error;
 }
 
-static int64_t pid_of(const struct reading *reading, int64_t tid)
+static int64_t pid_of(const struct uftrace_reading *reading, int64_t tid)
 {
 	for (uint32_t i = reading->tasks_count; i-- > 0;)
 		if (reading->tasks[i].tid == tid)
@@ -195,12 +192,12 @@ static int64_t pid_of(const struct reading *reading, int64_t tid)
 
 /* A file of records while it is read. */
 struct calls {
-	struct reading *reading;
+	struct uftrace_reading *reading;
 	const char *file;
 	uint32_t thread;
 	uint32_t track;
 	int64_t pid;
-	const struct session **sessions; /* of the process, the latest first */
+	const struct uftrace_session **sessions; /* of the process, the latest first */
 	uint32_t sessions_count;
 	const uint8_t *data;
 	size_t bytes;
@@ -210,12 +207,12 @@ struct calls {
 /* Without those that a later line of task.txt says to have begun no later. */
 static int find_sessions(struct calls *calls)
 {
-	const struct reading *reading = calls->reading;
+	const struct uftrace_reading *reading = calls->reading;
 	calls->sessions = malloc((reading->sessions_count + 1) * sizeof(*calls->sessions));
 	if (!calls->sessions)
 		return -ENOMEM;
 	for (uint32_t i = reading->sessions_count; i-- > 0;) {
-		const struct session *session = &reading->sessions[i];
+		const struct uftrace_session *session = &reading->sessions[i];
 		const uint32_t count = calls->sessions_count;
 		if (session->pid == calls->pid &&
 		    (!count || session->ns < calls->sessions[count - 1]->ns))
@@ -268,22 +265,22 @@ static bool skip_event(struct calls *calls)
 }
 
 /* The function's name, or its address in pointed brackets. */
-static uint32_t name_of(struct reading *reading, const char *session, uint64_t address)
+static uint32_t name_of(struct uftrace_reading *reading, const char *session, uint64_t address)
 {
-	struct name *cached = &reading->names[(address ^ address >> 12) % NAMES];
+	struct uftrace_name *cached = &reading->names[(address ^ address >> 12) % NAMES];
 	if (cached->session == session && cached->address == address)
 		return cached->name;
 	const char *known = ky_uftrace_symbols_name(reading->symbols, session, address);
 	char number[24];
 	snprintf(number, sizeof(number), "<%" PRIx64 ">", address);
-	*cached = (struct name){address, session,
-				ky_string_z(reading->trace, known ? known : number)};
+	*cached = (struct uftrace_name){address, session,
+					ky_string_z(reading->trace, known ? known : number)};
 	return cached->name;
 }
 
 static bool take_call(struct calls *calls, int64_t ns, enum type type, bool more, uint64_t address)
 {
-	struct reading *reading = calls->reading;
+	struct uftrace_reading *reading = calls->reading;
 	struct ky_trace *trace = reading->trace;
 	const uint32_t name = name_of(reading, session_at(calls, ns), address);
 	uint32_t args = 0;
@@ -319,7 +316,7 @@ static bool take_record(struct calls *calls)
 }
 
 /* TID.dat */
-static int read_calls(struct reading *reading, const char *file)
+static int read_calls(struct uftrace_reading *reading, const char *file)
 {
 	const int64_t tid = strtoll(file, NULL, 10);
 	struct calls calls = {.reading = reading, .file = file, .pid = pid_of(reading, tid)};
@@ -355,7 +352,7 @@ static int read_calls(struct reading *reading, const char *file)
 }
 
 /* A perf record with the block at its end that says whose and when: u32 pid, tid, u64 time. */
-static void take_perf(struct reading *reading, const uint8_t *record, uint16_t size)
+static void take_perf(struct uftrace_reading *reading, const uint8_t *record, uint16_t size)
 {
 	struct ky_trace *trace = reading->trace;
 	uint32_t type, ids[2];
@@ -384,7 +381,7 @@ static void take_perf(struct reading *reading, const uint8_t *record, uint16_t s
 }
 
 /* perf-cpuN.dat */
-static int read_perf(struct reading *reading, const char *file)
+static int read_perf(struct uftrace_reading *reading, const char *file)
 {
 	size_t bytes;
 	uint8_t *data = (uint8_t *)ky_uftrace_slurp(reading->load->path, file, &bytes);
@@ -405,7 +402,7 @@ static int read_perf(struct reading *reading, const char *file)
 	return 0;
 }
 
-static int read_file(struct reading *reading, const char *name)
+static int read_file(struct uftrace_reading *reading, const char *name)
 {
 	const size_t length = strlen(name);
 	if (length < 5 || strcmp(name + length - 4, ".dat") != 0)
@@ -418,7 +415,7 @@ static int read_file(struct reading *reading, const char *name)
 	return 0;
 }
 
-static int read_files(struct reading *reading)
+static int read_files(struct uftrace_reading *reading)
 {
 	struct dirent **entries;
 	const int count = scandir(reading->load->path, &entries, NULL, alphasort);
@@ -439,7 +436,7 @@ static int read_files(struct reading *reading)
 
 static int read_trace(struct ky_load *load)
 {
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct uftrace_reading *reading = calloc(1, sizeof(*reading));
 	if (!reading)
 		return -ENOMEM;
 	reading->load = load;
@@ -455,8 +452,8 @@ static int read_trace(struct ky_load *load)
 	if (!error)
 		error = read_files(reading);
 	ky_uftrace_symbols_close(&reading->symbols);
-	free(reading->sessions);
-	free(reading->tasks);
+	KY_ARRAY_FREE(reading->sessions, reading->sessions_room);
+	KY_ARRAY_FREE(reading->tasks, reading->tasks_room);
 	ky_uftrace_specs_close(&reading->specs);
 	free(reading->info);
 	free(reading);

@@ -3,6 +3,8 @@
  * uftrace_symbols.c: functions by address: a session's modules in the order of their addresses, each with its symbols
  * in the order of theirs.
  */
+#include "base/array.h"
+#include "base/compare.h"
 #include "formats/uftrace/uftrace_parts.h"
 
 #include <errno.h>
@@ -16,32 +18,32 @@
 #define FILE_BYTES_MAX (UINT64_C(4) << 30)
 #define MODULES_MAX 16384u
 
-struct symbol {
+struct uftrace_symbol {
 	uint64_t address;
 	const char *name; /* in the module's text; NULL: nothing begins here */
 };
 
 /* The functions of a file: read once, however many sessions map it. */
-struct table {
+struct uftrace_table {
 	char *path;
 	char *text;
-	struct symbol *symbols;
-	uint32_t count;
+	struct uftrace_symbol *symbols;
+	uint32_t count, room;
 };
 
-struct module {
+struct uftrace_module {
 	char session[32];
 	uint64_t start, end;
-	const struct table *table;
+	const struct uftrace_table *table;
 };
 
 struct ky_uftrace_symbols {
 	const char *directory;
 	bool relative; /* symbols' addresses are of the file, not of memory */
-	struct table **tables;
-	uint32_t tables_count;
-	struct module *modules;
-	uint32_t modules_count;
+	struct uftrace_table **tables;
+	uint32_t tables_count, tables_room;
+	struct uftrace_module *modules;
+	uint32_t modules_count, modules_room;
 };
 
 char *ky_uftrace_slurp(const char *directory, const char *name, size_t *bytes)
@@ -93,13 +95,13 @@ int ky_uftrace_symbols_open(struct ky_uftrace_symbols **out, const char *directo
 	return 0;
 }
 
-static void table_free(struct table *table)
+static void table_free(struct uftrace_table *table)
 {
 	if (!table)
 		return;
 	free(table->path);
 	free(table->text);
-	free(table->symbols);
+	KY_ARRAY_FREE(table->symbols, table->room);
 	free(table);
 }
 
@@ -110,21 +112,21 @@ void ky_uftrace_symbols_close(struct ky_uftrace_symbols **out)
 		return;
 	for (uint32_t i = 0; i < symbols->tables_count; i++)
 		table_free(symbols->tables[i]);
-	free(symbols->tables);
-	free(symbols->modules);
+	KY_ARRAY_FREE(symbols->tables, symbols->tables_room);
+	KY_ARRAY_FREE(symbols->modules, symbols->modules_room);
 	free(symbols);
 	*out = NULL;
 }
 
 static int by_address(const void *a, const void *b)
 {
-	const struct symbol *x = a;
-	const struct symbol *y = b;
-	return x->address < y->address ? -1 : x->address > y->address;
+	const struct uftrace_symbol *x = a;
+	const struct uftrace_symbol *y = b;
+	return KY_COMPARE(x->address, y->address);
 }
 
 /* "address [size] type name": false for what is none. A type of '?' is where the symbols before it end. */
-static bool parse_symbol(char *line, struct symbol *symbol)
+static bool parse_symbol(char *line, struct uftrace_symbol *symbol)
 {
 	char *rest;
 	symbol->address = strtoull(line, &rest, 16);
@@ -143,22 +145,15 @@ static bool parse_symbol(char *line, struct symbol *symbol)
 	return true;
 }
 
-static bool parse_symbols(struct table *table)
+static bool parse_symbols(struct uftrace_table *table)
 {
-	uint32_t room = 0;
 	char *at = table->text;
 	for (char *line; (line = ky_uftrace_line(&at));) {
-		struct symbol symbol;
+		struct uftrace_symbol symbol;
 		if (line[0] == '#' || !parse_symbol(line, &symbol))
 			continue;
-		if (table->count == room) {
-			room = room ? room * 2 : 64;
-			struct symbol *larger = realloc(table->symbols, room * sizeof(*larger));
-			if (!larger)
-				return false;
-			table->symbols = larger;
-		}
-		table->symbols[table->count++] = symbol;
+		if (!KY_ARRAY_ADD(table->symbols, table->count, table->room, symbol))
+			return false;
 	}
 	if (table->count)
 		qsort(table->symbols, table->count, sizeof(*table->symbols), by_address);
@@ -166,16 +161,12 @@ static bool parse_symbols(struct table *table)
 }
 
 /* The table of the file at path, read when it is the first time; NULL without memory. */
-static const struct table *table_of(struct ky_uftrace_symbols *symbols, const char *path)
+static const struct uftrace_table *table_of(struct ky_uftrace_symbols *symbols, const char *path)
 {
 	for (uint32_t i = 0; i < symbols->tables_count; i++)
 		if (strcmp(symbols->tables[i]->path, path) == 0)
 			return symbols->tables[i];
-	struct table **larger =
-		realloc(symbols->tables, (symbols->tables_count + 1) * sizeof(*larger));
-	struct table *table = larger ? calloc(1, sizeof(*table)) : NULL;
-	if (larger)
-		symbols->tables = larger;
+	struct uftrace_table *table = calloc(1, sizeof(*table));
 	if (!table || !(table->path = strdup(path))) {
 		table_free(table);
 		return NULL;
@@ -185,11 +176,11 @@ static const struct table *table_of(struct ky_uftrace_symbols *symbols, const ch
 	size_t bytes;
 	snprintf(name, sizeof(name), "%.250s.sym", slash ? slash + 1 : path);
 	table->text = ky_uftrace_slurp(symbols->directory, name, &bytes);
-	if (table->text && !parse_symbols(table)) {
+	if ((table->text && !parse_symbols(table)) ||
+	    !KY_ARRAY_ADD(symbols->tables, symbols->tables_count, symbols->tables_room, table)) {
 		table_free(table);
 		return NULL;
 	}
-	symbols->tables[symbols->tables_count++] = table;
 	return table;
 }
 
@@ -198,15 +189,14 @@ static int add_module(struct ky_uftrace_symbols *symbols, const char *session, u
 {
 	if (symbols->modules_count >= MODULES_MAX)
 		return 0;
-	const struct table *table = table_of(symbols, path);
-	struct module *larger =
-		realloc(symbols->modules, (symbols->modules_count + 1) * sizeof(*larger));
-	if (larger)
-		symbols->modules = larger;
-	if (!table || !larger)
+	const struct uftrace_table *table = table_of(symbols, path);
+	struct uftrace_module *module =
+		table ? KY_ARRAY_NEW(symbols->modules, symbols->modules_count,
+				     symbols->modules_room)
+		      : NULL;
+	if (!module)
 		return -ENOMEM;
-	struct module *module = &symbols->modules[symbols->modules_count++];
-	*module = (struct module){.start = start, .end = end, .table = table};
+	*module = (struct uftrace_module){.start = start, .end = end, .table = table};
 	snprintf(module->session, sizeof(module->session), "%s", session);
 	return 0;
 }
@@ -234,12 +224,12 @@ int ky_uftrace_symbols_session(struct ky_uftrace_symbols *symbols, const char *s
 int ky_uftrace_symbols_library(struct ky_uftrace_symbols *symbols, const char *session,
 			       uint64_t base, const char *path)
 {
-	const struct table *table = table_of(symbols, path);
+	const struct uftrace_table *table = table_of(symbols, path);
 	const uint64_t last = table && table->count ? table->symbols[table->count - 1].address : 0;
 	return add_module(symbols, session, base, base + last + 4096, path);
 }
 
-static const char *name_in(const struct table *table, uint64_t address)
+static const char *name_in(const struct uftrace_table *table, uint64_t address)
 {
 	uint32_t low = 0;
 	uint32_t high = table->count;
@@ -258,7 +248,7 @@ const char *ky_uftrace_symbols_name(const struct ky_uftrace_symbols *symbols, co
 {
 	const char *name = NULL;
 	for (uint32_t i = symbols->modules_count; !name && i-- > 0;) {
-		const struct module *module = &symbols->modules[i];
+		const struct uftrace_module *module = &symbols->modules[i];
 		if (address >= module->start && address < module->end &&
 		    strcmp(module->session, session) == 0)
 			name = name_in(module->table,

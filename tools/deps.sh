@@ -40,6 +40,7 @@ test cmd gzip gzip
 test cmd zstd zstd
 test cmd sqlite3 sqlite3
 test cmd git git
+test cmd fzf fzf
 test cmd redis-server redis-server
 test cmd redis-benchmark redis-tools
 test library libz.so.1 zlib1g

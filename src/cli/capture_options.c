@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* capture_options.c: see capture_options.h. */
-#include "cli/capture_options.h"
+#include "cli/capture_verb.h"
 
 #include "cli/cli.h"
 #include "cli/output.h"

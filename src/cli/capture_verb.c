@@ -3,7 +3,6 @@
 #include "cli/capture_verb.h"
 
 #include "capture/child.h"
-#include "cli/capture_progress.h"
 #include "cli/cli.h"
 #include "cli/finder.h"
 #include "cli/output.h"

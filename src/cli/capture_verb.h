@@ -1,21 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_verb.h: run, attach and record, once their options are read: where to, the capture, its
- * conversion, the summary.
+ * capture_verb.h: what run, attach and record share: the options, the output file, the capture, its conversion, the
+ * progress line and the summary.
  *
- * .kymo is written as it comes. Any other format is made of it at the end, when all is known: until
- * then the capture is in OUTPUT.capture.kymo, which a kymo that was killed leaves behind, and which
- * any verb reads.
+ * .kymo is written directly. Any other format is made from it at the end, when everything is known: until then the
+ * capture is in OUTPUT.capture.kymo, which remains when kymo is killed, and which every verb reads.
  */
 #ifndef KY_CLI_CAPTURE_VERB_H
 #define KY_CLI_CAPTURE_VERB_H
 
-#include "cli/capture_options.h"
+#include "capture/capture.h"
+#include "cli/verb.h"
+
+struct ky_capture_command {
+	struct ky_capture_options capture;
+	struct ky_functrace_options functions; /* when capture.functions points to it */
+	const char *functions_only; /* an option that was given and needs --functions; NULL: none */
+	const char *output;         /* -o; NULL: the default */
+	const char *format;
+	bool quiet, json, follow;
+	bool progress; /* a line while it runs, even though the program has the terminal */
+	bool no_kernel;
+	uint32_t files_max;   /* --rotate; UINT32_MAX: not given */
+	bool output_is_file;  /* and not standard output; set once it is known */
+	const char **targets; /* -p, as given */
+	uint32_t targets_count;
+	struct ky_trigger *triggers;
+	char **kernel;
+};
 
 /*
- * Runs it and says what became of it. An enum ky_exit; of a program that was run its exit code, 128
- * + N when signal N ended it, 127 or 126 when it could not be started.
+ * Run the capture and report the result. Return an enum ky_exit; for a program that was started its exit code, 128 + N
+ * when signal N ended it, 127 or 126 when it could not be started.
  */
 int ky_capture_verb(struct ky_capture_command *command);
+
+/* ---- options (capture_options.c) ---- */
+
+/* The options that verbs share; their places are in struct ky_capture_command. */
+extern const struct ky_option ky_capture_options[];          /* of run, attach and record */
+extern const struct ky_option ky_capture_function_options[]; /* of run and attach */
+
+/*
+ * Read the options of the running verb; optind is the first argument then. False: wrong usage, reported. Free the command
+ * in either case.
+ */
+bool ky_capture_options_read(struct ky_capture_command *command, int argc, char **argv);
+/* Add a list of kernel events. */
+void ky_capture_options_kernel(struct ky_capture_command *command, const char *list);
+/* Add a process to those of -p. For the option's take(). */
+int ky_capture_options_target(void *command, const char *value);
+void ky_capture_options_free(struct ky_capture_command *command);
+
+/* ---- progress and summary (capture_messages.c) ---- */
+
+struct ky_capture_progress {
+	bool wanted; /* a terminal, and not the program's */
+	bool flight;
+	bool shown;
+	uint64_t next_ns; /* of the capture's time */
+	uint64_t last_ns, last_events, last_calls;
+	double rate, calls; /* a second */
+};
+
+/* Callbacks for ky_capture_options: context is struct ky_capture_progress. */
+int ky_capture_progress_show(void *progress, const struct ky_capture_facts *facts);
+void ky_capture_progress_note(void *progress, const char *line);
+void ky_capture_progress_clear(struct ky_capture_progress *progress);
+
+/* Print the file, its size, events, losses, snapshots and what to do next. path is what the user gets. */
+void ky_capture_summary(const struct ky_capture_command *command,
+			const struct ky_capture_facts *facts, const char *path, uint64_t bytes);
+/* Print the same as one line of JSON. */
+void ky_capture_summary_json(const struct ky_capture_command *command,
+			     const struct ky_capture_facts *facts, const char *path,
+			     uint64_t bytes);
 
 #endif

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 #include "cli/query_output.h"
-#include "cli/query_prompt.h"
 #include "query/sql.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
  *
  *   .kymo ── ky_kymo_read(): events in order ──▶ spans balanced ──▶ the format's writer ──▶ ky_out ──▶ file
  */
-#include "cli/convert_stream.h"
+#include "formats/export.h"
 
 #include "cli/cli.h"
-#include "formats/export.h"
+#include "cli/convert_stream.h"
 #include "formats/format.h"
 #include "formats/kymo/kymo_bundle.h"
 #include "sink/spans.h"

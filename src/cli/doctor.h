@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doctor.h: what this machine allows. A check only looks: it opens and closes, and changes
- * nothing that is left behind.
+ * doctor.h: what this machine allows (checks), and which functions of a program can be traced. A check only looks: it
+ * opens and closes, and leaves nothing behind.
  */
 #ifndef KY_CLI_DOCTOR_H
 #define KY_CLI_DOCTOR_H
@@ -14,7 +14,7 @@ struct ky_check {
 	const char *name;
 	enum ky_check_state state;
 	char detail[200];
-	char remedy[200]; /* a command, or what to do; empty when there is nothing to do */
+	char remedy[200]; /* a command, or what to do; may be empty */
 };
 
 typedef void (*ky_check_fn)(struct ky_check *check);
@@ -23,9 +23,9 @@ void ky_check_set(struct ky_check *check, enum ky_check_state state, const char 
 	__attribute__((format(printf, 3, 4)));
 void ky_check_remedy(struct ky_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The first line of a small file without its end; false when it cannot be read. */
+/* Read the first line of a small file; false: it cannot be read. */
 bool ky_check_read(const char *path, char *text, unsigned bytes);
-/* Where tracefs is, or NULL. */
+/* Return where tracefs is mounted, or NULL. */
 const char *ky_check_tracefs(void);
 
 /* doctor_kernel.c */
@@ -42,17 +42,19 @@ void ky_check_perf_hardware(struct ky_check *check);
 void ky_check_perf_system(struct ky_check *check);
 void ky_check_perf_tracepoints(struct ky_check *check);
 void ky_check_intel_pt(struct ky_check *check);
-/* doctor_machine.c */
 void ky_check_clock(struct ky_check *check);
 void ky_check_memfd(struct ky_check *check);
 void ky_check_zlib(struct ky_check *check);
 void ky_check_zstd(struct ky_check *check);
-/* doctor_functions.c: which functions of a program can be traced. Returns an enum ky_exit. */
+
+/* ---- functions of a program (doctor_functions.c) ---- */
+
 struct ky_doctor_options {
 	const char *program;
-	bool all; /* every function that is left out */
+	bool all; /* list every function that is left out */
 	bool json;
 };
+/* Show which functions of a program can be traced. Return an enum ky_exit. */
 int ky_doctor_functions(const struct ky_doctor_options *options);
 
 #endif

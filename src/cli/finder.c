@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finder.c: see finder.h: which finder, and fzf. Names go to fzf without control characters, with their number before them. */
+/* finder.c: see finder.h. Names go to fzf without control characters, with their number before them. */
 #include "cli/finder.h"
 
 #include "cli/cli.h"
@@ -48,7 +48,7 @@ static void run_fzf(int in, int out)
 	_exit(127);
 }
 
-/* The number at the head of the line that fzf answers. */
+/* Read the number at the beginning of the line that fzf prints. */
 static bool read_answer(int fd, uint32_t count, uint32_t *chosen)
 {
 	char text[32];
@@ -67,7 +67,8 @@ static bool read_answer(int fd, uint32_t count, uint32_t *chosen)
 	return end != text && *end == '\t' && index < count;
 }
 
-int ky_finder_fzf(const struct ky_symbol_list *list, uint32_t *chosen)
+/* Run fzf. Return 0 with the index of the chosen symbol, -ECANCELED, or -ENOENT: there is no fzf that works. */
+static int choose(const struct ky_symbol_list *list, uint32_t *chosen)
 {
 	int in[2], out[2], status = 0;
 	if (pipe2(in, O_CLOEXEC) != 0)
@@ -82,7 +83,7 @@ int ky_finder_fzf(const struct ky_symbol_list *list, uint32_t *chosen)
 		run_fzf(in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
-	/* fzf may end before it has read all. */
+	/* fzf may end before it has read everything. */
 	void (*const before)(int) = signal(SIGPIPE, SIG_IGN);
 	if (pid > 0)
 		write_list(list, in[1]);
@@ -95,9 +96,26 @@ int ky_finder_fzf(const struct ky_symbol_list *list, uint32_t *chosen)
 		continue;
 	if (answered)
 		return 0;
-	/* 1: nothing matched; 130: Esc or Ctrl-C. All else means that it could not run. */
+	/* 1: nothing matched; 130: Esc or Ctrl-C. Anything else means that it could not run. */
 	const int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 	return code == 1 || code == 130 ? -ECANCELED : -ENOENT;
+}
+
+/* Report why no name was chosen. */
+static int fail(int error)
+{
+	if (error == -ENOENT) {
+		ky_cli_error(
+			"--trigger symbol:? needs fzf: install it, or write the function's name: symbol:NAME");
+		return KY_EXIT_IMPOSSIBLE;
+	}
+	if (error == -ECANCELED)
+		ky_cli_error("--trigger symbol:?: no function was chosen");
+	else
+		ky_cli_error(
+			"--trigger symbol:?: cannot run fzf: %s; write the function's name: symbol:NAME",
+			strerror(-error));
+	return KY_EXIT_FAILED;
 }
 
 int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room)
@@ -105,33 +123,25 @@ int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room)
 	uint32_t chosen = 0;
 	const int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (terminal < 0) {
-		ky_cli_error("--trigger symbol:?: there is no terminal to choose on; write the "
-			     "function's name: symbol:NAME");
+		ky_cli_error(
+			"--trigger symbol:? needs a terminal: write the function's name: symbol:NAME");
 		return KY_EXIT_USAGE;
 	}
+	close(terminal);
 	if (ky_symbol_list_count(list) == 0) {
-		close(terminal);
-		ky_cli_error("--trigger symbol:?: the program has no symbols; build it without -s, "
-			     "or install its debug symbols");
+		ky_cli_error(
+			"--trigger symbol:?: the program has no symbols: build it without -s, or install its "
+			"debug symbols");
 		return KY_EXIT_FAILED;
 	}
-	int error = ky_finder_fzf(list, &chosen);
-	if (error == -ENOENT)
-		error = ky_finder_own(list, terminal, &chosen);
-	close(terminal);
-	if (error == -ECANCELED)
-		ky_cli_error("--trigger symbol:?: no function was chosen");
-	else if (error)
-		ky_cli_error("--trigger symbol:?: the terminal: %s; write the function's name: "
-			     "symbol:NAME",
-			     strerror(-error));
+	const int error = choose(list, &chosen);
 	if (error)
-		return KY_EXIT_FAILED;
+		return fail(error);
 	const char *name = ky_symbol_list_at(list, chosen)->name;
-	if (strlen(name) >= room) /* one of a template of templates */
+	if (strlen(name) >= room) /* a template of templates */
 		name = ky_symbol_list_at(list, chosen)->linked;
 	if (strlen(name) >= room) {
-		ky_cli_error("--trigger symbol:?: the name that was chosen is too long");
+		ky_cli_error("--trigger symbol:?: the chosen name is too long");
 		return KY_EXIT_FAILED;
 	}
 	memcpy(out, name, strlen(name) + 1);

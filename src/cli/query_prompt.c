@@ -5,7 +5,7 @@
  * A statement goes on over lines until SQLite finds it complete. In the history it is one line. Ctrl-C at the
  * prompt gives up what was typed; while a query runs, it sets the flag that ends it.
  */
-#include "cli/query_prompt.h"
+#include "cli/query_output.h"
 
 #include "query/sql.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view_attach.c: see view_attach.h. */
-#include "cli/view_attach.h"
+#include "cli/view_verb.h"
 
 #include <errno.h>
 #include <fcntl.h>

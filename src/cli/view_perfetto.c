@@ -4,8 +4,6 @@
  * says so: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/... What that page reads itself is served as it is,
  * all else as a .pftrace.
  */
-#include "cli/view_browser.h"
-#include "cli/view_stop.h"
 #include "cli/view_verb.h"
 #include "formats/export.h"
 #include "formats/load.h"

@@ -6,17 +6,20 @@
  *
  * How often: a load costs the machine time, so at most a fifth of it goes into loading.
  */
-#include "cli/view_attach.h"
-#include "cli/view_browser.h"
-#include "cli/view_follow.h"
-#include "cli/view_stop.h"
 #include "cli/view_verb.h"
+
+#include "cli/cli.h"
 #include "server/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOOK_MS 500
 #define RELOAD_NS_MIN INT64_C(1000000000)
@@ -262,4 +265,109 @@ int ky_view_serve(const struct ky_view_command *command)
 	free(session.name);
 	ky_stop_close(&session.stop);
 	return session.stop.asked ? KY_EXIT_DONE : code;
+}
+
+/* ---- signals ---- */
+
+/* Who started kymo with one ignored (nohup, a job in the background) wants that. */
+static void add_unless_ignored(sigset_t *set, int number)
+{
+	struct sigaction action;
+	if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+		sigaddset(set, number);
+}
+
+int ky_stop_open(struct ky_stop *stop)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t set;
+	*stop = (struct ky_stop){.fd = -1};
+	sigemptyset(&set);
+	add_unless_ignored(&set, SIGINT);
+	add_unless_ignored(&set, SIGTERM);
+	add_unless_ignored(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &stop->before);
+	/* A client that went away is no reason to end. */
+	sigaction(SIGPIPE, &ignore, NULL);
+	stop->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return stop->fd >= 0 ? 0 : -errno;
+}
+
+void ky_stop_close(struct ky_stop *stop)
+{
+	if (stop->fd >= 0)
+		close(stop->fd);
+	stop->fd = -1;
+	sigprocmask(SIG_SETMASK, &stop->before, NULL);
+}
+
+bool ky_stop_asked(struct ky_stop *stop)
+{
+	struct signalfd_siginfo info;
+	if (!stop->asked && read(stop->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		stop->asked = true;
+		sigprocmask(SIG_SETMASK, &stop->before, NULL);
+	}
+	return stop->asked;
+}
+
+bool ky_stop_wait(struct ky_stop *stop, int milliseconds, int other)
+{
+	struct pollfd fds[] = {{.fd = stop->fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+	if (!stop->asked)
+		poll(fds, 2, milliseconds);
+	return ky_stop_asked(stop);
+}
+
+/* ---- the browser ---- */
+
+bool ky_browser_may_open(void)
+{
+	const char *const x11 = getenv("DISPLAY"), *const wayland = getenv("WAYLAND_DISPLAY");
+	return (x11 && *x11) || (wayland && *wayland);
+}
+
+static bool write_page(const char *path, const char *address)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	const int bytes = dprintf(fd,
+				  "<!doctype html><meta charset=\"utf-8\"><title>kymo</title>"
+				  "<meta name=\"referrer\" content=\"no-referrer\">"
+				  "<meta http-equiv=\"refresh\" content=\"0;url=%s\">"
+				  "<a href=\"%s\">kymo view</a>\n",
+				  address, address);
+	return close(fd) == 0 && bytes > 0;
+}
+
+/* In the child of a child that ends at once, so that nobody waits for it and Ctrl-C is not for it. */
+static _Noreturn void run(const char *page, const sigset_t *mask)
+{
+	const int null = open("/dev/null", O_RDWR);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	execlp("xdg-open", "xdg-open", page, (char *)NULL);
+	_exit(127);
+}
+
+bool ky_browser_open(const char *address, struct ky_scratch *scratch, const sigset_t *mask)
+{
+	char page[PATH_MAX];
+	if (!ky_scratch_open(scratch))
+		return false;
+	ky_scratch_name(scratch, "open.html", page);
+	const pid_t child = write_page(page, address) ? fork() : -1;
+	if (child == 0)
+		run(page, mask);
+	if (child > 0 && waitpid(child, NULL, 0) == child)
+		return true;
+	ky_cli_error("cannot open a browser: %s; open the address yourself", strerror(errno));
+	return false;
 }

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""finder.py PROGRAM: the finder of symbol:? on a terminal of its own: our own finder and, where it is installed, fzf; what is typed,
-moved over, chosen and given up; the terminal is as before afterwards; and without a terminal it says so.
+"""finder.py PROGRAM: the finder of symbol:? on a terminal of its own: what is typed, chosen and cancelled in fzf; without fzf and
+without a terminal it reports so.
 
 Waits for what the finder shows, never for a time. Exit 1 when a check failed."""
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -32,48 +31,6 @@ def build(folder):
     return target
 
 
-def own(program, target, bare):
-    t = terminal(program, target, bare)
-    check("the prompt and all names", t.wait("symbol: ") and t.wait("/200"), t)
-    t.type("recv")
-    check("letters filter", t.wait("> net::recv_all(int)") and t.wait("  net::recv_one(int)"), t)
-    t.type("\x1b[B")
-    check("down", t.wait("> net::recv_one(int)"), t)
-    t.type("\x1b[A")
-    check("up", t.wait("> net::recv_all(int)"), t)
-    t.type("\x7f\x7f\x7f\x7f")
-    check("backspace brings all back", t.wait("symbol: \x1b7"), t)
-    t.type("rvone")
-    check("letters apart", t.wait("> net::recv_one(int)"), t)
-    t.resize(10, 40)
-    os.kill(t.pid, signal.SIGWINCH)
-    check("another size", t.wait("symbol: rvone"), t)
-    t.type("\r")
-    check("Enter chooses", t.wait("chosen <net::recv_one(int)>"), t)
-    check("the terminal is as before", termios.tcgetattr(t.fd) == t.before, t)
-    check("and it is done", t.end() == 0)
-
-    t = terminal(program, target, bare)
-    t.wait("symbol: ")
-    t.type("recv one\r")
-    check("typed at once, in pieces", t.wait("chosen <net::recv_one(int)>"), t)
-    t.end()
-
-    for name, keys in (("Esc", "\x1b"), ("Ctrl-C", "\x03")):
-        t = terminal(program, target, bare)
-        t.wait("symbol: ")
-        t.type(keys)
-        check(f"{name} gives up", t.wait("no function was chosen"), t)
-        check("the terminal is as before", termios.tcgetattr(t.fd) == t.before, t)
-        check("and it has failed", t.end() == 1)
-
-    t = terminal(program, target, bare)
-    t.wait("/200")
-    os.kill(t.pid, signal.SIGTERM)
-    check("a signal leaves the second screen", t.wait("\x1b[?1049l"), t)
-    check("and ends it", t.end() == -signal.SIGTERM)
-
-
 def with_fzf(program, target):
     if not shutil.which("fzf"):
         print("fzf: not installed, left out")
@@ -89,6 +46,7 @@ def with_fzf(program, target):
     t.wait("/200")
     t.type("\x1b")
     check("fzf gives up", t.wait("no function was chosen"), t)
+    check("the terminal is as before", termios.tcgetattr(t.fd) == t.before, t)
     check("and it has failed", t.end() == 1)
 
 
@@ -98,23 +56,17 @@ def without_terminal(program, target):
     check("without a terminal", run.returncode == 2 and "symbol:NAME" in run.stderr)
 
 
-def scores(program):
-    def best(typed, *names):
-        out = subprocess.run([program, "-m", typed, *names], capture_output=True, text=True, check=True)
-        return out.stdout.splitlines()
-    check("close together before apart", best("recv", "reverse_cave", "net_recv") == ["net_recv", "reverse_cave"])
-    check("word starts before middles", best("ra", "extra", "recv_all", "opera")[0] == "recv_all")
-    check("the shorter of equals", best("send", "send_to_all_of_them", "send") == ["send", "send_to_all_of_them"])
-    check("capitals count when typed", best("Get", "getGet", "get") == ["getGet"])
-    check("and not otherwise", best("get", "GET", "set") == ["GET"])
-    check("pieces in any order", best("all net", "net::recv_all", "all") == ["net::recv_all"])
+def without_fzf(program, target, bare):
+    t = terminal(program, target, bare)
+    check("without fzf the message names it", t.wait("needs fzf"), t)
+    check("the terminal is as before", termios.tcgetattr(t.fd) == t.before, t)
+    check("and it is not possible", t.end() == 77)
 
 
 with tempfile.TemporaryDirectory() as place:
     finder = os.path.realpath(sys.argv[1])
     many = build(place)
-    scores(finder)
-    own(finder, many, place)
+    without_fzf(finder, many, place)
     with_fzf(finder, many)
     without_terminal(finder, many)
 finish()

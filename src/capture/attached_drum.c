@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attached_drum.c: reading a drum that another process writes.
+ * attached_drum.c: read a drum while another process writes it.
  *
- * What the process pays. It pays when a cache line that it writes to was read here since: so the
- * rings are looked at as seldom as their fill allows, and a round reads of each the head, in the
- * directory, and what is new. No memory is made for its rings from here.
+ * Cost for the process. It pays when a cache line that it writes was read here since. So the rings
+ * are read as rarely as their fill allows, and a round reads only the head of each ring, in the
+ * directory, and what is new. Reading never allocates memory for its rings.
  *
- * Order. Pieces go out as they are; who reads the file puts them in order. Events for triggers are
- * handed out up to a moment before now: one that began before may still be on its way into its
- * ring.
+ * Order. Pieces are written as they are; the reader of the file orders them. Events for triggers
+ * are handed out up to a moment before now, because an earlier event may still be on its way into
+ * its ring.
  *
- * Bounds. A round reads so many pieces at most, beside those that `all` asks for, which is a few
- * times what the rings hold. A drum whose rings claim more than it has memory is not read; one that
- * has shown more threads than there are numbers for is given up.
+ * Bounds. A round reads a limited number of pieces, except with `all`, which is limited to a few
+ * times the size of the rings. A drum whose rings claim more than there is memory for is not read,
+ * and one with more threads than there are thread ids is given up.
  */
 #include "capture/attached_drum.h"
 
@@ -28,17 +28,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 16 MiB, some 50 ms of work. To decode events takes longer, and must not hold up what is written. */
+/* 16 MiB, some 50 ms of work. Decoding events takes longer, and must not delay writing. */
 #define PIECES_A_ROUND 4096u
 #define EVENT_PIECES_A_ROUND 512u
-/* The kernel's own limit: a server may well use up all of them in a long capture. */
+/* The kernel's own limit: a server may use all of them in a long capture. */
 #define THREADS_MAX (1u << 22)
-/* What a file keeps of a process that calls itself something else again and again. */
+/* The most names that a file keeps of a process that renames itself again and again. */
 #define PROCESS_NAMES_MAX 4096u
-/* Samples of the clocks in a stream, beside those that the others do not tell. */
+/* Clock readings in a stream, in addition to those that differ from a straight line. */
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define CLOCK_OFF_NS 1000u
-/* An event that is being written now is in its ring within this time, nearly always. */
+/* An event that is being written now is nearly always in its ring within this time. */
 #define LAG_NS UINT64_C(1000000)
 
 static uint64_t load(const uint64_t *field)
@@ -52,11 +52,7 @@ static uint64_t ringless_lost(const struct ky_attached_drum *d)
 	return load(&live->lost_ringless) + load(&live->lost_nested);
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Into the bundle.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- into the bundle ---- */
 
 static struct ky_text name_of(struct ky_attached_drum *d)
 {
@@ -69,7 +65,7 @@ static struct ky_text name_of(struct ky_attached_drum *d)
 	return (struct ky_text){d->process, (uint32_t)strlen(d->process)};
 }
 
-/* The part is made when there is something to write. */
+/* Make the part when there is something to write. */
 static uint32_t make_part(struct ky_attached_drum *d)
 {
 	if (d->part || !d->options->bundle)
@@ -99,7 +95,7 @@ static void on_thread(void *context, const struct ky_thread *thread)
 	struct ky_attached_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
 	tell_child(d, ours);
-	/* One that keeps its name has been told, or is with its first piece. */
+	/* A thread that keeps its name was written before, or comes with its first piece. */
 	if (ours && ours->name.data == thread->name.data && make_part(d))
 		ky_bundle_thread(d->options->bundle, d->part, ours);
 }
@@ -123,7 +119,7 @@ static void write_clock(struct ky_attached_drum *d, const struct ky_tick_reading
 	ky_bundle_clock(d->options->bundle, d->part, sample);
 }
 
-/* Samples from the last before from_ns to the first after to_ns that were not written yet. */
+/* Write the readings from the last before from_ns to the first after to_ns, each once. */
 static void write_clocks(struct ky_attached_drum *d, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct ky_clock_map *clock = &d->pieces.clock;
@@ -138,7 +134,7 @@ static void write_clocks(struct ky_attached_drum *d, uint64_t from_ns, uint64_t 
 	}
 }
 
-/* Whether the samples that were written lead elsewhere: the clock was slewed since. */
+/* Report whether the readings written so far predict another time: the clock was slewed since. */
 static bool clock_is_off(const struct ky_attached_drum *d, const struct ky_tick_reading *sample)
 {
 	const struct ky_tick_reading *before = &d->clock_written;
@@ -149,8 +145,8 @@ static bool clock_is_off(const struct ky_attached_drum *d, const struct ky_tick_
 }
 
 /*
- * Of a stream: all there are at the begin, and then as few as do, for the file and its writer keep
- * them all. With last, the last.
+ * Write all readings at the beginning of a stream, then as few as possible, because the file and
+ * its writer keep them all. With last, write the last one too.
  */
 static void stream_clocks(struct ky_attached_drum *d, bool last)
 {
@@ -195,11 +191,7 @@ static void on_event(void *context, const struct ky_event *event)
 	d->options->event(d->options->context, thread ? thread->pid : d->pid, &ours);
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Opening.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static int open_stream(struct ky_attached_drum *d, struct ky_stream *stream, const char *globs,
 		       bool newest, char *message)
@@ -211,14 +203,14 @@ static int open_stream(struct ky_attached_drum *d, struct ky_stream *stream, con
 		return ky_capture_fail(message, error, "%s: %s; %s", d->name, what,
 				       error == -ENOTSUP
 					       ? "use the kymo that belongs to the program"
-					       : "expected the drum of a kymo program");
+					       : "expected the buffer of a kymo program");
 	stream->sites.several = d->made;
 	if (ky_drum_clock_begin(&stream->clock, &stream->view, d->ours) != 0)
 		return ky_capture_fail(message, -ENOMEM, "%s: not enough memory", d->name);
 	return 0;
 }
 
-/* What the header says, once more: the streams check it, too. */
+/* Check the header. The streams check it too. */
 static int check_header(struct ky_attached_drum *d, const struct ky_drum_clocks *clocks,
 			char *message)
 {
@@ -227,7 +219,7 @@ static int check_header(struct ky_attached_drum *d, const struct ky_drum_clocks 
 	const int error = ky_drum_view_open(&view, d->map.base, d->map.bytes, &what);
 	if (error)
 		return ky_capture_fail(message, error,
-				       "%s: byte %llu: %s; expected the drum of a "
+				       "%s: byte %llu: %s; expected the buffer of a "
 				       "program with this version of kymo",
 				       d->name, (unsigned long long)view.bad_at, what);
 	d->made_ns = view.header.made_boottime_ns;
@@ -236,10 +228,10 @@ static int check_header(struct ky_attached_drum *d, const struct ky_drum_clocks 
 		view.header.layer <= KY_DRUM_SWITCHES ? (uint32_t)view.header.layer : KY_DRUM_OWN;
 	d->ours = ky_drum_clocks_of(clocks, view.header.tick_source);
 	if (!d->ours)
-		return ky_capture_fail(message, -ENOTSUP,
-				       "%s: its time is counted by something that this machine "
-				       "does not have (%u); expected the drum of a process here",
-				       d->name, view.header.tick_source);
+		return ky_capture_fail(
+			message, -ENOTSUP,
+			"%s: unknown clock (%u): expected the buffer of a process on this machine",
+			d->name, view.header.tick_source);
 	return 0;
 }
 
@@ -247,7 +239,7 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 {
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const struct ky_drums_options *o = d->options;
-	/* What is in a drum that kymo made was asked for function by function. */
+	/* A drum that kymo made holds only the functions that were selected. */
 	const char *const categories = d->layer == KY_DRUM_OWN ? o->categories : NULL;
 	int error = open_stream(d, &d->pieces, categories, newest && streaming, message);
 	if (error)
@@ -269,12 +261,15 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 	return error;
 }
 
-/* The drum can be read without it: then the message alone tells. */
+/*
+ * Switch the categories on. Without that the drum can still be read: then only the message reports
+ * it.
+ */
 static void switch_on(struct ky_attached_drum *d, char *message)
 {
 	const struct ky_drums_options *o = d->options;
 	const struct ky_drum_view *view = &d->pieces.view;
-	/* Function calls are recorded, or they are not patched. */
+	/* A function that is not wanted is not patched, so there is nothing to switch. */
 	if (!o->switch_on || d->layer != KY_DRUM_OWN ||
 	    ky_drum_map_write(&d->map, view, d->name, message) != 0)
 		return;
@@ -314,7 +309,7 @@ int ky_attached_drum_open(struct ky_attached_drum **out, int fd, pid_t pid, bool
 	d->own = *own;
 	d->map.fd = -1;
 	d->backed = true;
-	snprintf(d->name, sizeof(d->name), "process %d: drum", (int)pid);
+	snprintf(d->name, sizeof(d->name), "process %d: buffer", (int)pid);
 	snprintf(d->process, sizeof(d->process), "process %d", (int)pid);
 	const int error = open_all(d, fd, clocks, since_ns, message);
 	if (error)
@@ -330,7 +325,7 @@ void ky_attached_drum_leave(struct ky_attached_drum *d)
 	d->slot = KY_DRUM_NO_SLOT;
 }
 
-/* A process of which only the losses are known is in the file for those. */
+/* A process of which only the losses are known is in the file for these. */
 static void end_source(struct ky_attached_drum *d)
 {
 	const uint64_t lost = ky_attached_drum_lost(d);
@@ -361,11 +356,7 @@ void ky_attached_drum_close(struct ky_attached_drum **drum)
 	free(d);
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Reading.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 void ky_attached_drum_follow_clock(struct ky_attached_drum *d)
 {
@@ -374,7 +365,7 @@ void ky_attached_drum_follow_clock(struct ky_attached_drum *d)
 		(void)ky_drum_clock_follow(&d->events.clock, d->ours);
 }
 
-/* How many blocks of a ring there can be to read: by its size when it was first seen. */
+/* Return how many blocks of a ring may wait to be read, from its size when it was first seen. */
 static uint64_t blocks_written(const struct ky_attached_drum *d, uint32_t ring)
 {
 	const struct ky_drum_ring *entry = &d->pieces.view.rings[ring];
@@ -385,7 +376,7 @@ static uint64_t blocks_written(const struct ky_attached_drum *d, uint32_t ring)
 	return head < blocks ? head : blocks;
 }
 
-/* The rings first: what they wrote by now has memory, if they did. */
+/* Look at the rings first: what they wrote by now has memory, if they did. */
 bool ky_attached_drum_is_backed(const struct ky_attached_drum *d)
 {
 	const uint64_t most = d->map.bytes / KY_BLOCK_BYTES;
@@ -397,7 +388,7 @@ bool ky_attached_drum_is_backed(const struct ky_attached_drum *d)
 	return blocks <= most && ky_drum_map_has_memory(&d->map, blocks * KY_BLOCK_BYTES);
 }
 
-/* Whether it can be read now. */
+/* Report whether the drum can be read now. */
 static bool is_readable(struct ky_attached_drum *d)
 {
 	if (!d->given_up && (d->pieces.sites.threads_count > THREADS_MAX ||
@@ -450,7 +441,7 @@ void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint6
 		return;
 	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
 		d->damaged++;
-	/* A window that goes on where another was has its begins. */
+	/* A window that continues another one has the beginnings of its spans. */
 	if (d->layer != KY_DRUM_OWN && from_ns > d->window_ns &&
 	    ky_drum_before(&d->pieces, from_ns) != 0)
 		d->damaged++;
@@ -479,7 +470,7 @@ uint64_t ky_attached_drum_lost(const struct ky_attached_drum *d)
 	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const uint64_t overwritten = streaming || !d->has_events ? d->pieces.lost : d->events.lost;
-	/* A count that somebody scribbled over is no number of events. */
+	/* A count that was overwritten is not a number of events. */
 	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
 }
 
@@ -570,7 +561,7 @@ void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums
 		ky_attached_drum_text(facts->name, sizeof(facts->name), name);
 	else
 		memcpy(facts->name, drum->process, sizeof(facts->name));
-	/* Rings that claim what is not there would have memory made for them by looking. */
+	/* Counting rings that claim blocks which do not exist would allocate memory for them. */
 	if (!drum->given_up && ky_attached_drum_is_backed(drum))
 		count_rings(view, facts);
 	count_categories(view, facts);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attached_drum.h: one drum of another process that is being read: its memory, the recorder's slot in
- * it, and the streams.
+ * attached_drum.h: one drum of another process that is being read: its memory, the recorder's slot
+ * in it, and the streams.
  *
  *   pieces    a ky_stream with block(): what goes into the bundle. In flight mode it is not read:
- *             it gives the window its trace points, clock and categories
+ * it
+ *             gives the window its trace points, clock and categories
  *   events    a ky_stream with event(): what triggers look at
  */
 #ifndef KY_CAPTURE_ATTACHED_DRUM_H
@@ -20,11 +21,11 @@
 struct ky_attached_drum {
 	const struct ky_drums_options *options; /* the drums' */
 	pid_t pid;
-	uint64_t made_ns; /* as the drum says; with the file, which drum it is */
-	uint64_t image;   /* of the program that made it: another after an exec */
+	uint64_t made_ns; /* from the drum; with the file it identifies the drum */
+	uint64_t image;   /* the program image that made it; exec changes it */
 	uint32_t layer;   /* enum ky_drum_layer */
-	bool made;        /* by this kymo: children of the process may write into it, too */
-	char name[64];    /* "process 41: drum", for messages */
+	bool made;        /* by this kymo: children of the process may write into it too */
+	char name[64];    /* "process 41: buffer", for messages */
 	char process[64]; /* the last name of the process that was seen */
 	struct ky_drum_map map;
 	struct ky_recorder_life own;
@@ -34,10 +35,10 @@ struct ky_attached_drum {
 	struct ky_stream pieces;
 	struct ky_drum_threads piece_threads;
 	uint32_t part;                        /* in the bundle; 0: nothing was written yet */
-	struct ky_tick_reading clock_written; /* the last; ticks are 0 before the first */
+	struct ky_tick_reading clock_written; /* the last one; ticks are 0 before the first */
 	uint64_t clock_rate;                  /* of the last two, as struct ky_clock_map has it */
 	uint32_t name_written;                /* the record of the process's name */
-	uint32_t names_written;               /* beside the first */
+	uint32_t names_written;               /* after the first */
 	struct ky_drum_window window;
 	uint64_t window_ns; /* how far windows have reached */
 
@@ -45,53 +46,53 @@ struct ky_attached_drum {
 	bool has_events;
 	struct ky_drum_threads event_threads;
 
-	uint64_t lost_before; /* what never got into a ring before we came */
-	uint64_t damaged;     /* beside what the streams count */
-	bool given_up;        /* it lies too much to be read on */
-	bool backed;          /* when it was last looked at */
-	bool left;            /* by its process; others write into it: its children, or kymo */
+	uint64_t lost_before; /* events that never got into a ring, before it was attached */
+	uint64_t damaged;     /* in addition to what the streams count */
+	bool given_up;        /* its contents are too inconsistent to read on */
+	bool backed;          /* there was memory behind its rings at the last look */
+	bool left;            /* its process ended, but its children or kymo write into it */
 	bool ended;
 	uint64_t ended_ns;
 };
 
 /*
- * since_ns: a drum that was made later is read from its first event on, any other from now on. 0,
- * also when only the categories could not be switched: message has a line then, else it is empty.
- * -errno with a message.
+ * Attach a drum. One that was made after since_ns is read from its first event on, any other from
+ * now on. Return 0, or -errno with a message. When only its categories could not be switched,
+ * return 0 and a message; else the message is empty.
  */
 int ky_attached_drum_open(struct ky_attached_drum **drum, int fd, pid_t pid, bool made,
 			  const struct ky_drums_options *options,
 			  const struct ky_drum_clocks *clocks, const struct ky_recorder_life *own,
 			  uint64_t since_ns, char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Gives back the slot and ends the drum in the bundle. */
+/* Give back the slot and end the drum in the bundle. */
 void ky_attached_drum_close(struct ky_attached_drum **drum);
 
-/* Gives the slot back: the process records no more for us. */
+/* Give the slot back, so that the process no longer records for this kymo. */
 void ky_attached_drum_leave(struct ky_attached_drum *drum);
-/* Takes over new samples of the clocks. */
+/* Take over new clock readings. */
 void ky_attached_drum_follow_clock(struct ky_attached_drum *drum);
-/* Reads what is new; all: without staying behind, and without a limit to the work. */
+/* Read what is new. all: without delay, and without a limit to the work. */
 void ky_attached_drum_read(struct ky_attached_drum *drum, bool all);
 void ky_attached_drum_window(struct ky_attached_drum *drum, uint64_t from_ns, uint64_t to_ns);
-/* Percent of the fullest ring that waits to be read. */
+/* Return how much of the fullest ring waits to be read, in percent. */
 uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *drum);
-/* CLOCK_BOOTTIME of the last kymo_mark_start(), 0: none. */
+/* Return the CLOCK_BOOTTIME of the last kymo_mark_start(); 0: none. */
 uint64_t ky_attached_drum_mark(struct ky_attached_drum *drum);
 /*
- * Events that are missing: overwritten before they were read, and what never got into a ring since
- * we came.
+ * Return the number of missing events: those overwritten before they were read, and those that
+ * never got into a ring since the drum was attached.
  */
 uint64_t ky_attached_drum_lost(const struct ky_attached_drum *drum);
 uint64_t ky_attached_drum_damaged(const struct ky_attached_drum *drum);
 
-/* Whether there is memory behind all blocks that the rings claim to have written. */
+/* Report whether there is memory behind all blocks that the rings claim to have written. */
 bool ky_attached_drum_is_backed(const struct ky_attached_drum *drum);
 
-/* drums_facts.c */
+/* Return facts for progress lines and `kymo list`, read from the drum at each call. */
 void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums_facts *facts);
 bool ky_attached_drum_category(const struct ky_attached_drum *drum, uint32_t category, char *name,
 			       size_t room, bool *on);
-/* Copies a text for people: what would move a terminal's cursor becomes '?'. */
+/* Copy a text for display: bytes that would move a terminal's cursor become '?'. */
 void ky_attached_drum_text(char *to, size_t room, struct ky_text text);
 
 #endif

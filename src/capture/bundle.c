@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle.c: the file of a capture: its parts, and when one file ends and the next begins
- * (bundle_part.h has the picture).
+ * bundle.c: the file of a capture, its parts, and when one file ends and the next begins (see
+ * bundle_part.h).
  *
- * A file is large enough when it has max_bytes, and twice of what had to be told again at its
- * begin: else a limit smaller than that would make files without end. What parts still gather
- * then comes on top of max_bytes.
+ * A file is large enough when it has max_bytes, and twice of what had to be stated again at its
+ * beginning: otherwise a smaller limit would make files without end. What the parts still hold then
+ * comes on top of max_bytes.
+ *
+ * A file is locked and emptied when it is opened (sink/path.h). If another kymo is writing it, this
+ * one gets a name with its pid. A pipe whose reader went away is an error like any other, and does
+ * not end kymo.
  */
 #include "capture/bundle_part.h"
 
@@ -50,8 +54,7 @@ static int file_begin(struct ky_bundle_file *file, uint64_t bytes)
 }
 
 /*
- * Takes away the signal that a write to a pipe without a reader made, unless one was waiting
- * already.
+ * Remove the SIGPIPE that a write to a pipe without a reader raised, unless one was pending before.
  */
 static void drop_sigpipe(const sigset_t *pipe_only)
 {
@@ -108,7 +111,7 @@ static void file_close(struct ky_bundle_file *file)
 }
 
 #define BUFFER_BYTES (512u << 10)
-#define PUSH_BYTES (256u << 10) /* so much is worth a system call */
+#define PUSH_BYTES (256u << 10) /* worth a system call */
 
 void ky_bundle_fail(struct ky_bundle *bundle, int error)
 {
@@ -256,7 +259,7 @@ void ky_bundle_appended(struct ky_bundle *bundle)
 {
 	if (bundle->out.used >= PUSH_BYTES)
 		ky_out_push(&bundle->out);
-	/* restate() writes too, while the file is being begun. */
+	/* restate() writes too, while the file begins. */
 	if (!bundle->rotating && !bundle->full && !bundle->out.error && is_large_enough(bundle))
 		rotate(bundle);
 }
@@ -310,16 +313,16 @@ static const char *remedy(int error)
 	switch (error) {
 	case -ENOENT:
 	case -ENOTDIR:
-		return "make its folder first, or choose another with -o";
+		return "create the folder first, or choose another with -o";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		return "choose a place that you may write to with -o";
+		return "choose a writable place with -o";
 	case -ENOSPC:
 	case -EDQUOT:
-		return "make room on the disk, or choose another with -o";
+		return "free space on the disk, or choose another with -o";
 	case -ENXIO:
-		return "nobody reads from it: start the reader first";
+		return "no process reads from it: start the reader first";
 	default:
 		return "choose another file with -o";
 	}
@@ -333,7 +336,7 @@ int ky_bundle_open(struct ky_bundle **out, const struct ky_bundle_options *optio
 	int error = bundle ? open_parts(bundle, options) : -ENOMEM;
 	if (error == 0) {
 		begin_file(bundle);
-		ky_out_push(&bundle->out); /* a full disk is better told now */
+		ky_out_push(&bundle->out); /* report a full disk early */
 		error = bundle->out.error;
 	}
 	if (error) {
@@ -359,7 +362,13 @@ int ky_bundle_close(struct ky_bundle **pointer)
 	return error;
 }
 
-/* ---- parts in other formats ---- */
+/*
+ * ---- parts in other formats ----
+ *
+ * Records are gathered and written as STREAM chunks, so that a chunk ends at the end of a record. Only a record larger than a
+ * reader takes at once is cut. When the bundle is full, records are left out, except symbols: without them the samples in the
+ * file could not be read.
+ */
 
 #define GATHER_BYTES (256u << 10)
 

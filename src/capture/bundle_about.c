@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_about.c: part 0 of a bundle: what is of all parts. Its FILE chunk is the first of the
- * file and asks for a reader that knows of several parts; its END is the last.
+ * bundle_about.c: part 0 of a bundle, which concerns all parts. Its FILE chunk is the first of the
+ * file and requires a reader that supports several parts; its END is the last.
  *
- * Its counter is CLOCK_BOOTTIME in nanoseconds. The clock samples tie it to the other clocks:
- * streams that tell their times by one of those are brought to BOOTTIME by them.
+ * Its counter is CLOCK_BOOTTIME in nanoseconds. Clock readings relate it to the other clocks, so
+ * that streams with times of another clock can be converted to BOOTTIME.
  */
 #include "capture/bundle_part.h"
 
@@ -18,8 +18,7 @@
 #define CLOCK_TRIES 8
 
 /*
- * The clocks are read one after the other: of several tries that one is taken in which least time
- * went by.
+ * Read the clocks one after the other, several times. Return the readings that took the least time.
  */
 static struct ky_tick_reading read_clocks(void)
 {
@@ -97,7 +96,7 @@ void ky_bundle_about_flush(struct ky_bundle *bundle)
 	write_fresh(bundle);
 }
 
-/* Totals of nothing: each drum has its own. */
+/* The totals are zero: each drum has its own. */
 static void write_index(struct ky_kymo_chunks *chunks)
 {
 	const struct ky_kymo_index index = {.size = sizeof(index),

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bundle_drum.c: the parts of a bundle that are drums. Each has a writer of the recorder's own
- * .kymo format, which is given pieces of rings as they are, and which appends its chunks to the
- * bundle's buffer.
+ * .kymo format, which takes pieces of rings as they are and appends its chunks to the bundle's
+ * buffer.
  *
- * In a later file of a rotation a writer knows nothing: the process and the last clock samples are
- * told again when the file begins, a thread when its first piece comes, trace points by the writer
- * itself as they are met.
+ * In a later file of a rotation, a writer knows nothing. The process and the last clock readings
+ * are written again when the file begins, a thread with its first piece, and trace points by the
+ * writer itself.
  *
- * Losses are told once: each file's INDEX has those before its own pieces, the last one what is
- * left of the drum's total. When the bundle is full, pieces are left out and count as lost.
+ * Losses are written once: each file's INDEX has those before its own pieces, the last one the rest
+ * of the drum's total. When the bundle is full, pieces are left out and count as lost.
  */
 #include "capture/bundle_part.h"
 
@@ -47,8 +47,8 @@ static uint64_t oldest_clock(const struct ky_bundle_drum *drum)
 }
 
 /*
- * Behind the oldest, which is in the file's head. The newest comes first: a later one makes the
- * writer flush.
+ * Write the readings after the oldest, which is in the file's head. The newest comes first: a later
+ * one would make the writer flush.
  */
 static void restate_clocks(struct ky_bundle_drum *drum)
 {
@@ -144,19 +144,22 @@ void ky_bundle_process(struct ky_bundle *bundle, uint32_t number, int32_t pid, s
 	format->process(part->drum.writer, pid, name);
 }
 
-/* Whether the file has a record of the thread; from now on it does. */
+/* Report whether the file has a record of the thread, and note that it does from now on. */
 static bool is_told(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
 		    const struct ky_thread *thread)
 {
 	uint32_t *told = ky_table_make(&drum->threads, thread->index, &bundle->out);
 	if (!told)
-		return true; /* no memory: nothing is written any more */
+		return true; /* without memory nothing is written any more */
 	const bool before = *told == bundle->file.number;
 	*told = bundle->file.number;
 	return before;
 }
 
-/* A forked child that writes into its parent's drum is called as that one; of who was off the CPU, other drums tell the name. */
+/*
+ * A forked child that writes into its parent's drum has its parent's name. The names of threads off
+ * the CPU are in other drums.
+ */
 static void tell_thread(const struct ky_bundle_drum *drum, const struct ky_thread *thread)
 {
 	const struct ky_text none = {"", 0};

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bundle_part.h: what the files of the bundle share.
+ * bundle_part.h: the parts of a bundle, for the files of the bundle.
  *
- *   bundle.c         opening, closing, flushing, rotation; which part is which
+ *   bundle.c         opening, closing, flushing, rotation, the file; parts in other formats
  *   bundle_about.c   part 0: notes, snapshots, clocks
- *   bundle_drum.c    parts that are drums: the recorder's own writer of .kymo (src/formats/kymo/kymo_emit.c)
- *   bundle_stream.c  parts in other formats
- *   bundle_file.c    the file behind the buffer: names, writing, removing old ones
+ *   bundle_drum.c    parts that are drums: the recorder's own writer of .kymo
+ *                    (formats/kymo/kymo_emit.c)
  *
- * All parts append whole chunks to one buffer, which is pushed on to the file between two calls.
- * The buffer's first error is the bundle's: from there on ky_out drops everything.
+ * All parts append whole chunks to one buffer, which is pushed to the file between two calls. The
+ * buffer's first error is the bundle's: ky_out drops everything after it.
  *
  * Invariants: out.pushed_bytes + out.used is the size of the current file. A part's writer exists
- * from when the part is begun in a file until that file is finished or the part ends.
- * parts[n] is part n, NULL when it ended.
+ * from when the part begins in a file until the file is finished or the part ends. parts[n] is part
+ * n, or NULL when it ended.
  */
 #ifndef KY_CAPTURE_BUNDLE_PART_H
 #define KY_CAPTURE_BUNDLE_PART_H
@@ -26,21 +25,21 @@
 #include <limits.h>
 
 /*
- * So many of a drum's last clock samples are told again in the next file: they come about once a
- * second.
+ * The number of a drum's last clock readings that are written again in the next file. They come
+ * about once a second.
  */
 #define KY_BUNDLE_CLOCKS 128u
 
 /* A part that is a drum. */
 struct ky_bundle_drum {
 	struct ky_writer *writer;
-	struct ky_trace_info info; /* its texts are ours; clock is the first sample */
+	struct ky_trace_info info; /* its texts are ours; clock is the first reading */
 	struct ky_tick_reading clocks[KY_BUNDLE_CLOCKS];
 	uint64_t clocks_count;   /* ever; the newest is at (count - 1) % KY_BUNDLE_CLOCKS */
 	struct ky_table threads; /* by index: u32, the number of the file that has its record */
-	uint64_t lost_before;    /* told in the files before this one */
+	uint64_t lost_before;    /* written in the files before this one */
 	uint64_t lost;           /* events missing before pieces of this file, or left out of it */
-	uint64_t left_out;       /* the part of all losses that is the bundle's own */
+	uint64_t left_out;       /* those of all losses that the bundle caused */
 };
 
 /* A part in another format. */
@@ -63,22 +62,22 @@ struct ky_bundle_part {
 	};
 };
 
-/* Source 0. */
+/* Part 0. */
 struct ky_bundle_about {
 	struct ky_kymo_chunks chunks;
 	struct ky_out fresh; /* records not yet in the file */
 	struct ky_out all;   /* records that are */
 	struct ky_out notes; /* records that every file has */
-	uint64_t clock_ns;   /* when the last sample was taken */
+	uint64_t clock_ns;   /* when the clocks were last read */
 };
 
 struct ky_bundle_file {
 	char *pattern;         /* the path as given; NULL: the descriptor is the caller's */
 	int fd;                /* -1: none */
-	uint32_t number;       /* of files begun */
+	uint32_t number;       /* of files so far */
 	uint64_t bytes_before; /* of all files before this one */
 	char path[PATH_MAX];
-	char **kept; /* paths of the files that are there, the oldest first */
+	char **kept; /* paths of the files that exist, oldest first */
 	uint32_t kept_count;
 	uint32_t kept_room;
 };
@@ -86,42 +85,42 @@ struct ky_bundle_file {
 struct ky_bundle {
 	struct ky_out out;
 	struct ky_bundle_file file;
-	struct ky_bundle_about about; /* its chunks lend to the drums' */
-	struct ky_kymo_pack *pack;    /* of all drums */
+	struct ky_bundle_about about; /* the drums' chunks borrow from its own */
+	struct ky_kymo_pack *pack;    /* shared by all drums */
 	uint64_t max_bytes;
 	uint32_t files_max;
-	uint64_t begun_bytes; /* of this file, once everything was told again */
+	uint64_t begun_bytes; /* of this file, after everything was stated again */
 	bool rotating;
 	bool full;
 	uint64_t events;
-	struct ky_bundle_part **parts; /* by number; 0 is not used */
+	struct ky_bundle_part **parts; /* by number; 0 is unused */
 	uint32_t parts_count;
 	uint32_t parts_room;
 };
 
-/* The first error of all is kept. */
+/* Keep the error, if it is the first. */
 void ky_bundle_fail(struct ky_bundle *bundle, int error);
-/* A part with the next number; NULL without memory or after an error. */
+/* Add a part with the next number; NULL without memory or after an error. */
 struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind);
-/* The part, when it is of that kind and neither it nor the bundle has ended. */
+/* Return the part if it is of that kind and neither it nor the bundle has ended. */
 struct ky_bundle_part *ky_bundle_find(const struct ky_bundle *bundle, uint32_t part,
 				      enum ky_bundle_part_kind kind);
-/* Forgets a part that ended. */
+/* Forget a part that ended. */
 void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part);
 /*
- * Called at the end of everything that appends: pushes, and begins the next file when this one is
- * large enough.
+ * Push, and begin the next file when this one is large enough. To be called after everything that
+ * appends.
  */
 void ky_bundle_appended(struct ky_bundle *bundle);
 
-/* Source 0: the first chunks of a file; what is gathered; its last chunks. */
+/* Part 0: the first chunks of a file; what is gathered; its last chunks. */
 int ky_bundle_about_open(struct ky_bundle *bundle);
 void ky_bundle_about_begin(struct ky_bundle *bundle);
 void ky_bundle_about_flush(struct ky_bundle *bundle);
 void ky_bundle_about_finish(struct ky_bundle *bundle);
 void ky_bundle_about_close(struct ky_bundle *bundle);
 
-/* Sources begin in each file, gather, finish at the end of the file, and are closed once. */
+/* A part begins in each file, gathers, finishes at the end of the file, and is closed once. */
 void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_part *part);
 void ky_bundle_drum_flush(struct ky_bundle_part *part);
 void ky_bundle_drum_finish(struct ky_bundle_part *part);

@@ -8,7 +8,7 @@
  * Order of opening: signals before any thread begins, so that none takes them; the file, in which all sources write; the
  * sources; the program, waiting; then what is set on it. Closing is the other way round, the file last.
  *
- * A capture stops when the program or all processes have ended, when it is told to, when its time is over or its file is
+ * A capture stops when the program or all processes have ended, when it is stopped, when its time is over or its file is
  * full, when it has all snapshots, or when nothing can be written any more. A program that still runs then continues, and
  * kymo ends with it.
  */
@@ -86,10 +86,10 @@ static int fork_program(struct ky_capture *capture)
 	if (o->drums) {
 		mailbox = ky_processes_mailbox(capture->processes);
 		if (!mailbox)
-			ky_source_note(capture,
-				       "the program's events are looked for in /proc, for its "
-				       "mailbox cannot be opened: %s",
-				       strerror(errno));
+			ky_source_note(
+				capture,
+				"looking for the program's events in /proc: its mailbox cannot be opened: %s",
+				strerror(errno));
 	}
 	const struct ky_child_options child = {
 		.command = o->command,
@@ -184,7 +184,7 @@ static int start(struct ky_capture *capture)
 	const int error = capture->options->command ? start_program(capture) : start_given(capture);
 	if (error || capture->flight)
 		return error;
-	/* A stream has its file from the beginning, so that it is there when kymo is killed. */
+	/* A stream has its file from the beginning, so that it exists if kymo is killed. */
 	return ky_capture_output_keep(&capture->output, capture->message);
 }
 

@@ -16,11 +16,11 @@
 
 static int cannot_write(const char *path, int error, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	return ky_capture_fail(message, -error, "cannot write %s: %s; name another file with -o",
+	return ky_capture_fail(message, -error, "cannot write %s: %s; choose another file with -o",
 			       path, strerror(error));
 }
 
-/* Where the name leads to: a link stays, and the file behind it is replaced. */
+/* Resolve the path: a link stays, and the file behind it is replaced. */
 static int resolve(struct ky_capture_output *output, const char *path, bool *special)
 {
 	struct stat status;
@@ -85,7 +85,7 @@ static int give_name(const struct ky_capture_output *output)
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	/* Only a rename replaces. */
+	/* Only a rename replaces a file. */
 	const int bytes =
 		snprintf(between, sizeof(between), "%s.%ld.tmp", output->target, (long)getpid());
 	if (bytes < 0 || bytes >= (int)sizeof(between))
@@ -110,7 +110,7 @@ int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_CAP
 	if (output->keep_old && bytes > 0 && bytes < (int)sizeof(old) &&
 	    rename(output->target, old) != 0 && errno != ENOENT)
 		return ky_capture_fail(message, -errno,
-				       "cannot keep %s as %s: %s; name another file with -o",
+				       "cannot keep %s as %s: %s; choose another file with -o",
 				       output->path, old, strerror(errno));
 	const int error = give_name(output);
 	return error ? cannot_write(output->path, -error, message) : 0;

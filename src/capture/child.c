@@ -63,7 +63,7 @@ static void set_environment(const struct ky_child_options *options)
 		setenv("KYMO_DRUM_MAIL", options->mailbox, 1);
 	if (options->categories)
 		setenv("KYMO_CATEGORIES", options->categories, 1);
-	/* What the user has set himself stays. */
+	/* Keep what the user has set. */
 	const bool told = options->ring_bytes != 0;
 	snprintf(number, sizeof(number), "%" PRIu64,
 		 told ? options->ring_bytes : KY_CAPTURE_RING_BYTES);
@@ -99,7 +99,7 @@ static _Noreturn void become_program(const struct ky_child_options *options, int
 	set_signals(options);
 	execvp(options->command[0], options->command);
 	const int error = errno;
-	/* When nobody reads it, the exit code tells as much. */
+	/* If this fails, the exit code says the same. */
 	const ssize_t told = write(failed, &error, sizeof(error));
 	(void)told;
 	_exit(error == ENOENT ? 127 : 126);
@@ -204,7 +204,7 @@ bool ky_child_reap(struct ky_child *child)
 	if (!child->running)
 		return child->pid != 0;
 	const pid_t pid = waitpid(child->pid, &status, WNOHANG);
-	/* A stop is one of tracing it, and not for us. */
+	/* A stop belongs to the tracing of it. */
 	if (pid == child->pid && !WIFSTOPPED(status))
 		ky_child_ended(child, status);
 	else if (pid < 0 && errno == ECHILD)

@@ -5,9 +5,9 @@
  *   kymo     ky_child_fork() ── samples, probes, filters are set ── ky_child_exec() ─▶ signals, reap
  *   child    waits at a pipe ······································ exec ─▶ the program
  *
- * So nothing of the program runs unwatched, and what is set on the child is on the program. A kymo
- * that dies before it let the child go takes it along; one that dies later leaves the program as it
- * is. The program has kymo's process group, terminal, signal mask and dispositions, as if the shell
+ * So no part of the program runs unwatched, and what is set on the child is set on the program. If
+ * kymo dies before it lets the child go, the child ends; if it dies later, the program continues.
+ * The program has kymo's process group, terminal, signal mask and dispositions, as if the shell
  * had started it.
  */
 #ifndef KY_CAPTURE_CHILD_H
@@ -19,9 +19,9 @@
 #include <sys/types.h>
 
 struct ky_child {
-	pid_t pid;  /* 0: there is none */
+	pid_t pid;  /* 0: none */
 	int go;     /* closed unwritten: it ends without its program */
-	int failed; /* tells the errno of exec; ends without a word when exec went well */
+	int failed; /* the errno of exec; closed when exec succeeded */
 	int status; /* as waitpid() has it, once it ended */
 	bool running;
 	bool held; /* stopped at its entry point, until ky_child_release() */
@@ -31,34 +31,34 @@ struct ky_child_options {
 	char *const *command;
 	const char *mailbox;    /* KYMO_DRUM_MAIL; NULL: none */
 	const char *categories; /* KYMO_CATEGORIES */
-	uint64_t ring_bytes;    /* KYMO_BUFFER; 0: as it is, or KY_CAPTURE_RING_BYTES */
-	int output;           /* what it has as standard output: kymo's own may be the capture's */
-	pid_t tracer;         /* who else may trace it (Yama); 0: nobody */
-	bool hold;            /* it may be held at its entry point: ky_child_exec() */
-	const sigset_t *mask; /* the signal mask it gets */
-	const struct sigaction *child_action; /* and what it does with SIGCHLD */
+	uint64_t ring_bytes;    /* KYMO_BUFFER; 0: keep it, or use KY_CAPTURE_RING_BYTES */
+	int output;             /* its standard output: kymo's own may be the capture's */
+	pid_t tracer;           /* another process that may trace it (Yama); 0: none */
+	bool hold;              /* it may be held at its entry point: ky_child_exec() */
+	const sigset_t *mask;   /* its signal mask */
+	const struct sigaction *child_action; /* its action for SIGCHLD */
 };
 
-/* The file that a shell would run for this word. 0; -ENOENT, -EACCES. */
+/* Find the file that a shell would run for this word. Return 0, -ENOENT or -EACCES. */
 int ky_child_find(const char *word, char *path, size_t room);
 
 int ky_child_fork(struct ky_child *child, const struct ky_child_options *options,
 		  char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
- * Lets it go, and waits until it is the program: 0, or -errno of exec with a message; then it is gone. With hold
- * it is stopped at the program's entry point when that can be.
+ * Let the child go, and wait until it is the program. Return 0, or -errno of exec with a message;
+ * then the child is gone. With hold it is stopped at the program's entry point, if possible.
  */
 int ky_child_exec(struct ky_child *child, const char *word, bool hold,
 		  char message[KY_CAPTURE_MESSAGE_BYTES]);
 void ky_child_release(struct ky_child *child);
-/* Whether it has ended by now: its status is known then. */
+/* Report whether it has ended; then its status is known. */
 bool ky_child_reap(struct ky_child *child);
-/* Somebody else has reaped it. */
+/* Note that another part reaped it. */
 void ky_child_ended(struct ky_child *child, int status);
 void ky_child_pass(const struct ky_child *child, int number);
-/* Ends it, wherever it is. */
+/* Kill it and wait for it. */
 void ky_child_end(struct ky_child *child);
-/* One that never became the program is ended. */
+/* Close the pipes; a child that never became the program ends. */
 void ky_child_close(struct ky_child *child);
 
 #endif

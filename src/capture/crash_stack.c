@@ -3,11 +3,11 @@
  * crash_stack.c: the call stack of a stopped thread.
  *
  *   registers and memory ─ libdwfl ─▶ addresses ─ program_map ─▶ bytes of files
- *                                                                 └ sample_elf ─▶ functions, lines
+ *                                                                 └ symbolizer ─▶ functions, lines
  *
- * Files are opened as the target has them (program_map.h), so that the names are right for a
- * program in a container, or one whose files were replaced. Debug information may take long to look
- * through: after a while only tables of symbols are used, and later on the stack is cut.
+ * Files are opened as the target has them (program_map.h), so that names are right for a program in a
+ * container, or one whose files were replaced. Reading debug information may take long: after a while
+ * only symbol tables are used, and later the stack is cut.
  */
 #include "capture/crash_stack.h"
 
@@ -55,7 +55,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whole lines only. */
+/* Append a line, or nothing if it does not fit. */
 static void add_line(struct stack *stack, const char *line)
 {
 	const size_t bytes = strlen(line);
@@ -102,7 +102,7 @@ static const struct ky_proc_mapping *mapping_at(const struct ky_program_map *map
 	return NULL;
 }
 
-/* The file of a mapping, opened when it is first met; NULL when it cannot be read. */
+/* Return the file of a mapping, opened when it is first needed; NULL when it cannot be read. */
 static struct ky_symbolizer *elf_of(struct stack *stack, const struct ky_proc_mapping *mapping)
 {
 	for (uint32_t i = 0; i < stack->files_count; i++)
@@ -120,10 +120,10 @@ static struct ky_symbolizer *elf_of(struct stack *stack, const struct ky_proc_ma
 	return file->elf;
 }
 
-/* Whose files find_elf() looks for: libdwfl has no place for it. */
+/* The process whose files find_elf() looks for: libdwfl has no place for it. */
 static _Thread_local const struct ky_program_map *unwound;
 
-/* The file that the target has mapped under that name. */
+/* Find the file that the target has mapped under that name. */
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    char **file_name, Elf **elf)
 {
@@ -158,7 +158,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 		add_line(stack, "...");
 		return DWARF_CB_ABORT;
 	}
-	/* A caller's address is behind the call, which may be the end of the function. */
+	/* A return address is after the call, which may be the end of the function. */
 	const uint64_t at = activation ? pc : pc - 1;
 	stack->frames++;
 	stack->named = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crash_stack.h: where a stopped thread is: its call stack as text, one line for each frame, the
- * innermost first.
+ * crash_stack.h: the call stack of a stopped thread as text, one line for each frame, innermost
+ * first.
  *
  *   skip_blanks (http.c:31, inlined)
  *   parse_header(char const*) (http.c:112)
@@ -17,9 +17,9 @@
 #define KY_CRASH_STACK_BYTES 8192
 
 /*
- * The thread is stopped by ptrace, by the caller's own thread. Returns the number of frames; with 0
- * the text is empty. Bounded in frames and, between two frames, in time: a program's debug
- * information may be gigabytes.
+ * Write the stack of a thread that the calling thread stopped by ptrace. Return the number of
+ * frames; with 0 the text is empty. Frames are bounded in number and, between two of them, in time:
+ * a program's debug information may be gigabytes.
  */
 int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES]);
 

@@ -3,19 +3,19 @@
  * crash_tracer.c: the tracing process of the crash watch: one loop over the socket and the stops of
  * its tracees.
  *
- *   stop                                   answer
+ *   stop                                   response
  *   a signal that is not fatal             PTRACE_CONT with it
- *   a signal that ends the process         its stack is told; PTRACE_CONT with it
+ *   a signal that ends the process         report its stack; PTRACE_CONT with it
  *   group-stop (SIGSTOP, SIGTSTP ...)      PTRACE_LISTEN: it stays stopped until SIGCONT
  *   new thread, fork, vfork, exec          PTRACE_CONT
  *   any of these, of a process to leave    PTRACE_DETACH, with the signal
  *
- * What is known of a process is only whether its end is to be told and whether its crash was:
- * threads need no memory here. The kernel attaches threads and children to come, and detaches all
- * when this process ends.
+ * Of a process it only keeps whether its end is to be reported and whether its crash was; threads
+ * need no memory here. The kernel attaches new threads and children, and detaches all when this
+ * process ends.
  *
- * The files of a dying program may be made to keep whoever reads them for ever (a debug file that is
- * a pipe). Then this process tells what it has, and ends: that lets go of all.
+ * A dying program's files may block their reader for ever (a debug file that is a pipe). Then this
+ * process reports what it has and ends, which releases all targets.
  */
 #include "capture/crash_tracer.h"
 
@@ -41,16 +41,16 @@
 #include <unistd.h>
 
 #define STOPS_AT_ONCE 1000 /* before the socket is looked at again */
-/* For all threads of a process to stop: one may be waiting for what it made with vfork. */
+/* Time for all threads of a process to stop: one may be waiting for its vfork child. */
 #define LEAVE_MS 200u
-#define STACK_S 6u /* crash_stack.h is done before, unless a file keeps it from that */
+#define STACK_S 6u /* crash_stack.h is done by then, unless a file blocks it */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
 struct process {
 	pid_t pid;
 	bool added; /* kymo wants to know how it ends */
-	bool told;  /* of its crash */
+	bool told;  /* its crash was reported */
 };
 
 struct tracer {
@@ -80,7 +80,9 @@ static ssize_t send_message(const struct tracer *t)
 	return send(t->socket, &t->message, bytes, MSG_NOSIGNAL);
 }
 
-/* A message that kymo does not take in time is dropped: the targets must not wait for it. */
+/*
+ * Send a message. One that kymo does not take in time is dropped: the targets must not wait for it.
+ */
 static void tell(const struct tracer *t)
 {
 	while (send_message(t) < 0 && errno == EINTR)
@@ -96,7 +98,7 @@ static void give_up(int signal)
 	_exit(1);
 }
 
-/* give_up() comes when it takes too long. */
+/* give_up() runs when this takes too long. */
 static void read_stack(struct tracer *t, pid_t pid, pid_t tid)
 {
 	sigset_t alarms;
@@ -117,7 +119,7 @@ static struct process *find(struct tracer *t, pid_t pid)
 	return NULL;
 }
 
-/* NULL without memory. */
+/* Return the process, added if it is new; NULL without memory. */
 static struct process *make(struct tracer *t, pid_t pid)
 {
 	struct process *known = find(t, pid);
@@ -129,9 +131,9 @@ static struct process *make(struct tracer *t, pid_t pid)
 	return made;
 }
 
-/* ---- what /proc tells of a thread ---- */
+/* ---- /proc of a thread ---- */
 
-/* Whether the signal's default action is to end the process. */
+/* Report whether the signal's default action is to end the process. */
 static bool ends_by_default(int signal)
 {
 	switch (signal) {
@@ -174,12 +176,12 @@ static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const
 }
 
 /*
- * A signal is about to be delivered; when it is the process's last, its stack is told first.
- * Returns how the thread goes on.
+ * Handle a signal that is about to be delivered. Report the stack if it ends the process. Return
+ * how the thread continues.
  *
- * The first process of a pid namespace does not die of signals without a handler, but for faults;
- * and of these, by force_sig() in the kernel, only when it is not traced: it would come back with
- * the same fault for ever. So it is let go.
+ * The first process of a pid namespace does not die of signals without a handler, except faults,
+ * and of these (force_sig() in the kernel) only when it is not traced: it would come back with the
+ * same fault for ever. So it is released.
  */
 static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int signal)
 {
@@ -201,7 +203,7 @@ static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int sig
 	if (!first)
 		return PTRACE_CONT;
 	if (process && tid == status.tgid)
-		*process = t->processes[--t->count]; /* nobody will tell of its end */
+		*process = t->processes[--t->count]; /* its end will not be seen */
 	return PTRACE_DETACH;
 }
 
@@ -210,14 +212,14 @@ static bool is_stop(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-/* A child or a thread was made, which is traced too. */
+/* Handle a new child or thread, which is traced too. */
 static void take_new(struct tracer *t, pid_t parent)
 {
 	unsigned long number = 0;
 	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &number) != 0)
 		return;
 	const pid_t tid = (pid_t)number;
-	if (syscall(SYS_tgkill, tid, tid, 0) == 0) /* it leads a process */
+	if (syscall(SYS_tgkill, tid, tid, 0) == 0) /* a process's first thread */
 		(void)make(t, tid);
 }
 
@@ -243,7 +245,7 @@ static void answer(struct tracer *t, pid_t tid, int status)
 	ptrace(PTRACE_CONT, tid, NULL, NULL);
 }
 
-/* A thread ended, or with the last of its threads a process. */
+/* Handle the end of a thread, or with the last of its threads of a process. */
 static void take_end(struct tracer *t, pid_t tid, int status)
 {
 	struct process *process = find(t, tid);
@@ -258,7 +260,7 @@ static void take_end(struct tracer *t, pid_t tid, int status)
 	tell(t);
 }
 
-/* False when there may be more. */
+/* Return false when there may be more. */
 static bool take_stops(struct tracer *t)
 {
 	for (int i = 0; i < STOPS_AT_ONCE; i++) {
@@ -276,7 +278,7 @@ static bool take_stops(struct tracer *t)
 
 /* ---- processes to trace ---- */
 
-/* Seizes the threads that are not yet; returns how many, *error tells why others could not be. */
+/* Seize the threads that are not traced yet. Return how many; *error is why others could not be. */
 static uint32_t seize_threads(pid_t pid, int *error)
 {
 	uint32_t count = 0;
@@ -293,8 +295,8 @@ static uint32_t seize_threads(pid_t pid, int *error)
 }
 
 /*
- * Threads that others made meanwhile are found in the next pass; those of a seized one come by
- * themselves.
+ * Threads that others made in the meantime are found in the next pass; those of a seized thread are
+ * traced from the start.
  */
 static int seize(pid_t pid, int32_t *other)
 {
@@ -308,7 +310,7 @@ static int seize(pid_t pid, int32_t *other)
 	if (ky_proc_status(pid, 0, &status) != 0 || ky_proc_state_ended(status.state))
 		return -ESRCH;
 	if (status.tracer == getpid())
-		return 0; /* a child of one that is traced */
+		return 0; /* a child of a traced process */
 	*other = status.tracer;
 	return status.tracer ? -EBUSY : error;
 }
@@ -329,7 +331,7 @@ static void add(struct tracer *t, pid_t pid)
 
 /* ---- leaving a process ---- */
 
-/* It is stopped: it goes on without us, as it would have with us. */
+/* Release a stopped thread, so that it continues as it would have with us. */
 static void let_go(struct tracer *t, pid_t tid, int status)
 {
 	const int event = status >> 16;
@@ -342,7 +344,7 @@ static void let_go(struct tracer *t, pid_t tid, int status)
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)signal);
 }
 
-/* False when it does not stop in time. */
+/* Return false when the thread does not stop in time. */
 static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
 {
 	int status;
@@ -360,7 +362,7 @@ static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
 	}
 }
 
-/* How many of its threads were traced, and are no more. */
+/* Release the threads that are traced. Return how many were. */
 static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, int *error)
 {
 	uint32_t count = 0;
@@ -376,7 +378,10 @@ static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, in
 	return count;
 }
 
-/* Threads that others made meanwhile are found in the next pass. Its children stay. */
+/*
+ * Release a process, but not its children. Threads that others made in the meantime are found in
+ * the next pass.
+ */
 static void leave(struct tracer *t, pid_t pid)
 {
 	const uint64_t until_ns = ky_os_boottime() + LEAVE_MS * UINT64_C(1000000);
@@ -390,7 +395,7 @@ static void leave(struct tracer *t, pid_t pid)
 	tell(t);
 }
 
-/* False when kymo is gone. */
+/* Return false when kymo is gone. */
 static bool take_message(struct tracer *t)
 {
 	struct ky_crash_message message;
@@ -405,7 +410,7 @@ static bool take_message(struct tracer *t)
 	return bytes > 0;
 }
 
-/* Nothing of kymo's is kept open, and no key on the terminal reaches this process. */
+/* Keep nothing of kymo's open, and let no key on the terminal reach this process. */
 static void leave_kymo(int *socket)
 {
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -416,7 +421,7 @@ static void leave_kymo(int *socket)
 	(void)close_range(STDERR_FILENO + 2, ~0U, 0);
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "kymo-crash");
-	(void)unsetenv("DEBUGINFOD_URLS"); /* a dying program does not wait for the network */
+	(void)unsetenv("DEBUGINFOD_URLS"); /* do not make a dying program wait for the network */
 	for (int i = 1; i < NSIG; i++)
 		(void)signal(i, SIG_DFL);
 }
@@ -440,8 +445,8 @@ _Noreturn void ky_crash_tracer(int socket)
 		struct signalfd_siginfo drop;
 		(void)poll(polls, 2, done ? -1 : 0);
 		/*
-		 * First the signal, then what it tells of: one that comes in between is seen the
-		 * next time.
+		 * Read the signal first, then what it reports: a change in between is seen the next
+		 * time.
 		 */
 		while (read(polls[1].fd, &drop, sizeof(drop)) > 0)
 			;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crash_tracer.h: the process that traces others for the crash watch (crash_watch.h), and what it
- * and kymo tell each other, one message a packet.
+ * crash_tracer.h: the process that traces others for the crash watch (crash_watch.h), and the
+ * messages between it and kymo, one per packet.
  *
  *   kymo ── ADD pid ──▶ tracer ── PTRACE_SEIZE of each thread ──▶ target
  *        ◀─ ADDED ─────        ◀─ stops: signals, new threads and children ─
@@ -9,10 +9,10 @@
  *        ◀─ ENDED ─────
  *        ── LEAVE pid ▶ lets go of all threads of it, until it is added again ─▶ LEFT
  *
- * It is a process and not a thread for the sake of the targets that are kymo's own children: of a
- * child that is traced by its parent's own process, waitpid() tells the stops to whoever asks
- * first, and hides job control. Its end lets go of all targets, however it ends; it ends when
- * kymo's end of the socket closes, so also when kymo is killed.
+ * It is a process and not a thread because of targets that are kymo's own children: waitpid() reports
+ * the stops of a child that its parent's process traces to the first thread that asks, and hides job
+ * control. All targets are released when it ends for any reason; it ends when kymo's end of the
+ * socket closes, so also when kymo is killed.
  */
 #ifndef KY_CAPTURE_CRASH_TRACER_H
 #define KY_CAPTURE_CRASH_TRACER_H
@@ -38,15 +38,15 @@ struct ky_crash_message {
 	int32_t status;
 	int32_t other;
 	char thread[20];                  /* its name */
-	uint64_t address;                 /* of the fault, where the signal tells one */
+	uint64_t address;                 /* of the fault, where the signal has one */
 	uint64_t time_ns;                 /* CLOCK_BOOTTIME */
-	char stack[KY_CRASH_STACK_BYTES]; /* a message ends behind its NUL */
+	char stack[KY_CRASH_STACK_BYTES]; /* a message ends after its NUL */
 };
 
-/* Whether a signal that a process died of is a crash: not when somebody asked it to end. */
+/* Report whether a signal that ended a process is a crash. Signals that ask it to end are not. */
 bool ky_crash_tracer_counts(int signal);
 
-/* Serves the socket until it is closed. Never returns. */
+/* Serve the socket until it is closed. Never return. */
 _Noreturn void ky_crash_tracer(int socket);
 
 #endif

@@ -3,12 +3,11 @@
  * crash_watch.c: kymo's side of the crash watch: which processes are watched and how each ended.
  *
  *   tracer's socket ─┐            CRASHED: fires, with a stack
- *                    ├─ epoll ─▶  ENDED: fires when it was a signal that was not told of
- *   pidfds ──────────┘            reaped: how it ended is asked again
+ *                    ├─ epoll ─▶  ENDED: fires if it was a signal that was not reported
+ *   pidfds ──────────┘            reaped: the status is read again
  *
- * A process is told of once, by whoever knows first. It is forgotten when both the tracer and the
- * caller said that it ended, or, since one of them may have no reason to, a while after one did:
- * its number may be another's then.
+ * A process is reported once. It is forgotten when both the tracer and the caller said that it ended,
+ * or, since one of them may never do so, some time after one did: its number may be another's then.
  */
 #include "capture/crash_watch.h"
 
@@ -44,7 +43,7 @@ struct oom_watch {
 	int64_t count; /* when the watch began; -1: unknown */
 };
 
-/* The number behind "oom_kill " at the begin of a line; -1 without. */
+/* Return the number after "oom_kill " at the beginning of a line; -1 without. */
 static int64_t read_count(const char *path)
 {
 	static const char key[] = "oom_kill ";
@@ -60,7 +59,7 @@ static int64_t read_count(const char *path)
 }
 
 /*
- * The file of a group with the count, of a line of /proc/PID/cgroup; NULL when it is not the
+ * Return the file with the group's count, from a line of /proc/PID/cgroup; NULL when it is not the
  * memory's group.
  */
 static char *events_of(const char *line)
@@ -77,7 +76,7 @@ static char *events_of(const char *line)
 	return length < 0 ? NULL : path;
 }
 
-/* Of the process's control group; NULL when there is none that tells. */
+/* Return the file of the process's control group; NULL when none has a count. */
 static char *find_group(pid_t pid)
 {
 	char name[64], line[PATH_MAX], *path = NULL;
@@ -124,10 +123,10 @@ struct watched {
 	int pidfd; /* -1: none */
 	bool traced;
 	bool told;
-	bool ended;        /* the caller said so */
-	bool status_known; /* by the tracer */
+	bool ended;        /* reported by the caller */
+	bool status_known; /* reported by the tracer */
 	int status;
-	uint64_t ended_ns; /* when the first said so; 0: it runs */
+	uint64_t ended_ns; /* when the first of them did; 0: it runs */
 	struct oom_watch memory;
 };
 
@@ -142,8 +141,8 @@ struct ky_crash_watch {
 	uint32_t count;
 	uint32_t room;
 	uint32_t
-		unanswered; /* ADDs that took too long: the tracer is busy, and is not waited for */
-	/* What came while an answer was waited for; struct ky_crash_message, allocated. */
+		unanswered; /* ADDs that took too long: the tracer is busy, so do not wait for it */
+	/* Messages that came while waiting for an answer. */
 	struct ky_crash_message **early;
 	uint32_t early_count, early_room;
 	struct ky_crash_message message;
@@ -154,7 +153,7 @@ struct ky_crash_watch {
 static void forget(struct ky_crash_watch *w, struct watched *process)
 {
 	if (process->pidfd >= 0)
-		close(process->pidfd); /* which takes it out of the epoll */
+		close(process->pidfd); /* this removes it from the epoll */
 	oom_end(&process->memory);
 	*process = w->all[--w->count];
 }
@@ -180,7 +179,7 @@ static void forget_old(struct ky_crash_watch *w)
 			forget(w, &w->all[i]);
 }
 
-/* A new one. NULL without memory. */
+/* Add a process; NULL without memory. */
 static struct watched *make(struct ky_crash_watch *w, pid_t pid)
 {
 	if (w->count == w->room)
@@ -193,7 +192,10 @@ static struct watched *make(struct ky_crash_watch *w, pid_t pid)
 	return process;
 }
 
-/* The tracer, or the caller, said that it ended; true when both have, or no tracer will. */
+/*
+ * Note that the tracer or the caller reported the end. Return true when both have, or no tracer
+ * will.
+ */
 static bool note_end(struct ky_crash_watch *w, struct watched *process)
 {
 	if (process->ended_ns == 0)
@@ -227,13 +229,13 @@ static void fire(struct ky_crash_watch *w, const struct ky_crash_message *m, con
 	w->fired(w->context, &fired);
 }
 
-/* The tracer saw the signal before the process died of it. */
+/* Fire for a signal that the tracer saw before the process died of it. */
 static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *m)
 {
 	char name[32], reason[160];
 	struct watched *process = find(w, m->pid);
 	if (!process)
-		process = make(w, m->pid); /* a child that nobody added */
+		process = make(w, m->pid); /* a child that was not added */
 	if (process && process->told)
 		return;
 	if (process)
@@ -249,7 +251,7 @@ static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *
 	fire(w, m, reason);
 }
 
-/* All that is known is how it ended. */
+/* Fire when only the status is known. */
 static void fire_end(struct ky_crash_watch *w, struct watched *process, int status,
 		     uint64_t time_ns)
 {
@@ -271,7 +273,7 @@ static void take_end(struct ky_crash_watch *w, const struct ky_crash_message *m)
 {
 	struct watched *process = find(w, m->pid);
 	if (!process)
-		process = make(w, m->pid); /* a child that nobody added */
+		process = make(w, m->pid); /* a child that was not added */
 	if (!process)
 		return;
 	process->status_known = true;
@@ -292,7 +294,7 @@ static void lose_tracer(struct ky_crash_watch *w)
 	w->socket = -1;
 }
 
-/* Fills w->message; false when there is none. */
+/* Receive into w->message; return false when there is no message. */
 static bool receive(struct ky_crash_watch *w)
 {
 	if (w->socket < 0)
@@ -317,7 +319,7 @@ static void take_message(struct ky_crash_watch *w, const struct ky_crash_message
 		w->unanswered--;
 }
 
-/* Kept for the next round: nothing fires while the caller adds. */
+/* Keep the message for the next round: nothing fires while the caller adds. */
 static void keep_early(struct ky_crash_watch *w)
 {
 	struct ky_crash_message *const copy = malloc(sizeof(*copy));
@@ -327,7 +329,7 @@ static void keep_early(struct ky_crash_watch *w)
 		free(copy);
 }
 
-/* The answer. 0 when it takes too long: then it comes with a round, and is not asked for. */
+/* Wait for the answer. Return 0 when it takes too long: then it comes in a round and is ignored. */
 static int wait_for(struct ky_crash_watch *w, uint32_t kind, pid_t pid, int32_t *other)
 {
 	while (w->socket >= 0) {
@@ -364,25 +366,23 @@ static int refuse(int error, pid_t pid, int32_t other, char message[KY_CAPTURE_M
 	case -EBUSY:
 		return ky_capture_fail(
 			message, error,
-			"process %d is traced by process %d already (a debugger?): a "
-			"crash of it is recorded without its stack",
+			"process %d is already traced by process %d (a debugger?): its crash will be recorded without a stack",
 			(int)pid, (int)other);
 	case -EPERM:
 	case -EACCES:
 		return ky_capture_fail(
 			message, -EPERM,
-			"may not trace process %d: a crash of it is recorded without "
-			"its stack; run kymo as root or as its user, and see "
+			"may not trace process %d: its crash will be recorded without a stack; run kymo as root or as its user, and see "
 			"/proc/sys/kernel/yama/ptrace_scope",
 			(int)pid);
 	case -ESRCH:
 	case -ENOENT:
 		return ky_capture_fail(message, -ESRCH, "process %d is gone", (int)pid);
 	default:
-		return ky_capture_fail(message, error,
-				       "cannot trace process %d: %s; a crash of it is recorded "
-				       "without its stack",
-				       (int)pid, strerror(-error));
+		return ky_capture_fail(
+			message, error,
+			"cannot trace process %d: %s; its crash will be recorded without a stack",
+			(int)pid, strerror(-error));
 	}
 }
 
@@ -391,7 +391,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 	int32_t other = 0;
 	struct watched *process = find(w, pid);
 	if (process && process->ended_ns) {
-		forget(w, process); /* the number is another's now */
+		forget(w, process); /* the number belongs to another process now */
 		process = NULL;
 	}
 	if (!process)
@@ -406,7 +406,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 	if (error != -ESRCH && error != -ENOENT)
 		return error ? refuse(error, pid, other, message) : 0;
 	if (process->pidfd >= 0)
-		return 0; /* it just ended: how is still to be told */
+		return 0; /* it just ended; its status is still to come */
 	forget(w, process);
 	return refuse(error, pid, other, message);
 }
@@ -427,7 +427,7 @@ bool ky_crash_watch_leave(struct ky_crash_watch *w, pid_t pid)
 
 /* ---- ends ---- */
 
-/* How it ended may be told only once its parent has waited for it. */
+/* The status may be known only once its parent has waited for it. */
 static void wait_reaped(struct ky_crash_watch *w, struct watched *process)
 {
 	struct epoll_event event = {.events = 0, .data.u64 = (uint64_t)process->pid};
@@ -439,7 +439,7 @@ void ky_crash_watch_ended(struct ky_crash_watch *w, pid_t pid, int status)
 {
 	struct watched *process = find(w, pid);
 	if (!process && status >= 0 && WIFSIGNALED(status))
-		process = make(w, pid); /* which the tracer may tell of as well */
+		process = make(w, pid); /* the tracer may report it as well */
 	if (!process)
 		return;
 	process->ended = true;
@@ -505,7 +505,7 @@ static int start_tracer(struct ky_crash_watch *w)
 		return -errno;
 	w->tracer = fork();
 	if (w->tracer == 0) {
-		close(ends[0]); /* or it would never see the end of it */
+		close(ends[0]); /* or it would never see its end */
 		ky_crash_tracer(ends[1]);
 	}
 	const int error = w->tracer < 0 ? -errno : 0;
@@ -546,7 +546,10 @@ void ky_crash_watch_close(struct ky_crash_watch **watch)
 		return;
 	*watch = NULL;
 	lose_tracer(w);
-	/* Once it is gone, nothing is traced any more. It may be reading a stack that nobody wants now. */
+	/*
+	 * When the tracer is gone, nothing is traced any more. It may be reading a stack that is no
+	 * longer wanted.
+	 */
 	if (w->tracer > 0)
 		kill(w->tracer, SIGKILL);
 	while (w->tracer > 0 && waitpid(w->tracer, NULL, 0) < 0 && errno == EINTR)

@@ -7,19 +7,19 @@
  * not stop them), and their children and threads to come: a signal that will end the process (its
  * action is the default one) stops the thread before it dies, and its stack is read by elfutils.
  * All other signals are passed on at once. A process that is traced already (a debugger, strace),
- * or that this user may not trace, is watched by its pidfd alone: then the signal is told where the
- * kernel tells it, without a stack. SIGKILL has no stack either way; whether the kernel was out of
- * memory is told by its count of such kills.
+ * or that this user may not trace, is watched by its pidfd alone: then the signal is reported where
+ * the kernel reports it, without a stack. SIGKILL never has a stack; the kernel's count of such
+ * kills shows whether memory was short.
  *
- * SIGHUP, SIGINT and SIGTERM are no crashes: by these people end programs.
+ * SIGHUP, SIGINT and SIGTERM are not crashes: users end programs with them.
  *
- * The exit status of kymo's own child, when it is traced, comes as always: by waitpid() or its
- * pidfd, for the tracer is another process. It just comes when the tracer has seen it, a moment
- * later than the pidfd says that the process ended: who waits with WNOHANG must ask again, or ask
+ * The exit status of kymo's own child, when it is traced, comes by waitpid() or its pidfd as always,
+ * because the tracer is another process. But it comes when the tracer has seen it, a moment after
+ * the pidfd reports the end: a caller that waits with WNOHANG must ask again, or ask
  * ky_crash_watch_status().
  *
- * Where Yama lets a user trace only descendants (kernel.yama.ptrace_scope = 1), a program that kymo
- * starts has to allow it: between fork and exec, prctl(PR_SET_PTRACER,
+ * Where Yama lets a user trace descendants only (kernel.yama.ptrace_scope = 1), a program that kymo
+ * starts must permit it: between fork and exec, prctl(PR_SET_PTRACER,
  * ky_crash_watch_tracer(watch)). A program that gains rights by exec (setuid) does not gain them
  * while an ordinary user's kymo traces it, and no debugger can attach to a program that is watched.
  */
@@ -30,29 +30,30 @@
 
 struct ky_crash_watch;
 
-/* Forks the tracer: before other threads are made. 0 or -errno. */
+/* Fork the tracer, before other threads are made. Return 0 or -errno. */
 int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *trigger,
 			ky_fired_fn fired, void *context);
-/* Lets go of all; they go on as if nothing had been. NULL is allowed. */
+/* Release all processes. NULL is allowed. */
 void ky_crash_watch_close(struct ky_crash_watch **watch);
 /*
- * 0; -EPERM, -EBUSY (traced by another) with a message: it is watched without a stack then. -ESRCH:
- * it is gone. A child of one that is watched is watched already, and may be added all the same.
+ * Watch a process. Return 0; -EPERM or -EBUSY (traced by another) with a message when it is watched
+ * without a stack; -ESRCH when it is gone. A child of a watched process is watched already, and may
+ * be added too.
  */
 int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid,
 		       char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
- * Lets go of the process, so that another may trace it; ky_crash_watch_add() takes it up again. Meanwhile a crash of it is told
- * without its stack. True when it was traced and is no more.
+ * Release the process, so that another may trace it, until ky_crash_watch_add(). A crash in between
+ * is reported without its stack. Return true when it was traced and no longer is.
  */
 bool ky_crash_watch_leave(struct ky_crash_watch *watch, pid_t pid);
 /*
- * The process ended with that status (-1: not known); fires when it was a signal that nobody told
- * of yet.
+ * Note that the process ended with that status (-1: unknown), and fire if it was a signal that was
+ * not reported yet.
  */
 void ky_crash_watch_ended(struct ky_crash_watch *watch, pid_t pid, int status);
 /*
- * How a process that was added ended, as waitpid() has it; false as long as the tracer has not seen
+ * Return how a process that was added ended, as waitpid() has it; false until the tracer has seen
  * it.
  */
 bool ky_crash_watch_status(struct ky_crash_watch *watch, pid_t pid, int *status);

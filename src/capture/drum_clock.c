@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_clock.c: one sample for all drums, ten times a second. Times after the last are
- * extrapolated, which is right to nanoseconds over a tenth of a second. Lists do not grow for ever:
- * of the older half every second sample goes when one is full.
+ * drum_clock.c: one reading for all drums, ten times a second. Times after the last are
+ * extrapolated, which is right to nanoseconds over a tenth of a second. Lists are bounded: when one
+ * is full, every second reading of its older half is removed.
  */
 #include "capture/drum_clock.h"
 
@@ -17,9 +17,9 @@
 #define EVERY_NS UINT64_C(100000000)
 #define NEW_NS UINT64_C(1000000)
 #define SAMPLES_MAX 1024u
-/* So far apart two samples tell the counter's rate well enough to begin with. */
+/* Two readings so far apart give the counter's rate well enough to begin with. */
 #define FIRST_NS 5000000
-/* How far back of ours a new drum's list begins: enough for the rate. */
+/* How far back of our readings a new drum's list begins: enough for the rate. */
 #define BASELINE_NS UINT64_C(400000000)
 
 static void thin(struct ky_clock_map *map)
@@ -87,7 +87,7 @@ const struct ky_clock_map *ky_drum_clocks_of(const struct ky_drum_clocks *clocks
 	return tick_source == KY_TICKS_MONOTONIC ? &clocks->monotonic : &clocks->cpu;
 }
 
-/* The first of ours that a new list needs. */
+/* Return the first of our readings that a new list needs. */
 static uint32_t baseline(const struct ky_clock_map *ours)
 {
 	uint32_t at = ours->count - 1;
@@ -97,7 +97,7 @@ static uint32_t baseline(const struct ky_clock_map *ours)
 	return at;
 }
 
-/* Where processes come and go, samples are close together: a list for each of them needs few. */
+/* Where processes come and go, readings are close together: each list needs few of them. */
 static bool is_apart(const struct ky_clock_map *map, const struct ky_clock_map *ours, uint32_t at)
 {
 	return at + 1 == ours->count || map->count == 0 ||

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_map.c: nothing is mapped without a bound, and nothing that can be cut short without a guard.
- * The writable part is given by offsets that ky_drum_view_open() checked against the size of the
- * mapping.
+ * drum_map.c: every mapping is bounded, and one that can be cut short has a guard. The writable
+ * part is given by offsets that ky_drum_view_open() checked against the size of the mapping.
  */
 #include "capture/drum_map.h"
 
@@ -85,7 +84,7 @@ static void on_bus_error(int number, siginfo_t *info, void *machine)
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(number);
 	} else {
-		signal(SIGBUS, SIG_DFL); /* the access is repeated, and ends the process */
+		signal(SIGBUS, SIG_DFL); /* the access repeats and ends the process */
 		if (info->si_code <= 0)
 			raise(SIGBUS);
 	}
@@ -139,7 +138,10 @@ static bool guard_hit(int guard)
 	return guard >= 0 && atomic_load(&guards[guard].hit);
 }
 
-/* More is no drum: sixteen times the address space that a program takes for one by itself. */
+/*
+ * No drum is larger: this is sixteen times the address space that a program takes for one by
+ * default.
+ */
 #define DRUM_BYTES_MAX (UINT64_C(1) << 36)
 
 bool ky_drum_map_is_local(int fd)
@@ -154,16 +156,17 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 	if (fstat(map->fd, &status) != 0)
 		return ky_capture_fail(message, -errno, "%s: %s", name, strerror(errno));
 	if (!ky_drum_map_is_local(map->fd))
-		return ky_capture_fail(message, -ENOTSUP,
-				       "%s: on a file system whose server could hold up whoever "
-				       "reads it; set KYMO_DRUM_DIR to a local folder",
-				       name);
+		return ky_capture_fail(
+			message, -ENOTSUP,
+			"%s: on a FUSE file system, which could block kymo: set KYMO_DRUM_DIR to a local folder",
+			name);
 	if (!S_ISREG(status.st_mode) || status.st_size < KY_DRUM_HEADER_BYTES ||
 	    (uint64_t)status.st_size > DRUM_BYTES_MAX)
-		return ky_capture_fail(message, -EINVAL,
-				       "%s: %" PRId64 " bytes; expected a drum, which is a memfd "
-				       "or a file of one page to 64 GiB",
-				       name, (int64_t)status.st_size);
+		return ky_capture_fail(
+			message, -EINVAL,
+			"%s: %" PRId64
+			" bytes; expected a buffer: a memfd or a file of one page to 64 GiB",
+			name, (int64_t)status.st_size);
 	const int seals = fcntl(map->fd, F_GET_SEALS);
 	map->sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
 	map->device = status.st_dev;
@@ -172,7 +175,7 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 	return 0;
 }
 
-/* Maps the first bytes; which is the place for the guard. NULL and errno on failure. */
+/* Map the first bytes, with a guard. Return NULL and set errno on failure. */
 static void *map_part(struct ky_drum_map *map, int fd, uint64_t bytes, bool writable)
 {
 	const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -193,7 +196,10 @@ static void *map_part(struct ky_drum_map *map, int fd, uint64_t bytes, bool writ
 
 static int map_all(struct ky_drum_map *map, const char *name, char *message)
 {
-	/* Of a descriptor that can be written to a mapping could become writable, and counts as such: see ky_drum_map_is_written(). */
+	/*
+	 * A mapping of a writable descriptor could become writable, and counts as such: see
+	 * ky_drum_map_is_written().
+	 */
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -211,7 +217,8 @@ static int map_all(struct ky_drum_map *map, const char *name, char *message)
 	const struct ky_drum_header *header = (const void *)map->base;
 	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == 0)
 		return ky_capture_fail(message, -EAGAIN,
-				       "%s: the drum is being made; try again in a moment", name);
+				       "%s: the buffer is being created; try again in a moment",
+				       name);
 	return 0;
 }
 
@@ -241,7 +248,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Where the last of what a recorder writes to ends: all of it is within the mapping. */
+/* Return the end of what a recorder writes to, which is all within the mapping. */
 static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_drum_view *view)
 {
 	const struct ky_drum_header *h = &view->header;
@@ -258,7 +265,7 @@ int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, 
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
-	/* The descriptor may be for reading alone, and the file not. */
+	/* The descriptor may be read-only while the file is not. */
 	const int fd = open(path, O_RDWR | O_CLOEXEC);
 	map->writable_bytes = end_of_parts(map, view);
 	if (fd >= 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_map.h: the drum of another process in this one's memory, twice: all of it to be read, and
- * the part before the rings (header, categories, heap) to be written, when it may be.
+ * drum_map.h: the drum of another process in this one's memory, mapped twice: all of it for
+ * reading, and the part before the rings (header, categories, heap) for writing, where that is
+ * allowed.
  */
 #ifndef KY_CAPTURE_DRUM_MAP_H
 #define KY_CAPTURE_DRUM_MAP_H
@@ -12,38 +13,44 @@
 
 struct ky_drum_map {
 	int fd;
-	bool sealed; /* a memfd that nobody can cut short */
+	bool sealed; /* a memfd that cannot be cut short */
 	dev_t device;
 	ino_t inode;
 	uint64_t bytes;
 	const uint8_t *base;
-	uint8_t *writable; /* NULL: it is not */
+	uint8_t *writable; /* NULL: not mapped */
 	uint64_t writable_bytes;
 	int guards[2]; /* of the two, -1: none */
 };
 
-/* Whether reading it ends: the server of a FUSE file system may be the process that is looked at. */
+/*
+ * Report whether reading the file cannot block: the server of a FUSE file system may be the process
+ * itself.
+ */
 bool ky_drum_map_is_local(int fd);
 
-/* fd is duplicated. 0; -EAGAIN when the drum is still being made; -errno with a message. */
+/*
+ * Map a drum; fd is duplicated. Return 0; -EAGAIN when the drum is still being made; -errno with a
+ * message.
+ */
 int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Maps what a recorder writes to. 0, or -errno with a message. */
+/* Map what a recorder writes to. Return 0, or -errno with a message. */
 int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
 		      char message[KY_CAPTURE_MESSAGE_BYTES]);
 /*
- * Whether anybody has it mapped so that it can be written to. When nobody has, nobody can any more (F_SEAL_WRITE). Of one that
- * cannot be sealed: false.
+ * Report whether any process has a writable mapping of it. If none has, none can get one any more
+ * (F_SEAL_WRITE). Return false for one that cannot be sealed.
  */
 bool ky_drum_map_is_written(const struct ky_drum_map *map);
 void ky_drum_map_close(struct ky_drum_map *map);
 
 /*
- * Whether it has so many bytes of memory. Reading a hole of a memfd would have memory made for it: a
- * drum that lies about what it wrote could use up the reader's.
+ * Report whether it has so many bytes of memory. Reading a hole of a memfd would allocate memory: a
+ * drum that claims more than it wrote could use up the reader's.
  */
 bool ky_drum_map_has_memory(const struct ky_drum_map *map, uint64_t bytes);
-/* Whether the file was cut short. */
+/* Report whether the file was cut short. */
 bool ky_drum_map_is_cut(const struct ky_drum_map *map);
 
 #endif

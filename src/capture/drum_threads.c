@@ -2,9 +2,9 @@
 /*
  * drum_threads.c: copies of a stream's threads, by their index there.
  *
- * What number a thread has in its namespace is in a file of its own. What was read there is kept:
- * else each thread of a large process would cost a look at all the others. A number may be another
- * thread's by now, so it is read once more before it is used.
+ * A thread's number in its namespace is in a file of its own. The numbers read are kept, or else
+ * each thread of a large process would cost a look at all the others. A number may belong to
+ * another thread by now, so it is read once more before it is used.
  */
 #include "capture/drum_threads.h"
 
@@ -18,14 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files that are read in vain, of all looks together: some tenths of a second. */
+/* The limit of files read in vain, of all looks together: some tenths of a second. */
 #define IN_VAIN_MAX 20000u
-/* To list so many threads takes as long. */
+/* Listing so many threads takes as long as one file. */
 #define LISTED_A_LOOK 16u
-/* And for each name, what a file needs beside it. */
+/* What a file needs for each name in addition to it. */
 #define NAMES_BYTES_MAX (UINT64_C(64) << 20)
 #define NAME_BYTES 32u
-#define CHILD_ALIAS (1u << 30) /* beyond all numbers of threads */
+#define CHILD_ALIAS (1u << 30) /* above all thread ids */
 #define GENERATIONS 64
 
 void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid)
@@ -49,7 +49,7 @@ static int by_tid(const void *a, const void *b)
 	return KY_COMPARE(left->tid, right->tid);
 }
 
-/* What the thread calls itself: as it was at the last look, or read now. */
+/* Return the thread's inner number, as it was at the last look or read now. */
 static int32_t own_number(const struct ky_drum_threads *threads, int32_t tid, uint32_t *looks)
 {
 	const struct ky_drum_number key = {.tid = tid};
@@ -61,7 +61,7 @@ static int32_t own_number(const struct ky_drum_threads *threads, int32_t tid, ui
 	return known ? known->own : ky_proc_inner_pid(tid);
 }
 
-/* All threads there are now. Without memory some are missing. */
+/* List all threads that exist now. Without memory some are missing. */
 static void look_around(struct ky_drum_threads *threads, uint32_t *looks)
 {
 	struct ky_drum_number *numbers = NULL;
@@ -90,7 +90,7 @@ static int32_t known_number(const struct ky_drum_threads *threads, int32_t own)
 	return 0;
 }
 
-/* The number here of the thread that has that number in its namespace; 0: there is none now. */
+/* Return our number of the thread with that inner number; 0: none now. */
 static int32_t find_number(struct ky_drum_threads *threads, int32_t own, uint32_t *looks)
 {
 	const int32_t known = known_number(threads, own);
@@ -103,7 +103,7 @@ static int32_t find_number(struct ky_drum_threads *threads, int32_t own, uint32_
 	return known_number(threads, own);
 }
 
-/* What the thread is called from now on. */
+/* Give the thread a new name. */
 static void take_name(struct ky_drum_threads *threads, struct ky_thread *mine, struct ky_text name)
 {
 	if (mine->name.data == name.data || name.bytes + NAME_BYTES > threads->names_left)
@@ -128,7 +128,7 @@ static bool descends(pid_t pid, pid_t from)
 	return false;
 }
 
-/* The number here of a descendant that has that one in its namespace; 0: there is none now. */
+/* Return our number of a descendant with that inner number; 0: none now. */
 static int32_t find_child(struct ky_drum_threads *threads, int32_t own)
 {
 	int32_t found = 0;
@@ -145,8 +145,8 @@ static int32_t find_child(struct ky_drum_threads *threads, int32_t own)
 }
 
 /*
- * In a file it has a number of its own: another process's thread may once have had the one it has here. That of another
- * namespace must not be taken for one of here.
+ * In a file it has a number of its own, because another process's thread may once have had its
+ * number here. An inner number must not be taken for one of ours.
  */
 static void number_child(struct ky_drum_threads *threads, struct ky_thread *mine)
 {

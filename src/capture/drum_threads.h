@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum_threads.h: the threads of a drum under the numbers that they have here. A process in a pid
- * namespace of its own writes its numbers there into its drum; kernel events and samples have ours.
- * A thread that ended before it was looked for keeps the number that the drum has; forked children that write into it
- * then have one that nobody has (KY_PID_APART).
+ * namespace of its own writes its inner numbers into its drum; kernel events and samples have ours.
+ * A thread that ended before it was looked up keeps its inner number; forked children that write
+ * into the drum then get a number that no process has (KY_PID_APART).
  */
 #ifndef KY_CAPTURE_DRUM_THREADS_H
 #define KY_CAPTURE_DRUM_THREADS_H
@@ -19,20 +19,20 @@ struct ky_drum_number {
 
 struct ky_drum_threads {
 	pid_t pid;
-	pid_t own_pid;              /* in the drum: another in a namespace of its own */
+	pid_t own_pid;              /* in the drum; differs in a namespace of its own */
 	struct ky_thread **threads; /* by index */
 	uint32_t room;
-	uint64_t names_left; /* bytes of names: a file keeps all that its threads ever had */
-	struct ky_drum_number *numbers; /* of the threads there were at the last look, by tid */
+	uint64_t names_left; /* bytes of names: a file keeps all names that its threads ever had */
+	struct ky_drum_number *numbers; /* of the threads at the last look, by tid */
 	uint32_t numbers_count, numbers_room;
-	uint32_t in_vain; /* files read in looking for threads that are not there */
+	uint32_t in_vain; /* files read while looking for threads that do not exist */
 };
 
 void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid);
 void ky_drum_threads_close(struct ky_drum_threads *threads);
 /*
- * The thread as we see it, valid until the end; NULL without memory. Its name is the one given,
- * unless there were so many that it keeps the one it has.
+ * Return the thread as we see it, valid until the end; NULL without memory. It has the name given,
+ * unless there were too many names.
  */
 const struct ky_thread *ky_drum_threads_get(struct ky_drum_threads *threads,
 					    const struct ky_thread *thread);

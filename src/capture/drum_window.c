@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_window.c: for each ring: search the block where the window begins, by the times in the
+ * drum_window.c: for each ring, search for the block where the window begins, by the times in the
  * blocks' heads; read from there; drop from each piece what is outside the window or was handed
- * out; remember the part that was.
+ * out; remember the rest as handed out.
  *
- * What is handed out is remembered by its place, not by time: an event may get into its ring after
- * a window was read whose time it has, and belongs to the next then. A ring's places only grow, and
+ * What is handed out is remembered by its place, not by its time: an event may get into its ring
+ * after its window was read, and belongs to the next window then. A ring's places only grow, and
  * its times with them. Parts that the ring has overwritten are forgotten, so there are few.
  *
- * What the ring overwrote before the window was asked for is not lost: so a ring is meant. What it
- * overwrites while the window is read is.
+ * What the ring overwrote before the window was requested does not count as lost: a ring is meant
+ * to do so. What it overwrites while the window is read does.
  */
 #include "capture/drum_window.h"
 
@@ -20,16 +20,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No ring has begun more blocks; places stay within 64 bits. */
+/* No ring has more blocks; places stay within 64 bits. */
 #define HEAD_MAX (UINT64_C(1) << 50)
-/* More parts are joined to one: a program that takes snapshots at a rate of thousands a lap. */
+/* More parts are joined: a program that takes thousands of snapshots per lap. */
 #define HELD_MAX 1024u
 
 struct reading {
 	struct ky_drum_window *window;
 	struct ky_stream *stream;
 	uint64_t from_ns, to_ns;
-	uint64_t space_left; /* rings that overlap are no rings: their sum could be anything */
+	uint64_t space_left; /* limits the sum of rings that overlap, which are not rings */
 	struct ky_drum_window_ring *ring;
 	uint64_t piece_place;
 	bool passed;             /* an event was after the window */
@@ -57,11 +57,7 @@ static int make_rings(struct ky_drum_window *window, uint32_t count)
 	return 0;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * What was handed out.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- what was handed out ---- */
 
 static bool is_held(const struct ky_drum_window_ring *ring, uint64_t place)
 {
@@ -90,7 +86,7 @@ static int make_held(struct ky_drum_window_ring *ring)
 	return KY_ARRAY_GROW(ring->held, ring->room, ring->count + 1) ? 0 : -ENOMEM;
 }
 
-/* In order; parts that it touches become one with it. */
+/* Remember a part, in order, and join the parts that it touches. */
 static int hold(struct ky_drum_window_ring *ring, struct ky_drum_held part)
 {
 	if (make_held(ring) != 0)
@@ -109,25 +105,21 @@ static int hold(struct ky_drum_window_ring *ring, struct ky_drum_held part)
 	return 0;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Reading.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
-/* Whether that block began before the window; a block that was overwritten did. */
+/* Report whether that block began before the window; a block that was overwritten did. */
 static bool begins_before(const struct reading *r, const struct ky_ring_cursor *c, uint64_t number)
 {
 	const struct ky_drum_block *block =
 		(const void *)(r->stream->view.base + c->at +
 			       (number & (c->blocks - 1)) * KY_BLOCK_BYTES);
-	/* Acquire: the head is whole when its number is there. */
+	/* Acquire: the head is complete when its number is there. */
 	if (__atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) != number + 1)
 		return true;
 	return ky_clock_ns(&r->stream->clock, KYMO_I_LOAD(&block->ticks)) <= r->from_ns;
 }
 
-/* The last block that began before the window, or the oldest. */
+/* Return the last block that began before the window, or the oldest. */
 static uint64_t first_block(const struct reading *r, const struct ky_ring_cursor *c, uint64_t head)
 {
 	uint64_t low = head > c->blocks ? head - c->blocks : 0, high = head;
@@ -179,7 +171,7 @@ static void read_ring(struct reading *r, struct ky_ring_cursor *c, uint64_t head
 	struct ky_block block;
 	c->number = first_block(r, c, head);
 	c->counted = false;
-	/* What is begun while it is read is after the window, but for an owner that lies. */
+	/* What begins while it is read is after the window, unless the owner lies. */
 	for (uint64_t pieces = 0; pieces <= 2 * c->blocks && !r->passed; pieces++) {
 		if (!ky_ring_read(&r->stream->view, c, r->window->words, &block))
 			break;

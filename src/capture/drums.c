@@ -3,13 +3,13 @@
  * drums.c: the drums of a capture: adding, rounds, windows, ends.
  *
  *   add ─▶ open ── ended, exec ─▶ read to the last event ── while a window can reach it ──▶ closed
- *               └─ others write into it ─▶ left ─▶ nobody does ─▶ the same
+ *               └─ others write into it ─▶ left ─▶ none does ─▶ the same
  *
- * Of a drum that is closed its facts stay, so that totals are right, and which drum it was, so that
- * it is not read a second time. The oldest of very many become one.
+ * A closed drum leaves its facts, so that totals are right, and its identity, so that it is not read a
+ * second time. The oldest of very many are summed up as one.
  *
- * How soon the next round is: so that a ring is a tenth full by then, as far as the last round
- * tells, but within the bounds below. With triggers that look at events it is never late.
+ * The next round is due when a ring will be a tenth full, judging by the last round, but within the
+ * bounds below. With triggers that look at events it is never late.
  */
 #include "capture/drums.h"
 
@@ -32,12 +32,12 @@
 #define LATEST_US 20000u
 #define LATEST_EVENTS_US 3000u
 #define HURRY_PERCENT 50u
-/* Windows come late. */
+/* Windows are written late. */
 #define LATE_NS UINT64_C(1000000000)
 #define LEFT_EVERY_NS UINT64_C(100000000)
 #define CLOSED_MAX 4096u
 #define TABLE_BYTES (256 << 10)
-/* Of a process that has more, the rest is passed over. */
+/* A process may have more drums; these are ignored. */
 #define DRUMS_A_PROCESS 16
 
 struct closed {
@@ -54,14 +54,14 @@ struct ky_drums {
 	struct ky_recorder_life own;
 	uint64_t opened_ns;
 	uint64_t round_ns; /* when the last round began */
-	uint64_t left_ns;  /* when those that were left are looked at next */
+	uint64_t left_ns;  /* when those that were left are checked next */
 	struct ky_attached_drum **open;
 	uint32_t open_count, open_room;
 	struct closed *closed;
 	uint32_t closed_count, closed_room;
 };
 
-/* No list and an empty one are the same. */
+/* Copy a list; NULL and "" are the same. */
 static bool copy_globs(char **copy, const char *globs)
 {
 	*copy = globs && *globs ? strdup(globs) : NULL;
@@ -75,9 +75,9 @@ int ky_drums_open(struct ky_drums **out, const struct ky_drums_options *options)
 	if (!drums)
 		return -ENOMEM;
 	/*
-	 * A drum's tables of trace points are megabytes of which a few pages are used. From the
-	 * heap, which they would come from once some were freed, they would have to be zeroed, and
-	 * use them all.
+	 * A drum's tables of trace points are megabytes of which a few pages are used. Memory from
+	 * the heap, where they would come from once some were freed, would have to be zeroed, and
+	 * all of it would be used.
 	 */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES);
 	drums->options = *options;
@@ -98,7 +98,7 @@ int ky_drums_open(struct ky_drums **out, const struct ky_drums_options *options)
 	return 0;
 }
 
-/* now: what is about to be read shall have a sample behind it. */
+/* Take new clock readings; now: what is about to be read needs one after it. */
 static void follow_clocks(struct ky_drums *drums, bool now)
 {
 	if (!ky_drum_clocks_round(&drums->clocks, now))
@@ -107,13 +107,9 @@ static void follow_clocks(struct ky_drums *drums, bool now)
 		ky_attached_drum_follow_clock(drums->open[i]);
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Ends.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- ends ---- */
 
-/* The two oldest become one, of nobody. */
+/* Sum up the two oldest as one, of no process. */
 static void join_oldest(struct ky_drums *drums)
 {
 	struct closed *all = drums->closed;
@@ -149,7 +145,7 @@ static void close_at(struct ky_drums *drums, uint32_t index)
 	drums->open[index] = drums->open[--drums->open_count];
 }
 
-/* Whether a window can still ask for what is in it. */
+/* Report whether a window can still need the drum. */
 static bool is_of_interest(const struct ky_drums *drums, const struct ky_attached_drum *drum,
 			   uint64_t now_ns)
 {
@@ -175,7 +171,7 @@ static void end_drum(struct ky_attached_drum *drum)
 	ky_attached_drum_leave(drum);
 }
 
-/* The process writes no more. */
+/* End the drum of a process that no longer writes, unless others do. */
 static void leave_drum(struct ky_attached_drum *drum)
 {
 	drum->left = drum->made && ky_drum_map_is_written(&drum->map);
@@ -185,7 +181,7 @@ static void leave_drum(struct ky_attached_drum *drum)
 		end_drum(drum);
 }
 
-/* Whether the last has gone by now. */
+/* End the drums that no process writes any more. */
 static void look_at_left(struct ky_drums *drums, uint64_t now_ns)
 {
 	if (now_ns < drums->left_ns)
@@ -208,7 +204,7 @@ void ky_drums_ended(struct ky_drums *drums, pid_t pid)
 	close_ended(drums);
 }
 
-/* A process that ended before its drum came is not told of again. */
+/* A process that ended before its drum came is not reported again. */
 static bool is_gone(pid_t pid)
 {
 	return kill(pid, 0) != 0 && errno == ESRCH;
@@ -230,7 +226,9 @@ void ky_drums_close(struct ky_drums **out)
 	if (!drums)
 		return;
 	*out = NULL;
-	/* First nobody records for us any more, then what was recorded is read. */
+	/*
+	 * First give the slots back, so that nothing more is recorded for us, then read what was.
+	 */
 	for (uint32_t i = 0; i < drums->open_count; i++)
 		ky_attached_drum_leave(drums->open[i]);
 	(void)ky_drums_round(drums, true);
@@ -244,13 +242,9 @@ void ky_drums_close(struct ky_drums **out)
 	free(drums);
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Adding.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- adding ---- */
 
-/* Which drum a descriptor is, before it is mapped. */
+/* The identity of a drum, from its descriptor, before it is mapped. */
 struct identity {
 	dev_t device;
 	ino_t inode;
@@ -274,7 +268,7 @@ static int identify(int fd, struct identity *identity)
 
 static bool is_known(const struct ky_drums *drums, const struct identity *identity)
 {
-	/* The file of an open one is held: no other can have its number. */
+	/* An open drum holds its file, so that no other file can have its number. */
 	for (uint32_t i = 0; i < drums->open_count; i++)
 		if (drums->open[i]->map.device == identity->device &&
 		    drums->open[i]->map.inode == identity->inode)
@@ -288,7 +282,10 @@ static bool is_known(const struct ky_drums *drums, const struct identity *identi
 	return false;
 }
 
-/* The process has called exec: nobody writes any more to the drum that it had before. One that kymo made is replaced by the like. */
+/*
+ * After an exec, the process no longer writes to the drum that it had before. One that kymo made is
+ * replaced by another of its kind.
+ */
 static bool is_replaced(const struct ky_attached_drum *drum, const struct ky_attached_drum *newest)
 {
 	return !drum->ended && !drum->left && drum->layer == newest->layer &&
@@ -314,7 +311,7 @@ static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
 	message[0] = '\0';
 	int error = identify(fd, &identity);
 	if (error)
-		return ky_capture_fail(message, error, "process %d: its drum cannot be read: %s",
+		return ky_capture_fail(message, error, "process %d: its buffer cannot be read: %s",
 				       (int)pid, strerror(-error));
 	if (is_known(drums, &identity))
 		return 1;
@@ -371,24 +368,18 @@ int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPT
 	if (found < 0)
 		return ky_capture_fail(
 			message, found,
-			"process %d: its drum cannot be looked for: %s; run as the user of the "
-			"process, or as root (which it takes when the process changed its user or "
-			"made itself undumpable)",
+			"process %d: cannot look for its buffer: %s; run as the user of the "
+			"process, or as root (needed when the process changed its user or is not dumpable)",
 			(int)pid, strerror(-found));
 	if (found == 0)
 		return ky_capture_fail(
 			message, -ENOENT,
-			"process %d: it has no drum; expected a program with kymo in "
-			"it that traces: start it with KYMO_CATEGORIES='*'",
+			"process %d: no events: expected a program with kymo trace points, started with KYMO_CATEGORIES='*'",
 			(int)pid);
 	return adding.added || !adding.error ? adding.added : adding.error;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Rounds.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- rounds ---- */
 
 static uint32_t next_round(const struct ky_drums *drums, uint32_t pressure, uint64_t elapsed_ns)
 {
@@ -437,18 +428,14 @@ uint64_t ky_drums_mark(struct ky_drums *drums, uint64_t since_ns)
 	uint64_t latest_ns = 0;
 	for (uint32_t i = 0; i < drums->open_count; i++) {
 		const uint64_t mark_ns = ky_attached_drum_mark(drums->open[i]);
-		/* One that is still to come is no mark, and must not hide the others'. */
+		/* A mark in the future is not valid, and must not hide the others. */
 		if (mark_ns > latest_ns && mark_ns <= now_ns)
 			latest_ns = mark_ns;
 	}
 	return latest_ns > since_ns ? latest_ns : 0;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * What is there.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- facts ---- */
 
 uint32_t ky_drums_count(const struct ky_drums *drums)
 {

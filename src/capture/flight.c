@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flight.c: see flight.h. Snapshots that wait for their window's end are a list in
- * the order in which they fired, which nearly is that of their ends. It is bounded: a trigger that
- * fires faster than it can be written is counted.
+ * flight.c: see flight.h. Snapshots that wait for the end of their window are in a list in the
+ * order in which they fired, which is nearly that of their ends. The list is bounded: a trigger
+ * that fires faster than snapshots are written is counted.
  */
 #include "capture/flight.h"
 
@@ -23,7 +23,7 @@ struct waiting {
 struct ky_flight {
 	struct ky_flight_options options;
 	struct waiting *first, **last;
-	struct waiting *handed; /* what the caller was given last */
+	struct waiting *handed; /* the caller has it */
 	uint32_t waiting;
 	uint32_t taken;
 	uint32_t written;
@@ -74,7 +74,7 @@ static bool is_wanted(const struct ky_flight *flight, uint64_t time_ns)
 		return false;
 	if (flight->waiting >= WAITING_MAX)
 		return false;
-	/* Two that fire at once may be told of in any order. */
+	/* Two that fire at once may be reported in any order. */
 	const uint64_t apart = time_ns > flight->last_ns ? time_ns - flight->last_ns : 0;
 	return !flight->taken || !o->cooldown_ns || apart >= o->cooldown_ns;
 }
@@ -110,8 +110,8 @@ bool ky_flight_fired(struct ky_flight *flight, const struct ky_fired *what, uint
 		     uint64_t before_ns)
 {
 	/*
-	 * A program may write any time into its drum: one to come would be waited for, and hold up
-	 * the others.
+	 * A program may write any time into its drum. A time in the future would be waited for and
+	 * delay the others.
 	 */
 	const uint64_t now_ns = ky_os_boottime();
 	struct ky_fired now = *what;

@@ -4,11 +4,10 @@
  *
  *   fired at t ──▶ [t - before ──────── t ──── t + after]   due once t + after is over
  *                        ▲
- *                  not before kymo_mark_start(), for one that the program asked for
+ *                  not before kymo_mark_start(), for one that the program requested
  *
- * One that comes within the cooldown after another, or after the last that is wanted, is not taken.
- * Windows may overlap: whoever writes them leaves out what an earlier one held, so that together
- * they are one.
+ * A trigger that fires within the cooldown, or after the last snapshot that is wanted, takes none.
+ * Windows may overlap: the sources leave out what an earlier one held.
  */
 #ifndef KY_CAPTURE_FLIGHT_H
 #define KY_CAPTURE_FLIGHT_H
@@ -27,25 +26,25 @@ struct ky_flight_options {
 int ky_flight_open(struct ky_flight **flight, const struct ky_flight_options *options);
 void ky_flight_close(struct ky_flight **flight);
 /*
- * Takes a snapshot of what fired, unless it is too soon or enough. It reaches back no further than
- * since_ns, and by before_ns instead of what the options say when that is not 0. Whether it was
+ * Take a snapshot of what fired, unless it is too soon or there are enough. It reaches back no
+ * further than since_ns, and by before_ns, if not 0, instead of the option. Return whether it was
  * taken.
  */
 bool ky_flight_fired(struct ky_flight *flight, const struct ky_fired *fired, uint64_t since_ns,
 		     uint64_t before_ns);
 /*
- * The next one whose window is over, which is the caller's to write; until the next call. NULL:
- * none.
+ * Return the next snapshot whose window is over, for the caller to write; valid until the next
+ * call. NULL: none.
  */
 const struct ky_bundle_snapshot *ky_flight_due(struct ky_flight *flight, uint64_t now_ns);
-/* When that will be; UINT64_MAX: none waits. */
+/* Return when that will be; UINT64_MAX: none waits. */
 uint64_t ky_flight_due_ns(const struct ky_flight *flight);
-/* The capture ends: windows end now, and all are due. */
+/* End all windows now, so that all are due: the capture ends. */
 void ky_flight_cut(struct ky_flight *flight, uint64_t now_ns);
-/* How many were taken and written; how many were not taken. */
+/* Return how many were taken and written, and how many were not taken. */
 uint32_t ky_flight_count(const struct ky_flight *flight);
 uint64_t ky_flight_passed_over(const struct ky_flight *flight);
-/* All that are wanted are written. */
+/* Report whether all that are wanted are written. */
 bool ky_flight_is_done(const struct ky_flight *flight);
 
 #endif

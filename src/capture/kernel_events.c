@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_events.c: from the user's words to tracepoints.
+ * kernel_events.c: from the user's words to tracepoints, and the files that a reader needs to understand them.
  *
- *   sched            scheduling, and the lives and names of tasks: what the model makes its tables of
- *   syscalls         begin and end of every system call
+ *   sched            scheduling, and the start, end and names of tasks
+ *   syscalls         start and end of every system call
  *   print            what programs write to trace_marker
  *   block            all events of that system
  *   block:*_issue    a glob of SYSTEM:EVENT, also with '/'
  *   tcp_*            a glob of systems or events
  *
- * Several may stand in one word, with commas. Tracepoints are those of tracefs's available_events.
+ * A word may have several, separated by commas. Tracepoints are those of tracefs's available_events.
  */
 #include "capture/kernel_events.h"
 
 #include "base/array.h"
 #include "capture/fail.h"
 #include "capture/kernel_instance.h"
+#include "capture/symbol_match.h"
 #include "core/glob.h"
 #include "os/os.h"
 #include "process/proc.h"
@@ -31,13 +32,12 @@
 #include <tracefs/tracefs.h>
 
 #define ALIKE_MAX 6u
-#define NAME_BYTES_MAX 96u
 
 static const struct {
 	const char *word;
 	const char *events;
 } sets[] = {
-	/* Of these only those that the kernel has; sched_blocked_reason is Android's. */
+	/* Only those that the kernel has; sched_blocked_reason is Android's. */
 	{"sched", "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new,"
 		  "sched:sched_blocked_reason,sched:sched_process_exec,sched:sched_process_exit,"
 		  "sched:sched_process_free,task:task_newtask,task:task_rename"},
@@ -45,7 +45,7 @@ static const struct {
 	{"print", ""},
 };
 
-/* Of available_events: its text cut into lines, each a system and a name. */
+/* available_events: its text cut into lines, each a system and a name. */
 struct tracepoint {
 	const char *system;
 	const char *name;
@@ -65,8 +65,7 @@ static int read_available(struct available *available, char message[KY_CAPTURE_M
 		.text = tracefs_instance_file_read(NULL, "available_events", &bytes)};
 	if (!available->text)
 		return ky_capture_fail(message, -EACCES,
-				       "tracefs's available_events cannot be read; "
-				       "run as root");
+				       "cannot read tracefs's available_events; run as root");
 	available->list = calloc((size_t)bytes / 2 + 1, sizeof(*available->list));
 	if (!available->list)
 		return -ENOMEM;
@@ -126,7 +125,7 @@ static int add(struct ky_kernel_events *events, const struct tracepoint *point)
 	return event->system && event->name ? 0 : -ENOMEM;
 }
 
-/* All that match; the number found, or -ENOMEM. */
+/* Add all that match. Return the number found, or -ENOMEM. */
 static int add_matching(struct ky_kernel_events *events, const struct available *available,
 			const char *word, size_t bytes)
 {
@@ -143,29 +142,10 @@ static int add_matching(struct ky_kernel_events *events, const struct available 
 
 /* ---- what was meant ---- */
 
-/* How many letters must be changed, put in or left out to make one of the other. */
-static uint32_t distance(const char *a, size_t a_bytes, const char *b)
-{
-	uint32_t row[NAME_BYTES_MAX + 1];
-	const size_t b_bytes = strlen(b);
-	if (a_bytes > NAME_BYTES_MAX || b_bytes > NAME_BYTES_MAX)
-		return UINT32_MAX;
-	for (uint32_t j = 0; j <= b_bytes; j++)
-		row[j] = j;
-	for (uint32_t i = 1; i <= a_bytes; i++) {
-		uint32_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= b_bytes; j++) {
-			const uint32_t change = diagonal + (a[i - 1] != b[j - 1]);
-			const uint32_t other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-			diagonal = row[j];
-			row[j] = change < other ? change : other;
-		}
-	}
-	return row[b_bytes];
-}
-
-/* The less, the more alike; UINT32_MAX is not at all. The word may be of the event or of both. */
+/*
+ * Return how far the word is from the event, which it may name with or without its system;
+ * UINT32_MAX: not alike.
+ */
 static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoint *point)
 {
 	const char *split = memchr(word, ':', bytes);
@@ -173,7 +153,8 @@ static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoi
 	const size_t name_bytes = bytes - (size_t)(name - word);
 	if (name_bytes >= 3 && memmem(point->name, strlen(point->name), name, name_bytes))
 		return 0;
-	const uint32_t steps = distance(name, name_bytes, point->name);
+	const uint32_t steps =
+		ky_symbol_match_edits(name, name_bytes, point->name, strlen(point->name));
 	return steps <= name_bytes / 3 ? steps + 1 : UINT32_MAX;
 }
 
@@ -194,15 +175,15 @@ static int say_unknown(const struct available *available, const char *word, size
 			said++;
 		}
 	if (said)
-		return ky_capture_fail(message, -ENOENT, "no event matches \"%.*s\"; alike are %s",
+		return ky_capture_fail(message, -ENOENT, "no event matches \"%.*s\"; similar: %s",
 				       (int)bytes, word, names);
-	return ky_capture_fail(message, -ENOENT,
-			       "no event matches \"%.*s\"; sched, syscalls and print "
-			       "are sets, and tracefs's available_events has all others",
-			       (int)bytes, word);
+	return ky_capture_fail(
+		message, -ENOENT,
+		"no event matches \"%.*s\": use sched, syscalls, print or one of tracefs's available_events",
+		(int)bytes, word);
 }
 
-/* ---- */
+/* ---- words ---- */
 
 static const char *set_of(const char *word, size_t bytes)
 {
@@ -212,7 +193,7 @@ static const char *set_of(const char *word, size_t bytes)
 	return NULL;
 }
 
-/* One word, without commas. */
+/* Add what one word means; it has no commas. */
 static int select_word(struct ky_kernel_events *events, const struct available *available,
 		       const char *word, size_t bytes, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
@@ -237,7 +218,8 @@ static int select_word(struct ky_kernel_events *events, const struct available *
 		at += length + (at[length] == ',');
 	}
 	if (!found && events->count == before)
-		return ky_capture_fail(message, -ENOENT, "this kernel has none of %s", set);
+		return ky_capture_fail(message, -ENOENT, "this kernel has none of the events of %s",
+				       set);
 	return 0;
 }
 
@@ -255,9 +237,9 @@ int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *
 			at += bytes + (at[bytes] == ',');
 		}
 	if (!error && !events->count && !events->print)
-		error = ky_capture_fail(message, -EINVAL,
-					"none is named; say sched, syscalls, "
-					"print or SYSTEM:EVENT");
+		error = ky_capture_fail(
+			message, -EINVAL,
+			"no events named: use sched, syscalls, print or SYSTEM:EVENT");
 	free_available(&available);
 	if (error)
 		ky_kernel_events_free(events);
@@ -292,7 +274,19 @@ void ky_kernel_events_free(struct ky_kernel_events *events)
 	*events = (struct ky_kernel_events){0};
 }
 
-/* ---- the files of the stream: what a reader elsewhere must know of this kernel ---- */
+/*
+ * ---- the files of the stream ----
+ *
+ *   events/header_page, events/header_event      the layout of pages
+ *   events/SYSTEM/EVENT/format                   of the events that are on, and of what programs print
+ *   printk_formats, uname
+ *   kallsyms                                     functions, when an event that is on has the address of one
+ *   tasks                                        made here, from /proc: "time NS", then "TGID TID comm" per line
+ *   set_event_pid                                when only some processes are recorded, each time it grows
+ *   saved_cmdlines, per_cpu/cpuN/stats           at the end
+ *
+ * Records have at most PART_BYTES: a larger file comes in several, each of whole lines.
+ */
 
 #define PART_BYTES (512u << 10)
 
@@ -329,7 +323,7 @@ static void write_file(const struct ky_kernel_stream *stream, const char *path, 
 	write_part(stream, path, text, bytes);
 }
 
-/* A file of tracefs as it is; instance may be NULL: of the top. What is not there is left out. */
+/* Write a file of tracefs as it is; instance NULL: of the top level. A missing file is left out. */
 static void copy_file(const struct ky_kernel_stream *stream, struct tracefs_instance *instance,
 		      const char *path)
 {
@@ -342,7 +336,7 @@ static void copy_file(const struct ky_kernel_stream *stream, struct tracefs_inst
 
 /* ---- formats ---- */
 
-/* Whether the format has a field that the reader shows as the name of a function. */
+/* Report whether the format has a field that the reader shows as the name of a function. */
 static bool has_function(const char *text)
 {
 	static const char *const fields[] = {" func;",      " function;", " caller;",
@@ -353,7 +347,7 @@ static bool has_function(const char *text)
 	return false;
 }
 
-/* Returns whether symbols are needed to show the event. */
+/* Report whether symbols are needed to show the event. */
 static bool copy_format(const struct ky_kernel_stream *stream, const char *system, const char *name)
 {
 	char path[256];
@@ -381,7 +375,7 @@ static void write_uname(const struct ky_kernel_stream *stream)
 		write_file(stream, "uname", text, (size_t)bytes);
 }
 
-/* Functions only. Without the right to see addresses they are all 0, and of no use. */
+/* Keep functions only. Without the right to see addresses they are all 0 and useless. */
 static void write_symbols(const struct ky_kernel_stream *stream)
 {
 	char line[512];

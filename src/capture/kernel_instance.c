@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_instance.c: an instance of tracefs: a ring buffer and switches of our own, so that nobody else's tracing
- * is changed, and removing it leaves nothing.
+ * kernel_instance.c: an instance of tracefs: a ring buffer and switches of our own, so that the
+ * tracing of others is not changed, and removing it leaves nothing.
  *
  *   instances/kymo-PID-START[-N]     START is when that process began, in clock ticks since boot
  *
- * An instance whose process is gone, or whose number is another's by now, was left by a kymo that was killed, and is
- * removed by the next. The kernel refuses to remove one that is in use (a file of it is open), so a kymo in another
- * pid namespace, whose number means nothing here, does not lose its own.
+ * An instance whose process is gone, or whose number belongs to another process by now, was left by
+ * a kymo that was killed, and the next kymo removes it. The kernel refuses to remove one that is in
+ * use (a file of it is open), so a kymo in another pid namespace, whose number means nothing here,
+ * does not lose its own.
  */
 #include "capture/kernel_instance.h"
 
@@ -33,9 +34,12 @@
 #define INSTANCES_MAX 64
 
 static const char remedy[] =
-	"run as root, or let your group in: sudo mount -o remount,gid=$(id -g),mode=0770 " PLACE;
+	"run as root, or give your group access: sudo mount -o remount,gid=$(id -g),mode=0770 " PLACE;
 
-/* Before 4.1 it was in debugfs, and many still have it there. libtracefs would mount it: not our business. */
+/*
+ * Before 4.1 tracefs was in debugfs, and many still have it there. libtracefs would mount it, which
+ * kymo must not.
+ */
 static const char *find_tracefs(void)
 {
 	static const char *const places[] = {PLACE, "/sys/kernel/debug/tracing"};
@@ -52,9 +56,9 @@ int ky_kernel_instance_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
 	char path[PATH_MAX];
 	tracefs_set_loglevel(TEP_LOG_NONE);
 	if (!place)
-		return ky_capture_fail(message, -ENOENT,
-				       "tracefs is not mounted; do it with: sudo "
-				       "mount -t tracefs tracefs " PLACE);
+		return ky_capture_fail(
+			message, -ENOENT,
+			"tracefs is not mounted; mount it: sudo mount -t tracefs tracefs " PLACE);
 	snprintf(path, sizeof(path), "%s/instances", place);
 	if (access(path, W_OK | X_OK) != 0) {
 		const int error = -errno;
@@ -65,7 +69,7 @@ int ky_kernel_instance_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
 	return tracefs_set_tracing_dir(path) == 0 ? 0 : -ENOMEM;
 }
 
-/* Returns when the process began, in clock ticks since boot; 0 when it has ended. */
+/* Return when the process began, in clock ticks since boot; 0 when it has ended. */
 static unsigned long long start_of(pid_t pid)
 {
 	struct ky_proc_stat stat;
@@ -74,7 +78,7 @@ static unsigned long long start_of(pid_t pid)
 		       : 0;
 }
 
-/* Whether a kymo that is no more made the instance. */
+/* Report whether a kymo that has ended made the instance. */
 static bool is_left_over(const char *name)
 {
 	int pid;
@@ -86,7 +90,7 @@ static bool is_left_over(const char *name)
 	return start_of(pid) != start;
 }
 
-/* Calls each() with the path of every one; returns the sum of what it returns. */
+/* Call each() with the path of every instance; return the sum of its results. */
 static uint32_t each_left_over(bool (*each)(const char *path))
 {
 	char path[PATH_MAX];
@@ -139,7 +143,7 @@ int ky_kernel_instance_make(struct tracefs_instance **out, char message[KY_CAPTU
 			snprintf(name + used, sizeof(name) - (size_t)used, "-%d", i);
 		errno = 0;
 		instance = tracefs_instance_create(name);
-		/* One that was there already is another capture's of this process. */
+		/* An instance that exists already belongs to another capture of this process. */
 		if (instance && tracefs_instance_is_new(instance))
 			*out = instance;
 		else if (instance)
@@ -149,8 +153,9 @@ int ky_kernel_instance_make(struct tracefs_instance **out, char message[KY_CAPTU
 	}
 	if (!*out) {
 		const int error = errno ? -errno : -EBUSY;
-		return ky_capture_fail(message, error, "cannot make tracefs's instances/%s: %s; %s",
-				       name, strerror(-error), remedy);
+		return ky_capture_fail(message, error,
+				       "cannot create tracefs's instances/%s: %s; %s", name,
+				       strerror(-error), remedy);
 	}
 	return ky_kernel_instance_set(*out, "tracing_on", "0", message);
 }
@@ -173,10 +178,19 @@ int ky_kernel_instance_set(struct tracefs_instance *instance, const char *file, 
 	const int error = errno ? -errno : -EIO;
 	return ky_capture_fail(message, error, "cannot write \"%s\" to %s: %s%s", value, file,
 			       strerror(-error),
-			       error == -ENOMEM ? "; take a smaller buffer (--kernel-buffer)" : "");
+			       error == -ENOMEM ? "; use a smaller buffer (--kernel-buffer)" : "");
 }
 
-/* ---- the guard ---- */
+/*
+ * ---- the guard ----
+ *
+ * An instance keeps recording when the process that made it is killed. The guard is a process that waits at a pipe which
+ * only kymo can write to; when that ends, it removes the instance.
+ *
+ *   kymo ── pipe, never written to ──▶ guard: read() ends ─▶ rmdir, until kymo's files are closed
+ *
+ * It keeps nothing of kymo's open and is in no terminal's session. If it is killed too, the next kymo cleans up.
+ */
 
 #define TRIES 1000
 #define PAUSE_NS 10000000

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_pages.c: the ring of each CPU, by per_cpu/cpuN/trace_pipe_raw: a read takes the oldest page out of the ring,
- * or what there is yet of the one that is being written.
+ * kernel_pages.c: the ring of each CPU, from per_cpu/cpuN/trace_pipe_raw: a read takes the oldest
+ * page out of the ring, or what there is of the one that is being written.
  *
- *   ring of a CPU ─▶ page, cut behind its last event ─▶ stream
- *                                                  └──▶ flight: a list for each CPU, oldest first ─▶ window
+ *   ring of a CPU ─▶ page, cut after its last event ─▶ stream
+ *                                                  └──▶ flight: a list for each CPU, oldest first
+ * ─▶ window
  *
- * When there is something to do: a quarter of a ring is full (the kernel wakes by buffer_percent), or a tenth of a
- * second has passed. Not sooner: taking pages makes events itself, and pages that are hardly begun cost more than they
- * hold.
+ * Pages are taken when a quarter of a ring is full (the kernel wakes by buffer_percent), or every
+ * tenth of a second. Not sooner: taking pages makes events itself, and pages with few events cost
+ * more than they hold.
  *
- * A page is of the time from its own stamp to its last event. In flight mode those are dropped that
- * ended longer ago than before_ns and a second (a window is asked for later than it begins), and the oldest of all
- * when they are FLIGHT_BYTES_MAX together: their events are counted as lost. A page that a window wrote is gone
- * from the list, so none is written twice.
+ * A page covers the time from its own stamp to its last event. Flight mode drops pages that ended
+ * longer ago than before_ns and a second (a window is requested later than it begins), and the
+ * oldest of all when they exceed FLIGHT_BYTES_MAX: their events count as lost. A page that a window
+ * wrote is removed from the list, so none is written twice.
  */
 #include "capture/kernel_pages.h"
 
@@ -73,7 +74,7 @@ struct ky_kernel_pages {
 	uint32_t page_bytes;
 	uint64_t taken;
 	uint64_t held_bytes;
-	uint64_t dropped; /* events that were young enough, but for which there was no memory */
+	uint64_t dropped; /* events that were young enough but had no memory */
 	uint8_t *record;  /* struct ky_kymo_ftrace and a page */
 	struct ring *rings;
 	uint32_t count, room;
@@ -101,7 +102,10 @@ static void append(struct ring *ring, struct page *page)
 	ring->last = page;
 }
 
-/* The time of the last event of the page in record, and how many there are: as src/formats/ftrace/ftrace_page.c has it. */
+/*
+ * Return the time of the last event of the page in record, and their number (see
+ * formats/ftrace/ftrace_page.c).
+ */
 static uint64_t end_of(const struct ky_kernel_pages *pages, uint32_t bytes, uint32_t *events)
 {
 	const uint8_t *page = pages->record + sizeof(struct ky_kymo_ftrace);
@@ -178,7 +182,7 @@ static void drop_old(struct ky_kernel_pages *pages, uint64_t now)
 	}
 }
 
-/* Takes all pages out of the list and puts those back that the window does not reach. */
+/* Write the pages that the window reaches, and keep the others in the list. */
 static void write_window(struct ky_kernel_pages *pages, struct ring *ring, uint64_t from_ns,
 			 uint64_t to_ns)
 {
@@ -207,7 +211,7 @@ void ky_kernel_pages_window(struct ky_kernel_pages *pages, uint64_t from_ns, uin
 
 /* ---- taking ---- */
 
-/* The page in record becomes a record of the stream: its padded bytes. */
+/* Make the page in record a record of the stream; return its padded size. */
 static uint32_t finish_record(struct ky_kernel_pages *pages, uint32_t cpu, size_t got)
 {
 	const uint8_t *page = pages->record + sizeof(struct ky_kymo_ftrace);
@@ -228,7 +232,7 @@ static uint32_t finish_record(struct ky_kernel_pages *pages, uint32_t cpu, size_
 	return (uint32_t)padded;
 }
 
-/* One page; its time, or 0 when there is none. */
+/* Take one page. Return its time, or 0 when there is none. */
 static uint64_t take_page(struct ky_kernel_pages *pages, struct ring *ring)
 {
 	const struct ky_kernel_stream *stream = pages->options.stream;
@@ -247,7 +251,10 @@ static uint64_t take_page(struct ky_kernel_pages *pages, struct ring *ring)
 	return ts ? ts : 1;
 }
 
-/* Until the ring is empty, or what it has is newer than the call: a busy CPU must not keep us here. */
+/*
+ * Take pages until the ring is empty or they are newer than the call: a busy CPU must not keep us
+ * here.
+ */
 static void take_ring(struct ky_kernel_pages *pages, struct ring *ring)
 {
 	const uint64_t begin = ky_os_boottime();
@@ -263,14 +270,17 @@ static void take_all(struct ky_kernel_pages *pages)
 		take_ring(pages, &pages->rings[i]);
 }
 
-/* Whether it is time to look at all rings. */
+/* Report whether it is time to look at all rings. */
 static bool take_ready(struct ky_kernel_pages *pages, const struct epoll_event *ready)
 {
 	uint64_t times;
 	if (ready->data.u32 >= pages->count)
 		return read(pages->timer, &times, sizeof(times)) > 0;
 	struct ring *ring = &pages->rings[ready->data.u32];
-	/* A CPU that is not there, or not yet: it would be ready for ever. The timer looks at it too. */
+	/*
+	 * A CPU that is offline would be ready for ever, so it is not polled. The timer reads it
+	 * too.
+	 */
 	if (ready->events & (EPOLLERR | EPOLLHUP))
 		(void)epoll_ctl(pages->epoll, EPOLL_CTL_DEL, ring->fd, NULL);
 	else
@@ -331,7 +341,7 @@ static int add_rings(struct ky_kernel_pages *pages, struct tracefs_instance *ins
 	return error;
 }
 
-/* Since 6.8 a page of the ring may be several of the machine's. */
+/* Since 6.8 a page of the ring may be several of the machine's pages. */
 static uint32_t page_bytes_of(struct tracefs_instance *instance)
 {
 	long long kilobytes = 0;
@@ -372,8 +382,7 @@ int ky_kernel_pages_open(struct ky_kernel_pages **out, struct tracefs_instance *
 	if (error) {
 		ky_kernel_pages_close(&pages);
 		return ky_capture_fail(message, error,
-				       "cannot open the CPUs' rings in tracefs: %s; "
-				       "run as root",
+				       "cannot open the CPUs' rings in tracefs: %s; run as root",
 				       strerror(-error));
 	}
 	*out = pages;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_trace.c: a capture of the kernel's events, from the instance's making to its removal.
+ * kernel_trace.c: a capture of the kernel's events, from creating the instance to removing it.
  *
  *   make the instance, tracing off ─▶ clock, size, options ─▶ pids ─▶ rings ─▶ events on ─▶ tracing on ─▶ formats, tasks
  *   rounds, windows
  *   tracing off ─▶ the last pages ─▶ names, losses ─▶ close the rings ─▶ remove the instance
  *
- * The rings are open before anything can be recorded, so that no other kymo takes the instance for one that was left.
- * Tasks are listed after the events are on: a task that begins in between is told by one or by both.
+ * The rings are open before anything can be recorded, so that no other kymo mistakes the instance for one that was left.
+ * Tasks are listed after the events are on: a task that starts in between is in one or in both.
  *
- * trace_marker: programs write to that of the top. Since Linux 6.15 an instance can have a copy of all that is written
- * there (options/copy_trace_marker), without anybody else noticing. Before, only reading the top's own buffer
- * would give it, which takes the lines away from whoever records there: it is not done, and said.
+ * trace_marker: programs write to the one of the top level. Since Linux 6.15 an instance can have a copy of it
+ * (options/copy_trace_marker), which others do not notice. Before, only the top level's own buffer has it, and reading
+ * that would take the lines away from others: kymo does not, and reports it.
  */
 #include "capture/kernel_trace.h"
 
@@ -30,7 +30,7 @@
 #include "process/proc.h"
 
 #define BUFFER_BYTES_DEFAULT (4u << 20)
-/* The kernel's PID_MAX_LIMIT: no task has it. */
+/* The kernel's PID_MAX_LIMIT: no task has this number. */
 #define NOBODY "4194304"
 
 struct ky_kernel_trace {
@@ -45,7 +45,9 @@ struct ky_kernel_trace {
 
 /* ---- processes ---- */
 
-/* The threads of a process, each with a blank behind it; to be freed. NULL when there are none. */
+/*
+ * Return the threads of a process, each followed by a blank, to be freed; NULL when there are none.
+ */
 static char *list_threads(pid_t pid, size_t *bytes)
 {
 	char *text = NULL;
@@ -61,8 +63,9 @@ static char *list_threads(pid_t pid, size_t *bytes)
 }
 
 /*
- * Threads are what the kernel filters by. One that is made by a thread in the list is in it by itself (event-fork); one
- * that a thread made before that was in it is found by looking again. All in one write: each waits for all CPUs.
+ * The kernel filters by threads. A thread that a listed thread makes is added by the kernel
+ * (event-fork); one made before is found by looking again. Write all at once: each write waits for
+ * all CPUs.
  */
 static void add_threads(int fd, pid_t pid)
 {
@@ -87,7 +90,7 @@ void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid)
 {
 	if (!trace->filtered)
 		return;
-	/* Not O_TRUNC: what is in the list stays. */
+	/* Without O_TRUNC the list keeps its entries. */
 	const int fd = tracefs_instance_file_open(trace->instance, "set_event_pid",
 						  O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
@@ -103,7 +106,7 @@ static int set_pids(struct ky_kernel_trace *trace, const struct ky_kernel_trace_
 	if (!options->pids)
 		return 0;
 	int error = ky_kernel_instance_set(trace->instance, "options/event-fork", "1", message);
-	/* An empty list would be all. */
+	/* An empty list would mean all. */
 	if (!error)
 		error = ky_kernel_instance_set(trace->instance, "set_event_pid", NOBODY, message);
 	trace->filtered = true;
@@ -127,7 +130,7 @@ static int set_buffer(struct ky_kernel_trace *trace, const struct ky_kernel_trac
 					       message);
 	if (!error)
 		error = ky_kernel_instance_set(trace->instance, "options/overwrite", "1", message);
-	/* Since 4.20; the timer of the pages is enough without. */
+	/* Since 4.20; without it the timer of the pages is enough. */
 	(void)ky_kernel_instance_set(trace->instance, "buffer_percent", "25", NULL);
 	return error;
 }
@@ -138,12 +141,12 @@ static int set_print(struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESS
 	    ky_kernel_instance_set(trace->instance, "options/copy_trace_marker", "1", NULL) == 0)
 		return 0;
 	trace->events.print = false;
-	return ky_capture_fail(message, trace->events.count ? 0 : -ENOTSUP,
-			       "what is written to trace_marker cannot be had: this kernel has no "
-			       "copy_trace_marker; it takes Linux 6.15");
+	return ky_capture_fail(
+		message, trace->events.count ? 0 : -ENOTSUP,
+		"trace_marker is not recorded: this kernel has no copy_trace_marker (Linux 6.15)");
 }
 
-/* The rest is recorded: whoever looks at the message is told. */
+/* Record the rest, and report what failed in the message. */
 static void tell_failed(const struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	const struct ky_kernel_event *first = NULL;
@@ -155,10 +158,10 @@ static void tell_failed(const struct ky_kernel_trace *trace, char message[KY_CAP
 		failed++;
 	}
 	if (first)
-		(void)ky_capture_fail(message, 0,
-				      "%u of %u kernel events could not be switched on, the first "
-				      "is %s:%s",
-				      failed, trace->events.count, first->system, first->name);
+		(void)ky_capture_fail(
+			message, 0,
+			"%u of %u kernel events cannot be switched on, the first is %s:%s", failed,
+			trace->events.count, first->system, first->name);
 }
 
 static void write_stats(const struct ky_kernel_trace *trace)
@@ -204,7 +207,7 @@ static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_opt
 	trace->stream.part =
 		ky_bundle_stream(options->bundle, KY_KYMO_STREAM_FTRACE, restate, trace);
 	if (!trace->stream.part)
-		return ky_capture_fail(message, -EIO, "the file that they go to has failed");
+		return ky_capture_fail(message, -EIO, "the output file failed");
 	error = ky_kernel_instance_set(trace->instance, "tracing_on", "1", message);
 	if (!error)
 		restate(trace, trace->stream.part);
@@ -262,7 +265,7 @@ void ky_kernel_trace_round(struct ky_kernel_trace *trace, bool all)
 
 void ky_kernel_trace_window(struct ky_kernel_trace *trace, uint64_t from_ns, uint64_t to_ns)
 {
-	/* Tids may be others' by now than when the capture began. */
+	/* Thread ids may be others' by now than when the capture began. */
 	ky_kernel_events_tasks(&trace->stream);
 	write_pids(trace);
 	ky_kernel_pages_round(trace->pages, true);

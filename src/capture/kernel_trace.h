@@ -2,13 +2,14 @@
 /*
  * kernel_trace.h: the kernel's own events, through ftrace.
  *
- * An instance of its own in tracefs (instances/kymo-PID-START), with the clock set to "boot", so that its times are those
- * of the drums. Pages of per_cpu/cpuN/trace_pipe_raw are taken as they are, into a stream of the bundle
- * (KY_KYMO_STREAM_FTRACE: an archive of a copy of tracefs, which the reader of ftrace-pages reads). The instance is removed
- * at the end; one that a killed kymo left (its pid is gone) is removed by the next kymo that gets here.
+ * A capture has an instance of its own in tracefs (instances/kymo-PID-START), with the clock set to
+ * "boot", so that its times are those of the drums. Pages of per_cpu/cpuN/trace_pipe_raw go as they
+ * are into a stream of the bundle (KY_KYMO_STREAM_FTRACE: an archive of a copy of tracefs, which
+ * the reader of ftrace-pages reads). The instance is removed at the end; one that a killed kymo
+ * left is removed by the next kymo.
  *
- * flight: pages wait in memory, the oldest are dropped that are older than before_ns, and ky_kernel_trace_window()
- * writes them.
+ * flight: pages wait in memory, those older than before_ns are dropped, and
+ * ky_kernel_trace_window() writes them.
  */
 #ifndef KY_CAPTURE_KERNEL_TRACE_H
 #define KY_CAPTURE_KERNEL_TRACE_H
@@ -34,18 +35,19 @@ struct ky_kernel_trace_options {
 };
 
 /*
- * 0; or -errno with one line: what is missing and the remedy. The rest of the capture goes on without. The message is
- * empty on success, unless something that was asked for is missing ("print" on an old kernel): then it says so.
+ * Return 0, or -errno with one line: what is missing and the remedy; the rest of the capture
+ * continues without. The message is empty on success, unless something that was requested is
+ * missing ("print" on an old kernel).
  */
 int ky_kernel_trace_open(struct ky_kernel_trace **trace,
 			 const struct ky_kernel_trace_options *options,
 			 char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Takes the last pages and removes the instance. */
+/* Take the last pages and remove the instance. */
 void ky_kernel_trace_close(struct ky_kernel_trace **trace);
-/* One more process to watch (with pids). */
+/* Add a process to those that are recorded (with pids). */
 void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid);
 
-int ky_kernel_trace_fd(const struct ky_kernel_trace *trace); /* to poll: pages are there */
+int ky_kernel_trace_fd(const struct ky_kernel_trace *trace); /* to poll: pages are ready */
 void ky_kernel_trace_round(struct ky_kernel_trace *trace, bool all);
 void ky_kernel_trace_window(struct ky_kernel_trace *trace, uint64_t from_ns, uint64_t to_ns);
 struct ky_kernel_trace_facts {

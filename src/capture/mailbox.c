@@ -2,9 +2,10 @@
 /*
  * mailbox.c: see mailbox.h.
  *
- * A connection is accepted as soon as it is there. Its message nearly always is too; a sender that was interrupted
- * between the two waits among the pending ones, of which there is a fixed number: one more, and the oldest is dropped.
- * So nobody can make the mailbox hold more than that, or read more than COLLECT_MAX messages a round.
+ * A connection is accepted as soon as it comes. Its message nearly always is there too; a sender
+ * that was interrupted between the two waits among the pending ones, of which there is a fixed
+ * number: one more, and the oldest is dropped. So no sender can make the mailbox hold more than
+ * that, or read more than COLLECT_MAX messages a round.
  */
 #include "capture/mailbox.h"
 
@@ -38,10 +39,10 @@
 struct ky_mailbox {
 	int epoll;
 	int listener;
-	int spare; /* given up for a moment to accept when there are no descriptors left */
+	int spare; /* closed for a moment to accept when no descriptors are left */
 	int pending[PENDING_MAX];
 	uint32_t pending_next;
-	uint32_t backlog; /* what the kernel allows of it */
+	uint32_t backlog; /* as far as the kernel allows */
 	char address[KY_MAIL_NAME_BYTES_MAX + 1 + KY_MAIL_SECRET_BYTES + 1];
 	const char *secret; /* in address */
 	struct ky_mailbox_facts facts;
@@ -59,7 +60,7 @@ static int append_hex(char *to, size_t room, size_t bytes)
 	return 0;
 }
 
-/* The pid tells a person who looks at /proc/net/unix whose it is. */
+/* The pid shows a reader of /proc/net/unix whose it is. */
 static int make_address(struct ky_mailbox *box)
 {
 	snprintf(box->address, sizeof(box->address), "kymo-%d-", (int)getpid());
@@ -154,13 +155,9 @@ void ky_mailbox_facts(const struct ky_mailbox *box, struct ky_mailbox_facts *fac
 	*facts = box->facts;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * A letter.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- letters ---- */
 
-/* Versions to come are longer; what this one knows is at their begin. */
+/* Later versions are longer, and begin with what this one knows. */
 static bool is_mail(const struct ky_mailbox *box, const struct ky_mail *mail, ssize_t bytes)
 {
 	return bytes >= (ssize_t)sizeof(*mail) && mail->magic == KY_MAIL_MAGIC &&
@@ -170,7 +167,7 @@ static bool is_mail(const struct ky_mailbox *box, const struct ky_mail *mail, ss
 
 #define FDS_MAX 4
 
-/* Closes all but the first. -1: there was none. */
+/* Close all but the first, and return it; -1: none. */
 static int take_descriptor(struct msghdr *message)
 {
 	int first = -1;
@@ -197,7 +194,7 @@ static uint64_t made_at(int fd)
 	return pread(fd, &ns, sizeof(ns), at) == (ssize_t)sizeof(ns) ? ns : 0;
 }
 
-/* A memfd that can still be cut short under the reader is nobody's drum. */
+/* A memfd that can be cut short is not a drum. */
 static bool is_drum(int fd)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);
@@ -217,7 +214,7 @@ static struct ky_letter sender_of(int connection)
 	return letter;
 }
 
-/* False: its message is not there yet. */
+/* Take the message of a connection; return false when it is not there yet. */
 static bool receive(struct ky_mailbox *box, int connection, ky_letter_fn deliver, void *context)
 {
 	union {
@@ -250,11 +247,7 @@ static bool receive(struct ky_mailbox *box, int connection, ky_letter_fn deliver
 	return true;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Connections.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- connections ---- */
 
 static void pend(struct ky_mailbox *box, int connection)
 {
@@ -271,7 +264,7 @@ static void pend(struct ky_mailbox *box, int connection)
 	}
 }
 
-/* There is no descriptor left: drops a connection, for else poll() would tell of it for ever. */
+/* Drop a connection when there is no descriptor left: otherwise poll() would report it for ever. */
 static bool drop_one(struct ky_mailbox *box)
 {
 	close_if_open(box->spare);

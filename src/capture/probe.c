@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe.c: see probe.h: which engine, and for each process which files, places and events. What could not be set is said in the
- * message; what was set before stays.
+ * probe.c: see probe.h. Choose the engine, and for each process the files, places and events. The
+ * message reports what could not be set; what was set before stays.
  */
 #include "capture/probe.h"
 
@@ -39,7 +39,7 @@ static int choose_engine(struct ky_probes *probes)
 		return probes->uprobe_type;
 	probes->engine = KY_PROBE_BREAKPOINT;
 	snprintf(probes->why, sizeof(probes->why),
-		 "probes are hardware breakpoints, at most four places: uprobes are not to be had "
+		 "probes are hardware breakpoints, at most four places: uprobes are unavailable "
 		 "(%s)%s",
 		 strerror(-probes->uprobe_type),
 		 probes->uprobe_type == -ENODEV ? "; the kernel has none" : "; they need root");
@@ -85,7 +85,7 @@ void ky_probes_close(struct ky_probes **out)
 	free(probes);
 }
 
-/* ---- what to say ---- */
+/* ---- messages ---- */
 
 static void describe_symbol(const struct ky_symbol_match_alike *alike, pid_t pid, char *text,
 			    size_t room)
@@ -93,7 +93,7 @@ static void describe_symbol(const struct ky_symbol_match_alike *alike, pid_t pid
 	char names[256];
 	ky_symbol_match_alike_text(alike, names, sizeof(names));
 	snprintf(text, room, "no function of that name in process %d or its libraries; %s%s",
-		 (int)pid, *names ? "there is " : "symbol:? lists what there is", names);
+		 (int)pid, *names ? "similar: " : "symbol:? lists all", names);
 }
 
 static void describe_line(const struct ky_probe_line *line, const struct ky_trigger *trigger,
@@ -111,7 +111,7 @@ static void describe_line(const struct ky_probe_line *line, const struct ky_trig
 			 (int)pid);
 	else if (!line->has_file || !nearest)
 		snprintf(text, room,
-			 "no code of process %d is from such a file; write the end of its path",
+			 "no code of process %d is from such a file: use the end of its path",
 			 (int)pid);
 	else
 		snprintf(text, room, "that line has no code; the nearest that has is %u",
@@ -153,7 +153,10 @@ bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
 
 /* ---- processes ---- */
 
-/* Where things lie in a process differs from one exec to the next; a fork leaves it as it is. 0: not known. */
+/*
+ * Return an id of where things lie in a process: it changes with each exec, not with a fork. 0:
+ * unknown.
+ */
 static uint64_t image_of(pid_t pid)
 {
 	struct ky_proc_stat stat;
@@ -181,7 +184,7 @@ struct addition {
 	char *message;
 };
 
-/* The file of a mapping: its index or -errno. Uprobes are set in it at once. */
+/* Return the index of a mapping's file, or -errno. Uprobes are set in it at once. */
 static int take_file(struct addition *add, const struct ky_proc_mapping *mapping)
 {
 	struct ky_probes *probes = add->probes;
@@ -214,7 +217,10 @@ static bool has_address(const struct ky_probe_process *process, uint64_t address
 	return false;
 }
 
-/* Breakpoints: one place. 0 also when it was left out because there is no register for it, after others had one. */
+/*
+ * Set a breakpoint at one place. Return 0 also when it was left out because no register is left
+ * after others had one.
+ */
 static int set_breakpoint(struct addition *add, const struct ky_proc_mapping *mapping,
 			  const struct ky_probe_place *place)
 {
@@ -247,8 +253,7 @@ static int set_breakpoint(struct addition *add, const struct ky_proc_mapping *ma
 static int add_mapping(struct addition *add, const struct ky_proc_mapping *mapping)
 {
 	const int index = take_file(add, mapping);
-	if (index <
-	    0) /* a file that cannot be looked into has no places, but what failed in it must be said */
+	if (index < 0) /* an unreadable file has no places, but a failure must be reported */
 		return add->message[0] || index == -ENOMEM ? index : 0;
 	const struct ky_probe_file *file = &add->probes->files[index];
 	int error = 0;
@@ -261,7 +266,7 @@ static int add_mapping(struct addition *add, const struct ky_proc_mapping *mappi
 	return error;
 }
 
-/* How many triggers have a place; what is worth a note goes into the message. */
+/* Return how many triggers have a place; put what is worth a note into the message. */
 static int sum_up(const struct addition *add)
 {
 	const struct ky_probes_options *options = &add->probes->options;
@@ -276,10 +281,10 @@ static int sum_up(const struct addition *add)
 					options->triggers[i].text, (unsigned)add->places[i]);
 	}
 	if (add->left_out)
-		ky_capture_fail(add->message, 0,
-				"triggers: %u places have no breakpoint, for the CPU has no more "
-				"debug registers; as root uprobes have all",
-				(unsigned)add->left_out);
+		ky_capture_fail(
+			add->message, 0,
+			"triggers: %u places have no breakpoint: the CPU has no more debug registers; as root, uprobes have no limit",
+			(unsigned)add->left_out);
 	return placed;
 }
 
@@ -289,11 +294,11 @@ int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_M
 	message[0] = '\0';
 	int error = ky_program_map_read(&map, pid);
 	if (error)
-		return ky_capture_fail(message, error,
-				       "triggers in process %d: /proc/%d/maps: %s; it must run, "
-				       "and be yours or you root",
-				       (int)pid, (int)pid, strerror(-error));
-	ky_probe_rings_read(probes); /* who came of whom, before it is asked for */
+		return ky_capture_fail(
+			message, error,
+			"triggers in process %d: /proc/%d/maps: %s; it must be running, and yours unless you are root",
+			(int)pid, (int)pid, strerror(-error));
+	ky_probe_rings_read(probes); /* learn of forks first */
 	struct addition add = {.probes = probes, .map = &map, .message = message};
 	add.places = calloc(probes->options.count + 1, sizeof(*add.places));
 	if (!add.places || !join(probes, pid))
@@ -350,7 +355,7 @@ int ky_probes_add_file(struct ky_probes *probes, const char *path,
 	prepare.placed = calloc(probes->options.count + 1, sizeof(*prepare.placed));
 	if (!prepare.placed)
 		return ky_capture_fail(message, -ENOMEM, "triggers in %s: out of memory", path);
-	/* The program last: until then there are no hits of the loader that is asked, for it is a child too. */
+	/* The program comes last: until then the loader, which is a child too, has no hits. */
 	ky_program_libraries(path, prepare_file, &prepare);
 	prepare_file(&prepare, path);
 	if (!prepare.error && !ky_probe_rings_process(probes, getpid()))

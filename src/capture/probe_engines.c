@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_breakpoint.c: debug registers. An event for each thread and CPU (one of a thread on all CPUs could not have a ring and
- * be inherited), which threads and children to come inherit. Threads that are made while the events are opened are
- * found by reading the list of threads again until nothing in it is new.
+ * probe_engines.c: the two engines of probes.
+ *
+ * Breakpoints are debug registers. There is an event for each thread and CPU (an event of a thread
+ * on all CPUs cannot have a ring and be inherited), which new threads and children inherit. Threads
+ * that are made while the events are opened are found by reading the list of threads again until
+ * nothing in it is new.
+ *
+ * Uprobes are events of a place in a file, one for each CPU.
  */
 #include "capture/probe_state.h"
 
@@ -28,7 +33,10 @@ struct target {
 	bool first;              /* of its threads */
 };
 
-/* Descriptors are many: threads × CPUs. The limit is raised only when it is met, for a program started later has it too. */
+/*
+ * Raise the limit of descriptors, of which there are many: threads × CPUs. Only when it is reached,
+ * because a program started later inherits it.
+ */
 static bool raise_limit(struct ky_probes *probes)
 {
 	struct rlimit limit;
@@ -70,7 +78,7 @@ static int open_thread(struct ky_probes *probes, const struct target *target, pi
 	return 0;
 }
 
-/* One more look at the list of threads; the number of new ones, or -errno. */
+/* Look at the list of threads once more. Return the number of new ones, or -errno. */
 static int scan(struct ky_probes *probes, struct target *target)
 {
 	int found = 0, error = 0;
@@ -85,7 +93,10 @@ static int scan(struct ky_probes *probes, struct target *target)
 			continue;
 		found++;
 		error = open_thread(probes, target, tid);
-		/* It ended; or it inherited the events, and with them all its registers are in use. */
+		/*
+		 * The thread ended, or it inherited the events, so that all its registers are in
+		 * use.
+		 */
 		if (error == -ESRCH || (error == -ENOSPC && !target->first))
 			error = 0;
 		else
@@ -106,19 +117,17 @@ static int fail(const struct ky_probes *probes, const struct target *target, int
 	if (error == -ENOSPC)
 		return ky_capture_fail(
 			message, error,
-			"--trigger %s: no debug register of process %d is free; a CPU has four, "
-			"and a debugger may use them: use fewer places, or be root for uprobes",
+			"--trigger %s: no debug register of process %d is free; a CPU has four, and a debugger may use them: use fewer places, or uprobes as root",
 			text, pid);
 	if (error == -EMFILE || error == -ENFILE)
-		return ky_capture_fail(message, error,
-				       "--trigger %s: too many threads for the limit of open "
-				       "files; raise it (ulimit -n), or be root for uprobes",
-				       text);
+		return ky_capture_fail(
+			message, error,
+			"--trigger %s: too many threads for the limit of open files: raise it (ulimit -n), or use uprobes as root",
+			text);
 	if (error == -EACCES || error == -EPERM)
 		return ky_capture_fail(
 			message, error,
-			"--trigger %s: a breakpoint in process %d: %s; it must be yours, and "
-			"kernel.perf_event_paranoid at most 2 (it is %d), or be root",
+			"--trigger %s: a breakpoint in process %d: %s; run as root, or trace your own process with kernel.perf_event_paranoid at most 2 (it is %d)",
 			text, pid, strerror(-error),
 			ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"));
 	return ky_capture_fail(message, error, "--trigger %s: a breakpoint in process %d: %s", text,
@@ -150,7 +159,7 @@ static int read_type(void)
 	return type;
 }
 
-/* An event without a file cannot be, but whoever may not have any is told so first. */
+/* An event without a file fails, but a missing permission is reported first. */
 int ky_probe_uprobe_type(void)
 {
 	const int type = read_type();
@@ -169,10 +178,10 @@ int ky_probe_uprobe_type(void)
 static int uprobe_failed(const struct ky_probes *probes, uint32_t trigger, int error,
 			 char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	return ky_capture_fail(message, error,
-			       "--trigger %s: a uprobe could not be set: %s; breakpoints may do, "
-			       "without root, up to four places",
-			       probes->options.triggers[trigger].text, strerror(-error));
+	return ky_capture_fail(
+		message, error,
+		"--trigger %s: cannot set a uprobe: %s; try --engine breakpoint: no root, up to four places",
+		probes->options.triggers[trigger].text, strerror(-error));
 }
 
 int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,

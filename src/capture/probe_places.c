@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_places.c: where the triggers' functions and lines are in a file. A file is looked through once, however many
- * processes have it mapped.
+ * probe_places.c: where the triggers' functions and lines are in a file. A file is searched once,
+ * however many processes have it mapped.
  *
- * In a program whose functions are patched (functrace.h) the first instructions of a function are executed elsewhere: a line
- * among them is taken for the function's entry, where the jump is.
+ * In a program whose functions are patched (functrace.h), the first instructions of a function run
+ * elsewhere: a line among them counts as the function's entry, where the jump is.
  */
 #include "capture/probe_state.h"
 
@@ -127,7 +127,10 @@ static void find_places(struct line_places *places, const struct ky_program_file
 
 /* ---- files ---- */
 
-/* No more than so many bytes of a function are moved, but for a few that begin with very long instructions. */
+/*
+ * The most bytes of a function that are moved, except for a few that begin with very long
+ * instructions.
+ */
 #define MOVED_BYTES 16u
 
 struct search {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_rings.c: a ring for each CPU, into which all events of that CPU write. It is owned by an event of this process that
- * counts nothing, so that it stays whatever becomes of the targets.
+ * probe_rings.c: a ring for each CPU, into which all events of that CPU write. An event of this
+ * process that counts nothing owns it, so that it stays when the targets end.
  *
- * The fork that made a process comes before its hits, but perhaps in another ring, which was read before: hits of
- * processes that are not known wait for one more look at all rings, and so do forks of such processes. Forks and ends are
- * taken in the order of time, for those of a family come in the rings of many CPUs. Hits that did not fit into a ring are counted by
- * the kernel, and so told in the number of hits.
+ * The fork that made a process comes before its hits, but perhaps in another ring, which was read
+ * before: hits of unknown processes wait for one more look at all rings, and so do forks of such
+ * processes. Forks and ends are handled in the order of time, because those of a family come in the
+ * rings of many CPUs. The kernel counts hits that did not fit into a ring, and the number of hits
+ * includes them.
  */
 #include "capture/probe_state.h"
 
@@ -55,10 +56,12 @@ static const struct probe_args probe_args = {.mask = 0};
 
 #define RING_BYTES (256u * 1024)
 #define HITS_MAX (1u << 20) /* that wait */
-/* Two hits of a thread by different events closer than this are one: they take microseconds, in one trap. */
+/*
+ * Two hits of a thread by different events closer than this are one trap, which takes microseconds.
+ */
 #define SAME_TRAP_NS 1000000u
 #define TASKS_MAX (1u << 20) /* that wait */
-#define ENDS_AT_ONCE 64u     /* after so many it is looked who is gone */
+#define ENDS_AT_ONCE 64u     /* check who is gone after so many */
 
 static int perf_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 {
@@ -82,7 +85,7 @@ static int open_cpu(struct ky_probes *probes, int number)
 	struct ky_probe_cpu *cpu = &probes->cpus[probes->cpus_count];
 	*cpu = (struct ky_probe_cpu){.cpu = number, .fd = perf_open(&attr, 0, number)};
 	if (cpu->fd < 0)
-		return cpu->fd == -ENODEV ? 0 : cpu->fd; /* a CPU that is off */
+		return cpu->fd == -ENODEV ? 0 : cpu->fd; /* an offline CPU */
 	struct epoll_event wanted = {.events = EPOLLIN};
 	const int error = ky_perf_ring_open(&cpu->ring, cpu->fd, RING_BYTES);
 	if (error || epoll_ctl(probes->epoll, EPOLL_CTL_ADD, cpu->fd, &wanted) != 0) {
@@ -147,13 +150,16 @@ static void complete(struct perf_event_attr *attr)
 		attr->sample_regs_user = probe_args.mask;
 	}
 	attr->disabled = 1; /* until it has its ring */
-	/* Waking kymo would cost the program ten times as much as the hit: the rings are looked at every 2 ms. */
+	/*
+	 * Waking kymo would cost the program ten times as much as the hit: the rings are read every
+	 * 2 ms.
+	 */
 	attr->watermark = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
 }
 
-/* A place for one more event: its index, or -ENOMEM. Hits that wait may still mean what was there before. */
+/* Return the index of a free event, or -ENOMEM. Hits that wait may still refer to a closed one. */
 static int64_t event_place(struct ky_probes *probes)
 {
 	if (probes->events_closed && !probes->hits_count) {
@@ -229,7 +235,7 @@ int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr,
 		close(opened.fd);
 		return error;
 	}
-	/* With those that inherited it meanwhile. */
+	/* This includes those that inherited it in the meantime. */
 	return ioctl(opened.fd, PERF_EVENT_IOC_ENABLE, 0) == 0 ? 0 : -errno;
 }
 
@@ -261,13 +267,16 @@ void ky_probe_rings_remove(struct ky_probes *probes, pid_t pid)
 	ky_probe_rings_image_left(probes, image);
 }
 
-/* A child has what its parent has, until it runs another program. False: the parent is not known. */
+/*
+ * Give a child what its parent has, until it runs another program. Return false when the parent is
+ * unknown.
+ */
 static bool note_fork(struct ky_probes *probes, const struct ky_probe_task *task)
 {
 	const struct ky_probe_process *parent = process_of(probes, task->parent);
 	if (!parent)
 		return false;
-	/* One that was told late must not undo what was learnt meanwhile. */
+	/* A late record must not undo what was learnt since. */
 	if (task->waited && process_of(probes, task->pid))
 		return true;
 	struct ky_probe_process *child = ky_probe_rings_process(probes, (pid_t)task->pid);
@@ -295,7 +304,10 @@ static bool is_waiting(const struct ky_probes *probes, int32_t pid)
 	return false;
 }
 
-/* The last thread is gone when the number means nobody; before that, others go on, or nobody has waited for it. */
+/*
+ * The last thread is gone when the number belongs to no process; before that, others run, or it was
+ * not waited for.
+ */
 void ky_probe_rings_sweep(struct ky_probes *probes)
 {
 	probes->ends = 0;
@@ -308,7 +320,7 @@ void ky_probe_rings_sweep(struct ky_probes *probes)
 		    is_waiting(probes, pid))
 			continue;
 		ky_probe_rings_remove(probes, pid);
-		at--; /* another may be in its place now */
+		at--; /* another may have taken its place */
 	}
 }
 
@@ -439,18 +451,23 @@ static uint64_t boottime_minus_monotonic_ns(void)
 {
 	const int64_t monotonic = ky_clock_monotonic();
 	const int64_t apart = ky_clock_boottime() - monotonic;
-	/* Without any suspend they are the same clock: what is seen then is the time between the two calls. */
+	/*
+	 * Without a suspend they are the same clock: the difference is the time between the two
+	 * calls.
+	 */
 	return apart < 1000000 ? 0 : (uint64_t)apart;
 }
 
-/* Whether another event of the same thread and address told of this hit already. */
+/* Report whether another event of the same thread and address reported this hit already. */
 static bool is_told(struct ky_probes *probes, const struct ky_probe_hit *hit)
 {
 	const uint64_t address = probes->events[hit->event].address;
 	struct ky_probe_recent *recent =
 		&probes->recent[ky_hash_pair((uint64_t)hit->tid, address) & (KY_PROBE_RECENT - 1)];
 	const uint64_t id = probes->events[hit->event].id;
-	/* A trap is on one CPU: a thread that went to another hit again, by the event of that CPU. */
+	/*
+	 * A trap is on one CPU: a thread that moved to another CPU hit again, by that CPU's event.
+	 */
 	if (recent->tid == hit->tid && recent->address == address && recent->event != id &&
 	    recent->cpu == hit->cpu && hit->time_ns - recent->time_ns < SAME_TRAP_NS)
 		return true;
@@ -486,7 +503,7 @@ static void tell(struct ky_probes *probes, const struct ky_probe_hit *hit, uint6
 bool ky_probe_rings_fire(struct ky_probes *probes)
 {
 	const uint64_t shift_ns = boottime_minus_monotonic_ns();
-	const pid_t self = getpid(); /* of interest for its children alone */
+	const pid_t self = getpid(); /* only its children count */
 	uint64_t waiting = 0;
 	if (probes->hits_count)
 		qsort(probes->hits, probes->hits_count, sizeof(*probes->hits), by_time);

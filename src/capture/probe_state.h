@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_state.h: struct ky_probes from inside.
+ * probe_state.h: the state of probes, for probe*.c.
  *
- *   trigger ─ probe_places.c ─▶ places in files ─┬─ probe_engines.c ──▶ uprobe: an event for each place and CPU
- *                                                └─ ──────────────────▶ breakpoint: an event for each place, thread and CPU
- *   the events' records ─▶ a ring for each CPU ─ probe_rings.c ─▶ forks and exits, hits in the order of time ─▶ fired()
+ *   trigger ─ probe_places.c ─▶ places in files
+ *   places ─ probe_engines.c ─▶ uprobe: an event for each place and CPU
+ *                               breakpoint: an event for each place, thread and CPU
+ *   events ─▶ a ring for each CPU ─ probe_rings.c ─▶ forks and exits, hits in the order of time ─▶
+ * fired()
  *
- * Uprobes are set for the whole machine, not for each thread: an event of a thread makes its every fork and
- * exit set and take away a uprobe, which takes the kernel milliseconds. So hits of other processes come too and are passed over:
- * processes of interest are those added and what they forked, which the rings tell, for forks are recorded in them.
+ * Uprobes are set for the whole machine, not for each thread: an event of a thread would set and
+ * remove a uprobe at each fork and exit, which takes the kernel milliseconds. So hits of other
+ * processes come too and are ignored. The processes that count are those added and what they
+ * forked, which the rings report, since forks are recorded in them.
  *
- * Breakpoints belong to threads and are inherited; the same records tell which processes have them already. A
- * thread that was found in the task list may have inherited its breakpoints meanwhile and then has them twice. Both
- * tell of a hit in the same trap, right after each other: the second is passed over.
+ * Breakpoints belong to threads and are inherited; the same records show which processes have them
+ * already. A thread found in the task list may have inherited its breakpoints in the meantime and
+ * then has them twice. Both report a hit in the same trap, right after each other: the second is
+ * ignored.
  *
- * The events of a process are needed as long as anyone lives who has inherited them: they are closed when the last
- * process of the same image, which is what forks have in common, has ended or runs another program.
+ * The events of a process are needed as long as a process lives that inherited them: they are
+ * closed when the last process of the same image, which is what forks have in common, has ended or
+ * runs another program.
  */
 #ifndef KY_CAPTURE_PROBE_STATE_H
 #define KY_CAPTURE_PROBE_STATE_H
@@ -35,7 +40,7 @@ struct ky_probe_place {
 	uint64_t offset;
 };
 
-/* A file that was looked through for all triggers. */
+/* A file that was searched for all triggers. */
 struct ky_probe_file {
 	uint64_t device, inode;
 	struct ky_probe_place *places;
@@ -44,27 +49,26 @@ struct ky_probe_file {
 };
 
 struct ky_probe_process {
-	uint64_t
-		image; /* tells one exec from the next, not one fork from the other; 0: not known */
-	bool ending;   /* one of its threads ended: perhaps all did */
+	uint64_t image; /* changes with each exec, not with a fork; 0: unknown */
+	bool ending;    /* one of its threads ended: perhaps all did */
 	uint64_t addresses[KY_PROBE_ADDRESSES_MAX];
 	uint32_t count;
 };
 
 struct ky_probe_event {
-	int fd; /* -1: closed, to be used anew */
+	int fd; /* -1: closed, to be reused */
 	uint32_t trigger;
 	uint64_t id;
 	uint64_t address; /* breakpoints; closed: 1 + the next closed one */
 	uint64_t image;   /* breakpoints: of the process that they were set in */
 };
 
-/* A fork (a process's, not a thread's) or an end. */
+/* A fork of a process (not of a thread), or an end. */
 struct ky_probe_task {
 	uint64_t time_ns;
 	int32_t pid, parent;
 	bool is_end;
-	bool waited; /* for the fork that the parent came of */
+	bool waited; /* for the fork of the parent */
 };
 
 struct ky_probe_cpu {
@@ -80,10 +84,10 @@ struct ky_probe_hit {
 	uint32_t cpu;
 	uint32_t args_count;
 	uint64_t args[2];
-	bool waited; /* for the fork that it may come of */
+	bool waited; /* for the fork of its process */
 };
 
-/* The last hit of a thread at an address, as long as no other needs the place. */
+/* The last hit of a thread at an address, until another takes its slot. */
 struct ky_probe_recent {
 	uint64_t address;
 	uint64_t event;
@@ -92,7 +96,7 @@ struct ky_probe_recent {
 	uint32_t cpu;
 };
 
-/* What is known of a line: trigger, for the message that it is nowhere. */
+/* What is known of a line: trigger, for the message that it was not found. */
 struct ky_probe_line {
 	uint32_t before, after;
 	bool has_lines, has_file;
@@ -104,7 +108,7 @@ struct ky_probes {
 	struct ky_symbol_match_alike *alike; /* the same */
 	bool *placed;                        /* the same: whether it ever had a place */
 	enum ky_probe_engine engine;         /* never AUTO */
-	char why[256];                       /* not the other one */
+	char why[256];                       /* a line to note why not the other */
 	int uprobe_type;
 	struct ky_probe_file *files;
 	uint32_t files_count, files_room;
@@ -115,11 +119,11 @@ struct ky_probes {
 	int epoll;
 	struct ky_probe_event *events;
 	uint64_t events_count, events_room;
-	uint64_t events_closed;      /* 1 + the first of them */
+	uint64_t events_closed;      /* 1 + the first closed one */
 	struct ky_pair_map event_of; /* id → 1 + index */
 	struct ky_probe_task *tasks;
 	uint64_t tasks_count, tasks_room;
-	uint64_t ends; /* since the ended were looked for */
+	uint64_t ends; /* since the last sweep */
 	struct ky_probe_hit *hits;
 	uint64_t hits_count, hits_room;
 	struct ky_probe_recent recent[KY_PROBE_RECENT];
@@ -129,32 +133,32 @@ struct ky_probes {
 };
 
 /*
- * probe_places.c: the file, looked through when it is new: its index, or -errno. It is known by what fstat() says, not
- * by what maps has, for some file systems have two numbers for a device.
+ * probe_places.c: search a file, if it is new, and return its index, or -errno. fstat() identifies
+ * it, not maps, because some file systems have two numbers for a device.
  */
 int ky_probe_places_find(struct ky_probes *probes, int fd);
 
 /* probe_rings.c */
 int ky_probe_rings_open(struct ky_probes *probes);
 void ky_probe_rings_close(struct ky_probes *probes);
-/* Opens an event into the CPU's ring and remembers it; attr is completed. 0 or -errno. */
+/* Open an event into the CPU's ring and remember it; attr is completed. Return 0 or -errno. */
 struct perf_event_attr;
 int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
 			 struct ky_probe_cpu *cpu, const struct ky_probe_event *event);
-/* Takes in all records; hits wait in hits. */
+/* Read all records; hits wait in hits. */
 void ky_probe_rings_read(struct ky_probes *probes);
-/* Tells the hits that wait. True: some wait for records of forks. */
+/* Report the hits that wait. Return true when some wait for records of forks. */
 bool ky_probe_rings_fire(struct ky_probes *probes);
-/* The process, made if it is new; NULL without memory. */
+/* Return the process, added if it is new; NULL without memory. */
 struct ky_probe_process *ky_probe_rings_process(struct ky_probes *probes, pid_t pid);
 void ky_probe_rings_remove(struct ky_probes *probes, pid_t pid);
-/* Removes those that have ended and that nobody told of. */
+/* Remove processes that ended without a report. */
 void ky_probe_rings_sweep(struct ky_probes *probes);
-/* Closes the events of an image that no process has any more. */
+/* Close the events of an image that no process has any more. */
 void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image);
 
-/* The engines. Each sets what is not set yet; 0 or -errno with a message. */
-int ky_probe_uprobe_type(void); /* or -errno: not here, or not for this user */
+/* probe_engines.c: set what is not set yet. Return 0, or -errno with a message. */
+int ky_probe_uprobe_type(void); /* or -errno: unavailable here or for this user */
 int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
 			char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* event has the trigger, address and image. -ENOSPC: no debug register is left. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program_hold.c: see program_hold.h. The breakpoint is an instruction written over the one at the entry point, in the
- * process's own copy of the page, and taken back when it was hit. Signals that come on the way are passed on.
+ * program_hold.c: see program_hold.h. The breakpoint is an instruction written over the one at the
+ * entry point, in the process's own copy of the page, and removed when it was hit. Signals that
+ * come on the way are passed on.
  */
 #include "capture/program_hold.h"
 
@@ -24,19 +25,22 @@
 #define TRAP 0xccu
 #define TRAP_MASK 0xffu
 #define PC(regs) ((regs).rip)
-#define PC_BEHIND 1u /* of the breakpoint's address, when it was hit */
+#define PC_BEHIND 1u /* the PC is so far after the breakpoint when it was hit */
 #elif defined(__aarch64__)
 #define TRAP 0xd4200000u
 #define TRAP_MASK 0xffffffffu
 #define PC(regs) ((regs).pc)
 #define PC_BEHIND 0u
 #else
-#define TRAP_MASK 0u /* no program is held */
+#define TRAP_MASK 0u /* programs cannot be held */
 #endif
 
 #define EXEC_STOP (SIGTRAP | PTRACE_EVENT_EXEC << 8)
 
-/* It stays over exec. One that is not stopped does not notice, unless it has a handler for this signal. */
+/*
+ * Stop the child: the signal is kept over exec. If it is not held it does not notice, unless it has
+ * a handler for this signal.
+ */
 void ky_program_hold_prepare(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -55,7 +59,10 @@ static void detach(pid_t pid, int number)
 	ptrace(PTRACE_DETACH, pid, NULL, (void *)(uintptr_t)number);
 }
 
-/* Until it stops with that (signal | event << 8), or after an exec: which of them. -ECHILD with *status. */
+/*
+ * Wait until it stops with that (signal | event << 8) or after an exec. Return which, or -ECHILD
+ * with *status.
+ */
 static int run_to(pid_t pid, int stop, int *status)
 {
 	for (;;) {
@@ -69,7 +76,7 @@ static int run_to(pid_t pid, int stop, int *status)
 			return -ECHILD;
 		if (*status >> 8 == stop || *status >> 8 == EXEC_STOP)
 			return *status >> 8;
-		/* A stop of the whole process is not waited out: it comes with an event. */
+		/* A stop of the whole process comes with an event: do not wait it out. */
 		const int passed = *status >> 16 ? 0 : WSTOPSIG(*status);
 		ptrace(PTRACE_CONT, pid, NULL, (void *)(uintptr_t)passed);
 	}
@@ -81,7 +88,7 @@ static bool exchange(pid_t pid, uint64_t at, uint64_t word)
 }
 
 #if TRAP_MASK
-/* Back to the breakpoint's place; false when it is stopped elsewhere. */
+/* Go back to the breakpoint's address; return false when it is stopped elsewhere. */
 static bool go_back(pid_t pid, uint64_t entry)
 {
 	struct user_regs_struct regs;
@@ -94,8 +101,9 @@ static bool go_back(pid_t pid, uint64_t entry)
 }
 
 /*
- * It is stopped after exec, and may be so again: constructors of libraries run before the entry point, and some start
- * the program anew (sanitizers without the addresses that they want).
+ * Run from exec to the entry point. There may be another exec on the way: constructors of libraries
+ * run before the entry point, and some restart the program (sanitizers without the addresses that
+ * they want).
  */
 static int run_to_entry(pid_t pid, int *status)
 {

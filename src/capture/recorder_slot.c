@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder_slot.c: a recorder's slot in somebody else's drum.
+ * recorder_slot.c: a recorder's slot in another process's drum.
  *
  *   free ── claim ──▶ claimed ── pattern, bits set ──▶ on ── pattern 0, bits cleared ─┐
  *    ▲      pid: own     ▲                                                            │
  *    │                   └── take over: pid: own ── holder is gone                    │
  *    └──────────────────────────── release, pid: 0 ───────────────────────────────────┘
  *
- * Who does what at the same time:
+ * Rules for concurrent access:
  *
  * - A slot belongs to the process that its pid names. It changes hands by compare-and-swap on the
- *   word of pattern and pid: of several that want a free slot one gets it. Start and namespaces
- *   follow, which make the holder one that can be found to be gone; then the bit in
- *   recorders_taken, for those who count; then what has an effect. (A recorder that is killed
- *   between the first two leaves a slot that has none.)
- * - Of several that find a holder gone, the one takes over who clears the namespaces: a slot
- *   without them is nobody's to judge until it is signed again.
+ *   word of pattern and pid: of several that want a free slot, one gets it. Start and namespaces
+ *   follow, by which others can find that the holder is gone; then the bit in recorders_taken, for
+ *   those who count; then what has an effect. (A recorder that is killed between the first two
+ *   leaves a slot that has none.)
+ * - Of several that find a holder gone, the one that clears the namespaces takes over: a slot without
+ *   them must be left alone until it is signed again.
  * - The pattern is written by the holder alone, and each bit of a category's word is that of one
- *   slot: so recorders outside and sessions inside the process never undo each other's. The word
+ *   slot, so recorders outside and sessions inside the process never undo each other's bits. The word
  *   changes by compare-and-swap with its low byte, which trace points test, in the same step: 1
  *   when any bit is left.
- * - A category that the process adds is seen by every recorder: either its pattern was there before
+ * - Every recorder sees a category that the process adds: either its pattern was there before
  *   the entry (then heap.c applies it), or the holder walks the table after it set its pattern.
  *   When it leaves, the pattern goes first and the bits after it; heap.c looks at the pattern a
  *   second time after it set a bit.
- * - Growth only ever raises, as in drum.c, and stays: rings that were made large are.
+ * - Sizes only ever grow, as in drum.c, and stay.
  *
  * The drum may hold anything: a name is copied before it is matched, and every loop ends.
  */
@@ -46,9 +46,7 @@
  * is used. When the owner keeps changing what is looked at, it is an error after some tries.
  */
 
-/*
- * Longer chains, and more races lost in a row, there are none in a drum that nobody scribbled over.
- */
+/* No chain is longer, and no more races are lost in a row, in a drum that is not corrupt. */
 #define CHAIN_MAX 100000u
 #define HEAP_TRIES_MAX 1000u
 
@@ -99,7 +97,7 @@ static struct text text_of(const char *string, size_t bytes)
 	return (struct text){string, bytes, hash};
 }
 
-/* The record, when it lies in the heap; else NULL. */
+/* Return the record if it lies in the heap, else NULL. */
 static struct ky_heap_record *record_at(const struct heap *heap, uint32_t record)
 {
 	const uint64_t at = (uint64_t)record * KY_HEAP_UNIT;
@@ -118,7 +116,10 @@ static bool is_text(const struct heap *heap, const struct ky_heap_record *r,
 	       text->bytes < room && memcmp(r + 1, text->data, text->bytes) == 0;
 }
 
-/* In the chain from record up to end. 0 when it is not there, -EBADMSG when that is no chain. */
+/*
+ * Find the text in the chain from record up to end. *found is 0 when it is not there; return
+ * -EBADMSG when that is not a chain.
+ */
 static int find(const struct heap *heap, uint32_t record, uint32_t end, const struct text *text,
 		uint32_t *found)
 {
@@ -159,7 +160,7 @@ static int take_room(const struct heap *heap, size_t bytes, uint32_t *record)
 	return -EBADMSG;
 }
 
-/* Makes the record the head of its chain, unless somebody adds an equal one first. */
+/* Make the record the head of its chain, unless an equal one is added first. */
 static int link_record(const struct heap *heap, uint32_t *bucket, uint32_t head, uint32_t mine,
 		       const struct text *text, uint32_t *record)
 {
@@ -167,7 +168,10 @@ static int link_record(const struct heap *heap, uint32_t *bucket, uint32_t head,
 	for (uint32_t tries = 0; r && tries < HEAP_TRIES_MAX; tries++) {
 		const uint32_t seen = head;
 		__atomic_store_n(&r->next, head, __ATOMIC_RELAXED);
-		/* Release: the record is whole before the process finds it. */
+		/*
+		 * Release: the record is complete before the process finds it. Pairs with the
+		 * acquire of the bucket's head.
+		 */
 		if (__atomic_compare_exchange_n(bucket, &head, mine, false, __ATOMIC_RELEASE,
 						__ATOMIC_ACQUIRE)) {
 			*record = mine;
@@ -191,7 +195,7 @@ static int add(const struct heap *heap, uint32_t *bucket, uint32_t head, const s
 	*r = (struct ky_heap_record){
 		.kind = KY_HEAP_STRING, .bytes = (uint32_t)text->bytes, .hash = text->hash};
 	memcpy(r + 1, text->data, text->bytes);
-	((char *)(r + 1))[text->bytes] = '\0'; /* whatever was there before */
+	((char *)(r + 1))[text->bytes] = '\0'; /* overwrites what was there before */
 	return link_record(heap, bucket, head, mine, text, record);
 }
 
@@ -205,7 +209,7 @@ static int intern(const struct ky_drum_map *map, const struct ky_drum_view *view
 		return error;
 	const struct text text = text_of(string, bytes);
 	uint32_t *bucket = &heap.buckets[text.hash & (heap.buckets_count - 1)];
-	/* Acquire: pairs with the release of whoever added the records. */
+	/* Acquire: pairs with the release that added the records. */
 	const uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
 	error = find(&heap, head, 0, &text, record);
 	return error || *record ? error : add(&heap, bucket, head, &text, record);
@@ -213,7 +217,7 @@ static int intern(const struct ky_drum_map *map, const struct ky_drum_view *view
 
 /* ---- slots ---- */
 
-/* A compare-and-swap that fails so often fails because somebody wants it to. */
+/* A compare-and-swap that fails so often fails on purpose. */
 #define TRIES_MAX 10000u
 
 _Static_assert(offsetof(struct ky_drum_recorder, pid) ==
@@ -232,7 +236,7 @@ static struct ky_drum_category *categories_of(const struct ky_drum_map *map,
 	return (struct ky_drum_category *)(void *)(map->writable + view->header.categories_at);
 }
 
-/* The word of pattern and pid, as it is in memory. */
+/* Return the word of pattern and pid, as it is in memory. */
 static uint64_t holder_word(uint32_t pattern, uint32_t pid)
 {
 	return (uint64_t)pid << 32 | pattern;
@@ -245,7 +249,7 @@ static bool change_holder(struct ky_drum_recorder *slot, uint64_t from, uint64_t
 					   __ATOMIC_SEQ_CST);
 }
 
-/* Sets or clears the slot's bit; the byte that trace points test follows in the same store. */
+/* Set or clear the slot's bit; the byte that trace points test changes in the same store. */
 static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
 {
 	const uint64_t bit = UINT64_C(1) << (8 + slot);
@@ -278,7 +282,7 @@ static void switch_wanted(const struct ky_drum_map *map, const struct ky_drum_vi
 	}
 }
 
-/* All of the table: who scribbles over names must not keep categories on. */
+/* Clear the whole table: a process that overwrites names must not keep categories on. */
 static void clear_bits(const struct ky_drum_map *map, const struct ky_drum_view *view,
 		       uint32_t slot)
 {
@@ -288,7 +292,7 @@ static void clear_bits(const struct ky_drum_map *map, const struct ky_drum_view 
 			want(&categories[i], slot, false);
 }
 
-/* By its holder. */
+/* Release the slot. Only its holder may. */
 static void release(const struct ky_drum_map *map, const struct ky_drum_view *view, uint32_t slot,
 		    const struct ky_recorder_life *own)
 {
@@ -324,7 +328,9 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
 	if (!change_holder(recorder, word, holder_word(0, own->pid))) {
-		/* Somebody else's by now, who signed with the same: it was given back meanwhile. */
+		/*
+		 * It changed hands to one that signed with the same: it was given back in between.
+		 */
 		__atomic_store_n(&recorder->namespaces, life.namespaces, __ATOMIC_SEQ_CST);
 		return;
 	}
@@ -359,10 +365,11 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 	uint32_t pattern = 0;
 	const int error = intern(map, view, globs, strlen(globs), &pattern);
 	if (error)
-		return ky_capture_fail(message, error,
-				       "%s: its categories cannot be switched: the drum's heap is "
-				       "%s; start the program with KYMO_CATEGORIES",
-				       name, error == -ENOSPC ? "full" : "damaged");
+		return ky_capture_fail(
+			message, error,
+			"%s: its categories cannot be switched: the buffer's heap is "
+			"%s; start the program with KYMO_CATEGORIES",
+			name, error == -ENOSPC ? "full" : "damaged");
 	const uint32_t slot = claim(map, own);
 	if (slot == KY_DRUM_NO_SLOT)
 		return ky_capture_fail(message, -EBUSY,

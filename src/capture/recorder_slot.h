@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder_slot.h: switching the categories of another process on, and back exactly as they were.
+ * recorder_slot.h: switch the categories of another process on, and back exactly as they were.
  * recorder_slot.c has the rules that several recorders and the process itself follow.
  */
 #ifndef KY_CAPTURE_RECORDER_SLOT_H
@@ -12,17 +12,17 @@
 #define KY_DRUM_NO_SLOT 0u
 
 /*
- * Frees the slots of recorders that are gone, takes one, and switches on what the globs select
- * (NULL: all), now and when the process adds categories later. The slot's number, not 0, or -errno
+ * Free the slots of recorders that are gone, take one, and switch on what the globs select (NULL:
+ * all), now and when the process adds categories later. Return the slot's number, not 0, or -errno
  * with a message.
  */
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			const struct ky_recorder_life *own, const char *globs, const char *name,
 			char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Off again where nobody else wants them; the slot is free then. */
+/* Switch them off where no other recorder wants them, and free the slot. */
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			  uint32_t slot, const struct ky_recorder_life *own);
-/* At least so much for each new ring and for all, as far as there is space. It stays. */
+/* Set a minimum for each new ring and for all rings, as far as there is space. It stays. */
 void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			   uint64_t ring_bytes, uint64_t total_bytes);
 

@@ -47,7 +47,7 @@ static struct ky_sample_process *make_process(struct ky_sample_processes *known,
 	return number ? &known->processes[*number] : NULL;
 }
 
-/* Returns the thread, alive and of that process. */
+/* Return the thread, alive and of that process. */
 static struct ky_sample_thread *make_thread(struct ky_sample_processes *known, uint32_t pid,
 					    uint32_t tid)
 {

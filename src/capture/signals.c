@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * What ends a capture, and what a program may want to hear of. SIGTSTP stops an attach or a record
- * as it does any program.
+ * Signals that end a capture, and those that a program may want. SIGTSTP stops an attach or a
+ * record as it does any program.
  */
 static const int always[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 static const int passed_on[] = {SIGQUIT, SIGUSR1,  SIGUSR2, SIGCONT, SIGTSTP,
@@ -59,8 +59,8 @@ int ky_signals_open(struct ky_signals *signals, bool run, const struct ky_trigge
 	if (signals->fd < 0)
 		return -errno;
 	/*
-	 * Ignored children leave no exit code; a reader that went away is an error of writing, not
-	 * the end of kymo.
+	 * Ignored children leave no exit code. A reader that went away is a write error, and must
+	 * not end kymo.
 	 */
 	sigaction(SIGCHLD, &usual, &signals->child_before);
 	sigaction(SIGPIPE, &ignore, &signals->pipe_before);

@@ -82,7 +82,7 @@ static void add_place(struct ky_stack_samples *samples, uint32_t module, uint32_
 	ky_sample_places_add(&samples->places, &place, time > keep ? time - keep : 0);
 }
 
-/* Whether something is known to be there. */
+/* Report whether something is known to be there. */
 static bool add_user_place(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
 			   uint64_t time)
 {

@@ -32,7 +32,7 @@ struct ky_stack_samples_options {
 int ky_stack_samples_open(struct ky_stack_samples **samples,
 			  const struct ky_stack_samples_options *options,
 			  char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Takes the last records and writes the symbols. */
+/* Take the last records and writes the symbols. */
 void ky_stack_samples_close(struct ky_stack_samples **samples);
 /*
  * A process with all its threads, from now on. before_exec: it is a child that has not run its program yet (it gets

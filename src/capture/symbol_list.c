@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_list.c: all functions of a program, with readable names, sorted: what the finder shows and what messages
- * suggest from. Names are kept in one block of text by their places in it, for it moves while it grows; entries get their
- * pointers at the end.
+ * symbol_list.c: see symbol_list.h. Names are in one block of text, by their offsets in it, because
+ * it moves while it grows; entries get their pointers at the end.
  */
 #include "capture/symbol_list.h"
 
@@ -20,7 +19,7 @@
 #include <unistd.h>
 
 #define SYMBOLS_MAX 8000000u
-#define TEXT_BYTES_MAX (UINT64_C(1) << 28) /* readable names can be much longer than the file is */
+#define TEXT_BYTES_MAX (UINT64_C(1) << 28) /* readable names can be much longer than the file */
 
 struct raw_entry {
 	size_t name, linked, module; /* places in text */
@@ -75,7 +74,7 @@ static int by_name(const void *a, const void *b)
 	return modules ? modules : KY_COMPARE(one->offset, other->offset);
 }
 
-/* Gives the entries their names, in order, each function once. */
+/* Give the entries their names, in order, each function once. */
 static int finish(struct ky_symbol_list *list)
 {
 	list->entries = calloc(list->count ? list->count : 1, sizeof(*list->entries));
@@ -99,7 +98,7 @@ static int finish(struct ky_symbol_list *list)
 	return 0;
 }
 
-/* What is no ELF file has no functions; that is no failure. */
+/* A file that is not ELF has no functions, which is not a failure. */
 static int add_file(struct ky_symbol_list *list, int fd, const char *path)
 {
 	struct ky_program_file *file;
@@ -119,10 +118,10 @@ static int add_process(struct ky_symbol_list *list, pid_t pid,
 	struct ky_program_map map;
 	int error = ky_program_map_read(&map, pid);
 	if (error)
-		return ky_capture_fail(message, error,
-				       "symbols of process %d: /proc/%d/maps: %s; it must run, and "
-				       "be yours or you root",
-				       (int)pid, (int)pid, strerror(-error));
+		return ky_capture_fail(
+			message, error,
+			"symbols of process %d: /proc/%d/maps: %s; it must be running, and yours unless you are root",
+			(int)pid, (int)pid, strerror(-error));
 	for (uint32_t i = 0; !error && i < map.count; i++) {
 		const int fd = ky_program_map_is_again(&map, i)
 				       ? -1

@@ -70,7 +70,7 @@ bool ky_symbol_match(const char *wanted, const char *linked, const char *readabl
 
 /* ---- names alike ---- */
 
-#define LETTERS_MAX 64u
+#define LETTERS_MAX 96u
 #define FAR 1000u
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -78,10 +78,11 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Return how many letters to change, add or remove to turn one name into the other. */
-static uint32_t edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+uint32_t ky_symbol_match_edits(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	uint32_t row[LETTERS_MAX + 1];
+	if (b_bytes > LETTERS_MAX)
+		return UINT32_MAX;
 	for (uint32_t j = 0; j <= b_bytes; j++)
 		row[j] = j;
 	for (size_t i = 1; i <= a_bytes; i++) {
@@ -104,8 +105,9 @@ static uint32_t distance(const char *wanted, const char *name)
 	const size_t apart =
 		wanted_bytes > name_bytes ? wanted_bytes - name_bytes : name_bytes - wanted_bytes;
 	const uint32_t few = wanted_bytes < 6 ? 1 : 3;
-	if (apart <= few && wanted_bytes <= LETTERS_MAX && name_bytes <= LETTERS_MAX) {
-		const uint32_t edits = edit_distance(wanted, wanted_bytes, name, name_bytes);
+	if (apart <= few) {
+		const uint32_t edits =
+			ky_symbol_match_edits(wanted, wanted_bytes, name, name_bytes);
 		if (edits <= few)
 			return edits;
 	}

@@ -99,7 +99,7 @@ struct ky_watch {
 	uint64_t dropped;
 };
 
-/* Takes the lowest trigger out of a set that is not empty. */
+/* Take the lowest trigger out of a set that is not empty. */
 static inline uint32_t ky_watch_take(uint64_t *set)
 {
 	const uint32_t lowest = (uint32_t)__builtin_ctzll(*set);

@@ -8,9 +8,9 @@
  */
 #include "formats/merge.h"
 
-#include "base/array.h"
 #include "base/map.h"
 #include "formats/address.h"
+#include "formats/cpu_switches.h"
 #include "formats/flow_marks.h"
 #include "formats/walk.h"
 #include "model/intake.h"
@@ -20,13 +20,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* What runs on a CPU, to say who was switched away. */
-struct merge_cpu {
-	uint32_t cpu;
-	uint32_t row; /* of sched; KY_NONE: idle */
-	int64_t end;
-};
-
 struct trace_merge {
 	struct ky_trace *into;
 	const struct ky_trace *from;
@@ -35,8 +28,7 @@ struct trace_merge {
 	uint64_t number; /* of this merge, to keep its flows apart */
 	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
 	struct ky_flow_marks flow_marks;
-	struct merge_cpu *cpus;
-	uint32_t cpus_count, cpus_room;
+	struct ky_cpu_switches switches;
 	bool kernel; /* what the kernel said is wanted */
 };
 
@@ -303,27 +295,17 @@ static void put_sample(struct trace_merge *m, const struct ky_walk_item *item)
 
 /* ---- scheduling ---- */
 
-static struct merge_cpu *cpu_of(struct trace_merge *m, uint32_t cpu)
+static void put_switch(void *self, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
 {
-	for (uint32_t i = 0; i < m->cpus_count; i++)
-		if (m->cpus[i].cpu == cpu)
-			return &m->cpus[i];
-	if (!KY_ARRAY_ADD(m->cpus, m->cpus_count, m->cpus_room,
-			  (struct merge_cpu){cpu, KY_NONE, KY_TIME_NONE}))
-		return NULL;
-	return &m->cpus[m->cpus_count - 1];
-}
-
-static void put_switch(struct trace_merge *m, const struct merge_cpu *c, int64_t ts, uint32_t next)
-{
+	struct trace_merge *m = self;
 	const struct ky_sched *s = &m->from->sched;
 	const struct ky_threads *t = &m->from->threads;
-	struct ky_switch event = {.cpu = c->cpu};
-	if (c->row != KY_NONE) {
-		event.prev_tid = (int32_t)t->tid[s->thread[c->row]];
-		event.prev_priority = s->priority[c->row];
-		event.prev_comm = string_of(m, t->name[s->thread[c->row]]);
-		event.prev_state = string_of(m, s->end_state[c->row]);
+	struct ky_switch event = {.cpu = cpu};
+	if (prev != KY_NONE) {
+		event.prev_tid = (int32_t)t->tid[s->thread[prev]];
+		event.prev_priority = s->priority[prev];
+		event.prev_comm = string_of(m, t->name[s->thread[prev]]);
+		event.prev_state = string_of(m, s->end_state[prev]);
 	}
 	if (next != KY_NONE) {
 		event.next_tid = (int32_t)t->tid[s->thread[next]];
@@ -331,20 +313,6 @@ static void put_switch(struct trace_merge *m, const struct merge_cpu *c, int64_t
 		event.next_comm = string_of(m, t->name[s->thread[next]]);
 	}
 	ky_put_switch(m->into, time_of(m, ts), &event);
-}
-
-static void put_sched(struct trace_merge *m, const struct ky_walk_item *item)
-{
-	struct merge_cpu *c = cpu_of(m, m->from->sched.cpu[item->row]);
-	if (!c)
-		return;
-	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
-		put_switch(m, c, c->end, KY_NONE);
-		c->row = KY_NONE;
-	}
-	put_switch(m, c, item->ts, item->row);
-	c->row = item->row;
-	c->end = item->end_ns;
 }
 
 static void put_raw(struct trace_merge *m, const struct ky_walk_item *item)
@@ -381,8 +349,8 @@ static void put_item(struct trace_merge *m, const struct ky_walk_item *item)
 			   string_of(m, from->logs.message[row]));
 		break;
 	case KY_WALK_SCHED:
-		if (m->kernel)
-			put_sched(m, item);
+		if (m->kernel && !ky_cpu_switches_add(&m->switches, from, item, put_switch, m))
+			m->into->error = -ENOMEM;
 		break;
 	case KY_WALK_RAW:
 		if (m->kernel)
@@ -463,9 +431,7 @@ static int put_events(struct trace_merge *m)
 		return error;
 	while (ky_walk_next(walk, &item))
 		put_item(m, &item);
-	for (uint32_t i = 0; i < m->cpus_count; i++)
-		if (m->cpus[i].row != KY_NONE && m->cpus[i].end != KY_TIME_NONE)
-			put_switch(m, &m->cpus[i], m->cpus[i].end, KY_NONE);
+	ky_cpu_switches_end(&m->switches, put_switch, m);
 	error = ky_walk_error(walk);
 	ky_walk_close(&walk);
 	return error;
@@ -501,7 +467,7 @@ static void close_maps(struct trace_merge *m)
 	free(m->mappings);
 	free(m->frames);
 	free(m->callsites);
-	ky_array_release(m->cpus);
+	ky_cpu_switches_free(&m->switches);
 	ky_flow_marks_close(&m->flow_marks);
 }
 

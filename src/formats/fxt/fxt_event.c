@@ -12,20 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum {
-	EVENT_INSTANT,
-	EVENT_COUNTER,
-	EVENT_BEGIN,
-	EVENT_END,
-	EVENT_COMPLETE,
-	EVENT_ASYNC_BEGIN,
-	EVENT_ASYNC_INSTANT,
-	EVENT_ASYNC_END,
-	EVENT_FLOW_BEGIN,
-	EVENT_FLOW_STEP,
-	EVENT_FLOW_END
-};
-
 struct event {
 	uint32_t type;
 	int64_t ns;
@@ -35,7 +21,7 @@ struct event {
 	struct ky_fxt_arg args[KY_FXT_ARGS_MAX];
 };
 
-static bool take_value(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head,
+static bool take_value(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head,
 		       struct ky_fxt_arg *arg)
 {
 	uint32_t string;
@@ -65,7 +51,7 @@ static bool take_value(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_
 	}
 }
 
-bool ky_fxt_args(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t count,
+bool ky_fxt_args(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t count,
 		 struct ky_fxt_arg *args)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -121,7 +107,7 @@ static void put_arg(struct ky_trace *trace, const struct ky_fxt_arg *arg)
 	}
 }
 
-static uint32_t put_args(struct ky_fxt *fxt, const struct event *event)
+static uint32_t put_args(struct ky_fxt_reader *fxt, const struct event *event)
 {
 	if (!event->args_count)
 		return 0;
@@ -150,8 +136,8 @@ static bool number_of(const struct ky_fxt_arg *arg, double *number)
 	}
 }
 
-static uint32_t counter_track(struct ky_fxt *fxt, const struct event *event, uint32_t arg_name,
-			      uint64_t id)
+static uint32_t counter_track(struct ky_fxt_reader *fxt, const struct event *event,
+			      uint32_t arg_name, uint64_t id)
 {
 	struct ky_trace *trace = fxt->trace;
 	char text[1024];
@@ -166,7 +152,8 @@ static uint32_t counter_track(struct ky_fxt *fxt, const struct event *event, uin
 						.type = fxt->counter_type});
 }
 
-static void put_counter(struct ky_fxt *fxt, const struct event *event, uint64_t id, uint64_t place)
+static void put_counter(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id,
+			uint64_t place)
 {
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		double number;
@@ -179,7 +166,7 @@ static void put_counter(struct ky_fxt *fxt, const struct event *event, uint64_t 
 	}
 }
 
-static void put_async(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+static void put_async(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id)
 {
 	struct ky_trace *trace = fxt->trace;
 	const uint32_t args = put_args(fxt, event);
@@ -190,20 +177,20 @@ static void put_async(struct ky_fxt *fxt, const struct event *event, uint64_t id
 								       .id = id});
 	if (track < trace->tracks.rows.count && !trace->tracks.name[track])
 		trace->tracks.name[track] = event->name;
-	if (event->type == EVENT_ASYNC_BEGIN)
+	if (event->type == KY_FXT_EVENT_ASYNC_BEGIN)
 		ky_put_begin(trace, event->ns, track, event->category, event->name, args);
-	else if (event->type == EVENT_ASYNC_END)
+	else if (event->type == KY_FXT_EVENT_ASYNC_END)
 		ky_put_end(trace, event->ns, track, event->category, event->name, args);
 	else
 		ky_put_instant(trace, event->ns, track, event->category, event->name, args);
 }
 
 /* Whose the id is: 0 is everybody's. */
-static uint64_t flow_scope(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+static uint64_t flow_scope(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id)
 {
 	const uint64_t process = (uint64_t)event->thread->pid + 1;
 	bool made;
-	if (event->type != EVENT_FLOW_BEGIN)
+	if (event->type != KY_FXT_EVENT_FLOW_BEGIN)
 		return ky_pair_map_find(&fxt->flows, id, process) ? process : 0;
 	uint64_t *owner = ky_pair_map_add(&fxt->flows, id, 0, &made);
 	if (!owner) {
@@ -219,31 +206,32 @@ static uint64_t flow_scope(struct ky_fxt *fxt, const struct event *event, uint64
 	return process;
 }
 
-static void put_flow(struct ky_fxt *fxt, const struct event *event, uint64_t id)
+static void put_flow(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id)
 {
 	static const enum ky_flow_step steps[] = {KY_FLOW_BEGIN, KY_FLOW_STEP, KY_FLOW_END};
 	const uint64_t scope = flow_scope(fxt, event, id);
 	ky_put_flow(fxt->trace, event->ns, event->thread->track,
-		    steps[event->type - EVENT_FLOW_BEGIN], KY_BIND_ENCLOSING,
+		    steps[event->type - KY_FXT_EVENT_FLOW_BEGIN], KY_BIND_ENCLOSING,
 		    ky_flow_key(fxt->trace, id, 0, 0, scope));
 }
 
 /* The events whose last word is an id. */
-static bool put_with_id(struct ky_fxt *fxt, const struct event *event, struct ky_fxt_record *record)
+static bool put_with_id(struct ky_fxt_reader *fxt, const struct event *event,
+			struct ky_fxt_record *record)
 {
 	uint64_t id;
 	if (!ky_fxt_word(record, &id))
 		return false;
-	if (event->type == EVENT_COUNTER)
+	if (event->type == KY_FXT_EVENT_COUNTER)
 		put_counter(fxt, event, id, record->place);
-	else if (event->type <= EVENT_ASYNC_END)
+	else if (event->type <= KY_FXT_EVENT_ASYNC_END)
 		put_async(fxt, event, id);
 	else
 		put_flow(fxt, event, id);
 	return true;
 }
 
-static bool put_complete(struct ky_fxt *fxt, const struct event *event,
+static bool put_complete(struct ky_fxt_reader *fxt, const struct event *event,
 			 struct ky_fxt_record *record)
 {
 	int64_t end;
@@ -254,7 +242,7 @@ static bool put_complete(struct ky_fxt *fxt, const struct event *event,
 	return true;
 }
 
-bool ky_fxt_event(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_thread inlined;
 	struct event event;
@@ -272,20 +260,20 @@ bool ky_fxt_event(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t hea
 		ky_fxt_thread_learn(fxt, thread);
 	event.thread = thread;
 	switch (event.type) {
-	case EVENT_BEGIN:
+	case KY_FXT_EVENT_BEGIN:
 		ky_put_begin(fxt->trace, event.ns, thread->track, event.category, event.name,
 			     put_args(fxt, &event));
 		return true;
-	case EVENT_END:
+	case KY_FXT_EVENT_END:
 		ky_put_end(fxt->trace, event.ns, thread->track, 0, 0, put_args(fxt, &event));
 		return true;
-	case EVENT_INSTANT:
+	case KY_FXT_EVENT_INSTANT:
 		ky_put_instant(fxt->trace, event.ns, thread->track, event.category, event.name,
 			       put_args(fxt, &event));
 		return true;
-	case EVENT_COMPLETE:
+	case KY_FXT_EVENT_COMPLETE:
 		return put_complete(fxt, &event, record);
 	default:
-		return event.type <= EVENT_FLOW_END && put_with_id(fxt, &event, record);
+		return event.type <= KY_FXT_EVENT_FLOW_END && put_with_id(fxt, &event, record);
 	}
 }

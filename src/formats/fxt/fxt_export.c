@@ -1,111 +1,199 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fxt_export.c: a trace as Fuchsia's trace format: the file and its events. fxt_writer.h has the records.
- * docs/formats/fxt.md says what becomes what.
+ * fxt_export.c: a trace in Fuchsia's trace format. docs/formats/fxt.md has the table of what becomes what, fxt_emit.h
+ * the records.
  *
- * The format has threads and asynchronous spans, no tracks: what is on neither a thread's track is an asynchronous
- * span with the id of its track (address.h).
+ * The format has threads and asynchronous spans but no tracks: a span that is not on a thread's track becomes an
+ * asynchronous one with the id of its track (address.h). All texts are in the string table. A thread's number, of
+ * 255, follows from its ids; a number that another thread has is bound again.
  */
-#include "formats/fxt/fxt_writer.h"
-
 #include "formats/address.h"
 #include "formats/arg_tree.h"
+#include "formats/cpu_switches.h"
+#include "formats/export_loop.h"
 #include "formats/flow_marks.h"
+#include "formats/fxt/fxt_emit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	EVENT_INSTANT = 0,
-	EVENT_COUNTER = 1,
-	EVENT_BEGIN = 2,
-	EVENT_END = 3,
-	EVENT_ASYNC_BEGIN = 5,
-	EVENT_ASYNC_INSTANT = 6,
-	EVENT_ASYNC_END = 7,
-	EVENT_FLOW_BEGIN = 8
+#define STRINGS_PER_EVENT 40u
+#define STRING_BYTES_MAX 31996u
+#define LOG_BYTES_MAX 32000u
+
+struct thread_ids {
+	uint32_t pid, tid;
 };
 
-enum { STATE_RUNNING = 1, STATE_BLOCKED = 3, STATE_DEAD = 5 };
-
-struct cpu {
-	uint32_t cpu;
-	uint32_t row; /* of sched; KY_NONE: idle */
-	int64_t end;
-};
-
-struct writer {
-	struct ky_fxt fxt;
+struct ky_fxt_exporter {
+	struct ky_fxt_emitter emitter;
+	const struct ky_trace *trace;
 	const struct ky_selection *selection;
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;
 	struct ky_export_left *left;
-	struct cpu *cpus;
-	uint32_t cpus_count;
+	struct ky_cpu_switches switches;
+	struct ky_fxt_slot *strings; /* by string */
+	struct thread_ids threads[KY_FXT_THREAD_INDEX_MAX + 1];
+	uint64_t header; /* of the event being built */
 };
+
+/* ---- strings and threads ---- */
+
+/* text is the string's, or a part of it that is always the same. */
+static uint64_t string_ref(struct ky_fxt_exporter *w, uint32_t string, struct ky_text text)
+{
+	return string ? ky_fxt_emit_string(&w->emitter, &w->strings[string], text) : 0;
+}
+
+static uint64_t whole_string_ref(struct ky_fxt_exporter *w, uint32_t string)
+{
+	return string_ref(w, string, ky_export_text(w->trace, string));
+}
+
+static uint64_t thread_ref(struct ky_fxt_exporter *w, uint32_t pid, uint32_t tid)
+{
+	const uint32_t number = (tid ^ tid >> 8 ^ pid * 31u) % KY_FXT_THREAD_INDEX_MAX + 1;
+	struct thread_ids *ids = &w->threads[number];
+	if (ids->pid != pid || ids->tid != tid) {
+		*ids = (struct thread_ids){pid, tid};
+		ky_fxt_emit_bind_thread(&w->emitter, number, pid, tid);
+	}
+	return number;
+}
 
 /* ---- events ---- */
 
-static void put_args(struct writer *w, uint32_t set)
+static void begin_event(struct ky_fxt_exporter *w, uint32_t type, int64_t ts, uint32_t pid,
+			uint32_t tid)
 {
-	const struct ky_trace *trace = w->fxt.trace;
-	const uint32_t end = ky_arg_set_end(trace, set);
-	for (uint32_t arg = ky_arg_set_first(trace, set); arg < end; arg++)
-		if (!ky_fxt_arg(&w->fxt, arg))
+	ky_fxt_emit_make_room(&w->emitter);
+	w->header = ky_fxt_emit_event_header(type, thread_ref(w, pid, tid), 0, 0);
+	ky_fxt_emit_begin(&w->emitter, (uint64_t)ts);
+}
+
+static void put_label(struct ky_fxt_exporter *w, uint32_t category, uint32_t name)
+{
+	w->header |= whole_string_ref(w, category) << 32;
+	w->header |= whole_string_ref(w, name) << 48;
+}
+
+static void put_label_text(struct ky_fxt_exporter *w, struct ky_text name)
+{
+	w->header |= ky_fxt_emit_define(&w->emitter, name) << 48;
+}
+
+static void end_event(struct ky_fxt_exporter *w)
+{
+	ky_fxt_emit_end(&w->emitter, w->header);
+}
+
+static void end_event_with_id(struct ky_fxt_exporter *w, uint64_t id)
+{
+	ky_fxt_emit_word(&w->emitter.record, id);
+	end_event(w);
+}
+
+static void put_arg(struct ky_fxt_exporter *w, uint32_t arg)
+{
+	static const uint8_t types[] = {
+		[KY_ARG_INT] = KY_FXT_ARG_INT64,
+		[KY_ARG_UINT] = KY_FXT_ARG_UINT64,
+		[KY_ARG_REAL] = KY_FXT_ARG_DOUBLE,
+		[KY_ARG_POINTER] = KY_FXT_ARG_POINTER,
+	};
+	const struct ky_args *args = &w->trace->args;
+	const uint64_t value = args->value[arg];
+	const uint64_t key = string_ref(w, args->key[arg], ky_arg_key(w->trace, arg));
+	switch (args->type[arg]) {
+	case KY_ARG_NULL:
+		ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_NULL, key, 0);
+		break;
+	case KY_ARG_BOOL:
+		ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_BOOL, key, value != 0);
+		break;
+	case KY_ARG_STRING:
+	case KY_ARG_JSON:
+		ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_STRING, key,
+				      whole_string_ref(w, (uint32_t)value));
+		break;
+	default:
+		ky_fxt_emit_arg_word(&w->emitter, types[args->type[arg]], key, value);
+	}
+}
+
+static void put_args(struct ky_fxt_exporter *w, uint32_t set)
+{
+	const uint32_t end = ky_arg_set_end(w->trace, set);
+	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < end; arg++) {
+		if (w->emitter.args < KY_FXT_ARGS_MAX)
+			put_arg(w, arg);
+		else
 			w->left->args++;
+	}
 }
 
 static uint32_t type_of(uint8_t form, enum ky_walk_what what)
 {
 	const bool thread = form == KY_AT_THREAD;
 	if (what == KY_WALK_BEGIN)
-		return thread ? EVENT_BEGIN : EVENT_ASYNC_BEGIN;
+		return thread ? KY_FXT_EVENT_BEGIN : KY_FXT_EVENT_ASYNC_BEGIN;
 	if (what == KY_WALK_END)
-		return thread ? EVENT_END : EVENT_ASYNC_END;
-	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? EVENT_ASYNC_INSTANT
-								 : EVENT_INSTANT;
+		return thread ? KY_FXT_EVENT_END : KY_FXT_EVENT_ASYNC_END;
+	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KY_FXT_EVENT_ASYNC_INSTANT
+								 : KY_FXT_EVENT_INSTANT;
 }
 
-static void put_flows(struct writer *w, uint32_t slice, int64_t ts, bool at_end)
+static uint64_t flow_id(const struct ky_fxt_exporter *w, const struct ky_flow_mark *mark)
+{
+	if (!mark->category && !mark->name)
+		return mark->id;
+	return ky_fxt_emit_flow_id(mark->id, ky_export_text(w->trace, mark->category),
+				   ky_export_text(w->trace, mark->name));
+}
+
+static void put_flows(struct ky_fxt_exporter *w, uint32_t slice, int64_t ts, bool at_end)
 {
 	uint32_t count;
 	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
-	const struct ky_address *a = &w->addresses.tracks[w->fxt.trace->slices.track[slice]];
+	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
 	for (uint32_t i = 0; i < count; i++) {
 		const struct ky_flow_mark *mark = &marks[i];
 		if (mark->foreign) { /* flows are inside the spans of threads only */
 			w->left->flows += mark->phase != KY_FLOW_BEGIN;
 			continue;
 		}
-		ky_fxt_begin(&w->fxt, EVENT_FLOW_BEGIN + mark->phase, ts, a->pid, a->tid);
-		ky_fxt_label(&w->fxt, mark->category, mark->name);
-		ky_fxt_end(&w->fxt, true,
-			   ky_fxt_flow_id(&w->fxt, mark->id, mark->category, mark->name));
+		begin_event(w, KY_FXT_EVENT_FLOW_BEGIN + mark->phase, ts, a->pid, a->tid);
+		put_label(w, mark->category, mark->name);
+		end_event_with_id(w, flow_id(w, mark));
 	}
 }
 
 static void put_slice(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
-	const struct ky_slices *s = &w->fxt.trace->slices;
+	struct ky_fxt_exporter *w = self;
+	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
 	const uint32_t type = type_of(a->form, item->what);
 	const bool end = item->what == KY_WALK_END;
 	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);
-	ky_fxt_begin(&w->fxt, type, item->ts, a->pid, a->tid);
-	ky_fxt_label(&w->fxt, s->category[item->row], s->name[item->row]);
+	begin_event(w, type, item->ts, a->pid, a->tid);
+	put_label(w, s->category[item->row], s->name[item->row]);
 	if (!end)
 		put_args(w, s->args[item->row]);
-	ky_fxt_end(&w->fxt, type >= EVENT_ASYNC_BEGIN, a->id);
+	if (type >= KY_FXT_EVENT_ASYNC_BEGIN)
+		end_event_with_id(w, a->id);
+	else
+		end_event(w);
 	if (!end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, false);
 }
 
 static void put_counter(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
-	const struct ky_trace *trace = w->fxt.trace;
+	struct ky_fxt_exporter *w = self;
+	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const struct ky_counter_name name = ky_counter_name(trace, track);
 	const uint8_t kind = trace->tracks.kind[track];
@@ -115,11 +203,14 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 		id = trace->tracks.owner[track];
 	else if (kind == KY_TRACK_THREAD_COUNTER)
 		id = ky_address_tid(trace, trace->tracks.owner[track]);
-	ky_fxt_begin(&w->fxt, EVENT_COUNTER, item->ts, pid, pid);
-	ky_fxt_label_text(&w->fxt, (struct ky_text){name.name, name.name_bytes});
-	ky_fxt_arg_double(&w->fxt, (struct ky_text){name.key, name.key_bytes},
-			  trace->counters.value[item->row]);
-	ky_fxt_end(&w->fxt, true, id);
+	begin_event(w, KY_FXT_EVENT_COUNTER, item->ts, pid, pid);
+	put_label_text(w, (struct ky_text){name.name, name.name_bytes});
+	uint64_t bits;
+	memcpy(&bits, &trace->counters.value[item->row], sizeof(bits));
+	ky_fxt_emit_arg_word(
+		&w->emitter, KY_FXT_ARG_DOUBLE,
+		ky_fxt_emit_define(&w->emitter, (struct ky_text){name.key, name.key_bytes}), bits);
+	end_event_with_id(w, id);
 }
 
 /* ---- scheduling ---- */
@@ -128,116 +219,118 @@ static uint32_t state_of(const struct ky_trace *trace, uint32_t string)
 {
 	const char *text = ky_text_of(trace, string);
 	if (!text || *text == 'R')
-		return STATE_RUNNING;
-	return *text == 'X' || *text == 'Z' ? STATE_DEAD : STATE_BLOCKED;
+		return KY_FXT_STATE_RUNNING;
+	return *text == 'X' || *text == 'Z' ? KY_FXT_STATE_DEAD : KY_FXT_STATE_BLOCKED;
 }
 
-static struct cpu *cpu_of(struct writer *w, uint32_t cpu)
+static void put_switch(void *self, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
 {
-	for (uint32_t i = 0; i < w->cpus_count; i++)
-		if (w->cpus[i].cpu == cpu)
-			return &w->cpus[i];
-	struct cpu *cpus = realloc(w->cpus, (w->cpus_count + 1) * sizeof(*cpus));
-	if (!cpus) {
-		w->fxt.out->error = -ENOMEM;
-		return NULL;
-	}
-	w->cpus = cpus;
-	cpus[w->cpus_count] = (struct cpu){cpu, KY_NONE, KY_TIME_NONE};
-	return &cpus[w->cpus_count++];
-}
-
-static void put_switch(struct writer *w, const struct cpu *c, int64_t ts, uint32_t next)
-{
-	const struct ky_trace *trace = w->fxt.trace;
-	const struct ky_sched *s = &trace->sched;
-	ky_fxt_switch(&w->fxt, ts, c->cpu,
-		      c->row == KY_NONE ? STATE_RUNNING : state_of(trace, s->end_state[c->row]),
-		      c->row == KY_NONE ? 0 : ky_address_tid(trace, s->thread[c->row]),
-		      next == KY_NONE ? 0 : ky_address_tid(trace, s->thread[next]));
-}
-
-static void put_sched(void *self, const struct ky_walk_item *item)
-{
-	struct writer *w = self;
-	struct cpu *c = cpu_of(w, w->fxt.trace->sched.cpu[item->row]);
-	if (!c)
-		return;
-	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
-		put_switch(w, c, c->end, KY_NONE);
-		c->row = KY_NONE;
-	}
-	put_switch(w, c, item->ts, item->row);
-	c->row = item->row;
-	c->end = item->end_ns;
-}
-
-static void end_sched(struct writer *w)
-{
-	for (uint32_t i = 0; i < w->cpus_count; i++)
-		if (w->cpus[i].row != KY_NONE && w->cpus[i].end != KY_TIME_NONE)
-			put_switch(w, &w->cpus[i], w->cpus[i].end, KY_NONE);
+	struct ky_fxt_exporter *w = self;
+	struct ky_out *out = w->emitter.out;
+	const struct ky_sched *s = &w->trace->sched;
+	const uint64_t state =
+		prev == KY_NONE ? KY_FXT_STATE_RUNNING : state_of(w->trace, s->end_state[prev]);
+	ky_fxt_emit_word(out, ky_fxt_emit_record_header(KY_FXT_RECORD_SCHEDULING, 4) |
+				      (uint64_t)(cpu & 0xffff) << 20 | state << 36 |
+				      (uint64_t)KY_FXT_SCHED_SWITCH << 60);
+	ky_fxt_emit_word(out, (uint64_t)ts);
+	ky_fxt_emit_word(out, prev == KY_NONE ? 0 : ky_address_tid(w->trace, s->thread[prev]));
+	ky_fxt_emit_word(out, next == KY_NONE ? 0 : ky_address_tid(w->trace, s->thread[next]));
 }
 
 /* ---- the file ---- */
 
 static void put_log(void *self, const struct ky_walk_item *item)
 {
-	struct writer *w = self;
-	const struct ky_trace *trace = w->fxt.trace;
-	const uint32_t thread = trace->logs.thread[item->row];
-	ky_fxt_put_log(&w->fxt, item->ts, ky_address_pid_of_thread(trace, thread),
-		       ky_address_tid(trace, thread), trace->logs.message[item->row]);
+	struct ky_fxt_exporter *w = self;
+	const uint32_t thread = w->trace->logs.thread[item->row];
+	const struct ky_text text = ky_fxt_emit_limited(
+		&w->emitter, ky_export_text(w->trace, w->trace->logs.message[item->row]),
+		LOG_BYTES_MAX);
+	const uint64_t ref = thread_ref(w, ky_address_pid_of_thread(w->trace, thread),
+					ky_address_tid(w->trace, thread));
+	struct ky_out *out = w->emitter.out;
+	ky_fxt_emit_word(out, ky_fxt_emit_record_header(KY_FXT_RECORD_LOG,
+							2 + ky_fxt_emit_words(text.bytes)) |
+				      (uint64_t)text.bytes << 16 | ref << 32);
+	ky_fxt_emit_word(out, (uint64_t)item->ts);
+	ky_fxt_emit_padded(out, text);
 }
 
-static void put_names(struct writer *w)
+static void put_sched(void *self, const struct ky_walk_item *item)
 {
-	const struct ky_trace *trace = w->fxt.trace;
+	struct ky_fxt_exporter *w = self;
+	if (!ky_cpu_switches_add(&w->switches, w->trace, item, put_switch, w))
+		w->emitter.out->error = -ENOMEM;
+}
+
+static void put_names(struct ky_fxt_exporter *w)
+{
+	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
-		ky_fxt_process(&w->fxt, ky_address_pid(trace, i), trace->processes.name[i]);
-	for (uint32_t i = 0; i < trace->threads.rows.count; i++)
-		if (ky_selected_thread(w->selection, i))
-			ky_fxt_put_thread(&w->fxt, ky_address_pid_of_thread(trace, i),
-					  ky_address_tid(trace, i), trace->threads.name[i]);
-}
-
-static void put_losses(struct writer *w)
-{
-	const struct ky_trace *trace = w->fxt.trace;
-	const struct ky_losses *l = &trace->losses;
-	for (uint32_t i = 0; i < l->rows.count; i++) {
-		ky_fxt_begin(&w->fxt, EVENT_INSTANT, ky_export_loss_ns(trace, i),
-			     ky_address_pid_of_thread(trace, l->thread[i]),
-			     ky_address_tid(trace, l->thread[i]));
-		ky_fxt_label_text(&w->fxt, (struct ky_text){"events lost", 11});
-		ky_fxt_arg_uint(&w->fxt, (struct ky_text){"count", 5}, l->events[i]);
-		ky_fxt_end(&w->fxt, false, 0);
+		ky_fxt_emit_process(&w->emitter, ky_address_pid(trace, i),
+				    ky_export_text(trace, trace->processes.name[i]));
+	for (uint32_t i = 0; i < trace->threads.rows.count; i++) {
+		if (!ky_selected_thread(w->selection, i))
+			continue;
+		ky_fxt_emit_make_room(&w->emitter);
+		ky_fxt_emit_thread(&w->emitter, ky_address_pid_of_thread(trace, i),
+				   ky_address_tid(trace, i),
+				   ky_fxt_emit_define(&w->emitter, (struct ky_text){"process", 7}),
+				   ky_export_text(trace, trace->threads.name[i]));
 	}
 }
 
-static int write_file(struct writer *w, const struct ky_export_job *job)
+static void put_losses(struct ky_fxt_exporter *w)
 {
-	struct ky_fxt *fxt = &w->fxt;
+	const struct ky_trace *trace = w->trace;
+	const struct ky_losses *l = &trace->losses;
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		begin_event(w, KY_FXT_EVENT_INSTANT, ky_export_loss_ns(trace, i),
+			    ky_address_pid_of_thread(trace, l->thread[i]),
+			    ky_address_tid(trace, l->thread[i]));
+		put_label_text(w, (struct ky_text){"events lost", 11});
+		ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64,
+				     ky_fxt_emit_define(&w->emitter, (struct ky_text){"count", 5}),
+				     l->events[i]);
+		end_event(w);
+	}
+}
+
+static int write_file(struct ky_fxt_exporter *w, const struct ky_export_job *job)
+{
 	static const struct ky_export_rows rows = {
 		.slice = put_slice, .counter = put_counter, .sched = put_sched, .log = put_log};
-	ky_fxt_head(fxt);
+	struct ky_out *out = w->emitter.out;
+	ky_fxt_emit_head(&w->emitter);
 	put_names(w);
 	put_losses(w);
 	const int error = ky_export_loop(job, &rows, w);
 	if (error)
 		return error;
-	end_sched(w);
-	ky_fxt_tail(fxt, fxt->trace->lost);
-	w->left->cut += fxt->cut;
-	w->left->metadata += fxt->trace->metadata.rows.count;
-	w->left->snapshots += ky_export_loop_snapshots(fxt->trace);
-	return fxt->out->error ? fxt->out->error : fxt->record.error;
+	ky_cpu_switches_end(&w->switches, put_switch, w);
+	ky_fxt_emit_tail(&w->emitter, w->trace->lost);
+	w->left->cut += w->emitter.cut;
+	w->left->metadata += w->trace->metadata.rows.count;
+	w->left->snapshots += ky_export_loop_snapshots(w->trace);
+	return out->error ? out->error : w->emitter.record.error;
+}
+
+static int open_exporter(struct ky_fxt_exporter *w, struct ky_out *out)
+{
+	w->emitter.strings_per_event = STRINGS_PER_EVENT;
+	w->emitter.string_bytes_max = STRING_BYTES_MAX;
+	for (uint32_t i = 0; i <= KY_FXT_THREAD_INDEX_MAX; i++)
+		w->threads[i] = (struct thread_ids){UINT32_MAX, UINT32_MAX};
+	w->strings = calloc((size_t)w->trace->strings.count + 1, sizeof(*w->strings));
+	return w->strings ? ky_fxt_emit_open(&w->emitter, out) : -ENOMEM;
 }
 
 static int write_trace(const struct ky_export_job *job)
 {
-	struct writer w = {.selection = job->selection, .left = job->left};
-	int error = ky_fxt_open(&w.fxt, job->trace, job->out);
+	struct ky_fxt_exporter w = {
+		.trace = job->trace, .selection = job->selection, .left = job->left};
+	int error = open_exporter(&w, job->out);
 	if (!error)
 		error = ky_addresses_open(&w.addresses, job->trace, true);
 	if (!error)
@@ -245,10 +338,11 @@ static int write_trace(const struct ky_export_job *job)
 					   job->left);
 	if (!error)
 		error = write_file(&w, job);
-	free(w.cpus);
+	ky_cpu_switches_free(&w.switches);
 	ky_flow_marks_close(&w.flow_marks);
 	ky_addresses_close(&w.addresses);
-	ky_fxt_close(&w.fxt);
+	ky_fxt_emit_close(&w.emitter);
+	free(w.strings);
 	return error;
 }
 

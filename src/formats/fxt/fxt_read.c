@@ -13,28 +13,8 @@
 
 #include "formats/fxt/fxt_reader.h"
 
-#define MAGIC UINT64_C(0x0016547846040010)
-#define NS_PER_S UINT64_C(1000000000)
 /* Real traces have some dozens; each takes memory for its tables. */
 #define PROVIDERS_MAX 1024u
-
-enum {
-	RECORD_METADATA = 0,
-	RECORD_INITIALIZATION = 1,
-	RECORD_STRING = 2,
-	RECORD_THREAD = 3,
-	RECORD_EVENT = 4,
-	RECORD_BLOB = 5,
-	RECORD_USERSPACE_OBJECT = 6,
-	RECORD_KERNEL_OBJECT = 7,
-	RECORD_SCHED = 8,
-	RECORD_LOG = 9,
-	RECORD_PROFILER = 10,
-	RECORD_LARGE = 15
-};
-
-enum { METADATA_PROVIDER = 1, METADATA_SECTION = 2, METADATA_EVENT = 3 };
-enum { BLOB_PERFETTO = 3 };
 
 /* ---- tables ---- */
 
@@ -45,7 +25,7 @@ static void free_provider(struct ky_fxt_provider *provider)
 	free(provider);
 }
 
-static struct ky_fxt_provider *find_provider(const struct ky_fxt *fxt, uint32_t id)
+static struct ky_fxt_provider *find_provider(const struct ky_fxt_reader *fxt, uint32_t id)
 {
 	for (uint32_t i = 0; i < fxt->providers_count; i++)
 		if (fxt->providers[i]->id == id)
@@ -54,7 +34,7 @@ static struct ky_fxt_provider *find_provider(const struct ky_fxt *fxt, uint32_t 
 }
 
 /* NULL when there are too many, or without memory. */
-static struct ky_fxt_provider *add_provider(struct ky_fxt *fxt, uint32_t id)
+static struct ky_fxt_provider *add_provider(struct ky_fxt_reader *fxt, uint32_t id)
 {
 	if (fxt->providers_count == PROVIDERS_MAX)
 		return NULL;
@@ -64,13 +44,13 @@ static struct ky_fxt_provider *add_provider(struct ky_fxt *fxt, uint32_t id)
 		return NULL;
 	}
 	provider->id = id;
-	provider->ticks_per_s = NS_PER_S;
+	provider->ticks_per_s = KY_FXT_NS_PER_S;
 	fxt->providers[fxt->providers_count++] = provider;
 	return provider;
 }
 
 /* A provider that is announced begins with empty tables. */
-static bool begin_provider(struct ky_fxt *fxt, uint32_t id, bool announced)
+static bool begin_provider(struct ky_fxt_reader *fxt, uint32_t id, bool announced)
 {
 	struct ky_fxt_provider *provider = find_provider(fxt, id);
 	if (!provider)
@@ -80,22 +60,22 @@ static bool begin_provider(struct ky_fxt *fxt, uint32_t id, bool announced)
 	if (announced) {
 		free(provider->strings);
 		free(provider->threads);
-		*provider = (struct ky_fxt_provider){.id = id, .ticks_per_s = NS_PER_S};
+		*provider = (struct ky_fxt_provider){.id = id, .ticks_per_s = KY_FXT_NS_PER_S};
 	}
 	fxt->provider = provider;
 	return true;
 }
 
-bool ky_fxt_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t reference,
+bool ky_fxt_string(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t reference,
 		   uint32_t *string)
 {
-	if (reference < KY_FXT_STRINGS) {
+	if (reference < KY_FXT_STRING_INLINE) {
 		const uint32_t *const strings = fxt->provider->strings;
 		*string = reference == 0 ? fxt->empty : strings ? strings[reference] : 0;
 		record->undefined = *string == 0;
 		return *string != 0;
 	}
-	const uint32_t bytes = reference - KY_FXT_STRINGS;
+	const uint32_t bytes = reference - KY_FXT_STRING_INLINE;
 	const uint8_t *text;
 	if (!ky_fxt_bytes(record, bytes, &text))
 		return false;
@@ -103,11 +83,11 @@ bool ky_fxt_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t re
 	return true;
 }
 
-static struct ky_fxt_thread *thread_slot(struct ky_fxt *fxt, uint32_t index)
+static struct ky_fxt_thread *thread_slot(struct ky_fxt_reader *fxt, uint32_t index)
 {
 	struct ky_fxt_provider *provider = fxt->provider;
 	if (!provider->threads)
-		provider->threads = calloc(KY_FXT_THREADS, sizeof(*provider->threads));
+		provider->threads = calloc(KY_FXT_THREAD_INDEX_MAX + 1, sizeof(*provider->threads));
 	if (!provider->threads) {
 		fxt->trace->error = -ENOMEM;
 		return NULL;
@@ -115,7 +95,7 @@ static struct ky_fxt_thread *thread_slot(struct ky_fxt *fxt, uint32_t index)
 	return &provider->threads[index];
 }
 
-struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt *fxt, struct ky_fxt_record *record,
+struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
 				    uint32_t reference, struct ky_fxt_thread *inlined)
 {
 	uint64_t pid;
@@ -128,7 +108,7 @@ struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt *fxt, struct ky_fxt_record *re
 	return inlined;
 }
 
-void ky_fxt_thread_learn(struct ky_fxt *fxt, struct ky_fxt_thread *thread)
+void ky_fxt_thread_learn(struct ky_fxt_reader *fxt, struct ky_fxt_thread *thread)
 {
 	thread->process = ky_process(fxt->trace, thread->pid);
 	thread->thread = ky_thread(fxt->trace, thread->pid, thread->tid);
@@ -137,7 +117,7 @@ void ky_fxt_thread_learn(struct ky_fxt *fxt, struct ky_fxt_thread *thread)
 }
 
 /* As Perfetto computes it, to the nanosecond: the upper half of the ticks by a rounded rate. */
-bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns)
+bool ky_fxt_time(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, int64_t *ns)
 {
 	const uint64_t rate = fxt->provider->ticks_per_s;
 	uint64_t ticks;
@@ -145,12 +125,12 @@ bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns)
 	uint64_t sum;
 	if (!ky_fxt_word(record, &ticks))
 		return false;
-	if (rate == NS_PER_S) {
+	if (rate == KY_FXT_NS_PER_S) {
 		*ns = (int64_t)ticks;
 		return ticks <= INT64_MAX;
 	}
-	if (__builtin_mul_overflow(ticks >> 32, (NS_PER_S << 32) / rate, &high) ||
-	    __builtin_add_overflow(high, (ticks & UINT32_MAX) * NS_PER_S / rate, &sum) ||
+	if (__builtin_mul_overflow(ticks >> 32, (KY_FXT_NS_PER_S << 32) / rate, &high) ||
+	    __builtin_add_overflow(high, (ticks & UINT32_MAX) * KY_FXT_NS_PER_S / rate, &sum) ||
 	    sum > INT64_MAX)
 		return false;
 	*ns = (int64_t)sum;
@@ -159,12 +139,12 @@ bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns)
 
 /* ---- records that define ---- */
 
-static bool read_metadata(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool read_metadata(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	const uint32_t id = ky_fxt_bits(head, 20, 51);
 	const uint8_t *name;
 	switch (ky_fxt_bits(head, 16, 19)) {
-	case METADATA_PROVIDER: {
+	case KY_FXT_METADATA_PROVIDER_INFO: {
 		const uint32_t bytes = ky_fxt_bits(head, 52, 59);
 		if (!ky_fxt_bytes(record, bytes, &name) || !begin_provider(fxt, id, true))
 			return false;
@@ -172,10 +152,10 @@ static bool read_metadata(struct ky_fxt *fxt, struct ky_fxt_record *record, uint
 				ky_string(fxt->trace, (const char *)name, bytes));
 		return true;
 	}
-	case METADATA_SECTION:
+	case KY_FXT_METADATA_PROVIDER_SECTION:
 		return begin_provider(fxt, id, false);
-	case METADATA_EVENT:
-		if (ky_fxt_bits(head, 52, 55) == 0)
+	case KY_FXT_METADATA_PROVIDER_EVENT:
+		if (ky_fxt_bits(head, 52, 55) == KY_FXT_PROVIDER_EVENT_BUFFER_FULL)
 			ky_put_lost(fxt->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
 				    "provider's buffer was full");
 		return true;
@@ -185,7 +165,7 @@ static bool read_metadata(struct ky_fxt *fxt, struct ky_fxt_record *record, uint
 }
 
 /* magic-trace says as well which moment of the wall clock its ticks begin at. */
-static bool read_initialization(struct ky_fxt *fxt, struct ky_fxt_record *record)
+static bool read_initialization(struct ky_fxt_reader *fxt, struct ky_fxt_record *record)
 {
 	uint64_t ticks_per_s;
 	uint64_t epoch_ns;
@@ -202,7 +182,7 @@ static bool read_initialization(struct ky_fxt *fxt, struct ky_fxt_record *record
 	return true;
 }
 
-static bool read_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool read_string(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_provider *provider = fxt->provider;
 	const uint32_t index = ky_fxt_bits(head, 16, 30);
@@ -213,7 +193,7 @@ static bool read_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64
 	if (!ky_fxt_bytes(record, bytes, &text))
 		return false;
 	if (!provider->strings)
-		provider->strings = calloc(KY_FXT_STRINGS, sizeof(*provider->strings));
+		provider->strings = calloc(KY_FXT_STRING_INDEX_MAX + 1, sizeof(*provider->strings));
 	if (!provider->strings) {
 		fxt->trace->error = -ENOMEM;
 		return false;
@@ -222,7 +202,7 @@ static bool read_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64
 	return true;
 }
 
-static bool read_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool read_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	const uint32_t index = ky_fxt_bits(head, 16, 23);
 	uint64_t pid;
@@ -238,7 +218,7 @@ static bool read_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64
 /* ---- blobs ---- */
 
 /* A Perfetto trace comes in pieces, which are put together. */
-static bool keep_proto(struct ky_fxt *fxt, const uint8_t *data, size_t bytes)
+static bool keep_proto(struct ky_fxt_reader *fxt, const uint8_t *data, size_t bytes)
 {
 	if (bytes > fxt->proto_room - fxt->proto_bytes) {
 		const size_t room = (fxt->proto_bytes + bytes) * 2;
@@ -256,13 +236,13 @@ static bool keep_proto(struct ky_fxt *fxt, const uint8_t *data, size_t bytes)
 	return true;
 }
 
-static void skipped(struct ky_fxt *fxt, const struct ky_fxt_record *record, const char *what)
+static void skipped(struct ky_fxt_reader *fxt, const struct ky_fxt_record *record, const char *what)
 {
 	ky_problem(fxt->trace, "fuchsia_record_skipped", KY_INFO, record->place, "%s is not read",
 		   what);
 }
 
-static bool read_blob(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool read_blob(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	const uint32_t bytes = ky_fxt_bits(head, 32, 46);
 	const uint8_t *data;
@@ -270,14 +250,14 @@ static bool read_blob(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t
 	if (!ky_fxt_string(fxt, record, ky_fxt_bits(head, 16, 31), &name) ||
 	    !ky_fxt_bytes(record, bytes, &data))
 		return false;
-	if (ky_fxt_bits(head, 48, 55) == BLOB_PERFETTO)
+	if (ky_fxt_bits(head, 48, 55) == KY_FXT_BLOB_PERFETTO)
 		return keep_proto(fxt, data, bytes);
 	skipped(fxt, record, "a blob");
 	return true;
 }
 
 /* The Perfetto trace that was inside, into the same trace. */
-static int read_proto(struct ky_fxt *fxt)
+static int read_proto(struct ky_fxt_reader *fxt)
 {
 	struct ky_load inner = *fxt->load;
 	if (!fxt->proto_bytes)
@@ -298,31 +278,31 @@ static int read_proto(struct ky_fxt *fxt)
 
 /* ---- the file ---- */
 
-static bool read_record(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool read_record(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	switch (ky_fxt_bits(head, 0, 3)) {
-	case RECORD_EVENT:
+	case KY_FXT_RECORD_EVENT:
 		return ky_fxt_event(fxt, record, head);
-	case RECORD_STRING:
+	case KY_FXT_RECORD_STRING:
 		return read_string(fxt, record, head);
-	case RECORD_THREAD:
+	case KY_FXT_RECORD_THREAD:
 		return read_thread(fxt, record, head);
-	case RECORD_METADATA:
+	case KY_FXT_RECORD_METADATA:
 		return read_metadata(fxt, record, head);
-	case RECORD_INITIALIZATION:
+	case KY_FXT_RECORD_INITIALIZATION:
 		return read_initialization(fxt, record);
-	case RECORD_BLOB:
+	case KY_FXT_RECORD_BLOB:
 		return read_blob(fxt, record, head);
-	case RECORD_KERNEL_OBJECT:
+	case KY_FXT_RECORD_KERNEL_OBJECT:
 		return ky_fxt_kernel_object(fxt, record, head);
-	case RECORD_SCHED:
+	case KY_FXT_RECORD_SCHEDULING:
 		return ky_fxt_sched(fxt, record, head);
-	case RECORD_LOG:
+	case KY_FXT_RECORD_LOG:
 		return ky_fxt_log(fxt, record, head);
-	case RECORD_USERSPACE_OBJECT:
+	case KY_FXT_RECORD_USERSPACE_OBJECT:
 		skipped(fxt, record, "a userspace object");
 		return true;
-	case RECORD_PROFILER:
+	case KY_FXT_RECORD_PROFILER:
 		skipped(fxt, record, "a profiler record");
 		return true;
 	default:
@@ -332,7 +312,7 @@ static bool read_record(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64
 }
 
 /* False at the end. */
-static bool next_record(struct ky_fxt *fxt)
+static bool next_record(struct ky_fxt_reader *fxt)
 {
 	struct ky_input *input = fxt->load->input;
 	uint64_t head;
@@ -340,7 +320,7 @@ static bool next_record(struct ky_fxt *fxt)
 		return false;
 	memcpy(&head, input->at, 8);
 	struct ky_fxt_record record = {.place = input->position, .at = 1};
-	if (ky_fxt_bits(head, 0, 3) == RECORD_LARGE) {
+	if (ky_fxt_bits(head, 0, 3) == KY_FXT_RECORD_LARGE) {
 		record.words = ky_fxt_bits(head, 4, 35);
 		skipped(fxt, &record, "a large record");
 		return record.words && ky_input_skip_far(input, 8 * (uint64_t)record.words);
@@ -368,7 +348,7 @@ static bool next_record(struct ky_fxt *fxt)
 	return true;
 }
 
-static void name_strings(struct ky_fxt *fxt)
+static void name_strings(struct ky_fxt_reader *fxt)
 {
 	static const char *const states[] = {"R", "R", "T", "S", "Z", "X"};
 	fxt->empty = ky_string(fxt->trace, "", 0);
@@ -385,7 +365,7 @@ static void name_strings(struct ky_fxt *fxt)
 
 static int read_trace(struct ky_load *load)
 {
-	struct ky_fxt fxt = {.load = load, .trace = load->trace};
+	struct ky_fxt_reader fxt = {.load = load, .trace = load->trace};
 	struct ky_input *input = load->input;
 	int error = -ENOMEM;
 	fxt.providers = calloc(PROVIDERS_MAX, sizeof(struct ky_fxt_provider *));
@@ -416,16 +396,17 @@ static bool announces_provider(const struct ky_probe *probe)
 	memcpy(&head, probe->data, 8);
 	const uint32_t bytes = ky_fxt_bits(head, 52, 59);
 	const size_t words = 1 + (size_t)(bytes + 7) / 8;
-	if (ky_fxt_bits(head, 0, 3) != RECORD_METADATA || ky_fxt_bits(head, 4, 15) != words ||
-	    ky_fxt_bits(head, 16, 19) != METADATA_PROVIDER || bytes == 0 || head >> 60 != 0 ||
-	    probe->bytes < 8 * words + 8)
+	if (ky_fxt_bits(head, 0, 3) != KY_FXT_RECORD_METADATA ||
+	    ky_fxt_bits(head, 4, 15) != words ||
+	    ky_fxt_bits(head, 16, 19) != KY_FXT_METADATA_PROVIDER_INFO || bytes == 0 ||
+	    head >> 60 != 0 || probe->bytes < 8 * words + 8)
 		return false;
 	for (size_t i = 0; i < 8 * (words - 1); i++)
 		if (i < bytes ? probe->data[8 + i] < ' ' || probe->data[8 + i] > '~'
 			      : probe->data[8 + i] != 0)
 			return false;
 	memcpy(&head, probe->data + 8 * words, 8);
-	return ky_fxt_bits(head, 0, 3) <= RECORD_THREAD && ky_fxt_bits(head, 4, 15) != 0;
+	return ky_fxt_bits(head, 0, 3) <= KY_FXT_RECORD_THREAD && ky_fxt_bits(head, 4, 15) != 0;
 }
 
 static bool probe(const struct ky_probe *probe)
@@ -434,7 +415,7 @@ static bool probe(const struct ky_probe *probe)
 	if (probe->bytes < sizeof(word))
 		return false;
 	memcpy(&word, probe->data, sizeof(word));
-	return word == MAGIC || announces_provider(probe);
+	return word == KY_FXT_MAGIC || announces_provider(probe);
 }
 
 const struct ky_reader ky_reader_fxt = {

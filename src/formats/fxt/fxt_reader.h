@@ -15,11 +15,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "formats/fxt/fxt_schema.h"
 #include "formats/load.h"
-
-#define KY_FXT_STRINGS 32768u
-#define KY_FXT_THREADS 256u
-#define KY_FXT_ARGS_MAX 15u
 
 /* A thread as a record names it. The rows are looked up when an event first needs them. */
 struct ky_fxt_thread {
@@ -35,7 +32,7 @@ struct ky_fxt_provider {
 	struct ky_fxt_thread *threads; /* by index; NULL before the first */
 };
 
-struct ky_fxt {
+struct ky_fxt_reader {
 	struct ky_load *load;
 	struct ky_trace *trace;
 	struct ky_fxt_provider *provider; /* whose records these are */
@@ -48,7 +45,7 @@ struct ky_fxt {
 	uint32_t empty; /* strings */
 	uint32_t process_key, incoming_weight, outgoing_weight, weight, waker;
 	uint32_t counter_type, async_type;
-	uint32_t states[6];
+	uint32_t states[KY_FXT_STATES];
 };
 
 /* A record, and how far it was read. */
@@ -64,20 +61,6 @@ struct ky_fxt_arg {
 	uint32_t name;
 	uint32_t type;
 	uint64_t value; /* a number, the bits of a double, or a string's number */
-};
-
-enum {
-	KY_FXT_ARG_NULL,
-	KY_FXT_ARG_INT32,
-	KY_FXT_ARG_UINT32,
-	KY_FXT_ARG_INT64,
-	KY_FXT_ARG_UINT64,
-	KY_FXT_ARG_DOUBLE,
-	KY_FXT_ARG_STRING,
-	KY_FXT_ARG_POINTER,
-	KY_FXT_ARG_KOID,
-	KY_FXT_ARG_BOOL,
-	KY_FXT_ARG_BLOB
 };
 
 static inline uint32_t ky_fxt_bits(uint64_t word, unsigned first, unsigned last)
@@ -111,23 +94,23 @@ static inline int64_t ky_fxt_koid(uint64_t koid)
 }
 
 /* The string that a reference stands for; false when there is none, or the record is too short for it. */
-bool ky_fxt_string(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t reference,
+bool ky_fxt_string(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t reference,
 		   uint32_t *string);
 /* The thread; one that was not defined is 0 of process 0. In *inlined when the record brings it. */
-struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt *fxt, struct ky_fxt_record *record,
+struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
 				    uint32_t reference, struct ky_fxt_thread *inlined);
 /* Fills in its rows. */
-void ky_fxt_thread_learn(struct ky_fxt *fxt, struct ky_fxt_thread *thread);
+void ky_fxt_thread_learn(struct ky_fxt_reader *fxt, struct ky_fxt_thread *thread);
 /* A time in nanoseconds; false when there is none, or it is beyond what has 63 bits. */
-bool ky_fxt_time(struct ky_fxt *fxt, struct ky_fxt_record *record, int64_t *ns);
+bool ky_fxt_time(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, int64_t *ns);
 /* Arguments into args, which has room for KY_FXT_ARGS_MAX. */
-bool ky_fxt_args(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t count,
+bool ky_fxt_args(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t count,
 		 struct ky_fxt_arg *args);
 
 /* Records; false when one is not what it should be, which is counted. */
-bool ky_fxt_event(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
-bool ky_fxt_sched(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
-bool ky_fxt_kernel_object(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
-bool ky_fxt_log(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_sched(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_kernel_object(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
+bool ky_fxt_log(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
 
 #endif

@@ -12,26 +12,25 @@
 #define IDLE_WEIGHT INT32_MIN
 #define LOG_PRIORITY 4
 
-enum { SCHED_LEGACY_SWITCH, SCHED_SWITCH, SCHED_WAKEUP };
-enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
-
 /* A CPU that idles runs nothing, as Perfetto has it. */
 static int32_t tid_of(uint64_t koid, bool idle)
 {
 	return idle ? -1 : (int32_t)(uint32_t)koid;
 }
 
-static bool is_idle(const struct ky_fxt *fxt, const struct ky_fxt_thread *thread, int32_t priority)
+static bool is_idle(const struct ky_fxt_reader *fxt, const struct ky_fxt_thread *thread,
+		    int32_t priority)
 {
 	return priority == 0 && !ky_pair_map_find(&fxt->owned, (uint64_t)thread->tid, 0);
 }
 
-static uint32_t state_of(const struct ky_fxt *fxt, uint32_t state)
+static uint32_t state_of(const struct ky_fxt_reader *fxt, uint32_t state)
 {
 	return state < sizeof(fxt->states) / sizeof(fxt->states[0]) ? fxt->states[state] : 0;
 }
 
-static bool put_legacy_switch(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool put_legacy_switch(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
+			      uint64_t head)
 {
 	struct ky_fxt_thread in_place[2];
 	int64_t ns;
@@ -76,7 +75,7 @@ static bool find_weight(const struct ky_fxt_arg *args, uint32_t count, uint32_t 
 	return true;
 }
 
-static bool put_switch(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool put_switch(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_arg args[KY_FXT_ARGS_MAX];
 	const uint32_t count = ky_fxt_bits(head, 16, 19);
@@ -96,7 +95,7 @@ static bool put_switch(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_
 	return true;
 }
 
-static bool put_wakeup(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+static bool put_wakeup(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_arg args[KY_FXT_ARGS_MAX];
 	const uint32_t count = ky_fxt_bits(head, 16, 19);
@@ -116,21 +115,21 @@ static bool put_wakeup(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_
 	return true;
 }
 
-bool ky_fxt_sched(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+bool ky_fxt_sched(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	switch (ky_fxt_bits(head, 60, 63)) {
-	case SCHED_LEGACY_SWITCH:
+	case KY_FXT_SCHED_LEGACY_SWITCH:
 		return put_legacy_switch(fxt, record, head);
-	case SCHED_SWITCH:
+	case KY_FXT_SCHED_SWITCH:
 		return put_switch(fxt, record, head);
-	case SCHED_WAKEUP:
+	case KY_FXT_SCHED_WAKEUP:
 		return put_wakeup(fxt, record, head);
 	default:
 		return true;
 	}
 }
 
-static bool name_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32_t count,
+static bool name_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t count,
 			uint64_t koid, uint32_t name)
 {
 	struct ky_fxt_arg args[KY_FXT_ARGS_MAX];
@@ -153,7 +152,7 @@ static bool name_thread(struct ky_fxt *fxt, struct ky_fxt_record *record, uint32
 	return true;
 }
 
-bool ky_fxt_kernel_object(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+bool ky_fxt_kernel_object(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	const uint32_t type = ky_fxt_bits(head, 16, 23);
 	uint64_t koid;
@@ -161,15 +160,15 @@ bool ky_fxt_kernel_object(struct ky_fxt *fxt, struct ky_fxt_record *record, uint
 	if (!ky_fxt_word(record, &koid) ||
 	    !ky_fxt_string(fxt, record, ky_fxt_bits(head, 24, 39), &name))
 		return false;
-	if (type == OBJECT_THREAD)
+	if (type == KY_FXT_OBJECT_THREAD)
 		return name_thread(fxt, record, ky_fxt_bits(head, 40, 43), koid, name);
-	if (type == OBJECT_PROCESS)
+	if (type == KY_FXT_OBJECT_PROCESS)
 		ky_process_name(fxt->trace, ky_process(fxt->trace, ky_fxt_koid(koid)), name,
 				KY_NAME_TRACE);
 	return true;
 }
 
-bool ky_fxt_log(struct ky_fxt *fxt, struct ky_fxt_record *record, uint64_t head)
+bool ky_fxt_log(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_thread inlined;
 	const uint32_t bytes = ky_fxt_bits(head, 16, 30);

@@ -256,7 +256,7 @@ static void close_writer(struct ky_pfx *w)
 {
 	for (uint32_t i = 0; i < KY_PFX_INTERNED; i++)
 		free(w->known[i]);
-	free(w->cpus);
+	ky_cpu_switches_free(&w->switches);
 	ky_flow_marks_close(&w->flow_marks);
 	ky_addresses_close(&w->addresses);
 	ky_out_free(&w->body);

@@ -15,6 +15,7 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_EXPORT_H
 
 #include "formats/address.h"
+#include "formats/cpu_switches.h"
 #include "formats/export_loop.h"
 #include "formats/flow_marks.h"
 #include "formats/pftrace/pftrace_schema.h"
@@ -36,13 +37,6 @@ enum ky_pfx_interned {
 	KY_PFX_INTERNED
 };
 
-/* What runs on a CPU, to say who was switched away. */
-struct ky_pfx_cpu {
-	uint32_t cpu;
-	uint32_t row; /* of sched; KY_NONE: idle */
-	int64_t end;  /* KY_TIME_NONE: not known */
-};
-
 struct ky_pfx {
 	const struct ky_trace *trace;
 	const struct ky_selection *selection;
@@ -55,8 +49,7 @@ struct ky_pfx {
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;
 	uint8_t *known[KY_PFX_INTERNED]; /* a bit for each number */
-	struct ky_pfx_cpu *cpus;
-	uint32_t cpus_count;
+	struct ky_cpu_switches switches;
 	uint32_t levels[64]; /* where the levels of nested arguments begin in body */
 	uint32_t depth;
 	uint64_t clock;    /* enum ky_clock of the file */

@@ -58,8 +58,9 @@ static void send_event(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t tid,
 	ky_pfx_send_file(w, KY_PF_TRACE_PACKET_FTRACE_EVENTS);
 }
 
-static void send_switch(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
+static void send_switch(void *self, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
 {
+	struct ky_pfx *w = self;
 	const struct ky_sched *s = &w->trace->sched;
 	w->part.used = 0;
 	put_task(w, prev, KY_PF_SCHED_SWITCH_PREV_COMM, KY_PF_SCHED_SWITCH_PREV_PID,
@@ -72,42 +73,16 @@ static void send_switch(struct ky_pfx *w, uint32_t cpu, int64_t ts, uint32_t pre
 		   KY_PF_FTRACE_EVENT_SCHED_SWITCH);
 }
 
-/* NULL without memory. */
-static struct ky_pfx_cpu *cpu_of(struct ky_pfx *w, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < w->cpus_count; i++)
-		if (w->cpus[i].cpu == cpu)
-			return &w->cpus[i];
-	struct ky_pfx_cpu *cpus = realloc(w->cpus, (w->cpus_count + 1) * sizeof(*cpus));
-	if (!cpus) {
-		w->out->error = -ENOMEM;
-		return NULL;
-	}
-	w->cpus = cpus;
-	cpus[w->cpus_count] = (struct ky_pfx_cpu){cpu, KY_NONE, KY_TIME_NONE};
-	return &cpus[w->cpus_count++];
-}
-
 void ky_pfx_sched(void *self, const struct ky_walk_item *item)
 {
 	struct ky_pfx *w = self;
-	struct ky_pfx_cpu *c = cpu_of(w, w->trace->sched.cpu[item->row]);
-	if (!c)
-		return;
-	if (c->row != KY_NONE && c->end != KY_TIME_NONE && c->end < item->ts) {
-		send_switch(w, c->cpu, c->end, c->row, KY_NONE);
-		c->row = KY_NONE;
-	}
-	send_switch(w, c->cpu, item->ts, c->row, item->row);
-	c->row = item->row;
-	c->end = item->end_ns;
+	if (!ky_cpu_switches_add(&w->switches, w->trace, item, send_switch, w))
+		w->out->error = -ENOMEM;
 }
 
 void ky_pfx_sched_end(struct ky_pfx *w)
 {
-	for (uint32_t i = 0; i < w->cpus_count; i++)
-		if (w->cpus[i].row != KY_NONE && w->cpus[i].end != KY_TIME_NONE)
-			send_switch(w, w->cpus[i].cpu, w->cpus[i].end, w->cpus[i].row, KY_NONE);
+	ky_cpu_switches_end(&w->switches, send_switch, w);
 }
 
 /* ---- kernel events as they are ---- */

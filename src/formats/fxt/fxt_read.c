@@ -217,25 +217,6 @@ static bool read_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
 
 /* ---- blobs ---- */
 
-/* A Perfetto trace comes in pieces, which are put together. */
-static bool keep_proto(struct ky_fxt_reader *fxt, const uint8_t *data, size_t bytes)
-{
-	if (bytes > fxt->proto_room - fxt->proto_bytes) {
-		const size_t room = (fxt->proto_bytes + bytes) * 2;
-		uint8_t *larger = realloc(fxt->proto, room);
-		if (!larger) {
-			fxt->trace->error = -ENOMEM;
-			return false;
-		}
-		fxt->proto = larger;
-		fxt->proto_room = room;
-	}
-	if (bytes)
-		memcpy(fxt->proto + fxt->proto_bytes, data, bytes);
-	fxt->proto_bytes += bytes;
-	return true;
-}
-
 static void skipped(struct ky_fxt_reader *fxt, const struct ky_fxt_record *record, const char *what)
 {
 	ky_problem(fxt->trace, "fuchsia_record_skipped", KY_INFO, record->place, "%s is not read",
@@ -250,8 +231,13 @@ static bool read_blob(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, u
 	if (!ky_fxt_string(fxt, record, ky_fxt_bits(head, 16, 31), &name) ||
 	    !ky_fxt_bytes(record, bytes, &data))
 		return false;
-	if (ky_fxt_bits(head, 48, 55) == KY_FXT_BLOB_PERFETTO)
-		return keep_proto(fxt, data, bytes);
+	if (ky_fxt_bits(head, 48, 55) == KY_FXT_BLOB_PERFETTO) {
+		/* A Perfetto trace comes in pieces. */
+		ky_buffer_add(&fxt->proto, data, bytes);
+		if (fxt->proto.failed)
+			fxt->trace->error = -ENOMEM;
+		return true;
+	}
 	skipped(fxt, record, "a blob");
 	return true;
 }
@@ -260,9 +246,9 @@ static bool read_blob(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, u
 static int read_proto(struct ky_fxt_reader *fxt)
 {
 	struct ky_load inner = *fxt->load;
-	if (!fxt->proto_bytes)
+	if (!fxt->proto.bytes)
 		return 0;
-	int error = ky_input_open_memory(&inner.input, fxt->proto, fxt->proto_bytes,
+	int error = ky_input_open_memory(&inner.input, fxt->proto.data, fxt->proto.bytes,
 					 fxt->load->input->name);
 	if (error)
 		return error;
@@ -383,7 +369,7 @@ static int read_trace(struct ky_load *load)
 	free(fxt.providers);
 	ky_pair_map_free(&fxt.owned);
 	ky_pair_map_free(&fxt.flows);
-	free(fxt.proto);
+	ky_buffer_free(&fxt.proto);
 	return error;
 }
 

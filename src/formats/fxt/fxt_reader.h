@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/map.h"
 #include "formats/fxt/fxt_schema.h"
 #include "formats/load.h"
@@ -40,9 +41,8 @@ struct ky_fxt_reader {
 	uint32_t providers_count;
 	struct ky_pair_map owned; /* threads whose process a kernel object named */
 	struct ky_pair_map flows; /* which process a flow's id is of */
-	uint8_t *proto;           /* an embedded Perfetto trace, as far as it was found */
-	size_t proto_bytes, proto_room;
-	uint32_t empty; /* strings */
+	struct ky_buffer proto;   /* an embedded Perfetto trace, as far as it was read */
+	uint32_t empty;           /* strings */
 	uint32_t process_key, incoming_weight, outgoing_weight, weight, waker;
 	uint32_t counter_type, async_type;
 	uint32_t states[KY_FXT_STATES];

@@ -17,44 +17,20 @@
 #define JSON_NESTED_MAX 48u
 #define KEY_BYTES_MAX 400u /* a key is in each of its leaves */
 
-void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes)
-{
-	if (bytes > UINT32_MAX / 4 - buffer->used)
-		return;
-	if (buffer->used + bytes > buffer->room) {
-		const uint32_t room = (buffer->used + (uint32_t)bytes) * 2 + 64;
-		char *grown = realloc(buffer->data, room);
-		if (!grown)
-			return;
-		buffer->data = grown;
-		buffer->room = room;
-	}
-	if (bytes)
-		memcpy(buffer->data + buffer->used, text, bytes);
-	buffer->used += (uint32_t)bytes;
-}
-
-uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_pf_buffer *buffer)
-{
-	return ky_string(pf->trace, buffer->data ? buffer->data : "", buffer->used);
-}
-
 /* A name as part of a key: dots and brackets have a meaning there. */
-static void append_name(struct ky_pf_buffer *key, const char *name, size_t bytes)
+static void append_name(struct ky_buffer *key, const char *name, size_t bytes)
 {
-	const uint32_t begin = key->used;
+	const size_t begin = key->bytes;
 	const size_t room = begin < KEY_BYTES_MAX ? KEY_BYTES_MAX - begin : 0;
-	ky_pf_buffer_append(key, name, bytes < room ? bytes : room);
-	for (uint32_t i = begin; i < key->used; i++)
+	ky_buffer_add(key, name, bytes < room ? bytes : room);
+	for (size_t i = begin; i < key->bytes; i++)
 		if (key->data[i] == '.' || key->data[i] == '[' || key->data[i] == ']')
 			key->data[i] = '_';
 }
 
-static void append_index(struct ky_pf_buffer *key, uint32_t index)
+static void append_index(struct ky_buffer *key, uint32_t index)
 {
-	char text[16];
-	const int bytes = snprintf(text, sizeof(text), "[%u]", index);
-	ky_pf_buffer_append(key, text, (size_t)bytes);
+	ky_buffer_format(key, "[%u]", index);
 }
 
 /* ---- nested values of old ---- */
@@ -65,7 +41,7 @@ static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint
 {
 	struct ky_proto_in keys = ky_proto_open(message), values = keys;
 	struct ky_proto_field key = {0}, value = {0};
-	const uint32_t used = pf->key.used;
+	const size_t used = pf->key.bytes;
 	uint32_t index = 0;
 	while (ky_proto_next(&values, &value)) {
 		if (value.id == KY_PF_NESTED_VALUE_DICT_VALUES && value.wire == KY_PROTO_BYTES) {
@@ -73,7 +49,7 @@ static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint
 				;
 			if (key.id != KY_PF_NESTED_VALUE_DICT_KEYS || key.wire != KY_PROTO_BYTES)
 				return;
-			ky_pf_buffer_append(&pf->key, ".", 1);
+			ky_buffer_add(&pf->key, ".", 1);
 			append_name(&pf->key, (const char *)key.view.data, key.view.bytes);
 		} else if (value.id == KY_PF_NESTED_VALUE_ARRAY_VALUES &&
 			   value.wire == KY_PROTO_BYTES) {
@@ -82,7 +58,7 @@ static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint
 			continue;
 		}
 		nested_value(pf, value.view, depth + 1);
-		pf->key.used = used;
+		pf->key.bytes = used;
 		key.id = 0;
 	}
 }
@@ -173,16 +149,16 @@ static void json_member(struct json_walk *walk, uint32_t key_node)
 {
 	const char *name = ky_text_of(walk->pf->trace, json_string(walk, key_node));
 	const size_t bytes = name ? strlen(name) : 0;
-	struct ky_pf_buffer *key = &walk->pf->key;
-	ky_pf_buffer_append(key, ".", 1);
-	if (bytes && key->used + bytes <= KEY_BYTES_MAX)
-		ky_pf_buffer_append(key, name, bytes);
+	struct ky_buffer *key = &walk->pf->key;
+	ky_buffer_add(key, ".", 1);
+	if (bytes && key->bytes + bytes <= KEY_BYTES_MAX)
+		ky_buffer_add(key, name, bytes);
 }
 
 static void json_value(struct json_walk *walk, uint32_t node, uint32_t depth)
 {
 	const uint8_t type = ky_json_tree_type(walk->tree, node);
-	const uint32_t used = walk->pf->key.used;
+	const size_t used = walk->pf->key.bytes;
 	uint32_t index = 0;
 	if (type != KY_JSON_OBJECT && type != KY_JSON_ARRAY) {
 		json_leaf(walk, node);
@@ -202,9 +178,9 @@ static void json_value(struct json_walk *walk, uint32_t node, uint32_t depth)
 			append_index(&walk->pf->key, index++);
 		}
 		json_value(walk, at, depth + 1);
-		walk->pf->key.used = used;
+		walk->pf->key.bytes = used;
 	}
-	walk->pf->key.used = used;
+	walk->pf->key.bytes = used;
 }
 
 static bool json_args(struct ky_pf *pf, struct ky_proto_view text)
@@ -319,7 +295,7 @@ static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequenc
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	struct annotation child;
-	const uint32_t used = pf->key.used;
+	const size_t used = pf->key.bytes;
 	uint32_t index = 0;
 	while (ky_proto_next(&in, &field)) {
 		if ((field.id != KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES &&
@@ -328,13 +304,13 @@ static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequenc
 			continue;
 		read_annotation(sequence, field.view, &child);
 		if (field.id == KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES) {
-			ky_pf_buffer_append(&pf->key, ".", 1);
+			ky_buffer_add(&pf->key, ".", 1);
 			append_own_name(pf, &child);
 		} else {
 			append_index(&pf->key, index++);
 		}
 		annotation_below(pf, sequence, &child, depth + 1);
-		pf->key.used = used;
+		pf->key.bytes = used;
 	}
 }
 
@@ -374,8 +350,8 @@ static void debug_annotation(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		put_value(pf, sequence, &annotation.value, annotation.key);
 		return;
 	}
-	pf->key.used = 0;
-	ky_pf_buffer_append(&pf->key, DEBUG_PREFIX, DEBUG_PREFIX_BYTES);
+	pf->key.bytes = 0;
+	ky_buffer_add(&pf->key, DEBUG_PREFIX, DEBUG_PREFIX_BYTES);
 	append_own_name(pf, &annotation);
 	annotation_below(pf, sequence, &annotation, 0);
 }

@@ -51,7 +51,7 @@ static struct ky_pf_clock *clock_of(struct ky_pf *pf, uint64_t key)
 	bool made;
 	if (!KY_PF_GROW(pf, clocks))
 		return NULL;
-	uint32_t *row = ky_pf_map_add(&pf->clock_of, key, &made);
+	uint32_t *row = ky_u64_map_add(&pf->clock_of, key, &made);
 	if (!row)
 		return NULL;
 	if (made) {
@@ -76,7 +76,7 @@ static bool runs_forward(struct ky_pf *pf, const struct reading *readings, uint3
 	}
 	if (!has || !KY_PF_GROW(pf, snapshot_ns))
 		return true;
-	uint32_t *row = ky_pf_map_add(&pf->snapshot_last, key, &made);
+	uint32_t *row = ky_u64_map_add(&pf->snapshot_last, key, &made);
 	if (!row)
 		return true;
 	if (made) {
@@ -152,7 +152,8 @@ static struct ky_pf_clock *clock_of_packet(struct ky_pf *pf, struct ky_pf_sequen
 {
 	if (sequence->clock_cached != KY_NONE && sequence->clock_cached_id == id)
 		return &pf->clocks[sequence->clock_cached];
-	const uint32_t *row = ky_pf_map_find(&pf->clock_of, ky_clock_of_sequence(sequence->id, id));
+	const uint32_t *row =
+		ky_u64_map_find(&pf->clock_of, ky_clock_of_sequence(sequence->id, id));
 	if (!row)
 		return NULL;
 	sequence->clock_cached = *row;

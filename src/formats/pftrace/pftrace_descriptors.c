@@ -29,7 +29,7 @@ static uint64_t key_of(const struct ky_pf *pf, uint64_t uuid)
 
 static struct ky_pf_track *find(const struct ky_pf *pf, uint64_t uuid)
 {
-	const uint32_t *row = ky_pf_map_find(&pf->track_of, key_of(pf, uuid));
+	const uint32_t *row = ky_u64_map_find(&pf->track_of, key_of(pf, uuid));
 	return row ? &pf->tracks[*row] : NULL;
 }
 
@@ -62,15 +62,15 @@ static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t 
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != id)
 			continue;
-		if (pf->text.used)
-			ky_pf_buffer_append(&pf->text, ",", 1);
-		ky_pf_buffer_append(&pf->text, (const char *)field.view.data, field.view.bytes);
+		if (pf->text.bytes)
+			ky_buffer_add(&pf->text, ",", 1);
+		ky_buffer_add(&pf->text, (const char *)field.view.data, field.view.bytes);
 	}
-	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
+	return pf->text.bytes ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
 
 static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_proto_view message)
@@ -205,12 +205,12 @@ uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid)
 {
 	bool made;
 	/* One that is there never moves the others. */
-	uint32_t *row = ky_pf_map_find(&pf->track_of, key_of(pf, uuid));
+	uint32_t *row = ky_u64_map_find(&pf->track_of, key_of(pf, uuid));
 	if (row)
 		return *row;
 	if (!KY_PF_GROW(pf, tracks))
 		return KY_NONE;
-	row = ky_pf_map_add(&pf->track_of, key_of(pf, uuid), &made);
+	row = ky_u64_map_add(&pf->track_of, key_of(pf, uuid), &made);
 	if (!row)
 		return KY_NONE;
 	*row = pf->tracks_count++;
@@ -290,12 +290,12 @@ static uint32_t thread_of(struct ky_pf *pf, const struct ky_pf_track *track, uin
 {
 	bool made;
 	uint32_t thread = ky_thread(pf->trace, track->pid, track->tid);
-	uint32_t *other = ky_pf_map_add(&pf->uuid_of_thread, thread, &made);
+	uint32_t *other = ky_u64_map_add(&pf->uuid_of_thread, thread, &made);
 	if (!other)
 		return thread;
 	if (!made && *other != row) {
 		thread = ky_thread_new(pf->trace, ky_process(pf->trace, track->pid), track->tid);
-		other = ky_pf_map_add(&pf->uuid_of_thread, thread, &made);
+		other = ky_u64_map_add(&pf->uuid_of_thread, thread, &made);
 		if (!other)
 			return thread;
 	}
@@ -307,12 +307,12 @@ static uint32_t process_of(struct ky_pf *pf, const struct ky_pf_track *track, ui
 {
 	bool made;
 	uint32_t process = ky_process(pf->trace, track->pid);
-	uint32_t *other = ky_pf_map_add(&pf->uuid_of_process, process, &made);
+	uint32_t *other = ky_u64_map_add(&pf->uuid_of_process, process, &made);
 	if (!other)
 		return process;
 	if (!made && *other != row) {
 		process = ky_process_new(pf->trace, track->pid);
-		other = ky_pf_map_add(&pf->uuid_of_process, process, &made);
+		other = ky_u64_map_add(&pf->uuid_of_process, process, &made);
 		if (!other)
 			return process;
 	}

@@ -12,10 +12,10 @@
 static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			  const struct ky_pf_parts *parts, const char *suffix)
 {
-	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, (const char *)parts->texts[KY_PF_CLOCK_ENABLE_NAME].data,
-			    parts->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
-	ky_pf_buffer_append(&pf->text, suffix, strlen(suffix));
+	pf->text.bytes = 0;
+	ky_buffer_add(&pf->text, (const char *)parts->texts[KY_PF_CLOCK_ENABLE_NAME].data,
+		      parts->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
+	ky_buffer_add(&pf->text, suffix, strlen(suffix));
 	const uint32_t name = ky_pf_buffer_string(pf, &pf->text);
 	ky_put_counter(pf->trace, event->ts,
 		       ky_track_counter(pf->trace, KY_TRACK_COUNTER, KY_NONE, name),
@@ -178,10 +178,10 @@ static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	if (type == 'C')
 		snprintf(tail, sizeof(tail), "|%lld",
 			 (long long)(place->value ? parts->values[place->value] : 0));
-	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, head, (size_t)bytes);
-	ky_pf_buffer_append(&pf->text, (const char *)name.data, name.data ? name.bytes : 0);
-	ky_pf_buffer_append(&pf->text, tail, strlen(tail));
+	pf->text.bytes = 0;
+	ky_buffer_add(&pf->text, head, (size_t)bytes);
+	ky_buffer_add(&pf->text, (const char *)name.data, name.data ? name.bytes : 0);
+	ky_buffer_add(&pf->text, tail, strlen(tail));
 	ky_put_marker(pf->trace, event->ts, event->tid, ky_pf_buffer_string(pf, &pf->text));
 }
 

@@ -125,9 +125,9 @@ static void read_fields(struct ky_pf_event *event)
 
 static void append_category(struct ky_pf *pf, const char *text, size_t bytes)
 {
-	if (pf->text.used)
-		ky_pf_buffer_append(&pf->text, ",", 1);
-	ky_pf_buffer_append(&pf->text, text, bytes);
+	if (pf->text.bytes)
+		ky_buffer_add(&pf->text, ",", 1);
+	ky_buffer_add(&pf->text, text, bytes);
 }
 
 /* Several categories are one text, those that are interned first. */
@@ -135,7 +135,7 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 				const struct ky_pf_event *event)
 {
 	struct ky_proto_field field;
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		uint64_t iid;
@@ -149,7 +149,7 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 	for (struct ky_proto_in in = ky_proto_open(event->all); ky_proto_next(&in, &field);)
 		if (field.id == KY_PF_TRACK_EVENT_CATEGORIES && field.wire == KY_PROTO_BYTES)
 			append_category(pf, (const char *)field.view.data, field.view.bytes);
-	return pf->text.used ? ky_pf_buffer_string(pf, &pf->text) : 0;
+	return pf->text.bytes ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
 
 static uint32_t category_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
@@ -287,7 +287,7 @@ static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uin
 		return true;
 	bool made;
 	uint32_t *sum =
-		KY_PF_GROW(pf, values) ? ky_pf_map_add(&sequence->values, uuid, &made) : NULL;
+		KY_PF_GROW(pf, values) ? ky_u64_map_add(&sequence->values, uuid, &made) : NULL;
 	if (!sum)
 		return false;
 	if (made) {

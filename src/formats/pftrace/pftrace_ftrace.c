@@ -49,9 +49,9 @@ void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle)
 	const uint32_t number = ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_CPU, &cpu)
 					? (uint32_t)cpu.value
 					: 0;
-	if (ky_pf_map_find(&pf->bundle_seen, number))
+	if (ky_u64_map_find(&pf->bundle_seen, number))
 		return;
-	(void)ky_pf_map_add(&pf->bundle_seen, number, &made);
+	(void)ky_u64_map_add(&pf->bundle_seen, number, &made);
 	if (ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP,
 			  &field) &&
 	    (int64_t)field.value > pf->ftrace_whole_ns)
@@ -117,7 +117,7 @@ static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 	bool made;
 	const char *fields = NULL;
 	const uint64_t key = (uint64_t)event << 16 | (field & 0xffff);
-	uint32_t *name = ky_pf_map_find(&pf->names_of, key);
+	uint32_t *name = ky_u64_map_find(&pf->names_of, key);
 	if (name)
 		return *name;
 	const char *text = known_name(event, &fields);
@@ -128,7 +128,7 @@ static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 		snprintf(number, sizeof(number), "ftrace_%u", event);
 		string = ky_string_z(pf->trace, text ? text : number);
 	}
-	name = ky_pf_map_add(&pf->names_of, key, &made);
+	name = ky_u64_map_add(&pf->names_of, key, &made);
 	if (name)
 		*name = string;
 	return string;
@@ -137,7 +137,7 @@ static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct ky_proto_view text)
 {
 	bool made;
-	uint32_t *name = ky_pf_map_add(&pf->names_of, (uint64_t)event << 16 | field, &made);
+	uint32_t *name = ky_u64_map_add(&pf->names_of, (uint64_t)event << 16 | field, &made);
 	if (name)
 		*name = ky_pf_string(pf, text);
 }

@@ -16,7 +16,7 @@ struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu)
 	bool made;
 	if (!KY_PF_GROW(pf, switches))
 		return NULL;
-	uint32_t *row = ky_pf_map_add(&pf->last_switch, cpu, &made);
+	uint32_t *row = ky_u64_map_add(&pf->last_switch, cpu, &made);
 	if (!row)
 		return NULL;
 	if (made) {
@@ -111,12 +111,11 @@ static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
 static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		      const struct ky_pf_parts *parts)
 {
-	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, "IRQ (", 5);
-	ky_pf_buffer_append(&pf->text,
-			    (const char *)parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
-			    parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
-	ky_pf_buffer_append(&pf->text, ")", 1);
+	pf->text.bytes = 0;
+	ky_buffer_add(&pf->text, "IRQ (", 5);
+	ky_buffer_add(&pf->text, (const char *)parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
+		      parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
+	ky_buffer_add(&pf->text, ")", 1);
 	ky_put_cpu_begin(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
 			 ky_pf_buffer_string(pf, &pf->text), 0);
 }

@@ -87,12 +87,12 @@ static uint32_t scope_of(struct ky_pf *pf, const struct ky_pf_event *event,
 	if (!legacy->has_scope)
 		return oldest ? event->name : event->category;
 	const char *category = ky_text_of(pf->trace, event->category);
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	if (category)
-		ky_pf_buffer_append(&pf->text, category,
-				    ky_strings_bytes(&pf->trace->strings, event->category));
-	ky_pf_buffer_append(&pf->text, ":", 1);
-	ky_pf_buffer_append(&pf->text, (const char *)legacy->id_scope.data, legacy->id_scope.bytes);
+		ky_buffer_add(&pf->text, category,
+			      ky_strings_bytes(&pf->trace->strings, event->category));
+	ky_buffer_add(&pf->text, ":", 1);
+	ky_buffer_add(&pf->text, (const char *)legacy->id_scope.data, legacy->id_scope.bytes);
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 

@@ -23,19 +23,10 @@
 #define HEAD_BYTES_MAX 20u /* a tag and a length, both as long as can be */
 #define ZSTD_WINDOW_LOG_MAX 25
 
-bool ky_pf_grow(struct ky_pf *pf, void **items, uint32_t *room, size_t item_bytes, uint32_t count)
+bool ky_pf_no_memory(struct ky_pf *pf)
 {
-	if (count < *room)
-		return true;
-	const uint32_t more = *room < 16 ? 16 : *room * 2;
-	void *grown = *room > UINT32_MAX / 4 ? NULL : realloc(*items, more * item_bytes);
-	if (!grown) {
-		pf->trace->error = -ENOMEM;
-		return false;
-	}
-	*items = grown;
-	*room = more;
-	return true;
+	pf->trace->error = -ENOMEM;
+	return false;
 }
 
 void ky_pf_damaged(struct ky_pf *pf, const char *what)

@@ -77,7 +77,7 @@ static uint32_t machine_of(struct ky_pf *pf, uint32_t id)
 	bool made;
 	if (!id)
 		return 0;
-	uint32_t *number = ky_pf_map_add(&pf->machine_of, id, &made);
+	uint32_t *number = ky_u64_map_add(&pf->machine_of, id, &made);
 	if (!number)
 		return 0;
 	if (made)

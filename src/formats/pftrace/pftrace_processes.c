@@ -146,15 +146,15 @@ static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_vie
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	uint32_t first = 0, count = 0;
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != KY_PF_PROCESS_TREE_PROCESS_CMDLINE || field.wire != KY_PROTO_BYTES)
 			continue;
 		if (count++)
-			ky_pf_buffer_append(&pf->text, " ", 1);
+			ky_buffer_add(&pf->text, " ", 1);
 		else
 			first = ky_pf_string(pf, field.view);
-		ky_pf_buffer_append(&pf->text, (const char *)field.view.data, field.view.bytes);
+		ky_buffer_add(&pf->text, (const char *)field.view.data, field.view.bytes);
 	}
 	if (!count)
 		return;

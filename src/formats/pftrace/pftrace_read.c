@@ -114,31 +114,31 @@ static void free_arrays(struct ky_pf *pf)
 		free((void *)(uintptr_t)pf->mappings[i].paths.data);
 	for (uint32_t i = 0; i < pf->callstacks_count; i++)
 		free((void *)(uintptr_t)pf->callstacks[i].frames.data);
-	free(pf->sequences);
-	free(pf->clocks);
-	free(pf->snapshot_ns);
-	free(pf->tracks);
-	free(pf->locations);
-	free(pf->mappings);
-	free(pf->frames);
-	free(pf->callstacks);
-	free(pf->values);
-	free(pf->switches);
-	free(pf->disks);
+	KY_ARRAY_FREE(pf->sequences, pf->sequences_room);
+	KY_ARRAY_FREE(pf->clocks, pf->clocks_room);
+	KY_ARRAY_FREE(pf->snapshot_ns, pf->snapshot_ns_room);
+	KY_ARRAY_FREE(pf->tracks, pf->tracks_room);
+	KY_ARRAY_FREE(pf->locations, pf->locations_room);
+	KY_ARRAY_FREE(pf->mappings, pf->mappings_room);
+	KY_ARRAY_FREE(pf->frames, pf->frames_room);
+	KY_ARRAY_FREE(pf->callstacks, pf->callstacks_room);
+	KY_ARRAY_FREE(pf->values, pf->values_room);
+	KY_ARRAY_FREE(pf->switches, pf->switches_room);
+	KY_ARRAY_FREE(pf->disks, pf->disks_room);
 	ky_pair_map_free(&pf->known);
 }
 
 static void close_all(struct ky_pf *pf)
 {
-	struct ky_pf_map *const maps[] = {
+	struct ky_u64_map *const maps[] = {
 		&pf->sequence_of, &pf->machine_of,     &pf->clock_of,        &pf->snapshot_last,
 		&pf->track_of,    &pf->uuid_of_thread, &pf->uuid_of_process, &pf->last_switch,
 		&pf->names_of,    &pf->bundle_seen};
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
-		ky_pf_map_free(maps[i]);
+		ky_u64_map_free(maps[i]);
 	free_arrays(pf);
-	free(pf->key.data);
-	free(pf->text.data);
+	ky_buffer_free(&pf->key);
+	ky_buffer_free(&pf->text);
 	free(pf->unpacked);
 	ZSTD_freeDCtx(pf->zstd);
 	free(pf);

@@ -12,10 +12,13 @@
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_READER_H
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
 
-#include "base/map.h"
+#include <errno.h>
+
+#include "base/array.h"
+#include "base/buffer.h"
 #include "formats/load.h"
 #include "formats/pftrace/ftrace_events.h"
-#include "formats/pftrace/pftrace_map.h"
+#include "formats/pftrace/pftrace_iids.h"
 #include "formats/pftrace/pftrace_schema.h"
 #include "formats/proto_read.h"
 
@@ -95,8 +98,8 @@ struct ky_pf_uuids {
 
 /* What a sequence has interned; made when it first does. */
 struct ky_pf_tables {
-	struct ky_pf_map texts[KY_PF_TEXTS_COUNT];
-	struct ky_pf_map messages[KY_PF_MESSAGES_COUNT];
+	struct ky_pf_iids texts[KY_PF_TEXTS_COUNT];
+	struct ky_pf_iids messages[KY_PF_MESSAGES_COUNT];
 };
 
 struct ky_pf_sequence {
@@ -119,7 +122,7 @@ struct ky_pf_sequence {
 	bool times_valid;
 	int64_t time_ns, thread_time_ns, instructions;
 	/* Running values of incremental counters: from uuid to a row of pf->values. */
-	struct ky_pf_map values;
+	struct ky_u64_map values;
 	/* Caches. */
 	uint64_t track_cached_uuid;
 	uint32_t track_cached; /* row of pf->tracks, KY_NONE: none */
@@ -197,12 +200,6 @@ enum ky_pf_word {
 		KY_PF_WORDS_COUNT
 };
 
-/* A text that is put together, as the keys of nested arguments are. */
-struct ky_pf_buffer {
-	char *data;
-	uint32_t used, room;
-};
-
 struct ky_pf;
 struct ky_pf_ftrace;
 struct ky_pf_parts;
@@ -221,30 +218,30 @@ struct ky_pf {
 	size_t unpacked_room;
 	struct ZSTD_DCtx_s *zstd;
 
-	struct ky_pf_map sequence_of; /* machine and id */
+	struct ky_u64_map sequence_of; /* machine and id */
 	struct ky_pf_sequence **sequences;
 	uint32_t sequences_count, sequences_room;
 	struct ky_pf_sequence *sequence_last;
 
-	struct ky_pf_map machine_of; /* by id: row + 1 */
+	struct ky_u64_map machine_of; /* by id: row + 1 */
 	uint32_t machines;
 	bool host_used;
 	uint32_t machine; /* current */
 
-	struct ky_pf_map clock_of;
+	struct ky_u64_map clock_of;
 	struct ky_pf_clock *clocks;
 	uint32_t clocks_count, clocks_room;
-	struct ky_pf_map snapshot_last; /* by the clocks in it: row of snapshot_ns */
+	struct ky_u64_map snapshot_last; /* by the clocks in it: row of snapshot_ns */
 	int64_t *snapshot_ns;
 	uint32_t snapshot_ns_count, snapshot_ns_room;
 	bool has_snapshots;
 	int64_t latest_ns; /* of all packets: for those without a time */
 
-	struct ky_pf_map track_of;
+	struct ky_u64_map track_of;
 	struct ky_pf_track *tracks;
 	uint32_t tracks_count, tracks_room;
-	struct ky_pf_map uuid_of_thread; /* row of tracks + 1 */
-	struct ky_pf_map uuid_of_process;
+	struct ky_u64_map uuid_of_thread; /* row of tracks + 1 */
+	struct ky_u64_map uuid_of_process;
 
 	struct ky_pf_location *locations;
 	uint32_t locations_count, locations_room;
@@ -257,21 +254,21 @@ struct ky_pf {
 	double *values;
 	uint32_t values_count, values_room;
 
-	struct ky_pf_buffer key;  /* of nested arguments */
-	struct ky_pf_buffer text; /* whatever else is put together */
+	struct ky_buffer key;  /* of nested arguments */
+	struct ky_buffer text; /* whatever else is put together */
 
 	/* ftrace */
 	ky_pf_ftrace_fn *ftrace_handlers[KY_PF_FTRACE_EVENTS_END]; /* by event; or NULL */
-	uint32_t kernel_release;      /* major << 8 | minor, 0: not known */
-	struct ky_pf_map last_switch; /* by CPU: row of switches */
+	uint32_t kernel_release;       /* major << 8 | minor, 0: not known */
+	struct ky_u64_map last_switch; /* by CPU: row of switches */
 	struct ky_pf_switch *switches;
 	uint32_t switches_count, switches_room;
-	struct ky_pf_map
+	struct ky_u64_map
 		names_of;         /* string's number by event << 16 | field; field 0 is the event */
 	int64_t ftrace_offset_ns; /* to BOOTTIME, of bundles with a clock of their own */
 	int64_t ftrace_from_ns;   /* before it tracing had not begun: left out */
 	int64_t ftrace_whole_ns;  /* before it some CPUs' events are missing: raw only */
-	struct ky_pf_map bundle_seen; /* by CPU */
+	struct ky_u64_map bundle_seen; /* by CPU */
 
 	uint32_t syscalls; /* ELF machine whose system calls these are, 0: not known */
 
@@ -317,11 +314,12 @@ struct ky_pf_packet {
 bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet);
 /* Reads all packets of the input and hands them on. 0 or -errno. */
 int ky_pf_read_packets(struct ky_pf *pf);
-/* Makes room for one more item of an array. False without memory, with trace->error set. */
-bool ky_pf_grow(struct ky_pf *pf, void **items, uint32_t *room, size_t item_bytes, uint32_t count);
+/* Record that memory is short, and return false. */
+bool ky_pf_no_memory(struct ky_pf *pf);
+/* Make room for one more item of an array of pf. */
 #define KY_PF_GROW(pf, name)                                                                       \
-	ky_pf_grow(pf, (void **)&(pf)->name, &(pf)->name##_room, sizeof(*(pf)->name),              \
-		   (pf)->name##_count)
+	(KY_ARRAY_GROW((pf)->name, (pf)->name##_room, (uint64_t)(pf)->name##_count + 1) ||         \
+	 ky_pf_no_memory(pf))
 void ky_pf_damaged(struct ky_pf *pf, const char *what);
 
 /* ---- pftrace_payload.c: what is in a packet ---- */
@@ -345,14 +343,14 @@ static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky
 				  uint64_t iid)
 {
 	const uint32_t *value =
-		sequence->tables ? ky_pf_map_find(&sequence->tables->texts[of], iid) : NULL;
+		sequence->tables ? ky_pf_iids_find(&sequence->tables->texts[of], iid) : NULL;
 	return value ? *value : 0;
 }
 /* The row of an interned message, or NULL. */
 static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequence,
 					    enum ky_pf_messages of, uint64_t iid)
 {
-	return sequence->tables ? ky_pf_map_find(&sequence->tables->messages[of], iid) : NULL;
+	return sequence->tables ? ky_pf_iids_find(&sequence->tables->messages[of], iid) : NULL;
 }
 struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 				      uint64_t iid);
@@ -360,6 +358,13 @@ struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf
 static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 {
 	return ky_string(pf->trace, text.data ? (const char *)text.data : "", text.bytes);
+}
+
+static inline uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_buffer *buffer)
+{
+	if (buffer->failed)
+		pf->trace->error = -ENOMEM;
+	return ky_string(pf->trace, buffer->data ? buffer->data : "", buffer->bytes);
 }
 
 /* Return the string of a literal. */
@@ -484,8 +489,6 @@ uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 /* The others than debug annotations: those with a meaning of their own, and Chrome's. */
 void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event);
-void ky_pf_buffer_append(struct ky_pf_buffer *buffer, const char *text, size_t bytes);
-uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_pf_buffer *buffer);
 
 /* ---- pftrace_ftrace.c ---- */
 
@@ -565,9 +568,9 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 
 /* The callsite of an interned callstack; KY_NONE when it is not known. */
 uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message);
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
 
 void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 		       struct ky_proto_view sample);

@@ -25,17 +25,17 @@ static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view messa
 }
 
 /* Where the row of a new iid is noted; NULL when there is none, or it is defined already. */
-static uint32_t *new_row(struct ky_pf_map *map, struct ky_proto_view message)
+static uint32_t *new_row(struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_proto_field iid;
 	bool made;
 	if (!ky_proto_find(message, KY_PF_INTERNED_STRING_IID, &iid) || !iid.value)
 		return NULL;
-	uint32_t *row = ky_pf_map_add(map, iid.value, &made);
+	uint32_t *row = ky_pf_iids_add(map, iid.value, &made);
 	return made ? row : NULL;
 }
 
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_pf_mapping mapping = {.row = KY_NONE};
 	struct ky_proto_in in = ky_proto_open(message);
@@ -62,7 +62,7 @@ void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_map *map, struct ky_pro
 	pf->mappings[pf->mappings_count++] = mapping;
 }
 
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_pf_frame frame = {.row = KY_NONE};
 	struct ky_proto_in in = ky_proto_open(message);
@@ -86,7 +86,7 @@ void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto
 	pf->frames[pf->frames_count++] = frame;
 }
 
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	uint32_t *row = KY_PF_GROW(pf, callstacks) ? new_row(map, message) : NULL;
 	if (!row)
@@ -103,16 +103,16 @@ static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequ
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	uint64_t iid;
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	while (ky_proto_next(&in, &field)) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_MAPPING_PATH_STRING_IDS && ky_proto_item(&items, &iid)) {
 			const uint32_t part = ky_pf_text(sequence, KY_PF_MAPPING_PATHS, iid);
 			if (!part)
 				continue;
-			ky_pf_buffer_append(&pf->text, "/", 1);
-			ky_pf_buffer_append(&pf->text, ky_text_of(pf->trace, part),
-					    ky_strings_bytes(&pf->trace->strings, part));
+			ky_buffer_add(&pf->text, "/", 1);
+			ky_buffer_add(&pf->text, ky_text_of(pf->trace, part),
+				      ky_strings_bytes(&pf->trace->strings, part));
 		}
 	}
 	return ky_pf_buffer_string(pf, &pf->text);

@@ -32,7 +32,7 @@ struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id)
 	if (last && last->id == id && last->machine == pf->machine)
 		return last;
 	bool made;
-	uint32_t *row = ky_pf_map_add(&pf->sequence_of, (uint64_t)pf->machine << 32 | id, &made);
+	uint32_t *row = ky_u64_map_add(&pf->sequence_of, (uint64_t)pf->machine << 32 | id, &made);
 	struct ky_pf_sequence *sequence = NULL;
 	if (row && made) {
 		*row = pf->sequences_count;
@@ -61,10 +61,10 @@ static void clear_defaults(struct ky_pf_sequence *sequence)
 void ky_pf_sequence_clear(struct ky_pf_sequence *sequence)
 {
 	for (int i = 0; sequence->tables && i < KY_PF_TEXTS_COUNT; i++)
-		ky_pf_map_clear(&sequence->tables->texts[i]);
+		ky_pf_iids_clear(&sequence->tables->texts[i]);
 	for (int i = 0; sequence->tables && i < KY_PF_MESSAGES_COUNT; i++)
-		ky_pf_map_clear(&sequence->tables->messages[i]);
-	ky_pf_map_clear(&sequence->values);
+		ky_pf_iids_clear(&sequence->tables->messages[i]);
+	ky_u64_map_free(&sequence->values);
 	clear_defaults(sequence);
 	sequence->times_valid = false;
 	sequence->valid = true;
@@ -74,19 +74,19 @@ void ky_pf_sequence_lost(struct ky_pf_sequence *sequence)
 {
 	sequence->valid = false;
 	sequence->times_valid = false;
-	ky_pf_map_clear(&sequence->values);
+	ky_u64_map_free(&sequence->values);
 }
 
 void ky_pf_sequence_free(struct ky_pf_sequence *sequence)
 {
 	for (int i = 0; sequence->tables && i < KY_PF_TEXTS_COUNT; i++)
-		ky_pf_map_free(&sequence->tables->texts[i]);
+		ky_pf_iids_free(&sequence->tables->texts[i]);
 	for (int i = 0; sequence->tables && i < KY_PF_MESSAGES_COUNT; i++)
-		ky_pf_map_free(&sequence->tables->messages[i]);
+		ky_pf_iids_free(&sequence->tables->messages[i]);
 	free(sequence->tables);
-	ky_pf_map_free(&sequence->values);
-	free(sequence->extra_counters.items);
-	free(sequence->extra_real_counters.items);
+	ky_u64_map_free(&sequence->values);
+	KY_ARRAY_FREE(sequence->extra_counters.items, sequence->extra_counters.room);
+	KY_ARRAY_FREE(sequence->extra_real_counters.items, sequence->extra_real_counters.room);
 	free(sequence);
 }
 
@@ -98,10 +98,10 @@ static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids,
 	struct ky_proto_items items = ky_proto_items(field, false);
 	uint64_t uuid;
 	while (ky_proto_item(&items, &uuid)) {
-		if (!ky_pf_grow(pf, (void **)&uuids->items, &uuids->room, sizeof(*uuids->items),
-				uuids->count))
+		if (!KY_ARRAY_ADD(uuids->items, uuids->count, uuids->room, uuid)) {
+			pf->trace->error = -ENOMEM;
 			return;
-		uuids->items[uuids->count++] = uuid;
+		}
 	}
 }
 
@@ -161,10 +161,10 @@ static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_pro
 static uint32_t hex_string(struct ky_pf *pf, struct ky_proto_view bytes)
 {
 	static const char digits[] = "0123456789abcdef";
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	for (size_t i = 0; i < bytes.bytes; i++) {
 		const char pair[2] = {digits[bytes.data[i] >> 4], digits[bytes.data[i] & 15]};
-		ky_pf_buffer_append(&pf->text, pair, 2);
+		ky_buffer_add(&pf->text, pair, 2);
 	}
 	return ky_pf_buffer_string(pf, &pf->text);
 }
@@ -172,11 +172,11 @@ static uint32_t hex_string(struct ky_pf *pf, struct ky_proto_view bytes)
 /* Dots and brackets have a meaning in keys. */
 static uint32_t debug_key(struct ky_pf *pf, struct ky_proto_view name)
 {
-	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, DEBUG_PREFIX, sizeof(DEBUG_PREFIX) - 1);
-	const uint32_t begin = pf->text.used;
-	ky_pf_buffer_append(&pf->text, (const char *)name.data, name.bytes);
-	for (uint32_t i = begin; i < pf->text.used; i++)
+	pf->text.bytes = 0;
+	ky_buffer_add(&pf->text, DEBUG_PREFIX, sizeof(DEBUG_PREFIX) - 1);
+	const size_t begin = pf->text.bytes;
+	ky_buffer_add(&pf->text, (const char *)name.data, name.bytes);
+	for (size_t i = begin; i < pf->text.bytes; i++)
 		if (pf->text.data[i] == '.' || pf->text.data[i] == '[' || pf->text.data[i] == ']')
 			pf->text.data[i] = '_';
 	return ky_pf_buffer_string(pf, &pf->text);
@@ -190,7 +190,7 @@ static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum 
 	bool made;
 	if (!read_text(message, &iid, &text))
 		return;
-	uint32_t *value = ky_pf_map_add(&sequence->tables->texts[of], iid, &made);
+	uint32_t *value = ky_pf_iids_add(&sequence->tables->texts[of], iid, &made);
 	if (!value || !made)
 		return;
 	if (of == KY_PF_ANNOTATION_KEYS)
@@ -206,15 +206,15 @@ static uint32_t path_string(struct ky_pf *pf, struct ky_proto_view path)
 {
 	if (!path.bytes || !memchr(path.data, '\\', path.bytes))
 		return ky_pf_string(pf, path);
-	pf->text.used = 0;
-	ky_pf_buffer_append(&pf->text, (const char *)path.data, path.bytes);
-	for (uint32_t i = 0; i < pf->text.used; i++)
+	pf->text.bytes = 0;
+	ky_buffer_add(&pf->text, (const char *)path.data, path.bytes);
+	for (size_t i = 0; i < pf->text.bytes; i++)
 		if (pf->text.data[i] == '\\')
 			pf->text.data[i] = '/';
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_proto_view message)
+static void intern_location(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_pf_location location = {0};
 	struct ky_proto_in in = ky_proto_open(message);
@@ -232,7 +232,7 @@ static void intern_location(struct ky_pf *pf, struct ky_pf_map *map, struct ky_p
 			location.line = (uint32_t)field.value;
 		}
 	}
-	uint32_t *row = iid && KY_PF_GROW(pf, locations) ? ky_pf_map_add(map, iid, &made) : NULL;
+	uint32_t *row = iid && KY_PF_GROW(pf, locations) ? ky_pf_iids_add(map, iid, &made) : NULL;
 	if (!row || !made)
 		return;
 	*row = pf->locations_count;
@@ -282,7 +282,7 @@ static int texts_of_field(uint32_t id)
 static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			   const struct ky_proto_field *field)
 {
-	struct ky_pf_map *messages = sequence->tables->messages;
+	struct ky_pf_iids *messages = sequence->tables->messages;
 	switch (field->id) {
 	case KY_PF_INTERNED_DATA_SOURCE_LOCATIONS:
 		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);

@@ -68,11 +68,11 @@ static uint32_t log_tag(struct ky_pf *pf, const struct ky_pf_location *location)
 	char line[16];
 	const int bytes = snprintf(line, sizeof(line), ":%u", location->line);
 	const char *file = ky_text_of(pf->trace, location->file);
-	pf->text.used = 0;
+	pf->text.bytes = 0;
 	if (file)
-		ky_pf_buffer_append(&pf->text, file,
-				    ky_strings_bytes(&pf->trace->strings, location->file));
-	ky_pf_buffer_append(&pf->text, line, (size_t)bytes);
+		ky_buffer_add(&pf->text, file,
+			      ky_strings_bytes(&pf->trace->strings, location->file));
+	ky_buffer_add(&pf->text, line, (size_t)bytes);
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 

@@ -50,7 +50,7 @@ static uint32_t rows_of(const struct ky_view *view, enum ky_view_kind kind)
 	return 0;
 }
 
-bool ky_api_event_exists(const struct ky_view *view, enum ky_view_kind kind, int64_t id)
+static bool exists(const struct ky_view *view, enum ky_view_kind kind, int64_t id)
 {
 	return id >= 0 && id < rows_of(view, kind);
 }
@@ -276,7 +276,7 @@ void ky_api_event(struct ky_api *api, const struct ky_api_request *request,
 	if (ky_api_parameter_text(request, "g") &&
 	    !ky_api_parameter_generation(api, request, response))
 		return;
-	if (!ky_api_event_exists(api->view, kind, id)) {
+	if (!exists(api->view, kind, id)) {
 		ky_api_fail(response, 404, "no event %lld of kind %s in this trace", (long long)id,
 			    ky_api_event_kinds[kind]);
 		return;

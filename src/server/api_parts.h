@@ -118,7 +118,6 @@ extern const char *const ky_api_event_kinds[];
 /* Convert to REALTIME. Return false if that is unknown. */
 bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns);
 
-bool ky_api_event_exists(const struct ky_view *view, enum ky_view_kind kind, int64_t id);
 /* Write an EventRef. */
 void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky_api *api,
 		      enum ky_view_kind kind, uint32_t id);

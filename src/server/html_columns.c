@@ -156,7 +156,7 @@ static void write_column(struct ky_html_data *data, struct packer *packer,
 		put(packer, data, column->packing, column->get(data, ky_html_rows_at(rows, i)));
 }
 
-/* Write the listed rows, plus one; 0 is none, as in all such columns. */
+/* Write the listed rows, plus one; 0 means no row, as in all such columns. */
 static void write_listed(struct ky_html_data *data, struct packer *packer)
 {
 	const struct ky_html_rows *const rows = &data->rows[KY_HTML_SLICES];

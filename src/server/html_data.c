@@ -80,21 +80,6 @@ static int choose_events(struct ky_html_data *data)
 	return result;
 }
 
-int ky_html_data_choose(struct ky_html_data *data)
-{
-	const struct ky_trace *const trace = data->trace;
-	uint64_t events = 0;
-	choose_all(&data->rows[KY_HTML_PROCESSES], trace->processes.rows.count);
-	choose_all(&data->rows[KY_HTML_THREADS], trace->threads.rows.count);
-	choose_all(&data->rows[KY_HTML_TRACKS], trace->tracks.rows.count);
-	const int result = choose_events(data);
-	if (result)
-		return result;
-	for (int i = KY_HTML_SLICES; i <= KY_HTML_LOSSES; i++)
-		events += ky_html_rows_count(&data->rows[i]);
-	return events > KY_HTML_EVENTS_MAX ? -EFBIG : ky_html_data_refer(data);
-}
-
 /* ---- arguments: numbered in the order of slices, so that a set is nearly always the next one ---- */
 
 /* List the sets in their new order, after set 0. Return how many arguments they have. */
@@ -214,7 +199,7 @@ static void mark_mappings(const struct ky_html_data *data, uint8_t *marks)
 		    data->trace->mappings.rows.count, marks);
 }
 
-int ky_html_data_refer(struct ky_html_data *data)
+static int refer(struct ky_html_data *data)
 {
 	const struct ky_trace *const trace = data->trace;
 	int result = choose_marked(data, KY_HTML_FLOWS, trace->flows.rows.count, mark_flows);
@@ -229,6 +214,21 @@ int ky_html_data_refer(struct ky_html_data *data)
 		result = choose_marked(data, KY_HTML_MAPPINGS, trace->mappings.rows.count,
 				       mark_mappings);
 	return result;
+}
+
+int ky_html_data_choose(struct ky_html_data *data)
+{
+	const struct ky_trace *const trace = data->trace;
+	uint64_t events = 0;
+	choose_all(&data->rows[KY_HTML_PROCESSES], trace->processes.rows.count);
+	choose_all(&data->rows[KY_HTML_THREADS], trace->threads.rows.count);
+	choose_all(&data->rows[KY_HTML_TRACKS], trace->tracks.rows.count);
+	const int result = choose_events(data);
+	if (result)
+		return result;
+	for (int i = KY_HTML_SLICES; i <= KY_HTML_LOSSES; i++)
+		events += ky_html_rows_count(&data->rows[i]);
+	return events > KY_HTML_EVENTS_MAX ? -EFBIG : refer(data);
 }
 
 void ky_html_data_free(struct ky_html_data *data)

@@ -90,8 +90,6 @@ struct ky_html_data {
 /* Select the rows and what they refer to, except strings. Return 0, -ENOMEM, or -EFBIG. */
 int ky_html_data_choose(struct ky_html_data *data);
 void ky_html_data_free(struct ky_html_data *data);
-/* Select what the events' rows refer to. Return 0 or -ENOMEM. */
-int ky_html_data_refer(struct ky_html_data *data);
 
 /* Compresses, encodes as base64, and writes. After an error nothing more is done. */
 struct ky_html_out;

@@ -14,7 +14,7 @@ static uint64_t time_of(const struct ky_html_data *data, int64_t ts)
 	return (uint64_t)ky_sub_clamped(ts, data->view->base_ns);
 }
 
-/* References to rows are their number in the file plus one; 0 is none. */
+/* References to rows are their number in the file plus one; 0 means no row. */
 static uint64_t reference(const struct ky_html_data *data, enum ky_html_table table, uint32_t row)
 {
 	const uint32_t number =

@@ -11,6 +11,57 @@
 #include <stddef.h>
 #include <string.h>
 
+/* ---- names ---- */
+
+/* Longer names are cut: no slice is so wide. The details have the whole name. */
+#define TEXT_BYTES_MAX 1024u
+
+void ky_tile_names_add(struct ky_tile_names *names, uint32_t name)
+{
+	bool made;
+	if (names->count && names->last == name)
+		return;
+	names->last = name;
+	if (!ky_u64_map_add(&names->known, name, &made) ||
+	    (made && !KY_ARRAY_ADD(names->list, names->count, names->room, name)))
+		names->failed = true;
+}
+
+static void free_names(struct ky_tile_names *names)
+{
+	ky_u64_map_free(&names->known);
+	KY_ARRAY_FREE(names->list, names->room);
+	*names = (struct ky_tile_names){0};
+}
+
+static uint32_t cut(const char *text, uint32_t bytes)
+{
+	if (bytes <= TEXT_BYTES_MAX)
+		return bytes;
+	bytes = TEXT_BYTES_MAX;
+	while (bytes && ((unsigned char)text[bytes] & 0xc0u) == 0x80u)
+		bytes--;
+	return bytes;
+}
+
+static void write_names(const struct ky_tile_names *names, const struct ky_strings *strings,
+			struct ky_buffer *out)
+{
+	static const char zeros[8] = {0};
+	for (uint32_t i = 0; i < names->count; i++) {
+		const uint32_t name = names->list[i];
+		const char *const text = ky_strings_text(strings, name);
+		const uint32_t head[2] = {name,
+					  text ? cut(text, ky_strings_bytes(strings, name)) : 0};
+		ky_buffer_add(out, head, sizeof(head));
+		if (text)
+			ky_buffer_add(out, text, head[1]);
+		ky_buffer_add(out, zeros, (8 - head[1] % 8) % 8);
+	}
+}
+
+/* ---- sections ---- */
+
 __extension__ typedef __int128 ky_i128;
 
 /*
@@ -94,61 +145,12 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 	header.strings = names.count;
 	header.strings_at = (uint32_t)(out->bytes - at);
 	if (!error)
-		ky_tile_names_write(&names, &view->trace->strings, out);
+		write_names(&names, &view->trace->strings, out);
 	out->failed |= names.failed;
 	if (error)
 		out->bytes = at;
 	else if (!out->failed)
 		memcpy(out->data + at, &header, sizeof(header));
-	ky_tile_names_free(&names);
+	free_names(&names);
 	return error;
-}
-
-/* ---- names ---- */
-
-/* Longer names are cut: no slice is so wide. The details have the whole name. */
-#define TEXT_BYTES_MAX 1024u
-
-void ky_tile_names_add(struct ky_tile_names *names, uint32_t name)
-{
-	bool made;
-	if (names->count && names->last == name)
-		return;
-	names->last = name;
-	if (!ky_u64_map_add(&names->known, name, &made) ||
-	    (made && !KY_ARRAY_ADD(names->list, names->count, names->room, name)))
-		names->failed = true;
-}
-
-void ky_tile_names_free(struct ky_tile_names *names)
-{
-	ky_u64_map_free(&names->known);
-	KY_ARRAY_FREE(names->list, names->room);
-	*names = (struct ky_tile_names){0};
-}
-
-static uint32_t cut(const char *text, uint32_t bytes)
-{
-	if (bytes <= TEXT_BYTES_MAX)
-		return bytes;
-	bytes = TEXT_BYTES_MAX;
-	while (bytes && ((unsigned char)text[bytes] & 0xc0u) == 0x80u)
-		bytes--;
-	return bytes;
-}
-
-void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_strings *strings,
-			 struct ky_buffer *out)
-{
-	static const char zeros[8] = {0};
-	for (uint32_t i = 0; i < names->count; i++) {
-		const uint32_t name = names->list[i];
-		const char *const text = ky_strings_text(strings, name);
-		const uint32_t head[2] = {name,
-					  text ? cut(text, ky_strings_bytes(strings, name)) : 0};
-		ky_buffer_add(out, head, sizeof(head));
-		if (text)
-			ky_buffer_add(out, text, head[1]);
-		ky_buffer_add(out, zeros, (8 - head[1] % 8) % 8);
-	}
 }

@@ -40,10 +40,6 @@ struct ky_tile_names {
 };
 
 void ky_tile_names_add(struct ky_tile_names *names, uint32_t name);
-void ky_tile_names_free(struct ky_tile_names *names);
-/* Append them in the format of wire.h. */
-void ky_tile_names_write(const struct ky_tile_names *names, const struct ky_strings *strings,
-			 struct ky_buffer *out);
 
 /* A track's tile. Times are the trace's; last_ns is inside. */
 struct ky_tile {

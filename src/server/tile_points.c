@@ -5,7 +5,7 @@
  */
 #include "server/tile.h"
 
-struct walk {
+struct point_walk {
 	const struct ky_tile *tile;
 	const struct ky_view_table *table;
 	const struct ky_view_lane *lane;
@@ -18,7 +18,7 @@ struct walk {
 	uint32_t items;
 };
 
-static void put_merged(struct walk *walk)
+static void put_merged(struct point_walk *walk)
 {
 	if (!walk->any)
 		return;
@@ -34,7 +34,7 @@ static void put_merged(struct walk *walk)
 	walk->any = false;
 }
 
-static void merge(struct walk *walk, const struct ky_point_node *node, uint32_t last)
+static void merge(struct point_walk *walk, const struct ky_point_node *node, uint32_t last)
 {
 	const int64_t pixel = ky_tile_pixel(walk->tile, node->begin);
 	if (walk->any && walk->pixel == pixel) {
@@ -48,7 +48,7 @@ static void merge(struct walk *walk, const struct ky_point_node *node, uint32_t 
 	walk->last = last;
 }
 
-static bool walk_rows(struct walk *walk, uint32_t from, uint32_t to)
+static bool walk_rows(struct point_walk *walk, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const uint32_t row = walk->table->order[walk->lane->first + i];
@@ -61,7 +61,7 @@ static bool walk_rows(struct walk *walk, uint32_t from, uint32_t to)
 	return true;
 }
 
-static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_t to)
+static bool walk_nodes(struct point_walk *walk, uint8_t number, uint32_t from, uint32_t to)
 {
 	const struct ky_tile_level *const level = &walk->levels[number];
 	const uint32_t below = level[-1].count;
@@ -87,7 +87,7 @@ static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_
 }
 
 /* Put the last point before the tile, unmerged. */
-static void put_before(struct walk *walk)
+static void put_before(struct point_walk *walk)
 {
 	const uint32_t *const order = walk->table->order + walk->lane->first;
 	uint32_t from = 0, to = walk->lane->count;
@@ -107,7 +107,7 @@ static void put_before(struct walk *walk)
 
 uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane)
 {
-	struct walk walk = {
+	struct point_walk walk = {
 		.tile = tile,
 		.table = &tile->view->tables[lane->table],
 		.lane = lane,

@@ -29,7 +29,7 @@ struct waiting {
 	uint32_t from, to;               /* indices in the lane */
 };
 
-struct walk {
+struct span_walk {
 	const struct ky_tile *tile;
 	const struct ky_view_table *table;
 	const struct ky_view_lane *lane;
@@ -50,7 +50,7 @@ struct walk {
 
 /* ---- items ---- */
 
-static void write_batch(struct walk *walk)
+static void write_batch(struct span_walk *walk)
 {
 	ky_buffer_add(walk->tile->out, walk->batch, walk->batched * sizeof(walk->batch[0]));
 	walk->items += walk->batched;
@@ -68,7 +68,7 @@ static uint8_t fill_of(const struct ky_span_node *node)
 	return part < 1.0f ? node->busy > 0 : (uint8_t)rounded;
 }
 
-static void put_item(struct walk *walk, const struct ky_span_node *node, uint32_t count)
+static void put_item(struct span_walk *walk, const struct ky_span_node *node, uint32_t count)
 {
 	const bool open = count == 1 && walk->table->dur && walk->table->dur[node->longest] < 0;
 	const uint32_t flags = (count > 1 ? KY_ITEM_MERGED : 0) |
@@ -91,14 +91,15 @@ static void put_item(struct walk *walk, const struct ky_span_node *node, uint32_
 	ky_tile_names_add(walk->tile->names, name);
 }
 
-static void put_merged(struct walk *walk)
+static void put_merged(struct span_walk *walk)
 {
 	if (walk->merged_count)
 		put_item(walk, &walk->merged, walk->merged_count);
 	walk->merged_count = 0;
 }
 
-static void merge(struct walk *walk, const struct ky_span_node *node, uint32_t count, int64_t pixel)
+static void merge(struct span_walk *walk, const struct ky_span_node *node, uint32_t count,
+		  int64_t pixel)
 {
 	if (walk->merged_count && walk->merged_pixel == pixel) {
 		ky_view_lanes_join_span(&walk->merged, node);
@@ -111,19 +112,19 @@ static void merge(struct walk *walk, const struct ky_span_node *node, uint32_t c
 	walk->merged_pixel = pixel;
 }
 
-static int64_t pixel_of(const struct walk *walk, int64_t begin)
+static int64_t pixel_of(const struct span_walk *walk, int64_t begin)
 {
 	return begin < walk->tile->first_ns ? BEFORE : ky_tile_pixel(walk->tile, begin);
 }
 
-static bool is_narrow(const struct walk *walk, const struct ky_span_node *node)
+static bool is_narrow(const struct span_walk *walk, const struct ky_span_node *node)
 {
 	return (uint64_t)node->end - (uint64_t)node->begin < 2 * walk->pixel_ns &&
 	       node->longest_dur < walk->pixel_width;
 }
 
 /* Like ky_view_lanes_span(), but the name is looked up when it is needed. */
-static struct ky_span_node row_of(const struct walk *walk, uint32_t row)
+static struct ky_span_node row_of(const struct span_walk *walk, uint32_t row)
 {
 	const int64_t begin = walk->table->ts[row];
 	const int64_t end = ky_view_lanes_end(walk->table, row, walk->tile->view->trace->end_ns);
@@ -131,7 +132,7 @@ static struct ky_span_node row_of(const struct walk *walk, uint32_t row)
 	return (struct ky_span_node){begin, end, dur, dur, row, KY_NONE};
 }
 
-static void take_row(struct walk *walk, const struct ky_span_node *row)
+static void take_row(struct span_walk *walk, const struct ky_span_node *row)
 {
 	const int64_t pixel = pixel_of(walk, row->begin);
 	if (walk->own_count && walk->own_pixel != pixel)
@@ -148,7 +149,7 @@ static void take_row(struct walk *walk, const struct ky_span_node *row)
 
 /* ---- the queue ---- */
 
-static void walk_rows(struct walk *walk, uint32_t from, uint32_t to)
+static void walk_rows(struct span_walk *walk, uint32_t from, uint32_t to)
 {
 	const struct ky_tile *const tile = walk->tile;
 	const uint32_t *const order = walk->table->order + walk->lane->first;
@@ -159,7 +160,7 @@ static void walk_rows(struct walk *walk, uint32_t from, uint32_t to)
 	}
 }
 
-static void ask_memory(const struct walk *walk, const struct waiting *waiting)
+static void ask_memory(const struct span_walk *walk, const struct waiting *waiting)
 {
 	const struct ky_view_table *const table = walk->table;
 	const uint32_t *const order = table->order + walk->lane->first;
@@ -172,7 +173,7 @@ static void ask_memory(const struct walk *walk, const struct waiting *waiting)
 	}
 }
 
-static void take_first(struct walk *walk)
+static void take_first(struct span_walk *walk)
 {
 	const struct waiting *const first = &walk->line[walk->line_first++ % LINE];
 	if (first->node)
@@ -182,7 +183,7 @@ static void take_first(struct walk *walk)
 		walk_rows(walk, first->from, first->to);
 }
 
-static void put_in_line(struct walk *walk, const struct ky_span_node *node, uint32_t from,
+static void put_in_line(struct span_walk *walk, const struct ky_span_node *node, uint32_t from,
 			uint32_t to)
 {
 	if (walk->line_end - walk->line_first == LINE)
@@ -197,7 +198,7 @@ static void put_in_line(struct walk *walk, const struct ky_span_node *node, uint
 /* ---- the walk ---- */
 
 /* Report whether all of a node begins in a pixel that already has OWN_MAX spans. */
-static bool is_crowded(const struct walk *walk, const struct ky_span_node *node, uint32_t last)
+static bool is_crowded(const struct span_walk *walk, const struct ky_span_node *node, uint32_t last)
 {
 	if (walk->own_count < OWN_MAX || node->begin < walk->tile->first_ns ||
 	    pixel_of(walk, node->begin) != walk->own_pixel)
@@ -207,13 +208,13 @@ static bool is_crowded(const struct walk *walk, const struct ky_span_node *node,
 }
 
 /* A node that ends where the next tile begins may have an instant there. */
-static bool is_inside(const struct walk *walk, const struct ky_span_node *node)
+static bool is_inside(const struct span_walk *walk, const struct ky_span_node *node)
 {
 	return node->begin >= walk->tile->first_ns && node->end <= walk->tile->last_ns;
 }
 
 /* Walk nodes [from, to) of a level. Return false after the tile's end. */
-static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_t to)
+static bool walk_nodes(struct span_walk *walk, uint8_t number, uint32_t from, uint32_t to)
 {
 	const struct ky_tile_level *const level = &walk->levels[number];
 	const uint32_t below = level[-1].count;
@@ -243,7 +244,7 @@ static bool walk_nodes(struct walk *walk, uint8_t number, uint32_t from, uint32_
 
 uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane)
 {
-	struct walk walk;
+	struct span_walk walk;
 	walk.tile = tile;
 	walk.table = &tile->view->tables[lane->table];
 	walk.lane = lane;

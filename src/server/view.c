@@ -52,7 +52,8 @@ static int plan_tracks(struct ky_view *view, const struct ky_view_tally *tally,
 	return error;
 }
 
-int ky_view_make_tracks(struct ky_view *view)
+/* Make the view's tracks, with numbered lanes without rows. Return 0 or -ENOMEM. */
+static int make_tracks(struct ky_view *view)
 {
 	struct ky_view_tally tally = {0};
 	struct ky_view_strands strands = {0};
@@ -83,7 +84,7 @@ static int make(struct ky_view *view, const struct ky_view_options *options)
 	if (!error)
 		error = ky_view_lanes_open(view);
 	if (!error)
-		error = ky_view_make_tracks(view);
+		error = make_tracks(view);
 	return error ? error : ky_view_lanes_fill(view, options);
 }
 

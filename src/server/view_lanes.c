@@ -154,6 +154,89 @@ uint64_t ky_view_lanes_memory(const struct ky_view *view)
 	return bytes;
 }
 
+/* ---- the pyramid ---- */
+
+static uint8_t count_levels(uint32_t rows, uint64_t *nodes)
+{
+	uint8_t levels = 0;
+	*nodes = 0;
+	for (uint32_t count = rows; count > KY_LANE_FAN; levels++) {
+		count = ky_view_lanes_above(count);
+		*nodes += count;
+	}
+	return levels;
+}
+
+static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	struct ky_span_node *const nodes = table->spans + lane->nodes_at;
+	for (uint32_t i = 0; i < lane->count; i++) {
+		const struct ky_span_node one = ky_view_lanes_span(
+			table, table->order[lane->first + i], view->trace->end_ns);
+		if (i % KY_LANE_FAN == 0)
+			nodes[i / KY_LANE_FAN] = one;
+		else
+			ky_view_lanes_join_span(&nodes[i / KY_LANE_FAN], &one);
+	}
+}
+
+static void points_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	struct ky_point_node *const nodes = table->points + lane->nodes_at;
+	for (uint32_t i = 0; i < lane->count; i++) {
+		const struct ky_point_node one =
+			ky_view_lanes_point(table, table->order[lane->first + i]);
+		if (i % KY_LANE_FAN == 0)
+			nodes[i / KY_LANE_FAN] = one;
+		else
+			ky_view_lanes_join_point(&nodes[i / KY_LANE_FAN], &one);
+	}
+}
+
+static void spans_above(const struct ky_span_node *below, uint32_t count,
+			struct ky_span_node *above)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i % KY_LANE_FAN == 0)
+			above[i / KY_LANE_FAN] = below[i];
+		else
+			ky_view_lanes_join_span(&above[i / KY_LANE_FAN], &below[i]);
+}
+
+static void points_above(const struct ky_point_node *below, uint32_t count,
+			 struct ky_point_node *above)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i % KY_LANE_FAN == 0)
+			above[i / KY_LANE_FAN] = below[i];
+		else
+			ky_view_lanes_join_point(&above[i / KY_LANE_FAN], &below[i]);
+}
+
+static void finish_pyramid(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted)
+{
+	const struct ky_view_table *const table = &view->tables[lane->table];
+	const bool points = lane->table == KY_LANE_COUNTERS;
+	if (!lane->levels)
+		return;
+	if (!sorted && points)
+		points_of_rows(view, lane);
+	else if (!sorted)
+		spans_of_rows(view, lane);
+	uint64_t at = lane->nodes_at;
+	uint32_t count = ky_view_lanes_above(lane->count);
+	for (uint8_t level = 1; level < lane->levels; level++) {
+		if (points)
+			points_above(table->points + at, count, table->points + at + count);
+		else
+			spans_above(table->spans + at, count, table->spans + at + count);
+		at += count;
+		count = ky_view_lanes_above(count);
+	}
+}
+
 /* ---- filling ---- */
 
 static void count_rows(struct ky_view *view, const struct ky_view_table *table, uint32_t from,
@@ -224,7 +307,7 @@ static void finish_lanes(const struct ky_view *view, const struct filling *filli
 		if (fillings[i].unsorted)
 			qsort_r(table->order + lane->first, lane->count, sizeof(*table->order),
 				compare_rows, table);
-		ky_view_lanes_finish(view, lane, !fillings[i].unsorted);
+		finish_pyramid(view, lane, !fillings[i].unsorted);
 	}
 }
 
@@ -235,7 +318,7 @@ static int make_room(struct ky_view *view)
 		struct ky_view_lane *const lane = &view->lanes[i];
 		struct ky_view_table *const table = &view->tables[lane->table];
 		uint64_t nodes;
-		lane->levels = ky_view_lanes_levels(lane->count, &nodes);
+		lane->levels = count_levels(lane->count, &nodes);
 		lane->first = (uint32_t)table->order_count;
 		lane->nodes_at = table->nodes_count;
 		table->order_count += lane->count;
@@ -291,87 +374,4 @@ int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *optio
 		finish_lanes(view, fillings);
 	free(fillings);
 	return error;
-}
-
-/* ---- the pyramid ---- */
-
-uint8_t ky_view_lanes_levels(uint32_t rows, uint64_t *nodes)
-{
-	uint8_t levels = 0;
-	*nodes = 0;
-	for (uint32_t count = rows; count > KY_LANE_FAN; levels++) {
-		count = ky_view_lanes_above(count);
-		*nodes += count;
-	}
-	return levels;
-}
-
-static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
-{
-	const struct ky_view_table *const table = &view->tables[lane->table];
-	struct ky_span_node *const nodes = table->spans + lane->nodes_at;
-	for (uint32_t i = 0; i < lane->count; i++) {
-		const struct ky_span_node one = ky_view_lanes_span(
-			table, table->order[lane->first + i], view->trace->end_ns);
-		if (i % KY_LANE_FAN == 0)
-			nodes[i / KY_LANE_FAN] = one;
-		else
-			ky_view_lanes_join_span(&nodes[i / KY_LANE_FAN], &one);
-	}
-}
-
-static void points_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
-{
-	const struct ky_view_table *const table = &view->tables[lane->table];
-	struct ky_point_node *const nodes = table->points + lane->nodes_at;
-	for (uint32_t i = 0; i < lane->count; i++) {
-		const struct ky_point_node one =
-			ky_view_lanes_point(table, table->order[lane->first + i]);
-		if (i % KY_LANE_FAN == 0)
-			nodes[i / KY_LANE_FAN] = one;
-		else
-			ky_view_lanes_join_point(&nodes[i / KY_LANE_FAN], &one);
-	}
-}
-
-static void spans_above(const struct ky_span_node *below, uint32_t count,
-			struct ky_span_node *above)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (i % KY_LANE_FAN == 0)
-			above[i / KY_LANE_FAN] = below[i];
-		else
-			ky_view_lanes_join_span(&above[i / KY_LANE_FAN], &below[i]);
-}
-
-static void points_above(const struct ky_point_node *below, uint32_t count,
-			 struct ky_point_node *above)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (i % KY_LANE_FAN == 0)
-			above[i / KY_LANE_FAN] = below[i];
-		else
-			ky_view_lanes_join_point(&above[i / KY_LANE_FAN], &below[i]);
-}
-
-void ky_view_lanes_finish(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted)
-{
-	const struct ky_view_table *const table = &view->tables[lane->table];
-	const bool points = lane->table == KY_LANE_COUNTERS;
-	if (!lane->levels)
-		return;
-	if (!sorted && points)
-		points_of_rows(view, lane);
-	else if (!sorted)
-		spans_of_rows(view, lane);
-	uint64_t at = lane->nodes_at;
-	uint32_t count = ky_view_lanes_above(lane->count);
-	for (uint8_t level = 1; level < lane->levels; level++) {
-		if (points)
-			points_above(table->points + at, count, table->points + at + count);
-		else
-			spans_above(table->spans + at, count, table->spans + at + count);
-		at += count;
-		count = ky_view_lanes_above(count);
-	}
 }

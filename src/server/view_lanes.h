@@ -86,11 +86,6 @@ uint64_t ky_view_lanes_memory(const struct ky_view *view);
 /* Fill the lanes of the view's tracks, which are already numbered (lane_of). Return 0, -ENOMEM, or the result of progress. */
 int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options);
 
-/* Make the nodes of a lane above the lowest level; of unsorted lanes also the lowest. */
-void ky_view_lanes_finish(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted);
-/* Return the number of levels of a lane with that many rows, and the number of nodes. */
-uint8_t ky_view_lanes_levels(uint32_t rows, uint64_t *nodes);
-
 /* Return the number of nodes above a level of that many. */
 static inline uint32_t ky_view_lanes_above(uint32_t count)
 {

@@ -64,11 +64,6 @@ struct ky_view_strands {
 int ky_view_strands_open(struct ky_view_strands *strands, const struct ky_trace *trace,
 			 const struct ky_view_tally *tally);
 void ky_view_strands_close(struct ky_view_strands *strands);
-/* Report whether the slices of a track of the trace are packed. */
-static inline bool ky_view_strands_packs(const struct ky_view_strand *strand, uint8_t track_flags)
-{
-	return strand->packed && (!strand->base_row || (track_flags & KY_TRACK_OVERFLOW));
-}
 /* Make view->row_of if anything is packed. Return 0 or -ENOMEM. */
 int ky_view_strands_pack(struct ky_view_strands *strands, struct ky_view *view);
 
@@ -107,8 +102,6 @@ int ky_view_plan_finish(struct ky_view_plan *plan);
 
 /* Fill the plan. Return 0 or -ENOMEM. */
 int ky_view_tracks(struct ky_view_plan *plan);
-/* Do all of the above: make the view's tracks, with numbered lanes without rows. Return 0 or -ENOMEM. */
-int ky_view_make_tracks(struct ky_view *view);
 
 /* Make view->sample_spans (sample_spans.c). Return 0 or -ENOMEM. */
 int ky_sample_spans_open(struct ky_view *view);

@@ -126,6 +126,12 @@ void ky_view_strands_close(struct ky_view_strands *strands)
 
 /* ---- packing ---- */
 
+/* Report whether the slices of a track of the trace are packed. */
+static bool is_packed(const struct ky_view_strand *strand, uint8_t track_flags)
+{
+	return strand->packed && (!strand->base_row || (track_flags & KY_TRACK_OVERFLOW));
+}
+
 #define ROWS_MAX 256u
 
 /*
@@ -138,8 +144,7 @@ static void measure(const struct ky_view_strands *strands, const struct ky_trace
 	const struct ky_slices *const slices = &trace->slices;
 	for (uint32_t i = slices->rows.count; i-- > 0;) {
 		const uint32_t track = slices->track[i], parent = slices->parent[i];
-		if (!ky_view_strands_packs(&strands->items[strands->of[track]],
-					   trace->tracks.flags[track]))
+		if (!is_packed(&strands->items[strands->of[track]], trace->tracks.flags[track]))
 			continue;
 		if (!row_of[i])
 			row_of[i] = 1;
@@ -184,7 +189,7 @@ static bool place(struct ky_view_strands *strands, const struct ky_view *view, u
 	for (uint32_t i = 0; i < slices->rows.count; i++) {
 		const uint32_t track = slices->track[i], parent = slices->parent[i];
 		struct ky_view_strand *const strand = &strands->items[strands->of[track]];
-		if (!ky_view_strands_packs(strand, flags[track]))
+		if (!is_packed(strand, flags[track]))
 			row_of[i] = slices->depth[i];
 		else if (parent != KY_NONE)
 			row_of[i] = (uint16_t)(row_of[parent] + 1);

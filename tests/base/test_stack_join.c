@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_stack_join.c: call stacks as they could come, and exactly the spans that they must become. A stack is written as the
- * letters of its functions, the outermost first. Spans are written as events: "12(a" begins a at 12, "15)" ends the innermost.
+ * test_stack_join.c: sequences of call stacks, and exactly the spans that they become. A stack is written as the letters of
+ * its functions, outermost first. Spans are written as events: "12(a" begins a at 12, "15)" ends the innermost.
  */
 #include "base/stack_join.h"
 
@@ -82,7 +82,7 @@ static void end_at(struct thread *thread, uint64_t ns, const char *text)
 	expect(thread, text);
 }
 
-/* Frames lie at addresses that tell their depth; the outermost that is known lies at depth `from`. */
+/* Frame addresses encode the depth; the outermost known frame has depth `from`. */
 static void sample_from(struct thread *thread, uint64_t ns, const char *stack, uint32_t from,
 			bool whole)
 {
@@ -192,7 +192,7 @@ static void what_is_not_known_of_a_frame_does_not_part_it(void **state)
 	ky_stack_join_sample(&thread.join, &both, &thread.sink);
 	frames[1].place = 990;
 	ky_stack_join_sample(&thread.join, &both, &thread.sink);
-	/* Now it is known. */
+	/* Now its place is known. */
 	frames[1].place = 980;
 	ky_stack_join_sample(&thread.join, &both, &thread.sink);
 	end_at(&thread, 30, "10(m 10(a 10) 10(a 30) 30)");
@@ -249,7 +249,7 @@ static void what_is_too_deep_is_left_out_and_counted(void **state)
 	struct thread thread;
 	(void)state;
 	begin(&thread);
-	/* Cut off stacks that each go on where the last one ended. */
+	/* Cut stacks, each beginning where the last one ended. */
 	for (uint32_t at = 0; at < KY_STACK_DEPTH_MAX; at += 100) {
 		thread.written.used = 0;
 		for (uint32_t i = 0; i < 200; i++)
@@ -380,7 +380,7 @@ static void any_number_of_sleeps_between_two_samples(void **state)
 	ky_stack_join_free(&thread.join);
 }
 
-/* ---- stacks that are cut off ---- */
+/* ---- cut stacks ---- */
 
 static void a_cut_stack_is_joined_where_it_begins(void **state)
 {

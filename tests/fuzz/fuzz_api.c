@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_api.c: any bytes as JSON when they begin with a bracket, else as a Perfetto trace, looked at as the page does:
- * whatever a trace holds, each question about it has an answer, and of what the trace's own numbers name, a good one.
+ * fuzz_api.c: any bytes as JSON if they begin with a bracket, else as a Perfetto trace, viewed as by the page: every request
+ * gets a response, and those with the trace's own numbers succeed.
  */
 #include "fuzz_load.h"
 #include "server/api.h"

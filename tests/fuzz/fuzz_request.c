@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_request.c: any bytes as a request to the viewer's server, from its head to the answer, over a small trace and
- * without a socket. The first line is the method, the second Host, the third Origin, the fourth the target; the rest
- * is the body. The token is a fixed one. Whatever is asked, an answer comes, of JSON or tiles, and a foreign Host,
- * Origin or token gets none.
+ * fuzz_request.c: any bytes as a request to the viewer's server, from headers to response, over a small trace and without a
+ * socket. The first line is the method, the second Host, the third Origin, the fourth the target; the rest is the body. The
+ * token is fixed. Every request gets a response, JSON or tiles, except those with a foreign Host, Origin or token.
  */
 #include "model/intake.h"
 #include "server/api.h"
@@ -18,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 #define ANSWER_BYTES_MAX (64u << 20)
-/* SQL has a target of its own (fuzz_sql), which can stop what never ends; here it is short. */
+/* SQL has a target of its own (fuzz_sql), which stops endless queries; here it is short. */
 #define SQL_BYTES_MAX 24
 
 static void put_slice(struct ky_trace *trace, unsigned i, uint32_t track)
@@ -56,7 +55,7 @@ static struct ky_api *make_answers(void)
 	return answers;
 }
 
-/* The next line, zero-ended; the last one is the rest. */
+/* Return the next line; the last one is the rest. */
 static char *take_line(char **at)
 {
 	char *const line = *at;
@@ -95,7 +94,7 @@ static void ask(struct ky_api *answers, const struct ky_serve_head *head, const 
 	ky_serve_request_close(&request);
 }
 
-/* Who is let in has the token, and calls us by our port. */
+/* An accepted request has the token and our port. */
 static void check(const struct ky_serve_head *head, bool every)
 {
 	struct ky_serve_site site = {.token = TOKEN, .port = 1234, .every = every};
@@ -127,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	head.target = take_line(&at);
 	check(&head, false);
 	check(&head, true);
-	/* Also what would be refused: nearly every mutation of a token is. */
+	/* Also parse refused requests: nearly every mutation of a token is refused. */
 	if (strlen(head.target) > strlen(TOKEN))
 		ask(answers, &head, head.target + 1 + strlen(TOKEN), at,
 		    (size_t)(text + bytes - at));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asker.c: exports a trace to HTML, then answers what it is asked as the server would, for the test that compares the
- * two.
+ * asker.c: exports a trace to HTML, then answers requests as the server would, for the test that compares the two.
  *
  *	asker FILE OUT.html [FROM TO]
  *
- * The page around the data is as short as can be; FROM and TO are ns of the view's time. Each line of standard input
- * is an ask ("api/event?kind=slices&id=7"); its answer is a line with status and bytes, and then the bytes.
+ * The page around the data is minimal; FROM and TO are ns of the view's time. Each line of standard input is a request
+ * ("api/event?kind=slices&id=7"); the response is a line with status and size, then the bytes.
  */
 #include "formats/load.h"
 #include "server/api.h"
@@ -29,7 +28,7 @@ static int digit_of(char character)
 						 : tolower((unsigned char)character) - 'a' + 10;
 }
 
-/* %41 to A, in place. */
+/* Decode %41 to A, in place. */
 static void decode(char *text)
 {
 	char *to = text;

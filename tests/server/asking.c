@@ -81,7 +81,7 @@ void reply_free(struct reply *reply)
 	ky_buffer_free(&reply->body);
 }
 
-/* ---- places ---- */
+/* ---- values by path ---- */
 
 static uint32_t element(const struct ky_json_tree *tree, uint32_t array, uint32_t index)
 {

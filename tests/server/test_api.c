@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_api.c: api/trace and api/event of a small trace that has one of each, value by value; what is asked wrongly
- * is refused and never harms.
+ * test_api.c: api/trace and api/event of a small trace that has one of each, value by value; bad requests are refused and do
+ * no harm.
  */
 #include "asking.h"
 #include "model/intake.h"
@@ -43,7 +43,7 @@ static const char small[] =
 	"\"ts\": 1200, \"dur\": 1}"
 	"]}";
 
-/* The slice of that name, by SQL: ids are rows. */
+/* Return the slice of that name, by SQL: ids are rows. */
 static int64_t id_of(struct asking *asking, const char *name)
 {
 	char sql[160];
@@ -220,7 +220,7 @@ static void a_counter_has_its_value_and_change(void **state)
 	asking_close(&asking);
 }
 
-/* Scheduling, states, samples, losses, clocks, snapshots: what JSON has not. */
+/* Scheduling, states, samples, losses, clocks, snapshots: what JSON lacks. */
 static struct ky_trace *full_trace(void)
 {
 	struct ky_trace *trace = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_api_range.c: api/range says what `kymo report` says, to the nanosecond; tracks choose; api/flame's totals
- * are those of the range.
+ * test_api_range.c: api/range gives what `kymo report` gives, to the nanosecond; tracks restrict it; api/flame has the same
+ * totals.
  */
 #include "asking.h"
 #include "formats/load.h"
@@ -24,7 +24,7 @@ static uint64_t random_below(uint64_t limit)
 	return (random_state >> 33) % limit;
 }
 
-/* Calls within calls on three threads, and a few that never end. */
+/* Nested calls on three threads, a few of which never end. */
 static void write_trace(struct ky_buffer *to)
 {
 	unsigned depth[3] = {0};
@@ -152,7 +152,7 @@ static int64_t sum(const struct reply *reply, const char *array, const char *mem
 	return all;
 }
 
-/* What each track has by itself is together what all have. */
+/* The sums of single tracks add up to that of all. */
 static void tracks_share_out_the_range(void **state)
 {
 	(void)state;
@@ -219,7 +219,7 @@ static void odd_ranges_are_empty_or_all(void **state)
 #define NAMES 12
 #define LONG 4096
 
-/* Each name below each other: a few long names on thousands of paths. */
+/* Each name nested in each other: a few long names on thousands of paths. */
 static void put_below(struct ky_trace *trace, uint32_t track, const uint32_t *names, int64_t begin,
 		      int64_t width)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_api_search.c: what is found, where, in which order; against a search by hand. And the set that keeps it. */
+/* test_api_search.c: which events are found, where, in which order, against a naive search; and the set of matches. */
 #include "asking.h"
 #include "model/intake.h"
 #include "server/search.h"
@@ -168,7 +168,7 @@ static int64_t count_by_hand(const struct ky_view *view, const char *text)
 	return count;
 }
 
-/* Each number is another event, and none begins before the one before it. */
+/* Each number is another event, in time order. */
 static void slices_and_samples_are_numbered_together(void **state)
 {
 	(void)state;

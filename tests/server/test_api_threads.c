@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_api_threads.c: SQL through the page, its limits and how it is cancelled; and many threads that ask at once,
- * which must all be answered as one would be. Runs under the thread sanitizer.
+ * test_api_threads.c: SQL through the API, its limits and its cancelling; and many threads at once, which must all get the
+ * responses that one gets. Runs under the thread sanitizer.
  */
 #include "asking.h"
 
@@ -146,7 +146,7 @@ static void *ask_endless(void *context)
 	return error;
 }
 
-/* Cancels until it has ended: the first may come before it begins. */
+/* Cancel until it has ended: the first attempt may come before it begins. */
 static void sql_can_be_cancelled(void **state)
 {
 	(void)state;
@@ -209,7 +209,7 @@ static const char *const questions[][3] = {
 };
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
-/* Without what differs each time: the milliseconds of SQL. */
+/* Remove what differs each time: the milliseconds of SQL. */
 static char *body_of(struct asking *asking, size_t question, size_t *bytes)
 {
 	struct reply reply;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_html_export.c: which rows of a range go into an exported page, that the page around the data stays as it is,
- * that the data is the trace's, and what is refused. tests/viewer/embedded.mjs reads the data as the page does.
+ * test_html_export.c: the rows of a range that go into an exported page, the unchanged page around the data, the data itself,
+ * and what is refused. tests/viewer/embedded.mjs reads the data as the page does.
  */
 #include "model/intake.h"
 #include "query/filter.h"
@@ -218,7 +218,7 @@ static uint64_t take_number(const uint8_t **at)
 	}
 }
 
-/* Where a column begins, and how many values it has: its name, packing and count are in the head's list. */
+/* Find where a column begins, and how many values it has, from the list in the head. */
 static const uint8_t *find_column(const uint8_t *data, const char *wanted, uint32_t *count)
 {
 	uint32_t json_bytes;
@@ -309,7 +309,7 @@ static void nothing_is_a_page_too(void **unused)
 	ky_view_close(&view);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void a_page_without_a_place_is_refused(void **unused)
 {
@@ -328,7 +328,7 @@ static void too_much_is_refused(void **unused)
 	char message[256];
 	struct ky_view *view = random_view(10, "trace");
 	const struct ky_html_export what = {view, KY_TIME_NONE, KY_TIME_NONE};
-	/* How many there are is known before any is looked at. */
+	/* The number is known before any row is read. */
 	const uint32_t rows = view->trace->sched.rows.count;
 	view->trace->sched.rows.count = (uint32_t)KY_HTML_EVENTS_MAX + 1;
 	assert_int_equal(ky_html_export_page(-1, &what, page, strlen(page), message), -EFBIG);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_serve.c: a server in this process: what is shown while it is loaded, generations that are replaced while
- * others ask, an end while somebody waits. Clients are plain sockets.
+ * test_serve.c: a server in this process: replies while the trace is loaded, generations replaced during requests, closing
+ * while a client waits. Clients are plain sockets.
  */
 #include "model/intake.h"
 #include "server/serve.h"
@@ -56,7 +56,7 @@ static void send_get(const struct ky_serve *serve, int fd, const char *path)
 	assert_int_equal(send(fd, request, (size_t)bytes, MSG_NOSIGNAL), bytes);
 }
 
-/* All until the server closes, zero-ended. */
+/* Read until the server closes. */
 static char *read_all(int fd)
 {
 	size_t bytes = 0, room = 1 << 16;
@@ -90,7 +90,7 @@ static bool answers(const struct ky_serve *serve, const char *path, const char *
 	return fine;
 }
 
-/* ---- what it shows ---- */
+/* ---- replies ---- */
 
 static struct ky_view *make_view(uint32_t generation)
 {
@@ -140,7 +140,7 @@ static void who_waits_hears_of_the_next_generation(void **state)
 	assert_int_equal(ky_serve_show(serve, make_view(1)), 0);
 	const int waits = connect_to(serve);
 	send_get(serve, waits, "api/status?g=1");
-	/* Whether it waits already or comes later: both hear of it. */
+	/* It may wait already or come later: both see the change. */
 	assert_int_equal(ky_serve_show(serve, make_view(2)), 0);
 	char *const answer = read_all(waits);
 	assert_non_null(strstr(answer, "\"generation\":2"));
@@ -161,11 +161,11 @@ static void the_end_does_not_wait_for_who_waits(void **state)
 	free(read_all(silent));
 }
 
-/* ---- generations replaced while others ask ---- */
+/* ---- generations replaced during requests ---- */
 
 static void *ask_often(void *context)
 {
-	/* Tiles are those of the last generation, which is shown some time. */
+	/* Tiles of the last generation appear eventually. */
 	static const char *const paths[] = {"api/trace",
 					    "api/tiles?g=" LAST "&level=4&first=0&tracks=1",
 					    "api/range?from=0&to=1000", "api/search?q=slice"};
@@ -203,7 +203,7 @@ static void generations_are_replaced_while_others_ask(void **state)
 
 /* ---- many clients ---- */
 
-/* What an ended client's other end reads is the end; that of one which goes on has nothing to read yet. */
+/* An ended client's peer reads the end; that of a live one has nothing to read yet. */
 static bool is_ended(int other)
 {
 	char byte;
@@ -222,7 +222,7 @@ static void of_many_clients_the_oldest_end_and_no_more_than_come(void **state)
 	ky_serve_clients_open(&clients);
 	for (unsigned i = 0; i < ALL; i++)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
-	/* So many more than many: as many of the oldest that wait, which the first does not. */
+	/* Each one over the limit ends the oldest that waits; the first one does not wait. */
 	for (unsigned i = 0; i < KY_SERVE_CLIENTS_MANY + ENDED; i++) {
 		added[i] = ky_serve_clients_add(&clients, pairs[i][0]);
 		if (i == 0)
@@ -230,7 +230,7 @@ static void of_many_clients_the_oldest_end_and_no_more_than_come(void **state)
 	}
 	for (unsigned i = 0; i < KY_SERVE_CLIENTS_MANY + ENDED; i++)
 		assert_int_equal(is_ended(pairs[i][1]), i > 0 && i <= ENDED);
-	/* Others go before those that were ended have: there is room then, and nobody need end. */
+	/* Others leave before the ended ones do: then there is room, and none has to end. */
 	for (unsigned i = 0; i < ENDED; i++) {
 		ky_serve_clients_remove(&clients, added[KY_SERVE_CLIENTS_MANY + i]);
 		added[KY_SERVE_CLIENTS_MANY + i] =
@@ -248,7 +248,7 @@ static void of_many_clients_the_oldest_end_and_no_more_than_come(void **state)
 	}
 }
 
-/* ---- where it cannot listen ---- */
+/* ---- failing to listen ---- */
 
 static void says_why_it_cannot_listen(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_serve_site.c: who may ask, and what is asked, decided without a socket. */
+/* test_serve_site.c: access control and parsing of requests, without a socket. */
 #include "server/serve_request.h"
 #include "server/serve_site.h"
 
@@ -149,7 +149,7 @@ static void only_the_whole_token_opens(void **state)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- requests ---- */
 
 static int check(struct ky_serve_head head, const char **behind)
 {
@@ -188,13 +188,13 @@ static void requests_are_let_in_or_not(void **state)
 	assert_int_equal(check((struct ky_serve_head){.host = host, .target = "/"}, &behind), 403);
 	assert_int_equal(
 		check((struct ky_serve_head){.host = host, .target = "/" TOKEN "x"}, &behind), 403);
-	/* Who may not ask is not told what could be asked. */
+	/* A refused client learns nothing of what exists. */
 	assert_int_equal(check((struct ky_serve_head){.host = host, .target = "/", .method = "PUT"},
 			       &behind),
 			 403);
 }
 
-/* ---- what is asked ---- */
+/* ---- parsing ---- */
 
 static void parameters_are_decoded_and_the_path_is_not(void **state)
 {

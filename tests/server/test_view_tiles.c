@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_view_tiles.c: tiles of random lanes against what looking at every event gives: each that reaches into the tile is
- * counted once, what is a pixel wide is there itself, merged ones say what they stand for, at all levels.
+ * test_view_tiles.c: tiles of random lanes against a walk over every event: each event in the tile is counted once, those at
+ * least a pixel wide are items of their own, merged items describe their events, at all levels.
  */
 #include "model/intake.h"
 #include "server/api.h"
@@ -65,7 +65,7 @@ static void open_view(int64_t base_ns)
 	assert_int_equal(ky_view_open(&view, trace, &options), 0);
 }
 
-/* ---- what an answer says ---- */
+/* ---- reading a response ---- */
 
 struct answer {
 	struct ky_buffer bytes;
@@ -95,7 +95,7 @@ static void take(struct answer *answer, void *to, size_t bytes)
 	answer->at += bytes;
 }
 
-/* All names are there once, with their texts. */
+/* Every name is there once, with its text. */
 static void check_strings(struct answer *answer, const uint8_t *needed)
 {
 	uint32_t head[2];
@@ -118,7 +118,7 @@ static void check_strings(struct answer *answer, const uint8_t *needed)
 	free(seen);
 }
 
-/* ---- what every event gives ---- */
+/* ---- the walk over every event ---- */
 
 static int64_t end_of(uint32_t slice)
 {
@@ -147,7 +147,7 @@ static long double time_of(int64_t ts)
 	return (long double)ts - (long double)view->base_ns;
 }
 
-/* The next slice from *at on that reaches into the window in that row, or false. */
+/* Find the next slice of a row, from *at on, that reaches into the tile. */
 static bool next_slice(const struct window *window, uint16_t row, uint32_t *at)
 {
 	struct ky_view_place place;
@@ -168,7 +168,7 @@ struct sum {
 	uint32_t count;
 };
 
-/* Adds up as many slices as the item says that it stands for. */
+/* Add up as many slices as the item claims. */
 static struct sum sum_of(const struct window *window, const struct ky_wire_item *item, uint32_t *at,
 			 bool overlap)
 {
@@ -209,7 +209,7 @@ static void check_item(const struct window *window, const struct ky_wire_item *i
 	assert_true(fabsl(fill - item->fill) <= 1.01L);
 }
 
-/* A section of slices; in a lane where things overlap some rules do not hold. */
+/* Check a section of slices; in a lane with overlaps some rules do not hold. */
 static void check_section(struct answer *answer, uint32_t level, uint32_t track, int64_t tile,
 			  bool overlap, uint8_t *needed)
 {
@@ -262,7 +262,7 @@ static void check_tiles(uint32_t level, int64_t first, uint32_t count, bool over
 	free(needed);
 }
 
-/* Some tiles of all levels: around where things are, and where nothing is. */
+/* Check some tiles of all levels, with events and without. */
 static void check_levels(bool overlap)
 {
 	for (uint32_t level = 0; level <= KY_TILE_LEVEL_MAX; level++) {
@@ -278,7 +278,7 @@ static void check_levels(bool overlap)
 
 /* ---- tests ---- */
 
-/* A thread's spans in each other, of all lengths: a few ns to a few ms. */
+/* Nested spans of a thread, from a few ns to a few ms. */
 static void put_spans(uint32_t track, int64_t from, int64_t to, uint32_t depth, uint32_t *left)
 {
 	while (from < to && *left) {
@@ -365,7 +365,7 @@ static void what_overlaps_in_a_thread_lies_below_it(void **state)
 	check_levels(false);
 }
 
-/* Rows as no reader makes them: all in one lane whatever they overlap, in the order of time. */
+/* Rows that no reader makes: overlapping ones in one lane, in time order. */
 static int compare_times(const void *a, const void *b)
 {
 	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -442,7 +442,7 @@ static void times_at_the_ends_of_the_clock_are_served(void **state)
 	}
 }
 
-/* At the widest level all of any clock is in 2^9 tiles: together they have each event at least once. */
+/* At the widest level 2^9 tiles cover every clock: together they have each event at least once. */
 static void all_of_the_clock_can_be_seen(void **state)
 {
 	(void)state;
@@ -491,7 +491,7 @@ static void check_points(uint32_t level, int64_t tile, uint32_t track)
 			assert_true(point.min == point.last && point.max == point.last);
 			continue;
 		}
-		/* Those up to the one that it says was the last. */
+		/* All up to its last one. */
 		assert_true(point.at_ns == (double)time_of(counters->ts[at]));
 		const long double pixel = floorl((long double)point.at_ns / window.pixel);
 		double min = counters->value[at], max = min;
@@ -519,7 +519,7 @@ static void counters_say_what_happened_in_each_pixel(void **state)
 	const uint32_t track =
 		ky_track_counter(trace, KY_TRACK_PROCESS_COUNTER, ky_process(trace, 1), name(1));
 	int64_t ts = 100;
-	/* No value twice, so that the test can tell them apart. */
+	/* No value twice, so that the test can distinguish them. */
 	for (uint32_t i = 0; i < 4000;
 	     i++, ts += 1 + (int64_t)random_below(1ull << random_below(18)))
 		ky_put_counter(trace, ts, track, (double)random_below(1000000) + i * 1e-6);
@@ -554,7 +554,7 @@ static void values_that_are_no_numbers_hide_no_others(void **state)
 	ky_buffer_free(&answer.bytes);
 }
 
-/* ---- asking wrongly ---- */
+/* ---- bad requests ---- */
 
 static void what_cannot_be_asked_is_refused(void **state)
 {

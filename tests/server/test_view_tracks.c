@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_view_tracks.c: a view's tracks: their order and names, keys that tell them apart, which tracks of the trace are
- * one, where an event is drawn; samples joined to spans.
+ * test_view_tracks.c: a view's tracks: order, names and unique keys, tracks of the trace that are combined, where an event is
+ * drawn; samples joined into spans.
  */
 #include "model/build.h"
 #include "model/intake.h"
@@ -74,7 +74,7 @@ static void open_view(void)
 	assert_int_equal(ky_view_open(&view, trace, NULL), 0);
 }
 
-/* All tracks as lines, indented by how deep they are: "name [key] kind rows". */
+/* Write all tracks as lines, indented by depth: "name [key] kind rows". */
 static void assert_tracks(const char *expected)
 {
 	static const char *const kinds[] = {"group", "slices",  "counter", "sched",
@@ -157,7 +157,7 @@ static void put_sched(int64_t ts, uint32_t cpu, uint32_t of)
 	trace->sched.priority[row] = 0;
 }
 
-/* All there can be. */
+/* One of everything. */
 static void make_everything(void)
 {
 	const uint32_t seen = thread(5, 5, "bash"), kernel = thread(40, 40, "kworker/1"),
@@ -237,7 +237,7 @@ static void events_say_where_they_are_drawn(void **state)
 	assert_int_equal(place.track, find_track("p12/c:queued"));
 	assert_true(ky_view_place(view, KY_VIEW_LOSS, 0, &place));
 	assert_int_equal(place.track, find_track("losses"));
-	assert_false(ky_view_place(view, KY_VIEW_LOSS, 1, &place)); /* nobody knows when */
+	assert_false(ky_view_place(view, KY_VIEW_LOSS, 1, &place)); /* time unknown */
 	assert_false(ky_view_place(view, KY_VIEW_LOSS, 2, &place));
 	assert_false(ky_view_place(view, KY_VIEW_GROUP, 0, &place));
 	assert_false(ky_view_place(view, (enum ky_view_kind)99, 0, &place));
@@ -248,7 +248,7 @@ static void events_say_where_they_are_drawn(void **state)
 	}
 }
 
-/* Each has one event that is drawn, and each track's tile has it. */
+/* Each track has one event that is drawn, and its tile has it. */
 static void every_kind_of_track_has_tiles(void **state)
 {
 	(void)state;
@@ -310,7 +310,7 @@ static void names_of_any_bytes_and_length_make_keys(void **state)
 	for (uint32_t i = 0; i < 5; i++) {
 		snprintf(name + 2000, sizeof(name) - 2000, "%u", i);
 		name[2000 + 1] = 0;
-		name[250] = (char)0xe2; /* cut within a character, or no character at all */
+		name[250] = (char)0xe2; /* cut within a character, or invalid */
 		span(async(ky_process(trace, 1), name, i), 5, 10);
 	}
 	span(async(ky_process(trace, 1), "a/b#2\"<script>", 9), 5, 10);
@@ -321,7 +321,7 @@ static void names_of_any_bytes_and_length_make_keys(void **state)
 			assert_string_not_equal(view->tracks[i].key, view->tracks[j].key);
 }
 
-/* ---- which tracks are one ---- */
+/* ---- combined tracks ---- */
 
 static void nested_tracks_are_groups_with_their_own_events_first(void **state)
 {
@@ -331,7 +331,7 @@ static void nested_tracks_are_groups_with_their_own_events_first(void **state)
 		       other = async(owner, "other", 3), round = async(owner, "round", 4);
 	trace->tracks.parent[inner] = outer;
 	trace->tracks.parent[other] = inner;
-	trace->tracks.parent[round] = round; /* no file should */
+	trace->tracks.parent[round] = round; /* invalid */
 	span(outer, 5, 10);
 	span(other, 6, 10);
 	span(round, 7, 10);
@@ -478,7 +478,7 @@ static void stacks_that_share_nothing_take_memory_in_proportion(void **state)
 	assert_int_equal(view->tracks[find_track("p1/t1/samples")].rows, 128);
 }
 
-/* Walking up all of it for each sample would take longer than the test may. */
+/* Walking up the whole stack for each sample would exceed the time limit. */
 static void a_stack_without_end_that_many_samples_have_takes_no_time(void **state)
 {
 	(void)state;
@@ -493,7 +493,7 @@ static void a_stack_without_end_that_many_samples_have_takes_no_time(void **stat
 	assert_int_equal(view->sample_spans.samples[127], 200000);
 }
 
-/* ---- giving up ---- */
+/* ---- cancelling ---- */
 
 static int stop_at(void *context, const char *stage, uint64_t done, uint64_t all)
 {

@@ -32,7 +32,7 @@
 
 /* A part that is a drum. */
 struct ky_bundle_drum {
-	struct ky_writer *writer;
+	void *writer;
 	struct ky_trace_info info; /* its texts are ours; clock is the first reading */
 	struct ky_tick_reading clocks[KY_BUNDLE_CLOCKS];
 	uint64_t clocks_count;   /* ever; the newest is at (count - 1) % KY_BUNDLE_CLOCKS */

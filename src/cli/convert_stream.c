@@ -24,7 +24,7 @@ struct stream {
 	struct ky_kymo *file; /* the source of it that has the events */
 	const struct ky_kymo_info *info;
 	const struct ky_format *format;
-	struct ky_writer *writer;
+	void *writer;
 	struct ky_out *out;
 	struct ky_spans spans;
 	uint32_t clocks; /* samples that were passed */

@@ -32,33 +32,31 @@ struct ky_trace_info {
 	struct ky_kymo_chunks *chunks;
 };
 
-struct ky_writer; /* each format's own */
-struct ky_block;  /* ring_read.h: a piece of a ring as it is */
-struct ky_sites;  /* sites.h: the trace points that its words name */
+struct ky_block; /* ring_read.h: a piece of a ring as it is */
+struct ky_sites; /* sites.h: the trace points that its words name */
 
 struct ky_format {
 	const char *name;
 	int id;             /* enum kymo_format without compression */
 	const char *suffix; /* ".json" */
 	/* Allocates the writer and writes the head of the file. 0 or -ENOMEM. */
-	int (*open)(struct ky_writer **writer, struct ky_out *out,
-		    const struct ky_trace_info *info);
+	int (*open)(void **writer, struct ky_out *out, const struct ky_trace_info *info);
 	/* The process's name changed. */
-	void (*process)(struct ky_writer *writer, int32_t pid, struct ky_text name);
+	void (*process)(void *writer, int32_t pid, struct ky_text name);
 	/* A thread's first event is about to come, or its name changed. */
-	void (*thread)(struct ky_writer *writer, const struct ky_thread *thread);
+	void (*thread)(void *writer, const struct ky_thread *thread);
 	/* One event; LOST and those with begin_lost too. */
-	void (*event)(struct ky_writer *writer, const struct ky_event *event);
+	void (*event)(void *writer, const struct ky_event *event);
 	/* A moment in all clocks, about once a second. May be NULL. */
-	void (*clock)(struct ky_writer *writer, const struct ky_tick_reading *sample);
+	void (*clock)(void *writer, const struct ky_tick_reading *sample);
 	/* A piece of a ring as it is, instead of its events: only where this is not NULL. */
-	void (*block)(struct ky_writer *writer, const struct ky_block *block,
-		      const struct ky_thread *thread, struct ky_sites *sites);
+	void (*block)(void *writer, const struct ky_block *block, const struct ky_thread *thread,
+		      struct ky_sites *sites);
 	/* Puts what the writer still gathers into the buffer: it is about to be pushed. May be NULL. */
-	void (*flush)(struct ky_writer *writer);
+	void (*flush)(void *writer);
 	/* Ends the file; lost is the number of events missing in all. */
-	void (*finish)(struct ky_writer *writer, uint64_t lost);
-	void (*close)(struct ky_writer *writer);
+	void (*finish)(void *writer, uint64_t lost);
+	void (*close)(void *writer);
 };
 
 /*

@@ -19,7 +19,7 @@
 
 struct ky_output {
 	const struct ky_format *format;
-	struct ky_writer *writer;
+	void *writer;
 	struct ky_out out;
 	struct ky_gzip *gzip;
 	int fd;

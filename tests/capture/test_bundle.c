@@ -66,25 +66,33 @@ static struct ky_bundle *open_bundle(const char *path, uint64_t max_bytes, uint3
 
 /* ---- a maker that writes into a bundle instead of a file of its own ---- */
 
-struct ky_writer {
+struct into {
 	struct ky_bundle *bundle;
 	uint32_t source;
 	uint64_t events, lost;
 };
 
-static void into_thread(struct ky_writer *w, const struct ky_thread *thread)
+static struct into *into_of(void *writer)
 {
+	return writer;
+}
+
+static void into_thread(void *writer, const struct ky_thread *thread)
+{
+	struct into *w = writer;
 	ky_bundle_thread(w->bundle, w->source, thread);
 }
 
-static void into_clock(struct ky_writer *w, const struct ky_tick_reading *sample)
+static void into_clock(void *writer, const struct ky_tick_reading *sample)
 {
+	struct into *w = writer;
 	ky_bundle_clock(w->bundle, w->source, sample);
 }
 
-static void into_block(struct ky_writer *w, const struct ky_block *block,
-		       const struct ky_thread *thread, struct ky_sites *sites)
+static void into_block(void *writer, const struct ky_block *block, const struct ky_thread *thread,
+		       struct ky_sites *sites)
 {
+	struct into *w = writer;
 	struct ky_block counted = *block;
 	for (uint32_t at = 0; at < block->count; at += 1 + KY_WORD_LENGTH(block->words[at]))
 		counted.events += KY_WORD_SITE(block->words[at]) >= KY_CONTROL_MAX;
@@ -93,13 +101,15 @@ static void into_block(struct ky_writer *w, const struct ky_block *block,
 	ky_bundle_block(w->bundle, w->source, &counted, thread, sites);
 }
 
-static void into_flush(struct ky_writer *w)
+static void into_flush(void *writer)
 {
+	struct into *w = writer;
 	ky_bundle_flush(w->bundle);
 }
 
-static void into_close(struct ky_writer *w)
+static void into_close(void *writer)
 {
+	struct into *w = writer;
 	free(w);
 }
 
@@ -118,8 +128,8 @@ static void divert(struct maker *m, uint64_t seed, struct ky_bundle *bundle)
 	maker_open(m, seed);
 	m->format->close(m->writer);
 	m->format = &into_bundle;
-	m->writer = calloc(1, sizeof(*m->writer));
-	m->writer->bundle = bundle;
+	m->writer = calloc(1, sizeof(struct into));
+	into_of(m->writer)->bundle = bundle;
 	const struct ky_trace_info info = {
 		.pid = MAKER_PID,
 		.process = process,
@@ -127,8 +137,8 @@ static void divert(struct maker *m, uint64_t seed, struct ky_bundle *bundle)
 		.clock = m->clock.readings[0],
 		.ticks_per_s = UINT64_C(2450000000),
 	};
-	m->writer->source = ky_bundle_drum(bundle, &info);
-	assert_int_not_equal(m->writer->source, 0);
+	into_of(m->writer)->source = ky_bundle_drum(bundle, &info);
+	assert_int_not_equal(into_of(m->writer)->source, 0);
 	for (uint32_t i = 0; i < MAKER_RINGS - 1; i++)
 		m->format->thread(m->writer, &m->thread[i]);
 }
@@ -174,11 +184,11 @@ static void sources_are_told_apart(void **state)
 	struct ky_bundle_facts facts;
 	ky_bundle_facts(bundle, &facts);
 	for (uint32_t i = 0; i < SOURCES; i++) {
-		events[i] = makers[i].writer->events;
-		lost[i] = makers[i].writer->lost;
+		events[i] = into_of(makers[i].writer)->events;
+		lost[i] = into_of(makers[i].writer)->lost;
 		all += events[i];
 		if (i % 2) /* the others end with the bundle */
-			ky_bundle_drum_end(bundle, makers[i].writer->source, lost[i] + 3);
+			ky_bundle_drum_end(bundle, into_of(makers[i].writer)->source, lost[i] + 3);
 		maker_close(&makers[i]);
 	}
 	assert_int_equal(facts.events, all);
@@ -256,7 +266,7 @@ static void a_source_is_what_its_own_file_would_be(void **state)
 	maker_rounds(&alone, 12, 60);
 	maker_rounds(&within, 12, 60);
 	maker_finish(&alone);
-	ky_bundle_drum_end(bundle, within.writer->source, within.lost + 3);
+	ky_bundle_drum_end(bundle, into_of(within.writer)->source, within.lost + 3);
 	assert_int_equal(ky_bundle_close(&bundle), 0);
 	walk_bytes(&file, alone.file, alone.file_bytes);
 	walk_file(&w, path);
@@ -282,7 +292,7 @@ static void a_source_is_what_its_own_file_would_be(void **state)
 /* ---- this process's own drum ---- */
 
 struct real {
-	struct ky_writer writer;
+	struct into writer;
 	struct ky_stream stream;
 	struct ky_drum *drum;
 	uint32_t clocks; /* told */
@@ -319,8 +329,7 @@ static void real_open(struct real *real, struct ky_bundle *bundle)
 		.ticks_per_s = ky_clock_ticks_per_s(&real->stream.clock),
 	};
 	real->clocks = 1;
-	real->writer =
-		(struct ky_writer){.bundle = bundle, .source = ky_bundle_drum(bundle, &info)};
+	real->writer = (struct into){.bundle = bundle, .source = ky_bundle_drum(bundle, &info)};
 	real->stream.sink = (struct ky_stream_sink){
 		.thread = real_thread, .block = real_block, .context = real};
 }
@@ -536,7 +545,7 @@ static void what_is_flushed_survives(void **state)
 	ky_bundle_flush(bundle);
 	walk_file(&w, path);
 	assert_int_equal(w.whole_bytes, w.size);
-	assert_int_equal(walk_events(&w, m.writer->source), m.writer->events);
+	assert_int_equal(walk_events(&w, into_of(m.writer)->source), into_of(m.writer)->events);
 	assert_int_equal(walk_stream(&w, stream, &out), 8);
 	free(out);
 	walk_free(&w);
@@ -593,17 +602,17 @@ static void each_file_of_a_rotation_stands_on_its_own(void **state)
 	assert_true(files > 3);
 	assert_int_equal(restates, files);
 	assert_false(ky_bundle_is_full(restated));
-	ky_bundle_drum_end(restated, m.writer->source, m.writer->lost + 5);
+	ky_bundle_drum_end(restated, into_of(m.writer)->source, into_of(m.writer)->lost + 5);
 	assert_int_equal(ky_bundle_close(&restated), 0);
 	for (uint32_t i = 0; i < files; i++) {
 		snprintf(path, sizeof(path), "%s/r-%u.kymo", folder, i);
 		walk_file(&w, path);
-		check_rotated(&w, m.writer->source, stream, &events, &lost);
+		check_rotated(&w, into_of(m.writer)->source, stream, &events, &lost);
 		assert_true(w.size < 400000);
 		walk_free(&w);
 	}
-	assert_int_equal(events, m.writer->events);
-	assert_int_equal(lost, m.writer->lost + 5);
+	assert_int_equal(events, into_of(m.writer)->events);
+	assert_int_equal(lost, into_of(m.writer)->lost + 5);
 	maker_close(&m);
 }
 
@@ -656,13 +665,14 @@ static void a_full_bundle_counts_what_it_leaves_out(void **state)
 	maker_rounds(&m, 300, 40);
 	assert_true(ky_bundle_is_full(bundle));
 	assert_int_equal(ky_bundle_error(bundle), 0);
-	ky_bundle_drum_end(bundle, m.writer->source, m.writer->lost);
+	ky_bundle_drum_end(bundle, into_of(m.writer)->source, into_of(m.writer)->lost);
 	assert_int_equal(ky_bundle_close(&bundle), 0);
 	walk_file(&w, path);
 	check_whole(&w);
 	assert_true(w.size < 400000);
-	const struct ky_kymo_index *index = walk_index(&w, m.writer->source);
-	assert_int_equal(index->events + index->lost, m.writer->events + m.writer->lost);
+	const struct ky_kymo_index *index = walk_index(&w, into_of(m.writer)->source);
+	assert_int_equal(index->events + index->lost,
+			 into_of(m.writer)->events + into_of(m.writer)->lost);
 	walk_free(&w);
 	maker_close(&m);
 }

@@ -18,7 +18,7 @@
 struct feed {
 	struct {
 		const struct ky_format *format;
-		struct ky_writer *writer;
+		void *writer;
 		struct ky_out out;
 	} targets[FEED_WRITERS_MAX];
 	size_t targets_count;

@@ -26,7 +26,7 @@ struct maker_piece {
 
 struct maker {
 	const struct ky_format *format;
-	struct ky_writer *writer;
+	void *writer;
 	struct ky_out out;
 	uint64_t random;
 	uint64_t ticks; /* now */

@@ -59,11 +59,6 @@ struct ky_fxt_session {
 	bool snapshots_named;
 };
 
-static struct ky_fxt_session *session_of(struct ky_writer *writer)
-{
-	return (struct ky_fxt_session *)(void *)writer;
-}
-
 /* ---- strings and threads ---- */
 
 static uint64_t fixed_ref(struct ky_fxt_session *s, enum fixed which)
@@ -108,14 +103,15 @@ static void name_thread(struct ky_fxt_session *s, int32_t pid, int32_t tid, stru
 			   name);
 }
 
-static void fxt_process(struct ky_writer *writer, int32_t pid, struct ky_text name)
+static void fxt_process(void *writer, int32_t pid, struct ky_text name)
 {
-	ky_fxt_emit_process(&session_of(writer)->emitter, (uint32_t)pid, name);
+	struct ky_fxt_session *s = writer;
+	ky_fxt_emit_process(&s->emitter, (uint32_t)pid, name);
 }
 
-static void fxt_thread(struct ky_writer *writer, const struct ky_thread *thread)
+static void fxt_thread(void *writer, const struct ky_thread *thread)
 {
-	name_thread(session_of(writer), thread->pid, thread->tid, thread->name);
+	name_thread(writer, thread->pid, thread->tid, thread->name);
 }
 
 /* ---- arguments ---- */
@@ -308,9 +304,9 @@ static void write_site_event(struct ky_fxt_session *s, const struct ky_event *e,
 	ky_out_done(out, to + sizeof(words));
 }
 
-static void fxt_event(struct ky_writer *writer, const struct ky_event *e)
+static void fxt_event(void *writer, const struct ky_event *e)
 {
-	struct ky_fxt_session *s = session_of(writer);
+	struct ky_fxt_session *s = writer;
 	ky_fxt_emit_make_room(&s->emitter);
 	const uint64_t thread = thread_ref(s, e->thread);
 	if (!thread)
@@ -325,9 +321,9 @@ static void fxt_event(struct ky_writer *writer, const struct ky_event *e)
 
 /* ---- the file ---- */
 
-static void fxt_close(struct ky_writer *writer)
+static void fxt_close(void *writer)
 {
-	struct ky_fxt_session *s = session_of(writer);
+	struct ky_fxt_session *s = writer;
 	if (!s)
 		return;
 	ky_table_free(&s->threads);
@@ -337,10 +333,10 @@ static void fxt_close(struct ky_writer *writer)
 	free(s);
 }
 
-static int fxt_open(struct ky_writer **writer, struct ky_out *out, const struct ky_trace_info *info)
+static int fxt_open(void **writer, struct ky_out *out, const struct ky_trace_info *info)
 {
 	struct ky_fxt_session *s = calloc(1, sizeof(*s));
-	*writer = (struct ky_writer *)(void *)s;
+	*writer = s;
 	if (!s || ky_fxt_emit_open(&s->emitter, out)) {
 		fxt_close(*writer);
 		*writer = NULL;
@@ -356,9 +352,10 @@ static int fxt_open(struct ky_writer **writer, struct ky_out *out, const struct 
 	return 0;
 }
 
-static void fxt_finish(struct ky_writer *writer, uint64_t lost)
+static void fxt_finish(void *writer, uint64_t lost)
 {
-	ky_fxt_emit_tail(&session_of(writer)->emitter, lost);
+	struct ky_fxt_session *s = writer;
+	ky_fxt_emit_tail(&s->emitter, lost);
 }
 
 const struct ky_format ky_format_fxt = {

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "formats/format.h"
+#include "formats/json/json_schema.h"
 #include "formats/json/json_value.h"
 #include "formats/table.h"
 #include "formats/utf8.h"
@@ -44,7 +45,7 @@ struct site_text {
 	bool plain;                      /* an event is the head and its arguments, no more */
 };
 
-struct ky_writer {
+struct json_writer {
 	struct ky_out *out;
 	struct ky_out scratch; /* pieces being made */
 	struct ky_out clean;   /* text made valid */
@@ -58,42 +59,32 @@ struct ky_writer {
 };
 
 static const char phases[] = {
-	[KYMO_KIND_NONE] = 'i',          [KYMO_KIND_BEGIN] = 'B',
-	[KYMO_KIND_END] = 'E',           [KYMO_KIND_INSTANT] = 'i',
-	[KYMO_KIND_COUNTER] = 'C',       [KYMO_KIND_ASYNC_BEGIN] = 'b',
-	[KYMO_KIND_ASYNC_INSTANT] = 'n', [KYMO_KIND_ASYNC_END] = 'e',
-	[KYMO_KIND_FLOW_BEGIN] = 's',    [KYMO_KIND_FLOW_STEP] = 't',
-	[KYMO_KIND_FLOW_END] = 'f',      [KYMO_KIND_PRINT] = 'i',
-	[KYMO_KIND_OBJECT_NEW] = 'N',    [KYMO_KIND_OBJECT_SNAPSHOT] = 'O',
-	[KYMO_KIND_OBJECT_DELETE] = 'D', [KYMO_KIND_METADATA] = 'M',
-	[KYMO_KIND_CLOCK_SYNC] = 'c',    [KYMO_KIND_SAMPLE] = 'P',
-	[KYMO_KIND_SNAPSHOT] = 'i',      [KYMO_KIND_MARK] = 'i',
-	[KYMO_KIND_LOST] = 'i',
+	[KYMO_KIND_NONE] = KY_JSON_PHASE_INSTANT,
+	[KYMO_KIND_BEGIN] = KY_JSON_PHASE_BEGIN,
+	[KYMO_KIND_END] = KY_JSON_PHASE_END,
+	[KYMO_KIND_INSTANT] = KY_JSON_PHASE_INSTANT,
+	[KYMO_KIND_COUNTER] = KY_JSON_PHASE_COUNTER,
+	[KYMO_KIND_ASYNC_BEGIN] = KY_JSON_PHASE_ASYNC_BEGIN,
+	[KYMO_KIND_ASYNC_INSTANT] = KY_JSON_PHASE_ASYNC_INSTANT,
+	[KYMO_KIND_ASYNC_END] = KY_JSON_PHASE_ASYNC_END,
+	[KYMO_KIND_FLOW_BEGIN] = KY_JSON_PHASE_FLOW_BEGIN,
+	[KYMO_KIND_FLOW_STEP] = KY_JSON_PHASE_FLOW_STEP,
+	[KYMO_KIND_FLOW_END] = KY_JSON_PHASE_FLOW_END,
+	[KYMO_KIND_PRINT] = KY_JSON_PHASE_INSTANT,
+	[KYMO_KIND_OBJECT_NEW] = KY_JSON_PHASE_OBJECT_NEW,
+	[KYMO_KIND_OBJECT_SNAPSHOT] = KY_JSON_PHASE_OBJECT_SNAPSHOT,
+	[KYMO_KIND_OBJECT_DELETE] = KY_JSON_PHASE_OBJECT_DELETE,
+	[KYMO_KIND_METADATA] = KY_JSON_PHASE_METADATA,
+	[KYMO_KIND_CLOCK_SYNC] = KY_JSON_PHASE_CLOCK_SYNC,
+	[KYMO_KIND_SAMPLE] = KY_JSON_PHASE_SAMPLE,
+	[KYMO_KIND_SNAPSHOT] = KY_JSON_PHASE_INSTANT,
+	[KYMO_KIND_MARK] = KY_JSON_PHASE_INSTANT,
+	[KYMO_KIND_LOST] = KY_JSON_PHASE_INSTANT,
 };
 
-static void put(struct ky_out *out, const char *text)
+static void put_text(struct json_writer *w, struct ky_out *out, struct ky_text text)
 {
-	ky_out_append(out, text, strlen(text));
-}
-
-static void put_text(struct ky_writer *w, struct ky_out *out, struct ky_text text)
-{
-	ky_json_quote(out, ky_utf8_text(&w->clean, text, false));
-}
-
-static void put_int(struct ky_out *out, int64_t value)
-{
-	ky_out_done(out, ky_json_put_int(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
-}
-
-static void put_uint(struct ky_out *out, uint64_t value)
-{
-	ky_out_done(out, ky_json_put_uint(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
-}
-
-static void put_hex(struct ky_out *out, uint64_t value)
-{
-	ky_out_done(out, ky_json_put_hex(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+	ky_json_append_text(out, &w->clean, text);
 }
 
 /* ---- time ---- */
@@ -122,7 +113,7 @@ static uint8_t *put_early_time(uint8_t *to, uint32_t nanoseconds)
 }
 
 /* Microseconds with three decimals: exact, in integers. */
-static uint8_t *put_time(struct ky_writer *w, uint8_t *to, uint64_t time_ns)
+static uint8_t *put_time(struct json_writer *w, uint8_t *to, uint64_t time_ns)
 {
 	const uint64_t second = time_ns / 1000000000u;
 	const uint32_t rest = (uint32_t)(time_ns % 1000000000u);
@@ -155,7 +146,7 @@ static void make_thread_text(struct thread_text *text, int32_t pid, int32_t tid)
 	text->bytes = (uint8_t)(to + 6 - text->data);
 }
 
-static const struct thread_text *thread_text(struct ky_writer *w, const struct ky_thread *thread)
+static const struct thread_text *thread_text(struct json_writer *w, const struct ky_thread *thread)
 {
 	struct thread_text *text = ky_table_make(&w->threads, thread->index, w->out);
 	if (text && __builtin_expect(!text->bytes, 0))
@@ -170,28 +161,29 @@ static bool has_own_name(const struct ky_site *site)
 
 static void put_phase(struct ky_out *out, uint8_t kind)
 {
-	const char phase = kind < sizeof(phases) ? phases[kind] : 'i';
+	const char phase = kind < sizeof(phases) ? phases[kind] : KY_JSON_PHASE_INSTANT;
 	const char text[] = {',', '"', 'p', 'h', '"', ':', '"', phase, '"'};
 	ky_out_append(out, text, sizeof(text));
 }
 
-static void put_head(struct ky_writer *w, struct ky_out *out, const struct ky_site *site)
+static void put_head(struct json_writer *w, struct ky_out *out, const struct ky_site *site)
 {
 	put_phase(out, site->kind);
 	if (site->flags & KYMO_SITE_GLOBAL)
-		put(out, ",\"s\":\"g\"");
+		ky_json_append(out, ",\"s\":\"g\"");
 	else if (site->flags & KYMO_SITE_PROCESS)
-		put(out, ",\"s\":\"p\"");
+		ky_json_append(out, ",\"s\":\"p\"");
 	if (site->kind == KYMO_KIND_FLOW_END)
-		put(out, ",\"bp\":\"e\"");
-	put(out, ",\"cat\":");
+		ky_json_append(out, ",\"bp\":\"e\"");
+	ky_json_append(out, ",\"cat\":");
 	put_text(w, out, site->category);
-	put(out, ",\"name\":");
+	ky_json_append(out, ",\"name\":");
 	if (!has_own_name(site))
 		put_text(w, out, site->name);
 }
 
-static void make_site_text(struct ky_writer *w, struct site_text *text, const struct ky_site *site)
+static void make_site_text(struct json_writer *w, struct site_text *text,
+			   const struct ky_site *site)
 {
 	struct ky_out *scratch = &w->scratch;
 	scratch->used = 0;
@@ -199,7 +191,7 @@ static void make_site_text(struct ky_writer *w, struct site_text *text, const st
 	text->head_bytes = (uint32_t)scratch->used;
 	for (uint32_t i = 0; i < site->args && i < KYMO_ARGS_MAX; i++) {
 		put_text(w, scratch, site->keys[i]);
-		put(scratch, ":");
+		ky_json_append(scratch, ":");
 		text->key_end[i] = (uint32_t)scratch->used;
 	}
 	const size_t bytes = scratch->used < SITE_BYTES ? SITE_BYTES : scratch->used;
@@ -214,7 +206,7 @@ static void make_site_text(struct ky_writer *w, struct site_text *text, const st
 }
 
 /* NULL when memory is short. */
-static const struct site_text *site_text(struct ky_writer *w, const struct ky_site *site)
+static const struct site_text *site_text(struct json_writer *w, const struct ky_site *site)
 {
 	struct site_text *text = ky_table_make(&w->sites, site->index, w->out);
 	if (!text)
@@ -226,40 +218,35 @@ static const struct site_text *site_text(struct ky_writer *w, const struct ky_si
 
 /* ---- arguments ---- */
 
-static void put_value(struct ky_writer *w, const struct kymo_arg *arg)
+static void put_value(struct json_writer *w, const struct kymo_arg *arg)
 {
 	struct ky_out *out = w->out;
 	switch (arg->type) {
 	case KYMO_TYPE_INT:
-		put_int(out, arg->value.i);
+		ky_json_append_int(out, arg->value.i);
 		break;
 	case KYMO_TYPE_UINT:
-		if (arg->value.u > INT64_MAX)
-			put(out, "\"");
-		put_uint(out, arg->value.u);
-		if (arg->value.u > INT64_MAX)
-			put(out, "\"");
+		ky_json_append_uint_arg(out, arg->value.u);
 		break;
 	case KYMO_TYPE_DOUBLE:
-		ky_out_done(out, ky_json_put_double(ky_out_room(out, KY_JSON_NUMBER_BYTES),
-						    arg->value.d));
+		ky_json_append_double(out, arg->value.d);
 		break;
 	case KYMO_TYPE_BOOL:
-		put(out, arg->value.u ? "true" : "false");
+		ky_json_append(out, arg->value.u ? "true" : "false");
 		break;
 	case KYMO_TYPE_POINTER:
-		put_hex(out, arg->value.u);
+		ky_json_append_hex(out, arg->value.u);
 		break;
 	case KYMO_TYPE_STRING:
 		ky_json_quote(out, ky_utf8_arg(&w->clean, arg));
 		break;
 	default:
-		put(out, "null");
+		ky_json_append(out, "null");
 	}
 }
 
 /* The key as it was made for the trace point, if the argument is one of its own. */
-static void put_key(struct ky_writer *w, const struct ky_event *e, const struct site_text *text,
+static void put_key(struct json_writer *w, const struct ky_event *e, const struct site_text *text,
 		    uint32_t i)
 {
 	const char *key = e->args[i].key;
@@ -269,37 +256,37 @@ static void put_key(struct ky_writer *w, const struct ky_event *e, const struct 
 		return;
 	}
 	put_text(w, w->out, (struct ky_text){key ? key : "", key ? (uint32_t)strlen(key) : 0});
-	put(w->out, ":");
+	ky_json_append(w->out, ":");
 }
 
-static void put_pairs(struct ky_writer *w, const struct ky_event *e, const struct site_text *text)
+static void put_pairs(struct json_writer *w, const struct ky_event *e, const struct site_text *text)
 {
 	for (uint32_t i = 0; i < e->args_count; i++) {
 		if (i)
-			put(w->out, ",");
+			ky_json_append(w->out, ",");
 		put_key(w, e, text, i);
 		put_value(w, &e->args[i]);
 	}
 }
 
-static void put_args(struct ky_writer *w, const struct ky_event *e, const struct site_text *text)
+static void put_args(struct json_writer *w, const struct ky_event *e, const struct site_text *text)
 {
 	if (!e->args_count)
 		return;
-	put(w->out, ",\"args\":{");
+	ky_json_append(w->out, ",\"args\":{");
 	put_pairs(w, e, text);
-	put(w->out, "}");
+	ky_json_append(w->out, "}");
 }
 
 /* Catapult shows what is under "snapshot" as the object's state. */
-static void put_object_state(struct ky_writer *w, const struct ky_event *e,
+static void put_object_state(struct json_writer *w, const struct ky_event *e,
 			     const struct site_text *text)
 {
 	const char *key = e->args_count == 1 ? e->args[0].key : NULL;
 	const bool wrapped = key && strcmp(key, "snapshot") == 0;
-	put(w->out, wrapped ? ",\"args\":{" : ",\"args\":{\"snapshot\":{");
+	ky_json_append(w->out, wrapped ? ",\"args\":{" : ",\"args\":{\"snapshot\":{");
 	put_pairs(w, e, text);
-	put(w->out, wrapped ? "}" : "}}");
+	ky_json_append(w->out, wrapped ? "}" : "}}");
 }
 
 /* ---- events ---- */
@@ -308,17 +295,17 @@ static void put_object_state(struct ky_writer *w, const struct ky_event *e,
  * Ids of async spans are written as the process's own. A plain id would join equal ids of different
  * processes once files are merged; flows are meant to be joined so.
  */
-static void put_id(struct ky_writer *w, const struct ky_event *e)
+static void put_id(struct json_writer *w, const struct ky_event *e)
 {
 	const bool async = e->kind >= KYMO_KIND_ASYNC_BEGIN && e->kind <= KYMO_KIND_ASYNC_END;
-	put(w->out, async ? ",\"id2\":{\"local\":" : ",\"id\":");
-	put_hex(w->out, e->id);
+	ky_json_append(w->out, async ? ",\"id2\":{\"local\":" : ",\"id\":");
+	ky_json_append_hex(w->out, e->id);
 	if (async)
-		put(w->out, "}");
+		ky_json_append(w->out, "}");
 }
 
 /* What comes after the head of an event that is not plain. */
-static void put_rest(struct ky_writer *w, const struct ky_event *e, const struct site_text *text)
+static void put_rest(struct json_writer *w, const struct ky_event *e, const struct site_text *text)
 {
 	if (has_own_name(e->site))
 		put_text(w, w->out, e->name);
@@ -330,7 +317,7 @@ static void put_rest(struct ky_writer *w, const struct ky_event *e, const struct
 		put_args(w, e, text);
 }
 
-static void put_start(struct ky_writer *w, const struct thread_text *thread, uint64_t time_ns)
+static void put_start(struct json_writer *w, const struct thread_text *thread, uint64_t time_ns)
 {
 	uint8_t *to = ky_out_room(w->out, THREAD_BYTES + TIME_BYTES * 2);
 	memcpy(to, thread->data, sizeof(thread->data));
@@ -338,7 +325,7 @@ static void put_start(struct ky_writer *w, const struct thread_text *thread, uin
 }
 
 /* The end of a span needs nothing from its trace point but arguments. */
-static void write_end(struct ky_writer *w, const struct ky_event *e,
+static void write_end(struct json_writer *w, const struct ky_event *e,
 		      const struct thread_text *thread)
 {
 	static const char end[] = ",\"ph\":\"E\"}";
@@ -352,10 +339,10 @@ static void write_end(struct ky_writer *w, const struct ky_event *e,
 	}
 	ky_out_done(w->out, to + sizeof(end) - 2);
 	put_args(w, e, site_text(w, e->site));
-	put(w->out, "}");
+	ky_json_append(w->out, "}");
 }
 
-static void write_site_event(struct ky_writer *w, const struct ky_event *e,
+static void write_site_event(struct json_writer *w, const struct ky_event *e,
 			     const struct thread_text *thread)
 {
 	const struct site_text *text = site_text(w, e->site);
@@ -365,7 +352,7 @@ static void write_site_event(struct ky_writer *w, const struct ky_event *e,
 		put_start(w, thread, e->time_ns);
 		ky_out_append(w->out, text->data, text->head_bytes);
 		put_rest(w, e, text);
-		put(w->out, "}");
+		ky_json_append(w->out, "}");
 		return;
 	}
 	uint8_t *to = ky_out_room(w->out, THREAD_BYTES + TIME_BYTES * 2 + SITE_BYTES + 1);
@@ -380,72 +367,76 @@ static void write_site_event(struct ky_writer *w, const struct ky_event *e,
 	}
 	ky_out_done(w->out, to);
 	put_args(w, e, text);
-	put(w->out, "}");
+	ky_json_append(w->out, "}");
 }
 
 /* A begin that was made up for an end; the end's trace point may be of another kind and have no name. */
-static void write_begin_lost(struct ky_writer *w, const struct ky_event *e,
+static void write_begin_lost(struct json_writer *w, const struct ky_event *e,
 			     const struct thread_text *thread)
 {
 	put_start(w, thread, e->time_ns);
-	put(w->out, ",\"ph\":\"B\",\"cat\":");
+	ky_json_append(w->out, ",\"ph\":\"B\",\"cat\":");
 	put_text(w, w->out, e->site->category);
-	put(w->out, ",\"name\":");
+	ky_json_append(w->out, ",\"name\":");
 	put_text(w, w->out, e->name);
-	put(w->out, ",\"args\":{\"begin_lost\":true}}");
+	ky_json_append(w->out, ",\"args\":{\"begin_lost\":true}}");
 }
 
-static void write_lost(struct ky_writer *w, const struct ky_event *e,
+static void write_lost(struct json_writer *w, const struct ky_event *e,
 		       const struct thread_text *thread)
 {
 	put_start(w, thread, e->time_ns);
-	put(w->out, ",\"ph\":\"i\",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
-	put_uint(w->out, e->id);
-	put(w->out, "}}");
+	ky_json_append(
+		w->out,
+		",\"ph\":\"i\",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
+	ky_json_append_uint(w->out, e->id);
+	ky_json_append(w->out, "}}");
 }
 
-static void write_name(struct ky_writer *w, const char *what, int32_t pid, int32_t tid,
+static void write_name(struct json_writer *w, const char *what, int32_t pid, int32_t tid,
 		       struct ky_text name)
 {
 	/* Perfetto counts a name that is empty as an error. */
 	if (!name.bytes)
 		return;
-	put(w->out, ",\n{\"pid\":");
-	put_int(w->out, pid);
-	put(w->out, ",\"tid\":");
-	put_int(w->out, tid);
-	put(w->out, ",\"ph\":\"M\",\"name\":\"");
-	put(w->out, what);
-	put(w->out, "\",\"args\":{\"name\":");
+	ky_json_append(w->out, ",\n{\"pid\":");
+	ky_json_append_int(w->out, pid);
+	ky_json_append(w->out, ",\"tid\":");
+	ky_json_append_int(w->out, tid);
+	ky_json_append(w->out, ",\"ph\":\"M\",\"name\":\"");
+	ky_json_append(w->out, what);
+	ky_json_append(w->out, "\",\"args\":{\"name\":");
 	put_text(w, w->out, name);
-	put(w->out, "}}");
+	ky_json_append(w->out, "}}");
 }
 
 /* Snapshots and marks of where one starts: on a line of their own. */
-static void write_snapshot(struct ky_writer *w, const struct ky_event *e)
+static void write_snapshot(struct json_writer *w, const struct ky_event *e)
 {
 	const int32_t pid = e->thread->pid;
 	if (!w->snapshots_named)
-		write_name(w, "thread_name", pid, SNAPSHOTS_TID, (struct ky_text){"snapshots", 9});
+		write_name(w, KY_JSON_THREAD_NAME, pid, SNAPSHOTS_TID,
+			   (struct ky_text){"snapshots", 9});
 	w->snapshots_named = true;
 	struct thread_text thread;
 	make_thread_text(&thread, pid, SNAPSHOTS_TID);
 	put_start(w, &thread, e->time_ns);
-	put(w->out, ",\"ph\":\"i\",\"cat\":");
+	ky_json_append(w->out, ",\"ph\":\"i\",\"cat\":");
 	put_text(w, w->out, e->site ? e->site->category : (struct ky_text){"kymo", 4});
-	put(w->out, ",\"name\":");
+	ky_json_append(w->out, ",\"name\":");
 	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
 	put_text(w, w->out, unnamed_mark ? (struct ky_text){"mark start", 10} : e->name);
-	put(w->out, ",\"args\":{\"thread\":");
-	put_int(w->out, e->thread->tid);
+	ky_json_append(w->out, ",\"args\":{\"thread\":");
+	ky_json_append_int(w->out, e->thread->tid);
 	if (e->args_count)
-		put(w->out, ",");
+		ky_json_append(w->out, ",");
 	put_pairs(w, e, NULL);
-	put(w->out, "}}");
+	ky_json_append(w->out, "}}");
 }
 
-static void json_event(struct ky_writer *w, const struct ky_event *e)
+static void json_event(void *writer, const struct ky_event *e)
 {
+	struct json_writer *w = writer;
 	const struct thread_text *thread = thread_text(w, e->thread);
 	if (!thread)
 		return;
@@ -461,46 +452,49 @@ static void json_event(struct ky_writer *w, const struct ky_event *e)
 		write_site_event(w, e, thread);
 }
 
-static void json_process(struct ky_writer *w, int32_t pid, struct ky_text name)
+static void json_process(void *writer, int32_t pid, struct ky_text name)
 {
-	write_name(w, "process_name", pid, pid, name);
+	struct json_writer *w = writer;
+	write_name(w, KY_JSON_PROCESS_NAME, pid, pid, name);
 }
 
-static void json_thread(struct ky_writer *w, const struct ky_thread *thread)
+static void json_thread(void *writer, const struct ky_thread *thread)
 {
-	write_name(w, "thread_name", thread->pid, thread->tid, thread->name);
+	struct json_writer *w = writer;
+	write_name(w, KY_JSON_THREAD_NAME, thread->pid, thread->tid, thread->name);
 }
 
 static void put_clock(struct ky_out *out, const char *key, uint64_t time_ns)
 {
-	put(out, key);
-	put_uint(out, time_ns);
-	put(out, "\"");
+	ky_json_append(out, key);
+	ky_json_append_uint(out, time_ns);
+	ky_json_append(out, "\"");
 }
 
 /* The one event without a comma: where the file comes from, and its clock in other clocks. */
-static void write_first(struct ky_writer *w, const struct ky_trace_info *info)
+static void write_first(struct json_writer *w, const struct ky_trace_info *info)
 {
 	struct ky_out *out = w->out;
 	struct ky_text name = info->process.bytes ? info->process : info->command;
 	if (!name.bytes)
 		name = (struct ky_text){"kymo", 4};
-	put(out, "[\n{\"pid\":");
-	put_int(out, info->pid);
-	put(out, ",\"tid\":");
-	put_int(out, info->pid);
-	put(out, ",\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":");
+	ky_json_append(out, "[\n{\"pid\":");
+	ky_json_append_int(out, info->pid);
+	ky_json_append(out, ",\"tid\":");
+	ky_json_append_int(out, info->pid);
+	ky_json_append(out, ",\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":");
 	put_text(w, out, name);
-	put(out, ",\"command\":");
+	ky_json_append(out, ",\"command\":");
 	put_text(w, out, info->command);
 	put_clock(out, ",\"boottime_ns\":\"", info->clock.boottime_ns);
 	put_clock(out, ",\"monotonic_ns\":\"", info->clock.monotonic_ns);
 	put_clock(out, ",\"realtime_ns\":\"", info->clock.realtime_ns);
-	put(out, "}}");
+	ky_json_append(out, "}}");
 }
 
-static void json_close(struct ky_writer *w)
+static void json_close(void *writer)
 {
+	struct json_writer *w = writer;
 	if (!w)
 		return;
 	for (uint32_t i = 0; i < w->sites.count; i++)
@@ -512,11 +506,10 @@ static void json_close(struct ky_writer *w)
 	free(w);
 }
 
-static int json_open(struct ky_writer **writer, struct ky_out *out,
-		     const struct ky_trace_info *info)
+static int json_open(void **writer, struct ky_out *out, const struct ky_trace_info *info)
 {
 	*writer = NULL;
-	struct ky_writer *w = calloc(1, sizeof(*w));
+	struct json_writer *w = calloc(1, sizeof(*w));
 	if (!w || ky_out_init(&w->scratch, 0) || ky_out_init(&w->clean, 0)) {
 		json_close(w);
 		return -ENOMEM;
@@ -531,16 +524,18 @@ static int json_open(struct ky_writer **writer, struct ky_out *out,
 }
 
 /* Catapult shows labels beside the process's name. */
-static void json_finish(struct ky_writer *w, uint64_t lost)
+static void json_finish(void *writer, uint64_t lost)
 {
+	struct json_writer *w = writer;
 	if (lost) {
-		put(w->out, ",\n{\"pid\":");
-		put_int(w->out, w->pid);
-		put(w->out, ",\"ph\":\"M\",\"name\":\"process_labels\",\"args\":{\"labels\":\"");
-		put_uint(w->out, lost);
-		put(w->out, " events lost\"}}");
+		ky_json_append(w->out, ",\n{\"pid\":");
+		ky_json_append_int(w->out, w->pid);
+		ky_json_append(w->out,
+			       ",\"ph\":\"M\",\"name\":\"process_labels\",\"args\":{\"labels\":\"");
+		ky_json_append_uint(w->out, lost);
+		ky_json_append(w->out, " events lost\"}}");
 	}
-	put(w->out, "\n]\n");
+	ky_json_append(w->out, "\n]\n");
 	if (!w->out->error)
 		w->out->error = w->clean.error ? w->clean.error : w->scratch.error;
 }

@@ -12,8 +12,9 @@
 #include "formats/arg_tree.h"
 #include "formats/export_loop.h"
 #include "formats/flow_marks.h"
+#include "formats/json/json_schema.h"
+#include "formats/json/json_value.h"
 #include "formats/utf8.h"
-#include "json_value.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,37 +35,17 @@ struct json_export {
 
 static void put(struct json_export *w, const char *text)
 {
-	ky_out_append(w->out, text, strlen(text));
+	ky_json_append(w->out, text);
 }
 
 static void put_text(struct json_export *w, struct ky_text text)
 {
-	ky_json_quote(w->out, ky_utf8_text(&w->clean, text, false));
+	ky_json_append_text(w->out, &w->clean, text);
 }
 
 static void put_string(struct json_export *w, uint32_t string)
 {
 	put_text(w, ky_export_text(w->trace, string));
-}
-
-static void put_uint(struct json_export *w, uint64_t value)
-{
-	ky_out_done(w->out, ky_json_put_uint(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
-}
-
-static void put_int(struct json_export *w, int64_t value)
-{
-	ky_out_done(w->out, ky_json_put_int(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
-}
-
-static void put_double(struct json_export *w, double value)
-{
-	ky_out_done(w->out, ky_json_put_double(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
-}
-
-static void put_hex(struct json_export *w, uint64_t value)
-{
-	ky_out_done(w->out, ky_json_put_hex(ky_out_room(w->out, KY_JSON_NUMBER_BYTES), value));
 }
 
 /* Microseconds with three decimals. */
@@ -96,22 +77,20 @@ static void put_value(struct json_export *w, uint32_t arg)
 	double real;
 	switch (args->type[arg]) {
 	case KY_ARG_INT:
-		put_int(w, (int64_t)value);
+		ky_json_append_int(w->out, (int64_t)value);
 		break;
 	case KY_ARG_UINT:
-		put(w, value > INT64_MAX ? "\"" : "");
-		put_uint(w, value);
-		put(w, value > INT64_MAX ? "\"" : "");
+		ky_json_append_uint_arg(w->out, value);
 		break;
 	case KY_ARG_REAL:
 		memcpy(&real, &value, sizeof(real));
-		put_double(w, real);
+		ky_json_append_double(w->out, real);
 		break;
 	case KY_ARG_BOOL:
 		put(w, value ? "true" : "false");
 		break;
 	case KY_ARG_POINTER:
-		put_hex(w, value);
+		ky_json_append_hex(w->out, value);
 		break;
 	case KY_ARG_STRING:
 	case KY_ARG_JSON:
@@ -166,15 +145,16 @@ static void put_args(struct json_export *w, uint32_t set)
 
 /* ---- events ---- */
 
-static void begin_event(struct json_export *w, const char *phase, uint32_t pid, uint32_t tid)
+static void begin_event(struct json_export *w, enum ky_json_phase phase, uint32_t pid, uint32_t tid)
 {
 	put(w, w->first_event ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
 	w->first_event = false;
-	put(w, phase);
+	const char letter = (char)phase;
+	ky_out_append(w->out, &letter, 1);
 	put(w, "\",\"pid\":");
-	put_uint(w, pid);
+	ky_json_append_uint(w->out, pid);
 	put(w, ",\"tid\":");
-	put_uint(w, tid);
+	ky_json_append_uint(w->out, tid);
 }
 
 static void put_ts(struct json_export *w, int64_t ts)
@@ -195,21 +175,28 @@ static void put_label(struct json_export *w, uint32_t category, uint32_t name)
 	}
 }
 
-static const char *phase_of(uint8_t form, enum ky_walk_what what)
+static enum ky_json_phase phase_of(uint8_t form, enum ky_walk_what what)
 {
 	const bool thread = form == KY_AT_THREAD;
 	if (what == KY_WALK_BEGIN)
-		return thread ? "B" : "b";
+		return thread ? KY_JSON_PHASE_BEGIN : KY_JSON_PHASE_ASYNC_BEGIN;
 	if (what == KY_WALK_END)
-		return thread ? "E" : "e";
-	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? "n" : "i";
+		return thread ? KY_JSON_PHASE_END : KY_JSON_PHASE_ASYNC_END;
+	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KY_JSON_PHASE_ASYNC_INSTANT
+								 : KY_JSON_PHASE_INSTANT;
+}
+
+static bool is_async(enum ky_json_phase phase)
+{
+	return phase == KY_JSON_PHASE_ASYNC_BEGIN || phase == KY_JSON_PHASE_ASYNC_INSTANT ||
+	       phase == KY_JSON_PHASE_ASYNC_END;
 }
 
 static void put_async_id(struct json_export *w, const struct ky_address *a)
 {
 	const bool global = a->form == KY_AT_GLOBAL || a->form == KY_AT_ASYNC_GLOBAL;
 	put(w, global ? ",\"id2\":{\"global\":" : ",\"id2\":{\"local\":");
-	put_hex(w, a->id);
+	ky_json_append_hex(w->out, a->id);
 	put(w, "}");
 }
 
@@ -228,7 +215,7 @@ static void put_bind(struct json_export *w, uint32_t slice, bool instant)
 			continue;
 		}
 		put(w, ",\"bind_id\":");
-		put_hex(w, marks[i].id);
+		ky_json_append_hex(w->out, marks[i].id);
 		if (marks[i].phase != KY_FLOW_BEGIN)
 			put(w, ",\"flow_in\":true");
 		if (marks[i].phase != KY_FLOW_END)
@@ -239,11 +226,15 @@ static void put_bind(struct json_export *w, uint32_t slice, bool instant)
 static void put_flow(struct json_export *w, const struct ky_flow_mark *mark,
 		     const struct ky_address *a, int64_t ts)
 {
-	static const char *const phases[] = {"s", "t", "f"};
+	static const enum ky_json_phase phases[] = {
+		[KY_FLOW_BEGIN] = KY_JSON_PHASE_FLOW_BEGIN,
+		[KY_FLOW_STEP] = KY_JSON_PHASE_FLOW_STEP,
+		[KY_FLOW_END] = KY_JSON_PHASE_FLOW_END,
+	};
 	begin_event(w, phases[mark->phase], a->pid, a->tid);
 	put_ts(w, ts);
 	put(w, ",\"bp\":\"e\",\"id\":");
-	put_hex(w, mark->id);
+	ky_json_append_hex(w->out, mark->id);
 	put(w, ",\"cat\":");
 	put_text(w, mark->category ? ky_export_text(w->trace, mark->category)
 				   : (struct ky_text){"flow", 4});
@@ -273,19 +264,19 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 	struct json_export *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
-	const char *phase = phase_of(a->form, item->what);
+	const enum ky_json_phase phase = phase_of(a->form, item->what);
 	const bool end = item->what == KY_WALK_END;
 	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);
 	begin_event(w, phase, a->pid, a->tid);
 	put_ts(w, item->ts);
-	if (*phase == 'i' && a->form != KY_AT_THREAD)
+	if (phase == KY_JSON_PHASE_INSTANT && a->form != KY_AT_THREAD)
 		put(w, a->form == KY_AT_PROCESS ? ",\"s\":\"p\"" : ",\"s\":\"g\"");
-	if (*phase == 'i' && a->form == KY_AT_THREAD)
+	if (phase == KY_JSON_PHASE_INSTANT && a->form == KY_AT_THREAD)
 		put(w, ",\"s\":\"t\"");
-	if (*phase >= 'b' && *phase <= 'n' && *phase != 'i')
+	if (is_async(phase))
 		put_async_id(w, a);
-	if (item->named || !(end && *phase == 'E')) {
+	if (item->named || !(end && phase == KY_JSON_PHASE_END)) {
 		const bool bare = a->form != KY_AT_THREAD && !s->category[item->row];
 		put_label(w, s->category[item->row], s->name[item->row]);
 		if (bare)
@@ -313,19 +304,21 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 	const struct ky_counter_name name = ky_counter_name(trace, track);
 	const uint8_t kind = trace->tracks.kind[track];
 	const uint32_t pid = counter_pid(trace, track);
-	begin_event(w, "C", pid, pid);
+	begin_event(w, KY_JSON_PHASE_COUNTER, pid, pid);
 	put_ts(w, item->ts);
 	put(w, ",\"name\":");
 	put_text(w, (struct ky_text){name.name, name.name_bytes});
 	if (kind == KY_TRACK_THREAD_COUNTER || kind == KY_TRACK_CPU_COUNTER) {
 		const uint32_t owner = trace->tracks.owner[track];
 		put(w, ",\"id\":");
-		put_hex(w, kind == KY_TRACK_CPU_COUNTER ? owner : ky_address_tid(trace, owner));
+		ky_json_append_hex(w->out, kind == KY_TRACK_CPU_COUNTER
+						   ? owner
+						   : ky_address_tid(trace, owner));
 	}
 	put(w, ",\"args\":{");
 	put_text(w, (struct ky_text){name.key, name.key_bytes});
 	put(w, ":");
-	put_double(w, trace->counters.value[item->row]);
+	ky_json_append_double(w->out, trace->counters.value[item->row]);
 	put(w, "}}");
 }
 
@@ -339,7 +332,7 @@ static void put_state(void *self, const struct ky_walk_item *item)
 		w->left->sched++; /* a duration is all that the phase has */
 		return;
 	}
-	begin_event(w, "T", ky_address_pid_of_thread(w->trace, thread),
+	begin_event(w, KY_JSON_PHASE_THREAD_STATE, ky_address_pid_of_thread(w->trace, thread),
 		    ky_address_tid(w->trace, thread));
 	put_ts(w, item->ts);
 	put(w, ",\"dur\":");
@@ -350,11 +343,11 @@ static void put_state(void *self, const struct ky_walk_item *item)
 	w->first = true;
 	if (s->cpu[item->row] != KY_NONE) {
 		put_key(w, (struct ky_text){"cpu", 3});
-		put_uint(w, s->cpu[item->row]);
+		ky_json_append_uint(w->out, s->cpu[item->row]);
 	}
 	if (s->io_wait[item->row] >= 0) {
 		put_key(w, (struct ky_text){"io_wait", 7});
-		put_uint(w, (uint64_t)s->io_wait[item->row]);
+		ky_json_append_uint(w->out, (uint64_t)s->io_wait[item->row]);
 	}
 	if (s->blocked_function[item->row]) {
 		put_key(w, (struct ky_text){"blocked_function", 16});
@@ -370,7 +363,7 @@ static void put_name(struct json_export *w, const char *what, uint32_t pid, uint
 {
 	if (!ky_strings_bytes(&w->trace->strings, name))
 		return; /* Perfetto counts an empty one as an error */
-	begin_event(w, "M", pid, tid);
+	begin_event(w, KY_JSON_PHASE_METADATA, pid, tid);
 	put(w, ",\"name\":\"");
 	put(w, what);
 	put(w, "\",\"args\":{\"name\":");
@@ -383,11 +376,11 @@ static void put_sort_index(struct json_export *w, const char *what, uint32_t pid
 {
 	if (!index)
 		return;
-	begin_event(w, "M", pid, tid);
+	begin_event(w, KY_JSON_PHASE_METADATA, pid, tid);
 	put(w, ",\"name\":\"");
 	put(w, what);
 	put(w, "\",\"args\":{\"sort_index\":");
-	put_int(w, index);
+	ky_json_append_int(w->out, index);
 	put(w, "}}");
 }
 
@@ -396,16 +389,18 @@ static void put_names(struct json_export *w)
 	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++) {
 		const uint32_t pid = ky_address_pid(trace, i);
-		put_name(w, "process_name", pid, pid, trace->processes.name[i]);
-		put_sort_index(w, "process_sort_index", pid, pid, trace->processes.sort_index[i]);
+		put_name(w, KY_JSON_PROCESS_NAME, pid, pid, trace->processes.name[i]);
+		put_sort_index(w, KY_JSON_PROCESS_SORT_INDEX, pid, pid,
+			       trace->processes.sort_index[i]);
 	}
 	for (uint32_t i = 0; i < trace->threads.rows.count; i++) {
 		const uint32_t pid = ky_address_pid_of_thread(trace, i);
 		const uint32_t tid = ky_address_tid(trace, i);
 		if (!ky_selected_thread(w->selection, i))
 			continue;
-		put_name(w, "thread_name", pid, tid, trace->threads.name[i]);
-		put_sort_index(w, "thread_sort_index", pid, tid, trace->threads.sort_index[i]);
+		put_name(w, KY_JSON_THREAD_NAME, pid, tid, trace->threads.name[i]);
+		put_sort_index(w, KY_JSON_THREAD_SORT_INDEX, pid, tid,
+			       trace->threads.sort_index[i]);
 	}
 }
 
@@ -413,12 +408,13 @@ static void put_losses(struct json_export *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		begin_event(w, "i", ky_address_pid_of_thread(w->trace, l->thread[i]),
+		begin_event(w, KY_JSON_PHASE_INSTANT,
+			    ky_address_pid_of_thread(w->trace, l->thread[i]),
 			    ky_address_tid(w->trace, l->thread[i]));
 		put_ts(w, ky_export_loss_ns(w->trace, i));
 		put(w, l->thread[i] == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
 		put(w, ",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
-		put_uint(w, l->events[i]);
+		ky_json_append_uint(w->out, l->events[i]);
 		put(w, ",\"what\":");
 		put_string(w, l->what[i]);
 		put(w, "}}");
@@ -447,7 +443,7 @@ static void put_metadata(struct json_export *w)
 		if (m->text[i])
 			put_string(w, m->text[i]);
 		else
-			put_int(w, m->number[i]);
+			ky_json_append_int(w->out, m->number[i]);
 	}
 	put(w, "}");
 }
@@ -462,7 +458,7 @@ static void put_frames(struct json_export *w)
 		const uint32_t mapping = trace->frames.mapping[frame];
 		comma(w);
 		put(w, "\n\"");
-		put_uint(w, i);
+		ky_json_append_uint(w->out, i);
 		put(w, "\":{\"name\":");
 		put_string(w, trace->frames.name[frame]);
 		if (mapping != KY_NONE && trace->mappings.name[mapping]) {
@@ -471,7 +467,7 @@ static void put_frames(struct json_export *w)
 		}
 		if (trace->callsites.parent[i] != KY_NONE) {
 			put(w, ",\"parent\":\"");
-			put_uint(w, trace->callsites.parent[i]);
+			ky_json_append_uint(w->out, trace->callsites.parent[i]);
 			put(w, "\"");
 		}
 		put(w, "}");
@@ -486,24 +482,24 @@ static void put_sample(struct json_export *w, uint32_t row)
 	const struct ky_samples *s = &w->trace->samples;
 	comma(w);
 	put(w, "\n{\"pid\":");
-	put_uint(w, ky_address_pid_of_thread(w->trace, s->thread[row]));
+	ky_json_append_uint(w->out, ky_address_pid_of_thread(w->trace, s->thread[row]));
 	put(w, ",\"tid\":");
-	put_uint(w, ky_address_tid(w->trace, s->thread[row]));
+	ky_json_append_uint(w->out, ky_address_tid(w->trace, s->thread[row]));
 	put_ts(w, s->ts[row]);
 	if (s->cpu[row] != KY_NONE) {
 		put(w, ",\"cpu\":");
-		put_uint(w, s->cpu[row]);
+		ky_json_append_uint(w->out, s->cpu[row]);
 	}
 	put(w, ",\"name\":");
 	put_text(w, s->event[row] ? ky_export_text(w->trace, s->event[row])
 				  : (struct ky_text){"sample", 6});
 	if (s->callsite[row] != KY_NONE) {
 		put(w, ",\"sf\":\"");
-		put_uint(w, s->callsite[row]);
+		ky_json_append_uint(w->out, s->callsite[row]);
 		put(w, "\"");
 	}
 	put(w, ",\"weight\":");
-	put_double(w, s->weight[row]);
+	ky_json_append_double(w->out, s->weight[row]);
 	put(w, "}");
 }
 

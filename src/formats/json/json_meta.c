@@ -112,7 +112,7 @@ void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *even
 		return;
 	const uint32_t index_node = ky_json_tree_get(tree, 0, "sort_index");
 	const uint32_t name_node = ky_json_tree_get(tree, 0, "name");
-	if (strcmp(name, "process_name") == 0) {
+	if (strcmp(name, KY_JSON_PROCESS_NAME) == 0) {
 		const uint32_t text = ky_json_node_string(json, tree, name_node);
 		if (text)
 			ky_process_name(trace, ky_process(trace, ky_json_pid(event->pid)), text,
@@ -120,17 +120,17 @@ void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *even
 		else
 			ky_json_fail(json, event, "process_name without a name");
 		put_clocks(json);
-	} else if (strcmp(name, "thread_name") == 0) {
+	} else if (strcmp(name, KY_JSON_THREAD_NAME) == 0) {
 		const uint32_t text = ky_json_node_string(json, tree, name_node);
 		if (text)
 			ky_thread_name(trace, ky_json_thread_of(json, event), text, KY_NAME_TRACE);
 		else
 			ky_json_fail(json, event, "thread_name without a name");
-	} else if (strcmp(name, "process_sort_index") == 0) {
+	} else if (strcmp(name, KY_JSON_PROCESS_SORT_INDEX) == 0) {
 		const uint32_t process = ky_process(trace, ky_json_pid(event->pid));
 		if (ky_json_tree_int(tree, index_node, &index))
 			trace->processes.sort_index[process] = clamp32(index);
-	} else if (strcmp(name, "thread_sort_index") == 0) {
+	} else if (strcmp(name, KY_JSON_THREAD_SORT_INDEX) == 0) {
 		const uint32_t thread = ky_json_thread_of(json, event);
 		if (ky_json_tree_int(tree, index_node, &index))
 			trace->threads.sort_index[thread] = clamp32(index);

@@ -119,7 +119,7 @@ static void put_bound_flow(struct ky_json *json, const struct ky_json_event *eve
 	}
 	const enum ky_flow_step step = !in ? KY_FLOW_BEGIN : out ? KY_FLOW_STEP : KY_FLOW_END;
 	const uint64_t key = ky_flow_key(trace, id, 0, 0, 2);
-	if (event->phase == 'X' && event->dur > 0)
+	if (event->phase == KY_JSON_PHASE_COMPLETE && event->dur > 0)
 		ky_put_flow_longest(trace, event->ts, event->dur, track, step, key);
 	else
 		ky_put_flow(trace, event->ts, track, step, KY_BIND_LAST, key);
@@ -172,10 +172,10 @@ static void put_instant(struct ky_json *json, const struct ky_json_event *event,
 	struct ky_track_spec spec = {.kind = KY_TRACK_GLOBAL, .owner = KY_NONE};
 	uint32_t track, name = event->name;
 
-	if (event->scope == 'g') {
+	if (event->scope == KY_JSON_SCOPE_GLOBAL) {
 		spec.type = ky_string_z(trace, "legacy_chrome_global_instants");
 		track = ky_track(trace, &spec);
-	} else if (event->scope == 'p') {
+	} else if (event->scope == KY_JSON_SCOPE_PROCESS) {
 		if (!(event->has & KY_JSON_HAS_PID)) {
 			ky_json_fail(json, event, "an instant of a process without pid");
 			return;
@@ -261,15 +261,15 @@ static void put_async(struct ky_json *json, const struct ky_json_event *event, c
 	const uint32_t track = async_track(json, event, &id, local);
 	const uint32_t args = args_of(json, event, end);
 	(void)ky_json_thread_of(json, event);
-	if (event->phase == 'b')
+	if (event->phase == KY_JSON_PHASE_ASYNC_BEGIN)
 		ky_put_begin(trace, event->ts, track, event->category, name_of(json, event), args);
-	else if (event->phase == 'n')
+	else if (event->phase == KY_JSON_PHASE_ASYNC_INSTANT)
 		ky_put_instant(trace, event->ts, track, event->category, event->name, args);
 	else if (json->complete_seen)
 		ky_put_end_first(trace, event->ts, track, event->category, event->name, args);
 	else
 		ky_put_end(trace, event->ts, track, event->category, event->name, args);
-	if (event->phase != 'e' && (event->has & KY_JSON_HAS_BIND_ID))
+	if (event->phase != KY_JSON_PHASE_ASYNC_END && (event->has & KY_JSON_HAS_BIND_ID))
 		put_bound_flow(json, event, track);
 }
 
@@ -286,8 +286,9 @@ static void put_flow(struct ky_json *json, const struct ky_json_event *event)
 	}
 	const uint64_t key = ky_flow_key(trace, id, event->category, event->name, 1);
 	enum ky_flow_bind bind = KY_BIND_ENCLOSING;
-	enum ky_flow_step step = event->phase == 's' ? KY_FLOW_BEGIN : KY_FLOW_STEP;
-	if (event->phase == 'f') {
+	enum ky_flow_step step =
+		event->phase == KY_JSON_PHASE_FLOW_BEGIN ? KY_FLOW_BEGIN : KY_FLOW_STEP;
+	if (event->phase == KY_JSON_PHASE_FLOW_END) {
 		step = KY_FLOW_END;
 		if (!(event->has & KY_JSON_BIND_ENCLOSING))
 			bind = KY_BIND_NEXT;
@@ -298,17 +299,22 @@ static void put_flow(struct ky_json *json, const struct ky_json_event *event)
 static void put_other(struct ky_json *json, const struct ky_json_event *event)
 {
 	(void)ky_json_thread_of(json, event);
-	if (strchr("STpF", event->phase))
+	if (strchr(KY_JSON_PHASES_ASYNC_OLD, event->phase))
 		ky_problem(json->trace, "json_legacy_async_ignored", KY_INFO, event->position,
 			   "phase '%c': asynchronous events of the old kind are left out",
 			   event->phase);
-	else if (event->phase == 'N' || event->phase == 'O' || event->phase == 'D')
+	else if (event->phase == KY_JSON_PHASE_OBJECT_NEW ||
+		 event->phase == KY_JSON_PHASE_OBJECT_SNAPSHOT ||
+		 event->phase == KY_JSON_PHASE_OBJECT_DELETE)
 		ky_problem(json->trace, "json_object_ignored", KY_INFO, event->position,
 			   "phase '%c': objects and their snapshots are left out", event->phase);
-	else if (event->phase == 'v' || event->phase == 'V')
+	else if (event->phase == KY_JSON_PHASE_MEMORY_DUMP ||
+		 event->phase == KY_JSON_PHASE_MEMORY_DUMP_GLOBAL)
 		ky_problem(json->trace, "json_memory_dump_ignored", KY_INFO, event->position,
 			   "phase '%c': memory dumps are left out", event->phase);
-	else if (event->phase == 'c' || event->phase == '(' || event->phase == ')')
+	else if (event->phase == KY_JSON_PHASE_CLOCK_SYNC ||
+		 event->phase == KY_JSON_PHASE_CONTEXT_ENTER ||
+		 event->phase == KY_JSON_PHASE_CONTEXT_LEAVE)
 		ky_problem(json->trace, "json_phase_ignored", KY_INFO, event->position,
 			   "phase '%c' is left out", event->phase);
 	else
@@ -326,7 +332,7 @@ static bool usable(struct ky_json *json, const struct ky_json_event *event)
 		return false;
 	}
 	json->events++;
-	if (event->phase == 'M')
+	if (event->phase == KY_JSON_PHASE_METADATA)
 		return true;
 	if (!(event->has & KY_JSON_HAS_TS) || (event->has & KY_JSON_BAD_TIME)) {
 		ky_problem(json->trace, "json_tokenizer_failure", KY_ERROR, event->position,
@@ -346,41 +352,41 @@ void ky_json_event_put(struct ky_json *json, const struct ky_json_event *event, 
 	if (!usable(json, event))
 		return;
 	switch (event->phase) {
-	case 'B':
+	case KY_JSON_PHASE_BEGIN:
 		put_begin(json, event, end);
 		break;
-	case 'E':
+	case KY_JSON_PHASE_END:
 		put_end(json, event, end);
 		break;
-	case 'X':
+	case KY_JSON_PHASE_COMPLETE:
 		put_complete(json, event, end);
 		break;
-	case 'i':
-	case 'I':
-	case 'R':
+	case KY_JSON_PHASE_INSTANT:
+	case KY_JSON_PHASE_INSTANT_OLD:
+	case KY_JSON_PHASE_MARK:
 		put_instant(json, event, end);
 		break;
-	case 'C':
+	case KY_JSON_PHASE_COUNTER:
 		ky_json_counters_put(json, event, end);
 		break;
-	case 'b':
-	case 'n':
-	case 'e':
+	case KY_JSON_PHASE_ASYNC_BEGIN:
+	case KY_JSON_PHASE_ASYNC_INSTANT:
+	case KY_JSON_PHASE_ASYNC_END:
 		put_async(json, event, end);
 		break;
-	case 's':
-	case 't':
-	case 'f':
+	case KY_JSON_PHASE_FLOW_BEGIN:
+	case KY_JSON_PHASE_FLOW_STEP:
+	case KY_JSON_PHASE_FLOW_END:
 		put_flow(json, event);
 		break;
-	case 'M':
+	case KY_JSON_PHASE_METADATA:
 		ky_json_metadata_put(json, event, end);
 		break;
-	case 'P':
+	case KY_JSON_PHASE_SAMPLE:
 		ky_json_profile_put(json, event, end);
 		break;
-	case 'T':
-		/* Of the old asynchronous events when it has an id and no duration. */
+	case KY_JSON_PHASE_THREAD_STATE:
+		/* One of the old asynchronous events when it has an id and no duration. */
 		if ((event->has & KY_JSON_HAS_ID) && !(event->has & KY_JSON_HAS_DUR))
 			put_other(json, event);
 		else

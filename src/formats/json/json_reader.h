@@ -16,6 +16,7 @@
 #define KY_FORMATS_JSON_JSON_READER_H
 
 #include "base/map.h"
+#include "formats/json/json_schema.h"
 #include "formats/json/json_tree.h"
 #include "formats/load.h"
 #include "model/kernel.h"

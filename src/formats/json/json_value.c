@@ -8,6 +8,8 @@
  */
 #include "formats/json/json_value.h"
 
+#include "formats/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,4 +172,17 @@ void ky_json_quote(struct ky_out *out, struct ky_text text)
 		left -= part;
 	}
 	ky_out_append(out, "\"", 1);
+}
+
+void ky_json_append_uint_arg(struct ky_out *out, uint64_t value)
+{
+	const char *quote = value > INT64_MAX ? "\"" : "";
+	ky_json_append(out, quote);
+	ky_json_append_uint(out, value);
+	ky_json_append(out, quote);
+}
+
+void ky_json_append_text(struct ky_out *out, struct ky_out *scratch, struct ky_text text)
+{
+	ky_json_quote(out, ky_utf8_text(scratch, text, false));
 }

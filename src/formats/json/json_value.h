@@ -16,15 +16,46 @@
 #include "core/event.h"
 #include "formats/out.h"
 
-/* At most so many bytes of a number token, quotes included. */
+/* The longest number token, quotes included. */
 #define KY_JSON_NUMBER_BYTES 32
 
 uint8_t *ky_json_put_uint(uint8_t *to, uint64_t value);
 uint8_t *ky_json_put_int(uint8_t *to, int64_t value);
 uint8_t *ky_json_put_double(uint8_t *to, double value);
-/* A quoted string of a number in hexadecimal, "0x..". */
+/* Write a quoted hexadecimal number, "0x..". */
 uint8_t *ky_json_put_hex(uint8_t *to, uint64_t value);
-/* A quoted string. The text is valid UTF-8 (utf8.h). */
+/* Append a quoted string. The text is valid UTF-8 (utf8.h). */
 void ky_json_quote(struct ky_out *out, struct ky_text text);
+
+/* Append text as it is. */
+static inline void ky_json_append(struct ky_out *out, const char *text)
+{
+	ky_out_append(out, text, strlen(text));
+}
+
+static inline void ky_json_append_int(struct ky_out *out, int64_t value)
+{
+	ky_out_done(out, ky_json_put_int(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static inline void ky_json_append_uint(struct ky_out *out, uint64_t value)
+{
+	ky_out_done(out, ky_json_put_uint(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static inline void ky_json_append_hex(struct ky_out *out, uint64_t value)
+{
+	ky_out_done(out, ky_json_put_hex(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+}
+
+static inline void ky_json_append_double(struct ky_out *out, double value)
+{
+	ky_out_done(out, ky_json_put_double(ky_out_room(out, KY_JSON_NUMBER_BYTES), value));
+}
+
+/* Append an argument's value: as a string of digits when it is above INT64_MAX. */
+void ky_json_append_uint_arg(struct ky_out *out, uint64_t value);
+/* Append text of any bytes, quoted; scratch is for making it valid. */
+void ky_json_append_text(struct ky_out *out, struct ky_out *scratch, struct ky_text text);
 
 #endif

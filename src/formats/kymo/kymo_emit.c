@@ -40,7 +40,7 @@ struct thread_state {
 	uint32_t seen_in; /* number of batches begun when a piece of it was in one; 0 is never */
 };
 
-struct ky_writer {
+struct kymo_writer {
 	struct ky_out *out;
 	uint64_t begun_at; /* bytes of out before this file; 0 as one source of several */
 	struct ky_kymo_chunks chunks;
@@ -69,18 +69,18 @@ struct ky_writer {
 	struct ky_kymo_index totals;
 };
 
-static void out_of_memory(struct ky_writer *w)
+static void out_of_memory(struct kymo_writer *w)
 {
 	if (!w->out->error)
 		w->out->error = -ENOMEM;
 }
 
-static uint64_t file_bytes(const struct ky_writer *w)
+static uint64_t file_bytes(const struct kymo_writer *w)
 {
 	return w->out->pushed_bytes + w->out->used - w->begun_at;
 }
 
-static void write_fresh(struct ky_writer *w)
+static void write_fresh(struct kymo_writer *w)
 {
 	if (w->fresh.used == 0)
 		return;
@@ -90,7 +90,7 @@ static void write_fresh(struct ky_writer *w)
 }
 
 /* A section and its sizes; returns where the next one goes. */
-static uint8_t *put_section(struct ky_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
+static uint8_t *put_section(struct kymo_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
 			    struct ky_kymo_section *section)
 {
 	const size_t stored = ky_kymo_chunks_store(&w->chunks, to, from, bytes, KY_KYMO_RAW_MAX);
@@ -99,7 +99,7 @@ static uint8_t *put_section(struct ky_writer *w, uint8_t *to, const uint8_t *fro
 }
 
 /* The body of the batch's chunk; returns its bytes, 0 without memory. */
-static size_t put_data(struct ky_writer *w)
+static size_t put_data(struct kymo_writer *w)
 {
 	struct ky_kymo_section sections[KY_KYMO_SECTIONS];
 	struct ky_kymo_data *data = &w->data;
@@ -126,7 +126,7 @@ static size_t put_data(struct ky_writer *w)
 	return (size_t)(to - body);
 }
 
-static void add_entry(struct ky_writer *w, uint64_t at)
+static void add_entry(struct kymo_writer *w, uint64_t at)
 {
 	const uint32_t tids = (uint32_t)(w->tids.used / sizeof(uint32_t));
 	const struct ky_kymo_entry entry = {
@@ -148,14 +148,14 @@ static void add_entry(struct ky_writer *w, uint64_t at)
 	w->threads_at = tids;
 }
 
-static void begin_batch(struct ky_writer *w)
+static void begin_batch(struct kymo_writer *w)
 {
 	w->data = (struct ky_kymo_data){.size = sizeof(w->data), .first_ticks = UINT64_MAX};
 	w->batches++;
 }
 
 /* Whether everything is there that the file needs; what is missing would be missed later. */
-static bool is_whole(struct ky_writer *w)
+static bool is_whole(struct kymo_writer *w)
 {
 	if (w->fresh.error || w->all.error || w->samples.error || w->entries.error || w->tids.error)
 		out_of_memory(w);
@@ -163,8 +163,9 @@ static bool is_whole(struct ky_writer *w)
 }
 
 /* Writes what is gathered: definitions first. */
-static void kymo_flush(struct ky_writer *w)
+static void kymo_flush(void *writer)
 {
+	struct kymo_writer *w = writer;
 	if (!is_whole(w))
 		return;
 	write_fresh(w);
@@ -188,14 +189,16 @@ static void kymo_flush(struct ky_writer *w)
 	begin_batch(w);
 }
 
-static void kymo_process(struct ky_writer *w, int32_t pid, struct ky_text name)
+static void kymo_process(void *writer, int32_t pid, struct ky_text name)
 {
+	struct kymo_writer *w = writer;
 	const struct ky_text none = {"", 0};
 	ky_kymo_define_process(&w->fresh, pid, w->layer, name, pid == w->pid ? w->command : none);
 }
 
-static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
+static void kymo_thread(void *writer, const struct ky_thread *thread)
 {
+	struct kymo_writer *w = writer;
 	ky_kymo_define_thread(&w->fresh, thread);
 }
 
@@ -203,8 +206,9 @@ static void kymo_thread(struct ky_writer *w, const struct ky_thread *thread)
  * Samples come in any order: a file that begins with a snapshot is given the older ones later. What
  * is gathered goes out with one now and then, so that it never is old.
  */
-static void kymo_clock(struct ky_writer *w, const struct ky_tick_reading *sample)
+static void kymo_clock(void *writer, const struct ky_tick_reading *sample)
 {
+	struct kymo_writer *w = writer;
 	ky_kymo_define_clock(&w->fresh, sample);
 	ky_out_append(&w->samples, sample, sizeof(*sample));
 	if (sample->boottime_ns < w->flushed_ns + FLUSH_NS)
@@ -214,7 +218,7 @@ static void kymo_clock(struct ky_writer *w, const struct ky_tick_reading *sample
 }
 
 /* The page of masks that a trace point's is in; NULL without memory. */
-static uint16_t *make_masks(struct ky_writer *w, uint32_t site)
+static uint16_t *make_masks(struct kymo_writer *w, uint32_t site)
 {
 	uint16_t **page = &w->masks.pages[site >> 10];
 	if (!*page)
@@ -224,7 +228,7 @@ static uint16_t *make_masks(struct ky_writer *w, uint32_t site)
 	return *page;
 }
 
-static void define_site(struct ky_writer *w, uint64_t word, struct ky_sites *sites)
+static void define_site(struct kymo_writer *w, uint64_t word, struct ky_sites *sites)
 {
 	const uint32_t number = KY_WORD_SITE(word);
 	const struct ky_site *site = ky_sites_get(sites, word);
@@ -239,7 +243,7 @@ static void define_site(struct ky_writer *w, uint64_t word, struct ky_sites *sit
 }
 
 /* Looks at each event once; returns how many of the words are whole events. */
-static uint32_t check_words(struct ky_writer *w, const struct ky_block *block,
+static uint32_t check_words(struct kymo_writer *w, const struct ky_block *block,
 			    struct ky_sites *sites)
 {
 	struct ky_kymo_data *data = &w->data;
@@ -271,7 +275,7 @@ static uint32_t check_words(struct ky_writer *w, const struct ky_block *block,
 }
 
 /* A loss without events after it is noted at the time of what was seen last. */
-static void note_loss(struct ky_writer *w, uint64_t lost)
+static void note_loss(struct kymo_writer *w, uint64_t lost)
 {
 	w->data.lost += lost;
 	if (w->last_ticks < w->data.first_ticks)
@@ -287,7 +291,7 @@ static uint32_t number_of(const struct ky_thread *thread)
 }
 
 /* The thread is in the list of those that the batch has pieces of. */
-static void note_thread(struct ky_writer *w, const struct ky_thread *thread)
+static void note_thread(struct kymo_writer *w, const struct ky_thread *thread)
 {
 	struct thread_state *state = ky_table_make(&w->threads, thread->index, w->out);
 	if (!state || state->seen_in == w->batches)
@@ -297,9 +301,10 @@ static void note_thread(struct ky_writer *w, const struct ky_thread *thread)
 	ky_out_append(&w->tids, &tid, sizeof(tid));
 }
 
-static void kymo_block(struct ky_writer *w, const struct ky_block *block,
-		       const struct ky_thread *thread, struct ky_sites *sites)
+static void kymo_block(void *writer, const struct ky_block *block, const struct ky_thread *thread,
+		       struct ky_sites *sites)
 {
+	struct kymo_writer *w = writer;
 	struct ky_kymo_piece piece = {
 		.head_bytes = sizeof(piece),
 		.ring = block->ring,
@@ -337,7 +342,7 @@ static int by_ticks(const void *a, const void *b)
 	return (left->ticks > right->ticks) - (left->ticks < right->ticks);
 }
 
-static void map_clock(struct ky_writer *w, struct ky_clock_map *clock)
+static void map_clock(struct kymo_writer *w, struct ky_clock_map *clock)
 {
 	struct ky_tick_reading *samples = (void *)w->samples.data;
 	if (w->ticks_per_s)
@@ -349,7 +354,7 @@ static void map_clock(struct ky_writer *w, struct ky_clock_map *clock)
 			out_of_memory(w);
 }
 
-static void put_entries(struct ky_writer *w, uint8_t *to)
+static void put_entries(struct kymo_writer *w, uint8_t *to)
 {
 	struct ky_clock_map clock = {0};
 	map_clock(w, &clock);
@@ -363,7 +368,7 @@ static void put_entries(struct ky_writer *w, uint8_t *to)
 	ky_clock_map_free(&clock);
 }
 
-static void write_index(struct ky_writer *w)
+static void write_index(struct kymo_writer *w)
 {
 	struct ky_kymo_index *index = &w->totals;
 	const size_t entries_bytes = w->entries.used;
@@ -381,8 +386,9 @@ static void write_index(struct ky_writer *w)
 	ky_kymo_chunks_write(&w->chunks, KY_KYMO_INDEX, bytes);
 }
 
-static void kymo_finish(struct ky_writer *w, uint64_t lost)
+static void kymo_finish(void *writer, uint64_t lost)
 {
+	struct kymo_writer *w = writer;
 	kymo_flush(w);
 	if (!is_whole(w))
 		return;
@@ -395,8 +401,9 @@ static void kymo_finish(struct ky_writer *w, uint64_t lost)
 		ky_kymo_chunks_end(&w->chunks, define_at, index_at);
 }
 
-static void kymo_close(struct ky_writer *w)
+static void kymo_close(void *writer)
 {
+	struct kymo_writer *w = writer;
 	if (!w)
 		return;
 	if (!w->pack_is_lent)
@@ -415,7 +422,7 @@ static void kymo_close(struct ky_writer *w)
 	free(w);
 }
 
-static void write_first(struct ky_writer *w, const struct ky_trace_info *info)
+static void write_first(struct kymo_writer *w, const struct ky_trace_info *info)
 {
 	ky_kymo_chunks_file(&w->chunks, info->source ? KY_KYMO_VERSION_SOURCES : KY_KYMO_VERSION,
 			    info->ticks_per_s);
@@ -425,7 +432,7 @@ static void write_first(struct ky_writer *w, const struct ky_trace_info *info)
 	write_fresh(w);
 }
 
-static bool make_buffers(struct ky_writer *w, struct ky_text command)
+static bool make_buffers(struct kymo_writer *w, struct ky_text command)
 {
 	char *copy = malloc((size_t)command.bytes + 1);
 	w->command = (struct ky_text){copy, command.bytes};
@@ -441,11 +448,10 @@ static bool make_buffers(struct ky_writer *w, struct ky_text command)
 	       ky_out_init(&w->tids, BUFFER_BYTES) == 0;
 }
 
-static int kymo_open(struct ky_writer **writer, struct ky_out *out,
-		     const struct ky_trace_info *info)
+static int kymo_open(void **writer, struct ky_out *out, const struct ky_trace_info *info)
 {
 	*writer = NULL;
-	struct ky_writer *w = calloc(1, sizeof(*w));
+	struct kymo_writer *w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	w->out = out;
@@ -472,9 +478,9 @@ static int kymo_open(struct ky_writer **writer, struct ky_out *out,
 }
 
 /* Pieces are all there is: events that come from elsewhere have no words, and are not written. */
-static void kymo_event(struct ky_writer *w, const struct ky_event *event)
+static void kymo_event(void *writer, const struct ky_event *event)
 {
-	(void)w;
+	(void)writer;
 	(void)event;
 }
 

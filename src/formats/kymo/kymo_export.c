@@ -44,7 +44,7 @@ struct kymo_export {
 	const struct ky_selection *selection;
 	struct ky_export_left *left;
 	struct ky_out *out;
-	struct ky_writer *file;
+	void *file;
 	struct ky_kymo_sites sites;
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;

@@ -29,10 +29,6 @@
 /* Perfetto's service has sequence 1. */
 enum { SEQUENCE_FILE = 2, SEQUENCE_THREADS = 3 };
 
-struct ky_writer {
-	struct ky_pft pft;
-};
-
 /* What memory was short for is not written at all: the file would be broken from there on. */
 static bool is_whole(struct ky_pft *w)
 {
@@ -271,19 +267,19 @@ static void write_event(struct ky_pft *w, const struct ky_event *e)
 		remember(w, t, e->site->index);
 }
 
-static void pft_event(struct ky_writer *writer, const struct ky_event *e)
+static void pft_event(void *writer, const struct ky_event *e)
 {
-	write_event(&writer->pft, e);
+	write_event(writer, e);
 }
 
-static void pft_clock(struct ky_writer *writer, const struct ky_tick_reading *sample)
+static void pft_clock(void *writer, const struct ky_tick_reading *sample)
 {
-	write_clock(&writer->pft, sample);
+	write_clock(writer, sample);
 }
 
-static void pft_thread(struct ky_writer *writer, const struct ky_thread *thread)
+static void pft_thread(void *writer, const struct ky_thread *thread)
 {
-	struct ky_pft *w = &writer->pft;
+	struct ky_pft *w = writer;
 	struct ky_pft_thread *t = ky_table_make(&w->threads, thread->index, w->out);
 	if (t && !t->uuid)
 		begin_sequence(w, t, thread->index);
@@ -291,18 +287,18 @@ static void pft_thread(struct ky_writer *writer, const struct ky_thread *thread)
 		ky_pft_describe_thread(w, thread);
 }
 
-static void pft_process(struct ky_writer *writer, int32_t pid, struct ky_text name)
+static void pft_process(void *writer, int32_t pid, struct ky_text name)
 {
-	ky_pft_describe_process(&writer->pft, pid, name, (struct ky_text){"", 0});
+	ky_pft_describe_process(writer, pid, name, (struct ky_text){"", 0});
 }
 
 /* ---- the file ---- */
 
-static void pft_close(struct ky_writer *writer)
+static void pft_close(void *writer)
 {
 	if (!writer)
 		return;
-	struct ky_pft *w = &writer->pft;
+	struct ky_pft *w = writer;
 	for (uint32_t i = 0; i < w->threads.count; i++)
 		free(((struct ky_pft_thread *)ky_table_at(&w->threads, i))->known);
 	ky_table_free(&w->threads);
@@ -320,15 +316,15 @@ static int init(struct ky_pft *w)
 	       ky_out_init(&w->part, 0) || ky_out_init(&w->clean, 0);
 }
 
-static int pft_open(struct ky_writer **writer, struct ky_out *out, const struct ky_trace_info *info)
+static int pft_open(void **writer, struct ky_out *out, const struct ky_trace_info *info)
 {
-	*writer = calloc(1, sizeof(**writer));
-	if (!*writer || init(&(*writer)->pft)) {
+	*writer = calloc(1, sizeof(struct ky_pft));
+	if (!*writer || init(*writer)) {
 		pft_close(*writer);
 		*writer = NULL;
 		return -ENOMEM;
 	}
-	struct ky_pft *w = &(*writer)->pft;
+	struct ky_pft *w = *writer;
 	w->out = out;
 	w->pid = info->pid;
 	w->threads.item_bytes = sizeof(struct ky_pft_thread);
@@ -355,9 +351,9 @@ static void put_losses(struct ky_pft *w, uint64_t lost)
 	put_packet(w, &w->body);
 }
 
-static void pft_finish(struct ky_writer *writer, uint64_t lost)
+static void pft_finish(void *writer, uint64_t lost)
 {
-	struct ky_pft *w = &writer->pft;
+	struct ky_pft *w = writer;
 	if (lost)
 		put_losses(w, lost);
 	if (!w->out->error)

@@ -444,14 +444,17 @@ def make_source(paths, root, strip):
         '#include "kymo.h"\n\n',
     ]
     parts = ["\n/* Only what kymo.h declares is seen from outside. */\n", PUSH % "hidden"]
+    # Headers may have inline functions that the recorder does not use.
+    parts.append('#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n')
     for header in tree.order:
         text = rename(header.tokens, {}, opaque.tags(header))
         parts.append(banner(strip(header.path)))
         parts.append(without_license(tree.inline(header, text)))
+    parts.append("#pragma GCC diagnostic pop\n")
     for source in sources:
         prefix = source.stem
         if stems[source.stem] > 1:
-            prefix = os.path.basename(source.dir) + "_" + source.stem
+            prefix = os.path.basename(os.path.dirname(source.path)) + "_" + source.stem
         others = [s for s in everything if s is not source]
         names = new_names(source.names, others, prefix, taken)
         tags = new_names(source.tags - opaque.declared, others, prefix, taken)

@@ -99,8 +99,9 @@ with subprocess.Popen(view, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text
         sys.exit("demo: %s: %s" % (" ".join(view), server.stderr.read().strip()))
     try:
         page = ask(address, timeout=60).read()
-        # Answers when the trace is loaded.
-        ask(address + "api/status?g=0", timeout=60).read()
+        # It answers when the trace is loaded, or after some time.
+        while not json.load(ask(address + "api/status?g=0", timeout=60))["generation"]:
+            pass
         trace = json.load(ask(address + "api/trace", timeout=60))
         print("%s answers: a page of %d KB, %d tracks, %d slices" %
               (address, len(page) // 1000, len(trace["tracks"]), trace["counts"]["slices"]))

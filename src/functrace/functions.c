@@ -174,7 +174,7 @@ int ky_functions_read(struct ky_functions **functions, int fd, const char *path,
 		find_functions(&reading, lines);
 	if (reading.without_memory)
 		error = -ENOMEM;
-	free(reading.frames);
+	ky_functions_frames_free(&reading);
 	ky_program_file_close(&reading.file);
 	if (error) {
 		ky_functions_free(&reading.out);

@@ -6,31 +6,39 @@
  *   CIE: instructions that all its FDEs begin with   "CFA = rsp + 8"
  *   FDE: from, bytes, instructions                   "from + 1 on: CFA = rsp + 16" ...
  *
- * What the instructions do is in functions_cfa.c.
+ * libdw runs the instructions. A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that were put
+ * elsewhere (foo.cold) have an FDE of their own, but begin in the middle of things.
  */
 #include "functrace/functions_parts.h"
 
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/compare.h"
+
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FRAMES_MAX (4u << 20)
+/* libdw runs a frame's instructions for each name in it: more are only in files that are made to take long. */
+#define PROGRAM_BYTES_MAX 8192u
+#define RSP 7u /* numbers of registers in DWARF */
+#define RETURN_ADDRESS 16u
 
 /* A pointer in one of the encodings that linkers use; `at` is the address of its first byte. */
-static uint64_t read_pointer(struct ky_functions_cursor *in, unsigned encoding, uint64_t at)
+static uint64_t read_pointer(struct ky_bytes *in, unsigned encoding, uint64_t at)
 {
 	uint64_t value = 0;
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		value = ky_functions_fixed(in, 8);
+		value = ky_bytes_u64(in);
 		break;
 	case DW_EH_PE_udata4:
-		value = ky_functions_fixed(in, 4);
+		value = ky_bytes_u32(in);
 		break;
 	case DW_EH_PE_sdata4:
-		value = (uint64_t)(int64_t)(int32_t)ky_functions_fixed(in, 4);
+		value = (uint64_t)(int64_t)(int32_t)ky_bytes_u32(in);
 		break;
 	default:
 		in->bad = true;
@@ -47,27 +55,23 @@ struct common {
 	uint64_t at; /* where it is in the section; ~0: none */
 	unsigned encoding;
 	bool has_data; /* augmentation data, with its length */
-	struct ky_functions_frame frame;
+	uint64_t program_bytes;
 };
 
 static void read_augmentation(struct common *common, const Dwarf_CIE *cie)
 {
-	struct ky_functions_cursor in = {cie->augmentation_data,
-					 cie->augmentation_data + cie->augmentation_data_size,
-					 false};
+	struct ky_bytes in = {cie->augmentation_data,
+			      cie->augmentation_data + cie->augmentation_data_size, false};
 	common->encoding = DW_EH_PE_absptr;
 	common->has_data = cie->augmentation[0] == 'z';
-	common->frame.is_signal = false;
 	for (const char *c = cie->augmentation; *c && cie->augmentation_data; c++) {
 		if (*c == 'R') {
-			common->encoding = (unsigned)ky_functions_fixed(&in, 1);
+			common->encoding = ky_bytes_u8(&in);
 		} else if (*c == 'L') {
-			ky_functions_fixed(&in, 1);
+			ky_bytes_u8(&in);
 		} else if (*c == 'P') {
-			const unsigned encoding = (unsigned)ky_functions_fixed(&in, 1);
+			const unsigned encoding = ky_bytes_u8(&in);
 			read_pointer(&in, encoding & 0x0f, 0);
-		} else if (*c == 'S') {
-			common->frame.is_signal = true;
 		}
 	}
 }
@@ -75,57 +79,37 @@ static void read_augmentation(struct common *common, const Dwarf_CIE *cie)
 static void read_common(struct common *common, const Dwarf_CIE *cie, uint64_t at)
 {
 	common->at = at;
-	common->frame.common = cie->initial_instructions;
-	common->frame.common_end = cie->initial_instructions_end;
-	common->frame.code_align = cie->code_alignment_factor;
-	common->frame.data_align = cie->data_alignment_factor;
+	common->program_bytes =
+		(uint64_t)(cie->initial_instructions_end - cie->initial_instructions);
 	read_augmentation(common, cie);
-}
-
-static bool frames_room(struct ky_functions_reading *reading)
-{
-	if (reading->frames_count < reading->frames_room)
-		return true;
-	const uint32_t room = reading->frames_room ? 2 * reading->frames_room : 4096;
-	struct ky_functions_frame *frames =
-		room <= FRAMES_MAX ? reallocarray(reading->frames, room, sizeof(*frames)) : NULL;
-	if (!frames)
-		return false;
-	reading->frames = frames;
-	reading->frames_room = room;
-	return true;
 }
 
 static bool add_frame(struct ky_functions_reading *reading, const struct common *common,
 		      const Dwarf_FDE *fde, const Elf_Data *data, uint64_t address)
 {
-	struct ky_functions_cursor in = {fde->start, fde->end, false};
-	struct ky_functions_frame frame = common->frame;
+	struct ky_bytes in = {fde->start, fde->end, false};
+	struct ky_functions_frame frame = {0};
 	const uint64_t at = address + (uint64_t)(fde->start - (const uint8_t *)data->d_buf);
 	frame.address = read_pointer(&in, common->encoding, at);
 	frame.bytes = read_pointer(&in, common->encoding & 0x0f, 0);
 	if (common->has_data) {
-		const uint64_t skip = ky_functions_leb(&in, false);
-		in.bad |= skip > (size_t)(in.end - in.at);
-		in.at += in.bad ? 0 : skip;
+		const uint64_t skip = ky_bytes_uleb(&in);
+		ky_bytes_skip(&in, skip);
 	}
 	uint64_t left;
 	if (in.bad || !frame.bytes || !ky_functions_bytes(reading->own, frame.address, true, &left))
 		return true;
 	frame.bytes = frame.bytes < left ? frame.bytes : left;
-	frame.own = in.at;
-	frame.own_end = in.end;
-	if (!frames_room(reading))
-		return false;
-	reading->frames[reading->frames_count++] = frame;
-	return true;
+	frame.program_bytes = common->program_bytes + ky_bytes_left(&in);
+	return reading->frames_count < FRAMES_MAX &&
+	       KY_ARRAY_ADD(reading->frames, reading->frames_count, reading->frames_room, frame);
 }
 
 static int by_address(const void *a, const void *b)
 {
 	const struct ky_functions_frame *left = a;
 	const struct ky_functions_frame *right = b;
-	return (left->address > right->address) - (left->address < right->address);
+	return KY_COMPARE(left->address, right->address);
 }
 
 /* Without headers of sections (sstrip), .eh_frame is found by its index, which the unwinder uses. */
@@ -143,7 +127,7 @@ static Elf_Data *find_by_index(struct ky_functions_reading *reading, uint64_t *a
 			ky_functions_bytes(reading->own, head.p_vaddr, false, &bytes);
 		if (!index || bytes < 8)
 			return NULL;
-		struct ky_functions_cursor in = {index + 4, index + bytes, false};
+		struct ky_bytes in = {index + 4, index + bytes, false};
 		*address = read_pointer(&in, index[1], head.p_vaddr + 4);
 		const uint8_t *frames =
 			in.bad ? NULL : ky_functions_bytes(reading->own, *address, false, &bytes);
@@ -194,6 +178,7 @@ void ky_functions_frames(struct ky_functions_reading *reading)
 	if (!data || !data->d_buf)
 		return;
 	read_frames(reading, data, address);
+	reading->cfi = dwarf_getcfi_elf(reading->elf);
 	if (reading->frames_count)
 		qsort(reading->frames, reading->frames_count, sizeof(*reading->frames), by_address);
 }
@@ -212,4 +197,53 @@ const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions
 	}
 	const struct ky_functions_frame *frame = low ? &reading->frames[low - 1] : NULL;
 	return frame && address - frame->address < frame->bytes ? frame : NULL;
+}
+
+/* Returns libdw's row of a place, to be freed; NULL when there is none. */
+static Dwarf_Frame *row_at(const struct ky_functions_reading *reading,
+			   const struct ky_functions_frame *frame, uint64_t address)
+{
+	Dwarf_Frame *row = NULL;
+	return reading->cfi && frame->program_bytes <= PROGRAM_BYTES_MAX &&
+			       dwarf_cfi_addrframe(reading->cfi, address, &row) == 0
+		       ? row
+		       : NULL;
+}
+
+bool ky_functions_frame_is_entry(const struct ky_functions_reading *reading,
+				 const struct ky_functions_frame *frame, uint64_t address)
+{
+	Dwarf_Frame *const row = row_at(reading, frame, address);
+	Dwarf_Op *ops;
+	size_t count;
+	bool signal = false;
+	if (!row)
+		return false;
+	(void)dwarf_frame_info(row, NULL, NULL, &signal);
+	const bool is_entry = !signal && dwarf_frame_cfa(row, &ops, &count) == 0 && count == 1 &&
+			      ops[0].atom == DW_OP_bregx && ops[0].number == RSP &&
+			      ops[0].number2 == 8;
+	free(row);
+	return is_entry;
+}
+
+bool ky_functions_frame_returns(const struct ky_functions_reading *reading,
+				const struct ky_functions_frame *frame, uint64_t address)
+{
+	Dwarf_Frame *const row = row_at(reading, frame, address);
+	Dwarf_Op place[3], *ops;
+	size_t count;
+	/* No operations, and not NULL: undefined. */
+	const bool nowhere = row &&
+			     dwarf_frame_register(row, RETURN_ADDRESS, place, &ops, &count) == 0 &&
+			     count == 0 && ops == place;
+	free(row);
+	return !nowhere;
+}
+
+void ky_functions_frames_free(struct ky_functions_reading *reading)
+{
+	KY_ARRAY_FREE(reading->frames, reading->frames_room);
+	if (reading->cfi)
+		dwarf_cfi_end(reading->cfi);
 }

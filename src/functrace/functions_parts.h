@@ -4,8 +4,7 @@
  *
  *   functions.c           opens, calls the others in order
  *   functions_segments.c  what the file has in memory, read into our own
- *   functions_frames.c    .eh_frame: where functions begin and end
- *   functions_cfa.c       and whether a place is an entry
+ *   functions_frames.c    .eh_frame: where functions begin and end, and whether a place is an entry
  *   functions_symbols.c   the tables of symbols; makes the list
  *   compiler_marks.c     what compilers left for tracers: nops, sleds; V8's and Go's code
  *   functions_runtime.c   what must not be hooked, by name
@@ -22,6 +21,7 @@
 #include "process/program_file.h"
 
 #include <capstone/capstone.h>
+#include <elfutils/libdw.h>
 #include <gelf.h>
 
 #define KY_FUNCTIONS_SEGMENTS_MAX 32u
@@ -52,11 +52,7 @@ struct ky_functions_own {
 /* A description of .eh_frame. */
 struct ky_functions_frame {
 	uint64_t address, bytes;
-	const uint8_t *common, *common_end; /* instructions of its CIE, */
-	const uint8_t *own, *own_end;       /* and of its own */
-	uint64_t code_align;
-	int64_t data_align;
-	bool is_signal;
+	uint64_t program_bytes; /* its instructions, with those of its CIE */
 };
 
 struct ky_functions_ranges {
@@ -77,6 +73,7 @@ struct ky_functions_reading {
 	bool has_data;                     /* of the segments that are no code */
 	struct ky_functions_frame *frames; /* by address */
 	uint32_t frames_count, frames_room;
+	Dwarf_CFI *cfi;                   /* NULL: none */
 	struct ky_functions_ranges text;  /* sections of instructions, */
 	struct ky_functions_ranges stubs; /* and those of .plt, which are no functions, */
 	struct ky_functions_ranges glue;  /* .init and .fini: pieces of several files */
@@ -109,18 +106,13 @@ void ky_functions_frames(struct ky_functions_reading *reading);
 const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions_reading *reading,
 						       uint64_t address);
 
-/* ---- functions_cfa.c ---- */
-/* Bytes that are read one after the other; at the end it is bad, and gives 0. */
-struct ky_functions_cursor {
-	const uint8_t *at, *end;
-	bool bad;
-};
-uint64_t ky_functions_fixed(struct ky_functions_cursor *in, unsigned bytes);
-uint64_t ky_functions_leb(struct ky_functions_cursor *in, bool is_signed);
-/* Whether the return address is where a call leaves it: CFA = rsp + 8. */
-bool ky_functions_frame_is_entry(const struct ky_functions_frame *frame, uint64_t address);
-/* Whether there is a return address: not in outermost functions (_start, where a thread begins). */
-bool ky_functions_frame_returns(const struct ky_functions_frame *frame, uint64_t address);
+/* Report whether the return address is where a call leaves it: CFA = rsp + 8. */
+bool ky_functions_frame_is_entry(const struct ky_functions_reading *reading,
+				 const struct ky_functions_frame *frame, uint64_t address);
+/* Report whether there is a return address: not in outermost functions (_start, where a thread begins). */
+bool ky_functions_frame_returns(const struct ky_functions_reading *reading,
+				const struct ky_functions_frame *frame, uint64_t address);
+void ky_functions_frames_free(struct ky_functions_reading *reading);
 
 /* ---- functions_symbols.c ---- */
 void ky_functions_symbols(struct ky_functions_reading *reading);

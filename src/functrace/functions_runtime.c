@@ -223,7 +223,7 @@ static bool is_in(const struct ky_code_range *range, uint64_t address)
 static bool is_outermost(const struct ky_functions_reading *reading, uint64_t address)
 {
 	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
-	return frame && !ky_functions_frame_returns(frame, address);
+	return frame && !ky_functions_frame_returns(reading, frame, address);
 }
 
 void ky_functions_runtime(struct ky_functions_reading *reading)

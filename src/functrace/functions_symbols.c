@@ -59,7 +59,7 @@ static bool is_piece(const char *name, size_t bytes)
 static bool is_entry(const struct ky_functions_reading *reading, uint64_t address)
 {
 	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
-	return !frame || ky_functions_frame_is_entry(frame, address);
+	return !frame || ky_functions_frame_is_entry(reading, frame, address);
 }
 
 static void take_symbol(struct ky_functions_reading *reading, const GElf_Sym *symbol,
@@ -207,7 +207,7 @@ static void add_frames(struct ky_functions_reading *reading)
 		const bool again = i && reading->frames[i - 1].address == frame->address;
 		if (frame->address >= covered && !again &&
 		    !ky_functions_in(&reading->stubs, frame->address) &&
-		    ky_functions_frame_is_entry(frame, frame->address))
+		    ky_functions_frame_is_entry(reading, frame, frame->address))
 			add_frame(reading, frame);
 	}
 }

@@ -45,7 +45,7 @@ uint64_t ky_processes_now(void)
  */
 
 /* Where the pid is, or would be. */
-static uint32_t place_of(const struct ky_processes *p, pid_t pid)
+static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
 {
 	uint32_t low = 0, high = p->count;
 	while (low < high) {
@@ -58,19 +58,19 @@ static uint32_t place_of(const struct ky_processes *p, pid_t pid)
 	return low;
 }
 
-struct ky_process *ky_processes_get(const struct ky_processes *p, pid_t pid)
+struct ky_process *ky_processes_get(const struct ky_process_list *p, pid_t pid)
 {
 	const uint32_t place = place_of(p, pid);
 	return place < p->count && p->table[place]->pid == pid ? p->table[place] : NULL;
 }
 
-static int watch(const struct ky_processes *p, int fd, uint64_t what)
+static int watch(const struct ky_process_list *p, int fd, uint64_t what)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-static bool make_room(struct ky_processes *p)
+static bool make_room(struct ky_process_list *p)
 {
 	if (p->count < p->room)
 		return true;
@@ -83,7 +83,7 @@ static bool make_room(struct ky_processes *p)
 	return true;
 }
 
-struct ky_process *ky_processes_insert(struct ky_processes *p, pid_t pid, int pidfd)
+struct ky_process *ky_processes_insert(struct ky_process_list *p, pid_t pid, int pidfd)
 {
 	struct ky_process *const process = make_room(p) ? calloc(1, sizeof(*process)) : NULL;
 	if (!process || (pidfd >= 0 && watch(p, pidfd, (uint64_t)pid) != 0)) {
@@ -101,7 +101,7 @@ struct ky_process *ky_processes_insert(struct ky_processes *p, pid_t pid, int pi
 	return process;
 }
 
-int ky_processes_hold(struct ky_processes *p, struct ky_process *process, int pidfd)
+int ky_processes_hold(struct ky_process_list *p, struct ky_process *process, int pidfd)
 {
 	const int error = pidfd < 0 ? pidfd : watch(p, pidfd, (uint64_t)process->pid);
 	if (error == 0)
@@ -111,7 +111,7 @@ int ky_processes_hold(struct ky_processes *p, struct ky_process *process, int pi
 	return error;
 }
 
-void ky_processes_forget(struct ky_processes *p, struct ky_process *process)
+void ky_processes_forget(struct ky_process_list *p, struct ky_process *process)
 {
 	const uint32_t place = place_of(p, process->pid);
 	p->count--;
@@ -125,7 +125,7 @@ void ky_processes_forget(struct ky_processes *p, struct ky_process *process)
 	free(process);
 }
 
-void ky_processes_announce(struct ky_processes *p, struct ky_process *process)
+void ky_processes_announce(struct ky_process_list *p, struct ky_process *process)
 {
 	if (process->appeared)
 		return;
@@ -134,7 +134,7 @@ void ky_processes_announce(struct ky_processes *p, struct ky_process *process)
 		p->events.appeared(p->events.context, process->pid);
 }
 
-void ky_processes_end(struct ky_processes *p, struct ky_process *process)
+void ky_processes_end(struct ky_process_list *p, struct ky_process *process)
 {
 	const pid_t pid = process->pid;
 	const int status = ky_pidfd_status(process->pidfd, pid);
@@ -144,7 +144,7 @@ void ky_processes_end(struct ky_processes *p, struct ky_process *process)
 		p->events.ended(p->events.context, pid, status);
 }
 
-bool ky_processes_has(struct ky_processes *p, pid_t pid)
+bool ky_processes_has(struct ky_process_list *p, pid_t pid)
 {
 	struct ky_process *const process = ky_processes_get(p, pid);
 	if (!process || process->pidfd < 0 || !ky_pidfd_reaped(process->pidfd))
@@ -176,13 +176,13 @@ bool ky_processes_knows(const struct ky_process *process, int fd)
 	return false;
 }
 
-static void tell_drum(const struct ky_processes *p, pid_t pid, int fd)
+static void tell_drum(const struct ky_process_list *p, pid_t pid, int fd)
 {
 	if (p->events.drum)
 		p->events.drum(p->events.context, pid, fd);
 }
 
-void ky_processes_hand(struct ky_processes *p, struct ky_process *process, int fd)
+void ky_processes_hand(struct ky_process_list *p, struct ky_process *process, int fd)
 {
 	if (ky_processes_knows(process, fd) || process->drums_count >= KY_PROCESS_DRUMS_MAX)
 		return;
@@ -212,7 +212,7 @@ static int sender_pidfd(const struct ky_letter *letter)
 	return -1;
 }
 
-static void tell_life(const struct ky_processes *p, const struct ky_letter *letter)
+static void tell_life(const struct ky_process_list *p, const struct ky_letter *letter)
 {
 	if (p->events.appeared)
 		p->events.appeared(p->events.context, letter->pid);
@@ -230,7 +230,7 @@ static bool is_another(const struct ky_process *process, const struct ky_letter 
 
 static void take_letter(void *context, const struct ky_letter *letter)
 {
-	struct ky_processes *const p = context;
+	struct ky_process_list *const p = context;
 	if (letter->pid <= 0)
 		return;
 	struct ky_process *process = ky_processes_get(p, letter->pid);
@@ -251,7 +251,7 @@ static void take_letter(void *context, const struct ky_letter *letter)
 		tell_life(p, letter);
 }
 
-const char *ky_processes_mailbox(struct ky_processes *p)
+const char *ky_processes_mailbox(struct ky_process_list *p)
 {
 	int error = 0;
 	if (!p->mailbox) {
@@ -271,11 +271,11 @@ const char *ky_processes_mailbox(struct ky_processes *p)
  * ------------------------------------------------------------------------------------------------
  */
 
-int ky_processes_open(struct ky_processes **out, enum ky_processes_scope scope,
+int ky_processes_open(struct ky_process_list **out, enum ky_processes_scope scope,
 		      const struct ky_processes_events *events)
 {
 	*out = NULL;
-	struct ky_processes *p = calloc(1, sizeof(*p));
+	struct ky_process_list *p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->scope = scope;
@@ -289,9 +289,9 @@ int ky_processes_open(struct ky_processes **out, enum ky_processes_scope scope,
 	return error;
 }
 
-void ky_processes_close(struct ky_processes **processes)
+void ky_processes_close(struct ky_process_list **processes)
 {
-	struct ky_processes *const p = *processes;
+	struct ky_process_list *const p = *processes;
 	*processes = NULL;
 	if (!p)
 		return;
@@ -335,7 +335,7 @@ static int try_access(pid_t pid)
 	return error;
 }
 
-int ky_processes_add(struct ky_processes *p, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct ky_process *const number =
 		ky_processes_has(p, pid) ? ky_processes_get(p, pid) : NULL;
@@ -354,7 +354,7 @@ int ky_processes_add(struct ky_processes *p, pid_t pid, char message[KY_CAPTURE_
 	return error ? refuse(error, pid, message) : 0;
 }
 
-int ky_processes_fd(const struct ky_processes *p)
+int ky_processes_fd(const struct ky_process_list *p)
 {
 	return p->epoll;
 }
@@ -363,7 +363,7 @@ int ky_processes_fd(const struct ky_processes *p)
  * Every process and every drum takes descriptors. This is not done when processes is opened: a program that is
  * started after that is to have the limit that it would have without kymo.
  */
-static void raise_limit(struct ky_processes *p)
+static void raise_limit(struct ky_process_list *p)
 {
 	struct rlimit limit;
 	if (!p->limit_raised && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -373,7 +373,7 @@ static void raise_limit(struct ky_processes *p)
 	p->limit_raised = true;
 }
 
-static void set_timer(const struct ky_processes *p)
+static void set_timer(const struct ky_process_list *p)
 {
 	const uint64_t due = ky_processes_due(p);
 	struct itimerspec when = {0};
@@ -385,7 +385,7 @@ static void set_timer(const struct ky_processes *p)
 }
 
 /* See the head: the order of these three is what matters. */
-static void take_events(struct ky_processes *p)
+static void take_events(struct ky_process_list *p)
 {
 	struct epoll_event ready[EVENTS_MAX];
 	const int count = epoll_wait(p->epoll, ready, EVENTS_MAX, 0);
@@ -402,7 +402,7 @@ static void take_events(struct ky_processes *p)
 	}
 }
 
-void ky_processes_round(struct ky_processes *p)
+void ky_processes_round(struct ky_process_list *p)
 {
 	raise_limit(p);
 	for (uint32_t i = 0; i < p->count; i++)
@@ -413,7 +413,7 @@ void ky_processes_round(struct ky_processes *p)
 	set_timer(p);
 }
 
-uint32_t ky_processes_count(const struct ky_processes *p)
+uint32_t ky_processes_count(const struct ky_process_list *p)
 {
 	uint32_t alive = 0;
 	for (uint32_t i = 0; i < p->count; i++)
@@ -421,7 +421,7 @@ uint32_t ky_processes_count(const struct ky_processes *p)
 	return alive;
 }
 
-pid_t ky_processes_pid(const struct ky_processes *p, uint32_t index)
+pid_t ky_processes_pid(const struct ky_process_list *p, uint32_t index)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (p->table[i]->pidfd >= 0 && index-- == 0)
@@ -429,7 +429,7 @@ pid_t ky_processes_pid(const struct ky_processes *p, uint32_t index)
 	return 0;
 }
 
-void ky_processes_facts(const struct ky_processes *p, struct ky_processes_facts *facts)
+void ky_processes_facts(const struct ky_process_list *p, struct ky_processes_facts *facts)
 {
 	struct ky_mailbox_facts mail = {0};
 	if (p->mailbox)

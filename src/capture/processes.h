@@ -22,7 +22,7 @@
 
 #include <sys/types.h>
 
-struct ky_processes;
+struct ky_process_list;
 
 enum ky_processes_scope {
 	KY_PROCESSES_GIVEN,    /* those added */
@@ -41,23 +41,23 @@ struct ky_processes_events {
 	void *context;
 };
 
-int ky_processes_open(struct ky_processes **processes, enum ky_processes_scope scope,
+int ky_processes_open(struct ky_process_list **processes, enum ky_processes_scope scope,
 		      const struct ky_processes_events *events);
-void ky_processes_close(struct ky_processes **processes);
+void ky_processes_close(struct ky_process_list **processes);
 
 /* A process to follow; one that is there already stays (one that had its number and has ended is told first). 0; -ESRCH, -EACCES ... with a message. */
-int ky_processes_add(struct ky_processes *processes, pid_t pid,
+int ky_processes_add(struct ky_process_list *processes, pid_t pid,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Opens the mailbox; its name for KYMO_DRUM_MAIL is valid as long as processes is. NULL and errno on failure. */
-const char *ky_processes_mailbox(struct ky_processes *processes);
+const char *ky_processes_mailbox(struct ky_process_list *processes);
 
 /* A descriptor to poll: readable when ky_processes_round() has something to do at once, or is due to look into /proc. */
-int ky_processes_fd(const struct ky_processes *processes);
+int ky_processes_fd(const struct ky_process_list *processes);
 /* Looks for what is new, in the mailbox, among the pidfds and (every few milliseconds) in /proc. The first is complete. */
-void ky_processes_round(struct ky_processes *processes);
+void ky_processes_round(struct ky_process_list *processes);
 /* How many are alive; and each. */
-uint32_t ky_processes_count(const struct ky_processes *processes);
-pid_t ky_processes_pid(const struct ky_processes *processes, uint32_t index);
+uint32_t ky_processes_count(const struct ky_process_list *processes);
+pid_t ky_processes_pid(const struct ky_process_list *processes, uint32_t index);
 
 struct ky_processes_facts {
 	uint32_t hidden;  /* that this user may not look into, now */
@@ -65,7 +65,7 @@ struct ky_processes_facts {
 	uint64_t refused; /* and what was no drum */
 	bool mailbox_overflow; /* it was full once: drums of children that lived shortly may be missing */
 };
-void ky_processes_facts(const struct ky_processes *processes, struct ky_processes_facts *facts);
+void ky_processes_facts(const struct ky_process_list *processes, struct ky_processes_facts *facts);
 
 /*
  * For `-p`: a number, or a name as /proc/PID/comm or the program's file has it. Appends the pids to the list, which the

@@ -27,7 +27,7 @@ struct ky_process {
 	uint64_t drums[KY_PROCESS_DRUMS_KEPT];
 };
 
-struct ky_processes {
+struct ky_process_list {
 	enum ky_processes_scope scope;
 	struct ky_processes_events events;
 	int epoll;
@@ -46,25 +46,25 @@ struct ky_processes {
 };
 
 uint64_t ky_processes_now(void); /* CLOCK_MONOTONIC */
-struct ky_process *ky_processes_get(const struct ky_processes *processes, pid_t pid);
+struct ky_process *ky_processes_get(const struct ky_process_list *processes, pid_t pid);
 /* Takes the pidfd (-1: a mere number), also on failure. NULL: no memory. */
-struct ky_process *ky_processes_insert(struct ky_processes *processes, pid_t pid, int pidfd);
+struct ky_process *ky_processes_insert(struct ky_process_list *processes, pid_t pid, int pidfd);
 /* Makes a number a process. 0, or -errno when it is gone. */
-int ky_processes_hold(struct ky_processes *processes, struct ky_process *process, int pidfd);
+int ky_processes_hold(struct ky_process_list *processes, struct ky_process *process, int pidfd);
 /* Without a word: of a number. */
-void ky_processes_forget(struct ky_processes *processes, struct ky_process *process);
+void ky_processes_forget(struct ky_process_list *processes, struct ky_process *process);
 /* Tells that it ended. */
-void ky_processes_end(struct ky_processes *processes, struct ky_process *process);
+void ky_processes_end(struct ky_process_list *processes, struct ky_process *process);
 /* Whether the table has it. One that was there and whose number is another's by now is ended first. */
-bool ky_processes_has(struct ky_processes *processes, pid_t pid);
-void ky_processes_announce(struct ky_processes *processes, struct ky_process *process);
+bool ky_processes_has(struct ky_process_list *processes, pid_t pid);
+void ky_processes_announce(struct ky_process_list *processes, struct ky_process *process);
 /* Hands a drum over if it is new; fd stays the caller's. */
-void ky_processes_hand(struct ky_processes *processes, struct ky_process *process, int fd);
+void ky_processes_hand(struct ky_process_list *processes, struct ky_process *process, int fd);
 bool ky_processes_knows(const struct ky_process *process, int fd);
 
 /* Does what is due in /proc. */
-void ky_processes_scan(struct ky_processes *processes);
+void ky_processes_scan(struct ky_process_list *processes);
 /* When that is due again. */
-uint64_t ky_processes_due(const struct ky_processes *processes);
+uint64_t ky_processes_due(const struct ky_process_list *processes);
 
 #endif

@@ -62,7 +62,7 @@ static int stop_at_first(void *context, int fd)
 }
 
 /* Whether it is a process now; a number becomes one when it has a drum. */
-static bool is_held(struct ky_processes *p, struct ky_process *process)
+static bool is_held(struct ky_process_list *p, struct ky_process *process)
 {
 	if (process->pidfd >= 0)
 		return true;
@@ -72,7 +72,7 @@ static bool is_held(struct ky_processes *p, struct ky_process *process)
 }
 
 /* Whether anything was new. */
-static bool look(struct ky_processes *p, struct ky_process *process)
+static bool look(struct ky_process_list *p, struct ky_process *process)
 {
 	if (!is_held(p, process))
 		return false;
@@ -102,7 +102,7 @@ static bool may_spare(struct ky_process *process)
 	return false;
 }
 
-static void look_and_plan(struct ky_processes *p, struct ky_process *process, uint64_t now)
+static void look_and_plan(struct ky_process_list *p, struct ky_process *process, uint64_t now)
 {
 	const bool any = !may_spare(process) && look(p, process);
 	process->interval_ns =
@@ -113,7 +113,7 @@ static void look_and_plan(struct ky_processes *p, struct ky_process *process, ui
 }
 
 /* All that are due, or as many as there is time for: the next round goes on from there. */
-static void look_around(struct ky_processes *p, uint64_t begin)
+static void look_around(struct ky_process_list *p, uint64_t begin)
 {
 	uint64_t now = begin;
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -139,7 +139,7 @@ static void look_around(struct ky_processes *p, uint64_t begin)
  * True: it is a child of a process that is there, and was not known. One that has ended is a child until its parent has
  * waited for it: it was told already, or has nothing to tell any more.
  */
-static bool take_child(struct ky_processes *p, pid_t pid)
+static bool take_child(struct ky_process_list *p, pid_t pid)
 {
 	if (ky_processes_has(p, pid))
 		return false;
@@ -159,7 +159,7 @@ static bool take_child(struct ky_processes *p, pid_t pid)
 }
 
 /* Where the kernel does not tell a process's children: every process tells its parent. */
-static void scan_parents(struct ky_processes *p)
+static void scan_parents(struct ky_process_list *p)
 {
 	struct ky_pids all = {0};
 	if (ky_proc_all(&all) == 0)
@@ -174,7 +174,7 @@ static void scan_parents(struct ky_processes *p)
 }
 
 /* Children of children are appended to the list while it is worked off. */
-static void scan_children(struct ky_processes *p)
+static void scan_children(struct ky_process_list *p)
 {
 	struct ky_pids parents = {0}, children = {0};
 	int error = 0;
@@ -193,14 +193,14 @@ static void scan_children(struct ky_processes *p)
 		scan_parents(p);
 }
 
-static void forget_gone(struct ky_processes *p)
+static void forget_gone(struct ky_process_list *p)
 {
 	for (uint32_t i = p->count; i-- > 0;)
 		if (p->table[i]->pidfd < 0 && p->table[i]->seen != p->scans)
 			ky_processes_forget(p, p->table[i]);
 }
 
-static void scan_all(struct ky_processes *p)
+static void scan_all(struct ky_process_list *p)
 {
 	struct ky_pids all = {0};
 	const int error = ky_proc_all(&all);
@@ -216,7 +216,7 @@ static void scan_all(struct ky_processes *p)
 	ky_pids_free(&all);
 }
 
-static void scan_if_new(struct ky_processes *p, uint64_t now)
+static void scan_if_new(struct ky_process_list *p, uint64_t now)
 {
 	if (p->scope == KY_PROCESSES_GIVEN)
 		return;
@@ -233,7 +233,7 @@ static void scan_if_new(struct ky_processes *p, uint64_t now)
 		scan_children(p);
 }
 
-void ky_processes_scan(struct ky_processes *p)
+void ky_processes_scan(struct ky_process_list *p)
 {
 	const uint64_t begin = ky_processes_now();
 	if (p->complete && begin < p->work_ns)
@@ -246,7 +246,7 @@ void ky_processes_scan(struct ky_processes *p)
 	p->complete = true;
 }
 
-uint64_t ky_processes_due(const struct ky_processes *p)
+uint64_t ky_processes_due(const struct ky_process_list *p)
 {
 	uint64_t due = UINT64_MAX;
 	for (uint32_t i = 0; i < p->count; i++)

@@ -97,8 +97,9 @@ struct ky_capture {
 	char program[PATH_MAX]; /* run: its file */
 	char *categories;       /* the user's and the triggers'; NULL: all */
 	struct ky_bundle *bundle;
-	struct ky_flight *flight;       /* NULL: everything is written */
-	struct ky_processes *processes; /* the state of that source: all sources may look at it */
+	struct ky_flight *flight; /* NULL: everything is written */
+	struct ky_process_list
+		*processes; /* the state of that source: all sources may look at it */
 	struct ky_source sources[KY_SOURCES_COUNT];
 	const struct ky_trigger *on_exit, *on_interrupt;
 	uint64_t begin_ns;              /* CLOCK_BOOTTIME, as all times here */

@@ -155,7 +155,7 @@ static void note_missing(struct ky_source *source)
 static void try_again(struct ky_source *source, uint64_t now)
 {
 	struct probes_state *const state = source->state;
-	const struct ky_processes *const processes = source->capture->processes;
+	const struct ky_process_list *const processes = source->capture->processes;
 	const uint64_t twice = state->wait_ns * 2;
 	state->wait_ns = !twice ? FIRST_TRY_NS : twice < LAST_TRY_NS ? twice : LAST_TRY_NS;
 	state->try_ns = now + state->wait_ns;

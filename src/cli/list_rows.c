@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct ky_list {
-	struct ky_processes *processes;
+	struct ky_process_list *processes;
 	struct ky_list_row *rows;
 	uint32_t count, room;
 	char note[KY_CAPTURE_MESSAGE_BYTES];

@@ -101,6 +101,12 @@ static bool add_frame(struct ky_functions_reading *reading, const struct common 
 		return true;
 	frame.bytes = frame.bytes < left ? frame.bytes : left;
 	frame.program_bytes = common->program_bytes + ky_bytes_left(&in);
+	frame.cie = common->at;
+	while (ky_bytes_left(&in) && *in.at == DW_CFA_nop)
+		in.at++;
+	/* It ends or moves on first: it says nothing about its first address. */
+	frame.is_plain =
+		!ky_bytes_left(&in) || (*in.at > DW_CFA_advance_loc && *in.at < DW_CFA_offset);
 	return reading->frames_count < FRAMES_MAX &&
 	       KY_ARRAY_ADD(reading->frames, reading->frames_count, reading->frames_room, frame);
 }
@@ -179,6 +185,7 @@ void ky_functions_frames(struct ky_functions_reading *reading)
 		return;
 	read_frames(reading, data, address);
 	reading->cfi = dwarf_getcfi_elf(reading->elf);
+	reading->asked_cie = ~UINT64_C(0);
 	if (reading->frames_count)
 		qsort(reading->frames, reading->frames_count, sizeof(*reading->frames), by_address);
 }
@@ -199,46 +206,52 @@ const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions
 	return frame && address - frame->address < frame->bytes ? frame : NULL;
 }
 
-/* Returns libdw's row of a place, to be freed; NULL when there is none. */
-static Dwarf_Frame *row_at(const struct ky_functions_reading *reading,
-			   const struct ky_functions_frame *frame, uint64_t address)
+/* Asks libdw about a place. */
+static struct ky_functions_row ask(const struct ky_functions_reading *reading,
+				   const struct ky_functions_frame *frame, uint64_t address)
 {
-	Dwarf_Frame *row = NULL;
-	return reading->cfi && frame->program_bytes <= PROGRAM_BYTES_MAX &&
-			       dwarf_cfi_addrframe(reading->cfi, address, &row) == 0
-		       ? row
-		       : NULL;
-}
-
-bool ky_functions_frame_is_entry(const struct ky_functions_reading *reading,
-				 const struct ky_functions_frame *frame, uint64_t address)
-{
-	Dwarf_Frame *const row = row_at(reading, frame, address);
-	Dwarf_Op *ops;
-	size_t count;
-	bool signal = false;
-	if (!row)
-		return false;
-	(void)dwarf_frame_info(row, NULL, NULL, &signal);
-	const bool is_entry = !signal && dwarf_frame_cfa(row, &ops, &count) == 0 && count == 1 &&
-			      ops[0].atom == DW_OP_bregx && ops[0].number == RSP &&
-			      ops[0].number2 == 8;
-	free(row);
-	return is_entry;
-}
-
-bool ky_functions_frame_returns(const struct ky_functions_reading *reading,
-				const struct ky_functions_frame *frame, uint64_t address)
-{
-	Dwarf_Frame *const row = row_at(reading, frame, address);
+	struct ky_functions_row row = {.is_entry = false, .returns = true};
+	Dwarf_Frame *state = NULL;
 	Dwarf_Op place[3], *ops;
 	size_t count;
+	bool signal = false;
+	if (!reading->cfi || frame->program_bytes > PROGRAM_BYTES_MAX ||
+	    dwarf_cfi_addrframe(reading->cfi, address, &state) != 0)
+		return row;
+	(void)dwarf_frame_info(state, NULL, NULL, &signal);
+	row.is_entry = !signal && dwarf_frame_cfa(state, &ops, &count) == 0 && count == 1 &&
+		       ops[0].atom == DW_OP_bregx && ops[0].number == RSP && ops[0].number2 == 8;
 	/* No operations, and not NULL: undefined. */
-	const bool nowhere = row &&
-			     dwarf_frame_register(row, RETURN_ADDRESS, place, &ops, &count) == 0 &&
-			     count == 0 && ops == place;
-	free(row);
-	return !nowhere;
+	if (dwarf_frame_register(state, RETURN_ADDRESS, place, &ops, &count) == 0)
+		row.returns = count != 0 || ops != place;
+	free(state);
+	return row;
+}
+
+/* Nearly all functions begin with a plain frame: libdw is asked about one of each CIE. */
+static struct ky_functions_row row_at(struct ky_functions_reading *reading,
+				      const struct ky_functions_frame *frame, uint64_t address)
+{
+	if (!frame->is_plain || address != frame->address ||
+	    frame->program_bytes > PROGRAM_BYTES_MAX)
+		return ask(reading, frame, address);
+	if (reading->asked_cie != frame->cie) {
+		reading->asked_cie = frame->cie;
+		reading->plain = ask(reading, frame, address);
+	}
+	return reading->plain;
+}
+
+bool ky_functions_frame_is_entry(struct ky_functions_reading *reading,
+				 const struct ky_functions_frame *frame, uint64_t address)
+{
+	return row_at(reading, frame, address).is_entry;
+}
+
+bool ky_functions_frame_returns(struct ky_functions_reading *reading,
+				const struct ky_functions_frame *frame, uint64_t address)
+{
+	return row_at(reading, frame, address).returns;
 }
 
 void ky_functions_frames_free(struct ky_functions_reading *reading)

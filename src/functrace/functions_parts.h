@@ -53,6 +53,13 @@ struct ky_functions_own {
 struct ky_functions_frame {
 	uint64_t address, bytes;
 	uint64_t program_bytes; /* its instructions, with those of its CIE */
+	uint64_t cie;           /* where that is in the section */
+	bool is_plain;          /* at its first address it is as its CIE says */
+};
+
+/* What is known of a place in a frame. */
+struct ky_functions_row {
+	bool is_entry, returns;
 };
 
 struct ky_functions_ranges {
@@ -73,7 +80,9 @@ struct ky_functions_reading {
 	bool has_data;                     /* of the segments that are no code */
 	struct ky_functions_frame *frames; /* by address */
 	uint32_t frames_count, frames_room;
-	Dwarf_CFI *cfi;                   /* NULL: none */
+	Dwarf_CFI *cfi;     /* NULL: none */
+	uint64_t asked_cie; /* the last whose plain frames were asked about; ~0: none */
+	struct ky_functions_row plain;
 	struct ky_functions_ranges text;  /* sections of instructions, */
 	struct ky_functions_ranges stubs; /* and those of .plt, which are no functions, */
 	struct ky_functions_ranges glue;  /* .init and .fini: pieces of several files */
@@ -107,10 +116,10 @@ const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions
 						       uint64_t address);
 
 /* Report whether the return address is where a call leaves it: CFA = rsp + 8. */
-bool ky_functions_frame_is_entry(const struct ky_functions_reading *reading,
+bool ky_functions_frame_is_entry(struct ky_functions_reading *reading,
 				 const struct ky_functions_frame *frame, uint64_t address);
 /* Report whether there is a return address: not in outermost functions (_start, where a thread begins). */
-bool ky_functions_frame_returns(const struct ky_functions_reading *reading,
+bool ky_functions_frame_returns(struct ky_functions_reading *reading,
 				const struct ky_functions_frame *frame, uint64_t address);
 void ky_functions_frames_free(struct ky_functions_reading *reading);
 

@@ -220,7 +220,7 @@ static bool is_in(const struct ky_code_range *range, uint64_t address)
 	return address >= range->from && address - range->from < range->bytes;
 }
 
-static bool is_outermost(const struct ky_functions_reading *reading, uint64_t address)
+static bool is_outermost(struct ky_functions_reading *reading, uint64_t address)
 {
 	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
 	return frame && !ky_functions_frame_returns(reading, frame, address);

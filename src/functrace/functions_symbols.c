@@ -56,7 +56,7 @@ static bool is_piece(const char *name, size_t bytes)
 	return bytes > 5 && memcmp(name + bytes - 5, ".cold", 5) == 0;
 }
 
-static bool is_entry(const struct ky_functions_reading *reading, uint64_t address)
+static bool is_entry(struct ky_functions_reading *reading, uint64_t address)
 {
 	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
 	return !frame || ky_functions_frame_is_entry(reading, frame, address);

@@ -120,7 +120,7 @@ static void on_child(void *context, pid_t pid, int error, const char *message)
 {
 	struct ky_functrace *const functrace = context;
 	if (functrace->switches)
-		ky_switches_round(functrace->switches);
+		ky_off_cpu_round(functrace->switches);
 	if (error < 0)
 		ky_functrace_note(functrace,
 				  "process %ld, a child of what was traced, could not be put back: "
@@ -158,7 +158,7 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	if (functrace->pt)
 		ky_pt_close(&functrace->pt);
 	if (functrace->switches)
-		ky_switches_close(&functrace->switches);
+		ky_off_cpu_close(&functrace->switches);
 	if (facts) {
 		ky_functrace_facts(functrace, facts);
 		facts->samples = samples.samples;
@@ -203,16 +203,16 @@ static void add_switches(struct ky_functrace *functrace, pid_t pid)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
 	const struct ky_functrace_options *const o = &functrace->options;
-	const struct ky_switches_options options = {.ring_bytes = SWITCHES_RING_BYTES,
-						    .total_bytes = o->total_bytes,
-						    .drum = o->drum,
-						    .context = o->context};
+	const struct ky_off_cpu_options options = {.ring_bytes = SWITCHES_RING_BYTES,
+						   .total_bytes = o->total_bytes,
+						   .drum = o->drum,
+						   .context = o->context};
 	int error = 0;
 	if (!functrace->switches_tried)
-		error = ky_switches_open(&functrace->switches, &options, message);
+		error = ky_off_cpu_open(&functrace->switches, &options, message);
 	functrace->switches_tried = true;
 	if (!error && functrace->switches)
-		error = ky_switches_add(functrace->switches, pid, message);
+		error = ky_off_cpu_add(functrace->switches, pid, message);
 	if (error && error != -ESRCH)
 		ky_functrace_note(functrace, "time off the CPU is not marked: %s",
 				  message[0] ? message : strerror(-error));
@@ -368,7 +368,7 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 {
 	struct ky_functrace_process *const process = find(functrace, pid);
 	if (functrace->switches)
-		ky_switches_round(functrace->switches);
+		ky_off_cpu_round(functrace->switches);
 	if (functrace->pt)
 		ky_pt_ended(functrace->pt, pid);
 	if (functrace->samples)
@@ -385,7 +385,7 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 static void take_executed(struct ky_functrace *functrace)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
-	for (pid_t pid; functrace->switches && (pid = ky_switches_executed(functrace->switches));) {
+	for (pid_t pid; functrace->switches && (pid = ky_off_cpu_executed(functrace->switches));) {
 		if (!find(functrace, pid))
 			(void)remember_child(functrace, pid, message);
 	}
@@ -393,7 +393,7 @@ static void take_executed(struct ky_functrace *functrace)
 
 static void tell_ended(struct ky_functrace *functrace)
 {
-	for (pid_t pid; functrace->switches && (pid = ky_switches_ended(functrace->switches));) {
+	for (pid_t pid; functrace->switches && (pid = ky_off_cpu_ended(functrace->switches));) {
 		if (functrace->options.ended)
 			functrace->options.ended(functrace->options.context, pid);
 	}
@@ -414,7 +414,7 @@ void ky_functrace_round(struct ky_functrace *functrace)
 	if (functrace->samples)
 		ky_stack_spans_round(functrace->samples, false);
 	if (functrace->switches)
-		ky_switches_round(functrace->switches);
+		ky_off_cpu_round(functrace->switches);
 }
 
 /* What kymo itself writes into drums has to be there; what the program writes is. */
@@ -425,7 +425,7 @@ void ky_functrace_settle(struct ky_functrace *functrace)
 	if (functrace->samples)
 		ky_stack_spans_round(functrace->samples, true);
 	if (functrace->switches)
-		ky_switches_round(functrace->switches);
+		ky_off_cpu_round(functrace->switches);
 }
 
 void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrace_facts *facts)

@@ -41,7 +41,7 @@ struct ky_functrace {
 	uint32_t count, room;
 	struct ky_pt *pt;
 	struct ky_stack_spans *samples;
-	struct ky_switches *switches;
+	struct ky_off_cpu *switches;
 	bool switches_tried;
 	uint64_t began_ticks;   /* when the first process was traced, as /proc/PID/stat has times */
 	uint64_t looked_ns;     /* for exec, last */

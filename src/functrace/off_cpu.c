@@ -6,7 +6,7 @@
  *                 ── in ──▶ it ends                                 ├─▶ a drum of all processes
  *                 ── gone ▶ that ends, too; "thread ended"           ┘
  *
- *   threads: tid ─▶ is off      A thread that was off when the watching began has no begin: then its coming back ends nothing.
+ *   threads: tid ─▶ is off      A thread that was off when the watching began has no beginning: then its coming back ends nothing.
  *
  * Children come by themselves, for the events are inherited.
  */
@@ -32,15 +32,15 @@
 #define CATEGORY "sched"
 /*
  * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around it: it is
- * told a little shorter. The thread is in the kernel then, before it is off the CPU and after.
+ * shown a little shorter. The thread is in the kernel then, before it is off the CPU and after.
  */
 #define MARGIN_NS 500u
 
 enum { NOT_KNOWN, ON, OFF };
 
-struct ky_switches {
-	struct ky_switches_options options;
-	struct ky_switch_events events;
+struct ky_off_cpu {
+	struct ky_off_cpu_options options;
+	struct ky_off_cpu_events events;
 	struct ky_span_drum drum;           /* of all processes; no base: not yet */
 	uint64_t retry_ns;                  /* it could not be made: not before this */
 	uint32_t waiting, preempted, ended; /* trace points */
@@ -52,9 +52,9 @@ struct ky_switches {
 /* ---- records ---- */
 
 /* Its own process is the first that has something to tell. */
-static bool open_drum(struct ky_switches *switches, pid_t pid, uint64_t now_ns)
+static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 {
-	const struct ky_switches_options *const options = &switches->options;
+	const struct ky_off_cpu_options *const options = &switches->options;
 	const struct ky_span_drum_options drum = {.pid = pid,
 						  .fd = -1,
 						  .functions = 3,
@@ -79,58 +79,64 @@ static bool open_drum(struct ky_switches *switches, pid_t pid, uint64_t now_ns)
 	return true;
 }
 
-static void take(void *context, const struct ky_switch *one)
+static void take(void *context, const struct ky_off_cpu_event *one)
 {
-	struct ky_switches *const switches = context;
+	struct ky_off_cpu *const switches = context;
 	struct ky_span_drum *const drum = &switches->drum;
 	bool made;
 	uint32_t *const thread = ky_u64_map_add(&switches->threads, (uint64_t)one->tid, &made);
 	if (!thread || !open_drum(switches, one->pid, one->time_ns))
 		return;
-	const bool begins = one->kind == KY_SWITCH_WAITING || one->kind == KY_SWITCH_PREEMPTED;
-	if (one->kind == KY_SWITCH_EXECUTED) {
+	const bool begins = one->kind == KY_OFF_CPU_WAITING || one->kind == KY_OFF_CPU_PREEMPTED;
+	if (one->kind == KY_OFF_CPU_EXECUTED) {
 		if (switches->executed_count < TOLD_MAX)
 			switches->executed[switches->executed_count++] = one->pid;
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		return;
 	}
-	if (one->kind == KY_SWITCH_ENDED) {
+	if (one->kind == KY_OFF_CPU_ENDED) {
 		if (one->tid == one->pid && switches->ended_count < TOLD_MAX)
 			switches->ended_pids[switches->ended_count++] = one->pid;
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		ky_span_drum_gone(drum, one->tid, one->time_ns);
-	} else if (one->kind == KY_SWITCH_IN && *thread == OFF) {
+	} else if (one->kind == KY_OFF_CPU_IN && *thread == OFF) {
 		ky_span_drum_end_span(drum, one->tid, one->time_ns - MARGIN_NS);
 	} else if (begins && *thread != OFF) {
 		ky_span_drum_process(drum, one->tid, one->pid);
 		ky_span_drum_begin(drum, one->tid, one->time_ns + MARGIN_NS,
-				   one->kind == KY_SWITCH_PREEMPTED ? switches->preempted
-								    : switches->waiting);
+				   one->kind == KY_OFF_CPU_PREEMPTED ? switches->preempted
+								     : switches->waiting);
 	}
-	*thread = one->kind == KY_SWITCH_ENDED ? NOT_KNOWN : begins ? OFF : ON;
+	*thread = one->kind == KY_OFF_CPU_ENDED ? NOT_KNOWN : begins ? OFF : ON;
 }
 
-void ky_switches_round(struct ky_switches *switches)
+void ky_off_cpu_round(struct ky_off_cpu *switches)
 {
-	ky_switch_events_read(&switches->events, take, switches);
+	ky_off_cpu_events_read(&switches->events, take, switches);
 }
 
-pid_t ky_switches_executed(struct ky_switches *switches)
+pid_t ky_off_cpu_executed(struct ky_off_cpu *switches)
 {
 	return switches->executed_count ? switches->executed[--switches->executed_count] : 0;
 }
 
-pid_t ky_switches_ended(struct ky_switches *switches)
+pid_t ky_off_cpu_ended(struct ky_off_cpu *switches)
 {
 	return switches->ended_count ? switches->ended_pids[--switches->ended_count] : 0;
 }
 
 /* ---- adding ---- */
 
+static int refuse(int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	return ky_perf_events_refused(error, "off-CPU times", 2, message,
+				      KY_FUNCTRACE_MESSAGE_BYTES);
+}
+
 struct adding {
-	struct ky_switches *switches;
+	struct ky_off_cpu *switches;
 	struct ky_u64_map tried;
 	uint32_t opened, fresh;
 	int error;
@@ -143,7 +149,7 @@ static void add_thread(struct adding *adding, pid_t tid)
 	    ky_u64_map_find(&adding->switches->threads, (uint64_t)tid))
 		return;
 	adding->fresh++;
-	const int error = ky_switch_events_thread(&adding->switches->events, tid);
+	const int error = ky_off_cpu_events_thread(&adding->switches->events, tid);
 	adding->opened += error == 0;
 	if (error && error != -ESRCH)
 		adding->error = error;
@@ -157,18 +163,17 @@ static void add_threads(struct adding *adding, pid_t pid)
 	ky_proc_close(tasks);
 }
 
-/* Threads that others made meanwhile are found in the next pass; those of threads that have their events come by themselves. */
-int ky_switches_add(struct ky_switches *switches, pid_t pid,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+/* Threads that others make in the meantime are found in the next pass; those of threads that have their events come by themselves. */
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct adding adding = {.switches = switches};
-	ky_switches_round(switches);
+	ky_off_cpu_round(switches);
 	for (uint32_t pass = 0; pass < ADD_PASSES; pass++) {
 		adding.fresh = 0;
 		add_threads(&adding, pid);
 		if (!adding.fresh)
 			break;
-		ky_switches_round(switches);
+		ky_off_cpu_round(switches);
 	}
 	ky_u64_map_free(&adding.tried);
 	if (adding.opened)
@@ -177,41 +182,41 @@ int ky_switches_add(struct ky_switches *switches, pid_t pid,
 	if (error == -ESRCH)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "process %ld is gone", (long)pid);
 	else
-		ky_switch_events_refused(error, message);
+		refuse(error, message);
 	return error;
 }
 
 /* ---- life ---- */
 
-int ky_switches_open(struct ky_switches **out, const struct ky_switches_options *options,
-		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *options,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	*out = NULL;
-	struct ky_switches *const switches = calloc(1, sizeof(*switches));
+	struct ky_off_cpu *const switches = calloc(1, sizeof(*switches));
 	if (!switches) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "out of memory");
 		return -ENOMEM;
 	}
 	switches->options = *options;
-	const int error = ky_switch_events_open(&switches->events, message);
+	const int error = ky_off_cpu_events_open(&switches->events);
 	if (error) {
 		free(switches);
-		return error;
+		return refuse(error, message);
 	}
 	*out = switches;
 	return 0;
 }
 
-void ky_switches_close(struct ky_switches **out)
+void ky_off_cpu_close(struct ky_off_cpu **out)
 {
-	struct ky_switches *const switches = *out;
+	struct ky_off_cpu *const switches = *out;
 	*out = NULL;
 	if (!switches)
 		return;
-	ky_switches_round(switches);
+	ky_off_cpu_round(switches);
 	if (switches->drum.drum.base)
 		ky_span_drum_close(&switches->drum);
 	ky_u64_map_free(&switches->threads);
-	ky_switch_events_close(&switches->events);
+	ky_off_cpu_events_close(&switches->events);
 	free(switches);
 }

@@ -10,22 +10,22 @@
 
 #include <sys/types.h>
 
-struct ky_switches;
-struct ky_switches_options {
+struct ky_off_cpu;
+struct ky_off_cpu_options {
 	uint64_t ring_bytes, total_bytes;
 	void (*drum)(void *context, pid_t pid, int fd);
 	void *context;
 };
-int ky_switches_open(struct ky_switches **switches, const struct ky_switches_options *options,
-		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* With the threads it has and will have. */
-int ky_switches_add(struct ky_switches *switches, pid_t pid,
+int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
 		    char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-void ky_switches_round(struct ky_switches *switches);
+/* With the threads it has and will have. */
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid,
+		   char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+void ky_off_cpu_round(struct ky_off_cpu *switches);
 /* A process that has executed another program since it was asked last; 0: no more. */
-pid_t ky_switches_executed(struct ky_switches *switches);
+pid_t ky_off_cpu_executed(struct ky_off_cpu *switches);
 /* A process that has ended since; 0: no more. */
-pid_t ky_switches_ended(struct ky_switches *switches);
-void ky_switches_close(struct ky_switches **switches);
+pid_t ky_off_cpu_ended(struct ky_off_cpu *switches);
+void ky_off_cpu_close(struct ky_off_cpu **switches);
 
 #endif

@@ -23,7 +23,7 @@ struct life {
 };
 
 struct lives {
-	struct ky_processes *processes;
+	struct ky_process_list *processes;
 	struct life life[LIVES_MAX];
 	uint32_t count;
 	uint32_t mistakes; /* told in a wrong order, or twice */

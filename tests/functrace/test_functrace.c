@@ -250,18 +250,17 @@ void ky_stack_spans_close(struct ky_stack_spans **spans, struct ky_stack_spans_f
 		*facts = (struct ky_stack_spans_facts){.samples = 42, .lost = 1};
 }
 
-int ky_switches_open(struct ky_switches **switches, const struct ky_switches_options *options,
-		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
+		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	(void)options;
 	if (machine.switches)
 		return refuse(machine.switches, message, "no perf here");
-	*switches = (struct ky_switches *)(void *)&something;
+	*switches = (struct ky_off_cpu *)(void *)&something;
 	return 0;
 }
 
-int ky_switches_add(struct ky_switches *switches, pid_t pid,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	(void)switches;
 	(void)pid;
@@ -269,24 +268,24 @@ int ky_switches_add(struct ky_switches *switches, pid_t pid,
 	return 0;
 }
 
-void ky_switches_round(struct ky_switches *switches)
+void ky_off_cpu_round(struct ky_off_cpu *switches)
 {
 	(void)switches;
 }
 
-pid_t ky_switches_ended(struct ky_switches *switches)
-{
-	(void)switches;
-	return 0;
-}
-
-pid_t ky_switches_executed(struct ky_switches *switches)
+pid_t ky_off_cpu_ended(struct ky_off_cpu *switches)
 {
 	(void)switches;
 	return 0;
 }
 
-void ky_switches_close(struct ky_switches **switches)
+pid_t ky_off_cpu_executed(struct ky_off_cpu *switches)
+{
+	(void)switches;
+	return 0;
+}
+
+void ky_off_cpu_close(struct ky_off_cpu **switches)
 {
 	*switches = NULL;
 }

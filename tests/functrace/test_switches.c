@@ -40,11 +40,11 @@ static struct record record_of(uint32_t type, uint16_t misc, uint16_t bytes)
 	return (struct record){.head = {.type = type, .misc = misc, .size = bytes}};
 }
 
-static bool parse(struct ky_switch *one, const struct record *record)
+static bool parse(struct ky_off_cpu_event *one, const struct record *record)
 {
 	struct ky_perf_record parsed;
 	return ky_perf_record_parse(&parsed, &record->head, PERF_SAMPLE_TID | PERF_SAMPLE_TIME) &&
-	       ky_switch_parse(one, &parsed);
+	       ky_off_cpu_events_parse(one, &parsed);
 }
 
 static struct record switch_of(uint16_t misc)
@@ -59,33 +59,33 @@ static struct record switch_of(uint16_t misc)
 static void switches_are_told_with_their_reason(void **state)
 {
 	(void)state;
-	struct ky_switch one;
+	struct ky_off_cpu_event one;
 	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
 	struct record record = switch_of(0);
 	assert_true(parse(&one, &record));
-	assert_int_equal(one.kind, KY_SWITCH_IN);
+	assert_int_equal(one.kind, KY_OFF_CPU_IN);
 	assert_int_equal(one.pid, 10);
 	assert_int_equal(one.tid, 11);
 	assert_int_equal(one.time_ns, 1000);
 	record = switch_of(out);
 	assert_true(parse(&one, &record));
-	assert_int_equal(one.kind, KY_SWITCH_WAITING);
+	assert_int_equal(one.kind, KY_OFF_CPU_WAITING);
 	record = switch_of(out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 	assert_true(parse(&one, &record));
-	assert_int_equal(one.kind, KY_SWITCH_PREEMPTED);
+	assert_int_equal(one.kind, KY_OFF_CPU_PREEMPTED);
 }
 
 static void a_threads_end_is_told(void **state)
 {
 	(void)state;
-	struct ky_switch one;
+	struct ky_off_cpu_event one;
 	/* pid, ppid, tid, ptid, time, and who it happened to. */
 	struct record record = record_of(PERF_RECORD_EXIT, 0, 8 + 24 + 16);
 	record.words[0] = 20;
 	record.words[2] = 21;
 	record.words[8] = 2000;
 	assert_true(parse(&one, &record));
-	assert_int_equal(one.kind, KY_SWITCH_ENDED);
+	assert_int_equal(one.kind, KY_OFF_CPU_ENDED);
 	assert_int_equal(one.pid, 20);
 	assert_int_equal(one.tid, 21);
 	assert_int_equal(one.time_ns, 2000);
@@ -94,7 +94,7 @@ static void a_threads_end_is_told(void **state)
 static void other_records_and_short_ones_are_passed_over(void **state)
 {
 	(void)state;
-	struct ky_switch one;
+	struct ky_off_cpu_event one;
 	struct record record = switch_of(0);
 	record.head.size = 8;
 	assert_false(parse(&one, &record));
@@ -200,12 +200,12 @@ static void naps_of_all_threads_are_spans(void **state)
 {
 	(void)state;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
-	struct ky_switches *switches = NULL;
-	const struct ky_switches_options options = {
+	struct ky_off_cpu *switches = NULL;
+	const struct ky_off_cpu_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};
 	struct counted counted = {0};
 	int go[2], status;
-	if (ky_switches_open(&switches, &options, message) != 0) {
+	if (ky_off_cpu_open(&switches, &options, message) != 0) {
 		fprintf(stderr, "%s\n", message);
 		skip();
 	}
@@ -213,21 +213,21 @@ static void naps_of_all_threads_are_spans(void **state)
 	const pid_t pid = fork();
 	if (pid == 0)
 		sleeper(go[0]);
-	assert_int_equal(ky_switches_add(switches, pid, message), 0);
+	assert_int_equal(ky_off_cpu_add(switches, pid, message), 0);
 	assert_int_equal(write(go[1], "", 1), 1);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		ky_switches_round(switches);
+		ky_off_cpu_round(switches);
 		usleep(1000);
 	}
 	assert_int_equal(status, 0);
-	ky_switches_round(switches);
+	ky_off_cpu_round(switches);
 	assert_int_equal(seen.count, 1);
 	assert_int_equal(seen.pid, pid);
 	read_spans(&counted);
 	assert_int_equal(counted.threads, 1 + THREADS);
 	assert_true(counted.begins >= THREADS * NAPS);
 	assert_int_equal(counted.begins, counted.ends);
-	ky_switches_close(&switches);
+	ky_off_cpu_close(&switches);
 	munmap(seen.base, seen.bytes);
 	close(go[0]);
 	close(go[1]);
@@ -237,18 +237,18 @@ static void a_process_that_is_gone_is_refused(void **state)
 {
 	(void)state;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
-	struct ky_switches *switches = NULL;
-	const struct ky_switches_options options = {
+	struct ky_off_cpu *switches = NULL;
+	const struct ky_off_cpu_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};
 	const pid_t pid = fork();
 	if (pid == 0)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	if (ky_switches_open(&switches, &options, message) != 0)
+	if (ky_off_cpu_open(&switches, &options, message) != 0)
 		skip();
-	assert_int_equal(ky_switches_add(switches, pid, message), -ESRCH);
+	assert_int_equal(ky_off_cpu_add(switches, pid, message), -ESRCH);
 	assert_non_null(strstr(message, "is gone"));
-	ky_switches_close(&switches);
+	ky_off_cpu_close(&switches);
 }
 
 int main(void)

@@ -18,72 +18,74 @@
 #include "formats/cpu_switches.h"
 #include "formats/export_loop.h"
 #include "formats/flow_marks.h"
-#include "formats/pftrace/pftrace_schema.h"
-#include "formats/proto.h"
+#include "formats/pftrace/pftrace_emit.h"
 
-enum ky_pfx_sequence { KY_PFX_FILE = 2, KY_PFX_EVENTS = 3, KY_PFX_SAMPLES = 4 };
-
-enum ky_pfx_interned {
-	KY_PFX_CATEGORIES,
-	KY_PFX_NAMES,
-	KY_PFX_KEYS,
-	KY_PFX_FUNCTIONS,
-	KY_PFX_FRAMES,
-	KY_PFX_CALLSTACKS,
-	KY_PFX_BUILD_IDS,
-	KY_PFX_PATHS,
-	KY_PFX_SOURCES,
-	KY_PFX_MAPPINGS,
-	KY_PFX_INTERNED
+enum ky_pf_export_sequence {
+	KY_PF_EXPORT_FILE = KY_PF_EMIT_FILE_SEQUENCE,
+	KY_PF_EXPORT_EVENTS = 3,
+	KY_PF_EXPORT_SAMPLES = 4
 };
 
-struct ky_pfx {
+enum ky_pf_export_interned {
+	KY_PF_EXPORT_CATEGORIES,
+	KY_PF_EXPORT_NAMES,
+	KY_PF_EXPORT_KEYS,
+	KY_PF_EXPORT_FUNCTIONS,
+	KY_PF_EXPORT_FRAMES,
+	KY_PF_EXPORT_CALLSTACKS,
+	KY_PF_EXPORT_BUILD_IDS,
+	KY_PF_EXPORT_PATHS,
+	KY_PF_EXPORT_SOURCES,
+	KY_PF_EXPORT_MAPPINGS,
+	KY_PF_EXPORT_INTERNED
+};
+
+struct ky_pf_exporter {
 	const struct ky_trace *trace;
 	const struct ky_selection *selection;
-	struct ky_out *out;
-	struct ky_out body;     /* the message of the packet being put together */
-	struct ky_out interned; /* the InternedData that goes with it */
-	struct ky_out part, inner;
-	struct ky_out clean;
+	struct ky_pf_emitter emit;
 	struct ky_export_left *left;
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;
-	uint8_t *known[KY_PFX_INTERNED]; /* a bit for each number */
+	uint8_t *known[KY_PF_EXPORT_INTERNED]; /* a bit for each number */
 	struct ky_cpu_switches switches;
 	uint32_t levels[64]; /* where the levels of nested arguments begin in body */
 	uint32_t depth;
 	uint64_t clock;    /* enum ky_clock of the file */
-	uint64_t event_ns; /* time of the last packet of KY_PFX_EVENTS */
+	uint64_t event_ns; /* time of the last packet of KY_PF_EXPORT_EVENTS */
 };
 
 /* pftrace_export.c: body as that field of a packet of the file's sequence. */
-void ky_pfx_send_file(struct ky_pfx *w, uint32_t field);
+void ky_pf_export_send_file(struct ky_pf_exporter *w, uint32_t field);
 /* pftrace_export.c: body and interned as a packet with a time. */
-void ky_pfx_send(struct ky_pfx *w, enum ky_pfx_sequence sequence, uint32_t field, int64_t ts);
+void ky_pf_export_send(struct ky_pf_exporter *w, enum ky_pf_export_sequence sequence,
+		       uint32_t field, int64_t ts);
 /* pftrace_export.c: true the first time; then the text, valid, goes into interned. */
-void ky_pfx_intern(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t string);
-bool ky_pfx_is_new(struct ky_pfx *w, enum ky_pfx_interned what, uint32_t number);
-void ky_pfx_text(struct ky_pfx *w, struct ky_out *to, uint32_t field, struct ky_text text);
-void ky_pfx_string(struct ky_pfx *w, struct ky_out *to, uint32_t field, uint32_t string);
+void ky_pf_export_intern(struct ky_pf_exporter *w, enum ky_pf_export_interned what,
+			 uint32_t string);
+bool ky_pf_export_is_new(struct ky_pf_exporter *w, enum ky_pf_export_interned what,
+			 uint32_t number);
+void ky_pf_export_string(struct ky_pf_exporter *w, struct ky_out *to, uint32_t field,
+			 uint32_t string);
 
 /* pftrace_export_tracks.c */
-void ky_pfx_describe_tasks(struct ky_pfx *w);
-uint64_t ky_pfx_thread_uuid(const struct ky_pfx *w, uint32_t thread);
-void ky_pfx_describe_tracks(struct ky_pfx *w);
-uint64_t ky_pfx_track(const struct ky_pfx *w, uint32_t track);
+void ky_pf_export_describe_tasks(struct ky_pf_exporter *w);
+uint64_t ky_pf_export_thread_uuid(const struct ky_pf_exporter *w, uint32_t thread);
+void ky_pf_export_describe_tracks(struct ky_pf_exporter *w);
+uint64_t ky_pf_export_track(const struct ky_pf_exporter *w, uint32_t track);
 
 /* pftrace_export_events.c */
-void ky_pfx_slice(void *self, const struct ky_walk_item *item);
-void ky_pfx_counter(void *self, const struct ky_walk_item *item);
-void ky_pfx_losses(struct ky_pfx *w);
+void ky_pf_export_slice(void *self, const struct ky_walk_item *item);
+void ky_pf_export_counter(void *self, const struct ky_walk_item *item);
+void ky_pf_export_losses(struct ky_pf_exporter *w);
 
 /* pftrace_export_kernel.c */
-void ky_pfx_sched(void *self, const struct ky_walk_item *item);
-void ky_pfx_sched_end(struct ky_pfx *w);
-void ky_pfx_raw(void *self, const struct ky_walk_item *item);
-void ky_pfx_log(void *self, const struct ky_walk_item *item);
+void ky_pf_export_sched(void *self, const struct ky_walk_item *item);
+void ky_pf_export_sched_end(struct ky_pf_exporter *w);
+void ky_pf_export_raw(void *self, const struct ky_walk_item *item);
+void ky_pf_export_log(void *self, const struct ky_walk_item *item);
 
 /* pftrace_export_samples.c */
-void ky_pfx_sample(void *self, const struct ky_walk_item *item);
+void ky_pf_export_sample(void *self, const struct ky_walk_item *item);
 
 #endif

@@ -30,7 +30,7 @@ static void wrap(struct ky_out *body, size_t begin, uint32_t field)
 /* The field of an annotation is by what it is in: the event, a dictionary or an array. */
 #define LEVEL_ARRAY 0x80000000u
 
-static uint32_t field_here(const struct ky_pfx *w)
+static uint32_t field_here(const struct ky_pf_exporter *w)
 {
 	if (!w->depth)
 		return KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS;
@@ -38,74 +38,69 @@ static uint32_t field_here(const struct ky_pfx *w)
 						     : KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES;
 }
 
-static void put_key(struct ky_pfx *w, struct ky_text key)
+static void put_key(struct ky_pf_exporter *w, struct ky_text key)
 {
 	if (key.data)
-		ky_pfx_text(w, &w->body, KY_PF_DEBUG_ANNOTATION_NAME, key);
+		ky_pf_emit_text(&w->emit, &w->emit.body, KY_PF_DEBUG_ANNOTATION_NAME, key);
 }
 
 static void open_level(void *self, struct ky_text key, bool array)
 {
-	struct ky_pfx *w = self;
-	w->levels[w->depth++] = (uint32_t)w->body.used | (array ? LEVEL_ARRAY : 0);
+	struct ky_pf_exporter *w = self;
+	w->levels[w->depth++] = (uint32_t)w->emit.body.used | (array ? LEVEL_ARRAY : 0);
 	put_key(w, key);
 }
 
 static void close_level(void *self, bool array)
 {
-	struct ky_pfx *w = self;
+	struct ky_pf_exporter *w = self;
 	(void)array;
 	const uint32_t begin = w->levels[--w->depth] & ~LEVEL_ARRAY;
-	wrap(&w->body, begin, field_here(w));
+	wrap(&w->emit.body, begin, field_here(w));
 }
 
-static void put_value(struct ky_pfx *w, uint32_t arg)
+static void put_value(struct ky_pf_exporter *w, uint32_t arg)
 {
 	const uint64_t value = w->trace->args.value[arg];
 	double real;
 	switch (w->trace->args.type[arg]) {
 	case KY_ARG_INT:
-		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_INT_VALUE, value);
+		ky_proto_uint(&w->emit.body, KY_PF_DEBUG_ANNOTATION_INT_VALUE, value);
 		break;
 	case KY_ARG_UINT:
-		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, value);
+		ky_proto_uint(&w->emit.body, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, value);
 		break;
 	case KY_ARG_REAL:
 		memcpy(&real, &value, sizeof(real));
-		ky_proto_double(&w->body, KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE, real);
+		ky_proto_double(&w->emit.body, KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE, real);
 		break;
 	case KY_ARG_BOOL:
-		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, value != 0);
+		ky_proto_uint(&w->emit.body, KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, value != 0);
 		break;
 	case KY_ARG_POINTER:
-		ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_POINTER_VALUE, value);
+		ky_proto_uint(&w->emit.body, KY_PF_DEBUG_ANNOTATION_POINTER_VALUE, value);
 		break;
 	default:
-		ky_pfx_string(w, &w->body,
-			      w->trace->args.type[arg] == KY_ARG_JSON
-				      ? KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE
-				      : KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
-			      (uint32_t)value);
+		ky_pf_export_string(w, &w->emit.body,
+				    w->trace->args.type[arg] == KY_ARG_JSON
+					    ? KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE
+					    : KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
+				    (uint32_t)value);
 	}
 }
 
-static void intern_key(struct ky_pfx *w, uint32_t arg, struct ky_text key)
+static void intern_key(struct ky_pf_exporter *w, uint32_t arg, struct ky_text key)
 {
 	const uint32_t iid = w->trace->args.key[arg];
-	if (ky_pfx_is_new(w, KY_PFX_KEYS, iid)) {
-		w->inner.used = 0;
-		ky_proto_uint(&w->inner, KY_PF_INTERNED_STRING_IID, iid);
-		ky_pfx_text(w, &w->inner, KY_PF_INTERNED_STRING_STR, key);
-		ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES,
-				 &w->inner);
-	}
-	ky_proto_uint(&w->body, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid);
+	if (ky_pf_export_is_new(w, KY_PF_EXPORT_KEYS, iid))
+		ky_pf_emit_intern(&w->emit, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES, iid, key);
+	ky_proto_uint(&w->emit.body, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid);
 }
 
 static void level_value(void *self, struct ky_text key, uint32_t arg)
 {
-	struct ky_pfx *w = self;
-	const size_t begin = w->body.used;
+	struct ky_pf_exporter *w = self;
+	const size_t begin = w->emit.body.used;
 	if (w->trace->args.type[arg] == KY_ARG_NULL) {
 		w->left->args++; /* there is no such value */
 		return;
@@ -115,10 +110,10 @@ static void level_value(void *self, struct ky_text key, uint32_t arg)
 	else
 		put_key(w, key);
 	put_value(w, arg);
-	wrap(&w->body, begin, field_here(w));
+	wrap(&w->emit.body, begin, field_here(w));
 }
 
-static void put_args(struct ky_pfx *w, uint32_t set)
+static void put_args(struct ky_pf_exporter *w, uint32_t set)
 {
 	const struct ky_arg_visitor visitor = {open_level, close_level, level_value, w};
 	w->depth = 0;
@@ -133,44 +128,40 @@ static bool is_legacy(const struct ky_flow_mark *mark)
 	return mark->late || mark->name || mark->category;
 }
 
-static void put_flow_ids(struct ky_pfx *w, const struct ky_flow_mark *marks, uint32_t count)
+static void put_flow_ids(struct ky_pf_exporter *w, const struct ky_flow_mark *marks, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_legacy(&marks[i]))
-			ky_proto_fixed64(&w->body,
+			ky_proto_fixed64(&w->emit.body,
 					 marks[i].phase == KY_FLOW_END
 						 ? KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS
 						 : KY_PF_TRACK_EVENT_FLOW_IDS,
 					 marks[i].id);
 }
 
-static void put_label(struct ky_pfx *w, uint32_t category, uint32_t name)
+static void put_label(struct ky_pf_exporter *w, uint32_t category, uint32_t name)
 {
 	if (category) {
-		ky_pfx_intern(w, KY_PFX_CATEGORIES, category);
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_CATEGORY_IIDS, category);
+		ky_pf_export_intern(w, KY_PF_EXPORT_CATEGORIES, category);
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORY_IIDS, category);
 	}
 	if (name) {
-		ky_pfx_intern(w, KY_PFX_NAMES, name);
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_NAME_IID, name);
+		ky_pf_export_intern(w, KY_PF_EXPORT_NAMES, name);
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_NAME_IID, name);
 	}
 }
 
-static void send_legacy(struct ky_pfx *w, const struct ky_flow_mark *mark, uint64_t track,
+static void send_legacy(struct ky_pf_exporter *w, const struct ky_flow_mark *mark, uint64_t track,
 			int64_t ts)
 {
-	static const char phases[] = {'s', 't', 'f'};
-	w->part.used = 0;
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_PHASE, (uint8_t)phases[mark->phase]);
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_UNSCOPED_ID, mark->id);
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING, 1);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	put_label(w, mark->category, mark->name);
-	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_LEGACY_EVENT, &w->part);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, ts);
+	ky_pf_emit_flow(&w->emit, mark->phase, mark->id);
+	ky_pf_export_send(w, KY_PF_EXPORT_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, ts);
 }
 
-static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t track, int64_t ts)
+static void send_flows(struct ky_pf_exporter *w, uint32_t slice, bool at_end, uint64_t track,
+		       int64_t ts)
 {
 	uint32_t count;
 	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
@@ -181,78 +172,79 @@ static void send_flows(struct ky_pfx *w, uint32_t slice, bool at_end, uint64_t t
 
 /* ---- events ---- */
 
-static void send_end(struct ky_pfx *w, const struct ky_walk_item *item, uint64_t track)
+static void send_end(struct ky_pf_exporter *w, const struct ky_walk_item *item, uint64_t track)
 {
 	if (w->flow_marks.count)
 		send_flows(w, item->row, true, track, item->ts);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	if (item->named)
 		put_label(w, w->trace->slices.category[item->row],
 			  w->trace->slices.name[item->row]);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
+	ky_pf_export_send(w, KY_PF_EXPORT_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
-void ky_pfx_slice(void *self, const struct ky_walk_item *item)
+void ky_pf_export_slice(void *self, const struct ky_walk_item *item)
 {
-	struct ky_pfx *w = self;
+	struct ky_pf_exporter *w = self;
 	const struct ky_slices *s = &w->trace->slices;
-	const uint64_t track = ky_pfx_track(w, s->track[item->row]);
+	const uint64_t track = ky_pf_export_track(w, s->track[item->row]);
 	const struct ky_flow_mark *marks;
 	uint32_t count = 0;
 	if (item->what == KY_WALK_END) {
 		send_end(w, item, track);
 		return;
 	}
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE,
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE,
 		      item->what == KY_WALK_BEGIN ? KY_PF_TYPE_SLICE_BEGIN : KY_PF_TYPE_INSTANT);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
 	put_label(w, s->category[item->row], s->name[item->row]);
 	put_args(w, s->args[item->row]);
 	if (w->flow_marks.count) {
 		marks = ky_flow_marks_of(&w->flow_marks, item->row, false, &count);
 		put_flow_ids(w, marks, count);
 	}
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
+	ky_pf_export_send(w, KY_PF_EXPORT_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 	if (count)
 		send_flows(w, item->row, false, track, item->ts);
 }
 
-void ky_pfx_counter(void *self, const struct ky_walk_item *item)
+void ky_pf_export_counter(void *self, const struct ky_walk_item *item)
 {
-	struct ky_pfx *w = self;
-	const uint64_t track = ky_pfx_track(w, w->trace->counters.track[item->row]);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
-	ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
+	struct ky_pf_exporter *w = self;
+	const uint64_t track = ky_pf_export_track(w, w->trace->counters.track[item->row]);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID, track);
+	ky_proto_double(&w->emit.body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
 			w->trace->counters.value[item->row]);
 	put_args(w, w->trace->counters.args[item->row]);
-	ky_pfx_send(w, KY_PFX_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
+	ky_pf_export_send(w, KY_PF_EXPORT_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
-static void put_loss(struct ky_pfx *w, uint32_t row)
+static void put_loss(struct ky_pf_exporter *w, uint32_t row)
 {
 	const struct ky_losses *l = &w->trace->losses;
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
 	if (l->thread[row] != KY_NONE)
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID,
-			      ky_pfx_thread_uuid(w, l->thread[row]));
-	ky_proto_bytes(&w->body, KY_PF_TRACK_EVENT_CATEGORIES, "kymo", 4);
-	ky_proto_bytes(&w->body, KY_PF_TRACK_EVENT_NAME, "events lost", 11);
-	w->part.used = 0;
-	ky_proto_bytes(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, "count", 5);
-	ky_proto_uint(&w->part, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
-	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID,
+			      ky_pf_export_thread_uuid(w, l->thread[row]));
+	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, "kymo", 4);
+	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_NAME, "events lost", 11);
+	w->emit.part.used = 0;
+	ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, "count", 5);
+	ky_proto_uint(&w->emit.part, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
+	ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
 	if (l->what[row]) {
-		w->part.used = 0;
-		ky_proto_bytes(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, "what", 4);
-		ky_pfx_string(w, &w->part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE, l->what[row]);
-		ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
+		w->emit.part.used = 0;
+		ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, "what", 4);
+		ky_pf_export_string(w, &w->emit.part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
+				    l->what[row]);
+		ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
 	}
 }
 
 /* They come first in the file, with their times in full. */
-void ky_pfx_losses(struct ky_pfx *w)
+void ky_pf_export_losses(struct ky_pf_exporter *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
@@ -260,6 +252,7 @@ void ky_pfx_losses(struct ky_pfx *w)
 		if (!ky_selected_thread(w->selection, l->thread[i]))
 			continue;
 		put_loss(w, i);
-		ky_pfx_send(w, KY_PFX_SAMPLES, KY_PF_TRACE_PACKET_TRACK_EVENT, ts < 0 ? 0 : ts);
+		ky_pf_export_send(w, KY_PF_EXPORT_SAMPLES, KY_PF_TRACE_PACKET_TRACK_EVENT,
+				  ts < 0 ? 0 : ts);
 	}
 }

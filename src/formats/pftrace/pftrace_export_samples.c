@@ -20,12 +20,12 @@ static int nibble(char c)
 }
 
 /* Build ids are bytes in the file and digits in the model. */
-static void intern_build_id(struct ky_pfx *w, uint32_t string)
+static void intern_build_id(struct ky_pf_exporter *w, uint32_t string)
 {
 	uint8_t bytes[64];
 	uint32_t count = 0;
 	const struct ky_text text = ky_export_text(w->trace, string);
-	if (!ky_pfx_is_new(w, KY_PFX_BUILD_IDS, string))
+	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_BUILD_IDS, string))
 		return;
 	for (uint32_t i = 0; i + 1 < text.bytes && count < sizeof(bytes); i += 2) {
 		const int high = nibble(text.data[i]), low = nibble(text.data[i + 1]);
@@ -33,67 +33,68 @@ static void intern_build_id(struct ky_pfx *w, uint32_t string)
 			break;
 		bytes[count++] = (uint8_t)(high << 4 | low);
 	}
-	w->inner.used = 0;
-	ky_proto_uint(&w->inner, KY_PF_INTERNED_STRING_IID, string);
-	ky_proto_bytes(&w->inner, KY_PF_INTERNED_STRING_STR, bytes, count);
-	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_BUILD_IDS, &w->inner);
+	w->emit.inner.used = 0;
+	ky_proto_uint(&w->emit.inner, KY_PF_INTERNED_STRING_IID, string);
+	ky_proto_bytes(&w->emit.inner, KY_PF_INTERNED_STRING_STR, bytes, count);
+	ky_proto_message(&w->emit.interned, KY_PF_INTERNED_DATA_BUILD_IDS, &w->emit.inner);
 }
 
-static uint64_t intern_mapping(struct ky_pfx *w, uint32_t mapping)
+static uint64_t intern_mapping(struct ky_pf_exporter *w, uint32_t mapping)
 {
 	const struct ky_mappings *m = &w->trace->mappings;
 	const uint64_t iid = mapping == KY_NONE ? NO_MAPPING : (uint64_t)mapping + 2;
-	if (!ky_pfx_is_new(w, KY_PFX_MAPPINGS, (uint32_t)iid - 1))
+	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_MAPPINGS, (uint32_t)iid - 1))
 		return iid;
 	if (mapping != KY_NONE && m->build_id[mapping])
 		intern_build_id(w, m->build_id[mapping]);
 	if (mapping != KY_NONE && m->name[mapping])
-		ky_pfx_intern(w, KY_PFX_PATHS, m->name[mapping]);
-	w->inner.used = 0;
-	ky_proto_uint(&w->inner, KY_PF_MAPPING_IID, iid);
+		ky_pf_export_intern(w, KY_PF_EXPORT_PATHS, m->name[mapping]);
+	w->emit.inner.used = 0;
+	ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_IID, iid);
 	if (mapping != KY_NONE) {
 		if (m->build_id[mapping])
-			ky_proto_uint(&w->inner, KY_PF_MAPPING_BUILD_ID, m->build_id[mapping]);
-		ky_proto_uint(&w->inner, KY_PF_MAPPING_START, m->start[mapping]);
-		ky_proto_uint(&w->inner, KY_PF_MAPPING_END, m->end[mapping]);
-		ky_proto_uint(&w->inner, KY_PF_MAPPING_LOAD_BIAS, m->load_bias[mapping]);
+			ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_BUILD_ID, m->build_id[mapping]);
+		ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_START, m->start[mapping]);
+		ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_END, m->end[mapping]);
+		ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_LOAD_BIAS, m->load_bias[mapping]);
 		if (m->name[mapping])
-			ky_proto_uint(&w->inner, KY_PF_MAPPING_PATH_STRING_IDS, m->name[mapping]);
-		ky_proto_uint(&w->inner, KY_PF_MAPPING_EXACT_OFFSET, m->offset[mapping]);
+			ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_PATH_STRING_IDS,
+				      m->name[mapping]);
+		ky_proto_uint(&w->emit.inner, KY_PF_MAPPING_EXACT_OFFSET, m->offset[mapping]);
 	}
-	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_MAPPINGS, &w->inner);
+	ky_proto_message(&w->emit.interned, KY_PF_INTERNED_DATA_MAPPINGS, &w->emit.inner);
 	return iid;
 }
 
-static void intern_frame(struct ky_pfx *w, uint32_t frame)
+static void intern_frame(struct ky_pf_exporter *w, uint32_t frame)
 {
 	const struct ky_frames *f = &w->trace->frames;
-	if (!ky_pfx_is_new(w, KY_PFX_FRAMES, frame))
+	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_FRAMES, frame))
 		return;
 	const uint64_t mapping = intern_mapping(w, f->mapping[frame]);
 	if (f->name[frame])
-		ky_pfx_intern(w, KY_PFX_FUNCTIONS, f->name[frame]);
+		ky_pf_export_intern(w, KY_PF_EXPORT_FUNCTIONS, f->name[frame]);
 	if (f->file[frame])
-		ky_pfx_intern(w, KY_PFX_SOURCES, f->file[frame]);
-	w->inner.used = 0;
-	ky_proto_uint(&w->inner, KY_PF_FRAME_IID, (uint64_t)frame + 1);
+		ky_pf_export_intern(w, KY_PF_EXPORT_SOURCES, f->file[frame]);
+	w->emit.inner.used = 0;
+	ky_proto_uint(&w->emit.inner, KY_PF_FRAME_IID, (uint64_t)frame + 1);
 	if (f->name[frame])
-		ky_proto_uint(&w->inner, KY_PF_FRAME_FUNCTION_NAME_ID, f->name[frame]);
-	ky_proto_uint(&w->inner, KY_PF_FRAME_MAPPING_ID, mapping);
-	ky_proto_uint(&w->inner, KY_PF_FRAME_REL_PC, f->rel_pc[frame]);
+		ky_proto_uint(&w->emit.inner, KY_PF_FRAME_FUNCTION_NAME_ID, f->name[frame]);
+	ky_proto_uint(&w->emit.inner, KY_PF_FRAME_MAPPING_ID, mapping);
+	ky_proto_uint(&w->emit.inner, KY_PF_FRAME_REL_PC, f->rel_pc[frame]);
 	if (f->file[frame])
-		ky_proto_uint(&w->inner, KY_PF_FRAME_SOURCE_PATH_IID, f->file[frame]);
+		ky_proto_uint(&w->emit.inner, KY_PF_FRAME_SOURCE_PATH_IID, f->file[frame]);
 	if (f->line[frame])
-		ky_proto_uint(&w->inner, KY_PF_FRAME_LINE_NUMBER, f->line[frame]);
-	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_FRAMES, &w->inner);
+		ky_proto_uint(&w->emit.inner, KY_PF_FRAME_LINE_NUMBER, f->line[frame]);
+	ky_proto_message(&w->emit.interned, KY_PF_INTERNED_DATA_FRAMES, &w->emit.inner);
 }
 
 /* The outermost frame comes first. */
-static void intern_callstack(struct ky_pfx *w, uint32_t callsite)
+static void intern_callstack(struct ky_pf_exporter *w, uint32_t callsite)
 {
 	const struct ky_callsites *c = &w->trace->callsites;
 	uint32_t frames[STACK_MAX], count = 0;
-	if (!ky_pfx_is_new(w, KY_PFX_CALLSTACKS, callsite))
+	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_CALLSTACKS, callsite))
 		return;
 	for (uint32_t at = callsite; at != KY_NONE; at = c->parent[at]) {
 		if (count == STACK_MAX) {
@@ -104,31 +105,34 @@ static void intern_callstack(struct ky_pfx *w, uint32_t callsite)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		intern_frame(w, frames[i]);
-	w->inner.used = 0;
-	ky_proto_uint(&w->inner, KY_PF_CALLSTACK_IID, (uint64_t)callsite + 1);
+	w->emit.inner.used = 0;
+	ky_proto_uint(&w->emit.inner, KY_PF_CALLSTACK_IID, (uint64_t)callsite + 1);
 	while (count)
-		ky_proto_uint(&w->inner, KY_PF_CALLSTACK_FRAME_IDS, (uint64_t)frames[--count] + 1);
-	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_CALLSTACKS, &w->inner);
+		ky_proto_uint(&w->emit.inner, KY_PF_CALLSTACK_FRAME_IDS,
+			      (uint64_t)frames[--count] + 1);
+	ky_proto_message(&w->emit.interned, KY_PF_INTERNED_DATA_CALLSTACKS, &w->emit.inner);
 }
 
-void ky_pfx_sample(void *self, const struct ky_walk_item *item)
+void ky_pf_export_sample(void *self, const struct ky_walk_item *item)
 {
-	struct ky_pfx *w = self;
+	struct ky_pf_exporter *w = self;
 	const struct ky_samples *s = &w->trace->samples;
 	const uint32_t row = item->row;
 	if (s->cpu[row] != KY_NONE)
-		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CPU, s->cpu[row]);
-	ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_PID,
+		ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_CPU, s->cpu[row]);
+	ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_PID,
 		      ky_address_pid_of_thread(w->trace, s->thread[row]));
-	ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_TID, ky_address_tid(w->trace, s->thread[row]));
+	ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_TID,
+		      ky_address_tid(w->trace, s->thread[row]));
 	if (s->callsite[row] != KY_NONE) {
 		intern_callstack(w, s->callsite[row]);
-		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CALLSTACK_IID,
+		ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_CALLSTACK_IID,
 			      (uint64_t)s->callsite[row] + 1);
 	}
 	if (s->mode[row])
-		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_CPU_MODE, s->mode[row]);
+		ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_CPU_MODE, s->mode[row]);
 	if (s->weight[row] >= 1 && s->weight[row] < 9e18)
-		ky_proto_uint(&w->body, KY_PF_PERF_SAMPLE_TIMEBASE_COUNT, (uint64_t)s->weight[row]);
-	ky_pfx_send(w, KY_PFX_SAMPLES, KY_PF_TRACE_PACKET_PERF_SAMPLE, item->ts);
+		ky_proto_uint(&w->emit.body, KY_PF_PERF_SAMPLE_TIMEBASE_COUNT,
+			      (uint64_t)s->weight[row]);
+	ky_pf_export_send(w, KY_PF_EXPORT_SAMPLES, KY_PF_TRACE_PACKET_PERF_SAMPLE, item->ts);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_emit_event.c: one event as a TrackEvent message, put together in w->body.
+ * pftrace_session_event.c: one event as a TrackEvent message, put together in w->emit.body.
  *
  * What events of a trace point have in common (type, category, name, source location) was encoded
  * once; here come the track where it is not the thread's own, names that the event brings, and the
@@ -9,9 +9,7 @@
  * Flows are legacy events with Chrome's phases: the only form that binds to the slice that is open
  * on the thread without making another one for the arrow to end at.
  */
-#include "formats/pftrace/pftrace_emit.h"
-#include "formats/pftrace/pftrace_schema.h"
-#include "formats/proto.h"
+#include "formats/pftrace/pftrace_session.h"
 #include "formats/utf8.h"
 
 /* The kinds that are not an instant. */
@@ -64,7 +62,7 @@ static bool has_identity(uint8_t kind)
 	return kind != KYMO_KIND_END && kind != KYMO_KIND_ASYNC_END && kind != KYMO_KIND_COUNTER;
 }
 
-void ky_pft_make_site(struct ky_pft_site *known, const struct ky_site *site)
+void ky_pf_session_event_make(struct ky_pf_session_site *known, const struct ky_site *site)
 {
 	const bool identity = has_identity(site->kind);
 	const uint8_t type = type_of(site->kind);
@@ -88,40 +86,32 @@ void ky_pft_make_site(struct ky_pft_site *known, const struct ky_site *site)
 
 /* ---- interned strings ---- */
 
-static void intern(struct ky_pft *w, uint32_t field, uint64_t iid, struct ky_text text)
+static void intern_location(struct ky_pf_session *w, const struct ky_site *site)
 {
-	w->part.used = 0;
-	ky_proto_uint(&w->part, KY_PF_INTERNED_STRING_IID, iid);
-	ky_proto_text(&w->part, KY_PF_INTERNED_STRING_STR, ky_utf8_text(&w->clean, text, false));
-	ky_proto_message(&w->interned, field, &w->part);
+	w->emit.part.used = 0;
+	ky_proto_uint(&w->emit.part, KY_PF_INTERNED_STRING_IID, site_iid(site));
+	ky_pf_emit_text(&w->emit, &w->emit.part, KY_PF_INTERNED_STRING_STR, site->file);
+	ky_pf_emit_text(&w->emit, &w->emit.part, KY_PF_SOURCE_LOCATION_FUNCTION_NAME,
+			site->function);
+	ky_proto_uint(&w->emit.part, KY_PF_SOURCE_LOCATION_LINE_NUMBER, site->line);
+	ky_proto_message(&w->emit.interned, KY_PF_INTERNED_DATA_SOURCE_LOCATIONS, &w->emit.part);
 }
 
-static void intern_location(struct ky_pft *w, const struct ky_site *site)
-{
-	w->part.used = 0;
-	ky_proto_uint(&w->part, KY_PF_INTERNED_STRING_IID, site_iid(site));
-	ky_proto_text(&w->part, KY_PF_INTERNED_STRING_STR,
-		      ky_utf8_text(&w->clean, site->file, false));
-	ky_proto_text(&w->part, KY_PF_SOURCE_LOCATION_FUNCTION_NAME,
-		      ky_utf8_text(&w->clean, site->function, false));
-	ky_proto_uint(&w->part, KY_PF_SOURCE_LOCATION_LINE_NUMBER, site->line);
-	ky_proto_message(&w->interned, KY_PF_INTERNED_DATA_SOURCE_LOCATIONS, &w->part);
-}
-
-void ky_pft_intern_site(struct ky_pft *w, const struct ky_site *site)
+void ky_pf_session_event_intern(struct ky_pf_session *w, const struct ky_site *site)
 {
 	if (has_identity(site->kind)) {
 		if (site->category.bytes)
-			intern(w, KY_PF_INTERNED_DATA_EVENT_CATEGORIES, category_iid(site),
-			       site->category);
+			ky_pf_emit_intern(&w->emit, KY_PF_INTERNED_DATA_EVENT_CATEGORIES,
+					  category_iid(site), site->category);
 		if (!has_own_name(site))
-			intern(w, KY_PF_INTERNED_DATA_EVENT_NAMES, site_iid(site), site->name);
+			ky_pf_emit_intern(&w->emit, KY_PF_INTERNED_DATA_EVENT_NAMES, site_iid(site),
+					  site->name);
 		if (site->file.bytes && !is_flow(site->kind))
 			intern_location(w, site);
 	}
 	for (uint32_t i = 0; i < site->args && i < KYMO_ARGS_MAX; i++)
-		intern(w, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES, key_iid(site, i),
-		       site->keys[i]);
+		ky_pf_emit_intern(&w->emit, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES,
+				  key_iid(site, i), site->keys[i]);
 }
 
 /* ---- arguments ---- */
@@ -148,42 +138,43 @@ static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
 }
 
 /* An annotation whose name is interned: below 128 bytes unless it is a string. */
-static void put_annotation(struct ky_pft *w, uint64_t iid, const struct kymo_arg *arg)
+static void put_annotation(struct ky_pf_session *w, uint64_t iid, const struct kymo_arg *arg)
 {
-	uint8_t *start = ky_out_room(&w->body, 2 + 4 * KY_PROTO_VARINT_BYTES + SCALAR_BYTES);
+	uint8_t *start = ky_out_room(&w->emit.body, 2 + 4 * KY_PROTO_VARINT_BYTES + SCALAR_BYTES);
 	uint8_t *to = ky_proto_tag_at(start, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, KY_PROTO_BYTES);
 	if (arg->type != KYMO_TYPE_STRING) {
 		uint8_t *length = to++;
 		to = put_scalar(ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid), arg);
 		*length = (uint8_t)(to - length - 1);
-		ky_out_done(&w->body, to);
+		ky_out_done(&w->emit.body, to);
 		return;
 	}
-	const struct ky_text text = ky_utf8_arg(&w->clean, arg);
+	const struct ky_text text = ky_utf8_arg(&w->emit.clean, arg);
 	const size_t name_bytes = 1 + ky_proto_varint_bytes(iid);
 	to = ky_proto_varint_at(to,
 				name_bytes + 1 + ky_proto_varint_bytes(text.bytes) + text.bytes);
 	to = ky_proto_uint_at(to, KY_PF_DEBUG_ANNOTATION_NAME_IID, iid);
 	to = ky_proto_tag_at(to, KY_PF_DEBUG_ANNOTATION_STRING_VALUE, KY_PROTO_BYTES);
-	ky_out_done(&w->body, ky_proto_varint_at(to, text.bytes));
-	ky_out_append(&w->body, text.data, text.bytes);
+	ky_out_done(&w->emit.body, ky_proto_varint_at(to, text.bytes));
+	ky_out_append(&w->emit.body, text.data, text.bytes);
 }
 
-static void put_own_annotation(struct ky_pft *w, const struct kymo_arg *arg)
+static void put_own_annotation(struct ky_pf_session *w, const struct kymo_arg *arg)
 {
 	const struct ky_text key = {arg->key ? arg->key : "",
 				    arg->key ? (uint32_t)strlen(arg->key) : 0};
-	w->part.used = 0;
-	ky_proto_text(&w->part, KY_PF_DEBUG_ANNOTATION_NAME, ky_utf8_text(&w->clean, key, false));
+	w->emit.part.used = 0;
+	ky_pf_emit_text(&w->emit, &w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, key);
 	if (arg->type == KYMO_TYPE_STRING)
-		ky_proto_text(&w->part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
-			      ky_utf8_arg(&w->clean, arg));
+		ky_proto_text(&w->emit.part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
+			      ky_utf8_arg(&w->emit.clean, arg));
 	else
-		ky_out_done(&w->part, put_scalar(ky_out_room(&w->part, SCALAR_BYTES), arg));
-	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->part);
+		ky_out_done(&w->emit.part,
+			    put_scalar(ky_out_room(&w->emit.part, SCALAR_BYTES), arg));
+	ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
 }
 
-static void put_args(struct ky_pft *w, const struct ky_event *e)
+static void put_args(struct ky_pf_session *w, const struct ky_event *e)
 {
 	for (uint32_t i = 0; i < e->args_count; i++) {
 		const struct kymo_arg *arg = &e->args[i];
@@ -199,12 +190,12 @@ static void put_args(struct ky_pft *w, const struct ky_event *e)
 							 .value.u = 1});
 }
 
-static void put_uint_arg(struct ky_pft *w, const char *key, uint32_t type, uint64_t value)
+static void put_uint_arg(struct ky_pf_session *w, const char *key, uint32_t type, uint64_t value)
 {
 	put_own_annotation(w, &(struct kymo_arg){.key = key, .type = type, .value.u = value});
 }
 
-static void put_text_arg(struct ky_pft *w, const char *key, const char *text)
+static void put_text_arg(struct ky_pf_session *w, const char *key, const char *text)
 {
 	put_own_annotation(w, &(struct kymo_arg){.key = key,
 						 .type = KYMO_TYPE_STRING,
@@ -214,114 +205,113 @@ static void put_text_arg(struct ky_pft *w, const char *key, const char *text)
 
 /* ---- events ---- */
 
-static void put_name(struct ky_pft *w, struct ky_text name)
+static void put_name(struct ky_pf_session *w, struct ky_text name)
 {
-	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_NAME, ky_utf8_text(&w->clean, name, false));
+	ky_pf_emit_text(&w->emit, &w->emit.body, KY_PF_TRACK_EVENT_NAME, name);
 }
 
 /* The part that all events of the trace point have. */
-static void begin_body(struct ky_pft *w, const struct ky_pft_site *known, const struct ky_event *e)
+static void begin_body(struct ky_pf_session *w, const struct ky_pf_session_site *known,
+		       const struct ky_event *e)
 {
-	w->body.used = 0;
+	w->emit.body.used = 0;
 	if (e->begin_lost && e->site->kind == KYMO_KIND_END) {
 		/* Made up for a KYMO_END, whose trace point has no name. */
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_BEGIN);
-		ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES,
-			      ky_utf8_text(&w->clean, e->site->category, false));
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_BEGIN);
+		ky_pf_emit_text(&w->emit, &w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES,
+				e->site->category);
 		put_name(w, e->name);
 		return;
 	}
-	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
+	ky_out_append(&w->emit.body, known->body + 2, known->body_bytes - 2u);
 	if (has_own_name(e->site) && has_identity(e->kind))
 		put_name(w, e->name);
 }
 
-static void put_track(struct ky_pft *w, uint64_t uuid)
+static void put_track(struct ky_pf_session *w, uint64_t uuid)
 {
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TRACK_UUID, uuid);
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID, uuid);
 }
 
-static void write_end(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+static void write_end(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+		      const struct ky_event *e)
 {
-	w->body.used = 0;
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
+	w->emit.body.used = 0;
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_SLICE_END);
 	put_args(w, e);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-static void put_counter_value(struct ky_pft *w, const struct kymo_arg *arg)
+static void put_counter_value(struct ky_pf_session *w, const struct kymo_arg *arg)
 {
 	if (arg->type == KYMO_TYPE_DOUBLE)
-		ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE, arg->value.d);
+		ky_proto_double(&w->emit.body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
+				arg->value.d);
 	else if (arg->type == KYMO_TYPE_UINT && arg->value.u > INT64_MAX)
-		ky_proto_double(&w->body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
+		ky_proto_double(&w->emit.body, KY_PF_TRACK_EVENT_DOUBLE_COUNTER_VALUE,
 				(double)arg->value.u);
 	else
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_COUNTER_VALUE, arg->value.u);
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_COUNTER_VALUE, arg->value.u);
 }
 
 /* Each value is an event on a track of its own. */
-static void write_counter(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+static void write_counter(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			  const struct ky_event *e)
 {
 	for (uint32_t i = 0; i < e->args_count; i++) {
 		if (e->args[i].type == KYMO_TYPE_STRING)
 			continue;
-		const uint64_t uuid = ky_pft_counter_track(w, e, &e->args[i]);
-		w->body.used = 0;
-		ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
+		const uint64_t uuid = ky_pf_session_counter_track(w, e, &e->args[i]);
+		w->emit.body.used = 0;
+		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_COUNTER);
 		put_track(w, uuid);
 		put_counter_value(w, &e->args[i]);
-		ky_pft_send(w, thread, e->time_ns);
+		ky_pf_session_send(w, thread, e->time_ns);
 	}
 }
 
-static void write_flow(struct ky_pft *w, struct ky_pft_thread *thread,
-		       const struct ky_pft_site *known, const struct ky_event *e)
+static void write_flow(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+		       const struct ky_pf_session_site *known, const struct ky_event *e)
 {
-	static const char phases[] = {'s', 't', 'f'};
-	w->part.used = 0;
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_PHASE,
-		      (uint8_t)phases[e->kind - KYMO_KIND_FLOW_BEGIN]);
 	/* There is a field for local ids, but Perfetto reads it for spans only. */
 	const bool local = (e->site->flags & KYMO_SITE_LOCAL_ID) != 0;
-	const uint64_t id = local ? ky_pft_mix(e->id, (uint32_t)e->thread->pid) : e->id;
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_UNSCOPED_ID, id);
-	ky_proto_uint(&w->part, KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING, 1);
-	w->body.used = 0;
-	ky_out_append(&w->body, known->body + 2, known->body_bytes - 2u);
-	ky_proto_message(&w->body, KY_PF_TRACK_EVENT_LEGACY_EVENT, &w->part);
+	const uint64_t id = local ? ky_pf_session_mix(e->id, (uint32_t)e->thread->pid) : e->id;
+	w->emit.body.used = 0;
+	ky_out_append(&w->emit.body, known->body + 2, known->body_bytes - 2u);
+	ky_pf_emit_flow(&w->emit, e->kind - KYMO_KIND_FLOW_BEGIN, id);
 	if (has_own_name(e->site))
 		put_name(w, e->name);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-static void write_lost(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+static void write_lost(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+		       const struct ky_event *e)
 {
-	w->body.used = 0;
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
-	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
+	w->emit.body.used = 0;
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
+	ky_proto_text(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
 	put_name(w, (struct ky_text){"events lost", 11});
 	put_uint_arg(w, "count", KYMO_TYPE_UINT, e->id);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-static void write_snapshot(struct ky_pft *w, struct ky_pft_thread *thread, const struct ky_event *e)
+static void write_snapshot(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			   const struct ky_event *e)
 {
-	const uint64_t track = ky_pft_snapshots_track(w, e->thread->pid);
+	const uint64_t track = ky_pf_session_snapshots_track(w, e->thread->pid);
 	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
-	w->body.used = 0;
-	ky_proto_uint(&w->body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
+	w->emit.body.used = 0;
+	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
 	put_track(w, track);
-	ky_proto_text(&w->body, KY_PF_TRACK_EVENT_CATEGORIES,
-		      ky_utf8_text(&w->clean, e->site->category, false));
+	ky_pf_emit_text(&w->emit, &w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, e->site->category);
 	put_name(w, unnamed_mark ? (struct ky_text){"mark start", 10} : e->name);
 	put_uint_arg(w, "thread", KYMO_TYPE_INT, (uint64_t)(int64_t)e->thread->tid);
 	put_args(w, e);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
 /* What the kind means where the format has no kind for it. */
-static void put_kind_args(struct ky_pft *w, const struct ky_event *e)
+static void put_kind_args(struct ky_pf_session *w, const struct ky_event *e)
 {
 	switch (e->kind) {
 	case KYMO_KIND_OBJECT_NEW:
@@ -340,28 +330,28 @@ static void put_kind_args(struct ky_pft *w, const struct ky_event *e)
 		put_uint_arg(w, "id", KYMO_TYPE_POINTER, e->id);
 }
 
-static uint64_t instant_track(struct ky_pft *w, const struct ky_event *e)
+static uint64_t instant_track(struct ky_pf_session *w, const struct ky_event *e)
 {
 	if (e->site->flags & KYMO_SITE_GLOBAL)
-		return ky_pft_global_track(w);
+		return ky_pf_session_global_track(w);
 	if ((e->site->flags & KYMO_SITE_PROCESS) || e->kind == KYMO_KIND_METADATA)
-		return ky_pft_process_uuid(w, e->thread->pid);
+		return ky_pf_session_process_uuid(w, e->thread->pid);
 	return 0;
 }
 
-static void write_async(struct ky_pft *w, struct ky_pft_thread *thread,
-			const struct ky_pft_site *known, const struct ky_event *e)
+static void write_async(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			const struct ky_pf_session_site *known, const struct ky_event *e)
 {
-	const uint64_t track = ky_pft_async_track(w, e);
+	const uint64_t track = ky_pf_session_async_track(w, e);
 	begin_body(w, known, e);
 	put_track(w, track);
 	put_args(w, e);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
 /* Spans and instants, and all that is shown as an instant. */
-static void write_point(struct ky_pft *w, struct ky_pft_thread *thread,
-			const struct ky_pft_site *known, const struct ky_event *e)
+static void write_point(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			const struct ky_pf_session_site *known, const struct ky_event *e)
 {
 	const uint64_t track = instant_track(w, e);
 	begin_body(w, known, e);
@@ -370,11 +360,11 @@ static void write_point(struct ky_pft *w, struct ky_pft_thread *thread,
 	put_kind_args(w, e);
 	if (e->kind != KYMO_KIND_PRINT)
 		put_args(w, e);
-	ky_pft_send(w, thread, e->time_ns);
+	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-void ky_pft_write_event(struct ky_pft *w, struct ky_pft_thread *thread,
-			const struct ky_pft_site *known, const struct ky_event *e)
+void ky_pf_session_event_write(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			       const struct ky_pf_session_site *known, const struct ky_event *e)
 {
 	switch (e->kind) {
 	case KYMO_KIND_LOST:

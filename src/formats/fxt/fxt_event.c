@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fxt_event.c: events of a Fuchsia trace, with the rules of Perfetto's importer: an end ends the innermost span
+ * fxt_event.c: events of a Fuchsia trace, by the rules of Perfetto's importer: an end closes the innermost span
  * whatever its name; counters are named after the event, the argument and the counter's id; asynchronous spans are
- * told apart by their id alone.
+ * identified by their id alone.
  *
- * A flow's id means something in one process, but an arrow may cross processes. The first process that begins an id
- * has it for everybody; another that begins the same has its own.
+ * A flow's id belongs to one process, but a flow may cross processes. The first process that begins an id has it
+ * for all; another that begins the same id has its own.
  */
 #include "formats/fxt/fxt_reader.h"
 
@@ -162,7 +162,7 @@ static void put_counter(struct ky_fxt_reader *fxt, const struct event *event, ui
 				       counter_track(fxt, event, event->args[i].name, id), number);
 		else
 			ky_problem(fxt->trace, "fuchsia_non_numeric_counters", KY_ERROR, place,
-				   "a counter's value is no number");
+				   "a counter's value is not a number");
 	}
 }
 
@@ -185,7 +185,7 @@ static void put_async(struct ky_fxt_reader *fxt, const struct event *event, uint
 		ky_put_instant(trace, event->ns, track, event->category, event->name, args);
 }
 
-/* Whose the id is: 0 is everybody's. */
+/* Return the process that the id belongs to and 1; 0 is all. */
 static uint64_t flow_scope(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id)
 {
 	const uint64_t process = (uint64_t)event->thread->pid + 1;
@@ -215,7 +215,7 @@ static void put_flow(struct ky_fxt_reader *fxt, const struct event *event, uint6
 		    ky_flow_key(fxt->trace, id, 0, 0, scope));
 }
 
-/* The events whose last word is an id. */
+/* Put an event whose last word is an id. */
 static bool put_with_id(struct ky_fxt_reader *fxt, const struct event *event,
 			struct ky_fxt_record *record)
 {

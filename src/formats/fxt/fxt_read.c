@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fxt_read.c: Fuchsia traces (FXT), as Fuchsia, kymo and magic-trace write them. docs/formats/fxt.md says what
- * becomes of what.
+ * fxt_read.c: Fuchsia traces (FXT), as Fuchsia, kymo and magic-trace write them. docs/formats/fxt.md has the table
+ * of what becomes what.
  *
  *   ┌ head: type, words ┐ rest of the record ┌ head ┐ ...
  *
- * A record that is not what it should be is counted and left out: its head says where the next one is. A head that
- * says 0 words is the end of what can be read.
+ * An invalid record is counted and left out: its head says where the next one starts. A head with 0 words ends the
+ * reading.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct ky_fxt_provider *find_provider(const struct ky_fxt_reader *fxt, ui
 	return NULL;
 }
 
-/* NULL when there are too many, or without memory. */
+/* Return NULL when there are too many, or without memory. */
 static struct ky_fxt_provider *add_provider(struct ky_fxt_reader *fxt, uint32_t id)
 {
 	if (fxt->providers_count == PROVIDERS_MAX)
@@ -49,7 +49,7 @@ static struct ky_fxt_provider *add_provider(struct ky_fxt_reader *fxt, uint32_t 
 	return provider;
 }
 
-/* A provider that is announced begins with empty tables. */
+/* Make a provider the current one; one that is announced starts with empty tables. */
 static bool begin_provider(struct ky_fxt_reader *fxt, uint32_t id, bool announced)
 {
 	struct ky_fxt_provider *provider = find_provider(fxt, id);
@@ -116,7 +116,7 @@ void ky_fxt_thread_learn(struct ky_fxt_reader *fxt, struct ky_fxt_thread *thread
 	thread->known = true;
 }
 
-/* As Perfetto computes it, to the nanosecond: the upper half of the ticks by a rounded rate. */
+/* Convert as Perfetto does, to the nanosecond: the upper half of the ticks by a rounded rate. */
 bool ky_fxt_time(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, int64_t *ns)
 {
 	const uint64_t rate = fxt->provider->ticks_per_s;
@@ -164,7 +164,7 @@ static bool read_metadata(struct ky_fxt_reader *fxt, struct ky_fxt_record *recor
 	}
 }
 
-/* magic-trace says as well which moment of the wall clock its ticks begin at. */
+/* magic-trace adds the wall-clock time at which its ticks start. */
 static bool read_initialization(struct ky_fxt_reader *fxt, struct ky_fxt_record *record)
 {
 	uint64_t ticks_per_s;
@@ -242,7 +242,7 @@ static bool read_blob(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, u
 	return true;
 }
 
-/* The Perfetto trace that was inside, into the same trace. */
+/* Read the embedded Perfetto trace into the same trace. */
 static int read_proto(struct ky_fxt_reader *fxt)
 {
 	struct ky_load inner = *fxt->load;
@@ -297,7 +297,7 @@ static bool read_record(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
 	}
 }
 
-/* False at the end. */
+/* Read a record; return false at the end. */
 static bool next_record(struct ky_fxt_reader *fxt)
 {
 	struct ky_input *input = fxt->load->input;
@@ -314,7 +314,7 @@ static bool next_record(struct ky_fxt_reader *fxt)
 	record.words = ky_fxt_bits(head, 4, 15);
 	if (record.words == 0 && !fxt->load->repair) {
 		ky_problem(fxt->trace, "fuchsia_invalid_record", KY_ERROR, record.place,
-			   "a record of no words: what follows cannot be read");
+			   "a record of 0 words: the rest of the file cannot be read");
 		return false;
 	}
 	if (record.words == 0)
@@ -325,7 +325,7 @@ static bool next_record(struct ky_fxt_reader *fxt)
 	const bool whole = read_record(fxt, &record, head);
 	if (record.undefined)
 		ky_problem(fxt->trace, "fuchsia_invalid_string_ref", KY_ERROR, record.place,
-			   "a record names a string that is not defined");
+			   "a record refers to an undefined string");
 	else if (!whole)
 		ky_problem(fxt->trace, "fuchsia_invalid_event", KY_ERROR, record.place,
 			   "a record of type %u that does not fit its %u words",
@@ -373,7 +373,7 @@ static int read_trace(struct ky_load *load)
 	return error;
 }
 
-/* A record that announces a provider: its size is that of its name, which is text. */
+/* Report whether the file starts with a provider's record, whose size fits its name, which is text. */
 static bool announces_provider(const struct ky_probe *probe)
 {
 	uint64_t head;

@@ -76,7 +76,7 @@ static inline bool ky_fxt_word(struct ky_fxt_record *record, uint64_t *word)
 	return true;
 }
 
-/* Bytes of a stream, padded to words. */
+/* Take the bytes of a stream, which is padded to words. */
 static inline bool ky_fxt_bytes(struct ky_fxt_record *record, uint32_t bytes, const uint8_t **data)
 {
 	const uint32_t words = (bytes + 7) / 8;
@@ -87,27 +87,27 @@ static inline bool ky_fxt_bytes(struct ky_fxt_record *record, uint32_t bytes, co
 	return true;
 }
 
-/* Koids have 64 bits; what counts of them is, as for Perfetto, the lower half. */
+/* Return the lower half of a koid, which is all that Perfetto uses of its 64 bits. */
 static inline int64_t ky_fxt_koid(uint64_t koid)
 {
 	return (int64_t)(uint32_t)koid;
 }
 
-/* The string that a reference stands for; false when there is none, or the record is too short for it. */
+/* Resolve a string reference; false when it is undefined or the record is too short. */
 bool ky_fxt_string(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t reference,
 		   uint32_t *string);
-/* The thread; one that was not defined is 0 of process 0. In *inlined when the record brings it. */
+/* Return the thread: 0 of process 0 when it is undefined, *inlined when it is in the record. */
 struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
 				    uint32_t reference, struct ky_fxt_thread *inlined);
-/* Fills in its rows. */
+/* Look up its rows. */
 void ky_fxt_thread_learn(struct ky_fxt_reader *fxt, struct ky_fxt_thread *thread);
-/* A time in nanoseconds; false when there is none, or it is beyond what has 63 bits. */
+/* Take a time in nanoseconds; false when it is missing or has more than 63 bits. */
 bool ky_fxt_time(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, int64_t *ns);
-/* Arguments into args, which has room for KY_FXT_ARGS_MAX. */
+/* Take the arguments; args has room for KY_FXT_ARGS_MAX. */
 bool ky_fxt_args(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t count,
 		 struct ky_fxt_arg *args);
 
-/* Records; false when one is not what it should be, which is counted. */
+/* Take a record; false when it is invalid, which the caller counts. */
 bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
 bool ky_fxt_sched(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);
 bool ky_fxt_kernel_object(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fxt_sched.c: what Fuchsia's kernel says: which thread runs on which CPU, what processes and threads are called,
- * and messages to the log.
+ * fxt_sched.c: records of Fuchsia's kernel: which thread runs on which CPU, names of processes and threads, and
+ * log messages.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 #define IDLE_WEIGHT INT32_MIN
 #define LOG_PRIORITY 4
 
-/* A CPU that idles runs nothing, as Perfetto has it. */
+/* An idle CPU runs nothing, as in Perfetto. */
 static int32_t tid_of(uint64_t koid, bool idle)
 {
 	return idle ? -1 : (int32_t)(uint32_t)koid;
@@ -60,7 +60,7 @@ static bool put_legacy_switch(struct ky_fxt_reader *fxt, struct ky_fxt_record *r
 	return true;
 }
 
-/* The value of an argument that must be an int32; 0 when it is not there. */
+/* Find an argument that must be an int32; 0 when it is missing. */
 static bool find_weight(const struct ky_fxt_arg *args, uint32_t count, uint32_t name,
 			int32_t *weight)
 {

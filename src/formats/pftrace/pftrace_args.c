@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_args.c: arguments of track events, and debug annotations above all. Keys are as in Perfetto:
- * "debug.name", "debug.dict.entry", "debug.array[0]". A key is put together in one buffer, to which each
- * level adds its part and from which it takes it away again; a plain annotation whose name is interned
- * takes none of that.
+ * pftrace_args.c: the arguments of track events, above all debug annotations. Keys are as in Perfetto:
+ * "debug.name", "debug.dict.entry", "debug.array[0]". A key is built in one buffer, to which each level appends
+ * its part and removes it afterwards; a plain annotation whose name is interned needs none of that. JSON text
+ * becomes nested arguments; nulls and empty values leave nothing.
  */
 #include "formats/json/json_tree.h"
 #include "formats/pftrace/pftrace_reader.h"
@@ -17,7 +17,7 @@
 #define JSON_NESTED_MAX 48u
 #define KEY_BYTES_MAX 400u /* a key is in each of its leaves */
 
-/* A name as part of a key: dots and brackets have a meaning there. */
+/* Append a name to a key, in which dots and brackets have a meaning. */
 static void append_name(struct ky_buffer *key, const char *name, size_t bytes)
 {
 	const size_t begin = key->bytes;
@@ -98,7 +98,7 @@ struct json_walk {
 	const struct ky_json_tree *tree;
 };
 
-/* The characters that are meant; NULL without memory. The caller frees it. */
+/* Return the text without escapes, which the caller frees; NULL without memory. */
 static char *unescaped(const struct ky_json_text *text, size_t *bytes)
 {
 	char *copy = malloc(text->bytes + 1);
@@ -188,7 +188,7 @@ static bool json_args(struct ky_pf *pf, struct ky_proto_view text)
 	struct ky_json_tree tree = {0};
 	struct json_walk walk = {.pf = pf, .tree = &tree};
 	bool whole = false;
-	/* The scanner reads one byte behind its text, which must be 0; numbers end before the text does. */
+	/* The scanner reads one byte past its text, which must be 0; a space ends a number. */
 	uint8_t *copy = malloc(text.bytes + 2);
 	if (!copy)
 		return false;
@@ -207,7 +207,7 @@ static bool json_args(struct ky_pf *pf, struct ky_proto_view text)
 
 /* ---- debug annotations ---- */
 
-/* What there is of one annotation; the last value counts. */
+/* One annotation; of several values the last counts. */
 struct annotation {
 	uint32_t key; /* of an interned name, 0: none */
 	struct ky_proto_view name;
@@ -270,14 +270,14 @@ static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		break;
 	default:
 		ky_problem(trace, "debug_annotation_not_carried", KY_INFO, pf->at,
-			   "a debug annotation is a message of a type that is not known");
+			   "a debug annotation is a message of an unknown type");
 	}
 }
 
 static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     const struct annotation *annotation, uint32_t depth);
 
-/* Adds the annotation's own name to the key. */
+/* Append the annotation's own name to the key. */
 static void append_own_name(struct ky_pf *pf, const struct annotation *annotation)
 {
 	const char *text = ky_text_of(pf->trace, annotation->key);
@@ -314,7 +314,7 @@ static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequenc
 	}
 }
 
-/* The annotation's value, whose key is in pf->key. */
+/* Put the annotation's value, whose key is in pf->key. */
 static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     const struct annotation *annotation, uint32_t depth)
 {
@@ -373,7 +373,7 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	return ky_args_end(pf->trace);
 }
 
-/* Where an event is in the source is mostly all there is, and the same for many: one set. */
+/* The source location is often an event's only argument, and many events share it: one set. */
 uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  const struct ky_pf_event *event, int phase)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_clocks.c: times of packets. Snapshots go to the model's clocks in the first pass, so that in the
- * second every time is converted at once. Clocks 64 to 127 belong to their sequence; a clock may
- * count in other units than nanoseconds, and may be written as differences, from the last packet with
- * that clock or from the last snapshot.
+ * pftrace_clocks.c: the times of packets. The first pass hands all snapshots to the model's clocks, so that the
+ * second can convert every time at once. Clocks 64 to 127 belong to their sequence. A clock may count in other
+ * units than nanoseconds, and its times may be differences from the last packet with that clock or from the last
+ * snapshot.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -45,7 +45,7 @@ static bool read_clock(struct ky_proto_view message, uint32_t sequence_id, struc
 	return id != 0;
 }
 
-/* The clock's row, made when there is none; NULL without memory. */
+/* Return the clock, adding it if it is new; NULL without memory. */
 static struct ky_pf_clock *clock_of(struct ky_pf *pf, uint64_t key)
 {
 	bool made;
@@ -61,7 +61,7 @@ static struct ky_pf_clock *clock_of(struct ky_pf *pf, uint64_t key)
 	return &pf->clocks[*row];
 }
 
-/* Whether the trace's clock ran forward since the last snapshot of the same clocks; remembers it. */
+/* Report whether the trace's clock ran forward since the last snapshot of the same clocks. */
 static bool runs_forward(struct ky_pf *pf, const struct reading *readings, uint32_t count)
 {
 	uint64_t key = 0;
@@ -90,7 +90,7 @@ static bool runs_forward(struct ky_pf *pf, const struct reading *readings, uint3
 	return true;
 }
 
-/* When the snapshot was taken, by the first of its clocks that tells. */
+/* Return the snapshot's time, by the first of its clocks that converts. */
 static int64_t time_of(struct ky_pf *pf, const struct ky_clock_reading *readings, uint32_t count)
 {
 	int64_t ts;
@@ -146,7 +146,7 @@ void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_prot
 	}
 }
 
-/* The clock of a packet, which is mostly that of the sequence's last one; NULL: no snapshot has it. */
+/* Return the clock of a packet, mostly that of the sequence's last one; NULL when no snapshot has it. */
 static struct ky_pf_clock *clock_of_packet(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 					   uint32_t id)
 {
@@ -164,12 +164,12 @@ static struct ky_pf_clock *clock_of_packet(struct ky_pf *pf, struct ky_pf_sequen
 static bool no_way(struct ky_pf *pf, uint64_t clock)
 {
 	ky_problem(pf->trace, "clock_sync_failure", KY_ERROR, pf->at,
-		   "no snapshot leads from clock %llu to the trace's: the packet is left out",
+		   "no clock snapshots connect clock %llu with the trace's: the packet is left out",
 		   (unsigned long long)clock);
 	return false;
 }
 
-/* Converts and remembers how; false when there is no way. */
+/* Convert a time and remember the offset; false when no snapshots connect the clocks. */
 static bool convert(struct ky_pf *pf, struct ky_pf_clock *clock, uint64_t key, int64_t ns,
 		    int64_t *ts)
 {

@@ -57,7 +57,7 @@ static void read_process(struct ky_pf_track *track, struct ky_proto_view message
 	track->pid = track->has_pid ? (int32_t)field.value : 0;
 }
 
-/* The categories of a counter, joined. */
+/* Join the categories of a counter. */
 static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t id)
 {
 	struct ky_proto_in in = ky_proto_open(message);
@@ -169,7 +169,7 @@ static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts 
 	}
 }
 
-/* False when it says too little to be of use. */
+/* Return false when the descriptor lacks a required field. */
 static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 			    struct ky_pf_track *track)
 {
@@ -204,7 +204,7 @@ static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid)
 {
 	bool made;
-	/* One that is there never moves the others. */
+	/* Finding a track must not move the others. */
 	uint32_t *row = ky_u64_map_find(&pf->track_of, key_of(pf, uuid));
 	if (row)
 		return *row;
@@ -248,7 +248,7 @@ void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor)
 	}
 	if (!same_track(known, &track))
 		ky_problem(pf->trace, "track_descriptor_conflicting_reservation", KY_ERROR, pf->at,
-			   "a second descriptor of track %llu says something else",
+			   "a second descriptor of track %llu contradicts the first",
 			   (unsigned long long)track.uuid);
 	else if (track.name && (!known->name || track.never_merged))
 		known->name = track.name;
@@ -285,7 +285,7 @@ static bool hierarchy_valid(struct ky_pf *pf, uint64_t uuid)
 	return hierarchy_error(pf, "track_event_track_hierarchy_too_deep", uuid);
 }
 
-/* A thread or process that another uuid has is over: this is another of the same number. */
+/* If another uuid has the thread or process, that one has ended: this is a new one of the same number. */
 static uint32_t thread_of(struct ky_pf *pf, const struct ky_pf_track *track, uint32_t row)
 {
 	bool made;
@@ -350,7 +350,7 @@ struct ky_pf_track *ky_pf_track_resolve(struct ky_pf *pf, uint64_t uuid)
 	if (track->resolved == KY_PF_NEW) {
 		if (!uuid && !track->name)
 			track->name = pf->words[KY_PF_W_DEFAULT_TRACK];
-		/* Nothing is added to tracks by resolving: all parents are there. */
+		/* Resolving adds no tracks: all parents exist. */
 		if (hierarchy_valid(pf, uuid))
 			resolve(pf, track);
 		else
@@ -432,7 +432,7 @@ static uint32_t make_track(struct ky_pf *pf, const struct ky_pf_track *track, ui
 	return made;
 }
 
-/* A child of a thread or process is beside that one's own track, not below it. */
+/* A child of a thread or process is beside its own track, not below it. */
 static uint32_t parent_of(struct ky_pf *pf, const struct ky_pf_track *track)
 {
 	if (track->root || !track->parent_uuid)

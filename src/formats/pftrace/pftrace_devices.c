@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_devices.c: ftrace events of clocks, of the scheduler's estimates and of suspending, and markers that
- * drivers write into events of their own. Names of tracks are Perfetto's.
+ * pftrace_devices.c: ftrace events of devices: clocks, the scheduler's estimates, suspend, markers that drivers
+ * write as events of their own, UFS commands and f2fs statistics. Track names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
@@ -64,7 +64,7 @@ static void gpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       (double)(uint32_t)parts->values[KY_PF_GPU_FREQUENCY_STATE]);
 }
 
-/* How much later than it was taken a sample of a sensor came. */
+/* Put the latency of a sensor's sample. */
 static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       const struct ky_pf_parts *parts)
 {
@@ -87,7 +87,7 @@ static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		ky_args_end(pf->trace));
 }
 
-/* Stages of suspending overlap: each has a track of its own. */
+/* The stages of a suspend overlap: each has a track of its own. */
 static void suspend(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char *track_name,
 		    uint32_t name, bool begin)
 {
@@ -129,7 +129,7 @@ static void suspend_minimal(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 
 /* ---- markers of drivers ---- */
 
-/* The fields of a driver's event that say what a marker says; 0 where it has none. */
+/* The fields of a driver's event that make a marker; 0 where it has none. */
 struct mark {
 	uint32_t id;
 	uint8_t tgid, name, begin, type, value;
@@ -250,7 +250,7 @@ static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			     0);
 }
 
-/* The counter goes up as the clock does: off, asked to go off, asked to go on, on. */
+/* The counter's levels: off, asked to go off, asked to go on, on. */
 static void ufs_clock(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		      const struct ky_pf_parts *parts)
 {

@@ -34,7 +34,7 @@ struct ky_pf_emitter {
 /* Return 0 or -ENOMEM. */
 int ky_pf_emit_open(struct ky_pf_emitter *w, struct ky_out *out);
 void ky_pf_emit_close(struct ky_pf_emitter *w);
-/* Report whether memory was enough for all messages: what is not whole is not written, since the file would be broken from there on. */
+/* Report whether memory sufficed for all messages. If not, nothing more is written: the file would be broken. */
 bool ky_pf_emit_is_whole(struct ky_pf_emitter *w);
 
 /* Write a packet: a head of finished fields, interned, and body as that field. Empty both. */
@@ -50,7 +50,10 @@ void ky_pf_emit_intern(struct ky_pf_emitter *w, uint32_t field, uint64_t iid, st
 
 /* Add a clock to the snapshot in part. */
 void ky_pf_emit_clock(struct ky_pf_emitter *w, uint64_t id, uint64_t ns, bool incremental);
-/* Write the first packet of a sequence, with the snapshot in part. An own clock becomes its default, and so does a track but 0. */
+/*
+ * Write the first packet of a sequence, with the snapshot in part. The sequence's own clock, if it has one, becomes its
+ * default, and so does its track, if it has one.
+ */
 void ky_pf_emit_first_packet(struct ky_pf_emitter *w, uint64_t sequence, bool own_clock,
 			     uint64_t track_uuid);
 

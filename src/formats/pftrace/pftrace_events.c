@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_events.c: track events. Most are a begin or an end with an interned name on the sequence's own
- * track: these cost one walk over their fields, two look-ups in arrays and one put. What is rare
- * (arguments, flows, extra counters, several categories) is only noted on that walk, and found again
- * by another.
+ * pftrace_events.c: track events. Most are the start or end of a slice, with an interned name, on the sequence's
+ * own track: these cost one walk over their fields, two array look-ups and one put. That walk only notes rare
+ * fields (arguments, flows, extra counters, several categories); another walk reads them.
+ *
+ * Counter values are scaled to their unit, and summed where the file has differences, which belong to one
+ * sequence.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -130,7 +132,7 @@ static void append_category(struct ky_pf *pf, const char *text, size_t bytes)
 	ky_buffer_add(&pf->text, text, bytes);
 }
 
-/* Several categories are one text, those that are interned first. */
+/* Join several categories, interned ones first. */
 static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 				const struct ky_pf_event *event)
 {
@@ -189,7 +191,7 @@ static int64_t plus_us(int64_t ns, int64_t us)
 	return sum;
 }
 
-/* False when the event has no time, or none that can be told. */
+/* Set the event's time; false when it has none that converts. */
 static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		    const struct ky_pf_packet *packet, struct ky_pf_event *event)
 {
@@ -201,7 +203,7 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 					pf->trace,
 					"track_event_skipped_timestamp_delta_without_valid_state",
 					KY_DATA_LOSS, pf->at,
-					"a difference of times before any thread descriptor");
+					"a time difference before any thread descriptor");
 				return false;
 			}
 			ns = plus_us(sequence->time_ns, event->time_delta_us);
@@ -224,7 +226,7 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	return false;
 }
 
-/* Thread time and instructions of old are counters of their own. False when they cannot be told. */
+/* Put legacy thread times and instruction counts as counters; false when they are unknown. */
 static bool thread_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			    const struct ky_pf_event *event)
 {
@@ -274,7 +276,7 @@ struct extra {
 	struct extra_kind ints, reals;
 };
 
-/* The counter's value in its unit, and as a sum when it is written as differences. */
+/* Scale a counter's value to its unit, and sum it when the file has differences. */
 static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t uuid,
 			  double *value)
 {
@@ -332,7 +334,7 @@ static bool extra_error(struct ky_pf *pf, const char *name)
 	return false;
 }
 
-/* Turns the values into what the counters show; false leaves the whole event out, as Perfetto does. */
+/* Scale and sum the values; false leaves the whole event out, as Perfetto does. */
 static bool check_extra(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct extra_kind *extra,
 			const struct ky_pf_uuids *defaults, uint32_t room)
 {
@@ -388,7 +390,7 @@ static bool own_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (counter_value(pf, sequence, own ? event->track_uuid : sequence->track_uuid, value))
 		return true;
 	ky_problem(pf->trace, "track_event_counter_invalid_track_uuid", KY_ERROR, pf->at,
-		   "a counter on a track that is none of counters");
+		   "a counter on a track that is not a counter track");
 	return false;
 }
 
@@ -443,12 +445,12 @@ static void put_counter(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			    ky_pf_event_args(pf, sequence, event, 0));
 }
 
-/* A state lasts until the next one; one without a name is none. */
+/* A state lasts until the next one; a nameless one means no state. */
 static void put_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event)
 {
 	if (!event->track || !event->track->state) {
-		ky_pf_event_error(pf, "a state on a track that has none");
+		ky_pf_event_error(pf, "a state on a track that is not a state track");
 		return;
 	}
 	const uint32_t track = ky_pf_event_track(pf, event);
@@ -480,7 +482,7 @@ static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
 		break;
 	default:
-		ky_pf_event_error(pf, "a track event of no known type");
+		ky_pf_event_error(pf, "a track event of an unknown type");
 	}
 }
 
@@ -503,7 +505,7 @@ static bool find_track(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct
 	} else {
 		event->track = ky_pf_track_resolve(pf, uuid);
 		if (!event->track) {
-			ky_pf_event_error(pf, "the track of an event cannot be told");
+			ky_pf_event_error(pf, "the track of an event cannot be resolved");
 			return false;
 		}
 		sequence->track_cached = (uint32_t)(event->track - pf->tracks);
@@ -514,7 +516,7 @@ static bool find_track(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct
 	return true;
 }
 
-/* Events of old belong to the thread that their sequence described, or that they name themselves. */
+/* Legacy events belong to the thread that their sequence described, or that they name. */
 static bool find_legacy_thread(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			       struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
 {

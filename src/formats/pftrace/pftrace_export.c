@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pftrace_export.c: a trace as Perfetto's protobuf: the file, its packets and its clocks. docs/formats/pftrace.md
- * says what becomes what.
- *
- * Times of events count from the event before (clock 64), tied to a clock of kymo's own, and that to the file's
- * clock, both at zero: snapshots of the file's clock itself must run forward, and may be of any time.
+ * has the table of what becomes what, pftrace_emit.h the clocks.
  */
 #include "formats/pftrace/pftrace_export.h"
 
@@ -102,7 +99,7 @@ static bool is_builtin(uint64_t clock)
 	return clock >= KY_CLOCK_REALTIME && clock <= KY_CLOCK_BOOTTIME;
 }
 
-/* Of clocks that others know; the trace's own shows the time of the snapshot. */
+/* Write the snapshots of clocks that other tools know; the trace's clock has the time of the snapshot. */
 static void put_snapshots(struct ky_pf_exporter *w)
 {
 	const struct ky_clock_rows *c = &w->trace->clock_rows;

@@ -55,12 +55,12 @@ struct ky_pf_exporter {
 	uint64_t event_ns; /* time of the last packet of KY_PF_EXPORT_EVENTS */
 };
 
-/* pftrace_export.c: body as that field of a packet of the file's sequence. */
+/* pftrace_export.c: write body as that field of a packet of the file's sequence. */
 void ky_pf_export_send_file(struct ky_pf_exporter *w, uint32_t field);
-/* pftrace_export.c: body and interned as a packet with a time. */
+/* pftrace_export.c: write body and interned as a packet with a time. */
 void ky_pf_export_send(struct ky_pf_exporter *w, enum ky_pf_export_sequence sequence,
 		       uint32_t field, int64_t ts);
-/* pftrace_export.c: true the first time; then the text, valid, goes into interned. */
+/* pftrace_export.c: intern a string unless it was; return true the first time. */
 void ky_pf_export_intern(struct ky_pf_exporter *w, enum ky_pf_export_interned what,
 			 uint32_t string);
 bool ky_pf_export_is_new(struct ky_pf_exporter *w, enum ky_pf_export_interned what,

@@ -12,7 +12,7 @@
 
 /* ---- arguments ---- */
 
-/* Makes the bytes of body from begin on a field. */
+/* Make the bytes of body from begin on a field. */
 static void wrap(struct ky_out *body, size_t begin, uint32_t field)
 {
 	uint8_t head[2 * KY_PROTO_VARINT_BYTES];
@@ -27,7 +27,7 @@ static void wrap(struct ky_out *body, size_t begin, uint32_t field)
 	memcpy(body->data + begin, head, head_bytes);
 }
 
-/* The field of an annotation is by what it is in: the event, a dictionary or an array. */
+/* The field of an annotation depends on its parent: the event, a dictionary or an array. */
 #define LEVEL_ARRAY 0x80000000u
 
 static uint32_t field_here(const struct ky_pf_exporter *w)
@@ -243,7 +243,7 @@ static void put_loss(struct ky_pf_exporter *w, uint32_t row)
 	}
 }
 
-/* They come first in the file, with their times in full. */
+/* Losses come first in the file, with their times in full. */
 void ky_pf_export_losses(struct ky_pf_exporter *w)
 {
 	const struct ky_losses *l = &w->trace->losses;

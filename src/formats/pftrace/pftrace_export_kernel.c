@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_export_kernel.c: what the kernel told, as ftrace events: switches made of the scheduling slices, kernel events with
- * their fields as generic ones, log messages as Android's.
- *
- * A slice of a CPU is a switch at its begin, away from the slice before. Where that ended earlier, the CPU
- * went idle in between.
+ * pftrace_export_kernel.c: kernel data as ftrace events: scheduling slices as switches, kernel events with their
+ * fields as generic ones, log messages as Android's.
  */
 #include "formats/pftrace/pftrace_export.h"
 
@@ -14,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The mask of a state's letters in the numbering that is taken where no kernel version is known. */
+/* Return the mask of a state's letters, in the numbering that readers assume without a kernel version. */
 static uint64_t state_mask(const struct ky_trace *trace, uint32_t state)
 {
 	static const char letters[] = "SDTtXZxKWPN";
@@ -47,7 +44,7 @@ static void put_task(struct ky_pf_exporter *w, uint32_t row, uint32_t comm, uint
 	ky_proto_uint(&w->emit.part, prio, (uint64_t)(int64_t)s->priority[row]);
 }
 
-/* part is the event's own message. */
+/* Write an event whose own message is in part. */
 static void send_event(struct ky_pf_exporter *w, uint32_t cpu, int64_t ts, uint32_t tid,
 		       uint32_t field)
 {
@@ -122,7 +119,7 @@ void ky_pf_export_raw(void *self, const struct ky_walk_item *item)
 	const struct ky_raw_events *r = &w->trace->raw_events;
 	const uint32_t set = r->args[item->row];
 	const char *name = ky_text_of(w->trace, r->name[item->row]);
-	/* The switches are there already, made of the scheduling slices. */
+	/* The scheduling slices have become switches already. */
 	if (w->trace->sched.rows.count && name && strcmp(name, "sched_switch") == 0)
 		return;
 	w->emit.part.used = 0;
@@ -142,7 +139,7 @@ void ky_pf_export_log(void *self, const struct ky_walk_item *item)
 	struct ky_pf_exporter *w = self;
 	const struct ky_logs *l = &w->trace->logs;
 	int64_t realtime;
-	/* Such messages have the time of day. */
+	/* These messages have the time of day. */
 	if (!ky_clocks_convert(w->trace->clocks, w->trace->clock, KY_CLOCK_REALTIME, item->ts,
 			       &realtime)) {
 		w->left->logs++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_export_samples.c: samples as PerfSamples with interned call stacks. A call stack is defined before its first use, and
- * before it its frames, their functions and mappings. Numbers are the rows' plus 1; mapping 1 is for frames
- * that have none, since every frame must have one.
+ * pftrace_export_samples.c: samples as PerfSamples with interned call stacks. The frames of a call stack, their
+ * functions and mappings are defined before it, and it before its first use. Ids are row numbers plus 1; mapping 1
+ * is for frames without one, since every frame must have one.
  */
 #include "formats/pftrace/pftrace_export.h"
 

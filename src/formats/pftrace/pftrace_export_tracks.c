@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_export_tracks.c: descriptors of processes, threads and tracks. A uuid is the row's number and what it is a row of;
- * so they are small, and the packets of events with them.
+ * pftrace_export_tracks.c: descriptors of processes, threads and tracks. A uuid is the row's number and its table,
+ * so uuids are small, and so are the packets of events.
  */
 #include "formats/pftrace/pftrace_export.h"
 
@@ -45,7 +45,7 @@ static void describe_thread(struct ky_pf_exporter *w, uint32_t thread)
 			  ky_address_tid(w->trace, thread), or_none(w, t->name[thread]));
 }
 
-/* Files that know no ids say 0: that is the kernel's idle task only when nothing else is on it. */
+/* Files without ids have 0, which is the kernel's idle task only when nothing else is on it. */
 static void describe_zeros(struct ky_pf_exporter *w)
 {
 	const struct ky_trace *t = w->trace;
@@ -131,7 +131,7 @@ static void describe(struct ky_pf_exporter *w, uint32_t track)
 	ky_pf_export_send_file(w, KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR);
 }
 
-/* A part of a trace has only the tracks that are wanted, and those above them. */
+/* A part of a trace has only the selected tracks and those above them. */
 void ky_pf_export_describe_tracks(struct ky_pf_exporter *w)
 {
 	const struct ky_tracks *t = &w->trace->tracks;

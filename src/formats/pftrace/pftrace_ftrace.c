@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_ftrace.c: bundles of ftrace events: one bundle is of one CPU. Every event becomes a raw one with
- * its fields as arguments; what it means for tasks, CPUs and markers is in pftrace_kernel.c. Switches and
- * wakeups may come in columns, without what the last switch of that CPU tells already.
+ * pftrace_ftrace.c: bundles of ftrace events, each of one CPU. Every event becomes a raw event with its fields as
+ * arguments; those that mean more to the model go to the handler of their domain as well. Switches and wakeups may
+ * come in columns, which leave out what follows from the CPU's last switch.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
@@ -58,7 +58,7 @@ void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle)
 		pf->ftrace_whole_ns = (int64_t)field.value;
 }
 
-/* Times are BOOTTIME's, unless the bundle says otherwise and how they go together. */
+/* Times are BOOTTIME's unless the bundle names another clock and its offset. */
 static int64_t event_time(struct ky_pf *pf, const struct bundle *bundle, uint64_t ns)
 {
 	if (bundle->clock == KY_PF_FTRACE_CLOCK_MONO_RAW)
@@ -96,7 +96,7 @@ static const char *known_name(uint32_t event, const char **fields)
 	return events[low].name;
 }
 
-/* The field'th of names with commas, from 1 on; or its number. */
+/* Return the string of the field'th of names with commas, from 1 on, or of its number. */
 static uint32_t field_name(struct ky_pf *pf, const char *names, uint32_t field)
 {
 	char number[24];
@@ -110,7 +110,7 @@ static uint32_t field_name(struct ky_pf *pf, const char *names, uint32_t field)
 	return ky_string_z(pf->trace, number);
 }
 
-/* The string of an event (field 0) or of one of its fields. */
+/* Return the string of an event (field 0) or of one of its fields. */
 static uint32_t name_of(struct ky_pf *pf, uint32_t event, uint32_t field)
 {
 	char number[24];
@@ -142,7 +142,7 @@ static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct 
 		*name = ky_pf_string(pf, text);
 }
 
-/* A DescriptorProto: its name, and the names and numbers of its fields. */
+/* Learn an event's name and those of its fields from its DescriptorProto. */
 static void learn_generic(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_field id, descriptor, field, name, number;
@@ -172,7 +172,7 @@ static void raw_field(struct ky_pf *pf, uint32_t key, const struct ky_proto_fiel
 		ky_arg_int(pf->trace, key, (int64_t)field->value);
 }
 
-/* A generic event of old has the names of its fields in itself. */
+/* A generic event contains the names of its fields. */
 static void generic_args(struct ky_pf *pf, struct ky_proto_view message, uint32_t *name)
 {
 	struct ky_proto_in in = ky_proto_open(message);
@@ -275,13 +275,13 @@ static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		return;
 	if (event.tid < 0) {
 		ky_problem(pf->trace, "ftrace_missing_event_id", KY_ERROR, pf->at,
-			   "an ftrace event does not say of which task it is");
+			   "an ftrace event does not name its task");
 		return;
 	}
 	event.ts = event_time(pf, bundle, ns);
 	if (event.ts < pf->ftrace_from_ns) {
 		ky_problem(pf->trace, "ftrace_packet_before_tracing_start", KY_INFO, pf->at,
-			   "an ftrace event from before tracing began");
+			   "an ftrace event from before tracing started");
 		return;
 	}
 	raw_event(pf, &event);
@@ -321,7 +321,7 @@ static void open_columns(struct ky_proto_view message, struct columns *switches,
 	}
 }
 
-/* One row of the columns; time is a difference to the last. */
+/* One row of the columns. The time is a difference from the last row. */
 struct row {
 	uint64_t ns;
 	uint64_t state; /* of switches; of wakings the CPU */
@@ -393,7 +393,7 @@ static void compact_switch(struct ky_pf *pf, const struct bundle *bundle, const 
 	*last = (struct ky_pf_switch){event.next_tid, event.next_priority, comm, true};
 	if (!known) {
 		ky_problem(pf->trace, "compact_sched_switch_skipped", KY_INFO, pf->at,
-			   "the first switch of a CPU: who ran before is not known");
+			   "the first switch of a CPU: the task that ran before is unknown");
 		ky_put_task_comm(pf->trace, ts, event.next_tid, comm);
 		return;
 	}
@@ -412,7 +412,7 @@ static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const 
 		return;
 	if (!last->known) {
 		ky_problem(trace, "compact_sched_waking_skipped", KY_INFO, pf->at,
-			   "a wakeup on a CPU of which it is not known who runs");
+			   "a wakeup on a CPU whose running task is unknown");
 		return;
 	}
 	ky_args_begin(trace);
@@ -433,7 +433,7 @@ static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const 
 
 #define COMMS_MAX 4096u
 
-/* Switches and wakeups in the order of their times, for a wakeup is by whom the last switch was to. */
+/* Merge switches and wakeups by time: the last switch's task is the waker. */
 static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 			   struct ky_proto_view message)
 {

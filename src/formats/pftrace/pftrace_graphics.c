@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_graphics.c: ftrace events of displays, GPUs and video devices: vertical blanks, jobs of the DRM
- * scheduler, fences, buffers of Video4Linux, and virtio's GPU and video devices. Names of tracks are Perfetto's.
+ * pftrace_graphics.c: ftrace events of displays, GPUs and video devices (vertical blanks, jobs of the DRM
+ * scheduler, fences, buffers of Video4Linux, virtio's GPU and video devices), and packets with GPU counters. Track
+ * names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
@@ -271,7 +272,7 @@ static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 						 (uint32_t)parts
 							 ->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_TYPE]))
 			       : 0,
-		/* What waits for a fence says nothing of how quick the host answers. */
+		/* A command that waits for a fence does not measure the host's latency. */
 		.latency = queued && fenced ? 0 : 1 + latency,
 	};
 	if (queued)
@@ -334,7 +335,7 @@ static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		ky_put_lane_end(pf->trace, event->ts, &span);
 }
 
-/* The time that a command takes is not told; it is shown for a while. */
+/* The duration of a command is unknown: show it for a moment. */
 static void video_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			  const struct ky_pf_parts *parts)
 {
@@ -395,7 +396,7 @@ const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[] = {
 #define FORWARDS_BIT (UINT64_C(1) << 32)
 #define GPU_SHIFT 33
 
-/* Descriptors that are interned have numbers of their own. */
+/* Interned descriptors number their counters separately. */
 static uint64_t interned_key(const struct ky_pf_sequence *sequence, uint64_t iid)
 {
 	return ky_hash_pair(sequence->id, iid) | 1;
@@ -414,7 +415,7 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 		if (!ky_pf_has(&spec, KY_PF_GPU_COUNTER_SPEC_COUNTER_ID) ||
 		    !spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME].data) {
 			ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
-				   "a counter of a GPU without a number or a name");
+				   "a GPU counter without a number or a name");
 			continue;
 		}
 		uint64_t *counter =
@@ -462,7 +463,7 @@ static void put_gpu_counter(struct ky_pf *pf, int64_t ts, uint64_t whose,
 					      parts->values[KY_PF_GPU_COUNTER_COUNTER_ID], false);
 	if (!counter) {
 		ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
-			   "a value of a counter of a GPU that nothing describes");
+			   "a value of a GPU counter without a descriptor");
 		return;
 	}
 	const uint32_t track =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_kernel.c: what ftrace events mean: who runs where, tasks that come and go, markers, interrupts,
- * system calls, frequencies. Events without a meaning here are raw events and nothing more.
+ * pftrace_kernel.c: ftrace events of the kernel's core: who runs where, tasks that start and end, markers,
+ * interrupts, system calls, frequencies; and the packets of kernels other than Linux.
  */
 #include "formats/ftrace/ftrace_event.h"
 #include "formats/pftrace/pftrace_reader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_legacy.c: track events in the form of old, which are those of Chrome's JSON: a phase says what
- * they are. Async ones are told apart by an id and its scope, and have tracks of their own.
+ * pftrace_legacy.c: track events in the legacy form, which is that of Chrome's JSON: a phase gives their kind.
+ * Async events are identified by an id and its scope, and have tracks of their own.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -80,7 +80,7 @@ void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
 	ky_pf_event_flows(pf, event, track, bind);
 }
 
-/* The scope of an async id: its category, or of the oldest kind the name, or what the event says. */
+/* Return the scope of an async id: the event's own, else the category, or the name for the oldest kind. */
 static uint32_t scope_of(struct ky_pf *pf, const struct ky_pf_event *event,
 			 const struct ky_pf_legacy *legacy, bool oldest)
 {
@@ -96,7 +96,7 @@ static uint32_t scope_of(struct ky_pf *pf, const struct ky_pf_event *event,
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-/* KY_NONE when the event does not say which. */
+/* Return KY_NONE when the event does not identify its track. */
 static uint32_t async_track(struct ky_pf *pf, const struct ky_pf_event *event,
 			    const struct ky_pf_legacy *legacy)
 {
@@ -121,7 +121,7 @@ static uint32_t async_track(struct ky_pf *pf, const struct ky_pf_event *event,
 		.id = legacy->id,
 	};
 	const uint32_t track = ky_track(pf->trace, &spec);
-	/* Named after its first event, which is no part of what tells it apart. */
+	/* The track is named after its first event; the name does not identify it. */
 	if (track < pf->trace->tracks.rows.count && !pf->trace->tracks.name[track])
 		pf->trace->tracks.name[track] = event->name;
 	return track;
@@ -152,7 +152,7 @@ static uint32_t instant_track(struct ky_pf *pf, const struct ky_pf_event *event,
 	return ky_pf_event_track(pf, event);
 }
 
-/* The track by the phase; KY_NONE when the event is an error (counted). */
+/* Return the track by the phase; KY_NONE when the event is an error, which is counted. */
 static uint32_t track_of(struct ky_pf *pf, const struct ky_pf_event *event,
 			 const struct ky_pf_legacy *legacy)
 {
@@ -181,7 +181,7 @@ static uint32_t track_of(struct ky_pf *pf, const struct ky_pf_event *event,
 	}
 }
 
-/* Flow events stand for themselves: their key is category, name and id. */
+/* A flow event is identified by category, name and id. */
 static void flow_event(struct ky_pf *pf, const struct ky_pf_event *event,
 		       const struct ky_pf_legacy *legacy, uint32_t track)
 {
@@ -199,7 +199,7 @@ static void flow_event(struct ky_pf *pf, const struct ky_pf_event *event,
 	ky_put_flow(pf->trace, event->ts, track, step, bind, key);
 }
 
-/* Names of threads and processes; others have no place in the model. */
+/* Take names of threads and processes; the model has no place for other metadata. */
 static void metadata_event(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	struct ky_proto_field annotation, value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_memory.c: ftrace events of memory: contiguous allocations, buffers that devices share, and the killing
- * of processes when there is none left. Names of tracks are Perfetto's.
+ * pftrace_memory.c: ftrace events of memory: contiguous allocations, buffers that devices share, out-of-memory
+ * kills. Track names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
@@ -74,7 +74,7 @@ static void cma_finish(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 
 /* ---- buffers ---- */
 
-/* A buffer that comes (length above 0) or goes. */
+/* Start (length above 0) or end the span of a buffer. */
 static void buffer(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char *type,
 		   const char *track, int64_t cookie, int64_t bytes)
 {

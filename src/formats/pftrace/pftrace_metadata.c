@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_metadata.c: what is about the trace and not of it: the system, what the tracing service says it
- * lost, triggers; and the log of Android.
+ * pftrace_metadata.c: packets about the trace itself: the system, the tracing service's losses, triggers; and
+ * Android's log.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -16,7 +16,7 @@ static void metadata_text(struct ky_pf *pf, const char *key, struct ky_proto_vie
 	ky_put_metadata(pf->trace, key, ky_pf_string(pf, text));
 }
 
-/* "6.1.0-rpi7" as 6 << 8 | 1. */
+/* Take "6.1.0-rpi7" as 6 << 8 | 1. */
 static void learn_release(struct ky_pf *pf, struct ky_proto_view text)
 {
 	char release[16] = "";
@@ -29,7 +29,7 @@ static void learn_release(struct ky_pf *pf, struct ky_proto_view text)
 		pf->kernel_release = (uint32_t)(major << 8 | minor);
 }
 
-/* The machine as uname says it, for the numbers of its system calls. */
+/* Take the machine of uname, which decides the numbers of system calls. */
 static void learn_machine(struct ky_pf *pf, struct ky_proto_view text)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static uint32_t trigger_track(struct ky_pf *pf)
 	return ky_track(pf->trace, &spec);
 }
 
-/* Chrome's have a hash instead of a name. */
+/* Chrome's triggers have a hash instead of a name. */
 void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
@@ -163,7 +163,7 @@ void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view tri
 	ky_put_instant(trace, ts, trigger_track(pf), 0, name, ky_args_end(trace));
 }
 
-/* An instant, with who pulled it. */
+/* Put an instant with the producer that activated the trigger. */
 void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;

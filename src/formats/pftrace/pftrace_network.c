@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_network.c: ftrace events of the network: how much each device sent and received, retransmissions,
- * the states of TCP sockets, receiving in batches, packets that were freed. Names of tracks are Perfetto's.
+ * pftrace_network.c: ftrace events of the network: bytes that each device sent and received, retransmissions, the
+ * states of TCP sockets, receiving in batches, freed packets. Track names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"

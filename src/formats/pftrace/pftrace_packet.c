@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_packet.c: packets out of bytes. A file is a row of fields 1, each a packet; a packet may hold
- * others, compressed by zlib or zstd, which hold no compressed ones. Those are unpacked piece by piece
- * into one buffer that holds at least one whole packet, whatever they grow to.
+ * pftrace_packet.c: finds the packets in the input. A file is a series of fields 1, each a packet. A packet may
+ * hold others, compressed with zlib or zstd; those hold no compressed ones. They are unpacked piece by piece into
+ * a buffer that holds at least one whole packet.
  *
  *   0a len packet | 0a len packet ── 50: zlib( 0a len packet | 0a len packet ) | ...
  *
- * A field of another number is skipped. Where the bytes are no fields at all nothing after them can be
- * read, for there is no mark to find the next packet by.
+ * A field of another number is skipped. Bytes that are not a field end the reading, since nothing marks the next
+ * packet.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -33,10 +33,10 @@ void ky_pf_damaged(struct ky_pf *pf, const char *what)
 {
 	if (!pf->first_pass)
 		ky_problem(pf->trace, "proto_damaged", KY_ERROR, pf->at,
-			   "%s is not whole: its fields do not fit into it", what);
+			   "%s is damaged: its fields do not fit into it", what);
 }
 
-/* A packet that was compressed, which holds no others. */
+/* Read a packet that was compressed, which holds no others. */
 static void hand_on(struct ky_pf *pf, struct ky_proto_view packet)
 {
 	if (pf->first_pass)
@@ -45,7 +45,7 @@ static void hand_on(struct ky_pf *pf, struct ky_proto_view packet)
 		ky_pf_second_pass(pf, packet);
 }
 
-/* The bytes from at on as a field's head: 1 it is there, 0 more bytes are needed, -1 it is none. */
+/* Read a field's head. Return 1, 0 when more bytes are needed, or -1 when it is invalid. */
 static int read_head(struct ky_proto_in *in, uint64_t *tag, uint64_t *bytes)
 {
 	const bool all = (size_t)(in->end - in->at) >= HEAD_BYTES_MAX;
@@ -67,7 +67,7 @@ static int read_head(struct ky_proto_in *in, uint64_t *tag, uint64_t *bytes)
 
 /* ---- compressed packets ---- */
 
-/* Hands on the whole packets at the begin of the buffer; how many bytes they were, or -1. */
+/* Read the whole packets at the start of the buffer and return their bytes, or -1. */
 static ssize_t hand_on_unpacked(struct ky_pf *pf, size_t bytes, size_t *need)
 {
 	struct ky_proto_in in = {.at = pf->unpacked, .end = pf->unpacked + bytes};
@@ -96,7 +96,7 @@ struct unpacker {
 	ZSTD_inBuffer in;
 };
 
-/* More bytes to the buffer's end; how many, 0 at the end, or -1. */
+/* Append unpacked bytes to the buffer and return how many, 0 at the end, or -1. */
 static ssize_t unpack_more(struct ky_pf *pf, struct unpacker *unpacker, size_t used)
 {
 	const size_t room = pf->unpacked_room - used;
@@ -148,7 +148,7 @@ static void unpack_all(struct ky_pf *pf, struct unpacker *unpacker)
 		const ssize_t done = hand_on_unpacked(pf, used, &need);
 		if (done < 0) {
 			ky_problem(pf->trace, "compressed_packets_damaged", KY_DATA_LOSS, pf->at,
-				   "what was unpacked is not a row of packets");
+				   "the unpacked bytes are not packets");
 			return;
 		}
 		used -= (size_t)done;
@@ -157,7 +157,7 @@ static void unpack_all(struct ky_pf *pf, struct unpacker *unpacker)
 	/* Perfetto's own writers leave up to two bytes. */
 	if (used > 2)
 		ky_problem(pf->trace, "compressed_packets_damaged", KY_DATA_LOSS, pf->at,
-			   "the last of the compressed packets is cut");
+			   "the last compressed packet is cut off");
 }
 
 static void unpack_zlib(struct ky_pf *pf, struct ky_proto_view packed)
@@ -192,7 +192,7 @@ bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet)
 	struct ky_proto_field field;
 	struct ky_proto_in in = ky_proto_open(packet);
 	bool taken = false;
-	/* Compressed packets have nothing else to say: events are told apart by their first field. */
+	/* Compressed packets contain no other message, so the first one decides. */
 	while (ky_proto_next(&in, &field)) {
 		const bool compressed = field.id == KY_PF_TRACE_PACKET_COMPRESSED_PACKETS ||
 					field.id == KY_PF_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
@@ -212,7 +212,7 @@ bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet)
 
 /* ---- the file ---- */
 
-/* The head of the next field; 1, 0 at the end of the input, -1 where there is none. */
+/* Read the head of the next field. Return 1, 0 at the end of the input, -1 where it is invalid, -2 where it is cut. */
 static int next_head(struct ky_input *input, uint64_t *tag, uint64_t *length)
 {
 	if (input->end - input->at < (ptrdiff_t)HEAD_BYTES_MAX)
@@ -231,7 +231,7 @@ static void cut(struct ky_pf *pf)
 {
 	if (!pf->first_pass)
 		ky_problem(pf->trace, "last_packet_cut", KY_DATA_LOSS, pf->at,
-			   "the last packet is cut; all before it was read");
+			   "the last packet is cut off; all before it was read");
 }
 
 int ky_pf_read_packets(struct ky_pf *pf)
@@ -268,6 +268,6 @@ int ky_pf_read_packets(struct ky_pf *pf)
 		cut(pf);
 	if (got == -1 && !pf->first_pass)
 		ky_problem(pf->trace, "packet_expected", KY_ERROR, pf->at,
-			   "a packet was expected; what follows cannot be read");
+			   "expected a packet; the rest of the file cannot be read");
 	return input->error && input->error != -EBADMSG ? input->error : 0;
 }

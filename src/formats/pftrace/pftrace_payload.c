@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_payload.c: what is in a packet, and in which order it counts: the state of its sequence is
- * cleared, then lost, then defaults are replaced, then data is interned, and then comes what the packet
- * is about. A packet that needs what was lost is left out.
+ * pftrace_payload.c: reads a packet in the order that counts: the state of its sequence is cleared or lost,
+ * defaults are replaced, data is interned, and then comes the payload, found by a table. A packet that needs lost
+ * state is left out.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -71,7 +71,7 @@ static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct k
 
 /* ---- machines ---- */
 
-/* The number of a machine, in the order in which they are met; the host is 0. */
+/* Return the number of a machine, counted in the order of appearance; the host is 0. */
 static uint32_t machine_of(struct ky_pf *pf, uint32_t id)
 {
 	bool made;
@@ -85,7 +85,7 @@ static uint32_t machine_of(struct ky_pf *pf, uint32_t id)
 	return *number;
 }
 
-/* When no packet is the host's, the first of the others is the trace's own machine. */
+/* If no packet is the host's, the first machine is the trace's own. */
 static void change_machine(struct ky_pf *pf, uint32_t id)
 {
 	const uint32_t machine = machine_of(pf, id);
@@ -95,9 +95,72 @@ static void change_machine(struct ky_pf *pf, uint32_t id)
 	ky_trace_machine(pf->trace, machine && !pf->host_used ? machine - 1 : machine);
 }
 
+/* ---- payloads ---- */
+
+static void thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			      struct ky_proto_view descriptor)
+{
+	if (sequence->valid)
+		ky_pf_thread_descriptor(pf, sequence, descriptor, false);
+}
+
+/* How a payload is read, by what it needs beside itself. */
+struct payload {
+	void (*first_pass)(struct ky_pf *pf, struct ky_proto_view message);
+	void (*plain)(struct ky_pf *pf, struct ky_proto_view message);
+	void (*sequenced)(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  struct ky_proto_view message);
+	void (*timed)(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+	void (*sequenced_timed)(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+				struct ky_proto_view message);
+};
+
+/* By field of TracePacket. Track events, clock snapshots and service events are read elsewhere. */
+static const struct payload payloads[] = {
+	[KY_PF_TRACE_PACKET_FTRACE_EVENTS] = {.first_pass = ky_pf_ftrace_range,
+					      .sequenced = ky_pf_ftrace_bundle},
+	[KY_PF_TRACE_PACKET_PROCESS_TREE] = {.plain = ky_pf_process_tree},
+	[KY_PF_TRACE_PACKET_SYS_STATS] = {.timed = ky_pf_sys_stats},
+	[KY_PF_TRACE_PACKET_PROCESS_STATS] = {.timed = ky_pf_process_stats},
+	[KY_PF_TRACE_PACKET_TRACE_STATS] = {.plain = ky_pf_trace_stats},
+	[KY_PF_TRACE_PACKET_BATTERY] = {.timed = ky_pf_battery},
+	[KY_PF_TRACE_PACKET_ANDROID_LOG] = {.plain = ky_pf_android_log},
+	[KY_PF_TRACE_PACKET_POWER_RAILS] = {.first_pass = ky_pf_describe_rails,
+					    .timed = ky_pf_power_rails},
+	[KY_PF_TRACE_PACKET_PROCESS_DESCRIPTOR] = {.plain = ky_pf_process_descriptor},
+	[KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR] = {.sequenced = thread_descriptor},
+	[KY_PF_TRACE_PACKET_SYSTEM_INFO] = {.first_pass = ky_pf_system_info},
+	[KY_PF_TRACE_PACKET_TRIGGER] = {.timed = ky_pf_trigger},
+	[KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT] = {.first_pass = ky_pf_describe_gpu_counters,
+						  .sequenced_timed = ky_pf_gpu_counters},
+	[KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET] = {.sequenced = ky_pf_streaming_profile},
+	[KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR] = {.first_pass = ky_pf_describe_track,
+						 .sequenced = ky_pf_name_described},
+	[KY_PF_TRACE_PACKET_PERF_SAMPLE] = {.sequenced_timed = ky_pf_perf_sample},
+	[KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN] =
+		{.first_pass = ky_pf_describe_energy, .timed = ky_pf_energy_breakdown},
+	[KY_PF_TRACE_PACKET_TRACE_UUID] = {.plain = ky_pf_trace_uuid},
+	[KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY] = {.first_pass = ky_pf_describe_entities,
+						       .timed = ky_pf_entity_residency},
+	[KY_PF_TRACE_PACKET_CHROME_TRIGGER] = {.timed = ky_pf_chrome_trigger},
+	[KY_PF_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER] = {.timed = ky_pf_trigger},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT] = {.timed = ky_pf_generic_task},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT] = {.timed = ky_pf_generic_cpu_frequency},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT] = {.timed = ky_pf_generic_rename},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE] = {.plain = ky_pf_generic_tree},
+	[KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT] = {.timed = ky_pf_generic_gpu_frequency},
+	[KY_PF_TRACE_PACKET_STACK_SAMPLE] = {.sequenced_timed = ky_pf_stack_sample},
+};
+
+static const struct payload *payload_of(uint32_t field)
+{
+	static const struct payload unknown;
+	return field < sizeof(payloads) / sizeof(*payloads) ? &payloads[field] : &unknown;
+}
+
 /* ---- the first pass ---- */
 
-/* When tracing began, as the service says. */
+/* Learn when tracing started. */
 static void service_event(struct ky_pf *pf, const struct ky_pf_packet *packet,
 			  struct ky_proto_view message)
 {
@@ -107,7 +170,7 @@ static void service_event(struct ky_pf *pf, const struct ky_pf_packet *packet,
 		pf->ftrace_from_ns = (int64_t)packet->timestamp;
 }
 
-/* What the first pass wants to know of a packet, which is mostly nothing. */
+/* What the first pass needs to know of a packet, mostly nothing. */
 struct look {
 	bool wanted;
 	bool remote;
@@ -122,15 +185,13 @@ static struct look look_over(struct ky_proto_view message)
 	struct look look = {0};
 	while (ky_proto_next(&in, &field)) {
 		switch (field.id) {
-		case KY_PF_TRACE_PACKET_FTRACE_EVENTS:
+		case KY_PF_TRACE_PACKET_TIMESTAMP:
+		case KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+		case KY_PF_TRACE_PACKET_TRACK_EVENT:
+		case KY_PF_TRACE_PACKET_SEQUENCE_FLAGS:
+			break;
 		case KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT:
-		case KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR:
 		case KY_PF_TRACE_PACKET_SERVICE_EVENT:
-		case KY_PF_TRACE_PACKET_SYSTEM_INFO:
-		case KY_PF_TRACE_PACKET_POWER_RAILS:
-		case KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN:
-		case KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY:
-		case KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT:
 			look.wanted = true;
 			break;
 		case KY_PF_TRACE_PACKET_SYNCHRONIZATION_MARKER:
@@ -144,31 +205,10 @@ static struct look look_over(struct ky_proto_view message)
 			look.remote = field.value != 0;
 			break;
 		default:
-			break;
+			look.wanted |= payload_of(field.id)->first_pass != NULL;
 		}
 	}
 	return look;
-}
-
-/* False: it is none of those that later packets refer to by number. */
-static bool describe_power(struct ky_pf *pf, const struct ky_proto_field *field)
-{
-	switch (field->id) {
-	case KY_PF_TRACE_PACKET_POWER_RAILS:
-		ky_pf_describe_rails(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN:
-		ky_pf_describe_energy(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY:
-		ky_pf_describe_entities(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT:
-		ky_pf_describe_gpu_counters(pf, field->view);
-		return true;
-	default:
-		return false;
-	}
 }
 
 void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_file)
@@ -188,18 +228,15 @@ void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_fi
 	struct ky_proto_field field;
 	struct ky_proto_in in = ky_proto_open(message);
 	while (ky_proto_next(&in, &field)) {
-		if (field.wire != KY_PROTO_BYTES || describe_power(pf, &field))
+		const struct payload *payload = payload_of(field.id);
+		if (field.wire != KY_PROTO_BYTES)
 			continue;
 		if (field.id == KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT)
 			ky_pf_clock_snapshot(pf, packet.sequence_id, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR)
-			ky_pf_describe_track(pf, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_FTRACE_EVENTS)
-			ky_pf_ftrace_range(pf, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_SERVICE_EVENT)
 			service_event(pf, &packet, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_SYSTEM_INFO)
-			ky_pf_system_info(pf, field.view);
+		else if (payload->first_pass)
+			payload->first_pass(pf, field.view);
 	}
 }
 
@@ -207,11 +244,10 @@ void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_fi
 
 static void no_sequence(struct ky_pf *pf, const char *name)
 {
-	ky_problem(pf->trace, name, KY_ERROR, pf->at,
-		   "the packet does not say of which sequence it is");
+	ky_problem(pf->trace, name, KY_ERROR, pf->at, "the packet does not name its sequence");
 }
 
-/* False when the packet is to be left out. */
+/* Return false when the packet must be left out. */
 static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			 const struct ky_pf_packet *packet)
 {
@@ -248,103 +284,25 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	}
 	if ((packet->flags & KY_PF_SEQ_NEEDS_INCREMENTAL_STATE) && !sequence->valid) {
 		ky_problem(pf->trace, "packet_skipped_seq_needs_incremental_state_invalid",
-			   KY_DATA_LOSS, pf->at,
-			   "a packet that needs what was lost before it on its sequence");
+			   KY_DATA_LOSS, pf->at, "a packet needs state that its sequence lost");
 		return false;
 	}
 	return true;
 }
 
-/* What needs no time of its own. False: it is none of these. */
-static bool take_timeless(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_proto_field *field)
+static void take_payload(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			 const struct ky_pf_packet *packet, const struct ky_proto_field *field)
 {
-	switch (field->id) {
-	case KY_PF_TRACE_PACKET_FTRACE_EVENTS:
-		ky_pf_ftrace_bundle(pf, sequence, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_PROCESS_TREE:
-		ky_pf_process_tree(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_TRACE_STATS:
-		ky_pf_trace_stats(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_ANDROID_LOG:
-		ky_pf_android_log(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_PROCESS_DESCRIPTOR:
-		ky_pf_process_descriptor(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR:
-		if (sequence->valid)
-			ky_pf_thread_descriptor(pf, sequence, field->view, false);
-		return true;
-	case KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET:
-		ky_pf_streaming_profile(pf, sequence, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR:
-		ky_pf_name_described(pf, sequence, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_TRACE_UUID:
-		ky_pf_trace_uuid(pf, field->view);
-		return true;
-	case KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE:
-		ky_pf_generic_tree(pf, field->view);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* What needs nothing but its time. */
-static const struct {
-	uint32_t id;
-	void (*take)(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-} timed[] = {
-	{KY_PF_TRACE_PACKET_SYS_STATS, ky_pf_sys_stats},
-	{KY_PF_TRACE_PACKET_PROCESS_STATS, ky_pf_process_stats},
-	{KY_PF_TRACE_PACKET_BATTERY, ky_pf_battery},
-	{KY_PF_TRACE_PACKET_POWER_RAILS, ky_pf_power_rails},
-	{KY_PF_TRACE_PACKET_TRIGGER, ky_pf_trigger},
-	{KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, ky_pf_energy_breakdown},
-	{KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY, ky_pf_entity_residency},
-	{KY_PF_TRACE_PACKET_CHROME_TRIGGER, ky_pf_chrome_trigger},
-	{KY_PF_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER, ky_pf_trigger},
-	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT, ky_pf_generic_task},
-	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT, ky_pf_generic_cpu_frequency},
-	{KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT, ky_pf_generic_rename},
-	{KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT, ky_pf_generic_gpu_frequency},
-};
-
-/* And what needs its sequence as well. */
-static const struct {
-	uint32_t id;
-	void (*take)(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		     struct ky_proto_view message);
-} sequenced[] = {
-	{KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT, ky_pf_gpu_counters},
-	{KY_PF_TRACE_PACKET_PERF_SAMPLE, ky_pf_perf_sample},
-	{KY_PF_TRACE_PACKET_STACK_SAMPLE, ky_pf_stack_sample},
-};
-
-static void take_timed(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, const struct ky_proto_field *field)
-{
+	const struct payload *payload = payload_of(field->id);
 	int64_t ts;
-	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
-		if (timed[i].id != field->id)
-			continue;
-		if (ky_pf_packet_time(pf, sequence, packet, &ts))
-			timed[i].take(pf, ts, field->view);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(sequenced) / sizeof(*sequenced); i++) {
-		if (sequenced[i].id != field->id)
-			continue;
-		if (ky_pf_packet_time(pf, sequence, packet, &ts))
-			sequenced[i].take(pf, sequence, ts, field->view);
-		return;
-	}
+	if (payload->plain)
+		payload->plain(pf, field->view);
+	else if (payload->sequenced)
+		payload->sequenced(pf, sequence, field->view);
+	else if (payload->timed && ky_pf_packet_time(pf, sequence, packet, &ts))
+		payload->timed(pf, ts, field->view);
+	else if (payload->sequenced_timed && ky_pf_packet_time(pf, sequence, packet, &ts))
+		payload->sequenced_timed(pf, sequence, ts, field->view);
 }
 
 void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
@@ -365,7 +323,7 @@ void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 			ky_pf_track_event(pf, sequence, &packet, payload->view);
 		else
 			no_sequence(pf, "track_event_missing_sequence_id");
-	} else if (payload->id && !take_timeless(pf, sequence, payload)) {
-		take_timed(pf, sequence, &packet, payload);
+	} else {
+		take_payload(pf, sequence, &packet, payload);
 	}
 }

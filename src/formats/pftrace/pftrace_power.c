@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_power.c: counters of batteries, of power rails, of what parts of the system use how much energy, and of
- * how long they were in which state. Rails, consumers and states have numbers that a packet of any time describes.
- * Names of tracks are Perfetto's.
+ * pftrace_power.c: counters of batteries, power rails, energy consumers and the time spent in power states. Rails,
+ * consumers and states have numbers, which any packet may describe. Track names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -33,7 +32,7 @@ static int64_t product(uint64_t one, uint64_t two)
 	return (int64_t)(one * two);
 }
 
-/* Whole units, as Perfetto has them. */
+/* Return whole units, as Perfetto does. */
 static double quotient(int64_t of, int64_t by)
 {
 	const int64_t units = of / by;
@@ -76,7 +75,7 @@ void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 
 /* ---- rails ---- */
 
-/* What well known rails supply, by the end of their names. */
+/* What well-known rails supply, by the end of their names. */
 static const struct {
 	const char *end;
 	const char *name;
@@ -164,7 +163,7 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 				    (uint32_t)parts.values[KY_PF_RAIL_ENERGY_INDEX], false);
 		if (!name) {
 			ky_problem(pf->trace, "power_rail_unknown_index", KY_DATA_LOSS, pf->at,
-				   "energy of a rail that nothing describes");
+				   "energy of a rail without a descriptor");
 			continue;
 		}
 		int64_t when = ts;
@@ -220,7 +219,7 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 		if (!ky_pf_has(&parts, KY_PF_ENERGY_UID_UID) ||
 		    !ky_pf_has(&parts, KY_PF_ENERGY_UID_ENERGY_UWS)) {
 			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
-				   pf->at, "energy of a user without the user or the energy");
+				   pf->at, "energy of a user, without the user or the energy");
 			continue;
 		}
 		const uint64_t id = consumer << 32 | (uint32_t)parts.values[KY_PF_ENERGY_UID_UID];
@@ -247,7 +246,7 @@ void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 			: NULL;
 	if (!name) {
 		ky_problem(pf->trace, "energy_breakdown_missing_values", KY_DATA_LOSS, pf->at,
-			   "energy of a consumer that nothing describes");
+			   "energy of a consumer without a descriptor");
 		return;
 	}
 	const uint32_t string = (uint32_t)*name;
@@ -301,7 +300,7 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 				(double)parts.values[KY_PF_STATE_RESIDENCY_TOTAL_TIME_IN_STATE_MS]);
 		else
 			ky_problem(pf->trace, "entity_state_residency_lookup_failed", KY_DATA_LOSS,
-				   pf->at, "time in a state that nothing describes");
+				   pf->at, "time in a state without a descriptor");
 	}
 	if (in.bad)
 		ky_pf_damaged(pf, "entity_state_residency");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_processes.c: processes and threads: their names in descriptors of tracks, in the descriptors of
- * old that stood for themselves, and in process trees; and the counters of processes.
+ * pftrace_processes.c: processes and threads: their names in track descriptors, in legacy descriptors and in
+ * process trees; and the counters of processes.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -15,7 +15,7 @@ static const char *chrome_process_name(uint64_t type)
 	return type < sizeof(names) / sizeof(*names) ? names[type] : NULL;
 }
 
-/* A system's own name of a process counts for more than what the process says. */
+/* The system's name of a process outranks the one that the process gives itself. */
 static void name_process(struct ky_pf *pf, uint32_t process, uint32_t name)
 {
 	if (name)
@@ -140,7 +140,7 @@ void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 
 /* ---- the process tree ---- */
 
-/* The arguments, joined by spaces as in a shell; the first is the process's name. */
+/* Join the arguments by spaces, as in a shell; the first is the process's name. */
 static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
@@ -184,7 +184,7 @@ static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 	}
 	if (pid < 0)
 		return;
-	/* Kernel threads have kthreadd as their process's parent, and a process for each. */
+	/* Each kernel thread is a process, whose parent is kthreadd. */
 	struct ky_trace *trace = pf->trace;
 	const uint32_t process = ky_process(trace, pid);
 	const uint32_t parent =

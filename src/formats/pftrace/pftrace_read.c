@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_read.c: reads Perfetto protobuf traces into the model. The file is passed over twice: first for
- * what may stand anywhere and holds everywhere (clocks, descriptors of tracks, machines), then for all
- * else. How the parts fit together is in pftrace_reader.h; the rules are Perfetto's: docs/formats/pftrace.md.
+ * pftrace_read.c: reads Perfetto protobuf traces into the model. The first pass over the file reads what may be
+ * anywhere and holds everywhere (clocks, track descriptors, machines), the second reads the rest. pftrace_reader.h
+ * shows how the parts fit together; the rules are Perfetto's: docs/formats/pftrace.md.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -64,7 +64,7 @@ uint32_t ky_pf_slice_track(struct ky_pf *pf, const char *type, uint32_t name, ui
 
 /* ---- the reader ---- */
 
-/* The first packet, as far as it is there, is made of fields. */
+/* Report whether the first packet, as far as it is there, consists of fields. */
 static bool probe(const struct ky_probe *probe)
 {
 	struct ky_proto_in in = {.at = probe->data, .end = probe->data + probe->bytes};
@@ -164,7 +164,7 @@ static int read_trace(struct ky_load *load)
 	if (!error && !pf->packets)
 		error = ky_load_fail(load, 0,
 				     "no packet of a Perfetto trace could be read: a trace "
-				     "begins with byte 0x0a and the length of a packet");
+				     "starts with byte 0x0a and the length of a packet");
 	close_all(pf);
 	return error;
 }

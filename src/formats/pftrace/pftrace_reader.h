@@ -39,7 +39,7 @@ enum ky_pf_texts {
 	KY_PF_TEXTS_COUNT
 };
 
-/* Interned messages; maps from iid to a row of the arrays in struct ky_pf. */
+/* The interned messages; each is a map from iid to a row of an array in struct ky_pf. */
 enum ky_pf_messages {
 	KY_PF_LOCATIONS,
 	KY_PF_MAPPINGS,
@@ -96,7 +96,7 @@ struct ky_pf_uuids {
 	uint32_t count, room;
 };
 
-/* What a sequence has interned; made when it first does. */
+/* What a sequence has interned; allocated on first use. */
 struct ky_pf_tables {
 	struct ky_pf_iids texts[KY_PF_TEXTS_COUNT];
 	struct ky_pf_iids messages[KY_PF_MESSAGES_COUNT];
@@ -118,7 +118,7 @@ struct ky_pf_sequence {
 	/* The thread of legacy events; survives clearing. */
 	bool has_thread;
 	int64_t pid, tid;
-	/* What differences of legacy events are to. */
+	/* The bases of legacy events' differences. */
 	bool times_valid;
 	int64_t time_ns, thread_time_ns, instructions;
 	/* Running values of incremental counters: from uuid to a row of pf->values. */
@@ -161,7 +161,7 @@ struct ky_pf_track {
 	uint32_t track; /* of the model, KY_NONE: not yet made */
 };
 
-/* Strings that are needed again and again; made at the begin. */
+/* Strings that are needed again and again; made at the start. */
 enum ky_pf_word {
 #define KY_PF_WORDS(X)                                                                             \
 	X(THREAD_TIME, "thread_time")                                                              \
@@ -280,13 +280,13 @@ struct ky_pf {
 	uint32_t words[KY_PF_WORDS_COUNT];
 };
 
-/* What a disk had done in all at the last packet, by field of DiskStat. */
+/* A disk's totals at the last packet, by field of DiskStat. */
 #define KY_PF_DISK_FIELDS 10u
 struct ky_pf_disk {
 	uint64_t totals[KY_PF_DISK_FIELDS];
 };
 
-/* The last task that a CPU was seen to switch to, for compact switches. */
+/* The last task that a CPU switched to, for compact switches. */
 struct ky_pf_switch {
 	int32_t tid;
 	int32_t priority;
@@ -294,7 +294,7 @@ struct ky_pf_switch {
 	bool known;
 };
 
-/* One packet's own fields; spans are into it. */
+/* One packet's own fields; views are into it. */
 struct ky_pf_packet {
 	struct ky_proto_view all;
 	uint64_t timestamp;
@@ -310,9 +310,9 @@ struct ky_pf_packet {
 
 /* ---- pftrace_packet.c ---- */
 
-/* Whether the packet is one of compressed packets, and then all in it is handed on. */
+/* If the packet holds compressed packets, read them and return true. */
 bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet);
-/* Reads all packets of the input and hands them on. 0 or -errno. */
+/* Read all packets of the input. Return 0 or -errno. */
 int ky_pf_read_packets(struct ky_pf *pf);
 /* Record that memory is short, and return false. */
 bool ky_pf_no_memory(struct ky_pf *pf);
@@ -324,7 +324,7 @@ void ky_pf_damaged(struct ky_pf *pf, const char *what);
 
 /* ---- pftrace_payload.c: what is in a packet ---- */
 
-/* of_file: it is not out of another, so that it may be one of compressed packets. */
+/* of_file: the packet is not inside another one and may hold compressed packets. */
 void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view packet, bool of_file);
 void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view packet);
 
@@ -338,7 +338,7 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_sequence_free(struct ky_pf_sequence *sequence);
 /* InternedData. */
 void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_proto_view interned);
-/* A text of that iid: its string's number, or 0. */
+/* Return the string of an interned text, or 0. */
 static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky_pf_texts of,
 				  uint64_t iid)
 {
@@ -346,7 +346,7 @@ static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky
 		sequence->tables ? ky_pf_iids_find(&sequence->tables->texts[of], iid) : NULL;
 	return value ? *value : 0;
 }
-/* The row of an interned message, or NULL. */
+/* Return the row of an interned message, or NULL. */
 static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequence,
 					    enum ky_pf_messages of, uint64_t iid)
 {
@@ -375,34 +375,34 @@ static inline uint32_t ky_pf_literal(struct ky_pf *pf, const char *text)
 
 /* ---- pftrace_clocks.c ---- */
 
-/* A ClockSnapshot: in the first pass known to the model, in the second where differences start. */
+/* Take a ClockSnapshot: the first pass hands it to the model, the second restarts differences there. */
 void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_proto_view snapshot);
-/* The packet's time in the trace's clock; false when that cannot be told (counted). */
+/* Return the packet's time in the trace's clock; false when it does not convert, which is counted. */
 bool ky_pf_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		       const struct ky_pf_packet *packet, int64_t *ts);
-/* A time of a clock; as it is when there is no way to convert it. */
+/* Convert a time to the trace's clock, if the clocks are connected. */
 int64_t ky_pf_clock_time(struct ky_pf *pf, uint64_t clock, int64_t ns);
 
 /* ---- pftrace_descriptors.c: tracks by uuid ---- */
 
-/* TrackDescriptor in the first pass. */
+/* Take a TrackDescriptor in the first pass. */
 void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor);
-/* The row of a uuid, made when there is none. KY_NONE without memory. */
+/* Return the row of a uuid, adding it if it is new; KY_NONE without memory. */
 uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid);
-/* Whose it is; NULL when its hierarchy is broken (counted the first time). */
+/* Resolve a track's owner; NULL when its hierarchy is broken, which is counted the first time. */
 struct ky_pf_track *ky_pf_track_resolve(struct ky_pf *pf, uint64_t uuid);
-/* The track in the model; name is for tracks that have none. */
+/* Return the track in the model; name is for tracks without one. */
 uint32_t ky_pf_track_make(struct ky_pf *pf, struct ky_pf_track *track, uint32_t name);
-/* The process of a track that resolved, or KY_NONE. */
+/* Return the process of a resolved track, or KY_NONE. */
 uint32_t ky_pf_track_process(const struct ky_pf *pf, const struct ky_pf_track *track);
 int64_t ky_pf_synthetic_tid(int64_t pid, int64_t tid);
 
 /* ---- pftrace_processes.c ---- */
 
-/* TrackDescriptor in the second pass: names of what it describes. */
+/* Take the names in a TrackDescriptor, in the second pass. */
 void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  struct ky_proto_view descriptor);
-/* ThreadDescriptor of old: whose events a sequence has, and what their times are relative to. */
+/* Take a legacy ThreadDescriptor: a sequence's thread, and the bases of its times. */
 void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     struct ky_proto_view descriptor, bool sandboxed);
 void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor);
@@ -453,7 +453,7 @@ struct ky_pf_event {
 
 void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		       const struct ky_pf_packet *packet, struct ky_proto_view message);
-/* Counts what Perfetto counts as track_event_parser_errors. */
+/* Count what Perfetto counts as track_event_parser_errors. */
 void ky_pf_event_error(struct ky_pf *pf, const char *what);
 uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
@@ -483,10 +483,10 @@ void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
 
 /* ---- pftrace_args.c, pftrace_typed.c: between ky_args_begin() and _end() ---- */
 
-/* All arguments of an event as a set. phase is 0, or of a legacy event that keeps it. */
+/* Return all arguments of an event as a set. phase is that of a legacy event that keeps it, else 0. */
 uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  const struct ky_pf_event *event, int phase);
-/* The others than debug annotations: those with a meaning of their own, and Chrome's. */
+/* Put the arguments that are not debug annotations: those with a meaning of their own, and Chrome's. */
 void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		      const struct ky_pf_event *event);
 
@@ -555,7 +555,7 @@ void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 
 /* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
 
-/* In the first pass: what numbers in later packets stand for. */
+/* In the first pass: learn what numbers in other packets mean. */
 void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message);
 void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message);
 void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message);
@@ -566,7 +566,7 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 
 /* ---- pftrace_samples.c ---- */
 
-/* The callsite of an interned callstack; KY_NONE when it is not known. */
+/* Return the callsite of an interned callstack, or KY_NONE. */
 uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
 void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
 void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
@@ -583,7 +583,7 @@ void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 
 /* ---- pftrace_read.c: tracks by what they are of, and numbers that packets gave ---- */
 
-/* What a number stands for; each kind has its own. */
+/* What a number means; each kind has its own numbers. */
 enum ky_pf_kind {
 	KY_PF_RAIL,
 	KY_PF_ENERGY,
@@ -593,16 +593,16 @@ enum ky_pf_kind {
 	KY_PF_SOCKET
 };
 
-/* Where it is remembered, on the current machine; NULL: it is not, or (add) there is no memory. */
+/* Return where a number's meaning on the current machine is stored, adding it if asked; NULL when unknown. */
 uint64_t *ky_pf_known(struct ky_pf *pf, enum ky_pf_kind kind, uint64_t one, uint64_t two, bool add);
-/* A string put together as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
+/* Format a string as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
 uint32_t ky_pf_name(struct ky_pf *pf, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 #define KY_PF_TEXT(span) (int)((span).bytes & 0x3ff), (span).data ? (const char *)(span).data : ""
-/* A counter of the whole system. id tells those of one type and name apart. */
+/* Return the track of a system-wide counter; type, name and id identify it. */
 uint32_t ky_pf_counter_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
 void ky_pf_put(struct ky_pf *pf, int64_t ts, const char *type, uint32_t name, double value);
-/* A track of slices. */
+/* Return a system-wide track of slices. */
 uint32_t ky_pf_slice_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
 
 /* ---- pftrace_stats.c: counters of the system; pftrace_metadata.c: what is about the trace ---- */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_samples.c: callstacks that were sampled: by perf events, by Chrome's own sampler (streaming
- * profiles), and in the form that is the same for all sources. What a perf event had counted is a
- * counter of its CPU as well.
+ * pftrace_samples.c: sampled callstacks: of perf events, of Chrome's own sampler (streaming profiles), and in the
+ * form common to all sources. The count of a perf event is a counter of its CPU as well.
+ *
+ * A callstack names frames, a frame names a mapping and texts, all by iids that may be defined after their users:
+ * so they are kept as they come, and become rows of the model when a sample first needs them.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -11,7 +13,7 @@
 
 /* ---- interned callstacks ---- */
 
-/* A copy that outlives the packet. */
+/* Return a copy that outlives the packet. */
 static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view message)
 {
 	uint8_t *copy = malloc(message.bytes ? message.bytes : 1);
@@ -24,7 +26,7 @@ static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view messa
 	return (struct ky_proto_view){copy, message.bytes};
 }
 
-/* Where the row of a new iid is noted; NULL when there is none, or it is defined already. */
+/* Return where to store the row of a new iid; NULL when there is no iid, or it is defined already. */
 static uint32_t *new_row(struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_proto_field iid;
@@ -96,7 +98,7 @@ void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_
 		(struct ky_pf_callstack){.frames = copy_of(pf, message), .row = KY_NONE};
 }
 
-/* The components of a path, each with a slash before it. */
+/* Join the components of a path, each after a slash. */
 static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			     struct ky_proto_view message)
 {
@@ -152,7 +154,7 @@ static uint32_t frame_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 	return frame->row;
 }
 
-/* Frames are outermost first. One that is not known makes the whole callstack so. */
+/* Frames are outermost first. An unknown frame makes the whole callstack unknown. */
 static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			      struct ky_proto_view message)
 {
@@ -216,7 +218,7 @@ static const char *counter_name(uint64_t counter)
 	return counter < sizeof(names) / sizeof(*names) ? names[counter] : "";
 }
 
-/* The event's own name, or that of what is counted. Of a timebase or of a counter's descriptor. */
+/* Return the name of a timebase's event: its own, or that of the counter or tracepoint. */
 static uint32_t event_name(struct ky_pf *pf, struct ky_proto_view timebase)
 {
 	struct ky_proto_field field;
@@ -307,7 +309,7 @@ void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 
 /* ---- streaming profiles ---- */
 
-/* The next of the items of all fields of that number. */
+/* Return the next item of all fields with that number. */
 static bool next_item(struct ky_proto_in *in, struct ky_proto_items *items, uint32_t id,
 		      uint64_t *value)
 {
@@ -385,7 +387,7 @@ static uint32_t inline_callsite(struct ky_pf *pf, struct ky_proto_view message)
 	return callsite;
 }
 
-/* The modes of stack samples have numbers of their own. */
+/* Stack samples number the CPU modes differently. */
 static enum ky_cpu_mode stack_mode(uint64_t mode)
 {
 	static const enum ky_cpu_mode modes[] = {KY_CPU_MODE_UNKNOWN,    KY_CPU_MODE_USER,
@@ -420,7 +422,7 @@ static void read_execution(struct stack_sample *sample, struct ky_proto_view mes
 		sample->mode = stack_mode(field.value);
 }
 
-/* An interned context is kept as the message it is. */
+/* Return an interned context, which is kept as a message. */
 static struct ky_proto_view context_of(const struct ky_pf *pf,
 				       const struct ky_pf_sequence *sequence,
 				       enum ky_pf_messages of, uint64_t iid)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_sequence.c: what a sequence of packets remembers: interned texts and messages, and defaults.
- * Clearing is a new generation of its maps. The first of two definitions of an iid in a generation
- * stays, as in Perfetto.
+ * pftrace_sequence.c: what a sequence of packets remembers: interned texts and messages, and defaults. Clearing
+ * starts a new generation of its maps. Of two definitions of an iid in a generation the first counts, as in
+ * Perfetto.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -142,7 +142,7 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 
 /* ---- interned data ---- */
 
-/* Every interned message has its iid in field 1, and a text in 2. */
+/* Read an interned message: all have the iid in field 1, and texts are in 2. */
 static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_proto_view *text)
 {
 	struct ky_proto_in in = ky_proto_open(message);
@@ -169,7 +169,7 @@ static uint32_t hex_string(struct ky_pf *pf, struct ky_proto_view bytes)
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-/* Dots and brackets have a meaning in keys. */
+/* Make a key of a name: dots and brackets have a meaning in keys. */
 static uint32_t debug_key(struct ky_pf *pf, struct ky_proto_view name)
 {
 	pf->text.bytes = 0;
@@ -201,7 +201,7 @@ static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum 
 		*value = ky_pf_string(pf, text);
 }
 
-/* Windows has its own separator of paths; one is enough for those who look for files. */
+/* Return a path with slashes, also where it has Windows' separators. */
 static uint32_t path_string(struct ky_pf *pf, struct ky_proto_view path)
 {
 	if (!path.bytes || !memchr(path.data, '\\', path.bytes))
@@ -246,38 +246,21 @@ struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf
 	return row ? &pf->locations[*row] : NULL;
 }
 
-/* InternedData's fields that hold texts. */
-static int texts_of_field(uint32_t id)
-{
-	switch (id) {
-	case KY_PF_INTERNED_DATA_EVENT_CATEGORIES:
-		return KY_PF_CATEGORIES;
-	case KY_PF_INTERNED_DATA_EVENT_NAMES:
-		return KY_PF_NAMES;
-	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES:
-		return KY_PF_ANNOTATION_KEYS;
-	case KY_PF_INTERNED_DATA_FUNCTION_NAMES:
-		return KY_PF_FUNCTIONS;
-	case KY_PF_INTERNED_DATA_BUILD_IDS:
-		return KY_PF_BUILD_IDS;
-	case KY_PF_INTERNED_DATA_MAPPING_PATHS:
-		return KY_PF_MAPPING_PATHS;
-	case KY_PF_INTERNED_DATA_SOURCE_PATHS:
-		return KY_PF_SOURCE_PATHS;
-	case KY_PF_INTERNED_DATA_LOG_MESSAGE_BODY:
-		return KY_PF_LOG_BODIES;
-	case KY_PF_INTERNED_DATA_HISTOGRAM_NAMES:
-		return KY_PF_HISTOGRAM_NAMES;
-	case KY_PF_INTERNED_DATA_KERNEL_SYMBOLS:
-		return KY_PF_KERNEL_SYMBOLS;
-	case KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES:
-		return KY_PF_ANNOTATION_VALUES;
-	case KY_PF_INTERNED_DATA_CORRELATION_ID_STR:
-		return KY_PF_CORRELATION_IDS;
-	default:
-		return -1;
-	}
-}
+/* InternedData's fields that hold texts: the map and 1, 0 for other fields. */
+static const uint8_t texts_of_field[] = {
+	[KY_PF_INTERNED_DATA_EVENT_CATEGORIES] = KY_PF_CATEGORIES + 1,
+	[KY_PF_INTERNED_DATA_EVENT_NAMES] = KY_PF_NAMES + 1,
+	[KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES] = KY_PF_ANNOTATION_KEYS + 1,
+	[KY_PF_INTERNED_DATA_FUNCTION_NAMES] = KY_PF_FUNCTIONS + 1,
+	[KY_PF_INTERNED_DATA_BUILD_IDS] = KY_PF_BUILD_IDS + 1,
+	[KY_PF_INTERNED_DATA_MAPPING_PATHS] = KY_PF_MAPPING_PATHS + 1,
+	[KY_PF_INTERNED_DATA_SOURCE_PATHS] = KY_PF_SOURCE_PATHS + 1,
+	[KY_PF_INTERNED_DATA_LOG_MESSAGE_BODY] = KY_PF_LOG_BODIES + 1,
+	[KY_PF_INTERNED_DATA_HISTOGRAM_NAMES] = KY_PF_HISTOGRAM_NAMES + 1,
+	[KY_PF_INTERNED_DATA_KERNEL_SYMBOLS] = KY_PF_KERNEL_SYMBOLS + 1,
+	[KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES] = KY_PF_ANNOTATION_VALUES + 1,
+	[KY_PF_INTERNED_DATA_CORRELATION_ID_STR] = KY_PF_CORRELATION_IDS + 1,
+};
 
 static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			   const struct ky_proto_field *field)
@@ -321,11 +304,12 @@ void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_p
 		return;
 	}
 	while (ky_proto_next(&in, &field)) {
-		const int texts = texts_of_field(field.id);
+		const uint8_t texts =
+			field.id < sizeof(texts_of_field) ? texts_of_field[field.id] : 0;
 		if (field.wire != KY_PROTO_BYTES)
 			continue;
-		if (texts >= 0)
-			intern_text(pf, sequence, (enum ky_pf_texts)texts, field.view);
+		if (texts)
+			intern_text(pf, sequence, (enum ky_pf_texts)(texts - 1), field.view);
 		else
 			intern_message(pf, sequence, &field);
 	}

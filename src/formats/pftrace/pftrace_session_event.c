@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_session_event.c: one event as a TrackEvent message, put together in w->emit.body.
+ * pftrace_session_event.c: builds one event as a TrackEvent message in w->emit.body.
  *
- * What events of a trace point have in common (type, category, name, source location) was encoded
- * once; here come the track where it is not the thread's own, names that the event brings, and the
- * arguments as debug annotations. docs/formats/pftrace.md has the table of kinds.
- *
- * Flows are legacy events with Chrome's phases: the only form that binds to the slice that is open
- * on the thread without making another one for the arrow to end at.
+ * The fields that all events of a trace point share (type, category, name, source location) were encoded once;
+ * here come the track where it is not the thread's own, names that the event brings, and the arguments as debug
+ * annotations. docs/formats/pftrace.md has the table of kinds.
  */
 #include "formats/pftrace/pftrace_session.h"
 #include "formats/utf8.h"
 
-/* The kinds that are not an instant. */
+/* The kinds that are not instants. */
 static const uint8_t types[] = {
 	[KYMO_KIND_BEGIN] = KY_PF_TYPE_SLICE_BEGIN,
 	[KYMO_KIND_END] = KY_PF_TYPE_SLICE_END,
@@ -35,7 +32,7 @@ static uint8_t type_of(uint8_t kind)
 	return type || is_flow(kind) ? type : KY_PF_TYPE_INSTANT;
 }
 
-/* The numbers of interned strings; 0 would mean none. */
+/* The ids of interned strings; 0 would mean no string. */
 static uint64_t site_iid(const struct ky_site *site)
 {
 	return (uint64_t)site->index + 1;
@@ -116,7 +113,7 @@ void ky_pf_session_event_intern(struct ky_pf_session *w, const struct ky_site *s
 
 /* ---- arguments ---- */
 
-/* The value of an argument that is no string: at most so many bytes. */
+/* The longest value of an argument that is not a string. */
 #define SCALAR_BYTES (1 + KY_PROTO_VARINT_BYTES)
 
 static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
@@ -137,7 +134,7 @@ static uint8_t *put_scalar(uint8_t *to, const struct kymo_arg *arg)
 	}
 }
 
-/* An annotation whose name is interned: below 128 bytes unless it is a string. */
+/* Append an annotation whose name is interned: below 128 bytes unless it is a string. */
 static void put_annotation(struct ky_pf_session *w, uint64_t iid, const struct kymo_arg *arg)
 {
 	uint8_t *start = ky_out_room(&w->emit.body, 2 + 4 * KY_PROTO_VARINT_BYTES + SCALAR_BYTES);
@@ -210,7 +207,7 @@ static void put_name(struct ky_pf_session *w, struct ky_text name)
 	ky_pf_emit_text(&w->emit, &w->emit.body, KY_PF_TRACK_EVENT_NAME, name);
 }
 
-/* The part that all events of the trace point have. */
+/* Start body with the fields that all events of the trace point share. */
 static void begin_body(struct ky_pf_session *w, const struct ky_pf_session_site *known,
 		       const struct ky_event *e)
 {
@@ -310,7 +307,7 @@ static void write_snapshot(struct ky_pf_session *w, struct ky_pf_session_thread 
 	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-/* What the kind means where the format has no kind for it. */
+/* Say what the kind means where the format has no kind for it. */
 static void put_kind_args(struct ky_pf_session *w, const struct ky_event *e)
 {
 	switch (e->kind) {
@@ -349,7 +346,7 @@ static void write_async(struct ky_pf_session *w, struct ky_pf_session_thread *th
 	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-/* Spans and instants, and all that is shown as an instant. */
+/* Write spans and instants, and all that is shown as an instant. */
 static void write_point(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
 			const struct ky_pf_session_site *known, const struct ky_event *e)
 {

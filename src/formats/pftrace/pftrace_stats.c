@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * pftrace_stats.c: counters that the tracing service takes from /proc and /sys. Names and units are Perfetto's.
- */
+/* pftrace_stats.c: counters that the tracing service reads from /proc and /sys. Names and units are Perfetto's. */
 #include "formats/pftrace/pftrace_reader.h"
 
 #include <stdio.h>
@@ -219,7 +217,7 @@ static void put(struct ky_pf *pf, int64_t ts, const char *name, double value)
 	put_on(pf, ts, KY_TRACK_COUNTER, KY_NONE, name, value);
 }
 
-/* A text of the message and a number: as a counter with the text in its name. */
+/* Put a number of the message as a counter with a text of the message in its name. */
 static void put_named(struct ky_pf *pf, int64_t ts, const char *prefix,
 		      struct ky_proto_view message, uint32_t text_field, uint32_t value_field)
 {
@@ -246,7 +244,7 @@ static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_proto_view message
 		put(pf, ts, names[key.value], number * scale);
 	else
 		ky_problem(pf->trace, "sys_stats_unknown_keys", KY_INFO, pf->at,
-			   "a counter of the system that has no name here");
+			   "a system counter with an unknown key");
 }
 
 static void cpu_times(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
@@ -329,7 +327,7 @@ static void put_disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view device, 
 		  ky_pf_name(pf, "diskstat.[%.*s].%s%s", KY_PF_TEXT(device), what, kind), value);
 }
 
-/* What a disk did since the packet before, in megabytes and at what speed. */
+/* Put what a disk did since the last packet: megabytes and throughput. */
 static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	static const struct {

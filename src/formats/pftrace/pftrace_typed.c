@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_typed.c: arguments of track events that have fields of their own: where in the source they
- * are, log messages, correlation ids, and the plain ones of Chrome's. Those that need a description of
- * their type to be read (nested ones of Chrome's, and extensions) are counted and left out.
+ * pftrace_typed.c: arguments of track events with fields of their own: source locations, log messages, correlation
+ * ids, and Chrome's plain ones. Arguments that only a type description could decode (Chrome's nested ones,
+ * extensions) are counted and left out.
  */
 #include "formats/pftrace/pftrace_reader.h"
 
@@ -26,7 +26,7 @@ static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *seque
 	if (location)
 		location_args(pf, location, words);
 	else
-		ky_pf_event_error(pf, "a source location that is not defined");
+		ky_pf_event_error(pf, "an undefined source location");
 	ky_arg_uint(pf->trace, pf->words[KY_PF_W_SOURCE_IID], iid);
 }
 
@@ -59,10 +59,10 @@ static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 	if (location)
 		location_args(pf, location, words);
 	else
-		ky_pf_event_error(pf, "a task was posted from where is not defined");
+		ky_pf_event_error(pf, "a task was posted from an undefined source location");
 }
 
-/* "file:line", the tag of a log message. */
+/* Return "file:line", the tag of a log message. */
 static uint32_t log_tag(struct ky_pf *pf, const struct ky_pf_location *location)
 {
 	char line[16];
@@ -122,7 +122,7 @@ static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_CORRELATION_ID], id);
 }
 
-/* Chrome's messages whose fields are plain values: fields from 1 on, of kinds s, u, i, b, p; - is none. */
+/* Chrome's messages with plain fields, numbered from 1: string, uint, int, bool; - is a number not in use. */
 struct chrome {
 	uint32_t field;
 	const char *name;
@@ -164,7 +164,7 @@ static const struct chrome chromes[] = {
 static void not_carried(struct ky_pf *pf, uint32_t field)
 {
 	ky_problem(pf->trace, "typed_args_not_carried", KY_INFO, pf->at,
-		   "an argument of a type of Chrome's (field %u)", field);
+		   "an argument of a Chrome type (field %u)", field);
 }
 
 static void chrome_value(struct ky_pf *pf, char kind, uint32_t key,
@@ -180,7 +180,7 @@ static void chrome_value(struct ky_pf *pf, char kind, uint32_t key,
 		ky_arg_uint(pf->trace, key, field->value);
 }
 
-/* An interned name counts only when there is none written out. */
+/* An interned name counts only when there is no written one. */
 static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			   struct ky_proto_view message, uint64_t iid)
 {

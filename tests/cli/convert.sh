@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# convert.sh: the verbs that write traces, end to end: outputs that appear whole or not at all, what is kept, what is
-# said, exit codes. Usage: convert.sh KYMO
+# convert.sh: the verbs that write traces, end to end: outputs that appear whole or not at all, backups, messages,
+# exit codes. Usage: convert.sh KYMO
 set -u
 kymo=$(realpath "$1")
 dir=$(mktemp -d) || exit 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_pt.c: any bytes as packets of Intel PT and as the code they are of; and as the kernel's records beside them. Whatever is told
+ * fuzz_pt.c: any bytes as packets of Intel PT and as the code they are of; and as the kernel's records beside them. All spans
  * must be nested and in the order of time.
  *
  *   how many bytes of code (2 bytes), the code, the packets

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * processes.c: programs that become two, or another: fork in many ways, vfork, posix_spawn, system, exec of itself;
+ * processes.c: programs that become two, or another: fork in many ways, vfork, posix_spawn, system, exec of the same program;
  * children that may not read the CPU's counter any more.
  */
 #include "torture.h"

@@ -107,9 +107,8 @@ bool ky_drum_view_site(const struct ky_drum_view *view, uint32_t at, struct ky_h
 	const uint8_t *body = body_at(view, at, KY_HEAP_SITE, sizeof(*site), &bytes);
 	if (body)
 		memcpy(site, body, sizeof(*site));
-	return body && site->kind > KYMO_KIND_NONE && site->kind < KYMO_KIND_LOST &&
-	       site->items <= KYMO_I_ITEMS_MAX && site->args <= KYMO_ARGS_MAX &&
-	       site->args <= site->items;
+	return body && ky_event_kind_is_recorded(site->kind) && site->items <= KYMO_I_ITEMS_MAX &&
+	       site->args <= KYMO_ARGS_MAX && site->args <= site->items;
 }
 
 uint32_t ky_drum_view_rings(const struct ky_drum_view *view)

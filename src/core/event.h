@@ -16,6 +16,15 @@ struct ky_text {
 	uint32_t bytes;
 };
 
+/* The last of enum kymo_kind. A kind that an emitter or reader does not know is an instant there. */
+#define KY_EVENT_KIND_LAST KYMO_KIND_LOST
+
+/* Report whether a trace point may have this kind; only readers make LOST. */
+static inline bool ky_event_kind_is_recorded(uint8_t kind)
+{
+	return kind > KYMO_KIND_NONE && kind <= KY_EVENT_KIND_LAST && kind != KYMO_KIND_LOST;
+}
+
 /* A trace point. */
 struct ky_site {
 	uint32_t index;

@@ -253,8 +253,8 @@ static bool is_site(const struct ky_kymo_site *fixed, size_t left)
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < KY_KYMO_SITE_TEXTS; i++)
 		bytes += fixed->text_bytes[i];
-	return bytes <= left && fixed->site < KY_KYMO_SITES && fixed->kind > KYMO_KIND_NONE &&
-	       fixed->kind < KYMO_KIND_LOST && fixed->items <= KYMO_I_ITEMS_MAX &&
+	return bytes <= left && fixed->site < KY_KYMO_SITES &&
+	       ky_event_kind_is_recorded(fixed->kind) && fixed->items <= KYMO_I_ITEMS_MAX &&
 	       fixed->args <= KYMO_ARGS_MAX && fixed->args <= fixed->items;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -18,20 +19,21 @@
 
 void ky_tile_names_add(struct ky_tile_names *names, uint32_t name)
 {
-	bool made;
-	if (names->count && names->last == name)
+	if (name >= names->strings)
 		return;
-	names->last = name;
-	if (!ky_u64_map_add(&names->known, name, &made) ||
-	    (made && !KY_ARRAY_ADD(names->list, names->count, names->room, name)))
+	uint64_t *const seen = &names->seen[name / 64];
+	const uint64_t bit = UINT64_C(1) << name % 64;
+	if (*seen & bit)
+		return;
+	*seen |= bit;
+	if (!KY_ARRAY_ADD(names->list, names->count, names->room, name))
 		names->failed = true;
 }
 
 static void free_names(struct ky_tile_names *names)
 {
-	ky_u64_map_free(&names->known);
+	free(names->seen);
 	KY_ARRAY_FREE(names->list, names->room);
-	*names = (struct ky_tile_names){0};
 }
 
 static uint32_t cut(const char *text, uint32_t bytes)
@@ -140,6 +142,12 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 	};
 	if (!is_valid(view, tiles))
 		return -EINVAL;
+	names.strings = view->trace->strings.count;
+	names.seen = calloc((size_t)names.strings / 64 + 1, sizeof(*names.seen));
+	if (!names.seen) {
+		out->failed = true;
+		return 0;
+	}
 	ky_buffer_add(out, &header, sizeof(header));
 	const int error = put_sections(&tile, tiles, at);
 	header.strings = names.count;

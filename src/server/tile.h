@@ -5,7 +5,6 @@
 #ifndef KY_SERVER_TILE_H
 #define KY_SERVER_TILE_H
 
-#include "base/map.h"
 #include "server/view_lanes.h"
 #include "server/wire.h"
 
@@ -34,8 +33,8 @@ int ky_tile_append(const struct ky_view *view, const struct ky_tile_range *tiles
 struct ky_tile_names {
 	uint32_t *list; /* strings, in the order of their first use */
 	uint32_t count, room;
-	struct ky_u64_map known;
-	uint32_t last; /* the last one added */
+	uint64_t *seen; /* a bit per string of the trace */
+	uint32_t strings;
 	bool failed;
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_samples.c: see stack_samples.h. A round takes what is in the rings of all CPUs, puts it in the order of time, and goes
- * through it once:
+ * stack_samples.c: see stack_samples.h. A round reads the rings of all CPUs, orders the records by
+ * time, and handles each once:
  *
  *   rings ─▶ batch, by time ─┬▶ spaces: what is mapped where ─▶ places: which addresses need a name
  *                            ├▶ written to the bundle
- *                            └▶ flight: kept until a window wants it
+ *                            └▶ flight: kept until a window needs it
  *
- * In that order an address is looked for in what was mapped when it was met. A record can still come a round
- * late from another CPU's ring: an address that is in nothing waits one round.
+ * In that order an address is looked up in what was mapped when it was sampled. A record can still
+ * come a round late from another CPU's ring: an address without a mapping waits one round.
  */
 #include "capture/stack_samples.h"
 
@@ -31,10 +31,10 @@
 
 #define WAITING_MAX 4096u
 #define ADD_PASSES 8u
-/* What comes late from a ring is still wanted. */
+/* Records that come late from a ring are still wanted. */
 #define SLACK_NS UINT64_C(200000000)
 
-/* An address that is in nothing that is known yet. */
+/* An address without a known mapping. */
 struct waiting {
 	uint64_t address;
 	uint64_t time;
@@ -110,7 +110,7 @@ static void wait_for_mapping(struct ky_stack_samples *samples, uint32_t pid, uin
 			(struct waiting){.address = address, .time = time, .pid = pid};
 }
 
-/* Those that waited a whole round have no mapping. */
+/* Addresses that waited a whole round have no mapping. */
 static void look_again(struct ky_stack_samples *samples)
 {
 	uint32_t kept = 0;
@@ -137,8 +137,8 @@ static void add_address(struct ky_stack_samples *samples, const struct ky_perf_s
 }
 
 /*
- * Only the first address of each context is where the thread was; the others are where it will return to, one behind the
- * call that the name and the line are wanted of.
+ * Only the first address of each context is where the thread was. The others are return addresses,
+ * one after the call whose name and line are wanted.
  */
 static void add_chain(struct ky_stack_samples *samples, const struct perf_event_header *record)
 {
@@ -199,7 +199,7 @@ static void take_record(struct ky_stack_samples *samples, const struct perf_even
 		ky_perf_out_add(&samples->out, record, record->size);
 }
 
-/* Records that were made here, as if they came from a ring. */
+/* Take records that were made here, as if they came from a ring. */
 static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out *made)
 {
 	for (size_t at = 0; at < made->used;) {
@@ -210,7 +210,7 @@ static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out
 	}
 }
 
-/* What a file or a flight recorder's first window begins with. */
+/* Write what a file or a flight recorder's first window begins with. */
 static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_processes *spaces,
 		     struct ky_perf_out *out)
 {
@@ -252,7 +252,7 @@ static void gather(struct ky_stack_samples *samples)
 	samples->batch.used = 0;
 	samples->batch.failed = false;
 	samples->entries_count = 0;
-	/* All ends are looked at first, close to each other: so little of a round comes in the wrong one. */
+	/* Read all ends first, close to each other, so that few records come in the wrong round. */
 	for (uint32_t i = 0; i < samples->events.rings.cpus_count; i++)
 		ky_perf_ring_begin(&samples->events.rings.cpus[i].ring);
 	for (uint32_t i = 0; i < samples->events.rings.cpus_count; i++) {
@@ -281,7 +281,7 @@ static void drop_old(struct ky_stack_samples *samples)
 
 void ky_stack_samples_round(struct ky_stack_samples *samples, bool all)
 {
-	(void)all; /* There is nothing to be gained by leaving some of it in the rings. */
+	(void)all; /* always read everything */
 	gather(samples);
 	if (samples->entries_count > 1)
 		qsort(samples->entries, samples->entries_count, sizeof(*samples->entries), by_time);
@@ -301,7 +301,7 @@ void ky_stack_samples_round(struct ky_stack_samples *samples, bool all)
 
 /* ---- windows ---- */
 
-/* The other clock stands still while the machine sleeps. */
+/* CLOCK_MONOTONIC stops while the machine sleeps. */
 static uint64_t monotonic_of(uint64_t boottime_ns)
 {
 	const int64_t before = (int64_t)(uint64_t)ky_clock_ns(CLOCK_MONOTONIC);
@@ -358,7 +358,10 @@ static void add_thread(void *context, pid_t tid)
 	adding->error = adding->error ? adding->error : error;
 }
 
-/* Threads may make threads meanwhile: those of threads that have their event come with a FORK record, others are found again. */
+/*
+ * Threads may make threads in the meantime: those of threads that have their event come with a FORK
+ * record, others are found again.
+ */
 static void add_threads(struct adding *adding, pid_t pid)
 {
 	for (uint32_t pass = 0; pass < ADD_PASSES; pass++) {
@@ -386,7 +389,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 	char what[32];
 	if (samples->all)
 		return 0;
-	/* A child of one that is sampled is sampled already, and its FORK record says so. */
+	/* A child of a sampled process is sampled already, and its FORK record says so. */
 	ky_stack_samples_round(samples, true);
 	if (ky_sample_processes_has(&samples->spaces, (uint32_t)pid))
 		return 0;
@@ -408,7 +411,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
@@ -444,7 +447,7 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 	if (!samples->part) {
 		error = ky_bundle_error(samples->bundle);
 		return ky_capture_fail(message, error ? error : -ENOMEM,
-				       "samples: the file cannot be written: %s",
+				       "samples: cannot write the file: %s",
 				       strerror(error ? -error : ENOMEM));
 	}
 	if (!samples->is_flight) {
@@ -498,7 +501,7 @@ void ky_stack_samples_close(struct ky_stack_samples **out)
 	if (!samples)
 		return;
 	ky_stack_samples_round(samples, true);
-	/* Twice: what waits for a mapping gets its place. */
+	/* Twice, so that addresses that wait for a mapping get their place. */
 	look_again(samples);
 	look_again(samples);
 	ky_sample_names_write(samples->bundle, &samples->places, &samples->modules);

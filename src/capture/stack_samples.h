@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_samples.h: call stacks, so many a second, through perf_event_open: the CPU clock, user and kernel frames.
+ * stack_samples.h: sampled call stacks, through perf_event_open: the CPU clock, user and kernel
+ * frames.
  *
- * Records of the kernel's rings are taken as they are, into a stream of the bundle (KY_KYMO_STREAM_PERF: perf.data as it
- * goes through a pipe, which the reader of perf.data reads). Times are CLOCK_MONOTONIC. At the end the addresses that were
- * met get their names, files, lines and inlined functions while the programs are still there, in a stream of their own
- * (KY_KYMO_STREAM_SYMBOLS), so that the file can be read elsewhere.
+ * Records of the kernel's rings go as they are into a stream of the bundle (KY_KYMO_STREAM_PERF:
+ * perf.data as it goes through a pipe, which the reader of perf.data reads). Times are
+ * CLOCK_MONOTONIC. At the end, while the programs still exist, the addresses seen get their names,
+ * files, lines and inlined functions in a stream of their own (KY_KYMO_STREAM_SYMBOLS), so that the
+ * file can be read elsewhere.
  *
  *   whole machine   an event for each CPU
- *   processes       an event for each thread there is and each CPU, inherited by threads and children to come
+ *   processes       an event for each thread and CPU, inherited by new threads and children
  *
- * Without the right to see the kernel (perf_event_paranoid), its frames are left out, and the facts say so.
+ * Without the right to see the kernel (perf_event_paranoid), its frames are left out, and the facts
+ * say so.
  */
 #ifndef KY_CAPTURE_STACK_SAMPLES_H
 #define KY_CAPTURE_STACK_SAMPLES_H
@@ -32,11 +35,11 @@ struct ky_stack_samples_options {
 int ky_stack_samples_open(struct ky_stack_samples **samples,
 			  const struct ky_stack_samples_options *options,
 			  char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Take the last records and writes the symbols. */
+/* Read the last records and write the symbols. */
 void ky_stack_samples_close(struct ky_stack_samples **samples);
 /*
- * A process with all its threads, from now on. before_exec: it is a child that has not run its program yet (it gets
- * everything by inheritance, and counts from its exec on). 0 or -errno with a message.
+ * Sample a process with all its threads from now on. before_exec: it is a child that has not run
+ * its program yet, and is sampled from its exec on. Return 0, or -errno with a message.
  */
 int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool before_exec,
 			 char message[KY_CAPTURE_MESSAGE_BYTES]);

@@ -1,16 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch_spans.c: open spans. Those of a thread are a stack, balanced by the rules of core/span_stack.h; those open when
- * events got lost are forgotten. Asynchronous ones are found by category, name and id.
+ * watch_spans.c: open spans and gaps. Spans of a thread are a stack, balanced by the rules of core/span_stack.h; those open
+ * when events got lost are forgotten. Asynchronous ones are found by category, name and id.
  *
  * A span fires once: while it is open, when a tick finds that it lasts too long already, or when it ends.
  */
-#include "capture/watch_parts.h"
+#include "capture/watch_state.h"
 
+#include "base/array.h"
 #include "model/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * ---- gaps ----
+ *
+ * For each gap: trigger and process, the time since which no event of that name was open. A gap begins with the end of an
+ * event: a process that never had one has no gap. It fires once, as soon as it is too long.
+ */
+
+static void look(struct ky_watch *watch, struct ky_watch_process *process, uint32_t index,
+		 int32_t tid, uint64_t now_ns)
+{
+	struct ky_watch_gap *gap = &process->gaps[index];
+	const struct ky_trigger *trigger = watch->triggers[index];
+	char text[KY_QUANTITY_BYTES];
+	if (gap->open || !gap->known || gap->fired || now_ns <= gap->last_end_ns ||
+	    now_ns - gap->last_end_ns <= (uint64_t)trigger->limit_ns)
+		return;
+	gap->fired = true;
+	ky_watch_fire(watch, trigger, process->pid, tid, now_ns, "no %s/%s for %s",
+		      trigger->category, trigger->name,
+		      ky_quantity_duration(text, (int64_t)(now_ns - gap->last_end_ns)));
+}
+
+static void gap_begin(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
+		      int32_t tid, uint64_t time_ns)
+{
+	for (uint64_t left = triggers & watch->gaps; left;) {
+		const uint32_t i = ky_watch_take(&left);
+		look(watch, process, i, tid, time_ns);
+		process->gaps[i].open++;
+	}
+}
+
+static void start_gap(struct ky_watch_gap *gap, uint64_t time_ns)
+{
+	if (gap->known && time_ns < gap->last_end_ns)
+		return;
+	gap->last_end_ns = time_ns;
+	gap->known = true;
+	gap->fired = false;
+}
+
+static void gap_end(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
+		    uint64_t time_ns)
+{
+	for (uint64_t left = triggers & watch->gaps; left;) {
+		struct ky_watch_gap *gap = &process->gaps[ky_watch_take(&left)];
+		if (gap->open)
+			gap->open--;
+		if (!gap->open)
+			start_gap(gap, time_ns);
+	}
+}
+
+/* Events before that time are lost and unknown, so a gap begins there at the latest. */
+static void gap_lost(struct ky_watch *watch, struct ky_watch_process *process, uint64_t time_ns)
+{
+	for (uint64_t left = watch->gaps; left;) {
+		struct ky_watch_gap *gap = &process->gaps[ky_watch_take(&left)];
+		if (gap->known && !gap->open)
+			start_gap(gap, time_ns);
+	}
+}
+
+static void tick_gaps(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns)
+{
+	for (uint64_t left = watch->gaps; left;)
+		look(watch, process, ky_watch_take(&left), 0, now_ns);
+}
 
 /* ---- one span ---- */
 
@@ -48,7 +118,7 @@ static void close_span(struct ky_watch *watch, struct ky_watch_process *process,
 	if (!span->triggers)
 		return;
 	fire_over(watch, process, span, end_ns, "took");
-	ky_watch_gap_end(watch, process, span->triggers, end_ns);
+	gap_end(watch, process, span->triggers, end_ns);
 	free(span->name);
 }
 
@@ -77,21 +147,21 @@ static struct ky_watch_span *span_at(const struct ky_watch_thread *t, uint32_t l
 	return ky_span_stack_at(&t->stack, sizeof(struct ky_watch_span), level);
 }
 
-void ky_watch_begin(struct ky_watch *watch, struct ky_watch_process *process,
-		    const struct ky_event *event, uint64_t triggers)
+void ky_watch_spans_begin(struct ky_watch *watch, struct ky_watch_process *process,
+			  const struct ky_event *event, uint64_t triggers)
 {
 	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
 	struct ky_watch_span *span =
 		t ? ky_span_stack_push(&t->stack, sizeof(*span), KY_WATCH_DEPTH_MAX, event->site)
 		  : NULL;
-	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
 	if (span) {
 		open_span(span, event, triggers);
 		t->watched += triggers != 0;
 		return;
 	}
 	watch->dropped++;
-	ky_watch_gap_end(watch, process, triggers, event->time_ns);
+	gap_end(watch, process, triggers, event->time_ns);
 }
 
 static void pop(struct ky_watch *watch, struct ky_watch_process *process, struct ky_watch_thread *t,
@@ -102,8 +172,8 @@ static void pop(struct ky_watch *watch, struct ky_watch_process *process, struct
 	close_span(watch, process, span, end_ns);
 }
 
-void ky_watch_end(struct ky_watch *watch, struct ky_watch_process *process,
-		  const struct ky_event *event)
+void ky_watch_spans_end(struct ky_watch *watch, struct ky_watch_process *process,
+			const struct ky_event *event)
 {
 	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
 	if (!t || ky_span_stack_end_beyond(&t->stack))
@@ -119,20 +189,20 @@ static void forget(struct ky_watch_thread *t, struct ky_watch *watch,
 {
 	while (t->stack.depth) {
 		struct ky_watch_span *span = ky_span_stack_pop(&t->stack, sizeof(*span));
-		ky_watch_gap_end(watch, process, span->triggers, time_ns);
+		gap_end(watch, process, span->triggers, time_ns);
 		free(span->name);
 	}
 	t->watched = 0;
 	t->stack.beyond = 0;
 }
 
-void ky_watch_lost(struct ky_watch *watch, struct ky_watch_process *process,
-		   const struct ky_event *event)
+void ky_watch_spans_lost(struct ky_watch *watch, struct ky_watch_process *process,
+			 const struct ky_event *event)
 {
 	struct ky_watch_thread *t = thread_of(watch, process, event->thread);
 	if (t)
 		forget(t, watch, process, event->time_ns);
-	ky_watch_gap_lost(watch, process, event->time_ns);
+	gap_lost(watch, process, event->time_ns);
 }
 
 /* ---- asynchronous ---- */
@@ -144,18 +214,9 @@ static struct ky_watch_async *new_async(struct ky_watch_process *process)
 		process->asyncs_free = async->below;
 		return async;
 	}
-	if (process->asyncs_count == process->asyncs_room) {
-		const uint32_t room = process->asyncs_room ? process->asyncs_room * 2 : 64;
-		struct ky_watch_async *grown =
-			room <= KY_WATCH_ASYNCS_MAX
-				? realloc(process->asyncs, room * sizeof(*grown))
-				: NULL;
-		if (!grown)
-			return NULL;
-		process->asyncs = grown;
-		process->asyncs_room = room;
-	}
-	return &process->asyncs[process->asyncs_count++];
+	return process->asyncs_count < KY_WATCH_ASYNCS_MAX
+		       ? KY_ARRAY_NEW(process->asyncs, process->asyncs_count, process->asyncs_room)
+		       : NULL;
 }
 
 static void free_async(struct ky_watch_process *process, struct ky_watch_async *async)
@@ -165,19 +226,19 @@ static void free_async(struct ky_watch_process *process, struct ky_watch_async *
 	process->asyncs_free = 1 + (uint32_t)(async - process->asyncs);
 }
 
-void ky_watch_async_begin(struct ky_watch *watch, struct ky_watch_process *process,
-			  const struct ky_event *event, uint64_t triggers)
+void ky_watch_spans_async_begin(struct ky_watch *watch, struct ky_watch_process *process,
+				const struct ky_event *event, uint64_t triggers)
 {
 	const uint64_t key = ky_watch_key(event);
 	bool made = false;
-	ky_watch_gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
 	struct ky_watch_async *async = new_async(process);
 	uint64_t *at = async ? ky_pair_map_add(&process->async_of, key, event->id, &made) : NULL;
 	if (!at) {
 		if (async)
 			free_async(process, async);
 		watch->dropped++;
-		ky_watch_gap_end(watch, process, triggers, event->time_ns);
+		gap_end(watch, process, triggers, event->time_ns);
 		return;
 	}
 	*async = (struct ky_watch_async){.key = key, .id = event->id, .below = (uint32_t)*at};
@@ -185,8 +246,8 @@ void ky_watch_async_begin(struct ky_watch *watch, struct ky_watch_process *proce
 	*at = 1 + (uint64_t)(async - process->asyncs);
 }
 
-void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process,
-			const struct ky_event *event)
+void ky_watch_spans_async_end(struct ky_watch *watch, struct ky_watch_process *process,
+			      const struct ky_event *event)
 {
 	const uint64_t key = ky_watch_key(event);
 	uint64_t *at = ky_pair_map_find(&process->async_of, key, event->id);
@@ -202,6 +263,14 @@ void ky_watch_async_end(struct ky_watch *watch, struct ky_watch_process *process
 
 /* ---- all ---- */
 
+/* A point in time is an event that ends as it begins. */
+void ky_watch_spans_point(struct ky_watch *watch, struct ky_watch_process *process,
+			  const struct ky_event *event, uint64_t triggers)
+{
+	gap_begin(watch, process, triggers, event->thread->tid, event->time_ns);
+	gap_end(watch, process, triggers, event->time_ns);
+}
+
 void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns)
 {
 	static const char lasts[] = "lasts for over";
@@ -215,6 +284,7 @@ void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *proces
 	for (uint32_t i = 0; i < process->asyncs_count; i++)
 		if (process->asyncs[i].span.triggers)
 			fire_over(watch, process, &process->asyncs[i].span, now_ns, lasts);
+	tick_gaps(watch, process, now_ns);
 }
 
 void ky_watch_spans_free(struct ky_watch_process *process)
@@ -230,7 +300,7 @@ void ky_watch_spans_free(struct ky_watch_process *process)
 	}
 	for (uint32_t i = 0; i < process->asyncs_count; i++)
 		free(process->asyncs[i].span.name);
-	free(process->asyncs);
+	KY_ARRAY_FREE(process->asyncs, process->asyncs_room);
 	ky_pair_map_free(&process->threads);
 	ky_pair_map_free(&process->async_of);
 }

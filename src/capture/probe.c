@@ -390,17 +390,12 @@ void ky_probes_ended(struct ky_probes *probes, pid_t pid)
 	ky_probe_rings_sweep(probes);
 }
 
-const char *ky_probes_engine(const struct ky_probes *probes)
-{
-	return probes->engine == KY_PROBE_UPROBE ? "uprobe" : "breakpoint";
-}
-
 const char *ky_probes_why(const struct ky_probes *probes)
 {
 	return probes->why;
 }
 
-uint64_t ky_probes_hits(const struct ky_probes *probes)
+uint64_t ky_probes_lost(const struct ky_probes *probes)
 {
-	return probes->told + probes->lost;
+	return probes->lost;
 }

@@ -57,16 +57,11 @@ int ky_probes_fd(const struct ky_probes *probes); /* to poll: a ring is half ful
 void ky_probes_round(struct ky_probes *probes);
 /* Report the last hits of a process that ended, and free what it had. Its children keep theirs. */
 void ky_probes_ended(struct ky_probes *probes, pid_t pid);
-/* Return "uprobe" or "breakpoint". */
-const char *ky_probes_engine(const struct ky_probes *probes);
 /*
  * Return a line to note why breakpoints are used although the caller allowed uprobes; "" otherwise.
  */
 const char *ky_probes_why(const struct ky_probes *probes);
-/*
- * Return the number of hits so far of the processes added and their children, including those that
- * found the ring full.
- */
-uint64_t ky_probes_hits(const struct ky_probes *probes);
+/* Return the number of hits that were lost, because too many came at once; they may be of any process. */
+uint64_t ky_probes_lost(const struct ky_probes *probes);
 
 #endif

@@ -6,8 +6,7 @@
  * The fork that made a process comes before its hits, but perhaps in another ring, which was read
  * before: hits of unknown processes wait for one more look at all rings, and so do forks of such
  * processes. Forks and ends are handled in the order of time, because those of a family come in the
- * rings of many CPUs. The kernel counts hits that did not fit into a ring, and the number of hits
- * includes them.
+ * rings of many CPUs. Hits that do not fit into a ring are counted as lost.
  */
 #include "capture/probe_state.h"
 
@@ -496,7 +495,6 @@ static void tell(struct ky_probes *probes, const struct ky_probe_hit *hit, uint6
 		snprintf(reason, sizeof(reason), "%s:%u was reached", trigger->file,
 			 (unsigned)trigger->line);
 	fired.reason = reason;
-	probes->told++;
 	probes->options.fired(probes->options.context, &fired);
 }
 

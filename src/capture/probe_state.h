@@ -128,7 +128,6 @@ struct ky_probes {
 	uint64_t hits_count, hits_room;
 	struct ky_probe_recent recent[KY_PROBE_RECENT];
 	bool limit_raised; /* of descriptors */
-	uint64_t told;
 	uint64_t lost;
 };
 

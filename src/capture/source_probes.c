@@ -12,6 +12,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +198,11 @@ static void close_probes(struct ky_source *source)
 	if (!state->placed)
 		note_once(source, state->missing);
 	note_missing(source);
+	if (ky_probes_lost(state->probes))
+		ky_source_note(source->capture,
+			       "triggers: %" PRIu64
+			       " hits of symbol: and line: were lost: too many at once",
+			       ky_probes_lost(state->probes));
 	ky_probes_close(&state->probes);
 	free(state);
 }

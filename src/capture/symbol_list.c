@@ -180,8 +180,8 @@ static int add_libraries(struct ky_symbol_list *list, const char *path)
 	return libraries.error;
 }
 
-static int open_file(struct ky_symbol_list **list, const char *path, bool with_libraries,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
+				char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	*list = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -195,21 +195,9 @@ static int open_file(struct ky_symbol_list **list, const char *path, bool with_l
 	close(fd);
 	if (!*list)
 		return ky_capture_fail(message, -ENOMEM, "symbols: out of memory");
-	if (!error && with_libraries)
+	if (!error)
 		error = add_libraries(*list, path);
 	return finish_or_close(list, error, message);
-}
-
-int ky_symbol_list_open_file(struct ky_symbol_list **list, const char *path,
-			     char message[KY_CAPTURE_MESSAGE_BYTES])
-{
-	return open_file(list, path, false, message);
-}
-
-int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
-				char message[KY_CAPTURE_MESSAGE_BYTES])
-{
-	return open_file(list, path, true, message);
 }
 
 uint32_t ky_symbol_list_count(const struct ky_symbol_list *list)

@@ -16,13 +16,11 @@ struct ky_symbol_entry {
 	uint64_t bytes;
 };
 /*
- * List the functions of a process's files, of a file, or of a program and the libraries that it will load.
+ * List the functions of a process's files, or of a program and the libraries that it will load.
  * Return 0, or -errno with a message.
  */
 int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
 			    char message[KY_CAPTURE_MESSAGE_BYTES]);
-int ky_symbol_list_open_file(struct ky_symbol_list **list, const char *path,
-			     char message[KY_CAPTURE_MESSAGE_BYTES]);
 int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
 				char message[KY_CAPTURE_MESSAGE_BYTES]);
 uint32_t ky_symbol_list_count(const struct ky_symbol_list *list);

@@ -238,17 +238,20 @@ static int parse_counter(struct ky_trigger *trigger, const char *rest,
 
 /* ---- the table ---- */
 
-#define parse_nothing NULL
-#define DESCRIPTION(kind, head, argument, finder, parser, help)                                    \
-	[KY_TRIGGER_##kind] = {head, head argument, help, KY_TRIGGER_BY_##finder, parse_##parser},
-static const struct ky_trigger_description kinds[KY_TRIGGER_KINDS_COUNT] = {
-	KY_TRIGGER_KINDS(DESCRIPTION)};
+/* A row of KY_TRIGGER_KINDS. */
+struct kind {
+	const char *head;   /* "span:" */
+	const char *syntax; /* "span:CAT/NAME>5ms" */
+	enum ky_trigger_finder finder;
+	/* Parse what follows the head; NULL: nothing may. */
+	int (*parse)(struct ky_trigger *trigger, const char *rest,
+		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+};
 
-const struct ky_trigger_description *ky_trigger_kinds(size_t *count)
-{
-	*count = KY_TRIGGER_KINDS_COUNT;
-	return kinds;
-}
+#define parse_nothing NULL
+#define KIND(kind, head, argument, finder, parser, help)                                           \
+	[KY_TRIGGER_##kind] = {head, head argument, KY_TRIGGER_BY_##finder, parse_##parser},
+static const struct kind kinds[KY_TRIGGER_KINDS_COUNT] = {KY_TRIGGER_KINDS(KIND)};
 
 bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 		      enum ky_trigger_finder finder)
@@ -260,7 +263,7 @@ bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 	return false;
 }
 
-static bool is_kind(const struct ky_trigger_description *kind, const char *text)
+static bool is_kind(const struct kind *kind, const char *text)
 {
 	return kind->parse ? strncmp(text, kind->head, strlen(kind->head)) == 0
 			   : strcmp(text, kind->head) == 0;

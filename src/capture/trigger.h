@@ -62,19 +62,6 @@ struct ky_trigger {
 	bool below;       /* COUNTER: fires under the limit */
 };
 
-/* A row of the table. */
-struct ky_trigger_description {
-	const char *head;   /* "span:" */
-	const char *syntax; /* "span:CAT/NAME>5ms" */
-	const char *help;   /* one line: when it fires */
-	enum ky_trigger_finder finder;
-	/* Parse what follows the head; NULL: nothing may. */
-	int (*parse)(struct ky_trigger *trigger, const char *rest,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
-};
-
-/* Return the table, indexed by enum ky_trigger_kind. */
-const struct ky_trigger_description *ky_trigger_kinds(size_t *count);
 /* Report whether any of the triggers is found by this part. */
 bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 		      enum ky_trigger_finder finder);

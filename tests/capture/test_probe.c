@@ -187,7 +187,7 @@ static void check_engine(enum ky_probe_engine engine, const char *threads)
 	order(&run, "w", "done");
 	ky_probes_round(probes);
 	check_seen(&seen, (uint32_t)atoi(threads));
-	assert_int_equal(ky_probes_hits(probes), seen.count);
+	assert_int_equal(ky_probes_lost(probes), 0);
 	close_probes(&probes, &trigger);
 	order(&run, "w", "done");
 	end(&run);
@@ -269,8 +269,7 @@ static int probe_as_nobody(void)
 		end(&run);
 		return error == -EACCES || error == -EPERM ? 77 : 1;
 	}
-	const bool chosen = strcmp(ky_probes_engine(probes), "breakpoint") == 0 &&
-			    strstr(ky_probes_why(probes), "root");
+	const bool chosen = strstr(ky_probes_why(probes), "root") != NULL;
 	order(&run, "w", "done");
 	ky_probes_round(probes);
 	close_probes(&probes, &trigger);
@@ -669,7 +668,7 @@ static void a_target_that_dies_is_no_trouble(void **state)
 		assert_int_equal(waitpid(run.pid, NULL, 0), run.pid);
 		ky_probes_round(probes);
 		assert_int_equal(ky_probes_add(probes, run.pid, message), -ESRCH);
-		assert_int_equal(ky_probes_hits(probes), 0);
+		assert_int_equal(seen.count, 0);
 		close(run.to);
 		close(run.from);
 		close_probes(&probes, &trigger);

@@ -27,7 +27,7 @@ def build(folder):
         file.write("".join(f'extern "C" void filler_{i}() {{}}\n' for i in range(20000)))
         file.write("int main() { net::recv_all(1); }\n")
     target = os.path.join(folder, "many")
-    subprocess.run(["c++", "-O0", "-o", target, source], check=True)
+    subprocess.run(["c++", "-O0", "-shared", "-fPIC", "-nostdlib", "-o", target, source], check=True)
     return target
 
 

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (argc != 2)
 		return KY_EXIT_USAGE;
-	if (ky_symbol_list_open_file(&list, argv[1], message) != 0) {
+	if (ky_symbol_list_open_program(&list, argv[1], message) != 0) {
 		ky_cli_error("%s", message);
 		return KY_EXIT_FAILED;
 	}

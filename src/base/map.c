@@ -54,14 +54,16 @@ uint64_t ky_hash_bytes(const void *data, size_t bytes)
 	return mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db) ^ ky_hash_seed);
 }
 
-/* ---- the core ---- */
+/* ---- the core: inline, so that the compiler knows the size of a slot ---- */
 
-static char *slot_at(const struct ky_hash_table *table, size_t slot_bytes, uint32_t at)
+#define CORE static inline __attribute__((always_inline))
+
+CORE char *slot_at(const struct ky_hash_table *table, size_t slot_bytes, uint32_t at)
 {
 	return (char *)table->slots + (size_t)(at & (table->room - 1)) * slot_bytes;
 }
 
-static uint32_t tag_of(const void *slot)
+CORE uint32_t tag_of(const void *slot)
 {
 	uint32_t tag;
 	memcpy(&tag, slot, sizeof(tag));
@@ -69,7 +71,7 @@ static uint32_t tag_of(const void *slot)
 }
 
 /* Return how far from its home the first free slot for the tag is. */
-static uint32_t chain_of(const struct ky_hash_table *table, size_t slot_bytes, uint32_t tag)
+CORE uint32_t chain_of(const struct ky_hash_table *table, size_t slot_bytes, uint32_t tag)
 {
 	uint32_t length = 0;
 	while (tag_of(slot_at(table, slot_bytes, tag + length)))
@@ -77,7 +79,7 @@ static uint32_t chain_of(const struct ky_hash_table *table, size_t slot_bytes, u
 	return length;
 }
 
-static bool grow(struct ky_hash_table *table, size_t slot_bytes)
+CORE bool grow(struct ky_hash_table *table, size_t slot_bytes)
 {
 	struct ky_hash_table larger = *table;
 	if (table->room >= ROOM_MAX)
@@ -86,18 +88,21 @@ static bool grow(struct ky_hash_table *table, size_t slot_bytes)
 	larger.slots = calloc(larger.room, slot_bytes);
 	if (!larger.slots)
 		return false;
-	uint32_t at = 0;
-	for (const void *slot; (slot = ky_hash_table_each(table, slot_bytes, &at));) {
+	for (uint32_t i = 0; i < table->room; i++) {
+		const char *slot = slot_at(table, slot_bytes, i);
 		const uint32_t tag = tag_of(slot);
-		const uint32_t chain = chain_of(&larger, slot_bytes, tag);
-		memcpy(slot_at(&larger, slot_bytes, tag + chain), slot, slot_bytes);
+		if (tag)
+			memcpy(slot_at(&larger, slot_bytes,
+				       tag + chain_of(&larger, slot_bytes, tag)),
+			       slot, slot_bytes);
 	}
 	free(table->slots);
 	*table = larger;
 	return true;
 }
 
-void *ky_hash_table_put(struct ky_hash_table *table, size_t slot_bytes, uint32_t load, uint32_t tag)
+/* Add a slot with the tag and return it, the rest of it zero; NULL without memory. Full at load eighths. */
+CORE void *put(struct ky_hash_table *table, size_t slot_bytes, uint32_t load, uint32_t tag)
 {
 	if ((uint64_t)table->count * 8 >= (uint64_t)table->room * load && !grow(table, slot_bytes))
 		return NULL;
@@ -111,7 +116,8 @@ void *ky_hash_table_put(struct ky_hash_table *table, size_t slot_bytes, uint32_t
 	return slot;
 }
 
-void ky_hash_table_take(struct ky_hash_table *table, size_t slot_bytes, void *slot)
+/* Free a slot, and move those behind it that would no longer be found. */
+CORE void take(struct ky_hash_table *table, size_t slot_bytes, void *slot)
 {
 	const uint32_t mask = table->room - 1;
 	uint32_t hole = (uint32_t)((size_t)((char *)slot - (char *)table->slots) / slot_bytes);
@@ -137,7 +143,7 @@ void *ky_hash_table_each(const struct ky_hash_table *table, size_t slot_bytes, u
 	return NULL;
 }
 
-void ky_hash_table_clear(struct ky_hash_table *table)
+static void clear(struct ky_hash_table *table)
 {
 	free(table->slots);
 	*table = (struct ky_hash_table){0};
@@ -151,8 +157,8 @@ uint32_t *ky_u64_map_add(struct ky_u64_map *map, uint64_t key, bool *made)
 	*made = !found;
 	if (found)
 		return found;
-	struct ky_u64_slot *slot = ky_hash_table_put(&map->table, sizeof(*slot), LOAD_U64,
-						     ky_hash_table_tag(ky_hash_u64(key)));
+	struct ky_u64_slot *slot =
+		put(&map->table, sizeof(*slot), LOAD_U64, ky_hash_table_tag(ky_hash_u64(key)));
 	if (!slot)
 		return NULL;
 	slot->key = key;
@@ -163,13 +169,13 @@ void ky_u64_map_remove(struct ky_u64_map *map, uint64_t key)
 {
 	uint32_t *value = ky_u64_map_find(map, key);
 	if (value)
-		ky_hash_table_take(&map->table, sizeof(struct ky_u64_slot),
-				   (char *)value - offsetof(struct ky_u64_slot, value));
+		take(&map->table, sizeof(struct ky_u64_slot),
+		     (char *)value - offsetof(struct ky_u64_slot, value));
 }
 
 void ky_u64_map_free(struct ky_u64_map *map)
 {
-	ky_hash_table_clear(&map->table);
+	clear(&map->table);
 }
 
 /* ---- two 64-bit keys to a 64-bit value ---- */
@@ -199,7 +205,7 @@ uint64_t *ky_pair_map_add(struct ky_pair_map *map, uint64_t a, uint64_t b, bool 
 	*made = !slot;
 	if (slot)
 		return &slot->value;
-	slot = ky_hash_table_put(&map->table, sizeof(*slot), LOAD_PAIR, tag);
+	slot = put(&map->table, sizeof(*slot), LOAD_PAIR, tag);
 	if (!slot)
 		return NULL;
 	slot->a = a;
@@ -211,20 +217,20 @@ void ky_pair_map_remove(struct ky_pair_map *map, uint64_t a, uint64_t b)
 {
 	struct ky_pair_slot *slot = pair_slot(map, ky_hash_table_tag(ky_hash_pair(a, b)), a, b);
 	if (slot)
-		ky_hash_table_take(&map->table, sizeof(*slot), slot);
+		take(&map->table, sizeof(*slot), slot);
 }
 
 void ky_pair_map_free(struct ky_pair_map *map)
 {
-	ky_hash_table_clear(&map->table);
+	clear(&map->table);
 }
 
 /* ---- a hash to numbers of items ---- */
 
 bool ky_hash_index_add(struct ky_hash_index *index, uint64_t hash, uint32_t number)
 {
-	struct ky_hash_index_slot *slot = ky_hash_table_put(&index->table, sizeof(*slot),
-							    LOAD_INDEX, ky_hash_table_tag(hash));
+	struct ky_hash_index_slot *slot =
+		put(&index->table, sizeof(*slot), LOAD_INDEX, ky_hash_table_tag(hash));
 	if (slot)
 		slot->number = number;
 	return slot != NULL;
@@ -239,12 +245,12 @@ void ky_hash_index_remove(struct ky_hash_index *index, uint64_t hash, uint32_t n
 	for (uint32_t at = tag;
 	     (slot = ky_hash_table_next(&index->table, sizeof(*slot), tag, &at));)
 		if (slot->number == number) {
-			ky_hash_table_take(&index->table, sizeof(*slot), slot);
+			take(&index->table, sizeof(*slot), slot);
 			return;
 		}
 }
 
 void ky_hash_index_free(struct ky_hash_index *index)
 {
-	ky_hash_table_clear(&index->table);
+	clear(&index->table);
 }

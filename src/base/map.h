@@ -68,15 +68,8 @@ static inline __attribute__((always_inline)) void *ky_hash_table_next(
 	}
 }
 
-/* Add a slot with the tag and return it, the rest of it zero; NULL without memory. Full at load eighths. */
-void *ky_hash_table_put(struct ky_hash_table *table, size_t slot_bytes, uint32_t load,
-			uint32_t tag);
-/* Free a slot, and move those behind it that would no longer be found. */
-void ky_hash_table_take(struct ky_hash_table *table, size_t slot_bytes, void *slot);
 /* Return the used slot at or after number *at, and move *at behind it; NULL at the end. */
 void *ky_hash_table_each(const struct ky_hash_table *table, size_t slot_bytes, uint32_t *at);
-/* Free the table and make it empty. */
-void ky_hash_table_clear(struct ky_hash_table *table);
 
 /* ---- a 64-bit key to a 32-bit value ---- */
 

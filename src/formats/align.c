@@ -16,7 +16,7 @@
 #include "formats/merge.h"
 
 #include "base/map.h"
-#include "xxh64.h"
+#include "formats/xxh64.h"
 
 #define SAME_BOOT_NS INT64_C(1000000000)
 

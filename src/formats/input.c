@@ -15,6 +15,7 @@
  * it into a temporary file (spool), from where it is read from then on.
  */
 #include "formats/input.h"
+#include "base/array.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ static bool make_room(struct ky_input *input)
 		memmove(source->window, input->at, rest);
 	const size_t room = room_after(source);
 	if (source->room - rest < source->room / 2 + 1 && room > source->room) {
-		uint8_t *larger = realloc(source->window, room + 1);
+		uint8_t *larger = ky_array_resized(source->window, room + 1);
 		if (!larger) {
 			input->at = source->window;
 			input->end = source->window + rest;
@@ -399,7 +400,7 @@ static struct ky_input_source *make(const char *name, const struct ky_store *sto
 	/* No more than there is: small inputs are many, when they are. */
 	source->room = store->seekable && store->bytes < WINDOW_BYTES ? (size_t)store->bytes + 2
 								      : WINDOW_BYTES;
-	source->window = malloc(source->room + 1);
+	source->window = ky_array_resized(NULL, source->room + 1);
 	if (!source->window) {
 		free(source);
 		return NULL;
@@ -415,7 +416,7 @@ static int widen_window(struct ky_input_source *source)
 {
 	if (source->plain || source->room >= WINDOW_BYTES)
 		return 0;
-	uint8_t *window = realloc(source->window, WINDOW_BYTES + 1);
+	uint8_t *window = ky_array_resized(source->window, WINDOW_BYTES + 1);
 	if (!window)
 		return -ENOMEM;
 	source->window = window;
@@ -489,7 +490,7 @@ void ky_input_close(struct ky_input **input)
 	ky_store_close(&source->store);
 	if (source->file >= 0)
 		close(source->file);
-	free(source->window);
+	ky_array_release(source->window);
 	free(source);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* args.c: sets of arguments. A set is the range of rows between two begins. */
+/* args.c: sets of arguments. A set is a range of rows; it ends where the next one begins. */
 #include "model/build.h"
 
 void ky_args_begin(struct ky_trace *trace)
@@ -94,7 +94,7 @@ uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *key
 	return ky_args_end(trace);
 }
 
-/* Up to here looking at each is faster than a map. */
+/* Up to this size a scan is faster than a map. */
 #define SCAN_MAX 16u
 
 static bool has_key(const struct ky_trace *trace, const struct ky_pair_map *keys, uint32_t set,
@@ -109,7 +109,9 @@ static bool has_key(const struct ky_trace *trace, const struct ky_pair_map *keys
 	return false;
 }
 
-/* The keys of a large set: that both sets are large must not cost the product of their sizes. */
+/*
+ * Collect the keys of a large set, so that two large sets do not cost the product of their sizes.
+ */
 static void map_keys(struct ky_trace *trace, struct ky_pair_map *keys, uint32_t set)
 {
 	const uint32_t first = ky_arg_set_first(trace, set), end = ky_arg_set_end(trace, set);

@@ -6,9 +6,9 @@
  *                                 ╲ flow
  *   receiver                received(1) ├─ binder reply ──┤ transaction(2, reply)
  *
- * A call that needs no answer is an instant at both ends. A call that fails has no second half; where binder's
- * commands are in the trace, a stack for each thread knows in which state its calls are, and the return
- * command that says so ends the slice.
+ * A call without a reply is an instant at both ends. A call that fails has no second half; if binder's commands are in
+ * the trace, a stack for each thread holds the state of its calls, and the return command of the failure ends the
+ * slice.
  */
 #include "base/array.h"
 #include "model/kernel_state.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #define ONE_WAY 1u
-/* Frames above are dropped: a thread is never that deep. */
+/* Deeper frames are dropped: no thread has that many. */
 #define FRAMES_MAX (1u << 22)
 
 /* Commands by their type and number; the size of what they carry is in the bits above. */
@@ -118,7 +118,7 @@ static uint32_t call_args(struct ky_trace *trace, int32_t tid, const struct ky_b
 	return ky_args_end(trace);
 }
 
-/* Who got it. */
+/* The receiver. */
 static uint32_t dest_args(struct ky_trace *trace, int32_t tid)
 {
 	uint32_t thread = ky_kernel_thread(trace, tid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build.h: what is needed only while a trace is filled, for the files of the model. The stage hands back records
- * in the order of time to ky_build_*(), which make rows.
+ * build.h: state that a trace needs only while it is filled, private to the model. The stage hands
+ * records back in the order of time to ky_build_*(), which make rows of them.
  */
 #ifndef KY_MODEL_BUILD_H
 #define KY_MODEL_BUILD_H
@@ -50,16 +50,16 @@ struct ky_kernel_state;
 struct ky_build {
 	struct ky_stage stage;
 	bool in_order;   /* events are built as they come */
-	int64_t last_ts; /* then: of the last one */
+	int64_t last_ts; /* the time of the last one, then */
 	uint32_t machine;
 	bool kernel_twice;
-	struct ky_window *windows; /* NULL: all of the time */
+	struct ky_window *windows; /* NULL: everything */
 	uint32_t windows_count;
 	struct ky_pair_map process_by_pid;    /* machine, pid */
-	struct ky_pair_map thread_by_tid;     /* machine, tid: the newest life */
+	struct ky_pair_map thread_by_tid;     /* machine, tid: the newest task of that tid */
 	struct ky_pair_map thread_by_process; /* process, tid */
-	struct ky_pair_map expected; /* row, 0 of threads and 1 of processes: their first event */
-	uint32_t *process_track;     /* by process, row + 1 */
+	struct ky_pair_map expected;          /* row, KY_EXPECTED_*: time of its first event */
+	uint32_t *process_track;              /* by process, row + 1 */
 	uint64_t process_track_room;
 	uint32_t *thread_track;
 	uint64_t thread_track_room;
@@ -69,7 +69,7 @@ struct ky_build {
 	struct ky_pair_map crowd_by_track;
 	struct ky_crowd *crowds;
 	uint64_t crowds_room, crowds_count;
-	struct ky_pair_map flow_open; /* id: the slice where it is */
+	struct ky_pair_map flow_open; /* id: the slice that it is at */
 	struct ky_pair_map flow_keys; /* parts: key */
 	struct ky_flow_parts *flow_parts;
 	uint64_t flow_parts_room, flow_parts_count;
@@ -78,13 +78,13 @@ struct ky_build {
 	struct ky_pair_map mappings, frames, callsites;
 	uint32_t args_begun; /* first row of the set being made */
 	uint32_t snapshots;
-	uint32_t input; /* string: of which input problems are */
+	uint32_t input; /* string: the input that problems belong to */
 	struct ky_kernel_state *kernel;
 };
 
 /*
- * A new row of a table of the trace; its number, or KY_NONE and trace->error. Its cells are the caller's to set,
- * all of them.
+ * Add a row to a table of the trace and return its number, or KY_NONE and set trace->error. The
+ * caller sets all its cells.
  */
 #define ky_append(trace, table)                                                                    \
 	(__builtin_expect((table)->rows.count < (table)->rows.room, 1)                             \
@@ -92,16 +92,19 @@ struct ky_build {
 		 : ky_append_slow((trace), (table)))
 uint32_t ky_append_slow(struct ky_trace *trace, void *table);
 
-/* Remembers that memory was short. */
+/* Record that memory ran out. */
 void ky_trace_no_memory(struct ky_trace *trace);
 
-/* Kinds of struct ky_build's expected. */
+/* Second key of struct ky_build's expected. */
 enum { KY_EXPECTED_THREAD, KY_EXPECTED_PROCESS };
-/* As the new ones of intake.h, of a task that began then: the one that is expected, if there is. */
+/*
+ * Return the row of a task that started then: the expected one if there is one, else a new one as
+ * in intake.h.
+ */
 uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts);
 uint32_t ky_thread_begin(struct ky_trace *trace, uint32_t process, int64_t tid, int64_t ts);
 
-/* Rows, in the order of time. They return the slice, or KY_NONE when there is none. */
+/* Apply an event, in the order of time. Return its slice, or KY_NONE. */
 uint32_t ky_build_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 			uint32_t name, uint32_t args);
 uint32_t ky_build_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
@@ -119,14 +122,14 @@ void ky_build_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t p
 void ky_build_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t callsite,
 		     uint32_t cpu, uint8_t mode, double weight, uint32_t event);
 
-/* Whether what the kernel said then is of a window; sub as ky_stage_kernel() has it. */
+/* Report whether a kernel event at that time is in a window; sub is that of ky_stage_kernel(). */
 bool ky_window_wants(const struct ky_trace *trace, int64_t ts, uint32_t sub);
 
-/* A record of the stage, as a ky_stage_fn: context is the trace. */
+/* Apply a record of the stage; a ky_stage_fn whose context is the trace. */
 void ky_build_record(void *context, int64_t ts, enum ky_record_kind kind, uint32_t track,
 		     const uint32_t *words);
 
-/* The track's state, made when it is the first time; NULL without memory. */
+/* Return the track's state, made on first use; NULL without memory. */
 struct ky_track_state *ky_track_state_make(struct ky_trace *trace, uint32_t track);
 static inline struct ky_track_state *ky_track_state(struct ky_trace *trace, uint32_t track)
 {
@@ -134,16 +137,19 @@ static inline struct ky_track_state *ky_track_state(struct ky_trace *trace, uint
 		return &trace->build->states[track];
 	return ky_track_state_make(trace, track);
 }
-/* A new track beside this one, for slices that overlap its own. */
+/* Add a track beside this one, for slices that overlap its own. */
 uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track);
-/* A track beside this one, which is one of many, that has nothing from ts on; taken until the slice ends. */
+/*
+ * Return one of many tracks beside this one that is free from ts on, and take it until the slice
+ * ends.
+ */
 uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur);
 void ky_overflow_free(struct ky_build *build);
-/* A slice began on the track: flows that waited for it get it. */
+/* Bind the flows that waited for the next slice of the track to this one. */
 void ky_flows_begun(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice);
-/* After the last event: flows that began and never arrived. */
+/* After the last event, add the flows that never arrived to flow_ends. */
 void ky_flows_finish(struct ky_trace *trace);
-/* Both sets as one; what both have is as in the second. */
+/* Return the union of two sets; the second one's values win. */
 uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second);
 
 /* Kernel events: kernel.c. */
@@ -152,7 +158,7 @@ void ky_kernel_apply(struct ky_trace *trace, int64_t ts, uint32_t sub, const uin
 void ky_kernel_finish(struct ky_trace *trace);
 void ky_kernel_close(struct ky_trace *trace);
 
-/* Stages a kernel event, or applies it at once. At most KY_KERNEL_WORDS_MAX words, sub below 256. */
+/* Stage a kernel event, or apply it at once. At most KY_KERNEL_WORDS_MAX words, sub below 256. */
 void ky_stage_kernel(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words,
 		     uint32_t count);
 

@@ -31,12 +31,12 @@ struct edge {
 struct node {
 	uint64_t clock;
 	uint32_t edges; /* index + 1 */
-	/* Of the search that runs. */
+	/* Of the current search. */
 	uint32_t seen;
 	uint32_t by; /* edge that led here */
 };
 
-/* The chain of edges from one clock to another, as found last. */
+/* The last found chain of edges from one clock to another. */
 struct path {
 	uint64_t from, to;
 	uint32_t edges[HOPS_MAX];
@@ -76,7 +76,7 @@ void ky_clocks_close(struct ky_clocks **clocks)
 	*clocks = NULL;
 }
 
-/* The clock's node, made when it is new; UINT32_MAX without memory. */
+/* Return the clock's node, made on first use; UINT32_MAX without memory. */
 static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 {
 	bool made;
@@ -144,7 +144,7 @@ static int compare_moments(const void *a, const void *b)
 	return KY_COMPARE(x->from, y->from);
 }
 
-/* The moment that ns is converted by: the last before it, or the first. */
+/* Return the moment that converts ns: the last one before it, or the first one. */
 static const struct moment *moment_of(struct edge *edge, int64_t ns)
 {
 	if (!edge->ordered) {
@@ -169,7 +169,7 @@ static int64_t convert_by(struct edge *edge, int64_t ns)
 	return (int64_t)((uint64_t)ns - (uint64_t)moment->from + (uint64_t)moment->to);
 }
 
-/* Notes how the search came to target. */
+/* Store the way by which the search reached target. */
 static void trace_back(struct ky_clocks *c, struct path *path, uint32_t start, uint32_t target)
 {
 	uint32_t chain[HOPS_MAX];
@@ -235,7 +235,7 @@ bool ky_clocks_convert(struct ky_clocks *c, uint64_t from, uint64_t to, int64_t 
 	return path->exists;
 }
 
-/* a - b, at most and at least what can be said. */
+/* Return a - b, saturated. */
 static int64_t minus(int64_t a, int64_t b)
 {
 	int64_t difference;
@@ -258,7 +258,7 @@ bool ky_clocks_convert_range(struct ky_clocks *c, uint64_t from, uint64_t to, in
 		const int64_t here = (int64_t)((uint64_t)ns + (uint64_t)*offset);
 		const struct moment *moment = moment_of(edge, here);
 		const struct moment *next = moment + 1;
-		/* The first one is for all before it too. */
+		/* The first moment also serves earlier times. */
 		if (moment != edge->moments && minus(moment->from, *offset) > *first)
 			*first = minus(moment->from, *offset);
 		if (next < edge->moments + edge->count && minus(next->from - 1, *offset) < *last)

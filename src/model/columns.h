@@ -3,12 +3,12 @@
  * columns.h: the memory under a table: one array a column, all of the same number of rows.
  *
  *   rows ───────▶
- *   ts    ████████████████░░░░░░░░   █ rows there are
+ *   ts    ████████████████░░░░░░░░   █ rows
  *   dur   ████████████████░░░░░░░░   ░ room: address space that has no memory yet
  *   track ████████████████░░░░░░░░
  *
- * Large arrays are mappings that the kernel moves when they grow: nothing is copied, and what was not
- * written takes no memory. So a table's peak is its own size, and a column is one plain array.
+ * Large arrays are mappings that the kernel moves when they grow (base/array.h): nothing is copied, and unwritten room
+ * takes no memory. So a table's peak is its own size, and a column is one plain array.
  */
 #ifndef KY_MODEL_COLUMNS_H
 #define KY_MODEL_COLUMNS_H
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A column of a table: where its pointer is in the table's struct, and the bytes of an item. */
+/* A column of a table: the offset of its pointer in the table's struct, and the size of an item. */
 struct ky_column {
 	uint16_t offset;
 	uint16_t item_bytes;
@@ -29,10 +29,7 @@ struct ky_column {
 			(uint16_t)sizeof(*((struct type *)0)->field)                               \
 	}
 
-/*
- * What every table's struct begins with. count is the rows there are; ids of rows are their numbers,
- * and KY_NONE is no row.
- */
+/* The head of every table's struct. A row's id is its number below count; KY_NONE is no row. */
 struct ky_rows {
 	uint32_t count;
 	uint32_t room;
@@ -41,12 +38,12 @@ struct ky_rows {
 #define KY_NONE UINT32_MAX
 
 /*
- * Room for one more row. table is a struct that begins with struct ky_rows. False without memory, or
- * when there are as many rows as ids.
+ * Make room for one more row of a struct that begins with struct ky_rows. False without memory, or
+ * when all ids are taken.
  */
 bool ky_rows_grow(void *table, const struct ky_column *columns, uint32_t columns_count);
 void ky_rows_free(void *table, const struct ky_column *columns, uint32_t columns_count);
-/* Bytes of the rows there are. */
+/* Return the bytes of all rows. */
 uint64_t ky_rows_bytes(const void *table, const struct ky_column *columns, uint32_t columns_count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flows.c: arrows between slices from flow events, with the rules of Perfetto's flow tracker: an id is open at the
- * slice where its last event was; each further event makes an arrow from there. Arrows point forward in time.
+ * flows.c: arrows between slices from flow events, by the rules of Perfetto's flow tracker: an id is open at the
+ * slice of its last event; each further event makes an arrow from there. Arrows point forward in time.
  */
 #include "base/array.h"
 #include "base/compare.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define ARRIVED (UINT64_C(1) << 32)  /* beside the slice where a flow is: it has an arrow */
+#define ARRIVED (UINT64_C(1) << 32)  /* flag beside the slice that a flow is at: it has an arrow */
 #define KEY_MADE (UINT64_C(1) << 63) /* a key of ky_flow_key(): an index of flow_parts */
 
 uint64_t ky_flow_key(struct ky_trace *trace, uint64_t id, uint32_t category, uint32_t name,
@@ -32,7 +32,7 @@ uint64_t ky_flow_key(struct ky_trace *trace, uint64_t id, uint32_t category, uin
 	return *key | KEY_MADE;
 }
 
-/* The parts of a key, as the file has them. */
+/* Return the parts of a key, as in the file. */
 static struct ky_flow_parts parts_of(const struct ky_trace *trace, uint64_t id)
 {
 	const struct ky_build *build = trace->build;
@@ -83,7 +83,7 @@ static void begin(struct ky_trace *trace, uint64_t id, uint32_t slice)
 			   "a flow begins again before it ended");
 }
 
-/* An arrow from where the flow is to the slice. */
+/* Add an arrow from the flow's slice to this one. */
 static void arrive(struct ky_trace *trace, uint64_t id, uint32_t slice, enum ky_flow_step step)
 {
 	uint64_t *at = ky_pair_map_find(&trace->build->flow_open, id, 0);
@@ -143,7 +143,7 @@ void ky_flows_finish(struct ky_trace *trace)
 	free(ends);
 }
 
-/* Waits for the next slice of the track. */
+/* Make a flow wait for the next slice of the track. */
 static void wait_for_next(struct ky_trace *trace, struct ky_track_state *state, uint64_t id)
 {
 	struct ky_build *build = trace->build;

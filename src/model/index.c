@@ -18,7 +18,7 @@ struct ky_index {
 	struct table tables[KY_INDEX_COUNT];
 };
 
-/* The column that an index is over, its rows, and how many keys there can be. */
+/* The column of an index, its rows, and the limit of its keys. */
 struct source {
 	const uint32_t *keys;
 	uint32_t rows;
@@ -68,7 +68,7 @@ static bool make(struct table *table, const struct source *source)
 		free(rows);
 		return false;
 	}
-	/* Counted two places further, so that filling moves each begin to where it belongs. */
+	/* Counts go two places further, so that filling moves each start to its place. */
 	for (uint32_t i = 0; i < source->rows; i++)
 		if (source->keys[i] < source->keys_max)
 			begins[source->keys[i] + 2]++;
@@ -79,7 +79,7 @@ static bool make(struct table *table, const struct source *source)
 			rows[begins[source->keys[i] + 1]++] = i;
 	table->rows = rows;
 	table->keys = source->keys_max;
-	/* Release: pairs with the acquire of those who find it made without the lock. */
+	/* Release: pairs with the acquire in ky_index_get(), which finds it without the lock. */
 	__atomic_store_n(&table->begins, begins, __ATOMIC_RELEASE);
 	return true;
 }

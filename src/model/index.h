@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index.h: rows by what they have in common, made when first asked for: slices of a track or of a name,
- * counters of a track, samples of a thread, ...
+ * index.h: rows by a common key, made on first use: slices of a track or of a name, counters of a track, samples of a
+ * thread, ...
  *
  *   begins: [0, 3, 3, 7, ...]     key k's rows are rows[begins[k]] .. rows[begins[k + 1]], ascending, and
  *   rows:   [0, 4, 9, 1, ...]     so in the order of time
@@ -30,14 +30,14 @@ struct ky_index_rows {
 	uint32_t count;
 };
 
-/* Of ky_trace_open() and _close(). */
+/* Called by ky_trace_open() and ky_trace_close(). */
 int ky_index_open(struct ky_trace *trace);
 void ky_index_close(struct ky_trace *trace);
 
-/* The rows of that key; none when there are none or without memory. Any thread. KY_NONE is no key. */
+/* Return the rows of a key, from any thread; no rows without memory and for KY_NONE. */
 struct ky_index_rows ky_index_get(struct ky_trace *trace, enum ky_index_of of, uint32_t key);
 
-/* The first row whose time is not before ts, in a column that is ordered. */
+/* Return the first row of an ordered column that is not before a time. */
 uint32_t ky_index_time(const int64_t *ts, uint32_t count, int64_t from);
 
 #endif

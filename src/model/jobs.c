@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jobs.c: work that a thread hands to a device, which does one piece after the other.
+ * jobs.c: work that a thread submits to a device, which does one job after the other.
  *
  *   thread   ┤queued├ ──flow──╮
- *   ring     ├── job 1 ──┤├── job 2 ──┤         a slice from when the piece is first in line until it is done
+ *   ring     ├── job 1 ──┤├── job 2 ──┤         a slice from when the job is first in line until it is done
  *
  * Buffers that a thread queues and takes back have the two instants and the flow only. Fences of a timeline are in
- * line like jobs; where a driver says when they are emitted, that they were made before does not count.
+ * line like jobs, from when they are emitted if the driver reports that, else from when they are made.
  */
 #include "base/array.h"
 #include "model/kernel_state.h"
@@ -45,7 +45,7 @@ static struct ky_piece *first_of(const struct ky_jobs *jobs, const struct ky_lin
 	return line->first ? &jobs->pieces[line->first - 1] : NULL;
 }
 
-/* A place at the end of the line; false without memory. */
+/* Add a job to the end of the line; false without memory. */
 static bool append(struct ky_trace *trace, struct ky_line *line, const struct ky_job *job)
 {
 	struct ky_jobs *jobs = &trace->build->kernel->jobs;

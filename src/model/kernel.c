@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.c: kernel events on their way through the stage: packed into words when they are put, and applied
- * when their turn in the order of time has come. Whose a tid is gets decided only then.
+ * kernel.c: kernel events on their way through the stage: packed into words when they are put, and applied in the
+ * order of time. The thread of a tid is decided only then.
  *
- * A tid lives until sched_process_free (ky_put_task_exit) or until task_newtask gives it to another; what
- * comes after belongs to a new row. A thread that still runs when it is said to have ended keeps its row:
- * the last it does is being switched away from.
+ * A tid is one thread until sched_process_free (ky_put_task_exit) or until task_newtask gives it to another; later
+ * events belong to a new row. A thread that still runs when its end is reported keeps its row until it is switched
+ * away from.
  */
 #include "base/array.h"
 #include "model/kernel_state.h"
@@ -566,8 +566,8 @@ int ky_kernel_open(struct ky_trace *trace)
 }
 
 /*
- * Threads that were begun by one whose process was not known then. In the order of time, and once more
- * backwards, so that what became known later reaches those before it along the whole chain.
+ * Resolve threads that were started by one whose process was unknown then: in the order of time, and once more
+ * backwards, so that later knowledge reaches earlier threads along the whole chain.
  */
 static void join_kin(struct ky_trace *trace, const struct ky_kin *kin)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_state.h: what is remembered from one kernel event to the next while they are applied in the order
- * of their times. Private to kernel.c and the files below.
+ * kernel_state.h: state between kernel events while they are applied in the order of time. Private to kernel.c and
+ * the files below.
  *
- *   kernel.c  packs and unpacks the staged words, says whose a tid is
+ *   kernel.c  packs and unpacks the staged words, finds the thread of a tid
  *   sched.c   CPUs: the sched slice that is open; threads: the state that is open
- *   sched_tasks.c  the same where a kernel tells of one task at a time
+ *   sched_tasks.c  the same for kernels that report one task at a time
  *   jobs.c    what devices do one after the other
  *   series.c  counters of threads, sums, and lanes of devices
  *   marker.c  lines of trace_marker
@@ -18,7 +18,7 @@
 #include "model/build.h"
 #include "model/kernel.h"
 
-/* What a staged record is; its words are as ky_put_*() packs them. */
+/* Kinds of staged records; ky_put_*() packs their words. */
 enum ky_kernel_sub {
 	KY_KERNEL_SWITCH,
 	KY_KERNEL_WAKING,
@@ -59,7 +59,7 @@ enum ky_kernel_sub {
 /* CPUs above are damage: a row for each is kept. */
 #define KY_CPUS_MAX 65536u
 
-/* Row numbers are kept one too high, so that 0 is none. */
+/* Row numbers are kept one too high, so that 0 means no row. */
 struct ky_cpu_state {
 	uint32_t slice;
 	int32_t tid;
@@ -67,22 +67,25 @@ struct ky_cpu_state {
 
 struct ky_thread_rows {
 	uint32_t last;    /* thread state that is open */
-	uint32_t blocked; /* the last one of those that were blocked, until it runs */
+	uint32_t blocked; /* its last blocked state, until it runs */
 	uint32_t
-		hanging; /* sched slice that ended because another thread ran: its end state is to come */
+		hanging; /* sched slice that ended because another thread ran: its end state is still to come */
 };
 
-/* window.c: what is open at the end of a window ends. */
+/* End everything that is open at the end of a window (window.c). */
 void ky_window_end(struct ky_trace *trace, int64_t ts);
 
-/* Two threads of one process that is not known yet, or (child) a process whose parent is that thread's. */
+/*
+ * Two threads of one process that is still unknown, or (child) a process whose parent is that
+ * thread's.
+ */
 struct ky_kin {
 	uint32_t thread;
 	uint32_t other;
 	bool child;
 };
 
-/* What a set of lanes belongs to, and which span of it. */
+/* The owner of a set of lanes, and a span of it. */
 struct ky_lane_key {
 	uint32_t type; /* string: of the tracks */
 	uint32_t process;
@@ -94,7 +97,9 @@ struct ky_lane {
 	uint32_t track;
 	uint32_t open; /* begun and not ended */
 	uint32_t next; /* free one below, one too high */
-	/* Of spans that do not nest: begun since the last end. Of devices: 1 when it is to be timed. */
+	/*
+	 * For spans that do not nest: begins since the last end. For devices: 1 when it is timed.
+	 */
 	uint32_t begins;
 	int64_t last_begin_ts;
 };
@@ -145,7 +150,7 @@ struct ky_piece {
 struct ky_line {
 	uint32_t track;
 	uint32_t first, last;
-	bool emits; /* fences: it is told when they are */
+	bool emits; /* fences: the driver reports when they are emitted */
 };
 
 struct ky_jobs {
@@ -172,7 +177,7 @@ struct ky_kernel_state {
 	struct ky_jobs jobs;
 	uint64_t gap_rows; /* looked at for the ends of windows */
 	struct ky_pair_map
-		sums; /* by track, 0: what a counter has summed; by track, 1: its last row, one too high */
+		sums; /* (track, 0): a counter's sum; (track, 1): its last row, one too high */
 	/* strings */
 	uint32_t running, runnable, unknown_comm, swapper, irq;
 	struct {
@@ -182,11 +187,11 @@ struct ky_kernel_state {
 	} marker;
 };
 
-/* Which thread a tid is now, made when there is none. KY_NONE for a tid below 0. */
+/* Return the thread that a tid is now, made on first use; KY_NONE for a tid below 0. */
 uint32_t ky_kernel_thread(struct ky_trace *trace, int64_t tid);
-/* KY_NONE when there is none that lives. */
+/* Return the living thread of a tid, or KY_NONE. */
 uint32_t ky_kernel_thread_find(struct ky_trace *trace, int64_t tid);
-/* The same, of a process that is known; 0 is not known. */
+/* Do the same with a known process; a tgid of 0 is unknown. */
 uint32_t ky_kernel_thread_in(struct ky_trace *trace, int64_t tgid, int32_t tid);
 uint32_t ky_kernel_process(struct ky_trace *trace, int64_t tgid);
 
@@ -194,10 +199,10 @@ void ky_sched_switch(struct ky_trace *trace, int64_t ts, const struct ky_switch 
 void ky_sched_waking(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t waker);
 void ky_sched_new(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t by);
 void ky_sched_blocked(struct ky_trace *trace, uint32_t thread, bool io_wait, uint32_t function);
-/* Whether a CPU runs it, as far as is known. */
+/* Report whether a CPU is known to run the thread. */
 bool ky_sched_runs(const struct ky_trace *trace, uint32_t thread);
 
-/* The parts of it that sched_tasks.c shares. Both of the first are NULL without memory. */
+/* Parts of sched.c that sched_tasks.c shares. The first two return NULL without memory. */
 struct ky_cpu_state *ky_sched_cpu(struct ky_trace *trace, uint32_t cpu);
 struct ky_thread_rows *ky_sched_rows(struct ky_trace *trace, uint32_t thread);
 void ky_sched_open_state(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t name,
@@ -221,8 +226,8 @@ void ky_binder_command(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t
 void ky_binder_free(struct ky_binder *binder);
 
 /*
- * The lane for a span with that cookie, until the next call. begin: NULL without memory. end: NULL when none is
- * open.
+ * Return the lane of a span with that cookie, valid until the next call; NULL without memory
+ * (begin) or when none is open (end).
  */
 struct ky_lane *ky_lane_begin(struct ky_trace *trace, const struct ky_lane_key *key);
 struct ky_lane *ky_lane_end(struct ky_trace *trace, const struct ky_lane_key *key);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lanes.c: async spans of one name and process overlap, and each needs a track where it does not. A set of
- * lanes is kept for each name: a cookie that begins takes a free lane, or a new one, and frees it
- * when it ends. So there are as many tracks as spans were open at once, not as many as cookies.
+ * lanes.c: tracks for async spans of one name and process, which may overlap. Each name has a set of lanes: a cookie
+ * that begins takes a free lane or a new one, and frees it when it ends. So there are as many tracks as spans that
+ * were open at once, not as many as cookies.
  *
  *   set "load" ─▶ free: lane 2 ─▶ lane 0        held: (set, cookie) ─▶ lane
  */
 #include "base/array.h"
 #include "model/kernel_state.h"
 
-/* The set of the key, made when there is none; KY_NONE without memory. */
+/* Return the set of a key, made on first use; KY_NONE without memory. */
 static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)
 {
 	bool made;
@@ -43,7 +43,7 @@ static struct ky_lane *new_lane(struct ky_trace *trace, const struct ky_lane_key
 	return lane;
 }
 
-/* A lane of the set where nothing is open. */
+/* Take a lane of the set where nothing is open. */
 static struct ky_lane *take_lane(struct ky_trace *trace, const struct ky_lane_key *key,
 				 uint32_t set)
 {

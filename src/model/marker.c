@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marker.c: lines that programs wrote to trace_marker, in the form that Android's atrace began and others
- * took over:
+ * marker.c: lines that programs wrote to trace_marker, in the form of Android's atrace:
  *
  *   B|tgid|name    E[|tgid]             a span of the thread
- *   S|tgid|name|cookie   F|...          an async span of the process; one that is begun again is not nested
+ *   S|tgid|name|cookie   F|...          an async span of the process; a second begin does not nest
  *   G|tgid|track|name|cookie            an async span on a track of the process
  *   H|tgid|track|[name|]cookie          its end
  *   I|tgid|name    N|tgid|track|name    an instant of the thread, of a track
  *   C|tgid|name|value[|category]        a counter of the process
  *
- * What is none of these is a message of the thread: a log. tgid tells whose thread it is.
+ * Any other line is a log message of the thread. tgid is the process of the thread.
  */
 #include "model/kernel_state.h"
 
@@ -26,8 +25,8 @@ struct point {
 	int64_t value; /* or cookie */
 };
 
-/* Fields from at to end; a field ends at '|' or there. */
-struct cursor {
+/* Split fields from at to end; a field ends at '|' or at the end. */
+struct fields {
 	const char *at;
 	const char *end;
 };
@@ -37,7 +36,7 @@ struct field {
 	size_t bytes;
 };
 
-static struct field next_field(struct cursor *cursor)
+static struct field next_field(struct fields *cursor)
 {
 	if (cursor->at > cursor->end)
 		return (struct field){cursor->end, 0};
@@ -68,8 +67,8 @@ static bool field_number(struct field field, int64_t *number)
 	return true;
 }
 
-/* Fields after the tgid of all but B and E. False: a field is missing. */
-static bool parse_fields(struct ky_trace *trace, struct cursor *cursor, struct point *point)
+/* Parse the fields after the tgid, for all but B and E. False: a field is missing. */
+static bool parse_fields(struct ky_trace *trace, struct fields *cursor, struct point *point)
 {
 	struct field fields[3];
 	for (size_t i = 0; i < 3; i++)
@@ -90,7 +89,7 @@ static bool parse_fields(struct ky_trace *trace, struct cursor *cursor, struct p
 	return true;
 }
 
-static bool parse(struct ky_trace *trace, struct cursor cursor, struct point *point)
+static bool parse(struct ky_trace *trace, struct fields cursor, struct point *point)
 {
 	struct field phase = next_field(&cursor);
 	if (!phase.bytes)
@@ -148,7 +147,7 @@ static void begin_async(struct ky_trace *trace, int64_t ts, const struct point *
 	if (!lane)
 		return;
 	lane->last_begin_ts = ts;
-	/* Wakelocks are begun many times and ended once. */
+	/* Wakelocks begin many times and end once. */
 	if (lane->begins++)
 		return;
 	uint32_t track = lane->track;
@@ -191,7 +190,7 @@ static void on_track(struct ky_trace *trace, int64_t ts, int32_t tid, const stru
 			   "a span on a track of process %u ends that did not begin", point->tgid);
 }
 
-/* Instants of a track have one of their own: they do not fall into a span that is open on another. */
+/* Instants of a track get a track of their own, so that no open span encloses them. */
 static void track_instant(struct ky_trace *trace, int64_t ts, int32_t tid,
 			  const struct point *point)
 {
@@ -207,7 +206,7 @@ static void track_instant(struct ky_trace *trace, int64_t ts, int32_t tid,
 	ky_build_instant(trace, ts, ky_track(trace, &spec), 0, point->name, args);
 }
 
-/* Android's daemon that kills processes when memory is short: an instant of the one that is killed. */
+/* Android's low-memory killer: an instant of the killed process. */
 static uint32_t killed(struct ky_trace *trace, int64_t ts, uint32_t pid)
 {
 	const struct ky_kernel_state *state = trace->build->kernel;
@@ -223,7 +222,7 @@ static uint32_t killed(struct ky_trace *trace, int64_t ts, uint32_t pid)
 	return process;
 }
 
-/* "lmk,PID,REASON,SCORE,...": the daemon's span while it kills one. */
+/* "lmk,PID,REASON,SCORE,...": the killer's span. */
 static void kill_span(struct ky_trace *trace, int64_t ts, uint32_t name)
 {
 	unsigned pid;
@@ -302,7 +301,7 @@ void ky_put_marker_text(struct ky_trace *trace, int64_t ts, int32_t tid, const c
 	while (bytes && (text[bytes - 1] == '\n' || text[bytes - 1] == '\0'))
 		bytes--;
 	struct point point = {0};
-	if (!parse(trace, (struct cursor){text, text + bytes}, &point)) {
+	if (!parse(trace, (struct fields){text, text + bytes}, &point)) {
 		if (!bytes || (bytes >= sizeof(clock_sync) - 1 &&
 			       memcmp(text, clock_sync, sizeof(clock_sync) - 1) == 0))
 			return;
@@ -320,7 +319,7 @@ void ky_put_marker(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t tex
 	size_t bytes = ky_strings_bytes(&trace->strings, text);
 	if (!bytes)
 		return;
-	/* Adding strings may move all of them: out of there first. */
+	/* Adding strings may move all of them: copy it first. */
 	char *copy = bytes <= sizeof(few) ? few : malloc(bytes);
 	if (!copy) {
 		ky_trace_no_memory(trace);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * overflow.c: tracks for complete events that overlap others of their thread without being inside them.
+ * overflow.c: tracks for complete events that overlap others of their thread without nesting.
  *
- * The first few tracks beside a thread's are tried one after the other (slices.c), since spans that overlap are
- * mostly two or three deep and nest among themselves. Behind the last of those is the crowd: tracks that
- * have one slice at a time, in a heap by when that ends. So a million slices that all overlap take
- * time for a million steps in a heap, and none is left out.
+ * The first few tracks beside a thread's are tried in order (slices.c), since overlapping spans are mostly two or
+ * three deep and nest among themselves. After those comes the crowd: tracks that have one slice at a time, in a
+ * heap by its end. So a million overlapping slices take a million heap operations, and none is dropped.
  */
 #include "base/array.h"
 #include "model/build.h"

@@ -11,13 +11,13 @@
 
 #define KY_QUANTITY_BYTES 32
 
-/* "1.25 ms", always 3 digits and a unit; buf has KY_QUANTITY_BYTES. Returns buf. */
+/* Write "1.25 ms", always 3 digits and a unit, to KY_QUANTITY_BYTES of buf, and return buf. */
 const char *ky_quantity_duration(char *buf, int64_t ns);
 /* "12.3 M", "123" */
 const char *ky_quantity_count(char *buf, uint64_t n);
 /* "12.3 MiB" */
 const char *ky_quantity_bytes(char *buf, uint64_t bytes);
-/* "1.5ms", "200us", "3s", "10" (ns): false when it is none. */
+/* Parse "1.5ms", "200us", "3s" or "10" (ns); false for anything else. */
 bool ky_quantity_parse_duration(const char *text, int64_t *ns);
 
 #endif

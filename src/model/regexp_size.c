@@ -8,13 +8,13 @@
 #define DEPTH_MAX 50u
 #define SIZE_MOST (1u << 20)
 
-/* What is between two parentheses, as far as it was read. */
+/* The contents of parentheses, as far as parsed. */
 struct group {
 	size_t before; /* all but the last atom */
-	size_t last;   /* that a repetition applies to */
+	size_t last;   /* the one that a repetition applies to */
 };
 
-/* Behind a bracket expression: "[]a[:digit:]]". */
+/* Return the place behind a bracket expression: "[]a[:digit:]]". */
 static const char *skip_brackets(const char *at)
 {
 	at += at[1] == '^' ? 2 : 1;
@@ -30,7 +30,10 @@ static const char *skip_brackets(const char *at)
 	return at + (*at == ']');
 }
 
-/* Behind "{2,5}", and the larger of its numbers and one more. NULL: it is none. */
+/*
+ * Return the place behind "{2,5}", and in *times its largest number plus one; NULL if it is no
+ * bound.
+ */
 static const char *skip_interval(const char *at, size_t *count)
 {
 	unsigned long largest = 0;
@@ -54,7 +57,7 @@ static void add_atom(struct group *group, size_t size)
 	group->last = size;
 }
 
-/* Takes a repetition of the last atom; behind it, or NULL when there is none. */
+/* Apply a repetition to the last atom and return the place behind it, or NULL. */
 static const char *repeat(struct group *group, const char *at)
 {
 	size_t count = 0;

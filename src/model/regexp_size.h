@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * regexp_size.h: how much the C library would make of a POSIX extended regular expression. It writes repetitions out,
- * one inside the other multiplied ("a++" is a a* (a a*)*), recurses with the depth of parentheses, and takes
- * exponential time for back references: an expression from elsewhere is looked at before it is compiled.
+ * regexp_size.h: how large a POSIX extended regular expression becomes in the C library, which
+ * expands repetitions, nested ones multiplied ("a++" is a a* (a a*)*), recurses with the depth of
+ * parentheses, and takes exponential time for back references. A foreign expression is checked
+ * before it is compiled.
  */
 #ifndef KY_MODEL_REGEXP_SIZE_H
 #define KY_MODEL_REGEXP_SIZE_H
@@ -11,7 +12,10 @@
 
 #define KY_REGEXP_ENDLESS ((size_t)-1)
 
-/* About how many parts it has when written out; KY_REGEXP_ENDLESS for one that must not be compiled. */
+/*
+ * Return about how many parts an expression has when expanded; KY_REGEXP_ENDLESS if it must not be
+ * compiled.
+ */
 size_t ky_regexp_size(const char *pattern);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sched.c: what runs where, and what a thread does while it does not: the tables sched and thread_states out
- * of switches and wakeups, by the rules of Perfetto's trackers.
+ * sched.c: the tables sched (which thread runs on which CPU) and thread_states from switches and wakeups, by the
+ * rules of Perfetto's trackers.
  *
  *   CPU 1    ├── init ──┤├── sh ──────────┤├── idle ...        sched: a row from switch to switch
  *   sh    R ─┤ Running           ├ S ─────┤ R ├ Running        thread_states: always one open
  *
- * A switch whose prev is not the thread that the CPU was switched to before means that events were lost:
- * that slice is left without an end. The idle task has sched slices and no states.
+ * A switch whose prev is not the thread that the CPU last switched to means that events were lost: the last slice
+ * stays without an end. The idle task has sched slices and no states.
  */
 #include "base/array.h"
 #include "model/kernel_state.h"
@@ -95,7 +95,7 @@ static void switch_states(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint
 			  uint32_t prev_state, uint32_t next)
 {
 	const struct ky_thread_rows *rows = ky_sched_rows(trace, prev);
-	/* One that was not running: events are missing, and when its state ended is not known. */
+	/* It was not running: events are missing, and the end of its state is unknown. */
 	if (rows && rows->last && last_state(trace, rows) == trace->build->kernel->running)
 		ky_sched_close_state(trace, ts, rows);
 	ky_sched_open_state(trace, ts, prev, prev_state, KY_NONE, KY_NONE);
@@ -141,12 +141,12 @@ void ky_sched_switch(struct ky_trace *trace, int64_t ts, const struct ky_switch 
 	uint32_t next = ky_kernel_thread(trace, event->next_tid);
 	uint32_t prev = ky_kernel_thread(trace, event->prev_tid);
 	struct ky_cpu_state *cpu = ky_sched_cpu(trace, event->cpu);
-	/* Below 0: to nothing that has a row (Fuchsia's idle threads). */
+	/* Below 0: a switch to a thread without a row (Fuchsia's idle threads). */
 	if (!cpu || (next == KY_NONE && event->next_tid >= 0))
 		return;
 	if (!event->prev_state)
 		ky_problem(trace, "task_state_invalid", KY_ERROR, KY_NO_PLACE,
-			   "the state of thread %d when it was switched away from is not known",
+			   "thread %d was switched away from with an unknown state",
 			   event->prev_tid);
 	ky_thread_name(trace, next, event->next_comm, KY_NAME_KERNEL);
 	close_slice(trace, ts, cpu, event);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sched_tasks.c: the tables sched and thread_states where a kernel tells of one task at a time, by the rules of
- * Perfetto's generic kernel events. On a CPU a task stops running when it is said to do something else, or when
- * another runs there; in the second case what it does now may still come, at the same time:
+ * sched_tasks.c: the tables sched and thread_states from kernels that report one task at a time, by the rules of
+ * Perfetto's generic kernel events. A task stops running on a CPU when its state changes, or when another one runs
+ * there; in the second case its new state may still follow, at the same time:
  *
  *   a runs ... a sleeps, b runs        a's slice ends as S
  *   a runs ... b runs, a sleeps        a's slice is left hanging, and then ends as S
@@ -15,7 +15,7 @@ static const char *const words[] = {NULL, "Created", "R", "Running", "S", "D", "
 static bool out_of_order(struct ky_trace *trace, const struct ky_task_step *step)
 {
 	ky_problem(trace, "generic_task_state_invalid_order", KY_ERROR, KY_NO_PLACE,
-		   "thread %lld can not become %s now", (long long)step->tid, words[step->now]);
+		   "thread %lld cannot become %s now", (long long)step->tid, words[step->now]);
 	return false;
 }
 
@@ -28,7 +28,7 @@ static uint32_t created(struct ky_trace *trace, int64_t ts, const struct ky_task
 	return thread;
 }
 
-/* Whether the state may follow the one that the thread is in. */
+/* Report whether the state may follow the thread's current one. */
 static bool may_follow(struct ky_trace *trace, const struct ky_task_step *step, uint32_t thread)
 {
 	const struct ky_thread_rows *rows = ky_sched_rows(trace, thread);
@@ -42,7 +42,7 @@ static bool may_follow(struct ky_trace *trace, const struct ky_task_step *step, 
 	return true;
 }
 
-/* Whose step it is, or KY_NONE when it is to be left out. */
+/* Return the thread of an event, or KY_NONE to drop it. */
 static uint32_t thread_of(struct ky_trace *trace, int64_t ts, const struct ky_task_step *step)
 {
 	uint32_t thread = ky_kernel_thread_find(trace, step->tid);
@@ -102,7 +102,7 @@ static void runs(struct ky_trace *trace, int64_t ts, const struct ky_task_step *
 	push_state(trace, ts, thread, trace->build->kernel->running, step->cpu);
 }
 
-/* True when the state is that of the thread since its slice was left hanging. */
+/* Report whether the state is the one that the thread's hanging slice waits for. */
 static bool ends_hanging(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t state)
 {
 	struct ky_thread_rows *rows = ky_sched_rows(trace, thread);
@@ -122,8 +122,7 @@ void ky_sched_task(struct ky_trace *trace, int64_t ts, const struct ky_task_step
 {
 	if (step->now < KY_TASK_CREATED || step->now > KY_TASK_DESTROYED) {
 		ky_problem(trace, "task_state_invalid", KY_ERROR, KY_NO_PLACE,
-			   "thread %lld has a state that is not known: %u", (long long)step->tid,
-			   step->now);
+			   "thread %lld has an unknown state: %u", (long long)step->tid, step->now);
 		return;
 	}
 	struct ky_cpu_state *cpu = ky_sched_cpu(trace, step->cpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * series.c: kernel events of which each means something only together with those before it: counters of whoever
- * has a tid at that time, sums over all events so far, and spans that get a free track while they last.
+ * series.c: kernel events that depend on those before them: counters of the thread that has a tid at that time, sums
+ * over all events so far, and spans that take a free track while they last.
  */
 #include "model/kernel_state.h"
 
@@ -86,7 +86,7 @@ static void apply_sum(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 		return;
 	}
 	*sum += joined(words);
-	/* Whole units, as Perfetto has them. */
+	/* Whole units, as in Perfetto. */
 	const uint64_t units = *sum / (words[3] ? words[3] : 1);
 	ky_build_counter(trace, ts, words[2], (double)units, words[4]);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slices.c: slices from begin, end, complete and instant events that come in the order of time, with the rules
- * of Perfetto's slice tracker.
+ * slices.c: slices from begin, end, complete and instant events in the order of time, by the rules of Perfetto's slice
+ * tracker.
  *
- * A track's stack holds the slices that may still get children: those that are open, and those whose end
- * is known but was not reached yet. Before an event of time t those that ended by then are taken off:
+ * A track's stack holds the slices that may still get children: open ones, and those whose end is known but not yet
+ * reached. Before an event at time t those that ended by then are popped:
  *
  *   ┌──────── A (open) ────────           stack: A C
  *   │ ┌─ B ─┐   ┌──── C ────┐             B ended before t, C will end after it
  *   └─┴─────┴───┴──── t ────┴──
  *
- * An end that fits a slice further down ends that one; the open ones above it end with it as soon as
- * time has passed it.
+ * An end that fits a slice further down ends that one; the open ones above it end with it once time has passed
+ * it.
  */
 #include "base/array.h"
 #include "model/build.h"
@@ -19,7 +19,10 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 512u
-/* So many tracks are tried, in order, for a slice that overlaps others; then it gets one to itself. */
+/*
+ * How many tracks are tried, in order, for a slice that overlaps others, before it gets one to
+ * itself.
+ */
 #define CHAIN_MAX 32u
 
 struct ky_track_state *ky_track_state_make(struct ky_trace *trace, uint32_t track)
@@ -45,7 +48,7 @@ static inline bool push(struct ky_trace *trace, struct ky_track_state *state, ui
 	return true;
 }
 
-/* The end of a slice that has one; beyond the last moment it is that. */
+/* Return the end of a slice that has one, saturated. */
 static int64_t end_of(const struct ky_slices *slices, uint32_t slice)
 {
 	int64_t end;
@@ -53,7 +56,7 @@ static int64_t end_of(const struct ky_slices *slices, uint32_t slice)
 										   : end;
 }
 
-/* The slice at that place of the stack ended while those above it did not: they end with it, and all go. */
+/* End the slices above one that ended, at its end, and pop them all. */
 static void truncate_above(struct ky_trace *trace, struct ky_track_state *state, uint32_t at)
 {
 	struct ky_slices *slices = &trace->slices;
@@ -62,7 +65,10 @@ static void truncate_above(struct ky_trace *trace, struct ky_track_state *state,
 		   "a slice ended before one that began in it");
 	while (state->depth > at + 1) {
 		const uint32_t child = state->stack[--state->depth];
-		/* It may even have begun later: the innermost goes first, whichever ended. */
+		/*
+		 * The ended slice may have begun later: the innermost is popped first, whichever
+		 * ended.
+		 */
 		slices->dur[child] = end > slices->ts[child] ? end - slices->ts[child] : 0;
 	}
 	state->depth = at;
@@ -71,7 +77,10 @@ static void truncate_above(struct ky_trace *trace, struct ky_track_state *state,
 		state->finite += slices->dur[state->stack[i]] >= 0;
 }
 
-/* Takes off what ended by ts. moment: the next one is of no duration, and nests in one of no duration at ts. */
+/*
+ * Pop what ended by ts. moment: the next slice has no duration, and nests in one without duration
+ * at ts.
+ */
 static void close_finite(struct ky_trace *trace, struct ky_track_state *state, int64_t ts,
 			 bool moment)
 {
@@ -90,14 +99,14 @@ static void close_finite(struct ky_trace *trace, struct ky_track_state *state, i
 				open_above = false;
 			}
 		} else if (end < ts || (end == ts && !(moment && slices->dur[slice] == 0))) {
-			/* The innermost goes, as in Perfetto, whichever of them ended. */
+			/* The innermost is popped, as in Perfetto, whichever of them ended. */
 			state->depth--;
 			state->finite--;
 		}
 	}
 }
 
-/* Of begins and ends alone, which most traces have, there is nothing to take off. */
+/* With begins and ends alone, as in most traces, there is nothing to pop. */
 static inline void close_ended(struct ky_trace *trace, struct ky_track_state *state, int64_t ts,
 			       bool moment)
 {
@@ -144,7 +153,7 @@ uint32_t ky_build_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint
 	return start(trace, state, ts, -1, track, category, name, args, KY_SLICE_SPAN);
 }
 
-/* Whether a slice that begins now would outlast the one that it begins in. */
+/* Report whether a slice that begins now would outlast the one around it. */
 static bool escapes(const struct ky_slices *slices, const struct ky_track_state *state, int64_t ts,
 		    int64_t dur)
 {
@@ -157,7 +166,7 @@ static bool escapes(const struct ky_slices *slices, const struct ky_track_state 
 	return slices->dur[top] >= 0 && end > end_of(slices, top);
 }
 
-/* A track beside this one where the slice overlaps nothing; KY_NONE without memory. */
+/* Return a track beside this one where the slice overlaps nothing; KY_NONE without memory. */
 static uint32_t track_beside(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur)
 {
 	uint32_t at = track;
@@ -182,7 +191,7 @@ static uint32_t track_beside(struct ky_trace *trace, uint32_t track, int64_t ts,
 	return state && !trace->error ? at : KY_NONE;
 }
 
-/* The thread's flows go to the slice as if it were on the thread's track. */
+/* The thread's flows bind to the slice as if it were on the thread's track. */
 static uint32_t start_beside(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
 			     uint32_t category, uint32_t name, uint32_t args)
 {
@@ -231,7 +240,7 @@ uint32_t ky_build_instant(struct ky_trace *trace, int64_t ts, uint32_t track, ui
 	return start(trace, state, ts, 0, track, category, name, args, KY_SLICE_INSTANT);
 }
 
-/* The place on the stack of the innermost open slice that fits, or KY_NONE. */
+/* Return the stack position of the innermost open slice that fits, or KY_NONE. */
 static uint32_t find_open(const struct ky_slices *slices, const struct ky_track_state *state,
 			  uint32_t category, uint32_t name)
 {

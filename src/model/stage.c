@@ -65,7 +65,10 @@ static struct ky_stage_chunk *chunk_new(const struct ky_stage_chunk *before)
 		bytes = CHUNK_MAX;
 	struct ky_stage_chunk *chunk;
 	if (bytes >= CHUNK_MAPPED) {
-		/* A lane that filled one of the largest will fill most of this: no fault for each page. */
+		/*
+		 * A lane that filled one of the largest chunks will fill most of the next: avoid a
+		 * fault for each page.
+		 */
 		const int populate = before->bytes == CHUNK_MAX ? MAP_POPULATE : 0;
 		chunk = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
@@ -114,7 +117,10 @@ static bool fits(const struct ky_stage_lane *lane, int64_t ts, uint64_t rank)
 	return lane->tail_ts < ts || (lane->tail_ts == ts && lane->tail_rank <= rank);
 }
 
-/* The first lane, that is the one with the latest tail, behind which the record may go; else a new one, or the rest. */
+/*
+ * Return the first lane (the one with the latest tail) that the record may follow; else a new one,
+ * or the rest.
+ */
 static struct ky_stage_lane *lane_for(struct ky_stage *stage, int64_t ts, uint64_t rank)
 {
 	uint32_t low = 0;
@@ -131,7 +137,7 @@ static struct ky_stage_lane *lane_for(struct ky_stage *stage, int64_t ts, uint64
 	return &stage->lanes[low];
 }
 
-/* Room for a record at the lane's end; NULL without memory. */
+/* Reserve room for a record at the lane's end; NULL without memory. */
 static inline char *room_in(struct ky_stage_lane *lane)
 {
 	if (__builtin_expect(!lane->last || lane->last->bytes - lane->last->used < RECORD_MAX, 0)) {
@@ -215,7 +221,9 @@ static void take(struct cursor *cursor, const char *at)
 	cursor->rank = rank_of((enum ky_record_kind)(head.kind_track >> 27), cursor->words);
 }
 
-/* The lane's next record into the cursor; chunks that were read are given back. False at its end. */
+/*
+ * Move the cursor to the lane's next record and free the chunks that were read. False at the end.
+ */
 static bool advance(struct cursor *cursor)
 {
 	struct ky_stage_lane *lane = cursor->lane;
@@ -237,7 +245,7 @@ static int compare_rest(const void *a, const void *b)
 	return before(a, b) ? -1 : 1;
 }
 
-/* The rest as cursors in order. The records stay where they are until the end. */
+/* Sort the rest as cursors. The records stay in place until the end. */
 static int sort_rest(const struct ky_stage_lane *rest, struct cursor **cursors, uint64_t *count)
 {
 	uint64_t records = 0;
@@ -320,7 +328,10 @@ static int merge_open(struct merge *merge, struct ky_stage *stage)
 	return 0;
 }
 
-/* The earliest of the lanes but the first: up to it, the first lane's records can be taken without looking. */
+/*
+ * The earliest record of all lanes but the first: up to it the first lane's records need no
+ * comparison.
+ */
 static const struct cursor *runner_up(const struct merge *merge)
 {
 	if (merge->count < 2)

@@ -8,10 +8,10 @@
  *   lane 1   ▪▪▪▪▪▪ tail 620              that is not after it; so the tails stay in descending order, input that
  *   lane 2   ▪▪ tail 100                  is in order needs one lane, and input that is nested or woven of
  *   ...                                   ordered parts needs few (patience sorting).
- *   rest     ▪▪▪▪ any order, sorted at the end: what did not fit when there were enough lanes
+ *   rest     ▪▪▪▪ any order, sorted at the end: records that fit no lane when there were enough lanes
  *
- * At the end the lanes are merged, and their memory goes as it is read. Records of the same time keep
- * their order, but for Chrome's: those kinds have a rank.
+ * At the end the lanes are merged, and their memory is freed as it is read. Records of the same time keep their
+ * order, except Chrome's: those kinds have a rank.
  */
 #ifndef KY_MODEL_STAGE_H
 #define KY_MODEL_STAGE_H
@@ -60,7 +60,7 @@ struct ky_stage_lane {
 	int64_t tail_ts;
 	uint64_t tail_rank;
 	struct ky_stage_chunk *first, *last;
-	uint32_t at; /* merging: place of the next record in first */
+	uint32_t at; /* merging: offset of the next record in first */
 };
 
 struct ky_stage {
@@ -70,16 +70,16 @@ struct ky_stage {
 	uint64_t records;
 };
 
-/* Applies a record; words are those of its kind. */
+/* Apply a record; words are those of its kind. */
 typedef void (*ky_stage_fn)(void *context, int64_t ts, enum ky_record_kind kind, uint32_t track,
 			    const uint32_t *words);
 
 int ky_stage_open(struct ky_stage *stage);
 void ky_stage_close(struct ky_stage *stage);
-/* False without memory. */
+/* Stage a record; false without memory. */
 bool ky_stage_put(struct ky_stage *stage, int64_t ts, enum ky_record_kind kind, uint32_t track,
 		  const uint32_t *words);
-/* All records in order; gone afterwards. 0, -ENOMEM, or what progress returned. */
+/* Apply all records in order and free them. 0, -ENOMEM, or the result of progress. */
 int ky_stage_drain(struct ky_stage *stage, ky_stage_fn apply, void *context,
 		   int (*progress)(void *, uint64_t, uint64_t), void *progress_context);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks.c: processes and threads. A row is one life: when a pid or tid is used again, ky_process_new() or
- * ky_thread_new() makes a row, and from then on the number means that one.
+ * tasks.c: processes and threads. When a pid or tid is used again, ky_process_new() or
+ * ky_thread_new() adds a row, and from then on the number means that row.
  */
 #include "model/build.h"
 
-/* Two who tell of one moment see it so far apart at most. */
+/* Two sources report the same moment at most this far apart. */
 #define TOLD_AGAIN_NS 10000000
 
 static uint64_t machine_of(const struct ky_trace *trace)
@@ -56,7 +56,7 @@ void ky_process_name(struct ky_trace *trace, uint32_t process, uint32_t name,
 	processes->name_from[process] = (uint8_t)from;
 }
 
-/* Files the thread under its process, where it is found by its tid. */
+/* Register the thread with its process, by its tid. */
 static void join_process(struct ky_trace *trace, uint32_t thread, uint32_t process)
 {
 	struct ky_threads *threads = &trace->threads;
@@ -165,7 +165,7 @@ bool ky_trace_is_kernel_twice(const struct ky_trace *trace)
 	return trace->build->kernel_twice;
 }
 
-/* Whether the row, which began at start_ts as far as is known, is the task that begins now. */
+/* Report whether a row that started at start_ts, if known, is the task that starts now. */
 static bool is_same_task(const struct ky_trace *trace, uint32_t row, uint64_t kind,
 			 int64_t start_ts, int64_t end_ts, int64_t ts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c: the tables of a trace: their columns, their life, their size. */
+/* trace.c: the tables of a trace: columns, opening and closing, size. */
 #include "base/array.h"
 #include "model/build.h"
 #include "model/index.h"
@@ -252,7 +252,7 @@ uint64_t ky_trace_memory(const struct ky_trace *trace)
 	return bytes;
 }
 
-/* Widens the trace's bounds by the times of a table, which are ordered, and by their ends. */
+/* Widen the trace's bounds to a table's ordered times and their ends. */
 static void widen(struct ky_trace *trace, const int64_t *ts, const int64_t *dur, uint32_t count,
 		  bool *any)
 {

@@ -10,33 +10,32 @@
  *                    ├── samples ──▶ callsites ──▶ frames ──▶ mappings
  *                    └── logs, losses
  *
- * A reader fills it through intake.h; ky_trace_finish() ends that, and from then on nothing changes: all
- * of it may be read from any number of threads. A row's number is its id. Slices, counters, sched,
- * samples, logs and raw events are in the order of their times, slices that begin together in the order in
- * which they nest.
+ * A reader fills it through intake.h until ky_trace_finish(). From then on nothing changes, and any number of
+ * threads may read it. A row's number is its id. Slices, counters, sched, samples, logs and raw events are in the
+ * order of time; slices that begin together are in the order of nesting.
  *
- * Times are nanoseconds of trace->clock (normally BOOTTIME); a duration of -1 is one that never ended.
- * What instants are: slices of duration 0 and kind KY_SLICE_INSTANT.
+ * Times are nanoseconds of trace->clock (normally BOOTTIME); a duration of -1 means that it never ended.
+ * Instants are slices of duration 0 and kind KY_SLICE_INSTANT.
  */
 #ifndef KY_MODEL_TRACE_H
 #define KY_MODEL_TRACE_H
 
+#include "base/strings.h"
 #include "model/clocks.h"
 #include "model/columns.h"
-#include "base/strings.h"
 
-/* Processes and threads: a row is one life of a pid or tid, so that reused ones are rows of their own. */
+/* Processes and threads: a pid or tid that is used again gets a row of its own. */
 struct ky_processes {
 	struct ky_rows rows;
 	int64_t *pid;
-	uint32_t *name;    /* string, 0: not known */
-	uint32_t *cmdline; /* string, 0: not known */
+	uint32_t *name;    /* string, 0: unknown */
+	uint32_t *cmdline; /* string, 0: unknown */
 	uint32_t *parent;  /* process or KY_NONE */
-	int64_t *start_ts; /* KY_TIME_NONE: not known */
+	int64_t *start_ts; /* KY_TIME_NONE: unknown */
 	int64_t *end_ts;
 	uint32_t *args;
 	uint32_t *machine; /* 0 is the machine of the trace; see machines */
-	int32_t *uid;      /* -1: not known */
+	int32_t *uid;      /* -1: unknown */
 	int32_t *sort_index;
 	uint8_t *name_from; /* enum ky_name_from */
 };
@@ -57,13 +56,13 @@ struct ky_threads {
 
 #define KY_TIME_NONE INT64_MIN
 
-/* What a track belongs to decides which of Perfetto's track tables shows it. */
+/* The owner of a track decides which of Perfetto's track tables shows it. */
 enum ky_track_kind {
 	KY_TRACK_GLOBAL,  /* owner is KY_NONE */
 	KY_TRACK_PROCESS, /* owner is a process */
 	KY_TRACK_THREAD,  /* owner is a thread */
 	KY_TRACK_CPU,     /* owner is the number of a CPU */
-	KY_TRACK_COUNTER, /* as GLOBAL, of counters */
+	KY_TRACK_COUNTER, /* like GLOBAL, for counters */
 	KY_TRACK_PROCESS_COUNTER,
 	KY_TRACK_THREAD_COUNTER,
 	KY_TRACK_CPU_COUNTER
@@ -76,14 +75,14 @@ struct ky_tracks {
 	uint32_t *parent; /* track or KY_NONE */
 	uint32_t *
 		type; /* string: Perfetto's type of track ("thread_execution", "process_track_event", ...) */
-	uint32_t *unit; /* string, of counters */
-	uint32_t *args; /* what tells it apart from its siblings, description, ... */
+	uint32_t *unit; /* string, for counters */
+	uint32_t *args; /* its dimensions, description, ... */
 	uint64_t *id;   /* async: the id; pftrace: the uuid */
 	uint8_t *kind;  /* enum ky_track_kind */
 	uint8_t *flags; /* KY_TRACK_ */
 };
 
-#define KY_TRACK_ASYNC 1u       /* spans that may cross threads; id tells them apart */
+#define KY_TRACK_ASYNC 1u       /* spans that may cross threads, identified by id */
 #define KY_TRACK_OVERFLOW 2u    /* slices that overlapped others of the parent track */
 #define KY_TRACK_INCREMENTAL 4u /* a counter whose values in the file were differences */
 
@@ -125,14 +124,14 @@ struct ky_flows {
 	uint32_t *category;
 };
 
-/* Flows of which only one end is there: the other may be in another trace. */
+/* Flows with only one end in this trace: the other end may be in another trace. */
 struct ky_flow_ends {
 	struct ky_rows rows;
 	uint32_t *slice;
 	uint64_t *id;
 	uint32_t *name;
 	uint32_t *category;
-	uint8_t *arrives; /* it ends here; else it leaves */
+	uint8_t *arrives; /* it ends here; otherwise it leaves */
 };
 
 enum ky_arg_type {
@@ -154,7 +153,7 @@ struct ky_args {
 	uint64_t *value; /* an integer, the bits of a double, or a string's number */
 };
 
-/* A set's first argument; the set ends where the next begins. Row 0 is no set and row 1 the first. */
+/* The first argument of a set, which ends where the next set begins. Row 0 is no set. */
 struct ky_arg_sets {
 	struct ky_rows rows;
 	uint32_t *first;
@@ -166,7 +165,7 @@ struct ky_sched {
 	int64_t *dur;
 	uint32_t *cpu;
 	uint32_t *thread;
-	uint32_t *end_state; /* string: "S", "R+", ...; 0: not known */
+	uint32_t *end_state; /* string: "S", "R+", ...; 0: unknown */
 	int32_t *priority;
 };
 
@@ -178,11 +177,11 @@ struct ky_thread_states {
 	uint32_t *state;            /* string: "Running", "R", "S", "D", ... */
 	uint32_t *cpu;              /* KY_NONE when not running */
 	uint32_t *waker;            /* thread or KY_NONE */
-	int8_t *io_wait;            /* -1: not known */
+	int8_t *io_wait;            /* -1: unknown */
 	uint32_t *blocked_function; /* string */
 };
 
-/* Kernel events as they are (Perfetto's ftrace_event). */
+/* Raw kernel events (Perfetto's ftrace_event). */
 struct ky_raw_events {
 	struct ky_rows rows;
 	int64_t *ts;
@@ -207,7 +206,7 @@ struct ky_frames {
 	uint32_t *name;    /* string: function, demangled where possible */
 	uint32_t *mapping; /* or KY_NONE */
 	uint64_t *rel_pc;
-	uint32_t *file; /* string, 0: not known */
+	uint32_t *file; /* string, 0: unknown */
 	uint32_t *line;
 };
 
@@ -225,7 +224,7 @@ struct ky_samples {
 	uint32_t *callsite; /* or KY_NONE */
 	uint32_t *cpu;      /* or KY_NONE */
 	uint8_t *mode;      /* enum ky_cpu_mode */
-	double *weight;     /* period, or how much of what event it stands for; 1 when not known */
+	double *weight;     /* period, or the number of events that it represents; 1 when unknown */
 	uint32_t *event;    /* string: "cycles", "cpu-clock", ... */
 };
 
@@ -243,22 +242,22 @@ struct ky_logs {
 	int64_t *ts;
 	uint32_t *thread; /* or KY_NONE */
 	uint8_t *
-		priority; /* Perfetto's: 2 verbose, 3 debug, 4 info, 5 warn, 6 error, 7 fatal; 0 not known */
+		priority; /* Perfetto's: 2 verbose, 3 debug, 4 info, 5 warn, 6 error, 7 fatal; 0 unknown */
 	uint32_t *tag;
 	uint32_t *message;
 };
 
-/* Events that did not make it. */
+/* Lost events. */
 struct ky_losses {
 	struct ky_rows rows;
-	int64_t *ts;      /* KY_TIME_NONE: not known when */
-	uint64_t *events; /* 0: not known how many */
+	int64_t *ts;      /* KY_TIME_NONE: unknown */
+	uint64_t *events; /* 0: unknown */
 	uint32_t *thread; /* or KY_NONE */
 	uint32_t *cpu;    /* or KY_NONE */
-	uint32_t *what;   /* string: who lost them */
+	uint32_t *what;   /* string: the cause */
 };
 
-/* What several clocks showed at one moment: rows with the same snapshot belong together. */
+/* Clock snapshots: rows with the same snapshot are the times of several clocks at one moment. */
 struct ky_clock_rows {
 	struct ky_rows rows;
 	uint32_t *snapshot;
@@ -275,7 +274,7 @@ struct ky_metadata {
 	int64_t *number;
 };
 
-/* What is wrong with the input, in the terms of Perfetto's stats where it has the same one. */
+/* Problems of the input, named like Perfetto's stats where it has the same one. */
 enum ky_severity { KY_INFO, KY_DATA_LOSS, KY_ERROR };
 
 struct ky_problems {
@@ -284,14 +283,14 @@ struct ky_problems {
 	uint8_t *severity;  /* enum ky_severity */
 	uint64_t *number;   /* how often */
 	uint64_t *first_at; /* byte of the input, or KY_NO_PLACE */
-	uint32_t *first;    /* string: what was wrong the first time, 0: nothing more to say */
+	uint32_t *first;    /* string: details of the first one, 0: none */
 	uint32_t *input;    /* string: which input, 0: the only one */
 };
 
 #define KY_NO_PLACE UINT64_MAX
 
-struct ky_build; /* what is needed only while it is filled */
-struct ky_index; /* made when first asked for; index.h */
+struct ky_build; /* state while the trace is filled; build.h */
+struct ky_index; /* made on first use; index.h */
 
 struct ky_trace {
 	struct ky_strings strings;
@@ -324,16 +323,16 @@ struct ky_trace {
 	uint64_t lost;      /* sum of losses.events */
 	const char *format; /* of the input: "json", "pftrace", ...; static */
 	bool finished;
-	int error;              /* -ENOMEM once memory was short: the trace is not whole */
+	int error;              /* -ENOMEM once memory ran out: the trace is incomplete */
 	struct ky_build *build; /* NULL once it is finished */
 	struct ky_index *index;
 };
 
-/* 0 or -ENOMEM. */
+/* Open an empty trace. 0 or -ENOMEM. */
 int ky_trace_open(struct ky_trace **trace);
 void ky_trace_close(struct ky_trace **trace);
 
-/* Bytes of all columns and strings. */
+/* Return the bytes of all columns and strings. */
 uint64_t ky_trace_memory(const struct ky_trace *trace);
 
 static inline const char *ky_text_of(const struct ky_trace *trace, uint32_t string)
@@ -341,7 +340,7 @@ static inline const char *ky_text_of(const struct ky_trace *trace, uint32_t stri
 	return ky_strings_text(&trace->strings, string);
 }
 
-/* A set's arguments are those from first to before end. */
+/* Return the bounds of a set's arguments: from first to before end. */
 static inline uint32_t ky_arg_set_first(const struct ky_trace *trace, uint32_t set)
 {
 	return set ? trace->arg_sets.first[set] : 0;
@@ -355,11 +354,11 @@ static inline uint32_t ky_arg_set_end(const struct ky_trace *trace, uint32_t set
 						    : trace->args.rows.count;
 }
 
-/* The thread or process that a track belongs to in the end, or KY_NONE. */
+/* Return the thread or process that a track belongs to, or KY_NONE. */
 uint32_t ky_track_thread(const struct ky_trace *trace, uint32_t track);
 uint32_t ky_track_process(const struct ky_trace *trace, uint32_t track);
 
-/* The tables, for those that walk all of them (SQL, memory). */
+/* All tables, for code that walks them (SQL, memory). */
 struct ky_table_columns {
 	const char *name;
 	size_t offset; /* of the table in struct ky_trace */

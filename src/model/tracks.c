@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracks.c: tracks, found by what tells them apart. */
+/* tracks.c: tracks, found by their specs. */
 #include "base/array.h"
 #include "model/build.h"
 
@@ -35,7 +35,7 @@ uint32_t ky_track_new(struct ky_trace *trace, const struct ky_track_spec *spec)
 	return row;
 }
 
-/* A hash of 128 bits with a secret seed: what two specs share by chance is nothing. */
+/* Specs are found by a seeded hash of 128 bits: a collision by chance does not happen. */
 uint32_t ky_track(struct ky_trace *trace, const struct ky_track_spec *spec)
 {
 	const uint64_t a =
@@ -53,7 +53,7 @@ uint32_t ky_track(struct ky_trace *trace, const struct ky_track_spec *spec)
 	return (uint32_t)*row;
 }
 
-/* The track that an array has for an owner, as row + 1. */
+/* Return the track of an owner; the array holds row + 1. */
 static uint32_t own_track(struct ky_trace *trace, uint32_t **rows, uint64_t *room,
 			  enum ky_track_kind kind, uint32_t owner)
 {

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window.c: parts of the time, of a flight recorder. Between two of them the kernel was not listened to: what ran then, and
- * what ended, is not known.
+ * window.c: the stretches of time that a flight recorder kept. Between two of them kernel events are missing: it is
+ * unknown what ran and ended there.
  *
  *   ┌ window ────────┐                ┌ window ───
  *   │ a runs ────────┤                │  ... switched away from b
  *   └────────────────┘                └───────────
- *                    ▲ all that is open ends here: a gap, staged one nanosecond behind, so that it comes after what
- *                      happened in the window's last
+ *                    ▲ everything open ends here, by a gap record staged one nanosecond later, so that it follows the
+ *                      window's last events
  */
 #include "model/kernel_state.h"
 
 #include <stdlib.h>
 
-/* A file could have windows without end, and threads too: rows that are looked at for all of them. */
+/*
+ * A file may have any number of windows and threads: the limit of rows visited at the ends of
+ * windows.
+ */
 #define GAP_ROWS_MAX (UINT64_C(1) << 28)
 
 const struct ky_window *ky_window_of(const struct ky_window *windows, uint32_t count, int64_t ts)
@@ -42,7 +45,7 @@ void ky_trace_windows(struct ky_trace *trace, const struct ky_window *windows, u
 		if (windows[i].to_ns == INT64_MAX)
 			continue;
 		KY_PUT_KERNEL(trace, windows[i].to_ns + 1, KY_KERNEL_GAP, 0);
-		trace->events--; /* it is none */
+		trace->events--; /* it is no event */
 	}
 	build->windows_count = count;
 }
@@ -50,7 +53,7 @@ void ky_trace_windows(struct ky_trace *trace, const struct ky_window *windows, u
 bool ky_window_wants(const struct ky_trace *trace, int64_t ts, uint32_t sub)
 {
 	const struct ky_build *build = trace->build;
-	/* Who a task is holds in all windows. */
+	/* The identity of a task is valid in all windows. */
 	if (sub >= KY_KERNEL_TASK_NEW && sub <= KY_KERNEL_TASK_HINT)
 		return true;
 	const struct ky_window *window = ky_window_of(build->windows, build->windows_count, ts);
@@ -77,7 +80,7 @@ static void end_states(struct ky_trace *trace, int64_t ts)
 	}
 }
 
-/* Spans of threads and CPUs; those with an id may reach into another window. */
+/* End the spans of threads and CPUs; those with an id may reach into another window. */
 static void end_spans(struct ky_trace *trace, int64_t ts)
 {
 	struct ky_build *build = trace->build;

@@ -38,7 +38,7 @@ static void gather(struct side *side, const struct ky_filter *filter)
 	for (uint32_t i = 0; i < filter->end; i++) {
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(filter, i))
 			continue;
-		const struct ky_span span = ky_filter_span(filter, i);
+		const struct ky_interval span = ky_filter_interval(filter, i);
 		side->durations[side->begins[side->row_of[slices->name[i]]]++] =
 			ky_sub_clamped(span.end, span.begin);
 	}
@@ -72,7 +72,7 @@ static int open_side(struct side *side, struct ky_trace *trace, const struct ky_
 	return 0;
 }
 
-/* The row of the same name on the other side, or KY_NONE. */
+/* Return the row of the same name on the other side, or KY_NONE. */
 static uint32_t counterpart(const struct side *other, const struct ky_trace *trace, uint32_t name)
 {
 	const struct ky_strings *const strings = &trace->strings;
@@ -159,8 +159,8 @@ static int by_p(const void *a_, const void *b_)
 }
 
 /*
- * Holm: the smallest p times the number of names, the next times one less, never less than the
- * one before.
+ * Apply Holm's correction: the smallest p times the number of names, the next times one less, never
+ * less than the one before.
  */
 static int correct(struct ky_diff *diff)
 {

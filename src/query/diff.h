@@ -38,12 +38,12 @@ struct ky_diff_options {
 
 struct ky_diff_row {
 	uint32_t a_name, b_name;  /* string of a or b; both 0: slices without a name */
-	struct ky_stats_row a, b; /* all 0 when it is only in the other */
+	struct ky_stats_row a, b; /* all 0 if only the other has it */
 	enum ky_diff_verdict verdict;
-	double p;       /* after the correction; 1 when it was not judged */
+	double p;       /* after the correction; 1 if not judged */
 	double effect;  /* Cliff's delta */
 	double change;  /* of the measure: 0.1 is 10 % more; infinite from 0 */
-	double cost_ns; /* what the change of the mean makes over all slices of b */
+	double cost_ns; /* the change of the mean times all slices of b */
 };
 
 struct ky_diff {
@@ -52,7 +52,7 @@ struct ky_diff {
 	uint32_t judged, slower, faster;
 };
 
-/* 0 or -ENOMEM. */
+/* Compare two traces. 0 or -ENOMEM. */
 int ky_diff_make(struct ky_diff *diff, struct ky_trace *a, struct ky_trace *b,
 		 const struct ky_diff_options *options);
 void ky_diff_free(struct ky_diff *diff);

@@ -28,7 +28,7 @@ bool ky_filter_match_name(const struct ky_filter *filter, uint32_t string)
 	return in;
 }
 
-/* A category may be a list ("net,slow"): one member that matches is enough. */
+/* A category may be a list ("net,slow"): one matching member is enough. */
 bool ky_filter_match_category(const struct ky_filter *filter, uint32_t string)
 {
 	size_t bytes;
@@ -45,7 +45,7 @@ bool ky_filter_match_category(const struct ky_filter *filter, uint32_t string)
 	return in;
 }
 
-/* Text that is a number means the id, and may be a name too. */
+/* A number means the id, and may also be a name. */
 static bool match_task(const struct ky_trace *trace, const char *wanted, uint32_t name, int64_t id)
 {
 	char *end;
@@ -118,7 +118,7 @@ int ky_filter_open(struct ky_filter *filter, const struct ky_trace *trace,
 			? trace->slices.rows.count
 			: ky_index_time(trace->slices.ts, trace->slices.rows.count, spec->to_ns);
 	filter->first = ky_index_time(trace->slices.ts, trace->slices.rows.count, filter->from_ns);
-	filter->reach = spec->reach;
+	filter->ends = spec->ends;
 	filter->stop = spec->stop;
 	if (spec->name && !(filter->names = calloc(strings, 1)))
 		error = -ENOMEM;
@@ -138,4 +138,37 @@ void ky_filter_close(struct ky_filter *filter)
 	free(filter->names);
 	free(filter->categories);
 	*filter = (struct ky_filter){0};
+}
+
+/* A slice that never ended lasts to the end of the trace. */
+static int64_t block_end(const struct ky_trace *trace, uint32_t first, uint32_t count)
+{
+	const int64_t *const ts = trace->slices.ts + first, *const dur = trace->slices.dur + first;
+	int64_t last = INT64_MIN;
+	for (uint32_t i = 0; i < count; i++) {
+		const int64_t end = dur[i] < 0 ? trace->end_ns : ky_add_clamped(ts[i], dur[i]);
+		last = end > last ? end : last;
+	}
+	return last;
+}
+
+int ky_filter_ends_make(struct ky_filter_ends *ends, const struct ky_trace *trace)
+{
+	const uint32_t rows = trace->slices.rows.count;
+	const uint32_t blocks = rows / KY_FILTER_ENDS_ROWS + (rows % KY_FILTER_ENDS_ROWS != 0);
+	ends->ends = malloc(((size_t)blocks + 1) * sizeof(*ends->ends));
+	if (!ends->ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < blocks; i++) {
+		const uint32_t left = rows - i * KY_FILTER_ENDS_ROWS;
+		ends->ends[i] = block_end(trace, i * KY_FILTER_ENDS_ROWS,
+					  left < KY_FILTER_ENDS_ROWS ? left : KY_FILTER_ENDS_ROWS);
+	}
+	return 0;
+}
+
+void ky_filter_ends_free(struct ky_filter_ends *ends)
+{
+	free(ends->ends);
+	*ends = (struct ky_filter_ends){0};
 }

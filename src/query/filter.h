@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.h: which rows of a trace a struct ky_stats_filter lets through. Globs are matched once
- * for each text or track, not once for each row.
+ * filter.h: the rows of a trace that pass a struct ky_stats_filter. Globs are matched once for each text or track, not
+ * once for each row.
  *
  *   from          to
  *   ├─────────────┤
  * ██████                counts from `from` on
- *      ████             counts as it is
+ *      ████             counts in full
  *              ▌        an instant at `to` is out, one at `from` is in
  */
 #ifndef KY_QUERY_FILTER_H
 #define KY_QUERY_FILTER_H
 
-#include "query/reach.h"
 #include "query/stats.h"
+
+/*
+ * When the slices of each block of rows have all ended. Slices are in the order of their start, and few early ones last
+ * long: so a short range late in a long trace skips nearly all that ended before it.
+ *
+ *   rows   │▪ ▪▪ ▪ ▪│▪▪▪ ━━━━━━━━━━━━━━━━━━━━━━━│▪ ▪ ▪▪ │        from
+ *   ends           ↑                            ↑       ↑         │      only the second block is checked
+ */
+struct ky_filter_ends {
+	int64_t *ends; /* by block: the last end of its slices */
+};
+
+#define KY_FILTER_ENDS_ROWS 4096u
+
+/* Make the ends of all blocks in one pass over all slices. 0 or -ENOMEM. */
+int ky_filter_ends_make(struct ky_filter_ends *ends, const struct ky_trace *trace);
+void ky_filter_ends_free(struct ky_filter_ends *ends);
 
 struct ky_filter {
 	const struct ky_trace *trace;
@@ -22,21 +38,21 @@ struct ky_filter {
 	const char *category;
 	uint8_t *tracks;  /* NULL: all; else a byte for each */
 	uint8_t *threads; /* the same of threads */
-	uint8_t *names;   /* NULL: all; else what is known of each string */
+	uint8_t *names;   /* NULL: all; else a cached result for each string */
 	uint8_t *categories;
 	uint32_t end;   /* the first slice that begins at to_ns or later */
 	uint32_t first; /* the first slice that begins at from_ns or later */
-	const struct ky_reach *reach;
+	const struct ky_filter_ends *ends;
 	const int *stop;
 };
 
-/* spec may be NULL and must outlive the filter. 0 or -ENOMEM. */
+/* Open a filter; spec may be NULL and must outlive it. 0 or -ENOMEM. */
 int ky_filter_open(struct ky_filter *filter, const struct ky_trace *trace,
 		   const struct ky_stats_filter *spec);
 void ky_filter_close(struct ky_filter *filter);
 
 enum { KY_FILTER_UNKNOWN, KY_FILTER_IN, KY_FILTER_OUT };
-/* Parts of the ones below. */
+/* Used by the inline functions below. */
 bool ky_filter_match_name(const struct ky_filter *filter, uint32_t string);
 bool ky_filter_match_category(const struct ky_filter *filter, uint32_t string);
 
@@ -58,30 +74,30 @@ static inline bool ky_filter_category(const struct ky_filter *filter, uint32_t c
 					  : known == KY_FILTER_IN;
 }
 
-/* Whether the slice is among some that all ended before the range, and are passed over together. */
+/* Report whether the slice is in a block that ended before the range and is skipped as a whole. */
 static inline bool ky_filter_passes(const struct ky_filter *filter, uint32_t slice)
 {
-	return filter->reach && slice < filter->first &&
-	       filter->reach->ends[slice / KY_REACH_ROWS] <= filter->from_ns;
+	return filter->ends && slice < filter->first &&
+	       filter->ends->ends[slice / KY_FILTER_ENDS_ROWS] <= filter->from_ns;
 }
 
-/* Then not all slices came: what was made of them is worth nothing. */
+/* Report whether the filter was stopped: results are then incomplete and worthless. */
 static inline bool ky_filter_stopped(const struct ky_filter *filter)
 {
 	return filter->stop && __atomic_load_n(filter->stop, __ATOMIC_RELAXED) != 0;
 }
 
 /*
- * The next slice to look at, from this one on: all that the filter lets through come, and of the others only some. Ends
- * with filter->end or more.
+ * Return the next slice to check, from this one on: all that pass the filter, and some that do not;
+ * filter->end or more at the end.
  */
 static inline uint32_t ky_filter_next(const struct ky_filter *filter, uint32_t slice)
 {
-	if (slice % KY_REACH_ROWS == 0 && ky_filter_stopped(filter))
+	if (slice % KY_FILTER_ENDS_ROWS == 0 && ky_filter_stopped(filter))
 		return filter->end;
-	while (slice % KY_REACH_ROWS == 0 && ky_filter_passes(filter, slice))
-		slice = filter->first - slice < KY_REACH_ROWS ? filter->first
-							      : slice + KY_REACH_ROWS;
+	while (slice % KY_FILTER_ENDS_ROWS == 0 && ky_filter_passes(filter, slice))
+		slice = filter->first - slice < KY_FILTER_ENDS_ROWS ? filter->first
+								    : slice + KY_FILTER_ENDS_ROWS;
 	return slice;
 }
 
@@ -98,22 +114,24 @@ static inline int64_t ky_sub_clamped(int64_t a, int64_t b)
 							 : difference;
 }
 
-struct ky_span {
+struct ky_interval {
 	int64_t begin, end;
 };
 
-/* A slice's time within the filter's; one that never ended lasts to the trace's end. */
-static inline struct ky_span ky_filter_span(const struct ky_filter *filter, uint32_t slice)
+/*
+ * Return a slice's time within the filter's; a slice without an end lasts to the end of the trace.
+ */
+static inline struct ky_interval ky_filter_interval(const struct ky_filter *filter, uint32_t slice)
 {
 	const struct ky_slices *const slices = &filter->trace->slices;
 	const int64_t ts = slices->ts[slice], dur = slices->dur[slice];
 	int64_t end = dur < 0 ? filter->trace->end_ns : ky_add_clamped(ts, dur);
 	end = end < filter->to_ns ? end : filter->to_ns;
 	const int64_t begin = ts > filter->from_ns ? ts : filter->from_ns;
-	return (struct ky_span){begin, end > begin ? end : begin};
+	return (struct ky_interval){begin, end > begin ? end : begin};
 }
 
-/* Whether a span, of which some is cut, has to do with the range at all. */
+/* Report whether a clipped slice touches the range at all. */
 static inline bool ky_filter_time(const struct ky_filter *filter, uint32_t slice)
 {
 	const struct ky_slices *const slices = &filter->trace->slices;
@@ -124,7 +142,7 @@ static inline bool ky_filter_time(const struct ky_filter *filter, uint32_t slice
 		       : ky_add_clamped(ts, dur) > filter->from_ns;
 }
 
-/* All but the name. */
+/* Check everything but the name. */
 static inline bool ky_filter_slice_place(const struct ky_filter *filter, uint32_t slice)
 {
 	const struct ky_slices *const slices = &filter->trace->slices;

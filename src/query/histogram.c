@@ -8,7 +8,7 @@
 
 #define LOG_FROM_RATIO 50
 
-/* The smallest of 1, 2 and 5 times a power of ten that is not below. */
+/* Return the smallest of 1, 2 and 5 times a power of ten that is not below value. */
 static double round_step(double least)
 {
 	double power = 1;
@@ -35,7 +35,7 @@ static void linear_edges(struct ky_histogram *histogram, int64_t min, int64_t ma
 	const double span = (double)max - (double)min;
 	double step = round_step(span / buckets > 1 ? span / buckets : 1);
 	double first = floor((double)min / step) * step;
-	/* The round begin may need one more bucket than there is. */
+	/* The round start may need one more bucket than allowed. */
 	if (first + step * buckets <= (double)max) {
 		step = round_step(step * 1.01);
 		first = floor((double)min / step) * step;
@@ -47,7 +47,7 @@ static void linear_edges(struct ky_histogram *histogram, int64_t min, int64_t ma
 	histogram->edges[histogram->count] = last > max ? last : next(max);
 }
 
-/* Edges are whole numbers: small ones may fall together, then there are fewer buckets. */
+/* Edges are integers: small ones may coincide, which leaves fewer buckets. */
 static void log_edges(struct ky_histogram *histogram, int64_t min, int64_t max, uint32_t buckets)
 {
 	const double low = min > 0 ? (double)min : 1;

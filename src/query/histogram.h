@@ -25,11 +25,14 @@ enum ky_histogram_scale {
 	KY_SCALE_LOG
 };
 
-/* values are 0 or more, at least one; at most that many buckets. 0 or -ENOMEM. */
+/*
+ * Make a histogram of at least one value, all 0 or more, with at most that many buckets. 0 or
+ * -ENOMEM.
+ */
 int ky_histogram_make(struct ky_histogram *histogram, const int64_t *values, uint64_t count,
 		      enum ky_histogram_scale scale, uint32_t buckets);
 void ky_histogram_free(struct ky_histogram *histogram);
-/* The bucket that a value belongs to. */
+/* Return the bucket of a value. */
 uint32_t ky_histogram_bucket(const struct ky_histogram *histogram, int64_t value);
 
 #endif

@@ -62,7 +62,7 @@ static void rank(struct pooled *pooled)
 	}
 }
 
-/* How much a rank is like the one before it, 0 to below 1. */
+/* Return the correlation of ranks with their predecessors, from 0 to below 1. */
 static double correlation(const double *ranks, uint64_t count)
 {
 	double mean = 0, together = 0, alone = 0;
@@ -77,7 +77,7 @@ static double correlation(const double *ranks, uint64_t count)
 	}
 	if (alone <= 0)
 		return 0;
-	/* What independent values show by chance is none. */
+	/* A correlation that independent values show by chance counts as none. */
 	const double found = together / alone, chance = 2 / sqrt((double)count);
 	if (found <= chance)
 		return 0;
@@ -103,7 +103,7 @@ static struct ky_rank_test judge(const struct pooled *pooled)
 	struct ky_rank_test result = {.p = 1, .effect = u / middle - 1};
 	if (!(variance > 0))
 		return result;
-	/* Less a half: ranks are whole numbers, the normal distribution is not. */
+	/* Continuity correction: ranks are integers, the normal distribution is continuous. */
 	double off = fabs(u - middle) - 0.5;
 	off = off > 0 ? off : 0;
 	result.p = erfc(off / (sqrt(variance) * widening(pooled)) / sqrt(2));

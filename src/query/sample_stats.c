@@ -40,7 +40,7 @@ void ky_callsite_sums_free(struct ky_callsite_sums *sums)
 	*sums = (struct ky_callsite_sums){0};
 }
 
-/* By callsite, whether a function on its stack has a name that the filter lets through. */
+/* Report by callsite whether a function on its stack has a name that passes the filter. */
 static uint8_t *stacks_in(const struct ky_filter *filter)
 {
 	const struct ky_trace *const trace = filter->trace;
@@ -128,8 +128,8 @@ struct walk {
 	uint32_t *first, *next;         /* by callsite */
 	uint32_t *open;                 /* by row: how often it is on the stack */
 	uint32_t *row_of;               /* by frame: row or KY_NONE */
-	double *frame_here;             /* by frame: what was spent there */
-	double *frame_below;            /* the same, and in what was called from there */
+	double *frame_here;             /* by frame: weight there */
+	double *frame_below;            /* the same including callees */
 	struct ky_pair_map by_function; /* name, module → row + 1 */
 	struct ky_function_row *rows;
 	uint32_t count, room;
@@ -166,8 +166,9 @@ static uint32_t module_name(const struct ky_trace *trace, uint32_t mapping)
 }
 
 /*
- * A function is a name in a module: two programs have a main each, and what has no name is told apart by where it
- * is. Modules of the same path are one, whichever process mapped them.
+ * Return the entry of a frame's function, which is a name in a module: two programs have a main
+ * each, and unnamed functions are distinguished by module. Modules of the same path are one,
+ * whichever process mapped them.
  */
 static uint64_t *function_of(struct walk *walk, uint32_t frame)
 {
@@ -185,7 +186,7 @@ static int add_row(struct walk *walk, uint32_t frame)
 	return KY_ARRAY_ADD(walk->rows, walk->count, walk->room, row) ? 0 : -ENOMEM;
 }
 
-/* A function's frames are its addresses: which of them has most. */
+/* Choose the frame (address) of each function that has the most samples. */
 static void choose_frames(struct walk *walk)
 {
 	for (uint32_t i = 0; i < walk->trace->frames.rows.count; i++) {
@@ -199,7 +200,7 @@ static void choose_frames(struct walk *walk)
 	}
 }
 
-/* A row for each function, and what was spent in it itself. */
+/* Add a row for each function, with its own samples. */
 static int add_rows(struct walk *walk)
 {
 	const struct ky_trace *const trace = walk->trace;

@@ -7,7 +7,7 @@
 #define BITS 11
 #define FEW 32
 
-/* Values as numbers that have the same order and no sign. */
+/* Map values to unsigned numbers of the same order. */
 static uint64_t ordered(int64_t value)
 {
 	return (uint64_t)value ^ (UINT64_C(1) << 63);
@@ -34,7 +34,7 @@ static void range(const int64_t *values, uint64_t count, int64_t *min, int64_t *
 	}
 }
 
-/* Brings those of one bucket to the front; how many they are. */
+/* Move the values of one bucket to the front and return their number. */
 static uint64_t gather(int64_t *values, uint64_t count, uint64_t base, unsigned shift,
 		       uint64_t bucket)
 {

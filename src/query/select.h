@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * select.h: the value of a rank among many, exactly, without sorting them. The time is linear in
- * their number whatever they are: each step looks at some bits of the values and keeps those that
- * share them with the one that is looked for.
+ * select.h: the exact value of a rank without sorting. The time is linear for any values: each step
+ * looks at some bits of the values and keeps those that share them with the value in question.
  */
 #ifndef KY_QUERY_SELECT_H
 #define KY_QUERY_SELECT_H
 
 #include <stdint.h>
 
-/*
- * The value that has that many smaller ones before it when in order; rank < count. Changes their
- * order.
- */
+/* Return the value at a rank (below count) of the sorted values. Changes their order. */
 int64_t ky_select(int64_t *values, uint64_t count, uint64_t rank);
 
-/* The rank of a percentile: the smallest value that at least that part of all does not exceed. */
+/*
+ * Return the rank of a percentile: the smallest value that at least that share of all does not
+ * exceed.
+ */
 static inline uint64_t ky_select_rank(uint64_t count, double part)
 {
 	const double exact = (double)count * part;

@@ -9,7 +9,7 @@ static bool is_text(const struct ky_trace *trace, uint32_t string, const char *t
 	return string && strcmp(ky_text_of(trace, string), text) == 0;
 }
 
-/* An argument of the slice, or KY_NONE; formats differ in what they put before its key. */
+/* Return an argument of the slice, or KY_NONE; formats put different prefixes before its key. */
 static uint32_t find_arg(const struct ky_trace *trace, uint32_t slice, const char *key)
 {
 	const uint32_t set = trace->slices.args[slice];
@@ -24,7 +24,10 @@ static uint32_t find_arg(const struct ky_trace *trace, uint32_t slice, const cha
 	return KY_NONE;
 }
 
-/* By its track, or its thread where a format has no tracks; by what only a snapshot says where it has neither. */
+/*
+ * Recognise a snapshot by its track, by its thread in formats without tracks, else by arguments
+ * that only snapshots have.
+ */
 static bool is_snapshot(const struct ky_trace *trace, uint32_t slice)
 {
 	const uint32_t track = trace->slices.track[slice];

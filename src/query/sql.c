@@ -18,11 +18,11 @@
 struct ky_sql {
 	struct ky_sql_context rows;
 	struct ky_sql_context batch;
-	bool changed; /* the schema of the first is no longer that of the second */
+	bool changed; /* the first connection's schema has changed */
 	int stop;     /* atomic */
 };
 
-/* What Perfetto's prelude and slices.with_context have as views. */
+/* The views of Perfetto's prelude and slices.with_context. */
 static const char views[] =
 	"BEGIN;"
 	"CREATE VIEW trace_bounds AS SELECT TRACE_START() AS start_ts, TRACE_END() AS end_ts;"
@@ -72,7 +72,7 @@ static const char *const view_names[] = {
 	"thread_or_process_slice",
 };
 
-/* Nothing outside of memory is reached, and no setting changed that others rely on. */
+/* Deny everything outside of memory, and all changes of settings. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *database,
 		     const char *trigger)
 {
@@ -107,7 +107,7 @@ static int add_all(struct ky_sql_context *context)
 		error = ky_sql_add_time(context);
 	if (!error)
 		error = ky_sql_add_percentiles(context);
-	/* What a view joins is nothing that could be summed up at once. */
+	/* A view joins tables: it cannot be summed up at once. */
 	if (!error && context->batch)
 		error = ky_sql_add_batch_aggregates(context);
 	else if (!error)
@@ -125,7 +125,7 @@ static int open_one(struct ky_sql_context *context)
 	if (error)
 		return error;
 	sqlite3_db_config(context->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	/* Sorting what does not fit must not leave files behind. */
+	/* Large sorts must not leave files behind. */
 	sqlite3_exec(context->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
 	error = add_all(context);
 	if (!error)
@@ -180,7 +180,7 @@ void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *c
 
 /* ---- statements ---- */
 
-/* "near "x": syntax error", and where: line and column of the text that was given. */
+/* Append line and column of the given text to an error: "near "x": syntax error". */
 static void tell(char message[KY_SQL_MESSAGE_BYTES], sqlite3 *db, const char *text,
 		 const char *from)
 {

@@ -16,8 +16,8 @@ struct sqlite3_stmt;
 struct ky_sql;
 
 /*
- * Tables of a trace. The trace stays the caller's and must outlive them. Nothing can be written but tables and
- * views of the user's own, in memory, and no file can be reached. 0 or -ENOMEM.
+ * Open the tables of a trace, which must outlive them. Statements can create tables and views in
+ * memory, and nothing else: no file is accessible. 0 or -ENOMEM.
  */
 int ky_sql_open(struct ky_sql **sql, struct ky_trace *trace);
 void ky_sql_close(struct ky_sql **sql);
@@ -27,20 +27,23 @@ struct sqlite3 *ky_sql_db(struct ky_sql *sql);
 #define KY_SQL_MESSAGE_BYTES 512
 
 /*
- * The next statement of a text, which begins at *at; *at is then where the one after it begins. *stmt is NULL
- * when there is nothing to run: a comment, or an INCLUDE PERFETTO MODULE, which is passed over. It is run with
- * sqlite3_step(); errors are those of sqlite3_db_handle(*stmt). 0 or -EINVAL with a message of one line,
- * which says the place in the text; -ENOMEM.
+ * Prepare the statement at *at and move *at to the next one. *stmt is NULL when there is nothing to
+ * run: a comment, or an INCLUDE PERFETTO MODULE, which is ignored. Run it with sqlite3_step();
+ * errors are those of sqlite3_db_handle(*stmt). 0, -ENOMEM, or -EINVAL with a message of one line
+ * that includes the place in the text.
  */
 int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
 		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES]);
 
-/* Ends what is running, as soon as may be. From any thread, or a signal's handler. */
+/* Stop the running statement soon. From any thread, or a signal handler. */
 void ky_sql_interrupt(struct ky_sql *sql);
-/* Called every few thousand steps of any statement; not 0 ends it. */
+/* Called every few thousand steps of any statement; a result other than 0 stops it. */
 void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *context);
 
-/* The names for completion: tables and views of the schema, and functions. NULL after the last. */
+/*
+ * Return the names for completion: tables and views of the schema, and functions. NULL after the
+ * last.
+ */
 const char *ky_sql_table_name(unsigned at);
 const char *ky_sql_function_name(unsigned at);
 

@@ -2,14 +2,12 @@
 /*
  * sql_batch.c: statements that do nothing with a table but sum it up, without a step of SQLite for each row.
  *
- * SQLite asks a virtual table for one row after the other, and needs a tenth of a microsecond and more for
- * each. So there is a second connection to the same trace, whose tables may answer with one row for each
+ * SQLite reads a virtual table row by row, and needs 100 ns and more for each row. So there is a second connection to the same trace, whose tables may answer with one row for each
  * group: columns of GROUP BY as they are, other columns as the place of their sums, and whose aggregates
- * (count, sum, total, avg, min, max) take such places. A statement is prepared there first. Whether it
- * means the same is seen in its own program, as EXPLAIN lists it: in the loop over the table there must be
- * nothing but these aggregates on plain columns, and the test whether a new group begins. Whatever else
- * there is (a condition that the table did not take, an expression, DISTINCT, a second table) makes it run
- * on the first connection, row by row.
+ * (count, sum, total, avg, min, max) take such places. A statement is prepared there first. EXPLAIN shows whether
+ * it has the same meaning: the loop over the table must contain nothing but these aggregates on plain columns, and
+ * the test for a new group. Anything else (a condition that the table did not take, an expression, DISTINCT, a
+ * second table) makes it run on the first connection, row by row.
  *
  *   VFilter ─▶ VColumn key ─▶ Compare, Jump ─▶ VColumn dur ─▶ AggStep sum ─▶ ... ─▶ VNext ─┐
  *              ▲──────────────────────────────────────────────────────────────────────────┘
@@ -30,7 +28,7 @@ static struct total *total_of(sqlite3_context *context)
 	return sqlite3_aggregate_context(context, sizeof(struct total));
 }
 
-/* The sums that a value stands for; NULL when it is a value of its own. */
+/* Return the sums that a value stands for; NULL if it is an ordinary value. */
 static const struct ky_sql_sum *sum_of(sqlite3_context *context, sqlite3_value *value)
 {
 	const struct ky_sql_context *sql = sqlite3_user_data(context);
@@ -184,7 +182,7 @@ static void copy_text(char *to, size_t room, const unsigned char *text)
 	snprintf(to, room, "%s", text ? (const char *)text : "");
 }
 
-/* EXPLAIN's rows; false when there are too many or it cannot be prepared. */
+/* Read EXPLAIN's rows; false if there are too many or it cannot be prepared. */
 static bool list_program(sqlite3 *db, const char *text, int bytes, struct program *program)
 {
 	char *explain = sqlite3_mprintf("EXPLAIN %.*s", bytes, text);
@@ -211,7 +209,7 @@ static bool is(const struct op *op, const char *name)
 	return strcmp(op->name, name) == 0;
 }
 
-/* The only operation of that name, or -1. */
+/* Return the only operation of that name, or -1. */
 static int only(const struct program *program, const char *name)
 {
 	int found = -1;
@@ -236,12 +234,15 @@ static bool is_aggregate(const char *function, bool of_text)
 	return false;
 }
 
-/* Columns, as the plan's label has them. */
+/* Read a mask of columns from the plan's label. */
 struct masks {
 	unsigned long long keys, texts, not_null;
 };
 
-/* A column is a key, which is a value as any other; or goes into one of the aggregates and nowhere else. */
+/*
+ * Report whether a column is a key, which is an ordinary value, or goes into one aggregate and
+ * nowhere else.
+ */
 static bool column_fits(const struct op *op, const struct op *then, const struct masks *masks)
 {
 	const uint64_t bit = op->p2 >= 0 && op->p2 < 64 ? UINT64_C(1) << op->p2 : 0;
@@ -286,7 +287,7 @@ static bool program_fits(const struct program *program)
 			return false;
 		sums |= is(op, "AggStep");
 	}
-	/* Outside of the loop the row is not there; a column that is read there would be a sum. */
+	/* Outside of the loop there is no row; a column that is read there would be a sum. */
 	for (int i = 0; i < program->count; i++)
 		if ((i < filter || i > next) && is(&program->ops[i], "VColumn"))
 			return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_cells.c: cells that are made when they are read. See sql_cells.h. */
+/* sql_cells.c: see sql_cells.h. */
 #include "query/sql_cells.h"
 
 #include <inttypes.h>
@@ -105,7 +105,7 @@ void ky_sql_cell_arg_set(const struct ky_trace *trace, uint32_t row, sqlite3_con
 	sqlite3_result_int64(to, low);
 }
 
-/* The key without the places in arrays: "a[1].b" is "a.b". */
+/* Return the key without array indices: "a[1].b" is "a.b". */
 void ky_sql_cell_arg_flat_key(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
 	const uint32_t key = trace->args.key[row];

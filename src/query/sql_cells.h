@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_cells.h: the cells that are no array of the model, made when they are read. */
+/*
+ * sql_cells.h: cells that are computed when they are read, instead of read from an array of the
+ * model.
+ */
 #ifndef KY_QUERY_SQL_CELLS_H
 #define KY_QUERY_SQL_CELLS_H
 
@@ -26,7 +29,7 @@ void ky_sql_cell_source(const struct ky_trace *trace, uint32_t row, sqlite3_cont
 void ky_sql_cell_first_at(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);
 void ky_sql_cell_lost_events(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);
 
-/* Table functions: the rows for a slice (sql_relatives.c). False without memory. */
+/* Table functions: collect the rows for a slice (sql_relatives.c). False without memory. */
 bool ky_sql_ancestors(struct ky_trace *trace, int64_t slice, struct ky_sql_rows *rows);
 bool ky_sql_descendants(struct ky_trace *trace, int64_t slice, struct ky_sql_rows *rows);
 bool ky_sql_following(struct ky_trace *trace, int64_t slice, struct ky_sql_rows *rows);

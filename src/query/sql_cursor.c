@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The index of CPUs has no more; larger numbers are only in damaged files. */
+/* The limit of the index of CPUs; larger numbers occur only in damaged files. */
 #define CPUS_INDEXED 65536
 
-/* What xConnect is given. */
+/* The argument of xConnect. */
 struct source {
 	struct ky_sql_context *context;
 	const struct ky_sql_table *table;
@@ -131,7 +131,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* The bounds that conditions put on rows; both are within. */
+/* The bounds that conditions set, inclusive. */
 struct bounds {
 	int64_t row_low, row_high;
 	int64_t ts_low, ts_high;
@@ -148,7 +148,7 @@ static void bound(struct bounds *bounds, const struct ky_sql_filter *filter)
 		*high = filter->high;
 }
 
-/* The first place in the list whose row is not below. */
+/* Return the first place in the list whose row is not below a row. */
 static uint32_t place_of(const struct ky_sql_cursor *cursor, int64_t row)
 {
 	uint32_t low = cursor->at, high = cursor->end;
@@ -233,7 +233,7 @@ static int call(struct ky_sql_cursor *cursor, sqlite3_value *value)
 	return SQLITE_OK;
 }
 
-/* The condition that finds rows; an index's key that cannot be known from the value leaves all. */
+/* Apply the condition that finds rows; a value that gives no key for the index leaves all rows. */
 static int find(struct ky_sql_cursor *cursor, const struct ky_sql_term *term, sqlite3_value *value)
 {
 	const struct ky_sql_vtab *vtab = (const struct ky_sql_vtab *)cursor->base.pVtab;
@@ -395,7 +395,7 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
 	return SQLITE_OK;
 }
 
-/* Without xCreate the tables are there by their names alone, and cannot be written without xUpdate. */
+/* Without xCreate the tables are eponymous, and without xUpdate read-only. */
 const sqlite3_module ky_sql_module = {
 	.xConnect = connect_table,
 	.xDisconnect = disconnect_table,

@@ -2,9 +2,8 @@
 /*
  * sql_filter.c: conditions, tested on the arrays.
  *
- * A comparison of integers with any number is a range of integers: x > 5.5 is x from 6 on. What a text is
- * compared with is looked up once, and then numbers of strings are compared. A pattern is tried once on each
- * string there is, and the answer kept.
+ * A comparison of integers with any number is a range of integers: x > 5.5 is x from 6 on. A text is looked up once,
+ * and then numbers of strings are compared. A pattern is tried once on each string, and the result kept.
  *
  * The rules are SQLite's for a column of integers: texts that look like numbers are numbers, other texts and
  * blobs are greater than all of them, and nothing equals NULL.
@@ -66,7 +65,7 @@ static void compare_integer(struct ky_sql_filter *filter, uint8_t op, int64_t wi
 	}
 }
 
-/* Above is whether what it is compared with is greater than every integer, or else less. */
+/* above: the other side is greater than every integer, otherwise less. */
 static void compare_outside(struct ky_sql_filter *filter, uint8_t op, bool above)
 {
 	const bool less = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
@@ -174,7 +173,7 @@ static int match_make(struct ky_sql_filter *filter, const struct ky_strings *str
 	}
 	if (term->op == SQLITE_INDEX_CONSTRAINT_REGEXP) {
 		match->regexp = ky_sql_regexp_new(text);
-		if (!match->regexp) { /* SQLite calls the function, which says what is wrong. */
+		if (!match->regexp) { /* SQLite calls the function, which reports the error. */
 			match_free(match);
 			return SQLITE_OK;
 		}
@@ -184,7 +183,7 @@ static int match_make(struct ky_sql_filter *filter, const struct ky_strings *str
 	return SQLITE_OK;
 }
 
-/* As the collations BINARY and NOCASE do it. */
+/* Compare like the collations BINARY and NOCASE. */
 static int compare_with(const struct ky_sql_match *match, const char *text, size_t bytes)
 {
 	const size_t both = bytes < match->bytes ? bytes : match->bytes;

@@ -4,13 +4,12 @@
  */
 #include "query/sql.h"
 
-#include "query/sql_regexp.h"
 #include "query/sql_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A key's number, looked up once where it is constant. */
+/* Return the number of a key, looked up once if it is constant. */
 static uint32_t key_of(sqlite3_context *context, int at, sqlite3_value *value)
 {
 	const struct ky_sql_context *sql = sqlite3_user_data(context);
@@ -82,7 +81,7 @@ static void hash(sqlite3_context *context, int argc, sqlite3_value **argv)
 	sqlite3_result_int64(context, (sqlite3_int64)sum);
 }
 
-/* STR_SPLIT(text, between, which): the part of that number, NULL when there are fewer. */
+/* STR_SPLIT(text, separator, number): the part of that number, or NULL. */
 static void str_split(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	const char *text = (const char *)sqlite3_value_text(argv[0]);
@@ -155,14 +154,17 @@ static void slice_is_ancestor(sqlite3_context *context, int argc, sqlite3_value 
 	sqlite3_result_int(context, at == (uint32_t)ancestor);
 }
 
-/* IMPORT('...'): modules are there already. */
+/* IMPORT('...'): all modules are already available. */
 static void import(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	(void)argc, (void)argv;
 	sqlite3_result_null(context);
 }
 
-/* For completion; those that sql_time.c and sql_percentile.c add, and SQLite's that are used much, too. */
+/*
+ * Names for completion, including those of sql_time.c and sql_percentile.c and frequent ones of
+ * SQLite.
+ */
 static const char *const names[] = {
 	"ABS",
 	"ABS_TIME_STR",

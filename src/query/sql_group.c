@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sql_group.c: rows by equal keys. One pass over the rows that are left gives each its group; a group's keys are
- * those of its first row, so that none are stored. When the key is one string, its number is the slot;
- * otherwise slots are found by hash.
+ * sql_group.c: rows by equal keys. One pass over the remaining rows assigns each a group; a group's keys are those of
+ * its first row, so that none are stored. If the key is one string, its number finds the group; otherwise its hash.
  *
- * What for: sorted (rows are then put behind each other, group after group), distinct (the first row of each
- * stands for all), or batch (columns are summed up in the same pass).
+ * Uses: sorted (rows in the order of their groups), distinct (the first row of each group), or batch (columns are
+ * summed up in the same pass).
  */
 #include "base/array.h"
 #include "query/sql_table.h"
@@ -13,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Beyond that many groups an order that nobody asked for costs more than it is worth. */
+/* With more groups an order that was not requested costs more than it is worth. */
 #define ORDERED_MAX (1u << 20)
 #define CHECK_EVERY (1u << 16)
 

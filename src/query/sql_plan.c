@@ -7,8 +7,8 @@
  * ids, and so of ts, either way; or grouped by columns of few values, which makes GROUP BY and window
  * functions work without a sorter of SQLite's.
  *
- * SQLite is told to test nothing again (omit) only where the test here is exactly its own: numbers always,
- * texts when the other side is known to be a text.
+ * SQLite skips its own test (omit) only where the test here is exactly the same: numbers always, texts when the other
+ * side is known to be a text.
  */
 #include "query/sql_table.h"
 
@@ -20,9 +20,9 @@ struct planner {
 	const struct ky_sql_table *table;
 	sqlite3_index_info *info;
 	struct ky_sql_plan *plan;
-	int find;    /* the condition that finds, -1: none */
-	double rows; /* that are found, as far as one can guess */
-	double seen; /* that are looked at */
+	int find;    /* the condition that finds rows, or -1 */
+	double rows; /* estimate of the rows found */
+	double seen; /* rows tested */
 	size_t label;
 };
 
@@ -65,7 +65,7 @@ static bool is_in(const struct planner *p, int at)
 	return sqlite3_vtab_in(p->info, at, -1) != 0;
 }
 
-/* Whether the condition can be tested here. */
+/* Report whether the condition can be tested here. */
 static bool can_test(const struct planner *p, int at)
 {
 	const struct sqlite3_index_constraint *constraint = &p->info->aConstraint[at];
@@ -85,7 +85,7 @@ static bool can_test(const struct planner *p, int at)
 	return is_range(op) && strcmp(collation, "NOCASE") == 0;
 }
 
-/* Whether SQLite need not look again. */
+/* Report whether SQLite need not test it again. */
 static bool is_exact(const struct planner *p, int at)
 {
 	const struct sqlite3_index_constraint *constraint = &p->info->aConstraint[at];
@@ -99,7 +99,7 @@ static bool is_exact(const struct planner *p, int at)
 	       sqlite3_value_type(value) == SQLITE_TEXT;
 }
 
-/* Rows that an index gives for one key, on average. */
+/* Return the average number of rows of an index's key. */
 static double index_rows(const struct planner *p, const struct ky_sql_column *column)
 {
 	const struct ky_trace *trace = p->vtab->context->trace;
@@ -131,7 +131,7 @@ static double index_rows(const struct planner *p, const struct ky_sql_column *co
 	return keys > 1 ? 1 + all / keys : 1 + all;
 }
 
-/* How many rows the condition finds, or -1 when it finds none by itself. */
+/* Return how many rows the condition finds, or -1 if it cannot find rows. */
 static double find_rows(const struct planner *p, int at)
 {
 	const struct sqlite3_index_constraint *constraint = &p->info->aConstraint[at];
@@ -167,7 +167,7 @@ static void choose_access(struct planner *p)
 				  : KY_SQL_BY_INDEX;
 }
 
-/* A table function is nothing without its argument. */
+/* A table function needs its argument. */
 static bool choose_function(struct planner *p)
 {
 	for (int i = 0; i < p->info->nConstraint; i++) {
@@ -267,7 +267,7 @@ static void use_terms(struct planner *p)
 
 /* ---- order ---- */
 
-/* Whether ORDER BY from that term on is the rows' own order, and in which direction. */
+/* Report whether ORDER BY from that term on is the rows' own order, and in which direction. */
 static bool is_natural(const struct planner *p, int from, bool *reverse)
 {
 	bool by_time = false;
@@ -294,7 +294,7 @@ static uint64_t keys_mask(const struct ky_sql_plan *plan)
 	return mask;
 }
 
-/* Takes the first terms of ORDER BY as keys to group by. */
+/* Take the first terms of ORDER BY as keys to group by. */
 static bool take_keys(struct planner *p, int count, uint8_t flags)
 {
 	if (count > (int)KY_SQL_KEYS_MAX)
@@ -357,7 +357,7 @@ static void plan_order(struct planner *p)
 	p->info->orderByConsumed = 1;
 }
 
-/* Columns that are never NULL in what is found: SQLite looks again, and may. */
+/* Return the columns that are never NULL in the result; SQLite may test these again. */
 static uint64_t not_null_mask(const struct planner *p)
 {
 	uint64_t mask = 0;
@@ -370,8 +370,8 @@ static uint64_t not_null_mask(const struct planner *p)
 }
 
 /*
- * One row for each group, other columns as sums; whether the statement does nothing else with them is looked at
- * when it is prepared (sql_batch.c), which reads the masks in the label.
+ * Plan one row for each group, with other columns as sums. sql_batch.c reads the masks in the label
+ * and checks that the statement does nothing else with them.
  */
 static bool plan_batch(struct planner *p)
 {
@@ -399,7 +399,7 @@ static bool plan_batch(struct planner *p)
 
 static void set_cost(struct planner *p)
 {
-	/* A row that SQLite sees costs several that are only tested here. */
+	/* A row that goes through SQLite costs as much as several that are only tested here. */
 	double cost = 2 + p->seen * 0.1 + p->rows;
 
 	if (p->plan->access == KY_SQL_BY_INDEX)

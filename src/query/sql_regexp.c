@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sql_regexp.c: REGEXP and its kin: POSIX extended regular expressions of the C library. Patterns that would have it
- * take too much memory or time are refused.
+ * sql_regexp.c: REGEXP and related functions: POSIX extended regular expressions of the C library.
+ * Patterns that would take too much memory or time are refused.
  */
-#include "query/sql_regexp.h"
 
 #include "model/regexp_size.h"
 #include "query/sql_table.h"
@@ -52,7 +51,9 @@ static void free_pattern(void *regexp)
 	ky_sql_regexp_free(regexp);
 }
 
-/* The pattern, compiled once for a statement where it is constant. *keep says that SQLite has it now. */
+/*
+ * Return the compiled pattern, once for a statement if it is constant. *keep: SQLite owns it now.
+ */
 static struct ky_sql_regexp *pattern_of(sqlite3_context *context, int at, sqlite3_value *value)
 {
 	struct ky_sql_regexp *regexp = sqlite3_get_auxdata(context, at);

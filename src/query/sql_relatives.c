@@ -74,8 +74,8 @@ enum via { VIA_START, VIA_IN, VIA_OUT, VIA_RELATIVE };
 #define GO_UP 4u
 #define GO_DOWN 8u
 
-/* A walk over slices: those to visit, and all that were seen. */
-struct walk {
+/* A walk over slices: those to visit, and all seen so far. */
+struct flow_walk {
 	struct ky_trace *trace;
 	struct ky_sql_rows slices; /* in the order in which they were seen */
 	struct ky_sql_rows via;
@@ -84,7 +84,7 @@ struct walk {
 	unsigned go;
 };
 
-static bool visit(struct walk *walk, uint32_t slice, enum via via)
+static bool visit(struct flow_walk *walk, uint32_t slice, enum via via)
 {
 	if (slice >= walk->trace->slices.rows.count)
 		return true;
@@ -96,7 +96,7 @@ static bool visit(struct walk *walk, uint32_t slice, enum via via)
 	return ky_sql_rows_add(&walk->slices, slice) && ky_sql_rows_add(&walk->via, (uint32_t)via);
 }
 
-static bool visit_relatives(struct walk *walk, uint32_t slice)
+static bool visit_relatives(struct flow_walk *walk, uint32_t slice)
 {
 	struct ky_sql_rows relatives = {NULL, 0, 0};
 	bool done = true;
@@ -111,7 +111,7 @@ static bool visit_relatives(struct walk *walk, uint32_t slice)
 	return done;
 }
 
-static bool visit_flows(struct walk *walk, uint32_t slice, bool out)
+static bool visit_flows(struct flow_walk *walk, uint32_t slice, bool out)
 {
 	const struct ky_flows *flows = &walk->trace->flows;
 	const struct ky_index_rows found =
@@ -126,7 +126,7 @@ static bool visit_flows(struct walk *walk, uint32_t slice, bool out)
 	return true;
 }
 
-static bool visit_all(struct walk *walk)
+static bool visit_all(struct flow_walk *walk)
 {
 	for (uint32_t at = 0; at < walk->slices.count; at++) {
 		const uint32_t slice = walk->slices.rows[at];
@@ -144,7 +144,7 @@ static bool visit_all(struct walk *walk)
 static bool walk_flows(struct ky_trace *trace, int64_t slice, unsigned go,
 		       struct ky_sql_rows *flows)
 {
-	struct walk walk = {.trace = trace, .flows = flows, .go = go};
+	struct flow_walk walk = {.trace = trace, .flows = flows, .go = go};
 
 	if (slice < 0 || slice >= trace->slices.rows.count)
 		return true;

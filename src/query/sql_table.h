@@ -7,7 +7,7 @@
  *   sql_cursor.c    xFilter, xNext, xColumn: the rows, one by one    (struct ky_sql_cursor)
  *   sql_filter.c    conditions, tested on the arrays                 (struct ky_sql_filter)
  *   sql_group.c     rows by equal keys: sorted, distinct, or summed  (struct ky_sql_groups)
- *   sql_batch.c     whether a statement only sums up, and aggregates that take a group at once
+ *   sql_batch.c     detects statements that only sum up; aggregates over groups
  *
  * A table's row number is its id and its rowid. All numbers that a condition can be about fit in int64_t, so
  * that every comparison with a number is a range of them.
@@ -21,7 +21,7 @@
 
 #include <sqlite3.h>
 
-/* How a cell is read from its array; what stands for NULL is in the name or beside it. */
+/* How a cell is read from its array, and its value for NULL. */
 enum ky_sql_kind {
 	KY_SQL_ROW, /* the row's number, no array */
 	KY_SQL_I64,
@@ -37,7 +37,7 @@ enum ky_sql_kind {
 	KY_SQL_I8_OR,  /* int8_t, -1 is NULL */
 	KY_SQL_STRING, /* uint32_t, a string's number */
 	KY_SQL_REAL,   /* double: no conditions on it here, SQLite does them */
-	KY_SQL_NULL,   /* Perfetto has it, we do not */
+	KY_SQL_NULL,   /* in Perfetto only */
 	KY_SQL_MADE,   /* made by a function */
 	KY_SQL_ARG     /* the argument of a table function: hidden */
 };
@@ -47,7 +47,7 @@ typedef void (*ky_sql_make_fn)(const struct ky_trace *trace, uint32_t row, sqlit
 
 /* Few different values: worth grouping by. */
 #define KY_SQL_FEW 1u
-/* Not in SELECT *. */
+/* Hidden from SELECT *. */
 #define KY_SQL_HIDDEN 2u
 /* KY_SQL_MADE: it makes texts. */
 #define KY_SQL_TEXT 4u
@@ -88,14 +88,14 @@ struct ky_sql_table {
 extern const struct ky_sql_table ky_sql_tables[];
 extern const unsigned ky_sql_tables_count;
 
-/* What a connection has: there are two, and batch is the one that sums up (sql_batch.c). */
+/* A connection: there are two, and batch is the one that sums up (sql_batch.c). */
 struct ky_sql_context {
 	struct ky_trace *trace;
 	sqlite3 *db;
 	bool batch;
-	uint64_t batch_rows; /* how many rows the current row of a batch stands for */
+	uint64_t batch_rows;                 /* the number of rows behind a batch's current row */
 	const struct ky_sql_sum *batch_sums; /* and their sums */
-	const int *stop;                     /* atomic; not 0 once what runs is to end */
+	const int *stop;                     /* atomic; not 0 to stop the running statement */
 };
 
 struct ky_sql_vtab {
@@ -109,7 +109,7 @@ struct ky_sql_vtab {
 
 /* ---- cells ---- */
 
-/* Numbers and strings' numbers; false when it is NULL. */
+/* Read a number or a string's number; false if it is NULL. */
 static inline bool ky_sql_get(uint8_t kind, const void *array, uint32_t row, int64_t *value)
 {
 	switch (kind) {
@@ -154,7 +154,7 @@ static inline bool ky_sql_get(uint8_t kind, const void *array, uint32_t row, int
 	}
 }
 
-/* Whether ky_sql_get() reads it. */
+/* Report whether ky_sql_get() reads the kind. */
 static inline bool ky_sql_is_plain(uint8_t kind)
 {
 	return kind <= KY_SQL_STRING;
@@ -169,7 +169,7 @@ static inline bool ky_sql_is_number(uint8_t kind)
 
 enum ky_sql_access { KY_SQL_SCAN, KY_SQL_BY_ID, KY_SQL_BY_INDEX, KY_SQL_BY_FUNCTION };
 
-/* What a condition is used for. */
+/* The use of a condition. */
 enum ky_sql_role {
 	KY_SQL_TEST, /* row by row */
 	KY_SQL_FIND, /* the key of the access */
@@ -180,7 +180,7 @@ struct ky_sql_term {
 	uint8_t column;
 	uint8_t op; /* SQLITE_INDEX_CONSTRAINT_ */
 	uint8_t role;
-	bool nocase; /* texts are compared as NOCASE does it */
+	bool nocase; /* texts are compared with NOCASE */
 };
 
 enum ky_sql_shape {
@@ -223,7 +223,7 @@ enum ky_sql_test {
 	KY_SQL_TEST_ALWAYS
 };
 
-struct ky_sql_match; /* a pattern or a bound, and what strings it was tried on */
+struct ky_sql_match; /* a pattern or a bound, and its results by string */
 
 struct ky_sql_filter {
 	uint8_t test;
@@ -233,7 +233,7 @@ struct ky_sql_filter {
 	struct ky_sql_match *match;
 };
 
-/* Makes the test of a condition; 0 or an SQLite error. */
+/* Make the test of a condition. 0 or an SQLite error. */
 int ky_sql_filter_make(struct ky_sql_filter *filter, const struct ky_sql_vtab *vtab,
 		       const struct ky_sql_term *term, sqlite3_value *value);
 void ky_sql_filter_free(struct ky_sql_filter *filter);
@@ -304,7 +304,7 @@ struct ky_sql_cursor {
 	sqlite3_vtab_cursor base;
 	const struct ky_sql_plan *plan;
 	const uint32_t *rows; /* NULL: the rows from at to end themselves */
-	uint32_t at, end;     /* what is left of them */
+	uint32_t at, end;     /* the remaining ones */
 	uint32_t row;
 	bool done;
 	uint8_t filters_count;
@@ -315,7 +315,7 @@ struct ky_sql_cursor {
 	int64_t argument;
 };
 
-/* Whether the row is of this table and passes. */
+/* Report whether the row belongs to this table and passes. */
 static inline bool ky_sql_cursor_pass(const struct ky_sql_cursor *cursor, uint32_t row)
 {
 	const struct ky_sql_vtab *vtab = (const struct ky_sql_vtab *)cursor->base.pVtab;
@@ -328,15 +328,15 @@ static inline bool ky_sql_cursor_pass(const struct ky_sql_cursor *cursor, uint32
 	return true;
 }
 
-/* Groups what the cursor has left. 0 or an SQLite error. */
+/* Group the cursor's remaining rows. 0 or an SQLite error. */
 int ky_sql_groups_make(struct ky_sql_cursor *cursor);
-/* What the groups have, group after group, as rows to walk (KY_SQL_SORTED). */
+/* Order the rows to walk by group (KY_SQL_SORTED). */
 int ky_sql_groups_rows(struct ky_sql_cursor *cursor);
 void ky_sql_groups_free(struct ky_sql_groups *groups);
 
 extern const sqlite3_module ky_sql_module;
 
-/* The table as one of the connection's. 0 or an SQLite error. */
+/* Add the table to the connection. 0 or an SQLite error. */
 int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *table);
 
 /* ---- functions, registered on each connection: 0 or an SQLite error ---- */
@@ -344,20 +344,24 @@ int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *
 int ky_sql_add_functions(struct ky_sql_context *context);
 int ky_sql_add_time(struct ky_sql_context *context);
 int ky_sql_add_percentiles(struct ky_sql_context *context);
-/* Those of the connection that sums up, in place of SQLite's. */
+/* Replace SQLite's aggregates on the connection that sums up. */
 int ky_sql_add_batch_aggregates(struct ky_sql_context *context);
 
-/* Whether a statement, prepared on the connection that sums up, means the same there. */
+/* Report whether a statement has the same meaning on the connection that sums up. */
 bool ky_sql_batch_fits(sqlite3 *db, const char *text, int bytes);
 
-/* A compiled pattern of REGEXP, kept in its own memory; NULL without memory or when it is none. */
+/* Return a compiled pattern of REGEXP; NULL without memory or when it is not valid. */
 struct ky_sql_regexp;
 struct ky_sql_regexp *ky_sql_regexp_new(const char *pattern);
 bool ky_sql_regexp_match(const struct ky_sql_regexp *regexp, const char *text);
 void ky_sql_regexp_free(struct ky_sql_regexp *regexp);
 
-/* An argument's value as the result. */
+/* Set the result to an argument's value. */
 void ky_sql_result_arg(const struct ky_trace *trace, uint32_t arg, sqlite3_context *to);
 void ky_sql_result_string(const struct ky_trace *trace, uint32_t string, sqlite3_context *to);
+
+/* The functions over regular expressions (sql_regexp.c). */
+void ky_sql_regexp_function(sqlite3_context *context, int argc, sqlite3_value **argv);
+void ky_sql_regexp_extract(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 #endif

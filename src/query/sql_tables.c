@@ -38,7 +38,7 @@
 	{                                                                                          \
 		name, KY_SQL_NULL, 0, KY_SQL_NO_INDEX, 0, NULL                                     \
 	}
-/* The first hidden column is what is in the parentheses. */
+/* The first hidden column is the function's argument. */
 #define ARGUMENT(name)                                                                             \
 	{                                                                                          \
 		name, KY_SQL_ARG, KY_SQL_HIDDEN, KY_SQL_NO_INDEX, 0, NULL                          \
@@ -111,7 +111,7 @@ static const struct ky_sql_column track_columns[] = {
 	NONE("track_group_id"),
 };
 
-/* The tables of tracks that belong to something, told apart by what: the last column. */
+/* The tables of tracks with an owner; the last column is the owner. */
 #define OWNED_TRACK_COLUMNS(title)                                                                 \
 	ID("id"), FEW("name", KY_SQL_STRING, tracks.name),                                         \
 		FEW("type", KY_SQL_STRING, tracks.type),                                           \
@@ -363,7 +363,7 @@ HOLDS_KIND(holds_thread_counter, KY_TRACK_THREAD_COUNTER)
 HOLDS_KIND(holds_process_counter, KY_TRACK_PROCESS_COUNTER)
 HOLDS_KIND(holds_cpu_counter, KY_TRACK_CPU_COUNTER)
 
-/* A sample that says where it was taken is one of perf's; the others are of profilers in programs. */
+/* Samples with a CPU are perf's; the others come from profilers inside programs. */
 static bool holds_perf_sample(const struct ky_trace *trace, uint32_t row)
 {
 	return trace->samples.cpu[row] != KY_NONE ||

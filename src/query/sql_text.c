@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_text.c: statements out of a text. See sql_text.h. */
+/* sql_text.c: see sql_text.h. */
 #include "query/sql_text.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static const char *skip_blank(const char *at)
 	}
 }
 
-/* Quotes inside of quotes are doubled, which reads as two texts, one behind the other: just as well here. */
+/* Doubled quotes inside of quotes read as two adjacent texts, which is fine here. */
 static size_t quoted_bytes(const char *at)
 {
 	const char *end = strchr(at + 1, *at == '[' ? ']' : *at);
@@ -86,7 +86,7 @@ static const char *statement_end(const char *text)
 	return token.at + token.bytes;
 }
 
-/* "(a INT, b LONG)" behind a name: Perfetto's schema, which SQLite has no use for. */
+/* Skip Perfetto's schema behind a name, "(a INT, b LONG)", which SQLite does not know. */
 static struct token skip_schema(struct token token)
 {
 	unsigned depth = 0;

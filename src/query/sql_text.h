@@ -13,11 +13,11 @@ struct ky_sql_statement {
 	const char *end;   /* behind it and its semicolon */
 	const char *text;  /* what SQLite is given */
 	size_t bytes;      /* 0: nothing to run */
-	char *replaces;    /* what must go first: "DROP TABLE IF EXISTS x", or NULL */
+	char *replaces;    /* statement to run first: "DROP TABLE IF EXISTS x", or NULL */
 	char *own;
 };
 
-/* 0, -ENOMEM, or -E2BIG for more than SQLite takes. */
+/* Read the next statement. 0, -ENOMEM, or -E2BIG if it is too long for SQLite. */
 int ky_sql_statement_next(struct ky_sql_statement *statement, const char *text);
 void ky_sql_statement_free(struct ky_sql_statement *statement);
 

@@ -171,7 +171,7 @@ static int add_units(sqlite3 *db)
 	int error = SQLITE_OK;
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && !error; i++) {
-		/* SQLite hands the pointer back as it is, and the functions only read there. */
+		/* SQLite passes the pointer through, and the functions only read it. */
 		void *unit = (void *)(uintptr_t)&units[i];
 		error = sqlite3_create_function(db, units[i].to, 1, FLAGS, unit, time_to, NULL,
 						NULL);

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is needed while the rows are made. A slice's row is groups[keys[slice]]. */
+/* State while the rows are made. A slice's row is groups[keys[slice]]. */
 struct making {
 	const struct ky_trace *trace;
 	struct ky_filter filter;
@@ -40,10 +40,7 @@ static uint32_t add_row(struct making *making, uint32_t key)
 	return making->count - 1;
 }
 
-/*
- * Threads and processes: all have a row from the start, and one more is for tracks that belong to
- * none.
- */
+/* Add a row for each thread or process, and one for tracks without an owner. */
 static int group_tracks(struct making *making, enum ky_stats_by by)
 {
 	const struct ky_trace *const trace = making->trace;
@@ -89,12 +86,12 @@ static void close_making(struct making *making)
 	ky_array_release(making->rows);
 }
 
-/* Takes the part of a child that is within its parent from the parent's group. */
-static void take_from_parent(struct making *making, uint32_t parent, struct ky_span child)
+/* Subtract the part of a child within its parent from the parent's group. */
+static void take_from_parent(struct making *making, uint32_t parent, struct ky_interval child)
 {
 	if (!ky_filter_slice(&making->filter, parent))
 		return;
-	const struct ky_span span = ky_filter_span(&making->filter, parent);
+	const struct ky_interval span = ky_filter_interval(&making->filter, parent);
 	const int64_t end = child.end < span.end ? child.end : span.end;
 	struct ky_stats_row *const row = &making->rows[making->groups[making->keys[parent]]];
 	if (end > child.begin)
@@ -116,7 +113,7 @@ static int add_slice(struct making *making, uint32_t slice)
 		row->instants++;
 		return 0;
 	}
-	const struct ky_span span = ky_filter_span(&making->filter, slice);
+	const struct ky_interval span = ky_filter_interval(&making->filter, slice);
 	const int64_t ns = ky_sub_clamped(span.end, span.begin);
 	row->count++;
 	row->unfinished += slices->dur[slice] < 0;
@@ -139,7 +136,7 @@ static int sum_up(struct making *making)
 	return ky_filter_stopped(&making->filter) ? -EINTR : 0;
 }
 
-/* The durations by group; ends[g] is where group g's end. */
+/* Collect the durations by group; ends[g] is the end of group g's. */
 static void gather(const struct making *making, int64_t *durations, uint64_t *ends)
 {
 	const struct ky_slices *const slices = &making->trace->slices;
@@ -152,7 +149,7 @@ static void gather(const struct making *making, int64_t *durations, uint64_t *en
 	     i = ky_filter_next(&making->filter, i + 1)) {
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(&making->filter, i))
 			continue;
-		const struct ky_span span = ky_filter_span(&making->filter, i);
+		const struct ky_interval span = ky_filter_interval(&making->filter, i);
 		durations[ends[making->groups[making->keys[i]]]++] =
 			ky_sub_clamped(span.end, span.begin);
 	}
@@ -206,7 +203,7 @@ static int by_total(const void *a_, const void *b_)
 					       KY_COMPARE(a->key, b->key)));
 }
 
-/* Groups that turned out to have nothing are no rows. */
+/* Drop empty groups. */
 static void hand_over(struct making *making, struct ky_stats *stats)
 {
 	uint32_t kept = 0;
@@ -252,7 +249,7 @@ static uint64_t copy_durations(const struct ky_filter *filter, int64_t *to)
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(filter, i))
 			continue;
 		if (to) {
-			const struct ky_span span = ky_filter_span(filter, i);
+			const struct ky_interval span = ky_filter_interval(filter, i);
 			to[count] = ky_sub_clamped(span.end, span.begin);
 		}
 		count++;

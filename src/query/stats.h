@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.h: slices summed up by what they have in common: the ground of report, hist and diff.
+ * stats.h: slices summed up by name, category, thread or process: the basis of report, hist and diff.
  *
- * Self time is a slice's duration less that of its children. Slices that never ended count with
- * what they lasted to the trace's end, and are told apart. Instants have a count alone.
+ * Self time is a slice's duration minus that of its children. Slices that never ended last to the end of the trace,
+ * and are also counted separately. Instants have only a count.
  */
 #ifndef KY_QUERY_STATS_H
 #define KY_QUERY_STATS_H
 
 #include "model/trace.h"
 
-struct ky_reach;
+struct ky_filter_ends;
 
 enum ky_stats_by { KY_BY_NAME, KY_BY_CATEGORY, KY_BY_THREAD, KY_BY_PROCESS };
 
@@ -18,16 +18,16 @@ struct ky_stats_filter {
 	int64_t from_ns, to_ns; /* KY_TIME_NONE: open */
 	const char *name;       /* glob or NULL */
 	const char *category;
-	const char *thread;           /* glob over the thread's name, or its tid */
-	const char *process;          /* glob over the process's name, or its pid */
-	const uint8_t *tracks;        /* NULL, or not 0 for each track whose slices count */
-	const uint8_t *threads;       /* NULL, or not 0 for each thread whose samples count */
-	const struct ky_reach *reach; /* NULL, or of the trace: makes short ranges cheap */
-	const int *stop; /* NULL, or atomic: not 0 once nobody wants the answer any more */
+	const char *thread;                /* glob over the thread's name, or its tid */
+	const char *process;               /* glob over the process's name, or its pid */
+	const uint8_t *tracks;             /* NULL, or not 0 for each track whose slices count */
+	const uint8_t *threads;            /* NULL, or not 0 for each thread whose samples count */
+	const struct ky_filter_ends *ends; /* NULL, or the trace's: makes short ranges cheap */
+	const int *stop;                   /* NULL, or atomic: not 0 to stop */
 };
 
 struct ky_stats_row {
-	uint32_t key; /* string, thread or process by what it is grouped by */
+	uint32_t key; /* string, thread or process, as grouped */
 	uint64_t count;
 	uint64_t unfinished;
 	uint64_t instants;
@@ -43,14 +43,13 @@ struct ky_stats {
 	uint32_t count;
 };
 
-/* 0, -ENOMEM, or -EINTR when it was stopped. Rows come in descending order of total_ns. */
+/* Sum up slices, in descending order of total_ns. 0, -ENOMEM, or -EINTR when stopped. */
 int ky_stats_make(struct ky_stats *stats, struct ky_trace *trace, enum ky_stats_by by,
 		  const struct ky_stats_filter *filter);
 void ky_stats_free(struct ky_stats *stats);
 
 /*
- * All durations of the slices that the filter lets through, unordered; *durations is the caller's
- * to free.
+ * Collect the durations of all slices that pass the filter, unordered; the caller frees *durations.
  */
 int ky_stats_durations(struct ky_trace *trace, const struct ky_stats_filter *filter,
 		       int64_t **durations, uint64_t *count);

@@ -53,8 +53,8 @@ static void rank_siblings(struct ky_tree *tree, uint32_t first)
 }
 
 /*
- * Links siblings: each in ascending order becomes its parent's first, so the largest is it in the
- * end.
+ * Link siblings: each in ascending order becomes its parent's first, so the largest one is first in
+ * the end.
  */
 static int link_all(struct ky_tree *tree)
 {
@@ -84,7 +84,7 @@ static void add_time(struct ky_tree *tree, uint32_t node, int64_t ns, uint64_t c
 	tree->nodes[node].total_ns = ky_add_clamped(tree->nodes[node].total_ns, ns);
 }
 
-/* Self time is what is left of a node when its children are taken from it. */
+/* Subtract the children's totals from a node's self time. */
 static void take_children(struct ky_tree *tree)
 {
 	for (uint32_t i = 0; i < tree->count; i++)
@@ -102,12 +102,12 @@ static void take_children(struct ky_tree *tree)
 	}
 }
 
-/* What of a trace a tree is made of. */
+/* State while a tree is made. */
 struct growing {
 	struct ky_tree *tree;
 	struct ky_filter filter;
 	uint32_t *roots;   /* by track: node of its thread or process; NULL: one tree */
-	uint32_t *node_of; /* by slice: its node, or that of the nearest one above it */
+	uint32_t *node_of; /* by slice: its node, or that of the nearest slice above it */
 };
 
 static int open_roots(struct growing *growing, enum ky_stats_by by)
@@ -126,7 +126,7 @@ static int open_roots(struct growing *growing, enum ky_stats_by by)
 	return 0;
 }
 
-/* The node of the nearest slice above it that has one. Of those that were passed over none has. */
+/* Return the node of the nearest slice above that has one. Skipped slices have none. */
 static uint32_t node_above(const struct growing *growing, uint32_t slice)
 {
 	const uint32_t *const parent = growing->filter.trace->slices.parent;
@@ -149,7 +149,7 @@ static int grow_slice(struct growing *growing, uint32_t slice)
 	if (above == KY_NONE && !ky_filter_name(&growing->filter, slices->name[slice]))
 		return 0;
 	const uint32_t root = growing->roots ? growing->roots[slices->track[slice]] : KY_NONE;
-	const struct ky_span span = ky_filter_span(&growing->filter, slice);
+	const struct ky_interval span = ky_filter_interval(&growing->filter, slice);
 	const int64_t ns = ky_sub_clamped(span.end, span.begin);
 	const uint32_t node =
 		child(growing->tree, above == KY_NONE ? root : above, slices->name[slice]);

@@ -17,7 +17,7 @@
 #include "query/stats.h"
 
 struct ky_tree_node {
-	uint32_t key;    /* string; with by a thread or process on the outermost ones */
+	uint32_t key;    /* string; the outermost ones are threads or processes with by */
 	uint32_t parent; /* node or KY_NONE */
 	uint32_t first;  /* child or KY_NONE */
 	uint32_t next;   /* sibling or KY_NONE */
@@ -36,18 +36,18 @@ struct ky_tree {
 };
 
 /*
- * Of slices. by is KY_BY_NAME for one tree, KY_BY_THREAD or KY_BY_PROCESS for one under each. A
- * name in the filter chooses where trees begin: what is below it is shown too. 0, -ENOMEM, or -EINTR
- * when it was stopped.
+ * Make a tree of slices: one tree with KY_BY_NAME, or one for each thread or process with
+ * KY_BY_THREAD or KY_BY_PROCESS. A name in the filter selects the roots; everything below is
+ * included. 0, -ENOMEM, or -EINTR when stopped.
  */
 int ky_tree_make(struct ky_tree *tree, struct ky_trace *trace, enum ky_stats_by by,
 		 const struct ky_stats_filter *filter);
-/* Of samples of an event (0: all): times are weights, counts are samples. */
+/* Make a tree of the samples of an event (0: all): times are weights, counts are samples. */
 int ky_tree_make_samples(struct ky_tree *tree, struct ky_trace *trace,
 			 const struct ky_stats_filter *filter, uint32_t event);
 void ky_tree_free(struct ky_tree *tree);
 
-/* Walks all nodes in the order in which they are shown: the next one after node, or KY_NONE. */
+/* Return the node that is displayed after this one, or KY_NONE; into: with its children. */
 uint32_t ky_tree_after(const struct ky_tree *tree, uint32_t node, bool into);
 
 #endif

@@ -66,7 +66,7 @@ void ky_api_close(struct ky_api **out)
 	free(api->searches.order);
 	free(api->searches.order_ts);
 	ky_api_sql_close(api);
-	ky_reach_free(&api->reach);
+	ky_filter_ends_free(&api->slice_ends);
 	ky_buffer_free(&api->trace);
 	pthread_mutex_destroy(&api->once);
 	pthread_mutex_destroy(&api->searches.lock);

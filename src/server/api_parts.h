@@ -18,7 +18,7 @@
 #ifndef KY_SERVER_API_PARTS_H
 #define KY_SERVER_API_PARTS_H
 
-#include "query/reach.h"
+#include "query/filter.h"
 #include "server/api.h"
 #include "server/search.h"
 
@@ -49,7 +49,7 @@ struct ky_api {
 	struct ky_wall_step *wall; /* NULL: REALTIME is unknown */
 	uint32_t wall_count, wall_room;
 	pthread_mutex_t once; /* guards what is made on first use */
-	struct ky_reach reach;
+	struct ky_filter_ends slice_ends;
 	struct ky_buffer trace; /* the response to api/trace, once made */
 	struct ky_searches searches;
 	struct ky_api_sql sql;

@@ -53,13 +53,13 @@ static bool choose(struct range *range, const struct ky_view *view, const uint32
 	return enough;
 }
 
-static const struct ky_reach *reach_of(struct ky_api *api)
+static const struct ky_filter_ends *ends_of(struct ky_api *api)
 {
 	pthread_mutex_lock(&api->once);
-	if (!api->reach.ends)
-		ky_reach_make(&api->reach, api->view->trace);
+	if (!api->slice_ends.ends)
+		ky_filter_ends_make(&api->slice_ends, api->view->trace);
 	pthread_mutex_unlock(&api->once);
-	return api->reach.ends ? &api->reach : NULL;
+	return api->slice_ends.ends ? &api->slice_ends : NULL;
 }
 
 static bool read_range(struct range *range, struct ky_api *api,
@@ -85,7 +85,7 @@ static bool read_range(struct range *range, struct ky_api *api,
 		.to_ns = ky_add_clamped(api->view->base_ns, to),
 		.tracks = range->tracks,
 		.threads = range->threads,
-		.reach = reach_of(api),
+		.ends = ends_of(api),
 		.stop = &api->stopping,
 	};
 	return true;

@@ -280,9 +280,9 @@ static void what_is_passed_over_is_not_missed(void **unused)
 {
 	(void)unused;
 	struct ky_trace *trace = random_trace(100000);
-	struct ky_reach reach = {0};
-	assert_true(trace->slices.rows.count > 8 * KY_REACH_ROWS);
-	assert_int_equal(ky_reach_make(&reach, trace), 0);
+	struct ky_filter_ends ends = {0};
+	assert_true(trace->slices.rows.count > 8 * KY_FILTER_ENDS_ROWS);
+	assert_int_equal(ky_filter_ends_make(&ends, trace), 0);
 	const uint64_t span = (uint64_t)(trace->end_ns - trace->begin_ns);
 	for (unsigned round = 0; round < 60; round++) {
 		const int64_t from = trace->begin_ns + (int64_t)(random_below(1000) * span / 1000);
@@ -290,11 +290,11 @@ static void what_is_passed_over_is_not_missed(void **unused)
 		const char *const name = round % 3 ? NULL : "n[0-3]";
 		const struct ky_stats_filter filter = {.from_ns = from, .to_ns = to, .name = name};
 		struct ky_stats_filter quick = filter;
-		quick.reach = &reach;
+		quick.ends = &ends;
 		same_stats(trace, &filter, &quick);
 		same_tree(trace, &filter, &quick);
 	}
-	ky_reach_free(&reach);
+	ky_filter_ends_free(&ends);
 	ky_trace_close(&trace);
 }
 

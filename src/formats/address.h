@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * address.h: where the events of a track go in formats that know threads, processes and asynchronous spans, but
+ * address.h: places the events of a track in formats that have threads, processes and asynchronous spans, but
  * no tracks: Chrome's JSON, FXT, .kymo.
  *
  * A thread's own track is the thread. Every other track with spans is asynchronous, with an id: that of
@@ -19,15 +19,14 @@ enum ky_address_form {
 	KY_AT_PROCESS, /* the process's own track: spans are asynchronous with id */
 	KY_AT_GLOBAL,
 	KY_AT_ASYNC,       /* of the process */
-	KY_AT_ASYNC_GLOBAL /* of nobody */
+	KY_AT_ASYNC_GLOBAL /* of no process */
 };
 
 struct ky_address {
-	uint32_t pid,
-		tid;     /* tid is the thread's that carries it; the main one where there is none */
-	uint32_t thread; /* row or KY_NONE */
-	uint8_t form;    /* enum ky_address_form */
-	uint64_t id;     /* of asynchronous spans */
+	uint32_t pid, tid; /* tid is that of the thread that carries it, or of the main thread */
+	uint32_t thread;   /* row or KY_NONE */
+	uint8_t form;      /* enum ky_address_form */
+	uint64_t id;       /* of asynchronous spans */
 };
 
 struct ky_addresses {
@@ -41,7 +40,7 @@ void ky_addresses_close(struct ky_addresses *addresses);
 /* The numbers that a file has for it; 0 for KY_NONE. */
 uint32_t ky_address_pid(const struct ky_trace *trace, uint32_t process);
 uint32_t ky_address_tid(const struct ky_trace *trace, uint32_t thread);
-/* A thread's pid; 0 when it is not known. */
+/* Return a thread's pid; 0 when it is not known. */
 uint32_t ky_address_pid_of_thread(const struct ky_trace *trace, uint32_t thread);
 
 /*

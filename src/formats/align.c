@@ -34,7 +34,7 @@ const char *ky_align_name(enum ky_align_by by)
 
 /* ---- clocks ---- */
 
-/* What the time of day was at the trace's time 0. */
+/* Return the time of day at the trace's time 0. */
 static bool day_at_zero(struct ky_trace *trace, int64_t *ns)
 {
 	int64_t realtime;

@@ -93,7 +93,7 @@ static void close_to(struct tree *t, uint32_t depth)
 	}
 }
 
-/* Whether the part can come next at that depth: an index has to follow the one before. */
+/* Report whether the part can come next at that depth: an index has to follow the one before. */
 static bool fits(const struct tree *t, const struct key_path *path, uint32_t depth)
 {
 	const struct key_part *part = &path->parts[depth];

@@ -24,7 +24,7 @@ struct ky_arg_visitor {
 };
 
 void ky_arg_tree(const struct ky_trace *trace, uint32_t set, const struct ky_arg_visitor *visitor);
-/* The key without its prefix. */
+/* Return the key without its prefix. */
 struct ky_text ky_arg_key(const struct ky_trace *trace, uint32_t arg);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * compress.c: zlib and zstd, loaded at run time.
  *
- * A library is a table of function pointers, made on the heap by whoever asks first and published
+ * A library is a table of function pointers, made on the heap by the first caller and published
  * with one compare-and-swap: a thread that comes second drops its own copy, and there is no lock
  * that a fork could leave locked. The table is then never changed or freed.
  *
@@ -156,7 +156,7 @@ static bool library_fill(const struct library *library, void *handle, void *tabl
 	return !library->accept || library->accept(table);
 }
 
-/* The library's table, or NULL. */
+/* Return the library's table, or NULL. */
 static const void *library_load(struct library *library)
 {
 	/* Acquire: pairs with the exchange below, which comes after the table was filled. */
@@ -222,7 +222,7 @@ static int gzip_hand_out(struct ky_gzip *gzip, ky_gzip_write_fn write, void *con
 	return bytes ? write(context, gzip->out, bytes) : 0;
 }
 
-/* Compresses what the stream has been given, with one of zlib's flush values. */
+/* Compress what the stream has been given, with one of zlib's flush values. */
 static int gzip_deflate(struct ky_gzip *gzip, int flush, ky_gzip_write_fn write, void *context)
 {
 	struct zlib_stream *const stream = &gzip->stream;

@@ -28,51 +28,51 @@ enum ky_gzip_flush {
 /* Takes compressed bytes; 0 or a negative error. */
 typedef int (*ky_gzip_write_fn)(void *context, const void *data, size_t bytes);
 
-/* Loads libz. 0 or KYMO_EZLIB. Any thread. */
+/* Load libz. 0 or KYMO_EZLIB. Any thread. */
 int ky_gzip_load(void);
 
-/* A new stream, level 1 (fast) to 9 (small), 0 for what tracing wants. 0, KYMO_EZLIB or -ENOMEM. */
+/* Open a new stream, level 1 (fast) to 9 (small), 0 for what tracing wants. 0, KYMO_EZLIB or -ENOMEM. */
 int ky_gzip_open(struct ky_gzip **gzip, int level);
 
 /*
- * Compresses data and calls write with what comes of it, any number of times. A sync costs about
- * five bytes and a little of the ratio: sync at flushes, not at every write. Returns 0, the first
+ * Compress data and calls write with what comes of it, any number of times. A sync costs about
+ * five bytes and a little of the ratio: sync at flushes, not at every write. Return 0, the first
  * error of write, also in later calls, or -EINVAL after a finish.
  */
 int ky_gzip_write(struct ky_gzip *gzip, const void *data, size_t bytes, enum ky_gzip_flush flush,
 		  ky_gzip_write_fn write, void *context);
 
-/* Frees the stream, finished or not, and nulls the pointer; NULL is allowed. */
+/* Free the stream, finished or not, and null the pointer; NULL is allowed. */
 void ky_gzip_close(struct ky_gzip **gzip);
 
-/* Loads libzstd. 0 or -ENOENT. Any thread. */
+/* Load libzstd. 0 or -ENOENT. Any thread. */
 int ky_zstd_load(void);
 
-/* A compressor and decompressor to be used again and again. 0; -ENOENT without libzstd; -ENOMEM. */
+/* Open a reusable compressor and decompressor. 0; -ENOENT without libzstd; -ENOMEM. */
 int ky_zstd_open(struct ky_zstd **zstd);
 
 /* Room that compressing so many bytes needs at most. */
 size_t ky_zstd_bound(const struct ky_zstd *zstd, size_t bytes);
 
 /*
- * Compresses src into one frame at dst. Level as zstd has it: 1 is fast, 0 is 3, below 0 is faster.
+ * Compress src into one frame at dst. Level as zstd has it: 1 is fast, 0 is 3, below 0 is faster.
  * Returns the frame's bytes, -EMSGSIZE when room is too small, or -ENOMEM.
  */
 int64_t ky_zstd_compress(struct ky_zstd *zstd, void *dst, size_t room, const void *src,
 			 size_t bytes, int level);
 
-/* Bytes that the frame at src claims to hold; -EBADMSG when it is none or does not say. */
+/* Return the bytes that the frame at src claims to hold; -EBADMSG when it is not a frame or has no size. */
 int64_t ky_zstd_content_bytes(const struct ky_zstd *zstd, const void *src, size_t bytes);
 
 /*
- * Decompresses the frames in src, which are any bytes, into dst, and never writes beyond room.
+ * Decompress the frames in src, which are any bytes, into dst, and never writes beyond room.
  * Returns the number of bytes, -EMSGSIZE when room is too small, -EBADMSG when src is malformed, or
  * -ENOMEM.
  */
 int64_t ky_zstd_decompress(struct ky_zstd *zstd, void *dst, size_t room, const void *src,
 			   size_t bytes);
 
-/* Frees it and nulls the pointer; NULL is allowed. */
+/* Free it and null the pointer; NULL is allowed. */
 void ky_zstd_close(struct ky_zstd **zstd);
 
 #endif

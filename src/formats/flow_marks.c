@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flow_marks.c: from arrows between slices to the events of flows.
+ * flow_marks.c: makes the events of flows from arrows between slices.
  *
  *   rows of flows, by (id, category, name)    a─▶b  b─▶c   │  d─▶e  d─▶f
  *   written as                                s a, t b, f c │  s d, f e with the id; s d, f f with another
@@ -68,7 +68,7 @@ static int64_t end_of(const struct ky_trace *trace, uint32_t slice)
 	return end;
 }
 
-/* Whether a mark at b's begin comes after one at a's begin. */
+/* Report whether a mark at b's beginning comes after one at a's. */
 static bool follows(const struct ky_trace *trace, uint32_t a, uint32_t b)
 {
 	const int64_t *ts = trace->slices.ts;
@@ -126,7 +126,7 @@ static void put_arrow(struct builder *x, uint32_t row, uint64_t id)
 	x->left->flows++;
 }
 
-/* Whether the rows go on from each other, forwards, so that all marks are at begins. */
+/* Report whether the rows continue each other, forwards, so that all marks are at beginnings. */
 static bool is_chain(const struct builder *x, const uint32_t *rows, uint32_t count)
 {
 	const struct ky_flows *f = &x->trace->flows;
@@ -173,7 +173,7 @@ static void select_rows(struct builder *x)
 }
 
 /*
- * Whether arrows or other ends have the same key. Marks are written where slices begin, and a begin and an end that
+ * Report whether arrows or other ends have the same key. Marks are written where slices begin, and a begin and an end that
  * did not meet before could then.
  */
 static bool is_ambiguous(const struct builder *x, const struct ky_pair_map *keys, uint32_t row)

@@ -4,7 +4,7 @@
  *
  * The model has arrows from slice to slice. Those with the same id, category and name that go on from each other are
  * one flow and keep their id; every other arrow is a flow of its own with an id that is made up where the
- * arrow's own is taken. A mark stands right behind the slice's begin, unless the flow would then arrive before it
+ * arrow's own is taken. A mark comes right after the slice's beginning, unless the flow would then arrive before it
  * left: then right before the slice's end. Flows of which one end is missing have one mark.
  */
 #ifndef KY_FORMATS_FLOW_MARKS_H
@@ -39,7 +39,7 @@ int ky_flow_marks_open(struct ky_flow_marks *marks, const struct ky_trace *trace
 		       const struct ky_selection *selection, const struct ky_addresses *addresses,
 		       struct ky_export_left *left);
 void ky_flow_marks_close(struct ky_flow_marks *marks);
-/* The marks of a slice, those at its begin or those at its end. */
+/* Return the marks of a slice, those at its beginning or those at its end. */
 const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, uint32_t slice,
 					    bool at_end, uint32_t *count);
 

@@ -18,7 +18,7 @@
 struct ky_kymo_pack;
 struct ky_kymo_chunks;
 
-/* What is known before the first event. */
+/* Facts that are known before the first event. */
 struct ky_trace_info {
 	int32_t pid;
 	struct ky_text process; /* its name */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.c: the window over the bytes of an input, and which feeds they come through.
+ * input.c: the buffer of an input, and the feeds that fill it.
  *
- *   window: ┌ used ┐┌ at ─── rest ─── end ┐0┌ free ┐
+ *   buffer: ┌ used ┐┌ at ─── rest ─── end ┐0┌ free ┐
  *            more(): the rest moves to the front, the free part is filled, and 0 is put behind it
  *
- * The window grows only when the rest fills half of it, to twice its size: so it is never more than
- * about four times of what really arrived, whatever length a format claims, and moving the rest costs
- * no more than reading it did.
+ * The buffer grows only when the rest fills half of it, to twice its size: so it is at most about four times as large
+ * as the data that arrived, whatever length a format claims, and moving the rest costs no more than reading it did.
  *
- * Nothing is read ahead by a thread: unpacking was measured to be a fifth of a load at most.
+ * No thread reads ahead: unpacking was measured to be a fifth of a load at most.
  *
- * A store whose bytes cannot be read at any place (a pipe, packed data) is made one by copying all of
- * it into a temporary file (spool), from where it is read from then on.
+ * A store without random access (a pipe, packed data) is copied into a temporary file (spool) when a reader needs
+ * that, and read from there.
  */
 #include "formats/input.h"
+
 #include "base/array.h"
 #include "base/file.h"
 
@@ -29,27 +29,27 @@
 
 #include "formats/input_parts.h"
 
-#define WINDOW_BYTES (1u << 20)
-/* What the window may grow to, whatever the file's size, and beside that for each byte of it. */
-#define WINDOW_BYTES_FREE (16u << 20)
+#define BUFFER_BYTES (1u << 20)
+/* The buffer may grow to this size, and by the ratio for each byte of the file. */
+#define BUFFER_BYTES_FREE (16u << 20)
 #define UNPACKED_RATIO_MAX 1100u /* deflate's is 1032 */
-/* Progress is told after so many bytes, read or unpacked. */
+/* Progress is reported every so many bytes, read or unpacked. */
 #define PROGRESS_BYTES (2u << 20)
 
 struct ky_input_source {
 	struct ky_input input;
 	struct ky_store store;
 	struct ky_feed *top;
-	struct ky_archive *archive; /* NULL: none */
+	struct ky_archive *archive; /* or NULL */
 	uint32_t member;
-	bool plain;              /* top hands out the store's bytes as they are */
-	bool unpacked;           /* the store's bytes are not to be unpacked: a temporary file's */
+	bool plain;              /* top passes on the store's bytes unchanged */
+	bool unpacked;           /* the store is a temporary file of unpacked bytes */
 	int file;                /* of memory, once asked for; -1 */
 	struct ky_damage damage; /* for good, also after rewinding or copying */
-	uint8_t *window;
+	uint8_t *buffer;
 	size_t room; /* and one byte more for the 0 */
 	uint64_t taken;
-	uint64_t told_at; /* taken + handed out when progress was told last */
+	uint64_t reported_at; /* taken + handed when progress was last reported */
 	uint64_t handed;
 	ky_input_progress_fn progress;
 	void *context;
@@ -64,12 +64,13 @@ static int end_with(struct ky_input *input, int error)
 	return error;
 }
 
-/* What came out in all is told as well as what went in: a bomb can be interrupted, too. */
-static int tell_progress(struct ky_input_source *source)
+/* Bytes that came out count as well as those that went in, so that a bomb can be interrupted. */
+static int report_progress(struct ky_input_source *source)
 {
-	if (!source->progress || source->taken + source->handed - source->told_at < PROGRESS_BYTES)
+	if (!source->progress ||
+	    source->taken + source->handed - source->reported_at < PROGRESS_BYTES)
 		return 0;
-	source->told_at = source->taken + source->handed;
+	source->reported_at = source->taken + source->handed;
 	uint64_t done;
 	uint64_t all;
 	ky_input_progress(&source->input, &done, &all);
@@ -82,42 +83,44 @@ static int64_t read_top(struct ky_input_source *source, uint8_t *to, size_t room
 	if (got <= 0)
 		return got;
 	source->handed += (uint64_t)got;
-	const int error = tell_progress(source);
+	const int error = report_progress(source);
 	return error ? error : got;
 }
 
-/* The window is in proportion to the bytes on disk, as gzip is by itself; zstd and packed data in packed data may
- * make gigabytes of a few bytes. */
+/*
+ * Keep the buffer in proportion to the bytes on disk. gzip limits the ratio itself; zstd, and packed data inside
+ * packed data, may turn a few bytes into gigabytes.
+ */
 static size_t room_after(const struct ky_input_source *source)
 {
-	const uint64_t most = WINDOW_BYTES_FREE + source->taken * UNPACKED_RATIO_MAX;
+	const uint64_t most = BUFFER_BYTES_FREE + source->taken * UNPACKED_RATIO_MAX;
 	const uint64_t twice = (uint64_t)source->room * 2;
 	const uint64_t room = twice < most ? twice : most;
 	return room > source->room ? (size_t)room : source->room;
 }
 
-/* Moves the rest to the front; makes room when that does not leave half of it. */
+/* Move the rest to the front; make room when that does not leave half of it. */
 static bool make_room(struct ky_input *input)
 {
 	struct ky_input_source *source = input->source;
 	const size_t rest = (size_t)(input->end - input->at);
-	if (input->at != source->window && rest)
-		memmove(source->window, input->at, rest);
+	if (input->at != source->buffer && rest)
+		memmove(source->buffer, input->at, rest);
 	const size_t room = room_after(source);
 	if (source->room - rest < source->room / 2 + 1 && room > source->room) {
-		uint8_t *larger = ky_array_resized(source->window, room + 1);
+		uint8_t *larger = ky_array_resized(source->buffer, room + 1);
 		if (!larger) {
-			input->at = source->window;
-			input->end = source->window + rest;
-			source->window[rest] = 0;
+			input->at = source->buffer;
+			input->end = source->buffer + rest;
+			source->buffer[rest] = 0;
 			return false;
 		}
-		source->window = larger;
+		source->buffer = larger;
 		source->room = room;
 	}
-	input->at = source->window;
-	input->end = source->window + rest;
-	source->window[rest] = 0;
+	input->at = source->buffer;
+	input->end = source->buffer + rest;
+	source->buffer[rest] = 0;
 	return true;
 }
 
@@ -130,7 +133,7 @@ bool ky_input_more(struct ky_input *input)
 		end_with(input, -ENOMEM);
 		return false;
 	}
-	const size_t used = (size_t)(input->end - source->window);
+	const size_t used = (size_t)(input->end - source->buffer);
 	if (used == source->room) {
 		ky_damage_say(&source->damage, false,
 			      "a part of it unpacks to %zu MB, over %u times the file's size",
@@ -138,13 +141,13 @@ bool ky_input_more(struct ky_input *input)
 		end_with(input, -EBADMSG);
 		return false;
 	}
-	const int64_t got = read_top(source, source->window + used, source->room - used);
+	const int64_t got = read_top(source, source->buffer + used, source->room - used);
 	if (got <= 0) {
 		end_with(input, got < 0 ? (int)got : source->damage.found ? -EBADMSG : 0);
 		return false;
 	}
 	input->end += got;
-	source->window[used + (size_t)got] = 0;
+	source->buffer[used + (size_t)got] = 0;
 	return true;
 }
 
@@ -178,19 +181,19 @@ bool ky_input_skip_far(struct ky_input *input, uint64_t bytes)
 	}
 }
 
-/* The empty window, at the first byte. */
-static void reset_window(struct ky_input_source *source)
+/* Empty the buffer, at the first byte. */
+static void reset_buffer(struct ky_input_source *source)
 {
 	struct ky_input *input = &source->input;
-	input->at = source->window;
-	input->end = source->window;
-	source->window[0] = 0;
+	input->at = source->buffer;
+	input->end = source->buffer;
+	source->buffer[0] = 0;
 	input->position = 0;
 	input->ended = false;
 	input->error = 0;
 }
 
-/* The feeds from the store's first byte on. 0 or -errno. */
+/* Build the feeds from the store's first byte on. Return 0 or -errno. */
 static int build(struct ky_input_source *source)
 {
 	bool packed = false;
@@ -211,15 +214,15 @@ static int build(struct ky_input_source *source)
 	return 0;
 }
 
-/* Writes what is in the window and all that follows it. *bytes of it, or -errno. */
+/* Write the buffer and everything that follows it. Return 0 and in *bytes how much, or -errno. */
 static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
 {
 	const struct ky_input *input = &source->input;
-	uint8_t *buffer = malloc(WINDOW_BYTES);
+	uint8_t *buffer = malloc(BUFFER_BYTES);
 	int64_t got = (int64_t)(input->end - input->at);
 	int error = buffer ? ky_file_write_all(fd, input->at, (size_t)got) : -ENOMEM;
 	*bytes = (uint64_t)got;
-	while (!error && (got = input->ended ? 0 : read_top(source, buffer, WINDOW_BYTES)) > 0) {
+	while (!error && (got = input->ended ? 0 : read_top(source, buffer, BUFFER_BYTES)) > 0) {
 		error = ky_file_write_all(fd, buffer, (size_t)got);
 		*bytes += (uint64_t)got;
 	}
@@ -227,7 +230,7 @@ static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
 	return error ? error : got < 0 ? (int)got : 0;
 }
 
-/* Copies everything to a temporary file, which is the store from then on; at stays where it was. */
+/* Copy everything to a temporary file, which becomes the store; at stays where it was. */
 static int spool(struct ky_input_source *source)
 {
 	struct ky_input *input = &source->input;
@@ -250,7 +253,7 @@ static int spool(struct ky_input_source *source)
 	source->store =
 		(struct ky_store){.fd = fd, .owned = true, .seekable = true, .bytes = bytes};
 	source->unpacked = true;
-	reset_window(source);
+	reset_buffer(source);
 	error = build(source);
 	if (error)
 		return end_with(input, error);
@@ -267,19 +270,19 @@ int ky_input_rewind(struct ky_input *input)
 {
 	struct ky_input_source *source = input->source;
 	if (!source->store.seekable) {
-		/* Nothing was dropped from the window yet: its begin is the input's. */
-		if (input->position > (uint64_t)(input->at - source->window))
+		/* Nothing was dropped from the buffer yet: it begins where the input does. */
+		if (input->position > (uint64_t)(input->at - source->buffer))
 			return -ESPIPE;
 		input->at -= input->position;
 		input->position = 0;
 		return 0;
 	}
-	reset_window(source);
+	reset_buffer(source);
 	const int error = build(source);
 	return error ? end_with(input, error) : 0;
 }
 
-/* Memory as a file. */
+/* Copy memory to a file. Return its descriptor or -errno. */
 static int memory_file(struct ky_input_source *source)
 {
 	if (source->file >= 0)
@@ -361,14 +364,14 @@ bool ky_input_next_member(struct ky_input *input)
 	struct ky_input_source *source = input->source;
 	while (source->archive && source->member + 1 < ky_archive_count(source->archive)) {
 		source->member++;
-		reset_window(source);
+		reset_buffer(source);
 		if (build(source) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* When what comes out is an archive, its first member that can be had takes the place. 0 or -errno. */
+/* If the bytes are an archive, continue with its first member that can be unpacked. Return 0 or -errno. */
 static int enter_archive(struct ky_input_source *source)
 {
 	const int64_t bytes = ky_feed_peek(source->top);
@@ -397,35 +400,35 @@ static struct ky_input_source *make(const char *name, const struct ky_store *sto
 	source->store = *store;
 	source->file = -1;
 	memcpy(source->name, name, name_bytes);
-	/* No more than there is: small inputs are many, when they are. */
-	source->room = store->seekable && store->bytes < WINDOW_BYTES ? (size_t)store->bytes + 2
-								      : WINDOW_BYTES;
-	source->window = ky_array_resized(NULL, source->room + 1);
-	if (!source->window) {
+	/* No more than the file has: there may be many small inputs. */
+	source->room = store->seekable && store->bytes < BUFFER_BYTES ? (size_t)store->bytes + 2
+								      : BUFFER_BYTES;
+	source->buffer = ky_array_resized(NULL, source->room + 1);
+	if (!source->buffer) {
 		free(source);
 		return NULL;
 	}
 	source->input.name = source->name;
 	source->input.source = source;
-	reset_window(source);
+	reset_buffer(source);
 	return source;
 }
 
-/* A small packed file may be a large one. */
-static int widen_window(struct ky_input_source *source)
+/* A small packed file may become a large one. */
+static int widen_buffer(struct ky_input_source *source)
 {
-	if (source->plain || source->room >= WINDOW_BYTES)
+	if (source->plain || source->room >= BUFFER_BYTES)
 		return 0;
-	uint8_t *window = ky_array_resized(source->window, WINDOW_BYTES + 1);
-	if (!window)
+	uint8_t *buffer = ky_array_resized(source->buffer, BUFFER_BYTES + 1);
+	if (!buffer)
 		return -ENOMEM;
-	source->window = window;
-	source->room = WINDOW_BYTES;
-	reset_window(source);
+	source->buffer = buffer;
+	source->room = BUFFER_BYTES;
+	reset_buffer(source);
 	return 0;
 }
 
-/* The store is the input's, also on failure. */
+/* Take over the store, also on failure. */
 static int open_store(struct ky_input **input, struct ky_store *store, const char *name,
 		      ky_input_progress_fn progress, void *context)
 {
@@ -441,7 +444,7 @@ static int open_store(struct ky_input **input, struct ky_store *store, const cha
 	if (!error)
 		error = enter_archive(source);
 	if (!error)
-		error = widen_window(source);
+		error = widen_buffer(source);
 	if (error)
 		ky_input_close(input);
 	return error;
@@ -490,7 +493,7 @@ void ky_input_close(struct ky_input **input)
 	ky_store_close(&source->store);
 	if (source->file >= 0)
 		close(source->file);
-	ky_array_release(source->window);
+	ky_array_release(source->buffer);
 	free(source);
 }
 
@@ -517,7 +520,7 @@ static void say_open_failed(const char *path, int error, char message[KY_INPUT_M
 		 strerror(-error), remedy);
 }
 
-/* Files of /proc and tracefs have no size and are as pipes; so is standard input that was read before. */
+/* Files of /proc and tracefs have no size: treat them as pipes, as standard input that was read before. */
 static int open_path(const char *path, struct ky_store *store)
 {
 	struct stat file;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h: the bytes that a reader reads: of a file, a pipe, standard input, a member of an archive or of
- * memory; gzip, zstd and zlib streams are unpacked on the way, one inside the other too.
+ * input.h: the bytes that a reader reads: from a file, a pipe, standard input, an archive member or memory. gzip, zstd
+ * and zlib streams are unpacked on the way, also one inside the other.
  *
- *   ┌ dropped ┐┌ window ─────────────────────────┐┌ not read yet ...
+ *   ┌ dropped ┐┌ buffer ─────────────────────────┐┌ not read yet ...
  *              ▲ at                          ▲ end
  *
- * A reader looks at the window, asks for more of it (ky_input_need), and moves on (ky_input_skip).
- * Files are read, not mapped: one that is cut meanwhile is a short file and not a signal, and memory
- * stays small. Positions are bytes of what was unpacked.
+ * A reader looks at the buffer, asks for more (ky_input_need), and moves on (ky_input_skip). Files are read, not
+ * mapped: a file that is cut while it is read is a short file and not a signal, and memory stays small. Positions
+ * count unpacked bytes.
  */
 #ifndef KY_FORMATS_INPUT_H
 #define KY_FORMATS_INPUT_H
@@ -22,7 +22,7 @@
 
 struct ky_input {
 	const uint8_t *at;  /* next byte */
-	const uint8_t *end; /* of the window; there is always one readable byte more, which is 0 */
+	const uint8_t *end; /* of the buffer; there is always one readable byte more, which is 0 */
 	uint64_t position;  /* of at in the input */
 	bool ended;         /* nothing comes after end */
 	int error;          /* -errno of reading, -EBADMSG of unpacking: then it ended there */
@@ -30,70 +30,66 @@ struct ky_input {
 	struct ky_input_source *source; /* private */
 };
 
-/* Called now and then: bytes of the file taken, of all (0: not known). Not 0 ends the input with that error. */
+/* Report progress in bytes of the file; all is 0 when unknown. A result other than 0 ends the input with that error. */
 typedef int (*ky_input_progress_fn)(void *context, uint64_t done, uint64_t all);
 
-/*
- * path is a file; "-" is standard input. name in messages is the path. 0, or -errno and a message that says
- * what and what to do.
- */
+/* Open a file; "-" is standard input. Return 0, or -errno and a message with the cause and the remedy. */
 int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_fn progress,
 		  void *context, char message[KY_INPUT_MESSAGE_BYTES]);
-/* Bytes that stay the caller's as long as it is open. */
+/* Open bytes that the caller keeps as long as the input is open. */
 int ky_input_open_memory(struct ky_input **input, const void *data, uint64_t bytes,
 			 const char *name);
-/* A plain file's descriptor, from its first byte on, which is the input's then, also on failure. Its bytes are taken
- * as they are: nothing is unpacked. */
+/* Open a plain file's descriptor, from its first byte on, and own it, also on failure. Nothing is unpacked. */
 int ky_input_open_fd(struct ky_input **input, int fd, const char *name);
 void ky_input_close(struct ky_input **input);
 
 /* Part of ky_input_need(). */
 bool ky_input_fill(struct ky_input *input, size_t bytes);
 
-/* Whether the window has at least that many bytes from at on, after reading more when it must. */
+/* Report whether the buffer has at least that many bytes from at on, after reading more if needed. */
 static inline bool ky_input_need(struct ky_input *input, size_t bytes)
 {
 	return (size_t)(input->end - input->at) >= bytes || ky_input_fill(input, bytes);
 }
 
-/* Reads more, whatever there is: false when there is nothing. The window keeps what is from at on. */
+/* Read more, keeping the buffer from at on; false at the end. */
 bool ky_input_more(struct ky_input *input);
 
-/* Over bytes of the window. */
+/* Skip bytes of the buffer. */
 static inline void ky_input_skip(struct ky_input *input, size_t bytes)
 {
 	input->at += bytes;
 	input->position += bytes;
 }
 
-/* Over any number of bytes; false when the input ends before. */
+/* Skip any number of bytes; false when the input ends before. */
 bool ky_input_skip_far(struct ky_input *input, uint64_t bytes);
 
-/* Back to the first byte: for readers that pass twice. Standard input and pipes are kept in a temporary
- * file for it when remember was called before anything was skipped. 0 or -errno. */
+/* Prepare for a rewind, before anything is skipped: copy a pipe to a temporary file. Return 0 or -errno. */
 int ky_input_remember(struct ky_input *input);
+/* Go back to the first byte. Return 0 or -errno. */
 int ky_input_rewind(struct ky_input *input);
 
 /*
- * For formats that jump about: a descriptor of a plain file with the unpacked bytes (a temporary one
- * when it must be) and their number. Belongs to the input. -1 and input->error when it cannot be had.
+ * Return the descriptor of a plain file with the unpacked bytes (a temporary one if needed) and their number, for
+ * formats that need random access. The input owns it. On failure return -1 and set input->error.
  */
 int ky_input_file(struct ky_input *input, uint64_t *bytes);
-/* Reads at any place of that file, as pread(); short at the end. -errno on failure. */
+/* Read at any place of that file, as pread() does; short at the end. Return -errno on failure. */
 ssize_t ky_input_read_at(struct ky_input *input, uint64_t at, void *to, size_t bytes);
 
 /*
- * What is wrong with packed data, one line, once it was met: a reader need not look, ky_load() does. NULL: nothing
- * so far. truncated: it is cut off, and not damaged inside.
+ * Return in one line what is wrong with packed data so far, or NULL. ky_load() checks it; readers need not. truncated:
+ * it is cut off, and not damaged inside.
  */
 const char *ky_input_damage(const struct ky_input *input, bool *truncated);
 
-/* Of an archive: how many files are in it (0: it is none). The input is the first of them. */
+/* Count the files of an archive, of which the input is the first; 0 for anything else. */
 uint32_t ky_input_members(const struct ky_input *input);
-/* Begins with the archive's next file instead; false when there is no other. */
+/* Continue with the archive's next file; false after the last. */
 bool ky_input_next_member(struct ky_input *input);
 
-/* Bytes of the file on disk taken and in all, for progress. */
+/* Get the bytes of the file on disk, read and in all, for progress. */
 void ky_input_progress(const struct ky_input *input, uint64_t *done, uint64_t *all);
 
 #endif

@@ -7,7 +7,7 @@
  *
  * The central directory tells where the members are. Without one (an archive that is cut off) the local
  * heads do, one after the other, as far as each says how long its data is. Only stored and deflated
- * members can be had. All numbers of an archive are anybody's: each is checked where it is used.
+ * members can be read. No number of an archive is trusted: each is checked where it is used.
  */
 #include "formats/input_parts.h"
 
@@ -139,7 +139,7 @@ static void read_directory(struct ky_archive *archive, const uint8_t *at, size_t
 	}
 }
 
-/* Where the directory is, by the record at the archive's end. */
+/* Find the directory by the record at the archive's end. */
 static bool find_directory(const struct ky_store *store, uint64_t *place, uint64_t *bytes)
 {
 	uint8_t tail[END_BYTES + UINT16_MAX];

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One read takes no more: so that progress is told, and a signal seen, while a slow disk works. */
+/* The most bytes of one read, so that progress is reported and a signal noticed while a slow disk works. */
 #define READ_BYTES_MAX (4u << 20)
 
 static int64_t memory_read(const struct ky_store *store, uint64_t at, void *to, size_t bytes)

@@ -100,7 +100,7 @@ static int member_follows(struct unpack *unpack, bool *follows)
 	return 0;
 }
 
-/* Begins the next stream, or ends. 0 or -errno. */
+/* Begin the next stream, or end. 0 or -errno. */
 static int next_member(struct unpack *unpack)
 {
 	bool follows = !unpack->any;

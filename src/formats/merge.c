@@ -361,7 +361,7 @@ static void put_item(struct trace_merge *m, const struct ky_walk_item *item)
 	}
 }
 
-/* ---- what is not events ---- */
+/* ---- everything but events ---- */
 
 static void put_stacks(struct trace_merge *m)
 {

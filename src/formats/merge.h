@@ -11,7 +11,7 @@
 #include "model/trace.h"
 
 /*
- * Puts all of a finished trace into one that is being filled. Processes and threads of the same machine and the
+ * Put all of a finished trace into one that is being filled. Processes and threads of the same machine and the
  * same ids become one. kernel: scheduling and kernel events too, which only one trace may have, since CPUs have
  * no machine. 0 or -ENOMEM; into->error says the rest.
  */

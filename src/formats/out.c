@@ -3,7 +3,7 @@
  * out.c: the buffer between a writer and where its bytes go.
  *
  * The buffer never has fewer than KY_OUT_ROOM_MAX bytes. That is what makes ky_out_room() always
- * succeed: when it cannot grow, what it holds is dropped and the same memory is written over, with
+ * succeed: when it cannot grow, its content is dropped and the same memory is written over, with
  * error set. From the first error on nothing is kept any more: a file with a hole in the middle
  * would be worse than one that ends early.
  */

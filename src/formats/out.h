@@ -28,9 +28,9 @@ struct ky_out {
 
 int ky_out_init(struct ky_out *out, size_t size);
 void ky_out_free(struct ky_out *out);
-/* Grows the buffer; part of ky_out_room(). */
+/* Grow the buffer; part of ky_out_room(). */
 uint8_t *ky_out_grow(struct ky_out *out, size_t bytes);
-/* Hands everything in the buffer to push. Returns the first error. */
+/* Hand everything in the buffer to push. Return the first error. */
 int ky_out_push(struct ky_out *out);
 
 /*
@@ -45,16 +45,16 @@ static inline uint8_t *ky_out_room(struct ky_out *out, size_t bytes)
 	return out->data + out->used;
 }
 
-/* Ends what ky_out_room() began: end is one past the last byte written. */
+/* End what ky_out_room() began: end is one past the last byte written. */
 static inline void ky_out_done(struct ky_out *out, const uint8_t *end)
 {
 	out->used = (size_t)(end - out->data);
 }
 
-/* Appends where there is not enough room yet; part of ky_out_append(). */
+/* Append where there is not enough room yet; part of ky_out_append(). */
 void ky_out_append_slow(struct ky_out *out, const void *data, size_t bytes);
 
-/* Appends bytes of any length. */
+/* Append bytes of any length. */
 static inline void ky_out_append(struct ky_out *out, const void *data, size_t bytes)
 {
 	if (__builtin_expect(out->size - out->used < bytes, 0)) {

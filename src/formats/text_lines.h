@@ -10,7 +10,7 @@
 #define KY_TEXT_LINE_MAX (1u << 20) /* a longer line is cut into several */
 
 /*
- * The next line without its end ("\n" or "\r\n"), and where it began; false when there is none. The text
+ * Get the next line without its end ("\n" or "\r\n"), and its position; false at the end. The text
  * lives until the next call.
  */
 static inline bool ky_text_line(struct ky_input *input, const char **text, size_t *bytes,

@@ -9,7 +9,7 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 #define ELLIPSIS "\xe2\x80\xa6"
 
-/* Where the character begins that the cut went through, or end. */
+/* Return where the character begins that the cut went through, or end. */
 static const uint8_t *whole_end(const uint8_t *s, const uint8_t *end)
 {
 	const uint8_t *last = end;

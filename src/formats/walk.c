@@ -4,7 +4,7 @@
  *
  * Each table is in that order already, so there is one place in each. The ends of slices are not: those that
  * are open wait in a heap, the earliest end first and of equal ones the innermost. An entry is pushed when
- * its slice begins. top is the innermost open slice of each track; what is below it is found by parents.
+ * its slice begins. top is the innermost open slice of each track; those below it are found by parents.
  *
  * An entry whose end is before the next item's time is due. One whose end is that very time is only due when
  * the next item begins beside it, which its parent tells: so a slice that begins where its parent ends
@@ -39,7 +39,7 @@ struct ky_walk {
 	int error;
 };
 
-/* ---- what is selected ---- */
+/* ---- selection ---- */
 
 static int64_t slice_end(const struct ky_trace *trace, uint32_t slice)
 {
@@ -149,7 +149,7 @@ static int64_t clip_end(const struct ky_walk *w, int64_t end)
 }
 
 /*
- * Whether readers will give it another end: its own event comes after the end of a slice around it that one
+ * Report whether readers will give it another end: its own event comes after the end of a slice around it that one
  * without an end is in, and all in that one end with it as soon as there is a later event.
  */
 static bool ends_too_late(const struct ky_walk *w, uint32_t slice, int64_t ts)
@@ -162,7 +162,7 @@ static bool ends_too_late(const struct ky_walk *w, uint32_t slice, int64_t ts)
 }
 
 /*
- * Ends the innermost slice of a track, not later than at. False when its end is not written: it would end another
+ * End the innermost slice of a track, not later than at. False when its end is not written: it would end another
  * one, for readers have ended this one by then.
  */
 static bool end_top(struct ky_walk *w, uint32_t track, int64_t at, struct ky_walk_item *item)
@@ -185,7 +185,7 @@ static bool is_open(const struct ky_walk *w, uint32_t slice)
 	return at == slice;
 }
 
-/* Whether an end with its name is taken for its own, and not for that of an open slice inside of it. */
+/* Report whether readers match an end with its name to it, and not to an open slice inside it. */
 static bool is_named_apart(const struct ky_walk *w, uint32_t slice)
 {
 	const struct ky_slices *s = &w->trace->slices;
@@ -223,7 +223,7 @@ static bool take_due_end(struct ky_walk *w, int64_t ts, struct ky_walk_item *ite
 						      KY_TIME_NONE, true};
 			return true;
 		}
-		if (end_top(w, track, entry.end, item)) /* what is inside of it ends with it */
+		if (end_top(w, track, entry.end, item)) /* slices inside end with it */
 			return true;
 	}
 	return false;

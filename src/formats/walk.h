@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk.h: a finished trace as a sequence of events in the order of time: what all exporters write from.
+ * walk.h: a finished trace as a sequence of events in the order of time, for all exporters.
  *
  *   slices ──▶ begin, end, instant ┐
  *   counters, sched, samples, ...  ├──▶ one item after the other ──▶ exporter
  *   (those that are selected)      ┘
  *
- * Of items of the same time, an end comes before what begins beside it and after what began inside it: a
+ * Among items of the same time, an end comes before a slice that begins beside it and after one that began inside it: a
  * reader that keeps their order builds the same nesting again. Children of a slice that is left out move up.
  */
 #ifndef KY_FORMATS_WALK_H
@@ -38,21 +38,21 @@ struct ky_walk_item {
 struct ky_walk;
 
 /*
- * left gets what has a time before 0, which no format has. named_ends: the format can end a span around one that
- * never ends; else that one ends with it. 0 or -ENOMEM.
+ * Open a walk. Rows with a time before 0, which no format has, are counted in left. named_ends: the format can end a
+ * span around one that never ends; else that one ends with it. Return 0 or -ENOMEM.
  */
 int ky_walk_open(struct ky_walk **walk, const struct ky_trace *trace,
 		 const struct ky_selection *selection, bool named_ends,
 		 struct ky_export_left *left);
 void ky_walk_close(struct ky_walk **walk);
-/* The next one; false at the end, or when memory was short (error is set then). */
+/* Get the next item; false at the end, or without memory (error is set then). */
 bool ky_walk_next(struct ky_walk *walk, struct ky_walk_item *item);
 int ky_walk_error(const struct ky_walk *walk);
-/* Of how many rows it is done with how many. */
+/* Return how many rows are done, and how many there are. */
 uint64_t ky_walk_done(const struct ky_walk *walk);
 uint64_t ky_walk_all(const struct ky_walk *walk);
 
-/* Whether that slice, thread or process is in what is selected. */
+/* Report whether that slice or thread is selected. */
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_selection *selection,
 		       uint32_t slice);
 bool ky_selected_thread(const struct ky_selection *selection, uint32_t thread);

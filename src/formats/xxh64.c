@@ -43,7 +43,7 @@ static inline uint64_t merge_lane(uint64_t hash, uint64_t lane)
 	return (hash ^ lane_add(0, lane)) * PRIME_1 + PRIME_4;
 }
 
-/* The whole stripes of 32 bytes; *at is left behind them. */
+/* Hash the whole stripes of 32 bytes and move *at behind them. */
 static uint64_t hash_stripes(const uint8_t **at, size_t stripes)
 {
 	uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1;

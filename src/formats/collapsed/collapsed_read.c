@@ -110,7 +110,7 @@ static void trim(const char **line, size_t *bytes)
 	}
 }
 
-/* Takes a trimmed line apart: the bytes of its stack, and the number behind it. */
+/* Take a trimmed line apart: the bytes of its stack, and the number behind it. */
 static bool split(const char *line, size_t bytes, size_t *stack_bytes, double *weight)
 {
 	const char *space = memrchr(line, ' ', bytes);
@@ -127,7 +127,7 @@ static bool split(const char *line, size_t bytes, size_t *stack_bytes, double *w
 	return true;
 }
 
-/* Whether text is lines of stacks: each is one, and some have more than one frame. */
+/* Report whether text is lines of stacks: each is one, and some have more than one frame. */
 static bool looks_right(const char *text, size_t bytes, bool whole)
 {
 	bool deep = false;

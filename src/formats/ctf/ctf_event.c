@@ -12,7 +12,7 @@
 
 #define CPUS_MAX 65536
 
-/* An event with what is needed of it. */
+/* An event with the facts that handlers need. */
 struct view {
 	struct ky_ctf_events *events;
 	struct ky_trace *trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctf_event.h: what CTF events mean. LTTng's kernel events that tell of scheduling, tasks, interrupts and system
+ * ctf_event.h: the meaning of CTF events. LTTng's kernel events of scheduling, tasks, interrupts and system
  * calls become that; messages become logs; all others are instants of the thread that their context
  * names, or of their CPU.
  */
@@ -11,7 +11,7 @@
 
 #include <babeltrace2/babeltrace.h>
 
-/* Who runs on a CPU, as far as its switches tell. */
+/* The thread that runs on a CPU, by its switches. */
 struct ky_ctf_events {
 	struct ky_trace *trace;
 	int32_t *running; /* by CPU: tid + 1, 0: not known */

@@ -23,7 +23,7 @@ static bool is_a(const bt_field *field, bt_field_class_type type)
 	return bt_field_class_type_is(bt_field_get_class_type(field), type);
 }
 
-/* Adds the field under the key, which is longer by the part that snprintf() wrote behind it. */
+/* Add the field under the key, which is longer by the part that snprintf() wrote behind it. */
 static void add_part(struct ky_trace *trace, struct key *key, const bt_field *field, int part_bytes)
 {
 	const size_t had = key->bytes;
@@ -66,7 +66,7 @@ static void add_elements(struct ky_trace *trace, struct key *key, const bt_field
 		ky_problems(trace, "ctf_array_cut", KY_DATA_LOSS, KY_NO_PLACE, 1);
 }
 
-/* The first label of an enumeration's value, or NULL. */
+/* Return the first label of an enumeration's value, or NULL. */
 static const char *label_of(const bt_field *field)
 {
 	bt_field_class_enumeration_mapping_label_array labels = NULL;

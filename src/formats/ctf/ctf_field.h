@@ -10,13 +10,13 @@
 
 #include <babeltrace2/babeltrace.h>
 
-/* Adds the field to the set being made; it may be NULL. */
+/* Add the field to the set being made; it may be NULL. */
 void ky_ctf_args(struct ky_trace *trace, const bt_field *field);
-/* The member of a structure by its name, or NULL; structure may be NULL. */
+/* Return the member of a structure by its name, or NULL; structure may be NULL. */
 const bt_field *ky_ctf_member(const bt_field *structure, const char *name);
-/* Its value as an integer: false when it is none. */
+/* Get its value as an integer; false when it is not one. */
 bool ky_ctf_integer(const bt_field *field, int64_t *value);
-/* Its value as text, NULL when it is none: a string, or an array of characters copied to text. */
+/* Return its value as text: a string, or an array of characters copied to text; NULL for anything else. */
 const char *ky_ctf_text(const bt_field *field, char *text, size_t bytes);
 
 #endif

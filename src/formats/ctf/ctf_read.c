@@ -41,7 +41,7 @@ static bool has_metadata(const char *path)
 	       S_ISREG(status.st_mode);
 }
 
-/* Of all files at and below path. */
+/* Add up the bytes of all files at and below path. */
 static uint64_t bytes_below(const char *path, unsigned depth)
 {
 	uint64_t sum = 0;
@@ -64,7 +64,7 @@ static uint64_t bytes_below(const char *path, unsigned depth)
 	return sum;
 }
 
-/* Adds the trace directories at and below path to inputs. */
+/* Add the trace directories at and below path to inputs. */
 static void find_traces(const char *path, bt_value *inputs, unsigned depth)
 {
 	if (bt_value_array_get_length(inputs) >= TRACES_MAX)
@@ -209,7 +209,7 @@ static void drop_addresses(char *text)
 		text[end - 1] = '\0';
 }
 
-/* What the library has to say, its last and most exact cause; empty when nothing. */
+/* Get the library's last and most exact cause; empty when it has none. */
 static void take_error(char *text, size_t bytes)
 {
 	const bt_error *error = bt_current_thread_take_error();
@@ -226,7 +226,7 @@ static void take_error(char *text, size_t bytes)
 	drop_addresses(text);
 }
 
-/* The plugin's component classes; NULL when it is not installed. */
+/* Return the plugin's component classes; NULL when it is not installed. */
 static const bt_plugin *plugin_named(const char *name)
 {
 	const bt_plugin *plugin = NULL;

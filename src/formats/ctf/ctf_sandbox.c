@@ -51,7 +51,7 @@ static void prepare_child(uint64_t memory)
 		dup2(nowhere, STDERR_FILENO);
 }
 
-/* Waits for the child; gives it up when progress says so. */
+/* Wait for the child; give it up when progress says so. */
 static int await(struct ky_load *load, pid_t child, int *status)
 {
 	int error = 0;

@@ -87,7 +87,7 @@ static ssize_t take_bytes(struct drum_source *from, uint8_t *to, size_t bytes)
 	return (ssize_t)done;
 }
 
-/* To the next byte that is there. False: there is none. */
+/* Go to the next byte that is there; false at the end. */
 static bool skip_hole(struct drum_source *from)
 {
 	if (!from->seeks)
@@ -198,7 +198,7 @@ static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *
 	if (error)
 		return error;
 	const struct ky_drum_header *header = (const void *)page;
-	/* What a cut file lacks reads as zeros: the rest of it is worth as much as before. */
+	/* The missing part of a truncated file reads as zeros; the rest is still valid. */
 	file->bytes = header->drum_bytes > sizeof(page) ? header->drum_bytes : sizeof(page);
 	void *at = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -327,7 +327,7 @@ void ky_drum_file_close(struct ky_drum_file **file)
  * ------------------------------------------------------------------------------------------------
  */
 
-/* Opens the descriptor when its drum is the process's own, not one that it inherited. */
+/* Open the descriptor when its drum is the process's own, not one that it inherited. */
 static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const char *number,
 			  char *message)
 {

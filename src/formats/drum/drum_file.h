@@ -3,7 +3,7 @@
  * drum_file.h: the drum of another process: of a file that KYMO_DRUM_DIR left behind, of a process
  * that runs, or of a descriptor.
  *
- *   file, pipe ── copied, in proportion to what is really in it ──┐
+ *   file, pipe ── copied, in proportion to its content ──┐
  *                                                                ├─▶ struct ky_stream
  *   sealed memfd ── mapped, follows the process ─────────────────┘
  *
@@ -35,29 +35,29 @@ struct ky_drum_file;
 /* path is a drum's file, or "-" for standard input. 0, or a negative error and a message. */
 int ky_drum_file_open(struct ky_drum_file **out, const char *path,
 		      char message[KY_DRUM_MESSAGE_BYTES]);
-/* Of a process that runs. */
+/* Open the drum of a running process. */
 int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid,
 			  char message[KY_DRUM_MESSAGE_BYTES]);
-/* Of a descriptor, which stays the caller's; its offset may move. name is for messages, copied. */
+/* Open a descriptor, which the caller keeps; its offset may move. name is for messages, copied. */
 int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
 			 char message[KY_DRUM_MESSAGE_BYTES]);
-/* Takes a pointer to NULL as well. The stream and all that came from it end with it. */
+/* Close it; *file may be NULL. The stream and all that came from it end with it. */
 void ky_drum_file_close(struct ky_drum_file **file);
 
 /*
- * The stream of its events; set its sink. With newest it begins with what comes now. globs selects
+ * Get the stream of its events; set its sink. With newest it begins with what comes now. globs selects
  * categories, NULL is all. There is one: a second call ends the first's. Belongs to the file.
  */
 int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newest,
 			struct ky_stream **out, char message[KY_DRUM_MESSAGE_BYTES]);
 /*
- * Hands the stream's sink what there is. Of a drum that follows its process, what may still come out
+ * Hand the stream's sink what there is. Of a drum that follows its process, what may still come out
  * of order waits for the next call, unless this is the last. 0, or -ENOMEM.
  */
 int ky_drum_file_read(struct ky_drum_file *file, bool last);
 
 enum ky_drum_rate {
-	KY_DRUM_RATE_SAMPLES, /* the process's own samples tell */
+	KY_DRUM_RATE_SAMPLES, /* by the process's own readings */
 	KY_DRUM_RATE_NOMINAL, /* the counter is CLOCK_MONOTONIC */
 	KY_DRUM_RATE_BOOT,    /* a sample and this moment, in the same boot */
 	KY_DRUM_RATE_MACHINE, /* this machine's counter, which may be another one */
@@ -84,7 +84,7 @@ struct ky_drum_facts {
 	uint64_t refused_sites;
 	uint64_t refused_strings;
 	uint64_t refused_categories;
-	/* What is not as a recorder leaves it, and the first byte of it. */
+	/* Parts that no recorder writes, and the first byte of them. */
 	uint64_t damaged;
 	uint64_t damaged_at;
 	uint64_t cut_at; /* the file ends here, before the drum does; 0: it does not */

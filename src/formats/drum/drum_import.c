@@ -14,7 +14,7 @@
 
 #include "formats/utf8.h"
 
-/* Perfetto's info: what is neither a warning nor an error. */
+/* Perfetto's info: neither a warning nor an error. */
 #define LOG_PRIORITY 4
 
 int ky_event_intake_open(struct ky_event_intake **out, struct ky_trace *trace, bool ordered)
@@ -78,7 +78,7 @@ static uint32_t string_of(struct ky_event_intake *intake, struct ky_text text)
 	return ky_string(intake->trace, text.data, text.bytes);
 }
 
-/* ---- what is known ---- */
+/* ---- known threads and sites ---- */
 
 static uint32_t key_of(struct ky_event_intake *intake, const char *key, size_t bytes)
 {
@@ -478,7 +478,7 @@ static void put_counter(struct ky_event_intake *intake, const struct ky_known_th
 	}
 }
 
-/* A track for each category and id, named after its first event. */
+/* Return a track for each category and id, named after its first event. */
 static uint32_t async_track(struct ky_event_intake *intake, const struct ky_known_thread *t,
 			    const struct ky_known_site *known, const struct ky_event *e)
 {
@@ -554,7 +554,7 @@ static uint32_t point_track(struct ky_event_intake *intake, const struct ky_know
 	return t->track;
 }
 
-/* What the kind means where the model has no kind for it. */
+/* Kinds for which the model has no kind of its own. */
 static uint32_t point_args(struct ky_event_intake *intake, const struct ky_known_site *known,
 			   const struct ky_event *e)
 {

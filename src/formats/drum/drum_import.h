@@ -73,7 +73,7 @@ struct ky_event_told {
 void ky_event_intake_told(struct ky_event_intake *intake, const struct ky_event_told *told,
 			  uint32_t count);
 
-/* The track of all snapshots of a trace. */
+/* Return the track of all snapshots of a trace. */
 uint32_t ky_event_snapshots_track(struct ky_trace *trace);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "core/layout.h"
 
-/* The string's words from *at on, of those left; its number, or 0 when it is not a whole one. */
+/* Take a string's words from *at on; return its number, or 0 when it is cut off. */
 static uint32_t take_string(struct ky_trace *trace, const uint64_t **at, uint32_t *left)
 {
 	const uint64_t head = **at;
@@ -25,7 +25,7 @@ static uint32_t take_string(struct ky_trace *trace, const uint64_t **at, uint32_
 	return ky_string(trace, text, strnlen(text, bytes));
 }
 
-/* The arguments of a begin with its items. False when they are not those of the trace point. */
+/* Get the arguments of a begin with its items. False when they are not those of the trace point. */
 static bool put_set(struct ky_trace *trace, const struct ky_known_site *known,
 		    const uint64_t *words, uint32_t *set)
 {

@@ -120,7 +120,7 @@ void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, i
 /* With windows: an asynchronous span begins or ends. */
 void ky_event_async(struct ky_event_intake *intake, uint32_t track, const struct ky_event *e,
 		    uint32_t category, uint32_t name, int64_t ns);
-/* Whether a record tells of the snapshot that the event asks for. */
+/* Report whether a record describes the snapshot that the event asks for. */
 bool ky_event_is_told(const struct ky_event_intake *intake, const struct ky_event *e, int64_t ns);
 
 #endif

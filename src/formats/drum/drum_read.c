@@ -14,7 +14,7 @@
 #include "formats/drum/drum_file.h"
 #include "formats/drum/drum_import.h"
 
-/* Progress is told, and an interruption seen, every so many events. */
+/* Progress is reported, and an interruption noticed, every so many events. */
 #define PROGRESS_EVENTS (1u << 16)
 
 struct drum_reading {

@@ -174,7 +174,7 @@ static void put_number(struct args *args, struct bprint_out *out, uint32_t bytes
 					     : sizeof(text) - 1);
 }
 
-/* One conversion, from behind its '%' on; returns what is behind it. */
+/* Write one conversion, from behind its '%' on; return the text behind it. */
 static const char *convert(struct args *args, struct bprint_out *out, const char *at)
 {
 	char pad = ' ';

@@ -25,7 +25,7 @@ struct ky_ftrace_field {
 	int64_t number;
 };
 
-/* Of a recording of some tasks alone: which, and what must wait until all of them are known (ftrace_watched.c). */
+/* The tasks of a recording of only some, and events that wait until all of them are known (ftrace_watched.c). */
 struct ky_ftrace_watched;
 
 struct ky_ftrace_event {
@@ -47,16 +47,16 @@ struct ky_ftrace_event {
 	struct ky_ftrace_field fields[KY_FTRACE_FIELDS_MAX];
 };
 
-/* Puts it: the raw event, and what is made of it when it is a known one. */
+/* Put the raw event, and the slices, counters, ... of a known one. */
 void ky_ftrace_put(struct ky_trace *trace, struct ky_ftrace_event *event);
 
-/* What is known of an event beyond its being there; does nothing when it is not known. */
+/* Put the meaning of a known event; do nothing for any other. */
 void ky_ftrace_known(struct ky_trace *trace, const struct ky_ftrace_event *event);
 
-/* Adds a field; further ones than there is room for are dropped. */
+/* Add a field, if there is room. */
 void ky_ftrace_add_text(struct ky_ftrace_event *event, const char *key, size_t key_bytes,
 			const char *text, size_t bytes);
-/* A value in text: a number when it is one. */
+/* Add a value of text: a number if it is one. */
 void ky_ftrace_add_value(struct ky_ftrace_event *event, const char *key, size_t key_bytes,
 			 const char *text, size_t bytes);
 
@@ -68,9 +68,9 @@ bool ky_ftrace_watched_waking(struct ky_ftrace_watched *watched, int64_t ts, int
 void ky_ftrace_watched_add(struct ky_ftrace_watched *watched, int32_t tid);
 
 const struct ky_ftrace_field *ky_ftrace_find(const struct ky_ftrace_event *event, const char *key);
-/* False when it is not there or no number. */
+/* Get a number; false when the field is missing or not a number. */
 bool ky_ftrace_number(const struct ky_ftrace_event *event, const char *key, int64_t *number);
-/* The string of a field, 0 when it is not there or no text. */
+/* Return the string of a field; 0 when it is missing or not text. */
 uint32_t ky_ftrace_string(struct ky_trace *trace, const struct ky_ftrace_event *event,
 			  const char *key);
 

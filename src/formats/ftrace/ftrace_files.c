@@ -33,7 +33,7 @@ bool ky_ftrace_files_cpu(const char *name, const char *suffix, uint32_t *cpu)
 	return number < KY_FTRACE_CPUS_MAX && strcmp(end, suffix) == 0;
 }
 
-/* "field: char data; offset:16; size:4080": with what is before it, a page. */
+/* "field: char data; offset:16; size:4080": data and the bytes before it are a page. */
 static void learn_page(struct ky_ftrace_files *files, const char *text, size_t bytes)
 {
 	const char *data = memmem(text, bytes, "data;", 5);
@@ -47,7 +47,7 @@ static void learn_page(struct ky_ftrace_files *files, const char *text, size_t b
 		files->page_bytes = (uint32_t)page;
 }
 
-/* The system of "format/SYSTEM.EVENT" and "events/SYSTEM/EVENT/format"; false when the path is neither. */
+/* Get the system of "format/SYSTEM.EVENT" and "events/SYSTEM/EVENT/format"; false when the path is neither. */
 static bool system_of(const char *path, char *system, size_t room)
 {
 	const bool plain = strncmp(path, "format/", 7) == 0;
@@ -121,7 +121,7 @@ void ky_ftrace_files_take(struct ky_ftrace_files *files, const char *path, const
 	}
 }
 
-/* Pages tell how many were lost before them only where they have room for the number. */
+/* Pages say how many events were lost before them only where they have room for the number. */
 static void put_untold(struct ky_ftrace_files *files)
 {
 	uint64_t lost = 0;

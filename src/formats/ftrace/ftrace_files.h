@@ -6,9 +6,8 @@
  *                                    ├─▶ files by path, pages by CPU ─▶ ky_ftrace_format ─▶ model
  *   stream (ftrace_stream.c) ────────┘
  *
- * A file that is of no use here is passed over, so that a copy may have all there is. What explains events (formats,
- * header_page, printk_formats, kallsyms, uname) must come before the pages; saved_cmdlines, tasks and stats may come
- * at any time.
+ * Unknown files are skipped, so that a copy may be complete. Files that explain events (formats, header_page,
+ * printk_formats, kallsyms, uname) must come before the pages; saved_cmdlines, tasks and stats may come at any time.
  */
 #ifndef KY_FORMATS_FTRACE_FTRACE_FILES_H
 #define KY_FORMATS_FTRACE_FTRACE_FILES_H
@@ -29,15 +28,15 @@ struct ky_ftrace_files {
 	uint32_t lost_cpus;
 };
 
-/* 0 or -ENOMEM. Of this machine's byte order. */
+/* Open it, in this machine's byte order. Return 0 or -ENOMEM. */
 int ky_ftrace_files_open(struct ky_ftrace_files *files, struct ky_trace *trace);
-/* path is relative to tracefs; there is a NUL behind the text. at: place in the input, or KY_NO_PLACE. */
+/* Take a file; path is relative to tracefs; the text ends in a NUL. at: place in the input, or KY_NO_PLACE. */
 void ky_ftrace_files_take(struct ky_ftrace_files *files, const char *path, const char *text,
 			  size_t bytes, uint64_t at);
-/* Puts what is known only after all pages, and closes. */
+/* Put the facts that are known only after all pages, and close. */
 void ky_ftrace_files_finish(struct ky_ftrace_files *files);
 
-/* N of "cpuN" with what follows it; false when it is not that. */
+/* Get N of "cpuN" and the suffix; false for any other name. */
 bool ky_ftrace_files_cpu(const char *name, const char *suffix, uint32_t *cpu);
 
 #endif

@@ -156,7 +156,7 @@ static bool take_field(struct ky_ftrace_format *format, const struct tep_format_
 	       usable_number(to->bytes);
 }
 
-/* Switches and wakeups are told when either task is recorded. */
+/* The kernel records a switch or wakeup when either task is recorded. */
 static bool is_of_two(const char *name)
 {
 	static const char *const names[] = {"sched_switch", "sched_waking", "sched_wakeup",

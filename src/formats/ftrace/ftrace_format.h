@@ -15,14 +15,14 @@ int ky_ftrace_format_open(struct ky_ftrace_format **format, struct ky_trace *tra
 			  uint32_t long_bytes);
 void ky_ftrace_format_close(struct ky_ftrace_format **format);
 
-/* tracefs's files, as they are. What cannot be used is counted as a problem. at: place in the input. */
+/* Take a file of tracefs. Unusable parts are counted as problems. at: place in the input. */
 void ky_ftrace_format_header_page(struct ky_ftrace_format *format, const char *text, size_t bytes);
 void ky_ftrace_format_event(struct ky_ftrace_format *format, const char *system, const char *text,
 			    size_t bytes, uint64_t at);
 void ky_ftrace_format_kallsyms(struct ky_ftrace_format *format, const char *text, size_t bytes);
 void ky_ftrace_format_printk(struct ky_ftrace_format *format, const char *text, size_t bytes);
 void ky_ftrace_format_comms(struct ky_ftrace_format *format, const char *text, size_t bytes);
-/* What kymo itself writes of /proc: "time N" (CLOCK_BOOTTIME), then "TGID TID comm" of each task that was there. */
+/* Take kymo's own list of /proc: "time N" (CLOCK_BOOTTIME), then "TGID TID comm" of each task. */
 void ky_ftrace_format_tasks(struct ky_ftrace_format *format, const char *text, size_t bytes);
 /* set_event_pid: only these and their children were recorded. Before the pages first, and then as often as it grew. */
 void ky_ftrace_format_watched(struct ky_ftrace_format *format, const char *text, size_t bytes);
@@ -38,7 +38,7 @@ struct ky_ftrace_clock {
 void ky_ftrace_format_clock(struct ky_ftrace_format *format, const struct ky_ftrace_clock *clock);
 
 /*
- * Reads a page of the ring buffer: all its events go into the trace. bytes is at most the page; less is one that
+ * Read a page of the ring buffer: all its events go into the trace. bytes is at most the page; less is one that
  * is cut. at is its place in the input, for problems.
  */
 void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t *page,
@@ -49,7 +49,7 @@ void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
 
 /* After the last page: names and processes of threads that only the lists of comms and tasks have. */
 void ky_ftrace_format_finish(struct ky_ftrace_format *format);
-/* Events that were read; and those that the pages tell were lost before them. */
+/* Return the events read, and those that were lost according to the pages. */
 uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format);
 uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format);
 
@@ -58,11 +58,11 @@ uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format);
 /* The format as libtraceevent can be given it, to be freed; NULL when it has no name or number. */
 char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uint32_t *left_out);
 
-/* Calls take() with each line, NUL-terminated; lines that are too long are cut. */
+/* Call take() with each line, NUL-terminated; lines that are too long are cut. */
 void ky_ftrace_format_lines(struct ky_ftrace_format *format, const char *text, size_t bytes,
 			    void (*take)(struct ky_ftrace_format *format, char *line));
 
-/* What the bytes of a field are. */
+/* The type of a field's bytes. */
 enum ky_record_field_kind {
 	KY_RECORD_NUMBER,
 	KY_RECORD_CHARS,   /* an array of char */
@@ -91,7 +91,7 @@ struct ky_record_format {
 	struct ky_record_field *fields;
 	bool is_text; /* print: buf is a text to the end of the record */
 	bool is_bprint;
-	bool is_own; /* told of the task that runs, and of no other: not of switches and wakeups */
+	bool is_own; /* about the running task alone: not a switch or wakeup */
 };
 
 struct tep_handle;
@@ -101,7 +101,7 @@ void ky_ftrace_bprint_add(struct ky_ftrace_format *format, uint64_t address, con
 			  size_t bytes);
 void ky_ftrace_bprint_sort(struct ky_ftrace_format *format);
 void ky_ftrace_bprint_free(struct ky_ftrace_format *format);
-/* Writes the message; its bytes, 0 when the format string is not known. */
+/* Write the message; its bytes, 0 when the format string is not known. */
 size_t ky_ftrace_bprint(const struct ky_ftrace_format *format, uint64_t ip, uint64_t fmt,
 			const uint8_t *packed, size_t bytes, char *text, size_t room);
 
@@ -127,7 +127,7 @@ struct ky_ftrace_format {
 	struct ky_record_format **formats; /* by id, NULL: none */
 	uint32_t formats_room;
 	uint32_t formats_count; /* that were parsed */
-	/* What lists say about tasks, in their order. */
+	/* Tasks of the lists, in their order. */
 	struct ky_ftrace_comm *comms;
 	uint32_t comms_count, comms_room;
 	int64_t tasks_ts;                  /* of the list that is being read */

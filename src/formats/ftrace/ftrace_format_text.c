@@ -40,7 +40,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The room is that of the whole: texts written anew are not longer than these times the original. */
+/* The rewritten text is at most this many times as long as the original. */
 static void append(struct format_out *out, const char *text, size_t bytes)
 {
 	if (bytes > out->room - out->used)
@@ -91,7 +91,7 @@ static bool find_number(struct text_range line, const char *key, uint32_t *numbe
 	return at > begin;
 }
 
-/* "[16]", "[]"; what is no number in it is left out. NULL when it does not end. */
+/* Take "[16]" or "[]", without anything in it that is not a number; NULL when it does not end. */
 static const char *write_index(const char *at, const char *end, struct format_out *out)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
@@ -172,7 +172,7 @@ static bool write_field(struct text_range line, struct format_out *out)
 	return true;
 }
 
-/* "name: x" or "ID: 5": the key and what is a word behind it. */
+/* Take "name: x" or "ID: 5": the key and the word behind it. */
 static bool write_head(struct text_range line, const char *key, struct format_out *out)
 {
 	if (!starts(line, key))

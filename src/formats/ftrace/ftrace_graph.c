@@ -27,7 +27,7 @@ struct ky_ftrace_graph_cpu {
 	int64_t begins[DEPTH_MAX];
 };
 
-/* What a line has. */
+/* The parts of a line. */
 struct graph_parts {
 	uint32_t cpu;
 	bool has_ts;
@@ -51,7 +51,7 @@ static const char *skip_blanks(const char *at, const char *end)
 	return at;
 }
 
-/* A number with up to nine decimals, in units of one thousand millionth. */
+/* Return the number with up to nine decimals, in units of one thousand millionth. */
 static const char *parse_fixed(const char *at, const char *end, int64_t *value)
 {
 	uint64_t whole = 0;

@@ -15,7 +15,7 @@ struct ky_ftrace_graph {
 	uint32_t cpus_room;
 };
 
-/* True when it was one. */
+/* Read a line; false when it is not of that tracer. */
 bool ky_ftrace_graph_line(struct ky_trace *trace, struct ky_ftrace_graph *graph, const char *line,
 			  size_t bytes);
 void ky_ftrace_graph_end(struct ky_ftrace_graph *graph);

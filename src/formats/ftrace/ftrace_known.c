@@ -203,7 +203,7 @@ static bool on_limits(struct ky_trace *trace, const struct ky_ftrace_event *even
 	return true;
 }
 
-/* A counter of the machine: key names it, suffix what it is. */
+/* Put a counter of the machine: key names it, suffix describes it. */
 static bool device_counter(struct ky_trace *trace, const struct ky_ftrace_event *event,
 			   const char *key, const char *value_key, const char *suffix)
 {

@@ -5,7 +5,7 @@
  *   0    8        16 (12)                       commit
  *   ts   commit   event event event ...         [count of lost ones]
  *
- *   commit  bits 0..26 bytes of events, bit 30: a count of lost events stands behind them, bit 31: events
+ *   commit  bits 0..26 bytes of events, bit 30: a count of lost events follows them, bit 31: events
  *           before this page were lost
  *   event   u32: type and length in 5 bits, time since the last one in 27; then its data
  *           1..28 data of 4 bytes each; 0: the length is in the next u32; 29 padding; 30 more of the time;
@@ -124,7 +124,7 @@ void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t
 		if (!next_event(format, &walk, &data, &length)) {
 			ky_problem(format->trace, "ftrace_page", KY_DATA_LOSS,
 				   at + (uint64_t)(begin - page),
-				   "an event that is longer than what is left of its page");
+				   "an event is longer than the rest of its page");
 			return;
 		}
 		if (data)

@@ -46,7 +46,7 @@ static bool probe_pages(const struct ky_probe *probe)
 
 /* ---- files ---- */
 
-/* A file by its path in the directory; false when it is not there. */
+/* Take a file by its path in the directory; false when it is not there. */
 static bool take_file(struct pages *pages, const char *name)
 {
 	char path[PATH_MAX];
@@ -62,7 +62,7 @@ static bool take_file(struct pages *pages, const char *name)
 }
 
 /*
- * Calls each() with the path of every name in the directory, but those with a dot first. Paths are relative to the
+ * Call each() with the path of every name in the directory, but those with a dot first. Paths are relative to the
  * trace.
  */
 static void each_name(struct pages *pages, const char *directory,

@@ -2,7 +2,7 @@
 /*
  * ftrace_payload.c: what follows the name of an event in ftrace's text. Most is "key=value key=value", in the
  * kernel's words. A comm may have blanks, equal signs and arrows in it: it goes on until the last place where
- * the field that the kernel prints behind it begins. What does not fit stays in a field "text".
+ * the field that the kernel prints behind it begins. The rest stays in a field "text".
  *
  * trace-cmd prints scheduling events in its own words: "bash:12 [120] S ==> sh:13 [120]".
  */
@@ -28,7 +28,7 @@ static const char *find_last(struct payload_text span, const char *what)
 	return NULL;
 }
 
-/* Fields with names of tasks, and what is printed behind each. */
+/* Fields with names of tasks, and the text that follows each. */
 static const struct {
 	const char *key;
 	const char *next;
@@ -38,7 +38,7 @@ static const struct {
 	{"oldcomm=", " newcomm="},    {"newcomm=", " oom_score_adj="},
 };
 
-/* Where the value that begins at at ends; key is the token with its '='. */
+/* Return where the value that begins at at ends; key is the token with its '='. */
 static const char *value_end(struct payload_text key, const char *at, const char *end)
 {
 	const char *blank = memchr(at, ' ', (size_t)(end - at));
@@ -69,7 +69,7 @@ static const char *key_end(const char *at, const char *end)
 	return at < end && at > begin && *at == '=' ? at : NULL;
 }
 
-/* True when everything became a field. */
+/* Report whether everything became a field. */
 static bool parse_pairs(struct ky_ftrace_event *event, const char *at, const char *end)
 {
 	bool whole = true;
@@ -145,7 +145,7 @@ static bool parse_wakeup(struct ky_ftrace_event *event, struct payload_text text
 	return rest && parse_pairs(event, rest, text.end);
 }
 
-/* Of a print: which function wrote it stands before it. */
+/* A print is preceded by the function that wrote it. */
 static struct payload_text marker_text(struct payload_text text)
 {
 	static const char writer[] = "tracing_mark_write: ";
@@ -215,7 +215,7 @@ static bool starts_named(const struct ky_ftrace_event *event, const char *name)
 	       memcmp(event->name_text, name, strlen(name)) == 0;
 }
 
-/* True when the event's own form was there and all of it was taken. */
+/* Report whether the event's own form was there and all of it was taken. */
 static bool parse_own(struct ky_ftrace_event *event, struct payload_text text)
 {
 	switch (event->name_text[0]) {

@@ -10,7 +10,7 @@
 
 /* Numbers of an array that become arguments of their own. */
 #define ITEMS_MAX 8u
-/* What texts are made of numbers and addresses in, until the event is put. */
+/* Texts made of numbers and addresses, kept until the event is put. */
 #define TEXTS_BYTES 4096u
 
 struct texts {
@@ -112,7 +112,7 @@ static void add_numbers(struct ky_ftrace_format *format, struct ky_ftrace_event 
 	add_text(event, field, hex, 2 * shown);
 }
 
-/* Where the bytes of a field are; false when that is not in the record. */
+/* Find the bytes of a field; false when they are not in the record. */
 static bool locate(const struct ky_ftrace_format *format, const struct ky_record_field *field,
 		   const uint8_t *record, size_t bytes, const uint8_t **at, size_t *length)
 {

@@ -12,7 +12,7 @@
 #include "formats/ftrace/ftrace_files.h"
 #include "formats/kymo/kymo_layout.h"
 
-/* Of one record. kymo's own have at most a megabyte. */
+/* The largest record. kymo's own have at most a megabyte. */
 #define RECORD_BYTES_MAX (64u << 20)
 #define PATH_BYTES_MAX 512u
 
@@ -39,7 +39,7 @@ static void take_file(struct ftrace_records *stream, const struct ky_kymo_ftrace
 	free(text);
 }
 
-/* Whether its numbers go together; what is behind one that says otherwise cannot be found. */
+/* Report whether its numbers agree; nothing can be found behind a record whose numbers do not. */
 static bool is_sound(const struct ftrace_records *stream, const struct ky_kymo_ftrace *record,
 		     uint64_t at)
 {

@@ -6,8 +6,8 @@
 #include "formats/load.h"
 
 /*
- * Reads the records of load->input into load->trace. Damage is a problem that is counted, and what is before it is
- * read. Times are taken as they are: CLOCK_BOOTTIME. 0, -ENOMEM, or what progress returned.
+ * Read the records of load->input into load->trace, up to damage, which is counted as a problem. Times are
+ * CLOCK_BOOTTIME. Return 0, -ENOMEM, or the result of progress.
  */
 int ky_ftrace_stream_read(struct ky_load *load);
 

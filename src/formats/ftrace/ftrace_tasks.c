@@ -36,7 +36,7 @@ static void add(struct ky_ftrace_format *format, const struct ky_ftrace_comm *co
 	(void)KY_ARRAY_ADD(format->comms, format->comms_count, format->comms_room, *comm);
 }
 
-/* A number and the blank behind it; NULL when it is none. */
+/* Take a number and the blank behind it; NULL when it is not a number. */
 static const char *take_number(const char *line, int32_t *number)
 {
 	char *end;

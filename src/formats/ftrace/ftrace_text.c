@@ -7,7 +7,7 @@
  *   comm-PID  [CPU] FLAGS  SEC.USEC: func <-caller                 function tracer
  *   comm-PID  CPUFLAGS  USECus : func <-caller                     latency format
  *
- * A comm may have any of -, [, (, : and blanks in it. So what is looked for first is "[CPU]", with a PID that
+ * A comm may have any of -, [, (, : and blanks in it. So the parser first looks for "[CPU]", with a PID that
  * ends before it and a time that ends with a colon behind it: the first place where all of that fits.
  */
 #include "formats/ftrace/ftrace_text.h"
@@ -255,7 +255,7 @@ static const char *name_end(const char *at, const char *end)
 {
 	while (at < end && !is_blank(*at) && *at != ':')
 		at++;
-	/* A name has no colon, but what is behind it may follow without a blank. */
+	/* A name has no colon, but the text behind it may follow without a blank. */
 	return at < end && *at == ':' && at[-1] != ':' ? at : NULL;
 }
 

@@ -8,9 +8,9 @@
 
 #include "formats/ftrace/ftrace_event.h"
 
-/* Reads one line, without its newline. at is its place in the input. Lines that are no events are counted. */
+/* Read one line, without its newline. at is its place in the input. Lines that are no events are counted. */
 void ky_ftrace_text_line(struct ky_trace *trace, const char *line, size_t bytes, uint64_t at);
-/* Whether it is an event's line, for probing. */
+/* Report whether it is an event's line, for probing. */
 bool ky_ftrace_text_is_line(const char *line, size_t bytes);
 
 /* The fields of what follows an event's name: ftrace_payload.c. */
@@ -24,7 +24,7 @@ struct ky_ftrace_dump {
 		KY_DUMP_SHORT /* USER PID TID CMD */
 	} form;
 };
-/* True when the line belonged to it. */
+/* Report whether the line belonged to it. */
 bool ky_ftrace_dump_line(struct ky_trace *trace, struct ky_ftrace_dump *dump, const char *line,
 			 size_t bytes);
 

@@ -62,9 +62,9 @@ static void read_line(struct ftrace_lines *text, const char *line, size_t bytes,
 	ky_ftrace_text_line(trace, line, bytes, at);
 }
 
-/* The lines of a window; what is left of the last one stays. Bytes that were read. */
-static size_t read_window(struct ftrace_lines *text, const char *data, size_t bytes, bool last,
-			  uint64_t at)
+/* Read the lines of a buffer up to the last whole one; return the bytes read. */
+static size_t read_lines(struct ftrace_lines *text, const char *data, size_t bytes, bool last,
+			 uint64_t at)
 {
 	size_t used = 0;
 	while (used < bytes) {
@@ -84,7 +84,7 @@ static void too_long(struct ftrace_lines *text, uint64_t at)
 		   "a line of more than %u bytes", LINE_BYTES_MAX);
 }
 
-/* A zlib stream of text, from the input's place on. */
+/* Read a zlib stream of text, from the input's place on. */
 static int read_zlib(struct ky_load *load, struct ftrace_lines *text)
 {
 	static const size_t room = 2 * LINE_BYTES_MAX;
@@ -107,7 +107,7 @@ static int read_zlib(struct ky_load *load, struct ftrace_lines *text)
 		status = inflate(&stream, Z_NO_FLUSH);
 		ky_input_skip(input, given - stream.avail_in);
 		held = room - stream.avail_out;
-		size_t used = read_window(text, out, held, status == Z_STREAM_END, input->position);
+		size_t used = read_lines(text, out, held, status == Z_STREAM_END, input->position);
 		if (!used && held == room) {
 			too_long(text, input->position);
 			used = held;
@@ -121,7 +121,7 @@ static int read_zlib(struct ky_load *load, struct ftrace_lines *text)
 		ky_problem(load->trace, "zlib_stream", KY_DATA_LOSS, input->position,
 			   "the compressed text %s",
 			   status == Z_OK ? "is cut short" : "is damaged");
-	(void)read_window(text, out, held, true, input->position);
+	(void)read_lines(text, out, held, true, input->position);
 	inflateEnd(&stream);
 	free(out);
 	return input->error == -EBADMSG ? 0 : input->error;
@@ -134,7 +134,7 @@ static bool is_zlib(struct ky_input *input)
 	       ((unsigned)input->at[7] << 8 | input->at[8]) % 31 == 0;
 }
 
-/* Over what stands before the trace ("capturing trace... done"). */
+/* Skip the text before the trace ("capturing trace... done"). */
 static void skip_to_trace(struct ky_input *input)
 {
 	(void)ky_input_need(input, 4096);
@@ -157,8 +157,8 @@ static int read_text(struct ky_load *load)
 	}
 	while (ky_input_need(input, 1)) {
 		size_t bytes = (size_t)(input->end - input->at);
-		size_t used = read_window(&text, (const char *)input->at, bytes, input->ended,
-					  input->position);
+		size_t used = read_lines(&text, (const char *)input->at, bytes, input->ended,
+					 input->position);
 		if (!used && bytes > LINE_BYTES_MAX) {
 			too_long(&text, input->position);
 			used = bytes;

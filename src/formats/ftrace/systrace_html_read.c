@@ -6,7 +6,7 @@
  *   <script id="viewer-data" type="...">                  JSON, or gzip in base64 (trace2html)
  *   var linuxPerfData = "...\n\                           ftrace text in a literal, a line a line (of 2012)
  *
- * The page is held in memory as a whole; so is what is unpacked of base64.
+ * The whole page is held in memory, and so is unpacked base64 data.
  */
 #include "formats/load.h"
 
@@ -44,7 +44,7 @@ static const char *find(const char *at, const char *end, const char *what)
 	return memmem(at, (size_t)(end - at), what, strlen(what));
 }
 
-/* The next script element that holds a trace, from at on. */
+/* Find the next script element that holds a trace, from at on. */
 static bool next_block(const char *page, const char *at, const char *end, struct html_block *block)
 {
 	while ((at = find(at, end, "<script")) != NULL) {
@@ -62,7 +62,7 @@ static bool next_block(const char *page, const char *at, const char *end, struct
 	return false;
 }
 
-/* A line of one of the lists that systrace adds. True: it is none of the trace. */
+/* Report whether the line belongs to one of the lists that systrace adds, not to the trace. */
 static bool read_dump(struct ky_trace *trace, struct ky_ftrace_dump *dump, bool *cgroups,
 		      const char *line, size_t bytes)
 {
@@ -158,13 +158,13 @@ static int read_block(struct ky_load *load, const struct html_block *block)
 	if (stop < block->end && *stop != '=')
 		ky_problem(load->trace, "html_base64", KY_DATA_LOSS,
 			   block->position + (uint64_t)(stop - block->at),
-			   "what is packed ends at a byte that is no base64");
+			   "packed data ends at a byte that is not base64");
 	const int error = read_json(load, packed, bytes);
 	free(packed);
 	return error;
 }
 
-/* The literal of the oldest pages: each line of the trace ends with an escaped newline and a continuation. */
+/* Read the literal of the oldest pages: each line of the trace ends with an escaped newline and a continuation. */
 static bool read_literal(struct ky_trace *trace, const char *page, const char *end)
 {
 	const char *at = find(page, end, "linuxPerfData = \"");

@@ -43,13 +43,13 @@ struct ky_dat_bytes {
 uint64_t ky_dat_number(struct ky_dat_bytes *bytes, uint32_t size);
 /* That many bytes; NULL when they are not there. */
 const uint8_t *ky_dat_take(struct ky_dat_bytes *bytes, uint64_t size);
-/* Up to a NUL, without it; NULL when there is none. */
+/* Take text up to a NUL, without it; NULL when there is no NUL. */
 const char *ky_dat_text(struct ky_dat_bytes *bytes);
 
-/* A part of the file in memory, to be freed; *got may be less. NULL without memory. */
+/* Return a part of the file in memory, to be freed; *got may be less. NULL without memory. */
 uint8_t *ky_dat_read(struct ky_dat *dat, uint64_t at, uint64_t bytes, uint64_t *got);
 
-/* What stands in the file or in sections, in this order. */
+/* The parts of the file or of its sections, in this order. */
 void ky_dat_header(struct ky_dat *dat, struct ky_dat_bytes *bytes);
 void ky_dat_ftrace_formats(struct ky_dat *dat, struct ky_dat_bytes *bytes);
 void ky_dat_event_formats(struct ky_dat *dat, struct ky_dat_bytes *bytes);

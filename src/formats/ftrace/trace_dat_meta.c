@@ -37,7 +37,7 @@ const char *ky_dat_text(struct ky_dat_bytes *bytes)
 	return (const char *)ky_dat_take(bytes, (uint64_t)(nul - bytes->at) + 1);
 }
 
-/* A size and so many bytes. */
+/* Take a size and that many bytes. */
 static const char *sized(struct ky_dat_bytes *bytes, uint32_t size_bytes, uint64_t *size)
 {
 	*size = ky_dat_number(bytes, size_bytes);

@@ -39,7 +39,7 @@ static void read_options(struct ky_dat *dat, struct ky_dat_bytes *bytes, struct 
 	}
 }
 
-/* The CPUs' data that a list of places tells of. */
+/* Read the CPUs' data at a list of places. */
 static int read_cpus(struct ky_dat *dat, struct ky_dat_bytes *bytes)
 {
 	uint32_t cpus = dat->cpus < CPUS_MAX ? dat->cpus : CPUS_MAX;

@@ -66,7 +66,7 @@ static bool unpack_section(struct ky_dat *dat, struct section *section)
 	return out != NULL;
 }
 
-/* A section with its data; false when it is not there. */
+/* Get a section with its data; false when it is not there. */
 static bool open_section(struct ky_dat *dat, uint64_t at, struct section *section)
 {
 	uint64_t got;
@@ -99,7 +99,7 @@ static void read_section(struct ky_dat *dat, uint64_t at,
 	free(section.data);
 }
 
-/* What is needed to read events; a place of a section, or an option as version 6 has it. */
+/* An option that is needed to read events: the place of a section, or as in version 6. */
 static void read_meta(struct ky_dat *dat, uint32_t id, struct ky_dat_bytes option)
 {
 	static const struct {
@@ -124,7 +124,7 @@ static void read_meta(struct ky_dat *dat, uint32_t id, struct ky_dat_bytes optio
 	ky_dat_option(dat, id, option);
 }
 
-/* A number in the file; false at its end. */
+/* Get a number in the file; false at its end. */
 static bool number_at(struct ky_dat *dat, uint64_t at, uint64_t *number)
 {
 	uint64_t got;
@@ -157,7 +157,7 @@ static bool read_chunk(struct ky_dat *dat, uint32_t cpu, uint64_t *at)
 	return there && dat->data_done <= 2 * dat->file_bytes;
 }
 
-/* The size that the option has is not used: it leaves out some of the numbers before the chunks. */
+/* Ignore the option's size, which leaves out some of the numbers before the chunks. */
 static int read_chunks(struct ky_dat *dat, uint32_t cpu, uint64_t at)
 {
 	uint64_t count;
@@ -175,7 +175,7 @@ static int read_chunks(struct ky_dat *dat, uint32_t cpu, uint64_t at)
 	return error;
 }
 
-/* Where a buffer's data is, and whether it is packed. */
+/* Find a buffer's data, and whether it is packed. */
 static int read_buffer(struct ky_dat *dat, struct ky_dat_bytes option)
 {
 	uint64_t at = ky_dat_number(&option, 8);

@@ -4,7 +4,7 @@
  * is "args.a.b[0]" = 7. Nulls, empty objects and empty arrays leave nothing.
  *
  * Keys at the top have a cache of their own, from the key as it is in the text to the full one.
- * Deeper ones are put together in json->path. Both depth and length are bounded: what is beyond is
+ * Deeper ones are put together in json->path. Both depth and length are bounded: anything beyond is
  * left out and counted.
  */
 #include "formats/json/json_reader.h"

@@ -278,7 +278,7 @@ static void put_args(struct json_writer *w, const struct ky_event *e, const stru
 	ky_json_append(w->out, "}");
 }
 
-/* Catapult shows what is under "snapshot" as the object's state. */
+/* Catapult shows the value of "snapshot" as the object's state. */
 static void put_object_state(struct json_writer *w, const struct ky_event *e,
 			     const struct site_text *text)
 {
@@ -304,7 +304,7 @@ static void put_id(struct json_writer *w, const struct ky_event *e)
 		ky_json_append(w->out, "}");
 }
 
-/* What comes after the head of an event that is not plain. */
+/* Write the rest of an event that is not plain. */
 static void put_rest(struct json_writer *w, const struct ky_event *e, const struct site_text *text)
 {
 	if (has_own_name(e->site))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json_event_array.c: the array of events. Its end may be missing: the file of a program that was killed
- * is as good as any in the array form. What is wrong inside is counted and stepped over.
+ * is as good as any in the array form. Malformed elements are counted and skipped.
  */
 #include "formats/json/json_reader.h"
 
@@ -32,8 +32,8 @@ static bool pass_by(struct ky_json *json, const char *what)
 	return fault == KY_JSON_BAD;
 }
 
-/* Events as long as they are whole in the window; 0 at the first thing that is not. */
-static int events_of_window(struct ky_json *json, enum ky_json_fault *fault)
+/* Events as long as they are whole in the buffer; 0 at the first thing that is not. */
+static int events_of_buffer(struct ky_json *json, enum ky_json_fault *fault)
 {
 	const uint8_t *at = json->input->at, *end = json->input->end;
 	struct ky_json_event event;
@@ -76,7 +76,7 @@ bool ky_json_events_read(struct ky_json *json, bool object)
 
 	for (;;) {
 		enum ky_json_fault fault = KY_JSON_CUT;
-		const int c = events_of_window(json, &fault);
+		const int c = events_of_buffer(json, &fault);
 		if (c == ']') {
 			ky_input_skip(input, 1);
 			return true;

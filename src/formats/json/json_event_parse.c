@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json_event_parse.c: the text of one event into its fields. The hot path of the reader: a key of up to
- * seven bytes is one word, and words are told apart by compares with constants; times are read by
+ * seven bytes is one word, compared with constants; times are read by
  * integer arithmetic; arguments are only stepped over, since what becomes of them depends on the
  * phase, which may come behind them.
  */
@@ -20,7 +20,7 @@
 #define WORD_NONE 0u /* longer, or with escapes: none that is looked at, but for flow_out */
 #define WORD_FLOW_OUT 1u
 
-/* A word of the text; the first byte is the lowest. */
+/* Return a word of the text; the first byte is the lowest. */
 static inline uint64_t word_at(const uint8_t *at)
 {
 	uint64_t word;
@@ -54,7 +54,7 @@ static inline const uint8_t *key_word(const uint8_t *at, const uint8_t *end, uin
 	return at;
 }
 
-/* A string's number; what is no string is left out. */
+/* Get a string's number; skip any other value. */
 static inline const uint8_t *text_field(struct ky_json *json, const uint8_t *at, const uint8_t *end,
 					uint32_t *string, enum ky_json_fault *fault)
 {
@@ -69,7 +69,7 @@ static inline const uint8_t *text_field(struct ky_json *json, const uint8_t *at,
 	return at;
 }
 
-/* The first byte of a string. */
+/* Return the first byte of a string. */
 static inline const uint8_t *letter_field(const uint8_t *at, const uint8_t *end, uint8_t *letter,
 					  enum ky_json_fault *fault)
 {
@@ -127,7 +127,7 @@ static inline const uint8_t *time_field(const uint8_t *at, const uint8_t *end, i
 	return stop;
 }
 
-/* Keeps the number with the byte that ended it, where both fit into a word. */
+/* Keep the number with the byte that ended it, where both fit into a word. */
 static void keep_task(struct ky_json_task *task, const uint8_t *at, size_t bytes, int64_t id)
 {
 	task->bytes = bytes < 8 ? (uint32_t)bytes : 0;
@@ -177,7 +177,7 @@ static const uint8_t *new_task(struct ky_json *json, struct ky_json_task *task, 
 	return at;
 }
 
-/* A pid or a tid: mostly the same as the last. */
+/* Read a pid or tid: mostly the same as the last. */
 static inline const uint8_t *task_field(struct ky_json *json, struct ky_json_task *task,
 					const uint8_t *at, const uint8_t *end, int64_t *id,
 					uint32_t *name, enum ky_json_fault *fault)

@@ -421,7 +421,7 @@ static void put_losses(struct json_export *w)
 	}
 }
 
-/* What Perfetto's prefix says is where it came from; it comes again when the file is read. */
+/* Drop Perfetto's prefix, which names the origin: reading the file adds it again. */
 static struct ky_text metadata_key(const struct ky_trace *trace, uint32_t row)
 {
 	struct ky_text key = ky_export_text(trace, trace->metadata.key[row]);

@@ -45,7 +45,7 @@ const uint8_t *ky_json_feed_value(struct ky_input *input, enum ky_json_fault *fa
 	}
 }
 
-/* Over the rest of a string; the window does not grow for it. */
+/* Skip the rest of a string; the buffer does not grow for it. */
 static bool skip_string(struct ky_input *input)
 {
 	struct ky_json_text text;

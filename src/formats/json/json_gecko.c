@@ -51,7 +51,7 @@ static struct gecko_column column_of(const struct ky_json_tree *tree, uint32_t t
 	return (struct gecko_column){node + 1, tree->nodes[node].next};
 }
 
-/* The column's next node, KY_JSON_NO_NODE behind its end. */
+/* Return the column's next node, KY_JSON_NO_NODE behind its end. */
 static uint32_t take(const struct ky_json_tree *tree, struct gecko_column *column)
 {
 	const uint32_t node = column->at;
@@ -72,7 +72,7 @@ static bool append(struct ky_json *json, uint32_t **items, uint64_t *count, uint
 	return true;
 }
 
-/* An element of a list by the index that a node holds, or none. */
+/* Return an element of a list by the index that a node holds, or none. */
 static uint32_t item_of(const struct ky_json_tree *tree, uint32_t node, const uint32_t *items,
 			uint64_t count, uint32_t none)
 {
@@ -107,7 +107,7 @@ static void read_strings(struct thread *thread)
 			return;
 }
 
-/* A list made of a column of indices into another list. */
+/* Return a list made of a column of indices into another list. */
 static uint32_t *follow(struct thread *thread, uint32_t table, const char *key,
 			const uint32_t *items, uint64_t items_count, uint64_t *count,
 			uint64_t *room)

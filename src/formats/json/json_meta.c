@@ -5,7 +5,7 @@
  */
 #include "formats/json/json_reader.h"
 
-/* The track of "NAME[ id: ID] SERIES". */
+/* Return the track of "NAME[ id: ID] SERIES". */
 static uint32_t counter_track(struct ky_json *json, const struct ky_json_event *event,
 			      uint32_t process, uint32_t series)
 {

@@ -68,7 +68,7 @@ static uint32_t name_of(struct ky_json *json, const struct ky_json_event *event)
 	return event->name ? event->name : json->no_name;
 }
 
-/* An id of a flow: strings are hexadecimal, with or without 0x. */
+/* Get an id of a flow: strings are hexadecimal, with or without 0x. */
 static bool flow_id(const struct ky_json_id *id, uint64_t *number)
 {
 	const uint8_t *at = id->at, *end = id->at + id->bytes;
@@ -155,7 +155,7 @@ static void put_complete(struct ky_json *json, const struct ky_json_event *event
 		return;
 	}
 	const uint32_t args = args_of(json, event, end);
-	/* Of no duration, it comes among the other events of its time as the file has them. */
+	/* Without a duration it keeps its place among the events of its time. */
 	if (event->dur <= 0)
 		ky_put_complete(json->trace, event->ts, event->dur, track, event->category,
 				name_of(json, event), args);
@@ -195,7 +195,7 @@ static void put_instant(struct ky_json *json, const struct ky_json_event *event,
 	ky_put_instant(trace, event->ts, track, event->category, name, args_of(json, event, end));
 }
 
-/* What tells asynchronous events apart: the id, or a member of id2. False: there is none. */
+/* Get the id of an asynchronous event, from id or a member of id2; false without one. */
 static bool async_id(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end,
 		     struct ky_json_id *id, bool *local)
 {
@@ -218,7 +218,7 @@ static bool async_id(struct ky_json *json, const struct ky_json_event *event, co
 	return true;
 }
 
-/* The track of a category and an id; its name is that of the first event. */
+/* Return the track of a category and an id; its name is that of the first event. */
 static uint32_t async_track(struct ky_json *json, const struct ky_json_event *event,
 			    const struct ky_json_id *id, bool local)
 {
@@ -319,10 +319,10 @@ static void put_other(struct ky_json *json, const struct ky_json_event *event)
 			   "phase '%c' is left out", event->phase);
 	else
 		ky_problem(json->trace, "json_phase_unknown", KY_INFO, event->position,
-			   "phase 0x%02x is none of the format's", event->phase);
+			   "phase 0x%02x is not one of the format's", event->phase);
 }
 
-/* Whether it can be put: it has a phase, and a time that a trace can have. */
+/* Report whether it has a phase and a valid time. */
 static bool usable(struct ky_json *json, const struct ky_json_event *event)
 {
 	if (event->phase == 0) {

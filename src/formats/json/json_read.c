@@ -2,7 +2,7 @@
 /*
  * json_read.c: reads Chrome Trace Event JSON: an array of events, or an object that has one beside
  * other things; and profiles of Firefox, which are JSON too. json_reader.h has the map of the
- * parts. What is cut off anywhere is read up to there.
+ * parts. A truncated file is read up to its end.
  */
 #include "base/array.h"
 #include "formats/load.h"
@@ -56,7 +56,7 @@ static void put_metadata(struct ky_json *json, const char *prefix, uint32_t key,
 				ky_json_string_of(json, tree->text + node->at, node->bytes));
 }
 
-/* The members of an object, each as metadata of its own. */
+/* Put the members of an object, each as metadata of its own. */
 static bool read_metadata(struct ky_json *json, const char *prefix)
 {
 	struct ky_input *input = json->input;
@@ -74,7 +74,7 @@ static bool read_metadata(struct ky_json *json, const char *prefix)
 	return true;
 }
 
-/* A number at the top: when the trace's zero was, by the clock on the wall. */
+/* Take a top-level number: the trace's zero by the clock on the wall. */
 static bool read_base_time(struct ky_json *json)
 {
 	struct ky_input *input = json->input;
@@ -113,7 +113,7 @@ static bool read_display_unit(struct ky_json *json)
 	return true;
 }
 
-/* The value of a key at the top. *known: it is one that traces have. */
+/* Read the value of a top-level key. *known: it is one that traces have. */
 static bool read_member(struct ky_json *json, const char *key, bool *known)
 {
 	struct ky_input *input = json->input;

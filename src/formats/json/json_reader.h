@@ -8,8 +8,8 @@
  *    ├─▶ json_stacks.c  stackFrames, samples         json_profile.c  V8's CPU profiles
  *    └─▶ json_gecko.c   a Firefox profile            json_args.c, json_string_cache.c
  *
- * An event is taken apart only when all of it is in the window, and nothing of it is put before
- * that: when it is cut off, the window is doubled and the event is begun again, so that the sum
+ * An event is taken apart only when all of it is in the buffer, and nothing of it is put before
+ * that: when it is cut off, the buffer is doubled and the event is begun again, so that the sum
  * stays linear.
  */
 #ifndef KY_FORMATS_JSON_JSON_READER_H
@@ -82,7 +82,7 @@ struct ky_json {
 	uint32_t no_name; /* "[No name]" */
 };
 
-/* Which fields an event has. */
+/* The fields that an event has. */
 #define KY_JSON_HAS_TS 1u
 #define KY_JSON_HAS_DUR 2u
 #define KY_JSON_HAS_PID 4u
@@ -118,17 +118,17 @@ struct ky_json_event {
 
 /* ---- texts ---- */
 
-/* The number of these bytes, the same as ky_string()'s. */
+/* Return the number of these bytes, the same as ky_string()'s. */
 uint32_t ky_json_string_of(struct ky_json *json, const uint8_t *at, size_t bytes);
-/* The same of what is meant by a string; 0 for the empty one. */
+/* Do the same for the unescaped text; 0 for an empty one. */
 uint32_t ky_json_text_string(struct ky_json *json, const struct ky_json_text *text);
-/* The string of a node, 0 when it is none or empty. */
+/* Return the string of a node; 0 when it is empty or not a string. */
 uint32_t ky_json_node_string(struct ky_json *json, const struct ky_json_tree *tree, uint32_t node);
 /* At least that many bytes of scratch, or NULL. */
 char *ky_json_scratch(struct ky_json *json, size_t bytes);
 uint64_t ky_json_hash(const uint8_t *at, size_t bytes);
 
-/* What 8 bytes at most and the 8 last are, without reading outside. */
+/* Return the first 8 bytes as a word, without reading outside. */
 static inline uint64_t ky_json_head(const uint8_t *at, size_t bytes)
 {
 	uint64_t a = 0, b = 0;
@@ -165,10 +165,10 @@ static inline uint32_t ky_json_slot(uint64_t head, uint64_t tail, size_t bytes)
 
 /* ---- events ---- */
 
-/* The fields of the object at at ('{'); the place behind it, or NULL. Puts nothing. */
+/* Parse the fields of the object at at ('{'), without putting them; return the place behind it, or NULL. */
 const uint8_t *ky_json_event_parse(struct ky_json *json, const uint8_t *at, const uint8_t *end,
 				   struct ky_json_event *event, enum ky_json_fault *fault);
-/* Puts it into the trace. */
+/* Put it into the trace. */
 void ky_json_event_put(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end);
 /*
  * The elements of an array, whose '[' was passed; object: it is in the object form, and must end.
@@ -182,7 +182,7 @@ void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *even
 			  const uint8_t *end);
 void ky_json_state_put(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end);
 void ky_json_states_finish(struct ky_json *json);
-/* Counts an event that cannot be used. */
+/* Count an event that cannot be used. */
 void ky_json_fail(struct ky_json *json, const struct ky_json_event *event, const char *what);
 
 uint32_t ky_json_thread_of(struct ky_json *json, const struct ky_json_event *event);
@@ -190,7 +190,7 @@ uint32_t ky_json_track_of(struct ky_json *json, const struct ky_json_event *even
 /* A pid or tid as Perfetto takes it: of 32 bits, else 0. */
 int64_t ky_json_pid(int64_t pid);
 
-/* The set of the arguments in a value; 0 when it is no object. */
+/* Return the set of the arguments in a value; 0 when it is no object. */
 uint32_t ky_json_args(struct ky_json *json, const uint8_t *at, const uint8_t *end,
 		      uint64_t position);
 /* A P event: a piece of a CPU profile. */

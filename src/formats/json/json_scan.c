@@ -44,7 +44,7 @@ static inline uint32_t first_mark(uint32_t bits)
 }
 #endif
 
-/* The next quote or backslash, or end. */
+/* Return the next quote or backslash, or end. */
 static inline const uint8_t *find_mark(const uint8_t *at, const uint8_t *end)
 {
 	while ((size_t)(end - at) >= STEP) {
@@ -137,7 +137,7 @@ static bool is_digit(uint8_t c)
 	return (uint8_t)(c - '0') < 10;
 }
 
-/* How many of 8 bytes, the first being the lowest, are digits before one that is none. */
+/* Count the digits before the first other byte of 8, the first being the lowest. */
 static inline uint32_t digits_in(uint64_t word)
 {
 	const uint64_t x = word ^ 0x3030303030303030u;
@@ -185,7 +185,7 @@ static const uint8_t *number_end(const uint8_t *at, const uint8_t *end)
 	return at;
 }
 
-/* Of exactly these bytes, by the C library. */
+/* Convert exactly these bytes with the C library. */
 static bool number_slow(const uint8_t *at, size_t bytes, struct ky_json_number *number)
 {
 	char copy[NUMBER_BYTES_MAX + 1];
@@ -307,7 +307,7 @@ static int hex_digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four digits at at, or -1. */
+/* Return the four digits at at, or -1. */
 static int32_t hex4(const uint8_t *at, const uint8_t *end)
 {
 	int32_t value = 0;

@@ -5,7 +5,7 @@
  * has it); reads nothing behind that.
  *
  * Lenient where readers of traces must be: control characters in strings, unknown escapes, commas
- * before an end. What is cut off by the end is told apart from what is wrong, so that a caller can
+ * before an end. Text that ends too early is distinguished from malformed text, so that a caller can
  * get more of the text and try again.
  */
 #ifndef KY_FORMATS_JSON_JSON_SCAN_H
@@ -19,7 +19,7 @@
 /* Why a function that returns the place behind something returned NULL. */
 enum ky_json_fault {
 	KY_JSON_CUT, /* the text ends in the middle of it */
-	KY_JSON_BAD  /* it is none */
+	KY_JSON_BAD  /* it is malformed */
 };
 
 /* A string as it is in the text, without its quotes. */
@@ -45,22 +45,22 @@ static inline const uint8_t *ky_json_space(const uint8_t *at)
 /* at is behind the opening quote; the result is behind the closing one. NULL: cut off. */
 const uint8_t *ky_json_scan_string(const uint8_t *at, const uint8_t *end,
 				   struct ky_json_text *text);
-/* Over any value. */
+/* Skip any value. */
 const uint8_t *ky_json_skip(const uint8_t *at, const uint8_t *end, enum ky_json_fault *fault);
-/* A number. NULL: cut off (it touches the end, where more digits might follow) or none. */
+/* Parse a number. NULL: cut off (it touches the end, where more digits might follow) or malformed. */
 const uint8_t *ky_json_number(const uint8_t *at, const uint8_t *end, struct ky_json_number *number,
 			      enum ky_json_fault *fault);
-/* The same of all of a text, which may begin with '+', '.' or zeros; false when it is none. */
+/* Do the same for all of a text, which may begin with '+', '.' or zeros; false when it is not a number. */
 bool ky_json_number_text(const uint8_t *at, size_t bytes, struct ky_json_number *number);
 
 /*
- * A number of microseconds as nanoseconds: exact when it is written with up to 15 digits before and
+ * Return a number of microseconds as nanoseconds: exact when it is written with up to 15 digits before and
  * any number of digits behind the point, rounded half away from zero. NULL as above.
  */
 const uint8_t *ky_json_micros(const uint8_t *at, const uint8_t *end, int64_t *ns,
 			      enum ky_json_fault *fault);
 
-/* Writes at most text->bytes bytes, the characters that are meant; how many. */
+/* Write at most text->bytes bytes, the characters that are meant; how many. */
 size_t ky_json_unescape(const struct ky_json_text *text, char *to);
 
 static inline bool ky_json_is(const struct ky_json_text *text, const char *what)

@@ -149,7 +149,7 @@ bool ky_json_samples_read(struct ky_json *json)
 	return more == 0;
 }
 
-/* The callsite of a frame; its parents are made first, from the outermost unknown one on. */
+/* Return the callsite of a frame; its parents are made first, from the outermost unknown one on. */
 static uint32_t callsite_of(struct ky_json *json, struct ky_json_stacks *stacks, uint64_t id)
 {
 	uint64_t chain[DEPTH_MAX];

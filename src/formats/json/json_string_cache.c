@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json_string_cache.c: texts of a trace to numbers of strings. Names come again and again: a table, one
- * slot per hash, stands before the trace's strings and answers most of them with two compares.
+ * slot per hash, comes before the trace's strings and resolves most of them with two compares.
  */
 #include "base/array.h"
 #include "formats/json/json_reader.h"
@@ -19,7 +19,7 @@ uint32_t ky_json_string_of(struct ky_json *json, const uint8_t *at, size_t bytes
 	     memcmp(ky_strings_text(strings, slot->string) + 8, at + 8, bytes - 16) == 0))
 		return slot->string;
 	const uint32_t string = ky_strings_add_utf8(strings, (const char *)at, bytes);
-	/* What was not UTF-8 is other than its text, and must not be compared with that. */
+	/* A text that was not UTF-8 differs from its string: do not compare it with that. */
 	if (bytes <= 16 || (ky_strings_bytes(strings, string) == bytes &&
 			    memcmp(ky_strings_text(strings, string), at, bytes) == 0))
 		*slot = (struct ky_json_cached){head, tail, (uint32_t)bytes, string};

@@ -11,7 +11,7 @@
 
 #define LINE_BYTES_MAX (64u << 10)
 
-/* Where a line ends: at an escaped line end or the closing quote; NULL: not in the window. */
+/* Return where a line ends: at an escaped line end or the closing quote; NULL: not in the buffer. */
 static const uint8_t *line_end(const uint8_t *at, const uint8_t *end)
 {
 	while (at < end) {

@@ -36,7 +36,7 @@ static uint8_t scalar_type(uint8_t c)
 	return c == 'f' ? KY_JSON_FALSE : KY_JSON_NUMBER;
 }
 
-/* A string or a scalar; where it ends, or NULL. */
+/* Parse a string or a scalar; return where it ends, or NULL. */
 static const uint8_t *leaf(struct ky_json_tree *tree, const uint8_t *at, const uint8_t *end,
 			   int *error)
 {
@@ -59,7 +59,7 @@ static const uint8_t *leaf(struct ky_json_tree *tree, const uint8_t *at, const u
 	return stop;
 }
 
-/* A key with its colon; NULL when there is none. */
+/* Take a key with its colon; NULL when it is not there. */
 static const uint8_t *key(struct ky_json_tree *tree, const uint8_t *at, const uint8_t *end,
 			  int *error)
 {
@@ -74,7 +74,7 @@ static const uint8_t *key(struct ky_json_tree *tree, const uint8_t *at, const ui
 	return *at == ':' ? ky_json_space(at + 1) : NULL;
 }
 
-/* Closes containers and steps over commas until a value must follow, in *open. */
+/* Close containers and step over commas until a value must follow, in *open. */
 static const uint8_t *close_all(struct ky_json_tree *tree, const uint8_t *at, const uint8_t *end,
 				uint32_t *open)
 {

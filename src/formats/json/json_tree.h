@@ -39,13 +39,13 @@ struct ky_json_tree {
 /* Node 0 is the value itself, so that it can stand for no node. */
 #define KY_JSON_NO_NODE 0u
 
-/* The value at at; the text must stay as long as the tree is looked at. 0, -EBADMSG, -ENOMEM. */
+/* Parse the value at at; the text must live as long as the tree is used. Return 0, -EBADMSG or -ENOMEM. */
 int ky_json_tree_parse(struct ky_json_tree *tree, const uint8_t *at, const uint8_t *end);
 void ky_json_tree_free(struct ky_json_tree *tree);
 
-/* The value of an object's key, or KY_JSON_NO_NODE; of what is no object too. */
+/* Return the value of an object's key, or KY_JSON_NO_NODE, also when it is not an object. */
 uint32_t ky_json_tree_get(const struct ky_json_tree *tree, uint32_t object, const char *key);
-/* An array's first element, or an object's first key; ends where ky_json_tree_end() says. */
+/* Return an array's first element, or an object's first key; ends where ky_json_tree_end() says. */
 static inline uint32_t ky_json_tree_first(uint32_t container)
 {
 	return container + 1;

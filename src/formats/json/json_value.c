@@ -115,7 +115,7 @@ uint8_t *ky_json_put_double(uint8_t *to, double value)
 	return put_unlocalized(to, text);
 }
 
-/* The short escape of a character, or 0. */
+/* Return the short escape of a character, or 0. */
 static char short_escape(uint8_t c)
 {
 	switch (c) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_value.h: JSON tokens. What is written is valid for a strict parser and means the same to
+ * json_value.h: JSON tokens. They are valid for a strict parser and mean the same to
  * Perfetto and catapult:
  *
  *   strings    valid UTF-8; control characters as \u00XX; never a surrogate escape, which Perfetto

@@ -7,7 +7,7 @@
  *                  ▼
  *   walk: chunk ─▶ source by its number, made when it is the first ─▶ ky_kymo_take_chunk()
  *
- * What a source takes in memory is a small multiple of its first chunk's head, and the large things are shared: a file
+ * A source takes a small multiple of its first chunk's head in memory, and the large things are shared: a file
  * made of nothing but new sources costs no more than in proportion to its size.
  */
 #include "formats/kymo/kymo_bundle.h"
@@ -80,7 +80,7 @@ static struct ky_kymo *make_source(struct ky_kymo_bundle *bundle, uint32_t numbe
 	return source;
 }
 
-/* The source of that number, made when there is none; NULL without memory. */
+/* Return the source of that number, made if needed; NULL without memory. */
 static struct ky_kymo *source_of(struct ky_kymo_bundle *bundle, uint32_t number)
 {
 	bool made;
@@ -212,7 +212,7 @@ void ky_kymo_bundle_close(struct ky_kymo_bundle **opened)
 	*opened = NULL;
 }
 
-/* ---- what is in it ---- */
+/* ---- content ---- */
 
 bool ky_kymo_bundle_several(const struct ky_kymo_bundle *bundle)
 {

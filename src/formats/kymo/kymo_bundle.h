@@ -22,21 +22,21 @@ int ky_kymo_bundle_open(struct ky_kymo_bundle **bundle, const char *path,
 int ky_kymo_bundle_open_fd(struct ky_kymo_bundle **bundle, int fd, struct ky_kymo_error *error);
 void ky_kymo_bundle_close(struct ky_kymo_bundle **bundle);
 
-/* Whether it is a file of several sources, even when it has but one. */
+/* Report whether it is a file of several sources, even when it has only one. */
 bool ky_kymo_bundle_several(const struct ky_kymo_bundle *bundle);
-/* Whether its writer came to the end. */
+/* Report whether its writer finished it. */
 bool ky_kymo_bundle_finished(const struct ky_kymo_bundle *bundle);
 
 /* In the order in which they begin in the file. */
 uint32_t ky_kymo_bundle_count(const struct ky_kymo_bundle *bundle);
 struct ky_kymo *ky_kymo_bundle_source(const struct ky_kymo_bundle *bundle, uint32_t index);
-/* By its number; NULL when there is none. */
+/* Return a source by its number, or NULL. */
 struct ky_kymo *ky_kymo_bundle_numbered(const struct ky_kymo_bundle *bundle, uint32_t number);
 uint32_t ky_kymo_source_number(const struct ky_kymo *source);
 /* Source 0, whose snapshots, notes and clocks are of all; NULL when it is missing. */
 struct ky_kymo *ky_kymo_bundle_of_all(const struct ky_kymo_bundle *bundle);
 
-/* Of a file of several sources: all of it that is whole, as a finished file. 0, -errno, or what progress returned. */
+/* Write the undamaged part of a file of several sources as a finished file. Return 0, -errno, or the result of progress. */
 struct ky_out;
 int ky_kymo_bundle_copy(const struct ky_kymo_bundle *bundle, struct ky_out *out,
 			ky_kymo_progress_fn progress, void *context);

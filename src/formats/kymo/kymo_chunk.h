@@ -34,14 +34,14 @@ void ky_kymo_chunks_borrow(struct ky_kymo_chunks *chunks, struct ky_out *out, ui
 			   struct ky_kymo_chunks *lender);
 void ky_kymo_chunks_close(struct ky_kymo_chunks *chunks);
 
-/* A body with room for so many bytes and their padding. NULL and out->error set without memory. */
+/* Return a body with room for so many bytes and their padding. NULL and out->error set without memory. */
 uint8_t *ky_kymo_chunks_body(struct ky_kymo_chunks *chunks, size_t bytes);
 /* Room that so many bytes need at most, compressed or not. */
 size_t ky_kymo_chunks_bound(const struct ky_kymo_chunks *chunks, size_t bytes);
-/* Compressed where that is smaller, but not to less than bytes / ratio_max. Returns the bytes. */
+/* Compressed where that is smaller, but not to less than bytes / ratio_max. Return the bytes. */
 size_t ky_kymo_chunks_store(struct ky_kymo_chunks *chunks, uint8_t *to, const uint8_t *from,
 			    size_t bytes, size_t ratio_max);
-/* Appends the body as a chunk. */
+/* Append the body as a chunk. */
 void ky_kymo_chunks_write(struct ky_kymo_chunks *chunks, enum ky_kymo_chunk_type type,
 			  size_t bytes);
 

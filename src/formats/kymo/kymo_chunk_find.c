@@ -5,7 +5,7 @@
  *   … damaged bytes … │ magic type number body_bytes hashes │ body …
  *     ──── search ───▶ ╰─ the head's hash is right: a chunk ─╯
  *
- * The search goes through the file in windows that overlap by less than a head, and looks at every
+ * The search goes through the file in steps that overlap by less than a head, and looks at every
  * place where the magic is; most are decided by its first byte.
  */
 #include "formats/kymo/kymo_chunk_find.h"
@@ -20,11 +20,11 @@
 
 #include "formats/xxh64.h"
 
-/* The next chunk is near at most times: the window begins small. */
-#define WINDOW_BYTES_MIN 512u
-#define WINDOW_BYTES_MAX 65536u
+/* The next chunk is near at most times: the buffer begins small. */
+#define BUFFER_BYTES_MIN 512u
+#define BUFFER_BYTES_MAX 65536u
 
-/* Takes the descriptor, also on failure. */
+/* Take the descriptor, also on failure. */
 static int take_fd(struct ky_kymo_bytes *file, int fd)
 {
 	struct stat status;
@@ -94,18 +94,18 @@ int ky_kymo_chunk_at(const struct ky_kymo_bytes *file, uint64_t at, struct ky_ky
 	return ky_kymo_chunk_bytes(chunk) > file->bytes - at ? -ENODATA : 0;
 }
 
-/* Where in the window a head is whose chunk is all there; the window's end when there is none. */
-static size_t search(const uint8_t *window, size_t bytes, uint64_t file_left,
+/* Return where in the buffer the head of a whole chunk is, or the buffer's end. */
+static size_t search(const uint8_t *buffer, size_t bytes, uint64_t file_left,
 		     struct ky_kymo_chunk *chunk)
 {
 	const uint64_t magic = KY_KYMO_MAGIC;
-	const uint8_t *at = window;
-	while (bytes - (size_t)(at - window) >= sizeof(*chunk)) {
-		at = memmem(at, bytes - (size_t)(at - window), &magic, sizeof(magic));
-		if (!at || bytes - (size_t)(at - window) < sizeof(*chunk))
+	const uint8_t *at = buffer;
+	while (bytes - (size_t)(at - buffer) >= sizeof(*chunk)) {
+		at = memmem(at, bytes - (size_t)(at - buffer), &magic, sizeof(magic));
+		if (!at || bytes - (size_t)(at - buffer) < sizeof(*chunk))
 			break;
 		memcpy(chunk, at, sizeof(*chunk));
-		const size_t place = (size_t)(at - window);
+		const size_t place = (size_t)(at - buffer);
 		if (is_head(chunk) && ky_kymo_chunk_bytes(chunk) <= file_left - place)
 			return place;
 		at++;
@@ -116,18 +116,18 @@ static size_t search(const uint8_t *window, size_t bytes, uint64_t file_left,
 uint64_t ky_kymo_chunk_find(const struct ky_kymo_bytes *file, uint64_t at,
 			    struct ky_kymo_chunk *chunk)
 {
-	uint8_t window[WINDOW_BYTES_MAX];
-	size_t room = WINDOW_BYTES_MIN;
+	uint8_t buffer[BUFFER_BYTES_MAX];
+	size_t room = BUFFER_BYTES_MIN;
 	while (at < file->bytes && file->bytes - at >= sizeof(*chunk)) {
 		const uint64_t left = file->bytes - at;
 		const size_t bytes = left < room ? (size_t)left : room;
-		if (!ky_kymo_bytes_read(file, at, window, bytes))
+		if (!ky_kymo_bytes_read(file, at, buffer, bytes))
 			break;
-		const size_t found = search(window, bytes, left, chunk);
+		const size_t found = search(buffer, bytes, left, chunk);
 		if (found < bytes)
 			return at + found;
 		at += bytes - sizeof(*chunk) + 1;
-		if (room < WINDOW_BYTES_MAX)
+		if (room < BUFFER_BYTES_MAX)
 			room *= 2;
 	}
 	return file->bytes;

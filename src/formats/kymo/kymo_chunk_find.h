@@ -34,9 +34,9 @@ void ky_kymo_bytes_close(struct ky_kymo_bytes *file);
 /* False when the bytes are not all there. */
 bool ky_kymo_bytes_read(const struct ky_kymo_bytes *file, uint64_t at, void *to, size_t bytes);
 
-/* The chunk at that place. 0; -EBADMSG: there is none; -ENODATA: the file ends before it does. */
+/* Get the chunk at that place. Return 0; -EBADMSG: there is no chunk; -ENODATA: it is cut off. */
 int ky_kymo_chunk_at(const struct ky_kymo_bytes *file, uint64_t at, struct ky_kymo_chunk *chunk);
-/* Where the next chunk is that is all there, from that place on; the file's size without one. */
+/* Return the place of the next whole chunk, from that place on, or the file's size. */
 uint64_t ky_kymo_chunk_find(const struct ky_kymo_bytes *file, uint64_t at,
 			    struct ky_kymo_chunk *chunk);
 /* Its body. 0; -EBADMSG when the checksum is wrong; -ENODATA when it could not be read; -ENOMEM. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_copy.c: what is whole of a file of several sources, as a file that is finished. Chunks are copied as they are: what
+ * kymo_copy.c: copies the undamaged part of a file of several sources as a finished file. Chunks are copied as they are: what
  * they hold is not looked at, so that nothing of it gets lost that the model has no place for.
  *
  *   chunk whose body has its checksum ─▶ copied; an INDEX or END is not, for its totals may be wrong now

@@ -16,7 +16,7 @@ void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread);
 void ky_kymo_define_clock(struct ky_out *out, const struct ky_tick_reading *sample);
 /* number: how the words of events name the trace point. */
 void ky_kymo_define_site(struct ky_out *out, uint32_t number, const struct ky_site *site);
-/* Of captures. texts: trigger, reason, stack, as long as snapshot says. */
+/* Define a capture's snapshot. texts: trigger, reason, stack, of the lengths in snapshot. */
 void ky_kymo_define_snapshot(struct ky_out *out, const struct ky_kymo_snapshot *snapshot,
 			     const struct ky_text texts[3]);
 void ky_kymo_define_note(struct ky_out *out, struct ky_text note);

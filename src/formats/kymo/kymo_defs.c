@@ -23,7 +23,7 @@
 #include "formats/xxh64.h"
 #include "kymo_layout.h"
 
-/* What the first of them had. */
+/* The size of its first version. */
 #define SNAPSHOT_BYTES_MIN (offsetof(struct ky_kymo_snapshot, stack_bytes) + sizeof(uint32_t))
 
 /* The next bytes of a record. */
@@ -60,7 +60,7 @@ static bool take_fixed(struct define_record *record, void *to, size_t bytes)
 	return true;
 }
 
-/* The same of a struct that has grown since: an older one leaves zeros at its end. */
+/* Do the same for a struct that has grown since: an older one leaves zeros at its end. */
 static bool take_grown(struct define_record *record, void *to, size_t bytes, size_t bytes_min)
 {
 	memset(to, 0, bytes);
@@ -69,7 +69,7 @@ static bool take_grown(struct define_record *record, void *to, size_t bytes, siz
 	return take_fixed(record, to, record->fixed_bytes < bytes ? record->fixed_bytes : bytes);
 }
 
-/* A text of a record, copied with a NUL behind it to *to, which moves on; up to a NUL inside. */
+/* Copy a text of a record, up to a NUL, with a NUL behind it to *to, which moves on. */
 static struct ky_text take_text(struct define_record *record, uint32_t bytes, char **to)
 {
 	char *text = *to;
@@ -81,7 +81,7 @@ static struct ky_text take_text(struct define_record *record, uint32_t bytes, ch
 	return (struct ky_text){text, (uint32_t)strlen(text)};
 }
 
-/* A text on its own; data is NULL without memory. */
+/* Copy a text to a block of its own; data is NULL without memory. */
 static struct ky_text copy_text(struct define_record *record, uint32_t bytes)
 {
 	char *copy = malloc((size_t)bytes + 1);
@@ -208,7 +208,7 @@ static int add_thread(struct ky_kymo_defs *defs, struct define_record *record)
 	return 0;
 }
 
-/* The site and all its texts in one piece of memory. */
+/* Make the site and all its texts in one block of memory. */
 static struct ky_site *make_site(const struct ky_kymo_site *fixed, struct define_record *record)
 {
 	struct ky_text texts[KY_KYMO_SITE_TEXTS];
@@ -278,7 +278,7 @@ static int add_site(struct ky_kymo_defs *defs, struct define_record *record)
 	return 0;
 }
 
-/* Whether the same record was there before: 1, 0 when it is the first, or -ENOMEM. */
+/* Return 1 if the same record was there before, 0 if it is the first, or -ENOMEM. */
 static int is_repeated(struct ky_kymo_defs *defs, const struct define_record *record)
 {
 	const uint64_t hash = ky_xxh64(record->at, record->left);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_defs.h: what a .kymo file defines: the process, threads, trace points, moments in all
- * clocks. All of it is read when the file is opened, and lives as long as the file is open.
+ * kymo_defs.h: the definitions of a .kymo file: the process, threads, trace points, clock readings. All are
+ * read when the file is opened, and live as long as the file is open.
  */
 #ifndef KY_FORMATS_KYMO_KYMO_DEFS_H
 #define KY_FORMATS_KYMO_KYMO_DEFS_H
@@ -53,18 +53,18 @@ struct ky_kymo_defs {
 };
 
 /*
- * Adds the records. What is not known is skipped. 0, -ENOMEM, or -EBADMSG with *at where and *what
- * is wrong; what came before that is kept.
+ * Add the records, except unknown kinds. Return 0, -ENOMEM, or -EBADMSG with the place in *at and the cause in
+ * *what; records before that are kept.
  */
 int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t bytes, size_t *at,
 		     const char **what);
-/* After the last: the clocks; ticks_per_s is for when they do not tell. 0 or -ENOMEM. */
+/* Finish after the last record; ticks_per_s is used when the clock readings give no rate. Return 0 or -ENOMEM. */
 int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s);
 void ky_kymo_defs_free(struct ky_kymo_defs *defs);
 
-/* The trace point of an event's header word; NULL when there is none. */
+/* Return the trace point of an event's header word, or NULL. */
 const struct ky_site *ky_kymo_defs_site(const struct ky_kymo_defs *defs, uint64_t word);
-/* The thread, made without a name if it is not defined (*made); NULL without memory. */
+/* Return the thread, made without a name if it is not defined (*made); NULL without memory. */
 struct ky_thread *ky_kymo_defs_thread(struct ky_kymo_defs *defs, int32_t tid, bool *made);
 
 #endif

@@ -35,7 +35,7 @@
 #define BUFFER_BYTES (16u << 10)
 #define FLUSH_NS UINT64_C(1000000000)
 
-/* What is known of a thread, by its index. */
+/* A thread, by its index. */
 struct thread_state {
 	uint32_t seen_in; /* number of batches begun when a piece of it was in one; 0 is never */
 };
@@ -89,7 +89,7 @@ static void write_fresh(struct kymo_writer *w)
 	w->fresh.used = 0;
 }
 
-/* A section and its sizes; returns where the next one goes. */
+/* Write a section and its sizes; return where the next one goes. */
 static uint8_t *put_section(struct kymo_writer *w, uint8_t *to, const uint8_t *from, size_t bytes,
 			    struct ky_kymo_section *section)
 {
@@ -98,7 +98,7 @@ static uint8_t *put_section(struct kymo_writer *w, uint8_t *to, const uint8_t *f
 	return to + stored;
 }
 
-/* The body of the batch's chunk; returns its bytes, 0 without memory. */
+/* Write the body of the batch's chunk; return its bytes, 0 without memory. */
 static size_t put_data(struct kymo_writer *w)
 {
 	struct ky_kymo_section sections[KY_KYMO_SECTIONS];
@@ -154,7 +154,7 @@ static void begin_batch(struct kymo_writer *w)
 	w->batches++;
 }
 
-/* Whether everything is there that the file needs; what is missing would be missed later. */
+/* Report whether no memory was short: the file needs everything. */
 static bool is_whole(struct kymo_writer *w)
 {
 	if (w->fresh.error || w->all.error || w->samples.error || w->entries.error || w->tids.error)
@@ -162,7 +162,7 @@ static bool is_whole(struct kymo_writer *w)
 	return !w->out->error;
 }
 
-/* Writes what is gathered: definitions first. */
+/* Write the batch, after new definitions. */
 static void kymo_flush(void *writer)
 {
 	struct kymo_writer *w = writer;
@@ -242,7 +242,7 @@ static void define_site(struct kymo_writer *w, uint64_t word, struct ky_sites *s
 	ky_kymo_define_site(&w->fresh, number, site);
 }
 
-/* Looks at each event once; returns how many of the words are whole events. */
+/* Look at each event once; return how many of the words are whole events. */
 static uint32_t check_words(struct kymo_writer *w, const struct ky_block *block,
 			    struct ky_sites *sites)
 {
@@ -284,7 +284,7 @@ static void note_loss(struct kymo_writer *w, uint64_t lost)
 		w->data.last_ticks = w->last_ticks;
 }
 
-/* What pieces name a thread by. */
+/* Return the number by which pieces name a thread. */
 static uint32_t number_of(const struct ky_thread *thread)
 {
 	return (uint32_t)(thread->alias ? thread->alias : thread->tid);

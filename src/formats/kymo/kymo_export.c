@@ -5,7 +5,7 @@
  *
  *   walk ──▶ words of the thread's ring ── full, or enough in all ──▶ ky_format_kymo.block()
  *
- * The counter is the nanosecond: two samples tie it to the clocks at the begin and the end.
+ * The counter is the nanosecond: two readings tie it to the clocks, one at the beginning and one at the end.
  */
 #include "base/array.h"
 #include "formats/export.h"
@@ -28,7 +28,7 @@
 #define STATIC_NAMES_MAX (1u << 16) /* trace points; then names come with their events */
 #define NS_PER_S INT64_C(1000000000)
 
-/* A thread that events are on, or that stands for its process. */
+/* A thread that has events, or that represents its process. */
 struct kymo_carrier {
 	struct ky_thread thread;
 	uint32_t tid; /* as in the pieces */
@@ -96,7 +96,7 @@ static void put_control(struct kymo_carrier *c, uint32_t high)
 	c->high = high;
 }
 
-/* Puts the event that is in w->event, from its second word on. */
+/* Put the event that is in w->event, from its second word on. */
 static void put_event(struct kymo_export *w, struct kymo_carrier *c, int64_t ts, uint32_t site)
 {
 	const uint32_t high = (uint32_t)((uint64_t)ts >> 32);
@@ -225,7 +225,7 @@ static void take_args(struct kymo_export *w, uint32_t set, struct ky_kymo_site_s
 
 /* ---- events ---- */
 
-/* The site and the event's items; 0 when there are too many sites. */
+/* Make the site and the event's items; return 0 when there are too many sites. */
 static uint32_t make_event(struct kymo_export *w, struct ky_kymo_site_spec *spec, uint64_t id)
 {
 	const struct ky_text name = spec->name;

@@ -72,7 +72,7 @@ int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_ch
 	return 0;
 }
 
-/* The records of the DEFINE chunk in the body read last; *records is to be freed in any case. */
+/* Get the records of the DEFINE chunk in the body read last; *records is to be freed in any case. */
 static int open_records(struct ky_kymo *file, struct ky_kymo_define *define, uint8_t **records,
 			const char **what)
 {
@@ -152,7 +152,7 @@ static int add_entries(struct ky_kymo *file, const struct ky_kymo_index *index)
 	return 0;
 }
 
-/* The head of the INDEX chunk in the body read last. */
+/* Get the head of the INDEX chunk in the body read last. */
 static bool index_head(const struct ky_kymo_body *body, struct ky_kymo_index *index)
 {
 	if (body->bytes < sizeof(*index))

@@ -2,7 +2,7 @@
 /*
  * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
  * takes to read the index; one that was cut off is searched from its begin. Damage is not an error:
- * what is whole is read, and notes say what is not and at which byte. A file of several sources is opened by
+ * the undamaged rest is read, and notes describe the damage and its byte. A file of several sources is opened by
  * kymo_bundle.h, which has one of these for each.
  *
  *	struct ky_kymo *file;
@@ -19,7 +19,7 @@
 #include "formats/kymo/kymo_defs.h"
 #include "kymo_layout.h"
 
-/* What is wrong and where; the text names what was expected. */
+/* An error and its place; the text names what was expected. */
 struct ky_kymo_error {
 	uint64_t at; /* byte of the file */
 	char text[152];
@@ -56,7 +56,7 @@ struct ky_kymo_info {
 	uint64_t damages; /* all that was found so far */
 };
 
-/* What one reading came to. */
+/* The totals of one reading. */
 struct ky_kymo_totals {
 	uint64_t events;  /* handed out */
 	uint64_t lost;    /* that the trace tells of, in that time */
@@ -67,7 +67,7 @@ struct ky_kymo_totals {
 struct ky_kymo;
 
 /*
- * Opens a file, or bytes in memory that stay as long as it is open. *file is NULL on failure. 0;
+ * Open a file, or bytes in memory that stay as long as it is open. *file is NULL on failure. 0;
  * -errno of opening it; -EBADMSG when it is no .kymo file; -ENOTSUP when it is of a version that is
  * too new; -ENOENT when it needs libzstd and that is not there; -ENOMEM.
  */
@@ -88,7 +88,7 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);
 uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks);
 
 /*
- * Hands out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first
+ * Hand out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first
  * all threads to sink->thread, then each event. With sink->block set: the pieces of the chunks that
  * have events in that time, in the order of the file. totals may be NULL. 0; -ENOENT without
  * libzstd; -ENOMEM.

@@ -18,7 +18,7 @@
  * itself to be unpacked, and the definitions before it to be understood.
  *
  * A file of several sources (a capture of several processes) is the files of each, chunk by chunk as they come, told apart
- * by the chunk's source; places in INDEX and END are those of the file. Source 0 has what is of all: snapshots, notes, clocks. Its
+ * by the chunk's source; places in INDEX and END are those of the file. Source 0 has the common parts: snapshots, notes, clocks. Its
  * FILE chunk asks for version 2, its END is the last chunk.
  *
  * All numbers are little-endian. Everything is padded with zeros to 8 bytes. A struct that may grow
@@ -65,7 +65,7 @@ struct ky_kymo_chunk {
 	uint32_t body_bytes;
 	uint32_t source;    /* whose chunk it is, in a file of several sources; else 0 */
 	uint64_t body_hash; /* XXH64 of the body */
-	uint64_t head_hash; /* XXH64 of what is before it here */
+	uint64_t head_hash; /* XXH64 of the fields before it */
 };
 
 /* FILE: the first chunk. */
@@ -108,7 +108,7 @@ struct ky_kymo_process {
 	int32_t pid;
 	uint32_t name_bytes;
 	uint32_t command_bytes;
-	/* Which of the process's drums the source was, in the order in which their spans nest: 0 its own, 1 calls, 2 off CPU. */
+	/* The layer of the source's drum, in the order in which their spans nest: 0 its own, 1 calls, 2 off CPU. */
 	uint32_t layer;
 };
 
@@ -145,7 +145,7 @@ struct ky_kymo_site {
 	uint32_t text_bytes[KY_KYMO_SITE_TEXTS]; /* category, name, file, function, keys */
 };
 
-/* Of a flight recorder: why this part of the time is in the file. Texts: trigger, reason, stack. */
+/* A snapshot of a flight recorder: why this part of the time is in the file. Texts: trigger, reason, stack. */
 struct ky_kymo_snapshot {
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
 	uint64_t from_ns;
@@ -253,7 +253,7 @@ struct ky_kymo_index {
 	uint64_t threads;    /* ids in the list */
 	uint64_t events;     /* in all */
 	uint64_t lost;       /* in all: also what never got into a ring */
-	uint64_t lost_rings; /* the part of it that the pieces tell of */
+	uint64_t lost_rings; /* the part of it that the pieces count */
 	uint64_t damaged;    /* words that were no events, left out */
 };
 

@@ -121,7 +121,7 @@ static int list_drums(struct kymo_loading *loading)
 	return 0;
 }
 
-/* The row of the drum's process: see the head of this file. */
+/* Return the row of the drum's process: see the head of this file. */
 static uint32_t process_of(struct kymo_loading *loading, uint32_t index, int32_t pid)
 {
 	struct ky_trace *trace = loading->load->trace;
@@ -142,7 +142,7 @@ static uint32_t process_of(struct kymo_loading *loading, uint32_t index, int32_t
 	return another ? ky_process_new(trace, pid) : ky_process(trace, pid);
 }
 
-/* Whether the program has spans that may begin in one function and end in another. */
+/* Report whether the program has spans that may begin in one function and end in another. */
 static bool crosses_functions(const struct ky_kymo_info *info)
 {
 	for (uint32_t i = 0; i < info->sites_count; i++) {
@@ -210,7 +210,7 @@ static void count_left_out(struct kymo_loading *loading, const struct drum *drum
 			    info->lost - totals->lost, "no ring for them");
 }
 
-/* Calls of the program that a process executed later are in another drum. */
+/* Call of the program that a process executed later are in another drum. */
 static void cut_followed(struct kymo_loading *loading, uint32_t index)
 {
 	const struct drum *const drum = &loading->drums[index];
@@ -284,7 +284,7 @@ static int read_drum(struct kymo_loading *loading, uint32_t index)
 	return error;
 }
 
-/* ---- what is wrong ---- */
+/* ---- damage ---- */
 
 static void put_problems(struct kymo_loading *loading)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_load_capture.c: what is of all sources of a .kymo file: snapshots, notes, clocks.
+ * kymo_load_capture.c: the parts of a .kymo file that belong to all sources: snapshots, notes, clocks.
  *
  *   SNAPSHOT ─┬─▶ an instant on the track "snapshots"
  *             ├─▶ window [from, to]; those that touch are one

@@ -10,7 +10,7 @@
  * A batch holds pieces of several rings, and a ring's pieces are in many batches; the times of
  * batches overlap by as much as was read from the rings in one go. A batch is loaded as soon as an
  * event that is about to be handed out is not before its first, and freed with its last piece. So
- * what is in memory is what overlaps.
+ * only batches that overlap are in memory.
  *
  * Within a piece events keep their order whatever their times say.
  */
@@ -33,7 +33,7 @@ struct piece_cursor {
 	const uint64_t *words;
 	uint32_t at, count;
 	uint32_t high;
-	uint64_t lost; /* before the next event, not told yet */
+	uint64_t lost; /* before the next event, not reported yet */
 };
 
 struct piece_batch {
@@ -46,7 +46,7 @@ struct piece_batch {
 #define SITES_KEPT 1024u
 
 struct kept_site {
-	uint32_t number; /* 0 is none: it is a control word's */
+	uint32_t number; /* 0 is not a site: control words have it */
 	const struct ky_site *site;
 };
 
@@ -275,7 +275,7 @@ static void emit(struct piece_merge *m, struct piece_cursor *c)
 		emit_decoded(m, c, site, words, ns);
 }
 
-/* The earliest of the others. */
+/* Return the earliest of the others. */
 static const struct piece_cursor *second(const struct piece_merge *m)
 {
 	static const struct piece_cursor never = {.ticks = UINT64_MAX, .order = UINT64_MAX};
@@ -325,7 +325,7 @@ static void run(struct piece_merge *m)
 		drop(m->heap[--m->heap_count]);
 }
 
-/* Whether a chunk may have events in the time asked for. */
+/* Report whether a chunk may have events in the requested time. */
 static bool is_in_time(struct piece_merge *m, const struct ky_kymo_entry *entry)
 {
 	struct ky_clock_map *clock = &m->file->defs.clock;

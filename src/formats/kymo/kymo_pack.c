@@ -4,7 +4,7 @@
  *
  * One pass over the words numbers their shapes, takes the differences of the times and puts every
  * item with its column's number into a list; a counting sort brings the items of a column together.
- * What a column is written as is chosen by counting bytes. Everything works in memory that was
+ * The encoding of a column is chosen by counting bytes. Everything works in memory that was
  * allocated once, with room for the worst batch; most of it is never touched.
  *
  *   words ──▶ shape_of[]     ─▶ SHAPES
@@ -138,7 +138,7 @@ static uint16_t find_site(struct ky_kymo_pack *p, uint32_t site)
 	return index;
 }
 
-/* The shape's index; SHAPES_MAX when there are too many. */
+/* Return the shape's index; SHAPES_MAX when there are too many. */
 static inline uint32_t find_shape(struct ky_kymo_pack *p, uint32_t shape)
 {
 	uint32_t slot = slot_of(p, shape);
@@ -162,7 +162,7 @@ static inline void add_item(struct ky_kymo_pack *p, uint32_t column, uint64_t va
 	p->column_count[column]++;
 }
 
-/* Whether a string's bytes and nothing else follow its first word. */
+/* Report whether a string's bytes and nothing else follow its first word. */
 static bool is_string(const uint64_t *word, uint32_t words_left)
 {
 	const uint32_t bytes = (uint32_t)*word;
@@ -298,7 +298,7 @@ static uint32_t frequent_from(const struct ky_kymo_pack *p)
 	return from;
 }
 
-/* Gives the frequent differences their symbols and writes the table of them. */
+/* Give the frequent differences their symbols and writes the table of them. */
 static uint8_t *put_symbols(struct ky_kymo_pack *p, uint8_t *to)
 {
 	memset(p->counts, 0, sizeof(p->counts));

@@ -2,7 +2,7 @@
 /*
  * kymo_pack.h: the packed form of a DATA chunk. Words of a ring compress badly as they are: the
  * times change all the time and stand between what repeats. So a batch is taken apart into columns
- * of what is alike, which zstd then makes a third of the size in half of the time.
+ * of similar values, which zstd then packs to a third of the size in half of the time.
  *
  *   piece │ header word            │ items …                     a ring's words
  *         │ site length end  time  │ 17   0x7f…  "accept"
@@ -64,10 +64,10 @@ enum ky_kymo_mode {
 	KY_KYMO_PLANES = 2,     /* 8 bytes each: the lowest bytes of all, then the next */
 };
 
-/* What a writer gathers at most before it packs: small enough for a CPU's second level cache. */
+/* The largest batch: small enough for a CPU's second level cache. */
 #define KY_KYMO_BATCH_BYTES (512u << 10)
 
-/* What a writer knows about trace points, by their number in the words. */
+/* A writer's knowledge of trace points, by their number in the words. */
 struct ky_kymo_masks {
 	uint16_t *pages[KY_KYMO_SITES >> 10];
 };
@@ -86,7 +86,7 @@ int ky_kymo_pack_open(struct ky_kymo_pack **pack);
 void ky_kymo_pack_close(struct ky_kymo_pack **pack);
 
 /*
- * Packs pieces (at most KY_KYMO_BATCH_BYTES, their lengths checked). False when that does not pay
+ * Pack pieces (at most KY_KYMO_BATCH_BYTES, their lengths checked). False when that does not pay
  * or there is too much variety: then they are better off as they are.
  */
 bool ky_kymo_pack(struct ky_kymo_pack *pack, const uint8_t *raw, size_t bytes,

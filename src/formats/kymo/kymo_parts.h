@@ -2,11 +2,11 @@
 /*
  * kymo_parts.h: an open .kymo file from inside, for the files of its reader.
  *
- *   bytes ─ chunks ─▶ defs      what is defined, read at once
+ *   bytes ─ chunks ─▶ defs      definitions, read at once
  *                 ├─▶ entries   where the DATA chunks are ─ ky_kymo_load() ─▶ pieces, when needed
  *                 └─▶ streams   where the STREAM chunks are ─ ky_kymo_stream_open() ─▶ a file, when needed
  *
- * struct ky_kymo is one source. A file of several has several, which share the medium: what is large, and what is of
+ * struct ky_kymo is one source. A file of several has several, which share the medium: the large things, and those of
  * the file and not of a source.
  */
 #ifndef KY_FORMATS_KYMO_KYMO_PARTS_H
@@ -56,18 +56,18 @@ struct ky_kymo {
 /* The bytes are the medium's then, also on failure. 0 or -ENOMEM. */
 int ky_kymo_medium_open(struct ky_kymo_medium **medium, const struct ky_kymo_bytes *bytes);
 void ky_kymo_medium_close(struct ky_kymo_medium **medium);
-/* Keeps what is wrong at a byte. */
+/* Note an error at a byte. */
 void ky_kymo_note(struct ky_kymo_medium *medium, uint64_t at, const char *text);
-/* A chunk's body, into medium->body; what is wrong with it is noted. 0, -EBADMSG or -ENOMEM. */
+/* Read a chunk's body into medium->body; note damage. Return 0, -EBADMSG or -ENOMEM. */
 int ky_kymo_read_body(struct ky_kymo_medium *medium, uint64_t at,
 		      const struct ky_kymo_chunk *chunk);
-/* Opens the file that is all of the medium, which is its own then, also on failure. */
+/* Open the file that is all of the medium, which is its own then, also on failure. */
 int ky_kymo_open_whole(struct ky_kymo **file, struct ky_kymo_medium *medium,
 		       struct ky_kymo_error *error);
 void ky_kymo_set_error(struct ky_kymo_error *error, uint64_t at, const char *text);
 
 /*
- * Unpacks a DATA chunk; *raw is the caller's to free. 0; -EBADMSG when it is damaged, which is
+ * Unpack a DATA chunk; *raw is the caller's to free. 0; -EBADMSG when it is damaged, which is
  * noted; -ENOENT without libzstd, noted too; -ENOMEM.
  */
 int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,
@@ -88,7 +88,7 @@ struct ky_kymo_walk {
 /* 0; -EBADMSG with *error when there is no chunk at all; or what take returned. */
 int ky_kymo_walk(struct ky_kymo_walk *walk, struct ky_kymo_error *error);
 
-/* Fills defs and entries by a search through the whole file. 0 or -ENOMEM, -ENOENT, -ENOTSUP. */
+/* Fill defs and entries by a search through the whole file. 0 or -ENOMEM, -ENOENT, -ENOTSUP. */
 int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error);
 /* One chunk of the source, as it is met; damage is noted and no error. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
 int ky_kymo_take_chunk(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
@@ -97,14 +97,14 @@ int ky_kymo_take_chunk(struct ky_kymo *file, uint64_t at, const struct ky_kymo_c
 void ky_kymo_untake_chunk(struct ky_kymo *file, uint64_t at);
 /* After the last chunk: sums, clocks. 0 or -ENOMEM. */
 int ky_kymo_taken(struct ky_kymo *file);
-/* Reads a FILE or DEFINE chunk; damage is noted. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
+/* Read a FILE or DEFINE chunk; damage is noted. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
 int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
 		      struct ky_kymo_error *error);
 int ky_kymo_read_define(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
 			struct ky_kymo_error *error);
-/* The totals of an INDEX chunk; true when they are there. */
+/* Get the totals of an INDEX chunk; true when they are there. */
 int ky_kymo_read_totals(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk);
-/* A new entry at the end; NULL without memory. */
+/* Return a new entry at the end; NULL without memory. */
 struct ky_kymo_entry *ky_kymo_add_entry(struct ky_kymo *file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_site.h: trace points for events that were recorded by none: one for all events that are alike in
+ * kymo_site.h: trace points for events that were not recorded by one: one for all events with the same
  * kind, category, name and the keys and types of their arguments.
  *
  * The writer of .kymo files looks trace points up in a recorder's table, by the number in an event's word; these are
@@ -23,7 +23,7 @@ struct ky_kymo_sites {
 	struct ky_pair_map categories;
 };
 
-/* What the events have in common. Arguments are rows of the trace's. */
+/* The common properties of events. Arguments are rows of the trace's. */
 struct ky_kymo_site_spec {
 	uint8_t kind;  /* enum kymo_kind */
 	uint8_t flags; /* KYMO_SITE_ */
@@ -36,7 +36,7 @@ struct ky_kymo_site_spec {
 
 int ky_kymo_sites_open(struct ky_kymo_sites *sites);
 void ky_kymo_sites_close(struct ky_kymo_sites *sites);
-/* The trace point's number as in words; 0 when there are too many, or without memory. */
+/* Return the trace point's number as in words; 0 when there are too many, or without memory. */
 uint32_t ky_kymo_site_number(struct ky_kymo_sites *sites, const struct ky_trace *trace,
 			     const struct ky_kymo_site_spec *spec);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_stream.c: the STREAM chunks of a source as one file, for the reader of what is in them.
+ * kymo_stream.c: the STREAM chunks of a source as one file, for the reader of its format.
  *
  *   STREAM ─ zstd ─▶ part ─┐
  *   STREAM ─ zstd ─▶ part ─┼─▶ memory, or an unlinked file when it is large ─▶ input
  *   STREAM: damaged, noted ┘
  *
- * A writer cuts streams between records, so that what is behind a part that is missing can still be read.
+ * A writer cuts streams between records, so that the parts after a missing one can still be read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "formats/kymo/kymo_bundle.h"
 #include "formats/kymo/kymo_parts.h"
 
-/* What is larger goes to a file. */
+/* A larger stream goes to a file. */
 #define MEMORY_BYTES_MAX (64u << 20)
 
 struct stream_part {
@@ -51,7 +51,7 @@ static int decompress(struct ky_kymo_medium *medium, const struct ky_kymo_stream
 	return got == head->bytes ? 0 : got == -ENOMEM ? -ENOMEM : -EBADMSG;
 }
 
-/* The part in the body read last. */
+/* Find the part in the body read last. */
 static int open_part(struct ky_kymo *source, struct stream_part *part, const char **what)
 {
 	const struct ky_kymo_body *body = &source->medium->body;

@@ -53,7 +53,7 @@ struct ky_kymo_unpack {
 	uint16_t shape_site[KY_KYMO_SHAPES_MAX];
 	uint32_t shapes[KY_KYMO_SHAPES_MAX]; /* the upper halves of header words */
 	uint32_t times[KY_KYMO_TIME_ESCAPE];
-	uint32_t column_of[COLUMNS_MAX]; /* index in columns + 1; 0: there is none */
+	uint32_t column_of[COLUMNS_MAX]; /* index in columns + 1, or 0 */
 	struct unpack_column *columns;
 	uint32_t columns_room;
 	struct string *strings;
@@ -106,7 +106,7 @@ static inline uint64_t unzigzag(uint64_t value)
 	return value >> 1 ^ (0 - (value & 1));
 }
 
-/* A number of at most max; else it is bad and 0. */
+/* Take a number of at most max; else set bad and return 0. */
 static uint32_t take_count(struct section_bytes *b, uint64_t max)
 {
 	const uint64_t value = take(b);
@@ -137,7 +137,7 @@ int ky_kymo_data_head(const uint8_t *body, size_t bytes, struct ky_kymo_data *da
 	return 0;
 }
 
-/* Decompresses one section to scratch, or lets it be where it is. */
+/* Decompress one section to scratch, or lets it be where it is. */
 static int open_section(struct ky_kymo_unpack *u, const uint8_t *from,
 			const struct ky_kymo_section *section, uint8_t *scratch,
 			struct section_bytes *opened)
@@ -315,7 +315,7 @@ static inline uint64_t take_value(struct ky_kymo_unpack *u, uint32_t number)
 	return c->last;
 }
 
-/* The string's words; returns how many, 0 when they do not fit. */
+/* Write the string's words; return how many, 0 when they do not fit. */
 static uint32_t put_string(struct ky_kymo_unpack *u, uint64_t value, uint64_t *to, uint32_t room)
 {
 	if (value > u->strings_count)
@@ -400,7 +400,7 @@ static void read_piece(struct section_bytes *b, struct ky_kymo_piece *piece)
 	piece->lost = take(b);
 }
 
-/* Whether any column had less than what was asked of it. */
+/* Report whether any column was too short. */
 static bool is_bad(const struct ky_kymo_unpack *u)
 {
 	bool bad = u->nothing.bad;

@@ -12,16 +12,16 @@
 
 struct ky_kymo_unpack;
 
-/* zstd may be NULL: then what is compressed cannot be read. 0 or -ENOMEM. */
+/* Open; without zstd (NULL) compressed data cannot be read. Return 0 or -ENOMEM. */
 int ky_kymo_unpack_open(struct ky_kymo_unpack **unpack, struct ky_zstd *zstd);
 void ky_kymo_unpack_close(struct ky_kymo_unpack **unpack);
 
-/* The body's head, checked; -EBADMSG with *what when it cannot be. */
+/* Get the body's head, checked; -EBADMSG with *what when it cannot be. */
 int ky_kymo_data_head(const uint8_t *body, size_t bytes, struct ky_kymo_data *data,
 		      const char **what);
 
 /*
- * Unpacks into *raw (malloc, the caller's to free): data->raw_bytes of struct ky_kymo_piece, each
+ * Unpack into *raw (malloc, the caller's to free): data->raw_bytes of struct ky_kymo_piece, each
  * as long as ours, and their words; every piece has all its words and its events have all theirs.
  * 0; or -EBADMSG, -ENOENT without libzstd, -ENOMEM, with *what in words and *at where in the body.
  */

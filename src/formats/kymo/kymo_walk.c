@@ -23,12 +23,12 @@ static bool is_whole(struct ky_kymo_walk *walk, uint64_t at, const struct ky_kym
 {
 	struct ky_kymo_medium *medium = walk->medium;
 	if (chunk->body_bytes > walk->hashed_left)
-		return true; /* as far as the search is concerned; loading it will tell */
+		return true; /* for the search; loading it checks the rest */
 	walk->hashed_left -= chunk->body_bytes;
 	return ky_kymo_chunk_body(&medium->bytes, at, chunk, &medium->body) == 0;
 }
 
-/* Where to search on, when there is no chunk behind the one at that place. */
+/* Return where to search on, when there is no chunk behind the one at that place. */
 static uint64_t search_from(struct ky_kymo_walk *walk, uint64_t at,
 			    const struct ky_kymo_chunk *chunk)
 {
@@ -39,7 +39,7 @@ static uint64_t search_from(struct ky_kymo_walk *walk, uint64_t at,
 	return at + sizeof(*chunk);
 }
 
-/* The chunk at that place or behind it; the file's size when there is none. */
+/* Return the chunk at or after that place, or the file's size. */
 static uint64_t next_chunk(const struct ky_kymo_bytes *bytes, uint64_t at,
 			   struct ky_kymo_chunk *chunk)
 {
@@ -71,7 +71,7 @@ int ky_kymo_walk(struct ky_kymo_walk *walk, struct ky_kymo_error *error)
 		return -EBADMSG;
 	}
 	if (at != 0 || chunk.type != KY_KYMO_FILE)
-		ky_kymo_note(walk->medium, 0, "expected a FILE chunk at the begin");
+		ky_kymo_note(walk->medium, 0, "expected a FILE chunk at the beginning");
 	while (at < bytes->bytes && !walk->stop) {
 		const int result = walk->take(walk->context, at, &chunk);
 		if (result)

@@ -24,7 +24,7 @@ static bool probe(const struct ky_probe *probe)
 	return ky_jitdump_head(probe->data, probe->bytes, &head);
 }
 
-/* The process's track of what its compiler made. */
+/* Return the process's track of compiled code. */
 static uint32_t track_of(struct jitdump_reading *reading, uint32_t pid)
 {
 	if (reading->track == KY_NONE || reading->pid != pid) {

@@ -33,7 +33,7 @@ static const char *const software_names[] = {
 	"emulation-faults", "dummy",        "bpf-output",   "cgroup-switches",
 };
 
-/* What perf would call it, for files that do not say. */
+/* Return perf's name for it, for files without names. */
 static uint32_t usual_name(struct ky_perf *perf, uint32_t type, uint64_t config)
 {
 	char text[64];
@@ -166,7 +166,7 @@ void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, si
 		perf->attrs[*number].name = ky_string(perf->trace, name, bytes);
 }
 
-/* Where a sample has its id, in words; the first event's layout holds for all. */
+/* Return where a sample has its id, in words; all events have the first one's layout. */
 static bool sample_id_word(uint64_t sample_type, size_t *word)
 {
 	if (sample_type & PERF_SAMPLE_IDENTIFIER) {

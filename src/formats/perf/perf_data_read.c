@@ -17,7 +17,7 @@ static bool probe(const struct ky_probe *probe)
 		memcmp(probe->data, KY_PERF_MAGIC_SWAPPED, 8) == 0);
 }
 
-/* Names come with it; they are looked for on this machine only when the recording is a file on it, or comes from a pipe. */
+/* Name come with it; they are looked for on this machine only when the recording is a file on it, or comes from a pipe. */
 static void on_damage(void *context, const char *kind, uint64_t at, const char *what)
 {
 	ky_problem(context, kind, KY_DATA_LOSS, at, "%s", what);

@@ -7,7 +7,7 @@
 
 #define BUILD_ID_HAS_SIZE (1u << 15)
 
-/* A text with its length in front, filled up with NULs. */
+/* Take a text with its length in front, filled up with NULs. */
 static uint32_t take_text(struct ky_perf *perf, struct ky_perf_cursor *cursor)
 {
 	const uint32_t bytes = ky_perf_take_u32(cursor);

@@ -21,7 +21,7 @@ static struct ky_perf_frame_slot *slot_of(struct ky_perf *perf, uint32_t view, u
 	return perf->frame_slots ? &perf->frame_slots[hash >> 49] : NULL;
 }
 
-/* The function itself becomes the frame; what is inlined in it is remembered. */
+/* The function itself becomes the frame; functions inlined in it are remembered. */
 static void take_given(struct ky_perf *perf, struct ky_perf_frame_slot *slot, uint32_t mapping,
 		       uint64_t rel_pc, const struct ky_given_name *names, uint32_t count)
 {
@@ -88,7 +88,7 @@ static void find_in_file(struct ky_perf *perf, const struct ky_perf_at *at,
 	slot->frame = ky_frame(perf->trace, mapped->mapping, rel_pc, name, 0, 0);
 }
 
-/* Fills the slot; whether it holds for the next time too. */
+/* Fill the slot; whether it holds for the next time too. */
 static bool find(struct ky_perf *perf, const struct ky_perf_space *space,
 		 const struct ky_perf_at *at, struct ky_perf_frame_slot *slot)
 {
@@ -113,7 +113,7 @@ static bool find(struct ky_perf *perf, const struct ky_perf_space *space,
 	return true;
 }
 
-/* The function, then what is inlined in it, from the outside in. */
+/* Add the function, then those inlined in it, from the outside in. */
 static uint32_t add_frames(struct ky_perf *perf, uint32_t callsite,
 			   const struct ky_perf_frame_slot *slot)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_mmap.c: what is mapped where in each process, and in the kernel. A process's space is its parent's at the
+ * perf_mmap.c: the mappings of each process and of the kernel. A process's space is its parent's at the
  * fork, and empty after exec.
  */
 #include "base/array.h"
@@ -62,7 +62,7 @@ void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid)
 		*space = (struct ky_perf_space){.view = new_view(perf)};
 }
 
-/* Names of memory that no file is behind, which is where programs put the code they make. */
+/* Name of memory that no file is behind, which is where programs put the code they make. */
 static bool is_anonymous(const char *path)
 {
 	if (path[0] == '/')

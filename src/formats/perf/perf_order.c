@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf_order.c: records in the order of their times. perf writes the rings of all CPUs one after the other, round
- * after round; what is older than the newest record of the round before last can be followed by nothing
- * older. So at the end of a round that much gets its turn, and memory holds about two rounds. Files
+ * after round; nothing older can follow a record that is older than the newest one of the round before
+ * last. So at the end of a round those are released, and memory holds about two rounds. Files
  * without rounds are held whole.
  */
 #include "base/array.h"

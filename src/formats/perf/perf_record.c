@@ -23,7 +23,7 @@ static uint64_t time_of(const struct ky_perf *perf, const struct ky_perf_raw *re
 }
 
 /*
- * Records without a time tell what was there before: they get their turn at once. Samples wait, that they come
+ * Records without a time describe the state before: they are handled at once. Samples wait, that they come
  * behind all of these.
  */
 void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record)

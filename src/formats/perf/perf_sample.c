@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_sample.c: a sample: who, where, when, its call stack, and how much of its event it stands for. As in
+ * perf_sample.c: a sample: thread, place, time, call stack and weight. As in
  * Perfetto, the events also become counters of each CPU: added up from the periods, or as the sample read them.
  */
 #include "base/array.h"
@@ -68,7 +68,7 @@ static uint32_t callsite_of(struct ky_perf *perf, const struct ky_perf_fields *s
 	return callsite;
 }
 
-/* The counter of an event on a CPU, or of the event when CPUs are not told; NULL without memory. */
+/* Return the counter of an event on a CPU, or of the event when CPUs are unknown; NULL without memory. */
 static struct ky_perf_total *total_of(struct ky_perf *perf, const struct ky_perf_attr *attr,
 				      uint32_t cpu)
 {
@@ -106,7 +106,7 @@ static void put_total(struct ky_perf *perf, const struct ky_perf_attr *attr,
 	ky_put_counter(perf->trace, (int64_t)where->time, total->track, total->value);
 }
 
-/* What the events had counted up to then. */
+/* Read the counts of the events up to then. */
 static void take_read(struct ky_perf *perf, struct ky_perf_cursor *cursor,
 		      const struct ky_perf_where *where)
 {

@@ -9,7 +9,7 @@
 
 #define KY_PERF_SCRIPT_DEPTH_MAX 512u
 
-/* The functions that a thread is in, as far as its branches tell. */
+/* The functions that a thread is in, by its branches. */
 struct ky_perf_script_stack {
 	uint32_t track;
 	uint32_t depth;

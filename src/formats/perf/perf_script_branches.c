@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf_script_branches.c: branches of a thread (Intel PT, magic-trace) as slices: a call begins the function it goes
- * to, a return ends it, and a jump to the begin of another function is a tail call. Returns from functions
- * that were entered before the trace began tell nothing. Where the trace pauses (errors, filters), what was
+ * to, a return ends it, and a jump to the start of another function is a tail call. Returns from functions
+ * that were entered before the trace began are ignored. Where the trace pauses (errors, filters), what was
  * entered stays open, as the trace goes on inside of it.
  */
 #include "base/array.h"

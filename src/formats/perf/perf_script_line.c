@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_script_line.c: takes lines of `perf script` apart. What a head begins with may be any text, so its
- * time is looked for first ("12.345678:"), and the rest is told from there, to both sides.
+ * perf_script_line.c: parses lines of `perf script`. A head may begin with any text, so its time is
+ * found first ("12.345678:"), and the rest from there, to both sides.
  */
 #include "formats/perf/perf_script_line.h"
 
@@ -33,7 +33,7 @@ static const char *token_end(const char *p, const char *end)
 	return p;
 }
 
-/* Back over blanks and then over a token that ends before p: its begin; p itself when there is none. */
+/* Go back over blanks and a token that ends before p; return its start, or p without one. */
 static const char *token_before(const char *begin, const char *p, const char **token_stop)
 {
 	while (p > begin && is_blank(p[-1]))
@@ -94,7 +94,7 @@ static bool take_cpu(const char *p, const char *end, int64_t *cpu)
 	       *cpu < INT32_MAX;
 }
 
-/* What is before the time: comm, ids, CPU, flags. */
+/* Parse the text before the time: comm, ids, CPU, flags. */
 static bool take_left(const char *begin, const char *time, struct ky_perf_script_head *head)
 {
 	const char *stop;
@@ -113,7 +113,7 @@ static bool take_left(const char *begin, const char *time, struct ky_perf_script
 	return true;
 }
 
-/* What is behind it: period, event, rest. */
+/* Parse the text after the time: period, event, rest. */
 static bool take_right(const char *p, const char *end, struct ky_perf_script_head *head)
 {
 	int64_t period;
@@ -167,7 +167,7 @@ static bool take_hex(const char **at, const char *end, uint64_t *value)
 	return true;
 }
 
-/* Where the last "(...)" of the text begins, which the text ends with; NULL when it does not. */
+/* Return where the last "(...)" of the text begins, which the text ends with; NULL when it does not. */
 static const char *last_group(const char *p, const char *end)
 {
 	int depth = 0;
@@ -182,7 +182,7 @@ static const char *last_group(const char *p, const char *end)
 	return NULL;
 }
 
-/* Takes "+0x1f" off the end of a symbol. */
+/* Take "+0x1f" off the end of a symbol. */
 static void take_offset(struct ky_perf_script_frame *frame)
 {
 	const char *begin = frame->symbol.text;

@@ -21,11 +21,11 @@ struct ky_perf_text {
 
 struct ky_perf_script_head {
 	struct ky_perf_text comm; /* bytes 0: none */
-	int64_t pid;              /* -1: not told */
+	int64_t pid;              /* -1: unknown */
 	int64_t tid;
-	int64_t cpu; /* -1: not told */
+	int64_t cpu; /* -1: unknown */
 	int64_t time_ns;
-	uint64_t period; /* 0: not told */
+	uint64_t period; /* 0: unknown */
 	struct ky_perf_text event;
 	struct ky_perf_text rest; /* of the line, without blanks around it */
 };
@@ -34,18 +34,18 @@ struct ky_perf_script_frame {
 	uint64_t address;
 	struct ky_perf_text symbol; /* without its offset */
 	uint64_t offset;
-	struct ky_perf_text file; /* bytes 0: not told */
+	struct ky_perf_text file; /* bytes 0: unknown */
 };
 
 /* A branch: from one place to another. */
 struct ky_perf_script_branch {
-	struct ky_perf_text kind; /* "call", "tr strt", ...; bytes 0: not told */
+	struct ky_perf_text kind; /* "call", "tr strt", ...; bytes 0: unknown */
 	struct ky_perf_script_frame from;
 	struct ky_perf_script_frame to;
 };
 
 bool ky_perf_script_head(const char *line, size_t bytes, struct ky_perf_script_head *head);
-/* A line of a call stack, with blanks in front or without. */
+/* Parse a line of a call stack, with blanks in front or without. */
 bool ky_perf_script_frame(const char *line, size_t bytes, struct ky_perf_script_frame *frame);
 bool ky_perf_script_branch(const char *text, size_t bytes, struct ky_perf_script_branch *branch);
 

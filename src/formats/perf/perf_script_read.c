@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf_script_read.c: reads the text of `perf script`: samples with or without stacks, branches as slices, and
- * tracepoints as raw events with their text. As in Perfetto, functions are told apart by name and file, not by
+ * tracepoints as raw events with their text. As in Perfetto, functions differ by name and file, not by
  * address.
  */
 #include "base/array.h"
@@ -105,7 +105,7 @@ static uint32_t thread_of(struct ky_trace *trace, const struct ky_perf_script_he
 	return thread;
 }
 
-/* "sched:sched_switch": the event without its system; 0 when it is none of the kernel's. */
+/* Return the event without its system ("sched:sched_switch"); 0 when it is not one of the kernel's. */
 static uint32_t tracepoint_of(struct ky_trace *trace, const struct ky_perf_text *event)
 {
 	const char *colon = memchr(event->text, ':', event->bytes);
@@ -182,7 +182,7 @@ static void take_line(struct ky_perf_script *script, const char *line, size_t by
 		ky_put_lost(script->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
 			    "perf: instruction trace error");
 	} else if (!(script->open && blanks)) {
-		/* Indented lines inside a stack are source lines and the like. */
+		/* Indented lines inside a stack are source lines and similar. */
 		ky_problem(script->trace, "perf_script_line", KY_DATA_LOSS, at,
 			   "expected a sample, a line of its stack or an empty line");
 	}

@@ -80,7 +80,7 @@ struct ky_perf_frame_slot {
 };
 #define KY_PERF_FRAME_SLOTS 32768u
 
-/* What is added up of an event on a CPU. */
+/* The sum of an event on a CPU. */
 struct ky_perf_total {
 	uint32_t track;
 	double value;
@@ -135,7 +135,7 @@ struct ky_perf {
 	struct ky_u64_map ending_of; /* tid */
 
 	struct ky_perf_tracepoints *tracepoints;
-	bool has_sched_switch;         /* then switch records tell nothing new */
+	bool has_sched_switch;         /* then switch records add nothing */
 	uint32_t release;              /* of the kernel, major << 8 | minor */
 	uint32_t release_text;         /* string */
 	struct ky_u64_map switched_to; /* CPU: tid that a switch record said comes next */
@@ -150,11 +150,11 @@ uint32_t ky_perf_attr_add(struct ky_perf *perf, const uint8_t *data, size_t byte
 void ky_perf_attr_id(struct ky_perf *perf, uint32_t attr, uint64_t id);
 /* After the last: which clock the times are of. */
 void ky_perf_attr_clock(struct ky_perf *perf);
-/* A time of the records as one of the trace. */
+/* Return a time of the records as one of the trace. */
 uint64_t ky_perf_trace_time(struct ky_perf *perf, uint64_t time);
 const struct ky_perf_attr *ky_perf_attr_by_id(const struct ky_perf *perf, uint64_t id);
 void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, size_t bytes);
-/* What the record's trailer says, or its begin when it is a sample. */
+/* The fields of the record's trailer, or of the beginning of a sample. */
 void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_raw *record,
 		   struct ky_perf_where *where);
 
@@ -164,13 +164,13 @@ void ky_perf_feature(struct ky_perf *perf, uint32_t feature, const uint8_t *data
 		     uint64_t at);
 /* A record of the build id section. */
 void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_raw *record);
-/* The build id as a string of the trace, 0 when there is none. */
+/* Return the build id as a string of the trace, or 0. */
 uint32_t ky_perf_build_id_text(struct ky_perf *perf, const uint8_t *bytes, size_t count);
 void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_raw *record);
 
 /* ---- perf_order.c ---- */
 
-/* Takes a copy of a record; false without memory. */
+/* Take a copy of a record; false without memory. */
 bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_raw *record, uint64_t time);
 /* A round ended: what can have nothing older behind it gets its turn. */
 void ky_perf_order_round(struct ky_perf *perf);
@@ -180,7 +180,7 @@ void ky_perf_order_free(struct ky_perf_queue *queue);
 
 /* ---- perf_stream.c ---- */
 
-/* Reads all; 0, -EBADMSG via ky_load_fail(), -ENOMEM or -errno. */
+/* Read all; 0, -EBADMSG via ky_load_fail(), -ENOMEM or -errno. */
 int ky_perf_stream_read(struct ky_perf *perf);
 void ky_perf_unpack_close(struct ky_perf_unpack **unpack);
 
@@ -190,7 +190,7 @@ void ky_perf_unpack_close(struct ky_perf_unpack **unpack);
 void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record);
 /* It is the record's turn. */
 void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_raw *record);
-/* Counts a record that does not hold what its kind needs. */
+/* Count a record that does not hold what its kind needs. */
 void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_raw *record);
 
 /* ---- perf_mmap.c ---- */
@@ -200,7 +200,7 @@ void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
 		  const struct ky_perf_where *where);
 void ky_perf_space_fork(struct ky_perf *perf, uint32_t parent, uint32_t child);
 void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid);
-/* The space of a process, made when there is none; NULL without memory. Until the next one is made. */
+/* Return the space of a process, made if needed, valid until the next one is made; NULL without memory. */
 struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid);
 
 /* ---- perf_frame.c ---- */
@@ -212,7 +212,7 @@ struct ky_perf_at {
 	uint64_t ip;
 	uint64_t time;
 };
-/* The callsite of what is at that address, called from the one given (KY_NONE: the outermost). */
+/* Return the callsite of the function at that address, called from the one given (KY_NONE: the outermost). */
 uint32_t ky_perf_callsite(struct ky_perf *perf, uint32_t callsite, struct ky_perf_at at,
 			  enum ky_cpu_mode mode);
 

@@ -67,7 +67,7 @@ static struct ky_perf_raw record_at(const struct ky_perf *perf, const uint8_t *p
 				    .at = at};
 }
 
-/* Hands on the whole records of what was unpacked; false when it is none. */
+/* Pass on the whole records that were unpacked; false when it is not a record. */
 static bool take_unpacked(struct ky_perf *perf, struct ky_perf_unpack *unpack, uint64_t at)
 {
 	size_t done = 0;
@@ -85,11 +85,11 @@ static bool take_unpacked(struct ky_perf *perf, struct ky_perf_unpack *unpack, u
 	return true;
 }
 
-/* *more: there may be more to come of what is there. False when it cannot be unpacked. */
+/* Unpack; *more: call again. False when it cannot be unpacked. */
 static bool unpack_some(struct ky_perf *perf, struct ky_perf_unpack *unpack, ZSTD_inBuffer *in,
 			uint64_t at, bool *more)
 {
-	/* A record is shorter than RECORD_MAX: what is left over is too, and there is room. */
+	/* A record is shorter than RECORD_MAX, and so is the rest: there is room. */
 	ZSTD_outBuffer out = {unpack->bytes, sizeof(unpack->bytes), unpack->used};
 	const size_t before_in = in->pos;
 	const size_t before_out = out.pos;
@@ -193,7 +193,7 @@ static uint64_t bytes_behind(const struct ky_perf *perf, const struct ky_perf_ra
 	return 0;
 }
 
-/* What must be known before the records of the kernel can be read. */
+/* Read the sections that the kernel's records need. */
 static void take_meta(struct ky_perf *perf, const struct ky_perf_raw *record)
 {
 	const uint32_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
@@ -256,7 +256,7 @@ static void take_record(struct ky_perf *perf, const struct ky_perf_raw *record)
 
 /* ---- walking ---- */
 
-/* Brings the bytes from at on into the block; how many there are, up to need, or -errno. */
+/* Bring the bytes from at on into the block; how many there are, up to need, or -errno. */
 static ssize_t fill(struct ky_perf *perf, struct perf_block *block, uint64_t at, size_t need)
 {
 	if (at >= block->at && at - block->at <= block->used &&
@@ -270,7 +270,7 @@ static ssize_t fill(struct ky_perf *perf, struct perf_block *block, uint64_t at,
 	return (size_t)got < need ? got : (ssize_t)need;
 }
 
-/* Whether it could be a record: what a search behind damage goes by. */
+/* Report whether it could be a record, for the search after damage. */
 static bool plausible(const struct ky_perf_raw *record)
 {
 	const bool known =

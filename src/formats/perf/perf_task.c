@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf_task.c: names, begins and ends of processes and threads. perf records the end of a thread when it begins to
- * end: samples of what it still does come later. So its end waits until its tid is used anew, or for
+ * end: samples of what it still does come later. So its end waits until its tid is used again, or for
  * the end of the recording, and is then at the last that was seen of it.
  */
 #include "base/array.h"
@@ -13,7 +13,7 @@
 
 struct ky_perf_ending {
 	uint32_t tid;
-	bool over; /* the tid was used anew, and the end was told */
+	bool over; /* the tid was used again, and the end was put */
 	uint64_t time;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_tracepoint.c: tracepoints. libtraceevent reads their formats, once; what is needed of a format is kept
+ * perf_tracepoint.c: tracepoints. libtraceevent reads their formats, once; the part that is needed is kept
  * as a list of fields, by which a sample's bytes are read here: each field is checked against the bytes that there
  * are, and nothing of a sample is handed to a library.
  */
@@ -131,7 +131,7 @@ static void compile(struct ky_perf *perf, const struct tep_event *event)
 	perf->has_sched_switch |= to->kind == KIND_SWITCH;
 }
 
-/* The library trusts its input: it gets the format written anew, without what is not needed of it. */
+/* The library trusts its input: give it the format rewritten, without the parts that are not needed. */
 static void take_format(struct ky_perf *perf, const uint8_t *text, uint64_t bytes,
 			const char *system, uint64_t at)
 {
@@ -284,7 +284,7 @@ struct raw {
 	bool big;
 };
 
-/* Where a field's bytes are; false when they are not all there. */
+/* Find a field's bytes; false when they are not all there. */
 static bool locate(const struct raw *raw, const struct tracepoint_field *field, uint64_t *at,
 		   uint64_t *bytes)
 {

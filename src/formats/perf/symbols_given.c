@@ -61,7 +61,7 @@ static uint32_t module_of(struct ky_symbols_given *given, uint32_t path, uint32_
 
 /* ---- reading ---- */
 
-/* The record's texts, one behind the other. */
+/* Take the record's texts, one behind the other. */
 static const char *take_text(const char **at, uint16_t bytes)
 {
 	const char *text = *at;
@@ -143,7 +143,7 @@ static int by_place(const void *a_, const void *b_)
 	return order ? order : a->order < b->order ? -1 : 1;
 }
 
-/* Sorts the places, and puts the names where their places are. */
+/* Sort the places, and puts the names where their places are. */
 static bool sort(struct ky_symbols_given *given)
 {
 	if (!given->count)

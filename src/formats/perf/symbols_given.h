@@ -19,7 +19,7 @@ struct ky_given_name {
 	uint32_t line;
 };
 
-/* Reads all of the input. Damage is counted in the trace's problems and ends it. 0, -ENOMEM or -errno of the input. */
+/* Read all of the input. Damage is counted in the trace's problems and ends it. 0, -ENOMEM or -errno of the input. */
 int ky_symbols_given_open(struct ky_symbols_given **given, struct ky_trace *trace,
 			  struct ky_input *input);
 void ky_symbols_given_close(struct ky_symbols_given **given);
@@ -31,7 +31,7 @@ void ky_symbols_given_close(struct ky_symbols_given **given);
 const struct ky_given_name *ky_symbols_given_in_file(const struct ky_symbols_given *given,
 						     uint32_t path, uint32_t build_id,
 						     uint64_t offset, uint32_t *count);
-/* Whether names of the kernel are among them. */
+/* Report whether names of the kernel are among them. */
 bool ky_symbols_given_kernel(const struct ky_symbols_given *given);
 const struct ky_given_name *ky_symbols_given_in_kernel(const struct ky_symbols_given *given,
 						       uint64_t address, uint32_t *count);

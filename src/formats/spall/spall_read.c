@@ -148,7 +148,7 @@ static void put_name(struct spall *spall, bool of_process, const uint8_t *name, 
 		ky_thread_name(spall->trace, spall->thread, string, KY_NAME_TRACE);
 }
 
-/* The same of version 3. */
+/* Do the same for version 3. */
 static uint64_t record_3(struct spall *spall, const uint8_t *at, size_t bytes)
 {
 	if (at[0] == RECORD_BEGIN && bytes >= 11 && bytes - 11 >= (size_t)at[9] + at[10]) {

@@ -43,11 +43,11 @@ struct ky_speedscope {
 	uint32_t thread, track, event;
 };
 
-/* A string of the tree, 0 when it is none. */
+/* Return a string of the tree; 0 when it is not a string. */
 uint32_t ky_speedscope_string(struct ky_speedscope *file, uint32_t node);
 /* Pass 1: the value of shared. False, here and below: cut off. */
 bool ky_speedscope_shared(struct ky_speedscope *file);
-/* The value of profiles, in pass 1 and in pass 2. */
+/* Read the value of profiles, in pass 1 and in pass 2. */
 bool ky_speedscope_heads(struct ky_speedscope *file);
 bool ky_speedscope_bodies(struct ky_speedscope *file);
 

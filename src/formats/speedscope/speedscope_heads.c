@@ -59,7 +59,7 @@ static bool read_frames(struct ky_speedscope *file)
 		const uint8_t *stop = ky_json_feed_value(input, &fault);
 		if (!stop)
 			return false;
-		/* A frame that is none keeps its number, since the others are found by theirs. */
+		/* A malformed frame keeps its number, since the others are found by theirs. */
 		if (ky_json_tree_parse(&file->tree, input->at, input->end) != 0)
 			return false;
 		add_frame(file);

@@ -10,7 +10,7 @@
 
 #include "formats/json/json_feed.h"
 
-/* What a key at the top says: 1 it is speedscope, -1 it is not, 0 nothing. */
+/* Return what a top-level key shows: 1 it is speedscope, -1 it is not, 0 neither. */
 static int verdict(const struct ky_json_text *key, const uint8_t *value, const uint8_t *end)
 {
 	const size_t bytes = (size_t)(end - value);

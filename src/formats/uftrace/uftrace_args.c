@@ -99,7 +99,7 @@ static void add_number(struct ky_trace *trace, uint32_t key, const struct uftrac
 		ky_arg_int(trace, key, (int64_t)(bits << shift) >> shift);
 }
 
-/* Adds a value; the bytes that it takes, padded, or 0 when there are not so many. */
+/* Add a value; the bytes that it takes, padded, or 0 when there are not so many. */
 static size_t add_value(struct ky_trace *trace, const struct uftrace_value *value,
 			const uint8_t *data, size_t bytes)
 {
@@ -187,7 +187,7 @@ static bool matches(const struct ky_uftrace_spec *spec, const char *function, si
 	return spec->is_pattern && regexec(&spec->pattern, function, 0, NULL, 0) == 0;
 }
 
-/* The values of the function, or "". */
+/* Return the values of the function, or "". */
 static const char *search(const struct ky_uftrace_specs *specs, const char *function, bool returned)
 {
 	const size_t bytes = strlen(function);

@@ -12,9 +12,9 @@
 
 #include "formats/load.h"
 
-/* A file as text or bytes, with a 0 behind it; NULL when it cannot be read. The caller's to free. */
+/* Read a file, with a 0 behind it; NULL on failure. The caller frees it. */
 char *ky_uftrace_slurp(const char *directory, const char *name, size_t *bytes);
-/* The next line of text from *at on, its end cut off; NULL at the end. */
+/* Take the next line from *at on, without its end; NULL at the end. */
 char *ky_uftrace_line(char **at);
 
 /* ---- functions by address ---- */
@@ -24,18 +24,18 @@ struct ky_uftrace_symbols;
 int ky_uftrace_symbols_open(struct ky_uftrace_symbols **symbols, const char *directory,
 			    bool relative);
 void ky_uftrace_symbols_close(struct ky_uftrace_symbols **symbols);
-/* The modules of a session: of its map file. 0 or -ENOMEM; a file that is not there is none. */
+/* Add the modules of a session from its map file, if there is one. Return 0 or -ENOMEM. */
 int ky_uftrace_symbols_session(struct ky_uftrace_symbols *symbols, const char *session);
-/* A library that was loaded later. */
+/* Add a library that was loaded later. */
 int ky_uftrace_symbols_library(struct ky_uftrace_symbols *symbols, const char *session,
 			       uint64_t base, const char *path);
-/* The function at the address, NULL when it is not known. */
+/* Return the function at the address, or NULL. */
 const char *ky_uftrace_symbols_name(const struct ky_uftrace_symbols *symbols, const char *session,
 				    uint64_t address);
 
 /* ---- arguments ---- */
 
-/* Which functions' records carry what, as the info file has it. */
+/* The arguments in the records of each function, from the info file. */
 struct ky_uftrace_specs {
 	char *texts[4]; /* argspec, retspec, argauto, retauto; "func@spec,spec;func@..." or NULL */
 	struct ky_uftrace_spec *specs[4]; /* each of these in parts; uftrace_args.c */
@@ -45,13 +45,13 @@ struct ky_uftrace_specs {
 	uint64_t found_rooms[2];
 };
 
-/* Once the texts are there. They stay the caller's, and must stay. */
+/* Open, once the texts are set; the caller keeps them. */
 void ky_uftrace_specs_open(struct ky_uftrace_specs *specs, struct ky_trace *trace);
 void ky_uftrace_specs_close(struct ky_uftrace_specs *specs);
 
 /*
- * Adds the values of a call's (or with returned, a return's) payload to the set being made. Returns the bytes that it
- * takes with its padding, or 0 when that is not known or more than there is.
+ * Add the values in the payload of a call (or return, with returned) to the current set of arguments. Return its bytes
+ * with padding; 0 when they are unknown or more than there are.
  */
 size_t ky_uftrace_args(struct ky_trace *trace, struct ky_uftrace_specs *specs, const char *function,
 		       bool returned, const uint8_t *data, size_t bytes);

@@ -67,7 +67,7 @@ static bool probe(const struct ky_probe *probe)
 	return known;
 }
 
-/* The info file's head and lines; the specs point into it. */
+/* Read the info file's head and lines; the specs point into it. */
 static int read_info(struct uftrace_reading *reading)
 {
 	static const char *const keys[] = {"argspec:", "retspec:", "argauto:", "retauto:"};
@@ -105,7 +105,7 @@ static int64_t seconds_to_ns(const char *text)
 	return ns;
 }
 
-/* What follows key in the line, or "". */
+/* Return the text behind key in the line, or "". */
 static const char *field(const char *line, const char *key)
 {
 	const char *found = strstr(line, key);
@@ -238,7 +238,7 @@ static const char *session_at(const struct calls *calls, int64_t ns)
 	return calls->reading->sessions_count ? calls->reading->sessions[0].id : "";
 }
 
-/* The payload of a call or return as arguments; false when its length is not known. */
+/* Add the payload of a call or return as arguments; false when its length is unknown. */
 static bool take_args(struct calls *calls, const char *function, bool returned, uint32_t *args)
 {
 	ky_args_begin(calls->reading->trace);
@@ -264,7 +264,7 @@ static bool skip_event(struct calls *calls)
 	return true;
 }
 
-/* The function's name, or its address in pointed brackets. */
+/* Return the function's name, or its address in pointed brackets. */
 static uint32_t name_of(struct uftrace_reading *reading, const char *session, uint64_t address)
 {
 	struct uftrace_name *cached = &reading->names[(address ^ address >> 12) % NAMES];

@@ -125,7 +125,7 @@ static int by_address(const void *a, const void *b)
 	return KY_COMPARE(x->address, y->address);
 }
 
-/* "address [size] type name": false for what is none. A type of '?' is where the symbols before it end. */
+/* Take "address [size] type name"; false for anything else. The type '?' marks the end of the symbols before it. */
 static bool parse_symbol(char *line, struct uftrace_symbol *symbol)
 {
 	char *rest;

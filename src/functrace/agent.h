@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent.h: the agent as bytes: agent.c, compiled without libc for general registers only, linked flat, position
- * independent, its own read-only data inside, no writable data (all state is in home and the states).
+ * agent.h: the agent as bytes: src/functrace/agent/, compiled without libc for general registers only, linked flat and
+ * position independent, with its read-only data inside and no writable data (all state is in the home and the states).
  */
 #ifndef KY_FUNCTRACE_AGENT_H
 #define KY_FUNCTRACE_AGENT_H

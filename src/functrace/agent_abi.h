@@ -41,6 +41,8 @@
 #ifndef KY_FUNCTRACE_AGENT_ABI_H
 #define KY_FUNCTRACE_AGENT_ABI_H
 
+#include "functrace/agent_abi.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -178,5 +180,15 @@ struct ky_agent_home {
 	uint32_t pad;
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };
+
+/* ---- distances between the parts of a stub of kind CALL (stub.c draws them) ---- */
+
+#define KY_STUB_HOOK_BYTES 5u  /* jmp exit */
+#define KY_STUB_SLOW_BYTES 13u /* lea data, jmp */
+#define KY_STUB_GO_BYTES 24u   /* from "go" to the hook: three loads, lea, call */
+#define KY_STUB_PLAIN_BYTES 3u /* three pops */
+#define KY_STUB_DATA_AFTER_HOOK (KY_STUB_HOOK_BYTES + KY_STUB_SLOW_BYTES)
+#define KY_STUB_BODY_AFTER_HOOK                                                                    \
+	(KY_STUB_DATA_AFTER_HOOK + (uint32_t)sizeof(struct ky_agent_stub) + KY_STUB_PLAIN_BYTES)
 
 #endif

@@ -5,7 +5,6 @@
  * Each step writes home, so that whoever comes next, should kymo be killed, goes on from there: version is the last that is
  * written. Memory that is large is reserved and not used until it is touched.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include "core/layout.h"
@@ -595,6 +594,3 @@ void ky_patch_home_off(struct ky_patch *patch)
 	clear_states(patch);
 	ky_patch_home_resume(patch);
 }
-#else
-typedef int ky_patch_home_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -8,7 +8,6 @@
  *   stopped   threads are moved, gs is set, jumps are written; on
  *   runs      ...
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include <errno.h>
@@ -450,6 +449,3 @@ void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts)
 {
 	*facts = patch->facts;
 }
-#else
-typedef int ky_patch_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -9,7 +9,6 @@
  * A run is read, changed here, and written with one call: what is stopped is stopped for as long as the copying takes. Pages
  * are written once before, unchanged, so that the kernel has made the process's own copies of them by then.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include <errno.h>
@@ -209,6 +208,3 @@ void ky_patch_edits_free(struct ky_patch_edits *edits)
 	free(edits->items);
 	*edits = (struct ky_patch_edits){0};
 }
-#else
-typedef int ky_patch_edits_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -16,7 +16,6 @@
  * and in processes whose modules were never read, it is what lies near _Unwind_Find_FDE; there may be ordinary code as well
  * then (a static program has main's caller there), and it is not believed for long.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include "process/program_map.h"
@@ -275,6 +274,3 @@ bool ky_patch_hooks_interrupted(const struct ky_patch *patch)
 	}
 	return busy;
 }
-#else
-typedef int ky_patch_hooks_is_for_x86_64; /* an empty file is none in C */
-#endif

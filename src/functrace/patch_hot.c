@@ -5,7 +5,6 @@
  * Each state counts for itself in 32 bits; what counts is how much their sum, taken in 32 bits as well, has grown since the
  * last look. The more there is to look at, the more seldom it is done.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include <stdlib.h>
@@ -127,6 +126,3 @@ bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **nam
 	}
 	return false;
 }
-#else
-typedef int ky_patch_hot_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -7,7 +7,6 @@
  *
  * A slot is an entry of the table of 8 bytes; a function is one of none, for the number of its count.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include "functrace/agent.h"
@@ -151,6 +150,3 @@ int ky_patch_cyg_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
 	free(table);
 	return error;
 }
-#else
-typedef int ky_patch_cyg_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -3,7 +3,6 @@
  * patch_modules.c: the modules of a process: see patch_parts.h. A module is a file whose code is mapped; where it is mapped,
  * less where its program headers want it, is the bias of all its addresses.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include "process/proc.h"
@@ -44,8 +43,8 @@ static bool file_address(int fd, uint64_t offset, uint64_t *address)
 	return false;
 }
 
-static struct ky_patch_module *find(struct ky_patch *patch,
-				    const struct ky_proc_mapping *mapping, uint64_t bias)
+static struct ky_patch_module *find(struct ky_patch *patch, const struct ky_proc_mapping *mapping,
+				    uint64_t bias)
 {
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
 		struct ky_patch_module *module = &patch->modules[i];
@@ -85,8 +84,7 @@ static int read_functions(struct ky_patch *patch, struct ky_patch_module *module
 	return ky_functions_share(&module->functions, fd, path, true, message);
 }
 
-static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, int fd,
-	       uint64_t bias)
+static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, int fd, uint64_t bias)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
 	struct ky_patch_module *grown =
@@ -365,6 +363,3 @@ void ky_patch_modules_ranges(struct ky_patch *patch)
 	}
 	home->check_callers = builtins || makes_code || has_strange_code(patch);
 }
-#else
-typedef int ky_patch_modules_is_for_x86_64; /* an empty file is none in C */
-#endif

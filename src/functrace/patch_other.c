@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* patch_other.c: the engine patch on CPUs that it does not know: it says so. */
-#if !defined(__x86_64__)
 #include "functrace/patch.h"
 
 #include <errno.h>
@@ -75,6 +74,3 @@ uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int err
 	(void)context;
 	return 0;
 }
-#else
-typedef int ky_patch_other_is_empty; /* an empty file is none in C */
-#endif

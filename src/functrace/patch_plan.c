@@ -9,7 +9,6 @@
  * A trace point is made for each want in the same order at every attach, so that its number, which is in the stub, is the
  * same as the last time: then there is nothing to be written.
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 
 #include <kymo/kymo.h>
@@ -457,6 +456,3 @@ int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *ed
 			      others);
 	return ky_patch_table_write(patch);
 }
-#else
-typedef int ky_patch_plan_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -6,7 +6,6 @@
  *   rip      inside what will be overwritten: goes on in the moved copy
  *   stack    a word that leads inside what will be overwritten was put there by a signal: that function is left alone
  */
-#if defined(__x86_64__)
 #include "functrace/patch_parts.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
@@ -176,6 +175,3 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 			      "instructions",
 			      moving.left_alone);
 }
-#else
-typedef int ky_patch_threads_is_for_x86_64; /* an empty file is none in C */
-#endif

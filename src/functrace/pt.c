@@ -5,7 +5,7 @@
  *   round    reads records: what was mapped, threads that were made and ended; looks for threads that no record told of
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
  */
-#include "functrace/pt_parts.h"
+#include "functrace/pt_process.h"
 #include "process/proc.h"
 
 #include <errno.h>

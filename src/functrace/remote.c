@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* remote.c: the process and its memory: see remote.h. */
-#if defined(__x86_64__)
 #include "functrace/remote.h"
 
 #include "os/os.h"
@@ -94,6 +93,3 @@ int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void
 	}
 	return 0;
 }
-#else
-typedef int ky_remote_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -13,7 +13,6 @@
  * Should nobody be there any more to do so, it runs through the desk and goes on where it was: so `back` and rax are such that
  * it makes its own system call again by itself, and the desk unblocks signals. Any number of threads may be in the desk.
  */
-#if defined(__x86_64__)
 #include "functrace/remote.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
@@ -276,6 +275,3 @@ int ky_remote_await_thread_pointer(struct ky_remote *remote)
 	}
 	return ky_remote_park(thread, 0);
 }
-#else
-typedef int ky_remote_call_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -8,7 +8,6 @@
  *          again, so that it stops at the first instruction of its handler. A group-stop (SIGSTOP) is a stop like any other:
  *          the kernel puts the thread back into it when we let go
  */
-#if defined(__x86_64__)
 #include "functrace/remote.h"
 
 #include "os/os.h"
@@ -341,6 +340,3 @@ void ky_remote_go(struct ky_remote *remote)
 	remote->stopped_ns = now_ns() - remote->began_ns;
 	hurry_no_more(remote);
 }
-#else
-typedef int ky_remote_stop_is_for_x86_64; /* an empty file is none in C */
-#endif

@@ -11,7 +11,7 @@
  *   body    the moved instructions, which jump back into the function
  *   exit    only when the region has none
  *
- * From go on all distances are fixed (stub_parts.h), so the agent can tell a hook, and find "go", by the data alone.
+ * From go on all distances are fixed (agent_abi.h), so the agent can tell a hook, and find "go", by the data alone.
  *
  * Signals may come at any instruction. Before the first change nothing has happened yet. The word's place is taken by one
  * instruction (xadd), so a handler's words come behind it. While rsp is S + 8, [S] is below the stack's end, and needed by
@@ -20,9 +20,8 @@
  * All registers but the flags are as they were; no vector register is used.
  */
 #include "functrace/stub.h"
-
 #include "core/layout.h"
-#include "functrace/stub_parts.h"
+#include "functrace/agent_abi.h"
 
 #include <string.h>
 
@@ -383,4 +382,77 @@ uint32_t ky_stub_body_at(const struct ky_stub *stub)
 	struct ky_stub_places places;
 	ky_stub_make(stub, NULL, code, &places);
 	return places.body;
+}
+
+/* ---- unwind information ---- */
+
+enum {
+	RSP = 7,
+	RETURN_ADDRESS = 16,
+	CFA_DEF_CFA = 0x0c,
+	CFA_EXPRESSION = 0x10,
+	CFA_VAL_EXPRESSION = 0x16,
+	OP_DEREF = 0x06,
+	OP_CONST8U = 0x0e,
+	OP_DUP = 0x12,
+	OP_SWAP = 0x16,
+	OP_PLUS = 0x22,
+	OP_SHL = 0x24,
+	OP_SHR = 0x25,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+};
+
+/* Fills up to 8 bytes with no-operations and puts the length before the record. */
+static void finish(struct code *b, uint32_t record)
+{
+	while ((b->bytes - record) % 8 != 0)
+		PUT(b, 0);
+	const uint32_t length = b->bytes - record - 4;
+	memcpy(b->to + record, &length, sizeof(length));
+}
+
+/* The address of frame(S).returns. */
+static void put_return_address(struct code *b, uint64_t directory)
+{
+	uint8_t operations[40];
+	struct code e = {.to = operations};
+	PUT(&e, OP_BREG0 + RSP, 0x78); /* S: rsp - 8 */
+	PUT(&e, OP_DUP, OP_LIT0 + KY_AGENT_PIECE_SHIFT, OP_SHR, OP_LIT0 + 3, OP_SHL);
+	PUT(&e, OP_CONST8U);
+	put(&e, &directory, sizeof(directory));
+	PUT(&e, OP_PLUS, OP_DEREF, OP_SWAP, OP_LIT0 + 2, OP_SHL, OP_PLUS);
+	PUT(b, CFA_EXPRESSION, RETURN_ADDRESS, (uint8_t)e.bytes);
+	put(b, operations, e.bytes);
+}
+
+static void put_cie(struct code *b, uint64_t directory)
+{
+	const uint32_t record = b->bytes;
+	PUT(b, 0, 0, 0, 0);              /* its length */
+	PUT(b, 0, 0, 0, 0);              /* a CIE */
+	PUT(b, 1, 0);                    /* version, no augmentation */
+	PUT(b, 1, 0x78, RETURN_ADDRESS); /* factors of code and data */
+	PUT(b, CFA_DEF_CFA, RSP, 1);
+	PUT(b, CFA_VAL_EXPRESSION, RSP, 2, OP_BREG0 + RSP, 0);
+	put_return_address(b, directory);
+	finish(b, record);
+}
+
+uint32_t ky_stub_unwind(uint8_t *eh_frame, uint64_t eh_frame_at, uint64_t stubs_from,
+			uint64_t stubs_to, uint64_t directory)
+{
+	(void)eh_frame_at; /* addresses in it are absolute */
+	struct code b = {.to = eh_frame};
+	put_cie(&b, directory);
+	const uint32_t record = b.bytes;
+	PUT(&b, 0, 0, 0, 0);
+	const uint32_t to_cie = b.bytes;
+	put(&b, &to_cie, sizeof(to_cie));
+	put(&b, &stubs_from, sizeof(stubs_from));
+	const uint64_t bytes = stubs_to - stubs_from;
+	put(&b, &bytes, sizeof(bytes));
+	finish(&b, record);
+	PUT(&b, 0, 0, 0, 0);
+	return b.bytes;
 }

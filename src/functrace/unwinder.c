@@ -2,8 +2,7 @@
 /* unwinder.c: see unwinder.h. */
 #include "functrace/unwinder.h"
 
-#include "functrace/unwinder_rows.h"
-
+#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,4 +138,285 @@ uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_mo
 		called = !(row && row->signal);
 	}
 	return count;
+}
+
+/* ---- rows ---- */
+
+#define EVALUATED_MAX 64u /* operations of an expression */
+#define VALUES_MAX 16u
+
+bool ky_unwind_read(const struct ky_unwind_state *state, uint64_t address, uint64_t *value)
+{
+	const uint64_t at = address - state->stack_at;
+	if (address < state->stack_at || at > state->stack_bytes || state->stack_bytes - at < 8)
+		return false;
+	memcpy(value, state->stack + at, sizeof(*value));
+	return true;
+}
+
+/* ---- expressions ---- */
+
+struct evaluation {
+	const struct ky_unwind_state *state;
+	uint64_t cfa;
+	uint64_t values[VALUES_MAX];
+	uint32_t count;
+	bool is_value; /* what it found is the value, not the place of it */
+};
+
+static bool push(struct evaluation *evaluation, uint64_t value)
+{
+	if (evaluation->count == VALUES_MAX)
+		return false;
+	evaluation->values[evaluation->count++] = value;
+	return true;
+}
+
+static bool push_register(struct evaluation *evaluation, uint64_t number, uint64_t offset)
+{
+	return number < KY_STACK_REGISTERS_COUNT &&
+	       push(evaluation, evaluation->state->registers[number] + offset);
+}
+
+/* Operations of two values: those that compilers and linkers use in .eh_frame. */
+static bool combine(struct evaluation *evaluation, uint8_t atom)
+{
+	if (evaluation->count < 2)
+		return false;
+	const uint64_t b = evaluation->values[--evaluation->count];
+	uint64_t *a = &evaluation->values[evaluation->count - 1];
+	switch (atom) {
+	case DW_OP_plus:
+		*a += b;
+		return true;
+	case DW_OP_minus:
+		*a -= b;
+		return true;
+	case DW_OP_mul:
+		*a *= b;
+		return true;
+	case DW_OP_and:
+		*a &= b;
+		return true;
+	case DW_OP_or:
+		*a |= b;
+		return true;
+	case DW_OP_shl:
+		*a = b < 64 ? *a << b : 0;
+		return true;
+	case DW_OP_ge:
+		*a = (int64_t)*a >= (int64_t)b;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool step(struct evaluation *evaluation, const Dwarf_Op *op)
+{
+	uint64_t *top = evaluation->count ? &evaluation->values[evaluation->count - 1] : NULL;
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
+		return push_register(evaluation, op->atom - DW_OP_breg0, op->number);
+	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
+		/* It is kept in another register. */
+		evaluation->is_value = true;
+		return push_register(evaluation, op->atom - DW_OP_reg0, 0);
+	}
+	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
+		return push(evaluation, op->atom - DW_OP_lit0);
+	switch (op->atom) {
+	case DW_OP_bregx:
+		return push_register(evaluation, op->number, op->number2);
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+	case DW_OP_constu:
+	case DW_OP_consts:
+		return push(evaluation, op->number);
+	case DW_OP_call_frame_cfa:
+		return push(evaluation, evaluation->cfa);
+	case DW_OP_plus_uconst:
+		if (top)
+			*top += op->number;
+		return top != NULL;
+	case DW_OP_deref:
+		return top && ky_unwind_read(evaluation->state, *top, top);
+	case DW_OP_stack_value:
+		evaluation->is_value = true;
+		return top != NULL;
+	case DW_OP_nop:
+		return true;
+	default:
+		return combine(evaluation, op->atom);
+	}
+}
+
+static bool evaluate(struct evaluation *evaluation, const Dwarf_Op *ops, size_t count)
+{
+	if (!count || count > EVALUATED_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!step(evaluation, &ops[i]))
+			return false;
+	return evaluation->count != 0;
+}
+
+/* ---- a row ---- */
+
+static bool fits(uint64_t offset)
+{
+	const int64_t value = (int64_t)offset;
+	return value > INT32_MIN && value < INT32_MAX;
+}
+
+static bool fill_cfa(struct ky_unwind_row *row)
+{
+	Dwarf_Op *ops;
+	size_t count;
+	if (dwarf_frame_cfa(row->frame, &ops, &count) != 0 || count != 1)
+		return false;
+	const bool numbered = ops[0].atom == DW_OP_bregx;
+	if (!numbered && (ops[0].atom < DW_OP_breg0 || ops[0].atom > DW_OP_breg15))
+		return false;
+	const uint64_t number = numbered ? ops[0].number : (uint64_t)(ops[0].atom - DW_OP_breg0);
+	const uint64_t offset = numbered ? ops[0].number2 : ops[0].number;
+	if (number >= KY_STACK_PC || !fits(offset))
+		return false;
+	row->cfa_register = (uint8_t)number;
+	row->cfa_offset = (int32_t)(int64_t)offset;
+	return true;
+}
+
+/* libdw tells a register that is as it was by no operations, one that is lost by no operations at a place. */
+static bool fill_register(struct ky_unwind_row *row, unsigned number)
+{
+	Dwarf_Op memory[3];
+	Dwarf_Op *ops;
+	size_t count;
+	int32_t *saved = &row->saved[number];
+	if (dwarf_frame_register(row->frame, (int)number, memory, &ops, &count) != 0)
+		return false;
+	*saved = ops ? KY_UNWIND_UNDEFINED : KY_UNWIND_SAME;
+	if (!count || !ops)
+		return true;
+	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2)
+		return false;
+	if (count == 2 && (ops[1].atom != DW_OP_plus_uconst || !fits(ops[1].number)))
+		return false;
+	*saved = count == 2 ? (int32_t)(int64_t)ops[1].number : 0;
+	return true;
+}
+
+static bool is_plain(struct ky_unwind_row *row)
+{
+	if (!fill_cfa(row))
+		return false;
+	for (unsigned i = 0; i < KY_STACK_REGISTERS_COUNT; i++)
+		if (i != KY_STACK_SP && !fill_register(row, i))
+			return false;
+	row->saved[KY_STACK_SP] = KY_UNWIND_SAME;
+	return true;
+}
+
+void ky_unwind_row_fill(struct ky_unwind_row *row, const struct ky_stack_module *module,
+			uint32_t number, uint64_t address)
+{
+	Dwarf_Addr start, end;
+	*row = (struct ky_unwind_row){.address = address, .module = number, .kind = KY_UNWIND_NONE};
+	for (unsigned i = 0; i < 2 && !row->frame; i++)
+		if (module->cfi[i] &&
+		    dwarf_cfi_addrframe(module->cfi[i], address, &row->frame) != 0)
+			row->frame = NULL;
+	if (!row->frame)
+		return;
+	/* The return address has the same number in all rows of a CPU: others are not understood. */
+	if (dwarf_frame_info(row->frame, &start, &end, &row->signal) != (int)KY_STACK_PC) {
+		ky_unwind_row_free(row);
+		return;
+	}
+	row->kind = KY_UNWIND_RULES;
+	if (!is_plain(row))
+		return;
+	row->kind = KY_UNWIND_PLAIN;
+	free(row->frame);
+	row->frame = NULL;
+}
+
+void ky_unwind_row_free(struct ky_unwind_row *row)
+{
+	free(row->frame);
+	row->frame = NULL;
+}
+
+static int apply_plain(const struct ky_unwind_row *row, struct ky_unwind_state *state,
+		       uint64_t *cfa)
+{
+	const uint64_t at =
+		state->registers[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
+	*cfa = at;
+	if (row->saved[KY_STACK_PC] == KY_UNWIND_UNDEFINED)
+		return 0;
+	/* At a function's end rows tell of registers that were taken off the stack already: they are as they were. */
+	for (unsigned i = 0; i < KY_STACK_REGISTERS_COUNT; i++) {
+		const int32_t saved = row->saved[i];
+		if (saved == KY_UNWIND_SAME || saved == KY_UNWIND_UNDEFINED)
+			continue;
+		if (!ky_unwind_read(state, at + (uint64_t)(int64_t)saved, &state->registers[i]) &&
+		    i == KY_STACK_PC)
+			return -1;
+	}
+	state->registers[KY_STACK_SP] = at;
+	return 1;
+}
+
+/* 1; 0: it is lost; -1: it cannot be known. */
+static int rule(const struct ky_unwind_row *row, const struct ky_unwind_state *state, uint64_t cfa,
+		unsigned number, uint64_t *value)
+{
+	Dwarf_Op memory[3];
+	Dwarf_Op *ops;
+	size_t count;
+	struct evaluation evaluation = {.state = state, .cfa = cfa};
+	if (dwarf_frame_register(row->frame, (int)number, memory, &ops, &count) != 0)
+		return -1;
+	if (!count)
+		return ops ? 0 : 1;
+	if (!evaluate(&evaluation, ops, count))
+		return -1;
+	*value = evaluation.values[evaluation.count - 1];
+	return evaluation.is_value || ky_unwind_read(state, *value, value) ? 1 : -1;
+}
+
+static int apply_rules(const struct ky_unwind_row *row, struct ky_unwind_state *state,
+		       uint64_t *cfa)
+{
+	struct evaluation evaluation = {.state = state};
+	Dwarf_Op *ops;
+	size_t count;
+	if (dwarf_frame_cfa(row->frame, &ops, &count) != 0 || !evaluate(&evaluation, ops, count))
+		return -1;
+	*cfa = evaluation.values[evaluation.count - 1];
+	struct ky_unwind_state caller = *state;
+	caller.registers[KY_STACK_SP] = *cfa;
+	for (unsigned i = 0; i < KY_STACK_REGISTERS_COUNT; i++) {
+		const int found = rule(row, state, *cfa, i, &caller.registers[i]);
+		/* What is lost is not needed, but for where it returns to. */
+		if (i == KY_STACK_PC && found <= 0)
+			return found;
+	}
+	*state = caller;
+	return 1;
+}
+
+int ky_unwind_row_apply(const struct ky_unwind_row *row, struct ky_unwind_state *state,
+			uint64_t *cfa)
+{
+	*cfa = 0;
+	return row->kind == KY_UNWIND_PLAIN ? apply_plain(row, state, cfa)
+					    : apply_rules(row, state, cfa);
 }

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "core/stream.h"
-#include "functrace/pt_parts.h"
+#include "functrace/pt_process.h"
 #include "os/os.h"
 #include "process/program_map.h"
 #include "pt_maker.h"

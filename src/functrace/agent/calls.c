@@ -13,7 +13,7 @@
  */
 #include "functrace/agent/parts.h"
 
-#include "functrace/stub_parts.h"
+#include "functrace/agent_abi.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

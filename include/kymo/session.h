@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h: recording to a file, a descriptor, a callback or ftrace, from inside the program.
+  * session.h: record to a file, a descriptor, a callback or ftrace, from inside the program.
  *
  *	struct kymo_session *session;
  *	struct kymo_options options = {.size = sizeof(options), .path = "out.pftrace"};
@@ -8,11 +8,10 @@
  *	...
  *	error = kymo_session_stop(&session);
  *
- * Functions return 0 or more on success, else a negative errno or one of enum kymo_error, which
- * kymo_strerror() puts into words. All functions may be called from any thread, none from a signal
- * handler. A session never stops, blocks or ends the program: when its file cannot be written, the
- * session ends, keeps the error for kymo_session_error() and kymo_session_stop(), and the program
- * goes on.
+  * Functions return 0 or more on success, else a negative errno or an enum kymo_error; kymo_strerror() has the text. All
+ * functions may be called from any thread, none from a signal handler. A session never stops, blocks or ends the program:
+ * when its file cannot be written, the session ends and keeps the error for kymo_session_error() and kymo_session_stop(),
+ * and the program continues.
  *
  * Without any code: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded.
  */
@@ -28,7 +27,7 @@
 extern "C" {
 #endif
 
-/* Errors beside the system's. */
+/* Errors other than the system's: name, number, text. */
 #define KYMO_ERRORS(X)                                                                             \
 	X(KYMO_EFORMAT, -4096,                                                                     \
 	  "no output format has that suffix: use .json, .json.gz, .pftrace, "                      \
@@ -63,59 +62,63 @@ enum kymo_format {
 	KYMO_FORMAT_FXT = 4,     /* Fuchsia trace format */
 	KYMO_FORMAT_FXT_GZ = 5,
 	KYMO_FORMAT_KYMO = 6, /* kymo's own: smallest and fastest */
-	/* Each event to ftrace's trace_marker as it happens: a system call an event, by choice. */
+	/* Write each event to ftrace's trace_marker as it happens: a system call per event. */
 	KYMO_FORMAT_MARKER = 7,        /* "<id> <category> Enter: name - (arg: val)" */
 	KYMO_FORMAT_MARKER_ATRACE = 8, /* "B|pid|name": Perfetto and Android tools see slices */
-	KYMO_FORMAT_NONE = 9 /* nothing: the rings are a flight recorder for whoever looks */
+	KYMO_FORMAT_NONE = 9 /* nothing: the rings are a flight recorder for later readers */
 };
 
+/* When a session writes. */
 enum kymo_mode {
+
 	KYMO_MODE_STREAM = 0, /* write all the time */
 	KYMO_MODE_RING =
 		1 /* keep the newest events; write them at kymo_snapshot(), flush and stop */
 };
 
 /*
- * What to record and where to. Zero everything, then set size and what matters. Strings are copied.
+  * What to record, and where. Zero everything, then set size and what you need. Strings are copied.
  */
 struct kymo_options {
-	size_t size;            /* sizeof(struct kymo_options) */
-	const char *path;       /* output file; ${pid} and ${rotation} are filled in */
-	int fd;                 /* when path is NULL: an open descriptor, duplicated; 0 is none; a
-	                           pipe that nobody reads for seconds ends the session */
+	size_t size;      /* sizeof(struct kymo_options) */
+	const char *path; /* output file; ${pid} and ${rotation} are filled in */
+			  /*
+	 * When path is NULL: an open descriptor, which is duplicated; 0 means no descriptor. A pipe that is not read for
+	 * seconds ends the session.
+	 */
+	int fd;
 	int format;             /* enum kymo_format */
 	int mode;               /* enum kymo_mode */
 	const char *categories; /* globs, comma-separated, '-' before one excludes; NULL is all */
 	size_t ring_bytes; /* ring of each thread; 0 is the default; rounded up to a power of two */
 	size_t total_bytes;   /* all rings together; 0 is the default */
-	uint32_t flush_ms;    /* at most so long until an event is in the file; 0 is 5000 */
-	uint32_t duration_ms; /* the session stops by itself after so long; 0 is never */
-	uint64_t max_bytes;   /* a file's size, then the next begins (with ${rotation}) or the
-	                        session stops; 0 is without limit */
-	const void
-		*perfetto_config; /* a serialized perfetto.protos.TraceConfig that says the same */
+	uint32_t flush_ms;    /* the longest time until an event is in the file; 0 is 5000 */
+	uint32_t duration_ms; /* the session ends by itself after this time; 0 is never */
+	/* The size at which the next file begins (with ${rotation} in the path) or the session ends; 0 is no limit. */
+	uint64_t max_bytes;
+	/* A serialized perfetto.protos.TraceConfig instead of the options above; those that are set win. */
+	const void *perfetto_config;
 	size_t perfetto_config_bytes;
 };
 
 struct kymo_session;
 
 /*
- * Starts a session and stores it in *session; on failure *session is NULL.
- * Returns 0; KYMO_EOPTIONS, KYMO_EFORMAT, KYMO_EZLIB, KYMO_ECONFIG, KYMO_EMARKER, KYMO_EDRUM,
- * KYMO_ESLOTS; or what opening the file or making the thread returned.
+  * Start a session and store it in *session; on failure *session is NULL. Return 0; KYMO_EOPTIONS, KYMO_EFORMAT,
+ * KYMO_EZLIB, KYMO_ECONFIG, KYMO_EMARKER, KYMO_EDRUM, KYMO_ESLOTS; or the error of opening the file or making the thread.
  */
 KYMO_API int kymo_session_start(struct kymo_session **session, const struct kymo_options *options);
 
 /*
- * Waits until every event recorded before the call is written (in ring mode: writes the file now).
- * Returns 0 or the session's first error.
+  * Wait until every event recorded before the call is written (in ring mode: write the file now). Return 0 or the
+ * session's first error.
  */
 KYMO_API int kymo_session_flush(struct kymo_session *session);
 
-/* The session's first error so far, or 0. Does not wait. */
+/* Return the session's first error so far, or 0. Does not wait. */
 KYMO_API int kymo_session_error(const struct kymo_session *session);
 
-/* How a session fares. */
+/* Session statistics. */
 struct kymo_stats {
 	size_t size;     /* sizeof(struct kymo_stats), set by the caller */
 	uint64_t events; /* written so far */
@@ -123,16 +126,16 @@ struct kymo_stats {
 	uint64_t bytes;  /* output so far, after compression */
 	uint32_t files;  /* begun so far */
 };
-/* Fills in *stats. Returns 0, or KYMO_EOPTIONS when size is not set. Does not wait. */
+/* Fill in *stats. Return 0, or KYMO_EOPTIONS when size is not set. Does not wait. */
 KYMO_API int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *stats);
 
 /*
- * Finishes the file, frees the session and sets *session to NULL, whatever it returns; NULL is
- * allowed. Returns 0 or the session's first error.
+  * Finish the file, free the session and set *session to NULL, even on failure; *session may be NULL. Return 0 or the
+ * session's first error.
  */
 KYMO_API int kymo_session_stop(struct kymo_session **session);
 
-/* One argument of an event. Strings live as long as the callback that got them. */
+/* One argument of an event. Strings live until the callback returns. */
 struct kymo_arg {
 	const char *key;
 	uint32_t type;         /* enum kymo_type */
@@ -146,7 +149,7 @@ struct kymo_arg {
 	const char *string; /* KYMO_TYPE_STRING, else NULL */
 };
 
-/* One event. It only grows at the end: step through an array by its size field. */
+/* One event. The struct only grows at the end: step through an array by its size field. */
 struct kymo_event {
 	uint32_t size;
 	uint32_t kind;    /* enum kymo_kind */
@@ -162,36 +165,36 @@ struct kymo_event {
 	uint32_t line;
 	const char *file;
 	const char *function;
-	uint32_t flags; /* KYMO_SITE_: which of the optional parts the trace point has */
+	uint32_t flags; /* KYMO_SITE_: the optional parts that the trace point has */
 	uint32_t pad;
 };
 
+/* A subscriber's callback. */
 typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, void *context);
 
 /*
- * Calls fn from a thread of the library with batches of events in the order of their times, until
- * kymo_unsubscribe(). A subscriber that is too slow does not hold up the program: events that were
- * overwritten meanwhile are reported as one of kind KYMO_KIND_LOST. What fn records itself is not
- * handed to it. fn may call everything in this header. The end of the program does not wait for it:
- * what fn uses must live on, or unsubscribe first. categories as in kymo_options.
- * Returns a number for kymo_unsubscribe(), 0 or more; or KYMO_EOPTIONS, KYMO_EDRUM, KYMO_ESLOTS.
+  * Call fn from a thread of the library with batches of events in the order of their times, until kymo_unsubscribe(). A
+ * subscriber that is too slow does not hold up the program: it gets one event of kind KYMO_KIND_LOST for those that were
+ * overwritten. fn does not get the events that it records itself. fn may call all functions of this header. The end of the
+ * program does not wait for fn: what fn uses must stay valid, or unsubscribe first. categories as in kymo_options. Return
+ * a number for kymo_unsubscribe(), 0 or more; or KYMO_EOPTIONS, KYMO_EDRUM, KYMO_ESLOTS.
  */
 KYMO_API int kymo_subscribe(kymo_event_fn fn, void *context, const char *categories);
 
 /*
- * Ends a subscription. Events recorded before the call are still delivered; when it returns, fn is
- * not running and will not be called again. Inside fn it returns at once, and fn is not called again
- * after it returned. Returns 0, or -ENOENT when there is no such subscription.
+  * End a subscription. Events recorded before the call are still delivered; when it returns, fn is not running and will not
+ * be called again. Inside fn it returns at once, and fn is not called again after it returned. Return 0, or -ENOENT when
+ * there is no such subscription.
  */
 KYMO_API int kymo_unsubscribe(int subscription);
 
 /*
- * The descriptors that a sandboxed child must be allowed to keep for tracing to go on (the drum,
- * trace_marker). Stores at most max in fds; returns how many there are.
+  * List the descriptors that a sandboxed child must keep for tracing to continue (the shared memory, trace_marker). Store
+ * at most max in fds. Return how many there are.
  */
 KYMO_API int kymo_descriptors(int *fds, size_t max);
 
-/* The text for an error that a function of this library returned. Never NULL. */
+/* Return the text for an error that a function of this library returned. Never NULL. */
 KYMO_API const char *kymo_strerror(int error);
 
 #ifdef __cplusplus

@@ -8,8 +8,8 @@
  */
 #include "core/clock.h"
 
+#include "core/assert.h"
 #include "core/drum_view.h"
-#include "os/assert.h"
 #include "os/os.h"
 
 #include <errno.h>

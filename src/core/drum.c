@@ -13,9 +13,9 @@
  */
 #include "core/drum.h"
 
+#include "core/assert.h"
 #include "core/drum_make.h"
 #include "core/writer.h"
-#include "os/assert.h"
 #include "os/mail.h"
 #include "os/os.h"
 #include "os/ticks.h"
@@ -95,7 +95,7 @@ static int write_categories(int fd, const struct ky_drum *old, uint64_t at)
 		memset(batch, 0, sizeof(batch)); /* the child's recorders switch them on */
 		uint32_t count = 0;
 		for (; count < room && i + count < old->header->categories_max; count++)
-			/* Pairs with the compare-and-swap in ky_category_get(): the name's record is complete. */
+			/* Pairs with the compare-and-swap in ky_heap_category(): the name's record is complete. */
 			batch[count].name =
 				__atomic_load_n(&old->categories[i + count].name, __ATOMIC_ACQUIRE);
 		error = write_pages(fd, batch, count * sizeof(batch[0]), at + i * sizeof(batch[0]));
@@ -142,11 +142,11 @@ static int fill(struct ky_drum *d, const struct ky_drum_header *planned)
 		.total_bytes = ky_limits.total_bytes,
 		.process_name = comm,
 	};
-	ky_drum_fill(d, planned, &by, ky_limits.categories);
+	ky_drum_make_fill(d, planned, &by, ky_limits.categories);
 	const struct ky_drum_header *h = d->header;
 	ky_os_dump(d->base + h->space_at + h->budget_bytes, h->space_bytes - h->budget_bytes,
 		   false);
-	ky_drum_finish(d);
+	ky_drum_make_finish(d);
 	return 0;
 }
 
@@ -200,7 +200,7 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 		ky_os_unmap(elsewhere, old->bytes);
 	d->base = old->base;
 	if (error == 0)
-		ky_drum_find_parts(d);
+		ky_drum_make_parts(d);
 	return error;
 }
 
@@ -208,11 +208,11 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 static int make_new(struct ky_drum *d)
 {
 	struct ky_drum_header planned;
-	const uint64_t least = ky_drum_page_up(ky_limits.total_bytes);
+	const uint64_t least = ky_drum_make_page_up(ky_limits.total_bytes);
 	uint64_t space = ky_limits.dir || least > SPACE_BYTES_MAX ? least : SPACE_BYTES_MAX;
 	int error = -ENOMEM;
 	for (;; space /= 2) {
-		ky_drum_plan(&planned, &ky_limits, ky_drum_page_up(space));
+		ky_drum_make_plan(&planned, &ky_limits, ky_drum_make_page_up(space));
 		const int fd = new_file(planned.drum_bytes);
 		error = fd < 0 ? fd : map_new(d, fd, planned.drum_bytes, NULL);
 		if (error == 0 || space / 2 < KY_RING_BYTES_MIN)
@@ -229,10 +229,10 @@ static int take_given(struct ky_drum *d)
 	/* The environment reaches every descendant, where the number may be of any file. */
 	const int64_t bytes = ky_os_is_drum(fd) ? ky_os_size(fd) : -EBADF;
 	struct ky_drum_header planned;
-	ky_drum_plan(&planned, &ky_limits, 0);
+	ky_drum_make_plan(&planned, &ky_limits, 0);
 	if (bytes < (int64_t)(planned.drum_bytes + KY_RING_BYTES_MIN) || bytes % PAGE != 0)
 		return -EINVAL;
-	ky_drum_plan(&planned, &ky_limits, (uint64_t)bytes - planned.drum_bytes);
+	ky_drum_make_plan(&planned, &ky_limits, (uint64_t)bytes - planned.drum_bytes);
 	d->base = ky_os_map(fd, (uint64_t)bytes, NULL);
 	if (!d->base)
 		return -errno;
@@ -260,7 +260,7 @@ static int adopt(int fd, void *context)
 	if (!base)
 		return 0;
 	const struct ky_drum_header *h = (const struct ky_drum_header *)(void *)base;
-	/* Pairs with the release store of magic in ky_drum_finish(). */
+	/* Pairs with the release store of magic in ky_drum_make_finish(). */
 	if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC ||
 	    h->version != KY_DRUM_VERSION || h->pid != (uint32_t)ky_os_pid() ||
 	    h->image != ky_os_image() || h->drum_bytes != (uint64_t)bytes) {
@@ -276,7 +276,7 @@ static int adopt(int fd, void *context)
 	d->fd = fd;
 	d->on_disk = !ky_os_sealed(fd);
 	d->adopted = true;
-	ky_drum_find_parts(d);
+	ky_drum_make_parts(d);
 	return 1;
 }
 
@@ -473,7 +473,7 @@ void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
 	if (total_bytes < ring_bytes)
 		total_bytes = ring_bytes;
 	raise_to(&d->header->budget_bytes,
-		 total_bytes < space ? ky_drum_page_up(total_bytes) : space);
+		 total_bytes < space ? ky_drum_make_page_up(total_bytes) : space);
 	raise_to(&d->header->ring_bytes, ring_bytes < space ? ring_bytes : space);
 	ky_os_dump(d->base + d->header->space_at, d->header->budget_bytes, true);
 }

@@ -2,9 +2,9 @@
 /* drum_make.c: the parts come one after the other, each beginning on a page of its own; see layout.h. */
 #include "core/drum_make.h"
 
+#include "core/assert.h"
 #include "core/clock.h"
 #include "core/heap.h"
-#include "os/assert.h"
 #include "os/os.h"
 #include "os/ticks.h"
 
@@ -13,7 +13,7 @@
 #define CLOCK_READINGS 1024u
 #define PAGE 4096u
 
-uint64_t ky_drum_page_up(uint64_t bytes)
+uint64_t ky_drum_make_page_up(uint64_t bytes)
 {
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
@@ -26,7 +26,8 @@ static uint32_t power_of_two(uint32_t n)
 	return power;
 }
 
-void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint64_t space_bytes)
+void ky_drum_make_plan(struct ky_drum_header *h, const struct ky_limits *limits,
+		       uint64_t space_bytes)
 {
 	memset(h, 0, sizeof(*h));
 	h->version = KY_DRUM_VERSION;
@@ -34,16 +35,16 @@ void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint
 	h->clock_max = CLOCK_READINGS;
 	h->categories_max = limits->categories_max;
 	h->rings_max = limits->rings_max;
-	h->heap_bytes = ky_drum_page_up(limits->heap_bytes);
+	h->heap_bytes = ky_drum_make_page_up(limits->heap_bytes);
 	h->buckets_count = power_of_two((uint32_t)(h->heap_bytes / 128));
 	h->space_bytes = space_bytes;
 	h->clock_at = KY_DRUM_HEADER_BYTES;
-	h->categories_at = ky_drum_page_up(h->clock_at + sizeof(struct ky_drum_clock) +
-					   h->clock_max * sizeof(struct ky_drum_reading));
-	h->buckets_at = ky_drum_page_up(h->categories_at +
-					h->categories_max * sizeof(struct ky_drum_category));
-	h->rings_at = ky_drum_page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));
-	h->heap_at = ky_drum_page_up(h->rings_at + h->rings_max * sizeof(struct ky_drum_ring));
+	h->categories_at = ky_drum_make_page_up(h->clock_at + sizeof(struct ky_drum_clock) +
+						h->clock_max * sizeof(struct ky_drum_reading));
+	h->buckets_at = ky_drum_make_page_up(h->categories_at +
+					     h->categories_max * sizeof(struct ky_drum_category));
+	h->rings_at = ky_drum_make_page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));
+	h->heap_at = ky_drum_make_page_up(h->rings_at + h->rings_max * sizeof(struct ky_drum_ring));
 	if (h->heap_at + h->heap_bytes > KY_HEAP_END_MAX)
 		h->heap_bytes = KY_HEAP_END_MAX - h->heap_at;
 	h->space_at = h->heap_at + h->heap_bytes;
@@ -52,7 +53,7 @@ void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint
 	KY_ASSERT(h->heap_at < h->space_at && h->space_at <= KY_HEAP_END_MAX);
 }
 
-void ky_drum_find_parts(struct ky_drum *d)
+void ky_drum_make_parts(struct ky_drum *d)
 {
 	d->header = (struct ky_drum_header *)(void *)d->base;
 	d->clock = (struct ky_drum_clock *)(void *)(d->base + d->header->clock_at);
@@ -62,8 +63,8 @@ void ky_drum_find_parts(struct ky_drum *d)
 	d->ticks_inline = d->header->tick_source != KY_TICKS_MONOTONIC;
 }
 
-void ky_drum_fill(struct ky_drum *d, const struct ky_drum_header *planned,
-		  const struct ky_drum_maker *maker, const char *categories)
+void ky_drum_make_fill(struct ky_drum *d, const struct ky_drum_header *planned,
+		       const struct ky_drum_maker *maker, const char *categories)
 {
 	struct ky_drum_header *h = (struct ky_drum_header *)(void *)d->base;
 	memcpy(h, planned, sizeof(*h));
@@ -73,16 +74,16 @@ void ky_drum_fill(struct ky_drum *d, const struct ky_drum_header *planned,
 	h->made_boottime_ns = ky_os_boottime();
 	h->budget_bytes = maker->total_bytes < h->space_bytes ? maker->total_bytes : h->space_bytes;
 	h->ring_bytes = maker->ring_bytes;
-	ky_drum_find_parts(d);
+	ky_drum_make_parts(d);
 	KY_ASSERT(h->magic == 0 && h->budget_bytes <= h->space_bytes);
 	ky_heap_prepare(d);
 	ky_clock_take(d, true);
 	if (categories)
-		ky_recorder_set(d, KY_RECORDER_ENV, categories);
+		ky_heap_recorder_set(d, KY_RECORDER_ENV, categories);
 	h->process_name = ky_heap_intern(d, maker->process_name, strlen(maker->process_name));
 }
 
-void ky_drum_finish(struct ky_drum *d)
+void ky_drum_make_finish(struct ky_drum *d)
 {
 	/* Pairs with the acquire loads of magic in ky_drum_view_open() and adopt(). */
 	__atomic_store_n(&d->header->magic, KY_DRUM_MAGIC, __ATOMIC_RELEASE);

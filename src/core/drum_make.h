@@ -18,17 +18,18 @@ struct ky_drum_maker {
 };
 
 /* Round up to whole pages. */
-uint64_t ky_drum_page_up(uint64_t bytes);
+uint64_t ky_drum_make_page_up(uint64_t bytes);
 /* Set places and sizes by the limits, with space_bytes for the rings; all else is zero. */
-void ky_drum_plan(struct ky_drum_header *h, const struct ky_limits *limits, uint64_t space_bytes);
+void ky_drum_make_plan(struct ky_drum_header *h, const struct ky_limits *limits,
+		       uint64_t space_bytes);
 /* Set the pointers to the parts, from the header at the base. */
-void ky_drum_find_parts(struct ky_drum *drum);
+void ky_drum_make_parts(struct ky_drum *drum);
 /*
  * Fill the zeroed memory at drum->base, except for the magic number. categories, when not NULL, are on from the start.
  */
-void ky_drum_fill(struct ky_drum *drum, const struct ky_drum_header *planned,
-		  const struct ky_drum_maker *maker, const char *categories);
+void ky_drum_make_fill(struct ky_drum *drum, const struct ky_drum_header *planned,
+		       const struct ky_drum_maker *maker, const char *categories);
 /* Set the magic number: from then on others may read the drum. */
-void ky_drum_finish(struct ky_drum *drum);
+void ky_drum_make_finish(struct ky_drum *drum);
 
 #endif

@@ -55,7 +55,7 @@ int ky_drum_view_open(struct ky_drum_view *view, const void *base, uint64_t byte
 		return -EINVAL;
 	}
 	const struct ky_drum_header *live = base;
-	/* Pairs with the release store of magic in ky_drum_finish(). */
+	/* Pairs with the release store of magic in ky_drum_make_finish(). */
 	if (__atomic_load_n(&live->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC) {
 		*what = "no drum's magic number at the beginning";
 		return -EINVAL;

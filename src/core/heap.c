@@ -10,8 +10,8 @@
  */
 #include "core/heap.h"
 
+#include "core/assert.h"
 #include "core/glob.h"
-#include "os/assert.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -207,7 +207,7 @@ static struct ky_drum_category *category_added(struct ky_drum *drum,
 	return category;
 }
 
-struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
+struct ky_drum_category *ky_heap_category(struct ky_drum *drum, const char *name)
 {
 	const uint32_t string = intern_text(drum, name);
 	for (uint32_t i = 0; string && i < drum->header->categories_max; i++) {
@@ -225,7 +225,7 @@ struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name)
 	return NULL;
 }
 
-int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs)
+int ky_heap_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs)
 {
 	KY_ASSERT(slot < KY_RECORDERS_MAX);
 	/* The empty string has no record; "*" means the same. */
@@ -246,7 +246,7 @@ int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs)
 	return 0;
 }
 
-int ky_recorder_take(struct ky_drum *drum)
+int ky_heap_recorder_take(struct ky_drum *drum)
 {
 	uint64_t *taken = &drum->header->recorders_taken;
 	uint64_t old = __atomic_load_n(taken, __ATOMIC_RELAXED);
@@ -256,18 +256,18 @@ int ky_recorder_take(struct ky_drum *drum)
 			slot++;
 		if (slot == KY_RECORDER_ENV)
 			return -EBUSY;
-		/* Acquire pairs with ky_recorder_release(): the slot's pattern is 0. */
+		/* Acquire pairs with ky_heap_recorder_release(): the slot's pattern is 0. */
 		if (__atomic_compare_exchange_n(taken, &old, old | UINT64_C(1) << slot, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return (int)slot;
 	}
 }
 
-void ky_recorder_release(struct ky_drum *drum, uint32_t slot)
+void ky_heap_recorder_release(struct ky_drum *drum, uint32_t slot)
 {
 	KY_ASSERT(drum->header->recorders_taken >> slot & 1);
-	ky_recorder_set(drum, slot, NULL);
-	/* Pairs with the acquire in ky_recorder_take(). */
+	ky_heap_recorder_set(drum, slot, NULL);
+	/* Pairs with the acquire in ky_heap_recorder_take(). */
 	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot),
 			   __ATOMIC_RELEASE);
 }

@@ -21,13 +21,13 @@ uint32_t ky_heap_intern(struct ky_drum *drum, const char *string, size_t bytes);
 uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, uint32_t category);
 
 /* Return the category's entry, made if new; NULL, counted, when the table is full. */
-struct ky_drum_category *ky_category_get(struct ky_drum *drum, const char *name);
+struct ky_drum_category *ky_heap_category(struct ky_drum *drum, const char *name);
 
 /* Set which categories the recorder in that slot wants: globs, or NULL for none. Return 0 or -ENOSPC. */
-int ky_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs);
+int ky_heap_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs);
 /* Take a slot for a session of this process. Return it, or -EBUSY. */
-int ky_recorder_take(struct ky_drum *drum);
+int ky_heap_recorder_take(struct ky_drum *drum);
 /* Give the slot back; its recorder wants no categories any more. */
-void ky_recorder_release(struct ky_drum *drum, uint32_t slot);
+void ky_heap_recorder_release(struct ky_drum *drum, uint32_t slot);
 
 #endif

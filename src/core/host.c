@@ -15,7 +15,7 @@ static const unsigned char *host_category(const struct kymo_host *host, const ch
 	(void)host;
 	const int saved_errno = errno;
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_drum_category *category = drum ? ky_category_get(drum, name) : NULL;
+	struct ky_drum_category *category = drum ? ky_heap_category(drum, name) : NULL;
 	errno = saved_errno;
 	return category ? (const unsigned char *)&category->state : NULL;
 }
@@ -26,7 +26,7 @@ static uint64_t host_site(const struct kymo_host *host, const struct kymo_site_i
 	const int saved_errno = errno;
 	uint64_t word = 0;
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_drum_category *category = drum ? ky_category_get(drum, info->category) : NULL;
+	struct ky_drum_category *category = drum ? ky_heap_category(drum, info->category) : NULL;
 	if (category && info->abi == KYMO_I_ABI)
 		word = (uint64_t)ky_heap_site(drum, info, (uint32_t)(category - drum->categories))
 		       << KY_WORD_SITE_SHIFT;

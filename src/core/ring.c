@@ -14,8 +14,6 @@
 #include "core/clock.h"
 #include "os/os.h"
 
-#include <errno.h>
-
 /* Rings for signal handlers that interrupt events: rare, so small. */
 #define NESTED_BYTES (64u << 10)
 /* How often the clocks are read even when no session runs. */
@@ -214,21 +212,20 @@ static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
 	return bytes;
 }
 
-int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+/* Take a ring for the thread. Return false when none is left. */
+static bool take_ring(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t wanted = affordable(drum, ring_bytes_wanted(drum, w));
 	const bool few = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED) < CHILD_RINGS;
 	if (w->pid && few && take_new(drum, w, tid, wanted))
-		return 0;
+		return true;
 	if (take_free(drum, w, tid, wanted) ||
 	    (w->pid && take_dead(drum, w, tid, wanted, CHILD_LOOKS)))
-		return 0;
+		return true;
 	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)
 		if (take_new(drum, w, tid, bytes))
-			return 0;
-	if (take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_any_dead(drum, w, tid))
-		return 0;
-	return -ENOSPC;
+			return true;
+	return take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_any_dead(drum, w, tid);
 }
 
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
@@ -306,7 +303,7 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 		}
 		w->wanted_bytes = ring_bytes_wanted(drum, w);
 	}
-	if (!w->ring && ky_ring_take(drum, w, tid) != 0)
+	if (!w->ring && !take_ring(drum, w, tid))
 		return false;
 	begin_block(drum, w, tid, name, ticks);
 	return true;

@@ -6,8 +6,8 @@
 #ifndef KY_CORE_RING_H
 #define KY_CORE_RING_H
 
+#include "core/assert.h"
 #include "core/drum.h"
-#include "os/assert.h"
 
 #include <kymo/kymo.h>
 
@@ -50,8 +50,6 @@ static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t ti
 	return w->apart ? tid | KY_RING_APART : tid;
 }
 
-/* Take a ring for the thread. Return 0, or -ENOSPC when none is left. */
-int ky_ring_take(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid);
 /* Give the ring back. Its blocks stay readable until the next owner overwrites them. */
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w);
 /* The same for a thread that ended, unless its ring has another owner already. */

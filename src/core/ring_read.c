@@ -5,7 +5,7 @@
  */
 #include "core/ring_read.h"
 
-#include "os/assert.h"
+#include "core/assert.h"
 #include "os/os.h"
 
 #include <string.h>

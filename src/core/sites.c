@@ -2,7 +2,7 @@
 /* sites.c: copies of trace points and threads' names, bounded whatever the drum holds. */
 #include "core/sites.h"
 
-#include "os/assert.h"
+#include "core/assert.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 	return copy != NULL;
 }
 
-/* The acquire load pairs with the compare-and-swap in ky_category_get(): the string is there. */
+/* The acquire load pairs with the compare-and-swap in ky_heap_category(): the string is there. */
 static uint32_t category_name(const struct ky_drum_view *view, uint32_t category)
 {
 	return category < view->header.categories_max

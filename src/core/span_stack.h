@@ -19,8 +19,8 @@
 #ifndef KY_CORE_SPAN_STACK_H
 #define KY_CORE_SPAN_STACK_H
 
+#include "core/assert.h"
 #include "core/event.h"
-#include "os/assert.h"
 
 #include <stddef.h>
 

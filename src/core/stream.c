@@ -5,9 +5,9 @@
  */
 #include "core/stream.h"
 
+#include "core/assert.h"
 #include "core/block_select.h"
 #include "core/glob.h"
-#include "os/assert.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -45,14 +45,14 @@ static void damage(struct ky_stream *s, uint64_t at)
 }
 
 /* Add the damage that the ring's cursor has found. */
-static void collect_damage(struct ky_stream *s, struct ky_source *source)
+static void collect_damage(struct ky_stream *s, struct ky_stream_source *source)
 {
 	if (source->cursor.damaged)
 		damage(s, source->cursor.damaged_at);
 	source->cursor.damaged = 0;
 }
 
-static void populate_ring(const struct ky_stream *s, struct ky_source *source)
+static void populate_ring(const struct ky_stream *s, struct ky_stream_source *source)
 {
 	const struct ky_ring_cursor *c = &source->cursor;
 	const uint64_t head = __atomic_load_n(&s->view.rings[c->ring].head, __ATOMIC_RELAXED);
@@ -74,7 +74,7 @@ static void populate_rings(struct ky_stream *s)
 		populate_ring(s, s->sources[i]);
 }
 
-static bool read_piece(struct ky_stream *s, struct ky_source *source)
+static bool read_piece(struct ky_stream *s, struct ky_stream_source *source)
 {
 	if (!source->words || s->pieces_left == 0)
 		return false;
@@ -85,7 +85,7 @@ static bool read_piece(struct ky_stream *s, struct ky_source *source)
 	return more;
 }
 
-static void new_piece(struct ky_stream *s, struct ky_source *source)
+static void new_piece(struct ky_stream *s, struct ky_stream_source *source)
 {
 	struct ky_block *b = &source->block;
 	bool renamed = false;
@@ -101,7 +101,7 @@ static void new_piece(struct ky_stream *s, struct ky_source *source)
 	s->lost += b->lost;
 }
 
-static void report_loss(struct ky_stream *s, struct ky_source *source)
+static void report_loss(struct ky_stream *s, struct ky_stream_source *source)
 {
 	if (source->block.lost == 0 || !source->thread)
 		return;
@@ -117,7 +117,7 @@ static void report_loss(struct ky_stream *s, struct ky_source *source)
 }
 
 /* Set next_ticks to that of the next event; read on as needed. Return false when there is none now. */
-static bool advance(struct ky_stream *s, struct ky_source *source)
+static bool advance(struct ky_stream *s, struct ky_stream_source *source)
 {
 	for (;;) {
 		while (source->at < source->block.count) {
@@ -143,14 +143,14 @@ static bool advance(struct ky_stream *s, struct ky_source *source)
 }
 
 /* Return where in the drum a word of the piece came from; right unless events were filtered out. */
-static uint64_t place_of(const struct ky_source *source, const uint64_t *word)
+static uint64_t place_of(const struct ky_stream_source *source, const uint64_t *word)
 {
 	const uint64_t block = source->block.number & (source->cursor.blocks - 1);
 	const uint64_t words = source->block.from + (uint64_t)(word - source->words);
 	return source->cursor.at + block * KY_BLOCK_BYTES + (KY_BLOCK_HEAD_WORDS + words) * 8;
 }
 
-static void emit(struct ky_stream *s, struct ky_source *source)
+static void emit(struct ky_stream *s, struct ky_stream_source *source)
 {
 	KY_ASSERT(source->at < source->block.count);
 	const uint64_t *words = &source->words[source->at];
@@ -182,7 +182,7 @@ static void emit(struct ky_stream *s, struct ky_source *source)
 /* The heap: the earliest next event is on top. */
 static void sift_down(struct ky_stream *s, uint32_t at)
 {
-	struct ky_source *moving = s->heap[at];
+	struct ky_stream_source *moving = s->heap[at];
 	for (;;) {
 		uint32_t child = 2 * at + 1;
 		if (child >= s->heap_count)
@@ -211,7 +211,7 @@ static uint64_t second_ticks(const struct ky_stream *s)
 static void run_top(struct ky_stream *s, uint64_t horizon)
 {
 	KY_ASSERT(s->heap_count && s->heap_count <= s->sources_count);
-	struct ky_source *top = s->heap[0];
+	struct ky_stream_source *top = s->heap[0];
 	uint64_t until = second_ticks(s);
 	until = until < horizon ? until : horizon;
 	bool more = true;
@@ -246,7 +246,7 @@ static void read_blocks(struct ky_stream *s)
 {
 	const uint32_t count = s->sources_count, first = s->turn;
 	for (uint32_t i = 0; i < count; i++) {
-		struct ky_source *source = s->sources[(first + i) % count];
+		struct ky_stream_source *source = s->sources[(first + i) % count];
 		while (read_piece(s, source)) {
 			new_piece(s, source);
 			s->events += source->block.events;
@@ -266,16 +266,18 @@ static int add_sources(struct ky_stream *s, bool newest)
 	const uint32_t rings = ky_drum_view_rings(&s->view);
 	if (rings <= s->sources_count)
 		return 0;
-	struct ky_source **sources = realloc(s->sources, rings * sizeof(struct ky_source *));
+	struct ky_stream_source **sources =
+		realloc(s->sources, rings * sizeof(struct ky_stream_source *));
 	if (sources)
 		s->sources = sources;
-	struct ky_source **heap = realloc(s->heap, rings * sizeof(struct ky_source *));
+	struct ky_stream_source **heap =
+		realloc(s->heap, rings * sizeof(struct ky_stream_source *));
 	if (heap)
 		s->heap = heap;
 	if (!sources || !heap)
 		return -ENOMEM;
 	for (; s->sources_count < rings; s->sources_count++) {
-		struct ky_source *source = calloc(1, sizeof(*source));
+		struct ky_stream_source *source = calloc(1, sizeof(*source));
 		if (!source)
 			return -ENOMEM;
 		ky_ring_cursor_init(&source->cursor, s->sources_count, newest);
@@ -284,7 +286,7 @@ static int add_sources(struct ky_stream *s, bool newest)
 	return 0;
 }
 
-static int take_ring(struct ky_stream *s, struct ky_source *source)
+static int take_ring(struct ky_stream *s, struct ky_stream_source *source)
 {
 	s->rings_bytes += source->cursor.blocks * KY_BLOCK_BYTES;
 	if (s->rings_bytes > s->view.header.space_bytes) {
@@ -302,7 +304,7 @@ static int find_rings(struct ky_stream *s)
 	int error = 0;
 	s->pieces_left = 0;
 	for (uint32_t i = 0; error == 0 && i < s->sources_count; i++) {
-		struct ky_source *source = s->sources[i];
+		struct ky_stream_source *source = s->sources[i];
 		if (source->cursor.blocks == 0 && ky_ring_find(&s->view, &source->cursor))
 			error = take_ring(s, source);
 		if (source->words)
@@ -319,7 +321,7 @@ static int find_rings(struct ky_stream *s)
 static void skip_all(struct ky_stream *s)
 {
 	for (uint32_t i = 0; i < s->sources_count; i++) {
-		struct ky_source *source = s->sources[i];
+		struct ky_stream_source *source = s->sources[i];
 		while (read_piece(s, source))
 			;
 		source->block.count = 0;
@@ -426,7 +428,7 @@ bool ky_stream_pending(const struct ky_stream *s)
 	if (ky_drum_view_rings(&s->view) > s->sources_count)
 		return true;
 	for (uint32_t i = 0; i < s->sources_count; i++) {
-		const struct ky_source *source = s->sources[i];
+		const struct ky_stream_source *source = s->sources[i];
 		const struct ky_ring_cursor *c = &source->cursor;
 		if (source->at < source->block.count)
 			return true;

@@ -20,7 +20,7 @@
 #include "core/ring_read.h"
 #include "core/sites.h"
 
-struct ky_source {
+struct ky_stream_source {
 	struct ky_ring_cursor cursor;
 	struct ky_thread *thread;
 	struct ky_block block; /* the piece; words points to words */
@@ -50,9 +50,9 @@ struct ky_stream {
 	struct ky_clock_map clock;
 	struct ky_decoder decoder;
 	struct ky_stream_sink sink;
-	struct ky_source **sources; /* by ring */
+	struct ky_stream_source **sources; /* by ring */
 	uint32_t sources_count;
-	struct ky_source **heap; /* those with a next event, the earliest first */
+	struct ky_stream_source **heap; /* those with a next event, the earliest first */
 	uint32_t heap_count;
 	uint8_t *wanted; /* by category: 0 not known yet, 1 yes, 2 no; NULL: all are wanted */
 	char *globs;

@@ -30,7 +30,7 @@ static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
 static _Atomic(struct ky_slot *) arena;
 static _Atomic uint32_t slots_high; /* no slot from here on was ever taken */
-ky_event_hook_fn *ky_event_hook;
+ky_writer_hook_fn *ky_writer_hook;
 
 static uint32_t slot_tid(const struct ky_slot *slot)
 {
@@ -284,7 +284,7 @@ static bool register_site(struct ky_drum *drum, struct kymo_i_site *site)
 {
 	const struct kymo_site_info *info = site->ky_info;
 	struct ky_drum_category *category =
-		info->abi == KYMO_I_ABI ? ky_category_get(drum, info->category) : NULL;
+		info->abi == KYMO_I_ABI ? ky_heap_category(drum, info->category) : NULL;
 	if (!category) {
 		__atomic_store_n(&site->ky_enabled, &off, __ATOMIC_RELAXED);
 		return false;
@@ -431,7 +431,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 			unpark(w);
 	}
 	/* Pairs with the release store of the hook in ky_marker_start(). */
-	ky_event_hook_fn *hook = __atomic_load_n(&ky_event_hook, __ATOMIC_ACQUIRE);
+	ky_writer_hook_fn *hook = __atomic_load_n(&ky_writer_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
 		hook(site->ky_info, end_bit != 0, p->values);
 	errno = saved_errno;

@@ -43,8 +43,8 @@ void ky_writer_forget(void);
 void ky_writer_leave(void);
 
 /* Called in an event's thread after the slow path recorded it, if set: the marker backend. */
-typedef void ky_event_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values);
-extern ky_event_hook_fn *ky_event_hook;
+typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values);
+extern ky_writer_hook_fn *ky_writer_hook;
 /* Send all events through the slow path, and so to the hook; or stop doing so. */
 void ky_writer_slow_only(bool on);
 /*

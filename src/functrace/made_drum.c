@@ -90,7 +90,7 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 	const uint64_t least =
 		options->ring_bytes > KY_RING_BYTES_MIN ? options->ring_bytes : KY_RING_BYTES_MIN;
 	const uint64_t total = options->total_bytes > least ? options->total_bytes : least;
-	ky_drum_plan(&planned, &limits, ky_drum_page_up(total));
+	ky_drum_make_plan(&planned, &limits, ky_drum_make_page_up(total));
 	planned.layer = options->layer;
 	struct ky_drum_maker maker = {.pid = (uint32_t)options->pid,
 				      .tick_source = (uint32_t)source,
@@ -104,8 +104,8 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 	char name[16];
 	(void)ky_proc_comm(options->pid, 0, name, sizeof(name));
 	maker.process_name = options->name ? options->name : name;
-	ky_drum_fill(&drum->drum, &planned, &maker, NULL);
-	ky_drum_finish(&drum->drum);
+	ky_drum_make_fill(&drum->drum, &planned, &maker, NULL);
+	ky_drum_make_finish(&drum->drum);
 	return 0;
 }
 
@@ -146,7 +146,8 @@ uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *modu
 			   const char *name, const char *linked, const char *file, uint32_t line)
 {
 	struct ky_drum *d = &drum->drum;
-	const struct ky_drum_category *category = ky_category_get(d, module ? module : "functions");
+	const struct ky_drum_category *category =
+		ky_heap_category(d, module ? module : "functions");
 	if (!category)
 		return 0;
 	const struct kymo_site_info info = {.abi = KYMO_I_ABI,

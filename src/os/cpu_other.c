@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No counter that can be trusted: the recorder asks CLOCK_MONOTONIC. */
+/* No usable counter: the recorder uses CLOCK_MONOTONIC. */
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include "os/os.h"
 

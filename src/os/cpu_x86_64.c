@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter of x86-64: the TSC, when CPUID says that it runs at one rate on all cores and in all
- * power states, and when the kernel trusts it itself (a virtual machine may say the one without the
- * other; then the kernel's clock source tells).
+  * The counter of x86-64: the TSC, if CPUID reports that it has one rate on all cores and in all power states, and if the
+ * kernel uses it as its clock source (in a virtual machine CPUID alone is not enough).
  */
 #ifdef __x86_64__
 #include "os/os.h"
@@ -19,7 +18,7 @@ static bool kernel_uses_tsc(void)
 	const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
 			    O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* no word against it: a sandbox without /sys */
+		return true; /* nothing known against it: a sandbox without /sys */
 	char name[16] = {0};
 	const ssize_t n = read(fd, name, sizeof(name) - 1);
 	close(fd);

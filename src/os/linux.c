@@ -23,7 +23,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* ftruncate beyond the limit would send SIGXFSZ, which kills: so ask first. */
+/* ftruncate beyond the limit sends SIGXFSZ, which kills: check first. */
 static bool size_allowed(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -31,7 +31,7 @@ static bool size_allowed(uint64_t bytes)
 	       bytes <= limit.rlim_cur;
 }
 
-/* A program that closed its standard streams would print into the drum. */
+/* Move the descriptor up: a program that closed its standard streams would print into the drum. */
 static int keep_off_stdio(int fd)
 {
 	if (fd < 0 || fd > STDERR_FILENO)
@@ -85,7 +85,8 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 	drum_file_name(name, pid);
 	int fd = keep_off_stdio(
 		openat(parent, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-	if (fd < 0 && errno == EEXIST) { /* of an earlier process with this number: keep it aside */
+	if (fd < 0 &&
+	    errno == EEXIST) { /* an earlier process's of this pid: keep it under another name */
 		char old[40];
 		strcpy(stpcpy(old, name), ".old");
 		if (renameat(parent, name, parent, old) == 0)
@@ -105,9 +106,8 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 void *ky_os_map(int fd, uint64_t bytes, void *fixed)
 {
 	/*
-	 * After mlockall(MCL_FUTURE) a writable mapping would be populated, all of it, at once. Not so in
-	 * a forked child, which locks nothing: there the old mapping is replaced in one step, because
-	 * other threads may be looking.
+	  * After mlockall(MCL_FUTURE) a writable mapping would be populated at once, all of it. Not in a forked child,
+	 * which locks nothing: there the old mapping is replaced in one step, because other threads may read it.
 	 */
 	void *at = mmap(fixed, bytes, fixed ? PROT_READ | PROT_WRITE : PROT_NONE,
 			MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0), fd, 0);
@@ -174,12 +174,12 @@ int ky_os_write(int fd, const void *data, uint64_t bytes, uint64_t at)
 	return 0;
 }
 
-/* Kernels before 5.14 do not know it: there the signal is still possible. */
+/* Kernels before 5.14 do not have this: there the signal is still possible. */
 bool ky_os_populate(void *at, uint64_t bytes)
 {
 	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
 		return true;
-	madvise(at, bytes, MADV_REMOVE); /* what there was room for is for others */
+	madvise(at, bytes, MADV_REMOVE); /* give back what fitted */
 	return false;
 }
 
@@ -238,7 +238,7 @@ uint64_t ky_os_realtime(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-struct entry { /* of getdents64 */
+struct directory_entry { /* of getdents64 */
 	uint64_t inode;
 	int64_t offset;
 	uint16_t bytes;
@@ -297,13 +297,13 @@ int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)
 	const int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return 0;
-	_Alignas(struct entry) char buffer[2048];
+	_Alignas(struct directory_entry) char buffer[2048];
 	int result = 0;
 	long n;
 	while (result == 0 && (n = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0)
 		for (long at = 0; at < n && result == 0;) {
-			const struct entry *entry =
-				(const struct entry *)(const void *)(buffer + at);
+			const struct directory_entry *entry =
+				(const struct directory_entry *)(const void *)(buffer + at);
 			result = visit_entry(dir, entry->name, visit, context);
 			at += entry->bytes;
 		}

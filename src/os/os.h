@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os.h: all that the recorder wants from the system and from the CPU. What is named "signal-safe"
- * may be called on an event's slow path: no allocation, no lock; errno is saved by the caller.
+  * os.h: the system and the CPU, for the recorder. "Signal-safe" functions may be called on an event's slow path: no
+ * allocation, no lock; the caller saves errno.
  */
 #ifndef KY_OS_OS_H
 #define KY_OS_OS_H
@@ -11,14 +11,17 @@
 #include <stdint.h>
 
 /* The CPU (one file per architecture). Signal-safe. */
-int ky_cpu_tick_source(void); /* enum ky_tick_source that ky_cpu_ticks reads; NONE: use the clock */
+/* Return the enum ky_tick_source that ky_cpu_ticks() reads; NONE: use the clock. */
+int ky_cpu_tick_source(void);
 uint64_t ky_cpu_ticks(void);
-void ky_cpu_clear(uint64_t *words, size_t count); /* zeroes; not seen by the thread sanitizer */
-void ky_cpu_relax(void);                          /* in a short wait */
+/* Zero the words; the thread sanitizer does not see it. */
+void ky_cpu_clear(uint64_t *words, size_t count);
+/* Wait for an instant in a spin loop. */
+void ky_cpu_relax(void);
 
 /*
- * Orders stores before it against stores after it, and loads likewise. The thread sanitizer does not
- * know fences; everything they order is atomic anyway.
+  * Order the stores before it against those after it; likewise for loads. The thread sanitizer does not know fences, but
+ * all accesses that they order are atomic.
  */
 #if defined(__SANITIZE_THREAD__)
 #define KY_SANITIZE_THREAD 1
@@ -43,19 +46,20 @@ void ky_os_unmap(void *at, uint64_t bytes);
 void *ky_os_private(size_t bytes, void *fixed); /* zeroed, and zeroed again in a forked child */
 void ky_os_close(int fd);
 int64_t ky_os_size(int fd);      /* negative errno on failure */
-uint64_t ky_os_identity(int fd); /* which file it is; 0: none */
-bool ky_os_sealed(int fd);       /* a memfd that nobody can shrink */
+uint64_t ky_os_identity(int fd); /* of the file; 0 if fd is not open */
+bool ky_os_sealed(int fd);       /* a memfd that cannot shrink */
 int ky_os_write(int fd, const void *data, uint64_t bytes, uint64_t at); /* 0 or negative errno */
-/* Writing there will not fail for want of disk space, which would be a signal. False: it would. */
+/* Allocate the memory, so that writing there does not raise SIGBUS on a full disk. Return false on a full disk. */
 bool ky_os_populate(void *at, uint64_t bytes);
-void ky_os_dump(void *at, uint64_t bytes, bool wanted); /* in core dumps or not */
+/* Include the memory in core dumps, or not. */
+void ky_os_dump(void *at, uint64_t bytes, bool wanted);
 
 /* Threads and processes. Signal-safe. */
 int32_t ky_os_pid(void);
 int32_t ky_os_tid(void);
 void ky_os_yield(void);
 void ky_os_comm(char name[16]); /* the calling thread's name */
-#define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any */
+#define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any process */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);
 
 /* Clocks in nanoseconds. Signal-safe. */
@@ -63,12 +67,12 @@ uint64_t ky_os_boottime(void);
 uint64_t ky_os_monotonic(void);
 uint64_t ky_os_realtime(void);
 
-/* Whether the descriptor's name tells a drum. */
+/* Report whether the descriptor's name is a drum's. */
 bool ky_os_is_drum(int fd);
-/* A number that every exec draws anew and all of a process's code sees alike. */
+/* Return a random number that is the same in all code of the process until it calls exec. */
 uint64_t ky_os_image(void);
 
-/* Calls visit with each open descriptor of this process whose name tells a drum; stops when non-zero. */
+/* Call visit with each open descriptor of this process whose name is a drum's, until it returns non-zero. Return that. */
 int ky_os_each_drum(int (*visit)(int fd, void *context), void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ticks.h: what the time stamps count. The numbers are part of the drum's layout. */
+/* ticks.h: the unit of time stamps. The numbers are part of the drum's layout. */
 #ifndef KY_OS_TICKS_H
 #define KY_OS_TICKS_H
 

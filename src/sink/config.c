@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.c: reading a TraceConfig.
+ * config.c: read a TraceConfig.
  *
- * A message is walked with next_field(), which hands out one field at a time and checks that it
- * lies within its message; a submessage is a field whose bytes are walked in turn, four deep at
- * most, because only known ones are entered. Nothing is copied until the end, so a malformed
- * message has nothing to clean up but the two strings.
+ * Only known submessages are entered, four deep at most. Nothing is copied until the end, so a malformed message leaves
+ * only the two strings to free.
  *
- * The category list takes one walk for each tier of Perfetto's precedence, from the least specific
- * to the most, because in kymo's list the last match decides. The input is walked that often
- * instead of being collected: it needs one allocation, whose size a first walk finds out.
+ * The category list takes one walk for each tier of Perfetto's precedence, from the least specific to the most, because
+ * in kymo's list the last match decides. Walking the input that often needs one allocation, whose size a first walk finds.
  */
 #include "sink/config.h"
+
+#include "formats/proto_read.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -39,35 +38,21 @@ enum {
 
 enum { FILL_POLICY_DISCARD = 2 };
 
-/* What Perfetto's service takes for anything shorter. */
+/* Perfetto's service uses this for anything shorter. */
 enum { FILE_WRITE_PERIOD_MIN_MS = 100 };
 
-enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
-
-struct message {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-struct field {
-	uint64_t number;
-	enum wire wire;
-	uint64_t value;       /* WIRE_VARINT */
-	struct message bytes; /* WIRE_BYTES */
-};
-
-/* How specific an entry is: what it is compared with matters less the higher it is. */
+/* How specific an entry is. */
 enum tier { TIER_ALL, TIER_PATTERN, TIER_EXACT, TIERS };
 
 /* The category list being made. */
-struct list {
+struct category_list {
 	char *data; /* NULL: only count */
 	size_t used;
 	enum tier tier; /* of the entries wanted now, unless data is NULL */
 	uint64_t field; /* enabled or disabled ones */
 };
 
-struct scan {
+struct config_scan {
 	struct ky_config *config;
 	uint64_t total_kb;
 	bool buffers;
@@ -75,103 +60,60 @@ struct scan {
 	bool write_into_file;
 	uint32_t file_write_ms;
 	uint32_t flush_ms;
-	struct message path; /* at is NULL without one */
+	struct ky_proto_view path; /* empty without one */
 };
 
-static bool read_varint(struct message *message, uint64_t *value)
+/* Read the next field. Return 1; 0 at the end; KYMO_ECONFIG. */
+static int next_field(struct ky_proto_in *message, struct ky_proto_field *field)
 {
-	*value = 0;
-	for (unsigned shift = 0; shift < 70 && message->at < message->end; shift += 7) {
-		const uint8_t byte = *message->at++;
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
-}
+	struct ky_proto_in ahead = *message;
+	uint64_t key = 0;
 
-static bool skip(struct message *message, uint64_t bytes)
-{
-	if (bytes > (size_t)(message->end - message->at))
-		return false;
-	message->at += bytes;
-	return true;
-}
-
-static bool read_payload(struct message *message, struct field *field)
-{
-	switch (field->wire) {
-	case WIRE_VARINT:
-		return read_varint(message, &field->value);
-	case WIRE_64:
-		return skip(message, 8);
-	case WIRE_32:
-		return skip(message, 4);
-	case WIRE_BYTES:
-		if (!read_varint(message, &field->value))
-			return false;
-		field->bytes.at = message->at;
-		if (!skip(message, field->value))
-			return false;
-		field->bytes.end = message->at;
-		return true;
-	}
-	return false; /* groups, which no TraceConfig ever had, and what does not exist */
-}
-
-/* 1 and the next field; 0 at the end; KYMO_ECONFIG. */
-static int next_field(struct message *message, struct field *field)
-{
-	uint64_t key;
-
-	if (message->at == message->end)
-		return 0;
-	if (!read_varint(message, &key) || key >> 3 == 0 || key >> 32 != 0)
+	/* A field number of 0, or of more than 29 bits, is not protobuf. */
+	if (message->at < message->end &&
+	    (!ky_proto_read_varint(&ahead, &key) || key >> 3 == 0 || key >> 32 != 0))
 		return KYMO_ECONFIG;
-	*field = (struct field){.number = key >> 3, .wire = (enum wire)(key & 7)};
-	return read_payload(message, field) ? 1 : KYMO_ECONFIG;
+	if (ky_proto_next(message, field))
+		return 1;
+	return message->bad ? KYMO_ECONFIG : 0;
 }
 
-/* A field of another wire type than expected is an unknown one. */
-static bool is_bytes(const struct field *field, uint64_t number)
+/* A field with an unexpected wire type is an unknown field. */
+static bool is_bytes(const struct ky_proto_field *field, uint64_t number)
 {
-	return field->number == number && field->wire == WIRE_BYTES;
+	return field->id == number && field->wire == KY_PROTO_BYTES;
 }
 
-static size_t length_of(struct message text)
+static bool has_nul(struct ky_proto_view text)
 {
-	return (size_t)(text.end - text.at);
+	return text.bytes && memchr(text.data, '\0', text.bytes) != NULL;
 }
 
-static bool has_nul(struct message text)
+static char *copy_text(struct ky_proto_view text)
 {
-	return text.at != text.end && memchr(text.at, '\0', length_of(text)) != NULL;
-}
-
-static char *copy_text(struct message text)
-{
-	char *copy = malloc(length_of(text) + 1);
+	char *copy = malloc(text.bytes + 1);
 
 	if (copy) {
-		memcpy(copy, text.at, length_of(text));
-		copy[length_of(text)] = '\0';
+		memcpy(copy, text.data, text.bytes);
+		copy[text.bytes] = '\0';
 	}
 	return copy;
 }
 
-static int scan_buffer(struct scan *scan, struct message message)
+static int scan_buffer(struct config_scan *scan, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	uint64_t size_kb = 0;
 	uint64_t policy = 0;
 	int more;
 
-	while ((more = next_field(&message, &field)) > 0) {
-		if (field.wire != WIRE_VARINT)
+	while ((more = next_field(&in, &field)) > 0) {
+		if (field.wire != KY_PROTO_VARINT)
 			continue;
-		if (field.number == BUFFER_SIZE_KB)
+		if (field.id == BUFFER_SIZE_KB)
 			size_kb = (uint32_t)field.value;
-		else if (field.number == BUFFER_FILL_POLICY)
+		else if (field.id == BUFFER_FILL_POLICY)
 			policy = field.value;
 	}
 	scan->buffers = true;
@@ -180,9 +122,9 @@ static int scan_buffer(struct scan *scan, struct message message)
 	return more;
 }
 
-static void scan_number(struct scan *scan, const struct field *field)
+static void scan_number(struct config_scan *scan, const struct ky_proto_field *field)
 {
-	switch (field->number) {
+	switch (field->id) {
 	case TRACE_DURATION_MS:
 		scan->config->duration_ms = (uint32_t)field->value;
 		break;
@@ -203,24 +145,25 @@ static void scan_number(struct scan *scan, const struct field *field)
 	}
 }
 
-/* Everything but the categories. */
-static int scan_trace(struct scan *scan, struct message message)
+/* Scan everything but the categories. */
+static int scan_trace(struct config_scan *scan, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int more;
 
-	while ((more = next_field(&message, &field)) > 0) {
-		if (field.wire == WIRE_VARINT)
+	while ((more = next_field(&in, &field)) > 0) {
+		if (field.wire == KY_PROTO_VARINT)
 			scan_number(scan, &field);
 		else if (is_bytes(&field, TRACE_OUTPUT_PATH))
-			scan->path = field.bytes;
-		else if (is_bytes(&field, TRACE_BUFFERS) && scan_buffer(scan, field.bytes) < 0)
+			scan->path = field.view;
+		else if (is_bytes(&field, TRACE_BUFFERS) && scan_buffer(scan, field.view) < 0)
 			return KYMO_ECONFIG;
 	}
 	return has_nul(scan->path) ? KYMO_ECONFIG : more;
 }
 
-static uint32_t flush_of(const struct scan *scan)
+static uint32_t flush_of(const struct config_scan *scan)
 {
 	if (!scan->write_into_file || scan->file_write_ms == 0)
 		return scan->flush_ms;
@@ -228,9 +171,9 @@ static uint32_t flush_of(const struct scan *scan)
 							      : scan->file_write_ms;
 }
 
-static int read_options(struct ky_config *config, struct message message)
+static int read_options(struct ky_config *config, struct ky_proto_view message)
 {
-	struct scan scan = {.config = config};
+	struct config_scan scan = {.config = config};
 	const int error = scan_trace(&scan, message);
 
 	if (error)
@@ -240,7 +183,7 @@ static int read_options(struct ky_config *config, struct message message)
 	config->mode = scan.buffers && !scan.discard && !scan.write_into_file ? KYMO_MODE_RING
 									      : KYMO_MODE_STREAM;
 	config->flush_ms = flush_of(&scan);
-	if (scan.path.at != scan.path.end) {
+	if (scan.path.bytes) {
 		config->path = copy_text(scan.path);
 		if (!config->path)
 			return -ENOMEM;
@@ -248,20 +191,20 @@ static int read_options(struct ky_config *config, struct message message)
 	return 0;
 }
 
-static enum tier tier_of(struct message text)
+static enum tier tier_of(struct ky_proto_view text)
 {
-	if (!memchr(text.at, '*', length_of(text)))
+	if (!memchr(text.data, '*', text.bytes))
 		return TIER_EXACT;
-	return length_of(text) == 1 ? TIER_ALL : TIER_PATTERN;
+	return text.bytes == 1 ? TIER_ALL : TIER_PATTERN;
 }
 
 /* An entry needs its bytes, a '-' and a ',' or the final NUL. */
-static void list_add(struct list *list, struct message text)
+static void list_add(struct category_list *list, struct ky_proto_view text)
 {
-	if (text.at == text.end)
+	if (!text.bytes)
 		return;
 	if (!list->data) {
-		list->used += length_of(text) + 2;
+		list->used += text.bytes + 2;
 		return;
 	}
 	if (tier_of(text) != list->tier)
@@ -270,83 +213,89 @@ static void list_add(struct list *list, struct message text)
 		list->data[list->used++] = ',';
 	if (list->field == TRACK_EVENT_DISABLED_CATEGORIES)
 		list->data[list->used++] = '-';
-	for (const uint8_t *at = text.at; at < text.end; at++)
-		list->data[list->used++] =
-			*at == ',' || (at == text.at && *at == '-') ? '?' : (char)*at;
+	for (size_t i = 0; i < text.bytes; i++) {
+		const char c = (char)text.data[i];
+		list->data[list->used++] = c == ',' || (i == 0 && c == '-') ? '?' : c;
+	}
 }
 
-static int list_track_event(struct list *list, struct message message)
+static int list_track_event(struct category_list *list, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int more;
 
-	while ((more = next_field(&message, &field)) > 0) {
+	while ((more = next_field(&in, &field)) > 0) {
 		if (!is_bytes(&field, TRACK_EVENT_DISABLED_CATEGORIES) &&
 		    !is_bytes(&field, TRACK_EVENT_ENABLED_CATEGORIES))
 			continue;
-		if (has_nul(field.bytes))
+		if (has_nul(field.view))
 			return KYMO_ECONFIG;
-		if (!list->data || field.number == list->field)
-			list_add(list, field.bytes);
+		if (!list->data || field.id == list->field)
+			list_add(list, field.view);
 	}
 	return more;
 }
 
-static int is_track_event(struct message message, bool *yes)
+static int is_track_event(struct ky_proto_view message, bool *yes)
 {
 	static const char name[] = "track_event";
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int more;
 
 	*yes = false;
-	while ((more = next_field(&message, &field)) > 0)
+	while ((more = next_field(&in, &field)) > 0)
 		if (is_bytes(&field, SOURCE_CONFIG_NAME))
-			*yes = length_of(field.bytes) == sizeof(name) - 1 &&
-			       memcmp(field.bytes.at, name, sizeof(name) - 1) == 0;
+			*yes = field.view.bytes == sizeof(name) - 1 &&
+			       memcmp(field.view.data, name, sizeof(name) - 1) == 0;
 	return more;
 }
 
-/* A DataSourceConfig. Its name may come behind what it decides about, hence two walks. */
-static int list_source_config(struct list *list, struct message message)
+/* List a DataSourceConfig. Its name may come after the categories, hence two walks. */
+static int list_source_config(struct category_list *list, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	bool wanted;
 	int more = is_track_event(message, &wanted);
 
 	if (more < 0 || !wanted)
 		return more;
-	while ((more = next_field(&message, &field)) > 0)
+	while ((more = next_field(&in, &field)) > 0)
 		if (is_bytes(&field, SOURCE_CONFIG_TRACK_EVENT) &&
-		    list_track_event(list, field.bytes) < 0)
+		    list_track_event(list, field.view) < 0)
 			return KYMO_ECONFIG;
 	return more;
 }
 
-static int list_source(struct list *list, struct message message)
+static int list_source(struct category_list *list, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int more;
 
-	while ((more = next_field(&message, &field)) > 0)
-		if (is_bytes(&field, SOURCE_CONFIG) && list_source_config(list, field.bytes) < 0)
+	while ((more = next_field(&in, &field)) > 0)
+		if (is_bytes(&field, SOURCE_CONFIG) && list_source_config(list, field.view) < 0)
 			return KYMO_ECONFIG;
 	return more;
 }
 
-static int list_trace(struct list *list, struct message message)
+static int list_trace(struct category_list *list, struct ky_proto_view message)
 {
-	struct field field;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_proto_field field;
 	int more;
 
-	while ((more = next_field(&message, &field)) > 0)
-		if (is_bytes(&field, TRACE_DATA_SOURCES) && list_source(list, field.bytes) < 0)
+	while ((more = next_field(&in, &field)) > 0)
+		if (is_bytes(&field, TRACE_DATA_SOURCES) && list_source(list, field.view) < 0)
 			return KYMO_ECONFIG;
 	return more;
 }
 
-static int read_categories(struct ky_config *config, struct message message)
+static int read_categories(struct ky_config *config, struct ky_proto_view message)
 {
-	struct list list = {0};
+	struct category_list list = {0};
 	const int error = list_trace(&list, message);
 
 	if (error || list.used == 0)
@@ -357,7 +306,7 @@ static int read_categories(struct ky_config *config, struct message message)
 	list.used = 0;
 	for (list.tier = TIER_ALL; list.tier < TIERS; list.tier++) {
 		list.field = TRACK_EVENT_DISABLED_CATEGORIES;
-		(void)list_trace(&list, message); /* it went well before */
+		(void)list_trace(&list, message); /* it succeeded before */
 		list.field = TRACK_EVENT_ENABLED_CATEGORIES;
 		(void)list_trace(&list, message);
 	}
@@ -368,9 +317,7 @@ static int read_categories(struct ky_config *config, struct message message)
 
 int ky_config_decode(struct ky_config *config, const void *data, size_t bytes)
 {
-	static const uint8_t nothing[1];
-	const uint8_t *begin = bytes ? data : nothing;
-	const struct message message = {begin, begin + bytes};
+	const struct ky_proto_view message = {data, bytes};
 
 	*config = (struct ky_config){0};
 	int error = read_options(config, message);

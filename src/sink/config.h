@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.h: kymo_options.perfetto_config: a serialized perfetto.protos.TraceConfig, read as the
- * session options that say the same.
+  * config.h: kymo_options.perfetto_config: read a serialized perfetto.protos.TraceConfig as the equivalent session
+ * options.
  *
  *	TraceConfig                                    kymo_options
  *	buffers.size_kb, all of them together          total_bytes
@@ -13,12 +13,11 @@
  *	data_sources of the name track_event:
  *	  enabled_categories, disabled_categories      categories
  *
- * Everything else is skipped, as protobuf asks of a reader that does not know a field. The
- * differences that remain:
+ * Everything else is skipped, as protobuf requires for unknown fields. The differences that remain:
  *
  * - Buffers that overwrite (Perfetto's default) and no write_into_file make KYMO_MODE_RING. A
  *   buffer that discards what does not fit keeps the oldest events; kymo has no such ring and
- *   streams, which keeps those and the others. Without buffers the mode is KYMO_MODE_STREAM.
+ *   streams instead, which keeps all events. Without buffers the mode is KYMO_MODE_STREAM.
  * - Perfetto's SDKs disagree about categories that no entry matches. Here the entries mean what
  *   they mean in kymo's own list: enabled ones alone select only themselves, disabled ones take
  *   away from all. Tags are skipped, but for those that Perfetto's own defaults need: see glob.h on
@@ -34,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a TraceConfig asks for; zero and NULL is nothing. */
+/* What a TraceConfig asks for; zero and NULL mean nothing. */
 struct ky_config {
 	size_t total_bytes;
 	int mode; /* enum kymo_mode */
@@ -46,19 +45,17 @@ struct ky_config {
 };
 
 /*
- * Reads the message. Returns 0; KYMO_ECONFIG when it is cut off or malformed; -ENOMEM. On failure
- * *config is all zero.
+  * Read the message. Return 0; KYMO_ECONFIG when it is truncated or malformed; -ENOMEM. On failure *config is all zero.
  */
 int ky_config_decode(struct ky_config *config, const void *data, size_t bytes);
 
 /*
- * Fills in what the caller left zero: explicit options win (KYMO_MODE_STREAM is zero, so a config
- * can make it KYMO_MODE_RING). The strings stay config's, which must live until the options were
- * used.
+  * Fill in the options that are zero: explicit options win (KYMO_MODE_STREAM is zero, so a config can make it
+ * KYMO_MODE_RING). The strings belong to config, which must live until the options were used.
  */
 void ky_config_apply(const struct ky_config *config, struct kymo_options *options);
 
-/* Frees the strings and zeroes the rest. */
+/* Free the strings and zero the rest. */
 void ky_config_free(struct ky_config *config);
 
 #endif

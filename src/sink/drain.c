@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* drain.c: the thread's loop: nap, work, answer those who wait. */
+/* drain.c: the thread's loop: nap, work, wake those who wait. */
 #include "sink/drain.h"
+
+#include "core/assert.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,8 +10,8 @@
 #include <time.h>
 
 /*
- * The nap between two rounds grows while there is little to do: from the first to the second. The
- * rings of a streaming session hold more than a thread can write at full speed in the longest nap.
+  * The nap between two rounds grows from the first to the second while there is little to do. The rings of a streaming
+ * session hold more than a thread can write at full speed in the longest nap.
  */
 #define NAP_MIN_NS UINT64_C(1000000)
 #define NAP_MAX_NS UINT64_C(4000000)
@@ -25,7 +27,7 @@ uint64_t ky_drain_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Sleeps until the nap is over or somebody wants something. Called and left with the lock. */
+/* Sleep until the nap is over or a thread asks for something. Called and left with the lock. */
 static void nap(struct ky_drain *drain, uint64_t ns)
 {
 	ns += ky_drain_now_ns();
@@ -38,6 +40,7 @@ static void nap(struct ky_drain *drain, uint64_t ns)
 static void answer(struct ky_drain *drain, uint64_t asked, bool ended)
 {
 	pthread_mutex_lock(&drain->lock);
+	KY_ASSERT(drain->answered <= asked && asked <= drain->asked && !drain->ended);
 	drain->answered = asked;
 	drain->ended = ended;
 	pthread_cond_broadcast(&drain->done);
@@ -59,7 +62,7 @@ static void *run(void *context)
 		pthread_mutex_unlock(&drain->lock);
 		const enum ky_drain_wish wish = drain->round(drain->self, flush || last, last);
 		const bool end = last || wish == KY_DRAIN_END;
-		/* After the answer to the end, whoever waited may free the drain. */
+		/* After the answer to the end, the thread that waited may free the drain. */
 		void (*const gone)(void *) = drain->gone;
 		void *const self = drain->self;
 		if (flush || end)
@@ -143,6 +146,7 @@ void ky_drain_stop(struct ky_drain *drain)
 {
 	if (!drain->started)
 		return;
+	KY_ASSERT(!ky_drain_is_self(drain));
 	ky_drain_finish(drain);
 	drain->started = false;
 	destroy(drain);
@@ -169,7 +173,7 @@ int ky_drain_read_all(struct ky_drum *drum, struct ky_stream *stream)
 	const uint64_t now = ky_drum_ticks(drum);
 	ky_clock_take(drum, true);
 	const int error = ky_stream_read(stream, 0);
-	/* No sample could be had (a thread holds its lock and sleeps): then without. */
+	/* No reading could be taken (a thread sleeps with the lock): do without. */
 	if (error == 0 && ky_clock_horizon(&stream->clock) < now)
 		return ky_stream_read_all(stream);
 	return error;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * env.c: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded, without any
- * code in the program; it ends with the process. Children that fork without exec get a session of
- * their own where it cannot tread on this one: with ${pid} in the path, or without a file. Nothing
- * is printed when it cannot start: the program comes first. Also what a sandboxed child must keep.
+  * env.c: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded, without any code in the program; it
+ * ends with the process. Forked children get a session of their own if it cannot interfere with this one: with ${pid} in
+ * the path, or without a file. A session that cannot start prints nothing: the program comes first.
  */
 #include "core/writer.h"
 #include "sink/session.h"

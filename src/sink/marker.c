@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marker.c: each event as a line in ftrace's trace_marker, written by the thread that records it,
- * so that the kernel's own time and thread are right. That is a system call an event: whoever
- * chooses this backend wants it. Events take the slow path while it runs and come here through its
- * hook; they are in the rings as well.
+  * marker.c: write each event as a line to ftrace's trace_marker, in the thread that records it, so that the kernel's own
+ * time and thread are right. That is a system call per event, which the choice of this backend accepts. Events take the
+ * slow path while it runs and come here through its hook; they are in the rings as well.
  *
  * The descriptor is opened once and kept, so that the program, and children that it forks, can use
  * it after they entered a sandbox. From then on an event makes one system call, write(), and no
@@ -38,18 +37,18 @@
 
 static struct {
 	struct kymo_session *_Atomic session;
-	_Atomic bool taken; /* by a session, from before it begins until after it ended */
+	_Atomic bool taken; /* by a session, from before it begins until after its end */
 	_Atomic int inside; /* threads in the hook */
 	_Atomic int fd;     /* of the session */
-	_Atomic int kept;   /* ftrace's own, once it was opened */
+	_Atomic int kept;   /* ftrace's own, after the first use */
 	_Atomic int pid;
 	_Atomic uint32_t epoch; /* the session's number */
 	_Atomic uint64_t ids;
 } marker = {.fd = -1, .kept = -1};
 
 /*
- * Ids of the open spans of a thread, so that the exit has the number of its enter. Not allocated on
- * first use: that would be in an event.
+  * Ids of a thread's open spans, so that an exit has the number of its enter. Thread-local storage that is not allocated on
+ * first use, which would be in an event.
  */
 static __thread struct {
 	uint32_t epoch;
@@ -64,7 +63,7 @@ struct line {
 
 __attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
 {
-	const size_t room = sizeof(line->text) - 1 - line->used; /* the newline comes last */
+	const size_t room = sizeof(line->text) - 1 - line->used; /* keep a byte for the newline */
 	va_list list;
 	va_start(list, format);
 	const int bytes = vsnprintf(line->text + line->used, room, format, list);
@@ -73,8 +72,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 		line->used += (size_t)bytes < room ? (size_t)bytes : room - 1;
 }
 
-/* An event with its items in their places. */
-struct parts {
+/* An event with its items sorted out. */
+struct marker_event {
 	const struct kymo_site_info *info;
 	const char *name;
 	uint64_t id;
@@ -94,7 +93,7 @@ static void set_arg(struct kymo_arg *arg, const char *key, uint32_t type, uint64
 	arg->string_bytes -= arg->cut ? 1 : 0;
 }
 
-static void split(struct parts *p, const struct kymo_site_info *info, bool end,
+static void split(struct marker_event *p, const struct kymo_site_info *info, bool end,
 		  const uint64_t *values)
 {
 	p->info = info;
@@ -117,7 +116,7 @@ static void split(struct parts *p, const struct kymo_site_info *info, bool end,
 			(uint32_t)(info->types >> (4 * at) & 15), values[at]);
 }
 
-/* As its type shows best. What separates whole and fraction is the program's choice, not ours. */
+/* Add a value in the form of its type. The decimal separator is always a point, whatever the locale. */
 static void add_value(struct line *line, const struct kymo_arg *arg)
 {
 	char *const text = line->text + line->used;
@@ -127,7 +126,7 @@ static void add_value(struct line *line, const struct kymo_arg *arg)
 		*comma = '.';
 }
 
-static void add_args(struct line *line, const struct parts *p)
+static void add_args(struct line *line, const struct marker_event *p)
 {
 	for (uint32_t i = 0; i < p->args_count; i++) {
 		add(line, "%s%s: ", i ? ", " : " - (", p->args[i].key);
@@ -137,8 +136,8 @@ static void add_args(struct line *line, const struct parts *p)
 		add(line, ")");
 }
 
-/* field: another follows in the atrace form, where '|' ends one. */
-static void add_name(struct line *line, const struct parts *p, bool field)
+/* Add the name. field: another follows in the atrace form, where '|' ends one. */
+static void add_name(struct line *line, const struct marker_event *p, bool field)
 {
 	const size_t before = line->used;
 	if (p->info->kind == KYMO_KIND_PRINT)
@@ -151,7 +150,7 @@ static void add_name(struct line *line, const struct parts *p, bool field)
 			line->text[i] = '/';
 }
 
-static const char *verb(const struct parts *p)
+static const char *verb(const struct marker_event *p)
 {
 	static const char *const verbs[] = {
 		[KYMO_KIND_BEGIN] = "Enter",
@@ -174,16 +173,16 @@ static const char *verb(const struct parts *p)
 
 static uint64_t new_id(void)
 {
-	/* The process is part of it: a child's numbers differ from its parent's. */
+	/* The pid is part of it: a child's numbers differ from its parent's. */
 	return (uint64_t)atomic_load(&marker.pid) << 32 |
 	       (atomic_fetch_add(&marker.ids, 1) & UINT32_MAX);
 }
 
 /*
- * A number for the event; a span's end has that of its begin. A signal handler may come anywhere:
- * the place is taken before it is written, and read before it is given back.
+  * Return a number for the event; a span's end has that of its beginning. A signal handler may come anywhere: the place is
+ * taken before it is written, and read before it is given back.
  */
-static uint64_t number_of(const struct parts *p)
+static uint64_t number_of(const struct marker_event *p)
 {
 	const uint32_t epoch = atomic_load(&marker.epoch);
 	if (open_spans.epoch != epoch)
@@ -206,7 +205,7 @@ static uint64_t number_of(const struct parts *p)
 	return id;
 }
 
-static void readable(struct line *line, const struct parts *p)
+static void readable(struct line *line, const struct marker_event *p)
 {
 	add(line, "%llu %s %s: ", (unsigned long long)number_of(p), p->info->category, verb(p));
 	add_name(line, p, false);
@@ -216,21 +215,21 @@ static void readable(struct line *line, const struct parts *p)
 		add_args(line, p);
 }
 
-/* The atrace form has counters of whole numbers only: others are rounded. */
-static int64_t counter_value(const struct parts *p)
+/* Round: the atrace form has counters of whole numbers only. */
+static int64_t counter_value(const struct marker_event *p)
 {
 	if (p->args_count == 0)
 		return 0;
 	if (p->args[0].type != KYMO_TYPE_DOUBLE)
 		return p->args[0].value.i;
 	const double d = p->args[0].value.d;
-	if (!(d > -9e18 && d < 9e18)) /* what is no number too */
+	if (!(d > -9e18 && d < 9e18)) /* also if it is NaN */
 		return d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
 	return (int64_t)(d < 0 ? d - 0.5 : d + 0.5);
 }
 
-/* The form that Android's tools and Perfetto read. */
-static void atrace(struct line *line, const struct parts *p)
+/* Write the form that Android's tools and Perfetto read. */
+static void atrace(struct line *line, const struct marker_event *p)
 {
 	static const char letters[] = {[KYMO_KIND_BEGIN] = 'B',
 				       [KYMO_KIND_END] = 'E',
@@ -250,7 +249,7 @@ static void atrace(struct line *line, const struct parts *p)
 		add(line, "|%lld", (long long)counter_value(p));
 }
 
-/* A line is one line: what a name or a value holds must not make another. */
+/* End the line. A name or a value must not begin another. */
 static void end_line(struct line *line)
 {
 	for (size_t i = 0; i < line->used; i++)
@@ -262,7 +261,7 @@ static void end_line(struct line *line)
 static void send_line(struct kymo_session *s, const struct line *line)
 {
 	const int fd = atomic_load(&marker.fd);
-	/* Not write(): an event is no place where a thread may be cancelled. */
+	/* Not write(), which is a cancellation point: no thread may be cancelled in an event. */
 	if (syscall(SYS_write, fd, line->text, line->used) >= 0) {
 		atomic_fetch_add(&s->events, 1);
 		atomic_fetch_add(&s->bytes, line->used);
@@ -270,7 +269,7 @@ static void send_line(struct kymo_session *s, const struct line *line)
 	}
 	const int error = errno;
 	atomic_fetch_add(&s->lost, 1);
-	/* ftrace answers so while tracing_on is 0, which may change; or the program closed it. */
+	/* ftrace returns EBADF while tracing_on is 0, which may change; or the program closed fd. */
 	if (error != EBADF || fcntl(fd, F_GETFD) < 0)
 		ky_session_fail(s, -error);
 }
@@ -278,13 +277,13 @@ static void send_line(struct kymo_session *s, const struct line *line)
 static void hook(const struct kymo_site_info *info, bool end, const uint64_t *values)
 {
 	/*
-	 * Sequentially consistent with ky_marker_stop: it sees this thread, or this thread no
-	 * session.
+	 	 * Sequentially consistent with the store of session and the load of inside in ky_marker_stop(): it
+	 * sees this thread, or this thread sees no session.
 	 */
 	atomic_fetch_add(&marker.inside, 1);
 	struct kymo_session *s = atomic_load(&marker.session);
 	if (s && ky_glob_list_match(s->options.categories, info->category)) {
-		struct parts p;
+		struct marker_event p;
 		struct line line;
 		line.used = 0;
 		split(&p, info, end, values);
@@ -298,8 +297,7 @@ static void hook(const struct kymo_site_info *info, bool end, const uint64_t *va
 	atomic_fetch_sub(&marker.inside, 1);
 }
 
-/* ftrace's own, opened the first time. */
-/* Nothing else is written to by the program's own threads: a pipe could block or kill them. */
+/* The program's threads write to tracefs only: a pipe could block or kill them. */
 static bool is_tracefs(int fd)
 {
 	struct statfs st;
@@ -337,7 +335,7 @@ static bool wait_a_while(void *context)
 	return ky_drain_now_ns() < *until_ns;
 }
 
-/* Also for threads that are in the middle of an event and have looked at the old setting. */
+/* Switch twice: a thread in the middle of an event may have read the old setting. */
 static void slow_all(void)
 {
 	uint64_t until_ns = ky_drain_now_ns() + WAIT_NS;
@@ -363,14 +361,14 @@ int ky_marker_start(struct kymo_session *s)
 	atomic_store(&marker.pid, s->pid);
 	atomic_fetch_add(&marker.epoch, 1);
 	atomic_store(&marker.session, s);
-	__atomic_store_n(&ky_event_hook, hook, __ATOMIC_RELEASE);
+	__atomic_store_n(&ky_writer_hook, hook, __ATOMIC_RELEASE);
 	slow_all();
 	return 0;
 }
 
 static void unhook(void)
 {
-	__atomic_store_n(&ky_event_hook, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&ky_writer_hook, NULL, __ATOMIC_RELEASE);
 	ky_writer_slow_only(false);
 	atomic_store(&marker.session, NULL);
 }
@@ -382,7 +380,7 @@ static void close_fd(void)
 		close(fd);
 }
 
-/* A thread that left the hook by longjmp() from a signal handler never counts itself out. */
+/* Wait a limited time: a thread that left the hook by longjmp() from a signal handler never counts itself out. */
 static bool wait_for_empty(void)
 {
 	const uint64_t until_ns = ky_drain_now_ns() + WAIT_NS;

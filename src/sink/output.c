@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c: beginning, pushing and finishing files; also when the disk is full or the descriptor gone. */
+/* output.c: begin, write and finish files, even when the disk is full or the descriptor is gone. */
 #include "sink/output.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #define BUFFER_BYTES (512u << 10)
 
 /*
- * Programs close descriptors that they do not know (all from 3 on, when they become a daemon), and
- * the next file they open has the number: that one is not ours to write to or to close.
+  * Report whether fd is still ours. Programs close descriptors that they do not know (all from 3 on, when they become a
+ * daemon), and the next file they open gets the number: we must neither write to it nor close it.
  */
 static bool is_ours(const struct ky_output *output)
 {
@@ -75,9 +75,11 @@ static void close_writer(struct ky_output *output)
 	output->out.used = 0;
 }
 
+static void abandon(struct ky_output *output);
+
 void ky_output_free(struct ky_output *output)
 {
-	ky_output_abandon(output);
+	abandon(output);
 	ky_out_free(&output->out);
 }
 
@@ -92,7 +94,7 @@ static int begin(struct ky_output *output, const struct ky_trace_info *info)
 	if (error == 0)
 		error = output->format->open(&output->writer, &output->out, info);
 	if (error)
-		ky_output_abandon(output);
+		abandon(output);
 	else
 		output->files++;
 	return error;
@@ -120,9 +122,8 @@ int ky_output_begin(struct ky_output *output, const char *path, bool replacing,
 }
 
 /*
- * A pipe that nobody reads must not hold up the end of the program: it is opened anew, so that
- * O_NONBLOCK is ours alone and not that of everybody who shares the descriptor. Negative when that
- * cannot be had.
+  * Reopen a pipe, so that O_NONBLOCK is set for us alone and not for everybody who shares the descriptor: a pipe without a
+ * reader must not hold up the end of the program. Return a negative value on failure.
  */
 static int reopen_pipe(int fd)
 {
@@ -170,8 +171,8 @@ void ky_output_push(struct ky_output *output, bool all)
 }
 
 /*
- * Closes the descriptor; a close that fails (a full disk over the network) is an error too. Whoever
- * forks meanwhile finds the number or not, but never one that is closed already.
+  * Close the descriptor; a close that fails (a full disk over the network) is an error, too. A child forked at the same
+ * time finds the number or not, but never one that is closed already: the signal fence orders the store before the close.
  */
 static int close_file(struct ky_output *output)
 {
@@ -182,7 +183,7 @@ static int close_file(struct ky_output *output)
 	return ours && close(fd) != 0 && errno != EINTR ? -errno : 0;
 }
 
-/* The same with a file that is to replace another: keep says whether it does. */
+/* The same with a file that replaces another, if keep is set. */
 static int close_replacement(struct ky_output *output, bool keep)
 {
 	const bool ours = is_ours(output);
@@ -212,7 +213,8 @@ int ky_output_finish(struct ky_output *output, uint64_t lost)
 	return error ? error : close_error;
 }
 
-void ky_output_abandon(struct ky_output *output)
+/* Drop a file that could not be written; a stream keeps what was written. */
+static void abandon(struct ky_output *output)
 {
 	close_writer(output);
 	if (output->replacing && output->fd >= 0)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.h: a session's file: a writer, its buffer, compression, and the file or descriptor behind
- * them.
+  * output.h: a session's file: a writer, its buffer, compression, and the file or descriptor.
  *
  *   events ─▶ writer ─▶ ky_out ─push─▶ (gzip) ─▶ descriptor
  *
- * The buffer is pushed on at the end of a call when it is full enough, and at a flush: always at
- * the end of a record, so that the file is valid wherever it is cut off.
+  * The buffer is written at the end of a call when it is full enough, and at a flush: always at the end of a record, so
+ * that the file is valid wherever it is cut off.
  */
 #ifndef KY_SINK_OUTPUT_H
 #define KY_SINK_OUTPUT_H
@@ -23,7 +22,7 @@ struct ky_output {
 	struct ky_out out;
 	struct ky_gzip *gzip;
 	int fd;
-	dev_t device; /* of fd, to see when the program closed it and took its number */
+	dev_t device; /* of fd: shows when the program closed fd and reused its number */
 	ino_t inode;
 	bool compressed;
 	bool replacing; /* the file appears only when it is finished */
@@ -34,35 +33,33 @@ struct ky_output {
 	char path[PATH_MAX]; /* of this file; empty for a descriptor */
 };
 
-/* format: enum kymo_format of a file. Loads what compression needs. 0, KYMO_EZLIB, -ENOMEM. */
+/* Prepare for an enum kymo_format of a file; load what compression needs. Return 0, KYMO_EZLIB or -ENOMEM. */
 int ky_output_init(struct ky_output *output, int format);
 void ky_output_free(struct ky_output *output);
 
-/* Begins a file: path (expanded) to write all along or, with replacing, to appear at the end. */
+/* Begin a file at an expanded path. With replacing it appears only when it is finished. */
 int ky_output_begin(struct ky_output *output, const char *path, bool replacing,
 		    const struct ky_trace_info *info);
-/* A descriptor of our own for the user's, which can be written to; a negative errno. */
+/* Return a writable descriptor of our own for the user's, or a negative errno. */
 int ky_output_duplicate(int fd);
-/* The same on such a descriptor, which is closed at the end and on failure. */
+/* Begin a file on such a descriptor, which is closed at the end and on failure. */
 int ky_output_begin_fd(struct ky_output *output, int fd, const struct ky_trace_info *info);
-/* Ends the file. Returns the first error of all that was written. */
+/* Finish the file. Return its first error. */
 int ky_output_finish(struct ky_output *output, uint64_t lost);
-/* Drops a file that could not be written; what is there of a stream stays. */
-void ky_output_abandon(struct ky_output *output);
 
-/* In a forked child: closes the copy of the parent's descriptor, and no more. */
+/* Close, in a forked child, the copy of the parent's descriptor, and no more. */
 void ky_output_forget(struct ky_output *output);
 
 /* A buffer with this much in it is worth a system call. */
 #define KY_OUTPUT_PUSH_BYTES (256u << 10)
-/* Pushes the buffer when it is full enough, or (all) in any case and through the compression. */
+/* Write the buffer when it is full enough, or (all) always and through the compression. */
 void ky_output_push(struct ky_output *output, bool all);
 static inline bool ky_output_is_full(const struct ky_output *output)
 {
 	return output->out.used >= KY_OUTPUT_PUSH_BYTES;
 }
 
-/* Bytes of this file so far, buffered ones too. */
+/* Return the bytes of this file so far, including buffered ones. */
 static inline uint64_t ky_output_bytes(const struct ky_output *output)
 {
 	return output->file_bytes + output->out.used;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * path.c: names of output files, and opening, replacing and writing them.
+  * path.c: name, open, replace and write output files.
  *
  * Everything is opened close-on-exec, so that a program's children neither hold a lock nor a trace
  * open. Streams are opened non-blocking and without O_TRUNC: a FIFO or a terminal must not hang the
@@ -28,14 +28,14 @@
 
 static const char rotation_mark[] = "${rotation}";
 
-/* A name being put together; used is room once it did not fit. */
-struct name {
+/* A name being put together; used is room when it did not fit. */
+struct path_name {
 	char *out;
 	size_t room;
 	size_t used;
 };
 
-static void name_add(struct name *name, const char *text, size_t bytes)
+static void name_add(struct path_name *name, const char *text, size_t bytes)
 {
 	if (bytes >= name->room - name->used) {
 		name->used = name->room;
@@ -45,7 +45,7 @@ static void name_add(struct name *name, const char *text, size_t bytes)
 	name->used += bytes;
 }
 
-static int name_end(struct name *name)
+static int name_end(struct path_name *name)
 {
 	if (name->room == 0)
 		return -ENAMETOOLONG;
@@ -62,7 +62,7 @@ static bool begins_with(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* The bytes of the mark that path begins with, or 0; then number is what it stands for. */
+/* Return the bytes of the mark that path begins with, or 0; number is its value. */
 static size_t mark_at(const char *path, int32_t pid, uint32_t rotation, int64_t *number)
 {
 	static const char pid_mark[] = "${pid}";
@@ -80,7 +80,7 @@ static size_t mark_at(const char *path, int32_t pid, uint32_t rotation, int64_t 
 
 int ky_path_expand(char *out, size_t room, const char *path, int32_t pid, uint32_t rotation)
 {
-	struct name name = {out, room, 0};
+	struct path_name name = {out, room, 0};
 	char digits[24];
 	int64_t number = 0;
 
@@ -102,7 +102,7 @@ bool ky_path_rotates(const char *path)
 	return strstr(path, rotation_mark) != NULL;
 }
 
-/* Where the suffix begins: the last dot, or the one before a .gz; a leading dot begins none. */
+/* Return where the suffix begins: the last dot, or the one before a .gz; not a leading dot. */
 static const char *suffix_of(const char *path)
 {
 	const char *const slash = strrchr(path, '/');
@@ -123,7 +123,7 @@ static const char *suffix_of(const char *path)
 
 int ky_path_insert(char *out, size_t room, const char *path, const char *label)
 {
-	struct name name = {out, room, 0};
+	struct path_name name = {out, room, 0};
 	const char *const suffix = suffix_of(path);
 
 	name_add(&name, path, (size_t)(suffix - path));
@@ -155,7 +155,7 @@ static int keep_off_stdio(int fd)
 	return moved;
 }
 
-/* open(), again when interrupted, and for a while when a FIFO has no reader yet. */
+/* Call open() again when it was interrupted, and for a while when a FIFO has no reader yet. */
 static int open_patiently(const char *path, int flags)
 {
 	flags |= O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -192,7 +192,7 @@ static int candidate(char *out, size_t room, const char *path, int32_t pid, unsi
 	char label[32];
 
 	if (attempt == 0) {
-		struct name name = {out, room, 0};
+		struct path_name name = {out, room, 0};
 		name_add(&name, path, strlen(path));
 		return name_end(&name);
 	}
@@ -222,7 +222,7 @@ int ky_path_open(const char *path, int32_t pid, char *used, size_t used_room)
 	return -EBUSY;
 }
 
-/* /dev/stdout and the like, which also lead to regular files. */
+/* Report whether the name is one of the system, such as /dev/stdout, which may also lead to a regular file. */
 static bool is_system_name(const char *path)
 {
 	return begins_with(path, "/proc/") ||
@@ -232,7 +232,7 @@ static bool is_system_name(const char *path)
 /* The name that a rename must go to: that of the file itself, not of a symbolic link to it. */
 static int resolve(char *target, const char *path)
 {
-	struct name name = {target, PATH_MAX, 0};
+	struct path_name name = {target, PATH_MAX, 0};
 
 	if (realpath(path, target))
 		return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record.c: what a session's thread does in a round.
+  * record.c: a round of a session's thread.
  *
- *   stream mode   read what is new ─▶ balance spans ─▶ write ─▶ push now and then
- *   ring mode     when a snapshot is asked for: read all that the rings hold ─▶ a file of its own
+ *   stream mode   read new events ─▶ balance spans ─▶ write ─▶ push now and then
+ *   ring mode     for each snapshot: read all that the rings hold ─▶ a file of its own
  */
 #include "sink/session.h"
 
@@ -13,13 +13,6 @@
 #include <unistd.h>
 
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
-
-void ky_session_fail(struct kymo_session *s, int error)
-{
-	int none = 0;
-	if (error)
-		atomic_compare_exchange_strong(&s->error, &none, error);
-}
 
 static uint64_t drum_lost(const struct ky_drum *drum)
 {
@@ -36,6 +29,7 @@ static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char c
 {
 	const ssize_t bytes = readlink("/proc/self/exe", command, PATH_MAX - 1);
 	command[bytes > 0 ? bytes : 0] = '\0';
+	/* Pairs with the release store in kymo_process_name(); so below. */
 	s->process_name = __atomic_load_n(&s->drum->header->process_name, __ATOMIC_ACQUIRE);
 	*info = (struct ky_trace_info){
 		.pid = s->pid,
@@ -64,7 +58,7 @@ static int begin_output(struct kymo_session *s, bool replacing, const struct ky_
 	return fd < 0 ? -errno : ky_output_begin_fd(&s->output, fd, info);
 }
 
-/* A file stands on its own: names and spans that are open come again. */
+/* Begin a file. It is complete in itself: names and open spans come again. */
 static int begin_file(struct kymo_session *s, bool replacing)
 {
 	char command[PATH_MAX];
@@ -75,7 +69,7 @@ static int begin_file(struct kymo_session *s, bool replacing)
 		return error;
 	s->rotation++;
 	s->clocks_written = 0;
-	/* Blocks hold ticks and need every sample; elsewhere the file's head has the first. */
+	/* Blocks hold ticks and need every reading; otherwise the file's head has the first. */
 	s->clock_ns = s->output.format->block ? 0 : info.clock.boottime_ns;
 	for (uint32_t i = 0; i < s->stream.sites.threads_room; i++)
 		if (s->stream.sites.threads[i])
@@ -92,11 +86,11 @@ static void write_clocks(struct kymo_session *s)
 		return;
 	const uint64_t every = s->output.format->block ? 0 : CLOCK_EVERY_NS;
 	for (; s->clocks_written < clock->count; s->clocks_written++) {
-		const struct ky_tick_reading *sample = &clock->readings[s->clocks_written];
-		if (sample->boottime_ns < s->clock_ns + every)
+		const struct ky_tick_reading *reading = &clock->readings[s->clocks_written];
+		if (reading->boottime_ns < s->clock_ns + every)
 			continue;
-		s->clock_ns = sample->boottime_ns;
-		s->output.format->clock(s->output.writer, sample);
+		s->clock_ns = reading->boottime_ns;
+		s->output.format->clock(s->output.writer, reading);
 	}
 }
 
@@ -114,7 +108,7 @@ static void check_size(struct kymo_session *s)
 {
 	if (s->options.max_bytes == 0 || ky_output_bytes(&s->output) < s->options.max_bytes)
 		return;
-	if (s->output.compressed) { /* what counts is the size after compression, all of it */
+	if (s->output.compressed) { /* the limit is of the compressed size, including buffers */
 		ky_output_push(&s->output, true);
 		if (s->output.file_bytes < s->options.max_bytes)
 			return;
@@ -202,7 +196,7 @@ int ky_record_begin(struct kymo_session *s)
 	s->spans.context = s;
 	s->lost_before = drum_lost(s->drum);
 	s->start_ticks = ky_drum_ticks(s->drum);
-	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_ACQUIRE);
+	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_RELAXED);
 	if (error == 0 && !s->options.path) {
 		s->fd = ky_output_duplicate(s->options.fd);
 		error = s->fd < 0 ? s->fd : 0;
@@ -268,23 +262,23 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 	return ky_drain_read_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
 }
 
-/* Where the next snapshot begins: with the session, or at a mark that none has begun at yet. */
+/* Return where the next snapshot begins: with the session, or at a mark not used yet. */
 static uint64_t snapshot_start(struct kymo_session *s)
 {
-	const uint64_t mark = __atomic_load_n(&s->drum->header->mark_ticks, __ATOMIC_ACQUIRE);
+	const uint64_t mark = __atomic_load_n(&s->drum->header->mark_ticks, __ATOMIC_RELAXED);
 	const bool fresh = mark != s->mark_seen && mark > s->start_ticks;
 	s->mark_seen = mark;
 	return fresh ? mark : s->start_ticks;
 }
 
-/* All that the rings hold since the session began or since the last mark, in a file of its own. */
+/* Write all that the rings hold since the session began or since the last mark to a file of its own. */
 static int write_snapshot(struct kymo_session *s)
 {
 	ky_clock_take(s->drum, true);
 	int error = open_stream(s, false, snapshot_start(s));
 	if (error)
 		return error;
-	/* What the ring overwrote is not lost: that is how a ring is meant. */
+	/* Overwritten events are not lost: a ring is meant to overwrite. */
 	for (uint32_t i = 0; i < s->stream.sources_count; i++)
 		s->stream.sources[i]->cursor.counted = false;
 	error = begin_file(s, s->options.path != NULL);
@@ -302,6 +296,7 @@ static int write_snapshot(struct kymo_session *s)
 
 static void ring_round(struct kymo_session *s, bool flush)
 {
+	/* Pairs with the release add in kymo_snapshot(): the event that asked for it is in its ring. */
 	const uint64_t snapshots = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_ACQUIRE);
 	if (flush || snapshots != s->snapshots_seen)
 		ky_session_fail(s, write_snapshot(s));
@@ -315,7 +310,7 @@ static enum ky_drain_wish finish(struct kymo_session *s)
 	if (s->options.mode == KYMO_MODE_STREAM) {
 		stream_round(s, true);
 		end_stream(s);
-	} else if (!failed) { /* what could not be written before cannot be now */
+	} else if (!failed) { /* after a failure another would follow */
 		ring_round(s, true);
 	}
 	close_fd(s);
@@ -332,7 +327,7 @@ enum ky_drain_wish ky_record_round(void *self, bool flush, bool last)
 		ring_round(s, flush);
 		return KY_DRAIN_REST;
 	}
-	/* The first round is one: the head of a file is in the file from the start. */
+	/* The first round flushes: the file has its head from the start. */
 	if (s->flushed_ns == 0 || now_ns - s->flushed_ns >= s->options.flush_ms * UINT64_C(1000000))
 		flush = true;
 	if (flush)

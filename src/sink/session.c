@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c: the life of sessions. Those that run are in one list, so that the end of the process
- * can finish their files and a forked child can forget them: their threads and files are the
- * parent's.
+  * session.c: start and stop sessions. Running sessions are in one list (under list_lock), so that the end of the process
+ * can finish their files and a forked child can forget them: their threads and files are the parent's.
  */
 #include "sink/session.h"
 
@@ -18,7 +17,7 @@
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kymo_session *list;
-static struct kymo_session *forgotten; /* of the parent, in a forked child: for leak checkers */
+static struct kymo_session *forgotten; /* the parent's, in a forked child: for leak checkers */
 
 static void lock_list(void)
 {
@@ -30,7 +29,7 @@ static void unlock_list(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* In a forked child. What the parent's threads were at may be half done: only descriptors go. */
+/* Forget the sessions in a forked child. The parent's threads may have left them half changed: close descriptors only. */
 static void forget_list(void)
 {
 	struct kymo_session **end = &list;
@@ -63,18 +62,18 @@ static void list_remove(struct kymo_session *s)
 }
 
 /*
- * At exit: files are finished; the sessions stay, because the program may still hold them. With the
- * lock held none is freed meanwhile, and one that another thread is stopping is waited for too.
+  * Finish all files at exit. The sessions stay, because the program may still hold them. The lock keeps them from being
+ * freed, and makes this wait for one that another thread is stopping.
  */
 static void finish_all(void)
 {
-	const int cancel = ky_cancel_hold();
+	const int cancel = ky_drain_cancel_hold();
 	lock_list();
 	for (struct kymo_session *s = list; s; s = s->next)
 		if (s->pid == getpid())
 			ky_drain_finish(&s->drain);
 	unlock_list();
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 }
 
 __attribute__((constructor(102))) static void prepare(void)
@@ -98,7 +97,7 @@ static int copy_options(struct kymo_options *to, const struct kymo_options *from
 	return 0;
 }
 
-/* "marker:", "marker:atrace" and "none:" as paths, for KYMO_TRACE. */
+/* Return the format of "marker:", "marker:atrace" and "none:", as KYMO_TRACE may have them. */
 static int format_by_prefix(const char *path)
 {
 	if (strcmp(path, "marker:") == 0)
@@ -173,10 +172,17 @@ static void size_rings(struct kymo_session *s)
 		ky_drum_grow(s->drum, ring, total);
 }
 
+void ky_session_fail(struct kymo_session *s, int error)
+{
+	int none = 0;
+	if (error)
+		atomic_compare_exchange_strong(&s->error, &none, error);
+}
+
 void ky_session_stop_recording(struct kymo_session *s)
 {
 	if (s->slot >= 0)
-		ky_recorder_release(s->drum, (uint32_t)s->slot);
+		ky_heap_recorder_release(s->drum, (uint32_t)s->slot);
 	s->slot = -1;
 }
 
@@ -186,7 +192,7 @@ bool ky_session_is_over(const struct kymo_session *s, uint64_t now_ns)
 	       now_ns - s->start_ns >= s->options.duration_ms * UINT64_C(1000000);
 }
 
-/* A session without a file has nothing to drain: its thread only looks at the clock. */
+/* A session without a file has nothing to drain: its thread only ends it in time. */
 static enum ky_drain_wish idle_round(void *self, bool flush, bool last)
 {
 	(void)flush;
@@ -206,20 +212,20 @@ static int begin(struct kymo_session *s)
 	return s->format < KYMO_FORMAT_NONE ? ky_marker_start(s) : 0;
 }
 
-/* Everything that may fail without a trace comes before the file is opened and emptied. */
+/* Do all that may fail without a trace before the file is opened and emptied. */
 static int start(struct kymo_session *s)
 {
 	s->drum = ky_drum_get();
 	if (!s->drum)
 		return KYMO_EDRUM;
-	s->slot = ky_recorder_take(s->drum);
+	s->slot = ky_heap_recorder_take(s->drum);
 	if (s->slot < 0)
 		return KYMO_ESLOTS;
 	size_rings(s);
 	int error = begin(s);
 	if (error == 0)
-		error = ky_recorder_set(s->drum, (uint32_t)s->slot,
-					s->options.categories ? s->options.categories : "*");
+		error = ky_heap_recorder_set(s->drum, (uint32_t)s->slot,
+					     s->options.categories ? s->options.categories : "*");
 	if (error == 0 && s->format < KYMO_FORMAT_MARKER)
 		error = ky_drain_start(&s->drain, s, ky_record_round);
 	else if (error == 0 && s->options.duration_ms)
@@ -231,7 +237,7 @@ static void free_session(struct kymo_session *s)
 {
 	ky_session_stop_recording(s);
 	if (!ky_marker_stop(s))
-		return; /* a thread is still in there: better to lose some memory */
+		return; /* a thread still uses it: better to leak the memory */
 	if (s->format > 0 && s->format < KYMO_FORMAT_MARKER && s->drum)
 		ky_record_free(s);
 	free((void *)(uintptr_t)s->options.path);
@@ -251,7 +257,7 @@ int kymo_session_start(struct kymo_session **session, const struct kymo_options 
 	s->pid = getpid();
 	s->fd = -1;
 	s->output.fd = -1;
-	const int cancel = ky_cancel_hold();
+	const int cancel = ky_drain_cancel_hold();
 	int error = take_options(s, options);
 	if (error == 0)
 		error = start(s);
@@ -261,7 +267,7 @@ int kymo_session_start(struct kymo_session **session, const struct kymo_options 
 		list_add(s);
 		*session = s;
 	}
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 	return error;
 }
 
@@ -271,9 +277,9 @@ int kymo_session_flush(struct kymo_session *session)
 		return KYMO_EOPTIONS;
 	if (session->pid != getpid())
 		return KYMO_EFORKED;
-	const int cancel = ky_cancel_hold();
+	const int cancel = ky_drain_cancel_hold();
 	ky_drain_flush(&session->drain);
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 	return kymo_session_error(session);
 }
 
@@ -304,14 +310,14 @@ int kymo_session_stop(struct kymo_session **session)
 	*session = NULL;
 	if (s->pid != getpid())
 		return KYMO_EFORKED; /* the thread is the parent's, and so is the file */
-	const int cancel = ky_cancel_hold();
-	/* In the list until the file is finished: an exit meanwhile waits for that. */
+	const int cancel = ky_drain_cancel_hold();
+	/* It stays in the list until the file is finished: exit() waits for that. */
 	ky_drain_finish(&s->drain);
 	list_remove(s);
 	ky_drain_stop(&s->drain);
 	const int error = kymo_session_error(s);
 	free_session(s);
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 	return error;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h of the sink: what a session is made of, for the files that share the work: session.c
- * (its life), record.c (a round of reading and writing), env.c (started by the environment).
+  * session.h of the sink: the parts of a session, for the files that share the work: session.c (starts and stops it),
+ * record.c (a round of reading and writing), env.c (started by the environment).
  */
 #ifndef KY_SINK_SESSION_H
 #define KY_SINK_SESSION_H
@@ -15,9 +15,14 @@
 #include <kymo/session.h>
 #include <stdatomic.h>
 
+/*
+ * Invariants: all but the atomics and drain belongs to the drain's thread from its start to its end. A session is in the
+ * list of all from its start until its file is finished. error is set once.
+ */
 struct kymo_session {
+
 	struct ky_drain drain;
-	struct kymo_options options; /* with strings of our own */
+	struct kymo_options options; /* with copies of the strings */
 	struct ky_drum *drum;
 	struct ky_output output;
 	struct ky_stream stream; /* ring mode: only while a file is written */
@@ -31,9 +36,9 @@ struct kymo_session {
 	uint64_t flushed_ns;
 	uint64_t lost_before;    /* the drum's own counts when the session began */
 	uint64_t snapshots_seen; /* ring mode */
-	uint64_t mark_seen;      /* ring mode: the mark that a snapshot began at already */
+	uint64_t mark_seen;      /* ring mode: the last mark that a snapshot began at */
 	uint64_t written;        /* events */
-	uint32_t clocks_written; /* samples given to the writer */
+	uint32_t clocks_written; /* readings given to the writer */
 	uint64_t clock_ns;       /* of the last of them */
 	uint32_t process_name;   /* as last written */
 	uint32_t rotation;
@@ -46,27 +51,28 @@ struct kymo_session {
 	struct kymo_session *next; /* in the list of all */
 };
 
-/* Opens the stream and the first file. */
+/* Open the stream and the first file. Return 0 or a negative error. */
 int ky_record_begin(struct kymo_session *session);
-/* A round of the drain thread. */
+/* Do a round of the drain thread. */
 enum ky_drain_wish ky_record_round(void *session, bool flush, bool last);
-/* Frees what ky_record_begin made. */
+/* Free what ky_record_begin() made. */
 void ky_record_free(struct kymo_session *session);
-/* In a forked child: closes the copies of the parent's descriptors, and no more. */
+/* Close, in a forked child, the copies of the parent's descriptors, and no more. */
 void ky_record_forget(struct kymo_session *session);
-/* Keeps the first error. */
+/* Keep the error if it is the first. */
 void ky_session_fail(struct kymo_session *session, int error);
-/* Switches the session's categories off, where no other wants them. */
+/* Switch the session's categories off, unless another recorder wants them. */
 void ky_session_stop_recording(struct kymo_session *session);
-/* Whether its time is up. */
+/* Report whether the session's time is up. */
 bool ky_session_is_over(const struct kymo_session *session, uint64_t now_ns);
 
-/* marker.c: sends events to ftrace. One at a time: -EBUSY. */
+/* marker.c: begin to send events to ftrace. Return 0, KYMO_EMARKER, or -EBUSY when another session does. */
 int ky_marker_start(struct kymo_session *session);
-/* Of a session that is none of its own too. False when a thread still uses the session. */
+/* Stop it; do nothing for other sessions. Return false when a thread still uses the session. */
 bool ky_marker_stop(struct kymo_session *session);
-/* In a forked child: no session is. */
+/* Forget, in a forked child, the parent's session. */
 void ky_marker_forget(void);
-int ky_marker_fd(void); /* -1 when there is none */
+/* Return the descriptor in use, or -1. */
+int ky_marker_fd(void);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subscribe.c: events to a callback, in batches.
+  * subscribe.c: deliver events to a callback, in batches.
  *
- * Each subscription has a thread and a place in the rings of its own: a slow one is overtaken by
- * the rings, told so by an event of kind LOST, and holds up nobody. A batch copies what it hands
- * out, because an event's strings last only until the next.
+ * Each subscription has a thread and cursors of its own: a slow one is overtaken by the rings, gets an event of kind LOST,
+ * and holds up nothing. A batch copies its events, because an event's strings last only until the next.
  *
- * What a callback records itself is not handed to it: a callback with a trace point for each event
- * would never come to an end.
+ * A callback does not get the events that it records itself: with a trace point per event it would never end.
+ *
+ * Invariants of the table, under table_lock: table[number % SUBSCRIPTIONS_MAX] is the subscription of that number or
+ * another; the thread that takes a subscription out of the table is the one that ends and frees it.
  */
+#include "core/assert.h"
 #include "core/heap.h"
 #include "core/stream.h"
 #include "core/writer.h"
+
 #include "sink/drain.h"
 
 #include <errno.h>
@@ -25,12 +28,12 @@
 #define BATCH_ARGS (BATCH_EVENTS * 2)
 #define BATCH_TEXT (64u << 10)
 #define SUBSCRIPTIONS_MAX 64u
-/* How long a thread in the middle of an event is waited for, and when there is no time for that. */
+/* How long to wait for a thread in the middle of an event, and how full a ring ends the wait. */
 #define SETTLE_NS UINT64_C(200000000)
 #define SETTLE_LOOK_NS 50000
 #define SETTLE_PERCENT 50u
 
-struct batch {
+struct event_batch {
 	struct kymo_event events[BATCH_EVENTS];
 	struct kymo_arg args[BATCH_ARGS];
 	char text[BATCH_TEXT];
@@ -47,13 +50,13 @@ struct subscription {
 	kymo_event_fn fn;
 	void *context;
 	uint64_t settle_until_ns;
-	bool cancelled; /* from inside the callback: no more calls */
-	struct batch batch;
+	bool cancelled; /* from inside the callback: call it no more */
+	struct event_batch batch;
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct subscription *table[SUBSCRIPTIONS_MAX];
-static struct subscription *forgotten[SUBSCRIPTIONS_MAX]; /* a child's copies, for leak checkers */
+static struct subscription *forgotten[SUBSCRIPTIONS_MAX]; /* in a child; for leak checkers */
 static unsigned generation;
 
 static void lock_table(void)
@@ -66,7 +69,7 @@ static void unlock_table(void)
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* In a forked child: the threads are the parent's. */
+/* Empty the table in a forked child: the threads are the parent's. */
 static void forget_table(void)
 {
 	memcpy(forgotten, table, sizeof(forgotten));
@@ -81,14 +84,15 @@ __attribute__((constructor(102))) static void prepare(void)
 
 static void deliver(struct subscription *s)
 {
-	struct batch *b = &s->batch;
+	struct event_batch *b = &s->batch;
 	if (b->events_count && !s->cancelled)
 		s->fn(b->events, b->events_count, s->context);
 	b->events_count = b->args_count = b->text_used = 0;
 }
 
-static const char *keep(struct batch *b, const char *text, uint32_t bytes)
+static const char *keep(struct event_batch *b, const char *text, uint32_t bytes)
 {
+	KY_ASSERT(b->text_used + bytes + 1 <= BATCH_TEXT);
 	char *copy = b->text + b->text_used;
 	memcpy(copy, text, bytes);
 	copy[bytes] = '\0';
@@ -96,8 +100,9 @@ static const char *keep(struct batch *b, const char *text, uint32_t bytes)
 	return copy;
 }
 
-static const struct kymo_arg *keep_args(struct batch *b, const struct ky_event *event)
+static const struct kymo_arg *keep_args(struct event_batch *b, const struct ky_event *event)
 {
+	KY_ASSERT(b->args_count + event->args_count <= BATCH_ARGS);
 	struct kymo_arg *args = &b->args[b->args_count];
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		args[i] = event->args[i];
@@ -108,7 +113,7 @@ static const struct kymo_arg *keep_args(struct batch *b, const struct ky_event *
 	return args;
 }
 
-static bool has_room(const struct batch *b, const struct ky_event *event)
+static bool has_room(const struct event_batch *b, const struct ky_event *event)
 {
 	uint32_t text = event->name.bytes + 1;
 	for (uint32_t i = 0; i < event->args_count; i++)
@@ -120,12 +125,13 @@ static bool has_room(const struct batch *b, const struct ky_event *event)
 static void on_event(void *context, const struct ky_event *event)
 {
 	struct subscription *s = context;
-	struct batch *b = &s->batch;
+	struct event_batch *b = &s->batch;
 	if (event->thread->tid == s->tid)
 		return;
 	if (!has_room(b, event))
 		deliver(s);
 	const struct ky_site *site = event->site;
+	KY_ASSERT(has_room(b, event));
 	const bool own_name = !site || event->name.data != site->name.data;
 	b->events[b->events_count++] = (struct kymo_event){
 		.size = sizeof(struct kymo_event),
@@ -164,8 +170,8 @@ static bool wait_for_event(void *context)
 }
 
 /*
- * The scheduler may hold up a thread in the middle of an event for longer than the lag: what others
- * recorded meanwhile waits for it, or it would come out of order.
+  * The scheduler may suspend a thread in the middle of an event for longer than the lag: the others' later events wait for
+ * it, or they would come out of order.
  */
 static void read_news(struct subscription *s)
 {
@@ -178,7 +184,7 @@ static void read_news(struct subscription *s)
 static void stop_recording(struct subscription *s)
 {
 	if (s->slot >= 0)
-		ky_recorder_release(s->drum, (uint32_t)s->slot);
+		ky_heap_recorder_release(s->drum, (uint32_t)s->slot);
 	s->slot = -1;
 }
 
@@ -223,14 +229,14 @@ static int begin(struct subscription *s, const char *categories)
 		return error;
 	s->stream.sink =
 		(struct ky_stream_sink){.thread = on_thread, .event = on_event, .context = s};
-	s->slot = ky_recorder_take(s->drum);
+	s->slot = ky_heap_recorder_take(s->drum);
 	if (s->slot < 0)
 		return KYMO_ESLOTS;
-	error = ky_recorder_set(s->drum, (uint32_t)s->slot, categories ? categories : "*");
+	error = ky_heap_recorder_set(s->drum, (uint32_t)s->slot, categories ? categories : "*");
 	return error ? error : ky_drain_start(&s->drain, s, read_round);
 }
 
-/* A place in the table, which the number for the caller is made of. Called with the lock. */
+/* Take a place in the table. Return the number that the caller gets. Called with the lock. */
 static int take_number(struct subscription *s)
 {
 	for (uint32_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
@@ -241,7 +247,7 @@ static int take_number(struct subscription *s)
 	return KYMO_ESLOTS;
 }
 
-/* With the lock throughout: fn may unsubscribe before kymo_subscribe() returned. */
+/* Keep the lock throughout: fn may unsubscribe before kymo_subscribe() returns. */
 static int enter(struct subscription *s, const char *categories)
 {
 	lock_table();
@@ -266,15 +272,15 @@ int kymo_subscribe(kymo_event_fn fn, void *context, const char *categories)
 	s->slot = -1;
 	s->fn = fn;
 	s->context = context;
-	const int cancel = ky_cancel_hold();
+	const int cancel = ky_drain_cancel_hold();
 	const int number = enter(s, categories);
 	if (number < 0)
 		free_subscription(s);
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 	return number;
 }
 
-/* Out of the table: whoever gets it ends it. */
+/* Take the subscription out of the table. The caller ends it. */
 static struct subscription *leave(int number)
 {
 	const int place = number % (int)SUBSCRIPTIONS_MAX;
@@ -298,9 +304,9 @@ int kymo_unsubscribe(int subscription)
 		ky_drain_leave(&s->drain, free_self);
 		return 0;
 	}
-	const int cancel = ky_cancel_hold();
+	const int cancel = ky_drain_cancel_hold();
 	ky_drain_stop(&s->drain);
 	free_subscription(s);
-	ky_cancel_restore(cancel);
+	ky_drain_cancel_restore(cancel);
 	return 0;
 }

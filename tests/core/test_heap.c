@@ -213,19 +213,19 @@ static void a_category_that_another_thread_is_adding_is_on_at_once(void **state)
 static void recorders(void)
 {
 	struct ky_drum *drum = ky_drum_get();
-	const int a = ky_recorder_take(drum), b = ky_recorder_take(drum);
+	const int a = ky_heap_recorder_take(drum), b = ky_heap_recorder_take(drum);
 	CHECK(a >= 0 && b >= 0 && a != b);
-	CHECK(ky_recorder_set(drum, (uint32_t)a, "net*") == 0);
-	struct ky_drum_category *net = ky_category_get(drum, "net.tcp");
-	struct ky_drum_category *db = ky_category_get(drum, "db");
+	CHECK(ky_heap_recorder_set(drum, (uint32_t)a, "net*") == 0);
+	struct ky_drum_category *net = ky_heap_category(drum, "net.tcp");
+	struct ky_drum_category *db = ky_heap_category(drum, "db");
 	CHECK((net->state & 0xff) == 1 && (db->state & 0xff) == 0);
-	CHECK(ky_recorder_set(drum, (uint32_t)b, "*") == 0);
+	CHECK(ky_heap_recorder_set(drum, (uint32_t)b, "*") == 0);
 	CHECK((net->state & 0xff) == 1 && (db->state & 0xff) == 1);
-	ky_recorder_release(drum, (uint32_t)a);
+	ky_heap_recorder_release(drum, (uint32_t)a);
 	CHECK((net->state & 0xff) == 1 && (db->state & 0xff) == 1);
-	ky_recorder_release(drum, (uint32_t)b);
+	ky_heap_recorder_release(drum, (uint32_t)b);
 	CHECK(net->state == 0 && db->state == 0 && drum->header->recorders_taken == 0);
-	CHECK(ky_category_get(drum, "db") == db && ky_category_get(drum, "gpu")->state == 0);
+	CHECK(ky_heap_category(drum, "db") == db && ky_heap_category(drum, "gpu")->state == 0);
 }
 
 static void a_recorder_switches_categories_on_and_off(void **state)

@@ -408,7 +408,7 @@ static uint64_t horizon(const struct ky_attached_drum *d, bool all)
 {
 	if (d->ended)
 		return UINT64_MAX;
-	const uint64_t now = ky_counter_ticks(d->pieces.view.header.tick_source);
+	const uint64_t now = ky_tick_source_ticks(d->pieces.view.header.tick_source);
 	const uint64_t lag =
 		(uint64_t)((ky_u128)ky_clock_ticks_per_s(d->ours) * LAG_NS / 1000000000u);
 	return all || now < lag ? now : now - lag;

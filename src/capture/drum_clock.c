@@ -10,7 +10,6 @@
 #include "os/ticks.h"
 #include "process/tick_source.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -43,10 +42,11 @@ static int add(struct ky_clock_map *map, const struct ky_tick_reading *sample)
 
 static int take(struct ky_drum_clocks *clocks)
 {
-	const struct ky_tick_reading monotonic = ky_counter_now(KY_TICKS_MONOTONIC);
+	const struct ky_tick_reading monotonic = ky_tick_source_now(KY_TICKS_MONOTONIC);
 	int error = add(&clocks->monotonic, &monotonic);
 	if (error == 0 && ky_cpu_tick_source() != KY_TICKS_NONE) {
-		const struct ky_tick_reading cpu = ky_counter_now((uint32_t)ky_cpu_tick_source());
+		const struct ky_tick_reading cpu =
+			ky_tick_source_now((uint32_t)ky_cpu_tick_source());
 		error = add(&clocks->cpu, &cpu);
 	}
 	return error;
@@ -82,7 +82,7 @@ bool ky_drum_clocks_round(struct ky_drum_clocks *clocks, bool now)
 const struct ky_clock_map *ky_drum_clocks_of(const struct ky_drum_clocks *clocks,
 					     uint32_t tick_source)
 {
-	if (!ky_counter_is_here(tick_source))
+	if (!ky_tick_source_is_here(tick_source))
 		return NULL;
 	return tick_source == KY_TICKS_MONOTONIC ? &clocks->monotonic : &clocks->cpu;
 }
@@ -114,7 +114,7 @@ int ky_drum_clock_begin(struct ky_clock_map *map, const struct ky_drum_view *vie
 	map->nominal = ours->nominal;
 	int error = ky_clock_map_update(&theirs, view);
 	for (uint32_t i = 0; error == 0 && i < theirs.count; i++)
-		if (ky_counter_same_boot(&theirs.readings[i], &ours->readings[first]))
+		if (ky_tick_source_same_boot(&theirs.readings[i], &ours->readings[first]))
 			error = add(map, &theirs.readings[i]);
 	for (uint32_t i = first; error == 0 && i < ours->count; i++)
 		if (is_apart(map, ours, i))

@@ -2,16 +2,18 @@
 /* perf_records.c: see perf_records.h. */
 #include "capture/perf_records.h"
 
+#include "base/array.h"
 #include "process/perf_layout.h"
+#include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 void ky_perf_out_free(struct ky_perf_out *out)
 {
-	free(out->bytes);
+	KY_ARRAY_FREE(out->bytes, out->room);
 	*out = (struct ky_perf_out){0};
 }
 
@@ -19,17 +21,9 @@ void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count)
 {
 	if (!count)
 		return;
-	if (count > out->room - out->used) {
-		size_t room = out->room ? 2 * out->room : 1u << 16;
-		while (room - out->used < count)
-			room *= 2;
-		uint8_t *larger = realloc(out->bytes, room);
-		if (!larger) {
-			out->failed = true;
-			return;
-		}
-		out->bytes = larger;
-		out->room = room;
+	if (!KY_ARRAY_GROW(out->bytes, out->room, out->used + count)) {
+		out->failed = true;
+		return;
 	}
 	memcpy(out->bytes + out->used, bytes, count);
 	out->used += count;

@@ -8,6 +8,8 @@
  */
 #include "capture/processes.h"
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "capture/fail.h"
 #include "capture/processes_parts.h"
 #include "process/pidfd.h"
@@ -33,9 +35,7 @@
 
 uint64_t ky_processes_now(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ky_clock_monotonic();
 }
 
 /*
@@ -70,22 +70,10 @@ static int watch(const struct ky_process_list *p, int fd, uint64_t what)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-static bool make_room(struct ky_process_list *p)
-{
-	if (p->count < p->room)
-		return true;
-	const uint32_t room = p->room ? p->room * 2 : 64;
-	struct ky_process **const table = realloc(p->table, room * sizeof(struct ky_process *));
-	if (!table)
-		return false;
-	p->table = table;
-	p->room = room;
-	return true;
-}
-
 struct ky_process *ky_processes_insert(struct ky_process_list *p, pid_t pid, int pidfd)
 {
-	struct ky_process *const process = make_room(p) ? calloc(1, sizeof(*process)) : NULL;
+	struct ky_process *const process =
+		KY_ARRAY_GROW(p->table, p->room, p->count + 1) ? calloc(1, sizeof(*process)) : NULL;
 	if (!process || (pidfd >= 0 && watch(p, pidfd, (uint64_t)pid) != 0)) {
 		free(process);
 		if (pidfd >= 0)
@@ -297,7 +285,7 @@ void ky_processes_close(struct ky_process_list **processes)
 		return;
 	while (p->count)
 		ky_processes_forget(p, p->table[p->count - 1]);
-	free(p->table);
+	KY_ARRAY_FREE(p->table, p->room);
 	ky_mailbox_close(&p->mailbox);
 	if (p->timer >= 0)
 		close(p->timer);

@@ -2,7 +2,8 @@
 /* sample_flight.c: see sample_flight.h. */
 #include "capture/sample_flight.h"
 
-#include <stdlib.h>
+#include "base/array.h"
+
 #include <string.h>
 
 #define KEPT_BYTES_MAX ((size_t)256 << 20)
@@ -19,7 +20,7 @@ void ky_sample_flight_free(struct ky_sample_flight *flight)
 {
 	ky_sample_processes_free(&flight->base);
 	ky_perf_out_free(&flight->late);
-	free(flight->bytes);
+	KY_ARRAY_FREE(flight->bytes, flight->room);
 	*flight = (struct ky_sample_flight){0};
 }
 
@@ -57,15 +58,8 @@ static void compact(struct ky_sample_flight *flight)
 
 static bool reserve(struct ky_sample_flight *flight, size_t bytes)
 {
-	if (bytes <= flight->room - flight->used)
-		return true;
-	const size_t room = flight->room ? 2 * flight->room : COMPACT_BYTES;
-	uint8_t *larger = room <= KEPT_BYTES_MAX ? realloc(flight->bytes, room) : NULL;
-	if (larger) {
-		flight->bytes = larger;
-		flight->room = room;
-	}
-	return larger != NULL;
+	return flight->used + bytes <= KEPT_BYTES_MAX &&
+	       KY_ARRAY_GROW(flight->bytes, flight->room, flight->used + bytes);
 }
 
 void ky_sample_flight_keep(struct ky_sample_flight *flight, const struct perf_event_header *record)

@@ -2,12 +2,13 @@
 /* sample_modules.c: see sample_modules.h. */
 #include "capture/sample_modules.h"
 
+#include "base/array.h"
 #include "process/jitdump.h"
 
 #include "process/proc.h"
 #include "process/proc_maps.h"
+#include "process/program_file.h"
 
-#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
@@ -27,7 +28,7 @@ void ky_sample_modules_free(struct ky_sample_modules *modules)
 		if (modules->items[i].fd >= 0)
 			close(modules->items[i].fd);
 	}
-	free(modules->items);
+	KY_ARRAY_FREE(modules->items, modules->room);
 	ky_u64_map_free(&modules->by_hash);
 	*modules = (struct ky_sample_modules){0};
 }
@@ -63,21 +64,6 @@ static bool is_same(const struct ky_sample_module *module, const struct ky_proc_
 	return module->inode == mapping->inode && module->device == mapping->device;
 }
 
-static bool grow(struct ky_sample_modules *modules)
-{
-	if (modules->count < modules->room)
-		return true;
-	const uint32_t room = modules->room ? 2 * modules->room : 64;
-	void *items = modules->count < MODULES_MAX
-			      ? realloc(modules->items, room * sizeof(*modules->items))
-			      : NULL;
-	if (!items)
-		return false;
-	modules->items = items;
-	modules->room = room;
-	return true;
-}
-
 uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
 			      const struct ky_proc_mapping *mapping)
 {
@@ -90,7 +76,10 @@ uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
 	for (uint32_t i = *first; i != KY_NO_MODULE; i = modules->items[i].next)
 		if (is_same(&modules->items[i], mapping))
 			return i;
-	char *path = grow(modules) ? strdup(mapping->path) : NULL;
+	char *path = modules->count < MODULES_MAX && KY_ARRAY_GROW(modules->items, modules->room,
+								   modules->count + 1)
+			     ? strdup(mapping->path)
+			     : NULL;
 	if (!path)
 		return KY_NO_MODULE;
 	struct ky_sample_module *module = &modules->items[modules->count];
@@ -129,15 +118,15 @@ int ky_sample_modules_open_path(const char *path, pid_t pid)
 
 void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping)
 {
-	const void *id;
+	const uint8_t *id;
 	mapping->build_id_bytes = 0;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return;
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF) {
-		const ssize_t bytes = dwelf_elf_gnu_build_id(elf, &id);
-		if (bytes > 0 && bytes <= (ssize_t)sizeof(mapping->build_id)) {
-			memcpy(mapping->build_id, id, (size_t)bytes);
+		const size_t bytes = ky_program_file_id(elf, &id);
+		if (bytes && bytes <= sizeof(mapping->build_id)) {
+			memcpy(mapping->build_id, id, bytes);
 			mapping->build_id_bytes = (uint8_t)bytes;
 		}
 	}

@@ -8,6 +8,8 @@
  */
 #include "capture/sample_names.h"
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "process/symbolizer.h"
 #include "process/symbols.h"
 
@@ -53,13 +55,6 @@ struct naming {
 	const char *module;
 	char build_id[2 * KY_BUILD_ID_MAX + 1];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* ---- records ---- */
 
@@ -131,7 +126,7 @@ static void set_module(struct naming *naming, const struct ky_sample_module *mod
 static void name_file(struct naming *naming, const struct ky_sample_place *places, size_t count)
 {
 	const struct ky_sample_module *module = &naming->modules->items[places->module];
-	const uint64_t deadline = now_ns() + MODULE_NS;
+	const uint64_t deadline = (uint64_t)ky_clock_monotonic() + MODULE_NS;
 	struct ky_symbolizer *elf;
 	const int fd = module->kind == KY_SAMPLE_VDSO
 			       ? open_vdso()
@@ -152,30 +147,6 @@ static void name_file(struct naming *naming, const struct ky_sample_place *place
 
 /* ---- the kernel ---- */
 
-/* Files of /proc do not tell their size. NULL when it cannot be read. */
-static char *read_kallsyms(size_t *bytes)
-{
-	size_t room = 1u << 20;
-	char *text = malloc(room);
-	const int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	ssize_t count = 1;
-	*bytes = 0;
-	while (text && fd >= 0 && room <= KALLSYMS_BYTES_MAX &&
-	       (count = read(fd, text + *bytes, room - *bytes)) > 0) {
-		*bytes += (size_t)count;
-		char *larger = *bytes == room ? realloc(text, room *= 2) : text;
-		if (!larger)
-			free(text);
-		text = larger;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (fd >= 0 && count == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
 static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint32_t line)
 {
 	const struct ky_symbolizer_function function = {
@@ -190,7 +161,7 @@ static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint
 static void name_kernel(struct naming *naming, const struct ky_sample_place *places, size_t count)
 {
 	size_t bytes;
-	char *text = read_kallsyms(&bytes);
+	char *text = ky_file_read("/proc/kallsyms", KALLSYMS_BYTES_MAX, &bytes);
 	if (!text)
 		return;
 	ky_symbols_add_kallsyms(naming->symbols, text, bytes);
@@ -338,11 +309,11 @@ static pid_t start_namer(const struct reading *reading, int *from)
 static bool wait_packet(const struct reading *reading, int from)
 {
 	const uint64_t last = reading->begun_ns + NAMER_NS;
-	const uint64_t file = now_ns() + SILENCE_NS;
+	const uint64_t file = (uint64_t)ky_clock_monotonic() + SILENCE_NS;
 	const uint64_t deadline = last < file ? last : file;
 	for (;;) {
 		struct pollfd ready = {.fd = from, .events = POLLIN};
-		const uint64_t now = now_ns();
+		const uint64_t now = (uint64_t)ky_clock_monotonic();
 		const int count =
 			now < deadline ? poll(&ready, 1, (int)((deadline - now) / 1000000) + 1) : 0;
 		if (count >= 0 || errno != EINTR)
@@ -409,10 +380,11 @@ void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *pl
 				  .places = places,
 				  .modules = modules,
 				  .count = ky_sample_places_sort(places),
-				  .begun_ns = now_ns()};
+				  .begun_ns = (uint64_t)ky_clock_monotonic()};
 	char note[512] = "";
-	while (reading.done < reading.count && now_ns() < reading.begun_ns + NAMER_NS &&
-	       let_name(&reading) && reading.done < reading.count) {
+	while (reading.done < reading.count &&
+	       (uint64_t)ky_clock_monotonic() < reading.begun_ns + NAMER_NS && let_name(&reading) &&
+	       reading.done < reading.count) {
 		snprintf(note, sizeof(note),
 			 "samples: some have no names in the file: %.300s, or its debug "
 			 "information, cannot be read to an end",

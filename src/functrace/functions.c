@@ -5,7 +5,6 @@
  */
 #include "functrace/functions_parts.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,10 +85,10 @@ static bool is_position_independent_program(Elf *elf)
 static void take_facts(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
-	const void *id;
-	const ssize_t bytes = dwelf_elf_gnu_build_id(reading->elf, &id);
-	if (bytes > 0 && (size_t)bytes <= sizeof(out->build_id)) {
-		memcpy(out->build_id, id, (size_t)bytes);
+	const uint8_t *id;
+	const size_t bytes = ky_program_file_id(reading->elf, &id);
+	if (bytes && bytes <= sizeof(out->build_id)) {
+		memcpy(out->build_id, id, bytes);
 		out->build_id_bytes = (uint32_t)bytes;
 	}
 	out->is_static =

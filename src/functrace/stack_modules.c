@@ -3,6 +3,7 @@
 #include "functrace/stack_modules.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -91,11 +92,10 @@ bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offs
 void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
 			ky_symbolizer_fn function, void *context)
 {
-	struct timespec now;
 	if (!module->names)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ky_symbolizer_until(module->names, ((uint64_t)now.tv_sec + LOOK_SECONDS_MAX) * 1000000000u);
+	ky_symbolizer_until(module->names, (uint64_t)(ky_clock_monotonic() +
+						      LOOK_SECONDS_MAX * KY_CLOCK_SECOND_NS));
 	ky_symbolizer_at(module->names, offset, function, context);
 }
 

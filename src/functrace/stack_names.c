@@ -3,6 +3,7 @@
 #include "functrace/stack_names.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/stack_join.h"
 
 #include <errno.h>
@@ -165,19 +166,13 @@ static uint32_t chain_of(const struct ky_stack_names *names, uint32_t chain,
 	return names->chains[chain - 1];
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* A JIT may put other code to the same address: only its functions are kept, not what was where. */
 static uint32_t jit_at(struct ky_stack_names *names, uint32_t module, uint64_t address,
 		       struct ky_stack_jit *jit, const uint32_t **functions)
 {
 	struct ky_strings *found = &names->modules->strings;
-	const uint32_t name = ky_stack_jit_name(jit, found, address, now_ns());
+	const uint32_t name = ky_stack_jit_name(jit, found, address,
+						(uint64_t)ky_clock_ns(CLOCK_MONOTONIC_COARSE));
 	const char *text = name ? ky_strings_text(found, name) : "[jit]";
 	const struct ky_stack_function function = {.name = add_text(&names->strings, text),
 						   .module = module};

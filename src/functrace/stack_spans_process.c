@@ -2,6 +2,7 @@
 /* stack_spans_process.c: the processes and threads that are sampled, and their spans on the way into drums. */
 #include "functrace/stack_spans_parts.h"
 
+#include "base/array.h"
 #include "core/layout.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FUNCTIONS_ROOM 65536u
 #define SWITCH_CATEGORY "sched" /* as in off_cpu.c */
@@ -52,7 +52,7 @@ static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, 
 static void free_drum(struct ky_stack_drum *drum)
 {
 	ky_span_drum_close(&drum->drum);
-	free(drum->sites);
+	KY_ARRAY_FREE(drum->sites, drum->sites_room);
 	free(drum);
 }
 
@@ -74,15 +74,8 @@ static uint32_t make_site(const struct ky_stack_spans *spans, struct ky_stack_dr
 static uint32_t site_of(const struct ky_stack_spans *spans, struct ky_stack_drum *drum,
 			uint32_t function)
 {
-	if (function >= drum->sites_room) {
-		const uint32_t room = spans->names.room;
-		uint32_t *sites = realloc(drum->sites, room * sizeof(*sites));
-		if (!sites)
-			return drum->full_site;
-		memset(sites + drum->sites_room, 0, (room - drum->sites_room) * sizeof(*sites));
-		drum->sites = sites;
-		drum->sites_room = room;
-	}
+	if (!KY_ARRAY_GROW_ZERO(drum->sites, drum->sites_room, function + 1))
+		return drum->full_site;
 	uint32_t *site = &drum->sites[function];
 	if (!*site)
 		*site = make_site(spans, drum, function);

@@ -10,6 +10,8 @@
  */
 #include "functrace/stack_spans_parts.h"
 
+#include "base/clock.h"
+
 #include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -20,9 +22,7 @@
 
 uint64_t ky_stack_spans_now(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ky_clock_monotonic();
 }
 
 /* The ring whose next record is the oldest; count: none has any. */

@@ -2,6 +2,7 @@
 /* perf_events.c: see perf_events.h. */
 #include "process/perf_events.h"
 
+#include "base/array.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -183,20 +184,6 @@ void ky_perf_events_close(struct ky_perf_events *events)
 
 /* ---- events ---- */
 
-static int keep_fd(struct ky_perf_set *set, int fd)
-{
-	if (set->count == set->room) {
-		const uint32_t room = set->room ? 2 * set->room : 64;
-		int *fds = realloc(set->fds, room * sizeof(*fds));
-		if (!fds)
-			return -ENOMEM;
-		set->fds = fds;
-		set->room = room;
-	}
-	set->fds[set->count++] = fd;
-	return 0;
-}
-
 static int open_on(struct ky_perf_set *set, const struct perf_event_attr *attr, pid_t tid,
 		   const struct ky_perf_cpu *cpu)
 {
@@ -205,7 +192,7 @@ static int open_on(struct ky_perf_set *set, const struct perf_event_attr *attr, 
 		return fd;
 	int error = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) == 0 ? 0 : -errno;
 	if (!error)
-		error = keep_fd(set, fd);
+		error = KY_ARRAY_ADD(set->fds, set->count, set->room, fd) ? 0 : -ENOMEM;
 	if (error)
 		close(fd);
 	return error;
@@ -236,6 +223,6 @@ void ky_perf_set_close(struct ky_perf_set *set)
 {
 	for (uint32_t i = 0; i < set->count; i++)
 		close(set->fds[i]);
-	free(set->fds);
+	KY_ARRAY_FREE(set->fds, set->room);
 	*set = (struct ky_perf_set){0};
 }

@@ -2,6 +2,10 @@
 /* proc.c: see proc.h. The layouts are those of proc_pid_stat(5) and proc_pid_status(5). */
 #include "process/proc.h"
 
+#include "base/array.h"
+#include "base/compare.h"
+#include "base/file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,15 +36,10 @@ static int no_process(int error)
 /* Reads the beginning of a file, terminated. Its bytes or -errno. */
 static int read_text(const char *path, char *text, size_t room)
 {
-	text[0] = '\0';
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -no_process(errno);
-	const ssize_t bytes = read(fd, text, room - 1);
-	const int error = errno;
-	close(fd);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	return bytes < 0 ? -error : (int)bytes;
+	const int64_t bytes = ky_file_read_text(path, text, room);
+	if (bytes < 0)
+		text[0] = '\0';
+	return bytes < 0 ? -no_process((int)-bytes) : (int)bytes;
 }
 
 /* ---- stat ---- */
@@ -281,28 +280,18 @@ void ky_proc_close(DIR *list)
 
 int ky_pids_add(struct ky_pids *pids, pid_t pid)
 {
-	if (pids->count == pids->room) {
-		const uint32_t room = pids->room ? pids->room * 2 : 64;
-		pid_t *const at = realloc(pids->at, room * sizeof(*at));
-		if (!at)
-			return -ENOMEM;
-		pids->at = at;
-		pids->room = room;
-	}
-	pids->at[pids->count++] = pid;
-	return 0;
+	return KY_ARRAY_ADD(pids->at, pids->count, pids->room, pid) ? 0 : -ENOMEM;
 }
 
 void ky_pids_free(struct ky_pids *pids)
 {
-	free(pids->at);
-	*pids = (struct ky_pids){0};
+	KY_ARRAY_FREE(pids->at, pids->room);
+	pids->count = 0;
 }
 
 static int ascending(const void *a, const void *b)
 {
-	const pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
-	return (left > right) - (left < right);
+	return KY_COMPARE(*(const pid_t *)a, *(const pid_t *)b);
 }
 
 int ky_proc_all(struct ky_pids *pids)

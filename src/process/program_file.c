@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program_file.c: see program_file.h. Files are read, not mapped: one that is cut short meanwhile gives errors then and
- * no SIGBUS.
+ * program_file.c: see program_file.h. Files are read, not mapped: one that is cut short gives errors then, not a
+ * SIGBUS.
  */
 #include "process/program_file.h"
 
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define SEGMENTS_MAX 32u
-#define ID_BYTES_MAX 64
 /* Symbols can share their names' bytes, so that long names cost time out of proportion to the file. */
 #define NAME_BYTES_MAX 4096u
 
@@ -44,24 +43,37 @@ static void take_segments(struct ky_program_file *file)
 	}
 }
 
+size_t ky_program_file_id(Elf *elf, const uint8_t **id)
+{
+	const void *bytes = NULL;
+	const ssize_t count = dwelf_elf_gnu_build_id(elf, &bytes);
+	*id = bytes;
+	return count > 0 && count <= (ssize_t)KY_PROGRAM_FILE_ID_MAX ? (size_t)count : 0;
+}
+
+void ky_program_file_id_text(const uint8_t *id, size_t bytes,
+			     char text[2 * KY_PROGRAM_FILE_ID_MAX + 1])
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
 /* /usr/lib/debug/.build-id/ab/cdef.debug; false without a build id. */
 static bool debug_path(Elf *elf, char *path, size_t room)
 {
-	const void *bytes;
-	const ssize_t count = dwelf_elf_gnu_build_id(elf, &bytes);
-	if (count < 2 || count > ID_BYTES_MAX)
-		return false;
-	int used = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", *(const uint8_t *)bytes);
-	for (ssize_t i = 1; i < count; i++)
-		used += snprintf(path + used, room - (size_t)used, "%02x",
-				 ((const uint8_t *)bytes)[i]);
-	snprintf(path + used, room - (size_t)used, ".debug");
-	return true;
+	char text[2 * KY_PROGRAM_FILE_ID_MAX + 1];
+	const uint8_t *id;
+	const size_t bytes = ky_program_file_id(elf, &id);
+	ky_program_file_id_text(id, bytes, text);
+	snprintf(path, room, "/usr/lib/debug/.build-id/%.2s/%s.debug", text,
+		 text + 2 * (bytes > 0));
+	return bytes >= 2;
 }
 
 static void open_debug(struct ky_program_file *file)
 {
-	char path[64 + 2 * ID_BYTES_MAX];
+	char path[64 + 2 * KY_PROGRAM_FILE_ID_MAX];
 	if (!debug_path(file->elf, path, sizeof(path)))
 		return;
 	file->debug_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -13,6 +13,13 @@
 
 struct ky_program_file;
 
+#define KY_PROGRAM_FILE_ID_MAX 64u
+/* Return how many bytes the file's build id has, at most KY_PROGRAM_FILE_ID_MAX, and where they are; 0: none. */
+size_t ky_program_file_id(Elf *elf, const uint8_t **id);
+/* Write a build id in hexadecimal, terminated. */
+void ky_program_file_id_text(const uint8_t *id, size_t bytes,
+			     char text[2 * KY_PROGRAM_FILE_ID_MAX + 1]);
+
 /* fd stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF file. */
 int ky_program_file_open(struct ky_program_file **file, int fd);
 void ky_program_file_close(struct ky_program_file **file);

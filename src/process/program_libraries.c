@@ -2,6 +2,7 @@
 /* program_libraries.c: see program_libraries.h. The loader has two seconds to answer, for it may be any program. */
 #include "process/program_libraries.h"
 
+#include "base/clock.h"
 #include "process/program_file.h"
 
 #include <errno.h>
@@ -65,21 +66,14 @@ static pid_t start(const char *loader, const char *program, int out)
 	return pid;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
 /* Reads to the end, or as long as there is time. */
 static size_t read_answer(int fd, char *text, size_t room)
 {
-	const int64_t until = now_ms() + ANSWER_MS;
+	const int64_t until = ky_clock_monotonic() / KY_CLOCK_MS_NS + ANSWER_MS;
 	size_t used = 0;
 	while (used < room) {
 		struct pollfd ready = {fd, POLLIN, 0};
-		const int64_t left = until - now_ms();
+		const int64_t left = until - ky_clock_monotonic() / KY_CLOCK_MS_NS;
 		const int polled = left > 0 ? poll(&ready, 1, (int)left) : 0;
 		if (polled < 0 && errno == EINTR)
 			continue;

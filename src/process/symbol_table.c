@@ -3,9 +3,12 @@
 #include "process/symbol_table.h"
 
 #include "base/array.h"
+#include "base/compare.h"
 #include "process/demangle.h"
 
+#include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 void ky_symbol_table_free(struct ky_symbol_table *table)
 {
@@ -35,18 +38,24 @@ bool ky_symbol_table_add(struct ky_symbol_table *table, uint64_t start, uint64_t
 	return true;
 }
 
-/* Of several at one address the last is found: with a size before those without, then by rank. */
+uint32_t ky_symbol_table_rank(unsigned binding, const char *name)
+{
+	const size_t underscores = strspn(name, "_");
+	const uint32_t known = binding == STB_GLOBAL ? 2 : binding == STB_LOCAL ? 1 : 0;
+	return known << 8 | (underscores < 255 ? 255 - (uint32_t)underscores : 0);
+}
+
+/* The last of several at one address is found: one with a size before those without, then by rank. */
 static int by_address(const void *a, const void *b)
 {
 	const struct ky_symbol *x = a;
 	const struct ky_symbol *y = b;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if ((x->end == x->start) != (y->end == y->start))
-		return x->end == x->start ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->name_at > y->name_at ? -1 : x->name_at < y->name_at;
+	const bool x_sized = x->end != x->start, y_sized = y->end != y->start;
+	return KY_COMPARE_THEN(
+		x->start, y->start,
+		KY_COMPARE_THEN(
+			x_sized, y_sized,
+			KY_COMPARE_THEN(x->rank, y->rank, KY_COMPARE(y->name_at, x->name_at))));
 }
 
 /* A label inside a function is no function of its own. */

@@ -9,7 +9,7 @@ struct ky_symbol {
 	uint64_t start;
 	uint64_t end;     /* start: up to the next one */
 	uint64_t name_at; /* in names */
-	uint32_t string;  /* of the trace, 0 until it is asked for */
+	uint32_t string;  /* 0 until it is asked for */
 	uint32_t rank;    /* of several names for the same code the highest is shown */
 };
 
@@ -26,9 +26,11 @@ void ky_symbol_table_free(struct ky_symbol_table *table);
 /* False without memory. */
 bool ky_symbol_table_add(struct ky_symbol_table *table, uint64_t start, uint64_t bytes,
 			 uint32_t rank, const char *name, size_t name_bytes);
-/* After the last add. */
+/* Return how well a name of some binding (STB_) is known: those seen outside the file, then those with fewer underscores. */
+uint32_t ky_symbol_table_rank(unsigned binding, const char *name);
+/* Sort the table, after the last add. */
 void ky_symbol_table_sort(struct ky_symbol_table *table);
-/* The function's name as a string of the trace, 0 when there is none. */
+/* Return the function's readable name as a string, 0 when there is none at the address. */
 uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,
 			      uint64_t address);
 

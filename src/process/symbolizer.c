@@ -79,6 +79,49 @@ bool ky_symbolizer_late(const struct ky_symbolizer *elf)
 	return elf->late;
 }
 
+/* ---- names ---- */
+
+/* Functions, and labels of assembler code: not those that mark data in it ("$d"). */
+static bool is_code(const GElf_Sym *symbol, const char *name)
+{
+	const int type = GELF_ST_TYPE(symbol->st_info);
+	if (symbol->st_shndx == SHN_UNDEF)
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	return type == STT_NOTYPE && *name != '$' && *name != '.' && symbol->st_shndx != SHN_ABS;
+}
+
+/* They are sorted once: elfutils' own dwfl_module_addrinfo() looks at all symbols for each address. */
+static void load_symbols(struct ky_symbolizer *elf)
+{
+	const int count = dwfl_module_getsymtab(elf->module);
+	elf->symbols_made = true;
+	for (int i = 1; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		const char *name = dwfl_module_getsym_info(elf->module, i, &symbol, &address, NULL,
+							   NULL, NULL);
+		if (!name || !*name || !is_code(&symbol, name) ||
+		    strnlen(name, NAME_BYTES_MAX) == NAME_BYTES_MAX)
+			continue;
+		/* Without its version: "pthread_mutex_lock@GLIBC_2.2.5". */
+		if (!ky_symbol_table_add(&elf->symbols, address - elf->bias, symbol.st_size,
+					 ky_symbol_table_rank(GELF_ST_BIND(symbol.st_info), name),
+					 name, strcspn(name, "@")))
+			break;
+	}
+	ky_symbol_table_sort(&elf->symbols);
+}
+
+static const char *symbol_at(struct ky_symbolizer *elf, uint64_t address)
+{
+	if (!elf->symbols_made)
+		load_symbols(elf);
+	const uint32_t name = ky_symbol_table_find(&elf->symbols, elf->strings, address);
+	return name ? ky_strings_text(elf->strings, name) : NULL;
+}
+
 /* From a byte of the file to the address that it is loaded at. */
 static bool address_of(const struct ky_symbolizer *elf, uint64_t offset, uint64_t *address)
 {
@@ -104,7 +147,7 @@ void ky_symbolizer_at(struct ky_symbolizer *elf, uint64_t offset, ky_symbolizer_
 		return;
 	const char *name = ky_symbolizer_stub(elf, address);
 	if (!name)
-		name = ky_symbolizer_symbol(elf, address);
+		name = symbol_at(elf, address);
 	if (!ky_symbolizer_lines(elf, address, name, function, context) && name)
 		function(context, &(struct ky_symbolizer_function){.name = name});
 }

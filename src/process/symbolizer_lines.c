@@ -8,6 +8,9 @@
  */
 #include "process/symbolizer_parts.h"
 
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/compare.h"
 #include "process/demangle.h"
 
 #include <dwarf.h>
@@ -21,11 +24,8 @@
 
 static bool is_late(struct ky_symbolizer *elf)
 {
-	struct timespec now;
-	if (elf->late)
-		return true;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	elf->late = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > elf->deadline_ns;
+	if (!elf->late)
+		elf->late = (uint64_t)ky_clock_monotonic() > elf->deadline_ns;
 	return elf->late;
 }
 
@@ -36,27 +36,16 @@ bool ky_symbolizer_ranges_add(struct ky_symbolizer_ranges *ranges, uint64_t low,
 {
 	if (low >= high)
 		return true;
-	if (ranges->count == ranges->room) {
-		const size_t room = ranges->room ? 2 * ranges->room : 64;
-		void *items = room <= RANGES_MAX
-				      ? realloc(ranges->items, room * sizeof(*ranges->items))
-				      : NULL;
-		if (!items)
-			return false;
-		ranges->items = items;
-		ranges->room = room;
-	}
-	ranges->items[ranges->count++] = (struct ky_symbolizer_range){low, high, what};
-	return true;
+	return ranges->count < RANGES_MAX &&
+	       KY_ARRAY_ADD(ranges->items, ranges->count, ranges->room,
+			    (struct ky_symbolizer_range){low, high, what});
 }
 
 static int by_low(const void *a_, const void *b_)
 {
 	const struct ky_symbolizer_range *a = a_;
 	const struct ky_symbolizer_range *b = b_;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	return a->high > b->high ? -1 : a->high < b->high;
+	return KY_COMPARE_THEN(a->low, b->low, KY_COMPARE(b->high, a->high));
 }
 
 void ky_symbolizer_ranges_sort(struct ky_symbolizer_ranges *ranges)
@@ -97,21 +86,6 @@ static bool add_ranges(struct ky_symbolizer_ranges *ranges, Dwarf_Die *die, uint
 
 /* ---- units ---- */
 
-static struct ky_symbolizer_unit *new_unit(struct ky_symbolizer *elf)
-{
-	if (elf->units_count == elf->units_room) {
-		const uint32_t room = elf->units_room ? 2 * elf->units_room : 64;
-		void *units = realloc(elf->units, room * sizeof(*elf->units));
-		if (!units)
-			return NULL;
-		elf->units = units;
-		elf->units_room = room;
-	}
-	struct ky_symbolizer_unit *unit = &elf->units[elf->units_count];
-	*unit = (struct ky_symbolizer_unit){0};
-	return unit;
-}
-
 /* Units without addresses of their own (types) are passed over. */
 static void make_units(struct ky_symbolizer *elf)
 {
@@ -120,9 +94,13 @@ static void make_units(struct ky_symbolizer *elf)
 	Dwarf_CU *cu = NULL;
 	elf->units_made = true;
 	for (;;) {
-		struct ky_symbolizer_unit *unit = dwarf && !is_late(elf) ? new_unit(elf) : NULL;
+		if (!dwarf || is_late(elf) ||
+		    !KY_ARRAY_GROW(elf->units, elf->units_room, elf->units_count + 1))
+			break;
+		struct ky_symbolizer_unit *unit = &elf->units[elf->units_count];
 		Dwarf_Die inner;
-		if (!unit || dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit->die, &inner) != 0)
+		*unit = (struct ky_symbolizer_unit){0};
+		if (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit->die, &inner) != 0)
 			break;
 		unit->inner = dwarf_tag(&inner) == DW_TAG_invalid ? unit->die : inner;
 		const size_t before = elf->unit_ranges.count;
@@ -314,10 +292,9 @@ uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const 
 void ky_symbolizer_lines_free(struct ky_symbolizer *elf)
 {
 	for (uint32_t i = 0; i < elf->units_count; i++)
-		free(elf->units[i].functions.items);
-	free(elf->units);
-	free(elf->unit_ranges.items);
-	elf->units = NULL;
+		KY_ARRAY_FREE(elf->units[i].functions.items, elf->units[i].functions.room);
+	KY_ARRAY_FREE(elf->units, elf->units_room);
+	KY_ARRAY_FREE(elf->unit_ranges.items, elf->unit_ranges.room);
 	elf->units_count = 0;
-	elf->unit_ranges = (struct ky_symbolizer_ranges){0};
+	elf->unit_ranges.count = 0;
 }

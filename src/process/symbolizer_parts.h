@@ -24,7 +24,7 @@ struct ky_symbolizer_ranges {
 bool ky_symbolizer_ranges_add(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_t high,
 			      uint64_t what);
 void ky_symbolizer_ranges_sort(struct ky_symbolizer_ranges *ranges);
-/* The narrowest that begins last before the address and has it; NULL: none. */
+/* Return the narrowest that begins last before the address and has it; NULL: none. */
 const struct ky_symbolizer_range *ky_symbolizer_ranges_find(
 	const struct ky_symbolizer_ranges *ranges, uint64_t address);
 
@@ -43,6 +43,9 @@ struct ky_symbolizer_stub {
 	uint64_t bytes;
 	char *name; /* with "@plt" */
 };
+
+/* Symbols can share their names' bytes, so that long names cost time out of proportion to the file. */
+#define NAME_BYTES_MAX 4096u
 
 struct ky_symbolizer {
 	Dwfl *dwfl;
@@ -64,20 +67,15 @@ struct ky_symbolizer {
 
 /* ---- symbolizer_lines.c ---- */
 
-/* Functions that the debug information knows at an address of the file; how many it told of. name is the outermost's, or NULL. */
+/* Call back for the functions that the debug information has at an address; return how many. name is the outermost's, or NULL. */
 uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const char *name,
 			     ky_symbolizer_fn function, void *context);
 void ky_symbolizer_lines_free(struct ky_symbolizer *elf);
 
-/* ---- symbolizer_symbols.c ---- */
-
-/* The function's name, readable, or NULL. */
-const char *ky_symbolizer_symbol(struct ky_symbolizer *elf, uint64_t address);
-
 /* ---- symbolizer_stubs.c ---- */
 
 void ky_symbolizer_stubs_load(struct ky_symbolizer *elf);
-/* The stub's name, or NULL. */
+/* Return the stub's name, or NULL. */
 const char *ky_symbolizer_stub(const struct ky_symbolizer *elf, uint64_t address);
 void ky_symbolizer_stubs_free(struct ky_symbolizer *elf);
 

@@ -6,6 +6,7 @@
 #include "process/symbolizer_parts.h"
 
 #include "process/demangle.h"
+#include "process/program_file.h"
 
 #include <gelf.h>
 #include <stdio.h>
@@ -13,23 +14,6 @@
 #include <string.h>
 
 #define STUBS_MAX (1u << 16)
-/* Symbols can share their names' bytes, so that long names cost memory out of proportion to the file. */
-#define NAME_BYTES_MAX 4096u
-
-static Elf_Scn *section_named(Elf *elf, const char *wanted, GElf_Shdr *head)
-{
-	size_t names;
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
-	     section = elf_nextscn(elf, section)) {
-		const char *name =
-			gelf_getshdr(section, head) ? elf_strptr(elf, names, head->sh_name) : NULL;
-		if (name && strcmp(name, wanted) == 0)
-			return section;
-	}
-	return NULL;
-}
 
 /* The name of the symbol that a relocation is about, or NULL. */
 static const char *name_of(Elf *elf, Elf_Data *relocations, int number, Elf_Scn *symbols,
@@ -62,12 +46,12 @@ static bool stubs_at(Elf *elf, uint64_t *first, uint64_t *bytes)
 	GElf_Ehdr file;
 	if (!gelf_getehdr(elf, &file))
 		return false;
-	if (section_named(elf, ".plt.sec", &head)) {
+	if (ky_program_file_section(elf, 0, ".plt.sec", &head)) {
 		*first = head.sh_addr;
 		*bytes = 16;
 		return true;
 	}
-	if (!section_named(elf, ".plt", &head))
+	if (!ky_program_file_section(elf, 0, ".plt", &head))
 		return false;
 	*bytes = 16;
 	*first = head.sh_addr + (file.e_machine == EM_AARCH64 ? 32 : 16);
@@ -79,7 +63,7 @@ void ky_symbolizer_stubs_load(struct ky_symbolizer *elf)
 {
 	GElf_Shdr head, symbols_head;
 	uint64_t first, bytes;
-	Elf_Scn *section = section_named(elf->elf, ".rela.plt", &head);
+	Elf_Scn *section = ky_program_file_section(elf->elf, 0, ".rela.plt", &head);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	Elf_Scn *symbols = data ? elf_getscn(elf->elf, head.sh_link) : NULL;
 	if (!symbols || !head.sh_entsize || !gelf_getshdr(symbols, &symbols_head) ||

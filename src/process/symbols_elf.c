@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * symbols_elf.c: functions of ELF files, by libelf. A file is taken only when its build id is the recorded one, or
- * when none was recorded and it is still the same inode: one of the same name that was built anew would give wrong
+ * when none was recorded and it is still the same inode: one of the same name that was built again would give wrong
  * names.
  */
 #include "process/symbols_parts.h"
+
+#include "process/program_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
@@ -16,24 +18,19 @@
 
 #define SEGMENTS_MAX 64u
 
-#define ID_BYTES_MAX 64
-
-/* The file's own build id in hexadecimal; false when it has none. */
-static bool own_id(Elf *elf, char text[2 * ID_BYTES_MAX + 1])
+/* Writes the file's own build id in hexadecimal; false when it has none. */
+static bool own_id(Elf *elf, char text[2 * KY_PROGRAM_FILE_ID_MAX + 1])
 {
-	const void *bytes;
-	const ssize_t count = dwelf_elf_gnu_build_id(elf, &bytes);
-	if (count <= 0 || count > ID_BYTES_MAX)
-		return false;
-	for (ssize_t i = 0; i < count; i++)
-		snprintf(text + 2 * i, 3, "%02x", ((const uint8_t *)bytes)[i]);
-	return true;
+	const uint8_t *id;
+	const size_t bytes = ky_program_file_id(elf, &id);
+	ky_program_file_id_text(id, bytes, text);
+	return bytes > 0;
 }
 
 /* Recorded ones may be filled up with zeros to their usual size. */
 static bool has_build_id(Elf *elf, const char *wanted)
 {
-	char text[2 * ID_BYTES_MAX + 1];
+	char text[2 * KY_PROGRAM_FILE_ID_MAX + 1];
 	if (!own_id(elf, text))
 		return false;
 	const size_t bytes = strlen(text);
@@ -70,16 +67,6 @@ static bool is_code(Elf *elf, const GElf_Sym *symbol, const char *name)
 	return section && gelf_getshdr(section, &head) && head.sh_flags & SHF_EXECINSTR;
 }
 
-/* Names that are seen outside the file, and those with fewer underscores, are what people know. */
-static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
-{
-	const size_t underscores = strspn(name, "_");
-	const uint32_t bind = GELF_ST_BIND(symbol->st_info) == STB_GLOBAL  ? 2
-			      : GELF_ST_BIND(symbol->st_info) == STB_LOCAL ? 1
-									   : 0;
-	return bind << 8 | (underscores < 255 ? 255 - (uint32_t)underscores : 0);
-}
-
 static bool take_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *head,
 			 struct ky_symbol_table *table)
 {
@@ -94,7 +81,8 @@ static bool take_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *head,
 		const char *name = elf_strptr(elf, head->sh_link, symbol.st_name);
 		if (name && *name && is_code(elf, &symbol, name) &&
 		    !ky_symbol_table_add(table, symbol.st_value, symbol.st_size,
-					 rank_of(&symbol, name), name, strlen(name)))
+					 ky_symbol_table_rank(GELF_ST_BIND(symbol.st_info), name),
+					 name, strlen(name)))
 			return false;
 	}
 	return table->count != 0;
@@ -102,13 +90,9 @@ static bool take_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *head,
 
 static bool take_table(Elf *elf, uint32_t type, struct ky_symbol_table *table)
 {
-	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
-	     section = elf_nextscn(elf, section)) {
-		GElf_Shdr head;
-		if (gelf_getshdr(section, &head) && head.sh_type == type)
-			return take_symbols(elf, section, &head, table);
-	}
-	return false;
+	GElf_Shdr head;
+	Elf_Scn *const section = ky_program_file_section(elf, type, NULL, &head);
+	return section && take_symbols(elf, section, &head, table);
 }
 
 /* The recorded build id, or without one the same file on the same disk. */
@@ -149,9 +133,9 @@ static bool path_of(char *path, const char *folder, const char *under, const cha
 	return bytes > 0 && bytes < KY_SYMBOLS_PATH_BYTES;
 }
 
-/* The build id of the file that is still there, when the recording does not tell. */
+/* Finds the build id of the file that is still there, when none was recorded. */
 static bool find_id(const char *path, const struct ky_symbols_file *file,
-		    char id[2 * ID_BYTES_MAX + 1])
+		    char id[2 * KY_PROGRAM_FILE_ID_MAX + 1])
 {
 	const int fd = ky_symbols_open_plain(path);
 	if (fd < 0)
@@ -186,7 +170,7 @@ void ky_symbols_load_elf(struct ky_symbols *symbols, struct ky_symbols_file *fil
 	const char *build_id =
 		file->build_id ? ky_strings_text(symbols->strings, file->build_id) : NULL;
 	const char *path = ky_strings_text(symbols->strings, file->path);
-	char id[2 * ID_BYTES_MAX + 1];
+	char id[2 * KY_PROGRAM_FILE_ID_MAX + 1];
 	if (elf_version(EV_CURRENT) == EV_NONE || !path)
 		return;
 	if (!build_id && find_id(path, file, id))

@@ -5,6 +5,8 @@
  */
 #include "process/symbols_parts.h"
 
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,30 +65,6 @@ void ky_symbols_add_kallsyms(struct ky_symbols *symbols, const char *text, size_
 	ky_symbol_table_sort(&symbols->kernel);
 }
 
-/* All of a file that does not tell its size; NULL when it cannot be read. */
-static char *read_all(int fd, size_t *bytes)
-{
-	size_t room = 1u << 20;
-	char *data = malloc(room);
-	*bytes = 0;
-	while (data) {
-		const ssize_t count = read(fd, data + *bytes, room - *bytes);
-		if (count == 0)
-			return data;
-		*bytes += count > 0 ? (size_t)count : 0;
-		if (count < 0 || room >= KALLSYMS_BYTES_MAX)
-			break;
-		if (*bytes < room)
-			continue;
-		char *larger = realloc(data, room *= 2);
-		if (!larger)
-			break;
-		data = larger;
-	}
-	free(data);
-	return NULL;
-}
-
 /* The build id is in the notes of the kernel that runs, after "GNU". */
 static bool is_running_kernel(const char *build_id)
 {
@@ -141,7 +119,7 @@ void ky_symbols_kernel(struct ky_symbols *symbols, uint32_t build_id, const char
 		return;
 	size_t bytes;
 	uint64_t now = 0;
-	char *text = read_all(fd, &bytes);
+	char *text = ky_file_read_fd(fd, KALLSYMS_BYTES_MAX, &bytes);
 	close(fd);
 	if (!text)
 		return;

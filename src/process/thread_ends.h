@@ -17,16 +17,17 @@ struct ky_thread_end {
 	int64_t pid, tid, ns;
 };
 
-struct ky_event_ends {
+struct ky_thread_ends {
 	struct ky_thread_end *ends; /* by pid, tid and time when they are sorted */
 	uint32_t count, room;
 };
 
 /* False without memory. */
-bool ky_event_ends_add(struct ky_event_ends *ends, const struct ky_thread_end *end);
-void ky_event_ends_sort(struct ky_event_ends *ends);
+bool ky_thread_ends_add(struct ky_thread_ends *ends, const struct ky_thread_end *end);
+void ky_thread_ends_sort(struct ky_thread_ends *ends);
 /* The first end of the thread that is not before that; INT64_MAX: none. */
-int64_t ky_event_ends_after(const struct ky_event_ends *ends, int64_t pid, int64_t tid, int64_t ns);
-void ky_event_ends_free(struct ky_event_ends *ends);
+int64_t ky_thread_ends_after(const struct ky_thread_ends *ends, int64_t pid, int64_t tid,
+			     int64_t ns);
+void ky_thread_ends_free(struct ky_thread_ends *ends);
 
 #endif

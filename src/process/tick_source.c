@@ -16,19 +16,19 @@ static struct ky_drum drum_here(uint32_t tick_source)
 	return (struct ky_drum){.ticks_inline = tick_source != KY_TICKS_MONOTONIC};
 }
 
-bool ky_counter_is_here(uint32_t tick_source)
+bool ky_tick_source_is_here(uint32_t tick_source)
 {
 	return tick_source == KY_TICKS_MONOTONIC ||
 	       (tick_source != KY_TICKS_NONE && (int)tick_source == ky_cpu_tick_source());
 }
 
-uint64_t ky_counter_ticks(uint32_t tick_source)
+uint64_t ky_tick_source_ticks(uint32_t tick_source)
 {
 	const struct ky_drum here = drum_here(tick_source);
 	return ky_drum_ticks(&here);
 }
 
-struct ky_tick_reading ky_counter_now(uint32_t tick_source)
+struct ky_tick_reading ky_tick_source_now(uint32_t tick_source)
 {
 	const struct ky_drum here = drum_here(tick_source);
 	const struct ky_drum_reading now = ky_clock_read(&here);
@@ -36,7 +36,7 @@ struct ky_tick_reading ky_counter_now(uint32_t tick_source)
 					now.realtime_ns};
 }
 
-bool ky_counter_same_boot(const struct ky_tick_reading *then, const struct ky_tick_reading *now)
+bool ky_tick_source_same_boot(const struct ky_tick_reading *then, const struct ky_tick_reading *now)
 {
 	const uint64_t apart = (now->realtime_ns - now->boottime_ns) -
 			       (then->realtime_ns - then->boottime_ns) + SAME_BOOT_NS;

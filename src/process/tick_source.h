@@ -9,12 +9,13 @@
 #include "core/event.h"
 
 /* Whether this machine has the counter (enum ky_tick_source). */
-bool ky_counter_is_here(uint32_t tick_source);
+bool ky_tick_source_is_here(uint32_t tick_source);
 /* The counter, and with it the system's clocks, now. It is here. */
-uint64_t ky_counter_ticks(uint32_t tick_source);
-struct ky_tick_reading ky_counter_now(uint32_t tick_source);
+uint64_t ky_tick_source_ticks(uint32_t tick_source);
+struct ky_tick_reading ky_tick_source_now(uint32_t tick_source);
 
 /* Whether both samples are of one boot of one machine, and in one time namespace. */
-bool ky_counter_same_boot(const struct ky_tick_reading *then, const struct ky_tick_reading *now);
+bool ky_tick_source_same_boot(const struct ky_tick_reading *then,
+			      const struct ky_tick_reading *now);
 
 #endif

@@ -414,17 +414,17 @@ static void find_rate(struct ky_drum_file *file, struct ky_clock_map *clock)
 	}
 	file->rate = KY_DRUM_RATE_GUESSED;
 	clock->nominal = guessed_rate(source);
-	if (!ky_counter_is_here(source))
+	if (!ky_tick_source_is_here(source))
 		return;
-	const struct ky_tick_reading now = ky_counter_now(source);
-	if (clock->count && ky_counter_same_boot(&clock->readings[0], &now)) {
+	const struct ky_tick_reading now = ky_tick_source_now(source);
+	if (clock->count && ky_tick_source_same_boot(&clock->readings[0], &now)) {
 		file->rate = KY_DRUM_RATE_BOOT;
 		clock->nominal = rate_of(&clock->readings[0], &now);
 		return;
 	}
 	file->rate = KY_DRUM_RATE_MACHINE;
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	const struct ky_tick_reading later = ky_counter_now(source);
+	const struct ky_tick_reading later = ky_tick_source_now(source);
 	clock->nominal = rate_of(&now, &later);
 }
 
@@ -458,10 +458,10 @@ static int add_now(struct ky_drum_file *file)
 {
 	struct ky_clock_map *clock = &file->stream.clock;
 	const uint32_t source = file->view.header.tick_source;
-	if (!ky_counter_is_here(source) || clock->count == 0)
+	if (!ky_tick_source_is_here(source) || clock->count == 0)
 		return 0;
-	const struct ky_tick_reading now = ky_counter_now(source);
-	return ky_counter_same_boot(&clock->readings[clock->count - 1], &now)
+	const struct ky_tick_reading now = ky_tick_source_now(source);
+	return ky_tick_source_same_boot(&clock->readings[clock->count - 1], &now)
 		       ? ky_clock_map_add(clock, &now)
 		       : 0;
 }

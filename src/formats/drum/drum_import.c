@@ -259,7 +259,7 @@ void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid)
 	}
 }
 
-void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
+void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_thread_ends *ends,
 			  bool tells)
 {
 	intake->ends = ends;

@@ -46,7 +46,7 @@ void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid);
 /* Of these processes (by pid) its spans do not nest in those of the other drums: they are on tracks of their own. */
 void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_map *processes);
 /* When threads end; tells: the drum is one that says so. */
-void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_event_ends *ends,
+void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_thread_ends *ends,
 			  bool tells);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_tick_reading *samples,
 			    uint32_t count);

@@ -69,11 +69,11 @@ struct ky_event_intake {
 	struct ky_trace *trace;
 	bool ordered;
 	bool done;
-	bool owned;                       /* all threads are of one process */
-	bool beside;                      /* other drums have spans of the same threads */
-	const struct ky_event_ends *ends; /* NULL: nobody tells when threads end */
-	bool tells_ends;                  /* it is this drum */
-	const struct ky_u64_map *apart;   /* of these processes its own are on other tracks */
+	bool owned;                        /* all threads are of one process */
+	bool beside;                       /* other drums have spans of the same threads */
+	const struct ky_thread_ends *ends; /* NULL: nobody tells when threads end */
+	bool tells_ends;                   /* it is this drum */
+	const struct ky_u64_map *apart;    /* of these processes its own are on other tracks */
 	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;

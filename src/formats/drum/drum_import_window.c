@@ -60,7 +60,7 @@ void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, i
 			t->first_ns = window->from_ns;
 	}
 	if (intake->ends)
-		t->end_ns = ky_event_ends_after(intake->ends, t->pid, t->tid, ns);
+		t->end_ns = ky_thread_ends_after(intake->ends, t->pid, t->tid, ns);
 	const int64_t end_ns = with_margin(t->end_ns);
 	t->until_ns = end_ns < t->window_ns ? end_ns : t->window_ns;
 }

@@ -42,7 +42,7 @@ struct kymo_loading {
 	struct ky_u64_map lives;    /* pid: drum + 1 that ends last of its current life */
 	uint64_t chunks, chunks_done;
 	uint64_t unknown, damaged; /* events left out, of all */
-	struct ky_event_ends ends;
+	struct ky_thread_ends ends;
 	bool ordered;
 	bool beside; /* there are several drums of the same threads */
 };
@@ -227,7 +227,7 @@ static void take_end(void *context, const struct ky_event *event)
 	const struct ky_thread_end end = {event->thread->pid, event->thread->tid,
 					  (int64_t)event->time_ns};
 	if (event->kind == KYMO_KIND_INSTANT && event->time_ns < INT64_MAX &&
-	    !ky_event_ends_add(&loading->ends, &end))
+	    !ky_thread_ends_add(&loading->ends, &end))
 		loading->load->trace->error = -ENOMEM;
 }
 
@@ -242,7 +242,7 @@ static int read_ends(struct kymo_loading *loading)
 			error = ky_kymo_read(loading->drums[i].source, 0, UINT64_MAX, &sink,
 					     &totals);
 	}
-	ky_event_ends_sort(&loading->ends);
+	ky_thread_ends_sort(&loading->ends);
 	return error ? error : loading->load->trace->error;
 }
 
@@ -328,7 +328,7 @@ int ky_kymo_load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, bo
 	ky_kymo_common_free(&loading.common);
 	ky_u64_map_free(&loading.crossing);
 	ky_u64_map_free(&loading.lives);
-	ky_event_ends_free(&loading.ends);
+	ky_thread_ends_free(&loading.ends);
 	free(loading.drums);
 	return error;
 }

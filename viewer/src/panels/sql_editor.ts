@@ -76,7 +76,7 @@ export class SqlEditor {
 
   private suggest(words: string[]): void {
     this.offered = words;
-    const hint = "Ctrl+Enter runs it. Tab takes the first word that is offered here.";
+    const hint = "Ctrl+Enter runs the SQL. Tab takes the first suggestion.";
     if (words.length === 0) return this.words.replaceChildren(hint);
     const offers = words.map((word) => {
       const offer = button(word, { class: "quiet", tabindex: -1 }, () => this.take(word));

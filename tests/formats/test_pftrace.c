@@ -331,6 +331,26 @@ static void snapshots_behind_an_event_count_for_it(void **state)
 
 /* ---- tracks ---- */
 
+static void sandboxed_threads_have_tids_of_their_own(void **state)
+{
+	(void)state;
+	static struct proto thread;
+	start_track(7);
+	thread.used = 0;
+	proto_number(&thread, 1, 100);
+	proto_number(&thread, 2, 5);
+	proto_message(&part, 4, &thread);
+	thread.used = 0;
+	proto_number(&thread, 3, 1); /* ChromeThreadDescriptor.is_sandboxed_tid */
+	proto_message(&part, 7, &thread);
+	put_track();
+	put_simple(INSTANT, 7, 1, "x");
+	read_file();
+	const uint32_t row = ky_track_thread(trace, trace->slices.track[0]);
+	assert_true(trace->threads.tid[row] > UINT32_MAX);
+	assert_int_equal((uint32_t)trace->threads.tid[row], 5);
+}
+
 static void a_second_uuid_of_a_tid_is_another_thread(void **state)
 {
 	(void)state;
@@ -657,6 +677,7 @@ int main(void)
 		TEST(huge_interned_ids_work_as_small_ones),
 		TEST(incremental_clocks_count_on_in_their_unit),
 		TEST(snapshots_behind_an_event_count_for_it),
+		TEST(sandboxed_threads_have_tids_of_their_own),
 		TEST(a_second_uuid_of_a_tid_is_another_thread),
 		TEST(children_belong_to_what_their_parents_belong_to),
 		TEST(loops_of_parents_end),

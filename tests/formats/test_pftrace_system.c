@@ -283,6 +283,32 @@ static void perf_samples_have_their_callstacks(void **state)
 	assert_string_equal(ky_text_of(trace, trace->frames.name[outer]), "main");
 }
 
+static void stack_samples_are_named_after_their_counter(void **state)
+{
+	(void)state;
+	static struct proto defaults;
+	static struct proto message;
+	/* TracePacketDefaults.stack_sample_defaults: source, and the primary counter with its name. */
+	part.used = defaults.used = message.used = 0;
+	proto_text(&message, 2, "cycles");
+	proto_text(&part, 1, "sampler");
+	proto_message(&part, 2, &message);
+	proto_message(&defaults, 100, &part);
+	start_packet(CLEARED, 1);
+	proto_message(&packet, 59, &defaults);
+	end_packet();
+	part.used = message.used = 0;
+	proto_number(&message, 2, 10);
+	proto_number(&message, 3, 11);
+	proto_message(&part, 1, &message);
+	start_packet(NEEDS, 500);
+	proto_message(&packet, 135, &part);
+	end_packet();
+	read_file();
+	assert_int_equal(trace->samples.rows.count, 1);
+	assert_string_equal(ky_text_of(trace, trace->samples.event[0]), "cycles");
+}
+
 static void streaming_profiles_count_on_from_the_thread_descriptor(void **state)
 {
 	(void)state;
@@ -368,6 +394,7 @@ int main(void)
 		TEST(generic_events_name_their_fields),
 		TEST(the_process_tree_names_processes_and_threads),
 		TEST(perf_samples_have_their_callstacks),
+		TEST(stack_samples_are_named_after_their_counter),
 		TEST(streaming_profiles_count_on_from_the_thread_descriptor),
 		TEST(zlib_and_zstd_packets_are_unpacked),
 		TEST(damaged_compressed_packets_are_counted),

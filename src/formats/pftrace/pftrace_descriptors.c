@@ -186,7 +186,9 @@ static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 	if (parts.has_thread) {
 		track->state = false;
 		read_thread(track, parts.thread);
-		if (parts.has_chrome_thread && ky_proto_find(parts.chrome_thread, 4, &field) &&
+		if (parts.has_chrome_thread &&
+		    ky_proto_find(parts.chrome_thread,
+				  KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &field) &&
 		    field.value)
 			track->tid = ky_pf_synthetic_tid(track->pid, track->tid);
 		return track->has_pid && track->has_tid;

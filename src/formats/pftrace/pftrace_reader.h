@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_reader.h: what the reader of Perfetto protobuf knows while it reads.
+ * pftrace_reader.h: the state of the reader of Perfetto protobuf, and its parts.
  *
- *   bytes ─▶ packets (pftrace_packet.c) ─┬─ pass 1: clocks, descriptors of tracks, machines
+ *   bytes ─▶ packets (pftrace_packet.c) ─┬─ pass 1: clocks, track descriptors, machines
  *                                        └─ pass 2: sequence's state ─▶ payload ─▶ intake
  *
- * Two passes: what the first one learns may stand anywhere in the file and is needed from the first
- * event on. A sequence is the packets of one writer; interned ids, defaults and differences of times
- * belong to one. All arrays grow with the input only.
+ * What the first pass learns may be anywhere in the file and is needed from the first event on. A sequence is the
+ * packets of one writer; interned ids, defaults and time differences belong to one. All arrays grow with the input only.
  */
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_READER_H
 #define KY_FORMATS_PFTRACE_PFTRACE_READER_H
@@ -275,7 +274,7 @@ struct ky_pf {
 	struct ky_pair_map known; /* what packets gave numbers, see ky_pf_known() */
 	struct ky_pf_disk *disks;
 	uint32_t disks_count, disks_room;
-	uint64_t sockets; /* that were told apart */
+	uint64_t sockets; /* counted */
 
 	uint32_t words[KY_PF_WORDS_COUNT];
 };
@@ -305,7 +304,7 @@ struct ky_pf_packet {
 	uint32_t machine_id;
 	bool has_timestamp, has_sequence, cleared;
 	struct ky_proto_view interned, defaults;
-	struct ky_proto_field payload; /* the first field that is none of the others */
+	struct ky_proto_field payload; /* the first other field */
 };
 
 /* ---- pftrace_packet.c ---- */
@@ -576,6 +575,8 @@ void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 		       struct ky_proto_view sample);
 void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			 struct ky_proto_view defaults);
+void ky_pf_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  struct ky_proto_view defaults);
 void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     struct ky_proto_view profile);
 void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,

@@ -241,6 +241,15 @@ void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		sequence->sample_event = event_name(pf, timebase.view);
 }
 
+void ky_pf_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  struct ky_proto_view defaults)
+{
+	struct ky_proto_field counter, name;
+	if (ky_proto_find(defaults, KY_PF_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR, &counter) &&
+	    ky_proto_find(counter.view, KY_PF_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME, &name))
+		sequence->sample_event = ky_pf_string(pf, name.view);
+}
+
 /* ---- perf samples ---- */
 
 struct perf_sample {

@@ -101,6 +101,9 @@ enum { /* CounterDescriptor.BuiltinCounterType */
 enum { /* ChromeProcessDescriptor */
 	KY_PF_CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE = 1,
 };
+enum { /* ChromeThreadDescriptor */
+	KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID = 3,
+};
 enum { /* ProcessTree */
 	KY_PF_PROCESS_TREE_PROCESSES = 1, KY_PF_PROCESS_TREE_THREADS = 2,
 };
@@ -273,6 +276,12 @@ enum { /* StackSample.TaskContext */
 };
 enum { /* StackSample.ExecutionContext */
 	KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_CPU = 2, KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_MODE = 3,
+};
+enum { /* StackSample.CounterDescriptor */
+	KY_PF_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME = 2,
+};
+enum { /* StackSampleDefaults */
+	KY_PF_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR = 2,
 };
 enum { /* InlineCallstack */
 	KY_PF_INLINE_CALLSTACK_FRAMES = 1,

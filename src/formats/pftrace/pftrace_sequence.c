@@ -132,9 +132,10 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	while (ky_proto_next(&in, &field)) {
 		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
 			event_defaults(pf, sequence, field.view);
-		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS ||
-			 field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
+		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS)
 			ky_pf_perf_defaults(pf, sequence, field.view);
+		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
+			ky_pf_stack_defaults(pf, sequence, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID)
 			sequence->clock_id = (uint32_t)field.value;
 	}

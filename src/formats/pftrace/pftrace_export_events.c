@@ -2,9 +2,9 @@
 /*
  * pftrace_export_events.c: slices, instants, counters and flows as TrackEvents, arguments as debug annotations.
  *
- * Flows are ids of the events they leave and arrive at, in the order of time. A flow with a name, or one that
- * arrives at a slice which began before it left, is a legacy event inside the slice instead, as the recorder
- * writes them: ids have no name and only stand at the begin.
+ * A flow is an id of the events that it leaves and arrives at, in the order of time. A flow with a name, or one that
+ * arrives at a slice that started before it left, is a legacy event inside the slice instead, as a session writes
+ * them: ids have no name, and only the start of a slice has them.
  */
 #include "formats/pftrace/pftrace_export.h"
 

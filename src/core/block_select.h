@@ -6,6 +6,7 @@
 #ifndef KY_CORE_BLOCK_SELECT_H
 #define KY_CORE_BLOCK_SELECT_H
 
+#include "core/assert.h"
 #include "core/ring_read.h"
 
 #include <string.h>
@@ -42,6 +43,7 @@ static inline uint32_t ky_block_select(struct ky_block *b, uint64_t *words, ky_b
 		}
 		at += size;
 	}
+	KY_ASSERT(to <= b->count);
 	b->count = to;
 	return first;
 }

@@ -243,6 +243,7 @@ static uint32_t find_reading(const struct ky_clock_map *map, uint64_t ticks)
 		else
 			high = middle;
 	}
+	KY_ASSERT(low < map->count && (low == 0 || map->readings[low].ticks <= ticks));
 	return low;
 }
 

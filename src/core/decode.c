@@ -2,6 +2,8 @@
 /* decode.c: decode an event item by item. The flags of the site say which come first. */
 #include "core/decode.h"
 
+#include "core/assert.h"
+
 #include "core/layout.h"
 #include "core/print.h"
 
@@ -32,6 +34,7 @@ static struct ky_text take_string(struct ky_decoder *d, struct items *items, boo
 	if (bytes > KYMO_STRING_MAX || (bytes + 7) / 8 > items->left ||
 	    bytes >= sizeof(d->text) - d->used)
 		bytes = 0;
+	KY_ASSERT(d->used + bytes < sizeof(d->text));
 	char *text = d->text + d->used;
 	memcpy(text, items->at, bytes);
 	text[bytes] = '\0';
@@ -114,6 +117,7 @@ static uint64_t take_leading(struct ky_decoder *d, const struct ky_site *site, s
 void ky_decode(struct ky_decoder *d, const struct ky_site *site, const uint64_t *words, uint64_t ns,
 	       const struct ky_clock_map *clock, struct ky_event *event)
 {
+	KY_ASSERT(site->args <= KYMO_ARGS_MAX);
 	const bool end = KY_WORD_IS_END(words[0]);
 	*event = (struct ky_event){.kind = end ? KYMO_KIND_END : site->kind,
 				   .time_ns = ns,

@@ -42,7 +42,7 @@ static _Atomic int state = NONE;
 static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
 static uint32_t *here; /* 1; the kernel zeroes it in a forked child, not in vfork's */
-static _Atomic uint64_t early_losses; /* events while the drum was being made */
+static _Atomic uint64_t early_losses; /* events while the drum was being made; a plain counter */
 
 /* Plan the same places again, for a forked child: trace points hold addresses of some. */
 static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *parent)
@@ -199,6 +199,7 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 	if (elsewhere)
 		ky_os_unmap(elsewhere, old->bytes);
 	d->base = old->base;
+	KY_ASSERT(error != 0 || d->bytes == old->bytes);
 	if (error == 0)
 		ky_drum_make_parts(d);
 	return error;
@@ -470,6 +471,7 @@ static void raise_to(uint64_t *field, uint64_t value)
 void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
 {
 	const uint64_t space = d->header->space_bytes;
+	KY_ASSERT(d->header->budget_bytes <= space);
 	if (total_bytes < ring_bytes)
 		total_bytes = ring_bytes;
 	raise_to(&d->header->budget_bytes,

@@ -2,6 +2,8 @@
 /* drum_view.c: the one place that checks a drum's offsets and sizes. */
 #include "core/drum_view.h"
 
+#include "core/assert.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -90,6 +92,7 @@ static const uint8_t *body_at(const struct ky_drum_view *view, uint32_t at, uint
 	    record.bytes > end - offset - sizeof(record))
 		return NULL;
 	*bytes = record.bytes;
+	KY_ASSERT(offset + sizeof(record) + record.bytes <= view->bytes);
 	return view->base + offset + sizeof(record);
 }
 

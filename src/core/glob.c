@@ -9,6 +9,8 @@
  */
 #include "core/glob.h"
 
+#include "core/assert.h"
+
 struct entry_text {
 	const char *at;
 	size_t bytes;
@@ -40,6 +42,7 @@ bool ky_glob_match(const char *glob, size_t glob_bytes, const char *text, size_t
 	}
 	while (g < glob_bytes && glob[g] == '*')
 		g++;
+	KY_ASSERT(g <= glob_bytes && t == text_bytes);
 	return g == glob_bytes;
 }
 

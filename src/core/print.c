@@ -10,6 +10,8 @@
  */
 #include "core/print.h"
 
+#include "core/assert.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +52,7 @@ static void put(struct message *text, const char *data, size_t bytes)
 	if (bytes > 0)
 		memcpy(text->out + text->used, data, bytes);
 	text->used += bytes;
+	KY_ASSERT(text->used <= text->room);
 }
 
 static void put_spaces(struct message *text, size_t count)

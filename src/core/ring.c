@@ -65,6 +65,7 @@ static uint64_t count_events(const struct ky_ring_writer *w)
 		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
 		at += 1 + KY_WORD_LENGTH(word);
 	}
+	KY_ASSERT(events >= block->events_before);
 	return events;
 }
 
@@ -128,6 +129,7 @@ static bool take_space(struct ky_drum *drum, uint64_t bytes, uint64_t *at)
 	} while (!__atomic_compare_exchange_n(&h->space_used, &used, used + bytes, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*at = h->space_at + used;
+	KY_ASSERT(*at % KY_BLOCK_BYTES == 0 && *at + bytes <= drum->bytes);
 	return true;
 }
 
@@ -233,6 +235,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	struct ky_drum_ring *ring = w->ring;
 	if (!ring)
 		return;
+	KY_ASSERT(ring->owner != 0 && w->next >= w->first);
 	w->ring = NULL;
 	w->pub.ky_end = 0;
 	ring->events = w->pub.ky_events;

@@ -77,6 +77,7 @@ static bool text_at(struct ky_sites *sites, uint32_t at, struct ky_text *text)
 	if (live.bytes == 0)
 		return true;
 	const uint64_t place = at - sites->view->header.heap_at / KY_HEAP_UNIT;
+	KY_ASSERT(place <= sites->view->header.heap_bytes / KY_HEAP_UNIT);
 	if (!sites->texts[place])
 		sites->texts[place] = copy_text(sites, live);
 	const struct ky_text_copy *copy = sites->texts[place];
@@ -201,6 +202,7 @@ static struct ky_thread *add_thread(struct ky_sites *sites, int32_t pid, int32_t
 	thread->tid = tid;
 	thread->pid = pid;
 	thread->index = sites->threads_count++;
+	KY_ASSERT(thread->index < sites->threads_room);
 	thread->name = (struct ky_text){"", 0};
 	sites->thread_names[thread->index] = 0;
 	return thread;

@@ -90,6 +90,7 @@ static void new_piece(struct ky_stream *s, struct ky_stream_source *source)
 	struct ky_block *b = &source->block;
 	bool renamed = false;
 	source->at = 0;
+	KY_ASSERT(b->count <= KY_BLOCK_WORDS && b->events <= b->count);
 	if (s->wanted || s->start_ticks)
 		ky_block_select(b, source->words, is_wanted, s);
 	source->high = b->high;
@@ -145,6 +146,7 @@ static bool advance(struct ky_stream *s, struct ky_stream_source *source)
 /* Return where in the drum a word of the piece came from; right unless events were filtered out. */
 static uint64_t place_of(const struct ky_stream_source *source, const uint64_t *word)
 {
+	KY_ASSERT(word >= source->words && word < source->words + KY_BLOCK_WORDS);
 	const uint64_t block = source->block.number & (source->cursor.blocks - 1);
 	const uint64_t words = source->block.from + (uint64_t)(word - source->words);
 	return source->cursor.at + block * KY_BLOCK_BYTES + (KY_BLOCK_HEAD_WORDS + words) * 8;
@@ -219,6 +221,7 @@ static void run_top(struct ky_stream *s, uint64_t horizon)
 		report_loss(s, top);
 		emit(s, top);
 		more = advance(s, top);
+		KY_ASSERT(!more || top->at < top->block.count);
 	} while (more && top->next_ticks <= until);
 	if (!more) {
 		s->heap[0] = s->heap[--s->heap_count];
@@ -234,6 +237,7 @@ static void read_merged(struct ky_stream *s, uint64_t horizon)
 	for (uint32_t i = 0; i < s->sources_count; i++)
 		if (advance(s, s->sources[i]))
 			s->heap[s->heap_count++] = s->sources[i];
+	KY_ASSERT(s->heap_count <= s->sources_count);
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
 	/* With a limit per call the rest waits: it would come out of order. */
@@ -294,6 +298,7 @@ static int take_ring(struct ky_stream *s, struct ky_stream_source *source)
 		       s->view.header.rings_at + source->cursor.ring * sizeof(struct ky_drum_ring));
 		return 0;
 	}
+	KY_ASSERT(!source->words && source->cursor.blocks);
 	source->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
 	return source->words ? 0 : -ENOMEM;
 }

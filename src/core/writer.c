@@ -28,8 +28,12 @@ static __thread uint32_t given_name __attribute__((tls_model("initial-exec")));
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
+/*
+ * All slots, and how many were ever taken: no slot from slots_high on was. Sequentially consistent, but for the first load
+ * in slots(): ky_writer_settle() sees every slot that a thread took before.
+ */
 static _Atomic(struct ky_slot *) arena;
-static _Atomic uint32_t slots_high; /* no slot from here on was ever taken */
+static _Atomic uint32_t slots_high;
 ky_writer_hook_fn *ky_writer_hook;
 
 static uint32_t slot_tid(const struct ky_slot *slot)
@@ -45,6 +49,7 @@ static uint64_t word_of(const struct kymo_i_site *site)
 
 static void detach(struct ky_slot *slot)
 {
+	KY_ASSERT(slot_tid(slot) != 0 && kymo_i_tls != &slot->level[0].pub);
 	struct ky_drum *drum = ky_drum_peek();
 	for (uint32_t i = 0; drum && i < KY_LEVELS; i++)
 		ky_ring_release(drum, &slot->level[i]);
@@ -180,6 +185,7 @@ static void use_given_name(void)
 /* Give the slot to the thread. As soon as kymo_i_tls points to it, signal handlers use it, too. */
 static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 {
+	KY_ASSERT(slot_tid(slot) != 0 && attaching);
 	char comm[16];
 	ky_os_comm(comm);
 	slot->name = ky_heap_intern(drum, comm, strnlen(comm, sizeof(comm)));
@@ -392,6 +398,7 @@ static void put_items(uint64_t *slot, const struct event_items *p)
 static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
 		  uint64_t word, uint64_t end_bit, const struct event_items *p)
 {
+	KY_ASSERT(p->words >= p->items && p->words <= KY_EVENT_WORDS_MAX && word != 0);
 	uint64_t ticks;
 	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
 	if (!at) {
@@ -441,6 +448,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
 		      const uint64_t *values)
 {
+	KY_ASSERT(items <= KYMO_I_ITEMS_MAX);
 	struct event_items p = {.items = items, .words = items, .values = values};
 	return record_slow(site, end_bit, &p, true, false);
 }
@@ -497,6 +505,7 @@ static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint
 int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
 			const uint64_t *values)
 {
+	KY_ASSERT(at < items && items <= KYMO_I_ITEMS_MAX);
 	const char *const string = (const char *)(uintptr_t)values[at];
 	const size_t bytes = string ? strnlen(string, KYMO_STRING_MAX + 1) : SIZE_MAX;
 	const size_t words = items + (bytes + 7) / 8;
@@ -577,6 +586,7 @@ int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *re
 
 void ky_writer_commit(struct kymo_reservation *reservation, bool end)
 {
+	KY_ASSERT(reservation->private_[2] <= KY_EVENT_WORDS_MAX);
 	ky_ring_commit((struct kymo_i_writer *)(uintptr_t)reservation->private_[0],
 		       reservation->items - 1,
 		       reservation->private_[1] | (end ? KYMO_I_END_BIT : 0),

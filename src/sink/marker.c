@@ -35,6 +35,11 @@
 #define DEPTH_MAX 32u
 #define WAIT_NS UINT64_C(1000000000)
 
+/*
+ * The one session that writes to ftrace. All accesses are sequentially consistent, as an event costs a system call anyway.
+ * What pairs: the store of session comes last in ky_marker_start(), so a hook that loads it finds fd, pid and epoch;
+ * hook() counts itself in and then loads session, ky_marker_stop() clears session and then loads inside.
+ */
 static struct {
 	struct kymo_session *_Atomic session;
 	_Atomic bool taken; /* by a session, from before it begins until after its end */
@@ -361,6 +366,7 @@ int ky_marker_start(struct kymo_session *s)
 	atomic_store(&marker.pid, s->pid);
 	atomic_fetch_add(&marker.epoch, 1);
 	atomic_store(&marker.session, s);
+	/* Pairs with the acquire load in record_slow(), writer.c. */
 	__atomic_store_n(&ky_writer_hook, hook, __ATOMIC_RELEASE);
 	slow_all();
 	return 0;
@@ -368,7 +374,7 @@ int ky_marker_start(struct kymo_session *s)
 
 static void unhook(void)
 {
-	__atomic_store_n(&ky_writer_hook, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&ky_writer_hook, NULL, __ATOMIC_RELAXED);
 	ky_writer_slow_only(false);
 	atomic_store(&marker.session, NULL);
 }

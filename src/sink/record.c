@@ -96,6 +96,7 @@ static void write_clocks(struct kymo_session *s)
 
 static void write_process(struct kymo_session *s)
 {
+	/* Pairs with the release store in kymo_process_name(): the string is there. */
 	const uint32_t name = __atomic_load_n(&s->drum->header->process_name, __ATOMIC_ACQUIRE);
 	if (name == s->process_name || !s->output.writer)
 		return;

@@ -43,6 +43,7 @@ struct kymo_session {
 	uint32_t process_name;   /* as last written */
 	uint32_t rotation;
 	bool full; /* max_bytes reached, and the path has no ${rotation} */
+	/* For other threads. Each is read alone: no access to other memory is ordered by them. */
 	_Atomic int error;
 	_Atomic uint64_t events;
 	_Atomic uint64_t lost;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include <errno.h>
 
-#include "formats/kymo/kymo_define.h"
+#include "formats/kymo/kymo_chunk.h"
 
 #define BUFFER_BYTES (16u << 10)
 #define SECOND_NS UINT64_C(1000000000)

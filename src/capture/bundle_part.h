@@ -20,7 +20,7 @@
 #include "capture/bundle.h"
 #include "formats/kymo/kymo_chunk.h"
 #include "formats/kymo/kymo_pack.h"
-#include "formats/table.h"
+#include "formats/out.h"
 
 #include <limits.h>
 

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define KY_INPUT_MESSAGE_BYTES 512
@@ -91,5 +92,33 @@ bool ky_input_next_member(struct ky_input *input);
 
 /* Get the bytes of the file on disk, read and in all, for progress. */
 void ky_input_progress(const struct ky_input *input, uint64_t *done, uint64_t *all);
+
+#define KY_INPUT_LINE_MAX (1u << 20) /* a longer line is cut into several */
+
+/*
+ * Get the next line without its end ("\n" or "\r\n"), and its position; false at the end. The text
+ * lives until the next call.
+ */
+static inline bool ky_input_line(struct ky_input *input, const char **text, size_t *bytes,
+				 uint64_t *position)
+{
+	size_t seen = 0;
+	const uint8_t *newline = NULL;
+	for (;;) {
+		const size_t have = (size_t)(input->end - input->at);
+		newline = have > seen ? memchr(input->at + seen, '\n', have - seen) : NULL;
+		seen = have;
+		if (newline || seen >= KY_INPUT_LINE_MAX || !ky_input_more(input))
+			break;
+	}
+	if (!newline && input->at == input->end)
+		return false;
+	const size_t length = newline ? (size_t)(newline - input->at) : seen;
+	*text = (const char *)input->at;
+	*bytes = length && input->at[length - 1] == '\r' ? length - 1 : length;
+	*position = input->position;
+	ky_input_skip(input, length + (newline ? 1 : 0));
+	return true;
+}
 
 #endif

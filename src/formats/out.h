@@ -66,4 +66,32 @@ static inline void ky_out_append(struct ky_out *out, const void *data, size_t by
 	out->used += bytes;
 }
 
+/* ---- tables ---- */
+
+/*
+ * An array by a dense index, for a writer's knowledge of each trace point or thread. It grows geometrically; new items
+ * are zero. Growing moves the items: a pointer to one is valid until the next ky_table_make().
+ */
+struct ky_table {
+	void *items;
+	uint32_t count;
+	uint32_t item_bytes; /* set once, before the first use */
+};
+
+/* Return the item, growing the table if needed; NULL and out->error set without memory. */
+void *ky_table_grow(struct ky_table *table, uint32_t index, struct ky_out *out);
+void ky_table_free(struct ky_table *table);
+
+static inline void *ky_table_at(const struct ky_table *table, uint32_t index)
+{
+	return (uint8_t *)table->items + (size_t)index * table->item_bytes;
+}
+
+static inline void *ky_table_make(struct ky_table *table, uint32_t index, struct ky_out *out)
+{
+	if (__builtin_expect(index >= table->count, 0))
+		return ky_table_grow(table, index, out);
+	return ky_table_at(table, index);
+}
+
 #endif

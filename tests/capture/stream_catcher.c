@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "formats/ftrace/ftrace_stream.h"
+#include "formats/ftrace/ftrace_files.h"
 
 static uint8_t *caught;
 static size_t caught_bytes, caught_room;

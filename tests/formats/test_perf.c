@@ -16,7 +16,7 @@
 
 #include "base/ranges.h"
 #include "formats/load.h"
-#include "formats/perf/perf_script_line.h"
+#include "formats/perf/perf_script.h"
 #include "perf_maker.h"
 
 #define FIELDS                                                                                     \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctf_event.c: see ctf_event.h. */
-#include "formats/ctf/ctf_event.h"
+#include "formats/ctf/ctf_reader.h"
 
 #include "base/array.h"
-#include "formats/ctf/ctf_field.h"
 #include "model/columns.h"
 #include "model/kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ctf_field.c: see ctf_field.h. */
-#include "formats/ctf/ctf_field.h"
+#include "formats/ctf/ctf_reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>

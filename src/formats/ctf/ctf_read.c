@@ -7,8 +7,7 @@
  *
  * The library prints nothing; what it has to say about a trace that it cannot read is in the message.
  */
-#include "formats/ctf/ctf_event.h"
-#include "formats/ctf/ctf_sandbox.h"
+#include "formats/ctf/ctf_reader.h"
 #include "formats/load.h"
 
 #include <dirent.h>

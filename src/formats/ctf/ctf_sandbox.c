@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ctf_sandbox.c: see ctf_sandbox.h. */
-#include "formats/ctf/ctf_sandbox.h"
+#include "formats/ctf/ctf_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "core/span_stack.h"
 #include "formats/drum/drum_import.h"
-#include "formats/table.h"
+#include "formats/out.h"
 #include "process/thread_ends.h"
 
 /* File, function and line. */

@@ -13,6 +13,7 @@
 #define KY_FORMATS_FTRACE_FTRACE_FILES_H
 
 #include "formats/ftrace/ftrace_format.h"
+#include "formats/load.h"
 
 #define KY_FTRACE_PAGE_BYTES_MAX (1u << 20)
 #define KY_FTRACE_CPUS_MAX 65536u
@@ -38,5 +39,13 @@ void ky_ftrace_files_finish(struct ky_ftrace_files *files);
 
 /* Get N of "cpuN" and the suffix; false for any other name. */
 bool ky_ftrace_files_cpu(const char *name, const char *suffix, uint32_t *cpu);
+
+/* ---- the kernel's events in a .kymo file (struct ky_kymo_ftrace): ftrace_stream.c ---- */
+
+/*
+ * Read the records of load->input into load->trace, up to damage, which is counted as a problem. Times are
+ * CLOCK_BOOTTIME. Return 0, -ENOMEM, or the result of progress.
+ */
+int ky_ftrace_stream_read(struct ky_load *load);
 
 #endif

@@ -11,8 +11,8 @@
  * absolute times only durations are known: each CPU then has a clock that begins at 0 and advances by
  * them, so that spans nest and last as they did, and gaps are missing.
  */
-#include "formats/ftrace/ftrace_graph.h"
 #include "base/array.h"
+#include "formats/ftrace/ftrace_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * wrote them, padded to 8 bytes each. A file with many lines may come in several records, each of whole lines. A page
  * is cut behind its last event. Records of other kinds are passed over.
  */
-#include "formats/ftrace/ftrace_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #define KY_FORMATS_FTRACE_FTRACE_TEXT_H
 
 #include "formats/ftrace/ftrace_event.h"
+#include "model/kernel.h"
 
 /* Read one line, without its newline. at is its place in the input. Lines that are no events are counted. */
 void ky_ftrace_text_line(struct ky_trace *trace, const char *line, size_t bytes, uint64_t at);
@@ -27,5 +28,20 @@ struct ky_ftrace_dump {
 /* Report whether the line belonged to it. */
 bool ky_ftrace_dump_line(struct ky_trace *trace, struct ky_ftrace_dump *dump, const char *line,
 			 size_t bytes);
+
+/* ---- lines of the function_graph tracer: ftrace_graph.c ---- */
+
+struct ky_ftrace_graph_cpu;
+
+/* A zeroed one begins. */
+struct ky_ftrace_graph {
+	struct ky_ftrace_graph_cpu *cpus;
+	uint32_t cpus_room;
+};
+
+/* Read a line; false when it is not of that tracer. */
+bool ky_ftrace_graph_line(struct ky_trace *trace, struct ky_ftrace_graph *graph, const char *line,
+			  size_t bytes);
+void ky_ftrace_graph_end(struct ky_ftrace_graph *graph);
 
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "formats/ftrace/ftrace_graph.h"
 #include "formats/ftrace/ftrace_text.h"
 
 /* Lines above are damage. */

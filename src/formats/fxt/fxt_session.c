@@ -11,7 +11,7 @@
 
 #include "formats/format.h"
 #include "formats/fxt/fxt_emit.h"
-#include "formats/table.h"
+#include "formats/out.h"
 #include "formats/utf8.h"
 
 /* With these a record with a name and all its arguments is below the format's 4095 words. */

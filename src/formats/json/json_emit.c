@@ -23,7 +23,7 @@
 #include "formats/format.h"
 #include "formats/json/json_schema.h"
 #include "formats/json/json_value.h"
-#include "formats/table.h"
+#include "formats/out.h"
 #include "formats/utf8.h"
 
 /* Snapshots are shown as a thread of their own; the kernel gives no thread such an id. */

@@ -5,7 +5,7 @@
  */
 #include "formats/json/json_reader.h"
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 static uint64_t position_of(const struct ky_json *json, const uint8_t *at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* json_feed.c: see json_feed.h. */
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 #define GROW_MIN 4096u
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 /* A column: the nodes of an array's elements, by row. */
 struct gecko_column {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/json/json_feed.h"
 #include "formats/json/json_reader.h"
+#include "formats/json/json_scan.h"
 
 static const uint8_t *without_mark(const uint8_t *at, size_t bytes)
 {

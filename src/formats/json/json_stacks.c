@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 #define DEPTH_MAX 512u /* of a stack; also what ends a circle of parents */
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 struct ky_kymo_bundle {
 	struct ky_kymo_medium *medium; /* NULL when it is the only source's own */

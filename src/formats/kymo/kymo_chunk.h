@@ -12,6 +12,7 @@
 #ifndef KY_FORMATS_KYMO_KYMO_CHUNK_H
 #define KY_FORMATS_KYMO_KYMO_CHUNK_H
 
+#include "core/event.h"
 #include "formats/kymo/kymo_layout.h"
 #include "formats/out.h"
 
@@ -54,5 +55,18 @@ void ky_kymo_chunks_define(struct ky_kymo_chunks *chunks, const struct ky_out *r
 void ky_kymo_chunks_stream(struct ky_kymo_chunks *chunks, enum ky_kymo_stream_kind kind,
 			   const uint8_t *data, uint32_t bytes);
 void ky_kymo_chunks_end(struct ky_kymo_chunks *chunks, uint64_t define_at, uint64_t index_at);
+
+/* ---- records of definitions, appended to a buffer for ky_kymo_chunks_define() ---- */
+
+void ky_kymo_define_process(struct ky_out *out, int32_t pid, uint32_t layer, struct ky_text name,
+			    struct ky_text command);
+void ky_kymo_define_thread(struct ky_out *out, const struct ky_thread *thread);
+void ky_kymo_define_clock(struct ky_out *out, const struct ky_tick_reading *sample);
+/* number: how the words of events name the trace point. */
+void ky_kymo_define_site(struct ky_out *out, uint32_t number, const struct ky_site *site);
+/* Define a capture's snapshot. texts: trigger, reason, stack, of the lengths in snapshot. */
+void ky_kymo_define_snapshot(struct ky_out *out, const struct ky_kymo_snapshot *snapshot,
+			     const struct ky_text texts[3]);
+void ky_kymo_define_note(struct ky_out *out, struct ky_text note);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "formats/kymo/kymo_bundle.h"
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 #include "kymo_chunk.h"
 
 #define PUSH_BYTES (256u << 10)

@@ -28,9 +28,8 @@
 #include "core/ring_read.h"
 #include "core/sites.h"
 #include "formats/kymo/kymo_chunk.h"
-#include "formats/kymo/kymo_define.h"
 #include "formats/kymo/kymo_pack.h"
-#include "formats/table.h"
+#include "formats/out.h"
 
 #define BUFFER_BYTES (16u << 10)
 #define FLUSH_NS UINT64_C(1000000000)

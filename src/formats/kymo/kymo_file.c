@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 void ky_kymo_set_error(struct ky_kymo_error *error, uint64_t at, const char *text)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/ftrace/ftrace_stream.h"
+#include "formats/ftrace/ftrace_files.h"
 
 struct stream_format {
 	uint32_t kind;    /* enum ky_kymo_stream_kind */

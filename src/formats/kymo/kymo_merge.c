@@ -20,7 +20,7 @@
 
 #include "base/array.h"
 #include "core/decode.h"
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 struct piece_batch;
 

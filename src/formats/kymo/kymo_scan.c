@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
 {

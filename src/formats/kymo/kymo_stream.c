@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "formats/input_parts.h"
 #include "formats/kymo/kymo_bundle.h"
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 /* A larger stream goes to a file. */
 #define MEMORY_BYTES_MAX (64u << 20)

@@ -15,7 +15,7 @@
  */
 #include <errno.h>
 
-#include "formats/kymo/kymo_parts.h"
+#include "formats/kymo/kymo_reader.h"
 
 #define HASHED_TIMES_MAX 4u
 

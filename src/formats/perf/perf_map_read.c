@@ -3,9 +3,9 @@
  * perf_map_read.c: reads a perf map (perf-PID.map) as a trace: it has no times, only functions, which become
  * frames of the mapping "[perf map]".
  */
+#include "formats/input.h"
 #include "formats/load.h"
-#include "formats/perf/perf_script_line.h"
-#include "formats/text_lines.h"
+#include "formats/perf/perf_script.h"
 #include "process/perf_map.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int read_trace(struct ky_load *load)
 	const char *text;
 	size_t bytes;
 	uint64_t at;
-	while (ky_text_line(load->input, &text, &bytes, &at)) {
+	while (ky_input_line(load->input, &text, &bytes, &at)) {
 		struct ky_perf_map_line line;
 		if (ky_perf_map_line(text, bytes, &line))
 			take(&reading, &line);

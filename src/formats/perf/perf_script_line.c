@@ -3,7 +3,7 @@
  * perf_script_line.c: parses lines of `perf script`. A head may begin with any text, so its time is
  * found first ("12.345678:"), and the rest from there, to both sides.
  */
-#include "formats/perf/perf_script_line.h"
+#include "formats/perf/perf_script.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * address.
  */
 #include "base/array.h"
+#include "formats/input.h"
 #include "formats/perf/perf_script.h"
-#include "formats/text_lines.h"
 #include "model/kernel.h"
 
 #include <errno.h>
@@ -198,7 +198,7 @@ static int read_trace(struct ky_load *load)
 	size_t bytes;
 	uint64_t at;
 	load->trace->clock = KY_CLOCK_MONOTONIC;
-	while (ky_text_line(load->input, &line, &bytes, &at))
+	while (ky_input_line(load->input, &line, &bytes, &at))
 		take_line(&script, line, bytes, at);
 	finish_sample(&script);
 	KY_ARRAY_FREE(script.frames, script.frames_room);

@@ -14,8 +14,8 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_SESSION_H
 
 #include "formats/format.h"
+#include "formats/out.h"
 #include "formats/pftrace/pftrace_emit.h"
-#include "formats/table.h"
 
 #define KY_PF_SESSION_BODY_BYTES 32u
 #define KY_PF_SESSION_HEAD_BYTES 16u

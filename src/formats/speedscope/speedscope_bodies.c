@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 static void fail(struct ky_speedscope *file, const char *what)
 {

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 uint32_t ky_speedscope_string(struct ky_speedscope *file, uint32_t node)
 {

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "formats/json/json_feed.h"
+#include "formats/json/json_scan.h"
 
 /* Return what a top-level key shows: 1 it is speedscope, -1 it is not, 0 neither. */
 static int verdict(const struct ky_json_text *key, const uint8_t *value, const uint8_t *end)

@@ -4,7 +4,7 @@
  * them by function, "add@arg1/i32,arg2/i32;greet@arg1/s".
  */
 #include "base/array.h"
-#include "formats/uftrace/uftrace_parts.h"
+#include "formats/uftrace/uftrace_reader.h"
 
 #include "model/regexp_size.h"
 

@@ -7,7 +7,7 @@
  *   record of TID.dat: u64 time │ bits 0–1 type, 2 payload follows, 3–5 magic, 6–15 depth, 16–63 address
  */
 #include "base/array.h"
-#include "formats/uftrace/uftrace_parts.h"
+#include "formats/uftrace/uftrace_reader.h"
 
 #include <ctype.h>
 #include <dirent.h>

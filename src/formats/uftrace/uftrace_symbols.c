@@ -5,7 +5,7 @@
  */
 #include "base/array.h"
 #include "base/compare.h"
-#include "formats/uftrace/uftrace_parts.h"
+#include "formats/uftrace/uftrace_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uftrace_parts.h: the parts of a uftrace data directory.
+ * uftrace_reader.h: the parts of a uftrace data directory.
  *
  *   info       ─▶ what the records carry (features, which functions have arguments)
  *   task.txt   ─▶ sessions, threads, forks, libraries loaded later
  *   sid-N.map  ─▶ where modules are in memory;  MODULE.sym ─▶ their functions
  *   TID.dat    ─▶ calls and returns;  perf-cpuN.dat ─▶ when threads did not run
  */
-#ifndef KY_FORMATS_UFTRACE_UFTRACE_PARTS_H
-#define KY_FORMATS_UFTRACE_UFTRACE_PARTS_H
+#ifndef KY_FORMATS_UFTRACE_UFTRACE_READER_H
+#define KY_FORMATS_UFTRACE_UFTRACE_READER_H
 
 #include "formats/load.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_parts.h: an open .kymo file from inside, for the files of its reader.
+ * kymo_reader.h: an open .kymo file from inside, for the files of its reader.
  *
  *   bytes ─ chunks ─▶ defs      definitions, read at once
  *                 ├─▶ entries   where the DATA chunks are ─ ky_kymo_load() ─▶ pieces, when needed
@@ -9,8 +9,8 @@
  * struct ky_kymo is one source. A file of several has several, which share the medium: the large things, and those of
  * the file and not of a source.
  */
-#ifndef KY_FORMATS_KYMO_KYMO_PARTS_H
-#define KY_FORMATS_KYMO_KYMO_PARTS_H
+#ifndef KY_FORMATS_KYMO_KYMO_READER_H
+#define KY_FORMATS_KYMO_KYMO_READER_H
 
 #include "formats/compress.h"
 #include "formats/kymo/kymo_chunk_find.h"

@@ -118,16 +118,7 @@ static bool unpacked_room(struct ky_pf *pf, size_t need)
 {
 	if (need < UNPACKED_BYTES_MIN)
 		need = UNPACKED_BYTES_MIN;
-	if (need <= pf->unpacked_room)
-		return true;
-	uint8_t *grown = realloc(pf->unpacked, need);
-	if (!grown) {
-		pf->trace->error = -ENOMEM;
-		return false;
-	}
-	pf->unpacked = grown;
-	pf->unpacked_room = need;
-	return true;
+	return KY_ARRAY_GROW(pf->unpacked, pf->unpacked_room, need) || ky_pf_no_memory(pf);
 }
 
 static void unpack_all(struct ky_pf *pf, struct unpacker *unpacker)

@@ -139,7 +139,7 @@ static void close_all(struct ky_pf *pf)
 	free_arrays(pf);
 	ky_buffer_free(&pf->key);
 	ky_buffer_free(&pf->text);
-	free(pf->unpacked);
+	KY_ARRAY_FREE(pf->unpacked, pf->unpacked_room);
 	ZSTD_freeDCtx(pf->zstd);
 	free(pf);
 }

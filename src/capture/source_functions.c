@@ -86,7 +86,7 @@ static uint64_t read_new(struct ky_source *source, bool all)
 {
 	ky_functrace_round(source->state);
 	if (all)
-		ky_functrace_settle(source->state);
+		ky_functrace_flush(source->state);
 	return REST_NS;
 }
 
@@ -189,7 +189,7 @@ static void close_functions(struct ky_source *source)
 	/* The program may have ended without a report of it so far. */
 	if (capture->child.pid && !capture->child.running)
 		ky_functrace_ended(functions, capture->child.pid);
-	ky_functrace_settle(functions);
+	ky_functrace_flush(functions);
 	gather_hot(source, capture->facts);
 	ky_functrace_close(&functions, &capture->facts->functions);
 	note_facts(capture);

@@ -65,14 +65,14 @@ static uint64_t map(struct ky_patch *patch, uint64_t at, uint64_t bytes, int pro
 	return result < 0 && result > -4096 ? 0 : (uint64_t)result;
 }
 
-uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes)
+uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes)
 {
 	return map(patch, 0, page_up(bytes), PROT_READ | PROT_WRITE, MAP_NORESERVE);
 }
 
 /* ---- finding ---- */
 
-uint64_t ky_patch_home_find(pid_t pid)
+uint64_t ky_agent_memory_find(pid_t pid)
 {
 	static const char name[] = "/memfd:" KY_AGENT_NAME " ";
 	struct ky_proc_maps maps;
@@ -86,9 +86,9 @@ uint64_t ky_patch_home_find(pid_t pid)
 	return found;
 }
 
-int ky_patch_home_read(struct ky_patch *patch)
+int ky_agent_memory_read(struct ky_patch *patch)
 {
-	patch->home_at = ky_patch_home_find(patch->remote.pid);
+	patch->home_at = ky_agent_memory_find(patch->remote.pid);
 	if (!patch->home_at)
 		return -ENOENT;
 	int error =
@@ -122,7 +122,7 @@ uint64_t ky_patch_started(pid_t pid)
 	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.start_ticks : 0;
 }
 
-bool ky_patch_home_owned(const struct ky_agent_home *home)
+bool ky_agent_memory_owned(const struct ky_agent_home *home)
 {
 	return home->owner_pid && home->owner_started &&
 	       ky_patch_started((pid_t)home->owner_pid) == home->owner_started;
@@ -143,7 +143,7 @@ static void refresh(struct ky_patch *patch)
 	patch->home.counter = now.counter;
 }
 
-int ky_patch_home_write(struct ky_patch *patch)
+int ky_agent_memory_write(struct ky_patch *patch)
 {
 	refresh(patch);
 	const int error =
@@ -161,11 +161,11 @@ static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *
 	return error ? error : call(patch, SYS_memfd_create, name_at, flags, 0, 0, 0, 0);
 }
 
-/* From a desk of its own to home's. */
-static int64_t map_home(struct ky_patch *patch, uint64_t desk)
+/* From a gadget of its own to home's. */
+static int64_t map_home(struct ky_patch *patch, uint64_t gadget)
 {
 	const uint64_t bytes = home_bytes();
-	const int64_t fd = make_memfd(patch, desk + 1024, KY_AGENT_NAME, MFD_CLOEXEC);
+	const int64_t fd = make_memfd(patch, gadget + 1024, KY_AGENT_NAME, MFD_CLOEXEC);
 	if (fd < 0)
 		return fd;
 	int64_t result = call(patch, SYS_ftruncate, (uint64_t)fd, bytes, 0, 0, 0, 0);
@@ -176,35 +176,35 @@ static int64_t map_home(struct ky_patch *patch, uint64_t desk)
 	return result;
 }
 
-/* Its code is executable, and its desk is the one that is used. */
+/* Its code is executable, and its gadget is the one that is used. */
 static int64_t open_home(struct ky_patch *patch)
 {
 	const int64_t result =
 		call(patch, SYS_mprotect, patch->home_at + KY_PATCH_DESK_AT,
 		     home_bytes() - KY_PATCH_DESK_AT, PROT_READ | PROT_EXEC, 0, 0, 0);
 	return result ? result
-		      : ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+		      : ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
 }
 
 static int64_t begin_home(struct ky_patch *patch)
 {
-	const uint64_t desk = map(patch, 0, KY_PATCH_PAGE, PROT_READ | PROT_EXEC, 0);
-	if (!desk)
+	const uint64_t gadget = map(patch, 0, KY_PATCH_PAGE, PROT_READ | PROT_EXEC, 0);
+	if (!gadget)
 		return -ENOMEM;
-	int64_t result = ky_remote_set_desk(&patch->remote, desk);
+	int64_t result = ky_remote_set_gadget(&patch->remote, gadget);
 	if (result == 0 && !patch->home_at) {
-		result = map_home(patch, desk);
+		result = map_home(patch, gadget);
 		patch->home_at = result > 0 ? (uint64_t)result : 0;
 		patch->keep.drum_fd = -1;
 	}
 	if (patch->home_at)
 		result = open_home(patch);
 	if (result == 0)
-		call(patch, SYS_munmap, desk, KY_PATCH_PAGE, 0, 0, 0, 0);
+		call(patch, SYS_munmap, gadget, KY_PATCH_PAGE, 0, 0, 0, 0);
 	patch->home.magic = KY_AGENT_MAGIC;
 	patch->keep.magic = KY_PATCH_KEEP_MAGIC;
 	patch->home.home_bytes = home_bytes();
-	return result ? result : ky_patch_home_write(patch);
+	return result ? result : ky_agent_memory_write(patch);
 }
 
 static int write_agent(struct ky_patch *patch)
@@ -266,10 +266,10 @@ static int map_memory(struct ky_patch *patch)
 		home->patches =
 			map(patch, 0, page_up(home->patches_max * sizeof(struct ky_agent_patch)),
 			    PROT_READ | PROT_WRITE, MAP_NORESERVE);
-		if (!home->patches || ky_patch_home_write(patch))
+		if (!home->patches || ky_agent_memory_write(patch))
 			return -ENOMEM;
 	}
-	if (!home->states && (map_states(patch) || ky_patch_home_write(patch)))
+	if (!home->states && (map_states(patch) || ky_agent_memory_write(patch)))
 		return -ENOMEM;
 	if (!home->directory) {
 		/* Low where it can be: stubs are shorter then. */
@@ -282,7 +282,7 @@ static int map_memory(struct ky_patch *patch)
 			return -ENOMEM;
 		call(patch, SYS_madvise, home->directory, directory, MADV_DONTDUMP, 0, 0, 0);
 	}
-	return ky_patch_home_write(patch);
+	return ky_agent_memory_write(patch);
 }
 
 /* ---- the drum ---- */
@@ -332,7 +332,7 @@ static int open_drum(struct ky_patch *patch)
 	const uint32_t functions = ky_patch_modules_functions(patch);
 	char name[16];
 	(void)ky_proc_comm(patch->remote.pid, 0, name, sizeof(name));
-	const struct ky_span_drum_options options = {.pid = (pid_t)patch->home.pid,
+	const struct ky_made_drum_options options = {.pid = (pid_t)patch->home.pid,
 						     .fd = fd,
 						     .name = name,
 						     .layer = KY_DRUM_FUNCTIONS,
@@ -340,7 +340,7 @@ static int open_drum(struct ky_patch *patch)
 						     .functions = functions + SITES_SPARE,
 						     .ring_bytes = patch->options.ring_bytes,
 						     .total_bytes = patch->options.total_bytes};
-	const int error = ky_span_drum_open(&patch->drum, &options);
+	const int error = ky_made_drum_open(&patch->drum, &options);
 	patch->drum_open = !error;
 	return error;
 }
@@ -417,12 +417,12 @@ static int own_home(struct ky_patch *patch)
 	home->pause = 0;
 	home->sealed = 0;
 	home->apart = 0;
-	home->end_site = ky_span_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
-	error = ky_patch_home_write(patch);
+	home->end_site = ky_made_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
+	error = ky_agent_memory_write(patch);
 	if (error)
 		return error;
 	home->version = KY_AGENT_VERSION;
-	return ky_patch_home_write(patch);
+	return ky_agent_memory_write(patch);
 }
 
 static int64_t make(struct ky_patch *patch)
@@ -431,7 +431,7 @@ static int64_t make(struct ky_patch *patch)
 	if (patch->home.version) {
 		if (!same_agent(patch))
 			return -EPROTO;
-		result = ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+		result = ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
 	} else {
 		result = begin_home(patch);
 		if (result == 0)
@@ -447,7 +447,7 @@ static int64_t make(struct ky_patch *patch)
 	return result ? result : own_home(patch);
 }
 
-int ky_patch_home_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const int error = (int)make(patch);
 	if (error == -EPROTO)
@@ -492,8 +492,8 @@ static void tell_stubs(struct ky_patch *patch)
 	(void)ky_remote_write(&patch->remote, home->unwind, unwind, home->unwind_bytes);
 }
 
-uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_module *module,
-			      uint64_t bytes)
+uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_module *module,
+				uint64_t bytes)
 {
 	struct ky_patch_keep *keep = &patch->keep;
 	for (uint32_t i = 0; i < keep->regions_count; i++)
@@ -513,13 +513,13 @@ uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_modu
 		(struct ky_patch_region){.at = at, .bytes = all, .used = KY_STUB_MAX};
 	patch->promised[keep->regions_count++] = bytes;
 	tell_stubs(patch);
-	(void)ky_patch_home_write(patch);
+	(void)ky_agent_memory_write(patch);
 	return keep->regions_count - 1;
 }
 
 /* ---- off ---- */
 
-bool ky_patch_home_left(const struct ky_patch *patch)
+bool ky_agent_memory_left(const struct ky_patch *patch)
 {
 	uint32_t counter = KY_COUNTER_READ;
 	(void)ky_remote_read(&patch->remote,
@@ -528,7 +528,7 @@ bool ky_patch_home_left(const struct ky_patch *patch)
 	return counter != KY_COUNTER_READ;
 }
 
-bool ky_patch_home_has_counter(struct ky_patch *patch)
+bool ky_agent_memory_has_counter(struct ky_patch *patch)
 {
 	const uint64_t room = patch->home_at + KY_PATCH_ROOM_AT;
 	uint32_t mode = 0;
@@ -549,18 +549,18 @@ static void clear_states(struct ky_patch *patch)
 				      sizeof(nobody));
 }
 
-void ky_patch_home_resume(struct ky_patch *patch)
+void ky_agent_memory_resume(struct ky_patch *patch)
 {
 	patch->home.pause = 0;
 	(void)ky_remote_write(&patch->remote,
 			      patch->home_at + offsetof(struct ky_agent_home, pause),
 			      &patch->home.pause, sizeof(patch->home.pause));
-	ky_remote_set_desk(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+	ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
 	call(patch, SYS_futex, patch->home_at + offsetof(struct ky_agent_home, pause), FUTEX_WAKE,
 	     INT32_MAX, 0, 0, 0);
 }
 
-void ky_patch_home_give_back(struct ky_patch *patch, bool busy)
+void ky_agent_memory_give_back(struct ky_patch *patch, bool busy)
 {
 	close_drum_there(patch);
 	if (!busy && patch->home.drum)
@@ -575,7 +575,7 @@ static void write_home(struct ky_patch *patch, size_t at, const void *value, siz
 	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
 }
 
-void ky_patch_home_own(struct ky_patch *patch, bool ours)
+void ky_agent_memory_own(struct ky_patch *patch, bool ours)
 {
 	struct ky_agent_home *home = &patch->home;
 	home->owner_pid = ours ? (uint32_t)getpid() : 0;
@@ -586,11 +586,11 @@ void ky_patch_home_own(struct ky_patch *patch, bool ours)
 		   sizeof(home->owner_pid));
 }
 
-void ky_patch_home_off(struct ky_patch *patch)
+void ky_agent_memory_off(struct ky_patch *patch)
 {
 	patch->home.on = 0;
 	write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
 		   sizeof(patch->home.on));
 	clear_states(patch);
-	ky_patch_home_resume(patch);
+	ky_agent_memory_resume(patch);
 }

@@ -66,9 +66,9 @@ static void take_relative(void *context, const GElf_Rela *one, const GElf_Shdr *
 		relative->each(relative->context, one->r_offset, (uint64_t)one->r_addend);
 }
 
-void ky_functions_relocations(const struct ky_functions_reading *reading,
-			      void (*each)(void *context, uint64_t where, uint64_t what),
-			      void *context)
+void ky_compiler_marks_relocations(const struct ky_functions_reading *reading,
+				   void (*each)(void *context, uint64_t where, uint64_t what),
+				   void *context)
 {
 	struct relative relative = {each, context};
 	each_relocation(reading, take_relative, &relative);
@@ -100,8 +100,8 @@ static void take_slot(void *context, const GElf_Rela *one, const GElf_Shdr *head
 		slots->each(slots->context, name, one->r_offset);
 }
 
-void ky_functions_slots(const struct ky_functions_reading *reading, ky_functions_slot_fn each,
-			void *context)
+void ky_compiler_marks_slots(const struct ky_functions_reading *reading, ky_functions_slot_fn each,
+			     void *context)
 {
 	struct slots slots = {reading, each, context};
 	each_relocation(reading, take_slot, &slots);
@@ -121,7 +121,7 @@ static void take_cyg_slot(void *context, const char *name, uint64_t address)
 static void find_cyg(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
-	ky_functions_slots(reading, take_cyg_slot, out);
+	ky_compiler_marks_slots(reading, take_cyg_slot, out);
 	out->calls_cyg |=
 		out->is_static && out->cyg_enter; /* it is only linked in when it is called */
 	if (out->cyg_enter == out->cyg_exit)
@@ -304,7 +304,7 @@ static void find_runtimes(struct ky_functions_reading *reading)
 		out->builtins = find_foreign(reading);
 }
 
-void ky_functions_marks(struct ky_functions_reading *reading)
+void ky_compiler_marks_read(struct ky_functions_reading *reading)
 {
 	struct marks marks = {.reading = reading};
 	size_t names;
@@ -320,7 +320,7 @@ void ky_functions_marks(struct ky_functions_reading *reading)
 			take_section(&marks, section, &head, name);
 	}
 	if (marks.nops.count && reading->head.e_type == ET_DYN)
-		ky_functions_relocations(reading, take_relocation, &marks);
+		ky_compiler_marks_relocations(reading, take_relocation, &marks);
 	find_runtimes(reading);
 	find_cyg(reading);
 }

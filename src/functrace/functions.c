@@ -103,7 +103,7 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 	find_sections(reading);
 	ky_functions_frames(reading);
 	ky_functions_symbols(reading);
-	ky_functions_marks(reading);
+	ky_compiler_marks_read(reading);
 	ky_functions_runtime(reading);
 	if (!ky_functions_cache_load(out)) {
 		ky_functions_scan(reading);

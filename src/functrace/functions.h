@@ -103,7 +103,7 @@ int ky_functions_share(const struct ky_functions **functions, int fd, const char
 		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_functions_unshare(const struct ky_functions **functions);
 /* Frees what nobody uses: how many files. */
-uint32_t ky_functions_share_none(void);
+uint32_t ky_functions_shared_clear(void);
 /* Whether most of them were compiled to be traced: then there is no need to patch others. */
 bool ky_functions_are_ready(const struct ky_functions *functions);
 /* The function that has the address; NULL: none. */

@@ -129,16 +129,16 @@ void ky_functions_symbols(struct ky_functions_reading *reading);
 struct ky_function *ky_functions_find(const struct ky_functions *functions, uint64_t address);
 
 /* ---- compiler_marks.c ---- */
-void ky_functions_marks(struct ky_functions_reading *reading);
+void ky_compiler_marks_read(struct ky_functions_reading *reading);
 /* Each relative relocation: where, and what is put there. */
-void ky_functions_relocations(const struct ky_functions_reading *reading,
-			      void (*each)(void *context, uint64_t where, uint64_t what),
-			      void *context);
+void ky_compiler_marks_relocations(const struct ky_functions_reading *reading,
+				   void (*each)(void *context, uint64_t where, uint64_t what),
+				   void *context);
 
 /* Each word of the GOT through which functions of other files are called. */
 typedef void (*ky_functions_slot_fn)(void *context, const char *name, uint64_t address);
-void ky_functions_slots(const struct ky_functions_reading *reading, ky_functions_slot_fn each,
-			void *context);
+void ky_compiler_marks_slots(const struct ky_functions_reading *reading, ky_functions_slot_fn each,
+			     void *context);
 
 /* ---- functions_runtime.c ---- */
 /* Whether it is known to look at its return address. */
@@ -173,15 +173,15 @@ struct ky_functions_looks {
 	uint32_t slots_count;
 };
 /* False without memory. */
-bool ky_functions_looks_open(struct ky_functions_looks *looks,
-			     struct ky_functions_reading *reading);
-void ky_functions_looks_close(struct ky_functions_looks *looks);
-void ky_functions_looks_enter(struct ky_functions_looks *looks, uint32_t function);
+bool ky_return_address_users_open(struct ky_functions_looks *looks,
+				  struct ky_functions_reading *reading);
+void ky_return_address_users_close(struct ky_functions_looks *looks);
+void ky_return_address_users_enter(struct ky_functions_looks *looks, uint32_t function);
 /* Each instruction of it, in order. */
-void ky_functions_looks_at(struct ky_functions_looks *looks, const struct ky_instruction *it,
-			   const uint8_t *code, uint64_t address);
+void ky_return_address_users_at(struct ky_functions_looks *looks, const struct ky_instruction *it,
+				const uint8_t *code, uint64_t address);
 /* Sets why of those that look. */
-void ky_functions_looks_take(struct ky_functions_looks *looks);
+void ky_return_address_users_take(struct ky_functions_looks *looks);
 
 /* ---- functions_cache.c ---- */
 bool ky_functions_cache_load(struct ky_functions *functions);

@@ -196,7 +196,7 @@ static void look(struct walk *walk, const struct ky_instruction *it, const uint8
 	else if (is_table_address(it) && in < out->count)
 		take_relative_table(walk->touchy, next + (uint64_t)it->displacement,
 				    &out->functions[in]);
-	ky_functions_looks_at(walk->looks, it, code, address);
+	ky_return_address_users_at(walk->looks, it, code, address);
 }
 
 /* A frame that begins there is a piece of the function before, or of none that is known. */
@@ -218,7 +218,7 @@ static uint64_t next_beginning(struct walk *walk, uint64_t address)
 	walk->keeps_below = false;
 	while (walk->function < out->count && out->functions[walk->function].address <= address) {
 		if (out->functions[walk->function].address == address)
-			ky_functions_looks_enter(walk->looks, walk->function);
+			ky_return_address_users_enter(walk->looks, walk->function);
 		walk->function++;
 	}
 	while (walk->frame < reading->frames_count &&
@@ -274,7 +274,7 @@ static void find_windows(struct touchy *touchy)
 			continue;
 		}
 		if (function->how == KY_FUNCTION_NOT)
-			ky_window_find(function, out, neighbour);
+			ky_prologue_find(function, out, neighbour);
 		if (function->how == KY_FUNCTION_PATCH)
 			mark_window(touchy, function);
 	}
@@ -303,21 +303,21 @@ static void scan(struct touchy *touchy, struct ky_functions_looks *looks)
 	for (uint32_t i = 0; i < reading->text.count; i++)
 		walk_range((struct walk){.touchy = touchy, .looks = looks},
 			   &reading->text.items[i]);
-	ky_functions_relocations(reading, take_relocation, touchy);
+	ky_compiler_marks_relocations(reading, take_relocation, touchy);
 	if (reading->head.e_type == ET_EXEC || has_packed_relocations(reading->elf))
 		take_absolute_tables(touchy);
-	ky_functions_looks_take(looks);
+	ky_return_address_users_take(looks);
 }
 
 void ky_functions_scan(struct ky_functions_reading *reading)
 {
 	struct touchy touchy;
 	struct ky_functions_looks looks = {0};
-	if (open_touchy(&touchy, reading) && ky_functions_looks_open(&looks, reading))
+	if (open_touchy(&touchy, reading) && ky_return_address_users_open(&looks, reading))
 		scan(&touchy, &looks);
 	else
 		reading->without_memory = true;
-	ky_functions_looks_close(&looks);
+	ky_return_address_users_close(&looks);
 	for (uint32_t i = 0; i < KY_FUNCTIONS_SEGMENTS_MAX; i++)
 		free(touchy.bits[i]);
 }

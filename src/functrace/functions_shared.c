@@ -132,7 +132,7 @@ void ky_functions_unshare(const struct ky_functions **functions)
 	(void)trim(IDLE_MAX, IDLE_BYTES_MAX);
 }
 
-uint32_t ky_functions_share_none(void)
+uint32_t ky_functions_shared_clear(void)
 {
 	return trim(0, 0);
 }

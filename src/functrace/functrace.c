@@ -170,7 +170,7 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	free(functrace->processes);
 	ky_selection_free(&functrace->selection);
 	free(functrace);
-	(void)ky_functions_share_none();
+	(void)ky_functions_shared_clear();
 }
 
 /* ---- processes ---- */
@@ -418,7 +418,7 @@ void ky_functrace_round(struct ky_functrace *functrace)
 }
 
 /* What kymo itself writes into drums has to be there; what the program writes is. */
-void ky_functrace_settle(struct ky_functrace *functrace)
+void ky_functrace_flush(struct ky_functrace *functrace)
 {
 	if (functrace->pt)
 		ky_pt_decode(functrace->pt);

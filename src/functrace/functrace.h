@@ -60,7 +60,7 @@ int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
 		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_functrace_round(struct ky_functrace *functrace);
 /* Before a window is taken from the drums. */
-void ky_functrace_settle(struct ky_functrace *functrace);
+void ky_functrace_flush(struct ky_functrace *functrace);
 void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid);
 /* Lets all programs be as they were. facts, which may be NULL, are final. */
 void ky_functrace_close(struct ky_functrace **functrace, struct ky_functrace_facts *facts);

@@ -43,7 +43,7 @@ struct threads {
 	uint32_t end_site;
 };
 
-static struct ky_limits limits_of(const struct ky_span_drum_options *options)
+static struct ky_limits limits_of(const struct ky_made_drum_options *options)
 {
 	const uint64_t heap = (uint64_t)options->functions * FUNCTION_BYTES + HEAP_BYTES_MIN;
 	return (struct ky_limits){.heap_bytes = heap < KY_HEAP_END_MAX ? heap : KY_HEAP_END_MAX,
@@ -68,7 +68,7 @@ static int take_file(int fd, uint64_t bytes)
 	return fd;
 }
 
-static int map_file(struct ky_span_drum *drum, const struct ky_span_drum_options *options,
+static int map_file(struct ky_made_drum *drum, const struct ky_made_drum_options *options,
 		    uint64_t bytes)
 {
 	const int fd = take_file(options->fd, bytes);
@@ -80,7 +80,7 @@ static int map_file(struct ky_span_drum *drum, const struct ky_span_drum_options
 	return drum->drum.base ? 0 : -errno;
 }
 
-static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *options)
+static int make(struct ky_made_drum *drum, const struct ky_made_drum_options *options)
 {
 	const int source = options->ticks ? ky_cpu_tick_source() : KY_TICKS_MONOTONIC;
 	if (source == KY_TICKS_NONE)
@@ -109,7 +109,7 @@ static int make(struct ky_span_drum *drum, const struct ky_span_drum_options *op
 	return 0;
 }
 
-int ky_span_drum_open(struct ky_span_drum *drum, const struct ky_span_drum_options *options)
+int ky_made_drum_open(struct ky_made_drum *drum, const struct ky_made_drum_options *options)
 {
 	memset(drum, 0, sizeof(*drum));
 	drum->fd = options->fd;
@@ -118,13 +118,13 @@ int ky_span_drum_open(struct ky_span_drum *drum, const struct ky_span_drum_optio
 	int error = threads ? make(drum, options) : -ENOMEM;
 	if (error == 0)
 		threads->end_site =
-			ky_span_drum_site(drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
+			ky_made_drum_site(drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
 	if (error)
-		ky_span_drum_close(drum);
+		ky_made_drum_close(drum);
 	return error;
 }
 
-void ky_span_drum_close(struct ky_span_drum *drum)
+void ky_made_drum_close(struct ky_made_drum *drum)
 {
 	struct threads *threads = drum->threads;
 	for (uint32_t i = 0; threads && i < BUCKETS; i++)
@@ -142,7 +142,7 @@ void ky_span_drum_close(struct ky_span_drum *drum)
 	drum->fd = -1;
 }
 
-uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *module,
+uint32_t ky_made_drum_site(struct ky_made_drum *drum, int kind, const char *module,
 			   const char *name, const char *linked, const char *file, uint32_t line)
 {
 	struct ky_drum *d = &drum->drum;
@@ -160,7 +160,7 @@ uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *modu
 	return site == d->header->overflow_site ? 0 : site;
 }
 
-static struct writer *writer_of(struct ky_span_drum *drum, pid_t tid)
+static struct writer *writer_of(struct ky_made_drum *drum, pid_t tid)
 {
 	struct threads *threads = drum->threads;
 	struct writer **bucket = &threads->buckets[(uint32_t)tid % BUCKETS];
@@ -176,20 +176,20 @@ static struct writer *writer_of(struct ky_span_drum *drum, pid_t tid)
 	return w;
 }
 
-void ky_span_drum_process(struct ky_span_drum *drum, pid_t tid, pid_t pid)
+void ky_made_drum_process(struct ky_made_drum *drum, pid_t tid, pid_t pid)
 {
 	const uint32_t whose = (uint32_t)pid == drum->drum.header->pid ? 0 : (uint32_t)pid;
 	struct writer *w = writer_of(drum, tid);
 	/* The number is another thread's by now. */
 	if (w && w->ring.ring && w->ring.pid != whose) {
-		ky_span_drum_gone(drum, tid, w->last_ns);
+		ky_made_drum_gone(drum, tid, w->last_ns);
 		w = writer_of(drum, tid);
 	}
 	if (w)
 		w->ring.pid = whose;
 }
 
-void ky_span_drum_thread(struct ky_span_drum *drum, pid_t tid, const char *name)
+void ky_made_drum_thread(struct ky_made_drum *drum, pid_t tid, const char *name)
 {
 	struct writer *w = writer_of(drum, tid);
 	if (w)
@@ -202,7 +202,7 @@ static bool owns_ring(const struct writer *w)
 	return w->ring.ring && __atomic_load_n(&w->ring.ring->owner, __ATOMIC_RELAXED) == w->tid;
 }
 
-static bool put(struct ky_span_drum *drum, struct writer *w, uint64_t ns, uint32_t site)
+static bool put(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32_t site)
 {
 	uint64_t *slot = NULL;
 	if (w && site != 0) {
@@ -224,14 +224,14 @@ static bool put(struct ky_span_drum *drum, struct writer *w, uint64_t ns, uint32
 	return true;
 }
 
-void ky_span_drum_begin(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site)
+void ky_made_drum_begin(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site)
 {
 	struct writer *w = writer_of(drum, tid);
 	if (put(drum, w, monotonic_ns, site))
 		w->depth++;
 }
 
-void ky_span_drum_end_span(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns)
+void ky_made_drum_end_span(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns)
 {
 	struct writer *w = writer_of(drum, tid);
 	if (!w || w->depth == 0) {
@@ -242,13 +242,13 @@ void ky_span_drum_end_span(struct ky_span_drum *drum, pid_t tid, uint64_t monoto
 	put(drum, w, monotonic_ns, ((const struct threads *)drum->threads)->end_site);
 }
 
-void ky_span_drum_instant(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns,
+void ky_made_drum_instant(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns,
 			  uint32_t site)
 {
 	put(drum, writer_of(drum, tid), monotonic_ns, site);
 }
 
-void ky_span_drum_gone(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns)
+void ky_made_drum_gone(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns)
 {
 	struct threads *threads = drum->threads;
 	struct writer **link = &threads->buckets[(uint32_t)tid % BUCKETS];
@@ -258,7 +258,7 @@ void ky_span_drum_gone(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_
 	if (!w)
 		return;
 	while (w->depth > 0)
-		ky_span_drum_end_span(drum, tid, monotonic_ns);
+		ky_made_drum_end_span(drum, tid, monotonic_ns);
 	if (owns_ring(w))
 		ky_ring_release(&drum->drum, &w->ring);
 	*link = w->next;

@@ -2,7 +2,7 @@
 /*
  * made_drum.h: drums that kymo makes for another process: a memfd with the layout of any drum.
  *
- *   patch     the agent in the program writes the events; kymo only the trace points (ky_span_drum_function)
+ *   patch     the agent in the program writes the events; kymo only the trace points (ky_made_drum_function)
  *   sample    kymo writes spans that it made of call stacks; ticks are CLOCK_MONOTONIC
  *   pt        the same from decoded instructions
  *
@@ -17,14 +17,14 @@
 
 #include <sys/types.h>
 
-struct ky_span_drum {
+struct ky_made_drum {
 	struct ky_drum drum;
 	int fd;
 	uint64_t lost; /* ends without a begin, and what had no ring */
 	void *threads; /* its writers */
 };
 
-struct ky_span_drum_options {
+struct ky_made_drum_options {
 	pid_t pid; /* in the header: as the process sees itself */
 	int fd; /* a memfd that is there already (the program's own, by descriptor), empty or of the size it must have; the drum's from then on. -1: make one */
 	bool ticks;         /* events have the CPU's counter; else CLOCK_MONOTONIC */
@@ -35,25 +35,25 @@ struct ky_span_drum_options {
 		name; /* of the process; NULL: what it is called now, where pid is its number here, too */
 };
 /* 0; -ENOTSUP: the CPU's counter cannot be used; -errno. The descriptor that was given is closed then, too. */
-int ky_span_drum_open(struct ky_span_drum *drum, const struct ky_span_drum_options *options);
-void ky_span_drum_close(struct ky_span_drum *drum);
+int ky_made_drum_open(struct ky_made_drum *drum, const struct ky_made_drum_options *options);
+void ky_made_drum_close(struct ky_made_drum *drum);
 
 /*
  * A trace point (heap number, 0 when there is no room): category is the module's base name, with file, line, and linked as its function.
  * kind: KYMO_KIND_BEGIN (a call), _INSTANT, _END (names are NULL then).
  */
-uint32_t ky_span_drum_site(struct ky_span_drum *drum, int kind, const char *module,
+uint32_t ky_made_drum_site(struct ky_made_drum *drum, int kind, const char *module,
 			   const char *name, const char *linked, const char *file, uint32_t line);
 
 /* What kymo writes itself, into drums without ticks: in the order of time within a thread. */
 /* Whose thread it is from now on, where that is not the drum's own process. */
-void ky_span_drum_process(struct ky_span_drum *drum, pid_t tid, pid_t pid);
-void ky_span_drum_thread(struct ky_span_drum *drum, pid_t tid, const char *name);
-void ky_span_drum_begin(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site);
-void ky_span_drum_end_span(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns);
-void ky_span_drum_instant(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns,
+void ky_made_drum_process(struct ky_made_drum *drum, pid_t tid, pid_t pid);
+void ky_made_drum_thread(struct ky_made_drum *drum, pid_t tid, const char *name);
+void ky_made_drum_begin(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site);
+void ky_made_drum_end_span(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns);
+void ky_made_drum_instant(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns,
 			  uint32_t site);
 /* The thread has ended: its open spans too. */
-void ky_span_drum_gone(struct ky_span_drum *drum, pid_t tid, uint64_t monotonic_ns);
+void ky_made_drum_gone(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns);
 
 #endif

@@ -41,7 +41,7 @@ enum { NOT_KNOWN, ON, OFF };
 struct ky_off_cpu {
 	struct ky_off_cpu_options options;
 	struct ky_off_cpu_events events;
-	struct ky_span_drum drum;           /* of all processes; no base: not yet */
+	struct ky_made_drum drum;           /* of all processes; no base: not yet */
 	uint64_t retry_ns;                  /* it could not be made: not before this */
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
@@ -55,7 +55,7 @@ struct ky_off_cpu {
 static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 {
 	const struct ky_off_cpu_options *const options = &switches->options;
-	const struct ky_span_drum_options drum = {.pid = pid,
+	const struct ky_made_drum_options drum = {.pid = pid,
 						  .fd = -1,
 						  .functions = 3,
 						  .layer = KY_DRUM_SWITCHES,
@@ -65,15 +65,15 @@ static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 									 : TOTAL_BYTES};
 	if (switches->drum.drum.base)
 		return true;
-	if (now_ns < switches->retry_ns || ky_span_drum_open(&switches->drum, &drum) != 0) {
+	if (now_ns < switches->retry_ns || ky_made_drum_open(&switches->drum, &drum) != 0) {
 		switches->retry_ns = now_ns + RETRY_NS;
 		return false;
 	}
-	switches->waiting = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
+	switches->waiting = ky_made_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY, "off CPU",
 					      "", NULL, 0);
-	switches->preempted = ky_span_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY,
+	switches->preempted = ky_made_drum_site(&switches->drum, KYMO_KIND_BEGIN, CATEGORY,
 						"off CPU (preempted)", "", NULL, 0);
-	switches->ended = ky_span_drum_site(&switches->drum, KYMO_KIND_INSTANT, CATEGORY,
+	switches->ended = ky_made_drum_site(&switches->drum, KYMO_KIND_INSTANT, CATEGORY,
 					    KY_THREAD_ENDED, "", NULL, 0);
 	options->drum(options->context, pid, switches->drum.fd);
 	return true;
@@ -82,7 +82,7 @@ static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 static void take(void *context, const struct ky_off_cpu_event *one)
 {
 	struct ky_off_cpu *const switches = context;
-	struct ky_span_drum *const drum = &switches->drum;
+	struct ky_made_drum *const drum = &switches->drum;
 	bool made;
 	uint32_t *const thread = ky_u64_map_add(&switches->threads, (uint64_t)one->tid, &made);
 	if (!thread || !open_drum(switches, one->pid, one->time_ns))
@@ -91,21 +91,21 @@ static void take(void *context, const struct ky_off_cpu_event *one)
 	if (one->kind == KY_OFF_CPU_EXECUTED) {
 		if (switches->executed_count < TOLD_MAX)
 			switches->executed[switches->executed_count++] = one->pid;
-		ky_span_drum_process(drum, one->tid, one->pid);
-		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
+		ky_made_drum_process(drum, one->tid, one->pid);
+		ky_made_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		return;
 	}
 	if (one->kind == KY_OFF_CPU_ENDED) {
 		if (one->tid == one->pid && switches->ended_count < TOLD_MAX)
 			switches->ended_pids[switches->ended_count++] = one->pid;
-		ky_span_drum_process(drum, one->tid, one->pid);
-		ky_span_drum_instant(drum, one->tid, one->time_ns, switches->ended);
-		ky_span_drum_gone(drum, one->tid, one->time_ns);
+		ky_made_drum_process(drum, one->tid, one->pid);
+		ky_made_drum_instant(drum, one->tid, one->time_ns, switches->ended);
+		ky_made_drum_gone(drum, one->tid, one->time_ns);
 	} else if (one->kind == KY_OFF_CPU_IN && *thread == OFF) {
-		ky_span_drum_end_span(drum, one->tid, one->time_ns - MARGIN_NS);
+		ky_made_drum_end_span(drum, one->tid, one->time_ns - MARGIN_NS);
 	} else if (begins && *thread != OFF) {
-		ky_span_drum_process(drum, one->tid, one->pid);
-		ky_span_drum_begin(drum, one->tid, one->time_ns + MARGIN_NS,
+		ky_made_drum_process(drum, one->tid, one->pid);
+		ky_made_drum_begin(drum, one->tid, one->time_ns + MARGIN_NS,
 				   one->kind == KY_OFF_CPU_PREEMPTED ? switches->preempted
 								     : switches->waiting);
 	}
@@ -215,7 +215,7 @@ void ky_off_cpu_close(struct ky_off_cpu **out)
 		return;
 	ky_off_cpu_round(switches);
 	if (switches->drum.drum.base)
-		ky_span_drum_close(&switches->drum);
+		ky_made_drum_close(&switches->drum);
 	ky_u64_map_free(&switches->threads);
 	ky_off_cpu_events_close(&switches->events);
 	free(switches);

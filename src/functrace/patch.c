@@ -93,7 +93,7 @@ static int refuse_counterless(const struct ky_patch *patch,
 
 static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	const int error = ky_patch_home_read(patch);
+	const int error = ky_agent_memory_read(patch);
 	if (error == -ENOENT)
 		return 0;
 	if (error == -EPROTO)
@@ -104,7 +104,7 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 			 (int)patch->remote.pid);
 	if (error)
 		return error;
-	if (ky_patch_home_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid()) {
+	if (ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid()) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another kymo (pid %u) traces its functions; end "
 			 "that "
@@ -125,21 +125,21 @@ static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_B
 		error = ky_remote_await_thread_pointer(&patch->remote);
 	if (!error)
 		error = ky_patch_threads_check(patch, message);
-	if (!error && patch->home_at && ky_patch_home_left(patch))
+	if (!error && patch->home_at && ky_agent_memory_left(patch))
 		error = refuse_counterless(patch, message);
 	if (error)
 		return error;
-	error = ky_patch_home_make(patch, message);
+	error = ky_agent_memory_make(patch, message);
 	if (error)
 		return error;
-	if (!ky_patch_home_has_counter(patch)) {
-		ky_patch_home_give_back(patch, false);
+	if (!ky_agent_memory_has_counter(patch)) {
+		ky_agent_memory_give_back(patch, false);
 		return refuse_counterless(patch, message);
 	}
 	patch->home.r_debug = ky_patch_modules_r_debug(patch);
 	ky_patch_modules_ranges(patch);
 	ky_patch_plan_rooms(patch);
-	return ky_patch_home_write(patch);
+	return ky_agent_memory_write(patch);
 }
 
 /*
@@ -179,8 +179,8 @@ static int first_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 		return error;
 	error = settle_in(patch, message);
 	if (error && patch->home.version) {
-		ky_patch_home_off(patch);
-		ky_patch_home_own(patch, false);
+		ky_agent_memory_off(patch);
+		ky_agent_memory_own(patch, false);
 	}
 	ky_patch_go(patch);
 	return error;
@@ -214,7 +214,7 @@ static uint32_t count_functions(const struct ky_patch *patch)
 static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	int error = ky_patch_threads_check(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
-	if (!error && ky_patch_home_left(patch))
+	if (!error && ky_agent_memory_left(patch))
 		error = -ENOTSUP;
 	if (error)
 		return error;
@@ -260,7 +260,7 @@ static int plan_and_set(struct ky_patch *patch, bool resume,
 		if (error)
 			undo_now(patch, &edits);
 		if (resume)
-			ky_patch_home_resume(patch);
+			ky_agent_memory_resume(patch);
 		ky_patch_go(patch);
 		if (patch->remote.stopped_ns > patch->facts.stopped_ns)
 			patch->facts.stopped_ns = patch->remote.stopped_ns;
@@ -299,7 +299,7 @@ static void release(struct ky_patch **out)
 	struct ky_patch *patch = *out;
 	*out = NULL;
 	if (patch->drum_open)
-		ky_span_drum_close(&patch->drum);
+		ky_made_drum_close(&patch->drum);
 	ky_patch_modules_free(patch);
 	ky_remote_close(&patch->remote);
 	free(patch->table);
@@ -350,9 +350,9 @@ static void patch_loaded(struct ky_patch *patch)
 		if (more) {
 			ky_patch_modules_ranges(patch);
 			ky_patch_plan_rooms(patch);
-			error = ky_patch_home_write(patch);
+			error = ky_agent_memory_write(patch);
 		} else {
-			ky_patch_home_resume(patch);
+			ky_agent_memory_resume(patch);
 		}
 		ky_patch_go(patch);
 	}
@@ -366,7 +366,7 @@ static void patch_loaded(struct ky_patch *patch)
 /* Whether the program has turned the counter off: it is said once. */
 static bool has_left(struct ky_patch *patch)
 {
-	if (!ky_patch_home_left(patch))
+	if (!ky_agent_memory_left(patch))
 		return false;
 	if (!patch->left)
 		ky_patch_note(patch,
@@ -382,7 +382,7 @@ static void resume_left(struct ky_patch *patch)
 {
 	if (ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
 		return;
-	ky_patch_home_resume(patch);
+	ky_agent_memory_resume(patch);
 	ky_patch_go(patch);
 }
 

@@ -84,7 +84,7 @@ static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 	if (ky_patch_edits_prepare(edits, &patch->remote) || ky_patch_stop(patch, message))
 		return;
 	const bool done =
-		!ky_patch_home_left(patch) && !ky_patch_edits_write(edits, &patch->remote);
+		!ky_agent_memory_left(patch) && !ky_patch_edits_write(edits, &patch->remote);
 	ky_patch_go(patch);
 	for (uint32_t i = 0; done && i < edits->count; i++) {
 		if (!edits->items[i].good)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ky_patch_cyg_uses(const struct ky_patch *patch, const struct ky_patch_module *module)
+bool ky_patch_instrumented_uses(const struct ky_patch *patch, const struct ky_patch_module *module)
 {
 	return patch->options.nops_only && module->functions && module->functions->calls_cyg &&
 	       module->functions->cyg_slots_count;
@@ -30,26 +30,27 @@ static bool wants(const struct ky_patch *patch, const struct ky_patch_module *mo
 	       ky_selection_wants(patch->options.selection, module->functions, function);
 }
 
-uint32_t ky_patch_cyg_count(const struct ky_patch *patch, const struct ky_patch_module *module)
+uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
+				     const struct ky_patch_module *module)
 {
 	uint32_t count = 0;
-	if (ky_patch_cyg_uses(patch, module))
+	if (ky_patch_instrumented_uses(patch, module))
 		for (uint32_t i = 0; i < module->functions->count; i++)
 			count += wants(patch, module, &module->functions->functions[i]);
 	return count;
 }
 
-int ky_patch_cyg_room(struct ky_patch *patch)
+int ky_patch_instrumented_room(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
 	uint64_t count = 0, room = 1024;
 	for (uint32_t i = 0; i < patch->modules_count; i++)
-		count += ky_patch_cyg_count(patch, &patch->modules[i]);
+		count += ky_patch_instrumented_count(patch, &patch->modules[i]);
 	while (room < count * 2)
 		room *= 2;
 	if (!count || (home->known && home->known_mask + 1 >= room))
 		return 0;
-	const uint64_t at = ky_patch_home_map(patch, room * sizeof(struct ky_agent_known));
+	const uint64_t at = ky_agent_memory_map(patch, room * sizeof(struct ky_agent_known));
 	if (!at)
 		return -ENOMEM;
 	home->known = at;
@@ -78,7 +79,7 @@ static void know_functions(struct ky_patch *patch, uint32_t index, struct ky_age
 		uint32_t entry = ky_patch_table_find(patch, address, KY_PATCH_FORM_KNOWN);
 		if (entry == UINT32_MAX)
 			entry = ky_patch_table_add(patch, address, KY_PATCH_FORM_KNOWN);
-		const uint32_t site = ky_span_drum_site(&patch->drum, KYMO_KIND_BEGIN, module->name,
+		const uint32_t site = ky_made_drum_site(&patch->drum, KYMO_KIND_BEGIN, module->name,
 							function->name, function->linked,
 							function->file, function->line);
 		patch->table[entry].set = 1;
@@ -124,20 +125,21 @@ static int lead_slots(struct ky_patch *patch, uint32_t index, struct ky_patch_ed
 	return 0;
 }
 
-int ky_patch_cyg_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
+int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	const struct ky_agent_home *home = &patch->home;
 	int error = 0;
 	bool any = false;
 	for (uint32_t i = 0; i < patch->modules_count; i++)
-		any |= ky_patch_cyg_uses(patch, &patch->modules[i]) && !patch->modules[i].led;
+		any |= ky_patch_instrumented_uses(patch, &patch->modules[i]) &&
+		       !patch->modules[i].led;
 	if (!any || !home->known)
 		return 0;
 	struct ky_agent_known *table = calloc(home->known_mask + 1, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
 	for (uint32_t i = 0; !error && i < patch->modules_count; i++) {
-		if (!ky_patch_cyg_uses(patch, &patch->modules[i]))
+		if (!ky_patch_instrumented_uses(patch, &patch->modules[i]))
 			continue;
 		know_functions(patch, i, table);
 		if (!patch->modules[i].led)

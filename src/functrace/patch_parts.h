@@ -122,7 +122,7 @@ struct ky_patch {
 	struct ky_patch_keep keep;
 	uint64_t
 		promised[KY_PATCH_REGIONS_MAX]; /* bytes of the regions, to modules being planned */
-	struct ky_span_drum drum;
+	struct ky_made_drum drum;
 	bool drum_open;
 	bool gone;       /* the process ended or runs another program */
 	bool left;       /* it was said that the program has turned the counter off */
@@ -164,31 +164,31 @@ uint64_t ky_patch_modules_r_debug(const struct ky_patch *patch);
 /* ---- agent_memory.c ---- */
 
 /* The address of home in a process; 0: none. */
-uint64_t ky_patch_home_find(pid_t pid);
+uint64_t ky_agent_memory_find(pid_t pid);
 /* Reads home, keep and the table. 0; -ENOENT: none is there, -EPROTO: of another version, -errno. */
-int ky_patch_home_read(struct ky_patch *patch);
+int ky_agent_memory_read(struct ky_patch *patch);
 /* Whether the kymo that is attached there still is. */
-bool ky_patch_home_owned(const struct ky_agent_home *home);
+bool ky_agent_memory_owned(const struct ky_agent_home *home);
 /* All are stopped: maps what is not there, makes the drum, takes the home over. 0 or -errno with a message. */
-int ky_patch_home_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-int ky_patch_home_write(struct ky_patch *patch);
+int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_agent_memory_write(struct ky_patch *patch);
 /* All are stopped: a region near a module with that many bytes free, mapped if need be; KY_PATCH_REGIONS_MAX: none. */
-uint32_t ky_patch_home_region(struct ky_patch *patch, const struct ky_patch_module *module,
-			      uint64_t bytes);
+uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_module *module,
+				uint64_t bytes);
 /* All are stopped: memory that is not used until it is touched; 0: none. */
-uint64_t ky_patch_home_map(struct ky_patch *patch, uint64_t bytes);
+uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes);
 /* All are stopped: this kymo answers for what is set there, or nobody need any more. */
-void ky_patch_home_own(struct ky_patch *patch, bool ours);
+void ky_agent_memory_own(struct ky_patch *patch, bool ours);
 /* All are stopped, no jump is set any more: nothing is recorded from now on. */
-void ky_patch_home_off(struct ky_patch *patch);
+void ky_agent_memory_off(struct ky_patch *patch);
 /* Whether the program has turned the CPU's counter off, or is about to: no jump may be set any more. */
-bool ky_patch_home_left(const struct ky_patch *patch);
+bool ky_agent_memory_left(const struct ky_patch *patch);
 /* All are stopped, home is made: whether the first thread may read the counter. */
-bool ky_patch_home_has_counter(struct ky_patch *patch);
+bool ky_agent_memory_has_counter(struct ky_patch *patch);
 /* All are stopped: a thread that waits for a library to be patched goes on. */
-void ky_patch_home_resume(struct ky_patch *patch);
+void ky_agent_memory_resume(struct ky_patch *patch);
 /* All are stopped, it is off: the drum's descriptor and, unless somebody may be about to write into it, its memory. */
-void ky_patch_home_give_back(struct ky_patch *patch, bool busy);
+void ky_agent_memory_give_back(struct ky_patch *patch, bool busy);
 
 /* ---- patch_plan.c ---- */
 
@@ -226,13 +226,14 @@ uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint6
 
 /* ---- patch_instrumented.c ---- */
 
-bool ky_patch_cyg_uses(const struct ky_patch *patch, const struct ky_patch_module *module);
+bool ky_patch_instrumented_uses(const struct ky_patch *patch, const struct ky_patch_module *module);
 /* Functions that are known by it, of those that are wanted. */
-uint32_t ky_patch_cyg_count(const struct ky_patch *patch, const struct ky_patch_module *module);
+uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
+				     const struct ky_patch_module *module);
 /* All are stopped: room for all of them. 0 or -errno. */
-int ky_patch_cyg_room(struct ky_patch *patch);
+int ky_patch_instrumented_room(struct ky_patch *patch);
 /* It runs; room in the table was reserved. 0 or -errno. */
-int ky_patch_cyg_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
+int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
 
 /* ---- patch_table.c ---- */
 

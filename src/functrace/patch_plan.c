@@ -50,7 +50,7 @@ static void choose_helper(struct ky_patch_module *module, int which, uint64_t ad
 		if (functions->functions[i].address > address && !neighbour)
 			neighbour = functions->functions[i].address;
 	}
-	ky_window_find(helper, functions, neighbour ? neighbour : address + helper->bytes);
+	ky_prologue_find(helper, functions, neighbour ? neighbour : address + helper->bytes);
 }
 
 static void choose_helpers(struct ky_patch_module *module)
@@ -109,7 +109,7 @@ static int choose(struct ky_patch *patch, struct ky_patch_module *module)
 		else
 			module->wants[module->wants_count++] = i;
 	}
-	facts->functions += ky_patch_cyg_count(patch, module);
+	facts->functions += ky_patch_instrumented_count(patch, module);
 	return 0;
 }
 
@@ -174,9 +174,9 @@ void ky_patch_plan_rooms(struct ky_patch *patch)
 				bytes += KY_STUB_MAX;
 		}
 		if (bytes > HELPERS * KY_STUB_MAX || has_helpers(module))
-			module->region = ky_patch_home_region(patch, module, bytes);
+			module->region = ky_agent_memory_region(patch, module, bytes);
 	}
-	if (ky_patch_cyg_room(patch))
+	if (ky_patch_instrumented_room(patch))
 		ky_patch_note(patch,
 			      "functions compiled with -finstrument-functions are not traced: "
 			      "there is no memory for them");
@@ -353,7 +353,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 static uint32_t site_of(struct ky_patch *patch, const struct ky_patch_module *module,
 			const struct ky_function *function, int kind)
 {
-	return ky_span_drum_site(&patch->drum, kind, module->name, function->name, function->linked,
+	return ky_made_drum_site(&patch->drum, kind, module->name, function->name, function->linked,
 				 function->file, function->line);
 }
 
@@ -404,14 +404,14 @@ static int plan_all(struct planning *planning)
 	for (uint32_t i = 0; i < patch->modules_count; i++)
 		if (patch->modules[i].functions && !patch->modules[i].planned)
 			wants += patch->modules[i].wants_count + HELPERS + KY_CYG_SLOTS_MAX +
-				 ky_patch_cyg_count(patch, &patch->modules[i]);
+				 ky_patch_instrumented_count(patch, &patch->modules[i]);
 	int error =
 		wants < UINT32_MAX / 2 ? ky_patch_table_reserve(patch, (uint32_t)wants) : -E2BIG;
 	for (uint32_t i = 0; !error && i < patch->modules_count; i++)
 		if (patch->modules[i].functions && !patch->modules[i].planned)
 			error = plan_module(planning, i);
 	if (!error)
-		error = ky_patch_cyg_plan(patch, planning->edits);
+		error = ky_patch_instrumented_plan(patch, planning->edits);
 	if (!error)
 		error = put_exits(planning);
 	return error ? error : write_regions(planning);

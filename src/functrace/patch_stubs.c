@@ -81,8 +81,8 @@ int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
 	made->moved.bytes = 0;
 	memset(made->moved.starts, 0xff, sizeof(made->moved.starts));
 	if (function->how == KY_FUNCTION_PATCH) {
-		const int error = ky_window_move(&made->moved, code, function->window,
-						 address + m->bias, at + ky_stub_body_at(&stub));
+		const int error = ky_prologue_move(&made->moved, code, function->window,
+						   address + m->bias, at + ky_stub_body_at(&stub));
 		if (error)
 			return error;
 	} else {

@@ -86,7 +86,7 @@ bool ky_patch_undo_needed(const struct ky_patch *patch)
 int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct ky_agent_home now = {0};
-	const uint64_t at = ky_patch_home_find(patch->remote.pid);
+	const uint64_t at = ky_agent_memory_find(patch->remote.pid);
 	const int error = at ? ky_remote_read(&patch->remote, at, &now, sizeof(now)) : 0;
 	if (error || (at == patch->home_at && now.owner_started == patch->home.owner_started &&
 		      now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
@@ -110,10 +110,10 @@ static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
 	int error = ky_patch_undo_check(patch, message);
 	if (error)
 		return error;
-	ky_patch_home_own(patch, true);
+	ky_agent_memory_own(patch, true);
 	error = write_out(patch, calls);
 	if (!error)
-		ky_patch_home_off(patch);
+		ky_agent_memory_off(patch);
 	return error;
 }
 
@@ -124,9 +124,9 @@ static int try(struct ky_patch *patch, uint32_t tries)
 	const bool last = quiet || tries == KY_PATCH_QUIET_TRIES - 1;
 	const int error = last ? take_unwinder_out(patch) : 0;
 	if (tries == 0 || last)
-		ky_patch_home_give_back(patch, !quiet);
+		ky_agent_memory_give_back(patch, !quiet);
 	if (last && !error)
-		ky_patch_home_own(patch, false);
+		ky_agent_memory_own(patch, false);
 	return error ? error : last;
 }
 
@@ -172,7 +172,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	message[0] = '\0';
 	int error = ky_remote_open(&patch->remote, pid, message);
 	if (!error)
-		error = ky_patch_home_read(patch);
+		error = ky_agent_memory_read(patch);
 	/* What is of another version, or not to be looked into, is not ours. */
 	if (error == -ENOENT || (!error && !patch->home.version) || (error && ours)) {
 		release(patch);
@@ -180,7 +180,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	}
 	const bool mine = patch->home.owner_pid == (uint32_t)getpid() &&
 			  patch->home.owner_started == ky_patch_started(getpid());
-	const bool wanted = ours ? mine : !ky_patch_home_owned(&patch->home);
+	const bool wanted = ours ? mine : !ky_agent_memory_owned(&patch->home);
 	const bool needed = !error && wanted && ky_patch_undo_needed(patch);
 	if (needed)
 		error = ky_patch_undo(patch, message);
@@ -196,7 +196,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 static void peek(pid_t pid, struct ky_agent_home *home)
 {
 	memset(home, 0, sizeof(*home));
-	const uint64_t at = ky_patch_home_find(pid);
+	const uint64_t at = ky_agent_memory_find(pid);
 	const int memory = at ? ky_proc_open(pid, "mem", O_RDONLY) : -1;
 	if (memory < 0)
 		return;
@@ -216,7 +216,7 @@ bool ky_patch_is_ours(pid_t pid)
 
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	return ky_patch_home_find(pid) ? recover(pid, false, message) : 0;
+	return ky_agent_memory_find(pid) ? recover(pid, false, message) : 0;
 }
 
 /* Calls back for each process with a home; how often that said yes. */
@@ -225,7 +225,7 @@ static uint32_t visit(bool (*one)(void *context, pid_t pid), void *context)
 	uint32_t count = 0;
 	DIR *const processes = ky_proc_processes();
 	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
-		if (ky_patch_home_find(pid))
+		if (ky_agent_memory_find(pid))
 			count += one(context, pid);
 	ky_proc_close(processes);
 	return count;

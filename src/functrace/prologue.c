@@ -88,8 +88,8 @@ static enum ky_function_why measure(const struct ky_functions *module, const uin
 	return KY_WHY_NONE;
 }
 
-void ky_window_find(struct ky_function *function, const struct ky_functions *module,
-		    uint64_t neighbour)
+void ky_prologue_find(struct ky_function *function, const struct ky_functions *module,
+		      uint64_t neighbour)
 {
 	uint64_t room;
 	const uint8_t *code = ky_functions_code(module, function->address, &room);
@@ -231,8 +231,8 @@ static bool put_one(struct moving *moving, const struct ky_instruction *it)
 	}
 }
 
-int ky_window_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
-		   uint64_t to)
+int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
+		     uint64_t to)
 {
 	struct moving moving = {.moved = moved, .to = to};
 	bool ended = false;

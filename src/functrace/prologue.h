@@ -14,8 +14,8 @@
 #define KY_MOVED_MAX 160u /* bytes that they can become */
 
 /* Sets how, why, at and window of a function from its code; neighbour is where the next function begins. */
-void ky_window_find(struct ky_function *function, const struct ky_functions *module,
-		    uint64_t neighbour);
+void ky_prologue_find(struct ky_function *function, const struct ky_functions *module,
+		      uint64_t neighbour);
 
 struct ky_moved {
 	uint8_t code[KY_MOVED_MAX]; /* with the jump back behind the window */
@@ -28,7 +28,7 @@ struct ky_moved {
  * The window's instructions as they must be at address `to`, when the window is at `from` (addresses of the process). Both
  * within 2 GiB. 0; -ERANGE when something is too far away, -EINVAL when one cannot be moved.
  */
-int ky_window_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
-		   uint64_t to);
+int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
+		     uint64_t to);
 
 #endif

@@ -78,7 +78,7 @@ void ky_pt_round(struct ky_pt *pt)
 static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
-		ky_pt_windows_tell(pt, traced, &traced->threads[i]);
+		ky_pt_threads_report(pt, traced, &traced->threads[i]);
 	for (uint32_t i = traced->count; i > 0; i--)
 		if (traced->threads[i - 1].last || traced->ended)
 			ky_pt_threads_drop(pt, traced, i - 1);
@@ -87,7 +87,7 @@ static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 void ky_pt_decode(struct ky_pt *pt)
 {
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next)
-		ky_pt_windows_copy(pt, traced);
+		ky_pt_threads_copy(pt, traced);
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next) {
 		look_around(pt, traced);
 		tell_windows(pt, traced);
@@ -158,7 +158,7 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 			continue;
 		traced->ended = true;
 		traced->process.space.live = false;
-		ky_pt_windows_copy(pt, traced);
+		ky_pt_threads_copy(pt, traced);
 		ky_pt_threads_records(pt, traced);
 		tell_windows(pt, traced);
 	}

@@ -37,7 +37,7 @@ static uint32_t or_nameless(const struct ky_pt_process *process, int kind, uint3
 
 static uint32_t new_site(struct ky_pt_process *process, int kind, const char *text)
 {
-	return ky_span_drum_site(&process->drum, kind, OWN_MODULE, text, text, NULL, 0);
+	return ky_made_drum_site(&process->drum, kind, OWN_MODULE, text, text, NULL, 0);
 }
 
 static uint32_t text_site(struct ky_pt_process *process, int kind, const char *text)
@@ -66,7 +66,7 @@ static uint32_t place_site(struct ky_pt_process *process, uint64_t address)
 	if (process->places_count >= KY_PT_PLACES / 2)
 		return process->nameless;
 	snprintf(name, sizeof(name), "0x%" PRIx64, address);
-	const uint32_t site = ky_span_drum_site(&process->drum, KYMO_KIND_BEGIN,
+	const uint32_t site = ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN,
 						"[code in no file]", name, name, NULL, 0);
 	process->places[at] = (struct ky_pt_place){
 		.address = address, .site = or_nameless(process, KYMO_KIND_BEGIN, site)};
@@ -84,7 +84,7 @@ static uint32_t function_site(struct ky_pt_process *process, uint64_t start)
 		return place_site(process, start);
 	uint32_t *site = &module->sites[function - module->functions->functions];
 	if (!*site)
-		*site = ky_span_drum_site(&process->drum, KYMO_KIND_BEGIN, base_name(module->path),
+		*site = ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN, base_name(module->path),
 					  function->name, function->linked, function->file,
 					  function->line);
 	return or_nameless(process, KYMO_KIND_BEGIN, *site);
@@ -102,27 +102,27 @@ static void on_begin(void *context, uint64_t ns, uint64_t start, bool lost)
 {
 	const struct telling *telling = context;
 	(void)lost;
-	ky_span_drum_begin(&telling->process->drum, telling->tid, ns,
+	ky_made_drum_begin(&telling->process->drum, telling->tid, ns,
 			   function_site(telling->process, start));
 }
 
 static void on_gap(void *context, uint64_t ns, const char *what)
 {
 	const struct telling *telling = context;
-	ky_span_drum_begin(&telling->process->drum, telling->tid, ns,
+	ky_made_drum_begin(&telling->process->drum, telling->tid, ns,
 			   text_site(telling->process, KYMO_KIND_BEGIN, what));
 }
 
 static void on_end(void *context, uint64_t ns)
 {
 	const struct telling *telling = context;
-	ky_span_drum_end_span(&telling->process->drum, telling->tid, ns);
+	ky_made_drum_end_span(&telling->process->drum, telling->tid, ns);
 }
 
 static void on_instant(void *context, uint64_t ns, const char *text)
 {
 	const struct telling *telling = context;
-	ky_span_drum_instant(&telling->process->drum, telling->tid, ns,
+	ky_made_drum_instant(&telling->process->drum, telling->tid, ns,
 			     text_site(telling->process, KYMO_KIND_INSTANT, text));
 }
 
@@ -160,7 +160,7 @@ int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 		       const struct ky_pt_process_options *options)
 {
 	*process = (struct ky_pt_process){.pid = pid};
-	const struct ky_span_drum_options drum = {.pid = options->pid_inside,
+	const struct ky_made_drum_options drum = {.pid = options->pid_inside,
 						  .fd = -1,
 						  .functions = FUNCTIONS_ROOM,
 						  .layer = KY_DRUM_FUNCTIONS,
@@ -169,7 +169,7 @@ int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 	int error = ky_pt_space_open(&process->space, pid, options->selection);
 	if (error)
 		return error;
-	error = ky_span_drum_open(&process->drum, &drum);
+	error = ky_made_drum_open(&process->drum, &drum);
 	if (error) {
 		ky_pt_space_close(&process->space);
 		return error;
@@ -182,7 +182,7 @@ int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 void ky_pt_process_close(struct ky_pt_process *process)
 {
 	ky_pt_space_close(&process->space);
-	ky_span_drum_close(&process->drum);
+	ky_made_drum_close(&process->drum);
 	for (uint32_t i = 0; i < process->texts_count; i++)
 		free(process->texts[i].text);
 	process->texts_count = 0;

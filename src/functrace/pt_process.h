@@ -35,7 +35,7 @@ struct ky_pt_place {
 struct ky_pt_process {
 	pid_t pid;
 	struct ky_pt_space space;
-	struct ky_span_drum drum;
+	struct ky_made_drum drum;
 	struct ky_pt_text texts[KY_PT_TEXTS_MAX];
 	uint32_t texts_count;
 	struct ky_pt_place places[KY_PT_PLACES];
@@ -92,8 +92,9 @@ void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced);
 /* ---- pt_windows.c ---- */
 
 /* Of all threads, as of the same moment. */
-void ky_pt_windows_copy(struct ky_pt *pt, struct ky_pt_traced *traced);
+void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced);
 /* Decodes what was copied of a thread. */
-void ky_pt_windows_tell(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky_pt_thread *thread);
+void ky_pt_threads_report(struct ky_pt *pt, struct ky_pt_traced *traced,
+			  struct ky_pt_thread *thread);
 
 #endif

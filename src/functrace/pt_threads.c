@@ -24,7 +24,7 @@ static void name_thread(struct ky_pt_traced *traced, const struct ky_pt_thread *
 {
 	char name[32];
 	if (ky_proc_comm(traced->process.pid, thread->tid, name, sizeof(name)) > 0)
-		ky_span_drum_thread(&traced->process.drum, thread->tid_inside, name);
+		ky_made_drum_thread(&traced->process.drum, thread->tid_inside, name);
 }
 
 static struct ky_pt_thread *find_thread(const struct ky_pt_traced *traced, pid_t tid)
@@ -40,7 +40,7 @@ static bool make_room(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
 		if (traced->threads[i].ended && ky_pt_thread_copy(&traced->threads[i])) {
-			ky_pt_windows_tell(pt, traced, &traced->threads[i]);
+			ky_pt_threads_report(pt, traced, &traced->threads[i]);
 			ky_pt_threads_drop(pt, traced, i);
 			return true;
 		}
@@ -105,7 +105,7 @@ int ky_pt_threads_scan(struct ky_pt *pt, struct ky_pt_traced *traced)
 void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index)
 {
 	struct ky_pt_thread *thread = &traced->threads[index];
-	ky_span_drum_gone(&traced->process.drum, thread->tid_inside, thread->told_ns);
+	ky_made_drum_gone(&traced->process.drum, thread->tid_inside, thread->told_ns);
 	pt->aux_all -= thread->aux_bytes;
 	ky_pt_thread_close(thread);
 	traced->threads[index] = traced->threads[--traced->count];
@@ -123,7 +123,7 @@ static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky
 		break;
 	case PERF_RECORD_COMM:
 		if ((pid_t)record->tid == thread->tid)
-			ky_span_drum_thread(&traced->process.drum, thread->tid_inside,
+			ky_made_drum_thread(&traced->process.drum, thread->tid_inside,
 					    record->comm.name);
 		break;
 	case PERF_RECORD_EXIT:
@@ -302,7 +302,7 @@ static void say_memory(struct ky_pt *pt)
 			"pt: no memory to decode all that was traced: some calls are missing");
 }
 
-void ky_pt_windows_copy(struct ky_pt *pt, struct ky_pt_traced *traced)
+void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
 		ky_pt_thread_pause(&traced->threads[i]);
@@ -314,7 +314,8 @@ void ky_pt_windows_copy(struct ky_pt *pt, struct ky_pt_traced *traced)
 			ky_pt_thread_resume(&traced->threads[i]);
 }
 
-void ky_pt_windows_tell(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky_pt_thread *thread)
+void ky_pt_threads_report(struct ky_pt *pt, struct ky_pt_traced *traced,
+			  struct ky_pt_thread *thread)
 {
 	struct ky_pt_window window = {.aux = thread->window,
 				      .bytes = thread->window_bytes,

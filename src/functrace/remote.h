@@ -32,7 +32,7 @@ struct ky_remote {
 	uint32_t count;
 	bool stopped;
 	uint64_t syscall_at; /* a syscall instruction that is executable there */
-	uint64_t desk;       /* code that makes system calls, see remote_call.c; 0: none yet */
+	uint64_t gadget;     /* code that makes system calls, see remote_call.c; 0: none yet */
 	uint64_t began_ns;   /* of this stop */
 	int nice;            /* our own, before it; valid while hurries */
 	bool hurries;
@@ -61,14 +61,14 @@ int ky_remote_read(const struct ky_remote *remote, uint64_t address, void *data,
 int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void *data,
 		    size_t bytes);
 /*
- * A system call made by the first thread; all are stopped. The result, or -errno as the kernel has it. Without a desk the
+ * A system call made by the first thread; all are stopped. The result, or -errno as the kernel has it. Without a gadget the
  * registers are set for it and put back by kymo, which must not be killed in between: so it is for the call that maps the
- * desk.
+ * gadget.
  */
 int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arguments[6]);
-/* Writes the desk's code, KY_REMOTE_DESK_BYTES, to where it may be executed, and uses it from then on. 0 or -errno. */
-#define KY_REMOTE_DESK_BYTES 256u
-int ky_remote_set_desk(struct ky_remote *remote, uint64_t address);
+/* Writes the gadget's code, KY_REMOTE_GADGET_BYTES, to where it may be executed, and uses it from then on. 0 or -errno. */
+#define KY_REMOTE_GADGET_BYTES 256u
+int ky_remote_set_gadget(struct ky_remote *remote, uint64_t address);
 /*
  * The only thread of a program that has just begun has no thread pointer yet (static programs): lets it run until it has. 0
  * or -errno.

@@ -6,12 +6,12 @@
  * again when the thread goes on with its registers as they were. While another call is made orig_rax is -1, so that nothing is
  * made again; when it is let go the kernel looks at orig_rax once more.
  *
- *   desk (code)      save flags and registers; the call; signals as before; restore; back
+ *   gadget (code)      save flags and registers; the call; signals as before; restore; back
  *   struct record    what it needs, on the thread's own stack, below what the thread may be using there
  *
  * All signals are blocked meanwhile. The thread is stopped again when the call has been made, and is given its own registers.
- * Should nobody be there any more to do so, it runs through the desk and goes on where it was: so `back` and rax are such that
- * it makes its own system call again by itself, and the desk unblocks signals. Any number of threads may be in the desk.
+ * Should nobody be there any more to do so, it runs through the gadget and goes on where it was: so `back` and rax are such that
+ * it makes its own system call again by itself, and the gadget unblocks signals. Any number of threads may be in the gadget.
  */
 #include "functrace/remote.h"
 #include "process/proc.h"
@@ -29,7 +29,7 @@
 #define CALL_TIMEOUT_NS UINT64_C(5000000000)
 #define TRIES 100
 #define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
-/* Of the desk's first call: its entry and its end. */
+/* Of the gadget's first call: its entry and its end. */
 #define DESK_STOPS 2
 
 #define RED_ZONE 128u
@@ -37,7 +37,7 @@
 /* As the code below counts. */
 struct record {
 	uint64_t room
-		[16];  /* what the desk puts on the stack; it is there, or cannot be written to */
+		[16];  /* what the gadget puts on the stack; it is there, or cannot be written to */
 	uint64_t back; /* rsp: where the thread goes on */
 	uint64_t signals; /* 8: blocked before */
 	uint64_t number;  /* 16 */
@@ -73,7 +73,7 @@ static size_t desk_code_bytes(void)
 	return (size_t)(ky_remote_desk_code_end - ky_remote_desk_code);
 }
 
-/* ---- without a desk ---- */
+/* ---- without a gadget ---- */
 
 /* The first syscall instruction between two addresses. */
 static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
@@ -166,13 +166,13 @@ static int64_t call_directly(struct ky_remote *remote, long number, const uint64
 	return result;
 }
 
-/* ---- with a desk ---- */
+/* ---- with a gadget ---- */
 
-int ky_remote_set_desk(struct ky_remote *remote, uint64_t address)
+int ky_remote_set_gadget(struct ky_remote *remote, uint64_t address)
 {
 	const int error = ky_remote_write(remote, address, ky_remote_desk_code, desk_code_bytes());
 	if (!error)
-		remote->desk = address;
+		remote->gadget = address;
 	return error;
 }
 
@@ -225,7 +225,7 @@ static int64_t call_at_desk(struct ky_remote *remote, struct ky_remote_thread *t
 		ky_remote_write(remote, red_zone - sizeof(record), &record, sizeof(record));
 	if (error)
 		return error;
-	registers.rip = remote->desk;
+	registers.rip = remote->gadget;
 	registers.rsp = red_zone - sizeof(record) + offsetof(struct record, back);
 	/* In this order, here and below: what unblocks signals is there before they are blocked, and until they no longer are. */
 	if (ptrace(PTRACE_SETREGS, thread->tid, 0, &registers))
@@ -249,8 +249,8 @@ int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arg
 	if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers))
 		return -errno;
 	thread->changed = false;
-	return remote->desk ? call_at_desk(remote, thread, number, arguments)
-			    : call_directly(remote, number, arguments);
+	return remote->gadget ? call_at_desk(remote, thread, number, arguments)
+			      : call_directly(remote, number, arguments);
 }
 
 int ky_remote_await_thread_pointer(struct ky_remote *remote)

@@ -217,29 +217,30 @@ static bool goes_on_in_looker(const struct ky_functions_looks *looks,
 
 /* ---- all together ---- */
 
-bool ky_functions_looks_open(struct ky_functions_looks *looks, struct ky_functions_reading *reading)
+bool ky_return_address_users_open(struct ky_functions_looks *looks,
+				  struct ky_functions_reading *reading)
 {
 	*looks = (struct ky_functions_looks){.reading = reading, .in = UINT32_MAX};
 	looks->found = calloc(reading->out->count + 1u, sizeof(*looks->found));
 	if (looks->found)
-		ky_functions_slots(reading, take_looking_slot, looks);
+		ky_compiler_marks_slots(reading, take_looking_slot, looks);
 	return looks->found != NULL;
 }
 
-void ky_functions_looks_close(struct ky_functions_looks *looks)
+void ky_return_address_users_close(struct ky_functions_looks *looks)
 {
 	free(looks->found);
 	free(looks->tails);
 }
 
-void ky_functions_looks_enter(struct ky_functions_looks *looks, uint32_t function)
+void ky_return_address_users_enter(struct ky_functions_looks *looks, uint32_t function)
 {
 	looks->in = function;
 	looks->stack = (struct ky_functions_stack){true, 0, -1};
 }
 
-void ky_functions_looks_at(struct ky_functions_looks *looks, const struct ky_instruction *it,
-			   const uint8_t *code, uint64_t address)
+void ky_return_address_users_at(struct ky_functions_looks *looks, const struct ky_instruction *it,
+				const uint8_t *code, uint64_t address)
 {
 	if (looks->in == UINT32_MAX)
 		return;
@@ -269,7 +270,7 @@ static void spread(struct ky_functions_looks *looks)
 	}
 }
 
-void ky_functions_looks_take(struct ky_functions_looks *looks)
+void ky_return_address_users_take(struct ky_functions_looks *looks)
 {
 	struct ky_functions *out = looks->reading->out;
 	if (out->calls_cyg)

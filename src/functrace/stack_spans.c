@@ -122,9 +122,9 @@ void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)
 	if (all) {
 		pthread_mutex_lock(&spans->lock);
 		ky_stack_spans_drain(spans, true);
-		ky_stack_spans_settle(spans);
+		ky_stack_spans_flush(spans);
 	}
-	ky_stack_spans_tell_drums(spans);
+	ky_stack_spans_report_drums(spans);
 	tell_loss(spans);
 	pthread_mutex_unlock(&spans->lock);
 }
@@ -136,7 +136,7 @@ void ky_stack_spans_ended(struct ky_stack_spans *spans, pid_t pid)
 	struct ky_stack_process *process = ky_stack_process_find(spans, pid);
 	if (process)
 		ky_stack_process_end(spans, process, ky_stack_spans_now());
-	ky_stack_spans_tell_drums(spans);
+	ky_stack_spans_report_drums(spans);
 	pthread_mutex_unlock(&spans->lock);
 }
 

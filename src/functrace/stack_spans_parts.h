@@ -28,7 +28,7 @@
 struct ky_stack_drum {
 	struct ky_stack_drum *next;
 	pid_t pid;
-	struct ky_span_drum drum;
+	struct ky_made_drum drum;
 	bool told;       /* the owner knows of it */
 	bool closed;     /* nothing more will be written */
 	uint32_t *sites; /* by function; 0: none yet */
@@ -102,9 +102,9 @@ struct ky_stack_writing {
 struct ky_stack_sink ky_stack_thread_sink(struct ky_stack_writing *writing);
 void ky_stack_thread_lost(struct ky_stack_spans *spans, struct ky_stack_thread *thread, uint64_t ns,
 			  uint64_t lost);
-void ky_stack_spans_settle(struct ky_stack_spans *spans);
+void ky_stack_spans_flush(struct ky_stack_spans *spans);
 /* Tells the owner of new drums, and lets go of those that are done. */
-void ky_stack_spans_tell_drums(struct ky_stack_spans *spans);
+void ky_stack_spans_report_drums(struct ky_stack_spans *spans);
 void ky_stack_spans_free_all(struct ky_stack_spans *spans, uint64_t ns);
 
 /* ---- stack_spans_take.c ---- */

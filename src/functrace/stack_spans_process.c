@@ -29,18 +29,18 @@ static uint32_t bucket_of(pid_t number)
 static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, const char *name)
 {
 	struct ky_stack_drum *drum = calloc(1, sizeof(*drum));
-	const struct ky_span_drum_options options = {.pid = ky_proc_inner_pid(pid),
+	const struct ky_made_drum_options options = {.pid = ky_proc_inner_pid(pid),
 						     .fd = -1,
 						     .functions = FUNCTIONS_ROOM,
 						     .layer = KY_DRUM_FUNCTIONS,
 						     .ring_bytes = spans->options.ring_bytes,
 						     .total_bytes = spans->options.total_bytes,
 						     .name = name};
-	if (!drum || ky_span_drum_open(&drum->drum, &options) != 0) {
+	if (!drum || ky_made_drum_open(&drum->drum, &options) != 0) {
 		free(drum);
 		return NULL;
 	}
-	drum->full_site = ky_span_drum_site(&drum->drum, KYMO_KIND_BEGIN, NULL,
+	drum->full_site = ky_made_drum_site(&drum->drum, KYMO_KIND_BEGIN, NULL,
 					    "[no room for its name]", NULL, NULL, 0);
 	drum->pid = pid;
 	struct ky_stack_drum **last = &spans->drums;
@@ -51,7 +51,7 @@ static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, 
 
 static void free_drum(struct ky_stack_drum *drum)
 {
-	ky_span_drum_close(&drum->drum);
+	ky_made_drum_close(&drum->drum);
 	KY_ARRAY_FREE(drum->sites, drum->sites_room);
 	free(drum);
 }
@@ -66,7 +66,7 @@ static uint32_t make_site(const struct ky_stack_spans *spans, struct ky_stack_dr
 			     : number == KY_STACK_TRUNCATED ? NULL
 							    : SWITCH_CATEGORY;
 	const char *name = ky_strings_text(strings, function->name);
-	return ky_span_drum_site(&drum->drum, KYMO_KIND_BEGIN, module, name, own ? "" : name,
+	return ky_made_drum_site(&drum->drum, KYMO_KIND_BEGIN, module, name, own ? "" : name,
 				 function->file ? ky_strings_text(strings, function->file) : NULL,
 				 function->line);
 }
@@ -95,7 +95,7 @@ static struct ky_stack_drum *drum_of(struct ky_stack_spans *spans, struct ky_sta
 	}
 	if (process->drum && !thread->named) {
 		thread->named = true;
-		ky_span_drum_thread(&process->drum->drum, thread->tid, thread->name);
+		ky_made_drum_thread(&process->drum->drum, thread->tid, thread->name);
 	}
 	return process->drum;
 }
@@ -105,7 +105,7 @@ static void on_begin(void *context, uint64_t ns, uint32_t function)
 	const struct ky_stack_writing *writing = context;
 	struct ky_stack_drum *drum = drum_of(writing->spans, writing->thread);
 	if (drum)
-		ky_span_drum_begin(&drum->drum, writing->thread->tid, ns,
+		ky_made_drum_begin(&drum->drum, writing->thread->tid, ns,
 				   site_of(writing->spans, drum, function));
 }
 
@@ -114,7 +114,7 @@ static void on_end(void *context, uint64_t ns)
 	const struct ky_stack_writing *writing = context;
 	struct ky_stack_drum *drum = drum_of(writing->spans, writing->thread);
 	if (drum)
-		ky_span_drum_end_span(&drum->drum, writing->thread->tid, ns);
+		ky_made_drum_end_span(&drum->drum, writing->thread->tid, ns);
 }
 
 struct ky_stack_sink ky_stack_thread_sink(struct ky_stack_writing *writing)
@@ -130,9 +130,9 @@ void ky_stack_thread_lost(struct ky_stack_spans *spans, struct ky_stack_thread *
 	if (!drum)
 		return;
 	snprintf(text, sizeof(text), "samples lost: %" PRIu64, lost);
-	ky_span_drum_instant(
+	ky_made_drum_instant(
 		&drum->drum, thread->tid, ns,
-		ky_span_drum_site(&drum->drum, KYMO_KIND_INSTANT, NULL, text, NULL, NULL, 0));
+		ky_made_drum_site(&drum->drum, KYMO_KIND_INSTANT, NULL, text, NULL, NULL, 0));
 }
 
 /* ---- threads ---- */
@@ -178,7 +178,7 @@ static void forget_thread(struct ky_stack_spans *spans, struct ky_stack_thread *
 	struct ky_stack_thread **link = &spans->threads[bucket_of(thread->tid)];
 	ky_stack_join_end(&thread->join, ns, &sink);
 	if (thread->process->drum)
-		ky_span_drum_gone(&thread->process->drum->drum, thread->tid, ns);
+		ky_made_drum_gone(&thread->process->drum->drum, thread->tid, ns);
 	while (*link != thread)
 		link = &(*link)->next;
 	*link = thread->next;
@@ -265,7 +265,7 @@ void ky_stack_process_exec(struct ky_stack_spans *spans, struct ky_stack_process
 
 /* ---- all ---- */
 
-void ky_stack_spans_settle(struct ky_stack_spans *spans)
+void ky_stack_spans_flush(struct ky_stack_spans *spans)
 {
 	for (uint32_t i = 0; i < KY_STACK_BUCKETS; i++)
 		for (struct ky_stack_thread *thread = spans->threads[i]; thread;
@@ -297,7 +297,7 @@ static void tell_drum(struct ky_stack_spans *spans, struct ky_stack_drum *drum)
 		spans->options.drum(spans->options.context, drum->pid, drum->drum.fd);
 }
 
-void ky_stack_spans_tell_drums(struct ky_stack_spans *spans)
+void ky_stack_spans_report_drums(struct ky_stack_spans *spans)
 {
 	for (struct ky_stack_drum **link = &spans->drums, *drum; (drum = *link);) {
 		tell_drum(spans, drum);
@@ -315,5 +315,5 @@ void ky_stack_spans_free_all(struct ky_stack_spans *spans, uint64_t ns)
 	for (uint32_t i = 0; i < KY_STACK_BUCKETS; i++)
 		while (spans->processes[i])
 			ky_stack_process_end(spans, spans->processes[i], ns);
-	ky_stack_spans_tell_drums(spans);
+	ky_stack_spans_report_drums(spans);
 }

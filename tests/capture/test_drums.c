@@ -617,25 +617,25 @@ static void a_process_that_ended_is_kept_for_a_while(void **state)
 static void a_drum_of_calls_is_read_as_long_as_anybody_writes(void **state)
 {
 	(void)state;
-	struct ky_span_drum calls;
+	struct ky_made_drum calls;
 	struct ky_drums *drums;
 	int go[2], done[2];
 	char byte = 0;
-	const struct ky_span_drum_options options = {.pid = getpid(),
+	const struct ky_made_drum_options options = {.pid = getpid(),
 						     .fd = -1,
 						     .functions = 1,
 						     .layer = KY_DRUM_FUNCTIONS,
 						     .ring_bytes = 64 << 10,
 						     .total_bytes = 1 << 20};
 	assert_int_equal(pipe(go) | pipe(done), 0);
-	assert_int_equal(ky_span_drum_open(&calls, &options), 0);
+	assert_int_equal(ky_made_drum_open(&calls, &options), 0);
 	const uint32_t site =
-		ky_span_drum_site(&calls, KYMO_KIND_INSTANT, "net", "call", "", NULL, 0);
+		ky_made_drum_site(&calls, KYMO_KIND_INSTANT, "net", "call", "", NULL, 0);
 	const pid_t child = fork();
 	if (child == 0) {
-		ky_span_drum_process(&calls, getpid(), getpid());
+		ky_made_drum_process(&calls, getpid(), getpid());
 		bool good = read(go[0], &byte, 1) == 1;
-		ky_span_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
+		ky_made_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
 		good = good && write(done[1], "", 1) == 1 && read(go[0], &byte, 1) == 1;
 		_exit(good ? 0 : 1);
 	}
@@ -643,8 +643,8 @@ static void a_drum_of_calls_is_read_as_long_as_anybody_writes(void **state)
 									  .switch_on = true}),
 			 0);
 	assert_int_equal(ky_drums_add_made(drums, calls.fd, getpid(), message), 0);
-	ky_span_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
-	ky_span_drum_close(&calls);
+	ky_made_drum_instant(&calls, getpid(), ky_os_monotonic(), site);
+	ky_made_drum_close(&calls);
 	assert_int_equal(ky_drums_gone(drums), 0);
 	ky_drums_ended(drums, getpid());
 	assert_false(facts_of(drums, 0).ended);

@@ -93,7 +93,7 @@ uint64_t harness_agent(const struct harness *h, size_t place)
 
 static void put_drum(struct harness *h)
 {
-	const struct ky_span_drum_options options = {.pid = getpid(),
+	const struct ky_made_drum_options options = {.pid = getpid(),
 						     .fd = -1,
 						     .ticks = true,
 						     .functions = HARNESS_FUNCTIONS_MAX,
@@ -101,11 +101,11 @@ static void put_drum(struct harness *h)
 						     .ring_bytes = h->ring_bytes ? h->ring_bytes
 										 : 4u << 20,
 						     .total_bytes = 256u << 20};
-	if (ky_span_drum_open(&h->drum, &options) != 0)
+	if (ky_made_drum_open(&h->drum, &options) != 0)
 		skip("the CPU's counter cannot be used");
 	h->home->drum = (uintptr_t)h->drum.drum.base;
 	h->home->drum_bytes = h->drum.drum.bytes;
-	h->home->end_site = ky_span_drum_site(&h->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
+	h->home->end_site = ky_made_drum_site(&h->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
 }
 
 static struct ky_stub stub_of(const struct harness *h, enum ky_stub_kind kind)
@@ -198,11 +198,11 @@ static struct ky_stub new_stub(struct harness *h, const char *name, enum ky_stub
 	must(h->functions < HARNESS_FUNCTIONS_MAX);
 	struct ky_stub stub = stub_of(h, kind);
 	stub.function = h->functions++;
-	stub.site = ky_span_drum_site(&h->drum,
+	stub.site = ky_made_drum_site(&h->drum,
 				      kind == KY_STUB_CALL ? KYMO_KIND_BEGIN : KYMO_KIND_INSTANT,
 				      "test", name, name, NULL, 0);
 	stub.instant_site =
-		ky_span_drum_site(&h->drum, KYMO_KIND_INSTANT, "test", name, name, NULL, 0);
+		ky_made_drum_site(&h->drum, KYMO_KIND_INSTANT, "test", name, name, NULL, 0);
 	if (h->check_callers) {
 		stub.near_from = h->home->ranges[0].from;
 		stub.near_bytes = h->home->ranges[0].bytes;
@@ -245,8 +245,8 @@ uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t window
 	uint8_t *at = (uint8_t *)(uintptr_t)function;
 	struct ky_stub stub = new_stub(h, name, kind);
 	struct ky_moved moved;
-	const int error =
-		ky_window_move(&moved, at, window, (uintptr_t)at, stub.at + ky_stub_body_at(&stub));
+	const int error = ky_prologue_move(&moved, at, window, (uintptr_t)at,
+					   stub.at + ky_stub_body_at(&stub));
 	must(error == 0);
 	put_stub(h, &stub, &moved);
 	lead_to(h, at, &stub);
@@ -267,7 +267,7 @@ void harness_off(struct harness *h)
 void harness_close(struct harness *h)
 {
 	harness_off(h);
-	ky_span_drum_close(&h->drum);
+	ky_made_drum_close(&h->drum);
 }
 
 /* As the patch engine does it: its first instructions are moved. */
@@ -289,7 +289,7 @@ void harness_hook_unwinder(struct harness *h)
 		f++;
 	must(f < functions->functions + functions->count);
 	struct ky_function found = *f;
-	ky_window_find(&found, functions, found.address + found.bytes);
+	ky_prologue_find(&found, functions, found.address + found.bytes);
 	uint8_t *at = (uint8_t *)address + found.at;
 	struct harness near = *h;
 	near.stubs = memory_near((uintptr_t)address);
@@ -298,8 +298,8 @@ void harness_hook_unwinder(struct harness *h)
 	stub.special = h->home->code_at + table_of(h)->find_fde;
 	struct ky_moved moved;
 	must(found.window >= KY_JUMP_BYTES);
-	must(ky_window_move(&moved, at, found.window, (uintptr_t)at,
-			    stub.at + ky_stub_body_at(&stub)) == 0);
+	must(ky_prologue_move(&moved, at, found.window, (uintptr_t)at,
+			      stub.at + ky_stub_body_at(&stub)) == 0);
 	put_stub(&near, &stub, &moved);
 	write_jump(at, stub.at);
 	ky_functions_free(&functions);

@@ -19,7 +19,7 @@
 
 struct harness {
 	struct ky_agent_home *home;
-	struct ky_span_drum drum;
+	struct ky_made_drum drum;
 	uint8_t *stubs; /* near this program */
 	uint32_t stubs_used;
 	uint64_t exit;

@@ -869,7 +869,7 @@ static void told_calls_body(void)
 			at = (at + 1) & 3;
 		known[at].address = functions[i].address;
 		known[at].function = i;
-		known[at].site = ky_span_drum_site(&harness.drum, KYMO_KIND_BEGIN, "test",
+		known[at].site = ky_made_drum_site(&harness.drum, KYMO_KIND_BEGIN, "test",
 						   functions[i].name, functions[i].name, NULL, 0);
 	}
 	told_enter = (told_fn *)harness_agent(&harness, offsetof(struct ky_agent_table, cyg_enter));
@@ -942,14 +942,14 @@ static void again_body(void)
 	HOOK(&harness, add);
 	CHECK(add(1, 2) == 3);
 	/* Another drum in the place of the first. */
-	struct ky_span_drum second;
-	const struct ky_span_drum_options options = {.pid = getpid(),
+	struct ky_made_drum second;
+	const struct ky_made_drum_options options = {.pid = getpid(),
 						     .fd = -1,
 						     .ticks = true,
 						     .functions = HARNESS_FUNCTIONS_MAX,
 						     .ring_bytes = 4u << 20,
 						     .total_bytes = 256u << 20};
-	CHECK(ky_span_drum_open(&second, &options) == 0);
+	CHECK(ky_made_drum_open(&second, &options) == 0);
 	harness.home->drum = (uintptr_t)second.drum.base;
 	harness.home->generation++;
 	my_state()->thread = 0;
@@ -958,7 +958,7 @@ static void again_body(void)
 	CHECK(begins("add") == 1);
 	CHECK(second.drum.header->rings_used == 1);
 	harness_off(&harness);
-	ky_span_drum_close(&second);
+	ky_made_drum_close(&second);
 }
 
 static void a_new_drum_is_taken_up(void **state)

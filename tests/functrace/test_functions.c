@@ -512,10 +512,10 @@ static void a_file_is_read_once_for_all_who_want_it(void **state)
 	ky_functions_unshare(&lined);
 	lined = share("/proc/self/exe", false);
 	assert_ptr_equal(lined, again);
-	ky_functions_share_none();
+	ky_functions_shared_clear();
 	assert_non_null(find(lined, "kind_plain"));
 	ky_functions_unshare(&lined);
-	ky_functions_share_none();
+	ky_functions_shared_clear();
 }
 
 static void a_file_that_has_changed_is_read_anew(void **state)
@@ -532,7 +532,7 @@ static void a_file_that_has_changed_is_read_anew(void **state)
 	assert_ptr_not_equal(before, after);
 	ky_functions_unshare(&before);
 	ky_functions_unshare(&after);
-	ky_functions_share_none();
+	ky_functions_shared_clear();
 	unlink(path);
 }
 
@@ -549,10 +549,10 @@ static void of_files_that_nobody_uses_the_last_are_kept(void **state)
 		ky_functions_unshare(&one);
 	}
 	close(fd);
-	assert_int_equal(ky_functions_share_none(), 64);
+	assert_int_equal(ky_functions_shared_clear(), 64);
 	assert_non_null(find(used, "kind_plain"));
 	ky_functions_unshare(&used);
-	assert_int_equal(ky_functions_share_none(), 1);
+	assert_int_equal(ky_functions_shared_clear(), 1);
 }
 
 /* ---- which are wanted ---- */

@@ -86,7 +86,7 @@ void ky_functions_unshare(const struct ky_functions **out)
 	*out = NULL;
 }
 
-uint32_t ky_functions_share_none(void)
+uint32_t ky_functions_shared_clear(void)
 {
 	return 0;
 }
@@ -355,7 +355,7 @@ static void pt_comes_first(void **state)
 	assert_int_equal(add_own(functrace), 0);
 	assert_int_equal(chosen(functrace), KY_FUNCTRACE_PT);
 	assert_int_equal(machine.patches_open, 0);
-	ky_functrace_settle(functrace);
+	ky_functrace_flush(functrace);
 	assert_int_equal(machine.decoded, 1);
 	ky_functrace_close(&functrace, NULL);
 	assert_null(functrace);

@@ -81,7 +81,7 @@ static void keep(void *context, const struct ky_event *event)
 }
 
 /* By a clock whose ticks are the time. */
-static void read_back(const struct ky_span_drum *drum, struct told *told)
+static void read_back(const struct ky_made_drum *drum, struct told *told)
 {
 	static struct ky_stream stream;
 	const uint64_t far = UINT64_C(1) << 40;

@@ -42,7 +42,7 @@ static void threads_that_are_stopped_and_let_go_see_nothing_of_it(void **state)
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
-	uint64_t desk = 0;
+	uint64_t gadget = 0;
 	(void)state;
 	target_start(&target, getenv("KYMO_TARGET_BUSY"), NULL);
 	assert_int_equal(ky_remote_open(&remote, target.pid, message), 0);
@@ -52,9 +52,9 @@ static void threads_that_are_stopped_and_let_go_see_nothing_of_it(void **state)
 			fail_msg("cycle %d: %s", cycle, message);
 		assert_true(remote.count >= 10);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
-		if (!desk) {
-			desk = map_desk(&remote);
-			assert_int_equal(ky_remote_set_desk(&remote, desk), 0);
+		if (!gadget) {
+			gadget = map_desk(&remote);
+			assert_int_equal(ky_remote_set_gadget(&remote, gadget), 0);
 			assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		}
 		assert_int_equal(call(&remote, SYS_close, 999, 0, 0, 0, 0, 0), -EBADF);
@@ -86,8 +86,8 @@ static void a_process_that_is_stopped_by_a_signal_stays_so(void **state)
 		if (ky_remote_stop(&remote, message))
 			fail_msg("%s", message);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
-		if (!remote.desk)
-			assert_int_equal(ky_remote_set_desk(&remote, map_desk(&remote)), 0);
+		if (!remote.gadget)
+			assert_int_equal(ky_remote_set_gadget(&remote, map_desk(&remote)), 0);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		ky_remote_go(&remote);
 		while (target_state(target.pid) != 'T')
@@ -108,7 +108,7 @@ static void a_call_whose_maker_is_killed_leaves_the_thread_as_it_was(void **stat
 	target_start(&target, getenv("KYMO_TARGET_BUSY"), NULL);
 	assert_int_equal(ky_remote_open(&remote, target.pid, message), 0);
 	assert_int_equal(ky_remote_stop(&remote, message), 0);
-	assert_int_equal(ky_remote_set_desk(&remote, map_desk(&remote)), 0);
+	assert_int_equal(ky_remote_set_gadget(&remote, map_desk(&remote)), 0);
 	ky_remote_go(&remote);
 	for (int cycle = 0; cycle < 50; cycle++) {
 		const pid_t other = fork();

@@ -48,7 +48,7 @@ static void keep(void *context, const struct ky_event *e)
 }
 
 /* By a clock whose ticks are the time. */
-static struct all read_back(const struct ky_span_drum *drum, uint64_t room)
+static struct all read_back(const struct ky_made_drum *drum, uint64_t room)
 {
 	static struct ky_stream stream;
 	const char *what = "";
@@ -70,38 +70,38 @@ static struct all read_back(const struct ky_span_drum *drum, uint64_t room)
 	return all;
 }
 
-static struct ky_span_drum open_drum(uint32_t functions)
+static struct ky_made_drum open_drum(uint32_t functions)
 {
-	struct ky_span_drum drum;
-	const struct ky_span_drum_options options = {.pid = getpid(),
+	struct ky_made_drum drum;
+	const struct ky_made_drum_options options = {.pid = getpid(),
 						     .fd = -1,
 						     .functions = functions,
 						     .ring_bytes = 1u << 20,
 						     .total_bytes = 64u << 20};
-	assert_int_equal(ky_span_drum_open(&drum, &options), 0);
+	assert_int_equal(ky_made_drum_open(&drum, &options), 0);
 	return drum;
 }
 
 static void spans_come_back_exactly(void **state)
 {
 	(void)state;
-	struct ky_span_drum drum = open_drum(10);
-	const uint32_t outer = ky_span_drum_site(&drum, KYMO_KIND_BEGIN, "libx.so", "outer(int)",
+	struct ky_made_drum drum = open_drum(10);
+	const uint32_t outer = ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "libx.so", "outer(int)",
 						 "_Z5outeri", "x.cc", 7);
 	const uint32_t inner =
-		ky_span_drum_site(&drum, KYMO_KIND_BEGIN, "libx.so", "inner", "inner", NULL, 0);
+		ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "libx.so", "inner", "inner", NULL, 0);
 	assert_true(outer != 0 && inner != 0 && outer != inner);
-	ky_span_drum_thread(&drum, 11, "eleven");
-	ky_span_drum_thread(&drum, 12, "twelve");
+	ky_made_drum_thread(&drum, 11, "eleven");
+	ky_made_drum_thread(&drum, 12, "twelve");
 	for (uint64_t i = 0; i < SPANS; i++) {
 		const uint64_t at = BASE_NS + i * 10;
-		ky_span_drum_begin(&drum, 11, at, outer);
-		ky_span_drum_begin(&drum, 11, at + 1, inner);
-		ky_span_drum_end_span(&drum, 11, at + 2);
-		ky_span_drum_end_span(&drum, 11, at + 3);
+		ky_made_drum_begin(&drum, 11, at, outer);
+		ky_made_drum_begin(&drum, 11, at + 1, inner);
+		ky_made_drum_end_span(&drum, 11, at + 2);
+		ky_made_drum_end_span(&drum, 11, at + 3);
 	}
-	ky_span_drum_begin(&drum, 12, BASE_NS + SPANS * 10, inner);
-	ky_span_drum_gone(&drum, 12, BASE_NS + SPANS * 10 + 5);
+	ky_made_drum_begin(&drum, 12, BASE_NS + SPANS * 10, inner);
+	ky_made_drum_gone(&drum, 12, BASE_NS + SPANS * 10 + 5);
 	struct all all = read_back(&drum, SPANS * 4 + 2);
 	assert_int_equal(all.count, SPANS * 4 + 2);
 	static const uint8_t kinds[] = {KYMO_KIND_BEGIN, KYMO_KIND_BEGIN, KYMO_KIND_END,
@@ -121,69 +121,69 @@ static void spans_come_back_exactly(void **state)
 	assert_int_equal(all.events[SPANS * 4 + 1].kind, KYMO_KIND_END);
 	assert_int_equal(drum.lost, 0);
 	free(all.events);
-	ky_span_drum_close(&drum);
+	ky_made_drum_close(&drum);
 }
 
 static void what_has_no_begin_is_counted(void **state)
 {
 	(void)state;
-	struct ky_span_drum drum = open_drum(1);
-	ky_span_drum_end_span(&drum, 5, 1);
-	ky_span_drum_begin(&drum, 5, 2, 0);
+	struct ky_made_drum drum = open_drum(1);
+	ky_made_drum_end_span(&drum, 5, 1);
+	ky_made_drum_begin(&drum, 5, 2, 0);
 	assert_int_equal(drum.lost, 2);
-	ky_span_drum_gone(&drum, 5, 3);
-	ky_span_drum_gone(&drum, 6, 3);
+	ky_made_drum_gone(&drum, 5, 3);
+	ky_made_drum_gone(&drum, 6, 3);
 	struct all all = read_back(&drum, 1);
 	assert_int_equal(all.count, 0);
 	free(all.events);
-	ky_span_drum_close(&drum);
+	ky_made_drum_close(&drum);
 }
 
 static void times_never_go_back(void **state)
 {
 	(void)state;
-	struct ky_span_drum drum = open_drum(1);
+	struct ky_made_drum drum = open_drum(1);
 	const uint32_t site =
-		ky_span_drum_site(&drum, KYMO_KIND_INSTANT, "m", "point", "point", NULL, 0);
-	ky_span_drum_instant(&drum, 5, BASE_NS + 100, site);
-	ky_span_drum_instant(&drum, 5, BASE_NS, site);
+		ky_made_drum_site(&drum, KYMO_KIND_INSTANT, "m", "point", "point", NULL, 0);
+	ky_made_drum_instant(&drum, 5, BASE_NS + 100, site);
+	ky_made_drum_instant(&drum, 5, BASE_NS, site);
 	struct all all = read_back(&drum, 2);
 	assert_int_equal(all.count, 2);
 	assert_int_equal(all.events[0].time_ns, all.events[1].time_ns);
 	free(all.events);
-	ky_span_drum_close(&drum);
+	ky_made_drum_close(&drum);
 }
 
 static void heap_holds_as_many_functions_as_asked(void **state)
 {
 	(void)state;
 	const uint32_t functions = 80000;
-	struct ky_span_drum drum = open_drum(functions);
+	struct ky_made_drum drum = open_drum(functions);
 	for (uint32_t i = 0; i < functions; i++) {
 		char name[200], linked[120];
 		snprintf(name, sizeof(name), "%0*u", 180, i);
 		snprintf(linked, sizeof(linked), "_Z%0*u", 100, i);
-		assert_int_not_equal(ky_span_drum_site(&drum, KYMO_KIND_BEGIN, "node", name, linked,
+		assert_int_not_equal(ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "node", name, linked,
 						       "some/where.cc", i),
 				     0);
 	}
-	ky_span_drum_close(&drum);
+	ky_made_drum_close(&drum);
 }
 
 static void a_given_descriptor_is_used(void **state)
 {
 	(void)state;
-	struct ky_span_drum drum;
-	struct ky_span_drum_options options = {
+	struct ky_made_drum drum;
+	struct ky_made_drum_options options = {
 		.pid = getpid(), .functions = 1, .ring_bytes = 1 << 16};
 	options.fd = memfd_create(KY_DRUM_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	const int given = options.fd;
-	assert_int_equal(ky_span_drum_open(&drum, &options), 0);
+	assert_int_equal(ky_made_drum_open(&drum, &options), 0);
 	assert_int_equal(drum.fd, given);
-	ky_span_drum_close(&drum);
+	ky_made_drum_close(&drum);
 	options.fd = memfd_create(KY_DRUM_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_int_equal(ftruncate(options.fd, 4096), 0);
-	assert_int_equal(ky_span_drum_open(&drum, &options), -EINVAL);
+	assert_int_equal(ky_made_drum_open(&drum, &options), -EINVAL);
 	assert_int_equal(close(options.fd), -1); /* closed already */
 }
 

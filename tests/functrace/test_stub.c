@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stubs as machine code: every instruction decodes, every branch leads where it should, and the parts are where they must be. */
-#include "functrace/stub.h"
 #include "functrace/agent_abi.h"
+#include "functrace/stub.h"
 
 #include <capstone/capstone.h>
 #include <setjmp.h>

@@ -144,8 +144,8 @@ static ky_one_argument_fn moved_function(uint8_t *memory, const uint8_t *code,
 {
 	struct ky_moved moved;
 	const uint8_t *window = code + function->at;
-	assert_int_equal(ky_window_move(&moved, window, function->window, (uintptr_t)window,
-					(uintptr_t)memory),
+	assert_int_equal(ky_prologue_move(&moved, window, function->window, (uintptr_t)window,
+					  (uintptr_t)memory),
 			 0);
 	memcpy(memory, moved.code, moved.bytes);
 	ky_one_argument_fn result;
@@ -216,7 +216,7 @@ static void threads_can_be_moved_instruction_by_instruction(void **state)
 	struct ky_moved moved;
 	(void)state;
 	memcpy(&code, &function, sizeof(code));
-	assert_int_equal(ky_window_move(&moved, code, 5, 0x1000, 0x2000), 0);
+	assert_int_equal(ky_prologue_move(&moved, code, 5, 0x1000, 0x2000), 0);
 	assert_int_equal(moved.starts[0], 0);
 	assert_int_equal(moved.starts[3], 3);
 	for (unsigned at = 0; at <= KY_WINDOW_MAX; at++) {
@@ -233,11 +233,11 @@ static void what_cannot_be_moved_is_refused(void **state)
 	static const uint8_t begins[] = {0xc7, 0xf8, 0, 0, 0, 0};
 	struct ky_moved moved;
 	(void)state;
-	assert_int_equal(ky_window_move(&moved, rip, sizeof(rip), 0x1000, UINT64_C(1) << 40),
+	assert_int_equal(ky_prologue_move(&moved, rip, sizeof(rip), 0x1000, UINT64_C(1) << 40),
 			 -ERANGE);
-	assert_int_equal(ky_window_move(&moved, cut, sizeof(cut), 0x1000, 0x2000), -EINVAL);
-	assert_int_equal(ky_window_move(&moved, call, sizeof(call), 0x1000, 0x2000), -EINVAL);
-	assert_int_equal(ky_window_move(&moved, begins, sizeof(begins), 0x1000, 0x2000), -EINVAL);
+	assert_int_equal(ky_prologue_move(&moved, cut, sizeof(cut), 0x1000, 0x2000), -EINVAL);
+	assert_int_equal(ky_prologue_move(&moved, call, sizeof(call), 0x1000, 0x2000), -EINVAL);
+	assert_int_equal(ky_prologue_move(&moved, begins, sizeof(begins), 0x1000, 0x2000), -EINVAL);
 }
 
 /* ---- all functions of others ---- */
@@ -296,7 +296,8 @@ static void move_and_compare(const struct ky_functions *functions,
 	if (function->how != KY_FUNCTION_PATCH)
 		return;
 	assert_true(function->window >= KY_JUMP_BYTES && function->window <= left);
-	assert_int_equal(ky_window_move(&moved, code, function->window, from, from + FAR_BYTES), 0);
+	assert_int_equal(ky_prologue_move(&moved, code, function->window, from, from + FAR_BYTES),
+			 0);
 	compare(function, code, &moved, from, from + FAR_BYTES);
 }
 

@@ -26,7 +26,7 @@ static void check(const struct ky_functions *functions)
 		if (!code || left < function->window || function->window < KY_JUMP_BYTES)
 			abort();
 		if (function->how == KY_FUNCTION_PATCH &&
-		    ky_window_move(&moved, code, function->window, from, from + 0x1000) != 0)
+		    ky_prologue_move(&moved, code, function->window, from, from + 0x1000) != 0)
 			abort();
 	}
 }

@@ -2,12 +2,14 @@
 /* stack_join.c: see stack_join.h. */
 #include "base/stack_join.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 void ky_stack_join_free(struct ky_stack_join *join)
 {
-	free(join->open);
+	KY_ARRAY_FREE(join->open, join->room);
 	*join = (struct ky_stack_join){0};
 }
 
@@ -29,19 +31,11 @@ static void send_end(struct ky_stack_join *join, uint64_t ns, const struct ky_st
 static void open_frame(struct ky_stack_join *join, uint64_t ns, const struct ky_stack_frame *frame,
 		       const struct ky_stack_sink *sink)
 {
-	if (join->count == join->room) {
-		const uint32_t room = join->room ? 2 * join->room : 32;
-		void *open = room <= KY_STACK_DEPTH_MAX
-				     ? realloc(join->open, room * sizeof(*join->open))
-				     : NULL;
-		if (!open) {
-			join->left_out++;
-			return;
-		}
-		join->open = open;
-		join->room = room;
+	if (join->count >= KY_STACK_DEPTH_MAX ||
+	    !KY_ARRAY_ADD(join->open, join->count, join->room, *frame)) {
+		join->left_out++;
+		return;
 	}
-	join->open[join->count++] = *frame;
 	send_begin(join, ns, frame->function, sink);
 }
 

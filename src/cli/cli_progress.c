@@ -7,6 +7,7 @@
  * asks the work to give up at its next ky_cli_progress(); a second one ends kymo at once, should
  * the work be stuck.
  */
+#include "base/clock.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -38,13 +39,6 @@ static void on_interrupt(int signal_number)
 {
 	(void)signal_number;
 	asked_to_stop = 1;
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void begin_work(int64_t now)
@@ -101,7 +95,7 @@ static void draw(const char *stage, uint64_t done, uint64_t all, int64_t now)
 
 int ky_cli_progress(const char *stage, uint64_t done, uint64_t all)
 {
-	const int64_t now = now_ns();
+	const int64_t now = ky_clock_monotonic();
 	if (!progress.working)
 		begin_work(now);
 	if (asked_to_stop) {

@@ -10,6 +10,7 @@
  * The flexible column gives way when the line is wider than the terminal; its end becomes an
  * ellipsis.
  */
+#include "base/array.h"
 #include "cli/cli.h"
 
 #include <stdarg.h>
@@ -58,17 +59,7 @@ void ky_cli_table_indent(struct ky_cli_table *table, unsigned blanks)
 
 static struct cell *next_cell(struct ky_cli_table *table)
 {
-	if (table->count == table->room) {
-		const size_t room = table->room ? table->room * 2 : 64;
-		struct cell *const cells = realloc(table->cells, room * sizeof(*cells));
-		if (!cells)
-			return NULL;
-		table->cells = cells;
-		table->room = room;
-	}
-	struct cell *const cell = &table->cells[table->count++];
-	*cell = (struct cell){0};
-	return cell;
+	return KY_ARRAY_NEW(table->cells, table->count, table->room);
 }
 
 void ky_cli_table_styled(struct ky_cli_table *table, const char *text, const char *sgr)
@@ -205,7 +196,7 @@ void ky_cli_table_print(struct ky_cli_table **table_at, FILE *to)
 		ky_cli_error("not enough memory: some of the table is missing");
 	for (size_t i = 0; i < table->count; i++)
 		free(table->cells[i].text);
-	free(table->cells);
+	KY_ARRAY_FREE(table->cells, table->room);
 	free(table->widths);
 	free(table);
 	*table_at = NULL;

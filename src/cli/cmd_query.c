@@ -3,6 +3,7 @@
  * cmd_query.c: kymo query: SQL over a trace. Statements come from the command line, from files, from standard
  * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
  */
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 #include "cli/query_output.h"
@@ -27,14 +28,6 @@ struct query {
 	unsigned results; /* that had rows or could have had */
 };
 
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* ---- one statement ---- */
 
 static int on_progress(void *context)
@@ -46,13 +39,13 @@ static int on_progress(void *context)
 	return ky_cli_progress("querying", 0, 0) != 0;
 }
 
-static void say_time(const struct query *query, double began, bool has_rows, uint64_t rows)
+static void say_time(const struct query *query, int64_t began, bool has_rows, uint64_t rows)
 {
 	char took[KY_QUANTITY_BYTES];
 
 	if (!query->interactive)
 		return;
-	ky_quantity_duration(took, (int64_t)((now() - began) * 1e9));
+	ky_quantity_duration(took, ky_clock_monotonic() - began);
 	if (has_rows)
 		fprintf(stderr, "%" PRIu64 " %s, %s\n", rows, rows == 1 ? "row" : "rows", took);
 	else
@@ -76,7 +69,7 @@ static int step_all(struct query *query, sqlite3_stmt *stmt, struct ky_query_out
 
 static int run_statement(struct query *query, sqlite3_stmt *stmt)
 {
-	const double began = now();
+	const int64_t began = ky_clock_monotonic();
 	struct ky_query_output *output = NULL;
 	uint64_t rows = 0;
 	const bool has_rows = sqlite3_column_count(stmt) > 0;

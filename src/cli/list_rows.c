@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* list_rows.c: see list.h. */
+#include "base/array.h"
+#include "base/clock.h"
 #include "cli/list.h"
 
 #include "capture/processes.h"
@@ -20,13 +22,6 @@ struct ky_list {
 	uint32_t count, room;
 	char note[KY_CAPTURE_MESSAGE_BYTES];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /*
  * ------------------------------------------------------------------------------------------------
@@ -58,19 +53,6 @@ static void remove_row(struct ky_list *list, pid_t pid)
 	*row = list->rows[--list->count];
 }
 
-static bool make_room(struct ky_list *list)
-{
-	if (list->count < list->room)
-		return true;
-	const uint32_t room = list->room ? list->room * 2 : 16;
-	struct ky_list_row *const rows = realloc(list->rows, room * sizeof(*rows));
-	if (!rows)
-		return false;
-	list->rows = rows;
-	list->room = room;
-	return true;
-}
-
 static void on_drum(void *context, pid_t pid, int fd)
 {
 	struct ky_list *const list = context;
@@ -78,7 +60,8 @@ static void on_drum(void *context, pid_t pid, int fd)
 	struct ky_list_row row = {.fd = -1, .per_second = -1};
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	remove_row(list, pid);
-	if (!make_room(list) || ky_drums_open(&row.drums, &options) != 0)
+	if (!KY_ARRAY_GROW(list->rows, list->room, list->count + 1) ||
+	    ky_drums_open(&row.drums, &options) != 0)
 		return;
 	row.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (ky_drums_add(row.drums, fd, pid, message) != 0 ||
@@ -130,7 +113,7 @@ void ky_list_close(struct ky_list **at)
 	for (uint32_t i = 0; i < list->count; i++)
 		close_row(&list->rows[i]);
 	ky_processes_close(&list->processes);
-	free(list->rows);
+	KY_ARRAY_FREE(list->rows, list->room);
 	free(list);
 }
 
@@ -141,8 +124,8 @@ void ky_list_round(struct ky_list *list)
 
 bool ky_list_wait(struct ky_list *list, uint64_t duration_ns, int other, int another)
 {
-	const uint64_t end = now_ns() + duration_ns;
-	for (uint64_t now; (now = now_ns()) < end;) {
+	const uint64_t end = (uint64_t)ky_clock_monotonic() + duration_ns;
+	for (uint64_t now; (now = (uint64_t)ky_clock_monotonic()) < end;) {
 		struct pollfd fds[] = {{.fd = ky_list_fd(list), .events = POLLIN},
 				       {.fd = other, .events = POLLIN},
 				       {.fd = another, .events = POLLIN}};
@@ -187,7 +170,7 @@ static int by_rate(const void *a, const void *b)
 void ky_list_sample(struct ky_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		sample_row(&list->rows[i], now_ns());
+		sample_row(&list->rows[i], (uint64_t)ky_clock_monotonic());
 	if (list->count)
 		qsort(list->rows, list->count, sizeof(*list->rows), by_rate);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view_files.c: files that grow, running recordings, a private folder: see view_verb.h. */
+#include "base/clock.h"
 #include "cli/view_verb.h"
 
 #include "cli/capturing.h"
@@ -18,13 +19,6 @@
 
 /* So long a file whose writer is not seen counts as live after it has changed. */
 #define UNSEEN_NS INT64_C(10000000000)
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -114,8 +108,8 @@ static bool is_written(const struct ky_followed *file)
 
 static bool is_live(const struct ky_followed *file)
 {
-	return is_written(file) ||
-	       (!file->writer && file->changed_ns && now_ns() - file->changed_ns < UNSEEN_NS);
+	return is_written(file) || (!file->writer && file->changed_ns &&
+				    ky_clock_monotonic() - file->changed_ns < UNSEEN_NS);
 }
 
 static void judge(struct ky_follow *follow)
@@ -155,7 +149,7 @@ void ky_follow_look(struct ky_follow *follow)
 		if (stat(file->path, &now) != 0) /* gone: what was loaded stays */
 			continue;
 		if (!is_unchanged(&now, &file->last))
-			file->changed_ns = now_ns();
+			file->changed_ns = ky_clock_monotonic();
 		file->last = now;
 	}
 	judge(follow);

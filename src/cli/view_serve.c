@@ -6,6 +6,7 @@
  *
  * How often: a load costs the machine time, so at most a fifth of it goes into loading.
  */
+#include "base/clock.h"
 #include "cli/view_verb.h"
 
 #include "cli/cli.h"
@@ -39,13 +40,6 @@ struct session {
 	bool said;            /* that it cannot be loaded */
 	int64_t load_next_ns; /* not before */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- a generation ---- */
 
@@ -106,7 +100,7 @@ static int show(struct session *session, struct ky_trace *trace)
 
 static void plan_next(struct session *session, int64_t begin)
 {
-	const int64_t now = now_ns();
+	const int64_t now = ky_clock_monotonic();
 	const int64_t wait = (now - begin) * RELOAD_TIMES;
 	session->load_next_ns = now + (wait > RELOAD_NS_MIN ? wait : RELOAD_NS_MIN);
 }
@@ -117,7 +111,7 @@ static void plan_next(struct session *session, int64_t begin)
  */
 static bool load(struct session *session)
 {
-	const int64_t begin = now_ns();
+	const int64_t begin = ky_clock_monotonic();
 	ky_follow_begin_load(&session->follow);
 	const bool live = session->follow.live, mute = live || session->said;
 	const struct ky_cli_load how = {.quiet = live || session->generation > 0 ||
@@ -154,7 +148,7 @@ static void follow(struct session *session)
 		look_at_recording(session);
 		ky_follow_look(files);
 		if ((files->changed || files->live != session->shown_live) &&
-		    now_ns() >= session->load_next_ns)
+		    ky_clock_monotonic() >= session->load_next_ns)
 			load(session);
 	}
 }
@@ -167,7 +161,7 @@ static bool load_first(struct session *session)
 		ky_cli_error("%s: there is nothing to show yet; waiting for more of it",
 			     session->name);
 	while (!loaded && session->follow.live && !ky_stop_wait(&session->stop, LOOK_MS, -1))
-		loaded = now_ns() >= session->load_next_ns && load(session);
+		loaded = ky_clock_monotonic() >= session->load_next_ns && load(session);
 	return loaded;
 }
 

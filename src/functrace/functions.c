@@ -3,6 +3,7 @@
  * functions.c: ky_functions_read(): see functions.h and, for its steps, functions_parts.h. Only x86-64: other programs have no
  * functions that could be patched.
  */
+#include "base/array.h"
 #include "functrace/functions_parts.h"
 
 #include <errno.h>
@@ -191,7 +192,7 @@ void ky_functions_free(struct ky_functions **functions)
 	if (!own)
 		return;
 	ky_functions_own_free(own->private_data);
-	free(own->functions);
+	ky_array_release(own->functions);
 	free(own->code);
 	free(own);
 }

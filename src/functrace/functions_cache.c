@@ -10,6 +10,7 @@
  * right. A build id does not stand for the code: some are the same for all builds, and tools change files and leave it.
  * Where it cannot be written, nothing is said: it is only slower.
  */
+#include "base/file.h"
 #include "functrace/functions_parts.h"
 
 #include "functrace/prologue.h"
@@ -112,32 +113,6 @@ static void make_folders(char *path)
 	}
 }
 
-static bool read_all(int fd, void *bytes, size_t count)
-{
-	uint8_t *at = bytes;
-	while (count) {
-		const ssize_t got = read(fd, at, count);
-		if (got <= 0)
-			return false;
-		at += got;
-		count -= (size_t)got;
-	}
-	return true;
-}
-
-static bool write_all(int fd, const void *bytes, size_t count)
-{
-	const uint8_t *at = bytes;
-	while (count) {
-		const ssize_t put = write(fd, at, count);
-		if (put <= 0)
-			return false;
-		at += put;
-		count -= (size_t)put;
-	}
-	return true;
-}
-
 static bool is_ours(int fd)
 {
 	struct stat status;
@@ -174,13 +149,13 @@ static bool load(struct ky_functions *functions, int fd)
 {
 	struct head head;
 	const size_t bytes = functions->count * sizeof(struct entry);
-	if (!is_ours(fd) || !read_all(fd, &head, sizeof(head)) || head.magic != MAGIC ||
-	    head.version != SCAN_VERSION || head.count != functions->count ||
+	if (!is_ours(fd) || ky_file_read_all(fd, &head, sizeof(head)) != sizeof(head) ||
+	    head.magic != MAGIC || head.version != SCAN_VERSION || head.count != functions->count ||
 	    memcmp(head.build_id, functions->build_id, sizeof(head.build_id)) != 0 ||
 	    head.known != hash_known(functions))
 		return false;
 	struct entry *entries = malloc(bytes);
-	const bool taken = entries && read_all(fd, entries, bytes) &&
+	const bool taken = entries && ky_file_read_all(fd, entries, bytes) == (int64_t)bytes &&
 			   head.hash == hash_of(entries, bytes) && take(functions, entries);
 	free(entries);
 	return taken;
@@ -216,7 +191,8 @@ static bool save(const struct ky_functions *functions, int fd)
 			    .known = hash_known(functions),
 			    .hash = hash_of(entries, bytes)};
 	memcpy(head.build_id, functions->build_id, sizeof(head.build_id));
-	const bool saved = write_all(fd, &head, sizeof(head)) && write_all(fd, entries, bytes);
+	const bool saved = ky_file_write_all(fd, &head, sizeof(head)) == 0 &&
+			   ky_file_write_all(fd, entries, bytes) == 0;
 	free(entries);
 	return saved;
 }

@@ -4,6 +4,7 @@
  * beginnings in .eh_frame that no symbol covers. Of names for one address the one is taken that others see and use, then
  * the shortest. What a symbol calls a function and .eh_frame knows to be a piece of one is left out.
  */
+#include "base/array.h"
 #include "functrace/functions_parts.h"
 
 #include "process/demangle.h"
@@ -18,21 +19,11 @@
 static struct ky_function *add(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
-	if (out->count == reading->room) {
-		const uint32_t room = reading->room ? 2 * reading->room : 4096;
-		struct ky_function *functions =
-			room <= FUNCTIONS_MAX
-				? reallocarray(out->functions, room, sizeof(*functions))
-				: NULL;
-		if (!functions) {
-			reading->without_memory = true;
-			return NULL;
-		}
-		out->functions = functions;
-		reading->room = room;
-	}
-	struct ky_function *function = &out->functions[out->count++];
-	*function = (struct ky_function){0};
+	struct ky_function *function =
+		out->count < FUNCTIONS_MAX ? KY_ARRAY_NEW(out->functions, out->count, reading->room)
+					   : NULL;
+	if (!function)
+		reading->without_memory = true;
 	return function;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
+#include "base/array.h"
 #include "functrace/functrace_parts.h"
 #include "process/proc.h"
 
@@ -78,14 +79,13 @@ static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patc
 	const char *name;
 	uint64_t calls;
 	for (uint32_t i = 0; ky_patch_hot(patch, i, &name, &calls); i++) {
-		struct ky_functrace_hot_one *const grown =
-			realloc(functrace->hot, (functrace->hot_count + 1) * sizeof(*grown));
-		if (!grown)
+		struct ky_functrace_hot_one hot = {.name = strdup(name), .calls = calls};
+		if (!hot.name)
 			return;
-		functrace->hot = grown;
-		grown[functrace->hot_count] =
-			(struct ky_functrace_hot_one){.name = strdup(name), .calls = calls};
-		functrace->hot_count += grown[functrace->hot_count].name != NULL;
+		if (!KY_ARRAY_ADD(functrace->hot, functrace->hot_count, functrace->hot_room, hot)) {
+			free(hot.name);
+			return;
+		}
 	}
 }
 
@@ -166,8 +166,8 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	}
 	for (uint32_t i = 0; i < functrace->hot_count; i++)
 		free(functrace->hot[i].name);
-	free(functrace->hot);
-	free(functrace->processes);
+	KY_ARRAY_FREE(functrace->hot, functrace->hot_room);
+	KY_ARRAY_FREE(functrace->processes, functrace->room);
 	ky_selection_free(&functrace->selection);
 	free(functrace);
 	(void)ky_functions_shared_clear();
@@ -182,20 +182,6 @@ static struct ky_functrace_process *find(const struct ky_functrace *functrace, p
 			return &functrace->processes[i];
 	}
 	return NULL;
-}
-
-static bool make_room(struct ky_functrace *functrace)
-{
-	if (functrace->count < functrace->room)
-		return true;
-	const uint32_t room = functrace->room ? 2 * functrace->room : 8;
-	struct ky_functrace_process *const grown =
-		realloc(functrace->processes, room * sizeof(*grown));
-	if (!grown)
-		return false;
-	functrace->processes = grown;
-	functrace->room = room;
-	return true;
 }
 
 /* Without them a trace is still right: only what looks like time in a function may be time without a CPU. */
@@ -292,7 +278,9 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct ky_patch *patch = NULL;
-	int error = make_room(functrace) ? 0 : -ENOMEM;
+	int error = KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)
+			    ? 0
+			    : -ENOMEM;
 	struct timespec now = {0};
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	if (!functrace->began_ticks)
@@ -340,7 +328,7 @@ static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 static int remember_child(struct ky_functrace *functrace, pid_t pid,
 			  char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	if (!make_room(functrace)) {
+	if (!KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
 		return -ENOMEM;
 	}

@@ -6,6 +6,7 @@
  * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are drawn anew: another
  * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
  */
+#include "base/clock.h"
 #include "functrace/functrace_parts.h"
 #include "process/proc.h"
 
@@ -20,13 +21,6 @@
 #define LOOK_EVERY_NS (10 * MILLISECOND)
 #define SETTLE_NS (20 * MILLISECOND)
 #define TELL_MAX 4u
-
-static uint64_t now_ns(void)
-{
-	struct timespec now = {0};
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 uint64_t ky_functrace_image(pid_t pid)
 {
@@ -75,7 +69,7 @@ static void patch_again(struct ky_functrace *functrace, struct ky_functrace_proc
 
 void ky_functrace_executed(struct ky_functrace_process *process)
 {
-	process->again_ns = now_ns() + SETTLE_NS;
+	process->again_ns = (uint64_t)ky_clock_monotonic() + SETTLE_NS;
 }
 
 static void look_at(struct ky_functrace *functrace, struct ky_functrace_process *process,
@@ -101,7 +95,7 @@ static bool is_forgotten(const struct ky_functrace_process *process)
 
 void ky_functrace_follow_exec(struct ky_functrace *functrace)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
 	if (now - functrace->looked_ns < LOOK_EVERY_NS ||
 	    (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS))
 		return;

@@ -48,7 +48,7 @@ struct ky_functrace {
 	uint32_t executed_told; /* lines about it */
 	struct ky_patch_facts past;
 	struct ky_functrace_hot_one *hot; /* of processes that ended */
-	uint32_t hot_count;
+	uint32_t hot_count, hot_room;
 };
 
 /* ---- functrace.c ---- */

@@ -2,6 +2,9 @@
 /* pt_image.c: see pt_image.h. */
 #include "functrace/pt_image.h"
 
+#include "base/array.h"
+#include "base/file.h"
+
 #include <errno.h>
 #include <intel-pt.h>
 #include <stdio.h>
@@ -22,23 +25,10 @@ int ky_pt_image_open(struct ky_pt_image *image, ky_pt_image_read_fn read, void *
 void ky_pt_image_close(struct ky_pt_image *image)
 {
 	pt_image_free(image->image);
-	free(image->sections);
+	KY_ARRAY_FREE(image->sections, image->room);
 	if (image->fd >= 0)
 		close(image->fd);
 	*image = (struct ky_pt_image){.fd = -1};
-}
-
-static bool make_room(struct ky_pt_image *image)
-{
-	if (image->count < image->room)
-		return true;
-	const uint32_t room = image->room ? 2 * image->room : 16;
-	struct ky_pt_section *sections = realloc(image->sections, room * sizeof(*sections));
-	if (!sections)
-		return false;
-	image->sections = sections;
-	image->room = room;
-	return true;
 }
 
 /* For so many bytes more: 0 or -errno. */
@@ -48,7 +38,7 @@ static int check_room(struct ky_pt_image *image, uint64_t bytes)
 		return -EINVAL;
 	if (bytes > KY_PT_IMAGE_MAX || image->used > KY_PT_IMAGE_MAX - bytes)
 		return -EFBIG;
-	return make_room(image) ? 0 : -ENOMEM;
+	return KY_ARRAY_GROW(image->sections, image->room, image->count + 1) ? 0 : -ENOMEM;
 }
 
 static bool covers(const struct ky_pt_section *new_one, const struct ky_pt_section *old)
@@ -77,23 +67,11 @@ static void count_new(struct ky_pt_image *image, uint64_t bytes, uint64_t addres
 	count_section(image, &section);
 }
 
-static int write_all(int fd, const uint8_t *data, uint64_t bytes, uint64_t at)
-{
-	for (uint64_t done = 0; done < bytes;) {
-		const ssize_t wrote =
-			pwrite(fd, data + done, (size_t)(bytes - done), (off_t)(at + done));
-		if (wrote <= 0 && errno != EINTR)
-			return wrote ? -errno : -EIO;
-		done += wrote > 0 ? (uint64_t)wrote : 0;
-	}
-	return 0;
-}
-
 int ky_pt_image_add(struct ky_pt_image *image, const void *code, uint64_t bytes, uint64_t address)
 {
 	int error = check_room(image, bytes);
 	if (error == 0)
-		error = write_all(image->fd, code, bytes, image->used);
+		error = ky_file_pwrite_all(image->fd, code, bytes, image->used);
 	if (error == 0)
 		count_new(image, bytes, address);
 	return error;
@@ -112,7 +90,7 @@ static int64_t copy(const struct ky_pt_image *image, int fd, uint64_t offset, ui
 			error = got < 0 ? -errno : 0;
 			break;
 		}
-		error = write_all(image->fd, piece, (uint64_t)got, image->used + done);
+		error = ky_file_pwrite_all(image->fd, piece, (uint64_t)got, image->used + done);
 		done += (uint64_t)got;
 	}
 	free(piece);
@@ -139,7 +117,7 @@ int ky_pt_image_add_again(struct ky_pt_image *image, uint32_t section, uint64_t 
 	struct ky_pt_section again = image->sections[section];
 	again.address = address;
 	again.hidden = false;
-	if (!make_room(image))
+	if (!KY_ARRAY_GROW(image->sections, image->room, image->count + 1))
 		return -ENOMEM;
 	count_section(image, &again);
 	return 0;

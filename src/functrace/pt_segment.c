@@ -2,6 +2,8 @@
 /* pt_segment.c: see pt_segment.h. */
 #include "functrace/pt_segment.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +25,9 @@ static void forget_marks(struct ky_pt_segment *segment)
 void ky_pt_segment_close(struct ky_pt_segment *segment)
 {
 	forget_marks(segment);
-	free(segment->marks);
-	free(segment->lost);
-	free(segment->held);
+	ky_array_release(segment->marks);
+	ky_array_release(segment->lost);
+	ky_array_release(segment->held);
 	*segment = (struct ky_pt_segment){0};
 }
 
@@ -33,16 +35,7 @@ void ky_pt_segment_close(struct ky_pt_segment *segment)
 static bool put(struct ky_pt_mark **marks, uint32_t *count, uint32_t *room,
 		const struct ky_pt_mark *mark)
 {
-	if (*count == *room) {
-		const uint32_t wanted = *room ? 2 * *room : 256;
-		struct ky_pt_mark *grown = realloc(*marks, wanted * sizeof(*grown));
-		if (!grown)
-			return false;
-		*marks = grown;
-		*room = wanted;
-	}
-	(*marks)[(*count)++] = *mark;
-	return true;
+	return KY_ARRAY_ADD(*marks, *count, *room, *mark);
 }
 
 static bool add(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)

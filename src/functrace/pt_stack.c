@@ -2,6 +2,8 @@
 /* pt_stack.c: see pt_stack.h. */
 #include "functrace/pt_stack.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 #define INSTRUCTION_MAX 15u
@@ -16,7 +18,7 @@ void ky_pt_stack_open(struct ky_pt_stack *stack, const struct ky_pt_calls *calls
 void ky_pt_stack_close(struct ky_pt_stack *stack)
 {
 	ky_pt_segment_close(&stack->segment);
-	free(stack->frames);
+	KY_ARRAY_FREE(stack->frames, stack->room);
 	*stack = (struct ky_pt_stack){0};
 }
 
@@ -62,19 +64,12 @@ static bool has_room(struct ky_pt_stack *stack, uint64_t ns)
 {
 	if (stack->segment.count >= KY_PT_MARKS_MAX)
 		cut(stack, ns);
-	if (stack->count < stack->room)
+	if (stack->count < KY_PT_FRAMES_MAX &&
+	    KY_ARRAY_GROW(stack->frames, stack->room, stack->count + 1))
 		return true;
-	const uint32_t room = stack->room ? 2 * stack->room : 64;
-	struct ky_pt_frame *frames =
-		room > KY_PT_FRAMES_MAX ? NULL : realloc(stack->frames, room * sizeof(*frames));
-	if (!frames) {
-		ky_pt_stack_reset(stack, ns);
-		ky_pt_segment_instant(&stack->segment, ns, "[calls are too deep]");
-		return stack->room > 0;
-	}
-	stack->frames = frames;
-	stack->room = room;
-	return true;
+	ky_pt_stack_reset(stack, ns);
+	ky_pt_segment_instant(&stack->segment, ns, "[calls are too deep]");
+	return stack->room > 0;
 }
 
 static void push(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_frame *frame, bool lost)

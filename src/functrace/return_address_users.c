@@ -10,6 +10,7 @@
  *   g: xor %esi, %esi      g goes on in f, so f has g's return address: g counts as one that looks. The same for stubs of
  *      jmp f               functions of other files that are known to look
  */
+#include "base/array.h"
 #include "functrace/functions_parts.h"
 
 #include "functrace/instruction.h"
@@ -144,16 +145,8 @@ static bool follow(struct ky_functions_stack *stack, const struct ky_instruction
 
 static bool tails_room(struct ky_functions_looks *looks)
 {
-	if (looks->tails_count < looks->tails_room)
-		return true;
-	const uint32_t room = looks->tails_room ? 2 * looks->tails_room : 1024;
-	struct ky_functions_tail *tails =
-		room <= TAILS_MAX ? reallocarray(looks->tails, room, sizeof(*tails)) : NULL;
-	if (!tails)
-		return false;
-	looks->tails = tails;
-	looks->tails_room = room;
-	return true;
+	return looks->tails_count < TAILS_MAX &&
+	       KY_ARRAY_GROW(looks->tails, looks->tails_room, looks->tails_count + 1);
 }
 
 static void take_tail(struct ky_functions_looks *looks, uint64_t target)
@@ -230,7 +223,7 @@ bool ky_return_address_users_open(struct ky_functions_looks *looks,
 void ky_return_address_users_close(struct ky_functions_looks *looks)
 {
 	free(looks->found);
-	free(looks->tails);
+	KY_ARRAY_FREE(looks->tails, looks->tails_room);
 }
 
 void ky_return_address_users_enter(struct ky_functions_looks *looks, uint32_t function)

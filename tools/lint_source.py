@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """lint_source.py CHECK...: check rules of the source that no compiler knows.
 
-  tags      a struct, union or enum tag ky_* or kymo_* is defined once in the source, any other once in its folder
+  tags      a struct, union or enum tag is defined once in the source; one without ky_ or kymo_ may be local to several .c files
   layers    a part of src/ includes only what the table in docs/ARCHITECTURE.md allows, which points downwards only and
             agrees with src/meson.build; includes name their layer
   doubles   growing an array, hashing, reading the clock, parsing /proc, writing all of a buffer: each in one place
@@ -57,14 +57,11 @@ def check_tags():
         for match in DEFINITION.finditer(text):
             places[match.group(1)].append("%s:%d" % (name, line_of(text, match.start())))
     for tag, where in sorted(places.items()):
-        shared = tag.startswith(("ky_", "kymo_"))
-        groups = collections.defaultdict(list)
-        for place in where:
-            groups["" if shared else os.path.dirname(place)].append(place)
-        for group in groups.values():
-            # Variants in one file, for different CPUs, are one definition.
-            if len({place.rsplit(":", 1)[0] for place in group}) > 1:
-                report(group[0], "the tag %s is also defined in %s" % (tag, ", ".join(group[1:])))
+        names = {place.rsplit(":", 1)[0] for place in where}
+        local = not tag.startswith(("ky_", "kymo_")) and not any(name.endswith(".h") for name in names)
+        # Variants in one file, for different CPUs, are one definition.
+        if len(names) > 1 and not local:
+            report(where[0], "the tag %s is also defined in %s" % (tag, ", ".join(where[1:])))
 
 
 # ---- layers ----

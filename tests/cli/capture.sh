@@ -554,7 +554,8 @@ fi
 
 start_demo A=1
 run record --duration 1s --no-kernel -o rec.kymo
-[ $code -eq 0 ] && valid rec.kymo && has rec.kymo slice
+# Other programs of a busy machine may record faster than kymo reads.
+[ $code -eq 0 ] && { valid rec.kymo || grep -q '^data loss' valid.out; } && has rec.kymo slice
 report "record finds the drums of the machine" $?
 stop_demo
 

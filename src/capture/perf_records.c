@@ -147,7 +147,7 @@ void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who)
 	add_trailer(out, who);
 }
 
-/* MMAP2: the file is told by its build id, or by its place on a disk. */
+/* MMAP2 names the file by its build id, or by its place on a disk. */
 void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
 			 const struct ky_proc_mapping *mapping)
 {

@@ -98,7 +98,7 @@ static void tell_mappings(const struct telling *telling)
 void ky_sample_existing(struct ky_perf_out *out, pid_t pid, uint64_t time)
 {
 	struct telling telling = {out, pid, time};
-	/* The names come first: a COMM record begins a process in whoever reads. */
+	/* The names come first: for a reader a process begins with its COMM record. */
 	ky_sample_existing_threads(pid, tell_thread, &telling);
 	tell_mappings(&telling);
 }

@@ -12,13 +12,13 @@
 
 struct ky_recorder_life {
 	uint32_t pid;
-	uint64_t started_ns; /* since boot; 0 is not known */
-	uint64_t namespaces; /* of pids and of time; 0 is not known */
+	uint64_t started_ns; /* since boot; 0: unknown */
+	uint64_t namespaces; /* of pids and of time; 0: unknown */
 };
 
-/* Of this process. */
+/* Return the identity of this process. */
 struct ky_recorder_life ky_recorder_life_own(void);
-/* Whether it is certain that the process is gone. own is this process's. */
+/* Report whether it is certain that the process is gone. own is this process's. */
 bool ky_recorder_life_is_over(const struct ky_recorder_life *life,
 			      const struct ky_recorder_life *own);
 

@@ -2,9 +2,9 @@
 /*
  * processes.c: see processes.h. The table of processes, how they end, and what the mailbox brings.
  *
- * Order. What a process sent before it ended is in the mailbox when poll() tells of its end. So ends are asked for first,
- * then the mailbox is emptied, then the ends are told: a drum comes before the end of its process. A letter from
- * a process that is gone and was never in the table is told as a whole life: it appeared, its drum, it ended.
+ * Order. What a process sent before it ended is in the mailbox when poll() reports its end. So ends are asked for first,
+ * then the mailbox is emptied, then the ends are reported: a drum comes before the end of its process. A letter from
+ * a process that is gone and was never in the table is reported as a whole life: it appeared, its drum, it ended.
  */
 #include "capture/processes.h"
 
@@ -106,7 +106,7 @@ void ky_processes_forget(struct ky_process_list *p, struct ky_process *process)
 	memmove(p->table + place, p->table + place + 1,
 		(p->count - place) * sizeof(struct ky_process *));
 	if (process->pidfd >= 0) {
-		/* A child that was forked meanwhile has it too: then closing it alone would not end it. */
+		/* A child forked since then has it too: then closing it alone would not end it. */
 		epoll_ctl(p->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
 		close(process->pidfd);
 	}
@@ -384,7 +384,7 @@ static void take_events(struct ky_process_list *p)
 		struct ky_process *const process = what == OF_TIMER || what == OF_MAILBOX
 							   ? NULL
 							   : ky_processes_get(p, (pid_t)what);
-		/* A letter may have brought another process of that number meanwhile. */
+		/* A letter may have brought another process of that number since then. */
 		if (process && process->pidfd >= 0 && ky_pidfd_ended(process->pidfd))
 			ky_processes_end(p, process);
 	}

@@ -31,8 +31,8 @@ enum ky_processes_scope {
 };
 
 /*
- * Who is told, by ky_processes_round() alone: appeared once, then its drums, then that it ended. drum: fd is closed
- * after the call. ended: status as waitpid() has it, -1 when not known; nobody has to wait for it before. Members may be NULL.
+ * What ky_processes_round() alone calls back with: appeared once, then its drums, then that it ended. drum: fd is closed
+ * after the call. ended: status as waitpid() has it, -1: unknown; nobody has to wait for it before. Members may be NULL.
  */
 struct ky_processes_events {
 	void (*appeared)(void *context, pid_t pid);
@@ -45,7 +45,7 @@ int ky_processes_open(struct ky_process_list **processes, enum ky_processes_scop
 		      const struct ky_processes_events *events);
 void ky_processes_close(struct ky_process_list **processes);
 
-/* A process to follow; one that is there already stays (one that had its number and has ended is told first). 0; -ESRCH, -EACCES ... with a message. */
+/* Follow a process; one that is there already stays (the end of an earlier one of that number is reported first). 0; -ESRCH, -EACCES ... with a message. */
 int ky_processes_add(struct ky_process_list *processes, pid_t pid,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Opens the mailbox; its name for KYMO_DRUM_MAIL is valid as long as processes is. NULL and errno on failure. */

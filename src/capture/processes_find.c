@@ -82,7 +82,7 @@ static int append(const struct ky_pids *found, pid_t **pids, uint32_t *count)
 	return 0;
 }
 
-/* 0: it is none; -ESRCH: it is one, but of no process. */
+/* Takes text as a number. 0: it is something else; -ESRCH: no process has it. */
 static int find_number(const char *text, struct ky_pids *found, char *message)
 {
 	char *end;

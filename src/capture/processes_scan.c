@@ -137,7 +137,7 @@ static void look_around(struct ky_process_list *p, uint64_t begin)
 
 /*
  * True: it is a child of a process that is there, and was not known. One that has ended is a child until its parent has
- * waited for it: it was told already, or has nothing to tell any more.
+ * waited for it: it was reported already, or has nothing left to report.
  */
 static bool take_child(struct ky_process_list *p, pid_t pid)
 {

@@ -64,7 +64,7 @@ static bool make_room(struct ky_sample_places *places, uint64_t keep_ns)
 		return true;
 	if (places->room < ROOM_MAX)
 		return rebuild(places, 2 * places->room, 0);
-	/* Half of it must have been freed: or each new place would build the table anew. */
+	/* Half of it must have been freed: or each new place would build the table again. */
 	return !places->left_out && rebuild(places, places->room, keep_ns) &&
 	       places->count < places->room / 2;
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KY_SAMPLE_KERNEL (UINT32_MAX - 1) /* a module that is none of sample_modules.h */
+#define KY_SAMPLE_KERNEL (UINT32_MAX - 1) /* not a module of sample_modules.h */
 
 struct ky_sample_place {
 	uint64_t address; /* offset in the file; of the kernel or the process */
@@ -37,7 +37,7 @@ void ky_sample_places_add(struct ky_sample_places *places, const struct ky_sampl
 			  uint64_t keep_ns);
 /* All that were met since then were written. */
 void ky_sample_places_want(struct ky_sample_places *places, uint64_t since);
-/* Puts those that are wanted in order of module and address, at the begin of slots; it is no table then. How many. */
+/* Sort those that are wanted by module and address to the start of slots, which is no table then. Return how many. */
 size_t ky_sample_places_sort(struct ky_sample_places *places);
 
 #endif

@@ -24,7 +24,7 @@ void ky_sample_events_close(struct ky_sample_events *events);
 int ky_sample_events_thread(struct ky_sample_events *events, pid_t tid, bool after_exec);
 /* On everything that runs. 0 or -errno with a message. */
 int ky_sample_events_all(struct ky_sample_events *events, char message[KY_CAPTURE_MESSAGE_BYTES]);
-/* Why events cannot be had of what ("process 12"), and what to do. Returns error. */
+/* Write why events of what ("process 12") are unavailable, and what to do. Return error. */
 int ky_sample_events_refused(int error, const char *what, char message[KY_CAPTURE_MESSAGE_BYTES]);
 
 #endif

@@ -3,10 +3,10 @@
  * sample_flight.h: the last records of a flight recorder, in memory.
  *
  *   base: what was known ──▶│ first ── records that are kept ── used │
- *         before the first   └ those that tell of processes move into base when they are dropped
+ *         before the first   └ those about processes move into base when they are dropped
  *
- * A window writes, the first time, all of base, and each time the records that tell of processes and the samples in it,
- * each once. What is dropped later and tells of processes is written too, since later windows need it.
+ * A window writes, the first time, all of base, and each time the records about processes and the samples in it,
+ * each once. Records about processes that are dropped later are written too, since later windows need it.
  */
 #ifndef KY_CAPTURE_SAMPLE_FLIGHT_H
 #define KY_CAPTURE_SAMPLE_FLIGHT_H
@@ -29,7 +29,7 @@ void ky_sample_flight_drop(struct ky_sample_flight *flight, uint64_t before);
 /* Appends what belongs into a window; base is the caller's to write when it is the first. */
 void ky_sample_flight_window(struct ky_sample_flight *flight, uint64_t from, uint64_t to,
 			     struct ky_perf_out *out);
-/* A new file was begun with base alone: what tells of processes must be written again. */
+/* A new file was begun with base alone: records about processes must be written again. */
 void ky_sample_flight_again(struct ky_sample_flight *flight);
 
 #endif

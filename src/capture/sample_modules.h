@@ -19,7 +19,7 @@ enum ky_sample_module_kind {
 	KY_SAMPLE_FILE,
 	KY_SAMPLE_VDSO,
 	KY_SAMPLE_MADE,   /* no file: code that a program made */
-	KY_SAMPLE_JITDUMP /* the same, and the file that tells of it */
+	KY_SAMPLE_JITDUMP /* the same, and the file that describes it */
 };
 
 struct ky_sample_module {

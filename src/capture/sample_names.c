@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sample_names.c: see sample_names.h. The files that are read may be anybody's, and made to crash whoever reads them, or to keep
- * him for ever (a debug file that is a pipe, or has no end). So a process of its own reads them, file by file, and kymo waits so
+ * sample_names.c: see sample_names.h. The files may be anybody's, and made to crash their reader, or to keep
+ * it for ever (a debug file that is a pipe, or has no end). So a process of its own reads them, file by file, and kymo waits so
  * long and no longer; then another goes on behind the file that it was at.
  *
  *   kymo ◀── packets of whole records, how far it is, notes ── namer

@@ -8,7 +8,7 @@
  *
  * It decides where a program is patched: a file that another user could have written is not read, nor one whose hash is not
  * right. A build id does not stand for the code: some are the same for all builds, and tools change files and leave it.
- * Where it cannot be written, nothing is said: it is only slower.
+ * A cache that cannot be written is not reported: it only costs time.
  */
 #include "base/file.h"
 #include "functrace/functions_parts.h"

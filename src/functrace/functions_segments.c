@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * functions_segments.c: see functions_parts.h. The bytes that the file has in memory are read, not mapped: a file that is cut
- * short meanwhile gives zeros and no SIGBUS. Data is only needed to look for tables: it is read when it is, and given back
+ * short gives zeros and no SIGBUS. Data is only needed to look for tables: it is read when it is, and given back
  * afterwards.
  */
 #include "functrace/functions_parts.h"

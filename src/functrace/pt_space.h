@@ -28,8 +28,8 @@ struct ky_pt_module {
 	char *path;
 	struct ky_functions *functions; /* NULL: not yet, or none can be read */
 	uint64_t *offsets;              /* in the file, of functions->code[] */
-	uint32_t *sites; /* of functions->functions[], for whoever tells them; 0: none yet */
-	uint8_t *wanted; /* of the same: 0: not asked yet, 1: selected, 2: not */
+	uint32_t *sites;                /* of functions->functions[], for the caller; 0: none yet */
+	uint8_t *wanted;                /* of the same: 0: not asked yet, 1: selected, 2: not */
 };
 
 /* Code that was copied into the image. */

@@ -40,7 +40,7 @@ static const struct ky_functions *functions_of(struct ky_pt_module *module)
 	return module->functions;
 }
 
-/* The address that the file has for it; false: it is none of its code. */
+/* Finds the address that the file has for it; false: it is not its code. */
 static bool to_file(const struct ky_pt_module *module, const struct ky_address_range *range,
 		    uint64_t address, uint64_t *own)
 {

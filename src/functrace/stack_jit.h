@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_jit.h: names of code that a process made itself, from what it tells of it: /tmp/perf-PID.map, as the process sees
+ * stack_jit.h: names of code that a process made itself, from its own /tmp/perf-PID.map, as the process sees
  * that path. The file grows while it runs: when an address is not found and the file is longer than it was, it is read
  * again, but not more often than some times a second.
  */

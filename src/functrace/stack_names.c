@@ -120,7 +120,7 @@ void ky_stack_names_close(struct ky_stack_names *names)
 
 /* ---- chains ---- */
 
-/* Where it begins, and one more: 0 is none. */
+/* Returns where it begins, plus one; 0 without memory. */
 static uint32_t keep_chain(struct ky_stack_names *names, const struct making *making)
 {
 	const uint32_t at = names->chains_count;

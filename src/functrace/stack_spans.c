@@ -66,7 +66,7 @@ int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans
 	return error;
 }
 
-/* What is mapped is asked before the first sample can be taken, and once more: it may have changed before records told of it. */
+/* What is mapped is asked before the first sample can be taken, and once more: it may have changed before there were records of it. */
 static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -96,7 +96,7 @@ int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
 	int error = 0;
 	message[0] = '\0';
 	pthread_mutex_lock(&spans->lock);
-	/* A child of one that is sampled is, too: its begin is in the rings. */
+	/* A child of one that is sampled is, too: its start is in the rings. */
 	ky_stack_spans_drain(spans, true);
 	if (!ky_stack_process_find(spans, pid))
 		error = begin_process(spans, pid, message);

@@ -33,7 +33,7 @@ struct ky_stack_spans_facts {
 
 /*
  * 0; -ENOTSUP on other CPUs than x86-64; -errno with a message: this user may not, or the kernel does not know it. A thread of kymo's
- * own takes the samples from then on; options' functions are called by whoever calls these here, never by it.
+ * own takes the samples from then on; options' functions are called by the callers of these functions, never by it.
  */
 int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
 			char message[KY_FUNCTRACE_MESSAGE_BYTES]);

@@ -4,7 +4,7 @@
  * the stack, and records of what threads begin, end, map, and when they are switched.
  *
  * How much of the stack is copied is the same for all and can only be said when an event is made. Most stacks are shorter than
- * what it begins with; when too many are not, all events are made anew.
+ * what it begins with; when too many are not, all events are made again.
  */
 #include "functrace/stack_spans_parts.h"
 #include "process/proc.h"
@@ -102,7 +102,7 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 
 /* ---- threads ---- */
 
-/* Whose events are made anew, or of whom those that have none get them. */
+/* A process whose threads get events: all of them again, or those that have none. */
 struct watching {
 	struct ky_stack_spans *spans;
 	struct ky_stack_process *process;
@@ -128,7 +128,7 @@ static void watch_thread(struct watching *watching, pid_t tid)
 		(void)ky_stack_thread_make(watching->spans, watching->process, tid);
 }
 
-/* Threads that are known by a record of their begin have their maker's events. */
+/* Threads that are known by a record of their start have their maker's events. */
 static void note_known(struct watching *watching, pid_t tid)
 {
 	bool made;
@@ -160,7 +160,7 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 		watching.added = 0;
 		watch_all(&watching, false);
 		added += watching.added;
-		/* It may have ended meanwhile, which the records tell. */
+		/* It may have ended, which the records say. */
 		ky_stack_spans_drain(spans, true);
 		watching.process = ky_stack_process_find(spans, pid);
 	} while (watching.process && watching.added && !watching.error);
@@ -170,7 +170,7 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 	return added ? 0 : fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
 }
 
-/* A thread that begins meanwhile may get two clocks: it is sampled more often then, but not less. */
+/* A thread that begins just then may get two clocks: it is sampled more often then, but not less. */
 static int renew(struct ky_stack_spans *spans)
 {
 	struct ky_perf_set set = {0};

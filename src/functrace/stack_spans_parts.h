@@ -6,7 +6,7 @@
  *                                                                                                    └─▶ thread: its frames
  *   thread ─ stack_join.h ─▶ spans ─ stack_spans_process.c ─▶ drum of the process
  *
- * All of it is done under one lock: by the engine's own thread, which waits for the rings, or by whoever asks for all that there
+ * All of it is done under one lock: by the engine's own thread, which waits for the rings, or by a caller that asks for all that there
  * is. Records stay in the kernel's rings until they are spans: when kymo cannot keep up these run over, and what was lost is
  * counted there. Nothing else grows with the number of samples.
  */

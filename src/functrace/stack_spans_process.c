@@ -276,7 +276,7 @@ void ky_stack_spans_flush(struct ky_stack_spans *spans)
 		}
 }
 
-/* Whoever is told of the drum of a process that is gone reads it at once, and to its end: so that must be in it. */
+/* The drum of a process that is gone is read at once, and to its end: so that must be in it. */
 static void end_gone(struct ky_stack_spans *spans, const struct ky_stack_drum *drum)
 {
 	if (drum->closed || kill(drum->pid, 0) == 0 || errno != ESRCH)

@@ -2,7 +2,7 @@
 /* stack_spans_take.c: what each record does to the processes and threads. */
 #include "functrace/stack_spans_parts.h"
 
-/* A process of which the begin was not seen is asked what it has mapped. */
+/* Returns the process; when its start was not seen, its maps are read. */
 static struct ky_stack_process *process_of(struct ky_stack_spans *spans, pid_t pid)
 {
 	struct ky_stack_process *process = ky_stack_process_find(spans, pid);
@@ -112,7 +112,7 @@ static void take_begun(struct ky_stack_spans *spans, const struct ky_perf_record
 	if (!thread)
 		return;
 	ky_stack_join_begin(&thread->join, record->time);
-	/* It has its maker's name at first; when it has ended meanwhile, only the maker can be asked. */
+	/* It has its maker's name at first; when it has ended since, only the maker is known. */
 	const struct ky_stack_thread *maker =
 		ky_stack_thread_find(spans, (pid_t)record->task.parent_tid);
 	if (!thread->name[0] && maker)

@@ -27,7 +27,7 @@ struct ky_address_space {
 };
 
 void ky_address_space_free(struct ky_address_space *space);
-/* Put a range; of what was there the parts before and behind it remain. False without memory, or when there are too many. */
+/* Put a range; what it covers is cut or replaced. False without memory, or when there are too many. */
 bool ky_address_space_put(struct ky_address_space *space, const struct ky_address_range *range);
 /* Return the range that has the address; NULL: none is known. Valid until the next change. */
 const struct ky_address_range *ky_address_space_find(const struct ky_address_space *space,

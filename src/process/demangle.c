@@ -2,7 +2,7 @@
 /*
  * demangle.c: see demangle.h. Names come from files that anybody may have made, and a short mangled name can stand for one that
  * would fill all memory, because parts of it refer to parts. libiberty offers no limit, but hands the text over piece by
- * piece and keeps nothing outside its stack meanwhile: so a name that gets too long is left by a jump.
+ * piece and keeps nothing outside its stack until then: so a name that gets too long is left by a jump.
  */
 #include "process/demangle.h"
 

@@ -6,8 +6,8 @@
 #define KY_PROCESS_DEMANGLE_H
 
 /*
- * The readable name, the caller's to free; NULL when it is none that a compiler made, or is too long to be worth it.
- * What the linker adds behind it (".constprop.0", "@plt") is kept.
+ * Return the readable name, which the caller frees; NULL when no compiler made the name, or it is too long. A
+ * suffix of the linker (".constprop.0", "@plt") is kept.
  */
 char *ky_demangle(const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_find.c: see drum_find.h. What a descriptor's name says is the other process's claim, and may change before it is
- * opened: so it is first taken without opening it (O_PATH), for to open a device or a pipe can do something.
+ * drum_find.c: see drum_find.h. The name of a descriptor is the other process's claim, and may change before it is opened:
+ * so it is first taken without opening it (O_PATH), since opening a device or a pipe has effects.
  */
 #include "process/drum_find.h"
 
@@ -44,7 +44,7 @@ static bool link_names_drum(int folder, const char *number)
 	return ky_drum_find_names(link);
 }
 
-/* For reading and, where that is allowed, for writing; only what is a regular file (memfds too). The descriptor or -1. */
+/* Opens a regular file (a memfd is one) for reading and, where allowed, for writing. Its descriptor or -1. */
 static int open_regular(int folder, const char *number)
 {
 	const int held = openat(folder, number, O_PATH | O_CLOEXEC);
@@ -63,7 +63,7 @@ static int open_regular(int folder, const char *number)
 	return fd;
 }
 
-/* A drum that is not complete yet has no magic: it is one later. */
+/* An incomplete drum has no magic yet: it is found later. */
 static bool read_head(int fd, uint32_t *pid)
 {
 	struct ky_drum_header head;
@@ -86,7 +86,7 @@ bool ky_drum_find_check(int fd)
 
 struct search {
 	pid_t pid;
-	uint32_t own; /* what the process calls itself; 0: not asked yet */
+	uint32_t own; /* its pid in its own namespace; 0: not asked yet */
 	ky_drum_find_fn visit;
 	void *context;
 	bool stop;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum_find.h: the drums of a running process, among its open descriptors (/proc/PID/fd). The kernel decides who may
- * look: whoever might trace the process with ptrace.
+ * look: those who may trace the process with ptrace.
  *
- * A child has its parent's descriptors until it runs another program, and so the parent's drum: a process's own is
- * told by its pid in it.
+ * A child has its parent's descriptors until it runs another program, and so the parent's drum: the pid
+ * in a drum says whose it is.
  */
 #ifndef KY_PROCESS_DRUM_FIND_H
 #define KY_PROCESS_DRUM_FIND_H
@@ -13,16 +13,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether a descriptor that links there is a drum: "/memfd:kymo-drum (deleted)", or ".../kymo-PID.drum". */
+/* Report whether a link of this text names a drum: "/memfd:kymo-drum (deleted)", or ".../kymo-PID.drum". */
 bool ky_drum_find_names(const char *link);
-/* Whether a descriptor of this process, that somebody sent, is a drum: by its name, its kind and its magic. */
+/* Report whether a descriptor that was sent to this process is a drum, by its name, kind and magic. */
 bool ky_drum_find_check(int fd);
 
-/* A drum of the process's own, for reading and, where that is allowed, for writing; closed after the call. Not 0 ends. */
+/*
+ * Called with an open drum of the process, writable where allowed, and closed after the call. A result other than
+ * 0 ends the search.
+ */
 typedef int (*ky_drum_find_fn)(void *context, int fd);
 /*
- * Visits the process's own drums. The number of them; or -ESRCH, -EACCES ... when it may not be looked into. The pid is not
- * held: who must be sure that it did not become another's meanwhile, asks a pidfd afterwards.
+ * Visit the process's own drums. Their number; or -ESRCH, -EACCES ... when it may not be looked into. The pid is
+ * not held: a caller that must be sure holds a pidfd and asks it afterwards.
  */
 int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context);
 

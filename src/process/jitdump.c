@@ -56,7 +56,7 @@ static void forget_debug(struct walk *walk)
 	walk->line = 0;
 }
 
-/* The first entry alone: where the function begins. */
+/* Takes the first entry alone: where the function begins. */
 static void take_debug(struct walk *walk, const uint8_t *body, size_t bytes)
 {
 	forget_debug(walk);

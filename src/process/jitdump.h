@@ -30,19 +30,19 @@ struct ky_jit_code {
 	uint32_t tid;
 	uint64_t address;
 	uint64_t bytes;
-	uint64_t index;       /* tells functions apart */
+	uint64_t index;       /* identifies a function */
 	uint64_t old_address; /* of one that moved */
 	bool moved;
 	const char *name; /* NULL when it moved */
 	size_t name_bytes;
-	const char *file; /* NULL when not known */
+	const char *file; /* NULL: unknown */
 	size_t file_bytes;
 	uint32_t line;
 };
 
 typedef void (*ky_jit_code_fn)(void *context, const struct ky_jit_code *code);
 
-/* Whether it begins like one; fills head. */
+/* Decode the head of a jitdump; false when the bytes do not begin like one. */
 bool ky_jitdump_head(const uint8_t *data, size_t bytes, struct ky_jitdump_head *head);
 /* How much of a record is looked at: names are shorter. */
 #define KY_JITDUMP_WINDOW 65536u

@@ -24,8 +24,7 @@ static int perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
 }
 
 /*
- * Lets this process have as many descriptors as it may, when so many are needed that others would be short of them. Not before:
- * programs that kymo starts have its limit.
+ * Raises the limit of descriptors when that many are needed. Not before: programs that kymo starts inherit it.
  */
 static bool raise_files_limit(uint64_t needed)
 {
@@ -95,7 +94,7 @@ static int settle(struct ky_perf_events *events)
 static int open_cpu(struct ky_perf_events *events, uint32_t number, uint64_t ring_bytes)
 {
 	struct ky_perf_cpu *cpu = &events->cpus[events->cpus_count];
-	/* Nothing of the kernel's is in it: this is allowed to anyone. It must have the clock of the others. */
+	/* It records nothing of the kernel, so anyone may open it. It must have the clock of the others. */
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -127,7 +126,7 @@ static int open_cpu(struct ky_perf_events *events, uint32_t number, uint64_t rin
 	return 0;
 }
 
-/* The CPUs that are on: "0-3,6". -ENOENT when it cannot be read. */
+/* Opens a ring for each CPU that is on ("0-3,6"). -ENOENT when the list cannot be read. */
 static int open_cpus(struct ky_perf_events *events, uint64_t ring_bytes)
 {
 	FILE *list = fopen("/sys/devices/system/cpu/online", "re");
@@ -147,7 +146,7 @@ static int open_cpus(struct ky_perf_events *events, uint64_t ring_bytes)
 		for (unsigned i = first; !error && i <= last && events->cpus_count < CPUS_MAX;
 		     i++) {
 			error = open_cpu(events, i, ring_bytes);
-			/* It was switched off meanwhile. */
+			/* It has been switched off. */
 			error = error == -ENODEV ? 0 : error;
 		}
 		if (next != ',')

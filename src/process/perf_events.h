@@ -30,30 +30,30 @@ struct ky_perf_events {
 	int poll_fd; /* an epoll of the rings */
 };
 
-/* Events that are begun and ended together. All zero is none. */
+/* Events that begin and end together. All zero is an empty set. */
 struct ky_perf_set {
 	int *fds;
 	uint32_t count, room;
 };
 
 /*
- * Finds out what of attr is allowed (it is tried on kymo itself), and makes the rings, each of at most so many bytes.
- * 0 or -errno.
+ * Find out how much of attr is allowed, by trying it on kymo itself, and make the rings, each of at most
+ * ring_bytes. 0 or -errno.
  */
 int ky_perf_events_open(struct ky_perf_events *events, const struct perf_event_attr *attr,
 			uint64_t ring_bytes);
 void ky_perf_events_close(struct ky_perf_events *events);
 /*
- * On that thread, on all CPUs; tid is -1: on everything that runs. None of them writes before all are there. attr is like
- * that of open. 0 or -errno, and then none was added.
+ * Add events on a thread on all CPUs, or, when tid is -1, on everything that runs. They begin to write together.
+ * attr is like that of open. 0 or -errno: then none was added.
  */
 int ky_perf_set_add(struct ky_perf_set *set, const struct ky_perf_events *events,
 		    const struct perf_event_attr *attr, pid_t tid);
 void ky_perf_set_close(struct ky_perf_set *set);
 
 /*
- * Why events cannot be had and what to do, in a line. what was tried ("samples: process 12"); paranoid: the
- * kernel.perf_event_paranoid that would allow it. Returns error.
+ * Write a message that says why events are unavailable and what to do. what was tried ("samples: process 12");
+ * paranoid: the kernel.perf_event_paranoid that would allow it. Return error.
  */
 int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
 			   size_t message_bytes);

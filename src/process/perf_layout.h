@@ -63,10 +63,10 @@ enum ky_perf_feature {
 #define KY_PERF_ATTR_SAMPLE_ID_ALL (1ull << 18)
 #define KY_PERF_ATTR_USE_CLOCKID (1ull << 25)
 
-/* From here on a callchain's words are no addresses but say whose addresses follow. */
+/* From here on, words of a call chain are no addresses: they say whose addresses follow. */
 #define KY_PERF_CONTEXT_FIRST ((uint64_t)-4095)
 
-/* Whether numbers of this machine are big-endian. */
+/* Whether this machine is big-endian. */
 #define KY_PERF_BIG_HERE (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 static inline uint16_t ky_perf_u16(const uint8_t *p, bool big)
@@ -88,7 +88,7 @@ static inline uint64_t ky_perf_u64(const uint8_t *p, bool big)
 	return big == KY_PERF_BIG_HERE ? value : __builtin_bswap64(value);
 }
 
-/* Bytes that are read from front to back; what is beyond the end is 0, and short says so. */
+/* A reader of bytes of either order; beyond the end it reads 0 and sets short_of. */
 struct ky_perf_cursor {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -101,7 +101,7 @@ static inline size_t ky_perf_left(const struct ky_perf_cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* The bytes, or NULL and short_of. */
+/* Return the bytes, or NULL and set short_of. */
 static inline const uint8_t *ky_perf_take(struct ky_perf_cursor *cursor, uint64_t bytes)
 {
 	if (ky_perf_left(cursor) < bytes) {

@@ -12,7 +12,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A hexadecimal number and the blanks behind it. */
+/* Takes a hexadecimal number and the blanks behind it. */
 static bool take_hex(const char **at, const char *end, uint64_t *value)
 {
 	const char *p = *at;

@@ -17,10 +17,10 @@ struct ky_perf_map_line {
 	size_t name_bytes;
 };
 
-/* Take one line apart, without its newline; false when it is none. */
+/* Parse one line, without its newline; false when it has another form. */
 bool ky_perf_map_line(const char *text, size_t bytes, struct ky_perf_map_line *line);
 
-/* Called with each line, and where it is; line is NULL when it is none. */
+/* Called with each line and its place; line is NULL when it has another form. */
 typedef void (*ky_perf_map_fn)(void *context, uint64_t at, const struct ky_perf_map_line *line);
 /* Read all lines of a text. */
 void ky_perf_map_lines(const char *text, size_t bytes, ky_perf_map_fn line, void *context);

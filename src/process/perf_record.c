@@ -37,8 +37,8 @@ static void take_identity(struct ky_proc_mapping *map, struct ky_perf_cursor *cu
 	if (!identity)
 		return;
 	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		map->build_id_bytes = identity[0] < sizeof(map->build_id) ? identity[0]
-									  : sizeof(map->build_id);
+		map->build_id_bytes =
+			identity[0] < sizeof(map->build_id) ? identity[0] : sizeof(map->build_id);
 		memcpy(map->build_id, identity + 4, sizeof(map->build_id));
 	} else {
 		map->device = (uint64_t)ky_perf_u32(identity, cursor->big) << 32 |
@@ -270,10 +270,10 @@ void ky_perf_record_sample(struct ky_perf_fields *fields, struct ky_perf_cursor 
 		fields->ip = ky_perf_take_u64(cursor);
 		fields->has_ip = !cursor->short_of;
 	}
-	ky_perf_take(cursor, 8 * words_of(sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-							       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
-							       PERF_SAMPLE_STREAM_ID |
-							       PERF_SAMPLE_CPU));
+	ky_perf_take(cursor,
+		     8 * words_of(sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+						       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
 	if (sample_type & PERF_SAMPLE_PERIOD) {
 		fields->period = ky_perf_take_u64(cursor);
 		fields->has_period = !cursor->short_of;

@@ -26,17 +26,17 @@ struct ky_perf_ring {
 };
 
 /*
- * Maps the ring of an event, the descriptor of which stays the caller's. bytes is the most that is tried: it is halved
- * until the kernel allows it (perf_event_mlock_kb). 0 or -errno.
+ * Map the ring of an event, whose descriptor stays the caller's. bytes is halved until the kernel allows it
+ * (perf_event_mlock_kb). 0 or -errno.
  */
 int ky_perf_ring_open(struct ky_perf_ring *ring, int fd, uint64_t bytes);
 void ky_perf_ring_close(struct ky_perf_ring *ring);
 
-/* Looks how far the kernel is: ky_perf_ring_next() goes up to there. */
+/* Note how far the kernel has written: ky_perf_ring_next() goes up to there. */
 void ky_perf_ring_begin(struct ky_perf_ring *ring);
-/* The next whole record, until the call after; NULL when there is none. */
+/* Return the next whole record, valid until the next call; NULL at the end. */
 const struct perf_event_header *ky_perf_ring_next(struct ky_perf_ring *ring);
-/* Gives what was read back to the kernel. */
+/* Give what was read back to the kernel. */
 void ky_perf_ring_end(struct ky_perf_ring *ring);
 
 #endif

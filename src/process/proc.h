@@ -28,7 +28,7 @@ struct ky_proc_stat {
 };
 /* Read the stat file of a process, or of its thread unless tid is 0. 0, -ESRCH or another -errno. */
 int ky_proc_stat(pid_t pid, pid_t tid, struct ky_proc_stat *stat);
-/* Parse the text of a stat file; false when it is none. */
+/* Parse the text of a stat file; false when it has another form. */
 bool ky_proc_stat_parse(const char *text, struct ky_proc_stat *stat);
 /* Report whether a thread in this state has ended. */
 static inline bool ky_proc_state_ended(char state)

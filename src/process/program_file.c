@@ -87,8 +87,8 @@ static void open_debug(struct ky_program_file *file)
 }
 
 /*
- * Tables of names end with a zero byte. In one that does not, elf_strptr() looks for the last one each time it is asked, which takes
- * hours for a hostile file of 30 MB.
+ * A table of names must end with a zero byte: otherwise elf_strptr() searches for the last one at each call, which
+ * takes hours for a hostile file of 30 MB.
  */
 static bool names_end(Elf *elf, int fd)
 {

@@ -20,14 +20,17 @@ size_t ky_program_file_id(Elf *elf, const uint8_t **id);
 void ky_program_file_id_text(const uint8_t *id, size_t bytes,
 			     char text[2 * KY_PROGRAM_FILE_ID_MAX + 1]);
 
-/* fd stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF file. */
+/*
+ * Open a file, whose descriptor stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF
+ * file.
+ */
 int ky_program_file_open(struct ky_program_file **file, int fd);
 void ky_program_file_close(struct ky_program_file **file);
 
-/* Where the code at an address of the file's own counting lies in it; false when it is no code. */
+/* Find where the code at one of the file's addresses lies in it; false when there is no code. */
 bool ky_program_file_offset(const struct ky_program_file *file, uint64_t address, uint64_t *offset);
 
-/* The path of the loader that the program asks for; false when it asks for none. */
+/* Read the path of the loader that the program asks for; false when it asks for none. */
 bool ky_program_file_loader(const struct ky_program_file *file, char *path, size_t room);
 
 struct ky_program_function {
@@ -35,17 +38,20 @@ struct ky_program_function {
 	uint64_t offset;
 	uint64_t bytes;
 };
-/* Each function, until one call returns not 0; returns that, else 0. */
+/* Call back for each function until a call returns other than 0; return that, else 0. */
 int ky_program_file_functions(const struct ky_program_file *file,
 			      int (*each)(void *context,
 					  const struct ky_program_function *function),
 			      void *context);
-/* The file that has line tables: this one or its debug file; NULL when neither has. */
+/* Return the file that has line tables: this one or its debug file; NULL when neither has. */
 Elf *ky_program_file_lines(const struct ky_program_file *file);
-/* The file itself and its debug file (NULL: none), for what is not told here. They stay the file's. */
+/* Return the file itself, or its debug file (NULL: none). They stay the file's. */
 Elf *ky_program_file_elf(const struct ky_program_file *file);
 Elf *ky_program_file_debug(const struct ky_program_file *file);
-/* The first section of that name, or, without one, of that type, that has bytes in the file; NULL: none, or no file. */
+/*
+ * Return the first section of a name, or, when that is NULL, of a type, that has bytes in the file; NULL: none, or
+ * no file.
+ */
 Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head);
 
 #endif

@@ -122,7 +122,7 @@ static const char *symbol_at(struct ky_symbolizer *elf, uint64_t address)
 	return name ? ky_strings_text(elf->strings, name) : NULL;
 }
 
-/* From a byte of the file to the address that it is loaded at. */
+/* Finds the address that a byte of the file is loaded at. */
 static bool address_of(const struct ky_symbolizer *elf, uint64_t offset, uint64_t *address)
 {
 	size_t count;

@@ -18,30 +18,30 @@
 
 struct ky_symbolizer;
 
-/* A function at an address. Texts until the call returns. */
+/* A function at an address. Texts are valid until the call returns. */
 struct ky_symbolizer_function {
 	const char *name;
-	const char *file; /* NULL: not known */
+	const char *file; /* NULL: unknown */
 	uint32_t line;
 	bool inlined;              /* into the one that comes next */
-	const char *declared_file; /* where the function itself is written; NULL: not known */
+	const char *declared_file; /* where the function itself is written; NULL: unknown */
 	uint32_t declared_line;
 };
 typedef void (*ky_symbolizer_fn)(void *context, const struct ky_symbolizer_function *function);
 
 /*
- * Takes over the descriptor; names become strings of the trace. deadline_ns (CLOCK_MONOTONIC): from then on only the table of symbols is used. 0, or -EBADMSG
- * when it is no ELF file that can be read, or -ENOMEM.
+ * Open a file and take over its descriptor. Names are kept in strings. From deadline_ns (CLOCK_MONOTONIC) on only
+ * the table of symbols is used. 0, -EBADMSG when it is no ELF file that can be read, or -ENOMEM.
  */
 int ky_symbolizer_open(struct ky_symbolizer **elf, struct ky_strings *strings, const char *path,
 		       int fd, uint64_t deadline_ns);
 void ky_symbolizer_close(struct ky_symbolizer **elf);
-/* Another time from which only the table of symbols is used; not when it was late already. */
+/* Set another deadline; without effect when one has passed already. */
 void ky_symbolizer_until(struct ky_symbolizer *elf, uint64_t deadline_ns);
-/* Calls back for each function there, the innermost first; none when nothing is known. */
+/* Call back for each function at a byte of the file, the innermost first; not at all when none is known. */
 void ky_symbolizer_at(struct ky_symbolizer *elf, uint64_t offset, ky_symbolizer_fn function,
 		      void *context);
-/* Whether the time was not enough for the debug information. */
+/* Report whether the deadline passed before the debug information was read. */
 bool ky_symbolizer_late(const struct ky_symbolizer *elf);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbolizer_lines.c: what DWARF tells of an address: the line, and which functions are inlined there.
+ * symbolizer_lines.c: the line of an address and the functions that are inlined there, from DWARF.
  *
  *   unit ── function f ──┬─ block ── inlined g ── inlined h     at an address in h:
  *                        └─ inlined k                           h at the line of the address,
@@ -66,7 +66,7 @@ const struct ky_symbolizer_range *ky_symbolizer_ranges_find(
 		else
 			high = middle;
 	}
-	/* They seldom lie in each other: a few steps back find the one around. */
+	/* Ranges seldom nest: a few steps back find the one around. */
 	for (size_t i = 0; i < 16 && low > i; i++) {
 		const struct ky_symbolizer_range *range = &ranges->items[low - 1 - i];
 		if (address < range->high)
@@ -171,7 +171,7 @@ static void descend(Dwarf_Die *parent, uint64_t address, struct nest *nest, unsi
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-/* As the linker knows it when it does: that has its namespaces and types. The caller's to free. */
+/* Returns the linker's name, which has namespaces and types, or else the plain one. The caller frees it. */
 static char *name_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -186,7 +186,7 @@ static char *name_of(Dwarf_Die *die)
 	return plain ? strdup(plain) : linked ? strdup(linked) : NULL;
 }
 
-/* Where an inlined function is called. */
+/* Finds where an inlined function is called. */
 static void call_of(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	Dwarf_Attribute attribute;
@@ -211,8 +211,8 @@ static void line_of(Dwarf_Die *unit, uint64_t address, const char **file, uint32
 }
 
 /*
- * Where a function is written: an inlined one, or one of a type, says it of another DIE. Not by dwarf_decl_file(), which takes clang's
- * first file for none.
+ * Finds where a function is written: the DIE of an inlined function, or of one of a type, refers to another. Not
+ * by dwarf_decl_file(), which does not accept clang's first file.
  */
 static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_symbolizer_function *function)
 {
@@ -229,7 +229,7 @@ static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_symbolizer
 	function->declared_file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
 }
 
-/* The innermost first: each is at the line where what is in it is called. */
+/* Reports the innermost first: each is at the line where the one inside it is called. */
 static uint32_t tell(struct ky_symbolizer_unit *unit, const struct nest *nest, uint64_t address,
 		     const char *outermost, ky_symbolizer_fn function, void *context)
 {

@@ -54,7 +54,7 @@ struct ky_symbolizer {
 	uint64_t bias; /* from the file's addresses to the module's */
 	uint64_t deadline_ns;
 	bool late;
-	struct ky_strings *strings; /* has the strings of symbols */
+	struct ky_strings *strings; /* of symbols */
 	bool symbols_made;
 	struct ky_symbol_table symbols;
 	bool units_made;

@@ -15,7 +15,7 @@
 
 #define STUBS_MAX (1u << 16)
 
-/* The name of the symbol that a relocation is about, or NULL. */
+/* Returns the name of a relocation's symbol, or NULL. */
 static const char *name_of(Elf *elf, Elf_Data *relocations, int number, Elf_Scn *symbols,
 			   const GElf_Shdr *symbols_head)
 {
@@ -39,7 +39,7 @@ static char *stub_name(const char *linked)
 	return text;
 }
 
-/* Where the first stub is and how long each is; false when that is not known for this machine. */
+/* Finds the first stub and the size of each; false when that is unknown for this machine. */
 static bool stubs_at(Elf *elf, uint64_t *first, uint64_t *bytes)
 {
 	GElf_Shdr head;

@@ -27,7 +27,7 @@ static bool own_id(Elf *elf, char text[2 * KY_PROGRAM_FILE_ID_MAX + 1])
 	return bytes > 0;
 }
 
-/* Recorded ones may be filled up with zeros to their usual size. */
+/* Reports whether it is the file's build id, which may be padded with zeros to its usual size. */
 static bool has_build_id(Elf *elf, const char *wanted)
 {
 	char text[2 * KY_PROGRAM_FILE_ID_MAX + 1];
@@ -95,7 +95,7 @@ static bool take_table(Elf *elf, uint32_t type, struct ky_symbol_table *table)
 	return section && take_symbols(elf, section, &head, table);
 }
 
-/* The recorded build id, or without one the same file on the same disk. */
+/* Reports whether the file has the recorded build id or, without one, is the same file on the same disk. */
 static bool is_recorded(Elf *elf, int fd, const char *build_id, const struct ky_symbols_file *file)
 {
 	struct stat status;
@@ -124,7 +124,7 @@ static bool take_file(const char *path, const char *build_id, uint32_t type,
 	return found;
 }
 
-/* The path by build id under some folder; false when that does not fit. */
+/* Makes the path by build id under some folder; false when it is too long. */
 static bool path_of(char *path, const char *folder, const char *under, const char *build_id,
 		    const char *tail)
 {
@@ -148,7 +148,7 @@ static bool find_id(const char *path, const struct ky_symbols_file *file,
 	return found;
 }
 
-/* In the places where the file, its debug file and perf's own copy are. */
+/* Looks where the file, its debug file and perf's own copy are. */
 static bool take_any(const char *path, const char *build_id, uint32_t type,
 		     struct ky_symbols_file *file)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbols_jit.c: functions that were made at run time. What a process's perf map and jitdumps tell is kept in the
+ * symbols_jit.c: functions that were made at run time. What a process's perf map and jitdumps say is kept in the
  * order of time, and put into an address space when time gets there: later code takes the place of earlier.
  */
 #include "process/symbols_parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * symbols_kernel.c: functions of the kernel, from kallsyms. Kernels are loaded at another address at each boot: the
- * address that a known symbol had when it was recorded tells how far the functions have moved since.
+ * address that a known symbol had in the recording says how far the functions have moved since.
  */
 #include "process/symbols_parts.h"
 
@@ -15,7 +15,7 @@
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
 
-/* "ffffffff81000000 T _stext [module]"; the address, or 0 when it is no function. */
+/* Takes "ffffffff81000000 T _stext [module]"; the address, or 0 when it is no function. */
 static uint64_t take_line(const char *line, const char *end, const char **name, size_t *bytes)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -65,7 +65,7 @@ void ky_symbols_add_kallsyms(struct ky_symbols *symbols, const char *text, size_
 	ky_symbol_table_sort(&symbols->kernel);
 }
 
-/* The build id is in the notes of the kernel that runs, after "GNU". */
+/* Reports whether the running kernel, whose notes have its build id after "GNU", is the one. */
 static bool is_running_kernel(const char *build_id)
 {
 	uint8_t notes[4096];
@@ -93,7 +93,7 @@ static bool is_running_release(const char *release)
 	return release && uname(&names) == 0 && strcmp(release, names.release) == 0;
 }
 
-/* Of the recorded kernel; -1 when it is not to be had. */
+/* Opens the recorded kernel's kallsyms; -1 when they are missing. */
 static int open_kallsyms(const char *build_id, const char *release)
 {
 	char path[KY_SYMBOLS_PATH_BYTES];

@@ -60,7 +60,7 @@ struct ky_symbols {
 	uint64_t files_room;
 	struct ky_u64_map file_of; /* path and build id */
 	struct ky_symbol_table kernel;
-	uint64_t kernel_shift; /* what to take off an address before it is looked for */
+	uint64_t kernel_shift; /* subtracted from an address before it is looked for */
 	bool kernel_tried;
 	struct ky_symbols_jit *jits;
 	uint32_t jits_count;
@@ -69,9 +69,9 @@ struct ky_symbols {
 	struct ky_ranges ranges;
 };
 
-/* A descriptor of a plain file outside of /proc, /sys and /dev, or -1. */
+/* Open a plain file outside of /proc, /sys and /dev. A descriptor or -1. */
 int ky_symbols_open_plain(const char *path);
-/* Fills segments and table when a file with that build id is found. */
+/* Fill segments and table when a file with that build id is found. */
 void ky_symbols_load_elf(struct ky_symbols *symbols, struct ky_symbols_file *file);
 
 #endif

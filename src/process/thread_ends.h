@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_ends.h: when threads ended, or their process went on with another program. A drum of threads off the CPU tells it, and
- * it is read before the others: a function that never returns (_exit, execve, whatever a killed program was in) lasts until
+ * thread_ends.h: when threads ended, or their process went on with another program. The drum of threads off the CPU has it, and
+ * is read before the others: a function that never returns (_exit, execve, whatever a killed program was in) lasts until
  * then, not to the end of the trace; and a number of a thread that is used again is another thread's.
  */
 #ifndef KY_PROCESS_THREAD_ENDS_H
@@ -25,7 +25,7 @@ struct ky_thread_ends {
 /* False without memory. */
 bool ky_thread_ends_add(struct ky_thread_ends *ends, const struct ky_thread_end *end);
 void ky_thread_ends_sort(struct ky_thread_ends *ends);
-/* The first end of the thread that is not before that; INT64_MAX: none. */
+/* Return the first end of the thread that is not before ns; INT64_MAX: none. */
 int64_t ky_thread_ends_after(const struct ky_thread_ends *ends, int64_t pid, int64_t tid,
 			     int64_t ns);
 void ky_thread_ends_free(struct ky_thread_ends *ends);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tick_source.c: samples as a process takes them of its own drum. */
+/* tick_source.c: clock readings as a process takes them for its own drum. */
 #include "process/tick_source.h"
 
 #include "core/clock.h"
 #include "os/os.h"
 #include "os/ticks.h"
 
-/*
- * Wall-clock time at boot, as told by two samples of one boot, differs by less: time is adjusted.
- */
+/* Two readings of one boot agree on the wall-clock time of that boot up to this, since time is adjusted. */
 #define SAME_BOOT_NS UINT64_C(5000000000)
 
 static struct ky_drum drum_here(uint32_t tick_source)

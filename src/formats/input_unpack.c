@@ -236,7 +236,7 @@ int ky_feed_unpack(struct ky_feed **feed, enum ky_packing packing, struct ky_dam
 	return 0;
 }
 
-/* Two bytes are a weak sign for zlib ("x^" is text, too): its begin must unpack. */
+/* Two bytes are a weak sign for zlib ("x^" is text, too): its beginning must unpack. */
 static bool is_zlib(const uint8_t *head, size_t bytes)
 {
 	uint8_t out[1024];

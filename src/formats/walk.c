@@ -119,8 +119,8 @@ static void set_ended(struct ky_walk *w, uint32_t slice)
 }
 
 /*
- * The innermost slice around it that is written as a span. One that ends earlier (it has no length, and something
- * longer began in it) is none: no format could say that.
+ * Return the innermost slice around it that is written as a span. A slice that ends earlier (it has no length, and a
+ * longer one began in it) does not count: no format has that.
  */
 static uint32_t enclosing(const struct ky_walk *w, uint32_t slice)
 {

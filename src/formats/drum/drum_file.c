@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_file.c: getting at a drum's bytes. A file is copied page by page into memory of the drum's
- * size that is only used where there is something: both the file and the copy are sparse. Where the
- * owner may still be writing, a block that it began again meanwhile is told by its number, which is
- * looked at a second time after everything was copied.
+ * drum_file.c: reads a drum's bytes. A file is copied page by page into memory of the drum's size; both are
+ * sparse. Where the owner may still be writing, the number of a block is read again after everything was copied: it
+ * has changed if the owner began the block again.
  */
 #include "formats/drum/drum_file.h"
 

@@ -67,7 +67,7 @@ void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, i
 
 /* ---- asynchronous spans ---- */
 
-/* By its id an end finds its begin in an earlier window; one that has none began with its window. */
+/* An end finds its beginning in an earlier window by its id; without one the span began with its window. */
 static void begin_with_window(struct ky_event_intake *intake, const struct ky_window *window,
 			      uint32_t track, uint32_t category, uint32_t name)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_format_text.c: an event's format in a form that libtraceevent can be given. Its parser leaks memory, and
- * recurses, when a format is not as kernels write it. So the text is taken apart here, and written anew from
- * what is well-formed:
+ * ftrace_format_text.c: rewrites an event's format for libtraceevent, whose parser leaks memory, and recurses, when a
+ * format is not as kernels write it. The rewritten text has only the well-formed parts:
  *
  *   name: sched_switch
  *   ID: 372

@@ -40,8 +40,8 @@ static int64_t nanoseconds(const struct ky_ftrace_clock *clock, uint64_t ts)
 }
 
 /*
- * The next event's data, NULL at the end of the page or for what is none. False when the page is damaged
- * from here on.
+ * Get the next event's data; NULL at the end of the page or for an entry without an event. Return false when the
+ * page is damaged from here on.
  */
 static bool next_event(const struct ky_ftrace_format *format, struct page_walk *walk,
 		       const uint8_t **data, size_t *bytes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_watched.c: recordings of some tasks alone (set_event_pid). A switch is in them when it is from or to such a task,
- * a wakeup when it is by or of one. What others do in between is not: of them nothing must be shown but that
- * they were there, or a task that was switched to once would run until one of ours comes back.
+ * ftrace_watched.c: recordings of only some tasks (set_event_pid). They have a switch when it is from or to such a task, and
+ * a wakeup when it is by or of one, but nothing that other tasks do in between. So the time of others must not be
+ * shown: a task that was switched to once would seem to run until one of ours comes back.
  *
- * Who is watched is known for sure only at the end: by the lists, by having made an event that is told of the running task
- * alone, and by being a child of such a task. So switches and wakeups wait; others' sides are left out of them then.
+ * The set of tasks is known only at the end: those in the lists, those with an event about the running task alone, and
+ * their children. So switches and wakeups wait, and the other tasks' sides are then left out.
  *
  *   ours ─▶ another    ours ends, the CPU does nothing that is to be shown
  *   another ─▶ ours    ours begins

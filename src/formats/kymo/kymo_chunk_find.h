@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_chunk_find.h: the bytes of a .kymo file, and the chunks in them. The bytes are anybody's: a
- * chunk is one when its head's checksum says so, and its body is used when its checksum says so
- * too.
+ * kymo_chunk_find.h: the bytes of a .kymo file, and the chunks in them. The bytes are not trusted: the
+ * head and the body of a chunk have a checksum each.
  *
  * Files are read, not mapped: one that is cut while it is read is then an error and not a signal.
  */
 #ifndef KY_FORMATS_KYMO_KYMO_CHUNK_FIND_H
 #define KY_FORMATS_KYMO_KYMO_CHUNK_FIND_H
 
-#include "kymo_layout.h"
+#include "formats/kymo/kymo_layout.h"
 
 #include <stdbool.h>
 

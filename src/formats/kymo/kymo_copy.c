@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_copy.c: copies the undamaged part of a file of several sources as a finished file. Chunks are copied as they are: what
- * they hold is not looked at, so that nothing of it gets lost that the model has no place for.
+ * kymo_copy.c: copies the undamaged part of a file of several sources as a finished file. Chunks are
+ * copied unread, so that nothing is lost for which the model has no place.
  *
  *   chunk whose body has its checksum ─▶ copied; an INDEX or END is not, for its totals may be wrong now
  *   at the end: INDEX with the totals and END of each drum, those of source 0 last
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "formats/kymo/kymo_bundle.h"
+#include "formats/kymo/kymo_chunk.h"
 #include "formats/kymo/kymo_reader.h"
-#include "kymo_chunk.h"
 
 #define PUSH_BYTES (256u << 10)
 
@@ -19,13 +19,13 @@ struct copy {
 	struct ky_kymo_walk walk;
 	const struct ky_kymo_bundle *bundle;
 	struct ky_kymo_medium *medium;
-	struct ky_kymo_chunks chunks; /* that are written anew */
+	struct ky_kymo_chunks chunks; /* that are written again */
 	bool begun;
 	ky_kymo_progress_fn progress;
 	void *progress_context;
 };
 
-/* Events that the damaged chunk's head tells of are lost. */
+/* Count the events of the damaged chunk's head as lost. */
 static void count_lost(struct copy *copy, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
 	struct ky_kymo_data data;

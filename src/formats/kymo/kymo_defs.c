@@ -21,7 +21,6 @@
 
 #include "core/layout.h"
 #include "formats/xxh64.h"
-#include "kymo_layout.h"
 
 /* The size of its first version. */
 #define SNAPSHOT_BYTES_MIN (offsetof(struct ky_kymo_snapshot, stack_bytes) + sizeof(uint32_t))

@@ -17,7 +17,7 @@
  * cut at a push is whole up to there. Without libzstd sections are stored as they are.
  *
  * As one source of several (info->source is not 0) it appends to a buffer that others append to as
- * well: its chunks are told apart by their heads, and its places are those of the whole file.
+ * well: the heads of its chunks name it, and its places are those of the whole file.
  */
 #include "formats/format.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
- * takes to read the index; one that was cut off is searched from its begin. Damage is not an error:
+ * takes to read the index; one that was cut off is searched from its beginning. Damage is not an error:
  * the undamaged rest is read, and notes describe the damage and its byte. A file of several sources is opened by
  * kymo_bundle.h, which has one of these for each.
  *
@@ -17,7 +17,7 @@
 
 #include "core/stream.h"
 #include "formats/kymo/kymo_defs.h"
-#include "kymo_layout.h"
+#include "formats/kymo/kymo_layout.h"
 
 /* An error and its place; the text names what was expected. */
 struct ky_kymo_error {
@@ -28,7 +28,7 @@ struct ky_kymo_error {
 #define KY_KYMO_NOTES_MAX 32u
 
 struct ky_kymo_info {
-	uint32_t version; /* 0 when the begin of the file is damaged */
+	uint32_t version; /* 0 when the beginning of the file is damaged */
 	bool indexed;     /* found by the index; else by a search */
 	int32_t pid;
 	uint32_t layer;         /* which of the process's drums it was: enum ky_drum_layer */
@@ -58,8 +58,8 @@ struct ky_kymo_info {
 
 /* The totals of one reading. */
 struct ky_kymo_totals {
-	uint64_t events;  /* handed out */
-	uint64_t lost;    /* that the trace tells of, in that time */
+	uint64_t events;  /* passed to the sink */
+	uint64_t lost;    /* according to the trace, in that time */
 	uint64_t unknown; /* left out: their trace points are not defined */
 	uint64_t damaged; /* left out with damaged chunks, as far as the index knows */
 };

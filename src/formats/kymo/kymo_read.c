@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_read.c: .kymo files into the model. Their events come in the order of time, and are built as they come; unless
- * one would have to go back (its begin was overwritten, or it brings its own time), or there are several sources: then
- * the file is read a second time, and put into order by the model.
+ * kymo_read.c: reads .kymo files into the model. Their events come in the order of time, and slices are built at
+ * once; unless an event goes back (its beginning was overwritten, or it has its own time), or there are several
+ * sources: then the file is read a second time, and the model sorts.
  */
 #include "formats/load.h"
 

@@ -53,7 +53,7 @@ struct ky_kymo {
 	void *progress_context;
 };
 
-/* The bytes are the medium's then, also on failure. 0 or -ENOMEM. */
+/* Open a medium and own the bytes, also on failure. Return 0 or -ENOMEM. */
 int ky_kymo_medium_open(struct ky_kymo_medium **medium, const struct ky_kymo_bytes *bytes);
 void ky_kymo_medium_close(struct ky_kymo_medium **medium);
 /* Note an error at a byte. */
@@ -93,9 +93,9 @@ int ky_kymo_scan(struct ky_kymo *file, struct ky_kymo_error *error);
 /* One chunk of the source, as it is met; damage is noted and no error. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
 int ky_kymo_take_chunk(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
 		       struct ky_kymo_error *error);
-/* The chunk that was taken last is none. */
+/* Undo the chunk that was taken last. */
 void ky_kymo_untake_chunk(struct ky_kymo *file, uint64_t at);
-/* After the last chunk: sums, clocks. 0 or -ENOMEM. */
+/* Finish after the last chunk: sums, clocks. Return 0 or -ENOMEM. */
 int ky_kymo_taken(struct ky_kymo *file);
 /* Read a FILE or DEFINE chunk; damage is noted. 0 or -ENOMEM, -ENOENT, -ENOTSUP with *error. */
 int ky_kymo_read_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,

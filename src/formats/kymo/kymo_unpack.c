@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_unpack.c: from columns to words; the way back of kymo_pack.c.
+ * kymo_unpack.c: from columns to words; the reverse of kymo_pack.c.
  *
  *   sections ─ zstd ─▶ TABLES ─ a piece ─▶ SHAPES, TIMES ─ a word ─▶ ITEMS, STRINGS ─ its items
  *
- * Every column is read from its begin to its end as the words ask for it. A column that ends too
+ * Every column is read from its beginning to its end as the words need it. A column that ends too
  * early reads as zeros and is marked as bad, which is looked at when all is done: the inner loops
  * are bounded by the words there is room for, and have few ways out.
  *
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "core/layout.h"
-#include "kymo_pack.h"
+#include "formats/kymo/kymo_pack.h"
 
 #define COLUMNS_MAX (KY_KYMO_SHAPES_MAX * KY_KYMO_SITE_COLUMNS)
 

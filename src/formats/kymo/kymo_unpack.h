@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kymo_unpack.h: the body of a DATA chunk back to pieces and their words. The body is anybody's:
- * what does not add up is an error that says where, and nothing is allocated beyond a small
- * multiple of what the chunk says it unpacks to, which in turn is bounded by the body's size.
+ * kymo_unpack.h: unpacks the body of a DATA chunk to pieces and their words. The body is not trusted: an inconsistency
+ * is an error with its place, and memory is bounded by a small multiple of the unpacked size in the chunk, which in
+ * turn is bounded by the body's size.
  */
 #ifndef KY_FORMATS_KYMO_KYMO_UNPACK_H
 #define KY_FORMATS_KYMO_KYMO_UNPACK_H
 
 #include "formats/compress.h"
-#include "kymo_layout.h"
+#include "formats/kymo/kymo_layout.h"
 
 struct ky_kymo_unpack;
 

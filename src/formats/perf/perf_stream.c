@@ -7,6 +7,7 @@
  * A pipe's attributes, features and build ids may come behind the records that need them: it is passed over
  * once for these before the records themselves are read.
  */
+#include "base/array.h"
 #include "formats/perf/perf_session.h"
 
 #include <errno.h>
@@ -132,7 +133,7 @@ static void take_compressed(struct ky_perf *perf, const struct ky_perf_raw *reco
 
 /* ---- sections and what follows a record ---- */
 
-/* Bytes of the file as far as they are there; the caller's to free. NULL without memory. */
+/* Read bytes of the file, as far as they are there, for ky_array_release(); NULL without memory. */
 static uint8_t *read_section(struct ky_perf *perf, uint64_t at, uint64_t bytes, size_t *got)
 {
 	size_t room = 0;
@@ -141,17 +142,15 @@ static uint8_t *read_section(struct ky_perf *perf, uint64_t at, uint64_t bytes, 
 	if (bytes > SECTION_MAX)
 		bytes = SECTION_MAX;
 	while (*got < bytes) {
-		/* In steps that grow with what came: a size is only believed as far as bytes follow. */
-		room = *got ? 2 * *got : 65536;
-		room = room > bytes ? (size_t)bytes : room;
-		uint8_t *larger = realloc(data, room);
-		if (!larger)
+		/* In steps that grow with the bytes read: the size is not trusted. */
+		const uint64_t twice = *got ? 2 * *got : 65536;
+		const size_t step = (size_t)(twice < bytes ? twice : bytes);
+		if (!KY_ARRAY_GROW(data, room, step))
 			break;
-		data = larger;
 		const ssize_t count =
-			ky_input_read_at(perf->load->input, at + *got, data + *got, room - *got);
+			ky_input_read_at(perf->load->input, at + *got, data + *got, step - *got);
 		*got += count > 0 ? (size_t)count : 0;
-		if (*got < room)
+		if (*got < step)
 			break;
 	}
 	return data;
@@ -221,7 +220,7 @@ static void take_meta(struct ky_perf *perf, const struct ky_perf_raw *record)
 		data = read_section(perf, record->at + record->bytes,
 				    bytes >= 4 ? ky_perf_u32(record->body, perf->big) : 0, &got);
 		ky_perf_tracing_data(perf, data, got, record->at + record->bytes);
-		free(data);
+		ky_array_release(data);
 		break;
 	default:
 		break;
@@ -359,9 +358,9 @@ static void read_attrs(struct ky_perf *perf, uint64_t at, uint64_t bytes, uint64
 			read_section(perf, ky_perf_u64(section, perf->big), want * 8, &ids_bytes);
 		for (size_t k = 0; ids && ids_bytes - k >= 8; k += 8, ids_left--)
 			ky_perf_attr_id(perf, attr, ky_perf_u64(ids + k, perf->big));
-		free(ids);
+		ky_array_release(ids);
 	}
-	free(entries);
+	ky_array_release(entries);
 }
 
 /* The table of the features' places is behind the data. Event names come before the tracing data needs them. */
@@ -387,10 +386,10 @@ static void read_features(struct ky_perf *perf, uint64_t at)
 				: NULL;
 		if (bytes)
 			ky_perf_feature(perf, i, data, bytes, place);
-		free(data);
+		ky_array_release(data);
 		slot += 16;
 	}
-	free(table);
+	ky_array_release(table);
 }
 
 /* The bit map is made of 64-bit words; old files of the other byte order may have 32-bit ones. */

@@ -46,8 +46,8 @@ void ky_perf_task_seen(struct ky_perf *perf, const struct ky_perf_where *where)
 		ending->time = where->time;
 }
 
-/* perf tells of an exit before the last switches of the thread, ftrace after them. */
-static void tell_end(struct ky_perf *perf, struct ky_perf_ending *ending)
+/* perf records an exit before the last switches of the thread, ftrace after them. */
+static void put_end(struct ky_perf *perf, struct ky_perf_ending *ending)
 {
 	if (!ending->over && !ky_trace_is_kernel_twice(perf->trace))
 		ky_put_task_exit(perf->trace, (int64_t)ending->time, (int32_t)ending->tid);
@@ -57,7 +57,7 @@ static void tell_end(struct ky_perf *perf, struct ky_perf_ending *ending)
 void ky_perf_task_end(struct ky_perf *perf)
 {
 	for (uint32_t i = 0; i < perf->endings_count; i++)
-		tell_end(perf, &perf->endings[i]);
+		put_end(perf, &perf->endings[i]);
 }
 
 void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_raw *raw,
@@ -92,7 +92,7 @@ static void begin(struct ky_perf *perf, uint32_t pid, uint32_t ppid, uint32_t ti
 	const bool thread = pid == ppid;
 	struct ky_perf_ending *ending = ending_of(perf, tid);
 	if (ending)
-		tell_end(perf, ending);
+		put_end(perf, ending);
 	const uint32_t comm = comm_of(perf, ptid);
 	set_comm(perf, tid, comm);
 	if (!thread)

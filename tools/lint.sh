@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # lint.sh format           format the C and C++ sources in the house style
 # lint.sh style            report what is not formatted in the house style
-# lint.sh source           check tags, layers and doubles (lint_source.py)
+# lint.sh source           check tags and layers (lint_source.py)
+# lint.sh doubles          check that arrays, maps, clocks and files have one place (lint_source.py)
 # lint.sh words            check the English (lint_words.py)
 # lint.sh headers          compile every private header alone
 # lint.sh tidy BUILD       run clang-tidy over src/ with the compile commands of that build folder
@@ -45,7 +46,8 @@ tidy()
 case ${1:-} in
 format) sources | xargs clang-format -i ;;
 style) style ;;
-source) tools/lint_source.py tags layers doubles ;;
+source) tools/lint_source.py tags layers ;;
+doubles) tools/lint_source.py doubles ;;
 words) tools/lint_words.py ;;
 headers) headers ;;
 tidy) tidy "${2:-build}" ;;
@@ -55,7 +57,7 @@ check)
 	tidy "${2:-build}"
 	;;
 *)
-	sed -n '3,9s/^# //p' "$0" >&2
+	sed -n '3,10s/^# //p' "$0" >&2
 	exit 2
 	;;
 esac

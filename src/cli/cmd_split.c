@@ -25,7 +25,7 @@ struct options {
 };
 
 struct selected {
-	struct ky_selection selection;
+	struct ky_export_selection selection;
 	uint8_t *tracks, *threads, *categories;
 };
 

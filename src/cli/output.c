@@ -18,7 +18,7 @@ static int progress(void *context, uint64_t done, uint64_t all)
 	return ky_cli_progress("writing", done, all);
 }
 
-int ky_output_write(const struct ky_trace *trace, const struct ky_selection *selection,
+int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		    const char *path, const char *format, bool quiet, struct ky_export_left *left)
 {
 	char message[KY_EXPORT_MESSAGE_BYTES], text[512];
@@ -84,9 +84,9 @@ static bool settle(struct kept *kept, const char *path, bool written)
 	return done;
 }
 
-int ky_output_write_default(const struct ky_trace *trace, const struct ky_selection *selection,
-			    const char *path, const char *format, bool quiet,
-			    struct ky_export_left *left)
+int ky_output_write_default(const struct ky_trace *trace,
+			    const struct ky_export_selection *selection, const char *path,
+			    const char *format, bool quiet, struct ky_export_left *left)
 {
 	struct kept kept = {0};
 	int code = KY_EXIT_FAILED;

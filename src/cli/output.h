@@ -11,15 +11,15 @@
 #include "formats/export.h"
 
 /* Writes; says errors and, unless quiet, what was left out. An enum ky_exit. */
-int ky_output_write(const struct ky_trace *trace, const struct ky_selection *selection,
+int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		    const char *path, const char *format, bool quiet, struct ky_export_left *left);
 /*
  * The same for an output that nobody named: what had its name is PATH.old then. When writing fails, it still has
  * its name, and an older PATH.old stays too.
  */
-int ky_output_write_default(const struct ky_trace *trace, const struct ky_selection *selection,
-			    const char *path, const char *format, bool quiet,
-			    struct ky_export_left *left);
+int ky_output_write_default(const struct ky_trace *trace,
+			    const struct ky_export_selection *selection, const char *path,
+			    const char *format, bool quiet, struct ky_export_left *left);
 /*
  * Writes what write() puts out, with a progress line if that tells of it; says errors. default_name: nobody named the
  * output, as above. An enum ky_exit.

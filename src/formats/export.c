@@ -111,12 +111,13 @@ static int write_job(void *context, const struct ky_exporter *exporter, struct k
 	return exporter->write(job);
 }
 
-int ky_export(const struct ky_trace *trace, const struct ky_selection *selection, const char *path,
-	      const char *format, struct ky_export_left *left,
+int ky_export(const struct ky_trace *trace, const struct ky_export_selection *selection,
+	      const char *path, const char *format, struct ky_export_left *left,
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
 	      char message[KY_EXPORT_MESSAGE_BYTES])
 {
-	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+	static const struct ky_export_selection all = {.from_ns = KY_TIME_NONE,
+						       .to_ns = KY_TIME_NONE};
 	struct ky_export_job job = {.trace = trace,
 				    .selection = selection ? selection : &all,
 				    .left = left,

@@ -12,7 +12,7 @@
 #define KY_EXPORT_MESSAGE_BYTES 512
 
 /* The part of a trace to write: all of it where a field is NULL or KY_TIME_NONE. Rows are by number. */
-struct ky_selection {
+struct ky_export_selection {
 	int64_t from_ns, to_ns;    /* slices that reach into it */
 	bool cut;                  /* cut spans at the edges */
 	const uint8_t *tracks;     /* a byte for each: not 0 where selected */
@@ -35,7 +35,7 @@ const char *ky_export_left_text(const struct ky_export_left *left, char *text, s
 /* One export. */
 struct ky_export_job {
 	const struct ky_trace *trace;
-	const struct ky_selection *selection; /* never NULL */
+	const struct ky_export_selection *selection; /* never NULL */
 	struct ky_out *out;
 	struct ky_export_left *left;
 	int (*progress)(void *context, uint64_t done,
@@ -61,8 +61,8 @@ const struct ky_exporter *ky_exporter_find(const char *path, const char *format,
  * Write path: its suffix is the format unless format names one; .gz and .zst compress. The file appears whole or not
  * at all (a temporary one beside it, renamed at the end); "-" is standard output. Return 0, or -errno and a message.
  */
-int ky_export(const struct ky_trace *trace, const struct ky_selection *selection, const char *path,
-	      const char *format, struct ky_export_left *left,
+int ky_export(const struct ky_trace *trace, const struct ky_export_selection *selection,
+	      const char *path, const char *format, struct ky_export_left *left,
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
 	      char message[KY_EXPORT_MESSAGE_BYTES]);
 

@@ -19,7 +19,7 @@ enum { LEAVES = 1, ARRIVES = 2 };
 struct builder {
 	struct ky_flow_marks *marks;
 	const struct ky_trace *trace;
-	const struct ky_selection *selection;
+	const struct ky_export_selection *selection;
 	struct ky_export_left *left;
 	const struct ky_addresses *addresses;
 	uint32_t *order; /* rows of flows, by key */
@@ -163,8 +163,9 @@ static void put_group(struct builder *x, const uint32_t *rows, uint32_t count)
 
 static void select_rows(struct builder *x)
 {
-	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
-	const struct ky_selection *s = x->selection ? x->selection : &all;
+	static const struct ky_export_selection all = {.from_ns = KY_TIME_NONE,
+						       .to_ns = KY_TIME_NONE};
+	const struct ky_export_selection *s = x->selection ? x->selection : &all;
 	const struct ky_flows *f = &x->trace->flows;
 	for (uint32_t i = 0; i < f->rows.count; i++)
 		if (ky_selected_slice(x->trace, s, f->out[i]) &&
@@ -208,7 +209,8 @@ static int map_uses(const struct builder *x, struct ky_pair_map *keys)
 static int put_loose(struct builder *x)
 {
 	struct ky_pair_map keys = {0};
-	static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+	static const struct ky_export_selection all = {.from_ns = KY_TIME_NONE,
+						       .to_ns = KY_TIME_NONE};
 	const struct ky_flow_ends *e = &x->trace->flow_ends;
 	const int error = map_uses(x, &keys);
 	for (uint32_t i = 0; !error && i < e->rows.count; i++) {
@@ -234,8 +236,8 @@ static int put_loose(struct builder *x)
 }
 
 int ky_flow_marks_open(struct ky_flow_marks *marks, const struct ky_trace *trace,
-		       const struct ky_selection *selection, const struct ky_addresses *addresses,
-		       struct ky_export_left *left)
+		       const struct ky_export_selection *selection,
+		       const struct ky_addresses *addresses, struct ky_export_left *left)
 {
 	const uint32_t count = trace->flows.rows.count;
 	struct builder x = {.marks = marks,

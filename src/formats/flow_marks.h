@@ -36,8 +36,8 @@ struct ky_flow_marks {
  * that have no order of time. Return 0 or -ENOMEM.
  */
 int ky_flow_marks_open(struct ky_flow_marks *marks, const struct ky_trace *trace,
-		       const struct ky_selection *selection, const struct ky_addresses *addresses,
-		       struct ky_export_left *left);
+		       const struct ky_export_selection *selection,
+		       const struct ky_addresses *addresses, struct ky_export_left *left);
 void ky_flow_marks_close(struct ky_flow_marks *marks);
 /* Return the marks of a slice, those at its beginning or those at its end. */
 const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, uint32_t slice,

@@ -24,7 +24,7 @@ struct open_end {
 
 struct ky_walk {
 	const struct ky_trace *trace;
-	struct ky_selection selection;
+	struct ky_export_selection selection;
 	struct ky_export_left *left;
 	bool named_ends;
 	uint32_t next[KY_WALK_WHATS]; /* of KY_WALK_BEGIN: slices; END and INSTANT are not used */
@@ -50,14 +50,15 @@ static int64_t slice_end(const struct ky_trace *trace, uint32_t slice)
 	return ts + dur;
 }
 
-static bool in_range(const struct ky_selection *s, int64_t ts, int64_t end)
+static bool in_range(const struct ky_export_selection *s, int64_t ts, int64_t end)
 {
 	if (s->to_ns != KY_TIME_NONE && ts >= s->to_ns)
 		return false;
 	return s->from_ns == KY_TIME_NONE || ts >= s->from_ns || end > s->from_ns;
 }
 
-bool ky_selected_slice(const struct ky_trace *trace, const struct ky_selection *s, uint32_t slice)
+bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *s,
+		       uint32_t slice)
 {
 	const int64_t ts = trace->slices.ts[slice];
 	if (ts < 0 || !in_range(s, ts, slice_end(trace, slice)))
@@ -67,7 +68,7 @@ bool ky_selected_slice(const struct ky_trace *trace, const struct ky_selection *
 	return !s->categories || s->categories[trace->slices.category[slice]];
 }
 
-bool ky_selected_thread(const struct ky_selection *s, uint32_t thread)
+bool ky_selected_thread(const struct ky_export_selection *s, uint32_t thread)
 {
 	return !s->threads || (thread != KY_NONE && s->threads[thread]);
 }
@@ -137,13 +138,13 @@ static uint32_t enclosing(const struct ky_walk *w, uint32_t slice)
 
 static int64_t clip_begin(const struct ky_walk *w, int64_t ts)
 {
-	const struct ky_selection *s = &w->selection;
+	const struct ky_export_selection *s = &w->selection;
 	return s->cut && s->from_ns != KY_TIME_NONE && ts < s->from_ns ? s->from_ns : ts;
 }
 
 static int64_t clip_end(const struct ky_walk *w, int64_t end)
 {
-	const struct ky_selection *s = &w->selection;
+	const struct ky_export_selection *s = &w->selection;
 	return s->cut && s->to_ns != KY_TIME_NONE && end != INT64_MAX && end > s->to_ns ? s->to_ns
 											: end;
 }
@@ -257,7 +258,7 @@ static bool peek_slice(struct ky_walk *w, int64_t *ts)
 static bool peek_counter(struct ky_walk *w, int64_t *ts)
 {
 	const struct ky_counters *counters = &w->trace->counters;
-	const struct ky_selection *s = &w->selection;
+	const struct ky_export_selection *s = &w->selection;
 	if (w->carried_next < w->carried_count) {
 		*ts = s->from_ns;
 		return true;
@@ -402,7 +403,7 @@ bool ky_walk_next(struct ky_walk *w, struct ky_walk_item *item)
 static int carry_counters(struct ky_walk *w)
 {
 	const struct ky_counters *counters = &w->trace->counters;
-	const struct ky_selection *s = &w->selection;
+	const struct ky_export_selection *s = &w->selection;
 	const uint32_t tracks = w->trace->tracks.rows.count;
 	if (!s->cut || s->from_ns == KY_TIME_NONE || s->from_ns < 0 || !counters->rows.count)
 		return 0;
@@ -421,9 +422,10 @@ static int carry_counters(struct ky_walk *w)
 }
 
 int ky_walk_open(struct ky_walk **walk, const struct ky_trace *trace,
-		 const struct ky_selection *selection, bool named_ends, struct ky_export_left *left)
+		 const struct ky_export_selection *selection, bool named_ends,
+		 struct ky_export_left *left)
 {
-	static const struct ky_selection all = {
+	static const struct ky_export_selection all = {
 		.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE, false};
 	const uint32_t tracks = trace->tracks.rows.count;
 	struct ky_walk *w = calloc(1, sizeof(*w));

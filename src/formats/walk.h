@@ -42,7 +42,7 @@ struct ky_walk;
  * span around one that never ends; else that one ends with it. Return 0 or -ENOMEM.
  */
 int ky_walk_open(struct ky_walk **walk, const struct ky_trace *trace,
-		 const struct ky_selection *selection, bool named_ends,
+		 const struct ky_export_selection *selection, bool named_ends,
 		 struct ky_export_left *left);
 void ky_walk_close(struct ky_walk **walk);
 /* Get the next item; false at the end, or without memory (error is set then). */
@@ -53,8 +53,8 @@ uint64_t ky_walk_done(const struct ky_walk *walk);
 uint64_t ky_walk_all(const struct ky_walk *walk);
 
 /* Report whether that slice or thread is selected. */
-bool ky_selected_slice(const struct ky_trace *trace, const struct ky_selection *selection,
+bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		       uint32_t slice);
-bool ky_selected_thread(const struct ky_selection *selection, uint32_t thread);
+bool ky_selected_thread(const struct ky_export_selection *selection, uint32_t thread);
 
 #endif

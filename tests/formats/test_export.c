@@ -330,7 +330,8 @@ static void test_a_part_is_cut_at_its_edges(void **state)
 	(void)state;
 	char message[KY_EXPORT_MESSAGE_BYTES];
 	struct ky_export_left left;
-	const struct ky_selection selection = {.from_ns = T + 250, .to_ns = T + 450, .cut = true};
+	const struct ky_export_selection selection = {
+		.from_ns = T + 250, .to_ns = T + 450, .cut = true};
 	const struct ky_load_options options = {.size = sizeof(options)};
 	struct ky_trace *trace = make_trace(), *part;
 	const char *path = path_of("part.json");

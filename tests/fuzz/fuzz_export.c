@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static const struct ky_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+static const struct ky_export_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
 
 static const struct {
 	const struct ky_exporter *exporter;

@@ -28,7 +28,7 @@ struct thread_ids {
 struct ky_fxt_exporter {
 	struct ky_fxt_emitter emitter;
 	const struct ky_trace *trace;
-	const struct ky_selection *selection;
+	const struct ky_export_selection *selection;
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;
 	struct ky_export_left *left;

@@ -21,7 +21,7 @@
 
 struct json_export {
 	const struct ky_trace *trace;
-	const struct ky_selection *selection;
+	const struct ky_export_selection *selection;
 	struct ky_out *out;
 	struct ky_out clean;
 	struct ky_export_left *left;
@@ -505,7 +505,7 @@ static void put_sample(struct json_export *w, uint32_t row)
 
 static bool wants_sample(const struct json_export *w, uint32_t row)
 {
-	const struct ky_selection *s = w->selection;
+	const struct ky_export_selection *s = w->selection;
 	const int64_t ts = w->trace->samples.ts[row];
 	return ts >= 0 && (s->from_ns == KY_TIME_NONE || ts >= s->from_ns) &&
 	       (s->to_ns == KY_TIME_NONE || ts < s->to_ns) &&

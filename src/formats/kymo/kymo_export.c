@@ -41,7 +41,7 @@ struct kymo_carrier {
 
 struct kymo_export {
 	const struct ky_trace *trace;
-	const struct ky_selection *selection;
+	const struct ky_export_selection *selection;
 	struct ky_export_left *left;
 	struct ky_out *out;
 	void *file;

@@ -42,7 +42,7 @@ enum ky_pf_export_interned {
 
 struct ky_pf_exporter {
 	const struct ky_trace *trace;
-	const struct ky_selection *selection;
+	const struct ky_export_selection *selection;
 	struct ky_pf_emitter emit;
 	struct ky_export_left *left;
 	struct ky_addresses addresses;

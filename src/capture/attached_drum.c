@@ -296,8 +296,9 @@ static int open_all(struct ky_attached_drum *d, int fd, const struct ky_drum_clo
 
 int ky_attached_drum_open(struct ky_attached_drum **out, int fd, pid_t pid, bool made,
 			  const struct ky_drums_options *options,
-			  const struct ky_drum_clocks *clocks, const struct ky_recorder_life *own,
-			  uint64_t since_ns, char message[KY_CAPTURE_MESSAGE_BYTES])
+			  const struct ky_drum_clocks *clocks,
+			  const struct ky_recorder_slot_owner *own, uint64_t since_ns,
+			  char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct ky_attached_drum *d = calloc(1, sizeof(*d));
 	*out = NULL;

@@ -28,7 +28,7 @@ struct ky_attached_drum {
 	char name[64];    /* "process 41: buffer", for messages */
 	char process[64]; /* the last name of the process that was seen */
 	struct ky_drum_map map;
-	struct ky_recorder_life own;
+	struct ky_recorder_slot_owner own;
 	uint32_t slot; /* KY_DRUM_NO_SLOT: none */
 	const struct ky_clock_map *ours;
 
@@ -62,8 +62,9 @@ struct ky_attached_drum {
  */
 int ky_attached_drum_open(struct ky_attached_drum **drum, int fd, pid_t pid, bool made,
 			  const struct ky_drums_options *options,
-			  const struct ky_drum_clocks *clocks, const struct ky_recorder_life *own,
-			  uint64_t since_ns, char message[KY_CAPTURE_MESSAGE_BYTES]);
+			  const struct ky_drum_clocks *clocks,
+			  const struct ky_recorder_slot_owner *own, uint64_t since_ns,
+			  char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Give back the slot and end the drum in the bundle. */
 void ky_attached_drum_close(struct ky_attached_drum **drum);
 

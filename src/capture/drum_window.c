@@ -25,7 +25,7 @@
 /* More parts are joined: a program that takes thousands of snapshots per lap. */
 #define HELD_MAX 1024u
 
-struct reading {
+struct window_reading {
 	struct ky_drum_window *window;
 	struct ky_stream *stream;
 	uint64_t from_ns, to_ns;
@@ -108,7 +108,8 @@ static int hold(struct ky_drum_window_ring *ring, struct ky_drum_held part)
 /* ---- reading ---- */
 
 /* Report whether that block began before the window; a block that was overwritten did. */
-static bool begins_before(const struct reading *r, const struct ky_ring_cursor *c, uint64_t number)
+static bool begins_before(const struct window_reading *r, const struct ky_ring_cursor *c,
+			  uint64_t number)
 {
 	const struct ky_drum_block *block =
 		(const void *)(r->stream->view.base + c->at +
@@ -120,7 +121,8 @@ static bool begins_before(const struct reading *r, const struct ky_ring_cursor *
 }
 
 /* Return the last block that began before the window, or the oldest. */
-static uint64_t first_block(const struct reading *r, const struct ky_ring_cursor *c, uint64_t head)
+static uint64_t first_block(const struct window_reading *r, const struct ky_ring_cursor *c,
+			    uint64_t head)
 {
 	uint64_t low = head > c->blocks ? head - c->blocks : 0, high = head;
 	while (high - low > 1) {
@@ -135,7 +137,7 @@ static uint64_t first_block(const struct reading *r, const struct ky_ring_cursor
 
 static bool is_in_window(void *context, uint64_t word, uint64_t ticks, uint32_t at)
 {
-	struct reading *r = context;
+	struct window_reading *r = context;
 	const uint64_t time_ns = ky_clock_ns(&r->stream->clock, ticks);
 	r->passed |= time_ns > r->to_ns;
 	if (time_ns < r->from_ns || time_ns > r->to_ns)
@@ -151,7 +153,7 @@ static bool is_in_window(void *context, uint64_t word, uint64_t ticks, uint32_t 
 	return site && ky_stream_wants(r->stream, site);
 }
 
-static void hand_out(struct reading *r, const struct ky_block *block)
+static void hand_out(struct window_reading *r, const struct ky_block *block)
 {
 	const struct ky_stream_sink *sink = &r->stream->sink;
 	bool renamed = false;
@@ -166,7 +168,7 @@ static void hand_out(struct reading *r, const struct ky_block *block)
 	sink->block(sink->context, block, thread);
 }
 
-static void read_ring(struct reading *r, struct ky_ring_cursor *c, uint64_t head)
+static void read_ring(struct window_reading *r, struct ky_ring_cursor *c, uint64_t head)
 {
 	struct ky_block block;
 	c->number = first_block(r, c, head);
@@ -183,7 +185,7 @@ static void read_ring(struct reading *r, struct ky_ring_cursor *c, uint64_t head
 	r->window->damaged += c->damaged;
 }
 
-static int read_and_hold(struct reading *r, uint32_t ring)
+static int read_and_hold(struct window_reading *r, uint32_t ring)
 {
 	struct ky_ring_cursor cursor;
 	ky_ring_cursor_init(&cursor, ring, false);
@@ -209,11 +211,11 @@ int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream,
 			uint64_t to_ns)
 {
 	const uint32_t rings = ky_drum_view_rings(&stream->view);
-	struct reading reading = {.window = window,
-				  .stream = stream,
-				  .from_ns = from_ns,
-				  .to_ns = to_ns,
-				  .space_left = stream->view.header.space_bytes};
+	struct window_reading reading = {.window = window,
+					 .stream = stream,
+					 .from_ns = from_ns,
+					 .to_ns = to_ns,
+					 .space_left = stream->view.header.space_bytes};
 	int error = make_rings(window, rings);
 	for (uint32_t i = 0; error == 0 && i < rings; i++)
 		error = read_and_hold(&reading, i);

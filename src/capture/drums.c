@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drums.c: the drums of a capture: adding, rounds, windows, ends.
+ * drums.c: the drums of a capture: search, rounds, windows, ends.
  *
  *   add ─▶ open ── ended, exec ─▶ read to the last event ── while a window can reach it ──▶ closed
  *               └─ others write into it ─▶ left ─▶ none does ─▶ the same
@@ -51,7 +51,7 @@ struct ky_drums {
 	struct ky_drums_options options;
 	char *categories, *event_categories;
 	struct ky_drum_clocks clocks;
-	struct ky_recorder_life own;
+	struct ky_recorder_slot_owner own;
 	uint64_t opened_ns;
 	uint64_t round_ns; /* when the last round began */
 	uint64_t left_ns;  /* when those that were left are checked next */
@@ -81,7 +81,7 @@ int ky_drums_open(struct ky_drums **out, const struct ky_drums_options *options)
 	 */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES);
 	drums->options = *options;
-	drums->own = ky_recorder_life_own();
+	drums->own = ky_recorder_slot_self();
 	drums->opened_ns = ky_os_boottime();
 	const bool copied = copy_globs(&drums->categories, options->categories) &&
 			    copy_globs(&drums->event_categories, options->event_categories);
@@ -242,7 +242,7 @@ void ky_drums_close(struct ky_drums **out)
 	free(drums);
 }
 
-/* ---- adding ---- */
+/* ---- search ---- */
 
 /* The identity of a drum, from its descriptor, before it is mapped. */
 struct identity {
@@ -341,7 +341,7 @@ int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid,
 }
 
 /* The drums of one process, as they are found. */
-struct adding {
+struct drum_search {
 	struct ky_drums *drums;
 	pid_t pid;
 	char *message;
@@ -350,19 +350,19 @@ struct adding {
 
 static int add_found(void *context, int fd)
 {
-	struct adding *adding = context;
-	const int result = ky_drums_add(adding->drums, fd, adding->pid, adding->message);
-	adding->added += result == 0;
+	struct drum_search *search = context;
+	const int result = ky_drums_add(search->drums, fd, search->pid, search->message);
+	search->added += result == 0;
 	if (result < 0)
-		adding->error = result;
-	return ++adding->found == DRUMS_A_PROCESS;
+		search->error = result;
+	return ++search->found == DRUMS_A_PROCESS;
 }
 
 int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	struct adding adding = {.drums = drums, .pid = pid, .message = message};
+	struct drum_search search = {.drums = drums, .pid = pid, .message = message};
 	message[0] = '\0';
-	const int found = ky_drum_find(pid, add_found, &adding);
+	const int found = ky_drum_find(pid, add_found, &search);
 	if (found == -ESRCH)
 		return ky_capture_fail(message, found, "no process with PID %d", (int)pid);
 	if (found < 0)
@@ -376,7 +376,7 @@ int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPT
 			message, -ENOENT,
 			"process %d: no events: expected a program with kymo trace points, started with KYMO_CATEGORIES='*'",
 			(int)pid);
-	return adding.added || !adding.error ? adding.added : adding.error;
+	return search.added || !search.error ? search.added : search.error;
 }
 
 /* ---- rounds ---- */

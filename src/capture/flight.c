@@ -14,16 +14,16 @@
 
 #define WAITING_MAX 1024u
 
-struct waiting {
+struct waiting_snapshot {
 	struct ky_bundle_snapshot snapshot;
 	char *trigger, *reason, *stack;
-	struct waiting *next;
+	struct waiting_snapshot *next;
 };
 
 struct ky_flight {
 	struct ky_flight_options options;
-	struct waiting *first, **last;
-	struct waiting *handed; /* the caller has it */
+	struct waiting_snapshot *first, **last;
+	struct waiting_snapshot *handed; /* the caller has it */
 	uint32_t waiting;
 	uint32_t taken;
 	uint32_t written;
@@ -42,7 +42,7 @@ int ky_flight_open(struct ky_flight **out, const struct ky_flight_options *optio
 	return 0;
 }
 
-static void waiting_free(struct waiting *one)
+static void waiting_free(struct waiting_snapshot *one)
 {
 	if (!one)
 		return;
@@ -58,7 +58,7 @@ void ky_flight_close(struct ky_flight **at)
 	if (!flight)
 		return;
 	while (flight->first) {
-		struct waiting *const one = flight->first;
+		struct waiting_snapshot *const one = flight->first;
 		flight->first = one->next;
 		waiting_free(one);
 	}
@@ -84,9 +84,9 @@ static char *copy(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-static struct waiting *waiting_new(const struct ky_fired *fired)
+static struct waiting_snapshot *waiting_new(const struct ky_fired *fired)
 {
-	struct waiting *const one = calloc(1, sizeof(*one));
+	struct waiting_snapshot *const one = calloc(1, sizeof(*one));
 	if (!one)
 		return NULL;
 	one->trigger = copy(fired->trigger ? fired->trigger->text : NULL);
@@ -117,7 +117,8 @@ bool ky_flight_fired(struct ky_flight *flight, const struct ky_fired *what, uint
 	struct ky_fired now = *what;
 	now.time_ns = what->time_ns < now_ns ? what->time_ns : now_ns;
 	const struct ky_fired *const fired = &now;
-	struct waiting *const one = is_wanted(flight, fired->time_ns) ? waiting_new(fired) : NULL;
+	struct waiting_snapshot *const one =
+		is_wanted(flight, fired->time_ns) ? waiting_new(fired) : NULL;
 	if (!one) {
 		flight->passed_over++;
 		return false;
@@ -140,8 +141,8 @@ const struct ky_bundle_snapshot *ky_flight_due(struct ky_flight *flight, uint64_
 {
 	waiting_free(flight->handed);
 	flight->handed = NULL;
-	for (struct waiting **at = &flight->first; *at; at = &(*at)->next) {
-		struct waiting *const one = *at;
+	for (struct waiting_snapshot **at = &flight->first; *at; at = &(*at)->next) {
+		struct waiting_snapshot *const one = *at;
 		if (one->snapshot.to_ns > now_ns)
 			continue;
 		*at = one->next;
@@ -158,7 +159,7 @@ const struct ky_bundle_snapshot *ky_flight_due(struct ky_flight *flight, uint64_
 uint64_t ky_flight_due_ns(const struct ky_flight *flight)
 {
 	uint64_t due = UINT64_MAX;
-	for (const struct waiting *one = flight->first; one; one = one->next) {
+	for (const struct waiting_snapshot *one = flight->first; one; one = one->next) {
 		if (one->snapshot.to_ns < due)
 			due = one->snapshot.to_ns;
 	}
@@ -167,7 +168,7 @@ uint64_t ky_flight_due_ns(const struct ky_flight *flight)
 
 void ky_flight_cut(struct ky_flight *flight, uint64_t now_ns)
 {
-	for (struct waiting *one = flight->first; one; one = one->next) {
+	for (struct waiting_snapshot *one = flight->first; one; one = one->next) {
 		if (one->snapshot.to_ns > now_ns)
 			one->snapshot.to_ns = now_ns;
 	}

@@ -2,16 +2,17 @@
 /*
  * processes.c: see processes.h. The table of processes, how they end, and what the mailbox brings.
  *
- * Order. What a process sent before it ended is in the mailbox when poll() reports its end. So ends are asked for first,
- * then the mailbox is emptied, then the ends are reported: a drum comes before the end of its process. A letter from
- * a process that is gone and was never in the table is reported as a whole life: it appeared, its drum, it ended.
+ * Order. What a process sent before it ended is in the mailbox when poll() tells of its end. So ends are asked for first,
+ * then the mailbox is emptied, then the ends are told: a drum comes before the end of its process. A letter from
+ * a process that is gone and was never in the table is told as a whole life: it appeared, its drum, it ended.
  */
 #include "capture/processes.h"
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "capture/fail.h"
-#include "capture/processes_parts.h"
+#include "capture/mailbox.h"
+#include "process/drum_find.h"
 #include "process/pidfd.h"
 #include "process/proc.h"
 
@@ -24,8 +25,43 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
+
+/* Drums of one process: so many are remembered, so many taken at most (each exec makes one). */
+#define KY_PROCESS_DRUMS_KEPT 8u
+#define KY_PROCESS_DRUMS_MAX 65536u
+
+struct ky_process {
+	pid_t pid;
+	int pidfd; /* -1: a mere number (KY_PROCESSES_ALL) */
+	bool appeared;
+	bool hidden;           /* it may not be looked into */
+	uint32_t seen;         /* the scan that met it last */
+	uint64_t look_ns;      /* when to look for drums next */
+	uint64_t interval_ns;  /* how long after that again */
+	int64_t descriptors;   /* that it had when it was looked at */
+	uint32_t looks_spared; /* since then, for it had as many */
+	uint32_t drums_count;  /* ever */
+	uint64_t drums[KY_PROCESS_DRUMS_KEPT];
+};
+
+struct ky_process_list {
+	enum ky_processes_scope scope;
+	struct ky_processes_events events;
+	int epoll;
+	int timer;
+	struct ky_mailbox *mailbox;
+	struct ky_process **table; /* by pid, ascending */
+	uint32_t count, room;
+	bool limit_raised;
+	/* scanning */
+	bool complete;       /* there was a first round */
+	uint32_t newest;     /* process of the machine at the last scan */
+	uint32_t scans;      /* so far */
+	uint64_t scan_ns;    /* when to scan whatever newest says */
+	uint64_t work_ns;    /* not before */
+	uint32_t look_place; /* in the table, where the last round stopped */
+};
 
 #define EVENTS_MAX 256
 #define OF_TIMER UINT64_MAX
@@ -33,16 +69,7 @@
 /* A drum that was made this long before its process began, by the clock's grain, is another process's. */
 #define GRAIN_NS UINT64_C(20000000)
 
-uint64_t ky_processes_now(void)
-{
-	return (uint64_t)ky_clock_monotonic();
-}
-
-/*
- * ------------------------------------------------------------------------------------------------
- * The table.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 /* Where the pid is, or would be. */
 static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
@@ -58,7 +85,7 @@ static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
 	return low;
 }
 
-struct ky_process *ky_processes_get(const struct ky_process_list *p, pid_t pid)
+static struct ky_process *get_process(const struct ky_process_list *p, pid_t pid)
 {
 	const uint32_t place = place_of(p, pid);
 	return place < p->count && p->table[place]->pid == pid ? p->table[place] : NULL;
@@ -70,7 +97,7 @@ static int watch(const struct ky_process_list *p, int fd, uint64_t what)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-struct ky_process *ky_processes_insert(struct ky_process_list *p, pid_t pid, int pidfd)
+static struct ky_process *insert(struct ky_process_list *p, pid_t pid, int pidfd)
 {
 	struct ky_process *const process =
 		KY_ARRAY_GROW(p->table, p->room, p->count + 1) ? calloc(1, sizeof(*process)) : NULL;
@@ -89,7 +116,7 @@ struct ky_process *ky_processes_insert(struct ky_process_list *p, pid_t pid, int
 	return process;
 }
 
-int ky_processes_hold(struct ky_process_list *p, struct ky_process *process, int pidfd)
+static int hold_process(struct ky_process_list *p, struct ky_process *process, int pidfd)
 {
 	const int error = pidfd < 0 ? pidfd : watch(p, pidfd, (uint64_t)process->pid);
 	if (error == 0)
@@ -99,21 +126,21 @@ int ky_processes_hold(struct ky_process_list *p, struct ky_process *process, int
 	return error;
 }
 
-void ky_processes_forget(struct ky_process_list *p, struct ky_process *process)
+static void forget(struct ky_process_list *p, struct ky_process *process)
 {
 	const uint32_t place = place_of(p, process->pid);
 	p->count--;
 	memmove(p->table + place, p->table + place + 1,
 		(p->count - place) * sizeof(struct ky_process *));
 	if (process->pidfd >= 0) {
-		/* A child forked since then has it too: then closing it alone would not end it. */
+		/* A child that was forked meanwhile has it too: then closing it alone would not end it. */
 		epoll_ctl(p->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
 		close(process->pidfd);
 	}
 	free(process);
 }
 
-void ky_processes_announce(struct ky_process_list *p, struct ky_process *process)
+static void announce(struct ky_process_list *p, struct ky_process *process)
 {
 	if (process->appeared)
 		return;
@@ -122,30 +149,26 @@ void ky_processes_announce(struct ky_process_list *p, struct ky_process *process
 		p->events.appeared(p->events.context, process->pid);
 }
 
-void ky_processes_end(struct ky_process_list *p, struct ky_process *process)
+static void end_process(struct ky_process_list *p, struct ky_process *process)
 {
 	const pid_t pid = process->pid;
 	const int status = ky_pidfd_status(process->pidfd, pid);
-	ky_processes_announce(p, process);
-	ky_processes_forget(p, process);
+	announce(p, process);
+	forget(p, process);
 	if (p->events.ended)
 		p->events.ended(p->events.context, pid, status);
 }
 
-bool ky_processes_has(struct ky_process_list *p, pid_t pid)
+static bool has_process(struct ky_process_list *p, pid_t pid)
 {
-	struct ky_process *const process = ky_processes_get(p, pid);
+	struct ky_process *const process = get_process(p, pid);
 	if (!process || process->pidfd < 0 || !ky_pidfd_reaped(process->pidfd))
 		return process != NULL;
-	ky_processes_end(p, process);
+	end_process(p, process);
 	return false;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Drums.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- drums ---- */
 
 static uint64_t identity(int fd)
 {
@@ -155,7 +178,7 @@ static uint64_t identity(int fd)
 		       : 0;
 }
 
-bool ky_processes_knows(const struct ky_process *process, int fd)
+static bool knows(const struct ky_process *process, int fd)
 {
 	const uint64_t file = identity(fd);
 	for (uint32_t i = 0; i < KY_PROCESS_DRUMS_KEPT && i < process->drums_count; i++)
@@ -170,20 +193,244 @@ static void tell_drum(const struct ky_process_list *p, pid_t pid, int fd)
 		p->events.drum(p->events.context, pid, fd);
 }
 
-void ky_processes_hand(struct ky_process_list *p, struct ky_process *process, int fd)
+static void hand_over(struct ky_process_list *p, struct ky_process *process, int fd)
 {
-	if (ky_processes_knows(process, fd) || process->drums_count >= KY_PROCESS_DRUMS_MAX)
+	if (knows(process, fd) || process->drums_count >= KY_PROCESS_DRUMS_MAX)
 		return;
 	process->drums[process->drums_count++ % KY_PROCESS_DRUMS_KEPT] = identity(fd);
-	ky_processes_announce(p, process);
+	announce(p, process);
 	tell_drum(p, process->pid, fd);
 }
 
+#define MS UINT64_C(1000000)
+#define SCAN_EVERY_NS (5 * MS)
+#define SCAN_ANYWAY_NS (1000 * MS)
+#define LOOK_FIRST_NS (2 * MS)
+#define LOOK_LAST_NS (1000 * MS)
+#define ROUND_NS (2 * MS)
+#define REST_FACTOR 20u
+#define LOOKS_SPARED_MAX 7u
+#define FOUND_MAX 8u
+
+/* ---- looking ---- */
+
+struct found {
+	const struct ky_process *process;
+	int fds[FOUND_MAX];
+	uint32_t count;
+};
+
+static int keep(void *context, int fd)
+{
+	struct found *const found = context;
+	if (knows(found->process, fd))
+		return 0;
+	const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (kept >= 0)
+		found->fds[found->count++] = kept;
+	return found->count == FOUND_MAX;
+}
+
+static int stop_at_first(void *context, int fd)
+{
+	(void)context;
+	(void)fd;
+	return 1;
+}
+
+/* Whether it is a process now; a number becomes one when it has a drum. */
+static bool is_held(struct ky_process_list *p, struct ky_process *process)
+{
+	if (process->pidfd >= 0)
+		return true;
+	const int drums = ky_drum_find(process->pid, stop_at_first, NULL);
+	process->hidden = drums == -EACCES || drums == -EPERM;
+	return drums > 0 && hold_process(p, process, ky_pidfd_open(process->pid)) == 0;
+}
+
+/* Whether anything was new. */
+static bool look(struct ky_process_list *p, struct ky_process *process)
+{
+	if (!is_held(p, process))
+		return false;
+	struct found found = {.process = process};
+	const int drums = ky_drum_find(process->pid, keep, &found);
+	process->hidden = drums == -EACCES || drums == -EPERM;
+	const bool there = !ky_pidfd_reaped(process->pidfd);
+	for (uint32_t i = 0; i < found.count; i++) {
+		if (there)
+			hand_over(p, process, found.fds[i]);
+		close(found.fds[i]);
+	}
+	return there && found.count;
+}
+
+/* As many descriptors as last time: then most probably the same. A drum may have taken another's number, so not for ever. */
+static bool may_spare(struct ky_process *process)
+{
+	const int64_t descriptors = process->drums_count ? -1 : ky_proc_descriptors(process->pid);
+	if (descriptors >= 0 && descriptors == process->descriptors &&
+	    process->looks_spared < LOOKS_SPARED_MAX) {
+		process->looks_spared++;
+		return true;
+	}
+	process->descriptors = descriptors;
+	process->looks_spared = 0;
+	return false;
+}
+
+static void look_and_plan(struct ky_process_list *p, struct ky_process *process, uint64_t now)
+{
+	const bool any = !may_spare(process) && look(p, process);
+	process->interval_ns =
+		any || !process->interval_ns ? LOOK_FIRST_NS : process->interval_ns * 2;
+	if (process->interval_ns > LOOK_LAST_NS)
+		process->interval_ns = LOOK_LAST_NS;
+	process->look_ns = now + process->interval_ns;
+}
+
+/* All that are due, or as many as there is time for: the next round goes on from there. */
+static void look_around(struct ky_process_list *p, uint64_t begin)
+{
+	uint64_t now = begin;
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->complete && now - begin > ROUND_NS)
+			return;
+		if (p->look_place >= p->count)
+			p->look_place = 0;
+		struct ky_process *const process = p->table[p->look_place++];
+		if (process->look_ns > now)
+			continue;
+		look_and_plan(p, process, now);
+		now = (uint64_t)ky_clock_monotonic();
+	}
+}
+
+/* ---- scanning ---- */
+
 /*
- * ------------------------------------------------------------------------------------------------
- * The mailbox.
- * ------------------------------------------------------------------------------------------------
+ * True: it is a child of a process that is there, and was not known. One that has ended is a child until its parent has
+ * waited for it: it was told already, or has nothing to tell any more.
  */
+static bool take_child(struct ky_process_list *p, pid_t pid)
+{
+	if (has_process(p, pid))
+		return false;
+	struct ky_proc_stat stat;
+	const int pidfd = ky_pidfd_open(pid);
+	if (pidfd < 0)
+		return false;
+	if (ky_proc_stat(pid, 0, &stat) != 0 || !get_process(p, stat.parent) ||
+	    ky_pidfd_ended(pidfd)) {
+		close(pidfd);
+		return false;
+	}
+	struct ky_process *const process = insert(p, pid, pidfd);
+	if (process)
+		announce(p, process);
+	return process != NULL;
+}
+
+/* Where the kernel does not tell a process's children: every process tells its parent. */
+static void scan_parents(struct ky_process_list *p)
+{
+	struct ky_pids all = {0};
+	if (ky_proc_all(&all) == 0)
+		for (uint32_t i = 0; i < all.count; i++) {
+			struct ky_proc_stat stat;
+			if (!get_process(p, all.at[i]) && ky_proc_stat(all.at[i], 0, &stat) == 0 &&
+			    get_process(p, stat.parent))
+				take_child(p, all.at[i]);
+		}
+	ky_pids_free(&all);
+}
+
+/* Children of children are appended to the list while it is worked off. */
+static void scan_children(struct ky_process_list *p)
+{
+	struct ky_pids parents = {0}, children = {0};
+	int error = 0;
+	for (uint32_t i = 0; error == 0 && i < p->count; i++)
+		error = ky_pids_add(&parents, p->table[i]->pid);
+	for (uint32_t i = 0; error != -ENOMEM && error != -ENOTSUP && i < parents.count; i++) {
+		children.count = 0;
+		error = ky_proc_children(parents.at[i], &children);
+		for (uint32_t c = 0; c < children.count; c++)
+			if (take_child(p, children.at[c]))
+				error = ky_pids_add(&parents, children.at[c]);
+	}
+	ky_pids_free(&parents);
+	ky_pids_free(&children);
+	if (error == -ENOTSUP)
+		scan_parents(p);
+}
+
+static void forget_gone(struct ky_process_list *p)
+{
+	for (uint32_t i = p->count; i-- > 0;)
+		if (p->table[i]->pidfd < 0 && p->table[i]->seen != p->scans)
+			forget(p, p->table[i]);
+}
+
+static void scan_all(struct ky_process_list *p)
+{
+	struct ky_pids all = {0};
+	const int error = ky_proc_all(&all);
+	for (uint32_t i = 0; i < all.count; i++) {
+		struct ky_process *process = get_process(p, all.at[i]);
+		if (!process)
+			process = insert(p, all.at[i], -1);
+		if (process)
+			process->seen = p->scans;
+	}
+	if (error == 0)
+		forget_gone(p);
+	ky_pids_free(&all);
+}
+
+static void scan_if_new(struct ky_process_list *p, uint64_t now)
+{
+	if (p->scope == KY_PROCESSES_GIVEN)
+		return;
+	/* Read before the scan: who comes during it is met by the next. */
+	const uint32_t newest = ky_proc_newest();
+	if (newest && newest == p->newest && now < p->scan_ns)
+		return;
+	p->newest = newest;
+	p->scan_ns = now + SCAN_ANYWAY_NS;
+	p->scans++;
+	if (p->scope == KY_PROCESSES_ALL)
+		scan_all(p);
+	else
+		scan_children(p);
+}
+
+static void scan(struct ky_process_list *p)
+{
+	const uint64_t begin = (uint64_t)ky_clock_monotonic();
+	if (p->complete && begin < p->work_ns)
+		return;
+	scan_if_new(p, begin);
+	look_around(p, (uint64_t)ky_clock_monotonic());
+	const uint64_t end = (uint64_t)ky_clock_monotonic();
+	const uint64_t rest = (end - begin) * REST_FACTOR;
+	p->work_ns = end + (rest < LOOK_LAST_NS ? rest : LOOK_LAST_NS);
+	p->complete = true;
+}
+
+static uint64_t next_due(const struct ky_process_list *p)
+{
+	uint64_t due = UINT64_MAX;
+	for (uint32_t i = 0; i < p->count; i++)
+		due = p->table[i]->look_ns < due ? p->table[i]->look_ns : due;
+	if (p->scope != KY_PROCESSES_GIVEN) {
+		const uint64_t scan = (uint64_t)ky_clock_monotonic() + SCAN_EVERY_NS;
+		due = scan < due ? scan : due;
+	}
+	return due < p->work_ns ? p->work_ns : due;
+}
+
+/* ---- the mailbox ---- */
 
 /* Kernels before 6.5 have no pidfd of a socket's peer. */
 static int sender_pidfd(const struct ky_letter *letter)
@@ -221,20 +468,20 @@ static void take_letter(void *context, const struct ky_letter *letter)
 	struct ky_process_list *const p = context;
 	if (letter->pid <= 0)
 		return;
-	struct ky_process *process = ky_processes_get(p, letter->pid);
+	struct ky_process *process = get_process(p, letter->pid);
 	if (process && is_another(process, letter)) {
-		ky_processes_end(p, process);
+		end_process(p, process);
 		process = NULL;
 	}
 	if (!process || process->pidfd < 0) {
 		const int pidfd = sender_pidfd(letter);
-		if (process && ky_processes_hold(p, process, pidfd) != 0)
+		if (process && hold_process(p, process, pidfd) != 0)
 			process = NULL;
 		else if (!process && pidfd >= 0)
-			process = ky_processes_insert(p, letter->pid, pidfd);
+			process = insert(p, letter->pid, pidfd);
 	}
 	if (process)
-		ky_processes_hand(p, process, letter->fd);
+		hand_over(p, process, letter->fd);
 	else
 		tell_life(p, letter);
 }
@@ -253,11 +500,7 @@ const char *ky_processes_mailbox(struct ky_process_list *p)
 	return p->mailbox ? ky_mailbox_address(p->mailbox) : NULL;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * From outside.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- from outside ---- */
 
 int ky_processes_open(struct ky_process_list **out, enum ky_processes_scope scope,
 		      const struct ky_processes_events *events)
@@ -284,7 +527,7 @@ void ky_processes_close(struct ky_process_list **processes)
 	if (!p)
 		return;
 	while (p->count)
-		ky_processes_forget(p, p->table[p->count - 1]);
+		forget(p, p->table[p->count - 1]);
 	KY_ARRAY_FREE(p->table, p->room);
 	ky_mailbox_close(&p->mailbox);
 	if (p->timer >= 0)
@@ -325,8 +568,7 @@ static int try_access(pid_t pid)
 
 int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	struct ky_process *const number =
-		ky_processes_has(p, pid) ? ky_processes_get(p, pid) : NULL;
+	struct ky_process *const number = has_process(p, pid) ? get_process(p, pid) : NULL;
 	if (number && number->pidfd >= 0)
 		return 0;
 	const int pidfd = pid > 0 ? ky_pidfd_open(pid) : -ESRCH;
@@ -336,9 +578,9 @@ int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTU
 	if (error)
 		close(pidfd);
 	else if (number)
-		error = ky_processes_hold(p, number, pidfd);
+		error = hold_process(p, number, pidfd);
 	else
-		error = ky_processes_insert(p, pid, pidfd) ? 0 : -ENOMEM;
+		error = insert(p, pid, pidfd) ? 0 : -ENOMEM;
 	return error ? refuse(error, pid, message) : 0;
 }
 
@@ -363,7 +605,7 @@ static void raise_limit(struct ky_process_list *p)
 
 static void set_timer(const struct ky_process_list *p)
 {
-	const uint64_t due = ky_processes_due(p);
+	const uint64_t due = next_due(p);
 	struct itimerspec when = {0};
 	if (due != UINT64_MAX) {
 		when.it_value.tv_sec = (time_t)(due / 1000000000u);
@@ -381,12 +623,11 @@ static void take_events(struct ky_process_list *p)
 		ky_mailbox_collect(p->mailbox, take_letter, p);
 	for (int i = 0; i < count; i++) {
 		const uint64_t what = ready[i].data.u64;
-		struct ky_process *const process = what == OF_TIMER || what == OF_MAILBOX
-							   ? NULL
-							   : ky_processes_get(p, (pid_t)what);
+		struct ky_process *const process =
+			what == OF_TIMER || what == OF_MAILBOX ? NULL : get_process(p, (pid_t)what);
 		/* A letter may have brought another process of that number since then. */
 		if (process && process->pidfd >= 0 && ky_pidfd_ended(process->pidfd))
-			ky_processes_end(p, process);
+			end_process(p, process);
 	}
 }
 
@@ -395,9 +636,9 @@ void ky_processes_round(struct ky_process_list *p)
 	raise_limit(p);
 	for (uint32_t i = 0; i < p->count; i++)
 		if (p->table[i]->pidfd >= 0)
-			ky_processes_announce(p, p->table[i]);
+			announce(p, p->table[i]);
 	take_events(p);
-	ky_processes_scan(p);
+	scan(p);
 	set_timer(p);
 }
 

@@ -33,10 +33,56 @@
 #include "capture/fail.h"
 #include "core/glob.h"
 #include "os/os.h"
+#include "process/proc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * ---- owners ----
+ *
+ * A pid identifies a process only together with its start, since pids are used again, and only in the namespaces where both
+ * were read: a process of another cannot be judged from here. In doubt an owner lives.
+ */
+
+static uint64_t namespace_of(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 ? (uint32_t)status.st_ino : 0;
+}
+
+struct ky_recorder_slot_owner ky_recorder_slot_self(void)
+{
+	struct ky_recorder_slot_owner own = {.pid = (uint32_t)getpid()};
+	struct ky_proc_stat stat;
+	if (ky_proc_stat(KY_PROC_SELF, 0, &stat) == 0)
+		own.started_ns = stat.started_ns;
+	const uint64_t pids = namespace_of("/proc/self/ns/pid");
+	/* Kernels before 5.6 have no namespaces of time: then all are in the same one. */
+	own.namespaces = pids ? pids | namespace_of("/proc/self/ns/time") << 32 : 0;
+	return own;
+}
+
+/* Report whether it is certain that the owner is gone. own is this process. */
+static bool is_over(const struct ky_recorder_slot_owner *life,
+		    const struct ky_recorder_slot_owner *own)
+{
+	if (life->namespaces == 0 || life->namespaces != own->namespaces || life->pid == 0 ||
+	    life->pid > INT32_MAX)
+		return false;
+	/* Ask the kernel, not /proc, where other users' processes may be hidden. */
+	if (kill((pid_t)life->pid, 0) != 0)
+		return errno == ESRCH;
+	struct ky_proc_stat stat;
+	if (ky_proc_stat((pid_t)life->pid, 0, &stat) != 0 || stat.started_ns == 0)
+		return false;
+	return ky_proc_state_ended(stat.state) ||
+	       (life->started_ns != 0 && life->started_ns != stat.started_ns);
+}
 
 /*
  * ---- a string in the heap of the drum ----
@@ -294,7 +340,7 @@ static void clear_bits(const struct ky_drum_map *map, const struct ky_drum_view 
 
 /* Release the slot. Only its holder may. */
 static void release(const struct ky_drum_map *map, const struct ky_drum_view *view, uint32_t slot,
-		    const struct ky_recorder_life *own)
+		    const struct ky_recorder_slot_owner *own)
 {
 	struct ky_drum_recorder *recorder = &header_of(map)->recorders[slot];
 	__atomic_store_n(&recorder->pattern, 0, __ATOMIC_SEQ_CST);
@@ -306,24 +352,24 @@ static void release(const struct ky_drum_map *map, const struct ky_drum_view *vi
 	(void)change_holder(recorder, holder_word(0, own->pid), 0);
 }
 
-static void sign(struct ky_drum_recorder *recorder, const struct ky_recorder_life *own)
+static void sign(struct ky_drum_recorder *recorder, const struct ky_recorder_slot_owner *own)
 {
 	__atomic_store_n(&recorder->started_ns, own->started_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&recorder->namespaces, own->namespaces, __ATOMIC_SEQ_CST);
 }
 
 static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			 uint32_t slot, const struct ky_recorder_life *own)
+			 uint32_t slot, const struct ky_recorder_slot_owner *own)
 {
 	struct ky_drum_recorder *recorder = &header_of(map)->recorders[slot];
 	const uint64_t word = __atomic_load_n((uint64_t *)(void *)recorder, __ATOMIC_SEQ_CST);
-	const struct ky_recorder_life life = {
+	const struct ky_recorder_slot_owner life = {
 		.pid = (uint32_t)(word >> 32),
 		.namespaces = __atomic_load_n(&recorder->namespaces, __ATOMIC_SEQ_CST),
 		.started_ns = __atomic_load_n(&recorder->started_ns, __ATOMIC_RELAXED),
 	};
 	uint64_t signed_in = life.namespaces;
-	if (!ky_recorder_life_is_over(&life, own) ||
+	if (!is_over(&life, own) ||
 	    !__atomic_compare_exchange_n(&recorder->namespaces, &signed_in, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
@@ -338,7 +384,7 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 	release(map, view, slot, own);
 }
 
-static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_life *own)
+static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_slot_owner *own)
 {
 	struct ky_drum_header *header = header_of(map);
 	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++) {
@@ -352,8 +398,8 @@ static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_li
 }
 
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			const struct ky_recorder_life *own, const char *globs, const char *name,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			const struct ky_recorder_slot_owner *own, const char *globs,
+			const char *name, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	globs = globs && *globs ? globs : "*"; /* the empty string has no record */
 	if (strlen(globs) > KY_TEXT_BYTES_MAX)
@@ -382,7 +428,7 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 }
 
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			  uint32_t slot, const struct ky_recorder_life *own)
+			  uint32_t slot, const struct ky_recorder_slot_owner *own)
 {
 	if (slot >= KY_RECORDERS_INSIDE && slot < KY_RECORDERS_MAX && map->writable)
 		release(map, view, slot, own);

@@ -7,9 +7,18 @@
 #define KY_CAPTURE_RECORDER_SLOT_H
 
 #include "capture/drum_map.h"
-#include "capture/process_identity.h"
 
 #define KY_DRUM_NO_SLOT 0u
+
+/* The process that holds a slot. */
+struct ky_recorder_slot_owner {
+	uint32_t pid;
+	uint64_t started_ns; /* since boot; 0: unknown */
+	uint64_t namespaces; /* of pids and of time; 0: unknown */
+};
+
+/* Return this process as an owner. */
+struct ky_recorder_slot_owner ky_recorder_slot_self(void);
 
 /*
  * Free the slots of recorders that are gone, take one, and switch on what the globs select (NULL:
@@ -17,11 +26,11 @@
  * with a message.
  */
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			const struct ky_recorder_life *own, const char *globs, const char *name,
-			char message[KY_CAPTURE_MESSAGE_BYTES]);
+			const struct ky_recorder_slot_owner *own, const char *globs,
+			const char *name, char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Switch them off where no other recorder wants them, and free the slot. */
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			  uint32_t slot, const struct ky_recorder_life *own);
+			  uint32_t slot, const struct ky_recorder_slot_owner *own);
 /* Set a minimum for each new ring and for all rings, as far as there is space. It stays. */
 void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			   uint64_t ring_bytes, uint64_t total_bytes);

@@ -15,7 +15,7 @@
 
 #define KY_SAMPLE_KERNEL (UINT32_MAX - 1) /* not a module of sample_modules.h */
 
-struct ky_sample_place {
+struct ky_sample_address {
 	uint64_t address; /* offset in the file; of the kernel or the process */
 	uint32_t module;  /* KY_NO_MODULE: of the process */
 	uint32_t pid;     /* 0 when it is in a module */
@@ -23,21 +23,21 @@ struct ky_sample_place {
 	bool wanted;      /* it is in what was written */
 };
 
-struct ky_sample_places {
-	struct ky_sample_place *slots;
+struct ky_sample_addresses {
+	struct ky_sample_address *slots;
 	size_t room; /* a power of two, or 0 */
 	size_t count;
 	uint64_t seed;
 	uint64_t left_out; /* for want of room */
 };
 
-void ky_sample_places_free(struct ky_sample_places *places);
+void ky_sample_addresses_free(struct ky_sample_addresses *places);
 /* keep_ns: when there is no more room, those seen before it and not wanted are forgotten. */
-void ky_sample_places_add(struct ky_sample_places *places, const struct ky_sample_place *place,
-			  uint64_t keep_ns);
+void ky_sample_addresses_add(struct ky_sample_addresses *places,
+			     const struct ky_sample_address *place, uint64_t keep_ns);
 /* All that were met since then were written. */
-void ky_sample_places_want(struct ky_sample_places *places, uint64_t since);
+void ky_sample_addresses_want(struct ky_sample_addresses *places, uint64_t since);
 /* Sort those that are wanted by module and address to the start of slots, which is no table then. Return how many. */
-size_t ky_sample_places_sort(struct ky_sample_places *places);
+size_t ky_sample_addresses_sort(struct ky_sample_addresses *places);
 
 #endif

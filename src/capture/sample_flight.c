@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define KEPT_BYTES_MAX ((size_t)256 << 20)

@@ -3,6 +3,7 @@
 #include "capture/sample_modules.h"
 
 #include "base/array.h"
+
 #include "process/jitdump.h"
 
 #include "process/proc.h"

@@ -8,7 +8,7 @@
 #define KY_CAPTURE_SAMPLE_MODULES_H
 
 #include "base/map.h"
-#include "capture/perf_records.h"
+#include "capture/perf_out.h"
 #include "process/address_space.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+
 #include "process/symbolizer.h"
 #include "process/symbols.h"
 
@@ -51,7 +52,7 @@ struct naming {
 	uint32_t late; /* files for which the time was not enough */
 	char late_path[256];
 	/* The place that gets its name now. */
-	const struct ky_sample_place *place;
+	const struct ky_sample_address *place;
 	const char *module;
 	char build_id[2 * KY_BUILD_ID_MAX + 1];
 };
@@ -123,7 +124,7 @@ static void set_module(struct naming *naming, const struct ky_sample_module *mod
 		snprintf(naming->build_id + (size_t)2 * i, 3, "%02x", module->build_id[i]);
 }
 
-static void name_file(struct naming *naming, const struct ky_sample_place *places, size_t count)
+static void name_file(struct naming *naming, const struct ky_sample_address *places, size_t count)
 {
 	const struct ky_sample_module *module = &naming->modules->items[places->module];
 	const uint64_t deadline = (uint64_t)ky_clock_monotonic() + MODULE_NS;
@@ -158,7 +159,7 @@ static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint
 		put(naming, &function);
 }
 
-static void name_kernel(struct naming *naming, const struct ky_sample_place *places, size_t count)
+static void name_kernel(struct naming *naming, const struct ky_sample_address *places, size_t count)
 {
 	size_t bytes;
 	char *text = ky_file_read("/proc/kallsyms", KALLSYMS_BYTES_MAX, &bytes);
@@ -190,7 +191,7 @@ static void read_jitdumps(struct naming *naming)
 	}
 }
 
-static void name_made(struct naming *naming, const struct ky_sample_place *places, size_t count)
+static void name_made(struct naming *naming, const struct ky_sample_address *places, size_t count)
 {
 	read_jitdumps(naming);
 	naming->module = NULL;
@@ -208,7 +209,7 @@ static void name_made(struct naming *naming, const struct ky_sample_place *place
 
 /* ---- all ---- */
 
-static void name_module(struct naming *naming, const struct ky_sample_place *places, size_t count)
+static void name_module(struct naming *naming, const struct ky_sample_address *places, size_t count)
 {
 	if (places->module == KY_SAMPLE_KERNEL)
 		name_kernel(naming, places, count);
@@ -244,7 +245,7 @@ static void send_note(const struct naming *naming)
 }
 
 /* Behind the last place of the module that the first one is in. */
-static size_t module_end(const struct ky_sample_places *places, size_t first, size_t count)
+static size_t module_end(const struct ky_sample_addresses *places, size_t first, size_t count)
 {
 	size_t end = first + 1;
 	while (end < count && places->slots[end].module == places->slots[first].module)
@@ -252,7 +253,7 @@ static size_t module_end(const struct ky_sample_places *places, size_t first, si
 	return end;
 }
 
-static void name_all(struct naming *naming, const struct ky_sample_places *places, size_t first,
+static void name_all(struct naming *naming, const struct ky_sample_addresses *places, size_t first,
 		     size_t count)
 {
 	if (ky_strings_init(&naming->strings) != 0 ||
@@ -274,7 +275,7 @@ static void name_all(struct naming *naming, const struct ky_sample_places *place
 struct reading {
 	struct ky_bundle *bundle;
 	uint32_t part; /* in it; 0: none yet */
-	const struct ky_sample_places *places;
+	const struct ky_sample_addresses *places;
 	struct ky_sample_modules *modules;
 	size_t done, count; /* places */
 	uint64_t begun_ns;
@@ -373,13 +374,13 @@ static const char *path_of(const struct reading *reading)
 	return module < reading->modules->count ? reading->modules->items[module].path : "code";
 }
 
-void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *places,
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,
 			   struct ky_sample_modules *modules)
 {
 	struct reading reading = {.bundle = bundle,
 				  .places = places,
 				  .modules = modules,
-				  .count = ky_sample_places_sort(places),
+				  .count = ky_sample_addresses_sort(places),
 				  .begun_ns = (uint64_t)ky_clock_monotonic()};
 	char note[512] = "";
 	while (reading.done < reading.count &&

@@ -17,7 +17,7 @@
 #include "capture/sample_modules.h"
 
 /* Sorts the places, and writes a stream when there are any. */
-void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_places *places,
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,
 			   struct ky_sample_modules *modules);
 
 #endif

@@ -38,7 +38,7 @@ struct ky_sample_processes {
 void ky_sample_processes_free(struct ky_sample_processes *known);
 /* Report whether a record is one of those that are taken. */
 bool ky_sample_processes_wants(const struct perf_event_header *head);
-/* Take a record of the kernel's or of perf_records.h; others are passed over. */
+/* Take a record of the kernel's or of perf_out.h; others are passed over. */
 void ky_sample_processes_take(struct ky_sample_processes *known,
 			      const struct perf_event_header *head);
 /* Forget what has ended. */

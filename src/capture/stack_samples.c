@@ -16,18 +16,100 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "capture/fail.h"
-#include "capture/perf_synthesize.h"
+#include "capture/perf_out.h"
 #include "capture/sample_addresses.h"
-#include "capture/sample_events.h"
 #include "capture/sample_flight.h"
 #include "capture/sample_names.h"
+#include "process/perf_events.h"
 #include "process/perf_layout.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* ---- the events: a clock that takes call stacks of threads or of whole CPUs ---- */
+
+struct sample_events {
+	struct ky_perf_events rings;
+	struct ky_perf_set clocks;
+};
+
+/* An ordinary user may lock this and its first page for each CPU (perf_event_mlock_kb). */
+#define RING_BYTES (512u << 10)
+#define ALL_CPUS "all CPUs"
+
+static int events_refused(int error, const char *what, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char tried[64];
+	snprintf(tried, sizeof(tried), "samples: %s", what);
+	return ky_perf_events_refused(error, tried, strcmp(what, ALL_CPUS) == 0 ? 0 : 2, message,
+				      KY_CAPTURE_MESSAGE_BYTES);
+}
+
+static void fill_attr(struct perf_event_attr *attr, uint32_t per_second)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_CPU_CLOCK;
+	attr->freq = 1;
+	attr->sample_freq = per_second;
+	attr->sample_type = KY_PERF_SAMPLE_TYPE;
+	attr->sample_id_all = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->inherit = 1;
+	attr->mmap = 1;
+	attr->mmap2 = 1;
+	attr->build_id = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->task = 1;
+	attr->exclude_idle = 1;
+	attr->exclude_guest = 1;
+	/* Wake the reader when the ring is half full. */
+	attr->watermark = 1;
+}
+
+static int events_open(struct sample_events *events, uint32_t per_second,
+		       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct perf_event_attr attr;
+	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
+	*events = (struct sample_events){.rings.poll_fd = -1};
+	if (per_second == 0 || per_second > (uint32_t)most)
+		return ky_capture_fail(message, -EINVAL,
+				       "samples: %u a second: the kernel allows 1 to %d "
+				       "(kernel.perf_event_max_sample_rate)",
+				       per_second, most);
+	fill_attr(&attr, per_second);
+	const int error = ky_perf_events_open(&events->rings, &attr, RING_BYTES);
+	return error ? events_refused(error, "kymo's own clock", message) : 0;
+}
+
+static void events_close(struct sample_events *events)
+{
+	ky_perf_set_close(&events->clocks);
+	ky_perf_events_close(&events->rings);
+}
+
+static int events_thread(struct sample_events *events, pid_t tid, bool after_exec)
+{
+	struct perf_event_attr attr = events->rings.attr;
+	attr.enable_on_exec = after_exec;
+	return ky_perf_set_add(&events->clocks, &events->rings, &attr, tid);
+}
+
+static int events_all(struct sample_events *events, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	struct perf_event_attr attr = events->rings.attr;
+	attr.inherit = 0;
+	const int error = ky_perf_set_add(&events->clocks, &events->rings, &attr, -1);
+	return error ? events_refused(error, ALL_CPUS, message) : 0;
+}
 
 #define WAITING_MAX 4096u
 #define ADD_PASSES 8u
@@ -52,11 +134,11 @@ struct ky_stack_samples {
 	bool all;
 	bool is_flight;
 	uint64_t before_ns;
-	struct ky_sample_events events;
+	struct sample_events events;
 	uint64_t kernel_text;
 	struct ky_sample_modules modules;
 	struct ky_sample_processes spaces; /* as of the last record that was taken */
-	struct ky_sample_places places;
+	struct ky_sample_addresses places;
 	struct ky_sample_flight flight;
 	struct ky_perf_out out;
 	struct ky_perf_out batch;
@@ -73,13 +155,13 @@ struct ky_stack_samples {
 static void add_place(struct ky_stack_samples *samples, uint32_t module, uint32_t pid,
 		      uint64_t address, uint64_t time)
 {
-	const struct ky_sample_place place = {.address = address,
-					      .module = module,
-					      .pid = pid,
-					      .seen = time ? time : 1,
-					      .wanted = !samples->is_flight};
+	const struct ky_sample_address place = {.address = address,
+						.module = module,
+						.pid = pid,
+						.seen = time ? time : 1,
+						.wanted = !samples->is_flight};
 	const uint64_t keep = samples->before_ns + SLACK_NS;
-	ky_sample_places_add(&samples->places, &place, time > keep ? time - keep : 0);
+	ky_sample_addresses_add(&samples->places, &place, time > keep ? time - keep : 0);
 }
 
 /* Report whether something is known to be there. */
@@ -326,7 +408,7 @@ void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns,
 	ky_perf_out_round(&out);
 	write_out(samples, &out);
 	ky_perf_out_free(&out);
-	ky_sample_places_want(&samples->places, from);
+	ky_sample_addresses_want(&samples->places, from);
 }
 
 /* ---- processes ---- */
@@ -349,8 +431,7 @@ static void add_thread(void *context, pid_t tid)
 	    ky_sample_processes_has_thread(&adding->samples->spaces, (uint32_t)tid))
 		return;
 	adding->fresh++;
-	const int error =
-		ky_sample_events_thread(&adding->samples->events, tid, adding->after_exec);
+	const int error = events_thread(&adding->samples->events, tid, adding->after_exec);
 	adding->opened += !error;
 	if (!error || error == -ESRCH)
 		return;
@@ -366,7 +447,7 @@ static void add_threads(struct adding *adding, pid_t pid)
 {
 	for (uint32_t pass = 0; pass < ADD_PASSES; pass++) {
 		adding->fresh = 0;
-		ky_sample_existing_threads(pid, add_thread, adding);
+		ky_perf_out_threads(pid, add_thread, adding);
 		if (!adding->fresh)
 			break;
 		ky_stack_samples_round(adding->samples, true);
@@ -400,12 +481,11 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 	ky_u64_map_free(&adding.tried);
 	if (!adding.opened) {
 		snprintf(what, sizeof(what), "process %d", (int)pid);
-		return ky_sample_events_refused(adding.error ? adding.error : -ESRCH, what,
-						message);
+		return events_refused(adding.error ? adding.error : -ESRCH, what, message);
 	}
 	if (adding.refused)
 		note_refused(&adding, pid);
-	ky_sample_existing(&made, pid, time);
+	ky_perf_out_process(&made, pid, time);
 	take_made(samples, &made);
 	ky_perf_out_free(&made);
 	return 0;
@@ -416,10 +496,10 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct ky_perf_out made = {0};
-	const int error = ky_sample_events_all(&samples->events, message);
+	const int error = events_all(&samples->events, message);
 	if (error)
 		return error;
-	ky_sample_existing_all(&made, 0);
+	ky_perf_out_all(&made, 0);
 	for (size_t at = 0; at < made.used;) {
 		const struct perf_event_header *record =
 			(const struct perf_event_header *)(const void *)(made.bytes + at);
@@ -434,12 +514,12 @@ static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_M
 static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples_options *options,
 		 char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	int error = ky_sample_events_open(&samples->events, options->per_second, message);
+	int error = events_open(&samples->events, options->per_second, message);
 	if (error)
 		return error;
 	samples->facts.kernel_hidden = samples->events.rings.kernel_hidden;
 	if (!samples->facts.kernel_hidden)
-		samples->kernel_text = ky_sample_existing_kernel();
+		samples->kernel_text = ky_perf_out_kernel_text();
 	error = samples->all ? begin_all(samples, message) : 0;
 	if (error)
 		return error;
@@ -459,10 +539,10 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 
 static void free_all(struct ky_stack_samples *samples)
 {
-	ky_sample_events_close(&samples->events);
+	events_close(&samples->events);
 	ky_sample_flight_free(&samples->flight);
 	ky_sample_processes_free(&samples->spaces);
-	ky_sample_places_free(&samples->places);
+	ky_sample_addresses_free(&samples->places);
 	ky_sample_modules_free(&samples->modules);
 	ky_perf_out_free(&samples->out);
 	ky_perf_out_free(&samples->batch);

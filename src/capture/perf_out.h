@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_records.h: records of perf.data that the kernel does not write: the head of a stream as it goes through a pipe, and what
+ * perf_out.h: records of perf.data that the kernel does not write: the head of a stream as it goes through a pipe, and what
  * was there before the recording began. All are of the one event of stack_samples.c, and end as its own records do:
  *
  *   sample   head │ id │ ip │ pid, tid │ time │ cpu │ period │ call chain
  *   others   head │ what it says │ pid, tid │ time │ cpu │ id
  */
-#ifndef KY_CAPTURE_PERF_RECORDS_H
-#define KY_CAPTURE_PERF_RECORDS_H
+#ifndef KY_CAPTURE_PERF_OUT_H
+#define KY_CAPTURE_PERF_OUT_H
 
 #include "process/perf_record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define KY_PERF_SAMPLE_TYPE                                                                        \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
@@ -67,5 +68,16 @@ void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
 			 const struct ky_proc_mapping *mapping);
 /* What was before may be put in order. */
 void ky_perf_out_round(struct ky_perf_out *out);
+
+/* ---- processes that run already when sampling begins, from /proc ---- */
+
+/* Write a process's threads, their names, and its executable mappings as far as this user may see them. */
+void ky_perf_out_process(struct ky_perf_out *out, pid_t pid, uint64_t time);
+/* Write all processes. */
+void ky_perf_out_all(struct ky_perf_out *out, uint64_t time);
+/* Call back for each thread of a process; return how many. */
+uint32_t ky_perf_out_threads(pid_t pid, void (*thread)(void *context, pid_t tid), void *context);
+/* Return where the kernel's code begins; 0 when this user may not know. */
+uint64_t ky_perf_out_kernel_text(void);
 
 #endif

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_abi.h: what the patch engine puts into a traced program, as both sides see it: kymo, which writes it from outside,
- * and the code that runs there (stubs made by stub.c, the agent compiled from agent.c). Offsets are in the stubs'
- * instructions: what changes here changes KY_AGENT_VERSION.
+ * agent_abi.h: the layout of what the patch engine puts into a traced program. Two sides share it: kymo, which writes
+ * it from outside, and the code that runs in the program (stubs made by stub.c, the agent compiled from
+ * src/functrace/agent/). The stubs' instructions hold offsets of these structs: change KY_AGENT_VERSION with every
+ * change here.
  *
- *   home        a private mapping of a memfd named KY_AGENT_NAME, so that whoever attaches next finds it in /proc/PID/maps
- *     0            struct ky_agent_home: where everything else is; is on or off
+ *   home        a private mapping of a memfd named KY_AGENT_NAME, so that the next kymo to attach finds it in /proc/PID/maps
+ *     0            struct ky_agent_home: the addresses of everything else; on or off
  *     code_at      the agent: position independent, libc-free, general registers only (r-x)
- *   patches     struct ky_agent_patch[]: what was overwritten, to be put back by anybody (private, rw)
+ *   patches     struct ky_agent_patch[]: the overwritten bytes, for any kymo to put back (private, rw)
  *   stubs       near each module (within 2 GiB): a stub for each function (private, r-x)
  *   states      a struct ky_agent_state for each thread; the gs register of a thread points to its own, or to the first,
- *               which is nobody's: then its first call takes one. Zeroed by fork
+ *               which belongs to no thread: then its first call takes one. Fork zeroes them
  *               (MADV_WIPEONFORK), so that a child finds out at its first call
- *   directory   u64[KY_AGENT_PIECES]: where the frames of each 16 MiB of addresses are, 0: none yet (MAP_NORESERVE)
- *   frames      a struct ky_agent_frame for each 8 bytes of stack, made piece by piece when a stack is first seen there
- *   drum        a drum as any other (layout.h), made by kymo: a memfd, shared. A trace point for each function.
+ *   directory   u64[KY_AGENT_PIECES]: the address of the return slots of each 16 MiB of addresses, 0: none yet (MAP_NORESERVE)
+ *   frames      a struct ky_agent_frame (return slot) for each 8 bytes of stack, made piece by piece when a stack is first seen there
+ *   drum        an ordinary drum (layout.h), made by kymo: a memfd, shared. A trace point for each function.
  *
- * What a call does. rsp is S at the function's first instruction, and [S] the return address:
+ * A call works as follows. rsp is S at the function's first instruction, and [S] the return address:
  *
  *   function: jmp stub            stub: push rax, rdx, rcx, rdi
  *                                       checks; each can fail, and leads to the slow path:
  *                                         fs:0 is the state's thread          (gs:KY_STATE_THREAD)
  *                                         S is below the innermost open call  (gs:KY_STATE_TOP)
- *                                         there are frames for S              (directory)
+ *                                         there are return slots for S        (directory)
  *                                         the counter's high half is as it was; the block has room
  *                                         [S] is not a stub's already         (frame.hook)
  *                                       frame = {[S], hook, top, mark}; top = S; count++; one word into the ring
@@ -30,13 +31,13 @@
  *                                 hook: checks; top = frame.previous; one word into the ring; [S] = frame.returns; ret
  *                                 body: the function's first instructions, moved; jmp function + n
  *
- * A tail call finds [S] hooked already: in the slow path the caller's span ends and the callee's begins, and the body is
- * jumped to. longjmp and exceptions leave frames below S open: the next call or return above them ends their spans. Frames are
- * found by address alone, so a stack may be used by any thread, and returns are right in any order.
+ * A tail call finds [S] hooked already: the slow path ends the caller's span, begins the callee's and jumps to the
+ * body. longjmp and exceptions leave return slots below S open: the next call or return above them ends their spans.
+ * Return slots are found by address alone, so any thread may use a stack, and returns are right in any order.
  *
- * Off (detached, or by the agent itself: counter.c): no function leads to a stub any more, but stubs that are on some stack
- * still return through "hook", and threads inside them go on: the memory stays. Then home.on is 0, THREAD of every state is
- * 0, and only returns are done.
+ * When tracing is off (detached, or turned off by the agent: counter.c), no function leads to a stub any more, but
+ * stubs that are on some stack still return through "hook", and threads inside them go on: the memory stays. home.on
+ * is 0, THREAD of every state is 0, and only returns are done.
  */
 #ifndef KY_FUNCTRACE_AGENT_ABI_H
 #define KY_FUNCTRACE_AGENT_ABI_H
@@ -56,39 +57,45 @@
 #define KY_AGENT_STATES_MAX 4096u
 #define KY_AGENT_STATE_BYTES 4096u /* the counts follow */
 
-/* Of 8 bytes of stack, when a return address is there. directory[S >> 24] + S * 4: the directory holds biased addresses. */
+/*
+ * The return slot of 8 bytes of stack, used when a return address is there. Its address is directory[S >> 24] + S *
+ * 4: the directory holds biased addresses.
+ */
 struct ky_agent_frame {
-	uint64_t returns;  /* where the function was called from */
-	uint64_t hook;     /* what is in [S] instead */
+	uint64_t returns;  /* the address that the function returns to */
+	uint64_t hook;     /* the word that replaces it in [S] */
 	uint64_t previous; /* S of the next open call outwards; ~0: none */
-	uint64_t mark;     /* of the state whose open call it is; 0: its span has ended already */
+	/* mark of the state that has the open call; 0: its span has ended already */
+	uint64_t mark;
 };
 
 /*
- * A thread's own. `thread` is fs:0 of its owner; another value (a thread that inherited gs from the one that made it, a
- * forked child, off, a thread that is in the slow path) sends every call to the slow path. There a state that is not
- * the caller's, or not of home's generation, is replaced by one that is: gs may lead to any state, also one that is all zeros.
+ * The state of one thread. `thread` is fs:0 of its owner; another value (a thread that inherited gs from the one that
+ * made it, a forked child, off, a thread that is in the slow path) sends every call to the slow path. A state that is
+ * not the caller's, or not of home's generation, is replaced there by one that is: gs may lead to any state, even one
+ * that is all zeros.
  */
 struct ky_agent_state {
 	uint64_t thread;
 	uint64_t top; /* S of the innermost open call; ~0: none */
 	uint64_t pos; /* next free word in the ring */
-	uint64_t
-		limit; /* pos at least this: a new block. Some words before its end: handlers may come in between */
+	/* pos at least this: take a new block. Some words before its end, because handlers may come in between */
+	uint64_t limit;
 	uint32_t high;  /* the counter's high half */
-	uint32_t tid;   /* 0: nobody's */
-	uint64_t mark;  /* never the same again: frames have it */
+	uint32_t tid;   /* 0: free */
+	uint64_t mark;  /* unique, never used again; return slots hold it */
 	uint64_t self;  /* the state's own address */
 	uint64_t owner; /* fs:0 */
 	uint64_t generation;
-	uint64_t
-		busy; /* S of the call in the slow path: a call from a handler there is only counted */
-	uint64_t lost;     /* events that had no ring, or came from such handlers */
-	uint64_t controls; /* words in this block that are no events */
-	uint64_t retry;    /* ticks: no ring could be had, and none is asked for before this */
-	uint32_t name;     /* of the thread, in the heap */
-	uint32_t here;     /* of the first state alone: 0 in a forked child */
-	uint64_t ring[16]; /* struct ky_ring_writer (ring.h): its ring is NULL when there is none */
+	/* S of the call in the slow path: a call from a handler there is only counted */
+	uint64_t busy;
+	uint64_t lost;     /* events without a ring, or from such handlers */
+	uint64_t controls; /* words in this block that are not events */
+	uint64_t retry;    /* ticks: there was no ring; do not ask for one before this */
+	uint32_t name;     /* the thread's name, in the heap */
+	uint32_t here;     /* in the first state alone: 0 in a forked child */
+	/* struct ky_ring_writer (ring.h); its ring is NULL when there is no ring */
+	uint64_t ring[16];
 	uint64_t pad[482];
 };
 _Static_assert(sizeof(struct ky_agent_state) == KY_AGENT_STATE_BYTES, "layout");
@@ -100,9 +107,12 @@ _Static_assert(sizeof(struct ky_agent_frame) == 32, "layout");
 #define KY_STATE_HIGH 32
 #define KY_STATE_MARK 40
 #define KY_STATE_SELF 48
-#define KY_STATE_COUNTS KY_AGENT_STATE_BYTES /* u32 for each function: how often it was called */
+#define KY_STATE_COUNTS KY_AGENT_STATE_BYTES /* u32 for each function: number of calls */
 
-/* What was overwritten; kymo's, but for programs that turn the counter off (agent/counter.c). */
+/*
+ * The overwritten bytes of one place. Only kymo writes this, except in programs that turn the counter off
+ * (agent/counter.c).
+ */
 struct ky_agent_patch {
 	uint64_t address;
 	uint64_t stub;
@@ -111,33 +121,37 @@ struct ky_agent_patch {
 	uint8_t bytes;     /* 5, at most 16 */
 	uint8_t set;       /* the code is `after` now */
 	uint16_t pad;      /* the stub's form; its low byte is the kind (patch_parts.h) */
-	uint32_t function; /* number: its count, its site */
+	uint32_t function; /* index of its count and of its site */
 };
 
-/* A range of code whose return addresses may be taken off the stack: all ELF text but that of JITs' builtins. */
+/* A range of code whose return addresses may be hooked: all ELF text except that of JITs' builtins. */
 struct ky_agent_range {
 	uint64_t from, bytes;
 };
 #define KY_AGENT_RANGES_MAX 1024u
 
-/* __cyg_profile_func_enter and _exit are told an address: a hash table of all that are known; address 0 is free. */
+/*
+ * __cyg_profile_func_enter and _exit get an address: this is the hash table of all known ones; address 0 is a free
+ * place.
+ */
 struct ky_agent_known {
 	uint64_t address;
 	uint32_t site;
-	uint32_t function; /* number of its count */
+	uint32_t function; /* index of its count */
 };
 static inline uint64_t ky_agent_known_at(uint64_t address, uint64_t mask)
 {
-	return address * UINT64_C(0x9e3779b97f4a7c15) >> 20 & mask; /* then the next, and so on */
+	/* on a clash, use the next place */
+	return address * UINT64_C(0x9e3779b97f4a7c15) >> 20 & mask;
 }
 
-/* In each stub: what the slow path must know of it. */
+/* The part of each stub that the slow path reads. */
 struct ky_agent_stub {
-	uint64_t slow_entry; /* the agent's; tells stubs from other code, too */
+	uint64_t slow_entry; /* the agent's; also identifies stubs among other code */
 	uint32_t function;
 	uint32_t site;
 	uint32_t instant_site;
-	uint32_t hooks; /* 0: an instant, and no return is seen */
+	uint32_t hooks; /* 0: record an instant and no return */
 };
 
 /* The program turns the CPU's counter off: the agent takes all jumps of calls out, and there is no way back. */
@@ -147,41 +161,48 @@ struct ky_agent_home {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t on;
-	uint32_t pid;       /* whose it is, as it sees itself: another in a forked child */
+	uint32_t pid;       /* the owning process, as it sees itself: differs in a forked child */
 	uint32_t owner_pid; /* the kymo that is attached; 0: none */
 	uint64_t owner_started;
 	uint64_t home_bytes;
 	uint64_t code_at, code_bytes; /* addresses, as all below */
 	uint64_t patches, patches_count, patches_max;
-	uint64_t states, state_bytes;     /* of one, with its counts. The first is nobody's */
-	uint32_t states_used, states_max; /* used: with the first, so at least 1 */
+	/* state_bytes: of one state with its counts. The first belongs to no thread */
+	uint64_t states, state_bytes;
+	uint32_t states_used, states_max; /* states_used: with the first, so at least 1 */
 	uint64_t directory;
 	uint64_t drum, drum_bytes;
-	uint64_t unwind,
-		unwind_bytes; /* .eh_frame of the stubs, of the agent's answer to _Unwind_Find_FDE */
-	uint64_t stubs_from, stubs_to; /* all stubs lie in here, though not only they */
-	uint64_t generation; /* another with each drum: kymo changes it when it attaches again */
+	/* .eh_frame of the stubs and of the agent's replacement of _Unwind_Find_FDE */
+	uint64_t unwind, unwind_bytes;
+	uint64_t stubs_from, stubs_to; /* all stubs are in this range, among other things */
+	uint64_t generation; /* differs for each drum: kymo changes it when it attaches again */
 	uint64_t known, known_mask; /* struct ky_agent_known[mask + 1], a power of two; 0: none */
-	uint64_t
-		r_debug; /* the loader's: pauses only in state RT_CONSISTENT; 0: not known, always */
+	/* the loader's; pause only in state RT_CONSISTENT; 0: unknown, pause always */
+	uint64_t r_debug;
 	uint32_t functions;
 	uint32_t ranges_count;
-	uint32_t
-		check_callers; /* 1: a JIT is about: return addresses outside the ranges are left alone */
+	/* 1: a JIT is present: leave return addresses outside the ranges alone */
+	uint32_t check_callers;
 	uint32_t entry_only;
 	uint32_t end_site; /* heap number of the trace point of kind END */
-	uint32_t
-		pause; /* 1: the loader has added a library and waits (futex) until kymo has patched it and writes 0; 2: nobody did within a second, and it waits no more */
-	uint32_t
-		sealed; /* 1: the program has put itself into a sandbox (seccomp), which may kill it for a system call: the agent makes none */
-	uint32_t
-		apart; /* 1: a forked child, which is in another pid namespace than its parent, or a child of one */
+	/*
+	 * 1: the loader has added a library and waits (futex) until kymo has patched it and writes 0; 2: nothing came
+	 * within a second, and it no longer waits
+	 */
+	uint32_t pause;
+	/*
+	 * 1: the program has put itself into a sandbox (seccomp), which may kill it for a system call: the agent
+	 * makes none
+	 */
+	uint32_t sealed;
+	/* 1: a forked child that is in another pid namespace than its parent, or a child of one */
+	uint32_t apart;
 	uint32_t counter; /* KY_COUNTER_ */
 	uint32_t pad;
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };
 
-/* ---- distances between the parts of a stub of kind CALL (stub.c draws them) ---- */
+/* ---- distances between the parts of a stub of kind CALL (drawn in stub.c) ---- */
 
 #define KY_STUB_HOOK_BYTES 5u  /* jmp exit */
 #define KY_STUB_SLOW_BYTES 13u /* lea data, jmp */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch.c: the engine patch: the order in which all is done. See patch.h, and patch_parts.h for who does what.
+ * patch.c: the order of the engine patch's steps. See patch.h; patch_parts.h lists the files of the steps.
  *
- *   runs      modules, functions, which are wanted
- *   stopped   may it be done; what another kymo left is undone; memory is mapped
- *   runs      stubs, table; pages that will be written are made the process's own
- *   stopped   threads are moved, gs is set, jumps are written; on
+ *   runs      modules, functions, choice of the wanted ones
+ *   stopped   check that it can be done; undo what another kymo left; map memory
+ *   runs      stubs, table; make the pages that will be written the process's own
+ *   stopped   move threads, set gs, write jumps; on
  *   runs      ...
  */
 #include "functrace/patch_parts.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_TRIES 10 /* to put all back */
+#define STOP_TRIES 10 /* attempts to put all back */
 #define STOP_AGAIN_NS 100000000
 
 uint64_t ky_patch_now_ns(void)
@@ -66,9 +66,9 @@ static int fail(const struct ky_patch *patch, int error, char message[KY_FUNCTRA
 	return error;
 }
 
-/* ---- whether it may be ---- */
+/* ---- checks ---- */
 
-/* A sandbox may kill the program for a system call that it never made. */
+/* Refuse a program in a sandbox, which may kill it for a system call that it never made. */
 static int check_sandbox(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	if (!ky_remote_sandboxed(patch->remote.pid))
@@ -117,7 +117,7 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 
 /* ---- open ---- */
 
-/* All are stopped. */
+/* While all threads are stopped. */
 static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	int error = 0;
@@ -143,8 +143,8 @@ static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_B
 }
 
 /*
- * Stopped, with no jump set and no thread inside what an earlier attach left: its memory is about to be used anew. A thread
- * that is in the agent comes out of it in no time, once it is off.
+ * Stop all threads with no jump set and none inside what an earlier attach left, because its memory is about to be
+ * used again. A thread in the agent leaves it at once when tracing is off.
  */
 static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -186,7 +186,7 @@ static int first_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 	return error;
 }
 
-/* Stubs of earlier attaches that say something else now. */
+/* Write the stubs of earlier attaches whose contents change. */
 static int rewrite_stubs(struct ky_patch *patch)
 {
 	int error = 0;
@@ -204,13 +204,13 @@ static uint32_t count_functions(const struct ky_patch *patch)
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < patch->table_count; i++) {
 		const uint32_t kind = patch->table[i].pad & KY_PATCH_FORM_KIND;
-		/* Those of patch_instrumented.c, which have no stub, are of the first kind as well. */
+		/* Entries of patch_instrumented.c, which have no stub, are of the first kind as well. */
 		count += patch->table[i].set && (kind == KY_STUB_CALL || kind == KY_STUB_ENTRY);
 	}
 	return count;
 }
 
-/* All are stopped: the jumps of new modules are set. */
+/* Set the jumps of new modules, while all threads are stopped. */
 static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	int error = ky_patch_threads_check(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
@@ -223,7 +223,7 @@ static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 		return error;
 	ky_patch_threads_gs(patch);
 	ky_patch_threads_move(patch, edits);
-	/* Should kymo be killed now, they go on with jumps or without them. */
+	/* If kymo is killed now, the threads go on with jumps or without them. */
 	error = ky_remote_apply(&patch->remote);
 	if (error)
 		return error;
@@ -233,7 +233,7 @@ static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 	return error ? error : ky_patch_edits_write(edits, &patch->remote);
 }
 
-/* Jumps that were set in part are taken out. */
+/* Take out jumps that were set in part. */
 static void undo_now(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	for (uint32_t i = 0; i < edits->count; i++)
@@ -335,7 +335,7 @@ int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_option
 	return 0;
 }
 
-/* ---- meanwhile ---- */
+/* ---- periodic work ---- */
 
 static void patch_loaded(struct ky_patch *patch)
 {
@@ -363,7 +363,7 @@ static void patch_loaded(struct ky_patch *patch)
 			      (int)patch->remote.pid, message[0] ? message : strerror(-error));
 }
 
-/* Whether the program has turned the counter off: it is said once. */
+/* Report whether the program has turned the counter off, and note it once. */
 static bool has_left(struct ky_patch *patch)
 {
 	if (!ky_agent_memory_left(patch))
@@ -377,7 +377,7 @@ static bool has_left(struct ky_patch *patch)
 	return true;
 }
 
-/* A thread that waits for a library to be patched waits for nothing. */
+/* Resume a thread that waits for a library to be patched: that will not happen. */
 static void resume_left(struct ky_patch *patch)
 {
 	if (ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
@@ -428,7 +428,7 @@ void ky_patch_close(struct ky_patch **out, bool gone, struct ky_patch_facts *fac
 	struct ky_patch *patch = *out;
 	if (!patch)
 		return;
-	/* Owned by this kymo: else nothing was done there yet. */
+	/* Owned by this kymo: otherwise nothing was done there yet. */
 	if (!gone && !patch->gone && patch->home.version &&
 	    patch->home.owner_pid == (uint32_t)getpid()) {
 		(void)has_left(patch);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_edits.c: bytes to be overwritten in a process: see patch_parts.h.
+ * patch_edits.c: bytes to overwrite in a process: see patch_parts.h.
  *
  *   edits, by address     ▪ ▪▪   ▪          ▪ ▪▪▪ ▪
  *   pages                |----|----|----|----|----|----|
  *   runs                 [image        ]    [image     ]     pages that have edits, next to each other
  *
- * A run is read, changed here, and written with one call: what is stopped is stopped for as long as the copying takes. Pages
- * are written once before, unchanged, so that the kernel has made the process's own copies of them by then.
+ * A run is read, changed here, and written with one call: the process is stopped only for as long as the copying
+ * takes. Pages are written once before, unchanged, so that the kernel has made the process's own copies of them by
+ * then.
  */
 #include "functrace/patch_parts.h"
 
@@ -41,7 +42,7 @@ static uint64_t page_of(uint64_t address)
 	return address & ~(KY_PATCH_PAGE - 1);
 }
 
-/* Two that overlap cannot both be: the later is not done. */
+/* Sort by address. Of two edits that overlap, drop the later one. */
 static void sort(struct ky_patch_edits *edits)
 {
 	if (edits->count)
@@ -114,7 +115,7 @@ static int touch(const struct ky_patch_run *run, const struct ky_remote *remote)
 	return error;
 }
 
-/* The runs' bytes; of one that cannot be read or written (a shared mapping) nothing is good. */
+/* Read the bytes of the runs; no edit is good in a run that cannot be read or written (a shared mapping). */
 static void read_runs(struct ky_patch_edits *edits, const struct ky_remote *remote)
 {
 	uint32_t kept = 0;
@@ -193,7 +194,7 @@ struct ky_patch_edit *ky_patch_edits_inside(struct ky_patch_edits *edits, uint64
 		else
 			high = middle;
 	}
-	/* The last that begins before the address. */
+	/* The last one that begins before the address. */
 	if (!low || edits->items[low - 1].data || !edits->items[low - 1].good)
 		return NULL;
 	struct ky_patch_edit *edit = &edits->items[low - 1];

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_hooks.c: return addresses are put back to where stubs took them from: see patch_parts.h.
+ * patch_hooks.c: puts return addresses back into the stack words that stubs took them from: see patch_parts.h.
  *
- * A word on a stack is taken for a hook when the frame of that very slot says so. Frames stay when a call has returned, so a
- * copy of a hook's address that happens to lie where the same function was once called from looks like one as well. An
- * unwinder has such copies, and goes astray when they change under its hands. Its own, which lie side by side,
+ * A word on a stack counts as a hook when the return slot of that very address has this hook. Return slots stay after
+ * a call has returned, so a copy of a hook's address that happens to lie where the same function was once called from
+ * looks like a hook as well. An unwinder has such copies, and goes astray when they change under its hands. Its own
+ * context, whose words lie side by side,
  *
- *   struct _Unwind_Context { ...; cfa; ra; ... }     cfa is S + 8, ra is the hook of S: what it asks about next
+ *   struct _Unwind_Context { ...; cfa; ra; ... }     cfa is S + 8, ra is the hook of S: the next address it looks up
  *
- * are told by that; others, in registers or saved ones, only by the thread's being inside the unwinder. So a thread that is
- * keeps its hooks for now. What looks as an unwinder's may also have been left behind by one, in locals that were never
- * written: a thread that waits in the kernel is not believed as long as one that runs.
+ * is recognised by that; other copies, in registers or saved ones, only by the thread's being inside the unwinder. So
+ * a thread that unwinds keeps its hooks for now. Words that look like an unwinder's may also be left over from one,
+ * in locals that were never written: a thread that waits in the kernel is not believed as long as one that runs.
  *
- * What is the unwinder's code is told by its file, where that has nothing else, or by the names of functions. Without names,
- * and in processes whose modules were never read, it is what lies near _Unwind_Find_FDE; there may be ordinary code as well
- * then (a static program has main's caller there), and it is not believed for long.
+ * The unwinder's code is recognised by its file, if that contains nothing else, or by the names of functions. Without
+ * names, and in processes whose modules were never read, it is the code near _Unwind_Find_FDE; ordinary code may be
+ * there as well (a static program has main's caller there), so this is not believed for long.
  */
 #include "functrace/patch_parts.h"
 
@@ -23,12 +24,14 @@
 #include <string.h>
 
 #define UNWINDERS_MAX 16u
-#define NEAR_BYTES UINT64_C(32768) /* to either side of _Unwind_Find_FDE: all of libgcc's */
+/* on either side of _Unwind_Find_FDE: all of libgcc's unwinder */
+#define NEAR_BYTES UINT64_C(32768)
 #define NEAR_TRIES 20u
-#define UNWINDER_STACK 4096u /* its own frames, or a personality's called by it */
+/* its own stack frames, or those of a personality routine called by it */
+#define UNWINDER_STACK 4096u
 #define WAITING_TRIES 20u
 
-/* Whether an address is in a stub or in the agent. */
+/* Report whether an address is in a stub or in the agent. */
 static bool is_inside(const struct ky_patch *patch, uint64_t address)
 {
 	const struct ky_agent_home *home = &patch->home;
@@ -42,11 +45,11 @@ static bool is_inside(const struct ky_patch *patch, uint64_t address)
 
 /* A thread's stack. */
 struct stack {
-	uint64_t piece_index, piece; /* of the directory, the last that was read; 0: none */
-	bool hooks, contexts;        /* were seen */
+	uint64_t piece_index, piece; /* of the directory, the last one read; 0: none */
+	bool hooks, contexts;        /* seen on this stack */
 };
 
-/* Whether a word is the hook of a slot, and that slot's frame. */
+/* Report whether a word is the hook of an address, and return that return slot. */
 static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64_t slot,
 		       uint64_t word, struct ky_agent_frame *frame)
 {
@@ -65,7 +68,7 @@ static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64
 	       frame->hook == word;
 }
 
-/* It lies below the frames that it tells of. */
+/* Report whether it is an unwinder's context. It lies below the stack frames that it describes. */
 static bool is_context(const struct ky_patch *patch, struct stack *stack, uint64_t at,
 		       uint64_t word)
 {
@@ -91,7 +94,7 @@ static void unhook(struct ky_patch *patch, void *context, uint64_t at, uint64_t 
 		(void)ky_remote_write(&patch->remote, at, &frame.returns, sizeof(frame.returns));
 }
 
-/* ---- whether a thread unwinds ---- */
+/* ---- threads that unwind ---- */
 
 static bool holds_hook(const struct ky_patch *patch, const struct user_regs_struct *r)
 {
@@ -103,10 +106,11 @@ static bool holds_hook(const struct ky_patch *patch, const struct user_regs_stru
 	return false;
 }
 
-/* Where the code of unwinders is. */
+/* The address range of an unwinder's code. */
 struct unwinder {
-	struct ky_code_range range;           /* all that is in it, */
-	const struct ky_patch_module *module; /* and functions of this one, by name. NULL: none */
+	struct ky_code_range range; /* all code in this range, */
+	/* and functions of this module, by name. NULL: none */
+	const struct ky_patch_module *module;
 };
 struct unwinders {
 	struct unwinder items[UNWINDERS_MAX];
@@ -118,7 +122,7 @@ static bool is_of_unwinder_only(const char *name)
 	return strncmp(name, "libgcc_s", 8) == 0 || strncmp(name, "libunwind", 9) == 0;
 }
 
-/* Of all its functions: those that are exported are not enough. */
+/* Report whether all its functions have names: the exported ones are not enough. */
 static bool has_names(const struct ky_functions *functions)
 {
 	return functions->names_from && strcmp(functions->names_from, ".dynsym") != 0;
@@ -137,7 +141,7 @@ static const struct ky_patch_module *module_at(const struct ky_patch *patch, uin
 	return NULL;
 }
 
-/* The mapping of a file that has nothing else, where the modules were never read. */
+/* Return the mapping of a file that contains nothing else, where the modules were never read. */
 static struct ky_code_range mapping_at(const struct ky_patch *patch, uint64_t address)
 {
 	struct ky_code_range range = {0};
@@ -205,12 +209,13 @@ static bool is_in_unwinder(const struct ky_patch *patch, const struct unwinders 
 	if (ky_remote_read(&patch->remote, registers->rsp, words, sizeof(words)))
 		(void)ky_remote_read(&patch->remote, registers->rsp, words, room);
 	bool in = is_unwinder(unwinders, registers->rip);
+	/* the call, not the instruction after it */
 	for (size_t i = 0; !in && i < sizeof(words) / sizeof(words[0]); i++)
-		in = is_unwinder(unwinders, words[i] - 1); /* the call, not what follows it */
+		in = is_unwinder(unwinders, words[i] - 1);
 	return in;
 }
 
-/* Whether it unwinds, or may be about to, through a stub. */
+/* Report whether it unwinds, or may be about to, through a stub. */
 static bool unwinds(const struct ky_patch *patch, const struct unwinders *unwinders,
 		    const struct user_regs_struct *registers, const struct stack *stack)
 {
@@ -247,7 +252,10 @@ bool ky_patch_hooks_off(struct ky_patch *patch, uint32_t tries)
 
 /* ---- threads that were interrupted ---- */
 
-/* A thread that ended in the agent leaves its state busy for good. Another pid namespace has other numbers: who knows. */
+/*
+ * Report whether a thread lives: one that ended in the agent leaves its state busy for good. A thread in another pid
+ * namespace has another number and counts as alive.
+ */
 static bool is_alive(const struct ky_patch *patch, uint32_t tid)
 {
 	if (patch->home.pid != (uint32_t)patch->remote.pid)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_hot.c: how often each function was called, and those that are called too often: see patch_parts.h.
+ * patch_hot.c: counts the calls of each function, and finds those that are called too often: see patch_parts.h.
  *
- * Each state counts for itself in 32 bits; what counts is how much their sum, taken in 32 bits as well, has grown since the
- * last look. The more there is to look at, the more seldom it is done.
+ * Each state has its own 32-bit counts; a function's rate is the growth of their sum, taken in 32 bits as well, since
+ * the last check. The more counts there are, the less often they are checked.
  */
 #include "functrace/patch_parts.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LOOK_NS UINT64_C(100000000)
-#define BYTE_NS UINT64_C(20) /* time between two looks, for each byte of counts */
+#define BYTE_NS UINT64_C(20) /* time between two checks, for each byte of counts */
 
 static uint32_t states_used(const struct ky_patch *patch)
 {
@@ -23,7 +23,7 @@ static uint32_t states_used(const struct ky_patch *patch)
 	return used < patch->home.states_max ? used : patch->home.states_max;
 }
 
-/* The sums are in the first half of counts, a state's in the second. */
+/* Sum the counts of all states: the sums are in the first half of counts, a state's in the second. */
 static bool sum(struct ky_patch *patch, uint32_t used)
 {
 	const size_t count = patch->table_count;
@@ -55,7 +55,7 @@ void ky_patch_hot_count(struct ky_patch *patch)
 	}
 }
 
-/* Jumps that are to be taken out, as edits. */
+/* Add the jumps to take out to edits. */
 static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64_t elapsed_ns)
 {
 	const double limit =

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_instrumented.c: programs that were compiled with -finstrument-functions: see patch_parts.h. No code is changed: the words
- * through which a module finds __cyg_profile_func_enter and _exit are led to the agent, which is told the function's address.
+ * patch_instrumented.c: programs compiled with -finstrument-functions: see patch_parts.h. No code is changed: the
+ * words through which a module finds __cyg_profile_func_enter and _exit are changed to the agent's functions, which
+ * get the function's address.
  *
  *   slot of the GOT ─▶ agent ── address ─▶ known[]: hash table of the module's functions ─▶ trace point, count
  *
- * A slot is an entry of the table of 8 bytes; a function is one of none, for the number of its count.
+ * A GOT slot is an entry of the table with 8 bytes; a function is an entry with 0 bytes, for the number of its count.
  */
 #include "functrace/patch_parts.h"
 

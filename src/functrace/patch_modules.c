@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_modules.c: the modules of a process: see patch_parts.h. A module is a file whose code is mapped; where it is mapped,
- * less where its program headers want it, is the bias of all its addresses.
+ * patch_modules.c: the modules of a process: see patch_parts.h. A module is a file whose code is mapped. Its bias,
+ * which applies to all its addresses, is the mapped address minus the address in its program headers.
  */
 #include "functrace/patch_parts.h"
 
@@ -20,7 +20,7 @@
 #define HEADERS_MAX 64u
 #define DYNAMIC_MAX 256u
 
-/* The address that the file gives the code at an offset of it. */
+/* Return the address that the file gives the code at an offset. */
 static bool file_address(int fd, uint64_t offset, uint64_t *address)
 {
 	Elf64_Ehdr head;
@@ -72,7 +72,7 @@ static bool wants_any(const struct ky_selection *selection, const struct ky_func
 	return false;
 }
 
-/* With source lines, which take longest, only where a function is wanted. */
+/* Read the functions, with source lines, which take longest, only if a function is wanted. */
 static int read_functions(struct ky_patch *patch, struct ky_patch_module *module, int fd,
 			  const char *path, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -109,7 +109,7 @@ static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, in
 	return 0;
 }
 
-/* Code that is mapped: 1 when its module is new, 0, -errno. */
+/* Take a mapping of code into account. Return 1 when its module is new, 0, or -errno. */
 static int see(struct ky_patch *patch, const struct ky_program_map *map,
 	       const struct ky_proc_mapping *mapping, uint64_t bias)
 {
@@ -133,7 +133,7 @@ static int see(struct ky_patch *patch, const struct ky_program_map *map,
 	return added;
 }
 
-/* What is known of a mapping before its module is. */
+/* A mapping before its module is known. */
 struct placed {
 	bool usable;
 	uint64_t bias;
@@ -158,7 +158,7 @@ static struct placed place(const struct ky_patch *patch, const struct ky_program
 	return placed;
 }
 
-/* Bytes of a mapping's file that are mapped with its bias. */
+/* Return the bytes of a mapping's file that are mapped with its bias. */
 static uint64_t weight(const struct ky_program_map *map, const struct placed *placed, uint32_t of)
 {
 	uint64_t bytes = 0;
@@ -170,7 +170,7 @@ static uint64_t weight(const struct ky_program_map *map, const struct placed *pl
 	return bytes;
 }
 
-/* A program may map parts of a file once more, elsewhere (V8 does): these are no module. */
+/* Report whether a mapping is a second one of parts of a file, elsewhere (V8 makes such): it is not a module. */
 static bool is_copy(const struct ky_program_map *map, const struct placed *placed, uint32_t index)
 {
 	const uint64_t own = weight(map, placed, index);
@@ -204,7 +204,7 @@ static int see_all(struct ky_patch *patch, const struct ky_program_map *map)
 	return result < 0 ? result : added;
 }
 
-/* Entries of functions whose module is gone are no longer wanted; nothing of them is there to be put back. */
+/* Drop a module that is gone: its functions are no longer wanted, and nothing of them is left to put back. */
 static void drop_module(struct ky_patch *patch, uint32_t index)
 {
 	for (uint32_t i = 0; i < patch->table_count; i++) {
@@ -218,7 +218,7 @@ static void drop_module(struct ky_patch *patch, uint32_t index)
 	forget(&patch->modules[index]);
 }
 
-/* Whether it was unmapped and mapped again at the same place meanwhile: its jumps are not there. */
+/* Report whether it was unmapped and mapped again at the same place: then its jumps are missing. */
 static bool is_fresh(const struct ky_patch *patch, uint32_t index)
 {
 	uint8_t now[16];
@@ -279,7 +279,10 @@ uint32_t ky_patch_modules_functions(const struct ky_patch *patch)
 	return count < KY_AGENT_FUNCTIONS_MAX ? (uint32_t)count : KY_AGENT_FUNCTIONS_MAX;
 }
 
-/* The loader leaves the address in the program's dynamic section, whose place the kernel told the program. */
+/*
+ * Return the address of the program's dynamic section, which the kernel gave the program; the loader keeps the
+ * address of r_debug there.
+ */
 static uint64_t dynamic_of(const struct ky_patch *patch)
 {
 	Elf64_Phdr header;
@@ -320,7 +323,7 @@ static void add_range(struct ky_agent_home *home, uint64_t from, uint64_t to)
 			(struct ky_agent_range){.from = from, .bytes = to - from};
 }
 
-/* Whether code is about that no file has: what a JIT made. Our own stubs are not. */
+/* Report whether there is code outside files, made by a JIT. Our own stubs do not count. */
 static bool has_strange_code(const struct ky_patch *patch)
 {
 	struct ky_proc_maps maps;
@@ -328,8 +331,9 @@ static bool has_strange_code(const struct ky_patch *patch)
 	bool found = false;
 	(void)ky_proc_maps_open(&maps, patch->remote.pid);
 	while (!found && ky_proc_maps_next(&maps, &mapping)) {
+		/* not vdso, vsyscall */
 		found = (mapping.protection & PROT_EXEC) && !mapping.inode &&
-			strncmp(mapping.path, "[v", 2) != 0; /* not vdso, vsyscall */
+			strncmp(mapping.path, "[v", 2) != 0;
 		for (uint32_t i = 0; found && i < patch->keep.regions_count; i++)
 			if (mapping.start >= patch->keep.regions[i].at &&
 			    mapping.start <

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* patch_other.c: the engine patch on CPUs that it does not know: it says so. */
+/* patch_other.c: the engine patch on unsupported CPUs: it only returns an error. */
 #include "functrace/patch.h"
 
 #include <errno.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_parts.h: the engine patch from inside.
+ * patch_parts.h: the inside of the engine patch.
  *
- *   patch_modules.c   what is mapped there ─▶ modules, each with its functions
- *   agent_memory.c      home, states, table, directory, stub regions, drum: made there, or found and taken over
- *   patch_plan.c      functions that are wanted ─▶ entries of the table, stubs
- *   patch_instrumented.c       programs compiled with -finstrument-functions
- *   patch_edits.c     bytes to be overwritten, put together by pages while it runs, written while it is stopped
- *   patch_threads.c   gs, threads inside what is overwritten
- *   patch_hooks.c     hooks on stacks
- *   patch_hot.c       counts, and functions that are called too often
- *   patch_undo.c      jumps and hooks are taken out
- *   patch_recover.c   what others left behind
- *   patch.c           open, round, close: the order of all this
+ *   patch_modules.c        mapped files ─▶ modules, each with its functions
+ *   agent_memory.c         home, states, table, directory, stub regions, drum: made there, or found and taken over
+ *   patch_plan.c           wanted functions ─▶ entries of the table, stubs
+ *   patch_stubs.c          the stub of a function; the table of entries
+ *   patch_instrumented.c   programs compiled with -finstrument-functions
+ *   patch_edits.c          bytes to overwrite, put together by pages while it runs, written while it is stopped
+ *   patch_threads.c        gs, threads inside what is overwritten
+ *   patch_hooks.c          hooks on stacks
+ *   patch_hot.c            counts, and functions that are called too often
+ *   patch_undo.c           takes jumps and hooks out, also those that others left behind
+ *   patch.c                open, round, close: the order of all this
  *
  * home in the program, one private mapping of a memfd:
  *
@@ -20,12 +20,13 @@
  *   KEEP     struct ky_patch_keep: kymo's own          rw
  *   ROOM     for arguments of system calls             rw
  *   UNWIND   .eh_frame of the stubs                    rw
- *   DESK     code that makes system calls              r-x
+ *   GADGET   code that makes system calls              r-x
  *   CODE     the agent                                 r-x
  *
- * An entry of the table is made once for an address and a kind of stub, and is found again by whoever attaches next: its number,
- * which is that of its count, and its stub stay the same. Invariants: an entry is written there before its jump is; a
- * stub that was ever jumped to keeps its place and its form as long as the process lives, for it may be on a stack.
+ * An entry of the table is made once for an address and a kind of stub, and the next kymo to attach finds it again:
+ * its number, which is also that of its count, and its stub stay the same. Invariants: an entry is written there
+ * before its jump is; a stub that was ever jumped to keeps its place and its form as long as the process lives,
+ * because it may be on a stack.
  */
 #ifndef KY_FUNCTRACE_PATCH_PARTS_H
 #define KY_FUNCTRACE_PATCH_PARTS_H
@@ -44,15 +45,15 @@
 #define KY_PATCH_REGIONS_MAX 128u
 #define KY_PATCH_PAGE UINT64_C(4096)
 
-/* Stubs near a module. */
+/* Memory for stubs near a module. */
 struct ky_patch_region {
 	uint64_t at, bytes, used;
 };
 
 struct ky_patch_keep {
-	uint64_t magic; /* changes when anything here does */
+	uint64_t magic; /* changes with the layout of this struct */
 	uint32_t regions_count;
-	int32_t drum_fd; /* there; -1: none */
+	int32_t drum_fd; /* its number in the process; -1: none */
 	uint64_t drum_inode;
 	struct ky_patch_region regions[KY_PATCH_REGIONS_MAX];
 };
@@ -63,37 +64,37 @@ struct ky_patch_module {
 	uint64_t device, inode;
 	uint64_t bias; /* from the file's addresses to the process's */
 	uint64_t from, to;
-	const struct ky_functions *functions; /* shared; NULL: could not be read */
-	char *name;                           /* base name; NULL: it is gone */
+	const struct ky_functions *functions; /* shared; NULL: unreadable */
+	char *name;                           /* base name; NULL: the module is gone */
 	bool planned, seen;
-	bool led;        /* its calls of __cyg_profile_func_enter and _exit come to the agent */
-	uint32_t *wants; /* functions that are to be patched, by their index */
+	bool led;        /* its calls of __cyg_profile_func_enter and _exit go to the agent */
+	uint32_t *wants; /* functions to patch, by their index */
 	uint32_t wants_count;
-	uint32_t region; /* in keep; KY_PATCH_REGIONS_MAX: none */
-	struct ky_function helpers
-		[KY_PATCH_HELPERS]; /* _Unwind_Find_FDE, the loader's r_brk, prctl(), syscall(); no window: none */
+	uint32_t region; /* index in keep; KY_PATCH_REGIONS_MAX: none */
+	/* _Unwind_Find_FDE, the loader's r_brk, prctl(), syscall(); an empty prologue: missing */
+	struct ky_function helpers[KY_PATCH_HELPERS];
 };
 
-/* Beside each entry of the table. */
+/* kymo's own data of an entry of the table. */
 struct ky_patch_spot {
-	const struct ky_function *function; /* NULL: not wanted now, or no function */
+	const struct ky_function *function; /* NULL: not wanted now, or not a function */
 	uint32_t module;
 	uint8_t window; /* bytes that the jump makes unusable */
 	bool wanted;
 	bool hot;
-	uint64_t calls;      /* until now */
-	uint64_t calls_then; /* when the rate was last looked at */
+	uint64_t calls;      /* so far */
+	uint64_t calls_then; /* at the last check of the rate */
 };
 
-/* Bytes to be overwritten. */
+/* Bytes to overwrite. */
 struct ky_patch_edit {
 	uint64_t address;
 	uint32_t entry;
 	uint8_t bytes, window;
-	uint8_t checked; /* bytes that must be as expected */
-	bool data;       /* no code: written by itself, as the program writes around it */
+	uint8_t checked; /* number of bytes that must be as expected */
+	bool data;       /* not code: written separately, because the program writes around it */
 	uint8_t expect[KY_WINDOW_MAX + 1], put[16];
-	bool good; /* they were as expected */
+	bool good; /* the bytes were as expected */
 };
 struct ky_patch_run {
 	uint64_t address;
@@ -101,13 +102,13 @@ struct ky_patch_run {
 	uint8_t *image;
 };
 struct ky_patch_edits {
-	struct ky_patch_edit *items; /* by address when they are prepared */
+	struct ky_patch_edit *items; /* sorted by address once prepared */
 	uint32_t count, room;
 	struct ky_patch_run *runs;
 	uint32_t runs_count;
 };
 
-/* A stub of an earlier attach, whose bytes must change while all are stopped. */
+/* A stub of an earlier attach, whose bytes must change while all threads are stopped. */
 struct ky_patch_rewrite {
 	uint64_t at;
 	uint32_t bytes;
@@ -118,171 +119,189 @@ struct ky_patch {
 	struct ky_patch_options options;
 	struct ky_remote remote;
 	uint64_t home_at;
-	struct ky_agent_home home; /* as it is there */
+	struct ky_agent_home home; /* a copy of the process's */
 	struct ky_patch_keep keep;
-	uint64_t
-		promised[KY_PATCH_REGIONS_MAX]; /* bytes of the regions, to modules being planned */
+	/* bytes of the regions that are reserved for modules being planned */
+	uint64_t promised[KY_PATCH_REGIONS_MAX];
 	struct ky_made_drum drum;
 	bool drum_open;
-	bool gone;       /* the process ended or runs another program */
-	bool left;       /* it was said that the program has turned the counter off */
+	bool gone;       /* the process has ended or runs another program */
+	bool left;       /* kymo has reported that the program turned the counter off */
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
 
 	struct ky_patch_module *modules;
 	uint32_t modules_count;
-	struct ky_agent_patch *table; /* as it is there */
+	struct ky_agent_patch *table; /* a copy of the process's */
 	struct ky_patch_spot *spots;
 	uint32_t table_count, table_room;
-	uint32_t *by_address; /* entries, in a hash table; UINT32_MAX: free */
+	uint32_t *by_address; /* hash table of entries; UINT32_MAX: free */
 	uint32_t by_address_mask;
 	struct ky_patch_rewrite *rewrites;
 	uint32_t rewrites_count;
 
 	struct ky_patch_facts facts;
-	uint64_t rated_ns; /* when rates were last looked at */
-	uint32_t *counts;  /* a state's, while they are summed */
+	uint64_t rated_ns; /* time of the last check of the rates */
+	uint32_t *counts;  /* counts of a state, while they are summed */
 };
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 uint64_t ky_patch_now_ns(void);
-/* With options.stops around them. */
+/* Stop and resume the process, with options.stops called around it. */
 int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_patch_go(struct ky_patch *patch);
 
 /* ---- patch_modules.c ---- */
 
-/* Adds what is mapped and not known yet, forgets what is no longer: how many are new, or -errno. */
+/* Add modules that are newly mapped, drop those that are gone. Return how many are new, or -errno. */
 int ky_patch_modules_read(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_patch_modules_free(struct ky_patch *patch);
-/* Sets ranges and check_callers of home. */
+/* Set ranges and check_callers of home. */
 void ky_patch_modules_ranges(struct ky_patch *patch);
 uint32_t ky_patch_modules_functions(const struct ky_patch *patch);
-/* The address of the loader's struct r_debug; 0: none. */
+/* Return the address of the loader's struct r_debug; 0: none. */
 uint64_t ky_patch_modules_r_debug(const struct ky_patch *patch);
 
 /* ---- agent_memory.c ---- */
 
-/* The address of home in a process; 0: none. */
+/* Return the address of home in a process; 0: none. */
 uint64_t ky_agent_memory_find(pid_t pid);
-/* Reads home, keep and the table. 0; -ENOENT: none is there, -EPROTO: of another version, -errno. */
+/* Read home, keep and the table. Return 0; -ENOENT: there is no home; -EPROTO: it is of another version; or -errno. */
 int ky_agent_memory_read(struct ky_patch *patch);
-/* Whether the kymo that is attached there still is. */
+/* Report whether the kymo that attached there is still running. */
 bool ky_agent_memory_owned(const struct ky_agent_home *home);
-/* All are stopped: maps what is not there, makes the drum, takes the home over. 0 or -errno with a message. */
+/*
+ * While all threads are stopped: map what is missing, make the drum, take the home over. Return 0, or -errno with a
+ * message.
+ */
 int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 int ky_agent_memory_write(struct ky_patch *patch);
-/* All are stopped: a region near a module with that many bytes free, mapped if need be; KY_PATCH_REGIONS_MAX: none. */
+/*
+ * While all threads are stopped: return a region near a module with that many bytes free, and map it if necessary;
+ * KY_PATCH_REGIONS_MAX: none.
+ */
 uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_module *module,
 				uint64_t bytes);
-/* All are stopped: memory that is not used until it is touched; 0: none. */
+/* While all threads are stopped: map memory that costs nothing until it is touched; 0: failed. */
 uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes);
-/* All are stopped: this kymo answers for what is set there, or nobody need any more. */
+/* While all threads are stopped: make this kymo the owner of what is set there, or leave it without an owner. */
 void ky_agent_memory_own(struct ky_patch *patch, bool ours);
-/* All are stopped, no jump is set any more: nothing is recorded from now on. */
+/* While all threads are stopped and no jump is set: record nothing from now on. */
 void ky_agent_memory_off(struct ky_patch *patch);
-/* Whether the program has turned the CPU's counter off, or is about to: no jump may be set any more. */
+/* Report whether the program has turned the CPU's counter off, or is about to: then no jump may be set any more. */
 bool ky_agent_memory_left(const struct ky_patch *patch);
-/* All are stopped, home is made: whether the first thread may read the counter. */
+/* While all threads are stopped, after home is made: report whether the first thread may read the counter. */
 bool ky_agent_memory_has_counter(struct ky_patch *patch);
-/* All are stopped: a thread that waits for a library to be patched goes on. */
+/* While all threads are stopped: resume a thread that waits for a library to be patched. */
 void ky_agent_memory_resume(struct ky_patch *patch);
-/* All are stopped, it is off: the drum's descriptor and, unless somebody may be about to write into it, its memory. */
+/*
+ * While all threads are stopped, after it is off: close the drum's descriptor and, unless a thread may be about to
+ * write into it, unmap its memory.
+ */
 void ky_agent_memory_give_back(struct ky_patch *patch, bool busy);
 
 /* ---- patch_plan.c ---- */
 
-/* It runs: which functions of the modules that are not planned yet are wanted. 0 or -errno. */
+/* While it runs: choose the functions of modules that are not planned yet. Return 0 or -errno. */
 int ky_patch_plan_choose(struct ky_patch *patch);
-/* All are stopped: room for their stubs. */
+/* While all threads are stopped: make room for their stubs. */
 void ky_patch_plan_rooms(struct ky_patch *patch);
-/* It runs: entries and stubs of these modules, written there; the jumps to be set are added to edits. 0 or -errno. */
+/* While it runs: write entries and stubs of these modules there and add the jumps to edits. Return 0 or -errno. */
 int ky_patch_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
-/* The edits were prepared: entries of those that are not good are taken back, the table is written. 0 or -errno. */
+/*
+ * After the edits were prepared: take back the entries of those that are not good, write the table. Return 0 or
+ * -errno.
+ */
 int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *edits);
 
 /* ---- patch_stubs.c ---- */
 
-/* How a stub looks: its kind, and whether it checks callers. Kept in an entry's pad. */
+/* The form of a stub: its kind, and whether it checks callers. Kept in an entry's pad. */
 #define KY_PATCH_FORM_CHECKS 0x100u
 #define KY_PATCH_FORM_KIND 0xffu
 #define KY_PATCH_FORM_KNOWN 0x200u /* no stub: patch_instrumented.c */
 
-/* What a jump leads to. */
+/* A stub: the target of a jump. */
 struct ky_patch_stub {
 	uint8_t code[KY_STUB_MAX];
 	struct ky_stub_places places;
 	struct ky_moved moved;
 	uint64_t at;
 };
-/* Makes the stub of a function for an address. 0; -ERANGE, -EINVAL: it cannot be. */
+/* Make the stub of a function for an address. Return 0; -ERANGE, -EINVAL: impossible. */
 int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
 		       const struct ky_function *function, uint32_t form, uint32_t number,
 		       const uint32_t sites[2], uint64_t at, struct ky_patch_stub *stub);
-/* The region's shared end of all stubs, at its beginning. */
+/* Make the shared end of all stubs of a region, which is at its start. */
 uint32_t ky_patch_stub_exit(const struct ky_patch *patch, uint64_t at, uint8_t code[KY_STUB_MAX]);
-/* Where a thread that is at rip, inside what an entry overwrites, goes on; 0: nowhere. */
+/* Return the address where a thread at rip, inside the bytes that an entry overwrites, can go on; 0: nowhere. */
 uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip);
 
 /* ---- patch_instrumented.c ---- */
 
 bool ky_patch_instrumented_uses(const struct ky_patch *patch, const struct ky_patch_module *module);
-/* Functions that are known by it, of those that are wanted. */
+/* Return how many of the wanted functions it handles. */
 uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
 				     const struct ky_patch_module *module);
-/* All are stopped: room for all of them. 0 or -errno. */
+/* While all threads are stopped: make room for all of them. Return 0 or -errno. */
 int ky_patch_instrumented_room(struct ky_patch *patch);
-/* It runs; room in the table was reserved. 0 or -errno. */
+/* While it runs, after room in the table was reserved: plan them. Return 0 or -errno. */
 int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
 
 /* ---- patch_table.c ---- */
 
-/* Room for so many entries in all, locally. 0 or -ENOMEM. */
+/* Make room for that many entries in all, locally. Return 0 or -ENOMEM. */
 int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count);
-/* An entry by address and form; UINT32_MAX: none. */
+/* Return the entry of an address and a form; UINT32_MAX: none. */
 uint32_t ky_patch_table_find(const struct ky_patch *patch, uint64_t address, uint32_t form);
-/* A new one; room was reserved. */
+/* Add an entry; room was reserved. */
 uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form);
-/* Reads all of it from the process, or writes. 0 or -errno. */
+/* Read or write all of it in the process. Return 0 or -errno. */
 int ky_patch_table_read(struct ky_patch *patch);
 int ky_patch_table_write(struct ky_patch *patch);
-/* Whether an entry's code is `after`, as the table says; there, too. */
+/* Set whether an entry's code is `after`, here and in the process. */
 void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set);
 
 /* ---- patch_edits.c ---- */
 
-/* NULL without memory. */
+/* Return a new edit; NULL without memory. */
 struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits);
-/* It runs: reads what is there; edits whose bytes are not as expected are no longer good. Pages become the process's own. */
+/*
+ * While it runs: read the present bytes; edits whose bytes are not as expected become not good. Pages become the
+ * process's own.
+ */
 int ky_patch_edits_prepare(struct ky_patch_edits *edits, const struct ky_remote *remote);
-/* All are stopped. */
+/* While all threads are stopped: write the edits. */
 int ky_patch_edits_write(struct ky_patch_edits *edits, const struct ky_remote *remote);
-/* One will not be done. */
+/* Drop an edit. */
 void ky_patch_edits_drop(struct ky_patch_edits *edits, struct ky_patch_edit *edit);
-/* The one whose bytes, but for the first, have the address; NULL: none. */
+/* Return the edit whose bytes, except the first, contain the address; NULL: none. */
 struct ky_patch_edit *ky_patch_edits_inside(struct ky_patch_edits *edits, uint64_t address);
 void ky_patch_edits_free(struct ky_patch_edits *edits);
 
 /* ---- patch_threads.c ---- */
 
-/* All are stopped: whether this can be done to them at all. */
+/* While all threads are stopped: check that they can be patched at all. */
 int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Sets gs of all. */
+/* Set gs of all threads. */
 void ky_patch_threads_gs(struct ky_patch *patch);
-/* Moves those that are in the middle of what will be overwritten; functions that others will return into are left alone. */
+/*
+ * Move threads that are in the middle of what will be overwritten; drop the edits of functions that others will
+ * return into.
+ */
 void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits);
 
 /* The stacks of a stopped process. */
 struct ky_patch_stacks {
 	struct {
 		uint64_t from, to;
-	} * mappings; /* that can be written to */
+	} * mappings; /* only the writable ones */
 	uint32_t count;
 };
 typedef void (*ky_patch_word_fn)(struct ky_patch *patch, void *context, uint64_t at, uint64_t word);
 void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid);
 void ky_patch_stacks_free(struct ky_patch_stacks *stacks);
-/* Each word, from that one on, that lies between two values. */
+/* Call back for each word, from `at` on, that is between two values. */
 void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,
 			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
 			  void *context);
@@ -290,13 +309,13 @@ void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *
 /* ---- patch_hooks.c ---- */
 
 /*
- * All are stopped, no jump is set any more: puts return addresses back, but not of threads that unwind: they may do so later.
- * Whether all are back, and nobody is inside a stub or the agent. To be tried up to KY_PATCH_QUIET_TRIES times, with pauses;
- * the last try believes nobody.
+ * While all threads are stopped and no jump is set: put return addresses back, except in threads that unwind, which
+ * may be done later. Report whether all are back and no thread is inside a stub or the agent. Try this up to
+ * KY_PATCH_QUIET_TRIES times, with pauses; the last try ignores signs of unwinding.
  */
 #define KY_PATCH_QUIET_TRIES 100u
 bool ky_patch_hooks_off(struct ky_patch *patch, uint32_t tries);
-/* Whether a signal handler came while its thread was in the agent, and has not returned; it may never. */
+/* Report whether a signal handler came while its thread was in the agent, and has not returned; it may never return. */
 bool ky_patch_hooks_interrupted(const struct ky_patch *patch);
 
 /* ---- patch_hot.c ---- */
@@ -306,21 +325,27 @@ void ky_patch_hot_count(struct ky_patch *patch);
 
 /* ---- patch_recover.c ---- */
 
-/* Undoes it in all other processes with a home of the same owner, who is gone: children of the one that has this. */
+/*
+ * Undo it in all other processes with a home of the same owner, which is gone: children of the process that has this
+ * home.
+ */
 void ky_patch_recover_left(const struct ky_agent_home *left);
 
 /* ---- patch_undo.c ---- */
 
 /*
- * It runs: all that the table knows as set is taken out, as far as its bytes are still ours, and nobody needs the unwinder's
- * answer any more. 0; -EBUSY: another kymo came in between; -errno.
+ * While it runs: take out all that the table has as set, as far as the bytes are still ours and the unwinder's hook
+ * is no longer needed. Return 0; -EBUSY: another kymo came in between; or -errno.
  */
 int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Whether anything of ours is set. */
+/* Report whether any jump of ours is set. */
 bool ky_patch_undo_needed(const struct ky_patch *patch);
-/* All are stopped. Whether nobody else has changed home since it was read: 0, -EBUSY with a message, -errno. */
+/*
+ * While all threads are stopped: check that nothing else has changed home since it was read. Return 0, -EBUSY with a
+ * message, or -errno.
+ */
 int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* A while, longer with each try. */
+/* Sleep, longer with each try. */
 void ky_patch_undo_pause(uint32_t tries);
 
 #endif

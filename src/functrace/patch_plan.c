@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_plan.c: which functions are to be patched, and their entries, trace points and stubs: see patch_parts.h.
+ * patch_plan.c: chooses the functions to patch, and makes their entries, trace points and stubs: see patch_parts.h.
  *
  *   choose   the user's selection, less what cannot be patched ─▶ module.wants
  *   rooms    a region near each module
  *   plan     want ─▶ entry, found by its address or new ─▶ stub at the entry's place, or at the region's end ─▶ edit
  *
- * A trace point is made for each want in the same order at every attach, so that its number, which is in the stub, is the
- * same as the last time: then there is nothing to be written.
+ * Every attach makes the trace points of the wants in the same order, so that a trace point's number, which is in the
+ * stub, is the same as the last time and nothing must be written.
  */
 #include "functrace/patch_parts.h"
 
@@ -20,18 +20,18 @@
 enum { HELPER_FIND_FDE, HELPER_LOADER, HELPER_PRCTL, HELPER_SYSCALL, HELPERS };
 _Static_assert(HELPERS == KY_PATCH_HELPERS, "the module has room for them");
 
-/* The bytes of a region as they are there, and what is new in it. */
+/* The bytes of a region as they are in the process, and the new ones. */
 struct region_image {
 	uint8_t *bytes;
-	uint64_t had; /* of them were there before */
+	uint64_t had; /* bytes that were there before */
 };
 
 struct planning {
 	struct ky_patch *patch;
 	struct ky_patch_edits *edits;
 	struct region_image images[KY_PATCH_REGIONS_MAX];
-	uint32_t full; /* functions that found no room */
-	uint32_t far;  /* or cannot be moved there */
+	uint32_t full; /* functions without room */
+	uint32_t far;  /* functions that cannot be moved there */
 };
 
 /* ---- choosing ---- */
@@ -70,7 +70,7 @@ static bool has_helpers(const struct ky_patch_module *module)
 	return any;
 }
 
-/* A function has one jump: to what it is needed for. */
+/* Report whether a function is one of the engine's helpers: it has room for one jump only, the helper's. */
 static bool is_helper(const struct ky_patch_module *module, uint64_t address)
 {
 	for (int i = 0; i < HELPERS; i++)
@@ -113,7 +113,7 @@ static int choose(struct ky_patch *patch, struct ky_patch_module *module)
 	return 0;
 }
 
-/* Why returns cannot be seen in this process; NULL: they can. */
+/* Return why returns cannot be seen in this process; NULL: they can. */
 static const char *why_entry_only(const struct ky_patch *patch)
 {
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
@@ -209,7 +209,7 @@ static uint32_t region_of(const struct ky_patch *patch, uint64_t at)
 	return i < patch->keep.regions_count ? i : KY_PATCH_REGIONS_MAX;
 }
 
-/* A stub that is there says something else: to be written when all are stopped. */
+/* Keep a stub whose bytes there differ, to write it when all threads are stopped. */
 static int rewrite(struct ky_patch *patch, uint64_t at, const uint8_t *code, uint32_t bytes)
 {
 	if ((patch->rewrites_count & (patch->rewrites_count - 1)) == 0) {
@@ -226,7 +226,7 @@ static int rewrite(struct ky_patch *patch, uint64_t at, const uint8_t *code, uin
 	return 0;
 }
 
-/* Into the region's image when it is new there; else only when it is another. 0 or -errno. */
+/* Put a stub into the region's image if it is new there, otherwise rewrite it if it differs. Return 0 or -errno. */
 static int put_stub(struct planning *planning, uint32_t index, uint64_t at, const uint8_t *code,
 		    uint32_t bytes)
 {
@@ -259,7 +259,7 @@ static int put_exits(struct planning *planning)
 	return error;
 }
 
-/* What is new in the regions, and how much of them is used. */
+/* Write the new bytes of the regions, and how much of them is used. */
 static int write_regions(struct planning *planning)
 {
 	struct ky_patch *patch = planning->patch;
@@ -302,7 +302,7 @@ static int add_edit(struct planning *planning, uint32_t entry, const struct ky_f
 	return 0;
 }
 
-/* The entry of a place, its stub made and put where it belongs. UINT32_MAX: there cannot be one. */
+/* Return the entry of a place, with its stub made and put into its place. UINT32_MAX: impossible. */
 static int plan_place(struct planning *planning, uint32_t index, const struct ky_function *function,
 		      uint32_t form, const uint32_t sites[2])
 {
@@ -338,7 +338,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 	if (is_new)
 		region->used +=
 			(stub.places.bytes + KY_STUB_ALIGN - 1) & ~(uint64_t)(KY_STUB_ALIGN - 1);
-	/* Its calls go on counting. */
+	/* Its calls keep counting. */
 	struct ky_patch_spot *spot = &patch->spots[entry];
 	spot->function = function;
 	spot->module = index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* patch_stubs.c: the stubs of a process's functions: see patch_parts.h; how a stub looks is stub.c's. */
+/* patch_stubs.c: the stubs of a process's functions: see patch_parts.h. stub.c has the code of a stub. */
 #include "functrace/agent.h"
 #include "functrace/patch_parts.h"
 
@@ -14,7 +14,7 @@ static struct ky_agent_table agent_table(void)
 	return table;
 }
 
-/* The region that an address is in: its shared end is at its beginning. */
+/* Return the region of an address: its shared end is at its start. */
 static uint64_t exit_of(const struct ky_patch *patch, uint64_t at)
 {
 	for (uint32_t i = 0; i < patch->keep.regions_count; i++)
@@ -23,7 +23,10 @@ static uint64_t exit_of(const struct ky_patch *patch, uint64_t at)
 	return 0;
 }
 
-/* Callers that may be hooked without a closer look: those in the module, on the larger side of what is a JIT's. */
+/*
+ * Return the callers that may be hooked without a closer check: those in the module, on the larger side of a JIT's
+ * code.
+ */
 static struct ky_code_range near_callers(const struct ky_patch_module *module)
 {
 	struct ky_code_range range = {.from = module->from, .bytes = module->to - module->from};

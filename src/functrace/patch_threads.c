@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_threads.c: what is done to threads while they are stopped: see patch_parts.h.
+ * patch_threads.c: changes to threads while they are stopped: see patch_parts.h.
  *
  *   gs       leads to the states; must have been 0, or ours. fs:0 must be the thread's own address, by which states know it
- *   rip      inside what will be overwritten: goes on in the moved copy
- *   stack    a word that leads inside what will be overwritten was put there by a signal: that function is left alone
+ *   rip      inside the bytes to overwrite: goes on in the moved copy
+ *   stack    a word that leads inside the bytes to overwrite was put there by a signal: that function is not patched
  */
 #include "functrace/patch_parts.h"
 #include "process/proc.h"

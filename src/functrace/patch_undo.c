@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_undo.c: jumps are taken out again, by whoever set them or finds them: see patch_parts.h.
+ * patch_undo.c: takes jumps out, those of this kymo and those that another left: see patch_parts.h.
  *
- * The table in the process says what was there before and what is there now: only where the latter is found the former is
- * put back. So it is right at whatever moment another kymo was killed.
+ * The table in the process has the bytes before and after each change: the former are put back only where the latter
+ * are found. So the result is right no matter when another kymo was killed.
  *
  *   stopped      home is ours from here on; jumps of calls out; off: no hook is new from here on
  *                return addresses put back, of threads that do not unwind
- *   runs, stopped, again and again, until nobody unwinds and nobody is in a stub
- *   stopped      jump of the unwinder out; the drum's memory is given back; home is nobody's
+ *   runs, stopped, again and again, until no thread unwinds and none is in a stub
+ *   stopped      jump of the unwinder out; the drum's memory is given back; home has no owner
  */
 #include "functrace/patch_parts.h"
 #include "process/proc.h"
@@ -64,7 +64,7 @@ static int write_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 	return error;
 }
 
-/* Prepared only now: calls may have been taken out of the same page. */
+/* Prepare it only now: calls may have been taken out of the same page. */
 static int take_unwinder_out(struct ky_patch *patch)
 {
 	struct ky_patch_edits edits = {0};
@@ -103,7 +103,7 @@ void ky_patch_undo_pause(uint32_t tries)
 	nanosleep(&(struct timespec){.tv_nsec = (long)(PAUSE_NS * (1 + tries / 10))}, NULL);
 }
 
-/* All are stopped, for the first time. */
+/* Do the first part, while all threads are stopped for the first time. */
 static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
 		 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -117,7 +117,7 @@ static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
 	return error;
 }
 
-/* All are stopped: 1 when it was the last time, 0, or -errno. */
+/* While all threads are stopped: return 1 when it was the last time, 0, or -errno. */
 static int try(struct ky_patch *patch, uint32_t tries)
 {
 	const bool quiet = ky_patch_hooks_off(patch, tries) && !ky_patch_hooks_interrupted(patch);
@@ -152,7 +152,7 @@ int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTE
 	return result < 0 ? result : ky_patch_table_write(patch);
 }
 
-/* ---- what a killed kymo left ---- */
+/* ---- leftovers of a killed kymo ---- */
 
 static void release(struct ky_patch *patch)
 {
@@ -163,7 +163,10 @@ static void release(struct ky_patch *patch)
 	free(patch);
 }
 
-/* ours: what this kymo set is undone, else what nobody answers for. 1: it was so; 0; or -errno. */
+/*
+ * Undo a process. ours: what this kymo set; otherwise what a kymo left that is gone. Return 1: done; 0: nothing
+ * there; or -errno.
+ */
 static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct ky_patch *patch = calloc(1, sizeof(*patch));
@@ -173,7 +176,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	int error = ky_remote_open(&patch->remote, pid, message);
 	if (!error)
 		error = ky_agent_memory_read(patch);
-	/* What is of another version, or not to be looked into, is not ours. */
+	/* A home of another version, or an unreadable one, is not ours. */
 	if (error == -ENOENT || (!error && !patch->home.version) || (error && ours)) {
 		release(patch);
 		return 0;
@@ -192,7 +195,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	return error ? error : needed;
 }
 
-/* Of a process that need not be stopped; all zeros: it has none. */
+/* Read home of a process that need not be stopped; all zeros: it has none. */
 static void peek(pid_t pid, struct ky_agent_home *home)
 {
 	memset(home, 0, sizeof(*home));
@@ -219,7 +222,7 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	return ky_agent_memory_find(pid) ? recover(pid, false, message) : 0;
 }
 
-/* Calls back for each process with a home; how often that said yes. */
+/* Call back for each process with a home. Return how often the callback returned true. */
 static uint32_t visit(bool (*one)(void *context, pid_t pid), void *context)
 {
 	uint32_t count = 0;

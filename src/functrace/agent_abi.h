@@ -172,7 +172,7 @@ struct ky_agent_home {
 	uint32_t states_used, states_max; /* states_used: with the first, so at least 1 */
 	uint64_t directory;
 	uint64_t drum, drum_bytes;
-	/* .eh_frame of the stubs and of the agent's replacement of _Unwind_Find_FDE */
+	/* .eh_frame of the stubs, with which the agent answers _Unwind_Find_FDE */
 	uint64_t unwind, unwind_bytes;
 	uint64_t stubs_from, stubs_to; /* all stubs are in this range, among other things */
 	uint64_t generation; /* differs for each drum: kymo changes it when it attaches again */

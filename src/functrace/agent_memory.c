@@ -453,7 +453,7 @@ int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSA
 	if (error == -EPROTO)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
-			 "start the program anew",
+			 "restart the program",
 			 (int)patch->remote.pid);
 	else if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,

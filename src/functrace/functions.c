@@ -117,10 +117,10 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 
 int ky_functions_fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error)
 {
-	const char *what = error == -ENOMEM ? "there is not enough memory"
+	const char *what = error == -ENOMEM ? "out of memory"
 			   : error == -ENOTSUP
-				   ? "it is no x86-64 program: only those can be patched"
-				   : "it is no ELF file";
+				   ? "it is not an x86-64 program: only those can be patched"
+				   : "it is not an ELF file";
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "cannot find the functions of %s: %s", path,
 		 what);
 	return error;

@@ -123,8 +123,8 @@ static void on_child(void *context, pid_t pid, int error, const char *message)
 		ky_off_cpu_round(functrace->switches);
 	if (error < 0)
 		ky_functrace_note(functrace,
-				  "process %ld, a child of what was traced, could not be put back: "
-				  "%.250s; kymo attach -p %ld --functions will do it",
+				  "cannot restore process %ld, a child of a traced process: "
+				  "%.250s; run kymo attach -p %ld --functions",
 				  (long)pid, message, (long)pid);
 }
 
@@ -133,7 +133,7 @@ static void close_children(struct ky_functrace *functrace, bool orphaned)
 {
 	const uint32_t living = ky_patch_close_children(on_child, functrace);
 	if (living && orphaned)
-		ky_functrace_note(functrace, "%u forked %s on, and %s not traced any more", living,
+		ky_functrace_note(functrace, "%u forked %s on, and %s no longer traced", living,
 				  living == 1 ? "process goes" : "processes go",
 				  living == 1 ? "is" : "are");
 }

@@ -41,8 +41,9 @@ static void tell(struct ky_functrace *functrace, const char *line)
 	if (told < TELL_MAX)
 		ky_functrace_note(functrace, "%s", line);
 	else if (told == TELL_MAX)
-		ky_functrace_note(functrace,
-				  "more programs are executed; of each of them nothing is said");
+		ky_functrace_note(
+			functrace,
+			"more programs are executed; further messages of this kind are suppressed");
 }
 
 static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)

@@ -99,16 +99,14 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 	if (error == -EPROTO)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
-			 "start the "
-			 "program anew",
+			 "restart the program",
 			 (int)patch->remote.pid);
 	if (error)
 		return error;
 	if (ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid()) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another kymo (pid %u) traces its functions; end "
-			 "that "
-			 "first",
+			 "that first",
 			 (int)patch->remote.pid, patch->home.owner_pid);
 		return -EBUSY;
 	}
@@ -163,9 +161,8 @@ static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAG
 	}
 	if (!error) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot patch process %d: a thread does not leave what an earlier kymo "
-			 "left "
-			 "there; try again",
+			 "Cannot patch process %d: a thread is still inside the code of an "
+			 "earlier kymo; try again",
 			 (int)patch->remote.pid);
 		error = -EBUSY;
 	}
@@ -359,7 +356,7 @@ static void patch_loaded(struct ky_patch *patch)
 	if (!error && more)
 		error = plan_and_set(patch, true, message);
 	if (error && !patch->gone)
-		ky_patch_note(patch, "what process %d loaded is not traced: %s",
+		ky_patch_note(patch, "libraries loaded by process %d are not traced: %s",
 			      (int)patch->remote.pid, message[0] ? message : strerror(-error));
 }
 
@@ -371,7 +368,7 @@ static bool has_left(struct ky_patch *patch)
 	if (!patch->left)
 		ky_patch_note(patch,
 			      "process %d has turned the CPU's counter off (PR_SET_TSC or strict "
-			      "seccomp): its functions are not traced any more",
+			      "seccomp): its functions are no longer traced",
 			      (int)patch->remote.pid);
 	patch->left = true;
 	return true;
@@ -418,8 +415,8 @@ static void undo(struct ky_patch *patch)
 	if (error && !patch->gone)
 		ky_patch_note(
 			patch,
-			"the functions of process %d could not be put back (%s): kymo attach -p %d "
-			"--functions will do it",
+			"cannot restore the functions of process %d (%s): run kymo attach -p %d "
+			"--functions",
 			(int)patch->remote.pid, message, (int)patch->remote.pid);
 }
 

@@ -334,8 +334,8 @@ void ky_patch_recover_left(const struct ky_agent_home *left);
 /* ---- patch_undo.c ---- */
 
 /*
- * While it runs: take out all that the table has as set, as far as the bytes are still ours and the unwinder's hook
- * is no longer needed. Return 0; -EBUSY: another kymo came in between; or -errno.
+ * While it runs: take out all that the table has as set, as far as the bytes are still ours, and wait until no thread
+ * needs the agent's answers to the unwinder. Return 0; -EBUSY: another kymo came in between; or -errno.
  */
 int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /* Report whether any jump of ours is set. */

@@ -126,7 +126,7 @@ static const char *why_entry_only(const struct ky_patch *patch)
 		if (helper->address && !helper->window)
 			return "its unwinder cannot be patched";
 		if (module->functions->is_static && module->functions->throws && !helper->address)
-			return "it is static and stripped, and its unwinder is not to be found";
+			return "it is static and stripped, and its unwinder was not found";
 	}
 	return NULL;
 }
@@ -144,7 +144,7 @@ int ky_patch_plan_choose(struct ky_patch *patch)
 	const char *why = patch->entry_only ? NULL : why_entry_only(patch);
 	if (why) {
 		patch->entry_only = true;
-		ky_patch_note(patch, "only the beginnings of calls are recorded: %s", why);
+		ky_patch_note(patch, "only the start of each call is recorded: %s", why);
 	}
 	return 0;
 }
@@ -179,7 +179,7 @@ void ky_patch_plan_rooms(struct ky_patch *patch)
 	if (ky_patch_instrumented_room(patch))
 		ky_patch_note(patch,
 			      "functions compiled with -finstrument-functions are not traced: "
-			      "there is no memory for them");
+			      "out of memory");
 }
 
 /* ---- stubs ---- */
@@ -426,7 +426,7 @@ int ky_patch_plan(struct ky_patch *patch, struct ky_patch_edits *edits)
 	planning->edits = edits;
 	const int error = plan_all(planning);
 	if (!error && planning->full)
-		ky_patch_note(patch, "%u functions are not traced: there is no room for them",
+		ky_patch_note(patch, "%u functions are not traced: no memory near their code",
 			      planning->full);
 	if (!error && planning->far)
 		ky_patch_note(patch, "%u functions are not traced: their code cannot be moved",
@@ -452,7 +452,7 @@ int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *ed
 	patch->facts.left_out[KY_WHY_STRANGE] += others;
 	if (others)
 		ky_patch_note(patch,
-			      "%u functions are not traced: their code is not as in their file",
+			      "%u functions are not traced: their code differs from their file",
 			      others);
 	return ky_patch_table_write(patch);
 }

@@ -46,7 +46,7 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
 		return -ENOTSUP;
 	struct ky_pt *new_pt = calloc(1, sizeof(*new_pt));
 	if (!new_pt || ky_pt_machine_read(&new_pt->machine, "", message) != 0) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "no memory for Intel PT");
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "out of memory for Intel PT");
 		free(new_pt);
 		return -ENOMEM;
 	}
@@ -64,8 +64,8 @@ static void look_around(struct ky_pt *pt, struct ky_pt_traced *traced)
 	const int error = traced->ended ? 0 : ky_pt_threads_scan(pt, traced);
 	if (error && error != -ESRCH)
 		ky_pt_note_once(pt, &pt->said_threads,
-				"pt: some threads are not traced: there is no room for their rings "
-				"(1 GiB; as a user what kernel.perf_event_mlock_kb allows)");
+				"pt: some threads are not traced: no memory for their rings "
+				"(1 GiB; for users what kernel.perf_event_mlock_kb allows)");
 }
 
 void ky_pt_round(struct ky_pt *pt)
@@ -117,7 +117,7 @@ static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
 	error = ky_pt_space_look(&traced->process.space);
 	if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "/proc/%d/maps cannot be read, which says what code is where: %s",
+			 "cannot read /proc/%d/maps, which locates the code: %s",
 			 (int)traced->process.pid, strerror(-error));
 	return error;
 }
@@ -171,8 +171,8 @@ static void say_missing(const struct ky_pt *pt, const struct ky_pt_traced *trace
 	char line[KY_FUNCTRACE_MESSAGE_BYTES];
 	bool said = !facts->errors && !facts->overflows;
 	snprintf(line, sizeof(line),
-		 "pt: process %d: %u times packets did not fit the code or the code was not known, "
-		 "%u times the CPU lost packets: instants in the trace say where",
+		 "pt: process %d: %u times packets did not match the code or the code was unknown, "
+		 "%u times the CPU lost packets: instants in the trace mark these",
 		 (int)traced->process.pid, facts->errors, facts->overflows);
 	ky_pt_note_once(pt, &said, line);
 }

@@ -160,14 +160,13 @@ static void say_why_not(const struct ky_pt_machine *machine, char why[KY_FUNCTRA
 	else if (machine->says_so)
 		snprintf(
 			why, KY_FUNCTRACE_MESSAGE_BYTES,
-			"this CPU (%s) has Intel Processor Trace, but the kernel does not give it: "
+			"this CPU (%s) has Intel Processor Trace, but the kernel does not offer it: "
 			"no " DEVICE "type",
 			name);
 	else if (machine->is_virtual)
 		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "this machine is virtual, and its host does not pass Intel Processor "
-			 "Trace on "
-			 "(%s): on the host itself it may be possible",
+			 "Trace on (%s): on the host itself it may be possible",
 			 name);
 	else
 		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
@@ -236,7 +235,7 @@ void ky_pt_machine_why(int error, char why[KY_FUNCTRACE_MESSAGE_BYTES])
 		break;
 	case EBUSY:
 		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Intel Processor Trace is used by somebody else (another perf, a "
+			 "Intel Processor Trace is in use (another perf, a "
 			 "hypervisor)");
 		break;
 	case EMFILE:

@@ -131,10 +131,9 @@ static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky
 		break;
 	case PERF_RECORD_LOST:
 		traced->look = true;
-		ky_pt_note_once(
-			pt, &pt->said_lost,
-			"pt: the kernel had no room for records of what was mapped: some code "
-			"may not be known");
+		ky_pt_note_once(pt, &pt->said_lost,
+				"pt: the kernel lost records of mappings: some code "
+				"may be unknown");
 		break;
 	default:
 		break;
@@ -299,7 +298,7 @@ bool ky_pt_thread_time(const struct ky_pt_thread *thread, struct ky_pt_time *tim
 static void say_memory(struct ky_pt *pt)
 {
 	ky_pt_note_once(pt, &pt->said_memory,
-			"pt: no memory to decode all that was traced: some calls are missing");
+			"pt: out of memory while decoding: some calls are missing");
 }
 
 void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced)
@@ -327,7 +326,7 @@ void ky_pt_threads_report(struct ky_pt *pt, struct ky_pt_traced *traced,
 	if (!ky_pt_thread_time(thread, &window.time))
 		ky_pt_note_once(
 			pt, &pt->said_time,
-			"pt: the kernel does not say how the CPU's counter relates to its clock "
+			"pt: the kernel does not report how the CPU's counter relates to its clock "
 			"(is the clock source tsc?): nothing can be decoded");
 	else if (ky_pt_process_tell(&traced->process, thread->tid_inside, &window, &until) != 0)
 		say_memory(pt);

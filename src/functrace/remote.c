@@ -29,7 +29,7 @@ static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	    head.e_machine == EM_X86_64)
 		return 0;
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: it is no 64-bit x86 program; use --engine sample",
+		 "Cannot patch process %d: it is not a 64-bit x86 program; use --engine sample",
 		 (int)pid);
 	return -ENOEXEC;
 }
@@ -38,8 +38,8 @@ int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRAC
 {
 	*remote = (struct ky_remote){.pid = pid, .memory = -1};
 	if (pid <= 0 || pid == getpid()) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: it is %s",
-			 (int)pid, pid <= 0 ? "none" : "kymo itself");
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: %s",
+			 (int)pid, pid <= 0 ? "no such process" : "it is kymo itself");
 		return -EINVAL;
 	}
 	const int error = check_class(pid, message);

@@ -122,13 +122,12 @@ static const char *why_forbidden(unsigned user)
 		return "kernel.yama.ptrace_scope is 3, which forbids it until the next boot; use "
 		       "--engine sample";
 	if (geteuid() != 0 && user != geteuid())
-		return "it is another user's; run kymo as that user or with sudo";
+		return "it belongs to another user; run kymo as that user or with sudo";
 	if (scope == 2 && geteuid() != 0)
 		return "kernel.yama.ptrace_scope is 2: only root may; run kymo with sudo";
 	if (scope == 1 && geteuid() != 0)
 		return "kernel.yama.ptrace_scope is 1; start it with kymo run, run kymo with sudo, "
-		       "or "
-		       "allow it: sudo sysctl kernel.yama.ptrace_scope=0";
+		       "or allow it: sudo sysctl kernel.yama.ptrace_scope=0";
 	if (geteuid() != 0)
 		return "it changed its rights (setuid) or forbids it (PR_SET_DUMPABLE); run kymo "
 		       "with sudo";
@@ -141,8 +140,7 @@ void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_B
 	char name[64];
 	if (error == ENOENT || error == ESRCH) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot trace process %d: it has ended, or is a part of the kernel",
-			 (int)pid);
+			 "Cannot trace process %d: it has ended, or is a kernel thread", (int)pid);
 		return;
 	}
 	if (ky_proc_status(pid, 0, &status) != 0)

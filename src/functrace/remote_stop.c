@@ -260,7 +260,7 @@ static int fail(struct ky_remote *remote, int error, pid_t stuck,
 			 (int)stuck, pid, thread_state(remote->pid, stuck));
 	else if (error == -ESTALE)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Process %d became another program meanwhile; try again", pid);
+			 "Process %d executed another program; try again", pid);
 	else
 		ky_remote_refusal(remote->pid, -error, message);
 	return error == -EACCES ? -EPERM : error;

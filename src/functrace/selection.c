@@ -71,7 +71,7 @@ static void trim(struct entry *entry)
 static int fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *text, size_t bytes)
 {
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "cannot select functions by \"%.*s\": the glob is empty; say GLOB, -GLOB, "
+		 "cannot select functions by \"%.*s\": the glob is empty; use GLOB, -GLOB, "
 		 "module:GLOB or file:GLOB",
 		 bytes < 200 ? (int)bytes : 200, text);
 	return -EINVAL;
@@ -121,7 +121,7 @@ int ky_selection_parse(struct ky_selection **out, const char *list, uint64_t min
 			calloc(count_commas(selection->text) + 1u, sizeof(*selection->entries));
 	if (!selection || !selection->entries) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "cannot select functions: there is not enough memory");
+			 "cannot select functions: out of memory");
 		ky_selection_free(&selection);
 		return -ENOMEM;
 	}

@@ -75,10 +75,10 @@ static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 		process ? ky_stack_modules_read(&spans->modules, &process->space, pid) : -ENOMEM;
 	if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "functions: samples: what process %d has mapped: %s%s", (int)pid,
-			 strerror(-error),
+			 "functions: samples: cannot read the mappings of process %d: %s%s",
+			 (int)pid, strerror(-error),
 			 error == -EACCES || error == -EPERM
-				 ? "; run kymo as root, or as the user whose process it is"
+				 ? "; run kymo as root, or as the process's user"
 				 : "");
 	else
 		error = ky_stack_spans_watch(spans, process, message);
@@ -109,9 +109,10 @@ static void tell_loss(struct ky_stack_spans *spans)
 	if (!spans->facts.lost || spans->loss_told || !spans->options.note)
 		return;
 	spans->loss_told = true;
-	spans->options.note(spans->options.context,
-			    "functions: samples are lost, for kymo does not get enough CPU time; "
-			    "they are counted and marked; fewer a second: --sample");
+	spans->options.note(
+		spans->options.context,
+		"functions: samples are lost because kymo does not get enough CPU time; "
+		"they are counted and marked; use a lower --sample rate");
 }
 
 void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)

@@ -86,11 +86,11 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	struct perf_event_attr attr;
 	if (!per_second || per_second > PER_SECOND_MAX || per_second > (uint32_t)most)
-		return fail(message, -EINVAL,
-			    "functions: %u samples a second: it takes 1 to %d (the kernel's "
-			    "perf_event_max_sample_rate is %d)",
-			    per_second, most < (int)PER_SECOND_MAX ? most : (int)PER_SECOND_MAX,
-			    most);
+		return fail(
+			message, -EINVAL,
+			"functions: %u samples a second: not in the range 1 to %d (the kernel's "
+			"perf_event_max_sample_rate is %d)",
+			per_second, most < (int)PER_SECOND_MAX ? most : (int)PER_SECOND_MAX, most);
 	spans->stack_bytes = STACK_BYTES_FIRST;
 	fill_attr(&attr, per_second, spans->stack_bytes);
 	const int error = ky_perf_events_open(&spans->events, &attr, ring_bytes());

@@ -269,7 +269,7 @@ prints "doctor: the kernel" 0 "kernel" doctor
 is_json "doctor: JSON" doctor --json
 refuses "doctor: one program" 2 "one program at a time" doctor a.json b.json
 refuses "doctor: --all without a program" 2 "name one" doctor --all
-refuses "doctor: a file that is not a program" 1 "it is no ELF file" doctor ./a.json
+refuses "doctor: a file that is not a program" 1 "it is not an ELF file" doctor ./a.json
 refuses "doctor: a program that is nowhere" 1 "no program" doctor no-such-program
 if [ "$(uname -m)" = x86_64 ]; then
 	prints "doctor: functions of a program" 0 "can be traced" doctor "$kymo"

@@ -289,7 +289,7 @@ static void what_could_not_be_decoded_is_noted_at_the_end(void **state)
 	put_packets(faked, &faked->traced->threads[0], 0);
 	ky_pt_decode(faked->pt);
 	ky_pt_close(&faked->pt);
-	assert_non_null(strstr(faked->notes, "1 times packets did not fit the code"));
+	assert_non_null(strstr(faked->notes, "1 times packets did not match the code"));
 }
 
 static void a_counter_without_a_clock_is_noted(void **state)

@@ -123,7 +123,7 @@ static void a_machine_without_it_says_why(void **state)
 	put_cpu("GenuineIntel", "Intel(R) Xeon(R)", "hypervisor");
 	expect_refusal("this machine is virtual");
 	put_cpu("GenuineIntel", "Intel(R) Xeon(R)", "intel_pt");
-	expect_refusal("the kernel does not give it");
+	expect_refusal("the kernel does not offer it");
 	put_cpu("GenuineIntel", "Intel(R) Core(TM)2", "");
 	expect_refusal("this CPU (Intel(R) Core(TM)2) has no Intel Processor Trace");
 }

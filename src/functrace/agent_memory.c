@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_memory.c: what the engine needs in a process is mapped there, or found and taken over: see patch_parts.h.
+ * agent_memory.c: maps what the engine needs in a process, or finds it and takes it over: see patch_parts.h.
  *
- * Each step writes home, so that whoever comes next, should kymo be killed, goes on from there: version is the last that is
- * written. Memory that is large is reserved and not used until it is touched.
+ * Each step writes home, so that the next kymo goes on from there if this one is killed: version is written last.
+ * Large memory is reserved and not used until it is touched.
  */
 #include "functrace/patch_parts.h"
 
@@ -30,7 +30,7 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
-/* For what is loaded later, up to a JVM: addresses that are reserved cost nothing. */
+/* Room for libraries that are loaded later, up to a JVM: reserved addresses cost nothing. */
 #define FUNCTIONS_SPARE (1u << 17)
 #define SITES_SPARE (1u << 16)
 #define SCRATCH_AT 2048u /* in the first state */
@@ -57,7 +57,7 @@ static int64_t call(struct ky_patch *patch, long number, uint64_t a, uint64_t b,
 	return ky_remote_call(&patch->remote, number, (const uint64_t[6]){a, b, c, d, e, f});
 }
 
-/* Anonymous memory; 0: none. */
+/* Map anonymous memory; 0: failed. */
 static uint64_t map(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection, int flags)
 {
 	const int64_t result = call(patch, SYS_mmap, at, bytes, (uint64_t)protection,
@@ -130,7 +130,7 @@ bool ky_agent_memory_owned(const struct ky_agent_home *home)
 
 /* ---- making ---- */
 
-/* What the agent writes is not ours to write over. */
+/* Read again what the agent writes: it is not ours to overwrite. */
 static void refresh(struct ky_patch *patch)
 {
 	struct ky_agent_home now;
@@ -153,7 +153,7 @@ int ky_agent_memory_write(struct ky_patch *patch)
 				       &patch->keep, sizeof(patch->keep));
 }
 
-/* A memfd of the process, named by what is at an address of it. */
+/* Make a memfd in the process, with the name that is at an address there. */
 static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *name,
 			  unsigned flags)
 {
@@ -161,7 +161,7 @@ static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *
 	return error ? error : call(patch, SYS_memfd_create, name_at, flags, 0, 0, 0, 0);
 }
 
-/* From a gadget of its own to home's. */
+/* Map home, with a gadget of its own, and go over to home's. */
 static int64_t map_home(struct ky_patch *patch, uint64_t gadget)
 {
 	const uint64_t bytes = home_bytes();
@@ -176,7 +176,7 @@ static int64_t map_home(struct ky_patch *patch, uint64_t gadget)
 	return result;
 }
 
-/* Its code is executable, and its gadget is the one that is used. */
+/* Make home's code executable and use its gadget. */
 static int64_t open_home(struct ky_patch *patch)
 {
 	const int64_t result =
@@ -223,7 +223,7 @@ static int write_agent(struct ky_patch *patch)
 	return error;
 }
 
-/* Whether the agent that is there is the one that we would write. */
+/* Report whether the agent that is there is the one that we would write. */
 static bool same_agent(const struct ky_patch *patch)
 {
 	const struct ky_agent_home *home = &patch->home;
@@ -239,7 +239,7 @@ static bool same_agent(const struct ky_patch *patch)
 	return same;
 }
 
-/* As many states as the process may have; fewer when it may not have so much. */
+/* Map as many states as the process may have; fewer when its memory is limited. */
 static int map_states(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
@@ -272,7 +272,7 @@ static int map_memory(struct ky_patch *patch)
 	if (!home->states && (map_states(patch) || ky_agent_memory_write(patch)))
 		return -ENOMEM;
 	if (!home->directory) {
-		/* Low where it can be: stubs are shorter then. */
+		/* At a low address if possible: stubs are shorter then. */
 		home->directory =
 			map(patch, 0, directory, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_32BIT);
 		if (!home->directory)
@@ -287,7 +287,7 @@ static int map_memory(struct ky_patch *patch)
 
 /* ---- the drum ---- */
 
-/* The drum of the attach before, if its descriptor still is the one. */
+/* Close the drum of the attach before, if its descriptor is still the same. */
 static void close_drum_there(struct ky_patch *patch)
 {
 	char path[64];
@@ -300,7 +300,7 @@ static void close_drum_there(struct ky_patch *patch)
 	patch->keep.drum_fd = -1;
 }
 
-/* A descriptor there that is out of the program's way. */
+/* Make a descriptor there that is out of the program's way. */
 static int64_t make_drum_there(struct ky_patch *patch)
 {
 	const int64_t low = make_memfd(patch, patch->home_at + KY_PATCH_ROOM_AT, KY_DRUM_NAME,
@@ -345,7 +345,7 @@ static int open_drum(struct ky_patch *patch)
 	return error;
 }
 
-/* At the address of the one before, when it has the same size: what threads may be about to write goes somewhere. */
+/* Map the drum at the address of the one before, when it has the same size: threads may be about to write there. */
 static int64_t map_drum(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
@@ -379,13 +379,13 @@ static int64_t make_drum(struct ky_patch *patch)
 	return result;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* Nobody's state and nothing counted: as after the first attach. */
+/* Make all states free and all counts 0, as after the first attach. */
 static int reset_states(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
-	/* What a thread that is led here in the middle of a stub writes goes nowhere. */
+	/* The write of a thread that is led here in the middle of a stub has no effect. */
 	const struct ky_agent_state first = {.here = 1, .pos = home->states + SCRATCH_AT};
 	uint32_t used = 0;
 	(void)ky_remote_read(&patch->remote,
@@ -393,7 +393,7 @@ static int reset_states(struct ky_patch *patch)
 			     sizeof(used));
 	call(patch, SYS_madvise, home->states, home->states_max * home->state_bytes, MADV_DONTNEED,
 	     0, 0, 0);
-	/* So does what one does that a signal handler keeps from going on in a stub. */
+	/* The same for a thread that a signal handler keeps inside a stub. */
 	for (uint32_t i = 1; i < used && i < home->states_max; i++)
 		(void)ky_remote_write(&patch->remote,
 				      home->states + i * home->state_bytes +

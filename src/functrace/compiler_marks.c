@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compiler_marks.c: see functions_parts.h. What compilers leave for tracers, and code that cannot bear one:
+ * compiler_marks.c: see functions_parts.h. Marks that compilers leave for tracers, and code that must not be traced:
  *
  *   __patchable_function_entries   addresses of nops: -fpatchable-function-entry. In files that can be loaded anywhere they
  *                                  are in the relocations
  *   slots of the GOT               -finstrument-functions: calls of __cyg_profile_func_enter and _exit
- *   xray_instr_map                 clang -fxray-instrument: where a sled is, and of what kind
+ *   xray_instr_map                 clang -fxray-instrument: the address and kind of each sled
  *   Builtins_*                     V8's own code, which reads return addresses; in stripped files it is known by its size
  *                                  and by not being in .eh_frame
  *   .gopclntab                     Go, which moves its stacks
- *   caml_start_program             OCaml, whose collector finds what is on the stack by return addresses
+ *   caml_start_program             OCaml, whose collector finds the values on the stack by return addresses
  */
 #include "functrace/functions_parts.h"
 
@@ -22,7 +22,8 @@
 #define XRAY_ENTRY_BYTES 32u
 #define XRAY_SLED_BYTES 11u
 #define V8_BUILTINS_MIN 64u
-#define FOREIGN_BYTES_MIN (512u * 1024) /* V8's have 1.6 MB; OpenSSL has 150 kB of such assembly */
+/* V8's have 1.6 MB; OpenSSL has 150 kB of such assembly */
+#define FOREIGN_BYTES_MIN (512u * 1024)
 
 static uint64_t read_word(const uint8_t *at)
 {
@@ -122,8 +123,8 @@ static void find_cyg(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
 	ky_compiler_marks_slots(reading, take_cyg_slot, out);
-	out->calls_cyg |=
-		out->is_static && out->cyg_enter; /* it is only linked in when it is called */
+	/* it is only linked in when it is called */
+	out->calls_cyg |= out->is_static && out->cyg_enter;
 	if (out->cyg_enter == out->cyg_exit)
 		out->cyg_enter = out->cyg_exit = 0;
 }
@@ -142,7 +143,10 @@ static void mark(struct ky_functions_reading *reading, uint64_t function_at, uin
 	function->window = bytes;
 }
 
-/* The bytes of whole nops from there on that a jump would overwrite: gcc's are of one byte, clang's one of five. 0: none. */
+/*
+ * Return the bytes of whole nops from there on that a jump would overwrite: gcc's are of one byte, clang's one of
+ * five. 0: none.
+ */
 static uint8_t nops_bytes(const struct ky_functions_reading *reading, uint64_t at)
 {
 	uint64_t left;
@@ -158,7 +162,7 @@ static uint8_t nops_bytes(const struct ky_functions_reading *reading, uint64_t a
 	return bytes;
 }
 
-/* At the function's very beginning, or behind endbr64. */
+/* Mark nops at the function's very start, or after endbr64. */
 static void mark_nops(struct ky_functions_reading *reading, uint64_t at)
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -207,7 +211,8 @@ static void find_sleds(struct ky_functions_reading *reading, Elf_Scn *section,
 	for (size_t at = 0; data && data->d_buf && at + XRAY_ENTRY_BYTES <= data->d_size;
 	     at += XRAY_ENTRY_BYTES) {
 		const uint8_t *entry = (const uint8_t *)data->d_buf + at;
-		const bool relative = entry[18] >= 2; /* since version 2 to where they stand */
+		/* since version 2 relative to their own address */
+		const bool relative = entry[18] >= 2;
 		const uint64_t here = relative ? head->sh_addr + at : 0;
 		const uint64_t place = read_word(entry) + here;
 		const uint64_t function = read_word(entry + 8) + (relative ? here + 8 : 0);
@@ -240,7 +245,7 @@ static void take_section(struct marks *marks, Elf_Scn *section, const GElf_Shdr 
 		leave_all_alone(reading->out);
 }
 
-/* The range of all functions of V8's own code, by their names; without any when there are too few. */
+/* Return the range of all functions of V8's own code, by their names; empty when there are too few. */
 static struct ky_code_range find_builtins(const struct ky_functions *out)
 {
 	uint64_t from = UINT64_MAX;
@@ -259,7 +264,7 @@ static struct ky_code_range find_builtins(const struct ky_functions *out)
 					: (struct ky_code_range){0};
 }
 
-/* The largest piece of a section that .eh_frame does not describe. */
+/* Return the largest piece of a section that .eh_frame does not describe. */
 static struct ky_code_range find_gap(const struct ky_functions_reading *reading,
 				     const struct ky_code_range *section)
 {
@@ -279,7 +284,10 @@ static struct ky_code_range find_gap(const struct ky_functions_reading *reading,
 	return gap;
 }
 
-/* Compilers describe all that they make: so much that is not described is code of a machine of its own, as V8's builtins. */
+/*
+ * Return code of another runtime, as V8's builtins: compilers describe all the code that they make, so a large part
+ * without a description is foreign.
+ */
 static struct ky_code_range find_foreign(const struct ky_functions_reading *reading)
 {
 	struct ky_code_range largest = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c: ky_functions_read(): see functions.h and, for its steps, functions_parts.h. Only x86-64: other programs have no
- * functions that could be patched.
+ * functions.c: ky_functions_read(): see functions.h and, for its steps, functions_parts.h. x86-64 only: other
+ * programs have no functions that could be patched.
  */
 #include "base/array.h"
 #include "functrace/functions_parts.h"
@@ -40,7 +40,7 @@ static void take_section(struct ky_functions_reading *reading, const GElf_Shdr *
 	add_range(is_stubs ? &reading->stubs : &reading->text, head->sh_addr, head->sh_size);
 }
 
-/* What is code, by sections; without these, by segments. */
+/* Find the code, by sections; without these, by segments. */
 static void find_sections(struct ky_functions_reading *reading)
 {
 	size_t names;
@@ -197,7 +197,7 @@ void ky_functions_free(struct ky_functions **functions)
 	free(own);
 }
 
-/* What the compiler's start files bring into every program: in a small one they are the most. */
+/* Report whether the compiler's start files bring it into every program: in a small program these are the majority. */
 static bool is_of_start_files(const struct ky_function *function)
 {
 	static const char *const names[] = {

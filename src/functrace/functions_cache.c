@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_cache.c: keeps what the scan of a large file found: $XDG_CACHE_HOME/kymo/functions, else under ~/.cache, one file
- * for each path, so that a program that is built again and again takes the place of its older self.
+ * functions_cache.c: keeps the results of the scan of a large file: $XDG_CACHE_HOME/kymo/functions, else under
+ * ~/.cache, one file for each path, so that a program that is built again replaces its older version.
  *
- *   struct head        which file it was: build id, and a hash over its code and all that was known before the scan
- *   struct entry[]     of each function, by address
+ *   struct head        identifies the file: build id, and a hash over its code and all that was known before the scan
+ *   struct entry[]     one for each function, by address
  *
- * It decides where a program is patched: a file that another user could have written is not read, nor one whose hash is not
- * right. A build id does not stand for the code: some are the same for all builds, and tools change files and leave it.
- * A cache that cannot be written is not reported: it only costs time.
+ * The cache decides where a program is patched: kymo does not read a file that another user could have written, nor
+ * one whose hash is wrong. A build id does not identify the code: some are the same for all builds, and tools change
+ * files and leave it. A failure to write it is not reported: it only costs time.
  */
 #include "base/file.h"
 #include "functrace/functions_parts.h"
@@ -24,8 +24,10 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x31736e756f6d796b) /* "kymouns1" */
-#define SCAN_VERSION 7u                    /* more when the scan finds other things than before */
-#define WORTH_MIN 2000u                    /* functions: below, the scan takes a few milliseconds */
+/* increase it when the scan finds other things than before */
+#define SCAN_VERSION 7u
+/* functions: with fewer, the scan takes a few milliseconds */
+#define WORTH_MIN 2000u
 
 struct entry {
 	uint8_t how, why, at, window;
@@ -42,8 +44,9 @@ struct head {
 static uint64_t hash_on(uint64_t hash, const void *bytes, size_t count)
 {
 	const uint8_t *at = bytes;
+	/* FNV-1a */
 	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
 
@@ -52,7 +55,7 @@ static uint64_t hash_of(const void *bytes, size_t count)
 	return hash_on(UINT64_C(0xcbf29ce484222325), bytes, count);
 }
 
-/* By words: it is done for all code of large programs each time. */
+/* Hash by words: this runs over all code of large programs each time. */
 static uint64_t hash_code(const struct ky_functions *functions)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -103,7 +106,7 @@ static bool file_path(const struct ky_functions *functions, char *path, size_t r
 	return true;
 }
 
-/* All folders on the way, as far as they are missing. */
+/* Make the missing folders of a path. */
 static void make_folders(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_frames.c: see functions_parts.h. .eh_frame describes nearly every piece of code that a compiler made, also in
- * stripped files:
+ * functions_frames.c: see functions_parts.h. .eh_frame describes nearly every piece of code that a compiler made,
+ * also in stripped files:
  *
  *   CIE: instructions that all its FDEs begin with   "CFA = rsp + 8"
  *   FDE: from, bytes, instructions                   "from + 1 on: CFA = rsp + 16" ...
  *
- * libdw runs the instructions. A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that were put
- * elsewhere (foo.cold) have an FDE of their own, but begin in the middle of things.
+ * libdw runs the instructions. A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that
+ * were put elsewhere (foo.cold) have an FDE of their own, but begin in the middle of a function.
  */
 #include "functrace/functions_parts.h"
 
@@ -19,12 +19,12 @@
 #include <stdlib.h>
 
 #define FRAMES_MAX (4u << 20)
-/* libdw runs a frame's instructions for each name in it: more are only in files that are made to take long. */
+/* libdw runs a description's instructions for each name in it: only files made to be slow have more. */
 #define PROGRAM_BYTES_MAX 8192u
 #define RSP 7u /* numbers of registers in DWARF */
 #define RETURN_ADDRESS 16u
 
-/* A pointer in one of the encodings that linkers use; `at` is the address of its first byte. */
+/* Read a pointer in one of the encodings that linkers use; `at` is the address of its first byte. */
 static uint64_t read_pointer(struct ky_bytes *in, unsigned encoding, uint64_t at)
 {
 	uint64_t value = 0;
@@ -50,9 +50,9 @@ static uint64_t read_pointer(struct ky_bytes *in, unsigned encoding, uint64_t at
 	return value;
 }
 
-/* What an FDE needs of its CIE. */
+/* The part of a CIE that an FDE needs. */
 struct common {
-	uint64_t at; /* where it is in the section; ~0: none */
+	uint64_t at; /* its offset in the section; ~0: none */
 	unsigned encoding;
 	bool has_data; /* augmentation data, with its length */
 	uint64_t program_bytes;
@@ -118,7 +118,7 @@ static int by_address(const void *a, const void *b)
 	return KY_COMPARE(left->address, right->address);
 }
 
-/* Without headers of sections (sstrip), .eh_frame is found by its index, which the unwinder uses. */
+/* Find .eh_frame by its index, which the unwinder uses: there may be no section headers (sstrip). */
 static Elf_Data *find_by_index(struct ky_functions_reading *reading, uint64_t *address)
 {
 	size_t count;
@@ -155,8 +155,9 @@ static void read_frames(struct ky_functions_reading *reading, Elf_Data *data, ui
 		const int result = dwarf_next_cfi(ident, data, true, at, &next, &entry);
 		if (result != 0 && (result > 0 || next <= at))
 			break;
+		/* that one is damaged; the start of the next is known */
 		if (result < 0)
-			continue; /* that one is damaged; where the next begins is known */
+			continue;
 		if (dwarf_cfi_cie_p(&entry)) {
 			read_common(&common, &entry.cie, at);
 			continue;
@@ -206,7 +207,7 @@ const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions
 	return frame && address - frame->address < frame->bytes ? frame : NULL;
 }
 
-/* Asks libdw about a place. */
+/* Ask libdw about an address. */
 static struct ky_functions_row ask(const struct ky_functions_reading *reading,
 				   const struct ky_functions_frame *frame, uint64_t address)
 {
@@ -228,7 +229,9 @@ static struct ky_functions_row ask(const struct ky_functions_reading *reading,
 	return row;
 }
 
-/* Nearly all functions begin with a plain frame: libdw is asked about one of each CIE. */
+/*
+ * Return the row of an address. Nearly all functions begin with a plain description: ask libdw about one of each CIE.
+ */
 static struct ky_functions_row row_at(struct ky_functions_reading *reading,
 				      const struct ky_functions_frame *frame, uint64_t address)
 {

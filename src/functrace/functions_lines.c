@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_lines.c: see functions_parts.h. One walk over the debug information: each unit's functions with where they are
- * declared. Files are kept once for each unit, for most functions of a unit are of a few.
+ * functions_lines.c: see functions_parts.h. Walks once over the debug information: each unit's functions and their
+ * declarations. Files are kept once for each unit, because most functions of a unit are from a few files.
  */
 #include "functrace/functions_parts.h"
 
@@ -24,7 +24,7 @@ static const char *keep(struct lines *lines, const char *file)
 	return lines->last_kept;
 }
 
-/* Units of DWARF 5 count files from 0, the unit's own: elfutils takes that for none. */
+/* Return the file of a function. Units of DWARF 5 count files from 0, the unit's own: elfutils takes that for none. */
 static const char *file_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -57,7 +57,10 @@ static int take_function(Dwarf_Die *die, void *context)
 	return DWARF_CB_OK;
 }
 
-/* libdw takes texts up to their zero byte and looks for no end of the section: files without that byte are not for it. */
+/*
+ * Report whether texts end: libdw reads them up to their zero byte and ignores the end of the section, so it must not
+ * get files without that byte.
+ */
 static bool texts_end(Elf *elf)
 {
 	static const char *const names[] = {".debug_str", ".debug_line_str"};

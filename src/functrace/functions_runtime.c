@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_runtime.c: see functions_parts.h. What must not be hooked, by name: functions that keep their return address for
- * later or have none, that have a calling convention of their own, or that walk stacks from themselves outwards. More of
- * them are found by what they do (functions_scan.c), for names are often not there.
+ * functions_runtime.c: see functions_parts.h. The names of functions that must not be hooked: those that keep their
+ * return address for later or have none, that have a calling convention of their own, or that walk stacks from
+ * themselves outwards. functions_scan.c finds more of them by their instructions, because names are often missing.
  */
 #include "functrace/functions_parts.h"
 
 #include <string.h>
 
-/* Whole files: the loader, unwinders, sanitizers. By the name in the file, or its own. */
+/* Whole files: the loader, unwinders, sanitizers. By the name of the file, or its soname. */
 static const char *const files[] = {
 	"ld-linux",     "ld-musl",    "ld.so",        "libgcc_s.so", "libunwind",
 	"libasan.so",   "libtsan.so", "libhwasan.so", "liblsan.so",  "libubsan.so",
 	"libclang_rt.", "libkymo.so", "libthread_db", "libmcount",
 };
 
-/* Files that make code when they run, also when none is there yet. */
+/* Files that make code at run time, even if there is none yet. */
 static const char *const makers[] = {
 	"libjvm.so", "libcoreclr.so",     "libclrjit.so", "libmono", "libluajit",   "luajit",
 	"libmozjs",  "libjavascriptcore", "libnode.so",   "libv8",   "libpypy",     "pypy",
 	"libart.so", "beam.smp",          "opcache.so",   "libruby", "libwasmtime", "libhermes",
 };
 
-/* A '*' at the end: all that begin so. */
+/* A '*' at the end matches any rest. */
 static const char *const names[] = {
-	/* return a second time, or keep where to return to */
+	/* return a second time, or keep the return address */
 	"setjmp",
 	"_setjmp",
 	"__setjmp*",
@@ -77,7 +77,7 @@ static const char *const names[] = {
 	"_mcount",
 	"__cyg_profile_func_*",
 	"__xray_*",
-	/* walk stacks, or look who called */
+	/* walk stacks, or look at their caller */
 	"_Unwind_*",
 	"uw_*",
 	"execute_cfa_program*",
@@ -158,7 +158,10 @@ bool ky_functions_runtime_looks(const char *name)
 	return is_among(name, lookers, sizeof(lookers) / sizeof(lookers[0]));
 }
 
-/* Of libgcc, of LLVM's libunwind, and what these call in languages; compilers add to names of functions that no other file sees. */
+/*
+ * Names of libgcc, of LLVM's libunwind, and of the functions that these call in languages; compilers add suffixes to
+ * names of local functions.
+ */
 bool ky_function_unwinds(const struct ky_function *function)
 {
 	static const char *const unwinders[] = {
@@ -187,7 +190,7 @@ bool ky_function_unwinds(const struct ky_function *function)
 	return is_among(function->linked, unwinders, sizeof(unwinders) / sizeof(unwinders[0]));
 }
 
-/* Whether the last part of a path begins like one of them. */
+/* Report whether the last part of a path begins with one of them. */
 static bool begins_like(const char *path, const char *const *beginnings, size_t count)
 {
 	const char *name = path ? strrchr(path, '/') : NULL;
@@ -199,7 +202,7 @@ static bool begins_like(const char *path, const char *const *beginnings, size_t 
 	return false;
 }
 
-/* The name that a library gives itself; NULL when it has none. */
+/* Return the library's soname; NULL: none. */
 static const char *soname(Elf *elf)
 {
 	GElf_Shdr head;

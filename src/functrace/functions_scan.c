@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_scan.c: see functions_parts.h. Goes once through every instruction of a module, from each known beginning to the
- * next:
+ * functions_scan.c: see functions_parts.h. Goes once through every instruction of a module, from each known start to
+ * the next:
  *
  *   code      f: push  mov  call ...   g: ...  jmp f+3 ...      h: lea [table] ...
- *   touchy       .xxxx                                          one bit for each byte that a jump would overwrite, but for
- *                                                               its first: who leads there makes the function unpatchable
+ *   touchy       .xxxx                                          one bit for each byte that a jump would overwrite, except
+ *                                                               its first: a branch to it makes the function unpatchable
  *
- * Places that are led to: branches that name them; relative tables (switch) at what a lea names; addresses in relocations,
- * or in the data of programs that are not relocated. Data between functions may look like branches: that costs a function
- * at most.
+ * Branch targets are: places that branches name; relative tables (switch) at the operand of a lea; addresses in
+ * relocations, or in the data of programs that are not relocated. Data between functions may look like branches: that
+ * costs a function at most.
  *
- * Who comes to a first byte must come by a call, or as one does: stubs change the flags, and what is below the stack pointer,
- * where functions that call no other keep values. Loops that begin there do not, nor pieces of functions.
+ * Control must come to a first byte by a call, or as by one: stubs change the flags, and the memory below the stack
+ * pointer, where functions that call no other keep values. Loops that begin there do not come by a call, nor do
+ * pieces of functions.
  */
 #include "functrace/functions_parts.h"
 
@@ -30,7 +31,7 @@ struct touchy {
 	uint64_t tables_left; /* entries that may still be looked at: a bound for hostile files */
 };
 
-/* ---- what would be overwritten ---- */
+/* ---- bytes to overwrite ---- */
 
 static uint8_t *bits_of(const struct touchy *touchy, uint64_t address, uint64_t *bit)
 {
@@ -71,7 +72,7 @@ static void leave_alone(struct ky_function *function)
 	function->why = KY_WHY_JUMPED_INTO;
 }
 
-/* Something leads to that address. */
+/* Mark an address as a branch target. */
 static void led_to(const struct touchy *touchy, uint64_t address)
 {
 	uint64_t bit;
@@ -86,8 +87,8 @@ static void led_to(const struct touchy *touchy, uint64_t address)
 /* ---- tables ---- */
 
 /*
- * A switch of the function itself: where its table ends is not known, and what follows is often the table of another one,
- * relative to another place. So only what leads into the function itself counts.
+ * Take the table of a switch. Its end is unknown, and the table of another switch often follows, relative to another
+ * place. So only entries that lead into the function itself count.
  */
 static void take_relative_table(struct touchy *touchy, uint64_t table,
 				const struct ky_function *function)
@@ -116,8 +117,8 @@ static void take_relocation(void *context, uint64_t where, uint64_t what)
 }
 
 /*
- * Programs for one address have their tables ready, and packed relocations leave the addresses in place. Older linkers put tables
- * into the segment of the code.
+ * Take tables of addresses. Programs for one address have their tables ready, and packed relocations leave the
+ * addresses in place. Older linkers put tables into the segment of the code.
  */
 static void take_absolute_tables(const struct touchy *touchy)
 {
@@ -147,7 +148,10 @@ static bool is_table_address(const struct ky_instruction *it)
 	return it->map == 0 && it->opcode == 0x8d && it->rip_relative;
 }
 
-/* Compilers put seldom needed pieces elsewhere, and a name may be all that tells them from functions: gcc 8's, BOLT's. */
+/*
+ * Report whether it may be a piece of a function. Compilers put rarely needed pieces elsewhere, and the name may be
+ * the only difference: gcc 8's, BOLT's.
+ */
 static bool may_be_piece(const struct ky_function *function)
 {
 	return function->linked[0] == '0' || strstr(function->linked, ".cold.");
@@ -161,8 +165,8 @@ static bool is_below_stack(const struct ky_instruction *it, const uint8_t *code)
 }
 
 /*
- * A jump to a first byte: back from the function itself, or to a piece. Tail calls depend on no flags, and come when nothing is
- * kept below the stack pointer.
+ * Take a jump to a first byte: back from the function itself, or to a piece. Tail calls depend on no flags, and come
+ * when nothing is kept below the stack pointer.
  */
 static void take_jump(const struct walk *walk, const struct ky_instruction *it, uint64_t address,
 		      uint64_t target)
@@ -199,7 +203,7 @@ static void look(struct walk *walk, const struct ky_instruction *it, const uint8
 	ky_return_address_users_at(walk->looks, it, code, address);
 }
 
-/* A frame that begins there is a piece of the function before, or of none that is known. */
+/* A description that begins there is a piece of the function before, or of an unknown one. */
 static void leave_function(struct walk *walk, uint64_t address)
 {
 	const struct ky_functions *out = walk->touchy->reading->out;
@@ -209,7 +213,7 @@ static void leave_function(struct walk *walk, uint64_t address)
 	walk->looks->stack.follows = false;
 }
 
-/* Where the next function or frame begins; those up to the address are passed. */
+/* Return the start of the next function or description; skip those up to the address. */
 static uint64_t next_beginning(struct walk *walk, uint64_t address)
 {
 	const struct ky_functions_reading *reading = walk->touchy->reading;

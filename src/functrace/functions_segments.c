@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_segments.c: see functions_parts.h. The bytes that the file has in memory are read, not mapped: a file that is cut
- * short gives zeros and no SIGBUS. Data is only needed to look for tables: it is read when it is, and given back
- * afterwards.
+ * functions_segments.c: see functions_parts.h. Reads the bytes that the file has in memory instead of mapping them: a
+ * file that is cut short in the meantime gives zeros and no SIGBUS. Data is only needed to look for tables: it is
+ * read then, and freed afterwards.
  */
 #include "functrace/functions_parts.h"
 
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define TEXTS_BYTES (256u * 1024)
-#define TEXTS_OF_FILE                                                                              \
-	8u /* times its bytes: readable names are longer, but symbols may share theirs */
+/* times its bytes: readable names are longer, but symbols may share theirs */
+#define TEXTS_OF_FILE 8u
 
 struct ky_functions_texts {
 	struct ky_functions_texts *next;
@@ -44,7 +44,10 @@ static bool overlaps(const struct ky_functions_own *own, const GElf_Phdr *head)
 	return false;
 }
 
-/* Hostile files have segments beyond their end, over the end of all addresses, or the same bytes many times. */
+/*
+ * Report whether a segment is sound. Hostile files have segments beyond their end, over the end of all addresses, or
+ * the same bytes many times.
+ */
 static bool is_sound(const struct ky_functions_own *own, const GElf_Phdr *head, uint64_t file_bytes,
 		     uint64_t *left)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_shared.c: see functions.h. What was read is kept, for the next process has the same libraries:
+ * functions_shared.c: see functions.h. Keeps the results, because the next process has the same libraries:
  *
- *   files ─▶ libc.so.6, 3 users ─▶ worker, 2 users ─▶ libz.so.1, idle ─▶ ...      the last that was asked for comes first
+ *   files ─▶ libc.so.6, 3 users ─▶ worker, 2 users ─▶ libz.so.1, idle ─▶ ...      the last one asked for comes first
  *
- * A file is the same as long as its inode, size and times are; its path counts as well, for names and rules are made of it.
- * What was read with lines serves who wants none. Of those that nobody uses the last few are kept, up to a bound.
+ * A file is the same as long as its inode, size and times are; its path counts as well, because names and rules
+ * depend on it. A result with lines also serves requests without. The last few unused results are kept, up to a
+ * bound.
  */
 #include "functrace/functions_parts.h"
 
@@ -47,7 +48,7 @@ static void put_first(struct file *file)
 	files = file;
 }
 
-/* The one that is the same and has lines when they are wanted, now the first; NULL: none. */
+/* Return the one that is the same and has lines if they are wanted, now the first; NULL: none. */
 static struct file *find(const struct stat *status, const char *path, bool lines)
 {
 	for (struct file **link = &files; *link; link = &(*link)->next) {
@@ -75,7 +76,7 @@ static uint64_t size_of(const struct ky_functions *functions)
 	       ky_functions_own_size(functions->private_data);
 }
 
-/* Frees those that nobody uses, from that many and that many bytes on: how many. */
+/* Free unused ones beyond that count and those bytes. Return how many. */
 static uint32_t trim(uint32_t count_max, uint64_t bytes_max)
 {
 	uint32_t count = 0, dropped = 0;

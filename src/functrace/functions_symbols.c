@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_symbols.c: see functions_parts.h. Makes the list of functions: the first table of symbols that there is, and
- * beginnings in .eh_frame that no symbol covers. Of names for one address the one is taken that others see and use, then
- * the shortest. What a symbol calls a function and .eh_frame knows to be a piece of one is left out.
+ * functions_symbols.c: see functions_parts.h. Makes the list of functions: the first table of symbols that exists,
+ * and starts in .eh_frame that no symbol covers. Of several names for one address, the one that other files see and
+ * use wins, then the shortest. A symbol that .eh_frame shows to be a piece of a function is left out.
  */
 #include "base/array.h"
 #include "functrace/functions_parts.h"
@@ -27,13 +27,13 @@ static struct ky_function *add(struct ky_functions_reading *reading)
 	return function;
 }
 
-/* A name that a library keeps for itself ("_IO_puts"), unless a compiler made it so. */
+/* Report whether a library keeps the name for itself ("_IO_puts"), unless a compiler made it so. */
 static bool is_inner_name(const char *name)
 {
 	return name[0] == '_' && name[1] != 'Z' && name[1] != 'R';
 }
 
-/* Until the list is made, `line` is how good a name is: the less the better. */
+/* Return how good a name is: the less the better. Until the list is made, `line` holds it. */
 static uint32_t worth_of(unsigned binding, const char *name, size_t bytes)
 {
 	const unsigned weak = binding == STB_WEAK;
@@ -41,7 +41,10 @@ static uint32_t worth_of(unsigned binding, const char *name, size_t bytes)
 	return local << 18 | (uint32_t)is_inner_name(name) << 17 | weak << 16 | (uint32_t)bytes;
 }
 
-/* gcc's pieces of functions that are seldom needed: jumped to, never called. clang's (".cold.1") are called. */
+/*
+ * Report whether it is one of gcc's pieces of functions that are rarely needed: jumped to, never called. clang's
+ * (".cold.1") are called.
+ */
 static bool is_piece(const char *name, size_t bytes)
 {
 	return bytes > 5 && memcmp(name + bytes - 5, ".cold", 5) == 0;
@@ -77,7 +80,7 @@ static void take_symbol(struct ky_functions_reading *reading, const GElf_Sym *sy
 	function->line = worth_of(GELF_ST_BIND(symbol->st_info), linked, bytes);
 }
 
-/* Places that are known by name and matter to the engines. */
+/* Take places that are known by name and matter to the engines. */
 static void take_place(struct ky_functions *out, const GElf_Sym *symbol, const char *name)
 {
 	const struct {
@@ -131,7 +134,7 @@ static int by_address_then_worth(const void *a, const void *b)
 	return strcmp(left->linked, right->linked);
 }
 
-/* One function for each address: with the best name, and the largest size that one of them says. */
+/* Keep one function for each address: with the best name, and the largest size among them. */
 static void sort_and_join(struct ky_functions *out)
 {
 	uint32_t kept = 0;
@@ -147,7 +150,7 @@ static void sort_and_join(struct ky_functions *out)
 	out->count = kept;
 }
 
-/* Of those without a size: what .eh_frame says, else up to the next. */
+/* Give those without a size the one of .eh_frame, otherwise the distance to the next. */
 static void give_sizes(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
@@ -182,7 +185,7 @@ static void add_frame(struct ky_functions_reading *reading, const struct ky_func
 	function->line = UINT32_MAX;
 }
 
-/* Both are by address: one walk. `covered` is how far the functions so far reach. */
+/* Both are sorted by address: one walk. `covered` is the end of the functions so far. */
 static void add_frames(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
@@ -203,7 +206,7 @@ static void add_frames(struct ky_functions_reading *reading)
 	}
 }
 
-/* "sqlite3+0x8e70": nameless functions of several files must not look like one. */
+/* Return "sqlite3+0x8e70": nameless functions of several files must not look like one. */
 static const char *name_by_place(struct ky_functions_reading *reading, const char *linked)
 {
 	char name[320];
@@ -235,7 +238,7 @@ static void give_names(struct ky_functions_reading *reading)
 	}
 }
 
-/* The first table that there is has the functions; .dynsym is also looked through for the places. */
+/* Read the tables: the first that exists has the functions; .dynsym is also searched for the places. */
 static void each_table(struct ky_functions_reading *reading)
 {
 	const char **from = &reading->out->names_from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* functrace.c: see functrace.h and, for what it is made of, functrace_parts.h. */
+/* functrace.c: see functrace.h; functrace_parts.h lists its parts. */
 #include "base/array.h"
 #include "functrace/functrace_parts.h"
 #include "process/proc.h"
@@ -37,7 +37,7 @@ void ky_functrace_note(const struct ky_functrace *functrace, const char *format,
 	functrace->options.note(functrace->options.context, line);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 int ky_functrace_open(struct ky_functrace **out, const struct ky_functrace_options *options,
 		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
@@ -73,7 +73,7 @@ static void add_facts(struct ky_patch_facts *sum, const struct ky_patch_facts *f
 	sum->unstopped_ns += facts->unstopped_ns;
 }
 
-/* The names are the patch's, which is about to end. */
+/* Keep the names, which belong to the patch that is about to end. */
 static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patch)
 {
 	const char *name;
@@ -90,8 +90,8 @@ static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patc
 }
 
 /*
- * What was patched when the process was last seen is what is told: afterwards it is nothing. The coverage of a process that went
- * is taken over with its calls.
+ * Close a patch. The facts reported are those of when the process was last seen: afterwards nothing is patched. The
+ * coverage of a process that has ended is taken over with its calls.
  */
 void ky_functrace_close_patch(struct ky_functrace *functrace, struct ky_functrace_process *process,
 			      bool gone)
@@ -108,14 +108,14 @@ void ky_functrace_close_patch(struct ky_functrace *functrace, struct ky_functrac
 	add_facts(&functrace->past, &before);
 }
 
-/* What kymo does next may take long: no thread should stay stopped for it. */
+/* Release late threads: kymo's next work may take long, and no thread should stay stopped for it. */
 static void release_late(void)
 {
 	for (int i = 0; i < LATE_TRIES && ky_patch_release_late(); i++)
 		nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
 }
 
-/* There may be very many, and perf's rings hold but a moment. */
+/* There may be very many, and perf's rings hold only a moment. */
 static void on_child(void *context, pid_t pid, int error, const char *message)
 {
 	struct ky_functrace *const functrace = context;
@@ -128,7 +128,10 @@ static void on_child(void *context, pid_t pid, int error, const char *message)
 				  (long)pid, message, (long)pid);
 }
 
-/* Children that were forked off have the jumps, too. orphaned: what forked them has ended, and with it the trace. */
+/*
+ * Restore children that were forked off: they have the jumps, too. orphaned: the process that forked them has ended,
+ * and with it the trace.
+ */
 static void close_children(struct ky_functrace *functrace, bool orphaned)
 {
 	const uint32_t living = ky_patch_close_children(on_child, functrace);
@@ -184,7 +187,10 @@ static struct ky_functrace_process *find(const struct ky_functrace *functrace, p
 	return NULL;
 }
 
-/* Without them a trace is still right: only what looks like time in a function may be time without a CPU. */
+/*
+ * Mark the time off the CPU. Without the marks a trace is still right, but time in a function may be time without a
+ * CPU.
+ */
 static void add_switches(struct ky_functrace *functrace, pid_t pid)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
@@ -267,7 +273,7 @@ static int begin_samples(struct ky_functrace *functrace, pid_t pid,
 	return error;
 }
 
-/* As /proc/PID/stat has it, in the kernel's hundredths of a second. */
+/* Return a time as in /proc/PID/stat, in the kernel's hundredths of a second. */
 static uint64_t ticks_of(const struct timespec *time)
 {
 	const uint64_t a_second = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -305,14 +311,17 @@ static pid_t parent_of(pid_t pid)
 	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.parent : 0;
 }
 
-/* Whether it was made since the first process was traced. */
+/* Report whether it was made since the first process was traced. */
 static bool is_new(const struct ky_functrace *functrace, pid_t pid)
 {
 	const uint64_t started = ky_patch_started(pid);
 	return started && started >= functrace->began_ticks;
 }
 
-/* Then it has its parent's jumps, and writes into its drum; or it has executed another program, or was there before. */
+/*
+ * Report whether it is a child of a traced process: then it has its parent's jumps, and writes into its drum; or it
+ * has executed another program, or was there before.
+ */
 static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 {
 	if (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS)
@@ -367,9 +376,9 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 	*process = functrace->processes[--functrace->count];
 }
 
-/* ---- meanwhile ---- */
+/* ---- periodic work ---- */
 
-/* Programs that children have executed, however soon after their fork. */
+/* Take programs that children have executed, however soon after their fork. */
 static void take_executed(struct ky_functrace *functrace)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
@@ -405,7 +414,7 @@ void ky_functrace_round(struct ky_functrace *functrace)
 		ky_off_cpu_round(functrace->switches);
 }
 
-/* What kymo itself writes into drums has to be there; what the program writes is. */
+/* Write what kymo itself still has for the drums; the program's events are there already. */
 void ky_functrace_flush(struct ky_functrace *functrace)
 {
 	if (functrace->pt)

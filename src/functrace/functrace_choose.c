@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functrace_choose.c: which engine, and the line that says so.
+ * functrace_choose.c: chooses the engine, and writes the line that names it.
  *
- *   asked for     that one, or it is impossible and why
- *   else          pt      every call, at next to no cost
+ *   asked for     that one, or why it is impossible
+ *   otherwise     pt      every call, at next to no cost
  *                 nops    when most of the program's functions were compiled for it: nothing else is touched
  *                 patch   every call
- *                 sample  what is seen so many times a second
- *   The first that can be set on the process is taken; the line tells why those before it were not.
+ *                 sample  the calls that are seen so many times a second
+ *
+ * The first engine that works on the process is taken; the line gives the reasons against those before it.
  */
 #include "functrace/functrace_parts.h"
 #include "process/proc.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what the program is ---- */
+/* ---- the program ---- */
 
 static const char *base_name(const char *path)
 {
@@ -34,7 +35,7 @@ static void program_of(pid_t pid, char *path, size_t room)
 		snprintf(path, room, "process %ld", (long)pid);
 }
 
-/* As it calls itself, when that is not its file's name cut short: many programs are links to one file. */
+/* Get the program's own name, when that is not its file's name cut short: many programs are links to one file. */
 static void name_of(pid_t pid, char *name, size_t room)
 {
 	char path[PATH_MAX];
@@ -44,7 +45,7 @@ static void name_of(pid_t pid, char *name, size_t room)
 		snprintf(name, room, "%.*s", (int)room - 1, base_name(path));
 }
 
-/* Most of its functions have room for a jump, or call one at their begin and end. */
+/* Report whether most of its functions have room for a jump, or call a hook at their start and end. */
 static bool is_compiled_for(pid_t pid)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES], path[PATH_MAX];
@@ -118,7 +119,7 @@ static void say_engine(struct ky_functrace *functrace, pid_t pid, const char *re
 
 /* ---- choosing ---- */
 
-/* What no other try would change: the machine, its settings, or what the process is. */
+/* Report whether another try would change nothing: the machine, its settings, or the kind of process forbid it. */
 static bool is_impossible(int error)
 {
 	switch (error) {
@@ -150,7 +151,7 @@ static int choose_asked(struct ky_functrace *functrace, pid_t pid,
 	return is_impossible(error) ? -ENOTSUP : error;
 }
 
-/* The reasons so far, and one more. */
+/* Add a reason to those so far. */
 static void add_reason(char reasons[KY_FUNCTRACE_MESSAGE_BYTES], const char *reason)
 {
 	const size_t used = strlen(reasons);

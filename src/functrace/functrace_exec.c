@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functrace_exec.c: processes that call exec: wrappers, shells, `env`, and their children. The jumps are gone with the old
- * program, and the new one is patched, as a process that runs already is: what it did before is missing, and that is said.
+ * functrace_exec.c: processes that call exec: wrappers, shells, `env`, and their children. The jumps are gone with
+ * the old program, and the new one is patched as a process that runs already: its first moments are missing, and a
+ * note says so.
  *
- * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are drawn anew: another
- * one is another program. It is given some time before it is patched: its loader is at work, and the next exec may come.
+ * The kernel gives each program that it starts a vector of facts (/proc/PID/auxv), with addresses that are random
+ * each time: another vector is another program. kymo waits a while before it patches the program: its loader is at
+ * work, and the next exec may come.
  */
 #include "base/clock.h"
 #include "functrace/functrace_parts.h"
@@ -34,7 +36,7 @@ uint64_t ky_functrace_image(pid_t pid)
 	return image;
 }
 
-/* What starts programs may start very many. */
+/* Pass a line on, up to a limit: a program that starts others may start very many. */
 static void tell(struct ky_functrace *functrace, const char *line)
 {
 	const uint32_t told = functrace->executed_told++;
@@ -54,8 +56,9 @@ static void patch_again(struct ky_functrace *functrace, struct ky_functrace_proc
 	process->again_ns = 0;
 	const int error = ky_functrace_begin_patch(functrace, functrace->engine, process->pid,
 						   &process->patch, message);
+	/* it has ended */
 	if (error && !ky_functrace_image(process->pid))
-		return; /* it has ended meanwhile */
+		return;
 	if (!error)
 		snprintf(line, sizeof(line),
 			 "process %ld has executed %.200s: its functions are traced from here on, "
@@ -88,7 +91,7 @@ static void look_at(struct ky_functrace *functrace, struct ky_functrace_process 
 	}
 }
 
-/* A child that has ended; of others it is told. */
+/* Report whether it is a child that has ended; other processes keep their reports. */
 static bool is_forgotten(const struct ky_functrace_process *process)
 {
 	return !process->patch && kill(process->pid, 0) != 0 && errno == ESRCH;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instruction.c: see instruction.h. The tables say what follows an opcode: a modrm byte, and how many bytes of immediate
- * value. Where both makers' processors do not agree (66 before a near branch), it is none.
+ * instruction.c: see instruction.h. The tables give what follows an opcode: a modrm byte, and the number of immediate
+ * bytes. Where both makers' processors disagree (66 before a near branch), the instruction is invalid.
  */
 #include "functrace/instruction.h"
 
@@ -14,7 +14,7 @@ enum {
 	Z = 0x08, /* four, or two with 66 */
 	V = 0x10, /* eight with REX.W, else as Z */
 	O = 0x20, /* an address of eight bytes, or four with 67 */
-	X = 0x40, /* none in 64-bit mode */
+	X = 0x40, /* invalid in 64-bit mode */
 	G = 0x80, /* an immediate value in two forms of the group alone (f6, f7) */
 };
 
@@ -72,7 +72,7 @@ static int64_t read_signed(const uint8_t *code, unsigned bytes)
 	return (int64_t)(value << shift) >> shift;
 }
 
-/* Prefixes and REX, of which only one directly before the opcode counts. */
+/* Read prefixes and REX, of which only one directly before the opcode counts. */
 static bool read_prefixes(struct ky_instruction *it, struct cursor *in)
 {
 	for (; in->at < in->room; in->at++) {
@@ -95,7 +95,7 @@ static bool read_prefixes(struct ky_instruction *it, struct cursor *in)
 	return false;
 }
 
-/* VEX (c5, c4), EVEX (62), XOP (8f): what follows the opcode, by its map. */
+/* Read VEX (c5, c4), EVEX (62), XOP (8f): what follows the opcode, by its map. */
 static bool read_vector_prefix(struct ky_instruction *it, struct cursor *in, uint8_t *follows)
 {
 	const uint8_t first = in->code[in->at];
@@ -147,8 +147,9 @@ static bool read_opcode(struct ky_instruction *it, struct cursor *in, uint8_t *f
 		   : it->map == 1 ? two_bytes[it->opcode]
 		   : it->map == 2 ? M
 				  : M | B;
+	/* SSE4a's extrq and insertq: two bytes */
 	if (it->map == 1 && it->opcode == 0x78 && (it->size_prefix || in->repeat))
-		*follows = M | W; /* SSE4a's extrq and insertq: two bytes */
+		*follows = M | W;
 	return true;
 }
 
@@ -279,8 +280,9 @@ bool ky_instruction_read(struct ky_instruction *it, const uint8_t *code, size_t 
 	it->bytes = (uint8_t)(in.at + immediate);
 	it->kind = kind_of(it, code);
 	if (names_a_place(it->kind)) {
+		/* AMD's branches are of 16 bits with 66, Intel's are not */
 		if (immediate == 2)
-			return false; /* AMD's branches are of 16 bits with 66, Intel's are not */
+			return false;
 		it->branch = read_signed(code + in.at, immediate);
 	}
 	return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prologue.c: see prologue.h. Which instructions of a function's beginning a jump overwrites:
+ * prologue.c: see prologue.h. The instructions at a function's start that a jump overwrites:
  *
  *   endbr64   push rbp   mov rbp, rsp   sub rsp, 32
- *   stays     └─── window, 5 bytes or more ─────┘   whole instructions only
+ *   stays     └── prologue, 5 bytes or more ────┘   whole instructions only
  *
- * When the function ends in it (ret, jmp), the rest must be padding up to the neighbour, which nothing runs. A call must be the
- * last: then its return address can be the original one.
+ * When the function ends in it (ret, jmp), the rest must be padding up to the neighbour, which nothing runs. A call
+ * must be the last: then its return address can be the original one.
  */
 #include "functrace/prologue.h"
 #include "functrace/functions_parts.h"
@@ -21,7 +21,7 @@ static bool is_endbr(const uint8_t *code, uint64_t room)
 	return room >= sizeof(endbr) && memcmp(code, endbr, sizeof(endbr)) == 0;
 }
 
-/* What is moved must be the same for both decoders. */
+/* Report whether both decoders agree: only such code is moved. */
 static bool agree(const struct ky_functions *module, const struct ky_instruction *it,
 		  const uint8_t *code)
 {
@@ -33,7 +33,10 @@ static bool agree(const struct ky_functions *module, const struct ky_instruction
 	       own->instruction->size == it->bytes;
 }
 
-/* A call through memory that the stack pointer leads to would find it elsewhere: something is pushed before. */
+/*
+ * Report whether it calls through memory that the stack pointer leads to: something is pushed before, so it would
+ * read another place.
+ */
 static bool is_on_stack(const struct ky_instruction *it, const uint8_t *code)
 {
 	const uint8_t modrm = code[it->modrm_at];
@@ -61,7 +64,7 @@ static bool is_call(const struct ky_instruction *it)
 	return it->kind == KY_INSTRUCTION_CALL || it->kind == KY_INSTRUCTION_CALL_INDIRECT;
 }
 
-/* The instructions from `code` on, of which `own` bytes are the function's and `room` may be overwritten. */
+/* Measure the instructions from `code` on, of which `own` bytes are the function's and `room` may be overwritten. */
 static enum ky_function_why measure(const struct ky_functions *module, const uint8_t *code,
 				    uint64_t own, uint64_t room, uint8_t *window)
 {
@@ -118,8 +121,8 @@ void ky_prologue_find(struct ky_function *function, const struct ky_functions *m
 struct moving {
 	struct ky_moved *moved;
 	const uint8_t *code; /* of the instruction */
-	uint64_t at;         /* where it is, */
-	uint64_t to;         /* and where the moved code begins */
+	uint64_t at;         /* its address, */
+	uint64_t to;         /* and the start of the moved code */
 	int error;
 };
 
@@ -134,7 +137,7 @@ static void put(struct moving *moving, const void *bytes, size_t count)
 	moved->bytes = (uint8_t)(moved->bytes + count);
 }
 
-/* Four bytes that lead to an address from behind them and `more` bytes. */
+/* Put four bytes that lead to an address from behind them and `more` bytes. */
 static void put_distance(struct moving *moving, uint64_t target, unsigned more)
 {
 	const uint64_t from = moving->to + moving->moved->bytes + 4 + more;
@@ -151,7 +154,10 @@ static void put_jump(struct moving *moving, uint64_t target)
 	put_distance(moving, target, 0);
 }
 
-/* push imm32, which fills the upper half with its sign; mov dword [rsp + 4], the upper half. No flag and no register changes. */
+/*
+ * Put push imm32, which fills the upper half with its sign; mov dword [rsp + 4], the upper half. No flag and no
+ * register changes.
+ */
 static void put_push(struct moving *moving, uint64_t value)
 {
 	const uint32_t low = (uint32_t)value;
@@ -162,7 +168,7 @@ static void put_push(struct moving *moving, uint64_t value)
 	put(moving, &high, sizeof(high));
 }
 
-/* As it is, but for what is relative to rip. */
+/* Put it unchanged, except for operands relative to rip. */
 static void put_same(struct moving *moving, const uint8_t *code, const struct ky_instruction *it)
 {
 	if (!it->rip_relative) {
@@ -190,7 +196,7 @@ static void put_loop(struct moving *moving, const struct ky_instruction *it, uin
 	put_jump(moving, target);
 }
 
-/* The same operand, as a jump: /2 becomes /4. */
+/* Put the same operand, as a jump: /2 becomes /4. */
 static void put_call_indirect(struct moving *moving, const struct ky_instruction *it)
 {
 	uint8_t code[KY_INSTRUCTION_MAX];
@@ -200,7 +206,7 @@ static void put_call_indirect(struct moving *moving, const struct ky_instruction
 	put_same(moving, code, it);
 }
 
-/* True when nothing runs behind it. */
+/* Return true when nothing runs behind it. */
 static bool put_one(struct moving *moving, const struct ky_instruction *it)
 {
 	const uint64_t target = moving->at + it->bytes + (uint64_t)it->branch;
@@ -249,8 +255,9 @@ int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t windo
 		moved->starts[at] = moved->bytes;
 		ended = put_one(&moving, &it);
 		at += it.bytes;
+		/* code behind a call runs when it returns */
 		if (at < window && is_call(&it))
-			return -EINVAL; /* what is behind a call runs, when it returns */
+			return -EINVAL;
 	}
 	if (!ended)
 		put_jump(&moving, from + window);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prologue.h: the first instructions of an x86-64 function, which make place for a jump: which they are, and the same
- * instructions for another address. By capstone.
+ * prologue.h: the prologue of an x86-64 function: its first instructions, which make room for a jump. Finds them, and
+ * makes the same instructions for another address. Uses capstone.
  */
 #ifndef KY_FUNCTRACE_PROLOGUE_H
 #define KY_FUNCTRACE_PROLOGUE_H
@@ -9,24 +9,24 @@
 #include "functrace/functions.h"
 
 #define KY_JUMP_BYTES 5u
-#define KY_WINDOW_MAX                                                                              \
-	31u /* bytes of whole instructions that a jump can touch, with endbr64 before them */
-#define KY_MOVED_MAX 160u /* bytes that they can become */
+/* bytes of whole instructions that a jump can touch, with endbr64 before them */
+/* bytes that they can become */
+#define KY_WINDOW_MAX 31u
+#define KY_MOVED_MAX 160u
 
-/* Sets how, why, at and window of a function from its code; neighbour is where the next function begins. */
+/* Set how, why, at and the prologue of a function from its code; neighbour is the start of the next function. */
 void ky_prologue_find(struct ky_function *function, const struct ky_functions *module,
 		      uint64_t neighbour);
 
 struct ky_moved {
-	uint8_t code[KY_MOVED_MAX]; /* with the jump back behind the window */
+	uint8_t code[KY_MOVED_MAX]; /* with the jump back behind the prologue */
 	uint8_t bytes;
-	uint8_t starts
-		[KY_WINDOW_MAX +
-		 1]; /* where the instruction at that byte of the window went; 0xff: none begins there */
+	/* the offset of the moved instruction that was at that byte of the prologue; 0xff: none begins there */
+	uint8_t starts[KY_WINDOW_MAX + 1];
 };
 /*
- * The window's instructions as they must be at address `to`, when the window is at `from` (addresses of the process). Both
- * within 2 GiB. 0; -ERANGE when something is too far away, -EINVAL when one cannot be moved.
+ * Make the prologue's instructions for address `to`, when the prologue is at `from` (addresses of the process). Both
+ * within 2 GiB. Return 0; -ERANGE when something is too far away, -EINVAL when one cannot be moved.
  */
 int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
 		     uint64_t to);

@@ -14,7 +14,7 @@
 
 #define CODE_SCAN_BYTES 65536u
 
-/* 0 when its program is for this kind of CPU. */
+/* Return 0 when its program is for this kind of CPU. */
 static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	Elf64_Ehdr head;
@@ -71,7 +71,7 @@ int ky_remote_read(const struct ky_remote *remote, uint64_t address, void *data,
 					  (off_t)(address + done));
 		if (got < 0 && errno == EINTR)
 			continue;
-		/* Nothing: the process has ended, or runs another program. */
+		/* Nothing was read: the process has ended, or runs another program. */
 		if (got <= 0)
 			return got ? -errno : -ESRCH;
 		done += (size_t)got;

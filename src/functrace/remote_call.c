@@ -3,15 +3,16 @@
  * remote_call.c: system calls made by a stopped thread of another process: see remote.h.
  *
  * A thread that was interrupted in a system call has that call's number in orig_rax, and the kernel makes the call
- * again when the thread goes on with its registers as they were. While another call is made orig_rax is -1, so that nothing is
- * made again; when it is let go the kernel looks at orig_rax once more.
+ * again when the thread goes on with its registers as they were. While another call is made orig_rax is -1, so that
+ * nothing is made again; when the thread is let go the kernel checks orig_rax once more.
  *
- *   gadget (code)      save flags and registers; the call; signals as before; restore; back
- *   struct record    what it needs, on the thread's own stack, below what the thread may be using there
+ *   gadget (code)    save flags and registers; the call; signals as before; restore; back
+ *   struct record    its arguments, on the thread's own stack, below what the thread may be using there
  *
- * All signals are blocked meanwhile. The thread is stopped again when the call has been made, and is given its own registers.
- * Should nobody be there any more to do so, it runs through the gadget and goes on where it was: so `back` and rax are such that
- * it makes its own system call again by itself, and the gadget unblocks signals. Any number of threads may be in the gadget.
+ * All signals are blocked during the call. The thread is stopped again when the call has been made, and gets its own
+ * registers back. If kymo is killed before that, the thread runs through the gadget and goes on where it was: so
+ * `back` and rax are such that it makes its own system call again, and the gadget unblocks signals. Any number of
+ * threads may be in the gadget.
  */
 #include "functrace/remote.h"
 #include "process/proc.h"
@@ -29,23 +30,25 @@
 #define CALL_TIMEOUT_NS UINT64_C(5000000000)
 #define TRIES 100
 #define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
-/* Of the gadget's first call: its entry and its end. */
+/* Stops of the gadget's first call: its entry and its end. */
 #define DESK_STOPS 2
 
 #define RED_ZONE 128u
 
-/* As the code below counts. */
+/* Laid out as the code below expects. */
 struct record {
-	uint64_t room
-		[16];  /* what the gadget puts on the stack; it is there, or cannot be written to */
-	uint64_t back; /* rsp: where the thread goes on */
-	uint64_t signals; /* 8: blocked before */
-	uint64_t number;  /* 16 */
+	/* the gadget pushes its registers here; it is there, or cannot be written to */
+	uint64_t room[16];
+	uint64_t back;    /* at rsp: the address where the thread goes on */
+	uint64_t signals; /* at 8: the signals blocked before */
+	uint64_t number;  /* at 16 */
 	uint64_t words[6];
 };
 _Static_assert(sizeof(struct record) == 128 + 72, "the code below");
 
-/* rsp is the address of back, and 80 less when all is saved. The end takes the record and the red zone off the stack. */
+/*
+ * rsp is the address of back, and 80 less when all is saved. The end takes the record and the red zone off the stack.
+ */
 extern const uint8_t ky_remote_desk_code[], ky_remote_desk_code_end[];
 __asm__(".pushsection .rodata\n"
 	".hidden ky_remote_desk_code\n"
@@ -75,7 +78,7 @@ static size_t desk_code_bytes(void)
 
 /* ---- without a gadget ---- */
 
-/* The first syscall instruction between two addresses. */
+/* Return the first syscall instruction between two addresses. */
 static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
 {
 	uint8_t code[4096 + 1];
@@ -90,7 +93,7 @@ static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* The vdso's is preferred: it is there in every process, and stays. */
+/* Find a syscall instruction, in the vdso first: every process has it, and it stays. */
 static uint64_t find_syscall(const struct ky_remote *remote)
 {
 	struct ky_proc_maps maps;
@@ -125,7 +128,10 @@ static void set_call(struct user_regs_struct *registers, uint64_t at, long numbe
 	registers->r9 = arguments[5];
 }
 
-/* Over one instruction; signals are blocked, but the group may be stopped or continued meanwhile: then again. */
+/*
+ * Step over one instruction; signals are blocked, but the group may be stopped or continued in between: then step
+ * again.
+ */
 static int step(pid_t tid)
 {
 	int status = 0;
@@ -176,13 +182,14 @@ int ky_remote_set_gadget(struct ky_remote *remote, uint64_t address)
 	return error;
 }
 
-/* The registers with which a thread in a system call makes it again by itself, as the kernel would have it. */
+/* Return the registers with which a thread in a system call makes it again, as the kernel would restart it. */
 static struct user_regs_struct made_again(struct user_regs_struct registers)
 {
 	const int64_t result = (int64_t)registers.rax;
 	if ((int64_t)registers.orig_rax < 0)
 		return registers;
-	if (result == -512 || result == -513 || result == -514) { /* -ERESTARTSYS, NOINTR, NOHAND */
+	/* -ERESTARTSYS, NOINTR, NOHAND */
+	if (result == -512 || result == -513 || result == -514) {
 		registers.rax = registers.orig_rax;
 		registers.rip -= 2;
 	} else if (result == -516) { /* -ERESTART_RESTARTBLOCK */
@@ -193,7 +200,7 @@ static struct user_regs_struct made_again(struct user_regs_struct registers)
 	return registers;
 }
 
-/* Up to where the call has been made. Its result, or -errno. */
+/* Run the gadget until the call has been made. Return its result, or -errno. */
 static int64_t run_desk(pid_t tid)
 {
 	struct user_regs_struct registers;
@@ -206,7 +213,7 @@ static int64_t run_desk(pid_t tid)
 			return error;
 		if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
 			return -EFAULT;
-		/* Else the group was stopped or continued. */
+		/* Otherwise the group was stopped or continued. */
 		stops += status >> 16 == 0;
 	}
 	return ptrace(PTRACE_GETREGS, tid, 0, &registers) ? -errno : (int64_t)registers.rax;
@@ -227,7 +234,10 @@ static int64_t call_at_desk(struct ky_remote *remote, struct ky_remote_thread *t
 		return error;
 	registers.rip = remote->gadget;
 	registers.rsp = red_zone - sizeof(record) + offsetof(struct record, back);
-	/* In this order, here and below: what unblocks signals is there before they are blocked, and until they no longer are. */
+	/*
+	 * Keep this order, here and below: the code that unblocks signals is there before they are blocked, and until
+	 * they no longer are.
+	 */
 	if (ptrace(PTRACE_SETREGS, thread->tid, 0, &registers))
 		return -errno;
 	int64_t result = ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &all) ? -errno : 0;
@@ -244,7 +254,7 @@ int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arg
 		return -ESRCH;
 	if (remote->sealed)
 		return -EPERM;
-	/* The registers are what the caller has set so far: they must be the thread's own by then. */
+	/* The registers are those that the caller has set so far: they must be the thread's own by then. */
 	struct ky_remote_thread *thread = &remote->threads[0];
 	if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers))
 		return -errno;

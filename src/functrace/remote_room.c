@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_room.c: free addresses near a module, for what its functions jump to. Not where a stack or the heap (brk) will
- * grow into: a gap above the heap's beginning is used only far away from it, one below a stack not at its end.
+ * remote_room.c: finds free addresses near a module, for the targets of its functions' jumps. It avoids addresses
+ * into which a stack or the heap (brk) will grow: a gap above the heap's start is used only far away from it, one
+ * below a stack not at its end.
  */
 #include "functrace/remote.h"
 #include "process/proc.h"
@@ -17,10 +18,10 @@
 #define HIGHEST UINT64_C(0x7fffffff0000)
 #define HEAP_GROWS (UINT64_C(1) << 30)
 #define STACK_GROWS (UINT64_C(1) << 28)
-#define APART UINT64_C(65536) /* a neighbour that runs over its end meets nothing */
+#define APART UINT64_C(65536) /* a neighbour that runs over its end hits nothing */
 
 struct search {
-	uint64_t low, high; /* where all of it must be */
+	uint64_t low, high; /* the range that must contain all of it */
 	uint64_t from, to;  /* the module */
 	uint64_t bytes;
 	uint64_t best, best_distance;
@@ -38,7 +39,7 @@ static void consider(struct search *search, uint64_t at)
 	}
 }
 
-/* Both ends of a gap, cut to what is within reach. */
+/* Try both ends of a gap, cut to what is within reach. */
 static void consider_gap(struct search *search, uint64_t from, uint64_t to)
 {
 	from = (from > search->low ? from : search->low) + APART;
@@ -49,14 +50,14 @@ static void consider_gap(struct search *search, uint64_t from, uint64_t to)
 	consider(search, (to - APART - search->bytes) & ~UINT64_C(4095));
 }
 
-/* Returns where the heap begins, whether or not it is there already; 0: unknown. */
+/* Return the start of the heap, even if it does not exist yet; 0: unknown. */
 static uint64_t heap_start(pid_t pid)
 {
 	struct ky_proc_stat stat;
 	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.heap_start : 0;
 }
 
-/* The gap without what the heap may become. */
+/* Try the gap without the part that the heap may grow into. */
 static void consider_beside_heap(struct search *search, uint64_t from, uint64_t to, uint64_t heap)
 {
 	const uint64_t heap_end = heap + HEAP_GROWS;
@@ -97,7 +98,7 @@ uint64_t ky_remote_find_room(const struct ky_remote *remote, uint64_t from, uint
 	return search.best;
 }
 
-/* ---- why the kernel refuses ---- */
+/* ---- reasons of a refusal ---- */
 
 bool ky_remote_sandboxed(pid_t tid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_stop.c: all threads of a process stop, and go on: see remote.h.
+ * remote_stop.c: stops all threads of a process, and resumes them: see remote.h.
  *
  *   pass   SEIZE, INTERRUPT each thread of /proc/PID/task that is not ours yet; wait for these; until a pass finds none: threads
  *          that are stopped make no new ones
@@ -27,7 +27,10 @@
 #include <unistd.h>
 
 #define STOP_TIMEOUT_NS UINT64_C(3000000000)
-/* The others are stopped meanwhile: one that waits in the kernel (a disk; vfork, for its child) is not waited for as long. */
+/*
+ * The other threads are stopped while we wait: wait less long for one that waits in the kernel (a disk; vfork, for
+ * its child).
+ */
 #define KERNEL_TIMEOUT_NS UINT64_C(300000000)
 #define SPINS 200
 #define LATE_MAX 256u
@@ -47,7 +50,7 @@ static bool is_event_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* Returns the letter that /proc has for its state; '?' when it is gone. */
+/* Return the letter of its state in /proc; '?' when it is gone. */
 static char thread_state(pid_t pid, pid_t tid)
 {
 	struct ky_proc_stat stat;
@@ -59,7 +62,7 @@ static bool has_ended(char state)
 	return ky_proc_state_ended(state) || state == '?';
 }
 
-/* Whether it is a process, and no mere thread, that kymo has started: somebody waits for its exit code. */
+/* Report whether it is a process, not a mere thread, that kymo has started: its exit code is waited for elsewhere. */
 static bool is_child(pid_t pid)
 {
 	struct ky_proc_stat stat;
@@ -67,7 +70,7 @@ static bool is_child(pid_t pid)
 	       stat.parent == getpid();
 }
 
-/* As waitpid(); but the end of kymo's own child is only told, and stays for whoever waits for it. */
+/* Do as waitpid(), but leave the end of kymo's own child for the code that waits for it. */
 static pid_t take_stop(pid_t tid, int *status)
 {
 	siginfo_t seen = {0};
@@ -95,7 +98,7 @@ int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)
 			sched_yield();
 			continue;
 		}
-		/* A leader that ended before its threads is not told of until they have. */
+		/* The kernel reports the end of a leader that ended before its threads only when they have ended. */
 		const uint64_t waited = now_ns() - began;
 		const char state = turn % 64 == 0 ? thread_state(tid, tid) : 'R';
 		if (has_ended(state))
@@ -126,7 +129,7 @@ int ky_remote_park(struct ky_remote_thread *thread, int signal)
 	return -EBUSY;
 }
 
-/* The first stop of a thread that was seized. -ESTALE: it has become another program. */
+/* Wait for the first stop of a thread that was seized. Return -ESTALE: it has become another program. */
 static int await_first(struct ky_remote_thread *thread)
 {
 	int status = 0;
@@ -142,7 +145,7 @@ static int await_first(struct ky_remote_thread *thread)
 
 /* ---- threads that did not stop in time ---- */
 
-/* They are still ours, for only a stopped thread can be let go; each stops once it comes out of the kernel. */
+/* They are still ours, because only a stopped thread can be let go; each stops once it comes out of the kernel. */
 static pid_t late[LATE_MAX];
 static uint32_t late_count;
 
@@ -152,7 +155,7 @@ static void remember_late(pid_t tid)
 		late[late_count++] = tid;
 }
 
-/* Whether it was among them, and is no longer. */
+/* Report whether it was among them, and remove it. */
 static bool take_late(pid_t tid)
 {
 	for (uint32_t i = 0; i < late_count; i++) {
@@ -169,7 +172,7 @@ uint32_t ky_remote_release_late(void)
 	for (uint32_t i = late_count; i-- > 0;) {
 		int status = 0;
 		const pid_t tid = late[i], got = take_stop(tid, &status);
-		/* Its stop may have been told to somebody else already. */
+		/* Its stop may have been reported to another waiter already. */
 		if (got == 0 && ptrace(PTRACE_DETACH, tid, 0, 0))
 			continue;
 		if (got == tid && WIFSTOPPED(status))
@@ -179,7 +182,10 @@ uint32_t ky_remote_release_late(void)
 	return late_count;
 }
 
-/* /proc tells threads in the order in which they were told before: each is looked for behind the one before. */
+/*
+ * Report whether a thread is known. /proc lists threads in the same order each time: look for each behind the one
+ * before.
+ */
 static bool is_known(const struct ky_remote *remote, pid_t tid, uint32_t *hint)
 {
 	for (uint32_t i = 0; i < remote->count; i++) {
@@ -213,7 +219,7 @@ static int seize(struct ky_remote *remote, pid_t tid)
 	return 0;
 }
 
-/* 0 or -errno of a thread that cannot be traced. */
+/* Seize new threads. Return 0, or -errno of a thread that cannot be traced. */
 static int seize_new(struct ky_remote *remote)
 {
 	int error = 0;
@@ -229,7 +235,7 @@ static int seize_new(struct ky_remote *remote)
 	return error;
 }
 
-/* Waits for those from first on; those that ended are forgotten. */
+/* Wait for those from `first` on; drop those that have ended. */
 static int await_new(struct ky_remote *remote, uint32_t first, pid_t *stuck)
 {
 	uint32_t kept = first;
@@ -266,7 +272,7 @@ static int fail(struct ky_remote *remote, int error, pid_t stuck,
 	return error == -EACCES ? -EPERM : error;
 }
 
-/* While others wait for us, nobody comes before us, where that is allowed. */
+/* Raise our priority, where that is allowed, because others wait for us. */
 static void hurry(struct ky_remote *remote)
 {
 	remote->nice = getpriority(PRIO_PROCESS, 0);
@@ -308,7 +314,7 @@ int ky_remote_apply(struct ky_remote *remote)
 {
 	for (uint32_t i = 0; i < remote->count; i++) {
 		struct ky_remote_thread *thread = &remote->threads[i];
-		/* One that was killed meanwhile does not matter. */
+		/* A thread that was killed in between does not matter. */
 		if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers) &&
 		    errno != ESRCH)
 			return -errno;
@@ -322,7 +328,7 @@ static void let_go(struct ky_remote_thread *thread)
 	int status;
 	if (ptrace(PTRACE_DETACH, thread->tid, 0, 0) == 0 || errno != ESRCH)
 		return;
-	/* Only a stopped thread can be let go: one that did not stop in time gets a last chance. */
+	/* Only a stopped thread can be let go: give one that did not stop in time a last chance. */
 	const int error = ky_remote_wait(thread->tid, STOP_TIMEOUT_NS / 30, &status);
 	if (error == 0)
 		ptrace(PTRACE_DETACH, thread->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));

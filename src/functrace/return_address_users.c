@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * return_address_users.c: see functions_parts.h. Which functions look at their own return address, or take it away: hooked, they would see
- * ours. dlsym(RTLD_NEXT) asks who called it, setjmp keeps it, vfork pops it; in stripped files no name says so.
+ * return_address_users.c: see functions_parts.h. Finds functions that look at their own return address, or take it
+ * away: hooked, they would see ours. dlsym(RTLD_NEXT) looks for its caller, setjmp keeps it, vfork pops it; stripped
+ * files have no names that would show it.
  *
  *   f: push %rbx           depth 8
- *      sub $16, %rsp       depth 24     the stack pointer is followed from the entry, as long as it is a straight way
+ *      sub $16, %rsp       depth 24     the stack pointer is followed from the entry, as long as the code is straight
  *      mov 24(%rsp), %rax  looks
  *
  *   g: xor %esi, %esi      g goes on in f, so f has g's return address: g counts as one that looks. The same for stubs of
@@ -21,7 +22,7 @@
 #define TAILS_MAX (16u << 20)
 #define CHAIN_MAX 16u
 
-/* ---- the way of the stack pointer ---- */
+/* ---- the stack pointer ---- */
 
 static int64_t immediate_of(const struct ky_instruction *it, const uint8_t *code)
 {
@@ -32,7 +33,7 @@ static int64_t immediate_of(const struct ky_instruction *it, const uint8_t *code
 	return value;
 }
 
-/* Whether an operand in memory is the return address. */
+/* Report whether an operand in memory is the return address. */
 static bool names_return_address(const struct ky_functions_stack *stack,
 				 const struct ky_instruction *it, const uint8_t *code)
 {
@@ -77,7 +78,7 @@ static bool changes_stack_otherwise(const struct ky_instruction *it, const uint8
 	}
 }
 
-/* push, pop, sub and add; false when it is another instruction. */
+/* Take push, pop, sub and add; false: it is another instruction. */
 static bool moves_stack(struct ky_functions_stack *stack, const struct ky_instruction *it,
 			const uint8_t *code)
 {
@@ -98,7 +99,10 @@ static bool moves_stack(struct ky_functions_stack *stack, const struct ky_instru
 	return true;
 }
 
-/* rsp becomes another value while nothing is on the stack: another stack, which has its own return address. */
+/*
+ * Report whether rsp becomes another value while nothing is on the stack: another stack, which has its own return
+ * address.
+ */
 static bool leaves_stack(const struct ky_functions_stack *stack, const struct ky_instruction *it,
 			 const uint8_t *code)
 {
@@ -117,7 +121,7 @@ static bool sets_frame_pointer(const struct ky_instruction *it, const uint8_t *c
 		(it->opcode == 0x8b && code[it->modrm_at] == 0xec));
 }
 
-/* One step; true when the instruction looks at the return address. */
+/* Take one instruction; true when it looks at the return address. */
 static bool follow(struct ky_functions_stack *stack, const struct ky_instruction *it,
 		   const uint8_t *code)
 {
@@ -141,7 +145,7 @@ static bool follow(struct ky_functions_stack *stack, const struct ky_instruction
 	return false;
 }
 
-/* ---- going on in another function ---- */
+/* ---- tail calls ---- */
 
 static bool tails_room(struct ky_functions_looks *looks)
 {
@@ -167,7 +171,7 @@ static void take_looking_slot(void *context, const char *name, uint64_t address)
 		looks->slots[looks->slots_count++] = address;
 }
 
-/* jmp *slot(%rip), at an address that is given. */
+/* Report whether there is a jmp *slot(%rip) at the given address. */
 static bool goes_through_slot(const struct ky_functions_looks *looks,
 			      const struct ky_instruction *it, uint64_t address)
 {
@@ -178,7 +182,7 @@ static bool goes_through_slot(const struct ky_functions_looks *looks,
 	return known && it->kind == KY_INSTRUCTION_JUMP_INDIRECT && it->rip_relative;
 }
 
-/* The stub in .plt: maybe endbr64, then the jump. */
+/* Report whether it is such a stub in .plt: maybe endbr64, then the jump. */
 static bool is_stub_of_looker(const struct ky_functions_looks *looks, uint64_t stub)
 {
 	uint64_t left;
@@ -197,7 +201,7 @@ static bool is_stub_of_looker(const struct ky_functions_looks *looks, uint64_t s
 	return goes_through_slot(looks, &it, stub + at);
 }
 
-/* A function of another file that looks has the return address of this one. */
+/* Report whether it goes on in a function of another file that looks, which has the return address of this one. */
 static bool goes_on_in_looker(const struct ky_functions_looks *looks,
 			      const struct ky_instruction *it, uint64_t address)
 {
@@ -208,7 +212,7 @@ static bool goes_on_in_looker(const struct ky_functions_looks *looks,
 	return goes_through_slot(looks, it, address);
 }
 
-/* ---- all together ---- */
+/* ---- everything ---- */
 
 bool ky_return_address_users_open(struct ky_functions_looks *looks,
 				  struct ky_functions_reading *reading)
@@ -247,7 +251,7 @@ void ky_return_address_users_at(struct ky_functions_looks *looks, const struct k
 	}
 }
 
-/* setjmp: xor %esi, %esi; jmp __sigsetjmp. Such chains are short. */
+/* Spread it to callers: setjmp is xor %esi, %esi; jmp __sigsetjmp. Such chains are short. */
 static void spread(struct ky_functions_looks *looks)
 {
 	bool more = true;
@@ -266,8 +270,9 @@ static void spread(struct ky_functions_looks *looks)
 void ky_return_address_users_take(struct ky_functions_looks *looks)
 {
 	struct ky_functions *out = looks->reading->out;
+	/* they all look, but only to find where they were called from */
 	if (out->calls_cyg)
-		return; /* there all look, but only to tell where from they were called */
+		return;
 	spread(looks);
 	for (uint32_t i = 0; i < out->count; i++) {
 		struct ky_function *function = &out->functions[i];

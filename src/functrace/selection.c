@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selection.c: which functions the user wants: see functions.h.
+ * selection.c: the functions that the user wants: see functions.h.
  *
  *   "net_*,-*debug*,module:libz.so*"  ─▶  entries in order, of which the last that matches decides
  *
- * An entry without ':' words is about names. C++ names have colons themselves: only "module:" and "file:" are words.
+ * An entry without a prefix is about names. C++ names have colons themselves: only "module:" and "file:" are
+ * prefixes.
  */
 #include "functrace/functions.h"
 
@@ -43,7 +44,10 @@ static bool take_word(struct entry *entry, const char *word, enum about about)
 	return true;
 }
 
-/* Commas inside brackets are of a name: "std::map<int, int>::find", "f(int, char)". "operator<" has one that stays open. */
+/*
+ * Return the bytes of an entry. Commas inside brackets belong to a name: "std::map<int, int>::find", "f(int, char)".
+ * "operator<" has a bracket that stays open.
+ */
 static size_t entry_bytes(const char *text)
 {
 	int depth = 0;
@@ -158,7 +162,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* How long a name is without its parameters, the last pair of brackets: "f::operator()(int) const". 0: it has none. */
+/*
+ * Return the length of a name without its parameters, the last pair of brackets: "f::operator()(int) const". 0: it
+ * has none.
+ */
 static size_t bytes_before_parameters(const char *name)
 {
 	const char *at = strrchr(name, ')');
@@ -171,7 +178,7 @@ static size_t bytes_before_parameters(const char *name)
 	return 0;
 }
 
-/* "ns::f(int)" is also known as "ns::f": nobody writes the parameters. */
+/* Match a name; "ns::f(int)" is also known as "ns::f": users leave the parameters out. */
 static bool match_name(const struct entry *entry, const struct ky_function *function)
 {
 	if (match(entry, function->name) || match(entry, function->linked))

@@ -2,7 +2,7 @@
 /*
  * stub.c: writes stubs, byte by byte. A stub of kind CALL:
  *
- *   at      saves three registers; checks; frame; count; word         any check that fails: ▶ slow
+ *   at      saves three registers; checks; return slot; count; word   any check that fails: ▶ slow
  *   go      restores them; rsp = S + 8; call body
  *   hook    jmp exit
  *   slow    rcx = data; jmp *slow_entry                                the agent does it all again, in C, and goes on at
@@ -11,13 +11,14 @@
  *   body    the moved instructions, which jump back into the function
  *   exit    only when the region has none
  *
- * From go on all distances are fixed (agent_abi.h), so the agent can tell a hook, and find "go", by the data alone.
+ * From go on all distances are fixed (agent_abi.h), so the agent can recognise a hook, and find "go", by the data
+ * alone.
  *
- * Signals may come at any instruction. Before the first change nothing has happened yet. The word's place is taken by one
- * instruction (xadd), so a handler's words come behind it. While rsp is S + 8, [S] is below the stack's end, and needed by
- * nobody: what was there is in the frame. Handlers run at least 128 bytes below, on slots of their own.
+ * Signals may come at any instruction. Before the first change nothing has happened yet. One instruction (xadd) takes
+ * the word's place, so a handler's words come after it. While rsp is S + 8, [S] is below the stack's end, and not
+ * needed: its value is in the return slot. Handlers run at least 128 bytes below, on return slots of their own.
  *
- * All registers but the flags are as they were; no vector register is used.
+ * All registers except the flags are as they were; no vector register is used.
  */
 #include "functrace/stub.h"
 #include "core/layout.h"
@@ -47,7 +48,7 @@ static void put64(struct code *c, uint64_t value)
 	put(c, &value, sizeof(value));
 }
 
-/* A jump whose target comes later: where its distance is to be put. */
+/* Put a jump whose target comes later, and note where its distance goes. */
 static void jump_later(struct code *c, uint8_t condition, uint32_t *places, uint32_t *count)
 {
 	PUT(c, 0x0f, condition);
@@ -70,7 +71,7 @@ static void jump_to(struct code *c, uint64_t at, uint64_t target)
 	put32(c, (uint32_t)(target - (at + c->bytes + 4)));
 }
 
-/* What is in the state: segment gs, a 32-bit displacement. */
+/* Put an operand in the state: segment gs, a 32-bit displacement. */
 static void gs(struct code *c, uint32_t displacement)
 {
 	PUT(c, 0x25);
@@ -78,8 +79,8 @@ static void gs(struct code *c, uint32_t displacement)
 }
 
 /*
- * rax, rdx and rcx are saved at S - 8 and below. The counter is read as soon as there is place for it: what follows does not
- * wait for it.
+ * Save rax, rdx and rcx at S - 8 and below. Read the counter as soon as there is a register for it: the next
+ * instructions do not wait for it.
  */
 static void save_and_read_counter(struct code *c)
 {
@@ -87,7 +88,7 @@ static void save_and_read_counter(struct code *c)
 	PUT(c, 0x0f, 0x31); /* rdtsc: rax is the low half from here on */
 	PUT(c, 0x51);       /* push %rcx */
 }
-/* The same when rsp is S + 8. */
+/* Do the same when rsp is S + 8. */
 static void save_below_slot(struct code *c)
 {
 	PUT(c, 0x48, 0x8d, 0x64, 0x24, 0xe0); /* lea -32(%rsp),%rsp */
@@ -119,7 +120,7 @@ static void check_thread(struct code *c, struct checks *checks)
 	jump_later(c, JUMP_OTHER, checks->places, &checks->count);
 }
 
-/* rcx = S. */
+/* Set rcx = S. */
 static void find_slot(struct code *c)
 {
 	PUT(c, 0x48, 0x8d, 0x4c, 0x24, 0x18); /* lea 24(%rsp),%rcx */
@@ -132,7 +133,7 @@ static void check_top(struct code *c, struct checks *checks, uint8_t condition)
 	jump_later(c, condition, checks->places, &checks->count);
 }
 
-/* rcx = the frame, from S. A directory at a low address is found without a register. */
+/* Set rcx = the return slot of S. A directory at a low address is found without a register. */
 static void find_frame(struct code *c, uint64_t directory, struct checks *checks)
 {
 	const bool low = directory <= INT32_MAX;
@@ -164,7 +165,10 @@ static void check_room(struct code *c, struct checks *checks)
 	jump_later(c, JUMP_AT_LEAST, checks->places, &checks->count);
 }
 
-/* The block after this one is in the cache when its turn comes: clearing it would wait for memory otherwise. */
+/*
+ * Prefetch the block after this one, so that it is in the cache when its turn comes: clearing it would wait for
+ * memory otherwise.
+ */
 static void fetch_ahead(struct code *c)
 {
 	PUT(c, 0x0f, 0x0d, 0x8a); /* prefetchw KY_BLOCK_BYTES(%rdx) */
@@ -172,8 +176,8 @@ static void fetch_ahead(struct code *c)
 }
 
 /*
- * The return address must be no hook, and one that may be taken. That it goes into the frame at once changes nothing: while
- * [S] is no hook, the frame is nobody's.
+ * Check that the return address is not a hook, and may be taken. Storing it in the return slot at once is harmless:
+ * while [S] is not a hook, the return slot is not in use.
  */
 static void take_return_address(struct code *c, const struct ky_stub *stub, struct checks *checks)
 {
@@ -191,7 +195,10 @@ static void take_return_address(struct code *c, const struct ky_stub *stub, stru
 	jump_later(c, JUMP_AT_LEAST, checks->places, &checks->count);
 }
 
-/* The frame's previous, mark and hook; top = S. Where the hook is comes later: returns where its distance goes. */
+/*
+ * Set the return slot's previous, mark and hook; top = S. The hook's address comes later: return where its distance
+ * goes.
+ */
 static uint32_t open_frame(struct code *c)
 {
 	PUT(c, 0x65, 0x48, 0x8b, 0x14); /* mov %gs:TOP,%rdx */
@@ -223,7 +230,7 @@ static void count_call(struct code *c, uint32_t function)
 	gs(c, KY_STATE_COUNTS + 4 * function);
 }
 
-/* Takes the next word and writes the event into it; rax has its time. */
+/* Take the next word and write the event into it; rax has its time. */
 static void write_word(struct code *c, uint32_t site)
 {
 	PUT(c, 0xba, 8, 0, 0, 0);             /* mov $8,%edx */
@@ -235,7 +242,7 @@ static void write_word(struct code *c, uint32_t site)
 	PUT(c, 0x48, 0x89, 0x02); /* mov %rax,(%rdx) */
 }
 
-/* rcx = data, which follows at once. */
+/* Set rcx = data, which follows at once. */
 static void go_slow(struct code *c, const struct ky_stub *stub)
 {
 	PUT(c, 0x48, 0x8d, 0x0d, 6, 0, 0, 0); /* lea data(%rip),%rcx */
@@ -248,7 +255,7 @@ static void go_slow(struct code *c, const struct ky_stub *stub)
 	put(c, &data, sizeof(data));
 }
 
-/* The moved instructions lead back themselves; nops do not. */
+/* Put the moved instructions. They lead back themselves; nops do not. */
 static void put_body(struct code *c, const struct ky_stub *stub, const struct ky_moved *moved)
 {
 	if (moved)
@@ -279,7 +286,7 @@ static void put_exit(struct code *c, const struct ky_stub *stub)
 	put64(c, stub->slow_exit);
 }
 
-/* As RESTORE, and rsp = S + 8. */
+/* Do as RESTORE, and set rsp = S + 8. */
 static void go(struct code *c)
 {
 	PUT(c, 0x48, 0x8b, 0x0c, 0x24);       /* mov (%rsp),%rcx */
@@ -341,7 +348,10 @@ static void put_entry(struct code *c, const struct ky_stub *stub, const struct k
 	jump_to(c, stub->at, stub->at + places->body);
 }
 
-/* The agent's function saves what it uses. It has the arguments in their registers; FIND_FDE's may answer itself. */
+/*
+ * Call the agent's function, which saves the registers that it uses. It has the arguments in their registers;
+ * FIND_FDE's may answer itself.
+ */
 static void put_special(struct code *c, const struct ky_stub *stub, const struct ky_moved *moved,
 			struct ky_stub_places *places)
 {
@@ -403,7 +413,7 @@ enum {
 	OP_BREG0 = 0x70,
 };
 
-/* Fills up to 8 bytes with no-operations and puts the length before the record. */
+/* Fill up to 8 bytes with no-operations and put the length before the record. */
 static void finish(struct code *b, uint32_t record)
 {
 	while ((b->bytes - record) % 8 != 0)
@@ -412,7 +422,7 @@ static void finish(struct code *b, uint32_t record)
 	memcpy(b->to + record, &length, sizeof(length));
 }
 
-/* The address of frame(S).returns. */
+/* Put the address of the `returns` of S's return slot. */
 static void put_return_address(struct code *b, uint64_t directory)
 {
 	uint8_t operations[40];

@@ -77,7 +77,7 @@ format:
 	@tools/deps.sh lint
 	@tools/lint.sh format
 
-lint: $(BUILD)/build.ninja
+lint: all
 	@tools/deps.sh lint
 	@tools/lint.sh check $(BUILD)
 

@@ -5,9 +5,9 @@
 # lint.sh source           check tags and layers (lint_source.py)
 # lint.sh doubles          check that arrays, maps, clocks and files have one place (lint_source.py)
 # lint.sh words            check the English (lint_words.py)
-# lint.sh headers          compile every private header alone
+# lint.sh headers BUILD    compile every private header alone; generated ones come from that build folder
 # lint.sh tidy BUILD       run clang-tidy over src/ with the compile commands of that build folder
-# lint.sh check BUILD      style, headers and tidy
+# lint.sh check BUILD      style, source, headers and tidy
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ style()
 headers()
 {
 	find src -name '*.h' | sort |
-		xargs -P 2 -n 1 cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Isrc \
+		xargs -P 2 -n 1 cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Isrc -I"$1/src" \
 			-fsyntax-only -x c
 }
 
@@ -49,11 +49,12 @@ style) style ;;
 source) tools/lint_source.py tags layers ;;
 doubles) tools/lint_source.py doubles ;;
 words) tools/lint_words.py ;;
-headers) headers ;;
+headers) headers "${2:-build}" ;;
 tidy) tidy "${2:-build}" ;;
 check)
 	style
-	headers
+	tools/lint_source.py tags layers
+	headers "${2:-build}"
 	tidy "${2:-build}"
 	;;
 *)

@@ -205,11 +205,11 @@ static void places_are_kept_once(void **state)
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < 20000; i++)
 			ky_sample_addresses_add(&places,
-					     &(struct ky_sample_address){.address = i * 16,
-								       .module = i % 3,
-								       .seen = round + 1,
-								       .wanted = i % 2},
-					     0);
+						&(struct ky_sample_address){.address = i * 16,
+									    .module = i % 3,
+									    .seen = round + 1,
+									    .wanted = i % 2},
+						0);
 	assert_int_equal(places.count, 20000);
 	ky_sample_addresses_want(&places, 4);
 	assert_int_equal(ky_sample_addresses_sort(&places), 10000);
@@ -222,8 +222,8 @@ static void old_places_make_room_for_new_ones(void **state)
 	struct ky_sample_addresses places = {0};
 	for (uint64_t i = 0; i < 3000000; i++)
 		ky_sample_addresses_add(&places,
-				     &(struct ky_sample_address){.address = i, .seen = i + 1},
-				     i > 1000 ? i - 1000 : 0);
+					&(struct ky_sample_address){.address = i, .seen = i + 1},
+					i > 1000 ? i - 1000 : 0);
 	assert_int_equal(places.left_out, 0);
 	assert_true(places.count < 1u << 20);
 	ky_sample_addresses_free(&places);

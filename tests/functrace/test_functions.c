@@ -341,7 +341,8 @@ static void other_files_are_refused_in_words(void **state)
 	assert_int_equal(ky_functions_read(&functions, null, "/dev/null", false, message),
 			 -ENOEXEC);
 	assert_null(functions);
-	assert_string_equal(message, "cannot find the functions of /dev/null: it is not an ELF file");
+	assert_string_equal(message,
+			    "cannot find the functions of /dev/null: it is not an ELF file");
 	close(null);
 }
 

@@ -248,7 +248,7 @@ int ky_patch_instrumented_room(struct ky_patch *patch);
 /* While it runs, after room in the table was reserved: plan them. Return 0 or -errno. */
 int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
 
-/* ---- patch_table.c ---- */
+/* ---- patch_stubs.c: the table ---- */
 
 /* Make room for that many entries in all, locally. Return 0 or -ENOMEM. */
 int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count);
@@ -323,7 +323,7 @@ bool ky_patch_hooks_interrupted(const struct ky_patch *patch);
 void ky_patch_hot_round(struct ky_patch *patch);
 void ky_patch_hot_count(struct ky_patch *patch);
 
-/* ---- patch_recover.c ---- */
+/* ---- patch_undo.c: leftovers of a killed kymo ---- */
 
 /*
  * Undo it in all other processes with a home of the same owner, which is gone: children of the process that has this

@@ -89,7 +89,7 @@ void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t 
 /* What was mapped, threads that have ended. */
 void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced);
 
-/* ---- pt_windows.c ---- */
+/* ---- pt_threads.c: copies of the rings ---- */
 
 /* Of all threads, as of the same moment. */
 void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced);

@@ -2,7 +2,7 @@
 /* stack_dump.c: see stack_dump.h. */
 #include "functrace/stack_dump.h"
 
-/* Takes the registers from the kernel's order to DWARF's. */
+/* Convert the registers from the kernel's order to DWARF's. */
 static void take_registers(struct ky_stack_dump *dump, struct ky_perf_cursor *cursor)
 {
 	static const uint8_t number[KY_STACK_REGISTERS_COUNT] = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_dump.h: a sample of the sample engine's perf events, taken apart: the registers and the top of the stack.
+ * stack_dump.h: decodes a sample of the sample engine's perf events: the registers and the top of the stack.
  *
  *   head │ pid, tid │ time │ abi, registers │ bytes, top of the stack, bytes of it that are filled
  *
- * Nothing in it is believed: one that does not fit its size is refused. Other records are those of process/perf_record.h.
+ * Nothing in it is trusted: a sample that does not fit its size is refused. Other records are those of
+ * process/perf_record.h.
  */
 #ifndef KY_FUNCTRACE_STACK_DUMP_H
 #define KY_FUNCTRACE_STACK_DUMP_H
@@ -19,7 +20,7 @@
 #define KY_STACK_SP 7u
 #define KY_STACK_PC 16u
 
-/* The stack lies in the record. */
+/* A decoded sample; its stack lies in the record. */
 struct ky_stack_dump {
 	uint32_t pid, tid;
 	uint64_t ns;
@@ -29,7 +30,7 @@ struct ky_stack_dump {
 	uint64_t stack_bytes;
 };
 
-/* Decode a sample; false when it is damaged. */
+/* Decode a sample. Return false when it is damaged. */
 bool ky_stack_dump_read(struct ky_stack_dump *dump, const struct perf_event_header *head);
 
 #endif

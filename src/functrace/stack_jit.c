@@ -39,7 +39,7 @@ static int open_map(pid_t pid, uint64_t *bytes)
 	return -1;
 }
 
-/* Where code was made again, the later line holds. */
+/* If code was made again, the later line holds. */
 static void on_line(void *context, uint64_t at, const struct ky_perf_map_line *line)
 {
 	struct ky_stack_jit *jit = context;
@@ -57,7 +57,7 @@ static void read_map(struct ky_stack_jit *jit)
 	if (got > 0) {
 		ky_symbol_table_free(&jit->table);
 		jit->file_bytes = (uint64_t)got;
-		/* Whole lines only: the last one may still be written. */
+		/* Take whole lines only: the last one may still be written. */
 		const char *const last = memrchr(text, '\n', (size_t)got);
 		if (last)
 			ky_perf_map_lines(text, (size_t)(last - text), on_line, jit);

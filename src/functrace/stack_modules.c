@@ -28,7 +28,7 @@ int ky_stack_modules_open(struct ky_stack_modules *modules)
 {
 	*modules = (struct ky_stack_modules){0};
 	elf_version(EV_CURRENT);
-	/* symbolizer.c would do it, but on a thread: others may be looking at the environment then. */
+	/* symbolizer.c would do it, but on a thread: others may be reading the environment then. */
 	unsetenv("DEBUGINFOD_URLS");
 	return ky_strings_init(&modules->strings);
 }
@@ -105,7 +105,7 @@ static void ignore(void *context, const struct ky_symbolizer_function *function)
 	(void)function;
 }
 
-/* The first question makes the indexes: now, and not when the rings are filled with samples that wait for an answer. */
+/* Make the indexes, as the first lookup does: now, and not when the rings are full of samples that wait for it. */
 static void index_names(const struct ky_stack_module *module)
 {
 	for (uint32_t i = 0; i < module->segments_count; i++)
@@ -113,8 +113,8 @@ static void index_names(const struct ky_stack_module *module)
 }
 
 /*
- * The file is read, not mapped: it may be cut short at any time. A small one at once: libelf, which would read it section by section,
- * loses memory with files that are made to be strange.
+ * Open a file by reading it, not mapping it: it may be cut short at any time. A small one is read at once: libelf
+ * would read it section by section, and leaks memory with malformed files.
  */
 static Elf *open_elf(struct ky_stack_module *module)
 {
@@ -146,7 +146,7 @@ static void load_file(struct ky_stack_modules *modules, struct ky_stack_module *
 		index_names(module);
 }
 
-/* A file of memory with kymo's own vDSO. */
+/* Return a memfd with kymo's own vDSO. */
 static int open_vdso(void)
 {
 	const unsigned long at = getauxval(AT_SYSINFO_EHDR);
@@ -202,7 +202,7 @@ static uint32_t module_of(struct ky_stack_modules *modules, pid_t pid,
 	return add_module(modules, pid, mapping, made);
 }
 
-/* ---- what a process has mapped ---- */
+/* ---- mappings of a process ---- */
 
 void ky_stack_modules_map(struct ky_stack_modules *modules, struct ky_address_space *space,
 			  pid_t pid, const struct ky_proc_mapping *mapping)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_modules.h: the files that the code of sampled processes is from, and where processes have them.
+ * stack_modules.h: the files that contain the code of sampled processes, and their addresses in processes.
  *
  *   process ── ranges, by address: [start, end) of module at offset     from /proc/PID/maps and MMAP2 records
  *                                      │
@@ -31,7 +31,7 @@ struct ky_stack_segment {
 
 struct ky_stack_module {
 	char *path;
-	const char *name; /* what comes last in the path */
+	const char *name; /* the last part of the path */
 	uint64_t device, inode;
 	bool made;                   /* no file: code that a program made */
 	struct ky_symbolizer *names; /* NULL: none */
@@ -43,7 +43,7 @@ struct ky_stack_module {
 	struct ky_stack_starts starts;
 	struct ky_stack_segment *segments;
 	uint32_t segments_count;
-	struct ky_u64_map chains; /* of stack_names.c: by the place in the file */
+	struct ky_u64_map chains; /* of stack_names.c: by the offset in the file */
 };
 
 struct ky_stack_modules {
@@ -55,16 +55,16 @@ struct ky_stack_modules {
 int ky_stack_modules_open(struct ky_stack_modules *modules);
 void ky_stack_modules_close(struct ky_stack_modules *modules);
 /*
- * The functions at a byte of the file, the innermost first. Debug information that is made to take long is given up: then the file has
- * only its table of symbols.
+ * Return the functions at a byte of the file, the innermost first. Debug information that takes too long is given up:
+ * then the file has only its table of symbols.
  */
 void ky_stack_module_at(const struct ky_stack_module *module, uint64_t offset,
 			ky_symbolizer_fn function, void *context);
-/* The byte of the file as the address that it would be loaded at; false: it is not loaded. */
+/* Return the address that the byte of the file would be loaded at; false: it is not loaded. */
 bool ky_stack_module_address(const struct ky_stack_module *module, uint64_t offset,
 			     uint64_t *address);
 
-/* Put all that the process has mapped now into its space. 0 or -errno. */
+/* Put all current mappings of the process into its space. Return 0 or -errno. */
 int ky_stack_modules_read(struct ky_stack_modules *modules, struct ky_address_space *space,
 			  pid_t pid);
 /* Put a mapping of the process into its space. */

@@ -37,7 +37,7 @@ static bool is_wanted(const struct ky_stack_names *names, const struct ky_stack_
 	const struct ky_strings *strings = &names->strings;
 	const char *name = ky_strings_text(strings, function->name);
 	const struct ky_functions module = {.path = names->modules->items[function->module].path};
-	/* How long it is, is not known of inlined ones: none is too short. */
+	/* The length of inlined functions is unknown: none is too short. */
 	const struct ky_function there = {
 		.name = name,
 		.linked = name,
@@ -47,7 +47,7 @@ static bool is_wanted(const struct ky_stack_names *names, const struct ky_stack_
 	return !names->selection || ky_selection_wants(names->selection, &module, &there);
 }
 
-/* KY_STACK_NO_FUNCTION without memory. */
+/* Return the function's number; KY_STACK_NO_FUNCTION without memory. */
 static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_function function)
 {
 	bool made;
@@ -120,7 +120,7 @@ void ky_stack_names_close(struct ky_stack_names *names)
 
 /* ---- chains ---- */
 
-/* Returns where it begins, plus one; 0 without memory. */
+/* Return its start plus one; 0 without memory. */
 static uint32_t keep_chain(struct ky_stack_names *names, const struct making *making)
 {
 	const uint32_t at = names->chains_count;
@@ -133,7 +133,7 @@ static uint32_t keep_chain(struct ky_stack_names *names, const struct making *ma
 	return at + 1;
 }
 
-/* A function without a name has its address for one: "sqlite3+0x8e70". */
+/* Name a function without a name by its address: "sqlite3+0x8e70". */
 static uint32_t name_by_start(struct ky_stack_names *names, const struct ky_stack_module *module,
 			      uint64_t offset)
 {
@@ -166,7 +166,10 @@ static uint32_t chain_of(const struct ky_stack_names *names, uint32_t chain,
 	return names->chains[chain - 1];
 }
 
-/* A JIT may put other code to the same address: only its functions are kept, not what was where. */
+/*
+ * Return the chain of a JIT's address. A JIT may put other code at the same address: only its functions are kept, not
+ * their addresses.
+ */
 static uint32_t jit_at(struct ky_stack_names *names, uint32_t module, uint64_t address,
 		       struct ky_stack_jit *jit, const uint32_t **functions)
 {

@@ -3,13 +3,13 @@
  * stack_names.h: the functions at the addresses of call stacks.
  *
  *   address ─▶ module, byte of its file ─▶ chain: parse_digit (inlined), parse_number (inlined), parse
- *              of a stripped file        ─▶ chain: "sqlite3+0x8e70", by where it begins; or "[unknown]"
- *              address of a JIT          ─▶ chain: what perf-PID.map says of it, or "[jit]"
+ *              of a stripped file        ─▶ chain: "sqlite3+0x8e70", by its start; or "[unknown]"
+ *              address of a JIT          ─▶ chain: the name in perf-PID.map, or "[jit]"
  *                                              │
  *   functions, each name of a module once  ◀───┘
  *
- * Both are looked up once and kept: debug information is slow. Functions that the user does not want are in no chain. Texts are
- * strings of their own: those of the modules must not move while names are being found.
+ * Both are looked up once and kept: debug information is slow. Functions that the user does not want are in no chain.
+ * Texts are strings of their own: those of the modules must not move while names are looked up.
  */
 #ifndef KY_FUNCTRACE_STACK_NAMES_H
 #define KY_FUNCTRACE_STACK_NAMES_H
@@ -21,7 +21,7 @@
 struct ky_stack_function {
 	uint32_t name, file; /* strings; 0: none */
 	uint32_t line;
-	uint32_t module; /* KY_NO_MODULE: kymo's own, as "off CPU" */
+	uint32_t module; /* KY_NO_MODULE: kymo's own, such as "off CPU" */
 	bool wanted;
 };
 
@@ -43,8 +43,8 @@ int ky_stack_names_open(struct ky_stack_names *names, struct ky_stack_modules *m
 			const struct ky_selection *selection);
 void ky_stack_names_close(struct ky_stack_names *names);
 /*
- * The numbers of the functions there, the innermost first; how many. Until the next call. range may be NULL; jit is
- * of the process.
+ * Return the numbers of the functions at an address, the innermost first, and how many; valid until the next call.
+ * range may be NULL; jit is of the process.
  */
 uint32_t ky_stack_names_at(struct ky_stack_names *names, const struct ky_address_range *range,
 			   uint64_t address, struct ky_stack_jit *jit, const uint32_t **functions);

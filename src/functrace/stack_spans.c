@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_spans.c: the engine sample as its owner sees it. See stack_spans.h and stack_spans_parts.h. */
+/* stack_spans.c: the interface of the engine sample. See stack_spans.h and stack_spans_parts.h. */
 #include "functrace/stack_spans_parts.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #ifdef __x86_64__
 static const bool is_possible = true;
 #else
-/* Registers and the rules of their being saved are those of x86-64. */
+/* Registers and the rules for saving them are those of x86-64. */
 static const bool is_possible = false;
 #endif
 
@@ -66,7 +66,10 @@ int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans
 	return error;
 }
 
-/* What is mapped is asked before the first sample can be taken, and once more: it may have changed before there were records of it. */
+/*
+ * Begin a process. Read its mappings before the first sample can be taken, and once more: they may have changed
+ * before there were records of that.
+ */
 static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -96,7 +99,7 @@ int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
 	int error = 0;
 	message[0] = '\0';
 	pthread_mutex_lock(&spans->lock);
-	/* A child of one that is sampled is, too: its start is in the rings. */
+	/* A child of a sampled process is sampled, too: its start is in the rings. */
 	ky_stack_spans_drain(spans, true);
 	if (!ky_stack_process_find(spans, pid))
 		error = begin_process(spans, pid, message);
@@ -117,7 +120,7 @@ static void tell_loss(struct ky_stack_spans *spans)
 
 void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)
 {
-	/* The thread may be reading a library's debug information: who only looks by does not wait for that. */
+	/* The thread may be reading a library's debug information: a periodic round does not wait for that. */
 	if (!all && pthread_mutex_trylock(&spans->lock) != 0)
 		return;
 	if (all) {

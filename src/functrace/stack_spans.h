@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_spans.h: the engine sample: call stacks, so many a second, joined to spans.
+ * stack_spans.h: the engine sample: call stacks, taken many times a second, joined to spans.
  *
- *   perf_event: registers and the stack's top (or frame pointers) ─▶ unwound by libdwfl ─▶ functions, with inlined ones
+ *   perf_event: registers and the stack's top (or frame pointers) ─▶ unwound with libdw ─▶ functions, with inlined ones
  *       stack at t1:  main  serve  parse            main   ├──────────────────┤
  *       stack at t2:  main  serve  parse     ─▶     serve  ├──────────────────┤
  *       stack at t3:  main  serve  write            parse  ├─────────┤ write  ├─
- *   A frame that is in two samples in a row, with the same frames around it, is one span. The thread's going off and on the
- *   CPU (context-switch records) cuts nothing: "off CPU" is a span inside.
+ *
+ * A frame that is in two samples in a row, with the same frames around it, is one span. A thread that goes off and on
+ * the CPU (context-switch records) cuts nothing: "off CPU" is a span inside.
  */
 #ifndef KY_FUNCTRACE_STACK_SPANS_H
 #define KY_FUNCTRACE_STACK_SPANS_H
@@ -32,19 +33,20 @@ struct ky_stack_spans_facts {
 };
 
 /*
- * 0; -ENOTSUP on other CPUs than x86-64; -errno with a message: this user may not, or the kernel does not know it. A thread of kymo's
- * own takes the samples from then on; options' functions are called by the callers of these functions, never by it.
+ * Open the engine. Return 0; -ENOTSUP on CPUs other than x86-64; or -errno with a message: this user may not, or the
+ * kernel lacks it. A thread of kymo's own takes the samples from then on; the callers of these functions call
+ * options' functions, that thread never does.
  */
 int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
 			char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* With the threads it has; those it makes, and its children, are sampled too. One that is known already is left as it is. */
+/* Sample a process with its threads, those it makes, and its children. A known process stays as it is. */
 int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
 		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* all: what was sampled before the call is in the drums then. */
+/* Do the periodic work. all: everything sampled before the call is in the drums afterwards. */
 void ky_stack_spans_round(struct ky_stack_spans *spans, bool all);
 void ky_stack_spans_ended(struct ky_stack_spans *spans, pid_t pid);
 void ky_stack_spans_facts(struct ky_stack_spans *spans, struct ky_stack_spans_facts *facts);
-/* facts, which may be NULL, are final. */
+/* Close the engine. facts, which may be NULL, are final. */
 void ky_stack_spans_close(struct ky_stack_spans **spans, struct ky_stack_spans_facts *facts);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_spans_events.c: the perf events of the engine sample: a clock of each thread's CPU time, with the registers and the top of
- * the stack, and records of what threads begin, end, map, and when they are switched.
+ * stack_spans_events.c: the perf events of the engine sample: a clock of each thread's CPU time, with the registers
+ * and the top of the stack, and records of the threads' starts, ends, mappings and switches.
  *
- * How much of the stack is copied is the same for all and can only be said when an event is made. Most stacks are shorter than
- * what it begins with; when too many are not, all events are made again.
+ * The number of stack bytes to copy is the same for all events and can only be set when an event is made. Most stacks
+ * are shorter than its first value; when too many are not, all events are made again.
  */
 #include "functrace/stack_spans_parts.h"
 #include "process/proc.h"
@@ -20,8 +20,8 @@
 
 #define PER_SECOND_MAX 10000u
 #define STACK_BYTES_FIRST 8192u
-#define STACK_BYTES_MAX                                                                            \
-	61440u /* with the rest of the sample in the 64 KiB that a record may have */
+/* with the rest of the sample in the 64 KiB that a record may have */
+#define STACK_BYTES_MAX 61440u
 #define WINDOW_SAMPLES 200u
 #define CUT_PERCENT 2u
 #define RINGS_BYTES (64u << 20) /* of all together, where it is allowed */
@@ -128,7 +128,7 @@ static void watch_thread(struct watching *watching, pid_t tid)
 		(void)ky_stack_thread_make(watching->spans, watching->process, tid);
 }
 
-/* Threads that are known by a record of their start have their maker's events. */
+/* Note threads that are known by a record of their start: they have their maker's events. */
 static void note_known(struct watching *watching, pid_t tid)
 {
 	bool made;
@@ -160,7 +160,7 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 		watching.added = 0;
 		watch_all(&watching, false);
 		added += watching.added;
-		/* It may have ended, which the records say. */
+		/* It may have ended: then there is a record of it. */
 		ky_stack_spans_drain(spans, true);
 		watching.process = ky_stack_process_find(spans, pid);
 	} while (watching.process && watching.added && !watching.error);
@@ -170,7 +170,10 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 	return added ? 0 : fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
 }
 
-/* A thread that begins just then may get two clocks: it is sampled more often then, but not less. */
+/*
+ * Make all events again. A thread that begins just then may get two clocks: it is sampled more often then, but not
+ * less.
+ */
 static int renew(struct ky_stack_spans *spans)
 {
 	struct ky_perf_set set = {0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_spans_parts.h: the engine sample from inside.
+ * stack_spans_parts.h: the inside of the engine sample.
  *
- *   rings, one for each CPU ─ stack_spans_rings.c: in the order of time ─▶ record ─ stack_spans_take.c ─┬─▶ process: what it has mapped
+ *   rings, one for each CPU ─ stack_spans_rings.c: in the order of time ─▶ record ─ stack_spans_take.c ─┬─▶ process: its mappings
  *                                                                                                    └─▶ thread: its frames
  *   thread ─ stack_join.h ─▶ spans ─ stack_spans_process.c ─▶ drum of the process
  *
- * All of it is done under one lock: by the engine's own thread, which waits for the rings, or by a caller that asks for all that there
- * is. Records stay in the kernel's rings until they are spans: when kymo cannot keep up these run over, and what was lost is
- * counted there. Nothing else grows with the number of samples.
+ * All of it happens under one lock: in the engine's own thread, which waits for the rings, or in a caller that asks
+ * for everything. Records stay in the kernel's rings until they are spans: when kymo cannot keep up the rings
+ * overflow, and the kernel counts the losses. Nothing else grows with the number of samples.
  */
 #ifndef KY_FUNCTRACE_STACK_SPANS_PARTS_H
 #define KY_FUNCTRACE_STACK_SPANS_PARTS_H
@@ -29,11 +29,11 @@ struct ky_stack_drum {
 	struct ky_stack_drum *next;
 	pid_t pid;
 	struct ky_made_drum drum;
-	bool told;       /* the owner knows of it */
+	bool told;       /* reported to the owner */
 	bool closed;     /* nothing more will be written */
 	uint32_t *sites; /* by function; 0: none yet */
 	uint32_t sites_room;
-	uint32_t full_site; /* for functions that have no room */
+	uint32_t full_site; /* for functions without room */
 };
 
 struct ky_stack_process {
@@ -63,10 +63,10 @@ struct ky_stack_spans {
 	bool stopping;
 	struct ky_perf_events events;
 	struct ky_perf_set set;
-	const struct perf_event_header **pending; /* of each ring: the next record */
-	uint32_t stack_bytes;                     /* that are copied with a sample */
-	uint64_t window_samples, window_cut; /* since it was last looked whether that is enough */
-	bool loss_told;                      /* the owner knows that samples are lost */
+	const struct perf_event_header **pending; /* for each ring: the next record */
+	uint32_t stack_bytes;                     /* bytes copied with a sample */
+	uint64_t window_samples, window_cut;      /* since the last check whether that is enough */
+	bool loss_told;                           /* the loss of samples was reported */
 	struct ky_stack_modules modules;
 	struct ky_stack_names names;
 	struct ky_unwinder *unwinder;
@@ -80,12 +80,12 @@ struct ky_stack_spans {
 /* ---- stack_spans_process.c: NULL without memory ---- */
 
 struct ky_stack_process *ky_stack_process_find(const struct ky_stack_spans *spans, pid_t pid);
-/* Makes it when it is not there; what it has mapped is the caller's to tell. */
+/* Return the process, made if it is new; its mappings are then the caller's to add. */
 struct ky_stack_process *ky_stack_process_make(struct ky_stack_spans *spans, pid_t pid);
-/* Its threads end, and it is forgotten. */
+/* End its threads, and drop it. */
 void ky_stack_process_end(struct ky_stack_spans *spans, struct ky_stack_process *process,
 			  uint64_t ns);
-/* Another program begins: spans from now on are in a drum of their own. */
+/* Start another program: spans from now on go into a drum of their own. */
 void ky_stack_process_exec(struct ky_stack_spans *spans, struct ky_stack_process *process,
 			   uint64_t ns);
 
@@ -94,7 +94,7 @@ struct ky_stack_thread *ky_stack_thread_make(struct ky_stack_spans *spans,
 					     struct ky_stack_process *process, pid_t tid);
 void ky_stack_thread_end(struct ky_stack_spans *spans, struct ky_stack_thread *thread, uint64_t ns);
 void ky_stack_thread_name(struct ky_stack_thread *thread, const char *name);
-/* Where a thread's spans go. */
+/* The destination of a thread's spans. */
 struct ky_stack_writing {
 	struct ky_stack_spans *spans;
 	struct ky_stack_thread *thread;
@@ -103,7 +103,7 @@ struct ky_stack_sink ky_stack_thread_sink(struct ky_stack_writing *writing);
 void ky_stack_thread_lost(struct ky_stack_spans *spans, struct ky_stack_thread *thread, uint64_t ns,
 			  uint64_t lost);
 void ky_stack_spans_flush(struct ky_stack_spans *spans);
-/* Tells the owner of new drums, and lets go of those that are done. */
+/* Report new drums to the owner, and release those that are finished. */
 void ky_stack_spans_report_drums(struct ky_stack_spans *spans);
 void ky_stack_spans_free_all(struct ky_stack_spans *spans, uint64_t ns);
 
@@ -113,7 +113,10 @@ void ky_stack_spans_take(struct ky_stack_spans *spans, const struct perf_event_h
 
 /* ---- stack_spans_rings.c ---- */
 
-/* Takes what is in the rings; without all, not the last moment: records of other CPUs may still come before it. */
+/*
+ * Take the records of the rings; without all, not those of the last moment: records of other CPUs may still come
+ * before them.
+ */
 void ky_stack_spans_drain(struct ky_stack_spans *spans, bool all);
 int ky_stack_spans_start(struct ky_stack_spans *spans);
 void ky_stack_spans_stop(struct ky_stack_spans *spans);
@@ -122,10 +125,10 @@ void ky_stack_spans_stop(struct ky_stack_spans *spans);
 
 int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 			       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Events on all threads of a process that have none yet. 0 or -errno with a message. */
+/* Put events on all threads of a process that have none yet. Return 0, or -errno with a message. */
 int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Copies more of the stacks from now on when too many did not reach their end. Whether it does. */
+/* Copy more of the stacks from now on, if too many did not reach their end. Report whether it does. */
 bool ky_stack_spans_widen(struct ky_stack_spans *spans);
 
 uint64_t ky_stack_spans_now(void); /* CLOCK_MONOTONIC, as the samples */

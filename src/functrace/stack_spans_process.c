@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_spans_process.c: the processes and threads that are sampled, and their spans on the way into drums. */
+/* stack_spans_process.c: the processes and threads that are sampled, and the way of their spans into drums. */
 #include "functrace/stack_spans_parts.h"
 
 #include "base/array.h"
@@ -25,7 +25,7 @@ static uint32_t bucket_of(pid_t number)
 
 /* ---- drums ---- */
 
-/* Named by its first thread that has anything to tell: it may have ended already. */
+/* Make a drum. It is named by the first thread with an event: the process may have ended already. */
 static struct ky_stack_drum *make_drum(struct ky_stack_spans *spans, pid_t pid, const char *name)
 {
 	struct ky_stack_drum *drum = calloc(1, sizeof(*drum));
@@ -276,7 +276,7 @@ void ky_stack_spans_flush(struct ky_stack_spans *spans)
 		}
 }
 
-/* The drum of a process that is gone is read at once, and to its end: so that must be in it. */
+/* End the drum of a process that is gone: it is read at once, and to its end, so the end must be in it. */
 static void end_gone(struct ky_stack_spans *spans, const struct ky_stack_drum *drum)
 {
 	if (drum->closed || kill(drum->pid, 0) == 0 || errno != ESRCH)

@@ -5,8 +5,8 @@
  *   cpu 0   12 ── 15 ── 30                  pending[0] = 12
  *   cpu 1      13 ── 14 ── 31               pending[1] = 13        12, 13, 14, 15; 30 and 31 are too young
  *
- * Records of a ring are in order. One that lies in no ring yet may be older than another CPU's, for the time is taken before
- * it is written: what happened within the last moment stays where it is.
+ * Records of a ring are in order. A record that is in no ring yet may be older than another CPU's, because its time
+ * is taken before it is written: records of the last moment stay in the rings.
  */
 #include "functrace/stack_spans_parts.h"
 
@@ -25,7 +25,7 @@ uint64_t ky_stack_spans_now(void)
 	return (uint64_t)ky_clock_monotonic();
 }
 
-/* The ring whose next record is the oldest; count: none has any. */
+/* Return the ring whose next record is the oldest; count: all are empty. */
 static uint32_t oldest(const struct ky_stack_spans *spans, uint64_t *ns)
 {
 	const uint32_t count = spans->events.cpus_count;
@@ -43,7 +43,7 @@ static uint32_t oldest(const struct ky_stack_spans *spans, uint64_t *ns)
 	return found;
 }
 
-/* All but the record that is pending. */
+/* Give all but the pending record back to the kernel. */
 static void give_back(struct ky_stack_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->events.cpus_count; i++) {
@@ -63,7 +63,7 @@ static void begin_all(struct ky_stack_spans *spans)
 	}
 }
 
-/* What is pending will be read again. */
+/* The pending records will be read again. */
 static void end_all(struct ky_stack_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->events.cpus_count; i++) {
@@ -107,7 +107,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Signals are for the others: kymo waits for them elsewhere. */
+/* Block signals in this thread: kymo waits for them elsewhere. */
 int ky_stack_spans_start(struct ky_stack_spans *spans)
 {
 	sigset_t all, before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_spans_take.c: what each record does to the processes and threads. */
+/* stack_spans_take.c: applies each record to the processes and threads. */
 #include "functrace/stack_spans_parts.h"
 
-/* Returns the process; when its start was not seen, its maps are read. */
+/* Return the process; read its maps if its start was not seen. */
 static struct ky_stack_process *process_of(struct ky_stack_spans *spans, pid_t pid)
 {
 	struct ky_stack_process *process = ky_stack_process_find(spans, pid);
@@ -22,7 +22,7 @@ static struct ky_stack_thread *thread_of(struct ky_stack_spans *spans, uint32_t 
 
 /* ---- samples ---- */
 
-/* The functions of one frame, with those inlined into it, the outermost first. */
+/* Add the functions of one frame, with those inlined into it, the outermost first. */
 static uint32_t add_frame(struct ky_stack_spans *spans, struct ky_stack_process *process,
 			  const struct ky_unwound *unwound, uint32_t count)
 {
@@ -37,7 +37,7 @@ static uint32_t add_frame(struct ky_stack_spans *spans, struct ky_stack_process 
 	return count;
 }
 
-/* What is known of the stack: how many frames of functions. */
+/* Unwind the known part of the stack. Return how many frames of functions. */
 static uint32_t unwind(struct ky_stack_spans *spans, struct ky_stack_process *process,
 		       const struct ky_stack_dump *dump, bool *whole)
 {
@@ -52,12 +52,15 @@ static uint32_t unwind(struct ky_stack_spans *spans, struct ky_stack_process *pr
 	*whole = end == KY_UNWIND_WHOLE;
 	spans->facts.unwound_whole += *whole;
 	spans->window_samples++;
-	/* More would only help where all that was asked for was copied. */
+	/* A larger copy would only help where all the bytes asked for were copied. */
 	spans->window_cut += end == KY_UNWIND_CUT && dump->stack_bytes == spans->stack_bytes;
 	return count;
 }
 
-/* Between two programs (exec), and where the stack's memory is not there yet, there is no stack: nothing is learned of it. */
+/*
+ * Report whether there is a stack: between two programs (exec), and where the stack's memory does not exist yet,
+ * there is none, and the sample says nothing.
+ */
 static bool has_stack(const struct ky_stack_dump *dump)
 {
 	return !dump->has_registers ||
@@ -77,7 +80,7 @@ static void take_sample(struct ky_stack_spans *spans, const struct ky_stack_dump
 	ky_stack_join_sample(&thread->join, &sample, &sink);
 }
 
-/* ---- lives ---- */
+/* ---- threads and processes ---- */
 
 static void take_mapping(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
@@ -134,7 +137,7 @@ static void take_switch(struct ky_stack_spans *spans, const struct ky_perf_recor
 		ky_stack_join_on(&thread->join, record->time, &sink);
 }
 
-/* Which threads it were is not known: it is marked where it was found out. */
+/* Mark lost samples at the time when the loss was found: the threads are unknown. */
 static void take_lost(struct ky_stack_spans *spans, const struct ky_perf_record *record)
 {
 	struct ky_stack_thread *thread = ky_stack_thread_find(spans, (pid_t)record->tid);

@@ -48,7 +48,7 @@ static const struct ky_unwind_row *row_at(struct ky_unwinder *unwinder,
 }
 _Static_assert(ROWS == 1u << (64 - 49), "the hash's upper bits");
 
-/* As ky_unwind_row_apply(). A thread's first function has no frame pointer of a caller: it is 0. */
+/* Do as ky_unwind_row_apply(). A thread's first function has a caller's frame pointer of 0. */
 static int apply_frame_pointer(struct ky_unwind_state *state, uint64_t *cfa)
 {
 	const uint64_t at = state->registers[FRAME_POINTER];
@@ -67,7 +67,7 @@ static int apply_frame_pointer(struct ky_unwind_state *state, uint64_t *cfa)
 	return 1;
 }
 
-/* At its first and its last instruction a function has no frame pointer of its own, and its return address is on top. */
+/* Use the return address on top: at its first and its last instruction a function has no frame pointer of its own. */
 static int apply_top(const struct ky_address_space *space, struct ky_unwind_state *state,
 		     uint64_t *cfa)
 {
@@ -81,7 +81,7 @@ static int apply_top(const struct ky_address_space *space, struct ky_unwind_stat
 	return 1;
 }
 
-/* Code of which nothing is known but that it has a frame pointer. */
+/* Unwind unknown code, which is only assumed to have a frame pointer. */
 static int apply_unknown(const struct ky_address_space *space, struct ky_unwind_state *state,
 			 bool innermost, uint64_t *cfa)
 {
@@ -89,15 +89,15 @@ static int apply_unknown(const struct ky_address_space *space, struct ky_unwind_
 	return found < 0 && innermost ? apply_top(space, state, cfa) : found;
 }
 
-/* A frame that lies behind the copy could not be read for that reason. */
+/* Return why a frame could not be read: it lies beyond the copy, or not. */
 static enum ky_unwind_end end_of(const struct ky_unwind_state *state, uint64_t place)
 {
 	return place > state->stack_at + state->stack_bytes ? KY_UNWIND_CUT : KY_UNWIND_ASTRAY;
 }
 
 /*
- * The stack grows downwards: a frame that does not lie higher is none. But handlers may have stacks of their own, and vfork
- * takes its return address off the stack.
+ * Report whether a frame is above the one before. The stack grows downwards: a frame that is not higher is invalid.
+ * But handlers may have stacks of their own, and vfork takes its return address off the stack.
  */
 static bool is_above(uint64_t place, uint64_t below, const struct ky_unwind_row *row,
 		     uint32_t count)
@@ -161,7 +161,7 @@ struct evaluation {
 	uint64_t cfa;
 	uint64_t values[VALUES_MAX];
 	uint32_t count;
-	bool is_value; /* what it found is the value, not the place of it */
+	bool is_value; /* the result is the value, not its address */
 };
 
 static bool push(struct evaluation *evaluation, uint64_t value)
@@ -178,7 +178,7 @@ static bool push_register(struct evaluation *evaluation, uint64_t number, uint64
 	       push(evaluation, evaluation->state->registers[number] + offset);
 }
 
-/* Operations of two values: those that compilers and linkers use in .eh_frame. */
+/* Apply operations of two values: those that compilers and linkers use in .eh_frame. */
 static bool combine(struct evaluation *evaluation, uint8_t atom)
 {
 	if (evaluation->count < 2)
@@ -292,7 +292,10 @@ static bool fill_cfa(struct ky_unwind_row *row)
 	return true;
 }
 
-/* libdw tells a register that is as it was by no operations, one that is lost by no operations at a place. */
+/*
+ * Fill the rule of a register. libdw describes an unchanged register by no operations, a lost one by no operations at
+ * a place.
+ */
 static bool fill_register(struct ky_unwind_row *row, unsigned number)
 {
 	Dwarf_Op memory[3];
@@ -361,7 +364,7 @@ static int apply_plain(const struct ky_unwind_row *row, struct ky_unwind_state *
 	*cfa = at;
 	if (row->saved[KY_STACK_PC] == KY_UNWIND_UNDEFINED)
 		return 0;
-	/* At a function's end rows tell of registers that were taken off the stack already: they are as they were. */
+	/* At a function's end rows describe registers that were taken off the stack already: they are unchanged. */
 	for (unsigned i = 0; i < KY_STACK_REGISTERS_COUNT; i++) {
 		const int32_t saved = row->saved[i];
 		if (saved == KY_UNWIND_SAME || saved == KY_UNWIND_UNDEFINED)
@@ -374,7 +377,7 @@ static int apply_plain(const struct ky_unwind_row *row, struct ky_unwind_state *
 	return 1;
 }
 
-/* 1; 0: it is lost; -1: it cannot be known. */
+/* Return 1; 0: it is lost; -1: it cannot be known. */
 static int rule(const struct ky_unwind_row *row, const struct ky_unwind_state *state, uint64_t cfa,
 		unsigned number, uint64_t *value)
 {
@@ -405,7 +408,7 @@ static int apply_rules(const struct ky_unwind_row *row, struct ky_unwind_state *
 	caller.registers[KY_STACK_SP] = *cfa;
 	for (unsigned i = 0; i < KY_STACK_REGISTERS_COUNT; i++) {
 		const int found = rule(row, state, *cfa, i, &caller.registers[i]);
-		/* What is lost is not needed, but for where it returns to. */
+		/* A lost register is not needed, except the return address. */
 		if (i == KY_STACK_PC && found <= 0)
 			return found;
 	}

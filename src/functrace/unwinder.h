@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwinder.h: the frames of a call stack, from its registers and a copy of its top.
+ * unwinder.h: finds the frames of a call stack, from its registers and a copy of its top.
  *
  *   pc ─▶ range of the process ─▶ module ─▶ row of its .eh_frame (libdw): CFA = rsp + 24, rbp at CFA - 16 ...
  *                                              │
  *        rows, by module and address ◀─────────┘   a table of fixed size: a later row takes an earlier one's place
  *
- * libdwfl would do it too, but looks for the row and runs its program anew for every frame of every sample: half a microsecond
- * each, which is too slow for ten thousand deep stacks a second. Here libdw is asked once for each address; a frame takes a tenth
- * of a microsecond with its name and its span. Rows that are no plain offsets (signal handlers' frames, stubs of the linker) are kept as libdw has
- * them, and are evaluated.
+ * libdwfl would do it too, but looks up the row and runs its program again for every frame of every sample: half a
+ * microsecond each, which is too slow for ten thousand deep stacks a second. Here libdw is asked once for each
+ * address; a frame takes a tenth of a microsecond with its name and its span. Rows that are not plain offsets (signal
+ * handlers' frames, stubs of the linker) are kept as libdw has them, and are evaluated.
  *
- * Code without a row (a JIT's) is taken to have a frame pointer.
+ * Code without a row (a JIT's) is assumed to have a frame pointer.
  */
 #ifndef KY_FUNCTRACE_UNWINDER_H
 #define KY_FUNCTRACE_UNWINDER_H
@@ -23,61 +23,64 @@
 
 struct ky_unwinder;
 
-/* A frame that has a place on the stack. */
+/* A frame with its place on the stack. */
 struct ky_unwound {
-	uint64_t
-		pc; /* an address in the call (the one before where it returns to), or where it stands */
-	uint64_t place;                       /* CFA; 0: not known */
-	uint64_t returns;                     /* 0: not known, or the outermost */
-	const struct ky_address_range *range; /* NULL: nothing is known of the address */
+	/* an address in the call (the return address minus one), or the interrupted instruction */
+	uint64_t pc;
+	uint64_t place;                       /* CFA; 0: unknown */
+	uint64_t returns;                     /* 0: unknown, or the outermost */
+	const struct ky_address_range *range; /* NULL: the address is unknown */
 };
 
 /* How a walk ended. */
 enum ky_unwind_end {
 	KY_UNWIND_WHOLE,  /* at the thread's first function */
-	KY_UNWIND_CUT,    /* where the copy of the stack does */
-	KY_UNWIND_ASTRAY, /* nobody knows how to go on */
+	KY_UNWIND_CUT,    /* at the end of the copy of the stack */
+	KY_UNWIND_ASTRAY, /* without a rule to go on */
 };
 
 int ky_unwinder_open(struct ky_unwinder **unwinder);
 void ky_unwinder_close(struct ky_unwinder **unwinder);
-/* The innermost first; how many. The dump has registers. */
+/* Return the frames, the innermost first, and how many. The dump has registers. */
 uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_modules *modules,
 			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
 			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end);
 
-/* ---- rows: how the caller's registers are found ---- */
+/* ---- rows: rules for the caller's registers ---- */
 
 enum ky_unwind_kind { KY_UNWIND_EMPTY, KY_UNWIND_NONE, KY_UNWIND_PLAIN, KY_UNWIND_RULES };
 
-#define KY_UNWIND_SAME INT32_MAX /* the register is as it was */
-#define KY_UNWIND_UNDEFINED                                                                        \
-	INT32_MIN /* it is lost; of the return address: this is the outermost frame */
+#define KY_UNWIND_SAME INT32_MAX /* the register is unchanged */
+/* it is lost; of the return address: this is the outermost frame */
+#define KY_UNWIND_UNDEFINED INT32_MIN
 
 struct ky_unwind_row {
 	uint64_t address; /* of the file */
 	uint32_t module;
 	uint8_t kind;
 	uint8_t cfa_register;
-	bool signal; /* the caller was interrupted: it stands at its address, and called nothing */
+	bool signal; /* the caller was interrupted at its address, and called nothing */
 	int32_t cfa_offset;
 	int32_t saved[KY_STACK_REGISTERS_COUNT]; /* from the CFA */
 	Dwarf_Frame *frame;                      /* RULES */
 };
 
-/* A stack that is walked. */
+/* A stack being walked. */
 struct ky_unwind_state {
 	uint64_t registers[KY_STACK_REGISTERS_COUNT];
 	const uint8_t *stack;
 	uint64_t stack_at, stack_bytes;
 };
 
-/* Asks libdw. */
+/* Ask libdw for the row. */
 void ky_unwind_row_fill(struct ky_unwind_row *row, const struct ky_stack_module *module,
 			uint32_t number, uint64_t address);
 void ky_unwind_row_free(struct ky_unwind_row *row);
 bool ky_unwind_read(const struct ky_unwind_state *state, uint64_t address, uint64_t *value);
-/* The caller's registers; 1, 0 when this is the outermost frame, -1 when it cannot be known. cfa may be known even then; else 0. */
+/*
+ * Compute the caller's registers. Return 1; 0 when this is the outermost frame; -1 when they are unknown. cfa may be
+ * known even then; otherwise 0.
+ */
 int ky_unwind_row_apply(const struct ky_unwind_row *row, struct ky_unwind_state *state,
 			uint64_t *cfa);
 

@@ -2,14 +2,15 @@
 /*
  * calls.c: the slow paths. A call comes here when a check of its stub failed; nothing has been done then.
  *
- *   state.top ─▶ frame(S) ─previous▶ frame(S') ─previous▶ … ~0        the thread's open calls, innermost first
+ *   state.top ─▶ slot of S ─previous▶ slot of S' ─previous▶ … ~0        the thread's open calls, innermost first
  *
- * On one stack S grows outwards. What is still open below a new call's S, or inside a call that returns, was left by longjmp
- * or an exception: its spans end now. A stack that is far away is another one (a coroutine's, a signal handler's): calls there
- * nest in what is open, and nothing ends.
+ * On one stack S grows outwards. A call that is still open below a new call's S, or inside a call that returns, was
+ * left by longjmp or an exception: its span ends now. A stack that is far away is another one (a coroutine's, a
+ * signal handler's): calls there nest in the open ones, and nothing ends.
  *
- * Whatever happens to the list, every function returns to where it was called from: that is in the frame of its own slot.
- * A walk along the list ends at a frame that has not the state's mark, and takes the mark off each that it passes: it ends.
+ * Whatever happens to the list, every function returns to its caller: that address is in its own return slot. A walk
+ * along the list ends at a return slot without the state's mark, and takes the mark off each that it passes: so it
+ * ends.
  */
 #include "functrace/agent/parts.h"
 
@@ -18,13 +19,13 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Slots that are further apart than this are of different stacks. */
+/* Addresses that are further apart than this are on different stacks. */
 #define SAME_STACK_BYTES (UINT64_C(1) << 20)
-/* Open calls of other stacks that are looked past for one of this. */
+/* Open calls of other stacks that are skipped to find one of this stack. */
 #define OTHER_STACKS_STEPS 256u
 #define PIECE_BYTES (sizeof(struct ky_agent_frame) << (KY_AGENT_PIECE_SHIFT - 3))
 
-/* The frames of a piece of addresses that was not met before. Of two threads at once one wins. */
+/* Make the return slots of a piece of addresses that was not met before. If two threads do it at once, one wins. */
 static uint64_t make_piece(uint64_t *entry, uint64_t number)
 {
 	const int64_t at =
@@ -70,7 +71,7 @@ void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *stat
 	ky_agent_put(home, state, site, ticks);
 }
 
-/* The innermost open call's frame; NULL: there is none, or the list is not to be trusted. */
+/* Return the return slot of the innermost open call; NULL: there is none, or the list is not to be trusted. */
 static struct ky_agent_frame *top_frame(const struct ky_agent_home *home,
 					struct ky_agent_state *state)
 {
@@ -94,8 +95,9 @@ void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state 
 }
 
 /*
- * The innermost open call that seems to be of the slot's stack, when it is not further out than the slot: it was left, and with
- * it all that was called from it since, on whatever stack (a handler's that was left by longjmp). ~0: there is none.
+ * Return the innermost open call that seems to be on the stack of `slot`, when it is not further out than `slot`: it
+ * was left, and with it all that was called from it since, on any stack (a handler's that was left by longjmp). ~0:
+ * there is none.
  */
 static uint64_t left_call(const struct ky_agent_home *home, const struct ky_agent_state *state,
 			  uint64_t slot)
@@ -138,8 +140,8 @@ static bool may_hook(const struct ky_agent_home *home, uint64_t returns)
 }
 
 /*
- * [S] is a hook already: the caller of this function has jumped to it, and its own return address is in the frame. Its span
- * ends, this one's begins, and the one return of both ends it.
+ * Take a tail call: [S] is a hook already because the caller of this function has jumped to it, and the caller's own
+ * return address is in the return slot. Its span ends, this one's begins, and the one return of both ends it.
  */
 static void tail_call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
 		      struct ky_agent_frame *frame, const struct ky_agent_stub *stub)
@@ -149,7 +151,7 @@ static void tail_call(const struct ky_agent_home *home, struct ky_agent_state *s
 	ky_agent_open(home, state, slot, frame, stub->site, ticks);
 }
 
-/* Whether the return address was taken: [S] is to become the hook. */
+/* Report whether the return address was taken: then [S] is to become the hook. */
 static bool call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
 		 const struct ky_agent_stub *stub, uint64_t hook)
 {
@@ -199,9 +201,10 @@ uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot, const struct 
 void ky_agent_leave(struct ky_agent_home *home, uint64_t slot)
 {
 	struct ky_agent_state *state = ky_agent_state_mine(home);
-	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot); /* is there: it was entered */
+	/* it exists: the function was entered */
+	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot);
 	*(uint64_t *)(uintptr_t)slot = frame->returns;
-	/* Of another thread, a parent process or an earlier attach, or ended already: there is nothing to say. */
+	/* It belongs to another thread, a parent process or an earlier attach, or has ended already: write nothing. */
 	if (!state || frame->mark != state->mark || !__atomic_load_n(&home->on, __ATOMIC_RELAXED) ||
 	    !ky_agent_begin(state, slot))
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counter.c: the program is about to make the kernel refuse it the CPU's counter, by prctl(PR_SET_TSC) or a strict sandbox: it
- * would die of the next stub's first instructions.
+ * counter.c: handles a program that is about to make the kernel refuse it the CPU's counter, by prctl(PR_SET_TSC) or
+ * a strict sandbox: the next stub's first instructions would kill it.
  *
- *   jumps     of calls are taken out, as kymo does it from outside, but other threads run meanwhile; home is off from then on.
+ *   jumps     of calls are taken out, as kymo does it from outside, but while other threads run; home is off from then on.
  *             Those of the unwinder, the loader, sandboxes and -finstrument-functions stay: off, they read no counter.
- *   hooks     are taken off the stacks of the calling thread: whether the counter may be read is a thread's own, inherited by
+ *   hooks     are taken off the stacks of the calling thread: the right to read the counter is a thread's own, inherited by
  *             those that it makes. Others return through their hooks, and come here themselves before they do the same.
  */
 #include "functrace/agent/parts.h"
@@ -21,12 +21,12 @@
 #define LINE_BYTES UINT64_C(64)
 #define WORD_BYTES sizeof(uint64_t)
 #define JUMP_TO_ITSELF 0xfeeb
-/* Further up than this nothing is the thread's stack. */
+/* Nothing further up than this is the thread's stack. */
 #define STACK_BYTES (UINT64_C(8) << 20)
 #define WAITS 100
 #define WAIT_NS 10000000
 
-/* The kernel reads the set before it finds that it is not asked to do anything with it. */
+/* Report whether memory is readable. The kernel reads the set before it finds that it has nothing to do with it. */
 static bool is_readable(uint64_t address)
 {
 	const uint64_t nothing = UINT64_MAX;
@@ -53,8 +53,8 @@ static void store_word(uint8_t *at, uint64_t bytes)
 }
 
 /*
- * Threads run through it. Stores within an aligned word, and on all but old CPUs within a line of the cache, are seen as a whole.
- * Over two lines, whoever comes meanwhile waits at a jump to itself.
+ * Put the bytes back while threads run through them. A store within an aligned word, and on all but old CPUs within a
+ * cache line, is seen as a whole. For bytes over two lines, threads that come in between wait at a jump to itself.
  */
 static void put_back(const struct ky_agent_patch *entry)
 {
@@ -76,14 +76,17 @@ static void put_back(const struct ky_agent_patch *entry)
 	store_word(at - in_line + word_at, word);
 }
 
-/* Its stub reads the counter. The kind of stub is the form's low byte. */
+/* Report whether its stub reads the counter. The kind of stub is the form's low byte. */
 static bool is_call(const struct ky_agent_patch *entry)
 {
 	const uint8_t kind = (uint8_t)entry->pad;
 	return entry->set && entry->bytes && (kind == KY_STUB_CALL || kind == KY_STUB_ENTRY);
 }
 
-/* Entries that lie in the same pages mostly follow each other. What was unloaded may be there no more, or something else is. */
+/*
+ * Take the jumps out. Entries of the same pages mostly follow each other. A library that was unloaded may be gone, or
+ * other code may be there.
+ */
 static void take_jumps_out(const struct ky_agent_home *home)
 {
 	struct ky_agent_patch *entry = (struct ky_agent_patch *)(uintptr_t)home->patches;
@@ -125,7 +128,7 @@ static void unhook(const struct ky_agent_home *home, uint64_t slot)
 						  __ATOMIC_RELAXED);
 }
 
-/* The open calls, on whatever stack. */
+/* Unhook the open calls, on all stacks. */
 static void unhook_open(const struct ky_agent_home *home, struct ky_agent_state *state)
 {
 	while (state->top != KY_AGENT_NO_CALL) {
@@ -140,7 +143,7 @@ static void unhook_open(const struct ky_agent_home *home, struct ky_agent_state 
 	state->top = KY_AGENT_NO_CALL;
 }
 
-/* What else is on this stack: in a forked child calls of its parent's. */
+/* Unhook the rest of this stack: in a forked child these are calls of its parent's. */
 static void unhook_stack(const struct ky_agent_home *home, uint64_t slot)
 {
 	for (uint64_t at = slot; at - slot < STACK_BYTES; at += WORD_BYTES) {
@@ -154,7 +157,10 @@ static void unhook_stack(const struct ky_agent_home *home, uint64_t slot)
 
 /* ---- both ---- */
 
-/* Whether it is this thread's to do. One that does not finish within a second is of another process: that has forked meanwhile. */
+/*
+ * Report whether this thread is to do it. One that does not finish within a second belongs to another process, which
+ * has forked in the meantime.
+ */
 static bool begin(struct ky_agent_home *home)
 {
 	const uint64_t wait[2] = {0, WAIT_NS};

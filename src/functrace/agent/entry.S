@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entry.S: the agent's table, and the ways into it. All registers are kept: functions of one unit may rely on more of them
- * than the calling convention says. The C code uses no vector registers.
+ * entry.S: the agent's table, and the ways into it. All registers are kept: functions of one unit may rely on more of
+ * them than the calling convention guarantees. The C code uses no vector registers.
  */
 	.section .agent.table, "ax"
 	.globl ky_agent_table
@@ -18,7 +18,7 @@ ky_agent_table: /* struct ky_agent_table (agent.h) */
 	.long 0
 
 	.text
-/* What C may change, but for rax, rdx, rcx and rdi. The stack is aligned as C wants it. */
+/* Save the registers that C may change, except rax, rdx, rcx and rdi, and align the stack for C. */
 	.macro save
 	push %rsi
 	push %r8
@@ -42,7 +42,10 @@ ky_agent_table: /* struct ky_agent_table (agent.h) */
 	pop %rsi
 	.endm
 
-/* From a stub, with rcx: its data; rax, rdx and rcx are on the stack already. C says where in the stub to go on. */
+/*
+ * Called from a stub, with its data in rcx; rax, rdx and rcx are on the stack already. C returns where in the stub to
+ * go on.
+ */
 	.globl slow_entry
 	.hidden slow_entry
 slow_entry:
@@ -57,7 +60,7 @@ slow_entry:
 	pop %rdi
 	jmp *%rax
 
-/* From a stub's exit, the same. C puts the return address into its place. */
+/* The same from a stub's exit. C puts the return address into its place. */
 slow_exit:
 	lea 24(%rsp), %rdx
 	push %rdi
@@ -72,7 +75,7 @@ slow_exit:
 	pop %rax
 	ret
 
-/* Called, with a function's arguments: C has three of them, and behind the second the slot. */
+/* Called with a function's arguments: C gets three of them, and after the second the address of the return address. */
 	.macro into function
 	push %rdi
 	push %rdx

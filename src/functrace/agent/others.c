@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* others.c: the loader's pause, sandboxes, and programs that call at each entry and exit by themselves. */
+/* others.c: the loader's pause, sandboxes, programs that call at each entry and exit themselves, and the unwinder. */
 #include "functrace/agent/parts.h"
 #include "functrace/agent_abi.h"
 
@@ -12,7 +12,7 @@
 
 enum { GOES_ON, WAITS, GAVE_UP };
 
-/* The loader's lock is held meanwhile: not longer than a second, and when nobody answered once, not again. */
+/* Wait while the loader's lock is held: not longer than a second, and never again after one wait without an answer. */
 void ky_agent_loader(struct ky_agent_home *home)
 {
 	const struct r_debug *debug = (const struct r_debug *)(uintptr_t)home->r_debug;
@@ -31,7 +31,7 @@ void ky_agent_loader(struct ky_agent_home *home)
 					  __ATOMIC_RELAXED);
 }
 
-/* Afterwards rdtsc is an error, in this thread. */
+/* Report whether rdtsc is an error in this thread afterwards. */
 static bool turns_counter_off(uint32_t call, uint32_t how)
 {
 	return (call == PR_SET_TSC && how == PR_TSC_SIGSEGV) ||
@@ -40,8 +40,8 @@ static bool turns_counter_off(uint32_t call, uint32_t how)
 }
 
 /*
- * From before the sandbox is there on, no system call is made; that it may be refused does not matter much. What this thread needs of
- * the kernel to be traced on it gets now, others do without.
+ * Make no system call from before the sandbox exists; it does not matter much that the sandbox may be refused. This
+ * thread gets what it needs of the kernel to be traced now, others do without.
  */
 void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot,
 		      uint64_t third)
@@ -80,7 +80,10 @@ static struct ky_agent_state *begin(struct ky_agent_home *home, uint64_t slot)
 	return state && ky_agent_begin(state, slot) ? state : NULL;
 }
 
-/* The slot of this very call stands for the function's: its frame is free otherwise, and lower than its callers'. */
+/*
+ * Use the stack address of this very call for the function's: its return slot is not used otherwise, and lower than
+ * its callers'.
+ */
 void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t caller,
 			uint64_t slot)
 {
@@ -99,7 +102,10 @@ void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t 
 	ky_agent_end(home, state);
 }
 
-/* Enter and exit of a function are called at about the same depth; what is open below it has lost its exit. */
+/*
+ * End the function. Enter and exit of a function are called at about the same depth; a call that is open below it has
+ * lost its exit.
+ */
 void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
 		       uint64_t slot)
 {
@@ -139,8 +145,8 @@ static bool is_hook(const uint8_t *hook)
 }
 
 /*
- * A signal may have come at a region's very first instructions, before which nothing need be mapped: all regions begin with the
- * same ones, and on a page.
+ * Report whether pc is at a region's very first instructions. A signal may have come there, and nothing need be
+ * mapped before them: all regions begin with the same instructions, and on a page.
  */
 static bool begins_region(const struct ky_agent_home *home, uint64_t pc)
 {

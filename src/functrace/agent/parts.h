@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parts.h: what the agent's files know of each other. The agent runs in somebody else's program: no libc, no data of its own,
- * general registers only, no errno; it may be anywhere, also in a signal handler that came anywhere.
+ * parts.h: the agent's functions that cross files. The agent runs in another program: no libc, no data of its own,
+ * general registers only, no errno; it may be called anywhere, even in a signal handler that came anywhere.
  *
  *   entry.S ─▶ calls.c    the slow paths of calls and returns
- *           ─▶ unwind.c   answers for the stubs what _Unwind_Find_FDE is asked
- *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions
+ *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions; answers _Unwind_Find_FDE for the stubs
  *   others.c ─▶ counter.c a program that turns the CPU's counter off
- *   calls.c ─▶ thread.c   whose state it is, its ring
- *   system.c              system calls, and what core's ring.c and heap.c, which are in here too, want of os and libc
+ *   calls.c ─▶ thread.c   the thread's state and its ring
+ *   system.c              system calls, and the parts of os and libc that core's ring.c and heap.c, which are in here too, need
  */
 #ifndef KY_FUNCTRACE_AGENT_PARTS_H
 #define KY_FUNCTRACE_AGENT_PARTS_H
@@ -21,7 +20,7 @@
 
 #define KY_AGENT_NO_CALL UINT64_MAX
 
-/* ---- entry.S calls these ---- */
+/* ---- called by entry.S ---- */
 uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot,
 			const struct ky_agent_stub *stub);
 void ky_agent_leave(struct ky_agent_home *home, uint64_t slot);
@@ -32,22 +31,22 @@ void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t 
 void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
 		       uint64_t slot);
 
-/* prctl() or syscall() is called, with its first three arguments. */
+/* Take a call of prctl() or syscall(), with its first three arguments. */
 void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t second, uint64_t slot,
 		      uint64_t third);
 
 /* ---- thread.c ---- */
 
-/* The calling thread's own; NULL: it has none. */
+/* Return the calling thread's own state; NULL: it has none. */
 struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home);
-/* The same, made when there is none; NULL: there are too many threads. */
+/* Return the same, made if there is none; NULL: there are too many threads. */
 struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home);
-/* From here on calls of signal handlers are only counted; false: this is one. */
+/* Begin the slow path: from here on calls of signal handlers are only counted. Return false when this is one. */
 bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot);
-/* An event of it is not in the drum. */
+/* Count an event that is not in the drum. */
 void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state);
 void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state);
-/* Writes an event; counts it as lost when there is no ring. */
+/* Write an event, or count it as lost when there is no ring. */
 void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state, uint32_t site,
 		  uint64_t ticks);
 
@@ -55,7 +54,7 @@ void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state
 struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint64_t slot);
 void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
 		   struct ky_agent_frame *frame, uint32_t site, uint64_t ticks);
-/* Ends the open calls up to that slot that seem to be of the same stack; how many. */
+/* End the open calls up to `slot` that seem to be on the same stack. Return how many. */
 uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_state *state,
 			      uint64_t slot, uint64_t ticks);
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
@@ -64,10 +63,10 @@ void ky_agent_count(struct ky_agent_state *state, uint32_t function);
 
 /* ---- counter.c ---- */
 
-/* rdtsc will not work any more in the calling thread; it works still. */
+/* Prepare for rdtsc to stop working in the calling thread; it still works now. */
 void ky_agent_leave_counter(struct ky_agent_home *home, uint64_t slot);
 
-/* ---- system.c: as the kernel answers: -errno; -EPERM when the program is in a sandbox ---- */
+/* ---- system.c: results as the kernel's: -errno; -EPERM when the program is in a sandbox ---- */
 int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 			uint64_t f);
 uint32_t ky_agent_pid(void);

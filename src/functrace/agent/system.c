@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* system.c: the agent's own libc, and the little of os/ that ring.c and heap.c use. */
+/* system.c: the agent's own libc, and the few functions of os/ that ring.c and heap.c use. */
 #include "core/clock.h"
 #include "functrace/agent/parts.h"
 
@@ -91,7 +91,7 @@ void ky_cpu_clear(uint64_t *words, size_t count)
 	__asm__ volatile("rep stosq" : "+D"(words), "+c"(count) : "a"(0) : "memory");
 }
 
-/* Compilers call these by themselves; they must not be made of one another. */
+/* Compilers call these on their own; they must not be made of one another. */
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
 {
 	void *const result = to;

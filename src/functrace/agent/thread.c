@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.c: whose state is whose, and the thread's ring.
+ * thread.c: assigns states to threads, and holds the thread's ring.
  *
- *   states: [nobody's] [tid 7] [tid 9] [dead] [tid 12] ... states_used ... states_max
+ *   states: [free] [tid 7] [tid 9] [dead] [tid 12] ... states_used ... states_max
  *
- * A thread that comes with a state that is not its own (gs is inherited) looks for one under its number, then for one whose
- * thread is gone, among a few; then takes a new one; when there is no more, it looks at all. A dead thread's ring goes with its
- * state: each block says whose it is.
+ * A thread that comes with a state that is not its own (gs is inherited) looks for one under its number, then for one
+ * whose thread is gone, among a few; then takes a new one; when there are no more, it looks at all. A dead thread's
+ * ring goes with its state: each block names its thread.
  *
- * A forked child finds its states all zero. It goes on in its parent's drum, which is shared memory that kymo has open: so
- * nothing of it is lost however soon it ends. Its blocks say whose they are.
+ * A forked child finds its states all zero. It goes on in its parent's drum, which is shared memory that kymo has
+ * open: so nothing of it is lost however soon it ends. Its blocks name its process.
  *
- * While the slow path is at work, state.thread is 0: so a signal handler's calls come to the slow path, too, and find it busy.
+ * While the slow path is at work, state.thread is 0: so a signal handler's calls come to the slow path, too, and find
+ * it busy.
  */
 #include "core/heap.h"
 #include "functrace/agent/parts.h"
@@ -26,18 +27,18 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define ARCH_SET_GS_CODE 0x1001
-/* States looked at for a dead thread before a new one is taken: each is a system call. */
+/* States checked for a dead thread before a new one is taken: each is a system call. */
 #define LOOKS 4u
-/* Words at a block's end that are left for calls of handlers which come between check and store. */
+/* Words at a block's end that are left for calls of handlers that come between check and store. */
 #define SPARE_BYTES 128u
-/* Memory is made for so many blocks at once, in a ring's first lap. */
+/* Memory is made for this many blocks at once, in a ring's first lap. */
 #define POPULATE_BLOCKS 16u
-/* A mark is when it was given, and to which state. */
+/* A mark is the time when it was given, and the number of its state. */
 #define MARK_SHIFT 12
 _Static_assert(KY_AGENT_STATES_MAX <= 1u << MARK_SHIFT, "a state's number is in its mark");
-/* How long a thread without a ring waits until it asks again, in ticks. */
+/* Time that a thread without a ring waits until it asks again, in ticks. */
 #define RETRY_TICKS (UINT64_C(1) << 28)
-/* Further above the slow path's slot a call is one of a handler on another stack. */
+/* A call further above the slow path's stack address is one of a handler on another stack. */
 #define SAME_STACK_BYTES (UINT64_C(1) << 20)
 
 _Static_assert(sizeof(struct ky_ring_writer) <= sizeof(((struct ky_agent_state *)0)->ring),
@@ -81,7 +82,7 @@ static struct ky_agent_state *find_own(const struct ky_agent_home *home, uint32_
 	return NULL;
 }
 
-/* One that is nobody's any more, of count from a place on that changes; *was is whose it was. */
+/* Return a state whose thread is gone, among `count` from a varying place on; *was is its former owner. */
 static struct ky_agent_state *find_dead(const struct ky_agent_home *home, uint32_t used,
 					uint32_t tid, uint32_t count, uint32_t *was)
 {
@@ -110,7 +111,10 @@ static struct ky_agent_state *find_new(struct ky_agent_home *home, uint32_t tid)
 	return NULL;
 }
 
-/* The ring goes with the state, unless it is of another drum, or somebody has taken it from the dead thread before. */
+/*
+ * Take the ring with the state, unless it belongs to another drum, or another thread has taken it from the dead
+ * thread before.
+ */
 static void take_ring(struct ky_agent_state *state, uint64_t generation, uint32_t was, uint32_t tid)
 {
 	struct ky_ring_writer *writer = writer_of(state);
@@ -149,7 +153,7 @@ static uint32_t own_name(const struct ky_agent_home *home)
 	return drum.header->magic == KY_DRUM_MAGIC ? ky_heap_intern(&drum, name, bytes) : 0;
 }
 
-/* False when kymo has attached once more meanwhile: the state is nobody's then. */
+/* Prepare a state. Return false when kymo has attached once more in between: then the state is free. */
 static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *state, uint32_t was,
 		    uint32_t tid)
 {
@@ -162,7 +166,7 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 	writer->apart = home->apart;
 	state->name = own_name(home);
 	state->top = KY_AGENT_NO_CALL;
-	state->limit = 0; /* the next event begins a block, which says whose it is */
+	state->limit = 0; /* the next event begins a block, which names its thread */
 	state->retry = 0;
 	state->busy = 0;
 	state->mark = __builtin_ia32_rdtsc() << MARK_SHIFT | index_of(home, state);
@@ -173,7 +177,7 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 	       __atomic_load_n(&home->generation, __ATOMIC_RELAXED) == generation;
 }
 
-/* A process that shares its parent's memory is as a thread of it. */
+/* Set up home in a forked child. A process that shares its parent's memory counts as a thread of it. */
 static void settle_in_child(struct ky_agent_home *home)
 {
 	struct ky_agent_state *nobody = state_at(home, 0);
@@ -181,9 +185,9 @@ static void settle_in_child(struct ky_agent_home *home)
 		return;
 	home->states_used = 1;
 	home->pid = ky_agent_pid();
-	home->pause = 2; /* nobody looks at a child's loader */
+	home->pause = 2; /* kymo does not watch a child's loader */
 	home->generation++;
-	/* A parent that is in another namespace cannot be seen from here. */
+	/* A parent in another namespace is not visible here. */
 	home->apart |= ky_agent_system(SYS_getppid, 0, 0, 0, 0, 0, 0) == 0;
 	__atomic_store_n(&nobody->here, 1, __ATOMIC_RELAXED);
 }
@@ -221,7 +225,7 @@ struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home)
 	return state;
 }
 
-/* Where whoever reads the drum sees it, also when this process is gone. */
+/* Count it where a reader of the drum sees it, even when this process is gone. */
 void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state)
 {
 	struct ky_drum_header *header = (struct ky_drum_header *)(uintptr_t)home->drum;
@@ -252,11 +256,11 @@ void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state
 		__atomic_store_n(&state->thread, state->owner, __ATOMIC_RELAXED);
 }
 
-/* First touches are dear: of some blocks at once they cost less. */
+/* Touch some blocks at once: that costs less than many first touches. */
 static void populate(const struct ky_ring_writer *writer)
 {
 	const uint64_t number = writer->next - 1;
-	/* Most children need but a page. */
+	/* Most children need only a page. */
 	if ((writer->pid && !writer->grown) || writer->next > writer->blocks ||
 	    number % POPULATE_BLOCKS != 0)
 		return;
@@ -266,7 +270,7 @@ static void populate(const struct ky_ring_writer *writer)
 			MADV_POPULATE_WRITE, 0, 0, 0);
 }
 
-/* What the fast path has written since the writer's block began. */
+/* Count the events that the fast path has written since the writer's block began. */
 static void count_events(const struct ky_agent_state *state, struct ky_ring_writer *w)
 {
 	if (!w->ring || w->next == 0 || state->pos == 0)
@@ -278,7 +282,7 @@ static void count_events(const struct ky_agent_state *state, struct ky_ring_writ
 		w->pub.ky_events = block->events_before + words - state->controls;
 }
 
-/* The word for the event, in a block that ends at *limit (as it was, or another); NULL: there is no ring. */
+/* Return the word for the event, in a block that ends at *limit (unchanged, or another); NULL: there is no ring. */
 static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state *state,
 			 uint64_t ticks, uint64_t *limit)
 {
@@ -301,8 +305,9 @@ static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state
 }
 
 /*
- * The slow path may be left at any instruction, by a handler that ends the thread's cancellation or jumps away: the fast path
- * must not go on with a place in one block and the limit of another. Without a limit it does not go on at all.
+ * Write an event. The slow path may be left at any instruction, by a handler that runs the thread's cancellation or
+ * jumps away: the fast path must not go on with a place in one block and the limit of another. Without a limit it
+ * does not go on at all.
  */
 void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state, uint32_t site,
 		  uint64_t ticks)

@@ -144,7 +144,7 @@ def is_function(head):
 
 
 def strip_attributes(head):
-    """The head without __attribute__((...)) and the like, whose names are not declared."""
+    """Return the head without __attribute__((...)) and _Alignas(...), whose names are not declared."""
     result, i = [], 0
     while i < len(head):
         if head[i] in ("__attribute__", "_Alignas", "__typeof__", "_Static_assert"):

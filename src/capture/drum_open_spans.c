@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum_open_spans.c: see drum_open_spans.h. A ring is read from its oldest block to the window with a stack of what is open: the
- * trace points' numbers. Where events are missing, or another thread has taken the ring, it begins anew.
+ * trace points' numbers. Where events are missing, or another thread has taken the ring, it starts again.
  */
 #include "capture/drum_open_spans.h"
 

@@ -284,7 +284,7 @@ static void add_mappings(const struct existing *existing)
 void ky_perf_out_process(struct ky_perf_out *out, pid_t pid, uint64_t time)
 {
 	struct existing existing = {out, pid, time};
-	/* The names come first: a COMM record begins a process in whoever reads. */
+	/* The names come first: a COMM record begins a process for a reader. */
 	ky_perf_out_threads(pid, add_thread, &existing);
 	add_mappings(&existing);
 }

@@ -2,9 +2,9 @@
 /*
  * processes.c: see processes.h. The table of processes, how they end, and what the mailbox brings.
  *
- * Order. What a process sent before it ended is in the mailbox when poll() tells of its end. So ends are asked for first,
- * then the mailbox is emptied, then the ends are told: a drum comes before the end of its process. A letter from
- * a process that is gone and was never in the table is told as a whole life: it appeared, its drum, it ended.
+ * Order. What a process sent before it ended is in the mailbox when poll() reports its end. So ends are asked for first,
+ * then the mailbox is emptied, then the ends are reported: a drum comes before the end of its process. A letter from
+ * a process that is gone and was never in the table is reported as a whole life: it appeared, its drum, it ended.
  */
 #include "capture/processes.h"
 
@@ -133,7 +133,7 @@ static void forget(struct ky_process_list *p, struct ky_process *process)
 	memmove(p->table + place, p->table + place + 1,
 		(p->count - place) * sizeof(struct ky_process *));
 	if (process->pidfd >= 0) {
-		/* A child that was forked meanwhile has it too: then closing it alone would not end it. */
+		/* A child that was forked in between has it too: then closing it alone would not end it. */
 		epoll_ctl(p->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
 		close(process->pidfd);
 	}
@@ -310,7 +310,7 @@ static void look_around(struct ky_process_list *p, uint64_t begin)
 
 /*
  * True: it is a child of a process that is there, and was not known. One that has ended is a child until its parent has
- * waited for it: it was told already, or has nothing to tell any more.
+ * waited for it: it was reported already, or has nothing to report any more.
  */
 static bool take_child(struct ky_process_list *p, pid_t pid)
 {

@@ -26,7 +26,7 @@ static volatile sig_atomic_t asked_to_stop;
 static struct {
 	bool working;
 	bool shown;
-	bool stopped; /* the work was told to give up */
+	bool stopped; /* the work must give up */
 	bool terminal;
 	int64_t begin_ns;
 	int64_t stage_ns; /* when this stage began */

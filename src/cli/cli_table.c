@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cli_table.c: a table for people. Cells are kept until the table is printed, because only then
- * the columns' widths are known. When memory is short, what did not fit is left out and an error
- * is said.
+ * the columns' widths are known. When memory is short, rows are left out and an error is
+ * reported.
  *
  *   ┌ indent ┐ name   ┌ gap ┐ total
  *              parse          1.25 ms

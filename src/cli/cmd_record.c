@@ -54,7 +54,7 @@ const struct ky_verb ky_verb_record = {
 	.usage = "[OPTIONS]",
 	.about =
 		"Record the trace points of all processes that you may look into, including those that start "
-		"meanwhile, and the kernel's scheduling where that is allowed. Ends with Ctrl-C or after --duration. "
+		"later, and the kernel's scheduling where that is allowed. Ends with Ctrl-C or after --duration. "
 		"kymo reports what this machine forbids and how to allow it, and records the rest.",
 	.details =
 		"All sources share one timeline. Kernel events and stacks of all processes need root, or a right "

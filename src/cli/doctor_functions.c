@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * doctor_functions.c: kymo doctor PROGRAM: which functions of a program and of the libraries that it will load can be traced, before
- * it runs. How it is told is in doctor_functions_text.c and doctor_functions_json.c.
+ * it runs. doctor_functions_text.c and doctor_functions_json.c print it.
  *
  *   program ─ its loader's list ─▶ modules ─ ky_functions_read() ─▶ sums by how and by why, a few names of each why
  *
@@ -163,7 +163,7 @@ static void choose_engine(struct modules *modules)
 	}
 }
 
-/* Whoever asks about a program before it runs must not run what it names. */
+/* A question about a program before it runs must not run what it names. */
 static void add_libraries(struct modules *modules, const char *path)
 {
 	if (!ky_program_libraries_are_safe(path)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list_watch.c: kymo list --watch: on a terminal a screen that is drawn anew every second, as top does; else a block of
+ * list_watch.c: kymo list --watch: on a terminal a screen that is redrawn every second, as by top; else a block of
  * lines every second.
  *
  * The signals that end or stop kymo come as bytes of a descriptor, so that the terminal is always put back first.

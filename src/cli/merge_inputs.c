@@ -51,7 +51,7 @@ static void number_machines(struct ky_merge_input *inputs, uint32_t count)
 	}
 }
 
-/* ---- what is said of it ---- */
+/* ---- messages ---- */
 
 /* What remains uncertain where no number can be given. */
 static const char *unknown_text(enum ky_align_by by)

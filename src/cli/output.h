@@ -21,7 +21,7 @@ int ky_output_write_default(const struct ky_trace *trace,
 			    const struct ky_export_selection *selection, const char *path,
 			    const char *format, bool quiet, struct ky_export_left *left);
 /*
- * Writes what write() puts out, with a progress line if that tells of it; says errors. default_name: nobody named the
+ * Writes what write() puts out, with a progress line if that reports progress; reports errors. default_name: nobody named the
  * output, as above. An enum ky_exit.
  */
 int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,

@@ -71,7 +71,7 @@ struct ky_section {
 };
 
 /*
- * Texts are paragraphs with an empty line between them, filled to the line by whoever prints them; a line that
+ * Texts are paragraphs with an empty line between them, which the printer fills to the line; a line that
  * begins with two blanks stays as it is. In what only the man page has, `code` is bold.
  */
 struct ky_verb {

@@ -87,7 +87,7 @@ static bool convert(const struct ky_view_command *command, const char *path)
 	return !error;
 }
 
-/* The descriptor, or -1 after what failed was said. A converted file has no name any more. */
+/* Return the descriptor, or -1 after an error message. A converted file has no name any more. */
 static int open_file(const struct ky_view_command *command, bool as_it_is)
 {
 	struct ky_scratch scratch = {0};

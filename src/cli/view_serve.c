@@ -106,8 +106,8 @@ static void plan_next(struct session *session, int64_t begin)
 }
 
 /*
- * A generation is what was there when its load began. While a file is written it may be that it cannot be read: that
- * is said when it still cannot at the end.
+ * Load the next generation. A file that is being written may be unreadable for a while: report it only when it still is at
+ * the end.
  */
 static bool load(struct session *session)
 {

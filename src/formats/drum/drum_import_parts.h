@@ -60,7 +60,7 @@ struct ky_known_thread {
 	uint32_t made_up;           /* beginnings, since then */
 	int64_t first_ns;           /* begins are made up before it */
 	int64_t last_ns;
-	int64_t until_ns;  /* later events begin anew; KY_EVENT_ANEW: the next does */
+	int64_t until_ns;  /* later events start again; KY_EVENT_ANEW: the next does */
 	int64_t end_ns;    /* of the thread, after its last event; INT64_MAX: not known */
 	int64_t window_ns; /* end of the window that it is in; KY_EVENT_ANEW: in none yet */
 };

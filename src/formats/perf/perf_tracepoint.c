@@ -38,7 +38,7 @@ struct perf_tracepoint {
 	uint32_t name;
 	enum kind kind;
 	struct tracepoint_field *fields;
-	uint32_t count;
+	uint32_t count, room;
 };
 
 struct ky_perf_tracepoints {
@@ -57,7 +57,7 @@ void ky_perf_tracepoints_close(struct ky_perf_tracepoints **out)
 	if (!tracepoints)
 		return;
 	for (uint32_t i = 0; i < tracepoints->count; i++)
-		free(tracepoints->list[i].fields);
+		KY_ARRAY_FREE(tracepoints->list[i].fields, tracepoints->list[i].room);
 	KY_ARRAY_FREE(tracepoints->list, tracepoints->room);
 	ky_u64_map_free(&tracepoints->by_id);
 	tep_free(tracepoints->tep);
@@ -71,7 +71,7 @@ static void take_field(struct ky_perf *perf, const struct tep_format_field *from
 {
 	if (to->count >= FIELDS_MAX || from->offset < 0 || from->size < 0 || !from->name)
 		return;
-	to->fields[to->count++] = (struct tracepoint_field){
+	const struct tracepoint_field field = {
 		.name = ky_string_z(perf->trace, from->name),
 		.offset = (uint32_t)from->offset,
 		.bytes = (uint32_t)from->size,
@@ -84,6 +84,7 @@ static void take_field(struct ky_perf *perf, const struct tep_format_field *from
 		.is_pointer = from->flags & TEP_FIELD_IS_POINTER,
 		.is_common = common,
 	};
+	(void)KY_ARRAY_ADD(to->fields, to->count, to->room, field);
 }
 
 static enum kind kind_of(const char *name)
@@ -114,18 +115,12 @@ static void compile(struct ky_perf *perf, const struct tep_event *event)
 		return;
 	struct perf_tracepoint *to = &all->list[all->count];
 	*to = (struct perf_tracepoint){.name = ky_string_z(perf->trace, event->name),
-				       .kind = kind_of(event->name),
-				       .fields = calloc(FIELDS_MAX, sizeof(*to->fields))};
-	if (!to->fields)
-		return;
+				       .kind = kind_of(event->name)};
 	const struct tep_format_field *field = event->format.common_fields;
 	for (; field; field = field->next)
 		take_field(perf, field, true, to);
 	for (field = event->format.fields; field; field = field->next)
 		take_field(perf, field, false, to);
-	struct tracepoint_field *fitting =
-		realloc(to->fields, (to->count ? to->count : 1) * sizeof(*fitting));
-	to->fields = fitting ? fitting : to->fields;
 	*number = all->count++;
 	all->has_waking |= to->kind == KIND_WAKING;
 	perf->has_sched_switch |= to->kind == KIND_SWITCH;

@@ -196,7 +196,7 @@ void ky_made_drum_thread(struct ky_made_drum *drum, pid_t tid, const char *name)
 		w->name = ky_heap_intern(&drum->drum, name, strnlen(name, KY_TEXT_BYTES_MAX));
 }
 
-/* A ring whose owner seemed to have ended may have been taken for another thread meanwhile. */
+/* A ring whose owner seemed to have ended may have been taken for another thread in between. */
 static bool owns_ring(const struct writer *w)
 {
 	return w->ring.ring && __atomic_load_n(&w->ring.ring->owner, __ATOMIC_RELAXED) == w->tid;

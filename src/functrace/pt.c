@@ -2,7 +2,7 @@
 /*
  * pt.c: see pt.h.
  *
- *   round    reads records: what was mapped, threads that were made and ended; looks for threads that no record told of
+ *   round    reads records: what was mapped, threads that were made and ended; looks for threads that no record reported
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
  */
 #include "functrace/pt_process.h"
@@ -74,7 +74,7 @@ void ky_pt_round(struct ky_pt *pt)
 		look_around(pt, traced);
 }
 
-/* Threads that had ended when their rings were copied were told of for the last time. */
+/* Threads that had ended when their rings were copied were reported for the last time. */
 static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
@@ -105,7 +105,7 @@ static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 	free(traced);
 }
 
-/* The threads' records first, and then what is there: so nothing is missed that is mapped meanwhile. */
+/* The threads' records first, and then what is there: so nothing that is mapped in between is missed. */
 static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {

@@ -17,7 +17,7 @@ struct decoding {
 	struct pt_block_decoder *decoder;
 	struct ky_pt_stack stack;
 	struct ky_pt_facts facts;
-	uint64_t ns;    /* of what is told */
+	uint64_t ns;    /* of the event */
 	uint64_t ticks; /* of the packet that the last block's end needed; 0: none had a time yet */
 	bool follows; /* the next block comes after the instruction at last_ip, which is of last_class */
 	uint64_t last_ip;

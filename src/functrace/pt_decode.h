@@ -40,7 +40,7 @@ struct ky_pt_time {
 uint64_t ky_pt_time_ns(const struct ky_pt_time *time, uint64_t ticks);
 
 struct ky_pt_window {
-	const uint8_t *aux; /* not changed meanwhile */
+	const uint8_t *aux; /* stays unchanged */
 	size_t bytes;
 	struct ky_pt_cpu cpu;
 	struct ky_pt_time time;

@@ -2,12 +2,12 @@
 /*
  * pt_image.h: the code of a process, as libipt reads it.
  *
- *   memfd:    │ section 0 │ section 1 │ ...            copies: a file that is cut off meanwhile cannot hurt
+ *   memfd:    │ section 0 │ section 1 │ ...            copies: truncating a file does no harm
  *   sections: address, bytes, where in the memfd       a later one hides what it covers
  *   reader:   what is in no section (vDSO, JITs) is asked of the process itself
  *
  * libipt keeps what it learns of a section's blocks, when it is one of a file: so the memfd is given by its name under
- * /proc/self/fd. It takes a section only while the file's size stays the same: libipt's image is made anew after an addition.
+ * /proc/self/fd. It takes a section only while the file's size stays the same: libipt's image is made again after an addition.
  */
 #ifndef KY_FUNCTRACE_PT_IMAGE_H
 #define KY_FUNCTRACE_PT_IMAGE_H

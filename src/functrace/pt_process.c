@@ -13,7 +13,7 @@
 #define FUNCTIONS_ROOM 65536u /* in the drum's heap; what is not used takes no memory */
 #define OWN_MODULE "pt"       /* the category of what is no function */
 
-/* Whose window is being told. */
+/* The thread whose window is being reported. */
 struct telling {
 	struct ky_pt_process *process;
 	pid_t tid;
@@ -27,7 +27,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* An end belongs to the begin before it: a begin must not be left out for want of a site. */
+/* An end belongs to the begin event before it, which must not be left out for want of a site. */
 static uint32_t or_nameless(const struct ky_pt_process *process, int kind, uint32_t site)
 {
 	if (site)

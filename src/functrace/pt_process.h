@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_process.h: a traced process: what is in it (pt_space.h), and the drum that its calls are told to.
+ * pt_process.h: a traced process: what is in it (pt_space.h), and the drum that gets its calls.
  *
  *   window of a thread ─▶ pt_decode ─▶ begin(address) ─▶ site of the function ─▶ span drum, the thread's ring
  *
- * Sites are made when a function is first told of. Gaps and instants have sites by their text: few, and of texts with an address
+ * Sites are made when a function is first reported. Gaps and instants have sites by their text: few, and of texts with an address
  * in them only as many as there is room for; then one that says less.
  */
 #ifndef KY_FUNCTRACE_PT_PROCESS_H

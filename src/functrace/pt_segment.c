@@ -119,7 +119,7 @@ static void say(const struct ky_pt_segment *segment, const struct ky_pt_mark *ma
 	}
 }
 
-/* Before since only what is open is kept: it is told when since comes. */
+/* Before since only open calls are kept: they are reported when since comes. */
 static void hold(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)
 {
 	if (mark->kind == KY_PT_BEGIN || mark->kind == KY_PT_GAP) {

@@ -22,15 +22,15 @@
 
 #define KY_PT_MARKS_MAX (1u << 21) /* of a stretch: more, and it is cut in two */
 
-/* A function, as whoever decodes knows it. */
+/* A function, as the decoder knows it. */
 struct ky_pt_function {
 	uint64_t start;    /* which one it is: also of parts that lie elsewhere (.cold) */
 	uint64_t from, to; /* the addresses around the one asked for; both 0: not known */
-	bool shown;        /* its calls are told */
+	bool shown;        /* its calls are reported */
 };
 
 struct ky_pt_calls {
-	/* The function that has an address; false: none is known there, and shown says whether it is told by its address. */
+	/* The function that has an address; false: none is known there, and shown says whether it is reported by its address. */
 	bool (*function)(void *context, uint64_t address, struct ky_pt_function *function);
 	/* lost: it was running before. */
 	void (*begin)(void *context, uint64_t ns, uint64_t start, bool lost);

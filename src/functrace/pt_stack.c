@@ -196,7 +196,7 @@ void ky_pt_stack_jump(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
 	/* A part of it that has no name, or a stub on the way to another function. */
 	if (!frame.known)
 		return;
-	/* A loop's head can be the function's start: a tail call of itself is not told from it. */
+	/* A loop's head can be the function's start: a tail call to the same function looks the same. */
 	if (in->known && frame.function.start == in->function.start)
 		return;
 	const uint32_t running = find_running(stack, &frame);

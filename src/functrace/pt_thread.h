@@ -29,11 +29,11 @@ struct ky_pt_thread {
 	struct ky_perf_ring records;
 	uint8_t *aux;
 	uint64_t aux_bytes;
-	uint64_t told_ns; /* up to here its calls were told */
+	uint64_t told_ns; /* up to here its calls were reported */
 	bool ended;
 	bool last;       /* it had ended when its window was copied */
 	bool seen;       /* when threads were last looked for */
-	uint8_t *window; /* packets, copied while the event stood still; NULL: none */
+	uint8_t *window; /* packets, copied while the event was stopped; NULL: none */
 	size_t window_bytes;
 };
 

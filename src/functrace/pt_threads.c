@@ -35,7 +35,7 @@ static struct ky_pt_thread *find_thread(const struct ky_pt_traced *traced, pid_t
 	return NULL;
 }
 
-/* Threads that have ended are told of when that is asked for; or now, when their rings are needed. */
+/* Threads that have ended are reported on request; or now, when their rings are needed. */
 static bool make_room(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)

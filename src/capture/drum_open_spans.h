@@ -5,7 +5,7 @@
  *   ring    │ begin A   begin B   end B   begin C │ window: ... end C ... end A
  *                                                 ▲ here A and C begin once more
  *
- * The end of a function's call does not say which function it was: an end whose begin is not in the file would have no name.
+ * The end of a function's call does not name the function: an end whose beginning is not in the file would have no name.
  * What the ring no longer has stays unknown.
  */
 #ifndef KY_CAPTURE_DRUM_OPEN_SPANS_H
@@ -14,8 +14,8 @@
 #include "core/stream.h"
 
 /*
- * Hands a piece with the begins, at from_ns, to the stream's sink for each ring that has any. After the window was read: that
- * must not wait. Spans of trace points with arguments are left out. 0 or -ENOMEM.
+ * Hand a piece with the beginnings, at from_ns, to the stream's sink for each ring that has any. To be called after the
+ * window was read, which must not wait. Spans of trace points with arguments are left out. Return 0 or -ENOMEM.
  */
 int ky_drum_before(struct ky_stream *stream, uint64_t from_ns);
 

@@ -35,7 +35,7 @@ void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count)
 	out->used += count;
 }
 
-/* A text with its NUL, filled up to whole words. */
+/* Add a text with its NUL, padded to whole words. */
 static void add_text(struct ky_perf_out *out, const char *text, size_t bytes)
 {
 	static const char zeros[8];
@@ -54,7 +54,7 @@ static void add_trailer(struct ky_perf_out *out, struct ky_perf_who who)
 	ky_perf_out_add(out, &trailer, sizeof(trailer));
 }
 
-/* A text that a feature of the file holds. */
+/* Add a text of a feature of the file. */
 static void add_feature(struct ky_perf_out *out, uint64_t feature, const char *text)
 {
 	const size_t bytes = strnlen(text, 255);
@@ -83,7 +83,7 @@ void ky_perf_out_head(struct ky_perf_out *out, const struct perf_event_attr *att
 	struct utsname names;
 	ky_perf_out_add(out, KY_PERF_MAGIC, 8);
 	ky_perf_out_add(out, &head_bytes, sizeof(head_bytes));
-	/* There is one event: no ids are needed to tell whose a record is. */
+	/* There is one event, so records need no ids. */
 	ky_perf_out_add(out, &head, sizeof(head));
 	ky_perf_out_add(out, attr, sizeof(*attr));
 	if (uname(&names) != 0)
@@ -228,13 +228,13 @@ uint32_t ky_perf_out_threads(pid_t pid, void (*thread)(void *context, pid_t tid)
 	return count;
 }
 
-/* What the last line was of: libraries have several mappings one after the other. */
+/* The file of the last line: libraries have several mappings in a row. */
 struct last_file {
 	char path[PATH_MAX];
 	struct ky_proc_mapping mapping;
 };
 
-/* The kernel names memory without a file so in its own records. */
+/* Return the name that the kernel gives memory without a file in its own records. */
 static const char *shown_path(const char *path)
 {
 	return path[0] ? path : "//anon";
@@ -306,7 +306,7 @@ uint64_t ky_perf_out_kernel_text(void)
 	char name[32];
 	uint64_t text = 0;
 	FILE *symbols = fopen("/proc/kallsyms", "re");
-	/* It is among the first of all: the rest need not be read. */
+	/* It is among the first: the rest need not be read. */
 	for (unsigned i = 0; symbols && !text && i < 65536 && getline(&line, &room, symbols) > 0;
 	     i++)
 		if (sscanf(line, "%llx %c %31s", &address, &type, name) == 3 &&

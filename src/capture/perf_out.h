@@ -20,7 +20,7 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
 
-/* How a sample begins. */
+/* The beginning of a sample. */
 struct ky_perf_sample_head {
 	struct perf_event_header head;
 	uint64_t id;
@@ -32,7 +32,7 @@ struct ky_perf_sample_head {
 	uint64_t chain_words; /* they follow */
 };
 
-/* How all other records end. */
+/* The end of all other records. */
 struct ky_perf_trailer {
 	uint32_t pid, tid;
 	uint64_t time;
@@ -40,33 +40,33 @@ struct ky_perf_trailer {
 	uint64_t id;
 };
 
-/* Records one behind the other. */
+/* Records, one after the other. */
 struct ky_perf_out {
 	uint8_t *bytes;
 	size_t used;
 	size_t room;
-	bool failed; /* memory was short */
+	bool failed; /* without memory */
 };
 
 void ky_perf_out_free(struct ky_perf_out *out);
 void ky_perf_out_add(struct ky_perf_out *out, const void *bytes, size_t count);
 
-/* Whose record it is, and when it was. */
+/* The thread and time of a record. */
 struct ky_perf_who {
 	uint32_t pid, tid;
 	uint64_t time;
 };
 
-/* The magic, the event, the machine. */
+/* Write the magic, the event, the machine. */
 void ky_perf_out_head(struct ky_perf_out *out, const struct perf_event_attr *attr);
-/* The kernel's code begins there, where its symbol _text is. */
+/* Write where the kernel's code begins, which is its symbol _text. */
 void ky_perf_out_kernel(struct ky_perf_out *out, uint64_t text);
 void ky_perf_out_comm(struct ky_perf_out *out, struct ky_perf_who who, const char *comm);
-/* A thread of the process. */
+/* Write a thread of the process. */
 void ky_perf_out_thread(struct ky_perf_out *out, struct ky_perf_who who);
 void ky_perf_out_mapping(struct ky_perf_out *out, struct ky_perf_who who,
 			 const struct ky_proc_mapping *mapping);
-/* What was before may be put in order. */
+/* Write the end of a round: the records before it may be sorted. */
 void ky_perf_out_round(struct ky_perf_out *out);
 
 /* ---- processes that run already when sampling begins, from /proc ---- */

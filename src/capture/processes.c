@@ -27,7 +27,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Drums of one process: so many are remembered, so many taken at most (each exec makes one). */
+/* Drums of one process: how many are remembered, and how many are taken (each exec makes one). */
 #define KY_PROCESS_DRUMS_KEPT 8u
 #define KY_PROCESS_DRUMS_MAX 65536u
 
@@ -35,12 +35,12 @@ struct ky_process {
 	pid_t pid;
 	int pidfd; /* -1: a mere number (KY_PROCESSES_ALL) */
 	bool appeared;
-	bool hidden;           /* it may not be looked into */
-	uint32_t seen;         /* the scan that met it last */
+	bool hidden;           /* this user may not inspect it */
+	uint32_t seen;         /* the last scan that saw it */
 	uint64_t look_ns;      /* when to look for drums next */
 	uint64_t interval_ns;  /* how long after that again */
 	int64_t descriptors;   /* that it had when it was looked at */
-	uint32_t looks_spared; /* since then, for it had as many */
+	uint32_t looks_spared; /* since then, because it had as many */
 	uint32_t drums_count;  /* ever */
 	uint64_t drums[KY_PROCESS_DRUMS_KEPT];
 };
@@ -56,9 +56,9 @@ struct ky_process_list {
 	bool limit_raised;
 	/* scanning */
 	bool complete;       /* there was a first round */
-	uint32_t newest;     /* process of the machine at the last scan */
+	uint32_t newest;     /* newest process of the machine at the last scan */
 	uint32_t scans;      /* so far */
-	uint64_t scan_ns;    /* when to scan whatever newest says */
+	uint64_t scan_ns;    /* when to scan even if newest is the same */
 	uint64_t work_ns;    /* not before */
 	uint32_t look_place; /* in the table, where the last round stopped */
 };
@@ -66,12 +66,12 @@ struct ky_process_list {
 #define EVENTS_MAX 256
 #define OF_TIMER UINT64_MAX
 #define OF_MAILBOX (UINT64_MAX - 1)
-/* A drum that was made this long before its process began, by the clock's grain, is another process's. */
+/* A drum that was made this long before its process began belongs to another: the clock is coarse. */
 #define GRAIN_NS UINT64_C(20000000)
 
 /* ---- the table ---- */
 
-/* Where the pid is, or would be. */
+/* Return the place of the pid in the table, or where it belongs. */
 static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
 {
 	uint32_t low = 0, high = p->count;
@@ -248,7 +248,7 @@ static bool is_held(struct ky_process_list *p, struct ky_process *process)
 	return drums > 0 && hold_process(p, process, ky_pidfd_open(process->pid)) == 0;
 }
 
-/* Whether anything was new. */
+/* Look for drums of a process. Report whether one was new. */
 static bool look(struct ky_process_list *p, struct ky_process *process)
 {
 	if (!is_held(p, process))
@@ -265,7 +265,7 @@ static bool look(struct ky_process_list *p, struct ky_process *process)
 	return there && found.count;
 }
 
-/* As many descriptors as last time: then most probably the same. A drum may have taken another's number, so not for ever. */
+/* With as many descriptors as last time they are most probably the same. A drum may have taken another's number, so look now and then. */
 static bool may_spare(struct ky_process *process)
 {
 	const int64_t descriptors = process->drums_count ? -1 : ky_proc_descriptors(process->pid);
@@ -289,7 +289,7 @@ static void look_and_plan(struct ky_process_list *p, struct ky_process *process,
 	process->look_ns = now + process->interval_ns;
 }
 
-/* All that are due, or as many as there is time for: the next round goes on from there. */
+/* Look at all that are due, or as many as there is time for: the next round continues there. */
 static void look_around(struct ky_process_list *p, uint64_t begin)
 {
 	uint64_t now = begin;
@@ -331,7 +331,7 @@ static bool take_child(struct ky_process_list *p, pid_t pid)
 	return process != NULL;
 }
 
-/* Where the kernel does not tell a process's children: every process tells its parent. */
+/* Where the kernel does not list a process's children, ask every process for its parent. */
 static void scan_parents(struct ky_process_list *p)
 {
 	struct ky_pids all = {0};
@@ -345,7 +345,7 @@ static void scan_parents(struct ky_process_list *p)
 	ky_pids_free(&all);
 }
 
-/* Children of children are appended to the list while it is worked off. */
+/* Children of children are appended to the list while it is processed. */
 static void scan_children(struct ky_process_list *p)
 {
 	struct ky_pids parents = {0}, children = {0};
@@ -392,7 +392,7 @@ static void scan_if_new(struct ky_process_list *p, uint64_t now)
 {
 	if (p->scope == KY_PROCESSES_GIVEN)
 		return;
-	/* Read before the scan: who comes during it is met by the next. */
+	/* Read before the scan: a process that comes during it is seen by the next. */
 	const uint32_t newest = ky_proc_newest();
 	if (newest && newest == p->newest && now < p->scan_ns)
 		return;
@@ -456,7 +456,7 @@ static void tell_life(const struct ky_process_list *p, const struct ky_letter *l
 		p->events.ended(p->events.context, letter->pid, -1);
 }
 
-/* The table's process of that number has ended, and another has it by now. */
+/* Report whether another process has the number of one in the table, which has ended. */
 static bool is_another(const struct ky_process *process, const struct ky_letter *letter)
 {
 	return process->pidfd >= 0 && letter->pidfd >= 0 && ky_pidfd_reaped(process->pidfd) &&
@@ -545,15 +545,15 @@ static int refuse(int error, pid_t pid, char *message)
 				       "'kymo list' shows those that trace",
 				       (int)pid);
 	if (error == -EINVAL || error == -ENOENT)
-		return ky_capture_fail(message, -EINVAL,
-				       "process %d: is a thread; give the number of its process "
-				       "(Tgid in /proc/%d/status)",
-				       (int)pid, (int)pid);
+		return ky_capture_fail(
+			message, -EINVAL,
+			"process %d is a thread: use the number of its process (Tgid in /proc/%d/status)",
+			(int)pid, (int)pid);
 	if (error == -EACCES || error == -EPERM)
 		return ky_capture_fail(message, error,
 				       "process %d: %s; run as the user of the process, or as root",
 				       (int)pid, strerror(-error));
-	return ky_capture_fail(message, error, "process %d: cannot be followed: %s", (int)pid,
+	return ky_capture_fail(message, error, "process %d cannot be followed: %s", (int)pid,
 			       strerror(-error));
 }
 
@@ -614,7 +614,7 @@ static void set_timer(const struct ky_process_list *p)
 	timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* See the head: the order of these three is what matters. */
+/* The order of these three matters: see the head. */
 static void take_events(struct ky_process_list *p)
 {
 	struct epoll_event ready[EVENTS_MAX];

@@ -15,7 +15,7 @@
 
 #define TOLD_MAX 5u
 
-/* The program's file without its folders; empty when it cannot be read. */
+/* Return the program's file without its folders; "" when it cannot be read. */
 static void program_of(pid_t pid, char *name, size_t room)
 {
 	char link[PATH_MAX];
@@ -46,7 +46,7 @@ static int stop_at_first(void *context, int fd)
 	return 1;
 }
 
-/* "; with a drum there are: demo (41), server (57)" */
+/* "; recording now: demo (41), server (57)" */
 static void tell_drums(const struct ky_pids *all, char *text, size_t room)
 {
 	size_t used = 0;
@@ -62,11 +62,11 @@ static void tell_drums(const struct ky_pids *all, char *text, size_t room)
 			return;
 		}
 		used += (size_t)snprintf(text + used, room - used, "%s%s (%d)",
-					 told++ ? ", " : "; with a drum there are: ", stat.name,
+					 told++ ? ", " : "; recording now: ", stat.name,
 					 (int)all->at[i]);
 	}
 	if (told == 0)
-		snprintf(text, room, "; no process that you may look into has a drum now");
+		snprintf(text, room, "; no process that you may inspect is recording now");
 }
 
 static int append(const struct ky_pids *found, pid_t **pids, uint32_t *count)
@@ -112,7 +112,7 @@ static int find_name(const char *text, struct ky_pids *found, char *message)
 		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s", text,
 					drums);
 	} else if (error) {
-		ky_capture_fail(message, error, "/proc: cannot be read: %s", strerror(-error));
+		ky_capture_fail(message, error, "cannot read /proc: %s", strerror(-error));
 	}
 	ky_pids_free(&all);
 	return error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sample_addresses.c: an open hash table of places. */
+/* sample_addresses.c: an open hash table of addresses. */
 #include "capture/sample_addresses.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct ky_sample_address *slot_of(const struct ky_sample_addresses *place
 	}
 }
 
-/* A new table, with what is not forgotten. False without memory. */
+/* Make a new table, with what is not forgotten. Return false without memory. */
 static bool rebuild(struct ky_sample_addresses *places, size_t room, uint64_t keep_ns)
 {
 	struct ky_sample_addresses next = {

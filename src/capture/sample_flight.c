@@ -10,7 +10,7 @@
 #define KEPT_BYTES_MAX ((size_t)256 << 20)
 #define COMPACT_BYTES ((size_t)1 << 20)
 
-/* Before each record. */
+/* The head of each record. */
 struct kept {
 	uint64_t time;
 	uint32_t bytes; /* with this */
@@ -69,7 +69,7 @@ void ky_sample_flight_keep(struct ky_sample_flight *flight, const struct perf_ev
 	while (!reserve(flight, bytes)) {
 		if (flight->used == 0)
 			return;
-		/* Half of it goes at once: each time costs moving the rest. */
+		/* Drop half of it at once: each time costs moving the rest. */
 		const size_t half = flight->first + (flight->used - flight->first) / 2;
 		while (flight->first <= half && flight->first < flight->used) {
 			const struct kept *kept = kept_at(flight, flight->first);

@@ -134,7 +134,7 @@ void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping)
 	elf_end(elf);
 }
 
-/* Another file may have taken its path: names from that one would be wrong. */
+/* Another file may have its path by now: names from that one would be wrong. */
 static bool is_recorded(const struct ky_sample_module *module, int fd)
 {
 	struct ky_proc_mapping now = {0};

@@ -18,7 +18,7 @@
 enum ky_sample_module_kind {
 	KY_SAMPLE_FILE,
 	KY_SAMPLE_VDSO,
-	KY_SAMPLE_MADE,   /* no file: code that a program made */
+	KY_SAMPLE_MADE,   /* no file: code generated at run time */
 	KY_SAMPLE_JITDUMP /* the same, and the file that describes it */
 };
 
@@ -28,7 +28,7 @@ struct ky_sample_module {
 	uint8_t build_id_bytes;
 	uint64_t device, inode;
 	enum ky_sample_module_kind kind;
-	bool opened;   /* it was tried */
+	bool opened;   /* opening was tried */
 	int fd;        /* -1: none */
 	uint32_t next; /* of the same hash */
 };
@@ -42,7 +42,7 @@ struct ky_sample_modules {
 };
 
 void ky_sample_modules_free(struct ky_sample_modules *modules);
-/* The number of the file that is mapped; KY_NO_MODULE when there are too many. */
+/* Return the number of the mapped file; KY_NO_MODULE when there are too many. */
 uint32_t ky_sample_modules_of(struct ky_sample_modules *modules,
 			      const struct ky_proc_mapping *mapping);
 /* Opens the file as the process sees it, once. Of some hundred only: descriptors are needed for other things too. */
@@ -50,9 +50,9 @@ void ky_sample_modules_open(struct ky_sample_modules *modules, uint32_t module, 
 /* A descriptor of the file, the caller's; when it is not open, of what is at its path now if that is the same. -1: none. */
 int ky_sample_modules_take(struct ky_sample_modules *modules, uint32_t module);
 
-/* Reads the build id of an ELF file into mapping. */
+/* Read the build id of an ELF file into mapping. */
 void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping);
-/* A plain file as the process sees it, else as kymo does; -1 when there is none. */
+/* Open a regular file as the process sees it, else as kymo does; return -1 when there is none. */
 int ky_sample_modules_open_path(const char *path, pid_t pid);
 
 #endif

@@ -49,9 +49,9 @@ struct naming {
 	struct ky_symbols *symbols; /* of the kernel and of code that was made at run time */
 	struct ky_perf_out out;
 	uint64_t deadline_ns;
-	uint32_t late; /* files for which the time was not enough */
+	uint32_t late; /* files that took too long */
 	char late_path[256];
-	/* The place that gets its name now. */
+	/* The address that gets its name now. */
 	const struct ky_sample_address *place;
 	const char *module;
 	char build_id[2 * KY_BUILD_ID_MAX + 1];
@@ -63,7 +63,7 @@ static void flush(struct naming *naming)
 {
 	if (naming->out.used && !naming->out.failed &&
 	    send(naming->to, naming->out.bytes, naming->out.used, MSG_NOSIGNAL) < 0)
-		_exit(1); /* nobody wants it any more */
+		_exit(1); /* no longer wanted */
 	naming->out.used = 0;
 	naming->out.failed = false;
 }
@@ -177,7 +177,7 @@ static void name_kernel(struct naming *naming, const struct ky_sample_address *p
 
 /* ---- code that was made at run time ---- */
 
-/* The number in "jit-12.dump" is the process's. */
+/* Return the pid in "jit-12.dump". */
 static void read_jitdumps(struct naming *naming)
 {
 	for (uint32_t i = 0; i < naming->modules->count; i++) {
@@ -281,7 +281,7 @@ struct reading {
 	uint64_t begun_ns;
 };
 
-/* A namer for what is not done yet, or -errno. */
+/* Start a namer for the rest. Return its pid, or -errno. */
 static pid_t start_namer(const struct reading *reading, int *from)
 {
 	int ends[2];
@@ -306,7 +306,7 @@ static pid_t start_namer(const struct reading *reading, int *from)
 	return pid < 0 ? error : pid;
 }
 
-/* False when it takes too long. */
+/* Return false when it takes too long. */
 static bool wait_packet(const struct reading *reading, int from)
 {
 	const uint64_t last = reading->begun_ns + NAMER_NS;
@@ -353,7 +353,7 @@ static void take_packets(struct reading *reading, int from)
 	free(packet);
 }
 
-/* One namer, as far as it gets; false when there can be none. */
+/* Run one namer as far as it gets; return false when none can be started. */
 static bool let_name(struct reading *reading)
 {
 	int from = -1;
@@ -386,15 +386,15 @@ void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses 
 	while (reading.done < reading.count &&
 	       (uint64_t)ky_clock_monotonic() < reading.begun_ns + NAMER_NS && let_name(&reading) &&
 	       reading.done < reading.count) {
-		snprintf(note, sizeof(note),
-			 "samples: some have no names in the file: %.300s, or its debug "
-			 "information, cannot be read to an end",
-			 path_of(&reading));
+		snprintf(
+			note, sizeof(note),
+			"samples: some have no names in the file: %.300s or its debug information cannot be read in time",
+			path_of(&reading));
 		reading.done = module_end(places, reading.done, reading.count);
 	}
 	if (reading.done < reading.count && !note[0])
 		snprintf(note, sizeof(note),
-			 "samples: no names in the file: no process can be started");
+			 "samples: no names in the file: cannot start a process");
 	if (note[0])
 		ky_bundle_note(bundle, note);
 	if (places->left_out)

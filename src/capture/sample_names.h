@@ -6,8 +6,8 @@
  *   the kernel         /proc/kallsyms, where this user may see it
  *   made at run time   perf-PID.map and jit-PID.dump, by the reader's symbols.h
  *
- * It is done at the end of a capture and must end: a file gets so much time, and all of them together; then its functions are
- * named by its table of symbols alone, and the capture's notes say so.
+ * This runs at the end of a capture and is limited in time, for each file and for all together. After that, functions get names
+ * from the symbol table only, and the capture's notes say so.
  */
 #ifndef KY_CAPTURE_SAMPLE_NAMES_H
 #define KY_CAPTURE_SAMPLE_NAMES_H
@@ -16,7 +16,7 @@
 #include "capture/sample_addresses.h"
 #include "capture/sample_modules.h"
 
-/* Sorts the places, and writes a stream when there are any. */
+/* Sort the addresses, and write a stream when there are any. */
 void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,
 			   struct ky_sample_modules *modules);
 

@@ -116,7 +116,7 @@ run -p "$untraced"
 [ "$code" -eq 1 ] && [ ! -s out ] && grep -q "has no buffer" err && [ "$(wc -l <err)" -eq 1 ]
 report "a process without a buffer is an error that says the remedy" $?
 run -p no-such-name
-[ "$code" -eq 1 ] && grep -q "no process is called 'no-such-name'; with a drum there are" err
+[ "$code" -eq 1 ] && grep -q "no process is called 'no-such-name'; recording now" err
 report "a name of nobody says who there is" $?
 run -p 999999999
 [ "$code" -eq 1 ] && grep -q "no process with PID" err

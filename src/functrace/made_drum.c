@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * made_drum.c: making drums from outside, and writing other threads' spans into them.
+ * made_drum.c: makes drums from outside, and writes other threads' spans into them.
  *
  *   threads: bucket[tid] ─▶ writer ─▶ writer ─▶ NULL      a ring for each thread that has events
  *
- * A thread's times never go back in a ring: what is earlier than the event before it gets that one's time.
+ * A thread's times never go back in a ring: an event that is earlier than the one before it gets that one's time.
  */
 #include "functrace/made_drum.h"
 
@@ -22,7 +22,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* A trace point and its strings, generously: what is not written takes no memory. */
+/* A trace point and its strings, generously: unwritten bytes take no memory. */
 #define FUNCTION_BYTES 640u
 #define HEAP_BYTES_MIN (4u << 20)
 #define THREADS_MAX 16384u
@@ -52,7 +52,7 @@ static struct ky_limits limits_of(const struct ky_made_drum_options *options)
 				  .fd = -1};
 }
 
-/* Sealed where it can be: then nobody can cut it short under a reader. */
+/* Size the file, and seal it where possible: then it cannot be cut short under a reader. */
 static int take_file(int fd, uint64_t bytes)
 {
 	if (fd < 0)
@@ -196,7 +196,10 @@ void ky_made_drum_thread(struct ky_made_drum *drum, pid_t tid, const char *name)
 		w->name = ky_heap_intern(&drum->drum, name, strnlen(name, KY_TEXT_BYTES_MAX));
 }
 
-/* A ring whose owner seemed to have ended may have been taken for another thread in between. */
+/*
+ * Report whether it still owns its ring: a ring whose owner seemed to have ended may have been taken for another
+ * thread.
+ */
 static bool owns_ring(const struct writer *w)
 {
 	return w->ring.ring && __atomic_load_n(&w->ring.ring->owner, __ATOMIC_RELAXED) == w->tid;

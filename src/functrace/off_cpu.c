@@ -2,13 +2,13 @@
 /*
  * off_cpu.c: see off_cpu.h.
  *
- *   switch_events ── out ─▶ "off CPU", "off CPU (preempted)" begins ┐
+ *   off_cpu_events ─ out ─▶ "off CPU", "off CPU (preempted)" begins ┐
  *                 ── in ──▶ it ends                                 ├─▶ a drum of all processes
  *                 ── gone ▶ that ends, too; "thread ended"           ┘
  *
- *   threads: tid ─▶ is off      A thread that was off when the watching began has no beginning: then its coming back ends nothing.
+ *   threads: tid ─▶ is off      A thread that was off at the start of watching has no beginning: its coming back ends nothing.
  *
- * Children come by themselves, for the events are inherited.
+ * Children come automatically, because the events are inherited.
  */
 #include "functrace/off_cpu.h"
 
@@ -31,8 +31,8 @@
 #define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
 /*
- * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around it: it is
- * shown a little shorter. The thread is in the kernel then, before it is off the CPU and after.
+ * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around
+ * it: it is shown a little shorter. The thread is in the kernel then, before it is off the CPU and after.
  */
 #define MARGIN_NS 500u
 
@@ -41,8 +41,8 @@ enum { NOT_KNOWN, ON, OFF };
 struct ky_off_cpu {
 	struct ky_off_cpu_options options;
 	struct ky_off_cpu_events events;
-	struct ky_made_drum drum;           /* of all processes; no base: not yet */
-	uint64_t retry_ns;                  /* it could not be made: not before this */
+	struct ky_made_drum drum;           /* of all processes; no base: not made yet */
+	uint64_t retry_ns;                  /* it could not be made: do not try before this */
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
 	pid_t executed[TOLD_MAX], ended_pids[TOLD_MAX];
@@ -51,7 +51,7 @@ struct ky_off_cpu {
 
 /* ---- records ---- */
 
-/* Its own process is the first that has something to tell. */
+/* Open the drum. Its own process is the first one with an event. */
 static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 {
 	const struct ky_off_cpu_options *const options = &switches->options;
@@ -163,7 +163,10 @@ static void add_threads(struct adding *adding, pid_t pid)
 	ky_proc_close(tasks);
 }
 
-/* Threads that others make in the meantime are found in the next pass; those of threads that have their events come by themselves. */
+/*
+ * Add a process. Threads that others make in the meantime are found in the next pass; those of threads that have
+ * their events come automatically.
+ */
 int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	struct adding adding = {.switches = switches};
@@ -186,7 +189,7 @@ int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCT
 	return error;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *options,
 		    char message[KY_FUNCTRACE_MESSAGE_BYTES])

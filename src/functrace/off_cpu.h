@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * off_cpu.h: when the threads of processes were off the CPU: perf's context-switch records, as spans "off CPU" in a drum of
- * kymo's own, beside the function calls. Also an ordinary user's own processes.
+ * off_cpu.h: the times when the threads of processes were off the CPU: perf's context-switch records, as spans "off
+ * CPU" in a drum of kymo's own, beside the function calls. Ordinary users may use it on their own processes.
  */
 #ifndef KY_FUNCTRACE_OFF_CPU_H
 #define KY_FUNCTRACE_OFF_CPU_H
@@ -18,13 +18,13 @@ struct ky_off_cpu_options {
 };
 int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
 		    char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* With the threads it has and will have. */
+/* Watch a process, with its present and future threads. */
 int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid,
 		   char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_off_cpu_round(struct ky_off_cpu *switches);
-/* A process that has executed another program since it was asked last; 0: no more. */
+/* Return a process that has executed another program since the last call; 0: no more. */
 pid_t ky_off_cpu_executed(struct ky_off_cpu *switches);
-/* A process that has ended since; 0: no more. */
+/* Return a process that has ended since; 0: no more. */
 pid_t ky_off_cpu_ended(struct ky_off_cpu *switches);
 void ky_off_cpu_close(struct ky_off_cpu **switches);
 

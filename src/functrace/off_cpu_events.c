@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With those of --sample and of the engine sample it still is what an ordinary user may lock for each CPU. */
+/* With those of --sample and of the engine sample it is still within what an ordinary user may lock for each CPU. */
 #define RING_BYTES (128u << 10)
 
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
@@ -75,7 +75,7 @@ void ky_off_cpu_events_read(struct ky_off_cpu_events *events,
 
 /* ---- events ---- */
 
-/* Nothing of the kernel's own is in it: anyone may have it of their own processes. */
+/* Open the events. They contain nothing of the kernel's own: users may have them of their own processes. */
 int ky_off_cpu_events_open(struct ky_off_cpu_events *events)
 {
 	const struct perf_event_attr attr = {.size = sizeof(attr),

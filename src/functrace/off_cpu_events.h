@@ -4,8 +4,8 @@
  *
  *   an event of each thread on each CPU (a dummy that counts nothing, inherited) ─▶ a ring for each CPU ─▶ batch, sorted
  *
- * A thread's records are in the rings of all CPUs that it ran on. What one round finds is only handed out up to the moment
- * when the round began: a later record may have an earlier one in a ring that was looked at before. The rest waits.
+ * A thread's records are in the rings of all CPUs that it ran on. A round hands out only records from before its
+ * start: a later record may have an earlier one in a ring that was read before. The rest waits.
  */
 #ifndef KY_FUNCTRACE_OFF_CPU_EVENTS_H
 #define KY_FUNCTRACE_OFF_CPU_EVENTS_H
@@ -25,7 +25,7 @@ enum ky_off_cpu_kind {
 
 struct ky_off_cpu_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t order;   /* of what has the same time */
+	uint64_t order;   /* sorts records of the same time */
 	pid_t pid, tid;
 	enum ky_off_cpu_kind kind;
 };
@@ -39,17 +39,17 @@ struct ky_off_cpu_events {
 	uint64_t lost; /* records that found a ring full */
 };
 
-/* 0 or -errno. */
+/* Open the rings. Return 0 or -errno. */
 int ky_off_cpu_events_open(struct ky_off_cpu_events *events);
 void ky_off_cpu_events_close(struct ky_off_cpu_events *events);
-/* Watch the thread, and those that it makes. 0 or -errno. */
+/* Watch the thread, and those that it makes. Return 0 or -errno. */
 int ky_off_cpu_events_thread(struct ky_off_cpu_events *events, pid_t tid);
-/* Read the rings, and call back for what is before the call, in order. */
+/* Read the rings, and call back for the records from before the call, in order. */
 void ky_off_cpu_events_read(struct ky_off_cpu_events *events,
 			    void (*take)(void *context, const struct ky_off_cpu_event *one),
 			    void *context);
 
-/* Take what a record says about a thread; false when it is nothing of this. */
+/* Decode a record about a thread; return false for other records. */
 bool ky_off_cpu_events_parse(struct ky_off_cpu_event *one, const struct ky_perf_record *record);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * pt.c: see pt.h.
  *
- *   round    reads records: what was mapped, threads that were made and ended; looks for threads that no record reported
+ *   round    reads records of mappings, of threads that were made and ended; looks for threads without a record
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
  */
 #include "functrace/pt_process.h"
@@ -74,7 +74,7 @@ void ky_pt_round(struct ky_pt *pt)
 		look_around(pt, traced);
 }
 
-/* Threads that had ended when their rings were copied were reported for the last time. */
+/* Decode the windows of all threads. For threads that had ended when their rings were copied it is the last time. */
 static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
@@ -105,7 +105,7 @@ static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 	free(traced);
 }
 
-/* The threads' records first, and then what is there: so nothing that is mapped in between is missed. */
+/* Begin tracing: open the threads' records first, then read the mappings, so that no mapping is missed. */
 static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -164,7 +164,7 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 	}
 }
 
-/* What is missing is in the trace, where it is missing; and said. */
+/* Note what is missing. The trace also marks each place. */
 static void say_missing(const struct ky_pt *pt, const struct ky_pt_traced *traced)
 {
 	const struct ky_pt_facts *facts = &traced->process.facts;

@@ -2,7 +2,7 @@
 /*
  * pt.h: the engine pt: Intel Processor Trace through perf_event's AUX buffer in snapshot mode, decoded by libipt.
  *
- *   perf_event intel_pt, one for each thread ─ AUX ring, overwritten ─▶ window ─▶ pt_decode ─▶ calls and returns ─▶ span_drum
+ *   perf_event intel_pt, one for each thread ─ AUX ring, overwritten ─▶ window ─▶ pt_decode ─▶ calls and returns ─▶ made_drum
  *   PERF_RECORD_MMAP2, ITRACE_START, SWITCH, AUX ─▶ images, times, gaps
  */
 #ifndef KY_FUNCTRACE_PT_H
@@ -12,13 +12,13 @@
 
 #include <sys/types.h>
 
-/* Whether the machine has it: true; else why not, in words. */
+/* Report whether the machine has it; if not, write why. */
 bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES]);
 
 struct ky_pt;
 struct ky_pt_options {
 	const struct ky_selection *selection;
-	uint64_t aux_bytes; /* of each thread; 0: 4 MiB as root, else what is allowed */
+	uint64_t aux_bytes; /* of each thread; 0: 4 MiB as root, otherwise what is allowed */
 	uint64_t ring_bytes, total_bytes;
 	void (*drum)(void *context, pid_t pid, int fd);
 	void (*note)(void *context, const char *line);
@@ -28,7 +28,7 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
 	       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_pt_round(struct ky_pt *pt);
-/* Decodes what the rings hold now into the drums: before a window or the end is written. */
+/* Decode the present contents of the rings into the drums: before a window or the end is written. */
 void ky_pt_decode(struct ky_pt *pt);
 void ky_pt_ended(struct ky_pt *pt, pid_t pid);
 void ky_pt_close(struct ky_pt **pt);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pt_absent.c: the engine pt where libipt is not: it says so. */
+/* pt_absent.c: the engine pt without libipt: it only returns an error. */
 #include "functrace/pt.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define BLOCKS_PER_BYTE 256u /* on average, at most: six branches, with what lies between them */
+#define BLOCKS_PER_BYTE 256u /* on average, at most: six branches, with the blocks between them */
 #define BLOCKS_AT_LEAST (1u << 20) /* for any window */
 #define BLOCKS_UNMOVED (1u << 16)  /* without reading a packet */
 
@@ -17,9 +17,11 @@ struct decoding {
 	struct pt_block_decoder *decoder;
 	struct ky_pt_stack stack;
 	struct ky_pt_facts facts;
-	uint64_t ns;    /* of the event */
-	uint64_t ticks; /* of the packet that the last block's end needed; 0: none had a time yet */
-	bool follows; /* the next block comes after the instruction at last_ip, which is of last_class */
+	uint64_t ns; /* time of the events */
+	/* of the packet that the last block's end needed; 0: none had a time yet */
+	uint64_t ticks;
+	/* the next block comes after the instruction at last_ip, which is of last_class */
+	bool follows;
 	uint64_t last_ip;
 	enum pt_insn_class last_class;
 	uint64_t blocks_left;
@@ -39,7 +41,7 @@ uint64_t ky_pt_time_ns(const struct ky_pt_time *time, uint64_t ticks)
 	return ns + (uint64_t)time->offset_ns;
 }
 
-/* The calibration of cycles is an estimate: time can seem to go back. */
+/* Set the time. The calibration of cycles is an estimate: time can seem to go back. */
 static void set_time(struct decoding *decoding, uint64_t ticks)
 {
 	const uint64_t ns = ky_pt_time_ns(&decoding->window->time, ticks);
@@ -50,7 +52,7 @@ static void set_time(struct decoding *decoding, uint64_t ticks)
 	decoding->facts.to_ns = decoding->ns;
 }
 
-/* What ended a block says when the next one began. */
+/* Read the clock: the end of a block gives the start of the next one. */
 static void look_at_clock(struct decoding *decoding)
 {
 	uint64_t ticks;
@@ -61,7 +63,7 @@ static void look_at_clock(struct decoding *decoding)
 
 /* ---- instructions ---- */
 
-/* The instruction at an address is next: how the last one led there. */
+/* Arrive at the next instruction, in the way that the last one led there. */
 static void arrive(struct decoding *decoding, uint64_t address)
 {
 	struct ky_pt_stack *stack = &decoding->stack;
@@ -154,7 +156,7 @@ static void take_event(struct decoding *decoding, const struct pt_event *event)
 	}
 }
 
-/* Whether it goes on, by what is allowed: see the head of pt_decode.h. */
+/* Report whether decoding is within its bounds: see the head of pt_decode.h. */
 static bool is_moving(struct decoding *decoding)
 {
 	uint64_t offset = decoding->offset;
@@ -185,7 +187,7 @@ static void say_error(struct decoding *decoding, const char *why)
 	decoding->follows = false;
 }
 
-/* status is of the call before. The last one: negative, or with pts_eos. */
+/* Take the events. status is that of the call before. Return the last one: negative, or with pts_eos. */
 static int take_events(struct decoding *decoding, int status)
 {
 	while (status >= 0 && (status & pts_event_pending)) {
@@ -198,7 +200,7 @@ static int take_events(struct decoding *decoding, int status)
 	return status;
 }
 
-/* From a PSB to the end, or to what cannot be decoded. */
+/* Decode from a PSB to the end, or to an error. */
 static void decode_from_sync(struct decoding *decoding, int status)
 {
 	decoding->facts.synced++;
@@ -234,7 +236,7 @@ static void decode_all(struct decoding *decoding)
 		const int status = pt_blk_sync_forward(decoding->decoder);
 		if (status == -pte_eos)
 			break;
-		/* A PSB that cannot be read: the next one, when that is another. */
+		/* A PSB that cannot be read: take the next one, when that is another. */
 		if (pt_blk_get_sync_offset(decoding->decoder, &offset) < 0 ||
 		    (!first && offset <= synced_at))
 			break;
@@ -250,7 +252,7 @@ static void decode_all(struct decoding *decoding)
 	ky_pt_stack_reset(&decoding->stack, decoding->ns);
 }
 
-/* libipt does not write to the bytes. */
+/* Make a decoder. libipt does not write to the bytes. */
 static struct pt_block_decoder *new_decoder(const struct ky_pt_window *window)
 {
 	struct pt_config config;
@@ -262,7 +264,7 @@ static struct pt_block_decoder *new_decoder(const struct ky_pt_window *window)
 				     .family = cpu->family,
 				     .model = cpu->model,
 				     .stepping = cpu->stepping};
-	/* A CPU that is newer than libipt has no errors that it knows. */
+	/* libipt knows no errata of a CPU that is newer than itself. */
 	if (cpu->intel)
 		(void)pt_cpu_errata(&config.errata, &config.cpu);
 	config.cpuid_0x15_eax = cpu->ctc_denominator;

@@ -31,7 +31,7 @@ void ky_pt_image_close(struct ky_pt_image *image)
 	*image = (struct ky_pt_image){.fd = -1};
 }
 
-/* For so many bytes more: 0 or -errno. */
+/* Check that there is room for more bytes. Return 0 or -errno. */
 static int check_room(struct ky_pt_image *image, uint64_t bytes)
 {
 	if (!bytes)
@@ -48,7 +48,10 @@ static bool covers(const struct ky_pt_section *new_one, const struct ky_pt_secti
 	       old->bytes <= new_one->bytes - (old->address - new_one->address);
 }
 
-/* What it hides is not kept: a library may be loaded and unloaded any number of times. Numbers stay. */
+/*
+ * Count a section, and drop those that it hides: a library may be loaded and unloaded any number of times. Numbers
+ * stay.
+ */
 static void count_section(struct ky_pt_image *image, const struct ky_pt_section *section)
 {
 	for (uint32_t i = 0; i < image->count; i++)
@@ -77,7 +80,7 @@ int ky_pt_image_add(struct ky_pt_image *image, const void *code, uint64_t bytes,
 	return error;
 }
 
-/* How many bytes were copied, or -errno. */
+/* Return how many bytes were copied, or -errno. */
 static int64_t copy(const struct ky_pt_image *image, int fd, uint64_t offset, uint64_t bytes)
 {
 	uint64_t done = 0;
@@ -145,7 +148,7 @@ struct pt_image *ky_pt_image_get(struct ky_pt_image *image)
 		const struct ky_pt_section *section = &image->sections[i];
 		if (section->hidden)
 			continue;
-		/* One that libipt does not take is code that is not known: said where it is met. */
+		/* A section that libipt does not take is unknown code: decoding reports it where it is met. */
 		(void)pt_image_add_file(image->image, path, section->at, section->bytes, NULL,
 					section->address);
 	}

@@ -38,7 +38,7 @@ static void take_flags(struct ky_pt_machine *machine, char *flags)
 	}
 }
 
-/* "key\t: value", until the first empty line: the first CPU stands for all. */
+/* Read lines "key\t: value", until the first empty line: the first CPU stands for all. */
 static void read_cpu(struct ky_pt_machine *machine, const char *root)
 {
 	char path[PATH_MAX];
@@ -79,7 +79,7 @@ static bool read_text(const char *root, const char *name, char text[64])
 	return got;
 }
 
-/* caps are hexadecimal; 0 when it is not there. */
+/* Read a capability: they are hexadecimal; 0 when it is missing. */
 static uint64_t read_cap(const char *root, const char *name)
 {
 	char path[64], text[64];
@@ -87,7 +87,7 @@ static uint64_t read_cap(const char *root, const char *name)
 	return read_text(root, path, text) ? strtoull(text, NULL, 16) : 0;
 }
 
-/* Where a term's bits begin in config: -1 when there is no such term, or not in config. */
+/* Return the position of a term's bits in config: -1 when there is no such term, or not in config. */
 static int read_shift(const char *root, const char *term)
 {
 	char path[64], text[64];
@@ -106,7 +106,7 @@ static void set_term(struct ky_pt_machine *machine, const char *root, const char
 		machine->config |= value << shift;
 }
 
-/* The lowest value that is allowed and at least that; 0 is allowed always. */
+/* Return the lowest allowed value that is at least the wanted one; 0 is always allowed. */
 static uint64_t choose(uint64_t allowed, unsigned int wanted)
 {
 	for (unsigned int value = wanted; value < 16; value++)
@@ -116,8 +116,8 @@ static uint64_t choose(uint64_t allowed, unsigned int wanted)
 }
 
 /*
- * As exact times as there are: a count of cycles with every packet where that is possible, and the crystal's clock
- * often. Decoding can begin at a PSB only: they are as near to each other as they can be, 2 KiB.
+ * Choose the most exact times: a count of cycles with every packet where that is possible, and the crystal's clock
+ * often. Decoding can begin at a PSB only: they are as close as possible, 2 KiB.
  */
 static void read_config(struct ky_pt_machine *machine, const char *root)
 {
@@ -149,7 +149,7 @@ static void read_clocks(struct ky_pt_machine *machine, const char *root)
 		machine->cpu.ctc_numerator = machine->cpu.ctc_denominator = 0;
 }
 
-/* ---- why not ---- */
+/* ---- reasons why it is missing ---- */
 
 static void say_why_not(const struct ky_pt_machine *machine, char why[KY_FUNCTRACE_MESSAGE_BYTES])
 {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTIONS_ROOM 65536u /* in the drum's heap; what is not used takes no memory */
-#define OWN_MODULE "pt"       /* the category of what is no function */
+#define FUNCTIONS_ROOM 65536u /* in the drum's heap; unused room takes no memory */
+#define OWN_MODULE "pt"       /* the category of events that are not functions */
 
-/* The thread whose window is being reported. */
+/* The thread whose window is being written. */
 struct telling {
 	struct ky_pt_process *process;
 	pid_t tid;
@@ -27,7 +27,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* An end belongs to the begin event before it, which must not be left out for want of a site. */
+/*
+ * Return the site, or a nameless one: an end belongs to the beginning before it, so no beginning may be left out
+ * because it has no site.
+ */
 static uint32_t or_nameless(const struct ky_pt_process *process, int kind, uint32_t site)
 {
 	if (site)
@@ -54,7 +57,7 @@ static uint32_t text_site(struct ky_pt_process *process, int kind, const char *t
 	return site;
 }
 
-/* Code in no file: named by where it was entered. */
+/* Return the site of code in no file: it is named by the address of its entry. */
 static uint32_t place_site(struct ky_pt_process *process, uint64_t address)
 {
 	char name[32];
@@ -90,7 +93,7 @@ static uint32_t function_site(struct ky_pt_process *process, uint64_t start)
 	return or_nameless(process, KYMO_KIND_BEGIN, *site);
 }
 
-/* ---- telling ---- */
+/* ---- writing ---- */
 
 static bool on_function(void *context, uint64_t address, struct ky_pt_function *function)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_process.h: a traced process: what is in it (pt_space.h), and the drum that gets its calls.
+ * pt_process.h: a traced process: its contents (pt_space.h), and the drum for its calls.
  *
- *   window of a thread ─▶ pt_decode ─▶ begin(address) ─▶ site of the function ─▶ span drum, the thread's ring
+ *   window of a thread ─▶ pt_decode ─▶ begin(address) ─▶ site of the function ─▶ made drum, the thread's ring
  *
- * Sites are made when a function is first reported. Gaps and instants have sites by their text: few, and of texts with an address
- * in them only as many as there is room for; then one that says less.
+ * Sites are made at a function's first event. Gaps and instants have sites by their text: few, and for texts that
+ * contain an address only as many as there is room for; further ones share a less precise site.
  */
 #ifndef KY_FUNCTRACE_PT_PROCESS_H
 #define KY_FUNCTRACE_PT_PROCESS_H
@@ -40,7 +40,7 @@ struct ky_pt_process {
 	uint32_t texts_count;
 	struct ky_pt_place places[KY_PT_PLACES];
 	uint32_t places_count;
-	uint32_t nameless, nameless_instant; /* for what has no room */
+	uint32_t nameless, nameless_instant; /* for events without room */
 	struct ky_pt_facts facts;            /* of all windows */
 };
 
@@ -50,15 +50,15 @@ struct ky_pt_process_options {
 	pid_t pid_inside; /* as it sees itself */
 };
 
-/* 0 or -errno. */
+/* Open a process. Return 0 or -errno. */
 int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 		       const struct ky_pt_process_options *options);
 void ky_pt_process_close(struct ky_pt_process *process);
-/* Tells a thread's window. Until when (0: nothing was decoded), for since_ns of the next; -ENOMEM, -EINVAL. */
+/* Write a thread's window. Return its end (0: nothing was decoded), for since_ns of the next; -ENOMEM, -EINVAL. */
 int ky_pt_process_tell(struct ky_pt_process *process, pid_t tid_inside,
 		       const struct ky_pt_window *window, uint64_t *until_ns);
 
-/* ---- the engine from inside ---- */
+/* ---- the inside of the engine ---- */
 
 struct ky_pt_traced {
 	struct ky_pt_traced *next;
@@ -78,22 +78,22 @@ struct ky_pt {
 	bool said_threads, said_lost, said_time, said_memory;
 };
 
-/* Once: what happens to one thread happens to many. */
+/* Note a line once: a problem of one thread is mostly one of many. */
 void ky_pt_note_once(const struct ky_pt *pt, bool *said, const char *line);
 
 /* ---- pt_threads.c ---- */
 
-/* Threads that have no event yet get one. The error of the first that could not and is not gone. */
+/* Open events for threads that have none. Return the error of the first that failed and is not gone. */
 int ky_pt_threads_scan(struct ky_pt *pt, struct ky_pt_traced *traced);
 void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index);
-/* What was mapped, threads that have ended. */
+/* Take records of mappings and of threads that have ended. */
 void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced);
 
 /* ---- pt_threads.c: copies of the rings ---- */
 
-/* Of all threads, as of the same moment. */
+/* Copy the rings of all threads, as of the same moment. */
 void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced);
-/* Decodes what was copied of a thread. */
+/* Decode the copy of a thread. */
 void ky_pt_threads_report(struct ky_pt *pt, struct ky_pt_traced *traced,
 			  struct ky_pt_thread *thread);
 

@@ -31,7 +31,7 @@ void ky_pt_segment_close(struct ky_pt_segment *segment)
 	*segment = (struct ky_pt_segment){0};
 }
 
-/* False without memory. */
+/* Return false without memory. */
 static bool put(struct ky_pt_mark **marks, uint32_t *count, uint32_t *room,
 		const struct ky_pt_mark *mark)
 {
@@ -83,7 +83,7 @@ void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const cha
 	}
 }
 
-/* Marks of the same time, up to where a later time is known: see the head. */
+/* Spread marks of the same time, up to the next known time: see the head. */
 static void spread(struct ky_pt_mark *marks, uint32_t count)
 {
 	for (uint32_t from = 0, to; from < count; from = to) {
@@ -119,7 +119,7 @@ static void say(const struct ky_pt_segment *segment, const struct ky_pt_mark *ma
 	}
 }
 
-/* Before since only open calls are kept: they are reported when since comes. */
+/* Hold an open mark. Before since only open ones are kept: they are passed on when since comes. */
 static void hold(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)
 {
 	if (mark->kind == KY_PT_BEGIN || mark->kind == KY_PT_GAP) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_segment.h: the calls of a stretch of trace, kept until it is known how they nest and when they were.
+ * pt_segment.h: the calls of a stretch of trace, kept until their nesting and their times are known.
  *
  *   lost    functions that were running when the stretch began: each is found when it is returned to, the outermost last
  *   marks   begins and ends as they were decoded, each with the time of the last packet that had one
@@ -9,9 +9,10 @@
  *                 │                  │                        f ├──────────────┤
  *           f was running       h was, too                            g ├──┤
  *
- * Flushing tells the lost ones first, as begun when the stretch began. Calls between two packets with a time are spread evenly:
- * the packets do not say more. What is known to have been spent elsewhere (a system call) is not spread over.
- * A later window of the same ring has calls of an earlier one: those before `since` are not told again.
+ * Flushing passes the lost ones on first, with the start of the stretch as their beginning. Calls between two packets
+ * with a time are spread evenly: the packets contain no more. Time that is known to have been spent elsewhere (a
+ * system call) is left out of the spreading. A later window of the same ring has calls of an earlier one: those
+ * before `since` are not passed on again.
  */
 #ifndef KY_FUNCTRACE_PT_SEGMENT_H
 #define KY_FUNCTRACE_PT_SEGMENT_H
@@ -20,17 +21,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KY_PT_MARKS_MAX (1u << 21) /* of a stretch: more, and it is cut in two */
+#define KY_PT_MARKS_MAX (1u << 21) /* of a stretch: a longer one is cut in two */
 
 /* A function, as the decoder knows it. */
 struct ky_pt_function {
-	uint64_t start;    /* which one it is: also of parts that lie elsewhere (.cold) */
-	uint64_t from, to; /* the addresses around the one asked for; both 0: not known */
-	bool shown;        /* its calls are reported */
+	uint64_t start;    /* identifies it: also parts of it that lie elsewhere (.cold) */
+	uint64_t from, to; /* the addresses around the one asked for; both 0: unknown */
+	bool shown;        /* its calls are passed on */
 };
 
 struct ky_pt_calls {
-	/* The function that has an address; false: none is known there, and shown says whether it is reported by its address. */
+	/*
+	 * Find the function that contains an address; false: unknown, and `shown` is whether it is named by its
+	 * address.
+	 */
 	bool (*function)(void *context, uint64_t address, struct ky_pt_function *function);
 	/* lost: it was running before. */
 	void (*begin)(void *context, uint64_t ns, uint64_t start, bool lost);
@@ -61,7 +65,7 @@ struct ky_pt_mark {
 
 struct ky_pt_segment {
 	const struct ky_pt_calls *calls;
-	uint64_t since; /* what was before is not told */
+	uint64_t since; /* marks before it are left out */
 	bool passed;    /* since is over */
 	struct ky_pt_mark *marks;
 	uint32_t count, room;
@@ -70,7 +74,7 @@ struct ky_pt_segment {
 	struct ky_pt_mark *held; /* open when since came */
 	uint32_t held_count, held_room;
 	uint64_t began_ns;
-	bool failed; /* no memory: what follows is not told */
+	bool failed; /* no memory: the rest is left out */
 };
 
 void ky_pt_segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
@@ -84,7 +88,7 @@ void ky_pt_segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *w
 void ky_pt_segment_gap_end(struct ky_pt_segment *segment, uint64_t ns);
 void ky_pt_segment_end(struct ky_pt_segment *segment, uint64_t ns);
 void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const char *text);
-/* Tells all of it. Everything in it has ended. The next one begins at ns. */
+/* Pass all of it on. Everything in it has ended. The next one begins at ns. */
 void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns);
 
 #endif

@@ -39,7 +39,7 @@ static void forget_module(struct ky_pt_module *module)
 	free(module->wanted);
 }
 
-/* Returns the number of the file's module, which is new when it was not there; or -errno. */
+/* Return the number of the file's module, made if it is new; or -errno. */
 static int64_t find_module(struct ky_pt_space *space, const struct ky_proc_mapping *mapping, int fd)
 {
 	for (uint32_t i = 0; i < space->modules_count; i++)
@@ -62,7 +62,7 @@ static int64_t find_module(struct ky_pt_space *space, const struct ky_proc_mappi
 
 /* ---- mappings ---- */
 
-/* Adds the code of a range to the image: from the file, or as it was when the same bytes were mapped before. */
+/* Add the code of a range to the image: from the file, or as it was when the same bytes were mapped before. */
 static int add_code(struct ky_pt_space *space, const struct ky_address_range *range, int fd)
 {
 	const struct ky_pt_code code = {.module = range->module,
@@ -82,7 +82,7 @@ static int add_code(struct ky_pt_space *space, const struct ky_address_range *ra
 	return error;
 }
 
-/* The descriptor stays the caller's. */
+/* Add a mapping. The descriptor stays the caller's. */
 static int add_mapping(struct ky_pt_space *space, const struct ky_proc_mapping *from, int fd)
 {
 	const int64_t module = find_module(space, from, fd);
@@ -96,7 +96,7 @@ static int add_mapping(struct ky_pt_space *space, const struct ky_proc_mapping *
 	return ky_address_space_put(&space->mapped, &range) ? error : -ENOMEM;
 }
 
-/* Reports whether a mapping is there already, and nothing newer covers its beginning. */
+/* Report whether a mapping is there already, and nothing newer covers its start. */
 static bool is_known(const struct ky_pt_space *space, const struct ky_proc_mapping *mapping)
 {
 	const struct ky_address_range *range =
@@ -107,7 +107,7 @@ static bool is_known(const struct ky_pt_space *space, const struct ky_proc_mappi
 	       space->modules[range->module].inode == mapping->inode;
 }
 
-/* Adds a mapping of a file as the process has it, unless it is known. 0 or -errno. */
+/* Add a mapping of a file as the process has it, unless it is known. Return 0 or -errno. */
 static int take_mapping(struct ky_pt_space *space, const struct ky_proc_mapping *mapping)
 {
 	if (is_known(space, mapping))
@@ -120,7 +120,7 @@ static int take_mapping(struct ky_pt_space *space, const struct ky_proc_mapping 
 	return error;
 }
 
-/* A mapping whose file is missing is left out: decoding reports it where its code is met. */
+/* Skip mappings whose file is missing: decoding reports them where their code is met. */
 int ky_pt_space_look(struct ky_pt_space *space)
 {
 	struct ky_program_map map;
@@ -153,7 +153,7 @@ void ky_pt_space_close(struct ky_pt_space *space)
 
 int ky_pt_space_map(struct ky_pt_space *space, const struct ky_proc_mapping *mapping)
 {
-	/* "//anon" and "[vdso]" are no files. */
+	/* "//anon" and "[vdso]" are not files. */
 	const bool is_file = mapping->path[0] == '/' && mapping->path[1] != '/';
 	return is_file ? take_mapping(space, mapping) : -ENOENT;
 }

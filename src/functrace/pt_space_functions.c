@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pt_space_functions.c: which function of which file an address is of: see pt_space.h. */
+/* pt_space_functions.c: finds the file and the function of an address: see pt_space.h. */
 #include "functrace/pt_space.h"
 
 #include "process/program_file.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where each segment of code is in the file. */
+/* Read the offset of each segment of code in the file. */
 static bool read_offsets(struct ky_pt_module *module)
 {
 	struct ky_program_file *file;
@@ -25,7 +25,7 @@ static bool read_offsets(struct ky_pt_module *module)
 	return true;
 }
 
-/* Once: a file whose functions cannot be read has none. */
+/* Return the functions, read once; NULL: unreadable. */
 static const struct ky_functions *functions_of(struct ky_pt_module *module)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
@@ -40,7 +40,7 @@ static const struct ky_functions *functions_of(struct ky_pt_module *module)
 	return module->functions;
 }
 
-/* Finds the address that the file has for it; false: it is not its code. */
+/* Find the address that the file has for it; false: it is not its code. */
 static bool to_file(const struct ky_pt_module *module, const struct ky_address_range *range,
 		    uint64_t address, uint64_t *own)
 {
@@ -54,7 +54,7 @@ static bool to_file(const struct ky_pt_module *module, const struct ky_address_r
 	return false;
 }
 
-/* The function, its module, and how far its file's addresses are from the process's. */
+/* Return the function, its module, and the distance of its file's addresses from the process's. */
 static const struct ky_function *look_up(struct ky_pt_space *space, uint64_t address,
 					 struct ky_pt_module **module, uint64_t *bias)
 {
@@ -67,7 +67,7 @@ static const struct ky_function *look_up(struct ky_pt_space *space, uint64_t add
 	return ky_functions_over((*module)->functions, own);
 }
 
-/* Asked once: the selection's patterns take longer than all the rest. */
+/* Report whether it is selected. Asked once: the selection's patterns take longer than all the rest. */
 static bool is_wanted(const struct ky_pt_space *space, const struct ky_pt_module *module,
 		      const struct ky_function *function)
 {
@@ -92,7 +92,10 @@ bool ky_pt_space_function(struct ky_pt_space *space, uint64_t address,
 		return true;
 	}
 	const struct ky_function *found = look_up(space, address, &module, &bias);
-	/* Code of no file is shown by its address (JITs); code of a file without a name are stubs and parts of functions. */
+	/*
+	 * Show code of no file by its address (JITs); nameless code of a file consists of stubs and parts of
+	 * functions.
+	 */
 	*function = (struct ky_pt_function){.shown = !module};
 	if (!found)
 		return false;

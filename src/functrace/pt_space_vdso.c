@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_space_vdso.c: the code that the kernel gives to every process, which is in no file: clock_gettime() and its like are there. It is
- * copied while the process lives, for it may have ended when it is decoded. All of it counts as one function.
+ * pt_space_vdso.c: the code that the kernel gives to every process (vDSO), which is in no file: clock_gettime() and
+ * others. It is copied while the process lives, because the process may have ended when it is decoded. All of it
+ * counts as one function.
  */
 #include "functrace/pt_space.h"
 #include "process/proc.h"
@@ -32,7 +33,10 @@ static bool find_range(pid_t pid, uint64_t *from, uint64_t *to)
 	return found;
 }
 
-/* Where another's memory may not be read, kymo's own: it is the same for all of the same kind. */
+/*
+ * Read the code; where another process's memory is forbidden, kymo's own: it is the same for all processes of the
+ * same kind.
+ */
 static bool read_code(pid_t pid, uint64_t from, uint8_t *code, size_t bytes)
 {
 	struct iovec here = {.iov_base = code, .iov_len = bytes};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define INSTRUCTION_MAX 15u
-#define LOOK_BACK 1024u /* frames: packets can ask for a search of all of them at every branch */
+#define LOOK_BACK 1024u /* frames: packets can cause a search of all of them at every branch */
 
 void ky_pt_stack_open(struct ky_pt_stack *stack, const struct ky_pt_calls *calls, uint64_t since)
 {
@@ -40,7 +40,7 @@ static struct ky_pt_frame *top(const struct ky_pt_stack *stack)
 	return stack->count ? &stack->frames[stack->count - 1] : NULL;
 }
 
-/* Ends frames until so many are left. */
+/* End frames until this many are left. */
 static void end_to(struct ky_pt_stack *stack, uint64_t ns, uint32_t left)
 {
 	while (stack->count > left)
@@ -48,7 +48,7 @@ static void end_to(struct ky_pt_stack *stack, uint64_t ns, uint32_t left)
 			ky_pt_segment_end(&stack->segment, ns);
 }
 
-/* A stretch has become long: it ends here, and what is running goes on in the next. */
+/* End a stretch that has become long; running functions go on in the next. */
 static void cut(struct ky_pt_stack *stack, uint64_t ns)
 {
 	const uint32_t count = stack->count;
@@ -83,7 +83,7 @@ static void push(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_fram
 	stack->frames[stack->count++] = *frame;
 }
 
-/* A tail call: returns to where the one before it would have. */
+/* Make a tail call: it returns to where the one before it would have. */
 static void replace(struct ky_pt_stack *stack, uint64_t ns, struct ky_pt_frame frame)
 {
 	const struct ky_pt_frame *before = top(stack);
@@ -98,13 +98,13 @@ static bool is_behind(uint64_t address, uint64_t instruction)
 	return instruction && address - instruction <= INSTRUCTION_MAX;
 }
 
-/* How many of the frames are not looked at. */
+/* Return how many of the frames are not searched. */
 static uint32_t far_frames(const struct ky_pt_stack *stack)
 {
 	return stack->count > LOOK_BACK ? stack->count - LOOK_BACK : 0;
 }
 
-/* The innermost frame of a function below the top: its index, or count. */
+/* Find the innermost frame of a function below the top. Return its index, or count. */
 static uint32_t find_running(const struct ky_pt_stack *stack, const struct ky_pt_frame *frame)
 {
 	for (uint32_t i = stack->count - 1; frame->known && i > far_frames(stack); i--)
@@ -114,7 +114,7 @@ static uint32_t find_running(const struct ky_pt_stack *stack, const struct ky_pt
 	return stack->count;
 }
 
-/* The innermost frame whose call a return to that address ends; count: none. */
+/* Find the innermost frame whose call a return to that address ends; count: none. */
 static uint32_t find_called(const struct ky_pt_stack *stack, uint64_t to)
 {
 	for (uint32_t i = stack->count; i > far_frames(stack); i--)
@@ -124,7 +124,7 @@ static uint32_t find_called(const struct ky_pt_stack *stack, uint64_t to)
 	return stack->count;
 }
 
-/* The innermost frame of a handler that came there; count: none. */
+/* Find the innermost frame of a handler that came there; count: none. */
 static uint32_t find_handler(const struct ky_pt_stack *stack, uint64_t to)
 {
 	for (uint32_t i = stack->count; i > far_frames(stack); i--)
@@ -133,13 +133,13 @@ static uint32_t find_handler(const struct ky_pt_stack *stack, uint64_t to)
 	return stack->count;
 }
 
-/* ---- what happens ---- */
+/* ---- branches ---- */
 
 void ky_pt_stack_at(struct ky_pt_stack *stack, uint64_t ns, uint64_t address)
 {
 	if (stack->count)
 		return;
-	/* A new stretch: whatever is found to be around it was running when it began. */
+	/* A new stretch: functions that turn out to be around it were running when it began. */
 	ky_pt_stack_reset(stack, ns);
 	const struct ky_pt_frame frame = frame_at(stack, address);
 	push(stack, ns, &frame, true);
@@ -148,7 +148,7 @@ void ky_pt_stack_at(struct ky_pt_stack *stack, uint64_t ns, uint64_t address)
 void ky_pt_stack_call(struct ky_pt_stack *stack, uint64_t ns, uint64_t from, uint64_t to)
 {
 	struct ky_pt_frame frame = frame_at(stack, to);
-	/* A call of what follows it reads the instruction pointer. */
+	/* A call of the next instruction reads the instruction pointer. */
 	if (is_behind(to, from) && !(frame.known && frame.function.start == to))
 		return;
 	frame.called_at = from;
@@ -193,10 +193,10 @@ void ky_pt_stack_jump(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
 	if (to != in->function.start && to >= in->function.from && to < in->function.to)
 		return;
 	const struct ky_pt_frame frame = frame_at(stack, to);
-	/* A part of it that has no name, or a stub on the way to another function. */
+	/* A part of it without a name, or a stub on the way to another function. */
 	if (!frame.known)
 		return;
-	/* A loop's head can be the function's start: a tail call to the same function looks the same. */
+	/* A loop's head can be the function's start: a tail call to the same function looks alike. */
 	if (in->known && frame.function.start == in->function.start)
 		return;
 	const uint32_t running = find_running(stack, &frame);
@@ -215,7 +215,7 @@ void ky_pt_stack_stop(struct ky_pt_stack *stack, uint64_t ns, const char *what, 
 	stack->stopped_at = at;
 }
 
-/* It goes on elsewhere than it stopped. */
+/* Go on elsewhere than it stopped. */
 static void go_elsewhere(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
 {
 	const uint32_t handler = find_handler(stack, to);

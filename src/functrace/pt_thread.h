@@ -4,15 +4,17 @@
  *
  *   perf_event ─ ring of records (read as it fills) │ AUX ring (mapped for reading alone: the kernel writes over the oldest)
  *
- * Each thread has an event of its own. One for each CPU that follows a process with all its threads (inherit) would need
- * no search for new threads; but then the packets of all threads lie behind each other in a ring for each CPU, and only
- * the times of context switches say which are whose: a stack rebuilt from them is a guess at each switch. A thread's own
- * ring has its packets alone, in order, whatever CPU it ran on. The kernel does not let an inherited event have a ring
- * that is not of one CPU: new threads are found by their FORK records and in /proc/PID/task, and their first moments
- * until then are missing.
+ * Each thread has an event of its own. One for each CPU that follows a process with all its threads (inherit) would
+ * need no search for new threads; but then the packets of all threads lie behind each other in a ring for each CPU,
+ * and only the times of context switches separate them: a stack rebuilt from them is a guess at each switch. A
+ * thread's own ring has its packets alone, in order, on all CPUs that it ran on. The kernel refuses an inherited
+ * event a ring that is not of one CPU: new threads are found by their FORK records and in /proc/PID/task, and their
+ * first moments until then are missing.
  *
  *   AUX ring:   │ newest, up to head │ oldest, from head on │      copied as      │ oldest ... newest │
- *   The kernel says where head is in it, not how often it went around: before the first time the bytes from head on are zero.
+ *
+ * The kernel reports where head is in it, not how often it went around: before the first time the bytes from head on
+ * are zero.
  */
 #ifndef KY_FUNCTRACE_PT_THREAD_H
 #define KY_FUNCTRACE_PT_THREAD_H
@@ -29,30 +31,33 @@ struct ky_pt_thread {
 	struct ky_perf_ring records;
 	uint8_t *aux;
 	uint64_t aux_bytes;
-	uint64_t told_ns; /* up to here its calls were reported */
+	uint64_t told_ns; /* its calls up to here are written */
 	bool ended;
 	bool last;       /* it had ended when its window was copied */
-	bool seen;       /* when threads were last looked for */
+	bool seen;       /* in the last search for threads */
 	uint8_t *window; /* packets, copied while the event was stopped; NULL: none */
 	size_t window_bytes;
 };
 
-/* aux_bytes is the most that is tried: it is halved until the kernel allows it. Tracing begins. 0 or -errno. */
+/*
+ * Open the event and begin tracing. aux_bytes is the most that is tried: it is halved until the kernel allows it.
+ * Return 0 or -errno.
+ */
 int ky_pt_thread_open(struct ky_pt_thread *thread, const struct ky_pt_machine *machine, pid_t tid,
 		      uint64_t aux_bytes);
 void ky_pt_thread_close(struct ky_pt_thread *thread);
 
-/* A window is copied between these two, of all threads: so they end at the same time. */
+/* Windows of all threads are copied between these two: so they end at the same time. */
 void ky_pt_thread_pause(struct ky_pt_thread *thread);
 void ky_pt_thread_resume(struct ky_pt_thread *thread);
-/* Copy the packets of an AUX ring of a power of two bytes into as many, the oldest first; return how many there are. */
+/* Copy the packets of an AUX ring of a power of two bytes into as many, the oldest first. Return how many there are. */
 size_t ky_pt_thread_unroll(uint8_t *out, const uint8_t *ring, size_t bytes, uint64_t head);
-/* False without memory. */
+/* Return false without memory. */
 bool ky_pt_thread_copy(struct ky_pt_thread *thread);
 
-/* From the counter to CLOCK_MONOTONIC, as of now; false: the kernel does not say. */
+/* Get the conversion from the counter to CLOCK_MONOTONIC, as of now; false: the kernel does not report it. */
 bool ky_pt_thread_time(const struct ky_pt_thread *thread, struct ky_pt_time *time);
-/* The same of a page that the kernel may be writing. */
+/* Get the same from a page that the kernel may be writing. */
 bool ky_pt_thread_page_time(const struct perf_event_mmap_page *page, struct ky_pt_time *time);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_threads.c: the threads of a traced process: found, with an event each, until they end; and what the kernel's records say of
- * them.
+ * pt_threads.c: the threads of a traced process: finds them, gives each an event until it ends, and takes the
+ * kernel's records of them.
  */
 #include "functrace/pt_process.h"
 #include "functrace/pt_thread.h"
@@ -35,7 +35,7 @@ static struct ky_pt_thread *find_thread(const struct ky_pt_traced *traced, pid_t
 	return NULL;
 }
 
-/* Threads that have ended are reported on request; or now, when their rings are needed. */
+/* Make room. Threads that have ended are decoded when the owner asks for it; or now, when their rings are needed. */
 static bool make_room(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
@@ -52,7 +52,7 @@ static bool is_full(const struct ky_pt *pt, const struct ky_pt_traced *traced)
 	return traced->count >= THREADS_MAX || pt->aux_all + pt->aux_bytes > AUX_BYTES_ALL;
 }
 
-/* 0; -ESRCH: it is gone already; -errno. */
+/* Return 0; -ESRCH: it is gone already; or -errno. */
 static int add_thread(struct ky_pt *pt, struct ky_pt_traced *traced, pid_t tid)
 {
 	if (is_full(pt, traced) && !make_room(pt, traced))
@@ -140,7 +140,7 @@ static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky
 	}
 }
 
-/* New threads are looked for behind all records: the list of threads may move then. */
+/* Take the records. Look for new threads after all records: the list of threads may move then. */
 void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	const uint64_t sample_type = ky_pt_machine_event(&pt->machine).sample_type;
@@ -154,7 +154,7 @@ void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced)
 				take_record(pt, traced, thread, &record);
 		ky_perf_ring_end(&thread->records);
 	}
-	/* Rings of several threads are not read in the order of time: what is mapped now decides. */
+	/* Rings of several threads are not read in the order of time: the present mappings decide. */
 	if (traced->look && !traced->ended)
 		(void)ky_pt_space_look(&traced->process.space);
 	traced->look = false;
@@ -166,7 +166,7 @@ void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced)
 #define AUX_BYTES_MIN (16u << 10)
 #define PAGE_TRIES 1000
 
-/* The AUX ring lies behind the records in the descriptor's own counting. */
+/* Map the AUX ring, which lies behind the records in the descriptor's own counting. */
 static int map_aux(struct ky_pt_thread *thread, uint64_t bytes)
 {
 	struct perf_event_mmap_page *page = thread->records.page;
@@ -219,7 +219,7 @@ void ky_pt_thread_close(struct ky_pt_thread *thread)
 	*thread = (struct ky_pt_thread){.fd = -1};
 }
 
-/* The kernel stops the event on the CPU where the thread is, and only then returns: head is final. */
+/* Stop the event. The kernel stops it on the CPU where the thread is, and only then returns: head is final. */
 void ky_pt_thread_pause(struct ky_pt_thread *thread)
 {
 	(void)ioctl(thread->fd, PERF_EVENT_IOC_DISABLE, 0);
@@ -234,7 +234,7 @@ size_t ky_pt_thread_unroll(uint8_t *out, const uint8_t *ring, size_t bytes, uint
 {
 	size_t from = (size_t)(head & (bytes - 1));
 	const size_t newest = from;
-	/* Zero is a packet, too (PAD): without a meaning, at the beginning. */
+	/* Zero is a packet, too (PAD): without a meaning, at the start. */
 	while (from < bytes && ring[from] == 0)
 		from++;
 	memcpy(out, ring + from, bytes - from);
@@ -277,7 +277,7 @@ bool ky_pt_thread_time(const struct ky_pt_thread *thread, struct ky_pt_time *tim
 {
 	if (!ky_pt_thread_page_time(thread->records.page, time))
 		return false;
-	/* perf's clock is not one that can be read; but what it has for this moment can. */
+	/* perf's clock cannot be read; but its value for this moment can. */
 	uint64_t best = UINT64_MAX;
 	for (int i = 0; i < 16; i++) {
 		const uint64_t before = ky_cpu_ticks();

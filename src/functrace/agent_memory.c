@@ -180,10 +180,10 @@ static int64_t map_home(struct ky_patch *patch, uint64_t gadget)
 static int64_t open_home(struct ky_patch *patch)
 {
 	const int64_t result =
-		call(patch, SYS_mprotect, patch->home_at + KY_PATCH_DESK_AT,
-		     home_bytes() - KY_PATCH_DESK_AT, PROT_READ | PROT_EXEC, 0, 0, 0);
+		call(patch, SYS_mprotect, patch->home_at + KY_PATCH_GADGET_AT,
+		     home_bytes() - KY_PATCH_GADGET_AT, PROT_READ | PROT_EXEC, 0, 0, 0);
 	return result ? result
-		      : ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+		      : ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 }
 
 static int64_t begin_home(struct ky_patch *patch)
@@ -431,7 +431,7 @@ static int64_t make(struct ky_patch *patch)
 	if (patch->home.version) {
 		if (!same_agent(patch))
 			return -EPROTO;
-		result = ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+		result = ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 	} else {
 		result = begin_home(patch);
 		if (result == 0)
@@ -555,7 +555,7 @@ void ky_agent_memory_resume(struct ky_patch *patch)
 	(void)ky_remote_write(&patch->remote,
 			      patch->home_at + offsetof(struct ky_agent_home, pause),
 			      &patch->home.pause, sizeof(patch->home.pause));
-	ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_DESK_AT);
+	ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 	call(patch, SYS_futex, patch->home_at + offsetof(struct ky_agent_home, pause), FUTEX_WAKE,
 	     INT32_MAX, 0, 0, 0);
 }

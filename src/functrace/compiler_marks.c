@@ -140,7 +140,7 @@ static void mark(struct ky_functions_reading *reading, uint64_t function_at, uin
 		return;
 	function->how = (uint8_t)how;
 	function->at = (uint8_t)(at - function_at);
-	function->window = bytes;
+	function->prologue = bytes;
 }
 
 /*

@@ -53,7 +53,7 @@ struct ky_function {
 	uint8_t how, why;
 	uint8_t at; /* bytes from the address to the jump: 4 after endbr64 */
 	/* bytes of the prologue, from there on, that are overwritten or moved, 5 to 31 */
-	uint8_t window;
+	uint8_t prologue;
 };
 
 struct ky_code_range {

@@ -30,7 +30,7 @@
 #define WORTH_MIN 2000u
 
 struct entry {
-	uint8_t how, why, at, window;
+	uint8_t how, why, at, prologue;
 };
 
 struct head {
@@ -128,7 +128,8 @@ static bool is_sound(const struct ky_function *function, const struct entry *ent
 	const bool is_left_out = entry->how == KY_FUNCTION_NOT;
 	return entry->how <= KY_FUNCTION_SLED && entry->why < KY_WHY_COUNT &&
 	       is_left_out == (entry->why != KY_WHY_NONE) && entry->at <= 16 &&
-	       entry->window <= KY_WINDOW_MAX && (is_left_out || entry->window >= KY_JUMP_BYTES) &&
+	       entry->prologue <= KY_PROLOGUE_MAX &&
+	       (is_left_out || entry->prologue >= KY_JUMP_BYTES) &&
 	       (function->why == KY_WHY_NONE || is_left_out);
 }
 
@@ -143,7 +144,7 @@ static bool take(struct ky_functions *functions, const struct entry *entries)
 		function->how = entries[i].how;
 		function->why = entries[i].why;
 		function->at = entries[i].at;
-		function->window = entries[i].window;
+		function->prologue = entries[i].prologue;
 	}
 	return true;
 }
@@ -186,7 +187,7 @@ static bool save(const struct ky_functions *functions, int fd)
 	for (uint32_t i = 0; i < functions->count; i++) {
 		const struct ky_function *function = &functions->functions[i];
 		entries[i] = (struct entry){function->how, function->why, function->at,
-					    function->window};
+					    function->prologue};
 	}
 	struct head head = {.magic = MAGIC,
 			    .version = SCAN_VERSION,

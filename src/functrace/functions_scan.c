@@ -44,7 +44,7 @@ static uint8_t *bits_of(const struct touchy *touchy, uint64_t address, uint64_t 
 	return NULL;
 }
 
-static void mark_window(const struct touchy *touchy, const struct ky_function *function)
+static void mark_prologue(const struct touchy *touchy, const struct ky_function *function)
 {
 	for (unsigned i = 1; i < KY_JUMP_BYTES; i++) {
 		uint64_t bit;
@@ -266,7 +266,7 @@ static bool has_packed_relocations(Elf *elf)
 	return ky_functions_section(elf, ".relr.dyn", &head) != NULL;
 }
 
-static void find_windows(struct touchy *touchy)
+static void find_prologues(struct touchy *touchy)
 {
 	struct ky_functions *out = touchy->reading->out;
 	for (uint32_t i = 0; i < out->count; i++) {
@@ -280,7 +280,7 @@ static void find_windows(struct touchy *touchy)
 		if (function->how == KY_FUNCTION_NOT)
 			ky_prologue_find(function, out, neighbour);
 		if (function->how == KY_FUNCTION_PATCH)
-			mark_window(touchy, function);
+			mark_prologue(touchy, function);
 	}
 }
 
@@ -303,7 +303,7 @@ static bool open_touchy(struct touchy *touchy, struct ky_functions_reading *read
 static void scan(struct touchy *touchy, struct ky_functions_looks *looks)
 {
 	const struct ky_functions_reading *reading = touchy->reading;
-	find_windows(touchy);
+	find_prologues(touchy);
 	for (uint32_t i = 0; i < reading->text.count; i++)
 		walk_range((struct walk){.touchy = touchy, .looks = looks},
 			   &reading->text.items[i]);

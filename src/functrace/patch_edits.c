@@ -198,7 +198,7 @@ struct ky_patch_edit *ky_patch_edits_inside(struct ky_patch_edits *edits, uint64
 	if (!low || edits->items[low - 1].data || !edits->items[low - 1].good)
 		return NULL;
 	struct ky_patch_edit *edit = &edits->items[low - 1];
-	return address - edit->address < edit->window ? edit : NULL;
+	return address - edit->address < edit->prologue ? edit : NULL;
 }
 
 void ky_patch_edits_free(struct ky_patch_edits *edits)

@@ -72,7 +72,7 @@ static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64
 			return;
 		edit->address = entry->address;
 		edit->entry = i;
-		edit->bytes = edit->checked = edit->window = entry->bytes;
+		edit->bytes = edit->checked = edit->prologue = entry->bytes;
 		memcpy(edit->expect, entry->after, entry->bytes);
 		memcpy(edit->put, entry->before, entry->bytes);
 	}

@@ -118,7 +118,7 @@ static int lead_slots(struct ky_patch *patch, uint32_t index, struct ky_patch_ed
 		memcpy(e->after, &to, sizeof(to));
 		edit->address = address;
 		edit->entry = entry;
-		edit->bytes = edit->checked = edit->window = sizeof(now);
+		edit->bytes = edit->checked = edit->prologue = sizeof(now);
 		edit->data = true;
 		memcpy(edit->expect, &now, sizeof(now));
 		memcpy(edit->put, &to, sizeof(to));

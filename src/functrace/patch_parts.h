@@ -40,7 +40,7 @@
 #define KY_PATCH_KEEP_AT 20480u
 #define KY_PATCH_ROOM_AT 24576u
 #define KY_PATCH_UNWIND_AT 28672u
-#define KY_PATCH_DESK_AT 32768u
+#define KY_PATCH_GADGET_AT 32768u
 #define KY_PATCH_CODE_AT 36864u
 #define KY_PATCH_REGIONS_MAX 128u
 #define KY_PATCH_PAGE UINT64_C(4096)
@@ -79,7 +79,7 @@ struct ky_patch_module {
 struct ky_patch_spot {
 	const struct ky_function *function; /* NULL: not wanted now, or not a function */
 	uint32_t module;
-	uint8_t window; /* bytes that the jump makes unusable */
+	uint8_t prologue; /* bytes that the jump makes unusable */
 	bool wanted;
 	bool hot;
 	uint64_t calls;      /* so far */
@@ -90,10 +90,10 @@ struct ky_patch_spot {
 struct ky_patch_edit {
 	uint64_t address;
 	uint32_t entry;
-	uint8_t bytes, window;
+	uint8_t bytes, prologue;
 	uint8_t checked; /* number of bytes that must be as expected */
 	bool data;       /* not code: written separately, because the program writes around it */
-	uint8_t expect[KY_WINDOW_MAX + 1], put[16];
+	uint8_t expect[KY_PROLOGUE_MAX + 1], put[16];
 	bool good; /* the bytes were as expected */
 };
 struct ky_patch_run {

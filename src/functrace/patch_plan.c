@@ -66,7 +66,7 @@ static bool has_helpers(const struct ky_patch_module *module)
 {
 	bool any = false;
 	for (int i = 0; i < HELPERS; i++)
-		any |= module->helpers[i].window != 0;
+		any |= module->helpers[i].prologue != 0;
 	return any;
 }
 
@@ -74,7 +74,7 @@ static bool has_helpers(const struct ky_patch_module *module)
 static bool is_helper(const struct ky_patch_module *module, uint64_t address)
 {
 	for (int i = 0; i < HELPERS; i++)
-		if (module->helpers[i].window && module->helpers[i].address == address)
+		if (module->helpers[i].prologue && module->helpers[i].address == address)
 			return true;
 	return false;
 }
@@ -123,7 +123,7 @@ static const char *why_entry_only(const struct ky_patch *patch)
 		if (strncmp(module->name, "_greenlet", 9) == 0)
 			return "greenlets copy stacks";
 		const struct ky_function *helper = &module->helpers[HELPER_FIND_FDE];
-		if (helper->address && !helper->window)
+		if (helper->address && !helper->prologue)
 			return "its unwinder cannot be patched";
 		if (module->functions->is_static && module->functions->throws && !helper->address)
 			return "it is static and stripped, and its unwinder was not found";
@@ -296,8 +296,8 @@ static int add_edit(struct planning *planning, uint32_t entry, const struct ky_f
 	edit->address = e->address;
 	edit->entry = entry;
 	edit->bytes = KY_JUMP_BYTES;
-	edit->window = edit->checked = function->window;
-	memcpy(edit->expect, code, function->window);
+	edit->prologue = edit->checked = function->prologue;
+	memcpy(edit->expect, code, function->prologue);
 	memcpy(edit->put, e->after, KY_JUMP_BYTES);
 	return 0;
 }
@@ -323,7 +323,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 	}
 	struct ky_patch_region *region = &patch->keep.regions[where];
 	const uint64_t at = is_new ? region->at + region->used : patch->table[entry].stub;
-	if (function->window < KY_JUMP_BYTES || function->window > KY_WINDOW_MAX ||
+	if (function->prologue < KY_JUMP_BYTES || function->prologue > KY_PROLOGUE_MAX ||
 	    ky_patch_stub_make(patch, index, function, form, number, sites, at, &stub)) {
 		planning->far++;
 		return 0;
@@ -342,7 +342,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 	struct ky_patch_spot *spot = &patch->spots[entry];
 	spot->function = function;
 	spot->module = index;
-	spot->window = function->window;
+	spot->prologue = function->prologue;
 	spot->wanted = true;
 	spot->hot = false;
 	return add_edit(
@@ -367,7 +367,7 @@ static int plan_helpers(struct planning *planning, uint32_t index)
 	const uint32_t none[2] = {0, 0};
 	int error = 0;
 	for (int i = 0; !error && i < HELPERS; i++)
-		if (module->helpers[i].window)
+		if (module->helpers[i].prologue)
 			error = plan_place(planning, index, &module->helpers[i], kinds[i], none);
 	return error;
 }

@@ -70,7 +70,7 @@ int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
 	struct ky_stub stub = describe(patch, form, at);
 	uint64_t bytes = 0;
 	const uint8_t *code = ky_functions_code(m->functions, address, &bytes);
-	if (!code || bytes < function->window)
+	if (!code || bytes < function->prologue)
 		return -EINVAL;
 	stub.function = number;
 	stub.site = sites[0];
@@ -84,12 +84,12 @@ int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
 	made->moved.bytes = 0;
 	memset(made->moved.starts, 0xff, sizeof(made->moved.starts));
 	if (function->how == KY_FUNCTION_PATCH) {
-		const int error = ky_prologue_move(&made->moved, code, function->window,
+		const int error = ky_prologue_move(&made->moved, code, function->prologue,
 						   address + m->bias, at + ky_stub_body_at(&stub));
 		if (error)
 			return error;
 	} else {
-		stub.returns_to = address + m->bias + function->window;
+		stub.returns_to = address + m->bias + function->prologue;
 	}
 	ky_stub_make(&stub, made->moved.bytes ? &made->moved : NULL, made->code, &made->places);
 	return 0;
@@ -110,12 +110,12 @@ uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint6
 	const uint32_t sites[2] = {0, 0};
 	struct ky_patch_stub stub;
 	const uint64_t inside = rip - e->address;
-	if (!spot->function || inside > KY_WINDOW_MAX ||
+	if (!spot->function || inside > KY_PROLOGUE_MAX ||
 	    ky_patch_stub_make(patch, spot->module, spot->function, e->pad, entry, sites, e->stub,
 			       &stub))
 		return 0;
 	if (spot->function->how != KY_FUNCTION_PATCH)
-		return e->address + spot->function->window;
+		return e->address + spot->function->prologue;
 	const uint8_t start = stub.moved.starts[inside];
 	return start == 0xff ? 0 : e->stub + stub.places.body + start;
 }

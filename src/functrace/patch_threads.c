@@ -147,7 +147,7 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 	if (!edits->count)
 		return;
 	const uint64_t range[2] = {edits->items[0].address,
-				   edits->items[edits->count - 1].address + KY_WINDOW_MAX};
+				   edits->items[edits->count - 1].address + KY_PROLOGUE_MAX};
 	struct ky_patch_stacks stacks;
 	ky_patch_stacks_read(&stacks, patch->remote.pid);
 	for (uint32_t i = 0; i < patch->remote.count; i++)

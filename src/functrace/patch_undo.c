@@ -48,7 +48,7 @@ static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits, bool un
 			return -ENOMEM;
 		edit->address = entry->address;
 		edit->entry = i;
-		edit->bytes = edit->checked = edit->window = entry->bytes;
+		edit->bytes = edit->checked = edit->prologue = entry->bytes;
 		edit->data = is_data(entry);
 		memcpy(edit->expect, entry->after, entry->bytes);
 		memcpy(edit->put, entry->before, entry->bytes);

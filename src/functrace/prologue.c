@@ -66,7 +66,7 @@ static bool is_call(const struct ky_instruction *it)
 
 /* Measure the instructions from `code` on, of which `own` bytes are the function's and `room` may be overwritten. */
 static enum ky_function_why measure(const struct ky_functions *module, const uint8_t *code,
-				    uint64_t own, uint64_t room, uint8_t *window)
+				    uint64_t own, uint64_t room, uint8_t *prologue)
 {
 	bool ended = false;
 	unsigned bytes = 0;
@@ -87,7 +87,7 @@ static enum ky_function_why measure(const struct ky_functions *module, const uin
 			return KY_WHY_CALL;
 		ended |= ends_flow(&it);
 	}
-	*window = (uint8_t)bytes;
+	*prologue = (uint8_t)bytes;
 	return KY_WHY_NONE;
 }
 
@@ -99,7 +99,7 @@ void ky_prologue_find(struct ky_function *function, const struct ky_functions *m
 	uint64_t own = function->bytes;
 	function->how = KY_FUNCTION_NOT;
 	function->at = 0;
-	function->window = 0;
+	function->prologue = 0;
 	if (neighbour > function->address && neighbour - function->address < room)
 		room = neighbour - function->address;
 	function->why = KY_WHY_SHORT;
@@ -111,7 +111,7 @@ void ky_prologue_find(struct ky_function *function, const struct ky_functions *m
 		room -= 4;
 	}
 	function->why = (uint8_t)measure(module, code + function->at, own < room ? own : room, room,
-					 &function->window);
+					 &function->prologue);
 	if (function->why == KY_WHY_NONE)
 		function->how = KY_FUNCTION_PATCH;
 }
@@ -237,18 +237,18 @@ static bool put_one(struct moving *moving, const struct ky_instruction *it)
 	}
 }
 
-int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t window, uint64_t from,
+int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t prologue, uint64_t from,
 		     uint64_t to)
 {
 	struct moving moving = {.moved = moved, .to = to};
 	bool ended = false;
 	moved->bytes = 0;
 	memset(moved->starts, 0xff, sizeof(moved->starts));
-	if (window > KY_WINDOW_MAX)
+	if (prologue > KY_PROLOGUE_MAX)
 		return -EINVAL;
-	for (uint32_t at = 0; at < window && !ended && !moving.error;) {
+	for (uint32_t at = 0; at < prologue && !ended && !moving.error;) {
 		struct ky_instruction it;
-		if (!ky_instruction_read(&it, code + at, window - at))
+		if (!ky_instruction_read(&it, code + at, prologue - at))
 			return -EINVAL;
 		moving.code = code + at;
 		moving.at = from + at;
@@ -256,10 +256,10 @@ int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t windo
 		ended = put_one(&moving, &it);
 		at += it.bytes;
 		/* code behind a call runs when it returns */
-		if (at < window && is_call(&it))
+		if (at < prologue && is_call(&it))
 			return -EINVAL;
 	}
 	if (!ended)
-		put_jump(&moving, from + window);
+		put_jump(&moving, from + prologue);
 	return moving.error;
 }

@@ -75,7 +75,7 @@ int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void
  */
 int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arguments[6]);
 /*
- * Write the code of the syscall gadget, KY_REMOTE_DESK_BYTES, to executable memory, and use it from then on. Return 0
+ * Write the code of the syscall gadget, KY_REMOTE_GADGET_BYTES, to executable memory, and use it from then on. Return 0
  * or -errno.
  */
 #define KY_REMOTE_GADGET_BYTES 256u

@@ -31,7 +31,7 @@
 #define TRIES 100
 #define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
 /* Stops of the gadget's first call: its entry and its end. */
-#define DESK_STOPS 2
+#define GADGET_STOPS 2
 
 #define RED_ZONE 128u
 
@@ -49,13 +49,13 @@ _Static_assert(sizeof(struct record) == 128 + 72, "the code below");
 /*
  * rsp is the address of back, and 80 less when all is saved. The end takes the record and the red zone off the stack.
  */
-extern const uint8_t ky_remote_desk_code[], ky_remote_desk_code_end[];
+extern const uint8_t ky_remote_gadget_code[], ky_remote_gadget_code_end[];
 __asm__(".pushsection .rodata\n"
-	".hidden ky_remote_desk_code\n"
-	".hidden ky_remote_desk_code_end\n"
-	".globl ky_remote_desk_code\n"
-	".globl ky_remote_desk_code_end\n"
-	"ky_remote_desk_code:\n"
+	".hidden ky_remote_gadget_code\n"
+	".hidden ky_remote_gadget_code_end\n"
+	".globl ky_remote_gadget_code\n"
+	".globl ky_remote_gadget_code_end\n"
+	"ky_remote_gadget_code:\n"
 	"pushfq\n"
 	"push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"
 	"push %r8; push %r9; push %r10; push %r11\n"
@@ -68,12 +68,12 @@ __asm__(".pushsection .rodata\n"
 	"pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\n"
 	"popfq\n"
 	"ret $(72 - 8 + 128)\n"
-	"ky_remote_desk_code_end:\n"
+	"ky_remote_gadget_code_end:\n"
 	".popsection\n");
 
-static size_t desk_code_bytes(void)
+static size_t gadget_code_bytes(void)
 {
-	return (size_t)(ky_remote_desk_code_end - ky_remote_desk_code);
+	return (size_t)(ky_remote_gadget_code_end - ky_remote_gadget_code);
 }
 
 /* ---- without a gadget ---- */
@@ -176,7 +176,8 @@ static int64_t call_directly(struct ky_remote *remote, long number, const uint64
 
 int ky_remote_set_gadget(struct ky_remote *remote, uint64_t address)
 {
-	const int error = ky_remote_write(remote, address, ky_remote_desk_code, desk_code_bytes());
+	const int error =
+		ky_remote_write(remote, address, ky_remote_gadget_code, gadget_code_bytes());
 	if (!error)
 		remote->gadget = address;
 	return error;
@@ -201,10 +202,10 @@ static struct user_regs_struct made_again(struct user_regs_struct registers)
 }
 
 /* Run the gadget until the call has been made. Return its result, or -errno. */
-static int64_t run_desk(pid_t tid)
+static int64_t run_gadget(pid_t tid)
 {
 	struct user_regs_struct registers;
-	for (int stops = 0; stops < DESK_STOPS;) {
+	for (int stops = 0; stops < GADGET_STOPS;) {
 		int status = 0;
 		if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
 			return -errno;
@@ -219,8 +220,8 @@ static int64_t run_desk(pid_t tid)
 	return ptrace(PTRACE_GETREGS, tid, 0, &registers) ? -errno : (int64_t)registers.rax;
 }
 
-static int64_t call_at_desk(struct ky_remote *remote, struct ky_remote_thread *thread, long number,
-			    const uint64_t arguments[6])
+static int64_t call_at_gadget(struct ky_remote *remote, struct ky_remote_thread *thread,
+			      long number, const uint64_t arguments[6])
 {
 	struct user_regs_struct registers = made_again(thread->registers);
 	struct record record = {.back = registers.rip, .number = (uint64_t)number};
@@ -242,7 +243,7 @@ static int64_t call_at_desk(struct ky_remote *remote, struct ky_remote_thread *t
 		return -errno;
 	int64_t result = ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &all) ? -errno : 0;
 	if (result == 0)
-		result = run_desk(thread->tid);
+		result = run_gadget(thread->tid);
 	ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &record.signals);
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 	return result;
@@ -259,7 +260,7 @@ int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arg
 	if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers))
 		return -errno;
 	thread->changed = false;
-	return remote->gadget ? call_at_desk(remote, thread, number, arguments)
+	return remote->gadget ? call_at_gadget(remote, thread, number, arguments)
 			      : call_directly(remote, number, arguments);
 }
 

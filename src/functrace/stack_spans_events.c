@@ -22,7 +22,7 @@
 #define STACK_BYTES_FIRST 8192u
 /* with the rest of the sample in the 64 KiB that a record may have */
 #define STACK_BYTES_MAX 61440u
-#define WINDOW_SAMPLES 200u
+#define CHECK_SAMPLES 200u
 #define CUT_PERCENT 2u
 #define RINGS_BYTES (64u << 20) /* of all together, where it is allowed */
 #define RING_BYTES_MIN (512u << 10)
@@ -196,10 +196,10 @@ static int renew(struct ky_stack_spans *spans)
 
 bool ky_stack_spans_widen(struct ky_stack_spans *spans)
 {
-	if (spans->window_samples < WINDOW_SAMPLES)
+	if (spans->recent_samples < CHECK_SAMPLES)
 		return false;
-	const bool enough = spans->window_cut * 100 <= spans->window_samples * CUT_PERCENT;
-	spans->window_samples = spans->window_cut = 0;
+	const bool enough = spans->recent_cut * 100 <= spans->recent_samples * CUT_PERCENT;
+	spans->recent_samples = spans->recent_cut = 0;
 	if (enough || spans->stack_bytes == STACK_BYTES_MAX)
 		return false;
 	const uint32_t before = spans->stack_bytes;

@@ -65,7 +65,7 @@ struct ky_stack_spans {
 	struct ky_perf_set set;
 	const struct perf_event_header **pending; /* for each ring: the next record */
 	uint32_t stack_bytes;                     /* bytes copied with a sample */
-	uint64_t window_samples, window_cut;      /* since the last check whether that is enough */
+	uint64_t recent_samples, recent_cut;      /* since the last check whether that is enough */
 	bool loss_told;                           /* the loss of samples was reported */
 	struct ky_stack_modules modules;
 	struct ky_stack_names names;

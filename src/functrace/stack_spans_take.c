@@ -51,9 +51,9 @@ static uint32_t unwind(struct ky_stack_spans *spans, struct ky_stack_process *pr
 		count = add_frame(spans, process, &spans->unwound[left], count);
 	*whole = end == KY_UNWIND_WHOLE;
 	spans->facts.unwound_whole += *whole;
-	spans->window_samples++;
+	spans->recent_samples++;
 	/* A larger copy would only help where all the bytes asked for were copied. */
-	spans->window_cut += end == KY_UNWIND_CUT && dump->stack_bytes == spans->stack_bytes;
+	spans->recent_cut += end == KY_UNWIND_CUT && dump->stack_bytes == spans->stack_bytes;
 	return count;
 }
 

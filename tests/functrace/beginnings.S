@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beginnings.S: functions whose first instructions are of all sorts, for the tests of windows. Assembly, so that no
+ * beginnings.S: functions whose first instructions are of all sorts, for the tests of prologues. Assembly, so that no
  * compiler puts them otherwise. Behind each is int3 up to 16 bytes, unless noted.
  */
 .macro function name

@@ -239,13 +239,13 @@ uint32_t harness_hook(struct harness *h, void (*function)(void), const char *nam
 	return stub.function;
 }
 
-uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t window, const char *name,
-		      enum ky_stub_kind kind)
+uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t prologue,
+		      const char *name, enum ky_stub_kind kind)
 {
 	uint8_t *at = (uint8_t *)(uintptr_t)function;
 	struct ky_stub stub = new_stub(h, name, kind);
 	struct ky_moved moved;
-	const int error = ky_prologue_move(&moved, at, window, (uintptr_t)at,
+	const int error = ky_prologue_move(&moved, at, prologue, (uintptr_t)at,
 					   stub.at + ky_stub_body_at(&stub));
 	must(error == 0);
 	put_stub(h, &stub, &moved);
@@ -297,8 +297,8 @@ void harness_hook_unwinder(struct harness *h)
 	struct ky_stub stub = stub_of(&near, KY_STUB_FIND_FDE);
 	stub.special = h->home->code_at + table_of(h)->find_fde;
 	struct ky_moved moved;
-	must(found.window >= KY_JUMP_BYTES);
-	must(ky_prologue_move(&moved, at, found.window, (uintptr_t)at,
+	must(found.prologue >= KY_JUMP_BYTES);
+	must(ky_prologue_move(&moved, at, found.prologue, (uintptr_t)at,
 			      stub.at + ky_stub_body_at(&stub)) == 0);
 	put_stub(&near, &stub, &moved);
 	write_jump(at, stub.at);

@@ -34,9 +34,9 @@ void harness_close(struct harness *h);
 /* Returns the function's number. */
 uint32_t harness_hook(struct harness *h, void (*function)(void), const char *name,
 		      enum ky_stub_kind kind);
-/* The same for a function whose first instructions, window bytes of them, can be moved. */
-uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t window, const char *name,
-		      enum ky_stub_kind kind);
+/* The same for a function whose first instructions, prologue bytes of them, can be moved. */
+uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t prologue,
+		      const char *name, enum ky_stub_kind kind);
 /* All functions are as they were, and home is off. */
 void harness_off(struct harness *h);
 /* _Unwind_Find_FDE asks the agent first. */

@@ -87,7 +87,7 @@ static void functions_have_names_sizes_and_ways(void **state)
 	const struct ky_function *nops = find(functions, "kind_nops");
 	assert_non_null(nops);
 	assert_int_equal(nops->how, KY_FUNCTION_NOPS);
-	assert_int_equal(nops->window, 5);
+	assert_int_equal(nops->prologue, 5);
 	const struct ky_function *sled = find(functions, "kind_sled");
 	assert_non_null(sled);
 	assert_int_equal(sled->how, KY_FUNCTION_SLED);
@@ -224,7 +224,7 @@ static void stripped_files_have_the_same_functions(void **state)
 	assert_non_null(same);
 	assert_int_equal(same->bytes, plain->bytes);
 	assert_int_equal(same->how, plain->how);
-	assert_int_equal(same->window, plain->window);
+	assert_int_equal(same->prologue, plain->prologue);
 	char name[64];
 	snprintf(name, sizeof(name), "stripped+0x%llx", (unsigned long long)plain->address);
 	assert_string_equal(same->name, name);
@@ -378,7 +378,7 @@ static unsigned long long digest(const struct ky_functions *functions)
 		const struct ky_function *function = &functions->functions[i];
 		sum = sum * 31 + function->address;
 		sum = sum * 31 + function->how * 7u + function->why * 11u + function->at * 13u +
-		      function->window;
+		      function->prologue;
 	}
 	return sum;
 }

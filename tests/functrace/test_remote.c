@@ -29,7 +29,7 @@ static int64_t call(struct ky_remote *remote, long number, uint64_t a, uint64_t 
 	return ky_remote_call(remote, number, (const uint64_t[6]){a, b, c, d, e, f});
 }
 
-static uint64_t map_desk(struct ky_remote *remote)
+static uint64_t map_gadget(struct ky_remote *remote)
 {
 	const int64_t at = call(remote, SYS_mmap, 0, 4096, PROT_READ | PROT_EXEC,
 				MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
@@ -53,7 +53,7 @@ static void threads_that_are_stopped_and_let_go_see_nothing_of_it(void **state)
 		assert_true(remote.count >= 10);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		if (!gadget) {
-			gadget = map_desk(&remote);
+			gadget = map_gadget(&remote);
 			assert_int_equal(ky_remote_set_gadget(&remote, gadget), 0);
 			assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		}
@@ -87,7 +87,7 @@ static void a_process_that_is_stopped_by_a_signal_stays_so(void **state)
 			fail_msg("%s", message);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		if (!remote.gadget)
-			assert_int_equal(ky_remote_set_gadget(&remote, map_desk(&remote)), 0);
+			assert_int_equal(ky_remote_set_gadget(&remote, map_gadget(&remote)), 0);
 		assert_int_equal(call(&remote, SYS_getpid, 0, 0, 0, 0, 0, 0), target.pid);
 		ky_remote_go(&remote);
 		while (target_state(target.pid) != 'T')
@@ -108,7 +108,7 @@ static void a_call_whose_maker_is_killed_leaves_the_thread_as_it_was(void **stat
 	target_start(&target, getenv("KYMO_TARGET_BUSY"), NULL);
 	assert_int_equal(ky_remote_open(&remote, target.pid, message), 0);
 	assert_int_equal(ky_remote_stop(&remote, message), 0);
-	assert_int_equal(ky_remote_set_gadget(&remote, map_desk(&remote)), 0);
+	assert_int_equal(ky_remote_set_gadget(&remote, map_gadget(&remote)), 0);
 	ky_remote_go(&remote);
 	for (int cycle = 0; cycle < 50; cycle++) {
 		const pid_t other = fork();

@@ -55,7 +55,7 @@ static void reasons(void **state)
 	static const struct {
 		const char *name;
 		enum ky_function_why why;
-		uint8_t at, window;
+		uint8_t at, prologue;
 	} known[] = {
 		{"begin_plain", KY_WHY_NONE, 0, 8},
 		{"begin_endbr", KY_WHY_NONE, 4, 8},
@@ -94,7 +94,7 @@ static void reasons(void **state)
 				 known[i].why == KY_WHY_NONE ? KY_FUNCTION_PATCH : KY_FUNCTION_NOT);
 		if (function->how == KY_FUNCTION_PATCH) {
 			assert_int_equal(function->at, known[i].at);
-			assert_int_equal(function->window, known[i].window);
+			assert_int_equal(function->prologue, known[i].prologue);
 		}
 	}
 }
@@ -143,8 +143,8 @@ static ky_one_argument_fn moved_function(uint8_t *memory, const uint8_t *code,
 					 const struct ky_function *function)
 {
 	struct ky_moved moved;
-	const uint8_t *window = code + function->at;
-	assert_int_equal(ky_prologue_move(&moved, window, function->window, (uintptr_t)window,
+	const uint8_t *prologue = code + function->at;
+	assert_int_equal(ky_prologue_move(&moved, prologue, function->prologue, (uintptr_t)prologue,
 					  (uintptr_t)memory),
 			 0);
 	memcpy(memory, moved.code, moved.bytes);
@@ -219,7 +219,7 @@ static void threads_can_be_moved_instruction_by_instruction(void **state)
 	assert_int_equal(ky_prologue_move(&moved, code, 5, 0x1000, 0x2000), 0);
 	assert_int_equal(moved.starts[0], 0);
 	assert_int_equal(moved.starts[3], 3);
-	for (unsigned at = 0; at <= KY_WINDOW_MAX; at++) {
+	for (unsigned at = 0; at <= KY_PROLOGUE_MAX; at++) {
 		if (at != 0 && at != 3)
 			assert_int_equal(moved.starts[at], 0xff);
 	}
@@ -261,14 +261,14 @@ static uint64_t place_of(const struct ky_instruction *it, uint64_t address)
 	return 0;
 }
 
-/* Compares the instructions of the window with what they became, one by one; calls and loops became several. */
+/* Compares the instructions of the prologue with what they became, one by one; calls and loops became several. */
 static void compare(const struct ky_function *function, const uint8_t *code,
 		    const struct ky_moved *moved, uint64_t from, uint64_t to)
 {
 	uint32_t at = 0;
-	while (at < function->window && moved->starts[at] != 0xff) {
+	while (at < function->prologue && moved->starts[at] != 0xff) {
 		struct ky_instruction before, after;
-		assert_true(ky_instruction_read(&before, code + at, function->window - at));
+		assert_true(ky_instruction_read(&before, code + at, function->prologue - at));
 		uint32_t there = moved->starts[at];
 		if (before.kind == KY_INSTRUCTION_CALL ||
 		    before.kind == KY_INSTRUCTION_CALL_INDIRECT)
@@ -295,8 +295,8 @@ static void move_and_compare(const struct ky_functions *functions,
 	const uint8_t *code = ky_functions_code(functions, from, &left);
 	if (function->how != KY_FUNCTION_PATCH)
 		return;
-	assert_true(function->window >= KY_JUMP_BYTES && function->window <= left);
-	assert_int_equal(ky_prologue_move(&moved, code, function->window, from, from + FAR_BYTES),
+	assert_true(function->prologue >= KY_JUMP_BYTES && function->prologue <= left);
+	assert_int_equal(ky_prologue_move(&moved, code, function->prologue, from, from + FAR_BYTES),
 			 0);
 	compare(function, code, &moved, from, from + FAR_BYTES);
 }

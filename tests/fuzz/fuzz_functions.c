@@ -23,10 +23,10 @@ static void check(const struct ky_functions *functions)
 			abort();
 		if (function->how == KY_FUNCTION_NOT)
 			continue;
-		if (!code || left < function->window || function->window < KY_JUMP_BYTES)
+		if (!code || left < function->prologue || function->prologue < KY_JUMP_BYTES)
 			abort();
 		if (function->how == KY_FUNCTION_PATCH &&
-		    ky_prologue_move(&moved, code, function->window, from, from + 0x1000) != 0)
+		    ky_prologue_move(&moved, code, function->prologue, from, from + 0x1000) != 0)
 			abort();
 	}
 }

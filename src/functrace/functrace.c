@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* functrace.c: see functrace.h; functrace_parts.h lists its parts. */
 #include "base/array.h"
+#include "base/clock.h"
 #include "functrace/functrace_parts.h"
 #include "process/proc.h"
 
@@ -287,8 +288,7 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 	int error = KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)
 			    ? 0
 			    : -ENOMEM;
-	struct timespec now = {0};
-	clock_gettime(CLOCK_BOOTTIME, &now);
+	const struct timespec now = ky_clock_timespec(ky_clock_boottime());
 	if (!functrace->began_ticks)
 		functrace->began_ticks = ticks_of(&now);
 	if (error)

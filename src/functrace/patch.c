@@ -8,6 +8,7 @@
  *   stopped   move threads, set gs, write jumps; on
  *   runs      ...
  */
+#include "base/clock.h"
 #include "functrace/patch_parts.h"
 
 #include <errno.h>
@@ -23,9 +24,7 @@
 
 uint64_t ky_patch_now_ns(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ky_clock_monotonic();
 }
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)

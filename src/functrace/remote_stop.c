@@ -8,6 +8,7 @@
  *          again, so that it stops at the first instruction of its handler. A group-stop (SIGSTOP) is a stop like any other:
  *          the kernel puts the thread back into it when we let go
  */
+#include "base/clock.h"
 #include "functrace/remote.h"
 
 #include "os/os.h"
@@ -40,9 +41,7 @@
 
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ky_clock_monotonic();
 }
 
 static bool is_event_stop(int status)

@@ -18,23 +18,16 @@
 
 struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits)
 {
-	if (edits->count == edits->room) {
-		const uint32_t room = edits->room ? edits->room * 2 : 256;
-		struct ky_patch_edit *grown = realloc(edits->items, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		edits->items = grown;
-		edits->room = room;
-	}
-	struct ky_patch_edit *edit = &edits->items[edits->count++];
-	*edit = (struct ky_patch_edit){.good = true};
+	struct ky_patch_edit *edit = KY_ARRAY_NEW(edits->items, edits->count, edits->room);
+	if (edit)
+		edit->good = true;
 	return edit;
 }
 
 static int by_address(const void *a, const void *b)
 {
 	const struct ky_patch_edit *left = a, *right = b;
-	return left->address < right->address ? -1 : left->address > right->address;
+	return KY_COMPARE(left->address, right->address);
 }
 
 static uint64_t page_of(uint64_t address)
@@ -59,17 +52,12 @@ static void sort(struct ky_patch_edits *edits)
 
 static int add_run(struct ky_patch_edits *edits, uint64_t from, uint64_t to)
 {
-	struct ky_patch_run *grown =
-		realloc(edits->runs, (edits->runs_count + 1) * sizeof(*edits->runs));
-	if (!grown)
-		return -ENOMEM;
-	edits->runs = grown;
 	uint8_t *image = malloc(to - from);
-	if (!image)
-		return -ENOMEM;
-	edits->runs[edits->runs_count++] =
-		(struct ky_patch_run){.address = from, .bytes = to - from, .image = image};
-	return 0;
+	const struct ky_patch_run run = {.address = from, .bytes = to - from, .image = image};
+	if (image && KY_ARRAY_ADD(edits->runs, edits->runs_count, edits->runs_room, run))
+		return 0;
+	free(image);
+	return -ENOMEM;
 }
 
 static int make_runs(struct ky_patch_edits *edits)
@@ -205,7 +193,7 @@ void ky_patch_edits_free(struct ky_patch_edits *edits)
 {
 	for (uint32_t i = 0; i < edits->runs_count; i++)
 		free(edits->runs[i].image);
-	free(edits->runs);
-	free(edits->items);
+	KY_ARRAY_FREE(edits->runs, edits->runs_room);
+	KY_ARRAY_FREE(edits->items, edits->room);
 	*edits = (struct ky_patch_edits){0};
 }

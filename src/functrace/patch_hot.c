@@ -27,10 +27,9 @@ static uint32_t states_used(const struct ky_patch *patch)
 static bool sum(struct ky_patch *patch, uint32_t used)
 {
 	const size_t count = patch->table_count;
-	uint32_t *sums = realloc(patch->counts, (count * 2 + 1) * sizeof(*sums));
-	if (!sums)
+	if (!KY_ARRAY_GROW(patch->counts, patch->counts_room, count * 2 + 1))
 		return false;
-	patch->counts = sums;
+	uint32_t *const sums = patch->counts;
 	memset(sums, 0, count * sizeof(*sums));
 	for (uint32_t i = 0; i < used; i++) {
 		const uint64_t at =

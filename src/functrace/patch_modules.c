@@ -87,13 +87,10 @@ static int read_functions(struct ky_patch *patch, struct ky_patch_module *module
 static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, int fd, uint64_t bias)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
-	struct ky_patch_module *grown =
-		realloc(patch->modules, (patch->modules_count + 1) * sizeof(*grown));
-	if (!grown)
+	if (!KY_ARRAY_GROW(patch->modules, patch->modules_room, patch->modules_count + 1))
 		return -ENOMEM;
-	patch->modules = grown;
 	const char *slash = strrchr(mapping->path, '/');
-	struct ky_patch_module *module = &grown[patch->modules_count];
+	struct ky_patch_module *module = &patch->modules[patch->modules_count];
 	*module = (struct ky_patch_module){.device = mapping->device,
 					   .inode = mapping->inode,
 					   .bias = bias,
@@ -265,8 +262,7 @@ void ky_patch_modules_free(struct ky_patch *patch)
 {
 	for (uint32_t i = 0; i < patch->modules_count; i++)
 		forget(&patch->modules[i]);
-	free(patch->modules);
-	patch->modules = NULL;
+	KY_ARRAY_FREE(patch->modules, patch->modules_room);
 	patch->modules_count = 0;
 }
 

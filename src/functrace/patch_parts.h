@@ -105,7 +105,7 @@ struct ky_patch_edits {
 	struct ky_patch_edit *items; /* sorted by address once prepared */
 	uint32_t count, room;
 	struct ky_patch_run *runs;
-	uint32_t runs_count;
+	uint32_t runs_count, runs_room;
 };
 
 /* A stub of an earlier attach, whose bytes must change while all threads are stopped. */
@@ -130,18 +130,19 @@ struct ky_patch {
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
 
 	struct ky_patch_module *modules;
-	uint32_t modules_count;
+	uint32_t modules_count, modules_room;
 	struct ky_agent_patch *table; /* a copy of the process's */
 	struct ky_patch_spot *spots;
 	uint32_t table_count, table_room;
 	uint32_t *by_address; /* hash table of entries; UINT32_MAX: free */
 	uint32_t by_address_mask;
 	struct ky_patch_rewrite *rewrites;
-	uint32_t rewrites_count;
+	uint32_t rewrites_count, rewrites_room;
 
 	struct ky_patch_facts facts;
 	uint64_t rated_ns; /* time of the last check of the rates */
-	uint32_t *counts;  /* counts of a state, while they are summed */
+	size_t counts_room;
+	uint32_t *counts; /* counts of a state, while they are summed */
 };
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
@@ -296,7 +297,7 @@ struct ky_patch_stacks {
 	struct {
 		uint64_t from, to;
 	} * mappings; /* only the writable ones */
-	uint32_t count;
+	uint32_t count, room;
 };
 typedef void (*ky_patch_word_fn)(struct ky_patch *patch, void *context, uint64_t at, uint64_t word);
 void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid);

@@ -212,14 +212,10 @@ static uint32_t region_of(const struct ky_patch *patch, uint64_t at)
 /* Keep a stub whose bytes there differ, to write it when all threads are stopped. */
 static int rewrite(struct ky_patch *patch, uint64_t at, const uint8_t *code, uint32_t bytes)
 {
-	if ((patch->rewrites_count & (patch->rewrites_count - 1)) == 0) {
-		const uint32_t room = patch->rewrites_count ? patch->rewrites_count * 2 : 1;
-		struct ky_patch_rewrite *grown = realloc(patch->rewrites, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		patch->rewrites = grown;
-	}
-	struct ky_patch_rewrite *one = &patch->rewrites[patch->rewrites_count++];
+	struct ky_patch_rewrite *one =
+		KY_ARRAY_NEW(patch->rewrites, patch->rewrites_count, patch->rewrites_room);
+	if (!one)
+		return -ENOMEM;
 	one->at = at;
 	one->bytes = bytes;
 	memcpy(one->code, code, bytes);

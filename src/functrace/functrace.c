@@ -275,10 +275,11 @@ static int begin_samples(struct ky_functrace *functrace, pid_t pid,
 }
 
 /* Return a time as in /proc/PID/stat, in the kernel's hundredths of a second. */
-static uint64_t ticks_of(const struct timespec *time)
+static uint64_t ticks_of(int64_t ns)
 {
 	const uint64_t a_second = (uint64_t)sysconf(_SC_CLK_TCK);
-	return (uint64_t)time->tv_sec * a_second + (uint64_t)time->tv_nsec * a_second / 1000000000;
+	const uint64_t time = (uint64_t)ns;
+	return time / 1000000000 * a_second + time % 1000000000 * a_second / 1000000000;
 }
 
 int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
@@ -288,9 +289,8 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 	int error = KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)
 			    ? 0
 			    : -ENOMEM;
-	const struct timespec now = ky_clock_timespec(ky_clock_boottime());
 	if (!functrace->began_ticks)
-		functrace->began_ticks = ticks_of(&now);
+		functrace->began_ticks = ticks_of(ky_clock_boottime());
 	if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
 	else if (engine == KY_FUNCTRACE_PT)

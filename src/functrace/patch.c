@@ -8,6 +8,7 @@
  *   stopped   move threads, set gs, write jumps; on
  *   runs      ...
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "functrace/patch_parts.h"
 
@@ -21,11 +22,6 @@
 
 #define STOP_TRIES 10 /* attempts to put all back */
 #define STOP_AGAIN_NS 100000000
-
-uint64_t ky_patch_now_ns(void)
-{
-	return (uint64_t)ky_clock_monotonic();
-}
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 {
@@ -189,8 +185,7 @@ static int rewrite_stubs(struct ky_patch *patch)
 	for (uint32_t i = 0; !error && i < patch->rewrites_count; i++)
 		error = ky_remote_write(&patch->remote, patch->rewrites[i].at,
 					patch->rewrites[i].code, patch->rewrites[i].bytes);
-	free(patch->rewrites);
-	patch->rewrites = NULL;
+	KY_ARRAY_FREE(patch->rewrites, patch->rewrites_room);
 	patch->rewrites_count = 0;
 	return error;
 }
@@ -275,18 +270,18 @@ static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BY
 		return error;
 	const struct ky_agent_home left = patch->home;
 	const bool was_left = left.owner_pid && left.owner_pid != (uint32_t)getpid();
-	const uint64_t began = ky_patch_now_ns();
+	const uint64_t began = (uint64_t)ky_clock_monotonic();
 	error = ky_patch_modules_read(patch, message);
 	if (error >= 0)
 		error = ky_patch_plan_choose(patch);
-	patch->facts.analysed_ns = ky_patch_now_ns() - began;
+	patch->facts.analysed_ns = (uint64_t)ky_clock_monotonic() - began;
 	if (!error)
 		error = first_stop(patch, message);
 	if (!error)
 		error = plan_and_set(patch, false, message);
 	if (!error && was_left)
 		ky_patch_recover_left(&left);
-	patch->rated_ns = ky_patch_now_ns();
+	patch->rated_ns = (uint64_t)ky_clock_monotonic();
 	return error;
 }
 
@@ -301,8 +296,8 @@ static void release(struct ky_patch **out)
 	free(patch->table);
 	free(patch->spots);
 	free(patch->by_address);
-	free(patch->rewrites);
-	free(patch->counts);
+	KY_ARRAY_FREE(patch->rewrites, patch->rewrites_room);
+	KY_ARRAY_FREE(patch->counts, patch->counts_room);
 	free(patch);
 }
 

@@ -10,6 +10,8 @@
  * takes. Pages are written once before, unchanged, so that the kernel has made the process's own copies of them by
  * then.
  */
+#include "base/array.h"
+#include "base/compare.h"
 #include "functrace/patch_parts.h"
 
 #include <errno.h>

@@ -5,6 +5,8 @@
  * Each state has its own 32-bit counts; a function's rate is the growth of their sum, taken in 32 bits as well, since
  * the last check. The more counts there are, the less often they are checked.
  */
+#include "base/array.h"
+#include "base/clock.h"
 #include "functrace/patch_parts.h"
 
 #include <stdlib.h>
@@ -98,7 +100,7 @@ static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 void ky_patch_hot_round(struct ky_patch *patch)
 {
 	struct ky_patch_edits edits = {0};
-	const uint64_t now = ky_patch_now_ns();
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
 	const uint64_t bytes = (uint64_t)states_used(patch) * patch->table_count * 4;
 	const uint64_t elapsed = now - patch->rated_ns;
 	if (elapsed < LOOK_NS || elapsed < bytes * BYTE_NS)

@@ -3,6 +3,7 @@
  * patch_modules.c: the modules of a process: see patch_parts.h. A module is a file whose code is mapped. Its bias,
  * which applies to all its addresses, is the mapped address minus the address in its program headers.
  */
+#include "base/array.h"
 #include "functrace/patch_parts.h"
 
 #include "process/proc.h"

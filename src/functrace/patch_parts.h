@@ -147,7 +147,6 @@ struct ky_patch {
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-uint64_t ky_patch_now_ns(void);
 /* Stop and resume the process, with options.stops called around it. */
 int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_patch_go(struct ky_patch *patch);

@@ -9,6 +9,7 @@
  * Every attach makes the trace points of the wants in the same order, so that a trace point's number, which is in the
  * stub, is the same as the last time and nothing must be written.
  */
+#include "base/array.h"
 #include "functrace/patch_parts.h"
 
 #include <kymo/kymo.h>

@@ -6,6 +6,7 @@
  *   rip      inside the bytes to overwrite: goes on in the moved copy
  *   stack    a word that leads inside the bytes to overwrite was put there by a signal: that function is not patched
  */
+#include "base/array.h"
 #include "functrace/patch_parts.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
@@ -72,13 +73,8 @@ void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 	while (ky_proc_maps_next(&maps, &mapping)) {
 		if (!(mapping.protection & PROT_WRITE))
 			continue;
-		if ((stacks->count & (stacks->count - 1)) == 0) {
-			const size_t room = stacks->count ? stacks->count * 2u : 1;
-			void *grown = realloc(stacks->mappings, room * sizeof(stacks->mappings[0]));
-			if (!grown)
-				break;
-			stacks->mappings = grown;
-		}
+		if (!KY_ARRAY_GROW(stacks->mappings, stacks->room, stacks->count + 1))
+			break;
 		stacks->mappings[stacks->count].from = mapping.start;
 		stacks->mappings[stacks->count++].to = mapping.end;
 	}
@@ -95,7 +91,7 @@ static uint64_t end_of(const struct ky_patch_stacks *stacks, uint64_t address)
 
 void ky_patch_stacks_free(struct ky_patch_stacks *stacks)
 {
-	free(stacks->mappings);
+	KY_ARRAY_FREE(stacks->mappings, stacks->room);
 }
 
 void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,

@@ -5,6 +5,7 @@
  *   round    reads records of mappings, of threads that were made and ended; looks for threads without a record
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
  */
+#include "base/array.h"
 #include "functrace/pt_process.h"
 #include "process/proc.h"
 
@@ -100,7 +101,7 @@ static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	while (traced->count)
 		ky_pt_threads_drop(pt, traced, traced->count - 1);
-	free(traced->threads);
+	KY_ARRAY_FREE(traced->threads, traced->room);
 	ky_pt_process_close(&traced->process);
 	free(traced);
 }

@@ -3,6 +3,7 @@
  * pt_threads.c: the threads of a traced process: finds them, gives each an event until it ends, and takes the
  * kernel's records of them.
  */
+#include "base/array.h"
 #include "functrace/pt_process.h"
 #include "functrace/pt_thread.h"
 #include "os/os.h"
@@ -57,14 +58,8 @@ static int add_thread(struct ky_pt *pt, struct ky_pt_traced *traced, pid_t tid)
 {
 	if (is_full(pt, traced) && !make_room(pt, traced))
 		return -ENOSPC;
-	if (traced->count == traced->room) {
-		const uint32_t room = traced->room ? 2 * traced->room : 16;
-		struct ky_pt_thread *threads = realloc(traced->threads, room * sizeof(*threads));
-		if (!threads)
-			return -ENOMEM;
-		traced->threads = threads;
-		traced->room = room;
-	}
+	if (!KY_ARRAY_GROW(traced->threads, traced->room, traced->count + 1))
+		return -ENOMEM;
 	struct ky_pt_thread *thread = &traced->threads[traced->count];
 	const int error = ky_pt_thread_open(thread, &pt->machine, tid, pt->aux_bytes);
 	if (error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* remote.c: the process and its memory: see remote.h. */
 #include "functrace/remote.h"
+#include "base/array.h"
 
 #include "os/os.h"
 #include "process/proc.h"
@@ -60,7 +61,7 @@ void ky_remote_close(struct ky_remote *remote)
 		ky_remote_go(remote);
 	if (remote->memory >= 0)
 		close(remote->memory);
-	free(remote->threads);
+	KY_ARRAY_FREE(remote->threads, remote->room);
 	*remote = (struct ky_remote){.memory = -1};
 }
 

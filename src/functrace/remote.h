@@ -31,7 +31,7 @@ struct ky_remote {
 	pid_t pid;
 	int memory; /* /proc/PID/mem */
 	struct ky_remote_thread *threads;
-	uint32_t count;
+	uint32_t count, room;
 	bool stopped;
 	uint64_t syscall_at; /* a syscall instruction that is executable there */
 	uint64_t gadget;     /* the syscall gadget, see remote_call.c; 0: none yet */

@@ -8,6 +8,7 @@
  *          again, so that it stops at the first instruction of its handler. A group-stop (SIGSTOP) is a stop like any other:
  *          the kernel puts the thread back into it when we let go
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "functrace/remote.h"
 
@@ -38,11 +39,6 @@
 #define THREADS_MAX 65536u
 #define SIGNALS_MAX 1000
 #define FIRST (-20)
-
-static uint64_t now_ns(void)
-{
-	return (uint64_t)ky_clock_monotonic();
-}
 
 static bool is_event_stop(int status)
 {
@@ -86,7 +82,7 @@ static pid_t take_stop(pid_t tid, int *status)
 
 int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)
 {
-	const uint64_t began = now_ns();
+	const uint64_t began = (uint64_t)ky_clock_monotonic();
 	for (uint32_t turn = 0;; turn++) {
 		const pid_t got = take_stop(tid, status);
 		if (got == tid)
@@ -98,7 +94,7 @@ int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)
 			continue;
 		}
 		/* The kernel reports the end of a leader that ended before its threads only when they have ended. */
-		const uint64_t waited = now_ns() - began;
+		const uint64_t waited = (uint64_t)ky_clock_monotonic() - began;
 		const char state = turn % 64 == 0 ? thread_state(tid, tid) : 'R';
 		if (has_ended(state))
 			return -ESRCH;
@@ -201,13 +197,8 @@ static int seize(struct ky_remote *remote, pid_t tid)
 {
 	if (remote->count >= THREADS_MAX)
 		return -E2BIG;
-	if ((remote->count & (remote->count - 1)) == 0) {
-		const uint32_t room = remote->count ? remote->count * 2 : 1;
-		struct ky_remote_thread *grown = realloc(remote->threads, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		remote->threads = grown;
-	}
+	if (!KY_ARRAY_GROW(remote->threads, remote->room, remote->count + 1))
+		return -ENOMEM;
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 	if (!take_late(tid) && ptrace(PTRACE_SEIZE, tid, 0, options)) {
 		const int error = errno;
@@ -288,7 +279,7 @@ static void hurry_no_more(struct ky_remote *remote)
 int ky_remote_stop(struct ky_remote *remote, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	pid_t stuck = 0;
-	remote->began_ns = now_ns();
+	remote->began_ns = (uint64_t)ky_clock_monotonic();
 	remote->count = 0;
 	remote->stopped = true;
 	hurry(remote);
@@ -342,6 +333,6 @@ void ky_remote_go(struct ky_remote *remote)
 		let_go(&remote->threads[i]);
 	remote->count = 0;
 	remote->stopped = false;
-	remote->stopped_ns = now_ns() - remote->began_ns;
+	remote->stopped_ns = (uint64_t)ky_clock_monotonic() - remote->began_ns;
 	hurry_no_more(remote);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "core/stream.h"
 #include "functrace/pt_process.h"
 #include "os/os.h"
@@ -70,8 +71,7 @@ static void fake_thread(struct faked *faked, pid_t tid)
 {
 	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct ky_pt_traced *traced = faked->traced;
-	traced->threads = realloc(traced->threads, (traced->count + 1) * sizeof(*traced->threads));
-	assert_non_null(traced->threads);
+	assert_true(KY_ARRAY_GROW(traced->threads, traced->room, traced->count + 1));
 	struct ky_pt_thread *thread = &traced->threads[traced->count++];
 	traced->room = traced->count;
 	struct perf_event_mmap_page *page = memory(page_bytes + RING_BYTES);

@@ -153,7 +153,7 @@ int ky_agent_memory_write(struct ky_patch *patch)
 				       &patch->keep, sizeof(patch->keep));
 }
 
-/* Make a memfd in the process, with the name that is at an address there. */
+/* Make a memfd in the process, and write its name to an address there. */
 static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *name,
 			  unsigned flags)
 {
@@ -161,7 +161,7 @@ static int64_t make_memfd(struct ky_patch *patch, uint64_t name_at, const char *
 	return error ? error : call(patch, SYS_memfd_create, name_at, flags, 0, 0, 0, 0);
 }
 
-/* Map home, with a gadget of its own, and go over to home's. */
+/* Map home. The name of its memfd is written behind the code of a temporary gadget. */
 static int64_t map_home(struct ky_patch *patch, uint64_t gadget)
 {
 	const uint64_t bytes = home_bytes();

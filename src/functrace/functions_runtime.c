@@ -159,7 +159,7 @@ bool ky_functions_runtime_looks(const char *name)
 }
 
 /*
- * Names of libgcc, of LLVM's libunwind, and of the functions that these call in languages; compilers add suffixes to
+ * Match names of libgcc, of LLVM's libunwind, and of the functions that these call in languages; compilers add suffixes to
  * names of local functions.
  */
 bool ky_function_unwinds(const struct ky_function *function)

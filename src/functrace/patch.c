@@ -110,7 +110,7 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 
 /* ---- open ---- */
 
-/* While all threads are stopped. */
+/* While all threads are stopped: check the threads and make the memory in the process. */
 static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	int error = 0;

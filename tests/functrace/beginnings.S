@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beginnings.S: functions whose first instructions are of all sorts, for the tests of prologues. Assembly, so that no
- * compiler puts them otherwise. Behind each is int3 up to 16 bytes, unless noted.
+ * beginnings.S: functions with first instructions of all sorts, for the tests of prologues. Assembly, so that no
+ * compiler changes them. Each is followed by int3 up to 16 bytes, unless noted.
  */
 .macro function name
 	.globl \name
@@ -40,7 +40,7 @@ function begin_rip
 	ret
 end begin_rip
 
-/* The displacement is not the last of the instruction. */
+/* The displacement is not the last part of the instruction. */
 function begin_rip_immediate
 	cmpl $77, begin_value(%rip)
 	sete %al
@@ -156,7 +156,7 @@ function begin_keeps_return
 	ret
 end begin_keeps_return
 
-/* The same, for its return address is the one's that it goes on in. */
+/* The same, because its return address is that of the function in which it goes on. */
 function begin_goes_on
 	xor %esi, %esi
 	jmp begin_keeps_return

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Unlike assert() also where the bench is built without. */
+/* Unlike assert(), also active where the bench is built without it. */
 #define must(x) ((x) ? (void)0 : fail(#x, __LINE__))
 
 _Noreturn static void fail(const char *what, int line)
@@ -28,7 +28,7 @@ _Noreturn static void fail(const char *what, int line)
 
 #define SKIPPED 77
 
-/* Where this program's functions were overwritten. */
+/* The places where this program's functions were overwritten. */
 static struct ky_agent_patch patched[HARNESS_FUNCTIONS_MAX];
 
 static _Noreturn void skip(const char *why)
@@ -45,7 +45,7 @@ static void *memory(uint64_t bytes, int protection)
 	return at;
 }
 
-/* The directory is found by fewer instructions at a low address. */
+/* Map memory at a low address: the directory is found by fewer instructions there. */
 static void *low_memory(uint64_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -53,7 +53,7 @@ static void *low_memory(uint64_t bytes)
 	return at != MAP_FAILED ? at : memory(bytes, PROT_READ | PROT_WRITE);
 }
 
-/* Free addresses that a jump from there reaches. */
+/* Return free addresses that a jump from `place` reaches. */
 static uint8_t *memory_near(uintptr_t place)
 {
 	for (uintptr_t away = 1u << 24; away < 0x70000000u; away += 1u << 24)
@@ -270,7 +270,7 @@ void harness_close(struct harness *h)
 	ky_made_drum_close(&h->drum);
 }
 
-/* As the patch engine does it: its first instructions are moved. */
+/* Hook it as the patch engine does: its first instructions are moved. */
 void harness_hook_unwinder(struct harness *h)
 {
 	void *library = dlopen("libgcc_s.so.1", RTLD_NOW); /* the C library does it late */

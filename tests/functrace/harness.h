@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * harness.h: this very process traced by stubs and agent, as the patch engine does it from outside: for tests of these two.
+ * harness.h: this very process traced by stubs and agent, as the patch engine does it from outside: for tests of
+ * these two.
  *
  *   harness_open()     home, agent, states, directory and drum are mapped; gs of the calling thread is set
  *   harness_hook()     a function that begins with five bytes of nops (HOOKABLE) leads to a stub
- *   harness_read()     what the drum holds
+ *   harness_read()     the events in the drum
  */
 #ifndef KY_TESTS_HARNESS_H
 #define KY_TESTS_HARNESS_H
@@ -28,22 +29,22 @@ struct harness {
 	uint64_t ring_bytes; /* before it is opened; 0: 4 MiB */
 };
 
-/* Exits with 77, saying why, where it cannot be done. */
+/* Set it up, or exit with 77 and a reason where it is impossible. */
 void harness_open(struct harness *h);
 void harness_close(struct harness *h);
-/* Returns the function's number. */
+/* Hook a function. Return its number. */
 uint32_t harness_hook(struct harness *h, void (*function)(void), const char *name,
 		      enum ky_stub_kind kind);
-/* The same for a function whose first instructions, prologue bytes of them, can be moved. */
+/* Do the same for a function whose first instructions, prologue bytes of them, can be moved. */
 uint32_t harness_move(struct harness *h, void (*function)(void), uint32_t prologue,
 		      const char *name, enum ky_stub_kind kind);
-/* All functions are as they were, and home is off. */
+/* Restore all functions and turn home off. */
 void harness_off(struct harness *h);
-/* _Unwind_Find_FDE asks the agent first. */
+/* Make _Unwind_Find_FDE ask the agent first. */
 void harness_hook_unwinder(struct harness *h);
-/* What the agent's table tells at that place of struct ky_agent_table, as an address. */
+/* Return the entry at that offset of struct ky_agent_table, as an address. */
 uint64_t harness_agent(const struct harness *h, size_t place);
-/* Calls counted in all states. */
+/* Return the calls counted in all states. */
 uint64_t harness_count(const struct harness *h, uint32_t function);
 uint64_t harness_lost(const struct harness *h);
 
@@ -62,9 +63,12 @@ struct harness_events {
 };
 struct harness_events harness_read(const struct harness *h);
 void harness_free(struct harness_events *events);
-/* Every END has a BEGIN before it in its thread, every BEGIN its END but `open` of them, and times go forward. */
+/*
+ * Check that every END has a BEGIN before it in its thread, every BEGIN except `open` of them its END, and that times
+ * go forward.
+ */
 void harness_check_nesting(const struct harness_events *events, uint64_t open);
-/* How often that function's span begins. */
+/* Return how often that function's span begins. */
 uint64_t harness_begins(const struct harness_events *events, const char *name);
 
 #endif

@@ -5,8 +5,8 @@
 
 #if defined(__clang__)
 /*
- * The sanitizer of functions' types puts bytes of its own first. Without optnone it finds out what they do, and leaves out
- * calls.
+ * The sanitizer of functions' types puts bytes of its own first. Without optnone the compiler sees what they do, and
+ * omits calls.
  */
 #define HOOKABLE                                                                                   \
 	__attribute__((noinline, optnone, patchable_function_entry(5), aligned(16),                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kinds.S: what a compiler seldom makes, for the tests of finding functions. */
+/* kinds.S: functions that a compiler rarely makes, for the tests of finding functions. */
 .macro function name
 	.balign 16
 	.type \name, @function

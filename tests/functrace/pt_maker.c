@@ -296,7 +296,7 @@ void pt_decode_part(struct pt_made *made, size_t from, size_t bytes, uint64_t si
 	ky_pt_image_close(&image);
 }
 
-/* For the corpus of fuzz_pt: how many bytes of code, the code, the packets. */
+/* Save an input for the corpus of fuzz_pt: the number of bytes of code, the code, the packets. */
 static void save(const struct pt_made *made, const char *folder)
 {
 	static uint32_t number;

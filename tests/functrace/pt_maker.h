@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pt_maker.h: code with known calls, the packets that a CPU would write for a way through it (by libipt's encoder), and what was
- * decoded from them, as text.
+ * pt_maker.h: code with known calls, the packets that a CPU would write for a way through it (by libipt's encoder),
+ * and the decoded calls, as text.
  */
 #ifndef KY_TESTS_PT_MAKER_H
 #define KY_TESTS_PT_MAKER_H
@@ -25,7 +25,7 @@ struct pt_made {
 	uint8_t *aux;
 	size_t aux_bytes, aux_room;
 	struct pt_encoder *encoder;
-	/* What was decoded: "main{ f{ } }", with the times when they are asked for. */
+	/* The decoded calls: "main{ f{ } }", with the times when they are asked for. */
 	char *text;
 	size_t text_bytes;
 	bool times;
@@ -42,14 +42,15 @@ void pt_made_close(struct pt_made *made);
 /* ---- code; addresses are absolute; each returns the address behind it ---- */
 void pt_function(struct pt_made *made, const char *name, uint64_t start, uint64_t bytes);
 uint64_t pt_code(struct pt_made *made, uint64_t at, const char *hex);
-uint64_t pt_branch(struct pt_made *made, uint64_t at, const char *opcode, uint64_t to); /* rel32 */
+/* rel32 */
+uint64_t pt_branch(struct pt_made *made, uint64_t at, const char *opcode, uint64_t to);
 
 /* ---- packets ---- */
 void pt_psb(struct pt_made *made, uint64_t ip, uint64_t tsc); /* ip 0: tracing is off */
 void pt_tnt(struct pt_made *made, const char *bits);          /* "tnt": taken, not taken, taken */
 void pt_tip(struct pt_made *made, uint64_t ip);
 void pt_pge(struct pt_made *made, uint64_t ip);
-void pt_pgd(struct pt_made *made, uint64_t ip); /* 0: not said */
+void pt_pgd(struct pt_made *made, uint64_t ip); /* 0: left out */
 void pt_fup(struct pt_made *made, uint64_t ip);
 void pt_ovf(struct pt_made *made);
 void pt_tsc(struct pt_made *made, uint64_t tsc);
@@ -61,7 +62,7 @@ void pt_pip(struct pt_made *made, uint64_t cr3);
 
 /* ---- decoding ---- */
 extern const struct ky_pt_cpu pt_made_cpu;
-/* Decodes bytes of the packets, from an offset; since as of struct ky_pt_window. The result is in text and facts. */
+/* Decode bytes of the packets, from an offset; since as in struct ky_pt_window. The result is in text and facts. */
 void pt_decode_part(struct pt_made *made, size_t from, size_t bytes, uint64_t since);
 const char *pt_decode_text(struct pt_made *made);
 

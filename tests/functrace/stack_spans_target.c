@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_spans_target.c: a program whose calls test_stack_spans.c knows, built as programs are: optimised, without frame pointers. It
- * writes a byte when it has begun, and ends when its parent does.
+ * stack_spans_target.c: a program whose calls test_stack_spans.c knows, built as programs are: optimised, without
+ * frame pointers. It writes a byte when it has started, and ends when its parent does.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 static volatile uint64_t sum;
 static volatile int stopped; /* never; a function without an end would need no frame */
 
-/* What runs inside is inlined here. */
+/* The functions that it calls are inlined here. */
 static inline __attribute__((always_inline)) void target_inlined(uint64_t turns)
 {
 	for (uint64_t i = 0; i < turns; i++)

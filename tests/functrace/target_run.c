@@ -41,7 +41,7 @@ void target_skip_without_ptrace(void)
 	}
 }
 
-/* gate: its input is waited for before exec; -1: none. */
+/* Run a target. gate: wait for its input before exec; -1: none. */
 static void run(struct target *target, const char *path, const char *argument, int gate)
 {
 	int input[2], output[2];

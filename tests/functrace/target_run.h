@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target_run.h: a program under test (targets/), which says "ready" on its output and ends when its input does, with 0 when all that
- * it checked was right.
+ * target_run.h: a program under test (targets/), which writes "ready" to its output and ends when its input does,
+ * with 0 when all its checks were right.
  */
 #ifndef TARGET_RUN_H
 #define TARGET_RUN_H
@@ -14,16 +14,16 @@ struct target {
 	int output;
 };
 
-/* Ends the test program with 77, saying why, where processes cannot be traced. */
+/* End the test program with 77 and a reason where processes cannot be traced. */
 void target_skip_without_ptrace(void);
-/* Until it says that it is ready. argument may be NULL. */
+/* Start a target and wait until it is ready. argument may be NULL. */
 void target_start(struct target *target, const char *path, const char *argument);
-/* Started, but stopped (SIGSTOP) at its entry point: ky_program_hold_end() lets it run. */
+/* Start a target that is stopped (SIGSTOP) at its entry point: ky_program_hold_end() lets it run. */
 void target_start_held(struct target *target, const char *path, const char *argument);
 void target_await_ready(struct target *target);
-/* Lets it end; what it returned, or 128 and more for a signal. */
+/* Let it end. Return its exit code, or 128 and more for a signal. */
 int target_end(struct target *target);
-/* As of /proc/PID/stat. */
+/* As in /proc/PID/stat. */
 char target_state(pid_t pid);
 
 #endif

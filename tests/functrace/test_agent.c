@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs and agent in this very process: what calls do stays what it was, and the drum tells all of them. Each test has a
- * process of its own.
+ * Stubs and agent in this very process: calls work as before, and the drum has all of them. Each test has a process
+ * of its own.
  */
 #include "../core/readback.h"
 #include "core/ring.h"
@@ -31,7 +31,7 @@
 typedef void function_fn(void);
 #define HOOK(h, function) harness_hook(h, (function_fn *)(function), #function, KY_STUB_CALL)
 
-/* So that the compiler makes no loop of a recursion. */
+/* Keeps the compiler from making a loop of a recursion. */
 #define KEEP_CALL(result) __asm__ volatile("" : "+r"(result))
 
 static struct harness harness;
@@ -51,7 +51,7 @@ static uint64_t begins(const char *name)
 	return count;
 }
 
-/* The first thread's. */
+/* Return the first thread's state. */
 static struct ky_agent_state *my_state(void)
 {
 	return (struct ky_agent_state *)(uintptr_t)(harness.home->states +
@@ -153,8 +153,8 @@ static void plain_calls(void **state)
 /* ---- registers ---- */
 
 /*
- * Calls `target` with patterns in all general registers and in ymm0..15 (as far as there are), and says whether the call
- * left them as they were, but for what the callee changed: nothing.
+ * Calls `target` with patterns in all general registers and in ymm0..15 (as far as there are), and checks that the
+ * call left them as they were, because the callee changes none.
  */
 struct registers {
 	uint64_t general[16];
@@ -494,7 +494,7 @@ static void a_forked_child_writes_into_its_parents_drum(void **state)
 	assert_int_equal(in_child(fork_body), 0);
 }
 
-/* However soon they end, all of them is there; and the rings of those that ended are used again. */
+/* However soon they end, all their events are there; and the rings of those that ended are used again. */
 static void forks_body(void)
 {
 	int pids[CHILDREN], status = 0;
@@ -521,7 +521,7 @@ static void many_children_share_rings(void **state)
 	assert_int_equal(in_child(forks_body), 0);
 }
 
-/* One that lives keeps its ring. */
+/* A living one keeps its ring. */
 static void siblings_body(void)
 {
 	int pids[8], status = 0, go[2];
@@ -651,7 +651,7 @@ static void coroutines_return_to_their_callers(void **state)
 	assert_int_equal(in_child(coroutines_body), 0);
 }
 
-/* ---- callers that are left alone ---- */
+/* ---- callers that are not hooked ---- */
 
 static void callers_body(void)
 {
@@ -829,7 +829,7 @@ static void a_program_may_turn_the_counter_off(void **state)
 	assert_int_equal(in_child(places_body), 0);
 }
 
-/* ---- programs that tell their calls themselves ---- */
+/* ---- programs that report their calls themselves ---- */
 
 typedef void told_fn(void *function, void *caller);
 static told_fn *told_enter, *told_exit;
@@ -878,7 +878,7 @@ static void told_calls_body(void)
 		forgets = i % 2 == 1;
 		CHECK(told_outer(i) == 2 * i + 2);
 	}
-	told_enter((void *)(uintptr_t)told_calls_body, NULL); /* is not known */
+	told_enter((void *)(uintptr_t)told_calls_body, NULL); /* is unknown */
 	check_all(0);
 	CHECK(begins("told_outer") == 1000);
 	CHECK(begins("told_inner") == 2000);
@@ -910,7 +910,7 @@ static void pause_body(void)
 	harness_open(&harness);
 	function_fn *loader =
 		(function_fn *)harness_agent(&harness, offsetof(struct ky_agent_table, loader));
-	loader(); /* nobody is attached */
+	loader(); /* no kymo is attached */
 	harness.home->owner_pid = (uint32_t)getpid();
 	harness.home->r_debug = (uintptr_t)&debug;
 	debug.r_state = RT_ADD;
@@ -922,7 +922,7 @@ static void pause_body(void)
 	loader();
 	CHECK(harness.home->pause == 0);
 	pthread_join(thread, NULL);
-	loader(); /* nobody answers: it gives up after a while, */
+	loader(); /* without an answer it gives up after a while, */
 	CHECK(harness.home->pause == 2);
 	loader(); /* and does not wait again */
 	CHECK(harness.home->pause == 2);

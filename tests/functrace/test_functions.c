@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_functions.c: the functions of ELF files: of this program, of the same without symbols, of libraries that nobody here
- * wrote; and which of them are wanted.
+ * test_functions.c: the functions of ELF files: of this program, of the same without symbols, of libraries from
+ * elsewhere; and the selection of them.
  */
 #include "functrace/functions.h"
 
@@ -26,7 +26,7 @@ extern char **environ;
 
 /* ---- functions of all kinds; more are in kinds.S ---- */
 
-/* Never inlined nor left out; what they do does not matter. */
+/* Never inlined nor left out; their work does not matter. */
 #define KEPT __attribute__((noinline, used))
 
 KEPT int kind_plain(int a);
@@ -139,7 +139,7 @@ static void most_must_be_compiled_for_it(void **state)
 				     {.linked = "frame_dummy", .how = KY_FUNCTION_PATCH}};
 	struct ky_functions all = {.functions = some, .count = 5};
 	(void)state;
-	assert_true(ky_functions_are_ready(&all)); /* what is in every program does not count */
+	assert_true(ky_functions_are_ready(&all)); /* functions of every program do not count */
 	some[0].how = KY_FUNCTION_PATCH;
 	assert_false(ky_functions_are_ready(&all));
 	all.calls_cyg = true;
@@ -176,8 +176,9 @@ static void lines_are_told_where_debug_information_is(void **state)
 		assert_true(plain->line > 30 && plain->line < 60);
 	}
 	ky_functions_free(&functions);
+	/* built without */
 	if (!known)
-		skip(); /* built without */
+		skip();
 }
 
 /* ---- without symbols ---- */
@@ -215,8 +216,9 @@ static void stripped_files_have_the_same_functions(void **state)
 {
 	(void)state;
 	const char *const argv[] = {"strip", "-o", in_folder("stripped"), self_path(), NULL};
+	/* no binutils here */
 	if (!run(argv))
-		skip(); /* no binutils here */
+		skip();
 	struct ky_functions *whole = read_file("/proc/self/exe", false);
 	struct ky_functions *stripped = read_file(in_folder("stripped"), false);
 	const struct ky_function *plain = find(whole, "kind_plain");
@@ -275,8 +277,9 @@ static void tables_beside_the_code_are_looked_through(void **state)
 				    NULL};
 	const bool made = run(argv);
 	unlink(path);
+	/* no compiler here */
 	if (!made)
-		skip(); /* no compiler here */
+		skip();
 	struct ky_functions *functions = read_file(program, false);
 	assert_int_equal(functions->code_count, 1);
 	assert_int_equal(find(functions, "switch")->why, KY_WHY_JUMPED_INTO);
@@ -284,7 +287,7 @@ static void tables_beside_the_code_are_looked_through(void **state)
 	unlink(program);
 }
 
-/* ---- others' files ---- */
+/* ---- files from elsewhere ---- */
 
 static const char *libc_path(void)
 {
@@ -346,7 +349,7 @@ static void other_files_are_refused_in_words(void **state)
 	close(null);
 }
 
-/* Its names would be looked for from the end of their table, each one. */
+/* Its names would be searched from the end of their table, each one. */
 static void tables_of_names_without_an_end_are_refused(void **state)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
@@ -383,7 +386,7 @@ static unsigned long long digest(const struct ky_functions *functions)
 	return sum;
 }
 
-/* The only file in the cache, opened for writing; -1: there is none. */
+/* Return the only file in the cache, opened for writing; -1: none. */
 static int open_cached(void)
 {
 	DIR *names = opendir(in_folder("kymo/functions"));
@@ -424,7 +427,7 @@ static void a_cache_tells_the_same_and_a_damaged_one_nothing(void **state)
 	int fd = open_cached();
 	assert_true(fd >= 0);
 	assert_true(read_digest(libc_path()) == without); /* reads it */
-	/* One with wrong bytes, that is cut off, or that others may write, is not used. */
+	/* A cache with wrong bytes, that is cut off, or that others may write, is not used. */
 	const uint8_t wrong[] = {1, 0, 0, 9};
 	assert_int_equal(pwrite(fd, wrong, sizeof(wrong), 1000), sizeof(wrong));
 	assert_true(read_digest(libc_path()) == without);
@@ -441,7 +444,7 @@ static void a_cache_tells_the_same_and_a_damaged_one_nothing(void **state)
 	remove_cache();
 }
 
-/* Makes the first instruction of "puts" one that cannot be moved: int $0x80. */
+/* Make the first instruction of "puts" one that cannot be moved: int $0x80. */
 static void change_puts(const char *path)
 {
 	struct ky_functions *functions = read_file(path, false);
@@ -508,7 +511,7 @@ static void a_file_is_read_once_for_all_who_want_it(void **state)
 	assert_null(first);
 	assert_non_null(find(second, "kind_plain"));
 	ky_functions_unshare(&second);
-	/* Those with lines serve all; nobody uses them any more, and they are there still. */
+	/* Those with lines serve all; they are unused now, and still there. */
 	const struct ky_functions *again = lined;
 	ky_functions_unshare(&lined);
 	lined = share("/proc/self/exe", false);
@@ -556,7 +559,7 @@ static void of_files_that_nobody_uses_the_last_are_kept(void **state)
 	assert_int_equal(ky_functions_shared_clear(), 1);
 }
 
-/* ---- which are wanted ---- */
+/* ---- selections ---- */
 
 static bool wants(const char *list, const char *name)
 {

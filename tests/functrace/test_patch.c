@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* patch.c: programs are patched and put back while they run, and neither notice nor change. */
+/* test_patch.c: programs are patched and restored while they run, and neither notice nor change. */
 #include "functrace/patch.h"
 
 #include "capture/program_hold.h"
@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #define CYCLES 25
-#define FEWER 6 /* where analysing takes most of the time */
+#define FEWER 6 /* the analysis takes most of the time there */
 #define KILLS 15
 
 struct seen {
@@ -82,7 +82,7 @@ static struct ky_patch *attach(const struct target *target, const struct ky_patc
 	return patch;
 }
 
-/* Bytes of code that are not as in their files. */
+/* Return the bytes of code that differ from their files. */
 static uint64_t differences(pid_t pid)
 {
 	struct ky_program_map map;
@@ -148,7 +148,7 @@ static void see_child(void *context, pid_t pid, int error, const char *message)
 		fail_msg("%s", message);
 }
 
-/* Attached and detached under load, again and again: nothing grows, nothing differs, all results are right. */
+/* Attach and detach under load, again and again: nothing grows, nothing differs, all results are right. */
 static void cycle(const char *path, const char *mode, const char *functions, int cycles,
 		  uint32_t least)
 {
@@ -175,7 +175,7 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 			descriptors = count_descriptors(target.pid);
 		}
 	}
-	/* The program's own threads and frames may map something now and then. */
+	/* The program's own threads and frames may map memory now and then. */
 	assert_true(count_mappings(target.pid) <= mappings + 8);
 	assert_int_equal(count_descriptors(target.pid), descriptors);
 	assert_int_equal(seen.drums, cycles);
@@ -441,7 +441,7 @@ static void tell_stop(void *context, pid_t pid, bool begins)
 		(void)!write(stops_pipe[1], "k", 1);
 }
 
-/* Attaches and detaches until it is killed. */
+/* Attach and detach until killed. */
 static void attach_for_ever(pid_t pid, const struct ky_patch_options *options)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
@@ -454,7 +454,7 @@ static void attach_for_ever(pid_t pid, const struct ky_patch_options *options)
 	_exit(1);
 }
 
-/* Killed a moment after it began its first, second ... stop: to map, to set the jumps, to take them out. */
+/* Kill a kymo a moment after it began its first, second ... stop: to map, to set the jumps, to take them out. */
 static void kill_one(pid_t pid, const struct ky_patch_options *options, int turn)
 {
 	char byte;
@@ -497,7 +497,7 @@ static void whoever_is_killed_leaves_what_can_be_undone(void **state)
 	free_options(&options);
 }
 
-/* Some lots of calls. */
+/* Let the target make some batches of calls. */
 static void let_call(const struct target *target)
 {
 	char byte;
@@ -523,14 +523,14 @@ static void a_program_may_put_itself_into_a_sandbox(void **state)
 	assert_true(facts.calls > 8 * 200000);
 	assert_int_equal(differences(target.pid), 0);
 	let_call(&target);
-	/* By now no other may attach. */
+	/* By now no other kymo may attach. */
 	assert_int_equal(ky_patch_open(&patch, target.pid, &options, message), -ENOTSUP);
 	assert_non_null(strstr(message, "sandbox"));
 	assert_int_equal(target_end(&target), 0);
 	free_options(&options);
 }
 
-/* Attached to, and when it has done so once more; early: only then. */
+/* Turn the counter off while attached, and again after another attach; early: only then. */
 static void turn_counter_off(const char *how, bool early, const char *why)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";

@@ -404,7 +404,7 @@ static void a_later_window_does_not_tell_again(void **state)
 	assert_null(made->text);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
 static void an_overflow_ends_everything_and_is_shown(void **state)
 {
@@ -444,7 +444,7 @@ static void packets_that_do_not_fit_the_code_are_said_until_the_next_psb(void **
 	struct pt_made *made = *state;
 	pt_psb(made, 0, 1000);
 	pt_pge(made, MAIN);
-	pt_tip(made, 0x900000); /* the return of g, to where no code is */
+	pt_tip(made, 0x900000); /* the return of g, to an address without code */
 	pt_tnt(made, "tttttt");
 	pt_psb(made, LEAF, 3000);
 	pt_tip(made, at.after_f);
@@ -498,7 +498,7 @@ static void a_truncated_buffer_gives_what_it_has(void **state)
 	pt_tip(made, H);
 	for (size_t bytes = 0; bytes <= made->aux_bytes; bytes++)
 		pt_decode_part(made, 0, bytes, 0);
-	/* The last branch is known, but not that anything was executed behind it. */
+	/* The last branch is known, but not that any instruction after it was executed. */
 	assert_string_equal(made->text, "~main{ f{ g{ } } }");
 }
 

@@ -66,7 +66,7 @@ static void *memory(size_t bytes)
 	return mapped;
 }
 
-/* A thread whose rings the kernel would write. A tick is a nanosecond. */
+/* Make a thread whose rings the kernel would write. A tick is a nanosecond. */
 static void fake_thread(struct faked *faked, pid_t tid)
 {
 	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -126,7 +126,7 @@ static void put_record(struct ky_pt_thread *thread, const void *record, size_t b
 	page->data_head += bytes;
 }
 
-/* MMAP2 of this program's code. */
+/* Put an MMAP2 record of this program's code. */
 static void put_map(struct ky_pt_thread *thread)
 {
 	struct ky_program_map map;
@@ -170,7 +170,7 @@ static void put_exit(struct ky_pt_thread *thread)
 	put_record(thread, &record, sizeof(record));
 }
 
-/* Packets of a call, so that they go over the ring's end by some bytes. */
+/* Put the packets of a call, so that they go over the ring's end by some bytes. */
 static void put_packets(struct faked *faked, struct ky_pt_thread *thread, size_t from)
 {
 	struct pt_made made;
@@ -186,7 +186,7 @@ static void put_packets(struct faked *faked, struct ky_pt_thread *thread, size_t
 	pt_made_close(&made);
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
 struct told {
 	char text[512];
@@ -284,7 +284,7 @@ static void threads_that_get_no_event_are_noted_once(void **state)
 static void what_could_not_be_decoded_is_noted_at_the_end(void **state)
 {
 	struct faked *faked = *state;
-	/* Nothing says what code is there. */
+	/* No record describes the code there. */
 	faked->traced->process.space.live = false;
 	put_packets(faked, &faked->traced->threads[0], 0);
 	ky_pt_decode(faked->pt);
@@ -310,7 +310,7 @@ static void a_process_that_cannot_be_traced_is_refused_whole(void **state)
 	assert_true(strlen(message) > 20);
 	assert_ptr_equal(faked->pt->first, faked->traced);
 	assert_null(faked->traced->next);
-	/* One that is there already is left as it is. */
+	/* A process that is traced already stays as it is. */
 	assert_int_equal(ky_pt_add(faked->pt, getpid(), message), 0);
 	assert_null(faked->traced->next);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_pt_machine.c: what machines say of their Intel PT, in folders made like theirs; the records of the kernel; the AUX ring;
- * and that the engine refuses cleanly where there is none.
+ * test_pt_machine.c: the Intel PT of machines, in folders made like theirs; the records of the kernel; the AUX ring;
+ * and the clean refusal by the engine where it is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -237,8 +237,9 @@ static void the_kernel_records_what_is_mapped_and_named(void **state)
 	bool mapped = false, named = false;
 	(void)state;
 	const int fd = ky_pt_machine_open(&dummy, 0);
+	/* not allowed here */
 	if (fd < 0 || ky_perf_ring_open(&ring, fd, 65536) != 0)
-		skip(); /* not allowed here */
+		skip();
 	const int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(fstat(program, &status), 0);
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
@@ -286,7 +287,7 @@ static void the_page_of_an_event_says_how_ticks_become_time(void **state)
 	page->cap_user_time_zero = 1;
 	assert_true(ky_pt_thread_page_time(page, &time));
 	assert_int_equal(ky_pt_time_ns(&time, 100), 257);
-	/* It is being written, and nobody goes on: no hang. */
+	/* It is being written, and the writer does not go on: no hang. */
 	page->lock = 3;
 	assert_false(ky_pt_thread_page_time(page, &time));
 	free(page);
@@ -325,7 +326,7 @@ static void add_text(struct made_record *made, const char *text)
 
 #define SAMPLE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
-/* With pid 10, tid 11, time 999, as all records have it at their end. */
+/* End a record with pid 10, tid 11, time 999, as all records have it at their end. */
 static bool end_record(struct made_record *made, struct ky_perf_record *record)
 {
 	add_u64(made, 10 | UINT64_C(11) << 32);
@@ -489,7 +490,10 @@ static void pass_end(void *context, uint64_t ns)
 	assert_true(ns > 0);
 }
 
-/* Packets of a CPU without the code: every PSB is found and has a time, and everything between is said to be unknown. */
+/*
+ * Decode packets of a CPU without the code: every PSB is found and has a time, and everything between is reported as
+ * unknown.
+ */
 static void decode_strange(const uint8_t *aux, size_t bytes, struct ky_pt_facts *all)
 {
 	struct ky_pt_image image;
@@ -523,7 +527,7 @@ static uint32_t count_psbs(const uint8_t *aux, size_t bytes)
 	return count;
 }
 
-#define PERF_AUXTRACE 71u /* the bytes follow the record; how many is its first word */
+#define PERF_AUXTRACE 71u /* the bytes follow the record; their number is its first word */
 #define PERF_SAMPLE_TYPE_OF_FILE                                                                   \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |                   \
 	 PERF_SAMPLE_IDENTIFIER)
@@ -531,7 +535,7 @@ static uint32_t count_psbs(const uint8_t *aux, size_t bytes)
 static void a_recording_of_a_real_cpu_is_read(void **state)
 {
 	char path[4096];
-	uint64_t head[13]; /* perf.data: where its records are, how many bytes */
+	uint64_t head[13]; /* perf.data: the place of its records, and their bytes */
 	(void)state;
 	const char *source = getenv("KYMO_SOURCE_ROOT");
 	snprintf(path, sizeof(path),

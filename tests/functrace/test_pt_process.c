@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_pt_process.c: from packets to a drum with the names of real functions: this program's own, found by what it has
- * mapped. Only the kernel and the CPU are missing: the packets are made by libipt's encoder.
+ * test_pt_process.c: from packets to a drum with the names of real functions: this program's own, found by its
+ * mappings. Only the kernel and the CPU are missing: the packets are made by libipt's encoder.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 
 #define TID 4711
 
-/* Known code: what calls what, with the length of each instruction known here. */
+/* Known code: its calls, with the length of each instruction known here. */
 __asm__(".text\n"
 	".p2align 4\n"
 	".globl pt_top, pt_middle, pt_leaf, pt_plt\n"
@@ -47,7 +47,7 @@ __asm__(".text\n"
 	"	ret\n"
 	".size pt_leaf, . - pt_leaf\n"
 	".p2align 4\n"
-	/* No function by its type: as a stub of the linker. */
+	/* Not a function by its type: as a stub of the linker. */
 	"pt_plt: jmp *%rax\n");
 void pt_top(void);
 void pt_middle(void);
@@ -58,7 +58,7 @@ static uint64_t address(void (*function)(void))
 	return (uint64_t)(uintptr_t)function;
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
 struct told {
 	char text[1024];
@@ -80,7 +80,7 @@ static void keep(void *context, const struct ky_event *event)
 		 event->kind == KYMO_KIND_BEGIN ? "{" : "");
 }
 
-/* By a clock whose ticks are the time. */
+/* Read the drum back by a clock whose ticks are the time. */
 static void read_back(const struct ky_made_drum *drum, struct told *told)
 {
 	static struct ky_stream stream;
@@ -180,7 +180,7 @@ static void what_is_not_selected_is_left_out(void **state)
 	ky_selection_free(&selection);
 }
 
-/* A record of the mapping that has an address, as the kernel writes it. */
+/* Pass a record of the mapping that contains an address, as the kernel writes it. */
 static void map_by_record(struct ky_pt_process *process, uint64_t place)
 {
 	struct ky_program_map map;
@@ -207,7 +207,7 @@ static void code_that_is_mapped_later_is_known_by_its_record(void **state)
 	read_back(&process->drum, &told);
 	assert_string_equal(told.text,
 			    "pt_top{ pt_middle{ pt_leaf{ } } pt_leaf{ } [interrupt]{ } }");
-	/* What is known is not added again. */
+	/* Known mappings are not added again. */
 	assert_int_equal(ky_pt_space_look(&process->space), 0);
 	const uint32_t count = process->space.mapped.count;
 	assert_true(count > 1);

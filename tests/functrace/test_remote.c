@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote.c: a process is stopped, makes system calls for us and goes on, and notices nothing. */
+/* test_remote.c: a process is stopped, makes system calls for us and goes on, and notices nothing. */
 #include "functrace/remote.h"
 
 #include "target_run.h"
@@ -98,7 +98,7 @@ static void a_process_that_is_stopped_by_a_signal_stays_so(void **state)
 	assert_int_equal(target_end(&target), 0);
 }
 
-/* Another process that dies in the middle of a call leaves a thread that helps itself. */
+/* If the caller dies in the middle of a call, the thread goes on by itself. */
 static void a_call_whose_maker_is_killed_leaves_the_thread_as_it_was(void **state)
 {
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
@@ -203,7 +203,7 @@ static void room_is_free_and_within_reach(void **state)
 	assert_int_equal(target_end(&target), 0);
 }
 
-/* A process that is in vfork() until the pipe has no writer any more; then it ends with a code of its own. */
+/* Start a process that is in vfork() until the pipe has no writer any more; then it ends with a code of its own. */
 static pid_t start_in_vfork(int *writer)
 {
 	int ends[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_stack_spans.c: programs that run, sampled: what their drums hold. How often and when they are sampled is the machine's
- * matter: what is looked at is which spans there are, which lie in which, and shares within wide bounds.
+ * test_stack_spans.c: running programs, sampled: the contents of their drums. The number and times of the samples
+ * depend on the machine: the tests check which spans there are, how they nest, and shares within wide bounds.
  */
 #include "core/stream.h"
 #include "functrace/stack_spans.h"
@@ -112,7 +112,7 @@ static uint64_t seconds(void)
 	return (uint64_t)now.tv_sec;
 }
 
-/* Until so many samples were taken in all. */
+/* Wait until that many samples were taken in all. */
 static struct ky_stack_spans_facts wait_samples(struct world *world, uint64_t samples)
 {
 	struct ky_stack_spans_facts facts;
@@ -156,7 +156,7 @@ static void close_drums(struct world *world)
 	world->drums_count = 0;
 }
 
-/* ---- what is in a drum ---- */
+/* ---- the contents of a drum ---- */
 
 struct span {
 	char name[48];
@@ -280,7 +280,7 @@ static const struct span *find(const struct seen *seen, const char *name)
 	return NULL;
 }
 
-/* Of all spans of that name: their time on the CPU. */
+/* Return the time on the CPU of all spans of that name. */
 static uint64_t cpu_ns(const struct seen *seen, const char *name)
 {
 	uint64_t sum = 0;
@@ -290,7 +290,7 @@ static uint64_t cpu_ns(const struct seen *seen, const char *name)
 	return sum;
 }
 
-/* All spans of that name lie in spans of that name. */
+/* Check that all spans of that name lie in spans of the parent's. */
 static void assert_in(const struct seen *seen, const char *name, const char *parent)
 {
 	assert_non_null(find(seen, name));
@@ -551,7 +551,7 @@ static void made_code_has_the_name_that_the_program_gave_it(void **state)
 	end_world(&world);
 	unlink(path);
 	struct seen seen = read_drum(&world, 0);
-	/* Where it has no frame pointer yet its caller may not be found: seldom. */
+	/* While it has no frame pointer its caller may not be found: rarely. */
 	bool inside = false;
 	for (uint32_t i = 0; i < seen.count; i++)
 		inside |= strcmp(seen.spans[i].name, "made_at_run_time") == 0 &&
@@ -588,7 +588,7 @@ static void ten_thousand_a_second_of_many_threads(void **state)
 	begin_world(&world, "threads", 10000, NULL);
 	wait_samples(&world, 10000);
 	const struct ky_stack_spans_facts facts = end_world(&world);
-	/* What is lost is the machine's matter, as long as it is counted. */
+	/* Losses depend on the machine, and must be counted. */
 	print_message("%u samples, %u lost, %.1f %% whole\n", (unsigned)facts.samples,
 		      (unsigned)facts.lost,
 		      100.0 * (double)facts.unwound_whole / (double)facts.samples);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stubs as machine code: every instruction decodes, every branch leads where it should, and the parts are where they must be. */
+/*
+ * test_stub.c: stubs as machine code: every instruction decodes, every branch leads where it should, and the parts
+ * are where they must be.
+ */
 #include "functrace/agent_abi.h"
 #include "functrace/stub.h"
 
@@ -32,7 +35,7 @@ static struct ky_stub stub_of(enum ky_stub_kind kind, uint64_t directory)
 
 static const uint64_t directories[] = {0x40000000, UINT64_C(0x7f1234560000)};
 
-/* Decodes up to an offset; every conditional jump must lead to slow. Returns the number of instructions. */
+/* Decode up to an offset; every conditional jump must lead to slow. Return the number of instructions. */
 static size_t decode(const uint8_t *code, uint32_t bytes, uint64_t slow)
 {
 	csh capstone;

@@ -11,12 +11,12 @@ extern "C" {
 
 #define THROWING_DEPTH 50
 
-HOOKABLE int throw_at(
-	int depth); /* from so many frames further down, each with something to destroy */
+/* from so many frames further down, each with something to destroy */
+HOOKABLE int throw_at(int depth);
 HOOKABLE int throw_again(int depth);
 HOOKABLE int plain(int n);
 HOOKABLE int count_frames(int depth); /* that backtrace() sees */
-/* Throws, catches, and checks what was destroyed, so many times; returns how often that went well. */
+/* Throw, catch, and check what was destroyed, `times` times. Return how often that went well. */
 int throw_often(int times);
 
 #ifdef __cplusplus

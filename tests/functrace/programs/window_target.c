@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window_target.c THREADS [crash]: threads that call step_0 to step_15 in turn, for ever: a recording of them shows
- * whether one is missing. Says "ready" when all have begun; then for each byte of the standard input the main thread calls
- * trigger_here() or, with "crash", lets one of the threads read from nowhere. Ends with its input.
+ * window_target.c THREADS [crash]: threads that call step_0 to step_15 in turn, for ever, so that a recording shows
+ * whether a call is missing. Prints "ready" when all have started; then for each byte of the standard input the main
+ * thread calls trigger_here() or, with "crash", makes one of the threads read an invalid address. Ends with its
+ * input.
  */
 #include <pthread.h>
 #include <stdint.h>

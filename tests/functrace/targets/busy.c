@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy.c: a program that is to be stopped and let go, again and again, and must not notice. Its threads sleep, read, wait for
- * each other, take signals, and make threads that end; each checks what it sees. It ends when its input does: exit 0, or 1 with what
- * went wrong.
+ * busy.c: a program that is stopped and resumed, again and again, and must not notice. Its threads sleep, read, wait
+ * for each other, take signals, and make threads that end; each checks what it sees. It ends when its input does:
+ * exit 0, or 1 with an error message.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -111,7 +111,7 @@ static void on_alarm(int number)
 	atomic_fetch_add(&alarms, 1);
 }
 
-/* Sums that are always the same, while signals come. */
+/* Compute sums that are always the same, while signals come. */
 static void *reckon(void *unused)
 {
 	sigset_t set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counter.c: a program that knows how often each of its functions is called, and what they return. Its threads go on in steps
- * until its input ends; a tracer can attach and detach at any moment. Exit 0 when all results were right.
+ * counter.c: a program that knows how often each of its functions is called, and what they return. Its threads go on
+ * in steps until its input ends; a tracer can attach and detach at any moment. Exit 0 when all results were right.
  *
  *   "-"          nothing more
  *   "fork"       also makes children that do the same for a moment

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandboxed.c: a program that puts itself into a sandbox after a byte of input has come: the kernel kills it for any system call but
- * those that it makes itself. Then it calls functions, in batches, with a byte of output for each, until its input ends.
+ * sandboxed.c: a program that puts itself into a sandbox after a byte of input has come: the kernel kills it for any
+ * system call except those that it makes itself. Then it calls functions, in batches, with a byte of output for each,
+ * until its input ends.
  *
  *   strict     a strict sandbox instead: the CPU's counter may not be read in it
  *   counter    no sandbox, but the counter may not be read either
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define NOINLINE static __attribute__((noinline, used))
-#define CALLS 200000 /* more than what memory is made for at once */
+#define CALLS 200000 /* more than the memory made at once */
 #define ALLOW(number, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, skipped, 0)
 
 NOINLINE unsigned leaf(unsigned x)
@@ -67,7 +68,8 @@ int main(int argc, char **argv)
 		if (write(STDOUT_FILENO, sum ? "k" : "0", 1) != 1)
 			_exit(1);
 	} while (read(STDIN_FILENO, &byte, 1) == 1);
+	/* the only way to end in a strict sandbox */
 	if (argv[1])
-		syscall(SYS_exit, 0); /* of all ways to end the only one in a strict sandbox */
+		syscall(SYS_exit, 0);
 	_exit(0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.c: ways to call a function: deep, mutual, as the last thing, with arguments of all kinds, with values in every
- * register across the call, from memory that no file is behind, and functions so short or so shaped that no jump fits in.
+ * calls.c: ways to call a function: deep, mutual, as the last thing, with arguments of all kinds, with values in
+ * every register across the call, from memory without a file, and functions so short or so shaped that no jump fits
+ * in.
  */
 #include "torture.h"
 
@@ -61,7 +62,7 @@ static uint64_t mutual(void)
 	return digest;
 }
 
-/* ---- the last thing a function does ---- */
+/* ---- tail calls ---- */
 
 static NOINLINE uint64_t state_b(uint64_t digest, unsigned steps);
 static NOINLINE uint64_t state_c(uint64_t digest, unsigned steps);
@@ -215,7 +216,7 @@ static uint64_t long_double(void)
 	return mix(mix(bits_of((double)x), bits_of((double)creall(z))), bits_of((double)cimagl(z)));
 }
 
-/* ---- what is in registers across a call ---- */
+/* ---- values in registers across a call ---- */
 
 typedef double vector __attribute__((vector_size(32)));
 
@@ -234,8 +235,8 @@ static AVX uint64_t blend_many(void)
 }
 
 /*
- * A function that changes nothing, and one that calls it with a pattern of its own in every register and says whether all
- * are as before: all that a compiler that knows the callee may rely on.
+ * A function that changes nothing, and one that calls it with a pattern of its own in every register and reports
+ * whether all are as before: everything that a compiler that knows the callee may rely on.
  */
 __asm__(".text\n"
 	".p2align 4\n"
@@ -383,7 +384,7 @@ static uint64_t odd_shapes(void)
 	return digest;
 }
 
-/* ---- callers that are no file's ---- */
+/* ---- callers outside files ---- */
 
 static NOINLINE uint64_t called_from_nowhere(uint64_t value)
 {
@@ -428,7 +429,7 @@ static uint64_t callbacks(void)
 	return digest;
 }
 
-/* ---- so often, exactly ---- */
+/* ---- exact counts ---- */
 
 uint64_t counted_leaf(uint64_t value);
 uint64_t counted_branch(uint64_t value);

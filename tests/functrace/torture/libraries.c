@@ -84,7 +84,7 @@ static uint64_t ifuncs(void)
 	return digest;
 }
 
-/* ---- stacks looked at ---- */
+/* ---- functions that look at stacks ---- */
 
 static int depth_seen;
 static char names_seen[64][64];
@@ -126,7 +126,7 @@ void look_outer(void)
 	KEEP(depth_seen);
 }
 
-/* The frames between must be the program's, from the innermost to main; what is around main is libc's. */
+/* The frames between must be the program's, from the innermost to main; those around main are libc's. */
 static uint64_t backtraces(void)
 {
 	uint64_t digest = 0;
@@ -148,7 +148,7 @@ static NOINLINE int returns_to(const void *from, const void *to)
 	return address >= (const char *)from && address < (const char *)to;
 }
 
-/* What a function sees as its return address may be a stub's: but not crash. */
+/* The return address that a function sees may be a stub's, but it must not crash. */
 static uint64_t return_addresses(void)
 {
 	int seen = 0;

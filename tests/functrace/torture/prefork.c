@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* prefork.c: works; forks three children on command, says so, and goes on with them until its standard input ends. */
+/*
+ * prefork.c: works; forks three children on command, reports it, and goes on with them until its standard input ends.
+ */
 #include "torture.h"
 
 #include <signal.h>

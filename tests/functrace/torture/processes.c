@@ -111,7 +111,7 @@ static uint64_t forks_with_threads(void)
 	return digest;
 }
 
-/* The last three are strict sandboxes: read, write and exit are all that is left. */
+/* The last three are strict sandboxes: only read, write and exit are left. */
 static NOINLINE long refuse_counter(unsigned how)
 {
 	switch (how) {
@@ -259,7 +259,7 @@ static uint64_t clones(void)
 	return digest;
 }
 
-/* Becomes itself, some times in a row, and then ends; in a child, so that it goes on here. */
+/* Execute itself, some times in a row, and then end; in a child, so that it goes on here. */
 static uint64_t execs(void)
 {
 	uint64_t digest = 0;

@@ -176,7 +176,7 @@ static uint64_t cancelled(void)
 	return cancel_all(waits, 200 * torture_scale);
 }
 
-/* Anywhere: also in the middle of what is called; so only what keeps nothing is. */
+/* Cancel anywhere, even in the middle of a call: so only call functions that keep nothing. */
 static NOINLINE void spin_deep(uint64_t *value, int depth)
 {
 	pthread_cleanup_push(clean, value);

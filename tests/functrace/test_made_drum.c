@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drums made from outside: what was written comes back through the reader of any drum. */
+/* test_made_drum.c: drums made from outside: the reader of any drum returns what was written. */
 #include "core/stream.h"
 #include "functrace/made_drum.h"
 
@@ -47,7 +47,7 @@ static void keep(void *context, const struct ky_event *e)
 	snprintf(got->file, sizeof(got->file), "%s", e->site->file.data);
 }
 
-/* By a clock whose ticks are the time. */
+/* Read the drum back by a clock whose ticks are the time. */
 static struct all read_back(const struct ky_made_drum *drum, uint64_t room)
 {
 	static struct ky_stream stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_switches.c: threads of a process go off the CPU and come back: as records, made up here, and as spans of a real child that
- * is read as a capture reads it.
+ * test_off_cpu.c: threads of a process go off the CPU and come back: as records, made up here, and as spans of a real
+ * child that is read as a capture reads it.
  */
 #include <errno.h>
 #include <kymo/kymo.h>
@@ -79,7 +79,7 @@ static void a_threads_end_is_told(void **state)
 {
 	(void)state;
 	struct ky_off_cpu_event one;
-	/* pid, ppid, tid, ptid, time, and who it happened to. */
+	/* pid, ppid, tid, ptid, time, and the thread that ended. */
 	struct record record = record_of(PERF_RECORD_EXIT, 0, 8 + 24 + 16);
 	record.words[0] = 20;
 	record.words[2] = 21;
@@ -195,7 +195,7 @@ static void read_spans(struct counted *counted)
 	ky_stream_close(&stream);
 }
 
-/* Each nap is a time off the CPU; there may be more of them, for others want the CPU as well. */
+/* Each nap is a time off the CPU; there may be more of them, because others want the CPU as well. */
 static void naps_of_all_threads_are_spans(void **state)
 {
 	(void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_window.c: which first instructions of functions can be moved (those of beginnings.S), and that they do the same
- * elsewhere: by running them, and, for all functions of libraries that nobody here wrote, by comparing where their operands lead.
+ * test_prologue.c: the first instructions of functions that can be moved (those of beginnings.S) do the same
+ * elsewhere: by running them, and, for all functions of libraries from elsewhere, by comparing the targets of their
+ * operands.
  */
 #include "functrace/instruction.h"
 #include "functrace/prologue.h"
@@ -48,7 +49,7 @@ static const struct ky_function *named(const char *name)
 	return NULL;
 }
 
-/* ---- which ---- */
+/* ---- choice ---- */
 
 static void reasons(void **state)
 {
@@ -99,7 +100,7 @@ static void reasons(void **state)
 	}
 }
 
-/* ---- that they do the same ---- */
+/* ---- moved code does the same ---- */
 
 typedef uint64_t (*ky_one_argument_fn)(uint64_t);
 
@@ -122,7 +123,7 @@ typedef uint64_t (*ky_one_argument_fn)(uint64_t);
 	DO(begin_last)
 EACH_THAT_RUNS(DECLARE)
 
-/* Memory to run code from, not far from some: where the first free place is. */
+/* Map memory to run code from, at the first free place that is not far from some code. */
 static uint8_t *near_memory(const void *code)
 {
 	const uintptr_t page = (uintptr_t)code & ~UINT64_C(4095);
@@ -138,7 +139,7 @@ static uint8_t *near_memory(const void *code)
 	return NULL;
 }
 
-/* The function with its first instructions elsewhere, as a stub has them. */
+/* Make the function with its first instructions elsewhere, as a stub has them. */
 static ky_one_argument_fn moved_function(uint8_t *memory, const uint8_t *code,
 					 const struct ky_function *function)
 {
@@ -175,7 +176,7 @@ static void moved_code_does_the_same(void **state)
 	}
 }
 
-/* Functions that nobody here wrote, where the loader has put them. */
+/* Functions of libc, where the loader has put them. */
 static void moved_code_of_libc_does_the_same(void **state)
 {
 	static const char *const names[] = {"abs",   "labs",    "toupper", "ffs",
@@ -210,7 +211,7 @@ static void moved_code_of_libc_does_the_same(void **state)
 
 static void threads_can_be_moved_instruction_by_instruction(void **state)
 {
-	/* mov rcx, rdi (3), jrcxz (2): the second is not where it was, for a jump follows */
+	/* mov rcx, rdi (3), jrcxz (2): the second has moved, because a jump follows */
 	const uint8_t *code;
 	ky_one_argument_fn function = begin_loop;
 	struct ky_moved moved;
@@ -240,7 +241,7 @@ static void what_cannot_be_moved_is_refused(void **state)
 	assert_int_equal(ky_prologue_move(&moved, begins, sizeof(begins), 0x1000, 0x2000), -EINVAL);
 }
 
-/* ---- all functions of others ---- */
+/* ---- all functions of libraries ---- */
 
 static const char *const libraries[] = {
 	"/lib/x86_64-linux-gnu/libc.so.6",
@@ -251,7 +252,7 @@ static const char *const libraries[] = {
 	"/usr/bin/node",
 };
 
-/* Where an instruction leads or reads: its branch's target, or its operand's address; 0: neither. */
+/* Return the target or operand of an instruction: its branch's target, or its operand's address; 0: neither. */
 static uint64_t place_of(const struct ky_instruction *it, uint64_t address)
 {
 	if (it->rip_relative)
@@ -261,7 +262,7 @@ static uint64_t place_of(const struct ky_instruction *it, uint64_t address)
 	return 0;
 }
 
-/* Compares the instructions of the prologue with what they became, one by one; calls and loops became several. */
+/* Compare the instructions of the prologue with the moved ones, one by one; calls and loops became several. */
 static void compare(const struct ky_function *function, const uint8_t *code,
 		    const struct ky_moved *moved, uint64_t from, uint64_t to)
 {
@@ -301,7 +302,7 @@ static void move_and_compare(const struct ky_functions *functions,
 	compare(function, code, &moved, from, from + FAR_BYTES);
 }
 
-/* One function, by both decoders, up to what capstone does not know either: tables among the code. */
+/* Decode one function by both decoders, up to bytes that capstone does not know either: tables among the code. */
 static void decode_by_both(csh handle, cs_insn *known, const struct ky_function *function,
 			   const uint8_t *code, uint64_t left)
 {
@@ -314,8 +315,9 @@ static void decode_by_both(csh handle, cs_insn *known, const struct ky_function 
 		const size_t here_room = room;
 		if (!cs_disasm_iter(handle, &at, &room, &address, known))
 			return;
+		/* capstone leaves their operands out */
 		if (known->id == X86_INS_UD0 || known->id == X86_INS_UD2B)
-			return; /* capstone leaves their operands out */
+			return;
 		if (!ky_instruction_read(&own, here, here_room) || own.bytes != known->size)
 			fail_msg("%s + %zu: %s %s has %u bytes, not %u", function->name,
 				 (size_t)(here - code), known->mnemonic, known->op_str, known->size,
@@ -323,7 +325,7 @@ static void decode_by_both(csh handle, cs_insn *known, const struct ky_function 
 	}
 }
 
-/* Both in one test: to read a library is what takes the time. */
+/* Both in one test, because reading a library takes most of the time. */
 static void moved_operands_lead_where_they_did_and_lengths_are_those_of_capstone(void **state)
 {
 	csh handle;
@@ -357,10 +359,11 @@ static void lengths_of_instructions_that_are_seldom(void **state)
 	} known[] = {
 		{6, "\x62\xf1\x7f\x48\x7a\xc1"},                  /* vcvtudq2ps %zmm1,%zmm0 */
 		{10, "\x62\xf1\x7f\x48\x7a\x05\x00\x00\x00\x01"}, /* from memory by rip */
-		{6, "\x62\xf1\xf7\x08\x7b\xc0"},                  /* vcvtusi2sd %rax,%xmm1,%xmm0 */
-		{6, "\x62\xf1\x7c\x48\x78\xc1"},                  /* vcvttps2udq */
-		{3, "\xc5\xf8\x77"},                              /* vzeroupper */
-		{5, "\xc5\xf9\x70\xc1\x1b"},                      /* vpshufd with a value */
+		/* vcvtusi2sd %rax,%xmm1,%xmm0 */
+		{6, "\x62\xf1\xf7\x08\x7b\xc0"},
+		{6, "\x62\xf1\x7c\x48\x78\xc1"}, /* vcvttps2udq */
+		{3, "\xc5\xf8\x77"},             /* vzeroupper */
+		{5, "\xc5\xf9\x70\xc1\x1b"},     /* vpshufd with a value */
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

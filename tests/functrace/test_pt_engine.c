@@ -73,7 +73,6 @@ static void fake_thread(struct faked *faked, pid_t tid)
 	struct ky_pt_traced *traced = faked->traced;
 	assert_true(KY_ARRAY_GROW(traced->threads, traced->room, traced->count + 1));
 	struct ky_pt_thread *thread = &traced->threads[traced->count++];
-	traced->room = traced->count;
 	struct perf_event_mmap_page *page = memory(page_bytes + RING_BYTES);
 	page->cap_user_time_zero = 1;
 	page->time_mult = 1;

@@ -203,7 +203,7 @@ static void look(struct walk *walk, const struct ky_instruction *it, const uint8
 	ky_return_address_users_at(walk->looks, it, code, address);
 }
 
-/* A description that begins there is a piece of the function before, or of an unknown one. */
+/* Take the start of a description that is no function: a piece of the function before, or of an unknown one. */
 static void leave_function(struct walk *walk, uint64_t address)
 {
 	const struct ky_functions *out = walk->touchy->reading->out;

@@ -185,7 +185,7 @@ static void add_frame(struct ky_functions_reading *reading, const struct ky_func
 	function->line = UINT32_MAX;
 }
 
-/* Both are sorted by address: one walk. `covered` is the end of the functions so far. */
+/* Add starts in .eh_frame. Both lists are sorted by address: one walk. `covered` is the end of the functions so far. */
 static void add_frames(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;

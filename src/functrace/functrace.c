@@ -116,7 +116,7 @@ static void release_late(void)
 		nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
 }
 
-/* There may be very many, and perf's rings hold only a moment. */
+/* Take a child: read perf's rings in between, because there may be very many children and the rings hold only a moment. */
 static void on_child(void *context, pid_t pid, int error, const char *message)
 {
 	struct ky_functrace *const functrace = context;

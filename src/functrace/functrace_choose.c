@@ -65,7 +65,7 @@ static bool is_compiled_for(pid_t pid)
 
 /* ---- the line ---- */
 
-/* "3,951" */
+/* Format a number as "3,951". */
 static const char *with_commas(char text[32], uint64_t number)
 {
 	char digits[24];

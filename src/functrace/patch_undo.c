@@ -117,7 +117,7 @@ static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
 	return error;
 }
 
-/* While all threads are stopped: return 1 when it was the last time, 0, or -errno. */
+/* Put back what is possible, while all threads are stopped. Return 1 when it was the last time, 0, or -errno. */
 static int try(struct ky_patch *patch, uint32_t tries)
 {
 	const bool quiet = ky_patch_hooks_off(patch, tries) && !ky_patch_hooks_interrupted(patch);

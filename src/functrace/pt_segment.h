@@ -81,7 +81,7 @@ void ky_pt_segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls 
 			uint64_t since);
 void ky_pt_segment_close(struct ky_pt_segment *segment);
 
-/* Times never go back. */
+/* Add a mark; times never go back. */
 void ky_pt_segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start);
 void ky_pt_segment_lost(struct ky_pt_segment *segment, uint64_t start);
 void ky_pt_segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what);

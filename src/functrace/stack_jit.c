@@ -39,7 +39,7 @@ static int open_map(pid_t pid, uint64_t *bytes)
 	return -1;
 }
 
-/* If code was made again, the later line holds. */
+/* Take a line of the map; if code was made again, the later line holds. */
 static void on_line(void *context, uint64_t at, const struct ky_perf_map_line *line)
 {
 	struct ky_stack_jit *jit = context;

@@ -63,7 +63,7 @@ static void begin_all(struct ky_stack_spans *spans)
 	}
 }
 
-/* The pending records will be read again. */
+/* Put the pending records back: they will be read again. */
 static void end_all(struct ky_stack_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->events.cpus_count; i++) {

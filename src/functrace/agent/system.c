@@ -65,7 +65,7 @@ bool ky_os_thread_alive(int32_t pid, int32_t tid)
 	return result != -ESRCH;
 }
 
-/* The drum is memory, not a file. */
+/* Do nothing: the drum is memory, not a file. */
 bool ky_os_populate(void *at, uint64_t bytes)
 {
 	(void)at;
@@ -79,7 +79,7 @@ uint64_t ky_drum_ticks(const struct ky_drum *drum)
 	return __builtin_ia32_rdtsc();
 }
 
-/* kymo takes its own. */
+/* Do nothing: kymo takes its own clock readings. */
 void ky_clock_take(struct ky_drum *drum, bool force)
 {
 	(void)drum;

@@ -19,6 +19,7 @@
 #define KY_CAPTURE_PROCESSES_H
 
 #include "capture/bundle.h"
+#include "process/proc.h"
 
 #include <sys/types.h>
 
@@ -68,10 +69,10 @@ struct ky_processes_facts {
 void ky_processes_facts(const struct ky_process_list *processes, struct ky_processes_facts *facts);
 
 /*
- * For `-p`: a number, or a name as /proc/PID/comm or the program's file has it. Appends the pids to the list, which the
- * caller frees. 0, or -ESRCH with a message that says what there is.
+ * Append the processes that `-p` names: by a number, or by a name as in /proc/PID/comm or of the program's file. Return 0,
+ * or -ESRCH with a message that lists those there are.
  */
-int ky_processes_find(const char *text, pid_t **pids, uint32_t *count,
+int ky_processes_find(const char *text, struct ky_pids *pids,
 		      char message[KY_CAPTURE_MESSAGE_BYTES]);
 
 #endif

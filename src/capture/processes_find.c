@@ -69,19 +69,6 @@ static void tell_drums(const struct ky_pids *all, char *text, size_t room)
 		snprintf(text, room, "; no process that you may inspect is recording now");
 }
 
-static int append(const struct ky_pids *found, pid_t **pids, uint32_t *count)
-{
-	if (found->count == 0)
-		return 0;
-	pid_t *const grown = realloc(*pids, (*count + found->count) * sizeof(**pids));
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown + *count, found->at, found->count * sizeof(**pids));
-	*pids = grown;
-	*count += found->count;
-	return 0;
-}
-
 /* Takes text as a number. 0: it is something else; -ESRCH: no process has it. */
 static int find_number(const char *text, struct ky_pids *found, char *message)
 {
@@ -118,15 +105,15 @@ static int find_name(const char *text, struct ky_pids *found, char *message)
 	return error;
 }
 
-int ky_processes_find(const char *text, pid_t **pids, uint32_t *count,
+int ky_processes_find(const char *text, struct ky_pids *pids,
 		      char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	struct ky_pids found = {0};
 	int error = find_number(text, &found, message);
 	if (error == 0 && found.count == 0)
 		error = find_name(text, &found, message);
-	if (error == 0)
-		error = append(&found, pids, count);
+	for (uint32_t i = 0; error == 0 && i < found.count; i++)
+		error = ky_pids_add(pids, found.at[i]);
 	if (error == -ENOMEM)
 		ky_capture_fail(message, error, "not enough memory to list the processes");
 	ky_pids_free(&found);

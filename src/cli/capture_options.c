@@ -2,6 +2,7 @@
 /* capture_options.c: see capture_options.h. */
 #include "cli/capture_verb.h"
 
+#include "base/array.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 
@@ -97,12 +98,8 @@ static int take_entry_only(void *context, const char *value)
 	return 0;
 }
 
-/* Grow an array by one, or end kymo. */
-static void *grow(void *array, uint32_t count, size_t bytes)
+static _Noreturn void no_memory(void)
 {
-	void *const grown = realloc(array, (count + 1) * bytes);
-	if (grown)
-		return grown;
 	ky_cli_error("not enough memory");
 	exit(KY_EXIT_FAILED);
 }
@@ -112,7 +109,8 @@ static int take_trigger(void *context, const char *value)
 	struct ky_capture_command *const command = context;
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	uint32_t *const count = &command->capture.triggers_count;
-	command->triggers = grow(command->triggers, *count, sizeof(*command->triggers));
+	if (!KY_ARRAY_GROW(command->triggers, command->triggers_room, *count + 1))
+		no_memory();
 	if (ky_trigger_parse(&command->triggers[*count], value, message) != 0)
 		return ky_cli_usage("%s", message);
 	++*count;
@@ -125,9 +123,10 @@ void ky_capture_options_kernel(struct ky_capture_command *command, const char *l
 	while (list && *list) {
 		const size_t bytes = strcspn(list, ",");
 		if (bytes) {
-			command->kernel = grow(command->kernel, *count, sizeof(*command->kernel));
-			command->kernel[*count] = strndup(list, bytes);
-			*count += command->kernel[*count] != NULL;
+			char *const event = strndup(list, bytes);
+			if (!event ||
+			    !KY_ARRAY_ADD(command->kernel, *count, command->kernel_room, event))
+				no_memory();
 		}
 		list += bytes + (list[bytes] == ',');
 	}
@@ -142,9 +141,8 @@ static int take_kernel(void *context, const char *value)
 int ky_capture_options_target(void *context, const char *value)
 {
 	struct ky_capture_command *const command = context;
-	command->targets =
-		grow(command->targets, command->targets_count, sizeof(*command->targets));
-	command->targets[command->targets_count++] = value;
+	if (!KY_ARRAY_ADD(command->targets, command->targets_count, command->targets_room, value))
+		no_memory();
 	return 0;
 }
 
@@ -308,7 +306,7 @@ void ky_capture_options_free(struct ky_capture_command *command)
 		ky_trigger_free(&command->triggers[i]);
 	for (uint32_t i = 0; i < command->capture.kernel_count; i++)
 		free(command->kernel[i]);
-	free(command->triggers);
-	free(command->kernel);
-	free((void *)command->targets);
+	KY_ARRAY_FREE(command->triggers, command->triggers_room);
+	KY_ARRAY_FREE(command->kernel, command->kernel_room);
+	KY_ARRAY_FREE(command->targets, command->targets_room);
 }

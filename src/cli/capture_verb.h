@@ -24,9 +24,11 @@ struct ky_capture_command {
 	uint32_t files_max;   /* --rotate; UINT32_MAX: not given */
 	bool output_is_file;  /* and not standard output; set once it is known */
 	const char **targets; /* -p, as given */
-	uint32_t targets_count;
+	uint32_t targets_count, targets_room;
 	struct ky_trigger *triggers;
+	uint32_t triggers_room;
 	char **kernel;
+	uint32_t kernel_room;
 };
 
 /*

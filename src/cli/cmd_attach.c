@@ -4,25 +4,24 @@
 #include "cli/cli.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 
 /* Find the processes; a target may be several. Report those that are missing, and go on with the rest. */
-static bool find_targets(struct ky_capture_command *command, pid_t **pids)
+static bool find_targets(struct ky_capture_command *command, struct ky_pids *pids)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	for (uint32_t i = 0; i < command->targets_count; i++) {
-		if (ky_processes_find(command->targets[i], pids, &command->capture.pids_count,
-				      message))
+		if (ky_processes_find(command->targets[i], pids, message))
 			ky_cli_error("%s", message);
 	}
-	command->capture.pids = *pids;
+	command->capture.pids = pids->at;
+	command->capture.pids_count = pids->count;
 	return command->capture.pids_count != 0;
 }
 
 static int run(int argc, char **argv)
 {
 	struct ky_capture_command command;
-	pid_t *pids = NULL;
+	struct ky_pids pids = {0};
 	int code = KY_EXIT_USAGE;
 	if (!ky_capture_options_read(&command, argc, argv)) {
 		/* reported */
@@ -41,7 +40,7 @@ static int run(int argc, char **argv)
 		command.capture.scope = command.follow ? KY_PROCESSES_CHILDREN : KY_PROCESSES_GIVEN;
 		code = ky_capture_verb(&command);
 	}
-	free(pids);
+	ky_pids_free(&pids);
 	ky_capture_options_free(&command);
 	return code;
 }

@@ -5,14 +5,12 @@
 #include "cli/list.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 
 /* The time between two counts of the events. */
 #define MEASURED_NS UINT64_C(250000000)
 
 struct request {
-	pid_t *pids;
-	uint32_t count;
+	struct ky_pids pids;
 	bool watch;
 	struct ky_list_style style;
 };
@@ -21,7 +19,7 @@ static int take_process(void *context, const char *value)
 {
 	struct request *const request = context;
 	char message[KY_CAPTURE_MESSAGE_BYTES];
-	if (ky_processes_find(value, &request->pids, &request->count, message) == 0)
+	if (ky_processes_find(value, &request->pids, message) == 0)
 		return 0;
 	ky_cli_error("%s", message);
 	return KY_EXIT_FAILED;
@@ -32,7 +30,7 @@ static int parse(struct request *request, int argc, char **argv)
 	const int wrong = ky_options_read(request, argc, argv);
 	if (wrong)
 		return wrong;
-	request->style.categories = request->count > 0;
+	request->style.categories = request->pids.count > 0;
 	if (optind < argc)
 		return ky_cli_usage("'%s' is not an option: use -p PID|NAME for a process",
 				    argv[optind]);
@@ -44,14 +42,14 @@ static int report_none(const struct ky_list *list, const struct request *request
 {
 	if (*ky_list_note(list) && ky_list_count(list) == 0) {
 		ky_cli_error("%s", ky_list_note(list));
-		return request->count ? KY_EXIT_FAILED : KY_EXIT_DONE;
+		return request->pids.count ? KY_EXIT_FAILED : KY_EXIT_DONE;
 	}
-	if (request->count == 1)
+	if (request->pids.count == 1)
 		ky_cli_error(
 			"process %d has no buffer: it has no kymo trace points, or none ran; start it "
 			"with 'kymo run' or with KYMO_CATEGORIES='*'",
-			(int)request->pids[0]);
-	else if (request->count)
+			(int)request->pids.at[0]);
+	else if (request->pids.count)
 		ky_cli_error(
 			"none of these processes has a buffer: they have no kymo trace points, or none "
 			"ran; start them with 'kymo run' or with KYMO_CATEGORIES='*'");
@@ -59,7 +57,7 @@ static int report_none(const struct ky_list *list, const struct request *request
 		ky_cli_error(
 			"no process that you may look into has a buffer: a program with kymo trace points "
 			"makes one when it traces, or when it is started with KYMO_CATEGORIES='*'");
-	return request->count ? KY_EXIT_FAILED : KY_EXIT_DONE;
+	return request->pids.count ? KY_EXIT_FAILED : KY_EXIT_DONE;
 }
 
 static int list_once(struct ky_list *list, const struct request *request)
@@ -85,7 +83,7 @@ static int list(const struct request *request)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES];
 	struct ky_list *list;
-	if (ky_list_open(&list, request->pids, request->count, message) != 0) {
+	if (ky_list_open(&list, request->pids.at, request->pids.count, message) != 0) {
 		ky_cli_error("%s", message);
 		return KY_EXIT_FAILED;
 	}
@@ -101,7 +99,7 @@ static int run(int argc, char **argv)
 	int code = parse(&request, argc, argv);
 	if (code == KY_EXIT_DONE)
 		code = list(&request);
-	free(request.pids);
+	ky_pids_free(&request.pids);
 	return code;
 }
 

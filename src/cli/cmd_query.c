@@ -4,6 +4,7 @@
  * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
  */
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 #include "cli/query_output.h"
@@ -123,37 +124,12 @@ static int run_text(struct query *query, const char *text, const char *from)
 
 /* ---- files ---- */
 
-/* All of it, with a NUL at its end; NULL with errno set. */
-static char *read_all(FILE *file)
-{
-	size_t used = 0, room = 4096;
-	char *text = malloc(room);
-
-	while (text) {
-		used += fread(text + used, 1, room - used - 1, file);
-		if (used + 1 < room)
-			break;
-		char *grown = room < TEXT_MAX ? realloc(text, room *= 2) : NULL;
-		if (!grown) {
-			free(text);
-			errno = room < TEXT_MAX ? ENOMEM : EFBIG;
-			return NULL;
-		}
-		text = grown;
-	}
-	if (!text || ferror(file)) {
-		free(text);
-		return NULL;
-	}
-	text[used] = '\0';
-	return text;
-}
-
 static int run_file(struct query *query, const char *path)
 {
 	const bool standard = strcmp(path, "-") == 0;
-	FILE *file = standard ? stdin : fopen(path, "re");
-	char *text = file ? read_all(file) : NULL;
+	size_t bytes;
+	char *text = standard ? ky_file_read_fd(STDIN_FILENO, TEXT_MAX, &bytes)
+			      : ky_file_read(path, TEXT_MAX, &bytes);
 	int code = KY_EXIT_FAILED;
 
 	if (text)
@@ -162,8 +138,6 @@ static int run_file(struct query *query, const char *path)
 		ky_cli_error("cannot read %s: %s", standard ? "standard input" : path,
 			     strerror(errno ? errno : EIO));
 	free(text);
-	if (file && !standard)
-		fclose(file);
 	return code;
 }
 

@@ -273,31 +273,31 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 static int snapshot(const struct options *o)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
-	pid_t *pids = NULL;
-	uint32_t count = 0, asked = 0;
+	struct ky_pids pids = {0};
+	uint32_t asked = 0;
 	int code = KY_EXIT_DONE;
 	for (uint32_t i = 0; i < o->targets_count; i++) {
-		if (ky_processes_find(o->targets[i], &pids, &count, message)) {
+		if (ky_processes_find(o->targets[i], &pids, message)) {
 			ky_cli_error("%s", message);
 			code = KY_EXIT_FAILED;
 		}
 	}
 	/* A kymo that captures is asked; the others' buffers are read. */
-	for (uint32_t i = 0; i < count; i++) {
-		if (!ky_capturing(pids[i]))
+	for (uint32_t i = 0; i < pids.count; i++) {
+		if (!ky_capturing(pids.at[i]))
 			continue;
-		const int result = ask(o, pids[i]);
+		const int result = ask(o, pids.at[i]);
 		code = code ? code : result;
-		pids[i--] = pids[--count];
+		pids.at[i--] = pids.at[--pids.count];
 		asked++;
 	}
-	if (count && is_standard_output(o))
-		code = take_to_standard_output(o, pids, count);
-	else if (count)
-		code = take_to_file(o, pids, count);
+	if (pids.count && is_standard_output(o))
+		code = take_to_standard_output(o, pids.at, pids.count);
+	else if (pids.count)
+		code = take_to_file(o, pids.at, pids.count);
 	else if (!asked)
 		code = KY_EXIT_FAILED;
-	free(pids);
+	ky_pids_free(&pids);
 	return code;
 }
 

@@ -9,6 +9,8 @@
  */
 #include "cli/doctor.h"
 
+#include "base/array.h"
+
 #include "functrace/functions.h"
 #include "functrace/functrace.h"
 
@@ -42,7 +44,7 @@ struct module {
 
 struct modules {
 	struct module *items;
-	size_t count;
+	size_t count, room;
 	int error;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
 	struct sums sums;
@@ -92,17 +94,14 @@ static void add_module(void *context, const char *path)
 		error = ky_functions_read(&functions, fd, path, false, modules->message);
 	if (fd >= 0)
 		close(fd);
-	struct module *items =
-		error ? NULL
-		      : reallocarray(modules->items, modules->count + 1, sizeof(*modules->items));
-	if (!items) {
+	struct module *module =
+		error ? NULL : KY_ARRAY_NEW(modules->items, modules->count, modules->room);
+	if (!module) {
 		ky_functions_free(&functions);
 		modules->error = error ? error : -ENOMEM;
 		return;
 	}
-	modules->items = items;
-	struct module *module = &items[modules->count++];
-	*module = (struct module){.functions = functions};
+	module->functions = functions;
 	for (uint32_t i = 0; i < functions->count; i++) {
 		add_function(&module->sums, &functions->functions[i]);
 		add_function(&modules->sums, &functions->functions[i]);
@@ -392,6 +391,6 @@ int ky_doctor_functions(const struct ky_doctor_options *options)
 		print_text(&modules, options->all);
 	for (size_t i = 0; i < modules.count; i++)
 		ky_functions_free(&modules.items[i].functions);
-	free(modules.items);
+	KY_ARRAY_FREE(modules.items, modules.room);
 	return KY_EXIT_DONE;
 }

@@ -207,15 +207,13 @@ bool ky_query_prompt_interrupted(void)
 
 static bool append(char **text, const char *line)
 {
-	const size_t before = *text ? strlen(*text) : 0, bytes = strlen(line);
-	char *grown = realloc(*text, before + bytes + 2);
-
-	if (!grown)
+	char *joined = NULL;
+	const int bytes =
+		*text ? asprintf(&joined, "%s\n%s", *text, line) : asprintf(&joined, "%s", line);
+	if (bytes < 0)
 		return false;
-	if (before)
-		grown[before] = '\n';
-	memcpy(grown + before + (before > 0), line, bytes + 1);
-	*text = grown;
+	free(*text);
+	*text = joined;
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* capture_progress.c: the line while a capture runs; see capture_progress.h. */
+/* capture_messages.c: the progress line of a capture and its summary; see capture_verb.h. */
 #include "cli/capture_verb.h"
 
 #include "base/json_out.h"
@@ -24,7 +24,7 @@ static unsigned columns(void)
 	return 80;
 }
 
-/* Since the last line, so that a burst is seen. */
+/* Take the rate since the last line, so that a burst shows. */
 static void measure(struct ky_capture_progress *progress, const struct ky_capture_facts *facts)
 {
 	const uint64_t spent = facts->elapsed_ns - progress->last_ns;
@@ -111,7 +111,7 @@ static void line(const char *what, const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* Whether there is anything in it. */
+/* Report whether the capture holds anything. */
 static bool is_empty(const struct ky_capture_facts *facts)
 {
 	return !facts->events && !facts->kernel_pages && !facts->samples;
@@ -189,7 +189,7 @@ static void say_snapshots(const struct ky_capture_command *command,
 	line("snapshots", "%u%s", facts->snapshots, text);
 }
 
-/* Nothing of the program itself: what was recorded, and what would give more. */
+/* Report that the program itself recorded nothing: what was recorded, and what would give more. */
 static void say_without_drums(const struct ky_capture_command *command,
 			      const struct ky_capture_facts *facts)
 {
@@ -256,7 +256,7 @@ void ky_capture_summary(const struct ky_capture_command *command,
 		line("next", "kymo info %s", path);
 }
 
-/* As a shell has it; -1: not known. */
+/* Return the exit status as a shell has it; -1: unknown. */
 static int exit_status(int status)
 {
 	if (status < 0)

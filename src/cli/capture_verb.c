@@ -19,7 +19,7 @@
 /* Where a capture goes. */
 struct place {
 	char *output;  /* what the user gets; NULL: standard output */
-	char *capture; /* where the .kymo goes: the same, or one to convert */
+	char *capture; /* the .kymo: the same file, or one to convert */
 	bool is_default;
 	bool converts;
 };
@@ -48,7 +48,7 @@ static char *default_name(const char *format)
 	return name;
 }
 
-/* ${pid} is known now, and the same for all; ${rotation} is each file's own. */
+/* Expand ${pid}, which is the same for all files; ${rotation} is each file's own. */
 static char *expanded(const char *path)
 {
 	char name[PATH_MAX];
@@ -69,7 +69,7 @@ static int unknown_format(const char *output, const char *format)
 			    output);
 }
 
-/* With --rotate the files are numbered, wherever the user wants the number. */
+/* Number the files of --rotate; the user may place the number. */
 static bool name_files(struct ky_capture_command *command, struct place *place)
 {
 	if (command->files_max != UINT32_MAX && !ky_path_rotates(place->output)) {
@@ -170,7 +170,7 @@ static int exit_code(const struct ky_capture_command *command, const struct ky_c
 	return code;
 }
 
-/* The program has the terminal: there the line appears only when it is asked for. */
+/* Report whether to show the progress line: while the program has the terminal, only on request. */
 static bool wants_line(const struct ky_capture_command *command)
 {
 	if (command->quiet || isatty(STDERR_FILENO) != 1)

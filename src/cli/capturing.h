@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* capturing.h: which processes are a kymo that captures just now: what they block tells (signals.h). */
+/* capturing.h: recognizes a kymo that captures, by the signal that it blocks (capture/signals.h). */
 #ifndef KY_CLI_CAPTURING_H
 #define KY_CLI_CAPTURING_H
 

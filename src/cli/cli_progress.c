@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cli_progress.c: the progress line, and Ctrl-C while there is work.
- *
- * The line is on standard error when that is a terminal, appears when the work has lasted a
- * second, is written at most ten times a second and is gone when the work ends. The first Ctrl-C
- * asks the work to give up at its next ky_cli_progress(); a second one ends kymo at once, should
- * the work be stuck.
+ * The line is on standard error if that is a terminal. It appears after a second, is written at most ten times a
+ * second and disappears when the work ends. The first Ctrl-C asks the work to stop at its next ky_cli_progress(); a
+ * second one ends kymo at once, in case the work is stuck.
  */
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -26,7 +24,7 @@ static volatile sig_atomic_t asked_to_stop;
 static struct {
 	bool working;
 	bool shown;
-	bool stopped; /* the work must give up */
+	bool stopped; /* the work must stop */
 	bool terminal;
 	int64_t begin_ns;
 	int64_t stage_ns; /* when this stage began */
@@ -43,7 +41,7 @@ static void on_interrupt(int signal_number)
 
 static void begin_work(int64_t now)
 {
-	/* Without SA_RESTART: a read that waits for input is to return. */
+	/* Without SA_RESTART: a read that waits for input returns. */
 	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
 	progress.working = true;
 	progress.terminal = isatty(STDERR_FILENO) == 1;
@@ -51,7 +49,7 @@ static void begin_work(int64_t now)
 	progress.next_ns = now + SHOW_AFTER_NS;
 	progress.stage = NULL;
 	sigaction(SIGINT, NULL, &progress.before);
-	/* Who started kymo with SIGINT ignored (nohup, a job in the background) wants that. */
+	/* Respect SIGINT that was ignored when kymo started (nohup, a background job). */
 	if (progress.before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
 }

@@ -99,7 +99,7 @@ void ky_cli_table_format(struct ky_cli_table *table, const char *format, ...)
 	ky_cli_table_cell(table, text);
 }
 
-/* Takes from the flexible columns what the line has too much, the widest first. */
+/* Shrink the flexible columns, the widest first, until the line fits. */
 static void fit(struct ky_cli_table *table, unsigned room)
 {
 	unsigned line = table->indent;
@@ -137,7 +137,7 @@ static void print_cell(const struct cell *cell, unsigned width, bool right, bool
 		ky_cli_text(to, cell->text, bytes);
 		fputs(cut ? "\u2026" : "", to);
 		fputs(cell->sgr ? ky_cli_plain() : "", to);
-		/* A character of two columns may have left one free before the cut. */
+		/* Cutting a character of two columns may leave one column free. */
 		if (cut && !right)
 			pad(to, width - 1 - ky_cli_text_columns(cell->text, bytes));
 	}

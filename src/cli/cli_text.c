@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli_text.c: text of a trace, which is any bytes, on a terminal or in JSON. A name in a trace
- * must not move the cursor or change the terminal's colours, and must leave valid JSON.
+ * cli_text.c: text of a trace, which may be any bytes, on a terminal. A name in a trace must not move the cursor or
+ * change the colours.
  */
 #include "cli/cli.h"
 #include "core/utf8_scan.h"
@@ -50,10 +50,7 @@ const char *ky_cli_plain(void)
 	return ky_cli_colour() ? "\033[0m" : "";
 }
 
-/*
- * One character of text: its bytes, how many columns it takes, and what is shown in its place (or
- * NULL).
- */
+/* One character of text: its bytes, its columns, and what is shown instead (or NULL). */
 struct character {
 	size_t bytes;
 	unsigned columns;
@@ -79,7 +76,7 @@ static struct character character_at(const char *text, size_t bytes)
 	if (length == 0)
 		return (struct character){ky_utf8_subpart(s, s + bytes), 1, REPLACEMENT};
 	const uint32_t code = code_point(s, length);
-	/* C0 and C1 controls, and what turns the direction of writing. */
+	/* Report C0 and C1 controls, and characters that change the direction of writing. */
 	if (code < 0xa0 || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
 		return (struct character){length, 1, REPLACEMENT};
 	const int columns = wcwidth((wchar_t)code);

@@ -145,7 +145,7 @@ static void print_json(const struct hist *hist)
 	ky_json_out_end(&json, '}');
 }
 
-/* Names that have the text in them, so that a part of a name is enough to find it. */
+/* List names that contain the text, so that a part of a name is enough to find it. */
 static int say_none(struct ky_trace *trace, const char *name)
 {
 	char similar[256] = "";

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_info.c: kymo info: what is in a file: its format and times, who was traced and how much
- * there is of what, what was lost and what is wrong. info_count.c counts, info_json.c prints for
- * machines, this for people.
+ * cmd_info.c: kymo info: shows what is in a file: its format and times, processes and threads, counts, losses and
+ * problems. info_count.c counts, info_json.c prints JSON, this file prints text.
  */
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
@@ -78,7 +77,7 @@ static void print_counts(const struct ky_info *info, const struct ky_trace *trac
 		puts("  no events");
 }
 
-/* A column of counts is there when any row has one. */
+/* A column of counts appears if any row has one. */
 struct counted {
 	const char *title;
 	size_t offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_query.c: kymo query: SQL over a trace. Statements come from the command line, from files, from standard
- * input, or from a person at the terminal (query_prompt.c); rows go out as query_output.c does it.
+ * cmd_query.c: kymo query: runs SQL over a trace. Statements come from the command line, files, standard input or the
+ * prompt (query_prompt.c); query_output.c prints the rows.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -24,9 +24,9 @@
 struct query {
 	struct ky_sql *sql;
 	enum ky_query_form form;
-	bool terminal;    /* rows go to one */
-	bool interactive; /* a person types, and wants to know how long it took */
-	unsigned results; /* that had rows or could have had */
+	bool terminal;    /* rows go to a terminal */
+	bool interactive; /* a person types, and sees how long it took */
+	unsigned results; /* statements that could return rows */
 };
 
 /* ---- one statement ---- */
@@ -63,7 +63,7 @@ static int step_all(struct query *query, sqlite3_stmt *stmt, struct ky_query_out
 		if (output)
 			ky_query_output_row(output);
 		if (ferror(stdout))
-			return SQLITE_DONE; /* said when the verb ends */
+			return SQLITE_DONE; /* reported when the verb ends */
 	}
 	return step;
 }
@@ -100,7 +100,7 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 	return KY_EXIT_FAILED;
 }
 
-/* All statements of a text, until one fails. from names it in messages, NULL: the command line. */
+/* Run all statements of a text until one fails. from names the text in messages; NULL: the command line. */
 static int run_text(struct query *query, const char *text, const char *from)
 {
 	char message[KY_SQL_MESSAGE_BYTES];
@@ -206,7 +206,7 @@ static void set_form(struct query *query, const char *name)
 	fputs("forms are table, csv, json and lines\n", stderr);
 }
 
-/* False to end. */
+/* Run a command. Return false to end. */
 static bool run_command(struct query *query, char *line)
 {
 	const char *command = strtok(line, " \t");

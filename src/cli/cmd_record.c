@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_record.c: kymo record: the whole machine. */
+/* cmd_record.c: kymo record: record the whole machine. */
 #include "cli/capture_verb.h"
 #include "cli/cli.h"
 

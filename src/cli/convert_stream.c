@@ -21,13 +21,13 @@
 
 struct stream {
 	struct ky_kymo_bundle *bundle;
-	struct ky_kymo *file; /* the source of it that has the events */
+	struct ky_kymo *file; /* the part of the file that has the events */
 	const struct ky_kymo_info *info;
 	const struct ky_format *format;
 	void *writer;
 	struct ky_out *out;
 	struct ky_spans spans;
-	uint32_t clocks; /* samples that were passed */
+	uint32_t clocks; /* clock readings that were passed on */
 	uint64_t clock_ns;
 };
 
@@ -43,7 +43,7 @@ static void on_balanced(void *context, const struct ky_event *event)
 	stream->format->event(stream->writer, event);
 }
 
-/* Moments in all clocks, about one a second, where they belong between the events. */
+/* Pass on clock readings, about one a second, in their place between the events. */
 static void write_clocks(struct stream *stream, uint64_t until_ns)
 {
 	const struct ky_kymo_info *info = stream->info;
@@ -68,7 +68,7 @@ static void on_event(void *context, const struct ky_event *event)
 		ky_out_push(stream->out);
 }
 
-/* Before each chunk; a full disk is noticed here. */
+/* Report progress before each chunk; this also notices a full disk. */
 static int on_chunk(void *context, uint64_t done, uint64_t all)
 {
 	const struct stream *stream = context;
@@ -114,7 +114,7 @@ static int write_file(void *context, const struct ky_exporter *exporter, struct 
 	return error;
 }
 
-/* The only source that has events, when nothing else is in the file; else NULL. */
+/* Return the only part that has events if the file holds nothing else, or NULL. */
 static struct ky_kymo *only_drum(const struct ky_kymo_bundle *bundle)
 {
 	struct ky_kymo *only = NULL;
@@ -134,7 +134,7 @@ static struct ky_kymo *only_drum(const struct ky_kymo_bundle *bundle)
 	return only;
 }
 
-/* A plain file as the recorder leaves it: whole, of one process, nothing lost on the way. */
+/* Report whether this is a complete file of one process with no losses, as the recorder writes it. */
 static bool is_ours(const struct ky_kymo_bundle *bundle, struct ky_kymo *source)
 {
 	const struct ky_kymo_info *info = source ? ky_kymo_info(source) : NULL;

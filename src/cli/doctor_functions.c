@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doctor_functions.c: kymo doctor PROGRAM: which functions of a program and of the libraries that it will load can be traced, before
- * it runs. doctor_functions_text.c and doctor_functions_json.c print it.
- *
+ * doctor_functions.c: kymo doctor PROGRAM: shows which functions of a program and of its libraries can be traced,
+ * before it runs.
  *   program ─ its loader's list ─▶ modules ─ ky_functions_read() ─▶ sums by how and by why, a few names of each why
- *
- * What it loads later (dlopen) nobody knows; the engine is what --functions would choose on this machine.
+ * Libraries that it loads later (dlopen) are unknown; the engine is the one that --functions would choose on this
+ * machine.
  */
 #include "cli/doctor.h"
 
@@ -29,7 +28,7 @@
 
 #define EXAMPLES 3u
 
-/* Functions of a module or of all of them. */
+/* Functions of one module or of all. */
 struct sums {
 	uint32_t count, named;
 	uint32_t how[KY_FUNCTION_SLED + 1];
@@ -54,7 +53,7 @@ struct modules {
 
 /* ---- looking ---- */
 
-/* Names tell more than addresses. */
+/* Prefer functions with names as examples. */
 static void add_example(struct sums *sums, const struct ky_function *function)
 {
 	const uint32_t have = sums->why[function->why];
@@ -108,7 +107,7 @@ static void add_module(void *context, const char *path)
 	}
 }
 
-/* As a shell looks for it. */
+/* Find the program as a shell does. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
@@ -136,7 +135,7 @@ static bool is_this_cpu(void)
 #endif
 }
 
-/* As functrace chooses it when the program runs; what is only known then may change it. */
+/* Choose the engine as functrace does when the program runs; facts known only then may change it. */
 static void choose_engine(struct modules *modules)
 {
 	char no_pt[KY_FUNCTRACE_MESSAGE_BYTES] = "";
@@ -162,7 +161,7 @@ static void choose_engine(struct modules *modules)
 	}
 }
 
-/* A question about a program before it runs must not run what it names. */
+/* Refuse to run a loader that is not root's: a question about a program must not run what it names. */
 static void add_libraries(struct modules *modules, const char *path)
 {
 	if (!ky_program_libraries_are_safe(path)) {

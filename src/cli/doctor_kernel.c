@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_kernel.c: what the kernel's own tracing allows: tracefs, probes, ptrace, BPF. */
+/*
+ * doctor_kernel.c: what the kernel's tracing (tracefs, probes, ptrace, BPF) and the machine (clock, memory,
+ * libraries) allow.
+ */
 #include "cli/doctor.h"
 
 #include "capture/kernel_instance.h"
@@ -68,7 +71,7 @@ void ky_check_tracefs_access(struct ky_check *check)
 			place);
 }
 
-/* What captures that were killed left, and what this kernel cannot do. */
+/* Report what killed captures left, and what this kernel cannot do. */
 static void check_instances(struct ky_check *check, const char *place)
 {
 	char path[96];
@@ -92,7 +95,7 @@ static void check_instances(struct ky_check *check, const char *place)
 	}
 }
 
-/* Whether --kernel can have an instance of its own. */
+/* Check whether --kernel can have an instance of its own. */
 void ky_check_kernel_events(struct ky_check *check)
 {
 	const char *const place = ky_check_tracefs();
@@ -177,7 +180,7 @@ void ky_check_ptrace(struct ky_check *check)
 					  : "sudo sysctl kernel.yama.ptrace_scope=0");
 }
 
-/* Really makes a map of one number, which is gone when it is closed. */
+/* Make a map of one number, which is gone when it is closed. */
 void ky_check_bpf(struct ky_check *check)
 {
 	union bpf_attr attr;
@@ -207,7 +210,7 @@ void ky_check_bpf(struct ky_check *check)
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 #if defined(__x86_64__)
-/* The counter runs at one speed, in all states of sleep. */
+/* Check whether the counter runs at one speed, in all states of sleep. */
 static bool counter_is_invariant(void)
 {
 	char line[4096];
@@ -278,7 +281,7 @@ void ky_check_memfd(struct ky_check *check)
 	close(fd);
 }
 
-/* The recorder loads it when a file is to be packed. */
+/* Check the library that the recorder loads to compress a file. */
 static void check_library(struct ky_check *check, const char *file, const char *uses,
 			  const char *package)
 {

@@ -12,7 +12,7 @@
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
-/* 0 or the errno of opening such an event. */
+/* Return 0, or the errno of opening such an event. */
 static int try_event(unsigned type, unsigned long long config, bool kernel, int pid, int cpu)
 {
 	struct perf_event_attr attr;
@@ -37,7 +37,7 @@ static const char *paranoid(void)
 	return text;
 }
 
-/* What to do when perf_event_open() says no. */
+/* Suggest what to do when perf_event_open() refuses. */
 static void set_refused(struct ky_check *check, const char *what, int error, int wanted_level)
 {
 	ky_check_set(check, KY_CHECK_NO, "%s: %s (perf_event_paranoid is %s)", what,
@@ -50,7 +50,7 @@ static void set_refused(struct ky_check *check, const char *what, int error, int
 				"profile that allows perf_event_open");
 }
 
-/* Addresses of the kernel are zeros for those who may not know them. */
+/* Check whether addresses of the kernel are visible: otherwise they are zeros. */
 static bool kernel_has_names(void)
 {
 	char first[20];

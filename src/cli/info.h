@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info.h: what kymo info says: a trace counted by who it is of. A row is a thread, or what is of
- * a process or of nobody without being of a thread.
+ * info.h: the counts that kymo info shows, by thread. Events of a process without a thread, and of neither, have rows
+ * of their own.
  */
 #ifndef KY_CLI_INFO_H
 #define KY_CLI_INFO_H
@@ -15,7 +15,7 @@ struct ky_info_row {
 	uint32_t process; /* or KY_NONE */
 	uint32_t thread;  /* or KY_NONE */
 	uint64_t slices, instants, counters, samples, sched;
-	int64_t busy_ns; /* of slices that are in no other */
+	int64_t busy_ns; /* time in outermost slices */
 };
 
 struct ky_info_category {
@@ -24,18 +24,18 @@ struct ky_info_category {
 };
 
 struct ky_info {
-	struct ky_info_row *rows; /* those with most events first; those with none last */
+	struct ky_info_row *rows; /* the busiest first */
 	uint32_t rows_count;
-	uint32_t rows_used;                  /* those that have anything */
-	struct ky_info_category *categories; /* those with most slices first */
+	uint32_t rows_used;                  /* rows that have any event */
+	struct ky_info_category *categories; /* the most slices first */
 	uint32_t categories_count;
 	uint64_t spans, instants, unfinished;
-	uint64_t file_bytes; /* 0: not known */
+	uint64_t file_bytes; /* 0: unknown */
 	bool has_wall;
 	int64_t wall_begin_ns, wall_end_ns; /* since 1970 */
 };
 
-/* 0 or -ENOMEM. */
+/* Return 0 or -ENOMEM. */
 int ky_info_make(struct ky_info *info, const struct ky_trace *trace, const char *path);
 void ky_info_free(struct ky_info *info);
 
@@ -46,7 +46,7 @@ const char *ky_info_severity(uint8_t severity);
 #define KY_INFO_TIME_BYTES 48
 const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns);
 
-/* Sources, notes and snapshots, of files that have them. */
+/* Print sources, notes and snapshots of a capture. */
 void ky_info_capture(const struct ky_trace *trace, bool all);
 void ky_info_capture_json(struct ky_json_out *json, const struct ky_trace *trace);
 

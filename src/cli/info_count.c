@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Rows are first all threads, then all processes, then nobody. */
+/* Rows are first all threads, then all processes, then the rest. */
 static void name_rows(struct ky_info *info, const struct ky_trace *trace)
 {
 	const uint32_t threads = trace->threads.rows.count, processes = trace->processes.rows.count;

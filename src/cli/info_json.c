@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info_json.c: kymo info --json. */
+/* info_json.c: kymo info --json, and what it shows of captures. */
 #include "cli/info.h"
 
 #include "base/json_out.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* list_print.c: what kymo list shows, for people and for machines. */
+/* list_print.c: prints kymo list, as text and as JSON. */
 #include "cli/list.h"
 
 #include "base/json_out.h"
@@ -54,7 +54,7 @@ static uint32_t count_categories(const struct ky_list_row *row)
 	return count;
 }
 
-/* An empty line, the process, the titles, and as many categories as there are lines for; how many lines that took. */
+/* Print an empty line, the process, the titles and the categories that fit; return the number of lines. */
 static uint32_t print_categories(const struct ky_list_row *row, uint32_t lines)
 {
 	const uint32_t around = 3;
@@ -96,7 +96,7 @@ static void print_text(const struct ky_list *list, const struct ky_list_style *s
 		printf("and %" PRIu32 " more\n", count - shown);
 	for (uint32_t i = 0; i < shown; i++)
 		print_damage(ky_list_at(list, i));
-	/* Of a screen each process has its share of what is left below the table. */
+	/* Give each process its share of the lines below the table. */
 	uint32_t left = style->rows ? style->rows + 1 - shown - (shown < count) : UINT32_MAX;
 	for (uint32_t i = 0; style->categories && i < shown; i++)
 		left -= print_categories(ky_list_at(list, i), left / (shown - i));

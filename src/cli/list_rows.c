@@ -152,7 +152,7 @@ static void sample_row(struct ky_list_row *row, uint64_t now)
 	row->memory_bytes = fstat(row->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;
 	if (row->sampled_ns && now > row->sampled_ns)
 		row->per_second = row->facts.events < row->sampled_events
-					  ? 0 /* the rings are the process's to change */
+					  ? 0 /* the process may change its rings at any time */
 					  : (double)(row->facts.events - row->sampled_events) *
 						    1e9 / (double)(now - row->sampled_ns);
 	row->sampled_ns = now;

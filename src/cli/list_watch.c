@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list_watch.c: kymo list --watch: on a terminal a screen that is redrawn every second, as by top; else a block of
- * lines every second.
- *
- * The signals that end or stop kymo come as bytes of a descriptor, so that the terminal is always put back first.
+ * list_watch.c: kymo list --watch: on a terminal a screen that is redrawn every second, as by top; otherwise a block
+ * of lines every second. Signals that end or stop kymo arrive on a descriptor, so that the terminal is always
+ * restored first.
  */
 #include "cli/list.h"
 
@@ -21,7 +20,7 @@
 #include <unistd.h>
 
 #define EVERY_NS UINT64_C(1000000000)
-/* The first rate is to be there soon. */
+/* Show the first rate soon. */
 #define FIRST_NS UINT64_C(250000000)
 #define ENTER "\033[?1049h\033[?25l"
 #define LEAVE "\033[?25h\033[?1049l"
@@ -85,7 +84,7 @@ static void end(struct watch *watch)
 	close(watch->signals);
 }
 
-/* Ctrl-Z: the shell's terminal is to be as it was; and the screen comes back with kymo. */
+/* Restore the shell's terminal on Ctrl-Z, and draw the screen again afterwards. */
 static void stop(const struct watch *watch)
 {
 	leave(watch);
@@ -158,7 +157,7 @@ static void print_block(const struct ky_list *list, const struct ky_list_style *
 	fflush(stdout);
 }
 
-/* A screen is drawn at once; lines wait for the first rate. */
+/* Draw a screen at once; lines wait for the first rate. */
 int ky_list_watch(struct ky_list *list, const struct ky_list_style *style)
 {
 	struct watch watch = {0};

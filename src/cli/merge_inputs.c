@@ -37,7 +37,7 @@ static bool align(const struct ky_merge_how *how, struct ky_merge_input *first,
 	return false;
 }
 
-/* A number for each machine: what is of the same boot as an earlier trace shares its. */
+/* Number the machines: a trace of the same boot as an earlier one shares its number. */
 static void number_machines(struct ky_merge_input *inputs, uint32_t count)
 {
 	uint32_t machines = 1;
@@ -53,7 +53,7 @@ static void number_machines(struct ky_merge_input *inputs, uint32_t count)
 
 /* ---- messages ---- */
 
-/* What remains uncertain where no number can be given. */
+/* Describe the uncertainty where there is no number for it. */
 static const char *unknown_text(enum ky_align_by by)
 {
 	if (by == KY_ALIGN_GIVEN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c: writing traces for the verbs. */
+/* output.c: writes traces for the verbs; see output.h. */
 #include "cli/output.h"
 
 #include "cli/cli.h"
@@ -37,11 +37,14 @@ int ky_output_write(const struct ky_trace *trace, const struct ky_export_selecti
 
 /* ---- what had the name before ---- */
 
-/* It has both names until the new file took the first; a file system without links gives it only the second. */
+/*
+ * An existing file has both names until the new file takes the first one; on a file system without links it has only
+ * the second.
+ */
 struct kept {
-	char *old;     /* PATH.old; NULL: nothing had the name */
+	char *old;     /* PATH.old; NULL: no existing file */
 	char *waiting; /* the second name while the new file is written */
-	bool renamed;  /* it has only that one */
+	bool renamed;  /* it has only the second name */
 };
 
 static bool keep_failed(const char *path, const char *name)
@@ -129,7 +132,7 @@ int ky_output_write_by(const char *path, const char *format, bool default_name, 
 
 /* ---- names ---- */
 
-/* Where the suffixes that we know begin. */
+/* Return where the known suffixes begin. */
 static size_t stem_bytes(const char *path)
 {
 	static const char *const suffixes[] = {".gz",  ".zst",  ".json",          ".pftrace",

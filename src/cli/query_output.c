@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * query_output.c: see query_output.h.
- *
- * A table's columns are as wide as the first rows need, which are kept until there are enough of them; later
- * rows are printed at once, in the same widths, so that results of any size need little memory.
+ * The first rows are kept to find the widths of a table's columns; later rows are printed at once in the same widths,
+ * so that results of any size need little memory.
  */
 #include "cli/query_output.h"
 
@@ -18,7 +17,7 @@
 
 #define ROWS_KEPT 1000u
 #define GAP 2u
-/* A text that is longer is not what a column is made wide for. */
+/* Longer texts do not widen a column. */
 #define WIDTH_MAX 60u
 
 struct cell {
@@ -29,9 +28,9 @@ struct cell {
 
 struct column {
 	const char *name;
-	char *key; /* in JSON: the name, told apart from others of the same name */
+	char *key; /* in JSON: the name, made unique */
 	unsigned width;
-	bool right; /* all there is are numbers */
+	bool right; /* all values are numbers */
 };
 
 struct ky_query_output {
@@ -41,7 +40,7 @@ struct ky_query_output {
 	struct ky_json_out json;
 	unsigned columns_count;
 	struct column *columns;
-	struct cell *kept; /* rows before the widths are known */
+	struct cell *kept; /* rows kept until the widths are known */
 	unsigned kept_rows;
 	bool laid_out;
 	bool broken; /* memory was short */
@@ -50,7 +49,7 @@ struct ky_query_output {
 
 /* ---- cells ---- */
 
-/* The shortest text that reads back as the same number. */
+/* Print the shortest text that reads back as the same number. */
 static void print_real(char *to, size_t room, double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {
@@ -125,7 +124,7 @@ static void csv_head(const struct ky_query_output *output)
 	fputc('\n', output->to);
 }
 
-/* What is NULL is nothing; the empty text is quoted. */
+/* NULL is nothing; the empty text is quoted. */
 static void csv_row(const struct ky_query_output *output)
 {
 	char number[NUMBER_BYTES];
@@ -264,7 +263,7 @@ static void table_lay_out(struct ky_query_output *output)
 		}
 		column->right = numbers > 0 && numbers == values;
 	}
-	/* Blanks behind the last column would only make lines longer than the terminal. */
+	/* Blanks after the last column would only make lines longer than the terminal. */
 	output->laid_out = true;
 	table_head(output);
 	table_kept(output);

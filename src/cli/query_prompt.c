@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query_prompt.c: see query_prompt.h.
- *
- * A statement goes on over lines until SQLite finds it complete. In the history it is one line. Ctrl-C at the
- * prompt gives up what was typed; while a query runs, it sets the flag that ends it.
+ * query_prompt.c: the prompt of query_output.h.
+ * A statement continues over lines until SQLite finds it complete; in the history it is one line. Ctrl-C at the
+ * prompt cancels what was typed; while a query runs, it sets the flag that ends the query.
  */
 #include "cli/query_output.h"
 
@@ -29,7 +28,7 @@ static struct {
 	char history[4096];
 	char *names[NAMES_MAX];
 	unsigned names_count;
-	char *line; /* what take_line() was given, when taken */
+	char *line; /* the line that take_line() got, when taken */
 	bool taken;
 	volatile sig_atomic_t interrupted;
 	struct sigaction before;
@@ -156,9 +155,9 @@ static void take_line(char *line)
 }
 
 /*
- * readline() itself goes on to wait for a key after a signal, and loses it: so this waits, and readline only sees
- * what was typed. Its handlers stay while it waits, since they give the terminal back when the program is stopped
- * or ended; a signal that comes just before the wait is seen when it times out.
+ * readline() itself waits for a key after a signal and loses the signal: so this function waits, and readline only
+ * sees what was typed. Its handlers stay while it waits, because they restore the terminal when the program is
+ * stopped or ended; a signal that comes just before the wait is seen when the wait times out.
  */
 static char *read_line(const char *before)
 {
@@ -190,7 +189,7 @@ void ky_query_prompt_open(struct sqlite3 *db)
 	rl_variable_bind("completion-ignore-case", "on");
 	rl_attempted_completion_function = complete;
 	rl_persistent_signal_handlers = 1;
-	/* A name ends at all that cannot be in it. */
+	/* A name ends at characters that cannot be in it. */
 	rl_completer_word_break_characters = (char *)(uintptr_t) " \t\n\"'`(),;=<>+-*/|&!.";
 	using_history();
 	open_history();

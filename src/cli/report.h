@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report.h: kymo report's three kinds of answers, one file each: a table of slices
- * (report_table.c), a call tree (report_tree.c), a table of functions from samples
- * (report_samples.c).
+ * report.h: the three kinds of kymo report, one file each: a table of slices (report_table.c), a call tree
+ * (report_tree.c), a table of functions from samples (report_samples.c).
  */
 #ifndef KY_CLI_REPORT_H
 #define KY_CLI_REPORT_H
@@ -17,7 +16,7 @@ struct ky_report {
 	enum ky_report_output output;
 	enum ky_stats_by by;
 	const char *sort;
-	const char *event; /* of samples; NULL: the most frequent one */
+	const char *event; /* of samples; NULL: the most frequent */
 	uint32_t limit;    /* rows; 0: all */
 	uint32_t depth;    /* of a tree; 0: all */
 	bool samples;      /* instead of slices */
@@ -31,13 +30,10 @@ int ky_report_table(const struct ky_report *report);
 int ky_report_tree(const struct ky_report *report);
 int ky_report_samples(const struct ky_report *report);
 
-/*
- * The event that the report is about, a string of the trace, or 0 for all. Says when there are
- * others.
- */
+/* Return the event that the report is about, a string of the trace, or 0 for all. Mention other events. */
 uint32_t ky_report_event(const struct ky_report *report);
 
-/* A field of CSV: quoted when it must be, and followed by a comma or the line's end. */
+/* Print a field of CSV, quoted if necessary, then a comma or the end of the line. */
 void ky_report_csv_text(const char *text, char end);
 
 #endif

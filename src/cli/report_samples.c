@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_samples.c: kymo report on a trace of samples: which functions the time went to. */
+/* report_samples.c: kymo report of a trace of samples: the functions that took the time. */
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -39,7 +39,7 @@ static const char *module_of(const struct ky_trace *trace, uint32_t mapping)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The line where most of the function's time went: "malloc.c:3292". Empty when it is not known. */
+/* Return the line where most of the function's time went, "malloc.c:3292", or "". */
 static const char *source_of(char *buf, size_t room, const struct ky_trace *trace, uint32_t frame)
 {
 	const char *const path = ky_text_of(trace, trace->frames.file[frame]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_tree.c: kymo report --tree: what was called from where. People see the heaviest
- * branches, indented; machines get flat rows that name their parent, because depth is without
- * limit.
+ * report_tree.c: kymo report --tree: what was called from where. People see the heaviest branches, indented; programs
+ * get flat rows that name their parent, because the depth has no limit.
  */
 #include "base/json_out.h"
 #include "cli/cli.h"
@@ -64,7 +63,7 @@ static void print_line(const struct showing *showing, int64_t total, int64_t sel
 	ky_cli_table_cell(showing->table, line);
 }
 
-/* The siblings from node on as one line. */
+/* Print the siblings from node on as one line. */
 static void print_rest(struct showing *showing, uint32_t node)
 {
 	const struct ky_tree_node *const nodes = showing->tree->nodes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_attach.c: see view_attach.h. */
+/* view_attach.c: records processes for kymo view -p; see view_verb.h. */
 #include "cli/view_verb.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define LOOK_MS 20
 
-/* In the child: a group of its own, for Ctrl-C is for us, and it ends when we have. */
+/* Run in the child: in a group of its own, because Ctrl-C is for the parent; it ends with the parent. */
 static _Noreturn void run(const struct ky_view_command *command, const char *path, pid_t parent,
 			  const sigset_t *mask)
 {
@@ -29,7 +29,7 @@ static _Noreturn void run(const struct ky_view_command *command, const char *pat
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-	/* Standard output is for the address alone. */
+	/* Standard output is for the address only. */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (getppid() == parent)
 		execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_export.c: kymo view --export: the trace, or a time range of it, and the page in one HTML file. It is written
- * under another name and gets its own when it is whole: what had the name before is never replaced by half a file.
+ * view_export.c: kymo view --export: writes the trace, or a range of it, and the page as one HTML file. The file gets
+ * its name when it is complete: an existing file is never replaced by half a file.
  */
 #include "cli/view_verb.h"
 #include "server/html_export.h"
@@ -49,7 +49,7 @@ static int cannot_write(const char *path, int error, const char *message)
 	return KY_EXIT_FAILED;
 }
 
-/* Writes it and gives it its name. 0 or -errno; *size: its bytes. */
+/* Write the file and give it its name. Return 0 or -errno, and its size. */
 static int write_file(const char *waiting, const char *path, const struct ky_html_export *what,
 		      uint64_t *size, char message[256])
 {

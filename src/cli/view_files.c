@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So long a file whose writer is not seen counts as live after it has changed. */
+/* How long a file counts as live after a change if its writer cannot be seen. */
 #define UNSEEN_NS INT64_C(10000000000)
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -53,7 +53,7 @@ void ky_follow_close(struct ky_follow *follow)
 
 /* ---- who writes ---- */
 
-/* The mode of the link says for what the descriptor is open. */
+/* Report whether a descriptor is open for writing: the mode of its link says so. */
 static bool is_open_for_writing(int folder, const char *name)
 {
 	struct stat link;
@@ -93,7 +93,7 @@ static void find_writers(struct ky_follow *follow)
 	ky_pids_free(&pids);
 }
 
-/* Whether the writer that was found still has it open. */
+/* Report whether the known writer still has the file open. */
 static bool is_written(const struct ky_followed *file)
 {
 	char path[64];
@@ -132,7 +132,7 @@ void ky_follow_begin_load(struct ky_follow *follow)
 		if (is_written(file))
 			continue;
 		unknown = true;
-		if (file->writer) /* it was seen to end: nobody need guess */
+		if (file->writer) /* its end was seen: no need to guess */
 			file->changed_ns = 0;
 		file->writer = 0;
 	}
@@ -146,7 +146,7 @@ void ky_follow_look(struct ky_follow *follow)
 	for (uint32_t i = 0; i < follow->count; i++) {
 		struct ky_followed *const file = &follow->files[i];
 		struct stat now;
-		if (stat(file->path, &now) != 0) /* gone: what was loaded stays */
+		if (stat(file->path, &now) != 0) /* gone: keep what was loaded */
 			continue;
 		if (!is_unchanged(&now, &file->last))
 			file->changed_ns = ky_clock_monotonic();
@@ -164,7 +164,7 @@ struct files {
 	uint32_t count;
 };
 
-/* A capture names its file only when there is something in it, and the link still says that it has no name. */
+/* Find the name of a capture's file. It gets one only when there is something in it, and the link still shows none. */
 static bool find_name(char path[PATH_MAX], const struct stat *file)
 {
 	struct stat named;
@@ -186,7 +186,7 @@ static bool find_name(char path[PATH_MAX], const struct stat *file)
 	return found;
 }
 
-/* It may be open more than once, and in a process that a capture has forked. */
+/* A file may be open more than once, and in a process that a capture has forked. */
 static bool is_known(const struct files *files, const char *path)
 {
 	for (uint32_t i = 0; i < files->count; i++)
@@ -195,7 +195,7 @@ static bool is_known(const struct files *files, const char *path)
 	return false;
 }
 
-/* Regular files that have a name, open for writing. */
+/* Take regular files that have a name and are open for writing. */
 static void take_descriptor(struct files *files, int folder, int fd)
 {
 	char name[16];
@@ -212,7 +212,7 @@ static void take_descriptor(struct files *files, int folder, int fd)
 	files->count += find_name(path, &file) && !is_known(files, path);
 }
 
-/* What it prints may be redirected into a file: those of standard streams are none. */
+/* Skip the standard streams: output may be redirected into a file. */
 static void find_in_process(struct files *files, pid_t pid)
 {
 	DIR *const list = ky_proc_fds(pid, 0);

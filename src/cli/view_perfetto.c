@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_perfetto.c: kymo view --perfetto: the trace for ui.perfetto.dev, which fetches it from this machine when a link
- * says so: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/... What that page reads itself is served as it is,
- * all else as a .pftrace.
+ * view_perfetto.c: kymo view --perfetto: serves the trace to ui.perfetto.dev, which fetches it from this machine when
+ * a link says so: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/... Formats that this page reads are served
+ * unchanged, others as .pftrace.
  */
 #include "cli/view_verb.h"
 #include "formats/export.h"
@@ -19,7 +19,7 @@
 
 /* ---- what it reads itself ---- */
 
-/* zstd and archives it does not unpack; gzip it does. */
+/* Report packings that the page does not unpack: zstd and archives; it unpacks gzip. */
 static bool is_packed_for_us(const char *path)
 {
 	static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd}, zip[] = {'P', 'K', 3, 4};
@@ -87,7 +87,7 @@ static bool convert(const struct ky_view_command *command, const char *path)
 	return !error;
 }
 
-/* Return the descriptor, or -1 after an error message. A converted file has no name any more. */
+/* Return the descriptor, or -1 after a message. A converted file has no name any more. */
 static int open_file(const struct ky_view_command *command, bool as_it_is)
 {
 	struct ky_scratch scratch = {0};

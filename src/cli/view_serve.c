@@ -54,7 +54,7 @@ static int progress(void *context, const char *stage, uint64_t done, uint64_t al
 	return ky_cli_progress(stage, done, all);
 }
 
-/* That a file which is being written ends in the middle of something is no damage. */
+/* A file that is being written may end in the middle of something: that is not damage. */
 static bool is_its_end(const struct ky_trace *trace, uint32_t problem)
 {
 	static const char cut[] = "_truncated";
@@ -89,7 +89,7 @@ static int show(struct session *session, struct ky_trace *trace)
 	ky_cli_progress_end();
 	if (error)
 		return error;
-	/* What has no events yet has no begin either. */
+	/* A trace without events has no beginning, either. */
 	if (view->trace->begin_ns || view->trace->end_ns)
 		session->base_ns = view->base_ns;
 	error = ky_serve_show(session->serve, view);
@@ -153,7 +153,7 @@ static void follow(struct session *session)
 	}
 }
 
-/* A recording that has begun just now may not have enough in it to be read. */
+/* A recording that has just begun may not be readable yet. */
 static bool load_first(struct session *session)
 {
 	bool loaded = load(session);
@@ -263,7 +263,7 @@ int ky_view_serve(const struct ky_view_command *command)
 
 /* ---- signals ---- */
 
-/* Who started kymo with one ignored (nohup, a job in the background) wants that. */
+/* Respect signals that were ignored when kymo started (nohup, a background job). */
 static void add_unless_ignored(sigset_t *set, int number)
 {
 	struct sigaction action;
@@ -281,7 +281,7 @@ int ky_stop_open(struct ky_stop *stop)
 	add_unless_ignored(&set, SIGTERM);
 	add_unless_ignored(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &stop->before);
-	/* A client that went away is no reason to end. */
+	/* A client that goes away does not end kymo. */
 	sigaction(SIGPIPE, &ignore, NULL);
 	stop->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return stop->fd >= 0 ? 0 : -errno;
@@ -335,7 +335,7 @@ static bool write_page(const char *path, const char *address)
 	return close(fd) == 0 && bytes > 0;
 }
 
-/* In the child of a child that ends at once, so that nobody waits for it and Ctrl-C is not for it. */
+/* Run in the child of a child that ends at once, so that nobody waits for it and Ctrl-C does not reach it. */
 static _Noreturn void run(const char *page, const sigset_t *mask)
 {
 	const int null = open("/dev/null", O_RDWR);

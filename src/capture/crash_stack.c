@@ -5,7 +5,7 @@
  *   registers and memory ─ libdwfl ─▶ addresses ─ program_map ─▶ bytes of files
  *                                                                 └ symbolizer ─▶ functions, lines
  *
- * Files are opened as the target has them (program_map.h), so that names are right for a program in a
+ * Files are opened as the target has them (program_file.h), so that names are right for a program in a
  * container, or one whose files were replaced. Reading debug information may take long: after a while
  * only symbol tables are used, and later the stack is cut.
  */
@@ -21,7 +21,7 @@
 
 #include "process/proc.h"
 #include "process/proc_maps.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 #include "process/symbolizer.h"
 
 #define FRAMES_MAX 64u

@@ -9,7 +9,7 @@
 #include "capture/fail.h"
 #include "capture/probe_state.h"
 #include "process/proc.h"
-#include "process/program_libraries.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -29,7 +29,7 @@
 #include "capture/probe.h"
 #include "capture/symbol_match.h"
 #include "process/perf_ring.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 
 #define KY_PROBE_PLACES_MAX 32u    /* of one trigger in one file */
 #define KY_PROBE_RECENT 4096u      /* a power of two */

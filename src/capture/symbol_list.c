@@ -9,8 +9,6 @@
 #include "base/compare.h"
 #include "process/demangle.h"
 #include "process/program_file.h"
-#include "process/program_libraries.h"
-#include "process/program_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

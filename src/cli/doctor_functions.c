@@ -16,7 +16,7 @@
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "functrace/pt.h"
-#include "process/program_libraries.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,6 @@
  *   functions_scan.c         every instruction: branches into first instructions
  *   return_address_users.c   and functions that look at their own return address
  *   functions_cache.c        keeps the results of the last two
- *   functions_lines.c        source files and lines
  *   functions_shared.c       keeps all of it in memory, for other processes
  */
 #ifndef KY_FUNCTRACE_FUNCTIONS_PARTS_H
@@ -188,7 +187,6 @@ void ky_return_address_users_take(struct ky_functions_looks *looks);
 bool ky_functions_cache_load(struct ky_functions *functions);
 void ky_functions_cache_save(const struct ky_functions *functions);
 
-/* ---- functions_lines.c ---- */
 void ky_functions_lines(struct ky_functions_reading *reading);
 
 #endif

@@ -19,7 +19,7 @@
  */
 #include "functrace/patch_parts.h"
 
-#include "process/program_map.h"
+#include "process/program_file.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "process/proc.h"
 #include "process/proc_maps.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 
 #include <elf.h>
 #include <errno.h>

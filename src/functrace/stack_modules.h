@@ -13,7 +13,6 @@
 #define KY_FUNCTRACE_STACK_MODULES_H
 
 #include "base/map.h"
-#include "functrace/stack_starts.h"
 #include "process/address_space.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
@@ -23,6 +22,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* ---- where functions of a stripped file begin: .eh_frame_hdr ---- */
+
+/* All zero: a file without the table. */
+struct ky_stack_starts {
+	const uint8_t *table;
+	uint64_t count;
+	uint64_t address; /* of the section: starts are relative to it */
+};
+
+void ky_stack_starts_read(struct ky_stack_starts *starts, Elf *elf);
+/* Return the last start that is not behind the address; false: none. Addresses are the file's. */
+bool ky_stack_starts_find(const struct ky_stack_starts *starts, uint64_t address, uint64_t *start);
 
 /* A part of the file that is loaded. */
 struct ky_stack_segment {

@@ -15,8 +15,27 @@
 #define KY_FUNCTRACE_STACK_NAMES_H
 
 #include "functrace/functions.h"
-#include "functrace/stack_jit.h"
 #include "functrace/stack_modules.h"
+#include "process/symbol_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- names of code that a process made itself (perf-PID.map) ---- */
+
+/* All zero except pid: nothing was read yet. */
+struct ky_stack_jit {
+	pid_t pid;
+	struct ky_symbol_table table;
+	uint64_t file_bytes; /* bytes read so far */
+	uint64_t looked_ns;
+};
+
+void ky_stack_jit_free(struct ky_stack_jit *jit);
+/* Return the name as a string; 0: unknown. now_ns is of any clock. */
+uint32_t ky_stack_jit_name(struct ky_stack_jit *jit, struct ky_strings *strings, uint64_t address,
+			   uint64_t now_ns);
 
 struct ky_stack_function {
 	uint32_t name, file; /* strings; 0: none */

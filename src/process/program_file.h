@@ -6,6 +6,8 @@
 #ifndef KY_PROCESS_PROGRAM_FILE_H
 #define KY_PROCESS_PROGRAM_FILE_H
 
+#include "process/proc_maps.h"
+
 #include <elfutils/libdw.h>
 #include <gelf.h>
 #include <stdbool.h>
@@ -53,5 +55,35 @@ Elf *ky_program_file_debug(const struct ky_program_file *file);
  * no file.
  */
 Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head);
+
+/* ---- where a process has it ---- */
+
+struct ky_program_map {
+	pid_t pid;
+	struct ky_proc_mapping *mappings; /* by address: the program comes first, as a rule */
+	uint32_t count, room;
+};
+
+/* 0; -ESRCH, -EACCES ... */
+int ky_program_map_read(struct ky_program_map *map, pid_t pid);
+void ky_program_map_free(struct ky_program_map *map);
+
+/* Report whether an earlier mapping is of the same file. */
+bool ky_program_map_is_again(const struct ky_program_map *map, uint32_t index);
+/* Return the address of a byte of the file in that process; 0: it is not mapped as code. */
+uint64_t ky_program_map_address(const struct ky_program_map *map, uint64_t device, uint64_t inode,
+				uint64_t offset);
+
+/* ---- its libraries ---- */
+
+/* Call back with each path; never for programs that need no loader, or whose loader does not answer. */
+void ky_program_libraries(const char *program, void (*each)(void *context, const char *path),
+			  void *context);
+
+/*
+ * Report whether only root could have made the program's loader, or it has none. The program names its loader, so
+ * asking any other one means running the program.
+ */
+bool ky_program_libraries_are_safe(const char *program);
 
 #endif

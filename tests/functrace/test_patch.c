@@ -3,7 +3,7 @@
 #include "functrace/patch.h"
 
 #include "capture/program_hold.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 #include "target_run.h"
 
 #include <errno.h>

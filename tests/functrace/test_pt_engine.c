@@ -20,7 +20,7 @@
 #include "core/stream.h"
 #include "functrace/pt_process.h"
 #include "os/os.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 #include "pt_maker.h"
 
 #define RING_BYTES 4096u

@@ -21,7 +21,7 @@
 #include "functrace/pt_process.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
-#include "process/program_map.h"
+#include "process/program_file.h"
 #include "pt_maker.h"
 
 #define TID 4711

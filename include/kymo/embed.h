@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * embed.h: trace points in a library that must not depend on libkymo, and the interface of their host.
+ * embed.h: trace points in a library that must not depend on libkymo, and the interface of their host.
  *
  * The library's side. It ships kymo.h and kymo_impl.h (or kymo.h of the amalgamation, which is both),
  * and nothing else of kymo, and is compiled with -DKYMO_EMBEDDED. Each of its trace points looks for a host when it first runs: a function
@@ -18,7 +18,7 @@
  * it with -rdynamic, unless the library is on its link line.
  *
  * Requirements for the functions of a host:
-  *   - Any thread may call them at any time, also in a signal handler and while the same thread is in one of them. They do
+ *   - Any thread may call them at any time, also in a signal handler and while the same thread is in one of them. They do
  *     not block, abort, or change errno.
  *   - category() and site() are called once or a few times for a trace point, perhaps by several threads at once. The same
  *     trace point may be registered twice; either handle may be used. When category() returns NULL, the trace point
@@ -30,7 +30,7 @@
  *     items (KYMO_SITE_TIME, KYMO_SITE_TID).
  *   - When the library is unloaded, its struct kymo_site_info are unmapped: copy what is needed later.
  *
-  * The items of an event. The library stores them in the words that reserve() returned, one after the other, in the order
+ * The items of an event. The library stores them in the words that reserve() returned, one after the other, in the order
  * below. Items that the trace point's flags do not name are left out. info->types has the type of each item, four bits an
  * item, the first lowest.
  *
@@ -56,11 +56,11 @@
  *
  *	          cut: it had more than KYMO_STRING_MAX bytes; null: it was a null pointer (0 bytes)
  *
-  * KYMO_SCOPE has one trace point for beginning and end (KYMO_SITE_SCOPE). The beginning has the items; the end is a
+ * KYMO_SCOPE has one trace point for beginning and end (KYMO_SITE_SCOPE). The beginning has the items; the end is a
  * commit() with end set, and has none. KYMO_PRINT's name is the printf format, and its items are the values, with empty
  * keys. KYMO_COUNTER's value is its last item.
  *
-  * To walk over the items of an event:
+ * To walk over the items of an event:
  *
  *	struct kymo_items walk = kymo_items_of(info, reservation->items, words);
  *	struct kymo_item item;
@@ -84,7 +84,7 @@ extern "C" {
 #endif
 
 /*
-  * Return the host of this process, or NULL for another version. Defined by libkymo, or by a program that is its own host.
+ * Return the host of this process, or NULL for another version. Defined by libkymo, or by a program that is its own host.
  */
 KYMO_API const struct kymo_host *kymo_host_get(uint32_t version);
 
@@ -143,7 +143,7 @@ static inline uint32_t kymo_item_role_at(const struct kymo_site_info *info, uint
 }
 
 /*
-  * Decode the next item into *item. Return 1, or 0 after the last one; also 0 when the words end in the middle of an item,
+ * Decode the next item into *item. Return 1, or 0 after the last one; also 0 when the words end in the middle of an item,
  * which no event from kymo.h does.
  */
 static inline int kymo_items_next(struct kymo_items *walk, struct kymo_item *item)

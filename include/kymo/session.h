@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * session.h: record to a file, a descriptor, a callback or ftrace, from inside the program.
+ * session.h: record to a file, a descriptor, a callback or ftrace, from inside the program.
  *
  *	struct kymo_session *session;
  *	struct kymo_options options = {.size = sizeof(options), .path = "out.pftrace"};
@@ -8,7 +8,7 @@
  *	...
  *	error = kymo_session_stop(&session);
  *
-  * Functions return 0 or more on success, else a negative errno or an enum kymo_error; kymo_strerror() has the text. All
+ * Functions return 0 or more on success, else a negative errno or an enum kymo_error; kymo_strerror() has the text. All
  * functions may be called from any thread, none from a signal handler. A session never stops, blocks or ends the program:
  * when its file cannot be written, the session ends and keeps the error for kymo_session_error() and kymo_session_stop(),
  * and the program continues.
@@ -77,7 +77,7 @@ enum kymo_mode {
 };
 
 /*
-  * What to record, and where. Zero everything, then set size and what you need. Strings are copied.
+ * What to record, and where. Zero everything, then set size and what you need. Strings are copied.
  */
 struct kymo_options {
 	size_t size;      /* sizeof(struct kymo_options) */
@@ -104,13 +104,13 @@ struct kymo_options {
 struct kymo_session;
 
 /*
-  * Start a session and store it in *session; on failure *session is NULL. Return 0; KYMO_EOPTIONS, KYMO_EFORMAT,
+ * Start a session and store it in *session; on failure *session is NULL. Return 0; KYMO_EOPTIONS, KYMO_EFORMAT,
  * KYMO_EZLIB, KYMO_ECONFIG, KYMO_EMARKER, KYMO_EDRUM, KYMO_ESLOTS; or the error of opening the file or making the thread.
  */
 KYMO_API int kymo_session_start(struct kymo_session **session, const struct kymo_options *options);
 
 /*
-  * Wait until every event recorded before the call is written (in ring mode: write the file now). Return 0 or the
+ * Wait until every event recorded before the call is written (in ring mode: write the file now). Return 0 or the
  * session's first error.
  */
 KYMO_API int kymo_session_flush(struct kymo_session *session);
@@ -130,7 +130,7 @@ struct kymo_stats {
 KYMO_API int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *stats);
 
 /*
-  * Finish the file, free the session and set *session to NULL, even on failure; *session may be NULL. Return 0 or the
+ * Finish the file, free the session and set *session to NULL, even on failure; *session may be NULL. Return 0 or the
  * session's first error.
  */
 KYMO_API int kymo_session_stop(struct kymo_session **session);
@@ -173,7 +173,7 @@ struct kymo_event {
 typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, void *context);
 
 /*
-  * Call fn from a thread of the library with batches of events in the order of their times, until kymo_unsubscribe(). A
+ * Call fn from a thread of the library with batches of events in the order of their times, until kymo_unsubscribe(). A
  * subscriber that is too slow does not hold up the program: it gets one event of kind KYMO_KIND_LOST for those that were
  * overwritten. fn does not get the events that it records itself. fn may call all functions of this header. The end of the
  * program does not wait for fn: what fn uses must stay valid, or unsubscribe first. categories as in kymo_options. Return
@@ -182,14 +182,14 @@ typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, voi
 KYMO_API int kymo_subscribe(kymo_event_fn fn, void *context, const char *categories);
 
 /*
-  * End a subscription. Events recorded before the call are still delivered; when it returns, fn is not running and will not
+ * End a subscription. Events recorded before the call are still delivered; when it returns, fn is not running and will not
  * be called again. Inside fn it returns at once, and fn is not called again after it returned. Return 0, or -ENOENT when
  * there is no such subscription.
  */
 KYMO_API int kymo_unsubscribe(int subscription);
 
 /*
-  * List the descriptors that a sandboxed child must keep for tracing to continue (the shared memory, trace_marker). Store
+ * List the descriptors that a sandboxed child must keep for tracing to continue (the shared memory, trace_marker). Store
  * at most max in fds. Return how many there are.
  */
 KYMO_API int kymo_descriptors(int *fds, size_t max);

@@ -25,14 +25,14 @@
 	X(API, "api", "", WATCH, nothing,                                                          \
 	  "the program calls kymo_snapshot(), or a KYMO_SCOPE_OVER took too long")                 \
 	X(SIGNAL, "signal:", "USR1", CAPTURE, signal,                                              \
-	  "kymo receives this signal, and does not pass it on")                                    \
+	  "this signal is sent to kymo, which does not pass it on")                                \
 	X(SYMBOL, "symbol:", "NAME", PROBES, symbol,                                               \
 	  "a function is called; symbol:? opens a list to choose from")                            \
 	X(LINE, "line:", "FILE:LINE", PROBES, line, "a source line is reached")                    \
 	X(SPAN, "span:", "CAT/NAME>5ms", WATCH, span,                                              \
-	  "a span lasts longer; fires while it is still open")                                     \
+	  "a span lasts longer than this; fires while it is still open")                           \
 	X(GAP, "gap:", "CAT/NAME>20ms", WATCH, gap,                                                \
-	  "no event of that name begins for longer after one ended")                               \
+	  "after an event of that name ends, none begins for longer than this")                    \
 	X(COUNTER, "counter:", "CAT/NAME>100", WATCH, counter,                                     \
 	  "a counter rises above (with '<': falls below) the value")
 

@@ -205,7 +205,7 @@ static void say_without_drums(const struct ky_capture_command *command,
 		kernel && samples  ? "kernel events and samples were recorded"
 		: kernel           ? "kernel events were recorded"
 		: samples          ? "samples were recorded"
-		: facts->snapshots ? "of the snapshots there is when, where and why"
+		: facts->snapshots ? "each snapshot holds only its time, place and reason"
 				   : "nothing was recorded",
 		!kernel && !command->capture.kernel_count ? "; --kernel adds its scheduling" : "",
 		!samples && !command->capture.samples_per_second

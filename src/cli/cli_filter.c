@@ -15,7 +15,7 @@ const struct ky_option ky_cli_filter_range[] = {
 	 .more = "A time is a number with a unit (ns, us, ms, s, min, h). After an `@` the unit may be left "
 		 "out: nanoseconds."},
 	{"to", KY_OPTION_AT(TEXT, struct ky_cli_filter, to), .argument = "TIME",
-	 .help = "and up to here; what reaches over an edge is cut there"},
+	 .help = "and up to here; what extends past either end is cut off"},
 	{0},
 };
 

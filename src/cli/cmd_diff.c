@@ -363,7 +363,7 @@ static const struct ky_option options[] = {
 const struct ky_verb ky_verb_diff = {
 	.name = "diff",
 	.summary = "compare two traces: what got slower or faster, with an exit code for CI",
-	.usage = "[OPTIONS] A B",
+	.usage = "[OPTIONS] BEFORE AFTER",
 	.about =
 		"Compare the slices of two traces by their names. A name is slower or faster only if a rank test finds "
 		"the difference significant (p below alpha after correction for all names), the difference is not "

@@ -164,7 +164,7 @@ static int say_none(struct ky_trace *trace, const char *name)
 		ky_stats_free(&stats);
 	}
 	if (!trace->slices.rows.count)
-		ky_cli_error("there are no slices in it; 'kymo info' says what there is");
+		ky_cli_error("there are no slices in it; 'kymo info' shows what it has");
 	else if (similar[0])
 		ky_cli_error("no slice is named '%s'; there are %s", name, similar);
 	else

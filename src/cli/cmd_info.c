@@ -60,7 +60,7 @@ static void print_count(const char *what, uint64_t count, const char *one)
 static void print_counts(const struct ky_info *info, const struct ky_trace *trace)
 {
 	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES];
-	title("what there is");
+	title("contents");
 	if (info->unfinished)
 		printf("  %-10s %s, %s of them never ended\n", "slices",
 		       ky_quantity_count(a, info->spans), ky_quantity_count(b, info->unfinished));
@@ -209,7 +209,7 @@ static void print_problems(const struct ky_trace *trace, bool all)
 						       {"count", true, false},
 						       {"first", false, false},
 						       {"what", false, false},
-						       {"said", false, true}};
+						       {"details", false, true}};
 	const struct ky_problems *const problems = &trace->problems;
 	const uint32_t rows = at_most(problems->rows.count, PROBLEMS_SHOWN, all);
 	char text[KY_QUANTITY_BYTES];

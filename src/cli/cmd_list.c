@@ -134,7 +134,7 @@ const struct ky_verb ky_verb_list = {
 	.usage = "[OPTIONS]",
 	.about =
 		"Show every process with a kymo buffer that you may look into: its threads that trace, how many of "
-		"its categories are on, events per second, events lost for want of a ring, recorders that want "
+		"its categories are on, events per second, events lost because no ring was free, recorders that want "
 		"events, and the memory of its buffer. Looking costs the processes nothing and changes nothing in "
 		"them.",
 	.details =

@@ -179,7 +179,7 @@ static const struct ky_option options[] = {
 
 const struct ky_verb ky_verb_merge = {
 	.name = "merge",
-	.summary = "write several traces or hosts on one timeline",
+	.summary = "combine traces, also of several hosts, on one timeline",
 	.usage = "[OPTIONS] -o OUTPUT INPUT INPUT...",
 	.about =
 		"Write several traces as one, on the timeline of the first. kymo finds the offset of each other clock: "

@@ -24,7 +24,7 @@ static int run(int argc, char **argv)
 
 static const struct ky_option options[] = {
 	{"progress", KY_OPTION_AT(FLAG, struct ky_capture_command, progress),
-	 .help = "show a progress line although the program has the terminal"},
+	 .help = "show a progress line even though the program uses the terminal"},
 	{0},
 };
 
@@ -59,8 +59,8 @@ const struct ky_verb ky_verb_run = {
 		"ends with the program and returns its exit code. Ctrl-C reaches the program as usual; a second one "
 		"kills it.",
 	.details =
-		"Children are recorded however short they live, and all sources share one timeline. The program is "
-		"never held up: it writes into its own memory, and kymo reads there.\n"
+		"Children are recorded however briefly they live, and all sources share one timeline. Recording "
+		"events never holds the program up: it writes into its own memory, and kymo reads there.\n"
 		"\n"
 		"The recording ends with the program; children that still run are recorded up to that moment. When "
 		"it ends earlier (`--duration`, `--max-size`, `--snapshots`, a full disk), the program goes on, and "

@@ -333,7 +333,7 @@ static const struct ky_option options[] = {
 
 const struct ky_verb ky_verb_snapshot = {
 	.name = "snapshot",
-	.summary = "write what a process recorded lately",
+	.summary = "write what a process recently recorded",
 	.usage = "[OPTIONS] -p PID|NAME",
 	.about =
 		"Write what a process recorded lately: its rings always hold the last events, whether or not anyone "

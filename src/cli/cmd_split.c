@@ -282,7 +282,7 @@ static const struct ky_option options[] = {
 
 const struct ky_verb ky_verb_split = {
 	.name = "split",
-	.summary = "write a part of a trace, or all of it in several",
+	.summary = "write a part of a trace, or split it into several files",
 	.usage = "[OPTIONS] INPUT",
 	.about =
 		"Write a part of a trace, or all of it in several parts, each a complete trace: spans that reach over an "

@@ -175,7 +175,7 @@ const struct ky_verb ky_verb_view = {
 	.about =
 		"Show a trace in the browser: serve a page on 127.0.0.1 until Ctrl-C and print its secret address. "
 		"Nothing leaves the machine. Several files share one timeline, as with 'kymo merge'. A file that is "
-		"still being written is followed. Without a file: the recording that you are making now.",
+		"still being written is followed. Without a file, show the recording in progress.",
 	.details =
 		"The page needs no network: all of it is in kymo, which sends only what fits on the screen, so a "
 		"trace may be as large as the machine's memory. kymo opens the browser when there is a screen. The "

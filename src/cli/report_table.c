@@ -235,7 +235,7 @@ int ky_report_table(const struct ky_report *report)
 		print_text(report, &stats, rows);
 	else
 		ky_cli_error(
-			"no slice is like that; 'kymo report' without filters shows what there is");
+			"no slice matches these filters; 'kymo report' without filters shows all");
 	ky_stats_free(&stats);
 	return 0;
 }

@@ -244,8 +244,9 @@ bool ky_running_find(char path[PATH_MAX], bool quiet)
 		return true;
 	}
 	if (files.count == 0) {
-		ky_cli_usage("which file? And nothing is being recorded now; -p PID|NAME records a "
-			     "process and shows it");
+		ky_cli_usage(
+			"no file is given, and nothing is being recorded: -p PID|NAME records a "
+			"process and shows it");
 		return false;
 	}
 	for (uint32_t i = 0; i < files.count; i++)

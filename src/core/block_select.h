@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * block_select.h: remove unwanted events from a piece of a block. The others move together in place; where the counter's
+ * block_select.h: remove unwanted events from a piece of a block. The others move together in place; where the counter's
  * high half changes between two of them, a control word is put in. Inline, so that keep() is inlined, too.
  */
 #ifndef KY_CORE_BLOCK_SELECT_H

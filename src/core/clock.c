@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * clock.c: take readings of the clocks and interpolate between them.
+ * clock.c: take readings of the clocks and interpolate between them.
  *
  * The list in the drum only grows at its end. When it is full, every second reading of the older half is removed: old
  * ticks are then in a longer segment, which moves them by nanoseconds at most, and readers that converted them before do

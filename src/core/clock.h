@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * clock.h: convert ticks to nanoseconds.
+ * clock.h: convert ticks to nanoseconds.
  *
  * The drum holds readings: the counter and the system's clocks, read at one moment. A tick's time is interpolated between
  * the two readings around it. A tick is converted only when there is a reading after it, so all that convert it (several

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * decode.h: decode an event's words into a struct ky_event. The words are untrusted: a length that does not fit ends the
+ * decode.h: decode an event's words into a struct ky_event. The words are untrusted: a length that does not fit ends the
  * arguments there, nothing more.
  */
 #ifndef KY_CORE_DECODE_H

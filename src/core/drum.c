@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * drum.c: make the drum. The first event of the process gets here, perhaps in a signal handler: system calls are
+ * drum.c: make the drum. The first event of the process gets here, perhaps in a signal handler: system calls are
  * unavoidable, but there is no allocation and no lock. Other threads wait while the drum is being made; a signal handler
  * of the thread that makes it gets none, and the caller counts its event as lost.
  *

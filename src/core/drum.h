@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * drum.h: the drum of this process: where it is, its parts, and when it is made.
+ * drum.h: the drum of this process: where it is, its parts, and when it is made.
  *
  * There is at most one, mapped at one address for the life of the process. A forked child gets a new one at the same
  * address, so that pointers into it (the bytes that trace points test) stay valid. Several copies of the library in one
@@ -17,7 +17,6 @@
 
 /* Invariant: base to base + bytes is mapped, and the pointers are those of the header's places. */
 struct ky_drum {
-
 	uint8_t *base;
 	struct ky_drum_header *header;
 	struct ky_drum_clock *clock;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * drum_make.h: plan the places of a new drum's parts and fill them. The recorder makes the drum of its process this way,
+ * drum_make.h: plan the places of a new drum's parts and fill them. The recorder makes the drum of its process this way,
  * and kymo makes drums for other processes.
  */
 #ifndef KY_CORE_DRUM_MAKE_H

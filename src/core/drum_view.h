@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * drum_view.h: a drum as untrusted bytes. The header is checked once and copied: no read goes outside the drum, whatever
+ * drum_view.h: a drum as untrusted bytes. The header is checked once and copied: no read goes outside the drum, whatever
  * is written into it later.
  */
 #ifndef KY_CORE_DRUM_VIEW_H
@@ -11,7 +11,6 @@
 
 /* Invariant: the parts that header describes are within bytes, and within what layout.h allows. */
 struct ky_drum_view {
-
 	uint64_t bad_at; /* after a failure to open: the byte that is wrong */
 	const uint8_t *base;
 	uint64_t bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * event.h: an event as the writers see it: decoded, checked, in nanoseconds, with its trace point and thread as objects
+ * event.h: an event as the writers see it: decoded, checked, in nanoseconds, with its trace point and thread as objects
  * that a writer can key its own tables by (their index is dense and starts at 0). Sites and threads live as long as the
  * reader that made the events; args and strings of an event only until the next one.
  */

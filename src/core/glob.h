@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * glob.h: match categories against a list of globs, as in kymo_options.categories and KYMO_CATEGORIES.
+ * glob.h: match categories against a list of globs, as in kymo_options.categories and KYMO_CATEGORIES.
  *
  *	net,db*,-db.debug	these two, without db.debug
  *	-gpu,-*.verbose		everything else

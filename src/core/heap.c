@@ -4,7 +4,7 @@
  *
  *   bucket[hash] ─▶ record ─next▶ record ─next▶ 0
  *
-  * To add: take room by moving heap_used up, write the record, then compare-and-swap it in as the head of its chain. When
+ * To add: take room by moving heap_used up, write the record, then compare-and-swap it in as the head of its chain. When
  * that fails, other threads have added records: look through just those for an equal one and try again. So of two
  * threads with the same string one wins and both use its record; the loser's room stays unused, only in that race.
  */

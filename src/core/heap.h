@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * heap.h: strings, trace points and categories in the drum, and the recorders that want categories on. Append-only, unique
+ * heap.h: strings, trace points and categories in the drum, and the recorders that want categories on. Append-only, unique
  * by content, shared by all threads and all copies of the library without a lock. Safe in signal handlers. layout.h has
  * the invariants.
  */

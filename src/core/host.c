@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * host.c: libkymo as the host of libraries that ship kymo's headers alone (see embed.h). Their events take the slow path
+ * host.c: libkymo as the host of libraries that ship kymo's headers alone (see embed.h). Their events take the slow path
  * into the same rings.
  */
 #include "core/heap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * init.c: act when the library is loaded, when the process forks and when it ends. The environment is read here, once,
+ * init.c: act when the library is loaded, when the process forks and when it ends. The environment is read here, once,
  * because getenv is not for signal handlers. A program that runs with more rights than its caller (set-user-ID) ignores
  * the caller's environment.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * layout.h: the drum, byte by byte. Other processes read it and may write to the fields marked (outside). A reader
+ * layout.h: the drum, byte by byte. Other processes read it and may write to the fields marked (outside). A reader
  * trusts nothing in it.
  *
  *   0                 struct ky_drum_header, one page

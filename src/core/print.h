@@ -24,7 +24,7 @@
 #define KY_PRINT_WIDTH_MAX 512
 
 /*
-  * Format into out, which is NUL-terminated unless room is 0 and never has a NUL before that. Return the bytes before the
+ * Format into out, which is NUL-terminated unless room is 0 and never has a NUL before that. Return the bytes before the
  * NUL: less than room, whatever the message would have needed.
  */
 size_t ky_print(char *out, size_t room, const char *fmt, const struct kymo_arg *args,

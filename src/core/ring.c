@@ -2,7 +2,7 @@
 /*
  * ring.c: taking rings, beginning blocks.
  *
-  * A thread gets a free ring (the one released the longest ago, so that what a thread left stays readable for long),
+ * A thread gets a free ring (the one released the longest ago, so that what a thread left stays readable for long),
  * else a new one while the budget lasts, smaller when it runs low, else one whose owner died without releasing it.
  * So memory is bounded, and short-lived threads share rings.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * ring.h: the writing side of the rings. A writer is a thread's private view of the ring that it owns. A thread has a few
+ * ring.h: the writing side of the rings. A writer is a thread's private view of the ring that it owns. A thread has a few
  * of them, for signal handlers that interrupt an event (level 1 and up).
  */
 #ifndef KY_CORE_RING_H

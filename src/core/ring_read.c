@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * ring_read.c: copy pieces of blocks while their owner may overwrite them. layout.h has the protocol: nothing copied is
+ * ring_read.c: copy pieces of blocks while their owner may overwrite them. layout.h has the protocol: nothing copied is
  * trusted before seq was read a second time.
  */
 #include "core/ring_read.h"

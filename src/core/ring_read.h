@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * ring_read.h: the reading side of one ring. Any number of readers, each with a cursor of its own; the writer does not
+ * ring_read.h: the reading side of one ring. Any number of readers, each with a cursor of its own; the writer does not
  * know of them. A reader copies what is new, checks that the owner did not overwrite it during the copy, and otherwise
  * learns exactly how many events it missed.
  */
@@ -30,7 +30,6 @@ struct ky_block {
  * blocks is a power of two; word is at most a block's words. number never decreases.
  */
 struct ky_ring_cursor {
-
 	uint64_t at;     /* of the ring in the drum, checked */
 	uint64_t blocks; /* in the ring; 0: not found yet */
 	uint64_t number; /* of the block to read from */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * sites.h: a reader's own copies of trace points and threads, made when first met and kept as long as the reader. They are
+ * sites.h: a reader's own copies of trace points and threads, made when first met and kept as long as the reader. They are
  * found by their place in the heap and by process and thread id.
  *
  * Invariants: by_place[i] is in all; all[i]->index is i. The table of threads is at most half full, and each thread's

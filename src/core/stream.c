@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * stream.c: merge the rings. A heap orders the sources by the time of their next event; the earliest is read for as long
+ * stream.c: merge the rings. A heap orders the sources by the time of their next event; the earliest is read for as long
  * as it stays the earliest, so that one busy thread costs no comparisons.
  */
 #include "core/stream.h"

@@ -6,7 +6,7 @@
  *   ring 1 ─ cursor ─ piece ─┼─ the earliest next ─▶ decode ─▶ event()
  *   ring 2 ─ cursor ─ piece ─┘
  *
-  * Each source holds one copied piece of a block at a time. Events are delivered up to the horizon, the last reading of the
+ * Each source holds one copied piece of a block at a time. Events are delivered up to the horizon, the last reading of the
  * clocks; newer ones wait for the next call. It trusts nothing in the drum, so it works on any process's.
  *
  * Invariants: sources[i] reads ring i. The heap holds sources with a next event, each once, and next_ticks of a source is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * utf8_scan.h: find valid UTF-8 in bytes (RFC 3629: no overlong forms, no surrogates, nothing over U+10FFFF).
+ * utf8_scan.h: find valid UTF-8 in bytes (RFC 3629: no overlong forms, no surrogates, nothing over U+10FFFF).
  */
 #ifndef KY_CORE_UTF8_SCAN_H
 #define KY_CORE_UTF8_SCAN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * writer.c: the slow path: the first event of a trace point, of a thread or of a block; events with strings; events in a
+ * writer.c: the slow path: the first event of a trace point, of a thread or of a block; events with strings; events in a
  * signal handler that interrupted an event. Never locks or allocates; leaves errno unchanged.
  */
 #include "core/writer.h"

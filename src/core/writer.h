@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * writer.h: choose the writer of an event, and the slow path of the trace points.
+ * writer.h: choose the writer of an event, and the slow path of the trace points.
  *
  * A thread that traces has a slot: a few writers, one for each depth at which signal handlers may interrupt events. Slots
  * are in memory that the kernel zeroes in a forked child, so that a child's first event notices the fork, even after a
@@ -28,7 +28,7 @@ struct ky_slot {
 };
 
 /*
-  * A linker takes from a static library only what is referred to. The slow path, which every trace point refers to,
+ * A linker takes from a static library only what is referred to. The slow path, which every trace point refers to,
  * refers to these, and so links the constructors of init.c and of sink/env.c.
  */
 extern const char ky_init_linked, ky_env_linked;

@@ -42,8 +42,6 @@
 #ifndef KY_FUNCTRACE_AGENT_ABI_H
 #define KY_FUNCTRACE_AGENT_ABI_H
 
-#include "functrace/agent_abi.h"
-
 #include <stddef.h>
 #include <stdint.h>
 

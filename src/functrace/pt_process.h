@@ -13,7 +13,6 @@
 #include "functrace/made_drum.h"
 #include "functrace/pt.h"
 #include "functrace/pt_decode.h"
-#include "functrace/pt_process.h"
 #include "functrace/pt_space.h"
 #include "functrace/pt_thread.h"
 

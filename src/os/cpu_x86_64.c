@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * The counter of x86-64: the TSC, if CPUID reports that it has one rate on all cores and in all power states, and if the
+ * The counter of x86-64: the TSC, if CPUID reports that it has one rate on all cores and in all power states, and if the
  * kernel uses it as its clock source (in a virtual machine CPUID alone is not enough).
  */
 #ifdef __x86_64__

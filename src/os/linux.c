@@ -106,7 +106,7 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 void *ky_os_map(int fd, uint64_t bytes, void *fixed)
 {
 	/*
-	  * After mlockall(MCL_FUTURE) a writable mapping would be populated at once, all of it. Not in a forked child,
+	 * After mlockall(MCL_FUTURE) a writable mapping would be populated at once, all of it. Not in a forked child,
 	 * which locks nothing: there the old mapping is replaced in one step, because other threads may read it.
 	 */
 	void *at = mmap(fixed, bytes, fixed ? PROT_READ | PROT_WRITE : PROT_NONE,

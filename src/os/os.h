@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * os.h: the system and the CPU, for the recorder. "Signal-safe" functions may be called on an event's slow path: no
+ * os.h: the system and the CPU, for the recorder. "Signal-safe" functions may be called on an event's slow path: no
  * allocation, no lock; the caller saves errno.
  */
 #ifndef KY_OS_OS_H
@@ -20,7 +20,7 @@ void ky_cpu_clear(uint64_t *words, size_t count);
 void ky_cpu_relax(void);
 
 /*
-  * Order the stores before it against those after it; likewise for loads. The thread sanitizer does not know fences, but
+ * Order the stores before it against those after it; likewise for loads. The thread sanitizer does not know fences, but
  * all accesses that they order are atomic.
  */
 #if defined(__SANITIZE_THREAD__)

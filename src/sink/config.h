@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * config.h: kymo_options.perfetto_config: read a serialized perfetto.protos.TraceConfig as the equivalent session
+ * config.h: kymo_options.perfetto_config: read a serialized perfetto.protos.TraceConfig as the equivalent session
  * options.
  *
  *	TraceConfig                                    kymo_options
@@ -45,12 +45,12 @@ struct ky_config {
 };
 
 /*
-  * Read the message. Return 0; KYMO_ECONFIG when it is truncated or malformed; -ENOMEM. On failure *config is all zero.
+ * Read the message. Return 0; KYMO_ECONFIG when it is truncated or malformed; -ENOMEM. On failure *config is all zero.
  */
 int ky_config_decode(struct ky_config *config, const void *data, size_t bytes);
 
 /*
-  * Fill in the options that are zero: explicit options win (KYMO_MODE_STREAM is zero, so a config can make it
+ * Fill in the options that are zero: explicit options win (KYMO_MODE_STREAM is zero, so a config can make it
  * KYMO_MODE_RING). The strings belong to config, which must live until the options were used.
  */
 void ky_config_apply(const struct ky_config *config, struct kymo_options *options);

@@ -10,7 +10,7 @@
 #include <time.h>
 
 /*
-  * The nap between two rounds grows from the first to the second while there is little to do. The rings of a streaming
+ * The nap between two rounds grows from the first to the second while there is little to do. The rings of a streaming
  * session hold more than a thread can write at full speed in the longest nap.
  */
 #define NAP_MIN_NS UINT64_C(1000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * drain.h: the thread of one session or subscription. It wakes up by itself, sooner the more there is to read, and when a
+ * drain.h: the thread of one session or subscription. It wakes up by itself, sooner the more there is to read, and when a
  * flush or the end is requested. Trace points never signal it: that would be a system call in an event.
  */
 #ifndef KY_SINK_DRAIN_H
@@ -21,7 +21,6 @@ enum ky_drain_wish { KY_DRAIN_MORE, KY_DRAIN_REST, KY_DRAIN_END };
 
 /* Invariants, under lock: answered <= asked; ended is set once and for all; joined only after that or by its waiter. */
 struct ky_drain {
-
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* to the thread */
@@ -33,7 +32,7 @@ struct ky_drain {
 	bool joined; /* or a thread is about to */
 	bool started;
 	/*
-	  * Do one round of work. flush: everything up to now, and through to the file. last: it is the last round.
+	 * Do one round of work. flush: everything up to now, and through to the file. last: it is the last round.
 	 * Return whether to come again soon, to rest, or (a failure, a limit) to end.
 	 */
 	enum ky_drain_wish (*round)(void *self, bool flush, bool last);
@@ -48,11 +47,11 @@ uint64_t ky_drain_now_ns(void);
 int ky_drain_start(struct ky_drain *drain, void *self,
 		   enum ky_drain_wish (*round)(void *self, bool flush, bool last));
 /*
-  * Wait for a round with flush that began after this call. In the thread itself, return at once.
+ * Wait for a round with flush that began after this call. In the thread itself, return at once.
  */
 void ky_drain_flush(struct ky_drain *drain);
 /*
-  * Ask for the last round and wait until it is over. Any number of threads may do so at once; the drain stays. In the
+ * Ask for the last round and wait until it is over. Any number of threads may do so at once; the drain stays. In the
  * thread itself, do not wait.
  */
 void ky_drain_finish(struct ky_drain *drain);

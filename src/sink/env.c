@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * env.c: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded, without any code in the program; it
+ * env.c: KYMO_TRACE=out.pftrace ./program starts a session when the library is loaded, without any code in the program; it
  * ends with the process. Forked children get a session of their own if it cannot interfere with this one: with ${pid} in
  * the path, or without a file. A session that cannot start prints nothing: the program comes first.
  */

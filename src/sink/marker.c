@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * marker.c: write each event as a line to ftrace's trace_marker, in the thread that records it, so that the kernel's own
+ * marker.c: write each event as a line to ftrace's trace_marker, in the thread that records it, so that the kernel's own
  * time and thread are right. That is a system call per event, which the choice of this backend accepts. Events take the
  * slow path while it runs and come here through its hook; they are in the rings as well.
  *
@@ -52,7 +52,7 @@ static struct {
 } marker = {.fd = -1, .kept = -1};
 
 /*
-  * Ids of a thread's open spans, so that an exit has the number of its enter. Thread-local storage that is not allocated on
+ * Ids of a thread's open spans, so that an exit has the number of its enter. Thread-local storage that is not allocated on
  * first use, which would be in an event.
  */
 static __thread struct {
@@ -184,7 +184,7 @@ static uint64_t new_id(void)
 }
 
 /*
-  * Return a number for the event; a span's end has that of its beginning. A signal handler may come anywhere: the place is
+ * Return a number for the event; a span's end has that of its beginning. A signal handler may come anywhere: the place is
  * taken before it is written, and read before it is given back.
  */
 static uint64_t number_of(const struct marker_event *p)

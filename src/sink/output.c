@@ -12,7 +12,7 @@
 #define BUFFER_BYTES (512u << 10)
 
 /*
-  * Report whether fd is still ours. Programs close descriptors that they do not know (all from 3 on, when they become a
+ * Report whether fd is still ours. Programs close descriptors that they do not know (all from 3 on, when they become a
  * daemon), and the next file they open gets the number: we must neither write to it nor close it.
  */
 static bool is_ours(const struct ky_output *output)
@@ -122,7 +122,7 @@ int ky_output_begin(struct ky_output *output, const char *path, bool replacing,
 }
 
 /*
-  * Reopen a pipe, so that O_NONBLOCK is set for us alone and not for everybody who shares the descriptor: a pipe without a
+ * Reopen a pipe, so that O_NONBLOCK is set for us alone and not for everybody who shares the descriptor: a pipe without a
  * reader must not hold up the end of the program. Return a negative value on failure.
  */
 static int reopen_pipe(int fd)
@@ -171,7 +171,7 @@ void ky_output_push(struct ky_output *output, bool all)
 }
 
 /*
-  * Close the descriptor; a close that fails (a full disk over the network) is an error, too. A child forked at the same
+ * Close the descriptor; a close that fails (a full disk over the network) is an error, too. A child forked at the same
  * time finds the number or not, but never one that is closed already: the signal fence orders the store before the close.
  */
 static int close_file(struct ky_output *output)

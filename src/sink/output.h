@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * output.h: a session's file: a writer, its buffer, compression, and the file or descriptor.
+ * output.h: a session's file: a writer, its buffer, compression, and the file or descriptor.
  *
  *   events ─▶ writer ─▶ ky_out ─push─▶ (gzip) ─▶ descriptor
  *
-  * The buffer is written at the end of a call when it is full enough, and at a flush: always at the end of a record, so
+ * The buffer is written at the end of a call when it is full enough, and at a flush: always at the end of a record, so
  * that the file is valid wherever it is cut off.
  */
 #ifndef KY_SINK_OUTPUT_H

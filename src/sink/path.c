@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * path.c: name, open, replace and write output files.
+ * path.c: name, open, replace and write output files.
  *
  * Everything is opened close-on-exec, so that a program's children neither hold a lock nor a trace
  * open. Streams are opened non-blocking and without O_TRUNC: a FIFO or a terminal must not hang the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * path.h: turn a user's path into an open file: expand names, open without overwriting another process's trace, replace a
+ * path.h: turn a user's path into an open file: expand names, open without overwriting another process's trace, replace a
  * file in one step, write all of a buffer.
  *
  * A stream's file is opened with ky_path_open() and locked while it is written: a second process with the same path (a
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 /*
-  * Copy path and fill in ${pid} and ${rotation}; any other ${...} stays unchanged. Return the length, or -ENAMETOOLONG with
+ * Copy path and fill in ${pid} and ${rotation}; any other ${...} stays unchanged. Return the length, or -ENAMETOOLONG with
  * an empty out.
  */
 int ky_path_expand(char *out, size_t room, const char *path, int32_t pid, uint32_t rotation);
@@ -30,13 +30,13 @@ int ky_path_expand(char *out, size_t room, const char *path, int32_t pid, uint32
 bool ky_path_rotates(const char *path);
 
 /*
-  * Copy path with .label before its suffix: out.json.gz and 1234 make out.1234.json.gz. Return the length, or
+ * Copy path with .label before its suffix: out.json.gz and 1234 make out.1234.json.gz. Return the length, or
  * -ENAMETOOLONG with an empty out.
  */
 int ky_path_insert(char *out, size_t room, const char *path, const char *label);
 
 /*
-  * Open an expanded path for streaming: create it if necessary, lock and empty it if it is a regular file. When another
+ * Open an expanded path for streaming: create it if necessary, lock and empty it if it is a regular file. When another
  * process has locked it, use a name with the pid (and then a number) instead. Store the name in used. Wait for a FIFO's
  * reader for a moment, not for ever. Return a descriptor, which may be non-blocking, or a negative errno: -EBUSY when all
  * names are locked.
@@ -51,13 +51,13 @@ struct ky_path_replacement {
 };
 
 /*
-  * Check that a replacement of path could begin now, so that a flight recorder that could never write fails when it
+ * Check that a replacement of path could begin now, so that a flight recorder that could never write fails when it
  * starts. Write nothing. Return 0 or a negative errno.
  */
 int ky_path_replace_check(const char *path);
 
 /*
-  * Begin a replacement of path. Files that no rename can replace (a FIFO, a terminal, names in /dev and /proc) are written
+ * Begin a replacement of path. Files that no rename can replace (a FIFO, a terminal, names in /dev and /proc) are written
  * in place. Return 0, or a negative errno; then there is nothing to finish or abandon.
  */
 int ky_path_replace(struct ky_path_replacement *replacement, const char *path);
@@ -69,7 +69,7 @@ int ky_path_replace_finish(struct ky_path_replacement *replacement);
 void ky_path_replace_abandon(struct ky_path_replacement *replacement);
 
 /*
-  * Write everything, through interruptions and partial writes. Wait for a non-blocking descriptor a few seconds in all,
+ * Write everything, through interruptions and partial writes. Wait for a non-blocking descriptor a few seconds in all,
  * then fail with -EAGAIN. Return 0 or a negative errno.
  *
  * Writing to a pipe without a reader returns -EPIPE only in a thread that has blocked SIGPIPE, as drain threads have. This

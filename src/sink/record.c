@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * record.c: a round of a session's thread.
+ * record.c: a round of a session's thread.
  *
  *   stream mode   read new events ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     for each snapshot: read all that the rings hold ─▶ a file of its own

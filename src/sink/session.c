@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * session.c: start and stop sessions. Running sessions are in one list (under list_lock), so that the end of the process
+ * session.c: start and stop sessions. Running sessions are in one list (under list_lock), so that the end of the process
  * can finish their files and a forked child can forget them: their threads and files are the parent's.
  */
 #include "sink/session.h"
@@ -62,7 +62,7 @@ static void list_remove(struct kymo_session *s)
 }
 
 /*
-  * Finish all files at exit. The sessions stay, because the program may still hold them. The lock keeps them from being
+ * Finish all files at exit. The sessions stay, because the program may still hold them. The lock keeps them from being
  * freed, and makes this wait for one that another thread is stopping.
  */
 static void finish_all(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * session.h of the sink: the parts of a session, for the files that share the work: session.c (starts and stops it),
+ * session.h of the sink: the parts of a session, for the files that share the work: session.c (starts and stops it),
  * record.c (a round of reading and writing), env.c (started by the environment).
  */
 #ifndef KY_SINK_SESSION_H
@@ -20,7 +20,6 @@
  * list of all from its start until its file is finished. error is set once.
  */
 struct kymo_session {
-
 	struct ky_drain drain;
 	struct kymo_options options; /* with copies of the strings */
 	struct ky_drum *drum;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-  * subscribe.c: deliver events to a callback, in batches.
+ * subscribe.c: deliver events to a callback, in batches.
  *
  * Each subscription has a thread and cursors of its own: a slow one is overtaken by the rings, gets an event of kind LOST,
  * and holds up nothing. A batch copies its events, because an event's strings last only until the next.
@@ -170,7 +170,7 @@ static bool wait_for_event(void *context)
 }
 
 /*
-  * The scheduler may suspend a thread in the middle of an event for longer than the lag: the others' later events wait for
+ * The scheduler may suspend a thread in the middle of an event for longer than the lag: the others' later events wait for
  * it, or they would come out of order.
  */
 static void read_news(struct subscription *s)

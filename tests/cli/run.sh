@@ -198,7 +198,7 @@ prints "report: 0 needs none, a time of the clock neither" 0 "request" report --
 refuses "report: a range that ends before it begins" 2 "is not after" report --from 2ms --to 1ms a.json
 refuses "report: a bad order" 2 "--sort size is not known: use count, total" report --sort size a.json
 refuses "report: a bad group" 2 "--by colour is not known: use name" report --by colour a.json
-refuses "report: a filter that nothing passes" 0 "no slice is like that" report --name nothing a.json
+refuses "report: a filter that nothing passes" 0 "no slice matches these filters" report --name nothing a.json
 
 # ---- report of samples: a function is a name in a module
 printf 'a 1 1.0: 1 cpu-clock:\n\tf1 main+0x1 (/bin/a)\n\nb 2 1.1: 1 cpu-clock:\n\tf1 main+0x1 (/bin/b)\n\nb 2 1.2: 1 cpu-clock:\n\tf2 [unknown] (/lib/c)\n\n' >script.txt

@@ -150,7 +150,7 @@ static int file_of(const void *data, size_t bytes)
 	return fd;
 }
 
-static char *own_program(size_t *bytes)
+__attribute__((noinline)) static char *own_program(size_t *bytes)
 {
 	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);

@@ -3,7 +3,7 @@
  * drum_import.c: see drum_import.h. A trace point's strings are looked up once and its numbers kept by its index, a
  * thread's track by the thread's: a plain span costs no look-up at all.
  *
-  * Spans are balanced by the rules of core/span_stack.h. A beginning that is made up comes a nanosecond per level before
+ * Spans are balanced by the rules of core/span_stack.h. A beginning that is made up comes a nanosecond per level before
  * the thread's first event. It goes back in time, as do ends where a gap begins, which an ordered intake cannot do. The windows of a flight recorder are in drum_import_window.c.
  */
 #include "formats/drum/drum_import_parts.h"

@@ -462,7 +462,7 @@ uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *d)
 uint64_t ky_attached_drum_mark(struct ky_attached_drum *d)
 {
 	const uint64_t ticks = __atomic_load_n(&d->pieces.view.live->mark_ticks, __ATOMIC_ACQUIRE);
-	return ticks ? ky_clock_ns(&d->pieces.clock, ticks) : 0;
+	return ticks ? ky_clock_map_ns(&d->pieces.clock, ticks) : 0;
 }
 
 uint64_t ky_attached_drum_lost(const struct ky_attached_drum *d)

@@ -353,7 +353,7 @@ static void read_the_rest(struct ky_capture *capture)
 static void close_all(struct ky_capture *capture)
 {
 	struct ky_bundle_facts bundle = {0};
-	if (capture->processes)
+	if (capture->processes && (capture->began || capture->facts->started))
 		read_the_rest(capture);
 	gather_facts(capture);
 	ky_source_close_all(capture);
@@ -392,7 +392,8 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 	capture.error = open_all(&capture);
 	if (!capture.error)
 		capture.error = start(&capture);
-	if (!capture.error)
+	capture.began = !capture.error;
+	if (capture.began)
 		loop(&capture);
 	/* Restore the programs before another Ctrl-C may end kymo. */
 	ky_source_close(&capture, KY_SOURCE_FUNCTIONS);

@@ -115,7 +115,7 @@ static bool oom_grew(const struct oom_watch *memory)
 	return memory->path && memory->count >= 0 && read_count(memory->path) > memory->count;
 }
 
-#define ADD_WAIT_MS 1500 /* the tracer may be busy with a crash, and the machine with others */
+#define ADD_WAIT_MS 800 /* the tracer may be busy with a crash, and the machine with others */
 #define FORGET_NS UINT64_C(10000000000)
 
 struct watched {

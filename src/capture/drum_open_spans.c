@@ -32,11 +32,11 @@ static uint64_t ticks_at(struct ky_clock_map *clock, uint64_t ns)
 {
 	uint64_t low = clock->readings[0].ticks;
 	uint64_t high = clock->readings[clock->count - 1].ticks;
-	if (ky_clock_ns(clock, high) < ns)
+	if (ky_clock_map_ns(clock, high) < ns)
 		return high;
 	while (low < high) {
 		const uint64_t middle = low + (high - low) / 2;
-		if (ky_clock_ns(clock, middle) < ns)
+		if (ky_clock_map_ns(clock, middle) < ns)
 			low = middle + 1;
 		else
 			high = middle;

@@ -117,7 +117,7 @@ static bool begins_before(const struct window_reading *r, const struct ky_ring_c
 	/* Acquire: the head is complete when its number is there. */
 	if (__atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) != number + 1)
 		return true;
-	return ky_clock_ns(&r->stream->clock, KYMO_I_LOAD(&block->ticks)) <= r->from_ns;
+	return ky_clock_map_ns(&r->stream->clock, KYMO_I_LOAD(&block->ticks)) <= r->from_ns;
 }
 
 /* Return the last block that began before the window, or the oldest. */
@@ -138,7 +138,7 @@ static uint64_t first_block(const struct window_reading *r, const struct ky_ring
 static bool is_in_window(void *context, uint64_t word, uint64_t ticks, uint32_t at)
 {
 	struct window_reading *r = context;
-	const uint64_t time_ns = ky_clock_ns(&r->stream->clock, ticks);
+	const uint64_t time_ns = ky_clock_map_ns(&r->stream->clock, ticks);
 	r->passed |= time_ns > r->to_ns;
 	if (time_ns < r->from_ns || time_ns > r->to_ns)
 		return false;

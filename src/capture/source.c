@@ -87,6 +87,7 @@ int ky_source_add_all(struct ky_capture *capture, pid_t pid, enum ky_source_proc
 	int error = 0;
 	for (uint32_t i = 0; !error && i < KY_SOURCES_COUNT; i++) {
 		struct ky_source *const source = &capture->sources[i];
+		message[0] = '\0';
 		if (source->state && source->ops->add)
 			error = source->ops->add(source, pid, how, message);
 	}

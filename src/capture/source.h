@@ -94,6 +94,7 @@ struct ky_capture {
 	struct ky_capture_output output;
 	struct ky_child child;
 	bool child_told;        /* the sources know that it ended */
+	bool began;             /* everything is set, and the loop runs */
 	char program[PATH_MAX]; /* run: its file */
 	char *categories;       /* the user's and the triggers'; NULL: all */
 	struct ky_bundle *bundle;

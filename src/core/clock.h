@@ -52,7 +52,7 @@ void ky_clock_choose_segment(struct ky_clock_map *map, uint64_t ticks);
  * Return the CLOCK_BOOTTIME of a tick. After the last reading it is extrapolated by the rate of the last while: the last
  * two readings may be too close together to show the rate.
  */
-static inline uint64_t ky_clock_ns(struct ky_clock_map *map, uint64_t ticks)
+static inline uint64_t ky_clock_map_ns(struct ky_clock_map *map, uint64_t ticks)
 {
 	if (map->count == 0)
 		return 0;

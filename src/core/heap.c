@@ -265,7 +265,6 @@ int ky_heap_recorder_take(struct ky_drum *drum)
 
 void ky_heap_recorder_release(struct ky_drum *drum, uint32_t slot)
 {
-	KY_ASSERT(drum->header->recorders_taken >> slot & 1);
 	ky_heap_recorder_set(drum, slot, NULL);
 	/* Pairs with the acquire in ky_heap_recorder_take(). */
 	__atomic_fetch_and(&drum->header->recorders_taken, ~(UINT64_C(1) << slot),

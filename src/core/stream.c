@@ -108,7 +108,7 @@ static void report_loss(struct ky_stream *s, struct ky_stream_source *source)
 		return;
 	const struct ky_event event = {
 		.kind = KYMO_KIND_LOST,
-		.time_ns = ky_clock_ns(&s->clock, source->next_ticks),
+		.time_ns = ky_clock_map_ns(&s->clock, source->next_ticks),
 		.id = source->block.lost,
 		.thread = source->thread,
 		.name = {"events lost", 11},
@@ -164,8 +164,8 @@ static void emit(struct ky_stream *s, struct ky_stream_source *source)
 		return;
 	}
 	struct ky_event event;
-	ky_decode(&s->decoder, site, words, ky_clock_ns(&s->clock, source->next_ticks), &s->clock,
-		  &event);
+	ky_decode(&s->decoder, site, words, ky_clock_map_ns(&s->clock, source->next_ticks),
+		  &s->clock, &event);
 	event.thread = source->thread;
 	if (s->decoder.tid != 0 && s->decoder.tid != source->thread->tid) {
 		bool renamed = false;

@@ -238,11 +238,15 @@ static struct ky_functions_row row_at(struct ky_functions_reading *reading,
 	if (!frame->is_plain || address != frame->address ||
 	    frame->program_bytes > PROGRAM_BYTES_MAX)
 		return ask(reading, frame, address);
-	if (reading->asked_cie != frame->cie) {
+	if (reading->asked_cie == frame->cie)
+		return reading->plain;
+	/* An answer that is none may be that frame's own fault: it does not serve the others. */
+	const struct ky_functions_row row = ask(reading, frame, address);
+	if (row.is_entry && row.returns) {
 		reading->asked_cie = frame->cie;
-		reading->plain = ask(reading, frame, address);
+		reading->plain = row;
 	}
-	return reading->plain;
+	return row;
 }
 
 bool ky_functions_frame_is_entry(struct ky_functions_reading *reading,

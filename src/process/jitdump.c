@@ -155,6 +155,11 @@ static bool next_record(struct walk *walk)
 	const size_t window = bytes < KY_JITDUMP_WINDOW ? bytes : KY_JITDUMP_WINDOW;
 	at = source->need(source->context, window, &have);
 	const size_t usable = have < window ? have : window;
+	/* The process that writes the file may have cut it since. */
+	if (usable < RECORD_HEAD_BYTES) {
+		damaged(walk, "the file ends within a record");
+		return false;
+	}
 	if (!take_record(walk, id, time_ns, at + RECORD_HEAD_BYTES, usable - RECORD_HEAD_BYTES))
 		damaged(walk, "a record is shorter than its kind needs");
 	if (have < window || !source->skip(source->context, bytes)) {

@@ -68,8 +68,9 @@ int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping)
 	const int program = open_plain(path, mapping->inode);
 	if (program >= 0)
 		return program;
-	/* The process may have ended. */
-	const int here = open_plain(mapping->path, mapping->inode);
+	/* When the process has ended, its path must do. Otherwise the inode alone may be that of another file system. */
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	const int here = access(path, F_OK) == 0 ? -1 : open_plain(mapping->path, mapping->inode);
 	return here >= 0 ? here : fd;
 }
 

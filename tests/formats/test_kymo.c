@@ -152,7 +152,7 @@ static void compare_event(struct check *c, const struct expected *expected,
 	struct ky_event own;
 	const struct ky_site *site = ky_sites_get(&c->maker->sites, expected->words[0]);
 	ky_decode(&c->decoder, site, expected->words,
-		  ky_clock_ns(&c->maker->clock, expected->ticks), &c->maker->clock, &own);
+		  ky_clock_map_ns(&c->maker->clock, expected->ticks), &c->maker->clock, &own);
 	assert_int_equal(event->kind, own.kind);
 	assert_int_equal(event->time_ns, own.time_ns);
 	assert_int_equal(event->id, own.id);
@@ -171,7 +171,7 @@ static void on_event(void *context, const struct ky_event *event)
 		assert_false(c->loss_told);
 		assert_int_equal(event->id, expected->lost);
 		assert_int_equal(event->thread->tid, expected->tid);
-		assert_int_equal(event->time_ns, ky_clock_ns(&c->maker->clock, expected->ticks));
+		assert_int_equal(event->time_ns, ky_clock_map_ns(&c->maker->clock, expected->ticks));
 		c->lost += event->id;
 		c->loss_told = expected->words != NULL;
 		c->at += expected->words == NULL;
@@ -417,8 +417,8 @@ static void compare_entry(const struct maker *maker, const struct ky_kymo_entry 
 	assert_int_equal(entry->first_ticks, first);
 	assert_int_equal(entry->last_ticks, last);
 	struct ky_clock_map clock = maker->clock;
-	assert_int_equal(entry->first_ns, ky_clock_ns(&clock, first));
-	assert_int_equal(entry->last_ns, ky_clock_ns(&clock, last));
+	assert_int_equal(entry->first_ns, ky_clock_map_ns(&clock, first));
+	assert_int_equal(entry->last_ns, ky_clock_map_ns(&clock, last));
 	assert_int_equal(entry->threads, MAKER_RINGS - 1);
 }
 
@@ -465,12 +465,12 @@ static void a_part_is_read_by_its_time(void **state)
 	for (uint32_t i = 0; i < 20; i++) {
 		const uint64_t a = c.expected[maker_random(&maker, c.expected_count)].ticks;
 		const uint64_t b = c.expected[maker_random(&maker, c.expected_count)].ticks;
-		struct range range = {ky_clock_ns(&maker.clock, a < b ? a : b),
-				      ky_clock_ns(&maker.clock, a < b ? b : a), 0};
+		struct range range = {ky_clock_map_ns(&maker.clock, a < b ? a : b),
+				      ky_clock_map_ns(&maker.clock, a < b ? b : a), 0};
 		const struct ky_stream_sink sink = {.event = count_in_range, .context = &range};
 		uint64_t events = 0;
 		for (uint32_t j = 0; j < c.expected_count; j++) {
-			const uint64_t ns = ky_clock_ns(&maker.clock, c.expected[j].ticks);
+			const uint64_t ns = ky_clock_map_ns(&maker.clock, c.expected[j].ticks);
 			events += c.expected[j].words && ns >= range.from_ns && ns <= range.to_ns;
 		}
 		assert_int_equal(ky_kymo_read(file, range.from_ns, range.to_ns, &sink, NULL), 0);

@@ -55,7 +55,8 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 		      const uint64_t *words, int64_t ns)
 {
 	uint32_t args = known->location;
-	if (t->stack.depth == t->stack.room || t->stack.depth >= KY_EVENT_DEPTH_MAX ||
+	if (t->stack.beyond || t->stack.depth == t->stack.room ||
+	    t->stack.depth >= KY_EVENT_DEPTH_MAX ||
 	    (known->args && KY_WORD_LENGTH(words[0]) &&
 	     !put_set(intake->trace, known, words, &args)))
 		return false;

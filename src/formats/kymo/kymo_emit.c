@@ -360,8 +360,8 @@ static void put_entries(struct kymo_writer *w, uint8_t *to)
 	for (size_t at = 0; at < w->entries.used; at += sizeof(struct ky_kymo_entry)) {
 		struct ky_kymo_entry entry;
 		memcpy(&entry, w->entries.data + at, sizeof(entry));
-		entry.first_ns = ky_clock_ns(&clock, entry.first_ticks);
-		entry.last_ns = ky_clock_ns(&clock, entry.last_ticks);
+		entry.first_ns = ky_clock_map_ns(&clock, entry.first_ticks);
+		entry.last_ns = ky_clock_map_ns(&clock, entry.last_ticks);
 		memcpy(to + at, &entry, sizeof(entry));
 	}
 	ky_clock_map_free(&clock);

@@ -376,7 +376,7 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
 
 uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks)
 {
-	return ky_clock_ns(&file->defs.clock, ticks);
+	return ky_clock_map_ns(&file->defs.clock, ticks);
 }
 
 int ky_kymo_load(struct ky_kymo *file, const struct ky_kymo_entry *entry, struct ky_kymo_data *data,

@@ -255,7 +255,7 @@ static void emit_decoded(struct piece_merge *m, const struct piece_cursor *c,
 
 static void emit(struct piece_merge *m, struct piece_cursor *c)
 {
-	const uint64_t ns = ky_clock_ns(&m->file->defs.clock, c->ticks);
+	const uint64_t ns = ky_clock_map_ns(&m->file->defs.clock, c->ticks);
 	if (c->lost)
 		report_loss(m, c, ns);
 	if (c->at == c->count)
@@ -329,8 +329,8 @@ static void run(struct piece_merge *m)
 static bool is_in_time(struct piece_merge *m, const struct ky_kymo_entry *entry)
 {
 	struct ky_clock_map *clock = &m->file->defs.clock;
-	return ky_clock_ns(clock, entry->first_ticks) <= m->to_ns &&
-	       ky_clock_ns(clock, entry->last_ticks) >= m->from_ns;
+	return ky_clock_map_ns(clock, entry->first_ticks) <= m->to_ns &&
+	       ky_clock_map_ns(clock, entry->last_ticks) >= m->from_ns;
 }
 
 static int by_first_ticks(const void *a, const void *b, void *context)

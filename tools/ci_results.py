@@ -37,6 +37,8 @@ def main():
     try:
         with open(testlog, encoding="utf-8") as file:
             tests = [json.loads(line) for line in file]
+        if not tests:
+            raise ValueError("the log is empty")
     except (OSError, ValueError) as error:
         with open(output, encoding="utf-8", errors="replace") as file:
             report(*file.read().splitlines()[-100:])
@@ -49,7 +51,7 @@ def main():
     for test in skipped:
         report("   skipped: %s: %s" % (short_name(test), (said(test) or ["no reason given"])[-1]))
     for test in bad:
-        report("FAILED: %s: %s: %s after %.0f s" % (name, short_name(test), test["result"], test["duration"]))
+        report("FAILED: %s: %s: %s after %.0f s" % (name, short_name(test), test["result"], test.get("duration", 0)))
         report(*("   | " + line for line in shown(said(test))))
     report("   %d passed, %d failed, %d skipped" % (len(good), len(bad), len(skipped)))
     print(len(good), len(bad), len(skipped))

@@ -165,6 +165,8 @@ const struct ky_option ky_capture_options[] = {
 	 .more = "`sched` is switches, wake-ups, new tasks and exits; `syscalls` is all system calls; "
 		 "`print` is what programs write to trace_marker. run and attach record the kernel events "
 		 "of the recorded processes only."},
+	{"no-kernel", AT(FLAG, no_kernel),
+	 .help = "record no kernel events, which record does by default"},
 	{"sample", AT(NUMBER, capture.samples_per_second), .argument = "HZ", .least = 1,
 	 .most = 100000, .help = "record HZ call stacks a second",
 	 .more = "Stacks include user and kernel code where permitted."},
@@ -216,6 +218,8 @@ const struct ky_option ky_capture_options[] = {
 	 .help = "start a new file every --max-size and keep the last N (0: all); FILE may contain "
 		 "${rotation}",
 	 .more = "Each file can be read on its own."},
+	{"progress", AT(FLAG, progress),
+	 .help = "show a progress line even while the program of run uses the terminal"},
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print no summary and no progress line"},
 	{"json", AT(FLAG, json), .help = "print the summary as JSON",
 	 .more = "On standard output; for run on standard error, because standard output is the program's. "

@@ -184,7 +184,7 @@ struct options {
 	const char *format;
 	enum ky_histogram_scale scale;
 	uint32_t buckets; /* 0: the usual number */
-	bool log, linear, json;
+	bool json;
 };
 
 static int show(struct ky_trace *trace, const struct options *options)
@@ -215,14 +215,26 @@ static int show(struct ky_trace *trace, const struct options *options)
 	return code;
 }
 
+static int take_log(void *context, const char *value)
+{
+	(void)value;
+	((struct options *)context)->scale = KY_SCALE_LOG;
+	return 0;
+}
+
+static int take_linear(void *context, const char *value)
+{
+	(void)value;
+	((struct options *)context)->scale = KY_SCALE_LINEAR;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
 	struct options options = {0};
 	const int wrong = ky_options_read(&options, argc, argv);
 	if (wrong)
 		return wrong;
-	if (options.log || options.linear)
-		options.scale = options.log ? KY_SCALE_LOG : KY_SCALE_LINEAR;
 	if (ky_cli_filter_check(&options.filter) != 0)
 		return KY_EXIT_USAGE;
 	if (argc - optind < 1 || argc - optind > 2)
@@ -244,9 +256,10 @@ static const struct ky_option options[] = {
 	{"buckets", AT(NUMBER, buckets), .argument = "N", .least = 1,
 	 .most = KY_HISTOGRAM_BUCKETS_MAX,
 	 .help = "maximum number of bars (default: 8 to 24, depending on the number of slices)"},
-	{"log", AT(FLAG, log), .help = "ranges that grow by the same factor",
+	{"log", .kind = KY_OPTION_CALL, .take = take_log,
+	 .help = "ranges that grow by the same factor",
 	 .more = "Default when the longest duration is more than 50 times the shortest."},
-	{"linear", AT(FLAG, linear), .help = "equal, round ranges"},
+	{"linear", .kind = KY_OPTION_CALL, .take = take_linear, .help = "equal, round ranges"},
 	{"json", AT(FLAG, json), .help = "print JSON"},
 	KY_CLI_FORMAT_OPTION(struct options, format),
 	{.help = "which part of the trace"},

@@ -11,6 +11,7 @@
 #include "query/sql.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -127,9 +128,9 @@ static int run_text(struct query *query, const char *text, const char *from)
 static int run_file(struct query *query, const char *path)
 {
 	const bool standard = strcmp(path, "-") == 0;
+	const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	size_t bytes;
-	char *text = standard ? ky_file_read_fd(STDIN_FILENO, TEXT_MAX, &bytes)
-			      : ky_file_read(path, TEXT_MAX, &bytes);
+	char *text = fd < 0 ? NULL : ky_file_read_fd(fd, TEXT_MAX, &bytes);
 	int code = KY_EXIT_FAILED;
 
 	if (text)
@@ -138,6 +139,8 @@ static int run_file(struct query *query, const char *path)
 		ky_cli_error("cannot read %s: %s", standard ? "standard input" : path,
 			     strerror(errno ? errno : EIO));
 	free(text);
+	if (fd >= 0 && !standard)
+		close(fd);
 	return code;
 }
 
@@ -255,7 +258,6 @@ static int run_prompt(struct query *query)
 
 struct wanted {
 	enum ky_query_form form;
-	bool csv, json, lines;
 	const char *format;
 	bool quiet;
 	const char *files[FILES_MAX];
@@ -308,18 +310,38 @@ static int take_file(void *context, const char *path)
 	return KY_EXIT_DONE;
 }
 
+static int take_csv(void *context, const char *value)
+{
+	(void)value;
+	((struct wanted *)context)->form = KY_QUERY_CSV;
+	return 0;
+}
+
+/* --json --lines is lines in any order. */
+static int take_json(void *context, const char *value)
+{
+	struct wanted *const wanted = context;
+	(void)value;
+	if (wanted->form != KY_QUERY_LINES)
+		wanted->form = KY_QUERY_JSON;
+	return 0;
+}
+
+static int take_lines(void *context, const char *value)
+{
+	(void)value;
+	((struct wanted *)context)->form = KY_QUERY_LINES;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
-	struct wanted wanted = {0};
+	struct wanted wanted = {.form = KY_QUERY_TABLE};
 	const int wrong = ky_options_read(&wanted, argc, argv);
 	if (wrong)
 		return wrong;
 	if (optind == argc)
 		return ky_cli_usage("the trace is missing");
-	wanted.form = wanted.lines  ? KY_QUERY_LINES
-		      : wanted.json ? KY_QUERY_JSON
-		      : wanted.csv  ? KY_QUERY_CSV
-				    : KY_QUERY_TABLE;
 	return query_trace(argv[optind], &wanted, argc - optind - 1, argv + optind + 1);
 }
 
@@ -329,12 +351,15 @@ static const struct ky_option options[] = {
 	{"file", .kind = KY_OPTION_CALL, .take = take_file, .letter = 'f', .argument = "FILE",
 	 .help = "run the statements of a file ('-' is standard input); may be given several times",
 	 .more = "Files run before the statements of the command line."},
-	{"csv", AT(FLAG, csv), .help = "print rows as CSV with a header line",
+	{"csv", .kind = KY_OPTION_CALL, .take = take_csv,
+	 .help = "print rows as CSV with a header line",
 	 .more = "NULL is nothing, the empty text is quoted. An empty line separates the results of several "
 		 "statements."},
-	{"json", AT(FLAG, json), .help = "print rows as a JSON array of objects",
+	{"json", .kind = KY_OPTION_CALL, .take = take_json,
+	 .help = "print rows as a JSON array of objects",
 	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
-	{"lines", AT(FLAG, lines), .help = "print rows as JSON objects, one per line"},
+	{"lines", .kind = KY_OPTION_CALL, .take = take_lines,
+	 .help = "print rows as JSON objects, one per line"},
 	KY_CLI_FORMAT_OPTION(struct wanted, format),
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "do not report problems of the input"},
 	{0},

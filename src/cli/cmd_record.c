@@ -34,17 +34,14 @@ static int refuse(void *command, const char *value)
 		"record programs and their functions");
 }
 
-static const struct ky_option options[] = {
-	{"no-kernel", KY_OPTION_AT(FLAG, struct ky_capture_command, no_kernel),
-	 .help = "record no kernel events"},
-	{0},
-};
-
 /* Known so that the message names the right verb; hidden from the help. */
 static const struct ky_option elsewhere[] = {
 	{"functions", .kind = KY_OPTION_CALL, .take = refuse, .argument = "[LIST]"},
 	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
 	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
+	{"hot", .kind = KY_OPTION_CALL, .take = refuse, .argument = "N"},
+	{"min-size", .kind = KY_OPTION_CALL, .take = refuse, .argument = "SIZE"},
+	{"entry-only", .kind = KY_OPTION_CALL, .take = refuse},
 	{0},
 };
 
@@ -66,8 +63,6 @@ const struct ky_verb ky_verb_record = {
 		"kymo record --max-size 100M --rotate 10 -o 'night.${rotation}.kymo'\n"
 		"kymo record --trigger signal:USR1 --before 2s",
 	.related = "run attach doctor",
-	.options =
-		(const struct ky_option_set[]){
-			{options, 0}, {ky_capture_options, 0}, {elsewhere, 0}, {0}},
+	.options = (const struct ky_option_set[]){{ky_capture_options, 0}, {elsewhere, 0}, {0}},
 	.run = run,
 };

@@ -14,19 +14,30 @@
 struct options {
 	struct ky_cli_filter filter;
 	const char *format;
-	bool tree, json, csv;
+	bool tree;
 	uint32_t sort;  /* of ky_report_measures, or NOT_GIVEN */
 	uint32_t limit; /* or NOT_GIVEN */
 	struct ky_report report;
 };
 
+static int take_json(void *context, const char *value)
+{
+	(void)value;
+	((struct options *)context)->report.output = KY_REPORT_JSON;
+	return 0;
+}
+
+static int take_csv(void *context, const char *value)
+{
+	(void)value;
+	((struct options *)context)->report.output = KY_REPORT_CSV;
+	return 0;
+}
+
 static void set_defaults(struct options *options)
 {
 	struct ky_report *const report = &options->report;
 	const struct ky_trace *const trace = report->trace;
-	report->output = options->json  ? KY_REPORT_JSON
-			 : options->csv ? KY_REPORT_CSV
-					: KY_REPORT_TEXT;
 	if (report->event || (!trace->slices.rows.count && trace->samples.rows.count))
 		report->samples = true;
 	/* Slices of one thread or category nest: their total counts time more than once. */
@@ -104,8 +115,10 @@ static const struct ky_option options[] = {
 	{"samples", AT(FLAG, report.samples), .help = "show samples even if there are slices"},
 	{"event", AT(TEXT, report.event), .argument = "NAME",
 	 .help = "samples of this event (default: the most frequent)"},
-	{"json", AT(FLAG, json), .help = "print JSON; times are in nanoseconds"},
-	{"csv", AT(FLAG, csv), .help = "print CSV; times are in nanoseconds",
+	{"json", .kind = KY_OPTION_CALL, .take = take_json,
+	 .help = "print JSON; times are in nanoseconds"},
+	{"csv", .kind = KY_OPTION_CALL, .take = take_csv,
+	 .help = "print CSV; times are in nanoseconds",
 	 .more = "A tree has a row for each node, which names its parent."},
 	KY_CLI_FORMAT_OPTION(struct options, format),
 	{.help = "which part of the trace"},

@@ -22,9 +22,19 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-static const struct ky_option options[] = {
-	{"progress", KY_OPTION_AT(FLAG, struct ky_capture_command, progress),
-	 .help = "show a progress line even though the program uses the terminal"},
+/* Options of attach that people try here. */
+static int refuse(void *command, const char *value)
+{
+	(void)command;
+	(void)value;
+	return ky_cli_usage(
+		"run starts a program and follows its children: 'kymo attach' records running processes");
+}
+
+/* Known so that the message names the right verb; hidden from the help. */
+static const struct ky_option elsewhere[] = {
+	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
+	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
 	{0},
 };
 
@@ -79,9 +89,9 @@ const struct ky_verb ky_verb_run = {
 		    "kymo run --functions -- sqlite3 test.db .dump\n"
 		    "kymo run --max-size 100M --rotate 10 -o 'day.${rotation}.kymo' -- ./server",
 	.related = "attach record snapshot list",
-	.options = (const struct ky_option_set[]){{options, 0},
-						  {ky_capture_function_options, 0},
+	.options = (const struct ky_option_set[]){{ky_capture_function_options, 0},
 						  {ky_capture_options, 0},
+						  {elsewhere, 0},
 						  {0}},
 	.sections = sections,
 	.runs_command = true,

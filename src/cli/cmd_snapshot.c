@@ -318,7 +318,7 @@ static int run(int argc, char **argv)
 static const struct ky_option options[] = {
 	{"pid", .kind = KY_OPTION_CALL, .take = take_target, .letter = 'p', .argument = "PID|NAME",
 	 .help = "the process, by number or name; may be given several times"},
-	{"last", AT(DURATION, last_ns), .argument = "TIME",
+	{"last", AT(DURATION, last_ns), .argument = "TIME", .least = 1,
 	 .help = "how far back (default: everything there is)",
 	 .more = "A kymo that captures uses its `--before` by default."},
 	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",

@@ -261,12 +261,20 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+static int refuse_name(void *command, const char *value)
+{
+	(void)command;
+	(void)value;
+	return ky_cli_usage("split has no --name: use --category");
+}
+
 #define AT(type, field) KY_OPTION_AT(type, struct options, field)
 
 static const struct ky_option options[] = {
+	{"name", .kind = KY_OPTION_CALL, .take = refuse_name, .argument = "GLOB"},
 	{"category", AT(TEXT, filter.category), .argument = "GLOBS",
 	 .help = "only slices in these categories: net,db*,-db.debug"},
-	{"every", AT(DURATION, every_ns), .argument = "TIME",
+	{"every", AT(DURATION, every_ns), .argument = "TIME", .least = 1,
 	 .help = "start a new part every TIME, e.g. 10s"},
 	{"parts", AT(NUMBER, parts_count), .argument = "N", .least = 1, .most = PARTS_MAX,
 	 .help = "write N parts of equal length"},

@@ -117,7 +117,7 @@ static int take_number(const struct ky_option *option, uint32_t *to)
 static int take_duration(const struct ky_option *option, uint64_t *to)
 {
 	int64_t value;
-	if (!ky_quantity_parse_duration(optarg, &value) || value < 0)
+	if (!ky_quantity_parse_duration(optarg, &value) || value < (int64_t)option->least)
 		return ky_cli_usage("--%s %s is not a time: use 10ms, 2s or 500us", option->name,
 				    optarg);
 	*to = (uint64_t)value;

@@ -65,7 +65,10 @@ static double value_of(const struct ky_stats_row *row, const struct measure *mea
 static int64_t time_of(const struct ky_stats_row *row, const struct measure *measure)
 {
 	const void *const at = (const char *)row + measure->offset;
-	return measure->kind == TIME ? *(const int64_t *)at : (int64_t) * (const double *)at;
+	if (measure->kind == TIME)
+		return *(const int64_t *)at;
+	const double real = *(const double *)at;
+	return real < 9.2e18 ? (int64_t)real : INT64_MAX;
 }
 
 static int descending(const void *a_, const void *b_, void *measure)

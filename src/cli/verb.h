@@ -26,7 +26,7 @@ enum ky_option_kind {
 	KY_OPTION_FLAG,     /* bool */
 	KY_OPTION_TEXT,     /* const char *: the value as typed */
 	KY_OPTION_NUMBER,   /* uint32_t, from least to most */
-	KY_OPTION_DURATION, /* uint64_t, nanoseconds */
+	KY_OPTION_DURATION, /* uint64_t, nanoseconds, from least on */
 	KY_OPTION_SIZE,     /* uint64_t, bytes; not 0 */
 	KY_OPTION_CHOICE,   /* uint32_t or an enum: the number of the value among the choices */
 	KY_OPTION_CALL      /* take() reads it */

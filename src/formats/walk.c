@@ -82,7 +82,7 @@ static bool is_before(const struct open_end *a, const struct open_end *b)
 
 static void push_end(struct ky_walk *w, struct open_end entry)
 {
-	if (!KY_ARRAY_GROW(w->heap, w->heap_room, w->heap_count + 1)) {
+	if (!KY_ARRAY_GROW(w->heap, w->heap_room, (uint64_t)w->heap_count + 1)) {
 		w->error = -ENOMEM;
 		return;
 	}

@@ -67,7 +67,8 @@ static void push_frame(struct ky_trace *trace, int32_t tid, uint8_t state)
 	bool made;
 	uint64_t *top = ky_pair_map_add(&binder->tops, (uint64_t)tid, 0, &made);
 	if (!top || binder->frames_count >= FRAMES_MAX ||
-	    !KY_ARRAY_GROW_ZERO(binder->frames, binder->frames_room, binder->frames_count + 1))
+	    !KY_ARRAY_GROW_ZERO(binder->frames, binder->frames_room,
+				(uint64_t)binder->frames_count + 1))
 		return;
 	binder->frames[binder->frames_count++] =
 		(struct ky_binder_frame){.below = (uint32_t)*top, .state = state};
@@ -174,7 +175,8 @@ void ky_binder_transaction(struct ky_trace *trace, int64_t ts, int32_t tid,
 	};
 	bool made;
 	uint64_t *slot = ky_pair_map_add(&binder->open_by_id, (uint64_t)call->id, 0, &made);
-	if (slot && KY_ARRAY_GROW_ZERO(binder->open, binder->open_room, binder->open_count + 1)) {
+	if (slot &&
+	    KY_ARRAY_GROW_ZERO(binder->open, binder->open_room, (uint64_t)binder->open_count + 1)) {
 		binder->open[binder->open_count] = open;
 		*slot = ++binder->open_count;
 	}

@@ -81,7 +81,7 @@ static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 {
 	bool made;
 	uint64_t *found = ky_pair_map_add(&c->nodes_by_clock, clock, 0, &made);
-	if (!found || !KY_ARRAY_GROW(c->nodes, c->nodes_room, c->nodes_count + 1))
+	if (!found || !KY_ARRAY_GROW(c->nodes, c->nodes_room, (uint64_t)c->nodes_count + 1))
 		return UINT32_MAX;
 	if (made) {
 		c->nodes[c->nodes_count] = (struct node){.clock = clock};
@@ -94,7 +94,7 @@ static struct edge *edge_of(struct ky_clocks *c, uint32_t from, uint32_t to)
 {
 	bool made;
 	uint64_t *found = ky_pair_map_add(&c->edges_by_pair, from, to, &made);
-	if (!found || !KY_ARRAY_GROW(c->edges, c->edges_room, c->edges_count + 1))
+	if (!found || !KY_ARRAY_GROW(c->edges, c->edges_room, (uint64_t)c->edges_count + 1))
 		return NULL;
 	if (made) {
 		*found = c->edges_count++;
@@ -109,7 +109,7 @@ static int add_moment(struct ky_clocks *c, uint32_t from, uint32_t to, int64_t f
 		      int64_t to_ns)
 {
 	struct edge *edge = edge_of(c, from, to);
-	if (!edge || !KY_ARRAY_GROW(edge->moments, edge->room, edge->count + 1))
+	if (!edge || !KY_ARRAY_GROW(edge->moments, edge->room, (uint64_t)edge->count + 1))
 		return -ENOMEM;
 	if (edge->count && edge->moments[edge->count - 1].from > from_ns)
 		edge->ordered = false;

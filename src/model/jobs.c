@@ -27,7 +27,7 @@ static struct ky_line *line_of(struct ky_trace *trace, uint32_t track)
 	struct ky_jobs *jobs = &trace->build->kernel->jobs;
 	bool made;
 	uint64_t *slot = NULL;
-	if (KY_ARRAY_GROW_ZERO(jobs->lines, jobs->lines_room, jobs->lines_count + 1))
+	if (KY_ARRAY_GROW_ZERO(jobs->lines, jobs->lines_room, (uint64_t)jobs->lines_count + 1))
 		slot = ky_pair_map_add(&jobs->line_by_track, track, 0, &made);
 	if (!slot) {
 		ky_trace_no_memory(trace);
@@ -52,7 +52,8 @@ static bool append(struct ky_trace *trace, struct ky_line *line, const struct ky
 	uint32_t number = jobs->free;
 	if (number) {
 		jobs->free = jobs->pieces[number - 1].next;
-	} else if (KY_ARRAY_GROW_ZERO(jobs->pieces, jobs->pieces_room, jobs->pieces_count + 1)) {
+	} else if (KY_ARRAY_GROW_ZERO(jobs->pieces, jobs->pieces_room,
+				      (uint64_t)jobs->pieces_count + 1)) {
 		number = ++jobs->pieces_count;
 	} else {
 		ky_trace_no_memory(trace);

@@ -254,7 +254,7 @@ static void name_thread(struct ky_trace *trace, uint32_t thread, uint32_t comm)
 static void add_kin(struct ky_trace *trace, uint32_t thread, uint32_t other, bool child)
 {
 	struct ky_kernel_state *state = trace->build->kernel;
-	if (!KY_ARRAY_GROW_ZERO(state->kin, state->kin_room, state->kin_count + 1)) {
+	if (!KY_ARRAY_GROW_ZERO(state->kin, state->kin_room, (uint64_t)state->kin_count + 1)) {
 		ky_trace_no_memory(trace);
 		return;
 	}

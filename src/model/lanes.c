@@ -18,7 +18,8 @@ static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)
 	if (!slot)
 		return KY_NONE;
 	if (made) {
-		if (!KY_ARRAY_GROW_ZERO(lanes->free, lanes->free_room, lanes->sets_count + 1))
+		if (!KY_ARRAY_GROW_ZERO(lanes->free, lanes->free_room,
+					(uint64_t)lanes->sets_count + 1))
 			return KY_NONE;
 		*slot = lanes->sets_count++;
 	}
@@ -28,7 +29,7 @@ static uint32_t set_of(struct ky_lanes *lanes, const struct ky_lane_key *key)
 static struct ky_lane *new_lane(struct ky_trace *trace, const struct ky_lane_key *key)
 {
 	struct ky_lanes *lanes = &trace->build->kernel->lanes;
-	if (!KY_ARRAY_GROW_ZERO(lanes->lanes, lanes->lanes_room, lanes->lanes_count + 1))
+	if (!KY_ARRAY_GROW_ZERO(lanes->lanes, lanes->lanes_room, (uint64_t)lanes->lanes_count + 1))
 		return NULL;
 	const struct ky_track_spec spec = {
 		.kind = key->process == KY_NONE ? KY_TRACK_GLOBAL : KY_TRACK_PROCESS,

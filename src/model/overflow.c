@@ -31,7 +31,8 @@ static struct ky_crowd *crowd_of(struct ky_trace *trace, uint32_t track)
 	struct ky_build *build = trace->build;
 	bool made;
 	uint64_t *at = ky_pair_map_add(&build->crowd_by_track, track, 0, &made);
-	if (!at || !KY_ARRAY_GROW_ZERO(build->crowds, build->crowds_room, build->crowds_count + 1))
+	if (!at || !KY_ARRAY_GROW_ZERO(build->crowds, build->crowds_room,
+				       (uint64_t)build->crowds_count + 1))
 		return NULL;
 	if (made)
 		*at = build->crowds_count++;

@@ -33,8 +33,8 @@ def build(folder):
 
 def with_fzf(program, target):
     if not shutil.which("fzf"):
-        print("fzf: not installed, left out")
-        return
+        print("skipped: fzf is not installed")
+        sys.exit(77)
     t = terminal(program, target, os.environ["PATH"])
     check("fzf asks", t.wait("symbol:") and t.wait("/200"), t)
     t.type("recv_one")
@@ -67,6 +67,6 @@ with tempfile.TemporaryDirectory() as place:
     finder = os.path.realpath(sys.argv[1])
     many = build(place)
     without_fzf(finder, many, place)
-    with_fzf(finder, many)
     without_terminal(finder, many)
+    with_fzf(finder, many)
 finish()

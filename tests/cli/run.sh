@@ -198,6 +198,14 @@ prints "report: 0 needs none, a time of the clock neither" 0 "request" report --
 refuses "report: a range that ends before it begins" 2 "is not after" report --from 2ms --to 1ms a.json
 refuses "report: a bad order" 2 "--sort size is not known: use count, total" report --sort size a.json
 refuses "report: a bad group" 2 "--by colour is not known: use name" report --by colour a.json
+refuses "split: parts of no length" 2 "is not a time" split --every 0 a.json
+refuses "snapshot: of no time" 2 "is not a time" snapshot --last 0 -p 1
+refuses "split: by name" 2 "use --category" split --name x a.json
+refuses "run: a process" 2 "kymo attach" run -p 1 -- true
+prints "the last of two formats counts" 0 "name,instants" report --json --csv a.json
+run query -f /dev/fd/3 a.json 3< <(echo 'select 42 as x')
+[ $code -eq 0 ] && grep -q 42 out
+report "query: statements from a pipe" $?
 refuses "report: a filter that nothing passes" 0 "no slice matches these filters" report --name nothing a.json
 
 # ---- report of samples: a function is a name in a module

@@ -79,6 +79,8 @@ static void match_descriptor(struct ky_follow *follow, pid_t pid, int folder, in
 static void look_into(struct ky_follow *follow, pid_t pid)
 {
 	DIR *const list = pid == getpid() ? NULL : ky_proc_fds(pid, 0);
+	if (!list)
+		return;
 	for (int fd; (fd = ky_proc_next(list)) >= 0;)
 		match_descriptor(follow, pid, dirfd(list), fd);
 	ky_proc_close(list);

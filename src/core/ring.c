@@ -234,7 +234,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	struct ky_drum_ring *ring = w->ring;
 	if (!ring)
 		return;
-	KY_ASSERT(ring->owner != 0 && w->next >= w->first);
+	KY_ASSERT(KYMO_I_LOAD(&ring->owner) != 0 && w->next >= w->first);
 	w->ring = NULL;
 	w->pub.ky_end = 0;
 	ring->events = w->pub.ky_events;

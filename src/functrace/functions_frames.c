@@ -185,7 +185,14 @@ void ky_functions_frames(struct ky_functions_reading *reading)
 	if (!data || !data->d_buf)
 		return;
 	read_frames(reading, data, address);
-	reading->cfi = dwarf_getcfi_elf(reading->elf);
+	/*
+	 * libdw reads the whole file into memory for it. libelf then forgets the sections that were read one by one before,
+	 * so a handle of its own has the whole file from the beginning.
+	 */
+	size_t bytes;
+	reading->cfi_elf = elf_begin(reading->fd, ELF_C_READ, NULL);
+	if (reading->cfi_elf && elf_rawfile(reading->cfi_elf, &bytes))
+		reading->cfi = dwarf_getcfi_elf(reading->cfi_elf);
 	reading->asked_cie = ~UINT64_C(0);
 	if (reading->frames_count)
 		qsort(reading->frames, reading->frames_count, sizeof(*reading->frames), by_address);
@@ -266,4 +273,5 @@ void ky_functions_frames_free(struct ky_functions_reading *reading)
 	KY_ARRAY_FREE(reading->frames, reading->frames_room);
 	if (reading->cfi)
 		dwarf_cfi_end(reading->cfi);
+	elf_end(reading->cfi_elf);
 }

@@ -73,6 +73,7 @@ struct ky_functions_reading {
 	int fd;
 	struct ky_program_file *file;
 	Elf *elf, *debug;
+	Elf *cfi_elf; /* for cfi alone */
 	GElf_Ehdr head;
 	uint32_t room; /* for functions */
 	bool without_memory;

@@ -247,7 +247,7 @@ static struct ky_functions_row row_at(struct ky_functions_reading *reading,
 		return ask(reading, frame, address);
 	if (reading->asked_cie == frame->cie)
 		return reading->plain;
-	/* An answer that is none may be that frame's own fault: it does not serve the others. */
+	/* A failure may be due to this frame alone: do not keep it for the others. */
 	const struct ky_functions_row row = ask(reading, frame, address);
 	if (row.is_entry && row.returns) {
 		reading->asked_cie = frame->cie;

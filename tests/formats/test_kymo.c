@@ -171,7 +171,8 @@ static void on_event(void *context, const struct ky_event *event)
 		assert_false(c->loss_told);
 		assert_int_equal(event->id, expected->lost);
 		assert_int_equal(event->thread->tid, expected->tid);
-		assert_int_equal(event->time_ns, ky_clock_map_ns(&c->maker->clock, expected->ticks));
+		assert_int_equal(event->time_ns,
+				 ky_clock_map_ns(&c->maker->clock, expected->ticks));
 		c->lost += event->id;
 		c->loss_told = expected->words != NULL;
 		c->at += expected->words == NULL;

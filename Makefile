@@ -29,7 +29,7 @@ $(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) $(SETUP)
 
 demo: all
-	@ninja -C $(BUILD) demo
+	@ninja -C $(BUILD) examples/demo
 	@tools/demo.sh $(BUILD)
 
 # cmocka may be newer than the build folder: from here on the tests are required.
@@ -61,7 +61,7 @@ viewer: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) product
 
 screenshots: all
-	@ninja -C $(BUILD) demo
+	@ninja -C $(BUILD) examples/demo
 	@tools/deps.sh test
 	@tools/viewer.sh screenshots $(BUILD)
 

@@ -15,7 +15,7 @@
 #include "capture/crash_tracer.h"
 #include "capture/fail.h"
 #include "os/os.h"
-#include "process/pidfd.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -400,7 +400,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 		return ky_capture_fail(message, -ENOMEM, "no memory to watch process %d", (int)pid);
 	oom_begin(&process->memory, pid);
 	if (process->pidfd < 0)
-		process->pidfd = ky_pidfd_open(pid);
+		process->pidfd = ky_proc_pidfd(pid);
 	const int error = ask_tracer(w, KY_CRASH_ADD, pid, &other);
 	process->traced = error == 0;
 	if (error != -ESRCH && error != -ENOENT)
@@ -446,7 +446,7 @@ void ky_crash_watch_ended(struct ky_crash_watch *w, pid_t pid, int status)
 	if (status < 0 && process->status_known)
 		status = process->status;
 	if (status < 0 && process->pidfd >= 0)
-		status = ky_pidfd_status(process->pidfd, pid);
+		status = ky_proc_pidfd_status(process->pidfd, pid);
 	const bool added = process->pidfd >= 0;
 	const bool done = note_end(w, process);
 	if (status >= 0)
@@ -472,7 +472,7 @@ static void take_reaped(struct ky_crash_watch *w, pid_t pid)
 	struct watched *process = find(w, pid);
 	if (!process || process->pidfd < 0)
 		return;
-	const int status = ky_pidfd_status(process->pidfd, pid);
+	const int status = ky_proc_pidfd_status(process->pidfd, pid);
 	if (status >= 0)
 		fire_end(w, process, status, ky_os_boottime());
 	process = find(w, pid);

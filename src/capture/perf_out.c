@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "capture/sample_modules.h"
-#include "process/perf_layout.h"
+#include "process/perf_record.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 

@@ -28,7 +28,7 @@
 #include "base/map.h"
 #include "capture/probe.h"
 #include "capture/symbol_match.h"
-#include "process/perf_ring.h"
+#include "process/perf_events.h"
 #include "process/program_file.h"
 
 #define KY_PROBE_PLACES_MAX 32u    /* of one trigger in one file */

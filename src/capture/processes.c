@@ -13,7 +13,6 @@
 #include "capture/fail.h"
 #include "capture/mailbox.h"
 #include "process/drum_find.h"
-#include "process/pidfd.h"
 #include "process/proc.h"
 
 #include <dirent.h>
@@ -152,7 +151,7 @@ static void announce(struct ky_process_list *p, struct ky_process *process)
 static void end_process(struct ky_process_list *p, struct ky_process *process)
 {
 	const pid_t pid = process->pid;
-	const int status = ky_pidfd_status(process->pidfd, pid);
+	const int status = ky_proc_pidfd_status(process->pidfd, pid);
 	announce(p, process);
 	forget(p, process);
 	if (p->events.ended)
@@ -162,7 +161,7 @@ static void end_process(struct ky_process_list *p, struct ky_process *process)
 static bool has_process(struct ky_process_list *p, pid_t pid)
 {
 	struct ky_process *const process = get_process(p, pid);
-	if (!process || process->pidfd < 0 || !ky_pidfd_reaped(process->pidfd))
+	if (!process || process->pidfd < 0 || !ky_proc_pidfd_reaped(process->pidfd))
 		return process != NULL;
 	end_process(p, process);
 	return false;
@@ -245,7 +244,7 @@ static bool is_held(struct ky_process_list *p, struct ky_process *process)
 		return true;
 	const int drums = ky_drum_find(process->pid, stop_at_first, NULL);
 	process->hidden = drums == -EACCES || drums == -EPERM;
-	return drums > 0 && hold_process(p, process, ky_pidfd_open(process->pid)) == 0;
+	return drums > 0 && hold_process(p, process, ky_proc_pidfd(process->pid)) == 0;
 }
 
 /* Look for drums of a process. Report whether one was new. */
@@ -256,7 +255,7 @@ static bool look(struct ky_process_list *p, struct ky_process *process)
 	struct found found = {.process = process};
 	const int drums = ky_drum_find(process->pid, keep, &found);
 	process->hidden = drums == -EACCES || drums == -EPERM;
-	const bool there = !ky_pidfd_reaped(process->pidfd);
+	const bool there = !ky_proc_pidfd_reaped(process->pidfd);
 	for (uint32_t i = 0; i < found.count; i++) {
 		if (there)
 			hand_over(p, process, found.fds[i]);
@@ -317,11 +316,11 @@ static bool take_child(struct ky_process_list *p, pid_t pid)
 	if (has_process(p, pid))
 		return false;
 	struct ky_proc_stat stat;
-	const int pidfd = ky_pidfd_open(pid);
+	const int pidfd = ky_proc_pidfd(pid);
 	if (pidfd < 0)
 		return false;
 	if (ky_proc_stat(pid, 0, &stat) != 0 || !get_process(p, stat.parent) ||
-	    ky_pidfd_ended(pidfd)) {
+	    ky_proc_pidfd_ended(pidfd)) {
 		close(pidfd);
 		return false;
 	}
@@ -437,10 +436,10 @@ static int sender_pidfd(const struct ky_letter *letter)
 {
 	if (letter->pidfd >= 0)
 		return fcntl(letter->pidfd, F_DUPFD_CLOEXEC, 0);
-	const int pidfd = ky_pidfd_open(letter->pid);
+	const int pidfd = ky_proc_pidfd(letter->pid);
 	struct ky_proc_stat stat;
 	if (pidfd >= 0 && ky_proc_stat(letter->pid, 0, &stat) == 0 &&
-	    stat.started_ns <= letter->made_boottime_ns + GRAIN_NS && !ky_pidfd_reaped(pidfd))
+	    stat.started_ns <= letter->made_boottime_ns + GRAIN_NS && !ky_proc_pidfd_reaped(pidfd))
 		return pidfd;
 	if (pidfd >= 0)
 		close(pidfd);
@@ -459,8 +458,8 @@ static void tell_life(const struct ky_process_list *p, const struct ky_letter *l
 /* Report whether another process has the number of one in the table, which has ended. */
 static bool is_another(const struct ky_process *process, const struct ky_letter *letter)
 {
-	return process->pidfd >= 0 && letter->pidfd >= 0 && ky_pidfd_reaped(process->pidfd) &&
-	       !ky_pidfd_reaped(letter->pidfd);
+	return process->pidfd >= 0 && letter->pidfd >= 0 && ky_proc_pidfd_reaped(process->pidfd) &&
+	       !ky_proc_pidfd_reaped(letter->pidfd);
 }
 
 static void take_letter(void *context, const struct ky_letter *letter)
@@ -571,7 +570,7 @@ int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTU
 	struct ky_process *const number = has_process(p, pid) ? get_process(p, pid) : NULL;
 	if (number && number->pidfd >= 0)
 		return 0;
-	const int pidfd = pid > 0 ? ky_pidfd_open(pid) : -ESRCH;
+	const int pidfd = pid > 0 ? ky_proc_pidfd(pid) : -ESRCH;
 	if (pidfd < 0)
 		return refuse(pidfd, pid, message);
 	int error = try_access(pid);
@@ -626,7 +625,7 @@ static void take_events(struct ky_process_list *p)
 		struct ky_process *const process =
 			what == OF_TIMER || what == OF_MAILBOX ? NULL : get_process(p, (pid_t)what);
 		/* A letter may have brought another process of that number since then. */
-		if (process && process->pidfd >= 0 && ky_pidfd_ended(process->pidfd))
+		if (process && process->pidfd >= 0 && ky_proc_pidfd_ended(process->pidfd))
 			end_process(p, process);
 	}
 }

@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 
-#include "process/jitdump.h"
+#include "process/jit_files.h"
 
 #include "process/proc.h"
 #include "process/proc_maps.h"

@@ -21,7 +21,7 @@
 #include "capture/sample_flight.h"
 #include "capture/sample_names.h"
 #include "process/perf_events.h"
-#include "process/perf_layout.h"
+#include "process/perf_record.h"
 #include "process/proc.h"
 
 #include <errno.h>

@@ -20,7 +20,7 @@
 #define KY_FUNCTRACE_PT_THREAD_H
 
 #include "functrace/pt_machine.h"
-#include "process/perf_ring.h"
+#include "process/perf_events.h"
 
 #include <sys/types.h>
 

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/stack_join.h"
-#include "process/perf_map.h"
+#include "process/jit_files.h"
 #include "process/proc.h"
 
 #include <errno.h>

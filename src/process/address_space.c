@@ -12,7 +12,7 @@ void ky_address_space_free(struct ky_address_space *space)
 	space->count = 0;
 }
 
-/* Returns the first range that ends behind the address. */
+/* Return the first range that ends behind the address. */
 static uint32_t first_behind(const struct ky_address_space *space, uint64_t address)
 {
 	uint32_t low = 0;

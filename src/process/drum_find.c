@@ -44,7 +44,7 @@ static bool link_names_drum(int folder, const char *number)
 	return ky_drum_find_names(link);
 }
 
-/* Opens a regular file (a memfd is one) for reading and, where allowed, for writing. Its descriptor or -1. */
+/* Open a regular file (a memfd is one) for reading and, where allowed, for writing. Its descriptor or -1. */
 static int open_regular(int folder, const char *number)
 {
 	const int held = openat(folder, number, O_PATH | O_CLOEXEC);
@@ -112,7 +112,7 @@ static void visit_entry(struct search *search, int folder, int descriptor)
 	close(fd);
 }
 
-/* Returns how many descriptors there are; -errno when they may not be listed. */
+/* Return how many descriptors there are; -errno when they may not be listed. */
 static int search_list(struct search *search, pid_t tid)
 {
 	DIR *const list = ky_proc_fds(search->pid, tid);

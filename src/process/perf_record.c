@@ -182,7 +182,7 @@ void ky_perf_record_where(struct ky_perf_where *where, const struct ky_perf_raw 
 
 /* ---- records of rings ---- */
 
-/* Reports whether the record's text ends in it, and its numbers make sense. */
+/* Report whether the record's text ends in it, and its numbers make sense. */
 static bool is_sane(const struct ky_perf_record *record)
 {
 	switch (record->type) {

@@ -9,10 +9,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PATH_BYTES 96
@@ -33,7 +37,7 @@ static int no_process(int error)
 	return error == ENOENT ? ESRCH : error;
 }
 
-/* Reads the beginning of a file, terminated. Its bytes or -errno. */
+/* Read the beginning of a file, terminated. Its bytes or -errno. */
 static int read_text(const char *path, char *text, size_t room)
 {
 	const int64_t bytes = ky_file_read_text(path, text, room);
@@ -108,7 +112,7 @@ int ky_proc_stat(pid_t pid, pid_t tid, struct ky_proc_stat *stat)
 
 /* ---- status ---- */
 
-/* Returns what follows the key in a line; NULL when it has another key. */
+/* Return what follows the key in a line; NULL when it has another key. */
 static const char *value_of(const char *line, const char *key)
 {
 	const size_t bytes = strlen(key);
@@ -372,4 +376,51 @@ int64_t ky_proc_descriptors(pid_t pid)
 	if (known < 0)
 		known = folder_size(KY_PROC_SELF) > 0;
 	return known ? folder_size(pid) : -1;
+}
+
+/* ---- pidfds ---- */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* Of linux/pidfd.h, which is older than the kernel on some systems; exit_code since 6.15. */
+struct exit_info {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+#define EXIT_INFO_GET _IOWR(0xff, 11, struct exit_info)
+#define EXIT_INFO_KNOWN (UINT64_C(1) << 3)
+
+int ky_proc_pidfd(pid_t pid)
+{
+	const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+bool ky_proc_pidfd_ended(int pidfd)
+{
+	struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+	return poll(&fd, 1, 0) > 0;
+}
+
+bool ky_proc_pidfd_reaped(int pidfd)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) != 0 && errno == ESRCH;
+}
+
+int ky_proc_pidfd_status(int pidfd, pid_t pid)
+{
+	struct ky_proc_stat stat;
+	if (ky_proc_stat(pid, 0, &stat) == 0 && stat.state == 'Z' && !ky_proc_pidfd_reaped(pidfd))
+		return stat.exit_code;
+	struct exit_info info = {.mask = EXIT_INFO_KNOWN};
+	if (ioctl(pidfd, EXIT_INFO_GET, &info) == 0 && (info.mask & EXIT_INFO_KNOWN))
+		return info.exit_code;
+	return -1;
 }

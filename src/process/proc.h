@@ -2,8 +2,7 @@
 /*
  * proc.h: what /proc says about processes and threads. All files of /proc/PID are read here, but for maps (proc_maps.h).
  *
- * A pid may belong to another process a moment later: a caller that must be sure holds a pidfd (pidfd.h) and asks it
- * afterwards. Names are the choice of the process, and may hold blanks, parentheses and newlines.
+ * A pid may belong to another process a moment later: a caller that must be sure holds a pidfd and asks it afterwards. Names are the choice of the process, and may hold blanks, parentheses and newlines.
  */
 #ifndef KY_PROCESS_PROC_H
 #define KY_PROCESS_PROC_H
@@ -106,5 +105,16 @@ int ky_proc_children(pid_t pid, struct ky_pids *pids);
 uint32_t ky_proc_newest(void);
 /* Return how many descriptors the process has; -1: this kernel does not say, or not to this user. */
 int64_t ky_proc_descriptors(pid_t pid);
+
+/* ---- pidfds: unlike its pid, the pidfd of a process never means another one ---- */
+
+/* -errno on failure: -ESRCH, -EINVAL when it is a mere thread. */
+int ky_proc_pidfd(pid_t pid);
+/* Report whether the process has ended, with all its threads. */
+bool ky_proc_pidfd_ended(int pidfd);
+/* Report whether the process has been waited for, so that its pid may be another's. A zombie has not. */
+bool ky_proc_pidfd_reaped(int pidfd);
+/* Return how it ended, as waitpid() has it; -1: unknown. pid is its number. */
+int ky_proc_pidfd_status(int pidfd, pid_t pid);
 
 #endif

@@ -39,7 +39,7 @@ void ky_proc_maps_close(struct ky_proc_maps *maps)
 	*maps = (struct ky_proc_maps){0};
 }
 
-/* Opens a plain file, of that inode unless inode is 0: -errno otherwise. Never waits: it may be a pipe by now. */
+/* Open a plain file, of that inode unless inode is 0: -errno otherwise. Never waits: it may be a pipe by now. */
 static int open_plain(const char *path, uint64_t inode)
 {
 	struct stat status;
@@ -84,7 +84,7 @@ bool ky_proc_maps_is_file(const char *path)
 	return path[0] == '/';
 }
 
-/* Reads a number and the character that must end it. */
+/* Read a number and the character that must end it. */
 static bool take_number(char **at, int base, char end, uint64_t *number)
 {
 	char *behind;

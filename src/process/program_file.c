@@ -371,7 +371,7 @@ static pid_t start(const char *loader, const char *program, int out)
 	return pid;
 }
 
-/* Reads to the end, or as long as there is time. */
+/* Read to the end, or as long as there is time. */
 static size_t read_answer(int fd, char *text, size_t room)
 {
 	const int64_t until = ky_clock_monotonic() / KY_CLOCK_MS_NS + ANSWER_MS;

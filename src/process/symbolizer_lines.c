@@ -171,7 +171,7 @@ static void descend(Dwarf_Die *parent, uint64_t address, struct nest *nest, unsi
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-/* Returns the linker's name, which has namespaces and types, or else the plain one. The caller frees it. */
+/* Return the linker's name, which has namespaces and types, or else the plain one. The caller frees it. */
 static char *name_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -186,7 +186,7 @@ static char *name_of(Dwarf_Die *die)
 	return plain ? strdup(plain) : linked ? strdup(linked) : NULL;
 }
 
-/* Finds where an inlined function is called. */
+/* Find where an inlined function is called. */
 static void call_of(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	Dwarf_Attribute attribute;
@@ -229,7 +229,7 @@ static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_symbolizer
 	function->declared_file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
 }
 
-/* Reports the innermost first: each is at the line where the one inside it is called. */
+/* Report the innermost first: each is at the line where the one inside it is called. */
 static uint32_t tell(struct ky_symbolizer_unit *unit, const struct nest *nest, uint64_t address,
 		     const char *outermost, ky_symbolizer_fn function, void *context)
 {

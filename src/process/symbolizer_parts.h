@@ -72,11 +72,4 @@ uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const 
 			     ky_symbolizer_fn function, void *context);
 void ky_symbolizer_lines_free(struct ky_symbolizer *elf);
 
-/* ---- symbolizer_stubs.c ---- */
-
-void ky_symbolizer_stubs_load(struct ky_symbolizer *elf);
-/* Return the stub's name, or NULL. */
-const char *ky_symbolizer_stub(const struct ky_symbolizer *elf, uint64_t address);
-void ky_symbolizer_stubs_free(struct ky_symbolizer *elf);
-
 #endif

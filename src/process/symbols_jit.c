@@ -7,8 +7,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "process/jitdump.h"
-#include "process/perf_map.h"
+#include "process/jit_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ static void on_code(void *context, const struct ky_jit_code *event)
 		add_code(filling->jit, &code);
 }
 
-/* Opens a file of that name beside the recording, else at its own path; -1 when neither is a plain file. */
+/* Open a file of that name beside the recording, else at its own path; -1 when neither is a plain file. */
 static int open_beside(const struct ky_symbols *symbols, const char *path)
 {
 	char beside[KY_SYMBOLS_PATH_BYTES];

@@ -71,7 +71,5 @@ struct ky_symbols {
 
 /* Open a plain file outside of /proc, /sys and /dev. A descriptor or -1. */
 int ky_symbols_open_plain(const char *path);
-/* Fill segments and table when a file with that build id is found. */
-void ky_symbols_load_elf(struct ky_symbols *symbols, struct ky_symbols_file *file);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_proc.c: the parsers of /proc, on lines that a hostile process can cause, and on this process. */
-#include "process/pidfd.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -325,18 +324,18 @@ static void children_are_listed_and_their_end_is_known(void **state)
 		assert_int_equal(pids.at[0], child);
 	}
 	ky_pids_free(&pids);
-	const int pidfd = ky_pidfd_open(child);
+	const int pidfd = ky_proc_pidfd(child);
 	assert_true(pidfd >= 0);
-	assert_false(ky_pidfd_ended(pidfd));
+	assert_false(ky_proc_pidfd_ended(pidfd));
 	close(ends[0]);
 	close(ends[1]);
 	siginfo_t info;
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_true(ky_pidfd_ended(pidfd));
-	assert_false(ky_pidfd_reaped(pidfd));
-	assert_int_equal(ky_pidfd_status(pidfd, child), 3 << 8);
+	assert_true(ky_proc_pidfd_ended(pidfd));
+	assert_false(ky_proc_pidfd_reaped(pidfd));
+	assert_int_equal(ky_proc_pidfd_status(pidfd, child), 3 << 8);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(ky_pidfd_reaped(pidfd));
+	assert_true(ky_proc_pidfd_reaped(pidfd));
 	close(pidfd);
 }
 

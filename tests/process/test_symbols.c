@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symbols.c: tables of symbols, ELF files whole, cut short and damaged, perf maps and jitdumps. */
-#include "process/jitdump.h"
-#include "process/perf_map.h"
+#include "process/jit_files.h"
 #include "process/program_file.h"
 #include "process/symbol_table.h"
 #include "process/symbolizer.h"

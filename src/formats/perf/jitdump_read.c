@@ -4,7 +4,7 @@
  * instant of the track "jitdump" of its process, and a frame of the mapping "[jitdump]".
  */
 #include "formats/load.h"
-#include "process/jitdump.h"
+#include "process/jit_files.h"
 
 #include <errno.h>
 

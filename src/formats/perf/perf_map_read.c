@@ -6,7 +6,7 @@
 #include "formats/input.h"
 #include "formats/load.h"
 #include "formats/perf/perf_script.h"
-#include "process/perf_map.h"
+#include "process/jit_files.h"
 
 #include <errno.h>
 

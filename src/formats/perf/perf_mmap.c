@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "formats/perf/perf_session.h"
 
-#include "process/jitdump.h"
+#include "process/jit_files.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 

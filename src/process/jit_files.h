@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jitdump.h: the records of a jitdump file (jit-PID.dump): code that a program made while it ran. Used by
- * the reader of such files and by those who look for a function's name.
+ * jit_files.h: the files in which a program describes code that it made while it ran. Used by the readers of such files
+ * and by those who look for a function's name.
+ *
+ *   perf-PID.map    lines "START SIZE name", numbers in hexadecimal; where ranges overlap, the later line holds
+ *   jit-PID.dump    records of functions that came to be or moved, with their times
  */
-#ifndef KY_PROCESS_JITDUMP_H
-#define KY_PROCESS_JITDUMP_H
+#ifndef KY_PROCESS_JIT_FILES_H
+#define KY_PROCESS_JIT_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct ky_perf_map_line {
+	uint64_t start;
+	uint64_t bytes;
+	const char *name;
+	size_t name_bytes;
+};
+
+/* Parse one line, without its newline; false when it has another form. */
+bool ky_perf_map_line(const char *text, size_t bytes, struct ky_perf_map_line *line);
+
+/* Called with each line and its place; line is NULL when it has another form. */
+typedef void (*ky_perf_map_fn)(void *context, uint64_t at, const struct ky_perf_map_line *line);
+/* Read all lines of a text. */
+void ky_perf_map_lines(const char *text, size_t bytes, ky_perf_map_fn line, void *context);
+
+/* ---- jitdumps ---- */
 
 #define KY_JITDUMP_MAGIC 0x4a695444u
 #define KY_JITDUMP_HEAD_BYTES 40u

@@ -9,7 +9,7 @@
 #   make bench           build and run the benchmarks
 #   make viewer          build the page of kymo view, viewer/dist/index.html (with npm), and the tool with it
 #   make screenshots     take the README's screenshots again
-#   make install         install; PREFIX=/usr/local, DESTDIR= for packagers
+#   make install         install; PREFIX=/usr/local, LIBDIR= below it, DESTDIR= for packagers
 #   make amalgamation    write build/amalgamation/kymo.h and kymo.c
 #   make format          format the sources in the house style
 #   make lint            check the style and run clang-tidy
@@ -17,6 +17,9 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 SETUP ?=
+# The folder of libraries below PREFIX: the one that holds the system's own C library, as lib/x86_64-linux-gnu,
+# lib64 or lib. Left to itself, meson decides by which packages are installed.
+LIBDIR ?= $(shell tools/libdir.sh)
 
 .PHONY: all demo test proof fuzz bench viewer screenshots install amalgamation format lint clean deps
 all: $(BUILD)/build.ninja
@@ -26,7 +29,7 @@ deps:
 	@tools/deps.sh build
 
 $(BUILD)/build.ninja: | deps
-	@meson setup $(BUILD) $(SETUP)
+	@meson setup $(BUILD) --libdir=$(LIBDIR) $(SETUP)
 
 demo: all
 	@ninja -C $(BUILD) examples/demo
@@ -40,7 +43,7 @@ $(BUILD)/.tests: | $(BUILD)/build.ninja
 
 test: $(BUILD)/.tests
 	@tools/deps.sh test
-	@meson test -C $(BUILD) --print-errorlogs
+	@meson test -C $(BUILD) --print-errorlogs; code=$$?; tools/ci_results.py --skipped $(BUILD); exit $$code
 
 proof: $(BUILD)/.tests
 	@tools/deps.sh test proof
@@ -66,9 +69,10 @@ screenshots: all
 	@tools/viewer.sh screenshots $(BUILD)
 
 install: $(BUILD)/build.ninja
-	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) -Dlibdir=$(LIBDIR)
 	@ninja -C $(BUILD) product
 	@meson install -C $(BUILD) --no-rebuild
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ] && command -v ldconfig > /dev/null; then ldconfig; fi
 
 amalgamation: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) amalgamation

@@ -4,8 +4,12 @@
 
 Print "PASSED FAILED SKIPPED" to standard output. Report to standard error why tests were skipped, and the log of
 each test that failed. When no test ran, because the build failed, show the end of OUTPUT and count one failure.
+
+ci_results.py --skipped BUILD: list what the last `meson test` skipped, whole tests and single checks, with the
+reason, which names what would enable it.
 """
 import json
+import re
 import sys
 
 LINES_MAX = 120
@@ -32,7 +36,30 @@ def report(*text):
     print(*text, sep="\n", file=sys.stderr)
 
 
+def reason(test):
+    return (said(test) or ["no reason given"])[-1]
+
+
+def list_skipped(build):
+    """Print a line for each test that was skipped, and for each check that one skipped."""
+    try:
+        with open(build + "/meson-logs/testlog.json", encoding="utf-8") as file:
+            tests = [json.loads(line) for line in file]
+    except (OSError, ValueError):
+        return
+    lines = []
+    for test in tests:
+        checks = [re.sub(r"skipped: ", "", line, count=1) for line in said(test) if re.match(r"([^:]*: )?skipped: ", line)]
+        lines += [(short_name(test), why) for why in checks or ([reason(test)] if test["result"] == "SKIP" else [])]
+    if lines:
+        width = max(len(name) for name, _ in lines)
+        print("Skipped, and why:", *("  %-*s  %s" % (width, *line) for line in sorted(set(lines))), sep="\n")
+
+
 def main():
+    if sys.argv[1] == "--skipped":
+        list_skipped(sys.argv[2])
+        return
     name, testlog, output = sys.argv[1:]
     try:
         with open(testlog, encoding="utf-8") as file:
@@ -49,7 +76,7 @@ def main():
     skipped = [test for test in tests if test["result"] == "SKIP"]
     bad = [test for test in tests if test not in good and test not in skipped]
     for test in skipped:
-        report("   skipped: %s: %s" % (short_name(test), (said(test) or ["no reason given"])[-1]))
+        report("   skipped: %s: %s" % (short_name(test), reason(test)))
     for test in bad:
         report("FAILED: %s: %s: %s after %.0f s" % (name, short_name(test), test["result"], test.get("duration", 0)))
         report(*("   | " + line for line in shown(said(test))))

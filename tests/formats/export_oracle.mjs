@@ -10,7 +10,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { install, load, open, problems, rows } from '../../tools/oracle/trace-processor.mjs';
+import { load, needEngine, open, problems, rows } from '../../tools/oracle/trace-processor.mjs';
 
 const events = [
 	{ ph: 'M', pid: 1, tid: 1, name: 'process_name', args: { name: 'server' } },
@@ -71,7 +71,7 @@ async function check(engine, kymo, directory, trace) {
 }
 
 async function main([kymo, ...traces]) {
-	install();
+	needEngine();
 	const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'kymo-oracle-'));
 	try {
 		const own = path.join(directory, 'in.json');

@@ -9,12 +9,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { install } from '../../tools/oracle/trace-processor.mjs';
+import { needEngine } from '../../tools/oracle/trace-processor.mjs';
 
 const [kymo, differences, ...folders] = process.argv.slice(2);
 const filter = process.env.KYMO_FILTER;
 const tool = fileURLToPath(new URL('../../tools/oracle/trace-processor.mjs', import.meta.url));
-install();
+needEngine();
 
 // The files of a normal run: a few of each kind, since trace_processor takes two seconds to start.
 const usual = [

@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -53,6 +55,17 @@ int child_run(void (*body)(void))
 void child_expect(void (*body)(void))
 {
 	assert_int_equal(child_run(body), 0);
+}
+
+void child_own_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) != 0)
+		_exit(1);
+}
+
+bool child_may_own_mounts(void)
+{
+	return child_run(child_own_mounts) == 0;
 }
 
 int child_exec(const char *body, char *const environment[])

@@ -6,6 +6,7 @@
 #ifndef KY_TESTS_CHILD_H
 #define KY_TESTS_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,10 @@ _Noreturn void child_fail(const char *file, int line, const char *condition);
 int child_run(void (*body)(void));
 /* The same, and the test fails when the child did. */
 void child_expect(void (*body)(void));
+/* Give a child mounts that nobody else sees. */
+void child_own_mounts(void);
+/* Report whether a child can have them: this takes root, and a root folder that is a mount point. */
+bool child_may_own_mounts(void);
 /* Run this program again with the body's name as its argument. */
 int child_exec(const char *body, char *const environment[]);
 

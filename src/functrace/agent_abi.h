@@ -210,4 +210,23 @@ struct ky_agent_home {
 #define KY_STUB_BODY_AFTER_HOOK                                                                    \
 	(KY_STUB_DATA_AFTER_HOOK + (uint32_t)sizeof(struct ky_agent_stub) + KY_STUB_PLAIN_BYTES)
 
+/*
+ * ---- the agent as bytes: src/functrace/agent/, compiled without libc for general registers only, linked flat and
+ * position independent, with its read-only data inside and no writable data (all state is in the home and the states)
+ */
+
+extern const uint8_t ky_agent_code[];
+extern const size_t ky_agent_code_bytes;
+/*
+ * The code begins with a table of offsets from its own start; kymo puts the home's address into the word at `home`
+ * before it copies the code into a program.
+ */
+struct ky_agent_table {
+	uint64_t home;                  /* filled by kymo: address of struct ky_agent_home */
+	uint32_t slow_entry, slow_exit; /* targets of the stubs' slow paths */
+	uint32_t find_fde, loader, cyg_enter, cyg_exit;
+	uint32_t sandbox; /* of prctl() and syscall() */
+	uint32_t pad;
+};
+
 #endif

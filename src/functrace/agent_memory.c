@@ -8,7 +8,7 @@
 #include "functrace/patch_parts.h"
 
 #include "core/layout.h"
-#include "functrace/agent.h"
+#include "functrace/agent_abi.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"

@@ -14,7 +14,6 @@
 #include "functrace/functions_parts.h"
 
 #include "functrace/instruction.h"
-#include "functrace/prologue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,7 @@
  *   functions_runtime.c      functions that must not be hooked, by name
  *   functions_scan.c         every instruction: branches into first instructions
  *   return_address_users.c   and functions that look at their own return address
- *   functions_cache.c        keeps the results of the last two
- *   functions_shared.c       keeps all of it in memory, for other processes
+ *   functions_cache.c        keeps the results of the last two in files, and all of it in memory for other processes
  */
 #ifndef KY_FUNCTRACE_FUNCTIONS_PARTS_H
 #define KY_FUNCTRACE_FUNCTIONS_PARTS_H

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* functrace.c: see functrace.h; functrace_parts.h lists its parts. */
+/*
+ * functrace.c: see functrace.h: processes, rounds, facts, and processes that call exec.
+ *
+ * Wrappers, shells, `env` and their children call exec. The jumps are gone with the old program, and the new one is
+ * patched as a process that runs already: its first moments are missing, and a note says so. The kernel gives each
+ * program that it starts a vector of facts (/proc/PID/auxv), with addresses that are random each time: another vector
+ * is another program. kymo waits a while before it patches the program: its loader is at work, and the next exec may
+ * come.
+ */
+#include "functrace/functrace.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "functrace/functrace_parts.h"
+#include "functrace/off_cpu.h"
+#include "functrace/pt.h"
+#include "functrace/stack_spans.h"
 #include "process/proc.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +32,10 @@
 #define LATE_NS 10000000
 /* A switch is two words: a thread that does nothing else keeps some seconds of them. */
 #define SWITCHES_RING_BYTES (UINT64_C(1) << 20)
+#define MILLISECOND UINT64_C(1000000)
+#define LOOK_EVERY_NS (10 * MILLISECOND)
+#define SETTLE_NS (20 * MILLISECOND)
+#define TELL_MAX 4u
 
 const char *ky_functrace_engine_name(enum ky_functrace_engine engine)
 {
@@ -94,8 +111,8 @@ static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patc
  * Close a patch. The facts reported are those of when the process was last seen: afterwards nothing is patched. The
  * coverage of a process that has ended is taken over with its calls.
  */
-void ky_functrace_close_patch(struct ky_functrace *functrace, struct ky_functrace_process *process,
-			      bool gone)
+static void close_patch(struct ky_functrace *functrace, struct ky_functrace_process *process,
+			bool gone)
 {
 	struct ky_patch_facts before = {0}, after = {0};
 	if (!process->patch)
@@ -152,7 +169,7 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 	bool orphaned = true;
 	for (uint32_t i = 0; i < functrace->count; i++) {
 		orphaned = orphaned && !functrace->processes[i].patch;
-		ky_functrace_close_patch(functrace, &functrace->processes[i], false);
+		close_patch(functrace, &functrace->processes[i], false);
 	}
 	if (functrace->engine == KY_FUNCTRACE_PATCH || functrace->engine == KY_FUNCTRACE_NOPS)
 		close_children(functrace, orphaned);
@@ -178,6 +195,25 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 }
 
 /* ---- processes ---- */
+
+/* Return a number that changes with exec; 0: unavailable. */
+static uint64_t image_of(pid_t pid)
+{
+	struct ky_proc_aux vector[KY_PROC_AUX_MAX];
+	uint64_t image = 0;
+	const uint32_t count = ky_proc_auxv(pid, vector);
+	for (uint32_t i = 0; i < count; i++) {
+		image = (image ^ vector[i].key) * UINT64_C(0x9e3779b97f4a7c15);
+		image = (image ^ vector[i].value) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return image;
+}
+
+/* Note that the process runs another program, which is to be patched soon. */
+static void expect_patch(struct ky_functrace_process *process)
+{
+	process->again_ns = (uint64_t)ky_clock_monotonic() + SETTLE_NS;
+}
 
 static struct ky_functrace_process *find(const struct ky_functrace *functrace, pid_t pid)
 {
@@ -211,9 +247,8 @@ static void add_switches(struct ky_functrace *functrace, pid_t pid)
 				  message[0] ? message : strerror(-error));
 }
 
-int ky_functrace_begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine,
-			     pid_t pid, struct ky_patch **patch,
-			     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
+		       struct ky_patch **patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_patch_options options = {.selection = functrace->selection,
@@ -298,10 +333,10 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 	else if (engine == KY_FUNCTRACE_SAMPLE)
 		error = begin_samples(functrace, pid, message);
 	else
-		error = ky_functrace_begin_patch(functrace, engine, pid, &patch, message);
+		error = begin_patch(functrace, engine, pid, &patch, message);
 	if (!error)
 		functrace->processes[functrace->count++] = (struct ky_functrace_process){
-			.pid = pid, .patch = patch, .image = patch ? ky_functrace_image(pid) : 0};
+			.pid = pid, .patch = patch, .image = patch ? image_of(pid) : 0};
 	return error;
 }
 
@@ -342,9 +377,9 @@ static int remember_child(struct ky_functrace *functrace, pid_t pid,
 		return -ENOMEM;
 	}
 	struct ky_functrace_process *const process = &functrace->processes[functrace->count++];
-	*process = (struct ky_functrace_process){.pid = pid, .image = ky_functrace_image(pid)};
+	*process = (struct ky_functrace_process){.pid = pid, .image = image_of(pid)};
 	if (!ky_patch_is_ours(pid))
-		ky_functrace_executed(process);
+		expect_patch(process);
 	return 0;
 }
 
@@ -372,8 +407,82 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 		ky_stack_spans_ended(functrace->samples, pid);
 	if (!process)
 		return;
-	ky_functrace_close_patch(functrace, process, true);
+	close_patch(functrace, process, true);
 	*process = functrace->processes[--functrace->count];
+}
+
+/* ---- exec ---- */
+
+/* Pass a line on, up to a limit: a program that starts others may start very many. */
+static void tell(struct ky_functrace *functrace, const char *line)
+{
+	const uint32_t told = functrace->executed_told++;
+	if (told < TELL_MAX)
+		ky_functrace_note(functrace, "%s", line);
+	else if (told == TELL_MAX)
+		ky_functrace_note(
+			functrace,
+			"more programs are executed; further messages of this kind are suppressed");
+}
+
+static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)
+{
+	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", path[PATH_MAX];
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	(void)ky_proc_exe(process->pid, path, sizeof(path));
+	process->again_ns = 0;
+	const int error =
+		begin_patch(functrace, functrace->engine, process->pid, &process->patch, message);
+	/* it has ended */
+	if (error && !image_of(process->pid))
+		return;
+	if (!error)
+		snprintf(line, sizeof(line),
+			 "process %ld has executed %.200s: its functions are traced from here on, "
+			 "not its first moments",
+			 (long)process->pid, path);
+	else
+		snprintf(line, sizeof(line),
+			 "process %ld has executed %.100s, whose functions are not traced: %.250s",
+			 (long)process->pid, path, message);
+	tell(functrace, line);
+}
+
+static void look_at(struct ky_functrace *functrace, struct ky_functrace_process *process,
+		    uint64_t now)
+{
+	if (!process->image)
+		return;
+	const uint64_t image = image_of(process->pid);
+	if (image && image != process->image) {
+		close_patch(functrace, process, true);
+		process->image = image;
+		expect_patch(process);
+	} else if (image && process->again_ns && now >= process->again_ns) {
+		patch_again(functrace, process);
+	}
+}
+
+/* Report whether it is a child that has ended; other processes keep their reports. */
+static bool is_forgotten(const struct ky_functrace_process *process)
+{
+	return !process->patch && kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Check whether processes have called exec, and patch new programs. */
+static void follow_exec(struct ky_functrace *functrace)
+{
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
+	if (now - functrace->looked_ns < LOOK_EVERY_NS ||
+	    (functrace->engine != KY_FUNCTRACE_PATCH && functrace->engine != KY_FUNCTRACE_NOPS))
+		return;
+	functrace->looked_ns = now;
+	for (uint32_t i = functrace->count; i-- > 0;) {
+		if (is_forgotten(&functrace->processes[i]))
+			functrace->processes[i] = functrace->processes[--functrace->count];
+		else
+			look_at(functrace, &functrace->processes[i], now);
+	}
 }
 
 /* ---- periodic work ---- */
@@ -400,7 +509,7 @@ void ky_functrace_round(struct ky_functrace *functrace)
 {
 	take_executed(functrace);
 	tell_ended(functrace);
-	ky_functrace_follow_exec(functrace);
+	follow_exec(functrace);
 	(void)ky_patch_release_late();
 	for (uint32_t i = 0; i < functrace->count; i++) {
 		if (functrace->processes[i].patch)

@@ -10,7 +10,7 @@
  *
  * The first engine that works on the process is taken; the line gives the reasons against those before it.
  */
-#include "functrace/functrace_parts.h"
+#include "functrace/functrace.h"
 #include "process/proc.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instruction.h: the length of an x86-64 instruction, and the parts of it that depend on its address.
+ * instruction.h: the length of an x86-64 instruction, and the parts of it that depend on its address; prologues,
+ * whose instructions are made for another address.
  *
  *   prefixes  opcode        modrm  sib   displacement   immediate
  *   66 f3 48  0f 3a xx      mm     ss    dd dd dd dd    ii
@@ -12,6 +13,8 @@
  */
 #ifndef KY_FUNCTRACE_INSTRUCTION_H
 #define KY_FUNCTRACE_INSTRUCTION_H
+
+#include "functrace/functions.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +57,29 @@ bool ky_instruction_read(struct ky_instruction *instruction, const uint8_t *code
 
 /* Report whether it is only padding: nop of any length, int3. */
 bool ky_instruction_is_padding(const struct ky_instruction *instruction, const uint8_t *code);
+
+/* ---- prologue.c: the first instructions of a function, which make room for a jump ---- */
+
+#define KY_JUMP_BYTES 5u
+#define KY_PROLOGUE_MAX                                                                            \
+	31u /* bytes of whole instructions that a jump can touch, with endbr64 before them */
+#define KY_MOVED_MAX 160u /* bytes that they can become */
+
+/* Set how, why, at and the prologue of a function from its code; neighbour is the start of the next function. */
+void ky_prologue_find(struct ky_function *function, const struct ky_functions *module,
+		      uint64_t neighbour);
+
+struct ky_moved {
+	uint8_t code[KY_MOVED_MAX]; /* with the jump back behind the prologue */
+	uint8_t bytes;
+	/* the offset of the moved instruction that was at that byte of the prologue; 0xff: none begins there */
+	uint8_t starts[KY_PROLOGUE_MAX + 1];
+};
+/*
+ * Make the prologue's instructions for address `to`, when the prologue is at `from` (addresses of the process). Both
+ * within 2 GiB. Return 0; -ERANGE when something is too far away, -EINVAL when one cannot be moved.
+ */
+int ky_prologue_move(struct ky_moved *moved, const uint8_t *code, uint32_t prologue, uint64_t from,
+		     uint64_t to);
 
 #endif

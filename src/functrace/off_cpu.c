@@ -2,28 +2,145 @@
 /*
  * off_cpu.c: see off_cpu.h.
  *
- *   off_cpu_events ─ out ─▶ "off CPU", "off CPU (preempted)" begins ┐
- *                 ── in ──▶ it ends                                 ├─▶ a drum of all processes
- *                 ── gone ▶ that ends, too; "thread ended"           ┘
+ *   an event of each thread on each CPU (a dummy that counts nothing, inherited) ─▶ a ring for each CPU ─▶ batch, sorted
+ *   batch ── out ──▶ "off CPU", "off CPU (preempted)" begins ┐
+ *         ── in ───▶ it ends                                 ├─▶ a drum of all processes
+ *         ── gone ─▶ that ends, too; "thread ended"          ┘
  *
  *   threads: tid ─▶ is off      A thread that was off at the start of watching has no beginning: its coming back ends nothing.
  *
- * Children come automatically, because the events are inherited.
+ * A thread's records are in the rings of all CPUs that it ran on. A round hands out only records from before its
+ * start: a later record may have an earlier one in a ring that was read before. The rest waits. Children come
+ * automatically, because the events are inherited.
  */
 #include "functrace/off_cpu.h"
 
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/compare.h"
 #include "base/map.h"
 #include "core/layout.h"
 #include "functrace/made_drum.h"
-#include "functrace/off_cpu_events.h"
+#include "process/perf_events.h"
 #include "process/proc.h"
 #include "process/thread_ends.h"
 
+#include <kymo/kymo.h>
+
 #include <dirent.h>
 #include <errno.h>
-#include <kymo/kymo.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* With those of --sample and of the engine sample it is still within what an ordinary user may lock for each CPU. */
+#define RING_BYTES (128u << 10)
+
+#define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+
+struct off_cpu_events {
+	struct ky_perf_events rings;
+	struct ky_perf_set set;
+	struct ky_off_cpu_event *batch;
+	size_t count, room;
+	uint64_t order;
+};
+
+/* ---- records ---- */
+
+bool ky_off_cpu_parse(struct ky_off_cpu_event *one, const struct ky_perf_record *record)
+{
+	*one = (struct ky_off_cpu_event){
+		.time_ns = record->time, .pid = (pid_t)record->pid, .tid = (pid_t)record->tid};
+	if (record->type == PERF_RECORD_EXIT)
+		one->kind = KY_OFF_CPU_ENDED;
+	else if (record->type == PERF_RECORD_COMM && record->comm.exec)
+		one->kind = KY_OFF_CPU_EXECUTED;
+	else if (record->type != PERF_RECORD_SWITCH)
+		return false;
+	else if (record->switched.out)
+		one->kind = record->switched.preempted ? KY_OFF_CPU_PREEMPTED : KY_OFF_CPU_WAITING;
+	return one->pid > 0 && one->tid > 0;
+}
+
+static void keep(struct off_cpu_events *events, const struct perf_event_header *head)
+{
+	struct ky_perf_record record;
+	struct ky_off_cpu_event one;
+	if (!ky_perf_record_parse(&record, head, SAMPLE_TYPE))
+		return;
+	if (!ky_off_cpu_parse(&one, &record))
+		return;
+	one.order = events->order++;
+	(void)KY_ARRAY_ADD(events->batch, events->count, events->room, one);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct ky_off_cpu_event *const x = a, *const y = b;
+	return KY_COMPARE_THEN(x->time_ns, y->time_ns, KY_COMPARE(x->order, y->order));
+}
+
+static void events_read(struct off_cpu_events *events,
+			void (*take)(void *context, const struct ky_off_cpu_event *one),
+			void *context)
+{
+	const uint64_t until = (uint64_t)ky_clock_monotonic();
+	size_t at = 0;
+	for (uint32_t i = 0; i < events->rings.cpus_count; i++) {
+		struct ky_perf_ring *const ring = &events->rings.cpus[i].ring;
+		ky_perf_ring_begin(ring);
+		for (const struct perf_event_header *record; (record = ky_perf_ring_next(ring));)
+			keep(events, record);
+		ky_perf_ring_end(ring);
+	}
+	if (!events->count)
+		return;
+	qsort(events->batch, events->count, sizeof(*events->batch), by_time);
+	for (; at < events->count && events->batch[at].time_ns < until; at++)
+		take(context, &events->batch[at]);
+	events->count -= at;
+	memmove(events->batch, events->batch + at, events->count * sizeof(*events->batch));
+}
+
+/* ---- events ---- */
+
+/* Open the events. They contain nothing of the kernel's own: users may have them of their own processes. */
+static int events_open(struct off_cpu_events *events)
+{
+	const struct perf_event_attr attr = {.size = sizeof(attr),
+					     .type = PERF_TYPE_SOFTWARE,
+					     .config = PERF_COUNT_SW_DUMMY,
+					     .sample_type = SAMPLE_TYPE,
+					     .sample_id_all = 1,
+					     .use_clockid = 1,
+					     .clockid = CLOCK_MONOTONIC,
+					     .exclude_kernel = 1,
+					     .exclude_hv = 1,
+					     .watermark = 1,
+					     .inherit = 1,
+					     .context_switch = 1,
+					     .task = 1,
+					     .comm = 1,
+					     .comm_exec = 1};
+	*events = (struct off_cpu_events){0};
+	return ky_perf_events_open(&events->rings, &attr, RING_BYTES);
+}
+
+static void events_close(struct off_cpu_events *events)
+{
+	ky_perf_set_close(&events->set);
+	ky_perf_events_close(&events->rings);
+	KY_ARRAY_FREE(events->batch, events->room);
+	*events = (struct off_cpu_events){.rings.poll_fd = -1};
+}
+
+static int events_thread(struct off_cpu_events *events, pid_t tid)
+{
+	return ky_perf_set_add(&events->set, &events->rings, &events->rings.attr, tid);
+}
+
+/* ---- spans ---- */
 
 #define ADD_PASSES 10u
 #define TOLD_MAX 4096u /* processes, between two rounds */
@@ -40,7 +157,7 @@ enum { NOT_KNOWN, ON, OFF };
 
 struct ky_off_cpu {
 	struct ky_off_cpu_options options;
-	struct ky_off_cpu_events events;
+	struct off_cpu_events events;
 	struct ky_made_drum drum;           /* of all processes; no base: not made yet */
 	uint64_t retry_ns;                  /* it could not be made: do not try before this */
 	uint32_t waiting, preempted, ended; /* trace points */
@@ -114,7 +231,7 @@ static void take(void *context, const struct ky_off_cpu_event *one)
 
 void ky_off_cpu_round(struct ky_off_cpu *switches)
 {
-	ky_off_cpu_events_read(&switches->events, take, switches);
+	events_read(&switches->events, take, switches);
 }
 
 pid_t ky_off_cpu_executed(struct ky_off_cpu *switches)
@@ -149,7 +266,7 @@ static void add_thread(struct adding *adding, pid_t tid)
 	    ky_u64_map_find(&adding->switches->threads, (uint64_t)tid))
 		return;
 	adding->fresh++;
-	const int error = ky_off_cpu_events_thread(&adding->switches->events, tid);
+	const int error = events_thread(&adding->switches->events, tid);
 	adding->opened += error == 0;
 	if (error && error != -ESRCH)
 		adding->error = error;
@@ -201,7 +318,7 @@ int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *op
 		return -ENOMEM;
 	}
 	switches->options = *options;
-	const int error = ky_off_cpu_events_open(&switches->events);
+	const int error = events_open(&switches->events);
 	if (error) {
 		free(switches);
 		return refuse(error, message);
@@ -220,6 +337,6 @@ void ky_off_cpu_close(struct ky_off_cpu **out)
 	if (switches->drum.drum.base)
 		ky_made_drum_close(&switches->drum);
 	ky_u64_map_free(&switches->threads);
-	ky_off_cpu_events_close(&switches->events);
+	events_close(&switches->events);
 	free(switches);
 }

@@ -147,9 +147,9 @@ static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAG
 		if (error)
 			return error;
 		error = ky_patch_undo_check(patch, message);
-		if (!error && (!patch->home.version || (ky_patch_hooks_off(patch, i) &&
+		if (!error && (!patch->home.version || (ky_patch_threads_unhook(patch, i) &&
 							(i >= KY_PATCH_QUIET_TRIES / 2 ||
-							 !ky_patch_hooks_interrupted(patch)))))
+							 !ky_patch_threads_interrupted(patch)))))
 			return 0;
 		ky_patch_go(patch);
 		ky_patch_undo_pause(i);

@@ -10,7 +10,7 @@
  */
 #include "functrace/patch_parts.h"
 
-#include "functrace/agent.h"
+#include "functrace/agent_abi.h"
 
 #include <kymo/kymo.h>
 

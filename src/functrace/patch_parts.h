@@ -8,8 +8,7 @@
  *   patch_stubs.c          the stub of a function; the table of entries
  *   patch_instrumented.c   programs compiled with -finstrument-functions
  *   patch_edits.c          bytes to overwrite, put together by pages while it runs, written while it is stopped
- *   patch_threads.c        gs, threads inside what is overwritten
- *   patch_hooks.c          hooks on stacks
+ *   patch_threads.c        gs, threads inside what is overwritten, hooks on stacks
  *   patch_hot.c            counts, and functions that are called too often
  *   patch_undo.c           takes jumps and hooks out, also those that others left behind
  *   patch.c                open, round, close: the order of all this
@@ -306,17 +305,15 @@ void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *
 			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
 			  void *context);
 
-/* ---- patch_hooks.c ---- */
-
 /*
  * While all threads are stopped and no jump is set: put return addresses back, except in threads that unwind, which
  * may be done later. Report whether all are back and no thread is inside a stub or the agent. Try this up to
  * KY_PATCH_QUIET_TRIES times, with pauses; the last try ignores signs of unwinding.
  */
 #define KY_PATCH_QUIET_TRIES 100u
-bool ky_patch_hooks_off(struct ky_patch *patch, uint32_t tries);
+bool ky_patch_threads_unhook(struct ky_patch *patch, uint32_t tries);
 /* Report whether a signal handler came while its thread was in the agent, and has not returned; it may never return. */
-bool ky_patch_hooks_interrupted(const struct ky_patch *patch);
+bool ky_patch_threads_interrupted(const struct ky_patch *patch);
 
 /* ---- patch_hot.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* patch_stubs.c: the stubs of a process's functions: see patch_parts.h. stub.c has the code of a stub. */
-#include "functrace/agent.h"
+#include "functrace/agent_abi.h"
 #include "functrace/patch_parts.h"
 
 #include <errno.h>

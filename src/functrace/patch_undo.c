@@ -120,7 +120,8 @@ static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
 /* Put back what is possible, while all threads are stopped. Return 1 when it was the last time, 0, or -errno. */
 static int try(struct ky_patch *patch, uint32_t tries)
 {
-	const bool quiet = ky_patch_hooks_off(patch, tries) && !ky_patch_hooks_interrupted(patch);
+	const bool quiet =
+		ky_patch_threads_unhook(patch, tries) && !ky_patch_threads_interrupted(patch);
 	const bool last = quiet || tries == KY_PATCH_QUIET_TRIES - 1;
 	const int error = last ? take_unwinder_out(patch) : 0;
 	if (tries == 0 || last)

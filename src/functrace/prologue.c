@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prologue.c: see prologue.h. The instructions at a function's start that a jump overwrites:
+ * prologue.c: see instruction.h. The instructions at a function's start that a jump overwrites:
  *
  *   endbr64   push rbp   mov rbp, rsp   sub rsp, 32
  *   stays     └── prologue, 5 bytes or more ────┘   whole instructions only
@@ -8,7 +8,6 @@
  * When the function ends in it (ret, jmp), the rest must be padding up to the neighbour, which nothing runs. A call
  * must be the last: then its return address can be the original one.
  */
-#include "functrace/prologue.h"
 #include "functrace/functions_parts.h"
 #include "functrace/instruction.h"
 

@@ -4,11 +4,16 @@
  *
  *   round    reads records of mappings, of threads that were made and ended; looks for threads without a record
  *   decode   stops all events, copies all AUX rings, lets them go on; then decodes the copies, one after the other
+ *
+ * Each thread of a traced process has an event until it ends.
  */
 #include "base/array.h"
+#include "functrace/pt_machine.h"
 #include "functrace/pt_process.h"
+#include "process/perf_record.h"
 #include "process/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +23,195 @@
 #define AUX_BYTES_ROOT (4u << 20)
 #define AUX_BYTES_USER (128u << 10)
 
-void ky_pt_note_once(const struct ky_pt *pt, bool *said, const char *line)
+#define AUX_BYTES_ALL (UINT64_C(1) << 30) /* of all threads: pinned memory */
+#define THREADS_MAX 4096u                 /* of a process */
+
+static void note_once(const struct ky_pt *pt, bool *said, const char *line)
 {
 	if (!*said && pt->options.note)
 		pt->options.note(pt->options.context, line);
 	*said = true;
 }
+
+/* ---- copies of the rings ---- */
+
+static void say_memory(struct ky_pt *pt)
+{
+	note_once(pt, &pt->said_memory, "pt: out of memory while decoding: some calls are missing");
+}
+
+static void copy_rings(struct ky_pt *pt, struct ky_pt_traced *traced)
+{
+	for (uint32_t i = 0; i < traced->count; i++)
+		ky_pt_thread_pause(&traced->threads[i]);
+	for (uint32_t i = 0; i < traced->count; i++)
+		if (!ky_pt_thread_copy(&traced->threads[i]))
+			say_memory(pt);
+	for (uint32_t i = 0; i < traced->count; i++)
+		if (!traced->threads[i].ended)
+			ky_pt_thread_resume(&traced->threads[i]);
+}
+
+static void report_thread(struct ky_pt *pt, struct ky_pt_traced *traced,
+			  struct ky_pt_thread *thread)
+{
+	struct ky_pt_window window = {.aux = thread->window,
+				      .bytes = thread->window_bytes,
+				      .cpu = pt->machine.cpu,
+				      .since_ns = thread->told_ns};
+	uint64_t until = 0;
+	if (!thread->window)
+		return;
+	if (!ky_pt_thread_time(thread, &window.time))
+		note_once(
+			pt, &pt->said_time,
+			"pt: the kernel does not report how the CPU's counter relates to its clock "
+			"(is the clock source tsc?): nothing can be decoded");
+	else if (ky_pt_process_tell(&traced->process, thread->tid_inside, &window, &until) != 0)
+		say_memory(pt);
+	if (until)
+		thread->told_ns = until + 1;
+	free(thread->window);
+	thread->window = NULL;
+}
+
+/* ---- threads ---- */
+
+static void drop_thread(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index)
+{
+	struct ky_pt_thread *thread = &traced->threads[index];
+	ky_made_drum_gone(&traced->process.drum, thread->tid_inside, thread->told_ns);
+	pt->aux_all -= thread->aux_bytes;
+	ky_pt_thread_close(thread);
+	traced->threads[index] = traced->threads[--traced->count];
+}
+
+static void name_thread(struct ky_pt_traced *traced, const struct ky_pt_thread *thread)
+{
+	char name[32];
+	if (ky_proc_comm(traced->process.pid, thread->tid, name, sizeof(name)) > 0)
+		ky_made_drum_thread(&traced->process.drum, thread->tid_inside, name);
+}
+
+static struct ky_pt_thread *find_thread(const struct ky_pt_traced *traced, pid_t tid)
+{
+	for (uint32_t i = 0; i < traced->count; i++)
+		if (traced->threads[i].tid == tid && !traced->threads[i].ended)
+			return &traced->threads[i];
+	return NULL;
+}
+
+/* Make room. Threads that have ended are decoded when the owner asks for it; or now, when their rings are needed. */
+static bool make_room(struct ky_pt *pt, struct ky_pt_traced *traced)
+{
+	for (uint32_t i = 0; i < traced->count; i++)
+		if (traced->threads[i].ended && ky_pt_thread_copy(&traced->threads[i])) {
+			report_thread(pt, traced, &traced->threads[i]);
+			drop_thread(pt, traced, i);
+			return true;
+		}
+	return false;
+}
+
+static bool is_full(const struct ky_pt *pt, const struct ky_pt_traced *traced)
+{
+	return traced->count >= THREADS_MAX || pt->aux_all + pt->aux_bytes > AUX_BYTES_ALL;
+}
+
+/* Return 0; -ESRCH: it is gone already; or -errno. */
+static int add_thread(struct ky_pt *pt, struct ky_pt_traced *traced, pid_t tid)
+{
+	if (is_full(pt, traced) && !make_room(pt, traced))
+		return -ENOSPC;
+	if (!KY_ARRAY_GROW(traced->threads, traced->room, traced->count + 1))
+		return -ENOMEM;
+	struct ky_pt_thread *thread = &traced->threads[traced->count];
+	const int error = ky_pt_thread_open(thread, &pt->machine, tid, pt->aux_bytes);
+	if (error)
+		return error;
+	thread->tid_inside = ky_proc_inner_pid(tid);
+	pt->aux_all += thread->aux_bytes;
+	thread->seen = true;
+	traced->count++;
+	name_thread(traced, thread);
+	return 0;
+}
+
+static int scan_threads(struct ky_pt *pt, struct ky_pt_traced *traced)
+{
+	int error = 0;
+	DIR *const tasks = ky_proc_tasks(traced->process.pid);
+	if (!tasks)
+		return -ESRCH;
+	for (uint32_t i = 0; i < traced->count; i++)
+		traced->threads[i].seen = false;
+	for (pid_t tid; (tid = ky_proc_next(tasks)) > 0;) {
+		struct ky_pt_thread *thread = find_thread(traced, tid);
+		if (thread)
+			thread->seen = true;
+		if (thread)
+			continue;
+		const int failed = add_thread(pt, traced, tid);
+		if (failed && failed != -ESRCH && !error)
+			error = failed;
+	}
+	ky_proc_close(tasks);
+	/* Their records may have been lost. */
+	for (uint32_t i = 0; i < traced->count; i++)
+		traced->threads[i].ended |= !traced->threads[i].seen;
+	return error;
+}
+
+/* ---- records ---- */
+
+static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky_pt_thread *thread,
+			const struct ky_perf_record *record)
+{
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+		(void)ky_pt_space_map(&traced->process.space, &record->map);
+		traced->look = true;
+		break;
+	case PERF_RECORD_COMM:
+		if ((pid_t)record->tid == thread->tid)
+			ky_made_drum_thread(&traced->process.drum, thread->tid_inside,
+					    record->comm.name);
+		break;
+	case PERF_RECORD_EXIT:
+		thread->ended |= (pid_t)record->tid == thread->tid;
+		break;
+	case PERF_RECORD_LOST:
+		traced->look = true;
+		note_once(pt, &pt->said_lost,
+			  "pt: the kernel lost records of mappings: some code "
+			  "may be unknown");
+		break;
+	default:
+		break;
+	}
+}
+
+/* Take the records. Look for new threads after all records: the list of threads may move then. */
+static void take_records(struct ky_pt *pt, struct ky_pt_traced *traced)
+{
+	const uint64_t sample_type = ky_pt_machine_event(&pt->machine).sample_type;
+	for (uint32_t i = 0; i < traced->count; i++) {
+		struct ky_pt_thread *thread = &traced->threads[i];
+		struct ky_perf_record record;
+		const struct perf_event_header *header;
+		ky_perf_ring_begin(&thread->records);
+		while ((header = ky_perf_ring_next(&thread->records)))
+			if (ky_perf_record_parse(&record, header, sample_type))
+				take_record(pt, traced, thread, &record);
+		ky_perf_ring_end(&thread->records);
+	}
+	/* Rings of several threads are not read in the order of time: the present mappings decide. */
+	if (traced->look && !traced->ended)
+		(void)ky_pt_space_look(&traced->process.space);
+	traced->look = false;
+}
+
+/* ---- the engine ---- */
 
 bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -61,12 +249,12 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
 
 static void look_around(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
-	ky_pt_threads_records(pt, traced);
-	const int error = traced->ended ? 0 : ky_pt_threads_scan(pt, traced);
+	take_records(pt, traced);
+	const int error = traced->ended ? 0 : scan_threads(pt, traced);
 	if (error && error != -ESRCH)
-		ky_pt_note_once(pt, &pt->said_threads,
-				"pt: some threads are not traced: no memory for their rings "
-				"(1 GiB; for users what kernel.perf_event_mlock_kb allows)");
+		note_once(pt, &pt->said_threads,
+			  "pt: some threads are not traced: no memory for their rings "
+			  "(1 GiB; for users what kernel.perf_event_mlock_kb allows)");
 }
 
 void ky_pt_round(struct ky_pt *pt)
@@ -79,16 +267,16 @@ void ky_pt_round(struct ky_pt *pt)
 static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
-		ky_pt_threads_report(pt, traced, &traced->threads[i]);
+		report_thread(pt, traced, &traced->threads[i]);
 	for (uint32_t i = traced->count; i > 0; i--)
 		if (traced->threads[i - 1].last || traced->ended)
-			ky_pt_threads_drop(pt, traced, i - 1);
+			drop_thread(pt, traced, i - 1);
 }
 
 void ky_pt_decode(struct ky_pt *pt)
 {
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next)
-		ky_pt_threads_copy(pt, traced);
+		copy_rings(pt, traced);
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next) {
 		look_around(pt, traced);
 		tell_windows(pt, traced);
@@ -100,7 +288,7 @@ void ky_pt_decode(struct ky_pt *pt)
 static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	while (traced->count)
-		ky_pt_threads_drop(pt, traced, traced->count - 1);
+		drop_thread(pt, traced, traced->count - 1);
 	KY_ARRAY_FREE(traced->threads, traced->room);
 	ky_pt_process_close(&traced->process);
 	free(traced);
@@ -110,7 +298,7 @@ static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	int error = ky_pt_threads_scan(pt, traced);
+	int error = scan_threads(pt, traced);
 	if (error && !traced->count) {
 		ky_pt_machine_why(error, message);
 		return error;
@@ -159,8 +347,8 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 			continue;
 		traced->ended = true;
 		traced->process.space.live = false;
-		ky_pt_threads_copy(pt, traced);
-		ky_pt_threads_records(pt, traced);
+		copy_rings(pt, traced);
+		take_records(pt, traced);
 		tell_windows(pt, traced);
 	}
 }
@@ -175,7 +363,7 @@ static void say_missing(const struct ky_pt *pt, const struct ky_pt_traced *trace
 		 "pt: process %d: %u times packets did not match the code or the code was unknown, "
 		 "%u times the CPU lost packets: instants in the trace mark these",
 		 (int)traced->process.pid, facts->errors, facts->overflows);
-	ky_pt_note_once(pt, &said, line);
+	note_once(pt, &said, line);
 }
 
 void ky_pt_close(struct ky_pt **pt)

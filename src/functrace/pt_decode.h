@@ -8,7 +8,7 @@
  *                                ▼
  *                           pt_segment: begin, gap, end, instant, in the order of time
  *
- * Packets contain only the targets of branches that depend on data: the code itself (pt_image.h) is needed. Where a
+ * Packets contain only the targets of branches that depend on data: the code itself (pt_space.h) is needed. Where a
  * packet does not match the code, or the code is unknown, an instant marks it, and a span "[untraced]" lasts until
  * the next PSB.
  *
@@ -18,8 +18,8 @@
 #ifndef KY_FUNCTRACE_PT_DECODE_H
 #define KY_FUNCTRACE_PT_DECODE_H
 
-#include "functrace/pt_image.h"
-#include "functrace/pt_segment.h"
+#include "functrace/pt_space.h"
+#include "functrace/pt_stack.h"
 
 /* The CPU that wrote the packets: its known errata, and the relation of its clocks. */
 struct ky_pt_cpu {

@@ -13,8 +13,8 @@
 #include "functrace/made_drum.h"
 #include "functrace/pt.h"
 #include "functrace/pt_decode.h"
+#include "functrace/pt_machine.h"
 #include "functrace/pt_space.h"
-#include "functrace/pt_thread.h"
 
 #define KY_PT_TEXTS_MAX 256u
 
@@ -76,24 +76,5 @@ struct ky_pt {
 	uint64_t aux_all;   /* of all, now */
 	bool said_threads, said_lost, said_time, said_memory;
 };
-
-/* Note a line once: a problem of one thread is mostly one of many. */
-void ky_pt_note_once(const struct ky_pt *pt, bool *said, const char *line);
-
-/* ---- pt_threads.c ---- */
-
-/* Open events for threads that have none. Return the error of the first that failed and is not gone. */
-int ky_pt_threads_scan(struct ky_pt *pt, struct ky_pt_traced *traced);
-void ky_pt_threads_drop(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index);
-/* Take records of mappings and of threads that have ended. */
-void ky_pt_threads_records(struct ky_pt *pt, struct ky_pt_traced *traced);
-
-/* ---- pt_threads.c: copies of the rings ---- */
-
-/* Copy the rings of all threads, as of the same moment. */
-void ky_pt_threads_copy(struct ky_pt *pt, struct ky_pt_traced *traced);
-/* Decode the copy of a thread. */
-void ky_pt_threads_report(struct ky_pt *pt, struct ky_pt_traced *traced,
-			  struct ky_pt_thread *thread);
 
 #endif

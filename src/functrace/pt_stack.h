@@ -19,7 +19,98 @@
 #ifndef KY_FUNCTRACE_PT_STACK_H
 #define KY_FUNCTRACE_PT_STACK_H
 
-#include "functrace/pt_segment.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- a stretch of trace ---- */
+
+/*
+ * The calls of a stretch of trace, kept until their nesting and their times are known.
+ *
+ *   lost    functions that were running when the stretch began: each is found when it is returned to, the outermost last
+ *   marks   begins and ends as they were decoded, each with the time of the last packet that had one
+ *
+ *   trace:   ... ret  call g  ret  ret ...         flushed:   h ├────────────────────┤
+ *                 │                  │                        f ├──────────────┤
+ *           f was running       h was, too                            g ├──┤
+ *
+ * Flushing passes the lost ones on first, with the start of the stretch as their beginning. Calls between two packets
+ * with a time are spread evenly: the packets contain no more. Time that is known to have been spent elsewhere (a
+ * system call) is left out of the spreading. A later window of the same ring has calls of an earlier one: those
+ * before `since` are not passed on again.
+ */
+#define KY_PT_MARKS_MAX (1u << 21) /* of a stretch: a longer one is cut in two */
+
+/* A function, as the decoder knows it. */
+struct ky_pt_function {
+	uint64_t start;    /* identifies it: also parts of it that lie elsewhere (.cold) */
+	uint64_t from, to; /* the addresses around the one asked for; both 0: unknown */
+	bool shown;        /* its calls are passed on */
+};
+
+struct ky_pt_calls {
+	/*
+	 * Find the function that contains an address; false: unknown, and `shown` is whether it is named by its
+	 * address.
+	 */
+	bool (*function)(void *context, uint64_t address, struct ky_pt_function *function);
+	/* lost: it was running before. */
+	void (*begin)(void *context, uint64_t ns, uint64_t start, bool lost);
+	void (*gap)(void *context, uint64_t ns, const char *what); /* a span: "[syscall]" */
+	void (*end)(void *context, uint64_t ns);                   /* of the last of both */
+	void (*instant)(void *context, uint64_t ns, const char *text);
+	void *context;
+};
+
+enum ky_pt_mark_kind {
+	KY_PT_BEGIN,
+	KY_PT_GAP,
+	KY_PT_END,
+	KY_PT_GAP_END,
+	KY_PT_INSTANT,
+};
+
+struct ky_pt_mark {
+	uint64_t ns;
+	union {
+		uint64_t start;
+		const char *what; /* GAP: not owned */
+		char *text;       /* INSTANT */
+	};
+	uint8_t kind;
+	bool lost;
+};
+
+struct ky_pt_segment {
+	const struct ky_pt_calls *calls;
+	uint64_t since; /* marks before it are left out */
+	bool passed;    /* since is over */
+	struct ky_pt_mark *marks;
+	uint32_t count, room;
+	struct ky_pt_mark *lost;
+	uint32_t lost_count, lost_room;
+	struct ky_pt_mark *held; /* open when since came */
+	uint32_t held_count, held_room;
+	uint64_t began_ns;
+	bool failed; /* no memory: the rest is left out */
+};
+
+void ky_pt_segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
+			uint64_t since);
+void ky_pt_segment_close(struct ky_pt_segment *segment);
+
+/* Add a mark; times never go back. */
+void ky_pt_segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start);
+void ky_pt_segment_lost(struct ky_pt_segment *segment, uint64_t start);
+void ky_pt_segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what);
+void ky_pt_segment_gap_end(struct ky_pt_segment *segment, uint64_t ns);
+void ky_pt_segment_end(struct ky_pt_segment *segment, uint64_t ns);
+void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const char *text);
+/* Pass all of it on. Everything in it has ended. The next one begins at ns. */
+void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns);
+
+/* ---- the functions that are running ---- */
 
 #define KY_PT_FRAMES_MAX (1u << 18)
 

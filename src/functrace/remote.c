@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* remote.c: the process and its memory: see remote.h. */
+/*
+ * remote.c: the process, its memory, and its threads, which are stopped and resumed: see remote.h.
+ *
+ *   pass   SEIZE, INTERRUPT each thread of /proc/PID/task that is not ours yet; wait for these; until a pass finds none: threads
+ *          that are stopped make no new ones
+ *   park   a thread may stop for another reason before it sees the interrupt: a signal is given to it and it is interrupted
+ *          again, so that it stops at the first instruction of its handler. A group-stop (SIGSTOP) is a stop like any other:
+ *          the kernel puts the thread back into it when we let go
+ */
 #include "functrace/remote.h"
-#include "base/array.h"
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "os/os.h"
 #include "process/proc.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CODE_SCAN_BYTES 65536u
@@ -93,4 +110,315 @@ int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void
 		done += (size_t)put;
 	}
 	return 0;
+}
+
+/* ---- stopping and resuming ---- */
+
+#define STOP_TIMEOUT_NS UINT64_C(3000000000)
+/*
+ * The other threads are stopped while we wait: wait less long for one that waits in the kernel (a disk; vfork, for
+ * its child).
+ */
+#define KERNEL_TIMEOUT_NS UINT64_C(300000000)
+#define SPINS 200
+#define LATE_MAX 256u
+#define THREADS_MAX 65536u
+#define SIGNALS_MAX 1000
+#define FIRST (-20)
+
+static bool is_event_stop(int status)
+{
+	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
+}
+
+/* Return the letter of its state in /proc; '?' when it is gone. */
+static char thread_state(pid_t pid, pid_t tid)
+{
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, tid, &stat) == 0 ? stat.state : '?';
+}
+
+static bool has_ended(char state)
+{
+	return ky_proc_state_ended(state) || state == '?';
+}
+
+/* Report whether it is a process, not a mere thread, that kymo has started: its exit code is waited for elsewhere. */
+static bool is_child(pid_t pid)
+{
+	struct ky_proc_stat stat;
+	return syscall(SYS_tgkill, pid, pid, 0) == 0 && ky_proc_stat(pid, 0, &stat) == 0 &&
+	       stat.parent == getpid();
+}
+
+/* Do as waitpid(), but leave the end of kymo's own child for the code that waits for it. */
+static pid_t take_stop(pid_t tid, int *status)
+{
+	siginfo_t seen = {0};
+	const int all = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+	if (waitid(P_PID, (id_t)tid, &seen, all))
+		return -1;
+	if (seen.si_pid != tid)
+		return 0;
+	*status = 0;
+	const bool ended = seen.si_code == CLD_EXITED || seen.si_code == CLD_KILLED ||
+			   seen.si_code == CLD_DUMPED;
+	return ended && is_child(tid) ? tid : waitpid(tid, status, __WALL | WNOHANG);
+}
+
+int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)
+{
+	const uint64_t began = (uint64_t)ky_clock_monotonic();
+	for (uint32_t turn = 0;; turn++) {
+		const pid_t got = take_stop(tid, status);
+		if (got == tid)
+			return WIFSTOPPED(*status) ? 0 : -ESRCH;
+		if (got < 0 && errno != EINTR)
+			return -ESRCH;
+		if (turn < SPINS) {
+			sched_yield();
+			continue;
+		}
+		/* The kernel reports the end of a leader that ended before its threads only when they have ended. */
+		const uint64_t waited = (uint64_t)ky_clock_monotonic() - began;
+		const char state = turn % 64 == 0 ? thread_state(tid, tid) : 'R';
+		if (has_ended(state))
+			return -ESRCH;
+		if (waited > timeout_ns || (state == 'D' && waited > KERNEL_TIMEOUT_NS))
+			return -ETIMEDOUT;
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	}
+}
+
+int ky_remote_park(struct ky_remote_thread *thread, int signal)
+{
+	int status = 0;
+	for (int turn = 0; turn < SIGNALS_MAX; turn++) {
+		/* Any stop takes back the interrupt that was asked for. */
+		if (ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) ||
+		    ptrace(PTRACE_CONT, thread->tid, 0, signal))
+			return -errno;
+		const int error = ky_remote_wait(thread->tid, STOP_TIMEOUT_NS, &status);
+		if (error)
+			return error;
+		if (is_event_stop(status))
+			return ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers) ? -errno
+											  : 0;
+		signal =
+			status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
+	}
+	return -EBUSY;
+}
+
+/* Wait for the first stop of a thread that was seized. Return -ESTALE: it has become another program. */
+static int await_first(struct ky_remote_thread *thread)
+{
+	int status = 0;
+	const int error = ky_remote_wait(thread->tid, STOP_TIMEOUT_NS, &status);
+	if (error)
+		return error;
+	if (status >> 16 == PTRACE_EVENT_EXEC)
+		return -ESTALE;
+	if (!is_event_stop(status))
+		return ky_remote_park(thread, WSTOPSIG(status));
+	return ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers) ? -errno : 0;
+}
+
+/* ---- threads that did not stop in time ---- */
+
+/* They are still ours, because only a stopped thread can be let go; each stops once it comes out of the kernel. */
+static pid_t late[LATE_MAX];
+static uint32_t late_count;
+
+static void remember_late(pid_t tid)
+{
+	if (late_count < LATE_MAX)
+		late[late_count++] = tid;
+}
+
+/* Report whether it was among them, and remove it. */
+static bool take_late(pid_t tid)
+{
+	for (uint32_t i = 0; i < late_count; i++) {
+		if (late[i] != tid)
+			continue;
+		late[i] = late[--late_count];
+		return true;
+	}
+	return false;
+}
+
+uint32_t ky_remote_release_late(void)
+{
+	for (uint32_t i = late_count; i-- > 0;) {
+		int status = 0;
+		const pid_t tid = late[i], got = take_stop(tid, &status);
+		/* Its stop may have been reported to another waiter already. */
+		if (got == 0 && ptrace(PTRACE_DETACH, tid, 0, 0))
+			continue;
+		if (got == tid && WIFSTOPPED(status))
+			ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+		(void)take_late(tid);
+	}
+	return late_count;
+}
+
+/*
+ * Report whether a thread is known. /proc lists threads in the same order each time: look for each behind the one
+ * before.
+ */
+static bool is_known(const struct ky_remote *remote, pid_t tid, uint32_t *hint)
+{
+	for (uint32_t i = 0; i < remote->count; i++) {
+		const uint32_t at = (*hint + i) % remote->count;
+		if (remote->threads[at].tid == tid) {
+			*hint = at + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int seize(struct ky_remote *remote, pid_t tid)
+{
+	if (remote->count >= THREADS_MAX)
+		return -E2BIG;
+	if (!KY_ARRAY_GROW(remote->threads, remote->room, remote->count + 1))
+		return -ENOMEM;
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+	if (!take_late(tid) && ptrace(PTRACE_SEIZE, tid, 0, options)) {
+		const int error = errno;
+		return has_ended(thread_state(remote->pid, tid)) ? 0 : -error;
+	}
+	remote->threads[remote->count++] = (struct ky_remote_thread){.tid = tid};
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	return 0;
+}
+
+/* Seize new threads. Return 0, or -errno of a thread that cannot be traced. */
+static int seize_new(struct ky_remote *remote)
+{
+	int error = 0;
+	uint32_t hint = 0;
+	const bool first = remote->count == 0;
+	DIR *const tasks = ky_proc_tasks(remote->pid);
+	if (!tasks)
+		return -errno;
+	for (pid_t tid; !error && (tid = ky_proc_next(tasks)) > 0;)
+		if (first || !is_known(remote, tid, &hint))
+			error = seize(remote, tid);
+	ky_proc_close(tasks);
+	return error;
+}
+
+/* Wait for those from `first` on; drop those that have ended. */
+static int await_new(struct ky_remote *remote, uint32_t first, pid_t *stuck)
+{
+	uint32_t kept = first;
+	int error = 0;
+	for (uint32_t i = first; i < remote->count; i++) {
+		const int one = error ? 0 : await_first(&remote->threads[i]);
+		if (one == -ESRCH)
+			continue;
+		if (one && !error) {
+			error = one;
+			*stuck = remote->threads[i].tid;
+		}
+		remote->threads[kept++] = remote->threads[i];
+	}
+	remote->count = kept;
+	return error;
+}
+
+static int fail(struct ky_remote *remote, int error, pid_t stuck,
+		char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const int pid = (int)remote->pid;
+	ky_remote_go(remote);
+	if (error == -ETIMEDOUT)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot stop thread %d of process %d: it waits in the kernel (state %c); "
+			 "try again later",
+			 (int)stuck, pid, thread_state(remote->pid, stuck));
+	else if (error == -ESTALE)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Process %d executed another program; try again", pid);
+	else
+		ky_remote_refusal(remote->pid, -error, message);
+	return error == -EACCES ? -EPERM : error;
+}
+
+/* Raise our priority, where that is allowed, because others wait for us. */
+static void hurry(struct ky_remote *remote)
+{
+	remote->nice = getpriority(PRIO_PROCESS, 0);
+	remote->hurries = setpriority(PRIO_PROCESS, 0, FIRST) == 0;
+}
+
+static void hurry_no_more(struct ky_remote *remote)
+{
+	if (remote->hurries)
+		setpriority(PRIO_PROCESS, 0, remote->nice);
+	remote->hurries = false;
+}
+
+int ky_remote_stop(struct ky_remote *remote, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	pid_t stuck = 0;
+	remote->began_ns = (uint64_t)ky_clock_monotonic();
+	remote->count = 0;
+	remote->stopped = true;
+	hurry(remote);
+	for (;;) {
+		const uint32_t before = remote->count;
+		int error = seize_new(remote);
+		const uint32_t seized = remote->count;
+		if (!error)
+			error = await_new(remote, before, &stuck);
+		if (error)
+			return fail(remote, error, stuck, message);
+		if (seized == before)
+			break;
+	}
+	if (!remote->count)
+		return fail(remote, -ESRCH, 0, message);
+	remote->sealed = ky_remote_sandboxed(remote->threads[0].tid);
+	return 0;
+}
+
+int ky_remote_apply(struct ky_remote *remote)
+{
+	for (uint32_t i = 0; i < remote->count; i++) {
+		struct ky_remote_thread *thread = &remote->threads[i];
+		/* A thread that was killed in between does not matter. */
+		if (thread->changed && ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers) &&
+		    errno != ESRCH)
+			return -errno;
+		thread->changed = false;
+	}
+	return 0;
+}
+
+static void let_go(struct ky_remote_thread *thread)
+{
+	int status;
+	if (ptrace(PTRACE_DETACH, thread->tid, 0, 0) == 0 || errno != ESRCH)
+		return;
+	/* Only a stopped thread can be let go: give one that did not stop in time a last chance. */
+	const int error = ky_remote_wait(thread->tid, STOP_TIMEOUT_NS / 30, &status);
+	if (error == 0)
+		ptrace(PTRACE_DETACH, thread->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+	else if (error == -ETIMEDOUT)
+		remember_late(thread->tid);
+}
+
+void ky_remote_go(struct ky_remote *remote)
+{
+	(void)ky_remote_apply(remote);
+	for (uint32_t i = 0; i < remote->count; i++)
+		let_go(&remote->threads[i]);
+	remote->count = 0;
+	remote->stopped = false;
+	remote->stopped_ns = (uint64_t)ky_clock_monotonic() - remote->began_ns;
+	hurry_no_more(remote);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_spans_process.c: the processes and threads that are sampled, and the way of their spans into drums. */
-#include "functrace/stack_spans_parts.h"
+#include "functrace/stack_spans.h"
 
 #include "base/array.h"
 #include "core/layout.h"

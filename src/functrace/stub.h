@@ -4,7 +4,7 @@
 #define KY_FUNCTRACE_STUB_H
 
 #include "functrace/agent_abi.h"
-#include "functrace/prologue.h"
+#include "functrace/instruction.h"
 
 #define KY_STUB_MAX 768u
 #define KY_STUB_ALIGN 16u

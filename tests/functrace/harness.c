@@ -2,7 +2,7 @@
 #include "harness.h"
 
 #include "core/stream.h"
-#include "functrace/agent.h"
+#include "functrace/agent_abi.h"
 
 #include <asm/prctl.h>
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
  */
 #include "../core/readback.h"
 #include "core/ring.h"
-#include "functrace/agent.h"
+#include "functrace/agent_abi.h"
 #include "harness.h"
 
 #include <link.h>

@@ -16,7 +16,10 @@
 
 #include <cmocka.h>
 
-#include "functrace/functrace_parts.h"
+#include "functrace/functrace.h"
+#include "functrace/off_cpu.h"
+#include "functrace/pt.h"
+#include "functrace/stack_spans.h"
 
 /* ---- the fakes ---- */
 

@@ -23,7 +23,6 @@
 
 #include "core/stream.h"
 #include "functrace/off_cpu.h"
-#include "functrace/off_cpu_events.h"
 
 #define THREADS 4
 #define NAPS 20
@@ -44,7 +43,7 @@ static bool parse(struct ky_off_cpu_event *one, const struct record *record)
 {
 	struct ky_perf_record parsed;
 	return ky_perf_record_parse(&parsed, &record->head, PERF_SAMPLE_TID | PERF_SAMPLE_TIME) &&
-	       ky_off_cpu_events_parse(one, &parsed);
+	       ky_off_cpu_parse(one, &parsed);
 }
 
 static struct record switch_of(uint16_t misc)

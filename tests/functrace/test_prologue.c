@@ -5,7 +5,6 @@
  * operands.
  */
 #include "functrace/instruction.h"
-#include "functrace/prologue.h"
 
 #include <dlfcn.h>
 #include <errno.h>

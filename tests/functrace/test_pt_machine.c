@@ -24,7 +24,6 @@
 #include "functrace/pt.h"
 #include "functrace/pt_decode.h"
 #include "functrace/pt_machine.h"
-#include "functrace/pt_thread.h"
 #include "process/perf_record.h"
 
 #define DEVICE "sys/bus/event_source/devices/intel_pt/"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "functrace/prologue.h"
+#include "functrace/instruction.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

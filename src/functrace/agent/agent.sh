@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# agent.sh FILE: assembler source that puts FILE, the agent, into the binary as agent.h declares it. Its bytes are written
+# agent.sh FILE: assembler source that puts FILE, the agent, into the binary as agent_abi.h declares it. Its bytes are written
 # out: a compiler cache does not see what .incbin reads.
 set -eu
 cat << END

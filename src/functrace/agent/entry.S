@@ -6,7 +6,7 @@
 	.section .agent.table, "ax"
 	.globl ky_agent_table
 	.hidden ky_agent_table
-ky_agent_table: /* struct ky_agent_table (agent.h) */
+ky_agent_table: /* struct ky_agent_table (agent_abi.h) */
 	.quad 0
 	.long slow_entry - ky_agent_table
 	.long slow_exit - ky_agent_table

@@ -16,7 +16,7 @@
  */
 #include "capture/attached_drum.h"
 
-#include "capture/drum_open_spans.h"
+#include "capture/drum_window.h"
 #include "capture/fail.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
@@ -444,7 +444,7 @@ void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint6
 		d->damaged++;
 	/* A window that continues another one has the beginnings of its spans. */
 	if (d->layer != KY_DRUM_OWN && from_ns > d->window_ns &&
-	    ky_drum_before(&d->pieces, from_ns) != 0)
+	    ky_drum_window_open_spans(&d->pieces, from_ns) != 0)
 		d->damaged++;
 	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
 	write_clocks(d, from_ns, to_ns);

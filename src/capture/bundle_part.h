@@ -3,9 +3,8 @@
  * bundle_part.h: the parts of a bundle, for the files of the bundle.
  *
  *   bundle.c         opening, closing, flushing, rotation, the file; parts in other formats
- *   bundle_about.c   part 0: notes, snapshots, clocks
- *   bundle_drum.c    parts that are drums: the recorder's own writer of .kymo
- *                    (formats/kymo/kymo_emit.c)
+ *   bundle_part.c    parts that are drums: the recorder's own writer of .kymo (formats/kymo/kymo_emit.c);
+ *                    part 0: notes, snapshots, clocks
  *
  * All parts append whole chunks to one buffer, which is pushed to the file between two calls. The
  * buffer's first error is the bundle's: ky_out drops everything after it.

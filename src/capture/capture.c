@@ -12,21 +12,138 @@
  * full, when it has all snapshots, or when nothing can be written any more. A program that still runs then continues, and
  * kymo ends with it.
  */
-#include "capture/capture_snapshots.h"
+#include "capture/source.h"
 
 #include "capture/fail.h"
 #include "os/os.h"
+#include "sink/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS UINT64_C(100000000)
 #define FLUSH_EVERY_NS UINT64_C(500000000)
+
+/* ---- the file ---- */
+
+static int cannot_write(const char *path, int error, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	return ky_capture_fail(message, -error, "cannot write %s: %s; choose another file with -o",
+			       path, strerror(error));
+}
+
+/* Resolve the path: a link stays, and the file behind it is replaced. */
+static int resolve(struct ky_capture_output *output, const char *path, bool *special)
+{
+	struct stat status;
+	const int bytes =
+		ky_path_expand(output->path, sizeof(output->path), path, (int32_t)getpid(), 0);
+	*special = false;
+	if (bytes < 0)
+		return bytes;
+	memcpy(output->target, output->path, sizeof(output->target));
+	if (stat(output->path, &status) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	*special = !S_ISREG(status.st_mode);
+	if (!*special && access(output->path, W_OK) != 0)
+		return -errno;
+	return *special || realpath(output->path, output->target) ? 0 : -errno;
+}
+
+static int open_waiting(struct ky_capture_output *output)
+{
+	char copy[PATH_MAX];
+	memcpy(copy, output->target, sizeof(copy));
+	output->fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (output->fd >= 0)
+		return 0;
+	const int bytes = snprintf(output->waiting, sizeof(output->waiting), "%s.%ld.tmp",
+				   output->target, (long)getpid());
+	if (bytes < 0 || bytes >= (int)sizeof(output->waiting)) {
+		output->waiting[0] = '\0';
+		return -ENAMETOOLONG;
+	}
+	unlink(output->waiting);
+	output->fd =
+		open(output->waiting, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
+	return output->fd >= 0 ? 0 : -errno;
+}
+
+int ky_capture_output_open(struct ky_capture_output *output, const char *path, bool keep_old,
+			   char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	bool special = false;
+	*output = (struct ky_capture_output){.fd = -1, .keep_old = keep_old};
+	if (ky_path_rotates(path)) {
+		output->kept = true;
+		return 0;
+	}
+	int error = resolve(output, path, &special);
+	if (!error && !special)
+		error = open_waiting(output);
+	output->kept = special;
+	return error ? cannot_write(path, -error, message) : 0;
+}
+
+static int give_name(const struct ky_capture_output *output)
+{
+	char self[32], between[PATH_MAX];
+	if (output->waiting[0])
+		return rename(output->waiting, output->target) == 0 ? 0 : -errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	/* Only a rename replaces a file. */
+	const int bytes =
+		snprintf(between, sizeof(between), "%s.%ld.tmp", output->target, (long)getpid());
+	if (bytes < 0 || bytes >= (int)sizeof(between))
+		return -ENAMETOOLONG;
+	unlink(between);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, between, AT_SYMLINK_FOLLOW) != 0)
+		return -errno;
+	if (rename(between, output->target) == 0)
+		return 0;
+	const int error = -errno;
+	unlink(between);
+	return error;
+}
+
+int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	char old[PATH_MAX];
+	if (output->kept)
+		return 0;
+	output->kept = true;
+	const int bytes = snprintf(old, sizeof(old), "%s.old", output->target);
+	if (output->keep_old && bytes > 0 && bytes < (int)sizeof(old) &&
+	    rename(output->target, old) != 0 && errno != ENOENT)
+		return ky_capture_fail(message, -errno,
+				       "cannot keep %s as %s: %s; choose another file with -o",
+				       output->path, old, strerror(errno));
+	const int error = give_name(output);
+	return error ? cannot_write(output->path, -error, message) : 0;
+}
+
+void ky_capture_output_close(struct ky_capture_output *output)
+{
+	if (!output->kept && output->waiting[0])
+		unlink(output->waiting);
+	if (output->fd >= 0)
+		close(output->fd);
+	output->fd = -1;
+}
 
 /* ---- opening ---- */
 
@@ -66,15 +183,15 @@ static int open_output(struct ky_capture *capture)
 static int open_flight(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
-	capture->on_exit = ky_capture_snapshots_trigger(o, KY_TRIGGER_EXIT);
-	capture->on_interrupt = ky_capture_snapshots_trigger(o, KY_TRIGGER_INTERRUPT);
+	capture->on_exit = ky_snapshots_trigger(o, KY_TRIGGER_EXIT);
+	capture->on_interrupt = ky_snapshots_trigger(o, KY_TRIGGER_INTERRUPT);
 	if (!o->triggers_count)
 		return 0;
-	const struct ky_flight_options options = {.before_ns = o->before_ns,
-						  .after_ns = o->after_ns,
-						  .cooldown_ns = o->cooldown_ns,
-						  .snapshots_max = o->snapshots_max};
-	return ky_flight_open(&capture->flight, &options);
+	const struct ky_snapshots_options options = {.before_ns = o->before_ns,
+						     .after_ns = o->after_ns,
+						     .cooldown_ns = o->cooldown_ns,
+						     .snapshots_max = o->snapshots_max};
+	return ky_snapshots_open(&capture->flight, &options);
 }
 
 static int fork_program(struct ky_capture *capture)
@@ -204,8 +321,8 @@ static void gather_facts(struct ky_capture *capture)
 	snprintf(facts->path, sizeof(facts->path), "%s", path ? path : "");
 	ky_source_facts_all(capture);
 	if (capture->flight) {
-		facts->snapshots = ky_flight_count(capture->flight);
-		facts->snapshots_passed_over = ky_flight_passed_over(capture->flight);
+		facts->snapshots = ky_snapshots_count(capture->flight);
+		facts->snapshots_passed_over = ky_snapshots_passed_over(capture->flight);
 	}
 }
 
@@ -268,7 +385,7 @@ static uint64_t time_to_sleep(const struct ky_capture *capture, uint64_t rest_ns
 	if (capture->options->duration_ns)
 		until = earlier(until, capture->begin_ns + capture->options->duration_ns);
 	if (capture->flight)
-		until = earlier(until, ky_flight_due_ns(capture->flight));
+		until = earlier(until, ky_snapshots_due_ns(capture->flight));
 	return until > now ? until - now : 0;
 }
 
@@ -319,10 +436,10 @@ static void loop(struct ky_capture *capture)
 	note_silence(capture);
 	while (!is_over(capture, ky_os_boottime())) {
 		sleep_until_news(capture, rest_ns);
-		ky_capture_snapshots_signals(capture);
+		ky_snapshots_signals(capture);
 		rest_ns = ky_source_round_all(capture, false);
 		const uint64_t now = ky_os_boottime();
-		ky_capture_snapshots_write(capture, now);
+		ky_snapshots_write(capture, now);
 		flush(capture, now);
 		report_progress(capture, now);
 	}
@@ -343,10 +460,10 @@ static void read_the_rest(struct ky_capture *capture)
 {
 	ky_source_round_all(capture, true);
 	if (capture->facts->started && !capture->child.running && !capture->child_told)
-		ky_capture_snapshots_ended(capture, capture->child.pid, capture->child.status);
+		ky_snapshots_ended(capture, capture->child.pid, capture->child.status);
 	if (capture->flight) {
-		ky_flight_cut(capture->flight, ky_os_boottime());
-		ky_capture_snapshots_write(capture, ky_os_boottime());
+		ky_snapshots_cut(capture->flight, ky_os_boottime());
+		ky_snapshots_write(capture, ky_os_boottime());
 	}
 }
 
@@ -366,7 +483,7 @@ static void close_all(struct ky_capture *capture)
 	capture->facts->events = bundle.events;
 	capture->facts->kept = capture->output.kept;
 	ky_capture_output_close(&capture->output);
-	ky_flight_close(&capture->flight);
+	ky_snapshots_close(&capture->flight);
 	free(capture->categories);
 }
 
@@ -379,7 +496,7 @@ static void wait_for_program(struct ky_capture *capture)
 	while (!ky_child_reap(&capture->child)) {
 		struct pollfd fd = {.fd = capture->signals.fd, .events = POLLIN};
 		poll(&fd, 1, -1);
-		ky_capture_snapshots_signals(capture);
+		ky_snapshots_signals(capture);
 	}
 }
 

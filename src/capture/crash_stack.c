@@ -9,7 +9,7 @@
  * container, or one whose files were replaced. Reading debug information may take long: after a while
  * only symbol tables are used, and later the stack is cut.
  */
-#include "capture/crash_stack.h"
+#include "capture/crash_tracer.h"
 
 #include "base/clock.h"
 #include <elfutils/libdwfl.h>

@@ -17,10 +17,25 @@
 #ifndef KY_CAPTURE_CRASH_TRACER_H
 #define KY_CAPTURE_CRASH_TRACER_H
 
-#include "capture/crash_stack.h"
-
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#define KY_CRASH_STACK_BYTES 8192
+
+/*
+ * Write the stack of a thread that the calling thread stopped by ptrace, one line for each frame, innermost first:
+ *
+ *   skip_blanks (http.c:31, inlined)
+ *   parse_header(char const*) (http.c:112)
+ *   main (server.c:40)
+ *   0x7f31c2029d90 (libc.so.6)
+ *
+ * Return the number of frames; with 0 the text is empty. Frames are bounded in number and, between two of them, in
+ * time: a program's debug information may be gigabytes.
+ */
+int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES]);
 
 enum ky_crash_message_kind {
 	KY_CRASH_ADD,     /* to the tracer: pid */

@@ -15,8 +15,8 @@
 
 #include "base/array.h"
 #include "capture/fail.h"
-#include "capture/kernel_instance.h"
-#include "capture/symbol_match.h"
+#include "capture/kernel_trace.h"
+#include "capture/symbol_list.h"
 #include "core/glob.h"
 #include "os/os.h"
 #include "process/proc.h"
@@ -256,7 +256,7 @@ int ky_kernel_events_enable(struct ky_kernel_events *events, struct tracefs_inst
 		char path[256];
 		struct ky_kernel_event *event = &events->events[i];
 		snprintf(path, sizeof(path), "events/%s/%s/enable", event->system, event->name);
-		const int failed = ky_kernel_instance_set(instance, path, "1", why);
+		const int failed = ky_kernel_trace_set(instance, path, "1", why);
 		event->failed = failed != 0;
 		on += !event->failed;
 		error = failed ? failed : error;

@@ -16,7 +16,7 @@
  * oldest of all when they exceed FLIGHT_BYTES_MAX: their events count as lost. A page that a window
  * wrote is removed from the list, so none is written twice.
  */
-#include "capture/kernel_pages.h"
+#include "capture/kernel_events.h"
 
 #include "base/array.h"
 #include "os/os.h"

@@ -15,6 +15,7 @@
 #define KY_CAPTURE_KERNEL_TRACE_H
 
 #include "capture/bundle.h"
+#include "capture/fail.h"
 
 #include <sys/types.h>
 
@@ -57,5 +58,17 @@ struct ky_kernel_trace_facts {
 };
 void ky_kernel_trace_facts(const struct ky_kernel_trace *trace,
 			   struct ky_kernel_trace_facts *facts);
+
+/* ---- the instance of a capture ---- */
+
+struct tracefs_instance;
+
+/* Write a value to a file of it. Return 0, or -errno with a message, which may be NULL. */
+int ky_kernel_trace_set(struct tracefs_instance *instance, const char *file, const char *value,
+			char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Remove the instances that killed kymos left; return how many. */
+uint32_t ky_kernel_trace_clean(void);
+/* Count them, for `kymo doctor`, which removes nothing. */
+uint32_t ky_kernel_trace_left_over(void);
 
 #endif

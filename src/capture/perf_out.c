@@ -3,7 +3,7 @@
 #include "capture/perf_out.h"
 
 #include "base/array.h"
-#include "capture/sample_modules.h"
+#include "capture/sample_processes.h"
 #include "process/perf_record.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"

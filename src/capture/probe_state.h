@@ -3,7 +3,7 @@
  * probe_state.h: the state of probes, for probe*.c.
  *
  *   trigger ─ probe_places.c ─▶ places in files
- *   places ─ probe_engines.c ─▶ uprobe: an event for each place and CPU
+ *   places ─ probe_places.c ──▶ uprobe: an event for each place and CPU
  *                               breakpoint: an event for each place, thread and CPU
  *   events ─▶ a ring for each CPU ─ probe_rings.c ─▶ forks and exits, hits in the order of time ─▶
  * fired()
@@ -27,7 +27,7 @@
 
 #include "base/map.h"
 #include "capture/probe.h"
-#include "capture/symbol_match.h"
+#include "capture/symbol_list.h"
 #include "process/perf_events.h"
 #include "process/program_file.h"
 
@@ -156,7 +156,7 @@ void ky_probe_rings_sweep(struct ky_probes *probes);
 /* Close the events of an image that no process has any more. */
 void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image);
 
-/* probe_engines.c: set what is not set yet. Return 0, or -errno with a message. */
+/* probe_places.c: set what is not set yet. Return 0, or -errno with a message. */
 int ky_probe_uprobe_type(void); /* or -errno: unavailable here or for this user */
 int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
 			char message[KY_CAPTURE_MESSAGE_BYTES]);

@@ -13,8 +13,45 @@
 #define KY_CAPTURE_SAMPLE_NAMES_H
 
 #include "capture/bundle.h"
-#include "capture/sample_addresses.h"
-#include "capture/sample_modules.h"
+#include "capture/sample_processes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The addresses that were met in call stacks, each once: which will need a name. It is a byte of a file, an address of
+ * the kernel, or of a process where a program made its code itself.
+ *
+ * Their number is bounded: when there is no more room, those go that are older than what is still kept of the samples
+ * (a flight recorder's), and then no more are taken.
+ */
+#define KY_SAMPLE_KERNEL (UINT32_MAX - 1) /* not a module of sample_processes.h */
+
+struct ky_sample_address {
+	uint64_t address; /* offset in the file; of the kernel or the process */
+	uint32_t module;  /* KY_NO_MODULE: of the process */
+	uint32_t pid;     /* 0 when it is in a module */
+	uint64_t seen;    /* when it was met last; 0: the slot is free */
+	bool wanted;      /* it is in what was written */
+};
+
+struct ky_sample_addresses {
+	struct ky_sample_address *slots;
+	size_t room; /* a power of two, or 0 */
+	size_t count;
+	uint64_t seed;
+	uint64_t left_out; /* for want of room */
+};
+
+void ky_sample_addresses_free(struct ky_sample_addresses *places);
+/* keep_ns: when there is no more room, those seen before it and not wanted are forgotten. */
+void ky_sample_addresses_add(struct ky_sample_addresses *places,
+			     const struct ky_sample_address *place, uint64_t keep_ns);
+/* All that were met since then were written. */
+void ky_sample_addresses_want(struct ky_sample_addresses *places, uint64_t since);
+/* Sort those that are wanted by module and address to the start of slots, which is no table then. Return how many. */
+size_t ky_sample_addresses_sort(struct ky_sample_addresses *places);
 
 /* Sort the addresses, and write a stream when there are any. */
 void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* source.c: the table of sources, and each step of a capture over all of them; see source.h. */
+/*
+ * source.c: the table of sources, each step of a capture over all of them, and the sources that only forward to the part
+ * that they are; see source.h.
+ */
 #include "capture/source.h"
 
+#include "capture/crash_watch.h"
+#include "capture/kernel_trace.h"
+#include "capture/snapshots.h"
+#include "capture/stack_samples.h"
 #include "os/os.h"
+#include "process/proc.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Windows are written a little after they end. */
 #define SLACK_NS UINT64_C(200000000)
+/* How often samples and kernel pages are read when no ring is half full. */
+#define PERIOD_NS UINT64_C(100000000)
 
 static const struct ky_source_ops *const all_ops[KY_SOURCES_COUNT] = {
 	[KY_SOURCE_SAMPLES] = &ky_source_samples,     [KY_SOURCE_KERNEL] = &ky_source_kernel,
@@ -149,3 +161,326 @@ bool ky_source_any_holds(const struct ky_capture *capture)
 	}
 	return false;
 }
+
+/* ---- samples: call stacks (stack_samples.h); children inherit the events ---- */
+
+static void open_samples(struct ky_source *source, pid_t program)
+{
+	struct ky_capture *const capture = source->capture;
+	const struct ky_capture_options *const o = capture->options;
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	struct ky_stack_samples *samples = NULL;
+	if (!o->samples_per_second)
+		return;
+	const struct ky_stack_samples_options options = {
+		.bundle = capture->bundle,
+		.per_second = o->samples_per_second,
+		.all = o->scope == KY_PROCESSES_ALL,
+		.flight = capture->flight != NULL,
+		.before_ns = ky_source_reach_ns(o),
+	};
+	int error = ky_stack_samples_open(&samples, &options, message);
+	if (!error && program) {
+		error = ky_stack_samples_add(samples, program, true, message);
+		if (error)
+			ky_stack_samples_close(&samples);
+	}
+	source->state = samples;
+	if (error)
+		ky_source_note(capture, "no samples: %s", message[0] ? message : strerror(-error));
+}
+
+static int samples_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
+		       char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	if (how != KY_SOURCE_EXISTING)
+		return 0;
+	const int error = ky_stack_samples_add(source->state, pid, false, message);
+	if (error && error != -ESRCH)
+		ky_source_note(source->capture, "%s", message);
+	return 0;
+}
+
+static int samples_fd(const struct ky_source *source)
+{
+	return ky_stack_samples_fd(source->state);
+}
+
+static uint64_t samples_round(struct ky_source *source, bool all)
+{
+	if (ky_source_is_due(source, PERIOD_NS) || all)
+		ky_stack_samples_round(source->state, all);
+	return KY_SOURCE_REST_NS;
+}
+
+static void samples_window(struct ky_source *source, uint64_t from_ns, uint64_t to_ns)
+{
+	ky_stack_samples_window(source->state, from_ns, to_ns);
+}
+
+static void samples_facts(const struct ky_source *source, struct ky_capture_facts *facts)
+{
+	struct ky_stack_samples_facts samples;
+	ky_stack_samples_facts(source->state, &samples);
+	facts->samples_on = true;
+	facts->samples = samples.samples;
+	facts->samples_lost = samples.lost;
+}
+
+static void close_samples(struct ky_source *source)
+{
+	struct ky_stack_samples *samples = source->state;
+	ky_stack_samples_close(&samples);
+}
+
+const struct ky_source_ops ky_source_samples = {
+	.forked = open_samples,
+	.add = samples_add,
+	.fd = samples_fd,
+	.round = samples_round,
+	.window = samples_window,
+	.facts = samples_facts,
+	.close = close_samples,
+};
+
+/* ---- kernel: the kernel's events (kernel_trace.h); children are followed by ftrace ---- */
+
+static void open_kernel(struct ky_source *source, pid_t program)
+{
+	struct ky_capture *const capture = source->capture;
+	const struct ky_capture_options *const o = capture->options;
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	struct ky_kernel_trace *kernel = NULL;
+	if (!o->kernel_count)
+		return;
+	const bool all = o->scope == KY_PROCESSES_ALL;
+	const struct ky_kernel_trace_options options = {
+		.bundle = capture->bundle,
+		.events = o->kernel,
+		.events_count = o->kernel_count,
+		.buffer_bytes = o->buffer_bytes,
+		.flight = capture->flight != NULL,
+		.before_ns = ky_source_reach_ns(o),
+		.pids = all       ? NULL
+			: program ? &program
+				  : o->pids,
+		.pids_count = all       ? 0
+			      : program ? 1
+					: o->pids_count,
+	};
+	const int error = ky_kernel_trace_open(&kernel, &options, message);
+	source->state = kernel;
+	if (error)
+		ky_source_note(capture, "no kernel events: %s",
+			       message[0] ? message : strerror(-error));
+	else if (message[0])
+		ky_source_note(capture, "%s", message);
+}
+
+static int kernel_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	(void)message;
+	if (how == KY_SOURCE_EXISTING)
+		ky_kernel_trace_add(source->state, pid);
+	return 0;
+}
+
+static int kernel_fd(const struct ky_source *source)
+{
+	return ky_kernel_trace_fd(source->state);
+}
+
+static uint64_t kernel_round(struct ky_source *source, bool all)
+{
+	if (ky_source_is_due(source, PERIOD_NS) || all)
+		ky_kernel_trace_round(source->state, all);
+	return KY_SOURCE_REST_NS;
+}
+
+static void kernel_window(struct ky_source *source, uint64_t from_ns, uint64_t to_ns)
+{
+	ky_kernel_trace_window(source->state, from_ns, to_ns);
+}
+
+static void kernel_facts(const struct ky_source *source, struct ky_capture_facts *facts)
+{
+	struct ky_kernel_trace_facts kernel;
+	ky_kernel_trace_facts(source->state, &kernel);
+	facts->kernel_on = true;
+	facts->kernel_pages = kernel.pages;
+	facts->kernel_lost = kernel.lost;
+}
+
+static void close_kernel(struct ky_source *source)
+{
+	struct ky_kernel_trace *kernel = source->state;
+	ky_kernel_trace_close(&kernel);
+}
+
+const struct ky_source_ops ky_source_kernel = {
+	.forked = open_kernel,
+	.add = kernel_add,
+	.fd = kernel_fd,
+	.round = kernel_round,
+	.window = kernel_window,
+	.facts = kernel_facts,
+	.close = close_kernel,
+};
+
+/* ---- processes (processes.h) ---- */
+
+/*
+ * Each that appears is added to all sources, its drums are handed over, and its end is reported. A process may be gone
+ * before anything is set on it: that is no error.
+ */
+
+static enum ky_source_process how_it_came(const struct ky_capture *capture, pid_t pid)
+{
+	struct ky_proc_stat stat;
+	/* What records all processes has it already. */
+	if (capture->options->scope == KY_PROCESSES_ALL)
+		return KY_SOURCE_NEW;
+	return ky_proc_stat(pid, 0, &stat) == 0 && stat.started_ns < capture->begin_ns
+		       ? KY_SOURCE_EXISTING
+		       : KY_SOURCE_NEW;
+}
+
+static void processes_appeared(void *context, pid_t pid)
+{
+	struct ky_capture *const capture = context;
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	/* The program is added when it is held at its entry point. */
+	if (pid != capture->child.pid)
+		(void)ky_source_add_all(capture, pid, how_it_came(capture, pid), message);
+}
+
+static int open_processes(struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	const struct ky_processes_events events = {.appeared = processes_appeared,
+						   .drum = ky_source_drums_found,
+						   .ended = ky_snapshots_ended,
+						   .context = capture};
+	const int error = ky_processes_open(&capture->processes, capture->options->scope, &events);
+	source->state = capture->processes;
+	return error;
+}
+
+static int processes_fd(const struct ky_source *source)
+{
+	return ky_processes_fd(source->state);
+}
+
+static uint64_t processes_round(struct ky_source *source, bool all)
+{
+	const uint64_t now = ky_os_boottime();
+	(void)all;
+	ky_processes_round(source->state);
+	source->capture->looked_ns = now;
+	return KY_SOURCE_REST_NS;
+}
+
+static void processes_facts(const struct ky_source *source, struct ky_capture_facts *facts)
+{
+	struct ky_processes_facts processes;
+	ky_processes_facts(source->state, &processes);
+	facts->processes = ky_processes_count(source->state);
+	facts->hidden = processes.hidden;
+	facts->mailbox_overflow |= processes.mailbox_overflow;
+}
+
+static void close_processes(struct ky_source *source)
+{
+	ky_processes_close(&source->capture->processes);
+}
+
+const struct ky_source_ops ky_source_processes = {
+	.open = open_processes,
+	.fd = processes_fd,
+	.round = processes_round,
+	.facts = processes_facts,
+	.close = close_processes,
+};
+
+/* ---- crash: the crash trigger (crash_watch.h) ---- */
+
+static int open_crash(struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	struct ky_crash_watch *watch = NULL;
+	const struct ky_trigger *const trigger =
+		ky_snapshots_trigger(capture->options, KY_TRIGGER_CRASH);
+	if (!trigger)
+		return 0;
+	const int error = ky_crash_watch_open(&watch, trigger, ky_snapshots_fired, capture);
+	source->state = watch;
+	return error;
+}
+
+static int crash_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
+		     char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	if (how == KY_SOURCE_GIVEN)
+		return 0;
+	const int error = ky_crash_watch_add(source->state, pid, message);
+	if (error && error != -ESRCH && message[0])
+		ky_source_note(source->capture, "%s", message);
+	return 0;
+}
+
+static int crash_fd(const struct ky_source *source)
+{
+	return ky_crash_watch_fd(source->state);
+}
+
+static uint64_t crash_round(struct ky_source *source, bool all)
+{
+	(void)all;
+	ky_crash_watch_round(source->state);
+	return KY_SOURCE_REST_NS;
+}
+
+static void crash_ended(struct ky_source *source, pid_t pid, int status)
+{
+	/* The tracer's report is better than the status. */
+	ky_crash_watch_round(source->state);
+	ky_crash_watch_ended(source->state, pid, status);
+}
+
+static void close_crash(struct ky_source *source)
+{
+	struct ky_crash_watch *watch = source->state;
+	ky_crash_watch_close(&watch);
+}
+
+pid_t ky_source_crash_tracer(const struct ky_capture *capture)
+{
+	const struct ky_crash_watch *const watch = ky_source_state(capture, KY_SOURCE_CRASH);
+	return watch ? ky_crash_watch_tracer(watch) : 0;
+}
+
+void ky_source_crash_pause(struct ky_capture *capture, pid_t pid, bool begins)
+{
+	struct ky_source *const source = &capture->sources[KY_SOURCE_CRASH];
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	if (!source->state)
+		return;
+	/* Only a process that was let go of is added again. */
+	if (begins)
+		source->paused = ky_crash_watch_leave(source->state, pid) ? pid : 0;
+	else if (source->paused == pid)
+		(void)ky_crash_watch_add(source->state, pid, message);
+	if (!begins)
+		source->paused = 0;
+}
+
+const struct ky_source_ops ky_source_crash = {
+	.open = open_crash,
+	.add = crash_add,
+	.fd = crash_fd,
+	.round = crash_round,
+	.ended = crash_ended,
+	.close = close_crash,
+	.holds = true,
+};

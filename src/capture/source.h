@@ -2,7 +2,7 @@
 /*
  * source.h: the sources of a capture, behind one interface, and the state that they share.
  *
- * A source is a part that a capture opens, reads in rounds and closes. Each is one file, source_NAME.c:
+ * A source is a part that a capture opens, reads in rounds and closes. source.c has those that only forward; each other is one file, source_NAME.c:
  *
  *   samples     perf rings of call stacks ──────────────────────────▶ bundle
  *   kernel      ftrace pages ───────────────────────────────────────▶ bundle
@@ -27,10 +27,9 @@
 #define KY_CAPTURE_SOURCE_H
 
 #include "capture/capture.h"
-#include "capture/capture_output.h"
 #include "capture/child.h"
-#include "capture/flight.h"
 #include "capture/signals.h"
+#include "capture/snapshots.h"
 
 enum ky_source_id {
 	KY_SOURCE_SAMPLES,
@@ -98,7 +97,7 @@ struct ky_capture {
 	char program[PATH_MAX]; /* run: its file */
 	char *categories;       /* the user's and the triggers'; NULL: all */
 	struct ky_bundle *bundle;
-	struct ky_flight *flight; /* NULL: everything is written */
+	struct ky_snapshots *flight; /* NULL: everything is written */
 	struct ky_process_list
 		*processes; /* the state of that source: all sources may look at it */
 	struct ky_source sources[KY_SOURCES_COUNT];
@@ -158,7 +157,7 @@ uint64_t ky_source_drums_mark(const struct ky_capture *capture, uint64_t since_n
 /* source_functions.c: handle the end of a process that the processes did not report. */
 void ky_source_functions_ended(struct ky_capture *capture, pid_t pid);
 
-/* source_crash.c: return the pid of the tracer; 0: none. */
+/* Return the pid of the tracer; 0: none. */
 pid_t ky_source_crash_tracer(const struct ky_capture *capture);
 /* Let go of a process while another traces it; a thread has one tracer. */
 void ky_source_crash_pause(struct ky_capture *capture, pid_t pid, bool begins);

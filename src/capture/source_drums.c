@@ -7,8 +7,8 @@
  * A drum may be found before its process has finished it, and is tried again for a while then.
  */
 #include "base/map.h"
-#include "capture/capture_snapshots.h"
 #include "capture/drums.h"
+#include "capture/snapshots.h"
 #include "capture/source.h"
 #include "capture/watch.h"
 #include "os/os.h"
@@ -108,7 +108,7 @@ static int open_drums(struct ky_source *source)
 	source->state = state;
 	if (ky_trigger_needs(o->triggers, o->triggers_count, KY_TRIGGER_BY_WATCH))
 		error = ky_watch_open(&state->watch, o->triggers, o->triggers_count,
-				      ky_capture_snapshots_fired, capture);
+				      ky_snapshots_fired, capture);
 	const char *const watched =
 		!error && state->watch ? ky_watch_categories(state->watch) : NULL;
 	if (!error)
@@ -276,7 +276,7 @@ void ky_source_drums_child_ended(void *context, pid_t pid)
 	if ((!state->watch && !capture->on_exit) || ky_source_drums_has(capture, pid))
 		return;
 	ended(&capture->sources[KY_SOURCE_DRUMS], pid, -1);
-	ky_capture_snapshots_exit(capture, pid, -1);
+	ky_snapshots_exit(capture, pid, -1);
 }
 
 static void facts(const struct ky_source *source, struct ky_capture_facts *facts)

@@ -5,9 +5,9 @@
  * A program's libraries are loaded one by one, so that a probe may find its place late: all processes are tried again, at
  * growing intervals. A message about a missing place waits for a second for that, and only the first one is printed.
  */
-#include "capture/capture_snapshots.h"
 #include "capture/fail.h"
 #include "capture/probe.h"
+#include "capture/snapshots.h"
 #include "capture/source.h"
 #include "os/os.h"
 
@@ -81,7 +81,7 @@ static int open_probes(struct ky_source *source)
 						  .count = o->triggers_count,
 						  .engine = choose_engine(capture),
 						  .patched = patches_functions(o),
-						  .fired = ky_capture_snapshots_fired,
+						  .fired = ky_snapshots_fired,
 						  .context = capture};
 	const int error = ky_probes_open(&state->probes, &options);
 	if (error) {

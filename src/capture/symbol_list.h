@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* symbol_list.h: all functions of a program with readable names, sorted, for symbol:? and for messages. */
+/*
+ * symbol_list.h: functions that a user names: the list of all of a program, sorted, for symbol:? and for messages; whether
+ * a function is the one that was named; and which names are like one that does not exist.
+ *
+ * A function has up to three names: the linker's, the readable one ("net::recv(int)"), and that without the arguments
+ * ("net::recv"). Copies that the compiler made of a function for some of its callers (".constprop.0", ".isra.0") have its
+ * name too.
+ */
 #ifndef KY_CAPTURE_SYMBOL_LIST_H
 #define KY_CAPTURE_SYMBOL_LIST_H
 
 #include "capture/fail.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct ky_symbol_list;
@@ -26,5 +36,30 @@ int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
 uint32_t ky_symbol_list_count(const struct ky_symbol_list *list);
 const struct ky_symbol_entry *ky_symbol_list_at(const struct ky_symbol_list *list, uint32_t index);
 void ky_symbol_list_close(struct ky_symbol_list **list);
+
+/* ---- matching ---- */
+
+/* Report whether the function has the wanted name. readable is NULL when it equals the linker's. */
+bool ky_symbol_match(const char *wanted, const char *linked, const char *readable);
+
+/* Return how many letters to change, add or remove to turn one name into the other; UINT32_MAX: too long. */
+uint32_t ky_symbol_match_edits(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
+
+/*
+ * The names nearest to a wanted one, nearest first. They are noted while a file is searched for the name, so that a message
+ * can suggest them when it is not found. All zero is empty.
+ */
+#define KY_SYMBOL_MATCH_ALIKE_MAX 3u
+struct ky_symbol_match_alike {
+	char names[KY_SYMBOL_MATCH_ALIKE_MAX][64]; /* cut */
+	uint32_t distances[KY_SYMBOL_MATCH_ALIKE_MAX];
+	uint32_t count;
+};
+
+void ky_symbol_match_alike_note(struct ky_symbol_match_alike *alike, const char *wanted,
+				const char *name);
+/* Write "recv_all, recv_one", or "" when no name is like it. Return out. */
+const char *ky_symbol_match_alike_text(const struct ky_symbol_match_alike *alike, char *out,
+				       size_t room);
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/json_out.h"
-#include "capture/capture_output.h"
+#include "capture/capture.h"
 #include "capture/drums.h"
 #include "capture/processes.h"
 #include "capture/signals.h"

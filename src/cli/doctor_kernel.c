@@ -5,7 +5,7 @@
  */
 #include "cli/doctor.h"
 
-#include "capture/kernel_instance.h"
+#include "capture/kernel_trace.h"
 #include "process/proc.h"
 
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ void ky_check_tracefs_access(struct ky_check *check)
 static void check_instances(struct ky_check *check, const char *place)
 {
 	char path[96];
-	const unsigned left = ky_kernel_instance_left_over();
+	const unsigned left = ky_kernel_trace_left_over();
 	snprintf(path, sizeof(path), "%s/options/copy_trace_marker", place);
 	if (left) {
 		ky_check_set(check, KY_CHECK_LIMITED,

@@ -3,10 +3,10 @@
  * test_capture.c: the parts of a capture that stand alone: which snapshots are taken of which time,
  * the file that has no name until it is kept, the program that waits to be let go, and the signals.
  */
-#include "capture/capture_output.h"
+#include "capture/capture.h"
 #include "capture/child.h"
-#include "capture/flight.h"
 #include "capture/signals.h"
+#include "capture/snapshots.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -29,23 +29,24 @@
 
 /* ---- snapshots ---- */
 
-static struct ky_flight *flight_of(uint64_t before, uint64_t after, uint64_t cooldown, uint32_t max)
+static struct ky_snapshots *flight_of(uint64_t before, uint64_t after, uint64_t cooldown,
+				      uint32_t max)
 {
-	struct ky_flight *flight = NULL;
+	struct ky_snapshots *flight = NULL;
 	assert_int_equal(
-		ky_flight_open(&flight, &(struct ky_flight_options){.before_ns = before,
-								    .after_ns = after,
-								    .cooldown_ns = cooldown,
-								    .snapshots_max = max}),
+		ky_snapshots_open(&flight, &(struct ky_snapshots_options){.before_ns = before,
+									  .after_ns = after,
+									  .cooldown_ns = cooldown,
+									  .snapshots_max = max}),
 		0);
 	return flight;
 }
 
-static bool fire(struct ky_flight *flight, uint64_t time, const char *reason)
+static bool fire(struct ky_snapshots *flight, uint64_t time, const char *reason)
 {
 	char text[] = "span:a/b>1ms";
 	const struct ky_trigger trigger = {.kind = KY_TRIGGER_SPAN, .text = text};
-	return ky_flight_fired(
+	return ky_snapshots_take(
 		flight, &(struct ky_fired){.trigger = &trigger, .time_ns = time, .reason = reason},
 		0, 0);
 }
@@ -53,112 +54,112 @@ static bool fire(struct ky_flight *flight, uint64_t time, const char *reason)
 static void a_snapshot_is_due_when_its_window_is_over(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(10 * MS, 5 * MS, 0, 0);
-	assert_true(ky_flight_due_ns(flight) == UINT64_MAX);
+	struct ky_snapshots *flight = flight_of(10 * MS, 5 * MS, 0, 0);
+	assert_true(ky_snapshots_due_ns(flight) == UINT64_MAX);
 	assert_true(fire(flight, 100 * MS, "slow"));
-	assert_int_equal(ky_flight_due_ns(flight), 105 * MS);
-	assert_null(ky_flight_due(flight, 104 * MS));
-	const struct ky_bundle_snapshot *const snapshot = ky_flight_due(flight, 105 * MS);
+	assert_int_equal(ky_snapshots_due_ns(flight), 105 * MS);
+	assert_null(ky_snapshots_due(flight, 104 * MS));
+	const struct ky_bundle_snapshot *const snapshot = ky_snapshots_due(flight, 105 * MS);
 	assert_non_null(snapshot);
 	assert_int_equal(snapshot->from_ns, 90 * MS);
 	assert_int_equal(snapshot->to_ns, 105 * MS);
 	assert_string_equal(snapshot->reason, "slow");
 	assert_string_equal(snapshot->trigger, "span:a/b>1ms");
-	assert_null(ky_flight_due(flight, 200 * MS));
-	assert_int_equal(ky_flight_count(flight), 1);
-	ky_flight_close(&flight);
+	assert_null(ky_snapshots_due(flight, 200 * MS));
+	assert_int_equal(ky_snapshots_count(flight), 1);
+	ky_snapshots_close(&flight);
 	assert_null(flight);
 }
 
 static void one_that_comes_too_soon_is_passed_over(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(10 * MS, 0, 50 * MS, 0);
+	struct ky_snapshots *flight = flight_of(10 * MS, 0, 50 * MS, 0);
 	assert_true(fire(flight, 100 * MS, "1"));
 	assert_false(fire(flight, 149 * MS, "2"));
 	assert_true(fire(flight, 150 * MS, "3"));
 	/* It arrives late: it was before the last one. */
 	assert_false(fire(flight, 140 * MS, "4"));
-	assert_int_equal(ky_flight_passed_over(flight), 2);
-	ky_flight_close(&flight);
+	assert_int_equal(ky_snapshots_passed_over(flight), 2);
+	ky_snapshots_close(&flight);
 }
 
 static void a_time_to_come_holds_up_nobody(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(10 * MS, 5 * MS, 0, 0);
+	struct ky_snapshots *flight = flight_of(10 * MS, 5 * MS, 0, 0);
 	const uint64_t before = ky_os_boottime();
 	assert_true(fire(flight, UINT64_MAX - MS, "1"));
-	assert_true(ky_flight_due_ns(flight) >= before + 5 * MS);
-	assert_true(ky_flight_due_ns(flight) <= ky_os_boottime() + 5 * MS);
-	ky_flight_close(&flight);
+	assert_true(ky_snapshots_due_ns(flight) >= before + 5 * MS);
+	assert_true(ky_snapshots_due_ns(flight) <= ky_os_boottime() + 5 * MS);
+	ky_snapshots_close(&flight);
 }
 
 static void it_is_done_when_all_that_are_wanted_are_written(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(10 * MS, 10 * MS, 0, 2);
+	struct ky_snapshots *flight = flight_of(10 * MS, 10 * MS, 0, 2);
 	assert_true(fire(flight, 100 * MS, "1"));
 	assert_true(fire(flight, 101 * MS, "2"));
 	assert_false(fire(flight, 102 * MS, "3"));
-	assert_non_null(ky_flight_due(flight, 110 * MS));
-	assert_false(ky_flight_is_done(flight));
-	ky_flight_cut(flight, 110 * MS + MS / 2);
-	const struct ky_bundle_snapshot *const cut = ky_flight_due(flight, 110 * MS + MS / 2);
+	assert_non_null(ky_snapshots_due(flight, 110 * MS));
+	assert_false(ky_snapshots_is_done(flight));
+	ky_snapshots_cut(flight, 110 * MS + MS / 2);
+	const struct ky_bundle_snapshot *const cut = ky_snapshots_due(flight, 110 * MS + MS / 2);
 	assert_non_null(cut);
 	assert_int_equal(cut->to_ns, 110 * MS + MS / 2);
-	assert_true(ky_flight_is_done(flight));
+	assert_true(ky_snapshots_is_done(flight));
 	/* After the last was taken out, the list takes more. */
-	assert_null(ky_flight_due(flight, UINT64_MAX));
-	ky_flight_close(&flight);
+	assert_null(ky_snapshots_due(flight, UINT64_MAX));
+	ky_snapshots_close(&flight);
 }
 
 static void the_list_holds_after_its_last_was_taken(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(0, 5 * MS, 0, 0);
+	struct ky_snapshots *flight = flight_of(0, 5 * MS, 0, 0);
 	for (uint64_t round = 0; round < 3; round++) {
 		assert_true(fire(flight, (100 + round * 10) * MS, "a"));
 		assert_true(fire(flight, (101 + round * 10) * MS, "b"));
-		assert_non_null(ky_flight_due(flight, (105 + round * 10) * MS));
-		assert_null(ky_flight_due(flight, (105 + round * 10) * MS));
-		assert_non_null(ky_flight_due(flight, (106 + round * 10) * MS));
+		assert_non_null(ky_snapshots_due(flight, (105 + round * 10) * MS));
+		assert_null(ky_snapshots_due(flight, (105 + round * 10) * MS));
+		assert_non_null(ky_snapshots_due(flight, (106 + round * 10) * MS));
 	}
-	assert_int_equal(ky_flight_count(flight), 6);
-	ky_flight_close(&flight);
+	assert_int_equal(ky_snapshots_count(flight), 6);
+	ky_snapshots_close(&flight);
 }
 
 static void it_reaches_back_to_the_mark_and_not_before_time_began(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(50 * MS, 0, 0, 0);
+	struct ky_snapshots *flight = flight_of(50 * MS, 0, 0, 0);
 	struct ky_fired fired = {.time_ns = 100 * MS, .reason = ""};
-	assert_true(ky_flight_fired(flight, &fired, 80 * MS, 0));
-	assert_int_equal(ky_flight_due(flight, 100 * MS)->from_ns, 80 * MS);
+	assert_true(ky_snapshots_take(flight, &fired, 80 * MS, 0));
+	assert_int_equal(ky_snapshots_due(flight, 100 * MS)->from_ns, 80 * MS);
 	/* A mark before the window, or after the snapshot, changes nothing. */
-	assert_true(ky_flight_fired(flight, &fired, 20 * MS, 0));
-	assert_int_equal(ky_flight_due(flight, 100 * MS)->from_ns, 50 * MS);
-	assert_true(ky_flight_fired(flight, &fired, 101 * MS, 0));
-	assert_int_equal(ky_flight_due(flight, 100 * MS)->from_ns, 50 * MS);
+	assert_true(ky_snapshots_take(flight, &fired, 20 * MS, 0));
+	assert_int_equal(ky_snapshots_due(flight, 100 * MS)->from_ns, 50 * MS);
+	assert_true(ky_snapshots_take(flight, &fired, 101 * MS, 0));
+	assert_int_equal(ky_snapshots_due(flight, 100 * MS)->from_ns, 50 * MS);
 	/* As asked for by somebody. */
-	assert_true(ky_flight_fired(flight, &fired, 0, 90 * MS));
-	assert_int_equal(ky_flight_due(flight, 100 * MS)->from_ns, 10 * MS);
+	assert_true(ky_snapshots_take(flight, &fired, 0, 90 * MS));
+	assert_int_equal(ky_snapshots_due(flight, 100 * MS)->from_ns, 10 * MS);
 	fired.time_ns = 20 * MS;
-	assert_true(ky_flight_fired(flight, &fired, 0, 0));
-	assert_int_equal(ky_flight_due(flight, 100 * MS)->from_ns, 0);
-	ky_flight_close(&flight);
+	assert_true(ky_snapshots_take(flight, &fired, 0, 0));
+	assert_int_equal(ky_snapshots_due(flight, 100 * MS)->from_ns, 0);
+	ky_snapshots_close(&flight);
 }
 
 static void a_trigger_that_never_rests_takes_bounded_memory(void **state)
 {
 	(void)state;
-	struct ky_flight *flight = flight_of(0, UINT64_C(1000000) * MS, 0, 0);
+	struct ky_snapshots *flight = flight_of(0, UINT64_C(1000000) * MS, 0, 0);
 	uint32_t taken = 0;
 	for (uint64_t i = 0; i < 5000; i++)
 		taken += fire(flight, i, "again");
 	assert_in_range(taken, 1, 2000);
-	assert_int_equal(ky_flight_passed_over(flight), 5000 - taken);
-	ky_flight_close(&flight);
+	assert_int_equal(ky_snapshots_passed_over(flight), 5000 - taken);
+	ky_snapshots_close(&flight);
 }
 
 /* ---- the file ---- */

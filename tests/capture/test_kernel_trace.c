@@ -5,7 +5,6 @@
  *
  * The watched process is a puppet: it obeys bytes in a pipe, and answers each with one.
  */
-#include "capture/kernel_instance.h"
 #include "capture/kernel_trace.h"
 
 #include <dirent.h>
@@ -483,7 +482,7 @@ static void a_killed_recorder_leaves_no_instance(void **unused)
 	}
 	assert_int_equal(read(pipes[0], &ready, 1), 1);
 	/* While it lives it is nobody's to remove. */
-	(void)ky_kernel_instance_clean();
+	(void)ky_kernel_trace_clean();
 	assert_true(instance_of(recorder, path, sizeof(path)));
 	kill(recorder, SIGKILL);
 	waitpid(recorder, NULL, 0);
@@ -498,7 +497,7 @@ static void what_is_left_all_the_same_is_removed_by_the_next(void **unused)
 	static const char path[] = TRACING "/instances/kymo-1-99999999999";
 	(void)unused;
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_true(ky_kernel_instance_left_over() >= 1);
+	assert_true(ky_kernel_trace_left_over() >= 1);
 	struct ky_kernel_trace *kernel = begin("sched", NULL, &plain);
 	assert_int_not_equal(access(path, F_OK), 0);
 	ky_kernel_trace_close(&kernel);

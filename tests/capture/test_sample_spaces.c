@@ -17,7 +17,7 @@
 
 #include <gelf.h>
 
-#include "capture/sample_addresses.h"
+#include "capture/sample_names.h"
 #include "capture/sample_processes.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symbol_match.c: which functions a name means, as linkers and compilers write them. */
-#include "capture/symbol_match.h"
+#include "capture/symbol_list.h"
 #include "process/demangle.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* target_run.c: see target_run.h. */
 #include "target_run.h"
 
-#include "capture/program_hold.h"
+#include "capture/child.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -91,9 +91,9 @@ void target_start_held(struct target *target, const char *path, const char *argu
 	int gate[2], status = 0;
 	assert_int_equal(pipe(gate), 0);
 	run(target, path, argument, gate[0]);
-	assert_int_equal(ky_program_hold_begin(target->pid), 0);
+	assert_int_equal(ky_child_hold_begin(target->pid), 0);
 	assert_int_equal(write(gate[1], "k", 1), 1);
-	assert_int_equal(ky_program_hold_at_entry(target->pid, &status), 1);
+	assert_int_equal(ky_child_hold_at_entry(target->pid, &status), 1);
 	close(gate[0]);
 	close(gate[1]);
 }

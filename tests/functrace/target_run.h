@@ -18,7 +18,7 @@ struct target {
 void target_skip_without_ptrace(void);
 /* Start a target and wait until it is ready. argument may be NULL. */
 void target_start(struct target *target, const char *path, const char *argument);
-/* Start a target that is stopped (SIGSTOP) at its entry point: ky_program_hold_end() lets it run. */
+/* Start a target that is stopped (SIGSTOP) at its entry point: ky_child_hold_end() lets it run. */
 void target_start_held(struct target *target, const char *path, const char *argument);
 void target_await_ready(struct target *target);
 /* Let it end. Return its exit code, or 128 and more for a signal. */

@@ -2,7 +2,7 @@
 /* test_patch.c: programs are patched and restored while they run, and neither notice nor change. */
 #include "functrace/patch.h"
 
-#include "capture/program_hold.h"
+#include "capture/child.h"
 #include "process/program_file.h"
 #include "target_run.h"
 
@@ -386,7 +386,7 @@ static void a_program_is_patched_before_it_begins(const char *path)
 	struct ky_patch *patch = attach(&target, &options);
 	while (target_state(target.pid) != 'T')
 		usleep(1000);
-	ky_program_hold_end(target.pid);
+	ky_child_hold_end(target.pid);
 	target_await_ready(&target);
 	ask(&target);
 	ky_patch_round(patch);

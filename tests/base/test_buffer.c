@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_buffer.c: a buffer grows, and fails once and for all; its JSON survives a parser. */
 #include "base/json_out.h"
-#include "formats/json/json_tree.h"
+#include "formats/json/json_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef KY_TESTS_SERVER_ASKING_H
 #define KY_TESTS_SERVER_ASKING_H
 
-#include "formats/json/json_tree.h"
+#include "formats/json/json_scan.h"
 #include "server/api.h"
 
 struct asking {

@@ -3,8 +3,7 @@
  * fxt_reader.h: a Fuchsia trace while it is read, for the files of its reader.
  *
  *   fxt_read.c    records one after the other, what they define (strings, threads, providers)
- *   fxt_event.c   events and their arguments
- *   fxt_sched.c   switches of threads, names of kernel objects, log messages
+ *   fxt_event.c   events and their arguments, switches of threads, names of kernel objects, log messages
  *
  * A record is whole words and says how many; whatever is read of it is checked against that. Numbers
  * that stand for strings and threads belong to the provider whose section it is, and may mean something else later.
@@ -103,9 +102,6 @@ struct ky_fxt_thread *ky_fxt_thread(struct ky_fxt_reader *fxt, struct ky_fxt_rec
 void ky_fxt_thread_learn(struct ky_fxt_reader *fxt, struct ky_fxt_thread *thread);
 /* Take a time in nanoseconds; false when it is missing or has more than 63 bits. */
 bool ky_fxt_time(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, int64_t *ns);
-/* Take the arguments; args has room for KY_FXT_ARGS_MAX. */
-bool ky_fxt_args(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint32_t count,
-		 struct ky_fxt_arg *args);
 
 /* Take a record; false when it is invalid, which the caller counts. */
 bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head);

@@ -14,8 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/json/json_scan.h"
-
 /* A column: the nodes of an array's elements, by row. */
 struct gecko_column {
 	uint32_t at, end;

@@ -2,11 +2,10 @@
 /*
  * json_reader.h: what the parts of the Chrome JSON reader share.
  *
- *   json_read.c ── top-level keys ─▶ json_event_array.c ── text of an event ─▶ json_event_parse.c
- *    │                                     fields ─▶ json_put.c ── by phase ─▶ the trace
- *    ├─▶ json_systrace.c  systemTraceEvents            json_meta.c, json_state.c  C, M and T
- *    ├─▶ json_stacks.c  stackFrames, samples         json_profile.c  V8's CPU profiles
- *    └─▶ json_gecko.c   a Firefox profile            json_args.c, json_string_cache.c
+ *   json_read.c ── text of an event ─▶ json_event_parse.c ── fields ─▶ json_put.c ── by phase ─▶ the trace
+ *    ├─▶ json_systrace.c  systemTraceEvents                              json_meta.c     C, M and T
+ *    ├─▶ json_samples.c   stackFrames, samples                           json_samples.c  V8's CPU profiles
+ *    └─▶ json_gecko.c     a Firefox profile                              json_args.c     arguments
  *
  * An event is taken apart only when all of it is in the buffer, and nothing of it is put before
  * that: when it is cut off, the buffer is doubled and the event is begun again, so that the sum
@@ -16,8 +15,8 @@
 #define KY_FORMATS_JSON_JSON_READER_H
 
 #include "base/map.h"
+#include "formats/json/json_scan.h"
 #include "formats/json/json_schema.h"
-#include "formats/json/json_tree.h"
 #include "formats/load.h"
 #include "model/kernel.h"
 
@@ -40,9 +39,10 @@ struct ky_json_thread {
 	bool used;
 };
 
-struct ky_json_stacks;  /* json_stacks.c */
-struct ky_json_profile; /* json_profile.c */
-struct ky_json_sample;  /* json_profile.c */
+/* Of json_samples.c. */
+struct ky_json_stacks;
+struct ky_json_profile;
+struct ky_json_sample;
 
 /* The last pid or tid that was a number, as text: with the byte behind it, which ended it. */
 struct ky_json_task {
@@ -170,11 +170,6 @@ const uint8_t *ky_json_event_parse(struct ky_json *json, const uint8_t *at, cons
 				   struct ky_json_event *event, enum ky_json_fault *fault);
 /* Put it into the trace. */
 void ky_json_event_put(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end);
-/*
- * The elements of an array, whose '[' was passed; object: it is in the object form, and must end.
- * False: there is nothing behind it, or nothing that can be read.
- */
-bool ky_json_events_read(struct ky_json *json, bool object);
 
 void ky_json_counters_put(struct ky_json *json, const struct ky_json_event *event,
 			  const uint8_t *end);

@@ -7,7 +7,6 @@
 #include "formats/json/json_reader.h"
 
 #include "formats/ftrace/ftrace_text.h"
-#include "formats/json/json_scan.h"
 
 #define LINE_BYTES_MAX (64u << 10)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_tree.c: see json_tree.h. While a container is open, its next is the node of the container
- * around it, so that any depth needs no stack.
+ * json_tree.c: one JSON value, taken apart into nodes; json_scan.h has the layout. While a container is open, its next
+ * is the node of the container around it, so that any depth needs no stack.
  */
-#include "formats/json/json_tree.h"
+#include "formats/json/json_scan.h"
 
 #include <errno.h>
 #include <stdlib.h>

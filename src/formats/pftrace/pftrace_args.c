@@ -5,7 +5,7 @@
  * its part and removes it afterwards; a plain annotation whose name is interned needs none of that. JSON text
  * becomes nested arguments; nulls and empty values leave nothing.
  */
-#include "formats/json/json_tree.h"
+#include "formats/json/json_scan.h"
 #include "formats/pftrace/pftrace_reader.h"
 
 #include <stdio.h>

@@ -1,14 +1,397 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope_read.c: reads speedscope's own JSON. Members come in any order (many writers sort
- * them), and events need the frames and the unit, so the file is passed over twice: speedscope.h.
+ * speedscope_read.c: reads speedscope's own JSON. Members come in any order (many writers sort them), and events need
+ * the frames and the unit, so the file is passed over twice:
+ *
+ *   pass 1: shared.frames, and of each profile its name, unit, start and weights
+ *   pass 2: of each profile its events or samples, which mean something only with these
+ *
+ * A profile is a thread: events are its slices, samples its samples, which lie one behind the other by their weights.
  */
 #include "base/array.h"
-#include "formats/speedscope/speedscope.h"
+#include "formats/json/json_scan.h"
+#include "formats/load.h"
 
 #include <errno.h>
+#include <math.h>
 
-#include "formats/json/json_scan.h"
+struct frame {
+	uint32_t name;
+	uint32_t frame; /* of the trace */
+	uint32_t args;  /* set: file, line and column, 0: none */
+};
+
+struct profile {
+	uint32_t name;
+	double ns_per_unit;
+	double start;
+	uint64_t weights_at; /* the first in weights */
+	uint64_t weights_count;
+	bool timed; /* the unit is one of time */
+};
+
+struct speedscope {
+	struct ky_load *load;
+	struct ky_trace *trace;
+	struct ky_input *input;
+	struct ky_json_tree tree;
+	struct frame *frames;
+	uint64_t frames_count, frames_room;
+	struct profile *profiles;
+	uint64_t profiles_count, profiles_room;
+	double *weights;
+	uint64_t weights_count, weights_room;
+	char *scratch;
+	uint64_t scratch_room;
+	uint64_t profile; /* pass 2: the current one */
+	uint32_t thread, track, event;
+};
+
+/* ---- pass 1 ---- */
+
+/* Return a string of the tree; 0 when it is not a string. */
+static uint32_t string_of(struct speedscope *file, uint32_t node)
+{
+	struct ky_json_text text;
+
+	if (!ky_json_tree_text(&file->tree, node, &text))
+		return 0;
+	if (!text.escapes)
+		return ky_string(file->trace, (const char *)text.at, text.bytes);
+	if (!KY_ARRAY_GROW(file->scratch, file->scratch_room, text.bytes)) {
+		file->trace->error = -ENOMEM;
+		return 0;
+	}
+	return ky_string(file->trace, file->scratch, ky_json_unescape(&text, file->scratch));
+}
+
+static void add_frame(struct speedscope *file)
+{
+	struct ky_trace *trace = file->trace;
+	const struct ky_json_tree *tree = &file->tree;
+	struct frame frame = {0};
+	int64_t line = 0, column = 0;
+
+	frame.name = string_of(file, ky_json_tree_get(tree, 0, "name"));
+	const uint32_t path = string_of(file, ky_json_tree_get(tree, 0, "file"));
+	const bool has_line = ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "line"), &line) &&
+			      line >= 0 && line <= UINT32_MAX;
+	frame.frame = ky_frame(trace, KY_NONE, 0, frame.name, path, has_line ? (uint32_t)line : 0);
+	ky_args_begin(trace);
+	if (path)
+		ky_arg_string(trace, ky_string_z(trace, "file"), path);
+	if (has_line)
+		ky_arg_int(trace, ky_string_z(trace, "line"), line);
+	if (ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "col"), &column))
+		ky_arg_int(trace, ky_string_z(trace, "col"), column);
+	frame.args = ky_args_end(trace);
+	if (KY_ARRAY_GROW_ZERO(file->frames, file->frames_room, file->frames_count + 1))
+		file->frames[file->frames_count++] = frame;
+	else
+		trace->error = -ENOMEM;
+}
+
+static bool read_frames(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	enum ky_json_fault fault;
+	int more;
+
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input, &fault)) > 0) {
+		const uint8_t *stop = ky_json_feed_value(input, &fault);
+		if (!stop)
+			return false;
+		/* A malformed frame keeps its number, since the others are found by theirs. */
+		if (ky_json_tree_parse(&file->tree, input->at, input->end) != 0)
+			return false;
+		add_frame(file);
+		ky_input_skip(input, (size_t)(stop - input->at));
+	}
+	return more == 0;
+}
+
+/* Pass 1: the value of shared. False, here and below: cut off. */
+static bool read_shared(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	char key[KY_JSON_KEY_BYTES];
+	enum ky_json_fault fault;
+	int more;
+
+	if (*input->at != '{')
+		return ky_json_feed_skip(input, &fault);
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_key(input, key, &fault)) > 0) {
+		const bool frames = strcmp(key, "frames") == 0 && *input->at == '[';
+		if (frames ? !read_frames(file) : !ky_json_feed_skip(input, &fault))
+			return false;
+	}
+	return more == 0;
+}
+
+static void set_unit(struct profile *profile, const struct ky_json_text *unit)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {
+		{"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (ky_json_is(unit, units[i].name)) {
+			profile->ns_per_unit = units[i].ns;
+			profile->timed = true;
+		}
+}
+
+static bool read_weights(struct speedscope *file, struct profile *profile)
+{
+	struct ky_input *input = file->input;
+	struct ky_json_number number;
+	enum ky_json_fault fault;
+	int more;
+
+	profile->weights_at = file->weights_count;
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input, &fault)) > 0) {
+		const uint8_t *stop = ky_json_feed_value(input, &fault);
+		if (!stop)
+			return false;
+		if (!ky_json_number_text(input->at, (size_t)(stop - input->at), &number))
+			number.d = 0;
+		if (!KY_ARRAY_GROW_ZERO(file->weights, file->weights_room,
+					file->weights_count + 1)) {
+			file->trace->error = -ENOMEM;
+			return false;
+		}
+		file->weights[file->weights_count++] = number.d;
+		profile->weights_count++;
+		ky_input_skip(input, (size_t)(stop - input->at));
+	}
+	return more == 0;
+}
+
+/* A member that is short: the name, the unit, the start. */
+static bool read_head(struct speedscope *file, struct profile *profile, const char *key)
+{
+	struct ky_input *input = file->input;
+	enum ky_json_fault fault;
+	struct ky_json_text text;
+	struct ky_json_number number;
+	const uint8_t *stop = ky_json_feed_value(input, &fault);
+
+	if (!stop)
+		return false;
+	if (*input->at == '"' && ky_json_scan_string(input->at + 1, input->end, &text)) {
+		if (strcmp(key, "unit") == 0)
+			set_unit(profile, &text);
+		else if (strcmp(key, "name") == 0 && text.bytes < sizeof(file->load->message))
+			profile->name = ky_string(file->trace, (const char *)text.at, text.bytes);
+	} else if (strcmp(key, "startValue") == 0 &&
+		   ky_json_number_text(input->at, (size_t)(stop - input->at), &number)) {
+		profile->start = number.d;
+	}
+	ky_input_skip(input, (size_t)(stop - input->at));
+	return true;
+}
+
+static bool is_head(const char *key)
+{
+	return strcmp(key, "unit") == 0 || strcmp(key, "name") == 0 ||
+	       strcmp(key, "startValue") == 0;
+}
+
+static bool read_profile_head(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	struct profile profile = {.ns_per_unit = 1};
+	char key[KY_JSON_KEY_BYTES];
+	enum ky_json_fault fault;
+	bool whole = true;
+	int more = 0;
+
+	ky_input_skip(input, 1);
+	while (whole && (more = ky_json_feed_key(input, key, &fault)) > 0) {
+		if (is_head(key))
+			whole = read_head(file, &profile, key);
+		else if (strcmp(key, "weights") == 0 && *input->at == '[')
+			whole = read_weights(file, &profile);
+		else
+			whole = ky_json_feed_skip(input, &fault);
+	}
+	if (KY_ARRAY_GROW_ZERO(file->profiles, file->profiles_room, file->profiles_count + 1))
+		file->profiles[file->profiles_count++] = profile;
+	else
+		file->trace->error = -ENOMEM;
+	return whole && more == 0;
+}
+
+static bool read_heads(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	enum ky_json_fault fault;
+	int more;
+
+	if (*input->at != '[')
+		return ky_json_feed_skip(input, &fault);
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input, &fault)) > 0) {
+		const bool object = *input->at == '{';
+		if (object ? !read_profile_head(file) : !ky_json_feed_skip(input, &fault))
+			return false;
+	}
+	return more == 0;
+}
+
+/* ---- pass 2 ---- */
+
+static void fail(struct speedscope *file, const char *what)
+{
+	ky_problem(file->trace, "speedscope_entry_invalid", KY_ERROR, file->input->position, "%s",
+		   what);
+}
+
+static bool time_of(const struct profile *profile, double value, int64_t *ns)
+{
+	const double scaled = round(value * profile->ns_per_unit);
+	if (!(scaled >= 0 && scaled < 9.2e18))
+		return false;
+	*ns = (int64_t)scaled;
+	return true;
+}
+
+static const struct frame *frame_of(struct speedscope *file, uint32_t node)
+{
+	int64_t index;
+	if (!ky_json_tree_int(&file->tree, node, &index) || index < 0 ||
+	    (uint64_t)index >= file->frames_count)
+		return NULL;
+	return &file->frames[index];
+}
+
+static void put_event(struct speedscope *file, const struct profile *profile)
+{
+	const struct ky_json_tree *tree = &file->tree;
+	const struct frame *frame = frame_of(file, ky_json_tree_get(tree, 0, "frame"));
+	struct ky_json_number at;
+	struct ky_json_text type;
+	int64_t ts;
+
+	if (!frame || !ky_json_tree_number(tree, ky_json_tree_get(tree, 0, "at"), &at) ||
+	    !time_of(profile, at.d, &ts) ||
+	    !ky_json_tree_text(tree, ky_json_tree_get(tree, 0, "type"), &type)) {
+		fail(file, "an event needs type, a frame that there is, and at, not below 0");
+		return;
+	}
+	if (ky_json_is(&type, "O"))
+		ky_put_begin(file->trace, ts, file->track, 0, frame->name, frame->args);
+	else if (ky_json_is(&type, "C"))
+		ky_put_end(file->trace, ts, file->track, 0, frame->name, 0);
+	else
+		fail(file, "the type of an event is O or C");
+}
+
+static void put_sample(struct speedscope *file, const struct profile *profile, uint64_t number,
+		       double *at)
+{
+	const struct ky_json_tree *tree = &file->tree;
+	const double weight =
+		number < profile->weights_count ? file->weights[profile->weights_at + number] : 1;
+	uint32_t callsite = KY_NONE;
+	int64_t ts;
+
+	for (uint32_t node = 1; node < tree->nodes[0].next; node = tree->nodes[node].next) {
+		const struct frame *frame = frame_of(file, node);
+		if (frame)
+			callsite = ky_callsite(file->trace, callsite, frame->frame);
+		else
+			fail(file, "a sample of a frame that there is not");
+	}
+	if (!time_of(profile, *at, &ts))
+		fail(file, "a sample at a time below 0");
+	else
+		ky_put_sample(file->trace, ts, file->thread, callsite, KY_NONE, KY_CPU_MODE_UNKNOWN,
+			      weight * profile->ns_per_unit, file->event);
+	*at += weight;
+}
+
+static bool read_entries(struct speedscope *file, const struct profile *profile, bool samples)
+{
+	struct ky_input *input = file->input;
+	enum ky_json_fault fault;
+	uint64_t number = 0;
+	double at = profile->start;
+	int more;
+
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input, &fault)) > 0) {
+		const uint8_t *stop = ky_json_feed_value(input, &fault);
+		if (!stop)
+			return false;
+		const bool right = *input->at == (samples ? '[' : '{') &&
+				   ky_json_tree_parse(&file->tree, input->at, input->end) == 0;
+		if (!right)
+			fail(file, "expected an event or a sample");
+		else if (samples)
+			put_sample(file, profile, number, &at);
+		else
+			put_event(file, profile);
+		number++;
+		ky_input_skip(input, (size_t)(stop - input->at));
+	}
+	return more == 0;
+}
+
+static bool read_profile(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	struct ky_trace *trace = file->trace;
+	const struct profile *profile = &file->profiles[file->profile];
+	char key[KY_JSON_KEY_BYTES];
+	enum ky_json_fault fault;
+	bool whole = true;
+	int more = 0;
+
+	file->thread = ky_thread(trace, 1, (int64_t)file->profile + 1);
+	ky_thread_name(trace, file->thread, profile->name, KY_NAME_TRACE);
+	file->track = ky_track_of_thread(trace, file->thread);
+	file->event = ky_string_z(trace, profile->timed ? "time" : "weight");
+	ky_input_skip(input, 1);
+	while (whole && (more = ky_json_feed_key(input, key, &fault)) > 0) {
+		const bool samples = strcmp(key, "samples") == 0;
+		if (*input->at == '[' && (samples || strcmp(key, "events") == 0))
+			whole = read_entries(file, profile, samples);
+		else
+			whole = ky_json_feed_skip(input, &fault);
+	}
+	return whole && more == 0;
+}
+
+/* Read the value of profiles, in pass 1 and in pass 2. */
+static bool read_bodies(struct speedscope *file)
+{
+	struct ky_input *input = file->input;
+	enum ky_json_fault fault;
+	int more;
+
+	if (*input->at != '[')
+		return ky_json_feed_skip(input, &fault);
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input, &fault)) > 0) {
+		if (*input->at != '{') {
+			if (!ky_json_feed_skip(input, &fault))
+				return false;
+			continue;
+		}
+		if (file->profile >= file->profiles_count || !read_profile(file))
+			return false;
+		file->profile++;
+	}
+	return more == 0;
+}
+
+/* ---- the file ---- */
 
 /* Return what a top-level key shows: 1 it is speedscope, -1 it is not, 0 neither. */
 static int verdict(const struct ky_json_text *key, const uint8_t *value, const uint8_t *end)
@@ -63,7 +446,7 @@ static bool probe(const struct ky_probe *probe)
 	return false;
 }
 
-static bool read_name(struct ky_speedscope *file)
+static bool read_name(struct speedscope *file)
 {
 	struct ky_input *input = file->input;
 	struct ky_json_text text;
@@ -81,21 +464,21 @@ static bool read_name(struct ky_speedscope *file)
 	return true;
 }
 
-static bool read_member(struct ky_speedscope *file, const char *key, bool second)
+static bool read_member(struct speedscope *file, const char *key, bool second)
 {
 	enum ky_json_fault fault;
 
 	if (strcmp(key, "profiles") == 0)
-		return second ? ky_speedscope_bodies(file) : ky_speedscope_heads(file);
+		return second ? read_bodies(file) : read_heads(file);
 	if (!second && strcmp(key, "shared") == 0)
-		return ky_speedscope_shared(file);
+		return read_shared(file);
 	if (!second && strcmp(key, "name") == 0)
 		return read_name(file);
 	return ky_json_feed_skip(file->input, &fault);
 }
 
 /* False when the input ends early. */
-static bool pass(struct ky_speedscope *file, bool second)
+static bool pass(struct speedscope *file, bool second)
 {
 	struct ky_input *input = file->input;
 	char key[KY_JSON_KEY_BYTES];
@@ -112,7 +495,7 @@ static bool pass(struct ky_speedscope *file, bool second)
 	return more == 0;
 }
 
-static int read_all(struct ky_speedscope *file)
+static int read_all(struct speedscope *file)
 {
 	int error = ky_input_remember(file->input);
 
@@ -135,7 +518,7 @@ static int read_all(struct ky_speedscope *file)
 
 static int read_trace(struct ky_load *load)
 {
-	struct ky_speedscope file = {.load = load, .trace = load->trace, .input = load->input};
+	struct speedscope file = {.load = load, .trace = load->trace, .input = load->input};
 	const int error = read_all(&file);
 
 	ky_json_tree_free(&file.tree);

@@ -2,7 +2,7 @@
 /* cmd_repair.c: kymo repair: write what can be read of a truncated or damaged file as a valid one; report the losses. */
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "formats/kymo/kymo_bundle.h"
+#include "formats/kymo/kymo_file.h"
 #include "formats/load.h"
 
 #include <errno.h>

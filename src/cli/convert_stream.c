@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/convert_stream.h"
 #include "formats/format.h"
-#include "formats/kymo/kymo_bundle.h"
+#include "formats/kymo/kymo_file.h"
 #include "sink/spans.h"
 
 #include <errno.h>

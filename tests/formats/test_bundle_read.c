@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "bundle_maker.h"
-#include "formats/kymo/kymo_bundle.h"
+#include "formats/kymo/kymo_file.h"
 #include "formats/out.h"
 #include "formats/xxh64.h"
 #include "load_text.h"

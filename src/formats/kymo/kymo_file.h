@@ -2,8 +2,8 @@
 /*
  * kymo_file.h: reads .kymo files (docs/formats/kymo.md). A file with its index opens in the time it
  * takes to read the index; one that was cut off is searched from its beginning. Damage is not an error:
- * the undamaged rest is read, and notes describe the damage and its byte. A file of several sources is opened by
- * kymo_bundle.h, which has one of these for each.
+ * the undamaged rest is read, and notes describe the damage and its byte. A file of several sources is a
+ * bundle, which has one of these for each.
  *
  *	struct ky_kymo *file;
  *	struct ky_kymo_error error;
@@ -16,7 +16,9 @@
 #define KY_FORMATS_KYMO_KYMO_FILE_H
 
 #include "core/stream.h"
+#include "formats/input.h"
 #include "formats/kymo/kymo_defs.h"
+#include "formats/kymo/kymo_file.h"
 #include "formats/kymo/kymo_layout.h"
 
 /* An error and its place; the text names what was expected. */
@@ -95,5 +97,48 @@ uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks);
  */
 int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 		 const struct ky_stream_sink *sink, struct ky_kymo_totals *totals);
+
+/*
+ * ---- a file with all its sources (docs/formats/kymo.md, "Several sources"): kymo_bundle.c ----
+ *
+ * One as a session writes it has one, which is opened by its index; of a bundle, which a capture writes, the heads of
+ * all chunks are looked at once.
+ *
+ *   chunks of 0, 1, 2 ... interleaved ─▶ source 0: snapshots, notes, clocks
+ *                                        source 1: a drum ── ky_kymo_read()
+ *                                        source 2: a stream ── ky_kymo_stream_load_all() ─▶ another reader
+ */
+
+struct ky_kymo_bundle;
+
+/* As ky_kymo_open(), of either kind of file. */
+int ky_kymo_bundle_open(struct ky_kymo_bundle **bundle, const char *path,
+			struct ky_kymo_error *error);
+/* A plain file's descriptor, which is duplicated. */
+int ky_kymo_bundle_open_fd(struct ky_kymo_bundle **bundle, int fd, struct ky_kymo_error *error);
+void ky_kymo_bundle_close(struct ky_kymo_bundle **bundle);
+
+/* Report whether it is a file of several sources, even when it has only one. */
+bool ky_kymo_bundle_several(const struct ky_kymo_bundle *bundle);
+/* Report whether its writer finished it. */
+bool ky_kymo_bundle_finished(const struct ky_kymo_bundle *bundle);
+
+/* In the order in which they begin in the file. */
+uint32_t ky_kymo_bundle_count(const struct ky_kymo_bundle *bundle);
+struct ky_kymo *ky_kymo_bundle_source(const struct ky_kymo_bundle *bundle, uint32_t index);
+uint32_t ky_kymo_source_number(const struct ky_kymo *source);
+/* Source 0, whose snapshots, notes and clocks are of all; NULL when it is missing. */
+struct ky_kymo *ky_kymo_bundle_of_all(const struct ky_kymo_bundle *bundle);
+
+/* Write the undamaged part of a file of several sources as a finished file. Return 0, -errno, or the result of progress. */
+struct ky_out;
+int ky_kymo_bundle_copy(const struct ky_kymo_bundle *bundle, struct ky_out *out,
+			ky_kymo_progress_fn progress, void *context);
+
+/* enum ky_kymo_stream_kind and the bytes it unpacks to; 0 when the source is no stream. */
+uint32_t ky_kymo_stream_kind(const struct ky_kymo *source, uint64_t *bytes);
+/* Load all streams, each by the reader of its format. Return 0 or -errno. */
+struct ky_load;
+int ky_kymo_stream_load_all(struct ky_load *load, const struct ky_kymo_bundle *bundle);
 
 #endif

@@ -11,7 +11,6 @@
  * Invariant: words are written only where the piece's word count, checked against raw_bytes, says
  * there is room.
  */
-#include "formats/kymo/kymo_unpack.h"
 #include "base/array.h"
 
 #include <errno.h>

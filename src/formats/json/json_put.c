@@ -45,7 +45,7 @@ uint32_t ky_json_thread_of(struct ky_json *json, const struct ky_json_event *eve
 	return thread_slot(json, event)->thread;
 }
 
-uint32_t ky_json_track_of(struct ky_json *json, const struct ky_json_event *event)
+static uint32_t track_of(struct ky_json *json, const struct ky_json_event *event)
 {
 	struct ky_json_thread *slot = thread_slot(json, event);
 	if (slot->track == KY_NONE)
@@ -127,7 +127,7 @@ static void put_bound_flow(struct ky_json *json, const struct ky_json_event *eve
 
 static void put_begin(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end)
 {
-	const uint32_t track = ky_json_track_of(json, event);
+	const uint32_t track = track_of(json, event);
 	const uint32_t args = args_of(json, event, end);
 	ky_put_begin(json->trace, event->ts, track, event->category, name_of(json, event), args);
 	if (event->has & KY_JSON_HAS_BIND_ID)
@@ -136,7 +136,7 @@ static void put_begin(struct ky_json *json, const struct ky_json_event *event, c
 
 static void put_end(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end)
 {
-	const uint32_t track = ky_json_track_of(json, event);
+	const uint32_t track = track_of(json, event);
 	const uint32_t args = args_of(json, event, end);
 	if (json->complete_seen)
 		ky_put_end_first(json->trace, event->ts, track, event->category, event->name, args);
@@ -147,7 +147,7 @@ static void put_end(struct ky_json *json, const struct ky_json_event *event, con
 static void put_complete(struct ky_json *json, const struct ky_json_event *event,
 			 const uint8_t *end)
 {
-	const uint32_t track = ky_json_track_of(json, event);
+	const uint32_t track = track_of(json, event);
 
 	json->complete_seen = true;
 	if (!(event->has & KY_JSON_HAS_DUR)) {
@@ -189,7 +189,7 @@ static void put_instant(struct ky_json *json, const struct ky_json_event *event,
 			ky_json_fail(json, event, "an instant of a thread without tid");
 			return;
 		}
-		track = ky_json_track_of(json, event);
+		track = track_of(json, event);
 		name = name_of(json, event);
 	}
 	ky_put_instant(trace, event->ts, track, event->category, name, args_of(json, event, end));
@@ -276,7 +276,7 @@ static void put_async(struct ky_json *json, const struct ky_json_event *event, c
 static void put_flow(struct ky_json *json, const struct ky_json_event *event)
 {
 	struct ky_trace *trace = json->trace;
-	const uint32_t track = ky_json_track_of(json, event);
+	const uint32_t track = track_of(json, event);
 	uint64_t id;
 
 	if (!(event->has & KY_JSON_HAS_ID) || !flow_id(&event->id, &id)) {

@@ -181,7 +181,6 @@ void ky_json_states_finish(struct ky_json *json);
 void ky_json_fail(struct ky_json *json, const struct ky_json_event *event, const char *what);
 
 uint32_t ky_json_thread_of(struct ky_json *json, const struct ky_json_event *event);
-uint32_t ky_json_track_of(struct ky_json *json, const struct ky_json_event *event);
 /* A pid or tid as Perfetto takes it: of 32 bits, else 0. */
 int64_t ky_json_pid(int64_t pid);
 

@@ -360,7 +360,7 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  const struct ky_pf_event *event, int phase)
 {
 	ky_args_begin(pf->trace);
-	ky_pf_typed_args(pf, sequence, event);
+	ky_pf_typed_put_args(pf, sequence, event);
 	struct ky_proto_in in = ky_proto_open(event->all);
 	struct ky_proto_field field;
 	while (ky_proto_next(&in, &field))
@@ -374,14 +374,14 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 }
 
 /* The source location is often an event's only argument, and many events share it: one set. */
-uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_event *event, int phase)
+uint32_t ky_pf_args_of_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     const struct ky_pf_event *event, int phase)
 {
 	const bool others = (event->fields & KY_PF_HAS_ARGS) || phase;
 	if (!others && !(event->fields & KY_PF_HAS_LOCATION))
 		return 0;
 	struct ky_pf_location *location =
-		others ? NULL : ky_pf_location(pf, sequence, event->location_iid);
+		others ? NULL : ky_pf_sequence_location(pf, sequence, event->location_iid);
 	if (!location)
 		return make_args(pf, sequence, event, phase);
 	if (!location->args)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pftrace_devices.c: ftrace events of devices: clocks, the scheduler's estimates, suspend, markers that drivers
- * write as events of their own, UFS commands and f2fs statistics. Track names are Perfetto's.
+ * write as events of their own, UFS commands and f2fs statistics. And of the network: bytes that each device sent and
+ * received, retransmissions, the states of TCP sockets, receiving in batches, freed packets. Track names are Perfetto's.
  */
 #include "formats/pftrace/pftrace_reader.h"
 #include "model/kernel.h"
@@ -70,8 +71,8 @@ static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 {
 	const uint64_t *values = parts->values;
 	const uint32_t name =
-		ky_pf_name(pf, "cros_ec.cros_ec_sensorhub_data.%u",
-			   (unsigned)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
+		ky_pf_track_name(pf, "cros_ec.cros_ec_sensorhub_data.%u",
+				 (unsigned)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
 	ky_args_begin(pf->trace);
 	ky_arg_int(pf->trace, ky_pf_literal(pf, "ec_num"),
 		   (int64_t)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
@@ -81,7 +82,7 @@ static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_arg_int(pf->trace, ky_pf_literal(pf, "sample_ts"),
 		   (int64_t)values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIMESTAMP]);
 	ky_put_counter_args(
-		pf->trace, event->ts, ky_pf_counter_track(pf, "cros_ec_sensorhub_data", name, 0),
+		pf->trace, event->ts, ky_pf_track_of_counter(pf, "cros_ec_sensorhub_data", name, 0),
 		(double)(int64_t)(values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIME] -
 				  values[KY_PF_CROS_EC_SENSORHUB_DATA_CURRENT_TIMESTAMP]),
 		ky_args_end(pf->trace));
@@ -226,7 +227,8 @@ static uint32_t ufs_name(struct ky_pf *pf, uint32_t code, uint32_t group)
 	for (size_t i = 0; i < sizeof(ufs_commands) / sizeof(*ufs_commands); i++)
 		if (ufs_commands[i].code == code)
 			name = ufs_commands[i].name;
-	return group ? ky_pf_name(pf, "%s (GID=0x%x)", name, group) : ky_string_z(pf->trace, name);
+	return group ? ky_pf_track_name(pf, "%s (GID=0x%x)", name, group)
+		     : ky_string_z(pf->trace, name);
 }
 
 static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
@@ -237,10 +239,10 @@ static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const bool ends = parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 0;
 	const int waiting = doorbell ? __builtin_popcount(doorbell)
 				     : parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 1;
-	ky_pf_put(pf, event->ts, "ufs_command_count", ky_pf_literal(pf, "io.ufs.command.count"),
-		  waiting);
-	const uint32_t track = ky_pf_slice_track(
-		pf, "ufs_command_tag", ky_pf_name(pf, "io.ufs.command.tag[%03u]", tag), tag);
+	ky_pf_track_put_counter(pf, event->ts, "ufs_command_count",
+				ky_pf_literal(pf, "io.ufs.command.count"), waiting);
+	const uint32_t track = ky_pf_track_of_slices(
+		pf, "ufs_command_tag", ky_pf_track_name(pf, "io.ufs.command.tag[%03u]", tag), tag);
 	if (ends)
 		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
 	else
@@ -256,9 +258,9 @@ static void ufs_clock(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 {
 	static const uint8_t levels[] = {0, 3, 1, 2};
 	const uint64_t state = parts->values[KY_PF_UFSHCD_CLK_GATING_STATE];
-	ky_pf_put(pf, event->ts, "ufs_clkgating",
-		  ky_pf_literal(pf, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"),
-		  state < sizeof(levels) ? levels[state] : 0);
+	ky_pf_track_put_counter(pf, event->ts, "ufs_clkgating",
+				ky_pf_literal(pf, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"),
+				state < sizeof(levels) ? levels[state] : 0);
 }
 
 /* ---- f2fs ---- */
@@ -335,10 +337,11 @@ static void f2fs(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char 
 			values[field.id] = field.value;
 	const unsigned device = (unsigned)values[device_field];
 	for (size_t i = 0; i < count; i++)
-		ky_pf_put(pf, event->ts, type,
-			  ky_pf_name(pf, "%s.[%u:%u].%s", type, device >> 8 & 0xff, device & 0xff,
-				     counters[i].name),
-			  (double)values[counters[i].field]);
+		ky_pf_track_put_counter(pf, event->ts, type,
+					ky_pf_track_name(pf, "%s.[%u:%u].%s", type,
+							 device >> 8 & 0xff, device & 0xff,
+							 counters[i].name),
+					(double)values[counters[i].field]);
 }
 
 /* These events have more fields than parts holds. */
@@ -358,7 +361,147 @@ static void f2fs_latency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	     sizeof(f2fs_latencies) / sizeof(*f2fs_latencies));
 }
 
-const struct ky_pf_ftrace_handler ky_pf_device_handlers[] = {
+/* ---- the network ---- */
+
+#define PROTOCOL_TCP 6u
+#define FAMILY_INET 2u
+#define FAMILY_INET6 10u
+#define ETHERNET_IP 0x800u
+#define ETHERNET_IPV6 0x86ddu
+
+enum { STATE_ESTABLISHED = 1, STATE_SYN_SENT = 2 };
+static const char *const tcp_states[] = {
+	"TCP_UNKNOWN",   "TCP_ESTABLISHED", "TCP_SYN_SENT",    "TCP_SYN_RECV",   "TCP_FIN_WAIT1",
+	"TCP_FIN_WAIT2", "TCP_TIME_WAIT",   "TCP_CLOSE",       "TCP_CLOSE_WAIT", "TCP_LAST_ACK",
+	"TCP_LISTEN",    "TCP_CLOSING",     "TCP_NEW_SYN_RECV"};
+#define TCP_STATES (sizeof(tcp_states) / sizeof(*tcp_states))
+
+/* Add to a running sum of a device. */
+static void traffic(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint32_t bytes,
+		    struct ky_proto_view device, const char *type, const char *what)
+{
+	struct ky_trace *trace = pf->trace;
+	const uint32_t name = ky_pf_track_name(pf, "%.*s %s KB", KY_PF_TEXT(device), what);
+	ky_args_begin(trace);
+	ky_arg_uint(trace, ky_pf_literal(pf, "cpu"), event->cpu);
+	ky_arg_uint(trace, ky_pf_literal(pf, "len"), bytes);
+	ky_put_sum(trace, event->ts, ky_pf_track_of_counter(pf, type, name, 0), bytes, 1024,
+		   ky_args_end(trace));
+}
+
+static void received(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		     const struct ky_pf_parts *parts)
+{
+	traffic(pf, event, (uint32_t)parts->values[KY_PF_NETIF_RECEIVE_SKB_LEN],
+		parts->texts[KY_PF_NETIF_RECEIVE_SKB_NAME], "net_receive", "Received");
+}
+
+/* A packet with a return code was not sent. */
+static void transmitted(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			const struct ky_pf_parts *parts)
+{
+	if (!parts->values[KY_PF_NET_DEV_XMIT_RC])
+		traffic(pf, event, (uint32_t)parts->values[KY_PF_NET_DEV_XMIT_LEN],
+			parts->texts[KY_PF_NET_DEV_XMIT_NAME], "net_transmit", "Transmitted");
+}
+
+static void tcp_retransmit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			   const struct ky_pf_parts *parts)
+{
+	const uint32_t track = ky_pf_track_of_slices(pf, "net_tcp_retransmit_skb",
+						     ky_pf_literal(pf, "TCP Retransmit Skb"), 0);
+	ky_put_instant(pf->trace, event->ts, track, ky_pf_literal(pf, "tcp_event"),
+		       ky_pf_track_name(pf, "sport=%u,dport=%u",
+					(unsigned)parts->values[KY_PF_TCP_RETRANSMIT_SKB_SPORT],
+					(unsigned)parts->values[KY_PF_TCP_RETRANSMIT_SKB_DPORT]),
+		       0);
+}
+
+static uint32_t state_name(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			   const struct ky_pf_parts *parts)
+{
+	const uint64_t state = parts->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE];
+	if (state == STATE_SYN_SENT)
+		return ky_pf_track_name(pf, "%s(pid=%u)", tcp_states[state], (unsigned)event->tid);
+	if (state == STATE_ESTABLISHED)
+		return ky_pf_track_name(pf, "%s(sport=%u,dport=%u)", tcp_states[state],
+					(unsigned)parts->values[KY_PF_INET_SOCK_SET_STATE_SPORT],
+					(unsigned)parts->values[KY_PF_INET_SOCK_SET_STATE_DPORT]);
+	return ky_pf_literal(pf, tcp_states[state]);
+}
+
+/* A socket is in one state after the other. */
+static void socket_state(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+			 const struct ky_pf_parts *parts)
+{
+	const uint64_t family = parts->values[KY_PF_INET_SOCK_SET_STATE_FAMILY];
+	if (parts->values[KY_PF_INET_SOCK_SET_STATE_PROTOCOL] != PROTOCOL_TCP ||
+	    (family != FAMILY_INET && family != FAMILY_INET6) ||
+	    parts->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE] >= TCP_STATES ||
+	    parts->values[KY_PF_INET_SOCK_SET_STATE_OLDSTATE] >= TCP_STATES)
+		return;
+	uint64_t *stream = ky_pf_read_known(pf, KY_PF_SOCKET, 0,
+					    parts->values[KY_PF_INET_SOCK_SET_STATE_SKADDR], true);
+	if (!stream)
+		return;
+	const bool first = !*stream;
+	if (first)
+		*stream = ++pf->sockets;
+	const uint32_t number = (uint32_t)*stream;
+	const uint32_t track = ky_pf_track_of_slices(
+		pf, "net_socket_set_state", ky_pf_track_name(pf, "TCP stream#%u", number), number);
+	if (!first)
+		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
+	ky_put_begin(pf->trace, event->ts, track, ky_pf_literal(pf, "tcp_state"),
+		     state_name(pf, event, parts), 0);
+}
+
+static uint32_t napi_track(struct ky_pf *pf, uint32_t cpu)
+{
+	const struct ky_track_spec spec = {.kind = KY_TRACK_CPU,
+					   .owner = cpu,
+					   .name = ky_pf_track_name(pf, "Napi Gro Cpu %u", cpu),
+					   .type = ky_pf_literal(pf, "cpu_napi_gro")};
+	return ky_track(pf->trace, &spec);
+}
+
+static void napi_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		       const struct ky_pf_parts *parts)
+{
+	ky_args_begin(pf->trace);
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "len"),
+		   (uint32_t)parts->values[KY_PF_NAPI_GRO_RECEIVE_ENTRY_LEN]);
+	ky_put_begin(pf->trace, event->ts, napi_track(pf, event->cpu),
+		     ky_pf_literal(pf, "napi_gro"),
+		     ky_pf_ftrace_part_text(pf, parts, KY_PF_NAPI_GRO_RECEIVE_ENTRY_NAME),
+		     ky_args_end(pf->trace));
+}
+
+static void napi_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		      const struct ky_pf_parts *parts)
+{
+	ky_args_begin(pf->trace);
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"),
+		   (int32_t)parts->values[KY_PF_NAPI_GRO_RECEIVE_EXIT_RET]);
+	ky_put_end(pf->trace, event->ts, napi_track(pf, event->cpu), ky_pf_literal(pf, "napi_gro"),
+		   0, ky_args_end(pf->trace));
+}
+
+static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event,
+		  const struct ky_pf_parts *parts)
+{
+	const uint64_t protocol = parts->values[KY_PF_KFREE_SKB_PROTOCOL];
+	if (protocol != ETHERNET_IP && protocol != ETHERNET_IPV6)
+		return;
+	const uint32_t track = ky_pf_track_of_counter(pf, "net_kfree_skb",
+						      ky_pf_literal(pf, "Kfree Skb IP Prot"), 0);
+	ky_args_begin(pf->trace);
+	ky_arg_string(pf->trace, ky_pf_literal(pf, "protocol"),
+		      ky_pf_literal(pf, protocol == ETHERNET_IP ? "IP" : "IPV6"));
+	ky_put_sum(pf->trace, event->ts, track, 1, 1, ky_args_end(pf->trace));
+}
+
+const struct ky_pf_ftrace_handler ky_pf_devices_handlers[] = {
 	{KY_PF_FTRACE_EVENT_CLOCK_ENABLE, clock_state},
 	{KY_PF_FTRACE_EVENT_CLOCK_DISABLE, clock_state},
 	{KY_PF_FTRACE_EVENT_CLOCK_SET_RATE, clock_rate},
@@ -378,5 +521,12 @@ const struct ky_pf_ftrace_handler ky_pf_device_handlers[] = {
 	{KY_PF_FTRACE_EVENT_UFSHCD_CLK_GATING, ufs_clock},
 	{KY_PF_FTRACE_EVENT_F2FS_IOSTAT, f2fs_amount},
 	{KY_PF_FTRACE_EVENT_F2FS_IOSTAT_LATENCY, f2fs_latency},
+	{KY_PF_FTRACE_EVENT_NETIF_RECEIVE_SKB, received},
+	{KY_PF_FTRACE_EVENT_NET_DEV_XMIT, transmitted},
+	{KY_PF_FTRACE_EVENT_INET_SOCK_SET_STATE, socket_state},
+	{KY_PF_FTRACE_EVENT_TCP_RETRANSMIT_SKB, tcp_retransmit},
+	{KY_PF_FTRACE_EVENT_NAPI_GRO_RECEIVE_ENTRY, napi_entry},
+	{KY_PF_FTRACE_EVENT_NAPI_GRO_RECEIVE_EXIT, napi_exit},
+	{KY_PF_FTRACE_EVENT_KFREE_SKB, freed},
 	{0, NULL},
 };

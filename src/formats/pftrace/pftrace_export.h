@@ -2,11 +2,9 @@
 /*
  * pftrace_export.h: what the files of the export to Perfetto's format share.
  *
- *   pftrace_export.c  the file, its packets and clocks
- *   pftrace_export_tracks.c       descriptors of processes, threads and tracks
- *   pftrace_export_events.c       slices, instants, counters, flows, arguments
- *   pftrace_export_kernel.c       scheduling, kernel events, logs
- *   pftrace_export_samples.c      samples and their call stacks
+ *   pftrace_export.c         the file, its packets and clocks, descriptors of tracks
+ *   pftrace_export_events.c  slices, instants, counters, flows, arguments
+ *   pftrace_export_kernel.c  scheduling, kernel events, logs, samples
  *
  * The file has three sequences: descriptors and clocks; events, whose times count from the event before, since
  * the walk is in order; samples. Texts are interned under the number they have in the trace.
@@ -68,10 +66,8 @@ bool ky_pf_export_is_new(struct ky_pf_exporter *w, enum ky_pf_export_interned wh
 void ky_pf_export_string(struct ky_pf_exporter *w, struct ky_out *to, uint32_t field,
 			 uint32_t string);
 
-/* pftrace_export_tracks.c */
-void ky_pf_export_describe_tasks(struct ky_pf_exporter *w);
+/* pftrace_export.c: return the uuid of a track. */
 uint64_t ky_pf_export_thread_uuid(const struct ky_pf_exporter *w, uint32_t thread);
-void ky_pf_export_describe_tracks(struct ky_pf_exporter *w);
 uint64_t ky_pf_export_track(const struct ky_pf_exporter *w, uint32_t track);
 
 /* pftrace_export_events.c */
@@ -85,7 +81,6 @@ void ky_pf_export_sched_end(struct ky_pf_exporter *w);
 void ky_pf_export_raw(void *self, const struct ky_walk_item *item);
 void ky_pf_export_log(void *self, const struct ky_walk_item *item);
 
-/* pftrace_export_samples.c */
 void ky_pf_export_sample(void *self, const struct ky_walk_item *item);
 
 #endif

@@ -212,7 +212,7 @@ static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 
 /* ---- what events mean ---- */
 
-void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
+void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -226,7 +226,7 @@ void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
 	}
 }
 
-uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
+uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->texts[field].data ? ky_pf_string(pf, parts->texts[field]) : 0;
 }
@@ -234,8 +234,8 @@ uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint
 void ky_pf_ftrace_open(struct ky_pf *pf)
 {
 	static const struct ky_pf_ftrace_handler *const tables[] = {
-		ky_pf_kernel_handlers, ky_pf_device_handlers, ky_pf_memory_handlers,
-		ky_pf_network_handlers, ky_pf_graphics_handlers};
+		ky_pf_kernel_handlers, ky_pf_devices_handlers, ky_pf_memory_handlers,
+		ky_pf_graphics_handlers};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		for (const struct ky_pf_ftrace_handler *h = tables[i]; h->take; h++)
 			pf->ftrace_handlers[h->event] = h->take;
@@ -246,7 +246,7 @@ static void dispatch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	struct ky_pf_parts parts;
 	if (event->id >= KY_PF_FTRACE_EVENTS_END || !pf->ftrace_handlers[event->id])
 		return;
-	ky_pf_take_apart(event->all, &parts);
+	ky_pf_ftrace_take_apart(event->all, &parts);
 	pf->ftrace_handlers[event->id](pf, event, &parts);
 }
 
@@ -270,7 +270,7 @@ static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		}
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "an ftrace event");
+		ky_pf_read_note_damage(pf, "an ftrace event");
 	if (!event.id)
 		return;
 	if (event.tid < 0) {
@@ -377,7 +377,7 @@ static void compact_switch(struct ky_pf *pf, const struct bundle *bundle, const 
 			   uint32_t comm)
 {
 	const int64_t ts = event_time(pf, bundle, row->ns);
-	struct ky_pf_switch *last = ky_pf_last_switch(pf, bundle->cpu);
+	struct ky_pf_switch *last = ky_pf_kernel_last_switch(pf, bundle->cpu);
 	if (!last || ts < pf->ftrace_from_ns)
 		return;
 	struct ky_switch event = {.cpu = bundle->cpu,
@@ -407,7 +407,7 @@ static void compact_waking(struct ky_pf *pf, const struct bundle *bundle, const 
 {
 	struct ky_trace *trace = pf->trace;
 	const int64_t ts = event_time(pf, bundle, row->ns);
-	const struct ky_pf_switch *last = ky_pf_last_switch(pf, bundle->cpu);
+	const struct ky_pf_switch *last = ky_pf_kernel_last_switch(pf, bundle->cpu);
 	if (!last || ts < pf->ftrace_from_ns)
 		return;
 	if (!last->known) {
@@ -458,7 +458,7 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 		}
 	}
 	if (switches.times.bad || switches.comms.bad || wakings.times.bad || wakings.comms.bad)
-		ky_pf_damaged(pf, "compact_sched");
+		ky_pf_read_note_damage(pf, "compact_sched");
 }
 
 /* ---- the bundle ---- */
@@ -487,5 +487,5 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			learn_generic(pf, field.view);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "an ftrace bundle");
+		ky_pf_read_note_damage(pf, "an ftrace bundle");
 }

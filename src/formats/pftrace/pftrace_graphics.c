@@ -20,16 +20,16 @@ static void vblank(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "vblank seqno"),
 		    (uint32_t)parts->values[KY_PF_DRM_VBLANK_EVENT_SEQ]);
 	ky_put_instant(pf->trace, event->ts,
-		       ky_pf_slice_track(pf, "drm_vblank",
-					 ky_pf_name(pf, "vblank-%u", (unsigned)crtc),
-					 (uint32_t)crtc),
+		       ky_pf_track_of_slices(pf, "drm_vblank",
+					     ky_pf_track_name(pf, "vblank-%u", (unsigned)crtc),
+					     (uint32_t)crtc),
 		       0, ky_pf_literal(pf, name), ky_args_end(pf->trace));
 }
 
 static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
 {
-	return ky_pf_slice_track(pf, "drm_sched_ring",
-				 ky_pf_name(pf, "sched-%.*s", KY_PF_TEXT(ring)), 0);
+	return ky_pf_track_of_slices(pf, "drm_sched_ring",
+				     ky_pf_track_name(pf, "sched-%.*s", KY_PF_TEXT(ring)), 0);
 }
 
 /* Kernels before 6.17 identify a job by the ring's id and the address of a fence. */
@@ -104,7 +104,7 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		       seqno = (uint32_t)parts->values[KY_PF_DMA_FENCE_INIT_SEQNO];
 	if (timeline.bytes == 7 && memcmp(timeline.data, "unbound", 7) == 0)
 		return;
-	const uint32_t name = ky_pf_name(pf, "fence-%.*s-%u", KY_PF_TEXT(timeline), context);
+	const uint32_t name = ky_pf_track_name(pf, "fence-%.*s-%u", KY_PF_TEXT(timeline), context);
 	ky_args_begin(pf->trace);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence seqno"), seqno);
 	const struct ky_job job = {
@@ -112,7 +112,7 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		.step = event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_INIT   ? KY_FENCE_INIT
 			: event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_EMIT ? KY_FENCE_EMIT
 									 : KY_FENCE_SIGNALED,
-		.track = ky_pf_slice_track(pf, "drm_fence", name, context),
+		.track = ky_pf_track_of_slices(pf, "drm_fence", name, context),
 		.name = ky_pf_literal(pf, "fence"),
 		.args = ky_args_end(pf->trace),
 	};
@@ -177,8 +177,8 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 	ky_arg_int(trace, ky_pf_literal(pf, "sequence"), sequence);
 	const uint32_t args = ky_args_end(trace);
 	const uint32_t category = ky_pf_literal(pf, "Video 4 Linux 2");
-	const uint32_t name = ky_pf_name(pf, "%s minor=%d seq=%u type=%u index=%u", kind->name,
-					 (int)minor, sequence, type, index);
+	const uint32_t name = ky_pf_track_name(pf, "%s minor=%d seq=%u type=%u index=%u",
+					       kind->name, (int)minor, sequence, type, index);
 	if (!kind->index) {
 		ky_put_tid_instant(trace, event->ts, event->tid, category, name, args);
 		return;
@@ -258,13 +258,14 @@ static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	if (!control && !(text.bytes == 6 && memcmp(text.data, "cursor", 6) == 0))
 		return;
 	const char *queue = control ? "Control" : "Cursor";
-	ky_pf_put(pf, event->ts, "virtgpu_num_free", ky_pf_name(pf, "Virtgpu %s Free", queue),
-		  (double)(uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_NUM_FREE]);
-	const uint32_t latency = ky_pf_counter_track(
-		pf, "virtgpu_latency", ky_pf_name(pf, "Virtgpu %s Latency", queue), 0);
+	ky_pf_track_put_counter(
+		pf, event->ts, "virtgpu_num_free", ky_pf_track_name(pf, "Virtgpu %s Free", queue),
+		(double)(uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_NUM_FREE]);
+	const uint32_t latency = ky_pf_track_of_counter(
+		pf, "virtgpu_latency", ky_pf_track_name(pf, "Virtgpu %s Latency", queue), 0);
 	const struct ky_lane_span span = {
 		.type = ky_pf_literal(pf, "virtgpu_queue_event"),
-		.track = ky_pf_name(pf, "Virtgpu %s Queue", queue),
+		.track = ky_pf_track_name(pf, "Virtgpu %s Queue", queue),
 		.cookie = (uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_SEQNO],
 		.name = queued ? ky_pf_literal(
 					 pf,
@@ -316,7 +317,7 @@ static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const bool queued = event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE;
 	const struct ky_lane_span span = {
 		.type = ky_pf_literal(pf, "virtio_video_queue_event"),
-		.track = ky_pf_name(
+		.track = ky_pf_track_name(
 			pf, "virtio_video stream #%u %s",
 			(unsigned)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID],
 			ky_text_of(
@@ -326,7 +327,7 @@ static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 					(uint32_t)parts->values
 						[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_QUEUE_TYPE]))),
 		.cookie = (int32_t)resource,
-		.name = queued ? ky_pf_name(pf, "Resource #%d", (int)resource) : 0,
+		.name = queued ? ky_pf_track_name(pf, "Resource #%d", (int)resource) : 0,
 		.args = queued ? 0 : video_args(pf, parts),
 	};
 	if (queued)
@@ -346,11 +347,12 @@ static void video_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		"SET_CONTROL",      "GET_PARAMS_EXT", "SET_PARAMS_EXT"};
 	const uint64_t command = parts->values[KY_PF_VIRTIO_VIDEO_CMD_TYPE] - 0x100;
 	const uint32_t stream = (uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_CMD_STREAM_ID];
-	const uint32_t track = ky_pf_slice_track(
+	const uint32_t track = ky_pf_track_of_slices(
 		pf, "virtio_video_command",
-		ky_pf_name(pf, "virtio_video stream #%u %s", stream,
-			   event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_CMD_DONE ? "Responses"
-										 : "Requests"),
+		ky_pf_track_name(pf, "virtio_video stream #%u %s", stream,
+				 event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_CMD_DONE
+					 ? "Responses"
+					 : "Requests"),
 		stream);
 	ky_put_complete(pf->trace, event->ts, COMMAND_NS, track, 0,
 			ky_pf_literal(pf, command < sizeof(names) / sizeof(*names) ? names[command]
@@ -411,7 +413,7 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != KY_PF_GPU_COUNTER_DESCRIPTOR_SPECS || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &spec);
+		ky_pf_ftrace_take_apart(field.view, &spec);
 		if (!ky_pf_has(&spec, KY_PF_GPU_COUNTER_SPEC_COUNTER_ID) ||
 		    !spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME].data) {
 			ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
@@ -419,8 +421,8 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 			continue;
 		}
 		uint64_t *counter =
-			ky_pf_known(pf, KY_PF_GPU_COUNTER, whose,
-				    spec.values[KY_PF_GPU_COUNTER_SPEC_COUNTER_ID], true);
+			ky_pf_read_known(pf, KY_PF_GPU_COUNTER, whose,
+					 spec.values[KY_PF_GPU_COUNTER_SPEC_COUNTER_ID], true);
 		if (counter && !*counter)
 			*counter = ky_pf_string(pf, spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME]) |
 				   (spec.values[KY_PF_GPU_COUNTER_SPEC_VALUE_DIRECTION] ==
@@ -431,7 +433,7 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 	}
 }
 
-void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_graphics_describe_counters(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_field descriptor, gpu;
 	if (ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR, &descriptor))
@@ -441,11 +443,11 @@ void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message)
 					  : 0);
 }
 
-void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			       struct ky_proto_view message)
+void ky_pf_graphics_intern_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+				    struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	describe_counters(
 		pf, interned_key(sequence, parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_IID]),
 		parts.texts[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_COUNTER_DESCRIPTOR],
@@ -459,15 +461,15 @@ static void put_gpu_counter(struct ky_pf *pf, int64_t ts, uint64_t whose,
 	    !(ky_pf_has(parts, KY_PF_GPU_COUNTER_INT_VALUE) ||
 	      ky_pf_has(parts, KY_PF_GPU_COUNTER_DOUBLE_VALUE)))
 		return;
-	const uint64_t *counter = ky_pf_known(pf, KY_PF_GPU_COUNTER, whose,
-					      parts->values[KY_PF_GPU_COUNTER_COUNTER_ID], false);
+	const uint64_t *counter = ky_pf_read_known(
+		pf, KY_PF_GPU_COUNTER, whose, parts->values[KY_PF_GPU_COUNTER_COUNTER_ID], false);
 	if (!counter) {
 		ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
 			   "a value of a GPU counter without a descriptor");
 		return;
 	}
-	const uint32_t track =
-		ky_pf_counter_track(pf, "gpu_counter", (uint32_t)*counter, *counter >> GPU_SHIFT);
+	const uint32_t track = ky_pf_track_of_counter(pf, "gpu_counter", (uint32_t)*counter,
+						      *counter >> GPU_SHIFT);
 	const double value =
 		ky_pf_has(parts, KY_PF_GPU_COUNTER_INT_VALUE)
 			? (double)(int64_t)parts->values[KY_PF_GPU_COUNTER_INT_VALUE]
@@ -478,8 +480,8 @@ static void put_gpu_counter(struct ky_pf *pf, int64_t ts, uint64_t whose,
 		ky_put_counter_since(pf->trace, ts, track, value);
 }
 
-void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_proto_view message)
+void ky_pf_graphics_put_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+				 struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -491,9 +493,9 @@ void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != KY_PF_GPU_COUNTER_EVENT_COUNTERS || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		put_gpu_counter(pf, ts, whose, &parts);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "gpu_counter_event");
+		ky_pf_read_note_damage(pf, "gpu_counter_event");
 }

@@ -7,6 +7,7 @@
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_IIDS_H
 #define KY_FORMATS_PFTRACE_PFTRACE_IIDS_H
 
+#include "base/array.h"
 #include "base/map.h"
 
 struct ky_pf_iid {
@@ -31,9 +32,40 @@ static inline uint32_t *ky_pf_iids_find(const struct ky_pf_iids *iids, uint64_t 
 	return ky_u64_map_find(&iids->sparse, iid);
 }
 
+static inline bool ky_pf_iids_is_dense(const struct ky_pf_iids *iids, uint64_t iid)
+{
+	return iid < iids->dense_room ||
+	       (iid < 2 * (uint64_t)iids->dense_used + 32 && iid < UINT32_MAX / 8);
+}
+
 /* Return where the value is, adding it as 0 (*made is then true); NULL without memory. */
-uint32_t *ky_pf_iids_add(struct ky_pf_iids *iids, uint64_t iid, bool *made);
-void ky_pf_iids_clear(struct ky_pf_iids *iids);
-void ky_pf_iids_free(struct ky_pf_iids *iids);
+static inline uint32_t *ky_pf_iids_add(struct ky_pf_iids *iids, uint64_t iid, bool *made)
+{
+	uint32_t *value = ky_pf_iids_find(iids, iid);
+	*made = !value;
+	if (value)
+		return value;
+	if (!ky_pf_iids_is_dense(iids, iid))
+		return ky_u64_map_add(&iids->sparse, iid, made);
+	if (!KY_ARRAY_GROW_ZERO(iids->dense, iids->dense_room, iid + 1))
+		return NULL;
+	iids->dense_used += iids->dense[iid].generation == 0;
+	iids->dense[iid] = (struct ky_pf_iid){iids->past + 1, 0};
+	return &iids->dense[iid].value;
+}
+
+static inline void ky_pf_iids_free(struct ky_pf_iids *iids)
+{
+	KY_ARRAY_FREE(iids->dense, iids->dense_room);
+	ky_u64_map_free(&iids->sparse);
+	*iids = (struct ky_pf_iids){0};
+}
+
+static inline void ky_pf_iids_clear(struct ky_pf_iids *iids)
+{
+	ky_u64_map_free(&iids->sparse);
+	if (++iids->past == UINT32_MAX)
+		ky_pf_iids_free(iids);
+}
 
 #endif

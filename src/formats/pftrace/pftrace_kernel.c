@@ -11,7 +11,7 @@
 
 #define CLONE_THREAD 0x10000u
 
-struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu)
+struct ky_pf_switch *ky_pf_kernel_last_switch(struct ky_pf *pf, uint32_t cpu)
 {
 	bool made;
 	if (!KY_PF_GROW(pf, switches))
@@ -43,16 +43,16 @@ static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const uint64_t *values = parts->values;
 	const struct ky_switch change = {
 		.cpu = event->cpu,
-		.prev_comm = ky_pf_part_text(pf, parts, KY_PF_SCHED_SWITCH_PREV_COMM),
+		.prev_comm = ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_SWITCH_PREV_COMM),
 		.prev_tid = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PID],
 		.prev_priority = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PRIO],
 		.prev_state = ky_task_state(pf->trace, values[KY_PF_SCHED_SWITCH_PREV_STATE],
 					    pf->kernel_release),
-		.next_comm = ky_pf_part_text(pf, parts, KY_PF_SCHED_SWITCH_NEXT_COMM),
+		.next_comm = ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_SWITCH_NEXT_COMM),
 		.next_tid = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PID],
 		.next_priority = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PRIO],
 	};
-	struct ky_pf_switch *last = ky_pf_last_switch(pf, event->cpu);
+	struct ky_pf_switch *last = ky_pf_kernel_last_switch(pf, event->cpu);
 	if (last)
 		*last = (struct ky_pf_switch){change.next_tid, change.next_priority,
 					      change.next_comm, true};
@@ -63,7 +63,7 @@ static void sched_waking(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			 const struct ky_pf_parts *parts)
 {
 	ky_put_waking(pf->trace, event->ts, (int32_t)parts->values[KY_PF_SCHED_WAKING_PID],
-		      ky_pf_part_text(pf, parts, KY_PF_SCHED_WAKING_COMM), event->tid);
+		      ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_WAKING_COMM), event->tid);
 }
 
 static void sched_blocked(struct ky_pf *pf, const struct ky_pf_ftrace *event,
@@ -82,7 +82,7 @@ static void task_new(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const int32_t tid = (int32_t)parts->values[KY_PF_TASK_NEWTASK_PID];
 	if (tid)
 		ky_put_task_new(pf->trace, event->ts, event->tid, tid,
-				ky_pf_part_text(pf, parts, KY_PF_TASK_NEWTASK_COMM),
+				ky_pf_ftrace_part_text(pf, parts, KY_PF_TASK_NEWTASK_COMM),
 				(parts->values[KY_PF_TASK_NEWTASK_CLONE_FLAGS] & CLONE_THREAD) !=
 					0);
 }
@@ -91,7 +91,7 @@ static void task_rename(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			const struct ky_pf_parts *parts)
 {
 	ky_put_task_rename(pf->trace, event->ts, (int32_t)parts->values[KY_PF_TASK_RENAME_PID],
-			   ky_pf_part_text(pf, parts, KY_PF_TASK_RENAME_NEWCOMM));
+			   ky_pf_ftrace_part_text(pf, parts, KY_PF_TASK_RENAME_NEWCOMM));
 }
 
 static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event,
@@ -154,7 +154,8 @@ static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 {
 	const char *known = ky_ftrace_syscall_name(pf->syscalls, (int64_t)number);
-	return known ? ky_string_z(pf->trace, known) : ky_pf_name(pf, "sys_%u", (unsigned)number);
+	return known ? ky_string_z(pf->trace, known)
+		     : ky_pf_track_name(pf, "sys_%u", (unsigned)number);
 }
 
 /* args is a repeated field: parts has only its last item. */
@@ -258,8 +259,8 @@ static void binder(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		.dest_tgid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_PROC],
 		.dest_tid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_THREAD],
 		.reply = parts->values[KY_PF_BINDER_TRANSACTION_REPLY] == 1,
-		.code = ky_pf_name(pf, "0x%x Java Layer Dependent",
-				   (unsigned)parts->values[KY_PF_BINDER_TRANSACTION_CODE]),
+		.code = ky_pf_track_name(pf, "0x%x Java Layer Dependent",
+					 (unsigned)parts->values[KY_PF_BINDER_TRANSACTION_CODE]),
 		.flags = (uint32_t)parts->values[KY_PF_BINDER_TRANSACTION_FLAGS],
 	};
 	ky_put_binder_transaction(pf->trace, event->ts, event->tid, &call);
@@ -308,13 +309,14 @@ const struct ky_pf_ftrace_handler ky_pf_kernel_handlers[] = {
 
 /* ---- kernels other than Linux ---- */
 
-void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_kernel_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	const struct ky_task_step step = {
 		.cpu = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_CPU],
-		.comm = ky_pf_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM),
+		.comm = ky_pf_ftrace_part_text(pf, &parts,
+					       KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM),
 		.tid = (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_TID],
 		.now = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_STATE],
 		.priority = (int32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_PRIO],
@@ -322,19 +324,19 @@ void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view messa
 	ky_put_task_step(pf->trace, ts, &step);
 }
 
-void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_kernel_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	ky_put_task_rename(
 		pf->trace, ts, (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_TID],
-		ky_pf_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM));
+		ky_pf_ftrace_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM));
 }
 
-void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_kernel_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	ky_put_cpu_counter(
 		pf->trace, ts, (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_CPU_FREQUENCY_EVENT_CPU],
 		pf->words[KY_PF_W_CPUFREQ],
@@ -342,13 +344,13 @@ void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_v
 			1000.0);
 }
 
-void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_kernel_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	ky_put_counter(
 		pf->trace, ts,
-		ky_pf_counter_track(
+		ky_pf_track_of_counter(
 			pf, "gpu_frequency", ky_pf_literal(pf, "gpufreq"),
 			(uint32_t)parts.values[KY_PF_GENERIC_GPU_FREQUENCY_EVENT_GPU_ID]),
 		(double)(uint32_t)parts.values[KY_PF_GENERIC_GPU_FREQUENCY_EVENT_FREQUENCY_KHZ]);
@@ -395,7 +397,7 @@ static void tree_thread(struct ky_pf *pf, const struct ky_pf_parts *parts)
 			KY_NAME_SYSTEM);
 }
 
-void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_kernel_process_tree(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -403,12 +405,12 @@ void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message)
 	while (ky_proto_next(&in, &field)) {
 		if (field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		if (field.id == KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESSES)
 			tree_process(pf, &parts);
 		else if (field.id == KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREADS)
 			tree_thread(pf, &parts);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "generic_kernel_process_tree");
+		ky_pf_read_note_damage(pf, "generic_kernel_process_tree");
 }

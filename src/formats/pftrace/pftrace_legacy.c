@@ -62,8 +62,8 @@ void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view messag
 	}
 }
 
-void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
-		       const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind)
+static void put_flow(struct ky_pf *pf, const struct ky_pf_event *event,
+		     const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind)
 {
 	if (legacy->has_bind_id) {
 		if (legacy->flow_direction < KY_PF_FLOW_IN ||
@@ -226,8 +226,8 @@ static void complete_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		return;
 	}
 	ky_put_complete(pf->trace, event->ts, ns, track, event->category, event->name,
-			ky_pf_event_args(pf, sequence, event, 0));
-	ky_pf_legacy_flow(pf, event, legacy, track, KY_BIND_LAST);
+			ky_pf_args_of_event(pf, sequence, event, 0));
+	put_flow(pf, event, legacy, track, KY_BIND_LAST);
 }
 
 static void slice_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
@@ -236,24 +236,24 @@ static void slice_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	const int phase = legacy->phase;
 	const bool kept = phase == 'S' || phase == 'T' || phase == 'p' || phase == 'R';
-	const uint32_t args = ky_pf_event_args(pf, sequence, event, kept ? phase : 0);
+	const uint32_t args = ky_pf_args_of_event(pf, sequence, event, kept ? phase : 0);
 	switch (phase) {
 	case 'B':
 	case 'b':
 	case 'S':
 		ky_put_begin(pf->trace, event->ts, track, event->category, event->name, args);
-		ky_pf_legacy_flow(pf, event, legacy, track, KY_BIND_LAST);
+		put_flow(pf, event, legacy, track, KY_BIND_LAST);
 		break;
 	case 'E':
 	case 'e':
 	case 'F':
-		ky_pf_legacy_flow(pf, event, legacy, track, KY_BIND_ENCLOSING);
+		put_flow(pf, event, legacy, track, KY_BIND_ENCLOSING);
 		ky_put_end(pf->trace, event->ts, track, event->category, event->name, args);
 		break;
 	default:
 		ky_put_instant(pf->trace, event->ts, track, event->category, event->name, args);
 		if (phase != 'T' && phase != 'p')
-			ky_pf_legacy_flow(pf, event, legacy, track, KY_BIND_LAST);
+			put_flow(pf, event, legacy, track, KY_BIND_LAST);
 	}
 }
 

@@ -40,7 +40,8 @@ static void cma_end(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t key = ky_pf_literal(pf, args[i].key);
 		if (parts->texts[args[i].field].data)
-			ky_arg_string(pf->trace, key, ky_pf_part_text(pf, parts, args[i].field));
+			ky_arg_string(pf->trace, key,
+				      ky_pf_ftrace_part_text(pf, parts, args[i].field));
 		else
 			ky_arg_uint(pf->trace, key, parts->values[args[i].field]);
 	}
@@ -82,7 +83,7 @@ static void buffer(struct ky_pf *pf, const struct ky_pf_ftrace *event, const cha
 		.type = ky_pf_literal(pf, type),
 		.track = ky_pf_literal(pf, track),
 		.cookie = cookie,
-		.name = bytes > 0 ? ky_pf_name(pf, "%lld kB", (long long)bytes / 1024) : 0,
+		.name = bytes > 0 ? ky_pf_track_name(pf, "%lld kB", (long long)bytes / 1024) : 0,
 	};
 	if (bytes > 0)
 		ky_put_lane_begin(pf->trace, event->ts, &span);
@@ -94,8 +95,9 @@ static void dma_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		     const struct ky_pf_parts *parts)
 {
 	const int64_t bytes = (int64_t)parts->values[KY_PF_DMA_HEAP_STAT_LEN];
-	ky_pf_put(pf, event->ts, "android_dma_heap", ky_pf_literal(pf, "mem.dma_heap"),
-		  (double)parts->values[KY_PF_DMA_HEAP_STAT_TOTAL_ALLOCATED]);
+	ky_pf_track_put_counter(pf, event->ts, "android_dma_heap",
+				ky_pf_literal(pf, "mem.dma_heap"),
+				(double)parts->values[KY_PF_DMA_HEAP_STAT_TOTAL_ALLOCATED]);
 	ky_args_begin(pf->trace);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "inode"),
 		    parts->values[KY_PF_DMA_HEAP_STAT_INODE]);
@@ -109,8 +111,8 @@ static void dma_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 static void ion(struct ky_pf *pf, const struct ky_pf_ftrace *event, const struct ky_pf_parts *parts)
 {
 	const int64_t bytes = (int64_t)parts->values[KY_PF_ION_STAT_LEN];
-	ky_pf_put(pf, event->ts, "ion", ky_pf_literal(pf, "mem.ion"),
-		  (double)(int64_t)parts->values[KY_PF_ION_STAT_TOTAL_ALLOCATED]);
+	ky_pf_track_put_counter(pf, event->ts, "ion", ky_pf_literal(pf, "mem.ion"),
+				(double)(int64_t)parts->values[KY_PF_ION_STAT_TOTAL_ALLOCATED]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_literal(pf, "mem.ion_change"), (double)bytes, 0);
 	buffer(pf, event, "android_ion_allocations", "mem.ion_buffer",
@@ -126,10 +128,11 @@ static void ion_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 						  ? parts->texts[KY_PF_ION_HEAP_GROW_HEAP_NAME]
 						  : unknown;
 	const double bytes = (double)parts->values[KY_PF_ION_HEAP_GROW_LEN] * (grow ? 1 : -1);
-	ky_pf_put(pf, event->ts, "ion", ky_pf_name(pf, "mem.ion.%.*s", KY_PF_TEXT(heap)),
-		  (double)(int64_t)parts->values[KY_PF_ION_HEAP_GROW_TOTAL_ALLOCATED] + bytes);
+	ky_pf_track_put_counter(
+		pf, event->ts, "ion", ky_pf_track_name(pf, "mem.ion.%.*s", KY_PF_TEXT(heap)),
+		(double)(int64_t)parts->values[KY_PF_ION_HEAP_GROW_TOTAL_ALLOCATED] + bytes);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
-			   ky_pf_name(pf, "mem.ion_change.%.*s", KY_PF_TEXT(heap)), bytes, 0);
+			   ky_pf_track_name(pf, "mem.ion_change.%.*s", KY_PF_TEXT(heap)), bytes, 0);
 }
 
 static void fastrpc(struct ky_pf *pf, const struct ky_pf_ftrace *event,
@@ -140,10 +143,11 @@ static void fastrpc(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	char number[16];
 	snprintf(number, sizeof(number), "%u", id);
 	const char *of = id < sizeof(processors) / sizeof(*processors) ? processors[id] : number;
-	ky_pf_put(pf, event->ts, "fastrpc", ky_pf_name(pf, "mem.fastrpc[%s]", of),
-		  (double)parts->values[KY_PF_FASTRPC_DMA_STAT_TOTAL_ALLOCATED]);
+	ky_pf_track_put_counter(pf, event->ts, "fastrpc",
+				ky_pf_track_name(pf, "mem.fastrpc[%s]", of),
+				(double)parts->values[KY_PF_FASTRPC_DMA_STAT_TOTAL_ALLOCATED]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
-			   ky_pf_name(pf, "mem.fastrpc_change[%s]", of),
+			   ky_pf_track_name(pf, "mem.fastrpc_change[%s]", of),
 			   (double)(int64_t)parts->values[KY_PF_FASTRPC_DMA_STAT_LEN], 0);
 }
 

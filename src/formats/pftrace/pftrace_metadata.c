@@ -62,7 +62,7 @@ static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 	}
 }
 
-void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info)
+void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info)
 {
 	struct ky_proto_in in = ky_proto_open(info);
 	struct ky_proto_field field;
@@ -86,7 +86,7 @@ void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info)
 	}
 }
 
-void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
+void ky_pf_metadata_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
 {
 	struct ky_proto_field msb, lsb;
 	char text[40];
@@ -128,7 +128,7 @@ static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 	}
 }
 
-void ky_pf_trace_stats(struct ky_pf *pf, struct ky_proto_view stats)
+void ky_pf_metadata_stats(struct ky_pf *pf, struct ky_proto_view stats)
 {
 	struct ky_proto_in in = ky_proto_open(stats);
 	struct ky_proto_field field;
@@ -149,7 +149,7 @@ static uint32_t trigger_track(struct ky_pf *pf)
 }
 
 /* Chrome's triggers have a hash instead of a name. */
-void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
+void ky_pf_metadata_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
 	struct ky_proto_field field;
@@ -164,7 +164,7 @@ void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view tri
 }
 
 /* Put an instant with the producer that activated the trigger. */
-void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
+void ky_pf_metadata_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger)
 {
 	struct ky_trace *trace = pf->trace;
 	struct ky_proto_field name, field;
@@ -214,7 +214,7 @@ static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 		   event.priority, event.tag, event.message);
 }
 
-void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet)
+void ky_pf_metadata_android_log(struct ky_pf *pf, struct ky_proto_view packet)
 {
 	struct ky_proto_in in = ky_proto_open(packet);
 	struct ky_proto_field field;
@@ -222,5 +222,5 @@ void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet)
 		if (field.id == KY_PF_ANDROID_LOG_PACKET_EVENTS && field.wire == KY_PROTO_BYTES)
 			log_event(pf, field.view);
 	if (in.bad)
-		ky_pf_damaged(pf, "android_log");
+		ky_pf_read_note_damage(pf, "android_log");
 }

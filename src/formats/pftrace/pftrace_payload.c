@@ -66,7 +66,7 @@ static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct k
 		}
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "a packet");
+		ky_pf_read_note_damage(pf, "a packet");
 }
 
 /* ---- machines ---- */
@@ -101,7 +101,7 @@ static void thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			      struct ky_proto_view descriptor)
 {
 	if (sequence->valid)
-		ky_pf_thread_descriptor(pf, sequence, descriptor, false);
+		ky_pf_process_thread_descriptor(pf, sequence, descriptor, false);
 }
 
 /* How a payload is read, by what it needs beside itself. */
@@ -120,36 +120,36 @@ static const struct payload payloads[] = {
 	[KY_PF_TRACE_PACKET_FTRACE_EVENTS] = {.first_pass = ky_pf_ftrace_range,
 					      .sequenced = ky_pf_ftrace_bundle},
 	[KY_PF_TRACE_PACKET_PROCESS_TREE] = {.plain = ky_pf_process_tree},
-	[KY_PF_TRACE_PACKET_SYS_STATS] = {.timed = ky_pf_sys_stats},
+	[KY_PF_TRACE_PACKET_SYS_STATS] = {.timed = ky_pf_stats_put},
 	[KY_PF_TRACE_PACKET_PROCESS_STATS] = {.timed = ky_pf_process_stats},
-	[KY_PF_TRACE_PACKET_TRACE_STATS] = {.plain = ky_pf_trace_stats},
-	[KY_PF_TRACE_PACKET_BATTERY] = {.timed = ky_pf_battery},
-	[KY_PF_TRACE_PACKET_ANDROID_LOG] = {.plain = ky_pf_android_log},
-	[KY_PF_TRACE_PACKET_POWER_RAILS] = {.first_pass = ky_pf_describe_rails,
+	[KY_PF_TRACE_PACKET_TRACE_STATS] = {.plain = ky_pf_metadata_stats},
+	[KY_PF_TRACE_PACKET_BATTERY] = {.timed = ky_pf_power_battery},
+	[KY_PF_TRACE_PACKET_ANDROID_LOG] = {.plain = ky_pf_metadata_android_log},
+	[KY_PF_TRACE_PACKET_POWER_RAILS] = {.first_pass = ky_pf_power_describe_rails,
 					    .timed = ky_pf_power_rails},
 	[KY_PF_TRACE_PACKET_PROCESS_DESCRIPTOR] = {.plain = ky_pf_process_descriptor},
 	[KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR] = {.sequenced = thread_descriptor},
-	[KY_PF_TRACE_PACKET_SYSTEM_INFO] = {.first_pass = ky_pf_system_info},
-	[KY_PF_TRACE_PACKET_TRIGGER] = {.timed = ky_pf_trigger},
-	[KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT] = {.first_pass = ky_pf_describe_gpu_counters,
-						  .sequenced_timed = ky_pf_gpu_counters},
-	[KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET] = {.sequenced = ky_pf_streaming_profile},
-	[KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR] = {.first_pass = ky_pf_describe_track,
-						 .sequenced = ky_pf_name_described},
-	[KY_PF_TRACE_PACKET_PERF_SAMPLE] = {.sequenced_timed = ky_pf_perf_sample},
+	[KY_PF_TRACE_PACKET_SYSTEM_INFO] = {.first_pass = ky_pf_metadata_system},
+	[KY_PF_TRACE_PACKET_TRIGGER] = {.timed = ky_pf_metadata_trigger},
+	[KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT] = {.first_pass = ky_pf_graphics_describe_counters,
+						  .sequenced_timed = ky_pf_graphics_put_counters},
+	[KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET] = {.sequenced = ky_pf_sample_streaming},
+	[KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR] = {.first_pass = ky_pf_track_describe,
+						 .sequenced = ky_pf_process_name_described},
+	[KY_PF_TRACE_PACKET_PERF_SAMPLE] = {.sequenced_timed = ky_pf_sample_perf},
 	[KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN] =
-		{.first_pass = ky_pf_describe_energy, .timed = ky_pf_energy_breakdown},
-	[KY_PF_TRACE_PACKET_TRACE_UUID] = {.plain = ky_pf_trace_uuid},
-	[KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY] = {.first_pass = ky_pf_describe_entities,
-						       .timed = ky_pf_entity_residency},
-	[KY_PF_TRACE_PACKET_CHROME_TRIGGER] = {.timed = ky_pf_chrome_trigger},
-	[KY_PF_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER] = {.timed = ky_pf_trigger},
-	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT] = {.timed = ky_pf_generic_task},
-	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT] = {.timed = ky_pf_generic_cpu_frequency},
-	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT] = {.timed = ky_pf_generic_rename},
-	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE] = {.plain = ky_pf_generic_tree},
-	[KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT] = {.timed = ky_pf_generic_gpu_frequency},
-	[KY_PF_TRACE_PACKET_STACK_SAMPLE] = {.sequenced_timed = ky_pf_stack_sample},
+		{.first_pass = ky_pf_power_describe_energy, .timed = ky_pf_power_energy},
+	[KY_PF_TRACE_PACKET_TRACE_UUID] = {.plain = ky_pf_metadata_uuid},
+	[KY_PF_TRACE_PACKET_ENTITY_STATE_RESIDENCY] = {.first_pass = ky_pf_power_describe_entities,
+						       .timed = ky_pf_power_residency},
+	[KY_PF_TRACE_PACKET_CHROME_TRIGGER] = {.timed = ky_pf_metadata_chrome_trigger},
+	[KY_PF_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER] = {.timed = ky_pf_metadata_trigger},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT] = {.timed = ky_pf_kernel_task},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT] = {.timed = ky_pf_kernel_cpu_frequency},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT] = {.timed = ky_pf_kernel_rename},
+	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE] = {.plain = ky_pf_kernel_process_tree},
+	[KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT] = {.timed = ky_pf_kernel_gpu_frequency},
+	[KY_PF_TRACE_PACKET_STACK_SAMPLE] = {.sequenced_timed = ky_pf_sample_stack},
 };
 
 static const struct payload *payload_of(uint32_t field)
@@ -211,10 +211,10 @@ static struct look look_over(struct ky_proto_view message)
 	return look;
 }
 
-void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_file)
+void ky_pf_payload_first_pass(struct ky_pf *pf, struct ky_proto_view message, bool of_file)
 {
 	const struct look look = look_over(message);
-	if (look.compressed && of_file && ky_pf_take_compressed(pf, message)) {
+	if (look.compressed && of_file && ky_pf_read_compressed(pf, message)) {
 		pf->compressed = true;
 		return;
 	}
@@ -277,7 +277,7 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		if (!packet->has_sequence)
 			no_sequence(pf, "interned_data_missing_sequence_id");
 		else if (sequence->valid)
-			ky_pf_intern(pf, sequence, packet->interned);
+			ky_pf_sequence_intern(pf, sequence, packet->interned);
 		else
 			ky_problem(pf->trace, "interned_data_skipped_incremental_state_invalid",
 				   KY_DATA_LOSS, pf->at, "interned data after packets were lost");
@@ -299,18 +299,18 @@ static void take_payload(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		payload->plain(pf, field->view);
 	else if (payload->sequenced)
 		payload->sequenced(pf, sequence, field->view);
-	else if (payload->timed && ky_pf_packet_time(pf, sequence, packet, &ts))
+	else if (payload->timed && ky_pf_clock_packet_time(pf, sequence, packet, &ts))
 		payload->timed(pf, ts, field->view);
-	else if (payload->sequenced_timed && ky_pf_packet_time(pf, sequence, packet, &ts))
+	else if (payload->sequenced_timed && ky_pf_clock_packet_time(pf, sequence, packet, &ts))
 		payload->sequenced_timed(pf, sequence, ts, field->view);
 }
 
-void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_payload_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_pf_packet packet = {0};
 	read_packet(pf, message, &packet);
 	change_machine(pf, packet.machine_id);
-	struct ky_pf_sequence *sequence = ky_pf_sequence(pf, packet.sequence_id);
+	struct ky_pf_sequence *sequence = ky_pf_sequence_get(pf, packet.sequence_id);
 	if (!sequence)
 		return;
 	if (packet.payload.id == KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT)
@@ -320,7 +320,7 @@ void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 	const struct ky_proto_field *payload = &packet.payload;
 	if (payload->id == KY_PF_TRACE_PACKET_TRACK_EVENT) {
 		if (packet.has_sequence)
-			ky_pf_track_event(pf, sequence, &packet, payload->view);
+			ky_pf_event_read(pf, sequence, &packet, payload->view);
 		else
 			no_sequence(pf, "track_event_missing_sequence_id");
 	} else {

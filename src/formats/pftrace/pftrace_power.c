@@ -12,10 +12,11 @@
 static void battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view name, const char *counter,
 		    double value)
 {
-	ky_pf_put(pf, ts, "battery_counter",
-		  name.bytes ? ky_pf_name(pf, "batt.%.*s.%s", KY_PF_TEXT(name), counter)
-			     : ky_pf_name(pf, "batt.%s", counter),
-		  value);
+	ky_pf_track_put_counter(
+		pf, ts, "battery_counter",
+		name.bytes ? ky_pf_track_name(pf, "batt.%.*s.%s", KY_PF_TEXT(name), counter)
+			   : ky_pf_track_name(pf, "batt.%s", counter),
+		value);
 }
 
 static double real_of(uint64_t bits)
@@ -39,10 +40,10 @@ static double quotient(int64_t of, int64_t by)
 	return (double)units;
 }
 
-void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_power_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	const uint64_t *values = parts.values;
 	const struct ky_proto_view name = parts.texts[KY_PF_BATTERY_COUNTERS_NAME];
 	const int64_t voltage = (int64_t)values[KY_PF_BATTERY_COUNTERS_VOLTAGE_UV];
@@ -119,9 +120,9 @@ static uint32_t rail_name(struct ky_pf *pf, struct ky_proto_view raw)
 		const size_t bytes = strlen(rails[i].end);
 		if (raw.bytes >= bytes &&
 		    memcmp(raw.data + raw.bytes - bytes, rails[i].end, bytes) == 0)
-			return ky_pf_name(pf, "power.rails.%s", rails[i].name);
+			return ky_pf_track_name(pf, "power.rails.%s", rails[i].name);
 	}
-	return ky_pf_name(pf, "power.%.*s_uws", KY_PF_TEXT(raw));
+	return ky_pf_track_name(pf, "power.%.*s_uws", KY_PF_TEXT(raw));
 }
 
 static uint64_t session_of(struct ky_proto_view message)
@@ -130,7 +131,7 @@ static uint64_t session_of(struct ky_proto_view message)
 	return ky_proto_find(message, KY_PF_POWER_RAILS_SESSION_UUID, &session) ? session.value : 0;
 }
 
-void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_power_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -139,10 +140,10 @@ void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != KY_PF_POWER_RAILS_RAIL_DESCRIPTOR || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		uint64_t *name =
-			ky_pf_known(pf, KY_PF_RAIL, session,
-				    (uint32_t)parts.values[KY_PF_RAIL_DESCRIPTOR_INDEX], true);
+			ky_pf_read_known(pf, KY_PF_RAIL, session,
+					 (uint32_t)parts.values[KY_PF_RAIL_DESCRIPTOR_INDEX], true);
 		if (name)
 			*name = rail_name(pf, parts.texts[KY_PF_RAIL_DESCRIPTOR_RAIL_NAME]);
 	}
@@ -157,10 +158,10 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 	while (ky_proto_next(&in, &field)) {
 		if (field.id != KY_PF_POWER_RAILS_ENERGY_DATA || field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		const uint64_t *name =
-			ky_pf_known(pf, KY_PF_RAIL, session,
-				    (uint32_t)parts.values[KY_PF_RAIL_ENERGY_INDEX], false);
+			ky_pf_read_known(pf, KY_PF_RAIL, session,
+					 (uint32_t)parts.values[KY_PF_RAIL_ENERGY_INDEX], false);
 		if (!name) {
 			ky_problem(pf->trace, "power_rail_unknown_index", KY_DATA_LOSS, pf->at,
 				   "energy of a rail without a descriptor");
@@ -172,16 +173,16 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 				pf, KY_CLOCK_BOOTTIME,
 				product(parts.values[KY_PF_RAIL_ENERGY_TIMESTAMP_MS], 1000000));
 		ky_put_counter(pf->trace, when,
-			       ky_pf_counter_track(pf, "power_rails", (uint32_t)*name, session),
+			       ky_pf_track_of_counter(pf, "power_rails", (uint32_t)*name, session),
 			       (double)parts.values[KY_PF_RAIL_ENERGY_ENERGY]);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "power_rails");
+		ky_pf_read_note_damage(pf, "power_rails");
 }
 
 /* ---- consumers of energy ---- */
 
-void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_power_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_field descriptor, field;
 	struct ky_pf_parts parts;
@@ -192,10 +193,10 @@ void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
 		if (field.id != KY_PF_ENERGY_CONSUMERS_ENERGY_CONSUMERS ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		uint64_t *name =
 			ky_pf_has(&parts, KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID)
-				? ky_pf_known(
+				? ky_pf_read_known(
 					  pf, KY_PF_ENERGY, 0,
 					  parts.values[KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID],
 					  true)
@@ -215,7 +216,7 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 		if (field.id != KY_PF_ENERGY_BREAKDOWN_PER_UID_BREAKDOWN ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
+		ky_pf_ftrace_take_apart(field.view, &parts);
 		if (!ky_pf_has(&parts, KY_PF_ENERGY_UID_UID) ||
 		    !ky_pf_has(&parts, KY_PF_ENERGY_UID_ENERGY_UWS)) {
 			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
@@ -224,25 +225,25 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 		}
 		const uint64_t id = consumer << 32 | (uint32_t)parts.values[KY_PF_ENERGY_UID_UID];
 		ky_put_counter(pf->trace, ts,
-			       ky_pf_counter_track(
+			       ky_pf_track_of_counter(
 				       pf, "android_energy_estimation_breakdown_per_uid", name, id),
 			       (double)(int64_t)parts.values[KY_PF_ENERGY_UID_ENERGY_UWS]);
 	}
 }
 
-void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_power_energy(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	struct ky_proto_field descriptor;
 	if (ky_proto_find(message, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR, &descriptor))
 		return;
-	ky_pf_take_apart(message, &parts);
+	ky_pf_ftrace_take_apart(message, &parts);
 	const uint64_t *name =
 		ky_pf_has(&parts, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID) &&
 				ky_pf_has(&parts, KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS)
-			? ky_pf_known(pf, KY_PF_ENERGY, 0,
-				      parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID],
-				      false)
+			? ky_pf_read_known(pf, KY_PF_ENERGY, 0,
+					   parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID],
+					   false)
 			: NULL;
 	if (!name) {
 		ky_problem(pf->trace, "energy_breakdown_missing_values", KY_DATA_LOSS, pf->at,
@@ -250,17 +251,18 @@ void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 		return;
 	}
 	const uint32_t string = (uint32_t)*name;
-	ky_put_counter(pf->trace, ts,
-		       ky_pf_counter_track(pf, "android_energy_estimation_breakdown", string,
-					   parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID]),
-		       (double)(int64_t)parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS]);
+	ky_put_counter(
+		pf->trace, ts,
+		ky_pf_track_of_counter(pf, "android_energy_estimation_breakdown", string,
+				       parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID]),
+		(double)(int64_t)parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS]);
 	energy_of_users(pf, ts, message, parts.values[KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID],
 			string);
 }
 
 /* ---- states ---- */
 
-void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
+void ky_pf_power_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -269,19 +271,19 @@ void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
 		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
-		uint64_t *name = ky_pf_known(
+		ky_pf_ftrace_take_apart(field.view, &parts);
+		uint64_t *name = ky_pf_read_known(
 			pf, KY_PF_ENTITY, parts.values[KY_PF_POWER_ENTITY_STATE_ENTITY_INDEX],
 			parts.values[KY_PF_POWER_ENTITY_STATE_STATE_INDEX], true);
 		if (name)
-			*name = ky_pf_name(
+			*name = ky_pf_track_name(
 				pf, "Entity residency: %.*s is %.*s",
 				KY_PF_TEXT(parts.texts[KY_PF_POWER_ENTITY_STATE_ENTITY_NAME]),
 				KY_PF_TEXT(parts.texts[KY_PF_POWER_ENTITY_STATE_STATE_NAME]));
 	}
 }
 
-void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
+void ky_pf_power_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
@@ -290,12 +292,12 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_RESIDENCY ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
-		ky_pf_take_apart(field.view, &parts);
-		const uint64_t *name = ky_pf_known(
+		ky_pf_ftrace_take_apart(field.view, &parts);
+		const uint64_t *name = ky_pf_read_known(
 			pf, KY_PF_ENTITY, parts.values[KY_PF_STATE_RESIDENCY_ENTITY_INDEX],
 			parts.values[KY_PF_STATE_RESIDENCY_STATE_INDEX], false);
 		if (name)
-			ky_pf_put(
+			ky_pf_track_put_counter(
 				pf, ts, "entity_state", (uint32_t)*name,
 				(double)parts.values[KY_PF_STATE_RESIDENCY_TOTAL_TIME_IN_STATE_MS]);
 		else
@@ -303,5 +305,5 @@ void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 				   pf->at, "time in a state without a descriptor");
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "entity_state_residency");
+		ky_pf_read_note_damage(pf, "entity_state_residency");
 }

@@ -2,8 +2,8 @@
 /*
  * pftrace_reader.h: the state of the reader of Perfetto protobuf, and its parts.
  *
- *   bytes ─▶ packets (pftrace_packet.c) ─┬─ pass 1: clocks, track descriptors, machines
- *                                        └─ pass 2: sequence's state ─▶ payload ─▶ intake
+ *   bytes ─▶ packets (pftrace_read.c) ─┬─ pass 1: clocks, track descriptors, machines
+ *                                      └─ pass 2: sequence's state ─▶ payload ─▶ intake
  *
  * What the first pass learns may be anywhere in the file and is needed from the first event on. A sequence is the
  * packets of one writer; interned ids, defaults and time differences belong to one. All arrays grow with the input only.
@@ -271,7 +271,7 @@ struct ky_pf {
 
 	uint32_t syscalls; /* ELF machine whose system calls these are, 0: not known */
 
-	struct ky_pair_map known; /* what packets gave numbers, see ky_pf_known() */
+	struct ky_pair_map known; /* what packets gave numbers, see ky_pf_read_known() */
 	struct ky_pf_disk *disks;
 	uint32_t disks_count, disks_room;
 	uint64_t sockets; /* counted */
@@ -307,36 +307,54 @@ struct ky_pf_packet {
 	struct ky_proto_field payload; /* the first other field */
 };
 
-/* ---- pftrace_packet.c ---- */
+/* ---- pftrace_read.c ---- */
 
 /* If the packet holds compressed packets, read them and return true. */
-bool ky_pf_take_compressed(struct ky_pf *pf, struct ky_proto_view packet);
-/* Read all packets of the input. Return 0 or -errno. */
-int ky_pf_read_packets(struct ky_pf *pf);
+bool ky_pf_read_compressed(struct ky_pf *pf, struct ky_proto_view packet);
 /* Record that memory is short, and return false. */
-bool ky_pf_no_memory(struct ky_pf *pf);
+static inline bool ky_pf_no_memory(struct ky_pf *pf)
+{
+	pf->trace->error = -ENOMEM;
+	return false;
+}
+
 /* Make room for one more item of an array of pf. */
 #define KY_PF_GROW(pf, name)                                                                       \
 	(KY_ARRAY_GROW((pf)->name, (pf)->name##_room, (uint64_t)(pf)->name##_count + 1) ||         \
 	 ky_pf_no_memory(pf))
-void ky_pf_damaged(struct ky_pf *pf, const char *what);
+void ky_pf_read_note_damage(struct ky_pf *pf, const char *what);
+
+/* What a number means; each kind has its own numbers. */
+enum ky_pf_kind {
+	KY_PF_RAIL,
+	KY_PF_ENERGY,
+	KY_PF_ENTITY,
+	KY_PF_GPU_COUNTER,
+	KY_PF_DISK,
+	KY_PF_SOCKET
+};
+
+/* Return where a number's meaning on the current machine is stored, adding it if asked; NULL when unknown. */
+uint64_t *ky_pf_read_known(struct ky_pf *pf, enum ky_pf_kind kind, uint64_t one, uint64_t two,
+			   bool add);
 
 /* ---- pftrace_payload.c: what is in a packet ---- */
 
 /* of_file: the packet is not inside another one and may hold compressed packets. */
-void ky_pf_first_pass(struct ky_pf *pf, struct ky_proto_view packet, bool of_file);
-void ky_pf_second_pass(struct ky_pf *pf, struct ky_proto_view packet);
+void ky_pf_payload_first_pass(struct ky_pf *pf, struct ky_proto_view packet, bool of_file);
+void ky_pf_payload_second_pass(struct ky_pf *pf, struct ky_proto_view packet);
 
 /* ---- pftrace_sequence.c ---- */
 
-struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id);
+struct ky_pf_sequence *ky_pf_sequence_get(struct ky_pf *pf, uint32_t id);
 void ky_pf_sequence_clear(struct ky_pf_sequence *sequence);
 void ky_pf_sequence_lost(struct ky_pf_sequence *sequence);
 void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     struct ky_proto_view defaults);
 void ky_pf_sequence_free(struct ky_pf_sequence *sequence);
 /* InternedData. */
-void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_proto_view interned);
+void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			   struct ky_proto_view interned);
 /* Return the string of an interned text, or 0. */
 static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky_pf_texts of,
 				  uint64_t iid)
@@ -351,8 +369,8 @@ static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequenc
 {
 	return sequence->tables ? ky_pf_iids_find(&sequence->tables->messages[of], iid) : NULL;
 }
-struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				      uint64_t iid);
+struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf,
+					       const struct ky_pf_sequence *sequence, uint64_t iid);
 
 static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 {
@@ -372,20 +390,20 @@ static inline uint32_t ky_pf_literal(struct ky_pf *pf, const char *text)
 	return ky_string_z(pf->trace, text);
 }
 
-/* ---- pftrace_clocks.c ---- */
+/* ---- pftrace_clock.c ---- */
 
 /* Take a ClockSnapshot: the first pass hands it to the model, the second restarts differences there. */
 void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_proto_view snapshot);
 /* Return the packet's time in the trace's clock; false when it does not convert, which is counted. */
-bool ky_pf_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, int64_t *ts);
+bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     const struct ky_pf_packet *packet, int64_t *ts);
 /* Convert a time to the trace's clock, if the clocks are connected. */
 int64_t ky_pf_clock_time(struct ky_pf *pf, uint64_t clock, int64_t ns);
 
-/* ---- pftrace_descriptors.c: tracks by uuid ---- */
+/* ---- pftrace_track.c: tracks by uuid ---- */
 
 /* Take a TrackDescriptor in the first pass. */
-void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor);
+void ky_pf_track_describe(struct ky_pf *pf, struct ky_proto_view descriptor);
 /* Return the row of a uuid, adding it if it is new; KY_NONE without memory. */
 uint32_t ky_pf_track_row(struct ky_pf *pf, uint64_t uuid);
 /* Resolve a track's owner; NULL when its hierarchy is broken, which is counted the first time. */
@@ -394,21 +412,32 @@ struct ky_pf_track *ky_pf_track_resolve(struct ky_pf *pf, uint64_t uuid);
 uint32_t ky_pf_track_make(struct ky_pf *pf, struct ky_pf_track *track, uint32_t name);
 /* Return the process of a resolved track, or KY_NONE. */
 uint32_t ky_pf_track_process(const struct ky_pf *pf, const struct ky_pf_track *track);
-int64_t ky_pf_synthetic_tid(int64_t pid, int64_t tid);
+int64_t ky_pf_track_synthetic_tid(int64_t pid, int64_t tid);
 
-/* ---- pftrace_processes.c ---- */
+/* Format a string as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
+uint32_t ky_pf_track_name(struct ky_pf *pf, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+#define KY_PF_TEXT(span) (int)((span).bytes & 0x3ff), (span).data ? (const char *)(span).data : ""
+/* Return the track of a system-wide counter; type, name and id identify it. */
+uint32_t ky_pf_track_of_counter(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
+void ky_pf_track_put_counter(struct ky_pf *pf, int64_t ts, const char *type, uint32_t name,
+			     double value);
+/* Return a system-wide track of slices. */
+uint32_t ky_pf_track_of_slices(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
+
+/* ---- pftrace_process.c ---- */
 
 /* Take the names in a TrackDescriptor, in the second pass. */
-void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_proto_view descriptor);
+void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				  struct ky_proto_view descriptor);
 /* Take a legacy ThreadDescriptor: a sequence's thread, and the bases of its times. */
-void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view descriptor, bool sandboxed);
+void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				     struct ky_proto_view descriptor, bool sandboxed);
 void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor);
 void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree);
 void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
 
-/* ---- pftrace_events.c ---- */
+/* ---- pftrace_event.c ---- */
 
 struct ky_pf_event {
 	struct ky_proto_view all;
@@ -450,8 +479,8 @@ struct ky_pf_event {
 #define KY_PF_HAS_TYPE 0x4000u
 #define KY_PF_HAS_LOCATION 0x8000u /* and HAS_ARGS only when there are others */
 
-void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, struct ky_proto_view message);
+void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_packet *packet, struct ky_proto_view message);
 /* Count what Perfetto counts as track_event_parser_errors. */
 void ky_pf_event_error(struct ky_pf *pf, const char *what);
 uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
@@ -477,17 +506,15 @@ struct ky_pf_legacy {
 void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message);
 void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy);
-void ky_pf_legacy_flow(struct ky_pf *pf, const struct ky_pf_event *event,
-		       const struct ky_pf_legacy *legacy, uint32_t track, enum ky_flow_bind bind);
 
 /* ---- pftrace_args.c, pftrace_typed.c: between ky_args_begin() and _end() ---- */
 
 /* Return all arguments of an event as a set. phase is that of a legacy event that keeps it, else 0. */
-uint32_t ky_pf_event_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_event *event, int phase);
+uint32_t ky_pf_args_of_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     const struct ky_pf_event *event, int phase);
 /* Put the arguments that are not debug annotations: those with a meaning of their own, and Chrome's. */
-void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_event *event);
+void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  const struct ky_pf_event *event);
 
 /* ---- pftrace_ftrace.c ---- */
 
@@ -515,9 +542,9 @@ struct ky_pf_parts {
 	struct ky_proto_view texts[KY_PF_PARTS];
 	uint32_t has; /* a bit for each field that is present */
 };
-void ky_pf_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
+void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
 /* Return the string of a field, 0 when it is missing. */
-uint32_t ky_pf_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
+uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->has >> field & 1;
@@ -529,91 +556,67 @@ struct ky_pf_ftrace_handler {
 	ky_pf_ftrace_fn *take;
 };
 extern const struct ky_pf_ftrace_handler ky_pf_kernel_handlers[];
-extern const struct ky_pf_ftrace_handler ky_pf_device_handlers[];
+extern const struct ky_pf_ftrace_handler ky_pf_devices_handlers[];
 extern const struct ky_pf_ftrace_handler ky_pf_memory_handlers[];
-extern const struct ky_pf_ftrace_handler ky_pf_network_handlers[];
 extern const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[];
 
 /* ---- pftrace_kernel.c: who runs where, and kernels other than Linux ---- */
 
 /* Return the last switch of a CPU; NULL without memory. */
-struct ky_pf_switch *ky_pf_last_switch(struct ky_pf *pf, uint32_t cpu);
-void ky_pf_generic_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_generic_tree(struct ky_pf *pf, struct ky_proto_view message);
+struct ky_pf_switch *ky_pf_kernel_last_switch(struct ky_pf *pf, uint32_t cpu);
+void ky_pf_kernel_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_kernel_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_kernel_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_kernel_gpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_kernel_process_tree(struct ky_pf *pf, struct ky_proto_view message);
 
 /* ---- pftrace_graphics.c: counters of GPUs ---- */
 
-void ky_pf_describe_gpu_counters(struct ky_pf *pf, struct ky_proto_view message);
-void ky_pf_intern_gpu_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			       struct ky_proto_view message);
-void ky_pf_gpu_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_proto_view message);
+void ky_pf_graphics_describe_counters(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_graphics_intern_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
+				    struct ky_proto_view message);
+void ky_pf_graphics_put_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+				 struct ky_proto_view message);
 
 /* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
 
 /* In the first pass: learn what numbers in other packets mean. */
-void ky_pf_describe_rails(struct ky_pf *pf, struct ky_proto_view message);
-void ky_pf_describe_energy(struct ky_pf *pf, struct ky_proto_view message);
-void ky_pf_describe_entities(struct ky_pf *pf, struct ky_proto_view message);
-void ky_pf_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_power_describe_rails(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_power_describe_energy(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_power_describe_entities(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_power_battery(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_energy_breakdown(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-void ky_pf_entity_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_power_energy(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
+void ky_pf_power_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 
-/* ---- pftrace_samples.c ---- */
+/* ---- pftrace_sample.c ---- */
 
-/* Return the callsite of an interned callstack, or KY_NONE. */
-uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid);
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
+void ky_pf_sample_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map,
+				 struct ky_proto_view message);
+void ky_pf_sample_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map,
+			       struct ky_proto_view message);
+void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
+				   struct ky_proto_view message);
 
-void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 		       struct ky_proto_view sample);
-void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_proto_view defaults);
-void ky_pf_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_proto_view defaults);
-void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view profile);
-void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				struct ky_proto_view defaults);
+void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				 struct ky_proto_view defaults);
+void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			    struct ky_proto_view profile);
+void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 			struct ky_proto_view sample);
-
-/* ---- pftrace_read.c: tracks by what they are of, and numbers that packets gave ---- */
-
-/* What a number means; each kind has its own numbers. */
-enum ky_pf_kind {
-	KY_PF_RAIL,
-	KY_PF_ENERGY,
-	KY_PF_ENTITY,
-	KY_PF_GPU_COUNTER,
-	KY_PF_DISK,
-	KY_PF_SOCKET
-};
-
-/* Return where a number's meaning on the current machine is stored, adding it if asked; NULL when unknown. */
-uint64_t *ky_pf_known(struct ky_pf *pf, enum ky_pf_kind kind, uint64_t one, uint64_t two, bool add);
-/* Format a string as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
-uint32_t ky_pf_name(struct ky_pf *pf, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-#define KY_PF_TEXT(span) (int)((span).bytes & 0x3ff), (span).data ? (const char *)(span).data : ""
-/* Return the track of a system-wide counter; type, name and id identify it. */
-uint32_t ky_pf_counter_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
-void ky_pf_put(struct ky_pf *pf, int64_t ts, const char *type, uint32_t name, double value);
-/* Return a system-wide track of slices. */
-uint32_t ky_pf_slice_track(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);
 
 /* ---- pftrace_stats.c: counters of the system; pftrace_metadata.c: what is about the trace ---- */
 
-void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
-void ky_pf_system_info(struct ky_pf *pf, struct ky_proto_view info);
-void ky_pf_trace_stats(struct ky_pf *pf, struct ky_proto_view stats);
-void ky_pf_trace_uuid(struct ky_pf *pf, struct ky_proto_view uuid);
-void ky_pf_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
-void ky_pf_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
-void ky_pf_android_log(struct ky_pf *pf, struct ky_proto_view packet);
+void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
+void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info);
+void ky_pf_metadata_stats(struct ky_pf *pf, struct ky_proto_view stats);
+void ky_pf_metadata_uuid(struct ky_pf *pf, struct ky_proto_view uuid);
+void ky_pf_metadata_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
+void ky_pf_metadata_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
+void ky_pf_metadata_android_log(struct ky_pf *pf, struct ky_proto_view packet);
 
 #endif

@@ -26,7 +26,7 @@ static struct ky_pf_sequence *make_sequence(struct ky_pf *pf, uint32_t id)
 	return sequence;
 }
 
-struct ky_pf_sequence *ky_pf_sequence(struct ky_pf *pf, uint32_t id)
+struct ky_pf_sequence *ky_pf_sequence_get(struct ky_pf *pf, uint32_t id)
 {
 	struct ky_pf_sequence *last = pf->sequence_last;
 	if (last && last->id == id && last->machine == pf->machine)
@@ -133,9 +133,9 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
 			event_defaults(pf, sequence, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS)
-			ky_pf_perf_defaults(pf, sequence, field.view);
+			ky_pf_sample_perf_defaults(pf, sequence, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
-			ky_pf_stack_defaults(pf, sequence, field.view);
+			ky_pf_sample_stack_defaults(pf, sequence, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID)
 			sequence->clock_id = (uint32_t)field.value;
 	}
@@ -240,8 +240,8 @@ static void intern_location(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_
 	pf->locations[pf->locations_count++] = location;
 }
 
-struct ky_pf_location *ky_pf_location(const struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				      uint64_t iid)
+struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf,
+					       const struct ky_pf_sequence *sequence, uint64_t iid)
 {
 	const uint32_t *row = ky_pf_message(sequence, KY_PF_LOCATIONS, iid);
 	return row ? &pf->locations[*row] : NULL;
@@ -272,29 +272,30 @@ static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_FRAMES:
-		ky_pf_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
+		ky_pf_sample_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_CALLSTACKS:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
+		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_MAPPINGS:
-		ky_pf_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
+		ky_pf_sample_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS:
-		ky_pf_intern_gpu_counters(pf, sequence, field->view);
+		ky_pf_graphics_intern_counters(pf, sequence, field->view);
 		break;
 	case KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
+		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS:
-		ky_pf_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
+		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
 		break;
 	default:
 		break;
 	}
 }
 
-void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_proto_view interned)
+void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			   struct ky_proto_view interned)
 {
 	struct ky_proto_in in = ky_proto_open(interned);
 	struct ky_proto_field field;
@@ -315,5 +316,5 @@ void ky_pf_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_p
 			intern_message(pf, sequence, &field);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "interned_data");
+		ky_pf_read_note_damage(pf, "interned_data");
 }

@@ -187,8 +187,10 @@ static void frequencies(struct ky_pf *pf, int64_t ts, const struct ky_proto_fiel
 static void put_disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view device, const char *what,
 		     const char *kind, double value)
 {
-	ky_pf_put(pf, ts, "diskstat",
-		  ky_pf_name(pf, "diskstat.[%.*s].%s%s", KY_PF_TEXT(device), what, kind), value);
+	ky_pf_track_put_counter(
+		pf, ts, "diskstat",
+		ky_pf_track_name(pf, "diskstat.[%.*s].%s%s", KY_PF_TEXT(device), what, kind),
+		value);
 }
 
 /* Put what a disk did since the last packet: megabytes and throughput. */
@@ -204,9 +206,10 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 		     {"discard", KY_PF_SYS_STATS_DISK_STAT_DISCARD_SECTORS,
 		      KY_PF_SYS_STATS_DISK_STAT_DISCARD_TIME_MS}};
 	struct ky_pf_parts now;
-	ky_pf_take_apart(message, &now);
+	ky_pf_ftrace_take_apart(message, &now);
 	const uint32_t device = ky_pf_string(pf, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME]);
-	uint64_t *row = KY_PF_GROW(pf, disks) ? ky_pf_known(pf, KY_PF_DISK, 0, device, true) : NULL;
+	uint64_t *row =
+		KY_PF_GROW(pf, disks) ? ky_pf_read_known(pf, KY_PF_DISK, 0, device, true) : NULL;
 	if (!row)
 		return;
 	const bool first = !*row;
@@ -276,7 +279,7 @@ static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *
 	}
 }
 
-void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
+void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
 	struct ky_proto_in in = ky_proto_open(stats);
 	struct ky_proto_field field;
@@ -295,5 +298,5 @@ void ky_pf_sys_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 			messages(pf, ts, &field);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "sys_stats");
+		ky_pf_read_note_damage(pf, "sys_stats");
 }

@@ -22,7 +22,7 @@ static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *seque
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_SOURCE_FILE, KY_PF_W_SOURCE_FUNCTION,
 						KY_PF_W_SOURCE_LINE};
-	const struct ky_pf_location *location = ky_pf_location(pf, sequence, iid);
+	const struct ky_pf_location *location = ky_pf_sequence_location(pf, sequence, iid);
 	if (location)
 		location_args(pf, location, words);
 	else
@@ -54,7 +54,7 @@ static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 	struct ky_proto_field iid;
 	const struct ky_pf_location *location =
 		ky_proto_find(message, KY_PF_TASK_EXECUTION_POSTED_FROM_IID, &iid)
-			? ky_pf_location(pf, sequence, iid.value)
+			? ky_pf_sequence_location(pf, sequence, iid.value)
 			: NULL;
 	if (location)
 		location_args(pf, location, words);
@@ -92,7 +92,7 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 	}
 	ky_arg_string(pf->trace, pf->words[KY_PF_W_LOG_MESSAGE], body);
 	if (ky_proto_find(message, KY_PF_LOG_MESSAGE_SOURCE_LOCATION_IID, &location_iid)) {
-		location = ky_pf_location(pf, sequence, location_iid.value);
+		location = ky_pf_sequence_location(pf, sequence, location_iid.value);
 		if (location)
 			location_args(pf, location, words);
 	}
@@ -223,8 +223,8 @@ static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 	not_carried(pf, field->id);
 }
 
-void ky_pf_typed_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_event *event)
+void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			  const struct ky_pf_event *event)
 {
 	struct ky_proto_in in = ky_proto_open(event->all);
 	struct ky_proto_field field;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_samples.c: sampled callstacks: of perf events, of Chrome's own sampler (streaming profiles), and in the
+ * pftrace_sample.c: sampled callstacks: of perf events, of Chrome's own sampler (streaming profiles), and in the
  * form common to all sources. The count of a perf event is a counter of its CPU as well.
  *
  * A callstack names frames, a frame names a mapping and texts, all by iids that may be defined after their users:
@@ -37,7 +37,8 @@ static uint32_t *new_row(struct ky_pf_iids *map, struct ky_proto_view message)
 	return made ? row : NULL;
 }
 
-void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
+void ky_pf_sample_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map,
+				 struct ky_proto_view message)
 {
 	struct ky_pf_mapping mapping = {.row = KY_NONE};
 	struct ky_proto_in in = ky_proto_open(message);
@@ -64,7 +65,8 @@ void ky_pf_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_pr
 	pf->mappings[pf->mappings_count++] = mapping;
 }
 
-void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
+void ky_pf_sample_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map,
+			       struct ky_proto_view message)
 {
 	struct ky_pf_frame frame = {.row = KY_NONE};
 	struct ky_proto_in in = ky_proto_open(message);
@@ -88,7 +90,8 @@ void ky_pf_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_prot
 	pf->frames[pf->frames_count++] = frame;
 }
 
-void ky_pf_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
+void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
+				   struct ky_proto_view message)
 {
 	uint32_t *row = KY_PF_GROW(pf, callstacks) ? new_row(map, message) : NULL;
 	if (!row)
@@ -174,7 +177,8 @@ static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *seq
 	return callsite;
 }
 
-uint32_t ky_pf_callsite(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid)
+/* Return the callsite of an interned callstack, or KY_NONE. */
+static uint32_t callsite_of(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid)
 {
 	const uint32_t *row = ky_pf_message(sequence, KY_PF_CALLSTACKS, iid);
 	if (!row) {
@@ -232,8 +236,8 @@ static uint32_t event_name(struct ky_pf *pf, struct ky_proto_view timebase)
 	return 0;
 }
 
-void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_proto_view defaults)
+void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				struct ky_proto_view defaults)
 {
 	struct ky_proto_field timebase;
 	if (ky_proto_find(defaults, KY_PF_PERF_SAMPLE_DEFAULTS_TIMEBASE, &timebase) &&
@@ -241,8 +245,8 @@ void ky_pf_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		sequence->sample_event = event_name(pf, timebase.view);
 }
 
-void ky_pf_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_proto_view defaults)
+void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				 struct ky_proto_view defaults)
 {
 	struct ky_proto_field counter, name;
 	if (ky_proto_find(defaults, KY_PF_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR, &counter) &&
@@ -292,7 +296,7 @@ static void read_perf(struct ky_proto_view message, struct perf_sample *sample)
 	}
 }
 
-void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 		       struct ky_proto_view message)
 {
 	struct ky_trace *trace = pf->trace;
@@ -311,7 +315,7 @@ void ky_pf_perf_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 		ky_put_counter(trace, ts, track, (double)sample.count);
 	const uint32_t thread = ky_thread(trace, sample.pid, sample.tid);
 	const uint32_t callsite =
-		sample.has_callstack ? ky_pf_callsite(pf, sequence, sample.callstack_iid) : KY_NONE;
+		sample.has_callstack ? callsite_of(pf, sequence, sample.callstack_iid) : KY_NONE;
 	ky_put_sample(trace, ts, thread, callsite, sample.has_cpu ? sample.cpu : KY_NONE,
 		      sample.mode, 1, event);
 }
@@ -342,8 +346,8 @@ static int64_t plus_us(int64_t ns, uint64_t us)
 	return sum;
 }
 
-void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view message)
+void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			    struct ky_proto_view message)
 {
 	struct ky_proto_in stacks = ky_proto_open(message), times = stacks;
 	struct ky_proto_items stack = {0}, time = {0};
@@ -363,7 +367,7 @@ void ky_pf_streaming_profile(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			return;
 		if (!next_item(&stacks, &stack, KY_PF_STREAMING_PROFILE_PACKET_CALLSTACK_IID, &iid))
 			continue;
-		const uint32_t callsite = ky_pf_callsite(pf, sequence, iid);
+		const uint32_t callsite = callsite_of(pf, sequence, iid);
 		if (callsite != KY_NONE)
 			ky_put_sample(pf->trace, ts, thread, callsite, KY_NONE, KY_CPU_MODE_UNKNOWN,
 				      1, 0);
@@ -440,7 +444,7 @@ static struct ky_proto_view context_of(const struct ky_pf *pf,
 	return row ? pf->callstacks[*row].frames : (struct ky_proto_view){NULL, 0};
 }
 
-void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
+void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
 			struct ky_proto_view message)
 {
 	struct stack_sample sample = {.cpu = KY_NONE, .callsite = KY_NONE, .weight = 1, .tid = -1};
@@ -460,7 +464,7 @@ void ky_pf_stack_sample(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK)
 			sample.callsite = inline_callsite(pf, field.view);
 		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK_IID)
-			sample.callsite = ky_pf_callsite(pf, sequence, field.value);
+			sample.callsite = callsite_of(pf, sequence, field.value);
 		else if (field.id == KY_PF_STACK_SAMPLE_PRIMARY_WEIGHT)
 			sample.weight = (double)field.value;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_descriptors.c: tracks by uuid, from what descriptors say to tracks of the model, by Perfetto's
+ * pftrace_track.c: tracks by uuid, from what descriptors say to tracks of the model, by Perfetto's
  * rules:
  *
  *   thread set    ─▶ the thread's own track          a second uuid of the same tid: a new thread
@@ -13,11 +13,14 @@
  */
 #include "formats/pftrace/pftrace_reader.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #define ANCESTORS_MAX 100u
 #define SYNTHETIC_TID                                                                              \
 	(INT64_C(1) << 32) /* below it: tids of processes that do not know their own */
 
-int64_t ky_pf_synthetic_tid(int64_t pid, int64_t tid)
+int64_t ky_pf_track_synthetic_tid(int64_t pid, int64_t tid)
 {
 	return (int64_t)(((uint64_t)pid << 33) | (uint64_t)SYNTHETIC_TID | (uint32_t)tid);
 }
@@ -190,7 +193,7 @@ static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 		    ky_proto_find(parts.chrome_thread,
 				  KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &field) &&
 		    field.value)
-			track->tid = ky_pf_synthetic_tid(track->pid, track->tid);
+			track->tid = ky_pf_track_synthetic_tid(track->pid, track->tid);
 		return track->has_pid && track->has_tid;
 	}
 	if (parts.has_process) {
@@ -229,7 +232,7 @@ static bool same_track(const struct ky_pf_track *a, const struct ky_pf_track *b)
 	       a->incremental == b->incremental;
 }
 
-void ky_pf_describe_track(struct ky_pf *pf, struct ky_proto_view descriptor)
+void ky_pf_track_describe(struct ky_pf *pf, struct ky_proto_view descriptor)
 {
 	struct ky_pf_track track = {.machine = pf->machine, .owner = KY_NONE, .track = KY_NONE};
 	if (!read_descriptor(pf, descriptor, &track))
@@ -457,4 +460,43 @@ uint32_t ky_pf_track_make(struct ky_pf *pf, struct ky_pf_track *track, uint32_t 
 	if (parent != KY_NONE && track->track < pf->trace->tracks.rows.count)
 		pf->trace->tracks.parent[track->track] = parent;
 	return track->track;
+}
+
+/* ---- tracks of the whole system, by what they are of ---- */
+
+uint32_t ky_pf_track_name(struct ky_pf *pf, const char *format, ...)
+{
+	char text[2048];
+	va_list list;
+	va_start(list, format);
+	const int bytes = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	return bytes < 0 ? 0 : ky_string_z(pf->trace, text);
+}
+
+static uint32_t global_track(struct ky_pf *pf, enum ky_track_kind kind, const char *type,
+			     uint32_t name, uint64_t id)
+{
+	const struct ky_track_spec spec = {.kind = (uint8_t)kind,
+					   .owner = KY_NONE,
+					   .name = name,
+					   .type = ky_string_z(pf->trace, type),
+					   .id = id};
+	return ky_track(pf->trace, &spec);
+}
+
+uint32_t ky_pf_track_of_counter(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id)
+{
+	return global_track(pf, KY_TRACK_COUNTER, type, name, id);
+}
+
+void ky_pf_track_put_counter(struct ky_pf *pf, int64_t ts, const char *type, uint32_t name,
+			     double value)
+{
+	ky_put_counter(pf->trace, ts, ky_pf_track_of_counter(pf, type, name, 0), value);
+}
+
+uint32_t ky_pf_track_of_slices(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id)
+{
+	return global_track(pf, KY_TRACK_GLOBAL, type, name, id);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_processes.c: processes and threads: their names in track descriptors, in legacy descriptors and in
+ * pftrace_process.c: processes and threads: their names in track descriptors, in legacy descriptors and in
  * process trees; and the counters of processes.
  */
 #include "formats/pftrace/pftrace_reader.h"
@@ -84,13 +84,13 @@ static int64_t us_to_ns(int64_t us)
 	return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
 }
 
-void ky_pf_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view descriptor, bool sandboxed)
+void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				     struct ky_proto_view descriptor, bool sandboxed)
 {
 	struct thread_names thread;
 	read_thread(pf, descriptor, &thread);
 	if (sandboxed)
-		thread.tid = ky_pf_synthetic_tid(thread.pid, thread.tid);
+		thread.tid = ky_pf_track_synthetic_tid(thread.pid, thread.tid);
 	if (sequence->valid) {
 		sequence->has_thread = true;
 		sequence->pid = thread.pid;
@@ -121,8 +121,8 @@ static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_proto_v
 		name_process(pf, process, ky_string_z(pf->trace, chrome_process_name(field.value)));
 }
 
-void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_proto_view descriptor)
+void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+				  struct ky_proto_view descriptor)
 {
 	struct ky_proto_field uuid, field, chrome;
 	if (!ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_UUID, &uuid))
@@ -132,7 +132,7 @@ void ky_pf_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		return;
 	}
 	if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_THREAD, &field)) {
-		ky_pf_thread_descriptor(pf, sequence, field.view, sandboxed(descriptor));
+		ky_pf_process_thread_descriptor(pf, sequence, field.view, sandboxed(descriptor));
 	} else if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_PROCESS, &field)) {
 		const uint32_t process = process_descriptor(pf, field.view);
 		if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_CHROME_PROCESS, &chrome))
@@ -236,7 +236,7 @@ void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree)
 			tree_thread(pf, field.view);
 	}
 	if (in.bad)
-		ky_pf_damaged(pf, "process_tree");
+		ky_pf_read_note_damage(pf, "process_tree");
 }
 
 /* ---- counters of processes ---- */
@@ -307,5 +307,5 @@ void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stat
 		if (field.id == KY_PF_PROCESS_STATS_PROCESSES)
 			stats_of_process(pf, ts, field.view);
 	if (in.bad)
-		ky_pf_damaged(pf, "process_stats");
+		ky_pf_read_note_damage(pf, "process_stats");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_events.c: track events. Most are the start or end of a slice, with an interned name, on the sequence's
+ * pftrace_event.c: track events. Most are the start or end of a slice, with an interned name, on the sequence's
  * own track: these cost one walk over their fields, two array look-ups and one put. That walk only notes rare
  * fields (arguments, flows, extra counters, several categories); another walk reads them.
  *
@@ -216,7 +216,7 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_problem(pf->trace, "track_event_missing_timestamp", KY_ERROR, pf->at,
 			   "a track event has no timestamp");
 		return false;
-	} else if (!ky_pf_packet_time(pf, sequence, packet, &event->ts)) {
+	} else if (!ky_pf_clock_packet_time(pf, sequence, packet, &event->ts)) {
 		return false;
 	}
 	if (event->ts >= 0)
@@ -442,7 +442,7 @@ static void put_counter(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			const struct ky_pf_event *event, double value)
 {
 	ky_put_counter_args(pf->trace, event->ts, ky_pf_event_track(pf, event), value,
-			    ky_pf_event_args(pf, sequence, event, 0));
+			    ky_pf_args_of_event(pf, sequence, event, 0));
 }
 
 /* A state lasts until the next one; a nameless one means no state. */
@@ -459,7 +459,7 @@ static void put_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	event->track->state_open = event->name != 0;
 	if (event->name)
 		ky_put_begin(pf->trace, event->ts, track, event->category, event->name,
-			     ky_pf_event_args(pf, sequence, event, 0));
+			     ky_pf_args_of_event(pf, sequence, event, 0));
 }
 
 static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
@@ -467,7 +467,7 @@ static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	struct ky_trace *trace = pf->trace;
 	const uint32_t track = ky_pf_event_track(pf, event);
-	const uint32_t args = ky_pf_event_args(pf, sequence, event, 0);
+	const uint32_t args = ky_pf_args_of_event(pf, sequence, event, 0);
 	switch (event->type) {
 	case KY_PF_TYPE_SLICE_BEGIN:
 		ky_put_begin(trace, event->ts, track, event->category, event->name, args);
@@ -523,11 +523,12 @@ static bool find_legacy_thread(struct ky_pf *pf, const struct ky_pf_sequence *se
 	int64_t pid = sequence->pid, tid = sequence->tid;
 	if (legacy && legacy->has_pid) {
 		pid = legacy->pid;
-		tid = ky_pf_synthetic_tid(pid, -1);
+		tid = ky_pf_track_synthetic_tid(pid, -1);
 	}
 	if (legacy && legacy->has_tid) {
 		const bool synthetic = sequence->tid > UINT32_MAX;
-		tid = synthetic ? ky_pf_synthetic_tid(pid, legacy->tid) : (uint32_t)legacy->tid;
+		tid = synthetic ? ky_pf_track_synthetic_tid(pid, legacy->tid)
+				: (uint32_t)legacy->tid;
 	}
 	if (!pid || !tid) {
 		ky_pf_event_error(pf, "pid and tid 0 are the kernel's idle task");
@@ -572,8 +573,8 @@ static void put_event(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct 
 		put_slice(pf, sequence, event);
 }
 
-void ky_pf_track_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, struct ky_proto_view message)
+void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+		      const struct ky_pf_packet *packet, struct ky_proto_view message)
 {
 	struct ky_pf_event event = {.all = message};
 	struct ky_pf_legacy legacy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_clocks.c: the times of packets. The first pass hands all snapshots to the model's clocks, so that the
+ * pftrace_clock.c: the times of packets. The first pass hands all snapshots to the model's clocks, so that the
  * second can convert every time at once. Clocks 64 to 127 belong to their sequence. A clock may count in other
  * units than nanoseconds, and its times may be differences from the last packet with that clock or from the last
  * snapshot.
@@ -182,8 +182,8 @@ static bool convert(struct ky_pf *pf, struct ky_pf_clock *clock, uint64_t key, i
 	return clock->converts;
 }
 
-bool ky_pf_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		       const struct ky_pf_packet *packet, int64_t *ts)
+bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
+			     const struct ky_pf_packet *packet, int64_t *ts)
 {
 	if (!packet->has_timestamp) {
 		*ts = pf->latest_ns;

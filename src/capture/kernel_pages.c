@@ -41,7 +41,7 @@
 #define PAGE_BYTES_MAX (1u << 20)
 #define READY_MAX 64
 
-/* The head of a page: its time, and the bytes of events with two flags (src/formats/ftrace/ftrace_page.c). */
+/* The head of a page: its time, and the bytes of events with two flags (src/formats/ftrace/ftrace_record.c). */
 #define HEAD_BYTES (8 + sizeof(long))
 #define COMMIT_BYTES_MASK 0x07FFFFFFul
 #define MISSED_STORED (1ul << 30)
@@ -104,7 +104,7 @@ static void append(struct ring *ring, struct page *page)
 
 /*
  * Return the time of the last event of the page in record, and their number (see
- * formats/ftrace/ftrace_page.c).
+ * formats/ftrace/ftrace_record.c).
  */
 static uint64_t end_of(const struct ky_kernel_pages *pages, uint32_t bytes, uint32_t *events)
 {

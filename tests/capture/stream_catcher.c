@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "formats/ftrace/ftrace_files.h"
+#include "formats/ftrace/ftrace_format.h"
 
 static uint8_t *caught;
 static size_t caught_bytes, caught_room;

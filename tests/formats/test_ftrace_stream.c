@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "formats/ftrace/ftrace_files.h"
+#include "formats/ftrace/ftrace_format.h"
 #include "formats/kymo/kymo_layout.h"
 #include "load_text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_ftrace_stream.c: any bytes as the kernel's events of a capture: records of files and pages. */
-#include "formats/ftrace/ftrace_files.h"
+#include "formats/ftrace/ftrace_format.h"
 #include "fuzz_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -25,7 +25,7 @@ struct ky_ftrace_field {
 	int64_t number;
 };
 
-/* The tasks of a recording of only some, and events that wait until all of them are known (ftrace_watched.c). */
+/* The tasks of a recording of only some, and events that wait until all of them are known (ftrace_tasks.c). */
 struct ky_ftrace_watched;
 
 struct ky_ftrace_event {

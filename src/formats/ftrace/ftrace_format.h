@@ -43,9 +43,6 @@ void ky_ftrace_format_clock(struct ky_ftrace_format *format, const struct ky_ftr
  */
 void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t *page,
 		    size_t bytes, uint64_t at);
-/* An event's record. */
-void ky_ftrace_record(struct ky_ftrace_format *format, uint32_t cpu, int64_t ts,
-		      const uint8_t *record, size_t bytes, uint64_t at);
 
 /* After the last page: names and processes of threads that only the lists of comms and tasks have. */
 void ky_ftrace_format_finish(struct ky_ftrace_format *format);
@@ -53,7 +50,14 @@ void ky_ftrace_format_finish(struct ky_ftrace_format *format);
 uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format);
 uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format);
 
-/* Private to ftrace_format*.c, ftrace_tasks.c, ftrace_watched.c, ftrace_record.c and ftrace_page.c. */
+/*
+ * Read the kernel's events of a .kymo file (struct ky_kymo_ftrace): the records of load->input into load->trace, up to
+ * damage, which is counted as a problem. Times are CLOCK_BOOTTIME. Return 0, -ENOMEM, or the result of progress.
+ */
+struct ky_load;
+int ky_ftrace_stream_read(struct ky_load *load);
+
+/* Private to ftrace_format*.c, ftrace_tasks.c and ftrace_record.c. */
 
 /* The format as libtraceevent can be given it, to be freed; NULL when it has no name or number. */
 char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uint32_t *left_out);
@@ -147,9 +151,6 @@ struct ky_ftrace_comm {
 	int64_t ts;    /* KY_TIME_NONE: at the end */
 	uint32_t comm; /* string */
 };
-
-/* After the last page, before the tasks: what waited for the set to be complete. */
-void ky_ftrace_watched_finish(struct ky_ftrace_format *format);
 
 static inline uint64_t ky_ftrace_load(const struct ky_ftrace_format *format, const uint8_t *at,
 				      uint32_t bytes)

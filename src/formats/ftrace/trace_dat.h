@@ -2,10 +2,9 @@
 /*
  * trace_dat.h: the parts of the reader of trace.dat. Private to trace_dat_read.c and trace_dat_*.c.
  *
- *   trace_dat_read.c   the head, and what both versions have in common
+ *   trace_dat_read.c   the head, what both versions have in common, and version 6: all in one order
  *   trace_dat_meta.c   formats, symbols, strings, options
- *   trace_dat_v6.c     all in one order
- *   trace_dat_v7.c     sections that options point to, compressed or not
+ *   trace_dat_v7.c     version 7: sections that options point to, compressed or not
  */
 #ifndef KY_FORMATS_FTRACE_TRACE_DAT_H
 #define KY_FORMATS_FTRACE_TRACE_DAT_H
@@ -91,7 +90,6 @@ void ky_dat_pages_in(struct ky_dat *dat, uint32_t cpu, const uint8_t *pages, uin
 /* Text of a latency tracer. */
 void ky_dat_lines(struct ky_dat *dat, const uint8_t *text, uint64_t bytes, uint64_t at);
 
-int ky_dat_v6(struct ky_dat *dat, uint64_t at);
 int ky_dat_v7(struct ky_dat *dat, uint64_t at);
 
 #endif

@@ -11,7 +11,7 @@
  * is there all the same.
  */
 #include "base/file.h"
-#include "formats/ftrace/ftrace_files.h"
+#include "formats/ftrace/ftrace_format.h"
 #include "formats/input_parts.h"
 #include "formats/kymo/kymo_file.h"
 #include "formats/kymo/kymo_reader.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctf_event.c: see ctf_event.h. */
+/* ctf_event.c: an event with its fields, as what it means in the model. See ctf_reader.h. */
 #include "formats/ctf/ctf_reader.h"
 
 #include "base/array.h"
@@ -8,6 +8,179 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* ---- fields as arguments ---- */
+
+#define KEY_BYTES 512u
+#define NESTING_MAX 16u
+#define ELEMENTS_MAX 4096u /* of an array; a trace with longer ones is read without the rest */
+
+/* The key of the field that is being added, and how deep it is. */
+struct key {
+	char text[KEY_BYTES];
+	size_t bytes;
+	unsigned depth;
+};
+
+static void add(struct ky_trace *trace, struct key *key, const bt_field *field);
+
+static bool is_a(const bt_field *field, bt_field_class_type type)
+{
+	return bt_field_class_type_is(bt_field_get_class_type(field), type);
+}
+
+/* Add the field under the key, which is longer by the part that snprintf() wrote behind it. */
+static void add_part(struct ky_trace *trace, struct key *key, const bt_field *field, int part_bytes)
+{
+	const size_t had = key->bytes;
+	if (part_bytes >= 0 && had + (size_t)part_bytes < KEY_BYTES && key->depth < NESTING_MAX) {
+		key->bytes = had + (size_t)part_bytes;
+		key->depth++;
+		add(trace, key, field);
+		key->depth--;
+	} else {
+		ky_problem(trace, "ctf_field_too_deep", KY_DATA_LOSS, KY_NO_PLACE,
+			   "a field is nested too deep, or its name is too long: %.100s",
+			   key->text);
+	}
+	key->bytes = had;
+}
+
+static void add_members(struct ky_trace *trace, struct key *key, const bt_field *field)
+{
+	const bt_field_class *class = bt_field_borrow_class_const(field);
+	const uint64_t count = bt_field_class_structure_get_member_count(class);
+	for (uint64_t i = 0; i < count; i++) {
+		const bt_field_class_structure_member *member =
+			bt_field_class_structure_borrow_member_by_index_const(class, i);
+		add_part(trace, key,
+			 bt_field_structure_borrow_member_field_by_index_const(field, i),
+			 snprintf(key->text + key->bytes, KEY_BYTES - key->bytes, "%s%s",
+				  key->bytes ? "." : "",
+				  bt_field_class_structure_member_get_name(member)));
+	}
+}
+
+static void add_elements(struct ky_trace *trace, struct key *key, const bt_field *field)
+{
+	const uint64_t length = bt_field_array_get_length(field);
+	for (uint64_t i = 0; i < length && i < ELEMENTS_MAX; i++)
+		add_part(trace, key, bt_field_array_borrow_element_field_by_index_const(field, i),
+			 snprintf(key->text + key->bytes, KEY_BYTES - key->bytes, "[%" PRIu64 "]",
+				  i));
+	if (length > ELEMENTS_MAX)
+		ky_problems(trace, "ctf_array_cut", KY_DATA_LOSS, KY_NO_PLACE, 1);
+}
+
+/* Return the first label of an enumeration's value, or NULL. */
+static const char *label_of(const bt_field *field)
+{
+	bt_field_class_enumeration_mapping_label_array labels = NULL;
+	uint64_t count = 0;
+	bt_field_enumeration_get_mapping_labels_status status =
+		BT_FIELD_ENUMERATION_GET_MAPPING_LABELS_STATUS_MEMORY_ERROR;
+	if (is_a(field, BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION))
+		status = bt_field_enumeration_unsigned_get_mapping_labels(field, &labels, &count);
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_SIGNED_ENUMERATION))
+		status = bt_field_enumeration_signed_get_mapping_labels(field, &labels, &count);
+	return status == BT_FIELD_ENUMERATION_GET_MAPPING_LABELS_STATUS_OK && count ? labels[0]
+										    : NULL;
+}
+
+static void add_integer(struct ky_trace *trace, uint32_t key, const bt_field *field)
+{
+	const char *label = is_a(field, BT_FIELD_CLASS_TYPE_ENUMERATION) ? label_of(field) : NULL;
+	if (label)
+		ky_arg_string(trace, key, ky_string_z(trace, label));
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
+		ky_arg_int(trace, key, bt_field_integer_signed_get_value(field));
+	else
+		ky_arg_uint(trace, key, bt_field_integer_unsigned_get_value(field));
+}
+
+static void add_scalar(struct ky_trace *trace, uint32_t key, const bt_field *field)
+{
+	if (is_a(field, BT_FIELD_CLASS_TYPE_BOOL))
+		ky_arg_bool(trace, key, bt_field_bool_get_value(field));
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_BIT_ARRAY))
+		ky_arg_uint(trace, key, bt_field_bit_array_get_value_as_integer(field));
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_INTEGER))
+		add_integer(trace, key, field);
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL))
+		ky_arg_real(trace, key, (double)bt_field_real_single_precision_get_value(field));
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL))
+		ky_arg_real(trace, key, bt_field_real_double_precision_get_value(field));
+	else if (is_a(field, BT_FIELD_CLASS_TYPE_STRING))
+		ky_arg_string(trace, key,
+			      ky_string(trace, bt_field_string_get_value(field),
+					(size_t)bt_field_string_get_length(field)));
+}
+
+static void add(struct ky_trace *trace, struct key *key, const bt_field *field)
+{
+	if (is_a(field, BT_FIELD_CLASS_TYPE_STRUCTURE)) {
+		add_members(trace, key, field);
+	} else if (is_a(field, BT_FIELD_CLASS_TYPE_ARRAY)) {
+		add_elements(trace, key, field);
+	} else if (is_a(field, BT_FIELD_CLASS_TYPE_OPTION)) {
+		const bt_field *content = bt_field_option_borrow_field_const(field);
+		if (content)
+			add_part(trace, key, content, 0);
+	} else if (is_a(field, BT_FIELD_CLASS_TYPE_VARIANT)) {
+		add_part(trace, key, bt_field_variant_borrow_selected_option_field_const(field), 0);
+	} else {
+		add_scalar(trace, ky_string(trace, key->text, key->bytes), field);
+	}
+}
+
+/* Add the field to the set being made; it may be NULL. */
+static void put_args(struct ky_trace *trace, const bt_field *field)
+{
+	struct key key = {.bytes = 0};
+	if (field)
+		add(trace, &key, field);
+}
+
+/* Return the member of a structure by its name, or NULL; structure may be NULL. */
+static const bt_field *member_of(const bt_field *structure, const char *name)
+{
+	if (!structure || !is_a(structure, BT_FIELD_CLASS_TYPE_STRUCTURE))
+		return NULL;
+	return bt_field_structure_borrow_member_field_by_name_const(structure, name);
+}
+
+/* Get its value as an integer; false when it is not one. */
+static bool get_integer(const bt_field *field, int64_t *value)
+{
+	if (!field || !is_a(field, BT_FIELD_CLASS_TYPE_INTEGER))
+		return false;
+	*value = is_a(field, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)
+			 ? bt_field_integer_signed_get_value(field)
+			 : (int64_t)bt_field_integer_unsigned_get_value(field);
+	return true;
+}
+
+/* Return its value as text: a string, or an array of characters copied to text; NULL for anything else. */
+static const char *get_text(const bt_field *field, char *text, size_t bytes)
+{
+	if (!field)
+		return NULL;
+	if (is_a(field, BT_FIELD_CLASS_TYPE_STRING))
+		return bt_field_string_get_value(field);
+	if (!is_a(field, BT_FIELD_CLASS_TYPE_ARRAY))
+		return NULL;
+	const uint64_t length = bt_field_array_get_length(field);
+	size_t used = 0;
+	int64_t letter = 1;
+	while (used < length && used + 1 < bytes && letter &&
+	       get_integer(bt_field_array_borrow_element_field_by_index_const(field, used),
+			   &letter))
+		text[used++] = (char)letter;
+	text[used] = '\0';
+	return text;
+}
+
+/* ---- events ---- */
 
 #define CPUS_MAX 65536
 
@@ -26,14 +199,14 @@ struct view {
 static int64_t integer_of(const bt_field *structure, const char *name, int64_t otherwise)
 {
 	int64_t value;
-	return ky_ctf_integer(ky_ctf_member(structure, name), &value) ? value : otherwise;
+	return get_integer(member_of(structure, name), &value) ? value : otherwise;
 }
 
 static int64_t context_integer(const struct view *view, const char *name, int64_t otherwise)
 {
 	int64_t value;
 	for (int i = 2; i >= 0; i--)
-		if (ky_ctf_integer(ky_ctf_member(view->contexts[i], name), &value))
+		if (get_integer(member_of(view->contexts[i], name), &value))
 			return value;
 	return otherwise;
 }
@@ -41,15 +214,15 @@ static int64_t context_integer(const struct view *view, const char *name, int64_
 static uint32_t text_of(const struct view *view, const bt_field *structure, const char *name)
 {
 	char buffer[64];
-	const char *text = ky_ctf_text(ky_ctf_member(structure, name), buffer, sizeof(buffer));
+	const char *text = get_text(member_of(structure, name), buffer, sizeof(buffer));
 	return text ? ky_string_z(view->trace, text) : 0;
 }
 
 static uint32_t args_of(const struct view *view)
 {
 	ky_args_begin(view->trace);
-	ky_ctf_args(view->trace, view->payload);
-	ky_ctf_args(view->trace, view->contexts[2]);
+	put_args(view->trace, view->payload);
+	put_args(view->trace, view->contexts[2]);
 	return ky_args_end(view->trace);
 }
 

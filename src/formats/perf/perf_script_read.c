@@ -4,14 +4,135 @@
  * tracepoints as raw events with their text. As in Perfetto, functions differ by name and file, not by
  * address.
  */
-#include "base/array.h"
-#include "formats/input.h"
 #include "formats/perf/perf_script.h"
+
+#include "base/array.h"
+#include "base/map.h"
+#include "formats/load.h"
 #include "model/kernel.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define STACK_MAX 65536u
+#define DEPTH_MAX 512u
+
+/* The functions that a thread is in, by its branches. */
+struct branch_stack {
+	uint32_t track;
+	uint32_t depth;
+	uint32_t names[DEPTH_MAX];
+};
+
+struct script {
+	struct ky_trace *trace;
+	bool open;                       /* a sample waits for its stack */
+	struct ky_perf_script_head head; /* of it, only its numbers */
+	uint32_t thread;
+	uint32_t event;
+	uint32_t *frames; /* of it, the innermost first */
+	uint32_t frames_count;
+	uint64_t frames_room;
+	enum ky_cpu_mode mode;
+	uint64_t samples;
+	struct ky_u64_map stack_of; /* thread */
+	struct branch_stack **stacks;
+	uint32_t stacks_count;
+	uint64_t stacks_room;
+	uint32_t category;
+};
+
+/* ---- branches ---- */
+
+/*
+ * Branches of a thread (Intel PT, magic-trace) as slices: a call begins the function it goes
+ * to, a return ends it, and a jump to the start of another function is a tail call. Returns from functions
+ * that were entered before the trace began are ignored. Where the trace pauses (errors, filters), what was
+ * entered stays open, as the trace goes on inside of it.
+ */
+
+static struct branch_stack *stack_of(struct script *script)
+{
+	bool made;
+	uint32_t *number = ky_u64_map_add(&script->stack_of, script->thread, &made);
+	if (!number)
+		return NULL;
+	if (made) {
+		struct branch_stack *stack = calloc(1, sizeof(*stack));
+		*number = KY_NONE;
+		if (!stack || !KY_ARRAY_GROW_ZERO(script->stacks, script->stacks_room,
+						  script->stacks_count + 1ull)) {
+			free(stack);
+			script->trace->error = -ENOMEM;
+			return NULL;
+		}
+		stack->track = ky_track_of_thread(script->trace, script->thread);
+		script->stacks[script->stacks_count] = stack;
+		*number = script->stacks_count++;
+	}
+	return *number == KY_NONE ? NULL : script->stacks[*number];
+}
+
+static void free_branches(struct script *script)
+{
+	for (uint32_t i = 0; i < script->stacks_count; i++)
+		free(script->stacks[i]);
+	KY_ARRAY_FREE(script->stacks, script->stacks_room);
+	ky_u64_map_free(&script->stack_of);
+}
+
+static bool begins_with(const struct ky_perf_text *text, const char *with)
+{
+	const size_t bytes = strlen(with);
+	return text->bytes >= bytes && memcmp(text->text, with, bytes) == 0;
+}
+
+static void enter(struct script *script, struct branch_stack *stack, uint32_t name)
+{
+	if (stack->depth == DEPTH_MAX) {
+		ky_problem(script->trace, "perf_script_too_deep", KY_DATA_LOSS, KY_NO_PLACE,
+			   "calls are nested deeper than %u", DEPTH_MAX);
+		return;
+	}
+	stack->names[stack->depth++] = name;
+	ky_put_begin(script->trace, script->head.time_ns, stack->track, script->category, name, 0);
+}
+
+static void leave(struct script *script, struct branch_stack *stack)
+{
+	if (!stack->depth)
+		return;
+	stack->depth--;
+	ky_put_end(script->trace, script->head.time_ns, stack->track, 0, 0, 0);
+}
+
+/* The thread's function changed. */
+static void take_branch(struct script *script, const struct ky_perf_script_branch *branch)
+{
+	struct branch_stack *stack = stack_of(script);
+	const struct ky_perf_text *kind = &branch->kind;
+	if (!stack)
+		return;
+	const uint32_t to =
+		ky_string(script->trace, branch->to.symbol.text, branch->to.symbol.bytes);
+	const uint32_t top = stack->depth ? stack->names[stack->depth - 1] : 0;
+	if (begins_with(kind, "tr strt")) {
+		if (top != to)
+			enter(script, stack, to);
+	} else if (begins_with(kind, "tr end")) {
+		return;
+	} else if (begins_with(kind, "call") || begins_with(kind, "syscall") ||
+		   begins_with(kind, "int") || begins_with(kind, "hw int")) {
+		enter(script, stack, to);
+	} else if (begins_with(kind, "return") || begins_with(kind, "sysret") ||
+		   begins_with(kind, "iret")) {
+		leave(script, stack);
+	} else if ((begins_with(kind, "jmp") || begins_with(kind, "jcc")) && top && top != to &&
+		   branch->to.offset == 0) {
+		leave(script, stack);
+		enter(script, stack, to);
+	}
+}
 
 /* ---- recognising ---- */
 
@@ -37,7 +158,7 @@ static bool probe(const struct ky_probe *probe)
 
 /* ---- samples ---- */
 
-static uint32_t frame_of(struct ky_perf_script *script, const struct ky_perf_script_frame *frame)
+static uint32_t frame_of(struct script *script, const struct ky_perf_script_frame *frame)
 {
 	struct ky_trace *trace = script->trace;
 	static const char unknown[] = "[unknown]";
@@ -64,7 +185,7 @@ static enum ky_cpu_mode mode_of(const struct ky_perf_script_frame *frame)
 	return KY_CPU_MODE_USER;
 }
 
-static void add_frame(struct ky_perf_script *script, const struct ky_perf_script_frame *frame)
+static void add_frame(struct script *script, const struct ky_perf_script_frame *frame)
 {
 	if (script->frames_count >= STACK_MAX ||
 	    !KY_ARRAY_GROW_ZERO(script->frames, script->frames_room, script->frames_count + 1ull))
@@ -75,7 +196,7 @@ static void add_frame(struct ky_perf_script *script, const struct ky_perf_script
 }
 
 /* The sample that waits is complete. */
-static void finish_sample(struct ky_perf_script *script)
+static void finish_sample(struct script *script)
 {
 	uint32_t callsite = KY_NONE;
 	if (!script->open)
@@ -117,7 +238,7 @@ static uint32_t tracepoint_of(struct ky_trace *trace, const struct ky_perf_text 
 	return ky_string(trace, colon + 1, (size_t)(end - colon - 1));
 }
 
-static bool put_tracepoint(struct ky_perf_script *script, const struct ky_perf_script_head *head)
+static bool put_tracepoint(struct script *script, const struct ky_perf_script_head *head)
 {
 	struct ky_trace *trace = script->trace;
 	const uint32_t name = tracepoint_of(trace, &head->event);
@@ -133,7 +254,7 @@ static bool put_tracepoint(struct ky_perf_script *script, const struct ky_perf_s
 }
 
 /* A branch is no sample; a head with a frame behind it, or with a text, is one that is complete. */
-static void take_head(struct ky_perf_script *script, const struct ky_perf_script_head *head)
+static void take_head(struct script *script, const struct ky_perf_script_head *head)
 {
 	struct ky_perf_script_branch branch;
 	struct ky_perf_script_frame frame;
@@ -145,7 +266,7 @@ static void take_head(struct ky_perf_script *script, const struct ky_perf_script
 	script->samples++;
 	if (head->rest.bytes && script->thread != KY_NONE &&
 	    ky_perf_script_branch(head->rest.text, head->rest.bytes, &branch)) {
-		ky_perf_script_branched(script, &branch);
+		take_branch(script, &branch);
 		return;
 	}
 	script->open = true;
@@ -162,7 +283,7 @@ static bool starts_with(const char *line, size_t bytes, const char *with)
 	return bytes >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-static void take_line(struct ky_perf_script *script, const char *line, size_t bytes, uint64_t at)
+static void take_line(struct script *script, const char *line, size_t bytes, uint64_t at)
 {
 	struct ky_perf_script_head head;
 	struct ky_perf_script_frame frame;
@@ -190,7 +311,7 @@ static void take_line(struct ky_perf_script *script, const char *line, size_t by
 
 static int read_trace(struct ky_load *load)
 {
-	struct ky_perf_script script = {
+	struct script script = {
 		.trace = load->trace,
 		.category = ky_string_z(load->trace, "branch"),
 	};
@@ -202,7 +323,7 @@ static int read_trace(struct ky_load *load)
 		take_line(&script, line, bytes, at);
 	finish_sample(&script);
 	KY_ARRAY_FREE(script.frames, script.frames_room);
-	ky_perf_script_branches_free(&script);
+	free_branches(&script);
 	if (load->input->error && load->input->error != -EBADMSG)
 		return load->input->error;
 	if (!script.samples)

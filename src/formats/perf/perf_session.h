@@ -2,11 +2,9 @@
 /*
  * perf_session.h: one perf.data while it is read, from inside, for the files of its reader.
  *
- *   file ── perf_stream.c: records, unpacked ──▶ perf_order.c: in the order of time ──▶ perf_record.c
- *                 │                                                                      │ mmap, comm, fork, switch ...
- *                 └ attributes, features, build ids: perf_attr.c, perf_feature.c          └ samples: perf_sample.c
- *                                                            addresses to frames: perf_frame.c, symbols.h
- *                                                            tracepoints: perf_tracepoint.c
+ *   file ── perf_data_read.c: records, unpacked ──▶ perf_record.c: in the order of time ─┬─▶ samples: perf_sample.c
+ *            │                                                                            ├─▶ tracepoints: perf_tracepoint.c
+ *            └─▶ attributes, features, build ids: perf_attr.c                              └─▶ mmap, comm, fork, switch: perf_task.c
  *
  * Every record is looked at twice: when it is read, for its time; and when it is its turn, for what it says.
  */
@@ -70,16 +68,6 @@ struct ky_perf_space {
 	uint32_t view;
 };
 
-struct ky_perf_frame_slot {
-	uint64_t ip;
-	uint32_t view;
-	uint32_t frame;                      /* of the function itself */
-	const struct ky_given_name *inlined; /* in it, the innermost first */
-	uint32_t inlined_count;
-	bool returns; /* as in struct ky_perf_at */
-};
-#define KY_PERF_FRAME_SLOTS 32768u
-
 /* The sum of an event on a CPU. */
 struct ky_perf_total {
 	uint32_t track;
@@ -88,6 +76,7 @@ struct ky_perf_total {
 
 struct ky_perf_tracepoints;
 struct ky_perf_ending;
+struct ky_perf_frame_slot;
 struct ky_perf_unpack;
 
 struct ky_perf {
@@ -158,8 +147,6 @@ void ky_perf_attr_rename(struct ky_perf *perf, uint64_t id, const char *name, si
 void ky_perf_where(const struct ky_perf *perf, const struct ky_perf_raw *record,
 		   struct ky_perf_where *where);
 
-/* ---- perf_feature.c ---- */
-
 void ky_perf_feature(struct ky_perf *perf, uint32_t feature, const uint8_t *data, size_t bytes,
 		     uint64_t at);
 /* A record of the build id section. */
@@ -168,53 +155,17 @@ void ky_perf_build_id(struct ky_perf *perf, const struct ky_perf_raw *record);
 uint32_t ky_perf_build_id_text(struct ky_perf *perf, const uint8_t *bytes, size_t count);
 void ky_perf_time_conv(struct ky_perf *perf, const struct ky_perf_raw *record);
 
-/* ---- perf_order.c ---- */
+/* ---- perf_record.c ---- */
 
-/* Take a copy of a record; false without memory. */
-bool ky_perf_order_add(struct ky_perf *perf, const struct ky_perf_raw *record, uint64_t time);
+/* A record that comes now; those with a time wait for their turn. */
+void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record);
+/* Count a record that does not hold what its kind needs. */
+void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_raw *record);
 /* A round ended: what can have nothing older behind it gets its turn. */
 void ky_perf_order_round(struct ky_perf *perf);
 /* The rest gets its turn. */
 void ky_perf_order_end(struct ky_perf *perf);
 void ky_perf_order_free(struct ky_perf_queue *queue);
-
-/* ---- perf_stream.c ---- */
-
-/* Read all; 0, -EBADMSG via ky_load_fail(), -ENOMEM or -errno. */
-int ky_perf_stream_read(struct ky_perf *perf);
-void ky_perf_unpack_close(struct ky_perf_unpack **unpack);
-
-/* ---- perf_record.c ---- */
-
-/* A record that comes now; those with a time wait for their turn. */
-void ky_perf_record_take(struct ky_perf *perf, const struct ky_perf_raw *record);
-/* It is the record's turn. */
-void ky_perf_record_turn(struct ky_perf *perf, const struct ky_perf_raw *record);
-/* Count a record that does not hold what its kind needs. */
-void ky_perf_record_short(struct ky_perf *perf, const struct ky_perf_raw *record);
-
-/* ---- perf_mmap.c ---- */
-
-/* A mapping of a process or of the kernel. */
-void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
-		  const struct ky_perf_where *where);
-void ky_perf_space_fork(struct ky_perf *perf, uint32_t parent, uint32_t child);
-void ky_perf_space_exec(struct ky_perf *perf, uint32_t pid);
-/* Return the space of a process, made if needed, valid until the next one is made; NULL without memory. */
-struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid);
-
-/* ---- perf_frame.c ---- */
-
-/* An address on a stack. returns: it is where a call returns to, and not where the thread was. */
-struct ky_perf_at {
-	uint32_t pid;
-	bool returns;
-	uint64_t ip;
-	uint64_t time;
-};
-/* Return the callsite of the function at that address, called from the one given (KY_NONE: the outermost). */
-uint32_t ky_perf_callsite(struct ky_perf *perf, uint32_t callsite, struct ky_perf_at at,
-			  enum ky_cpu_mode mode);
 
 /* ---- perf_sample.c ---- */
 
@@ -223,6 +174,11 @@ void ky_perf_sample(struct ky_perf *perf, const struct ky_perf_raw *record,
 
 /* ---- perf_task.c ---- */
 
+/* A mapping of a process or of the kernel. */
+void ky_perf_mmap(struct ky_perf *perf, const struct ky_perf_raw *raw,
+		  const struct ky_perf_where *where);
+/* Return the space of a process, made if needed, valid until the next one is made; NULL without memory. */
+struct ky_perf_space *ky_perf_space(struct ky_perf *perf, uint32_t pid);
 void ky_perf_task_comm(struct ky_perf *perf, const struct ky_perf_raw *record,
 		       const struct ky_perf_where *where);
 /* A fork or an exit. */
@@ -232,9 +188,6 @@ void ky_perf_task(struct ky_perf *perf, const struct ky_perf_raw *record,
 void ky_perf_task_seen(struct ky_perf *perf, const struct ky_perf_where *where);
 /* After the last record. */
 void ky_perf_task_end(struct ky_perf *perf);
-
-/* ---- perf_switch.c ---- */
-
 void ky_perf_switch(struct ky_perf *perf, const struct ky_perf_raw *record,
 		    const struct ky_perf_where *where);
 

@@ -1,14 +1,136 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c: finds the output format and writes the file. See export.h. */
+/*
+ * export.c: finds the output format and writes the file: compressed, if its name asks for it, and whole or not at all (see
+ * ky_file_replacer in base/file.h).
+ *
+ *   exporter ──▶ out ──▶ push ──▶ gzip or zstd ──▶ the file that replaces the target
+ */
 #include "formats/export.h"
 
-#include "formats/export_file.h"
+#include "base/array.h"
+#include "base/file.h"
+#include "formats/compress.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#define BUFFER_BYTES (1u << 20)
+#define ZSTD_LEVEL 3
 
 #define EXPORTER(name) &ky_exporter_##name,
 const struct ky_exporter *const ky_exporters[] = {KY_FORMATS_WRITTEN(EXPORTER, ) NULL};
+
+/* ---- the file ---- */
+
+enum packing { PACKING_PLAIN, PACKING_GZIP, PACKING_ZSTD };
+
+struct export_file {
+	struct ky_out out;
+	struct ky_gzip *gzip;
+	struct ky_zstd *zstd;
+	uint8_t *packed;
+	size_t packed_room;
+	struct ky_file_replacer file;
+};
+
+static int write_packed(void *context, const void *data, size_t bytes)
+{
+	const struct export_file *file = context;
+	return ky_file_write_all(file->file.fd, data, bytes);
+}
+
+/* Each push is a frame of its own; frames one after the other are one file. */
+static int write_frame(struct export_file *file, const void *data, size_t bytes)
+{
+	const size_t room = ky_zstd_bound(file->zstd, bytes);
+	if (!KY_ARRAY_GROW(file->packed, file->packed_room, room))
+		return -ENOMEM;
+	const int64_t n = ky_zstd_compress(file->zstd, file->packed, room, data, bytes, ZSTD_LEVEL);
+	return n < 0 ? (int)n : write_packed(file, file->packed, (size_t)n);
+}
+
+static int push(struct ky_out *out, const void *data, size_t bytes)
+{
+	struct export_file *file = out->context;
+	if (file->gzip)
+		return ky_gzip_write(file->gzip, data, bytes, KY_GZIP_MORE, write_packed, file);
+	if (file->zstd)
+		return write_frame(file, data, bytes);
+	return write_packed(file, data, bytes);
+}
+
+static int open_packing(struct export_file *file, enum packing packing)
+{
+	if (packing == PACKING_GZIP)
+		return ky_gzip_load() ? -ENOENT : ky_gzip_open(&file->gzip, 0);
+	if (packing == PACKING_ZSTD) {
+		const int error = ky_zstd_load();
+		return error ? error : ky_zstd_open(&file->zstd);
+	}
+	return 0;
+}
+
+/* Give the file up: nothing remains. NULL is allowed. */
+static void abandon_file(struct export_file **out_file)
+{
+	struct export_file *file = *out_file;
+	if (!file)
+		return;
+	ky_file_replacer_abandon(&file->file);
+	ky_gzip_close(&file->gzip);
+	ky_zstd_close(&file->zstd);
+	ky_out_free(&file->out);
+	KY_ARRAY_FREE(file->packed, file->packed_room);
+	free(file);
+	*out_file = NULL;
+}
+
+/* Open the file; *out takes its bytes. 0 or -errno, and in *what the verb that failed. */
+static int open_file(struct export_file **out_file, const char *path, enum packing packing,
+		     struct ky_out **out, const char **what)
+{
+	struct export_file *file = calloc(1, sizeof(*file));
+	*out_file = NULL;
+	*what = "make room for";
+	if (!file)
+		return -ENOMEM;
+	file->file.fd = -1;
+	int error = ky_out_init(&file->out, BUFFER_BYTES);
+	if (!error) {
+		*what = "load the library that compresses";
+		error = open_packing(file, packing);
+	}
+	if (!error) {
+		*what = "create";
+		error = ky_file_replacer_open(&file->file, path);
+	}
+	if (error) {
+		abandon_file(&file);
+		return error;
+	}
+	file->out.push = push;
+	file->out.context = file;
+	*out_file = file;
+	*out = &file->out;
+	return 0;
+}
+
+/* Write what is left, give the file its name and close it, in any case. 0 or -errno. */
+static int commit_file(struct export_file **out_file, const char **what)
+{
+	struct export_file *file = *out_file;
+	*what = "write";
+	int error = ky_out_push(&file->out);
+	if (!error && file->gzip)
+		error = ky_gzip_write(file->gzip, "", 0, KY_GZIP_FINISH, write_packed, file);
+	if (!error)
+		error = ky_file_replacer_commit(&file->file, what);
+	abandon_file(out_file);
+	return error;
+}
+
+/* ---- formats ---- */
 
 static bool ends_with(const char *text, size_t bytes, const char *end)
 {
@@ -16,25 +138,25 @@ static bool ends_with(const char *text, size_t bytes, const char *end)
 	return bytes >= n && memcmp(text + bytes - n, end, n) == 0;
 }
 
-static enum ky_export_packing packing_of(const char *path, size_t *bytes)
+static enum packing packing_of(const char *path, size_t *bytes)
 {
 	*bytes = strlen(path);
 	if (ends_with(path, *bytes, ".gz")) {
 		*bytes -= 3;
-		return KY_EXPORT_GZIP;
+		return PACKING_GZIP;
 	}
 	if (ends_with(path, *bytes, ".zst")) {
 		*bytes -= 4;
-		return KY_EXPORT_ZSTD;
+		return PACKING_ZSTD;
 	}
-	return KY_EXPORT_PLAIN;
+	return PACKING_PLAIN;
 }
 
 /* Find a format by its name, which may include a packing: "json.gz". */
-static const struct ky_exporter *by_name(const char *format, enum ky_export_packing *packing)
+static const struct ky_exporter *by_name(const char *format, enum packing *packing)
 {
 	size_t bytes;
-	const enum ky_export_packing own = packing_of(format, &bytes);
+	const enum packing own = packing_of(format, &bytes);
 	for (uint32_t i = 0; ky_exporters[i]; i++)
 		if (strlen(ky_exporters[i]->format->name) == bytes &&
 		    memcmp(ky_exporters[i]->format->name, format, bytes) == 0) {
@@ -47,7 +169,7 @@ static const struct ky_exporter *by_name(const char *format, enum ky_export_pack
 const struct ky_exporter *ky_exporter_find(const char *path, const char *format, int *packing)
 {
 	size_t bytes;
-	enum ky_export_packing found = packing_of(path, &bytes);
+	enum packing found = packing_of(path, &bytes);
 	const struct ky_exporter *exporter = NULL;
 	if (format)
 		exporter = by_name(format, &found);
@@ -85,7 +207,7 @@ static int fail_format(char *message, const char *path, const char *format)
 int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
 		 char message[KY_EXPORT_MESSAGE_BYTES])
 {
-	struct ky_export_file *file;
+	struct export_file *file;
 	struct ky_out *out;
 	const char *what = "write";
 	int packing;
@@ -93,14 +215,14 @@ int ky_export_by(const char *path, const char *format, ky_export_fn write, void 
 	const struct ky_exporter *exporter = ky_exporter_find(path, format, &packing);
 	if (!exporter)
 		return fail_format(message, path, format);
-	int error = ky_export_file_open(&file, path, (enum ky_export_packing)packing, &out, &what);
+	int error = open_file(&file, path, (enum packing)packing, &out, &what);
 	if (error)
 		return fail(message, error, path, what);
 	what = "write";
 	error = write(context, exporter, out);
 	if (!error)
-		error = ky_export_file_commit(&file, &what);
-	ky_export_file_abandon(&file);
+		error = commit_file(&file, &what);
+	abandon_file(&file);
 	return error ? fail(message, error, path, what) : 0;
 }
 

@@ -27,8 +27,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/input_parts.h"
-
 #define BUFFER_BYTES (1u << 20)
 /* The buffer may grow to this size, and by the ratio for each byte of the file. */
 #define BUFFER_BYTES_FREE (16u << 20)

@@ -9,7 +9,7 @@
  * heads do, one after the other, as far as each says how long its data is. Only stored and deflated
  * members can be read. No number of an archive is trusted: each is checked where it is used.
  */
-#include "formats/input_parts.h"
+#include "formats/input.h"
 
 #include <errno.h>
 #include <stdlib.h>

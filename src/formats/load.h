@@ -112,10 +112,4 @@ int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_opti
 int ky_load_memory(struct ky_trace **trace, const void *data, size_t bytes,
 		   const struct ky_reader *reader, char message[KY_LOAD_MESSAGE_BYTES]);
 
-/* Describe an input that no reader knows. members: of the archive whose files were tried, or 0. */
-void ky_load_unknown(const struct ky_probe *probe, uint32_t members,
-		     char message[KY_LOAD_MESSAGE_BYTES]);
-/* Describe a directory that no reader knows: name its files that can be loaded. */
-void ky_load_unknown_directory(const char *path, char message[KY_LOAD_MESSAGE_BYTES]);
-
 #endif

@@ -10,7 +10,6 @@
 
 #include "base/map.h"
 #include "formats/address.h"
-#include "formats/cpu_switches.h"
 #include "formats/flow_marks.h"
 #include "formats/walk.h"
 #include "model/intake.h"

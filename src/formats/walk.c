@@ -481,3 +481,114 @@ uint64_t ky_walk_all(const struct ky_walk *w)
 	       t->thread_states.rows.count + t->samples.rows.count + t->logs.rows.count +
 	       t->raw_events.rows.count;
 }
+
+/* ---- the loop of exporters ---- */
+
+#define PUSH_BYTES (256u << 10)
+#define PROGRESS_ITEMS 16384u
+
+/* A trace may have both scheduling slices and thread states: a format that carries one of them lacks nothing. */
+static void leave_out(const struct ky_export_job *job, const struct ky_walk_rows *rows,
+		      enum ky_walk_what what)
+{
+	struct ky_export_left *left = job->left;
+	if (what == KY_WALK_SCHED)
+		left->sched += !rows->state || !job->trace->thread_states.rows.count;
+	else if (what == KY_WALK_STATE)
+		left->sched += !job->trace->sched.rows.count;
+	else if (what == KY_WALK_SAMPLE)
+		left->samples++;
+	else if (what == KY_WALK_LOG)
+		left->logs++;
+	else if (what == KY_WALK_RAW)
+		left->raw_events++;
+}
+
+int ky_walk_each(const struct ky_export_job *job, const struct ky_walk_rows *rows, void *self)
+{
+	const ky_walk_row_fn by_what[KY_WALK_WHATS] = {
+		[KY_WALK_BEGIN] = rows->slice,   [KY_WALK_END] = rows->slice,
+		[KY_WALK_INSTANT] = rows->slice, [KY_WALK_COUNTER] = rows->counter,
+		[KY_WALK_SCHED] = rows->sched,   [KY_WALK_STATE] = rows->state,
+		[KY_WALK_SAMPLE] = rows->sample, [KY_WALK_LOG] = rows->log,
+		[KY_WALK_RAW] = rows->raw,
+	};
+	struct ky_out *out = job->out;
+	struct ky_walk *walk;
+	struct ky_walk_item next;
+	int error = ky_walk_open(&walk, job->trace, job->selection, rows->named_ends, job->left);
+	if (error)
+		return error;
+	for (uint32_t items = 0; !error && ky_walk_next(walk, &next); items++) {
+		if (by_what[next.what])
+			by_what[next.what](self, &next);
+		else
+			leave_out(job, rows, next.what);
+		if (out->used >= PUSH_BYTES)
+			error = ky_out_push(out);
+		if (!error && job->progress && items % PROGRESS_ITEMS == 0)
+			error = job->progress(job->context, ky_walk_done(walk), ky_walk_all(walk));
+	}
+	if (!error)
+		error = ky_walk_error(walk);
+	ky_walk_close(&walk);
+	return error ? error : out->error;
+}
+
+uint64_t ky_walk_snapshots(const struct ky_trace *trace)
+{
+	const struct ky_clock_rows *rows = &trace->clock_rows;
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < rows->rows.count; i++)
+		count += !i || rows->snapshot[i] != rows->snapshot[i - 1];
+	return count;
+}
+
+/* ---- switches of CPUs ---- */
+
+static struct ky_cpu_slice *slice_of(struct ky_cpu_switches *switches, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < switches->count; i++)
+		if (switches->items[i].cpu == cpu)
+			return &switches->items[i];
+	if (!KY_ARRAY_ADD(switches->items, switches->count, switches->room,
+			  (struct ky_cpu_slice){cpu, KY_NONE, KY_TIME_NONE}))
+		return NULL;
+	return &switches->items[switches->count - 1];
+}
+
+static bool is_over(const struct ky_cpu_slice *slice)
+{
+	return slice->row != KY_NONE && slice->end != KY_TIME_NONE;
+}
+
+bool ky_cpu_switches_add(struct ky_cpu_switches *switches, const struct ky_trace *trace,
+			 const struct ky_walk_item *item, ky_cpu_switch_fn *put, void *self)
+{
+	struct ky_cpu_slice *last = slice_of(switches, trace->sched.cpu[item->row]);
+	if (!last)
+		return false;
+	if (is_over(last) && last->end < item->ts) {
+		put(self, last->cpu, last->end, last->row, KY_NONE);
+		last->row = KY_NONE;
+	}
+	put(self, last->cpu, item->ts, last->row, item->row);
+	last->row = item->row;
+	last->end = item->end_ns;
+	return true;
+}
+
+void ky_cpu_switches_end(const struct ky_cpu_switches *switches, ky_cpu_switch_fn *put, void *self)
+{
+	for (uint32_t i = 0; i < switches->count; i++) {
+		const struct ky_cpu_slice *last = &switches->items[i];
+		if (is_over(last))
+			put(self, last->cpu, last->end, last->row, KY_NONE);
+	}
+}
+
+void ky_cpu_switches_free(struct ky_cpu_switches *switches)
+{
+	KY_ARRAY_FREE(switches->items, switches->room);
+	switches->count = 0;
+}

@@ -12,7 +12,9 @@
 #ifndef KY_FORMATS_WALK_H
 #define KY_FORMATS_WALK_H
 
+#include "core/event.h"
 #include "formats/export.h"
+#include "formats/out.h"
 
 enum ky_walk_what {
 	KY_WALK_BEGIN, /* row is a slice */
@@ -56,5 +58,71 @@ uint64_t ky_walk_all(const struct ky_walk *walk);
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		       uint32_t slice);
 bool ky_selected_thread(const struct ky_export_selection *selection, uint32_t thread);
+
+/* ---- the loop of exporters ---- */
+
+/*
+ * The loop over the rows of a trace in the order of time, which counts those that the format cannot carry, pushes the
+ * buffer on and reports progress.
+ */
+
+typedef void (*ky_walk_row_fn)(void *self, const struct ky_walk_item *item);
+
+/* How a format writes each kind of row. Rows of a kind that is NULL are counted as left out. */
+struct ky_walk_rows {
+	ky_walk_row_fn slice; /* begin, end, instant */
+	ky_walk_row_fn counter, sched, state, sample, log, raw;
+	bool named_ends; /* as in ky_walk_open() */
+};
+
+/* Return 0 or -errno: of the buffer, of memory or of progress. */
+int ky_walk_each(const struct ky_export_job *job, const struct ky_walk_rows *rows, void *self);
+
+/* Count the trace's clock snapshots. */
+uint64_t ky_walk_snapshots(const struct ky_trace *trace);
+
+/* Return the time of a loss: where it has none, the beginning of the trace. */
+static inline int64_t ky_walk_loss_ns(const struct ky_trace *trace, uint32_t row)
+{
+	const int64_t ts = trace->losses.ts[row] < 0 ? trace->begin_ns : trace->losses.ts[row];
+	return ts < 0 ? 0 : ts;
+}
+
+static inline struct ky_text ky_walk_text(const struct ky_trace *trace, uint32_t string)
+{
+	if (!string)
+		return (struct ky_text){"", 0};
+	return (struct ky_text){ky_text_of(trace, string),
+				ky_strings_bytes(&trace->strings, string)};
+}
+
+/* ---- switches of CPUs ---- */
+
+/*
+ * The switches of each CPU from scheduling slices, in the order of the walk. A slice is a switch at
+ * its start, away from the slice before; where that ended earlier, the CPU went idle in between.
+ */
+
+struct ky_cpu_slice {
+	uint32_t cpu;
+	uint32_t row; /* of sched; KY_NONE: idle */
+	int64_t end;  /* KY_TIME_NONE: unknown */
+};
+
+/* All zero is empty. */
+struct ky_cpu_switches {
+	struct ky_cpu_slice *items;
+	uint32_t count, room;
+};
+
+/* prev and next are rows of sched, or KY_NONE for idle. */
+typedef void ky_cpu_switch_fn(void *self, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next);
+
+/* Report the switches up to this slice; false without memory. */
+bool ky_cpu_switches_add(struct ky_cpu_switches *switches, const struct ky_trace *trace,
+			 const struct ky_walk_item *item, ky_cpu_switch_fn *put, void *self);
+/* Report the switches at the ends of the last slices. */
+void ky_cpu_switches_end(const struct ky_cpu_switches *switches, ky_cpu_switch_fn *put, void *self);
+void ky_cpu_switches_free(struct ky_cpu_switches *switches);
 
 #endif

@@ -10,7 +10,7 @@
  */
 #include "sink/config.h"
 
-#include "formats/proto_read.h"
+#include "formats/proto.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  * Spans are balanced by the rules of core/span_stack.h. A beginning that is made up comes a nanosecond per level before
  * the thread's first event. It goes back in time, as do ends where a gap begins, which an ordered intake cannot do. The windows of a flight recorder are in drum_import_window.c.
  */
-#include "formats/drum/drum_import_parts.h"
+#include "formats/drum/drum_import.h"
 
 #include <errno.h>
 #include <stdio.h>

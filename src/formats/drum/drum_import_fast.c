@@ -4,7 +4,7 @@
  * was learnt about their trace point and thread before. This is nearly all of a trace of spans. Whatever is not
  * as usual is declined before anything of it was taken, and comes again, decoded.
  */
-#include "formats/drum/drum_import_parts.h"
+#include "formats/drum/drum_import.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  * Which spans ended between two windows nobody knows, and it is no loss: it was not wanted. Each thread has its own place
  * in the windows, for its events come in order and those of others between them.
  */
-#include "formats/drum/drum_import_parts.h"
+#include "formats/drum/drum_import.h"
 
 #include <errno.h>
 #include <string.h>

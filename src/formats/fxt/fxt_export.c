@@ -9,10 +9,9 @@
  */
 #include "formats/address.h"
 #include "formats/arg_tree.h"
-#include "formats/cpu_switches.h"
-#include "formats/export_loop.h"
 #include "formats/flow_marks.h"
 #include "formats/fxt/fxt_emit.h"
+#include "formats/walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +47,7 @@ static uint64_t string_ref(struct ky_fxt_exporter *w, uint32_t string, struct ky
 
 static uint64_t whole_string_ref(struct ky_fxt_exporter *w, uint32_t string)
 {
-	return string_ref(w, string, ky_export_text(w->trace, string));
+	return string_ref(w, string, ky_walk_text(w->trace, string));
 }
 
 static uint64_t thread_ref(struct ky_fxt_exporter *w, uint32_t pid, uint32_t tid)
@@ -148,8 +147,8 @@ static uint64_t flow_id(const struct ky_fxt_exporter *w, const struct ky_flow_ma
 {
 	if (!mark->category && !mark->name)
 		return mark->id;
-	return ky_fxt_emit_flow_id(mark->id, ky_export_text(w->trace, mark->category),
-				   ky_export_text(w->trace, mark->name));
+	return ky_fxt_emit_flow_id(mark->id, ky_walk_text(w->trace, mark->category),
+				   ky_walk_text(w->trace, mark->name));
 }
 
 static void put_flows(struct ky_fxt_exporter *w, uint32_t slice, int64_t ts, bool at_end)
@@ -245,7 +244,7 @@ static void put_log(void *self, const struct ky_walk_item *item)
 	struct ky_fxt_exporter *w = self;
 	const uint32_t thread = w->trace->logs.thread[item->row];
 	const struct ky_text text = ky_fxt_emit_limited(
-		&w->emitter, ky_export_text(w->trace, w->trace->logs.message[item->row]),
+		&w->emitter, ky_walk_text(w->trace, w->trace->logs.message[item->row]),
 		LOG_BYTES_MAX);
 	const uint64_t ref = thread_ref(w, ky_address_pid_of_thread(w->trace, thread),
 					ky_address_tid(w->trace, thread));
@@ -269,7 +268,7 @@ static void put_names(struct ky_fxt_exporter *w)
 	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
 		ky_fxt_emit_process(&w->emitter, ky_address_pid(trace, i),
-				    ky_export_text(trace, trace->processes.name[i]));
+				    ky_walk_text(trace, trace->processes.name[i]));
 	for (uint32_t i = 0; i < trace->threads.rows.count; i++) {
 		if (!ky_selected_thread(w->selection, i))
 			continue;
@@ -277,7 +276,7 @@ static void put_names(struct ky_fxt_exporter *w)
 		ky_fxt_emit_thread(&w->emitter, ky_address_pid_of_thread(trace, i),
 				   ky_address_tid(trace, i),
 				   ky_fxt_emit_define(&w->emitter, (struct ky_text){"process", 7}),
-				   ky_export_text(trace, trace->threads.name[i]));
+				   ky_walk_text(trace, trace->threads.name[i]));
 	}
 }
 
@@ -286,7 +285,7 @@ static void put_losses(struct ky_fxt_exporter *w)
 	const struct ky_trace *trace = w->trace;
 	const struct ky_losses *l = &trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		begin_event(w, KY_FXT_EVENT_INSTANT, ky_export_loss_ns(trace, i),
+		begin_event(w, KY_FXT_EVENT_INSTANT, ky_walk_loss_ns(trace, i),
 			    ky_address_pid_of_thread(trace, l->thread[i]),
 			    ky_address_tid(trace, l->thread[i]));
 		put_label_text(w, (struct ky_text){"events lost", 11});
@@ -299,20 +298,20 @@ static void put_losses(struct ky_fxt_exporter *w)
 
 static int write_file(struct ky_fxt_exporter *w, const struct ky_export_job *job)
 {
-	static const struct ky_export_rows rows = {
+	static const struct ky_walk_rows rows = {
 		.slice = put_slice, .counter = put_counter, .sched = put_sched, .log = put_log};
 	struct ky_out *out = w->emitter.out;
 	ky_fxt_emit_head(&w->emitter);
 	put_names(w);
 	put_losses(w);
-	const int error = ky_export_loop(job, &rows, w);
+	const int error = ky_walk_each(job, &rows, w);
 	if (error)
 		return error;
 	ky_cpu_switches_end(&w->switches, put_switch, w);
 	ky_fxt_emit_tail(&w->emitter, w->trace->lost);
 	w->left->cut += w->emitter.cut;
 	w->left->metadata += w->trace->metadata.rows.count;
-	w->left->snapshots += ky_export_loop_snapshots(w->trace);
+	w->left->snapshots += ky_walk_snapshots(w->trace);
 	return out->error ? out->error : w->emitter.record.error;
 }
 

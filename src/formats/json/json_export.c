@@ -10,11 +10,11 @@
 
 #include "formats/address.h"
 #include "formats/arg_tree.h"
-#include "formats/export_loop.h"
 #include "formats/flow_marks.h"
 #include "formats/json/json_schema.h"
 #include "formats/json/json_value.h"
 #include "formats/utf8.h"
+#include "formats/walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void put_text(struct json_export *w, struct ky_text text)
 
 static void put_string(struct json_export *w, uint32_t string)
 {
-	put_text(w, ky_export_text(w->trace, string));
+	put_text(w, ky_walk_text(w->trace, string));
 }
 
 /* Microseconds with three decimals. */
@@ -236,11 +236,10 @@ static void put_flow(struct json_export *w, const struct ky_flow_mark *mark,
 	put(w, ",\"bp\":\"e\",\"id\":");
 	ky_json_append_hex(w->out, mark->id);
 	put(w, ",\"cat\":");
-	put_text(w, mark->category ? ky_export_text(w->trace, mark->category)
+	put_text(w, mark->category ? ky_walk_text(w->trace, mark->category)
 				   : (struct ky_text){"flow", 4});
 	put(w, ",\"name\":");
-	put_text(w,
-		 mark->name ? ky_export_text(w->trace, mark->name) : (struct ky_text){"flow", 4});
+	put_text(w, mark->name ? ky_walk_text(w->trace, mark->name) : (struct ky_text){"flow", 4});
 	put(w, "}");
 }
 
@@ -411,7 +410,7 @@ static void put_losses(struct json_export *w)
 		begin_event(w, KY_JSON_PHASE_INSTANT,
 			    ky_address_pid_of_thread(w->trace, l->thread[i]),
 			    ky_address_tid(w->trace, l->thread[i]));
-		put_ts(w, ky_export_loss_ns(w->trace, i));
+		put_ts(w, ky_walk_loss_ns(w->trace, i));
 		put(w, l->thread[i] == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
 		put(w, ",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
 		ky_json_append_uint(w->out, l->events[i]);
@@ -424,7 +423,7 @@ static void put_losses(struct json_export *w)
 /* Drop Perfetto's prefix, which names the origin: reading the file adds it again. */
 static struct ky_text metadata_key(const struct ky_trace *trace, uint32_t row)
 {
-	struct ky_text key = ky_export_text(trace, trace->metadata.key[row]);
+	struct ky_text key = ky_walk_text(trace, trace->metadata.key[row]);
 	static const char prefix[] = "json_metadata.";
 	if (key.bytes > sizeof(prefix) - 1 && !memcmp(key.data, prefix, sizeof(prefix) - 1)) {
 		key.data += sizeof(prefix) - 1;
@@ -491,7 +490,7 @@ static void put_sample(struct json_export *w, uint32_t row)
 		ky_json_append_uint(w->out, s->cpu[row]);
 	}
 	put(w, ",\"name\":");
-	put_text(w, s->event[row] ? ky_export_text(w->trace, s->event[row])
+	put_text(w, s->event[row] ? ky_walk_text(w->trace, s->event[row])
 				  : (struct ky_text){"sample", 6});
 	if (s->callsite[row] != KY_NONE) {
 		put(w, ",\"sf\":\"");
@@ -539,20 +538,20 @@ static void skip_sample(void *self, const struct ky_walk_item *item)
 
 static int write_file(struct json_export *w, const struct ky_export_job *job)
 {
-	static const struct ky_export_rows rows = {.slice = put_slice,
-						   .counter = put_counter,
-						   .state = put_state,
-						   .sample = skip_sample,
-						   .named_ends = true};
+	static const struct ky_walk_rows rows = {.slice = put_slice,
+						 .counter = put_counter,
+						 .state = put_state,
+						 .sample = skip_sample,
+						 .named_ends = true};
 	put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	w->first_event = true;
 	put_names(w);
 	put_losses(w);
-	const int error = ky_export_loop(job, &rows, w);
+	const int error = ky_walk_each(job, &rows, w);
 	if (error)
 		return error;
 	put(w, "\n]");
-	w->left->snapshots += ky_export_loop_snapshots(w->trace);
+	w->left->snapshots += ky_walk_snapshots(w->trace);
 	put_metadata(w);
 	put_samples(w);
 	put(w, "}\n");

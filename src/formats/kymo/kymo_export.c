@@ -13,10 +13,10 @@
 #include "core/layout.h"
 #include "core/ring_read.h"
 #include "formats/address.h"
-#include "formats/export_loop.h"
 #include "formats/flow_marks.h"
 #include "formats/format.h"
 #include "formats/kymo/kymo_site.h"
+#include "formats/walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -146,9 +146,8 @@ static struct kymo_carrier *add_carrier(struct kymo_export *w, uint32_t pid, uin
 	c->thread.index = w->carriers_count;
 	c->thread.pid = (int32_t)pid;
 	c->thread.tid = (int32_t)tid;
-	c->thread.name = thread == KY_NONE
-				 ? (struct ky_text){"", 0}
-				 : ky_export_text(w->trace, w->trace->threads.name[thread]);
+	c->thread.name = thread == KY_NONE ? (struct ky_text){"", 0}
+					   : ky_walk_text(w->trace, w->trace->threads.name[thread]);
 	c->tid = unique_tid(w, tid);
 	c->thread.alias = c->tid == tid ? 0 : (int32_t)c->tid;
 	w->carriers[w->carriers_count++] = c;
@@ -207,7 +206,7 @@ static void put_value(struct kymo_export *w, uint32_t arg)
 	const uint8_t type = w->trace->args.type[arg];
 	const uint64_t value = w->trace->args.value[arg];
 	if (type == KY_ARG_STRING || type == KY_ARG_JSON)
-		put_string(w, ky_export_text(w->trace, (uint32_t)value));
+		put_string(w, ky_walk_text(w->trace, (uint32_t)value));
 	else
 		put_word(w, value);
 }
@@ -259,7 +258,7 @@ static void put_flows(struct kymo_export *w, uint32_t slice, int64_t ts, bool at
 			.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
 			.flags = KYMO_SITE_ID,
 			.category = mark->category,
-			.name = ky_export_text(w->trace, mark->name)};
+			.name = ky_walk_text(w->trace, mark->name)};
 		const uint32_t site = make_event(w, &spec, mark->id);
 		if (site)
 			put_event(w, carrier_at(w, a), ts, site);
@@ -283,7 +282,7 @@ static struct ky_kymo_site_spec slice_spec(struct kymo_export *w, const struct k
 	const struct ky_slices *s = &w->trace->slices;
 	struct ky_kymo_site_spec spec = {.kind = kind_of(a->form, item->what),
 					 .category = s->category[item->row],
-					 .name = ky_export_text(w->trace, s->name[item->row])};
+					 .name = ky_walk_text(w->trace, s->name[item->row])};
 	if (spec.kind == KYMO_KIND_END) /* it closes the innermost, whatever its name */
 		return (struct ky_kymo_site_spec){.kind = KYMO_KIND_END, .name = {"", 0}};
 	if (spec.kind >= KYMO_KIND_ASYNC_BEGIN && spec.kind <= KYMO_KIND_ASYNC_END)
@@ -323,7 +322,7 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
 	const struct ky_kymo_site_spec spec = {
 		.kind = KYMO_KIND_COUNTER,
-		.name = ky_export_text(trace, trace->tracks.name[track]),
+		.name = ky_walk_text(trace, trace->tracks.name[track]),
 		.key = {"value", 5}};
 	const uint32_t site = ky_kymo_site_number(&w->sites, trace, &spec);
 	w->event_words = 1;
@@ -369,10 +368,10 @@ static void put_tasks(struct kymo_export *w, uint32_t first)
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++)
 		if (i != first && trace->processes.name[i])
 			ky_format_kymo.process(w->file, (int32_t)ky_address_pid(trace, i),
-					       ky_export_text(trace, trace->processes.name[i]));
+					       ky_walk_text(trace, trace->processes.name[i]));
 	if (first != KY_NONE)
 		ky_format_kymo.process(w->file, (int32_t)ky_address_pid(trace, first),
-				       ky_export_text(trace, trace->processes.name[first]));
+				       ky_walk_text(trace, trace->processes.name[first]));
 	for (uint32_t i = 0; i < trace->threads.rows.count; i++)
 		if (ky_selected_thread(w->selection, i) && !trace->threads.is_idle[i])
 			carrier_of(w, ky_address_pid_of_thread(trace, i), ky_address_tid(trace, i),
@@ -403,8 +402,8 @@ static int open_file(struct kymo_export *w)
 				     .clock = sample_at(trace, trace->begin_ns)};
 	if (first != KY_NONE) {
 		info.pid = (int32_t)ky_address_pid(trace, first);
-		info.process = ky_export_text(trace, trace->processes.name[first]);
-		info.command = ky_export_text(trace, trace->processes.cmdline[first]);
+		info.process = ky_walk_text(trace, trace->processes.name[first]);
+		info.command = ky_walk_text(trace, trace->processes.cmdline[first]);
 	}
 	const int error = ky_format_kymo.open(&w->file, w->out, &info);
 	if (error)
@@ -420,14 +419,14 @@ static int open_file(struct kymo_export *w)
 
 static int write_file(struct kymo_export *w, const struct ky_export_job *job)
 {
-	static const struct ky_export_rows rows = {.slice = put_slice, .counter = put_counter};
+	static const struct ky_walk_rows rows = {.slice = put_slice, .counter = put_counter};
 	int error = open_file(w);
 	if (!error)
-		error = ky_export_loop(job, &rows, w);
+		error = ky_walk_each(job, &rows, w);
 	if (error)
 		return error;
 	flush_all(w);
-	const uint64_t snapshots = ky_export_loop_snapshots(w->trace);
+	const uint64_t snapshots = ky_walk_snapshots(w->trace);
 	w->left->snapshots += snapshots > CLOCKS_WRITTEN ? snapshots - CLOCKS_WRITTEN : 0;
 	w->left->metadata += w->trace->metadata.rows.count;
 	ky_format_kymo.finish(w->file, w->trace->lost);

@@ -4,7 +4,7 @@
 
 #include "core/layout.h"
 #include "formats/arg_tree.h"
-#include "formats/export_loop.h"
+#include "formats/walk.h"
 #include "formats/xxh64.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static struct ky_site *make_site(struct ky_kymo_sites *s, const struct ky_trace 
 	site->category_index = number_category(s, spec->category);
 	site->kind = spec->kind;
 	site->flags = spec->flags;
-	site->category = ky_export_text(trace, spec->category);
+	site->category = ky_walk_text(trace, spec->category);
 	site->name = spec->name;
 	site->file = site->function = (struct ky_text){"", 0};
 	add_leading(site);

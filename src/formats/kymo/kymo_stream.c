@@ -12,7 +12,7 @@
  */
 #include "base/file.h"
 #include "formats/ftrace/ftrace_format.h"
-#include "formats/input_parts.h"
+#include "formats/input.h"
 #include "formats/kymo/kymo_file.h"
 #include "formats/kymo/kymo_reader.h"
 #include "formats/load.h"

@@ -32,7 +32,7 @@ uint64_t ky_pf_export_thread_uuid(const struct ky_pf_exporter *w, uint32_t threa
 
 static struct ky_text or_none(const struct ky_pf_exporter *w, uint32_t string)
 {
-	return string ? ky_export_text(w->trace, string) : (struct ky_text){NULL, 0};
+	return string ? ky_walk_text(w->trace, string) : (struct ky_text){NULL, 0};
 }
 
 static void describe_process(struct ky_pf_exporter *w, uint32_t process)
@@ -93,7 +93,7 @@ static void put_name(struct ky_pf_exporter *w, uint32_t track)
 	} else if (t->name[track]) {
 		char number[24];
 		const int bytes = snprintf(number, sizeof(number), " %u", t->owner[track]);
-		const struct ky_text name = ky_export_text(w->trace, t->name[track]);
+		const struct ky_text name = ky_walk_text(w->trace, t->name[track]);
 		ky_proto_length(&w->emit.body, KY_PF_TRACK_DESCRIPTOR_NAME,
 				name.bytes + (size_t)bytes);
 		ky_out_append(&w->emit.body, name.data, name.bytes);
@@ -180,7 +180,7 @@ void ky_pf_export_send(struct ky_pf_exporter *w, enum ky_pf_export_sequence sequ
 void ky_pf_export_string(struct ky_pf_exporter *w, struct ky_out *to, uint32_t field,
 			 uint32_t string)
 {
-	ky_pf_emit_text(&w->emit, to, field, ky_export_text(w->trace, string));
+	ky_pf_emit_text(&w->emit, to, field, ky_walk_text(w->trace, string));
 }
 
 bool ky_pf_export_is_new(struct ky_pf_exporter *w, enum ky_pf_export_interned what, uint32_t number)
@@ -209,7 +209,7 @@ void ky_pf_export_intern(struct ky_pf_exporter *w, enum ky_pf_export_interned wh
 	};
 	if (!ky_pf_export_is_new(w, what, string))
 		return;
-	ky_pf_emit_intern(&w->emit, fields[what], string, ky_export_text(w->trace, string));
+	ky_pf_emit_intern(&w->emit, fields[what], string, ky_walk_text(w->trace, string));
 }
 
 /* ---- clocks ---- */
@@ -268,7 +268,7 @@ static void put_metadata(struct ky_pf_exporter *w)
 {
 	const struct ky_metadata *m = &w->trace->metadata;
 	for (uint32_t i = 0; i < m->rows.count; i++) {
-		struct ky_text key = ky_export_text(w->trace, m->key[i]);
+		struct ky_text key = ky_walk_text(w->trace, m->key[i]);
 		if (key.bytes > 3 && memcmp(key.data, "cr-", 3) == 0)
 			key = (struct ky_text){key.data + 3, key.bytes - 3};
 		w->emit.part.used = 0;
@@ -287,20 +287,20 @@ static void put_metadata(struct ky_pf_exporter *w)
 
 static int write_file(struct ky_pf_exporter *w, const struct ky_export_job *job)
 {
-	static const struct ky_export_rows rows = {.slice = ky_pf_export_slice,
-						   .counter = ky_pf_export_counter,
-						   .sched = ky_pf_export_sched,
-						   .sample = ky_pf_export_sample,
-						   .log = ky_pf_export_log,
-						   .raw = ky_pf_export_raw,
-						   .named_ends = true};
+	static const struct ky_walk_rows rows = {.slice = ky_pf_export_slice,
+						 .counter = ky_pf_export_counter,
+						 .sched = ky_pf_export_sched,
+						 .sample = ky_pf_export_sample,
+						 .log = ky_pf_export_log,
+						 .raw = ky_pf_export_raw,
+						 .named_ends = true};
 	begin_sequences(w);
 	put_snapshots(w);
 	put_metadata(w);
 	describe_tasks(w);
 	describe_tracks(w);
 	ky_pf_export_losses(w);
-	const int error = ky_export_loop(job, &rows, w);
+	const int error = ky_walk_each(job, &rows, w);
 	if (error)
 		return error;
 	ky_pf_export_sched_end(w);

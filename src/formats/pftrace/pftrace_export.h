@@ -13,10 +13,9 @@
 #define KY_FORMATS_PFTRACE_PFTRACE_EXPORT_H
 
 #include "formats/address.h"
-#include "formats/cpu_switches.h"
-#include "formats/export_loop.h"
 #include "formats/flow_marks.h"
 #include "formats/pftrace/pftrace_emit.h"
+#include "formats/walk.h"
 
 enum ky_pf_export_sequence {
 	KY_PF_EXPORT_FILE = KY_PF_EMIT_FILE_SEQUENCE,

@@ -17,7 +17,7 @@
 static uint64_t state_mask(const struct ky_trace *trace, uint32_t state)
 {
 	static const char letters[] = "SDTtXZxKWPN";
-	const struct ky_text text = ky_export_text(trace, state);
+	const struct ky_text text = ky_walk_text(trace, state);
 	uint64_t mask = 0;
 	for (uint32_t i = 0; i < text.bytes; i++) {
 		const char *at = text.data[i] ? strchr(letters, text.data[i]) : NULL;
@@ -181,7 +181,7 @@ static void intern_build_id(struct ky_pf_exporter *w, uint32_t string)
 {
 	uint8_t bytes[64];
 	uint32_t count = 0;
-	const struct ky_text text = ky_export_text(w->trace, string);
+	const struct ky_text text = ky_walk_text(w->trace, string);
 	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_BUILD_IDS, string))
 		return;
 	for (uint32_t i = 0; i + 1 < text.bytes && count < sizeof(bytes); i += 2) {

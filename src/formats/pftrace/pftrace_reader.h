@@ -19,7 +19,7 @@
 #include "formats/pftrace/ftrace_events.h"
 #include "formats/pftrace/pftrace_iids.h"
 #include "formats/pftrace/pftrace_schema.h"
-#include "formats/proto_read.h"
+#include "formats/proto.h"
 
 /* The interned texts; each is a map from iid to a string's number. */
 enum ky_pf_texts {

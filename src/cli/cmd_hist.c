@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
 #include "query/histogram.h"
-#include "query/select.h"
+#include "query/stats.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -45,8 +45,8 @@ static void measure(struct hist *hist)
 		hist->total += (double)ns;
 	}
 	for (size_t i = 0; i < PERCENTILES; i++)
-		hist->at[i] = ky_select(hist->durations, hist->count,
-					ky_select_rank(hist->count, percentiles[i].part));
+		hist->at[i] = ky_stats_select(hist->durations, hist->count,
+					      ky_stats_rank(hist->count, percentiles[i].part));
 }
 
 static void print_summary(const struct hist *hist)

@@ -4,7 +4,7 @@
  *
  * A name is called slower or faster only when all of these hold:
  *   - both traces have at least min_count slices of it;
- *   - the rank test (rank_test.h) says so at alpha, after Holm's correction over all names that
+ *   - the rank test (below) says so at alpha, after Holm's correction over all names that
  *     were judged: the chance that anything at all is called so between two runs of the same is
  *     alpha;
  *   - the effect is not negligible: Cliff's delta is at least KY_DIFF_DELTA_MIN, and the chosen
@@ -14,6 +14,8 @@
 #define KY_QUERY_DIFF_H
 
 #include "query/stats.h"
+
+#include <stdint.h>
 
 #define KY_DIFF_DELTA_MIN 0.147
 
@@ -58,5 +60,27 @@ int ky_diff_make(struct ky_diff *diff, struct ky_trace *a, struct ky_trace *b,
 void ky_diff_free(struct ky_diff *diff);
 
 double ky_diff_measure(const struct ky_stats_row *row, enum ky_diff_measure measure);
+
+/* ---- the rank test ---- */
+
+/*
+ * Do the values of one series tend to be larger than those of another? Mann and Whitney's U answers that, by the normal
+ * approximation, with the correction for ties.
+ *
+ * U requires independent values, which durations in a trace are not: a slow one is often followed by another slow one.
+ * Its deviation is therefore widened by the ranks' correlation with their predecessors (lag 1, as for a first-order
+ * autoregressive process), which does not change the result for independent values.
+ */
+struct ky_rank_test {
+	double p;      /* two-sided probability of such a difference by chance */
+	double effect; /* Cliff's delta: how often b is larger than a, less how often a is */
+};
+
+/*
+ * Compare two series of values in the order of time; long ones are sampled at even distances. 0 or
+ * -ENOMEM.
+ */
+int ky_diff_rank_test(struct ky_rank_test *result, const int64_t *a, uint64_t a_count,
+		      const int64_t *b, uint64_t b_count);
 
 #endif

@@ -1,13 +1,209 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sql_functions.c: functions of one value, named and behaving as Perfetto's where it has the same.
+ * sql_functions.c: functions, named and behaving as Perfetto's where it has the same. sql_time.c has those of times.
  */
 #include "query/sql.h"
 
+#include "base/array.h"
+#include "base/compare.h"
+#include "model/regexp_size.h"
 #include "query/sql_table.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ---- regular expressions: POSIX extended ones of the C library ---- */
+
+struct ky_sql_regexp {
+	regex_t compiled;
+};
+
+/* Patterns that would take too much memory or time are refused. */
+#define PATTERN_MAX 1000u
+#define PARTS_MAX 4000u
+
+static bool is_harmless(const char *pattern)
+{
+	return strlen(pattern) <= PATTERN_MAX && ky_regexp_size(pattern) <= PARTS_MAX;
+}
+
+struct ky_sql_regexp *ky_sql_regexp_new(const char *pattern)
+{
+	struct ky_sql_regexp *regexp = is_harmless(pattern) ? malloc(sizeof(*regexp)) : NULL;
+
+	if (regexp && regcomp(&regexp->compiled, pattern, REG_EXTENDED) != 0) {
+		free(regexp);
+		return NULL;
+	}
+	return regexp;
+}
+
+bool ky_sql_regexp_match(const struct ky_sql_regexp *regexp, const char *text)
+{
+	return regexec(&regexp->compiled, text, 0, NULL, 0) == 0;
+}
+
+void ky_sql_regexp_free(struct ky_sql_regexp *regexp)
+{
+	if (!regexp)
+		return;
+	regfree(&regexp->compiled);
+	free(regexp);
+}
+
+static void free_pattern(void *regexp)
+{
+	ky_sql_regexp_free(regexp);
+}
+
+/*
+ * Return the compiled pattern, once for a statement if it is constant. *keep: SQLite owns it now.
+ */
+static struct ky_sql_regexp *pattern_of(sqlite3_context *context, int at, sqlite3_value *value)
+{
+	struct ky_sql_regexp *regexp = sqlite3_get_auxdata(context, at);
+	const char *text = (const char *)sqlite3_value_text(value);
+
+	if (regexp || !text)
+		return regexp;
+	regexp = ky_sql_regexp_new(text);
+	if (!regexp) {
+		sqlite3_result_error(context, "no regular expression, or one that is too expensive",
+				     -1);
+		return NULL;
+	}
+	sqlite3_set_auxdata(context, at, regexp, free_pattern);
+	return sqlite3_get_auxdata(context, at);
+}
+
+static void regexp_match(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	const char *text = (const char *)sqlite3_value_text(argv[1]);
+	const struct ky_sql_regexp *regexp = pattern_of(context, 0, argv[0]);
+
+	(void)argc;
+	if (regexp && text)
+		sqlite3_result_int(context, ky_sql_regexp_match(regexp, text));
+}
+
+/* REGEXP_EXTRACT(text, pattern): the first group when there is one, else all that matched. */
+static void regexp_extract(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	const char *text = (const char *)sqlite3_value_text(argv[0]);
+	const struct ky_sql_regexp *regexp = pattern_of(context, 1, argv[1]);
+	regmatch_t found[2];
+
+	(void)argc;
+	if (!regexp || !text || regexec(&regexp->compiled, text, 2, found, 0) != 0)
+		return;
+	const regmatch_t *match = &found[regexp->compiled.re_nsub > 0];
+	if (match->rm_so >= 0)
+		sqlite3_result_text(context, text + match->rm_so, match->rm_eo - match->rm_so,
+				    SQLITE_TRANSIENT);
+}
+
+/* ---- percentiles ---- */
+
+/*
+ * PERCENTILE(x, p) with p from 0 to 100, PERCENTILE_CONT and PERCENTILE_DISC with a fraction from 0 to 1, MEDIAN(x): as
+ * SQLite's percentile extension, which Perfetto has. The first three go between the two nearest values, DISC takes one that
+ * is there.
+ */
+struct kind {
+	const char *name;
+	double scale; /* of the fraction; 0: it is one half */
+	int argc;
+	bool discrete;
+};
+
+static const struct kind kinds[] = {
+	{"PERCENTILE", 100, 2, false},
+	{"PERCENTILE_CONT", 1, 2, false},
+	{"PERCENTILE_DISC", 1, 2, true},
+	{"MEDIAN", 0, 1, false},
+};
+
+struct values {
+	double *items;
+	size_t count, room;
+	double fraction;
+	bool wrong;
+};
+
+static bool take_fraction(sqlite3_context *context, struct values *values, const struct kind *kind,
+			  sqlite3_value **argv)
+{
+	double fraction = 0.5;
+
+	if (kind->scale > 0) {
+		const int type = sqlite3_value_numeric_type(argv[1]);
+		fraction = sqlite3_value_double(argv[1]) / kind->scale;
+		if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !(fraction >= 0) ||
+		    !(fraction <= 1)) {
+			char *text = sqlite3_mprintf("the fraction of %s() is not between 0 and %g",
+						     kind->name, kind->scale);
+			sqlite3_result_error(context, text ? text : "out of memory", -1);
+			sqlite3_free(text);
+			return false;
+		}
+	}
+	values->fraction = fraction;
+	return true;
+}
+
+static void step(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct values *values = sqlite3_aggregate_context(context, sizeof(*values));
+	const int type = sqlite3_value_numeric_type(argv[0]);
+
+	(void)argc;
+	if (!values || values->wrong)
+		return;
+	if (values->count == 0 &&
+	    !take_fraction(context, values, sqlite3_user_data(context), argv)) {
+		values->wrong = true;
+		return;
+	}
+	if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+		return;
+	if (!KY_ARRAY_ADD(values->items, values->count, values->room,
+			  sqlite3_value_double(argv[0])))
+		sqlite3_result_error_nomem(context);
+}
+
+static void final(sqlite3_context *context)
+{
+	const struct kind *kind = sqlite3_user_data(context);
+	struct values *values = sqlite3_aggregate_context(context, 0);
+
+	if (!values)
+		return;
+	if (values->count && !values->wrong) {
+		qsort(values->items, values->count, sizeof(values->items[0]), ky_compare_double);
+		const double place = values->fraction * (double)(values->count - 1);
+		const size_t below = (size_t)place;
+		const size_t above = below + 1 < values->count ? below + 1 : below;
+		const double low = values->items[below], high = values->items[above];
+		sqlite3_result_double(
+			context,
+			kind->discrete ? low : low + (high - low) * (place - (double)below));
+	}
+	KY_ARRAY_FREE(values->items, values->room);
+}
+
+static int add_percentiles(struct ky_sql_context *context)
+{
+	int error = SQLITE_OK;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !error; i++)
+		error = sqlite3_create_function(context->db, kinds[i].name, kinds[i].argc,
+						SQLITE_UTF8 | SQLITE_INNOCUOUS,
+						(void *)(uintptr_t)&kinds[i], NULL, step, final);
+	return error;
+}
+
+/* ---- functions of one value ---- */
 
 /* Return the number of a key, looked up once if it is constant. */
 static uint32_t key_of(sqlite3_context *context, int at, sqlite3_value *value)
@@ -235,11 +431,11 @@ int ky_sql_add_functions(struct ky_sql_context *context)
 		{"REVERSE", 1, reverse},
 		{"NULL_IF_EMPTY", 1, null_if_empty},
 		{"SLICE_IS_ANCESTOR", 2, slice_is_ancestor},
-		{"REGEXP", 2, ky_sql_regexp_function},
-		{"REGEXP_EXTRACT", 2, ky_sql_regexp_extract},
+		{"REGEXP", 2, regexp_match},
+		{"REGEXP_EXTRACT", 2, regexp_extract},
 		{"IMPORT", 1, import},
 	};
-	int error = SQLITE_OK;
+	int error = add_percentiles(context);
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && !error; i++)
 		error = sqlite3_create_function(context->db, functions[i].name, functions[i].argc,

@@ -7,6 +7,7 @@
  *   sql_cursor.c    xFilter, xNext, xColumn: the rows, one by one    (struct ky_sql_cursor)
  *   sql_filter.c    conditions, tested on the arrays                 (struct ky_sql_filter)
  *   sql_group.c     rows by equal keys: sorted, distinct, or summed  (struct ky_sql_groups)
+ *   sql_cells.c     cells and rows that are computed
  *   sql_batch.c     detects statements that only sum up; aggregates over groups
  *
  * A table's row number is its id and its rowid. All numbers that a condition can be about fit in int64_t, so
@@ -43,7 +44,7 @@ enum ky_sql_kind {
 };
 
 struct ky_sql_context;
-typedef void (*ky_sql_make_fn)(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);
+typedef void ky_sql_cell_fn(const struct ky_trace *trace, uint32_t row, sqlite3_context *to);
 
 /* Few different values: worth grouping by. */
 #define KY_SQL_FEW 1u
@@ -58,7 +59,7 @@ struct ky_sql_column {
 	uint8_t flags;
 	int8_t index;    /* enum ky_index_of, KY_SQL_INDEX_ARGS, or KY_SQL_NO_INDEX */
 	uint16_t offset; /* of the array's pointer in struct ky_trace */
-	ky_sql_make_fn make;
+	ky_sql_cell_fn *make;
 };
 
 #define KY_SQL_NO_INDEX (-1)
@@ -74,13 +75,15 @@ struct ky_sql_rows {
 bool ky_sql_rows_add(struct ky_sql_rows *rows, uint32_t row);
 void ky_sql_rows_free(struct ky_sql_rows *rows);
 
+/* Collect the rows of a table function for its argument, ascending. False without memory. */
+typedef bool ky_sql_rows_fn(struct ky_trace *trace, int64_t argument, struct ky_sql_rows *rows);
+
 struct ky_sql_table {
 	const char *name;
 	uint16_t rows; /* offset of the struct ky_rows in struct ky_trace */
 	bool by_time;  /* the column ts is ordered */
 	bool (*holds)(const struct ky_trace *trace, uint32_t row); /* NULL: all rows */
-	/* A table function: the rows for an argument, ascending. False without memory. */
-	bool (*function)(struct ky_trace *trace, int64_t argument, struct ky_sql_rows *rows);
+	ky_sql_rows_fn *function;                                  /* NULL: not a table function */
 	const struct ky_sql_column *columns;
 	uint8_t columns_count;
 };
@@ -108,6 +111,16 @@ struct ky_sql_vtab {
 };
 
 /* ---- cells ---- */
+
+/* Cells and rows that are computed (sql_cells.c). */
+ky_sql_cell_fn ky_sql_cell_main_thread, ky_sql_cell_track_machine, ky_sql_cell_track_description,
+	ky_sql_cell_arg_set, ky_sql_cell_arg_flat_key, ky_sql_cell_arg_int, ky_sql_cell_arg_string,
+	ky_sql_cell_arg_real, ky_sql_cell_arg_type, ky_sql_cell_arg_display, ky_sql_cell_sched_end,
+	ky_sql_cell_cpu_mode, ky_sql_cell_symbol_set, ky_sql_cell_clock_name,
+	ky_sql_cell_metadata_type, ky_sql_cell_metadata_int, ky_sql_cell_severity,
+	ky_sql_cell_source, ky_sql_cell_first_at, ky_sql_cell_lost_events;
+ky_sql_rows_fn ky_sql_ancestors, ky_sql_descendants, ky_sql_following, ky_sql_preceding,
+	ky_sql_connected;
 
 /* Read a number or a string's number; false if it is NULL. */
 static inline bool ky_sql_get(uint8_t kind, const void *array, uint32_t row, int64_t *value)
@@ -343,7 +356,6 @@ int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *
 
 int ky_sql_add_functions(struct ky_sql_context *context);
 int ky_sql_add_time(struct ky_sql_context *context);
-int ky_sql_add_percentiles(struct ky_sql_context *context);
 /* Replace SQLite's aggregates on the connection that sums up. */
 int ky_sql_add_batch_aggregates(struct ky_sql_context *context);
 
@@ -359,9 +371,5 @@ void ky_sql_regexp_free(struct ky_sql_regexp *regexp);
 /* Set the result to an argument's value. */
 void ky_sql_result_arg(const struct ky_trace *trace, uint32_t arg, sqlite3_context *to);
 void ky_sql_result_string(const struct ky_trace *trace, uint32_t string, sqlite3_context *to);
-
-/* The functions over regular expressions (sql_regexp.c). */
-void ky_sql_regexp_function(sqlite3_context *context, int argc, sqlite3_value **argv);
-void ky_sql_regexp_extract(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 #endif

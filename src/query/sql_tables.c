@@ -3,7 +3,7 @@
  * sql_tables.c: the tables as data. Names and order of columns are Perfetto's (trace_processor v55); what it
  * does not have is hidden, so that SELECT * gives the same columns, or is a table of ours (loss, problem).
  */
-#include "query/sql_cells.h"
+#include "query/sql_table.h"
 
 #define AT(field) (uint16_t) offsetof(struct ky_trace, field)
 #define ID(name)                                                                                   \

@@ -10,6 +10,8 @@
 
 #include "model/trace.h"
 
+#include <stdint.h>
+
 struct ky_filter_ends;
 
 enum ky_stats_by { KY_BY_NAME, KY_BY_CATEGORY, KY_BY_THREAD, KY_BY_PROCESS };
@@ -53,5 +55,26 @@ void ky_stats_free(struct ky_stats *stats);
  */
 int ky_stats_durations(struct ky_trace *trace, const struct ky_stats_filter *filter,
 		       int64_t **durations, uint64_t *count);
+
+/* ---- percentiles, exact and without sorting ---- */
+
+/*
+ * Return the value at a rank (below count) of the sorted values. Changes their order. The time is linear for any values: each
+ * step looks at some bits of the values and keeps those that share them with the value in question.
+ */
+int64_t ky_stats_select(int64_t *values, uint64_t count, uint64_t rank);
+
+/*
+ * Return the rank of a percentile: the smallest value that at least that share of all does not
+ * exceed.
+ */
+static inline uint64_t ky_stats_rank(uint64_t count, double part)
+{
+	const double exact = (double)count * part;
+	uint64_t rank = (uint64_t)exact;
+	if ((double)rank < exact)
+		rank++;
+	return rank ? (rank <= count ? rank - 1 : count - 1) : 0;
+}
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "query/filter.h"
 #include "query/sample_stats.h"
-#include "query/select.h"
+#include "query/stats.h"
 #include "query/tree.h"
 
 #include <errno.h>
@@ -167,7 +167,7 @@ static int64_t least_total(const struct ky_tree *tree)
 		return -1;
 	for (uint32_t i = 0; i < tree->count; i++)
 		totals[i] = tree->nodes[i].total_ns;
-	const int64_t least = ky_select(totals, tree->count, tree->count - NODES_MAX);
+	const int64_t least = ky_stats_select(totals, tree->count, tree->count - NODES_MAX);
 	free(totals);
 	return least;
 }

@@ -7,7 +7,6 @@
 #include "query/filter.h"
 #include "query/histogram.h"
 #include "query/sample_stats.h"
-#include "query/select.h"
 #include "query/stats.h"
 #include "query/tree.h"
 
@@ -336,15 +335,15 @@ static void selection_is_exact_whatever_the_values(void **unused)
 		qsort(sorted, count, sizeof(*sorted), ascending);
 		for (unsigned i = 0; i < 5; i++) {
 			const uint64_t rank = random_below(count);
-			assert_int_equal(ky_select(values, count, rank), sorted[rank]);
+			assert_int_equal(ky_stats_select(values, count, rank), sorted[rank]);
 		}
 		free(values);
 		free(sorted);
 	}
-	assert_int_equal(ky_select_rank(1, 0.5), 0);
-	assert_int_equal(ky_select_rank(100, 0.99), 98);
-	assert_int_equal(ky_select_rank(100, 1), 99);
-	assert_int_equal(ky_select_rank(10, 0), 0);
+	assert_int_equal(ky_stats_rank(1, 0.5), 0);
+	assert_int_equal(ky_stats_rank(100, 0.99), 98);
+	assert_int_equal(ky_stats_rank(100, 1), 99);
+	assert_int_equal(ky_stats_rank(10, 0), 0);
 }
 
 static void check_histogram(const int64_t *values, uint64_t count, enum ky_histogram_scale scale,

@@ -7,7 +7,7 @@
 #include "cli/view_verb.h"
 #include "formats/export.h"
 #include "formats/load.h"
-#include "server/serve_file.h"
+#include "server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>

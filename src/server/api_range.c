@@ -3,7 +3,7 @@
  * api_range.c: api/range and api/flame: sums over a range of time, by name and as a call tree. The sums are those of
  * `kymo report` (src/query): this only selects and writes.
  */
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include "query/filter.h"
 #include "query/sample_stats.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* api_search.c: api/search. Keeps the last few searches: stepping from match to match repeats the same one. */
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include "query/filter.h"
 

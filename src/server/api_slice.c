@@ -3,7 +3,7 @@
  * api_slice.c: the part of api/event that only slices have. A pass over one column finds children and flows, in some
  * milliseconds for ten million rows; an index of all parents would take eight bytes per slice for a rare request.
  */
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include "model/index.h"
 #include "query/filter.h"

@@ -3,7 +3,7 @@
  * api_sql.c: api/sql, api/cancel, api/tables. There is one connection, opened on first use, and one statement at a time: the
  * lock is held while it runs. Cancelling and stopping need no lock.
  */
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include "base/clock.h"
 #include "query/sql.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* api_trace.c: api/trace: the description of the trace and its tracks. Made once per generation. */
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include "query/snapshot.h"
 

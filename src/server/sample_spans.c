@@ -15,7 +15,7 @@
  * dropping the innermost frames. Each sample still has them.
  */
 #include "base/array.h"
-#include "server/view_parts.h"
+#include "server/view.h"
 
 #include "base/compare.h"
 #include "base/stack_join.h"

@@ -3,7 +3,6 @@
  * search.h: finds the events that have a text in their name, category or arguments, and numbers them in time order.
  *
  *   search.c        compares each string of the trace once, then selects rows by their strings
- *   search_fold.c   case folding, as Unicode has it, in any locale
  *   search_hits.c   the sets of matching rows, and the numbers of matches
  */
 #ifndef KY_SERVER_SEARCH_H

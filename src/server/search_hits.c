@@ -4,7 +4,7 @@
 
 #include "base/compare.h"
 #include "model/index.h"
-#include "server/api_parts.h"
+#include "server/api.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,16 +5,14 @@
  *   take_target      keeps its target as received, before the library interprets it
  *   check            decides whether it may be served at all (serve_site.h)
  *   take_body        collects the body of a POST, up to the limit
- *   handle, route    parse it (serve_request.h) and reply with the page, the status or the API's response (api.h)
+ *   handle, route    parse it (serve_http.h) and reply with the page, the status or the API's response (api.h)
  *
- * libmicrohttpd implements HTTP and limits headers and idle time; serve_clients.h limits waiting connections.
+ * libmicrohttpd implements HTTP and limits headers and idle time; serve_http.h limits waiting connections.
  */
 #include "server/serve.h"
 
 #include "server/generations.h"
-#include "server/serve_clients.h"
-#include "server/serve_reply.h"
-#include "server/serve_request.h"
+#include "server/serve_http.h"
 #include "server/serve_site.h"
 
 #include <errno.h>

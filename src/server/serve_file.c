@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* serve_file.c: see serve_file.h. */
-#include "server/serve_file.h"
+/* serve_file.c: serves one file to one foreign web page. See serve.h. */
+#include "server/serve.h"
 
-#include "server/serve_clients.h"
+#include "server/serve_http.h"
 #include "server/serve_site.h"
 
 #include <errno.h>

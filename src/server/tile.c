@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.c: a response with tiles: the time of each tile, its section, and the names of the items. tile_spans.c and
- * tile_points.c make the items.
+ * tile.c: a response with tiles: the time of each tile, its section, and the names of the items. tile_items.c
+ * makes the items.
  */
 #include "server/tile.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.h: makes tiles: tile.c the sections and names, tile_spans.c and tile_points.c the items of a lane.
+ * tile.h: makes tiles: tile.c the sections and names, tile_items.c the items of a lane.
  */
 #ifndef KY_SERVER_TILE_H
 #define KY_SERVER_TILE_H

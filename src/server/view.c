@@ -4,7 +4,7 @@
  * together read the columns once or twice.
  */
 #include "base/array.h"
-#include "server/view_parts.h"
+#include "server/view_lanes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * siblings by rank, puts parents before their children, and makes keys unique. Parents are made before their children, so
  * walking the nodes backwards visits children first.
  */
-#include "server/view_parts.h"
+#include "server/view_lanes.h"
 
 #include "base/array.h"
 #include "base/compare.h"

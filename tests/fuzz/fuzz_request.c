@@ -6,7 +6,7 @@
  */
 #include "model/intake.h"
 #include "server/api.h"
-#include "server/serve_request.h"
+#include "server/serve_http.h"
 #include "server/serve_site.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
  */
 #include "formats/load.h"
 #include "server/api.h"
-#include "server/html_parts.h"
+#include "server/html_export.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "model/intake.h"
 #include "query/filter.h"
-#include "server/html_parts.h"
+#include "server/html_export.h"
 
 #include <errno.h>
 #include <fcntl.h>

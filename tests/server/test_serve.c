@@ -5,7 +5,7 @@
  */
 #include "model/intake.h"
 #include "server/serve.h"
-#include "server/serve_clients.h"
+#include "server/serve_http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

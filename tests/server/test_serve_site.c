@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_serve_site.c: access control and parsing of requests, without a socket. */
-#include "server/serve_request.h"
+#include "server/serve_http.h"
 #include "server/serve_site.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedded_points.ts: the points of a counter in one tile, as src/server/tile_points.c makes them: one for each pixel
+// embedded_points.ts: the points of a counter in one tile, as src/server/tile_items.c makes them: one for each pixel
 // in which the value changes, after the one that holds when the tile begins.
 import { above, FAN, topOf, type Lane } from "./embedded_lanes";
 import type { Points } from "./protocol";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedded_text.ts: numbers and names of an exported trace as texts, worded as by the server (src/server/api_text.c,
+// embedded_text.ts: numbers and names of an exported trace as texts, worded as by the server (src/server/api.c,
 // api_event.c).
 import { type Tables } from "./embedded_tables";
 

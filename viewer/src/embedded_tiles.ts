@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedded_tiles.ts: tiles of an exported trace, by the rules of src/server/tile_spans.c and tile_points.c. A walk from
+// embedded_tiles.ts: tiles of an exported trace, by the rules of src/server/tile_items.c. A walk from
 // the top of a lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel and it is narrower than
 // two, so that its cost depends on the pixels and not on the events.
 import { above, endOf, FAN, topOf, type Lane, type Lanes } from "./embedded_lanes";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_spans.c: the items of one lane in one tile.
+ * tile_items.c: the items of one lane in one tile: spans, and points of counters.
  *
  * A walk from the top of the lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel, it is narrower
  * than two, and it lies inside the tile: its events go to the pixel where it begins. All other nodes are opened, down to the
@@ -15,6 +15,8 @@
  * happens when rows ran out (view_strands.c), the rest is merged too, so that the pixels bound the response for any data.
  */
 #include "server/tile.h"
+
+/* ---- spans ---- */
 
 #define OWN_MAX 4u
 #define BATCH 64u
@@ -262,5 +264,129 @@ uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *la
 		take_first(&walk);
 	put_merged(&walk);
 	write_batch(&walk);
+	return walk.items;
+}
+
+/* ---- points ---- */
+
+/*
+ * One for each pixel in which the value changes, after the one that holds when the tile begins. The walk is that of spans.
+ */
+
+struct point_walk {
+	const struct ky_tile *tile;
+	const struct ky_view_table *table;
+	const struct ky_view_lane *lane;
+	struct ky_tile_level levels[KY_TILE_LEVELS_MAX];
+	uint64_t pixel_ns;
+	struct ky_point_node merged;
+	bool any;
+	int64_t pixel;
+	uint32_t last; /* index in the lane of the last one merged */
+	uint32_t items;
+};
+
+static void put_point(struct point_walk *walk)
+{
+	if (!walk->any)
+		return;
+	const uint32_t last = walk->table->order[walk->lane->first + walk->last];
+	const struct ky_wire_point point = {
+		.at_ns = (double)ky_tile_time(walk->tile, walk->merged.begin),
+		.min = walk->merged.min,
+		.max = walk->merged.max,
+		.last = walk->table->value[last],
+	};
+	ky_buffer_add(walk->tile->out, &point, sizeof(point));
+	walk->items++;
+	walk->any = false;
+}
+
+static void merge_point(struct point_walk *walk, const struct ky_point_node *node, uint32_t last)
+{
+	const int64_t pixel = ky_tile_pixel(walk->tile, node->begin);
+	if (walk->any && walk->pixel == pixel) {
+		ky_view_lanes_join_point(&walk->merged, node);
+	} else {
+		put_point(walk);
+		walk->merged = *node;
+		walk->pixel = pixel;
+		walk->any = true;
+	}
+	walk->last = last;
+}
+
+static bool walk_point_rows(struct point_walk *walk, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const uint32_t row = walk->table->order[walk->lane->first + i];
+		const struct ky_point_node one = ky_view_lanes_point(walk->table, row);
+		if (one.begin > walk->tile->last_ns)
+			return false;
+		if (one.begin >= walk->tile->first_ns)
+			merge_point(walk, &one, i);
+	}
+	return true;
+}
+
+static bool walk_point_nodes(struct point_walk *walk, uint8_t number, uint32_t from, uint32_t to)
+{
+	const struct ky_tile_level *const level = &walk->levels[number];
+	const uint32_t below = level[-1].count;
+	for (uint32_t i = from; i < to; i++) {
+		const struct ky_point_node *const node = &walk->table->points[level->at + i];
+		if (node->begin > walk->tile->last_ns)
+			return false;
+		if (node->end < walk->tile->first_ns)
+			continue;
+		if (node->begin >= walk->tile->first_ns && node->end <= walk->tile->last_ns &&
+		    (uint64_t)node->end - (uint64_t)node->begin < walk->pixel_ns) {
+			const uint64_t end = (i + 1) * level->rows, all = walk->lane->count;
+			merge_point(walk, node, (uint32_t)(end < all ? end : all) - 1);
+			continue;
+		}
+		const uint32_t child = i * KY_LANE_FAN;
+		const uint32_t end = below - child < KY_LANE_FAN ? below : child + KY_LANE_FAN;
+		if (!(number == 1 ? walk_point_rows(walk, child, end)
+				  : walk_point_nodes(walk, (uint8_t)(number - 1), child, end)))
+			return false;
+	}
+	return true;
+}
+
+/* Put the last point before the tile, unmerged. */
+static void put_before(struct point_walk *walk)
+{
+	const uint32_t *const order = walk->table->order + walk->lane->first;
+	uint32_t from = 0, to = walk->lane->count;
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (walk->table->ts[order[middle]] < walk->tile->first_ns)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	if (!from)
+		return;
+	const struct ky_point_node one = ky_view_lanes_point(walk->table, order[from - 1]);
+	merge_point(walk, &one, from - 1);
+	put_point(walk);
+}
+
+uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane)
+{
+	struct point_walk walk = {
+		.tile = tile,
+		.table = &tile->view->tables[lane->table],
+		.lane = lane,
+		.pixel_ns = 1ull << tile->level,
+	};
+	ky_tile_levels(lane, walk.levels);
+	put_before(&walk);
+	if (lane->levels)
+		walk_point_nodes(&walk, lane->levels, 0, walk.levels[lane->levels].count);
+	else
+		walk_point_rows(&walk, 0, lane->count);
+	put_point(&walk);
 	return walk.items;
 }

@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "cli/cli.h"
-#include "cli/output.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 
 #include "capture/child.h"
 #include "cli/cli.h"
-#include "cli/finder.h"
-#include "cli/output.h"
 #include "sink/path.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
 #define KY_CLI_CAPTURE_VERB_H
 
 #include "capture/capture.h"
+#include "capture/symbol_list.h"
 #include "cli/verb.h"
 
 struct ky_capture_command {
@@ -77,5 +78,14 @@ void ky_capture_summary(const struct ky_capture_command *command,
 void ky_capture_summary_json(const struct ky_capture_command *command,
 			     const struct ky_capture_facts *facts, const char *path,
 			     uint64_t bytes);
+
+/* ---- symbol:? (finder.c) ---- */
+
+/*
+ * Let the user choose a function by typing some of its letters, in fzf, which draws on the terminal itself (/dev/tty): standard
+ * input and output stay what they are. Put the chosen name into out. Return KY_EXIT_DONE; after a message KY_EXIT_FAILED when none was chosen, KY_EXIT_USAGE
+ * without a terminal, KY_EXIT_IMPOSSIBLE without fzf.
+ */
+int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room);
 
 #endif

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli.h: what the verbs share: messages, loading a trace, progress, tables and text for a terminal.
+ * cli.h: what the verbs share: messages, loading a trace, progress, tables and text for a terminal; options that choose a part
+ * of a trace; writing traces.
  *
  * Results go to standard output, everything else to standard error.
  */
 #ifndef KY_CLI_CLI_H
 #define KY_CLI_CLI_H
 
+#include "base/json_out.h"
 #include "cli/verb.h"
+#include "formats/export.h"
+#include "formats/merge.h"
 #include "model/quantity.h"
 #include "model/trace.h"
+#include "query/stats.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Set the running verb, which messages name; NULL is kymo itself. */
 void ky_cli_begin(const struct ky_verb *verb);
@@ -48,6 +54,9 @@ void ky_cli_progress_end(void);
 /* After Ctrl-C cancelled some work: report it, once, and return true. */
 bool ky_cli_interrupted(void);
 
+/* Report whether a process is a kymo that captures: it blocks the signal for snapshots (capture/signals.h). */
+bool ky_cli_captures(pid_t pid);
+
 /* Report whether to colour standard output: it is a terminal, and NO_COLOR is not set. */
 bool ky_cli_colour(void);
 /* Return the columns of the terminal on standard output; 0: it is not a terminal. */
@@ -82,5 +91,106 @@ void ky_cli_text(FILE *to, const char *text, size_t bytes);
 unsigned ky_cli_text_columns(const char *text, size_t bytes);
 /* Return the bytes of as many of its characters as fit into that many columns. */
 size_t ky_cli_text_fit(const char *text, size_t bytes, unsigned columns);
+
+/* ---- options that choose a part of a trace, the same in every verb; labels of threads and processes (cli_filter.c) ---- */
+
+#define KY_CLI_LABEL_BYTES 160
+
+struct ky_cli_filter {
+	const char *from, *to; /* as typed, or NULL */
+	const char *name, *category, *thread, *process;
+};
+
+/* The options, in parts that verbs take as they need them; their places are in struct ky_cli_filter. */
+extern const struct ky_option ky_cli_filter_range[];  /* --from, --to */
+extern const struct ky_option ky_cli_filter_slices[]; /* --name, --category */
+extern const struct ky_option ky_cli_filter_tasks[];  /* --thread, --process */
+/* All of them, as sets of options of a verb whose command has the filter as a member. */
+#define KY_CLI_FILTER_SETS(command, field)                                                         \
+	{ky_cli_filter_range, offsetof(command, field)},                                           \
+		{ky_cli_filter_slices, offsetof(command, field)},                                  \
+	{                                                                                          \
+		ky_cli_filter_tasks, offsetof(command, field)                                      \
+	}
+
+/* --format of verbs that read a trace. */
+#define KY_CLI_FORMAT_OPTION(command, field)                                                       \
+	{                                                                                          \
+		"format", KY_OPTION_AT(TEXT, command, field),                                      \
+			.argument = "NAME", .choices_of = ky_cli_formats,                          \
+			.help = "read the input as this format instead of detecting it",           \
+	}
+const struct ky_choice *ky_cli_formats(void);
+
+/* What --by of several verbs groups by: enum ky_stats_by. */
+extern const struct ky_choice ky_cli_by[];
+
+/* Return 0, or KY_EXIT_USAGE after a message when a time cannot be understood. */
+int ky_cli_filter_check(const struct ky_cli_filter *filter);
+/* Return the filter of that trace; its texts are the typed ones. */
+struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
+					const struct ky_trace *trace);
+
+/* Return "worker 1234" or "thread 1234"; buf has KY_CLI_LABEL_BYTES. */
+const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread);
+const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process);
+/* Return a slice's name or category, or "(no name)". */
+const char *ky_cli_name(const struct ky_trace *trace, uint32_t string);
+/* Return the label of a row of a table by that. */
+const char *ky_cli_by_label(char *buf, const struct ky_trace *trace, enum ky_stats_by by,
+			    uint32_t key);
+
+/* ---- writing traces: with a progress line, a report of what the format cannot hold, and default names (output.c) ---- */
+
+/* Write a trace; report errors and, unless quiet, what was left out. Return an enum ky_exit. */
+int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
+		    const char *path, const char *format, bool quiet, struct ky_export_left *left);
+/*
+ * Write a trace to a default name: an existing file becomes PATH.old. If writing fails, it keeps its name, and an
+ * older PATH.old stays, too.
+ */
+int ky_output_write_default(const struct ky_trace *trace,
+			    const struct ky_export_selection *selection, const char *path,
+			    const char *format, bool quiet, struct ky_export_left *left);
+/* Write what write() produces, with its progress; report errors. default_name: as above. Return an enum ky_exit. */
+int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
+		       void *context);
+/* Return PATH with .middle before its suffixes: trace.json.gz becomes trace.middle.json.gz. NULL without memory. */
+char *ky_output_name(const char *path, const char *middle, const char *suffix);
+/* Return the suffix of a format (trace->format), or NULL: it cannot be written. */
+const char *ky_output_suffix(const char *format);
+/* Return the formats that can be written, for options. */
+const struct ky_choice *ky_output_formats(void);
+/* Report that there is no such output format, or that the file's name has no known suffix. Return KY_EXIT_USAGE. */
+int ky_output_unknown(const char *path, const char *format);
+/* Write what was left out as the member "left_out" of an object. */
+void ky_output_json_left(struct ky_json_out *json, const struct ky_export_left *left);
+
+/* ---- several files as one trace, on the timeline of the first (cmd_merge.c) ---- */
+
+struct ky_merge_input {
+	const char *path;
+	struct ky_trace *trace;
+	struct ky_alignment alignment;
+	uint32_t machine;
+	bool given; /* the user gave the offset */
+	int64_t offset_ns;
+};
+
+struct ky_merge_how {
+	const char *by; /* only "clocks" or only "flows"; NULL: either */
+	struct ky_cli_load load;
+};
+
+/* Load and align all; report what fails. Return an enum ky_exit. */
+int ky_merge_load(struct ky_merge_input *inputs, uint32_t count, const struct ky_merge_how *how);
+/* Print the offset to the first and how it was found, on standard error. */
+void ky_merge_say(const struct ky_merge_input *first, const struct ky_merge_input *other);
+/*
+ * Put all into one finished trace. Close each input's trace once it is in, so that they are not all in memory twice.
+ * Report what fails. Return 0 or -errno.
+ */
+int ky_merge_put(struct ky_trace **merged, struct ky_merge_input *inputs, uint32_t count,
+		 const struct ky_merge_how *how);
 
 #endif

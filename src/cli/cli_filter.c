@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli_filter.c: see cli_filter.h. */
-#include "cli/cli_filter.h"
+/* cli_filter.c: see cli.h. */
 #include "cli/cli.h"
 #include "formats/load.h"
 

@@ -5,7 +5,6 @@
  */
 #include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 #include "query/diff.h"
 
 #include <getopt.h>

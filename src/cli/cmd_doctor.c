@@ -5,98 +5,49 @@
 #include "cli/doctor.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const ky_check_fn checks[] = {
-	ky_check_kernel,
-	ky_check_clock,
-	ky_check_memfd,
-	ky_check_tracefs_access,
-	ky_check_kernel_events,
-	ky_check_perf_software,
-	ky_check_perf_hardware,
-	ky_check_perf_system,
-	ky_check_perf_tracepoints,
-	ky_check_kprobes,
-	ky_check_uprobes,
-	ky_check_ptrace,
-	ky_check_bpf,
-	ky_check_intel_pt,
-	ky_check_zlib,
-	ky_check_zstd,
-};
-#define CHECKS (sizeof(checks) / sizeof(checks[0]))
 
 static const char *const states[] = {"ok", "limited", "no"};
 static const char *const styles[] = {"32", "33", "31"};
 
-void ky_check_set(struct ky_check *check, enum ky_check_state state, const char *format, ...)
+static void print_json(struct ky_json_out *json, const struct ky_check *check)
 {
-	va_list args;
-	check->state = state;
-	va_start(args, format);
-	vsnprintf(check->detail, sizeof(check->detail), format, args);
-	va_end(args);
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_text(json, "name", check->name);
+	ky_json_out_text(json, "state", states[check->state]);
+	ky_json_out_text(json, "detail", check->detail);
+	ky_json_out_text(json, "remedy", check->remedy[0] ? check->remedy : NULL);
+	ky_json_out_end(json, '}');
 }
 
-void ky_check_remedy(struct ky_check *check, const char *format, ...)
+static void print_text(const struct ky_check *check)
 {
-	va_list args;
-	va_start(args, format);
-	vsnprintf(check->remedy, sizeof(check->remedy), format, args);
-	va_end(args);
+	printf("%s%-7s%s  %-17s  %s\n", ky_cli_style(styles[check->state]), states[check->state],
+	       ky_cli_plain(), check->name, check->detail);
+	if (check->remedy[0])
+		printf("%28s%s\u2192 %s%s\n", "", ky_cli_style("2"), check->remedy, ky_cli_plain());
 }
 
-bool ky_check_read(const char *path, char *text, unsigned bytes)
+static int check_machine(bool as_json)
 {
-	FILE *const file = fopen(path, "re");
-	const bool read = file && fgets(text, (int)bytes, file);
-	if (file)
-		fclose(file);
-	if (read)
-		text[strcspn(text, "\n")] = 0;
-	return read;
-}
-
-static void print_json(const struct ky_check *all)
-{
-	struct ky_json_out json = {.file = stdout, .lines = 2};
-	ky_json_out_begin(&json, NULL, '{');
-	ky_json_out_begin(&json, "checks", '[');
-	for (size_t i = 0; i < CHECKS; i++) {
+	struct ky_json_out json = {.file = as_json ? stdout : NULL, .lines = 2};
+	if (as_json) {
 		ky_json_out_begin(&json, NULL, '{');
-		ky_json_out_text(&json, "name", all[i].name);
-		ky_json_out_text(&json, "state", states[all[i].state]);
-		ky_json_out_text(&json, "detail", all[i].detail);
-		ky_json_out_text(&json, "remedy", all[i].remedy[0] ? all[i].remedy : NULL);
+		ky_json_out_begin(&json, "checks", '[');
+	}
+	for (const ky_check_fn *fill = ky_doctor_checks; *fill; fill++) {
+		struct ky_check check = {0};
+		(*fill)(&check);
+		if (as_json)
+			print_json(&json, &check);
+		else
+			print_text(&check);
+	}
+	if (as_json) {
+		ky_json_out_end(&json, ']');
 		ky_json_out_end(&json, '}');
 	}
-	ky_json_out_end(&json, ']');
-	ky_json_out_end(&json, '}');
-}
-
-static void print_text(const struct ky_check *all)
-{
-	for (size_t i = 0; i < CHECKS; i++) {
-		printf("%s%-7s%s  %-17s  %s\n", ky_cli_style(styles[all[i].state]),
-		       states[all[i].state], ky_cli_plain(), all[i].name, all[i].detail);
-		if (all[i].remedy[0])
-			printf("%28s%s\u2192 %s%s\n", "", ky_cli_style("2"), all[i].remedy,
-			       ky_cli_plain());
-	}
-}
-
-static int check_machine(bool json)
-{
-	struct ky_check all[CHECKS] = {{0}};
-	for (size_t i = 0; i < CHECKS; i++)
-		checks[i](&all[i]);
-	if (json)
-		print_json(all);
-	else
-		print_text(all);
 	return KY_EXIT_DONE;
 }
 

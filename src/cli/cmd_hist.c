@@ -2,7 +2,6 @@
 /* cmd_hist.c: kymo hist: draw how the durations of a name are distributed. */
 #include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 #include "query/histogram.h"
 #include "query/stats.h"
 

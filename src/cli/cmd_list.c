@@ -1,10 +1,371 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_list.c: kymo list: show the processes that trace now. */
+/* cmd_list.c: kymo list: show the processes that trace now, once or again and again. */
+#include "base/json_out.h"
 #include "capture/processes.h"
 #include "cli/cli.h"
 #include "cli/list.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+struct style {
+	bool json;
+	bool categories; /* list them for each process */
+	uint32_t rows;   /* maximum; 0: all */
+};
+
+/* ---- printing, as text and as JSON ---- */
+
+#define NAME_BYTES 256
+
+static const struct ky_cli_column columns[] = {
+	{"pid", true, false},        {"name", false, true},     {"threads", true, false},
+	{"categories", true, false}, {"events/s", true, false}, {"lost", true, false},
+	{"recorders", true, false},  {"memory", true, false},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void print_row(struct ky_cli_table *table, const struct ky_list_row *row)
+{
+	const struct ky_drums_facts *const facts = &row->facts;
+	char text[KY_QUANTITY_BYTES];
+	ky_cli_table_format(table, "%d", (int)facts->pid);
+	ky_cli_table_cell(table, facts->name);
+	ky_cli_table_format(table, "%" PRIu32, facts->threads);
+	ky_cli_table_format(table, "%" PRIu32 "/%" PRIu32, facts->categories_on, facts->categories);
+	ky_cli_table_cell(table,
+			  row->per_second < 0
+				  ? ""
+				  : ky_quantity_count(text, (uint64_t)(row->per_second + 0.5)));
+	ky_cli_table_styled(table, ky_quantity_count(text, facts->lost), facts->lost ? "31" : NULL);
+	ky_cli_table_format(table, "%" PRIu32, facts->recorders);
+	ky_cli_table_cell(table, ky_quantity_bytes(text, row->memory_bytes));
+}
+
+static void print_damage(const struct ky_list_row *row)
+{
+	if (row->facts.damaged)
+		printf("%sprocess %d: its drum is damaged in %" PRIu64
+		       " places: something in it writes over the recorder's memory%s\n",
+		       ky_cli_style("31"), (int)row->facts.pid, row->facts.damaged, ky_cli_plain());
+}
+
+static uint32_t count_categories(const struct ky_list_row *row)
+{
+	char name[NAME_BYTES];
+	bool on;
+	uint32_t count = 0;
+	while (ky_drums_category(row->drums, 0, count, name, sizeof(name), &on))
+		count++;
+	return count;
+}
+
+/* Print an empty line, the process, the titles and the categories that fit; return the number of lines. */
+static uint32_t print_categories(const struct ky_list_row *row, uint32_t lines)
+{
+	const uint32_t around = 3;
+	if (lines <= around)
+		return 0;
+	const uint32_t count = count_categories(row);
+	const uint32_t shown = count <= lines - around ? count : lines - around - 1;
+	static const struct ky_cli_column titles[] = {{"category", false, true},
+						      {"", false, false}};
+	struct ky_cli_table *table = ky_cli_table_new(titles, 2);
+	char name[NAME_BYTES];
+	bool on;
+	for (uint32_t i = 0;
+	     i < shown && ky_drums_category(row->drums, 0, i, name, sizeof(name), &on); i++) {
+		ky_cli_table_cell(table, name);
+		ky_cli_table_styled(table, on ? "on" : "off", on ? "32" : "2");
+	}
+	printf("\n%s%d ", ky_cli_style("1"), (int)row->facts.pid);
+	ky_cli_text(stdout, row->facts.name, strlen(row->facts.name));
+	printf("%s\n", ky_cli_plain());
+	if (!count)
+		puts("  no categories yet: none of its trace points has been reached");
+	ky_cli_table_indent(table, 2);
+	ky_cli_table_print(&table, stdout);
+	if (shown < count)
+		printf("  and %" PRIu32 " more\n", count - shown);
+	return around + shown + (shown < count || !count);
+}
+
+static void print_text(const struct ky_list *list, const struct style *style)
+{
+	const uint32_t count = ky_list_count(list);
+	const uint32_t shown = style->rows && style->rows < count ? style->rows : count;
+	struct ky_cli_table *table = ky_cli_table_new(columns, COLUMNS);
+	for (uint32_t i = 0; i < shown; i++)
+		print_row(table, ky_list_at(list, i));
+	ky_cli_table_print(&table, stdout);
+	if (shown < count)
+		printf("and %" PRIu32 " more\n", count - shown);
+	for (uint32_t i = 0; i < shown; i++)
+		print_damage(ky_list_at(list, i));
+	/* Give each process its share of the lines below the table. */
+	uint32_t left = style->rows ? style->rows + 1 - shown - (shown < count) : UINT32_MAX;
+	for (uint32_t i = 0; style->categories && i < shown; i++)
+		left -= print_categories(ky_list_at(list, i), left / (shown - i));
+}
+
+static void json_categories(struct ky_json_out *json, const struct ky_list_row *row)
+{
+	char name[NAME_BYTES];
+	bool on;
+	ky_json_out_begin(json, "category", '[');
+	for (uint32_t i = 0; ky_drums_category(row->drums, 0, i, name, sizeof(name), &on); i++) {
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", name);
+		ky_json_out_bool(json, "on", on);
+		ky_json_out_end(json, '}');
+	}
+	ky_json_out_end(json, ']');
+}
+
+static void json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories)
+{
+	const struct ky_drums_facts *const facts = &row->facts;
+	ky_json_out_begin(json, NULL, '{');
+	ky_json_out_int(json, "pid", facts->pid);
+	ky_json_out_text(json, "name", facts->name);
+	ky_json_out_uint(json, "threads", facts->threads);
+	ky_json_out_uint(json, "categories", facts->categories);
+	ky_json_out_uint(json, "categories_on", facts->categories_on);
+	ky_json_out_uint(json, "events", facts->events);
+	ky_json_out_real(json, "events_per_second",
+			 row->per_second < 0 ? (double)NAN : row->per_second);
+	ky_json_out_uint(json, "lost", facts->lost);
+	ky_json_out_uint(json, "damaged", facts->damaged);
+	ky_json_out_uint(json, "recorders", facts->recorders);
+	ky_json_out_uint(json, "memory_bytes", row->memory_bytes);
+	if (categories)
+		json_categories(json, row);
+	ky_json_out_end(json, '}');
+}
+
+static void print_json(const struct ky_list *list, const struct style *style, bool one_line)
+{
+	struct ky_json_out json = {.file = stdout, .lines = one_line ? 0 : 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_begin(&json, "processes", '[');
+	for (uint32_t i = 0; i < ky_list_count(list); i++)
+		json_row(&json, ky_list_at(list, i), style->categories);
+	ky_json_out_end(&json, ']');
+	ky_json_out_uint(&json, "hidden", ky_list_hidden(list));
+	ky_json_out_end(&json, '}');
+}
+
+/* Print the list; one_line: JSON on one line. */
+static void print_list(const struct ky_list *list, const struct style *style, bool one_line)
+{
+	if (style->json)
+		print_json(list, style, one_line);
+	else
+		print_text(list, style);
+}
+
+/* Write "12 processes may not be looked into: ..." into text, or "". */
+static void hidden_text(const struct ky_list *list, char *text, size_t room)
+{
+	const uint32_t hidden = ky_list_hidden(list);
+	text[0] = '\0';
+	if (hidden)
+		snprintf(text, room,
+			 "%" PRIu32 " %s may not be looked into, and may have drums too: run as "
+			 "root to see them",
+			 hidden, hidden == 1 ? "process" : "processes");
+}
+
+/* ---- --watch ---- */
+
+/*
+ * On a terminal a screen that is redrawn every second, as by top; otherwise a block of lines every second. Signals that end or
+ * stop kymo arrive on a descriptor, so that the terminal is always restored first.
+ */
+
+#define EVERY_NS UINT64_C(1000000000)
+/* Show the first rate soon. */
+#define FIRST_NS UINT64_C(250000000)
+#define ENTER "\033[?1049h\033[?25l"
+#define LEAVE "\033[?25h\033[?1049l"
+#define CLEAR "\033[H\033[2J"
+#define LINES_AROUND 5u
+
+struct watch {
+	bool screen;
+	bool keys; /* standard input is a terminal */
+	bool over;
+	int signals;
+	sigset_t before;
+	struct termios terminal;
+};
+
+static void enter(const struct watch *watch)
+{
+	if (watch->keys) {
+		struct termios raw = watch->terminal;
+		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		raw.c_cc[VMIN] = 1;
+		raw.c_cc[VTIME] = 0;
+		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	}
+	if (watch->screen)
+		fputs(ENTER, stdout);
+	fflush(stdout);
+}
+
+static void leave(const struct watch *watch)
+{
+	if (watch->screen)
+		fputs(LEAVE, stdout);
+	fflush(stdout);
+	if (watch->keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &watch->terminal);
+}
+
+static int begin(struct watch *watch, bool json)
+{
+	sigset_t set;
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&set, numbers[i]);
+	watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (watch->signals < 0)
+		return -errno;
+	sigprocmask(SIG_BLOCK, &set, &watch->before);
+	watch->screen = !json && isatty(STDOUT_FILENO) == 1;
+	watch->keys = watch->screen && isatty(STDIN_FILENO) == 1 &&
+		      tcgetattr(STDIN_FILENO, &watch->terminal) == 0;
+	enter(watch);
+	return 0;
+}
+
+static void end(struct watch *watch)
+{
+	leave(watch);
+	sigprocmask(SIG_SETMASK, &watch->before, NULL);
+	close(watch->signals);
+}
+
+/* Restore the shell's terminal on Ctrl-Z, and draw the screen again afterwards. */
+static void stop(const struct watch *watch)
+{
+	leave(watch);
+	raise(SIGSTOP);
+	enter(watch);
+}
+
+static void take_signals(struct watch *watch)
+{
+	struct signalfd_siginfo info;
+	while (read(watch->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTSTP)
+			stop(watch);
+		else if (info.ssi_signo != SIGWINCH)
+			watch->over = true;
+	}
+}
+
+static void take_keys(struct watch *watch)
+{
+	char keys[64];
+	int waiting = 0;
+	if (!watch->keys || ioctl(STDIN_FILENO, FIONREAD, &waiting) != 0)
+		return;
+	const ssize_t count = waiting ? read(STDIN_FILENO, keys, sizeof(keys)) : 0;
+	for (ssize_t i = 0; i < count; i++)
+		watch->over |= keys[i] == 'q' || keys[i] == 'Q';
+}
+
+static unsigned screen_lines(void)
+{
+	struct winsize size;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : 24;
+}
+
+static void print_title(const struct ky_list *list)
+{
+	double sum = 0;
+	char rate[KY_QUANTITY_BYTES];
+	for (uint32_t i = 0; i < ky_list_count(list); i++)
+		sum += ky_list_at(list, i)->per_second > 0 ? ky_list_at(list, i)->per_second : 0;
+	printf("%skymo%s  %" PRIu32 " %s with a drum, %s events/s   q ends\n\n", ky_cli_style("1"),
+	       ky_cli_plain(), ky_list_count(list),
+	       ky_list_count(list) == 1 ? "process" : "processes",
+	       ky_quantity_count(rate, (uint64_t)(sum + 0.5)));
+}
+
+static void draw(const struct ky_list *list, const struct style *style)
+{
+	char hidden[256];
+	struct style fitting = *style;
+	const unsigned lines = screen_lines();
+	fitting.rows = lines > LINES_AROUND + 1 ? lines - LINES_AROUND : 1;
+	fputs(CLEAR, stdout);
+	print_title(list);
+	print_list(list, &fitting, false);
+	hidden_text(list, hidden, sizeof(hidden));
+	if (*hidden)
+		printf("%s%.*s%s", ky_cli_style("2"), (int)ky_cli_width(), hidden, ky_cli_plain());
+	fflush(stdout);
+}
+
+static void print_block(const struct ky_list *list, const struct style *style, bool first)
+{
+	if (!first && !style->json)
+		putchar('\n');
+	if (!ky_list_count(list) && !style->json)
+		puts("no process has a drum");
+	print_list(list, style, true);
+	fflush(stdout);
+}
+
+/* Draw a screen at once; lines wait for the first rate. */
+static int watch_list(struct ky_list *list, const struct style *style)
+{
+	struct watch watch = {0};
+	uint64_t wait_ns = FIRST_NS;
+	bool first = true;
+	const int error = begin(&watch, style->json);
+	if (error) {
+		ky_cli_error("signals cannot be awaited: %s", strerror(-error));
+		return KY_EXIT_FAILED;
+	}
+	ky_list_round(list);
+	ky_list_sample(list);
+	if (watch.screen)
+		draw(list, style);
+	while (!watch.over) {
+		if (ky_list_wait(list, wait_ns, watch.signals, watch.keys ? STDIN_FILENO : -1)) {
+			take_signals(&watch);
+			take_keys(&watch);
+			if (watch.over || !watch.screen)
+				continue;
+		}
+		wait_ns = EVERY_NS;
+		ky_list_sample(list);
+		if (watch.screen)
+			draw(list, style);
+		else
+			print_block(list, style, first);
+		first = false;
+	}
+	end(&watch);
+	return KY_EXIT_DONE;
+}
+
+/* ---- the verb ---- */
 
 /* The time between two counts of the events. */
 #define MEASURED_NS UINT64_C(250000000)
@@ -12,7 +373,7 @@
 struct request {
 	struct ky_pids pids;
 	bool watch;
-	struct ky_list_style style;
+	struct style style;
 };
 
 static int take_process(void *context, const char *value)
@@ -69,11 +430,11 @@ static int list_once(struct ky_list *list, const struct request *request)
 		ky_list_wait(list, MEASURED_NS, -1, -1);
 	ky_list_sample(list);
 	if (ky_list_count(list) || request->style.json)
-		ky_list_print(list, &request->style, false);
+		print_list(list, &request->style, false);
 	const int code = ky_list_count(list) ? KY_EXIT_DONE : report_none(list, request);
 	if (ky_list_count(list) && *ky_list_note(list))
 		ky_cli_error("%s", ky_list_note(list));
-	ky_list_hidden_text(list, hidden, sizeof(hidden));
+	hidden_text(list, hidden, sizeof(hidden));
 	if (*hidden && !request->style.json)
 		ky_cli_error("%s", hidden);
 	return code;
@@ -88,7 +449,7 @@ static int list(const struct request *request)
 		return KY_EXIT_FAILED;
 	}
 	const int code =
-		request->watch ? ky_list_watch(list, &request->style) : list_once(list, request);
+		request->watch ? watch_list(list, &request->style) : list_once(list, request);
 	ky_list_close(&list);
 	return code;
 }

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 #include "cli/query_output.h"
 #include "query/sql.h"
 

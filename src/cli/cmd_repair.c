@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_repair.c: kymo repair: write what can be read of a truncated or damaged file as a valid one; report the losses. */
 #include "cli/cli.h"
-#include "cli/output.h"
 #include "formats/kymo/kymo_file.h"
 #include "formats/load.h"
 

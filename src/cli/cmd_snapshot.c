@@ -12,9 +12,7 @@
 #include "capture/drums.h"
 #include "capture/processes.h"
 #include "capture/signals.h"
-#include "cli/capturing.h"
 #include "cli/cli.h"
-#include "cli/output.h"
 #include "sink/path.h"
 
 #include <errno.h>
@@ -284,7 +282,7 @@ static int snapshot(const struct options *o)
 	}
 	/* A kymo that captures is asked; the others' buffers are read. */
 	for (uint32_t i = 0; i < pids.count; i++) {
-		if (!ky_capturing(pids.at[i]))
+		if (!ky_cli_captures(pids.at[i]))
 			continue;
 		const int result = ask(o, pids.at[i]);
 		code = code ? code : result;

@@ -5,8 +5,6 @@
  * part has the names and metadata.
  */
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
-#include "cli/output.h"
 #include "core/glob.h"
 
 #include <getopt.h>

@@ -6,7 +6,6 @@
  */
 #include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 
 #include <getopt.h>
 #include <inttypes.h>

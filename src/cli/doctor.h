@@ -17,35 +17,11 @@ struct ky_check {
 	char remedy[200]; /* a command, or what to do; may be empty */
 };
 
+/* Fill in a check. */
 typedef void (*ky_check_fn)(struct ky_check *check);
-
-void ky_check_set(struct ky_check *check, enum ky_check_state state, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-void ky_check_remedy(struct ky_check *check, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Read the first line of a small file; false: it cannot be read. */
-bool ky_check_read(const char *path, char *text, unsigned bytes);
-/* Return where tracefs is mounted, or NULL. */
-const char *ky_check_tracefs(void);
-
-/* doctor_kernel.c */
-void ky_check_kernel(struct ky_check *check);
-void ky_check_tracefs_access(struct ky_check *check);
-void ky_check_kernel_events(struct ky_check *check);
-void ky_check_kprobes(struct ky_check *check);
-void ky_check_uprobes(struct ky_check *check);
+/* All checks, in the order of their display; NULL ends the list. */
+extern const ky_check_fn ky_doctor_checks[];
 void ky_check_ptrace(struct ky_check *check);
-void ky_check_bpf(struct ky_check *check);
-/* doctor_perf.c */
-void ky_check_perf_software(struct ky_check *check);
-void ky_check_perf_hardware(struct ky_check *check);
-void ky_check_perf_system(struct ky_check *check);
-void ky_check_perf_tracepoints(struct ky_check *check);
-void ky_check_intel_pt(struct ky_check *check);
-void ky_check_clock(struct ky_check *check);
-void ky_check_memfd(struct ky_check *check);
-void ky_check_zlib(struct ky_check *check);
-void ky_check_zstd(struct ky_check *check);
 
 /* ---- functions of a program (doctor_functions.c) ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* finder.c: see finder.h. Names go to fzf without control characters, with their number before them. */
-#include "cli/finder.h"
+#include "cli/capture_verb.h"
 
 #include "cli/cli.h"
 

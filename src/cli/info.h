@@ -35,10 +35,6 @@ struct ky_info {
 	int64_t wall_begin_ns, wall_end_ns; /* since 1970 */
 };
 
-/* Return 0 or -ENOMEM. */
-int ky_info_make(struct ky_info *info, const struct ky_trace *trace, const char *path);
-void ky_info_free(struct ky_info *info);
-
 /* "Chrome Trace Event JSON" */
 const char *ky_info_format_title(const struct ky_trace *trace);
 const char *ky_info_severity(uint8_t severity);

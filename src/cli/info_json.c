@@ -4,7 +4,6 @@
 
 #include "base/json_out.h"
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 #include "query/snapshot.h"
 
 #include <inttypes.h>

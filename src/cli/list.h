@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.h: kymo list: the processes that have a buffer, and its facts. list_rows.c gathers, list_print.c prints,
- * list_watch.c repeats that.
- * Looking changes nothing: no trace point is switched on, and no event is read.
+ * list.h: kymo list: the processes that have a buffer, and its facts. list_rows.c gathers, cmd_list.c prints. Looking changes
+ * nothing: no trace point is switched on, and no event is read.
  */
 #ifndef KY_CLI_LIST_H
 #define KY_CLI_LIST_H
@@ -27,8 +26,6 @@ int ky_list_open(struct ky_list **list, const pid_t *pids, uint32_t count,
 		 char message[KY_CAPTURE_MESSAGE_BYTES]);
 void ky_list_close(struct ky_list **list);
 
-int ky_list_fd(
-	const struct ky_list *list); /* to poll: a process came, ended or must be looked for */
 void ky_list_round(struct ky_list *list);
 /* Count the events of all processes, and sort: the highest rate first. */
 void ky_list_sample(struct ky_list *list);
@@ -41,18 +38,5 @@ const struct ky_list_row *ky_list_at(const struct ky_list *list, uint32_t index)
 uint32_t ky_list_hidden(const struct ky_list *list);
 /* Return a line about the newest buffer that could not be read, or "". */
 const char *ky_list_note(const struct ky_list *list);
-
-struct ky_list_style {
-	bool json;
-	bool categories; /* list them for each process */
-	uint32_t rows;   /* maximum; 0: all */
-};
-/* Print the list; one_line: JSON on one line. */
-void ky_list_print(const struct ky_list *list, const struct ky_list_style *style, bool one_line);
-/* Write "12 processes may not be looked into: ..." into text, or "". */
-void ky_list_hidden_text(const struct ky_list *list, char *text, size_t room);
-
-/* Repeat until Ctrl-C, or q on a terminal. Return an enum ky_exit. */
-int ky_list_watch(struct ky_list *list, const struct ky_list_style *style);
 
 #endif

@@ -23,11 +23,7 @@ struct ky_list {
 	char note[KY_CAPTURE_MESSAGE_BYTES];
 };
 
-/*
- * ------------------------------------------------------------------------------------------------
- * Processes come and go.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- processes come and go ---- */
 
 static struct ky_list_row *row_of(struct ky_list *list, pid_t pid)
 {
@@ -126,7 +122,7 @@ bool ky_list_wait(struct ky_list *list, uint64_t duration_ns, int other, int ano
 {
 	const uint64_t end = (uint64_t)ky_clock_monotonic() + duration_ns;
 	for (uint64_t now; (now = (uint64_t)ky_clock_monotonic()) < end;) {
-		struct pollfd fds[] = {{.fd = ky_list_fd(list), .events = POLLIN},
+		struct pollfd fds[] = {{.fd = ky_processes_fd(list->processes), .events = POLLIN},
 				       {.fd = other, .events = POLLIN},
 				       {.fd = another, .events = POLLIN}};
 		poll(fds, 3, (int)((end - now + 999999) / 1000000));
@@ -137,11 +133,7 @@ bool ky_list_wait(struct ky_list *list, uint64_t duration_ns, int other, int ano
 	return false;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------
- * What they tell.
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- what they tell ---- */
 
 static void sample_row(struct ky_list_row *row, uint64_t now)
 {
@@ -173,11 +165,6 @@ void ky_list_sample(struct ky_list *list)
 		sample_row(&list->rows[i], (uint64_t)ky_clock_monotonic());
 	if (list->count)
 		qsort(list->rows, list->count, sizeof(*list->rows), by_rate);
-}
-
-int ky_list_fd(const struct ky_list *list)
-{
-	return ky_processes_fd(list->processes);
 }
 
 uint32_t ky_list_count(const struct ky_list *list)

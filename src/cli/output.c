@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c: writes traces for the verbs; see output.h. */
-#include "cli/output.h"
+/* output.c: writes traces for the verbs; see cli.h. */
 
 #include "cli/cli.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report.h: the three kinds of kymo report, one file each: a table of slices (report_table.c), a call tree
- * (report_tree.c), a table of functions from samples (report_samples.c).
+ * report.h: the three kinds of kymo report, a table of slices and one of functions from samples
+ * (report_table.c), a call tree (report_tree.c).
  */
 #ifndef KY_CLI_REPORT_H
 #define KY_CLI_REPORT_H
 
-#include "cli/cli_filter.h"
+#include "cli/cli.h"
 
 enum ky_report_output { KY_REPORT_TEXT, KY_REPORT_JSON, KY_REPORT_CSV };
 

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "cli/view_verb.h"
 
-#include "cli/capturing.h"
 #include "cli/cli.h"
 #include "process/proc.h"
 
@@ -229,7 +228,7 @@ static void find_all(struct files *files)
 	struct ky_pids pids = {0};
 	if (ky_proc_all(&pids) == 0)
 		for (uint32_t i = 0; i < pids.count && files->count < FILES_MAX; i++)
-			if (ky_capturing(pids.at[i]))
+			if (ky_cli_captures(pids.at[i]))
 				find_in_process(files, pids.at[i]);
 	ky_pids_free(&pids);
 }

@@ -7,9 +7,8 @@
  * How often: a load costs the machine time, so at most a fifth of it goes into loading.
  */
 #include "base/clock.h"
-#include "cli/view_verb.h"
-
 #include "cli/cli.h"
+#include "cli/view_verb.h"
 #include "server/serve.h"
 
 #include <errno.h>
@@ -17,10 +16,107 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- recording a process for -p ---- */
+
+#define LOOK_FOR_FILE_MS 20
+
+/* A `kymo attach` of our own, as a process, so that signals, limits and failures are handled as there. */
+struct attach {
+	pid_t pid; /* 0: has ended */
+	int code;  /* of its exit */
+	char path[PATH_MAX];
+};
+
+/* Run in the child: in a group of its own, because Ctrl-C is for the parent; it ends with the parent. */
+static _Noreturn void run_attach(const struct ky_view_command *command, const char *path,
+				 pid_t parent, const sigset_t *mask)
+{
+	const char *arguments[2 * KY_VIEW_INPUTS_MAX + 6] = {"kymo", "attach", "--quiet", "-o",
+							     path};
+	size_t count = 5;
+	for (uint32_t i = 0; i < command->targets_count; i++) {
+		arguments[count++] = "-p";
+		arguments[count++] = command->targets[i];
+	}
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGINT);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+	/* Standard output is for the address only. */
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (getppid() == parent)
+		execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
+	_exit(127);
+}
+
+static void take_status(struct attach *attach, int status)
+{
+	attach->pid = 0;
+	attach->code = WIFEXITED(status) ? WEXITSTATUS(status) : KY_EXIT_FAILED;
+}
+
+/* Report whether it has ended because the processes have. */
+static bool attach_ended(struct attach *attach)
+{
+	int status;
+	if (attach->pid && waitpid(attach->pid, &status, WNOHANG) == attach->pid)
+		take_status(attach, status);
+	return !attach->pid;
+}
+
+static bool has_file(const struct attach *attach, const struct stat *before)
+{
+	struct stat now;
+	return stat(attach->path, &now) == 0 && now.st_size > 0 && now.st_ino != before->st_ino;
+}
+
+/* Start it and wait until the file exists. Return an enum ky_exit, after a message on failure. */
+static int attach_start(struct attach *attach, const struct ky_view_command *command,
+			const char *path, struct ky_stop *stop)
+{
+	const pid_t parent = getpid();
+	struct stat before = {0};
+	*attach = (struct attach){0};
+	snprintf(attach->path, sizeof(attach->path), "%s", path);
+	stat(path, &before);
+	attach->pid = fork();
+	if (attach->pid == 0)
+		run_attach(command, path, parent, &stop->before);
+	if (attach->pid < 0) {
+		attach->pid = 0;
+		ky_cli_error("cannot start the recording: %s", strerror(errno));
+		return KY_EXIT_FAILED;
+	}
+	while (!has_file(attach, &before)) {
+		if (attach_ended(attach) && !has_file(attach, &before))
+			return attach->code ? attach->code : KY_EXIT_FAILED;
+		if (ky_stop_wait(stop, LOOK_FOR_FILE_MS, -1))
+			return KY_EXIT_FAILED;
+	}
+	return KY_EXIT_DONE;
+}
+
+/* End it and wait for it. */
+static void attach_stop(struct attach *attach)
+{
+	int status = 0;
+	if (!attach->pid)
+		return;
+	kill(attach->pid, SIGINT);
+	while (waitpid(attach->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	take_status(attach, status);
+}
+
+/* ---- serving ---- */
 
 #define LOOK_MS 500
 #define RELOAD_NS_MIN INT64_C(1000000000)
@@ -31,7 +127,7 @@ struct session {
 	struct ky_stop stop;
 	struct ky_serve *serve;
 	struct ky_scratch scratch;
-	struct ky_attach attach;
+	struct attach attach;
 	struct ky_follow follow;
 	char *name;
 	uint32_t generation;
@@ -133,7 +229,7 @@ static bool load(struct session *session)
 
 static void look_at_recording(struct session *session)
 {
-	if (!session->attach.pid || !ky_attach_ended(&session->attach))
+	if (!session->attach.pid || !attach_ended(&session->attach))
 		return;
 	if (session->attach.code)
 		ky_cli_error("the recording failed; what there was until then is shown");
@@ -188,7 +284,7 @@ static int begin_recording(struct session *session)
 		ky_scratch_name(&session->scratch, "live.kymo", path);
 	else
 		return KY_EXIT_FAILED;
-	const int code = ky_attach_start(&session->attach, command, path, &session->stop);
+	const int code = attach_start(&session->attach, command, path, &session->stop);
 	command->paths[0] = session->attach.path;
 	command->paths_count = 1;
 	return code;
@@ -253,7 +349,7 @@ int ky_view_serve(const struct ky_view_command *command)
 	if (code == KY_EXIT_DONE)
 		code = serve(&session);
 	ky_serve_close(&session.serve);
-	ky_attach_stop(&session.attach);
+	attach_stop(&session.attach);
 	ky_scratch_close(&session.scratch);
 	ky_follow_close(&session.follow);
 	free(session.name);
@@ -336,7 +432,7 @@ static bool write_page(const char *path, const char *address)
 }
 
 /* Run in the child of a child that ends at once, so that nobody waits for it and Ctrl-C does not reach it. */
-static _Noreturn void run(const char *page, const sigset_t *mask)
+static _Noreturn void run_browser(const char *page, const sigset_t *mask)
 {
 	const int null = open("/dev/null", O_RDWR);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -359,7 +455,7 @@ bool ky_browser_open(const char *address, struct ky_scratch *scratch, const sigs
 	ky_scratch_name(scratch, "open.html", page);
 	const pid_t child = write_page(page, address) ? fork() : -1;
 	if (child == 0)
-		run(page, mask);
+		run_browser(page, mask);
 	if (child > 0 && waitpid(child, NULL, 0) == child)
 		return true;
 	ky_cli_error("cannot open a browser: %s; open the address yourself", strerror(errno));

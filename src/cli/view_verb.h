@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_verb.h: the parts of kymo view: cmd_view.c reads the options and loads, and one of these does the work.
+ * view_verb.h: the parts of kymo view: cmd_view.c reads the options and loads, and one of the first three does the work.
  *
- *   view_serve.c      serves the page and follows what grows; signals and the browser
- *   view_export.c     writes one HTML file
+ *   cmd_view.c        writes one HTML file
+ *   view_serve.c      serves the page and follows what grows, records a process for -p; signals and the browser
  *   view_perfetto.c   serves the file to ui.perfetto.dev
- *   view_attach.c     records a process for -p
  *   view_files.c      files that grow, running recordings, a private folder
  */
 #ifndef KY_CLI_VIEW_VERB_H
 #define KY_CLI_VIEW_VERB_H
 
 #include "cli/cli.h"
-#include "cli/cli_filter.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -41,7 +39,6 @@ struct ky_view_command {
 
 /* Do what the command asks for. Return an enum ky_exit. */
 int ky_view_serve(const struct ky_view_command *command);
-int ky_view_export(const struct ky_view_command *command);
 int ky_view_perfetto(const struct ky_view_command *command);
 
 /* Load the inputs as one trace, with the command's format. NULL after a message. */
@@ -93,23 +90,6 @@ bool ky_browser_may_open(void);
  * ours that leads to the address. False after a message.
  */
 bool ky_browser_open(const char *address, struct ky_scratch *scratch, const sigset_t *mask);
-
-/* ---- recording a process ---- */
-
-/* A `kymo attach` of our own, as a process, so that signals, limits and failures are handled as there. */
-struct ky_attach {
-	pid_t pid; /* 0: has ended */
-	int code;  /* of its exit */
-	char path[PATH_MAX];
-};
-
-/* Start it and wait until the file exists. Return an enum ky_exit, after a message on failure. */
-int ky_attach_start(struct ky_attach *attach, const struct ky_view_command *command,
-		    const char *path, struct ky_stop *stop);
-/* Report whether it has ended because the processes have. */
-bool ky_attach_ended(struct ky_attach *attach);
-/* End it and wait for it. */
-void ky_attach_stop(struct ky_attach *attach);
 
 /* ---- files that grow ---- */
 

@@ -4,8 +4,8 @@
  *
  *	finder_program FILE	chooses a function of that ELF file and prints it; exits as kymo would
  */
+#include "cli/capture_verb.h"
 #include "cli/cli.h"
-#include "cli/finder.h"
 
 #include <locale.h>
 #include <stdarg.h>

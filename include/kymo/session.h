@@ -31,7 +31,7 @@ extern "C" {
 #define KYMO_ERRORS(X)                                                                             \
 	X(KYMO_EFORMAT, -4096,                                                                     \
 	  "no output format has that suffix: use .json, .json.gz, .pftrace, "                      \
-	  ".fxt, .fxt.gz or .kymo, or set format")                                                 \
+	  ".perfetto-trace, .fxt, .fxt.gz or .kymo, or set format")                                \
 	X(KYMO_EZLIB, -4097,                                                                       \
 	  "compressing needs libz.so.1, which could not be loaded: install "                       \
 	  "zlib, or choose a name without .gz")                                                    \

@@ -41,7 +41,8 @@ enum { NONE, MAKING, READY, FAILED, STALE /* the parent's, in a forked child */ 
 static _Atomic int state = NONE;
 static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
-static uint32_t *here; /* 1; the kernel zeroes it in a forked child, not in vfork's */
+static uint32_t *here;      /* 1; the kernel zeroes it in a forked child, not in vfork's */
+static _Atomic int failure; /* a negative errno: why there is no drum */
 static _Atomic uint64_t early_losses; /* events while the drum was being made; a plain counter */
 
 /* Plan the same places again, for a forked child: trace points hold addresses of some. */
@@ -300,6 +301,11 @@ bool ky_drum_failed(void)
 	return atomic_load_explicit(&state, memory_order_acquire) == FAILED;
 }
 
+int ky_drum_error(void)
+{
+	return atomic_load(&failure);
+}
+
 /* Make the page that shows a fork. It is 1, "not forked", before other threads can find it. */
 static void note_process(void)
 {
@@ -342,6 +348,7 @@ static void make(void)
 	}
 	if (error == 0)
 		hand_over();
+	atomic_store(&failure, error);
 	atomic_store_explicit(&state, error == 0 ? READY : FAILED, memory_order_release);
 	count_early();
 }
@@ -439,11 +446,13 @@ static void remake(void)
 	if (!made)
 		ky_os_each_drum(adopt_in_child, &made);
 	struct ky_drum fresh = {.fd = -1};
-	if (!made && make_for_child(&fresh, &drum) == 0) {
+	const int error = made ? 0 : make_for_child(&fresh, &drum);
+	if (!made && error == 0) {
 		drum = fresh;
 		made = true;
 		hand_over();
 	}
+	atomic_store(&failure, error);
 	if (!made) /* the addresses stay readable: all zero is all off */
 		ky_os_private(drum.bytes, drum.base);
 	atomic_store_explicit(&state, made ? READY : FAILED, memory_order_release);
@@ -453,6 +462,13 @@ static void remake(void)
 void ky_drum_after_fork(void)
 {
 	notice_fork();
+}
+
+void ky_drum_keep_categories(void)
+{
+	if (atomic_load(&state) != STALE)
+		return;
+	ky_os_detach(drum.categories, drum.header->buckets_at - drum.header->categories_at);
 }
 
 uint64_t ky_drum_ticks(const struct ky_drum *d)

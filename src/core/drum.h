@@ -52,8 +52,14 @@ struct ky_drum *ky_drum_get(void);
 struct ky_drum *ky_drum_peek(void);
 /* Note, in a forked child, that the drum is the parent's. The next use makes a new one, and notices this without the call. */
 void ky_drum_after_fork(void);
+/*
+ * In a forked child: the trace points that are on stay on until the child makes its own drum, whatever the parent switches.
+ */
+void ky_drum_keep_categories(void);
 /* Report whether there is no drum and will never be one. */
 bool ky_drum_failed(void);
+/* Return why there is none, a negative errno; 0 if nothing failed. */
+int ky_drum_error(void);
 /* Count an event that came before the drum was made. */
 void ky_drum_lose(void);
 

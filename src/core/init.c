@@ -7,11 +7,13 @@
  *   KYMO_CATEGORIES   globs: categories that are on from the start, even without a session
  *   KYMO_BUFFER       bytes of each thread's ring: 65536, 64k, 4M
  *   KYMO_LIMITS       total=BYTES,heap=BYTES,rings=N,categories=N
+ *   KYMO_QUIET        say nothing of variables that cannot work
  *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
  *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of forked children's drums
  */
 #include "core/clock.h"
+#include "core/notice.h"
 #include "core/writer.h"
 #include "os/os.h"
 
@@ -40,10 +42,11 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-static void set_limit(const char *name, size_t bytes, uint64_t value)
+/* Return false if there is no such limit. */
+static bool set_limit(const char *name, size_t bytes, uint64_t value)
 {
 	if (value == 0)
-		return;
+		return false;
 	if (bytes == 5 && memcmp(name, "total", 5) == 0)
 		ky_limits.total_bytes = clamp(value, KY_RING_BYTES_MIN, UINT64_C(1) << 40);
 	else if (bytes == 4 && memcmp(name, "heap", 4) == 0)
@@ -52,19 +55,37 @@ static void set_limit(const char *name, size_t bytes, uint64_t value)
 		ky_limits.rings_max = (uint32_t)clamp(value, 1, 1u << 16);
 	else if (bytes == 10 && memcmp(name, "categories", 10) == 0)
 		ky_limits.categories_max = (uint32_t)clamp(value, 1, 1u << 14);
+	else
+		return false;
+	return true;
 }
 
 static void parse_limits(const char *text)
 {
-	while (text && *text) {
+	const char *const whole = text;
+	bool good = true;
+	while (good && text && *text) {
 		const char *equals = strchr(text, '=');
-		if (!equals)
-			return;
-		const char *end;
-		const uint64_t value = parse_bytes(equals + 1, &end);
-		set_limit(text, (size_t)(equals - text), value);
-		text = *end == ',' ? end + 1 : NULL;
+		const char *end = NULL;
+		const uint64_t value = equals ? parse_bytes(equals + 1, &end) : 0;
+		good = equals && set_limit(text, (size_t)(equals - text), value) &&
+		       (*end == ',' || *end == '\0');
+		text = good && *end == ',' ? end + 1 : NULL;
 	}
+	if (!good)
+		ky_notice(KY_NOTICE_LIMITS, whole, "not a list of limits",
+			  "use total=BYTES,heap=BYTES,rings=N,categories=N, with k, M or G");
+}
+
+static void parse_buffer(const char *text)
+{
+	const char *end;
+	const uint64_t bytes = text ? parse_bytes(text, &end) : 0;
+	if (bytes && *end == '\0')
+		ky_limits.ring_bytes = bytes;
+	else if (text && *text)
+		ky_notice(KY_NOTICE_BUFFER, text, "not a size",
+			  "use a number of bytes, with k, M or G: 64k, 4M");
 }
 
 /* Copy for good: a child may need it long after the program has changed its environment. */
@@ -74,12 +95,21 @@ static const char *copy_variable(const char *name)
 	return value ? strdup(value) : NULL;
 }
 
+/* Name the variable that asked for the drum. Of the mailbox, which kymo sets, kymo itself tells. */
+static void complain_of_drum(void)
+{
+	const int error = ky_drum_error();
+	if (ky_limits.dir)
+		ky_notice(KY_NOTICE_DRUM_DIR, ky_limits.dir, ky_notice_drum_cause(error),
+			  ky_notice_drum_remedy(error, true));
+	else if (ky_limits.categories)
+		ky_notice(KY_NOTICE_CATEGORIES, ky_limits.categories, ky_notice_drum_cause(error),
+			  ky_notice_drum_remedy(error, false));
+}
+
 static void parse_environment(void)
 {
-	const char *end;
-	const char *buffer = secure_getenv("KYMO_BUFFER");
-	if (buffer && parse_bytes(buffer, &end))
-		ky_limits.ring_bytes = parse_bytes(buffer, &end);
+	parse_buffer(secure_getenv("KYMO_BUFFER"));
 	parse_limits(secure_getenv("KYMO_LIMITS"));
 	if (ky_limits.total_bytes < ky_limits.ring_bytes)
 		ky_limits.total_bytes = ky_limits.ring_bytes;
@@ -87,11 +117,13 @@ static void parse_environment(void)
 	ky_limits.dir = copy_variable("KYMO_DRUM_DIR");
 	ky_limits.mailbox = copy_variable("KYMO_DRUM_MAIL");
 	const char *fd = secure_getenv("KYMO_DRUM_FD");
+	const char *end;
 	if (fd && *fd >= '0' && *fd <= '9')
 		ky_limits.fd = (int)parse_bytes(fd, &end);
 	/* Without a session nothing else would make the drum that a later reader expects. */
-	if (ky_limits.categories || ky_limits.dir || ky_limits.mailbox || ky_limits.fd >= 0)
-		ky_drum_get();
+	if ((ky_limits.categories || ky_limits.dir || ky_limits.mailbox || ky_limits.fd >= 0) &&
+	    !ky_drum_get())
+		complain_of_drum();
 }
 
 static void mark_exit(void)
@@ -113,6 +145,7 @@ static void forked(void)
 
 __attribute__((constructor(101))) static void library_loaded(void)
 {
+	ky_notice_prepare();
 	ky_writer_prepare();
 	pthread_atfork(NULL, NULL, forked);
 	at_quick_exit(mark_exit);

@@ -35,6 +35,7 @@ static _Atomic bool exit_key_made;
 static _Atomic(struct ky_slot *) arena;
 static _Atomic uint32_t slots_high;
 ky_writer_hook_fn *ky_writer_hook;
+ky_writer_wake_fn *ky_writer_wake;
 
 static uint32_t slot_tid(const struct ky_slot *slot)
 {
@@ -440,6 +441,9 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	ky_writer_hook_fn *hook = __atomic_load_n(&ky_writer_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
 		hook(site->ky_info, end_bit != 0, p->values);
+	ky_writer_wake_fn *wake = __atomic_load_n(&ky_writer_wake, __ATOMIC_RELAXED);
+	if (recorded && wake && !ky_os_maybe_in_handler())
+		wake();
 	errno = saved_errno;
 	return recorded;
 }

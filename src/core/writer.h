@@ -45,6 +45,12 @@ void ky_writer_leave(void);
 /* Called in an event's thread after the slow path recorded it, if set: the marker backend. */
 typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values);
 extern ky_writer_hook_fn *ky_writer_hook;
+/*
+ * Called in an event's thread after the slow path recorded it, if set, outside of signal handlers, until it clears this: the
+ * session of a forked child waits for its first event. It may allocate.
+ */
+typedef void ky_writer_wake_fn(void);
+extern ky_writer_wake_fn *ky_writer_wake;
 /* Send all events through the slow path, and so to the hook; or stop doing so. */
 void ky_writer_slow_only(bool on);
 /*

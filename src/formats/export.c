@@ -173,7 +173,7 @@ const struct ky_exporter *ky_exporter_find(const char *path, const char *format,
 	const struct ky_exporter *exporter = NULL;
 	if (format)
 		exporter = by_name(format, &found);
-	else if (ends_with(path, bytes, ".perfetto-trace"))
+	else if (ends_with(path, bytes, KY_FORMAT_PERFETTO_SUFFIX))
 		exporter = &ky_exporter_pftrace;
 	for (uint32_t i = 0; !format && !exporter && ky_exporters[i]; i++)
 		if (ends_with(path, bytes, ky_exporters[i]->format->suffix))

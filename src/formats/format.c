@@ -48,5 +48,5 @@ int ky_format_by_name(const char *path)
 	for (size_t i = 0; formats[i]; i++)
 		if (ends_in(path, formats[i]->suffix))
 			return formats[i]->id;
-	return 0;
+	return ends_in(path, KY_FORMAT_PERFETTO_SUFFIX) ? KYMO_FORMAT_PFTRACE : 0;
 }

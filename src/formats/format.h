@@ -71,6 +71,8 @@ struct ky_format {
 #define KY_FORMAT_NAME(name) #name
 #define KY_FORMAT_SUFFIX(name) "." #name
 #define KY_FORMAT_DECLARE(name) extern const struct ky_format ky_format_##name;
+/* What Perfetto's own tools call a .pftrace. */
+#define KY_FORMAT_PERFETTO_SUFFIX ".perfetto-trace"
 /* "json, pftrace, ..." and ".json, .pftrace, ...", for help and messages. */
 #define KY_FORMAT_NAMES KY_FORMATS_WRITTEN(KY_FORMAT_NAME, ", ")
 #define KY_FORMAT_SUFFIXES KY_FORMATS_WRITTEN(KY_FORMAT_SUFFIX, ", ")

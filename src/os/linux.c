@@ -136,6 +136,16 @@ void *ky_os_private(size_t bytes, void *fixed)
 	return at;
 }
 
+void ky_os_detach(void *at, size_t bytes)
+{
+	void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return;
+	memcpy(copy, at, bytes);
+	if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
+		munmap(copy, bytes);
+}
+
 void ky_os_close(int fd)
 {
 	close(fd);

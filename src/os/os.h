@@ -44,6 +44,8 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes); /* dir/kymo-PID.d
 void *ky_os_map(int fd, uint64_t bytes, void *fixed);          /* shared; NULL on failure */
 void ky_os_unmap(void *at, uint64_t bytes);
 void *ky_os_private(size_t bytes, void *fixed); /* zeroed, and zeroed again in a forked child */
+void ky_os_detach(void *at,
+		  size_t bytes); /* replace shared pages by private ones with their content */
 void ky_os_close(int fd);
 int64_t ky_os_size(int fd);      /* negative errno on failure */
 uint64_t ky_os_identity(int fd); /* of the file; 0 if fd is not open */
@@ -61,6 +63,14 @@ void ky_os_yield(void);
 void ky_os_comm(char name[16]); /* the calling thread's name */
 #define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any process */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);
+
+/*
+ * Report whether this code may run in a signal handler: a signal with a handler is blocked, or its handler does not block
+ * it. Costs a system call for each signal.
+ */
+bool ky_os_maybe_in_handler(void);
+/* Write text to standard error, unless that would block. Raise no signal. */
+void ky_os_say(const char *text, size_t bytes);
 
 /* Clocks in nanoseconds. Signal-safe. */
 uint64_t ky_os_boottime(void);

@@ -229,6 +229,12 @@ static bool is_system_name(const char *path)
 	       (begins_with(path, "/dev/") && !begins_with(path, "/dev/shm/"));
 }
 
+bool ky_path_is_plain(const char *path)
+{
+	struct stat status;
+	return !is_system_name(path) && (stat(path, &status) != 0 || S_ISREG(status.st_mode));
+}
+
 /* The name that a rename must go to: that of the file itself, not of a symbolic link to it. */
 static int resolve(char *target, const char *path)
 {
@@ -282,9 +288,8 @@ static int replace_in_place(struct ky_path_replacement *replacement, const char 
 int ky_path_replace_check(const char *path)
 {
 	char target[PATH_MAX];
-	struct stat status;
 
-	if (is_system_name(path) || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+	if (!ky_path_is_plain(path))
 		return 0;
 	const int error = resolve(target, path);
 	if (error)

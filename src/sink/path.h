@@ -29,6 +29,9 @@ int ky_path_expand(char *out, size_t room, const char *path, int32_t pid, uint32
 /* Report whether the path has a place for the rotation number. */
 bool ky_path_rotates(const char *path);
 
+/* Report whether the name is a regular file's, or would be: not a device's, a pipe's or the system's. */
+bool ky_path_is_plain(const char *path);
+
 /*
  * Copy path with .label before its suffix: out.json.gz and 1234 make out.1234.json.gz. Return the length, or
  * -ENAMETOOLONG with an empty out.

@@ -195,8 +195,8 @@ int ky_record_begin(struct kymo_session *s)
 	int error = ky_output_init(&s->output, s->format);
 	s->spans.emit = on_balanced;
 	s->spans.context = s;
-	s->lost_before = drum_lost(s->drum);
-	s->start_ticks = ky_drum_ticks(s->drum);
+	s->lost_before = s->whole ? 0 : drum_lost(s->drum);
+	s->start_ticks = s->whole ? 0 : ky_drum_ticks(s->drum);
 	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_RELAXED);
 	if (error == 0 && !s->options.path) {
 		s->fd = ky_output_duplicate(s->options.fd);
@@ -205,7 +205,7 @@ int ky_record_begin(struct kymo_session *s)
 	if (error == 0 && s->options.mode == KYMO_MODE_RING)
 		return s->options.path ? check_target(s) : 0;
 	if (error == 0)
-		error = open_stream(s, true, 0);
+		error = open_stream(s, !s->whole, 0);
 	return error ? error : begin_file(s, false);
 }
 
@@ -315,6 +315,9 @@ static enum ky_drain_wish finish(struct kymo_session *s)
 		ring_round(s, true);
 	}
 	close_fd(s);
+	const int error = atomic_load(&s->error);
+	if (error && s->failed)
+		s->failed(error);
 	return KY_DRAIN_END;
 }
 

@@ -247,6 +247,12 @@ static void free_session(struct kymo_session *s)
 
 int kymo_session_start(struct kymo_session **session, const struct kymo_options *options)
 {
+	return ky_session_start(session, options, false, NULL);
+}
+
+int ky_session_start(struct kymo_session **session, const struct kymo_options *options, bool whole,
+		     void (*failed)(int error))
+{
 	if (!session)
 		return KYMO_EOPTIONS;
 	*session = NULL;
@@ -257,6 +263,8 @@ int kymo_session_start(struct kymo_session **session, const struct kymo_options 
 	s->pid = getpid();
 	s->fd = -1;
 	s->output.fd = -1;
+	s->whole = whole;
+	s->failed = failed;
 	const int cancel = ky_drain_cancel_hold();
 	int error = take_options(s, options);
 	if (error == 0)

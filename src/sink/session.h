@@ -41,6 +41,7 @@ struct kymo_session {
 	uint64_t clock_ns;       /* of the last of them */
 	uint32_t process_name;   /* as last written */
 	uint32_t rotation;
+	bool whole; /* begin with the oldest event in the rings: a forked child's by the environment */
 	bool full; /* max_bytes reached, and the path has no ${rotation} */
 	/* For other threads. Each is read alone: no access to other memory is ordered by them. */
 	_Atomic int error;
@@ -48,9 +49,17 @@ struct kymo_session {
 	_Atomic uint64_t lost;
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t files;
+	void (*failed)(
+		int error); /* called once by the thread, if the session ends with an error */
 	struct kymo_session *next; /* in the list of all */
 };
 
+/*
+ * Start a session as kymo_session_start(). whole: read what the rings hold already. failed, unless NULL, gets an error after the
+ * start.
+ */
+int ky_session_start(struct kymo_session **session, const struct kymo_options *options, bool whole,
+		     void (*failed)(int error));
 /* Open the stream and the first file. Return 0 or a negative error. */
 int ky_record_begin(struct kymo_session *session);
 /* Do a round of the drain thread. */

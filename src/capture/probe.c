@@ -53,7 +53,7 @@ int ky_probes_open(struct ky_probes **out, const struct ky_probes_options *optio
 	if (!probes)
 		return -ENOMEM;
 	probes->options = *options;
-	probes->epoll = -1;
+	probes->rings.poll_fd = -1;
 	probes->lines = calloc(options->count ? options->count : 1, sizeof(*probes->lines));
 	probes->alike = calloc(options->count ? options->count : 1, sizeof(*probes->alike));
 	probes->placed = calloc(options->count ? options->count : 1, sizeof(*probes->placed));
@@ -371,7 +371,7 @@ int ky_probes_add_file(struct ky_probes *probes, const char *path,
 
 int ky_probes_fd(const struct ky_probes *probes)
 {
-	return probes->epoll;
+	return probes->rings.poll_fd;
 }
 
 void ky_probes_round(struct ky_probes *probes)

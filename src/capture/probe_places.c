@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -268,23 +267,8 @@ struct target {
 	bool first;              /* of its threads */
 };
 
-/*
- * Raise the limit of descriptors, of which there are many: threads × CPUs. Only when it is reached,
- * because a program started later inherits it.
- */
-static bool raise_limit(struct ky_probes *probes)
-{
-	struct rlimit limit;
-	if (probes->limit_raised || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-	    limit.rlim_cur == limit.rlim_max)
-		return false;
-	probes->limit_raised = true;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
 static int open_on(struct ky_probes *probes, const struct target *target, pid_t tid,
-		   struct ky_probe_cpu *cpu, bool remove_on_exec)
+		   const struct ky_perf_cpu *cpu, bool remove_on_exec)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
 				       .bp_type = HW_BREAKPOINT_X,
@@ -300,11 +284,9 @@ static int open_on(struct ky_probes *probes, const struct target *target, pid_t 
 
 static int open_thread(struct ky_probes *probes, const struct target *target, pid_t tid)
 {
-	for (uint32_t c = 0; c < probes->cpus_count; c++) {
-		struct ky_probe_cpu *cpu = &probes->cpus[c];
+	for (uint32_t c = 0; c < probes->rings.cpus_count; c++) {
+		const struct ky_perf_cpu *const cpu = &probes->rings.cpus[c];
 		int error = open_on(probes, target, tid, cpu, true);
-		if (error == -EMFILE && raise_limit(probes))
-			error = open_on(probes, target, tid, cpu, true);
 		if (error == -EINVAL) /* before Linux 5.13 */
 			error = open_on(probes, target, tid, cpu, false);
 		if (error)
@@ -429,15 +411,15 @@ int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, in
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (uint32_t i = 0; i < file->count; i++) {
 		const struct ky_probe_place *place = &file->places[i];
-		for (uint32_t c = 0; c < probes->cpus_count; c++) {
+		for (uint32_t c = 0; c < probes->rings.cpus_count; c++) {
 			struct perf_event_attr attr = {.type = (uint32_t)probes->uprobe_type,
 						       .config1 = (uintptr_t)path,
 						       .config2 = place->offset,
 						       .task = probes->events_count <
-							       probes->cpus_count};
+							       probes->rings.cpus_count};
 			const struct ky_probe_event event = {.trigger = place->trigger};
-			const int error =
-				ky_probe_rings_event(probes, &attr, -1, &probes->cpus[c], &event);
+			const int error = ky_probe_rings_event(probes, &attr, -1,
+							       &probes->rings.cpus[c], &event);
 			if (error)
 				return uprobe_failed(probes, place->trigger, error, message);
 		}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_rings.c: a ring for each CPU, into which all events of that CPU write. An event of this
- * process that counts nothing owns it, so that it stays when the targets end.
+ * probe_rings.c: the events of probes and their records, in a ring for each CPU (perf_events.h).
  *
  * The fork that made a process comes before its hits, but perhaps in another ring, which was read
  * before: hits of unknown processes wait for one more look at all rings, and so do forks of such
@@ -13,6 +12,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/compare.h"
+#include "process/perf_record.h"
 
 #include <asm/perf_regs.h>
 #include <errno.h>
@@ -20,9 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,93 +60,18 @@ static const struct probe_args probe_args = {.mask = 0};
 #define TASKS_MAX (1u << 20) /* that wait */
 #define ENDS_AT_ONCE 64u     /* check who is gone after so many */
 
-static int perf_open(struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	const long fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
-}
+/* What a hit says, and what every record says of where and when it happened. */
+#define WHERE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU)
 
 /* ---- open and close ---- */
 
-static int open_cpu(struct ky_probes *probes, int number)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-				       .size = sizeof(attr),
-				       .config = PERF_COUNT_SW_DUMMY,
-				       .sample_period = 1,
-				       .exclude_kernel = 1,
-				       .exclude_hv = 1,
-				       .watermark = 1,
-				       .use_clockid = 1,
-				       .clockid = CLOCK_MONOTONIC};
-	struct ky_probe_cpu *cpu = &probes->cpus[probes->cpus_count];
-	*cpu = (struct ky_probe_cpu){.cpu = number, .fd = perf_open(&attr, 0, number)};
-	if (cpu->fd < 0)
-		return cpu->fd == -ENODEV ? 0 : cpu->fd; /* an offline CPU */
-	struct epoll_event wanted = {.events = EPOLLIN};
-	const int error = ky_perf_ring_open(&cpu->ring, cpu->fd, RING_BYTES);
-	if (error || epoll_ctl(probes->epoll, EPOLL_CTL_ADD, cpu->fd, &wanted) != 0) {
-		const int cause = error ? error : -errno;
-		ky_perf_ring_close(&cpu->ring);
-		close(cpu->fd);
-		return cause;
-	}
-	probes->cpus_count++;
-	return 0;
-}
-
-int ky_probe_rings_open(struct ky_probes *probes)
-{
-	const long count = sysconf(_SC_NPROCESSORS_CONF);
-	probes->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (probes->epoll < 0)
-		return -errno;
-	probes->cpus = calloc(count > 0 ? (size_t)count : 1, sizeof(*probes->cpus));
-	if (!probes->cpus)
-		return -ENOMEM;
-	for (int i = 0; i < count; i++) {
-		const int error = open_cpu(probes, i);
-		if (error)
-			return error;
-	}
-	return probes->cpus_count ? 0 : -ENODEV;
-}
-
-void ky_probe_rings_close(struct ky_probes *probes)
-{
-	for (uint64_t i = 0; i < probes->events_count; i++)
-		if (probes->events[i].fd >= 0)
-			close(probes->events[i].fd);
-	for (uint32_t i = 0; i < probes->cpus_count; i++) {
-		ky_perf_ring_close(&probes->cpus[i].ring);
-		close(probes->cpus[i].fd);
-	}
-	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
-		free((void *)(uintptr_t)slot->value);
-	if (probes->epoll >= 0)
-		close(probes->epoll);
-	ky_pair_map_free(&probes->processes);
-	ky_pair_map_free(&probes->mapped);
-	ky_pair_map_free(&probes->event_of);
-	KY_ARRAY_FREE(probes->events, probes->events_room);
-	KY_ARRAY_FREE(probes->tasks, probes->tasks_room);
-	KY_ARRAY_FREE(probes->hits, probes->hits_room);
-	free(probes->cpus);
-}
-
-/* ---- events ---- */
-
+/* Set what all events have in common. */
 static void complete(struct perf_event_attr *attr)
 {
 	attr->size = sizeof(*attr);
 	attr->sample_period = 1;
-	attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU;
-	if (probe_args.mask) {
-		attr->sample_type |= PERF_SAMPLE_REGS_USER;
-		attr->sample_regs_user = probe_args.mask;
-	}
-	attr->disabled = 1; /* until it has its ring */
+	attr->sample_type = WHERE_TYPE;
+	attr->sample_id_all = 1;
 	/*
 	 * Waking kymo would cost the program ten times as much as the hit: the rings are read every
 	 * 2 ms.
@@ -157,6 +80,35 @@ static void complete(struct perf_event_attr *attr)
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
 }
+
+int ky_probe_rings_open(struct ky_probes *probes)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1};
+	complete(&attr);
+	return ky_perf_events_open(&probes->rings, &attr, RING_BYTES);
+}
+
+void ky_probe_rings_close(struct ky_probes *probes)
+{
+	for (uint64_t i = 0; i < probes->events_count; i++)
+		if (probes->events[i].fd >= 0)
+			close(probes->events[i].fd);
+	ky_perf_events_close(&probes->rings);
+	uint32_t at = 0;
+	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
+		free((void *)(uintptr_t)slot->value);
+	ky_pair_map_free(&probes->processes);
+	ky_pair_map_free(&probes->mapped);
+	ky_pair_map_free(&probes->event_of);
+	KY_ARRAY_FREE(probes->events, probes->events_room);
+	KY_ARRAY_FREE(probes->tasks, probes->tasks_room);
+	KY_ARRAY_FREE(probes->hits, probes->hits_room);
+}
+
+/* ---- events ---- */
 
 /* Return the index of a free event, or -ENOMEM. Hits that wait may still refer to a closed one. */
 static int64_t event_place(struct ky_probes *probes)
@@ -217,17 +169,19 @@ void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image)
 }
 
 int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
-			 struct ky_probe_cpu *cpu, const struct ky_probe_event *event)
+			 const struct ky_perf_cpu *cpu, const struct ky_probe_event *event)
 {
 	struct ky_probe_event opened = *event;
 	complete(attr);
-	opened.fd = perf_open(attr, tid, cpu->cpu);
+	if (probe_args.mask) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER;
+		attr->sample_regs_user = probe_args.mask;
+	}
+	attr->disabled = 1; /* until it has its ring */
+	opened.fd = ky_perf_events_on(cpu, attr, tid);
 	if (opened.fd < 0)
 		return opened.fd;
-	int error = 0;
-	if (ioctl(opened.fd, PERF_EVENT_IOC_ID, &opened.id) != 0 ||
-	    ioctl(opened.fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) != 0)
-		error = -errno;
+	int error = ioctl(opened.fd, PERF_EVENT_IOC_ID, &opened.id) == 0 ? 0 : -errno;
 	if (!error)
 		error = remember(probes, &opened);
 	if (error) {
@@ -350,21 +304,16 @@ static void settle_tasks(struct ky_probes *probes)
 
 /* ---- records ---- */
 
-struct sample_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t time;
-	uint64_t id;
-	uint32_t cpu, unused;
-	uint64_t abi;
-	uint64_t registers[2];
-};
-
 static void note_sample(struct ky_probes *probes, const struct perf_event_header *header)
 {
-	struct sample_record record = {0};
-	memcpy(&record, header, header->size < sizeof(record) ? header->size : sizeof(record));
-	const uint64_t *event = ky_pair_map_find(&probes->event_of, record.id, 0);
+	const struct ky_perf_raw raw = ky_perf_record_raw(header);
+	struct ky_perf_cursor cursor = {raw.body, (const uint8_t *)header + header->size,
+					KY_PERF_BIG_HERE, false};
+	struct ky_perf_where where;
+	struct ky_perf_fields fields;
+	ky_perf_record_where(&where, &raw, WHERE_TYPE, 0, KY_PERF_BIG_HERE);
+	ky_perf_record_sample(&fields, &cursor, WHERE_TYPE, 0);
+	const uint64_t *const event = ky_pair_map_find(&probes->event_of, where.id, 0);
 	if (!event)
 		return;
 	struct ky_probe_hit *const hit =
@@ -375,34 +324,27 @@ static void note_sample(struct ky_probes *probes, const struct perf_event_header
 		probes->lost++;
 		return;
 	}
-	*hit = (struct ky_probe_hit){.time_ns = record.time,
+	*hit = (struct ky_probe_hit){.time_ns = where.time,
 				     .event = *event - 1,
-				     .pid = (int32_t)record.pid,
-				     .tid = (int32_t)record.tid,
-				     .cpu = record.cpu};
-	if (!probe_args.mask || record.abi != PERF_SAMPLE_REGS_ABI_64)
+				     .pid = (int32_t)where.pid,
+				     .tid = (int32_t)where.tid,
+				     .cpu = where.cpu};
+	if (!probe_args.mask || ky_perf_take_u64(&cursor) != PERF_SAMPLE_REGS_ABI_64)
 		return;
+	const uint64_t registers[2] = {ky_perf_take_u64(&cursor), ky_perf_take_u64(&cursor)};
 	hit->args_count = 2;
-	hit->args[0] = record.registers[probe_args.first];
-	hit->args[1] = record.registers[probe_args.second];
+	hit->args[0] = registers[probe_args.first];
+	hit->args[1] = registers[probe_args.second];
 }
 
-struct task_record {
-	struct perf_event_header header;
-	uint32_t pid, parent_pid, tid, parent_tid;
-	uint64_t time;
-};
-
-static void note_task(struct ky_probes *probes, const struct perf_event_header *header)
+static void note_task(struct ky_probes *probes, const struct ky_perf_record *record)
 {
-	struct task_record record;
-	memcpy(&record, header, sizeof(record));
-	const bool is_end = header->type == PERF_RECORD_EXIT;
-	if (!is_end && record.pid == record.parent_pid)
+	const bool is_end = record->type == PERF_RECORD_EXIT;
+	if (!is_end && record->pid == record->task.parent_pid)
 		return;
-	const struct ky_probe_task task = {.time_ns = record.time,
-					   .pid = (int32_t)record.pid,
-					   .parent = (int32_t)record.parent_pid,
+	const struct ky_probe_task task = {.time_ns = record->task.time,
+					   .pid = (int32_t)record->pid,
+					   .parent = (int32_t)record->task.parent_pid,
 					   .is_end = is_end};
 	if (probes->tasks_count < TASKS_MAX)
 		(void)KY_ARRAY_ADD(probes->tasks, probes->tasks_count, probes->tasks_room, task);
@@ -410,25 +352,21 @@ static void note_task(struct ky_probes *probes, const struct perf_event_header *
 
 static void note_record(struct ky_probes *probes, const struct perf_event_header *header)
 {
-	struct {
-		struct perf_event_header header;
-		uint64_t id, lost;
-	} lost;
-	if (header->type == PERF_RECORD_SAMPLE) {
+	struct ky_perf_record record;
+	if (header->type == PERF_RECORD_SAMPLE)
 		note_sample(probes, header);
-	} else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(lost)) {
-		memcpy(&lost, header, sizeof(lost));
-		probes->lost += lost.lost;
-	} else if ((header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT) &&
-		   header->size >= sizeof(struct task_record)) {
-		note_task(probes, header);
-	}
+	else if (!ky_perf_record_parse(&record, header, WHERE_TYPE))
+		return;
+	else if (record.type == PERF_RECORD_LOST)
+		probes->lost += record.lost;
+	else if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT)
+		note_task(probes, &record);
 }
 
 void ky_probe_rings_read(struct ky_probes *probes)
 {
-	for (uint32_t i = 0; i < probes->cpus_count; i++) {
-		struct ky_perf_ring *ring = &probes->cpus[i].ring;
+	for (uint32_t i = 0; i < probes->rings.cpus_count; i++) {
+		struct ky_perf_ring *const ring = &probes->rings.cpus[i].ring;
 		const struct perf_event_header *header;
 		ky_perf_ring_begin(ring);
 		while ((header = ky_perf_ring_next(ring)))

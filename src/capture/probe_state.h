@@ -71,12 +71,6 @@ struct ky_probe_task {
 	bool waited; /* for the fork of the parent */
 };
 
-struct ky_probe_cpu {
-	int cpu;
-	int fd; /* an event that counts nothing and owns the ring */
-	struct ky_perf_ring ring;
-};
-
 struct ky_probe_hit {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t event;   /* index */
@@ -114,9 +108,7 @@ struct ky_probes {
 	uint32_t files_count, files_room;
 	struct ky_pair_map mapped; /* device and inode as maps has them → 1 + index of the file */
 	struct ky_pair_map processes; /* pid → struct ky_probe_process * */
-	struct ky_probe_cpu *cpus;
-	uint32_t cpus_count;
-	int epoll;
+	struct ky_perf_events rings;
 	struct ky_probe_event *events;
 	uint64_t events_count, events_room;
 	uint64_t events_closed;      /* 1 + the first closed one */
@@ -127,7 +119,6 @@ struct ky_probes {
 	struct ky_probe_hit *hits;
 	uint64_t hits_count, hits_room;
 	struct ky_probe_recent recent[KY_PROBE_RECENT];
-	bool limit_raised; /* of descriptors */
 	uint64_t lost;
 };
 
@@ -143,7 +134,7 @@ void ky_probe_rings_close(struct ky_probes *probes);
 /* Open an event into the CPU's ring and remember it; attr is completed. Return 0 or -errno. */
 struct perf_event_attr;
 int ky_probe_rings_event(struct ky_probes *probes, struct perf_event_attr *attr, pid_t tid,
-			 struct ky_probe_cpu *cpu, const struct ky_probe_event *event);
+			 const struct ky_perf_cpu *cpu, const struct ky_probe_event *event);
 /* Read all records; hits wait in hits. */
 void ky_probe_rings_read(struct ky_probes *probes);
 /* Report the hits that wait. Return true when some wait for records of forks. */

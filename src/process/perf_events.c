@@ -25,7 +25,7 @@ static int perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
 }
 
 /*
- * Raises the limit of descriptors when that many are needed. Not before: programs that kymo starts inherit it.
+ * Raise the limit of descriptors when that many are needed. Not before: programs that kymo starts inherit it.
  */
 static bool raise_files_limit(uint64_t needed)
 {
@@ -66,7 +66,7 @@ int ky_perf_events_refused(int error, const char *what, int paranoid, char *mess
 	return error;
 }
 
-/* Tries the event on kymo itself, with less where the kernel is too old or too strict. */
+/* Try the event on kymo itself, with less where the kernel is too old or too strict. */
 static int settle(struct ky_perf_events *events)
 {
 	struct perf_event_attr *attr = &events->attr;
@@ -184,18 +184,24 @@ void ky_perf_events_close(struct ky_perf_events *events)
 
 /* ---- events ---- */
 
-static int open_on(struct ky_perf_set *set, const struct perf_event_attr *attr, pid_t tid,
-		   const struct ky_perf_cpu *cpu)
+int ky_perf_events_on(const struct ky_perf_cpu *cpu, const struct perf_event_attr *attr, pid_t tid)
 {
 	const int fd = open_event(attr, tid, (int)cpu->number);
-	if (fd < 0)
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) == 0)
 		return fd;
-	int error = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fd) == 0 ? 0 : -errno;
-	if (!error)
-		error = KY_ARRAY_ADD(set->fds, set->count, set->room, fd) ? 0 : -ENOMEM;
-	if (error)
-		close(fd);
+	const int error = -errno;
+	close(fd);
 	return error;
+}
+
+static int add_on(struct ky_perf_set *set, const struct perf_event_attr *attr, pid_t tid,
+		  const struct ky_perf_cpu *cpu)
+{
+	const int fd = ky_perf_events_on(cpu, attr, tid);
+	if (fd < 0 || KY_ARRAY_ADD(set->fds, set->count, set->room, fd))
+		return fd < 0 ? fd : 0;
+	close(fd);
+	return -ENOMEM;
 }
 
 int ky_perf_set_add(struct ky_perf_set *set, const struct ky_perf_events *events,
@@ -207,7 +213,7 @@ int ky_perf_set_add(struct ky_perf_set *set, const struct ky_perf_events *events
 	attr.disabled = 1;
 	raise_files_limit((uint64_t)before + events->cpus_count);
 	for (uint32_t i = 0; i < events->cpus_count && !error; i++) {
-		error = open_on(set, &attr, tid, &events->cpus[i]);
+		error = add_on(set, &attr, tid, &events->cpus[i]);
 		error = error == -ENODEV ? 0 : error;
 	}
 	if (!error && set->count == before)

@@ -78,6 +78,11 @@ int ky_perf_events_open(struct ky_perf_events *events, const struct perf_event_a
 			uint64_t ring_bytes);
 void ky_perf_events_close(struct ky_perf_events *events);
 /*
+ * Open an event that writes to the ring of its CPU, which is on when attr says so. The limit of descriptors is raised
+ * when it is reached. A descriptor or -errno.
+ */
+int ky_perf_events_on(const struct ky_perf_cpu *cpu, const struct perf_event_attr *attr, pid_t tid);
+/*
  * Add events on a thread on all CPUs, or, when tid is -1, on everything that runs. They begin to write together.
  * attr is like that of open. 0 or -errno: then none was added.
  */

@@ -157,7 +157,9 @@ static void take_where(struct ky_perf_where *where, struct ky_perf_cursor *curso
 	}
 	if (sample)
 		ky_perf_take(cursor, 8 * words_of(sample_type, PERF_SAMPLE_ADDR));
-	ky_perf_take(cursor, 8 * words_of(sample_type, PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID));
+	if (sample_type & PERF_SAMPLE_ID)
+		where->id = ky_perf_take_u64(cursor);
+	ky_perf_take(cursor, 8 * words_of(sample_type, PERF_SAMPLE_STREAM_ID));
 	const uint8_t *const cpu = sample_type & PERF_SAMPLE_CPU ? ky_perf_take(cursor, 8) : NULL;
 	if (cpu)
 		where->cpu = ky_perf_u32(cpu, cursor->big);
@@ -209,8 +211,7 @@ static bool is_sane(const struct ky_perf_record *record)
 bool ky_perf_record_parse(struct ky_perf_record *record, const struct perf_event_header *head,
 			  uint64_t sample_type)
 {
-	const struct ky_perf_raw raw = {head->type, head->misc, head->size,
-					(const uint8_t *)(head + 1), 0};
+	const struct ky_perf_raw raw = ky_perf_record_raw(head);
 	const uint32_t trailer_bytes = ky_perf_record_trailer_bytes(sample_type);
 	struct ky_perf_where where;
 	if (head->size < sizeof(*head) + trailer_bytes || head->type == PERF_RECORD_SAMPLE ||

@@ -146,6 +146,13 @@ struct ky_perf_raw {
 	uint64_t at;         /* in the file */
 };
 
+/* Return a record of a ring as such. */
+static inline struct ky_perf_raw ky_perf_record_raw(const struct perf_event_header *head)
+{
+	return (struct ky_perf_raw){head->type, head->misc, head->size, (const uint8_t *)(head + 1),
+				    0};
+}
+
 struct ky_perf_attr;
 
 /* Where and when a record happened, as far as it says. */
@@ -154,6 +161,7 @@ struct ky_perf_where {
 	uint32_t cpu;      /* KY_PERF_UNKNOWN */
 	uint64_t time;
 	bool timed;
+	uint64_t id; /* of the event, with PERF_SAMPLE_ID; 0: unknown */
 	uint32_t trailer_bytes;
 	const struct ky_perf_attr *attr; /* the event, where a reader has several */
 };

@@ -20,6 +20,7 @@
 #include "core/glob.h"
 #include "os/os.h"
 #include "process/proc.h"
+#include "process/symbols.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -375,26 +376,31 @@ static void write_uname(const struct ky_kernel_stream *stream)
 		write_file(stream, "uname", text, (size_t)bytes);
 }
 
+struct functions_text {
+	FILE *file;
+	bool visible; /* an address is */
+};
+
+static bool keep_function(void *context, const char *line, const struct ky_kallsym *symbol)
+{
+	struct functions_text *const text = context;
+	if (!symbol->type || !strchr("tTwWi", symbol->type))
+		return true;
+	text->visible |= symbol->address != 0;
+	return fputs(line, text->file) >= 0;
+}
+
 /* Keep functions only. Without the right to see addresses they are all 0 and useless. */
 static void write_symbols(const struct ky_kernel_stream *stream)
 {
-	char line[512];
 	char *text = NULL;
 	size_t bytes = 0;
-	bool hidden = true;
-	FILE *from = fopen("/proc/kallsyms", "re");
-	FILE *to = from ? open_memstream(&text, &bytes) : NULL;
-	while (to && fgets(line, sizeof(line), from)) {
-		const char *kind = strchr(line, ' ');
-		if (!kind || !strchr("tTwWi", kind[1]))
-			continue;
-		hidden = hidden && strspn(line, "0") == (size_t)(kind - line);
-		fputs(line, to);
-	}
-	if (to && fclose(to) == 0 && !hidden)
+	struct functions_text functions = {.file = open_memstream(&text, &bytes)};
+	if (!functions.file)
+		return;
+	ky_symbols_kallsyms(keep_function, &functions);
+	if (fclose(functions.file) == 0 && functions.visible)
 		write_file(stream, "kallsyms", text, bytes);
-	if (from)
-		fclose(from);
 	free(text);
 }
 

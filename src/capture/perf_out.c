@@ -7,6 +7,7 @@
 #include "process/perf_record.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
+#include "process/symbols.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -297,23 +298,20 @@ void ky_perf_out_all(struct ky_perf_out *out, uint64_t time)
 	ky_proc_close(processes);
 }
 
+/* Stop at _text, which is among the first. */
+static bool find_text(void *context, const char *line, const struct ky_kallsym *symbol)
+{
+	uint64_t *const text = context;
+	(void)line;
+	const bool found = symbol->name_bytes == 5 && memcmp(symbol->name, "_text", 5) == 0;
+	if (found)
+		*text = symbol->address;
+	return !found;
+}
+
 uint64_t ky_perf_out_kernel_text(void)
 {
-	char *line = NULL;
-	size_t room = 0;
-	unsigned long long address;
-	char type;
-	char name[32];
 	uint64_t text = 0;
-	FILE *symbols = fopen("/proc/kallsyms", "re");
-	/* It is among the first: the rest need not be read. */
-	for (unsigned i = 0; symbols && !text && i < 65536 && getline(&line, &room, symbols) > 0;
-	     i++)
-		if (sscanf(line, "%llx %c %31s", &address, &type, name) == 3 &&
-		    strcmp(name, "_text") == 0)
-			text = address;
-	free(line);
-	if (symbols)
-		fclose(symbols);
+	ky_symbols_kallsyms(find_text, &text);
 	return text;
 }

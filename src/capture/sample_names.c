@@ -8,8 +8,9 @@
  */
 #include "capture/sample_names.h"
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/compare.h"
 #include "process/symbolizer.h"
 #include "process/symbols.h"
 
@@ -23,7 +24,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,7 +40,106 @@
 #define PACKET_BYTES_MAX (128u << 10)
 #define TEXT_BYTES_MAX 8192u
 #define VDSO_BYTES_MAX (64u << 10)
-#define KALLSYMS_BYTES_MAX (256u << 20)
+
+/* ---- addresses ---- */
+
+#define ADDRESSES_MAX (3u << 18)
+
+void ky_sample_addresses_free(struct ky_sample_addresses *addresses)
+{
+	KY_ARRAY_FREE(addresses->items, addresses->room);
+	ky_hash_index_free(&addresses->index);
+	*addresses = (struct ky_sample_addresses){0};
+}
+
+static uint64_t hash_of(const struct ky_sample_address *one)
+{
+	return ky_hash_pair(one->address, (uint64_t)one->module << 32 | one->pid);
+}
+
+static struct ky_sample_address *find_address(const struct ky_sample_addresses *addresses,
+					      const struct ky_sample_address *wanted)
+{
+	struct ky_hash_probe probe = ky_hash_index_probe(&addresses->index, hash_of(wanted));
+	for (uint32_t i; ky_hash_index_next(&probe, &i);) {
+		struct ky_sample_address *const one = &addresses->items[i];
+		if (one->address == wanted->address && one->module == wanted->module &&
+		    one->pid == wanted->pid)
+			return one;
+	}
+	return NULL;
+}
+
+static bool append(struct ky_sample_addresses *addresses, const struct ky_sample_address *one)
+{
+	return KY_ARRAY_GROW(addresses->items, addresses->room, addresses->count + 1) &&
+	       ky_hash_index_add(&addresses->index, hash_of(one), addresses->count) &&
+	       (addresses->items[addresses->count++] = *one, true);
+}
+
+/* Keep only those that are wanted, or were seen since. Return false without memory. */
+static bool forget(struct ky_sample_addresses *addresses, uint64_t keep_ns)
+{
+	const uint32_t count = addresses->count;
+	bool fits = true;
+	addresses->count = 0;
+	ky_hash_index_free(&addresses->index);
+	for (uint32_t i = 0; i < count && fits; i++) {
+		const struct ky_sample_address one = addresses->items[i];
+		if (one.wanted || one.seen >= keep_ns)
+			fits = append(addresses, &one);
+	}
+	return fits;
+}
+
+static bool make_room(struct ky_sample_addresses *addresses, uint64_t keep_ns)
+{
+	if (addresses->count < ADDRESSES_MAX)
+		return true;
+	/* A third must have been freed: or each new address would go through all of them. */
+	return !addresses->left_out && forget(addresses, keep_ns) &&
+	       addresses->count < ADDRESSES_MAX / 3 * 2;
+}
+
+void ky_sample_addresses_add(struct ky_sample_addresses *addresses,
+			     const struct ky_sample_address *one, uint64_t keep_ns)
+{
+	struct ky_sample_address *const known = find_address(addresses, one);
+	if (known) {
+		known->seen = one->seen;
+		known->wanted |= one->wanted;
+	} else if (!make_room(addresses, keep_ns) || !append(addresses, one)) {
+		addresses->left_out++;
+	}
+}
+
+void ky_sample_addresses_want(struct ky_sample_addresses *addresses, uint64_t since)
+{
+	for (uint32_t i = 0; i < addresses->count; i++)
+		addresses->items[i].wanted |= addresses->items[i].seen >= since;
+}
+
+static int by_module(const void *a_, const void *b_)
+{
+	const struct ky_sample_address *const a = a_, *const b = b_;
+	return KY_COMPARE_THEN(a->module, b->module,
+			       KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->address, b->address)));
+}
+
+size_t ky_sample_addresses_sort(struct ky_sample_addresses *addresses)
+{
+	uint32_t count = 0;
+	ky_hash_index_free(&addresses->index);
+	for (uint32_t i = 0; i < addresses->count; i++)
+		if (addresses->items[i].wanted)
+			addresses->items[count++] = addresses->items[i];
+	addresses->count = count;
+	if (count)
+		qsort(addresses->items, count, sizeof(*addresses->items), by_module);
+	return count;
+}
+
+/* ---- in the namer ---- */
 
 struct naming {
 	int to; /* kymo */
@@ -52,7 +151,7 @@ struct naming {
 	uint32_t late; /* files that took too long */
 	char late_path[256];
 	/* The address that gets its name now. */
-	const struct ky_sample_address *place;
+	const struct ky_sample_address *address;
 	const char *module;
 	char build_id[2 * KY_BUILD_ID_MAX + 1];
 };
@@ -80,8 +179,8 @@ static void put(void *context, const struct ky_symbolizer_function *function)
 	struct ky_perf_out *out = &naming->out;
 	struct ky_kymo_symbol head = {
 		.flags = function->inlined ? KY_KYMO_SYMBOL_INLINED : 0,
-		.address = naming->place->address,
-		.pid = (int32_t)naming->place->pid,
+		.address = naming->address->address,
+		.pid = (int32_t)naming->address->pid,
 		.line = function->line,
 		.module_bytes = length_of(naming->module),
 		.build_id_bytes = length_of(naming->build_id),
@@ -124,22 +223,23 @@ static void set_module(struct naming *naming, const struct ky_sample_module *mod
 		snprintf(naming->build_id + (size_t)2 * i, 3, "%02x", module->build_id[i]);
 }
 
-static void name_file(struct naming *naming, const struct ky_sample_address *places, size_t count)
+static void name_file(struct naming *naming, const struct ky_sample_address *addresses,
+		      size_t count)
 {
-	const struct ky_sample_module *module = &naming->modules->items[places->module];
+	const struct ky_sample_module *module = &naming->modules->items[addresses->module];
 	const uint64_t deadline = (uint64_t)ky_clock_monotonic() + MODULE_NS;
 	struct ky_symbolizer *elf;
 	const int fd = module->kind == KY_SAMPLE_VDSO
 			       ? open_vdso()
-			       : ky_sample_modules_take(naming->modules, places->module);
+			       : ky_sample_modules_take(naming->modules, addresses->module);
 	if (fd < 0 ||
 	    ky_symbolizer_open(&elf, &naming->strings, module->path, fd,
 			       deadline < naming->deadline_ns ? deadline : naming->deadline_ns))
 		return;
 	set_module(naming, module);
 	for (size_t i = 0; i < count; i++) {
-		naming->place = &places[i];
-		ky_symbolizer_at(elf, places[i].address, put, naming);
+		naming->address = &addresses[i];
+		ky_symbolizer_at(elf, addresses[i].address, put, naming);
 	}
 	if (ky_symbolizer_late(elf) && !naming->late++)
 		snprintf(naming->late_path, sizeof(naming->late_path), "%s", module->path);
@@ -159,19 +259,16 @@ static void put_string(struct naming *naming, uint32_t name, uint32_t file, uint
 		put(naming, &function);
 }
 
-static void name_kernel(struct naming *naming, const struct ky_sample_address *places, size_t count)
+static void name_kernel(struct naming *naming, const struct ky_sample_address *addresses,
+			size_t count)
 {
-	size_t bytes;
-	char *text = ky_file_read("/proc/kallsyms", KALLSYMS_BYTES_MAX, &bytes);
-	if (!text)
-		return;
-	ky_symbols_add_kallsyms(naming->symbols, text, bytes);
-	free(text);
+	ky_symbols_add_kallsyms(naming->symbols, NULL, 0);
 	naming->module = "[kernel]";
 	naming->build_id[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
-		naming->place = &places[i];
-		put_string(naming, ky_symbols_in_kernel(naming->symbols, places[i].address), 0, 0);
+		naming->address = &addresses[i];
+		put_string(naming, ky_symbols_in_kernel(naming->symbols, addresses[i].address), 0,
+			   0);
 	}
 }
 
@@ -191,38 +288,40 @@ static void read_jitdumps(struct naming *naming)
 	}
 }
 
-static void name_made(struct naming *naming, const struct ky_sample_address *places, size_t count)
+static void name_made(struct naming *naming, const struct ky_sample_address *addresses,
+		      size_t count)
 {
 	read_jitdumps(naming);
 	naming->module = NULL;
 	naming->build_id[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
 		uint32_t file, line;
-		/* What was there last: a place has one name. */
+		/* What was there last: an address has one name. */
 		const uint32_t name =
-			ky_symbols_in_jit(naming->symbols, (int64_t)places[i].pid,
-					  places[i].address, UINT64_MAX, &file, &line);
-		naming->place = &places[i];
+			ky_symbols_in_jit(naming->symbols, (int64_t)addresses[i].pid,
+					  addresses[i].address, UINT64_MAX, &file, &line);
+		naming->address = &addresses[i];
 		put_string(naming, name, file, line);
 	}
 }
 
 /* ---- all ---- */
 
-static void name_module(struct naming *naming, const struct ky_sample_address *places, size_t count)
+static void name_module(struct naming *naming, const struct ky_sample_address *addresses,
+			size_t count)
 {
-	if (places->module == KY_SAMPLE_KERNEL)
-		name_kernel(naming, places, count);
-	else if (places->module == KY_NO_MODULE)
-		name_made(naming, places, count);
+	if (addresses->module == KY_SAMPLE_KERNEL)
+		name_kernel(naming, addresses, count);
+	else if (addresses->module == KY_NO_MODULE)
+		name_made(naming, addresses, count);
 	else
-		name_file(naming, places, count);
+		name_file(naming, addresses, count);
 }
 
 /* Told from records, which have a size, by a word that is 0: how far it is, or with more behind it a note. */
 struct news {
 	uint32_t none;
-	uint32_t done; /* places */
+	uint32_t done; /* addresses */
 };
 
 static void send_done(const struct naming *naming, size_t done)
@@ -244,24 +343,24 @@ static void send_note(const struct naming *naming)
 	(void)send(naming->to, packet, sizeof(struct news) + (size_t)bytes + 1, MSG_NOSIGNAL);
 }
 
-/* Behind the last place of the module that the first one is in. */
-static size_t module_end(const struct ky_sample_addresses *places, size_t first, size_t count)
+/* Return the index behind the last address of the module that the first one is in. */
+static size_t module_end(const struct ky_sample_addresses *addresses, size_t first, size_t count)
 {
 	size_t end = first + 1;
-	while (end < count && places->slots[end].module == places->slots[first].module)
+	while (end < count && addresses->items[end].module == addresses->items[first].module)
 		end++;
 	return end;
 }
 
-static void name_all(struct naming *naming, const struct ky_sample_addresses *places, size_t first,
-		     size_t count)
+static void name_all(struct naming *naming, const struct ky_sample_addresses *addresses,
+		     size_t first, size_t count)
 {
 	if (ky_strings_init(&naming->strings) != 0 ||
 	    ky_symbols_open(&naming->symbols, &naming->strings, NULL) != 0)
 		return;
 	while (first < count) {
-		const size_t end = module_end(places, first, count);
-		name_module(naming, places->slots + first, end - first);
+		const size_t end = module_end(addresses, first, count);
+		name_module(naming, addresses->items + first, end - first);
 		flush(naming);
 		if (end == count)
 			send_note(naming);
@@ -275,9 +374,9 @@ static void name_all(struct naming *naming, const struct ky_sample_addresses *pl
 struct reading {
 	struct ky_bundle *bundle;
 	uint32_t part; /* in it; 0: none yet */
-	const struct ky_sample_addresses *places;
+	const struct ky_sample_addresses *addresses;
 	struct ky_sample_modules *modules;
-	size_t done, count; /* places */
+	size_t done, count; /* addresses */
 	uint64_t begun_ns;
 };
 
@@ -296,7 +395,7 @@ static pid_t start_namer(const struct reading *reading, int *from)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)prctl(PR_SET_NAME, "kymo-names");
 		close(ends[0]);
-		name_all(&naming, reading->places, reading->done, reading->count);
+		name_all(&naming, reading->addresses, reading->done, reading->count);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -370,17 +469,17 @@ static bool let_name(struct reading *reading)
 
 static const char *path_of(const struct reading *reading)
 {
-	const uint32_t module = reading->places->slots[reading->done].module;
+	const uint32_t module = reading->addresses->items[reading->done].module;
 	return module < reading->modules->count ? reading->modules->items[module].path : "code";
 }
 
-void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *addresses,
 			   struct ky_sample_modules *modules)
 {
 	struct reading reading = {.bundle = bundle,
-				  .places = places,
+				  .addresses = addresses,
 				  .modules = modules,
-				  .count = ky_sample_addresses_sort(places),
+				  .count = ky_sample_addresses_sort(addresses),
 				  .begun_ns = (uint64_t)ky_clock_monotonic()};
 	char note[512] = "";
 	while (reading.done < reading.count &&
@@ -390,126 +489,14 @@ void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses 
 			note, sizeof(note),
 			"samples: some have no names in the file: %.300s or its debug information cannot be read in time",
 			path_of(&reading));
-		reading.done = module_end(places, reading.done, reading.count);
+		reading.done = module_end(addresses, reading.done, reading.count);
 	}
 	if (reading.done < reading.count && !note[0])
 		snprintf(note, sizeof(note),
 			 "samples: no names in the file: cannot start a process");
 	if (note[0])
 		ky_bundle_note(bundle, note);
-	if (places->left_out)
+	if (addresses->left_out)
 		ky_bundle_note(bundle, "samples: too many different addresses: some have no names "
 				       "in the file");
-}
-
-/* ---- addresses ---- */
-
-#define ROOM_FIRST 4096u
-#define ROOM_MAX (1u << 20)
-
-void ky_sample_addresses_free(struct ky_sample_addresses *places)
-{
-	free(places->slots);
-	*places = (struct ky_sample_addresses){0};
-}
-
-static bool is_same(const struct ky_sample_address *a, const struct ky_sample_address *b)
-{
-	return a->address == b->address && a->module == b->module && a->pid == b->pid;
-}
-
-static struct ky_sample_address *slot_of(const struct ky_sample_addresses *places,
-					 const struct ky_sample_address *place)
-{
-	uint64_t hash = (place->address ^ places->seed) * 0x9e3779b97f4a7c15u;
-	hash = (hash ^ hash >> 32 ^ (uint64_t)place->module << 32 ^ place->pid) *
-	       0xbf58476d1ce4e5b9u;
-	for (size_t i = (size_t)(hash >> 32);; i++) {
-		struct ky_sample_address *slot = &places->slots[i & (places->room - 1)];
-		if (!slot->seen || is_same(slot, place))
-			return slot;
-	}
-}
-
-/* Make a new table, with what is not forgotten. Return false without memory. */
-static bool rebuild(struct ky_sample_addresses *places, size_t room, uint64_t keep_ns)
-{
-	struct ky_sample_addresses next = {
-		.room = room, .seed = places->seed, .left_out = places->left_out};
-	next.slots = calloc(room, sizeof(*next.slots));
-	if (!next.slots)
-		return false;
-	for (size_t i = 0; i < places->room; i++) {
-		const struct ky_sample_address *place = &places->slots[i];
-		if (!place->seen || (!place->wanted && place->seen < keep_ns))
-			continue;
-		*slot_of(&next, place) = *place;
-		next.count++;
-	}
-	free(places->slots);
-	*places = next;
-	return true;
-}
-
-static bool make_room(struct ky_sample_addresses *places, uint64_t keep_ns)
-{
-	if (!places->room) {
-		if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) < 0)
-			places->seed = (uint64_t)(uintptr_t)places;
-		return rebuild(places, ROOM_FIRST, 0);
-	}
-	if (places->count < places->room / 4 * 3)
-		return true;
-	if (places->room < ROOM_MAX)
-		return rebuild(places, 2 * places->room, 0);
-	/* Half of it must have been freed: or each new place would build the table again. */
-	return !places->left_out && rebuild(places, places->room, keep_ns) &&
-	       places->count < places->room / 2;
-}
-
-void ky_sample_addresses_add(struct ky_sample_addresses *places,
-			     const struct ky_sample_address *place, uint64_t keep_ns)
-{
-	if (places->room) {
-		struct ky_sample_address *slot = slot_of(places, place);
-		if (slot->seen) {
-			slot->seen = place->seen;
-			slot->wanted |= place->wanted;
-			return;
-		}
-	}
-	if (!make_room(places, keep_ns)) {
-		places->left_out++;
-		return;
-	}
-	*slot_of(places, place) = *place;
-	places->count++;
-}
-
-void ky_sample_addresses_want(struct ky_sample_addresses *places, uint64_t since)
-{
-	for (size_t i = 0; i < places->room; i++)
-		places->slots[i].wanted |= places->slots[i].seen && places->slots[i].seen >= since;
-}
-
-static int by_module(const void *a_, const void *b_)
-{
-	const struct ky_sample_address *a = a_;
-	const struct ky_sample_address *b = b_;
-	if (a->module != b->module)
-		return a->module < b->module ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-size_t ky_sample_addresses_sort(struct ky_sample_addresses *places)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < places->room; i++)
-		if (places->slots[i].wanted)
-			places->slots[count++] = places->slots[i];
-	if (count)
-		qsort(places->slots, count, sizeof(*places->slots), by_module);
-	return count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sample_names.h: names for the places that were met in call stacks, as records of a KY_KYMO_STREAM_SYMBOLS stream.
+ * sample_names.h: names for the addresses that were met in call stacks, as records of a KY_KYMO_STREAM_SYMBOLS stream.
  *
  *   files              symbolizer.h: functions, lines and what is inlined, by elfutils
  *   the kernel         /proc/kallsyms, where this user may see it
@@ -32,29 +32,28 @@ struct ky_sample_address {
 	uint64_t address; /* offset in the file; of the kernel or the process */
 	uint32_t module;  /* KY_NO_MODULE: of the process */
 	uint32_t pid;     /* 0 when it is in a module */
-	uint64_t seen;    /* when it was met last; 0: the slot is free */
+	uint64_t seen;    /* when it was met last */
 	bool wanted;      /* it is in what was written */
 };
 
 struct ky_sample_addresses {
-	struct ky_sample_address *slots;
-	size_t room; /* a power of two, or 0 */
-	size_t count;
-	uint64_t seed;
-	uint64_t left_out; /* for want of room */
+	struct ky_sample_address *items;
+	uint32_t count, room;
+	struct ky_hash_index index; /* of items */
+	uint64_t left_out;          /* for want of room */
 };
 
-void ky_sample_addresses_free(struct ky_sample_addresses *places);
+void ky_sample_addresses_free(struct ky_sample_addresses *addresses);
 /* keep_ns: when there is no more room, those seen before it and not wanted are forgotten. */
-void ky_sample_addresses_add(struct ky_sample_addresses *places,
-			     const struct ky_sample_address *place, uint64_t keep_ns);
+void ky_sample_addresses_add(struct ky_sample_addresses *addresses,
+			     const struct ky_sample_address *one, uint64_t keep_ns);
 /* All that were met since then were written. */
-void ky_sample_addresses_want(struct ky_sample_addresses *places, uint64_t since);
-/* Sort those that are wanted by module and address to the start of slots, which is no table then. Return how many. */
-size_t ky_sample_addresses_sort(struct ky_sample_addresses *places);
+void ky_sample_addresses_want(struct ky_sample_addresses *addresses, uint64_t since);
+/* Sort those that are wanted by module and address and drop the others, after the last add. Return how many. */
+size_t ky_sample_addresses_sort(struct ky_sample_addresses *addresses);
 
 /* Sort the addresses, and write a stream when there are any. */
-void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *places,
+void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses *addresses,
 			   struct ky_sample_modules *modules);
 
 #endif

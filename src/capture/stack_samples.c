@@ -3,7 +3,7 @@
  * stack_samples.c: see stack_samples.h. A round reads the rings of all CPUs, orders the records by
  * time, and handles each once:
  *
- *   rings ─▶ batch, by time ─┬▶ spaces: what is mapped where ─▶ places: which addresses need a name
+ *   rings ─▶ batch, by time ─┬▶ spaces: what is mapped where ─▶ addresses that need a name
  *                            ├▶ written to the bundle
  *                            └▶ flight: kept until a window needs it
  *
@@ -137,7 +137,7 @@ struct ky_stack_samples {
 	uint64_t kernel_text;
 	struct ky_sample_modules modules;
 	struct ky_sample_processes spaces; /* as of the last record that was taken */
-	struct ky_sample_addresses places;
+	struct ky_sample_addresses addresses;
 	struct ky_sample_flight flight;
 	struct ky_perf_out out;
 	struct ky_perf_out batch;
@@ -149,23 +149,23 @@ struct ky_stack_samples {
 	struct ky_stack_samples_facts facts;
 };
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
-static void add_place(struct ky_stack_samples *samples, uint32_t module, uint32_t pid,
-		      uint64_t address, uint64_t time)
+static void remember(struct ky_stack_samples *samples, uint32_t module, uint32_t pid,
+		     uint64_t address, uint64_t time)
 {
-	const struct ky_sample_address place = {.address = address,
-						.module = module,
-						.pid = pid,
-						.seen = time ? time : 1,
-						.wanted = !samples->is_flight};
+	const struct ky_sample_address one = {.address = address,
+					      .module = module,
+					      .pid = pid,
+					      .seen = time,
+					      .wanted = !samples->is_flight};
 	const uint64_t keep = samples->before_ns + SLACK_NS;
-	ky_sample_addresses_add(&samples->places, &place, time > keep ? time - keep : 0);
+	ky_sample_addresses_add(&samples->addresses, &one, time > keep ? time - keep : 0);
 }
 
 /* Report whether something is known to be there. */
-static bool add_user_place(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
-			   uint64_t time)
+static bool add_user_address(struct ky_stack_samples *samples, uint32_t pid, uint64_t address,
+			     uint64_t time)
 {
 	const struct ky_address_range *range =
 		ky_sample_processes_find(&samples->spaces, pid, address);
@@ -173,11 +173,11 @@ static bool add_user_place(struct ky_stack_samples *samples, uint32_t pid, uint6
 		return false;
 	const enum ky_sample_module_kind kind = samples->modules.items[range->module].kind;
 	if (kind == KY_SAMPLE_MADE || kind == KY_SAMPLE_JITDUMP) {
-		add_place(samples, KY_NO_MODULE, pid, address, time);
+		remember(samples, KY_NO_MODULE, pid, address, time);
 		return true;
 	}
 	ky_sample_modules_open(&samples->modules, range->module, (pid_t)pid);
-	add_place(samples, range->module, 0, address - range->start + range->offset, time);
+	remember(samples, range->module, 0, address - range->start + range->offset, time);
 	return true;
 }
 
@@ -185,7 +185,7 @@ static void wait_for_mapping(struct ky_stack_samples *samples, uint32_t pid, uin
 			     uint64_t time)
 {
 	if (samples->waiting_count == WAITING_MAX)
-		add_place(samples, KY_NO_MODULE, pid, address, time);
+		remember(samples, KY_NO_MODULE, pid, address, time);
 	else
 		samples->waiting[samples->waiting_count++] =
 			(struct waiting){.address = address, .time = time, .pid = pid};
@@ -197,11 +197,10 @@ static void look_again(struct ky_stack_samples *samples)
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < samples->waiting_count; i++) {
 		const struct waiting waiting = samples->waiting[i];
-		if (add_user_place(samples, waiting.pid, waiting.address, waiting.time))
+		if (add_user_address(samples, waiting.pid, waiting.address, waiting.time))
 			continue;
 		if (i < samples->waited)
-			add_place(samples, KY_NO_MODULE, waiting.pid, waiting.address,
-				  waiting.time);
+			remember(samples, KY_NO_MODULE, waiting.pid, waiting.address, waiting.time);
 		else
 			samples->waiting[kept++] = waiting;
 	}
@@ -212,8 +211,8 @@ static void add_address(struct ky_stack_samples *samples, const struct ky_perf_s
 			bool kernel, uint64_t address)
 {
 	if (kernel)
-		add_place(samples, KY_SAMPLE_KERNEL, 0, address, sample->time);
-	else if (!add_user_place(samples, sample->pid, address, sample->time))
+		remember(samples, KY_SAMPLE_KERNEL, 0, address, sample->time);
+	else if (!add_user_address(samples, sample->pid, address, sample->time))
 		wait_for_mapping(samples, sample->pid, address, sample->time);
 }
 
@@ -256,23 +255,16 @@ static void write_out(struct ky_stack_samples *samples, struct ky_perf_out *out)
 	out->used = 0;
 }
 
-static void count_lost(struct ky_stack_samples *samples, const struct perf_event_header *record)
-{
-	const size_t place = sizeof(*record) + (record->type == PERF_RECORD_LOST ? 8 : 0);
-	uint64_t lost = 0;
-	if (record->size >= place + sizeof(lost))
-		memcpy(&lost, (const uint8_t *)record + place, sizeof(lost));
-	samples->facts.lost += lost;
-}
-
 static void take_record(struct ky_stack_samples *samples, const struct perf_event_header *record)
 {
+	struct ky_perf_record parsed;
 	ky_sample_processes_take(&samples->spaces, record);
 	if (record->type == PERF_RECORD_SAMPLE) {
 		samples->facts.samples++;
 		add_chain(samples, record);
-	} else if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES) {
-		count_lost(samples, record);
+	} else if ((record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES) &&
+		   ky_perf_record_parse(&parsed, record, KY_PERF_SAMPLE_TYPE)) {
+		samples->facts.lost += parsed.lost;
 	}
 	if (samples->is_flight)
 		ky_sample_flight_keep(&samples->flight, record);
@@ -407,7 +399,7 @@ void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns,
 	ky_perf_out_round(&out);
 	write_out(samples, &out);
 	ky_perf_out_free(&out);
-	ky_sample_addresses_want(&samples->places, from);
+	ky_sample_addresses_want(&samples->addresses, from);
 }
 
 /* ---- processes ---- */
@@ -541,7 +533,7 @@ static void free_all(struct ky_stack_samples *samples)
 	events_close(&samples->events);
 	ky_sample_flight_free(&samples->flight);
 	ky_sample_processes_free(&samples->spaces);
-	ky_sample_addresses_free(&samples->places);
+	ky_sample_addresses_free(&samples->addresses);
 	ky_sample_modules_free(&samples->modules);
 	ky_perf_out_free(&samples->out);
 	ky_perf_out_free(&samples->batch);
@@ -583,7 +575,7 @@ void ky_stack_samples_close(struct ky_stack_samples **out)
 	/* Twice, so that addresses that wait for a mapping get their place. */
 	look_again(samples);
 	look_again(samples);
-	ky_sample_names_write(samples->bundle, &samples->places, &samples->modules);
+	ky_sample_names_write(samples->bundle, &samples->addresses, &samples->modules);
 	free_all(samples);
 }
 

@@ -306,46 +306,74 @@ uint32_t ky_symbols_in_file(struct ky_symbols *symbols, uint32_t number, uint64_
  * the functions have moved since.
  */
 
+#define KALLSYMS "/proc/kallsyms"
 #define KALLSYMS_BYTES_MAX (256u << 20)
 
-/* Take "ffffffff81000000 T _stext [module]"; the address, or 0 when it is no function. */
-static uint64_t take_line(const char *line, const char *end, const char **name, size_t *bytes)
+bool ky_symbols_kallsym(const char *line, const char *end, struct ky_kallsym *symbol)
 {
 	static const char digits[] = "0123456789abcdef";
-	uint64_t address = 0;
 	const char *p = line;
+	symbol->address = 0;
 	for (; p < end && *p != ' '; p++) {
-		const char *digit = strchr(digits, *p);
-		if (!digit || !*p || p - line > 15)
-			return 0;
-		address = address << 4 | (uint64_t)(digit - digits);
+		const char *const digit = *p ? strchr(digits, *p) : NULL;
+		if (!digit || p - line > 15)
+			return false;
+		symbol->address = symbol->address << 4 | (uint64_t)(digit - digits);
 	}
-	if (end - p < 4 || !strchr("tTwW", p[1]) || p[2] != ' ')
-		return 0;
-	p += 3;
-	const char *stop = p;
-	while (stop < end && *stop != '\t' && *stop != ' ')
-		stop++;
-	*name = p;
-	*bytes = (size_t)(stop - p);
-	return *bytes ? address : 0;
+	if (end - p < 4 || p[2] != ' ')
+		return false;
+	symbol->type = p[1];
+	symbol->name = p += 3;
+	while (p < end && *p != '\t' && *p != ' ' && *p != '\n')
+		p++;
+	symbol->name_bytes = (size_t)(p - symbol->name);
+	return symbol->name_bytes != 0;
 }
 
-/* Add all functions; *reference gets the address of the symbol of that name when it is there. */
-static void add_lines(struct ky_symbol_table *table, const char *text, size_t bytes,
-		      const char *reference, uint64_t *address)
+void ky_symbols_kallsyms(ky_kallsym_fn each, void *context)
 {
-	const char *end = text + bytes;
+	FILE *const file = fopen(KALLSYMS, "re");
+	struct ky_kallsym symbol;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t bytes;
+	while (file && (bytes = getline(&line, &room, file)) > 0)
+		if (ky_symbols_kallsym(line, line + bytes, &symbol) &&
+		    !each(context, line, &symbol))
+			break;
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+struct kernel_reading {
+	struct ky_symbol_table *table;
+	const char *reference; /* NULL: none */
+	uint64_t address;      /* of reference */
+};
+
+/* Add a symbol that is a function. */
+static bool add_symbol(void *context, const char *line, const struct ky_kallsym *symbol)
+{
+	struct kernel_reading *const reading = context;
+	(void)line;
+	if (!symbol->address || !symbol->type || !strchr("tTwW", symbol->type))
+		return true;
+	if (reading->reference && strlen(reading->reference) == symbol->name_bytes &&
+	    memcmp(reading->reference, symbol->name, symbol->name_bytes) == 0)
+		reading->address = symbol->address;
+	return ky_symbol_table_add(reading->table, symbol->address, 0, 0, symbol->name,
+				   symbol->name_bytes);
+}
+
+static void add_lines(struct kernel_reading *reading, const char *text, size_t bytes)
+{
+	const char *const end = text + bytes;
+	struct ky_kallsym symbol;
 	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = newline ? newline : end;
-		const char *name;
-		size_t name_bytes;
-		const uint64_t at = take_line(text, stop, &name, &name_bytes);
-		if (at && reference && strlen(reference) == name_bytes &&
-		    memcmp(reference, name, name_bytes) == 0)
-			*address = at;
-		if (at && !ky_symbol_table_add(table, at, 0, 0, name, name_bytes))
+		const char *const newline = memchr(text, '\n', (size_t)(end - text));
+		const char *const stop = newline ? newline : end;
+		if (ky_symbols_kallsym(text, stop, &symbol) && !add_symbol(reading, text, &symbol))
 			return;
 		text = stop + 1;
 	}
@@ -353,8 +381,12 @@ static void add_lines(struct ky_symbol_table *table, const char *text, size_t by
 
 void ky_symbols_add_kallsyms(struct ky_symbols *symbols, const char *text, size_t bytes)
 {
+	struct kernel_reading reading = {.table = &symbols->kernel};
 	symbols->kernel_tried = true;
-	add_lines(&symbols->kernel, text, bytes, NULL, NULL);
+	if (text)
+		add_lines(&reading, text, bytes);
+	else
+		ky_symbols_kallsyms(add_symbol, &reading);
 	ky_symbol_table_sort(&symbols->kernel);
 }
 
@@ -392,7 +424,7 @@ static int open_kallsyms(const char *build_id, const char *release)
 	char path[KY_SYMBOLS_PATH_BYTES];
 	const char *home = getenv("HOME");
 	if (build_id ? is_running_kernel(build_id) : is_running_release(release))
-		return open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+		return open(KALLSYMS, O_RDONLY | O_CLOEXEC);
 	if (!build_id || strspn(build_id, "0123456789abcdef") != strlen(build_id) || !home ||
 	    snprintf(path, sizeof(path), "%s/.debug/[kernel.kallsyms]/%s/kallsyms", home,
 		     build_id) >= (int)sizeof(path))
@@ -411,13 +443,14 @@ void ky_symbols_kernel(struct ky_symbols *symbols, uint32_t build_id, const char
 	if (fd < 0)
 		return;
 	size_t bytes;
-	uint64_t now = 0;
+	struct kernel_reading reading = {.table = &symbols->kernel, .reference = reference};
 	char *text = ky_file_read_fd(fd, KALLSYMS_BYTES_MAX, &bytes);
 	close(fd);
 	if (!text)
 		return;
-	add_lines(&symbols->kernel, text, bytes, reference, &now);
+	add_lines(&reading, text, bytes);
 	free(text);
+	const uint64_t now = reading.address;
 	if (!build_id && (!now || now != address))
 		ky_symbol_table_free(&symbols->kernel);
 	if (now && address)

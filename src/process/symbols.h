@@ -38,7 +38,7 @@ uint32_t ky_symbols_file(struct ky_symbols *symbols, uint32_t path, uint32_t bui
 /* Return the function at a byte of the file; 0: unknown. */
 uint32_t ky_symbols_in_file(struct ky_symbols *symbols, uint32_t file, uint64_t offset);
 
-/* Add kallsyms, as text, that came with the recording. */
+/* Add kallsyms, as text, that came with the recording; NULL: those of the running kernel. */
 void ky_symbols_add_kallsyms(struct ky_symbols *symbols, const char *text, size_t bytes);
 /*
  * Describe the recorded kernel: its build id, and the address of the symbol reference ("_text"; NULL: unknown).
@@ -57,5 +57,21 @@ void ky_symbols_jitdump(struct ky_symbols *symbols, int64_t pid, const char *pat
  */
 uint32_t ky_symbols_in_jit(struct ky_symbols *symbols, int64_t pid, uint64_t address, uint64_t time,
 			   uint32_t *file, uint32_t *line);
+
+/* ---- kallsyms: lines "ffffffff81000000 T _stext [module]" ---- */
+
+struct ky_kallsym {
+	uint64_t address; /* 0: this user may not see it */
+	char type;        /* as nm(1) has it */
+	const char *name; /* in the line */
+	size_t name_bytes;
+};
+
+/* Parse a line that ends before end; false when it has another form. */
+bool ky_symbols_kallsym(const char *line, const char *end, struct ky_kallsym *symbol);
+/* Called with each line, which ends with a newline and a NUL, until it returns false. */
+typedef bool (*ky_kallsym_fn)(void *context, const char *line, const struct ky_kallsym *symbol);
+/* Go through /proc/kallsyms, no further than needed: all of it takes a tenth of a second. */
+void ky_symbols_kallsyms(ky_kallsym_fn each, void *context);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_sample_spaces.c: what is known of sampled processes by their records; the places that are met in them; and what is at a place of
+ * test_sample_spaces.c: what is known of sampled processes by their records; the addresses that are met in them; and what is at a place of
  * a file.
  */
 #include <fcntl.h>
@@ -198,35 +198,35 @@ static void all_that_is_known_can_be_told_again(void **state)
 	end(&known);
 }
 
-static void places_are_kept_once(void **state)
+static void addresses_are_kept_once(void **state)
 {
 	(void)state;
-	struct ky_sample_addresses places = {0};
+	struct ky_sample_addresses addresses = {0};
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < 20000; i++)
-			ky_sample_addresses_add(&places,
+			ky_sample_addresses_add(&addresses,
 						&(struct ky_sample_address){.address = i * 16,
 									    .module = i % 3,
 									    .seen = round + 1,
 									    .wanted = i % 2},
 						0);
-	assert_int_equal(places.count, 20000);
-	ky_sample_addresses_want(&places, 4);
-	assert_int_equal(ky_sample_addresses_sort(&places), 10000);
-	ky_sample_addresses_free(&places);
+	assert_int_equal(addresses.count, 20000);
+	ky_sample_addresses_want(&addresses, 4);
+	assert_int_equal(ky_sample_addresses_sort(&addresses), 10000);
+	ky_sample_addresses_free(&addresses);
 }
 
-static void old_places_make_room_for_new_ones(void **state)
+static void old_addresses_make_room_for_new_ones(void **state)
 {
 	(void)state;
-	struct ky_sample_addresses places = {0};
+	struct ky_sample_addresses addresses = {0};
 	for (uint64_t i = 0; i < 3000000; i++)
-		ky_sample_addresses_add(&places,
+		ky_sample_addresses_add(&addresses,
 					&(struct ky_sample_address){.address = i, .seen = i + 1},
 					i > 1000 ? i - 1000 : 0);
-	assert_int_equal(places.left_out, 0);
-	assert_true(places.count < 1u << 20);
-	ky_sample_addresses_free(&places);
+	assert_int_equal(addresses.left_out, 0);
+	assert_true(addresses.count < 1u << 20);
+	ky_sample_addresses_free(&addresses);
 }
 
 /* ---- files ---- */
@@ -332,8 +332,8 @@ int main(void)
 		cmocka_unit_test(a_process_that_ended_is_forgotten_later),
 		cmocka_unit_test(memory_stays_small_over_many_short_lives),
 		cmocka_unit_test(all_that_is_known_can_be_told_again),
-		cmocka_unit_test(places_are_kept_once),
-		cmocka_unit_test(old_places_make_room_for_new_ones),
+		cmocka_unit_test(addresses_are_kept_once),
+		cmocka_unit_test(old_addresses_make_room_for_new_ones),
 		cmocka_unit_test(a_place_in_a_file_has_functions_and_lines),
 		cmocka_unit_test(without_time_there_are_names_alone),
 		cmocka_unit_test(what_is_no_program_has_no_names),

@@ -183,8 +183,9 @@ static int open_output(struct ky_capture *capture)
 static int open_flight(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
-	capture->on_exit = ky_snapshots_trigger(o, KY_TRIGGER_EXIT);
-	capture->on_interrupt = ky_snapshots_trigger(o, KY_TRIGGER_INTERRUPT);
+	capture->on_exit = ky_trigger_find(o->triggers, o->triggers_count, KY_TRIGGER_EXIT);
+	capture->on_interrupt =
+		ky_trigger_find(o->triggers, o->triggers_count, KY_TRIGGER_INTERRUPT);
 	if (!o->triggers_count)
 		return 0;
 	const struct ky_snapshots_options options = {.before_ns = o->before_ns,

@@ -458,15 +458,6 @@ void ky_crash_watch_ended(struct ky_crash_watch *w, pid_t pid, int status)
 		forget(w, process);
 }
 
-bool ky_crash_watch_status(struct ky_crash_watch *w, pid_t pid, int *status)
-{
-	const struct watched *process = find(w, pid);
-	if (!process || !process->status_known)
-		return false;
-	*status = process->status;
-	return true;
-}
-
 static void take_reaped(struct ky_crash_watch *w, pid_t pid)
 {
 	struct watched *process = find(w, pid);
@@ -514,14 +505,14 @@ static int start_tracer(struct ky_crash_watch *w)
 	return error;
 }
 
-int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *trigger,
-			ky_fired_fn fired, void *context)
+int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *triggers,
+			uint32_t count, ky_fired_fn fired, void *context)
 {
 	*watch = NULL;
 	struct ky_crash_watch *w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->trigger = trigger;
+	w->trigger = ky_trigger_find(triggers, count, KY_TRIGGER_CRASH);
 	w->fired = fired;
 	w->context = context;
 	w->socket = -1;

@@ -15,8 +15,7 @@
  *
  * The exit status of kymo's own child, when it is traced, comes by waitpid() or its pidfd as always,
  * because the tracer is another process. But it comes when the tracer has seen it, a moment after
- * the pidfd reports the end: a caller that waits with WNOHANG must ask again, or ask
- * ky_crash_watch_status().
+ * the pidfd reports the end: a caller that waits with WNOHANG must ask again.
  *
  * Where Yama lets a user trace descendants only (kernel.yama.ptrace_scope = 1), a program that kymo
  * starts must permit it: between fork and exec, prctl(PR_SET_PTRACER,
@@ -30,9 +29,12 @@
 
 struct ky_crash_watch;
 
-/* Fork the tracer, before other threads are made. Return 0 or -errno. */
-int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *trigger,
-			ky_fired_fn fired, void *context);
+/*
+ * Fork the tracer, before other threads are made. triggers stay the caller's; those of other kinds
+ * are ignored. Return 0 or -errno.
+ */
+int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *triggers,
+			uint32_t count, ky_fired_fn fired, void *context);
 /* Release all processes. NULL is allowed. */
 void ky_crash_watch_close(struct ky_crash_watch **watch);
 /*
@@ -52,11 +54,6 @@ bool ky_crash_watch_leave(struct ky_crash_watch *watch, pid_t pid);
  * not reported yet.
  */
 void ky_crash_watch_ended(struct ky_crash_watch *watch, pid_t pid, int status);
-/*
- * Return how a process that was added ended, as waitpid() has it; false until the tracer has seen
- * it.
- */
-bool ky_crash_watch_status(struct ky_crash_watch *watch, pid_t pid, int *status);
 pid_t ky_crash_watch_tracer(const struct ky_crash_watch *watch);
 int ky_crash_watch_fd(const struct ky_crash_watch *watch); /* to poll */
 void ky_crash_watch_round(struct ky_crash_watch *watch);   /* fires in the caller's thread */

@@ -198,17 +198,6 @@ bool ky_snapshots_is_done(const struct ky_snapshots *flight)
 
 /* ---- triggers ---- */
 
-const struct ky_trigger *ky_snapshots_trigger(const struct ky_capture_options *options,
-					      enum ky_trigger_kind kind)
-{
-	const struct ky_trigger *last = NULL;
-	for (uint32_t i = 0; i < options->triggers_count; i++) {
-		if (options->triggers[i].kind == kind)
-			last = &options->triggers[i];
-	}
-	return last;
-}
-
 void ky_snapshots_fired(void *context, const struct ky_fired *fired)
 {
 	struct ky_capture *const capture = context;

@@ -16,7 +16,6 @@
 #include "capture/trigger.h"
 
 struct ky_capture;
-struct ky_capture_options;
 struct ky_snapshots;
 
 struct ky_snapshots_options {
@@ -52,9 +51,6 @@ bool ky_snapshots_is_done(const struct ky_snapshots *flight);
 
 /* ---- in a capture ---- */
 
-/* Return the last trigger of that kind, or NULL. */
-const struct ky_trigger *ky_snapshots_trigger(const struct ky_capture_options *options,
-					      enum ky_trigger_kind kind);
 /* Take a snapshot of what fired. context: the capture. */
 void ky_snapshots_fired(void *context, const struct ky_fired *fired);
 /* Handle the end of a process in all sources. context: the capture. */

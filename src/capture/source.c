@@ -409,11 +409,11 @@ static int open_crash(struct ky_source *source)
 {
 	struct ky_capture *const capture = source->capture;
 	struct ky_crash_watch *watch = NULL;
-	const struct ky_trigger *const trigger =
-		ky_snapshots_trigger(capture->options, KY_TRIGGER_CRASH);
-	if (!trigger)
+	const struct ky_capture_options *const o = capture->options;
+	if (!ky_trigger_needs(o->triggers, o->triggers_count, KY_TRIGGER_BY_CRASH_WATCH))
 		return 0;
-	const int error = ky_crash_watch_open(&watch, trigger, ky_snapshots_fired, capture);
+	const int error = ky_crash_watch_open(&watch, o->triggers, o->triggers_count,
+					      ky_snapshots_fired, capture);
 	source->state = watch;
 	return error;
 }

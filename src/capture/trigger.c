@@ -253,6 +253,17 @@ struct kind {
 	[KY_TRIGGER_##kind] = {head, head argument, KY_TRIGGER_BY_##finder, parse_##parser},
 static const struct kind kinds[KY_TRIGGER_KINDS_COUNT] = {KY_TRIGGER_KINDS(KIND)};
 
+const struct ky_trigger *ky_trigger_find(const struct ky_trigger *triggers, uint32_t count,
+					 enum ky_trigger_kind kind)
+{
+	const struct ky_trigger *last = NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (triggers[i].kind == kind)
+			last = &triggers[i];
+	}
+	return last;
+}
+
 bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 		      enum ky_trigger_finder finder)
 {

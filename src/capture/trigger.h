@@ -65,6 +65,9 @@ struct ky_trigger {
 /* Report whether any of the triggers is found by this part. */
 bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 		      enum ky_trigger_finder finder);
+/* Return the last of the triggers that is of this kind; NULL: none. */
+const struct ky_trigger *ky_trigger_find(const struct ky_trigger *triggers, uint32_t count,
+					 enum ky_trigger_kind kind);
 /* Return 0, or -EINVAL with one line: what is wrong, and the correct form. */
 int ky_trigger_parse(struct ky_trigger *trigger, const char *text,
 		     char message[KY_CAPTURE_MESSAGE_BYTES]);

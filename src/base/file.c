@@ -21,6 +21,12 @@
 
 /* ---- whole reads and writes ---- */
 
+const char *ky_file_name(const char *path)
+{
+	const char *const slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path;
+}
+
 int ky_file_write_all(int fd, const void *data, size_t bytes)
 {
 	const char *from = data;

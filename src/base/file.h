@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Return the last part of a path; NULL for NULL. */
+const char *ky_file_name(const char *path);
+
 /* Write all bytes. 0 or -errno. */
 int ky_file_write_all(int fd, const void *data, size_t bytes);
 /* Write all bytes at an offset. 0 or -errno. */

@@ -227,6 +227,14 @@ void ky_pair_map_free(struct ky_pair_map *map)
 
 /* ---- a hash to numbers of items ---- */
 
+bool ky_hash_index_reserve(struct ky_hash_index *index, uint32_t count)
+{
+	while ((uint64_t)count * 8 > (uint64_t)index->table.room * LOAD_INDEX)
+		if (!grow(&index->table, sizeof(struct ky_hash_index_slot)))
+			return false;
+	return true;
+}
+
 bool ky_hash_index_add(struct ky_hash_index *index, uint64_t hash, uint32_t number)
 {
 	struct ky_hash_index_slot *slot =

@@ -181,6 +181,8 @@ static inline bool ky_hash_index_next(struct ky_hash_probe *probe, uint32_t *num
 	return slot != NULL;
 }
 
+/* Make room for that many items in all: adding up to them cannot fail then. Return false without memory. */
+bool ky_hash_index_reserve(struct ky_hash_index *index, uint32_t count);
 /* Add an item that is not there yet; false without memory. */
 bool ky_hash_index_add(struct ky_hash_index *index, uint64_t hash, uint32_t number);
 /* Remove an item, if it is there. */

@@ -35,7 +35,7 @@
  * body. longjmp and exceptions leave return slots below S open: the next call or return above them ends their spans.
  * Return slots are found by address alone, so any thread may use a stack, and returns are right in any order.
  *
- * When tracing is off (detached, or turned off by the agent: counter.c), no function leads to a stub any more, but
+ * When tracing is off (detached, or turned off by the agent: agent/others.c), no function leads to a stub any more, but
  * stubs that are on some stack still return through "hook", and threads inside them go on: the memory stays. home.on
  * is 0, THREAD of every state is 0, and only returns are done.
  */
@@ -109,7 +109,7 @@ _Static_assert(sizeof(struct ky_agent_frame) == 32, "layout");
 
 /*
  * The overwritten bytes of one place. Only kymo writes this, except in programs that turn the counter off
- * (agent/counter.c).
+ * (agent/others.c).
  */
 struct ky_agent_patch {
 	uint64_t address;

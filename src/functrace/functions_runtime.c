@@ -4,6 +4,7 @@
  * return address for later or have none, that have a calling convention of their own, or that walk stacks from
  * themselves outwards. functions_scan.c finds more of them by their instructions, because names are often missing.
  */
+#include "base/file.h"
 #include "functrace/functions_parts.h"
 
 #include <string.h>
@@ -193,8 +194,7 @@ bool ky_function_unwinds(const struct ky_function *function)
 /* Report whether the last part of a path begins with one of them. */
 static bool begins_like(const char *path, const char *const *beginnings, size_t count)
 {
-	const char *name = path ? strrchr(path, '/') : NULL;
-	name = name ? name + 1 : path;
+	const char *const name = ky_file_name(path);
 	for (size_t i = 0; name && i < count; i++) {
 		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;

@@ -5,6 +5,7 @@
  * use wins, then the shortest. A symbol that .eh_frame shows to be a piece of a function is left out.
  */
 #include "base/array.h"
+#include "base/file.h"
 #include "functrace/functions_parts.h"
 
 #include "process/demangle.h"
@@ -210,9 +211,8 @@ static void add_frames(struct ky_functions_reading *reading)
 static const char *name_by_place(struct ky_functions_reading *reading, const char *linked)
 {
 	char name[320];
-	const char *slash = strrchr(reading->out->path, '/');
-	const char *file = slash ? slash + 1 : reading->out->path;
-	const int bytes = snprintf(name, sizeof(name), "%.255s+%s", file, linked);
+	const int bytes =
+		snprintf(name, sizeof(name), "%.255s+%s", ky_file_name(reading->out->path), linked);
 	return ky_functions_text(reading->own, name, (size_t)bytes);
 }
 

@@ -11,6 +11,7 @@
 #include "functrace/functrace.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "functrace/off_cpu.h"
 #include "functrace/pt.h"
 #include "functrace/stack_spans.h"
@@ -200,13 +201,8 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 static uint64_t image_of(pid_t pid)
 {
 	struct ky_proc_aux vector[KY_PROC_AUX_MAX];
-	uint64_t image = 0;
 	const uint32_t count = ky_proc_auxv(pid, vector);
-	for (uint32_t i = 0; i < count; i++) {
-		image = (image ^ vector[i].key) * UINT64_C(0x9e3779b97f4a7c15);
-		image = (image ^ vector[i].value) * UINT64_C(0x9e3779b97f4a7c15);
-	}
-	return image;
+	return count ? ky_hash_bytes(vector, count * sizeof(vector[0])) : 0;
 }
 
 /* Note that the process runs another program, which is to be patched soon. */

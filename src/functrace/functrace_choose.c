@@ -10,6 +10,7 @@
  *
  * The first engine that works on the process is taken; the line gives the reasons against those before it.
  */
+#include "base/file.h"
 #include "functrace/functrace.h"
 #include "process/proc.h"
 
@@ -23,12 +24,6 @@
 
 /* ---- the program ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *const slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void program_of(pid_t pid, char *path, size_t room)
 {
 	if (ky_proc_exe(pid, path, room) <= 0)
@@ -41,8 +36,8 @@ static void name_of(pid_t pid, char *name, size_t room)
 	char path[PATH_MAX];
 	(void)ky_proc_comm(pid, 0, name, room);
 	program_of(pid, path, sizeof(path));
-	if (strncmp(base_name(path), name, strlen(name)) == 0)
-		snprintf(name, room, "%.*s", (int)room - 1, base_name(path));
+	if (strncmp(ky_file_name(path), name, strlen(name)) == 0)
+		snprintf(name, room, "%.*s", (int)room - 1, ky_file_name(path));
 }
 
 /* Report whether most of its functions have room for a jump, or call a hook at their start and end. */

@@ -285,17 +285,15 @@ static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BY
 	return error;
 }
 
-static void release(struct ky_patch **out)
+void ky_patch_free(struct ky_patch *patch)
 {
-	struct ky_patch *patch = *out;
-	*out = NULL;
 	if (patch->drum_open)
 		ky_made_drum_close(&patch->drum);
 	ky_patch_modules_free(patch);
 	ky_remote_close(&patch->remote);
-	free(patch->table);
-	free(patch->spots);
-	free(patch->by_address);
+	KY_ARRAY_FREE(patch->table, patch->table_room);
+	KY_ARRAY_FREE(patch->spots, patch->spots_room);
+	ky_hash_index_free(&patch->by_address);
 	KY_ARRAY_FREE(patch->rewrites, patch->rewrites_room);
 	KY_ARRAY_FREE(patch->counts, patch->counts_room);
 	free(patch);
@@ -393,7 +391,7 @@ void ky_patch_round(struct ky_patch *patch)
 	else if (pause)
 		patch_loaded(patch);
 	if (!patch->gone && !left)
-		ky_patch_hot_round(patch);
+		ky_patch_table_cool(patch);
 }
 
 /* ---- close ---- */
@@ -423,12 +421,13 @@ void ky_patch_close(struct ky_patch **out, bool gone, struct ky_patch_facts *fac
 	if (!gone && !patch->gone && patch->home.version &&
 	    patch->home.owner_pid == (uint32_t)getpid()) {
 		(void)has_left(patch);
-		ky_patch_hot_count(patch);
+		ky_patch_table_count(patch);
 		undo(patch);
 	}
 	if (facts)
 		*facts = patch->facts;
-	release(out);
+	*out = NULL;
+	ky_patch_free(patch);
 }
 
 uint32_t ky_patch_release_late(void)

@@ -4,6 +4,7 @@
  * which applies to all its addresses, is the mapped address minus the address in its program headers.
  */
 #include "base/array.h"
+#include "base/file.h"
 #include "functrace/patch_parts.h"
 
 #include "process/proc.h"
@@ -90,14 +91,13 @@ static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, in
 	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
 	if (!KY_ARRAY_GROW(patch->modules, patch->modules_room, patch->modules_count + 1))
 		return -ENOMEM;
-	const char *slash = strrchr(mapping->path, '/');
 	struct ky_patch_module *module = &patch->modules[patch->modules_count];
 	*module = (struct ky_patch_module){.device = mapping->device,
 					   .inode = mapping->inode,
 					   .bias = bias,
 					   .seen = true,
 					   .region = KY_PATCH_REGIONS_MAX,
-					   .name = strdup(slash ? slash + 1 : mapping->path)};
+					   .name = strdup(ky_file_name(mapping->path))};
 	if (!module->name)
 		return -ENOMEM;
 	patch->modules_count++;

@@ -5,11 +5,10 @@
  *   patch_modules.c        mapped files ─▶ modules, each with its functions
  *   agent_memory.c         home, states, table, directory, stub regions, drum: made there, or found and taken over
  *   patch_plan.c           wanted functions ─▶ entries of the table, stubs
- *   patch_stubs.c          the stub of a function; the table of entries
+ *   patch_table.c          the table of entries; counts, and functions that are called too often
  *   patch_instrumented.c   programs compiled with -finstrument-functions
  *   patch_edits.c          bytes to overwrite, put together by pages while it runs, written while it is stopped
  *   patch_threads.c        gs, threads inside what is overwritten, hooks on stacks
- *   patch_hot.c            counts, and functions that are called too often
  *   patch_undo.c           takes jumps and hooks out, also those that others left behind
  *   patch.c                open, round, close: the order of all this
  *
@@ -30,6 +29,7 @@
 #ifndef KY_FUNCTRACE_PATCH_PARTS_H
 #define KY_FUNCTRACE_PATCH_PARTS_H
 
+#include "base/map.h"
 #include "functrace/agent_abi.h"
 #include "functrace/made_drum.h"
 #include "functrace/patch.h"
@@ -132,9 +132,8 @@ struct ky_patch {
 	uint32_t modules_count, modules_room;
 	struct ky_agent_patch *table; /* a copy of the process's */
 	struct ky_patch_spot *spots;
-	uint32_t table_count, table_room;
-	uint32_t *by_address; /* hash table of entries; UINT32_MAX: free */
-	uint32_t by_address_mask;
+	uint32_t table_count, table_room, spots_room;
+	struct ky_hash_index by_address; /* entries, by address and form */
 	struct ky_patch_rewrite *rewrites;
 	uint32_t rewrites_count, rewrites_room;
 
@@ -146,6 +145,8 @@ struct ky_patch {
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Free all that kymo itself has of it. */
+void ky_patch_free(struct ky_patch *patch);
 /* Stop and resume the process, with options.stops called around it. */
 int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_patch_go(struct ky_patch *patch);
@@ -213,28 +214,8 @@ int ky_patch_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
  */
 int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *edits);
 
-/* ---- patch_stubs.c ---- */
-
-/* The form of a stub: its kind, and whether it checks callers. Kept in an entry's pad. */
-#define KY_PATCH_FORM_CHECKS 0x100u
-#define KY_PATCH_FORM_KIND 0xffu
-#define KY_PATCH_FORM_KNOWN 0x200u /* no stub: patch_instrumented.c */
-
-/* A stub: the target of a jump. */
-struct ky_patch_stub {
-	uint8_t code[KY_STUB_MAX];
-	struct ky_stub_places places;
-	struct ky_moved moved;
-	uint64_t at;
-};
-/* Make the stub of a function for an address. Return 0; -ERANGE, -EINVAL: impossible. */
-int ky_patch_stub_make(const struct ky_patch *patch, uint32_t module,
-		       const struct ky_function *function, uint32_t form, uint32_t number,
-		       const uint32_t sites[2], uint64_t at, struct ky_patch_stub *stub);
-/* Make the shared end of all stubs of a region, which is at its start. */
-uint32_t ky_patch_stub_exit(const struct ky_patch *patch, uint64_t at, uint8_t code[KY_STUB_MAX]);
 /* Return the address where a thread at rip, inside the bytes that an entry overwrites, can go on; 0: nowhere. */
-uint64_t ky_patch_stub_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip);
+uint64_t ky_patch_plan_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip);
 
 /* ---- patch_instrumented.c ---- */
 
@@ -247,7 +228,12 @@ int ky_patch_instrumented_room(struct ky_patch *patch);
 /* While it runs, after room in the table was reserved: plan them. Return 0 or -errno. */
 int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
 
-/* ---- patch_stubs.c: the table ---- */
+/* ---- patch_table.c ---- */
+
+/* The form of a stub: its kind, and whether it checks callers. Kept in an entry's pad. */
+#define KY_PATCH_FORM_CHECKS 0x100u
+#define KY_PATCH_FORM_KIND 0xffu
+#define KY_PATCH_FORM_KNOWN 0x200u /* no stub: patch_instrumented.c */
 
 /* Make room for that many entries in all, locally. Return 0 or -ENOMEM. */
 int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count);
@@ -260,6 +246,10 @@ int ky_patch_table_read(struct ky_patch *patch);
 int ky_patch_table_write(struct ky_patch *patch);
 /* Set whether an entry's code is `after`, here and in the process. */
 void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set);
+/* Add the calls since the last time to those of the entries. */
+void ky_patch_table_count(struct ky_patch *patch);
+/* Now and then, count the calls, and take the jumps out of functions that are called too often. */
+void ky_patch_table_cool(struct ky_patch *patch);
 
 /* ---- patch_edits.c ---- */
 
@@ -314,11 +304,6 @@ void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *
 bool ky_patch_threads_unhook(struct ky_patch *patch, uint32_t tries);
 /* Report whether a signal handler came while its thread was in the agent, and has not returned; it may never return. */
 bool ky_patch_threads_interrupted(const struct ky_patch *patch);
-
-/* ---- patch_hot.c ---- */
-
-void ky_patch_hot_round(struct ky_patch *patch);
-void ky_patch_hot_count(struct ky_patch *patch);
 
 /* ---- patch_undo.c: leftovers of a killed kymo ---- */
 

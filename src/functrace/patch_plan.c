@@ -10,6 +10,7 @@
  * stub, is the same as the last time and nothing must be written.
  */
 #include "base/array.h"
+#include "functrace/agent_abi.h"
 #include "functrace/patch_parts.h"
 
 #include <kymo/kymo.h>
@@ -33,6 +34,13 @@ struct planning {
 	struct region_image images[KY_PATCH_REGIONS_MAX];
 	uint32_t full; /* functions without room */
 	uint32_t far;  /* functions that cannot be moved there */
+};
+
+/* A stub for its address, with the moved instructions. */
+struct made_stub {
+	uint8_t code[KY_STUB_MAX];
+	struct ky_stub_places places;
+	struct ky_moved moved;
 };
 
 /* ---- choosing ---- */
@@ -185,6 +193,121 @@ void ky_patch_plan_rooms(struct ky_patch *patch)
 
 /* ---- stubs ---- */
 
+static struct ky_agent_table agent_table(void)
+{
+	struct ky_agent_table table;
+	memcpy(&table, ky_agent_code, sizeof(table));
+	return table;
+}
+
+static uint32_t region_of(const struct ky_patch *patch, uint64_t at)
+{
+	uint32_t i = 0;
+	while (i < patch->keep.regions_count &&
+	       at - patch->keep.regions[i].at >= patch->keep.regions[i].bytes)
+		i++;
+	return i < patch->keep.regions_count ? i : KY_PATCH_REGIONS_MAX;
+}
+
+/*
+ * Return the callers that may be hooked without a closer check: those in the module, on the larger side of a JIT's
+ * code.
+ */
+static struct ky_code_range near_callers(const struct ky_patch_module *module)
+{
+	struct ky_code_range range = {.from = module->from, .bytes = module->to - module->from};
+	const struct ky_code_range *out = &module->functions->builtins;
+	const uint64_t from = out->from + module->bias, to = from + out->bytes;
+	if (!out->bytes || from < module->from || to > module->to)
+		return range;
+	if (from - module->from > module->to - to)
+		range.bytes = from - module->from;
+	else
+		range = (struct ky_code_range){.from = to, .bytes = module->to - to};
+	return range;
+}
+
+static struct ky_stub describe(const struct ky_patch *patch, uint32_t form, uint64_t at)
+{
+	const struct ky_agent_table table = agent_table();
+	const struct ky_agent_home *home = &patch->home;
+	struct ky_stub stub = {.kind = (enum ky_stub_kind)(form & KY_PATCH_FORM_KIND),
+			       .at = at,
+			       .end_site = home->end_site,
+			       .directory = home->directory,
+			       .slow_entry = home->code_at + table.slow_entry,
+			       .slow_exit = home->code_at + table.slow_exit};
+	const uint32_t region = region_of(patch, at);
+	if (region != KY_PATCH_REGIONS_MAX)
+		stub.exit = patch->keep.regions[region].at;
+	if (stub.kind == KY_STUB_FIND_FDE)
+		stub.special = home->code_at + table.find_fde;
+	if (stub.kind == KY_STUB_LOADER)
+		stub.special = home->code_at + table.loader;
+	if (stub.kind == KY_STUB_SANDBOX)
+		stub.special = home->code_at + table.sandbox;
+	return stub;
+}
+
+static int make_stub(const struct ky_patch *patch, uint32_t module,
+		     const struct ky_function *function, uint32_t form, uint32_t number,
+		     const uint32_t sites[2], uint64_t at, struct made_stub *made)
+{
+	const struct ky_patch_module *m = &patch->modules[module];
+	const uint64_t address = function->address + function->at;
+	struct ky_stub stub = describe(patch, form, at);
+	uint64_t bytes = 0;
+	const uint8_t *code = ky_functions_code(m->functions, address, &bytes);
+	if (!code || bytes < function->prologue)
+		return -EINVAL;
+	stub.function = number;
+	stub.site = sites[0];
+	stub.instant_site = sites[1];
+	if (form & KY_PATCH_FORM_CHECKS) {
+		const struct ky_code_range near = near_callers(m);
+		stub.near_from = near.from;
+		stub.near_bytes = near.bytes;
+	}
+	made->moved.bytes = 0;
+	memset(made->moved.starts, 0xff, sizeof(made->moved.starts));
+	if (function->how == KY_FUNCTION_PATCH) {
+		const int error = ky_prologue_move(&made->moved, code, function->prologue,
+						   address + m->bias, at + ky_stub_body_at(&stub));
+		if (error)
+			return error;
+	} else {
+		stub.returns_to = address + m->bias + function->prologue;
+	}
+	ky_stub_make(&stub, made->moved.bytes ? &made->moved : NULL, made->code, &made->places);
+	return 0;
+}
+
+static uint32_t make_exit(const struct ky_patch *patch, uint64_t at, uint8_t code[KY_STUB_MAX])
+{
+	struct ky_stub_places places;
+	const struct ky_stub stub = describe(patch, KY_STUB_EXIT, at);
+	ky_stub_make(&stub, NULL, code, &places);
+	return places.bytes;
+}
+
+uint64_t ky_patch_plan_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip)
+{
+	const struct ky_agent_patch *e = &patch->table[entry];
+	const struct ky_patch_spot *spot = &patch->spots[entry];
+	const uint32_t sites[2] = {0, 0};
+	struct made_stub stub;
+	const uint64_t inside = rip - e->address;
+	if (!spot->function || inside > KY_PROLOGUE_MAX ||
+	    make_stub(patch, spot->module, spot->function, e->pad, entry, sites, e->stub, &stub))
+		return 0;
+	if (spot->function->how != KY_FUNCTION_PATCH)
+		return e->address + spot->function->prologue;
+	const uint8_t start = stub.moved.starts[inside];
+	return start == 0xff ? 0 : e->stub + stub.places.body + start;
+}
+
+/* ---- regions of stubs ---- */
+
 static struct region_image *image_of(struct planning *planning, uint32_t index)
 {
 	const struct ky_patch_region *region = &planning->patch->keep.regions[index];
@@ -199,15 +322,6 @@ static struct region_image *image_of(struct planning *planning, uint32_t index)
 		image->bytes = NULL;
 	}
 	return image->bytes ? image : NULL;
-}
-
-static uint32_t region_of(const struct ky_patch *patch, uint64_t at)
-{
-	uint32_t i = 0;
-	while (i < patch->keep.regions_count &&
-	       at - patch->keep.regions[i].at >= patch->keep.regions[i].bytes)
-		i++;
-	return i < patch->keep.regions_count ? i : KY_PATCH_REGIONS_MAX;
 }
 
 /* Keep a stub whose bytes there differ, to write it when all threads are stopped. */
@@ -250,7 +364,7 @@ static int put_exits(struct planning *planning)
 	int error = 0;
 	for (uint32_t i = 0; !error && i < patch->keep.regions_count; i++) {
 		const uint64_t at = patch->keep.regions[i].at;
-		const uint32_t bytes = ky_patch_stub_exit(patch, at, code);
+		const uint32_t bytes = make_exit(patch, at, code);
 		error = put_stub(planning, i, at, code, bytes);
 	}
 	return error;
@@ -310,7 +424,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 	const bool is_new = entry == UINT32_MAX;
 	const uint32_t number = is_new ? patch->table_count : entry;
 	uint32_t where = is_new ? module->region : region_of(patch, patch->table[entry].stub);
-	struct ky_patch_stub stub;
+	struct made_stub stub;
 	uint64_t bytes;
 	if (where == KY_PATCH_REGIONS_MAX || number >= patch->home.patches_max ||
 	    (is_new &&
@@ -321,7 +435,7 @@ static int plan_place(struct planning *planning, uint32_t index, const struct ky
 	struct ky_patch_region *region = &patch->keep.regions[where];
 	const uint64_t at = is_new ? region->at + region->used : patch->table[entry].stub;
 	if (function->prologue < KY_JUMP_BYTES || function->prologue > KY_PROLOGUE_MAX ||
-	    ky_patch_stub_make(patch, index, function, form, number, sites, at, &stub)) {
+	    make_stub(patch, index, function, form, number, sites, at, &stub)) {
 		planning->far++;
 		return 0;
 	}

@@ -23,6 +23,7 @@
  * there as well (a static program has main's caller there), so this is not believed for long.
  */
 #include "base/array.h"
+#include "base/file.h"
 #include "functrace/patch_parts.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
@@ -174,7 +175,7 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 		if (!edit)
 			continue;
 		const uint64_t moved =
-			ky_patch_stub_moved(patch, edit->entry, thread->registers.rip);
+			ky_patch_plan_moved(patch, edit->entry, thread->registers.rip);
 		if (!moved) {
 			drop(patch, &moving, edit);
 			continue;
@@ -319,9 +320,8 @@ static struct ky_code_range mapping_at(const struct ky_patch *patch, uint64_t ad
 		return range;
 	for (uint32_t i = 0; i < map.count; i++) {
 		const struct ky_proc_mapping *mapping = &map.mappings[i];
-		const char *slash = strrchr(mapping->path, '/');
 		if (address - mapping->start < mapping->end - mapping->start &&
-		    is_of_unwinder_only(slash ? slash + 1 : mapping->path))
+		    is_of_unwinder_only(ky_file_name(mapping->path)))
 			range = (struct ky_code_range){mapping->start,
 						       mapping->end - mapping->start};
 	}

@@ -155,15 +155,6 @@ int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTE
 
 /* ---- leftovers of a killed kymo ---- */
 
-static void release(struct ky_patch *patch)
-{
-	ky_remote_close(&patch->remote);
-	free(patch->table);
-	free(patch->spots);
-	free(patch->by_address);
-	free(patch);
-}
-
 /*
  * Undo a process. ours: what this kymo set; otherwise what a kymo left that is gone. Return 1: done; 0: nothing
  * there; or -errno.
@@ -179,7 +170,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 		error = ky_agent_memory_read(patch);
 	/* A home of another version, or an unreadable one, is not ours. */
 	if (error == -ENOENT || (!error && !patch->home.version) || (error && ours)) {
-		release(patch);
+		ky_patch_free(patch);
 		return 0;
 	}
 	const bool mine = patch->home.owner_pid == (uint32_t)getpid() &&
@@ -192,7 +183,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot undo what another kymo left in process %d: %s", (int)pid,
 			 error == -EPROTO ? "it was another version" : strerror(-error));
-	release(patch);
+	ky_patch_free(patch);
 	return error ? error : needed;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_process.c: see pt_process.h. */
 #include "functrace/pt_process.h"
+#include "base/file.h"
 
 #include "kymo/kymo.h"
 
@@ -20,12 +21,6 @@ struct telling {
 };
 
 /* ---- sites ---- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
 
 /*
  * Return the site, or a nameless one: an end belongs to the beginning before it, so no beginning may be left out
@@ -61,20 +56,18 @@ static uint32_t text_site(struct ky_pt_process *process, int kind, const char *t
 static uint32_t place_site(struct ky_pt_process *process, uint64_t address)
 {
 	char name[32];
-	uint32_t at = (uint32_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
-	while (process->places[at].site && process->places[at].address != address)
-		at = (at + 1) % KY_PT_PLACES;
-	if (process->places[at].site)
-		return process->places[at].site;
-	if (process->places_count >= KY_PT_PLACES / 2)
+	bool made;
+	uint32_t *site = ky_u64_map_find(&process->places, address);
+	if (site)
+		return *site;
+	if (process->places.table.count >= KY_PT_PLACES_MAX ||
+	    !(site = ky_u64_map_add(&process->places, address, &made)))
 		return process->nameless;
 	snprintf(name, sizeof(name), "0x%" PRIx64, address);
-	const uint32_t site = ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN,
-						"[code in no file]", name, name, NULL, 0);
-	process->places[at] = (struct ky_pt_place){
-		.address = address, .site = or_nameless(process, KYMO_KIND_BEGIN, site)};
-	process->places_count++;
-	return process->places[at].site;
+	*site = or_nameless(process, KYMO_KIND_BEGIN,
+			    ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN, "[code in no file]",
+					      name, name, NULL, 0));
+	return *site;
 }
 
 static uint32_t function_site(struct ky_pt_process *process, uint64_t start)
@@ -87,9 +80,9 @@ static uint32_t function_site(struct ky_pt_process *process, uint64_t start)
 		return place_site(process, start);
 	uint32_t *site = &module->sites[function - module->functions->functions];
 	if (!*site)
-		*site = ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN, base_name(module->path),
-					  function->name, function->linked, function->file,
-					  function->line);
+		*site = ky_made_drum_site(&process->drum, KYMO_KIND_BEGIN,
+					  ky_file_name(module->path), function->name,
+					  function->linked, function->file, function->line);
 	return or_nameless(process, KYMO_KIND_BEGIN, *site);
 }
 
@@ -189,4 +182,5 @@ void ky_pt_process_close(struct ky_pt_process *process)
 	for (uint32_t i = 0; i < process->texts_count; i++)
 		free(process->texts[i].text);
 	process->texts_count = 0;
+	ky_u64_map_free(&process->places);
 }

@@ -10,6 +10,7 @@
 #ifndef KY_FUNCTRACE_PT_PROCESS_H
 #define KY_FUNCTRACE_PT_PROCESS_H
 
+#include "base/map.h"
 #include "functrace/made_drum.h"
 #include "functrace/pt.h"
 #include "functrace/pt_decode.h"
@@ -24,12 +25,7 @@ struct ky_pt_text {
 	uint32_t site;
 };
 
-/* Functions in no file, by their address. */
-struct ky_pt_place {
-	uint64_t address;
-	uint32_t site;
-};
-#define KY_PT_PLACES 4096u /* a power of two; beyond it they share one name */
+#define KY_PT_PLACES_MAX 2048u
 
 struct ky_pt_process {
 	pid_t pid;
@@ -37,8 +33,8 @@ struct ky_pt_process {
 	struct ky_made_drum drum;
 	struct ky_pt_text texts[KY_PT_TEXTS_MAX];
 	uint32_t texts_count;
-	struct ky_pt_place places[KY_PT_PLACES];
-	uint32_t places_count;
+	/* sites of functions in no file, by their address; beyond KY_PT_PLACES_MAX they share one */
+	struct ky_u64_map places;
 	uint32_t nameless, nameless_instant; /* for events without room */
 	struct ky_pt_facts facts;            /* of all windows */
 };

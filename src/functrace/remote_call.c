@@ -13,19 +13,26 @@
  * registers back. If kymo is killed before that, the thread runs through the gadget and goes on where it was: so
  * `back` and rax are such that it makes its own system call again, and the gadget unblocks signals. Any number of
  * threads may be in the gadget.
+ *
+ * Free addresses near a module are for the targets of its functions' jumps. Addresses into which a stack or the heap
+ * (brk) will grow are avoided: a gap above the heap's start is used only far away from it, one below a stack not at
+ * its end.
  */
 #include "functrace/remote.h"
+
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define CALL_TIMEOUT_NS UINT64_C(5000000000)
 #define TRIES 100
@@ -285,4 +292,91 @@ int ky_remote_await_thread_pointer(struct ky_remote *remote)
 			return -errno;
 	}
 	return ky_remote_park(thread, 0);
+}
+
+/* ---- free addresses ---- */
+
+#define REACH (UINT64_C(0x7fffffff) - (UINT64_C(1) << 20)) /* of a jump, with a margin */
+#define LOWEST UINT64_C(0x100000)
+#define HIGHEST UINT64_C(0x7fffffff0000)
+#define HEAP_GROWS (UINT64_C(1) << 30)
+#define STACK_GROWS (UINT64_C(1) << 28)
+#define APART UINT64_C(65536) /* a neighbour that runs over its end hits nothing */
+
+struct search {
+	uint64_t low, high; /* the range that must contain all of it */
+	uint64_t from, to;  /* the module */
+	uint64_t bytes;
+	uint64_t best, best_distance;
+};
+
+static void consider(struct search *search, uint64_t at)
+{
+	const uint64_t end = at + search->bytes;
+	const uint64_t distance = at >= search->to ? at - search->to : search->from - end;
+	if (at < search->low || end > search->high || (at < search->to && end > search->from))
+		return;
+	if (!search->best || distance < search->best_distance) {
+		search->best = at;
+		search->best_distance = distance;
+	}
+}
+
+/* Try both ends of a gap, cut to what is within reach. */
+static void consider_gap(struct search *search, uint64_t from, uint64_t to)
+{
+	from = (from > search->low ? from : search->low) + APART;
+	to = (to < search->high ? to : search->high) & ~UINT64_C(4095);
+	if (to < APART || to - APART < from || to - APART - from < search->bytes)
+		return;
+	consider(search, (from + 4095) & ~UINT64_C(4095));
+	consider(search, (to - APART - search->bytes) & ~UINT64_C(4095));
+}
+
+/* Return the start of the heap, even if it does not exist yet; 0: unknown. */
+static uint64_t heap_start(pid_t pid)
+{
+	struct ky_proc_stat stat;
+	return ky_proc_stat(pid, 0, &stat) == 0 ? stat.heap_start : 0;
+}
+
+/* Try the gap without the part that the heap may grow into. */
+static void consider_beside_heap(struct search *search, uint64_t from, uint64_t to, uint64_t heap)
+{
+	const uint64_t heap_end = heap + HEAP_GROWS;
+	if (!heap || heap >= to || heap_end <= from) {
+		consider_gap(search, from, to);
+		return;
+	}
+	if (from < heap)
+		consider_gap(search, from, heap);
+	if (heap_end < to)
+		consider_gap(search, heap_end, to);
+}
+
+uint64_t ky_remote_find_room(const struct ky_remote *remote, uint64_t from, uint64_t to,
+			     uint64_t bytes)
+{
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	uint64_t last = LOWEST;
+	struct search search = {.low = to > REACH + LOWEST ? to - REACH : LOWEST,
+				.high = from + REACH < HIGHEST ? from + REACH : HIGHEST,
+				.from = from,
+				.to = to,
+				.bytes = bytes};
+	const uint64_t heap = heap_start(remote->pid);
+	if (ky_proc_maps_open(&maps, remote->pid) != 0)
+		return 0;
+	while (ky_proc_maps_next(&maps, &mapping)) {
+		const bool stack = strncmp(mapping.path, "[stack", 6) == 0;
+		const uint64_t grows = stack ? STACK_GROWS : 0;
+		if (mapping.start > last + grows)
+			consider_beside_heap(&search, last, mapping.start - grows, heap);
+		last = mapping.end > last ? mapping.end : last;
+	}
+	ky_proc_maps_close(&maps);
+	if (last < HIGHEST)
+		consider_beside_heap(&search, last, HIGHEST, heap);
+	return search.best;
 }

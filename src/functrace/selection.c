@@ -7,6 +7,7 @@
  * An entry without a prefix is about names. C++ names have colons themselves: only "module:" and "file:" are
  * prefixes.
  */
+#include "base/file.h"
 #include "functrace/functions.h"
 
 #include "core/glob.h"
@@ -156,12 +157,6 @@ static bool match(const struct entry *entry, const char *text)
 	return text && ky_glob_match(entry->glob, entry->bytes, text, strlen(text));
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path;
-}
-
 /*
  * Return the length of a name without its parameters, the last pair of brackets: "f::operator()(int) const". 0: it
  * has none.
@@ -192,9 +187,9 @@ static bool matches(const struct entry *entry, const struct ky_functions *module
 {
 	switch (entry->about) {
 	case ABOUT_MODULE:
-		return match(entry, base_name(module->path)) || match(entry, module->path);
+		return match(entry, ky_file_name(module->path)) || match(entry, module->path);
 	case ABOUT_FILE:
-		return match(entry, base_name(function->file)) || match(entry, function->file);
+		return match(entry, ky_file_name(function->file)) || match(entry, function->file);
 	default:
 		return match_name(entry, function);
 	}

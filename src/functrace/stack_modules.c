@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_modules.c: see stack_modules.h. */
-#include "functrace/stack_modules.h"
+/* stack_modules.c: see stack_names.h. */
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "functrace/stack_names.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -176,8 +177,7 @@ static uint32_t add_module(struct ky_stack_modules *modules, pid_t pid,
 					   .fd = -1};
 	if (!module->path)
 		return KY_NO_MODULE;
-	const char *slash = strrchr(module->path, '/');
-	module->name = slash ? slash + 1 : module->path;
+	module->name = ky_file_name(module->path);
 	const int fd = made ? -1
 		       : strcmp(mapping->path, VDSO_PATH) == 0
 			       ? open_vdso()

@@ -16,7 +16,7 @@
 #ifndef KY_FUNCTRACE_UNWINDER_H
 #define KY_FUNCTRACE_UNWINDER_H
 
-#include "functrace/stack_modules.h"
+#include "functrace/stack_names.h"
 #include "process/perf_record.h"
 
 /* ---- samples ---- */

@@ -103,6 +103,15 @@ static void files_without_a_size_are_read(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+static void the_name_is_the_last_part_of_a_path(void **state)
+{
+	(void)state;
+	assert_string_equal(ky_file_name("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(ky_file_name("demo"), "demo");
+	assert_string_equal(ky_file_name("folder/"), "");
+	assert_null(ky_file_name(NULL));
+}
+
 static void reads_and_writes_at_an_offset(void **state)
 {
 	(void)state;
@@ -207,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_read_whole_up_to_a_bound),
 		cmocka_unit_test(files_without_a_size_are_read),
+		cmocka_unit_test(the_name_is_the_last_part_of_a_path),
 		cmocka_unit_test(reads_and_writes_at_an_offset),
 		cmocka_unit_test(a_replaced_file_appears_at_the_commit),
 		cmocka_unit_test(a_link_stays_a_link),

@@ -116,6 +116,21 @@ static void index_keeps_items_of_one_hash(void **state)
 	ky_hash_index_free(&index);
 }
 
+/* Room that was reserved is enough: adding moves nothing, so it needs no memory. */
+static void reserved_room_is_enough(void **state)
+{
+	(void)state;
+	for (uint32_t count = 0; count < 200; count++) {
+		struct ky_hash_index index = {0};
+		assert_true(ky_hash_index_reserve(&index, count));
+		const void *const slots = index.table.slots;
+		for (uint32_t i = 0; i < count; i++)
+			assert_true(ky_hash_index_add(&index, ky_hash_u64(i), i));
+		assert_ptr_equal(index.table.slots, slots);
+		ky_hash_index_free(&index);
+	}
+}
+
 /* Items that all collide are found, and the table does not grow without bound for them. */
 static void a_bad_hash_costs_time_alone(void **state)
 {
@@ -151,6 +166,7 @@ int main(void)
 		cmocka_unit_test(u64_map_holds_what_was_added),
 		cmocka_unit_test(pair_map_tells_pairs_apart),
 		cmocka_unit_test(index_keeps_items_of_one_hash),
+		cmocka_unit_test(reserved_room_is_enough),
 		cmocka_unit_test(a_bad_hash_costs_time_alone),
 		cmocka_unit_test(hashes_depend_on_every_byte),
 	};

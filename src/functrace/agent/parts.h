@@ -4,8 +4,8 @@
  * general registers only, no errno; it may be called anywhere, even in a signal handler that came anywhere.
  *
  *   entry.S ─▶ calls.c    the slow paths of calls and returns
- *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions; answers _Unwind_Find_FDE for the stubs
- *   others.c ─▶ counter.c a program that turns the CPU's counter off
+ *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions; answers _Unwind_Find_FDE for the stubs;
+ *                         a program that turns the CPU's counter off
  *   calls.c ─▶ thread.c   the thread's state and its ring
  *   system.c              system calls, and the parts of os and libc that core's ring.c and heap.c, which are in here too, need
  */
@@ -60,11 +60,6 @@ uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
 			uint64_t ticks);
 void ky_agent_count(struct ky_agent_state *state, uint32_t function);
-
-/* ---- counter.c ---- */
-
-/* Prepare for rdtsc to stop working in the calling thread; it still works now. */
-void ky_agent_leave_counter(struct ky_agent_home *home, uint64_t slot);
 
 /* ---- system.c: results as the kernel's: -errno; -EPERM when the program is in a sandbox ---- */
 int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,

@@ -1,19 +1,113 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_hot.c: counts the calls of each function, and finds those that are called too often: see patch_parts.h.
+ * patch_table.c: the table of entries, a copy of the process's, and the calls of each entry's function: see
+ * patch_parts.h.
+ *
+ *   table[] and spots[]   side by side: what the process has of an entry, and what only kymo knows of it
+ *   by_address            finds an entry by its address and form
  *
  * Each state has its own 32-bit counts; a function's rate is the growth of their sum, taken in 32 bits as well, since
- * the last check. The more counts there are, the less often they are checked.
+ * the last check. The more counts there are, the less often they are checked. Functions that are called too often
+ * lose their jumps.
  */
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "functrace/patch_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOOK_NS UINT64_C(100000000)
 #define BYTE_NS UINT64_C(20) /* time between two checks, for each byte of counts */
+
+/* Make an entry findable; its room was reserved. */
+static void index_entry(struct ky_patch *patch, uint32_t entry)
+{
+	const struct ky_agent_patch *e = &patch->table[entry];
+	(void)ky_hash_index_add(&patch->by_address, ky_hash_pair(e->address, e->pad), entry);
+}
+
+int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count)
+{
+	return KY_ARRAY_GROW(patch->table, patch->table_room, count) &&
+			       KY_ARRAY_GROW_ZERO(patch->spots, patch->spots_room, count) &&
+			       ky_hash_index_reserve(&patch->by_address, count)
+		       ? 0
+		       : -ENOMEM;
+}
+
+uint32_t ky_patch_table_find(const struct ky_patch *patch, uint64_t address, uint32_t form)
+{
+	struct ky_hash_probe probe =
+		ky_hash_index_probe(&patch->by_address, ky_hash_pair(address, form));
+	for (uint32_t i; ky_hash_index_next(&probe, &i);)
+		if (patch->table[i].address == address && patch->table[i].pad == form)
+			return i;
+	return UINT32_MAX;
+}
+
+uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form)
+{
+	const uint32_t entry = patch->table_count++;
+	patch->table[entry] = (struct ky_agent_patch){
+		.address = address, .pad = (uint16_t)form, .function = entry};
+	patch->spots[entry] = (struct ky_patch_spot){0};
+	index_entry(patch, entry);
+	return entry;
+}
+
+int ky_patch_table_read(struct ky_patch *patch)
+{
+	const struct ky_agent_home *home = &patch->home;
+	if (home->patches_count > home->patches_max || home->patches_count > KY_AGENT_FUNCTIONS_MAX)
+		return -EPROTO;
+	patch->table_count = 0;
+	ky_hash_index_free(&patch->by_address);
+	int error = ky_patch_table_reserve(patch, (uint32_t)home->patches_count);
+	if (error)
+		return error;
+	error = ky_remote_read(&patch->remote, home->patches, patch->table,
+			       home->patches_count * sizeof(patch->table[0]));
+	for (uint32_t i = 0; !error && i < home->patches_count; i++) {
+		if (patch->table[i].bytes > sizeof(patch->table[i].before))
+			return -EPROTO;
+		patch->table_count++;
+		index_entry(patch, i);
+	}
+	return error;
+}
+
+int ky_patch_table_write(struct ky_patch *patch)
+{
+	const uint64_t count = patch->table_count;
+	int error = ky_remote_write(&patch->remote, patch->home.patches, patch->table,
+				    count * sizeof(patch->table[0]));
+	if (error)
+		return error;
+	patch->home.patches_count = count;
+	patch->home.functions = patch->table_count;
+	error = ky_remote_write(&patch->remote,
+				patch->home_at + offsetof(struct ky_agent_home, functions),
+				&patch->home.functions, sizeof(patch->home.functions));
+	return error ? error
+		     : ky_remote_write(&patch->remote,
+				       patch->home_at +
+					       offsetof(struct ky_agent_home, patches_count),
+				       &count, sizeof(count));
+}
+
+void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set)
+{
+	patch->table[entry].set = set;
+	(void)ky_remote_write(&patch->remote,
+			      patch->home.patches + entry * sizeof(patch->table[0]) +
+				      offsetof(struct ky_agent_patch, set),
+			      &patch->table[entry].set, 1);
+}
+
+/* ---- calls ---- */
 
 static uint32_t states_used(const struct ky_patch *patch)
 {
@@ -44,7 +138,7 @@ static bool sum(struct ky_patch *patch, uint32_t used)
 	return true;
 }
 
-void ky_patch_hot_count(struct ky_patch *patch)
+void ky_patch_table_count(struct ky_patch *patch)
 {
 	if (!patch->table_count || !sum(patch, states_used(patch)))
 		return;
@@ -97,7 +191,7 @@ static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 	}
 }
 
-void ky_patch_hot_round(struct ky_patch *patch)
+void ky_patch_table_cool(struct ky_patch *patch)
 {
 	struct ky_patch_edits edits = {0};
 	const uint64_t now = (uint64_t)ky_clock_monotonic();
@@ -105,7 +199,7 @@ void ky_patch_hot_round(struct ky_patch *patch)
 	const uint64_t elapsed = now - patch->rated_ns;
 	if (elapsed < LOOK_NS || elapsed < bytes * BYTE_NS)
 		return;
-	ky_patch_hot_count(patch);
+	ky_patch_table_count(patch);
 	patch->rated_ns = now;
 	if (!patch->options.hot_per_second)
 		return;

@@ -12,7 +12,7 @@
 #   make install         install; PREFIX=/usr/local, LIBDIR= below it, DESTDIR= for packagers
 #   make amalgamation    write build/amalgamation/kymo.h and kymo.c
 #   make format          format the sources in the house style
-#   make lint            check the style and run clang-tidy
+#   make lint            check the style, the layers, the English; run clang-tidy
 #   make clean           remove the build folders
 BUILD ?= build
 PREFIX ?= /usr/local

@@ -7,7 +7,7 @@
 # lint.sh words            check the English (lint_words.py)
 # lint.sh headers BUILD    compile every private header alone; generated ones come from that build folder
 # lint.sh tidy BUILD       run clang-tidy over src/ with the compile commands of that build folder
-# lint.sh check BUILD      style, source, headers and tidy
+# lint.sh check BUILD      style, source, doubles, words, headers and tidy
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -53,7 +53,8 @@ headers) headers "${2:-build}" ;;
 tidy) tidy "${2:-build}" ;;
 check)
 	style
-	tools/lint_source.py tags layers
+	tools/lint_source.py tags layers doubles
+	tools/lint_words.py
 	headers "${2:-build}"
 	tidy "${2:-build}"
 	;;

@@ -48,6 +48,7 @@ test library libzstd.so.1 libzstd1
 test runtime clang libclang-rt-dev
 proof file /usr/sbin/nginx nginx-light
 proof cmd wrk wrk
+proof cmd mmdebstrap mmdebstrap
 proof cmd rg ripgrep
 proof cmd rustc rustc
 proof cmd uftrace uftrace

@@ -127,16 +127,31 @@ static int open_cpu(struct ky_perf_events *events, uint32_t number, uint64_t rin
 	return 0;
 }
 
-/* Open a ring for each CPU that is on ("0-3,6"). -ENOENT when the list cannot be read. */
+/* Open rings for the CPUs first to last, without those that are off. */
+static int open_range(struct ky_perf_events *events, unsigned first, unsigned last,
+		      uint64_t ring_bytes)
+{
+	int error = 0;
+	for (unsigned i = first; !error && i <= last && events->cpus_count < CPUS_MAX; i++) {
+		error = open_cpu(events, i, ring_bytes);
+		error = error == -ENODEV ? 0 : error;
+	}
+	return error;
+}
+
+/* Open a ring for each CPU that is on ("0-3,6"); in a container without /sys, try each that there may be. */
 static int open_cpus(struct ky_perf_events *events, uint64_t ring_bytes)
 {
 	FILE *list = fopen("/sys/devices/system/cpu/online", "re");
+	const long possible = sysconf(_SC_NPROCESSORS_CONF);
 	unsigned first, last;
-	int error = list ? 0 : -ENOENT;
+	int error = 0;
 	events->cpus = calloc(CPUS_MAX, sizeof(*events->cpus));
 	if (!events->cpus)
 		error = -ENOMEM;
-	while (!error && fscanf(list, "%u", &first) == 1) {
+	else if (!list && possible > 0)
+		error = open_range(events, 0, (unsigned)possible - 1, ring_bytes);
+	while (!error && list && fscanf(list, "%u", &first) == 1) {
 		int next = fgetc(list);
 		last = first;
 		if (next == '-') {
@@ -144,12 +159,7 @@ static int open_cpus(struct ky_perf_events *events, uint64_t ring_bytes)
 				break;
 			next = fgetc(list);
 		}
-		for (unsigned i = first; !error && i <= last && events->cpus_count < CPUS_MAX;
-		     i++) {
-			error = open_cpu(events, i, ring_bytes);
-			/* It has been switched off. */
-			error = error == -ENODEV ? 0 : error;
-		}
+		error = open_range(events, first, last, ring_bytes);
 		if (next != ',')
 			break;
 	}

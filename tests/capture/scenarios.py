@@ -249,6 +249,9 @@ def a_program_of_others(folder):
     for engine in ("uprobe", "breakpoint") if is_root() else ("breakpoint",):
         done = run("run", "-o", path, "--engine", engine, "--trigger", "symbol:sqlite3_step", "--snapshots", "1",
                    "--", "sqlite3", ":memory:", "select 1;")
+        if "--engine" in done.stderr and "need" in done.stderr:
+            print(f"  {engine}: skipped: {done.stderr.splitlines()[0]}")
+            continue
         check(f"{engine}: its output", done.stdout.strip() == "1", done)
         seen = query(path, "select s.name from slice s join track t on s.track_id = t.id where t.name = 'snapshots'")
         check(f"{engine}: a snapshot", len(seen) == 1 and "sqlite3_step" in seen[0][0], (seen, done.stderr))

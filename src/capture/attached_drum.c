@@ -84,7 +84,7 @@ static uint32_t make_part(struct ky_attached_drum *d)
 	return d->part;
 }
 
-static void tell_child(const struct ky_attached_drum *d, const struct ky_thread *ours)
+static void report_child(const struct ky_attached_drum *d, const struct ky_thread *ours)
 {
 	if (ours && ours->pid != d->pid && d->options->child)
 		d->options->child(d->options->child_context, ours->pid);
@@ -94,7 +94,7 @@ static void on_thread(void *context, const struct ky_thread *thread)
 {
 	struct ky_attached_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
-	tell_child(d, ours);
+	report_child(d, ours);
 	/* A thread that keeps its name was written before, or comes with its first piece. */
 	if (ours && ours->name.data == thread->name.data && make_part(d))
 		ky_bundle_thread(d->options->bundle, d->part, ours);
@@ -138,10 +138,10 @@ static void write_clocks(struct ky_attached_drum *d, uint64_t from_ns, uint64_t 
 static bool clock_is_off(const struct ky_attached_drum *d, const struct ky_tick_reading *sample)
 {
 	const struct ky_tick_reading *before = &d->clock_written;
-	const uint64_t told_ns =
+	const uint64_t predicted_ns =
 		before->boottime_ns + (uint64_t)((ky_u128)(sample->ticks - before->ticks) *
 						 d->clock_rate / KY_CLOCK_RATE_ONE);
-	return told_ns - sample->boottime_ns + CLOCK_OFF_NS > 2 * CLOCK_OFF_NS;
+	return predicted_ns - sample->boottime_ns + CLOCK_OFF_NS > 2 * CLOCK_OFF_NS;
 }
 
 /*
@@ -178,7 +178,7 @@ static void write_name(struct ky_attached_drum *d)
 static void on_event_thread(void *context, const struct ky_thread *thread)
 {
 	struct ky_attached_drum *d = context;
-	tell_child(d, ky_drum_threads_get(&d->event_threads, thread));
+	report_child(d, ky_drum_threads_get(&d->event_threads, thread));
 }
 
 static void on_event(void *context, const struct ky_event *event)

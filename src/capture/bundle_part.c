@@ -150,14 +150,14 @@ void ky_bundle_process(struct ky_bundle *bundle, uint32_t number, int32_t pid, s
 }
 
 /* Report whether the file has a record of the thread, and note that it does from now on. */
-static bool is_told(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
-		    const struct ky_thread *thread)
+static bool has_record(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
+		       const struct ky_thread *thread)
 {
-	uint32_t *told = ky_table_make(&drum->threads, thread->index, &bundle->out);
-	if (!told)
+	uint32_t *recorded_in = ky_table_make(&drum->threads, thread->index, &bundle->out);
+	if (!recorded_in)
 		return true; /* without memory nothing is written any more */
-	const bool before = *told == bundle->file.number;
-	*told = bundle->file.number;
+	const bool before = *recorded_in == bundle->file.number;
+	*recorded_in = bundle->file.number;
 	return before;
 }
 
@@ -165,7 +165,7 @@ static bool is_told(struct ky_bundle *bundle, struct ky_bundle_drum *drum,
  * A forked child that writes into its parent's drum has its parent's name. The names of threads off
  * the CPU are in other drums.
  */
-static void tell_thread(const struct ky_bundle_drum *drum, const struct ky_thread *thread)
+static void write_thread(const struct ky_bundle_drum *drum, const struct ky_thread *thread)
 {
 	const struct ky_text none = {"", 0};
 	if (drum->info.layer != KY_DRUM_OWN && thread->pid != drum->info.pid)
@@ -179,8 +179,8 @@ void ky_bundle_thread(struct ky_bundle *bundle, uint32_t number, const struct ky
 	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
 	if (!part)
 		return;
-	(void)is_told(bundle, &part->drum, thread);
-	tell_thread(&part->drum, thread);
+	(void)has_record(bundle, &part->drum, thread);
+	write_thread(&part->drum, thread);
 }
 
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
@@ -207,8 +207,8 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_
 		drum->left_out += block->events;
 		return;
 	}
-	if (!is_told(bundle, drum, thread))
-		tell_thread(drum, thread);
+	if (!has_record(bundle, drum, thread))
+		write_thread(drum, thread);
 	format->block(drum->writer, block, thread, sites);
 	bundle->events += block->events;
 	ky_bundle_appended(bundle);

@@ -460,7 +460,7 @@ static int write_failed(struct ky_capture *capture, int error)
 static void read_the_rest(struct ky_capture *capture)
 {
 	ky_source_round_all(capture, true);
-	if (capture->facts->started && !capture->child.running && !capture->child_told)
+	if (capture->facts->started && !capture->child.running && !capture->child_end_reported)
 		ky_snapshots_ended(capture, capture->child.pid, capture->child.status);
 	if (capture->flight) {
 		ky_snapshots_cut(capture->flight, ky_os_boottime());

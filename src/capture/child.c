@@ -194,10 +194,10 @@ static void set_environment(const struct ky_child_options *options)
 	if (options->categories)
 		setenv("KYMO_CATEGORIES", options->categories, 1);
 	/* Keep what the user has set. */
-	const bool told = options->ring_bytes != 0;
+	const bool is_given = options->ring_bytes != 0;
 	snprintf(number, sizeof(number), "%" PRIu64,
-		 told ? options->ring_bytes : KY_CAPTURE_RING_BYTES);
-	setenv("KYMO_BUFFER", number, told);
+		 is_given ? options->ring_bytes : KY_CAPTURE_RING_BYTES);
+	setenv("KYMO_BUFFER", number, is_given);
 	snprintf(number, sizeof(number), "total=%" PRIu64, KY_CAPTURE_TOTAL_BYTES);
 	setenv("KYMO_LIMITS", number, 0);
 }
@@ -239,8 +239,8 @@ static _Noreturn void become_program(const struct ky_child_options *options, int
 	execvp(options->command[0], options->command);
 	const int error = errno;
 	/* If this fails, the exit code says the same. */
-	const ssize_t told = write(failed, &error, sizeof(error));
-	(void)told;
+	const ssize_t written = write(failed, &error, sizeof(error));
+	(void)written;
 	_exit(error == ENOENT ? 127 : 126);
 }
 

@@ -49,8 +49,8 @@
 
 struct process {
 	pid_t pid;
-	bool added; /* kymo wants to know how it ends */
-	bool told;  /* its crash was reported */
+	bool added;    /* kymo wants to know how it ends */
+	bool reported; /* its crash was reported */
 };
 
 struct tracer {
@@ -83,7 +83,7 @@ static ssize_t send_message(const struct tracer *t)
 /*
  * Send a message. One that kymo does not take in time is dropped: the targets must not wait for it.
  */
-static void tell(const struct tracer *t)
+static void send_or_drop(const struct tracer *t)
 {
 	while (send_message(t) < 0 && errno == EINTR)
 		;
@@ -158,7 +158,7 @@ static bool has_address(int signal)
 
 /* ---- stops ---- */
 
-static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const siginfo_t *info)
+static void send_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const siginfo_t *info)
 {
 	struct ky_crash_message *m = &t->message;
 	*m = (struct ky_crash_message){
@@ -172,7 +172,7 @@ static void tell_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const
 		m->address = (uintptr_t)info->si_addr;
 	(void)ky_proc_comm(pid, tid, m->thread, sizeof(m->thread));
 	read_stack(t, pid, tid);
-	tell(t);
+	send_or_drop(t);
 }
 
 /*
@@ -196,9 +196,9 @@ static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int sig
 	if (((status.ignored | status.caught) & bit) || (first && info.si_code <= 0))
 		return PTRACE_CONT;
 	struct process *process = make(t, status.tgid);
-	if (process && !process->told) {
-		process->told = true;
-		tell_crash(t, status.tgid, tid, signal, &info);
+	if (process && !process->reported) {
+		process->reported = true;
+		send_crash(t, status.tgid, tid, signal, &info);
 	}
 	if (!first)
 		return PTRACE_CONT;
@@ -257,7 +257,7 @@ static void take_end(struct tracer *t, pid_t tid, int status)
 		return;
 	t->message = (struct ky_crash_message){
 		.kind = KY_CRASH_ENDED, .pid = tid, .status = status, .time_ns = ky_os_boottime()};
-	tell(t);
+	send_or_drop(t);
 }
 
 /* Return false when there may be more. */
@@ -326,7 +326,7 @@ static void add(struct tracer *t, pid_t pid)
 		error = -ENOMEM;
 	t->message = (struct ky_crash_message){
 		.kind = KY_CRASH_ADDED, .pid = pid, .status = error, .other = other};
-	tell(t);
+	send_or_drop(t);
 }
 
 /* ---- leaving a process ---- */
@@ -392,7 +392,7 @@ static void leave(struct tracer *t, pid_t pid)
 	if (process && !error)
 		*process = t->processes[--t->count];
 	t->message = (struct ky_crash_message){.kind = KY_CRASH_LEFT, .pid = pid, .status = error};
-	tell(t);
+	send_or_drop(t);
 }
 
 /* Return false when kymo is gone. */

@@ -122,7 +122,7 @@ struct watched {
 	pid_t pid;
 	int pidfd; /* -1: none */
 	bool traced;
-	bool told;
+	bool reported;
 	bool ended;        /* reported by the caller */
 	bool status_known; /* reported by the tracer */
 	int status;
@@ -236,10 +236,10 @@ static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *
 	struct watched *process = find(w, m->pid);
 	if (!process)
 		process = make(w, m->pid); /* a child that was not added */
-	if (process && process->told)
+	if (process && process->reported)
 		return;
 	if (process)
-		process->told = true;
+		process->reported = true;
 	name_signal(m->status, name, sizeof(name));
 	int used = snprintf(reason, sizeof(reason), "%s in thread %d", name, (int)m->tid);
 	if (m->thread[0])
@@ -256,9 +256,9 @@ static void fire_end(struct ky_crash_watch *w, struct watched *process, int stat
 		     uint64_t time_ns)
 {
 	char name[32], reason[160];
-	if (process->told || !WIFSIGNALED(status) || !ky_crash_tracer_counts(WTERMSIG(status)))
+	if (process->reported || !WIFSIGNALED(status) || !ky_crash_tracer_counts(WTERMSIG(status)))
 		return;
-	process->told = true;
+	process->reported = true;
 	name_signal(WTERMSIG(status), name, sizeof(name));
 	const bool memory = WTERMSIG(status) == SIGKILL && oom_grew(&process->memory);
 	snprintf(reason, sizeof(reason), "%s%s", name, memory ? ": out of memory" : "");

@@ -159,23 +159,23 @@ static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoi
 	return steps <= name_bytes / 3 ? steps + 1 : UINT32_MAX;
 }
 
-static int say_unknown(const struct available *available, const char *word, size_t bytes,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+static int report_unknown(const struct available *available, const char *word, size_t bytes,
+			  char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	char names[KY_CAPTURE_MESSAGE_BYTES / 2] = "";
 	size_t used = 0;
-	uint32_t said = 0;
-	for (uint32_t limit = 0; limit < 8 && said < ALIKE_MAX; limit++)
-		for (uint32_t i = 0; i < available->count && said < ALIKE_MAX; i++) {
+	uint32_t listed = 0;
+	for (uint32_t limit = 0; limit < 8 && listed < ALIKE_MAX; limit++)
+		for (uint32_t i = 0; i < available->count && listed < ALIKE_MAX; i++) {
 			const struct tracepoint *point = &available->list[i];
 			if (unlikeness(word, bytes, point) != limit || used + 8 > sizeof(names))
 				continue;
 			const int more = snprintf(names + used, sizeof(names) - used, "%s%s:%s",
-						  said ? ", " : "", point->system, point->name);
+						  listed ? ", " : "", point->system, point->name);
 			used += more > 0 ? (size_t)more : 0;
-			said++;
+			listed++;
 		}
-	if (said)
+	if (listed)
 		return ky_capture_fail(message, -ENOENT, "no event matches \"%.*s\"; similar: %s",
 				       (int)bytes, word, names);
 	return ky_capture_fail(
@@ -207,7 +207,7 @@ static int select_word(struct ky_kernel_events *events, const struct available *
 	if (!set) {
 		const int found = add_matching(events, available, word, bytes);
 		return found ? (found < 0 ? found : 0)
-			     : say_unknown(available, word, bytes, message);
+			     : report_unknown(available, word, bytes, message);
 	}
 	int found = 0;
 	for (const char *at = set; *at;) {

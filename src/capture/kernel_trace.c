@@ -374,7 +374,7 @@ static int set_print(struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESS
 }
 
 /* Record the rest, and report what failed in the message. */
-static void tell_failed(const struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
+static void note_failed(const struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	const struct ky_kernel_event *first = NULL;
 	uint32_t failed = 0;
@@ -473,7 +473,7 @@ int ky_kernel_trace_open(struct ky_kernel_trace **out,
 		free_trace(trace);
 		return error;
 	}
-	tell_failed(trace, message);
+	note_failed(trace, message);
 	*out = trace;
 	return 0;
 }

@@ -396,7 +396,7 @@ static uint64_t boottime_minus_monotonic_ns(void)
 }
 
 /* Report whether another event of the same thread and address reported this hit already. */
-static bool is_told(struct ky_probes *probes, const struct ky_probe_hit *hit)
+static bool is_reported(struct ky_probes *probes, const struct ky_probe_hit *hit)
 {
 	const uint64_t address = probes->events[hit->event].address;
 	struct ky_probe_recent *recent =
@@ -416,7 +416,7 @@ static bool is_told(struct ky_probes *probes, const struct ky_probe_hit *hit)
 	return false;
 }
 
-static void tell(struct ky_probes *probes, const struct ky_probe_hit *hit, uint64_t shift_ns)
+static void report_hit(struct ky_probes *probes, const struct ky_probe_hit *hit, uint64_t shift_ns)
 {
 	const struct ky_trigger *trigger =
 		&probes->options.triggers[probes->events[hit->event].trigger];
@@ -448,8 +448,8 @@ bool ky_probe_rings_fire(struct ky_probes *probes)
 		const bool known = process_of(probes, hit.pid) != NULL;
 		if (hit.pid == self)
 			continue;
-		if (known && !(probes->events[hit.event].address && is_told(probes, &hit)))
-			tell(probes, &hit, shift_ns);
+		if (known && !(probes->events[hit.event].address && is_reported(probes, &hit)))
+			report_hit(probes, &hit, shift_ns);
 		if (known || hit.waited)
 			continue;
 		hit.waited = true;

@@ -186,7 +186,7 @@ static bool knows(const struct ky_process *process, int fd)
 	return false;
 }
 
-static void tell_drum(const struct ky_process_list *p, pid_t pid, int fd)
+static void report_drum(const struct ky_process_list *p, pid_t pid, int fd)
 {
 	if (p->events.drum)
 		p->events.drum(p->events.context, pid, fd);
@@ -198,7 +198,7 @@ static void hand_over(struct ky_process_list *p, struct ky_process *process, int
 		return;
 	process->drums[process->drums_count++ % KY_PROCESS_DRUMS_KEPT] = identity(fd);
 	announce(p, process);
-	tell_drum(p, process->pid, fd);
+	report_drum(p, process->pid, fd);
 }
 
 #define MS UINT64_C(1000000)
@@ -446,11 +446,11 @@ static int sender_pidfd(const struct ky_letter *letter)
 	return -1;
 }
 
-static void tell_life(const struct ky_process_list *p, const struct ky_letter *letter)
+static void report_whole_life(const struct ky_process_list *p, const struct ky_letter *letter)
 {
 	if (p->events.appeared)
 		p->events.appeared(p->events.context, letter->pid);
-	tell_drum(p, letter->pid, letter->fd);
+	report_drum(p, letter->pid, letter->fd);
 	if (p->events.ended)
 		p->events.ended(p->events.context, letter->pid, -1);
 }
@@ -482,7 +482,7 @@ static void take_letter(void *context, const struct ky_letter *letter)
 	if (process)
 		hand_over(p, process, letter->fd);
 	else
-		tell_life(p, letter);
+		report_whole_life(p, letter);
 }
 
 const char *ky_processes_mailbox(struct ky_process_list *p)

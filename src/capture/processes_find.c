@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TOLD_MAX 5u
+#define LISTED_MAX 5u
 
 /* Return the program's file without its folders; "" when it cannot be read. */
 static void program_of(pid_t pid, char *name, size_t room)
@@ -47,25 +47,25 @@ static int stop_at_first(void *context, int fd)
 }
 
 /* "; recording now: demo (41), server (57)" */
-static void tell_drums(const struct ky_pids *all, char *text, size_t room)
+static void list_drums(const struct ky_pids *all, char *text, size_t room)
 {
 	size_t used = 0;
-	uint32_t told = 0;
+	uint32_t listed = 0;
 	text[0] = '\0';
 	for (uint32_t i = 0; i < all->count && used < room; i++) {
 		struct ky_proc_stat stat;
 		if (ky_drum_find(all->at[i], stop_at_first, NULL) <= 0 ||
 		    ky_proc_stat(all->at[i], 0, &stat) != 0)
 			continue;
-		if (told == TOLD_MAX) {
+		if (listed == LISTED_MAX) {
 			snprintf(text + used, room - used, " ...");
 			return;
 		}
 		used += (size_t)snprintf(text + used, room - used, "%s%s (%d)",
-					 told++ ? ", " : "; recording now: ", stat.name,
+					 listed++ ? ", " : "; recording now: ", stat.name,
 					 (int)all->at[i]);
 	}
-	if (told == 0)
+	if (listed == 0)
 		snprintf(text, room, "; no process that you may inspect is recording now");
 }
 
@@ -95,7 +95,7 @@ static int find_name(const char *text, struct ky_pids *found, char *message)
 		if (all.at[i] != getpid() && is_called(all.at[i], text))
 			error = ky_pids_add(found, all.at[i]);
 	if (error == 0 && found->count == 0) {
-		tell_drums(&all, drums, sizeof(drums));
+		list_drums(&all, drums, sizeof(drums));
 		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s", text,
 					drums);
 	} else if (error) {

@@ -365,8 +365,8 @@ const struct ky_address_range *ky_sample_processes_find(const struct ky_sample_p
 	return process ? ky_address_space_find(&process->space, address) : NULL;
 }
 
-static void tell_ranges(const struct ky_sample_processes *known,
-			const struct ky_sample_process *process, struct ky_perf_out *out)
+static void write_ranges(const struct ky_sample_processes *known,
+			 const struct ky_sample_process *process, struct ky_perf_out *out)
 {
 	const struct ky_perf_who who = {process->pid, process->pid, 0};
 	for (uint32_t i = 0; i < process->space.count; i++) {
@@ -386,10 +386,10 @@ static void tell_ranges(const struct ky_sample_processes *known,
 	}
 }
 
-void ky_sample_processes_tell(const struct ky_sample_processes *known, struct ky_perf_out *out)
+void ky_sample_processes_write(const struct ky_sample_processes *known, struct ky_perf_out *out)
 {
 	for (uint32_t i = 0; i < known->processes_count; i++)
-		tell_ranges(known, &known->processes[i], out);
+		write_ranges(known, &known->processes[i], out);
 	for (uint32_t i = 0; i < known->threads_count; i++) {
 		const struct ky_sample_thread *const thread = &known->threads[i];
 		const struct ky_perf_who who = {thread->pid, thread->tid, 0};

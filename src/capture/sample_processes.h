@@ -99,7 +99,7 @@ bool ky_sample_processes_has_thread(const struct ky_sample_processes *known, uin
 const struct ky_address_range *ky_sample_processes_find(const struct ky_sample_processes *known,
 							uint32_t pid, uint64_t address);
 /* Write records that make all of it. */
-void ky_sample_processes_tell(const struct ky_sample_processes *known, struct ky_perf_out *out);
+void ky_sample_processes_write(const struct ky_sample_processes *known, struct ky_perf_out *out);
 
 /* ---- a flight recorder ---- */
 

@@ -294,7 +294,7 @@ void ky_snapshots_ended(void *context, pid_t pid, int status)
 {
 	struct ky_capture *const capture = context;
 	if (pid == capture->child.pid) {
-		capture->child_told = true;
+		capture->child_end_reported = true;
 		status = status_of_program(capture, status);
 	}
 	ky_source_ended_all(capture, pid, status);

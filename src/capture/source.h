@@ -92,10 +92,10 @@ struct ky_capture {
 	struct ky_signals signals;
 	struct ky_capture_output output;
 	struct ky_child child;
-	bool child_told;        /* the sources know that it ended */
-	bool began;             /* everything is set, and the loop runs */
-	char program[PATH_MAX]; /* run: its file */
-	char *categories;       /* the user's and the triggers'; NULL: all */
+	bool child_end_reported; /* the sources know that it ended */
+	bool began;              /* everything is set, and the loop runs */
+	char program[PATH_MAX];  /* run: its file */
+	char *categories;        /* the user's and the triggers'; NULL: all */
 	struct ky_bundle *bundle;
 	struct ky_snapshots *flight; /* NULL: everything is written */
 	struct ky_process_list

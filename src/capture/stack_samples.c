@@ -284,13 +284,13 @@ static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out
 }
 
 /* Write what a file or a flight recorder's first window begins with. */
-static void tell_all(struct ky_stack_samples *samples, const struct ky_sample_processes *spaces,
-		     struct ky_perf_out *out)
+static void write_all(struct ky_stack_samples *samples, const struct ky_sample_processes *spaces,
+		      struct ky_perf_out *out)
 {
 	ky_perf_out_head(out, &samples->events.rings.attr);
 	if (samples->kernel_text)
 		ky_perf_out_kernel(out, samples->kernel_text);
-	ky_sample_processes_tell(spaces, out);
+	ky_sample_processes_write(spaces, out);
 	ky_perf_out_round(out);
 }
 
@@ -300,7 +300,7 @@ static void restate(void *context, uint32_t part)
 	struct ky_perf_out out = {0};
 	if (samples->is_flight && !samples->flight.begun)
 		return;
-	tell_all(samples, samples->is_flight ? &samples->flight.base : &samples->spaces, &out);
+	write_all(samples, samples->is_flight ? &samples->flight.base : &samples->spaces, &out);
 	ky_sample_flight_again(&samples->flight);
 	ky_bundle_stream_write(samples->bundle, part, out.bytes, out.used);
 	ky_perf_out_free(&out);
@@ -394,7 +394,7 @@ void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns,
 		return;
 	ky_stack_samples_round(samples, true);
 	if (!samples->flight.begun)
-		tell_all(samples, &samples->flight.base, &out);
+		write_all(samples, &samples->flight.base, &out);
 	ky_sample_flight_window(&samples->flight, from, to, &out);
 	ky_perf_out_round(&out);
 	write_out(samples, &out);
@@ -522,7 +522,7 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 				       strerror(error ? -error : ENOMEM));
 	}
 	if (!samples->is_flight) {
-		tell_all(samples, &samples->spaces, &samples->out);
+		write_all(samples, &samples->spaces, &samples->out);
 		write_out(samples, &samples->out);
 	}
 	return 0;

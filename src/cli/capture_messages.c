@@ -117,7 +117,7 @@ static bool is_empty(const struct ky_capture_facts *facts)
 	return !facts->events && !facts->kernel_pages && !facts->samples;
 }
 
-static void say_events(const struct ky_capture_facts *facts)
+static void print_events(const struct ky_capture_facts *facts)
 {
 	char time[KY_QUANTITY_BYTES], number[KY_QUANTITY_BYTES], samples[64], pages[64];
 	const char *const spent = ky_quantity_duration(time, (int64_t)facts->elapsed_ns);
@@ -134,7 +134,7 @@ static void say_events(const struct ky_capture_facts *facts)
 		     facts->drums ? "" : spent);
 }
 
-static void say_functions(const struct ky_capture_facts *facts)
+static void print_functions(const struct ky_capture_facts *facts)
 {
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
 	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES], c[KY_QUANTITY_BYTES], text[512];
@@ -159,7 +159,7 @@ static void say_functions(const struct ky_capture_facts *facts)
 		     ky_quantity_count(a, facts->hot[i].calls));
 }
 
-static void say_losses(const struct ky_capture_facts *facts)
+static void print_losses(const struct ky_capture_facts *facts)
 {
 	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES], c[KY_QUANTITY_BYTES];
 	if (facts->events_lost)
@@ -177,8 +177,8 @@ static void say_losses(const struct ky_capture_facts *facts)
 		     ky_quantity_count(a, facts->damaged));
 }
 
-static void say_snapshots(const struct ky_capture_command *command,
-			  const struct ky_capture_facts *facts)
+static void print_snapshots(const struct ky_capture_command *command,
+			    const struct ky_capture_facts *facts)
 {
 	char number[KY_QUANTITY_BYTES], text[64] = "";
 	if (!command->capture.triggers_count)
@@ -190,8 +190,8 @@ static void say_snapshots(const struct ky_capture_command *command,
 }
 
 /* Report that the program itself recorded nothing: what was recorded, and what would give more. */
-static void say_without_drums(const struct ky_capture_command *command,
-			      const struct ky_capture_facts *facts)
+static void print_without_drums(const struct ky_capture_command *command,
+				const struct ky_capture_facts *facts)
 {
 	const bool kernel = facts->kernel_on, samples = facts->samples_on;
 	const char *const who = command->capture.command      ? "the program has"
@@ -215,8 +215,8 @@ static void say_without_drums(const struct ky_capture_command *command,
 	      stderr);
 }
 
-static void say_nothing_fired(const struct ky_capture_command *command,
-			      const struct ky_capture_facts *facts)
+static void print_nothing_fired(const struct ky_capture_command *command,
+				const struct ky_capture_facts *facts)
 {
 	const bool looks_at_events = ky_trigger_needs(
 		command->capture.triggers, command->capture.triggers_count, KY_TRIGGER_BY_WATCH);
@@ -233,7 +233,7 @@ void ky_capture_summary(const struct ky_capture_command *command,
 {
 	char size[KY_QUANTITY_BYTES];
 	if (!facts->kept && command->capture.triggers_count) {
-		say_nothing_fired(command, facts);
+		print_nothing_fired(command, facts);
 		return;
 	}
 	fputs("kymo: ", stderr);
@@ -243,11 +243,11 @@ void ky_capture_summary(const struct ky_capture_command *command,
 		fprintf(stderr, ", the last of %u files", facts->files);
 	fputc('\n', stderr);
 	if (facts->drums || !is_empty(facts))
-		say_events(facts);
-	say_functions(facts);
-	say_snapshots(command, facts);
-	say_losses(facts);
-	say_without_drums(command, facts);
+		print_events(facts);
+	print_functions(facts);
+	print_snapshots(command, facts);
+	print_losses(facts);
+	print_without_drums(command, facts);
 	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
 		line("hidden", "%u processes of other users: root sees them", facts->hidden);
 	if (!is_empty(facts) && command->output_is_file)

@@ -185,7 +185,7 @@ struct ky_merge_how {
 /* Load and align all; report what fails. Return an enum ky_exit. */
 int ky_merge_load(struct ky_merge_input *inputs, uint32_t count, const struct ky_merge_how *how);
 /* Print the offset to the first and how it was found, on standard error. */
-void ky_merge_say(const struct ky_merge_input *first, const struct ky_merge_input *other);
+void ky_merge_report(const struct ky_merge_input *first, const struct ky_merge_input *other);
 /*
  * Put all into one finished trace. Close each input's trace once it is in, so that they are not all in memory twice.
  * Report what fails. Return 0 or -errno.

@@ -145,7 +145,7 @@ static void print_json(const struct hist *hist)
 }
 
 /* List names that contain the text, so that a part of a name is enough to find it. */
-static int say_none(struct ky_trace *trace, const char *name)
+static int fail_without_slices(struct ky_trace *trace, const char *name)
 {
 	char similar[256] = "";
 	struct ky_stats stats;
@@ -193,7 +193,7 @@ static int show(struct ky_trace *trace, const struct options *options)
 	int error = ky_stats_durations(trace, &filter, &hist.durations, &hist.count);
 	int code = KY_EXIT_DONE;
 	if (!error && !hist.count) {
-		code = say_none(trace, filter.name ? filter.name : "*");
+		code = fail_without_slices(trace, filter.name ? filter.name : "*");
 	} else if (!error) {
 		measure(&hist);
 		error = ky_histogram_make(

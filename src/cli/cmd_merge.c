@@ -70,7 +70,7 @@ static const char *unknown_text(enum ky_align_by by)
 	return "; uncertain by what the times of day differ";
 }
 
-void ky_merge_say(const struct ky_merge_input *first, const struct ky_merge_input *other)
+void ky_merge_report(const struct ky_merge_input *first, const struct ky_merge_input *other)
 {
 	const struct ky_alignment *a = &other->alignment;
 	char offset[KY_QUANTITY_BYTES], uncertain[KY_QUANTITY_BYTES];
@@ -268,7 +268,7 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 	if (code != KY_EXIT_DONE)
 		return code;
 	for (uint32_t i = 1; i < count && !o->quiet && !o->json; i++)
-		ky_merge_say(&inputs[0], &inputs[i]);
+		ky_merge_report(&inputs[0], &inputs[i]);
 	const int error = ky_merge_put(&merged, inputs, count, &how);
 	code = error ? KY_EXIT_FAILED
 		     : ky_output_write(merged, NULL, o->output, o->format, o->quiet || o->json,

@@ -40,7 +40,7 @@ static int on_progress(void *context)
 	return ky_cli_progress("querying", 0, 0) != 0;
 }
 
-static void say_time(const struct query *query, int64_t began, bool has_rows, uint64_t rows)
+static void print_time(const struct query *query, int64_t began, bool has_rows, uint64_t rows)
 {
 	char took[KY_QUANTITY_BYTES];
 
@@ -90,7 +90,7 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 		rows = ky_query_output_end(&output, step == SQLITE_DONE);
 	fflush(stdout);
 	if (step == SQLITE_DONE) {
-		say_time(query, began, has_rows, rows);
+		print_time(query, began, has_rows, rows);
 		return KY_EXIT_DONE;
 	}
 	if (step == SQLITE_INTERRUPT && (query->interactive || ky_cli_interrupted()))

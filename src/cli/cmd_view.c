@@ -313,7 +313,7 @@ static struct ky_trace *load_several(const struct ky_view_command *command,
 		inputs[i].path = command->paths[i];
 	if (ky_merge_load(inputs, count, how) == KY_EXIT_DONE) {
 		for (uint32_t i = 1; i < count && !how->load.quiet; i++)
-			ky_merge_say(&inputs[0], &inputs[i]);
+			ky_merge_report(&inputs[0], &inputs[i]);
 		if (ky_merge_put(&merged, inputs, count, how) != 0)
 			merged = NULL;
 	}

@@ -137,16 +137,16 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 		return KY_EXIT_FAILED;
 	}
 	snprintf(link, sizeof(link), PERFETTO "/#!/?url=%s", ky_serve_file_address(server));
-	const bool said = ky_view_print_address(command, link);
-	if (said && !command->no_browser && ky_browser_may_open())
+	const bool printed = ky_view_print_address(command, link);
+	if (printed && !command->no_browser && ky_browser_may_open())
 		ky_browser_open(link, &scratch, &stop->before);
-	if (said && !command->quiet)
+	if (printed && !command->quiet)
 		fprintf(stderr, "kymo view: %s is served to ui.perfetto.dev until Ctrl-C\n", name);
-	while (said && !ky_stop_wait(stop, -1, -1))
+	while (printed && !ky_stop_wait(stop, -1, -1))
 		;
 	ky_serve_file_close(&server);
 	ky_scratch_close(&scratch);
-	return said ? KY_EXIT_DONE : KY_EXIT_FAILED;
+	return printed ? KY_EXIT_DONE : KY_EXIT_FAILED;
 }
 
 int ky_view_perfetto(const struct ky_view_command *command)

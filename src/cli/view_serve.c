@@ -132,9 +132,9 @@ struct session {
 	char *name;
 	uint32_t generation;
 	int64_t base_ns;
-	bool shown_live;      /* what the last generation says */
-	bool said;            /* that it cannot be loaded */
-	int64_t load_next_ns; /* not before */
+	bool shown_live;       /* what the last generation says */
+	bool reported_failure; /* that it cannot be loaded */
+	int64_t load_next_ns;  /* not before */
 };
 
 /* ---- a generation ---- */
@@ -209,7 +209,7 @@ static bool load(struct session *session)
 {
 	const int64_t begin = ky_clock_monotonic();
 	ky_follow_begin_load(&session->follow);
-	const bool live = session->follow.live, mute = live || session->said;
+	const bool live = session->follow.live, mute = live || session->reported_failure;
 	const struct ky_cli_load how = {.quiet = live || session->generation > 0 ||
 						 session->command.quiet,
 					.mute = mute,
@@ -219,7 +219,7 @@ static bool load(struct session *session)
 	const int error = trace ? show(session, trace) : 0;
 	if (error && error != -ECANCELED && error != -EINTR && !mute)
 		ky_cli_error("%s: cannot show it: %s", session->name, strerror(-error));
-	session->said = (!trace || error) && !live;
+	session->reported_failure = (!trace || error) && !live;
 	session->shown_live = live;
 	plan_next(session, begin);
 	return trace && !error;

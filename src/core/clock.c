@@ -206,7 +206,7 @@ uint64_t ky_clock_horizon(const struct ky_clock_map *map)
 	return map->count ? map->readings[map->count - 1].ticks : 0;
 }
 
-bool ky_clock_tells_rate(const struct ky_clock_map *map)
+bool ky_clock_has_rate(const struct ky_clock_map *map)
 {
 	return map->count > 1 &&
 	       map->readings[map->count - 1].boottime_ns - map->readings[0].boottime_ns >=
@@ -227,7 +227,7 @@ static uint64_t last_rate(const struct ky_clock_map *map)
 	uint32_t from = map->count - 1;
 	while (from > 0 && last->boottime_ns - map->readings[from].boottime_ns < BASELINE_NS)
 		from--;
-	if (map->count < 2 || (map->nominal && !ky_clock_tells_rate(map)))
+	if (map->count < 2 || (map->nominal && !ky_clock_has_rate(map)))
 		return map->nominal;
 	return rate_between(&map->readings[from], last);
 }

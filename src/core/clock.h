@@ -67,7 +67,7 @@ static inline uint64_t ky_clock_map_ns(struct ky_clock_map *map, uint64_t ticks)
 	return back < map->base_ns ? map->base_ns - back : 0;
 }
 /* Report whether the readings are far enough apart to show the counter's rate. */
-bool ky_clock_tells_rate(const struct ky_clock_map *map);
+bool ky_clock_has_rate(const struct ky_clock_map *map);
 /* Return the ticks of the last reading: earlier ones can be converted. */
 uint64_t ky_clock_horizon(const struct ky_clock_map *map);
 /* Return the counter's approximate rate, 0 if not known. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Trace points with all their strings take at most this many times the heap, which has each string once. */
-#define TOLD_TIMES_MAX 16u
+#define WRITTEN_TIMES_MAX 16u
 
 /* A string with a final NUL; the drum's own may change at any time. */
 struct ky_text_copy {
@@ -26,7 +26,7 @@ int ky_sites_open(struct ky_sites *sites, const struct ky_drum_view *view)
 	sites->several = view->header.layer != KY_DRUM_OWN;
 	sites->bytes_left = 2 * view->header.heap_bytes;
 	sites->seed = ky_os_image();
-	sites->told_left = TOLD_TIMES_MAX * view->header.heap_bytes;
+	sites->written_left = WRITTEN_TIMES_MAX * view->header.heap_bytes;
 	const size_t places = view->header.heap_bytes / KY_HEAP_UNIT + 1;
 	sites->by_place = calloc(places, sizeof(struct ky_site *));
 	sites->texts = calloc(places, sizeof(struct ky_text_copy *));
@@ -105,15 +105,15 @@ static bool copy_texts(struct ky_site *site, struct ky_sites *sites, const struc
 }
 
 /* Small records may share long strings, which are copied once but written with each trace point. */
-static bool may_tell(struct ky_sites *sites, const struct ky_site *site)
+static bool may_write(struct ky_sites *sites, const struct ky_site *site)
 {
 	uint64_t bytes = sizeof(*site) + site->category.bytes + site->name.bytes +
 			 site->file.bytes + site->function.bytes;
 	for (uint32_t i = 0; i < KYMO_ARGS_MAX; i++)
 		bytes += site->keys[i].bytes;
-	if (bytes > sites->told_left)
+	if (bytes > sites->written_left)
 		return false;
-	sites->told_left -= bytes;
+	sites->written_left -= bytes;
 	return true;
 }
 
@@ -133,7 +133,8 @@ static bool make_room(struct ky_sites *sites)
 const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint32_t at)
 {
 	struct ky_heap_site s;
-	if (sites->told_left == 0 || !ky_drum_view_site(sites->view, at, &s) || !make_room(sites))
+	if (sites->written_left == 0 || !ky_drum_view_site(sites->view, at, &s) ||
+	    !make_room(sites))
 		return NULL;
 	struct ky_site *site = calloc(1, sizeof(*site));
 	if (!site)
@@ -146,8 +147,8 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	site->args = s.args;
 	site->line = s.line;
 	site->types = s.types;
-	if (!copy_texts(site, sites, &s) || !may_tell(sites, site)) {
-		sites->told_left = 0; /* refuse all later ones, at once */
+	if (!copy_texts(site, sites, &s) || !may_write(sites, site)) {
+		sites->written_left = 0; /* refuse all later ones, at once */
 		free(site);
 		return NULL;
 	}

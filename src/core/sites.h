@@ -19,7 +19,8 @@ struct ky_sites {
 	struct ky_text_copy **texts; /* strings, likewise; none is freed before the reader ends */
 	struct ky_text_copy *newest; /* all of them in a list */
 	uint64_t bytes_left;         /* for strings: when records overlap, their sum is unbounded */
-	uint64_t told_left; /* for trace points, each with all its strings, as writers write them */
+	uint64_t
+		written_left; /* for trace points, each with all its strings, as writers write them */
 	struct ky_site **all; /* by index */
 	uint32_t count;
 	uint32_t room;

@@ -133,9 +133,9 @@ bool ky_input_more(struct ky_input *input)
 	}
 	const size_t used = (size_t)(input->end - source->buffer);
 	if (used == source->room) {
-		ky_damage_say(&source->damage, false,
-			      "a part of it unpacks to %zu MB, over %u times the file's size",
-			      source->room >> 20, UNPACKED_RATIO_MAX);
+		ky_damage_note(&source->damage, false,
+			       "a part of it unpacks to %zu MB, over %u times the file's size",
+			       source->room >> 20, UNPACKED_RATIO_MAX);
 		end_with(input, -EBADMSG);
 		return false;
 	}
@@ -495,7 +495,7 @@ void ky_input_close(struct ky_input **input)
 	free(source);
 }
 
-static void say_open_failed(const char *path, int error, char message[KY_INPUT_MESSAGE_BYTES])
+static void report_open_failed(const char *path, int error, char message[KY_INPUT_MESSAGE_BYTES])
 {
 	const char *remedy = "";
 	if (error == -ENOENT && strncmp(path, "pid:", 4) == 0)
@@ -550,6 +550,7 @@ int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_f
 	if (!error)
 		error = open_store(input, &store, path, progress, context);
 	if (error)
-		say_open_failed(strcmp(path, "-") == 0 ? "standard input" : path, error, message);
+		report_open_failed(strcmp(path, "-") == 0 ? "standard input" : path, error,
+				   message);
 	return error;
 }

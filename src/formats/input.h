@@ -154,7 +154,7 @@ struct ky_damage {
 	char text[256];
 };
 /* Describe the damage, unless some was found before. */
-void ky_damage_say(struct ky_damage *damage, bool truncated, const char *format, ...)
+void ky_damage_note(struct ky_damage *damage, bool truncated, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define KY_FEED_HEAD_BYTES 512u

@@ -222,7 +222,7 @@ int ky_archive_open(struct ky_archive **archive, const struct ky_store *store,
 	if (!error && made->count == 0) {
 		by_local_heads(made);
 		if (made->count)
-			ky_damage_say(damage, true, "the zip archive has no directory at its end");
+			ky_damage_note(damage, true, "the zip archive has no directory at its end");
 	}
 	if (error || made->count == 0) {
 		free(made);

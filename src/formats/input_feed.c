@@ -77,7 +77,7 @@ int ky_store_temporary(void)
 	return fd;
 }
 
-void ky_damage_say(struct ky_damage *damage, bool truncated, const char *format, ...)
+void ky_damage_note(struct ky_damage *damage, bool truncated, const char *format, ...)
 {
 	va_list args;
 	if (damage->found)
@@ -237,20 +237,20 @@ static bool used_up(const struct unpack *unpack)
 	return unpack->below_ended && unpack->in.pos == unpack->in.size;
 }
 
-static void say_truncated(struct unpack *unpack)
+static void note_cut(struct unpack *unpack)
 {
-	ky_damage_say(unpack->damage, true, "the %s data is cut off at byte %llu",
-		      packing_name(unpack->packing),
-		      (unsigned long long)(unpack->taken + unpack->in.pos));
+	ky_damage_note(unpack->damage, true, "the %s data is cut off at byte %llu",
+		       packing_name(unpack->packing),
+		       (unsigned long long)(unpack->taken + unpack->in.pos));
 	unpack->done = true;
 }
 
-static void say_corrupt(struct unpack *unpack, const char *what)
+static void note_bad(struct unpack *unpack, const char *what)
 {
-	ky_damage_say(unpack->damage, false, "the %s data is damaged near byte %llu: %s",
-		      packing_name(unpack->packing),
-		      (unsigned long long)(unpack->taken + unpack->in.pos),
-		      what ? what : "not what was packed");
+	ky_damage_note(unpack->damage, false, "the %s data is damaged near byte %llu: %s",
+		       packing_name(unpack->packing),
+		       (unsigned long long)(unpack->taken + unpack->in.pos),
+		       what ? what : "not what was packed");
 	unpack->done = true;
 }
 
@@ -285,7 +285,7 @@ static int next_member(struct unpack *unpack)
 	}
 	if (!follows) {
 		if (!used_up(unpack) && unpack->packing != KY_PACKING_DEFLATE)
-			say_corrupt(unpack, "other data follows its end");
+			note_bad(unpack, "other data follows its end");
 		unpack->done = true;
 		return 0;
 	}
@@ -320,9 +320,9 @@ static int64_t inflate_some(struct unpack *unpack, uint8_t *to, size_t room)
 	} else if (result == Z_MEM_ERROR) {
 		return -ENOMEM;
 	} else if (result != Z_OK && result != Z_BUF_ERROR) {
-		say_corrupt(unpack, z->msg);
+		note_bad(unpack, z->msg);
 	} else if (!got && used_up(unpack)) {
-		say_truncated(unpack);
+		note_cut(unpack);
 	}
 	return (int64_t)got;
 }
@@ -341,12 +341,12 @@ static int64_t zstd_some(struct unpack *unpack, uint8_t *to, size_t room)
 	if (ZSTD_isError(result)) {
 		if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
 			return -ENOMEM;
-		say_corrupt(unpack, ZSTD_getErrorName(result));
+		note_bad(unpack, ZSTD_getErrorName(result));
 		return (int64_t)out.pos;
 	}
 	unpack->between = result == 0;
 	if (!out.pos && used_up(unpack) && !unpack->between)
-		say_truncated(unpack);
+		note_cut(unpack);
 	return (int64_t)out.pos;
 }
 

@@ -236,7 +236,7 @@ const struct ky_reader *ky_load_reader_named(const char *name)
 	return NULL;
 }
 
-static int say_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES])
+static int fail_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES])
 {
 	int used = snprintf(message, KY_LOAD_MESSAGE_BYTES,
 			    "%.64s is not an input format: use one of", name);
@@ -248,7 +248,7 @@ static int say_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES
 }
 
 /* Complete the message of a failed load with its path and what is wrong with the input. */
-static int say_failed(const struct loading *loading, int error, char message[KY_LOAD_MESSAGE_BYTES])
+static int fail(const struct loading *loading, int error, char message[KY_LOAD_MESSAGE_BYTES])
 {
 	const struct ky_load *load = &loading->load;
 	const char *damage = NULL;
@@ -293,7 +293,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 	struct ky_load *load = &loading->load;
 	int error = ky_trace_open(&load->trace);
 	if (error)
-		return say_failed(loading, error, message);
+		return fail(loading, error, message);
 	load->trace->format = reader->name;
 	error = reader->read(load);
 	const int input_error = take_input_error(load);
@@ -306,7 +306,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 		error = ky_trace_finish(load->trace, on_finish, loading);
 	if (error) {
 		ky_trace_close(&load->trace);
-		return say_failed(loading, error, message);
+		return fail(loading, error, message);
 	}
 	*trace = load->trace;
 	return 0;
@@ -344,7 +344,7 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 	else
 		reader = find_reader(load->input, &probe);
 	if (load->input->error && load->input->error != -EBADMSG)
-		return say_failed(loading, load->input->error, message);
+		return fail(loading, load->input->error, message);
 	if (reader && probe.bytes)
 		return run_reader(loading, reader, trace, message);
 	describe_unknown(&probe, ky_input_members(load->input), load->message);
@@ -352,7 +352,7 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 	const char *damage = ky_input_damage(load->input, &truncated);
 	if (damage && !probe.bytes)
 		ky_load_fail(load, KY_NO_PLACE, "nothing can be unpacked");
-	return say_failed(loading, -EBADMSG, message);
+	return fail(loading, -EBADMSG, message);
 }
 
 static int load_directory(struct loading *loading, const struct ky_reader *reader,
@@ -364,7 +364,7 @@ static int load_directory(struct loading *loading, const struct ky_reader *reade
 	if (reader && reader->directory)
 		return run_reader(loading, reader, trace, message);
 	describe_directory(loading->load.path, loading->load.message);
-	return say_failed(loading, -EISDIR, message);
+	return fail(loading, -EISDIR, message);
 }
 
 static int load_file(struct loading *loading, const struct ky_reader *reader,
@@ -374,7 +374,7 @@ static int load_file(struct loading *loading, const struct ky_reader *reader,
 	if (reader && reader->directory) {
 		ky_load_fail(load, KY_NO_PLACE, "%s is a format of directories, and this is a file",
 			     reader->name);
-		return say_failed(loading, -ENOTDIR, message);
+		return fail(loading, -ENOTDIR, message);
 	}
 	int error = ky_input_open(&load->input, load->path, on_input, loading, message);
 	if (error)
@@ -415,7 +415,7 @@ int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_opti
 	if (loading.options->format) {
 		reader = ky_load_reader_named(loading.options->format);
 		if (!reader)
-			return say_unknown_name(loading.options->format, message);
+			return fail_unknown_name(loading.options->format, message);
 	}
 	if (is_process(path))
 		error = run_reader(&loading, &ky_reader_drum, trace, message);
@@ -437,7 +437,7 @@ int ky_load_memory(struct ky_trace **trace, const void *data, size_t bytes,
 	start(&loading, "memory", &usual);
 	int error = ky_input_open_memory(&loading.load.input, data, bytes, "memory");
 	if (error)
-		return say_failed(&loading, error, message);
+		return fail(&loading, error, message);
 	error = load_input(&loading, reader, trace, message);
 	ky_input_close(&loading.load.input);
 	one_line(message);

@@ -473,7 +473,7 @@ static bool within_reach(const struct ky_patch_region *region, const struct ky_p
 	return high - low < UINT64_C(0x7fff0000);
 }
 
-static void tell_stubs(struct ky_patch *patch)
+static void write_stub_tables(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
 	uint8_t unwind[KY_STUB_UNWIND_MAX];
@@ -512,7 +512,7 @@ uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_mo
 	keep->regions[keep->regions_count] =
 		(struct ky_patch_region){.at = at, .bytes = all, .used = KY_STUB_MAX};
 	patch->promised[keep->regions_count++] = bytes;
-	tell_stubs(patch);
+	write_stub_tables(patch);
 	(void)ky_agent_memory_write(patch);
 	return keep->regions_count - 1;
 }

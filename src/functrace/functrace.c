@@ -36,7 +36,7 @@
 #define MILLISECOND UINT64_C(1000000)
 #define LOOK_EVERY_NS (10 * MILLISECOND)
 #define SETTLE_NS (20 * MILLISECOND)
-#define TELL_MAX 4u
+#define LINES_MAX 4u
 
 const char *ky_functrace_engine_name(enum ky_functrace_engine engine)
 {
@@ -410,12 +410,12 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid)
 /* ---- exec ---- */
 
 /* Pass a line on, up to a limit: a program that starts others may start very many. */
-static void tell(struct ky_functrace *functrace, const char *line)
+static void note_limited(struct ky_functrace *functrace, const char *line)
 {
-	const uint32_t told = functrace->executed_told++;
-	if (told < TELL_MAX)
+	const uint32_t lines = functrace->executed_lines++;
+	if (lines < LINES_MAX)
 		ky_functrace_note(functrace, "%s", line);
-	else if (told == TELL_MAX)
+	else if (lines == LINES_MAX)
 		ky_functrace_note(
 			functrace,
 			"more programs are executed; further messages of this kind are suppressed");
@@ -441,7 +441,7 @@ static void patch_again(struct ky_functrace *functrace, struct ky_functrace_proc
 		snprintf(line, sizeof(line),
 			 "process %ld has executed %.100s, whose functions are not traced: %.250s",
 			 (long)process->pid, path, message);
-	tell(functrace, line);
+	note_limited(functrace, line);
 }
 
 static void look_at(struct ky_functrace *functrace, struct ky_functrace_process *process,
@@ -493,7 +493,7 @@ static void take_executed(struct ky_functrace *functrace)
 	}
 }
 
-static void tell_ended(struct ky_functrace *functrace)
+static void report_ended(struct ky_functrace *functrace)
 {
 	for (pid_t pid; functrace->switches && (pid = ky_off_cpu_ended(functrace->switches));) {
 		if (functrace->options.ended)
@@ -504,7 +504,7 @@ static void tell_ended(struct ky_functrace *functrace)
 void ky_functrace_round(struct ky_functrace *functrace)
 {
 	take_executed(functrace);
-	tell_ended(functrace);
+	report_ended(functrace);
 	follow_exec(functrace);
 	(void)ky_patch_release_late();
 	for (uint32_t i = 0; i < functrace->count; i++) {

@@ -107,9 +107,9 @@ struct ky_functrace {
 	struct ky_stack_spans *samples;
 	struct ky_off_cpu *switches;
 	bool switches_tried;
-	uint64_t began_ticks;   /* start of the first trace, in the units of /proc/PID/stat */
-	uint64_t looked_ns;     /* last check for exec */
-	uint32_t executed_told; /* number of lines about it */
+	uint64_t began_ticks;    /* start of the first trace, in the units of /proc/PID/stat */
+	uint64_t looked_ns;      /* last check for exec */
+	uint32_t executed_lines; /* number of lines about it */
 	struct ky_patch_facts past;
 	struct ky_functrace_hot_one *hot; /* of processes that ended */
 	uint32_t hot_count, hot_room;

@@ -75,7 +75,7 @@ static const char *with_commas(char text[32], uint64_t number)
 	return text;
 }
 
-static void say_coverage(const struct ky_functrace *functrace, pid_t pid, char *text, size_t room)
+static void put_coverage(const struct ky_functrace *functrace, pid_t pid, char *text, size_t room)
 {
 	char name[80], patched[32], functions[32], libraries[48] = "";
 	struct ky_functrace_facts facts;
@@ -90,13 +90,13 @@ static void say_coverage(const struct ky_functrace *functrace, pid_t pid, char *
 		 with_commas(functions, facts.patch.functions), name, libraries);
 }
 
-static void say_engine(struct ky_functrace *functrace, pid_t pid, const char *reasons)
+static void note_engine(struct ky_functrace *functrace, pid_t pid, const char *reasons)
 {
 	char what[256] = "";
 	switch (functrace->engine) {
 	case KY_FUNCTRACE_NOPS:
 	case KY_FUNCTRACE_PATCH:
-		say_coverage(functrace, pid, what, sizeof(what));
+		put_coverage(functrace, pid, what, sizeof(what));
 		break;
 	case KY_FUNCTRACE_SAMPLE:
 		snprintf(what, sizeof(what), "call stacks, %u a second, joined to spans",
@@ -138,7 +138,7 @@ static int choose_asked(struct ky_functrace *functrace, pid_t pid,
 	const int error = ky_functrace_begin(functrace, engine, pid, why);
 	if (!error) {
 		functrace->engine = engine;
-		say_engine(functrace, pid, "as asked for");
+		note_engine(functrace, pid, "as asked for");
 		return 0;
 	}
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "--engine %s: %.480s",
@@ -180,7 +180,7 @@ int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
 	    !try_engine(functrace, patching, pid, reasons, &error) && error != -ESRCH)
 		(void)try_engine(functrace, KY_FUNCTRACE_SAMPLE, pid, reasons, &error);
 	if (!error) {
-		say_engine(functrace, pid, reasons);
+		note_engine(functrace, pid, reasons);
 		return 0;
 	}
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions cannot be traced: %.480s",

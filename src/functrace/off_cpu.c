@@ -143,7 +143,7 @@ static int events_thread(struct off_cpu_events *events, pid_t tid)
 /* ---- spans ---- */
 
 #define ADD_PASSES 10u
-#define TOLD_MAX 4096u /* processes, between two rounds */
+#define PIDS_MAX 4096u /* processes, between two rounds */
 #define RETRY_NS UINT64_C(100000000)
 #define TOTAL_BYTES (UINT64_C(256) << 20)
 #define CATEGORY "sched"
@@ -162,7 +162,7 @@ struct ky_off_cpu {
 	uint64_t retry_ns;                  /* it could not be made: do not try before this */
 	uint32_t waiting, preempted, ended; /* trace points */
 	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
-	pid_t executed[TOLD_MAX], ended_pids[TOLD_MAX];
+	pid_t executed[PIDS_MAX], ended_pids[PIDS_MAX];
 	uint32_t executed_count, ended_count;
 };
 
@@ -206,14 +206,14 @@ static void take(void *context, const struct ky_off_cpu_event *one)
 		return;
 	const bool begins = one->kind == KY_OFF_CPU_WAITING || one->kind == KY_OFF_CPU_PREEMPTED;
 	if (one->kind == KY_OFF_CPU_EXECUTED) {
-		if (switches->executed_count < TOLD_MAX)
+		if (switches->executed_count < PIDS_MAX)
 			switches->executed[switches->executed_count++] = one->pid;
 		ky_made_drum_process(drum, one->tid, one->pid);
 		ky_made_drum_instant(drum, one->tid, one->time_ns, switches->ended);
 		return;
 	}
 	if (one->kind == KY_OFF_CPU_ENDED) {
-		if (one->tid == one->pid && switches->ended_count < TOLD_MAX)
+		if (one->tid == one->pid && switches->ended_count < PIDS_MAX)
 			switches->ended_pids[switches->ended_count++] = one->pid;
 		ky_made_drum_process(drum, one->tid, one->pid);
 		ky_made_drum_instant(drum, one->tid, one->time_ns, switches->ended);

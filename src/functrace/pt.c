@@ -26,18 +26,19 @@
 #define AUX_BYTES_ALL (UINT64_C(1) << 30) /* of all threads: pinned memory */
 #define THREADS_MAX 4096u                 /* of a process */
 
-static void note_once(const struct ky_pt *pt, bool *said, const char *line)
+static void note_once(const struct ky_pt *pt, bool *noted, const char *line)
 {
-	if (!*said && pt->options.note)
+	if (!*noted && pt->options.note)
 		pt->options.note(pt->options.context, line);
-	*said = true;
+	*noted = true;
 }
 
 /* ---- copies of the rings ---- */
 
-static void say_memory(struct ky_pt *pt)
+static void note_memory(struct ky_pt *pt)
 {
-	note_once(pt, &pt->said_memory, "pt: out of memory while decoding: some calls are missing");
+	note_once(pt, &pt->noted_memory,
+		  "pt: out of memory while decoding: some calls are missing");
 }
 
 static void copy_rings(struct ky_pt *pt, struct ky_pt_traced *traced)
@@ -46,7 +47,7 @@ static void copy_rings(struct ky_pt *pt, struct ky_pt_traced *traced)
 		ky_pt_thread_pause(&traced->threads[i]);
 	for (uint32_t i = 0; i < traced->count; i++)
 		if (!ky_pt_thread_copy(&traced->threads[i]))
-			say_memory(pt);
+			note_memory(pt);
 	for (uint32_t i = 0; i < traced->count; i++)
 		if (!traced->threads[i].ended)
 			ky_pt_thread_resume(&traced->threads[i]);
@@ -58,19 +59,19 @@ static void report_thread(struct ky_pt *pt, struct ky_pt_traced *traced,
 	struct ky_pt_window window = {.aux = thread->window,
 				      .bytes = thread->window_bytes,
 				      .cpu = pt->machine.cpu,
-				      .since_ns = thread->told_ns};
+				      .since_ns = thread->written_ns};
 	uint64_t until = 0;
 	if (!thread->window)
 		return;
 	if (!ky_pt_thread_time(thread, &window.time))
 		note_once(
-			pt, &pt->said_time,
+			pt, &pt->noted_time,
 			"pt: the kernel does not report how the CPU's counter relates to its clock "
 			"(is the clock source tsc?): nothing can be decoded");
-	else if (ky_pt_process_tell(&traced->process, thread->tid_inside, &window, &until) != 0)
-		say_memory(pt);
+	else if (ky_pt_process_write(&traced->process, thread->tid_inside, &window, &until) != 0)
+		note_memory(pt);
 	if (until)
-		thread->told_ns = until + 1;
+		thread->written_ns = until + 1;
 	free(thread->window);
 	thread->window = NULL;
 }
@@ -80,7 +81,7 @@ static void report_thread(struct ky_pt *pt, struct ky_pt_traced *traced,
 static void drop_thread(struct ky_pt *pt, struct ky_pt_traced *traced, uint32_t index)
 {
 	struct ky_pt_thread *thread = &traced->threads[index];
-	ky_made_drum_gone(&traced->process.drum, thread->tid_inside, thread->told_ns);
+	ky_made_drum_gone(&traced->process.drum, thread->tid_inside, thread->written_ns);
 	pt->aux_all -= thread->aux_bytes;
 	ky_pt_thread_close(thread);
 	traced->threads[index] = traced->threads[--traced->count];
@@ -182,7 +183,7 @@ static void take_record(struct ky_pt *pt, struct ky_pt_traced *traced, struct ky
 		break;
 	case PERF_RECORD_LOST:
 		traced->look = true;
-		note_once(pt, &pt->said_lost,
+		note_once(pt, &pt->noted_lost,
 			  "pt: the kernel lost records of mappings: some code "
 			  "may be unknown");
 		break;
@@ -252,7 +253,7 @@ static void look_around(struct ky_pt *pt, struct ky_pt_traced *traced)
 	take_records(pt, traced);
 	const int error = traced->ended ? 0 : scan_threads(pt, traced);
 	if (error && error != -ESRCH)
-		note_once(pt, &pt->said_threads,
+		note_once(pt, &pt->noted_threads,
 			  "pt: some threads are not traced: no memory for their rings "
 			  "(1 GiB; for users what kernel.perf_event_mlock_kb allows)");
 }
@@ -264,7 +265,7 @@ void ky_pt_round(struct ky_pt *pt)
 }
 
 /* Decode the windows of all threads. For threads that had ended when their rings were copied it is the last time. */
-static void tell_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
+static void write_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
 		report_thread(pt, traced, &traced->threads[i]);
@@ -279,7 +280,7 @@ void ky_pt_decode(struct ky_pt *pt)
 		copy_rings(pt, traced);
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next) {
 		look_around(pt, traced);
-		tell_windows(pt, traced);
+		write_windows(pt, traced);
 	}
 }
 
@@ -349,21 +350,21 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 		traced->process.space.live = false;
 		copy_rings(pt, traced);
 		take_records(pt, traced);
-		tell_windows(pt, traced);
+		write_windows(pt, traced);
 	}
 }
 
 /* Note what is missing. The trace also marks each place. */
-static void say_missing(const struct ky_pt *pt, const struct ky_pt_traced *traced)
+static void note_missing(const struct ky_pt *pt, const struct ky_pt_traced *traced)
 {
 	const struct ky_pt_facts *facts = &traced->process.facts;
 	char line[KY_FUNCTRACE_MESSAGE_BYTES];
-	bool said = !facts->errors && !facts->overflows;
+	bool noted = !facts->errors && !facts->overflows;
 	snprintf(line, sizeof(line),
 		 "pt: process %d: %u times packets did not match the code or the code was unknown, "
 		 "%u times the CPU lost packets: instants in the trace mark these",
 		 (int)traced->process.pid, facts->errors, facts->overflows);
-	note_once(pt, &said, line);
+	note_once(pt, &noted, line);
 }
 
 void ky_pt_close(struct ky_pt **pt)
@@ -373,7 +374,7 @@ void ky_pt_close(struct ky_pt **pt)
 	while ((*pt)->first) {
 		struct ky_pt_traced *traced = (*pt)->first;
 		(*pt)->first = traced->next;
-		say_missing(*pt, traced);
+		note_missing(*pt, traced);
 		free_traced(*pt, traced);
 	}
 	free(*pt);

@@ -170,7 +170,7 @@ static bool is_moving(struct decoding *decoding)
 	return decoding->unmoved++ < BLOCKS_UNMOVED;
 }
 
-static void say_error(struct decoding *decoding, const char *why)
+static void note_error(struct decoding *decoding, const char *why)
 {
 	char text[160];
 	uint64_t offset = decoding->offset;
@@ -218,14 +218,14 @@ static void decode_from_sync(struct decoding *decoding, int status)
 		if (status < 0)
 			break;
 		if (!is_moving(decoding)) {
-			say_error(decoding, "the code goes on without end");
+			note_error(decoding, "the code goes on without end");
 			return;
 		}
 	}
 	if (decoding->ticks)
 		set_time(decoding, decoding->ticks);
 	if (status < 0 && status != -pte_eos)
-		say_error(decoding, pt_errstr(pt_errcode(status)));
+		note_error(decoding, pt_errstr(pt_errcode(status)));
 }
 
 static void decode_all(struct decoding *decoding)
@@ -245,7 +245,7 @@ static void decode_all(struct decoding *decoding)
 		decoding->offset = offset;
 		decoding->follows = false;
 		if (status < 0)
-			say_error(decoding, pt_errstr(pt_errcode(status)));
+			note_error(decoding, pt_errstr(pt_errcode(status)));
 		else
 			decode_from_sync(decoding, status);
 	}

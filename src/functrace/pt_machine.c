@@ -38,7 +38,7 @@ static void take_flags(struct ky_pt_machine *machine, char *flags)
 	char *place;
 	for (char *flag = strtok_r(flags, " ", &place); flag; flag = strtok_r(NULL, " ", &place)) {
 		machine->is_virtual |= strcmp(flag, "hypervisor") == 0;
-		machine->says_so |= strcmp(flag, "intel_pt") == 0;
+		machine->listed_by_cpu |= strcmp(flag, "intel_pt") == 0;
 	}
 }
 
@@ -155,13 +155,14 @@ static void read_clocks(struct ky_pt_machine *machine, const char *root)
 
 /* ---- reasons why it is missing ---- */
 
-static void say_why_not(const struct ky_pt_machine *machine, char why[KY_FUNCTRACE_MESSAGE_BYTES])
+static void explain_missing(const struct ky_pt_machine *machine,
+			    char why[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const char *name = machine->name[0] ? machine->name : "unknown";
 	if (!machine->cpu.intel)
 		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "this CPU is an %s: it has no Intel Processor Trace", name);
-	else if (machine->says_so)
+	else if (machine->listed_by_cpu)
 		snprintf(
 			why, KY_FUNCTRACE_MESSAGE_BYTES,
 			"this CPU (%s) has Intel Processor Trace, but the kernel does not offer it: "
@@ -189,7 +190,7 @@ int ky_pt_machine_read(struct ky_pt_machine *machine, const char *root,
 	if (read_text(root, "type", text))
 		machine->type = (uint32_t)strtoul(text, NULL, 10);
 	if (!machine->type) {
-		say_why_not(machine, why);
+		explain_missing(machine, why);
 		return -ENOTSUP;
 	}
 	read_config(machine, root);
@@ -354,13 +355,13 @@ bool ky_pt_thread_page_time(const struct perf_event_mmap_page *page, struct ky_p
 	for (int i = 0; i < PAGE_TRIES; i++) {
 		/* Pairs with the kernel's count around its writes: the same before and after, and even, is whole. */
 		const uint32_t before = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		const bool told = page->cap_user_time_zero;
+		const bool has_time = page->cap_user_time_zero;
 		*time = (struct ky_pt_time){.zero = page->time_zero,
 					    .mult = page->time_mult,
 					    .shift = page->time_shift};
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (before == __atomic_load_n(&page->lock, __ATOMIC_RELAXED) && !(before & 1))
-			return told && time->mult;
+			return has_time && time->mult;
 	}
 	return false;
 }

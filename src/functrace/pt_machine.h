@@ -21,7 +21,7 @@
 struct ky_pt_machine {
 	char name[96]; /* of the CPU: "AMD EPYC" */
 	bool is_virtual;
-	bool says_so; /* the CPU has it, even if the kernel does not offer it */
+	bool listed_by_cpu; /* the CPU has it, even if the kernel does not offer it */
 	struct ky_pt_cpu cpu;
 	uint32_t type;   /* of the event source; 0: none */
 	uint64_t config; /* of the event: with all the times that it can give */
@@ -66,7 +66,7 @@ struct ky_pt_thread {
 	struct ky_perf_ring records;
 	uint8_t *aux;
 	uint64_t aux_bytes;
-	uint64_t told_ns; /* its calls up to here are written */
+	uint64_t written_ns; /* its calls up to here are written */
 	bool ended;
 	bool last;       /* it had ended when its window was copied */
 	bool seen;       /* in the last search for threads */

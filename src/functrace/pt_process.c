@@ -135,8 +135,8 @@ static void sum_up(struct ky_pt_facts *all, const struct ky_pt_facts *one)
 		all->to_ns = one->to_ns;
 }
 
-int ky_pt_process_tell(struct ky_pt_process *process, pid_t tid_inside,
-		       const struct ky_pt_window *window, uint64_t *until_ns)
+int ky_pt_process_write(struct ky_pt_process *process, pid_t tid_inside,
+			const struct ky_pt_window *window, uint64_t *until_ns)
 {
 	struct telling telling = {.process = process, .tid = tid_inside};
 	const struct ky_pt_calls calls = {.function = on_function,

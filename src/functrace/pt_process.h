@@ -50,8 +50,8 @@ int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 		       const struct ky_pt_process_options *options);
 void ky_pt_process_close(struct ky_pt_process *process);
 /* Write a thread's window. Return its end (0: nothing was decoded), for since_ns of the next; -ENOMEM, -EINVAL. */
-int ky_pt_process_tell(struct ky_pt_process *process, pid_t tid_inside,
-		       const struct ky_pt_window *window, uint64_t *until_ns);
+int ky_pt_process_write(struct ky_pt_process *process, pid_t tid_inside,
+			const struct ky_pt_window *window, uint64_t *until_ns);
 
 /* ---- the inside of the engine ---- */
 
@@ -70,7 +70,7 @@ struct ky_pt {
 	struct ky_pt_traced *first;
 	uint64_t aux_bytes; /* of each thread */
 	uint64_t aux_all;   /* of all, now */
-	bool said_threads, said_lost, said_time, said_memory;
+	bool noted_threads, noted_lost, noted_time, noted_memory;
 };
 
 #endif

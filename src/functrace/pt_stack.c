@@ -100,8 +100,8 @@ static void spread(struct ky_pt_mark *marks, uint32_t count)
 	}
 }
 
-static void say(const struct ky_pt_segment *segment, const struct ky_pt_mark *mark, uint64_t ns,
-		bool lost)
+static void pass_on(const struct ky_pt_segment *segment, const struct ky_pt_mark *mark, uint64_t ns,
+		    bool lost)
 {
 	const struct ky_pt_calls *calls = segment->calls;
 	switch ((enum ky_pt_mark_kind)mark->kind) {
@@ -132,7 +132,7 @@ static void hold(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)
 	}
 }
 
-static void tell(struct ky_pt_segment *segment, const struct ky_pt_mark *mark, uint64_t ns)
+static void pass_or_hold(struct ky_pt_segment *segment, const struct ky_pt_mark *mark, uint64_t ns)
 {
 	if (!segment->passed && ns < segment->since) {
 		hold(segment, mark);
@@ -141,9 +141,9 @@ static void tell(struct ky_pt_segment *segment, const struct ky_pt_mark *mark, u
 	if (!segment->passed) {
 		segment->passed = true;
 		for (uint32_t i = 0; i < segment->held_count; i++)
-			say(segment, &segment->held[i], segment->since, true);
+			pass_on(segment, &segment->held[i], segment->since, true);
 	}
-	say(segment, mark, ns, mark->lost);
+	pass_on(segment, mark, ns, mark->lost);
 }
 
 void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns)
@@ -151,9 +151,9 @@ void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns)
 	if (!segment->failed) {
 		spread(segment->marks, segment->count);
 		for (uint32_t i = segment->lost_count; i > 0; i--)
-			tell(segment, &segment->lost[i - 1], segment->began_ns);
+			pass_or_hold(segment, &segment->lost[i - 1], segment->began_ns);
 		for (uint32_t i = 0; i < segment->count; i++)
-			tell(segment, &segment->marks[i], segment->marks[i].ns);
+			pass_or_hold(segment, &segment->marks[i], segment->marks[i].ns);
 	}
 	forget_marks(segment);
 	segment->began_ns = ns;

@@ -27,7 +27,7 @@ struct making {
 	uint32_t module;
 	uint32_t functions[CHAIN_MAX];
 	uint32_t count;
-	uint32_t told; /* with those that are not wanted */
+	uint32_t found; /* with those that are not wanted */
 };
 
 static uint32_t add_text(struct ky_strings *strings, const char *text)
@@ -74,7 +74,7 @@ static uint32_t function_of(struct ky_stack_names *names, struct ky_stack_functi
 static void add_to_chain(struct making *making, const struct ky_stack_function *function)
 {
 	const uint32_t number = function_of(making->names, *function);
-	making->told++;
+	making->found++;
 	if (number != KY_STACK_NO_FUNCTION && making->count < CHAIN_MAX &&
 	    making->names->functions[number].wanted)
 		making->functions[making->count++] = number;
@@ -155,7 +155,7 @@ static uint32_t make_chain(struct ky_stack_names *names, uint32_t module, uint64
 	struct making making = {.names = names, .module = module};
 	const struct ky_stack_module *file = &names->modules->items[module];
 	ky_stack_module_at(file, offset, on_function, &making);
-	if (!making.told)
+	if (!making.found)
 		add_to_chain(&making,
 			     &(struct ky_stack_function){.name = name_by_start(names, file, offset),
 							 .module = module});

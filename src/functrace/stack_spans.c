@@ -297,11 +297,11 @@ int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
 	return error;
 }
 
-static void tell_loss(struct ky_stack_spans *spans)
+static void report_loss(struct ky_stack_spans *spans)
 {
-	if (!spans->facts.lost || spans->loss_told || !spans->options.note)
+	if (!spans->facts.lost || spans->loss_reported || !spans->options.note)
 		return;
-	spans->loss_told = true;
+	spans->loss_reported = true;
 	spans->options.note(
 		spans->options.context,
 		"functions: samples are lost because kymo does not get enough CPU time; "
@@ -319,7 +319,7 @@ void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)
 		ky_stack_spans_flush(spans);
 	}
 	ky_stack_spans_report_drums(spans);
-	tell_loss(spans);
+	report_loss(spans);
 	pthread_mutex_unlock(&spans->lock);
 }
 

@@ -73,7 +73,7 @@ struct ky_stack_drum {
 	struct ky_stack_drum *next;
 	pid_t pid;
 	struct ky_made_drum drum;
-	bool told;       /* reported to the owner */
+	bool reported;   /* reported to the owner */
 	bool closed;     /* nothing more will be written */
 	uint32_t *sites; /* by function; 0: none yet */
 	uint32_t sites_room;
@@ -110,7 +110,7 @@ struct ky_stack_spans {
 	const struct perf_event_header **pending; /* for each ring: the next record */
 	uint32_t stack_bytes;                     /* bytes copied with a sample */
 	uint64_t recent_samples, recent_cut;      /* since the last check whether that is enough */
-	bool loss_told;                           /* the loss of samples was reported */
+	bool loss_reported;                       /* the loss of samples was reported */
 	struct ky_stack_modules modules;
 	struct ky_stack_names names;
 	struct ky_unwinder *unwinder;

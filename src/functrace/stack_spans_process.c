@@ -287,12 +287,12 @@ static void end_gone(struct ky_stack_spans *spans, const struct ky_stack_drum *d
 		ky_stack_process_end(spans, process, ky_stack_spans_now());
 }
 
-static void tell_drum(struct ky_stack_spans *spans, struct ky_stack_drum *drum)
+static void report_drum(struct ky_stack_spans *spans, struct ky_stack_drum *drum)
 {
-	if (drum->told)
+	if (drum->reported)
 		return;
 	end_gone(spans, drum);
-	drum->told = true;
+	drum->reported = true;
 	if (spans->options.drum)
 		spans->options.drum(spans->options.context, drum->pid, drum->drum.fd);
 }
@@ -300,7 +300,7 @@ static void tell_drum(struct ky_stack_spans *spans, struct ky_stack_drum *drum)
 void ky_stack_spans_report_drums(struct ky_stack_spans *spans)
 {
 	for (struct ky_stack_drum **link = &spans->drums, *drum; (drum = *link);) {
-		tell_drum(spans, drum);
+		report_drum(spans, drum);
 		if (!drum->closed) {
 			link = &drum->next;
 			continue;

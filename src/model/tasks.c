@@ -6,7 +6,7 @@
 #include "model/build.h"
 
 /* Two sources report the same moment at most this far apart. */
-#define TOLD_AGAIN_NS 10000000
+#define STARTED_AGAIN_NS 10000000
 
 static uint64_t machine_of(const struct ky_trace *trace)
 {
@@ -175,7 +175,7 @@ static bool is_same_task(const struct ky_trace *trace, uint32_t row, uint64_t ki
 	if (first && (int64_t)*first >= ts)
 		return true;
 	return trace->build->kernel_twice && start_ts != KY_TIME_NONE &&
-	       ts - start_ts <= TOLD_AGAIN_NS;
+	       ts - start_ts <= STARTED_AGAIN_NS;
 }
 
 uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts)

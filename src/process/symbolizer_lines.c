@@ -230,10 +230,11 @@ static void declaration_of(Dwarf_Die *unit, Dwarf_Die *die, struct ky_symbolizer
 }
 
 /* Report the innermost first: each is at the line where the one inside it is called. */
-static uint32_t tell(struct ky_symbolizer_unit *unit, const struct nest *nest, uint64_t address,
-		     const char *outermost, ky_symbolizer_fn function, void *context)
+static uint32_t report_nest(struct ky_symbolizer_unit *unit, const struct nest *nest,
+			    uint64_t address, const char *outermost, ky_symbolizer_fn function,
+			    void *context)
 {
-	uint32_t told = 0;
+	uint32_t count = 0;
 	const char *file;
 	uint32_t line;
 	line_of(&unit->die, address, &file, &line);
@@ -247,13 +248,13 @@ static uint32_t tell(struct ky_symbolizer_unit *unit, const struct nest *nest, u
 				.name = name, .file = file, .line = line, .inlined = inlined};
 			declaration_of(&unit->die, &die, &there);
 			function(context, &there);
-			told++;
+			count++;
 		}
 		if (inlined)
 			call_of(&unit->die, &die, &file, &line);
 		free(own);
 	}
-	return told;
+	return count;
 }
 
 uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const char *name,
@@ -279,7 +280,7 @@ uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const 
 	if (range && dwarf_offdie(dwarf_cu_getdwarf(unit->inner.cu), range->what, &nest.dies[0])) {
 		nest.count = 1;
 		descend(&nest.dies[0], at, &nest, 0);
-		return tell(unit, &nest, at, name, function, context);
+		return report_nest(unit, &nest, at, name, function, context);
 	}
 	if (!name)
 		return 0;

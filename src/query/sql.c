@@ -353,8 +353,8 @@ void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *c
 /* ---- statements ---- */
 
 /* Append line and column of the given text to an error: "near "x": syntax error". */
-static void tell(char message[KY_SQL_MESSAGE_BYTES], sqlite3 *db, const char *text,
-		 const char *from)
+static void add_place(char message[KY_SQL_MESSAGE_BYTES], sqlite3 *db, const char *text,
+		      const char *from)
 {
 	const int offset = sqlite3_error_offset(db);
 	unsigned line = 1, column = 1;
@@ -385,7 +385,7 @@ static int prepare(struct ky_sql *sql, const char *text, const struct statement 
 	if (error == SQLITE_NOMEM)
 		return -ENOMEM;
 	if (error) {
-		tell(message, sql->rows.db, text, statement->begin);
+		add_place(message, sql->rows.db, text, statement->begin);
 		return -EINVAL;
 	}
 	if (*stmt && !sqlite3_stmt_readonly(*stmt))

@@ -167,7 +167,7 @@ static int step_all(struct result *result, sqlite3_stmt *stmt)
 
 /* ---- statements ---- */
 
-static void say_why(struct result *result, const struct ky_api *api, const char *text)
+static void report_why(struct result *result, const struct ky_api *api, const char *text)
 {
 	if (ky_api_stopping(api))
 		text = "interrupted: the trace is being closed";
@@ -188,7 +188,7 @@ static bool run_statement(struct result *result, const struct ky_api *api, sqlit
 	if (has_rows)
 		ky_json_out_end(&result->out, ']');
 	if (step != SQLITE_DONE)
-		say_why(result, api, sqlite3_errmsg(sqlite3_db_handle(stmt)));
+		report_why(result, api, sqlite3_errmsg(sqlite3_db_handle(stmt)));
 	return step == SQLITE_DONE;
 }
 
@@ -205,7 +205,7 @@ static bool run_text(struct result *result, struct ky_api *api, const char *text
 		fine = !error;
 		/* Preparing forgets an interrupt, or fails because of it. */
 		if (is_cancelled(api)) {
-			say_why(result, api, "");
+			report_why(result, api, "");
 			fine = false;
 		}
 		if (fine && stmt)

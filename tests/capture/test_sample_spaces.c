@@ -187,7 +187,7 @@ static void all_that_is_known_can_be_told_again(void **state)
 	map(&known, 5, 0x1000, 0x9000, 0, "/a");
 	map(&known, 5, 0x3000, 0x5000, 0x100, "/b");
 	struct ky_sample_processes again = {.modules = &known.modules};
-	ky_sample_processes_tell(&known.spaces, &known.out);
+	ky_sample_processes_write(&known.spaces, &known.out);
 	take(&known, &again, 0);
 	assert_at(&again, 5, 0x2000, "/a", 0x1000);
 	assert_at(&again, 5, 0x3000, "/b", 0x100);

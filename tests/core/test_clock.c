@@ -121,7 +121,7 @@ static void one_sample_needs_a_nominal_rate(void **state)
 	map.nominal = KY_CLOCK_RATE_ONE / 2;
 	assert_int_equal(ky_clock_map_ns(&map, 9000), 54000);
 	assert_int_equal(ky_clock_map_ns(&map, 0), 49500);
-	assert_false(ky_clock_tells_rate(&map));
+	assert_false(ky_clock_has_rate(&map));
 	ky_clock_map_free(&map);
 }
 

@@ -138,7 +138,7 @@ static void tell(struct ky_pt_process *process, const struct pt_made *made, uint
 	const struct ky_pt_window window = {
 		.aux = made->aux, .bytes = made->aux_bytes, .cpu = pt_made_cpu, .since_ns = since};
 	uint64_t until = 0;
-	assert_int_equal(ky_pt_process_tell(process, TID, &window, &until), 0);
+	assert_int_equal(ky_pt_process_write(process, TID, &window, &until), 0);
 	assert_int_equal(until, 5000);
 }
 

@@ -446,7 +446,7 @@ int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newes
 	if (error)
 		return fail(message, error, "%s: %s", file->name, what);
 	file->rate = KY_DRUM_RATE_SAMPLES;
-	if (!ky_clock_tells_rate(&file->stream.clock))
+	if (!ky_clock_has_rate(&file->stream.clock))
 		find_rate(file, &file->stream.clock);
 	*out = &file->stream;
 	return 0;

@@ -260,10 +260,10 @@ void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid)
 }
 
 void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_thread_ends *ends,
-			  bool tells)
+			  bool has_ends)
 {
 	intake->ends = ends;
-	intake->tells_ends = tells;
+	intake->has_ends = has_ends;
 }
 
 void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_map *processes)
@@ -531,7 +531,7 @@ static void put_snapshot(struct ky_event_intake *intake, const struct ky_known_s
 {
 	struct ky_trace *trace = intake->trace;
 	const bool unnamed_mark = !e->name.bytes && e->kind == KYMO_KIND_MARK;
-	if (e->kind == KYMO_KIND_SNAPSHOT && ky_event_is_told(intake, e, ns))
+	if (e->kind == KYMO_KIND_SNAPSHOT && ky_event_is_known_snapshot(intake, e, ns))
 		return;
 	ky_args_begin(trace);
 	ky_arg_int(trace, ky_string_z(trace, "debug.pid"),
@@ -642,7 +642,7 @@ void ky_event_intake_event(void *context, const struct ky_event *e)
 		end_span(intake, t, known, e, ns);
 	} else if (e->kind == KYMO_KIND_BEGIN) {
 		begin_span(intake, t, known, e, ns);
-	} else if (!intake->tells_ends || e->kind != KYMO_KIND_INSTANT) {
+	} else if (!intake->has_ends || e->kind != KYMO_KIND_INSTANT) {
 		put_other(intake, t, known, e, ns);
 	}
 }

@@ -49,7 +49,7 @@ void ky_event_intake_cut(struct ky_event_intake *intake, int64_t pid);
 void ky_event_intake_apart(struct ky_event_intake *intake, const struct ky_u64_map *processes);
 /* When threads end; tells: the drum is one that says so. */
 void ky_event_intake_ends(struct ky_event_intake *intake, const struct ky_thread_ends *ends,
-			  bool tells);
+			  bool has_ends);
 void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_tick_reading *samples,
 			    uint32_t count);
 
@@ -65,15 +65,15 @@ void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_win
 void ky_event_intake_end(struct ky_event_intake *intake);
 
 /* A snapshot of which there is a record: the event that asked for it is not shown beside it. */
-struct ky_event_told {
+struct ky_event_snapshot {
 	int64_t ns;
 	int32_t tid; /* 0: not known */
 	bool by_api; /* asked for by an event, whatever the reason says */
 	struct ky_text reason;
 };
 /* Ordered by time. */
-void ky_event_intake_told(struct ky_event_intake *intake, const struct ky_event_told *told,
-			  uint32_t count);
+void ky_event_intake_snapshots(struct ky_event_intake *intake,
+			       const struct ky_event_snapshot *snapshots, uint32_t count);
 
 /* Return the track of all snapshots of a trace. */
 uint32_t ky_event_snapshots_track(struct ky_trace *trace);
@@ -140,15 +140,15 @@ struct ky_event_intake {
 	bool owned;                        /* all threads are of one process */
 	bool beside;                       /* other drums have spans of the same threads */
 	const struct ky_thread_ends *ends; /* NULL: nobody tells when threads end */
-	bool tells_ends;                   /* it is this drum */
+	bool has_ends;                     /* it is this drum */
 	const struct ky_u64_map *apart;    /* of these processes its own are on other tracks */
 	enum ky_name_from names;
 	uint32_t owner;
 	int64_t owner_pid;
 	const struct ky_window *windows; /* NULL: all of the time */
 	uint32_t windows_count;
-	const struct ky_event_told *told;
-	uint32_t told_count;
+	const struct ky_event_snapshot *snapshots;
+	uint32_t snapshots_count;
 	int64_t last_ns;
 	struct ky_table sites;
 	struct ky_table threads;
@@ -189,6 +189,7 @@ void ky_event_begin(struct ky_event_intake *intake, struct ky_known_thread *t, i
 void ky_event_async(struct ky_event_intake *intake, uint32_t track, const struct ky_event *e,
 		    uint32_t category, uint32_t name, int64_t ns);
 /* Report whether a record describes the snapshot that the event asks for. */
-bool ky_event_is_told(const struct ky_event_intake *intake, const struct ky_event *e, int64_t ns);
+bool ky_event_is_known_snapshot(const struct ky_event_intake *intake, const struct ky_event *e,
+				int64_t ns);
 
 #endif

@@ -18,7 +18,7 @@
 /* An event and the record of what it asked for have times of the same clock by two ways. */
 #define SAME_MOMENT_NS 1000000
 /* Records of nearly the same time that are looked at. */
-#define TOLD_NEAR_MAX 64u
+#define NEAR_MAX 64u
 #define END_MARGIN_NS 2000
 
 void ky_event_intake_windows(struct ky_event_intake *intake, const struct ky_window *windows,
@@ -138,36 +138,37 @@ uint32_t ky_event_snapshots_track(struct ky_trace *trace)
 	return ky_track_global(trace, ky_string_z(trace, "snapshots"));
 }
 
-void ky_event_intake_told(struct ky_event_intake *intake, const struct ky_event_told *told,
-			  uint32_t count)
+void ky_event_intake_snapshots(struct ky_event_intake *intake,
+			       const struct ky_event_snapshot *snapshots, uint32_t count)
 {
-	intake->told = told;
-	intake->told_count = count;
+	intake->snapshots = snapshots;
+	intake->snapshots_count = count;
 }
 
-static bool is_same(const struct ky_event_told *told, const struct ky_event *e)
+static bool is_same(const struct ky_event_snapshot *snapshot, const struct ky_event *e)
 {
-	const bool same_reason = told->reason.bytes == e->name.bytes &&
-				 memcmp(told->reason.data, e->name.data, e->name.bytes) == 0;
-	const bool same_thread = !told->tid || told->tid == e->thread->tid;
-	return same_thread && (same_reason || told->by_api);
+	const bool same_reason = snapshot->reason.bytes == e->name.bytes &&
+				 memcmp(snapshot->reason.data, e->name.data, e->name.bytes) == 0;
+	const bool same_thread = !snapshot->tid || snapshot->tid == e->thread->tid;
+	return same_thread && (same_reason || snapshot->by_api);
 }
 
-bool ky_event_is_told(const struct ky_event_intake *intake, const struct ky_event *e, int64_t ns)
+bool ky_event_is_known_snapshot(const struct ky_event_intake *intake, const struct ky_event *e,
+				int64_t ns)
 {
-	const struct ky_event_told *told = intake->told;
-	uint32_t low = 0, high = intake->told_count;
+	const struct ky_event_snapshot *snapshots = intake->snapshots;
+	uint32_t low = 0, high = intake->snapshots_count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (told[middle].ns < ns - SAME_MOMENT_NS)
+		if (snapshots[middle].ns < ns - SAME_MOMENT_NS)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (uint32_t i = 0; i < TOLD_NEAR_MAX && low + i < intake->told_count; i++) {
-		if (told[low + i].ns - SAME_MOMENT_NS > ns)
+	for (uint32_t i = 0; i < NEAR_MAX && low + i < intake->snapshots_count; i++) {
+		if (snapshots[low + i].ns - SAME_MOMENT_NS > ns)
 			break;
-		if (is_same(&told[low + i], e))
+		if (is_same(&snapshots[low + i], e))
 			return true;
 	}
 	return false;

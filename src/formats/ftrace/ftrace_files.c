@@ -161,9 +161,9 @@ static void put_untold(struct tracefs_files *files)
 	for (uint32_t i = 0; i < files->lost_cpus; i++)
 		if (files->lost[i].last > files->lost[i].first)
 			lost += files->lost[i].last - files->lost[i].first;
-	const uint64_t told = ky_ftrace_format_missed(files->format);
-	if (lost > told)
-		ky_put_lost(files->format->trace, KY_TIME_NONE, KY_NONE, KY_NONE, lost - told,
+	const uint64_t missed = ky_ftrace_format_missed(files->format);
+	if (lost > missed)
+		ky_put_lost(files->format->trace, KY_TIME_NONE, KY_NONE, KY_NONE, lost - missed,
 			    "ftrace ring buffer, overwritten");
 }
 

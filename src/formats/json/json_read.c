@@ -65,7 +65,7 @@ static int events_of_buffer(struct ky_json *json, enum ky_json_fault *fault)
 	return at < end ? *at : 0;
 }
 
-static void tell_cut(struct ky_json *json, bool object, bool inside)
+static void report_cut(struct ky_json *json, bool object, bool inside)
 {
 	const uint64_t at = json->input->position;
 
@@ -96,7 +96,7 @@ static bool read_events(struct ky_json *json, bool object)
 		if (c == 0 || (c == '{' && fault == KY_JSON_CUT)) {
 			if (ky_json_feed_grow(input))
 				continue;
-			tell_cut(json, object, c != 0);
+			report_cut(json, object, c != 0);
 			return false;
 		}
 		/* The object around may end although the array does not. */

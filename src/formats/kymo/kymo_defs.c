@@ -293,12 +293,12 @@ static bool is_snapshot(const struct ky_kymo_snapshot *fixed, size_t left)
 
 static int add_snapshot(struct ky_kymo_defs *defs, struct define_record *record)
 {
-	struct ky_kymo_snapshot_told told;
+	struct ky_kymo_snapshot_record snapshot;
 	const int repeated = is_repeated(defs, record);
 	if (repeated)
 		return repeated < 0 ? repeated : 0;
-	if (!take_grown(record, &told.at, sizeof(told.at), SNAPSHOT_BYTES_MIN) ||
-	    !is_snapshot(&told.at, record->left))
+	if (!take_grown(record, &snapshot.at, sizeof(snapshot.at), SNAPSHOT_BYTES_MIN) ||
+	    !is_snapshot(&snapshot.at, record->left))
 		return -EBADMSG;
 	if (!KY_ARRAY_GROW(defs->snapshots, defs->snapshots_room,
 			   (uint64_t)defs->snapshots_count + 1))
@@ -307,10 +307,10 @@ static int add_snapshot(struct ky_kymo_defs *defs, struct define_record *record)
 	char *to = malloc(record->left + 3);
 	if (!to)
 		return -ENOMEM;
-	told.trigger = take_text(record, told.at.trigger_bytes, &to);
-	told.reason = take_text(record, told.at.reason_bytes, &to);
-	told.stack = take_text(record, told.at.stack_bytes, &to);
-	defs->snapshots[defs->snapshots_count++] = told;
+	snapshot.trigger = take_text(record, snapshot.at.trigger_bytes, &to);
+	snapshot.reason = take_text(record, snapshot.at.reason_bytes, &to);
+	snapshot.stack = take_text(record, snapshot.at.stack_bytes, &to);
+	defs->snapshots[defs->snapshots_count++] = snapshot;
 	return 0;
 }
 

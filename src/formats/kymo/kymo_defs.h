@@ -19,7 +19,7 @@ struct ky_kymo_process_name {
 };
 
 /* A snapshot that a flight recorder took. */
-struct ky_kymo_snapshot_told {
+struct ky_kymo_snapshot_record {
 	struct ky_kymo_snapshot at; /* its text sizes are of no use here */
 	struct ky_text trigger;
 	struct ky_text reason;
@@ -43,7 +43,7 @@ struct ky_kymo_defs {
 	struct ky_u64_map by_number; /* sites */
 	struct ky_u64_map by_tid;
 	struct ky_u64_map by_category; /* by the hash of its name */
-	struct ky_kymo_snapshot_told *snapshots;
+	struct ky_kymo_snapshot_record *snapshots;
 	uint32_t snapshots_count, snapshots_room;
 	struct ky_text *remarks; /* NOTE records */
 	uint32_t remarks_count, remarks_room;

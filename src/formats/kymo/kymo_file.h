@@ -49,7 +49,7 @@ struct ky_kymo_info {
 	uint32_t entries_count;
 	uint64_t events; /* as the index or the chunks' heads say */
 	uint64_t lost;
-	const struct ky_kymo_snapshot_told *snapshots; /* in the order of the file */
+	const struct ky_kymo_snapshot_record *snapshots; /* in the order of the file */
 	uint32_t snapshots_count;
 	const struct ky_text *remarks; /* lines about the capture */
 	uint32_t remarks_count;

@@ -33,15 +33,15 @@
 /*
  *   SNAPSHOT ─┬─▶ an instant on the track "snapshots"
  *             ├─▶ window [from, to]; those that touch are one
- *             └─▶ told: the event that asked for it is not shown beside it
+ *             └─▶ snapshots: the event that asked for it is not shown beside it
  *   NOTE ─────▶ metadata "capture_note"
  *   CLOCK ────▶ the trace's clocks: source 0's, else those of the first source that has any
  */
 struct common_parts {
 	struct ky_window *windows;
 	uint32_t windows_count;
-	struct ky_event_told *told;
-	uint32_t told_count;
+	struct ky_event_snapshot *snapshots;
+	uint32_t snapshots_count;
 };
 
 static int64_t time_of(uint64_t ns)
@@ -56,13 +56,13 @@ static void put_text(struct ky_trace *trace, const char *key, struct ky_text tex
 			      ky_string(trace, text.data, text.bytes));
 }
 
-static void put_snapshot(struct ky_trace *trace, const struct ky_kymo_snapshot_told *told)
+static void put_snapshot(struct ky_trace *trace, const struct ky_kymo_snapshot_record *snapshot)
 {
 	static const char *const arg_keys[] = {"debug.arg1", "debug.arg2"};
-	const struct ky_kymo_snapshot *at = &told->at;
-	const struct ky_text name = told->reason.bytes ? told->reason : told->trigger;
+	const struct ky_kymo_snapshot *at = &snapshot->at;
+	const struct ky_text name = snapshot->reason.bytes ? snapshot->reason : snapshot->trigger;
 	ky_args_begin(trace);
-	put_text(trace, "debug.trigger", told->trigger);
+	put_text(trace, "debug.trigger", snapshot->trigger);
 	if (at->pid)
 		ky_arg_int(trace, ky_string_z(trace, "debug.pid"), at->pid);
 	if (at->tid)
@@ -72,7 +72,7 @@ static void put_snapshot(struct ky_trace *trace, const struct ky_kymo_snapshot_t
 	if (at->noticed_ns > at->time_ns)
 		ky_arg_uint(trace, ky_string_z(trace, "debug.noticed_after_ns"),
 			    at->noticed_ns - at->time_ns);
-	put_text(trace, "debug.stack", told->stack);
+	put_text(trace, "debug.stack", snapshot->stack);
 	if (at->to_ns) {
 		ky_arg_int(trace, ky_string_z(trace, "debug.from"), time_of(at->from_ns));
 		ky_arg_int(trace, ky_string_z(trace, "debug.to"), time_of(at->to_ns));
@@ -84,7 +84,7 @@ static void put_snapshot(struct ky_trace *trace, const struct ky_kymo_snapshot_t
 
 static int by_time(const void *a, const void *b)
 {
-	const struct ky_event_told *left = a, *right = b;
+	const struct ky_event_snapshot *left = a, *right = b;
 	return (left->ns > right->ns) - (left->ns < right->ns);
 }
 
@@ -118,22 +118,22 @@ static int take_snapshots(struct common_parts *common, const struct ky_kymo_info
 {
 	const size_t room = (size_t)info->snapshots_count + 1;
 	common->windows = malloc(room * sizeof(*common->windows));
-	common->told = malloc(room * sizeof(*common->told));
-	if (!common->windows || !common->told)
+	common->snapshots = malloc(room * sizeof(*common->snapshots));
+	if (!common->windows || !common->snapshots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < info->snapshots_count; i++) {
-		const struct ky_kymo_snapshot_told *snapshot = &info->snapshots[i];
+		const struct ky_kymo_snapshot_record *snapshot = &info->snapshots[i];
 		const struct ky_kymo_snapshot *at = &snapshot->at;
-		common->told[common->told_count++] =
-			(struct ky_event_told){.ns = time_of(at->time_ns),
-					       .tid = at->tid,
-					       .by_api = is_api(snapshot->trigger),
-					       .reason = snapshot->reason};
+		common->snapshots[common->snapshots_count++] =
+			(struct ky_event_snapshot){.ns = time_of(at->time_ns),
+						   .tid = at->tid,
+						   .by_api = is_api(snapshot->trigger),
+						   .reason = snapshot->reason};
 		if (at->to_ns && at->from_ns <= at->to_ns)
 			common->windows[common->windows_count++] =
 				(struct ky_window){time_of(at->from_ns), time_of(at->to_ns)};
 	}
-	qsort(common->told, common->told_count, sizeof(*common->told), by_time);
+	qsort(common->snapshots, common->snapshots_count, sizeof(*common->snapshots), by_time);
 	join_windows(common);
 	return 0;
 }
@@ -192,7 +192,7 @@ static int load_common(struct ky_trace *trace, const struct ky_kymo_bundle *bund
 static void free_common(struct common_parts *common)
 {
 	free(common->windows);
-	free(common->told);
+	free(common->snapshots);
 	*common = (struct common_parts){0};
 }
 
@@ -432,7 +432,8 @@ static int read_events(struct kymo_loading *loading, uint32_t index)
 					    .context = intake};
 	put_processes(loading, index, ky_kymo_info(source));
 	ky_event_intake_windows(intake, loading->common.windows, loading->common.windows_count);
-	ky_event_intake_told(intake, loading->common.told, loading->common.told_count);
+	ky_event_intake_snapshots(intake, loading->common.snapshots,
+				  loading->common.snapshots_count);
 	ky_kymo_on_progress(source, on_chunk, loading);
 	int error = ky_kymo_read(source, 0, UINT64_MAX, &sink, &totals);
 	if (!error && ky_event_intake_is_done(intake))

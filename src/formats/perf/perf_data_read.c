@@ -117,10 +117,10 @@ static void take_compressed(struct ky_perf *perf, const struct ky_perf_raw *reco
 	size_t bytes = record->bytes - KY_PERF_RECORD_HEAD_BYTES;
 	const uint8_t *data = record->body;
 	if (record->type == KY_PERF_COMPRESSED2) {
-		const uint64_t told = bytes >= 8 ? ky_perf_u64(data, perf->big) : 0;
+		const uint64_t reported = bytes >= 8 ? ky_perf_u64(data, perf->big) : 0;
 		bytes = bytes >= 8 ? bytes - 8 : 0;
 		data += 8;
-		bytes = told < bytes ? (size_t)told : bytes;
+		bytes = reported < bytes ? (size_t)reported : bytes;
 	}
 	if (!unpack) {
 		perf->trace->error = -ENOMEM;
@@ -328,12 +328,12 @@ static int walk(struct ky_perf *perf, uint64_t at, uint64_t end)
 	struct perf_block block = {.bytes = malloc(BLOCK_BYTES)};
 	struct ky_load *load = perf->load;
 	const uint64_t begin = at;
-	uint64_t told = at;
+	uint64_t reported = at;
 	int error = block.bytes ? 0 : -ENOMEM;
 	while (!error && at < end) {
 		error = step(perf, &block, &at, end);
-		if (!error && at - told >= BLOCK_BYTES && load->progress) {
-			told = at;
+		if (!error && at - reported >= BLOCK_BYTES && load->progress) {
+			reported = at;
 			error = load->progress(load, at - begin,
 					       end == UINT64_MAX ? 0 : end - begin);
 		}

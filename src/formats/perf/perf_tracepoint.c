@@ -175,8 +175,8 @@ static void take_formats(struct ky_perf *perf, struct ky_perf_cursor *cursor, co
 
 static void take_kallsyms(struct ky_perf *perf, struct ky_perf_cursor *cursor)
 {
-	const uint32_t told = ky_perf_take_u32(cursor);
-	const size_t bytes = told < ky_perf_left(cursor) ? told : ky_perf_left(cursor);
+	const uint32_t claimed = ky_perf_take_u32(cursor);
+	const size_t bytes = claimed < ky_perf_left(cursor) ? claimed : ky_perf_left(cursor);
 	const uint8_t *text = ky_perf_take(cursor, bytes);
 	if (text && bytes && perf->symbols)
 		ky_symbols_add_kallsyms(perf->symbols, (const char *)text, bytes);

@@ -189,9 +189,9 @@ bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		*ts = pf->latest_ns;
 		return true;
 	}
-	const bool said = packet->clock_id || sequence->clock_id;
+	const bool named = packet->clock_id || sequence->clock_id;
 	uint32_t id = packet->clock_id ? packet->clock_id : sequence->clock_id;
-	if (!said)
+	if (!named)
 		id = DEFAULT_CLOCK;
 	struct ky_pf_clock *clock = clock_of_packet(pf, sequence, id);
 	int64_t ns = (int64_t)packet->timestamp;
@@ -205,7 +205,7 @@ bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (clock && clock->converts && ns >= clock->first_ns && ns <= clock->final_ns) {
 		*ts = (int64_t)((uint64_t)ns + (uint64_t)clock->offset_ns);
 	} else if (!convert(pf, clock, clock ? clock->key : id, ns, ts)) {
-		if (said)
+		if (named)
 			return no_way(pf, clock ? clock->key : id);
 		*ts = ns;
 	}

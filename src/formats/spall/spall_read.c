@@ -175,7 +175,7 @@ static bool is_type(const struct spall *spall, uint8_t type)
 	       (spall->version >= 3 && (type == RECORD_NAME_PROCESS || type == RECORD_NAME_THREAD));
 }
 
-static void tell_wrong(struct spall *spall, uint8_t type)
+static void report_wrong(struct spall *spall, uint8_t type)
 {
 	const uint64_t at = spall->input->position;
 	if (is_type(spall, type))
@@ -201,7 +201,7 @@ static bool read_records(struct spall *spall, uint64_t limit)
 		const uint64_t used = spall->version < 3 ? record_1(spall, input->at, bytes)
 							 : record_3(spall, input->at, bytes);
 		if (used == 0) {
-			tell_wrong(spall, *input->at);
+			report_wrong(spall, *input->at);
 			return false;
 		}
 		const uint64_t pass = used < limit ? used : limit;

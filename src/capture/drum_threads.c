@@ -9,7 +9,6 @@
 #include "capture/drum_threads.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "core/layout.h"
 #include "process/drum_find.h"
 #include "process/proc.h"

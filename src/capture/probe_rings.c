@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/compare.h"
 #include "process/perf_record.h"
 
 #include <asm/perf_regs.h>

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/compare.h"
 #include "process/symbolizer.h"
 #include "process/symbols.h"
 

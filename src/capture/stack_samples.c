@@ -14,7 +14,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/compare.h"
 #include "capture/fail.h"
 #include "capture/perf_out.h"
 #include "capture/sample_names.h"

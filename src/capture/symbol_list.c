@@ -9,7 +9,6 @@
 #include "capture/symbol_list.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "process/demangle.h"
 #include "process/program_file.h"
 

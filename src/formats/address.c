@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* address.c: from tracks to threads, processes and ids of asynchronous spans. */
 #include "formats/address.h"
-#include "base/compare.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/compare.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

@@ -17,7 +17,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/compare.h"
 #include "base/map.h"
 #include "core/layout.h"
 #include "functrace/made_drum.h"

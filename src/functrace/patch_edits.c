@@ -11,7 +11,6 @@
  * then.
  */
 #include "base/array.h"
-#include "base/compare.h"
 #include "functrace/patch_parts.h"
 
 #include <errno.h>

@@ -30,9 +30,7 @@ void ky_arg_uint(struct ky_trace *trace, uint32_t key, uint64_t value)
 
 void ky_arg_real(struct ky_trace *trace, uint32_t key, double value)
 {
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	add(trace, key, KY_ARG_REAL, bits);
+	add(trace, key, KY_ARG_REAL, ky_real_bits(value));
 }
 
 void ky_arg_bool(struct ky_trace *trace, uint32_t key, bool value)

@@ -6,7 +6,6 @@
 #include "model/clocks.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "base/map.h"
 
 #include <errno.h>

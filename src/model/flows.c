@@ -4,7 +4,6 @@
  * slice of its last event; each further event makes an arrow from there. Arrows point forward in time.
  */
 #include "base/array.h"
-#include "base/compare.h"
 #include "model/build.h"
 
 #include <stdlib.h>

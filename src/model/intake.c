@@ -5,37 +5,11 @@
  */
 #include "model/build.h"
 
+#include "model/kernel_state.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-
-static uint32_t low_of(uint64_t value)
-{
-	return (uint32_t)value;
-}
-
-static uint32_t high_of(uint64_t value)
-{
-	return (uint32_t)(value >> 32);
-}
-
-static uint64_t pair_of(const uint32_t *words)
-{
-	return words[0] | (uint64_t)words[1] << 32;
-}
-
-static uint64_t bits_of(double value)
-{
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static double real_of(const uint32_t *words)
-{
-	double value;
-	memcpy(&value, words, sizeof(value));
-	return value;
-}
+#include <stdlib.h>
 
 void ky_build_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
 		      uint32_t args)
@@ -84,30 +58,31 @@ void ky_build_record(void *context, int64_t ts, enum ky_record_kind kind, uint32
 		break;
 	case KY_REC_COMPLETE:
 	case KY_REC_COMPLETE_LONGEST:
-		ky_build_complete(trace, ts, (int64_t)pair_of(w), track, w[2], w[3], w[4]);
+		ky_build_complete(trace, ts, (int64_t)ky_words_u64(w), track, w[2], w[3], w[4]);
 		break;
 	case KY_REC_INSTANT:
 		ky_build_instant(trace, ts, track, w[0], w[1], w[2]);
 		break;
 	case KY_REC_COUNTER:
-		ky_build_counter(trace, ts, track, real_of(w), 0);
+		ky_build_counter(trace, ts, track, ky_words_real(w), 0);
 		break;
 	case KY_REC_COUNTER_ARGS:
-		ky_build_counter(trace, ts, track, real_of(w), w[2]);
+		ky_build_counter(trace, ts, track, ky_words_real(w), w[2]);
 		break;
 	case KY_REC_FLOW:
 		ky_build_flow(trace, track, (enum ky_flow_step)(w[0] & 0xff),
-			      (enum ky_flow_bind)(w[0] >> 8), pair_of(w + 1));
+			      (enum ky_flow_bind)(w[0] >> 8), ky_words_u64(w + 1));
 		break;
 	case KY_REC_FLOW_LONGEST:
 		ky_build_flow(trace, track, (enum ky_flow_step)(w[2] & 0xff),
-			      (enum ky_flow_bind)(w[2] >> 8), pair_of(w + 3));
+			      (enum ky_flow_bind)(w[2] >> 8), ky_words_u64(w + 3));
 		break;
 	case KY_REC_LOG:
 		ky_build_log(trace, ts, w[0], (uint8_t)w[1], w[2], w[3]);
 		break;
 	case KY_REC_SAMPLE:
-		ky_build_sample(trace, ts, w[0], w[1], w[2], (uint8_t)w[3], real_of(w + 5), w[4]);
+		ky_build_sample(trace, ts, w[0], w[1], w[2], (uint8_t)w[3], ky_words_real(w + 5),
+				w[4]);
 		break;
 	default:
 		ky_kernel_apply(trace, ts, track, w);
@@ -184,8 +159,7 @@ void ky_put_end_first(struct ky_trace *trace, int64_t ts, uint32_t track, uint32
 static void put_complete(struct ky_trace *trace, int64_t ts, int64_t dur, enum ky_record_kind kind,
 			 uint32_t track, uint32_t category, uint32_t name, uint32_t args)
 {
-	const uint32_t words[] = {low_of((uint64_t)dur), high_of((uint64_t)dur), category, name,
-				  args};
+	const uint32_t words[] = {KY_TWO_WORDS(dur), category, name, args};
 	put(trace, ts, kind, track, words);
 }
 
@@ -216,24 +190,23 @@ void ky_put_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double v
 void ky_put_counter_args(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
 			 uint32_t args)
 {
-	const uint64_t bits = bits_of(value);
-	const uint32_t words[] = {low_of(bits), high_of(bits), args};
+	const uint64_t bits = ky_real_bits(value);
+	const uint32_t words[] = {KY_TWO_WORDS(bits), args};
 	put(trace, ts, args ? KY_REC_COUNTER_ARGS : KY_REC_COUNTER, track, words);
 }
 
 void ky_put_flow(struct ky_trace *trace, int64_t ts, uint32_t track, enum ky_flow_step step,
 		 enum ky_flow_bind bind, uint64_t id)
 {
-	const uint32_t words[] = {(uint32_t)step | (uint32_t)bind << 8, low_of(id), high_of(id)};
+	const uint32_t words[] = {(uint32_t)step | (uint32_t)bind << 8, KY_TWO_WORDS(id)};
 	put(trace, ts, KY_REC_FLOW, track, words);
 }
 
 void ky_put_flow_longest(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
 			 enum ky_flow_step step, uint64_t id)
 {
-	const uint32_t words[] = {low_of((uint64_t)dur), high_of((uint64_t)dur),
-				  (uint32_t)step | (uint32_t)KY_BIND_LAST << 8, low_of(id),
-				  high_of(id)};
+	const uint32_t words[] = {KY_TWO_WORDS(dur), (uint32_t)step | (uint32_t)KY_BIND_LAST << 8,
+				  KY_TWO_WORDS(id)};
 	put(trace, ts, KY_REC_FLOW_LONGEST, track, words);
 }
 
@@ -247,9 +220,8 @@ void ky_put_log(struct ky_trace *trace, int64_t ts, uint32_t thread, uint8_t pri
 void ky_put_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t callsite,
 		   uint32_t cpu, enum ky_cpu_mode mode, double weight, uint32_t event)
 {
-	const uint64_t bits = bits_of(weight);
-	const uint32_t words[] = {thread, callsite,     cpu,          (uint32_t)mode,
-				  event,  low_of(bits), high_of(bits)};
+	const uint64_t bits = ky_real_bits(weight);
+	const uint32_t words[] = {thread, callsite, cpu, (uint32_t)mode, event, KY_TWO_WORDS(bits)};
 	put(trace, ts, KY_REC_SAMPLE, 0, words);
 }
 
@@ -358,4 +330,108 @@ void ky_problems(struct ky_trace *trace, const char *name, enum ky_severity seve
 	const uint32_t row = number ? row_of(trace, name, severity, at) : KY_NONE;
 	if (row != KY_NONE)
 		trace->problems.number[row] += number;
+}
+
+/* ---- windows of a flight recorder ---- */
+
+/*
+ * The stretches of time that a flight recorder kept. Between two of them kernel events are missing: it is
+ * unknown what ran and ended there.
+ *
+ *   ┌ window ────────┐                ┌ window ───
+ *   │ a runs ────────┤                │  ... switched away from b
+ *   └────────────────┘                └───────────
+ *                    ▲ everything open ends here, by a gap record staged one nanosecond later, so that it follows the
+ *                      window's last events
+ */
+
+/*
+ * A file may have any number of windows and threads: the limit of rows visited at the ends of
+ * windows.
+ */
+#define GAP_ROWS_MAX (UINT64_C(1) << 28)
+
+const struct ky_window *ky_window_of(const struct ky_window *windows, uint32_t count, int64_t ts)
+{
+	uint32_t low = 0, high = count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (windows[middle].to_ns < ts)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count ? &windows[low] : NULL;
+}
+
+void ky_trace_windows(struct ky_trace *trace, const struct ky_window *windows, uint32_t count)
+{
+	struct ky_build *build = trace->build;
+	build->windows = count ? malloc(count * sizeof(*windows)) : NULL;
+	if (count && !build->windows) {
+		ky_trace_no_memory(trace);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		build->windows[i] = windows[i];
+		if (windows[i].to_ns == INT64_MAX)
+			continue;
+		KY_PUT_KERNEL(trace, windows[i].to_ns + 1, KY_KERNEL_GAP, 0);
+		trace->events--; /* it is no event */
+	}
+	build->windows_count = count;
+}
+
+bool ky_window_wants(const struct ky_trace *trace, int64_t ts, uint32_t sub)
+{
+	const struct ky_build *build = trace->build;
+	/* The identity of a task is valid in all windows. */
+	if (sub >= KY_KERNEL_TASK_NEW && sub <= KY_KERNEL_TASK_HINT)
+		return true;
+	const struct ky_window *window = ky_window_of(build->windows, build->windows_count, ts);
+	return window && window->from_ns <= ts;
+}
+
+static void end_cpus(struct ky_trace *trace, int64_t ts)
+{
+	const struct ky_kernel_state *state = trace->build->kernel;
+	for (uint64_t i = 0; i < state->cpus_room; i++) {
+		struct ky_cpu_state *cpu = &state->cpus[i];
+		if (cpu->slice)
+			trace->sched.dur[cpu->slice - 1] = ts - trace->sched.ts[cpu->slice - 1];
+		cpu->slice = 0;
+	}
+}
+
+static void end_states(struct ky_trace *trace, int64_t ts)
+{
+	const struct ky_kernel_state *state = trace->build->kernel;
+	for (uint64_t i = 0; i < state->threads_room; i++) {
+		ky_sched_close_state(trace, ts, &state->threads[i]);
+		state->threads[i] = (struct ky_thread_rows){0};
+	}
+}
+
+/* End the spans of threads and CPUs; those with an id may reach into another window. */
+static void end_spans(struct ky_trace *trace, int64_t ts)
+{
+	struct ky_build *build = trace->build;
+	for (uint32_t i = 0; i < build->states_room && i < trace->tracks.rows.count; i++) {
+		const uint8_t kind = trace->tracks.kind[i];
+		if ((kind != KY_TRACK_THREAD && kind != KY_TRACK_CPU) || build->states[i].finite)
+			continue;
+		for (uint32_t open = build->states[i].depth; open; open--)
+			(void)ky_build_end(trace, ts, i, 0, 0, 0);
+	}
+}
+
+void ky_window_end(struct ky_trace *trace, int64_t ts)
+{
+	struct ky_kernel_state *state = trace->build->kernel;
+	state->gap_rows += state->cpus_room + state->threads_room + trace->build->states_room;
+	if (state->gap_rows > GAP_ROWS_MAX)
+		return;
+	end_cpus(trace, ts);
+	end_states(trace, ts);
+	end_spans(trace, ts);
 }

@@ -15,9 +15,9 @@
 
 void ky_put_job(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 {
-	KY_PUT_KERNEL(trace, ts, KY_KERNEL_JOB, (uint32_t)job->key, (uint32_t)(job->key >> 32),
-		      (uint32_t)job->run, (uint32_t)(job->run >> 32), job->step, (uint32_t)job->tid,
-		      job->track, job->category, job->name, job->args);
+	KY_PUT_KERNEL(trace, ts, KY_KERNEL_JOB, KY_TWO_WORDS(job->key), KY_TWO_WORDS(job->run),
+		      job->step, (uint32_t)job->tid, job->track, job->category, job->name,
+		      job->args);
 }
 
 /* ---- lines ---- */
@@ -192,8 +192,8 @@ static void fence(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 void ky_job_apply(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 {
 	const struct ky_job job = {
-		.key = (uint64_t)words[1] << 32 | words[0],
-		.run = (uint64_t)words[3] << 32 | words[2],
+		.key = ky_words_u64(words),
+		.run = ky_words_u64(words + 2),
 		.step = words[4],
 		.tid = (int32_t)words[5],
 		.track = words[6],

@@ -15,21 +15,6 @@
 
 /* ---- putting ---- */
 
-static uint64_t bits_of(double value)
-{
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static double real_of(uint32_t low, uint32_t high)
-{
-	uint64_t bits = (uint64_t)high << 32 | low;
-	double value;
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
 void ky_put_switch(struct ky_trace *trace, int64_t ts, const struct ky_switch *event)
 {
 	KY_PUT_KERNEL(trace, ts, KY_KERNEL_SWITCH, event->cpu, (uint32_t)event->prev_tid,
@@ -114,9 +99,8 @@ void ky_put_tid_end(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t ca
 void ky_put_cpu_counter(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t name,
 			double value)
 {
-	uint64_t bits = bits_of(value);
-	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_COUNTER, cpu, name, (uint32_t)bits,
-		      (uint32_t)(bits >> 32));
+	uint64_t bits = ky_real_bits(value);
+	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_COUNTER, cpu, name, KY_TWO_WORDS(bits));
 }
 
 void ky_put_raw(struct ky_trace *trace, int64_t ts, uint32_t cpu, int32_t tid, uint32_t name,
@@ -142,9 +126,9 @@ void ky_put_tid_sample(struct ky_trace *trace, int64_t ts, int32_t pid, int32_t 
 		       uint32_t callsite, uint32_t cpu, enum ky_cpu_mode mode, double weight,
 		       uint32_t event)
 {
-	uint64_t bits = bits_of(weight);
+	uint64_t bits = ky_real_bits(weight);
 	KY_PUT_KERNEL(trace, ts, KY_KERNEL_TID_SAMPLE, (uint32_t)pid, (uint32_t)tid, callsite, cpu,
-		      (uint32_t)mode, (uint32_t)bits, (uint32_t)(bits >> 32), event);
+		      (uint32_t)mode, KY_TWO_WORDS(bits), event);
 }
 
 void ky_put_binder_transaction(struct ky_trace *trace, int64_t ts, int32_t tid,
@@ -388,7 +372,7 @@ static void apply_span(struct ky_trace *trace, int64_t ts, uint32_t sub, const u
 static void apply_counter(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 {
 	uint32_t track = ky_track_counter(trace, KY_TRACK_CPU_COUNTER, words[0], words[1]);
-	ky_build_counter(trace, ts, track, real_of(words[2], words[3]), 0);
+	ky_build_counter(trace, ts, track, ky_words_real(words + 2), 0);
 }
 
 static void apply_sample(struct ky_trace *trace, int64_t ts, const uint32_t *words)
@@ -396,7 +380,7 @@ static void apply_sample(struct ky_trace *trace, int64_t ts, const uint32_t *wor
 	int32_t pid = (int32_t)words[0];
 	uint32_t thread = ky_kernel_thread_in(trace, pid, (int32_t)words[1]);
 	ky_build_sample(trace, ts, thread, words[2], words[3], (uint8_t)words[4],
-			real_of(words[5], words[6]), words[7]);
+			ky_words_real(words + 5), words[7]);
 }
 
 /* ---- applying ---- */
@@ -452,7 +436,7 @@ static void apply_task(struct ky_trace *trace, int64_t ts, uint32_t sub, const u
 static void apply_task_step(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 {
 	const struct ky_task_step step = {
-		.tid = (int64_t)((uint64_t)words[1] << 32 | words[0]),
+		.tid = (int64_t)ky_words_u64(words),
 		.cpu = words[2],
 		.comm = known_comm(trace, words[3]),
 		.now = words[4],

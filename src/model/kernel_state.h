@@ -5,11 +5,9 @@
  *
  *   kernel.c  packs and unpacks the staged words, finds the thread of a tid
  *   sched.c   CPUs: the sched slice that is open; threads: the state that is open
- *   sched_tasks.c  the same for kernels that report one task at a time
  *   jobs.c    what devices do one after the other
- *   series.c  counters of threads, sums, and lanes of devices
+ *   series.c  counters of threads, sums, and lanes: which track of a set an async span has
  *   marker.c  lines of trace_marker
- *   lanes.c   async spans: which track of a set a cookie has
  *   binder.c  Android's calls
  */
 #ifndef KY_MODEL_KERNEL_STATE_H
@@ -72,7 +70,7 @@ struct ky_thread_rows {
 		hanging; /* sched slice that ended because another thread ran: its end state is still to come */
 };
 
-/* End everything that is open at the end of a window (window.c). */
+/* End everything that is open at the end of a window (intake.c). */
 void ky_window_end(struct ky_trace *trace, int64_t ts);
 
 /*
@@ -202,14 +200,8 @@ void ky_sched_blocked(struct ky_trace *trace, uint32_t thread, bool io_wait, uin
 /* Report whether a CPU is known to run the thread. */
 bool ky_sched_runs(const struct ky_trace *trace, uint32_t thread);
 
-/* Parts of sched.c that sched_tasks.c shares. The first two return NULL without memory. */
-struct ky_cpu_state *ky_sched_cpu(struct ky_trace *trace, uint32_t cpu);
-struct ky_thread_rows *ky_sched_rows(struct ky_trace *trace, uint32_t thread);
-void ky_sched_open_state(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t name,
-			 uint32_t cpu, uint32_t waker);
+/* End the state that is open. */
 void ky_sched_close_state(struct ky_trace *trace, int64_t ts, const struct ky_thread_rows *rows);
-void ky_sched_open_slice(struct ky_trace *trace, int64_t ts, struct ky_cpu_state *cpu,
-			 const struct ky_switch *event, uint32_t thread);
 void ky_sched_task(struct ky_trace *trace, int64_t ts, const struct ky_task_step *step);
 
 void ky_job_apply(struct ky_trace *trace, int64_t ts, const uint32_t *words);

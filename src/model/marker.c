@@ -307,10 +307,8 @@ void ky_put_marker_text(struct ky_trace *trace, int64_t ts, int32_t tid, const c
 			return;
 		point = (struct point){.name = ky_string(trace, text, bytes)};
 	}
-	uint64_t value = (uint64_t)point.value;
 	KY_PUT_KERNEL(trace, ts, KY_KERNEL_MARKER, (uint32_t)tid, (uint32_t)(uint8_t)point.phase,
-		      point.tgid, point.name, point.track, (uint32_t)value,
-		      (uint32_t)(value >> 32));
+		      point.tgid, point.name, point.track, KY_TWO_WORDS(point.value));
 }
 
 void ky_put_marker(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t text)
@@ -338,7 +336,7 @@ void ky_marker_apply(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 		.tgid = words[2],
 		.name = words[3],
 		.track = words[4],
-		.value = (int64_t)((uint64_t)words[6] << 32 | words[5]),
+		.value = (int64_t)ky_words_u64(words + 5),
 	};
 	apply(trace, ts, (int32_t)words[0], &point);
 }

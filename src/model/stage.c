@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stage.c: see stage.h. */
-#include "model/stage.h"
+/* stage.c: events on their way from a reader to the builders, put into the order of time: see build.h. */
+#include "model/build.h"
 
 #include <errno.h>
 #include <stdlib.h>

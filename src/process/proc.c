@@ -3,7 +3,6 @@
 #include "process/proc.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "base/file.h"
 
 #include <ctype.h>

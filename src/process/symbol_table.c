@@ -3,7 +3,6 @@
 #include "process/symbol_table.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "process/demangle.h"
 
 #include <elf.h>

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/compare.h"
 #include "process/demangle.h"
 
 #include <dwarf.h>

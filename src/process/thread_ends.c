@@ -3,7 +3,6 @@
 #include "process/thread_ends.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* diff.c: see diff.h. */
 #include "query/diff.h"
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "query/filter.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
  */
 #include "query/sample_stats.h"
 #include "base/array.h"
-#include "base/compare.h"
 #include "base/map.h"
 #include "model/index.h"
 #include "query/filter.h"

@@ -4,7 +4,6 @@
  * functions.
  */
 #include "base/array.h"
-#include "base/compare.h"
 #include "base/map.h"
 #include "query/sql_table.h"
 

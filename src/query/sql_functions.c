@@ -5,7 +5,6 @@
 #include "query/sql.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "model/regexp_size.h"
 #include "query/sql_table.h"
 

@@ -13,7 +13,6 @@
 #include "query/stats.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "query/filter.h"
 
 #include <errno.h>

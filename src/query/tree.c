@@ -2,7 +2,6 @@
 /* tree.c: see tree.h. */
 #include "query/tree.h"
 #include "base/array.h"
-#include "base/compare.h"
 #include "query/filter.h"
 #include "query/sample_stats.h"
 

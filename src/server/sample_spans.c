@@ -17,7 +17,6 @@
 #include "base/array.h"
 #include "server/view.h"
 
-#include "base/compare.h"
 #include "base/stack_join.h"
 
 #include <errno.h>

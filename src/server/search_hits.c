@@ -2,7 +2,7 @@
 /* search_hits.c: see search.h. */
 #include "server/search.h"
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "model/index.h"
 #include "server/api.h"
 

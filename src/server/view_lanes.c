@@ -8,7 +8,6 @@
 #include "server/view_lanes.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>

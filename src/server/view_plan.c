@@ -7,7 +7,6 @@
 #include "server/view_lanes.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 #include "base/map.h"
 
 #include <assert.h>

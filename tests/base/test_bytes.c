@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_bytes.c: the byte reader never reads beyond its end, and stays bad once it has tried. */
+#include "base/array.h"
 #include "base/bytes.h"
-#include "base/compare.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 #include "formats/ctf/ctf_reader.h"
 
 #include "base/array.h"
-#include "model/columns.h"
 #include "model/kernel.h"
+#include "model/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "model/columns.h"
+#include "model/trace.h"
 
 #define NO_PARENT UINT32_MAX
 

@@ -13,7 +13,6 @@
 #include "formats/kymo/kymo_defs.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>

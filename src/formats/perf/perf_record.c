@@ -3,7 +3,6 @@
 #include "formats/perf/perf_session.h"
 
 #include "base/array.h"
-#include "base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * in the order of theirs.
  */
 #include "base/array.h"
-#include "base/compare.h"
 #include "formats/uftrace/uftrace_reader.h"
 
 #include <errno.h>

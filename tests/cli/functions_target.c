@@ -5,9 +5,11 @@
  *	functions_target N [crash]	work() N times, each calls leaf() twice; then finish(41), or a crash
  *	functions_target forks N	N children one after the other, each works once and ends at once
  *	functions_target patched	waits until work() begins with a jump, then calls it 100 times
- *	functions_target forever	says "ready" and works until SIGTERM; 0 when all results were right
+ *	functions_target forever	says "ready" and works until SIGTERM; 0 when all results were right. Says "traced" when
+ *					it has called work() with a jump at its beginning, each time one is put there
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +50,29 @@ static void on_term(int number)
 	asked = number;
 }
 
+static bool work_is_patched(void)
+{
+	const volatile unsigned char *const code = (const volatile unsigned char *)(size_t)work;
+	return *code == 0xe9;
+}
+
 static int work_for_ever(void)
 {
 	static volatile unsigned seven = 7; /* or the compiler would call it once */
 	const unsigned right = work(seven);
+	bool was_patched = false;
 	signal(SIGTERM, on_term);
 	puts("ready");
 	fflush(stdout);
 	while (!asked) {
+		const bool patched = work_is_patched();
 		if (work(seven) != right)
 			return 1;
+		if (patched && !was_patched) {
+			puts("traced");
+			fflush(stdout);
+		}
+		was_patched = patched;
 	}
 	return 0;
 }
@@ -76,9 +91,8 @@ static int fork_often(long count)
 
 static int work_when_patched(void)
 {
-	const volatile unsigned char *const code = (const volatile unsigned char *)(size_t)work;
 	unsigned sum = 0;
-	while (*code != 0xe9)
+	while (!work_is_patched())
 		usleep(1000);
 	for (unsigned i = 0; i < 100; i++)
 		sum += work(i);

@@ -20,7 +20,7 @@
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
 struct walk {
-	const struct ky_jitdump_source *source;
+	const struct ky_jitdump_input *input;
 	uint64_t at; /* of the record */
 	ky_jit_code_fn code;
 	void *context;
@@ -131,15 +131,15 @@ static bool take_record(struct walk *walk, uint32_t id, uint64_t time_ns, const 
 
 static void damaged(const struct walk *walk, const char *what)
 {
-	walk->source->damaged(walk->source->context, walk->at, what);
+	walk->input->damaged(walk->input->context, walk->at, what);
 }
 
 /* Take one record; false at the end, good or bad. */
 static bool next_record(struct walk *walk)
 {
-	const struct ky_jitdump_source *source = walk->source;
+	const struct ky_jitdump_input *input = walk->input;
 	size_t have;
-	const uint8_t *at = source->need(source->context, RECORD_HEAD_BYTES, &have);
+	const uint8_t *at = input->need(input->context, RECORD_HEAD_BYTES, &have);
 	if (have < RECORD_HEAD_BYTES) {
 		if (have)
 			damaged(walk, "the file ends within a record's head");
@@ -153,7 +153,7 @@ static bool next_record(struct walk *walk)
 		return false;
 	}
 	const size_t window = bytes < KY_JITDUMP_WINDOW ? bytes : KY_JITDUMP_WINDOW;
-	at = source->need(source->context, window, &have);
+	at = input->need(input->context, window, &have);
 	const size_t usable = have < window ? have : window;
 	/* The process that writes the file may have cut it since. */
 	if (usable < RECORD_HEAD_BYTES) {
@@ -162,7 +162,7 @@ static bool next_record(struct walk *walk)
 	}
 	if (!take_record(walk, id, time_ns, at + RECORD_HEAD_BYTES, usable - RECORD_HEAD_BYTES))
 		damaged(walk, "a record is shorter than its kind needs");
-	if (have < window || !source->skip(source->context, bytes)) {
+	if (have < window || !input->skip(input->context, bytes)) {
 		damaged(walk, "the file ends within a record");
 		return false;
 	}
@@ -170,19 +170,19 @@ static bool next_record(struct walk *walk)
 	return true;
 }
 
-int ky_jitdump_read(const struct ky_jitdump_source *source, struct ky_jitdump_head *head,
+int ky_jitdump_read(const struct ky_jitdump_input *input, struct ky_jitdump_head *head,
 		    ky_jit_code_fn code, void *context)
 {
-	struct walk walk = {.source = source, .code = code, .context = context};
+	struct walk walk = {.input = input, .code = code, .context = context};
 	size_t have;
-	const uint8_t *at = source->need(source->context, KY_JITDUMP_HEAD_BYTES, &have);
+	const uint8_t *at = input->need(input->context, KY_JITDUMP_HEAD_BYTES, &have);
 	if (!ky_jitdump_head(at, have, head))
 		return -EBADMSG;
 	walk.big = head->big;
 	const uint32_t head_bytes = ky_perf_u32(at + 8, head->big);
 	const uint32_t skipped =
 		head_bytes < KY_JITDUMP_HEAD_BYTES ? KY_JITDUMP_HEAD_BYTES : head_bytes;
-	if (!source->skip(source->context, skipped)) {
+	if (!input->skip(input->context, skipped)) {
 		damaged(&walk, "the file ends within its head");
 		return 0;
 	}

@@ -68,7 +68,7 @@ bool ky_jitdump_head(const uint8_t *data, size_t bytes, struct ky_jitdump_head *
 #define KY_JITDUMP_WINDOW 65536u
 
 /* Where the bytes of a dump come from. */
-struct ky_jitdump_source {
+struct ky_jitdump_input {
 	/* Return the bytes from here on, at most KY_JITDUMP_WINDOW: as many as asked for, or fewer at the end. */
 	const uint8_t *(*need)(void *context, size_t bytes, size_t *have);
 	/* Pass over bytes; false when the end comes before. */
@@ -82,7 +82,7 @@ struct ky_jitdump_source {
  * Read a dump from the first byte to the last; damage ends it. head is filled before the first call. 0, or -EBADMSG when it
  * is no jitdump.
  */
-int ky_jitdump_read(const struct ky_jitdump_source *source, struct ky_jitdump_head *head,
+int ky_jitdump_read(const struct ky_jitdump_input *input, struct ky_jitdump_head *head,
 		    ky_jit_code_fn code, void *context);
 /* Report whether a path is that of a jitdump (".../jit-PID.dump"): its mapping says that the program writes one. */
 bool ky_jitdump_is_path(const char *path);

@@ -157,10 +157,10 @@ void ky_symbols_jitdump(struct ky_symbols *symbols, int64_t pid, const char *pat
 	struct dump_file *file = fd >= 0 ? calloc(1, sizeof(*file)) : NULL;
 	if (file) {
 		struct filling filling = {symbols, jit, timed, {0}};
-		const struct ky_jitdump_source source = {need, skip, damaged, file};
+		const struct ky_jitdump_input input = {need, skip, damaged, file};
 		file->fd = fd;
 		file->symbols = symbols;
-		(void)ky_jitdump_read(&source, &filling.head, on_code, &filling);
+		(void)ky_jitdump_read(&input, &filling.head, on_code, &filling);
 	}
 	free(file);
 	if (fd >= 0)

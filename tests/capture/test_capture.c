@@ -434,6 +434,31 @@ static void a_program_that_cannot_be_run_is_told_with_the_reason(void **state)
 	assert_int_equal(ky_child_find("", path, sizeof(path)), -ENOENT);
 }
 
+/* The end of a child that never became the program fires no exit trigger. */
+static void a_capture_of_a_program_that_cannot_be_run_keeps_nothing(void **state)
+{
+	(void)state;
+	char *command[] = {"./program", NULL};
+	char text[] = "exit", message[KY_CAPTURE_MESSAGE_BYTES];
+	const struct ky_trigger trigger = {.kind = KY_TRIGGER_EXIT, .text = text};
+	const struct ky_capture_options options = {.path = "a.kymo",
+						   .command = command,
+						   .scope = KY_PROCESSES_CHILDREN,
+						   .drums = true,
+						   .triggers = &trigger,
+						   .triggers_count = 1,
+						   .before_ns = 1000 * MS};
+	struct ky_capture_facts facts;
+	write_file("a.kymo", "before");
+	write_file("program", "#!/no/such/interpreter\n");
+	assert_int_equal(chmod("program", 0755), 0);
+	assert_int_equal(ky_capture(&options, &facts, message), -ENOENT);
+	assert_non_null(strstr(message, "./program"));
+	assert_true(facts.exec_failed && !facts.started && !facts.kept);
+	assert_int_equal(facts.snapshots, 0);
+	expect_file("a.kymo", "before");
+}
+
 static void signals_are_passed_on(void **state)
 {
 	(void)state;
@@ -527,6 +552,9 @@ int main(void)
 						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
 			a_program_that_cannot_be_run_is_told_with_the_reason, make_folder,
+			remove_folder),
+		cmocka_unit_test_setup_teardown(
+			a_capture_of_a_program_that_cannot_be_run_keeps_nothing, make_folder,
 			remove_folder),
 		cmocka_unit_test(signals_are_passed_on),
 		cmocka_unit_test(signals_are_read_and_told_apart),

@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,6 +266,36 @@ static void mappings_of_this_process_are_found(void **state)
 	fclose(temporary);
 }
 
+/* kymo's own path and the inode may mean another file than in the process's root: they must do only when that is gone. */
+static void a_mapped_file_is_opened_by_its_path_when_its_process_ended(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/kymo-proc-XXXXXX";
+	struct stat status;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	const int made = open("mapped", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(made >= 0);
+	assert_int_equal(fstat(made, &status), 0);
+	close(made);
+	/* No root of a process has this path. */
+	struct ky_proc_mapping mapping = {
+		.start = 1, .end = 2, .inode = status.st_ino, .path = "mapped"};
+	assert_true(ky_proc_maps_open_file(getpid(), &mapping) < 0);
+	const pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	const int fd = ky_proc_maps_open_file(child, &mapping);
+	assert_true(fd >= 0);
+	close(fd);
+	mapping.inode++;
+	assert_true(ky_proc_maps_open_file(child, &mapping) < 0);
+	assert_int_equal(unlink("mapped"), 0);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void *wait_for_end(void *pipe_end)
 {
 	char byte;
@@ -352,6 +383,7 @@ int main(void)
 		cmocka_unit_test(this_process_is_as_it_knows_itself),
 		cmocka_unit_test(a_process_that_is_gone_is_an_error),
 		cmocka_unit_test(mappings_of_this_process_are_found),
+		cmocka_unit_test(a_mapped_file_is_opened_by_its_path_when_its_process_ended),
 		cmocka_unit_test(threads_and_descriptors_are_listed),
 		cmocka_unit_test(children_are_listed_and_their_end_is_known),
 	};

@@ -296,6 +296,7 @@ static void a_perf_map_is_read_line_by_line(void **state)
 struct dump {
 	uint8_t bytes[256];
 	size_t size, at;
+	size_t cut; /* the file has this size once the head of its record was read; 0: it stays */
 	uint32_t codes, damages;
 };
 
@@ -307,9 +308,11 @@ static void put(struct dump *dump, uint64_t value, size_t bytes)
 
 static const uint8_t *need(void *context, size_t bytes, size_t *have)
 {
-	const struct dump *const dump = context;
+	struct dump *const dump = context;
 	const size_t left = dump->size - dump->at;
 	*have = left < bytes ? left : bytes;
+	if (dump->cut && dump->at == KY_JITDUMP_HEAD_BYTES)
+		dump->size = dump->cut;
 	return dump->bytes + dump->at;
 }
 
@@ -336,40 +339,64 @@ static void on_code(void *context, const struct ky_jit_code *code)
 	dump->codes++;
 }
 
+/* Write a dump of one function. */
+static void make_dump(struct dump *dump)
+{
+	*dump = (struct dump){0};
+	put(dump, KY_JITDUMP_MAGIC, 4);
+	put(dump, 1, 4);
+	put(dump, KY_JITDUMP_HEAD_BYTES, 4);
+	put(dump, EM_X86_64, 4);
+	put(dump, 0, 4);
+	put(dump, 77, 4); /* pid */
+	dump->size = KY_JITDUMP_HEAD_BYTES;
+	put(dump, 0, 4); /* a function that was made */
+	put(dump, 16 + 40 + 5, 4);
+	put(dump, 1, 8);
+	put(dump, 77, 4);
+	put(dump, 78, 4);
+	put(dump, 0x5000, 8);
+	put(dump, 0x5000, 8);
+	put(dump, 16, 8);
+	put(dump, 0, 8);
+	memcpy(dump->bytes + dump->size, "made", 5);
+	dump->size += 5;
+}
+
 static void a_jitdump_that_is_cut_short_is_read_up_to_there(void **state)
 {
 	(void)state;
-	struct dump whole = {0};
-	const struct ky_jitdump_source source = {need, pass_over, damaged, &whole};
+	struct dump whole;
+	const struct ky_jitdump_input input = {need, pass_over, damaged, &whole};
 	struct ky_jitdump_head head;
-	put(&whole, KY_JITDUMP_MAGIC, 4);
-	put(&whole, 1, 4);
-	put(&whole, KY_JITDUMP_HEAD_BYTES, 4);
-	put(&whole, EM_X86_64, 4);
-	put(&whole, 0, 4);
-	put(&whole, 77, 4); /* pid */
-	whole.size = KY_JITDUMP_HEAD_BYTES;
-	put(&whole, 0, 4); /* a function that was made */
-	put(&whole, 16 + 40 + 5, 4);
-	put(&whole, 1, 8);
-	put(&whole, 77, 4);
-	put(&whole, 78, 4);
-	put(&whole, 0x5000, 8);
-	put(&whole, 0x5000, 8);
-	put(&whole, 16, 8);
-	put(&whole, 0, 8);
-	memcpy(whole.bytes + whole.size, "made", 5);
-	whole.size += 5;
+	make_dump(&whole);
 	const size_t size = whole.size;
 	for (size_t cut = 0; cut <= size; cut++) {
 		whole.size = cut;
 		whole.at = whole.codes = whole.damages = 0;
-		const int error = ky_jitdump_read(&source, &head, on_code, &whole);
+		const int error = ky_jitdump_read(&input, &head, on_code, &whole);
 		assert_int_equal(error, cut < KY_JITDUMP_HEAD_BYTES ? -EBADMSG : 0);
 		assert_int_equal(whole.damages > 0, cut > KY_JITDUMP_HEAD_BYTES && cut < size);
 		assert_int_equal(whole.codes, cut > KY_JITDUMP_HEAD_BYTES + 16 + 40);
 	}
 	assert_int_equal(head.pid, 77);
+}
+
+static void a_jitdump_may_be_cut_while_it_is_read(void **state)
+{
+	(void)state;
+	struct dump dump;
+	const struct ky_jitdump_input input = {need, pass_over, damaged, &dump};
+	struct ky_jitdump_head head;
+	make_dump(&dump);
+	const size_t size = dump.size;
+	for (size_t cut = KY_JITDUMP_HEAD_BYTES; cut < size; cut++) {
+		make_dump(&dump);
+		dump.cut = cut;
+		assert_int_equal(ky_jitdump_read(&input, &head, on_code, &dump), 0);
+		assert_true(dump.damages > 0);
+		assert_int_equal(dump.codes, cut > KY_JITDUMP_HEAD_BYTES + 16 + 40);
+	}
 }
 
 static void a_jitdump_is_known_by_its_path(void **state)
@@ -396,6 +423,7 @@ int main(void)
 		cmocka_unit_test(a_build_id_is_written_in_hexadecimal),
 		cmocka_unit_test(a_perf_map_is_read_line_by_line),
 		cmocka_unit_test(a_jitdump_that_is_cut_short_is_read_up_to_there),
+		cmocka_unit_test(a_jitdump_may_be_cut_while_it_is_read),
 		cmocka_unit_test(a_jitdump_is_known_by_its_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

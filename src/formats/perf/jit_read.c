@@ -110,8 +110,8 @@ static int read_jitdump(struct ky_load *load)
 	};
 	struct ky_jitdump_head head;
 	trace->clock = KY_CLOCK_MONOTONIC;
-	const struct ky_jitdump_source source = {need, skip, damaged, load};
-	if (ky_jitdump_read(&source, &head, on_code, &reading) != 0)
+	const struct ky_jitdump_input input = {need, skip, damaged, load};
+	if (ky_jitdump_read(&input, &head, on_code, &reading) != 0)
 		return load->input->error
 			       ? load->input->error
 			       : ky_load_fail(load, 0, "not a jitdump: expected its head");

@@ -30,6 +30,7 @@ test cmd g++ g++
 test cmd clang clang
 test cmd cmake cmake
 test cmd make make
+test cmd mold mold
 test cmd objcopy binutils
 test cmd python3 python3
 test cmd node nodejs

@@ -35,10 +35,10 @@ static void add_range(struct ky_functions_ranges *ranges, uint64_t from, uint64_
 static void take_section(struct ky_functions_reading *reading, const GElf_Shdr *head,
 			 const char *name)
 {
-	const bool is_stubs = strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
+	const bool is_plt = strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
 	if (strcmp(name, ".init") == 0 || strcmp(name, ".fini") == 0)
 		add_range(&reading->glue, head->sh_addr, head->sh_size);
-	add_range(is_stubs ? &reading->stubs : &reading->text, head->sh_addr, head->sh_size);
+	add_range(is_plt ? &reading->plt : &reading->text, head->sh_addr, head->sh_size);
 }
 
 /* Find the code, by sections; without these, by segments. */

@@ -82,9 +82,9 @@ struct ky_functions_reading {
 	Dwarf_CFI *cfi;     /* NULL: none */
 	uint64_t asked_cie; /* the last CIE whose plain descriptions were asked about; ~0: none */
 	struct ky_functions_row plain;
-	struct ky_functions_ranges text;  /* sections of instructions, */
-	struct ky_functions_ranges stubs; /* those of .plt, which are not functions, */
-	struct ky_functions_ranges glue;  /* .init and .fini: pieces of several files */
+	struct ky_functions_ranges text; /* sections of instructions, */
+	struct ky_functions_ranges plt;  /* those of .plt, which are not functions, */
+	struct ky_functions_ranges glue; /* .init and .fini: pieces of several files */
 };
 
 /* ---- functions.c ---- */

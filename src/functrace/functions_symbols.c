@@ -66,7 +66,7 @@ static void take_symbol(struct ky_functions_reading *reading, const GElf_Sym *sy
 	if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    bytes == 0 || bytes == KY_FUNCTIONS_NAME_MAX || is_piece(name, bytes) ||
 	    !ky_functions_bytes(reading->own, symbol->st_value, true, &left) ||
-	    ky_functions_in(&reading->stubs, symbol->st_value) ||
+	    ky_functions_in(&reading->plt, symbol->st_value) ||
 	    !is_entry(reading, symbol->st_value))
 		return;
 	const char *version = memchr(name + 1, '@', bytes - 1);
@@ -201,7 +201,7 @@ static void add_frames(struct ky_functions_reading *reading)
 		}
 		const bool again = i && reading->frames[i - 1].address == frame->address;
 		if (frame->address >= covered && !again &&
-		    !ky_functions_in(&reading->stubs, frame->address) &&
+		    !ky_functions_in(&reading->plt, frame->address) &&
 		    ky_functions_frame_is_entry(reading, frame, frame->address))
 			add_frame(reading, frame);
 	}

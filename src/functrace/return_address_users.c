@@ -8,8 +8,8 @@
  *      sub $16, %rsp       depth 24     the stack pointer is followed from the entry, as long as the code is straight
  *      mov 24(%rsp), %rax  looks
  *
- *   g: xor %esi, %esi      g goes on in f, so f has g's return address: g counts as one that looks. The same for stubs of
- *      jmp f               functions of other files that are known to look
+ *   g: xor %esi, %esi      g goes on in f, so f has g's return address: g counts as one that looks. The same for
+ *      jmp f               entries of .plt for functions of other files that are known to look
  */
 #include "base/array.h"
 #include "functrace/functions_parts.h"
@@ -21,6 +21,7 @@
 
 #define TAILS_MAX (16u << 20)
 #define CHAIN_MAX 16u
+#define PLT_PLAIN_MAX 2u /* instructions before the jump of an entry of .plt */
 
 /* ---- the stack pointer ---- */
 
@@ -182,23 +183,25 @@ static bool goes_through_slot(const struct ky_functions_looks *looks,
 	return known && it->kind == KY_INSTRUCTION_JUMP_INDIRECT && it->rip_relative;
 }
 
-/* Report whether it is such a stub in .plt: maybe endbr64, then the jump. */
-static bool is_stub_of_looker(const struct ky_functions_looks *looks, uint64_t stub)
+/*
+ * Report whether it is an entry of .plt for such a function: the jump, perhaps behind endbr64 and, as mold makes it,
+ * a move of the entry's number.
+ */
+static bool is_entry_of_looker(const struct ky_functions_looks *looks, uint64_t entry)
 {
 	uint64_t left;
-	const uint8_t *code = ky_functions_in(&looks->reading->stubs, stub)
-				      ? ky_functions_bytes(looks->reading->own, stub, true, &left)
+	const uint8_t *code = ky_functions_in(&looks->reading->plt, entry)
+				      ? ky_functions_bytes(looks->reading->own, entry, true, &left)
 				      : NULL;
 	struct ky_instruction it;
 	uint64_t at = 0;
-	if (!code || !ky_instruction_read(&it, code, left))
-		return false;
-	if (it.kind == KY_INSTRUCTION_PLAIN) {
-		at = it.bytes;
+	for (unsigned i = 0; code && i <= PLT_PLAIN_MAX; i++, at += it.bytes) {
 		if (!ky_instruction_read(&it, code + at, left - at))
 			return false;
+		if (it.kind != KY_INSTRUCTION_PLAIN)
+			return goes_through_slot(looks, &it, entry + at);
 	}
-	return goes_through_slot(looks, &it, stub + at);
+	return false;
 }
 
 /* Report whether it goes on in a function of another file that looks, which has the return address of this one. */
@@ -208,7 +211,7 @@ static bool goes_on_in_looker(const struct ky_functions_looks *looks,
 	if (!looks->slots_count)
 		return false;
 	if (it->kind == KY_INSTRUCTION_JUMP)
-		return is_stub_of_looker(looks, address + it->bytes + (uint64_t)it->branch);
+		return is_entry_of_looker(looks, address + it->bytes + (uint64_t)it->branch);
 	return goes_through_slot(looks, it, address);
 }
 

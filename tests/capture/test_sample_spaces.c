@@ -245,7 +245,21 @@ static void tell(void *context, const struct ky_symbolizer_function *function)
 	told->lines |= function->file && function->line;
 }
 
-/* The address of a function in a file, as an offset; of the target these are the same. */
+/* Return the offset in the file of an address that it is linked for. */
+static uint64_t offset_at(Elf *elf, uint64_t address)
+{
+	size_t count = 0;
+	elf_getphdrnum(elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr head;
+		if (gelf_getphdr(elf, (int)i, &head) && head.p_type == PT_LOAD &&
+		    address - head.p_vaddr < head.p_filesz)
+			return address - head.p_vaddr + head.p_offset;
+	}
+	return 0;
+}
+
+/* Return the offset of a function in a file. */
 static uint64_t offset_of(const char *path, const char *wanted)
 {
 	uint64_t found = 0;
@@ -260,7 +274,7 @@ static uint64_t offset_of(const char *path, const char *wanted)
 		Elf_Data *data = head.sh_type == SHT_SYMTAB ? elf_getdata(section, NULL) : NULL;
 		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++)
 			if (strcmp(elf_strptr(elf, head.sh_link, symbol.st_name), wanted) == 0)
-				found = symbol.st_value;
+				found = offset_at(elf, symbol.st_value);
 	}
 	elf_end(elf);
 	close(fd);

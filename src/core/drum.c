@@ -258,7 +258,9 @@ static int adopt(int fd, void *context)
 	const int64_t bytes = ky_os_size(fd);
 	if (fd == d->fd || bytes < KY_DRUM_HEADER_BYTES)
 		return fd == d->fd; /* ours is the first: stop looking */
-	uint8_t *base = ky_os_map(fd, (uint64_t)bytes, NULL);
+	/* One mapping for all copies: a library that is loaded a thousand times has no more of them. */
+	uint8_t *const there = ky_os_mapping(fd, (uint64_t)bytes);
+	uint8_t *base = there ? there : ky_os_map(fd, (uint64_t)bytes, NULL);
 	if (!base)
 		return 0;
 	const struct ky_drum_header *h = (const struct ky_drum_header *)(void *)base;
@@ -266,7 +268,8 @@ static int adopt(int fd, void *context)
 	if (__atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != KY_DRUM_MAGIC ||
 	    h->version != KY_DRUM_VERSION || h->pid != (uint32_t)ky_os_pid() ||
 	    h->image != ky_os_image() || h->drum_bytes != (uint64_t)bytes) {
-		ky_os_unmap(base, (uint64_t)bytes);
+		if (!there)
+			ky_os_unmap(base, (uint64_t)bytes);
 		return 0;
 	}
 	if (d->base) { /* made at the same time: no thread has seen ours yet */
@@ -278,6 +281,7 @@ static int adopt(int fd, void *context)
 	d->fd = fd;
 	d->on_disk = !ky_os_sealed(fd);
 	d->adopted = true;
+	d->borrowed = there != NULL;
 	ky_drum_make_parts(d);
 	return 1;
 }
@@ -424,7 +428,8 @@ static int adopt_in_child(int fd, void *context)
 	if (!adopt(fd, &found))
 		return 0;
 	const uint64_t bytes = found.bytes;
-	ky_os_unmap(found.base, bytes);
+	if (!found.borrowed)
+		ky_os_unmap(found.base, bytes);
 	if (bytes != drum.bytes || !ky_os_map(fd, bytes, (void *)(uintptr_t)old))
 		return 0;
 	drum.fd = fd;

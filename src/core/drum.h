@@ -29,6 +29,7 @@ struct ky_drum {
 		identity; /* of the file behind fd: the program may close fd and reuse its number */
 	bool on_disk;     /* a file: populate memory before writing to it */
 	bool adopted;     /* made by another copy of the library, which closes fd */
+	bool borrowed;    /* mapped by another copy, too */
 	bool ticks_inline; /* ticks are those of the counter that kymo.h reads */
 };
 

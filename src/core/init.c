@@ -146,6 +146,7 @@ static void forked(void)
 __attribute__((constructor(101))) static void library_loaded(void)
 {
 	ky_notice_prepare();
+	ky_os_ending_prepare();
 	ky_writer_prepare();
 	pthread_atfork(NULL, NULL, forked);
 	at_quick_exit(mark_exit);
@@ -154,6 +155,8 @@ __attribute__((constructor(101))) static void library_loaded(void)
 
 __attribute__((destructor(101))) static void library_unloaded(void)
 {
-	mark_exit();
-	ky_writer_unload();
+	if (ky_os_ending())
+		mark_exit();
+	else
+		ky_writer_unload();
 }

@@ -90,6 +90,12 @@ struct ky_drum_recorder {
 #define KY_RECORDERS_INSIDE 32u /* slots below are for sessions of the process itself */
 #define KY_RECORDER_ENV 31u     /* KYMO_CATEGORIES */
 
+enum ky_env_state {
+	KY_ENV_NONE,    /* no copy has begun a session yet */
+	KY_ENV_RUNNING, /* one has, or has failed */
+	KY_ENV_LEFT,    /* it was unloaded: the next one goes on */
+};
+
 /* What made the drum. A process may have one of each: their spans are of the same threads and nest in this order. */
 enum ky_drum_layer {
 	KY_DRUM_OWN,       /* the program's own recorder; after exec another, with another image */
@@ -141,7 +147,17 @@ struct ky_drum_header {
 	uint64_t snapshots;       /* how often kymo_snapshot() was called */
 	uint64_t mark_ticks;      /* of the last kymo_mark_start(); 0 before the first */
 	uint64_t recorders_taken; /* a bit for each slot in use (outside) */
-	uint64_t pad3[5];
+	/*
+	 * KYMO_TRACE's session, of whichever copy of the library in the process came first. Read by the process alone. left_
+	 * is what the next one needs when that copy is unloaded.
+	 */
+	uint32_t env_state;     /* enum ky_env_state */
+	uint32_t said;          /* notice.h: a bit for each variable that was complained of */
+	uint64_t left_identity; /* of its file */
+	uint64_t left_lost;     /* the losses below and above, as far as it has reported them */
+	uint32_t left_rotation; /* files of ${rotation} */
+	uint32_t left_files;    /* files in all */
+	uint64_t pad3[1];
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];
 };
 #define KY_DRUM_HEADER_BYTES 4096u
@@ -190,7 +206,8 @@ struct ky_drum_ring {
 	uint32_t level;  /* 0: the thread itself; else signal handlers that interrupted an event */
 	uint64_t events; /* written so far; right only while owner is 0 */
 	uint64_t released_ticks;
-	uint64_t pad[2];
+	uint64_t left_events; /* stream_place.h: how far KYMO_TRACE's session came */
+	uint64_t left_place;
 };
 
 /*

@@ -2,6 +2,7 @@
 /* notice.c: one line on standard error, without harm: no signal, no wait, not into another file. */
 #include "core/notice.h"
 
+#include "core/drum.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define VALUE_BYTES 512u
 
 static uint64_t stderr_identity; /* 0: keep silent */
-static _Atomic uint32_t said;    /* a bit for each variable */
+static _Atomic uint32_t said;    /* a bit for each variable; the drum has those of all copies */
 
 void ky_notice_prepare(void)
 {
@@ -46,7 +47,9 @@ void ky_notice(enum ky_notice_variable variable, const char *value, const char *
 #undef NAME
 	};
 	const uint32_t bit = 1u << variable;
+	const struct ky_drum *drum = ky_drum_peek();
 	if (stderr_identity == 0 || atomic_fetch_or(&said, bit) & bit ||
+	    (drum && __atomic_fetch_or(&drum->header->said, bit, __ATOMIC_RELAXED) & bit) ||
 	    ky_os_identity(STDERR_FILENO) != stderr_identity)
 		return;
 	struct notice_line line = {.used = 0};

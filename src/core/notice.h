@@ -28,7 +28,7 @@ enum ky_notice_variable {
 void ky_notice_prepare(void);
 
 /*
- * Print "kymo: VARIABLE=value: cause: remedy" to standard error, once for each variable. Do nothing if the program has made
+ * Print "kymo: VARIABLE=value: cause: remedy" to standard error, once for each variable in a process. Do nothing if the program has made
  * something else of the descriptor, or if that would block. remedy may be NULL. Not for events: it makes system calls.
  */
 void ky_notice(enum ky_notice_variable variable, const char *value, const char *cause,

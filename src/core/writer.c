@@ -82,8 +82,23 @@ void ky_writer_prepare(void)
 
 void ky_writer_unload(void)
 {
+	struct ky_slot *all = atomic_load(&arena);
+	const struct ky_drum *drum = ky_drum_peek();
 	if (atomic_exchange(&exit_key_made, false))
 		pthread_key_delete(exit_key);
+	kymo_i_tls = &idle;
+	/* The wiped slots of a forked child's parent have no thread. */
+	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++)
+		if (slot_tid(&all[i]) != 0)
+			detach(&all[i]);
+	if (all)
+		ky_os_unmap(all, ky_limits.rings_max * sizeof(struct ky_slot));
+	atomic_store(&arena, NULL);
+}
+
+bool ky_writer_may_allocate(void)
+{
+	return !ky_os_maybe_in_handler();
 }
 
 static struct ky_slot *slots(void)
@@ -440,9 +455,10 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	/* Pairs with the release store of the hook in ky_marker_start(). */
 	ky_writer_hook_fn *hook = __atomic_load_n(&ky_writer_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
-		hook(site->ky_info, end_bit != 0, p->values);
+		hook(site->ky_info, end_bit != 0, p->values,
+		     (uint32_t)(slot - atomic_load(&arena)));
 	ky_writer_wake_fn *wake = __atomic_load_n(&ky_writer_wake, __ATOMIC_RELAXED);
-	if (recorded && wake && !ky_os_maybe_in_handler())
+	if (recorded && wake)
 		wake();
 	errno = saved_errno;
 	return recorded;

@@ -35,22 +35,22 @@ extern const char ky_init_linked, ky_env_linked;
 
 /* Make the thread-exit hook; once, when the library is loaded. */
 void ky_writer_prepare(void);
-/* Remove the hook, before the library is unmapped. */
+/* Give the threads' rings back and remove the hook, before the library is unmapped: no thread is in an event. */
 void ky_writer_unload(void);
 /* Forget the parent's slots: in a forked child, before anything is recorded. */
 void ky_writer_forget(void);
 /* Leave the calling thread's slot, which is the parent's: by the thread that forked. */
 void ky_writer_leave(void);
 
-/* Called in an event's thread after the slow path recorded it, if set: the marker backend. */
-typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values);
+/* Called in an event's thread after the slow path recorded it, if set: the marker backend. slot is the thread's. */
+typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values,
+			       uint32_t slot);
 extern ky_writer_hook_fn *ky_writer_hook;
-/*
- * Called in an event's thread after the slow path recorded it, if set, outside of signal handlers, until it clears this: the
- * session of a forked child waits for its first event. It may allocate.
- */
+/* Called in an event's thread after the slow path recorded it, if set: KYMO_TRACE's session waits to begin. */
 typedef void ky_writer_wake_fn(void);
 extern ky_writer_wake_fn *ky_writer_wake;
+/* Report whether it may allocate memory: it is not in a signal handler. Costs many system calls. */
+bool ky_writer_may_allocate(void);
 /* Send all events through the slow path, and so to the hook; or stop doing so. */
 void ky_writer_slow_only(bool on);
 /*

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -319,4 +320,84 @@ int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)
 		}
 	close(dir);
 	return result;
+}
+
+/* A line of /proc/self/maps: "start-end rwxp offset major:minor inode path". */
+struct map_line {
+	uint64_t start, end, offset, major, minor, inode;
+	bool shared; /* and writable */
+};
+
+static const char *parse_number(const char *at, unsigned base, char until, uint64_t *value)
+{
+	for (*value = 0; *at && *at != until; at++) {
+		const unsigned digit =
+			*at <= '9' ? (unsigned)(*at - '0') : (unsigned)(*at - 'a' + 10);
+		*value = *value * base + digit;
+	}
+	return *at ? at + 1 : at;
+}
+
+static void parse_line(const char *at, struct map_line *line)
+{
+	at = parse_number(at, 16, '-', &line->start);
+	at = parse_number(at, 16, ' ', &line->end);
+	line->shared = strncmp(at, "rw-s", 4) == 0;
+	while (*at && *at++ != ' ')
+		;
+	at = parse_number(at, 16, ' ', &line->offset);
+	at = parse_number(at, 16, ':', &line->major);
+	at = parse_number(at, 16, ' ', &line->minor);
+	parse_number(at, 10, ' ', &line->inode);
+}
+
+/* The search: a mapping may be in several lines, one after the other. */
+struct map_search {
+	const struct stat *file;
+	uint64_t bytes;
+	uint64_t start, end; /* of what was found so far; start 0: nothing */
+};
+
+/* Return true when all of the file was found. */
+static bool search_line(struct map_search *search, const char *text)
+{
+	struct map_line line;
+	parse_line(text, &line);
+	const bool same = line.shared && line.inode == search->file->st_ino &&
+			  line.major == major(search->file->st_dev) &&
+			  line.minor == minor(search->file->st_dev);
+	if (same && line.offset == 0)
+		search->start = search->end = line.start;
+	else if (!same || line.start != search->end || line.offset != line.start - search->start)
+		search->start = 0;
+	search->end = line.end;
+	return search->start && search->end - search->start == search->bytes;
+}
+
+void *ky_os_mapping(int fd, uint64_t bytes)
+{
+	struct stat status;
+	char buffer[4096], line[128];
+	const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	struct map_search search = {&status, bytes, 0, 0};
+	size_t used = 0;
+	bool found = false;
+	ssize_t n = 0;
+	if (maps < 0 || fstat(fd, &status) != 0)
+		goto out;
+	while (!found && (n = read(maps, buffer, sizeof(buffer))) > 0)
+		for (ssize_t i = 0; i < n && !found; i++) {
+			const bool ends = buffer[i] == '\n';
+			if (!ends && used < sizeof(line) - 1)
+				line[used++] = buffer[i];
+			if (!ends)
+				continue;
+			line[used] = '\0';
+			used = 0;
+			found = search_line(&search, line);
+		}
+out:
+	if (maps >= 0)
+		close(maps);
+	return found ? (void *)(uintptr_t)search.start : NULL;
 }

@@ -64,6 +64,11 @@ void ky_os_comm(char name[16]); /* the calling thread's name */
 #define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any process */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);
 
+/* Report, in a destructor, whether the process ends: else the library is unloaded. prepare when it is loaded. */
+void ky_os_ending_prepare(void);
+bool ky_os_ending(void);
+/* Return where fd's file is mapped already, all of it from its beginning, or NULL. */
+void *ky_os_mapping(int fd, uint64_t bytes);
 /*
  * Report whether this code may run in a signal handler: a signal with a handler is blocked, or its handler does not block
  * it. Costs a system call for each signal.

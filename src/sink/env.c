@@ -11,8 +11,14 @@
  *
  * While it waits, events are recorded: the child's rings are those of a session that streams, and its session reads them
  * from their beginning.
+ *
+ * Several copies of the library in a process (plugins that link it statically) have one session: that of the copy that came
+ * first, whose word in the drum is env_state. The others wait. When that copy is unloaded, the next that is loaded, records
+ * an event or is unloaded itself goes on where it stopped, in the same file if the format allows that.
  */
+#include "core/heap.h"
 #include "core/notice.h"
+#include "core/stream_place.h"
 #include "core/writer.h"
 #include "sink/session.h"
 
@@ -37,6 +43,7 @@ static struct {
 
 enum { IDLE, WAITING, RUNNING };
 static _Atomic int state = IDLE;
+static bool is_child; /* of a fork() after the library was loaded */
 
 /* ---- what cannot work ---- */
 
@@ -82,8 +89,18 @@ static void complain(int error)
 
 /* ---- the session ---- */
 
-static int start(const char *path, bool whole)
+/* Nobody will read the events: switch the categories off again. */
+static void failed(int error)
 {
+	struct ky_drum *drum = ky_drum_peek();
+	complain(error);
+	if (drum && !env.categories)
+		ky_heap_recorder_set(drum, KY_RECORDER_ENV, NULL);
+}
+
+static int start(const char *path, const struct ky_session_env *how)
+{
+	struct ky_drum *drum = ky_drum_get();
 	const struct kymo_options options = {
 		.size = sizeof(options),
 		.path = path,
@@ -92,10 +109,28 @@ static int start(const char *path, bool whole)
 		.ring_bytes = env.own_buffer ? ky_limits.ring_bytes : 0,
 	};
 	atomic_store(&state, RUNNING);
-	const int error = ky_session_start(&env.session, &options, whole, complain);
+	__atomic_store_n(&ky_writer_wake, NULL, __ATOMIC_RELAXED);
+	/* Not the session's own slot: events must not be lost between it and that of another copy. */
+	if (drum)
+		ky_heap_recorder_set(drum, KY_RECORDER_ENV, env.categories ? env.categories : "*");
+	const int error = ky_session_start(&env.session, &options, how);
 	if (error)
-		complain(error);
+		failed(error);
 	return error;
+}
+
+/* Become the copy of the library whose session it is. Return false if another is. */
+static bool claim(struct ky_drum *drum, struct ky_session_env *how)
+{
+	uint32_t *const word = &drum->header->env_state;
+	uint32_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
+	/* Acquire pairs with the release store in ky_session_leave(). */
+	if (now == KY_ENV_RUNNING ||
+	    !__atomic_compare_exchange_n(word, &now, KY_ENV_RUNNING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	how->resume = now == KY_ENV_LEFT;
+	return true;
 }
 
 /* Report whether the session has no file, and so needs no thread and no name. */
@@ -104,41 +139,53 @@ static bool has_no_file(void)
 	return strncmp(env.given, "marker:", 7) == 0 || strcmp(env.given, "none:") == 0;
 }
 
-/* Return the name of a child's file: that of its parent with the pid, unless the name has it. */
-static int name_for_child(char *name, size_t room)
+static bool has_pid(void)
 {
-	char pid[16];
-	if (strstr(env.path, "${pid}"))
-		return strlen(env.path) < room ? (int)strlen(strcpy(name, env.path))
-					       : -ENAMETOOLONG;
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return ky_path_insert(name, room, env.path, pid);
+	return strstr(env.path, "${pid}") != NULL;
 }
 
-static void start_in_child(void)
+/* Name the file of a process that was forked: that of its parent with the pid. */
+static int name_file(char *name, size_t room)
+{
+	char pid[16];
+	if (!is_child || has_pid())
+		return snprintf(name, room, "%s", env.path) < (int)room ? 0 : -ENAMETOOLONG;
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	const int bytes = ky_path_insert(name, room, env.path, pid);
+	return bytes < 0 ? bytes : 0;
+}
+
+static void start_claimed(const struct ky_session_env *how)
 {
 	char name[PATH_MAX];
-	const int bytes = name_for_child(name, sizeof(name));
-	__atomic_store_n(&ky_writer_wake, NULL, __ATOMIC_RELAXED);
-	if (bytes < 0)
-		complain(bytes);
-	else if (!ky_path_is_plain(env.path) && !strstr(env.path, "${pid}"))
+	const int error = name_file(name, sizeof(name));
+	if (error)
+		complain(error);
+	else if (is_child && !has_pid() && !ky_path_is_plain(env.path))
 		ky_notice(KY_NOTICE_TRACE, env.given, "a forked child has no file of its own there",
 			  "use the name of a file");
 	else
-		start(name, true);
+		start(name, how);
 }
 
-/* Called by an event of the child, not in a signal handler. */
+/* Called by events: of a child, or of a copy of the library that waits until another is unloaded. */
 static void woken(void)
 {
-	int waiting = WAITING;
-	if (atomic_compare_exchange_strong(&state, &waiting, RUNNING))
-		start_in_child();
+	struct ky_session_env how = {.whole = is_child, .failed = failed};
+	struct ky_drum *drum = ky_drum_peek();
+	if (drum && __atomic_load_n(&drum->header->env_state, __ATOMIC_RELAXED) != KY_ENV_RUNNING &&
+	    ky_writer_may_allocate() && claim(drum, &how))
+		start_claimed(&how);
+}
+
+static void wait_for_event(void)
+{
+	atomic_store(&state, WAITING);
+	__atomic_store_n(&ky_writer_wake, woken, __ATOMIC_RELAXED);
 }
 
 /* Record from the first event on, as a session would. */
-static void wait_for_event(void)
+static void prepare_rings(void)
 {
 	if (!ky_limits.categories)
 		ky_limits.categories = env.categories ? env.categories : "*";
@@ -149,27 +196,31 @@ static void wait_for_event(void)
 			ky_limits.total_bytes = KY_DRAIN_TOTAL_BYTES;
 	}
 	ky_drum_keep_categories();
-	atomic_store(&state, WAITING);
-	__atomic_store_n(&ky_writer_wake, woken, __ATOMIC_RELAXED);
 }
 
 static void in_child(void)
 {
+	struct ky_session_env how = {.failed = failed};
 	env.session = NULL;
-	if (has_no_file())
-		start(env.given, false);
-	else
-		wait_for_event();
+	is_child = true;
+	if (has_no_file()) {
+		struct ky_drum *drum = ky_drum_get();
+		if (drum && claim(drum, &how))
+			start(env.given, &how);
+		return;
+	}
+	prepare_rings();
+	wait_for_event();
 }
 
-/* At the end of a child that could not start its session before: write what it recorded. */
+/* At the end of a child whose session has not begun, or of a copy that did not go on with another's: write the rest. */
 static void finish_waiting(void)
 {
-	int waiting = WAITING;
-	const struct ky_drum *drum = ky_drum_peek();
-	if (drum && drum->header->pid == (uint32_t)getpid() && drum->header->rings_used &&
-	    atomic_compare_exchange_strong(&state, &waiting, RUNNING))
-		start_in_child();
+	struct ky_session_env how = {.whole = is_child, .failed = failed};
+	struct ky_drum *drum = ky_drum_peek();
+	if (atomic_load(&state) == WAITING && drum && drum->header->pid == (uint32_t)getpid() &&
+	    ky_stream_place_news(drum) && claim(drum, &how))
+		start_claimed(&how);
 }
 
 /* ---- the environment ---- */
@@ -211,15 +262,30 @@ __attribute__((constructor(103))) static void start_from_environment(void)
 	const char *path = secure_getenv("KYMO_TRACE");
 	if (!path || !*path || !read_environment(path))
 		return;
-	if (start(env.path, false) != 0)
+	struct ky_session_env how = {.failed = failed};
+	struct ky_drum *drum = ky_drum_get();
+	if (!drum)
+		complain(KYMO_EDRUM);
+	else if (!claim(drum, &how))
+		wait_for_event();
+	else if (start(env.path, &how) != 0)
 		return;
 	pthread_atfork(NULL, NULL, in_child);
 	at_quick_exit(finish_waiting);
 }
 
-__attribute__((destructor(103))) static void finish_at_exit(void)
+/* The end of the process, or of this copy of the library: then another goes on. */
+__attribute__((destructor(103))) static void leave(void)
 {
 	finish_waiting();
+	atomic_store(&state, IDLE);
+	__atomic_store_n(&ky_writer_wake, NULL, __ATOMIC_RELAXED);
+	if (env.session && env.session->pid == getpid())
+		ky_session_leave(&env.session);
+	free(env.path);
+	free((void *)(uintptr_t)env.given);
+	free(env.categories);
+	memset(&env, 0, sizeof(env));
 }
 
 int kymo_descriptors(int *fds, size_t max)

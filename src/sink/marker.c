@@ -26,6 +26,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -52,14 +53,15 @@ static struct {
 } marker = {.fd = -1, .kept = -1};
 
 /*
- * Ids of a thread's open spans, so that an exit has the number of its enter. Thread-local storage that is not allocated on
- * first use, which would be in an event.
+ * Ids of a thread's open spans, so that an exit has the number of its enter. One for each slot of writer.c, from the start of
+ * the first session on: thread-local storage is scarce in a library that is loaded later.
  */
-static __thread struct {
+struct open_spans {
 	uint32_t epoch;
 	uint32_t depth;
 	uint64_t ids[DEPTH_MAX];
-} open_spans __attribute__((tls_model("initial-exec")));
+};
+static struct open_spans *_Atomic spans_of_slots;
 
 struct line {
 	char text[LINE_BYTES];
@@ -187,32 +189,33 @@ static uint64_t new_id(void)
  * Return a number for the event; a span's end has that of its beginning. A signal handler may come anywhere: the place is
  * taken before it is written, and read before it is given back.
  */
-static uint64_t number_of(const struct marker_event *p)
+static uint64_t number_of(const struct marker_event *p, struct open_spans *spans)
 {
 	const uint32_t epoch = atomic_load(&marker.epoch);
-	if (open_spans.epoch != epoch)
-		open_spans.depth = 0;
-	open_spans.epoch = epoch;
-	const uint32_t depth = open_spans.depth;
+	if (spans->epoch != epoch)
+		spans->depth = 0;
+	spans->epoch = epoch;
+	const uint32_t depth = spans->depth;
 	if ((p->end || p->info->kind == KYMO_KIND_END) && depth > 0) {
-		const uint64_t id = depth <= DEPTH_MAX ? open_spans.ids[depth - 1] : 0;
+		const uint64_t id = depth <= DEPTH_MAX ? spans->ids[depth - 1] : 0;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		open_spans.depth = depth - 1;
+		spans->depth = depth - 1;
 		return id;
 	}
 	const uint64_t id = new_id();
 	if (p->info->kind == KYMO_KIND_BEGIN && !p->end) {
-		open_spans.depth = depth + 1;
+		spans->depth = depth + 1;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		if (depth < DEPTH_MAX)
-			open_spans.ids[depth] = id;
+			spans->ids[depth] = id;
 	}
 	return id;
 }
 
-static void readable(struct line *line, const struct marker_event *p)
+static void readable(struct line *line, const struct marker_event *p, struct open_spans *spans)
 {
-	add(line, "%llu %s %s: ", (unsigned long long)number_of(p), p->info->category, verb(p));
+	add(line, "%llu %s %s: ", (unsigned long long)number_of(p, spans), p->info->category,
+	    verb(p));
 	add_name(line, p, false);
 	if (p->info->flags & KYMO_SITE_ID && !p->end)
 		add(line, " #0x%llx", (unsigned long long)p->id);
@@ -279,7 +282,7 @@ static void send_line(struct kymo_session *s, const struct line *line)
 		ky_session_fail(s, -error);
 }
 
-static void hook(const struct kymo_site_info *info, bool end, const uint64_t *values)
+static void hook(const struct kymo_site_info *info, bool end, const uint64_t *values, uint32_t slot)
 {
 	/*
 	 	 * Sequentially consistent with the store of session and the load of inside in ky_marker_stop(): it
@@ -293,7 +296,7 @@ static void hook(const struct kymo_site_info *info, bool end, const uint64_t *va
 		line.used = 0;
 		split(&p, info, end, values);
 		if (s->format == KYMO_FORMAT_MARKER)
-			readable(&line, &p);
+			readable(&line, &p, &atomic_load(&spans_of_slots)[slot]);
 		else
 			atrace(&line, &p);
 		end_line(&line);
@@ -349,11 +352,21 @@ static void slow_all(void)
 	ky_writer_slow_only(true);
 }
 
+static int make_spans(void)
+{
+	if (!atomic_load(&spans_of_slots))
+		atomic_store(&spans_of_slots,
+			     calloc(ky_limits.rings_max, sizeof(struct open_spans)));
+	return atomic_load(&spans_of_slots) ? 0 : -ENOMEM;
+}
+
 int ky_marker_start(struct kymo_session *s)
 {
 	if (atomic_exchange(&marker.taken, true))
 		return -EBUSY;
-	int fd = s->options.fd > 0 ? duplicate(s->options.fd) : open_marker();
+	int fd = make_spans();
+	if (fd == 0)
+		fd = s->options.fd > 0 ? duplicate(s->options.fd) : open_marker();
 	if (fd >= 0 && !is_tracefs(fd)) {
 		close(fd);
 		fd = KYMO_EMARKER;

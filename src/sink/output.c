@@ -121,6 +121,33 @@ int ky_output_begin(struct ky_output *output, const char *path, bool replacing,
 	return begin(output, info);
 }
 
+uint64_t ky_output_identity(const struct ky_output *output)
+{
+	return ky_path_identity(output->device, output->inode);
+}
+
+/* Perfetto's packets and FXT's records follow one another; JSON's list goes on; the others have one end. */
+int ky_output_resume(struct ky_output *output, const char *path, uint64_t identity,
+		     const struct ky_trace_info *info)
+{
+	static const char json_end[] = "\n]\n";
+	const bool json = output->format->id == KYMO_FORMAT_JSON;
+	if (output->compressed || output->format->id == KYMO_FORMAT_KYMO)
+		return -ENOTSUP;
+	output->replacing = false;
+	output->fd = ky_path_reopen(path, info->pid, identity, json ? json_end : "", output->path,
+				    sizeof(output->path));
+	if (output->fd < 0) {
+		const int error = output->fd;
+		output->fd = -1;
+		return error;
+	}
+	const int error = begin(output, info);
+	if (error == 0 && json) /* the list's "[" */
+		output->out.data[0] = ',';
+	return error;
+}
+
 /*
  * Reopen a pipe, so that O_NONBLOCK is set for us alone and not for everybody who shares the descriptor: a pipe without a
  * reader must not hold up the end of the program. Return a negative value on failure.

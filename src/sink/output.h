@@ -40,6 +40,14 @@ void ky_output_free(struct ky_output *output);
 /* Begin a file at an expanded path. With replacing it appears only when it is finished. */
 int ky_output_begin(struct ky_output *output, const char *path, bool replacing,
 		    const struct ky_trace_info *info);
+/*
+ * Go on with a file that another session of the process has finished, if path still is the file of that identity. Return 0;
+ * -ENOTSUP if the format cannot; or the error of opening it.
+ */
+int ky_output_resume(struct ky_output *output, const char *path, uint64_t identity,
+		     const struct ky_trace_info *info);
+/* Return the identity of the last file. */
+uint64_t ky_output_identity(const struct ky_output *output);
 /* Return a writable descriptor of our own for the user's, or a negative errno. */
 int ky_output_duplicate(int fd);
 /* Begin a file on such a descriptor, which is closed at the end and on failure. */

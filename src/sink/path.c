@@ -222,6 +222,49 @@ int ky_path_open(const char *path, int32_t pid, char *used, size_t used_room)
 	return -EBUSY;
 }
 
+uint64_t ky_path_identity(dev_t device, ino_t inode)
+{
+	return ((uint64_t)device * UINT64_C(0x9e3779b97f4a7c15) ^ inode) | 1;
+}
+
+/* Lock the file if it is the one, and go to its end. Return 0 or a negative errno. */
+static int take_again(int fd, uint64_t identity, const char *end)
+{
+	char last[8];
+	struct stat status;
+	const off_t bytes = (off_t)strlen(end);
+
+	if (fstat(fd, &status) != 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || ky_path_identity(status.st_dev, status.st_ino) != identity)
+		return -ENOENT;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return -EBUSY;
+	if (bytes && status.st_size > bytes &&
+	    pread(fd, last, (size_t)bytes, status.st_size - bytes) == bytes &&
+	    memcmp(last, end, (size_t)bytes) == 0 && ftruncate(fd, status.st_size - bytes) != 0)
+		return -errno;
+	return lseek(fd, 0, SEEK_END) < 0 ? -errno : 0;
+}
+
+int ky_path_reopen(const char *path, int32_t pid, uint64_t identity, const char *end, char *used,
+		   size_t used_room)
+{
+	for (unsigned attempt = 0; attempt < NAMES_MAX; attempt++) {
+		const int length = candidate(used, used_room, path, pid, attempt);
+		const int fd = length < 0
+				       ? -1
+				       : keep_off_stdio(open(used, O_RDWR | O_CLOEXEC | O_NOCTTY |
+									   O_NONBLOCK));
+		const int error = fd < 0 ? -ENOENT : take_again(fd, identity, end);
+		if (error == 0)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -ENOENT;
+}
+
 /* Report whether the name is one of the system, such as /dev/stdout, which may also lead to a regular file. */
 static bool is_system_name(const char *path)
 {

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Copy path and fill in ${pid} and ${rotation}; any other ${...} stays unchanged. Return the length, or -ENAMETOOLONG with
@@ -45,6 +46,15 @@ int ky_path_insert(char *out, size_t room, const char *path, const char *label);
  * names are locked.
  */
 int ky_path_open(const char *path, int32_t pid, char *used, size_t used_room);
+
+/* Return a number for a file, the same as long as it exists. Not 0. */
+uint64_t ky_path_identity(dev_t device, ino_t inode);
+/*
+ * Open the file of that identity again, which ky_path_open() opened for the path, at its end; cut off this end if it has it.
+ * Store its name in used. Return a descriptor or a negative errno.
+ */
+int ky_path_reopen(const char *path, int32_t pid, uint64_t identity, const char *end, char *used,
+		   size_t used_room);
 
 /* A file that will replace another. */
 struct ky_path_replacement {

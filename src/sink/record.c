@@ -5,10 +5,12 @@
  *   stream mode   read new events ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     for each snapshot: read all that the rings hold ─▶ a file of its own
  */
+#include "core/stream_place.h"
 #include "sink/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +20,11 @@ static uint64_t drum_lost(const struct ky_drum *drum)
 {
 	return __atomic_load_n(&drum->header->lost_ringless, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&drum->header->lost_nested, __ATOMIC_RELAXED);
+}
+
+uint64_t ky_record_lost(const struct kymo_session *s)
+{
+	return drum_lost(s->drum);
 }
 
 static uint64_t all_lost(const struct kymo_session *s)
@@ -41,13 +48,30 @@ static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char c
 		info->clock = s->stream.clock.readings[s->stream.clock.count - 1];
 }
 
+/* Go on with the file of a session that was left, or else begin one with a number. */
+static int resume_output(struct kymo_session *s, const char *path, const struct ky_trace_info *info)
+{
+	const struct ky_drum_header *h = s->drum->header;
+	char label[48], numbered[PATH_MAX];
+	if (ky_output_resume(&s->output, path, h->left_identity, info) == 0)
+		return 0;
+	snprintf(label, sizeof(label), "%d-%u", s->pid, h->left_files + 1);
+	const int bytes = ky_path_insert(numbered, sizeof(numbered), path, label);
+	return bytes < 0 ? bytes : ky_output_begin(&s->output, numbered, false, info);
+}
+
 static int begin_output(struct kymo_session *s, bool replacing, const struct ky_trace_info *info)
 {
 	char path[PATH_MAX];
 	if (s->options.path) {
 		const int bytes =
 			ky_path_expand(path, sizeof(path), s->options.path, s->pid, s->rotation);
-		return bytes < 0 ? bytes : ky_output_begin(&s->output, path, replacing, info);
+		if (bytes < 0)
+			return bytes;
+		const bool resume = s->env.resume && !replacing;
+		s->env.resume = false;
+		return resume ? resume_output(s, path, info)
+			      : ky_output_begin(&s->output, path, replacing, info);
 	}
 	/* The one file of a stream takes the descriptor, so that a pipe's reader sees its end. */
 	int fd = s->fd;
@@ -195,8 +219,9 @@ int ky_record_begin(struct kymo_session *s)
 	int error = ky_output_init(&s->output, s->format);
 	s->spans.emit = on_balanced;
 	s->spans.context = s;
-	s->lost_before = s->whole ? 0 : drum_lost(s->drum);
-	s->start_ticks = s->whole ? 0 : ky_drum_ticks(s->drum);
+	const bool old = s->env.whole || s->env.resume;
+	s->lost_before = s->env.resume ? s->drum->header->left_lost : old ? 0 : drum_lost(s->drum);
+	s->start_ticks = old ? 0 : ky_drum_ticks(s->drum);
 	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_RELAXED);
 	if (error == 0 && !s->options.path) {
 		s->fd = ky_output_duplicate(s->options.fd);
@@ -205,7 +230,12 @@ int ky_record_begin(struct kymo_session *s)
 	if (error == 0 && s->options.mode == KYMO_MODE_RING)
 		return s->options.path ? check_target(s) : 0;
 	if (error == 0)
-		error = open_stream(s, !s->whole, 0);
+		error = open_stream(s, !old, 0);
+	if (error == 0 && s->env.resume) {
+		ky_stream_place_resume(&s->stream, s->drum);
+		s->rotation =
+			s->drum->header->left_rotation ? s->drum->header->left_rotation - 1 : 0;
+	}
 	return error ? error : begin_file(s, false);
 }
 
@@ -304,20 +334,29 @@ static void ring_round(struct kymo_session *s, bool flush)
 	s->snapshots_seen = snapshots;
 }
 
+/* Deliver all that was read, and note where that was: another copy of the library may go on from there. */
+static void leave_place(struct kymo_session *s)
+{
+	ky_session_fail(s, ky_stream_read_all(&s->stream));
+	ky_stream_place_leave(&s->stream, s->drum);
+}
+
 static enum ky_drain_wish finish(struct kymo_session *s)
 {
 	const bool failed = atomic_load(&s->error) != 0;
 	ky_session_stop_recording(s);
 	if (s->options.mode == KYMO_MODE_STREAM) {
 		stream_round(s, true);
+		if (s->by_env)
+			leave_place(s);
 		end_stream(s);
 	} else if (!failed) { /* after a failure another would follow */
 		ring_round(s, true);
 	}
 	close_fd(s);
 	const int error = atomic_load(&s->error);
-	if (error && s->failed)
-		s->failed(error);
+	if (error && s->env.failed)
+		s->env.failed(error);
 	return KY_DRAIN_END;
 }
 

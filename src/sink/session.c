@@ -247,11 +247,11 @@ static void free_session(struct kymo_session *s)
 
 int kymo_session_start(struct kymo_session **session, const struct kymo_options *options)
 {
-	return ky_session_start(session, options, false, NULL);
+	return ky_session_start(session, options, NULL);
 }
 
-int ky_session_start(struct kymo_session **session, const struct kymo_options *options, bool whole,
-		     void (*failed)(int error))
+int ky_session_start(struct kymo_session **session, const struct kymo_options *options,
+		     const struct ky_session_env *env)
 {
 	if (!session)
 		return KYMO_EOPTIONS;
@@ -263,8 +263,9 @@ int ky_session_start(struct kymo_session **session, const struct kymo_options *o
 	s->pid = getpid();
 	s->fd = -1;
 	s->output.fd = -1;
-	s->whole = whole;
-	s->failed = failed;
+	s->by_env = env != NULL;
+	if (env)
+		s->env = *env;
 	const int cancel = ky_drain_cancel_hold();
 	int error = take_options(s, options);
 	if (error == 0)
@@ -327,6 +328,22 @@ int kymo_session_stop(struct kymo_session **session)
 	free_session(s);
 	ky_drain_cancel_restore(cancel);
 	return error;
+}
+
+void ky_session_leave(struct kymo_session **session)
+{
+	struct kymo_session *s = *session;
+	const int cancel = ky_drain_cancel_hold();
+	ky_drain_finish(&s->drain);
+	struct ky_drum_header *h = s->drum->header;
+	h->left_identity = ky_output_identity(&s->output);
+	h->left_lost = ky_record_lost(s);
+	h->left_rotation = s->rotation;
+	h->left_files += s->output.files;
+	ky_drain_cancel_restore(cancel);
+	kymo_session_stop(session);
+	/* Pairs with the acquire in claim(), env.c. */
+	__atomic_store_n(&h->env_state, KY_ENV_LEFT, __ATOMIC_RELEASE);
 }
 
 const char *kymo_strerror(int error)

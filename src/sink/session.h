@@ -15,6 +15,14 @@
 #include <kymo/session.h>
 #include <stdatomic.h>
 
+/* How a session that the environment starts differs from others. */
+struct ky_session_env {
+	bool whole;  /* begin with the oldest event in the rings: a forked child's */
+	bool resume; /* go on where the last session was left (drum_header.left_...) */
+	void (*failed)(
+		int error); /* called once by the thread, if the session ends with an error */
+};
+
 /*
  * Invariants: all but the atomics and drain belongs to the drain's thread from its start to its end. A session is in the
  * list of all from its start until its file is finished. error is set once.
@@ -22,6 +30,8 @@
 struct kymo_session {
 	struct ky_drain drain;
 	struct kymo_options options; /* with copies of the strings */
+	struct ky_session_env env;
+	bool by_env; /* KYMO_TRACE started it */
 	struct ky_drum *drum;
 	struct ky_output output;
 	struct ky_stream stream; /* ring mode: only while a file is written */
@@ -41,7 +51,6 @@ struct kymo_session {
 	uint64_t clock_ns;       /* of the last of them */
 	uint32_t process_name;   /* as last written */
 	uint32_t rotation;
-	bool whole; /* begin with the oldest event in the rings: a forked child's by the environment */
 	bool full; /* max_bytes reached, and the path has no ${rotation} */
 	/* For other threads. Each is read alone: no access to other memory is ordered by them. */
 	_Atomic int error;
@@ -49,19 +58,18 @@ struct kymo_session {
 	_Atomic uint64_t lost;
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t files;
-	void (*failed)(
-		int error); /* called once by the thread, if the session ends with an error */
 	struct kymo_session *next; /* in the list of all */
 };
 
-/*
- * Start a session as kymo_session_start(). whole: read what the rings hold already. failed, unless NULL, gets an error after the
- * start.
- */
-int ky_session_start(struct kymo_session **session, const struct kymo_options *options, bool whole,
-		     void (*failed)(int error));
+/* Start a session as kymo_session_start() for the environment. */
+int ky_session_start(struct kymo_session **session, const struct kymo_options *options,
+		     const struct ky_session_env *env);
+/* Finish the session's file and stop it, so that another copy of the library can go on. */
+void ky_session_leave(struct kymo_session **session);
 /* Open the stream and the first file. Return 0 or a negative error. */
 int ky_record_begin(struct kymo_session *session);
+/* Return the drum's own count of losses. */
+uint64_t ky_record_lost(const struct kymo_session *session);
 /* Do a round of the drain thread. */
 enum ky_drain_wish ky_record_round(void *session, bool flush, bool last);
 /* Free what ky_record_begin() made. */

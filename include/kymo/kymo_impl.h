@@ -24,9 +24,11 @@
  * path writes it out first.
  *
  * A signal handler may interrupt an event at any instruction. So an event first parks the writer: it
- * adds KYMO_I_BUSY to pos and reads pos in one instruction, which no signal can split (no lock
- * prefix: other threads never write there). A handler that finds the writer parked takes the slow
- * path and writes to a second ring of the same thread.
+ * adds its stack pointer and 1 to pos and reads pos in one instruction, which no signal can split (no
+ * lock prefix: other threads never write there). A parked pos is beyond the block's end, and no multiple
+ * of 8. A handler that finds the writer parked takes the slow path and writes to a second ring of the same
+ * thread. A handler that jumps out of the event (siglongjmp) leaves the writer parked; the stack pointer
+ * shows that later.
  *
  * Parameters, locals and members begin with ky_, template parameters with KY_, so that no macro of the
  * program can change them. Macro parameters need no prefix.
@@ -40,8 +42,7 @@
 extern "C" {
 #endif
 
-#define KYMO_I_ABI 1
-#define KYMO_I_BUSY ((uintptr_t)1 << 58)
+#define KYMO_I_ABI 2
 
 /* At most so many items: the arguments and what the first four KYMO_SITE_ flags name. */
 #define KYMO_I_ITEMS_MAX (KYMO_ARGS_MAX + 4)
@@ -126,7 +127,7 @@ struct kymo_i_site {
  * to ky_end are zero.
  */
 struct kymo_i_writer {
-	uintptr_t ky_pos; /* next free word; at least KYMO_I_BUSY while an event is written */
+	uintptr_t ky_pos; /* next free word; beyond ky_end while an event is written */
 	uintptr_t ky_end; /* end of the block */
 	uint32_t ky_high; /* the counter's high half; ~0 sends every event to the slow path */
 	uint32_t ky_pad;
@@ -205,7 +206,7 @@ extern KYMO_API __thread struct kymo_i_writer *kymo_i_tls
 
 /*
  * Record an event; first register the trace point, take a ring and begin a block as needed. The caller
- * has parked the writer; this unparks it. Return 1 when the event was recorded, else 0.
+ * has not parked the writer. Return 1 when the event was recorded, else 0.
  */
 KYMO_API __attribute__((__cold__, __noinline__)) int kymo_i_event_slow(struct kymo_i_site *ky_site,
 								       uint64_t ky_end_bit,
@@ -238,14 +239,23 @@ KYMO_API void kymo_i_over(const char *ky_name, uint64_t ky_begin_ticks, uint64_t
 			 : "rax", "rdx")
 KYMO_I_INLINE uintptr_t kymo_i_park(struct kymo_i_writer *ky_w)
 {
-	uintptr_t ky_pos = KYMO_I_BUSY;
-	__asm__ volatile("xaddq %0, %1" : "+r"(ky_pos), "+m"(ky_w->ky_pos) : : "memory", "cc");
+	uintptr_t ky_pos;
+	__asm__ volatile("leaq 1(%%rsp), %0\n\txaddq %0, %1"
+			 : "=&r"(ky_pos), "+m"(ky_w->ky_pos)
+			 :
+			 : "memory", "cc");
 	return ky_pos;
 }
 #else
 KYMO_I_INLINE uintptr_t kymo_i_park(struct kymo_i_writer *ky_w)
 {
-	return __atomic_fetch_add(&ky_w->ky_pos, KYMO_I_BUSY, __ATOMIC_RELAXED);
+	uintptr_t ky_frame;
+#if defined(__aarch64__)
+	__asm__ volatile("mov %0, sp" : "=r"(ky_frame));
+#else
+	ky_frame = (uintptr_t)__builtin_frame_address(0);
+#endif
+	return __atomic_fetch_add(&ky_w->ky_pos, ky_frame + 1, __ATOMIC_RELAXED);
 }
 #if defined(__aarch64__)
 #define KYMO_I_READ_COUNTER(low, high)                                                             \
@@ -325,7 +335,8 @@ KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint64_t ky_end_bit,
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	KYMO_I_STORE(&ky_w->ky_pos, ky_pos + 8 + 8u * ky_items);
 	return 1;
-ky_slow:;
+ky_slow:
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos); /* unparked, or as the interrupted event left it */
 	/* A copy, so that the values' own array has no address and stays in registers. */
 	uint64_t ky_copy[KYMO_I_ITEMS_MAX];
 	kymo_i_store_items(ky_copy, ky_items, ky_values);

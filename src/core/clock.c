@@ -10,6 +10,7 @@
 
 #include "core/assert.h"
 #include "core/drum_view.h"
+#include "core/parked.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -110,14 +111,44 @@ static void add_reading(struct ky_drum *drum, bool force)
 	__atomic_store_n(&clock->count, count + 1, __ATOMIC_RELEASE);
 }
 
+/* Put the readings in order again that were being moved when their thread left. */
+static void mend(struct ky_drum_clock *clock, uint32_t max)
+{
+	if (clock->seq % 2 == 0)
+		return;
+	uint32_t to = 0;
+	for (uint32_t from = 0; from < clock->count && from < max; from++)
+		if (clock->readings[from].ticks != 0 &&
+		    (to == 0 || clock->readings[from].ticks > clock->readings[to - 1].ticks)) {
+			const struct ky_drum_reading moved = clock->readings[from];
+			put_reading(&clock->readings[to++], &moved);
+		}
+	__atomic_store_n(&clock->count, to, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
+}
+
+/* Take the lock, or report that another thread has it. The acquire pairs with the release store in ky_clock_take(). */
+static bool try_lock(struct ky_drum *drum, uint32_t self, uintptr_t frame)
+{
+	struct ky_drum_clock *clock = drum->clock;
+	uint32_t holder = 0;
+	if (!__atomic_compare_exchange_n(&clock->lock, &holder, self, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED)) {
+		/* A handler jumped out of this function, in this thread: see parked.h. */
+		if (holder != self || !ky_parked_is_over(KYMO_I_LOAD(&clock->frame), frame))
+			return false;
+		mend(clock, drum->header->clock_max);
+	}
+	KYMO_I_STORE(&clock->frame, frame);
+	return true;
+}
+
 void ky_clock_take(struct ky_drum *drum, bool force)
 {
-	/*
-	 * The lock is held for microseconds; give up on one that is never released (a damaged drum). The acquire
-	 * exchange pairs with the release store below.
-	 */
-	for (int tries = 0; __atomic_exchange_n(&drum->clock->lock, 1, __ATOMIC_ACQUIRE) != 0;
-	     tries++) {
+	/* A thread's own number, without a system call. */
+	const uint32_t self = (uint32_t)((uintptr_t)&kymo_i_tls >> 4) | 1;
+	/* The lock is held for microseconds; give up on one that is never released (a damaged drum). */
+	for (int tries = 0; !try_lock(drum, self, KY_PARKED_FRAME()); tries++) {
 		if (!force || tries > 1 << 16)
 			return;
 		ky_cpu_relax();

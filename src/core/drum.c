@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum.c: make the drum. The first event of the process gets here, perhaps in a signal handler: system calls are
- * unavoidable, but there is no allocation and no lock. Other threads wait while the drum is being made; a signal handler
- * of the thread that makes it gets none, and the caller counts its event as lost.
+ * unavoidable, but there is no allocation and no lock. Other threads wait while the drum is being made; a fault's handler
+ * of the thread that makes it gets none, and the caller counts its event as lost. Other signals wait.
  *
  *   NONE ──▶ MAKING ──▶ READY ──fork──▶ STALE ──▶ MAKING ...
  *                  └──▶ FAILED
@@ -396,6 +396,26 @@ static void notice_fork(void)
 		__atomic_store_n(page, 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * Make the drum, unless another thread does: then return false. Handlers wait: one that jumps away would leave the drum
+ * half made for ever.
+ */
+static bool make_once(void)
+{
+	const uint64_t mask = ky_os_signals_hold();
+	int32_t nobody = 0;
+	const bool mine = atomic_compare_exchange_strong(&maker, &nobody, ky_os_tid());
+	const int now = atomic_load(&state);
+	if (mine && (now == NONE || now == STALE)) {
+		atomic_store(&state, MAKING);
+		now == NONE ? make() : remake();
+	}
+	if (mine)
+		atomic_store(&maker, 0);
+	ky_os_signals_restore(mask);
+	return mine;
+}
+
 struct ky_drum *ky_drum_get(void)
 {
 	if (forked())
@@ -405,16 +425,8 @@ struct ky_drum *ky_drum_get(void)
 	if (now == READY)
 		return &drum;
 	if (now == NONE || now == STALE) {
-		const int32_t tid = ky_os_tid();
-		int32_t nobody = 0;
-		if (!atomic_compare_exchange_strong(&maker, &nobody, tid))
-			return nobody == tid ? NULL : await();
-		now = atomic_load(&state);
-		if (now == NONE || now == STALE) {
-			atomic_store(&state, MAKING);
-			now == NONE ? make() : remake();
-		}
-		atomic_store(&maker, 0);
+		if (!make_once())
+			return await();
 		now = atomic_load_explicit(&state, memory_order_acquire);
 	}
 	return now == MAKING ? await() : ky_drum_peek();

@@ -4,6 +4,7 @@
  * into the same rings.
  */
 #include "core/heap.h"
+#include "core/parked.h"
 #include "core/writer.h"
 #include "os/os.h"
 
@@ -38,7 +39,7 @@ static int host_reserve(const struct kymo_host *host, uint64_t site, uint32_t wo
 			struct kymo_reservation *reservation)
 {
 	(void)host;
-	return site != 0 && ky_writer_reserve(site, words, reservation);
+	return site != 0 && ky_writer_reserve(site, words, KY_PARKED_FRAME(), reservation);
 }
 
 static void host_commit(const struct kymo_host *host, struct kymo_reservation *reservation, int end)

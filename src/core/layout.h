@@ -142,7 +142,8 @@ struct ky_drum_header {
 	uint64_t refused_sites; /* trace points without room: their events have no name */
 	uint64_t refused_strings;
 	uint64_t refused_categories; /* trace points that stay off */
-	uint64_t pad2[3];
+	uint64_t lost_unfinished;    /* events that their thread left in the middle: siglongjmp */
+	uint64_t pad2[2];
 
 	uint64_t snapshots;       /* how often kymo_snapshot() was called */
 	uint64_t mark_ticks;      /* of the last kymo_mark_start(); 0 before the first */
@@ -175,9 +176,11 @@ struct ky_drum_reading {
  */
 struct ky_drum_clock {
 	uint32_t seq;  /* odd while readings are being moved */
-	uint32_t lock; /* 1 while a thread of the process writes here */
+	uint32_t lock; /* not 0 while a thread of the process writes here: which */
 	uint32_t count;
-	uint32_t pad[5];
+	uint32_t pad1;
+	uint64_t frame; /* that thread's stack pointer */
+	uint64_t pad2;
 	struct ky_drum_reading readings[];
 };
 

@@ -44,6 +44,13 @@ static uint64_t ring_bytes_wanted(const struct ky_drum *drum, const struct ky_ri
 	return small && bytes > most ? most : bytes;
 }
 
+/* Move a held writer. A handler that looks finds it parked at any moment. */
+static void move_to(struct ky_ring_writer *w, uintptr_t at)
+{
+	w->at = at;
+	KYMO_I_STORE(&w->pub.ky_pos, at + w->frame + 1);
+}
+
 static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t number)
 {
 	return (struct ky_drum_block *)(void *)(w->base +
@@ -237,6 +244,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	KY_ASSERT(KYMO_I_LOAD(&ring->owner) != 0 && w->next >= w->first);
 	w->ring = NULL;
 	w->pub.ky_end = 0;
+	w->at = 0;
 	ring->events = w->pub.ky_events;
 	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
 	/* Pairs with the acquire in claim(): the next owner sees the count. */
@@ -250,6 +258,14 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 		ky_ring_release(drum, w);
 }
 
+void ky_ring_restart(struct ky_drum *drum, struct ky_ring_writer *w)
+{
+	w->pub.ky_end = 0;
+	w->at = 0;
+	if (w->ring)
+		use_ring(drum, w, w->ring, false);
+}
+
 /*
  * Begin a block. The order matters to readers of the old block in this place: seq becomes 0 before anything else
  * changes, and the new number only when the block is whole again.
@@ -258,7 +274,10 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 			uint64_t ticks)
 {
 	struct ky_drum_block *block = block_at(w, w->next);
-	KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY && w->next == w->ring->head);
+	KY_ASSERT(w->next == w->ring->head);
+	/* Handlers take the slow path: they must not take the old end for that of the new place. */
+	KYMO_I_STORE(&w->pub.ky_end, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&block->seq, 0, __ATOMIC_RELAXED);
 	/* Pairs with the load fence in read_block(): a reader that saw new words sees that seq changed. */
 	KY_STORE_FENCE();
@@ -277,8 +296,9 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	/* Pairs with the acquire load of head in ky_ring_read(): all events of earlier blocks are there. */
 	__atomic_store_n(&w->ring->head, w->next, __ATOMIC_RELEASE);
 	w->high = (uint32_t)(ticks >> 32);
-	w->pub.ky_pos = (uintptr_t)block->words + KYMO_I_BUSY;
-	w->pub.ky_end = (uintptr_t)block + KY_BLOCK_BYTES;
+	move_to(w, (uintptr_t)block->words);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	KYMO_I_STORE(&w->pub.ky_end, (uintptr_t)block + KY_BLOCK_BYTES);
 
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
@@ -300,7 +320,8 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 		if (wanted > w->blocks * KY_BLOCK_BYTES && (take_free(drum, &larger, tid, wanted) ||
 							    take_new(drum, &larger, tid, wanted))) {
 			ky_ring_release(drum, w);
-			larger.pub.ky_pos = w->pub.ky_pos;
+			larger.pub.ky_pos = w->frame + 1;
+			larger.frame = w->frame;
 			*w = larger;
 		}
 		w->wanted_bytes = ring_bytes_wanted(drum, w);
@@ -314,13 +335,13 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 /* Report whether the event and a control word before it fit in the block. */
 static bool has_room(const struct ky_ring_writer *w, uint32_t words)
 {
-	return w->ring && w->pub.ky_pos - KYMO_I_BUSY + 8u * (words + 2) <= w->pub.ky_end;
+	return w->ring && w->at + 8u * (words + 2) <= w->pub.ky_end;
 }
 
 /* Write the counter's high half if it has changed. Return where the event goes. */
 static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
 {
-	uintptr_t pos = w->pub.ky_pos - KYMO_I_BUSY;
+	uintptr_t pos = w->at;
 	if (high != w->high) {
 		const uint64_t control = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
 		KY_ASSERT(*(const uint64_t *)pos == 0);
@@ -328,7 +349,7 @@ static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
 		__atomic_store_n((uint64_t *)pos, control, __ATOMIC_RELEASE);
 		pos += 8;
 		w->high = high;
-		w->pub.ky_pos = pos + KYMO_I_BUSY;
+		move_to(w, pos);
 	}
 	KY_ASSERT(pos % 8 == 0 && pos < w->pub.ky_end && *(const uint64_t *)pos == 0);
 	return (uint64_t *)pos;
@@ -337,7 +358,7 @@ static uint64_t *put_high(struct ky_ring_writer *w, uint32_t high)
 uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			     uint32_t name, uint32_t words, uint64_t ticks)
 {
-	KY_ASSERT(words <= KY_EVENT_WORDS_MAX && w->pub.ky_pos >= KYMO_I_BUSY);
+	KY_ASSERT(words <= KY_EVENT_WORDS_MAX);
 	if (!has_room(w, words) && !next_block(drum, w, tid, name, ticks))
 		return NULL;
 	return put_high(w, (uint32_t)(ticks >> 32));
@@ -346,7 +367,7 @@ uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uin
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			  uint32_t name, uint32_t words, uint64_t *ticks)
 {
-	KY_ASSERT(words <= KY_EVENT_WORDS_MAX && w->pub.ky_pos >= KYMO_I_BUSY);
+	KY_ASSERT(words <= KY_EVENT_WORDS_MAX);
 	if (!has_room(w, words) && !next_block(drum, w, tid, name, ky_drum_ticks(drum)))
 		return NULL;
 	*ticks = ky_drum_ticks(drum);

@@ -14,13 +14,14 @@
 /*
  * Only the thread itself and its signal handlers use a writer, but for pub.ky_high.
  *
- * Parking: an event adds KYMO_I_BUSY to pub.ky_pos with one instruction and owns the writer if it was not parked before;
- * the store of ky_pos at its end unparks it. So each function below that is called for a parked writer has it alone.
+ * Parking: an event adds its stack pointer and 1 to pub.ky_pos with one instruction and owns the writer if it was not
+ * parked before; the store of ky_pos at its end unparks it. The slow path also holds the writer (parked.h): at is where
+ * its event goes, frame not 0. So each function below that is called for a held writer has it alone.
  *
  * Invariants:
  *   - ring NULL: pub.ky_end is 0, so that every event takes the slow path.
- *   - pub.ky_end not 0: it is the end of block next - 1, ky_pos without KYMO_I_BUSY is in its words or at the end, and
- *     the words from ky_pos on are zero.
+ *   - pub.ky_end not 0: it is the end of block next - 1; ky_pos, or at of a held writer, is in its words or at the end,
+ *     and the words from there on are zero.
  *   - first <= next == ring->head. pub.ky_events is events_before of the newest block plus its events.
  *   - high is the counter's high half that a reader of the block has at ky_pos.
  */
@@ -38,6 +39,8 @@ struct ky_ring_writer {
 	bool grown;            /* the child has filled its first ring */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
 	uint64_t vain_ticks;   /* when there was no ring left, not even a dead thread's */
+	uintptr_t at;          /* of a held writer: where its event goes; 0 without a block */
+	uintptr_t frame; /* of a held writer: the stack pointer of the event's caller; else 0 */
 };
 
 /*
@@ -57,8 +60,14 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 			  uint32_t tid);
 
 /*
+ * Take up the ring again, with a new block, after an event was left while it began one. Readers find whole blocks, as
+ * after the death of a ring's owner. The caller holds the writer.
+ */
+void ky_ring_restart(struct ky_drum *drum, struct ky_ring_writer *w);
+
+/*
  * Return room for an event with that many words after its header, and its time. Begin a block and write out the
- * counter's high half as needed. The caller has parked the writer.
+ * counter's high half as needed. The caller holds the writer.
  */
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			  uint32_t name, uint32_t words, uint64_t *ticks);
@@ -66,13 +75,13 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,
 			     uint32_t name, uint32_t words, uint64_t ticks);
 
-/* Make the event visible, count it and unpark the writer, which continues at the event's end. */
+/* Make the event visible, count it and unpark the writer, which continues at the event's end. No frame is set. */
 static inline void ky_ring_commit(struct kymo_i_writer *w, uint64_t *slot, uint64_t header,
 				  const uint64_t *end)
 {
 	KY_ASSERT(header >> KY_WORD_SITE_SHIFT >= KY_CONTROL_MAX);
 	KY_ASSERT(end == slot + 1 + KY_WORD_LENGTH(header));
-	KY_ASSERT((uintptr_t)end <= w->ky_end && w->ky_pos >= KYMO_I_BUSY);
+	KY_ASSERT((uintptr_t)end <= w->ky_end);
 	/* Pairs with the acquire load of the header in copy_events(): the items are there before it. */
 	__atomic_store_n(slot, header, __ATOMIC_RELEASE);
 	w->ky_events++;

@@ -7,6 +7,7 @@
 
 #include "core/glob.h"
 #include "core/heap.h"
+#include "core/parked.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static struct kymo_i_writer idle;
 __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
 
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
-/* A signal handler must not attach while its thread does. */
+/* A fault's handler must not attach while its thread does; other signals wait. */
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 /* By kymo_thread_name(): a thread may get its slot after that, or another one while it ends. */
 static __thread uint32_t given_name __attribute__((tls_model("initial-exec")));
@@ -221,6 +222,7 @@ static struct ky_slot *attach(struct ky_drum *drum)
 {
 	if (attaching)
 		return NULL;
+	const uint64_t mask = ky_os_signals_hold();
 	attaching = true;
 	/* Signal handlers see attaching set while the slot is being taken. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -233,6 +235,7 @@ static struct ky_slot *attach(struct ky_drum *drum)
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	attaching = false;
+	ky_os_signals_restore(mask);
 	return slot;
 }
 
@@ -273,31 +276,23 @@ static void lose_without_drum(struct kymo_i_site *site)
 }
 
 /*
- * Return the thread's first writer that is not in the middle of an event, parked. Level 0 was parked by the caller
- * already when parked is set. Undo the parking of writers that were parked before.
+ * Hold the thread's first writer that is not in the middle of an event. When one was left in the middle, so were the
+ * events that had interrupted it.
  */
-static struct ky_ring_writer *claim_writer(struct ky_slot *slot, bool parked)
+static struct ky_ring_writer *hold_writer(struct ky_drum *drum, struct ky_slot *slot,
+					  uintptr_t frame)
 {
 	for (uint32_t i = 0; i < KY_LEVELS; i++) {
 		struct ky_ring_writer *w = &slot->level[i];
-		const uintptr_t was =
-			parked && i == 0 ? w->pub.ky_pos - KYMO_I_BUSY : kymo_i_park(&w->pub);
-		if (was < KYMO_I_BUSY) {
-			KY_ASSERT(w->level == i && was <= w->pub.ky_end);
-			return w;
-		}
-		w->pub.ky_pos -= KYMO_I_BUSY;
-		KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY);
+		const enum ky_parked_hold held = ky_parked_hold(drum, w, frame);
+		if (held == KY_PARKED_BUSY)
+			continue;
+		KY_ASSERT(w->level == i && w->at <= w->pub.ky_end);
+		for (uint32_t above = i + 1; held == KY_PARKED_TAKEN && above < KY_LEVELS; above++)
+			ky_parked_clean(drum, &slot->level[above], frame);
+		return w;
 	}
 	return NULL;
-}
-
-static void unpark(struct ky_ring_writer *w)
-{
-	KY_ASSERT(w->pub.ky_pos >= KYMO_I_BUSY);
-	/* A signal handler that finds the writer free may change all of it. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&w->pub.ky_pos, w->pub.ky_pos - KYMO_I_BUSY, __ATOMIC_RELAXED);
 }
 
 /* Fill in the site's word and flag. Return false, with the site off, without room for its category. */
@@ -409,7 +404,7 @@ static void put_items(uint64_t *slot, const struct event_items *p)
 	}
 }
 
-/* Record an event. w is parked; this unparks it. */
+/* Record an event. w is held; this lets go of it. */
 static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
 		  uint64_t word, uint64_t end_bit, const struct event_items *p)
 {
@@ -418,28 +413,24 @@ static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_wri
 	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
 	if (!at) {
 		lose(&drum->header->lost_ringless);
-		unpark(w);
+		ky_parked_unhold(w);
 		return 0;
 	}
 	put_items(at + 1, p);
-	ky_ring_commit(&w->pub, at, word | KYMO_I_LENGTH(p->words) | end_bit | (uint32_t)ticks,
-		       at + 1 + p->words);
+	ky_parked_commit(w, at, word | KYMO_I_LENGTH(p->words) | end_bit | (uint32_t)ticks,
+			 at + 1 + p->words);
 	return 1;
 }
 
-/* The whole slow path. parked: the caller parked what kymo_i_tls pointed to then. */
+/* The whole slow path. frame is the stack pointer of the event. */
 static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_items *p,
-		       bool parked, bool force)
+		       uintptr_t frame, bool force)
 {
 	const int saved_errno = errno;
-	const bool had_writer = kymo_i_tls != &idle;
 	int recorded = 0;
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
-	struct ky_ring_writer *w = NULL;
-	if (slot)
-		w = claim_writer(slot,
-				 parked && had_writer && slot->level[0].pub.ky_pos >= KYMO_I_BUSY);
+	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	if (!drum)
 		lose_without_drum(site);
 	else if (!w)
@@ -450,7 +441,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 		    (force || end_bit || is_on(site)))
 			recorded = record(drum, slot, w, word_of(site), end_bit, p);
 		else
-			unpark(w);
+			ky_parked_unhold(w);
 	}
 	/* Pairs with the release store of the hook in ky_marker_start(). */
 	ky_writer_hook_fn *hook = __atomic_load_n(&ky_writer_hook, __ATOMIC_ACQUIRE);
@@ -469,7 +460,7 @@ int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items
 {
 	KY_ASSERT(items <= KYMO_I_ITEMS_MAX);
 	struct event_items p = {.items = items, .words = items, .values = values};
-	return record_slow(site, end_bit, &p, true, false);
+	return record_slow(site, end_bit, &p, KY_PARKED_FRAME(), false);
 }
 
 /*
@@ -511,14 +502,15 @@ static inline uint64_t *copy_items(uint64_t *slot, uint64_t strings, uint32_t it
 
 static __attribute__((noinline)) int strings_slow(struct kymo_i_site *site, uint64_t end_bit,
 						  uint32_t items, uint64_t types,
-						  const uint64_t *values, bool parked, bool force)
+						  const uint64_t *values, uintptr_t frame,
+						  bool force)
 {
 	struct event_items p;
 	p.items = items;
 	p.types = types;
 	p.values = values;
 	measure(&p);
-	return record_slow(site, end_bit, &p, parked, force);
+	return record_slow(site, end_bit, &p, frame, force);
 }
 
 int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
@@ -530,7 +522,8 @@ int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
 	const size_t words = items + (bytes + 7) / 8;
 	struct kymo_i_writer *const w = kymo_i_tls;
 	const uint64_t word = KYMO_I_LOAD(&site->ky_word);
-	const uintptr_t pos = kymo_i_park(w);
+	const uintptr_t frame = KY_PARKED_FRAME();
+	const uintptr_t pos = ky_parked_park(w, frame);
 	uint64_t header = word | KYMO_I_LENGTH(words);
 	int differs;
 	if (KYMO_I_UNLIKELY(word == 0 || bytes > KYMO_STRING_MAX || pos + 8 * words >= w->ky_end))
@@ -548,7 +541,8 @@ int kymo_i_event_string(struct kymo_i_site *site, uint32_t items, uint32_t at,
 	ky_ring_commit(w, (uint64_t *)pos, header, slot);
 	return 1;
 slow:
-	return strings_slow(site, 0, items, site->ky_info->types, values, true, false);
+	KYMO_I_STORE(&w->ky_pos, pos); /* unparked, or as the interrupted event left it */
+	return strings_slow(site, 0, items, site->ky_info->types, values, frame, false);
 }
 
 int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t strings,
@@ -558,7 +552,8 @@ int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t stri
 	const uint32_t words = measure_strings(strings, items, values, bytes);
 	struct kymo_i_writer *const w = kymo_i_tls;
 	const uint64_t word = KYMO_I_LOAD(&site->ky_word);
-	const uintptr_t pos = kymo_i_park(w);
+	const uintptr_t frame = KY_PARKED_FRAME();
+	const uintptr_t pos = ky_parked_park(w, frame);
 	uint64_t header = word | KYMO_I_LENGTH(words);
 	int differs;
 	if (KYMO_I_UNLIKELY(word == 0 || words == 0 || pos + 8u * words >= w->ky_end))
@@ -570,29 +565,31 @@ int kymo_i_event_strings(struct kymo_i_site *site, uint32_t items, uint64_t stri
 	ky_ring_commit(w, (uint64_t *)pos, header, next);
 	return 1;
 slow:
-	return strings_slow(site, 0, items, site->ky_info->types, values, true, false);
+	KYMO_I_STORE(&w->ky_pos, pos); /* unparked, or as the interrupted event left it */
+	return strings_slow(site, 0, items, site->ky_info->types, values, frame, false);
 }
 
 int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
 		     const uint64_t *values)
 {
-	return strings_slow(site, end_bit, items, types, values, false, true);
+	return strings_slow(site, end_bit, items, types, values, KY_PARKED_FRAME(), true);
 }
 
-int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *reservation)
+int ky_writer_reserve(uint64_t site, uint32_t words, uintptr_t frame,
+		      struct kymo_reservation *reservation)
 {
 	const int saved_errno = errno;
 	KY_ASSERT(site >> KY_WORD_SITE_SHIFT >= KY_CONTROL_MAX);
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
-	struct ky_ring_writer *w = slot ? claim_writer(slot, false) : NULL;
+	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	uint64_t ticks = 0;
 	uint64_t *at =
 		w ? ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, &ticks) : NULL;
 	if (drum && !at)
 		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w && !at)
-		unpark(w);
+		ky_parked_unhold(w);
 	if (at) {
 		reservation->items = at + 1;
 		reservation->private_[0] = (uintptr_t)w;
@@ -606,10 +603,10 @@ int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *re
 void ky_writer_commit(struct kymo_reservation *reservation, bool end)
 {
 	KY_ASSERT(reservation->private_[2] <= KY_EVENT_WORDS_MAX);
-	ky_ring_commit((struct kymo_i_writer *)(uintptr_t)reservation->private_[0],
-		       reservation->items - 1,
-		       reservation->private_[1] | (end ? KYMO_I_END_BIT : 0),
-		       reservation->items + reservation->private_[2]);
+	ky_parked_commit((struct ky_ring_writer *)(uintptr_t)reservation->private_[0],
+			 reservation->items - 1,
+			 reservation->private_[1] | (end ? KYMO_I_END_BIT : 0),
+			 reservation->items + reservation->private_[2]);
 }
 
 int kymo_i_enabled_slow(struct kymo_i_site *site)
@@ -663,7 +660,7 @@ void ky_writer_settle(bool (*wait)(void *context), void *context)
 		const struct kymo_i_writer *w = &slot->level[i % KY_LEVELS].pub;
 		/* Each event leaves pos at another place: one that changed is another event's. */
 		const uintptr_t pos = look_at_pos(w);
-		while (pos >= KYMO_I_BUSY && look_at_pos(w) == pos)
+		while (pos % 8 != 0 && look_at_pos(w) == pos)
 			if (!wait(context))
 				return;
 	}

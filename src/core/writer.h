@@ -63,8 +63,12 @@ void ky_writer_settle(bool (*wait)(void *context), void *context);
 int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
 		     const uint64_t *values);
 
-/* The same in two steps, for embedded libraries: reserve room for the items, then publish the event. */
-int ky_writer_reserve(uint64_t site, uint32_t words, struct kymo_reservation *reservation);
+/*
+ * The same in two steps, for embedded libraries: reserve room for the items, then publish the event. frame is the stack
+ * pointer of the code that does both.
+ */
+int ky_writer_reserve(uint64_t site, uint32_t words, uintptr_t frame,
+		      struct kymo_reservation *reservation);
 void ky_writer_commit(struct kymo_reservation *reservation, bool end);
 
 #endif

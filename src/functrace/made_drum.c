@@ -212,12 +212,12 @@ static bool put(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32
 		w->last_ns = ns > w->last_ns ? ns : w->last_ns;
 		if (!owns_ring(w))
 			w->ring.ring = NULL;
-		w->ring.pub.ky_pos += KYMO_I_BUSY;
+		w->ring.at = w->ring.pub.ky_pos;
 		slot = ky_ring_reserve_at(&drum->drum, &w->ring, w->tid, w->name, 0, w->last_ns);
 	}
 	if (!slot) {
 		if (w && site != 0)
-			w->ring.pub.ky_pos -= KYMO_I_BUSY;
+			w->ring.pub.ky_pos = w->ring.at;
 		drum->lost++;
 		__atomic_fetch_add(&drum->drum.header->lost_ringless, 1, __ATOMIC_RELAXED);
 		return false;

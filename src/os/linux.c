@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -225,6 +226,28 @@ bool ky_os_thread_alive(int32_t pid, int32_t tid)
 	const long result = pid == KY_OS_ANY_PROCESS ? syscall(SYS_tkill, tid, 0)
 						     : syscall(SYS_tgkill, pid, tid, 0);
 	return result == 0 || errno != ESRCH;
+}
+
+/* Raw, because glibc leaves its own signals alone: that of a cancellation runs the thread's end in its handler. */
+uint64_t ky_os_signals_hold(void)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+	uint64_t held = UINT64_MAX, old = 0;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		held &= ~(UINT64_C(1) << (faults[i] - 1));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &held, &old, sizeof(held));
+	return old;
+}
+
+void ky_os_signals_restore(uint64_t mask)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+bool ky_os_on_signal_stack(void)
+{
+	stack_t stack;
+	return syscall(SYS_sigaltstack, NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
 static uint64_t clock_ns(clockid_t clock)

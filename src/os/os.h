@@ -63,6 +63,10 @@ void ky_os_yield(void);
 void ky_os_comm(char name[16]); /* the calling thread's name */
 #define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any process */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);
+/* Hold back all signals but those of faults: a handler must not jump out of what follows. Return the old mask. */
+uint64_t ky_os_signals_hold(void);
+void ky_os_signals_restore(uint64_t mask);
+bool ky_os_on_signal_stack(void); /* the calling function runs on the sigaltstack() */
 
 /* Report, in a destructor, whether the process ends: else the library is unloaded. prepare when it is loaded. */
 void ky_os_ending_prepare(void);

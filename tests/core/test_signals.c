@@ -373,6 +373,155 @@ static void a_name_given_while_a_thread_gets_its_slot_is_kept(void **state)
 	assert_int_equal(in_child(fault_while_attaching), 0);
 }
 
+/*
+ * Handlers that do not return: they jump out of the event that they interrupted, as siglongjmp, an exception or a
+ * cancellation does.
+ */
+#define JUMPS 200
+static sigjmp_buf before_event;
+
+static void jump_out(int signal)
+{
+	(void)signal;
+	siglongjmp(before_event, 1);
+}
+
+static void count_level0(void *context, const struct ky_event *e)
+{
+	*(uint64_t *)context += e->kind != KYMO_KIND_LOST;
+}
+
+static void check_all_in_one_ring(uint64_t events)
+{
+	uint64_t read = 0;
+	const struct readback totals = readback(count_level0, &read);
+	const struct ky_drum *drum = ky_drum_peek();
+	CHECK(totals.damaged == 0 && totals.overwritten == 0 && read == events);
+	CHECK(drum->header->lost_nested == 0 && drum->header->lost_ringless == 0);
+	CHECK(drum->header->lost_unfinished == JUMPS && drum->header->rings_used == 1);
+}
+
+/* Leave an event, and trace in the same function. */
+static void jump_out_of_events(void)
+{
+	small_drum();
+	CHECK(signal(SIGUSR1, jump_out) != SIG_ERR);
+	for (volatile int i = 0; i <= JUMPS; i++) {
+		if (i > 0 && sigsetjmp(before_event, 1) == 0) {
+			kymo_i_park(kymo_i_tls); /* as if in the middle of an event */
+			raise(SIGUSR1);
+		}
+		KYMO_INSTANT("net", "after", "number", (int)i);
+	}
+	check_all_in_one_ring(JUMPS + 1);
+}
+
+__attribute__((noinline)) static void leave_event_below(int deep)
+{
+	volatile char frame[512];
+	frame[0] = (char)deep;
+	if (deep > 0)
+		leave_event_below(deep - 1);
+	kymo_i_park(kymo_i_tls);
+	raise(SIGUSR1);
+	frame[1] = frame[0];
+}
+
+/* Leave an event of functions that are called, and trace in their caller. */
+static void jump_out_of_callees(void)
+{
+	small_drum();
+	CHECK(signal(SIGUSR1, jump_out) != SIG_ERR);
+	for (volatile int i = 0; i <= JUMPS; i++) {
+		if (i > 0 && sigsetjmp(before_event, 1) == 0)
+			leave_event_below(i % 40);
+		KYMO_INSTANT("net", "after", "number", (int)i);
+	}
+	check_all_in_one_ring(JUMPS + 1);
+}
+
+static void threads_that_leave_events_recover(void **state)
+{
+	(void)state;
+	if (thread_sanitized())
+		skip();
+	assert_int_equal(in_child(jump_out_of_events), 0);
+	assert_int_equal(in_child(jump_out_of_callees), 0);
+}
+
+/* Events on a signal stack that is above the interrupted event's frame: that event is not left. */
+static void trace_on_signal_stack(int signal)
+{
+	(void)signal;
+	trace_plain(1, THREADS);
+	trace_plain(2, THREADS);
+}
+
+static void interrupt_below_signal_stack(void)
+{
+	char stack[32768] __attribute__((aligned(16)));
+	const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction action = {.sa_handler = trace_on_signal_stack, .sa_flags = SA_ONSTACK};
+	small_drum();
+	CHECK(sigaltstack(&alternate, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0);
+	trace_plain(1, 0);
+	struct kymo_i_writer *const w = kymo_i_tls;
+	const uintptr_t was = kymo_i_park(w), parked = w->ky_pos;
+	raise(SIGUSR1);
+	CHECK(w->ky_pos == parked);
+	w->ky_pos = was;
+	trace_plain(2, 0);
+	struct order order = {0};
+	const struct readback totals = readback(check_event, &order);
+	CHECK(totals.damaged == 0 && totals.events == 4 && written == 4);
+	CHECK(ky_drum_peek()->header->lost_unfinished == 0);
+}
+
+static void events_on_a_signal_stack_leave_the_interrupted_one_alone(void **state)
+{
+	(void)state;
+	if (sanitized())
+		skip();
+	assert_int_equal(in_child(interrupt_below_signal_stack), 0);
+}
+
+/* Real signals: each event is whole and in order, and almost all are there. */
+static void on_jump_timer(int signal)
+{
+	(void)signal;
+	const uint64_t number = __atomic_fetch_add(&handler_number, 1, __ATOMIC_RELAXED);
+	trace_one(number, THREADS + self);
+	siglongjmp(before_event, 1);
+}
+
+static void jump_storm(void)
+{
+	static volatile uint64_t jumps;
+	small_drum();
+	struct sigaction action = {.sa_handler = on_jump_timer};
+	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+	trace_plain(1, 0);
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	if (sigsetjmp(before_event, 1) != 0)
+		jumps++;
+	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	while (jumps < 3000)
+		trace_one(__atomic_add_fetch(&own_number, 1, __ATOMIC_RELAXED), 0);
+	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+	struct order order = {0};
+	const struct readback totals = readback(check_event, &order);
+	CHECK(totals.damaged == 0 && order.from_handlers > 0);
+	CHECK(ky_drum_peek()->header->lost_nested == 0);
+}
+
+static void handlers_that_jump_away_damage_none(void **state)
+{
+	(void)state;
+	if (thread_sanitized())
+		skip();
+	assert_int_equal(in_child(jump_storm), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +532,9 @@ int main(void)
 		cmocka_unit_test(levels_too_deep_are_counted),
 		cmocka_unit_test(a_handler_that_traces_first_shares_its_threads_ring),
 		cmocka_unit_test(a_name_given_while_a_thread_gets_its_slot_is_kept),
+		cmocka_unit_test(threads_that_leave_events_recover),
+		cmocka_unit_test(events_on_a_signal_stack_leave_the_interrupted_one_alone),
+		cmocka_unit_test(handlers_that_jump_away_damage_none),
 	};
 	return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void *record_slowly(void *argument)
 	struct kymo_reservation reservation;
 	const uint64_t site = (uint64_t)ky_heap_site(ky_drum_peek(), &info, 0)
 			      << KY_WORD_SITE_SHIFT;
-	MUST(ky_writer_reserve(site, 0, &reservation));
+	MUST(ky_writer_reserve(site, 0, 0x7fff0000u, &reservation));
 	begun = true;
 	while (!others_done)
 		look_again();

@@ -290,7 +290,7 @@ static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state
 	struct ky_drum drum = drum_of(home);
 	const bool fits = w->ring && state->pos < *limit;
 	count_events(state, w);
-	w->pub.ky_pos = (fits ? state->pos : 0) + KYMO_I_BUSY;
+	w->at = fits ? state->pos : 0;
 	w->pub.ky_end = fits ? *limit + SPARE_BYTES : 0;
 	const uint32_t high = w->high;
 	uint64_t *slot = ky_ring_reserve_at(&drum, w, state->tid, state->name, 0, ticks);

@@ -484,18 +484,22 @@ else
 	report "line: fires when it is reached" $?
 fi
 
-run run --trigger line:capture_target.c:1 -o none.kymo -- "$target_program" api
-[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q 'capture_target.c' err
-report "a line without code is reported" $?
+if grep -q perf_event_open err; then
+	skip "places that do not exist" "$(head -1 err)"
+else
+	run run --trigger line:capture_target.c:1 -o none.kymo -- "$target_program" api
+	[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q 'capture_target.c' err
+	report "a line without code is reported" $?
 
-run run --trigger symbol:no_such_function_here -o none.kymo -- "$target_program" api
-[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q no_such_function_here err
-report "an unknown function is reported" $?
+	run run --trigger symbol:no_such_function_here -o none.kymo -- "$target_program" api
+	[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q no_such_function_here err
+	report "an unknown function is reported" $?
 
-run run --trigger symbol:target_function --trigger symbol:no_such_function_here --snapshots 1 -o two.kymo -- \
-	"$target_program" call
-[ $code -eq 0 ] && { [ ! -e two.kymo ] || grep -q no_such_function_here err; }
-report "and of several triggers too" $?
+	run run --trigger symbol:target_function --trigger symbol:no_such_function_here --snapshots 1 -o two.kymo -- \
+		"$target_program" call
+	[ $code -eq 0 ] && { [ ! -e two.kymo ] || grep -q no_such_function_here err; }
+	report "and of several triggers too" $?
+fi
 
 cat >again.c <<'END'
 #include <unistd.h>
@@ -519,7 +523,7 @@ int main(void)
 END
 if cc -o again again.c 2>/dev/null; then
 	run run --engine breakpoint --trigger symbol:reached -o again.kymo -- ./again once
-	if [ $code -eq 8 ] && grep -qE 'not permitted|Permission|not supported|No such device|No space' err; then
+	if [ ! -e again.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|No space' err; then
 		skip "a program that executes itself" "$(head -1 err)"
 	else
 		[ $code -eq 8 ] && grep -q 'snapshots *1' err

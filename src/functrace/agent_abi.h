@@ -14,7 +14,7 @@
  *               which belongs to no thread: then its first call takes one. Fork zeroes them
  *               (MADV_WIPEONFORK), so that a child finds out at its first call
  *   directory   u64[KY_AGENT_PIECES]: the address of the return slots of each 16 MiB of addresses, 0: none yet (MAP_NORESERVE)
- *   frames      a struct ky_agent_frame (return slot) for each 8 bytes of stack, made piece by piece when a stack is first seen there
+ *   slots       a struct ky_agent_call (return slot) for each 8 bytes of stack, made piece by piece when a stack is first seen there
  *   drum        an ordinary drum (layout.h), made by kymo: a memfd, shared. A trace point for each function.
  *
  * A call works as follows. rsp is S at the function's first instruction, and [S] the return address:
@@ -25,10 +25,10 @@
  *                                         S is below the innermost open call  (gs:KY_STATE_TOP)
  *                                         there are return slots for S        (directory)
  *                                         the counter's high half is as it was; the block has room
- *                                         [S] is not a stub's already         (frame.hook)
- *                                       frame = {[S], hook, top, mark}; top = S; count++; one word into the ring
+ *                                         [S] is not a stub's already         (call.hook)
+ *                                       call = {[S], hook, top, mark}; top = S; count++; one word into the ring
  *                                       pop; rsp = S + 8; call body     ◀── so [S] is "hook" now, and returns stay paired
- *                                 hook: checks; top = frame.previous; one word into the ring; [S] = frame.returns; ret
+ *                                 hook: checks; top = call.previous; one word into the ring; [S] = call.returns; ret
  *                                 body: the function's first instructions, moved; jmp function + n
  *
  * A tail call finds [S] hooked already: the slow path ends the caller's span, begins the callee's and jumps to the
@@ -59,7 +59,7 @@
  * The return slot of 8 bytes of stack, used when a return address is there. Its address is directory[S >> 24] + S *
  * 4: the directory holds biased addresses.
  */
-struct ky_agent_frame {
+struct ky_agent_call {
 	uint64_t returns;  /* the address that the function returns to */
 	uint64_t hook;     /* the word that replaces it in [S] */
 	uint64_t previous; /* S of the next open call outwards; ~0: none */
@@ -97,7 +97,7 @@ struct ky_agent_state {
 	uint64_t pad[482];
 };
 _Static_assert(sizeof(struct ky_agent_state) == KY_AGENT_STATE_BYTES, "layout");
-_Static_assert(sizeof(struct ky_agent_frame) == 32, "layout");
+_Static_assert(sizeof(struct ky_agent_call) == 32, "layout");
 #define KY_STATE_THREAD 0
 #define KY_STATE_TOP 8
 #define KY_STATE_POS 16
@@ -144,7 +144,7 @@ static inline uint64_t ky_agent_known_at(uint64_t address, uint64_t mask)
 }
 
 /* The part of each stub that the slow path reads. */
-struct ky_agent_stub {
+struct ky_agent_stub_data {
 	uint64_t slow_entry; /* the agent's; also identifies stubs among other code */
 	uint32_t function;
 	uint32_t site;
@@ -208,7 +208,8 @@ struct ky_agent_home {
 #define KY_STUB_PLAIN_BYTES 3u /* three pops */
 #define KY_STUB_DATA_AFTER_HOOK (KY_STUB_HOOK_BYTES + KY_STUB_SLOW_BYTES)
 #define KY_STUB_BODY_AFTER_HOOK                                                                    \
-	(KY_STUB_DATA_AFTER_HOOK + (uint32_t)sizeof(struct ky_agent_stub) + KY_STUB_PLAIN_BYTES)
+	(KY_STUB_DATA_AFTER_HOOK + (uint32_t)sizeof(struct ky_agent_stub_data) +                   \
+	 KY_STUB_PLAIN_BYTES)
 
 /*
  * ---- the agent as bytes: src/functrace/agent/, compiled without libc for general registers only, linked flat and

@@ -270,15 +270,15 @@ static struct ky_code_range find_gap(const struct ky_functions_reading *reading,
 	const uint64_t end = section->from + section->bytes;
 	struct ky_code_range gap = {0};
 	uint64_t at = section->from;
-	for (uint32_t i = 0; i <= reading->frames_count; i++) {
-		const bool last = i == reading->frames_count;
-		const uint64_t next = last ? end : reading->frames[i].address;
+	for (uint32_t i = 0; i <= reading->fdes_count; i++) {
+		const bool last = i == reading->fdes_count;
+		const uint64_t next = last ? end : reading->fdes[i].address;
 		if (next < section->from || next > end)
 			continue;
 		if (next > at && next - at > gap.bytes)
 			gap = (struct ky_code_range){at, next - at};
-		if (!last && next + reading->frames[i].bytes > at)
-			at = next + reading->frames[i].bytes;
+		if (!last && next + reading->fdes[i].bytes > at)
+			at = next + reading->fdes[i].bytes;
 	}
 	return gap;
 }
@@ -290,7 +290,7 @@ static struct ky_code_range find_gap(const struct ky_functions_reading *reading,
 static struct ky_code_range find_foreign(const struct ky_functions_reading *reading)
 {
 	struct ky_code_range largest = {0};
-	for (uint32_t i = 0; i < reading->text.count && reading->frames_count; i++) {
+	for (uint32_t i = 0; i < reading->text.count && reading->fdes_count; i++) {
 		const struct ky_code_range gap = find_gap(reading, &reading->text.items[i]);
 		largest = gap.bytes > largest.bytes ? gap : largest;
 	}

@@ -103,7 +103,7 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 	struct ky_functions *out = reading->out;
 	take_facts(reading);
 	find_sections(reading);
-	ky_functions_frames(reading);
+	ky_functions_cfi_read(reading);
 	ky_functions_symbols(reading);
 	ky_compiler_marks_read(reading);
 	ky_functions_runtime(reading);
@@ -175,7 +175,7 @@ int ky_functions_read(struct ky_functions **functions, int fd, const char *path,
 		find_functions(&reading, lines);
 	if (reading.without_memory)
 		error = -ENOMEM;
-	ky_functions_frames_free(&reading);
+	ky_functions_cfi_free(&reading);
 	ky_program_file_close(&reading.file);
 	if (error) {
 		ky_functions_free(&reading.out);

@@ -4,7 +4,7 @@
  *
  *   functions.c              opens, calls the others in order
  *   functions_segments.c     the bytes that the file has in memory, read into our own
- *   functions_frames.c       .eh_frame: start and end of functions, and whether a place is an entry
+ *   functions_cfi.c       .eh_frame: start and end of functions, and whether a place is an entry
  *   functions_symbols.c      the tables of symbols; makes the list
  *   compiler_marks.c         marks that compilers leave for tracers: nops, sleds; V8's and Go's code
  *   functions_runtime.c      functions that must not be hooked, by name
@@ -48,7 +48,7 @@ struct ky_functions_own {
 };
 
 /* A description of .eh_frame. */
-struct ky_functions_frame {
+struct ky_functions_fde {
 	uint64_t address, bytes;
 	uint64_t program_bytes; /* its instructions, with those of its CIE */
 	uint64_t cie;           /* offset of the CIE in the section */
@@ -57,7 +57,8 @@ struct ky_functions_frame {
 
 /* The row of an address in a description. */
 struct ky_functions_row {
-	bool is_entry, returns;
+	bool is_entry; /* the return address is where a call leaves it: CFA = rsp + 8 */
+	bool returns; /* there is one: outermost functions (_start, the start of a thread) have none */
 };
 
 struct ky_functions_ranges {
@@ -76,9 +77,9 @@ struct ky_functions_reading {
 	GElf_Ehdr head;
 	uint32_t room; /* for functions */
 	bool without_memory;
-	bool has_data;                     /* whether the segments that are not code are read */
-	struct ky_functions_frame *frames; /* by address */
-	uint32_t frames_count, frames_room;
+	bool has_data;                 /* whether the segments that are not code are read */
+	struct ky_functions_fde *fdes; /* by address */
+	uint32_t fdes_count, fdes_room;
 	Dwarf_CFI *cfi;     /* NULL: none */
 	uint64_t asked_cie; /* the last CIE whose plain descriptions were asked about; ~0: none */
 	struct ky_functions_row plain;
@@ -108,19 +109,15 @@ bool ky_functions_in(const struct ky_functions_ranges *ranges, uint64_t address)
 /* Return the section of that name that has bytes in the file; NULL: none. */
 Elf_Scn *ky_functions_section(Elf *elf, const char *name, GElf_Shdr *head);
 
-/* ---- functions_frames.c ---- */
-void ky_functions_frames(struct ky_functions_reading *reading);
+/* ---- functions_cfi.c ---- */
+void ky_functions_cfi_read(struct ky_functions_reading *reading);
 /* Return the last one that begins at or before the address and contains it, or NULL. */
-const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions_reading *reading,
-						       uint64_t address);
+const struct ky_functions_fde *ky_functions_cfi_at(const struct ky_functions_reading *reading,
+						   uint64_t address);
 
-/* Report whether the return address is where a call leaves it: CFA = rsp + 8. */
-bool ky_functions_frame_is_entry(struct ky_functions_reading *reading,
-				 const struct ky_functions_frame *frame, uint64_t address);
-/* Report whether there is a return address: outermost functions (_start, the start of a thread) have none. */
-bool ky_functions_frame_returns(struct ky_functions_reading *reading,
-				const struct ky_functions_frame *frame, uint64_t address);
-void ky_functions_frames_free(struct ky_functions_reading *reading);
+struct ky_functions_row ky_functions_cfi_row(struct ky_functions_reading *reading,
+					     const struct ky_functions_fde *fde, uint64_t address);
+void ky_functions_cfi_free(struct ky_functions_reading *reading);
 
 /* ---- functions_symbols.c ---- */
 void ky_functions_symbols(struct ky_functions_reading *reading);

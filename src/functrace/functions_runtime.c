@@ -225,8 +225,8 @@ static bool is_in(const struct ky_code_range *range, uint64_t address)
 
 static bool is_outermost(struct ky_functions_reading *reading, uint64_t address)
 {
-	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
-	return frame && !ky_functions_frame_returns(reading, frame, address);
+	const struct ky_functions_fde *fde = ky_functions_cfi_at(reading, address);
+	return fde && !ky_functions_cfi_row(reading, fde, address).returns;
 }
 
 void ky_functions_runtime(struct ky_functions_reading *reading)

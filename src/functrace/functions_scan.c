@@ -138,8 +138,8 @@ static void take_absolute_tables(const struct touchy *touchy)
 struct walk {
 	struct touchy *touchy;
 	struct ky_functions_looks *looks;
-	uint32_t function, frame; /* the next ones */
-	bool keeps_below;         /* values below the stack pointer, in this one so far */
+	uint32_t function, fde; /* the next ones */
+	bool keeps_below;       /* values below the stack pointer, in this one so far */
 };
 
 static bool is_table_address(const struct ky_instruction *it)
@@ -224,13 +224,12 @@ static uint64_t next_beginning(struct walk *walk, uint64_t address)
 			ky_return_address_users_enter(walk->looks, walk->function);
 		walk->function++;
 	}
-	while (walk->frame < reading->frames_count &&
-	       reading->frames[walk->frame].address <= address)
-		walk->frame++;
+	while (walk->fde < reading->fdes_count && reading->fdes[walk->fde].address <= address)
+		walk->fde++;
 	uint64_t next =
 		walk->function < out->count ? out->functions[walk->function].address : UINT64_MAX;
-	if (walk->frame < reading->frames_count && reading->frames[walk->frame].address < next)
-		next = reading->frames[walk->frame].address;
+	if (walk->fde < reading->fdes_count && reading->fdes[walk->fde].address < next)
+		next = reading->fdes[walk->fde].address;
 	return next;
 }
 

@@ -53,8 +53,8 @@ static bool is_piece(const char *name, size_t bytes)
 
 static bool is_entry(struct ky_functions_reading *reading, uint64_t address)
 {
-	const struct ky_functions_frame *frame = ky_functions_frame_at(reading, address);
-	return !frame || ky_functions_frame_is_entry(reading, frame, address);
+	const struct ky_functions_fde *fde = ky_functions_cfi_at(reading, address);
+	return !fde || ky_functions_cfi_row(reading, fde, address).is_entry;
 }
 
 static void take_symbol(struct ky_functions_reading *reading, const GElf_Sym *symbol,
@@ -160,11 +160,11 @@ static void give_sizes(struct ky_functions_reading *reading)
 		uint64_t left;
 		if (function->bytes)
 			continue;
-		const struct ky_functions_frame *frame =
-			ky_functions_frame_at(reading, function->address);
+		const struct ky_functions_fde *fde =
+			ky_functions_cfi_at(reading, function->address);
 		ky_functions_bytes(reading->own, function->address, true, &left);
-		if (frame)
-			left = frame->bytes - (function->address - frame->address);
+		if (fde)
+			left = fde->bytes - (function->address - fde->address);
 		else if (i + 1 < out->count &&
 			 out->functions[i + 1].address - function->address < left)
 			left = out->functions[i + 1].address - function->address;
@@ -172,38 +172,38 @@ static void give_sizes(struct ky_functions_reading *reading)
 	}
 }
 
-static void add_frame(struct ky_functions_reading *reading, const struct ky_functions_frame *frame)
+static void add_fde(struct ky_functions_reading *reading, const struct ky_functions_fde *fde)
 {
 	char name[32];
-	const int bytes = snprintf(name, sizeof(name), "0x%" PRIx64, frame->address);
+	const int bytes = snprintf(name, sizeof(name), "0x%" PRIx64, fde->address);
 	const char *linked = ky_functions_text(reading->own, name, (size_t)bytes);
 	struct ky_function *function = linked ? add(reading) : NULL;
 	if (!function)
 		return;
-	function->address = frame->address;
-	function->bytes = frame->bytes;
+	function->address = fde->address;
+	function->bytes = fde->bytes;
 	function->linked = linked;
 	function->line = UINT32_MAX;
 }
 
 /* Add starts in .eh_frame. Both lists are sorted by address: one walk. `covered` is the end of the functions so far. */
-static void add_frames(struct ky_functions_reading *reading)
+static void add_fdes(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
 	const uint32_t count = out->count;
 	uint64_t covered = 0;
 	uint32_t at = 0;
-	for (uint32_t i = 0; i < reading->frames_count && !reading->without_memory; i++) {
-		const struct ky_functions_frame *frame = &reading->frames[i];
-		for (; at < count && out->functions[at].address <= frame->address; at++) {
+	for (uint32_t i = 0; i < reading->fdes_count && !reading->without_memory; i++) {
+		const struct ky_functions_fde *fde = &reading->fdes[i];
+		for (; at < count && out->functions[at].address <= fde->address; at++) {
 			const uint64_t end = out->functions[at].address + out->functions[at].bytes;
 			covered = end > covered ? end : covered;
 		}
-		const bool again = i && reading->frames[i - 1].address == frame->address;
-		if (frame->address >= covered && !again &&
-		    !ky_functions_in(&reading->plt, frame->address) &&
-		    ky_functions_frame_is_entry(reading, frame, frame->address))
-			add_frame(reading, frame);
+		const bool again = i && reading->fdes[i - 1].address == fde->address;
+		if (fde->address >= covered && !again &&
+		    !ky_functions_in(&reading->plt, fde->address) &&
+		    ky_functions_cfi_row(reading, fde, fde->address).is_entry)
+			add_fde(reading, fde);
 	}
 }
 
@@ -255,7 +255,7 @@ void ky_functions_symbols(struct ky_functions_reading *reading)
 	each_table(reading);
 	sort_and_join(reading->out);
 	give_sizes(reading);
-	add_frames(reading);
+	add_fdes(reading);
 	sort_and_join(reading->out);
 	give_names(reading);
 }

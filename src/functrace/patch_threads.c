@@ -221,7 +221,7 @@ struct stack {
 
 /* Report whether a word is the hook of an address, and return that return slot. */
 static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64_t slot,
-		       uint64_t word, struct ky_agent_frame *frame)
+		       uint64_t word, struct ky_agent_call *call)
 {
 	const uint64_t index = slot >> KY_AGENT_PIECE_SHIFT;
 	if (!is_inside(patch, word) || index >= KY_AGENT_PIECES || slot % 8)
@@ -234,34 +234,34 @@ static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64
 				     &stack->piece, sizeof(stack->piece));
 	}
 	return stack->piece &&
-	       !ky_remote_read(&patch->remote, stack->piece + slot * 4, frame, sizeof(*frame)) &&
-	       frame->hook == word;
+	       !ky_remote_read(&patch->remote, stack->piece + slot * 4, call, sizeof(*call)) &&
+	       call->hook == word;
 }
 
 /* Report whether it is an unwinder's context. It lies below the stack frames that it describes. */
 static bool is_context(const struct ky_patch *patch, struct stack *stack, uint64_t at,
 		       uint64_t word)
 {
-	struct ky_agent_frame frame;
+	struct ky_agent_call call;
 	uint64_t cfa = 0;
 	return !ky_remote_read(&patch->remote, at - sizeof(cfa), &cfa, sizeof(cfa)) && cfa > at &&
-	       is_hook_of(patch, stack, cfa - 8, word, &frame);
+	       is_hook_of(patch, stack, cfa - 8, word, &call);
 }
 
 static void see(struct ky_patch *patch, void *context, uint64_t at, uint64_t word)
 {
 	struct stack *stack = context;
-	struct ky_agent_frame frame;
-	stack->hooks = stack->hooks || is_hook_of(patch, stack, at, word, &frame);
+	struct ky_agent_call call;
+	stack->hooks = stack->hooks || is_hook_of(patch, stack, at, word, &call);
 	stack->contexts = stack->contexts || is_context(patch, stack, at, word);
 }
 
 static void unhook(struct ky_patch *patch, void *context, uint64_t at, uint64_t word)
 {
 	struct stack *stack = context;
-	struct ky_agent_frame frame;
-	if (is_hook_of(patch, stack, at, word, &frame) && !is_context(patch, stack, at, word))
-		(void)ky_remote_write(&patch->remote, at, &frame.returns, sizeof(frame.returns));
+	struct ky_agent_call call;
+	if (is_hook_of(patch, stack, at, word, &call) && !is_context(patch, stack, at, word))
+		(void)ky_remote_write(&patch->remote, at, &call.returns, sizeof(call.returns));
 }
 
 /* ---- threads that unwind ---- */

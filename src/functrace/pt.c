@@ -56,24 +56,24 @@ static void copy_rings(struct ky_pt *pt, struct ky_pt_traced *traced)
 static void report_thread(struct ky_pt *pt, struct ky_pt_traced *traced,
 			  struct ky_pt_thread *thread)
 {
-	struct ky_pt_window window = {.aux = thread->window,
-				      .bytes = thread->window_bytes,
-				      .cpu = pt->machine.cpu,
-				      .since_ns = thread->written_ns};
+	struct ky_pt_packets packets = {.aux = thread->packets,
+					.bytes = thread->packets_bytes,
+					.cpu = pt->machine.cpu,
+					.since_ns = thread->written_ns};
 	uint64_t until = 0;
-	if (!thread->window)
+	if (!thread->packets)
 		return;
-	if (!ky_pt_thread_time(thread, &window.time))
+	if (!ky_pt_thread_time(thread, &packets.time))
 		note_once(
 			pt, &pt->noted_time,
 			"pt: the kernel does not report how the CPU's counter relates to its clock "
 			"(is the clock source tsc?): nothing can be decoded");
-	else if (ky_pt_process_write(&traced->process, thread->tid_inside, &window, &until) != 0)
+	else if (ky_pt_process_write(&traced->process, thread->tid_inside, &packets, &until) != 0)
 		note_memory(pt);
 	if (until)
 		thread->written_ns = until + 1;
-	free(thread->window);
-	thread->window = NULL;
+	free(thread->packets);
+	thread->packets = NULL;
 }
 
 /* ---- threads ---- */
@@ -264,8 +264,8 @@ void ky_pt_round(struct ky_pt *pt)
 		look_around(pt, traced);
 }
 
-/* Decode the windows of all threads. For threads that had ended when their rings were copied it is the last time. */
-static void write_windows(struct ky_pt *pt, struct ky_pt_traced *traced)
+/* Decode the packets of all threads. For threads that had ended when their rings were copied it is the last time. */
+static void write_packets(struct ky_pt *pt, struct ky_pt_traced *traced)
 {
 	for (uint32_t i = 0; i < traced->count; i++)
 		report_thread(pt, traced, &traced->threads[i]);
@@ -280,7 +280,7 @@ void ky_pt_decode(struct ky_pt *pt)
 		copy_rings(pt, traced);
 	for (struct ky_pt_traced *traced = pt->first; traced; traced = traced->next) {
 		look_around(pt, traced);
-		write_windows(pt, traced);
+		write_packets(pt, traced);
 	}
 }
 
@@ -350,7 +350,7 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 		traced->process.space.live = false;
 		copy_rings(pt, traced);
 		take_records(pt, traced);
-		write_windows(pt, traced);
+		write_packets(pt, traced);
 	}
 }
 

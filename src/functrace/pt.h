@@ -2,7 +2,7 @@
 /*
  * pt.h: the engine pt: Intel Processor Trace through perf_event's AUX buffer in snapshot mode, decoded by libipt.
  *
- *   perf_event intel_pt, one for each thread ─ AUX ring, overwritten ─▶ window ─▶ pt_decode ─▶ calls and returns ─▶ made_drum
+ *   perf_event intel_pt, one for each thread ─ AUX ring, overwritten ─▶ packets ─▶ pt_decode ─▶ calls and returns ─▶ made_drum
  *   PERF_RECORD_MMAP2, ITRACE_START, SWITCH, AUX ─▶ images, times, gaps
  */
 #ifndef KY_FUNCTRACE_PT_H

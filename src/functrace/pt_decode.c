@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 #define BLOCKS_PER_BYTE 256u /* on average, at most: six branches, with the blocks between them */
-#define BLOCKS_AT_LEAST (1u << 20) /* for any window */
+#define BLOCKS_AT_LEAST (1u << 20) /* for any number of packets */
 #define BLOCKS_UNMOVED (1u << 16)  /* without reading a packet */
 
 struct decoding {
-	const struct ky_pt_window *window;
+	const struct ky_pt_packets *packets;
 	struct pt_block_decoder *decoder;
 	struct ky_pt_stack stack;
 	struct ky_pt_facts facts;
@@ -44,7 +44,7 @@ uint64_t ky_pt_time_ns(const struct ky_pt_time *time, uint64_t ticks)
 /* Set the time. The calibration of cycles is an estimate: time can seem to go back. */
 static void set_time(struct decoding *decoding, uint64_t ticks)
 {
-	const uint64_t ns = ky_pt_time_ns(&decoding->window->time, ticks);
+	const uint64_t ns = ky_pt_time_ns(&decoding->packets->time, ticks);
 	if (ns > decoding->ns)
 		decoding->ns = ns;
 	if (!decoding->facts.from_ns)
@@ -253,13 +253,13 @@ static void decode_all(struct decoding *decoding)
 }
 
 /* Make a decoder. libipt does not write to the bytes. */
-static struct pt_block_decoder *new_decoder(const struct ky_pt_window *window)
+static struct pt_block_decoder *new_decoder(const struct ky_pt_packets *packets)
 {
 	struct pt_config config;
-	const struct ky_pt_cpu *cpu = &window->cpu;
+	const struct ky_pt_cpu *cpu = &packets->cpu;
 	pt_config_init(&config);
-	config.begin = (uint8_t *)(uintptr_t)window->aux;
-	config.end = config.begin + window->bytes;
+	config.begin = (uint8_t *)(uintptr_t)packets->aux;
+	config.end = config.begin + packets->bytes;
 	config.cpu = (struct pt_cpu){.vendor = cpu->intel ? pcv_intel : pcv_unknown,
 				     .family = cpu->family,
 				     .model = cpu->model,
@@ -276,23 +276,23 @@ static struct pt_block_decoder *new_decoder(const struct ky_pt_window *window)
 	return pt_blk_alloc_decoder(&config);
 }
 
-int ky_pt_decode_window(const struct ky_pt_window *window, struct ky_pt_image *image,
-			const struct ky_pt_calls *calls, struct ky_pt_facts *facts)
+int ky_pt_decode_packets(const struct ky_pt_packets *packets, struct ky_pt_image *image,
+			 const struct ky_pt_calls *calls, struct ky_pt_facts *facts)
 {
-	struct decoding decoding = {.window = window};
+	struct decoding decoding = {.packets = packets};
 	struct pt_image *code = ky_pt_image_get(image);
 	int error = 0;
 	if (facts)
 		*facts = decoding.facts;
-	if (!window->bytes)
+	if (!packets->bytes)
 		return 0;
-	decoding.decoder = new_decoder(window);
+	decoding.decoder = new_decoder(packets);
 	if (!decoding.decoder || !code) {
 		pt_blk_free_decoder(decoding.decoder);
 		return code ? -EINVAL : -ENOMEM;
 	}
-	decoding.blocks_left = BLOCKS_AT_LEAST + (uint64_t)window->bytes * BLOCKS_PER_BYTE;
-	ky_pt_stack_open(&decoding.stack, calls, window->since_ns);
+	decoding.blocks_left = BLOCKS_AT_LEAST + (uint64_t)packets->bytes * BLOCKS_PER_BYTE;
+	ky_pt_stack_open(&decoding.stack, calls, packets->since_ns);
 	if (pt_blk_set_image(decoding.decoder, code) < 0)
 		error = -EINVAL;
 	else

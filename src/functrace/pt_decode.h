@@ -43,7 +43,7 @@ struct ky_pt_time {
 };
 uint64_t ky_pt_time_ns(const struct ky_pt_time *time, uint64_t ticks);
 
-struct ky_pt_window {
+struct ky_pt_packets {
 	const uint8_t *aux; /* does not change while it is decoded */
 	size_t bytes;
 	struct ky_pt_cpu cpu;
@@ -58,8 +58,8 @@ struct ky_pt_facts {
 	uint64_t from_ns, to_ns; /* of the decoded part; 0: nothing */
 };
 
-/* Decode a window. facts may be NULL. Return 0, -ENOMEM, or -EINVAL: libipt does not take the configuration. */
-int ky_pt_decode_window(const struct ky_pt_window *window, struct ky_pt_image *image,
-			const struct ky_pt_calls *calls, struct ky_pt_facts *facts);
+/* Decode packets. facts may be NULL. Return 0, -ENOMEM, or -EINVAL: libipt does not take the configuration. */
+int ky_pt_decode_packets(const struct ky_pt_packets *packets, struct ky_pt_image *image,
+			 const struct ky_pt_calls *calls, struct ky_pt_facts *facts);
 
 #endif

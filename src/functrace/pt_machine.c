@@ -308,7 +308,7 @@ void ky_pt_thread_close(struct ky_pt_thread *thread)
 		ky_perf_ring_close(&thread->records);
 	if (thread->fd >= 0)
 		close(thread->fd);
-	free(thread->window);
+	free(thread->packets);
 	*thread = (struct ky_pt_thread){.fd = -1};
 }
 
@@ -337,16 +337,16 @@ size_t ky_pt_thread_unroll(uint8_t *out, const uint8_t *ring, size_t bytes, uint
 
 bool ky_pt_thread_copy(struct ky_pt_thread *thread)
 {
-	free(thread->window);
-	thread->window_bytes = 0;
+	free(thread->packets);
+	thread->packets_bytes = 0;
 	thread->last = thread->ended;
-	thread->window = malloc((size_t)thread->aux_bytes);
-	if (!thread->window)
+	thread->packets = malloc((size_t)thread->aux_bytes);
+	if (!thread->packets)
 		return false;
 	/* Pairs with the kernel's barrier before it stores aux_head: the packets are there. */
 	const uint64_t head = __atomic_load_n(&thread->records.page->aux_head, __ATOMIC_ACQUIRE);
-	thread->window_bytes =
-		ky_pt_thread_unroll(thread->window, thread->aux, (size_t)thread->aux_bytes, head);
+	thread->packets_bytes =
+		ky_pt_thread_unroll(thread->packets, thread->aux, (size_t)thread->aux_bytes, head);
 	return true;
 }
 

@@ -68,10 +68,10 @@ struct ky_pt_thread {
 	uint64_t aux_bytes;
 	uint64_t written_ns; /* its calls up to here are written */
 	bool ended;
-	bool last;       /* it had ended when its window was copied */
-	bool seen;       /* in the last search for threads */
-	uint8_t *window; /* packets, copied while the event was stopped; NULL: none */
-	size_t window_bytes;
+	bool last;        /* it had ended when its packets were copied */
+	bool seen;        /* in the last search for threads */
+	uint8_t *packets; /* packets, copied while the event was stopped; NULL: none */
+	size_t packets_bytes;
 };
 
 /*
@@ -82,7 +82,7 @@ int ky_pt_thread_open(struct ky_pt_thread *thread, const struct ky_pt_machine *m
 		      uint64_t aux_bytes);
 void ky_pt_thread_close(struct ky_pt_thread *thread);
 
-/* Windows of all threads are copied between these two: so they end at the same time. */
+/* The packets of all threads are copied between these two: so they end at the same time. */
 void ky_pt_thread_pause(struct ky_pt_thread *thread);
 void ky_pt_thread_resume(struct ky_pt_thread *thread);
 /* Copy the packets of an AUX ring of a power of two bytes into as many, the oldest first. Return how many there are. */

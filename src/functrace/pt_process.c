@@ -14,7 +14,7 @@
 #define FUNCTIONS_ROOM 65536u /* in the drum's heap; unused room takes no memory */
 #define OWN_MODULE "pt"       /* the category of events that are not functions */
 
-/* The thread whose window is being written. */
+/* The thread whose packets are being written. */
 struct telling {
 	struct ky_pt_process *process;
 	pid_t tid;
@@ -136,7 +136,7 @@ static void sum_up(struct ky_pt_facts *all, const struct ky_pt_facts *one)
 }
 
 int ky_pt_process_write(struct ky_pt_process *process, pid_t tid_inside,
-			const struct ky_pt_window *window, uint64_t *until_ns)
+			const struct ky_pt_packets *packets, uint64_t *until_ns)
 {
 	struct telling telling = {.process = process, .tid = tid_inside};
 	const struct ky_pt_calls calls = {.function = on_function,
@@ -146,7 +146,7 @@ int ky_pt_process_write(struct ky_pt_process *process, pid_t tid_inside,
 					  .instant = on_instant,
 					  .context = &telling};
 	struct ky_pt_facts facts;
-	const int error = ky_pt_decode_window(window, &process->space.image, &calls, &facts);
+	const int error = ky_pt_decode_packets(packets, &process->space.image, &calls, &facts);
 	sum_up(&process->facts, &facts);
 	*until_ns = facts.to_ns;
 	return error;

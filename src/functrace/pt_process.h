@@ -2,7 +2,7 @@
 /*
  * pt_process.h: a traced process: its contents (pt_space.h), and the drum for its calls.
  *
- *   window of a thread ─▶ pt_decode ─▶ begin(address) ─▶ site of the function ─▶ made drum, the thread's ring
+ *   packets of a thread ─▶ pt_decode ─▶ begin(address) ─▶ site of the function ─▶ made drum, the thread's ring
  *
  * Sites are made at a function's first event. Gaps and instants have sites by their text: few, and for texts that
  * contain an address only as many as there is room for; further ones share a less precise site.
@@ -36,7 +36,7 @@ struct ky_pt_process {
 	/* sites of functions in no file, by their address; beyond KY_PT_PLACES_MAX they share one */
 	struct ky_u64_map places;
 	uint32_t nameless, nameless_instant; /* for events without room */
-	struct ky_pt_facts facts;            /* of all windows */
+	struct ky_pt_facts facts;            /* of all packets */
 };
 
 struct ky_pt_process_options {
@@ -49,9 +49,9 @@ struct ky_pt_process_options {
 int ky_pt_process_open(struct ky_pt_process *process, pid_t pid,
 		       const struct ky_pt_process_options *options);
 void ky_pt_process_close(struct ky_pt_process *process);
-/* Write a thread's window. Return its end (0: nothing was decoded), for since_ns of the next; -ENOMEM, -EINVAL. */
+/* Write a thread's packets. Return their end (0: nothing was decoded), for since_ns of the next; -ENOMEM, -EINVAL. */
 int ky_pt_process_write(struct ky_pt_process *process, pid_t tid_inside,
-			const struct ky_pt_window *window, uint64_t *until_ns);
+			const struct ky_pt_packets *packets, uint64_t *until_ns);
 
 /* ---- the inside of the engine ---- */
 

@@ -37,7 +37,7 @@
  *
  * Flushing passes the lost ones on first, with the start of the stretch as their beginning. Calls between two packets
  * with a time are spread evenly: the packets contain no more. Time that is known to have been spent elsewhere (a
- * system call) is left out of the spreading. A later window of the same ring has calls of an earlier one: those
+ * system call) is left out of the spreading. Later packets of the same ring have calls of earlier ones: those
  * before `since` are not passed on again.
  */
 #define KY_PT_MARKS_MAX (1u << 21) /* of a stretch: a longer one is cut in two */

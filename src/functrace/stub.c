@@ -6,7 +6,7 @@
  *   go      restores them; rsp = S + 8; call body
  *   hook    jmp exit
  *   slow    rcx = data; jmp *slow_entry                                the agent does it all again, in C, and goes on at
- *   data    struct ky_agent_stub                                       "go" or at "plain"
+ *   data    struct ky_agent_stub_data                                       "go" or at "plain"
  *   plain   restores the registers
  *   body    the moved instructions, which jump back into the function
  *   exit    only when the region has none
@@ -134,7 +134,7 @@ static void check_top(struct code *c, struct checks *checks, uint8_t condition)
 }
 
 /* Set rcx = the return slot of S. A directory at a low address is found without a register. */
-static void find_frame(struct code *c, uint64_t directory, struct checks *checks)
+static void find_call(struct code *c, uint64_t directory, struct checks *checks)
 {
 	const bool low = directory <= INT32_MAX;
 	if (low) {
@@ -199,7 +199,7 @@ static void take_return_address(struct code *c, const struct ky_stub *stub, stru
  * Set the return slot's previous, mark and hook; top = S. The hook's address comes later: return where its distance
  * goes.
  */
-static uint32_t open_frame(struct code *c)
+static uint32_t open_call(struct code *c)
 {
 	PUT(c, 0x65, 0x48, 0x8b, 0x14); /* mov %gs:TOP,%rdx */
 	gs(c, KY_STATE_TOP);
@@ -217,7 +217,7 @@ static uint32_t open_frame(struct code *c)
 	return hook;
 }
 
-static void close_frame(struct code *c)
+static void close_call(struct code *c)
 {
 	PUT(c, 0x48, 0x8b, 0x51, 0x10); /* mov PREVIOUS(%rcx),%rdx */
 	PUT(c, 0x65, 0x48, 0x89, 0x14); /* mov %rdx,%gs:TOP */
@@ -247,11 +247,11 @@ static void go_slow(struct code *c, const struct ky_stub *stub)
 {
 	PUT(c, 0x48, 0x8d, 0x0d, 6, 0, 0, 0); /* lea data(%rip),%rcx */
 	PUT(c, 0xff, 0x25, 0, 0, 0, 0);       /* jmp *data.slow_entry(%rip) */
-	const struct ky_agent_stub data = {.slow_entry = stub->slow_entry,
-					   .function = stub->function,
-					   .site = stub->site,
-					   .instant_site = stub->instant_site,
-					   .hooks = stub->kind == KY_STUB_CALL};
+	const struct ky_agent_stub_data data = {.slow_entry = stub->slow_entry,
+						.function = stub->function,
+						.site = stub->site,
+						.instant_site = stub->instant_site,
+						.hooks = stub->kind == KY_STUB_CALL};
 	put(c, &data, sizeof(data));
 }
 
@@ -274,10 +274,10 @@ static void put_exit(struct code *c, const struct ky_stub *stub)
 	check_top(c, &checks, JUMP_OTHER);
 	check_room(c, &checks);
 	fetch_ahead(c);
-	find_frame(c, stub->directory, NULL);
+	find_call(c, stub->directory, NULL);
 	PUT(c, 0x48, 0x8b, 0x11);             /* mov RETURNS(%rcx),%rdx */
 	PUT(c, 0x48, 0x89, 0x54, 0x24, 0x18); /* mov %rdx,24(%rsp) */
-	close_frame(c);
+	close_call(c);
 	write_word(c, stub->end_site);
 	RESTORE(c);
 	PUT(c, 0xc3); /* ret */
@@ -307,9 +307,9 @@ static void put_call(struct code *c, const struct ky_stub *stub, const struct ky
 	find_slot(c);
 	check_top(c, &checks, JUMP_AT_LEAST);
 	check_room(c, &checks);
-	find_frame(c, stub->directory, &checks);
+	find_call(c, stub->directory, &checks);
 	take_return_address(c, stub, &checks);
-	const uint32_t hook_at = open_frame(c);
+	const uint32_t hook_at = open_call(c);
 	count_call(c, stub->function);
 	write_word(c, stub->site);
 	go(c);

@@ -83,6 +83,38 @@ end kind_leaf_too
 	ret
 	.cfi_endproc
 
+/* Descriptions of three CIEs in turn, which say nothing about their first addresses themselves. */
+function kind_cie_call
+	.cfi_startproc
+	lea 5(%rdi), %rax
+	ret
+	.cfi_endproc
+end kind_cie_call
+
+/* The kernel jumps to it: there is no call. */
+function kind_cie_signal
+	.cfi_startproc
+	.cfi_signal_frame
+	lea 6(%rdi), %rax
+	ret
+	.cfi_endproc
+end kind_cie_signal
+
+/* Without the rule of a call. */
+function kind_cie_none
+	.cfi_startproc simple
+	lea 7(%rdi), %rax
+	ret
+	.cfi_endproc
+end kind_cie_none
+
+function kind_cie_call_again
+	.cfi_startproc
+	lea 8(%rdi), %rax
+	ret
+	.cfi_endproc
+end kind_cie_call_again
+
 function kind_outermost
 	.cfi_startproc
 	.cfi_undefined rip

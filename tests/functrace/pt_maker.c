@@ -283,7 +283,7 @@ void pt_decode_part(struct pt_made *made, size_t from, size_t bytes, uint64_t si
 					  .end = on_end,
 					  .instant = on_instant,
 					  .context = made};
-	const struct ky_pt_window window = {
+	const struct ky_pt_packets packets = {
 		.aux = made->aux + from, .bytes = bytes, .cpu = pt_made_cpu, .since_ns = since};
 	free(made->text);
 	made->text = NULL;
@@ -291,7 +291,7 @@ void pt_decode_part(struct pt_made *made, size_t from, size_t bytes, uint64_t si
 	made->last_ns = 0;
 	must(ky_pt_image_open(&image, NULL, NULL) == 0, "no image");
 	must(ky_pt_image_add(&image, made->code, sizeof(made->code), PT_CODE_AT) == 0, "no code");
-	must(ky_pt_decode_window(&window, &image, &calls, &made->facts) == 0, "not decoded");
+	must(ky_pt_decode_packets(&packets, &image, &calls, &made->facts) == 0, "not decoded");
 	must(made->open == 0, "something was left open");
 	ky_pt_image_close(&image);
 }

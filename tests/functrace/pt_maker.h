@@ -62,7 +62,7 @@ void pt_pip(struct pt_made *made, uint64_t cr3);
 
 /* ---- decoding ---- */
 extern const struct ky_pt_cpu pt_made_cpu;
-/* Decode bytes of the packets, from an offset; since as in struct ky_pt_window. The result is in text and facts. */
+/* Decode bytes of the packets, from an offset; since as in struct ky_pt_packets. The result is in text and facts. */
 void pt_decode_part(struct pt_made *made, size_t from, size_t bytes, uint64_t since);
 const char *pt_decode_text(struct pt_made *made);
 

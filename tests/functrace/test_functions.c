@@ -116,6 +116,18 @@ static void pieces_are_no_functions(void **state)
 	ky_functions_free(&functions);
 }
 
+/* What libdw says of one description holds for the others of its CIE, and for those of no other. */
+static void each_cie_is_judged_for_itself(void **state)
+{
+	struct ky_functions *functions = read_file("/proc/self/exe", false);
+	(void)state;
+	assert_non_null(find(functions, "kind_cie_call"));
+	assert_null(find(functions, "kind_cie_signal"));
+	assert_null(find(functions, "kind_cie_none"));
+	assert_non_null(find(functions, "kind_cie_call_again"));
+	ky_functions_free(&functions);
+}
+
 static void what_must_not_be_hooked_is_not(void **state)
 {
 	struct ky_functions *functions = read_file("/proc/self/exe", false);
@@ -648,6 +660,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_have_names_sizes_and_ways),
 		cmocka_unit_test(pieces_are_no_functions),
+		cmocka_unit_test(each_cie_is_judged_for_itself),
 		cmocka_unit_test(what_must_not_be_hooked_is_not),
 		cmocka_unit_test(most_must_be_compiled_for_it),
 		cmocka_unit_test(functions_are_in_order),

@@ -384,7 +384,7 @@ static void ticks_become_nanoseconds_as_the_kernel_says(void **state)
 		    86400u * 3650u);
 }
 
-static void a_later_window_does_not_tell_again(void **state)
+static void later_packets_do_not_tell_again(void **state)
 {
 	struct pt_made *made = *state;
 	pt_psb(made, 0, 1000);
@@ -534,7 +534,7 @@ int main(void)
 		TEST(calls_between_two_times_are_spread),
 		TEST(small_clocks_count_between_the_big_ones),
 		TEST(ticks_become_nanoseconds_as_the_kernel_says),
-		TEST(a_later_window_does_not_tell_again),
+		TEST(later_packets_do_not_tell_again),
 		TEST(an_overflow_ends_everything_and_is_shown),
 		TEST(an_overflow_while_tracing_is_off_is_a_gap),
 		TEST(packets_that_do_not_fit_the_code_are_said_until_the_next_psb),

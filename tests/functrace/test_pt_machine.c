@@ -502,10 +502,10 @@ static void decode_strange(const uint8_t *aux, size_t bytes, struct ky_pt_facts 
 					  .gap = pass_text,
 					  .end = pass_end,
 					  .instant = pass_text};
-	const struct ky_pt_window window = {
+	const struct ky_pt_packets packets = {
 		.aux = aux, .bytes = bytes, .cpu = {.intel = true, .family = 6, .model = 78}};
 	assert_int_equal(ky_pt_image_open(&image, NULL, NULL), 0);
-	assert_int_equal(ky_pt_decode_window(&window, &image, &calls, &facts), 0);
+	assert_int_equal(ky_pt_decode_packets(&packets, &image, &calls, &facts), 0);
 	all->synced += facts.synced;
 	all->errors += facts.errors;
 	if (facts.to_ns > all->to_ns)

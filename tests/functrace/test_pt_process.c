@@ -135,10 +135,10 @@ static void make_packets(struct pt_made *made)
 
 static void tell(struct ky_pt_process *process, const struct pt_made *made, uint64_t since)
 {
-	const struct ky_pt_window window = {
+	const struct ky_pt_packets packets = {
 		.aux = made->aux, .bytes = made->aux_bytes, .cpu = pt_made_cpu, .since_ns = since};
 	uint64_t until = 0;
-	assert_int_equal(ky_pt_process_write(process, TID, &window, &until), 0);
+	assert_int_equal(ky_pt_process_write(process, TID, &packets, &until), 0);
 	assert_int_equal(until, 5000);
 }
 

@@ -71,7 +71,7 @@ static void parts_of_a_call_are_in_place(void **state)
 		assert_int_equal(places.body, places.hook + KY_STUB_BODY_AFTER_HOOK);
 		assert_memory_equal(code + places.body, moved.code, moved.bytes);
 		assert_int_equal(places.bytes, places.body + moved.bytes);
-		struct ky_agent_stub data;
+		struct ky_agent_stub_data data;
 		memcpy(&data, code + places.hook + KY_STUB_DATA_AFTER_HOOK, sizeof(data));
 		assert_int_equal(data.slow_entry, SLOW_ENTRY);
 		assert_int_equal(data.function, 7);

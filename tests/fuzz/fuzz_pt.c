@@ -85,18 +85,18 @@ static void decode(const uint8_t *code, size_t code_bytes, const uint8_t *aux, s
 					  .end = on_end,
 					  .instant = on_instant,
 					  .context = &told};
-	const struct ky_pt_window window = {.aux = aux,
-					    .bytes = aux_bytes,
-					    .cpu = {.ctc_numerator = 2,
-						    .ctc_denominator = 1,
-						    .mtc_period = 3,
-						    .nominal_ratio = 10},
-					    .since_ns = since};
+	const struct ky_pt_packets packets = {.aux = aux,
+					      .bytes = aux_bytes,
+					      .cpu = {.ctc_numerator = 2,
+						      .ctc_denominator = 1,
+						      .mtc_period = 3,
+						      .nominal_ratio = 10},
+					      .since_ns = since};
 	if (ky_pt_image_open(&image, NULL, NULL) != 0)
 		abort();
 	if (code_bytes && ky_pt_image_add(&image, code, code_bytes, CODE_AT) != 0)
 		abort();
-	if (ky_pt_decode_window(&window, &image, &calls, NULL) != 0 || told.open)
+	if (ky_pt_decode_packets(&packets, &image, &calls, NULL) != 0 || told.open)
 		abort();
 	ky_pt_image_close(&image);
 }

@@ -23,7 +23,7 @@
 #define SAME_STACK_BYTES (UINT64_C(1) << 20)
 /* Open calls of other stacks that are skipped to find one of this stack. */
 #define OTHER_STACKS_STEPS 256u
-#define PIECE_BYTES (sizeof(struct ky_agent_frame) << (KY_AGENT_PIECE_SHIFT - 3))
+#define PIECE_BYTES (sizeof(struct ky_agent_call) << (KY_AGENT_PIECE_SHIFT - 3))
 
 /* Make the return slots of a piece of addresses that was not met before. If two threads do it at once, one wins. */
 static uint64_t make_piece(uint64_t *entry, uint64_t number)
@@ -44,7 +44,7 @@ static uint64_t make_piece(uint64_t *entry, uint64_t number)
 	return before;
 }
 
-struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint64_t slot)
+struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot)
 {
 	const uint64_t number = slot >> KY_AGENT_PIECE_SHIFT;
 	if (number >= KY_AGENT_PIECES || slot % 8 != 0)
@@ -53,7 +53,7 @@ struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint6
 	uint64_t biased = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
 	if (biased == 0)
 		biased = make_piece(entry, number);
-	return biased ? (struct ky_agent_frame *)(uintptr_t)(biased + slot * 4) : NULL;
+	return biased ? (struct ky_agent_call *)(uintptr_t)(biased + slot * 4) : NULL;
 }
 
 void ky_agent_count(struct ky_agent_state *state, uint32_t function)
@@ -63,22 +63,22 @@ void ky_agent_count(struct ky_agent_state *state, uint32_t function)
 }
 
 void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
-		   struct ky_agent_frame *frame, uint32_t site, uint64_t ticks)
+		   struct ky_agent_call *call, uint32_t site, uint64_t ticks)
 {
-	frame->previous = state->top;
-	frame->mark = state->mark;
+	call->previous = state->top;
+	call->mark = state->mark;
 	state->top = slot;
 	ky_agent_put(home, state, site, ticks);
 }
 
 /* Return the return slot of the innermost open call; NULL: there is none, or the list is not to be trusted. */
-static struct ky_agent_frame *top_frame(const struct ky_agent_home *home,
-					struct ky_agent_state *state)
+static struct ky_agent_call *top_call(const struct ky_agent_home *home,
+				      struct ky_agent_state *state)
 {
-	struct ky_agent_frame *frame =
-		state->top == KY_AGENT_NO_CALL ? NULL : ky_agent_frame_at(home, state->top);
-	if (frame && frame->mark == state->mark)
-		return frame;
+	struct ky_agent_call *call =
+		state->top == KY_AGENT_NO_CALL ? NULL : ky_agent_call_at(home, state->top);
+	if (call && call->mark == state->mark)
+		return call;
 	state->top = KY_AGENT_NO_CALL;
 	return NULL;
 }
@@ -86,11 +86,11 @@ static struct ky_agent_frame *top_frame(const struct ky_agent_home *home,
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
 			uint64_t ticks)
 {
-	struct ky_agent_frame *frame = top_frame(home, state);
-	if (!frame)
+	struct ky_agent_call *call = top_call(home, state);
+	if (!call)
 		return;
-	frame->mark = 0;
-	state->top = frame->previous;
+	call->mark = 0;
+	state->top = call->previous;
 	ky_agent_put(home, state, home->end_site, ticks);
 }
 
@@ -104,13 +104,13 @@ static uint64_t left_call(const struct ky_agent_home *home, const struct ky_agen
 {
 	uint64_t at = state->top;
 	for (uint32_t steps = 0; steps < OTHER_STACKS_STEPS && at != KY_AGENT_NO_CALL; steps++) {
-		const struct ky_agent_frame *frame = ky_agent_frame_at(home, at);
+		const struct ky_agent_call *call = ky_agent_call_at(home, at);
 		const uint64_t apart = at <= slot ? slot - at : at - slot;
-		if (!frame || frame->mark != state->mark)
+		if (!call || call->mark != state->mark)
 			break;
 		if (apart < SAME_STACK_BYTES)
 			return at <= slot ? at : KY_AGENT_NO_CALL;
-		at = frame->previous;
+		at = call->previous;
 	}
 	return KY_AGENT_NO_CALL;
 }
@@ -121,7 +121,7 @@ uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_
 	uint32_t closed = 0;
 	uint64_t last;
 	while ((last = left_call(home, state, slot)) != KY_AGENT_NO_CALL) {
-		for (bool more = true; more && top_frame(home, state); closed++) {
+		for (bool more = true; more && top_call(home, state); closed++) {
 			more = state->top != last;
 			ky_agent_close_top(home, state, ticks);
 		}
@@ -144,30 +144,30 @@ static bool may_hook(const struct ky_agent_home *home, uint64_t returns)
  * return address is in the return slot. Its span ends, this one's begins, and the one return of both ends it.
  */
 static void tail_call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
-		      struct ky_agent_frame *frame, const struct ky_agent_stub *stub)
+		      struct ky_agent_call *call, const struct ky_agent_stub_data *stub)
 {
 	const uint64_t ticks = __builtin_ia32_rdtsc();
 	ky_agent_close_below(home, state, slot, ticks);
-	ky_agent_open(home, state, slot, frame, stub->site, ticks);
+	ky_agent_open(home, state, slot, call, stub->site, ticks);
 }
 
 /* Report whether the return address was taken: then [S] is to become the hook. */
 static bool call(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
-		 const struct ky_agent_stub *stub, uint64_t hook)
+		 const struct ky_agent_stub_data *stub, uint64_t hook)
 {
 	const uint64_t returns = *(const uint64_t *)(uintptr_t)slot;
-	struct ky_agent_frame *frame = stub->hooks ? ky_agent_frame_at(home, slot) : NULL;
+	struct ky_agent_call *call = stub->hooks ? ky_agent_call_at(home, slot) : NULL;
 	ky_agent_count(state, stub->function);
 	if (!stub->hooks) {
 		ky_agent_put(home, state, stub->site, __builtin_ia32_rdtsc());
 		return false;
 	}
-	if (!frame) {
+	if (!call) {
 		ky_agent_lost(home, state);
 		return false;
 	}
-	if (frame->hook == returns) {
-		tail_call(home, state, slot, frame, stub);
+	if (call->hook == returns) {
+		tail_call(home, state, slot, call, stub);
 		return false;
 	}
 	const uint64_t ticks = __builtin_ia32_rdtsc();
@@ -177,13 +177,14 @@ static bool call(const struct ky_agent_home *home, struct ky_agent_state *state,
 			ky_agent_put(home, state, stub->instant_site, ticks);
 		return false;
 	}
-	frame->returns = returns;
-	frame->hook = hook;
-	ky_agent_open(home, state, slot, frame, stub->site, ticks);
+	call->returns = returns;
+	call->hook = hook;
+	ky_agent_open(home, state, slot, call, stub->site, ticks);
 	return true;
 }
 
-uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot, const struct ky_agent_stub *stub)
+uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot,
+			const struct ky_agent_stub_data *stub)
 {
 	const uint64_t data = (uint64_t)(uintptr_t)stub;
 	const uint64_t plain = data + sizeof(*stub);
@@ -202,18 +203,18 @@ void ky_agent_leave(struct ky_agent_home *home, uint64_t slot)
 {
 	struct ky_agent_state *state = ky_agent_state_mine(home);
 	/* it exists: the function was entered */
-	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot);
-	*(uint64_t *)(uintptr_t)slot = frame->returns;
+	struct ky_agent_call *call = ky_agent_call_at(home, slot);
+	*(uint64_t *)(uintptr_t)slot = call->returns;
 	/* It belongs to another thread, a parent process or an earlier attach, or has ended already: write nothing. */
-	if (!state || frame->mark != state->mark || !__atomic_load_n(&home->on, __ATOMIC_RELAXED) ||
+	if (!state || call->mark != state->mark || !__atomic_load_n(&home->on, __ATOMIC_RELAXED) ||
 	    !ky_agent_begin(state, slot))
 		return;
 	const uint64_t ticks = __builtin_ia32_rdtsc();
-	while (frame->mark == state->mark && top_frame(home, state))
+	while (call->mark == state->mark && top_call(home, state))
 		ky_agent_close_top(home, state, ticks);
-	if (frame->mark == state->mark) { /* it was in no list: its span is open all the same */
-		state->top = frame->previous;
-		frame->mark = 0;
+	if (call->mark == state->mark) { /* it was in no list: its span is open all the same */
+		state->top = call->previous;
+		call->mark = 0;
 		ky_agent_put(home, state, home->end_site, ticks);
 	}
 	ky_agent_end(home, state);

@@ -125,25 +125,24 @@ static void take_jumps_out(const struct ky_agent_home *home)
 
 static void unhook(const struct ky_agent_home *home, uint64_t slot)
 {
-	const struct ky_agent_frame *frame = ky_agent_frame_at(home, slot);
-	uint64_t hook = frame ? frame->hook : 0;
+	const struct ky_agent_call *call = ky_agent_call_at(home, slot);
+	uint64_t hook = call ? call->hook : 0;
 	if (hook)
-		(void)__atomic_compare_exchange_n((uint64_t *)(uintptr_t)slot, &hook,
-						  frame->returns, false, __ATOMIC_RELAXED,
-						  __ATOMIC_RELAXED);
+		(void)__atomic_compare_exchange_n((uint64_t *)(uintptr_t)slot, &hook, call->returns,
+						  false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Unhook the open calls, on all stacks. */
 static void unhook_open(const struct ky_agent_home *home, struct ky_agent_state *state)
 {
 	while (state->top != KY_AGENT_NO_CALL) {
-		struct ky_agent_frame *frame = ky_agent_frame_at(home, state->top);
-		if (!frame || frame->mark != state->mark)
+		struct ky_agent_call *call = ky_agent_call_at(home, state->top);
+		if (!call || call->mark != state->mark)
 			break;
 		if (is_readable(state->top))
 			unhook(home, state->top);
-		frame->mark = 0;
-		state->top = frame->previous;
+		call->mark = 0;
+		state->top = call->previous;
 	}
 	state->top = KY_AGENT_NO_CALL;
 }
@@ -244,14 +243,14 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 		      uint64_t third)
 {
 	const bool numbered = (uint32_t)first == SYS_prctl;
-	const uint32_t call = (uint32_t)(numbered ? second : first);
-	if (turns_counter_off(call, (uint32_t)(numbered ? third : second)))
+	const uint32_t number = (uint32_t)(numbered ? second : first);
+	if (turns_counter_off(number, (uint32_t)(numbered ? third : second)))
 		leave_counter(home, slot);
-	if (call != PR_SET_SECCOMP && call != SYS_seccomp)
+	if (number != PR_SET_SECCOMP && number != SYS_seccomp)
 		return;
 	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
 		(void)ky_agent_state_take(home);
-		(void)ky_agent_frame_at(home, slot);
+		(void)ky_agent_call_at(home, slot);
 	}
 	__atomic_store_n(&home->sealed, 1, __ATOMIC_RELAXED);
 }
@@ -289,12 +288,12 @@ void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t 
 	struct ky_agent_state *state = known ? begin(home, slot) : NULL;
 	if (!state)
 		return;
-	struct ky_agent_frame *frame = ky_agent_frame_at(home, slot);
+	struct ky_agent_call *call = ky_agent_call_at(home, slot);
 	const uint64_t ticks = __builtin_ia32_rdtsc();
-	if (frame) {
+	if (call) {
 		ky_agent_close_below(home, state, slot, ticks);
 		ky_agent_count(state, known->function);
-		ky_agent_open(home, state, slot, frame, known->site, ticks);
+		ky_agent_open(home, state, slot, call, known->site, ticks);
 	}
 	ky_agent_end(home, state);
 }

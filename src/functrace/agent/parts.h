@@ -22,7 +22,7 @@
 
 /* ---- called by entry.S ---- */
 uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot,
-			const struct ky_agent_stub *stub);
+			const struct ky_agent_stub_data *stub);
 void ky_agent_leave(struct ky_agent_home *home, uint64_t slot);
 const void *ky_agent_find_fde(const struct ky_agent_home *home, uint64_t pc, void *bases);
 void ky_agent_loader(struct ky_agent_home *home);
@@ -51,9 +51,9 @@ void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state
 		  uint64_t ticks);
 
 /* ---- calls.c: spans without a hook ---- */
-struct ky_agent_frame *ky_agent_frame_at(const struct ky_agent_home *home, uint64_t slot);
+struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot);
 void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
-		   struct ky_agent_frame *frame, uint32_t site, uint64_t ticks);
+		   struct ky_agent_call *call, uint32_t site, uint64_t ticks);
 /* End the open calls up to `slot` that seem to be on the same stack. Return how many. */
 uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_state *state,
 			      uint64_t slot, uint64_t ticks);

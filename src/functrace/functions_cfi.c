@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions_frames.c: see functions_parts.h. .eh_frame describes nearly every piece of code that a compiler made,
+ * functions_cfi.c: see functions_parts.h. .eh_frame describes nearly every piece of code that a compiler made,
  * also in stripped files:
  *
  *   CIE: instructions that all its FDEs begin with   "CFA = rsp + 8"
  *   FDE: from, bytes, instructions                   "from + 1 on: CFA = rsp + 16" ...
  *
- * libdw runs the instructions. A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that
+ * libdw finds the entries and runs the instructions. It has no function that returns the addresses of an FDE, only
+ * those of a row: the two pointers are decoded here. It is asked once for each CIE whose FDEs begin plainly; asking
+ * for each function takes 0.45 s of node's 77,000 instead of 0.27 s, everything else included.
+ *
+ * A place is a function's entry only if CFA = rsp + 8 there: pieces of functions that
  * were put elsewhere (foo.cold) have an FDE of their own, but begin in the middle of a function.
  */
 #include "functrace/functions_parts.h"
@@ -17,7 +21,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#define FRAMES_MAX (4u << 20)
+#define FDES_MAX (4u << 20)
 /* libdw runs a description's instructions for each name in it: only files made to be slow have more. */
 #define PROGRAM_BYTES_MAX 8192u
 #define RSP 7u /* numbers of registers in DWARF */
@@ -83,37 +87,37 @@ static void read_common(struct common *common, const Dwarf_CIE *cie, uint64_t at
 	read_augmentation(common, cie);
 }
 
-static bool add_frame(struct ky_functions_reading *reading, const struct common *common,
-		      const Dwarf_FDE *fde, const Elf_Data *data, uint64_t address)
+static bool add_fde(struct ky_functions_reading *reading, const struct common *common,
+		    const Dwarf_FDE *from, const Elf_Data *data, uint64_t address)
 {
-	struct ky_bytes in = {fde->start, fde->end, false};
-	struct ky_functions_frame frame = {0};
-	const uint64_t at = address + (uint64_t)(fde->start - (const uint8_t *)data->d_buf);
-	frame.address = read_pointer(&in, common->encoding, at);
-	frame.bytes = read_pointer(&in, common->encoding & 0x0f, 0);
+	struct ky_bytes in = {from->start, from->end, false};
+	struct ky_functions_fde fde = {0};
+	const uint64_t at = address + (uint64_t)(from->start - (const uint8_t *)data->d_buf);
+	fde.address = read_pointer(&in, common->encoding, at);
+	fde.bytes = read_pointer(&in, common->encoding & 0x0f, 0);
 	if (common->has_data) {
 		const uint64_t skip = ky_bytes_uleb(&in);
 		ky_bytes_skip(&in, skip);
 	}
 	uint64_t left;
-	if (in.bad || !frame.bytes || !ky_functions_bytes(reading->own, frame.address, true, &left))
+	if (in.bad || !fde.bytes || !ky_functions_bytes(reading->own, fde.address, true, &left))
 		return true;
-	frame.bytes = frame.bytes < left ? frame.bytes : left;
-	frame.program_bytes = common->program_bytes + ky_bytes_left(&in);
-	frame.cie = common->at;
+	fde.bytes = fde.bytes < left ? fde.bytes : left;
+	fde.program_bytes = common->program_bytes + ky_bytes_left(&in);
+	fde.cie = common->at;
 	while (ky_bytes_left(&in) && *in.at == DW_CFA_nop)
 		in.at++;
 	/* It ends or moves on first: it says nothing about its first address. */
-	frame.is_plain =
+	fde.is_plain =
 		!ky_bytes_left(&in) || (*in.at > DW_CFA_advance_loc && *in.at < DW_CFA_offset);
-	return reading->frames_count < FRAMES_MAX &&
-	       KY_ARRAY_ADD(reading->frames, reading->frames_count, reading->frames_room, frame);
+	return reading->fdes_count < FDES_MAX &&
+	       KY_ARRAY_ADD(reading->fdes, reading->fdes_count, reading->fdes_room, fde);
 }
 
 static int by_address(const void *a, const void *b)
 {
-	const struct ky_functions_frame *left = a;
-	const struct ky_functions_frame *right = b;
+	const struct ky_functions_fde *left = a;
+	const struct ky_functions_fde *right = b;
 	return KY_COMPARE(left->address, right->address);
 }
 
@@ -134,17 +138,17 @@ static Elf_Data *find_by_index(struct ky_functions_reading *reading, uint64_t *a
 			return NULL;
 		struct ky_bytes in = {index + 4, index + bytes, false};
 		*address = read_pointer(&in, index[1], head.p_vaddr + 4);
-		const uint8_t *frames =
+		const uint8_t *section =
 			in.bad ? NULL : ky_functions_bytes(reading->own, *address, false, &bytes);
 		const uint64_t offset = head.p_offset + (*address - head.p_vaddr);
-		return frames ? elf_getdata_rawchunk(reading->elf, (int64_t)offset, bytes,
-						     ELF_T_BYTE)
-			      : NULL;
+		return section ? elf_getdata_rawchunk(reading->elf, (int64_t)offset, bytes,
+						      ELF_T_BYTE)
+			       : NULL;
 	}
 	return NULL;
 }
 
-static void read_frames(struct ky_functions_reading *reading, Elf_Data *data, uint64_t address)
+static void read_fdes(struct ky_functions_reading *reading, Elf_Data *data, uint64_t address)
 {
 	const unsigned char *ident = (const unsigned char *)elf_getident(reading->elf, NULL);
 	struct common common = {.at = ~UINT64_C(0)};
@@ -170,12 +174,12 @@ static void read_frames(struct ky_functions_reading *reading, Elf_Data *data, ui
 				continue;
 			read_common(&common, &cie.cie, entry.fde.CIE_pointer);
 		}
-		if (!add_frame(reading, &common, &entry.fde, data, address))
+		if (!add_fde(reading, &common, &entry.fde, data, address))
 			break;
 	}
 }
 
-void ky_functions_frames(struct ky_functions_reading *reading)
+void ky_functions_cfi_read(struct ky_functions_reading *reading)
 {
 	GElf_Shdr head = {0};
 	Elf_Scn *section = ky_functions_section(reading->elf, ".eh_frame", &head);
@@ -183,7 +187,7 @@ void ky_functions_frames(struct ky_functions_reading *reading)
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : find_by_index(reading, &address);
 	if (!data || !data->d_buf)
 		return;
-	read_frames(reading, data, address);
+	read_fdes(reading, data, address);
 	/*
 	 * libdw reads the whole file into memory for it. libelf then forgets the sections that were read one by one before,
 	 * so a handle of its own has the whole file from the beginning.
@@ -193,36 +197,36 @@ void ky_functions_frames(struct ky_functions_reading *reading)
 	if (reading->cfi_elf && elf_rawfile(reading->cfi_elf, &bytes))
 		reading->cfi = dwarf_getcfi_elf(reading->cfi_elf);
 	reading->asked_cie = ~UINT64_C(0);
-	if (reading->frames_count)
-		qsort(reading->frames, reading->frames_count, sizeof(*reading->frames), by_address);
+	if (reading->fdes_count)
+		qsort(reading->fdes, reading->fdes_count, sizeof(*reading->fdes), by_address);
 }
 
-const struct ky_functions_frame *ky_functions_frame_at(const struct ky_functions_reading *reading,
-						       uint64_t address)
+const struct ky_functions_fde *ky_functions_cfi_at(const struct ky_functions_reading *reading,
+						   uint64_t address)
 {
 	uint32_t low = 0;
-	uint32_t high = reading->frames_count;
+	uint32_t high = reading->fdes_count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (reading->frames[middle].address <= address)
+		if (reading->fdes[middle].address <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	const struct ky_functions_frame *frame = low ? &reading->frames[low - 1] : NULL;
-	return frame && address - frame->address < frame->bytes ? frame : NULL;
+	const struct ky_functions_fde *fde = low ? &reading->fdes[low - 1] : NULL;
+	return fde && address - fde->address < fde->bytes ? fde : NULL;
 }
 
 /* Ask libdw about an address. */
 static struct ky_functions_row ask(const struct ky_functions_reading *reading,
-				   const struct ky_functions_frame *frame, uint64_t address)
+				   const struct ky_functions_fde *fde, uint64_t address)
 {
 	struct ky_functions_row row = {.is_entry = false, .returns = true};
 	Dwarf_Frame *state = NULL;
 	Dwarf_Op place[3], *ops;
 	size_t count;
 	bool signal = false;
-	if (!reading->cfi || frame->program_bytes > PROGRAM_BYTES_MAX ||
+	if (!reading->cfi || fde->program_bytes > PROGRAM_BYTES_MAX ||
 	    dwarf_cfi_addrframe(reading->cfi, address, &state) != 0)
 		return row;
 	(void)dwarf_frame_info(state, NULL, NULL, &signal);
@@ -235,41 +239,26 @@ static struct ky_functions_row ask(const struct ky_functions_reading *reading,
 	return row;
 }
 
-/*
- * Return the row of an address. Nearly all functions begin with a plain description: ask libdw about one of each CIE.
- */
-static struct ky_functions_row row_at(struct ky_functions_reading *reading,
-				      const struct ky_functions_frame *frame, uint64_t address)
+/* Nearly all functions begin with the row of their CIE: ask libdw about one of each CIE. */
+struct ky_functions_row ky_functions_cfi_row(struct ky_functions_reading *reading,
+					     const struct ky_functions_fde *fde, uint64_t address)
 {
-	if (!frame->is_plain || address != frame->address ||
-	    frame->program_bytes > PROGRAM_BYTES_MAX)
-		return ask(reading, frame, address);
-	if (reading->asked_cie == frame->cie)
+	if (!fde->is_plain || address != fde->address || fde->program_bytes > PROGRAM_BYTES_MAX)
+		return ask(reading, fde, address);
+	if (reading->asked_cie == fde->cie)
 		return reading->plain;
-	/* A failure may be due to this frame alone: do not keep it for the others. */
-	const struct ky_functions_row row = ask(reading, frame, address);
+	/* A failure may be due to this FDE alone: do not keep it for the others. */
+	const struct ky_functions_row row = ask(reading, fde, address);
 	if (row.is_entry && row.returns) {
-		reading->asked_cie = frame->cie;
+		reading->asked_cie = fde->cie;
 		reading->plain = row;
 	}
 	return row;
 }
 
-bool ky_functions_frame_is_entry(struct ky_functions_reading *reading,
-				 const struct ky_functions_frame *frame, uint64_t address)
+void ky_functions_cfi_free(struct ky_functions_reading *reading)
 {
-	return row_at(reading, frame, address).is_entry;
-}
-
-bool ky_functions_frame_returns(struct ky_functions_reading *reading,
-				const struct ky_functions_frame *frame, uint64_t address)
-{
-	return row_at(reading, frame, address).returns;
-}
-
-void ky_functions_frames_free(struct ky_functions_reading *reading)
-{
-	KY_ARRAY_FREE(reading->frames, reading->frames_room);
+	KY_ARRAY_FREE(reading->fdes, reading->fdes_room);
 	if (reading->cfi)
 		dwarf_cfi_end(reading->cfi);
 	elf_end(reading->cfi_elf);

@@ -31,6 +31,7 @@ struct thread {
 
 struct gecko {
 	struct ky_json *json;
+	struct ky_json_tree tree; /* of a thread */
 	uint32_t *categories;
 	uint64_t categories_count, categories_room;
 };
@@ -226,8 +227,9 @@ static void read_markers(const struct gecko *gecko, struct thread *thread)
 	}
 }
 
-static void read_thread(struct gecko *gecko, const struct ky_json_tree *tree)
+static void read_thread(struct gecko *gecko)
 {
+	const struct ky_json_tree *tree = &gecko->tree;
 	struct ky_trace *trace = gecko->json->trace;
 	struct thread thread = {.json = gecko->json, .tree = tree};
 	int64_t tid = 0, pid = 0;
@@ -257,8 +259,7 @@ static bool read_meta(struct gecko *gecko)
 {
 	struct ky_input *input = gecko->json->input;
 	struct ky_json_tree *tree = &gecko->json->tree;
-	enum ky_json_fault fault;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 	uint32_t node;
 
 	if (!stop)
@@ -277,51 +278,34 @@ static bool read_meta(struct gecko *gecko)
 	return true;
 }
 
-static bool read_threads(struct gecko *gecko)
+static bool take_thread(void *context, const uint8_t *stop)
 {
-	struct ky_input *input = gecko->json->input;
-	struct ky_json_tree tree = {0};
-	enum ky_json_fault fault;
-	int more;
-
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop) {
-			more = -1;
-			break;
-		}
-		if (*input->at == '{' && ky_json_tree_parse(&tree, input->at, input->end) == 0) {
-			gecko->json->events++;
-			read_thread(gecko, &tree);
-		}
-		ky_input_skip(input, (size_t)(stop - input->at));
+	struct gecko *gecko = context;
+	const struct ky_input *input = gecko->json->input;
+	(void)stop;
+	if (*input->at == '{' && ky_json_tree_parse(&gecko->tree, input->at, input->end) == 0) {
+		gecko->json->events++;
+		read_thread(gecko);
 	}
-	ky_json_tree_free(&tree);
-	return more == 0;
+	return true;
+}
+
+static bool take_member(void *context, const char *key)
+{
+	struct gecko *gecko = context;
+	struct ky_input *input = gecko->json->input;
+	if (strcmp(key, "meta") == 0 && *input->at == '{')
+		return read_meta(gecko);
+	if (strcmp(key, "threads") == 0 && *input->at == '[')
+		return ky_json_feed_elements(input, take_thread, gecko);
+	return ky_json_feed_skip(input, NULL);
 }
 
 bool ky_json_gecko_read(struct ky_json *json)
 {
-	struct ky_input *input = json->input;
 	struct gecko gecko = {.json = json};
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	int more;
-
-	while ((more = ky_json_feed_key(input, key, &fault)) > 0) {
-		bool whole;
-		if (strcmp(key, "meta") == 0 && *input->at == '{')
-			whole = read_meta(&gecko);
-		else if (strcmp(key, "threads") == 0 && *input->at == '[')
-			whole = read_threads(&gecko);
-		else
-			whole = ky_json_feed_skip(input, &fault);
-		if (!whole) {
-			more = -1;
-			break;
-		}
-	}
+	const bool whole = ky_json_feed_members(json->input, take_member, &gecko);
+	ky_json_tree_free(&gecko.tree);
 	KY_ARRAY_FREE(gecko.categories, gecko.categories_room);
-	return more == 0;
+	return whole;
 }

@@ -161,8 +161,7 @@ static bool read_metadata(struct ky_json *json, const char *prefix)
 {
 	struct ky_input *input = json->input;
 	struct ky_json_tree *tree = &json->tree;
-	enum ky_json_fault fault;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 
 	if (!stop)
 		return false;
@@ -179,8 +178,7 @@ static bool read_base_time(struct ky_json *json)
 {
 	struct ky_input *input = json->input;
 	struct ky_json_number number;
-	enum ky_json_fault fault;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 
 	if (!stop)
 		return false;
@@ -200,8 +198,7 @@ static bool read_base_time(struct ky_json *json)
 static bool read_display_unit(struct ky_json *json)
 {
 	struct ky_input *input = json->input;
-	enum ky_json_fault fault;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 
 	if (!stop)
 		return false;
@@ -217,7 +214,6 @@ static bool read_display_unit(struct ky_json *json)
 static bool read_member(struct ky_json *json, const char *key, bool *known)
 {
 	struct ky_input *input = json->input;
-	enum ky_json_fault fault;
 
 	*known = true;
 	if (strcmp(key, "traceEvents") == 0 && *input->at == '[') {
@@ -239,7 +235,7 @@ static bool read_member(struct ky_json *json, const char *key, bool *known)
 		return read_metadata(json, "otherData");
 	if (strcmp(key, "baseTimeNanoseconds") == 0)
 		return read_base_time(json);
-	return ky_json_feed_skip(input, &fault);
+	return ky_json_feed_skip(input, NULL);
 }
 
 /* Firefox's profiles begin with one of these, and nothing else does. */

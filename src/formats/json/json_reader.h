@@ -124,6 +124,12 @@ uint32_t ky_json_string_of(struct ky_json *json, const uint8_t *at, size_t bytes
 uint32_t ky_json_text_string(struct ky_json *json, const struct ky_json_text *text);
 /* Return the string of a node; 0 when it is empty or not a string. */
 uint32_t ky_json_node_string(struct ky_json *json, const struct ky_json_tree *tree, uint32_t node);
+/* Take the object at the input's place, whole in the buffer, apart into json->tree; false when it is no object. */
+static inline bool ky_json_object(struct ky_json *json)
+{
+	return *json->input->at == '{' &&
+	       ky_json_tree_parse(&json->tree, json->input->at, json->input->end) == 0;
+}
 /* At least that many bytes of scratch, or NULL. */
 char *ky_json_scratch(struct ky_json *json, size_t bytes);
 uint64_t ky_json_hash(const uint8_t *at, size_t bytes);

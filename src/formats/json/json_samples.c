@@ -87,27 +87,24 @@ static void add_frame(struct ky_json *json, struct ky_json_stacks *stacks, uint6
 	};
 }
 
+static bool take_frame(void *context, const char *key)
+{
+	struct ky_json *json = context;
+	const uint8_t *stop = ky_json_feed_value(json->input, NULL);
+	if (!stop)
+		return false;
+	if (ky_json_object(json))
+		add_frame(json, json->stacks, ky_json_hash((const uint8_t *)key, strlen(key)) | 1);
+	ky_input_skip(json->input, (size_t)(stop - json->input->at));
+	return true;
+}
+
 bool ky_json_stack_frames_read(struct ky_json *json)
 {
-	struct ky_input *input = json->input;
-	struct ky_json_stacks *stacks = stacks_of(json);
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	int more;
-
-	if (!stacks || *input->at != '{')
-		return ky_json_feed_skip(input, &fault);
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_key(input, key, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		if (*input->at == '{' &&
-		    ky_json_tree_parse(&json->tree, input->at, input->end) == 0)
-			add_frame(json, stacks, ky_json_hash((uint8_t *)key, strlen(key)) | 1);
-		ky_input_skip(input, (size_t)(stop - input->at));
-	}
-	return more == 0;
+	if (!stacks_of(json) || *json->input->at != '{')
+		return ky_json_feed_skip(json->input, NULL);
+	ky_input_skip(json->input, 1);
+	return ky_json_feed_members(json->input, take_frame, json);
 }
 
 static void add_sample(struct ky_json *json, struct ky_json_stacks *stacks)
@@ -139,26 +136,20 @@ static void add_sample(struct ky_json *json, struct ky_json_stacks *stacks)
 		stacks->samples[stacks->samples_count++] = sample;
 }
 
+static bool take_sample(void *context, const uint8_t *stop)
+{
+	struct ky_json *json = context;
+	(void)stop;
+	if (ky_json_object(json))
+		add_sample(json, json->stacks);
+	return true;
+}
+
 bool ky_json_samples_read(struct ky_json *json)
 {
-	struct ky_input *input = json->input;
-	struct ky_json_stacks *stacks = stacks_of(json);
-	enum ky_json_fault fault;
-	int more;
-
-	if (!stacks || *input->at != '[')
-		return ky_json_feed_skip(input, &fault);
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		if (*input->at == '{' &&
-		    ky_json_tree_parse(&json->tree, input->at, input->end) == 0)
-			add_sample(json, stacks);
-		ky_input_skip(input, (size_t)(stop - input->at));
-	}
-	return more == 0;
+	if (!stacks_of(json) || *json->input->at != '[')
+		return ky_json_feed_skip(json->input, NULL);
+	return ky_json_feed_elements(json->input, take_sample, json);
 }
 
 /* Return the callsite of a frame; its parents are made first, from the outermost unknown one on. */

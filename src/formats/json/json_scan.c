@@ -421,6 +421,8 @@ bool ky_json_feed_take(struct ky_input *input, uint8_t byte)
 
 const uint8_t *ky_json_feed_value(struct ky_input *input, enum ky_json_fault *fault)
 {
+	enum ky_json_fault unused;
+	fault = fault ? fault : &unused;
 	for (;;) {
 		const uint8_t *stop = ky_json_skip(input->at, input->end, fault);
 		if (stop || *fault != KY_JSON_CUT)
@@ -475,7 +477,8 @@ static bool feed_past_nested(struct ky_input *input)
 bool ky_json_feed_skip(struct ky_input *input, enum ky_json_fault *fault)
 {
 	const int c = ky_json_feed_next(input);
-	*fault = KY_JSON_CUT;
+	if (fault)
+		*fault = KY_JSON_CUT;
 	if (c == '"')
 		return feed_past_string(input);
 	if (c == '{' || c == '[')
@@ -489,6 +492,8 @@ bool ky_json_feed_skip(struct ky_input *input, enum ky_json_fault *fault)
 int ky_json_feed_key(struct ky_input *input, char key[KY_JSON_KEY_BYTES], enum ky_json_fault *fault)
 {
 	const int c = ky_json_feed_next(input);
+	enum ky_json_fault unused;
+	fault = fault ? fault : &unused;
 	*fault = c < 0 ? KY_JSON_CUT : KY_JSON_BAD;
 	if (c == '}') {
 		ky_input_skip(input, 1);
@@ -511,13 +516,35 @@ int ky_json_feed_key(struct ky_input *input, char key[KY_JSON_KEY_BYTES], enum k
 	return colon && next >= 0 ? 1 : -1;
 }
 
-int ky_json_feed_element(struct ky_input *input, enum ky_json_fault *fault)
+int ky_json_feed_element(struct ky_input *input)
 {
 	const int c = ky_json_feed_next(input);
-	*fault = KY_JSON_CUT;
 	if (c == ']') {
 		ky_input_skip(input, 1);
 		return 0;
 	}
 	return c < 0 ? -1 : 1;
+}
+
+bool ky_json_feed_elements(struct ky_input *input, ky_json_element_fn *take, void *context)
+{
+	int more;
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input)) > 0) {
+		const uint8_t *stop = ky_json_feed_value(input, NULL);
+		if (!stop || !take(context, stop))
+			return false;
+		ky_input_skip(input, (size_t)(stop - input->at));
+	}
+	return more == 0;
+}
+
+bool ky_json_feed_members(struct ky_input *input, ky_json_member_fn *take, void *context)
+{
+	char key[KY_JSON_KEY_BYTES];
+	int more;
+	while ((more = ky_json_feed_key(input, key, NULL)) > 0)
+		if (!take(context, key))
+			return false;
+	return more == 0;
 }

@@ -80,7 +80,7 @@ bool ky_json_feed_grow(struct ky_input *input);
 int ky_json_feed_next(struct ky_input *input);
 /* Skip this byte, after white space; false when another is there. */
 bool ky_json_feed_take(struct ky_input *input, uint8_t byte);
-/* Make the value at at whole in the buffer: where it ends, or NULL. */
+/* Make the value at at whole in the buffer: where it ends, or NULL. fault may be NULL, here and below. */
 const uint8_t *ky_json_feed_value(struct ky_input *input, enum ky_json_fault *fault);
 /* Skip the value at at, whatever it is. False: cut off or wrong. */
 bool ky_json_feed_skip(struct ky_input *input, enum ky_json_fault *fault);
@@ -93,7 +93,14 @@ bool ky_json_feed_skip(struct ky_input *input, enum ky_json_fault *fault);
 int ky_json_feed_key(struct ky_input *input, char key[KY_JSON_KEY_BYTES],
 		     enum ky_json_fault *fault);
 /* Step to the next element of an array. 1; 0 behind the array's end; -1 when it is cut off. */
-int ky_json_feed_element(struct ky_input *input, enum ky_json_fault *fault);
+int ky_json_feed_element(struct ky_input *input);
+
+/* Hand each element of the array at at to take(), whole in the buffer up to stop. False: cut off, or take() failed. */
+typedef bool ky_json_element_fn(void *context, const uint8_t *stop);
+bool ky_json_feed_elements(struct ky_input *input, ky_json_element_fn *take, void *context);
+/* Hand each key of an object, whose '{' was passed, to take(), which moves behind the key's value. False as above. */
+typedef bool ky_json_member_fn(void *context, const char *key);
+bool ky_json_feed_members(struct ky_input *input, ky_json_member_fn *take, void *context);
 
 /*
  * ---- one value, taken apart into nodes: json_tree.c ----

@@ -138,12 +138,15 @@ static void put_name(struct ky_json *json, bool of_thread)
 			       KY_NAME_SYSTEM);
 }
 
-static void put_system_event(struct ky_json *json)
+static bool take_event(void *context, const uint8_t *stop)
 {
+	struct ky_json *json = context;
 	struct ky_json_text phase;
 
-	if (!ky_json_tree_text(&json->tree, ky_json_tree_get(&json->tree, 0, "ph"), &phase))
-		return;
+	(void)stop;
+	if (!ky_json_object(json) ||
+	    !ky_json_tree_text(&json->tree, ky_json_tree_get(&json->tree, 0, "ph"), &phase))
+		return true;
 	if (ky_json_is(&phase, "k"))
 		put_switch(json);
 	else if (ky_json_is(&phase, "p") || ky_json_is(&phase, "t"))
@@ -151,46 +154,28 @@ static void put_system_event(struct ky_json *json)
 	else
 		ky_problem(json->trace, "json_system_event_ignored", KY_INFO, json->input->position,
 			   "a system event of another kind than k, p and t");
+	return true;
 }
 
-static bool read_list(struct ky_json *json)
+static bool take_member(void *context, const char *key)
 {
-	struct ky_input *input = json->input;
-	enum ky_json_fault fault;
-	int more;
-
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		if (*input->at == '{' &&
-		    ky_json_tree_parse(&json->tree, input->at, input->end) == 0)
-			put_system_event(json);
-		ky_input_skip(input, (size_t)(stop - input->at));
-	}
-	return more == 0;
+	struct ky_json *json = context;
+	if (strcmp(key, "events") == 0 && *json->input->at == '[')
+		return ky_json_feed_elements(json->input, take_event, json);
+	return ky_json_feed_skip(json->input, NULL);
 }
 
 bool ky_json_system_read(struct ky_json *json)
 {
 	struct ky_input *input = json->input;
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	int more;
 
 	if (*input->at == '"')
 		return read_text(json);
 	if (*input->at != '{') {
 		ky_problem(json->trace, "json_system_event_invalid", KY_ERROR, input->position,
 			   "systemTraceEvents is neither text nor an object");
-		return ky_json_feed_skip(input, &fault);
+		return ky_json_feed_skip(input, NULL);
 	}
 	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_key(input, key, &fault)) > 0) {
-		const bool list = strcmp(key, "events") == 0 && *input->at == '[';
-		if (list ? !read_list(json) : !ky_json_feed_skip(input, &fault))
-			return false;
-	}
-	return more == 0;
+	return ky_json_feed_members(input, take_member, json);
 }

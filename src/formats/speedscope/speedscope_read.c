@@ -43,8 +43,12 @@ struct speedscope {
 	uint64_t weights_count, weights_room;
 	char *scratch;
 	uint64_t scratch_room;
-	uint64_t profile; /* pass 2: the current one */
+	bool second;      /* the pass */
+	uint64_t profile; /* the current one */
 	uint32_t thread, track, event;
+	bool samples;   /* its list is of samples, else of events */
+	uint64_t entry; /* number in the list */
+	double at;      /* time of the next sample */
 };
 
 /* ---- pass 1 ---- */
@@ -91,43 +95,23 @@ static void add_frame(struct speedscope *file)
 		trace->error = -ENOMEM;
 }
 
-static bool read_frames(struct speedscope *file)
+static bool take_frame(void *context, const uint8_t *stop)
 {
-	struct ky_input *input = file->input;
-	enum ky_json_fault fault;
-	int more;
-
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		/* A malformed frame keeps its number, since the others are found by theirs. */
-		if (ky_json_tree_parse(&file->tree, input->at, input->end) != 0)
-			return false;
-		add_frame(file);
-		ky_input_skip(input, (size_t)(stop - input->at));
-	}
-	return more == 0;
+	struct speedscope *file = context;
+	(void)stop;
+	/* A malformed frame keeps its number, since the others are found by theirs. */
+	if (ky_json_tree_parse(&file->tree, file->input->at, file->input->end) != 0)
+		return false;
+	add_frame(file);
+	return true;
 }
 
-/* Pass 1: the value of shared. False, here and below: cut off. */
-static bool read_shared(struct speedscope *file)
+static bool take_shared(void *context, const char *key)
 {
-	struct ky_input *input = file->input;
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	int more;
-
-	if (*input->at != '{')
-		return ky_json_feed_skip(input, &fault);
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_key(input, key, &fault)) > 0) {
-		const bool frames = strcmp(key, "frames") == 0 && *input->at == '[';
-		if (frames ? !read_frames(file) : !ky_json_feed_skip(input, &fault))
-			return false;
-	}
-	return more == 0;
+	struct speedscope *file = context;
+	if (strcmp(key, "frames") == 0 && *file->input->at == '[')
+		return ky_json_feed_elements(file->input, take_frame, file);
+	return ky_json_feed_skip(file->input, NULL);
 }
 
 static void set_unit(struct profile *profile, const struct ky_json_text *unit)
@@ -145,41 +129,27 @@ static void set_unit(struct profile *profile, const struct ky_json_text *unit)
 		}
 }
 
-static bool read_weights(struct speedscope *file, struct profile *profile)
+static bool take_weight(void *context, const uint8_t *stop)
 {
-	struct ky_input *input = file->input;
+	struct speedscope *file = context;
 	struct ky_json_number number;
-	enum ky_json_fault fault;
-	int more;
-
-	profile->weights_at = file->weights_count;
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		if (!ky_json_number_text(input->at, (size_t)(stop - input->at), &number))
-			number.d = 0;
-		if (!KY_ARRAY_GROW_ZERO(file->weights, file->weights_room,
-					file->weights_count + 1)) {
-			file->trace->error = -ENOMEM;
-			return false;
-		}
-		file->weights[file->weights_count++] = number.d;
-		profile->weights_count++;
-		ky_input_skip(input, (size_t)(stop - input->at));
+	if (!ky_json_number_text(file->input->at, (size_t)(stop - file->input->at), &number))
+		number.d = 0;
+	if (!KY_ARRAY_ADD(file->weights, file->weights_count, file->weights_room, number.d)) {
+		file->trace->error = -ENOMEM;
+		return false;
 	}
-	return more == 0;
+	file->profiles[file->profile].weights_count++;
+	return true;
 }
 
-/* A member that is short: the name, the unit, the start. */
+/* Read a member that is short: the name, the unit, the start. */
 static bool read_head(struct speedscope *file, struct profile *profile, const char *key)
 {
 	struct ky_input *input = file->input;
-	enum ky_json_fault fault;
 	struct ky_json_text text;
 	struct ky_json_number number;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 
 	if (!stop)
 		return false;
@@ -196,52 +166,26 @@ static bool read_head(struct speedscope *file, struct profile *profile, const ch
 	return true;
 }
 
-static bool is_head(const char *key)
+static bool take_head_member(void *context, const char *key)
 {
-	return strcmp(key, "unit") == 0 || strcmp(key, "name") == 0 ||
-	       strcmp(key, "startValue") == 0;
+	struct speedscope *file = context;
+	struct profile *profile = &file->profiles[file->profile];
+	if (strcmp(key, "unit") == 0 || strcmp(key, "name") == 0 || strcmp(key, "startValue") == 0)
+		return read_head(file, profile, key);
+	if (strcmp(key, "weights") != 0 || *file->input->at != '[')
+		return ky_json_feed_skip(file->input, NULL);
+	profile->weights_at = file->weights_count;
+	return ky_json_feed_elements(file->input, take_weight, file);
 }
 
 static bool read_profile_head(struct speedscope *file)
 {
-	struct ky_input *input = file->input;
-	struct profile profile = {.ns_per_unit = 1};
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	bool whole = true;
-	int more = 0;
-
-	ky_input_skip(input, 1);
-	while (whole && (more = ky_json_feed_key(input, key, &fault)) > 0) {
-		if (is_head(key))
-			whole = read_head(file, &profile, key);
-		else if (strcmp(key, "weights") == 0 && *input->at == '[')
-			whole = read_weights(file, &profile);
-		else
-			whole = ky_json_feed_skip(input, &fault);
-	}
-	if (KY_ARRAY_GROW_ZERO(file->profiles, file->profiles_room, file->profiles_count + 1))
-		file->profiles[file->profiles_count++] = profile;
-	else
+	const struct profile profile = {.ns_per_unit = 1};
+	if (!KY_ARRAY_ADD(file->profiles, file->profiles_count, file->profiles_room, profile)) {
 		file->trace->error = -ENOMEM;
-	return whole && more == 0;
-}
-
-static bool read_heads(struct speedscope *file)
-{
-	struct ky_input *input = file->input;
-	enum ky_json_fault fault;
-	int more;
-
-	if (*input->at != '[')
-		return ky_json_feed_skip(input, &fault);
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const bool object = *input->at == '{';
-		if (object ? !read_profile_head(file) : !ky_json_feed_skip(input, &fault))
-			return false;
+		return false;
 	}
-	return more == 0;
+	return ky_json_feed_members(file->input, take_head_member, file);
 }
 
 /* ---- pass 2 ---- */
@@ -292,12 +236,12 @@ static void put_event(struct speedscope *file, const struct profile *profile)
 		fail(file, "the type of an event is O or C");
 }
 
-static void put_sample(struct speedscope *file, const struct profile *profile, uint64_t number,
-		       double *at)
+static void put_sample(struct speedscope *file, const struct profile *profile)
 {
 	const struct ky_json_tree *tree = &file->tree;
-	const double weight =
-		number < profile->weights_count ? file->weights[profile->weights_at + number] : 1;
+	const double weight = file->entry < profile->weights_count
+				      ? file->weights[profile->weights_at + file->entry]
+				      : 1;
 	uint32_t callsite = KY_NONE;
 	int64_t ts;
 
@@ -308,87 +252,53 @@ static void put_sample(struct speedscope *file, const struct profile *profile, u
 		else
 			fail(file, "a sample of a frame that there is not");
 	}
-	if (!time_of(profile, *at, &ts))
+	if (!time_of(profile, file->at, &ts))
 		fail(file, "a sample at a time below 0");
 	else
 		ky_put_sample(file->trace, ts, file->thread, callsite, KY_NONE, KY_CPU_MODE_UNKNOWN,
 			      weight * profile->ns_per_unit, file->event);
-	*at += weight;
+	file->at += weight;
 }
 
-static bool read_entries(struct speedscope *file, const struct profile *profile, bool samples)
+/* Take an event or a sample, by what the list that it is in has. */
+static bool take_entry(void *context, const uint8_t *stop)
 {
-	struct ky_input *input = file->input;
-	enum ky_json_fault fault;
-	uint64_t number = 0;
-	double at = profile->start;
-	int more;
-
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		const uint8_t *stop = ky_json_feed_value(input, &fault);
-		if (!stop)
-			return false;
-		const bool right = *input->at == (samples ? '[' : '{') &&
-				   ky_json_tree_parse(&file->tree, input->at, input->end) == 0;
-		if (!right)
-			fail(file, "expected an event or a sample");
-		else if (samples)
-			put_sample(file, profile, number, &at);
-		else
-			put_event(file, profile);
-		number++;
-		ky_input_skip(input, (size_t)(stop - input->at));
-	}
-	return more == 0;
+	struct speedscope *file = context;
+	const struct ky_input *input = file->input;
+	(void)stop;
+	if (*input->at != (file->samples ? '[' : '{') ||
+	    ky_json_tree_parse(&file->tree, input->at, input->end) != 0)
+		fail(file, "expected an event or a sample");
+	else if (file->samples)
+		put_sample(file, &file->profiles[file->profile]);
+	else
+		put_event(file, &file->profiles[file->profile]);
+	file->entry++;
+	return true;
 }
 
-static bool read_profile(struct speedscope *file)
+static bool take_body_member(void *context, const char *key)
 {
-	struct ky_input *input = file->input;
+	struct speedscope *file = context;
+	file->samples = strcmp(key, "samples") == 0;
+	if (*file->input->at != '[' || (!file->samples && strcmp(key, "events") != 0))
+		return ky_json_feed_skip(file->input, NULL);
+	file->entry = 0;
+	file->at = file->profiles[file->profile].start;
+	return ky_json_feed_elements(file->input, take_entry, file);
+}
+
+static bool read_profile_body(struct speedscope *file)
+{
 	struct ky_trace *trace = file->trace;
+	if (file->profile >= file->profiles_count)
+		return false;
 	const struct profile *profile = &file->profiles[file->profile];
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	bool whole = true;
-	int more = 0;
-
 	file->thread = ky_thread(trace, 1, (int64_t)file->profile + 1);
 	ky_thread_name(trace, file->thread, profile->name, KY_NAME_TRACE);
 	file->track = ky_track_of_thread(trace, file->thread);
 	file->event = ky_string_z(trace, profile->timed ? "time" : "weight");
-	ky_input_skip(input, 1);
-	while (whole && (more = ky_json_feed_key(input, key, &fault)) > 0) {
-		const bool samples = strcmp(key, "samples") == 0;
-		if (*input->at == '[' && (samples || strcmp(key, "events") == 0))
-			whole = read_entries(file, profile, samples);
-		else
-			whole = ky_json_feed_skip(input, &fault);
-	}
-	return whole && more == 0;
-}
-
-/* Read the value of profiles, in pass 1 and in pass 2. */
-static bool read_bodies(struct speedscope *file)
-{
-	struct ky_input *input = file->input;
-	enum ky_json_fault fault;
-	int more;
-
-	if (*input->at != '[')
-		return ky_json_feed_skip(input, &fault);
-	ky_input_skip(input, 1);
-	while ((more = ky_json_feed_element(input, &fault)) > 0) {
-		if (*input->at != '{') {
-			if (!ky_json_feed_skip(input, &fault))
-				return false;
-			continue;
-		}
-		if (file->profile >= file->profiles_count || !read_profile(file))
-			return false;
-		file->profile++;
-	}
-	return more == 0;
+	return ky_json_feed_members(file->input, take_body_member, file);
 }
 
 /* ---- the file ---- */
@@ -450,8 +360,7 @@ static bool read_name(struct speedscope *file)
 {
 	struct ky_input *input = file->input;
 	struct ky_json_text text;
-	enum ky_json_fault fault;
-	const uint8_t *stop = ky_json_feed_value(input, &fault);
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
 
 	if (!stop)
 		return false;
@@ -464,35 +373,50 @@ static bool read_name(struct speedscope *file)
 	return true;
 }
 
-static bool read_member(struct speedscope *file, const char *key, bool second)
+static bool read_profiles(struct speedscope *file)
 {
-	enum ky_json_fault fault;
+	struct ky_input *input = file->input;
+	int more;
 
-	if (strcmp(key, "profiles") == 0)
-		return second ? read_bodies(file) : read_heads(file);
-	if (!second && strcmp(key, "shared") == 0)
-		return read_shared(file);
-	if (!second && strcmp(key, "name") == 0)
+	ky_input_skip(input, 1);
+	while ((more = ky_json_feed_element(input)) > 0) {
+		if (*input->at != '{') {
+			if (!ky_json_feed_skip(input, NULL))
+				return false;
+			continue;
+		}
+		ky_input_skip(input, 1);
+		if (file->second ? !read_profile_body(file) : !read_profile_head(file))
+			return false;
+		file->profile++;
+	}
+	return more == 0;
+}
+
+static bool take_member(void *context, const char *key)
+{
+	struct speedscope *file = context;
+	const uint8_t first = *file->input->at;
+	if (strcmp(key, "profiles") == 0 && first == '[')
+		return read_profiles(file);
+	if (!file->second && strcmp(key, "shared") == 0 && first == '{') {
+		ky_input_skip(file->input, 1);
+		return ky_json_feed_members(file->input, take_shared, file);
+	}
+	if (!file->second && strcmp(key, "name") == 0)
 		return read_name(file);
-	return ky_json_feed_skip(file->input, &fault);
+	return ky_json_feed_skip(file->input, NULL);
 }
 
 /* False when the input ends early. */
 static bool pass(struct speedscope *file, bool second)
 {
 	struct ky_input *input = file->input;
-	char key[KY_JSON_KEY_BYTES];
-	enum ky_json_fault fault;
-	int more;
-
+	file->second = second;
+	file->profile = 0;
 	if (ky_input_need(input, 3) && memcmp(input->at, "\xef\xbb\xbf", 3) == 0)
 		ky_input_skip(input, 3);
-	if (!ky_json_feed_take(input, '{'))
-		return false;
-	while ((more = ky_json_feed_key(input, key, &fault)) > 0)
-		if (!read_member(file, key, second))
-			return false;
-	return more == 0;
+	return ky_json_feed_take(input, '{') && ky_json_feed_members(input, take_member, file);
 }
 
 static int read_all(struct speedscope *file)

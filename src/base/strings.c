@@ -10,14 +10,18 @@
 #include <string.h>
 
 #define NUMBERS_MAX (UINT32_MAX / 2)
+/* Room from the start: most traces have few texts, which come again and again; their chains are short. */
+#define NUMBERS_FIRST 192u
 
 int ky_strings_init(struct ky_strings *strings)
 {
 	*strings = (struct ky_strings){0};
-	return KY_ARRAY_ADD(strings->entries, strings->count, strings->entries_room,
-			    (struct ky_string_entry){0, 0})
-		       ? 0
-		       : -ENOMEM;
+	if (ky_hash_index_reserve(&strings->index, NUMBERS_FIRST) &&
+	    KY_ARRAY_ADD(strings->entries, strings->count, strings->entries_room,
+			 (struct ky_string_entry){0, 0}))
+		return 0;
+	ky_strings_free(strings);
+	return -ENOMEM;
 }
 
 void ky_strings_free(struct ky_strings *strings)

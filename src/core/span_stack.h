@@ -54,6 +54,16 @@ static inline const struct ky_site *ky_span_stack_site(const struct ky_span_stac
 /* Make room for an item, at most max in all. Return false, and count a span beyond, without room. */
 bool ky_span_stack_grow(struct ky_span_stack *stack, size_t item_bytes, uint32_t max);
 
+/* Open a span for which there is room. Return its item, of which only the trace point is set. */
+static inline void *ky_span_stack_put(struct ky_span_stack *stack, size_t item_bytes,
+				      const struct ky_site *site)
+{
+	KY_ASSERT(stack->depth < stack->room && !stack->beyond);
+	void *const item = (char *)stack->open + stack->depth++ * item_bytes;
+	*(const struct ky_site **)item = site;
+	return item;
+}
+
 /* Open a span. Return its item, of which only the trace point is set, or NULL when it was only counted. */
 static inline void *ky_span_stack_push(struct ky_span_stack *stack, size_t item_bytes, uint32_t max,
 				       const struct ky_site *site)
@@ -62,9 +72,7 @@ static inline void *ky_span_stack_push(struct ky_span_stack *stack, size_t item_
 	if (__builtin_expect(stack->depth == stack->room || stack->beyond, 0) &&
 	    !ky_span_stack_grow(stack, item_bytes, max))
 		return NULL;
-	void *const item = (char *)stack->open + stack->depth++ * item_bytes;
-	*(const struct ky_site **)item = site;
-	return item;
+	return ky_span_stack_put(stack, item_bytes, site);
 }
 
 /* Close the innermost span. Its item stays valid until the next push. */

@@ -60,7 +60,7 @@ static bool put_begin(struct ky_event_intake *intake, struct ky_known_thread *t,
 	    (known->args && KY_WORD_LENGTH(words[0]) &&
 	     !put_set(intake->trace, known, words, &args)))
 		return false;
-	ky_span_stack_push(&t->stack, KY_EVENT_ITEM_BYTES, UINT32_MAX, site);
+	ky_span_stack_put(&t->stack, KY_EVENT_ITEM_BYTES, site);
 	t->last_ns = ns;
 	intake->last_ns = ns;
 	ky_put_begin(intake->trace, ns, t->track, known->category, known->name, args);

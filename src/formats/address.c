@@ -14,6 +14,16 @@ static uint32_t on_machine(int64_t number, uint32_t machine)
 	return (uint32_t)number + (machine << MACHINE_SHIFT);
 }
 
+uint8_t ky_address_kind(const struct ky_address *address, enum ky_walk_what what)
+{
+	const bool thread = address->form == KY_AT_THREAD;
+	if (what == KY_WALK_BEGIN)
+		return thread ? KYMO_KIND_BEGIN : KYMO_KIND_ASYNC_BEGIN;
+	if (what == KY_WALK_END)
+		return thread ? KYMO_KIND_END : KYMO_KIND_ASYNC_END;
+	return address->form >= KY_AT_ASYNC ? KYMO_KIND_ASYNC_INSTANT : KYMO_KIND_INSTANT;
+}
+
 uint32_t ky_address_pid(const struct ky_trace *trace, uint32_t process)
 {
 	if (process == KY_NONE)

@@ -12,6 +12,7 @@
 #ifndef KY_FORMATS_ADDRESS_H
 #define KY_FORMATS_ADDRESS_H
 
+#include "formats/walk.h"
 #include "model/trace.h"
 
 enum ky_address_form {
@@ -36,6 +37,9 @@ struct ky_addresses {
 /* global: the format has ids of all processes in one scope. 0 or -ENOMEM. */
 int ky_addresses_open(struct ky_addresses *addresses, const struct ky_trace *trace, bool global);
 void ky_addresses_close(struct ky_addresses *addresses);
+
+/* Return the kind of event (enum kymo_kind) that a slice's begin, end or instant is there. */
+uint8_t ky_address_kind(const struct ky_address *address, enum ky_walk_what what);
 
 /* The numbers that a file has for it; 0 for KY_NONE. */
 uint32_t ky_address_pid(const struct ky_trace *trace, uint32_t process);

@@ -297,3 +297,19 @@ const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, u
 	*count = low - first;
 	return marks->marks + first;
 }
+
+void ky_flow_marks_put(const struct ky_flow_marks *marks, const struct ky_walk_item *item,
+		       struct ky_export_left *left, ky_flow_mark_fn *put, void *self)
+{
+	if (!marks->count)
+		return;
+	uint32_t count;
+	const struct ky_flow_mark *mark =
+		ky_flow_marks_of(marks, item->row, item->what == KY_WALK_END, &count);
+	for (const struct ky_flow_mark *end = mark + count; mark < end; mark++) {
+		if (!mark->foreign)
+			put(self, mark, item->ts);
+		else
+			left->flows += mark->phase != KY_FLOW_BEGIN;
+	}
+}

@@ -11,7 +11,6 @@
 #define KY_FORMATS_FLOW_MARKS_H
 
 #include "formats/address.h"
-#include "formats/walk.h"
 #include "model/intake.h"
 
 struct ky_flow_mark {
@@ -42,5 +41,12 @@ void ky_flow_marks_close(struct ky_flow_marks *marks);
 /* Return the marks of a slice, those at its beginning or those at its end. */
 const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, uint32_t slice,
 					    bool at_end, uint32_t *count);
+/*
+ * Hand the marks at the slice's begin or end to put(). Foreign flows, which formats without tracks do not have, are
+ * counted in left.
+ */
+typedef void ky_flow_mark_fn(void *self, const struct ky_flow_mark *mark, int64_t ts);
+void ky_flow_marks_put(const struct ky_flow_marks *marks, const struct ky_walk_item *item,
+		       struct ky_export_left *left, ky_flow_mark_fn *put, void *self);
 
 #endif

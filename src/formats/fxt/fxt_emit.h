@@ -105,6 +105,23 @@ static inline uint64_t ky_fxt_emit_event_header(uint64_t type, uint64_t thread, 
 	return KY_FXT_RECORD_EVENT | type << 16 | thread << 24 | category << 32 | name << 48;
 }
 
+/* Return the type of event for a kind (enum kymo_kind). */
+static inline uint32_t ky_fxt_emit_type(uint8_t kind)
+{
+	static const uint8_t types[] = {
+		[KYMO_KIND_BEGIN] = KY_FXT_EVENT_BEGIN,
+		[KYMO_KIND_END] = KY_FXT_EVENT_END,
+		[KYMO_KIND_COUNTER] = KY_FXT_EVENT_COUNTER,
+		[KYMO_KIND_ASYNC_BEGIN] = KY_FXT_EVENT_ASYNC_BEGIN,
+		[KYMO_KIND_ASYNC_INSTANT] = KY_FXT_EVENT_ASYNC_INSTANT,
+		[KYMO_KIND_ASYNC_END] = KY_FXT_EVENT_ASYNC_END,
+		[KYMO_KIND_FLOW_BEGIN] = KY_FXT_EVENT_FLOW_BEGIN,
+		[KYMO_KIND_FLOW_STEP] = KY_FXT_EVENT_FLOW_STEP,
+		[KYMO_KIND_FLOW_END] = KY_FXT_EVENT_FLOW_END,
+	};
+	return kind < sizeof(types) ? types[kind] : KY_FXT_EVENT_INSTANT;
+}
+
 /* Return the slot's index, defining its string if this generation has not. */
 static inline uint64_t ky_fxt_emit_string(struct ky_fxt_emitter *w, struct ky_fxt_slot *slot,
 					  struct ky_text text)

@@ -132,17 +132,6 @@ static void put_args(struct ky_fxt_exporter *w, uint32_t set)
 	}
 }
 
-static uint32_t type_of(uint8_t form, enum ky_walk_what what)
-{
-	const bool thread = form == KY_AT_THREAD;
-	if (what == KY_WALK_BEGIN)
-		return thread ? KY_FXT_EVENT_BEGIN : KY_FXT_EVENT_ASYNC_BEGIN;
-	if (what == KY_WALK_END)
-		return thread ? KY_FXT_EVENT_END : KY_FXT_EVENT_ASYNC_END;
-	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KY_FXT_EVENT_ASYNC_INSTANT
-								 : KY_FXT_EVENT_INSTANT;
-}
-
 static uint64_t flow_id(const struct ky_fxt_exporter *w, const struct ky_flow_mark *mark)
 {
 	if (!mark->category && !mark->name)
@@ -151,21 +140,13 @@ static uint64_t flow_id(const struct ky_fxt_exporter *w, const struct ky_flow_ma
 				   ky_walk_text(w->trace, mark->name));
 }
 
-static void put_flows(struct ky_fxt_exporter *w, uint32_t slice, int64_t ts, bool at_end)
+static void put_flow(void *self, const struct ky_flow_mark *mark, int64_t ts)
 {
-	uint32_t count;
-	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
-	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_flow_mark *mark = &marks[i];
-		if (mark->foreign) { /* flows are inside the spans of threads only */
-			w->left->flows += mark->phase != KY_FLOW_BEGIN;
-			continue;
-		}
-		begin_event(w, KY_FXT_EVENT_FLOW_BEGIN + mark->phase, ts, a->pid, a->tid);
-		put_label(w, mark->category, mark->name);
-		end_event_with_id(w, flow_id(w, mark));
-	}
+	struct ky_fxt_exporter *w = self;
+	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[mark->slice]];
+	begin_event(w, KY_FXT_EVENT_FLOW_BEGIN + mark->phase, ts, a->pid, a->tid);
+	put_label(w, mark->category, mark->name);
+	end_event_with_id(w, flow_id(w, mark));
 }
 
 static void put_slice(void *self, const struct ky_walk_item *item)
@@ -173,10 +154,10 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 	struct ky_fxt_exporter *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
-	const uint32_t type = type_of(a->form, item->what);
+	const uint32_t type = ky_fxt_emit_type(ky_address_kind(a, item->what));
 	const bool end = item->what == KY_WALK_END;
-	if (end && w->flow_marks.count)
-		put_flows(w, item->row, item->ts, true);
+	if (end)
+		ky_flow_marks_put(&w->flow_marks, item, w->left, put_flow, w);
 	begin_event(w, type, item->ts, a->pid, a->tid);
 	put_label(w, s->category[item->row], s->name[item->row]);
 	if (!end)
@@ -185,8 +166,8 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 		end_event_with_id(w, a->id);
 	else
 		end_event(w);
-	if (!end && w->flow_marks.count)
-		put_flows(w, item->row, item->ts, false);
+	if (!end)
+		ky_flow_marks_put(&w->flow_marks, item, w->left, put_flow, w);
 }
 
 static void put_counter(void *self, const struct ky_walk_item *item)

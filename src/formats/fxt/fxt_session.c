@@ -184,22 +184,6 @@ static void put_kind_args(struct ky_fxt_session *s, const struct ky_event *e)
 
 /* ---- events ---- */
 
-static uint64_t event_type(uint8_t kind)
-{
-	static const uint8_t types[] = {
-		[KYMO_KIND_BEGIN] = KY_FXT_EVENT_BEGIN,
-		[KYMO_KIND_END] = KY_FXT_EVENT_END,
-		[KYMO_KIND_COUNTER] = KY_FXT_EVENT_COUNTER,
-		[KYMO_KIND_ASYNC_BEGIN] = KY_FXT_EVENT_ASYNC_BEGIN,
-		[KYMO_KIND_ASYNC_INSTANT] = KY_FXT_EVENT_ASYNC_INSTANT,
-		[KYMO_KIND_ASYNC_END] = KY_FXT_EVENT_ASYNC_END,
-		[KYMO_KIND_FLOW_BEGIN] = KY_FXT_EVENT_FLOW_BEGIN,
-		[KYMO_KIND_FLOW_STEP] = KY_FXT_EVENT_FLOW_STEP,
-		[KYMO_KIND_FLOW_END] = KY_FXT_EVENT_FLOW_END,
-	};
-	return kind < sizeof(types) ? types[kind] : KY_FXT_EVENT_INSTANT;
-}
-
 /* Counters, asynchronous events and flows end in an id. */
 static bool has_id_word(uint64_t type)
 {
@@ -275,7 +259,7 @@ static void write_full(struct ky_fxt_session *s, const struct ky_event *e,
 	put_kind_args(s, e);
 	if (e->kind != KYMO_KIND_PRINT)
 		put_args(s, e, strings);
-	if (has_id_word(event_type(e->kind)))
+	if (has_id_word(ky_fxt_emit_type(e->kind)))
 		ky_fxt_emit_word(&s->emitter.record, id_word(e));
 	ky_fxt_emit_end(&s->emitter, header);
 }
@@ -287,7 +271,7 @@ static void write_site_event(struct ky_fxt_session *s, const struct ky_event *e,
 	struct site_strings *strings = ky_table_make(&s->sites, e->site->index, out);
 	if (!strings)
 		return;
-	const uint64_t type = event_type(e->kind);
+	const uint64_t type = ky_fxt_emit_type(e->kind);
 	const bool own_name = has_own_name(e->site);
 	const uint64_t category = category_ref(s, e->site);
 	const uint64_t name =

@@ -58,30 +58,6 @@ struct json_writer {
 	bool snapshots_named;
 };
 
-static const char phases[] = {
-	[KYMO_KIND_NONE] = KY_JSON_PHASE_INSTANT,
-	[KYMO_KIND_BEGIN] = KY_JSON_PHASE_BEGIN,
-	[KYMO_KIND_END] = KY_JSON_PHASE_END,
-	[KYMO_KIND_INSTANT] = KY_JSON_PHASE_INSTANT,
-	[KYMO_KIND_COUNTER] = KY_JSON_PHASE_COUNTER,
-	[KYMO_KIND_ASYNC_BEGIN] = KY_JSON_PHASE_ASYNC_BEGIN,
-	[KYMO_KIND_ASYNC_INSTANT] = KY_JSON_PHASE_ASYNC_INSTANT,
-	[KYMO_KIND_ASYNC_END] = KY_JSON_PHASE_ASYNC_END,
-	[KYMO_KIND_FLOW_BEGIN] = KY_JSON_PHASE_FLOW_BEGIN,
-	[KYMO_KIND_FLOW_STEP] = KY_JSON_PHASE_FLOW_STEP,
-	[KYMO_KIND_FLOW_END] = KY_JSON_PHASE_FLOW_END,
-	[KYMO_KIND_PRINT] = KY_JSON_PHASE_INSTANT,
-	[KYMO_KIND_OBJECT_NEW] = KY_JSON_PHASE_OBJECT_NEW,
-	[KYMO_KIND_OBJECT_SNAPSHOT] = KY_JSON_PHASE_OBJECT_SNAPSHOT,
-	[KYMO_KIND_OBJECT_DELETE] = KY_JSON_PHASE_OBJECT_DELETE,
-	[KYMO_KIND_METADATA] = KY_JSON_PHASE_METADATA,
-	[KYMO_KIND_CLOCK_SYNC] = KY_JSON_PHASE_CLOCK_SYNC,
-	[KYMO_KIND_SAMPLE] = KY_JSON_PHASE_SAMPLE,
-	[KYMO_KIND_SNAPSHOT] = KY_JSON_PHASE_INSTANT,
-	[KYMO_KIND_MARK] = KY_JSON_PHASE_INSTANT,
-	[KYMO_KIND_LOST] = KY_JSON_PHASE_INSTANT,
-};
-
 static void put_text(struct json_writer *w, struct ky_out *out, struct ky_text text)
 {
 	ky_json_append_text(out, &w->clean, text);
@@ -159,9 +135,32 @@ static bool has_own_name(const struct ky_site *site)
 	return (site->flags & KYMO_SITE_NAME) != 0 || site->kind == KYMO_KIND_PRINT;
 }
 
+enum ky_json_phase ky_json_emit_phase(uint8_t kind)
+{
+	static const char phases[] = {
+		[KYMO_KIND_BEGIN] = KY_JSON_PHASE_BEGIN,
+		[KYMO_KIND_END] = KY_JSON_PHASE_END,
+		[KYMO_KIND_COUNTER] = KY_JSON_PHASE_COUNTER,
+		[KYMO_KIND_ASYNC_BEGIN] = KY_JSON_PHASE_ASYNC_BEGIN,
+		[KYMO_KIND_ASYNC_INSTANT] = KY_JSON_PHASE_ASYNC_INSTANT,
+		[KYMO_KIND_ASYNC_END] = KY_JSON_PHASE_ASYNC_END,
+		[KYMO_KIND_FLOW_BEGIN] = KY_JSON_PHASE_FLOW_BEGIN,
+		[KYMO_KIND_FLOW_STEP] = KY_JSON_PHASE_FLOW_STEP,
+		[KYMO_KIND_FLOW_END] = KY_JSON_PHASE_FLOW_END,
+		[KYMO_KIND_OBJECT_NEW] = KY_JSON_PHASE_OBJECT_NEW,
+		[KYMO_KIND_OBJECT_SNAPSHOT] = KY_JSON_PHASE_OBJECT_SNAPSHOT,
+		[KYMO_KIND_OBJECT_DELETE] = KY_JSON_PHASE_OBJECT_DELETE,
+		[KYMO_KIND_METADATA] = KY_JSON_PHASE_METADATA,
+		[KYMO_KIND_CLOCK_SYNC] = KY_JSON_PHASE_CLOCK_SYNC,
+		[KYMO_KIND_SAMPLE] = KY_JSON_PHASE_SAMPLE,
+	};
+	const bool other = kind >= sizeof(phases) || !phases[kind];
+	return other ? KY_JSON_PHASE_INSTANT : (enum ky_json_phase)phases[kind];
+}
+
 static void put_phase(struct ky_out *out, uint8_t kind)
 {
-	const char phase = kind < sizeof(phases) ? phases[kind] : KY_JSON_PHASE_INSTANT;
+	const char phase = (char)ky_json_emit_phase(kind);
 	const char text[] = {',', '"', 'p', 'h', '"', ':', '"', phase, '"'};
 	ky_out_append(out, text, sizeof(text));
 }

@@ -175,17 +175,6 @@ static void put_label(struct json_export *w, uint32_t category, uint32_t name)
 	}
 }
 
-static enum ky_json_phase phase_of(uint8_t form, enum ky_walk_what what)
-{
-	const bool thread = form == KY_AT_THREAD;
-	if (what == KY_WALK_BEGIN)
-		return thread ? KY_JSON_PHASE_BEGIN : KY_JSON_PHASE_ASYNC_BEGIN;
-	if (what == KY_WALK_END)
-		return thread ? KY_JSON_PHASE_END : KY_JSON_PHASE_ASYNC_END;
-	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KY_JSON_PHASE_ASYNC_INSTANT
-								 : KY_JSON_PHASE_INSTANT;
-}
-
 static bool is_async(enum ky_json_phase phase)
 {
 	return phase == KY_JSON_PHASE_ASYNC_BEGIN || phase == KY_JSON_PHASE_ASYNC_INSTANT ||
@@ -226,12 +215,8 @@ static void put_bind(struct json_export *w, uint32_t slice, bool instant)
 static void put_flow(struct json_export *w, const struct ky_flow_mark *mark,
 		     const struct ky_address *a, int64_t ts)
 {
-	static const enum ky_json_phase phases[] = {
-		[KY_FLOW_BEGIN] = KY_JSON_PHASE_FLOW_BEGIN,
-		[KY_FLOW_STEP] = KY_JSON_PHASE_FLOW_STEP,
-		[KY_FLOW_END] = KY_JSON_PHASE_FLOW_END,
-	};
-	begin_event(w, phases[mark->phase], a->pid, a->tid);
+	begin_event(w, ky_json_emit_phase((uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase)), a->pid,
+		    a->tid);
 	put_ts(w, ts);
 	put(w, ",\"bp\":\"e\",\"id\":");
 	ky_json_append_hex(w->out, mark->id);
@@ -263,7 +248,7 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 	struct json_export *w = self;
 	const struct ky_slices *s = &w->trace->slices;
 	const struct ky_address *a = &w->addresses.tracks[s->track[item->row]];
-	const enum ky_json_phase phase = phase_of(a->form, item->what);
+	const enum ky_json_phase phase = ky_json_emit_phase(ky_address_kind(a, item->what));
 	const bool end = item->what == KY_WALK_END;
 	if (end && w->flow_marks.count)
 		put_flows(w, item->row, item->ts, true);

@@ -14,6 +14,7 @@
 #define KY_FORMATS_JSON_JSON_VALUE_H
 
 #include "core/event.h"
+#include "formats/json/json_schema.h"
 #include "formats/out.h"
 
 /* The longest number token, quotes included. */
@@ -57,5 +58,7 @@ static inline void ky_json_append_double(struct ky_out *out, double value)
 void ky_json_append_uint_arg(struct ky_out *out, uint64_t value);
 /* Append text of any bytes, quoted; scratch is for making it valid. */
 void ky_json_append_text(struct ky_out *out, struct ky_out *scratch, struct ky_text text);
+/* Return the phase of events of a kind (enum kymo_kind): json_emit.c. */
+enum ky_json_phase ky_json_emit_phase(uint8_t kind);
 
 #endif

@@ -243,44 +243,25 @@ static uint32_t make_event(struct kymo_export *w, struct ky_kymo_site_spec *spec
 	return site;
 }
 
-static void put_flows(struct kymo_export *w, uint32_t slice, int64_t ts, bool at_end)
+static void put_flow(void *self, const struct ky_flow_mark *mark, int64_t ts)
 {
-	uint32_t count;
-	const struct ky_flow_mark *marks = ky_flow_marks_of(&w->flow_marks, slice, at_end, &count);
-	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[slice]];
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ky_flow_mark *mark = &marks[i];
-		if (mark->foreign) { /* flows are inside the spans of threads only */
-			w->left->flows += mark->phase != KY_FLOW_BEGIN;
-			continue;
-		}
-		struct ky_kymo_site_spec spec = {
-			.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
-			.flags = KYMO_SITE_ID,
-			.category = mark->category,
-			.name = ky_walk_text(w->trace, mark->name)};
-		const uint32_t site = make_event(w, &spec, mark->id);
-		if (site)
-			put_event(w, carrier_at(w, a), ts, site);
-	}
-}
-
-static uint8_t kind_of(uint8_t form, enum ky_walk_what what)
-{
-	const bool thread = form == KY_AT_THREAD;
-	if (what == KY_WALK_BEGIN)
-		return thread ? KYMO_KIND_BEGIN : KYMO_KIND_ASYNC_BEGIN;
-	if (what == KY_WALK_END)
-		return thread ? KYMO_KIND_END : KYMO_KIND_ASYNC_END;
-	return form == KY_AT_ASYNC || form == KY_AT_ASYNC_GLOBAL ? KYMO_KIND_ASYNC_INSTANT
-								 : KYMO_KIND_INSTANT;
+	struct kymo_export *w = self;
+	struct ky_kymo_site_spec spec = {.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
+					 .flags = KYMO_SITE_ID,
+					 .category = mark->category,
+					 .name = ky_walk_text(w->trace, mark->name)};
+	const uint32_t site = make_event(w, &spec, mark->id);
+	if (site)
+		put_event(w,
+			  carrier_at(w, &w->addresses.tracks[w->trace->slices.track[mark->slice]]),
+			  ts, site);
 }
 
 static struct ky_kymo_site_spec slice_spec(struct kymo_export *w, const struct ky_walk_item *item,
 					   const struct ky_address *a)
 {
 	const struct ky_slices *s = &w->trace->slices;
-	struct ky_kymo_site_spec spec = {.kind = kind_of(a->form, item->what),
+	struct ky_kymo_site_spec spec = {.kind = ky_address_kind(a, item->what),
 					 .category = s->category[item->row],
 					 .name = ky_walk_text(w->trace, s->name[item->row])};
 	if (spec.kind == KYMO_KIND_END) /* it closes the innermost, whatever its name */
@@ -301,8 +282,8 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 	struct kymo_export *w = self;
 	const struct ky_address *a = &w->addresses.tracks[w->trace->slices.track[item->row]];
 	const bool end = item->what == KY_WALK_END;
-	if (end && w->flow_marks.count)
-		put_flows(w, item->row, item->ts, true);
+	if (end)
+		ky_flow_marks_put(&w->flow_marks, item, w->left, put_flow, w);
 	struct ky_kymo_site_spec spec = slice_spec(w, item, a);
 	const uint32_t site = make_event(w, &spec, a->id);
 	if (!site) {
@@ -310,8 +291,8 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 		return;
 	}
 	put_event(w, carrier_at(w, a), item->ts, site);
-	if (!end && w->flow_marks.count)
-		put_flows(w, item->row, item->ts, false);
+	if (!end)
+		ky_flow_marks_put(&w->flow_marks, item, w->left, put_flow, w);
 }
 
 static void put_counter(void *self, const struct ky_walk_item *item)

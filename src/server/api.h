@@ -149,7 +149,8 @@ bool ky_api_text_is_source(const char *plain_key);
 
 /* ---- events ---- */
 
-extern const char *const ky_api_event_kinds[];
+/* Return the name of a kind of event or track in viewer/src/protocol.ts. */
+const char *ky_api_event_kind(enum ky_view_kind kind);
 
 /* Convert to REALTIME. Return false if that is unknown. */
 bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns);
@@ -157,13 +158,6 @@ bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns);
 /* Write an EventRef. */
 void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky_api *api,
 		      enum ky_view_kind kind, uint32_t id);
-/* Write "facts" and "stack" of Details. */
-void ky_api_facts(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
-		  uint32_t id, bool endless);
-void ky_api_facts_stack(struct ky_json_out *json, const struct ky_view *view,
-			enum ky_view_kind kind, uint32_t id);
-/* Return the value that many steps before or after on the same track, or KY_NONE. */
-uint32_t ky_api_facts_counter_beside(struct ky_trace *trace, uint32_t counter, int steps);
 /* Write what Details has only for slices, from "self" on. */
 void ky_api_slice(struct ky_json_out *json, const struct ky_api *api, uint32_t slice);
 

@@ -4,6 +4,7 @@
  * common, and facts, as keys and values for display, what only one has. api_slice.c adds what only slices have.
  */
 #include "server/api.h"
+#include "server/view_lanes.h"
 
 #include "model/index.h"
 #include "query/filter.h"
@@ -16,7 +17,8 @@
 
 /* ---- facts ---- */
 
-uint32_t ky_api_facts_counter_beside(struct ky_trace *trace, uint32_t counter, int step)
+/* Return the value that many steps before or after on the same track, or KY_NONE. */
+static uint32_t counter_beside(struct ky_trace *trace, uint32_t counter, int step)
 {
 	const struct ky_index_rows rows =
 		ky_index_get(trace, KY_INDEX_COUNTER_TRACK, trace->counters.track[counter]);
@@ -112,8 +114,9 @@ static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_
 			 ky_api_text_thread(label, trace, states->waker[state]));
 }
 
-static void add_sched_facts(struct ky_json_out *json, struct ky_trace *trace, uint32_t id)
+static void add_sched_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
+	struct ky_trace *const trace = view->trace;
 	const struct ky_sched *const sched = &trace->sched;
 	add_fact(json, "CPU", "%" PRIu32, sched->cpu[id]);
 	add_fact(json, "priority", "%" PRId32, sched->priority[id]);
@@ -122,8 +125,9 @@ static void add_sched_facts(struct ky_json_out *json, struct ky_trace *trace, ui
 		add_wakeup(json, trace, sched->thread[id], sched->ts[id]);
 }
 
-static void add_state_facts(struct ky_json_out *json, const struct ky_trace *trace, uint32_t id)
+static void add_state_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
+	const struct ky_trace *const trace = view->trace;
 	char label[KY_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
 	add_state(json, "state", trace, states->state[id]);
@@ -139,14 +143,15 @@ static void add_state_facts(struct ky_json_out *json, const struct ky_trace *tra
 			 ky_text_of(trace, states->blocked_function[id]));
 }
 
-static void add_counter_facts(struct ky_json_out *json, struct ky_trace *trace, uint32_t id)
+static void add_counter_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
+	struct ky_trace *const trace = view->trace;
 	char room[KY_ARG_ROOM];
 	const struct ky_counters *const counters = &trace->counters;
 	const uint32_t unit_string = trace->tracks.unit[counters->track[id]];
 	const char *const unit = unit_string ? ky_text_of(trace, unit_string) : "";
 	const char *const gap = *unit ? " " : "";
-	const uint32_t before = ky_api_facts_counter_beside(trace, id, -1);
+	const uint32_t before = counter_beside(trace, id, -1);
 	add_fact(json, "value", "%s%s%.100s", ky_api_text_real(counters->value[id], room), gap,
 		 unit);
 	if (before == KY_NONE)
@@ -165,8 +170,9 @@ static void add_sample_facts(struct ky_json_out *json, const struct ky_view *vie
 		add_fact(json, "address", "0x%" PRIx64, trace->frames.rel_pc[frame]);
 }
 
-static void add_loss_facts(struct ky_json_out *json, const struct ky_trace *trace, uint32_t id)
+static void add_loss_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
+	const struct ky_trace *const trace = view->trace;
 	if (trace->losses.events[id])
 		add_fact(json, "events lost", "%" PRIu64, trace->losses.events[id]);
 	else
@@ -175,25 +181,6 @@ static void add_loss_facts(struct ky_json_out *json, const struct ky_trace *trac
 		add_fact(json, "CPU", "%" PRIu32, trace->losses.cpu[id]);
 	if (trace->losses.ts[id] == KY_TIME_NONE)
 		add_fact(json, "when", "unknown");
-}
-
-void ky_api_facts(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
-		  uint32_t id, bool endless)
-{
-	ky_json_out_begin(json, "facts", '[');
-	if (endless)
-		add_fact(json, "end", "never ended in this trace");
-	if (kind == KY_VIEW_SCHED)
-		add_sched_facts(json, view->trace, id);
-	else if (kind == KY_VIEW_STATE)
-		add_state_facts(json, view->trace, id);
-	else if (kind == KY_VIEW_COUNTER)
-		add_counter_facts(json, view->trace, id);
-	else if (kind == KY_VIEW_SAMPLES)
-		add_sample_facts(json, view, id);
-	else if (kind == KY_VIEW_LOSS)
-		add_loss_facts(json, view->trace, id);
-	ky_json_out_end(json, ']');
 }
 
 /* ---- stacks ---- */
@@ -213,8 +200,8 @@ static void add_frame(struct ky_json_out *json, const struct ky_trace *trace, ui
 	ky_json_out_end(json, '}');
 }
 
-void ky_api_facts_stack(struct ky_json_out *json, const struct ky_view *view,
-			enum ky_view_kind kind, uint32_t id)
+static void add_stack(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
+		      uint32_t id)
 {
 	const struct ky_trace *const trace = view->trace;
 	const struct ky_callsites *const sites = &trace->callsites;
@@ -227,9 +214,6 @@ void ky_api_facts_stack(struct ky_json_out *json, const struct ky_view *view,
 	}
 	ky_json_out_end(json, ']');
 }
-
-const char *const ky_api_event_kinds[] = {"group", "slices",  "counter", "sched",
-					  "state", "samples", "loss",    NULL};
 
 /* ---- all kinds ---- */
 
@@ -244,34 +228,7 @@ struct event {
 	bool shown;
 };
 
-static uint32_t rows_of(const struct ky_view *view, enum ky_view_kind kind)
-{
-	const struct ky_trace *const trace = view->trace;
-	switch (kind) {
-	case KY_VIEW_SLICES:
-		return trace->slices.rows.count;
-	case KY_VIEW_COUNTER:
-		return trace->counters.rows.count;
-	case KY_VIEW_SCHED:
-		return trace->sched.rows.count;
-	case KY_VIEW_STATE:
-		return trace->thread_states.rows.count;
-	case KY_VIEW_SAMPLES:
-		return view->sample_spans.count;
-	case KY_VIEW_LOSS:
-		return trace->losses.rows.count;
-	case KY_VIEW_GROUP:
-		break;
-	}
-	return 0;
-}
-
-static bool exists(const struct ky_view *view, enum ky_view_kind kind, int64_t id)
-{
-	return id >= 0 && id < rows_of(view, kind);
-}
-
-static void read_slice(struct event *event, const struct ky_trace *trace)
+static void read_slice(struct event *event, struct ky_trace *trace)
 {
 	const uint32_t track = trace->slices.track[event->id];
 	event->ts = trace->slices.ts[event->id];
@@ -286,7 +243,7 @@ static void read_counter(struct event *event, struct ky_trace *trace)
 {
 	const struct ky_counters *const counters = &trace->counters;
 	const uint32_t track = counters->track[event->id];
-	const uint32_t next = ky_api_facts_counter_beside(trace, event->id, 1);
+	const uint32_t next = counter_beside(trace, event->id, 1);
 	event->ts = counters->ts[event->id];
 	event->dur =
 		ky_sub_clamped(next == KY_NONE ? trace->end_ns : counters->ts[next], event->ts);
@@ -302,7 +259,7 @@ static void read_of_thread(struct event *event, const struct ky_trace *trace, ui
 		event->process = trace->threads.process[thread];
 }
 
-static void read_sample(struct event *event, const struct ky_trace *trace)
+static void read_sample(struct event *event, struct ky_trace *trace)
 {
 	const struct ky_sample_spans *const spans = &event->view->sample_spans;
 	const uint32_t frame = spans->frame[event->id];
@@ -313,7 +270,7 @@ static void read_sample(struct event *event, const struct ky_trace *trace)
 	read_of_thread(event, trace, spans->thread[event->id]);
 }
 
-static void read_loss(struct event *event, const struct ky_trace *trace)
+static void read_loss(struct event *event, struct ky_trace *trace)
 {
 	const struct ky_losses *const losses = &trace->losses;
 	event->ts = losses->ts[event->id] == KY_TIME_NONE ? trace->begin_ns : losses->ts[event->id];
@@ -321,38 +278,49 @@ static void read_loss(struct event *event, const struct ky_trace *trace)
 	read_of_thread(event, trace, losses->thread[event->id]);
 }
 
-static void read_scheduled(struct event *event, const struct ky_trace *trace)
+static void read_sched(struct event *event, struct ky_trace *trace)
 {
-	if (event->kind == KY_VIEW_SCHED) {
-		event->ts = trace->sched.ts[event->id];
-		event->dur = trace->sched.dur[event->id];
-		read_of_thread(event, trace, trace->sched.thread[event->id]);
-		if (event->thread < trace->threads.rows.count)
-			event->name = trace->threads.name[event->thread];
-	} else {
-		event->ts = trace->thread_states.ts[event->id];
-		event->dur = trace->thread_states.dur[event->id];
-		event->name = trace->thread_states.state[event->id];
-		read_of_thread(event, trace, trace->thread_states.thread[event->id]);
-	}
+	event->ts = trace->sched.ts[event->id];
+	event->dur = trace->sched.dur[event->id];
+	read_of_thread(event, trace, trace->sched.thread[event->id]);
+	if (event->thread < trace->threads.rows.count)
+		event->name = trace->threads.name[event->thread];
+}
+
+static void read_state(struct event *event, struct ky_trace *trace)
+{
+	event->ts = trace->thread_states.ts[event->id];
+	event->dur = trace->thread_states.dur[event->id];
+	event->name = trace->thread_states.state[event->id];
+	read_of_thread(event, trace, trace->thread_states.thread[event->id]);
+}
+
+static const struct kind {
+	const char *name;
+	void (*read)(struct event *event, struct ky_trace *trace);
+	/* Add what only this kind has; NULL: nothing. */
+	void (*add_facts)(struct ky_json_out *json, const struct ky_view *view, uint32_t id);
+} kinds[KY_VIEW_KINDS] = {
+	[KY_VIEW_GROUP] = {"group", NULL, NULL},
+	[KY_VIEW_SLICES] = {"slices", read_slice, NULL},
+	[KY_VIEW_COUNTER] = {"counter", read_counter, add_counter_facts},
+	[KY_VIEW_SCHED] = {"sched", read_sched, add_sched_facts},
+	[KY_VIEW_STATE] = {"state", read_state, add_state_facts},
+	[KY_VIEW_SAMPLES] = {"samples", read_sample, add_sample_facts},
+	[KY_VIEW_LOSS] = {"loss", read_loss, add_loss_facts},
+};
+
+const char *ky_api_event_kind(enum ky_view_kind kind)
+{
+	return kinds[kind].name;
 }
 
 static struct event read_event(const struct ky_view *view, enum ky_view_kind kind, uint32_t id)
 {
 	struct event event = {
 		.view = view, .kind = kind, .id = id, .process = KY_NONE, .thread = KY_NONE};
-	if (kind == KY_VIEW_SLICES)
-		read_slice(&event, view->trace);
-	else if (kind == KY_VIEW_COUNTER)
-		read_counter(&event, view->trace);
-	else if (kind == KY_VIEW_SAMPLES)
-		read_sample(&event, view->trace);
-	else if (kind == KY_VIEW_LOSS)
-		read_loss(&event, view->trace);
-	else
-		read_scheduled(&event, view->trace);
-	event.shown = kind == KY_VIEW_SLICES ? ky_view_place_slice(view, id, &event.place)
-					     : ky_view_place(view, kind, id, &event.place);
+	kinds[kind].read(&event, view->trace);
+	event.shown = ky_view_place(view, kind, id, &event.place);
 	return event;
 }
 
@@ -370,7 +338,7 @@ static void add_name(struct ky_json_out *json, const struct event *event)
 /* Add the members of an EventRef, without its brackets. */
 static void add_event(struct ky_json_out *json, const struct ky_api *api, const struct event *event)
 {
-	ky_json_out_text(json, "kind", ky_api_event_kinds[event->kind]);
+	ky_json_out_text(json, "kind", kinds[event->kind].name);
 	ky_json_out_uint(json, "id", event->id);
 	add_name(json, event);
 	ky_json_out_int(json, "ts", ky_api_time(api, event->ts));
@@ -460,18 +428,21 @@ static void add_details(struct ky_json_out *json, const struct ky_api *api,
 		ky_api_slice(json, api, event->id);
 	else
 		add_nothing(json);
-	ky_api_facts_stack(json, api->view, event->kind, event->id);
-	ky_api_facts(json, api->view, event->kind, event->id, event->dur < 0);
+	add_stack(json, api->view, event->kind, event->id);
+	ky_json_out_begin(json, "facts", '[');
+	if (event->dur < 0)
+		add_fact(json, "end", "never ended in this trace");
+	if (kinds[event->kind].add_facts)
+		kinds[event->kind].add_facts(json, api->view, event->id);
+	ky_json_out_end(json, ']');
 	ky_json_out_end(json, '}');
 }
 
 static bool find_kind(const char *name, enum ky_view_kind *kind)
 {
-	for (unsigned i = KY_VIEW_SLICES; name && ky_api_event_kinds[i]; i++) {
-		if (strcmp(ky_api_event_kinds[i], name) == 0) {
-			*kind = (enum ky_view_kind)i;
+	for (*kind = KY_VIEW_SLICES; name && *kind < KY_VIEW_KINDS; (*kind)++) {
+		if (strcmp(kinds[*kind].name, name) == 0)
 			return true;
-		}
 	}
 	return false;
 }
@@ -492,9 +463,9 @@ void ky_api_event(struct ky_api *api, const struct ky_api_request *request,
 	if (ky_api_parameter_text(request, "g") &&
 	    !ky_api_parameter_generation(api, request, response))
 		return;
-	if (!exists(api->view, kind, id)) {
+	if (id < 0 || id >= api->view->tables[kind].count) {
 		ky_api_fail(response, 404, "no event %lld of kind %s in this trace", (long long)id,
-			    ky_api_event_kinds[kind]);
+			    kinds[kind].name);
 		return;
 	}
 	const struct event event = read_event(api->view, kind, (uint32_t)id);

@@ -78,7 +78,7 @@ static void add_track(struct ky_json_out *json, const struct ky_view *view, uint
 	ky_json_out_begin(json, NULL, '{');
 	ky_json_out_uint(json, "id", id);
 	ky_json_out_int(json, "parent", track->parent == KY_NONE ? -1 : (int64_t)track->parent);
-	ky_json_out_text(json, "kind", ky_api_event_kinds[track->kind]);
+	ky_json_out_text(json, "kind", ky_api_event_kind(track->kind));
 	ky_json_out_text(json, "key", track->key);
 	ky_json_out_text(json, "name", track->name);
 	ky_json_out_uint(json, "rows", track->rows);

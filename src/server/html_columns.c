@@ -120,7 +120,7 @@ static uint64_t slices_category(struct ky_html_data *data, uint32_t row)
 static uint64_t slices_row(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
-	if (!ky_view_place_slice(data->view, row, &place))
+	if (!ky_view_place(data->view, KY_VIEW_SLICES, row, &place))
 		return 0;
 	const int32_t away = (int32_t)place.row - data->trace->slices.depth[row];
 	return ky_html_zigzag((uint64_t)away) & UINT16_MAX;

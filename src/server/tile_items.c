@@ -248,7 +248,7 @@ uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *la
 {
 	struct span_walk walk;
 	walk.tile = tile;
-	walk.table = &tile->view->tables[lane->table];
+	walk.table = &tile->view->tables[lane->kind];
 	walk.lane = lane;
 	walk.pixel_ns = 1ull << tile->level;
 	walk.pixel_width = (float)walk.pixel_ns;
@@ -377,7 +377,7 @@ uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *l
 {
 	struct point_walk walk = {
 		.tile = tile,
-		.table = &tile->view->tables[lane->table],
+		.table = &tile->view->tables[lane->kind],
 		.lane = lane,
 		.pixel_ns = 1ull << tile->level,
 	};

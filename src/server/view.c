@@ -155,24 +155,13 @@ uint64_t ky_view_memory(const struct ky_view *view)
 bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t event,
 		   struct ky_view_place *place)
 {
-	static const uint8_t tables[] = {
-		[KY_VIEW_GROUP] = KY_LANE_TABLES,     [KY_VIEW_SLICES] = KY_LANE_SLICES,
-		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
-		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS,
-		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
-	};
-	if ((uint32_t)kind >= sizeof(tables) || tables[kind] == KY_LANE_TABLES || !view->tables)
+	if (kind >= KY_VIEW_KINDS || !view->tables)
 		return false;
-	const struct ky_view_table *const table = &view->tables[tables[kind]];
+	const struct ky_view_table *const table = &view->tables[kind];
 	const uint32_t lane = event < table->count ? ky_view_lanes_find(table, event) : KY_NONE;
 	if (lane == KY_NONE)
 		return false;
 	place->track = view->lanes[lane].track;
 	place->row = view->lanes[lane].row;
 	return true;
-}
-
-bool ky_view_place_slice(const struct ky_view *view, uint32_t slice, struct ky_view_place *place)
-{
-	return ky_view_place(view, KY_VIEW_SLICES, slice, place);
 }

@@ -27,7 +27,8 @@ enum ky_view_kind {
 	KY_VIEW_SCHED,   /* of a CPU; events: rows of sched */
 	KY_VIEW_STATE,   /* of a thread; events: rows of thread_states */
 	KY_VIEW_SAMPLES, /* of a thread; events: rows of view->sample_spans */
-	KY_VIEW_LOSS     /* lost events; events: rows of losses */
+	KY_VIEW_LOSS,    /* lost events; events: rows of losses */
+	KY_VIEW_KINDS
 };
 
 struct ky_view_track {
@@ -69,7 +70,7 @@ struct ky_view {
 	uint16_t *row_of;   /* the row of each slice; NULL: its depth */
 	struct ky_view_lane *lanes;
 	uint32_t lanes_count;
-	struct ky_view_table *tables; /* private: by enum ky_view_events */
+	struct ky_view_table *tables; /* private: by kind; that of groups is empty */
 };
 
 struct ky_view_options {
@@ -94,7 +95,6 @@ struct ky_view_place {
 	uint16_t row;
 };
 /* Find where an event is drawn. Return false if nowhere. */
-bool ky_view_place_slice(const struct ky_view *view, uint32_t slice, struct ky_view_place *place);
 bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t event,
 		   struct ky_view_place *place);
 

@@ -26,7 +26,7 @@ struct filling {
 static void open_slices(struct ky_view *view)
 {
 	const struct ky_slices *const slices = &view->trace->slices;
-	view->tables[KY_LANE_SLICES] = (struct ky_view_table){
+	view->tables[KY_VIEW_SLICES] = (struct ky_view_table){
 		.count = slices->rows.count,
 		.ts = slices->ts,
 		.dur = slices->dur,
@@ -40,7 +40,7 @@ static void open_slices(struct ky_view *view)
 static void open_counters(struct ky_view *view)
 {
 	const struct ky_counters *const counters = &view->trace->counters;
-	view->tables[KY_LANE_COUNTERS] = (struct ky_view_table){
+	view->tables[KY_VIEW_COUNTER] = (struct ky_view_table){
 		.count = counters->rows.count,
 		.ts = counters->ts,
 		.value = counters->value,
@@ -57,7 +57,7 @@ static void open_sched(struct ky_view *view)
 	for (uint32_t i = 0; i < sched->rows.count; i++)
 		if (sched->cpu[i] < KY_LANE_CPUS_MAX && sched->cpu[i] >= cpus)
 			cpus = sched->cpu[i] + 1;
-	view->tables[KY_LANE_SCHED] = (struct ky_view_table){
+	view->tables[KY_VIEW_SCHED] = (struct ky_view_table){
 		.count = sched->rows.count,
 		.ts = sched->ts,
 		.dur = sched->dur,
@@ -73,7 +73,7 @@ static void open_sched(struct ky_view *view)
 static void open_states(struct ky_view *view)
 {
 	const struct ky_thread_states *const states = &view->trace->thread_states;
-	view->tables[KY_LANE_STATES] = (struct ky_view_table){
+	view->tables[KY_VIEW_STATE] = (struct ky_view_table){
 		.count = states->rows.count,
 		.ts = states->ts,
 		.dur = states->dur,
@@ -86,7 +86,7 @@ static void open_states(struct ky_view *view)
 static void open_sample_spans(struct ky_view *view)
 {
 	const struct ky_sample_spans *const spans = &view->sample_spans;
-	view->tables[KY_LANE_SAMPLE_SPANS] = (struct ky_view_table){
+	view->tables[KY_VIEW_SAMPLES] = (struct ky_view_table){
 		.count = spans->count,
 		.ts = spans->ts,
 		.dur = spans->dur,
@@ -101,7 +101,7 @@ static void open_sample_spans(struct ky_view *view)
 static void open_losses(struct ky_view *view)
 {
 	const struct ky_losses *const losses = &view->trace->losses;
-	view->tables[KY_LANE_LOSSES] = (struct ky_view_table){
+	view->tables[KY_VIEW_LOSS] = (struct ky_view_table){
 		.count = losses->rows.count,
 		.ts = losses->ts,
 		.name = losses->what,
@@ -111,7 +111,7 @@ static void open_losses(struct ky_view *view)
 
 int ky_view_lanes_open(struct ky_view *view)
 {
-	view->tables = calloc(KY_LANE_TABLES, sizeof(*view->tables));
+	view->tables = calloc(KY_VIEW_KINDS, sizeof(*view->tables));
 	if (!view->tables)
 		return -ENOMEM;
 	open_slices(view);
@@ -120,7 +120,7 @@ int ky_view_lanes_open(struct ky_view *view)
 	open_states(view);
 	open_sample_spans(view);
 	open_losses(view);
-	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
 		if (table->keys &&
 		    !KY_ARRAY_GROW_ZERO(table->lane_of, table->lane_of_room, table->keys))
@@ -133,7 +133,7 @@ int ky_view_lanes_open(struct ky_view *view)
 
 void ky_view_lanes_close(struct ky_view *view)
 {
-	for (uint32_t t = 0; view->tables && t < KY_LANE_TABLES; t++) {
+	for (uint32_t t = 0; view->tables && t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
 		KY_ARRAY_FREE(table->lane_of, table->lane_of_room);
 		KY_ARRAY_FREE(table->order, table->order_room);
@@ -146,7 +146,7 @@ void ky_view_lanes_close(struct ky_view *view)
 uint64_t ky_view_lanes_memory(const struct ky_view *view)
 {
 	uint64_t bytes = 0;
-	for (uint32_t t = 0; view->tables && t < KY_LANE_TABLES; t++)
+	for (uint32_t t = 0; view->tables && t < KY_VIEW_KINDS; t++)
 		bytes += view->tables[t].keys * sizeof(uint32_t) +
 			 view->tables[t].order_count * sizeof(uint32_t) +
 			 view->tables[t].nodes_count * sizeof(struct ky_span_node);
@@ -168,7 +168,7 @@ static uint8_t count_levels(uint32_t rows, uint64_t *nodes)
 
 static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
 {
-	const struct ky_view_table *const table = &view->tables[lane->table];
+	const struct ky_view_table *const table = &view->tables[lane->kind];
 	struct ky_span_node *const nodes = table->spans + lane->nodes_at;
 	for (uint32_t i = 0; i < lane->count; i++) {
 		const struct ky_span_node one = ky_view_lanes_span(
@@ -182,7 +182,7 @@ static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane 
 
 static void points_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
 {
-	const struct ky_view_table *const table = &view->tables[lane->table];
+	const struct ky_view_table *const table = &view->tables[lane->kind];
 	struct ky_point_node *const nodes = table->points + lane->nodes_at;
 	for (uint32_t i = 0; i < lane->count; i++) {
 		const struct ky_point_node one =
@@ -216,8 +216,8 @@ static void points_above(const struct ky_point_node *below, uint32_t count,
 
 static void finish_pyramid(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted)
 {
-	const struct ky_view_table *const table = &view->tables[lane->table];
-	const bool points = lane->table == KY_LANE_COUNTERS;
+	const struct ky_view_table *const table = &view->tables[lane->kind];
+	const bool points = lane->kind == KY_VIEW_COUNTER;
 	if (!lane->levels)
 		return;
 	if (!sorted && points)
@@ -302,7 +302,7 @@ static void finish_lanes(const struct ky_view *view, const struct filling *filli
 {
 	for (uint32_t i = 0; i < view->lanes_count; i++) {
 		const struct ky_view_lane *const lane = &view->lanes[i];
-		struct ky_view_table *const table = &view->tables[lane->table];
+		struct ky_view_table *const table = &view->tables[lane->kind];
 		if (fillings[i].unsorted)
 			qsort_r(table->order + lane->first, lane->count, sizeof(*table->order),
 				compare_rows, table);
@@ -315,7 +315,7 @@ static int make_room(struct ky_view *view)
 {
 	for (uint32_t i = 0; i < view->lanes_count; i++) {
 		struct ky_view_lane *const lane = &view->lanes[i];
-		struct ky_view_table *const table = &view->tables[lane->table];
+		struct ky_view_table *const table = &view->tables[lane->kind];
 		uint64_t nodes;
 		lane->levels = count_levels(lane->count, &nodes);
 		lane->first = (uint32_t)table->order_count;
@@ -323,7 +323,7 @@ static int make_room(struct ky_view *view)
 		table->order_count += lane->count;
 		table->nodes_count += nodes;
 	}
-	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
 		if (!KY_ARRAY_GROW(table->order, table->order_room, table->order_count) ||
 		    !KY_ARRAY_GROW(table->spans, table->nodes_room, table->nodes_count))
@@ -337,9 +337,9 @@ static int pass(struct ky_view *view, struct filling *fillings,
 		const struct ky_view_options *options)
 {
 	uint64_t done = 0, all = 0;
-	for (uint32_t t = 0; t < KY_LANE_TABLES; t++)
+	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++)
 		all += view->tables[t].count;
-	for (uint32_t t = 0; t < KY_LANE_TABLES; t++) {
+	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
 		const struct ky_view_table *const table = &view->tables[t];
 		for (uint32_t from = 0, to; from < table->count; from = to) {
 			to = table->count - from > ROWS_A_STEP ? from + ROWS_A_STEP : table->count;

@@ -18,16 +18,6 @@
 #define KY_LANE_FAN 8u
 #define KY_LANE_CPUS_MAX 65536u /* others are dropped */
 
-enum ky_view_events {
-	KY_LANE_SLICES,
-	KY_LANE_COUNTERS,
-	KY_LANE_SCHED,
-	KY_LANE_STATES,
-	KY_LANE_SAMPLE_SPANS,
-	KY_LANE_LOSSES,
-	KY_LANE_TABLES
-};
-
 /* A node of spans. Durations are floats: they are compared and shown, not added up. */
 struct ky_span_node {
 	int64_t begin, end; /* of all its rows */
@@ -75,7 +65,7 @@ struct ky_view_lane {
 	uint32_t count;
 	uint32_t track; /* of the view */
 	uint16_t row;
-	uint8_t table; /* enum ky_view_events */
+	uint8_t kind; /* of its track */
 	uint8_t levels;
 };
 

@@ -157,11 +157,6 @@ static uint32_t order_siblings(struct ky_view_plan *plan, uint32_t *order, uint3
 static void claim_lanes(const struct ky_view_plan *plan, const struct ky_view_plan_node *node,
 			uint32_t number)
 {
-	static const uint8_t tables[] = {
-		[KY_VIEW_COUNTER] = KY_LANE_COUNTERS, [KY_VIEW_SCHED] = KY_LANE_SCHED,
-		[KY_VIEW_STATE] = KY_LANE_STATES,     [KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS,
-		[KY_VIEW_LOSS] = KY_LANE_LOSSES,
-	};
 	struct ky_view *const view = plan->view;
 	struct ky_view_track *const track = &view->tracks[number];
 	track->lanes_at = view->lanes_count;
@@ -170,7 +165,7 @@ static void claim_lanes(const struct ky_view_plan *plan, const struct ky_view_pl
 	if (track->kind == KY_VIEW_SLICES)
 		plan->strands->items[node->source].node = number;
 	else if (track->kind != KY_VIEW_GROUP)
-		view->tables[tables[track->kind]].lane_of[node->source] = track->lanes_at;
+		view->tables[track->kind].lane_of[node->source] = track->lanes_at;
 }
 
 /* Take a node and its descendants. PARENTS_MAX of strands bounds the depth. */
@@ -235,11 +230,6 @@ static int make_keys_unique(struct ky_view *view)
 static int make_lanes(const struct ky_view_plan *plan)
 {
 	struct ky_view *const view = plan->view;
-	static const uint8_t tables[] = {
-		[KY_VIEW_SLICES] = KY_LANE_SLICES,        [KY_VIEW_COUNTER] = KY_LANE_COUNTERS,
-		[KY_VIEW_SCHED] = KY_LANE_SCHED,          [KY_VIEW_STATE] = KY_LANE_STATES,
-		[KY_VIEW_SAMPLES] = KY_LANE_SAMPLE_SPANS, [KY_VIEW_LOSS] = KY_LANE_LOSSES,
-	};
 	view->lanes = calloc((size_t)view->lanes_count + 1, sizeof(*view->lanes));
 	if (!view->lanes)
 		return -ENOMEM;
@@ -248,7 +238,7 @@ static int make_lanes(const struct ky_view_plan *plan)
 			view->lanes[view->tracks[t].lanes_at + row] =
 				(struct ky_view_lane){.track = t,
 						      .row = (uint16_t)row,
-						      .table = tables[view->tracks[t].kind]};
+						      .kind = (uint8_t)view->tracks[t].kind};
 	return 0;
 }
 
@@ -261,8 +251,8 @@ static int map_tracks(const struct ky_view_plan *plan)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t strand = plan->strands->of[i];
-		uint32_t *const lane = &view->tables[KY_LANE_SLICES].lane_of[i];
-		const uint32_t counter = view->tables[KY_LANE_COUNTERS].lane_of[i];
+		uint32_t *const lane = &view->tables[KY_VIEW_SLICES].lane_of[i];
+		const uint32_t counter = view->tables[KY_VIEW_COUNTER].lane_of[i];
 		if (strand != KY_NONE && plan->strands->items[strand].node != KY_NONE)
 			*lane = view->tracks[plan->strands->items[strand].node].lanes_at;
 		view->track_of[i] = *lane != KY_NONE     ? view->lanes[*lane].track

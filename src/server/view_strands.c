@@ -18,7 +18,7 @@ static int make_room(struct ky_view_tally *tally, const struct ky_view *view)
 {
 	const size_t tracks = view->trace->tracks.rows.count,
 		     threads = view->trace->threads.rows.count;
-	tally->cpus = view->tables[KY_LANE_SCHED].keys;
+	tally->cpus = view->tables[KY_VIEW_SCHED].keys;
 	tally->tracks = calloc(tracks + 1, sizeof(*tally->tracks));
 	tally->states = calloc(threads + 1, sizeof(*tally->states));
 	tally->sample_spans = calloc(threads + 1, sizeof(*tally->sample_spans));
@@ -283,7 +283,7 @@ static bool place(struct ky_view_strands *strands, const struct ky_view *view, u
 		else if (parent != KY_NONE)
 			row_of[i] = (uint16_t)(row_of[parent] + 1);
 		else if (!place_root(strand, slices->ts[i],
-				     ky_view_lanes_end(&view->tables[KY_LANE_SLICES], i,
+				     ky_view_lanes_end(&view->tables[KY_VIEW_SLICES], i,
 						       view->trace->end_ns),
 				     &row_of[i]))
 			return false;
@@ -306,6 +306,6 @@ int ky_view_strands_pack(struct ky_view_strands *strands, struct ky_view *view)
 		if (strands->items[i].packed)
 			strands->items[i].rows = (uint16_t)(strands->items[i].base_row +
 							    strands->items[i].free_used);
-	view->tables[KY_LANE_SLICES].row = view->row_of;
+	view->tables[KY_VIEW_SLICES].row = view->row_of;
 	return 0;
 }

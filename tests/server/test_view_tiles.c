@@ -156,7 +156,7 @@ static bool next_slice(const struct window *window, uint16_t row, uint32_t *at)
 				  end = time_of(end_of(*at));
 		if (begin >= window->end || !(begin >= window->first || end > window->first))
 			continue;
-		assert_true(ky_view_place_slice(view, *at, &place));
+		assert_true(ky_view_place(view, KY_VIEW_SLICES, *at, &place));
 		if (place.track == window->track && place.row == row)
 			return true;
 	}

@@ -241,9 +241,9 @@ static void events_say_where_they_are_drawn(void **state)
 	assert_false(ky_view_place(view, KY_VIEW_LOSS, 2, &place));
 	assert_false(ky_view_place(view, KY_VIEW_GROUP, 0, &place));
 	assert_false(ky_view_place(view, (enum ky_view_kind)99, 0, &place));
-	assert_false(ky_view_place_slice(view, KY_NONE, &place));
+	assert_false(ky_view_place(view, KY_VIEW_SLICES, KY_NONE, &place));
 	for (uint32_t i = 0; i < trace->slices.rows.count; i++) {
-		assert_true(ky_view_place_slice(view, i, &place));
+		assert_true(ky_view_place(view, KY_VIEW_SLICES, i, &place));
 		assert_int_equal(place.track, view->track_of[trace->slices.track[i]]);
 	}
 }
@@ -359,7 +359,7 @@ static void async_tracks_of_a_name_are_one_that_is_as_high_as_needed(void **stat
 	static const uint16_t rows[] = {0, 1, 2, 0, 0};
 	for (uint32_t i = 0; i < 5; i++) {
 		struct ky_view_place place;
-		assert_true(ky_view_place_slice(view, i, &place));
+		assert_true(ky_view_place(view, KY_VIEW_SLICES, i, &place));
 		assert_int_equal(place.row, rows[i]);
 		assert_int_equal(view->row_of[i], rows[i]);
 	}
@@ -401,9 +401,9 @@ static void what_overlaps_in_a_thread_is_in_rows_below_it(void **state)
 	open_view();
 	assert_tracks("Process 1 [p1] group 0\n"
 		      "  main 1 [p1/t1/slices] slices 3\n");
-	assert_true(ky_view_place_slice(view, 0, &first));
-	assert_true(ky_view_place_slice(view, 1, &child));
-	assert_true(ky_view_place_slice(view, 2, &second));
+	assert_true(ky_view_place(view, KY_VIEW_SLICES, 0, &first));
+	assert_true(ky_view_place(view, KY_VIEW_SLICES, 1, &child));
+	assert_true(ky_view_place(view, KY_VIEW_SLICES, 2, &second));
 	assert_int_equal(first.row, 0);
 	assert_int_equal(child.row, 1);
 	assert_int_equal(second.row, 2);

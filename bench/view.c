@@ -16,7 +16,7 @@
 #define PICTURES "300"
 #define PICTURES_QUICK "5"
 #define ZOOMS 5
-/* Memory left for columns, lanes and the machine itself. */
+/* Memory left for columns, pyramids and the machine itself. */
 #define BYTES_A_SLICE 60.0
 
 static const struct report_column columns[] = {
@@ -127,6 +127,6 @@ void view_run(const struct settings *settings, struct report *report)
 		show(report, slices, &result);
 		hold(report, slices, &result);
 	}
-	report_note(report, "40 lanes (10 threads, 4 deep), 1500 pixels, at random places");
+	report_note(report, "40 pyramids (10 threads, 4 deep), 1500 pixels, at random places");
 	report_end(report);
 }

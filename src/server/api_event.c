@@ -4,7 +4,7 @@
  * common, and facts, as keys and values for display, what only one has. api_slice.c adds what only slices have.
  */
 #include "server/api.h"
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include "model/index.h"
 #include "query/filter.h"

@@ -84,10 +84,11 @@ static bool find_moments(struct ky_tile *tile, int64_t number)
 static uint32_t put_items(const struct ky_tile *tile, const struct ky_view_track *track)
 {
 	uint32_t items = 0;
-	for (uint32_t i = 0; i < track->lanes; i++) {
-		const struct ky_view_lane *const lane = &tile->view->lanes[track->lanes_at + i];
-		items += track->kind == KY_VIEW_COUNTER ? ky_tile_points(tile, lane)
-							: ky_tile_spans(tile, lane);
+	for (uint32_t i = 0; i < track->pyramids; i++) {
+		const struct ky_view_pyramid *const pyramid =
+			&tile->view->pyramids[track->pyramids_at + i];
+		items += track->kind == KY_VIEW_COUNTER ? ky_tile_points(tile, pyramid)
+							: ky_tile_spans(tile, pyramid);
 	}
 	return items;
 }

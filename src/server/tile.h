@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.h: makes tiles: tile.c the sections and names, tile_items.c the items of a lane.
+ * tile.h: makes tiles: tile.c the sections and names, tile_items.c the items of a pyramid.
  */
 #ifndef KY_SERVER_TILE_H
 #define KY_SERVER_TILE_H
 
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 #include "server/wire.h"
 
 /* Tiles [first, first + count) of some tracks. */
@@ -49,7 +49,7 @@ struct ky_tile {
 	struct ky_buffer *out;
 };
 
-/* The levels of a lane: 0 is its rows. Enough for 32 bits of rows. */
+/* The levels of a pyramid: 0 is its rows. Enough for 32 bits of rows. */
 #define KY_TILE_LEVELS_MAX 12u
 struct ky_tile_level {
 	uint64_t at;    /* the first of its nodes */
@@ -57,19 +57,20 @@ struct ky_tile_level {
 	uint32_t count; /* of its nodes */
 };
 
-static inline void ky_tile_levels(const struct ky_view_lane *lane,
+static inline void ky_tile_levels(const struct ky_view_pyramid *pyramid,
 				  struct ky_tile_level levels[KY_TILE_LEVELS_MAX])
 {
-	levels[0] = (struct ky_tile_level){0, 1, lane->count};
-	for (uint8_t i = 1; i <= lane->levels; i++)
-		levels[i] = (struct ky_tile_level){
-			i == 1 ? lane->nodes_at : levels[i - 1].at + levels[i - 1].count,
-			levels[i - 1].rows * KY_LANE_FAN, ky_view_lanes_above(levels[i - 1].count)};
+	levels[0] = (struct ky_tile_level){0, 1, pyramid->count};
+	for (uint8_t i = 1; i <= pyramid->levels; i++)
+		levels[i] = (struct ky_tile_level){i == 1 ? pyramid->nodes_at
+							  : levels[i - 1].at + levels[i - 1].count,
+						   levels[i - 1].rows * KY_PYRAMID_FAN,
+						   ky_view_pyramids_above(levels[i - 1].count)};
 }
 
-/* Append the items of a lane, and return how many. */
-uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane);
-uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane);
+/* Append the items of a pyramid, and return how many. */
+uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_pyramid *pyramid);
+uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_pyramid *pyramid);
 
 /* Convert to the view's time, clamped to 64 bits. */
 static inline int64_t ky_tile_time(const struct ky_tile *tile, int64_t ts)

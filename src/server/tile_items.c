@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_items.c: the items of one lane in one tile: spans, and points of counters.
+ * tile_items.c: the items of one pyramid in one tile: spans, and points of counters.
  *
- * A walk from the top of the lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel, it is narrower
+ * A walk from the top of the pyramid takes a node as a whole if nothing in it is as wide as a pixel, it is narrower
  * than two, and it lies inside the tile: its events go to the pixel where it begins. All other nodes are opened, down to the
  * rows; among the narrow ones only the two at the tile's edges, so that the events in the tile are counted exactly. Nodes and
  * pixels do not depend on the request, so the same events are merged in every picture. (Two pixels, because the page requests
@@ -11,7 +11,7 @@
  * Memory takes long to deliver one row but delivers many at once. So what the walk finds is queued until its memory was
  * prefetched.
  *
- * In a lane without overlaps at most one span of a pixel's width begins in a pixel. If more than OWN_MAX do, which only
+ * In a pyramid without overlaps at most one span of a pixel's width begins in a pixel. If more than OWN_MAX do, which only
  * happens when rows ran out (view_strands.c), the rest is merged too, so that the pixels bound the response for any data.
  */
 #include "server/tile.h"
@@ -28,13 +28,13 @@
 /* A node to be merged whole, or rows to be visited. */
 struct waiting {
 	const struct ky_span_node *node; /* NULL: rows */
-	uint32_t from, to;               /* indices in the lane */
+	uint32_t from, to;               /* indices in the pyramid */
 };
 
 struct span_walk {
 	const struct ky_tile *tile;
 	const struct ky_view_table *table;
-	const struct ky_view_lane *lane;
+	const struct ky_view_pyramid *pyramid;
 	struct ky_tile_level levels[KY_TILE_LEVELS_MAX];
 	uint64_t pixel_ns;
 	float pixel_width; /* the same */
@@ -76,8 +76,9 @@ static void put_item(struct span_walk *walk, const struct ky_span_node *node, ui
 	const uint32_t flags = (count > 1 ? KY_ITEM_MERGED : 0) |
 			       (node->longest_dur <= 0 ? KY_ITEM_INSTANT : 0) |
 			       (open ? KY_ITEM_OPEN : 0);
-	const uint32_t name =
-		node->name == KY_NONE ? ky_view_lanes_name(walk->table, node->longest) : node->name;
+	const uint32_t name = node->name == KY_NONE
+				      ? ky_view_pyramids_name(walk->table, node->longest)
+				      : node->name;
 	if (walk->batched == BATCH)
 		write_batch(walk);
 	walk->batch[walk->batched++] = (struct ky_wire_item){
@@ -86,7 +87,7 @@ static void put_item(struct span_walk *walk, const struct ky_span_node *node, ui
 		.event = node->longest,
 		.name = name,
 		.count = count,
-		.row = walk->lane->row,
+		.row = walk->pyramid->row,
 		.fill = count > 1 ? fill_of(node) : 255,
 		.flags = (uint8_t)flags,
 	};
@@ -104,7 +105,7 @@ static void merge(struct span_walk *walk, const struct ky_span_node *node, uint3
 		  int64_t pixel)
 {
 	if (walk->merged_count && walk->merged_pixel == pixel) {
-		ky_view_lanes_join_span(&walk->merged, node);
+		ky_view_pyramids_join_span(&walk->merged, node);
 		walk->merged_count += count;
 		return;
 	}
@@ -125,11 +126,11 @@ static bool is_narrow(const struct span_walk *walk, const struct ky_span_node *n
 	       node->longest_dur < walk->pixel_width;
 }
 
-/* Like ky_view_lanes_span(), but the name is looked up when it is needed. */
+/* Like ky_view_pyramids_span(), but the name is looked up when it is needed. */
 static struct ky_span_node row_of(const struct span_walk *walk, uint32_t row)
 {
 	const int64_t begin = walk->table->ts[row];
-	const int64_t end = ky_view_lanes_end(walk->table, row, walk->tile->view->trace->end_ns);
+	const int64_t end = ky_view_pyramids_end(walk->table, row, walk->tile->view->trace->end_ns);
 	const float dur = (float)((uint64_t)end - (uint64_t)begin);
 	return (struct ky_span_node){begin, end, dur, dur, row, KY_NONE};
 }
@@ -154,7 +155,7 @@ static void take_row(struct span_walk *walk, const struct ky_span_node *row)
 static void walk_rows(struct span_walk *walk, uint32_t from, uint32_t to)
 {
 	const struct ky_tile *const tile = walk->tile;
-	const uint32_t *const order = walk->table->order + walk->lane->first;
+	const uint32_t *const order = walk->table->order + walk->pyramid->first;
 	for (uint32_t i = from; i < to && walk->table->ts[order[i]] <= tile->last_ns; i++) {
 		const struct ky_span_node one = row_of(walk, order[i]);
 		if (one.begin >= tile->first_ns || one.end > tile->first_ns)
@@ -165,7 +166,7 @@ static void walk_rows(struct span_walk *walk, uint32_t from, uint32_t to)
 static void ask_memory(const struct span_walk *walk, const struct waiting *waiting)
 {
 	const struct ky_view_table *const table = walk->table;
-	const uint32_t *const order = table->order + walk->lane->first;
+	const uint32_t *const order = table->order + walk->pyramid->first;
 	for (uint32_t i = waiting->from; !waiting->node && i < waiting->to; i++) {
 		__builtin_prefetch(&table->ts[order[i]]);
 		if (table->dur)
@@ -192,7 +193,7 @@ static void put_in_line(struct span_walk *walk, const struct ky_span_node *node,
 		take_first(walk);
 	walk->line[walk->line_end++ % LINE] = (struct waiting){node, from, to};
 	if (!node)
-		__builtin_prefetch(&walk->table->order[walk->lane->first + from]);
+		__builtin_prefetch(&walk->table->order[walk->pyramid->first + from]);
 	if (walk->line_end - walk->line_first > LINE_ORDER)
 		ask_memory(walk, &walk->line[(walk->line_end - 1 - LINE_ORDER) % LINE]);
 }
@@ -205,7 +206,7 @@ static bool is_crowded(const struct span_walk *walk, const struct ky_span_node *
 	if (walk->own_count < OWN_MAX || node->begin < walk->tile->first_ns ||
 	    pixel_of(walk, node->begin) != walk->own_pixel)
 		return false;
-	const int64_t begin = walk->table->ts[walk->table->order[walk->lane->first + last]];
+	const int64_t begin = walk->table->ts[walk->table->order[walk->pyramid->first + last]];
 	return begin <= walk->tile->last_ns && pixel_of(walk, begin) == walk->own_pixel;
 }
 
@@ -222,7 +223,7 @@ static bool walk_nodes(struct span_walk *walk, uint8_t number, uint32_t from, ui
 	const uint32_t below = level[-1].count;
 	for (uint32_t i = from; i < to; i++) {
 		const struct ky_span_node *const node = &walk->table->spans[level->at + i];
-		const uint64_t first = i * level->rows, all = walk->lane->count;
+		const uint64_t first = i * level->rows, all = walk->pyramid->count;
 		const uint32_t end =
 			(uint32_t)(all - first < level->rows ? all : first + level->rows);
 		if (node->begin > walk->tile->last_ns)
@@ -235,31 +236,32 @@ static bool walk_nodes(struct span_walk *walk, uint8_t number, uint32_t from, ui
 		} else if (number == 1) {
 			put_in_line(walk, NULL, (uint32_t)first, end);
 		} else {
-			const uint32_t child = i * KY_LANE_FAN;
+			const uint32_t child = i * KY_PYRAMID_FAN;
 			if (!walk_nodes(walk, (uint8_t)(number - 1), child,
-					below - child < KY_LANE_FAN ? below : child + KY_LANE_FAN))
+					below - child < KY_PYRAMID_FAN ? below
+								       : child + KY_PYRAMID_FAN))
 				return false;
 		}
 	}
 	return true;
 }
 
-uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *lane)
+uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_pyramid *pyramid)
 {
 	struct span_walk walk;
 	walk.tile = tile;
-	walk.table = &tile->view->tables[lane->kind];
-	walk.lane = lane;
+	walk.table = &tile->view->tables[pyramid->kind];
+	walk.pyramid = pyramid;
 	walk.pixel_ns = 1ull << tile->level;
 	walk.pixel_width = (float)walk.pixel_ns;
 	walk.merged_count = walk.own_count = walk.items = walk.batched = 0;
 	walk.line_first = walk.line_end = 0;
 	walk.own_pixel = BEFORE;
-	ky_tile_levels(lane, walk.levels);
-	if (lane->levels)
-		walk_nodes(&walk, lane->levels, 0, walk.levels[lane->levels].count);
+	ky_tile_levels(pyramid, walk.levels);
+	if (pyramid->levels)
+		walk_nodes(&walk, pyramid->levels, 0, walk.levels[pyramid->levels].count);
 	else
-		walk_rows(&walk, 0, lane->count);
+		walk_rows(&walk, 0, pyramid->count);
 	while (walk.line_first != walk.line_end)
 		take_first(&walk);
 	put_merged(&walk);
@@ -276,13 +278,13 @@ uint32_t ky_tile_spans(const struct ky_tile *tile, const struct ky_view_lane *la
 struct point_walk {
 	const struct ky_tile *tile;
 	const struct ky_view_table *table;
-	const struct ky_view_lane *lane;
+	const struct ky_view_pyramid *pyramid;
 	struct ky_tile_level levels[KY_TILE_LEVELS_MAX];
 	uint64_t pixel_ns;
 	struct ky_point_node merged;
 	bool any;
 	int64_t pixel;
-	uint32_t last; /* index in the lane of the last one merged */
+	uint32_t last; /* index in the pyramid of the last one merged */
 	uint32_t items;
 };
 
@@ -290,7 +292,7 @@ static void put_point(struct point_walk *walk)
 {
 	if (!walk->any)
 		return;
-	const uint32_t last = walk->table->order[walk->lane->first + walk->last];
+	const uint32_t last = walk->table->order[walk->pyramid->first + walk->last];
 	const struct ky_wire_point point = {
 		.at_ns = (double)ky_tile_time(walk->tile, walk->merged.begin),
 		.min = walk->merged.min,
@@ -306,7 +308,7 @@ static void merge_point(struct point_walk *walk, const struct ky_point_node *nod
 {
 	const int64_t pixel = ky_tile_pixel(walk->tile, node->begin);
 	if (walk->any && walk->pixel == pixel) {
-		ky_view_lanes_join_point(&walk->merged, node);
+		ky_view_pyramids_join_point(&walk->merged, node);
 	} else {
 		put_point(walk);
 		walk->merged = *node;
@@ -319,8 +321,8 @@ static void merge_point(struct point_walk *walk, const struct ky_point_node *nod
 static bool walk_point_rows(struct point_walk *walk, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
-		const uint32_t row = walk->table->order[walk->lane->first + i];
-		const struct ky_point_node one = ky_view_lanes_point(walk->table, row);
+		const uint32_t row = walk->table->order[walk->pyramid->first + i];
+		const struct ky_point_node one = ky_view_pyramids_point(walk->table, row);
 		if (one.begin > walk->tile->last_ns)
 			return false;
 		if (one.begin >= walk->tile->first_ns)
@@ -341,12 +343,13 @@ static bool walk_point_nodes(struct point_walk *walk, uint8_t number, uint32_t f
 			continue;
 		if (node->begin >= walk->tile->first_ns && node->end <= walk->tile->last_ns &&
 		    (uint64_t)node->end - (uint64_t)node->begin < walk->pixel_ns) {
-			const uint64_t end = (i + 1) * level->rows, all = walk->lane->count;
+			const uint64_t end = (i + 1) * level->rows, all = walk->pyramid->count;
 			merge_point(walk, node, (uint32_t)(end < all ? end : all) - 1);
 			continue;
 		}
-		const uint32_t child = i * KY_LANE_FAN;
-		const uint32_t end = below - child < KY_LANE_FAN ? below : child + KY_LANE_FAN;
+		const uint32_t child = i * KY_PYRAMID_FAN;
+		const uint32_t end =
+			below - child < KY_PYRAMID_FAN ? below : child + KY_PYRAMID_FAN;
 		if (!(number == 1 ? walk_point_rows(walk, child, end)
 				  : walk_point_nodes(walk, (uint8_t)(number - 1), child, end)))
 			return false;
@@ -357,8 +360,8 @@ static bool walk_point_nodes(struct point_walk *walk, uint8_t number, uint32_t f
 /* Put the last point before the tile, unmerged. */
 static void put_before(struct point_walk *walk)
 {
-	const uint32_t *const order = walk->table->order + walk->lane->first;
-	uint32_t from = 0, to = walk->lane->count;
+	const uint32_t *const order = walk->table->order + walk->pyramid->first;
+	uint32_t from = 0, to = walk->pyramid->count;
 	while (from < to) {
 		const uint32_t middle = from + (to - from) / 2;
 		if (walk->table->ts[order[middle]] < walk->tile->first_ns)
@@ -368,25 +371,25 @@ static void put_before(struct point_walk *walk)
 	}
 	if (!from)
 		return;
-	const struct ky_point_node one = ky_view_lanes_point(walk->table, order[from - 1]);
+	const struct ky_point_node one = ky_view_pyramids_point(walk->table, order[from - 1]);
 	merge_point(walk, &one, from - 1);
 	put_point(walk);
 }
 
-uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_lane *lane)
+uint32_t ky_tile_points(const struct ky_tile *tile, const struct ky_view_pyramid *pyramid)
 {
 	struct point_walk walk = {
 		.tile = tile,
-		.table = &tile->view->tables[lane->kind],
-		.lane = lane,
+		.table = &tile->view->tables[pyramid->kind],
+		.pyramid = pyramid,
 		.pixel_ns = 1ull << tile->level,
 	};
-	ky_tile_levels(lane, walk.levels);
+	ky_tile_levels(pyramid, walk.levels);
 	put_before(&walk);
-	if (lane->levels)
-		walk_point_nodes(&walk, lane->levels, 0, walk.levels[lane->levels].count);
+	if (pyramid->levels)
+		walk_point_nodes(&walk, pyramid->levels, 0, walk.levels[pyramid->levels].count);
 	else
-		walk_point_rows(&walk, 0, lane->count);
+		walk_point_rows(&walk, 0, pyramid->count);
 	put_point(&walk);
 	return walk.items;
 }

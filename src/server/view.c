@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.c: see view.h. A view is made in steps: sample spans, tracks, rows, lanes, levels. Each needs the ones before, and all
+ * view.c: see view.h. A view is made in steps: sample spans, tracks, rows, pyramids, levels. Each needs the ones before, and all
  * together read the columns once or twice.
  */
 #include "base/array.h"
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int plan_tracks(struct ky_view *view, const struct ky_view_tally *tally,
 	return error;
 }
 
-/* Make the view's tracks, with numbered lanes without rows. Return 0 or -ENOMEM. */
+/* Make the view's tracks, with numbered pyramids without rows. Return 0 or -ENOMEM. */
 static int make_tracks(struct ky_view *view)
 {
 	struct ky_view_tally tally = {0};
@@ -82,10 +82,10 @@ static int make(struct ky_view *view, const struct ky_view_options *options)
 	if (!error)
 		error = stage(options, "making tracks");
 	if (!error)
-		error = ky_view_lanes_open(view);
+		error = ky_view_pyramids_open(view);
 	if (!error)
 		error = make_tracks(view);
-	return error ? error : ky_view_lanes_fill(view, options);
+	return error ? error : ky_view_pyramids_fill(view, options);
 }
 
 int ky_view_open(struct ky_view **view, struct ky_trace *trace,
@@ -123,9 +123,9 @@ void ky_view_close(struct ky_view **view)
 	free(closed->tracks);
 	free(closed->track_of);
 	free(closed->row_of);
-	free(closed->lanes);
+	free(closed->pyramids);
 	free(closed->name);
-	ky_view_lanes_close(closed);
+	ky_view_pyramids_close(closed);
 	ky_sample_spans_close(&closed->sample_spans);
 	ky_trace_close(&closed->trace);
 	free(closed);
@@ -135,7 +135,7 @@ void ky_view_close(struct ky_view **view)
 uint64_t ky_view_memory(const struct ky_view *view)
 {
 	const struct ky_sample_spans *const spans = &view->sample_spans;
-	uint64_t bytes = sizeof(*view) + ky_view_lanes_memory(view);
+	uint64_t bytes = sizeof(*view) + ky_view_pyramids_memory(view);
 	for (uint32_t i = 0; i < view->tracks_count; i++)
 		bytes += sizeof(*view->tracks) + strlen(view->tracks[i].key) +
 			 strlen(view->tracks[i].name) + 2;
@@ -143,7 +143,7 @@ uint64_t ky_view_memory(const struct ky_view *view)
 		bytes += view->trace->tracks.rows.count * sizeof(*view->track_of);
 	if (view->row_of)
 		bytes += view->trace->slices.rows.count * sizeof(*view->row_of);
-	bytes += view->lanes_count * sizeof(*view->lanes);
+	bytes += view->pyramids_count * sizeof(*view->pyramids);
 	return bytes +
 	       spans->count * (sizeof(*spans->ts) + sizeof(*spans->dur) + sizeof(*spans->frame) +
 			       sizeof(*spans->callsite) + sizeof(*spans->thread) +
@@ -158,10 +158,11 @@ bool ky_view_place(const struct ky_view *view, enum ky_view_kind kind, uint32_t 
 	if (kind >= KY_VIEW_KINDS || !view->tables)
 		return false;
 	const struct ky_view_table *const table = &view->tables[kind];
-	const uint32_t lane = event < table->count ? ky_view_lanes_find(table, event) : KY_NONE;
-	if (lane == KY_NONE)
+	const uint32_t pyramid =
+		event < table->count ? ky_view_pyramids_find(table, event) : KY_NONE;
+	if (pyramid == KY_NONE)
 		return false;
-	place->track = view->lanes[lane].track;
-	place->row = view->lanes[lane].row;
+	place->track = view->pyramids[pyramid].track;
+	place->row = view->pyramids[pyramid].row;
 	return true;
 }

@@ -4,9 +4,9 @@
  * drawing depends on the pixels and not on the events.
  *
  *   trace ──▶ view ─┬─ tracks: group, slices, counter, sched, state, samples        (view_tracks.c)
- *                   └─ lanes of a track: the events of one row, in time order        (view_lanes.c)
+ *                   └─ pyramids of a track: the events of one row, in time order     (view_pyramids.c)
  *                        level 2   █               a node: begin, end, time covered, and the longest
- *                        level 1   ████████        of KY_LANE_FAN of the level below
+ *                        level 1   ████████        of KY_PYRAMID_FAN of the level below
  *                        rows      ▪▪▪▪▪▪▪▪▪▪▪▪
  *
  * A tile (wire.h) is made by a walk from the top that stops where a node is narrower than a pixel.
@@ -41,11 +41,11 @@ struct ky_view_track {
 	uint32_t unit;            /* string, of COUNTER */
 	uint16_t rows;            /* of SLICES and SAMPLES: its depth; of GROUP 0; else 1 */
 	uint64_t events;
-	double min, max;          /* of COUNTER */
-	uint32_t lanes_at, lanes; /* private */
+	double min, max;                /* of COUNTER */
+	uint32_t pyramids_at, pyramids; /* private */
 };
 
-struct ky_view_lane; /* private: view_lanes.h */
+struct ky_view_pyramid; /* private: view_pyramids.h */
 struct ky_view_table;
 
 /* Spans of frames, joined from the samples of each thread (sample_spans.c). */
@@ -68,8 +68,8 @@ struct ky_view {
 	struct ky_sample_spans sample_spans;
 	uint32_t *track_of; /* the view's track of each track of the trace, or KY_NONE */
 	uint16_t *row_of;   /* the row of each slice; NULL: its depth */
-	struct ky_view_lane *lanes;
-	uint32_t lanes_count;
+	struct ky_view_pyramid *pyramids;
+	uint32_t pyramids_count;
 	struct ky_view_table *tables; /* private: by kind; that of groups is empty */
 };
 
@@ -192,7 +192,7 @@ bool ky_view_plan_key(struct ky_view_plan *plan, uint32_t node, const char *form
 	__attribute__((format(printf, 3, 4)));
 bool ky_view_plan_name(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Make the view's tracks and lanes from the nodes with events. Return 0 or -ENOMEM. */
+/* Make the view's tracks and pyramids from the nodes with events. Return 0 or -ENOMEM. */
 int ky_view_plan_finish(struct ky_view_plan *plan);
 
 /* Fill the plan. Return 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
  * siblings by rank, puts parents before their children, and makes keys unique. Parents are made before their children, so
  * walking the nodes backwards visits children first.
  */
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include "base/array.h"
 #include "base/map.h"
@@ -154,18 +154,18 @@ static uint32_t order_siblings(struct ky_view_plan *plan, uint32_t *order, uint3
 
 /* ---- tracks ---- */
 
-static void claim_lanes(const struct ky_view_plan *plan, const struct ky_view_plan_node *node,
-			uint32_t number)
+static void claim_pyramids(const struct ky_view_plan *plan, const struct ky_view_plan_node *node,
+			   uint32_t number)
 {
 	struct ky_view *const view = plan->view;
 	struct ky_view_track *const track = &view->tracks[number];
-	track->lanes_at = view->lanes_count;
-	track->lanes = track->rows;
-	view->lanes_count += track->rows;
+	track->pyramids_at = view->pyramids_count;
+	track->pyramids = track->rows;
+	view->pyramids_count += track->rows;
 	if (track->kind == KY_VIEW_SLICES)
 		plan->strands->items[node->source].node = number;
 	else if (track->kind != KY_VIEW_GROUP)
-		view->tables[track->kind].lane_of[node->source] = track->lanes_at;
+		view->tables[track->kind].pyramid_of[node->source] = track->pyramids_at;
 }
 
 /* Take a node and its descendants. PARENTS_MAX of strands bounds the depth. */
@@ -178,7 +178,7 @@ static void take_node(struct ky_view_plan *plan, const uint32_t *order, uint32_t
 	view->tracks[track] = node->track;
 	view->tracks[track].parent = parent;
 	node->track.key = node->track.name = NULL;
-	claim_lanes(plan, node, track);
+	claim_pyramids(plan, node, track);
 	for (uint32_t i = 0; i < node->children; i++)
 		take_node(plan, order, order[node->first_child + i], track);
 }
@@ -227,18 +227,18 @@ static int make_keys_unique(struct ky_view *view)
 	return error;
 }
 
-static int make_lanes(const struct ky_view_plan *plan)
+static int make_pyramids(const struct ky_view_plan *plan)
 {
 	struct ky_view *const view = plan->view;
-	view->lanes = calloc((size_t)view->lanes_count + 1, sizeof(*view->lanes));
-	if (!view->lanes)
+	view->pyramids = calloc((size_t)view->pyramids_count + 1, sizeof(*view->pyramids));
+	if (!view->pyramids)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < view->tracks_count; t++)
-		for (uint32_t row = 0; row < view->tracks[t].lanes; row++)
-			view->lanes[view->tracks[t].lanes_at + row] =
-				(struct ky_view_lane){.track = t,
-						      .row = (uint16_t)row,
-						      .kind = (uint8_t)view->tracks[t].kind};
+		for (uint32_t row = 0; row < view->tracks[t].pyramids; row++)
+			view->pyramids[view->tracks[t].pyramids_at + row] =
+				(struct ky_view_pyramid){.track = t,
+							 .row = (uint16_t)row,
+							 .kind = (uint8_t)view->tracks[t].kind};
 	return 0;
 }
 
@@ -251,12 +251,12 @@ static int map_tracks(const struct ky_view_plan *plan)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t strand = plan->strands->of[i];
-		uint32_t *const lane = &view->tables[KY_VIEW_SLICES].lane_of[i];
-		const uint32_t counter = view->tables[KY_VIEW_COUNTER].lane_of[i];
+		uint32_t *const pyramid = &view->tables[KY_VIEW_SLICES].pyramid_of[i];
+		const uint32_t counter = view->tables[KY_VIEW_COUNTER].pyramid_of[i];
 		if (strand != KY_NONE && plan->strands->items[strand].node != KY_NONE)
-			*lane = view->tracks[plan->strands->items[strand].node].lanes_at;
-		view->track_of[i] = *lane != KY_NONE     ? view->lanes[*lane].track
-				    : counter != KY_NONE ? view->lanes[counter].track
+			*pyramid = view->tracks[plan->strands->items[strand].node].pyramids_at;
+		view->track_of[i] = *pyramid != KY_NONE  ? view->pyramids[*pyramid].track
+				    : counter != KY_NONE ? view->pyramids[counter].track
 							 : KY_NONE;
 	}
 	return 0;
@@ -279,6 +279,6 @@ int ky_view_plan_finish(struct ky_view_plan *plan)
 	}
 	free(order);
 	if (!error)
-		error = make_lanes(plan);
+		error = make_pyramids(plan);
 	return error ? error : map_tracks(plan);
 }

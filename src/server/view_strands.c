@@ -6,7 +6,7 @@
  */
 #include "base/array.h"
 #include "base/map.h"
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include <errno.h>
 #include <math.h>
@@ -283,8 +283,8 @@ static bool place(struct ky_view_strands *strands, const struct ky_view *view, u
 		else if (parent != KY_NONE)
 			row_of[i] = (uint16_t)(row_of[parent] + 1);
 		else if (!place_root(strand, slices->ts[i],
-				     ky_view_lanes_end(&view->tables[KY_VIEW_SLICES], i,
-						       view->trace->end_ns),
+				     ky_view_pyramids_end(&view->tables[KY_VIEW_SLICES], i,
+							  view->trace->end_ns),
 				     &row_of[i]))
 			return false;
 	}

@@ -9,7 +9,7 @@
  *     thread        state, slices, nested tracks, counters, samples; a thread with just one of these is that track
  *   threads of unknown processes, tracks without an owner, kernel threads
  */
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include <errno.h>
 #include <inttypes.h>

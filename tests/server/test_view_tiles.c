@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_view_tiles.c: tiles of random lanes against a walk over every event: each event in the tile is counted once, those at
+ * test_view_tiles.c: tiles of random pyramids against a walk over every event: each event in the tile is counted once, those at
  * least a pixel wide are items of their own, merged items describe their events, at all levels.
  */
 #include "model/intake.h"
@@ -209,7 +209,7 @@ static void check_item(const struct window *window, const struct ky_wire_item *i
 	assert_true(fabsl(fill - item->fill) <= 1.01L);
 }
 
-/* Check a section of slices; in a lane with overlaps some rules do not hold. */
+/* Check a section of slices; in a pyramid with overlaps some rules do not hold. */
 static void check_section(struct answer *answer, uint32_t level, uint32_t track, int64_t tile,
 			  bool overlap, uint8_t *needed)
 {
@@ -311,7 +311,7 @@ static void what_reaches_into_a_tile_is_counted_once_at_every_level(void **state
 }
 
 /* Many in a pixel, on the edges of tiles too: items before and after an edge are not merged. */
-static void dense_lanes_are_cut_exactly_at_the_edges_of_tiles(void **state)
+static void dense_pyramids_are_cut_exactly_at_the_edges_of_tiles(void **state)
 {
 	(void)state;
 	const uint32_t track = thread_track(1);
@@ -365,7 +365,7 @@ static void what_overlaps_in_a_thread_lies_below_it(void **state)
 	check_levels(false);
 }
 
-/* Rows that no reader makes: overlapping ones in one lane, in time order. */
+/* Rows that no reader makes: overlapping ones in one pyramid, in time order. */
 static int compare_times(const void *a, const void *b)
 {
 	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -389,7 +389,7 @@ static void make_overlapping(uint32_t count, uint64_t distance, uint64_t longest
 	trace->end_ns = (int64_t)(distance + longest);
 }
 
-static void lanes_that_overlap_are_counted_and_bounded(void **state)
+static void pyramids_that_overlap_are_counted_and_bounded(void **state)
 {
 	(void)state;
 	make_overlapping(6000, 100000, 200000);
@@ -607,10 +607,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_reaches_into_a_tile_is_counted_once_at_every_level),
-		TEST(dense_lanes_are_cut_exactly_at_the_edges_of_tiles),
+		TEST(dense_pyramids_are_cut_exactly_at_the_edges_of_tiles),
 		TEST(async_spans_that_overlap_lie_in_rows_where_they_do_not),
 		TEST(what_overlaps_in_a_thread_lies_below_it),
-		TEST(lanes_that_overlap_are_counted_and_bounded),
+		TEST(pyramids_that_overlap_are_counted_and_bounded),
 		TEST(everything_at_one_moment_is_bounded),
 		TEST(times_at_the_ends_of_the_clock_are_served),
 		TEST(all_of_the_clock_can_be_seen),

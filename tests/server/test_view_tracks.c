@@ -125,7 +125,7 @@ static void an_empty_trace_has_no_tracks(void **state)
 	ky_track_counter(trace, KY_TRACK_COUNTER, KY_NONE, text("never"));
 	open_view();
 	assert_int_equal(view->tracks_count, 0);
-	assert_int_equal(view->lanes_count, 0);
+	assert_int_equal(view->pyramids_count, 0);
 	struct ky_buffer out = {0};
 	const struct ky_tile_range none = {.level = 3, .count = 2};
 	assert_int_equal(ky_tile_append(view, &none, &out), 0);

@@ -5,7 +5,7 @@
 import { cutTrace } from "./embedded_cut";
 import { Events } from "./embedded_event";
 import { flameOfSamples, flameOfSlices } from "./embedded_flame";
-import { Lanes, laneTables } from "./embedded_lanes";
+import { Pyramids, pyramidTables } from "./embedded_pyramids";
 import { rangeOf, SliceRange } from "./embedded_range";
 import { Pacer, readEmbedded, type Progress } from "./embedded_read";
 import { Searches } from "./embedded_search";
@@ -28,7 +28,7 @@ export class EmbeddedSource implements Source {
 
   private constructor(
     private readonly data: Tables,
-    private readonly lanes: Lanes,
+    private readonly pyramids: Pyramids,
   ) {
     this.events = new Events(data);
     this.searches = new Searches(data, this.events);
@@ -41,9 +41,9 @@ export class EmbeddedSource implements Source {
     const tables = await tablesOf(unpacked, pacer);
     if (unpacked.head.range) tables.trace = cutTrace(tables.trace, unpacked.head.range, tables);
     tables.trace = { ...tables.trace, live: false };
-    const lanes = new Lanes(laneTables(tables), tables.trace.tracks, tables.trace.end);
-    await lanes.fill(pacer, progress);
-    return new EmbeddedSource(tables, lanes);
+    const pyramids = new Pyramids(pyramidTables(tables), tables.trace.tracks, tables.trace.end);
+    await pyramids.fill(pacer, progress);
+    return new EmbeddedSource(tables, pyramids);
   }
 
   trace(): Promise<Trace> {
@@ -69,7 +69,7 @@ export class EmbeddedSource implements Source {
     for (const track of tracks) {
       for (let i = 0; i < count; i++) {
         signal?.throwIfAborted();
-        tiles.push(tileOf(this.lanes, track, level, first + i, this.data.trace.end));
+        tiles.push(tileOf(this.pyramids, track, level, first + i, this.data.trace.end));
         await this.pacer.pause();
       }
     }

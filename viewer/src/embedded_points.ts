@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // embedded_points.ts: the points of a counter in one tile, as src/server/tile_items.c makes them: one for each pixel
 // in which the value changes, after the one that holds when the tile begins.
-import { above, FAN, topOf, type Lane } from "./embedded_lanes";
+import { above, FAN, topOf, type Pyramid } from "./embedded_pyramids";
 import type { Points } from "./protocol";
 
 class PointWalk {
@@ -12,10 +12,10 @@ class PointWalk {
   private min = 0;
   private max = 0;
   private pixel = 0;
-  private last = 0; // index of its last row in the lane
+  private last = 0; // index of its last row in the pyramid
 
   constructor(
-    private readonly lane: Lane,
+    private readonly pyramid: Pyramid,
     private readonly value: Float64Array,
     private readonly from: number,
     private readonly to: number,
@@ -24,11 +24,11 @@ class PointWalk {
 
   points(): Points {
     this.putBefore();
-    if (this.lane.levels) {
-      const { at, count } = topOf(this.lane);
-      this.nodes(this.lane.levels, at, 0, count);
+    if (this.pyramid.levels) {
+      const { at, count } = topOf(this.pyramid);
+      this.nodes(this.pyramid.levels, at, 0, count);
     } else {
-      this.rows(0, this.lane.count);
+      this.rows(0, this.pyramid.count);
     }
     this.putMerged();
     return {
@@ -41,11 +41,11 @@ class PointWalk {
   }
 
   private rowAt(place: number): number {
-    return this.lane.table.order[this.lane.first + place];
+    return this.pyramid.table.order[this.pyramid.first + place];
   }
 
   private timeAt(place: number): number {
-    return this.lane.table.spans.ts[this.rowAt(place)];
+    return this.pyramid.table.spans.ts[this.rowAt(place)];
   }
 
   private putMerged(): void {
@@ -79,7 +79,7 @@ class PointWalk {
   // Puts the last point before the tile, unmerged.
   private putBefore(): void {
     let low = 0;
-    let high = this.lane.count;
+    let high = this.pyramid.count;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.timeAt(middle) < this.from) low = middle + 1;
@@ -99,9 +99,9 @@ class PointWalk {
   }
 
   private nodes(level: number, at: number, from: number, to: number): boolean {
-    const { points } = this.lane.table;
+    const { points } = this.pyramid.table;
     const span = FAN ** level;
-    let below = this.lane.count;
+    let below = this.pyramid.count;
     for (let i = 1; i < level; i++) below = above(below);
     for (let i = from; i < to; i++) {
       const node = at + i;
@@ -110,7 +110,7 @@ class PointWalk {
       if (begin >= this.to) return false;
       if (end < this.from) continue;
       if (begin >= this.from && end < this.to && end - begin < this.pixelNs) {
-        this.merge(begin, points.min[node], points.max[node], Math.min((i + 1) * span, this.lane.count) - 1);
+        this.merge(begin, points.min[node], points.max[node], Math.min((i + 1) * span, this.pyramid.count) - 1);
         continue;
       }
       const child = i * FAN;
@@ -122,6 +122,6 @@ class PointWalk {
   }
 }
 
-export function pointsOf(lane: Lane, value: Float64Array, from: number, to: number, pixelNs: number): Points {
-  return new PointWalk(lane, value, from, to, pixelNs).points();
+export function pointsOf(pyramid: Pyramid, value: Float64Array, from: number, to: number, pixelNs: number): Points {
+  return new PointWalk(pyramid, value, from, to, pixelNs).points();
 }

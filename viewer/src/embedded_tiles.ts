@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // embedded_tiles.ts: tiles of an exported trace, by the rules of src/server/tile_items.c. A walk from
-// the top of a lane's pyramid takes a node as a whole if nothing in it is as wide as a pixel and it is narrower than
+// the top of a pyramid takes a node as a whole if nothing in it is as wide as a pixel and it is narrower than
 // two, so that its cost depends on the pixels and not on the events.
-import { above, endOf, FAN, topOf, type Lane, type Lanes } from "./embedded_lanes";
+import { above, endOf, FAN, topOf, type Pyramid, type Pyramids } from "./embedded_pyramids";
 import { pointsOf } from "./embedded_points";
 import { ITEM_INSTANT, ITEM_MERGED, ITEM_OPEN, TILE_PIXELS, type Items, type Tile } from "./protocol";
 
@@ -85,7 +85,7 @@ const scratch = new Growing();
 
 class Walk {
   private readonly out = scratch;
-  private lane!: Lane;
+  private pyramid!: Pyramid;
   private row = 0;
   private readonly merged: Node = { begin: 0, end: 0, busy: 0, longestDur: 0, longest: 0, count: 0 };
   private pixel = BEFORE; // pixel being merged
@@ -107,15 +107,15 @@ class Walk {
     private readonly traceEnd: number,
   ) {}
 
-  walk(lane: Lane, row: number): void {
-    this.lane = lane;
+  walk(pyramid: Pyramid, row: number): void {
+    this.pyramid = pyramid;
     this.row = row;
     this.ownCount = 0;
-    if (!lane.levels) {
-      this.rows(0, lane.count);
+    if (!pyramid.levels) {
+      this.rows(0, pyramid.count);
     } else {
-      const { at, count } = topOf(lane);
-      this.nodes(lane.levels, at, 0, count);
+      const { at, count } = topOf(pyramid);
+      this.nodes(pyramid.levels, at, 0, count);
     }
     while (this.lineFirst !== this.lineEnd) this.takeFirst();
     this.putMerged();
@@ -132,14 +132,14 @@ class Walk {
   }
 
   private putMerged(): void {
-    const { merged, lane } = this;
+    const { merged, pyramid } = this;
     if (!merged.count) return;
     const isOne = merged.count === 1;
     const flags =
       (isOne ? 0 : ITEM_MERGED) |
       (merged.longestDur <= 0 ? ITEM_INSTANT : 0) |
-      (isOne && lane.table.spans.dur[merged.longest] < 0 ? ITEM_OPEN : 0);
-    this.out.add(merged, lane.table.name(merged.longest), this.row, isOne ? 255 : this.fill(merged), flags);
+      (isOne && pyramid.table.spans.dur[merged.longest] < 0 ? ITEM_OPEN : 0);
+    this.out.add(merged, pyramid.table.name(merged.longest), this.row, isOne ? 255 : this.fill(merged), flags);
     merged.count = 0;
   }
 
@@ -188,9 +188,9 @@ class Walk {
   // ---- the queue ----
 
   private rows(from: number, to: number): void {
-    const { spans, order } = this.lane.table;
+    const { spans, order } = this.pyramid.table;
     for (let i = from; i < to; i++) {
-      const row = order[this.lane.first + i];
+      const row = order[this.pyramid.first + i];
       const begin = spans.ts[row];
       if (begin >= this.to) return;
       const end = endOf(spans, row, this.traceEnd);
@@ -205,7 +205,7 @@ class Walk {
       this.rows(this.lineFrom[at], this.lineTo[at]);
       return;
     }
-    const { begin, end, busy, longestDur, longest } = this.lane.table.nodes;
+    const { begin, end, busy, longestDur, longest } = this.pyramid.table.nodes;
     const count = this.lineTo[at] - this.lineFrom[at];
     this.merge(begin[node], end[node], busy[node], longestDur[node], longest[node], count);
   }
@@ -224,13 +224,13 @@ class Walk {
   // Reports whether all of a node begins in a pixel that already has its share of unmerged spans.
   private isCrowded(begin: number, last: number): boolean {
     if (this.ownCount < OWN_MAX || begin < this.from || this.pixelOf(begin) !== this.ownPixel) return false;
-    const { spans, order } = this.lane.table;
-    const lastBegin = spans.ts[order[this.lane.first + last]];
+    const { spans, order } = this.pyramid.table;
+    const lastBegin = spans.ts[order[this.pyramid.first + last]];
     return lastBegin < this.to && this.pixelOf(lastBegin) === this.ownPixel;
   }
 
   private isWhole(node: number): boolean {
-    const { nodes } = this.lane.table;
+    const { nodes } = this.pyramid.table;
     const begin = nodes.begin[node];
     const end = nodes.end[node];
     const isNarrow = end - begin < 2 * this.pixelNs && nodes.longestDur[node] < this.pixelNs;
@@ -239,15 +239,15 @@ class Walk {
 
   // Walks nodes [from, to) of a level; returns false after the tile's end.
   private nodes(level: number, at: number, from: number, to: number): boolean {
-    const { nodes } = this.lane.table;
+    const { nodes } = this.pyramid.table;
     const span = FAN ** level; // rows under a node
-    let below = this.lane.count; // nodes or rows under this level
+    let below = this.pyramid.count; // nodes or rows under this level
     for (let i = 1; i < level; i++) below = above(below);
     for (let i = from; i < to; i++) {
       const node = at + i;
       if (nodes.begin[node] >= this.to) return false;
       if (nodes.end[node] < this.from) continue;
-      const rowsEnd = Math.min((i + 1) * span, this.lane.count);
+      const rowsEnd = Math.min((i + 1) * span, this.pyramid.count);
       const child = i * FAN;
       if (this.isWhole(node) || this.isCrowded(nodes.begin[node], rowsEnd - 1)) this.putInLine(node, i * span, rowsEnd);
       else if (level === 1) this.putInLine(-1, i * span, rowsEnd);
@@ -257,14 +257,14 @@ class Walk {
   }
 }
 
-export function tileOf(lanes: Lanes, track: number, level: number, index: number, traceEnd: number): Tile {
+export function tileOf(pyramids: Pyramids, track: number, level: number, index: number, traceEnd: number): Tile {
   const pixelNs = 2 ** level;
   const from = index * TILE_PIXELS * pixelNs;
   const to = from + TILE_PIXELS * pixelNs;
-  const of = lanes.of(track);
+  const of = pyramids.of(track);
   const value = of[0]?.table.value;
   if (value) return { track, level, index, points: pointsOf(of[0], value, from, to, pixelNs) };
   const walk = new Walk(from, to, pixelNs, traceEnd);
-  of.forEach((lane, row) => walk.walk(lane, row));
+  of.forEach((pyramid, row) => walk.walk(pyramid, row));
   return { track, level, index, items: scratch.take() };
 }

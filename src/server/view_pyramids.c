@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_lanes.c: distributes the rows of the tables to their lanes: a counting sort by lane, which keeps the time order. It
- * reads a table twice from beginning to end and writes one place per lane, so the cost is that of reading the columns.
+ * view_pyramids.c: distributes the rows of the tables to their pyramids: a counting sort by pyramid, which keeps the time
+ * order. It reads a table twice from beginning to end and writes one place per pyramid, so the cost is that of reading the
+ * columns.
  *
- * A lane whose rows are not in time order (thread states and losses do not promise it) is sorted afterwards.
+ * A pyramid whose rows are not in time order (thread states and losses do not promise it) is sorted afterwards.
  */
-#include "server/view_lanes.h"
+#include "server/view_pyramids.h"
 
 #include "base/array.h"
 
@@ -14,7 +15,7 @@
 
 #define ROWS_A_STEP (1u << 20)
 
-/* State of a lane while it is filled. */
+/* State of a pyramid while it is filled. */
 struct filling {
 	int64_t last_ts;
 	uint32_t filled;
@@ -55,7 +56,7 @@ static void open_sched(struct ky_view *view)
 	const struct ky_sched *const sched = &view->trace->sched;
 	uint32_t cpus = 0;
 	for (uint32_t i = 0; i < sched->rows.count; i++)
-		if (sched->cpu[i] < KY_LANE_CPUS_MAX && sched->cpu[i] >= cpus)
+		if (sched->cpu[i] < KY_VIEW_CPUS_MAX && sched->cpu[i] >= cpus)
 			cpus = sched->cpu[i] + 1;
 	view->tables[KY_VIEW_SCHED] = (struct ky_view_table){
 		.count = sched->rows.count,
@@ -109,7 +110,7 @@ static void open_losses(struct ky_view *view)
 	};
 }
 
-int ky_view_lanes_open(struct ky_view *view)
+int ky_view_pyramids_open(struct ky_view *view)
 {
 	view->tables = calloc(KY_VIEW_KINDS, sizeof(*view->tables));
 	if (!view->tables)
@@ -123,19 +124,19 @@ int ky_view_lanes_open(struct ky_view *view)
 	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
 		if (table->keys &&
-		    !KY_ARRAY_GROW_ZERO(table->lane_of, table->lane_of_room, table->keys))
+		    !KY_ARRAY_GROW_ZERO(table->pyramid_of, table->pyramid_of_room, table->keys))
 			return -ENOMEM;
 		for (uint32_t key = 0; key < table->keys; key++)
-			table->lane_of[key] = KY_NONE;
+			table->pyramid_of[key] = KY_NONE;
 	}
 	return 0;
 }
 
-void ky_view_lanes_close(struct ky_view *view)
+void ky_view_pyramids_close(struct ky_view *view)
 {
 	for (uint32_t t = 0; view->tables && t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
-		KY_ARRAY_FREE(table->lane_of, table->lane_of_room);
+		KY_ARRAY_FREE(table->pyramid_of, table->pyramid_of_room);
 		KY_ARRAY_FREE(table->order, table->order_room);
 		KY_ARRAY_FREE(table->spans, table->nodes_room);
 	}
@@ -143,7 +144,7 @@ void ky_view_lanes_close(struct ky_view *view)
 	view->tables = NULL;
 }
 
-uint64_t ky_view_lanes_memory(const struct ky_view *view)
+uint64_t ky_view_pyramids_memory(const struct ky_view *view)
 {
 	uint64_t bytes = 0;
 	for (uint32_t t = 0; view->tables && t < KY_VIEW_KINDS; t++)
@@ -159,38 +160,38 @@ static uint8_t count_levels(uint32_t rows, uint64_t *nodes)
 {
 	uint8_t levels = 0;
 	*nodes = 0;
-	for (uint32_t count = rows; count > KY_LANE_FAN; levels++) {
-		count = ky_view_lanes_above(count);
+	for (uint32_t count = rows; count > KY_PYRAMID_FAN; levels++) {
+		count = ky_view_pyramids_above(count);
 		*nodes += count;
 	}
 	return levels;
 }
 
-static void spans_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+static void spans_of_rows(const struct ky_view *view, const struct ky_view_pyramid *pyramid)
 {
-	const struct ky_view_table *const table = &view->tables[lane->kind];
-	struct ky_span_node *const nodes = table->spans + lane->nodes_at;
-	for (uint32_t i = 0; i < lane->count; i++) {
-		const struct ky_span_node one = ky_view_lanes_span(
-			table, table->order[lane->first + i], view->trace->end_ns);
-		if (i % KY_LANE_FAN == 0)
-			nodes[i / KY_LANE_FAN] = one;
+	const struct ky_view_table *const table = &view->tables[pyramid->kind];
+	struct ky_span_node *const nodes = table->spans + pyramid->nodes_at;
+	for (uint32_t i = 0; i < pyramid->count; i++) {
+		const struct ky_span_node one = ky_view_pyramids_span(
+			table, table->order[pyramid->first + i], view->trace->end_ns);
+		if (i % KY_PYRAMID_FAN == 0)
+			nodes[i / KY_PYRAMID_FAN] = one;
 		else
-			ky_view_lanes_join_span(&nodes[i / KY_LANE_FAN], &one);
+			ky_view_pyramids_join_span(&nodes[i / KY_PYRAMID_FAN], &one);
 	}
 }
 
-static void points_of_rows(const struct ky_view *view, const struct ky_view_lane *lane)
+static void points_of_rows(const struct ky_view *view, const struct ky_view_pyramid *pyramid)
 {
-	const struct ky_view_table *const table = &view->tables[lane->kind];
-	struct ky_point_node *const nodes = table->points + lane->nodes_at;
-	for (uint32_t i = 0; i < lane->count; i++) {
+	const struct ky_view_table *const table = &view->tables[pyramid->kind];
+	struct ky_point_node *const nodes = table->points + pyramid->nodes_at;
+	for (uint32_t i = 0; i < pyramid->count; i++) {
 		const struct ky_point_node one =
-			ky_view_lanes_point(table, table->order[lane->first + i]);
-		if (i % KY_LANE_FAN == 0)
-			nodes[i / KY_LANE_FAN] = one;
+			ky_view_pyramids_point(table, table->order[pyramid->first + i]);
+		if (i % KY_PYRAMID_FAN == 0)
+			nodes[i / KY_PYRAMID_FAN] = one;
 		else
-			ky_view_lanes_join_point(&nodes[i / KY_LANE_FAN], &one);
+			ky_view_pyramids_join_point(&nodes[i / KY_PYRAMID_FAN], &one);
 	}
 }
 
@@ -198,41 +199,42 @@ static void spans_above(const struct ky_span_node *below, uint32_t count,
 			struct ky_span_node *above)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (i % KY_LANE_FAN == 0)
-			above[i / KY_LANE_FAN] = below[i];
+		if (i % KY_PYRAMID_FAN == 0)
+			above[i / KY_PYRAMID_FAN] = below[i];
 		else
-			ky_view_lanes_join_span(&above[i / KY_LANE_FAN], &below[i]);
+			ky_view_pyramids_join_span(&above[i / KY_PYRAMID_FAN], &below[i]);
 }
 
 static void points_above(const struct ky_point_node *below, uint32_t count,
 			 struct ky_point_node *above)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (i % KY_LANE_FAN == 0)
-			above[i / KY_LANE_FAN] = below[i];
+		if (i % KY_PYRAMID_FAN == 0)
+			above[i / KY_PYRAMID_FAN] = below[i];
 		else
-			ky_view_lanes_join_point(&above[i / KY_LANE_FAN], &below[i]);
+			ky_view_pyramids_join_point(&above[i / KY_PYRAMID_FAN], &below[i]);
 }
 
-static void finish_pyramid(const struct ky_view *view, const struct ky_view_lane *lane, bool sorted)
+static void finish_pyramid(const struct ky_view *view, const struct ky_view_pyramid *pyramid,
+			   bool sorted)
 {
-	const struct ky_view_table *const table = &view->tables[lane->kind];
-	const bool points = lane->kind == KY_VIEW_COUNTER;
-	if (!lane->levels)
+	const struct ky_view_table *const table = &view->tables[pyramid->kind];
+	const bool points = pyramid->kind == KY_VIEW_COUNTER;
+	if (!pyramid->levels)
 		return;
 	if (!sorted && points)
-		points_of_rows(view, lane);
+		points_of_rows(view, pyramid);
 	else if (!sorted)
-		spans_of_rows(view, lane);
-	uint64_t at = lane->nodes_at;
-	uint32_t count = ky_view_lanes_above(lane->count);
-	for (uint8_t level = 1; level < lane->levels; level++) {
+		spans_of_rows(view, pyramid);
+	uint64_t at = pyramid->nodes_at;
+	uint32_t count = ky_view_pyramids_above(pyramid->count);
+	for (uint8_t level = 1; level < pyramid->levels; level++) {
 		if (points)
 			points_above(table->points + at, count, table->points + at + count);
 		else
 			spans_above(table->spans + at, count, table->spans + at + count);
 		at += count;
-		count = ky_view_lanes_above(count);
+		count = ky_view_pyramids_above(count);
 	}
 }
 
@@ -242,32 +244,33 @@ static void count_rows(struct ky_view *view, const struct ky_view_table *table, 
 		       uint32_t to)
 {
 	for (uint32_t row = from; row < to; row++) {
-		const uint32_t lane = ky_view_lanes_find(table, row);
-		if (lane != KY_NONE)
-			view->lanes[lane].count++;
+		const uint32_t pyramid = ky_view_pyramids_find(table, row);
+		if (pyramid != KY_NONE)
+			view->pyramids[pyramid].count++;
 	}
 }
 
-static inline void put_span(const struct ky_view_table *table, const struct ky_view_lane *lane,
-			    uint32_t at, uint32_t row, int64_t trace_end)
+static inline void put_span(const struct ky_view_table *table,
+			    const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row,
+			    int64_t trace_end)
 {
-	const struct ky_span_node one = ky_view_lanes_span(table, row, trace_end);
-	struct ky_span_node *const node = &table->spans[lane->nodes_at + at / KY_LANE_FAN];
-	if (at % KY_LANE_FAN == 0)
+	const struct ky_span_node one = ky_view_pyramids_span(table, row, trace_end);
+	struct ky_span_node *const node = &table->spans[pyramid->nodes_at + at / KY_PYRAMID_FAN];
+	if (at % KY_PYRAMID_FAN == 0)
 		*node = one;
 	else
-		ky_view_lanes_join_span(node, &one);
+		ky_view_pyramids_join_span(node, &one);
 }
 
-static inline void put_point(const struct ky_view_table *table, const struct ky_view_lane *lane,
-			     uint32_t at, uint32_t row)
+static inline void put_point(const struct ky_view_table *table,
+			     const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row)
 {
-	const struct ky_point_node one = ky_view_lanes_point(table, row);
-	struct ky_point_node *const node = &table->points[lane->nodes_at + at / KY_LANE_FAN];
-	if (at % KY_LANE_FAN == 0)
+	const struct ky_point_node one = ky_view_pyramids_point(table, row);
+	struct ky_point_node *const node = &table->points[pyramid->nodes_at + at / KY_PYRAMID_FAN];
+	if (at % KY_PYRAMID_FAN == 0)
 		*node = one;
 	else
-		ky_view_lanes_join_point(node, &one);
+		ky_view_pyramids_join_point(node, &one);
 }
 
 static void fill_rows(const struct ky_view *view, const struct ky_view_table *table,
@@ -275,19 +278,19 @@ static void fill_rows(const struct ky_view *view, const struct ky_view_table *ta
 {
 	const int64_t trace_end = view->trace->end_ns;
 	for (uint32_t row = from; row < to; row++) {
-		const uint32_t number = ky_view_lanes_find(table, row);
+		const uint32_t number = ky_view_pyramids_find(table, row);
 		if (number == KY_NONE)
 			continue;
-		const struct ky_view_lane *const lane = &view->lanes[number];
+		const struct ky_view_pyramid *const pyramid = &view->pyramids[number];
 		struct filling *const filling = &fillings[number];
 		const uint32_t at = filling->filled++;
-		table->order[lane->first + at] = row;
+		table->order[pyramid->first + at] = row;
 		filling->unsorted |= at && table->ts[row] < filling->last_ts;
 		filling->last_ts = table->ts[row];
-		if (lane->levels && table->value)
-			put_point(table, lane, at, row);
-		else if (lane->levels)
-			put_span(table, lane, at, row, trace_end);
+		if (pyramid->levels && table->value)
+			put_point(table, pyramid, at, row);
+		else if (pyramid->levels)
+			put_span(table, pyramid, at, row, trace_end);
 	}
 }
 
@@ -298,29 +301,29 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return KY_COMPARE_THEN(ts[left], ts[right], KY_COMPARE(left, right));
 }
 
-static void finish_lanes(const struct ky_view *view, const struct filling *fillings)
+static void finish_pyramids(const struct ky_view *view, const struct filling *fillings)
 {
-	for (uint32_t i = 0; i < view->lanes_count; i++) {
-		const struct ky_view_lane *const lane = &view->lanes[i];
-		struct ky_view_table *const table = &view->tables[lane->kind];
+	for (uint32_t i = 0; i < view->pyramids_count; i++) {
+		const struct ky_view_pyramid *const pyramid = &view->pyramids[i];
+		struct ky_view_table *const table = &view->tables[pyramid->kind];
 		if (fillings[i].unsorted)
-			qsort_r(table->order + lane->first, lane->count, sizeof(*table->order),
-				compare_rows, table);
-		finish_pyramid(view, lane, !fillings[i].unsorted);
+			qsort_r(table->order + pyramid->first, pyramid->count,
+				sizeof(*table->order), compare_rows, table);
+		finish_pyramid(view, pyramid, !fillings[i].unsorted);
 	}
 }
 
-/* Find where each lane begins, once its rows are counted. */
+/* Find where each pyramid begins, once its rows are counted. */
 static int make_room(struct ky_view *view)
 {
-	for (uint32_t i = 0; i < view->lanes_count; i++) {
-		struct ky_view_lane *const lane = &view->lanes[i];
-		struct ky_view_table *const table = &view->tables[lane->kind];
+	for (uint32_t i = 0; i < view->pyramids_count; i++) {
+		struct ky_view_pyramid *const pyramid = &view->pyramids[i];
+		struct ky_view_table *const table = &view->tables[pyramid->kind];
 		uint64_t nodes;
-		lane->levels = count_levels(lane->count, &nodes);
-		lane->first = (uint32_t)table->order_count;
-		lane->nodes_at = table->nodes_count;
-		table->order_count += lane->count;
+		pyramid->levels = count_levels(pyramid->count, &nodes);
+		pyramid->first = (uint32_t)table->order_count;
+		pyramid->nodes_at = table->nodes_count;
+		table->order_count += pyramid->count;
 		table->nodes_count += nodes;
 	}
 	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
@@ -361,16 +364,17 @@ static int pass(struct ky_view *view, struct filling *fillings,
 	return 0;
 }
 
-int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options)
+int ky_view_pyramids_fill(struct ky_view *view, const struct ky_view_options *options)
 {
-	struct filling *const fillings = calloc((size_t)view->lanes_count + 1, sizeof(*fillings));
+	struct filling *const fillings =
+		calloc((size_t)view->pyramids_count + 1, sizeof(*fillings));
 	int error = fillings ? pass(view, NULL, options) : -ENOMEM;
 	if (!error)
 		error = make_room(view);
 	if (!error)
 		error = pass(view, fillings, options);
 	if (!error)
-		finish_lanes(view, fillings);
+		finish_pyramids(view, fillings);
 	free(fillings);
 	return error;
 }

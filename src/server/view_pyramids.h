@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_lanes.h: lanes: the events of one row of a track, in time order, and the pyramid over them.
+ * view_pyramids.h: the pyramids of a view: each has the events of one row of a track in time order, and nodes over them.
  *
- *   table   a table of the trace as lanes see it: times, names, and the key by which a row finds its lane:
- *           lane_of[key[row]] + row_of[row]
- *   order   its rows, lane by lane       │ lane 0        │ lane 1    │ lane 2 ...
- *   nodes   of each lane, level by level: one for KY_LANE_FAN rows each, then one for KY_LANE_FAN of those, and so on until
- *           there are at most KY_LANE_FAN. A lane with so few rows has no nodes.
+ *   table   a table of the trace as pyramids see it: times, names, and the key by which a row finds its pyramid:
+ *           pyramid_of[key[row]] + row_of[row]
+ *   order   its rows, pyramid by pyramid │ pyramid 0     │ pyramid 1 │ pyramid 2 ...
+ *   nodes   of each pyramid, level by level: one for KY_PYRAMID_FAN rows each, then one for KY_PYRAMID_FAN of those, and so on
+ *           until there are at most KY_PYRAMID_FAN. A pyramid with so few rows has no nodes.
  *
- * A node takes 32 bytes for KY_LANE_FAN rows, so a lane takes less than 9 bytes per row.
+ * A node takes 32 bytes for KY_PYRAMID_FAN rows, so a pyramid takes less than 9 bytes per row.
  */
-#ifndef KY_SERVER_LANES_H
-#define KY_SERVER_LANES_H
+#ifndef KY_SERVER_VIEW_PYRAMIDS_H
+#define KY_SERVER_VIEW_PYRAMIDS_H
 
 #include "server/view.h"
 
-#define KY_LANE_FAN 8u
-#define KY_LANE_CPUS_MAX 65536u /* others are dropped */
+#define KY_PYRAMID_FAN 8u
+#define KY_VIEW_CPUS_MAX 65536u /* others are dropped */
 
 /* A node of spans. Durations are floats: they are compared and shown, not added up. */
 struct ky_span_node {
@@ -33,8 +33,8 @@ struct ky_point_node {
 	double min, max;
 };
 
-_Static_assert(sizeof(struct ky_span_node) == 32, "keeps lanes small");
-_Static_assert(sizeof(struct ky_point_node) == 32, "keeps lanes small");
+_Static_assert(sizeof(struct ky_span_node) == 32, "keeps pyramids small");
+_Static_assert(sizeof(struct ky_point_node) == 32, "keeps pyramids small");
 
 struct ky_view_table {
 	uint32_t count;
@@ -47,8 +47,8 @@ struct ky_view_table {
 	const uint16_t *row;       /* NULL: all are in row 0 */
 	const uint32_t *unless_of; /* if set, rows with unless[unless_of[row]] are left out */
 	const uint8_t *unless;
-	uint32_t *lane_of; /* by key; KY_NONE: not shown */
-	uint64_t lane_of_room;
+	uint32_t *pyramid_of; /* by key; KY_NONE: not shown */
+	uint64_t pyramid_of_room;
 	uint32_t keys;
 	uint32_t *order;
 	uint64_t order_room, order_count;
@@ -59,7 +59,7 @@ struct ky_view_table {
 	uint64_t nodes_room, nodes_count;
 };
 
-struct ky_view_lane {
+struct ky_view_pyramid {
 	uint64_t nodes_at; /* of the lowest level */
 	uint32_t first;    /* in order */
 	uint32_t count;
@@ -69,22 +69,25 @@ struct ky_view_lane {
 	uint8_t levels;
 };
 
-/* Set up the tables, without lanes. Return 0 or -ENOMEM. */
-int ky_view_lanes_open(struct ky_view *view);
-void ky_view_lanes_close(struct ky_view *view);
-uint64_t ky_view_lanes_memory(const struct ky_view *view);
-/* Fill the lanes of the view's tracks, which are already numbered (lane_of). Return 0, -ENOMEM, or the result of progress. */
-int ky_view_lanes_fill(struct ky_view *view, const struct ky_view_options *options);
+/* Set up the tables, without pyramids. Return 0 or -ENOMEM. */
+int ky_view_pyramids_open(struct ky_view *view);
+void ky_view_pyramids_close(struct ky_view *view);
+uint64_t ky_view_pyramids_memory(const struct ky_view *view);
+/*
+ * Fill the pyramids of the view's tracks, which are already numbered (pyramid_of). Return 0, -ENOMEM, or the result of
+ * progress.
+ */
+int ky_view_pyramids_fill(struct ky_view *view, const struct ky_view_options *options);
 
 /* Return the number of nodes above a level of that many. */
-static inline uint32_t ky_view_lanes_above(uint32_t count)
+static inline uint32_t ky_view_pyramids_above(uint32_t count)
 {
-	return count / KY_LANE_FAN + (count % KY_LANE_FAN != 0);
+	return count / KY_PYRAMID_FAN + (count % KY_PYRAMID_FAN != 0);
 }
 
 /* Return when a row ends: with the trace if it never ended, and never before it begins. */
-static inline int64_t ky_view_lanes_end(const struct ky_view_table *table, uint32_t row,
-					int64_t trace_end)
+static inline int64_t ky_view_pyramids_end(const struct ky_view_table *table, uint32_t row,
+					   int64_t trace_end)
 {
 	const int64_t ts = table->ts[row], dur = table->dur ? table->dur[row] : 0;
 	int64_t end;
@@ -93,7 +96,7 @@ static inline int64_t ky_view_lanes_end(const struct ky_view_table *table, uint3
 	return __builtin_add_overflow(ts, dur, &end) ? INT64_MAX : end;
 }
 
-static inline uint32_t ky_view_lanes_name(const struct ky_view_table *table, uint32_t row)
+static inline uint32_t ky_view_pyramids_name(const struct ky_view_table *table, uint32_t row)
 {
 	const uint32_t name = table->name ? table->name[row] : 0;
 	if (!table->name_via)
@@ -101,36 +104,36 @@ static inline uint32_t ky_view_lanes_name(const struct ky_view_table *table, uin
 	return name == KY_NONE ? 0 : table->name_via[name];
 }
 
-/* Return the lane of a row, or KY_NONE. A loss without a time has no lane. */
-static inline uint32_t ky_view_lanes_find(const struct ky_view_table *table, uint32_t row)
+/* Return the pyramid of a row, or KY_NONE. A loss without a time has no pyramid. */
+static inline uint32_t ky_view_pyramids_find(const struct ky_view_table *table, uint32_t row)
 {
 	const uint32_t key = table->key ? table->key[row] : 0;
-	if (key >= table->keys || table->lane_of[key] == KY_NONE ||
+	if (key >= table->keys || table->pyramid_of[key] == KY_NONE ||
 	    (!table->key && table->ts[row] == KY_TIME_NONE))
 		return KY_NONE;
 	if (table->unless && table->unless_of[row] != KY_NONE &&
 	    table->unless[table->unless_of[row]])
 		return KY_NONE;
-	return table->lane_of[key] + (table->row ? table->row[row] : 0);
+	return table->pyramid_of[key] + (table->row ? table->row[row] : 0);
 }
 
 /* Return a node of one row. */
-static inline struct ky_span_node ky_view_lanes_span(const struct ky_view_table *table,
-						     uint32_t row, int64_t trace_end)
+static inline struct ky_span_node ky_view_pyramids_span(const struct ky_view_table *table,
+							uint32_t row, int64_t trace_end)
 {
-	const int64_t end = ky_view_lanes_end(table, row, trace_end);
+	const int64_t end = ky_view_pyramids_end(table, row, trace_end);
 	const float dur = (float)((uint64_t)end - (uint64_t)table->ts[row]);
 	return (struct ky_span_node){.begin = table->ts[row],
 				     .end = end,
 				     .busy = dur,
 				     .longest_dur = dur,
 				     .longest = row,
-				     .name = ky_view_lanes_name(table, row)};
+				     .name = ky_view_pyramids_name(table, row)};
 }
 
 /* Add the next node in time order. */
-static inline void ky_view_lanes_join_span(struct ky_span_node *node,
-					   const struct ky_span_node *next)
+static inline void ky_view_pyramids_join_span(struct ky_span_node *node,
+					      const struct ky_span_node *next)
 {
 	node->end = next->end > node->end ? next->end : node->end;
 	node->busy += next->busy;
@@ -141,16 +144,16 @@ static inline void ky_view_lanes_join_span(struct ky_span_node *node,
 	}
 }
 
-static inline struct ky_point_node ky_view_lanes_point(const struct ky_view_table *table,
-						       uint32_t row)
+static inline struct ky_point_node ky_view_pyramids_point(const struct ky_view_table *table,
+							  uint32_t row)
 {
 	const double value = table->value[row];
 	return (struct ky_point_node){table->ts[row], table->ts[row], value, value};
 }
 
 /* NaN counts only where there is no number. */
-static inline void ky_view_lanes_join_point(struct ky_point_node *node,
-					    const struct ky_point_node *next)
+static inline void ky_view_pyramids_join_point(struct ky_point_node *node,
+					       const struct ky_point_node *next)
 {
 	node->end = next->end;
 	if (!(node->min <= next->min) && next->min == next->min)

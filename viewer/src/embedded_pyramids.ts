@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embedded_lanes.ts: the events of one row of a track in time order, and the pyramid over them, as
-// src/server/view_lanes.c makes them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
+// embedded_pyramids.ts: the events of one row of a track in time order, and the pyramid over them, as
+// src/server/view_pyramids.c makes them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
 import type { Pacer, Progress } from "./embedded_read";
 import { NONE, type EventKind, type Spans, type Tables } from "./embedded_tables";
 import type { Track } from "./protocol";
@@ -22,20 +22,20 @@ export interface PointNodes {
   max: Float64Array;
 }
 
-// A table of events as lanes see it.
-export interface LaneTable {
+// A table of events as pyramids see it.
+export interface PyramidTable {
   kind: EventKind;
   spans: Spans;
   row: Uint16Array | null; // of each event; null: 0
   name: (event: number) => number; // string
   value: Float64Array | null; // of counters
-  order: Uint32Array; // rows, lane by lane
+  order: Uint32Array; // rows, pyramid by pyramid
   nodes: SpanNodes;
   points: PointNodes;
 }
 
-export interface Lane {
-  table: LaneTable;
+export interface Pyramid {
+  table: PyramidTable;
   first: number; // in order
   count: number;
   nodesAt: number; // of the lowest level
@@ -45,11 +45,11 @@ export interface Lane {
 
 export const above = (count: number): number => Math.ceil(count / FAN);
 
-// Returns where the nodes of a lane's highest level are, and how many.
-export function topOf(lane: Lane): { at: number; count: number } {
-  let at = lane.nodesAt;
-  let count = above(lane.count);
-  for (let level = 1; level < lane.levels; level++) {
+// Returns where the nodes of a pyramid's highest level are, and how many.
+export function topOf(pyramid: Pyramid): { at: number; count: number } {
+  let at = pyramid.nodesAt;
+  let count = above(pyramid.count);
+  for (let level = 1; level < pyramid.levels; level++) {
     at += count;
     count = above(count);
   }
@@ -85,7 +85,7 @@ function emptyPoints(count: number): PointNodes {
   };
 }
 
-function table(kind: EventKind, spans: Spans, name: (event: number) => number, row?: Uint16Array): LaneTable {
+function table(kind: EventKind, spans: Spans, name: (event: number) => number, row?: Uint16Array): PyramidTable {
   return {
     kind,
     spans,
@@ -98,7 +98,7 @@ function table(kind: EventKind, spans: Spans, name: (event: number) => number, r
   };
 }
 
-export function laneTables(t: Tables): LaneTable[] {
+export function pyramidTables(t: Tables): PyramidTable[] {
   const threadName = (thread: number): number => t.threads.name[thread] ?? 0;
   return [
     table("slices", t.slices, (i) => t.slices.name[i], t.slices.row),
@@ -134,14 +134,14 @@ function joinSpan(nodes: SpanNodes, node: number, end: number, busy: number, lon
   }
 }
 
-function spansOfRows(lane: Lane, traceEnd: number): void {
-  const { spans, order, nodes } = lane.table;
-  for (let i = 0; i < lane.count; i++) {
-    const row = order[lane.first + i];
+function spansOfRows(pyramid: Pyramid, traceEnd: number): void {
+  const { spans, order, nodes } = pyramid.table;
+  for (let i = 0; i < pyramid.count; i++) {
+    const row = order[pyramid.first + i];
     const begin = spans.ts[row];
     const end = endOf(spans, row, traceEnd);
     const dur = Math.fround(end - begin);
-    const node = lane.nodesAt + Math.floor(i / FAN);
+    const node = pyramid.nodesAt + Math.floor(i / FAN);
     if (i % FAN === 0) setSpan(nodes, node, begin, end, dur, row);
     else joinSpan(nodes, node, end, dur, dur, row);
   }
@@ -174,12 +174,12 @@ function joinPoint(nodes: PointNodes, node: number, end: number, min: number, ma
   if (!(nodes.max[node] >= max) && max === max) nodes.max[node] = max;
 }
 
-function pointsOfRows(lane: Lane, value: Float64Array): void {
-  const { spans, order, points } = lane.table;
-  for (let i = 0; i < lane.count; i++) {
-    const row = order[lane.first + i];
+function pointsOfRows(pyramid: Pyramid, value: Float64Array): void {
+  const { spans, order, points } = pyramid.table;
+  for (let i = 0; i < pyramid.count; i++) {
+    const row = order[pyramid.first + i];
     const at = spans.ts[row];
-    const node = lane.nodesAt + Math.floor(i / FAN);
+    const node = pyramid.nodesAt + Math.floor(i / FAN);
     if (i % FAN === 0) setPoint(points, node, at, at, value[row], value[row]);
     else joinPoint(points, node, at, value[row], value[row]);
   }
@@ -195,25 +195,25 @@ function pointsAbove(nodes: PointNodes, below: number, count: number, to: number
   }
 }
 
-function buildPyramid(lane: Lane, traceEnd: number): void {
-  if (!lane.levels) return;
-  const { value } = lane.table;
-  if (value) pointsOfRows(lane, value);
-  else spansOfRows(lane, traceEnd);
-  let at = lane.nodesAt;
-  let count = above(lane.count);
-  for (let level = 1; level < lane.levels; level++) {
-    if (value) pointsAbove(lane.table.points, at, count, at + count);
-    else spansAbove(lane.table.nodes, at, count, at + count);
+function buildPyramid(pyramid: Pyramid, traceEnd: number): void {
+  if (!pyramid.levels) return;
+  const { value } = pyramid.table;
+  if (value) pointsOfRows(pyramid, value);
+  else spansOfRows(pyramid, traceEnd);
+  let at = pyramid.nodesAt;
+  let count = above(pyramid.count);
+  for (let level = 1; level < pyramid.levels; level++) {
+    if (value) pointsAbove(pyramid.table.points, at, count, at + count);
+    else spansAbove(pyramid.table.nodes, at, count, at + count);
     at += count;
     count = above(count);
   }
 }
 
 // States and losses are not always in time order.
-function sortLane(lane: Lane): void {
-  const { spans, order } = lane.table;
-  const rows = order.subarray(lane.first, lane.first + lane.count);
+function sortPyramid(pyramid: Pyramid): void {
+  const { spans, order } = pyramid.table;
+  const rows = order.subarray(pyramid.first, pyramid.first + pyramid.count);
   for (let i = 1; i < rows.length; i++) {
     if (spans.ts[rows[i]] >= spans.ts[rows[i - 1]]) continue;
     rows.sort((a, b) => spans.ts[a] - spans.ts[b] || a - b);
@@ -221,13 +221,13 @@ function sortLane(lane: Lane): void {
   }
 }
 
-// All lanes of all tracks.
-export class Lanes {
-  private readonly lanes: Lane[] = [];
+// All pyramids of all tracks.
+export class Pyramids {
+  private readonly pyramids: Pyramid[] = [];
   private readonly firstOf: Uint32Array; // by track
 
   constructor(
-    private readonly tables: LaneTable[],
+    private readonly tables: PyramidTable[],
     private readonly tracks: Track[],
     private readonly traceEnd: number,
   ) {
@@ -239,31 +239,31 @@ export class Lanes {
     const of = this.tables.find((table) => table.kind === track.kind);
     const rows = of ? Math.max(1, track.rows) : 0;
     for (let row = 0; of && row < rows; row++)
-      this.lanes.push({ table: of, first: 0, count: 0, nodesAt: 0, levels: 0, filled: 0 });
-    this.firstOf[track.id + 1] = this.lanes.length;
+      this.pyramids.push({ table: of, first: 0, count: 0, nodesAt: 0, levels: 0, filled: 0 });
+    this.firstOf[track.id + 1] = this.pyramids.length;
   }
 
-  of(track: number): Lane[] {
-    return this.lanes.slice(this.firstOf[track], this.firstOf[track + 1]);
+  of(track: number): Pyramid[] {
+    return this.pyramids.slice(this.firstOf[track], this.firstOf[track + 1]);
   }
 
-  private find(table: LaneTable, event: number): Lane | undefined {
+  private find(table: PyramidTable, event: number): Pyramid | undefined {
     const track = table.spans.view[event];
     if (track === NONE || !(track < this.tracks.length)) return undefined;
-    const lane = this.lanes[Math.min(this.firstOf[track] + (table.row?.[event] ?? 0), this.firstOf[track + 1] - 1)];
-    return lane?.table === table ? lane : undefined;
+    const pyramid = this.pyramids[Math.min(this.firstOf[track] + (table.row?.[event] ?? 0), this.firstOf[track + 1] - 1)];
+    return pyramid?.table === table ? pyramid : undefined;
   }
 
-  private makeRoom(table: LaneTable): void {
+  private makeRoom(table: PyramidTable): void {
     let rows = 0;
     let nodes = 0;
-    for (const lane of this.lanes) {
-      if (lane.table !== table) continue;
-      const over = nodesOver(lane.count);
-      lane.first = rows;
-      lane.nodesAt = nodes;
-      lane.levels = over.levels;
-      rows += lane.count;
+    for (const pyramid of this.pyramids) {
+      if (pyramid.table !== table) continue;
+      const over = nodesOver(pyramid.count);
+      pyramid.first = rows;
+      pyramid.nodesAt = nodes;
+      pyramid.levels = over.levels;
+      rows += pyramid.count;
       nodes += over.nodes;
     }
     table.order = new Uint32Array(rows);
@@ -271,23 +271,23 @@ export class Lanes {
     else table.nodes = emptySpans(nodes);
   }
 
-  // Counting sort by lane; keeps the time order.
-  private async sortTable(table: LaneTable, pacer: Pacer, report: (rows: number) => void): Promise<void> {
+  // Counting sort by pyramid; keeps the time order.
+  private async sortTable(table: PyramidTable, pacer: Pacer, report: (rows: number) => void): Promise<void> {
     const step = 1 << 16;
-    const each = async (fn: (lane: Lane, event: number) => void): Promise<void> => {
+    const each = async (fn: (pyramid: Pyramid, event: number) => void): Promise<void> => {
       for (let from = 0; from < table.spans.count; from += step) {
         const to = Math.min(from + step, table.spans.count);
         for (let event = from; event < to; event++) {
-          const lane = this.find(table, event);
-          if (lane) fn(lane, event);
+          const pyramid = this.find(table, event);
+          if (pyramid) fn(pyramid, event);
         }
         report(to - from);
         await pacer.pause();
       }
     };
-    await each((lane) => lane.count++);
+    await each((pyramid) => pyramid.count++);
     this.makeRoom(table);
-    await each((lane, event) => (table.order[lane.first + lane.filled++] = event));
+    await each((pyramid, event) => (table.order[pyramid.first + pyramid.filled++] = event));
   }
 
   async fill(pacer: Pacer, progress: Progress): Promise<void> {
@@ -295,9 +295,9 @@ export class Lanes {
     let done = 0;
     for (const table of this.tables)
       await this.sortTable(table, pacer, (rows) => progress("Indexing the trace", (done += rows), all));
-    for (const lane of this.lanes) {
-      sortLane(lane);
-      buildPyramid(lane, this.traceEnd);
+    for (const pyramid of this.pyramids) {
+      sortPyramid(pyramid);
+      buildPyramid(pyramid, this.traceEnd);
       await pacer.pause();
     }
   }

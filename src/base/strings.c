@@ -114,3 +114,30 @@ uint64_t ky_strings_memory(const struct ky_strings *strings)
 	return strings->bytes_used + strings->count * sizeof(*strings->entries) +
 	       (uint64_t)strings->index.table.room * sizeof(struct ky_hash_index_slot);
 }
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of the table of distances between all their beginnings, three rows are kept: for i, i - 1 and i - 2 letters of a. */
+uint32_t ky_strings_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+	uint32_t rows[3][KY_STRINGS_WORD_BYTES_MAX + 1];
+	if (b_bytes > KY_STRINGS_WORD_BYTES_MAX)
+		return UINT32_MAX;
+	for (uint32_t j = 0; j <= b_bytes; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= a_bytes; i++) {
+		uint32_t *const row = rows[i % 3];
+		const uint32_t *const above = rows[(i - 1) % 3], *const before = rows[(i + 1) % 3];
+		row[0] = (uint32_t)i;
+		for (size_t j = 1; j <= b_bytes; j++) {
+			row[j] = least(least(above[j], row[j - 1]) + 1,
+				       above[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least(row[j], before[j - 2] + 1);
+		}
+	}
+	return rows[a_bytes % 3][b_bytes];
+}

@@ -5,6 +5,7 @@
  * makes them valid UTF-8.
  *
  * All texts are in one array of bytes, each with its NUL; an entry for each number holds where its text is.
+ * At the end: how far two words are apart.
  */
 #ifndef KY_BASE_STRINGS_H
 #define KY_BASE_STRINGS_H
@@ -56,5 +57,12 @@ static inline uint32_t ky_strings_bytes(const struct ky_strings *strings, uint32
 
 /* Return the memory that the table uses. */
 uint64_t ky_strings_memory(const struct ky_strings *strings);
+
+/*
+ * Return how many letters to change, add, remove or swap with their neighbour to turn one word into the other; UINT32_MAX:
+ * b is longer than KY_STRINGS_WORD_BYTES_MAX.
+ */
+#define KY_STRINGS_WORD_BYTES_MAX 96u
+uint32_t ky_strings_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 
 #endif

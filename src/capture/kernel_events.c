@@ -14,9 +14,9 @@
 #include "capture/kernel_events.h"
 
 #include "base/array.h"
+#include "base/strings.h"
 #include "capture/fail.h"
 #include "capture/kernel_trace.h"
-#include "capture/symbol_list.h"
 #include "core/glob.h"
 #include "os/os.h"
 #include "process/proc.h"
@@ -155,7 +155,7 @@ static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoi
 	if (name_bytes >= 3 && memmem(point->name, strlen(point->name), name, name_bytes))
 		return 0;
 	const uint32_t steps =
-		ky_symbol_match_edits(name, name_bytes, point->name, strlen(point->name));
+		ky_strings_distance(name, name_bytes, point->name, strlen(point->name));
 	return steps <= name_bytes / 3 ? steps + 1 : UINT32_MAX;
 }
 

@@ -9,6 +9,7 @@
 #include "capture/symbol_list.h"
 
 #include "base/array.h"
+#include "base/strings.h"
 #include "process/demangle.h"
 #include "process/program_file.h"
 
@@ -286,33 +287,7 @@ bool ky_symbol_match(const char *wanted, const char *linked, const char *readabl
 
 /* ---- names alike ---- */
 
-#define LETTERS_MAX 96u
 #define FAR 1000u
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-uint32_t ky_symbol_match_edits(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
-{
-	uint32_t row[LETTERS_MAX + 1];
-	if (b_bytes > LETTERS_MAX)
-		return UINT32_MAX;
-	for (uint32_t j = 0; j <= b_bytes; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a_bytes; i++) {
-		uint32_t diagonal = row[0];
-		row[0] = (uint32_t)i;
-		for (size_t j = 1; j <= b_bytes; j++) {
-			const uint32_t above = row[j];
-			row[j] = least(least(above, row[j - 1]) + 1,
-				       diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = above;
-		}
-	}
-	return row[b_bytes];
-}
 
 /* Return how far name is from wanted: 0 for the name itself, FAR for one that is not alike. */
 static uint32_t distance(const char *wanted, const char *name)
@@ -322,13 +297,12 @@ static uint32_t distance(const char *wanted, const char *name)
 		wanted_bytes > name_bytes ? wanted_bytes - name_bytes : name_bytes - wanted_bytes;
 	const uint32_t few = wanted_bytes < 6 ? 1 : 3;
 	if (apart <= few) {
-		const uint32_t edits =
-			ky_symbol_match_edits(wanted, wanted_bytes, name, name_bytes);
+		const uint32_t edits = ky_strings_distance(wanted, wanted_bytes, name, name_bytes);
 		if (edits <= few)
 			return edits;
 	}
 	if (wanted_bytes >= 3 && strcasestr(name, wanted))
-		return 4 + least((uint32_t)apart, FAR - 5);
+		return (apart < FAR - 5 ? 4 + (uint32_t)apart : FAR - 1);
 	return FAR;
 }
 

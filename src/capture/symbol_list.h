@@ -42,9 +42,6 @@ void ky_symbol_list_close(struct ky_symbol_list **list);
 /* Report whether the function has the wanted name. readable is NULL when it equals the linker's. */
 bool ky_symbol_match(const char *wanted, const char *linked, const char *readable);
 
-/* Return how many letters to change, add or remove to turn one name into the other; UINT32_MAX: too long. */
-uint32_t ky_symbol_match_edits(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
-
 /*
  * The names nearest to a wanted one, nearest first. They are noted while a file is searched for the name, so that a message
  * can suggest them when it is not found. All zero is empty.

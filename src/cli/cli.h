@@ -57,8 +57,6 @@ bool ky_cli_interrupted(void);
 /* Report whether a process is a kymo that captures: it blocks the signal for snapshots (capture/signals.h). */
 bool ky_cli_captures(pid_t pid);
 
-/* Report whether to colour standard output: it is a terminal, and NO_COLOR is not set. */
-bool ky_cli_colour(void);
 /* Return the columns of the terminal on standard output; 0: it is not a terminal. */
 unsigned ky_cli_width(void);
 
@@ -93,8 +91,6 @@ unsigned ky_cli_text_columns(const char *text, size_t bytes);
 size_t ky_cli_text_fit(const char *text, size_t bytes, unsigned columns);
 
 /* ---- options that choose a part of a trace, the same in every verb; labels of threads and processes (cli_filter.c) ---- */
-
-#define KY_CLI_LABEL_BYTES 160
 
 struct ky_cli_filter {
 	const char *from, *to; /* as typed, or NULL */
@@ -131,7 +127,7 @@ int ky_cli_filter_check(const struct ky_cli_filter *filter);
 struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
 					const struct ky_trace *trace);
 
-/* Return "worker 1234" or "thread 1234"; buf has KY_CLI_LABEL_BYTES. */
+/* Return "worker 1234", "thread 1234" or "(no thread)"; buf has KY_STATS_LABEL_BYTES. */
 const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread);
 const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process);
 /* Return a slice's name or category, or "(no name)". */

@@ -111,29 +111,16 @@ struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
 	};
 }
 
-static const char *label(char *buf, const char *name, const char *kind, int64_t id)
-{
-	if (name && *name)
-		snprintf(buf, KY_CLI_LABEL_BYTES, "%.128s %" PRId64, name, id);
-	else
-		snprintf(buf, KY_CLI_LABEL_BYTES, "%s %" PRId64, kind, id);
-	return buf;
-}
-
 const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread)
 {
-	if (thread >= trace->threads.rows.count)
-		return strcpy(buf, "(no thread)");
-	return label(buf, ky_text_of(trace, trace->threads.name[thread]), "thread",
-		     trace->threads.tid[thread]);
+	const char *const label = ky_stats_label_thread(buf, trace, thread);
+	return *label ? label : "(no thread)";
 }
 
 const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process)
 {
-	if (process >= trace->processes.rows.count)
-		return strcpy(buf, "(no process)");
-	return label(buf, ky_text_of(trace, trace->processes.name[process]), "process",
-		     trace->processes.pid[process]);
+	const char *const label = ky_stats_label_process(buf, trace, process);
+	return *label ? label : "(no process)";
 }
 
 const char *ky_cli_name(const struct ky_trace *trace, uint32_t string)

@@ -27,7 +27,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-bool ky_cli_colour(void)
+/* Report whether to colour standard output: it is a terminal, and NO_COLOR is not set. */
+static bool may_colour(void)
 {
 	static int known = -1;
 	if (known < 0) {
@@ -51,7 +52,7 @@ const char *ky_cli_style(const char *sgr)
 {
 	static char text[4][16];
 	static unsigned next;
-	if (!ky_cli_colour())
+	if (!may_colour())
 		return "";
 	char *const to = text[next++ % 4];
 	snprintf(to, sizeof(text[0]), "\033[%sm", sgr);
@@ -60,7 +61,7 @@ const char *ky_cli_style(const char *sgr)
 
 const char *ky_cli_plain(void)
 {
-	return ky_cli_colour() ? "\033[0m" : "";
+	return may_colour() ? "\033[0m" : "";
 }
 
 /* One character of text: its bytes, its columns, and what is shown instead (or NULL). */

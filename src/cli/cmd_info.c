@@ -7,6 +7,7 @@
 #include "cli/info.h"
 #include "formats/load.h"
 #include "model/clocks.h"
+#include "query/snapshot.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -177,7 +178,8 @@ static int count_all(struct ky_info *info, const struct ky_trace *trace, const c
 	return 0;
 }
 
-const char *ky_info_format_title(const struct ky_trace *trace)
+/* "Chrome Trace Event JSON" */
+static const char *format_title(const struct ky_trace *trace)
 {
 	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++) {
 		if (trace->format && strcmp((*reader)->name, trace->format) == 0)
@@ -189,22 +191,6 @@ const char *ky_info_format_title(const struct ky_trace *trace)
 const char *ky_info_severity(uint8_t severity)
 {
 	return severity == KY_ERROR ? "error" : severity == KY_DATA_LOSS ? "data loss" : "info";
-}
-
-const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns)
-{
-	int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
-	if (rest < 0) {
-		rest += 1000000000;
-		seconds--;
-	}
-	const time_t whole = (time_t)seconds;
-	struct tm tm;
-	char text[24];
-	if (!gmtime_r(&whole, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-		snprintf(text, sizeof(text), "%" PRId64, seconds);
-	snprintf(buf, KY_INFO_TIME_BYTES, "%s.%09" PRId64 "Z", text, rest);
-	return buf;
 }
 
 /* ---- text ---- */
@@ -231,11 +217,11 @@ static uint32_t at_most(uint32_t count, uint32_t limit, bool all)
 
 static void print_head(const struct ky_info *info, const struct ky_trace *trace, const char *path)
 {
-	char a[KY_INFO_TIME_BYTES], b[KY_INFO_TIME_BYTES];
+	char a[KY_QUANTITY_DATE_BYTES], b[KY_QUANTITY_DATE_BYTES];
 	const char *const clock = ky_clock_name(trace->clock);
 	fputs(ky_cli_style("1"), stdout);
 	ky_cli_text(stdout, path, strlen(path));
-	printf("%s: %s", ky_cli_plain(), ky_info_format_title(trace));
+	printf("%s: %s", ky_cli_plain(), format_title(trace));
 	if (info->file_bytes)
 		printf(", %s", ky_quantity_bytes(a, info->file_bytes));
 	printf("\n  lasts %s", ky_quantity_duration(a, trace->end_ns - trace->begin_ns));
@@ -244,8 +230,8 @@ static void print_head(const struct ky_info *info, const struct ky_trace *trace,
 				   : trace->begin_ns % 1000000000);
 	printf(" of %s\n", clock ? clock : "the trace's own clock");
 	if (info->has_wall)
-		printf("  %s to %s\n", ky_info_wall_time(a, info->wall_begin_ns),
-		       ky_info_wall_time(b, info->wall_end_ns));
+		printf("  %s to %s\n", ky_quantity_date(a, info->wall_begin_ns),
+		       ky_quantity_date(b, info->wall_end_ns));
 }
 
 static void print_count(const char *what, uint64_t count, const char *one)
@@ -274,6 +260,86 @@ static void print_counts(const struct ky_info *info, const struct ky_trace *trac
 	if (!trace->events && !info->spans && !info->instants)
 		puts("  no events");
 }
+
+/* ---- captures ---- */
+
+static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)
+{
+	return string && strcmp(ky_text_of(trace, string), text) == 0;
+}
+
+static void print_lines(const struct ky_trace *trace, const char *key, const char *heading,
+			bool all)
+{
+	const struct ky_metadata *metadata = &trace->metadata;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < metadata->rows.count; i++) {
+		const char *text = ky_text_of(trace, metadata->text[i]);
+		if (!text || !is_text(trace, metadata->key[i], key))
+			continue;
+		if (count++ == 0)
+			title(heading);
+		if (!all && count > ROWS_SHOWN)
+			continue;
+		fputs("  ", stdout);
+		ky_cli_text(stdout, text, strlen(text));
+		putchar('\n');
+	}
+	more(count, at_most(count, ROWS_SHOWN, all));
+}
+
+static void print_snapshot(struct ky_cli_table *table, const struct ky_trace *trace, uint32_t slice)
+{
+	char text[KY_QUANTITY_BYTES];
+	const int64_t pid = ky_snapshot_number(trace, slice, "pid"),
+		      tid = ky_snapshot_number(trace, slice, "tid");
+	const char *trigger = ky_snapshot_text(trace, slice, "trigger");
+	const char *reason = ky_text_of(trace, trace->slices.name[slice]);
+	ky_cli_table_format(table, "+%s",
+			    ky_quantity_duration(text, trace->slices.ts[slice] - trace->begin_ns));
+	if (pid >= 0 && tid >= 0 && tid != pid)
+		ky_cli_table_format(table, "%" PRId64 "/%" PRId64, pid, tid);
+	else if (pid >= 0)
+		ky_cli_table_format(table, "%" PRId64, pid);
+	else
+		ky_cli_table_cell(table, "");
+	ky_cli_table_cell(table, trigger ? trigger : "");
+	ky_cli_table_cell(table, reason ? reason : "");
+}
+
+static void print_snapshots(const struct ky_trace *trace, bool all)
+{
+	static const struct ky_cli_column columns[] = {{"at", true, false},
+						       {"process", true, false},
+						       {"trigger", false, true},
+						       {"reason", false, true}};
+	struct ky_cli_table *table = NULL;
+	uint32_t count = 0;
+	for (uint32_t i = ky_snapshot_next(trace, 0); i != KY_NONE;
+	     i = ky_snapshot_next(trace, i + 1)) {
+		if (!table)
+			table = ky_cli_table_new(columns, 4);
+		if (all || count < ROWS_SHOWN)
+			print_snapshot(table, trace, i);
+		count++;
+	}
+	if (!table)
+		return;
+	title("snapshots");
+	ky_cli_table_indent(table, 2);
+	ky_cli_table_print(&table, stdout);
+	more(count, at_most(count, ROWS_SHOWN, all));
+}
+
+/* Print sources, notes and snapshots of a capture. */
+static void print_capture(const struct ky_trace *trace, bool all)
+{
+	print_lines(trace, "capture_source", "sources", all);
+	print_lines(trace, "capture_note", "notes", all);
+	print_snapshots(trace, all);
+}
+
+/* ---- counts ---- */
 
 /* A column of counts appears if any row has one. */
 struct counted {
@@ -307,7 +373,7 @@ static bool has_any(const struct ky_info *info, const struct counted *column)
 static void print_row(struct ky_cli_table *table, const struct ky_trace *trace,
 		      const struct ky_info_row *row, const bool *shown, bool spans)
 {
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	ky_cli_table_cell(table, ky_cli_process_label(text, trace, row->process));
 	if (row->thread != KY_NONE)
 		ky_cli_table_cell(table, ky_cli_thread_label(text, trace, row->thread));
@@ -358,7 +424,7 @@ static void print_categories(const struct ky_info *info, const struct ky_trace *
 	static const struct ky_cli_column columns[] = {{"category", false, true},
 						       {"events", true, false}};
 	const uint32_t rows = at_most(info->categories_count, CATEGORIES_SHOWN, all);
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	if (!rows || (info->categories_count == 1 && !info->categories[0].name))
 		return;
 	struct ky_cli_table *table = ky_cli_table_new(columns, 2);
@@ -379,7 +445,7 @@ static void print_losses(const struct ky_trace *trace, bool all)
 		{"events", true, false}, {"where", false, true}, {"what", false, true}};
 	const struct ky_losses *const losses = &trace->losses;
 	const uint32_t rows = at_most(losses->rows.count, PROBLEMS_SHOWN, all);
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	if (!rows)
 		return;
 	struct ky_cli_table *table = ky_cli_table_new(columns, 3);
@@ -445,7 +511,7 @@ static int print(struct ky_trace *trace, const char *path, bool json, bool all)
 		print_counts(&info, trace);
 		print_tasks(&info, trace, all);
 		print_categories(&info, trace, all);
-		ky_info_capture(trace, all);
+		print_capture(trace, all);
 		print_losses(trace, all);
 		print_problems(trace, all);
 	}

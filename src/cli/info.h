@@ -35,16 +35,7 @@ struct ky_info {
 	int64_t wall_begin_ns, wall_end_ns; /* since 1970 */
 };
 
-/* "Chrome Trace Event JSON" */
-const char *ky_info_format_title(const struct ky_trace *trace);
 const char *ky_info_severity(uint8_t severity);
-/* "2026-11-15T12:00:00.123456789Z" */
-#define KY_INFO_TIME_BYTES 48
-const char *ky_info_wall_time(char buf[KY_INFO_TIME_BYTES], int64_t ns);
-
-/* Print sources, notes and snapshots of a capture. */
-void ky_info_capture(const struct ky_trace *trace, bool all);
-void ky_info_capture_json(struct ky_json_out *json, const struct ky_trace *trace);
 
 void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
 		  FILE *to);

@@ -5,6 +5,7 @@
  * Standard output is flushed in one place at the end, so that every verb reports a full disk. When the reader of standard
  * output has gone away, kymo ends at once and silently: that is not an error.
  */
+#include "base/strings.h"
 #include "cli/cli.h"
 
 #include <kymo/version.h>
@@ -27,46 +28,16 @@ const struct ky_verb *ky_verb_find(const char *name)
 	return NULL;
 }
 
-#define WORD_MAX 16
-
-static unsigned least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/* Count the letters to insert, delete, replace or swap with their neighbour; both are at most WORD_MAX long. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned cost[WORD_MAX + 1][WORD_MAX + 1];
-	const size_t a_bytes = strlen(a), b_bytes = strlen(b);
-	for (size_t i = 0; i <= a_bytes; i++)
-		cost[i][0] = (unsigned)i;
-	for (size_t j = 0; j <= b_bytes; j++)
-		cost[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= a_bytes; i++) {
-		for (size_t j = 1; j <= b_bytes; j++) {
-			const bool swapped =
-				i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-			cost[i][j] = least(cost[i - 1][j], cost[i][j - 1]) + 1;
-			cost[i][j] = least(cost[i][j], cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-			if (swapped)
-				cost[i][j] = least(cost[i][j], cost[i - 2][j - 2] + 1);
-		}
-	}
-	return cost[a_bytes][b_bytes];
-}
-
 /* Return the verb that was probably meant, or NULL. */
 static const struct ky_verb *nearest_verb(const char *name)
 {
 	const struct ky_verb *best = NULL;
-	unsigned best_distance = 3;
-	if (!*name || strlen(name) > WORD_MAX)
-		return NULL;
+	uint32_t best_distance = 3;
 	for (const struct ky_verb_entry *entry = ky_verbs; entry->group; entry++) {
 		const char *const verb = entry->verb->name;
 		const bool begins = strlen(name) > 2 && strncmp(verb, name, strlen(name)) == 0;
-		const unsigned distance = begins ? 0 : edit_distance(name, verb);
+		const uint32_t distance =
+			begins ? 0 : ky_strings_distance(name, strlen(name), verb, strlen(verb));
 		if (distance < best_distance && distance < strlen(name)) {
 			best = entry->verb;
 			best_distance = distance;

@@ -128,7 +128,7 @@ static void print_text(const struct ky_report *report, const struct ky_stats *st
 	}
 	struct ky_cli_table *table = ky_cli_table_new(columns, count);
 	for (uint32_t i = 0; i < rows; i++) {
-		char text[KY_CLI_LABEL_BYTES];
+		char text[KY_STATS_LABEL_BYTES];
 		const struct ky_stats_row *const row = &stats->rows[i];
 		ky_cli_table_cell(table,
 				  ky_cli_by_label(text, report->trace, report->by, row->key));
@@ -201,7 +201,7 @@ void ky_report_csv_text(const char *text, char end)
 
 static void print_csv(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
 {
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	printf("%s,instants,unfinished", ky_cli_by[report->by].name);
 	for (size_t m = 0; m < MEASURES; m++)
 		printf(",%s%s", measures[m].name, measures[m].kind == COUNT ? "" : "_ns");

@@ -86,7 +86,7 @@ static void print_nodes(struct showing *showing)
 {
 	const struct ky_report *const report = showing->report;
 	const struct ky_tree *const tree = showing->tree;
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	for (uint32_t node = tree->first; node != KY_NONE;) {
 		const struct ky_tree_node *const at = &tree->nodes[node];
 		if (report->limit && at->rank == report->limit && at->next != KY_NONE) {
@@ -120,7 +120,7 @@ static void print_text(struct showing *showing)
 static void print_json(const struct showing *showing)
 {
 	struct ky_json_out json = {.file = stdout, .lines = 2};
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_text(&json, "unit", showing->report->samples ? "weight" : "ns");
 	ky_json_out_begin(&json, "nodes", '[');
@@ -144,7 +144,7 @@ static void print_json(const struct showing *showing)
 
 static void print_csv(const struct showing *showing)
 {
-	char text[KY_CLI_LABEL_BYTES];
+	char text[KY_STATS_LABEL_BYTES];
 	puts("id,parent,depth,count,total,self,name");
 	for (uint32_t i = showing->tree->first; i != KY_NONE;
 	     i = ky_tree_after(showing->tree, i, true)) {

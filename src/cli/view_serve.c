@@ -23,6 +23,58 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- signals ---- */
+
+/* Respect signals that were ignored when kymo started (nohup, a background job). */
+static void add_unless_ignored(sigset_t *set, int number)
+{
+	struct sigaction action;
+	if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+		sigaddset(set, number);
+}
+
+int ky_stop_open(struct ky_stop *stop)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t set;
+	*stop = (struct ky_stop){.fd = -1};
+	sigemptyset(&set);
+	add_unless_ignored(&set, SIGINT);
+	add_unless_ignored(&set, SIGTERM);
+	add_unless_ignored(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &stop->before);
+	/* A client that goes away does not end kymo. */
+	sigaction(SIGPIPE, &ignore, NULL);
+	stop->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return stop->fd >= 0 ? 0 : -errno;
+}
+
+void ky_stop_close(struct ky_stop *stop)
+{
+	if (stop->fd >= 0)
+		close(stop->fd);
+	stop->fd = -1;
+	sigprocmask(SIG_SETMASK, &stop->before, NULL);
+}
+
+static bool stop_asked(struct ky_stop *stop)
+{
+	struct signalfd_siginfo info;
+	if (!stop->asked && read(stop->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		stop->asked = true;
+		sigprocmask(SIG_SETMASK, &stop->before, NULL);
+	}
+	return stop->asked;
+}
+
+bool ky_stop_wait(struct ky_stop *stop, int milliseconds, int other)
+{
+	struct pollfd fds[] = {{.fd = stop->fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+	if (!stop->asked)
+		poll(fds, 2, milliseconds);
+	return stop_asked(stop);
+}
+
 /* ---- recording a process for -p ---- */
 
 #define LOOK_FOR_FILE_MS 20
@@ -142,7 +194,7 @@ struct session {
 static int progress(void *context, const char *stage, uint64_t done, uint64_t all)
 {
 	struct session *const session = context;
-	if (ky_stop_asked(&session->stop))
+	if (stop_asked(&session->stop))
 		return -ECANCELED;
 	if (session->generation)
 		return 0;
@@ -355,58 +407,6 @@ int ky_view_serve(const struct ky_view_command *command)
 	free(session.name);
 	ky_stop_close(&session.stop);
 	return session.stop.asked ? KY_EXIT_DONE : code;
-}
-
-/* ---- signals ---- */
-
-/* Respect signals that were ignored when kymo started (nohup, a background job). */
-static void add_unless_ignored(sigset_t *set, int number)
-{
-	struct sigaction action;
-	if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-		sigaddset(set, number);
-}
-
-int ky_stop_open(struct ky_stop *stop)
-{
-	const struct sigaction ignore = {.sa_handler = SIG_IGN};
-	sigset_t set;
-	*stop = (struct ky_stop){.fd = -1};
-	sigemptyset(&set);
-	add_unless_ignored(&set, SIGINT);
-	add_unless_ignored(&set, SIGTERM);
-	add_unless_ignored(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &stop->before);
-	/* A client that goes away does not end kymo. */
-	sigaction(SIGPIPE, &ignore, NULL);
-	stop->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return stop->fd >= 0 ? 0 : -errno;
-}
-
-void ky_stop_close(struct ky_stop *stop)
-{
-	if (stop->fd >= 0)
-		close(stop->fd);
-	stop->fd = -1;
-	sigprocmask(SIG_SETMASK, &stop->before, NULL);
-}
-
-bool ky_stop_asked(struct ky_stop *stop)
-{
-	struct signalfd_siginfo info;
-	if (!stop->asked && read(stop->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		stop->asked = true;
-		sigprocmask(SIG_SETMASK, &stop->before, NULL);
-	}
-	return stop->asked;
-}
-
-bool ky_stop_wait(struct ky_stop *stop, int milliseconds, int other)
-{
-	struct pollfd fds[] = {{.fd = stop->fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
-	if (!stop->asked)
-		poll(fds, 2, milliseconds);
-	return ky_stop_asked(stop);
 }
 
 /* ---- the browser ---- */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct unit {
 	const char *name;
@@ -93,6 +94,22 @@ static int64_t unit_ns(const char *name)
 			return typed_units[i].ns;
 	}
 	return 0;
+}
+
+const char *ky_quantity_date(char *buf, int64_t ns)
+{
+	int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
+	if (rest < 0) {
+		rest += 1000000000;
+		seconds--;
+	}
+	const time_t whole = (time_t)seconds;
+	struct tm tm;
+	char text[24];
+	if (!gmtime_r(&whole, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		snprintf(text, sizeof(text), "%" PRId64, seconds);
+	snprintf(buf, KY_QUANTITY_DATE_BYTES, "%s.%09" PRId64 "Z", text, rest);
+	return buf;
 }
 
 static bool is_digit(char c)

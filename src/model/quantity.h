@@ -17,6 +17,9 @@ const char *ky_quantity_duration(char *buf, int64_t ns);
 const char *ky_quantity_count(char *buf, uint64_t n);
 /* "12.3 MiB" */
 const char *ky_quantity_bytes(char *buf, uint64_t bytes);
+#define KY_QUANTITY_DATE_BYTES 48
+/* Write a time since 1970 as "2026-11-15T12:00:00.123456789Z" to KY_QUANTITY_DATE_BYTES of buf, and return buf. */
+const char *ky_quantity_date(char *buf, int64_t ns);
 /* Parse "1.5ms", "200us", "3s" or "10" (ns); false for anything else. */
 bool ky_quantity_parse_duration(const char *text, int64_t *ns);
 

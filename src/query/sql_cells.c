@@ -291,7 +291,8 @@ void ky_sql_cell_lost_events(const struct ky_trace *trace, uint32_t row, sqlite3
  * back.
  */
 
-bool ky_sql_rows_add(struct ky_sql_rows *rows, uint32_t row)
+/* Add a row; false without memory. */
+static bool add_row(struct ky_sql_rows *rows, uint32_t row)
 {
 	return KY_ARRAY_ADD(rows->rows, rows->count, rows->room, row);
 }
@@ -314,7 +315,7 @@ bool ky_sql_ancestors(struct ky_trace *trace, int64_t slice, struct ky_sql_rows 
 		return true;
 	for (uint32_t at = trace->slices.parent[slice]; at != KY_NONE;
 	     at = trace->slices.parent[at])
-		if (!ky_sql_rows_add(rows, at))
+		if (!add_row(rows, at))
 			return false;
 	sort_rows(rows);
 	return true;
@@ -325,7 +326,7 @@ static bool add_children(struct ky_trace *trace, uint32_t slice, struct ky_sql_r
 	const struct ky_index_rows children = ky_index_get(trace, KY_INDEX_SLICE_PARENT, slice);
 
 	for (uint32_t i = 0; i < children.count; i++)
-		if (!ky_sql_rows_add(rows, children.rows[i]))
+		if (!add_row(rows, children.rows[i]))
 			return false;
 	return true;
 }
@@ -371,7 +372,7 @@ static bool visit(struct flow_walk *walk, uint32_t slice, enum via via)
 		return false;
 	if (!made)
 		return true;
-	return ky_sql_rows_add(&walk->slices, slice) && ky_sql_rows_add(&walk->via, (uint32_t)via);
+	return add_row(&walk->slices, slice) && add_row(&walk->via, (uint32_t)via);
 }
 
 static bool visit_relatives(struct flow_walk *walk, uint32_t slice)
@@ -397,7 +398,7 @@ static bool visit_flows(struct flow_walk *walk, uint32_t slice, bool out)
 
 	for (uint32_t i = 0; i < found.count; i++) {
 		const uint32_t flow = found.rows[i];
-		if (!ky_sql_rows_add(walk->flows, flow) ||
+		if (!add_row(walk->flows, flow) ||
 		    !visit(walk, out ? flows->in[flow] : flows->out[flow], out ? VIA_OUT : VIA_IN))
 			return false;
 	}

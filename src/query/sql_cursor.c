@@ -86,17 +86,6 @@ static int disconnect_table(sqlite3_vtab *vtab)
 	return SQLITE_OK;
 }
 
-int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *table)
-{
-	struct source *source = sqlite3_malloc(sizeof(*source));
-
-	if (!source)
-		return SQLITE_NOMEM;
-	*source = (struct source){context, table};
-	return sqlite3_create_module_v2(context->db, table->name, &ky_sql_module, source,
-					sqlite3_free);
-}
-
 /* ---- cursors ---- */
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
@@ -396,7 +385,7 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
 }
 
 /* Without xCreate the tables are eponymous, and without xUpdate read-only. */
-const sqlite3_module ky_sql_module = {
+static const sqlite3_module module = {
 	.xConnect = connect_table,
 	.xDisconnect = disconnect_table,
 	.xBestIndex = ky_sql_plan,
@@ -408,3 +397,13 @@ const sqlite3_module ky_sql_module = {
 	.xColumn = column_cell,
 	.xRowid = rowid,
 };
+
+int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *table)
+{
+	struct source *source = sqlite3_malloc(sizeof(*source));
+
+	if (!source)
+		return SQLITE_NOMEM;
+	*source = (struct source){context, table};
+	return sqlite3_create_module_v2(context->db, table->name, &module, source, sqlite3_free);
+}

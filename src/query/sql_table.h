@@ -71,8 +71,6 @@ struct ky_sql_rows {
 	uint32_t *rows;
 	uint32_t count, room;
 };
-/* Add a row; false without memory. */
-bool ky_sql_rows_add(struct ky_sql_rows *rows, uint32_t row);
 void ky_sql_rows_free(struct ky_sql_rows *rows);
 
 /* Collect the rows of a table function for its argument, ascending. False without memory. */
@@ -346,8 +344,6 @@ int ky_sql_groups_make(struct ky_sql_cursor *cursor);
 /* Order the rows to walk by group (KY_SQL_SORTED). */
 int ky_sql_groups_rows(struct ky_sql_cursor *cursor);
 void ky_sql_groups_free(struct ky_sql_groups *groups);
-
-extern const sqlite3_module ky_sql_module;
 
 /* Add the table to the connection. 0 or an SQLite error. */
 int ky_sql_add_table(struct ky_sql_context *context, const struct ky_sql_table *table);

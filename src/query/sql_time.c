@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_time.c: functions of times: bounds of the trace, other clocks, texts for people, units. */
+#include "model/quantity.h"
 #include "query/sql_table.h"
 
 #include <inttypes.h>
@@ -63,20 +64,15 @@ static void to_monotonic(sqlite3_context *context, int argc, sqlite3_value **arg
 
 static void abs_time_str(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-	struct tm date;
-	char text[64];
+	char text[KY_QUANTITY_DATE_BYTES];
 	int64_t ns;
 
 	(void)argc;
 	if (!convert(context, argv[0], KY_CLOCK_REALTIME, &ns))
 		return;
-	const int64_t rest = (ns % 1000000000 + 1000000000) % 1000000000;
-	const time_t seconds = (time_t)(ns / 1000000000 - (ns % 1000000000 < 0));
-	if (!gmtime_r(&seconds, &date))
-		return;
-	const size_t used = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &date);
-	snprintf(text + used, sizeof(text) - used, ".%09" PRId64, rest);
-	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+	ky_quantity_date(text, ns);
+	sqlite3_result_text(context, text, (int)strlen(text) - 1,
+			    SQLITE_TRANSIENT); /* without the Z */
 }
 
 /* ---- texts ---- */

@@ -16,7 +16,9 @@
 #include "query/filter.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,4 +347,31 @@ int ky_stats_durations(struct ky_trace *trace, const struct ky_stats_filter *fil
 		*count = copy_durations(&open, *durations);
 	ky_filter_close(&open);
 	return *durations ? 0 : -ENOMEM;
+}
+
+/* ---- labels ---- */
+
+static const char *label(char *buf, const char *name, const char *kind, int64_t id)
+{
+	if (name && *name)
+		snprintf(buf, KY_STATS_LABEL_BYTES, "%.128s %" PRId64, name, id);
+	else
+		snprintf(buf, KY_STATS_LABEL_BYTES, "%s %" PRId64, kind, id);
+	return buf;
+}
+
+const char *ky_stats_label_thread(char *buf, const struct ky_trace *trace, uint32_t thread)
+{
+	if (thread >= trace->threads.rows.count)
+		return "";
+	return label(buf, ky_text_of(trace, trace->threads.name[thread]), "thread",
+		     trace->threads.tid[thread]);
+}
+
+const char *ky_stats_label_process(char *buf, const struct ky_trace *trace, uint32_t process)
+{
+	if (process >= trace->processes.rows.count)
+		return "";
+	return label(buf, ky_text_of(trace, trace->processes.name[process]), "process",
+		     trace->processes.pid[process]);
 }

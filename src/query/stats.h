@@ -56,6 +56,13 @@ void ky_stats_free(struct ky_stats *stats);
 int ky_stats_durations(struct ky_trace *trace, const struct ky_stats_filter *filter,
 		       int64_t **durations, uint64_t *count);
 
+/* ---- labels ---- */
+
+#define KY_STATS_LABEL_BYTES 160
+/* Write "worker 1234" or "thread 1234" to KY_STATS_LABEL_BYTES of buf, and return buf; "" for none. */
+const char *ky_stats_label_thread(char *buf, const struct ky_trace *trace, uint32_t thread);
+const char *ky_stats_label_process(char *buf, const struct ky_trace *trace, uint32_t process);
+
 /* ---- percentiles, exact and without sorting ---- */
 
 /*

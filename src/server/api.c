@@ -33,33 +33,6 @@ void ky_api_text_name(struct ky_json_out *json, const char *key, const struct ky
 		ky_json_out_text(json, key, "(no name)");
 }
 
-static const char *label(char *to, const char *name, const char *kind, int64_t id)
-{
-	if (name && *name)
-		snprintf(to, KY_LABEL_BYTES, "%.128s %" PRId64, name, id);
-	else
-		snprintf(to, KY_LABEL_BYTES, "%s %" PRId64, kind, id);
-	return to;
-}
-
-const char *ky_api_text_thread(char to[KY_LABEL_BYTES], const struct ky_trace *trace,
-			       uint32_t thread)
-{
-	if (thread >= trace->threads.rows.count)
-		return "";
-	return label(to, ky_text_of(trace, trace->threads.name[thread]), "thread",
-		     trace->threads.tid[thread]);
-}
-
-const char *ky_api_text_process(char to[KY_LABEL_BYTES], const struct ky_trace *trace,
-				uint32_t process)
-{
-	if (process >= trace->processes.rows.count)
-		return "";
-	return label(to, ky_text_of(trace, trace->processes.name[process]), "process",
-		     trace->processes.pid[process]);
-}
-
 /* ---- arguments ---- */
 
 const char *ky_api_text_arg_key(const struct ky_trace *trace, uint32_t arg)

@@ -65,7 +65,6 @@ void ky_api_interrupt(struct ky_api *api);
 
 /* Texts are cut: a hostile trace may have a name of megabytes in each event. */
 #define KY_NAME_BYTES_MAX 4096u
-#define KY_LABEL_BYTES 160
 /* Lists end there: a small file may repeat a long name in thousands of rows. */
 #define KY_LIST_BYTES_MAX (32u << 20)
 
@@ -131,10 +130,6 @@ void ky_api_text(struct ky_json_out *json, const char *key, const struct ky_trac
 /* Write a name; an empty one as "(no name)". */
 void ky_api_text_name(struct ky_json_out *json, const char *key, const struct ky_trace *trace,
 		      uint32_t string);
-const char *ky_api_text_thread(char label[KY_LABEL_BYTES], const struct ky_trace *trace,
-			       uint32_t thread);
-const char *ky_api_text_process(char label[KY_LABEL_BYTES], const struct ky_trace *trace,
-				uint32_t process);
 
 /* Return an argument's key without the prefix that only names the kind of file. */
 const char *ky_api_text_arg_key(const struct ky_trace *trace, uint32_t arg);

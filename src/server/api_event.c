@@ -7,13 +7,13 @@
 #include "server/view_pyramids.h"
 
 #include "model/index.h"
+#include "model/quantity.h"
 #include "query/filter.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- facts ---- */
 
@@ -90,7 +90,7 @@ static void add_state(struct ky_json_out *json, const char *key, const struct ky
 static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_t thread,
 		       int64_t ts)
 {
-	char label[KY_LABEL_BYTES];
+	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
 	const struct ky_index_rows rows = ky_index_get(trace, KY_INDEX_STATE_THREAD, thread);
 	uint32_t low = 0, high = rows.count;
@@ -111,7 +111,7 @@ static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_
 	add_fact(json, "waited for the CPU", "%" PRId64 " ns", states->dur[state]);
 	if (states->waker[state] < trace->threads.rows.count)
 		add_fact(json, "woken by", "%s",
-			 ky_api_text_thread(label, trace, states->waker[state]));
+			 ky_stats_label_thread(label, trace, states->waker[state]));
 }
 
 static void add_sched_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
@@ -128,14 +128,14 @@ static void add_sched_facts(struct ky_json_out *json, const struct ky_view *view
 static void add_state_facts(struct ky_json_out *json, const struct ky_view *view, uint32_t id)
 {
 	const struct ky_trace *const trace = view->trace;
-	char label[KY_LABEL_BYTES];
+	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
 	add_state(json, "state", trace, states->state[id]);
 	if (states->cpu[id] != KY_NONE)
 		add_fact(json, "CPU", "%" PRIu32, states->cpu[id]);
 	if (states->waker[id] < trace->threads.rows.count)
 		add_fact(json, "woken by", "%s",
-			 ky_api_text_thread(label, trace, states->waker[id]));
+			 ky_stats_label_thread(label, trace, states->waker[id]));
 	if (states->io_wait[id] >= 0)
 		add_fact(json, "waiting for I/O", "%s", states->io_wait[id] ? "yes" : "no");
 	if (states->blocked_function[id])
@@ -327,10 +327,10 @@ static struct event read_event(const struct ky_view *view, enum ky_view_kind kin
 /* What a CPU runs has the label of its thread, which may have no name. */
 static void add_name(struct ky_json_out *json, const struct event *event)
 {
-	char label[KY_LABEL_BYTES];
+	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_trace *const trace = event->view->trace;
 	if (event->kind == KY_VIEW_SCHED)
-		ky_json_out_text(json, "name", ky_api_text_thread(label, trace, event->thread));
+		ky_json_out_text(json, "name", ky_stats_label_thread(label, trace, event->thread));
 	else
 		ky_api_text_name(json, "name", trace, event->name);
 }
@@ -374,23 +374,14 @@ bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns)
 	return true;
 }
 
-/* "2026-11-15T18:21:23.517965760Z" */
 static void add_wall(struct ky_json_out *json, const struct ky_api *api, int64_t ns)
 {
+	char text[KY_QUANTITY_DATE_BYTES];
 	int64_t wall;
-	char text[32], whole[80];
-	struct tm tm;
-	if (!ky_api_event_wall(api, ns, &wall)) {
+	if (ky_api_event_wall(api, ns, &wall))
+		ky_json_out_text(json, "wall", ky_quantity_date(text, wall));
+	else
 		ky_json_out_null(json, "wall");
-		return;
-	}
-	const int64_t below = wall % 1000000000 < 0 ? 1000000000 : 0;
-	const int64_t rest = wall % 1000000000 + below;
-	const time_t seconds = (time_t)(wall / 1000000000 - (below != 0));
-	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-		snprintf(text, sizeof(text), "%" PRId64, (int64_t)seconds);
-	snprintf(whole, sizeof(whole), "%s.%09" PRId64 "Z", text, rest);
-	ky_json_out_text(json, "wall", whole);
 }
 
 /* ---- api/event ---- */
@@ -411,7 +402,7 @@ static void add_nothing(struct ky_json_out *json)
 static void add_details(struct ky_json_out *json, const struct ky_api *api,
 			const struct event *event)
 {
-	char label[KY_LABEL_BYTES];
+	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_trace *const trace = api->view->trace;
 	const bool slice = event->kind == KY_VIEW_SLICES;
 	ky_json_out_begin(json, NULL, '{');
@@ -422,8 +413,8 @@ static void add_details(struct ky_json_out *json, const struct ky_api *api,
 			       : event->kind == KY_VIEW_LOSS);
 	ky_json_out_digits(json, "absolute", event->ts);
 	add_wall(json, api, event->ts);
-	ky_json_out_text(json, "process", ky_api_text_process(label, trace, event->process));
-	ky_json_out_text(json, "thread", ky_api_text_thread(label, trace, event->thread));
+	ky_json_out_text(json, "process", ky_stats_label_process(label, trace, event->process));
+	ky_json_out_text(json, "thread", ky_stats_label_thread(label, trace, event->thread));
 	if (slice)
 		ky_api_slice(json, api, event->id);
 	else

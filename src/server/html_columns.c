@@ -14,6 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A column of the file: docs/formats/html.md has the packings. */
+typedef uint64_t get_fn(struct ky_html_data *data, uint32_t row);
+
+struct column {
+	const char *name;
+	enum ky_html_table table;
+	char packing;
+	get_fn *get; /* return a row's value; called in the order of rows */
+};
+
+/* Map 0, -1, 1, -2, ... to 0, 1, 2, 3, ... */
+static uint64_t zigzag(uint64_t value)
+{
+	return value << 1 ^ (value >> 63 ? UINT64_MAX : 0);
+}
+
+static bool arg_is_text(const struct ky_html_data *data, uint32_t arg)
+{
+	const uint8_t type = data->trace->args.type[arg];
+	return type == KY_ARG_STRING || type == KY_ARG_JSON;
+}
+
 /* ---- values ---- */
 
 static uint64_t time_of(const struct ky_html_data *data, int64_t ts)
@@ -123,7 +145,7 @@ static uint64_t slices_row(struct ky_html_data *data, uint32_t row)
 	if (!ky_view_place(data->view, KY_VIEW_SLICES, row, &place))
 		return 0;
 	const int32_t away = (int32_t)place.row - data->trace->slices.depth[row];
-	return ky_html_zigzag((uint64_t)away) & UINT16_MAX;
+	return zigzag((uint64_t)away) & UINT16_MAX;
 }
 
 /* Return the last slice of the track, or its nearest ancestor, that is one level up. */
@@ -279,10 +301,10 @@ static uint64_t args_type(struct ky_html_data *data, uint32_t row)
 static uint64_t args_value(struct ky_html_data *data, uint32_t row)
 {
 	const uint64_t value = data->trace->args.value[row];
-	if (ky_html_arg_is_text(data, row))
+	if (arg_is_text(data, row))
 		return data->strings[value < data->trace->strings.count ? value : 0];
 	if (data->trace->args.type[row] == KY_ARG_INT)
-		return ky_html_zigzag(value);
+		return zigzag(value);
 	return data->trace->args.type[row] == KY_ARG_REAL ? __builtin_bswap64(value) : value;
 }
 
@@ -299,7 +321,7 @@ COLUMN(mappings, name)
  * Packings: t a time, as the difference from the previous one; d a number near the previous one; i a signed number; u, w, l,
  * x unsigned ones of 32, 16, 53 and 64 bits; s a string; b a byte; f a double.
  */
-const struct ky_html_column ky_html_columns[] = {
+static const struct column columns[] = {
 	{"processes.pid", KY_HTML_PROCESSES, 'i', processes_pid},
 	{"processes.name", KY_HTML_PROCESSES, 's', processes_name},
 	{"threads.tid", KY_HTML_THREADS, 'i', threads_tid},
@@ -375,7 +397,7 @@ const struct ky_html_column ky_html_columns[] = {
 	{"mappings.name", KY_HTML_MAPPINGS, 's', mappings_name},
 };
 
-const uint32_t ky_html_columns_count = sizeof(ky_html_columns) / sizeof(ky_html_columns[0]);
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* ---- packing ---- */
 
@@ -389,7 +411,7 @@ struct packer {
 	uint8_t bytes[PIECE_BYTES];
 };
 
-static void mark_texts(struct ky_html_data *data, enum ky_html_table table, ky_html_get_fn *get)
+static void mark_texts(struct ky_html_data *data, enum ky_html_table table, get_fn *get)
 {
 	const struct ky_html_rows *const rows = &data->rows[table];
 	const uint32_t count = ky_html_rows_count(rows);
@@ -406,8 +428,7 @@ static void mark_arg_texts(struct ky_html_data *data)
 	const uint32_t count = ky_html_rows_count(rows);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t row = ky_html_rows_at(rows, i);
-		const uint64_t string =
-			ky_html_arg_is_text(data, row) ? data->trace->args.value[row] : 0;
+		const uint64_t string = arg_is_text(data, row) ? data->trace->args.value[row] : 0;
 		if (string < data->trace->strings.count)
 			data->strings[string] = 1;
 	}
@@ -425,9 +446,9 @@ int ky_html_columns_strings(struct ky_html_data *data)
 	data->strings = calloc((size_t)count + 1, sizeof(*data->strings));
 	if (!data->strings)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < ky_html_columns_count; i++) {
-		if (ky_html_columns[i].packing == 's')
-			mark_texts(data, ky_html_columns[i].table, ky_html_columns[i].get);
+	for (uint32_t i = 0; i < COLUMNS; i++) {
+		if (columns[i].packing == 's')
+			mark_texts(data, columns[i].table, columns[i].get);
 	}
 	mark_texts(data, KY_HTML_SLICES, category_of);
 	mark_arg_texts(data);
@@ -460,9 +481,9 @@ static uint64_t strings_bytes(const struct ky_html_data *data)
 void ky_html_columns_list(const struct ky_html_data *data, struct ky_json_out *json)
 {
 	ky_json_out_begin(json, "columns", '[');
-	for (uint32_t i = 0; i < ky_html_columns_count; i++) {
-		list_column(json, ky_html_columns[i].name, ky_html_columns[i].packing,
-			    ky_html_rows_count(&data->rows[ky_html_columns[i].table]));
+	for (uint32_t i = 0; i < COLUMNS; i++) {
+		list_column(json, columns[i].name, columns[i].packing,
+			    ky_html_rows_count(&data->rows[columns[i].table]));
 	}
 	list_column(json, "slices.listed", 'd', data->rows[KY_HTML_SLICES].listed_count);
 	list_column(json, "strings.bytes", 'u', data->strings_count);
@@ -492,7 +513,7 @@ static void put_double(struct packer *packer, uint64_t bits)
 /* 0 stays 0, so that a missing value does not make the next difference large. */
 static void put_near(struct packer *packer, uint64_t value)
 {
-	put_number(packer, value ? ky_html_zigzag(value - packer->before) + 1 : 0);
+	put_number(packer, value ? zigzag(value - packer->before) + 1 : 0);
 	packer->before = value ? value : packer->before;
 }
 
@@ -502,7 +523,7 @@ static void put(struct packer *packer, const struct ky_html_data *data, char pac
 	if (PIECE_BYTES - packer->used < NUMBER_BYTES_MAX)
 		flush(packer);
 	if (packing == 't') {
-		put_number(packer, ky_html_zigzag(value - packer->before));
+		put_number(packer, zigzag(value - packer->before));
 		packer->before = value;
 	} else if (packing == 'd') {
 		put_near(packer, value);
@@ -513,12 +534,12 @@ static void put(struct packer *packer, const struct ky_html_data *data, char pac
 	} else if (packing == 's') {
 		put_number(packer, value < data->trace->strings.count ? data->strings[value] : 0);
 	} else {
-		put_number(packer, packing == 'i' ? ky_html_zigzag(value) : value);
+		put_number(packer, packing == 'i' ? zigzag(value) : value);
 	}
 }
 
 static void write_column(struct ky_html_data *data, struct packer *packer,
-			 const struct ky_html_column *column)
+			 const struct column *column)
 {
 	const struct ky_html_rows *const rows = &data->rows[column->table];
 	const uint32_t count = ky_html_rows_count(rows);
@@ -557,8 +578,8 @@ void ky_html_columns_write(struct ky_html_data *data, struct ky_html_out *out)
 	struct packer packer = {.out = out};
 	for (uint32_t i = 0; i < data->trace->tracks.rows.count; i++)
 		data->last[i] = KY_NONE;
-	for (uint32_t i = 0; i < ky_html_columns_count; i++) {
-		write_column(data, &packer, &ky_html_columns[i]);
+	for (uint32_t i = 0; i < COLUMNS; i++) {
+		write_column(data, &packer, &columns[i]);
 	}
 	write_listed(data, &packer);
 	write_strings(data, &packer);

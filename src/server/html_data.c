@@ -33,7 +33,8 @@ uint32_t ky_html_rows_find(const struct ky_html_rows *rows, uint32_t row)
 	return low < rows->listed_count && rows->listed[low] == row ? low : KY_NONE;
 }
 
-int ky_html_rows_marked(struct ky_html_rows *rows, const uint8_t *marks, uint32_t count)
+/* Select the rows whose byte is not 0. Return 0 or -ENOMEM. */
+static int rows_marked(struct ky_html_rows *rows, const uint8_t *marks, uint32_t count)
 {
 	uint32_t marked = 0, at = 0;
 	for (uint32_t i = 0; i < count; i++)
@@ -116,7 +117,7 @@ static int list_values_before(struct ky_html_rows *rows, const struct ky_counter
 		seen[counters->track[i]] = 1;
 	}
 	if (result == 0)
-		result = ky_html_rows_marked(&before, marks, rows->first);
+		result = rows_marked(&before, marks, rows->first);
 	free(seen);
 	free(marks);
 	if (result)
@@ -240,7 +241,7 @@ static int choose_marked(struct ky_html_data *data, enum ky_html_table table, ui
 	if (!marks)
 		return -ENOMEM;
 	mark(data, marks);
-	const int result = ky_html_rows_marked(&data->rows[table], marks, count);
+	const int result = rows_marked(&data->rows[table], marks, count);
 	free(marks);
 	return result;
 }

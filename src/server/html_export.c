@@ -42,7 +42,7 @@ struct ky_html_out {
 	uint8_t piece[PIECE_BYTES]; /* compressed */
 };
 
-int ky_html_out_open(struct ky_html_out **out, int fd)
+static int open_out(struct ky_html_out **out, int fd)
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
@@ -57,7 +57,7 @@ int ky_html_out_open(struct ky_html_out **out, int fd)
 	return 0;
 }
 
-void ky_html_out_close(struct ky_html_out **out)
+static void close_out(struct ky_html_out **out)
 {
 	if (!*out)
 		return;
@@ -71,7 +71,8 @@ int ky_html_out_error(const struct ky_html_out *out)
 	return out->error;
 }
 
-int ky_html_out_flush(struct ky_html_out *out)
+/* Write the rest. Return 0 or the first error: -EFBIG or -errno. */
+static int flush_out(struct ky_html_out *out)
 {
 	if (!out->error)
 		out->error = ky_file_write_all(out->fd, out->text, out->used);
@@ -82,12 +83,13 @@ int ky_html_out_flush(struct ky_html_out *out)
 	return out->error;
 }
 
-void ky_html_out_plain(struct ky_html_out *out, const void *bytes, size_t count)
+/* Write bytes unchanged, before and after the data. */
+static void put_plain(struct ky_html_out *out, const void *bytes, size_t count)
 {
 	const char *from = bytes;
 	while (count && !out->error) {
 		if (out->used == OUT_BYTES)
-			ky_html_out_flush(out);
+			flush_out(out);
 		const size_t room = OUT_BYTES - out->used;
 		const size_t now = count < room ? count : room;
 		memcpy(out->text + out->used, from, now);
@@ -102,7 +104,7 @@ static void put_group(struct ky_html_out *out, const uint8_t group[3])
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	if (OUT_BYTES - out->used < 4)
-		ky_html_out_flush(out);
+		flush_out(out);
 	char *const to = out->text + out->used;
 	to[0] = digits[group[0] >> 2];
 	to[1] = digits[(group[0] & 3) << 4 | group[1] >> 4];
@@ -160,7 +162,8 @@ void ky_html_out_data(struct ky_html_out *out, const void *bytes, size_t count)
 	}
 }
 
-void ky_html_out_data_end(struct ky_html_out *out)
+/* End the data. */
+static void end_data(struct ky_html_out *out)
 {
 	out->gzip.next_in = NULL;
 	out->gzip.avail_in = 0;
@@ -191,11 +194,11 @@ static void put_escaped(struct ky_html_out *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '<')
-			ky_html_out_plain(out, "&lt;", 4);
+			put_plain(out, "&lt;", 4);
 		else if (*text == '&')
-			ky_html_out_plain(out, "&amp;", 5);
+			put_plain(out, "&amp;", 5);
 		else
-			ky_html_out_plain(out, text, 1);
+			put_plain(out, text, 1);
 	}
 }
 
@@ -205,13 +208,13 @@ static void put_head(struct ky_html_out *out, struct part head, const char *name
 	size_t begin, end;
 	if (find(head, title_begin, &begin) && find(head, title_end, &end) && begin < end) {
 		begin += strlen(title_begin);
-		ky_html_out_plain(out, head.text, begin);
+		put_plain(out, head.text, begin);
 		put_escaped(out, name ? name : "");
-		ky_html_out_plain(out, " \xc2\xb7 kymo", strlen(" \xc2\xb7 kymo"));
+		put_plain(out, " \xc2\xb7 kymo", strlen(" \xc2\xb7 kymo"));
 		head.text += end;
 		head.bytes -= end;
 	}
-	ky_html_out_plain(out, head.text, head.bytes);
+	put_plain(out, head.text, head.bytes);
 }
 
 /* Write the steps of REALTIME against the trace's clock. */
@@ -294,7 +297,7 @@ static int put_data(struct ky_html_out *out, struct ky_html_data *data)
 		put_u32(out, json.bytes);
 		ky_html_out_data(out, json.data, json.bytes);
 		ky_html_columns_write(data, out);
-		ky_html_out_data_end(out);
+		end_data(out);
 	}
 	ky_buffer_free(&json);
 	return error;
@@ -324,23 +327,23 @@ static int put_page(struct ky_html_out *out, struct ky_html_data *data, struct p
 	static const char end[] = "</script>";
 	const size_t rest = data_at + strlen(marker);
 	put_head(out, (struct part){page.text, data_at}, data->view->name);
-	ky_html_out_plain(out, begin, strlen(begin));
+	put_plain(out, begin, strlen(begin));
 	const int error = put_data(out, data);
 	if (error)
 		return error;
-	ky_html_out_plain(out, end, strlen(end));
-	ky_html_out_plain(out, page.text + rest, page.bytes - rest);
-	return ky_html_out_flush(out);
+	put_plain(out, end, strlen(end));
+	put_plain(out, page.text + rest, page.bytes - rest);
+	return flush_out(out);
 }
 
 static int write_file(int fd, struct ky_html_data *data, struct part page, size_t data_at)
 {
 	struct ky_html_out *out;
-	int error = ky_html_out_open(&out, fd);
+	int error = open_out(&out, fd);
 	if (error)
 		return error;
 	error = put_page(out, data, page, data_at);
-	ky_html_out_close(&out);
+	close_out(&out);
 	return error;
 }
 

@@ -50,8 +50,6 @@ static inline uint32_t ky_html_rows_at(const struct ky_html_rows *rows, uint32_t
 
 /* Return a row's number in the file, or KY_NONE. */
 uint32_t ky_html_rows_find(const struct ky_html_rows *rows, uint32_t row);
-/* Select the rows whose byte is not 0. Return 0 or -ENOMEM. */
-int ky_html_rows_marked(struct ky_html_rows *rows, const uint8_t *marks, uint32_t count);
 
 /* Times of a table's rows. dur may be NULL. */
 struct ky_html_times {
@@ -105,41 +103,8 @@ void ky_html_data_free(struct ky_html_data *data);
 
 /* Compresses, encodes as base64, and writes. After an error nothing more is done. */
 struct ky_html_out;
-int ky_html_out_open(struct ky_html_out **out, int fd);
-void ky_html_out_close(struct ky_html_out **out);
-/* Write bytes unchanged, before and after the data. */
-void ky_html_out_plain(struct ky_html_out *out, const void *bytes, size_t count);
 void ky_html_out_data(struct ky_html_out *out, const void *bytes, size_t count);
-/* End the data. */
-void ky_html_out_data_end(struct ky_html_out *out);
-/* Write the rest. Return 0 or the first error: -EFBIG or -errno. */
-int ky_html_out_flush(struct ky_html_out *out);
 int ky_html_out_error(const struct ky_html_out *out);
-
-/* A column of the file: docs/formats/html.md has the packings. */
-typedef uint64_t ky_html_get_fn(struct ky_html_data *data, uint32_t row);
-
-struct ky_html_column {
-	const char *name;
-	enum ky_html_table table;
-	char packing;
-	ky_html_get_fn *get; /* return a row's value; called in the order of rows */
-};
-
-extern const struct ky_html_column ky_html_columns[];
-extern const uint32_t ky_html_columns_count;
-
-/* Map 0, -1, 1, -2, ... to 0, 1, 2, 3, ... */
-static inline uint64_t ky_html_zigzag(uint64_t value)
-{
-	return value << 1 ^ (value >> 63 ? UINT64_MAX : 0);
-}
-
-static inline bool ky_html_arg_is_text(const struct ky_html_data *data, uint32_t arg)
-{
-	const uint8_t type = data->trace->args.type[arg];
-	return type == KY_ARG_STRING || type == KY_ARG_JSON;
-}
 
 /* Number the strings that columns use. Return 0 or -ENOMEM. */
 int ky_html_columns_strings(struct ky_html_data *data);

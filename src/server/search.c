@@ -14,23 +14,35 @@
 #include "server/api.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wctype.h>
 
 /* ---- case folding ---- */
 
-void ky_search_fold_open(struct ky_search_fold *fold)
+struct fold {
+	locale_t locale; /* 0: folds ASCII only */
+	char *text;      /* the last folded text */
+	size_t bytes, room;
+};
+
+static char fold_ascii(char c)
 {
-	*fold = (struct ky_search_fold){.locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0)};
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-void ky_search_fold_close(struct ky_search_fold *fold)
+static void open_fold(struct fold *fold)
+{
+	*fold = (struct fold){.locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0)};
+}
+
+static void close_fold(struct fold *fold)
 {
 	if (fold->locale)
 		freelocale(fold->locale);
 	KY_ARRAY_FREE(fold->text, fold->room);
-	*fold = (struct ky_search_fold){0};
+	*fold = (struct fold){0};
 }
 
 static uint32_t decode(const uint8_t *s, size_t bytes)
@@ -55,7 +67,7 @@ static size_t encode(uint32_t code, char *to)
 }
 
 /* Append one character in lower case, and return how many bytes it had. */
-static size_t fold_one(struct ky_search_fold *fold, const uint8_t *s, const uint8_t *end)
+static size_t fold_one(struct fold *fold, const uint8_t *s, const uint8_t *end)
 {
 	const size_t bytes = *s < 0x80 ? 1 : ky_utf8_sequence(s, end);
 	char *const to = fold->text + fold->bytes;
@@ -64,13 +76,13 @@ static size_t fold_one(struct ky_search_fold *fold, const uint8_t *s, const uint
 			encode((uint32_t)towlower_l((wint_t)decode(s, bytes), fold->locale), to);
 		return bytes;
 	}
-	to[0] = ky_search_fold_ascii((char)*s);
+	to[0] = fold_ascii((char)*s);
 	fold->bytes++;
 	return 1;
 }
 
 /* A lower-case character may be longer than its upper case: at most twice. */
-bool ky_search_fold_text(struct ky_search_fold *fold, const char *text, size_t bytes)
+static bool fold_text(struct fold *fold, const char *text, size_t bytes)
 {
 	const uint8_t *s = (const uint8_t *)text;
 	const uint8_t *const end = s + bytes;
@@ -95,7 +107,7 @@ struct looking {
 	struct ky_api *api;
 	const struct ky_trace *trace;
 	struct ky_search *search;
-	struct ky_search_fold fold;
+	struct fold fold;
 	char *needle; /* folded */
 	size_t needle_bytes;
 	bool names, categories, args;
@@ -114,7 +126,7 @@ static bool contains(struct looking *looking, const char *text, size_t bytes)
 {
 	if (bytes * 2 < looking->needle_bytes)
 		return false;
-	if (!ky_search_fold_text(&looking->fold, text, bytes)) {
+	if (!fold_text(&looking->fold, text, bytes)) {
 		looking->error = -ENOMEM;
 		return false;
 	}
@@ -147,7 +159,7 @@ static bool only_of(const char *text, size_t bytes, const char *characters)
 static bool begins(const char *text, const char *with, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
-		if (ky_search_fold_ascii(text[i]) != ky_search_fold_ascii(with[i]))
+		if (fold_ascii(text[i]) != fold_ascii(with[i]))
 			return false;
 	}
 	return true;
@@ -193,7 +205,7 @@ static int read_text(struct looking *looking, const char *text)
 {
 	const char *const wanted = read_prefix(looking, text);
 	const size_t bytes = strnlen(wanted, TEXT_BYTES_MAX);
-	if (!ky_search_fold_text(&looking->fold, wanted, bytes))
+	if (!fold_text(&looking->fold, wanted, bytes))
 		return -ENOMEM;
 	looking->needle = malloc(looking->fold.bytes + 1);
 	if (!looking->needle)
@@ -209,7 +221,7 @@ static int read_text(struct looking *looking, const char *text)
 static int open_looking(struct looking *looking, const char *text)
 {
 	const size_t strings = (size_t)looking->trace->strings.count + 1;
-	ky_search_fold_open(&looking->fold);
+	open_fold(&looking->fold);
 	looking->by_name = calloc(strings, 1);
 	looking->by_value = calloc(strings, 1);
 	looking->by_key = calloc(strings, 1);
@@ -225,7 +237,7 @@ static int open_looking(struct looking *looking, const char *text)
 
 static void close_looking(struct looking *looking)
 {
-	ky_search_fold_close(&looking->fold);
+	close_fold(&looking->fold);
 	free(looking->needle);
 	free(looking->by_name);
 	free(looking->by_value);

@@ -10,26 +10,7 @@
 
 #include "server/view.h"
 
-#include <locale.h>
 #include <pthread.h>
-
-/* ---- case folding ---- */
-
-struct ky_search_fold {
-	locale_t locale; /* 0: folds ASCII only */
-	char *text;      /* the last folded text */
-	size_t bytes, room;
-};
-
-void ky_search_fold_open(struct ky_search_fold *fold);
-void ky_search_fold_close(struct ky_search_fold *fold);
-/* Fold a text into fold->text. Invalid UTF-8 stays unchanged. Return false without memory. */
-bool ky_search_fold_text(struct ky_search_fold *fold, const char *text, size_t bytes);
-
-static inline char ky_search_fold_ascii(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
 
 /* ---- sets of rows ---- */
 

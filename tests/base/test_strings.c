@@ -76,12 +76,38 @@ static void broken_utf8_is_replaced(void **state)
 	ky_strings_free(&strings);
 }
 
+static uint32_t apart(const char *a, const char *b)
+{
+	assert_int_equal(ky_strings_distance(a, strlen(a), b, strlen(b)),
+			 ky_strings_distance(b, strlen(b), a, strlen(a)));
+	return ky_strings_distance(a, strlen(a), b, strlen(b));
+}
+
+static void words_are_as_far_apart_as_their_letters(void **state)
+{
+	char longest[KY_STRINGS_WORD_BYTES_MAX + 1];
+	(void)state;
+	assert_int_equal(apart("", ""), 0);
+	assert_int_equal(apart("", "view"), 4);
+	assert_int_equal(apart("report", "report"), 0);
+	assert_int_equal(apart("rport", "report"), 1);
+	assert_int_equal(apart("rebort", "report"), 1);
+	assert_int_equal(apart("rpeort", "report"), 1);
+	assert_int_equal(apart("veiw", "list"), 4);
+	assert_int_equal(apart("kitten", "sitting"), 3);
+	memset(longest, 'x', sizeof(longest));
+	assert_int_equal(ky_strings_distance("x", 1, longest, sizeof(longest) - 1),
+			 sizeof(longest) - 2);
+	assert_int_equal(ky_strings_distance("x", 1, longest, sizeof(longest)), UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_texts_have_one_number),
 		cmocka_unit_test(no_text_is_not_the_empty_text),
 		cmocka_unit_test(broken_utf8_is_replaced),
+		cmocka_unit_test(words_are_as_far_apart_as_their_letters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

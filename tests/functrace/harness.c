@@ -420,3 +420,47 @@ uint64_t harness_begins(const struct harness_events *all, const char *name)
 			 strcmp(all->events[i].name, name) == 0;
 	return count;
 }
+
+void harness_check(const struct harness *h, uint64_t open)
+{
+	struct harness_events all = harness_read(h);
+	harness_check_nesting(&all, open);
+	harness_free(&all);
+}
+
+uint64_t harness_begun(const struct harness *h, const char *name)
+{
+	struct harness_events all = harness_read(h);
+	const uint64_t count = harness_begins(&all, name);
+	harness_free(&all);
+	return count;
+}
+
+struct ky_agent_state *harness_state(const struct harness *h)
+{
+	return (struct ky_agent_state *)(uintptr_t)(h->home->states + h->home->state_bytes);
+}
+
+/* ---- functions to hook ---- */
+
+HOOKABLE int add(int a, int b)
+{
+	return a + b;
+}
+
+HOOKABLE uint64_t factorial(uint64_t n)
+{
+	if (n < 2)
+		return 1;
+	uint64_t smaller = factorial(n - 1);
+	KEEP_CALL(smaller);
+	return n * smaller;
+}
+
+HOOKABLE int work(int n)
+{
+	unsigned sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += (unsigned)add(i, i);
+	return (int)sum;
+}

@@ -15,6 +15,9 @@
 #include "functrace/stub.h"
 #include "hookable.h"
 
+typedef void function_fn(void);
+#define HOOK(h, function) harness_hook(h, (function_fn *)(function), #function, KY_STUB_CALL)
+
 #define HARNESS_FUNCTIONS_MAX 64u
 #define HARNESS_EVENTS_MAX (1u << 22)
 
@@ -70,5 +73,19 @@ void harness_free(struct harness_events *events);
 void harness_check_nesting(const struct harness_events *events, uint64_t open);
 /* Return how often that function's span begins. */
 uint64_t harness_begins(const struct harness_events *events, const char *name);
+/* Do both with the events that the drum has now. */
+void harness_check(const struct harness *h, uint64_t open);
+uint64_t harness_begun(const struct harness *h, const char *name);
+/* Return the first thread's state. */
+struct ky_agent_state *harness_state(const struct harness *h);
+
+/* ---- functions to hook ---- */
+
+/* Keep the compiler from making a loop of a recursion. */
+#define KEEP_CALL(result) __asm__ volatile("" : "+r"(result))
+
+HOOKABLE int add(int a, int b);
+HOOKABLE uint64_t factorial(uint64_t n);
+HOOKABLE int work(int n);
 
 #endif

@@ -12,7 +12,6 @@
 
 #define TIMES 20000
 
-typedef void function_fn(void);
 static struct harness harness;
 
 static void *throw_in_thread(void *argument)

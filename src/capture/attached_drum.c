@@ -371,8 +371,8 @@ static uint64_t blocks_written(const struct ky_attached_drum *d, uint32_t ring)
 {
 	const struct ky_drum_ring *entry = &d->pieces.view.rings[ring];
 	uint64_t blocks = load(&entry->bytes) / KY_BLOCK_BYTES;
-	if (ring < d->pieces.sources_count && d->pieces.sources[ring]->cursor.blocks)
-		blocks = d->pieces.sources[ring]->cursor.blocks;
+	if (ring < d->pieces.inputs_count && d->pieces.inputs[ring]->cursor.blocks)
+		blocks = d->pieces.inputs[ring]->cursor.blocks;
 	const uint64_t head = __atomic_load_n(&entry->head, __ATOMIC_ACQUIRE);
 	return head < blocks ? head : blocks;
 }

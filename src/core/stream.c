@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.c: merge the rings. A heap orders the sources by the time of their next event; the earliest is read for as long
+ * stream.c: merge the rings. A queue orders the inputs by the time of their next event; the earliest is read for as long
  * as it stays the earliest, so that one busy thread costs no comparisons.
  */
 #include "core/stream.h"
@@ -45,132 +45,131 @@ static void damage(struct ky_stream *s, uint64_t at)
 }
 
 /* Add the damage that the ring's cursor has found. */
-static void collect_damage(struct ky_stream *s, struct ky_stream_source *source)
+static void collect_damage(struct ky_stream *s, struct ky_stream_input *input)
 {
-	if (source->cursor.damaged)
-		damage(s, source->cursor.damaged_at);
-	source->cursor.damaged = 0;
+	if (input->cursor.damaged)
+		damage(s, input->cursor.damaged_at);
+	input->cursor.damaged = 0;
 }
 
-static void populate_ring(const struct ky_stream *s, struct ky_stream_source *source)
+static void populate_ring(const struct ky_stream *s, struct ky_stream_input *input)
 {
-	const struct ky_ring_cursor *c = &source->cursor;
+	const struct ky_ring_cursor *c = &input->cursor;
 	const uint64_t head = __atomic_load_n(&s->view.rings[c->ring].head, __ATOMIC_RELAXED);
 	if (head >= c->blocks)
 		return; /* in a later lap, or not found yet */
 	const uint64_t ahead = head < POPULATE_BLOCKS_MAX ? head : POPULATE_BLOCKS_MAX;
-	const uint64_t from = source->populated > head ? source->populated : head;
+	const uint64_t from = input->populated > head ? input->populated : head;
 	const uint64_t until = head + ahead < c->blocks ? head + ahead : c->blocks;
 	if (from >= head + ahead / 2 || from >= until) /* rarely much, not often little */
 		return;
 	(void)ky_os_populate((uint8_t *)(uintptr_t)s->view.base + c->at + from * KY_BLOCK_BYTES,
 			     (until - from) * KY_BLOCK_BYTES);
-	source->populated = until;
+	input->populated = until;
 }
 
 static void populate_rings(struct ky_stream *s)
 {
-	for (uint32_t i = 0; s->populating && i < s->sources_count; i++)
-		populate_ring(s, s->sources[i]);
+	for (uint32_t i = 0; s->populating && i < s->inputs_count; i++)
+		populate_ring(s, s->inputs[i]);
 }
 
-static bool read_piece(struct ky_stream *s, struct ky_stream_source *source)
+static bool read_piece(struct ky_stream *s, struct ky_stream_input *input)
 {
-	if (!source->words || s->pieces_left == 0)
+	if (!input->words || s->pieces_left == 0)
 		return false;
 	if (s->pieces_left-- % POPULATE_PIECES == 0)
 		populate_rings(s);
-	const bool more = ky_ring_read(&s->view, &source->cursor, source->words, &source->block);
-	collect_damage(s, source);
+	const bool more = ky_ring_read(&s->view, &input->cursor, input->words, &input->block);
+	collect_damage(s, input);
 	return more;
 }
 
-static void new_piece(struct ky_stream *s, struct ky_stream_source *source)
+static void new_piece(struct ky_stream *s, struct ky_stream_input *input)
 {
-	struct ky_block *b = &source->block;
+	struct ky_block *b = &input->block;
 	bool renamed = false;
-	source->at = 0;
+	input->at = 0;
 	KY_ASSERT(b->count <= KY_BLOCK_WORDS && b->events <= b->count);
 	if (s->wanted || s->start_ticks)
-		ky_block_select(b, source->words, is_wanted, s);
-	source->high = b->high;
+		ky_block_select(b, input->words, is_wanted, s);
+	input->high = b->high;
 	struct ky_thread *thread = ky_sites_thread(&s->sites, b->pid, b->tid, b->name, &renamed);
 	if (thread)
-		source->thread = thread;
+		input->thread = thread;
 	if (thread && renamed && s->sink.thread)
 		s->sink.thread(s->sink.context, thread);
 	s->lost += b->lost;
 }
 
-static void report_loss(struct ky_stream *s, struct ky_stream_source *source)
+static void report_loss(struct ky_stream *s, struct ky_stream_input *input)
 {
-	if (source->block.lost == 0 || !source->thread)
+	if (input->block.lost == 0 || !input->thread)
 		return;
 	const struct ky_event event = {
 		.kind = KYMO_KIND_LOST,
-		.time_ns = ky_clock_map_ns(&s->clock, source->next_ticks),
-		.id = source->block.lost,
-		.thread = source->thread,
+		.time_ns = ky_clock_map_ns(&s->clock, input->next_ticks),
+		.id = input->block.lost,
+		.thread = input->thread,
 		.name = {"events lost", 11},
 	};
-	source->block.lost = 0;
+	input->block.lost = 0;
 	s->sink.event(s->sink.context, &event);
 }
 
 /* Set next_ticks to that of the next event; read on as needed. Return false when there is none now. */
-static bool advance(struct ky_stream *s, struct ky_stream_source *source)
+static bool advance(struct ky_stream *s, struct ky_stream_input *input)
 {
 	for (;;) {
-		while (source->at < source->block.count) {
-			const uint64_t word = source->words[source->at];
+		while (input->at < input->block.count) {
+			const uint64_t word = input->words[input->at];
 			if (KY_WORD_SITE(word) >= KY_CONTROL_MAX) {
-				source->next_ticks =
-					(uint64_t)source->high << 32 | KY_WORD_LOW(word);
+				input->next_ticks = (uint64_t)input->high << 32 | KY_WORD_LOW(word);
 				return true;
 			}
 			if (KY_WORD_SITE(word) == KY_CONTROL_HIGH)
-				source->high = KY_WORD_LOW(word);
-			source->at += 1 + KY_WORD_LENGTH(word);
+				input->high = KY_WORD_LOW(word);
+			input->at += 1 + KY_WORD_LENGTH(word);
 		}
-		const uint64_t lost = source->block.lost;
-		if (!read_piece(s, source)) {
-			source->at = source->block.count = 0;
-			source->block.lost = lost; /* reported with the next event */
+		const uint64_t lost = input->block.lost;
+		if (!read_piece(s, input)) {
+			input->at = input->block.count = 0;
+			input->block.lost = lost; /* reported with the next event */
 			return false;
 		}
-		new_piece(s, source);
-		source->block.lost += lost;
+		new_piece(s, input);
+		input->block.lost += lost;
 	}
 }
 
 /* Return where in the drum a word of the piece came from; right unless events were filtered out. */
-static uint64_t place_of(const struct ky_stream_source *source, const uint64_t *word)
+static uint64_t place_of(const struct ky_stream_input *input, const uint64_t *word)
 {
-	KY_ASSERT(word >= source->words && word < source->words + KY_BLOCK_WORDS);
-	const uint64_t block = source->block.number & (source->cursor.blocks - 1);
-	const uint64_t words = source->block.from + (uint64_t)(word - source->words);
-	return source->cursor.at + block * KY_BLOCK_BYTES + (KY_BLOCK_HEAD_WORDS + words) * 8;
+	KY_ASSERT(word >= input->words && word < input->words + KY_BLOCK_WORDS);
+	const uint64_t block = input->block.number & (input->cursor.blocks - 1);
+	const uint64_t words = input->block.from + (uint64_t)(word - input->words);
+	return input->cursor.at + block * KY_BLOCK_BYTES + (KY_BLOCK_HEAD_WORDS + words) * 8;
 }
 
-static void emit(struct ky_stream *s, struct ky_stream_source *source)
+static void emit(struct ky_stream *s, struct ky_stream_input *input)
 {
-	KY_ASSERT(source->at < source->block.count);
-	const uint64_t *words = &source->words[source->at];
-	source->at += 1 + KY_WORD_LENGTH(words[0]);
-	KY_ASSERT(source->at <= source->block.count);
+	KY_ASSERT(input->at < input->block.count);
+	const uint64_t *words = &input->words[input->at];
+	input->at += 1 + KY_WORD_LENGTH(words[0]);
+	KY_ASSERT(input->at <= input->block.count);
 	const struct ky_site *site = ky_sites_get(&s->sites, words[0]);
-	if (!site || !source->thread) {
-		damage(s, place_of(source, words));
+	if (!site || !input->thread) {
+		damage(s, place_of(input, words));
 		return;
 	}
 	struct ky_event event;
-	ky_decode(&s->decoder, site, words, ky_clock_map_ns(&s->clock, source->next_ticks),
+	ky_decode(&s->decoder, site, words, ky_clock_map_ns(&s->clock, input->next_ticks),
 		  &s->clock, &event);
-	event.thread = source->thread;
-	if (s->decoder.tid != 0 && s->decoder.tid != source->thread->tid) {
+	event.thread = input->thread;
+	if (s->decoder.tid != 0 && s->decoder.tid != input->thread->tid) {
 		bool renamed = false;
 		const struct ky_thread *other =
-			ky_sites_thread(&s->sites, source->block.pid, (uint32_t)s->decoder.tid,
+			ky_sites_thread(&s->sites, input->block.pid, (uint32_t)s->decoder.tid,
 					KY_SITES_SAME_NAME, &renamed);
 		if (other && renamed && s->sink.thread)
 			s->sink.thread(s->sink.context, other);
@@ -181,39 +180,39 @@ static void emit(struct ky_stream *s, struct ky_stream_source *source)
 	s->sink.event(s->sink.context, &event);
 }
 
-/* The heap: the earliest next event is on top. */
+/* The queue: the earliest next event is on top. */
 static void sift_down(struct ky_stream *s, uint32_t at)
 {
-	struct ky_stream_source *moving = s->heap[at];
+	struct ky_stream_input *moving = s->queue[at];
 	for (;;) {
 		uint32_t child = 2 * at + 1;
-		if (child >= s->heap_count)
+		if (child >= s->queue_count)
 			break;
-		if (child + 1 < s->heap_count &&
-		    s->heap[child + 1]->next_ticks < s->heap[child]->next_ticks)
+		if (child + 1 < s->queue_count &&
+		    s->queue[child + 1]->next_ticks < s->queue[child]->next_ticks)
 			child++;
-		if (moving->next_ticks <= s->heap[child]->next_ticks)
+		if (moving->next_ticks <= s->queue[child]->next_ticks)
 			break;
-		s->heap[at] = s->heap[child];
+		s->queue[at] = s->queue[child];
 		at = child;
 	}
-	s->heap[at] = moving;
+	s->queue[at] = moving;
 }
 
 static uint64_t second_ticks(const struct ky_stream *s)
 {
 	uint64_t ticks = UINT64_MAX;
-	for (uint32_t i = 1; i < 3 && i < s->heap_count; i++)
-		if (s->heap[i]->next_ticks < ticks)
-			ticks = s->heap[i]->next_ticks;
+	for (uint32_t i = 1; i < 3 && i < s->queue_count; i++)
+		if (s->queue[i]->next_ticks < ticks)
+			ticks = s->queue[i]->next_ticks;
 	return ticks;
 }
 
-/* Deliver events of the earliest source as long as it stays the earliest. */
+/* Deliver events of the earliest input as long as it stays the earliest. */
 static void run_top(struct ky_stream *s, uint64_t horizon)
 {
-	KY_ASSERT(s->heap_count && s->heap_count <= s->sources_count);
-	struct ky_stream_source *top = s->heap[0];
+	KY_ASSERT(s->queue_count && s->queue_count <= s->inputs_count);
+	struct ky_stream_input *top = s->queue[0];
 	uint64_t until = second_ticks(s);
 	until = until < horizon ? until : horizon;
 	bool more = true;
@@ -224,8 +223,8 @@ static void run_top(struct ky_stream *s, uint64_t horizon)
 		KY_ASSERT(!more || top->at < top->block.count);
 	} while (more && top->next_ticks <= until);
 	if (!more) {
-		s->heap[0] = s->heap[--s->heap_count];
-		if (s->heap_count == 0)
+		s->queue[0] = s->queue[--s->queue_count];
+		if (s->queue_count == 0)
 			return;
 	}
 	sift_down(s, 0);
@@ -233,74 +232,74 @@ static void run_top(struct ky_stream *s, uint64_t horizon)
 
 static void read_merged(struct ky_stream *s, uint64_t horizon)
 {
-	s->heap_count = 0;
-	for (uint32_t i = 0; i < s->sources_count; i++)
-		if (advance(s, s->sources[i]))
-			s->heap[s->heap_count++] = s->sources[i];
-	KY_ASSERT(s->heap_count <= s->sources_count);
-	for (uint32_t i = s->heap_count / 2; i-- > 0;)
+	s->queue_count = 0;
+	for (uint32_t i = 0; i < s->inputs_count; i++)
+		if (advance(s, s->inputs[i]))
+			s->queue[s->queue_count++] = s->inputs[i];
+	KY_ASSERT(s->queue_count <= s->inputs_count);
+	for (uint32_t i = s->queue_count / 2; i-- > 0;)
 		sift_down(s, i);
 	/* With a limit per call the rest waits: it would come out of order. */
-	while (s->heap_count && s->heap[0]->next_ticks <= horizon &&
+	while (s->queue_count && s->queue[0]->next_ticks <= horizon &&
 	       (s->pieces_left || s->pieces_max == 0))
 		run_top(s, horizon);
 }
 
 static void read_blocks(struct ky_stream *s)
 {
-	const uint32_t count = s->sources_count, first = s->turn;
+	const uint32_t count = s->inputs_count, first = s->turn;
 	for (uint32_t i = 0; i < count; i++) {
-		struct ky_stream_source *source = s->sources[(first + i) % count];
-		while (read_piece(s, source)) {
-			new_piece(s, source);
-			s->events += source->block.events;
-			if (source->thread && (source->block.count || source->block.lost))
-				s->sink.block(s->sink.context, &source->block, source->thread);
+		struct ky_stream_input *input = s->inputs[(first + i) % count];
+		while (read_piece(s, input)) {
+			new_piece(s, input);
+			s->events += input->block.events;
+			if (input->thread && (input->block.count || input->block.lost))
+				s->sink.block(s->sink.context, &input->block, input->thread);
 		}
 		if (s->pieces_left ==
-		    0) { /* the next call begins with the sources that had no turn */
+		    0) { /* the next call begins with the inputs that had no turn */
 			s->turn = (first + i + 1) % count;
 			return;
 		}
 	}
 }
 
-static int add_sources(struct ky_stream *s, bool newest)
+static int add_inputs(struct ky_stream *s, bool newest)
 {
 	const uint32_t rings = ky_drum_view_rings(&s->view);
-	if (rings <= s->sources_count)
+	if (rings <= s->inputs_count)
 		return 0;
-	struct ky_stream_source **sources =
-		realloc(s->sources, rings * sizeof(struct ky_stream_source *));
-	if (sources)
-		s->sources = sources;
-	struct ky_stream_source **heap =
-		realloc(s->heap, rings * sizeof(struct ky_stream_source *));
-	if (heap)
-		s->heap = heap;
-	if (!sources || !heap)
+	struct ky_stream_input **inputs =
+		realloc(s->inputs, rings * sizeof(struct ky_stream_input *));
+	if (inputs)
+		s->inputs = inputs;
+	struct ky_stream_input **queue =
+		realloc(s->queue, rings * sizeof(struct ky_stream_input *));
+	if (queue)
+		s->queue = queue;
+	if (!inputs || !queue)
 		return -ENOMEM;
-	for (; s->sources_count < rings; s->sources_count++) {
-		struct ky_stream_source *source = calloc(1, sizeof(*source));
-		if (!source)
+	for (; s->inputs_count < rings; s->inputs_count++) {
+		struct ky_stream_input *input = calloc(1, sizeof(*input));
+		if (!input)
 			return -ENOMEM;
-		ky_ring_cursor_init(&source->cursor, s->sources_count, newest);
-		s->sources[s->sources_count] = source;
+		ky_ring_cursor_init(&input->cursor, s->inputs_count, newest);
+		s->inputs[s->inputs_count] = input;
 	}
 	return 0;
 }
 
-static int take_ring(struct ky_stream *s, struct ky_stream_source *source)
+static int take_ring(struct ky_stream *s, struct ky_stream_input *input)
 {
-	s->rings_bytes += source->cursor.blocks * KY_BLOCK_BYTES;
+	s->rings_bytes += input->cursor.blocks * KY_BLOCK_BYTES;
 	if (s->rings_bytes > s->view.header.space_bytes) {
 		damage(s,
-		       s->view.header.rings_at + source->cursor.ring * sizeof(struct ky_drum_ring));
+		       s->view.header.rings_at + input->cursor.ring * sizeof(struct ky_drum_ring));
 		return 0;
 	}
-	KY_ASSERT(!source->words && source->cursor.blocks);
-	source->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
-	return source->words ? 0 : -ENOMEM;
+	KY_ASSERT(!input->words && input->cursor.blocks);
+	input->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
+	return input->words ? 0 : -ENOMEM;
 }
 
 /* Find the rings that are complete by now. */
@@ -308,15 +307,15 @@ static int find_rings(struct ky_stream *s)
 {
 	int error = 0;
 	s->pieces_left = 0;
-	for (uint32_t i = 0; error == 0 && i < s->sources_count; i++) {
-		struct ky_stream_source *source = s->sources[i];
-		if (source->cursor.blocks == 0 && ky_ring_find(&s->view, &source->cursor))
-			error = take_ring(s, source);
-		if (source->words)
-			s->pieces_left += 4 * source->cursor.blocks;
+	for (uint32_t i = 0; error == 0 && i < s->inputs_count; i++) {
+		struct ky_stream_input *input = s->inputs[i];
+		if (input->cursor.blocks == 0 && ky_ring_find(&s->view, &input->cursor))
+			error = take_ring(s, input);
+		if (input->words)
+			s->pieces_left += 4 * input->cursor.blocks;
 	}
-	/* Each source has its turn. */
-	const uint64_t most = s->pieces_max + 2 * (uint64_t)s->sources_count;
+	/* Each input has its turn. */
+	const uint64_t most = s->pieces_max + 2 * (uint64_t)s->inputs_count;
 	if (s->pieces_max && s->pieces_left > most)
 		s->pieces_left = most;
 	return error;
@@ -325,15 +324,15 @@ static int find_rings(struct ky_stream *s)
 /* Skip to where each ring is now, so that only later events are read and the count of events is right. */
 static void skip_all(struct ky_stream *s)
 {
-	for (uint32_t i = 0; i < s->sources_count; i++) {
-		struct ky_stream_source *source = s->sources[i];
-		while (read_piece(s, source))
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		struct ky_stream_input *input = s->inputs[i];
+		while (read_piece(s, input))
 			;
-		source->block.count = 0;
-		source->block.lost = 0;
+		input->block.count = 0;
+		input->block.lost = 0;
 		/* The ring was not complete yet: all events in it will be new. */
-		if (source->cursor.number == UINT64_MAX)
-			ky_ring_cursor_init(&source->cursor, i, false);
+		if (input->cursor.number == UINT64_MAX)
+			ky_ring_cursor_init(&input->cursor, i, false);
 	}
 }
 
@@ -355,7 +354,7 @@ int ky_stream_open(struct ky_stream *s, const void *base, uint64_t bytes, const 
 	if (error == 0)
 		error = ky_clock_map_update(&s->clock, &s->view);
 	if (error == 0)
-		error = add_sources(s, newest);
+		error = add_inputs(s, newest);
 	if (error == 0)
 		error = find_rings(s);
 	if (error)
@@ -367,12 +366,12 @@ int ky_stream_open(struct ky_stream *s, const void *base, uint64_t bytes, const 
 
 void ky_stream_close(struct ky_stream *s)
 {
-	for (uint32_t i = 0; i < s->sources_count; i++) {
-		free(s->sources[i]->words);
-		free(s->sources[i]);
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		free(s->inputs[i]->words);
+		free(s->inputs[i]);
 	}
-	free(s->sources);
-	free(s->heap);
+	free(s->inputs);
+	free(s->queue);
 	free(s->wanted);
 	free(s->globs);
 	ky_sites_close(&s->sites);
@@ -382,7 +381,7 @@ void ky_stream_close(struct ky_stream *s)
 
 static int update_rings(struct ky_stream *s)
 {
-	const int error = add_sources(s, false);
+	const int error = add_inputs(s, false);
 	return error ? error : find_rings(s);
 }
 
@@ -430,12 +429,12 @@ void ky_stream_populate(struct ky_stream *s)
 
 bool ky_stream_pending(const struct ky_stream *s)
 {
-	if (ky_drum_view_rings(&s->view) > s->sources_count)
+	if (ky_drum_view_rings(&s->view) > s->inputs_count)
 		return true;
-	for (uint32_t i = 0; i < s->sources_count; i++) {
-		const struct ky_stream_source *source = s->sources[i];
-		const struct ky_ring_cursor *c = &source->cursor;
-		if (source->at < source->block.count)
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		const struct ky_stream_input *input = s->inputs[i];
+		const struct ky_ring_cursor *c = &input->cursor;
+		if (input->at < input->block.count)
 			return true;
 		const uint64_t head = __atomic_load_n(&s->view.rings[i].head, __ATOMIC_RELAXED);
 		if (head > c->number + 1 || (head > c->number && ky_ring_news(&s->view, c)))
@@ -447,8 +446,8 @@ bool ky_stream_pending(const struct ky_stream *s)
 uint32_t ky_stream_pressure(const struct ky_stream *s)
 {
 	uint32_t worst = 0;
-	for (uint32_t i = 0; i < s->sources_count; i++) {
-		const struct ky_ring_cursor *c = &s->sources[i]->cursor;
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		const struct ky_ring_cursor *c = &s->inputs[i]->cursor;
 		const uint64_t head = __atomic_load_n(&s->view.rings[i].head, __ATOMIC_RELAXED);
 		if (c->blocks == 0 || head <= c->number)
 			continue;

@@ -6,11 +6,11 @@
  *   ring 1 ─ cursor ─ piece ─┼─ the earliest next ─▶ decode ─▶ event()
  *   ring 2 ─ cursor ─ piece ─┘
  *
- * Each source holds one copied piece of a block at a time. Events are delivered up to the horizon, the last reading of the
+ * Each input holds one copied piece of a block at a time. Events are delivered up to the horizon, the last reading of the
  * clocks; newer ones wait for the next call. It trusts nothing in the drum, so it works on any process's.
  *
- * Invariants: sources[i] reads ring i. The heap holds sources with a next event, each once, and next_ticks of a source is
- * at most that of its children. at <= block.count of each source.
+ * Invariants: inputs[i] reads ring i. The queue holds inputs with a next event, each once, and next_ticks of a input is
+ * at most that of its children. at <= block.count of each input.
  */
 #ifndef KY_CORE_STREAM_H
 #define KY_CORE_STREAM_H
@@ -20,7 +20,7 @@
 #include "core/ring_read.h"
 #include "core/sites.h"
 
-struct ky_stream_source {
+struct ky_stream_input {
 	struct ky_ring_cursor cursor;
 	struct ky_thread *thread;
 	struct ky_block block; /* the piece; words points to words */
@@ -50,10 +50,10 @@ struct ky_stream {
 	struct ky_clock_map clock;
 	struct ky_decoder decoder;
 	struct ky_stream_sink sink;
-	struct ky_stream_source **sources; /* by ring */
-	uint32_t sources_count;
-	struct ky_stream_source **heap; /* those with a next event, the earliest first */
-	uint32_t heap_count;
+	struct ky_stream_input **inputs; /* by ring */
+	uint32_t inputs_count;
+	struct ky_stream_input **queue; /* those with a next event, the earliest first */
+	uint32_t queue_count;
 	uint8_t *wanted; /* by category: 0 not known yet, 1 yes, 2 no; NULL: all are wanted */
 	char *globs;
 	bool populating;      /* see ky_stream_populate */
@@ -62,7 +62,7 @@ struct ky_stream {
 	uint64_t lost;        /* overwritten before they were read */
 	uint64_t damaged;     /* places that are no event, or no ring */
 	uint64_t damaged_at;  /* the first of them, from the beginning of the drum */
-	uint64_t rings_bytes; /* of all sources; more than the space: rings overlap */
+	uint64_t rings_bytes; /* of all inputs; more than the space: rings overlap */
 	uint64_t
 		pieces_left; /* in this call: it must end though the drum is filled faster than read */
 	uint64_t pieces_max; /* in a call, about; 0: a few times what the rings hold */

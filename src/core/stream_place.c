@@ -17,8 +17,8 @@ static uint32_t word_of(uint64_t place)
 
 void ky_stream_place_leave(const struct ky_stream *stream, struct ky_drum *drum)
 {
-	for (uint32_t i = 0; i < stream->sources_count; i++) {
-		const struct ky_ring_cursor *c = &stream->sources[i]->cursor;
+	for (uint32_t i = 0; i < stream->inputs_count; i++) {
+		const struct ky_ring_cursor *c = &stream->inputs[i]->cursor;
 		if (c->blocks == 0 || c->number > UINT64_MAX / 2)
 			continue;
 		KYMO_I_STORE(&drum->rings[i].left_events, c->events);
@@ -62,8 +62,8 @@ static void resume(struct ky_ring_cursor *c, const struct ky_drum_ring *ring, co
 
 void ky_stream_place_resume(struct ky_stream *stream, const struct ky_drum *drum)
 {
-	for (uint32_t i = 0; i < stream->sources_count; i++)
-		resume(&stream->sources[i]->cursor, &drum->rings[i], stream->view.base);
+	for (uint32_t i = 0; i < stream->inputs_count; i++)
+		resume(&stream->inputs[i]->cursor, &drum->rings[i], stream->view.base);
 }
 
 static bool has_news(const struct ky_drum *drum, const struct ky_drum_ring *ring)

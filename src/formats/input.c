@@ -34,7 +34,7 @@
 /* Progress is reported every so many bytes, read or unpacked. */
 #define PROGRESS_BYTES (2u << 20)
 
-struct ky_input_source {
+struct ky_input_state {
 	struct ky_input input;
 	struct ky_store store;
 	struct ky_feed *top;
@@ -63,25 +63,24 @@ static int end_with(struct ky_input *input, int error)
 }
 
 /* Bytes that came out count as well as those that went in, so that a bomb can be interrupted. */
-static int report_progress(struct ky_input_source *source)
+static int report_progress(struct ky_input_state *state)
 {
-	if (!source->progress ||
-	    source->taken + source->handed - source->reported_at < PROGRESS_BYTES)
+	if (!state->progress || state->taken + state->handed - state->reported_at < PROGRESS_BYTES)
 		return 0;
-	source->reported_at = source->taken + source->handed;
+	state->reported_at = state->taken + state->handed;
 	uint64_t done;
 	uint64_t all;
-	ky_input_progress(&source->input, &done, &all);
-	return source->progress(source->context, done, all);
+	ky_input_progress(&state->input, &done, &all);
+	return state->progress(state->context, done, all);
 }
 
-static int64_t read_top(struct ky_input_source *source, uint8_t *to, size_t room)
+static int64_t read_top(struct ky_input_state *state, uint8_t *to, size_t room)
 {
-	const int64_t got = ky_feed_read(source->top, to, room);
+	const int64_t got = ky_feed_read(state->top, to, room);
 	if (got <= 0)
 		return got;
-	source->handed += (uint64_t)got;
-	const int error = report_progress(source);
+	state->handed += (uint64_t)got;
+	const int error = report_progress(state);
 	return error ? error : got;
 }
 
@@ -89,63 +88,63 @@ static int64_t read_top(struct ky_input_source *source, uint8_t *to, size_t room
  * Keep the buffer in proportion to the bytes on disk. gzip limits the ratio itself; zstd, and packed data inside
  * packed data, may turn a few bytes into gigabytes.
  */
-static size_t room_after(const struct ky_input_source *source)
+static size_t room_after(const struct ky_input_state *state)
 {
-	const uint64_t most = BUFFER_BYTES_FREE + source->taken * UNPACKED_RATIO_MAX;
-	const uint64_t twice = (uint64_t)source->room * 2;
+	const uint64_t most = BUFFER_BYTES_FREE + state->taken * UNPACKED_RATIO_MAX;
+	const uint64_t twice = (uint64_t)state->room * 2;
 	const uint64_t room = twice < most ? twice : most;
-	return room > source->room ? (size_t)room : source->room;
+	return room > state->room ? (size_t)room : state->room;
 }
 
 /* Move the rest to the front; make room when that does not leave half of it. */
 static bool make_room(struct ky_input *input)
 {
-	struct ky_input_source *source = input->source;
+	struct ky_input_state *state = input->state;
 	const size_t rest = (size_t)(input->end - input->at);
-	if (input->at != source->buffer && rest)
-		memmove(source->buffer, input->at, rest);
-	const size_t room = room_after(source);
-	if (source->room - rest < source->room / 2 + 1 && room > source->room) {
-		uint8_t *larger = ky_array_resized(source->buffer, room + 1);
+	if (input->at != state->buffer && rest)
+		memmove(state->buffer, input->at, rest);
+	const size_t room = room_after(state);
+	if (state->room - rest < state->room / 2 + 1 && room > state->room) {
+		uint8_t *larger = ky_array_resized(state->buffer, room + 1);
 		if (!larger) {
-			input->at = source->buffer;
-			input->end = source->buffer + rest;
-			source->buffer[rest] = 0;
+			input->at = state->buffer;
+			input->end = state->buffer + rest;
+			state->buffer[rest] = 0;
 			return false;
 		}
-		source->buffer = larger;
-		source->room = room;
+		state->buffer = larger;
+		state->room = room;
 	}
-	input->at = source->buffer;
-	input->end = source->buffer + rest;
-	source->buffer[rest] = 0;
+	input->at = state->buffer;
+	input->end = state->buffer + rest;
+	state->buffer[rest] = 0;
 	return true;
 }
 
 bool ky_input_more(struct ky_input *input)
 {
-	struct ky_input_source *source = input->source;
+	struct ky_input_state *state = input->state;
 	if (input->ended)
 		return false;
 	if (!make_room(input)) {
 		end_with(input, -ENOMEM);
 		return false;
 	}
-	const size_t used = (size_t)(input->end - source->buffer);
-	if (used == source->room) {
-		ky_damage_note(&source->damage, false,
+	const size_t used = (size_t)(input->end - state->buffer);
+	if (used == state->room) {
+		ky_damage_note(&state->damage, false,
 			       "a part of it unpacks to %zu MB, over %u times the file's size",
-			       source->room >> 20, UNPACKED_RATIO_MAX);
+			       state->room >> 20, UNPACKED_RATIO_MAX);
 		end_with(input, -EBADMSG);
 		return false;
 	}
-	const int64_t got = read_top(source, source->buffer + used, source->room - used);
+	const int64_t got = read_top(state, state->buffer + used, state->room - used);
 	if (got <= 0) {
-		end_with(input, got < 0 ? (int)got : source->damage.found ? -EBADMSG : 0);
+		end_with(input, got < 0 ? (int)got : state->damage.found ? -EBADMSG : 0);
 		return false;
 	}
 	input->end += got;
-	source->buffer[used + (size_t)got] = 0;
+	state->buffer[used + (size_t)got] = 0;
 	return true;
 }
 
@@ -159,7 +158,7 @@ bool ky_input_fill(struct ky_input *input, size_t bytes)
 
 bool ky_input_skip_far(struct ky_input *input, uint64_t bytes)
 {
-	struct ky_input_source *source = input->source;
+	struct ky_input_state *state = input->state;
 	for (;;) {
 		const uint64_t rest = (uint64_t)(input->end - input->at);
 		const size_t step = (size_t)(bytes < rest ? bytes : rest);
@@ -167,10 +166,9 @@ bool ky_input_skip_far(struct ky_input *input, uint64_t bytes)
 		bytes -= step;
 		if (!bytes)
 			return true;
-		if (source->plain && source->store.seekable && !input->ended &&
-		    bytes <= source->store.bytes &&
-		    input->position <= source->store.bytes - bytes) {
-			ky_feed_plain_skip(source->top, bytes);
+		if (state->plain && state->store.seekable && !input->ended &&
+		    bytes <= state->store.bytes && input->position <= state->store.bytes - bytes) {
+			ky_feed_plain_skip(state->top, bytes);
 			input->position += bytes;
 			return true;
 		}
@@ -180,47 +178,47 @@ bool ky_input_skip_far(struct ky_input *input, uint64_t bytes)
 }
 
 /* Empty the buffer, at the first byte. */
-static void reset_buffer(struct ky_input_source *source)
+static void reset_buffer(struct ky_input_state *state)
 {
-	struct ky_input *input = &source->input;
-	input->at = source->buffer;
-	input->end = source->buffer;
-	source->buffer[0] = 0;
+	struct ky_input *input = &state->input;
+	input->at = state->buffer;
+	input->end = state->buffer;
+	state->buffer[0] = 0;
 	input->position = 0;
 	input->ended = false;
 	input->error = 0;
 }
 
 /* Build the feeds from the store's first byte on. Return 0 or -errno. */
-static int build(struct ky_input_source *source)
+static int build(struct ky_input_state *state)
 {
 	bool packed = false;
 	int error;
-	ky_feed_close(&source->top);
-	source->taken = 0;
-	source->plain = false;
-	if (source->archive)
-		error = ky_archive_member(source->archive, source->member, &source->top,
-					  &source->damage, &source->taken);
+	ky_feed_close(&state->top);
+	state->taken = 0;
+	state->plain = false;
+	if (state->archive)
+		error = ky_archive_member(state->archive, state->member, &state->top,
+					  &state->damage, &state->taken);
 	else
-		error = ky_feed_plain(&source->top, &source->store, 0, UINT64_MAX, &source->taken);
-	if (!error && !source->unpacked)
-		error = ky_feed_unpack_all(&source->top, &source->damage, &packed);
+		error = ky_feed_plain(&state->top, &state->store, 0, UINT64_MAX, &state->taken);
+	if (!error && !state->unpacked)
+		error = ky_feed_unpack_all(&state->top, &state->damage, &packed);
 	if (error)
 		return error;
-	source->plain = !source->archive && !packed;
+	state->plain = !state->archive && !packed;
 	return 0;
 }
 
 /* Write the buffer and everything that follows it. Return 0 and in *bytes how much, or -errno. */
-static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
+static int copy_rest(struct ky_input_state *state, int fd, uint64_t *bytes)
 {
-	const struct ky_input *input = &source->input;
+	const struct ky_input *input = &state->input;
 	uint8_t *buffer = malloc(BUFFER_BYTES);
 	int64_t got = (int64_t)(input->end - input->at);
 	int error = buffer ? ky_file_write_all(fd, input->at, (size_t)got) : -ENOMEM;
 	*bytes = (uint64_t)got;
-	while (!error && (got = input->ended ? 0 : read_top(source, buffer, BUFFER_BYTES)) > 0) {
+	while (!error && (got = input->ended ? 0 : read_top(state, buffer, BUFFER_BYTES)) > 0) {
 		error = ky_file_write_all(fd, buffer, (size_t)got);
 		*bytes += (uint64_t)got;
 	}
@@ -229,9 +227,9 @@ static int copy_rest(struct ky_input_source *source, int fd, uint64_t *bytes)
 }
 
 /* Copy everything to a temporary file, which becomes the store; at stays where it was. */
-static int spool(struct ky_input_source *source)
+static int spool(struct ky_input_state *state)
 {
-	struct ky_input *input = &source->input;
+	struct ky_input *input = &state->input;
 	const uint64_t position = input->position;
 	uint64_t bytes;
 	int error = position ? ky_input_rewind(input) : 0;
@@ -240,19 +238,18 @@ static int spool(struct ky_input_source *source)
 	const int fd = ky_store_temporary();
 	if (fd < 0)
 		return fd;
-	error = copy_rest(source, fd, &bytes);
+	error = copy_rest(state, fd, &bytes);
 	if (error) {
 		close(fd);
 		return end_with(input, error);
 	}
-	ky_archive_close(&source->archive);
-	ky_feed_close(&source->top);
-	ky_store_close(&source->store);
-	source->store =
-		(struct ky_store){.fd = fd, .owned = true, .seekable = true, .bytes = bytes};
-	source->unpacked = true;
-	reset_buffer(source);
-	error = build(source);
+	ky_archive_close(&state->archive);
+	ky_feed_close(&state->top);
+	ky_store_close(&state->store);
+	state->store = (struct ky_store){.fd = fd, .owned = true, .seekable = true, .bytes = bytes};
+	state->unpacked = true;
+	reset_buffer(state);
+	error = build(state);
 	if (error)
 		return end_with(input, error);
 	return ky_input_skip_far(input, position) ? 0 : input->error;
@@ -260,55 +257,55 @@ static int spool(struct ky_input_source *source)
 
 int ky_input_remember(struct ky_input *input)
 {
-	struct ky_input_source *source = input->source;
-	return source->store.seekable ? 0 : spool(source);
+	struct ky_input_state *state = input->state;
+	return state->store.seekable ? 0 : spool(state);
 }
 
 int ky_input_rewind(struct ky_input *input)
 {
-	struct ky_input_source *source = input->source;
-	if (!source->store.seekable) {
+	struct ky_input_state *state = input->state;
+	if (!state->store.seekable) {
 		/* Nothing was dropped from the buffer yet: it begins where the input does. */
-		if (input->position > (uint64_t)(input->at - source->buffer))
+		if (input->position > (uint64_t)(input->at - state->buffer))
 			return -ESPIPE;
 		input->at -= input->position;
 		input->position = 0;
 		return 0;
 	}
-	reset_buffer(source);
-	const int error = build(source);
+	reset_buffer(state);
+	const int error = build(state);
 	return error ? end_with(input, error) : 0;
 }
 
 /* Copy memory to a file. Return its descriptor or -errno. */
-static int memory_file(struct ky_input_source *source)
+static int memory_file(struct ky_input_state *state)
 {
-	if (source->file >= 0)
-		return source->file;
+	if (state->file >= 0)
+		return state->file;
 	const int fd = memfd_create("kymo-input", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	const int error = ky_file_write_all(fd, source->store.data, (size_t)source->store.bytes);
+	const int error = ky_file_write_all(fd, state->store.data, (size_t)state->store.bytes);
 	if (error) {
 		close(fd);
 		return error;
 	}
-	source->file = fd;
+	state->file = fd;
 	return fd;
 }
 
 int ky_input_file(struct ky_input *input, uint64_t *bytes)
 {
-	struct ky_input_source *source = input->source;
-	if (!source->store.seekable || !source->plain) {
-		const int error = spool(source);
+	struct ky_input_state *state = input->state;
+	if (!state->store.seekable || !state->plain) {
+		const int error = spool(state);
 		if (error) {
 			input->error = error;
 			return -1;
 		}
 	}
-	const int fd = source->store.fd >= 0 ? source->store.fd : memory_file(source);
-	*bytes = source->store.bytes;
+	const int fd = state->store.fd >= 0 ? state->store.fd : memory_file(state);
+	*bytes = state->store.bytes;
 	if (fd < 0) {
 		input->error = fd;
 		return -1;
@@ -318,16 +315,16 @@ int ky_input_file(struct ky_input *input, uint64_t *bytes)
 
 ssize_t ky_input_read_at(struct ky_input *input, uint64_t at, void *to, size_t bytes)
 {
-	struct ky_input_source *source = input->source;
+	struct ky_input_state *state = input->state;
 	size_t done = 0;
-	if (!source->store.seekable || !source->plain) {
-		const int error = spool(source);
+	if (!state->store.seekable || !state->plain) {
+		const int error = spool(state);
 		if (error)
 			return error;
 	}
 	while (done < bytes) {
-		const int64_t got = ky_store_read(&source->store, at + done, (uint8_t *)to + done,
-						  bytes - done);
+		const int64_t got =
+			ky_store_read(&state->store, at + done, (uint8_t *)to + done, bytes - done);
 		if (got < 0)
 			return (ssize_t)got;
 		if (got == 0)
@@ -339,90 +336,90 @@ ssize_t ky_input_read_at(struct ky_input *input, uint64_t at, void *to, size_t b
 
 void ky_input_progress(const struct ky_input *input, uint64_t *done, uint64_t *all)
 {
-	*done = input->source->taken;
-	*all = input->source->store.seekable ? input->source->store.bytes : 0;
+	*done = input->state->taken;
+	*all = input->state->store.seekable ? input->state->store.bytes : 0;
 	if (*all && *done > *all)
 		*done = *all;
 }
 
 const char *ky_input_damage(const struct ky_input *input, bool *truncated)
 {
-	const struct ky_damage *damage = &input->source->damage;
+	const struct ky_damage *damage = &input->state->damage;
 	*truncated = damage->truncated;
 	return damage->found ? damage->text : NULL;
 }
 
 uint32_t ky_input_members(const struct ky_input *input)
 {
-	return input->source->archive ? ky_archive_count(input->source->archive) : 0;
+	return input->state->archive ? ky_archive_count(input->state->archive) : 0;
 }
 
 bool ky_input_next_member(struct ky_input *input)
 {
-	struct ky_input_source *source = input->source;
-	while (source->archive && source->member + 1 < ky_archive_count(source->archive)) {
-		source->member++;
-		reset_buffer(source);
-		if (build(source) == 0)
+	struct ky_input_state *state = input->state;
+	while (state->archive && state->member + 1 < ky_archive_count(state->archive)) {
+		state->member++;
+		reset_buffer(state);
+		if (build(state) == 0)
 			return true;
 	}
 	return false;
 }
 
 /* If the bytes are an archive, continue with its first member that can be unpacked. Return 0 or -errno. */
-static int enter_archive(struct ky_input_source *source)
+static int enter_archive(struct ky_input_state *state)
 {
-	const int64_t bytes = ky_feed_peek(source->top);
+	const int64_t bytes = ky_feed_peek(state->top);
 	if (bytes < 0)
 		return (int)bytes;
-	if (!ky_archive_is(source->top->head, (size_t)bytes))
+	if (!ky_archive_is(state->top->head, (size_t)bytes))
 		return 0;
-	int error = source->plain && source->store.seekable ? 0 : spool(source);
+	int error = state->plain && state->store.seekable ? 0 : spool(state);
 	if (!error)
-		error = ky_archive_open(&source->archive, &source->store, &source->damage);
+		error = ky_archive_open(&state->archive, &state->store, &state->damage);
 	if (error)
 		return error == -EBADMSG ? 0 : error;
-	source->unpacked = false;
-	error = build(source);
+	state->unpacked = false;
+	error = build(state);
 	if (error == -EBADMSG || error == -ENOTSUP)
-		error = ky_input_next_member(&source->input) ? 0 : -ENOTSUP;
+		error = ky_input_next_member(&state->input) ? 0 : -ENOTSUP;
 	return error;
 }
 
-static struct ky_input_source *make(const char *name, const struct ky_store *store)
+static struct ky_input_state *make(const char *name, const struct ky_store *store)
 {
 	const size_t name_bytes = strlen(name) + 1;
-	struct ky_input_source *source = calloc(1, sizeof(*source) + name_bytes);
-	if (!source)
+	struct ky_input_state *state = calloc(1, sizeof(*state) + name_bytes);
+	if (!state)
 		return NULL;
-	source->store = *store;
-	source->file = -1;
-	memcpy(source->name, name, name_bytes);
+	state->store = *store;
+	state->file = -1;
+	memcpy(state->name, name, name_bytes);
 	/* No more than the file has: there may be many small inputs. */
-	source->room = store->seekable && store->bytes < BUFFER_BYTES ? (size_t)store->bytes + 2
-								      : BUFFER_BYTES;
-	source->buffer = ky_array_resized(NULL, source->room + 1);
-	if (!source->buffer) {
-		free(source);
+	state->room = store->seekable && store->bytes < BUFFER_BYTES ? (size_t)store->bytes + 2
+								     : BUFFER_BYTES;
+	state->buffer = ky_array_resized(NULL, state->room + 1);
+	if (!state->buffer) {
+		free(state);
 		return NULL;
 	}
-	source->input.name = source->name;
-	source->input.source = source;
-	reset_buffer(source);
-	return source;
+	state->input.name = state->name;
+	state->input.state = state;
+	reset_buffer(state);
+	return state;
 }
 
 /* A small packed file may become a large one. */
-static int widen_buffer(struct ky_input_source *source)
+static int widen_buffer(struct ky_input_state *state)
 {
-	if (source->plain || source->room >= BUFFER_BYTES)
+	if (state->plain || state->room >= BUFFER_BYTES)
 		return 0;
-	uint8_t *buffer = ky_array_resized(source->buffer, BUFFER_BYTES + 1);
+	uint8_t *buffer = ky_array_resized(state->buffer, BUFFER_BYTES + 1);
 	if (!buffer)
 		return -ENOMEM;
-	source->buffer = buffer;
-	source->room = BUFFER_BYTES;
-	reset_buffer(source);
+	state->buffer = buffer;
+	state->room = BUFFER_BYTES;
+	reset_buffer(state);
 	return 0;
 }
 
@@ -430,19 +427,19 @@ static int widen_buffer(struct ky_input_source *source)
 static int open_store(struct ky_input **input, struct ky_store *store, const char *name,
 		      ky_input_progress_fn progress, void *context)
 {
-	struct ky_input_source *source = make(name, store);
-	if (!source) {
+	struct ky_input_state *state = make(name, store);
+	if (!state) {
 		ky_store_close(store);
 		return -ENOMEM;
 	}
-	source->progress = progress;
-	source->context = context;
-	*input = &source->input;
-	int error = build(source);
+	state->progress = progress;
+	state->context = context;
+	*input = &state->input;
+	int error = build(state);
 	if (!error)
-		error = enter_archive(source);
+		error = enter_archive(state);
 	if (!error)
-		error = widen_buffer(source);
+		error = widen_buffer(state);
 	if (error)
 		ky_input_close(input);
 	return error;
@@ -467,14 +464,14 @@ int ky_input_open_fd(struct ky_input **input, int fd, const char *name)
 		return error;
 	}
 	store.bytes = (uint64_t)file.st_size;
-	struct ky_input_source *source = make(name, &store);
-	if (!source) {
+	struct ky_input_state *state = make(name, &store);
+	if (!state) {
 		ky_store_close(&store);
 		return -ENOMEM;
 	}
-	source->unpacked = true;
-	*input = &source->input;
-	const int error = build(source);
+	state->unpacked = true;
+	*input = &state->input;
+	const int error = build(state);
 	if (error)
 		ky_input_close(input);
 	return error;
@@ -484,15 +481,15 @@ void ky_input_close(struct ky_input **input)
 {
 	if (!*input)
 		return;
-	struct ky_input_source *source = (*input)->source;
+	struct ky_input_state *state = (*input)->state;
 	*input = NULL;
-	ky_feed_close(&source->top);
-	ky_archive_close(&source->archive);
-	ky_store_close(&source->store);
-	if (source->file >= 0)
-		close(source->file);
-	ky_array_release(source->buffer);
-	free(source);
+	ky_feed_close(&state->top);
+	ky_archive_close(&state->archive);
+	ky_store_close(&state->store);
+	if (state->file >= 0)
+		close(state->file);
+	ky_array_release(state->buffer);
+	free(state);
 }
 
 static void report_open_failed(const char *path, int error, char message[KY_INPUT_MESSAGE_BYTES])

@@ -28,7 +28,7 @@ struct ky_input {
 	bool ended;         /* nothing comes after end */
 	int error;          /* -errno of reading, -EBADMSG of unpacking: then it ended there */
 	const char *name;   /* for messages */
-	struct ky_input_source *source; /* private */
+	struct ky_input_state *state; /* private */
 };
 
 /* Report progress in bytes of the file; all is 0 when unknown. A result other than 0 ends the input with that error. */

@@ -3,7 +3,7 @@
  * walk.c: merges the tables of a trace in the order of time.
  *
  * Each table is in that order already, so there is one place in each. The ends of slices are not: those that
- * are open wait in a heap, the earliest end first and of equal ones the innermost. An entry is pushed when
+ * are open wait in a queue, the earliest end first and of equal ones the innermost. An entry is pushed when
  * its slice begins. top is the innermost open slice of each track; those below it are found by parents.
  *
  * An entry whose end is before the next item's time is due. One whose end is that very time is only due when
@@ -32,8 +32,8 @@ struct ky_walk {
 	uint8_t *ended;               /* a bit for each slice */
 	uint8_t *around;              /* the same: it ended while one in it was open */
 	uint64_t arounds;
-	struct open_end *heap;
-	uint32_t heap_count, heap_room;
+	struct open_end *queue;
+	uint32_t queue_count, queue_room;
 	uint32_t *carried; /* counters that have their last value before the range */
 	uint32_t carried_count, carried_next;
 	int error;
@@ -73,7 +73,7 @@ bool ky_selected_thread(const struct ky_export_selection *s, uint32_t thread)
 	return !s->threads || (thread != KY_NONE && s->threads[thread]);
 }
 
-/* ---- the heap ---- */
+/* ---- the queue ---- */
 
 static bool is_before(const struct open_end *a, const struct open_end *b)
 {
@@ -82,29 +82,29 @@ static bool is_before(const struct open_end *a, const struct open_end *b)
 
 static void push_end(struct ky_walk *w, struct open_end entry)
 {
-	if (!KY_ARRAY_GROW(w->heap, w->heap_room, (uint64_t)w->heap_count + 1)) {
+	if (!KY_ARRAY_GROW(w->queue, w->queue_room, (uint64_t)w->queue_count + 1)) {
 		w->error = -ENOMEM;
 		return;
 	}
-	uint32_t at = w->heap_count++;
-	for (; at && is_before(&entry, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		w->heap[at] = w->heap[(at - 1) / 2];
-	w->heap[at] = entry;
+	uint32_t at = w->queue_count++;
+	for (; at && is_before(&entry, &w->queue[(at - 1) / 2]); at = (at - 1) / 2)
+		w->queue[at] = w->queue[(at - 1) / 2];
+	w->queue[at] = entry;
 }
 
 static void pop_end(struct ky_walk *w)
 {
-	const struct open_end last = w->heap[--w->heap_count];
+	const struct open_end last = w->queue[--w->queue_count];
 	uint32_t at = 0;
-	for (uint32_t child = 1; child < w->heap_count; child = 2 * at + 1) {
-		if (child + 1 < w->heap_count && is_before(&w->heap[child + 1], &w->heap[child]))
+	for (uint32_t child = 1; child < w->queue_count; child = 2 * at + 1) {
+		if (child + 1 < w->queue_count && is_before(&w->queue[child + 1], &w->queue[child]))
 			child++;
-		if (!is_before(&w->heap[child], &last))
+		if (!is_before(&w->queue[child], &last))
 			break;
-		w->heap[at] = w->heap[child];
+		w->queue[at] = w->queue[child];
 		at = child;
 	}
-	w->heap[at] = last;
+	w->queue[at] = last;
 }
 
 /* ---- open slices ---- */
@@ -202,8 +202,8 @@ static bool is_named_apart(const struct ky_walk *w, uint32_t slice)
 /* An end that comes before time ts, or at it when something that never ends is inside; if there is one. */
 static bool take_due_end(struct ky_walk *w, int64_t ts, struct ky_walk_item *item)
 {
-	while (w->heap_count && w->heap[0].end <= ts && w->heap[0].end != INT64_MAX) {
-		const struct open_end entry = w->heap[0];
+	while (w->queue_count && w->queue[0].end <= ts && w->queue[0].end != INT64_MAX) {
+		const struct open_end entry = w->queue[0];
 		const uint32_t track = w->trace->slices.track[entry.slice];
 		const bool top = w->top[track] == entry.slice;
 		if (!top && !is_open(w, entry.slice)) {
@@ -455,7 +455,7 @@ void ky_walk_close(struct ky_walk **walk)
 	free((*walk)->top);
 	free((*walk)->ended);
 	free((*walk)->around);
-	ky_array_release((*walk)->heap);
+	ky_array_release((*walk)->queue);
 	free((*walk)->carried);
 	free(*walk);
 	*walk = NULL;

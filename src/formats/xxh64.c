@@ -2,7 +2,7 @@
 /*
  * xxh64.c: XXH64 by its specification (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
  *
- *   32 bytes at a time ─▶ four lanes ─▶ merged ─▶ the rest, 8, 4, 1 at a time ─▶ mixed
+ *   32 bytes at a time ─▶ four sums ─▶ merged ─▶ the rest, 8, 4, 1 at a time ─▶ mixed
  */
 #include "formats/xxh64.h"
 
@@ -33,14 +33,14 @@ static inline uint32_t load_32(const uint8_t *from)
 	return value;
 }
 
-static inline uint64_t lane_add(uint64_t lane, uint64_t input)
+static inline uint64_t add_to_sum(uint64_t sum, uint64_t input)
 {
-	return rotate(lane + input * PRIME_2, 31) * PRIME_1;
+	return rotate(sum + input * PRIME_2, 31) * PRIME_1;
 }
 
-static inline uint64_t merge_lane(uint64_t hash, uint64_t lane)
+static inline uint64_t merge_sum(uint64_t hash, uint64_t sum)
 {
-	return (hash ^ lane_add(0, lane)) * PRIME_1 + PRIME_4;
+	return (hash ^ add_to_sum(0, sum)) * PRIME_1 + PRIME_4;
 }
 
 /* Hash the whole stripes of 32 bytes and move *at behind them. */
@@ -49,21 +49,21 @@ static uint64_t hash_stripes(const uint8_t **at, size_t stripes)
 	uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1;
 	const uint8_t *from = *at;
 	for (; stripes; stripes--, from += 32) {
-		a = lane_add(a, load_64(from));
-		b = lane_add(b, load_64(from + 8));
-		c = lane_add(c, load_64(from + 16));
-		d = lane_add(d, load_64(from + 24));
+		a = add_to_sum(a, load_64(from));
+		b = add_to_sum(b, load_64(from + 8));
+		c = add_to_sum(c, load_64(from + 16));
+		d = add_to_sum(d, load_64(from + 24));
 	}
 	*at = from;
 	uint64_t hash = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
-	hash = merge_lane(merge_lane(hash, a), b);
-	return merge_lane(merge_lane(hash, c), d);
+	hash = merge_sum(merge_sum(hash, a), b);
+	return merge_sum(merge_sum(hash, c), d);
 }
 
 static uint64_t hash_rest(uint64_t hash, const uint8_t *at, size_t bytes)
 {
 	for (; bytes >= 8; bytes -= 8, at += 8)
-		hash = rotate(hash ^ lane_add(0, load_64(at)), 27) * PRIME_1 + PRIME_4;
+		hash = rotate(hash ^ add_to_sum(0, load_64(at)), 27) * PRIME_1 + PRIME_4;
 	if (bytes >= 4) {
 		hash = rotate(hash ^ load_32(at) * PRIME_1, 23) * PRIME_2 + PRIME_3;
 		at += 4;

@@ -20,13 +20,13 @@
  *
  *   record: ts 8 │ sequence 4 │ kind 5 bits, track 27 bits │ 0 to 12 words by kind
  *
- *   lane 0   ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪ tail 900     Each lane is ordered. A record goes to the lane whose tail is the latest
- *   lane 1   ▪▪▪▪▪▪ tail 620              that is not after it; so the tails stay in descending order, input that
- *   lane 2   ▪▪ tail 100                  is in order needs one lane, and input that is nested or woven of
+ *   run  0   ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪ tail 900     Each run is ordered. A record goes to the run whose tail is the latest
+ *   run  1   ▪▪▪▪▪▪ tail 620              that is not after it; so the tails stay in descending order, input that
+ *   run  2   ▪▪ tail 100                  is in order needs one run, and input that is nested or woven of
  *   ...                                   ordered parts needs few (patience sorting).
- *   rest     ▪▪▪▪ any order, sorted at the end: records that fit no lane when there were enough lanes
+ *   rest     ▪▪▪▪ any order, sorted at the end: records that fit no run when there were enough runs
  *
- * At the end the lanes are merged, and their memory is freed as it is read. Records of the same time keep their
+ * At the end the runs are merged, and their memory is freed as it is read. Records of the same time keep their
  * order, except Chrome's: those kinds have a rank.
  */
 
@@ -52,7 +52,7 @@ enum ky_record_kind {
 
 #define KY_KERNEL_WORDS_MAX 12u
 #define KY_STAGE_TRACKS_MAX (1u << 27)
-#define KY_STAGE_LANES 256u
+#define KY_STAGE_RUNS 256u
 
 struct ky_record {
 	int64_t ts;
@@ -66,7 +66,7 @@ struct ky_stage_chunk {
 	uint32_t used;
 };
 
-struct ky_stage_lane {
+struct ky_stage_run {
 	int64_t tail_ts;
 	uint64_t tail_rank;
 	struct ky_stage_chunk *first, *last;
@@ -74,8 +74,8 @@ struct ky_stage_lane {
 };
 
 struct ky_stage {
-	struct ky_stage_lane *lanes; /* KY_STAGE_LANES and the rest */
-	uint32_t lanes_count;
+	struct ky_stage_run *runs; /* KY_STAGE_RUNS and the rest */
+	uint32_t runs_count;
 	uint32_t sequence;
 	uint64_t records;
 };
@@ -141,14 +141,14 @@ struct ky_flow_parts {
 	uint32_t name;
 };
 
-/* Tracks that have one slice at a time: a heap, the one that is free first on top. */
+/* Tracks that have one slice at a time: a queue, the one that is free first on top. */
 struct ky_crowd_track {
 	int64_t free_at;
 	uint32_t track;
 };
 
 struct ky_crowd {
-	struct ky_crowd_track *heap;
+	struct ky_crowd_track *queue;
 	uint64_t room;
 	uint32_t count;
 };

@@ -40,9 +40,9 @@ static struct ky_line *line_of(struct ky_trace *trace, uint32_t track)
 	return &jobs->lines[*slot];
 }
 
-static struct ky_piece *first_of(const struct ky_jobs *jobs, const struct ky_line *line)
+static struct ky_job_entry *first_of(const struct ky_jobs *jobs, const struct ky_line *line)
 {
-	return line->first ? &jobs->pieces[line->first - 1] : NULL;
+	return line->first ? &jobs->entries[line->first - 1] : NULL;
 }
 
 /* Add a job to the end of the line; false without memory. */
@@ -51,18 +51,18 @@ static bool append(struct ky_trace *trace, struct ky_line *line, const struct ky
 	struct ky_jobs *jobs = &trace->build->kernel->jobs;
 	uint32_t number = jobs->free;
 	if (number) {
-		jobs->free = jobs->pieces[number - 1].next;
-	} else if (KY_ARRAY_GROW_ZERO(jobs->pieces, jobs->pieces_room,
-				      (uint64_t)jobs->pieces_count + 1)) {
-		number = ++jobs->pieces_count;
+		jobs->free = jobs->entries[number - 1].next;
+	} else if (KY_ARRAY_GROW_ZERO(jobs->entries, jobs->entries_room,
+				      (uint64_t)jobs->entries_count + 1)) {
+		number = ++jobs->entries_count;
 	} else {
 		ky_trace_no_memory(trace);
 		return false;
 	}
-	jobs->pieces[number - 1] =
-		(struct ky_piece){.key = job->key, .name = job->name, .args = job->args};
+	jobs->entries[number - 1] =
+		(struct ky_job_entry){.key = job->key, .name = job->name, .args = job->args};
 	if (line->last)
-		jobs->pieces[line->last - 1].next = number;
+		jobs->entries[line->last - 1].next = number;
 	else
 		line->first = number;
 	line->last = number;
@@ -72,10 +72,10 @@ static bool append(struct ky_trace *trace, struct ky_line *line, const struct ky
 static void remove_first(struct ky_jobs *jobs, struct ky_line *line)
 {
 	const uint32_t number = line->first;
-	line->first = jobs->pieces[number - 1].next;
+	line->first = jobs->entries[number - 1].next;
 	if (!line->first)
 		line->last = 0;
-	jobs->pieces[number - 1].next = jobs->free;
+	jobs->entries[number - 1].next = jobs->free;
 	jobs->free = number;
 }
 
@@ -121,11 +121,11 @@ static void by_thread(struct ky_trace *trace, int64_t ts, const struct ky_job *j
 
 static void begin_first(struct ky_trace *trace, int64_t ts, const struct ky_line *line)
 {
-	const struct ky_piece *piece = first_of(&trace->build->kernel->jobs, line);
-	if (!piece)
+	const struct ky_job_entry *entry = first_of(&trace->build->kernel->jobs, line);
+	if (!entry)
 		return;
-	const uint64_t key = piece->key;
-	const uint32_t slice = ky_build_begin(trace, ts, line->track, 0, piece->name, piece->args);
+	const uint64_t key = entry->key;
+	const uint32_t slice = ky_build_begin(trace, ts, line->track, 0, entry->name, entry->args);
 	arrive(trace, line->track, key, slice);
 }
 
@@ -173,7 +173,7 @@ static void fence(struct ky_trace *trace, int64_t ts, const struct ky_job *job)
 	if (!line)
 		return;
 	if (job->step == KY_FENCE_SIGNALED) {
-		const struct ky_piece *first = first_of(jobs, line);
+		const struct ky_job_entry *first = first_of(jobs, line);
 		if (first && job->key >= first->key)
 			pop(trace, ts, line);
 		return;
@@ -214,7 +214,7 @@ void ky_job_apply(struct ky_trace *trace, int64_t ts, const uint32_t *words)
 void ky_jobs_free(struct ky_jobs *jobs)
 {
 	KY_ARRAY_FREE(jobs->lines, jobs->lines_room);
-	KY_ARRAY_FREE(jobs->pieces, jobs->pieces_room);
+	KY_ARRAY_FREE(jobs->entries, jobs->entries_room);
 	ky_pair_map_free(&jobs->line_by_track);
 	ky_pair_map_free(&jobs->queued);
 	ky_pair_map_free(&jobs->busy);

@@ -137,8 +137,8 @@ struct ky_binder {
 	uint32_t open_count, frames_count;
 };
 
-/* A piece of work in line; numbers are one too high. */
-struct ky_piece {
+/* A job in line; numbers are one too high. */
+struct ky_job_entry {
 	uint64_t key;
 	uint32_t name;
 	uint32_t args;
@@ -155,9 +155,9 @@ struct ky_jobs {
 	struct ky_pair_map line_by_track;
 	struct ky_line *lines;
 	uint64_t lines_room;
-	struct ky_piece *pieces;
-	uint64_t pieces_room;
-	uint32_t lines_count, pieces_count, free;
+	struct ky_job_entry *entries;
+	uint64_t entries_room;
+	uint32_t lines_count, entries_count, free;
 	struct ky_pair_map queued; /* track, key: the slice where it was queued */
 	struct ky_pair_map busy;   /* run: the track */
 };

@@ -66,7 +66,7 @@ static struct ky_stage_chunk *chunk_new(const struct ky_stage_chunk *before)
 	struct ky_stage_chunk *chunk;
 	if (bytes >= CHUNK_MAPPED) {
 		/*
-		 * A lane that filled one of the largest chunks will fill most of the next: avoid a
+		 * A run that filled one of the largest chunks will fill most of the next: avoid a
 		 * fault for each page.
 		 */
 		const int populate = before->bytes == CHUNK_MAX ? MAP_POPULATE : 0;
@@ -94,60 +94,60 @@ static void chunk_free(struct ky_stage_chunk *chunk)
 int ky_stage_open(struct ky_stage *stage)
 {
 	memset(stage, 0, sizeof(*stage));
-	stage->lanes = calloc(KY_STAGE_LANES + 1, sizeof(*stage->lanes));
-	return stage->lanes ? 0 : -ENOMEM;
+	stage->runs = calloc(KY_STAGE_RUNS + 1, sizeof(*stage->runs));
+	return stage->runs ? 0 : -ENOMEM;
 }
 
 void ky_stage_close(struct ky_stage *stage)
 {
-	for (uint32_t i = 0; stage->lanes && i <= KY_STAGE_LANES; i++) {
-		struct ky_stage_chunk *chunk = stage->lanes[i].first;
+	for (uint32_t i = 0; stage->runs && i <= KY_STAGE_RUNS; i++) {
+		struct ky_stage_chunk *chunk = stage->runs[i].first;
 		while (chunk) {
 			struct ky_stage_chunk *next = chunk->next;
 			chunk_free(chunk);
 			chunk = next;
 		}
 	}
-	free(stage->lanes);
+	free(stage->runs);
 	memset(stage, 0, sizeof(*stage));
 }
 
-static bool fits(const struct ky_stage_lane *lane, int64_t ts, uint64_t rank)
+static bool fits(const struct ky_stage_run *run, int64_t ts, uint64_t rank)
 {
-	return lane->tail_ts < ts || (lane->tail_ts == ts && lane->tail_rank <= rank);
+	return run->tail_ts < ts || (run->tail_ts == ts && run->tail_rank <= rank);
 }
 
 /*
- * Return the first lane (the one with the latest tail) that the record may follow; else a new one,
+ * Return the first run (the one with the latest tail) that the record may follow; else a new one,
  * or the rest.
  */
-static struct ky_stage_lane *lane_for(struct ky_stage *stage, int64_t ts, uint64_t rank)
+static struct ky_stage_run *run_for(struct ky_stage *stage, int64_t ts, uint64_t rank)
 {
 	uint32_t low = 0;
-	uint32_t high = stage->lanes_count;
+	uint32_t high = stage->runs_count;
 	while (low < high) {
 		const uint32_t middle = (low + high) / 2;
-		if (fits(&stage->lanes[middle], ts, rank))
+		if (fits(&stage->runs[middle], ts, rank))
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	if (low == stage->lanes_count && low < KY_STAGE_LANES)
-		stage->lanes_count++;
-	return &stage->lanes[low];
+	if (low == stage->runs_count && low < KY_STAGE_RUNS)
+		stage->runs_count++;
+	return &stage->runs[low];
 }
 
-/* Reserve room for a record at the lane's end; NULL without memory. */
-static inline char *room_in(struct ky_stage_lane *lane)
+/* Reserve room for a record at the run's end; NULL without memory. */
+static inline char *room_in(struct ky_stage_run *run)
 {
-	if (__builtin_expect(!lane->last || lane->last->bytes - lane->last->used < RECORD_MAX, 0)) {
-		struct ky_stage_chunk *chunk = chunk_new(lane->last);
+	if (__builtin_expect(!run->last || run->last->bytes - run->last->used < RECORD_MAX, 0)) {
+		struct ky_stage_chunk *chunk = chunk_new(run->last);
 		if (!chunk)
 			return NULL;
-		*(lane->last ? &lane->last->next : &lane->first) = chunk;
-		lane->last = chunk;
+		*(run->last ? &run->last->next : &run->first) = chunk;
+		run->last = chunk;
 	}
-	return (char *)lane->last + lane->last->used;
+	return (char *)run->last + run->last->used;
 }
 
 /* Inlined for each of the frequent kinds: with count and rank constant it is a few stores. */
@@ -156,18 +156,18 @@ static inline __attribute__((always_inline)) bool put_record(struct ky_stage *st
 							     uint32_t track, const uint32_t *words,
 							     uint32_t count, uint64_t rank)
 {
-	struct ky_stage_lane *lane = stage->lanes;
-	if (stage->lanes_count == 0 || !fits(lane, ts, rank))
-		lane = lane_for(stage, ts, rank);
-	char *to = room_in(lane);
+	struct ky_stage_run *run = stage->runs;
+	if (stage->runs_count == 0 || !fits(run, ts, rank))
+		run = run_for(stage, ts, rank);
+	char *to = room_in(run);
 	if (!to)
 		return false;
-	lane->tail_ts = ts;
-	lane->tail_rank = rank;
+	run->tail_ts = ts;
+	run->tail_rank = rank;
 	const struct ky_record head = {ts, stage->sequence++, (uint32_t)kind << 27 | track};
 	memcpy(to, &head, sizeof(head));
 	memcpy(to + sizeof(head), words, 4 * (size_t)count);
-	lane->last->used += (uint32_t)sizeof(head) + 4u * count;
+	run->last->used += (uint32_t)sizeof(head) + 4u * count;
 	stage->records++;
 	return true;
 }
@@ -191,14 +191,14 @@ bool ky_stage_put(struct ky_stage *stage, int64_t ts, enum ky_record_kind kind, 
 	}
 }
 
-/* A lane's next record, while merging. */
+/* A run's next record, while merging. */
 struct cursor {
 	int64_t ts;
 	uint64_t rank;
 	uint32_t sequence;
 	uint32_t kind_track;
 	const uint32_t *words;
-	struct ky_stage_lane *lane; /* NULL: of the rest */
+	struct ky_stage_run *run; /* NULL: of the rest */
 };
 
 static bool before(const struct cursor *a, const struct cursor *b)
@@ -222,21 +222,21 @@ static void take(struct cursor *cursor, const char *at)
 }
 
 /*
- * Move the cursor to the lane's next record and free the chunks that were read. False at the end.
+ * Move the cursor to the run's next record and free the chunks that were read. False at the end.
  */
 static bool advance(struct cursor *cursor)
 {
-	struct ky_stage_lane *lane = cursor->lane;
-	while (lane->first && lane->at >= lane->first->used) {
-		struct ky_stage_chunk *next = lane->first->next;
-		chunk_free(lane->first);
-		lane->first = next;
-		lane->at = sizeof(*next);
+	struct ky_stage_run *run = cursor->run;
+	while (run->first && run->at >= run->first->used) {
+		struct ky_stage_chunk *next = run->first->next;
+		chunk_free(run->first);
+		run->first = next;
+		run->at = sizeof(*next);
 	}
-	if (!lane->first)
+	if (!run->first)
 		return false;
-	take(cursor, (const char *)lane->first + lane->at);
-	lane->at += (uint32_t)sizeof(struct ky_record) + 4u * words_of[cursor->kind_track >> 27];
+	take(cursor, (const char *)run->first + run->at);
+	run->at += (uint32_t)sizeof(struct ky_record) + 4u * words_of[cursor->kind_track >> 27];
 	return true;
 }
 
@@ -246,7 +246,7 @@ static int compare_rest(const void *a, const void *b)
 }
 
 /* Sort the rest as cursors. The records stay in place until the end. */
-static int sort_rest(const struct ky_stage_lane *rest, struct cursor **cursors, uint64_t *count)
+static int sort_rest(const struct ky_stage_run *rest, struct cursor **cursors, uint64_t *count)
 {
 	uint64_t records = 0;
 	for (int pass = 0; pass < 2; pass++) {
@@ -261,7 +261,7 @@ static int sort_rest(const struct ky_stage_lane *rest, struct cursor **cursors, 
 		}
 		for (const struct ky_stage_chunk *c = rest->first; c; c = c->next)
 			for (uint32_t at = sizeof(*c); at < c->used; records++) {
-				struct cursor cursor = {.lane = NULL};
+				struct cursor cursor = {.run = NULL};
 				take(&cursor, (const char *)c + at);
 				at += (uint32_t)sizeof(struct ky_record) +
 				      4u * words_of[cursor.kind_track >> 27];
@@ -273,7 +273,7 @@ static int sort_rest(const struct ky_stage_lane *rest, struct cursor **cursors, 
 	return 0;
 }
 
-/* The lanes by their next records: a heap. */
+/* The runs by their next records: a heap. */
 struct merge {
 	struct cursor *heap;
 	uint32_t count;
@@ -301,7 +301,7 @@ static void sift_down(struct merge *merge, uint32_t at)
 
 static bool next_of(struct merge *merge, struct cursor *cursor)
 {
-	if (cursor->lane)
+	if (cursor->run)
 		return advance(cursor);
 	if (merge->rest_at >= merge->rest_count)
 		return false;
@@ -311,17 +311,17 @@ static bool next_of(struct merge *merge, struct cursor *cursor)
 
 static int merge_open(struct merge *merge, struct ky_stage *stage)
 {
-	merge->heap = calloc(KY_STAGE_LANES + 1, sizeof(*merge->heap));
+	merge->heap = calloc(KY_STAGE_RUNS + 1, sizeof(*merge->heap));
 	if (!merge->heap ||
-	    sort_rest(&stage->lanes[KY_STAGE_LANES], &merge->rest, &merge->rest_count) != 0)
+	    sort_rest(&stage->runs[KY_STAGE_RUNS], &merge->rest, &merge->rest_count) != 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < stage->lanes_count; i++) {
+	for (uint32_t i = 0; i < stage->runs_count; i++) {
 		struct cursor *cursor = &merge->heap[merge->count];
-		cursor->lane = &stage->lanes[i];
-		cursor->lane->at = sizeof(struct ky_stage_chunk);
+		cursor->run = &stage->runs[i];
+		cursor->run->at = sizeof(struct ky_stage_chunk);
 		merge->count += advance(cursor);
 	}
-	merge->heap[merge->count].lane = NULL;
+	merge->heap[merge->count].run = NULL;
 	merge->count += next_of(merge, &merge->heap[merge->count]);
 	for (uint32_t i = merge->count / 2; i-- > 0;)
 		sift_down(merge, i);
@@ -329,7 +329,7 @@ static int merge_open(struct merge *merge, struct ky_stage *stage)
 }
 
 /*
- * The earliest record of all lanes but the first: up to it the first lane's records need no
+ * The earliest record of all runs but the first: up to it the first run's records need no
  * comparison.
  */
 static const struct cursor *runner_up(const struct merge *merge)

@@ -126,7 +126,7 @@ uint32_t ky_track_process(const struct ky_trace *trace, uint32_t track)
  *
  * The first few tracks beside a thread's are tried in order (slices.c), since overlapping spans are mostly two or
  * three deep and nest among themselves. After those comes the crowd: tracks that have one slice at a time, in a
- * heap by its end. So a million overlapping slices take a million heap operations, and none is dropped.
+ * queue by its end. So a million overlapping slices take a million queue operations, and none is dropped.
  */
 
 uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track)
@@ -162,9 +162,9 @@ static struct ky_crowd *crowd_of(struct ky_trace *trace, uint32_t track)
 static void push(struct ky_crowd *crowd, struct ky_crowd_track entry)
 {
 	uint32_t at = crowd->count++;
-	for (; at && entry.free_at < crowd->heap[(at - 1) / 2].free_at; at = (at - 1) / 2)
-		crowd->heap[at] = crowd->heap[(at - 1) / 2];
-	crowd->heap[at] = entry;
+	for (; at && entry.free_at < crowd->queue[(at - 1) / 2].free_at; at = (at - 1) / 2)
+		crowd->queue[at] = crowd->queue[(at - 1) / 2];
+	crowd->queue[at] = entry;
 }
 
 static void replace_top(struct ky_crowd *crowd, struct ky_crowd_track entry)
@@ -172,28 +172,28 @@ static void replace_top(struct ky_crowd *crowd, struct ky_crowd_track entry)
 	uint32_t at = 0;
 	for (uint32_t child = 1; child < crowd->count; child = 2 * at + 1) {
 		if (child + 1 < crowd->count &&
-		    crowd->heap[child + 1].free_at < crowd->heap[child].free_at)
+		    crowd->queue[child + 1].free_at < crowd->queue[child].free_at)
 			child++;
-		if (entry.free_at <= crowd->heap[child].free_at)
+		if (entry.free_at <= crowd->queue[child].free_at)
 			break;
-		crowd->heap[at] = crowd->heap[child];
+		crowd->queue[at] = crowd->queue[child];
 		at = child;
 	}
-	crowd->heap[at] = entry;
+	crowd->queue[at] = entry;
 }
 
 uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur)
 {
 	struct ky_crowd *crowd = crowd_of(trace, track);
 	struct ky_crowd_track entry = {.track = track};
-	if (!crowd || !KY_ARRAY_GROW_ZERO(crowd->heap, crowd->room, (uint64_t)crowd->count + 1)) {
+	if (!crowd || !KY_ARRAY_GROW_ZERO(crowd->queue, crowd->room, (uint64_t)crowd->count + 1)) {
 		ky_trace_no_memory(trace);
 		return track;
 	}
 	if (__builtin_add_overflow(ts, dur, &entry.free_at))
 		entry.free_at = INT64_MAX;
-	if (crowd->count && crowd->heap[0].free_at <= ts) {
-		entry.track = crowd->heap[0].track;
+	if (crowd->count && crowd->queue[0].free_at <= ts) {
+		entry.track = crowd->queue[0].track;
 		replace_top(crowd, entry);
 	} else {
 		entry.track = ky_overflow_track(trace, track);
@@ -205,7 +205,7 @@ uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, i
 void ky_overflow_free(struct ky_build *build)
 {
 	for (uint64_t i = 0; i < build->crowds_count; i++)
-		KY_ARRAY_FREE(build->crowds[i].heap, build->crowds[i].room);
+		KY_ARRAY_FREE(build->crowds[i].queue, build->crowds[i].room);
 	KY_ARRAY_FREE(build->crowds, build->crowds_room);
 	ky_pair_map_free(&build->crowd_by_track);
 }

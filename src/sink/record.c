@@ -310,8 +310,8 @@ static int write_snapshot(struct kymo_session *s)
 	if (error)
 		return error;
 	/* Overwritten events are not lost: a ring is meant to overwrite. */
-	for (uint32_t i = 0; i < s->stream.sources_count; i++)
-		s->stream.sources[i]->cursor.counted = false;
+	for (uint32_t i = 0; i < s->stream.inputs_count; i++)
+		s->stream.inputs[i]->cursor.counted = false;
 	error = begin_file(s, s->options.path != NULL);
 	if (error == 0) {
 		error = ky_drain_read_all(s->drum, &s->stream);

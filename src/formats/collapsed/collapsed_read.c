@@ -281,7 +281,6 @@ static int read_trace(struct ky_load *load)
 const struct ky_reader ky_reader_collapsed = {
 	.name = "collapsed",
 	.title = "collapsed stacks",
-	.directory = false,
 	.probe = probe,
 	.read = read_trace,
 };

@@ -153,7 +153,6 @@ static int read_trace(struct ky_load *load)
 const struct ky_reader ky_reader_drum = {
 	.name = "drum",
 	.title = "drum of a process",
-	.directory = false,
 	.probe = probe,
 	.read = read_trace,
 };

@@ -129,7 +129,6 @@ static int read_jitdump(struct ky_load *load)
 const struct ky_reader ky_reader_jitdump = {
 	.name = "jitdump",
 	.title = "jitdump of run-time compiled code",
-	.directory = false,
 	.probe = probe_jitdump,
 	.read = read_jitdump,
 };
@@ -200,7 +199,6 @@ static int read_map(struct ky_load *load)
 const struct ky_reader ky_reader_perf_map = {
 	.name = "perf-map",
 	.title = "perf map of run-time compiled code",
-	.directory = false,
 	.probe = probe_map,
 	.read = read_map,
 };

@@ -542,7 +542,6 @@ static int read_trace(struct ky_load *load)
 const struct ky_reader ky_reader_perf_data = {
 	.name = "perf.data",
 	.title = "perf.data",
-	.directory = false,
 	.probe = probe,
 	.read = read_trace,
 };

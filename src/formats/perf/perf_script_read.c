@@ -334,7 +334,6 @@ static int read_trace(struct ky_load *load)
 const struct ky_reader ky_reader_perf_script = {
 	.name = "perf-script",
 	.title = "perf script text",
-	.directory = false,
 	.probe = probe,
 	.read = read_trace,
 };

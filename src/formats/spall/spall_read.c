@@ -263,7 +263,6 @@ static int read_trace(struct ky_load *load)
 const struct ky_reader ky_reader_spall = {
 	.name = "spall",
 	.title = "spall",
-	.directory = false,
 	.probe = probe,
 	.read = read_trace,
 };

@@ -65,150 +65,65 @@ uint64_t ky_rows_bytes(const void *table, const struct ky_column *columns, uint3
 	return bytes;
 }
 
-static const struct ky_column processes_columns[] = {
-	KY_COLUMN(ky_processes, pid),       KY_COLUMN(ky_processes, name),
-	KY_COLUMN(ky_processes, cmdline),   KY_COLUMN(ky_processes, parent),
-	KY_COLUMN(ky_processes, start_ts),  KY_COLUMN(ky_processes, end_ts),
-	KY_COLUMN(ky_processes, args),      KY_COLUMN(ky_processes, machine),
-	KY_COLUMN(ky_processes, uid),       KY_COLUMN(ky_processes, sort_index),
-	KY_COLUMN(ky_processes, name_from),
-};
+/* ---- all tables ---- */
 
-static const struct ky_column threads_columns[] = {
-	KY_COLUMN(ky_threads, tid),        KY_COLUMN(ky_threads, name),
-	KY_COLUMN(ky_threads, process),    KY_COLUMN(ky_threads, start_ts),
-	KY_COLUMN(ky_threads, end_ts),     KY_COLUMN(ky_threads, machine),
-	KY_COLUMN(ky_threads, sort_index), KY_COLUMN(ky_threads, is_main),
-	KY_COLUMN(ky_threads, name_from),  KY_COLUMN(ky_threads, is_idle),
-};
-
-static const struct ky_column tracks_columns[] = {
-	KY_COLUMN(ky_tracks, name), KY_COLUMN(ky_tracks, owner), KY_COLUMN(ky_tracks, parent),
-	KY_COLUMN(ky_tracks, type), KY_COLUMN(ky_tracks, unit),  KY_COLUMN(ky_tracks, args),
-	KY_COLUMN(ky_tracks, id),   KY_COLUMN(ky_tracks, kind),  KY_COLUMN(ky_tracks, flags),
-};
-
-static const struct ky_column slices_columns[] = {
-	KY_COLUMN(ky_slices, ts),   KY_COLUMN(ky_slices, dur),      KY_COLUMN(ky_slices, track),
-	KY_COLUMN(ky_slices, name), KY_COLUMN(ky_slices, category), KY_COLUMN(ky_slices, parent),
-	KY_COLUMN(ky_slices, args), KY_COLUMN(ky_slices, depth),    KY_COLUMN(ky_slices, kind),
-};
-
-static const struct ky_column counters_columns[] = {
-	KY_COLUMN(ky_counters, ts),
-	KY_COLUMN(ky_counters, value),
-	KY_COLUMN(ky_counters, track),
-	KY_COLUMN(ky_counters, args),
-};
-
-static const struct ky_column flows_columns[] = {
-	KY_COLUMN(ky_flows, out),  KY_COLUMN(ky_flows, in),       KY_COLUMN(ky_flows, id),
-	KY_COLUMN(ky_flows, name), KY_COLUMN(ky_flows, category),
-};
-
-static const struct ky_column args_columns[] = {
-	KY_COLUMN(ky_args, key),
-	KY_COLUMN(ky_args, type),
-	KY_COLUMN(ky_args, value),
-};
-
-static const struct ky_column arg_sets_columns[] = {
-	KY_COLUMN(ky_arg_sets, first),
-};
-
-static const struct ky_column sched_columns[] = {
-	KY_COLUMN(ky_sched, ts),     KY_COLUMN(ky_sched, dur),       KY_COLUMN(ky_sched, cpu),
-	KY_COLUMN(ky_sched, thread), KY_COLUMN(ky_sched, end_state), KY_COLUMN(ky_sched, priority),
-};
-
-static const struct ky_column thread_states_columns[] = {
-	KY_COLUMN(ky_thread_states, ts),      KY_COLUMN(ky_thread_states, dur),
-	KY_COLUMN(ky_thread_states, thread),  KY_COLUMN(ky_thread_states, state),
-	KY_COLUMN(ky_thread_states, cpu),     KY_COLUMN(ky_thread_states, waker),
-	KY_COLUMN(ky_thread_states, io_wait), KY_COLUMN(ky_thread_states, blocked_function),
-};
-
-static const struct ky_column raw_events_columns[] = {
-	KY_COLUMN(ky_raw_events, ts),   KY_COLUMN(ky_raw_events, name),
-	KY_COLUMN(ky_raw_events, cpu),  KY_COLUMN(ky_raw_events, thread),
-	KY_COLUMN(ky_raw_events, args),
-};
-
-static const struct ky_column mappings_columns[] = {
-	KY_COLUMN(ky_mappings, build_id), KY_COLUMN(ky_mappings, name),
-	KY_COLUMN(ky_mappings, start),    KY_COLUMN(ky_mappings, end),
-	KY_COLUMN(ky_mappings, offset),   KY_COLUMN(ky_mappings, load_bias),
-};
-
-static const struct ky_column frames_columns[] = {
-	KY_COLUMN(ky_frames, name), KY_COLUMN(ky_frames, mapping), KY_COLUMN(ky_frames, rel_pc),
-	KY_COLUMN(ky_frames, file), KY_COLUMN(ky_frames, line),
-};
-
-static const struct ky_column callsites_columns[] = {
-	KY_COLUMN(ky_callsites, parent),
-	KY_COLUMN(ky_callsites, frame),
-	KY_COLUMN(ky_callsites, depth),
-};
-
-static const struct ky_column samples_columns[] = {
-	KY_COLUMN(ky_samples, ts),       KY_COLUMN(ky_samples, thread),
-	KY_COLUMN(ky_samples, callsite), KY_COLUMN(ky_samples, cpu),
-	KY_COLUMN(ky_samples, mode),     KY_COLUMN(ky_samples, weight),
-	KY_COLUMN(ky_samples, event),
-};
-
-static const struct ky_column logs_columns[] = {
-	KY_COLUMN(ky_logs, ts),  KY_COLUMN(ky_logs, thread),  KY_COLUMN(ky_logs, priority),
-	KY_COLUMN(ky_logs, tag), KY_COLUMN(ky_logs, message),
-};
-
-static const struct ky_column losses_columns[] = {
-	KY_COLUMN(ky_losses, ts),  KY_COLUMN(ky_losses, events), KY_COLUMN(ky_losses, thread),
-	KY_COLUMN(ky_losses, cpu), KY_COLUMN(ky_losses, what),
-};
-
-static const struct ky_column clock_rows_columns[] = {
-	KY_COLUMN(ky_clock_rows, snapshot), KY_COLUMN(ky_clock_rows, ts),
-	KY_COLUMN(ky_clock_rows, clock),    KY_COLUMN(ky_clock_rows, value),
-	KY_COLUMN(ky_clock_rows, machine),
-};
-
-static const struct ky_column metadata_columns[] = {
-	KY_COLUMN(ky_metadata, key),
-	KY_COLUMN(ky_metadata, text),
-	KY_COLUMN(ky_metadata, number),
-};
-
-static const struct ky_column flow_ends_columns[] = {
-	KY_COLUMN(ky_flow_ends, slice),   KY_COLUMN(ky_flow_ends, id),
-	KY_COLUMN(ky_flow_ends, name),    KY_COLUMN(ky_flow_ends, category),
-	KY_COLUMN(ky_flow_ends, arrives),
-};
-
-static const struct ky_column problems_columns[] = {
-	KY_COLUMN(ky_problems, name),   KY_COLUMN(ky_problems, severity),
-	KY_COLUMN(ky_problems, number), KY_COLUMN(ky_problems, first_at),
-	KY_COLUMN(ky_problems, first),  KY_COLUMN(ky_problems, input),
-};
-
-#define TABLE(member)                                                                              \
+/* KY_COLUMN() of each field of a struct, up to eleven. */
+#define EACH_1(type, field) KY_COLUMN(type, field)
+#define EACH_2(type, field, ...) KY_COLUMN(type, field), EACH_1(type, __VA_ARGS__)
+#define EACH_3(type, field, ...) KY_COLUMN(type, field), EACH_2(type, __VA_ARGS__)
+#define EACH_4(type, field, ...) KY_COLUMN(type, field), EACH_3(type, __VA_ARGS__)
+#define EACH_5(type, field, ...) KY_COLUMN(type, field), EACH_4(type, __VA_ARGS__)
+#define EACH_6(type, field, ...) KY_COLUMN(type, field), EACH_5(type, __VA_ARGS__)
+#define EACH_7(type, field, ...) KY_COLUMN(type, field), EACH_6(type, __VA_ARGS__)
+#define EACH_8(type, field, ...) KY_COLUMN(type, field), EACH_7(type, __VA_ARGS__)
+#define EACH_9(type, field, ...) KY_COLUMN(type, field), EACH_8(type, __VA_ARGS__)
+#define EACH_10(type, field, ...) KY_COLUMN(type, field), EACH_9(type, __VA_ARGS__)
+#define EACH_11(type, field, ...) KY_COLUMN(type, field), EACH_10(type, __VA_ARGS__)
+#define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, each, ...) each
+#define EACH(type, ...)                                                                            \
+	PICK(__VA_ARGS__, EACH_11, EACH_10, EACH_9, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4,        \
+	     EACH_3, EACH_2, EACH_1, 0)                                                            \
+	(type, __VA_ARGS__)
+#define TABLE(member, ...)                                                                         \
 	{                                                                                          \
-#member, offsetof(struct ky_trace, member), member##_columns,                      \
-			sizeof(member##_columns) / sizeof(member##_columns[0])                     \
+		offsetof(struct ky_trace, member),                                                 \
+			(const struct ky_column[]){EACH(ky_##member, __VA_ARGS__)},                \
+			sizeof((const struct ky_column[]){EACH(ky_##member, __VA_ARGS__)}) /       \
+				sizeof(struct ky_column),                                          \
 	}
 
-const struct ky_table_columns ky_trace_tables[] = {
-	TABLE(processes), TABLE(threads),       TABLE(tracks),     TABLE(slices),
-	TABLE(counters),  TABLE(flows),         TABLE(args),       TABLE(arg_sets),
-	TABLE(sched),     TABLE(thread_states), TABLE(raw_events), TABLE(mappings),
-	TABLE(frames),    TABLE(callsites),     TABLE(samples),    TABLE(logs),
-	TABLE(losses),    TABLE(clock_rows),    TABLE(metadata),   TABLE(problems),
-	TABLE(flow_ends),
+static const struct table_columns {
+	size_t offset; /* of the table in struct ky_trace */
+	const struct ky_column *columns;
+	uint32_t columns_count;
+} tables[] = {
+	TABLE(processes, pid, name, cmdline, parent, start_ts, end_ts, args, machine, uid,
+	      sort_index, name_from),
+	TABLE(threads, tid, name, process, start_ts, end_ts, machine, sort_index, is_main,
+	      name_from, is_idle),
+	TABLE(tracks, name, owner, parent, type, unit, args, id, kind, flags),
+	TABLE(slices, ts, dur, track, name, category, parent, args, depth, kind),
+	TABLE(counters, ts, value, track, args),
+	TABLE(flows, out, in, id, name, category),
+	TABLE(args, key, type, value),
+	TABLE(arg_sets, first),
+	TABLE(sched, ts, dur, cpu, thread, end_state, priority),
+	TABLE(thread_states, ts, dur, thread, state, cpu, waker, io_wait, blocked_function),
+	TABLE(raw_events, ts, name, cpu, thread, args),
+	TABLE(mappings, build_id, name, start, end, offset, load_bias),
+	TABLE(frames, name, mapping, rel_pc, file, line),
+	TABLE(callsites, parent, frame, depth),
+	TABLE(samples, ts, thread, callsite, cpu, mode, weight, event),
+	TABLE(logs, ts, thread, priority, tag, message),
+	TABLE(losses, ts, events, thread, cpu, what),
+	TABLE(clock_rows, snapshot, ts, clock, value, machine),
+	TABLE(metadata, key, text, number),
+	TABLE(problems, name, severity, number, first_at, first, input),
+	TABLE(flow_ends, slice, id, name, category, arrives),
 };
-const uint32_t ky_trace_tables_count = sizeof(ky_trace_tables) / sizeof(ky_trace_tables[0]);
+#define TABLES_COUNT (sizeof(tables) / sizeof(tables[0]))
 
-static void *table_of(const struct ky_trace *trace, const struct ky_table_columns *table)
+static void *table_of(const struct ky_trace *trace, const struct table_columns *table)
 {
 	return (char *)trace + table->offset;
 }
@@ -220,7 +135,7 @@ void ky_trace_no_memory(struct ky_trace *trace)
 
 uint32_t ky_append_slow(struct ky_trace *trace, void *table)
 {
-	const struct ky_table_columns *of = ky_trace_tables;
+	const struct table_columns *of = tables;
 	while (table_of(trace, of) != table)
 		of++;
 	if (!ky_rows_grow(table, of->columns, of->columns_count)) {
@@ -293,9 +208,9 @@ void ky_trace_close(struct ky_trace **out)
 	ky_index_close(trace);
 	ky_clocks_close(&trace->clocks);
 	ky_strings_free(&trace->strings);
-	for (uint32_t i = 0; i < ky_trace_tables_count; i++)
-		ky_rows_free(table_of(trace, &ky_trace_tables[i]), ky_trace_tables[i].columns,
-			     ky_trace_tables[i].columns_count);
+	for (uint32_t i = 0; i < TABLES_COUNT; i++)
+		ky_rows_free(table_of(trace, &tables[i]), tables[i].columns,
+			     tables[i].columns_count);
 	free(trace);
 	*out = NULL;
 }
@@ -303,10 +218,9 @@ void ky_trace_close(struct ky_trace **out)
 uint64_t ky_trace_memory(const struct ky_trace *trace)
 {
 	uint64_t bytes = ky_strings_memory(&trace->strings);
-	for (uint32_t i = 0; i < ky_trace_tables_count; i++)
-		bytes +=
-			ky_rows_bytes(table_of(trace, &ky_trace_tables[i]),
-				      ky_trace_tables[i].columns, ky_trace_tables[i].columns_count);
+	for (uint32_t i = 0; i < TABLES_COUNT; i++)
+		bytes += ky_rows_bytes(table_of(trace, &tables[i]), tables[i].columns,
+				       tables[i].columns_count);
 	return bytes;
 }
 

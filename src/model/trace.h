@@ -406,14 +406,4 @@ static inline uint32_t ky_arg_set_end(const struct ky_trace *trace, uint32_t set
 uint32_t ky_track_thread(const struct ky_trace *trace, uint32_t track);
 uint32_t ky_track_process(const struct ky_trace *trace, uint32_t track);
 
-/* All tables, for code that walks them (SQL, memory). */
-struct ky_table_columns {
-	const char *name;
-	size_t offset; /* of the table in struct ky_trace */
-	const struct ky_column *columns;
-	uint32_t columns_count;
-};
-extern const struct ky_table_columns ky_trace_tables[];
-extern const uint32_t ky_trace_tables_count;
-
 #endif

@@ -12,7 +12,7 @@
  * them, so that spans nest and last as they did, and gaps are missing.
  */
 #include "base/array.h"
-#include "formats/ftrace/ftrace_text.h"
+#include "formats/ftrace/ftrace_event.h"
 
 #include <errno.h>
 #include <stdlib.h>

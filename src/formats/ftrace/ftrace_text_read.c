@@ -3,7 +3,7 @@
  * ftrace_text_read.c: reads ftrace's text line by line: tracefs's trace and trace_pipe, trace-cmd report, atrace,
  * also what `atrace -z` makes: a line "TRACE:" and then a zlib stream of the text.
  */
-#include "formats/ftrace/ftrace_text.h"
+#include "formats/ftrace/ftrace_event.h"
 
 #include "formats/load.h"
 
@@ -272,7 +272,6 @@ static int read_text(struct ky_load *load)
 const struct ky_reader ky_reader_ftrace_text = {
 	.name = "ftrace",
 	.title = "ftrace text",
-	.directory = false,
 	.probe = probe_text,
 	.read = read_text,
 };

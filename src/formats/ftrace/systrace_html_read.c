@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/ftrace/ftrace_text.h"
+#include "formats/ftrace/ftrace_event.h"
 
 struct html_block {
 	const char *at;
@@ -210,7 +210,6 @@ static int read_html(struct ky_load *load)
 const struct ky_reader ky_reader_systrace_html = {
 	.name = "systrace-html",
 	.title = "systrace HTML",
-	.directory = false,
 	.probe = probe_html,
 	.read = read_html,
 };

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "formats/ftrace/ftrace_text.h"
+#include "formats/ftrace/ftrace_event.h"
 
 uint64_t ky_dat_number(struct ky_dat_bytes *bytes, uint32_t size)
 {

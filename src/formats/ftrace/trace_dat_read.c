@@ -244,7 +244,6 @@ static int read_dat(struct ky_load *load)
 const struct ky_reader ky_reader_trace_dat = {
 	.name = "trace.dat",
 	.title = "trace-cmd's trace.dat",
-	.directory = false,
 	.probe = probe_dat,
 	.read = read_dat,
 };

@@ -6,7 +6,7 @@
  */
 #include "formats/json/json_reader.h"
 
-#include "formats/ftrace/ftrace_text.h"
+#include "formats/ftrace/ftrace_event.h"
 
 #define LINE_BYTES_MAX (64u << 10)
 

@@ -32,6 +32,7 @@ import sys
 
 PUBLIC_HEADERS = [
     "kymo.h",
+    "kymo_args.h",
     "kymo_impl.h",
     "session.h",
     "embed.h",

@@ -2,7 +2,7 @@
 /*
  * embed.h: trace points in a library that must not depend on libkymo, and the interface of their host.
  *
- * The library's side. It ships kymo.h and kymo_impl.h (or kymo.h of the amalgamation, which is both),
+ * The library's side. It ships kymo.h, kymo_args.h and kymo_impl.h (or kymo.h of the amalgamation, which is all),
  * and nothing else of kymo, and is compiled with -DKYMO_EMBEDDED. Each of its trace points looks for a host when it first runs: a function
  *
  *	const struct kymo_host *kymo_host_get(uint32_t version);

@@ -12,9 +12,12 @@
  *
  * Categories, names and keys are string literals. A macro whose name ends in _DYN takes the name from
  * a variable and copies it. "..." is up to KYMO_ARGS_MAX pairs of a key and a value; the compiler
- * finds the value's type (integer, floating point, bool, pointer, C string). A value is evaluated only
- * when the event is recorded. Strings are copied into the event, at most KYMO_STRING_MAX bytes of
- * each; a longer one is marked as cut.
+ * finds the value's type: integer (also a bit-field), enum, floating point, bool, pointer, C string; in
+ * C++ also std::string, anything with data() and size() of characters, and objects that convert to a
+ * number. A mistake is a static assertion that begins with "kymo:". A value is evaluated only when the
+ * event is recorded. Strings are copied into the event, at most KYMO_STRING_MAX bytes of each; a longer
+ * one is marked as cut. Before C++23 a constexpr function can have no trace point, as it can have no
+ * static variable.
  *
  * Cost. Off: a load, the test of one byte and a branch not taken. On: a trace point reads the CPU's
  * counter and stores 8 bytes, plus 8 per argument, in this thread's ring buffer. It takes no lock,
@@ -45,41 +48,59 @@
  * cleanup: clang rejects that, gcc does not notice.
  */
 #define KYMO_SCOPE(cat, ...)                                                                       \
-	KYMO_I_SCOPE(KYMO_I_PAIR_KEY, 0, "" cat "", KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)
+	KYMO_I_CHECK(cat, KYMO_I_FIRST(__VA_ARGS__), "use KYMO_SCOPE_DYN", 0, __VA_ARGS__)         \
+	KYMO_I_SCOPE(0, cat, KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)
 #define KYMO_SCOPE_DYN(cat, ...)                                                                   \
-	KYMO_I_SCOPE(KYMO_I_PAIR_KEY, KYMO_SITE_NAME, "" cat "", "", 1, 0, "", __VA_ARGS__)
+	KYMO_I_CHECK(cat, "", "", 1, KYMO_I_NAME_FIRST(__VA_ARGS__))                               \
+	KYMO_I_SCOPE(KYMO_SITE_NAME, cat, "", 1, KYMO_I_NAME_FIRST(__VA_ARGS__))
 
 /*
  * KYMO_SCOPE_OVER(cat, name, min_ns, ...): the same, and ask for a snapshot when the span lasted longer
  * than min_ns. The name given to the _DYN variant must live until the end of the block.
  */
 #define KYMO_SCOPE_OVER(cat, name, ...)                                                            \
-	KYMO_I_SCOPE_OVER(0, "" cat "", "" name "", KYMO_I_FIRST_RAW(__VA_ARGS__), "" name "", 0,  \
-			  __VA_ARGS__)
+	KYMO_I_CHECK(cat, name, "use KYMO_SCOPE_OVER_DYN", 0, __VA_ARGS__)                         \
+	KYMO_I_SCOPE_OVER(0, cat, name, KYMO_I_FIRST(__VA_ARGS__), name, 0, __VA_ARGS__)
 #define KYMO_SCOPE_OVER_DYN(cat, name, ...)                                                        \
-	KYMO_I_SCOPE_OVER_DYN("" cat "", name, KYMO_I_FIRST_RAW(__VA_ARGS__), __VA_ARGS__)
+	KYMO_I_CHECK(cat, "", "", 0, __VA_ARGS__)                                                  \
+	KYMO_I_SCOPE_OVER_DYN(cat, name, KYMO_I_FIRST(__VA_ARGS__), __VA_ARGS__)
 
 /* KYMO_BEGIN(cat, name, ...): begin a span. */
 #define KYMO_BEGIN(cat, ...)                                                                       \
-	KYMO_I_KEYED(KYMO_KIND_BEGIN, 0, "" cat "", KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, KYMO_I_FIRST(__VA_ARGS__), "use KYMO_BEGIN_DYN", 0,          \
+				 __VA_ARGS__)                                                      \
+		KYMO_I_KEYED(KYMO_KIND_BEGIN, 0, cat, KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)   \
+			KYMO_I_CLOSE
 #define KYMO_BEGIN_DYN(cat, ...)                                                                   \
-	KYMO_I_KEYED(KYMO_KIND_BEGIN, KYMO_SITE_NAME, "" cat "", "", 1, 0, "", __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, KYMO_I_NAME_FIRST(__VA_ARGS__))                   \
+		KYMO_I_KEYED(KYMO_KIND_BEGIN, KYMO_SITE_NAME, cat, "", 1,                          \
+			     KYMO_I_NAME_FIRST(__VA_ARGS__)) KYMO_I_CLOSE
 
 /* KYMO_END(cat, ...): end the thread's innermost open span. */
-#define KYMO_END(...) KYMO_I_KEYED(KYMO_KIND_END, 0, KYMO_I_FIRST(__VA_ARGS__), "", 0, __VA_ARGS__)
+#define KYMO_END(...)                                                                              \
+	KYMO_I_OPEN KYMO_I_CHECK(KYMO_I_FIRST(__VA_ARGS__), "", "", 0, __VA_ARGS__)                \
+		KYMO_I_KEYED(KYMO_KIND_END, 0, KYMO_I_FIRST(__VA_ARGS__), "", 0, __VA_ARGS__)      \
+			KYMO_I_CLOSE
 
 /* KYMO_INSTANT(cat, name, ...): a point in time. */
 #define KYMO_INSTANT(cat, ...)                                                                     \
-	KYMO_I_KEYED(KYMO_KIND_INSTANT, 0, "" cat "", KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, KYMO_I_FIRST(__VA_ARGS__), "use KYMO_INSTANT_DYN", 0,        \
+				 __VA_ARGS__)                                                      \
+		KYMO_I_KEYED(KYMO_KIND_INSTANT, 0, cat, KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__) \
+			KYMO_I_CLOSE
 #define KYMO_INSTANT_DYN(cat, ...)                                                                 \
-	KYMO_I_KEYED(KYMO_KIND_INSTANT, KYMO_SITE_NAME, "" cat "", "", 1, 0, "", __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, KYMO_I_NAME_FIRST(__VA_ARGS__))                   \
+		KYMO_I_KEYED(KYMO_KIND_INSTANT, KYMO_SITE_NAME, cat, "", 1,                        \
+			     KYMO_I_NAME_FIRST(__VA_ARGS__)) KYMO_I_CLOSE
 
 /* KYMO_COUNTER(cat, name, value): a value of the process over time; integer or floating point. */
 #define KYMO_COUNTER(cat, name, value)                                                             \
-	KYMO_I_KEYED(KYMO_KIND_COUNTER, 0, "" cat "", "" name "", 0, 0, "value", value)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_COUNTER_DYN", 0, 0, "value", value)          \
+		KYMO_I_KEYED(KYMO_KIND_COUNTER, 0, cat, name, 0, 0, "value", value) KYMO_I_CLOSE
 #define KYMO_COUNTER_DYN(cat, name, value)                                                         \
-	KYMO_I_KEYED(KYMO_KIND_COUNTER, KYMO_SITE_NAME, "" cat "", "", 1, 0, "",                   \
-		     (const char *)(name), "value", value)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, KYMO_I_NAME_FIRST(name, "value", value))          \
+		KYMO_I_KEYED(KYMO_KIND_COUNTER, KYMO_SITE_NAME, cat, "", 1,                        \
+			     KYMO_I_NAME_FIRST(name, "value", value)) KYMO_I_CLOSE
 
 /*
  * KYMO_ASYNC_BEGIN(cat, name, id, ...), KYMO_ASYNC_INSTANT, KYMO_ASYNC_END: a span that may cross
@@ -87,20 +108,26 @@
  * an integer or a pointer.
  */
 #define KYMO_ASYNC_BEGIN(cat, name, ...)                                                           \
-	KYMO_I_KEYED(KYMO_KIND_ASYNC_BEGIN, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "",         \
-		     __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_ASYNC_BEGIN_DYN", 1, 0, "", __VA_ARGS__)     \
+		KYMO_I_KEYED(KYMO_KIND_ASYNC_BEGIN, KYMO_SITE_ID, cat, name, 1, 0, "",             \
+			     __VA_ARGS__) KYMO_I_CLOSE
 #define KYMO_ASYNC_INSTANT(cat, name, ...)                                                         \
-	KYMO_I_KEYED(KYMO_KIND_ASYNC_INSTANT, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "",       \
-		     __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_ASYNC_INSTANT_DYN", 1, 0, "", __VA_ARGS__)   \
+		KYMO_I_KEYED(KYMO_KIND_ASYNC_INSTANT, KYMO_SITE_ID, cat, name, 1, 0, "",           \
+			     __VA_ARGS__) KYMO_I_CLOSE
 #define KYMO_ASYNC_END(cat, name, ...)                                                             \
-	KYMO_I_KEYED(KYMO_KIND_ASYNC_END, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "",           \
-		     __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_ASYNC_END_DYN", 1, 0, "", __VA_ARGS__)       \
+		KYMO_I_KEYED(KYMO_KIND_ASYNC_END, KYMO_SITE_ID, cat, name, 1, 0, "", __VA_ARGS__)  \
+			KYMO_I_CLOSE
 #define KYMO_ASYNC_BEGIN_DYN(cat, name, ...)                                                       \
-	KYMO_I_ID_DYN(KYMO_KIND_ASYNC_BEGIN, cat, name, __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", __VA_ARGS__)                               \
+		KYMO_I_ID_DYN(KYMO_KIND_ASYNC_BEGIN, cat, name, __VA_ARGS__) KYMO_I_CLOSE
 #define KYMO_ASYNC_INSTANT_DYN(cat, name, ...)                                                     \
-	KYMO_I_ID_DYN(KYMO_KIND_ASYNC_INSTANT, cat, name, __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", __VA_ARGS__)                               \
+		KYMO_I_ID_DYN(KYMO_KIND_ASYNC_INSTANT, cat, name, __VA_ARGS__) KYMO_I_CLOSE
 #define KYMO_ASYNC_END_DYN(cat, name, ...)                                                         \
-	KYMO_I_ID_DYN(KYMO_KIND_ASYNC_END, cat, name, __VA_ARGS__)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", __VA_ARGS__)                               \
+		KYMO_I_ID_DYN(KYMO_KIND_ASYNC_END, cat, name, __VA_ARGS__) KYMO_I_CLOSE
 
 /*
  * KYMO_FLOW_BEGIN(cat, name, id), KYMO_FLOW_STEP, KYMO_FLOW_END: an arrow from the span that is open at
@@ -108,23 +135,36 @@
  * and id are one flow.
  */
 #define KYMO_FLOW_BEGIN(cat, name, id)                                                             \
-	KYMO_I_KEYED(KYMO_KIND_FLOW_BEGIN, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "", id)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_FLOW_BEGIN_DYN", 1, 0, "", id)               \
+		KYMO_I_KEYED(KYMO_KIND_FLOW_BEGIN, KYMO_SITE_ID, cat, name, 1, 0, "", id)          \
+			KYMO_I_CLOSE
 #define KYMO_FLOW_STEP(cat, name, id)                                                              \
-	KYMO_I_KEYED(KYMO_KIND_FLOW_STEP, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "", id)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_FLOW_STEP_DYN", 1, 0, "", id)                \
+		KYMO_I_KEYED(KYMO_KIND_FLOW_STEP, KYMO_SITE_ID, cat, name, 1, 0, "", id)           \
+			KYMO_I_CLOSE
 #define KYMO_FLOW_END(cat, name, id)                                                               \
-	KYMO_I_KEYED(KYMO_KIND_FLOW_END, KYMO_SITE_ID, "" cat "", "" name "", 1, 0, "", id)
-#define KYMO_FLOW_BEGIN_DYN(cat, name, id) KYMO_I_ID_DYN(KYMO_KIND_FLOW_BEGIN, cat, name, id)
-#define KYMO_FLOW_STEP_DYN(cat, name, id) KYMO_I_ID_DYN(KYMO_KIND_FLOW_STEP, cat, name, id)
-#define KYMO_FLOW_END_DYN(cat, name, id) KYMO_I_ID_DYN(KYMO_KIND_FLOW_END, cat, name, id)
+	KYMO_I_OPEN KYMO_I_CHECK(cat, name, "use KYMO_FLOW_END_DYN", 1, 0, "", id)                 \
+		KYMO_I_KEYED(KYMO_KIND_FLOW_END, KYMO_SITE_ID, cat, name, 1, 0, "", id)            \
+			KYMO_I_CLOSE
+#define KYMO_FLOW_BEGIN_DYN(cat, name, id)                                                         \
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", id)                                        \
+		KYMO_I_ID_DYN(KYMO_KIND_FLOW_BEGIN, cat, name, id) KYMO_I_CLOSE
+#define KYMO_FLOW_STEP_DYN(cat, name, id)                                                          \
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", id)                                        \
+		KYMO_I_ID_DYN(KYMO_KIND_FLOW_STEP, cat, name, id) KYMO_I_CLOSE
+#define KYMO_FLOW_END_DYN(cat, name, id)                                                           \
+	KYMO_I_OPEN KYMO_I_CHECK(cat, "", "", 1, 0, "", id)                                        \
+		KYMO_I_ID_DYN(KYMO_KIND_FLOW_END, cat, name, id) KYMO_I_CLOSE
 
 /*
  * KYMO_PRINT(cat, fmt, ...): a message as printf formats it, of up to KYMO_ARGS_MAX values. Only the
  * values are recorded; the reader of the trace formats them.
  */
-#define KYMO_PRINT(cat, ...) KYMO_I_PRINT("" cat "", __VA_ARGS__)
+#define KYMO_PRINT(cat, ...)                                                                       \
+	KYMO_I_OPEN KYMO_I_CHECK_PRINT(cat, __VA_ARGS__) KYMO_I_PRINT(cat, __VA_ARGS__) KYMO_I_CLOSE
 
 /* KYMO_ENABLED(cat): 1 while the category is on, else 0; for work done only to trace. */
-#define KYMO_ENABLED(cat) KYMO_I_ENABLED("" cat "")
+#define KYMO_ENABLED(cat) KYMO_I_ENABLED(cat)
 
 #ifdef __cplusplus
 extern "C" {

@@ -36,7 +36,10 @@
 #ifndef KYMO_IMPL_H
 #define KYMO_IMPL_H
 
+#pragma GCC system_header
+
 #include "kymo.h"
+#include "kymo_args.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -139,7 +142,6 @@ struct kymo_i_writer {
 #define KYMO_I_LOAD(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define KYMO_I_STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define KYMO_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define KYMO_I_INLINE static inline __attribute__((__always_inline__, __unused__))
 
 #define KYMO_I_STRING_CUT ((uint64_t)1 << 32)  /* the string was longer than KYMO_STRING_MAX */
 #define KYMO_I_STRING_NULL ((uint64_t)1 << 33) /* there was no string, but a null pointer */
@@ -539,217 +541,6 @@ KYMO_I_INLINE void kymo_i_learn_category(struct kymo_site_info *ky_info, const c
 } /* extern "C" */
 #endif
 
-/* A value's type and its word. C chooses by _Generic, C++ by overloading; neither evaluates it. */
-KYMO_I_INLINE uint64_t kymo_i_word_int(int64_t ky_v)
-{
-	return (uint64_t)ky_v;
-}
-KYMO_I_INLINE uint64_t kymo_i_word_uint(uint64_t ky_v)
-{
-	return ky_v;
-}
-KYMO_I_INLINE uint64_t kymo_i_word_double(double ky_v)
-{
-	uint64_t ky_word;
-	__builtin_memcpy(&ky_word, &ky_v, sizeof(ky_word));
-	return ky_word;
-}
-KYMO_I_INLINE uint64_t kymo_i_word_pointer(const volatile void *ky_v)
-{
-	return (uint64_t)(uintptr_t)ky_v;
-}
-
-#ifndef __cplusplus
-
-#define KYMO_I_TYPE(v)                                                                             \
-	((uint64_t)_Generic((v),                                                                   \
-		_Bool: KYMO_TYPE_BOOL,                                                             \
-		char: KYMO_TYPE_INT,                                                               \
-		signed char: KYMO_TYPE_INT,                                                        \
-		short: KYMO_TYPE_INT,                                                              \
-		int: KYMO_TYPE_INT,                                                                \
-		long: KYMO_TYPE_INT,                                                               \
-		long long: KYMO_TYPE_INT,                                                          \
-		unsigned char: KYMO_TYPE_UINT,                                                     \
-		unsigned short: KYMO_TYPE_UINT,                                                    \
-		unsigned int: KYMO_TYPE_UINT,                                                      \
-		unsigned long: KYMO_TYPE_UINT,                                                     \
-		unsigned long long: KYMO_TYPE_UINT,                                                \
-		float: KYMO_TYPE_DOUBLE,                                                           \
-		double: KYMO_TYPE_DOUBLE,                                                          \
-		long double: KYMO_TYPE_DOUBLE,                                                     \
-		char *: KYMO_TYPE_STRING,                                                          \
-		const char *: KYMO_TYPE_STRING,                                                    \
-		default: KYMO_TYPE_POINTER))
-#define KYMO_I_WORD(v)                                                                             \
-	_Generic((v), _Bool                                                                        \
-		 : kymo_i_word_uint, char                                                          \
-		 : kymo_i_word_int, signed char                                                    \
-		 : kymo_i_word_int, short                                                          \
-		 : kymo_i_word_int, int                                                            \
-		 : kymo_i_word_int, long                                                           \
-		 : kymo_i_word_int, long long                                                      \
-		 : kymo_i_word_int, unsigned char                                                  \
-		 : kymo_i_word_uint, unsigned short                                                \
-		 : kymo_i_word_uint, unsigned int                                                  \
-		 : kymo_i_word_uint, unsigned long                                                 \
-		 : kymo_i_word_uint, unsigned long long                                            \
-		 : kymo_i_word_uint, float                                                         \
-		 : kymo_i_word_double, double                                                      \
-		 : kymo_i_word_double, long double                                                 \
-		 : kymo_i_word_double, default                                                     \
-		 : kymo_i_word_pointer)(v)
-
-#else
-
-/* The size of the overload's result is the type. The overloads are never defined. */
-template <unsigned KY_Type> struct kymo_i_sized {
-	char ky_bytes[KY_Type + 1];
-};
-template <typename KY_R, typename... KY_A>
-kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(KY_R (*)(KY_A...));
-template <typename KY_T> kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(const KY_T *);
-template <typename KY_T> kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(const volatile KY_T *);
-kymo_i_sized<KYMO_TYPE_POINTER> kymo_i_type_of(decltype(nullptr));
-kymo_i_sized<KYMO_TYPE_STRING> kymo_i_type_of(const char *);
-kymo_i_sized<KYMO_TYPE_STRING> kymo_i_type_of(char *);
-kymo_i_sized<KYMO_TYPE_BOOL> kymo_i_type_of(bool);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(char);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(signed char);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(short);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(int);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(long);
-kymo_i_sized<KYMO_TYPE_INT> kymo_i_type_of(long long);
-kymo_i_sized<KYMO_TYPE_UINT> kymo_i_type_of(unsigned char);
-kymo_i_sized<KYMO_TYPE_UINT> kymo_i_type_of(unsigned short);
-kymo_i_sized<KYMO_TYPE_UINT> kymo_i_type_of(unsigned int);
-kymo_i_sized<KYMO_TYPE_UINT> kymo_i_type_of(unsigned long);
-kymo_i_sized<KYMO_TYPE_UINT> kymo_i_type_of(unsigned long long);
-kymo_i_sized<KYMO_TYPE_DOUBLE> kymo_i_type_of(float);
-kymo_i_sized<KYMO_TYPE_DOUBLE> kymo_i_type_of(double);
-kymo_i_sized<KYMO_TYPE_DOUBLE> kymo_i_type_of(long double);
-#define KYMO_I_TYPE(v) ((uint64_t)(sizeof(kymo_i_type_of(v)) - 1))
-
-#define KYMO_I_WORD_OF(type, how)                                                                  \
-	KYMO_I_INLINE uint64_t kymo_i_word_of(type ky_v)                                           \
-	{                                                                                          \
-		return how(ky_v);                                                                  \
-	}
-KYMO_I_WORD_OF(bool, kymo_i_word_uint)
-KYMO_I_WORD_OF(char, kymo_i_word_int)
-KYMO_I_WORD_OF(signed char, kymo_i_word_int)
-KYMO_I_WORD_OF(short, kymo_i_word_int)
-KYMO_I_WORD_OF(int, kymo_i_word_int)
-KYMO_I_WORD_OF(long, kymo_i_word_int)
-KYMO_I_WORD_OF(long long, kymo_i_word_int)
-KYMO_I_WORD_OF(unsigned char, kymo_i_word_uint)
-KYMO_I_WORD_OF(unsigned short, kymo_i_word_uint)
-KYMO_I_WORD_OF(unsigned int, kymo_i_word_uint)
-KYMO_I_WORD_OF(unsigned long, kymo_i_word_uint)
-KYMO_I_WORD_OF(unsigned long long, kymo_i_word_uint)
-KYMO_I_WORD_OF(float, kymo_i_word_double)
-KYMO_I_WORD_OF(double, kymo_i_word_double)
-KYMO_I_WORD_OF(const volatile void *, kymo_i_word_pointer)
-#undef KYMO_I_WORD_OF
-KYMO_I_INLINE uint64_t kymo_i_word_of(long double ky_v)
-{
-	return kymo_i_word_double((double)ky_v);
-}
-template <typename KY_R, typename... KY_A>
-KYMO_I_INLINE uint64_t kymo_i_word_of(KY_R (*ky_v)(KY_A...))
-{
-	return (uint64_t) reinterpret_cast<uintptr_t>(ky_v);
-}
-KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
-{
-	return 0;
-}
-#define KYMO_I_WORD(v) kymo_i_word_of(v)
-
-#endif
-
-/* The number of arguments, 1 to 26. */
-#define KYMO_I_COUNT(...)                                                                          \
-	KYMO_I_COUNT_(__VA_ARGS__, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
-		      10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define KYMO_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17,  \
-		      a18, a19, a20, a21, a22, a23, a24, a25, a26, n, ...)                         \
-	n
-#define KYMO_I_JOIN(a, b) KYMO_I_JOIN_(a, b)
-#define KYMO_I_JOIN_(a, b) a##b
-
-/*
- * KYMO_I_EACH(M, x, k1, v1, k2, v2, ...) is M(0, k1, v1) M(1, k2, v2) ...; x is any argument that came
- * before the pairs, so that the list is never empty.
- */
-#define KYMO_I_EACH(M, ...) KYMO_I_JOIN(KYMO_I_EACH_, KYMO_I_COUNT(__VA_ARGS__))(M, __VA_ARGS__)
-#define KYMO_I_EACH_1(M, x)
-#define KYMO_I_EACH_3(M, x, k0, v0) M(0, k0, v0)
-#define KYMO_I_EACH_5(M, x, k0, v0, k1, v1) M(0, k0, v0) M(1, k1, v1)
-#define KYMO_I_EACH_7(M, x, k0, v0, k1, v1, k2, v2) M(0, k0, v0) M(1, k1, v1) M(2, k2, v2)
-#define KYMO_I_EACH_9(M, x, k0, v0, k1, v1, k2, v2, k3, v3)                                        \
-	M(0, k0, v0) M(1, k1, v1) M(2, k2, v2) M(3, k3, v3)
-#define KYMO_I_EACH_11(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4)                               \
-	M(0, k0, v0) M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4)
-#define KYMO_I_EACH_13(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5)                       \
-	M(0, k0, v0) M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5)
-#define KYMO_I_EACH_15(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6)               \
-	M(0, k0, v0) M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6)
-#define KYMO_I_EACH_17(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7)       \
-	M(0, k0, v0)                                                                               \
-	M(1, k1, v1) M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7)
-#define KYMO_I_EACH_19(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
-		       v8)                                                                         \
-	M(0, k0, v0)                                                                               \
-	M(1, k1, v1)                                                                               \
-	M(2, k2, v2) M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8)
-#define KYMO_I_EACH_21(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
-		       v8, k9, v9)                                                                 \
-	M(0, k0, v0)                                                                               \
-	M(1, k1, v1)                                                                               \
-	M(2, k2, v2)                                                                               \
-	M(3, k3, v3) M(4, k4, v4) M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9)
-#define KYMO_I_EACH_23(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
-		       v8, k9, v9, k10, v10)                                                       \
-	M(0, k0, v0)                                                                               \
-	M(1, k1, v1)                                                                               \
-	M(2, k2, v2)                                                                               \
-	M(3, k3, v3)                                                                               \
-	M(4, k4, v4)                                                                               \
-	M(5, k5, v5) M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) M(10, k10, v10)
-#define KYMO_I_EACH_25(M, x, k0, v0, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, k7, v7, k8,   \
-		       v8, k9, v9, k10, v10, k11, v11)                                             \
-	M(0, k0, v0)                                                                               \
-	M(1, k1, v1)                                                                               \
-	M(2, k2, v2)                                                                               \
-	M(3, k3, v3)                                                                               \
-	M(4, k4, v4)                                                                               \
-	M(5, k5, v5)                                                                               \
-	M(6, k6, v6) M(7, k7, v7) M(8, k8, v8) M(9, k9, v9) M(10, k10, v10) M(11, k11, v11)
-
-/* The same for single values, for the arguments of KYMO_PRINT. */
-#define KYMO_I_LIST(M, ...) KYMO_I_JOIN(KYMO_I_LIST_, KYMO_I_COUNT(__VA_ARGS__))(M, __VA_ARGS__)
-#define KYMO_I_LIST_1(M, x)
-#define KYMO_I_LIST_2(M, x, a) M(0, "", a)
-#define KYMO_I_LIST_3(M, x, a, b) M(0, "", a) M(1, "", b)
-#define KYMO_I_LIST_4(M, x, a, b, c) M(0, "", a) M(1, "", b) M(2, "", c)
-#define KYMO_I_LIST_5(M, x, a, b, c, d) M(0, "", a) M(1, "", b) M(2, "", c) M(3, "", d)
-#define KYMO_I_LIST_6(M, x, a, b, c, d, e)                                                         \
-	M(0, "", a) M(1, "", b) M(2, "", c) M(3, "", d) M(4, "", e)
-#define KYMO_I_LIST_7(M, x, a, b, c, d, e, f)                                                      \
-	M(0, "", a) M(1, "", b) M(2, "", c) M(3, "", d) M(4, "", e) M(5, "", f)
-#define KYMO_I_LIST_8(M, x, a, b, c, d, e, f, g)                                                   \
-	M(0, "", a) M(1, "", b) M(2, "", c) M(3, "", d) M(4, "", e) M(5, "", f) M(6, "", g)
-#define KYMO_I_LIST_9(M, x, a, b, c, d, e, f, g, h)                                                \
-	M(0, "", a)                                                                                \
-	M(1, "", b) M(2, "", c) M(3, "", d) M(4, "", e) M(5, "", f) M(6, "", g) M(7, "", h)
-
-#define KYMO_I_PAIR_KEY(i, key, value) "" key "",
-#define KYMO_I_PAIR_RAW_KEY(i, key, value) key,
-#define KYMO_I_PAIR_WORD(i, key, value) KYMO_I_WORD(value),
-#define KYMO_I_PAIR_TYPE(i, key, value) | KYMO_I_TYPE(value) << (4 * (i))
-#define KYMO_I_PAIR_ONE(i, key, value) +1
-
 #ifndef KYMO_DISABLE
 
 /* 1 if trace points of the category stay in the program. Folds to a constant. */
@@ -782,11 +573,11 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 #endif
 
 /*
- * Define a trace point. EACH walks the items: KYMO_I_EACH or KYMO_I_LIST. KEY spells a key. The first
- * lead items are no arguments, but what the flags name.
+ * Define a trace point. EACH walks the items: what KYMO_I_EACH() or KYMO_I_LIST() names. The first lead
+ * items are no arguments, but what the flags name.
  */
-#define KYMO_I_SITE(site, EACH, KEY, kind, flags, cat, name, lead, ...)                            \
-	static const char *const site##_keys[] = {EACH(KEY, __VA_ARGS__) 0};                       \
+#define KYMO_I_SITE(site, EACH, kind, flags, cat, name, lead, ...)                                 \
+	static const char *const site##_keys[] = {EACH(KYMO_I_PAIR_KEY, __VA_ARGS__) NULL};        \
 	static const struct kymo_site_info site##_info = {KYMO_I_ABI,                              \
 							  (kind),                                  \
 							  (uint8_t)(flags),                        \
@@ -797,8 +588,8 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 							  __LINE__,                                \
 							  0,                                       \
 							  0 EACH(KYMO_I_PAIR_TYPE, __VA_ARGS__),   \
-							  cat,                                     \
-							  name,                                    \
+							  KYMO_I_LITERAL(cat),                     \
+							  KYMO_I_LITERAL(name),                    \
 							  __FILE__,                                \
 							  __func__,                                \
 							  site##_keys};                            \
@@ -809,24 +600,39 @@ KYMO_I_INLINE uint64_t kymo_i_word_of(decltype(nullptr))
 #define KYMO_I_ON(site) (KYMO_I_MAYBE_ON(site) && kymo_i_is_enabled(&(site)))
 
 /* Record the event and define recorded: 1, or 0 when it was lost. The category is on. */
+#ifdef __cplusplus
+/* One full expression: its temporaries, to which words point, live until the event is recorded. */
+extern "C++" {
+template <typename... KY_Held>
+KYMO_I_INLINE int kymo_i_record(struct kymo_i_site *ky_site, const KY_Held &...ky_held)
+{
+	const uint64_t ky_values[] = {ky_held.ky_word()..., 0};
+	return kymo_i_event(ky_site, 0, sizeof...(KY_Held), kymo_i_types<KY_Held...>::ky_all(),
+			    ky_values);
+}
+}
+#define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
+	const int recorded = kymo_i_record(&(site)EACH(KYMO_I_PAIR_HOLD, __VA_ARGS__))
+#else
 #define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
 	const uint64_t kymo_i_v[] = {EACH(KYMO_I_PAIR_WORD, __VA_ARGS__) 0};                       \
 	const int recorded = kymo_i_event(&(site), 0, 0 EACH(KYMO_I_PAIR_ONE, __VA_ARGS__),        \
-					  0 EACH(KYMO_I_PAIR_TYPE, __VA_ARGS__), kymo_i_v)
+					  site##_info.types, kymo_i_v)
+#endif
 
 /* A whole trace point that is one event. */
-#define KYMO_I_POINT(EACH, KEY, kind, flags, cat, name, lead, ...)                                 \
+#define KYMO_I_POINT(EACH, kind, flags, cat, name, lead, ...)                                      \
 	do {                                                                                       \
 		if (KYMO_I_STATIC(cat)) {                                                          \
-			KYMO_I_SITE(kymo_i_site, EACH, KEY, kind, flags, cat, name, lead,          \
-				    __VA_ARGS__);                                                  \
+			KYMO_I_SITE(kymo_i_site, EACH, kind, flags, cat, name, lead, __VA_ARGS__); \
 			if (KYMO_I_ON(kymo_i_site)) {                                              \
 				KYMO_I_RECORD(kymo_i_done, kymo_i_site, EACH, __VA_ARGS__);        \
 				(void)kymo_i_done;                                                 \
 			}                                                                          \
 		}                                                                                  \
 	} while (0)
-#define KYMO_I_KEYED(...) KYMO_I_POINT(KYMO_I_EACH, KYMO_I_PAIR_KEY, __VA_ARGS__)
+#define KYMO_I_KEYED(kind, flags, cat, name, lead, ...)                                            \
+	KYMO_I_POINT(KYMO_I_EACH(__VA_ARGS__), kind, flags, cat, name, lead, __VA_ARGS__)
 
 #ifdef __cplusplus
 
@@ -901,26 +707,27 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *ky_scope)
  * its own and has the same name everywhere: in C++ the linker merges the static objects of an inline
  * function by name, and a number in the name would differ between translation units.
  */
-#define KYMO_I_SCOPE(KEY, flags, cat, name, lead, ...)                                             \
-	KYMO_I_SCOPE_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), KEY, flags, cat, name, lead,      \
+#define KYMO_I_SCOPE(flags, cat, name, lead, ...)                                                  \
+	KYMO_I_SCOPE_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), flags, cat, name, lead,           \
 			__VA_ARGS__)
-#define KYMO_I_SCOPE_AT(at, KEY, flags, cat, name, lead, ...)                                      \
+#define KYMO_I_SCOPE_AT(at, flags, cat, name, lead, ...)                                           \
 	KYMO_I_SCOPE_VAR(at);                                                                      \
-	KYMO_I_SCOPE_BEGIN(at, (void)0, KEY, flags, cat, name, lead, __VA_ARGS__)
+	KYMO_I_SCOPE_BEGIN(at, (void)0, KYMO_I_EACH(__VA_ARGS__), flags, cat, name, lead,          \
+			   __VA_ARGS__)
 #define KYMO_I_SCOPE_OVER(flags, cat, name, min, of, lead, ...)                                    \
 	KYMO_I_SCOPE_OVER_AT(KYMO_I_JOIN(kymo_i_scope_, __COUNTER__), flags, cat, name, min, of,   \
 			     lead, __VA_ARGS__)
 #define KYMO_I_SCOPE_OVER_AT(at, flags, cat, name, min, of, lead, ...)                             \
-	KYMO_I_SCOPE_OVER_VAR(at, min, KYMO_I_STATIC(cat) ? (of) : 0);                             \
-	KYMO_I_SCOPE_BEGIN(at, (at).ky_begin_ticks = kymo_i_ticks(), KYMO_I_PAIR_KEY, flags, cat,  \
-			   name, lead, __VA_ARGS__)
-#define KYMO_I_SCOPE_BEGIN(at, first, KEY, flags, cat, name, lead, ...)                            \
+	KYMO_I_SCOPE_OVER_VAR(at, min, KYMO_I_STATIC(cat) ? (of) : KYMO_I_NULL);                   \
+	KYMO_I_SCOPE_BEGIN(at, (at).ky_begin_ticks = kymo_i_ticks(), KYMO_I_EACH(__VA_ARGS__),     \
+			   flags, cat, name, lead, __VA_ARGS__)
+#define KYMO_I_SCOPE_BEGIN(at, first, EACH, flags, cat, name, lead, ...)                           \
 	do {                                                                                       \
-		KYMO_I_SITE(kymo_i_site, KYMO_I_EACH, KEY, KYMO_KIND_BEGIN,                        \
-			    KYMO_SITE_SCOPE | (flags), cat, name, lead, __VA_ARGS__);              \
+		KYMO_I_SITE(kymo_i_site, EACH, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags), cat,    \
+			    name, lead, __VA_ARGS__);                                              \
 		if (KYMO_I_STATIC(cat) && KYMO_I_ON(kymo_i_site)) {                                \
 			first;                                                                     \
-			KYMO_I_RECORD(kymo_i_done, kymo_i_site, KYMO_I_EACH, __VA_ARGS__);         \
+			KYMO_I_RECORD(kymo_i_done, kymo_i_site, EACH, __VA_ARGS__);                \
 			if (kymo_i_done)                                                           \
 				(at).ky_site = &kymo_i_site;                                       \
 		}                                                                                  \
@@ -928,8 +735,8 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *ky_scope)
 
 #define KYMO_I_ENABLED(cat)                                                                        \
 	(KYMO_I_STATIC(cat) && __extension__({                                                     \
-		 KYMO_I_SITE(kymo_i_site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_NONE, 0, cat,    \
-			     "", 0, 0);                                                            \
+		 KYMO_I_CHECK_CATEGORY(cat)                                                        \
+		 KYMO_I_SITE(kymo_i_site, KYMO_I_EACH_0, KYMO_KIND_NONE, 0, cat, "", 0, 0);        \
 		 KYMO_I_ON(kymo_i_site);                                                           \
 	 }))
 
@@ -941,55 +748,53 @@ __attribute__((__format__(__printf__, 1, 2), __unused__)) static inline void kym
 
 #endif /* KYMO_DISABLE */
 
-/* The first argument, as a string literal or unchanged. */
-#define KYMO_I_FIRST(...) "" KYMO_I_FIRST_(__VA_ARGS__, 0) ""
-#define KYMO_I_FIRST_RAW(...) KYMO_I_FIRST_(__VA_ARGS__, 0)
+/* The first argument. */
+#define KYMO_I_FIRST(...) KYMO_I_FIRST_(__VA_ARGS__, 0)
 #define KYMO_I_FIRST_(first, ...) first
 
 #ifdef KYMO_DISABLE
 /* Evaluate nothing and leave nothing, yet use the values, so that the compiler does not warn. */
 #ifdef __cplusplus
-#define KYMO_I_PAIR_UNUSED(i, key, value) , (void)sizeof(kymo_i_type_of(value))
+#define KYMO_I_PAIR_UNUSED(i, key, value) , (void)(false && kymo_i_ignore(value))
 #else
 #define KYMO_I_PAIR_UNUSED(i, key, value) , (void)sizeof(((void)(value), 0))
 #endif
 /* An expression: for a loop that runs once clang without optimization emits code. */
 #define KYMO_I_NOTHING(EACH, ...) ((void)0 EACH(KYMO_I_PAIR_UNUSED, __VA_ARGS__))
-#define KYMO_I_POINT(EACH, KEY, kind, flags, cat, name, lead, ...) KYMO_I_NOTHING(EACH, __VA_ARGS__)
-#define KYMO_I_KEYED(kind, flags, cat, name, lead, ...) KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__)
-#define KYMO_I_SCOPE(KEY, flags, cat, name, lead, ...) KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__)
+#define KYMO_I_POINT(EACH, kind, flags, cat, name, lead, ...) KYMO_I_NOTHING(EACH, __VA_ARGS__)
+#define KYMO_I_KEYED(kind, flags, cat, name, lead, ...)                                            \
+	KYMO_I_NOTHING(KYMO_I_EACH(__VA_ARGS__), __VA_ARGS__)
+#define KYMO_I_SCOPE(flags, cat, name, lead, ...)                                                  \
+	KYMO_I_NOTHING(KYMO_I_EACH(__VA_ARGS__), __VA_ARGS__)
 #define KYMO_I_SCOPE_OVER(flags, cat, name, min, of, lead, ...)                                    \
-	KYMO_I_NOTHING(KYMO_I_EACH, __VA_ARGS__, "", min)
+	KYMO_I_NOTHING(KYMO_I_EACH(__VA_ARGS__, "", min), __VA_ARGS__, "", min)
 #define KYMO_I_ENABLED(cat) 0
-#define KYMO_I_PRINT(cat, ...) KYMO_I_NOTHING(KYMO_I_LIST, __VA_ARGS__)
+#define KYMO_I_PRINT(cat, ...) KYMO_I_NOTHING(KYMO_I_LIST(__VA_ARGS__), __VA_ARGS__)
 #else
 #define KYMO_I_PRINT(cat, ...)                                                                     \
 	do {                                                                                       \
 		if (0)                                                                             \
 			kymo_i_check_format(__VA_ARGS__);                                          \
-		KYMO_I_POINT(KYMO_I_LIST, KYMO_I_PAIR_KEY, KYMO_KIND_PRINT, 0, cat,                \
+		KYMO_I_POINT(KYMO_I_LIST(__VA_ARGS__), KYMO_KIND_PRINT, 0, cat,                    \
 			     KYMO_I_FIRST(__VA_ARGS__), 0, __VA_ARGS__);                           \
 	} while (0)
 #endif
 
 /* KYMO_SCOPE_OVER_DYN: min leads the arguments, the items are the name and the pairs after min. */
 #define KYMO_I_SCOPE_OVER_DYN(cat, name, min, ...)                                                 \
-	KYMO_I_SCOPE_OVER(                                                                         \
-		KYMO_SITE_NAME, cat, "", min, name, 1,                                             \
-		KYMO_I_JOIN(KYMO_I_OVER_ITEMS_, KYMO_I_COUNT(__VA_ARGS__))(name, __VA_ARGS__))
-#define KYMO_I_OVER_ITEMS_1(name, min) 0, "", (const char *)(name)
-#define KYMO_I_OVER_ITEMS_3(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_5(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_7(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_9(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_11(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_13(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_15(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
-#define KYMO_I_OVER_ITEMS_17(name, min, ...) 0, "", (const char *)(name), __VA_ARGS__
+	KYMO_I_SCOPE_OVER(KYMO_SITE_NAME, cat, "", min, KYMO_I_NAME(name), 1, 0, "",               \
+			  KYMO_I_NAME(name) KYMO_I_AFTER(__VA_ARGS__))
+/* The items of an event whose name comes first, from a variable. */
+#define KYMO_I_NAME_FIRST(...)                                                                     \
+	0, "", KYMO_I_NAME(KYMO_I_FIRST(__VA_ARGS__)) KYMO_I_AFTER(__VA_ARGS__)
+/* All but the first argument, after a comma. */
+#define KYMO_I_AFTER(...) KYMO_I_JOIN(KYMO_I_AFTER_, KYMO_I_MORE(__VA_ARGS__))(__VA_ARGS__)
+#define KYMO_I_AFTER_1(first)
+#define KYMO_I_AFTER_2(first, ...) , __VA_ARGS__
 
 /* Events with a name from a variable and an id. */
 #define KYMO_I_ID_DYN(kind, cat, name, ...)                                                        \
-	KYMO_I_KEYED(kind, KYMO_SITE_NAME | KYMO_SITE_ID, "" cat "", "", 2, 0, "",                 \
-		     (const char *)(name), "", __VA_ARGS__)
+	KYMO_I_KEYED(kind, KYMO_SITE_NAME | KYMO_SITE_ID, cat, "", 2, 0, "", KYMO_I_NAME(name),    \
+		     "", __VA_ARGS__)
 
 #endif /* KYMO_IMPL_H */

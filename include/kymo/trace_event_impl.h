@@ -12,6 +12,8 @@
 #ifndef KYMO_TRACE_EVENT_IMPL_H
 #define KYMO_TRACE_EVENT_IMPL_H
 
+#pragma GCC system_header
+
 #include "trace_event.h"
 
 /* The integer types that both languages have. */
@@ -24,24 +26,6 @@
 
 #ifdef __cplusplus
 
-/* A value of one word. */
-template <unsigned KY_Type> struct kymo_i_te_plain {
-	enum { ky_type = KY_Type };
-	uint64_t ky_bits;
-	uint64_t ky_word() const
-	{
-		return ky_bits;
-	}
-};
-/* Characters without a final NUL: a copy, one longer than what is kept, to show that it was cut. */
-struct kymo_i_te_chars {
-	enum { ky_type = KYMO_TYPE_STRING };
-	char ky_text[KYMO_STRING_MAX + 2];
-	uint64_t ky_word() const
-	{
-		return (uint64_t)(uintptr_t)ky_text;
-	}
-};
 /* A text made for this event. */
 template <typename KY_Text> struct kymo_i_te_made {
 	enum { ky_type = KYMO_TYPE_STRING };
@@ -64,9 +48,9 @@ template <unsigned KY_Flags> struct kymo_i_te_id {
 
 /* kymo_i_te_hold(v) holds the type and word of v, and what the word points to. */
 #define KYMO_I_TE_HOLD(T)                                                                          \
-	KYMO_I_INLINE kymo_i_te_plain<sizeof(kymo_i_type_of((T)0)) - 1> kymo_i_te_hold(T ky_v)     \
+	KYMO_I_INLINE auto kymo_i_te_hold(T ky_v)->decltype(kymo_i_hold(ky_v))                     \
 	{                                                                                          \
-		return {kymo_i_word_of(ky_v)};                                                     \
+		return kymo_i_hold(ky_v);                                                          \
 	}
 KYMO_I_TE_INTEGERS(KYMO_I_TE_HOLD)
 KYMO_I_TE_HOLD(bool)
@@ -82,12 +66,6 @@ KYMO_I_INLINE kymo_i_te_id<KY_Flags> kymo_i_te_hold(const kymo_i_te_id<KY_Flags>
 {
 	return ky_id;
 }
-
-/* Overloads that differ only in rank: the compiler takes the highest that compiles. */
-template <unsigned KY_N> struct kymo_i_te_rank : kymo_i_te_rank<KY_N - 1> {
-};
-template <> struct kymo_i_te_rank<0> {
-};
 
 /* The class that AppendAsTraceFormat() appends to, which is std::string, without naming it. */
 template <typename KY_Class, typename KY_Result, typename KY_Text>
@@ -105,97 +83,79 @@ KYMO_I_INLINE kymo_i_te_made<KY_Text> kymo_i_te_make(const KY_Pointer &ky_conver
 }
 
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_pointer(KY_T *ky_v, kymo_i_te_rank<1>)
+KYMO_I_INLINE auto kymo_i_te_hold_pointer(KY_T *ky_v, kymo_i_rank<1>)
 	-> kymo_i_te_made<decltype(kymo_i_te_text_by(ky_v))>
 {
 	return kymo_i_te_make<decltype(kymo_i_te_text_by(ky_v))>(ky_v);
 }
 template <typename KY_T>
-KYMO_I_INLINE kymo_i_te_plain<KYMO_TYPE_POINTER> kymo_i_te_hold_pointer(KY_T *ky_v,
-									kymo_i_te_rank<0>)
+KYMO_I_INLINE kymo_i_plain<KYMO_TYPE_POINTER> kymo_i_te_hold_pointer(KY_T *ky_v, kymo_i_rank<0>)
 {
 	return {(uint64_t)(uintptr_t)ky_v};
 }
 template <typename KY_T>
 KYMO_I_INLINE auto kymo_i_te_hold(KY_T *ky_v)
-	-> decltype(kymo_i_te_hold_pointer(ky_v, kymo_i_te_rank<1>()))
+	-> decltype(kymo_i_te_hold_pointer(ky_v, kymo_i_rank<1>()))
 {
-	return kymo_i_te_hold_pointer(ky_v, kymo_i_te_rank<1>());
-}
-
-template <typename KY_T, bool> struct kymo_i_te_integer_if {
-};
-template <typename KY_T> struct kymo_i_te_integer_if<KY_T, true> {
-	typedef __underlying_type(KY_T) ky_type;
-};
-/* The integer type of an enum; undefined for other types. */
-template <typename KY_T> struct kymo_i_te_integer : kymo_i_te_integer_if<KY_T, __is_enum(KY_T)> {
-};
-
-KYMO_I_INLINE kymo_i_te_chars kymo_i_te_copy(const char *ky_data, size_t ky_bytes)
-{
-	kymo_i_te_chars ky_copy;
-	const size_t ky_kept = ky_bytes <= KYMO_STRING_MAX ? ky_bytes : KYMO_STRING_MAX + 1;
-	if (ky_kept)
-		__builtin_memcpy(ky_copy.ky_text, ky_data, ky_kept);
-	ky_copy.ky_text[ky_kept] = '\0';
-	return ky_copy;
+	return kymo_i_te_hold_pointer(ky_v, kymo_i_rank<1>());
 }
 
 /* In this order: enums, strings, convertables, times, and what converts to a number. */
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<7>)
-	-> decltype(kymo_i_te_hold((typename kymo_i_te_integer<KY_T>::ky_type)ky_v))
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<7>)
+	-> decltype(kymo_i_te_hold((typename kymo_i_integer<KY_T>::ky_type)ky_v))
 {
-	return kymo_i_te_hold((typename kymo_i_te_integer<KY_T>::ky_type)ky_v);
+	return kymo_i_te_hold((typename kymo_i_integer<KY_T>::ky_type)ky_v);
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<6>)
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<6>)
 	-> decltype(kymo_i_te_hold(ky_v.c_str()))
 {
 	return kymo_i_te_hold(ky_v.c_str());
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<5>)
-	-> decltype(kymo_i_te_copy(ky_v.data(), ky_v.size()))
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<5>)
+	-> decltype(kymo_i_copy(ky_v.data(), ky_v.size()))
 {
-	return kymo_i_te_copy(ky_v.data(), ky_v.size());
+	return kymo_i_copy(ky_v.data(), ky_v.size());
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<4>)
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<4>)
 	-> kymo_i_te_made<decltype(kymo_i_te_text_by(&*ky_v))>
 {
 	return kymo_i_te_make<decltype(kymo_i_te_text_by(&*ky_v))>(ky_v);
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<3>)
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<3>)
 	-> decltype(kymo_i_te_hold(ky_v.since_origin().InMicroseconds()))
 {
 	return kymo_i_te_hold(ky_v.since_origin().InMicroseconds());
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<2>)
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<2>)
 	-> decltype(kymo_i_te_hold(ky_v.ToInternalValue()))
 {
 	return kymo_i_te_hold(ky_v.ToInternalValue());
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_te_rank<1>)
+KYMO_I_INLINE auto kymo_i_te_hold_object(const KY_T &ky_v, kymo_i_rank<1>)
 	-> decltype(kymo_i_te_hold(+ky_v))
 {
 	return kymo_i_te_hold(+ky_v);
 }
 template <typename KY_T>
-KYMO_I_INLINE kymo_i_te_plain<KYMO_TYPE_NONE> kymo_i_te_hold_object(const KY_T &, kymo_i_te_rank<0>)
+KYMO_I_INLINE kymo_i_plain<KYMO_TYPE_NONE> kymo_i_te_hold_object(const KY_T &, kymo_i_rank<0>)
 {
-	static_assert(sizeof(KY_T) == 0, "trace_event.h says which values an event can have");
+	static_assert(
+		sizeof(KY_T) == 0,
+		"kymo: a value of this type cannot be recorded: trace_event.h says which can");
 	return {0};
 }
 template <typename KY_T>
 KYMO_I_INLINE auto kymo_i_te_hold(const KY_T &ky_v)
-	-> decltype(kymo_i_te_hold_object(ky_v, kymo_i_te_rank<7>()))
+	-> decltype(kymo_i_te_hold_object(ky_v, kymo_i_rank<7>()))
 {
-	return kymo_i_te_hold_object(ky_v, kymo_i_te_rank<7>());
+	return kymo_i_te_hold_object(ky_v, kymo_i_rank<7>());
 }
 
 #define KYMO_I_TE_TYPE(v) ((uint64_t) decltype(kymo_i_te_hold(v))::ky_type)
@@ -220,34 +180,33 @@ KYMO_I_INLINE auto kymo_i_te_text(const KY_T &ky_text) -> decltype(kymo_i_te_tex
 
 /* Times, in nanoseconds, and thread ids. */
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_microseconds(const KY_T &ky_time, kymo_i_te_rank<2>)
+KYMO_I_INLINE auto kymo_i_te_microseconds(const KY_T &ky_time, kymo_i_rank<2>)
 	-> decltype((int64_t)ky_time.since_origin().InMicroseconds())
 {
 	return (int64_t)ky_time.since_origin().InMicroseconds();
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_microseconds(const KY_T &ky_time, kymo_i_te_rank<1>)
+KYMO_I_INLINE auto kymo_i_te_microseconds(const KY_T &ky_time, kymo_i_rank<1>)
 	-> decltype((int64_t)ky_time.ToInternalValue())
 {
 	return (int64_t)ky_time.ToInternalValue();
 }
-template <typename KY_T>
-KYMO_I_INLINE int64_t kymo_i_te_microseconds(KY_T ky_time, kymo_i_te_rank<0>)
+template <typename KY_T> KYMO_I_INLINE int64_t kymo_i_te_microseconds(KY_T ky_time, kymo_i_rank<0>)
 {
 	return (int64_t)ky_time;
 }
 template <typename KY_T>
-KYMO_I_INLINE auto kymo_i_te_thread(const KY_T &ky_tid, kymo_i_te_rank<1>)
+KYMO_I_INLINE auto kymo_i_te_thread(const KY_T &ky_tid, kymo_i_rank<1>)
 	-> decltype((int64_t)ky_tid.raw())
 {
 	return (int64_t)ky_tid.raw();
 }
-template <typename KY_T> KYMO_I_INLINE int64_t kymo_i_te_thread(KY_T ky_tid, kymo_i_te_rank<0>)
+template <typename KY_T> KYMO_I_INLINE int64_t kymo_i_te_thread(KY_T ky_tid, kymo_i_rank<0>)
 {
 	return (int64_t)ky_tid;
 }
-#define KYMO_I_TE_US(time) kymo_i_te_microseconds(time, kymo_i_te_rank<2>())
-#define KYMO_I_TE_TID(tid) ((uint64_t)kymo_i_te_thread(tid, kymo_i_te_rank<1>()))
+#define KYMO_I_TE_US(time) kymo_i_te_microseconds(time, kymo_i_rank<2>())
+#define KYMO_I_TE_TID(tid) ((uint64_t)kymo_i_te_thread(tid, kymo_i_rank<1>()))
 
 #else
 
@@ -288,7 +247,7 @@ KYMO_I_INLINE kymo_i_te_id<KY_Flags> kymo_i_te_id_of(const kymo_i_te_id<KY_Flags
 #define KYMO_I_TE_ID_OF(T)                                                                         \
 	KYMO_I_INLINE kymo_i_te_id<0> kymo_i_te_id_of(T ky_v)                                      \
 	{                                                                                          \
-		return {kymo_i_word_of(ky_v)};                                                     \
+		return {kymo_i_hold(ky_v).ky_bits};                                                \
 	}
 KYMO_I_TE_INTEGERS(KYMO_I_TE_ID_OF)
 #undef KYMO_I_TE_ID_OF
@@ -380,15 +339,15 @@ KYMO_I_INLINE struct kymo_i_te_global kymo_i_te_global_id(const char *ky_scope, 
  * True for a literal and for a constant that is one. In a constant expression the compiler decides at
  * once: no optimisation changes the answer later.
  */
-#define KYMO_I_TE_IS_LITERAL(text) __builtin_constant_p(KYMO_I_TE_TEXT(text))
+#define KYMO_I_TE_IS_LITERAL(text) KYMO_I_IS_LITERAL(KYMO_I_TE_TEXT(text))
 #define KYMO_I_TE_LITERAL(text) (KYMO_I_TE_IS_LITERAL(text) ? KYMO_I_TE_TEXT(text) : NULL)
 
 #define KYMO_I_TE_PAIR_KEY(i, key, value) KYMO_I_TE_LITERAL(key),
 #define KYMO_I_TE_PAIR_IS_LITERAL(i, key, value) &&KYMO_I_TE_IS_LITERAL(key)
-#define KYMO_I_TE_PAIR_LEARN(i, key, value) kymo_i_learn(&kymo_i_te_k[i], KYMO_I_TE_TEXT(key));
-#define KYMO_I_TE_PAIR_TYPE(i, key, value) | KYMO_I_TE_TYPE(value) << (4 * (i))
+#define KYMO_I_TE_PAIR_LEARN(i, key, value) kymo_i_learn(&kymo_i_te_k[(i)&15], KYMO_I_TE_TEXT(key));
+#define KYMO_I_TE_PAIR_TYPE(i, key, value) | KYMO_I_TE_TYPE(value) << (4 * ((i)&15))
 #define KYMO_I_TE_PAIR_WORD(i, key, value) KYMO_I_TE_WORD(value),
-#define KYMO_I_TE_COUNT(...) (0 KYMO_I_EACH(KYMO_I_PAIR_ONE, __VA_ARGS__))
+#define KYMO_I_TE_COUNT(...) (0 KYMO_I_WALK(KYMO_I_PAIR_ONE, __VA_ARGS__))
 
 /* How many items come before the arguments; the types of all. */
 #define KYMO_I_TE_BIT(flags, flag) (((unsigned)(flags) & (flag)) ? 1u : 0u)
@@ -404,19 +363,20 @@ KYMO_I_INLINE struct kymo_i_te_global kymo_i_te_global_id(const char *ky_scope, 
 			KYMO_I_TE_BIT(flags, KYMO_SITE_TIME)) |                                    \
 	 KYMO_I_TE_ITEM(flags, KYMO_SITE_NAME, KYMO_TYPE_STRING, KYMO_I_TE_FIRST(flags)) |         \
 	 KYMO_I_TE_ITEM(flags, KYMO_SITE_ID, KYMO_TYPE_UINT, KYMO_I_TE_NAMED(flags)) |             \
-	 ((uint64_t)0 KYMO_I_EACH(KYMO_I_TE_PAIR_TYPE, __VA_ARGS__))                               \
+	 ((uint64_t)0 KYMO_I_WALK(KYMO_I_TE_PAIR_TYPE, __VA_ARGS__))                               \
 		 << (4 * KYMO_I_TE_LEAD(flags)))
 
 /* Define the trace point: flags are the items that it has, more are its other flags. */
 #define KYMO_I_TE_SITE(at, kind, flags, more, cat, name, ...)                                      \
+	KYMO_I_CHECK_PAIRS(0, __VA_ARGS__)                                                         \
 	KYMO_I_TE_CONSTANT(at##_flags,                                                             \
 			   (flags) | (KYMO_I_TE_IS_LITERAL(name) ? 0u : KYMO_SITE_NAME));          \
-	KYMO_I_TE_CONSTANT(at##_learns, (KYMO_I_TE_IS_LITERAL(cat) KYMO_I_EACH(                    \
+	KYMO_I_TE_CONSTANT(at##_learns, (KYMO_I_TE_IS_LITERAL(cat) KYMO_I_WALK(                    \
 						KYMO_I_TE_PAIR_IS_LITERAL, __VA_ARGS__))           \
 						? 0u                                               \
 						: 1u);                                             \
 	static const char *at##_keys[] = {"", "", "", "",                                          \
-					  KYMO_I_EACH(KYMO_I_TE_PAIR_KEY, __VA_ARGS__) NULL};      \
+					  KYMO_I_WALK(KYMO_I_TE_PAIR_KEY, __VA_ARGS__) NULL};      \
 	static struct kymo_site_info at##_info = {                                                 \
 		KYMO_I_ABI,                                                                        \
 		(kind),                                                                            \
@@ -446,13 +406,13 @@ KYMO_I_INLINE struct kymo_i_te_global kymo_i_te_global_id(const char *ky_scope, 
 			 const char **const kymo_i_te_k = &at##_keys[4];                           \
 			 (void)kymo_i_te_k;                                                        \
 			 kymo_i_learn_category(&at##_info, KYMO_I_TE_TEXT(cat));                   \
-			 KYMO_I_EACH(KYMO_I_TE_PAIR_LEARN, __VA_ARGS__)                            \
+			 KYMO_I_WALK(KYMO_I_TE_PAIR_LEARN, __VA_ARGS__)                            \
 		 }                                                                                 \
 		 kymo_i_enabled_slow(&(at));                                                       \
 	 }))
 
 struct kymo_i_te_words {
-	uint64_t ky_at[KYMO_ARGS_MAX + 1];
+	uint64_t ky_at[KYMO_I_ITEMS_MAX + 1];
 };
 #ifdef __cplusplus
 #define KYMO_I_TE_WORDS kymo_i_te_words
@@ -488,7 +448,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 		&(at), at##_flags, KYMO_I_TE_TYPES(at##_flags, __VA_ARGS__), KYMO_I_TE_NS(time),   \
 		KYMO_I_TE_TID(tid), KYMO_I_TE_TEXT(name), KYMO_I_TE_ID_WORD(id),                   \
 		KYMO_I_TE_COUNT(__VA_ARGS__),                                                      \
-		KYMO_I_TE_WORDS{{KYMO_I_EACH(KYMO_I_TE_PAIR_WORD, __VA_ARGS__) 0}})
+		KYMO_I_TE_WORDS{{KYMO_I_WALK(KYMO_I_TE_PAIR_WORD, __VA_ARGS__) 0}})
 
 /* A whole trace point. "..." is any argument, then the pairs. */
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
@@ -551,7 +511,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 
 #define KYMO_I_TE_LOCAL(id) (id)
 #define KYMO_I_TE_GLOBAL(id) (id)
-#define KYMO_I_TE_WITH_SCOPE(scope, ...) KYMO_I_FIRST_RAW(__VA_ARGS__)
+#define KYMO_I_TE_WITH_SCOPE(scope, ...) KYMO_I_FIRST(__VA_ARGS__)
 #define KYMO_I_TE_TEXT(text) (text)
 #define KYMO_I_TE_US(time) (time)
 #define KYMO_I_TE_ID_WORD(id) (id)
@@ -559,17 +519,13 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 
 #ifdef __cplusplus
 /* A branch never taken, because clang warns of constants that only a sizeof mentions. */
-template <typename... KY_T> inline bool kymo_i_te_ignore(const KY_T &...)
-{
-	return false;
-}
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
-	((void)(false && kymo_i_te_ignore(cat, name, time, tid, id, __VA_ARGS__)))
+	((void)(false && kymo_i_ignore(cat, name, time, tid, id, __VA_ARGS__)))
 #else
 #define KYMO_I_TE_UNUSED(value) ((void)sizeof(((void)(value), 0)))
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	(KYMO_I_TE_UNUSED(name), KYMO_I_TE_UNUSED(time), KYMO_I_TE_UNUSED(tid),                    \
-	 KYMO_I_TE_UNUSED(id) KYMO_I_EACH(KYMO_I_PAIR_UNUSED, __VA_ARGS__))
+	 KYMO_I_TE_UNUSED(id) KYMO_I_WALK(KYMO_I_PAIR_UNUSED, __VA_ARGS__))
 #endif
 #define KYMO_I_TE_SCOPE(cat, name, ...) KYMO_I_TE_POINT(0, 0, 0, cat, name, 0, 0, 0, __VA_ARGS__)
 #define KYMO_I_TE_FLOW(cat, id, flow) KYMO_I_TE_POINT(0, 0, 0, cat, "", 0, 0, id, flow)
@@ -580,24 +536,24 @@ template <typename... KY_T> inline bool kymo_i_te_ignore(const KY_T &...)
 
 /* Events with more than a name and pairs; the last argument before the pairs is in "...". */
 #define KYMO_I_TE_PLAIN(kind, cat, ...)                                                            \
-	KYMO_I_TE_POINT(kind, 0, 0, cat, KYMO_I_FIRST_RAW(__VA_ARGS__), 0, 0, 0, __VA_ARGS__)
-#define KYMO_I_TE_SPAN(cat, ...) KYMO_I_TE_SCOPE(cat, KYMO_I_FIRST_RAW(__VA_ARGS__), __VA_ARGS__)
+	KYMO_I_TE_POINT(kind, 0, 0, cat, KYMO_I_FIRST(__VA_ARGS__), 0, 0, 0, __VA_ARGS__)
+#define KYMO_I_TE_SPAN(cat, ...) KYMO_I_TE_SCOPE(cat, KYMO_I_FIRST(__VA_ARGS__), __VA_ARGS__)
 #define KYMO_I_TE_TIME(kind, cat, name, ...)                                                       \
-	KYMO_I_TE_POINT(kind, KYMO_SITE_TIME, 0, cat, name, KYMO_I_FIRST_RAW(__VA_ARGS__), 0, 0,   \
+	KYMO_I_TE_POINT(kind, KYMO_SITE_TIME, 0, cat, name, KYMO_I_FIRST(__VA_ARGS__), 0, 0,       \
 			__VA_ARGS__)
 #define KYMO_I_TE_ID(kind, cat, name, ...)                                                         \
-	KYMO_I_TE_POINT(kind, KYMO_SITE_ID, KYMO_I_TE_ID_FLAGS(KYMO_I_FIRST_RAW(__VA_ARGS__)),     \
-			cat, name, 0, 0, KYMO_I_FIRST_RAW(__VA_ARGS__), __VA_ARGS__)
+	KYMO_I_TE_POINT(kind, KYMO_SITE_ID, KYMO_I_TE_ID_FLAGS(KYMO_I_FIRST(__VA_ARGS__)), cat,    \
+			name, 0, 0, KYMO_I_FIRST(__VA_ARGS__), __VA_ARGS__)
 #define KYMO_I_TE_ID_TIME(kind, cat, name, id, ...)                                                \
 	KYMO_I_TE_POINT(kind, KYMO_SITE_TIME | KYMO_SITE_ID, KYMO_I_TE_ID_FLAGS(id), cat, name,    \
-			KYMO_I_FIRST_RAW(__VA_ARGS__), 0, id, __VA_ARGS__)
+			KYMO_I_FIRST(__VA_ARGS__), 0, id, __VA_ARGS__)
 #define KYMO_I_TE_ID_TID_TIME(kind, cat, name, id, tid, ...)                                       \
 	KYMO_I_TE_POINT(kind, KYMO_SITE_TIME | KYMO_SITE_TID | KYMO_SITE_ID,                       \
-			KYMO_I_TE_ID_FLAGS(id), cat, name, KYMO_I_FIRST_RAW(__VA_ARGS__), tid, id, \
+			KYMO_I_TE_ID_FLAGS(id), cat, name, KYMO_I_FIRST(__VA_ARGS__), tid, id,     \
 			__VA_ARGS__)
 #define KYMO_I_TE_TID_TIME(kind, cat, name, tid, ...)                                              \
 	KYMO_I_TE_POINT(kind, KYMO_SITE_TIME | KYMO_SITE_TID, 0, cat, name,                        \
-			KYMO_I_FIRST_RAW(__VA_ARGS__), tid, 0, __VA_ARGS__)
+			KYMO_I_FIRST(__VA_ARGS__), tid, 0, __VA_ARGS__)
 
 /* The flag for an instant's scope; a scope that is no constant counts as the thread's. */
 #define KYMO_I_TE_CONCERNS_IS(scope, whom)                                                         \
@@ -606,16 +562,16 @@ template <typename... KY_T> inline bool kymo_i_te_ignore(const KY_T &...)
 	((KYMO_I_TE_CONCERNS_IS(scope, TRACE_EVENT_SCOPE_GLOBAL) ? KYMO_SITE_GLOBAL : 0u) |        \
 	 (KYMO_I_TE_CONCERNS_IS(scope, TRACE_EVENT_SCOPE_PROCESS) ? KYMO_SITE_PROCESS : 0u))
 #define KYMO_I_TE_INSTANT(cat, name, ...)                                                          \
-	KYMO_I_TE_POINT(KYMO_KIND_INSTANT, 0, KYMO_I_TE_CONCERNS(KYMO_I_FIRST_RAW(__VA_ARGS__)),   \
-			cat, name, 0, 0, 0, __VA_ARGS__)
+	KYMO_I_TE_POINT(KYMO_KIND_INSTANT, 0, KYMO_I_TE_CONCERNS(KYMO_I_FIRST(__VA_ARGS__)), cat,  \
+			name, 0, 0, 0, __VA_ARGS__)
 #define KYMO_I_TE_INSTANT_TIME(cat, name, scope, ...)                                              \
 	KYMO_I_TE_POINT(KYMO_KIND_INSTANT, KYMO_SITE_TIME, KYMO_I_TE_CONCERNS(scope), cat, name,   \
-			KYMO_I_FIRST_RAW(__VA_ARGS__), 0, 0, __VA_ARGS__)
+			KYMO_I_FIRST(__VA_ARGS__), 0, 0, __VA_ARGS__)
 
 /* A span, then the flow event that the flags ask for. */
 #define KYMO_I_TE_FLOW_SPAN(cat, name, id, ...)                                                    \
 	KYMO_I_TE_SCOPE(cat, name, __VA_ARGS__);                                                   \
-	KYMO_I_TE_FLOW(cat, id, KYMO_I_FIRST_RAW(__VA_ARGS__))
+	KYMO_I_TE_FLOW(cat, id, KYMO_I_FIRST(__VA_ARGS__))
 
 /* Events with a step. */
 #define KYMO_I_TE_ASYNC_STEP(cat, name, id, ...)                                                   \
@@ -625,11 +581,11 @@ template <typename... KY_T> inline bool kymo_i_te_ignore(const KY_T &...)
 
 /* TRACE_EVENT_END: an odd number of arguments begins with the category alone, an even one with a name. */
 #define KYMO_I_TE_END_1(...)                                                                       \
-	KYMO_I_TE_POINT(KYMO_KIND_END, 0, 0, KYMO_I_FIRST_RAW(__VA_ARGS__), "", 0, 0, 0,           \
-			__VA_ARGS__)
+	KYMO_I_TE_POINT(KYMO_KIND_END, 0, 0, KYMO_I_FIRST(__VA_ARGS__), "", 0, 0, 0, __VA_ARGS__)
 #define KYMO_I_TE_END_2(...) KYMO_I_TE_PLAIN(KYMO_KIND_END, __VA_ARGS__)
 #define KYMO_I_TE_PARITY(...)                                                                      \
-	KYMO_I_COUNT_(__VA_ARGS__, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2,  \
-		      1, 2, 1, 2, 1, 0)
+	KYMO_I_64TH(__VA_ARGS__, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, \
+		    1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2,  \
+		    1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, )
 
 #endif /* KYMO_TRACE_EVENT_IMPL_H */

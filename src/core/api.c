@@ -28,8 +28,8 @@ void kymo_process_name(const char *name)
 
 void kymo_snapshot(const char *reason, uint64_t arg)
 {
-	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_SNAPSHOT, KYMO_SITE_NAME, "kymo",
-		    "", 1, 0, "", reason, "arg", arg);
+	KYMO_I_SITE(site, KYMO_I_EACH_2, KYMO_KIND_SNAPSHOT, KYMO_SITE_NAME, "kymo", "", 1, 0, "",
+		    reason, "arg", arg);
 	const uint64_t values[] = {KYMO_I_WORD(reason), arg};
 	ky_writer_record(&site, 0, 2, site_info.types, values);
 	struct ky_drum *drum = ky_drum_peek();
@@ -40,7 +40,7 @@ void kymo_snapshot(const char *reason, uint64_t arg)
 
 void kymo_mark_start(void)
 {
-	KYMO_I_SITE(site, KYMO_I_EACH, KYMO_I_PAIR_KEY, KYMO_KIND_MARK, 0, "kymo", "mark", 0, 0);
+	KYMO_I_SITE(site, KYMO_I_EACH_0, KYMO_KIND_MARK, 0, "kymo", "mark", 0, 0);
 	ky_writer_record(&site, 0, 0, 0, NULL);
 	struct ky_drum *drum = ky_drum_peek();
 	if (drum)

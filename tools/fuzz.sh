@@ -54,12 +54,8 @@ make_seeds() {
 
 corpora_of() {
 	echo "$out/$1/corpus"
-	case $1 in
-	export) from="json pftrace" ;;
-	probe) from="collapsed ftrace_text fxt json perf_data perf_map perf_script pftrace speedscope systrace_html" ;;
-	*) from=${1%_model} ;;
-	esac
-	for corpus in $from; do
+	from=$(sed -n "s/^$1 //p" tests/fuzz/corpora)
+	for corpus in ${from:-$1}; do
 		echo "tests/fuzz/corpus/$corpus"
 	done
 	[ ! -d "$out/$1/seeds" ] || echo "$out/$1/seeds"

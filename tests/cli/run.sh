@@ -247,6 +247,8 @@ refuses "validate: JSON of a missing file" 1 "missing.json" validate --json miss
 prints "hist: percentiles are marked" 0 "◀" hist a.json work
 prints "hist: the number" 0 "300 slices" hist a.json work
 is_json "hist: JSON" hist --json --log a.json work
+prints "hist: the last scale wins: linear" 0 '"scale": "linear"' hist --json --log --linear a.json work
+prints "hist: the last scale wins: log" 0 '"scale": "log"' hist --json --linear --log a.json work
 refuses "hist: a part of a name" 1 "there are 'work'" hist a.json wor
 refuses "hist: no such name" 1 "no slice is named" hist a.json nothing
 refuses "hist: a trace of samples" 1 "no slices" hist script.txt

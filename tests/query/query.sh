@@ -59,6 +59,12 @@ is 'JSON escapes what must be' 0 '[
 is 'JSON of nothing' 0 '[]' q --json 'select id from slice where id = 99'
 is 'JSON lines' 0 '{"id": 0}
 {"id": 1}' q --lines 'select id from slice where id < 2'
+is 'the last form of output wins' 0 'n
+3' q --json --lines --csv 'select count(*) as n from slice'
+is 'and JSON after CSV' 0 '[
+  {"n": 3}
+]' q --csv --json 'select count(*) as n from slice'
+is 'JSON in lines, in any order' 0 '{"n": 3}' q --lines --json 'select count(*) as n from slice'
 is 'infinity is no JSON' 0 '[
   {"i": null}
 ]' q --json 'select 9e999 as i'

@@ -3,6 +3,7 @@
 #include "sql_model.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,16 +327,31 @@ static void joins_are_planned_from_the_few_to_the_many(void **state)
 	sql = small;
 }
 
+/* Whether a statement only sums up is read from the program that SQLite makes of it: another SQLite may make another one. */
 static void sums_take_no_step_for_each_row(void **state)
 {
+	static const char *const common[] = {
+		"select count(*) from slice",
+		"select count(*), min(ts), max(dur), avg(dur) from slice",
+		"select count(*), sum(dur) from slice where name = 'middle'",
+		"select sum(dur) from slice where dur > 5",
+		"select count(*) from slice where ts between 1000 and 2000",
+		"select name, count(*), sum(dur) from slice group by name",
+		"select name, count(*), sum(dur) from slice group by name order by 3 desc limit 10",
+		"select category, name, count(name), total(dur) t from slice where dur > 5 and name "
+		"glob '*e*' group by 1, 2 having count(*) > 1 order by t desc limit 3",
+		"select track_id, count(*), max(dur) from slice group by track_id",
+		"select track_id, avg(value) from counter group by track_id",
+		"select cpu, sum(dur) from sched group by cpu",
+		"select utid, sum(dur) from sched group by utid order by 2 desc",
+		"select state, count(*), sum(dur) from thread_state group by state",
+	};
 	(void)state;
-	assert_true(is_batch(sql, "select name, count(*), sum(dur) from slice group by name"));
-	assert_true(is_batch(sql, "select count(*), min(ts), max(dur), avg(dur) from slice"));
-	assert_true(is_batch(sql,
-			     "select category, name, count(name), total(dur) t from slice where "
-			     "dur > 5 and name glob '*e*' group by 1, 2 having count(*) > 1 order "
-			     "by t desc limit 3"));
-	assert_true(is_batch(sql, "select track_id, avg(value) from counter group by track_id"));
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+		if (!is_batch(sql, common[i]))
+			fail_msg("SQLite %s: sql_batch.c does not recognise the program of: %s",
+				 sqlite3_libversion(), common[i]);
+	}
 	/* These mean more than that. */
 	assert_false(is_batch(sql, "select name, max(dur), ts from slice group by name"));
 	assert_false(is_batch(sql, "select name, count(distinct dur) from slice group by name"));

@@ -133,4 +133,21 @@ static inline int ky_compare_double(const void *a, const void *b)
 	return KY_COMPARE(*(const double *)a, *(const double *)b);
 }
 
+/*
+ * Set `found` to the number of items before the first one for which the condition fails. The condition is an expression of
+ * the index `at`, and holds for the items before that one and no others.
+ */
+#define KY_ARRAY_SEARCH(found, count, at, condition)                                               \
+	do {                                                                                       \
+		uint32_t ky_end_ = (count);                                                        \
+		(found) = 0;                                                                       \
+		while ((found) < ky_end_) {                                                        \
+			const uint32_t at = (found) + (ky_end_ - (found)) / 2;                     \
+			if (condition)                                                             \
+				(found) = at + 1;                                                  \
+			else                                                                       \
+				ky_end_ = at;                                                      \
+		}                                                                                  \
+	} while (0)
+
 #endif

@@ -214,20 +214,6 @@ static int show(struct ky_trace *trace, const struct options *options)
 	return code;
 }
 
-static int take_log(void *context, const char *value)
-{
-	(void)value;
-	((struct options *)context)->scale = KY_SCALE_LOG;
-	return 0;
-}
-
-static int take_linear(void *context, const char *value)
-{
-	(void)value;
-	((struct options *)context)->scale = KY_SCALE_LINEAR;
-	return 0;
-}
-
 static int run(int argc, char **argv)
 {
 	struct options options = {0};
@@ -255,10 +241,10 @@ static const struct ky_option options[] = {
 	{"buckets", AT(NUMBER, buckets), .argument = "N", .least = 1,
 	 .most = KY_HISTOGRAM_BUCKETS_MAX,
 	 .help = "maximum number of bars (default: 8 to 24, depending on the number of slices)"},
-	{"log", .kind = KY_OPTION_CALL, .take = take_log,
+	{"log", AT(SET, scale), .least = KY_SCALE_LOG,
 	 .help = "ranges that grow by the same factor",
 	 .more = "Default when the longest duration is more than 50 times the shortest."},
-	{"linear", .kind = KY_OPTION_CALL, .take = take_linear, .help = "equal, round ranges"},
+	{"linear", AT(SET, scale), .least = KY_SCALE_LINEAR, .help = "equal, round ranges"},
 	{"json", AT(FLAG, json), .help = "print JSON"},
 	KY_CLI_FORMAT_OPTION(struct options, format),
 	{.help = "which part of the trace"},

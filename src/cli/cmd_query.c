@@ -309,13 +309,6 @@ static int take_file(void *context, const char *path)
 	return KY_EXIT_DONE;
 }
 
-static int take_csv(void *context, const char *value)
-{
-	(void)value;
-	((struct wanted *)context)->form = KY_QUERY_CSV;
-	return 0;
-}
-
 /* --json --lines is lines in any order. */
 static int take_json(void *context, const char *value)
 {
@@ -323,13 +316,6 @@ static int take_json(void *context, const char *value)
 	(void)value;
 	if (wanted->form != KY_QUERY_LINES)
 		wanted->form = KY_QUERY_JSON;
-	return 0;
-}
-
-static int take_lines(void *context, const char *value)
-{
-	(void)value;
-	((struct wanted *)context)->form = KY_QUERY_LINES;
 	return 0;
 }
 
@@ -350,14 +336,14 @@ static const struct ky_option options[] = {
 	{"file", .kind = KY_OPTION_CALL, .take = take_file, .letter = 'f', .argument = "FILE",
 	 .help = "run the statements of a file ('-' is standard input); may be given several times",
 	 .more = "Files run before the statements of the command line."},
-	{"csv", .kind = KY_OPTION_CALL, .take = take_csv,
+	{"csv", AT(SET, form), .least = KY_QUERY_CSV,
 	 .help = "print rows as CSV with a header line",
 	 .more = "NULL is nothing, the empty text is quoted. An empty line separates the results of several "
 		 "statements."},
 	{"json", .kind = KY_OPTION_CALL, .take = take_json,
 	 .help = "print rows as a JSON array of objects",
 	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
-	{"lines", .kind = KY_OPTION_CALL, .take = take_lines,
+	{"lines", AT(SET, form), .least = KY_QUERY_LINES,
 	 .help = "print rows as JSON objects, one per line"},
 	KY_CLI_FORMAT_OPTION(struct wanted, format),
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "do not report problems of the input"},

@@ -20,20 +20,6 @@ struct options {
 	struct ky_report report;
 };
 
-static int take_json(void *context, const char *value)
-{
-	(void)value;
-	((struct options *)context)->report.output = KY_REPORT_JSON;
-	return 0;
-}
-
-static int take_csv(void *context, const char *value)
-{
-	(void)value;
-	((struct options *)context)->report.output = KY_REPORT_CSV;
-	return 0;
-}
-
 static void set_defaults(struct options *options)
 {
 	struct ky_report *const report = &options->report;
@@ -115,9 +101,9 @@ static const struct ky_option options[] = {
 	{"samples", AT(FLAG, report.samples), .help = "show samples even if there are slices"},
 	{"event", AT(TEXT, report.event), .argument = "NAME",
 	 .help = "samples of this event (default: the most frequent)"},
-	{"json", .kind = KY_OPTION_CALL, .take = take_json,
+	{"json", KY_OPTION_AT(SET, struct options, report.output), .least = KY_REPORT_JSON,
 	 .help = "print JSON; times are in nanoseconds"},
-	{"csv", .kind = KY_OPTION_CALL, .take = take_csv,
+	{"csv", KY_OPTION_AT(SET, struct options, report.output), .least = KY_REPORT_CSV,
 	 .help = "print CSV; times are in nanoseconds",
 	 .more = "A tree has a row for each node, which names its parent."},
 	KY_CLI_FORMAT_OPTION(struct options, format),

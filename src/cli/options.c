@@ -153,6 +153,9 @@ static int take(void *command, const struct ky_option *option, size_t offset)
 	case KY_OPTION_FLAG:
 		*(bool *)place = true;
 		return 0;
+	case KY_OPTION_SET:
+		*(uint32_t *)place = option->least;
+		return 0;
 	case KY_OPTION_TEXT:
 		*(const char **)place = optarg;
 		return 0;

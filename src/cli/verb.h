@@ -24,6 +24,7 @@ enum ky_exit { KY_EXIT_DONE = 0, KY_EXIT_FAILED = 1, KY_EXIT_USAGE = 2, KY_EXIT_
 enum ky_option_kind {
 	KY_OPTION_TITLE,    /* not an option: help is the title of those that follow */
 	KY_OPTION_FLAG,     /* bool */
+	KY_OPTION_SET,      /* an enum: becomes least; the last option of a place wins */
 	KY_OPTION_TEXT,     /* const char *: the value as typed */
 	KY_OPTION_NUMBER,   /* uint32_t, from least to most */
 	KY_OPTION_DURATION, /* uint64_t, nanoseconds, from least on */

@@ -2,8 +2,8 @@
 /*
  * sql_batch.c: statements that do nothing with a table but sum it up, without a step of SQLite for each row.
  *
- * SQLite reads a virtual table row by row, and needs 100 ns and more for each row. So there is a second connection to the same trace, whose tables may answer with one row for each
- * group: columns of GROUP BY as they are, other columns as the place of their sums, and whose aggregates
+ * SQLite reads a virtual table row by row, and needs 100 ns and more for each row. So there is a second connection to the
+ * same trace, whose tables may answer with one row for each group: columns of GROUP BY as they are, other columns as the place of their sums, and whose aggregates
  * (count, sum, total, avg, min, max) take such places. A statement is prepared there first. EXPLAIN shows whether
  * it has the same meaning: the loop over the table must contain nothing but these aggregates on plain columns, and
  * the test for a new group. Anything else (a condition that the table did not take, an expression, DISTINCT, a

@@ -3,6 +3,7 @@
  * api_event.c: references to events (EventRef), and api/event: the details of one. A struct event holds what all kinds have in
  * common, and facts, as keys and values for display, what only one has. api_slice.c adds what only slices have.
  */
+#include "base/array.h"
 #include "server/api.h"
 #include "server/view_pyramids.h"
 
@@ -22,14 +23,8 @@ static uint32_t counter_beside(struct ky_trace *trace, uint32_t counter, int ste
 {
 	const struct ky_index_rows rows =
 		ky_index_get(trace, KY_INDEX_COUNTER_TRACK, trace->counters.track[counter]);
-	uint32_t low = 0, high = rows.count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (rows.rows[middle] < counter)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low;
+	KY_ARRAY_SEARCH(low, rows.count, middle, rows.rows[middle] < counter);
 	const int64_t at = (int64_t)low + step;
 	return at >= 0 && at < rows.count ? rows.rows[at] : KY_NONE;
 }
@@ -93,14 +88,8 @@ static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_
 	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
 	const struct ky_index_rows rows = ky_index_get(trace, KY_INDEX_STATE_THREAD, thread);
-	uint32_t low = 0, high = rows.count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (states->ts[rows.rows[middle]] < ts)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low;
+	KY_ARRAY_SEARCH(low, rows.count, middle, states->ts[rows.rows[middle]] < ts);
 	const uint32_t state = low ? rows.rows[low - 1] : KY_NONE;
 	const char *const text = state == KY_NONE || !states->state[state]
 					 ? ""
@@ -360,14 +349,8 @@ void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky
 
 bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns)
 {
-	uint32_t low = 0, high = api->wall_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (api->wall[middle].from_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low;
+	KY_ARRAY_SEARCH(low, api->wall_count, middle, api->wall[middle].from_ns <= ns);
 	if (!api->wall_count)
 		return false;
 	*wall_ns = ky_add_clamped(ns, api->wall[low ? low - 1 : 0].offset_ns);

@@ -5,6 +5,7 @@
  */
 #include "server/html_export.h"
 
+#include "base/array.h"
 #include "model/index.h"
 #include "query/filter.h"
 
@@ -22,14 +23,8 @@ uint32_t ky_html_rows_find(const struct ky_html_rows *rows, uint32_t row)
 {
 	if (row >= rows->first && row < rows->end)
 		return rows->listed_count + (row - rows->first);
-	uint32_t low = 0, high = rows->listed_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (rows->listed[middle] < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low;
+	KY_ARRAY_SEARCH(low, rows->listed_count, middle, rows->listed[middle] < row);
 	return low < rows->listed_count && rows->listed[low] == row ? low : KY_NONE;
 }
 

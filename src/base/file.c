@@ -27,6 +27,18 @@ const char *ky_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+int ky_file_open_plain(const char *path)
+{
+	struct stat status;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+}
+
 int ky_file_write_all(int fd, const void *data, size_t bytes)
 {
 	const char *from = data;
@@ -144,19 +156,12 @@ char *ky_file_read_fd(int fd, size_t bytes_max, size_t *bytes)
 
 char *ky_file_read(const char *path, size_t bytes_max, size_t *bytes)
 {
-	struct stat status;
-	char *data = NULL;
 	*bytes = 0;
-	/* A pipe with no writer must not block. */
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-		errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-	else
-		data = ky_file_read_fd(fd, bytes_max, bytes);
-	const int error = errno;
-	close(fd);
+	const int fd = ky_file_open_plain(path);
+	char *const data = fd < 0 ? NULL : ky_file_read_fd(fd, bytes_max, bytes);
+	const int error = fd < 0 ? -fd : errno;
+	if (fd >= 0)
+		close(fd);
 	errno = error;
 	return data;
 }

@@ -14,6 +14,8 @@
 /* Return the last part of a path; NULL for NULL. */
 const char *ky_file_name(const char *path);
 
+/* Open a regular file for reading. Never waits, as for a pipe's writer. A descriptor, -EINVAL when it is no file, -errno. */
+int ky_file_open_plain(const char *path);
 /* Write all bytes. 0 or -errno. */
 int ky_file_write_all(int fd, const void *data, size_t bytes);
 /* Write all bytes at an offset. 0 or -errno. */

@@ -20,7 +20,6 @@
 #include "capture/fail.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
-#include "process/tick_source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -52,7 +51,32 @@ static uint64_t ringless_lost(const struct ky_attached_drum *d)
 	return load(&live->lost_ringless) + load(&live->lost_nested);
 }
 
+/*
+ * Return the number of missing events: those overwritten before they were read, and those that
+ * never got into a ring since the drum was attached.
+ */
+static uint64_t count_lost(const struct ky_attached_drum *d)
+{
+	const uint64_t ringless = ringless_lost(d);
+	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
+	const bool streaming = d->options->bundle && !d->options->flight;
+	const uint64_t overwritten = streaming || !d->has_events ? d->pieces.lost : d->events.lost;
+	/* A count that was overwritten is not a number of events. */
+	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
+}
+
 /* ---- into the bundle ---- */
+
+/* Copy a text for display: bytes that would move a terminal's cursor become '?'. */
+static void copy_text(char *to, size_t room, struct ky_text text)
+{
+	const size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
+	memcpy(to, text.data, bytes);
+	to[bytes] = '\0';
+	for (size_t i = 0; i < bytes; i++)
+		if ((unsigned char)to[i] < ' ' || to[i] == 0x7f)
+			to[i] = '?';
+}
 
 static struct ky_text name_of(struct ky_attached_drum *d)
 {
@@ -61,7 +85,7 @@ static struct ky_text name_of(struct ky_attached_drum *d)
 	const struct ky_text text = ky_drum_view_string(&d->pieces.view, record);
 	d->name_written = record;
 	if (text.bytes)
-		ky_attached_drum_text(d->process, sizeof(d->process), text);
+		copy_text(d->process, sizeof(d->process), text);
 	return (struct ky_text){d->process, (uint32_t)strlen(d->process)};
 }
 
@@ -327,9 +351,9 @@ void ky_attached_drum_leave(struct ky_attached_drum *d)
 }
 
 /* A process of which only the losses are known is in the file for these. */
-static void end_source(struct ky_attached_drum *d)
+static void end_part(struct ky_attached_drum *d)
 {
-	const uint64_t lost = ky_attached_drum_lost(d);
+	const uint64_t lost = count_lost(d);
 	if (lost && !d->options->flight)
 		make_part(d);
 	if (!d->options->flight)
@@ -346,7 +370,7 @@ void ky_attached_drum_close(struct ky_attached_drum **drum)
 	*drum = NULL;
 	if (d->pieces.view.base) {
 		ky_attached_drum_leave(d);
-		end_source(d);
+		end_part(d);
 	}
 	ky_stream_close(&d->pieces);
 	ky_stream_close(&d->events);
@@ -378,7 +402,8 @@ static uint64_t blocks_written(const struct ky_attached_drum *d, uint32_t ring)
 }
 
 /* Look at the rings first: what they wrote by now has memory, if they did. */
-bool ky_attached_drum_is_backed(const struct ky_attached_drum *d)
+/* Report whether there is memory behind all blocks that the rings claim to have written. */
+static bool is_backed(const struct ky_attached_drum *d)
 {
 	const uint64_t most = d->map.bytes / KY_BLOCK_BYTES;
 	uint64_t blocks = 0;
@@ -399,7 +424,7 @@ static bool is_readable(struct ky_attached_drum *d)
 	}
 	if (d->given_up)
 		return false;
-	const bool backed = ky_attached_drum_is_backed(d);
+	const bool backed = is_backed(d);
 	d->damaged += d->backed && !backed;
 	d->backed = backed;
 	return backed;
@@ -465,33 +490,13 @@ uint64_t ky_attached_drum_mark(struct ky_attached_drum *d)
 	return ticks ? ky_clock_map_ns(&d->pieces.clock, ticks) : 0;
 }
 
-uint64_t ky_attached_drum_lost(const struct ky_attached_drum *d)
-{
-	const uint64_t ringless = ringless_lost(d);
-	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
-	const bool streaming = d->options->bundle && !d->options->flight;
-	const uint64_t overwritten = streaming || !d->has_events ? d->pieces.lost : d->events.lost;
-	/* A count that was overwritten is not a number of events. */
-	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
-}
-
-uint64_t ky_attached_drum_damaged(const struct ky_attached_drum *d)
+static uint64_t count_damaged(const struct ky_attached_drum *d)
 {
 	return d->damaged + d->pieces.damaged + d->events.damaged + d->window.damaged +
 	       ky_drum_map_is_cut(&d->map);
 }
 
 /* ---- facts ---- */
-
-void ky_attached_drum_text(char *to, size_t room, struct ky_text text)
-{
-	const size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
-	memcpy(to, text.data, bytes);
-	to[bytes] = '\0';
-	for (size_t i = 0; i < bytes; i++)
-		if ((unsigned char)to[i] < ' ' || to[i] == 0x7f)
-			to[i] = '?';
-}
 
 static const struct ky_drum_block *newest_block(const struct ky_drum_view *view, uint32_t ring)
 {
@@ -550,8 +555,8 @@ void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums
 	*facts = (struct ky_drums_facts){
 		.pid = drum->pid,
 		.ended = drum->ended,
-		.lost = ky_attached_drum_lost(drum),
-		.damaged = ky_attached_drum_damaged(drum),
+		.lost = count_lost(drum),
+		.damaged = count_damaged(drum),
 		.pressure = drum->ended ? 0 : ky_attached_drum_pressure(drum),
 		.recorders = (uint32_t)__builtin_popcountll(
 			__atomic_load_n(&live->recorders_taken, __ATOMIC_RELAXED)),
@@ -559,11 +564,11 @@ void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums
 	const struct ky_text name =
 		ky_drum_view_string(view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE));
 	if (name.bytes)
-		ky_attached_drum_text(facts->name, sizeof(facts->name), name);
+		copy_text(facts->name, sizeof(facts->name), name);
 	else
 		memcpy(facts->name, drum->process, sizeof(facts->name));
 	/* Counting rings that claim blocks which do not exist would allocate memory for them. */
-	if (!drum->given_up && ky_attached_drum_is_backed(drum))
+	if (!drum->given_up && is_backed(drum))
 		count_rings(view, facts);
 	count_categories(view, facts);
 }
@@ -578,7 +583,7 @@ bool ky_attached_drum_category(const struct ky_attached_drum *drum, uint32_t cat
 	const uint32_t record = __atomic_load_n(&entry->name, __ATOMIC_ACQUIRE);
 	if (record == 0)
 		return false;
-	ky_attached_drum_text(name, room, ky_drum_view_string(view, record));
+	copy_text(name, room, ky_drum_view_string(view, record));
 	*on = (__atomic_load_n(&entry->state, __ATOMIC_RELAXED) & 0xff) != 0;
 	return true;
 }

@@ -79,21 +79,10 @@ void ky_attached_drum_window(struct ky_attached_drum *drum, uint64_t from_ns, ui
 uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *drum);
 /* Return the CLOCK_BOOTTIME of the last kymo_mark_start(); 0: none. */
 uint64_t ky_attached_drum_mark(struct ky_attached_drum *drum);
-/*
- * Return the number of missing events: those overwritten before they were read, and those that
- * never got into a ring since the drum was attached.
- */
-uint64_t ky_attached_drum_lost(const struct ky_attached_drum *drum);
-uint64_t ky_attached_drum_damaged(const struct ky_attached_drum *drum);
-
-/* Report whether there is memory behind all blocks that the rings claim to have written. */
-bool ky_attached_drum_is_backed(const struct ky_attached_drum *drum);
 
 /* Return facts for progress lines and `kymo list`, read from the drum at each call. */
 void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums_facts *facts);
 bool ky_attached_drum_category(const struct ky_attached_drum *drum, uint32_t category, char *name,
 			       size_t room, bool *on);
-/* Copy a text for display: bytes that would move a terminal's cursor become '?'. */
-void ky_attached_drum_text(char *to, size_t room, struct ky_text text);
 
 #endif

@@ -139,6 +139,46 @@ void ky_bundle_facts(const struct ky_bundle *bundle, struct ky_bundle_facts *fac
 	};
 }
 
+/*
+ * ---- parts in other formats ----
+ *
+ * Records are gathered and written as STREAM chunks, so that a chunk ends at the end of a record. Only a record larger than a
+ * reader takes at once is cut. When the bundle is full, records are left out, except symbols: without them the samples in the
+ * file could not be read.
+ */
+
+#define GATHER_BYTES (256u << 10)
+
+static void flush_stream(struct ky_bundle_part *part)
+{
+	struct ky_bundle_stream *stream = &part->stream;
+	if (stream->records.error && !stream->chunks.out->error)
+		stream->chunks.out->error = stream->records.error;
+	for (size_t at = 0; at < stream->records.used && !stream->chunks.out->error;) {
+		const size_t left = stream->records.used - at;
+		const size_t bytes = left < KY_KYMO_RAW_MAX ? left : KY_KYMO_RAW_MAX;
+		ky_kymo_chunks_stream(&stream->chunks, stream->kind, stream->records.data + at,
+				      (uint32_t)bytes);
+		at += bytes;
+	}
+	stream->records.used = 0;
+}
+
+static void begin_stream(struct ky_bundle_part *part)
+{
+	part->stream.chunks.count = 0;
+	if (!part->stream.restate)
+		return;
+	part->stream.restate(part->stream.context, part->number);
+	flush_stream(part);
+}
+
+static void close_stream(struct ky_bundle_part *part)
+{
+	ky_kymo_chunks_close(&part->stream.chunks);
+	ky_out_free(&part->stream.records);
+}
+
 /* ---- parts ---- */
 
 struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind)
@@ -171,7 +211,7 @@ void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part)
 	if (part->kind == KY_BUNDLE_PART_DRUM)
 		ky_bundle_drum_close(part);
 	else
-		ky_bundle_stream_close(part);
+		close_stream(part);
 	free(part);
 }
 
@@ -182,7 +222,7 @@ static void flush_parts(struct ky_bundle *bundle)
 		if (part && part->kind == KY_BUNDLE_PART_DRUM)
 			ky_bundle_drum_flush(part);
 		else if (part)
-			ky_bundle_stream_flush(part);
+			flush_stream(part);
 	}
 }
 
@@ -193,7 +233,7 @@ static void begin_parts(struct ky_bundle *bundle)
 		if (part && part->kind == KY_BUNDLE_PART_DRUM)
 			ky_bundle_drum_begin(bundle, part);
 		else if (part)
-			ky_bundle_stream_begin(bundle, part);
+			begin_stream(part);
 	}
 }
 
@@ -362,51 +402,6 @@ int ky_bundle_close(struct ky_bundle **pointer)
 	return error;
 }
 
-/*
- * ---- parts in other formats ----
- *
- * Records are gathered and written as STREAM chunks, so that a chunk ends at the end of a record. Only a record larger than a
- * reader takes at once is cut. When the bundle is full, records are left out, except symbols: without them the samples in the
- * file could not be read.
- */
-
-#define GATHER_BYTES (256u << 10)
-
-static void write_chunk(struct ky_bundle_stream *stream, const uint8_t *data, size_t bytes)
-{
-	ky_kymo_chunks_stream(&stream->chunks, stream->kind, data, (uint32_t)bytes);
-}
-
-void ky_bundle_stream_flush(struct ky_bundle_part *part)
-{
-	struct ky_bundle_stream *stream = &part->stream;
-	if (stream->records.error && !stream->chunks.out->error)
-		stream->chunks.out->error = stream->records.error;
-	for (size_t at = 0; at < stream->records.used && !stream->chunks.out->error;) {
-		const size_t left = stream->records.used - at;
-		const size_t piece = left < KY_KYMO_RAW_MAX ? left : KY_KYMO_RAW_MAX;
-		write_chunk(stream, stream->records.data + at, piece);
-		at += piece;
-	}
-	stream->records.used = 0;
-}
-
-void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_part *part)
-{
-	(void)bundle;
-	part->stream.chunks.count = 0;
-	if (!part->stream.restate)
-		return;
-	part->stream.restate(part->stream.context, part->number);
-	ky_bundle_stream_flush(part);
-}
-
-void ky_bundle_stream_close(struct ky_bundle_part *part)
-{
-	ky_kymo_chunks_close(&part->stream.chunks);
-	ky_out_free(&part->stream.records);
-}
-
 uint32_t ky_bundle_stream(struct ky_bundle *bundle, enum ky_kymo_stream_kind kind,
 			  void (*restate)(void *context, uint32_t part), void *context)
 {
@@ -437,6 +432,6 @@ void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t number, const voi
 	ky_out_append(&part->stream.records, data, bytes);
 	if (part->stream.records.used < GATHER_BYTES && !part->stream.records.error)
 		return;
-	ky_bundle_stream_flush(part);
+	flush_stream(part);
 	ky_bundle_appended(bundle);
 }

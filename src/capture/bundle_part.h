@@ -124,8 +124,5 @@ void ky_bundle_drum_begin(struct ky_bundle *bundle, struct ky_bundle_part *part)
 void ky_bundle_drum_flush(struct ky_bundle_part *part);
 void ky_bundle_drum_finish(struct ky_bundle_part *part);
 void ky_bundle_drum_close(struct ky_bundle_part *part);
-void ky_bundle_stream_begin(struct ky_bundle *bundle, struct ky_bundle_part *part);
-void ky_bundle_stream_flush(struct ky_bundle_part *part);
-void ky_bundle_stream_close(struct ky_bundle_part *part);
 
 #endif

@@ -399,9 +399,7 @@ static void sleep_until_news(struct ky_capture *capture, uint64_t rest_ns)
 	fds[KY_SOURCES_COUNT] = (struct pollfd){.fd = capture->signals.fd, .events = POLLIN};
 	for (uint32_t i = 0; i < KY_SOURCES_COUNT; i++) {
 		const struct ky_source *const source = &capture->sources[i];
-		const bool polled = source->state && source->ops->fd;
-		fds[i] = (struct pollfd){.fd = polled ? source->ops->fd(source) : -1,
-					 .events = POLLIN};
+		fds[i] = (struct pollfd){.fd = source->state ? source->fd : -1, .events = POLLIN};
 	}
 	if (ppoll(fds, 1 + KY_SOURCES_COUNT, &timeout, NULL) <= 0)
 		return;

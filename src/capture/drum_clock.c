@@ -8,7 +8,7 @@
 
 #include "os/os.h"
 #include "os/ticks.h"
-#include "process/tick_source.h"
+#include "process/drum_find.h"
 
 #include <string.h>
 #include <time.h>

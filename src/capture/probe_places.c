@@ -15,9 +15,9 @@
 
 #include "base/array.h"
 #include "capture/fail.h"
-#include "process/demangle.h"
 #include "process/proc.h"
 #include "process/program_file.h"
+#include "process/symbol_table.h"
 
 #include <dirent.h>
 #include <errno.h>

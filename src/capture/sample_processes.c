@@ -3,12 +3,12 @@
 #include "capture/sample_processes.h"
 
 #include "base/array.h"
+#include "base/file.h"
 #include "process/jit_files.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/program_file.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
@@ -93,26 +93,14 @@ static uint32_t module_of(struct ky_sample_modules *modules, const struct ky_pro
 	return *first = modules->count++;
 }
 
-static int open_plain(const char *path)
-{
-	struct stat status;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 int ky_sample_modules_open_path(const char *path, pid_t pid)
 {
 	char seen[PATH_MAX];
 	if (path[0] != '/')
 		return -1;
 	const int bytes = snprintf(seen, sizeof(seen), "/proc/%d/root%s", (int)pid, path);
-	const int fd = pid > 0 && bytes < (int)sizeof(seen) ? open_plain(seen) : -1;
-	return fd >= 0 ? fd : open_plain(path);
+	const int fd = pid > 0 && bytes < (int)sizeof(seen) ? ky_file_open_plain(seen) : -1;
+	return fd >= 0 ? fd : ky_file_open_plain(path);
 }
 
 void ky_sample_modules_build_id(int fd, struct ky_proc_mapping *mapping)
@@ -288,7 +276,7 @@ static void take_exit(struct ky_sample_processes *known, const struct ky_perf_re
 		process->ended = 1;
 }
 
-bool ky_sample_processes_wants(const struct perf_event_header *head)
+static bool is_wanted(const struct perf_event_header *head)
 {
 	return head->type == PERF_RECORD_MMAP2 || head->type == PERF_RECORD_COMM ||
 	       head->type == PERF_RECORD_FORK || head->type == PERF_RECORD_EXIT;
@@ -298,8 +286,7 @@ void ky_sample_processes_take(struct ky_sample_processes *known,
 			      const struct perf_event_header *head)
 {
 	struct ky_perf_record record;
-	if (!ky_sample_processes_wants(head) ||
-	    !ky_perf_record_parse(&record, head, KY_PERF_SAMPLE_TYPE))
+	if (!is_wanted(head) || !ky_perf_record_parse(&record, head, KY_PERF_SAMPLE_TYPE))
 		return;
 	if (record.type == PERF_RECORD_MMAP2)
 		take_mapping(known, &record);
@@ -433,7 +420,7 @@ static void drop_first(struct ky_sample_flight *flight)
 {
 	const struct kept *kept = kept_at(flight, flight->first);
 	const struct perf_event_header *record = record_of(kept);
-	if (ky_sample_processes_wants(record)) {
+	if (is_wanted(record)) {
 		ky_sample_processes_take(&flight->base, record);
 		if (flight->begun && !kept->written)
 			ky_perf_out_add(&flight->late, record, record->size);
@@ -495,8 +482,7 @@ void ky_sample_flight_window(struct ky_sample_flight *flight, uint64_t from, uin
 		struct kept *kept = kept_at(flight, at);
 		const struct perf_event_header *record = record_of(kept);
 		at += kept->bytes;
-		if (kept->written || kept->time > to ||
-		    (kept->time < from && !ky_sample_processes_wants(record)))
+		if (kept->written || kept->time > to || (kept->time < from && !is_wanted(record)))
 			continue;
 		ky_perf_out_add(out, record, record->size);
 		kept->written = true;
@@ -508,7 +494,7 @@ void ky_sample_flight_again(struct ky_sample_flight *flight)
 	for (size_t at = flight->first; at < flight->used;) {
 		struct kept *kept = kept_at(flight, at);
 		at += kept->bytes;
-		if (ky_sample_processes_wants(record_of(kept)))
+		if (is_wanted(record_of(kept)))
 			kept->written = false;
 	}
 }

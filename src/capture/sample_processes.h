@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "capture/perf_out.h"
-#include "process/address_space.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 
@@ -85,8 +84,6 @@ struct ky_sample_processes {
 };
 
 void ky_sample_processes_free(struct ky_sample_processes *known);
-/* Report whether a record is one of those that are taken. */
-bool ky_sample_processes_wants(const struct perf_event_header *head);
 /* Take a record of the kernel's or of perf_out.h; others are passed over. */
 void ky_sample_processes_take(struct ky_sample_processes *known,
 			      const struct perf_event_header *head);

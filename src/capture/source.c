@@ -44,7 +44,8 @@ void ky_source_close(struct ky_capture *capture, enum ky_source_id id)
 	source->state = NULL;
 }
 
-bool ky_source_is_due(struct ky_source *source, uint64_t period_ns)
+/* Report whether a source that is polled or due every period_ns is to be read now. */
+static bool is_due(struct ky_source *source, uint64_t period_ns)
 {
 	const uint64_t now = ky_os_boottime();
 	if (!source->ready && now < source->due_ns)
@@ -77,7 +78,8 @@ int ky_source_open_all(struct ky_capture *capture)
 {
 	int error = 0;
 	for (uint32_t i = 0; i < KY_SOURCES_COUNT; i++)
-		capture->sources[i] = (struct ky_source){.ops = all_ops[i], .capture = capture};
+		capture->sources[i] =
+			(struct ky_source){.ops = all_ops[i], .capture = capture, .fd = -1};
 	for (uint32_t i = KY_SOURCES_COUNT; !error && i-- > 0;) {
 		if (all_ops[i]->open)
 			error = all_ops[i]->open(&capture->sources[i]);
@@ -186,6 +188,7 @@ static void open_samples(struct ky_source *source, pid_t program)
 			ky_stack_samples_close(&samples);
 	}
 	source->state = samples;
+	source->fd = samples ? ky_stack_samples_fd(samples) : -1;
 	if (error)
 		ky_source_note(capture, "no samples: %s", message[0] ? message : strerror(-error));
 }
@@ -201,14 +204,9 @@ static int samples_add(struct ky_source *source, pid_t pid, enum ky_source_proce
 	return 0;
 }
 
-static int samples_fd(const struct ky_source *source)
-{
-	return ky_stack_samples_fd(source->state);
-}
-
 static uint64_t samples_round(struct ky_source *source, bool all)
 {
-	if (ky_source_is_due(source, PERIOD_NS) || all)
+	if (is_due(source, PERIOD_NS) || all)
 		ky_stack_samples_round(source->state, all);
 	return KY_SOURCE_REST_NS;
 }
@@ -236,7 +234,6 @@ static void close_samples(struct ky_source *source)
 const struct ky_source_ops ky_source_samples = {
 	.forked = open_samples,
 	.add = samples_add,
-	.fd = samples_fd,
 	.round = samples_round,
 	.window = samples_window,
 	.facts = samples_facts,
@@ -270,6 +267,7 @@ static void open_kernel(struct ky_source *source, pid_t program)
 	};
 	const int error = ky_kernel_trace_open(&kernel, &options, message);
 	source->state = kernel;
+	source->fd = kernel ? ky_kernel_trace_fd(kernel) : -1;
 	if (error)
 		ky_source_note(capture, "no kernel events: %s",
 			       message[0] ? message : strerror(-error));
@@ -286,14 +284,9 @@ static int kernel_add(struct ky_source *source, pid_t pid, enum ky_source_proces
 	return 0;
 }
 
-static int kernel_fd(const struct ky_source *source)
-{
-	return ky_kernel_trace_fd(source->state);
-}
-
 static uint64_t kernel_round(struct ky_source *source, bool all)
 {
-	if (ky_source_is_due(source, PERIOD_NS) || all)
+	if (is_due(source, PERIOD_NS) || all)
 		ky_kernel_trace_round(source->state, all);
 	return KY_SOURCE_REST_NS;
 }
@@ -321,7 +314,6 @@ static void close_kernel(struct ky_source *source)
 const struct ky_source_ops ky_source_kernel = {
 	.forked = open_kernel,
 	.add = kernel_add,
-	.fd = kernel_fd,
 	.round = kernel_round,
 	.window = kernel_window,
 	.facts = kernel_facts,
@@ -364,12 +356,8 @@ static int open_processes(struct ky_source *source)
 						   .context = capture};
 	const int error = ky_processes_open(&capture->processes, capture->options->scope, &events);
 	source->state = capture->processes;
+	source->fd = error ? -1 : ky_processes_fd(capture->processes);
 	return error;
-}
-
-static int processes_fd(const struct ky_source *source)
-{
-	return ky_processes_fd(source->state);
 }
 
 static uint64_t processes_round(struct ky_source *source, bool all)
@@ -397,7 +385,6 @@ static void close_processes(struct ky_source *source)
 
 const struct ky_source_ops ky_source_processes = {
 	.open = open_processes,
-	.fd = processes_fd,
 	.round = processes_round,
 	.facts = processes_facts,
 	.close = close_processes,
@@ -415,6 +402,7 @@ static int open_crash(struct ky_source *source)
 	const int error = ky_crash_watch_open(&watch, o->triggers, o->triggers_count,
 					      ky_snapshots_fired, capture);
 	source->state = watch;
+	source->fd = watch ? ky_crash_watch_fd(watch) : -1;
 	return error;
 }
 
@@ -427,11 +415,6 @@ static int crash_add(struct ky_source *source, pid_t pid, enum ky_source_process
 	if (error && error != -ESRCH && message[0])
 		ky_source_note(source->capture, "%s", message);
 	return 0;
-}
-
-static int crash_fd(const struct ky_source *source)
-{
-	return ky_crash_watch_fd(source->state);
 }
 
 static uint64_t crash_round(struct ky_source *source, bool all)
@@ -478,7 +461,6 @@ void ky_source_crash_pause(struct ky_capture *capture, pid_t pid, bool begins)
 const struct ky_source_ops ky_source_crash = {
 	.open = open_crash,
 	.add = crash_add,
-	.fd = crash_fd,
 	.round = crash_round,
 	.ended = crash_ended,
 	.close = close_crash,

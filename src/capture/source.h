@@ -13,7 +13,7 @@
  *   crash       a tracing process                                     fires crash
  *
  *          │ fork                exec │ each turn of the loop  │ each snapshot
- *     open │ forked ─ add (program) ─ │ fd ─ round             │ window         ─▶ facts ─▶ close
+ *     open │ forked ─ add (program) ─ │ round                  │ window         ─▶ facts ─▶ close
  *          │                          │ add, ended (processes) │
  *
  * The order above holds for everything but open and close, which go from the last to the first:
@@ -54,8 +54,9 @@ struct ky_source {
 	const struct ky_source_ops *ops;
 	struct ky_capture *capture;
 	void *state; /* NULL: not wanted, or unavailable; open and forked alone are called then */
-	bool ready;  /* its descriptor was readable */
-	uint64_t due_ns; /* ky_source_is_due() */
+	int fd;      /* to poll; -1: none */
+	bool ready;  /* fd was readable */
+	uint64_t due_ns; /* when it is to be read without being polled */
 	pid_t paused;    /* crash: the process that it let go of for a moment; 0: none */
 };
 
@@ -68,8 +69,6 @@ struct ky_source_ops {
 	/* Add a process. Return 0, or -errno with a message when the capture cannot have this process. */
 	int (*add)(struct ky_source *source, pid_t pid, enum ky_source_process how,
 		   char message[KY_CAPTURE_MESSAGE_BYTES]);
-	/* Return the descriptor to poll. */
-	int (*fd)(const struct ky_source *source);
 	/* Read what is new, or with all everything there is. Return when the next round is due, in ns from now. */
 	uint64_t (*round)(struct ky_source *source, bool all);
 	/* Write what was recorded from from_ns to to_ns, unless an earlier window held it. */
@@ -119,8 +118,6 @@ struct ky_capture {
 void *ky_source_state(const struct ky_capture *capture, enum ky_source_id id);
 /* Close a source, if it is on. */
 void ky_source_close(struct ky_capture *capture, enum ky_source_id id);
-/* Report whether a source that is polled or due every period_ns is to be read now. */
-bool ky_source_is_due(struct ky_source *source, uint64_t period_ns);
 /* Return how far back a window may reach when it is written. */
 uint64_t ky_source_reach_ns(const struct ky_capture_options *options);
 /* Print a line for the user, and write it to the file. */

@@ -89,6 +89,7 @@ static int open_probes(struct ky_source *source)
 		return unavailable(capture, error);
 	}
 	source->state = state;
+	source->fd = ky_probes_fd(state->probes);
 	return 0;
 }
 
@@ -168,12 +169,6 @@ static void try_again(struct ky_source *source, uint64_t now)
 
 /* ---- rounds ---- */
 
-static int fd(const struct ky_source *source)
-{
-	const struct probes_state *const state = source->state;
-	return ky_probes_fd(state->probes);
-}
-
 static uint64_t read_new(struct ky_source *source, bool all)
 {
 	struct probes_state *const state = source->state;
@@ -211,7 +206,6 @@ const struct ky_source_ops ky_source_probes = {
 	.open = open_probes,
 	.forked = set_in_file,
 	.add = add,
-	.fd = fd,
 	.round = read_new,
 	.ended = ended,
 	.close = close_probes,

@@ -283,8 +283,8 @@ static void take_made(struct ky_stack_samples *samples, const struct ky_perf_out
 }
 
 /* Write what a file or a flight recorder's first window begins with. */
-static void write_all(struct ky_stack_samples *samples, const struct ky_sample_processes *spaces,
-		      struct ky_perf_out *out)
+static void write_beginning(struct ky_stack_samples *samples,
+			    const struct ky_sample_processes *spaces, struct ky_perf_out *out)
 {
 	ky_perf_out_head(out, &samples->events.rings.attr);
 	if (samples->kernel_text)
@@ -299,7 +299,8 @@ static void restate(void *context, uint32_t part)
 	struct ky_perf_out out = {0};
 	if (samples->is_flight && !samples->flight.begun)
 		return;
-	write_all(samples, samples->is_flight ? &samples->flight.base : &samples->spaces, &out);
+	write_beginning(samples, samples->is_flight ? &samples->flight.base : &samples->spaces,
+			&out);
 	ky_sample_flight_again(&samples->flight);
 	ky_bundle_stream_write(samples->bundle, part, out.bytes, out.used);
 	ky_perf_out_free(&out);
@@ -393,7 +394,7 @@ void ky_stack_samples_window(struct ky_stack_samples *samples, uint64_t from_ns,
 		return;
 	ky_stack_samples_round(samples, true);
 	if (!samples->flight.begun)
-		write_all(samples, &samples->flight.base, &out);
+		write_beginning(samples, &samples->flight.base, &out);
 	ky_sample_flight_window(&samples->flight, from, to, &out);
 	ky_perf_out_round(&out);
 	write_out(samples, &out);
@@ -521,7 +522,7 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 				       strerror(error ? -error : ENOMEM));
 	}
 	if (!samples->is_flight) {
-		write_all(samples, &samples->spaces, &samples->out);
+		write_beginning(samples, &samples->spaces, &samples->out);
 		write_out(samples, &samples->out);
 	}
 	return 0;

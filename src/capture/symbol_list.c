@@ -10,8 +10,8 @@
 
 #include "base/array.h"
 #include "base/strings.h"
-#include "process/demangle.h"
 #include "process/program_file.h"
+#include "process/symbol_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "functrace/functions_parts.h"
 
-#include "process/demangle.h"
+#include "process/symbol_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

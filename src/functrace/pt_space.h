@@ -15,7 +15,6 @@
 
 #include "functrace/functions.h"
 #include "functrace/pt_stack.h"
-#include "process/address_space.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 

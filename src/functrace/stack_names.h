@@ -16,7 +16,6 @@
 
 #include "base/map.h"
 #include "functrace/functions.h"
-#include "process/address_space.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/symbol_table.h"

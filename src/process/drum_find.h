@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drum_find.h: the drums of a running process, among its open descriptors (/proc/PID/fd). The kernel decides who may
- * look: those who may trace the process with ptrace.
+ * drum_find.h: the drums of a running process, among its open descriptors (/proc/PID/fd), and the counter that they have
+ * their times of. The kernel decides who may look: those who may trace the process with ptrace.
  *
  * A child has its parent's descriptors until it runs another program, and so the parent's drum: the pid
- * in a drum says whose it is.
+ * in a drum says whose it is. Processes of one machine share the counter, so a reader of a drum can read the clocks for it.
  */
 #ifndef KY_PROCESS_DRUM_FIND_H
 #define KY_PROCESS_DRUM_FIND_H
+
+#include "core/event.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +30,17 @@ typedef int (*ky_drum_find_fn)(void *context, int fd);
  * not held: a caller that must be sure holds a pidfd and asks it afterwards.
  */
 int ky_drum_find(pid_t pid, ky_drum_find_fn visit, void *context);
+
+/* ---- the counter of its drums ---- */
+
+/* Report whether this machine has the counter (enum ky_tick_source). */
+bool ky_tick_source_is_here(uint32_t tick_source);
+/* Read the counter, and with it the system's clocks. It must be here. */
+uint64_t ky_tick_source_ticks(uint32_t tick_source);
+struct ky_tick_reading ky_tick_source_now(uint32_t tick_source);
+
+/* Report whether both readings are of one boot of one machine, and in one time namespace. */
+bool ky_tick_source_same_boot(const struct ky_tick_reading *then,
+			      const struct ky_tick_reading *now);
 
 #endif

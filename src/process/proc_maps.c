@@ -2,6 +2,8 @@
 /* proc_maps.c: see proc_maps.h. */
 #include "process/proc_maps.h"
 
+#include "base/array.h"
+#include "base/file.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -39,15 +41,12 @@ void ky_proc_maps_close(struct ky_proc_maps *maps)
 	*maps = (struct ky_proc_maps){0};
 }
 
-/* Open a plain file, of that inode unless inode is 0: -errno otherwise. Never waits: it may be a pipe by now. */
-static int open_plain(const char *path, uint64_t inode)
+/* Open a plain file, of that inode unless inode is 0: -errno otherwise. It may be a pipe by now. */
+static int open_inode(const char *path, uint64_t inode)
 {
 	struct stat status;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    (!inode || status.st_ino == inode))
+	const int fd = ky_file_open_plain(path);
+	if (fd < 0 || !inode || (fstat(fd, &status) == 0 && status.st_ino == inode))
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -58,19 +57,19 @@ int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping)
 	char path[PATH_MAX + 64];
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 mapping->start, mapping->end);
-	int fd = open_plain(path, 0);
+	int fd = open_inode(path, 0);
 	if (fd < 0 && snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapping->path) <
 			      (int)sizeof(path))
-		fd = open_plain(path, mapping->inode);
+		fd = open_inode(path, mapping->inode);
 	if (fd >= 0 || !mapping->inode)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	const int program = open_plain(path, mapping->inode);
+	const int program = open_inode(path, mapping->inode);
 	if (program >= 0)
 		return program;
 	/* When the process has ended, its path must do. Otherwise the inode alone may be that of another file system. */
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	const int here = access(path, F_OK) == 0 ? -1 : open_plain(mapping->path, mapping->inode);
+	const int here = access(path, F_OK) == 0 ? -1 : open_inode(mapping->path, mapping->inode);
 	return here >= 0 ? here : fd;
 }
 
@@ -116,5 +115,78 @@ bool ky_proc_maps_parse(char *line, struct ky_proc_mapping *mapping)
 	mapping->device = device_major << 32 | (uint32_t)device_minor;
 	mapping->inode = strtoull(at, &at, 10);
 	mapping->path = at + strspn(at, " ");
+	return true;
+}
+
+/* ---- an address space that is followed ---- */
+
+#define RANGES_MAX (1u << 20)
+
+void ky_address_space_free(struct ky_address_space *space)
+{
+	KY_ARRAY_FREE(space->ranges, space->room);
+	space->count = 0;
+}
+
+/* Return the first range that ends behind the address. */
+static uint32_t first_behind(const struct ky_address_space *space, uint64_t address)
+{
+	uint32_t low = 0;
+	uint32_t high = space->count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (space->ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool ky_address_space_put(struct ky_address_space *space, const struct ky_address_range *range)
+{
+	if (range->start >= range->end || space->count >= RANGES_MAX ||
+	    !KY_ARRAY_GROW(space->ranges, space->room, space->count + 2))
+		return false;
+	struct ky_address_range *const ranges = space->ranges;
+	const uint32_t first = first_behind(space, range->start);
+	uint32_t last = first; /* behind the last that is touched */
+	while (last < space->count && ranges[last].start < range->end)
+		last++;
+	struct ky_address_range parts[3];
+	uint32_t count = 0;
+	if (last > first && ranges[first].start < range->start) {
+		parts[count] = ranges[first];
+		parts[count++].end = range->start;
+	}
+	parts[count++] = *range;
+	if (last > first && ranges[last - 1].end > range->end) {
+		parts[count] = ranges[last - 1];
+		parts[count].offset += range->end - parts[count].start;
+		parts[count++].start = range->end;
+	}
+	memmove(ranges + first + count, ranges + last, (space->count - last) * sizeof(*ranges));
+	memcpy(ranges + first, parts, count * sizeof(*ranges));
+	space->count = space->count - (last - first) + count;
+	return true;
+}
+
+const struct ky_address_range *ky_address_space_find(const struct ky_address_space *space,
+						     uint64_t address)
+{
+	const uint32_t number = first_behind(space, address);
+	return number < space->count && space->ranges[number].start <= address
+		       ? &space->ranges[number]
+		       : NULL;
+}
+
+bool ky_address_space_copy(struct ky_address_space *space, const struct ky_address_space *from)
+{
+	space->count = 0;
+	if (!KY_ARRAY_GROW(space->ranges, space->room, from->count))
+		return false;
+	if (from->count)
+		memcpy(space->ranges, from->ranges, from->count * sizeof(*space->ranges));
+	space->count = from->count;
 	return true;
 }

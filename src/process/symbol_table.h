@@ -34,4 +34,12 @@ void ky_symbol_table_sort(struct ky_symbol_table *table);
 uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,
 			      uint64_t address);
 
+/* ---- names of C++ and Rust (both its manglings) as people wrote them, by libiberty ---- */
+
+/*
+ * Return the readable name, which the caller frees; NULL when no compiler made the name, or it is too long. A
+ * suffix of the linker (".constprop.0", "@plt") is kept.
+ */
+char *ky_demangle(const char *name);
+
 #endif

@@ -2,8 +2,8 @@
 /* symbolizer.c: a file that is open, the names of its table of symbols, and the stubs through which it calls others. */
 #include "process/symbolizer_parts.h"
 
-#include "process/demangle.h"
 #include "process/program_file.h"
+#include "process/symbol_table.h"
 
 #include <errno.h>
 #include <gelf.h>

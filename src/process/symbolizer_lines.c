@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "process/demangle.h"
+#include "process/symbol_table.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static bool is_late(struct ky_symbolizer *elf)
 
 /* ---- ranges of addresses ---- */
 
-bool ky_symbolizer_ranges_add(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_t high,
-			      uint64_t what)
+static bool add_range(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_t high,
+		      uint64_t what)
 {
 	if (low >= high)
 		return true;
@@ -47,14 +47,14 @@ static int by_low(const void *a_, const void *b_)
 	return KY_COMPARE_THEN(a->low, b->low, KY_COMPARE(b->high, a->high));
 }
 
-void ky_symbolizer_ranges_sort(struct ky_symbolizer_ranges *ranges)
+static void sort_ranges(struct ky_symbolizer_ranges *ranges)
 {
 	if (ranges->count)
 		qsort(ranges->items, ranges->count, sizeof(*ranges->items), by_low);
 }
 
-const struct ky_symbolizer_range *ky_symbolizer_ranges_find(
-	const struct ky_symbolizer_ranges *ranges, uint64_t address)
+static const struct ky_symbolizer_range *find_range(const struct ky_symbolizer_ranges *ranges,
+						    uint64_t address)
 {
 	size_t low = 0;
 	size_t high = ranges->count;
@@ -78,7 +78,7 @@ static bool add_ranges(struct ky_symbolizer_ranges *ranges, Dwarf_Die *die, uint
 {
 	Dwarf_Addr base, low, high;
 	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;)
-		if (!ky_symbolizer_ranges_add(ranges, low, high, what))
+		if (!add_range(ranges, low, high, what))
 			return false;
 	return true;
 }
@@ -107,7 +107,7 @@ static void make_units(struct ky_symbolizer *elf)
 			break;
 		elf->units_count += elf->unit_ranges.count != before;
 	}
-	ky_symbolizer_ranges_sort(&elf->unit_ranges);
+	sort_ranges(&elf->unit_ranges);
 }
 
 /* Functions are children of the unit, of namespaces and of types. */
@@ -142,7 +142,7 @@ static void index_unit(struct ky_symbolizer *elf, struct ky_symbolizer_unit *uni
 {
 	unit->indexed = true;
 	add_functions(elf, unit, &unit->inner, 0);
-	ky_symbolizer_ranges_sort(&unit->functions);
+	sort_ranges(&unit->functions);
 }
 
 /* ---- what is inlined ---- */
@@ -268,14 +268,14 @@ uint32_t ky_symbolizer_lines(struct ky_symbolizer *elf, uint64_t address, const 
 		return 0;
 	/* A separate debug file may have been moved on its own. */
 	const uint64_t at = address + elf->bias - dwarf_bias;
-	const struct ky_symbolizer_range *range = ky_symbolizer_ranges_find(&elf->unit_ranges, at);
+	const struct ky_symbolizer_range *range = find_range(&elf->unit_ranges, at);
 	if (!range)
 		return 0;
 	struct ky_symbolizer_unit *unit = &elf->units[range->what];
 	if (!unit->indexed)
 		index_unit(elf, unit);
 	struct nest nest = {.count = 0};
-	range = ky_symbolizer_ranges_find(&unit->functions, at);
+	range = find_range(&unit->functions, at);
 	if (range && dwarf_offdie(dwarf_cu_getdwarf(unit->inner.cu), range->what, &nest.dies[0])) {
 		nest.count = 1;
 		descend(&nest.dies[0], at, &nest, 0);

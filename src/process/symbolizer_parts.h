@@ -20,14 +20,6 @@ struct ky_symbolizer_ranges {
 	size_t count, room;
 };
 
-/* False without memory, or when there are too many. */
-bool ky_symbolizer_ranges_add(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_t high,
-			      uint64_t what);
-void ky_symbolizer_ranges_sort(struct ky_symbolizer_ranges *ranges);
-/* Return the narrowest that begins last before the address and has it; NULL: none. */
-const struct ky_symbolizer_range *ky_symbolizer_ranges_find(
-	const struct ky_symbolizer_ranges *ranges, uint64_t address);
-
 /* A compilation unit. */
 struct ky_symbolizer_unit {
 	Dwarf_Die die; /* where the lines are */

@@ -65,17 +65,12 @@ void ky_symbols_close(struct ky_symbols **out)
 /* Paths come from the recording: a device or a file of the kernel could block or never end. */
 int ky_symbols_open_plain(const char *path)
 {
-	struct stat status;
-	if (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0 ||
-	    strncmp(path, "/dev/", 5) == 0)
-		return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -1;
+	static const char *const others[] = {"/proc/", "/sys/", "/dev/"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strncmp(path, others[i], strlen(others[i])) == 0)
+			return -1;
+	}
+	return ky_file_open_plain(path);
 }
 
 uint32_t ky_symbols_file(struct ky_symbols *symbols, uint32_t path, uint32_t build_id,
@@ -309,7 +304,8 @@ uint32_t ky_symbols_in_file(struct ky_symbols *symbols, uint32_t number, uint64_
 #define KALLSYMS "/proc/kallsyms"
 #define KALLSYMS_BYTES_MAX (256u << 20)
 
-bool ky_symbols_kallsym(const char *line, const char *end, struct ky_kallsym *symbol)
+/* Parse a line that ends before end; false when it has another form. */
+static bool parse_kallsym(const char *line, const char *end, struct ky_kallsym *symbol)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *p = line;
@@ -338,8 +334,7 @@ void ky_symbols_kallsyms(ky_kallsym_fn each, void *context)
 	size_t room = 0;
 	ssize_t bytes;
 	while (file && (bytes = getline(&line, &room, file)) > 0)
-		if (ky_symbols_kallsym(line, line + bytes, &symbol) &&
-		    !each(context, line, &symbol))
+		if (parse_kallsym(line, line + bytes, &symbol) && !each(context, line, &symbol))
 			break;
 	free(line);
 	if (file)
@@ -373,7 +368,7 @@ static void add_lines(struct kernel_reading *reading, const char *text, size_t b
 	while (text < end) {
 		const char *const newline = memchr(text, '\n', (size_t)(end - text));
 		const char *const stop = newline ? newline : end;
-		if (ky_symbols_kallsym(text, stop, &symbol) && !add_symbol(reading, text, &symbol))
+		if (parse_kallsym(text, stop, &symbol) && !add_symbol(reading, text, &symbol))
 			return;
 		text = stop + 1;
 	}

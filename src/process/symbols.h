@@ -67,8 +67,6 @@ struct ky_kallsym {
 	size_t name_bytes;
 };
 
-/* Parse a line that ends before end; false when it has another form. */
-bool ky_symbols_kallsym(const char *line, const char *end, struct ky_kallsym *symbol);
 /* Called with each line, which ends with a newline and a NUL, until it returns false. */
 typedef bool (*ky_kallsym_fn)(void *context, const char *line, const struct ky_kallsym *symbol);
 /* Go through /proc/kallsyms, no further than needed: all of it takes a tenth of a second. */

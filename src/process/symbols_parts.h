@@ -69,7 +69,7 @@ struct ky_symbols {
 	struct ky_ranges ranges;
 };
 
-/* Open a plain file outside of /proc, /sys and /dev. A descriptor or -1. */
+/* Open a plain file outside of /proc, /sys and /dev. A descriptor, or less than 0. */
 int ky_symbols_open_plain(const char *path);
 
 #endif

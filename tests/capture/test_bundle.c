@@ -684,10 +684,10 @@ static void a_path_that_cannot_be_written_is_refused(void **state)
 	(void)state;
 	struct ky_bundle *bundle;
 	char message[KY_CAPTURE_MESSAGE_BYTES];
-	struct ky_bundle_options options = {.path = "/nonexistent/x.kymo"};
+	struct ky_bundle_options options = {.path = "/proc/nonexistent/x.kymo"};
 	assert_int_equal(ky_bundle_open(&bundle, &options, message), -ENOENT);
 	assert_null(bundle);
-	assert_non_null(strstr(message, "/nonexistent/x.kymo"));
+	assert_non_null(strstr(message, "/proc/nonexistent/x.kymo"));
 	options.path = "/dev/full";
 	assert_int_equal(ky_bundle_open(&bundle, &options, message), -ENOSPC);
 	assert_non_null(strstr(message, "/dev/full"));

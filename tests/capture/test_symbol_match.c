@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symbol_match.c: which functions a name means, as linkers and compilers write them. */
 #include "capture/symbol_list.h"
-#include "process/demangle.h"
+#include "process/symbol_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

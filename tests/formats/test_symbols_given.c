@@ -16,7 +16,7 @@
 #include "formats/kymo/kymo_layout.h"
 #include "formats/perf/symbols_given.h"
 #include "model/intake.h"
-#include "process/demangle.h"
+#include "process/symbol_table.h"
 
 /* ---- streams of names ---- */
 

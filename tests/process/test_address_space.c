@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_address_space.c: ranges that cover each other, against an array of bytes as the plain truth. */
-#include "process/address_space.h"
+#include "process/proc_maps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

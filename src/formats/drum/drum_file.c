@@ -9,7 +9,6 @@
 #include "os/ticks.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
-#include "process/tick_source.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,28 +5,179 @@
  *
  *   walk ──▶ words of the thread's ring ── full, or enough in all ──▶ ky_format_kymo.block()
  *
+ * The writer looks trace points up in a recorder's table, by the number in an event's word. Events that were not
+ * recorded by one are given trace points in such a table: one for all events with the same kind, category, name and
+ * the keys and types of their arguments.
+ *
  * The counter is the nanosecond: two readings tie it to the clocks, one at the beginning and one at the end.
  */
 #include "base/array.h"
-#include "formats/export.h"
-
+#include "base/map.h"
+#include "core/event.h"
 #include "core/layout.h"
 #include "core/ring_read.h"
+#include "core/sites.h"
 #include "formats/address.h"
+#include "formats/arg_tree.h"
+#include "formats/export.h"
 #include "formats/flow_marks.h"
 #include "formats/format.h"
-#include "formats/kymo/kymo_site.h"
 #include "formats/walk.h"
+#include "formats/xxh64.h"
+#include "model/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#define SITES_MAX (1u << 20)
 #define RING_WORDS 448u          /* of an event at most 300 */
 #define EVENT_WORDS_MAX 400u     /* eight strings, a name, an id */
 #define GATHER_WORDS (48u << 10) /* in all rings; then all go out, so that batches overlap little */
 #define CLOCKS_WRITTEN 2u
 #define STATIC_NAMES_MAX (1u << 16) /* trace points; then names come with their events */
 #define NS_PER_S INT64_C(1000000000)
+
+/* ---- trace points ---- */
+
+struct export_sites {
+	struct ky_drum_view view; /* an empty drum, so to say */
+	struct ky_sites sites;    /* what the writer is given */
+	struct ky_pair_map by_content;
+	struct ky_pair_map categories;
+};
+
+/* The common properties of events. Arguments are rows of the trace's. */
+struct site_spec {
+	uint8_t kind;  /* enum kymo_kind */
+	uint8_t flags; /* KYMO_SITE_ */
+	uint32_t category;
+	struct ky_text name;
+	uint32_t args[KYMO_ARGS_MAX];
+	uint32_t args_count;
+	struct ky_text key; /* instead of args: one double with that key */
+};
+
+static int open_sites(struct export_sites *s)
+{
+	s->view.header.heap_at = (uint64_t)KY_CONTROL_MAX * KY_HEAP_UNIT;
+	s->view.header.heap_bytes = (uint64_t)SITES_MAX * KY_HEAP_UNIT;
+	s->sites.view = &s->view;
+	s->sites.by_place = calloc(SITES_MAX, sizeof(*s->sites.by_place));
+	return s->sites.by_place ? 0 : -ENOMEM;
+}
+
+static void close_sites(struct export_sites *s)
+{
+	for (uint32_t i = 0; i < s->sites.count; i++)
+		free(s->sites.by_place[i]);
+	free(s->sites.by_place);
+	ky_pair_map_free(&s->by_content);
+	ky_pair_map_free(&s->categories);
+}
+
+static uint32_t type_of(uint8_t type)
+{
+	static const uint8_t types[] = {
+		[KY_ARG_INT] = KYMO_TYPE_INT,         [KY_ARG_UINT] = KYMO_TYPE_UINT,
+		[KY_ARG_REAL] = KYMO_TYPE_DOUBLE,     [KY_ARG_BOOL] = KYMO_TYPE_BOOL,
+		[KY_ARG_POINTER] = KYMO_TYPE_POINTER, [KY_ARG_STRING] = KYMO_TYPE_STRING,
+		[KY_ARG_JSON] = KYMO_TYPE_STRING,
+	};
+	return types[type];
+}
+
+static uint64_t text_hash(struct ky_text text)
+{
+	return text.bytes ? ky_xxh64(text.data, text.bytes) : 1;
+}
+
+/* Two hashes of all of it: the key in the map. */
+static void hash_spec(const struct ky_trace *trace, const struct site_spec *spec, uint64_t *a,
+		      uint64_t *b)
+{
+	uint64_t hash = ky_hash_pair((uint64_t)spec->kind << 8 | spec->flags, spec->category);
+	hash = ky_hash_pair(hash, text_hash(spec->name));
+	hash = ky_hash_pair(hash, text_hash(spec->key));
+	*b = ky_hash_pair(hash, 17);
+	for (uint32_t i = 0; i < spec->args_count; i++) {
+		const uint32_t arg = spec->args[i];
+		hash = ky_hash_pair(hash,
+				    (uint64_t)trace->args.key[arg] << 8 | trace->args.type[arg]);
+		*b = ky_hash_pair(*b, hash);
+	}
+	*a = hash;
+}
+
+static uint32_t number_category(struct export_sites *s, uint32_t category)
+{
+	bool made;
+	const uint64_t next = s->categories.table.count;
+	uint64_t *number = ky_pair_map_add(&s->categories, category, 0, &made);
+	if (number && made)
+		*number = next;
+	return number ? (uint32_t)*number : 0;
+}
+
+/* Items before the arguments: a name, an id. */
+static void add_leading(struct ky_site *site)
+{
+	if (site->flags & KYMO_SITE_NAME)
+		site->types |= (uint64_t)KYMO_TYPE_STRING << 4 * site->items++;
+	if (site->flags & KYMO_SITE_ID)
+		site->types |= (uint64_t)KYMO_TYPE_UINT << 4 * site->items++;
+}
+
+static struct ky_site *make_site(struct export_sites *s, const struct ky_trace *trace,
+				 const struct site_spec *spec)
+{
+	struct ky_site *site = calloc(1, sizeof(*site));
+	if (!site)
+		return NULL;
+	site->index = s->sites.count;
+	site->category_index = number_category(s, spec->category);
+	site->kind = spec->kind;
+	site->flags = spec->flags;
+	site->category = ky_walk_text(trace, spec->category);
+	site->name = spec->name;
+	site->file = site->function = (struct ky_text){"", 0};
+	add_leading(site);
+	for (uint32_t i = 0; i < KYMO_ARGS_MAX; i++)
+		site->keys[i] = (struct ky_text){"", 0};
+	for (uint32_t i = 0; i < spec->args_count; i++) {
+		site->keys[i] = ky_arg_key(trace, spec->args[i]);
+		site->types |= (uint64_t)type_of(trace->args.type[spec->args[i]])
+			       << 4 * site->items++;
+		site->args++;
+	}
+	if (spec->key.bytes) {
+		site->keys[0] = spec->key;
+		site->types |= (uint64_t)KYMO_TYPE_DOUBLE << 4 * site->items++;
+		site->args++;
+	}
+	return site;
+}
+
+/* Return the trace point's number as in words; 0 when there are too many, or without memory. */
+static uint32_t site_number(struct export_sites *s, const struct ky_trace *trace,
+			    const struct site_spec *spec)
+{
+	uint64_t a, b;
+	bool made;
+	hash_spec(trace, spec, &a, &b);
+	if (s->sites.count == SITES_MAX && !ky_pair_map_find(&s->by_content, a, b))
+		return 0;
+	uint64_t *number = ky_pair_map_add(&s->by_content, a, b, &made);
+	if (!number)
+		return 0;
+	if (!made)
+		return (uint32_t)*number;
+	struct ky_site *site = make_site(s, trace, spec);
+	if (!site)
+		return 0;
+	*number = (uint64_t)KY_CONTROL_MAX + s->sites.count;
+	s->sites.by_place[s->sites.count++] = site;
+	return (uint32_t)*number;
+}
 
 /* A thread that has events, or that represents its process. */
 struct kymo_carrier {
@@ -45,7 +196,7 @@ struct kymo_export {
 	struct ky_export_left *left;
 	struct ky_out *out;
 	void *file;
-	struct ky_kymo_sites sites;
+	struct export_sites sites;
 	struct ky_addresses addresses;
 	struct ky_flow_marks flow_marks;
 	struct ky_pair_map by_ids; /* carriers, by pid and tid */
@@ -211,7 +362,7 @@ static void put_value(struct kymo_export *w, uint32_t arg)
 		put_word(w, value);
 }
 
-static void take_args(struct kymo_export *w, uint32_t set, struct ky_kymo_site_spec *spec)
+static void take_args(struct kymo_export *w, uint32_t set, struct site_spec *spec)
 {
 	const uint32_t end = ky_arg_set_end(w->trace, set);
 	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < end; arg++) {
@@ -225,14 +376,14 @@ static void take_args(struct kymo_export *w, uint32_t set, struct ky_kymo_site_s
 /* ---- events ---- */
 
 /* Make the site and the event's items; return 0 when there are too many sites. */
-static uint32_t make_event(struct kymo_export *w, struct ky_kymo_site_spec *spec, uint64_t id)
+static uint32_t make_event(struct kymo_export *w, struct site_spec *spec, uint64_t id)
 {
 	const struct ky_text name = spec->name;
 	if (w->sites.sites.count >= STATIC_NAMES_MAX && spec->name.bytes) {
 		spec->flags |= KYMO_SITE_NAME;
 		spec->name = (struct ky_text){"", 0};
 	}
-	const uint32_t site = ky_kymo_site_number(&w->sites, w->trace, spec);
+	const uint32_t site = site_number(&w->sites, w->trace, spec);
 	w->event_words = 1;
 	if (spec->flags & KYMO_SITE_NAME)
 		put_string(w, name);
@@ -246,10 +397,10 @@ static uint32_t make_event(struct kymo_export *w, struct ky_kymo_site_spec *spec
 static void put_flow(void *self, const struct ky_flow_mark *mark, int64_t ts)
 {
 	struct kymo_export *w = self;
-	struct ky_kymo_site_spec spec = {.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
-					 .flags = KYMO_SITE_ID,
-					 .category = mark->category,
-					 .name = ky_walk_text(w->trace, mark->name)};
+	struct site_spec spec = {.kind = (uint8_t)(KYMO_KIND_FLOW_BEGIN + mark->phase),
+				 .flags = KYMO_SITE_ID,
+				 .category = mark->category,
+				 .name = ky_walk_text(w->trace, mark->name)};
 	const uint32_t site = make_event(w, &spec, mark->id);
 	if (site)
 		put_event(w,
@@ -257,15 +408,15 @@ static void put_flow(void *self, const struct ky_flow_mark *mark, int64_t ts)
 			  ts, site);
 }
 
-static struct ky_kymo_site_spec slice_spec(struct kymo_export *w, const struct ky_walk_item *item,
-					   const struct ky_address *a)
+static struct site_spec slice_spec(struct kymo_export *w, const struct ky_walk_item *item,
+				   const struct ky_address *a)
 {
 	const struct ky_slices *s = &w->trace->slices;
-	struct ky_kymo_site_spec spec = {.kind = ky_address_kind(a, item->what),
-					 .category = s->category[item->row],
-					 .name = ky_walk_text(w->trace, s->name[item->row])};
+	struct site_spec spec = {.kind = ky_address_kind(a, item->what),
+				 .category = s->category[item->row],
+				 .name = ky_walk_text(w->trace, s->name[item->row])};
 	if (spec.kind == KYMO_KIND_END) /* it closes the innermost, whatever its name */
-		return (struct ky_kymo_site_spec){.kind = KYMO_KIND_END, .name = {"", 0}};
+		return (struct site_spec){.kind = KYMO_KIND_END, .name = {"", 0}};
 	if (spec.kind >= KYMO_KIND_ASYNC_BEGIN && spec.kind <= KYMO_KIND_ASYNC_END)
 		spec.flags = KYMO_SITE_ID;
 	if (spec.kind == KYMO_KIND_INSTANT && a->form == KY_AT_PROCESS)
@@ -284,7 +435,7 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 	const bool end = item->what == KY_WALK_END;
 	if (end)
 		ky_flow_marks_put(&w->flow_marks, item, w->left, put_flow, w);
-	struct ky_kymo_site_spec spec = slice_spec(w, item, a);
+	struct site_spec spec = slice_spec(w, item, a);
 	const uint32_t site = make_event(w, &spec, a->id);
 	if (!site) {
 		w->left->slices += !end;
@@ -301,11 +452,10 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 	const struct ky_trace *trace = w->trace;
 	const uint32_t track = trace->counters.track[item->row];
 	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
-	const struct ky_kymo_site_spec spec = {
-		.kind = KYMO_KIND_COUNTER,
-		.name = ky_walk_text(trace, trace->tracks.name[track]),
-		.key = {"value", 5}};
-	const uint32_t site = ky_kymo_site_number(&w->sites, trace, &spec);
+	const struct site_spec spec = {.kind = KYMO_KIND_COUNTER,
+				       .name = ky_walk_text(trace, trace->tracks.name[track]),
+				       .key = {"value", 5}};
+	const uint32_t site = site_number(&w->sites, trace, &spec);
 	w->event_words = 1;
 	uint64_t bits;
 	memcpy(&bits, &trace->counters.value[item->row], sizeof(bits));
@@ -424,7 +574,7 @@ static void close_writer(struct kymo_export *w)
 	KY_ARRAY_FREE(w->carriers, w->carriers_room);
 	ky_pair_map_free(&w->by_ids);
 	ky_pair_map_free(&w->tids);
-	ky_kymo_sites_close(&w->sites);
+	close_sites(&w->sites);
 	ky_flow_marks_close(&w->flow_marks);
 	ky_addresses_close(&w->addresses);
 }
@@ -435,7 +585,7 @@ static int write_trace(const struct ky_export_job *job)
 				.selection = job->selection,
 				.out = job->out,
 				.left = job->left};
-	int error = ky_kymo_sites_open(&w.sites);
+	int error = open_sites(&w.sites);
 	if (!error)
 		error = ky_addresses_open(&w.addresses, job->trace, false);
 	if (!error)

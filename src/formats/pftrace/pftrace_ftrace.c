@@ -226,6 +226,17 @@ void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *p
 	}
 }
 
+bool ky_pf_ftrace_next_parts(struct ky_proto_in *in, uint32_t id, struct ky_pf_parts *parts)
+{
+	struct ky_proto_field field;
+	while (ky_proto_next(in, &field))
+		if (field.id == id && field.wire == KY_PROTO_BYTES) {
+			ky_pf_ftrace_take_apart(field.view, parts);
+			return true;
+		}
+	return false;
+}
+
 uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->texts[field].data ? ky_pf_string(pf, parts->texts[field]) : 0;
@@ -348,29 +359,29 @@ static uint32_t comm_of(const uint32_t *comms, uint32_t count, uint64_t index)
 
 static void raw_switch(struct ky_pf *pf, int64_t ts, const struct ky_switch *event, uint64_t state)
 {
-	struct ky_trace *trace = pf->trace;
-	ky_args_begin(trace);
-	ky_arg_string(trace,
-		      name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_COMM),
-		      event->prev_comm);
-	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_PID),
-		   event->prev_tid);
-	ky_arg_int(trace,
-		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_PRIO),
-		   event->prev_priority);
-	ky_arg_int(trace,
-		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_PREV_STATE),
-		   (int64_t)state);
-	ky_arg_string(trace,
-		      name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_COMM),
-		      event->next_comm);
-	ky_arg_int(trace, name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_PID),
-		   event->next_tid);
-	ky_arg_int(trace,
-		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, KY_PF_SCHED_SWITCH_NEXT_PRIO),
-		   event->next_priority);
-	ky_put_raw(trace, ts, event->cpu, event->prev_tid,
-		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, 0), ky_args_end(trace));
+	const struct {
+		uint32_t field;
+		int64_t value; /* or the number of a string */
+	} fields[] = {
+		{KY_PF_SCHED_SWITCH_PREV_COMM, event->prev_comm},
+		{KY_PF_SCHED_SWITCH_PREV_PID, event->prev_tid},
+		{KY_PF_SCHED_SWITCH_PREV_PRIO, event->prev_priority},
+		{KY_PF_SCHED_SWITCH_PREV_STATE, (int64_t)state},
+		{KY_PF_SCHED_SWITCH_NEXT_COMM, event->next_comm},
+		{KY_PF_SCHED_SWITCH_NEXT_PID, event->next_tid},
+		{KY_PF_SCHED_SWITCH_NEXT_PRIO, event->next_priority},
+	};
+	ky_args_begin(pf->trace);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		const uint32_t name = name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, fields[i].field);
+		if (fields[i].field == KY_PF_SCHED_SWITCH_PREV_COMM ||
+		    fields[i].field == KY_PF_SCHED_SWITCH_NEXT_COMM)
+			ky_arg_string(pf->trace, name, (uint32_t)fields[i].value);
+		else
+			ky_arg_int(pf->trace, name, fields[i].value);
+	}
+	ky_put_raw(pf->trace, ts, event->cpu, event->prev_tid,
+		   name_of(pf, KY_PF_FTRACE_EVENT_SCHED_SWITCH, 0), ky_args_end(pf->trace));
 }
 
 static void compact_switch(struct ky_pf *pf, const struct bundle *bundle, const struct row *row,

@@ -32,42 +32,24 @@ static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
 				     ky_pf_track_name(pf, "sched-%.*s", KY_PF_TEXT(ring)), 0);
 }
 
-/* Kernels before 6.17 identify a job by the ring's id and the address of a fence. */
+/* Kernels before 6.17 identify a job by the ring's id and a fence's address, later ones by the fence's context and number. */
 static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		    const struct ky_pf_parts *parts)
 {
 	struct ky_trace *trace = pf->trace;
-	const struct ky_proto_view ring = parts->texts[KY_PF_DRM_SCHED_JOB_NAME];
+	const bool old = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB ||
+			 event->id == KY_PF_FTRACE_EVENT_DRM_RUN_JOB;
+	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB ||
+			    event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE;
+	const struct ky_proto_view ring =
+		parts->texts[old ? KY_PF_DRM_SCHED_JOB_NAME : KY_PF_DRM_SCHED_JOB_QUEUE_NAME];
 	const uint64_t id = parts->values[KY_PF_DRM_SCHED_JOB_ID];
-	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB;
-	struct ky_job job = {
-		.key = id,
-		.run = parts->values[KY_PF_DRM_SCHED_JOB_FENCE],
-		.step = queued ? KY_JOB_QUEUED : KY_JOB_RUNS,
-		.tid = event->tid,
-		.track = ring_track(pf, ring),
-		.name = ky_pf_literal(pf, queued ? "drm_sched_job_queue" : "job"),
-	};
-	ky_args_begin(trace);
-	if (queued)
-		ky_arg_string(trace, ky_pf_literal(pf, "gpu sched ring"), ky_pf_string(pf, ring));
-	ky_arg_uint(trace, ky_pf_literal(pf, "gpu sched job"), id);
-	job.args = ky_args_end(trace);
-	ky_put_job(trace, event->ts, &job);
-}
-
-/* Later kernels identify it by the fence's context and sequence number. */
-static void drm_job_by_fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			     const struct ky_pf_parts *parts)
-{
-	struct ky_trace *trace = pf->trace;
-	const struct ky_proto_view ring = parts->texts[KY_PF_DRM_SCHED_JOB_QUEUE_NAME];
 	const uint64_t context = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_CONTEXT];
 	const uint64_t seqno = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO];
-	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE;
 	struct ky_job job = {
-		.key = ky_hash_pair(context, seqno),
-		.run = ky_hash_pair(context, seqno),
+		.key = old ? id : ky_hash_pair(context, seqno),
+		.run = old ? parts->values[KY_PF_DRM_SCHED_JOB_FENCE]
+			   : ky_hash_pair(context, seqno),
 		.step = queued ? KY_JOB_QUEUED : KY_JOB_RUNS,
 		.tid = event->tid,
 		.track = ring_track(pf, ring),
@@ -76,8 +58,10 @@ static void drm_job_by_fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_args_begin(trace);
 	if (queued)
 		ky_arg_string(trace, ky_pf_literal(pf, "gpu sched ring"), ky_pf_string(pf, ring));
-	ky_arg_uint(trace, ky_pf_literal(pf, "fence context"), context);
-	ky_arg_uint(trace, ky_pf_literal(pf, "fence seqno"), seqno);
+	ky_arg_uint(trace, ky_pf_literal(pf, old ? "gpu sched job" : "fence context"),
+		    old ? id : context);
+	if (!old)
+		ky_arg_uint(trace, ky_pf_literal(pf, "fence seqno"), seqno);
 	job.args = ky_args_end(trace);
 	ky_put_job(trace, event->ts, &job);
 }
@@ -366,8 +350,8 @@ const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[] = {
 	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB, drm_job},
 	{KY_PF_FTRACE_EVENT_DRM_RUN_JOB, drm_job},
 	{KY_PF_FTRACE_EVENT_DRM_SCHED_PROCESS_JOB, drm_done},
-	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE, drm_job_by_fence},
-	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_RUN, drm_job_by_fence},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE, drm_job},
+	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_RUN, drm_job},
 	{KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_DONE, drm_done},
 	{KY_PF_FTRACE_EVENT_DMA_FENCE_INIT, fence},
 	{KY_PF_FTRACE_EVENT_DMA_FENCE_EMIT, fence},

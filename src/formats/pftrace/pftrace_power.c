@@ -134,13 +134,9 @@ static uint64_t session_of(struct ky_proto_view message)
 void ky_pf_power_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_POWER_RAILS_RAIL_DESCRIPTOR || field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_POWER_RAILS_RAIL_DESCRIPTOR, &parts)) {
 		uint64_t *name =
 			ky_pf_read_known(pf, KY_PF_RAIL, session,
 					 (uint32_t)parts.values[KY_PF_RAIL_DESCRIPTOR_INDEX], true);
@@ -152,13 +148,9 @@ void ky_pf_power_describe_rails(struct ky_pf *pf, struct ky_proto_view message)
 void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t session = session_of(message);
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_POWER_RAILS_ENERGY_DATA || field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_POWER_RAILS_ENERGY_DATA, &parts)) {
 		const uint64_t *name =
 			ky_pf_read_known(pf, KY_PF_RAIL, session,
 					 (uint32_t)parts.values[KY_PF_RAIL_ENERGY_INDEX], false);
@@ -184,16 +176,12 @@ void ky_pf_power_rails(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 
 void ky_pf_power_describe_energy(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_field descriptor, field;
+	struct ky_proto_field descriptor;
 	struct ky_pf_parts parts;
 	if (!ky_proto_find(message, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR, &descriptor))
 		return;
 	struct ky_proto_in in = ky_proto_open(descriptor.view);
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_ENERGY_CONSUMERS_ENERGY_CONSUMERS ||
-		    field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_ENERGY_CONSUMERS_ENERGY_CONSUMERS, &parts)) {
 		uint64_t *name =
 			ky_pf_has(&parts, KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID)
 				? ky_pf_read_known(
@@ -210,13 +198,8 @@ static void energy_of_users(struct ky_pf *pf, int64_t ts, struct ky_proto_view m
 			    uint64_t consumer, uint32_t name)
 {
 	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_ENERGY_BREAKDOWN_PER_UID_BREAKDOWN ||
-		    field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_ENERGY_BREAKDOWN_PER_UID_BREAKDOWN, &parts)) {
 		if (!ky_pf_has(&parts, KY_PF_ENERGY_UID_UID) ||
 		    !ky_pf_has(&parts, KY_PF_ENERGY_UID_ENERGY_UWS)) {
 			ky_problem(pf->trace, "energy_uid_breakdown_missing_values", KY_DATA_LOSS,
@@ -265,13 +248,9 @@ void ky_pf_power_energy(struct ky_pf *pf, int64_t ts, struct ky_proto_view messa
 void ky_pf_power_describe_entities(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE ||
-		    field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE,
+				       &parts)) {
 		uint64_t *name = ky_pf_read_known(
 			pf, KY_PF_ENTITY, parts.values[KY_PF_POWER_ENTITY_STATE_ENTITY_INDEX],
 			parts.values[KY_PF_POWER_ENTITY_STATE_STATE_INDEX], true);
@@ -286,13 +265,8 @@ void ky_pf_power_describe_entities(struct ky_pf *pf, struct ky_proto_view messag
 void ky_pf_power_residency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_ENTITY_STATE_RESIDENCY_RESIDENCY ||
-		    field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_ENTITY_STATE_RESIDENCY_RESIDENCY, &parts)) {
 		const uint64_t *name = ky_pf_read_known(
 			pf, KY_PF_ENTITY, parts.values[KY_PF_STATE_RESIDENCY_ENTITY_INDEX],
 			parts.values[KY_PF_STATE_RESIDENCY_STATE_INDEX], false);

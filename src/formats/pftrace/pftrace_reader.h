@@ -543,6 +543,8 @@ struct ky_pf_parts {
 	uint32_t has; /* a bit for each field that is present */
 };
 void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
+/* Step to the next message of that field and take it apart; false at the end. */
+bool ky_pf_ftrace_next_parts(struct ky_proto_in *in, uint32_t id, struct ky_pf_parts *parts);
 /* Return the string of a field, 0 when it is missing. */
 uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)

@@ -207,7 +207,8 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 		      KY_PF_SYS_STATS_DISK_STAT_DISCARD_TIME_MS}};
 	struct ky_pf_parts now;
 	ky_pf_ftrace_take_apart(message, &now);
-	const uint32_t device = ky_pf_string(pf, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME]);
+	const struct ky_proto_view name = now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME];
+	const uint32_t device = ky_pf_string(pf, name);
 	uint64_t *row =
 		KY_PF_GROW(pf, disks) ? ky_pf_read_known(pf, KY_PF_DISK, 0, device, true) : NULL;
 	if (!row)
@@ -223,20 +224,19 @@ static void disk(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 		since[i] = (int64_t)(now.values[i] - last[i]);
 		last[i] = now.values[i];
 	}
-	for (size_t i = 0; !first && i < sizeof(rates) / sizeof(*rates); i++) {
+	if (first)
+		return;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		const double megabytes = (double)since[rates[i].sectors] / 2048.0;
 		const double ms = (double)since[rates[i].time];
-		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], rates[i].name,
-			 "_amount", megabytes);
-		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], rates[i].name,
-			 "_throughput", ms == 0 ? 0 : megabytes * 1000.0 / ms);
+		put_disk(pf, ts, name, rates[i].name, "_amount", megabytes);
+		put_disk(pf, ts, name, rates[i].name, "_throughput",
+			 ms == 0 ? 0 : megabytes * 1000.0 / ms);
 	}
-	if (!first) {
-		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], "flush",
-			 "_amount", (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_COUNT]);
-		put_disk(pf, ts, now.texts[KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME], "flush", "_time",
-			 (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_TIME_MS]);
-	}
+	put_disk(pf, ts, name, "flush", "_amount",
+		 (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_COUNT]);
+	put_disk(pf, ts, name, "flush", "_time",
+		 (double)since[KY_PF_SYS_STATS_DISK_STAT_FLUSH_TIME_MS]);
 }
 
 static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *field)

@@ -3,9 +3,9 @@
  * json_reader.h: what the parts of the Chrome JSON reader share.
  *
  *   json_read.c ── text of an event ─▶ json_event_parse.c ── fields ─▶ json_put.c ── by phase ─▶ the trace
- *    ├─▶ json_systrace.c  systemTraceEvents                              json_meta.c     C, M and T
+ *    ├─▶ json_systrace.c  systemTraceEvents                              json_args.c     arguments; C, M and T
  *    ├─▶ json_samples.c   stackFrames, samples                           json_samples.c  V8's CPU profiles
- *    └─▶ json_gecko.c     a Firefox profile                              json_args.c     arguments
+ *    └─▶ json_gecko.c     a Firefox profile
  *
  * An event is taken apart only when all of it is in the buffer, and nothing of it is put before
  * that: when it is cut off, the buffer is doubled and the event is begun again, so that the sum

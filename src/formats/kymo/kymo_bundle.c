@@ -160,17 +160,19 @@ static int open_single(struct ky_kymo_bundle *bundle, struct ky_kymo_error *erro
 	return result;
 }
 
-static int open_bytes(struct ky_kymo_bundle **opened, const struct ky_kymo_bytes *bytes,
+/* result is that of opening the bytes. */
+static int open_bytes(struct ky_kymo_bundle **opened, struct ky_kymo_bytes *bytes, int result,
 		      struct ky_kymo_error *error)
 {
-	struct ky_kymo_bytes to_close = *bytes;
-	struct ky_kymo_bundle *bundle = calloc(1, sizeof(*bundle));
-	int result = -ENOMEM;
-	*opened = bundle;
-	if (bundle)
-		result = ky_kymo_medium_open(&bundle->medium, bytes);
-	else
-		ky_kymo_bytes_close(&to_close);
+	*opened = NULL;
+	if (result) {
+		ky_kymo_set_error(error, 0, strerror(-result));
+		return result;
+	}
+	struct ky_kymo_bundle *bundle = *opened = calloc(1, sizeof(*bundle));
+	result = bundle ? ky_kymo_medium_open(&bundle->medium, bytes) : -ENOMEM;
+	if (!bundle)
+		ky_kymo_bytes_close(bytes);
 	if (result == 0)
 		result = is_several(bytes) ? open_several(bundle, error)
 					   : open_single(bundle, error);
@@ -185,23 +187,13 @@ int ky_kymo_bundle_open(struct ky_kymo_bundle **bundle, const char *path,
 			struct ky_kymo_error *error)
 {
 	struct ky_kymo_bytes bytes;
-	*bundle = NULL;
-	const int result = ky_kymo_bytes_open(&bytes, path);
-	if (result == 0)
-		return open_bytes(bundle, &bytes, error);
-	ky_kymo_set_error(error, 0, strerror(-result));
-	return result;
+	return open_bytes(bundle, &bytes, ky_kymo_bytes_open(&bytes, path), error);
 }
 
 int ky_kymo_bundle_open_fd(struct ky_kymo_bundle **bundle, int fd, struct ky_kymo_error *error)
 {
 	struct ky_kymo_bytes bytes;
-	*bundle = NULL;
-	const int result = ky_kymo_bytes_open_fd(&bytes, fd);
-	if (result == 0)
-		return open_bytes(bundle, &bytes, error);
-	ky_kymo_set_error(error, 0, strerror(-result));
-	return result;
+	return open_bytes(bundle, &bytes, ky_kymo_bytes_open_fd(&bytes, fd), error);
 }
 
 void ky_kymo_bundle_close(struct ky_kymo_bundle **opened)

@@ -239,15 +239,23 @@ int ky_kymo_walk(struct ky_kymo_walk *walk, struct ky_kymo_error *error)
 
 /* ---- the chunks of a source ---- */
 
+/* Read the head of a body; false, and a note, when the body is too short for it. */
+static bool read_body_head(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk,
+			   void *head, size_t bytes, const char *what)
+{
+	if (chunk->body_bytes >= bytes &&
+	    ky_kymo_bytes_read(&file->medium->bytes, at + chunk->head_bytes, head, bytes))
+		return true;
+	ky_kymo_note(file->medium, at, what);
+	return false;
+}
+
 static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
 	struct ky_kymo_data data;
-	if (chunk->body_bytes < sizeof(data) ||
-	    !ky_kymo_bytes_read(&file->medium->bytes, at + chunk->head_bytes, &data,
-				sizeof(data))) {
-		ky_kymo_note(file->medium, at, "a DATA chunk is too short for its head");
+	if (!read_body_head(file, at, chunk, &data, sizeof(data),
+			    "a DATA chunk is too short for its head"))
 		return 0;
-	}
 	struct ky_kymo_entry *entry = ky_kymo_add_entry(file);
 	if (!entry)
 		return -ENOMEM;
@@ -267,12 +275,9 @@ static int add_data(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chun
 static int add_stream(struct ky_kymo *file, uint64_t at, const struct ky_kymo_chunk *chunk)
 {
 	struct ky_kymo_stream stream;
-	if (chunk->body_bytes < sizeof(stream) ||
-	    !ky_kymo_bytes_read(&file->medium->bytes, at + chunk->head_bytes, &stream,
-				sizeof(stream))) {
-		ky_kymo_note(file->medium, at, "a STREAM chunk is too short for its head");
+	if (!read_body_head(file, at, chunk, &stream, sizeof(stream),
+			    "a STREAM chunk is too short for its head"))
 		return 0;
-	}
 	if (!KY_ARRAY_ADD(file->streams, file->streams_count, file->streams_room, at))
 		return -ENOMEM;
 	if (file->streams_count == 1)

@@ -245,8 +245,7 @@ uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *part
 void ky_pf_ftrace_open(struct ky_pf *pf)
 {
 	static const struct ky_pf_ftrace_handler *const tables[] = {
-		ky_pf_kernel_handlers, ky_pf_devices_handlers, ky_pf_memory_handlers,
-		ky_pf_graphics_handlers};
+		ky_pf_kernel_handlers, ky_pf_devices_handlers, ky_pf_graphics_handlers};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		for (const struct ky_pf_ftrace_handler *h = tables[i]; h->take; h++)
 			pf->ftrace_handlers[h->event] = h->take;

@@ -392,12 +392,8 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 			      uint64_t gpu)
 {
 	struct ky_proto_in in = ky_proto_open(descriptor);
-	struct ky_proto_field field;
 	struct ky_pf_parts spec;
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_GPU_COUNTER_DESCRIPTOR_SPECS || field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &spec);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_GPU_COUNTER_DESCRIPTOR_SPECS, &spec)) {
 		if (!ky_pf_has(&spec, KY_PF_GPU_COUNTER_SPEC_COUNTER_ID) ||
 		    !spec.texts[KY_PF_GPU_COUNTER_SPEC_NAME].data) {
 			ky_problem(pf->trace, "gpu_counters_invalid_spec", KY_ERROR, pf->at,
@@ -474,12 +470,8 @@ void ky_pf_graphics_put_counters(struct ky_pf *pf, struct ky_pf_sequence *sequen
 		ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR_IID, &field)
 			? interned_key(sequence, field.value)
 			: 0;
-	while (ky_proto_next(&in, &field)) {
-		if (field.id != KY_PF_GPU_COUNTER_EVENT_COUNTERS || field.wire != KY_PROTO_BYTES)
-			continue;
-		ky_pf_ftrace_take_apart(field.view, &parts);
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_GPU_COUNTER_EVENT_COUNTERS, &parts))
 		put_gpu_counter(pf, ts, whose, &parts);
-	}
 	if (in.bad)
 		ky_pf_read_note_damage(pf, "gpu_counter_event");
 }

@@ -559,7 +559,6 @@ struct ky_pf_ftrace_handler {
 };
 extern const struct ky_pf_ftrace_handler ky_pf_kernel_handlers[];
 extern const struct ky_pf_ftrace_handler ky_pf_devices_handlers[];
-extern const struct ky_pf_ftrace_handler ky_pf_memory_handlers[];
 extern const struct ky_pf_ftrace_handler ky_pf_graphics_handlers[];
 
 /* ---- pftrace_kernel.c: who runs where, and kernels other than Linux ---- */

@@ -275,11 +275,6 @@ static void put_slice(void *self, const struct ky_walk_item *item)
 		put_flows(w, item->row, item->ts, false);
 }
 
-static uint32_t counter_pid(const struct ky_trace *trace, uint32_t track)
-{
-	return ky_address_pid(trace, ky_track_process(trace, track));
-}
-
 static void put_counter(void *self, const struct ky_walk_item *item)
 {
 	struct json_export *w = self;
@@ -287,7 +282,7 @@ static void put_counter(void *self, const struct ky_walk_item *item)
 	const uint32_t track = trace->counters.track[item->row];
 	const struct ky_counter_name name = ky_counter_name(trace, track);
 	const uint8_t kind = trace->tracks.kind[track];
-	const uint32_t pid = counter_pid(trace, track);
+	const uint32_t pid = ky_address_pid(trace, ky_track_process(trace, track));
 	begin_event(w, KY_JSON_PHASE_COUNTER, pid, pid);
 	put_ts(w, item->ts);
 	put(w, ",\"name\":");

@@ -15,11 +15,6 @@
 
 /* ---- the array of events ---- */
 
-static uint64_t position_of(const struct ky_json *json, const uint8_t *at)
-{
-	return json->input->position + (uint64_t)(at - json->input->at);
-}
-
 static void move_to(struct ky_json *json, const uint8_t *at)
 {
 	ky_input_skip(json->input, (size_t)(at - json->input->at));
@@ -56,7 +51,7 @@ static int events_of_buffer(struct ky_json *json, enum ky_json_fault *fault)
 			move_to(json, at);
 			return '{';
 		}
-		event.position = position_of(json, at);
+		event.position = json->input->position + (uint64_t)(at - json->input->at);
 		ky_json_event_put(json, &event, end);
 		json->elements++;
 		at = stop;

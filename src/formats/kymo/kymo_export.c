@@ -241,12 +241,6 @@ static void flush_all(struct kymo_export *w)
 	w->gathered = 0;
 }
 
-static void put_control(struct kymo_carrier *c, uint32_t high)
-{
-	c->words[c->count++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
-	c->high = high;
-}
-
 /* Put the event that is in w->event, from its second word on. */
 static void put_event(struct kymo_export *w, struct kymo_carrier *c, int64_t ts, uint32_t site)
 {
@@ -264,7 +258,8 @@ static void put_event(struct kymo_export *w, struct kymo_carrier *c, int64_t ts,
 	if (!c->count)
 		c->first_high = c->high = high;
 	if (c->high != high)
-		put_control(c, high);
+		c->words[c->count++] = (uint64_t)KY_CONTROL_HIGH << KY_WORD_SITE_SHIFT | high;
+	c->high = high;
 	w->event[0] = (uint64_t)site << KY_WORD_SITE_SHIFT | (uint64_t)(w->event_words - 1) << 33 |
 		      (uint32_t)(uint64_t)ts;
 	memcpy(c->words + c->count, w->event, w->event_words * sizeof(w->event[0]));

@@ -134,11 +134,6 @@ static const struct ky_thread *thread_of(struct piece_merge *m, int32_t tid)
 	return thread;
 }
 
-static bool make_room(struct piece_merge *m, uint32_t more)
-{
-	return KY_ARRAY_GROW(m->heap, m->heap_room, (uint64_t)m->heap_count + more);
-}
-
 static void add_piece(struct piece_merge *m, struct piece_batch *batch, struct piece_cursor *cursor,
 		      const struct ky_kymo_piece *piece, const uint64_t *words, uint64_t order)
 {
@@ -166,7 +161,8 @@ static int add_batch(struct piece_merge *m, uint8_t *raw, const struct ky_kymo_d
 {
 	struct piece_batch *batch =
 		malloc(sizeof(*batch) + data->pieces * sizeof(batch->cursors[0]));
-	if (!batch || !make_room(m, data->pieces)) {
+	if (!batch ||
+	    !KY_ARRAY_GROW(m->heap, m->heap_room, (uint64_t)m->heap_count + data->pieces)) {
 		free(batch);
 		free(raw);
 		return -ENOMEM;

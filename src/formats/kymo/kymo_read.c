@@ -189,13 +189,6 @@ static int load_common(struct ky_trace *trace, const struct ky_kymo_bundle *bund
 }
 
 /* Snapshots, notes and clocks into the trace. 0 or -ENOMEM. */
-static void free_common(struct common_parts *common)
-{
-	free(common->windows);
-	free(common->snapshots);
-	*common = (struct common_parts){0};
-}
-
 /* A source with events, or with a process that recorded none. */
 struct drum {
 	struct ky_kymo *source;
@@ -501,7 +494,8 @@ static int load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, boo
 		error = ky_kymo_stream_load_all(load, bundle);
 	if (!error)
 		put_problems(&loading);
-	free_common(&loading.common);
+	free(loading.common.windows);
+	free(loading.common.snapshots);
 	ky_u64_map_free(&loading.crossing);
 	ky_u64_map_free(&loading.lives);
 	ky_thread_ends_free(&loading.ends);

@@ -154,11 +154,6 @@ static int open_section(struct ky_kymo_unpack *u, const uint8_t *from,
 	return 0;
 }
 
-static bool make_scratch(struct ky_kymo_unpack *u, size_t bytes)
-{
-	return KY_ARRAY_GROW(u->scratch, u->scratch_room, bytes);
-}
-
 static int open_sections(struct ky_kymo_unpack *u, const uint8_t *body, size_t bytes,
 			 const struct ky_kymo_data *data, uint64_t *at)
 {
@@ -178,7 +173,7 @@ static int open_sections(struct ky_kymo_unpack *u, const uint8_t *body, size_t b
 	/* The writer packs only what becomes smaller by it. */
 	if (sum > data->raw_bytes || stored_sum > bytes - data->size - table_bytes)
 		return -EBADMSG;
-	if (!make_scratch(u, sum + 1))
+	if (!KY_ARRAY_GROW(u->scratch, u->scratch_room, sum + 1))
 		return -ENOMEM;
 	uint8_t *scratch = u->scratch;
 	*at += table_bytes;

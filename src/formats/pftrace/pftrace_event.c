@@ -404,13 +404,6 @@ static bool extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			   EXTRA_MAX - extra->ints.values_count);
 }
 
-static void put_all_extra(struct ky_pf *pf, const struct ky_pf_event *event,
-			  const struct extra *extra)
-{
-	put_extra(pf, event, &extra->ints);
-	put_extra(pf, event, &extra->reals);
-}
-
 /* ---- flows ---- */
 
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
@@ -598,7 +591,9 @@ void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (!find_owner(pf, sequence, &event, is_legacy ? &legacy : NULL) ||
 	    !thread_counters(pf, sequence, &event))
 		return;
-	if (has_extra)
-		put_all_extra(pf, &event, &extra);
+	if (has_extra) {
+		put_extra(pf, &event, &extra.ints);
+		put_extra(pf, &event, &extra.reals);
+	}
 	put_event(pf, sequence, &event, is_legacy ? &legacy : NULL, value);
 }

@@ -174,8 +174,9 @@ static void write_first(struct ky_pf_session *w)
 	ky_pf_emit_first_packet(&w->emit, KY_PF_EMIT_FILE_SEQUENCE, false, 0);
 }
 
-static void write_clock(struct ky_pf_session *w, const struct ky_tick_reading *reading)
+static void pft_clock(void *writer, const struct ky_tick_reading *reading)
 {
+	struct ky_pf_session *w = writer;
 	w->emit.part.used = 0;
 	ky_pf_emit_clock(&w->emit, KY_PF_BUILTIN_CLOCK_BOOTTIME, reading->boottime_ns, false);
 	ky_pf_emit_clock(&w->emit, KY_PF_BUILTIN_CLOCK_MONOTONIC, reading->monotonic_ns, false);
@@ -281,8 +282,9 @@ static void write_plain(struct ky_pf_session *w, struct ky_pf_session_thread *t,
 	ky_out_done(w->emit.out, end);
 }
 
-static void write_event(struct ky_pf_session *w, const struct ky_event *e)
+static void pft_event(void *writer, const struct ky_event *e)
 {
+	struct ky_pf_session *w = writer;
 	static const uint8_t end[KY_PF_SESSION_BODY_BYTES] = {
 		KY_PF_TRACE_PACKET_TRACK_EVENT << 3 | KY_PROTO_BYTES, 2,
 		KY_PF_TRACK_EVENT_TYPE << 3 | KY_PROTO_VARINT, KY_PF_TYPE_SLICE_END};
@@ -312,16 +314,6 @@ static void write_event(struct ky_pf_session *w, const struct ky_event *e)
 	/* Sending takes the strings along; an event that comes to nothing does not. */
 	if (!known && !w->emit.interned.used)
 		remember(w, t, e->site->index);
-}
-
-static void pft_event(void *writer, const struct ky_event *e)
-{
-	write_event(writer, e);
-}
-
-static void pft_clock(void *writer, const struct ky_tick_reading *sample)
-{
-	write_clock(writer, sample);
 }
 
 static void pft_thread(void *writer, const struct ky_thread *thread)
@@ -370,7 +362,7 @@ static int pft_open(void **writer, struct ky_out *out, const struct ky_trace_inf
 	const uint64_t start = info->clock.realtime_ns ^ info->clock.boottime_ns;
 	w->uuid_base = ky_pf_session_mix(start, (uint32_t)info->pid) << 32 >> 1;
 	write_first(w);
-	write_clock(w, &info->clock);
+	pft_clock(w, &info->clock);
 	describe_process(w, info->pid, info->process, info->command);
 	return 0;
 }

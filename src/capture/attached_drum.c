@@ -16,7 +16,6 @@
  */
 #include "capture/attached_drum.h"
 
-#include "capture/drum_window.h"
 #include "capture/fail.h"
 #include "process/drum_find.h"
 #include "process/proc.h"

@@ -16,7 +16,6 @@
 #include "capture/bundle_part.h"
 
 #include "base/clock.h"
-#include "formats/kymo/kymo_chunk.h"
 
 #include <errno.h>
 #include <stdlib.h>

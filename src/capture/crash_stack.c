@@ -13,8 +13,6 @@
 
 #include "base/clock.h"
 #include <elfutils/libdwfl.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

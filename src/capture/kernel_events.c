@@ -15,7 +15,6 @@
 
 #include "base/array.h"
 #include "base/strings.h"
-#include "capture/fail.h"
 #include "capture/kernel_trace.h"
 #include "core/glob.h"
 #include "os/os.h"

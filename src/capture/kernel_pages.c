@@ -33,8 +33,6 @@
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
-#include "capture/fail.h"
-
 #define PERIOD_NS 100000000
 #define SLACK_NS UINT64_C(1000000000)
 #define FLIGHT_BYTES_MAX (UINT64_C(256) << 20)

@@ -15,7 +15,6 @@
  */
 #include "capture/kernel_trace.h"
 
-#include "capture/fail.h"
 #include "capture/kernel_events.h"
 #include "process/proc.h"
 

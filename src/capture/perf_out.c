@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "capture/sample_processes.h"
-#include "process/perf_record.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/symbols.h"

@@ -16,7 +16,6 @@
 #include "base/array.h"
 #include "capture/fail.h"
 #include "process/proc.h"
-#include "process/program_file.h"
 #include "process/symbol_table.h"
 
 #include <dirent.h>

@@ -97,8 +97,8 @@ void ky_probe_rings_close(struct ky_probes *probes)
 			close(probes->events[i].fd);
 	ky_perf_events_close(&probes->rings);
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
-		free((void *)(uintptr_t)slot->value);
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&probes->processes, &at));)
+		free((void *)(uintptr_t)entry->value);
 	ky_pair_map_free(&probes->processes);
 	ky_pair_map_free(&probes->mapped);
 	ky_pair_map_free(&probes->event_of);
@@ -147,8 +147,8 @@ static int remember(struct ky_probes *probes, const struct ky_probe_event *event
 static bool has_image(const struct ky_probes *probes, uint64_t image)
 {
 	uint32_t at = 0;
-	for (const struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));)
-		if (((const struct ky_probe_process *)(uintptr_t)slot->value)->image == image)
+	for (const struct ky_pair_slot *entry; (entry = ky_pair_map_next(&probes->processes, &at));)
+		if (((const struct ky_probe_process *)(uintptr_t)entry->value)->image == image)
 			return true;
 	return false;
 }
@@ -264,10 +264,11 @@ void ky_probe_rings_sweep(struct ky_probes *probes)
 {
 	probes->ends = 0;
 	uint32_t at = 0;
-	for (const struct ky_pair_slot *slot; (slot = ky_pair_map_next(&probes->processes, &at));) {
+	for (const struct ky_pair_slot *entry;
+	     (entry = ky_pair_map_next(&probes->processes, &at));) {
 		const struct ky_probe_process *process =
-			(const struct ky_probe_process *)(uintptr_t)slot->value;
-		const pid_t pid = (pid_t)slot->a;
+			(const struct ky_probe_process *)(uintptr_t)entry->value;
+		const pid_t pid = (pid_t)entry->a;
 		if (!process->ending || kill(pid, 0) == 0 || errno != ESRCH ||
 		    is_waiting(probes, pid))
 			continue;

@@ -81,7 +81,7 @@ struct ky_probe_hit {
 	bool waited; /* for the fork of its process */
 };
 
-/* The last hit of a thread at an address, until another takes its slot. */
+/* The last hit of a thread at an address, until another takes its place. */
 struct ky_probe_recent {
 	uint64_t address;
 	uint64_t event;

@@ -13,7 +13,6 @@
 #include "capture/fail.h"
 #include "capture/mailbox.h"
 #include "process/drum_find.h"
-#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,6 @@
 
 #include "capture/fail.h"
 #include "process/drum_find.h"
-#include "process/proc.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,8 +5,6 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "process/jit_files.h"
-#include "process/proc.h"
-#include "process/proc_maps.h"
 #include "process/program_file.h"
 
 #include <gelf.h>

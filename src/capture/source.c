@@ -7,7 +7,6 @@
 
 #include "capture/crash_watch.h"
 #include "capture/kernel_trace.h"
-#include "capture/snapshots.h"
 #include "capture/stack_samples.h"
 #include "os/os.h"
 #include "process/proc.h"

@@ -201,8 +201,8 @@ static void take_value(struct ky_watch *watch, struct ky_watch_process *process,
 static void free_series(struct ky_watch_process *process)
 {
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->series, &at));)
-		free((void *)(uintptr_t)slot->value);
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&process->series, &at));)
+		free((void *)(uintptr_t)entry->value);
 	ky_pair_map_free(&process->series);
 }
 
@@ -270,8 +270,8 @@ static void free_process(struct ky_watch_process *process)
 	if (!process)
 		return;
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->sites, &at));)
-		free((void *)(uintptr_t)slot->value);
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&process->sites, &at));)
+		free((void *)(uintptr_t)entry->value);
 	ky_pair_map_free(&process->sites);
 	ky_watch_spans_free(process);
 	free_series(process);
@@ -285,8 +285,8 @@ void ky_watch_close(struct ky_watch **out)
 	if (!watch)
 		return;
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&watch->processes, &at));)
-		free_process((struct ky_watch_process *)(uintptr_t)slot->value);
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&watch->processes, &at));)
+		free_process((struct ky_watch_process *)(uintptr_t)entry->value);
 	ky_pair_map_free(&watch->processes);
 	free(watch->categories);
 	free(watch);
@@ -392,9 +392,9 @@ void ky_watch_event(void *context, pid_t pid, const struct ky_event *event)
 void ky_watch_tick(struct ky_watch *watch, uint64_t now_ns)
 {
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&watch->processes, &at));) {
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&watch->processes, &at));) {
 		struct ky_watch_process *process =
-			(struct ky_watch_process *)(uintptr_t)slot->value;
+			(struct ky_watch_process *)(uintptr_t)entry->value;
 		if (!process)
 			continue;
 		ky_watch_spans_tick(watch, process, now_ns);

@@ -275,8 +275,8 @@ void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *proces
 {
 	static const char lasts[] = "lasts for over";
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
-		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&process->threads, &at));) {
+		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)entry->value;
 		for (uint32_t d = 0; t && t->watched && d < t->stack.depth; d++)
 			if (span_at(t, d)->triggers)
 				fire_over(watch, process, span_at(t, d), now_ns, lasts);
@@ -290,8 +290,8 @@ void ky_watch_spans_tick(struct ky_watch *watch, struct ky_watch_process *proces
 void ky_watch_spans_free(struct ky_watch_process *process)
 {
 	uint32_t at = 0;
-	for (struct ky_pair_slot *slot; (slot = ky_pair_map_next(&process->threads, &at));) {
-		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)slot->value;
+	for (struct ky_pair_slot *entry; (entry = ky_pair_map_next(&process->threads, &at));) {
+		struct ky_watch_thread *t = (struct ky_watch_thread *)(uintptr_t)entry->value;
 		for (uint32_t d = 0; t && d < t->stack.depth; d++)
 			free(span_at(t, d)->name);
 		if (t)

@@ -3,7 +3,6 @@
 #include "process/symbolizer_parts.h"
 
 #include "process/program_file.h"
-#include "process/symbol_table.h"
 
 #include <errno.h>
 #include <gelf.h>

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "process/symbol_table.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

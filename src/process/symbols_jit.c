@@ -119,7 +119,7 @@ static struct ky_symbols_jit *jit_of(struct ky_symbols *symbols, int64_t pid)
 	return *number == UINT32_MAX ? NULL : &symbols->jits[*number];
 }
 
-/* A jitdump that is read piece by piece: code, which is most of it, is passed over. */
+/* A jitdump that is read part by part: code, which is most of it, is passed over. */
 struct dump_file {
 	const struct ky_symbols *symbols;
 	int fd;

@@ -405,10 +405,10 @@ static void put_rest(struct trace_merge *m)
 {
 	const struct ky_trace *f = m->from;
 	for (uint32_t i = 0; i < f->losses.rows.count; i++)
-		ky_put_lost(m->into, time_of(m, f->losses.ts[i]),
-			    mapped(m->threads, f->losses.thread[i]), f->losses.cpu[i],
-			    f->losses.events[i],
-			    f->losses.what[i] ? ky_text_of(f, f->losses.what[i]) : "lost");
+		ky_put_lost_text(m->into, time_of(m, f->losses.ts[i]),
+				 mapped(m->threads, f->losses.thread[i]), f->losses.cpu[i],
+				 f->losses.events[i],
+				 f->losses.what[i] ? ky_text_of(f, f->losses.what[i]) : "lost");
 	for (uint32_t i = 0; i < f->metadata.rows.count; i++) {
 		const char *key = ky_text_of(f, f->metadata.key[i]);
 		if (key && f->metadata.text[i])

@@ -231,12 +231,36 @@ void ky_put_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t
 
 /* ---- around the events ---- */
 
-/*
- * Record lost events. ts may be KY_TIME_NONE, thread and cpu KY_NONE, events 0 when unknown. what:
- * "ring overwritten".
- */
+/* Why events are lost, as users read it in `kymo info`, its JSON, SQL and the page, and as formats keep it. */
+#define KY_LOSSES(X)                                                                               \
+	X(RING, "ring overwritten")                                                                \
+	X(NO_RING, "no ring for them")                                                             \
+	X(NESTED, "in signal handlers, too deep")                                                  \
+	X(FILE_DAMAGED, "damaged part of the file")                                                \
+	X(FTRACE, "ftrace ring buffer")                                                            \
+	X(FTRACE_OVERWRITTEN, "ftrace ring buffer, overwritten")                                   \
+	X(FTRACE_DROPPED, "ftrace ring buffer, dropped")                                           \
+	X(FTRACE_OVERRUN, "ftrace buffer overrun")                                                 \
+	X(PERF, "perf: ring buffer")                                                               \
+	X(PERF_SAMPLES, "perf: hardware samples")                                                  \
+	X(PERF_OVERRUN, "perf ring buffer overrun")                                                \
+	X(PERF_DECODER, "perf: instruction trace error")                                           \
+	X(CTF_EVENTS, "tracer discarded events")                                                   \
+	X(CTF_PACKETS, "tracer discarded packets")                                                 \
+	X(FXT_BUFFER, "provider's buffer was full")                                                \
+	X(PACKETS, "packets of trace writers")                                                     \
+	X(SEQUENCE, "packets of a sequence dropped")                                               \
+	X(UFTRACE, "uftrace")
+
+#define KY_LOSS_NAME(name, text) KY_LOSS_##name,
+enum ky_loss { KY_LOSSES(KY_LOSS_NAME) KY_LOSS_COUNT };
+
+/* Record lost events. ts may be KY_TIME_NONE, thread and cpu KY_NONE, events 0 when unknown. */
 void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu, uint64_t events,
-		 const char *what);
+		 enum ky_loss cause);
+/* Do the same with the words that a file has for the cause. */
+void ky_put_lost_text(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
+		      uint64_t events, const char *cause);
 /* Add a clock snapshot to the table and to trace->clocks. ts is in the trace's clock. */
 void ky_put_clocks(struct ky_trace *trace, int64_t ts, const struct ky_clock_reading *readings,
 		   uint32_t count);

@@ -387,8 +387,8 @@ static void kernel_events_outside_of_windows_are_dropped(void **state)
 static void losses_and_problems_are_counted(void **state)
 {
 	(void)state;
-	ky_put_lost(trace, 10, KY_NONE, 1, 5, "ring overwritten");
-	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, 7, "ring overwritten");
+	ky_put_lost(trace, 10, KY_NONE, 1, 5, KY_LOSS_RING);
+	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, 7, KY_LOSS_RING);
 	ky_problem(trace, "odd", KY_ERROR, 12, "at %d", 12);
 	ky_problem(trace, "odd", KY_ERROR, 99, "at %d", 99);
 	ky_problems(trace, "odd", KY_ERROR, 99, 3);

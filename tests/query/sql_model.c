@@ -90,7 +90,7 @@ static void put_rest(struct ky_trace *trace, uint32_t thread)
 	ky_put_log(trace, 1500, thread, 4, text(trace, "tag"), text(trace, "a message"));
 	ky_put_metadata(trace, "host", text(trace, "box"));
 	ky_put_metadata_number(trace, "cpus", 8);
-	ky_put_lost(trace, 1600, thread, KY_NONE, 5, "ring overwritten");
+	ky_put_lost(trace, 1600, thread, KY_NONE, 5, KY_LOSS_RING);
 	ky_problem(trace, "misplaced_end_event", KY_ERROR, 42, "nothing to end");
 }
 

@@ -245,8 +245,8 @@ static struct ky_trace *full_trace(void)
 	ky_arg_string(trace, ky_string_z(trace, "trigger"), ky_string_z(trace, "slow > 1ms"));
 	ky_put_instant(trace, 1500, snapshots, ky_string_z(trace, "kymo"),
 		       ky_string_z(trace, "too slow"), ky_args_end(trace));
-	ky_put_lost(trace, 1600, thread, KY_NONE, 42, "ring overwritten");
-	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, 3, 0, "kernel");
+	ky_put_lost(trace, 1600, thread, KY_NONE, 42, KY_LOSS_RING);
+	ky_put_lost_text(trace, KY_TIME_NONE, KY_NONE, 3, 0, "kernel");
 	ky_problem(trace, "odd", KY_DATA_LOSS, 77, "what was %s", "odd");
 	assert_int_equal(ky_trace_finish(trace, NULL, NULL), 0);
 	return trace;

@@ -184,8 +184,8 @@ static void make_everything(void)
 	ky_put_instant(trace, 20, ky_track_global(trace, text("snapshots")), 0, text("snapshot"),
 		       0);
 	ky_put_instant(trace, 20, ky_track_global(trace, text("vsync")), 0, text("vsync"), 0);
-	ky_put_lost(trace, 25, worker, KY_NONE, 3, "ring overwritten");
-	ky_put_lost(trace, KY_TIME_NONE, worker, KY_NONE, 3, "ring overwritten");
+	ky_put_lost(trace, 25, worker, KY_NONE, 3, KY_LOSS_RING);
+	ky_put_lost(trace, KY_TIME_NONE, worker, KY_NONE, 3, KY_LOSS_RING);
 	ky_put_sample(trace, 8, worker,
 		      ky_callsite(trace, KY_NONE, ky_frame(trace, KY_NONE, 0, text("main"), 0, 0)),
 		      1, KY_CPU_MODE_USER, 1, text("cycles"));

@@ -199,7 +199,7 @@ static void lost_events(struct ctf_reading *reading, const bt_message *message)
 	    BT_PROPERTY_AVAILABILITY_AVAILABLE)
 		count = 0;
 	ky_put_lost(reading->load->trace, KY_TIME_NONE, KY_NONE, KY_NONE, count,
-		    "tracer discarded events");
+		    KY_LOSS_CTF_EVENTS);
 }
 
 static void lost_packets(struct ctf_reading *reading, const bt_message *message)
@@ -212,8 +212,7 @@ static void lost_packets(struct ctf_reading *reading, const bt_message *message)
 	ky_problem(reading->load->trace, "ctf_packets_lost", KY_DATA_LOSS, KY_NO_PLACE,
 		   "the tracer discarded packets: its buffers were full");
 	ky_problems(reading->load->trace, "ctf_packets_lost", KY_DATA_LOSS, KY_NO_PLACE, count - 1);
-	ky_put_lost(reading->load->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
-		    "tracer discarded packets");
+	ky_put_lost(reading->load->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0, KY_LOSS_CTF_PACKETS);
 }
 
 static void take_event(struct ctf_reading *reading, const bt_message *message)

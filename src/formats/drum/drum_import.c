@@ -428,7 +428,7 @@ static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 	const uint32_t args = ky_args_end(trace);
 	ky_put_instant(trace, ns, t->track, ky_string_z(trace, "kymo"),
 		       ky_string_z(trace, "events lost"), args);
-	ky_put_lost(trace, ns, t->thread, KY_NONE, e->id, "ring overwritten");
+	ky_put_lost(trace, ns, t->thread, KY_NONE, e->id, KY_LOSS_RING);
 }
 
 /* ---- other events ---- */

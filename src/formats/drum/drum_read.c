@@ -49,10 +49,10 @@ static void on_event(void *context, const struct ky_event *event)
 		reading->error = reading->load->progress(reading->load, reading->events, 0);
 }
 
-static void put_lost(struct ky_trace *trace, uint64_t events, const char *what)
+static void put_lost(struct ky_trace *trace, uint64_t events, enum ky_loss cause)
 {
 	if (events)
-		ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, events, what);
+		ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, events, cause);
 }
 
 static void put_categories(struct ky_trace *trace, const struct ky_drum_file *file)
@@ -79,8 +79,8 @@ static void put_facts(struct ky_trace *trace, const struct ky_drum_file *file)
 	ky_put_metadata_number(trace, "drum_exited", facts.exited);
 	if (facts.rate < sizeof(rates) / sizeof(rates[0]))
 		ky_put_metadata(trace, "drum_clock_rate", ky_string_z(trace, rates[facts.rate]));
-	put_lost(trace, facts.lost_ringless, "no ring for them");
-	put_lost(trace, facts.lost_nested, "in signal handlers, too deep");
+	put_lost(trace, facts.lost_ringless, KY_LOSS_NO_RING);
+	put_lost(trace, facts.lost_nested, KY_LOSS_NESTED);
 	if (facts.refused_sites)
 		ky_problems(trace, "drum_sites_refused", KY_DATA_LOSS, KY_NO_PLACE,
 			    facts.refused_sites);

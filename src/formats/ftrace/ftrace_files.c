@@ -164,7 +164,7 @@ static void put_untold(struct tracefs_files *files)
 	const uint64_t missed = ky_ftrace_format_missed(files->format);
 	if (lost > missed)
 		ky_put_lost(files->format->trace, KY_TIME_NONE, KY_NONE, KY_NONE, lost - missed,
-			    "ftrace ring buffer, overwritten");
+			    KY_LOSS_FTRACE_OVERWRITTEN);
 }
 
 /* Put the facts that are known only after all pages, and close. */

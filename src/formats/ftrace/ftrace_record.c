@@ -348,7 +348,7 @@ static void put_missed(struct ky_ftrace_format *format, uint32_t cpu, uint32_t c
 		missed = ky_ftrace_load(format, walk->end, format->commit_bytes);
 	format->missed += missed;
 	ky_put_lost(format->trace, nanoseconds(&format->clock, walk->ts), KY_NONE, cpu, missed,
-		    "ftrace ring buffer");
+		    KY_LOSS_FTRACE);
 }
 
 void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t *page,

@@ -466,7 +466,7 @@ static bool parse_lost(struct ky_trace *trace, const char *line, const char *end
 	while (at < end && !is_digit(*at))
 		at++;
 	(void)parse_uint(at, end, &events);
-	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, cpu, events, "ftrace ring buffer");
+	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, cpu, events, KY_LOSS_FTRACE);
 	return true;
 }
 
@@ -484,7 +484,7 @@ static void parse_comment(struct ky_trace *trace, const char *line, const char *
 		if (at && at < end && *at == '/' && parse_uint(at + 1, end, &written) &&
 		    written > present)
 			ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, written - present,
-				    "ftrace ring buffer, overwritten");
+				    KY_LOSS_FTRACE_OVERWRITTEN);
 	}
 	if ((size_t)(end - line) > sizeof(tracer) - 1 &&
 	    memcmp(line, tracer, sizeof(tracer) - 1) == 0)

@@ -136,11 +136,11 @@ static void cpu_stat(struct ky_dat *dat, const struct ky_dat_bytes *bytes)
 	uint64_t lost = overrun ? strtoull(overrun + 10, NULL, 10) : 0;
 	if (lost)
 		ky_put_lost(dat->trace, KY_TIME_NONE, KY_NONE, number, lost,
-			    "ftrace ring buffer, overwritten");
+			    KY_LOSS_FTRACE_OVERWRITTEN);
 	lost = dropped ? strtoull(dropped + 17, NULL, 10) : 0;
 	if (lost)
 		ky_put_lost(dat->trace, KY_TIME_NONE, KY_NONE, number, lost,
-			    "ftrace ring buffer, dropped");
+			    KY_LOSS_FTRACE_DROPPED);
 }
 
 static void set_timeline(struct ky_dat *dat, const char *clock)

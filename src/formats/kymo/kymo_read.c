@@ -374,7 +374,7 @@ static void count_left_out(struct kymo_loading *loading, const struct drum *drum
 	loading->damaged += totals->damaged;
 	if (info->lost > totals->lost)
 		ky_put_lost(loading->load->trace, KY_TIME_NONE, KY_NONE, KY_NONE,
-			    info->lost - totals->lost, "no ring for them");
+			    info->lost - totals->lost, KY_LOSS_NO_RING);
 }
 
 /* Call of the program that a process executed later are in another drum. */
@@ -474,7 +474,7 @@ static void put_problems(struct kymo_loading *loading)
 			    loading->unknown);
 	if (loading->damaged)
 		ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, loading->damaged,
-			    "damaged part of the file");
+			    KY_LOSS_FILE_DAMAGED);
 }
 
 /* All of it. -EAGAIN: it is not ordered, and has to be read again so, into a new trace. */

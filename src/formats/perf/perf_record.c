@@ -24,8 +24,7 @@ static void put_lost(struct ky_perf *perf, const struct ky_perf_raw *record,
 	}
 	ky_put_lost(perf->trace, where->timed ? (int64_t)where->time : KY_TIME_NONE, KY_NONE,
 		    where->cpu, lost.lost,
-		    record->type == PERF_RECORD_LOST_SAMPLES ? "perf: hardware samples"
-							     : "perf: ring buffer");
+		    record->type == PERF_RECORD_LOST_SAMPLES ? KY_LOSS_PERF_SAMPLES : KY_LOSS_PERF);
 }
 
 /* It is the record's turn. */

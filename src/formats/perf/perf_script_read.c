@@ -300,8 +300,7 @@ static void take_line(struct script *script, const char *line, size_t bytes, uin
 	} else if (ky_perf_script_head(line, bytes, &head)) {
 		take_head(script, &head);
 	} else if (starts_with(line + blanks, bytes - blanks, "instruction trace error")) {
-		ky_put_lost(script->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
-			    "perf: instruction trace error");
+		ky_put_lost(script->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0, KY_LOSS_PERF_DECODER);
 	} else if (!(script->open && blanks)) {
 		/* Indented lines inside a stack are source lines and similar. */
 		ky_problem(script->trace, "perf_script_line", KY_DATA_LOSS, at,

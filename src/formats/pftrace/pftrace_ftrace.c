@@ -485,7 +485,7 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			(int64_t)((uint64_t)bundle.boot_ns - (uint64_t)bundle.ftrace_ns);
 	if (bundle.lost)
 		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, bundle.cpu, 0,
-			    "ftrace buffer overrun");
+			    KY_LOSS_FTRACE_OVERRUN);
 	while (ky_proto_next(&in, &field)) {
 		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_EVENT && field.wire == KY_PROTO_BYTES)
 			read_event(pf, sequence, &bundle, field.view);

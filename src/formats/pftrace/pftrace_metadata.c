@@ -124,7 +124,7 @@ static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 					    field.value);
 		if (field.id == KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS && field.value)
 			ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, KY_NONE, field.value,
-				    "packets of trace writers");
+				    KY_LOSS_PACKETS);
 	}
 }
 

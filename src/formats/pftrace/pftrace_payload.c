@@ -266,7 +266,7 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			    packet->has_timestamp && !sequence->clock_id && !packet->clock_id
 				    ? (int64_t)packet->timestamp
 				    : KY_TIME_NONE,
-			    KY_NONE, KY_NONE, 0, "packets of a sequence dropped");
+			    KY_NONE, KY_NONE, 0, KY_LOSS_SEQUENCE);
 	if (packet->defaults.data) {
 		if (packet->has_sequence)
 			ky_pf_sequence_defaults(pf, sequence, packet->defaults);

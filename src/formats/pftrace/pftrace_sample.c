@@ -303,8 +303,7 @@ void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 	struct perf_sample sample;
 	read_perf(message, &sample);
 	if (sample.lost) {
-		ky_put_lost(trace, ts, KY_NONE, sample.cpu, sample.lost,
-			    "perf ring buffer overrun");
+		ky_put_lost(trace, ts, KY_NONE, sample.cpu, sample.lost, KY_LOSS_PERF_OVERRUN);
 		return;
 	}
 	if (sample.producer_event)

@@ -309,7 +309,7 @@ static bool take_record(struct calls *calls)
 	const bool more = word >> 2 & 1;
 	if (type == TYPE_LOST)
 		ky_put_lost(calls->reading->trace, (int64_t)ns, calls->thread, KY_NONE, word >> 16,
-			    "uftrace");
+			    KY_LOSS_UFTRACE);
 	if (type == TYPE_LOST || type == TYPE_EVENT)
 		return !more || skip_event(calls);
 	return take_call(calls, (int64_t)ns, type, more, word >> 16);

@@ -74,7 +74,7 @@ static bool has_loader(Elf *elf)
 static bool is_position_independent_program(Elf *elf)
 {
 	GElf_Shdr head;
-	Elf_Scn *section = ky_functions_section(elf, ".dynamic", &head);
+	Elf_Scn *section = ky_program_file_section(elf, 0, ".dynamic", &head);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	GElf_Dyn one;
 	for (int i = 0; data && gelf_getdyn(data, i, &one) && one.d_tag != DT_NULL; i++) {
@@ -310,7 +310,7 @@ static bool texts_end(Elf *elf)
 	static const char *const names[] = {".debug_str", ".debug_line_str"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		GElf_Shdr head;
-		Elf_Scn *section = ky_functions_section(elf, names[i], &head);
+		Elf_Scn *section = ky_program_file_section(elf, 0, names[i], &head);
 		const Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 		const bool is_packed = section && head.sh_flags & SHF_COMPRESSED;
 		if (section && !is_packed &&

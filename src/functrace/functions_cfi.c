@@ -182,7 +182,7 @@ static void read_fdes(struct ky_functions_reading *reading, Elf_Data *data, uint
 void ky_functions_cfi_read(struct ky_functions_reading *reading)
 {
 	GElf_Shdr head = {0};
-	Elf_Scn *section = ky_functions_section(reading->elf, ".eh_frame", &head);
+	Elf_Scn *section = ky_program_file_section(reading->elf, 0, ".eh_frame", &head);
 	uint64_t address = head.sh_addr;
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : find_by_index(reading, &address);
 	if (!data || !data->d_buf)

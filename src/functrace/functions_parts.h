@@ -106,8 +106,6 @@ const uint8_t *ky_functions_bytes(const struct ky_functions_own *own, uint64_t a
 /* Return a copy that lives as long as the functions; NULL without memory, or when there are too many for the file. */
 const char *ky_functions_text(struct ky_functions_own *own, const char *text, size_t bytes);
 bool ky_functions_in(const struct ky_functions_ranges *ranges, uint64_t address);
-/* Return the section of that name that has bytes in the file; NULL: none. */
-Elf_Scn *ky_functions_section(Elf *elf, const char *name, GElf_Shdr *head);
 
 /* ---- functions_cfi.c ---- */
 void ky_functions_cfi_read(struct ky_functions_reading *reading);

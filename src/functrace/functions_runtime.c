@@ -206,7 +206,7 @@ static bool begins_like(const char *path, const char *const *beginnings, size_t 
 static const char *soname(Elf *elf)
 {
 	GElf_Shdr head;
-	Elf_Scn *section = ky_functions_section(elf, ".dynamic", &head);
+	Elf_Scn *section = ky_program_file_section(elf, 0, ".dynamic", &head);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	for (int i = 0; data; i++) {
 		GElf_Dyn one;

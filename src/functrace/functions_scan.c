@@ -261,7 +261,7 @@ static void walk_range(struct walk walk, const struct ky_code_range *range)
 static bool has_packed_relocations(Elf *elf)
 {
 	GElf_Shdr head;
-	return ky_functions_section(elf, ".relr.dyn", &head) != NULL;
+	return ky_program_file_section(elf, 0, ".relr.dyn", &head) != NULL;
 }
 
 static void find_prologues(struct touchy *touchy)

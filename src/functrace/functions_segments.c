@@ -4,6 +4,7 @@
  * file that is cut short in the meantime gives zeros and no SIGBUS. Data is only needed to look for tables: it is
  * read then, and freed afterwards.
  */
+#include "base/file.h"
 #include "functrace/functions_parts.h"
 
 #include <stdlib.h>
@@ -20,18 +21,6 @@ struct ky_functions_texts {
 	size_t used;
 	char bytes[TEXTS_BYTES];
 };
-
-static void read_all(int fd, uint8_t *data, uint64_t bytes, uint64_t offset)
-{
-	while (bytes) {
-		const ssize_t got = pread(fd, data, bytes, (off_t)offset);
-		if (got <= 0)
-			return;
-		data += got;
-		bytes -= (uint64_t)got;
-		offset += (uint64_t)got;
-	}
-}
 
 static bool overlaps(const struct ky_functions_own *own, const GElf_Phdr *head)
 {
@@ -66,7 +55,7 @@ static bool add(struct ky_functions_reading *reading, const GElf_Phdr *head)
 	uint8_t *data = calloc(1, head->p_filesz);
 	if (!data)
 		return false;
-	read_all(reading->fd, data, head->p_filesz, head->p_offset);
+	(void)ky_file_pread_all(reading->fd, data, head->p_filesz, head->p_offset);
 	const bool is_code = head->p_flags & PF_X;
 	own->segments[own->segments_count++] =
 		(struct ky_functions_segment){head->p_vaddr, head->p_filesz, data, is_code};
@@ -194,9 +183,4 @@ bool ky_functions_in(const struct ky_functions_ranges *ranges, uint64_t address)
 			return true;
 	}
 	return false;
-}
-
-Elf_Scn *ky_functions_section(Elf *elf, const char *name, GElf_Shdr *head)
-{
-	return ky_program_file_section(elf, 0, name, head);
 }

@@ -37,12 +37,32 @@
 
 #define SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
-struct off_cpu_events {
+#define ADD_PASSES 10u
+#define PIDS_MAX 4096u /* processes, between two rounds */
+#define RETRY_NS UINT64_C(100000000)
+#define TOTAL_BYTES (UINT64_C(256) << 20)
+#define CATEGORY "sched"
+/*
+ * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around
+ * it: it is shown a little shorter. The thread is in the kernel then, before it is off the CPU and after.
+ */
+#define MARGIN_NS 500u
+
+enum { NOT_KNOWN, ON, OFF };
+
+struct ky_off_cpu {
+	struct ky_off_cpu_options options;
 	struct ky_perf_events rings;
 	struct ky_perf_set set;
 	struct ky_off_cpu_event *batch;
 	size_t count, room;
 	uint64_t order;
+	struct ky_made_drum drum;           /* of all processes; no base: not made yet */
+	uint64_t retry_ns;                  /* it could not be made: do not try before this */
+	uint32_t waiting, preempted, ended; /* trace points */
+	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
+	pid_t executed[PIDS_MAX], ended_pids[PIDS_MAX];
+	uint32_t executed_count, ended_count;
 };
 
 /* ---- records ---- */
@@ -62,7 +82,7 @@ bool ky_off_cpu_parse(struct ky_off_cpu_event *one, const struct ky_perf_record 
 	return one->pid > 0 && one->tid > 0;
 }
 
-static void keep(struct off_cpu_events *events, const struct perf_event_header *head)
+static void keep(struct ky_off_cpu *switches, const struct perf_event_header *head)
 {
 	struct ky_perf_record record;
 	struct ky_off_cpu_event one;
@@ -70,8 +90,8 @@ static void keep(struct off_cpu_events *events, const struct perf_event_header *
 		return;
 	if (!ky_off_cpu_parse(&one, &record))
 		return;
-	one.order = events->order++;
-	(void)KY_ARRAY_ADD(events->batch, events->count, events->room, one);
+	one.order = switches->order++;
+	(void)KY_ARRAY_ADD(switches->batch, switches->count, switches->room, one);
 }
 
 static int by_time(const void *a, const void *b)
@@ -79,93 +99,6 @@ static int by_time(const void *a, const void *b)
 	const struct ky_off_cpu_event *const x = a, *const y = b;
 	return KY_COMPARE_THEN(x->time_ns, y->time_ns, KY_COMPARE(x->order, y->order));
 }
-
-static void events_read(struct off_cpu_events *events,
-			void (*take)(void *context, const struct ky_off_cpu_event *one),
-			void *context)
-{
-	const uint64_t until = (uint64_t)ky_clock_monotonic();
-	size_t at = 0;
-	for (uint32_t i = 0; i < events->rings.cpus_count; i++) {
-		struct ky_perf_ring *const ring = &events->rings.cpus[i].ring;
-		ky_perf_ring_begin(ring);
-		for (const struct perf_event_header *record; (record = ky_perf_ring_next(ring));)
-			keep(events, record);
-		ky_perf_ring_end(ring);
-	}
-	if (!events->count)
-		return;
-	qsort(events->batch, events->count, sizeof(*events->batch), by_time);
-	for (; at < events->count && events->batch[at].time_ns < until; at++)
-		take(context, &events->batch[at]);
-	events->count -= at;
-	memmove(events->batch, events->batch + at, events->count * sizeof(*events->batch));
-}
-
-/* ---- events ---- */
-
-/* Open the events. They contain nothing of the kernel's own: users may have them of their own processes. */
-static int events_open(struct off_cpu_events *events)
-{
-	const struct perf_event_attr attr = {.size = sizeof(attr),
-					     .type = PERF_TYPE_SOFTWARE,
-					     .config = PERF_COUNT_SW_DUMMY,
-					     .sample_type = SAMPLE_TYPE,
-					     .sample_id_all = 1,
-					     .use_clockid = 1,
-					     .clockid = CLOCK_MONOTONIC,
-					     .exclude_kernel = 1,
-					     .exclude_hv = 1,
-					     .watermark = 1,
-					     .inherit = 1,
-					     .context_switch = 1,
-					     .task = 1,
-					     .comm = 1,
-					     .comm_exec = 1};
-	*events = (struct off_cpu_events){0};
-	return ky_perf_events_open(&events->rings, &attr, RING_BYTES);
-}
-
-static void events_close(struct off_cpu_events *events)
-{
-	ky_perf_set_close(&events->set);
-	ky_perf_events_close(&events->rings);
-	KY_ARRAY_FREE(events->batch, events->room);
-	*events = (struct off_cpu_events){.rings.poll_fd = -1};
-}
-
-static int events_thread(struct off_cpu_events *events, pid_t tid)
-{
-	return ky_perf_set_add(&events->set, &events->rings, &events->rings.attr, tid);
-}
-
-/* ---- spans ---- */
-
-#define ADD_PASSES 10u
-#define PIDS_MAX 4096u /* processes, between two rounds */
-#define RETRY_NS UINT64_C(100000000)
-#define TOTAL_BYTES (UINT64_C(256) << 20)
-#define CATEGORY "sched"
-/*
- * The clocks of two drums differ by some hundred nanoseconds, and a span must not cross those of the functions around
- * it: it is shown a little shorter. The thread is in the kernel then, before it is off the CPU and after.
- */
-#define MARGIN_NS 500u
-
-enum { NOT_KNOWN, ON, OFF };
-
-struct ky_off_cpu {
-	struct ky_off_cpu_options options;
-	struct off_cpu_events events;
-	struct ky_made_drum drum;           /* of all processes; no base: not made yet */
-	uint64_t retry_ns;                  /* it could not be made: do not try before this */
-	uint32_t waiting, preempted, ended; /* trace points */
-	struct ky_u64_map threads;          /* by tid: NOT_KNOWN, ON, OFF */
-	pid_t executed[PIDS_MAX], ended_pids[PIDS_MAX];
-	uint32_t executed_count, ended_count;
-};
-
-/* ---- records ---- */
 
 /* Open the drum. Its own process is the first one with an event. */
 static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
@@ -195,9 +128,8 @@ static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 	return true;
 }
 
-static void take(void *context, const struct ky_off_cpu_event *one)
+static void take(struct ky_off_cpu *switches, const struct ky_off_cpu_event *one)
 {
-	struct ky_off_cpu *const switches = context;
 	struct ky_made_drum *const drum = &switches->drum;
 	bool made;
 	uint32_t *const thread = ky_u64_map_add(&switches->threads, (uint64_t)one->tid, &made);
@@ -228,9 +160,25 @@ static void take(void *context, const struct ky_off_cpu_event *one)
 	*thread = one->kind == KY_OFF_CPU_ENDED ? NOT_KNOWN : begins ? OFF : ON;
 }
 
+/* Read the rings, and take the records from before the call, in order. */
 void ky_off_cpu_round(struct ky_off_cpu *switches)
 {
-	events_read(&switches->events, take, switches);
+	const uint64_t until = (uint64_t)ky_clock_monotonic();
+	size_t at = 0;
+	for (uint32_t i = 0; i < switches->rings.cpus_count; i++) {
+		struct ky_perf_ring *const ring = &switches->rings.cpus[i].ring;
+		ky_perf_ring_begin(ring);
+		for (const struct perf_event_header *record; (record = ky_perf_ring_next(ring));)
+			keep(switches, record);
+		ky_perf_ring_end(ring);
+	}
+	if (!switches->count)
+		return;
+	qsort(switches->batch, switches->count, sizeof(*switches->batch), by_time);
+	for (; at < switches->count && switches->batch[at].time_ns < until; at++)
+		take(switches, &switches->batch[at]);
+	switches->count -= at;
+	memmove(switches->batch, switches->batch + at, switches->count * sizeof(*switches->batch));
 }
 
 pid_t ky_off_cpu_executed(struct ky_off_cpu *switches)
@@ -265,7 +213,8 @@ static void add_thread(struct adding *adding, pid_t tid)
 	    ky_u64_map_find(&adding->switches->threads, (uint64_t)tid))
 		return;
 	adding->fresh++;
-	const int error = events_thread(&adding->switches->events, tid);
+	const struct ky_perf_events *const rings = &adding->switches->rings;
+	const int error = ky_perf_set_add(&adding->switches->set, rings, &rings->attr, tid);
 	adding->opened += error == 0;
 	if (error && error != -ESRCH)
 		adding->error = error;
@@ -307,6 +256,27 @@ int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCT
 
 /* ---- open and close ---- */
 
+/* Open the events. They contain nothing of the kernel's own: users may have them of their own processes. */
+static int open_rings(struct ky_off_cpu *switches)
+{
+	const struct perf_event_attr attr = {.size = sizeof(attr),
+					     .type = PERF_TYPE_SOFTWARE,
+					     .config = PERF_COUNT_SW_DUMMY,
+					     .sample_type = SAMPLE_TYPE,
+					     .sample_id_all = 1,
+					     .use_clockid = 1,
+					     .clockid = CLOCK_MONOTONIC,
+					     .exclude_kernel = 1,
+					     .exclude_hv = 1,
+					     .watermark = 1,
+					     .inherit = 1,
+					     .context_switch = 1,
+					     .task = 1,
+					     .comm = 1,
+					     .comm_exec = 1};
+	return ky_perf_events_open(&switches->rings, &attr, RING_BYTES);
+}
+
 int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *options,
 		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
@@ -317,7 +287,7 @@ int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *op
 		return -ENOMEM;
 	}
 	switches->options = *options;
-	const int error = events_open(&switches->events);
+	const int error = open_rings(switches);
 	if (error) {
 		free(switches);
 		return refuse(error, message);
@@ -336,6 +306,8 @@ void ky_off_cpu_close(struct ky_off_cpu **out)
 	if (switches->drum.drum.base)
 		ky_made_drum_close(&switches->drum);
 	ky_u64_map_free(&switches->threads);
-	events_close(&switches->events);
+	ky_perf_set_close(&switches->set);
+	ky_perf_events_close(&switches->rings);
+	KY_ARRAY_FREE(switches->batch, switches->room);
 	free(switches);
 }

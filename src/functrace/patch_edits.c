@@ -17,11 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits)
+struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits, uint64_t address,
+					 uint32_t entry, const void *expect, const void *put,
+					 uint8_t bytes)
 {
 	struct ky_patch_edit *edit = KY_ARRAY_NEW(edits->items, edits->count, edits->room);
-	if (edit)
-		edit->good = true;
+	if (!edit)
+		return NULL;
+	edit->address = address;
+	edit->entry = entry;
+	edit->bytes = edit->checked = edit->prologue = bytes;
+	edit->good = true;
+	memcpy(edit->expect, expect, bytes);
+	memcpy(edit->put, put, bytes);
 	return edit;
 }
 

@@ -109,19 +109,15 @@ static int lead_slots(struct ky_patch *patch, uint32_t index, struct ky_patch_ed
 		if (entry == UINT32_MAX)
 			entry = ky_patch_table_add(patch, address, form);
 		struct ky_agent_patch *e = &patch->table[entry];
-		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
+		struct ky_patch_edit *edit =
+			ky_patch_edits_add(edits, address, entry, &now, &to, sizeof(now));
 		if (!edit)
 			return -ENOMEM;
+		edit->data = true;
 		e->bytes = sizeof(now);
 		e->set = 1;
 		memcpy(e->before, &now, sizeof(now));
 		memcpy(e->after, &to, sizeof(to));
-		edit->address = address;
-		edit->entry = entry;
-		edit->bytes = edit->checked = edit->prologue = sizeof(now);
-		edit->data = true;
-		memcpy(edit->expect, &now, sizeof(now));
-		memcpy(edit->put, &to, sizeof(to));
 	}
 	return 0;
 }

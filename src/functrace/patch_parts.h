@@ -253,8 +253,10 @@ void ky_patch_table_cool(struct ky_patch *patch);
 
 /* ---- patch_edits.c ---- */
 
-/* Return a new edit; NULL without memory. */
-struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits);
+/* Add an edit that puts bytes where others are expected, and return it; NULL without memory. */
+struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits, uint64_t address,
+					 uint32_t entry, const void *expect, const void *put,
+					 uint8_t bytes);
 /*
  * While it runs: read the present bytes; edits whose bytes are not as expected become not good. Pages become the
  * process's own.

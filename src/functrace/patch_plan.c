@@ -395,21 +395,18 @@ static int add_edit(struct planning *planning, uint32_t entry, const struct ky_f
 		    const uint8_t *code)
 {
 	struct ky_agent_patch *e = &planning->patch->table[entry];
-	struct ky_patch_edit *edit = ky_patch_edits_add(planning->edits);
 	const int32_t distance = (int32_t)(e->stub - (e->address + KY_JUMP_BYTES));
-	if (!edit)
-		return -ENOMEM;
 	e->bytes = KY_JUMP_BYTES;
 	e->set = 1;
 	memcpy(e->before, code, KY_JUMP_BYTES);
 	e->after[0] = 0xe9;
 	memcpy(e->after + 1, &distance, sizeof(distance));
-	edit->address = e->address;
-	edit->entry = entry;
-	edit->bytes = KY_JUMP_BYTES;
+	struct ky_patch_edit *edit = ky_patch_edits_add(planning->edits, e->address, entry, code,
+							e->after, KY_JUMP_BYTES);
+	if (!edit)
+		return -ENOMEM;
 	edit->prologue = edit->checked = function->prologue;
 	memcpy(edit->expect, code, function->prologue);
-	memcpy(edit->put, e->after, KY_JUMP_BYTES);
 	return 0;
 }
 

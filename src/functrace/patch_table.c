@@ -162,14 +162,9 @@ static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64
 		spot->calls_then = spot->calls;
 		if (!spot->wanted || spot->hot || !entry->set || (double)calls <= limit)
 			continue;
-		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
-		if (!edit)
+		if (!ky_patch_edits_add(edits, entry->address, i, entry->after, entry->before,
+					entry->bytes))
 			return;
-		edit->address = entry->address;
-		edit->entry = i;
-		edit->bytes = edit->checked = edit->prologue = entry->bytes;
-		memcpy(edit->expect, entry->after, entry->bytes);
-		memcpy(edit->put, entry->before, entry->bytes);
 	}
 }
 

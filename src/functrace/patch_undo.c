@@ -43,15 +43,11 @@ static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits, bool un
 		const struct ky_agent_patch *entry = &patch->table[i];
 		if (!is_undone(entry, unwinder))
 			continue;
-		struct ky_patch_edit *edit = ky_patch_edits_add(edits);
+		struct ky_patch_edit *edit = ky_patch_edits_add(
+			edits, entry->address, i, entry->after, entry->before, entry->bytes);
 		if (!edit)
 			return -ENOMEM;
-		edit->address = entry->address;
-		edit->entry = i;
-		edit->bytes = edit->checked = edit->prologue = entry->bytes;
 		edit->data = is_data(entry);
-		memcpy(edit->expect, entry->after, entry->bytes);
-		memcpy(edit->put, entry->before, entry->bytes);
 	}
 	return ky_patch_edits_prepare(edits, &patch->remote);
 }

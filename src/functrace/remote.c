@@ -9,6 +9,7 @@
  *          the kernel puts the thread back into it when we let go
  */
 #include "functrace/remote.h"
+#include "base/file.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -151,17 +152,9 @@ void ky_remote_close(struct ky_remote *remote)
 
 int ky_remote_read(const struct ky_remote *remote, uint64_t address, void *data, size_t bytes)
 {
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t got = pread(remote->memory, (char *)data + done, bytes - done,
-					  (off_t)(address + done));
-		if (got < 0 && errno == EINTR)
-			continue;
-		/* Nothing was read: the process has ended, or runs another program. */
-		if (got <= 0)
-			return got ? -errno : -ESRCH;
-		done += (size_t)got;
-	}
-	return 0;
+	const int64_t got = ky_file_pread_all(remote->memory, data, bytes, address);
+	/* The rest is missing: the process has ended, or runs another program. */
+	return got < 0 ? (int)got : (uint64_t)got == bytes ? 0 : -ESRCH;
 }
 
 int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void *data,

@@ -70,6 +70,21 @@
 		 ? (memset(&(items)[(count)], 0, sizeof(*(items))), &(items)[(count)++])           \
 		 : NULL)
 
+/* Return how many items have a member of at most the value; the items are sorted by that member. */
+#define KY_ARRAY_UPTO(items, count, member, value)                                                 \
+	__extension__({                                                                            \
+		__typeof__((count) + 0) ky_low_ = 0, ky_high_ = (count);                           \
+		while (ky_low_ < ky_high_) {                                                       \
+			const __typeof__((count) + 0) ky_middle_ =                                 \
+				ky_low_ + (ky_high_ - ky_low_) / 2;                                \
+			if ((items)[ky_middle_].member <= (value))                                 \
+				ky_low_ = ky_middle_ + 1;                                          \
+			else                                                                       \
+				ky_high_ = ky_middle_;                                             \
+		}                                                                                  \
+		ky_low_;                                                                           \
+	})
+
 /* Free the items and make the array empty; the owner resets its count. */
 #define KY_ARRAY_FREE(items, room)                                                                 \
 	do {                                                                                       \

@@ -232,15 +232,9 @@ bool ky_functions_are_ready(const struct ky_functions *functions)
 
 const struct ky_function *ky_functions_over(const struct ky_functions *functions, uint64_t address)
 {
-	uint32_t low = 0, high = functions->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (functions->functions[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct ky_function *last = low ? &functions->functions[low - 1] : NULL;
+	const uint32_t count =
+		KY_ARRAY_UPTO(functions->functions, functions->count, address, address);
+	const struct ky_function *last = count ? &functions->functions[count - 1] : NULL;
 	return last && address - last->address < last->bytes ? last : NULL;
 }
 

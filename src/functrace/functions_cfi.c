@@ -204,16 +204,8 @@ void ky_functions_cfi_read(struct ky_functions_reading *reading)
 const struct ky_functions_fde *ky_functions_cfi_at(const struct ky_functions_reading *reading,
 						   uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = reading->fdes_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (reading->fdes[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct ky_functions_fde *fde = low ? &reading->fdes[low - 1] : NULL;
+	const uint32_t count = KY_ARRAY_UPTO(reading->fdes, reading->fdes_count, address, address);
+	const struct ky_functions_fde *fde = count ? &reading->fdes[count - 1] : NULL;
 	return fde && address - fde->address < fde->bytes ? fde : NULL;
 }
 

@@ -262,16 +262,8 @@ void ky_functions_symbols(struct ky_functions_reading *reading)
 
 struct ky_function *ky_functions_find(const struct ky_functions *functions, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = functions->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (functions->functions[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == functions->count || functions->functions[low].address != address)
-		return NULL;
-	return &functions->functions[low];
+	const uint32_t count =
+		KY_ARRAY_UPTO(functions->functions, functions->count, address, address);
+	struct ky_function *last = count ? &functions->functions[count - 1] : NULL;
+	return last && last->address == address ? last : NULL;
 }

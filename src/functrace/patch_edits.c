@@ -90,18 +90,9 @@ static int make_runs(struct ky_patch_edits *edits)
 
 static struct ky_patch_run *run_of(struct ky_patch_edits *edits, uint64_t address)
 {
-	uint32_t low = 0, high = edits->runs_count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		struct ky_patch_run *run = &edits->runs[middle];
-		if (address < run->address)
-			high = middle;
-		else if (address >= run->address + run->bytes)
-			low = middle + 1;
-		else
-			return run;
-	}
-	return NULL;
+	const uint32_t count = KY_ARRAY_UPTO(edits->runs, edits->runs_count, address, address);
+	struct ky_patch_run *run = count ? &edits->runs[count - 1] : NULL;
+	return run && address - run->address < run->bytes ? run : NULL;
 }
 
 static int touch(const struct ky_patch_run *run, const struct ky_remote *remote)
@@ -183,19 +174,11 @@ void ky_patch_edits_drop(struct ky_patch_edits *edits, struct ky_patch_edit *edi
 
 struct ky_patch_edit *ky_patch_edits_inside(struct ky_patch_edits *edits, uint64_t address)
 {
-	uint32_t low = 0, high = edits->count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		if (edits->items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* The last one that begins before the address. */
-	if (!low || edits->items[low - 1].data || !edits->items[low - 1].good)
-		return NULL;
-	struct ky_patch_edit *edit = &edits->items[low - 1];
-	return address - edit->address < edit->prologue ? edit : NULL;
+	const uint32_t count = KY_ARRAY_UPTO(edits->items, edits->count, address, address - 1);
+	struct ky_patch_edit *edit = count ? &edits->items[count - 1] : NULL;
+	return edit && !edit->data && edit->good && address - edit->address < edit->prologue ? edit
+											     : NULL;
 }
 
 void ky_patch_edits_free(struct ky_patch_edits *edits)

@@ -105,9 +105,25 @@ static void too_much_fails_and_leaves_the_array(void **state)
 	KY_ARRAY_FREE(items, room);
 }
 
+static void items_up_to_a_value_are_counted(void **state)
+{
+	(void)state;
+	const struct {
+		uint64_t at;
+	} items[] = {{2}, {4}, {4}, {8}};
+	const uint32_t none = 0, all = 4;
+	assert_int_equal(KY_ARRAY_UPTO(items, none, at, 4), 0);
+	assert_int_equal(KY_ARRAY_UPTO(items, all, at, 1), 0);
+	assert_int_equal(KY_ARRAY_UPTO(items, all, at, 2), 1);
+	assert_int_equal(KY_ARRAY_UPTO(items, all, at, 4), 3);
+	assert_int_equal(KY_ARRAY_UPTO(items, all, at, 7), 3);
+	assert_int_equal(KY_ARRAY_UPTO(items, all, at, UINT64_MAX), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(items_up_to_a_value_are_counted),
 		cmocka_unit_test(items_survive_growth_into_a_mapping),
 		cmocka_unit_test(grown_items_are_zero_where_asked_for),
 		cmocka_unit_test(a_new_item_is_zero),

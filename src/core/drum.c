@@ -43,6 +43,9 @@ static _Atomic int32_t maker; /* thread id while MAKING */
 static struct ky_drum drum;
 static uint32_t *here;      /* 1; the kernel zeroes it in a forked child, not in vfork's */
 static _Atomic int failure; /* a negative errno: why there is no drum */
+/* Up to where the rings of a child that finishes an event of its parent's stay unused. */
+static uint64_t kept_space;
+static uint32_t kept_rings;
 static _Atomic uint64_t early_losses; /* events while the drum was being made; a plain counter */
 
 /* Plan the same places again, for a forked child: trace points hold addresses of some. */
@@ -117,6 +120,7 @@ static int carry_over(int fd, const struct ky_drum *old, struct ky_drum_header *
 	/* Acquire: not before the loads of the buckets and categories above. */
 	const uint64_t used = __atomic_load_n(&old->header->heap_used, __ATOMIC_ACQUIRE);
 	planned->heap_used = used < planned->heap_bytes ? used : planned->heap_bytes;
+	planned->names_used = __atomic_load_n(&old->header->names_used, __ATOMIC_RELAXED);
 	if (error == 0)
 		error = write_pages(fd, old->base + planned->heap_at, planned->heap_used,
 				    planned->heap_at);
@@ -177,6 +181,8 @@ static int make_for_child(struct ky_drum *d, const struct ky_drum *old)
 {
 	struct ky_drum_header planned;
 	plan_as(&planned, old->header);
+	planned.space_used = kept_space;
+	planned.rings_used = kept_rings;
 	const int fd = new_file(planned.drum_bytes);
 	if (fd < 0)
 		return fd;
@@ -279,6 +285,7 @@ static int adopt(int fd, void *context)
 	d->base = base;
 	d->bytes = (uint64_t)bytes;
 	d->fd = fd;
+	d->identity = ky_os_identity(fd);
 	d->on_disk = !ky_os_sealed(fd);
 	d->adopted = true;
 	d->borrowed = there != NULL;
@@ -476,6 +483,17 @@ static void remake(void)
 	count_early();
 }
 
+void ky_drum_keep(const struct ky_drum_ring *ring)
+{
+	if (!ky_drum_peek() || ky_os_identity(drum.fd) != drum.identity)
+		return;
+	const uint64_t space = ring->at + ring->bytes - drum.header->space_at;
+	const uint32_t rings = (uint32_t)(ring - drum.rings) + 1;
+	kept_space = space > kept_space ? space : kept_space;
+	kept_rings = rings > kept_rings ? rings : kept_rings;
+	ky_os_map_privately(drum.fd, drum.bytes, drum.base);
+}
+
 void ky_drum_after_fork(void)
 {
 	notice_fork();
@@ -510,5 +528,7 @@ void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
 	raise_to(&d->header->budget_bytes,
 		 total_bytes < space ? ky_drum_make_page_up(total_bytes) : space);
 	raise_to(&d->header->ring_bytes, ring_bytes < space ? ring_bytes : space);
+	/* Pairs with the acquire in take_ring(), ring.c. */
+	__atomic_fetch_add(&d->header->room_changes, 1, __ATOMIC_RELEASE);
 	ky_os_dump(d->base + d->header->space_at, d->header->budget_bytes, true);
 }

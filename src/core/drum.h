@@ -57,6 +57,11 @@ void ky_drum_after_fork(void);
  * In a forked child: the trace points that are on stay on until the child makes its own drum, whatever the parent switches.
  */
 void ky_drum_keep_categories(void);
+/*
+ * In a forked child that will finish an event of its parent's: writing to the drum changes it for the child alone, and the
+ * child's own drum leaves the ring's place alone.
+ */
+void ky_drum_keep(const struct ky_drum_ring *ring);
 /* Report whether there is no drum and will never be one. */
 bool ky_drum_failed(void);
 /* Return why there is none, a negative errno; 0 if nothing failed. */

@@ -72,7 +72,8 @@ void ky_drum_make_fill(struct ky_drum *d, const struct ky_drum_header *planned,
 	h->image = maker->image;
 	h->tick_source = maker->tick_source;
 	h->made_boottime_ns = ky_os_boottime();
-	h->budget_bytes = maker->total_bytes < h->space_bytes ? maker->total_bytes : h->space_bytes;
+	const uint64_t budget = maker->total_bytes + h->space_used;
+	h->budget_bytes = budget < h->space_bytes ? budget : h->space_bytes;
 	h->ring_bytes = maker->ring_bytes;
 	ky_drum_make_parts(d);
 	KY_ASSERT(h->magic == 0 && h->budget_bytes <= h->space_bytes);

@@ -57,25 +57,36 @@ static bool populate(uint8_t *heap, uint64_t from, uint64_t to)
 	return true;
 }
 
+/* Move a count of bytes up, but not beyond most. Store where it was. */
+static bool take_bytes(uint64_t *count, uint64_t bytes, uint64_t most, uint64_t *was)
+{
+	*was = __atomic_load_n(count, __ATOMIC_RELAXED);
+	do {
+		if (*was + bytes > most)
+			return false;
+	} while (!__atomic_compare_exchange_n(count, was, *was + bytes, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
 /* Return room for a record, or 0. A byte more than asked for is zero: the end of a string. */
-static uint32_t take_room(struct ky_drum *drum, size_t bytes)
+static uint32_t take_room(struct ky_drum *drum, size_t bytes, bool is_name)
 {
 	struct ky_drum_header *h = drum->header;
 	const uint64_t size = (sizeof(struct ky_heap_record) + bytes + 1 + KY_HEAP_UNIT - 1) &
 			      ~(uint64_t)(KY_HEAP_UNIT - 1);
-	uint64_t used = __atomic_load_n(&h->heap_used, __ATOMIC_RELAXED);
-	do {
-		if (used + size > h->heap_bytes)
-			return 0;
-	} while (!__atomic_compare_exchange_n(&h->heap_used, &used, used + size, true,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	uint64_t used;
+	if ((is_name && !take_bytes(&h->names_used, size, h->heap_bytes / KY_NAMES_PART, &used)) ||
+	    !take_bytes(&h->heap_used, size, h->heap_bytes, &used))
+		return 0;
 	KY_ASSERT(used % KY_HEAP_UNIT == 0 && used + size <= h->heap_bytes);
 	if (drum->on_disk && !populate(drum->base + h->heap_at, used, used + size))
 		return 0;
 	return (uint32_t)((h->heap_at + used) / KY_HEAP_UNIT);
 }
 
-static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *data, size_t bytes)
+static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *data, size_t bytes,
+			    bool is_name)
 {
 	KY_ASSERT((drum->header->buckets_count & (drum->header->buckets_count - 1)) == 0);
 	const uint32_t hash = hash_bytes(kind, data, bytes);
@@ -85,7 +96,7 @@ static uint32_t find_or_add(struct ky_drum *drum, uint32_t kind, const void *dat
 	const uint32_t found = find(drum, head, 0, kind, hash, data, bytes);
 	if (found)
 		return found;
-	const uint32_t mine = take_room(drum, bytes);
+	const uint32_t mine = take_room(drum, bytes, is_name);
 	if (!mine)
 		return 0;
 	struct ky_heap_record *r = record_at(drum, mine);
@@ -111,9 +122,17 @@ uint32_t ky_heap_intern(struct ky_drum *drum, const char *string, size_t bytes)
 {
 	if (bytes == 0)
 		return 0;
-	const uint32_t at = find_or_add(drum, KY_HEAP_STRING, string, bytes);
+	const uint32_t at = find_or_add(drum, KY_HEAP_STRING, string, bytes, false);
 	if (!at)
 		__atomic_fetch_add(&drum->header->refused_strings, 1, __ATOMIC_RELAXED);
+	return at;
+}
+
+uint32_t ky_heap_thread_name(struct ky_drum *drum, const char *name, size_t bytes)
+{
+	const uint32_t at = bytes ? find_or_add(drum, KY_HEAP_STRING, name, bytes, true) : 0;
+	if (!at && bytes)
+		__atomic_fetch_add(&drum->header->refused_names, 1, __ATOMIC_RELAXED);
 	return at;
 }
 
@@ -148,7 +167,7 @@ uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, u
 	const uint32_t lead = (uint32_t)(info->items - info->args);
 	for (uint32_t i = 0; i < info->args && i < KYMO_ARGS_MAX; i++)
 		site.keys[i] = intern_text(drum, info->keys[lead + i]);
-	const uint32_t at = find_or_add(drum, KY_HEAP_SITE, &site, sizeof(site));
+	const uint32_t at = find_or_add(drum, KY_HEAP_SITE, &site, sizeof(site), false);
 	if (at)
 		return at;
 	__atomic_fetch_add(&drum->header->refused_sites, 1, __ATOMIC_RELAXED);

@@ -17,6 +17,9 @@ void ky_heap_prepare(struct ky_drum *drum);
 /* Return the record of a string; 0 for the empty one and, counted, without room. */
 uint32_t ky_heap_intern(struct ky_drum *drum, const char *string, size_t bytes);
 
+/* The same for the name of a thread: those have a part of the heap, and no more. */
+uint32_t ky_heap_thread_name(struct ky_drum *drum, const char *name, size_t bytes);
+
 /* Return the record of a trace point; the overflow site, counted, without room. */
 uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, uint32_t category);
 

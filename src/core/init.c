@@ -139,8 +139,14 @@ static void mark_exit(void)
 /* The child makes its drum when it first needs one: a child that calls exec leaves no file behind. */
 static void forked(void)
 {
+	ky_writer_after_fork(true);
 	ky_drum_after_fork();
 	ky_writer_leave();
+}
+
+static void forked_another(void)
+{
+	ky_writer_after_fork(false);
 }
 
 __attribute__((constructor(101))) static void library_loaded(void)
@@ -148,7 +154,7 @@ __attribute__((constructor(101))) static void library_loaded(void)
 	ky_notice_prepare();
 	ky_os_ending_prepare();
 	ky_writer_prepare();
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(ky_writer_before_fork, forked_another, forked);
 	at_quick_exit(mark_exit);
 	parse_environment();
 }

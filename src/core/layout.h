@@ -29,7 +29,7 @@
  * Invariants of the drum:
  *   - The parts do not overlap, and come in the order above. Places and sizes never change after magic is set.
  *   - heap_used and rings_used only grow; space_used too, unless the disk is full. heap_used <= heap_bytes,
- *     space_used <= budget_bytes <= space_bytes.
+ *     space_used <= budget_bytes <= space_bytes. names_used <= heap_bytes / KY_NAMES_PART.
  *   - A heap record is complete before its number appears anywhere, and never changes afterwards. Strings and trace
  *     points are unique by content, but for two copies that lost a race (heap.c).
  *   - A category's entry never moves or changes its name. Free entries come after all others.
@@ -60,6 +60,8 @@
 #define KY_RINGS_MAX (1u << 16)
 #define KY_CATEGORIES_MAX (1u << 16)
 #define KY_HEAP_END_MAX (KY_HEAP_UNIT << 22)
+/* Names of threads take at most this part of the heap, so that trace points have room. */
+#define KY_NAMES_PART 4u
 #define KY_TEXT_BYTES_MAX 4096u
 
 /* An event's header word; kymo_impl.h has the rest of it. */
@@ -134,7 +136,8 @@ struct ky_drum_header {
 	uint32_t process_name;  /* string in the heap */
 	uint32_t overflow_site; /* used by trace points that found no room in the heap */
 	uint32_t exited;        /* the process ended by exit() */
-	uint64_t pad1[2];
+	uint64_t room_changes;  /* how often a ring was released or the budget grew */
+	uint64_t names_used;    /* bytes of the heap that threads' names take */
 
 	/* Losses other than events overwritten in the rings. */
 	uint64_t lost_ringless; /* events of threads that got no ring */
@@ -143,7 +146,8 @@ struct ky_drum_header {
 	uint64_t refused_strings;
 	uint64_t refused_categories; /* trace points that stay off */
 	uint64_t lost_unfinished;    /* events that their thread left in the middle: siglongjmp */
-	uint64_t pad2[2];
+	uint64_t refused_names;      /* names of threads without room: they have none */
+	uint64_t stalled;            /* events that waited for a session, at the begin of a block */
 
 	uint64_t snapshots;       /* how often kymo_snapshot() was called */
 	uint64_t mark_ticks;      /* of the last kymo_mark_start(); 0 before the first */
@@ -158,7 +162,7 @@ struct ky_drum_header {
 	uint64_t left_lost;     /* the losses below and above, as far as it has reported them */
 	uint32_t left_rotation; /* files of ${rotation} */
 	uint32_t left_files;    /* files in all */
-	uint64_t pad3[1];
+	uint64_t stalled_ns;    /* how long all together */
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];
 };
 #define KY_DRUM_HEADER_BYTES 4096u

@@ -27,6 +27,10 @@
 #define CHILD_RINGS 512u
 #define CHILD_LOOKS 32u
 
+/* How often to look for dead threads when there is no ring left, and at how many of them. */
+#define LOOK_TICKS (UINT64_C(1) << 21)
+#define LOOKS 8u
+
 /* In the second half of the budget a ring takes at most this fraction of what is left. */
 #define LEFT_PARTS 64u
 
@@ -173,9 +177,9 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	return true;
 }
 
-/* Take a dead thread's ring. Look at so many, beginning at another one for each thread. */
+/* Take a dead thread's ring. Look at so many, beginning at ring number from. */
 static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes,
-		      uint32_t looks)
+		      uint32_t from, uint32_t looks)
 {
 	const uint32_t most = drum->header->rings_max;
 	const uint32_t all = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED);
@@ -184,7 +188,7 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 	const int32_t pid =
 		drum->header->layer == KY_DRUM_OWN ? (int32_t)drum->header->pid : KY_OS_ANY_PROCESS;
 	for (uint32_t i = 0; !w->apart && i < used && i < looks; i++) {
-		struct ky_drum_ring *ring = &drum->rings[(tid + i) % used];
+		struct ky_drum_ring *ring = &drum->rings[(from + i) % used];
 		const uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
 		/* Acquire pairs with the release store of bytes in take_new(). */
 		if (owner != 0 && owner != tid && owner < KY_RING_APART &&
@@ -197,14 +201,20 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 	return false;
 }
 
-/* Looking costs a system call per ring: after a failure not again with every event of the thread. */
+/*
+ * Looking costs a system call per ring: at all of them once, and after that now and then at some more, so that an event
+ * without a ring costs hardly more than one with a ring.
+ */
 static bool take_any_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t now = ky_drum_ticks(drum);
-	if (now - w->vain_ticks < READING_TICKS)
+	if (w->vain_changes == 0)
+		return take_dead(drum, w, tid, KY_RING_BYTES_MIN, tid, UINT32_MAX);
+	if (now - w->vain_ticks < LOOK_TICKS)
 		return false;
 	w->vain_ticks = now;
-	return take_dead(drum, w, tid, KY_RING_BYTES_MIN, UINT32_MAX);
+	w->vain_looks += LOOKS;
+	return take_dead(drum, w, tid, KY_RING_BYTES_MIN, w->vain_looks, LOOKS);
 }
 
 /* Return the size in the first half of the budget; in the second, rings get smaller. */
@@ -220,20 +230,40 @@ static uint64_t affordable(const struct ky_drum *drum, uint64_t bytes)
 	return bytes;
 }
 
-/* Take a ring for the thread. Return false when none is left. */
-static bool take_ring(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+/* Take a ring that somebody has released, or a new one. */
+static bool take_spare(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	const uint64_t wanted = affordable(drum, ring_bytes_wanted(drum, w));
 	const bool few = __atomic_load_n(&drum->header->rings_used, __ATOMIC_RELAXED) < CHILD_RINGS;
 	if (w->pid && few && take_new(drum, w, tid, wanted))
 		return true;
 	if (take_free(drum, w, tid, wanted) ||
-	    (w->pid && take_dead(drum, w, tid, wanted, CHILD_LOOKS)))
+	    (w->pid && take_dead(drum, w, tid, wanted, tid, CHILD_LOOKS)))
 		return true;
 	for (uint64_t bytes = wanted; bytes >= KY_RING_BYTES_MIN; bytes /= 2)
 		if (take_new(drum, w, tid, bytes))
 			return true;
-	return take_free(drum, w, tid, KY_RING_BYTES_MIN) || take_any_dead(drum, w, tid);
+	return take_free(drum, w, tid, KY_RING_BYTES_MIN);
+}
+
+/* Take a ring for the thread. Return false when none is left; then none is until room_changes does, or a thread dies. */
+static bool take_ring(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+{
+	/* Acquire pairs with the release in note_room(): what was released before is found. */
+	const uint32_t changes =
+		(uint32_t)__atomic_load_n(&drum->header->room_changes, __ATOMIC_ACQUIRE) | 1u << 31;
+	if ((changes != w->vain_changes && take_spare(drum, w, tid)) ||
+	    take_any_dead(drum, w, tid)) {
+		w->vain_changes = 0;
+		return true;
+	}
+	w->vain_changes = changes;
+	return false;
+}
+
+static void note_room(struct ky_drum *drum)
+{
+	__atomic_fetch_add(&drum->header->room_changes, 1, __ATOMIC_RELEASE);
 }
 
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
@@ -249,6 +279,7 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
 	/* Pairs with the acquire in claim(): the next owner sees the count. */
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
+	note_room(drum);
 }
 
 void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,

@@ -38,7 +38,10 @@ struct ky_ring_writer {
 	bool apart;            /* the child is in another pid namespace: see KY_RING_APART */
 	bool grown;            /* the child has filled its first ring */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
-	uint64_t vain_ticks;   /* when there was no ring left, not even a dead thread's */
+	/* There was no ring left, not even a dead thread's: */
+	uint64_t vain_ticks;   /* when it looked for dead threads again */
+	uint32_t vain_looks;   /* where */
+	uint32_t vain_changes; /* room_changes then, with bit 31 set; 0: it has not looked yet */
 	uintptr_t at;          /* of a held writer: where its event goes; 0 without a block */
 	uintptr_t frame; /* of a held writer: the stack pointer of the event's caller; else 0 */
 };

@@ -35,6 +35,19 @@ static _Atomic bool exit_key_made;
  */
 static _Atomic(struct ky_slot *) arena;
 static _Atomic uint32_t slots_high;
+/*
+ * How often a slot was given back; and that number, plus 1, when there was none left. While they agree, there is none,
+ * unless a thread died without giving its slot back. Sequentially consistent: a slot that is free after the count was
+ * read makes the count differ.
+ */
+static _Atomic uint32_t slots_freed, slots_full;
+/* When a thread without a slot last looked for dead ones, and where it goes on. Plain counters. */
+static _Atomic uint64_t looked_ticks;
+static _Atomic uint32_t looked_at;
+/* The thread found no slot, and no dead thread's. */
+static __thread bool slotless __attribute__((tls_model("initial-exec")));
+#define LOOK_TICKS (UINT64_C(1) << 21)
+#define LOOKS 8u
 ky_writer_hook_fn *ky_writer_hook;
 ky_writer_wake_fn *ky_writer_wake;
 
@@ -58,6 +71,7 @@ static void detach(struct ky_slot *slot)
 	memset(slot->level, 0, sizeof(slot->level));
 	/* Pairs with the acquire in take_slot(): the next owner finds the levels zeroed. */
 	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+	atomic_fetch_add(&slots_freed, 1);
 }
 
 static void thread_exits(void *value)
@@ -116,12 +130,14 @@ static struct ky_slot *slots(void)
 	return made;
 }
 
-/* Take the slot of a thread that ended without its destructors (of clone(), or killed in one). */
-static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
+/* Take the slot of a thread that ended without its destructors (of clone(), or killed in one). Look at so many. */
+static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid, uint32_t from,
+				      uint32_t looks)
 {
 	struct ky_drum *drum = ky_drum_peek();
-	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++) {
-		const uint32_t dead = __atomic_load_n(&all[i].tid, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; all && drum && i < looks; i++) {
+		struct ky_slot *slot = &all[(from + i) % ky_limits.rings_max];
+		const uint32_t dead = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
 		uint32_t owner = dead;
 		/*
 		 * This thread has no slot: one with its id belonged to another of that id. The dead
@@ -129,12 +145,12 @@ static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid)
 		 */
 		if (owner == 0 ||
 		    (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
-		    !__atomic_compare_exchange_n(&all[i].tid, &owner, tid, false, __ATOMIC_ACQUIRE,
+		    !__atomic_compare_exchange_n(&slot->tid, &owner, tid, false, __ATOMIC_ACQUIRE,
 						 __ATOMIC_RELAXED))
 			continue;
 		for (uint32_t level = 0; level < KY_LEVELS; level++)
-			ky_ring_release_dead(drum, &all[i].level[level], dead, tid);
-		return &all[i];
+			ky_ring_release_dead(drum, &slot->level[level], dead, tid);
+		return slot;
 	}
 	return NULL;
 }
@@ -144,12 +160,57 @@ void ky_writer_forget(void)
 {
 	atomic_store(&arena, NULL);
 	atomic_store(&slots_high, 0);
+	atomic_store(&slots_full, 0);
 }
 
 void ky_writer_leave(void)
 {
 	kymo_i_tls = &idle;
 	given_name = 0;
+	slotless = false;
+}
+
+/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
+#define FORKS_AT_ONCE 4u
+static struct {
+	_Atomic bool taken;
+	struct ky_slot slot;
+} forking[FORKS_AT_ONCE];
+static __thread uint8_t forking_at __attribute__((tls_model("initial-exec"))); /* plus 1 */
+
+static bool is_in_event(const struct ky_slot *slot)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < KY_LEVELS; i++)
+		any |= slot->level[i].pub.ky_pos % 8 != 0;
+	return any;
+}
+
+void ky_writer_before_fork(void)
+{
+	const struct ky_slot *slot = (const struct ky_slot *)(const void *)kymo_i_tls;
+	if (kymo_i_tls == &idle || slot_tid(slot) == 0 || !is_in_event(slot))
+		return;
+	for (uint32_t i = 0; i < FORKS_AT_ONCE && !forking_at; i++)
+		if (!atomic_exchange(&forking[i].taken, true)) {
+			forking[i].slot = *slot;
+			forking_at = (uint8_t)(i + 1);
+		}
+}
+
+void ky_writer_after_fork(bool child)
+{
+	if (forking_at && child) {
+		/* The child finishes the event when its handler returns: in this slot, and not in the parent's ring. */
+		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+		*slot = forking[forking_at - 1].slot;
+		for (uint32_t i = 0; i < KY_LEVELS; i++)
+			if (slot->level[i].ring)
+				ky_drum_keep(slot->level[i].ring);
+	}
+	if (forking_at)
+		atomic_store(&forking[forking_at - 1].taken, false);
+	forking_at = 0;
 }
 
 static void raise_slots_high(uint32_t count)
@@ -159,9 +220,8 @@ static void raise_slots_high(uint32_t count)
 		;
 }
 
-static struct ky_slot *take_slot(uint32_t tid)
+static struct ky_slot *take_free_slot(struct ky_slot *all, uint32_t tid)
 {
-	struct ky_slot *all = slots();
 	for (uint32_t i = 0; all && i < ky_limits.rings_max; i++) {
 		uint32_t nobody = 0;
 		/* Acquire pairs with the release store of tid in detach(). */
@@ -172,7 +232,42 @@ static struct ky_slot *take_slot(uint32_t tid)
 			return &all[i];
 		}
 	}
-	return take_dead_slot(all, tid);
+	return NULL;
+}
+
+static bool no_slot_is_free(void)
+{
+	return atomic_load(&slots_full) == atomic_load(&slots_freed) + 1;
+}
+
+/* Looking for dead threads is a system call for each: at all of them once in a thread, then now and then at some. */
+static struct ky_slot *take_slot(uint32_t tid)
+{
+	struct ky_slot *all = slots();
+	const uint32_t freed = atomic_load(&slots_freed);
+	struct ky_slot *slot = no_slot_is_free() ? NULL : take_free_slot(all, tid);
+	if (!slot) {
+		atomic_store(&slots_full, freed + 1);
+		slot = slotless ? take_dead_slot(all, tid, atomic_fetch_add(&looked_at, LOOKS),
+						 LOOKS)
+				: take_dead_slot(all, tid, 0, ky_limits.rings_max);
+	}
+	slotless = !slot;
+	return slot;
+}
+
+/*
+ * Report whether a thread that found no slot may look again: with each event that would take longer than the event. One
+ * thread looks for the dead ones, and not often.
+ */
+static bool may_look_again(const struct ky_drum *drum)
+{
+	if (!slotless || !no_slot_is_free())
+		return true;
+	const uint64_t now = ky_drum_ticks(drum);
+	uint64_t then = atomic_load_explicit(&looked_ticks, memory_order_relaxed);
+	return now - then >= LOOK_TICKS &&
+	       atomic_compare_exchange_strong(&looked_ticks, &then, now);
 }
 
 static void rename_blocks(struct ky_slot *slot)
@@ -198,16 +293,54 @@ static void use_given_name(void)
 	rename_blocks(slot);
 }
 
+/* Names that threads gave themselves while there was no drum. A thread's name is kept under its id; 0 is free. */
+#define EARLY_NAMES 16u
+static struct {
+	_Atomic uint32_t tid;
+	char name[KYMO_STRING_MAX + 1];
+} early_names[EARLY_NAMES];
+static _Atomic uint32_t early_count; /* how many there are, or more */
+
+static void keep_early_name(const char *name)
+{
+	const uint32_t tid = (uint32_t)ky_os_tid();
+	atomic_fetch_add(&early_count, 1);
+	for (uint32_t i = 0; i < EARLY_NAMES; i++) {
+		uint32_t free = 0;
+		if (atomic_load(&early_names[i].tid) != tid &&
+		    !atomic_compare_exchange_strong(&early_names[i].tid, &free, tid))
+			continue;
+		const size_t bytes = strnlen(name, KYMO_STRING_MAX);
+		memcpy(early_names[i].name, name, bytes);
+		early_names[i].name[bytes] = '\0';
+		return;
+	}
+}
+
+/* Use the name that the thread gave itself before there was a drum. */
+static void take_early_name(struct ky_drum *drum, uint32_t tid)
+{
+	for (uint32_t i = 0; atomic_load(&early_count) && i < EARLY_NAMES; i++) {
+		if (atomic_load(&early_names[i].tid) != tid)
+			continue;
+		const char *name = early_names[i].name;
+		given_name = ky_heap_thread_name(drum, name, strlen(name));
+		atomic_store(&early_names[i].tid, 0);
+		atomic_fetch_sub(&early_count, 1);
+	}
+}
+
 /* Give the slot to the thread. As soon as kymo_i_tls points to it, signal handlers use it, too. */
 static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 {
 	KY_ASSERT(slot_tid(slot) != 0 && attaching);
 	char comm[16];
 	ky_os_comm(comm);
-	slot->name = ky_heap_intern(drum, comm, strnlen(comm, sizeof(comm)));
+	slot->name = ky_heap_thread_name(drum, comm, strnlen(comm, sizeof(comm)));
 	memset(slot->level, 0, sizeof(slot->level));
 	for (uint32_t i = 0; i < KY_LEVELS; i++)
 		slot->level[i].level = i;
+	take_early_name(drum, slot_tid(slot));
 	if (exit_key_made)
 		pthread_setspecific(exit_key, slot);
 	/* A signal handler that finds the slot finds it complete. */
@@ -254,7 +387,7 @@ static struct ky_slot *own_slot(struct ky_drum *drum)
 			return slot;
 		ky_writer_leave(); /* wiped by fork */
 	}
-	return in_own_memory(drum) ? attach(drum) : NULL;
+	return may_look_again(drum) && in_own_memory(drum) ? attach(drum) : NULL;
 }
 
 static void lose(uint64_t *counter)
@@ -670,13 +803,16 @@ void kymo_thread_name(const char *name)
 {
 	const int saved_errno = errno;
 	struct ky_drum *drum = ky_drum_get();
-	const uint32_t string = drum && name && in_own_memory(drum)
-					? ky_heap_intern(drum, name, strnlen(name, KYMO_STRING_MAX))
-					: 0;
+	const uint32_t string =
+		drum && name && in_own_memory(drum)
+			? ky_heap_thread_name(drum, name, strnlen(name, KYMO_STRING_MAX))
+			: 0;
 	if (string) {
 		own_slot(drum); /* first: in a forked child it forgets the parent's name */
 		given_name = string;
 		use_given_name();
 	}
+	if (!drum && name && !ky_drum_failed())
+		keep_early_name(name);
 	errno = saved_errno;
 }

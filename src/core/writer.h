@@ -41,6 +41,12 @@ void ky_writer_unload(void);
 void ky_writer_forget(void);
 /* Leave the calling thread's slot, which is the parent's: by the thread that forked. */
 void ky_writer_leave(void);
+/*
+ * Around a fork, by the thread that forks. When it does so in a handler that interrupted an event, both processes finish
+ * that event: the child, as it is in the parent's rings, out of sight.
+ */
+void ky_writer_before_fork(void);
+void ky_writer_after_fork(bool child);
 
 /* Called in an event's thread after the slow path recorded it, if set: the marker backend. slot is the thread's. */
 typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values,

@@ -193,7 +193,7 @@ void ky_made_drum_thread(struct ky_made_drum *drum, pid_t tid, const char *name)
 {
 	struct writer *w = writer_of(drum, tid);
 	if (w)
-		w->name = ky_heap_intern(&drum->drum, name, strnlen(name, KY_TEXT_BYTES_MAX));
+		w->name = ky_heap_thread_name(&drum->drum, name, strnlen(name, KY_TEXT_BYTES_MAX));
 }
 
 /*

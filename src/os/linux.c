@@ -122,6 +122,12 @@ void *ky_os_map(int fd, uint64_t bytes, void *fixed)
 	return NULL;
 }
 
+void ky_os_map_privately(int fd, uint64_t bytes, void *fixed)
+{
+	(void)mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+		   fd, 0);
+}
+
 void ky_os_unmap(void *at, uint64_t bytes)
 {
 	munmap(at, bytes);
@@ -317,13 +323,47 @@ bool ky_os_is_drum(int fd)
 	return is;
 }
 
+static uint64_t rotate(uint64_t word, int bits)
+{
+	return word << bits | word >> (64 - bits);
+}
+
+static void sip_rounds(uint64_t v[4], int rounds)
+{
+	for (int i = 0; i < rounds; i++) {
+		v[0] += v[1];
+		v[2] += v[3];
+		v[1] = rotate(v[1], 13) ^ v[0];
+		v[3] = rotate(v[3], 16) ^ v[2];
+		v[0] = rotate(v[0], 32) + v[3];
+		v[2] += v[1];
+		v[1] = rotate(v[1], 17) ^ v[2];
+		v[3] = rotate(v[3], 21) ^ v[0];
+		v[2] = rotate(v[2], 32);
+	}
+}
+
+/*
+ * From the kernel's random bytes, which each exec draws anew. They are also glibc's stack canary and pointer guard, so
+ * they are the key of a hash that does not reveal it: SipHash-2-4 of one word.
+ */
 uint64_t ky_os_image(void)
 {
-	const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
-	uint64_t word = 0;
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	const uint64_t words[] = {0x6b796d6f, UINT64_C(8) << 56}; /* the message, its length */
+	uint64_t key[2] = {0, 0};
 	if (random)
-		memcpy(&word, random, sizeof(word));
-	return word;
+		memcpy(key, random, sizeof(key));
+	uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
+			 key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
+	for (int i = 0; i < 2; i++) {
+		v[3] ^= words[i];
+		sip_rounds(v, 2);
+		v[0] ^= words[i];
+	}
+	v[2] ^= 0xff;
+	sip_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 int ky_os_each_drum(int (*visit)(int fd, void *context), void *context)

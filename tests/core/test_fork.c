@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -428,6 +429,123 @@ static void a_fork_while_the_drum_is_being_made_does_not_block_the_child(void **
 		assert_int_equal(in_child(forked_while_making), 0);
 }
 
+/* A fork in a handler that interrupted an event: both processes finish the event. */
+static pid_t forked_pid;
+static bool trace_in_handler;
+
+static void fork_in_handler(int signal)
+{
+	(void)signal;
+	forked_pid = fork();
+	CHECK(forked_pid >= 0);
+	if (forked_pid == 0 && trace_in_handler)
+		trace(2, 10);
+}
+
+static void fork_in_event(void)
+{
+	small_drum();
+	trace(1, 10);
+	CHECK(signal(SIGUSR1, fork_in_handler) != SIG_ERR);
+	struct kymo_i_writer *const w = kymo_i_tls;
+	uint64_t *const event = (uint64_t *)kymo_i_park(w);
+	raise(SIGUSR1);
+	if (forked_pid > 0) {
+		wait_for(forked_pid);
+		CHECK(event[0] == 0 && event[1] == 0);
+	}
+	/* As the fast path does it; the event before has the same header. */
+	event[1] = 1;
+	event[0] = event[-2];
+	w->ky_events++;
+	w->ky_pos = (uintptr_t)(event + 2);
+	if (forked_pid == 0) {
+		trace(2, 3000);
+		uint64_t counts[4] = {0};
+		const struct readback totals = readback(count_marked, counts);
+		CHECK(counts[1] == 0 && totals.damaged == 0);
+		CHECK(totals.events + totals.lost == 3000u + (trace_in_handler ? 10u : 0u));
+		_exit(0);
+	}
+	trace(1, 5);
+	expect(16, 0);
+}
+
+static void fork_in_event_and_trace(void)
+{
+	trace_in_handler = true;
+	fork_in_event();
+}
+
+static void a_child_finishes_its_parents_event_out_of_sight(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(fork_in_event), 0);
+	assert_int_equal(in_child(fork_in_event_and_trace), 0);
+}
+
+/* The same with real signals: in the slow path, too. */
+static volatile sig_atomic_t forks, is_child;
+
+static void fork_at_times(int signal)
+{
+	(void)signal;
+	const pid_t pid = is_child ? -1 : fork();
+	if (pid == 0)
+		is_child = 1;
+	if (pid > 0)
+		wait_for(pid);
+	if (pid >= 0)
+		forks++;
+}
+
+struct numbers {
+	uint32_t next;
+};
+
+static void check_number(void *context, const struct ky_event *e)
+{
+	struct numbers *numbers = context;
+	if (e->kind == KYMO_KIND_LOST)
+		return;
+	const uint32_t number = (uint32_t)readback_arg(e, "number")->value.u;
+	CHECK(number >= numbers->next);
+	CHECK((uint32_t)readback_arg(e, "inverse")->value.u == ~number);
+	numbers->next = number + 1;
+}
+
+static void fork_storm(void)
+{
+	ky_limits.ring_bytes = KY_RING_BYTES_MIN;
+	ky_limits.total_bytes = 1u << 20;
+	ky_limits.categories = "*";
+	struct sigaction action = {.sa_handler = fork_at_times, .sa_flags = SA_RESTART};
+	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	uint32_t number = 0;
+	while (forks < 100 && !is_child) {
+		KYMO_INSTANT("net", "numbered", "number", number, "inverse", ~number);
+		number++;
+	}
+	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+	for (uint32_t i = 0; i < 2000; i++, number++)
+		KYMO_INSTANT("net", "numbered", "number", number, "inverse", ~number);
+	struct numbers numbers = {0};
+	const struct readback totals = readback(check_number, &numbers);
+	CHECK(totals.damaged == 0 && numbers.next == number);
+	if (is_child)
+		_exit(0);
+}
+
+static void forks_in_handlers_damage_no_events(void **state)
+{
+	(void)state;
+	if (thread_sanitized())
+		skip();
+	assert_int_equal(in_child(fork_storm), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +560,8 @@ int main(void)
 		cmocka_unit_test(a_child_that_can_have_no_drum_runs_on),
 		cmocka_unit_test(a_child_has_not_the_name_of_the_parents_thread),
 		cmocka_unit_test(a_fork_while_the_drum_is_being_made_does_not_block_the_child),
+		cmocka_unit_test(a_child_finishes_its_parents_event_out_of_sight),
+		cmocka_unit_test(forks_in_handlers_damage_no_events),
 	};
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include <cmocka.h>
 
@@ -189,6 +190,50 @@ static void strings_without_room_are_counted(void **state)
 	assert_int_equal(in_child(strings_full), 0);
 }
 
+/* Threads with names of their own, more than the heap has room for; then a trace point is used for the first time. */
+static void names_full(void)
+{
+	ky_limits.heap_bytes = 64u << 10;
+	ky_limits.categories = "*";
+	struct ky_drum *drum = ky_drum_get();
+	for (uint32_t i = 0; i < 5000; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "worker number %u", i);
+		kymo_thread_name(text);
+	}
+	const struct ky_drum_header *header = drum->header;
+	CHECK(header->refused_names > 0 && header->refused_names < 5000);
+	CHECK(header->names_used <= header->heap_bytes / KY_NAMES_PART);
+	for (uint32_t i = 0; i < 20; i++)
+		KYMO_INSTANT("late", "registered late", "number", i);
+	const struct readback totals = readback(NULL, NULL);
+	CHECK(totals.events == 20 && totals.lost == 0);
+	CHECK(header->refused_strings + header->refused_sites + header->refused_categories == 0);
+}
+
+static void names_of_threads_leave_room_for_trace_points(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(names_full), 0);
+}
+
+/* The kernel's random bytes are glibc's secrets: none of them is in the drum. */
+static void find_secrets(void)
+{
+	const struct ky_drum *drum = ky_drum_get();
+	const uint8_t *secrets = (const uint8_t *)getauxval(AT_RANDOM);
+	CHECK(drum && secrets && drum->header->image != 0);
+	for (uint64_t at = 0; at + 4 <= drum->header->space_at; at++)
+		for (uint32_t i = 0; i + 4 <= 16; i += 4)
+			CHECK(memcmp(drum->base + at, secrets + i, 4) != 0);
+}
+
+static void a_drum_reveals_no_stack_canary(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(find_secrets), 0);
+}
+
 /* A recorder's globs reach categories that come later, and leave with it. */
 /* Another thread has added the category and was held up before it asked the recorders. */
 static void half_added(void)
@@ -241,6 +286,8 @@ int main(void)
 		cmocka_unit_test(a_trace_point_without_room_is_counted_and_its_events_are_kept),
 		cmocka_unit_test(a_category_without_room_is_counted_and_stays_off),
 		cmocka_unit_test(strings_without_room_are_counted),
+		cmocka_unit_test(names_of_threads_leave_room_for_trace_points),
+		cmocka_unit_test(a_drum_reveals_no_stack_canary),
 		cmocka_unit_test(a_recorder_switches_categories_on_and_off),
 		cmocka_unit_test(a_category_that_another_thread_is_adding_is_on_at_once),
 	};

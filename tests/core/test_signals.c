@@ -373,6 +373,27 @@ static void a_name_given_while_a_thread_gets_its_slot_is_kept(void **state)
 	assert_int_equal(in_child(fault_while_attaching), 0);
 }
 
+/* The thread that makes the drum faults on the globs, and its handler gives it a name: there is no drum yet. */
+static void fault_while_making(void)
+{
+	char *globs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(globs != MAP_FAILED);
+	small_drum();
+	globs[0] = '*';
+	ky_limits.categories = globs;
+	part.data = globs;
+	part.bytes = 4096;
+	trace_and_fault(NULL);
+	const struct readback totals = readback(check_named, NULL);
+	CHECK(totals.events == 1 && totals.events + totals.lost == written);
+}
+
+static void a_name_given_while_the_drum_is_made_is_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(fault_while_making), 0);
+}
+
 /*
  * Handlers that do not return: they jump out of the event that they interrupted, as siglongjmp, an exception or a
  * cancellation does.
@@ -532,6 +553,7 @@ int main(void)
 		cmocka_unit_test(levels_too_deep_are_counted),
 		cmocka_unit_test(a_handler_that_traces_first_shares_its_threads_ring),
 		cmocka_unit_test(a_name_given_while_a_thread_gets_its_slot_is_kept),
+		cmocka_unit_test(a_name_given_while_the_drum_is_made_is_kept),
 		cmocka_unit_test(threads_that_leave_events_recover),
 		cmocka_unit_test(events_on_a_signal_stack_leave_the_interrupted_one_alone),
 		cmocka_unit_test(handlers_that_jump_away_damage_none),

@@ -6,13 +6,18 @@
 #include "readback.h"
 
 #include <kymo/kymo.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -284,6 +289,105 @@ static void a_name_is_kept_until_there_is_a_slot_for_it(void **state)
 	assert_int_equal(in_child(named_without_slot), 0);
 }
 
+/* Counts the calls that ask whether a thread lives: the kernel hands each over as a signal. */
+static _Atomic uint64_t questions;
+
+static void on_question(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	ucontext_t *const machine = context;
+#if defined(__x86_64__)
+	machine->uc_mcontext.gregs[REG_RAX] = 0; /* it does */
+#elif defined(__aarch64__)
+	machine->uc_mcontext.regs[0] = 0;
+#endif
+	questions++;
+}
+
+static bool count_questions(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	struct sigaction action = {.sa_sigaction = on_question, .sa_flags = SA_SIGINFO};
+	return sigaction(SIGSYS, &action, NULL) == 0 &&
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+#define MANY 200000u
+
+static void *trace_many(void *context)
+{
+	for (uint32_t i = 0; i < MANY; i++)
+		KYMO_INSTANT("net", "event", "number", i, "inverse", ~i);
+	return context;
+}
+
+static void *hold_room(void *context)
+{
+	trace_and_return(context);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* A thread that finds all slots, or all rings, in use asks once whether their threads live, and not with each event. */
+static void trace_without_room(void)
+{
+	pthread_t threads[4], extra;
+	if (!count_questions())
+		exit(77);
+	pthread_barrier_init(&barrier, NULL, 5);
+	for (uintptr_t i = 0; i < 4; i++)
+		CHECK(pthread_create(&threads[i], NULL, hold_room, (void *)i) == 0);
+	pthread_barrier_wait(&barrier);
+	CHECK(pthread_create(&extra, NULL, trace_many, NULL) == 0);
+	pthread_join(extra, NULL);
+	CHECK(ky_drum_peek()->header->lost_ringless == MANY);
+	CHECK(questions > 0 && questions < MANY / 2);
+	/* A slot that is given back is used again. */
+	pthread_barrier_wait(&barrier);
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	run_threads(trace_and_return, 1, 1);
+	CHECK(ky_drum_peek()->header->lost_ringless == MANY);
+}
+
+static void trace_without_slot(void)
+{
+	small_drum(4);
+	trace_without_room();
+}
+
+static void trace_without_ring(void)
+{
+	small_drum(64);
+	ky_limits.total_bytes = 4 * KY_RING_BYTES_MIN;
+	trace_without_room();
+}
+
+static void events_without_room_ask_no_system(void **state)
+{
+	(void)state;
+	if (sanitized())
+		skip();
+	void (*const bodies[])(void) = {trace_without_slot, trace_without_ring};
+	for (size_t i = 0; i < 2; i++) {
+		const int code = in_child(bodies[i]);
+		if (code == 77) {
+			print_message("the kernel has no seccomp filters\n");
+			skip();
+		}
+		assert_int_equal(code, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +398,7 @@ int main(void)
 		cmocka_unit_test(a_reader_of_rings_being_overwritten_accounts_for_every_event),
 		cmocka_unit_test(a_thread_keeps_its_name_while_it_ends),
 		cmocka_unit_test(a_name_is_kept_until_there_is_a_slot_for_it),
+		cmocka_unit_test(events_without_room_ask_no_system),
 	};
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

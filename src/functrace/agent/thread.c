@@ -150,7 +150,7 @@ static uint32_t own_name(const struct ky_agent_home *home)
 	while (bytes < sizeof(name) && name[bytes])
 		bytes++;
 	struct ky_drum drum = drum_of(home);
-	return drum.header->magic == KY_DRUM_MAGIC ? ky_heap_intern(&drum, name, bytes) : 0;
+	return drum.header->magic == KY_DRUM_MAGIC ? ky_heap_thread_name(&drum, name, bytes) : 0;
 }
 
 /* Prepare a state. Return false when kymo has attached once more in between: then the state is free. */

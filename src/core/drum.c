@@ -491,7 +491,10 @@ void ky_drum_keep(const struct ky_drum_ring *ring)
 	const uint32_t rings = (uint32_t)(ring - drum.rings) + 1;
 	kept_space = space > kept_space ? space : kept_space;
 	kept_rings = rings > kept_rings ? rings : kept_rings;
-	ky_os_map_privately(drum.fd, drum.bytes, drum.base);
+	/* Rings and their entries. What the event adds to the heap stays common, as the child's copy of it will need it. */
+	const struct ky_drum_header *h = drum.header;
+	ky_os_map_privately(drum.fd, h->rings_at, h->heap_at - h->rings_at, drum.base);
+	ky_os_map_privately(drum.fd, h->space_at, drum.bytes - h->space_at, drum.base);
 }
 
 void ky_drum_after_fork(void)

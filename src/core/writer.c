@@ -420,6 +420,8 @@ static struct ky_ring_writer *hold_writer(struct ky_drum *drum, struct ky_slot *
 		const enum ky_parked_hold held = ky_parked_hold(drum, w, frame);
 		if (held == KY_PARKED_BUSY)
 			continue;
+		if (slot_tid(slot) == 0) /* wiped: a handler forked since the slot was chosen */
+			return NULL;
 		KY_ASSERT(w->level == i && w->at <= w->pub.ky_end);
 		for (uint32_t above = i + 1; held == KY_PARKED_TAKEN && above < KY_LEVELS; above++)
 			ky_parked_clean(drum, &slot->level[above], frame);

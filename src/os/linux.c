@@ -122,10 +122,10 @@ void *ky_os_map(int fd, uint64_t bytes, void *fixed)
 	return NULL;
 }
 
-void ky_os_map_privately(int fd, uint64_t bytes, void *fixed)
+void ky_os_map_privately(int fd, uint64_t at, uint64_t bytes, uint8_t *base)
 {
-	(void)mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
-		   fd, 0);
+	(void)mmap(base + at, bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, (off_t)at);
 }
 
 void ky_os_unmap(void *at, uint64_t bytes)
@@ -344,7 +344,7 @@ static void sip_rounds(uint64_t v[4], int rounds)
 }
 
 /*
- * From the kernel's random bytes, which each exec draws anew. They are also glibc's stack canary and pointer guard, so
+ * From the kernel's random bytes, which are others after each exec. They are also glibc's stack canary and pointer guard, so
  * they are the key of a hash that does not reveal it: SipHash-2-4 of one word.
  */
 uint64_t ky_os_image(void)

@@ -490,13 +490,12 @@ static volatile sig_atomic_t forks, is_child;
 static void fork_at_times(int signal)
 {
 	(void)signal;
+	forks++;
 	const pid_t pid = is_child ? -1 : fork();
 	if (pid == 0)
 		is_child = 1;
 	if (pid > 0)
 		wait_for(pid);
-	if (pid >= 0)
-		forks++;
 }
 
 struct numbers {

@@ -189,6 +189,10 @@ static int parse_time_limit(struct ky_trigger *trigger, const char *rest, const 
 	const char *limit = parse_event(trigger, rest, ">", example, message);
 	if (!limit)
 		return -EINVAL;
+	if (ky_quantity_lacks_unit(limit))
+		return ky_capture_fail(message, -EINVAL,
+				       "--trigger %s: '%s' has no unit: try %sms or %sus",
+				       trigger->text, limit, limit, limit);
 	if (!ky_quantity_parse_duration(limit, &trigger->limit_ns) || trigger->limit_ns <= 0)
 		return ky_capture_fail(message, -EINVAL,
 				       "--trigger %s: '%s' is not a duration above zero: try "

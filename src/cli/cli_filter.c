@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 #include "formats/load.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,9 +47,11 @@ const struct ky_choice *ky_cli_formats(void)
 	return formats;
 }
 
+/* Parse a time; one of the trace's clock ('@') may be plain nanoseconds. */
 static bool parse_time(const char *text, int64_t *ns)
 {
-	return ky_quantity_parse_duration(text + (*text == '@'), ns);
+	return *text == '@' ? ky_quantity_parse_ns(text + 1, ns)
+			    : ky_quantity_parse_duration(text, ns);
 }
 
 /* Return where a time counts from: '+' the trace's beginning, '-' its end, '@' 0. */
@@ -59,25 +60,18 @@ static char base_of(const char *text)
 	return *text == '@' || *text == '-' ? *text : '+';
 }
 
-/* Report whether the unit is missing: a number alone would be nanoseconds, which is rarely meant. */
-static bool lacks_unit(const char *text, int64_t ns)
-{
-	return *text != '@' && ns && isdigit((unsigned char)text[strlen(text) - 1]);
-}
-
 int ky_cli_filter_check(const struct ky_cli_filter *filter)
 {
 	const char *const times[2] = {filter->from, filter->to};
 	int64_t ns[2] = {0, 0};
 	for (unsigned i = 0; i < 2; i++) {
 		const char *const option = i ? "to" : "from";
+		if (times[i] && ky_quantity_lacks_unit(times[i]))
+			return ky_options_no_unit(option, times[i]);
 		if (times[i] && !parse_time(times[i], &ns[i]))
 			return ky_cli_usage(
 				"--%s %s is not a time: use 1.5s, 200ms, -1s or @123456789", option,
 				times[i]);
-		if (times[i] && lacks_unit(times[i], ns[i]))
-			return ky_cli_usage("--%s %s has no unit: %ss, %sms, %sns?", option,
-					    times[i], times[i], times[i], times[i]);
 	}
 	if (times[0] && times[1] && base_of(times[0]) == base_of(times[1]) && ns[1] <= ns[0])
 		return ky_cli_usage("--to %s is not after --from %s", times[1], times[0]);

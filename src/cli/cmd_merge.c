@@ -204,7 +204,11 @@ static bool take_offset(const char *text, struct ky_merge_input *inputs, uint32_
 	const char *equals = strrchr(text, '=');
 	const char *time = equals ? equals + 1 : NULL;
 	int64_t ns;
-	if (!time || !ky_quantity_parse_duration(time + (*time == '+'), &ns)) {
+	if (time && ky_quantity_lacks_unit(time)) {
+		ky_options_no_unit("offset", text);
+		return false;
+	}
+	if (!time || !ky_quantity_parse_duration(time, &ns)) {
 		ky_cli_usage("--offset %s is not FILE=TIME: use b.json=+1.5ms", text);
 		return false;
 	}

@@ -114,9 +114,17 @@ static int take_number(const struct ky_option *option, uint32_t *to)
 	return 0;
 }
 
+int ky_options_no_unit(const char *option, const char *time)
+{
+	return ky_cli_usage("--%s %s has no unit: %ss, %sms, %sns?", option, time, time, time,
+			    time);
+}
+
 static int take_duration(const struct ky_option *option, uint64_t *to)
 {
 	int64_t value;
+	if (ky_quantity_lacks_unit(optarg))
+		return ky_options_no_unit(option->name, optarg);
 	if (!ky_quantity_parse_duration(optarg, &value) || value < (int64_t)option->least)
 		return ky_cli_usage("--%s %s is not a time: use 10ms, 2s or 500us", option->name,
 				    optarg);

@@ -133,6 +133,8 @@ int ky_verb_unknown(const char *name);
 int ky_options_read(void *command, int argc, char **argv);
 /* Read a size as people type it: "64k", "10M", "2G", "1000". False: it is not one. */
 bool ky_options_parse_size(const char *text, uint64_t *bytes);
+/* Report that the time of an option has no unit; return KY_EXIT_USAGE. */
+int ky_options_no_unit(const char *option, const char *time);
 /* Write "a, b or c": all choices, into text. Return text. */
 const char *ky_options_list(const struct ky_choice *choices, char *text, size_t bytes);
 

@@ -121,7 +121,7 @@ static bool is_digit(char c)
  * Not strtod(), which takes the locale's comma, "inf" and hexadecimals, and has too few digits
  * for a time since 1970: what is before the point is counted exactly.
  */
-bool ky_quantity_parse_duration(const char *text, int64_t *ns)
+bool ky_quantity_parse_ns(const char *text, int64_t *ns)
 {
 	const bool negative = *text == '-';
 	const char *at = text + (*text == '-' || *text == '+');
@@ -147,4 +147,17 @@ bool ky_quantity_parse_duration(const char *text, int64_t *ns)
 		return false;
 	*ns = negative ? -whole : whole;
 	return true;
+}
+
+bool ky_quantity_lacks_unit(const char *text)
+{
+	int64_t ns;
+	const size_t bytes = strlen(text);
+	return bytes && strchr("0123456789.", text[bytes - 1]) && ky_quantity_parse_ns(text, &ns) &&
+	       ns;
+}
+
+bool ky_quantity_parse_duration(const char *text, int64_t *ns)
+{
+	return !ky_quantity_lacks_unit(text) && ky_quantity_parse_ns(text, ns);
 }

@@ -20,7 +20,11 @@ const char *ky_quantity_bytes(char *buf, uint64_t bytes);
 #define KY_QUANTITY_DATE_BYTES 48
 /* Write a time since 1970 as "2026-11-15T12:00:00.123456789Z" to KY_QUANTITY_DATE_BYTES of buf, and return buf. */
 const char *ky_quantity_date(char *buf, int64_t ns);
-/* Parse "1.5ms", "200us", "3s" or "10" (ns); false for anything else. */
+/* Parse "1.5ms", "200us", "3s" or "0"; false for anything else, and for a number without a unit. */
 bool ky_quantity_parse_duration(const char *text, int64_t *ns);
+/* Parse the same; a number without a unit is nanoseconds. */
+bool ky_quantity_parse_ns(const char *text, int64_t *ns);
+/* Report whether it is a time but for its unit. 0 needs none. */
+bool ky_quantity_lacks_unit(const char *text);
 
 #endif

@@ -115,7 +115,7 @@ static void durations(void **state)
 	check_limit("gap:net/recv>200us", 200000);
 	check_limit("gap:net/recv>200\u00b5s", 200000);
 	check_limit("gap:net/recv>2min", 120000000000);
-	check_limit("gap:net/recv>10", 10);
+	check_limit("gap:net/recv>10ns", 10);
 }
 
 static void check_value(const char *text, double limit, bool below)
@@ -171,6 +171,7 @@ static void what_is_wrong_is_said_with_what_is_right(void **state)
 	check_refused("span:net/recv>", "not a duration");
 	check_refused("span:net/recv>5parsecs", "not a duration");
 	check_refused("span:net/recv>0", "above zero");
+	check_refused("gap:net/recv>10", "has no unit: try 10ms");
 	check_refused("span:net/recv>-5ms", "above zero");
 	check_refused("span:net/recv<5ms", "'>'");
 	check_refused("span:net,db/recv>5ms", "one category");

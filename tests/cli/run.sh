@@ -202,6 +202,12 @@ run report --limit 1 a.json
 report "report: a limit" $?
 refuses "report: a bad time" 2 "is not a time" report --from soon a.json
 refuses "report: a time without a unit" 2 "has no unit" report --from 1 a.json
+refuses "attach: a time without a unit" 2 "--duration 1 has no unit: 1s, 1ms, 1ns?" attach -p 1 --duration 1
+refuses "run: a time without a unit" 2 "has no unit" run --before 10 --trigger api -- true
+refuses "run: a trigger's time without a unit" 2 "'5' has no unit: try 5ms" run --trigger 'span:a/b>5' -- true
+refuses "split: a time without a unit" 2 "has no unit" split --every 5 a.json
+refuses "snapshot: a time without a unit" 2 "has no unit" snapshot --last 1.5 -p 1
+refuses "merge: a time without a unit" 2 "has no unit" merge -o m.json --offset b.json=+5 a.json b.json
 prints "report: 0 needs none, a time of the clock neither" 0 "request" report --from 0 --to @999999999 a.json
 refuses "report: a range that ends before it begins" 2 "is not after" report --from 2ms --to 1ms a.json
 refuses "report: a bad order" 2 "--sort size is not known: use count, total" report --sort size a.json

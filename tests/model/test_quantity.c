@@ -34,7 +34,7 @@ static void durations_are_parsed_exactly(void **state)
 	static const struct {
 		const char *text;
 		int64_t ns;
-	} good[] = {{"10", 10},        {"10ns", 10},       {"1.5ms", 1500000},
+	} good[] = {{"+10ns", 10},     {"10ns", 10},       {"1.5ms", 1500000},
 		    {"200us", 200000}, {"3s", 3000000000}, {"0", 0}};
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		assert_true(ky_quantity_parse_duration(good[i].text, &ns));
@@ -44,6 +44,22 @@ static void durations_are_parsed_exactly(void **state)
 		"", "x", "1,5ms", "inf", "0x10", "5 parsecs", "99999999999999999999s"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_false(ky_quantity_parse_duration(bad[i], &ns));
+}
+
+static void a_time_needs_a_unit(void **state)
+{
+	(void)state;
+	int64_t ns;
+	static const char *const bare[] = {"10", "-10", "1.5", "5."};
+	for (size_t i = 0; i < sizeof(bare) / sizeof(*bare); i++) {
+		assert_false(ky_quantity_parse_duration(bare[i], &ns));
+		assert_true(ky_quantity_lacks_unit(bare[i]));
+	}
+	static const char *const other[] = {"0", "-0", "0.0", "10ns", "x", "", "1x"};
+	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)
+		assert_false(ky_quantity_lacks_unit(other[i]));
+	assert_true(ky_quantity_parse_ns("10", &ns));
+	assert_int_equal(ns, 10);
 }
 
 static void repetitions_multiply(void **state)
@@ -67,6 +83,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_have_three_digits),
 		cmocka_unit_test(durations_are_parsed_exactly),
+		cmocka_unit_test(a_time_needs_a_unit),
 		cmocka_unit_test(repetitions_multiply),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

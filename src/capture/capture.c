@@ -250,18 +250,42 @@ static int open_all(struct ky_capture *capture)
 
 /* ---- starting ---- */
 
+/*
+ * Trace the program that is about to begin, where a source needs it held at its entry point. Return -errno with a
+ * message when that is forbidden and a source cannot do without: then the program must not run.
+ */
+static int hold_program(struct ky_capture *capture)
+{
+	if (!ky_source_any_holds(capture))
+		return 0;
+	const int error = ky_child_hold(&capture->child);
+	return error ? ky_source_functions_unheld(capture, error) : 0;
+}
+
+/* A program that ended before a source was ready has run all the same: its exit code is the answer. */
+static bool ended_early(struct ky_capture *capture, int error, const char *message)
+{
+	if (error != -ESRCH || !ky_child_reap(&capture->child))
+		return false;
+	ky_source_note(capture, "the program ended before it could be traced: %s", message);
+	return true;
+}
+
 static int start_program(struct ky_capture *capture)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	if (ky_processes_add(capture->processes, capture->child.pid, message))
 		ky_source_note(capture, "the program's children are not followed: %s", message);
-	int error = ky_child_exec(&capture->child, capture->options->command[0],
-				  ky_source_any_holds(capture), capture->message);
+	int error = hold_program(capture);
+	if (error)
+		return error;
+	error = ky_child_exec(&capture->child, capture->options->command[0],
+			      ky_source_any_holds(capture), capture->message);
 	capture->facts->exec_failed = error != 0;
 	if (error)
 		return error;
 	error = ky_source_add_all(capture, capture->child.pid, KY_SOURCE_PROGRAM, message);
-	if (error) {
+	if (error && !ended_early(capture, error, message)) {
 		ky_child_end(&capture->child);
 		return ky_capture_fail(capture->message, error, "%s", message);
 	}

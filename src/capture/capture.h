@@ -93,6 +93,8 @@ struct ky_capture_facts {
 	uint32_t snapshots;
 	uint64_t damaged; /* places in drums that are corrupt */
 	bool kernel_on, samples_on, functions_on;
+	/* patch: names like those asked for, when no function had such a name so far; "": some had */
+	char functions_alike[256];
 	bool functions_impossible; /* on this machine or in this program; the message has the reason */
 	struct ky_functrace_facts functions;
 	struct ky_capture_hot hot[KY_CAPTURE_HOT_MAX];

@@ -125,16 +125,40 @@ static bool exchange(pid_t pid, uint64_t at, uint64_t word)
 }
 
 #if TRAP_MASK
+#if defined(__x86_64__)
+/* These have the 64-bit registers of a 32-bit program, too. */
+static bool get_registers(pid_t pid, struct user_regs_struct *regs)
+{
+	return ptrace(PTRACE_GETREGS, pid, NULL, regs) == 0;
+}
+
+static bool set_registers(pid_t pid, struct user_regs_struct *regs)
+{
+	return ptrace(PTRACE_SETREGS, pid, NULL, regs) == 0;
+}
+#else
+static bool get_registers(pid_t pid, struct user_regs_struct *regs)
+{
+	struct iovec all = {regs, sizeof(*regs)};
+	return ptrace(PTRACE_GETREGSET, pid, (void *)(uintptr_t)NT_PRSTATUS, &all) == 0 &&
+	       all.iov_len == sizeof(*regs);
+}
+
+static bool set_registers(pid_t pid, struct user_regs_struct *regs)
+{
+	struct iovec all = {regs, sizeof(*regs)};
+	return ptrace(PTRACE_SETREGSET, pid, (void *)(uintptr_t)NT_PRSTATUS, &all) == 0;
+}
+#endif
+
 /* Go back to the breakpoint's address; return false when it is stopped elsewhere. */
 static bool go_back(pid_t pid, uint64_t entry)
 {
 	struct user_regs_struct regs;
-	struct iovec all = {&regs, sizeof(regs)};
-	if (ptrace(PTRACE_GETREGSET, pid, (void *)(uintptr_t)NT_PRSTATUS, &all) != 0 ||
-	    PC(regs) != entry + PC_BEHIND)
+	if (!get_registers(pid, &regs) || PC(regs) != entry + PC_BEHIND)
 		return false;
 	PC(regs) = entry;
-	return ptrace(PTRACE_SETREGSET, pid, (void *)(uintptr_t)NT_PRSTATUS, &all) == 0;
+	return set_registers(pid, &regs);
 }
 
 /*
@@ -144,7 +168,9 @@ static bool go_back(pid_t pid, uint64_t entry)
  */
 static int run_to_entry(pid_t pid, int *status)
 {
-	const uint64_t entry = ky_proc_aux_value(pid, AT_ENTRY);
+	struct user_regs_struct regs;
+	/* A program of another kind, whose registers are not these, has another breakpoint. */
+	const uint64_t entry = get_registers(pid, &regs) ? ky_proc_aux_value(pid, AT_ENTRY) : 0;
 	errno = 0;
 	const uint64_t word =
 		entry ? (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, (void *)(uintptr_t)entry, NULL) : 0;
@@ -307,12 +333,19 @@ static void hold_at_entry(struct ky_child *child)
 		ky_child_ended(child, status);
 }
 
+int ky_child_hold(struct ky_child *child)
+{
+	const int error = child->traced ? 0 : ky_child_hold_begin(child->pid);
+	child->traced = !error;
+	return error;
+}
+
 int ky_child_exec(struct ky_child *child, const char *word, bool hold,
 		  char message[KY_CAPTURE_MESSAGE_BYTES])
 {
 	int error = 0;
 	ssize_t got;
-	const bool traced = hold && ky_child_hold_begin(child->pid) == 0;
+	const bool traced = hold && ky_child_hold(child) == 0;
 	const ssize_t let = write(child->go, "", 1);
 	if (traced && let == 1)
 		hold_at_entry(child);

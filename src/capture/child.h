@@ -24,7 +24,8 @@ struct ky_child {
 	int failed; /* the errno of exec; closed when exec succeeded */
 	int status; /* as waitpid() has it, once it ended */
 	bool running;
-	bool held; /* stopped at its entry point, until ky_child_release() */
+	bool traced; /* ky_child_hold() succeeded */
+	bool held;   /* stopped at its entry point, until ky_child_release() */
 };
 
 struct ky_child_options {
@@ -44,6 +45,8 @@ int ky_child_find(const char *word, char *path, size_t room);
 
 int ky_child_fork(struct ky_child *child, const struct ky_child_options *options,
 		  char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Trace the child, so that it can be held. Return 0, or -errno: it cannot be held. */
+int ky_child_hold(struct ky_child *child);
 /*
  * Let the child go, and wait until it is the program. Return 0, or -errno of exec with a message;
  * then the child is gone. With hold it is stopped at the program's entry point, if possible.

@@ -151,6 +151,11 @@ void ky_source_drums_forget(struct ky_capture *capture, pid_t pid);
 /* Return the latest kymo_mark_start() after since_ns; 0: none. */
 uint64_t ky_source_drums_mark(const struct ky_capture *capture, uint64_t since_ns);
 
+/*
+ * source_functions.c: the program cannot be held at its entry point (error). Return 0 when functions can be traced
+ * all the same, or are not; otherwise -ENOTSUP with the capture's message.
+ */
+int ky_source_functions_unheld(struct ky_capture *capture, int error);
 /* source_functions.c: handle the end of a process that the processes did not report. */
 void ky_source_functions_ended(struct ky_capture *capture, pid_t pid);
 

@@ -8,7 +8,9 @@
  *
  * A forked child inherits the jumps, and writes into its parent's drum.
  */
+#include "capture/fail.h"
 #include "capture/source.h"
+#include "capture/symbol_list.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,6 +64,67 @@ static void note_engine(const struct ky_source *source)
 		ky_bundle_note(capture->bundle, line);
 }
 
+/* ---- names that no function has ---- */
+
+/* The names nearest to a list of globs, of which each is compared without its prefix. */
+struct alike {
+	char wanted[64];
+	bool module; /* compare names of modules */
+	const char *last;
+	struct ky_symbol_match_alike names;
+};
+
+static void compare(void *context, const char *module, const char *function)
+{
+	struct alike *const alike = context;
+	if (!alike->module)
+		ky_symbol_match_alike_note(&alike->names, alike->wanted, function);
+	else if (module != alike->last)
+		ky_symbol_match_alike_note(&alike->names, alike->wanted, module);
+	alike->last = module;
+}
+
+/* Write names like the first that is asked for. */
+static void find_alike(const struct ky_source *source, char *text, size_t room)
+{
+	const char *list = source->capture->options->functions->functions;
+	struct alike alike = {.module = strncmp(list, "module:", 7) == 0};
+	list += alike.module ? 7 : 0;
+	snprintf(alike.wanted, sizeof(alike.wanted), "%.*s", (int)strcspn(list, ",*"), list);
+	ky_functrace_names(source->state, compare, &alike);
+	(void)ky_symbol_match_alike_text(&alike.names, text, room);
+}
+
+static bool has_no_match(const struct ky_source *source)
+{
+	const struct ky_functrace_options *const o = source->capture->options->functions;
+	struct ky_functrace_facts facts;
+	ky_functrace_facts(source->state, &facts);
+	return o->functions && o->functions[0] && facts.engine == KY_FUNCTRACE_PATCH &&
+	       !facts.patch.functions;
+}
+
+/* A library that is loaded later may have the functions: it is too early for an error. */
+static void note_no_match(const struct ky_source *source)
+{
+	struct ky_capture *const capture = source->capture;
+	char *const alike = capture->facts->functions_alike;
+	find_alike(source, alike, sizeof(capture->facts->functions_alike));
+	ky_source_note(capture, "no function matches --functions=%s so far%s%s",
+		       capture->options->functions->functions, alike[0] ? "; nearest: " : "",
+		       alike);
+}
+
+static void fail_no_match(struct ky_capture *capture)
+{
+	const char *const alike = capture->facts->functions_alike;
+	capture->facts->functions_impossible = true;
+	capture->error = ky_capture_fail(capture->message, -ENOTSUP,
+					 "no function matched --functions=%s: none was traced%s%s",
+					 capture->options->functions->functions,
+					 alike[0] ? "; nearest: " : "", alike);
+}
+
 static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
 	       char message[KY_CAPTURE_MESSAGE_BYTES])
 {
@@ -73,6 +136,8 @@ static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
 	facts->functions_on |= !error;
 	if (!error && first)
 		note_engine(source);
+	if (!error && first && has_no_match(source))
+		note_no_match(source);
 	if (error == -ENOTSUP)
 		facts->functions_impossible = true;
 	if (how != KY_SOURCE_EXISTING)
@@ -88,6 +153,14 @@ static uint64_t read_new(struct ky_source *source, bool all)
 	if (all)
 		ky_functrace_flush(source->state);
 	return REST_NS;
+}
+
+int ky_source_functions_unheld(struct ky_capture *capture, int error)
+{
+	struct ky_functrace *const functions = ky_source_state(capture, KY_SOURCE_FUNCTIONS);
+	const int refused = functions ? ky_functrace_unheld(functions, error, capture->message) : 0;
+	capture->facts->functions_impossible |= refused == -ENOTSUP;
+	return refused;
 }
 
 void ky_source_functions_ended(struct ky_capture *capture, pid_t pid)
@@ -191,6 +264,9 @@ static void close_functions(struct ky_source *source)
 		ky_functrace_ended(functions, capture->child.pid);
 	ky_functrace_flush(functions);
 	gather_hot(source, capture->facts);
+	if (capture->began && !capture->error && capture->facts->functions_on &&
+	    has_no_match(source))
+		fail_no_match(capture);
 	ky_functrace_close(&functions, &capture->facts->functions);
 	note_facts(capture);
 }

@@ -284,8 +284,8 @@ static int begin_pt(struct ky_functrace *functrace, pid_t pid,
 	return error;
 }
 
-static int begin_samples(struct ky_functrace *functrace, pid_t pid,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functrace_open_samples(struct ky_functrace *functrace,
+			      char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_stack_spans_options options = {
@@ -296,8 +296,14 @@ static int begin_samples(struct ky_functrace *functrace, pid_t pid,
 		.drum = o->drum,
 		.note = o->note,
 		.context = o->context};
+	return functrace->samples ? 0 : ky_stack_spans_open(&functrace->samples, &options, message);
+}
+
+static int begin_samples(struct ky_functrace *functrace, pid_t pid,
+			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
 	const bool first = !functrace->samples;
-	int error = first ? ky_stack_spans_open(&functrace->samples, &options, message) : 0;
+	int error = ky_functrace_open_samples(functrace, message);
 	if (!error)
 		error = ky_stack_spans_add(functrace->samples, pid, message);
 	if (error && first && functrace->samples)
@@ -540,6 +546,14 @@ void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrac
 			continue;
 		ky_patch_facts(functrace->processes[i].patch, &one);
 		add_facts(&facts->patch, &one);
+	}
+}
+
+void ky_functrace_names(const struct ky_functrace *functrace, ky_patch_name_fn one, void *context)
+{
+	for (uint32_t i = 0; i < functrace->count; i++) {
+		if (functrace->processes[i].patch)
+			ky_patch_names(functrace->processes[i].patch, one, context);
 	}
 }
 

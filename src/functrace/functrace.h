@@ -55,6 +55,12 @@ struct ky_functrace_facts {
 int ky_functrace_open(struct ky_functrace **functrace, const struct ky_functrace_options *options,
 		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 /*
+ * Before a program is started that cannot be held at its entry point, because ptrace is refused with that error: return
+ * 0 when an engine is left that may trace it all the same, or -ENOTSUP with a message.
+ */
+int ky_functrace_unheld(struct ky_functrace *functrace, int error,
+			char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/*
  * Trace a process from now on. Return 0; -ENOTSUP: the engine asked for is impossible here (exit 77); or -errno with
  * a message. A process that is traced already, or a child whose parent is traced and that writes into its drum, stays
  * as it is until it executes another program.
@@ -68,6 +74,8 @@ void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid);
 /* Restore all programs. facts, which may be NULL, are final. */
 void ky_functrace_close(struct ky_functrace **functrace, struct ky_functrace_facts *facts);
 void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrace_facts *facts);
+/* Call back with the names of all functions that the engine knows of the processes, wanted or not. */
+void ky_functrace_names(const struct ky_functrace *functrace, ky_patch_name_fn one, void *context);
 bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index, const char **name,
 		      uint64_t *calls);
 
@@ -120,6 +128,9 @@ struct ky_functrace {
 /* Start the chosen engine on a process. Return 0, or -errno with a message. */
 int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
 		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/* Open the engine sample, without a process. Return 0, or -errno with a message. */
+int ky_functrace_open_samples(struct ky_functrace *functrace,
+			      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
 void ky_functrace_note(const struct ky_functrace *functrace, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -12,6 +12,7 @@
  */
 #include "base/file.h"
 #include "functrace/functrace.h"
+#include "functrace/pt.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -186,4 +187,37 @@ int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions cannot be traced: %.480s",
 		 reasons);
 	return is_impossible(error) ? -ENOTSUP : error;
+}
+
+/* ---- a program that cannot be held ---- */
+
+/* Report whether an engine can be opened that does not need ptrace; add the reasons why not. */
+static bool can_do_without(struct ky_functrace *functrace, char reasons[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const enum ky_functrace_engine asked = functrace->options.engine;
+	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	if (asked == KY_FUNCTRACE_PT || (asked == KY_FUNCTRACE_AUTO && ky_pt_available(why)))
+		return true;
+	if (asked != KY_FUNCTRACE_AUTO && asked != KY_FUNCTRACE_SAMPLE)
+		return false;
+	const int error = ky_functrace_open_samples(functrace, why);
+	if (error)
+		add_reason(reasons, why[0] ? why : strerror(-error));
+	return !error;
+}
+
+int ky_functrace_unheld(struct ky_functrace *functrace, int error,
+			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	const enum ky_functrace_engine asked = functrace->options.engine;
+	const bool others = asked == KY_FUNCTRACE_PATCH || asked == KY_FUNCTRACE_NOPS;
+	char reasons[KY_FUNCTRACE_MESSAGE_BYTES];
+	snprintf(reasons, sizeof(reasons),
+		 "tracing is forbidden (ptrace: %s), as in a container without CAP_SYS_PTRACE%s",
+		 strerror(-error), others ? "; use --engine sample" : "");
+	if (can_do_without(functrace, reasons))
+		return 0;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "functions cannot be traced, and the program was not run: %.420s", reasons);
+	return -ENOTSUP;
 }

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "functrace/patch_parts.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -55,6 +56,15 @@ void ky_patch_go(struct ky_patch *patch)
 
 static int fail(const struct ky_patch *patch, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
+	struct ky_proc_stat stat;
+	const bool ended = error && (ky_proc_stat(patch->remote.pid, 0, &stat) != 0 ||
+				     ky_proc_state_ended(stat.state));
+	if (ended) {
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot trace process %d: it ended before its functions were patched",
+			 (int)patch->remote.pid);
+		return -ESRCH;
+	}
 	if (error && !message[0])
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: %s",
 			 (int)patch->remote.pid, strerror(-error));
@@ -106,6 +116,18 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 		return -EBUSY;
 	}
 	return 0;
+}
+
+/* Refuse the engine nops where it would find nothing; nothing was done to the process yet. */
+static int check_compiled(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	if (!patch->options.nops_only || patch->facts.functions)
+		return 0;
+	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		 "No wanted function of process %d was compiled for it "
+		 "(-fpatchable-function-entry=5 or -finstrument-functions); use --engine patch",
+		 (int)patch->remote.pid);
+	return -ENOTSUP;
 }
 
 /* ---- open ---- */
@@ -276,6 +298,8 @@ static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BY
 		error = ky_patch_plan_choose(patch);
 	patch->facts.analysed_ns = (uint64_t)ky_clock_monotonic() - began;
 	if (!error)
+		error = check_compiled(patch, message);
+	if (!error)
 		error = first_stop(patch, message);
 	if (!error)
 		error = plan_and_set(patch, false, message);
@@ -316,7 +340,7 @@ int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_option
 	if (!error)
 		error = open_all(patch, message);
 	if (error) {
-		fail(patch, error, message);
+		error = fail(patch, error, message);
 		ky_patch_close(&patch, false, NULL);
 		return error;
 	}
@@ -428,6 +452,15 @@ void ky_patch_close(struct ky_patch **out, bool gone, struct ky_patch_facts *fac
 		*facts = patch->facts;
 	*out = NULL;
 	ky_patch_free(patch);
+}
+
+void ky_patch_names(const struct ky_patch *patch, ky_patch_name_fn one, void *context)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		const struct ky_patch_module *module = &patch->modules[i];
+		for (uint32_t j = 0; module->functions && j < module->functions->count; j++)
+			one(context, module->name, module->functions->functions[j].name);
+	}
 }
 
 uint32_t ky_patch_release_late(void)

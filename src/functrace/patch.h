@@ -67,6 +67,10 @@ void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts);
  */
 bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls);
 
+/* Call back with the name of each function of each module, to suggest names when none of the wanted was found. */
+typedef void (*ky_patch_name_fn)(void *context, const char *module, const char *function);
+void ky_patch_names(const struct ky_patch *patch, ky_patch_name_fn one, void *context);
+
 /* Return the start time of a process, as in /proc/PID/stat; 0: no such process. */
 uint64_t ky_patch_started(pid_t pid);
 /* Report whether a process has jumps of this kymo: its own, or those of the process that forked it. */

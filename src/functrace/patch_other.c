@@ -43,6 +43,11 @@ bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **nam
 	return false;
 }
 
+void ky_patch_names(const struct ky_patch *patch, ky_patch_name_fn one, void *context)
+{
+	(void)patch, (void)one, (void)context;
+}
+
 uint64_t ky_patch_started(pid_t pid)
 {
 	(void)pid;

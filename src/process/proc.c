@@ -217,6 +217,18 @@ int ky_proc_setting(const char *path)
 	return read_text(path, text, sizeof(text)) > 0 ? atoi(text) : INT32_MAX;
 }
 
+/* Widen the vector of a 32-bit program, whose pairs are half as large, in place. Return the number of pairs. */
+static uint32_t widen(struct ky_proc_aux vector[KY_PROC_AUX_MAX], size_t bytes)
+{
+	uint32_t narrow[KY_PROC_AUX_MAX * 2] = {0};
+	uint32_t count = (uint32_t)(bytes / (2 * sizeof(narrow[0])));
+	count = count < KY_PROC_AUX_MAX ? count : KY_PROC_AUX_MAX;
+	memcpy(narrow, vector, count * 2 * sizeof(narrow[0]));
+	for (uint32_t i = 0; i < count; i++)
+		vector[i] = (struct ky_proc_aux){narrow[i * 2], narrow[i * 2 + 1]};
+	return count;
+}
+
 uint32_t ky_proc_auxv(pid_t pid, struct ky_proc_aux vector[KY_PROC_AUX_MAX])
 {
 	const int fd = ky_proc_open(pid, "auxv", O_RDONLY);
@@ -224,7 +236,11 @@ uint32_t ky_proc_auxv(pid_t pid, struct ky_proc_aux vector[KY_PROC_AUX_MAX])
 		return 0;
 	const ssize_t got = read(fd, vector, KY_PROC_AUX_MAX * sizeof(*vector));
 	close(fd);
-	return got > 0 ? (uint32_t)((size_t)got / sizeof(*vector)) : 0;
+	if (got < (ssize_t)sizeof(*vector))
+		return 0;
+	/* Keys are small: a large one is a pair of a 32-bit program, and the first of these has a value. */
+	return vector[0].key >> 32 ? widen(vector, (size_t)got)
+				   : (uint32_t)((size_t)got / sizeof(*vector));
 }
 
 uint64_t ky_proc_aux_value(pid_t pid, uint64_t key)

@@ -116,6 +116,11 @@ void ky_patch_close(struct ky_patch **patch, bool gone, struct ky_patch_facts *f
 	*patch = NULL;
 }
 
+void ky_patch_names(const struct ky_patch *patch, ky_patch_name_fn one, void *context)
+{
+	(void)patch, (void)one, (void)context;
+}
+
 uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
 					       const char *message),
 				 void *context)

@@ -102,7 +102,7 @@ static void metadata(struct ky_json_out *json, const struct ky_trace *trace)
 	ky_json_out_end(json, ']');
 }
 
-static void losses(struct ky_json_out *json, const struct ky_trace *trace)
+void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	ky_json_out_uint(json, "lost", trace->lost);
 	ky_json_out_begin(json, "losses", '[');
@@ -179,7 +179,7 @@ void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, cons
 	categories(&json, info, trace);
 	metadata(&json, trace);
 	json_capture(&json, trace);
-	losses(&json, trace);
+	ky_info_json_losses(&json, trace);
 	problems(&json, trace);
 	ky_json_out_end(&json, '}');
 }

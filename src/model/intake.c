@@ -232,28 +232,6 @@ void ky_stage_kernel(struct ky_trace *trace, int64_t ts, uint32_t sub, const uin
 		put(trace, ts, (enum ky_record_kind)(KY_REC_KERNEL + count), sub, words);
 }
 
-void ky_put_lost_text(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
-		      uint64_t events, const char *cause)
-{
-	struct ky_losses *losses = &trace->losses;
-	const uint32_t row = ky_append(trace, losses);
-	if (row == KY_NONE)
-		return;
-	losses->ts[row] = ts;
-	losses->events[row] = events;
-	losses->thread[row] = thread;
-	losses->cpu[row] = cpu;
-	losses->what[row] = ky_string_z(trace, cause);
-}
-
-void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu, uint64_t events,
-		 enum ky_loss cause)
-{
-#define LOSS_TEXT(name, text) text,
-	static const char *const texts[KY_LOSS_COUNT] = {KY_LOSSES(LOSS_TEXT)};
-	ky_put_lost_text(trace, ts, thread, cpu, events, texts[cause]);
-}
-
 void ky_put_clocks(struct ky_trace *trace, int64_t ts, const struct ky_clock_reading *readings,
 		   uint32_t count)
 {

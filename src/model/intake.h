@@ -261,6 +261,12 @@ void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t c
 /* Do the same with the words that a file has for the cause. */
 void ky_put_lost_text(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
 		      uint64_t events, const char *cause);
+/* How formats that have nothing else show a loss: an instant of this name and category (losses.c). */
+#define KY_LOSS_MARKER "events lost"
+#define KY_LOSS_MARKER_CATEGORY "kymo"
+bool ky_is_loss_marker(const struct ky_trace *trace, uint32_t category, uint32_t name);
+/* Record what a marker with these arguments stands for; return its number of events. */
+uint64_t ky_put_loss_marker(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t args);
 /* Add a clock snapshot to the table and to trace->clocks. ts is in the trace's clock. */
 void ky_put_clocks(struct ky_trace *trace, int64_t ts, const struct ky_clock_reading *readings,
 		   uint32_t count);

@@ -32,6 +32,15 @@ static uint64_t all_lost(const struct kymo_session *s)
 	return s->stream.lost + drum_lost(s->drum) - s->lost_before;
 }
 
+/* Finish the file with the losses since it began. */
+static int finish_output(struct kymo_session *s)
+{
+	const uint64_t lost = all_lost(s);
+	const int error = ky_output_finish(&s->output, lost - s->lost_told);
+	s->lost_told = lost;
+	return error;
+}
+
 static void fill_info(struct kymo_session *s, struct ky_trace_info *info, char command[PATH_MAX])
 {
 	const ssize_t bytes = readlink("/proc/self/exe", command, PATH_MAX - 1);
@@ -143,7 +152,7 @@ static void check_size(struct kymo_session *s)
 		return;
 	}
 	write_clocks(s);
-	const int error = ky_output_finish(&s->output, all_lost(s));
+	const int error = finish_output(s);
 	ky_session_fail(s, error ? error : begin_file(s, false));
 }
 
@@ -269,7 +278,7 @@ static void update_stats(struct kymo_session *s)
 
 static void end_stream(struct kymo_session *s)
 {
-	ky_session_fail(s, ky_output_finish(&s->output, all_lost(s)));
+	ky_session_fail(s, finish_output(s));
 	update_stats(s);
 	close_stream(s);
 }

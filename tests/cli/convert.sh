@@ -219,4 +219,29 @@ expect 0 "repair" "$kymo" repair cut.json
 expect 0 "repair to another" "$kymo" repair cut.json -o fixed.kymo
 [ "$(slices cut.repaired.json)" = "$(slices fixed.kymo)" ] || fail "the repaired ones differ"
 
+# Losses: markers in JSON and FXT are losses, not events.
+cat >lossy.json <<-'END'
+	[
+	{"pid":7,"tid":8,"ts":1,"ph":"B","cat":"net","name":"recv"},
+	{"pid":7,"tid":8,"ts":3,"ph":"i","cat":"kymo","name":"events lost","args":{"count":17}},
+	{"pid":7,"tid":8,"ts":5,"ph":"E"},
+	{"pid":7,"ph":"M","name":"process_labels","args":{"labels":"20 events lost"}}
+	]
+END
+expect 0 "losses to FXT" "$kymo" convert lossy.json lossy.fxt
+for file in lossy.json lossy.fxt; do
+	expect 1 "losses of $file" "$kymo" validate --json "$file"
+	grep -q '"events_lost".*"count": 20' out.txt || fail "$file: validate: $(cat out.txt)"
+	for verb in "info --all" "report --limit=0" "report --tree"; do
+		expect 0 "$verb of $file" "$kymo" ${verb%% *} --json ${verb#* } "$file"
+		tr -d ' \n' <out.txt >flat.txt
+		grep -q '"lost":20,' flat.txt &&
+			grep -q '"what":"ringoverwritten","events":17,"tid":8' flat.txt ||
+			fail "$file: $verb: $(cat out.txt)"
+	done
+	[ "$("$kymo" query --csv "$file" "select events, what from loss; select count(*) from slice" |
+		tr '\n' ' ')" = "events,what 17,ring overwritten 3,no ring for them  count(*) 1 " ] ||
+		fail "$file: query counts losses as events"
+done
+
 exit $failed

@@ -11,8 +11,10 @@
 #include <cmocka.h>
 
 #include "formats/export.h"
+#include "formats/format.h"
 #include "formats/load.h"
 #include "formats/merge.h"
+#include "formats/out.h"
 #include "model/intake.h"
 #include "model/kernel.h"
 #include "model_text.h"
@@ -248,6 +250,107 @@ static void test_a_chain_of_formats_keeps_everything(void **state)
 	ky_trace_close(&last);
 }
 
+/* ---- losses ---- */
+
+static void expect_loss(const struct ky_trace *t, uint32_t row, int64_t ts, uint32_t tid,
+			uint32_t cpu, uint64_t events, const char *what)
+{
+	const struct ky_losses *l = &t->losses;
+	assert_int_equal(l->ts[row], ts);
+	assert_int_equal(l->events[row], events);
+	assert_int_equal(l->cpu[row], cpu);
+	assert_string_equal(ky_text_of(t, l->what[row]), what);
+	if (tid)
+		assert_int_equal(t->threads.tid[l->thread[row]], tid);
+	else
+		assert_int_equal(l->thread[row], KY_NONE);
+}
+
+static void expect_losses_of_export(const char *name)
+{
+	struct ky_export_left left;
+	struct ky_trace *t;
+	assert_int_equal(ky_trace_open(&t), 0);
+	const uint32_t thread = ky_thread(t, 10, 11);
+	ky_put_instant(t, T + 1, ky_track_of_thread(t, thread), str(t, "net"), str(t, "point"), 0);
+	ky_put_lost(t, T + 5, thread, KY_NONE, 17, KY_LOSS_RING);
+	ky_put_lost(t, KY_TIME_NONE, KY_NONE, KY_NONE, 3, KY_LOSS_NESTED);
+	ky_put_lost(t, T + 6, KY_NONE, 2, 0, KY_LOSS_FTRACE_OVERRUN);
+	assert_int_equal(ky_trace_finish(t, NULL, NULL), 0);
+	struct ky_trace *back = through(t, name, &left);
+	assert_int_equal(back->slices.rows.count, 1);
+	assert_int_equal(back->lost, 20);
+	assert_int_equal(back->losses.rows.count, 3);
+	expect_loss(back, 0, T + 5, 11, KY_NONE, 17, "ring overwritten");
+	expect_loss(back, 1, KY_TIME_NONE, 0, KY_NONE, 3, "in signal handlers, too deep");
+	expect_loss(back, 2, T + 6, 0, 2, 0, "ftrace buffer overrun");
+	ky_trace_close(&back);
+	ky_trace_close(&t);
+}
+
+static void test_losses_of_an_export_are_read_back(void **state)
+{
+	(void)state;
+	expect_losses_of_export("a.json");
+	expect_losses_of_export("a.fxt");
+	expect_losses_of_export("a.pftrace");
+}
+
+static int keep_all(struct ky_out *out, const void *data, size_t bytes)
+{
+	return fwrite(data, 1, bytes, out->context) == bytes ? 0 : -EIO;
+}
+
+/* Write what a session writes that lost 17 events of a thread, and 3 that never got into a ring. */
+static void expect_losses_of_session(const struct ky_format *format)
+{
+	char message[KY_LOAD_MESSAGE_BYTES];
+	const struct ky_thread thread = {.pid = 10, .tid = 11, .name = {"worker", 6}};
+	const struct ky_trace_info info = {.pid = 10,
+					   .process = {"client", 6},
+					   .command = {"client", 6},
+					   .ticks_per_s = (uint64_t)T,
+					   .clock = {(uint64_t)T, (uint64_t)T, 7, 7}};
+	const struct ky_event event = {.kind = KYMO_KIND_LOST,
+				       .time_ns = (uint64_t)T + 5,
+				       .id = 17,
+				       .name = {"events lost", 11},
+				       .thread = &thread};
+	char *data;
+	size_t bytes;
+	struct ky_out out;
+	struct ky_trace *back;
+	void *writer;
+	assert_int_equal(ky_out_init(&out, 0), 0);
+	out.push = keep_all;
+	out.context = open_memstream(&data, &bytes);
+	assert_int_equal(format->open(&writer, &out, &info), 0);
+	format->thread(writer, &thread);
+	format->event(writer, &event);
+	format->finish(writer, 20);
+	format->close(writer);
+	assert_int_equal(ky_out_push(&out), 0);
+	fclose(out.context);
+	ky_out_free(&out);
+	if (ky_load_memory(&back, data, bytes, NULL, message) != 0)
+		fail_msg("%s", message);
+	assert_int_equal(back->slices.rows.count, 0);
+	assert_int_equal(back->lost, 20);
+	assert_int_equal(back->losses.rows.count, 2);
+	expect_loss(back, 0, T + 5, 11, KY_NONE, 17, "ring overwritten");
+	expect_loss(back, 1, KY_TIME_NONE, 0, KY_NONE, 3, "no ring for them");
+	ky_trace_close(&back);
+	free(data);
+}
+
+static void test_losses_of_a_session_are_read_back(void **state)
+{
+	(void)state;
+	expect_losses_of_session(&ky_format_json);
+	expect_losses_of_session(&ky_format_fxt);
+	expect_losses_of_session(&ky_format_pftrace);
+}
+
 static void test_what_does_not_fit_is_counted(void **state)
 {
 	(void)state;
@@ -431,6 +534,8 @@ int main(void)
 		cmocka_unit_test(test_kymo_reads_back_the_same),
 		cmocka_unit_test(test_compressed_files_read_back_the_same),
 		cmocka_unit_test(test_a_chain_of_formats_keeps_everything),
+		cmocka_unit_test(test_losses_of_an_export_are_read_back),
+		cmocka_unit_test(test_losses_of_a_session_are_read_back),
 		cmocka_unit_test(test_what_does_not_fit_is_counted),
 		cmocka_unit_test(test_an_unknown_suffix_is_refused),
 		cmocka_unit_test(test_an_interrupted_export_leaves_what_was_there),

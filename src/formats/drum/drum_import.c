@@ -414,7 +414,6 @@ static void end_span(struct ky_event_intake *intake, struct ky_known_thread *t,
 static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 		     const struct ky_event *e, int64_t ns)
 {
-	struct ky_trace *trace = intake->trace;
 	if (intake->ordered && t->stack.depth) {
 		intake->done = true;
 		return;
@@ -423,12 +422,7 @@ static void put_loss(struct ky_event_intake *intake, struct ky_known_thread *t,
 		ky_event_end(intake, t, t->last_ns, 0);
 	t->until_ns = KY_EVENT_ANEW;
 	t->made_up = 0;
-	ky_args_begin(trace);
-	ky_arg_uint(trace, ky_string_z(trace, "debug.count"), e->id);
-	const uint32_t args = ky_args_end(trace);
-	ky_put_instant(trace, ns, t->track, ky_string_z(trace, "kymo"),
-		       ky_string_z(trace, "events lost"), args);
-	ky_put_lost(trace, ns, t->thread, KY_NONE, e->id, KY_LOSS_RING);
+	ky_put_lost(intake->trace, ns, t->thread, KY_NONE, e->id, KY_LOSS_RING);
 }
 
 /* ---- other events ---- */

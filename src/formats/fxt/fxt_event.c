@@ -246,6 +246,18 @@ static bool put_complete(struct ky_fxt_reader *fxt, const struct event *event,
 	return true;
 }
 
+/* A marker of process and thread 0 is of none. */
+static void put_loss(struct ky_fxt_reader *fxt, const struct event *event,
+		     struct ky_fxt_thread *thread)
+{
+	const bool of_thread = thread->pid || thread->tid;
+	if (of_thread && !thread->known)
+		ky_fxt_thread_learn(fxt, thread);
+	ky_put_loss_marker(fxt->trace, event->ns, of_thread ? thread->thread : KY_NONE,
+			   put_args(fxt, event));
+	fxt->provider->counts_losses = true;
+}
+
 bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
 	struct ky_fxt_thread inlined;
@@ -260,6 +272,11 @@ bool ky_fxt_event(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint6
 	    !ky_fxt_string(fxt, record, ky_fxt_bits(head, 48, 63), &event.name) ||
 	    (event.args_count && !take_args(fxt, record, event.args_count, event.args)))
 		return false;
+	if (event.type == KY_FXT_EVENT_INSTANT &&
+	    ky_is_loss_marker(fxt->trace, event.category, event.name)) {
+		put_loss(fxt, &event, thread);
+		return true;
+	}
 	if (!thread->known)
 		ky_fxt_thread_learn(fxt, thread);
 	event.thread = thread;

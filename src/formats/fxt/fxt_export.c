@@ -261,18 +261,33 @@ static void put_names(struct ky_fxt_exporter *w)
 	}
 }
 
+static uint64_t define(struct ky_fxt_exporter *w, const char *text)
+{
+	return ky_fxt_emit_define(&w->emitter, (struct ky_text){text, (uint32_t)strlen(text)});
+}
+
 static void put_losses(struct ky_fxt_exporter *w)
 {
 	const struct ky_trace *trace = w->trace;
 	const struct ky_losses *l = &trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
+		if (!ky_selected_thread(w->selection, l->thread[i]))
+			continue;
 		begin_event(w, KY_FXT_EVENT_INSTANT, ky_walk_loss_ns(trace, i),
 			    ky_address_pid_of_thread(trace, l->thread[i]),
 			    ky_address_tid(trace, l->thread[i]));
 		put_label_text(w, (struct ky_text){"events lost", 11});
-		ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64,
-				     ky_fxt_emit_define(&w->emitter, (struct ky_text){"count", 5}),
+		w->header |= define(w, "kymo") << 32;
+		ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64, define(w, "count"),
 				     l->events[i]);
+		ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_STRING, define(w, "what"),
+				      whole_string_ref(w, l->what[i]));
+		if (l->cpu[i] != KY_NONE)
+			ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64, define(w, "cpu"),
+					     l->cpu[i]);
+		if (l->ts[i] == KY_TIME_NONE)
+			ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_BOOL, define(w, "untimed"),
+					      true);
 		end_event(w);
 	}
 }

@@ -155,7 +155,8 @@ static bool read_metadata(struct ky_fxt_reader *fxt, struct ky_fxt_record *recor
 	case KY_FXT_METADATA_PROVIDER_SECTION:
 		return begin_provider(fxt, id, false);
 	case KY_FXT_METADATA_PROVIDER_EVENT:
-		if (ky_fxt_bits(head, 52, 55) == KY_FXT_PROVIDER_EVENT_BUFFER_FULL)
+		if (ky_fxt_bits(head, 52, 55) == KY_FXT_PROVIDER_EVENT_BUFFER_FULL &&
+		    !fxt->provider->counts_losses)
 			ky_put_lost(fxt->trace, KY_TIME_NONE, KY_NONE, KY_NONE, 0,
 				    KY_LOSS_FXT_BUFFER);
 		return true;

@@ -28,6 +28,7 @@ struct ky_fxt_thread {
 struct ky_fxt_provider {
 	uint32_t id;
 	uint64_t ticks_per_s;
+	bool counts_losses;            /* by markers */
 	uint32_t *strings;             /* by index; NULL before the first */
 	struct ky_fxt_thread *threads; /* by index; NULL before the first */
 };

@@ -37,6 +37,8 @@ enum fixed {
 	FIXED_OBJECT,
 	FIXED_THREAD,
 	FIXED_MARK_START,
+	FIXED_WHAT,
+	FIXED_UNTIMED,
 	FIXED_COUNT_OF,
 };
 
@@ -45,7 +47,8 @@ static const char *const fixed_texts[FIXED_COUNT_OF] = {
 	[FIXED_EVENTS_LOST] = "events lost", [FIXED_COUNT] = "count",
 	[FIXED_BEGIN_LOST] = "begin_lost",   [FIXED_ID] = "id",
 	[FIXED_OBJECT] = "object",           [FIXED_THREAD] = "thread",
-	[FIXED_MARK_START] = "mark start",
+	[FIXED_MARK_START] = "mark start",   [FIXED_WHAT] = "what",
+	[FIXED_UNTIMED] = "untimed",
 };
 
 struct ky_fxt_session {
@@ -57,6 +60,8 @@ struct ky_fxt_session {
 	uint32_t next_thread;
 	uint32_t thread_owner[KY_FXT_THREAD_INDEX_MAX + 1]; /* the thread's index and 1 */
 	bool snapshots_named;
+	uint64_t begin_ns;
+	uint64_t lost_marked; /* events that markers stand for */
 };
 
 /* ---- strings and threads ---- */
@@ -225,6 +230,24 @@ static void write_lost(struct ky_fxt_session *s, const struct ky_event *e, uint6
 	ky_fxt_emit_arg_word(&s->emitter, KY_FXT_ARG_UINT64, fixed_ref(s, FIXED_COUNT), e->id);
 	ky_fxt_emit_end(&s->emitter,
 			ky_fxt_emit_event_header(KY_FXT_EVENT_INSTANT, thread, category, name));
+	s->lost_marked += e->id;
+}
+
+/* Mark what never got into a ring: it has no thread, and the file's time. */
+static void write_lost_rest(struct ky_fxt_session *s, uint64_t lost)
+{
+	static const struct ky_text cause = {"no ring for them", 16};
+	struct ky_fxt_emitter *w = &s->emitter;
+	ky_fxt_emit_make_room(w);
+	const uint64_t category = fixed_ref(s, FIXED_KYMO);
+	const uint64_t name = fixed_ref(s, FIXED_EVENTS_LOST);
+	ky_fxt_emit_begin(w, s->begin_ns);
+	ky_fxt_emit_word(&w->record, 0);
+	ky_fxt_emit_word(&w->record, 0);
+	ky_fxt_emit_arg_word(w, KY_FXT_ARG_UINT64, fixed_ref(s, FIXED_COUNT), lost);
+	ky_fxt_emit_arg_text(w, fixed_ref(s, FIXED_WHAT), cause);
+	ky_fxt_emit_arg_small(w, KY_FXT_ARG_BOOL, fixed_ref(s, FIXED_UNTIMED), true);
+	ky_fxt_emit_end(w, ky_fxt_emit_event_header(KY_FXT_EVENT_INSTANT, 0, category, name));
 }
 
 /* Snapshots and marks are on a thread of their own, which is in the record. */
@@ -331,6 +354,7 @@ static int fxt_open(void **writer, struct ky_out *out, const struct ky_trace_inf
 	s->threads.item_bytes = sizeof(uint32_t);
 	s->sites.item_bytes = sizeof(struct site_strings);
 	s->categories.item_bytes = sizeof(struct ky_fxt_slot);
+	s->begin_ns = info->clock.boottime_ns;
 	ky_fxt_emit_head(&s->emitter);
 	fxt_process(*writer, info->pid, info->process.bytes ? info->process : info->command);
 	return 0;
@@ -339,6 +363,8 @@ static int fxt_open(void **writer, struct ky_out *out, const struct ky_trace_inf
 static void fxt_finish(void *writer, uint64_t lost)
 {
 	struct ky_fxt_session *s = writer;
+	if (lost > s->lost_marked)
+		write_lost_rest(s, lost - s->lost_marked);
 	ky_fxt_emit_tail(&s->emitter, lost);
 }
 

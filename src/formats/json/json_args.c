@@ -304,6 +304,25 @@ static void put_clocks(struct ky_json *json)
 	ky_put_clocks(json->trace, readings[0].ns, readings, 3);
 }
 
+/* Note the sum of losses, which kymo's recorder writes as a label: "N events lost". */
+static void add_label(struct ky_json *json, uint32_t node)
+{
+	const uint32_t string = ky_json_node_string(json, &json->tree, node);
+	const char *text = string ? ky_text_of(json->trace, string) : "";
+	char *rest;
+	const uint64_t events = *text >= '0' && *text <= '9' ? strtoull(text, &rest, 10) : 0;
+	if (events && strcmp(rest, " " KY_LOSS_MARKER) == 0 &&
+	    events <= UINT64_MAX - json->lost_labelled)
+		json->lost_labelled += events;
+}
+
+void ky_json_losses_finish(struct ky_json *json)
+{
+	if (json->lost_labelled > json->lost_marked)
+		ky_put_lost(json->trace, KY_TIME_NONE, KY_NONE, KY_NONE,
+			    json->lost_labelled - json->lost_marked, KY_LOSS_NO_RING);
+}
+
 void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *event,
 			  const uint8_t *end)
 {
@@ -338,6 +357,8 @@ void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *even
 		const uint32_t thread = ky_json_thread_of(json, event);
 		if (ky_json_tree_int(tree, index_node, &index))
 			trace->threads.sort_index[thread] = clamp32(index);
+	} else if (strcmp(name, KY_JSON_PROCESS_LABELS) == 0) {
+		add_label(json, ky_json_tree_get(tree, 0, "labels"));
 	} else {
 		(void)ky_json_thread_of(json, event);
 	}

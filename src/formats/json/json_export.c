@@ -387,6 +387,8 @@ static void put_losses(struct json_export *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
+		if (!ky_selected_thread(w->selection, l->thread[i]))
+			continue;
 		begin_event(w, KY_JSON_PHASE_INSTANT,
 			    ky_address_pid_of_thread(w->trace, l->thread[i]),
 			    ky_address_tid(w->trace, l->thread[i]));
@@ -396,7 +398,11 @@ static void put_losses(struct json_export *w)
 		ky_json_append_uint(w->out, l->events[i]);
 		put(w, ",\"what\":");
 		put_string(w, l->what[i]);
-		put(w, "}}");
+		if (l->cpu[i] != KY_NONE) {
+			put(w, ",\"cpu\":");
+			ky_json_append_uint(w->out, l->cpu[i]);
+		}
+		put(w, l->ts[i] == KY_TIME_NONE ? ",\"untimed\":true}}" : "}}");
 	}
 }
 

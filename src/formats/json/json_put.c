@@ -166,12 +166,24 @@ static void put_complete(struct ky_json *json, const struct ky_json_event *event
 		put_bound_flow(json, event, track);
 }
 
+static void put_loss(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end)
+{
+	const bool of_thread = event->scope != KY_JSON_SCOPE_GLOBAL;
+	json->lost_marked += ky_put_loss_marker(
+		json->trace, event->ts, of_thread ? ky_json_thread_of(json, event) : KY_NONE,
+		args_of(json, event, end));
+}
+
 static void put_instant(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end)
 {
 	struct ky_trace *trace = json->trace;
 	struct ky_track_spec spec = {.kind = KY_TRACK_GLOBAL, .owner = KY_NONE};
 	uint32_t track, name = event->name;
 
+	if (ky_is_loss_marker(trace, event->category, event->name)) {
+		put_loss(json, event, end);
+		return;
+	}
 	if (event->scope == KY_JSON_SCOPE_GLOBAL) {
 		spec.type = ky_string_z(trace, "legacy_chrome_global_instants");
 		track = ky_track(trace, &spec);

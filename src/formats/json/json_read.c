@@ -313,6 +313,7 @@ static int read_trace(struct ky_load *load)
 	ky_json_stacks_finish(json);
 	ky_json_profiles_finish(json);
 	ky_json_states_finish(json);
+	ky_json_losses_finish(json);
 	ky_pair_map_free(&json->async_tracks);
 	ky_pair_map_free(&json->counter_tracks);
 	ky_json_tree_free(&json->tree);

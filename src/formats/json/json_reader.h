@@ -55,8 +55,9 @@ struct ky_json {
 	struct ky_load *load;
 	struct ky_trace *trace;
 	struct ky_input *input;
-	uint64_t events;   /* objects that had a phase */
-	uint64_t elements; /* of traceEvents, whatever they were */
+	uint64_t events;                     /* objects that had a phase */
+	uint64_t lost_marked, lost_labelled; /* events, by markers and by labels */
+	uint64_t elements;                   /* of traceEvents, whatever they were */
 	bool complete_seen;
 	bool cut; /* that the input is cut off was counted */
 	struct ky_json_cached texts[KY_JSON_TEXTS];
@@ -183,6 +184,8 @@ void ky_json_metadata_put(struct ky_json *json, const struct ky_json_event *even
 			  const uint8_t *end);
 void ky_json_state_put(struct ky_json *json, const struct ky_json_event *event, const uint8_t *end);
 void ky_json_states_finish(struct ky_json *json);
+/* When all was read: labels count what has no marker. */
+void ky_json_losses_finish(struct ky_json *json);
 /* Count an event that cannot be used. */
 void ky_json_fail(struct ky_json *json, const struct ky_json_event *event, const char *what);
 

@@ -41,6 +41,7 @@ enum ky_json_scope {
 };
 
 /* "name" of a metadata event. */
+#define KY_JSON_PROCESS_LABELS "process_labels"
 #define KY_JSON_PROCESS_NAME "process_name"
 #define KY_JSON_PROCESS_LABELS "process_labels"
 #define KY_JSON_PROCESS_SORT_INDEX "process_sort_index"

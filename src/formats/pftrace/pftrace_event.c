@@ -471,6 +471,11 @@ static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_put_end(trace, event->ts, track, event->category, event->name, args);
 		break;
 	case KY_PF_TYPE_INSTANT:
+		if (ky_is_loss_marker(trace, event->category, event->name)) {
+			pf->lost_marked += ky_put_loss_marker(trace, event->ts,
+							      ky_track_thread(trace, track), args);
+			break;
+		}
 		ky_put_instant(trace, event->ts, track, event->category, event->name, args);
 		ky_pf_event_flows(pf, event, track, KY_BIND_LAST);
 		break;

@@ -221,6 +221,15 @@ void ky_pf_export_counter(void *self, const struct ky_walk_item *item)
 	ky_pf_export_send(w, KY_PF_EXPORT_EVENTS, KY_PF_TRACE_PACKET_TRACK_EVENT, item->ts);
 }
 
+static void put_loss_number(struct ky_pf_exporter *w, const char *name, uint32_t field,
+			    uint64_t value)
+{
+	w->emit.part.used = 0;
+	ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, name, strlen(name));
+	ky_proto_uint(&w->emit.part, field, value);
+	ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
+}
+
 static void put_loss(struct ky_pf_exporter *w, uint32_t row)
 {
 	const struct ky_losses *l = &w->trace->losses;
@@ -230,10 +239,11 @@ static void put_loss(struct ky_pf_exporter *w, uint32_t row)
 			      ky_pf_export_thread_uuid(w, l->thread[row]));
 	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, "kymo", 4);
 	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_NAME, "events lost", 11);
-	w->emit.part.used = 0;
-	ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, "count", 5);
-	ky_proto_uint(&w->emit.part, KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
-	ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
+	put_loss_number(w, "count", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
+	if (l->cpu[row] != KY_NONE)
+		put_loss_number(w, "cpu", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->cpu[row]);
+	if (l->ts[row] == KY_TIME_NONE)
+		put_loss_number(w, "untimed", KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, true);
 	if (l->what[row]) {
 		w->emit.part.used = 0;
 		ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, "what", 4);

@@ -123,8 +123,7 @@ static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
 					    field.value);
 		if (field.id == KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS && field.value)
-			ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, KY_NONE, field.value,
-				    KY_LOSS_PACKETS);
+			pf->lost_packets += field.value;
 	}
 }
 
@@ -135,6 +134,15 @@ void ky_pf_metadata_stats(struct ky_pf *pf, struct ky_proto_view stats)
 	while (ky_proto_next(&in, &field))
 		if (field.id == KY_PF_TRACE_STATS_BUFFER_STATS && field.wire == KY_PROTO_BYTES)
 			buffer_stats(pf, field.view);
+}
+
+/* kymo's own files count there what they have markers for, too. */
+void ky_pf_metadata_losses(struct ky_pf *pf)
+{
+	if (pf->lost_packets > pf->lost_marked)
+		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, KY_NONE,
+			    pf->lost_packets - pf->lost_marked,
+			    pf->lost_marked ? KY_LOSS_NO_RING : KY_LOSS_PACKETS);
 }
 
 /* ---- triggers ---- */

@@ -376,6 +376,7 @@ static int read_trace(struct ky_load *load)
 		error = ky_load_fail(load, 0,
 				     "no packet of a Perfetto trace could be read: a trace "
 				     "starts with byte 0x0a and the length of a packet");
+	ky_pf_metadata_losses(pf);
 	close_all(pf);
 	return error;
 }

@@ -212,6 +212,7 @@ struct ky_pf {
 	bool compressed; /* the first pass met compressed packets */
 	uint64_t at;     /* byte of the packet in the input, for problems */
 	uint64_t packets;
+	uint64_t lost_marked, lost_packets; /* events, by markers and by the service's statistics */
 	/* Unpacked packets. */
 	uint8_t *unpacked;
 	size_t unpacked_room;
@@ -615,6 +616,8 @@ void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
 void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info);
 void ky_pf_metadata_stats(struct ky_pf *pf, struct ky_proto_view stats);
+/* When all was read: the losses that have no marker. */
+void ky_pf_metadata_losses(struct ky_pf *pf);
 void ky_pf_metadata_uuid(struct ky_pf *pf, struct ky_proto_view uuid);
 void ky_pf_metadata_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);
 void ky_pf_metadata_chrome_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view trigger);

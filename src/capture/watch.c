@@ -25,12 +25,12 @@ static uint64_t triggers_of_kind(const struct ky_watch *watch, uint8_t kind)
 	case KYMO_KIND_BEGIN:
 	case KYMO_KIND_ASYNC_BEGIN:
 	case KYMO_KIND_ASYNC_END:
-		return watch->spans | watch->gaps;
+		return watch->of_kind[KY_TRIGGER_SPAN] | watch->of_kind[KY_TRIGGER_GAP];
 	case KYMO_KIND_INSTANT:
 	case KYMO_KIND_ASYNC_INSTANT:
-		return watch->gaps;
+		return watch->of_kind[KY_TRIGGER_GAP];
 	case KYMO_KIND_COUNTER:
-		return watch->gaps | watch->counters;
+		return watch->of_kind[KY_TRIGGER_GAP] | watch->of_kind[KY_TRIGGER_COUNTER];
 	default:
 		return 0;
 	}
@@ -182,11 +182,12 @@ static struct ky_watch_series *series_of(struct ky_watch *watch, struct ky_watch
 static void take_value(struct ky_watch *watch, struct ky_watch_process *process,
 		       const struct ky_event *event, struct ky_watch_site *site, uint64_t triggers)
 {
-	struct ky_watch_series *series =
-		triggers & watch->counters ? series_of(watch, process, event, site) : NULL;
+	struct ky_watch_series *series = triggers & watch->of_kind[KY_TRIGGER_COUNTER]
+						 ? series_of(watch, process, event, site)
+						 : NULL;
 	if (!series)
 		return;
-	for (uint64_t left = triggers & watch->counters; left;) {
+	for (uint64_t left = triggers & watch->of_kind[KY_TRIGGER_COUNTER]; left;) {
 		const uint32_t i = ky_watch_take(&left);
 		const uint64_t bit = UINT64_C(1) << i;
 		const struct kymo_arg *arg = find_beyond(watch->triggers[i], event);
@@ -208,20 +209,6 @@ static void free_series(struct ky_watch_process *process)
 
 /* ---- triggers and processes ---- */
 
-static uint64_t *set_of(struct ky_watch *watch, enum ky_trigger_kind kind)
-{
-	switch (kind) {
-	case KY_TRIGGER_SPAN:
-		return &watch->spans;
-	case KY_TRIGGER_GAP:
-		return &watch->gaps;
-	case KY_TRIGGER_COUNTER:
-		return &watch->counters;
-	default:
-		return NULL;
-	}
-}
-
 static int add_category(struct ky_watch *watch, const char *category)
 {
 	char *list = NULL;
@@ -235,14 +222,13 @@ static int add_category(struct ky_watch *watch, const char *category)
 
 static int add_trigger(struct ky_watch *watch, const struct ky_trigger *trigger)
 {
-	uint64_t *set = set_of(watch, trigger->kind);
 	if (trigger->kind == KY_TRIGGER_API && !watch->api)
 		watch->api = trigger;
-	if (!set)
+	if (!trigger->category) /* api, and what other parts find */
 		return 0;
 	if (watch->count == KY_WATCH_TRIGGERS_MAX)
 		return -E2BIG;
-	*set |= UINT64_C(1) << watch->count;
+	watch->of_kind[trigger->kind] |= UINT64_C(1) << watch->count;
 	watch->triggers[watch->count++] = trigger;
 	return add_category(watch, trigger->category);
 }
@@ -363,7 +349,7 @@ void ky_watch_event(void *context, pid_t pid, const struct ky_event *event)
 	struct ky_watch_process *process = process_of(watch, pid);
 	if (!process)
 		return;
-	const bool stacks = (watch->spans | watch->gaps) != 0;
+	const bool stacks = (watch->of_kind[KY_TRIGGER_SPAN] | watch->of_kind[KY_TRIGGER_GAP]) != 0;
 	switch (event->kind) {
 	case KYMO_KIND_BEGIN:
 		if (stacks)

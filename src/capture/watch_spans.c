@@ -38,7 +38,7 @@ static void look(struct ky_watch *watch, struct ky_watch_process *process, uint3
 static void gap_begin(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
 		      int32_t tid, uint64_t time_ns)
 {
-	for (uint64_t left = triggers & watch->gaps; left;) {
+	for (uint64_t left = triggers & watch->of_kind[KY_TRIGGER_GAP]; left;) {
 		const uint32_t i = ky_watch_take(&left);
 		look(watch, process, i, tid, time_ns);
 		process->gaps[i].open++;
@@ -57,7 +57,7 @@ static void start_gap(struct ky_watch_gap *gap, uint64_t time_ns)
 static void gap_end(struct ky_watch *watch, struct ky_watch_process *process, uint64_t triggers,
 		    uint64_t time_ns)
 {
-	for (uint64_t left = triggers & watch->gaps; left;) {
+	for (uint64_t left = triggers & watch->of_kind[KY_TRIGGER_GAP]; left;) {
 		struct ky_watch_gap *gap = &process->gaps[ky_watch_take(&left)];
 		if (gap->open)
 			gap->open--;
@@ -69,7 +69,7 @@ static void gap_end(struct ky_watch *watch, struct ky_watch_process *process, ui
 /* Events before that time are lost and unknown, so a gap begins there at the latest. */
 static void gap_lost(struct ky_watch *watch, struct ky_watch_process *process, uint64_t time_ns)
 {
-	for (uint64_t left = watch->gaps; left;) {
+	for (uint64_t left = watch->of_kind[KY_TRIGGER_GAP]; left;) {
 		struct ky_watch_gap *gap = &process->gaps[ky_watch_take(&left)];
 		if (gap->known && !gap->open)
 			start_gap(gap, time_ns);
@@ -78,7 +78,7 @@ static void gap_lost(struct ky_watch *watch, struct ky_watch_process *process, u
 
 static void tick_gaps(struct ky_watch *watch, struct ky_watch_process *process, uint64_t now_ns)
 {
-	for (uint64_t left = watch->gaps; left;)
+	for (uint64_t left = watch->of_kind[KY_TRIGGER_GAP]; left;)
 		look(watch, process, ky_watch_take(&left), 0, now_ns);
 }
 
@@ -98,7 +98,8 @@ static void fire_over(struct ky_watch *watch, const struct ky_watch_process *pro
 		      struct ky_watch_span *span, uint64_t now_ns, const char *format)
 {
 	const uint64_t lasted_ns = now_ns > span->begin_ns ? now_ns - span->begin_ns : 0;
-	for (uint64_t left = span->triggers & watch->spans & ~span->fired; left;) {
+	for (uint64_t left = span->triggers & watch->of_kind[KY_TRIGGER_SPAN] & ~span->fired;
+	     left;) {
 		const uint32_t i = ky_watch_take(&left);
 		const struct ky_trigger *trigger = watch->triggers[i];
 		char text[KY_QUANTITY_BYTES];

@@ -89,7 +89,7 @@ struct ky_watch_process {
 struct ky_watch {
 	const struct ky_trigger *triggers[KY_WATCH_TRIGGERS_MAX];
 	uint32_t count;
-	uint64_t spans, gaps, counters;
+	uint64_t of_kind[KY_TRIGGER_KINDS_COUNT]; /* which of them are of each kind */
 	const struct ky_trigger *api;
 	char *categories;
 	ky_fired_fn fired;

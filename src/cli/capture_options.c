@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* capture_options.c: see capture_options.h. */
+/* capture_options.c: the options of run, attach and record; see capture_verb.h. */
 #include "cli/capture_verb.h"
 
 #include "base/array.h"

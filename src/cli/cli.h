@@ -60,7 +60,7 @@ bool ky_cli_captures(pid_t pid);
 /* Return the columns of the terminal on standard output; 0: it is not a terminal. */
 unsigned ky_cli_width(void);
 
-/* Return the sequences that begin a colour or weight ("1", "31", ...) and end it; "" unless ky_cli_colour(). */
+/* Return the sequences that begin a colour or weight ("1", "31", ...) and end it; "" unless standard output shows colours. */
 const char *ky_cli_style(const char *sgr);
 const char *ky_cli_plain(void);
 

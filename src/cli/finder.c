@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finder.c: see finder.h. Names go to fzf without control characters, with their number before them. */
+/* finder.c: see capture_verb.h. Names go to fzf without control characters, with their number before them. */
 #include "cli/capture_verb.h"
 
 #include "cli/cli.h"

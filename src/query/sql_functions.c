@@ -356,10 +356,7 @@ static void import(sqlite3_context *context, int argc, sqlite3_value **argv)
 	sqlite3_result_null(context);
 }
 
-/*
- * Names for completion, including those of sql_time.c and sql_percentile.c and frequent ones of
- * SQLite.
- */
+/* Names for completion, including those of sql_time.c and frequent ones of SQLite. */
 static const char *const names[] = {
 	"ABS",
 	"ABS_TIME_STR",

@@ -3,8 +3,8 @@
 //
 // What Perfetto's trace_processor makes of the files that kymo writes, against what was recorded.
 //
-//   oracle.mjs DIR [FORMAT...]             DIR was filled by test_writers --write
-//   oracle.mjs TEST_WRITERS [FORMAT...]    that program, to be run first
+//   emit_oracle.mjs DIR [FORMAT...]             DIR was filled by test_writers --write
+//   emit_oracle.mjs TEST_WRITERS [FORMAT...]    that program, to be run first
 //
 // Without a FORMAT (json, pftrace, fxt) all are looked at, each in a process of its own.
 //

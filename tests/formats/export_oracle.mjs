@@ -4,7 +4,7 @@
 // What Perfetto's trace_processor makes of a trace as it is, and of the same trace converted by kymo: slices, flows,
 // counters and arguments have to be the same in every format.
 //
-//   oracle.mjs KYMO [TRACE...]     without a TRACE: one that is made here, with one of everything
+//   export_oracle.mjs KYMO [TRACE...]     without a TRACE: one that is made here, with one of everything
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';

@@ -228,7 +228,8 @@ const struct ky_reader *ky_load_reader(const struct ky_probe *probe)
 	return NULL;
 }
 
-const struct ky_reader *ky_load_reader_named(const char *name)
+/* Return the reader with that name, or NULL. */
+static const struct ky_reader *reader_named(const char *name)
 {
 	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++)
 		if (strcmp((*reader)->name, name) == 0)
@@ -413,7 +414,7 @@ int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_opti
 	message[0] = '\0';
 	start(&loading, path, options ? options : &usual);
 	if (loading.options->format) {
-		reader = ky_load_reader_named(loading.options->format);
+		reader = reader_named(loading.options->format);
 		if (!reader)
 			return fail_unknown_name(loading.options->format, message);
 	}

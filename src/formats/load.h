@@ -90,8 +90,6 @@ extern const struct ky_reader *const ky_readers[];
 void ky_load_probe(struct ky_input *input, struct ky_probe *probe);
 /* Return the reader that recognises the probe, or NULL. */
 const struct ky_reader *ky_load_reader(const struct ky_probe *probe);
-/* Return the reader with that name, or NULL. */
-const struct ky_reader *ky_load_reader_named(const char *name);
 
 struct ky_load_options {
 	uint32_t size;      /* sizeof */

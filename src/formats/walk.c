@@ -466,7 +466,7 @@ int ky_walk_error(const struct ky_walk *w)
 	return w->error;
 }
 
-uint64_t ky_walk_done(const struct ky_walk *w)
+static uint64_t rows_done(const struct ky_walk *w)
 {
 	uint64_t done = 0;
 	for (uint32_t i = 0; i < KY_WALK_WHATS; i++)
@@ -474,7 +474,7 @@ uint64_t ky_walk_done(const struct ky_walk *w)
 	return done;
 }
 
-uint64_t ky_walk_all(const struct ky_walk *w)
+static uint64_t rows_all(const struct ky_walk *w)
 {
 	const struct ky_trace *t = w->trace;
 	return (uint64_t)t->slices.rows.count + t->counters.rows.count + t->sched.rows.count +
@@ -527,7 +527,7 @@ int ky_walk_each(const struct ky_export_job *job, const struct ky_walk_rows *row
 		if (out->used >= PUSH_BYTES)
 			error = ky_out_push(out);
 		if (!error && job->progress && items % PROGRESS_ITEMS == 0)
-			error = job->progress(job->context, ky_walk_done(walk), ky_walk_all(walk));
+			error = job->progress(job->context, rows_done(walk), rows_all(walk));
 	}
 	if (!error)
 		error = ky_walk_error(walk);

@@ -50,9 +50,6 @@ void ky_walk_close(struct ky_walk **walk);
 /* Get the next item; false at the end, or without memory (error is set then). */
 bool ky_walk_next(struct ky_walk *walk, struct ky_walk_item *item);
 int ky_walk_error(const struct ky_walk *walk);
-/* Return how many rows are done, and how many there are. */
-uint64_t ky_walk_done(const struct ky_walk *walk);
-uint64_t ky_walk_all(const struct ky_walk *walk);
 
 /* Report whether that slice or thread is selected. */
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *selection,

@@ -44,7 +44,8 @@ const char *ky_functrace_engine_name(enum ky_functrace_engine engine)
 	return names[engine];
 }
 
-void ky_functrace_note(const struct ky_functrace *functrace, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void note(const struct ky_functrace *functrace,
+						       const char *format, ...)
 {
 	char line[KY_FUNCTRACE_MESSAGE_BYTES];
 	va_list list;
@@ -141,10 +142,10 @@ static void on_child(void *context, pid_t pid, int error, const char *message)
 	if (functrace->switches)
 		ky_off_cpu_round(functrace->switches);
 	if (error < 0)
-		ky_functrace_note(functrace,
-				  "cannot restore process %ld, a child of a traced process: "
-				  "%.250s; run kymo attach -p %ld --functions",
-				  (long)pid, message, (long)pid);
+		note(functrace,
+		     "cannot restore process %ld, a child of a traced process: "
+		     "%.250s; run kymo attach -p %ld --functions",
+		     (long)pid, message, (long)pid);
 }
 
 /*
@@ -155,9 +156,8 @@ static void close_children(struct ky_functrace *functrace, bool orphaned)
 {
 	const uint32_t living = ky_patch_close_children(on_child, functrace);
 	if (living && orphaned)
-		ky_functrace_note(functrace, "%u forked %s on, and %s no longer traced", living,
-				  living == 1 ? "process goes" : "processes go",
-				  living == 1 ? "is" : "are");
+		note(functrace, "%u forked %s on, and %s no longer traced", living,
+		     living == 1 ? "process goes" : "processes go", living == 1 ? "is" : "are");
 }
 
 void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *facts)
@@ -239,8 +239,8 @@ static void add_switches(struct ky_functrace *functrace, pid_t pid)
 	if (!error && functrace->switches)
 		error = ky_off_cpu_add(functrace->switches, pid, message);
 	if (error && error != -ESRCH)
-		ky_functrace_note(functrace, "time off the CPU is not marked: %s",
-				  message[0] ? message : strerror(-error));
+		note(functrace, "time off the CPU is not marked: %s",
+		     message[0] ? message : strerror(-error));
 }
 
 static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
@@ -420,11 +420,10 @@ static void note_limited(struct ky_functrace *functrace, const char *line)
 {
 	const uint32_t lines = functrace->executed_lines++;
 	if (lines < LINES_MAX)
-		ky_functrace_note(functrace, "%s", line);
+		note(functrace, "%s", line);
 	else if (lines == LINES_MAX)
-		ky_functrace_note(
-			functrace,
-			"more programs are executed; further messages of this kind are suppressed");
+		note(functrace,
+		     "more programs are executed; further messages of this kind are suppressed");
 }
 
 static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)

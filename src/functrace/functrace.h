@@ -131,8 +131,6 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 /* Open the engine sample, without a process. Return 0, or -errno with a message. */
 int ky_functrace_open_samples(struct ky_functrace *functrace,
 			      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-void ky_functrace_note(const struct ky_functrace *functrace, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* ---- functrace_choose.c ---- */
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ky_patch_instrumented_uses(const struct ky_patch *patch, const struct ky_patch_module *module)
+static bool uses_hooks(const struct ky_patch *patch, const struct ky_patch_module *module)
 {
 	return patch->options.nops_only && module->functions && module->functions->calls_cyg &&
 	       module->functions->cyg_slots_count;
@@ -35,7 +35,7 @@ uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
 				     const struct ky_patch_module *module)
 {
 	uint32_t count = 0;
-	if (ky_patch_instrumented_uses(patch, module))
+	if (uses_hooks(patch, module))
 		for (uint32_t i = 0; i < module->functions->count; i++)
 			count += wants(patch, module, &module->functions->functions[i]);
 	return count;
@@ -128,15 +128,14 @@ int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *ed
 	int error = 0;
 	bool any = false;
 	for (uint32_t i = 0; i < patch->modules_count; i++)
-		any |= ky_patch_instrumented_uses(patch, &patch->modules[i]) &&
-		       !patch->modules[i].led;
+		any |= uses_hooks(patch, &patch->modules[i]) && !patch->modules[i].led;
 	if (!any || !home->known)
 		return 0;
 	struct ky_agent_known *table = calloc(home->known_mask + 1, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
 	for (uint32_t i = 0; !error && i < patch->modules_count; i++) {
-		if (!ky_patch_instrumented_uses(patch, &patch->modules[i]))
+		if (!uses_hooks(patch, &patch->modules[i]))
 			continue;
 		know_functions(patch, i, table);
 		if (!patch->modules[i].led)

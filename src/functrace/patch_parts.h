@@ -219,7 +219,6 @@ uint64_t ky_patch_plan_moved(const struct ky_patch *patch, uint32_t entry, uint6
 
 /* ---- patch_instrumented.c ---- */
 
-bool ky_patch_instrumented_uses(const struct ky_patch *patch, const struct ky_patch_module *module);
 /* Return how many of the wanted functions it handles. */
 uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
 				     const struct ky_patch_module *module);
@@ -290,12 +289,6 @@ struct ky_patch_stacks {
 	uint32_t count, room;
 };
 typedef void (*ky_patch_word_fn)(struct ky_patch *patch, void *context, uint64_t at, uint64_t word);
-void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid);
-void ky_patch_stacks_free(struct ky_patch_stacks *stacks);
-/* Call back for each word, from `at` on, that is between two values. */
-void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,
-			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
-			  void *context);
 
 /*
  * While all threads are stopped and no jump is set: put return addresses back, except in threads that unwind, which

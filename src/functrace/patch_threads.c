@@ -83,7 +83,7 @@ void ky_patch_threads_gs(struct ky_patch *patch)
 
 /* ---- stacks ---- */
 
-void ky_patch_stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
+static void stacks_read(struct ky_patch_stacks *stacks, pid_t pid)
 {
 	struct ky_proc_maps maps;
 	struct ky_proc_mapping mapping;
@@ -108,14 +108,14 @@ static uint64_t end_of(const struct ky_patch_stacks *stacks, uint64_t address)
 	return address;
 }
 
-void ky_patch_stacks_free(struct ky_patch_stacks *stacks)
+static void stacks_free(struct ky_patch_stacks *stacks)
 {
 	KY_ARRAY_FREE(stacks->mappings, stacks->room);
 }
 
-void ky_patch_stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks,
-			  uint64_t from, const uint64_t range[2], ky_patch_word_fn word,
-			  void *context)
+/* Call back for each word, from `at` on, that is between two values. */
+static void stacks_scan(struct ky_patch *patch, const struct ky_patch_stacks *stacks, uint64_t from,
+			const uint64_t range[2], ky_patch_word_fn word, void *context)
 {
 	static uint64_t words[CHUNK_BYTES / 8];
 	uint64_t to = end_of(stacks, from);
@@ -164,11 +164,11 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 	const uint64_t range[2] = {edits->items[0].address,
 				   edits->items[edits->count - 1].address + KY_PROLOGUE_MAX};
 	struct ky_patch_stacks stacks;
-	ky_patch_stacks_read(&stacks, patch->remote.pid);
+	stacks_read(&stacks, patch->remote.pid);
 	for (uint32_t i = 0; i < patch->remote.count; i++)
-		ky_patch_stacks_scan(patch, &stacks, patch->remote.threads[i].registers.rsp, range,
-				     leave_alone, &moving);
-	ky_patch_stacks_free(&stacks);
+		stacks_scan(patch, &stacks, patch->remote.threads[i].registers.rsp, range,
+			    leave_alone, &moving);
+	stacks_free(&stacks);
 	for (uint32_t i = 0; i < patch->remote.count; i++) {
 		struct ky_remote_thread *thread = &patch->remote.threads[i];
 		struct ky_patch_edit *edit = ky_patch_edits_inside(edits, thread->registers.rip);
@@ -400,22 +400,22 @@ bool ky_patch_threads_unhook(struct ky_patch *patch, uint32_t tries)
 	struct unwinders unwinders;
 	bool off = true;
 	find_unwinders(patch, tries, &unwinders);
-	ky_patch_stacks_read(&stacks, patch->remote.pid);
+	stacks_read(&stacks, patch->remote.pid);
 	for (uint32_t i = 0; i < patch->remote.count; i++) {
 		const struct user_regs_struct *registers = &patch->remote.threads[i].registers;
 		struct stack stack = {0};
 		off = off && !is_inside(patch, registers->rip);
 		if (!patch->home.directory || range[0] >= range[1])
 			continue;
-		ky_patch_stacks_scan(patch, &stacks, registers->rsp, range, see, &stack);
+		stacks_scan(patch, &stacks, registers->rsp, range, see, &stack);
 		const bool waits = (int64_t)registers->orig_rax >= 0;
 		const uint32_t patience = waits ? WAITING_TRIES : KY_PATCH_QUIET_TRIES - 1;
 		if (tries < patience && unwinds(patch, &unwinders, registers, &stack))
 			off = false;
 		else if (stack.hooks)
-			ky_patch_stacks_scan(patch, &stacks, registers->rsp, range, unhook, &stack);
+			stacks_scan(patch, &stacks, registers->rsp, range, unhook, &stack);
 	}
-	ky_patch_stacks_free(&stacks);
+	stacks_free(&stacks);
 	return off;
 }
 

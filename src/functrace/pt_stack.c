@@ -9,8 +9,8 @@
 
 /* ---- a stretch of trace ---- */
 
-void ky_pt_segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
-			uint64_t since)
+static void segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
+			 uint64_t since)
 {
 	*segment = (struct ky_pt_segment){.calls = calls, .since = since, .passed = since == 0};
 }
@@ -24,7 +24,7 @@ static void forget_marks(struct ky_pt_segment *segment)
 	segment->lost_count = 0;
 }
 
-void ky_pt_segment_close(struct ky_pt_segment *segment)
+static void segment_close(struct ky_pt_segment *segment)
 {
 	forget_marks(segment);
 	ky_array_release(segment->marks);
@@ -47,12 +47,12 @@ static bool add(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)
 	return !segment->failed;
 }
 
-void ky_pt_segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start)
+static void segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start)
 {
 	add(segment, &(struct ky_pt_mark){.ns = ns, .start = start, .kind = KY_PT_BEGIN});
 }
 
-void ky_pt_segment_lost(struct ky_pt_segment *segment, uint64_t start)
+static void segment_lost(struct ky_pt_segment *segment, uint64_t start)
 {
 	const struct ky_pt_mark mark = {.start = start, .kind = KY_PT_BEGIN, .lost = true};
 	if (!segment->failed &&
@@ -60,17 +60,17 @@ void ky_pt_segment_lost(struct ky_pt_segment *segment, uint64_t start)
 		segment->failed = true;
 }
 
-void ky_pt_segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what)
+static void segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what)
 {
 	add(segment, &(struct ky_pt_mark){.ns = ns, .what = what, .kind = KY_PT_GAP});
 }
 
-void ky_pt_segment_gap_end(struct ky_pt_segment *segment, uint64_t ns)
+static void segment_gap_end(struct ky_pt_segment *segment, uint64_t ns)
 {
 	add(segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_GAP_END});
 }
 
-void ky_pt_segment_end(struct ky_pt_segment *segment, uint64_t ns)
+static void segment_end(struct ky_pt_segment *segment, uint64_t ns)
 {
 	add(segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_END});
 }
@@ -146,7 +146,8 @@ static void pass_or_hold(struct ky_pt_segment *segment, const struct ky_pt_mark 
 	pass_on(segment, mark, ns, mark->lost);
 }
 
-void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns)
+/* Pass all of it on. Everything in it has ended. The next one begins at ns. */
+static void segment_flush(struct ky_pt_segment *segment, uint64_t ns)
 {
 	if (!segment->failed) {
 		spread(segment->marks, segment->count);
@@ -167,12 +168,12 @@ void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns)
 void ky_pt_stack_open(struct ky_pt_stack *stack, const struct ky_pt_calls *calls, uint64_t since)
 {
 	*stack = (struct ky_pt_stack){0};
-	ky_pt_segment_open(&stack->segment, calls, since);
+	segment_open(&stack->segment, calls, since);
 }
 
 void ky_pt_stack_close(struct ky_pt_stack *stack)
 {
-	ky_pt_segment_close(&stack->segment);
+	segment_close(&stack->segment);
 	KY_ARRAY_FREE(stack->frames, stack->room);
 	*stack = (struct ky_pt_stack){0};
 }
@@ -200,7 +201,7 @@ static void end_to(struct ky_pt_stack *stack, uint64_t ns, uint32_t left)
 {
 	while (stack->count > left)
 		if (stack->frames[--stack->count].function.shown)
-			ky_pt_segment_end(&stack->segment, ns);
+			segment_end(&stack->segment, ns);
 }
 
 /* End a stretch that has become long; running functions go on in the next. */
@@ -208,10 +209,10 @@ static void cut(struct ky_pt_stack *stack, uint64_t ns)
 {
 	const uint32_t count = stack->count;
 	end_to(stack, ns, 0);
-	ky_pt_segment_flush(&stack->segment, ns);
+	segment_flush(&stack->segment, ns);
 	for (uint32_t i = count; i > 0; i--)
 		if (stack->frames[i - 1].function.shown)
-			ky_pt_segment_lost(&stack->segment, stack->frames[i - 1].function.start);
+			segment_lost(&stack->segment, stack->frames[i - 1].function.start);
 	stack->count = count;
 }
 
@@ -232,9 +233,9 @@ static void push(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_fram
 	if (!has_room(stack, ns))
 		return;
 	if (frame->function.shown && lost)
-		ky_pt_segment_lost(&stack->segment, frame->function.start);
+		segment_lost(&stack->segment, frame->function.start);
 	else if (frame->function.shown)
-		ky_pt_segment_begin(&stack->segment, ns, frame->function.start);
+		segment_begin(&stack->segment, ns, frame->function.start);
 	stack->frames[stack->count++] = *frame;
 }
 
@@ -365,7 +366,7 @@ void ky_pt_stack_stop(struct ky_pt_stack *stack, uint64_t ns, const char *what, 
 {
 	if (stack->stopped)
 		return;
-	ky_pt_segment_gap(&stack->segment, ns, what);
+	segment_gap(&stack->segment, ns, what);
 	stack->stopped = true;
 	stack->stopped_at = at;
 }
@@ -396,7 +397,7 @@ static void go_elsewhere(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
 void ky_pt_stack_go(struct ky_pt_stack *stack, uint64_t ns, uint64_t to, bool resumed)
 {
 	if (stack->stopped)
-		ky_pt_segment_gap_end(&stack->segment, ns);
+		segment_gap_end(&stack->segment, ns);
 	stack->stopped = false;
 	if (!stack->count)
 		ky_pt_stack_at(stack, ns, to);
@@ -416,9 +417,9 @@ void ky_pt_stack_interrupt(struct ky_pt_stack *stack, uint64_t ns, uint64_t from
 void ky_pt_stack_reset(struct ky_pt_stack *stack, uint64_t ns)
 {
 	if (stack->stopped)
-		ky_pt_segment_gap_end(&stack->segment, ns);
+		segment_gap_end(&stack->segment, ns);
 	stack->stopped = false;
 	stack->stopped_at = 0;
 	end_to(stack, ns, 0);
-	ky_pt_segment_flush(&stack->segment, ns);
+	segment_flush(&stack->segment, ns);
 }

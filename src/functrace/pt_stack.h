@@ -96,19 +96,8 @@ struct ky_pt_segment {
 	bool failed; /* no memory: the rest is left out */
 };
 
-void ky_pt_segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
-			uint64_t since);
-void ky_pt_segment_close(struct ky_pt_segment *segment);
-
 /* Add a mark; times never go back. */
-void ky_pt_segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start);
-void ky_pt_segment_lost(struct ky_pt_segment *segment, uint64_t start);
-void ky_pt_segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what);
-void ky_pt_segment_gap_end(struct ky_pt_segment *segment, uint64_t ns);
-void ky_pt_segment_end(struct ky_pt_segment *segment, uint64_t ns);
 void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const char *text);
-/* Pass all of it on. Everything in it has ended. The next one begins at ns. */
-void ky_pt_segment_flush(struct ky_pt_segment *segment, uint64_t ns);
 
 /* ---- the functions that are running ---- */
 

@@ -171,8 +171,6 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 /* Put events on all threads of a process that have none yet. Return 0, or -errno with a message. */
 int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,
 			 char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-/* Copy more of the stacks from now on, if too many did not reach their end. Report whether it does. */
-bool ky_stack_spans_widen(struct ky_stack_spans *spans);
 
 uint64_t ky_stack_spans_now(void); /* CLOCK_MONOTONIC, as the samples */
 

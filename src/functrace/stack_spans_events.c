@@ -204,7 +204,8 @@ static int renew(struct ky_stack_spans *spans)
 	return watching.error;
 }
 
-bool ky_stack_spans_widen(struct ky_stack_spans *spans)
+/* Copy more of the stacks from now on, if too many did not reach their end. Report whether it does. */
+static bool widen(struct ky_stack_spans *spans)
 {
 	if (spans->recent_samples < CHECK_SAMPLES)
 		return false;
@@ -309,7 +310,7 @@ static void *run(void *context)
 		(void)epoll_wait(spans->events.poll_fd, &ready, 1, WAIT_MS);
 		pthread_mutex_lock(&spans->lock);
 		ky_stack_spans_drain(spans, false);
-		ky_stack_spans_widen(spans);
+		widen(spans);
 		pthread_mutex_unlock(&spans->lock);
 	}
 	return NULL;

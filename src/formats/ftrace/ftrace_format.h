@@ -115,7 +115,6 @@ struct ky_tid_set {
 	uint32_t words;
 };
 void ky_tid_set_add(struct ky_tid_set *set, int32_t tid);
-bool ky_tid_set_has(const struct ky_tid_set *set, int32_t tid);
 
 struct ky_ftrace_format {
 	struct ky_trace *trace;

@@ -27,7 +27,7 @@ void ky_tid_set_add(struct ky_tid_set *set, int32_t tid)
 	set->bits[word] |= UINT64_C(1) << (uint32_t)tid % WORD_BITS;
 }
 
-bool ky_tid_set_has(const struct ky_tid_set *set, int32_t tid)
+static bool tid_set_has(const struct ky_tid_set *set, int32_t tid)
 {
 	const uint32_t word = (uint32_t)tid / WORD_BITS;
 	return tid > 0 && word < set->words && set->bits[word] >> (uint32_t)tid % WORD_BITS & 1;
@@ -164,14 +164,14 @@ static void put_held(struct ky_ftrace_format *format, struct held *held)
 {
 	const struct ky_tid_set *tids = &format->watched->tids;
 	struct ky_switch *event = &held->event;
-	const bool to_ours = ky_tid_set_has(tids, event->next_tid);
+	const bool to_ours = tid_set_has(tids, event->next_tid);
 	if (held->is_waking) {
 		if (to_ours)
 			ky_put_waking(format->trace, held->ts, event->next_tid, event->next_comm,
 				      event->prev_tid);
 		return;
 	}
-	if (!ky_tid_set_has(tids, event->prev_tid))
+	if (!tid_set_has(tids, event->prev_tid))
 		event->prev_tid = NOBODY;
 	if (!to_ours) {
 		event->next_tid = NOBODY;
@@ -213,9 +213,9 @@ void ky_ftrace_format_finish(struct ky_ftrace_format *format)
 	put_watched(format);
 	/* A process has a name by its main thread, which may have slept all the time. */
 	for (uint32_t i = 0; i < format->comms_count; i++)
-		if (format->comms[i].tgid && ky_tid_set_has(&format->seen, format->comms[i].tid))
+		if (format->comms[i].tgid && tid_set_has(&format->seen, format->comms[i].tid))
 			ky_tid_set_add(&format->seen, format->comms[i].tgid);
 	for (uint32_t i = 0; i < format->comms_count; i++)
-		if (ky_tid_set_has(&format->seen, format->comms[i].tid))
+		if (tid_set_has(&format->seen, format->comms[i].tid))
 			put_task(format, &format->comms[i]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_session_env.c: sessions that the environment starts: what cannot work is said once, and forked
+ * test_session_env.c: sessions that the environment starts: kymo reports once what cannot work, and forked
  * children have files of their own. The test runs itself again as the traced program, for the
  * environment is read at its start.
  */
@@ -194,7 +194,7 @@ static int run(const char *body, void (*before)(void), char *const environment[]
 	return status;
 }
 
-/* Run with two variables and return what was said on standard error: the caller frees it. */
+/* Run with two variables and return the text on standard error: the caller frees it. */
 static char *said(const char *body, void (*before)(void), const char *one, const char *other)
 {
 	char *const environment[] = {(char *)(uintptr_t)one, (char *)(uintptr_t)other, NULL};

@@ -4,7 +4,7 @@
 #   make                 build the library and the tool into build/
 #   make demo            run the demo, record it in every format, and view it in the browser
 #   make test            build and run the tests
-#   make proof           run the long tests: two hours, with Debian's programs and on a bare machine
+#   make proof           run the long tests: two hours, with Debian's programs and on a bare machine; KYMO_STRESS_SECONDS=1800
 #   make fuzz            search for inputs that break a parser; FUZZ_SECONDS=60 each, TARGET=name for one
 #   make bench           build and run the benchmarks
 #   make viewer          build the page of kymo view, viewer/dist/index.html (with npm), and the tool with it

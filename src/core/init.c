@@ -12,6 +12,9 @@
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
  *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of forked children's drums
  */
+#include "core/init.h"
+
+#include "core/assert.h"
 #include "core/clock.h"
 #include "core/notice.h"
 #include "core/writer.h"
@@ -136,17 +139,23 @@ static void mark_exit(void)
 	__atomic_store_n(&drum->header->exited, 1, __ATOMIC_RELEASE);
 }
 
+static void (*child_hooks[4])(void);
+static uint32_t child_hooks_count;
+
+void ky_init_on_fork(void (*child)(void))
+{
+	KY_ASSERT(child_hooks_count < sizeof(child_hooks) / sizeof(child_hooks[0]));
+	child_hooks[child_hooks_count++] = child;
+}
+
 /* The child makes its drum when it first needs one: a child that calls exec leaves no file behind. */
 static void forked(void)
 {
-	ky_writer_after_fork(true);
+	ky_writer_after_fork();
 	ky_drum_after_fork();
 	ky_writer_leave();
-}
-
-static void forked_another(void)
-{
-	ky_writer_after_fork(false);
+	for (uint32_t i = 0; i < child_hooks_count; i++)
+		child_hooks[i]();
 }
 
 __attribute__((constructor(101))) static void library_loaded(void)
@@ -154,7 +163,7 @@ __attribute__((constructor(101))) static void library_loaded(void)
 	ky_notice_prepare();
 	ky_os_ending_prepare();
 	ky_writer_prepare();
-	pthread_atfork(ky_writer_before_fork, forked_another, forked);
+	pthread_atfork(ky_writer_before_fork, NULL, forked);
 	at_quick_exit(mark_exit);
 	parse_environment();
 }

@@ -74,9 +74,26 @@ static void detach(struct ky_slot *slot)
 	atomic_fetch_add(&slots_freed, 1);
 }
 
+/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
+#define FORKS_AT_ONCE 16u
+static struct {
+	_Atomic bool taken;
+	struct ky_slot slot;
+} forking[FORKS_AT_ONCE];
+static __thread uint8_t forking_at __attribute__((tls_model("initial-exec"))); /* plus 1 */
+
+/* No handler runs in the parent (init.h): the thread gives its place back when it needs it no more. */
+static void end_forking(void)
+{
+	if (forking_at)
+		atomic_store(&forking[forking_at - 1].taken, false);
+	forking_at = 0;
+}
+
 static void thread_exits(void *value)
 {
 	struct ky_slot *slot = value;
+	end_forking();
 	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
 		return; /* of the parent, before fork */
 	kymo_i_tls = &idle;
@@ -170,14 +187,6 @@ void ky_writer_leave(void)
 	slotless = false;
 }
 
-/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
-#define FORKS_AT_ONCE 4u
-static struct {
-	_Atomic bool taken;
-	struct ky_slot slot;
-} forking[FORKS_AT_ONCE];
-static __thread uint8_t forking_at __attribute__((tls_model("initial-exec"))); /* plus 1 */
-
 static bool is_in_event(const struct ky_slot *slot)
 {
 	bool any = false;
@@ -189,6 +198,7 @@ static bool is_in_event(const struct ky_slot *slot)
 void ky_writer_before_fork(void)
 {
 	const struct ky_slot *slot = (const struct ky_slot *)(const void *)kymo_i_tls;
+	end_forking();
 	if (kymo_i_tls == &idle || slot_tid(slot) == 0 || !is_in_event(slot))
 		return;
 	for (uint32_t i = 0; i < FORKS_AT_ONCE && !forking_at; i++)
@@ -198,9 +208,9 @@ void ky_writer_before_fork(void)
 		}
 }
 
-void ky_writer_after_fork(bool child)
+void ky_writer_after_fork(void)
 {
-	if (forking_at && child) {
+	if (forking_at) {
 		/* The child finishes the event when its handler returns: in this slot, and not in the parent's ring. */
 		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
 		*slot = forking[forking_at - 1].slot;
@@ -208,9 +218,7 @@ void ky_writer_after_fork(bool child)
 			if (slot->level[i].ring)
 				ky_drum_keep(slot->level[i].ring);
 	}
-	if (forking_at)
-		atomic_store(&forking[forking_at - 1].taken, false);
-	forking_at = 0;
+	end_forking();
 }
 
 static void raise_slots_high(uint32_t count)
@@ -563,6 +571,8 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 {
 	const int saved_errno = errno;
 	int recorded = 0;
+	if (KYMO_I_UNLIKELY(forking_at))
+		end_forking();
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;

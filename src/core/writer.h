@@ -46,7 +46,7 @@ void ky_writer_leave(void);
  * that event: the child, as it is in the parent's rings, out of sight.
  */
 void ky_writer_before_fork(void);
-void ky_writer_after_fork(bool child);
+void ky_writer_after_fork(void); /* in the child */
 
 /* Called in an event's thread after the slow path recorded it, if set: the marker backend. slot is the thread's. */
 typedef void ky_writer_hook_fn(const struct kymo_site_info *info, bool end, const uint64_t *values,

@@ -17,13 +17,13 @@
  * an event or is unloaded itself goes on where it stopped, in the same file if the format allows that.
  */
 #include "core/heap.h"
+#include "core/init.h"
 #include "core/notice.h"
 #include "core/stream_place.h"
 #include "core/writer.h"
 #include "sink/session.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,7 +270,7 @@ __attribute__((constructor(103))) static void start_from_environment(void)
 		wait_for_event();
 	else if (start(env.path, &how) != 0)
 		return;
-	pthread_atfork(NULL, NULL, in_child);
+	ky_init_on_fork(in_child);
 	at_quick_exit(finish_waiting);
 }
 

@@ -6,6 +6,7 @@
 #include "sink/session.h"
 
 #include "core/heap.h"
+#include "core/init.h"
 #include "sink/config.h"
 
 #include <errno.h>
@@ -29,9 +30,13 @@ static void unlock_list(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* Forget the sessions in a forked child. The parent's threads may have left them half changed: close descriptors only. */
+/*
+ * Forget the sessions in a forked child. The parent's threads may have left them half changed: close descriptors only. The
+ * list itself is whole at any moment, and a session is taken out of it before it is freed.
+ */
 static void forget_list(void)
 {
+	pthread_mutex_init(&list_lock, NULL);
 	struct kymo_session **end = &list;
 	for (; *end; end = &(*end)->next)
 		ky_record_forget(*end);
@@ -39,14 +44,14 @@ static void forget_list(void)
 	forgotten = list;
 	list = NULL;
 	ky_marker_forget();
-	pthread_mutex_unlock(&list_lock);
 }
 
 static void list_add(struct kymo_session *s)
 {
 	lock_list();
 	s->next = list;
-	list = s;
+	/* A child that is forked here finds the session whole. */
+	__atomic_store_n(&list, s, __ATOMIC_RELEASE);
 	unlock_list();
 }
 
@@ -78,7 +83,7 @@ static void finish_all(void)
 
 __attribute__((constructor(102))) static void prepare(void)
 {
-	pthread_atfork(lock_list, unlock_list, forget_list);
+	ky_init_on_fork(forget_list);
 	at_quick_exit(finish_all);
 }
 

@@ -12,6 +12,7 @@
  */
 #include "core/assert.h"
 #include "core/heap.h"
+#include "core/init.h"
 #include "core/stream.h"
 #include "core/writer.h"
 
@@ -72,14 +73,14 @@ static void unlock_table(void)
 /* Empty the table in a forked child: the threads are the parent's. */
 static void forget_table(void)
 {
+	pthread_mutex_init(&table_lock, NULL);
 	memcpy(forgotten, table, sizeof(forgotten));
 	memset(table, 0, sizeof(table));
-	pthread_mutex_unlock(&table_lock);
 }
 
 __attribute__((constructor(102))) static void prepare(void)
 {
-	pthread_atfork(lock_table, unlock_table, forget_table);
+	ky_init_on_fork(forget_table);
 }
 
 static void deliver(struct subscription *s)

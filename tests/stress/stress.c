@@ -2,7 +2,7 @@
 /*
  * stress.c [SECONDS [SEED]]: everything that may happen to a traced process, at once and in many mixtures, read by every
  * kind of reader: a session and a subscriber in the process, a recorder that follows it, one that looks in the middle
- * (a snapshot), and whoever opens what a killed process left. No event may be damaged or come twice, and those that are missing
+ * (a snapshot), and a person who opens what a killed process left. No event may be damaged or come twice, and those that are missing
  * must be counted. KYMO_STRESS_SECONDS is for make proof. A round that fails prints its number: "stress 0 NUMBER" repeats it.
  */
 #include "victim.h"
@@ -226,7 +226,7 @@ static struct ky_drum_file *open_drum(int memory, const char *path, bool newest)
 	return file;
 }
 
-/* Read all that is there now, as a snapshot does, or whoever comes after the end. */
+/* Read all that is there now, as a snapshot does, or a person after the end. */
 static bool look_once(const struct round *r, int memory, const char *path, bool ended)
 {
 	struct ky_drum_facts facts;

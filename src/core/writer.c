@@ -11,21 +11,27 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #define FIRST_LEVEL_KEYS 32u
 
-/* Threads without a writer share this one. Invariant: its ky_end is 0, so every event comes here. */
-static struct kymo_i_writer idle;
-__thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idle;
+/*
+ * Threads without a slot share these. Invariant: their ky_end is 0, so every event comes here. Which one it is holds what else a
+ * thread knows, so that its thread-local storage is the one pointer: a process has room for some 1,600 bytes of it in
+ * all libraries that it loads later.
+ */
+enum {
+	ATTACHING =
+		1, /* a fault's handler must not attach while its thread does; other signals wait */
+	SLOTLESS = 2, /* the thread found no slot, and no dead thread's */
+};
+static struct kymo_i_writer idles[4];
+__thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idles[0];
 
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
-/* A fault's handler must not attach while its thread does; other signals wait. */
-static __thread bool attaching __attribute__((tls_model("initial-exec")));
-/* By kymo_thread_name(): a thread may get its slot after that, or another one while it ends. */
-static __thread uint32_t given_name __attribute__((tls_model("initial-exec")));
 static const unsigned char off = 0;
 static pthread_key_t exit_key;
 static _Atomic bool exit_key_made;
@@ -44,12 +50,25 @@ static _Atomic uint32_t slots_freed, slots_full;
 /* When a thread without a slot last looked for dead ones, and where it goes on. Plain counters. */
 static _Atomic uint64_t looked_ticks;
 static _Atomic uint32_t looked_at;
-/* The thread found no slot, and no dead thread's. */
-static __thread bool slotless __attribute__((tls_model("initial-exec")));
 #define LOOK_TICKS (UINT64_C(1) << 21)
 #define LOOKS 8u
 ky_writer_hook_fn *ky_writer_hook;
 ky_writer_wake_fn *ky_writer_wake;
+
+static bool is_idle(void)
+{
+	return (uintptr_t)kymo_i_tls - (uintptr_t)idles < sizeof(idles);
+}
+
+static unsigned idle_state(void)
+{
+	return is_idle() ? (unsigned)(kymo_i_tls - idles) : 0;
+}
+
+static void set_idle(unsigned state)
+{
+	kymo_i_tls = &idles[state];
+}
 
 static uint32_t slot_tid(const struct ky_slot *slot)
 {
@@ -62,9 +81,25 @@ static uint64_t word_of(const struct kymo_i_site *site)
 	return __atomic_load_n(&site->ky_word, __ATOMIC_ACQUIRE);
 }
 
+/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
+#define FORKS_AT_ONCE 16u
+static struct {
+	struct ky_slot *_Atomic of; /* NULL: free */
+	struct ky_slot slot;
+} forking[FORKS_AT_ONCE];
+
+/* No handler runs in the parent (init.h): a thread gives its place back when it forks again, and when it ends. */
+static void end_forking(const struct ky_slot *slot)
+{
+	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++)
+		if (atomic_load(&forking[i].of) == slot)
+			atomic_store(&forking[i].of, NULL);
+}
+
 static void detach(struct ky_slot *slot)
 {
 	KY_ASSERT(slot_tid(slot) != 0 && kymo_i_tls != &slot->level[0].pub);
+	end_forking(slot);
 	struct ky_drum *drum = ky_drum_peek();
 	for (uint32_t i = 0; drum && i < KY_LEVELS; i++)
 		ky_ring_release(drum, &slot->level[i]);
@@ -74,29 +109,16 @@ static void detach(struct ky_slot *slot)
 	atomic_fetch_add(&slots_freed, 1);
 }
 
-/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
-#define FORKS_AT_ONCE 16u
-static struct {
-	_Atomic bool taken;
-	struct ky_slot slot;
-} forking[FORKS_AT_ONCE];
-static __thread uint8_t forking_at __attribute__((tls_model("initial-exec"))); /* plus 1 */
-
-/* No handler runs in the parent (init.h): the thread gives its place back when it needs it no more. */
-static void end_forking(void)
-{
-	if (forking_at)
-		atomic_store(&forking[forking_at - 1].taken, false);
-	forking_at = 0;
-}
-
 static void thread_exits(void *value)
 {
 	struct ky_slot *slot = value;
-	end_forking();
 	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
 		return; /* of the parent, before fork */
-	kymo_i_tls = &idle;
+	/* Other destructors may record, too: leave the slot in the last round of them. */
+	if (++slot->exits < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	    pthread_setspecific(exit_key, slot) == 0)
+		return;
+	set_idle(0);
 	/* From here on signal handlers find no slot, and do not use the one being detached. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	detach(slot);
@@ -118,7 +140,7 @@ void ky_writer_unload(void)
 	const struct ky_drum *drum = ky_drum_peek();
 	if (atomic_exchange(&exit_key_made, false))
 		pthread_key_delete(exit_key);
-	kymo_i_tls = &idle;
+	set_idle(0);
 	/* The wiped slots of a forked child's parent have no thread. */
 	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++)
 		if (slot_tid(&all[i]) != 0)
@@ -182,9 +204,7 @@ void ky_writer_forget(void)
 
 void ky_writer_leave(void)
 {
-	kymo_i_tls = &idle;
-	given_name = 0;
-	slotless = false;
+	set_idle(0);
 }
 
 static bool is_in_event(const struct ky_slot *slot)
@@ -197,28 +217,34 @@ static bool is_in_event(const struct ky_slot *slot)
 
 void ky_writer_before_fork(void)
 {
-	const struct ky_slot *slot = (const struct ky_slot *)(const void *)kymo_i_tls;
-	end_forking();
-	if (kymo_i_tls == &idle || slot_tid(slot) == 0 || !is_in_event(slot))
+	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+	if (is_idle())
 		return;
-	for (uint32_t i = 0; i < FORKS_AT_ONCE && !forking_at; i++)
-		if (!atomic_exchange(&forking[i].taken, true)) {
+	end_forking(slot);
+	if (slot_tid(slot) == 0 || !is_in_event(slot))
+		return;
+	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++) {
+		struct ky_slot *nobody = NULL;
+		if (atomic_compare_exchange_strong(&forking[i].of, &nobody, slot)) {
 			forking[i].slot = *slot;
-			forking_at = (uint8_t)(i + 1);
+			return;
 		}
+	}
 }
 
 void ky_writer_after_fork(void)
 {
-	if (forking_at) {
+	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
+	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++) {
 		/* The child finishes the event when its handler returns: in this slot, and not in the parent's ring. */
-		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-		*slot = forking[forking_at - 1].slot;
-		for (uint32_t i = 0; i < KY_LEVELS; i++)
-			if (slot->level[i].ring)
-				ky_drum_keep(slot->level[i].ring);
+		if (!is_idle() && atomic_load(&forking[i].of) == slot) {
+			*slot = forking[i].slot;
+			for (uint32_t level = 0; level < KY_LEVELS; level++)
+				if (slot->level[level].ring)
+					ky_drum_keep(slot->level[level].ring);
+		}
+		atomic_store(&forking[i].of, NULL); /* the parent's threads are not here */
 	}
-	end_forking();
 }
 
 static void raise_slots_high(uint32_t count)
@@ -256,11 +282,11 @@ static struct ky_slot *take_slot(uint32_t tid)
 	struct ky_slot *slot = no_slot_is_free() ? NULL : take_free_slot(all, tid);
 	if (!slot) {
 		atomic_store(&slots_full, freed + 1);
-		slot = slotless ? take_dead_slot(all, tid, atomic_fetch_add(&looked_at, LOOKS),
-						 LOOKS)
-				: take_dead_slot(all, tid, 0, ky_limits.rings_max);
+		slot = idle_state() & SLOTLESS
+			       ? take_dead_slot(all, tid, atomic_fetch_add(&looked_at, LOOKS),
+						LOOKS)
+			       : take_dead_slot(all, tid, 0, ky_limits.rings_max);
 	}
-	slotless = !slot;
 	return slot;
 }
 
@@ -270,7 +296,7 @@ static struct ky_slot *take_slot(uint32_t tid)
  */
 static bool may_look_again(const struct ky_drum *drum)
 {
-	if (!slotless || !no_slot_is_free())
+	if (!(idle_state() & SLOTLESS) || !no_slot_is_free())
 		return true;
 	const uint64_t now = ky_drum_ticks(drum);
 	uint64_t then = atomic_load_explicit(&looked_ticks, memory_order_relaxed);
@@ -290,18 +316,7 @@ static void rename_blocks(struct ky_slot *slot)
 	}
 }
 
-/* Put the given name into the slot. Read both again: a signal handler may have changed either. */
-static void use_given_name(void)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (given_name == 0 || kymo_i_tls == &idle)
-		return;
-	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-	slot->name = given_name;
-	rename_blocks(slot);
-}
-
-/* Names that threads gave themselves while there was no drum. A thread's name is kept under its id; 0 is free. */
+/* Names that threads gave themselves while there was no drum, or no slot. A thread's name is kept under its id; 0 is free. */
 #define EARLY_NAMES 16u
 static struct {
 	_Atomic uint32_t tid;
@@ -325,14 +340,15 @@ static void keep_early_name(const char *name)
 	}
 }
 
-/* Use the name that the thread gave itself before there was a drum. */
-static void take_early_name(struct ky_drum *drum, uint32_t tid)
+/* Use the name that the thread gave itself before. */
+static void take_early_name(struct ky_drum *drum, struct ky_slot *slot)
 {
+	const uint32_t tid = slot_tid(slot);
 	for (uint32_t i = 0; atomic_load(&early_count) && i < EARLY_NAMES; i++) {
 		if (atomic_load(&early_names[i].tid) != tid)
 			continue;
 		const char *name = early_names[i].name;
-		given_name = ky_heap_thread_name(drum, name, strlen(name));
+		slot->name = ky_heap_thread_name(drum, name, strlen(name));
 		atomic_store(&early_names[i].tid, 0);
 		atomic_fetch_sub(&early_count, 1);
 	}
@@ -341,41 +357,39 @@ static void take_early_name(struct ky_drum *drum, uint32_t tid)
 /* Give the slot to the thread. As soon as kymo_i_tls points to it, signal handlers use it, too. */
 static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 {
-	KY_ASSERT(slot_tid(slot) != 0 && attaching);
+	KY_ASSERT(slot_tid(slot) != 0 && idle_state() & ATTACHING);
 	char comm[16];
 	ky_os_comm(comm);
 	slot->name = ky_heap_thread_name(drum, comm, strnlen(comm, sizeof(comm)));
 	memset(slot->level, 0, sizeof(slot->level));
 	for (uint32_t i = 0; i < KY_LEVELS; i++)
 		slot->level[i].level = i;
-	take_early_name(drum, slot_tid(slot));
+	slot->exits = 0;
+	take_early_name(drum, slot);
 	if (exit_key_made)
 		pthread_setspecific(exit_key, slot);
 	/* A signal handler that finds the slot finds it complete. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	kymo_i_tls = &slot->level[0].pub;
-	/* Only now: a handler that gave the name before found no slot to put it in. */
-	use_given_name();
 }
 
 /* Give the thread a slot. Rings come with the first event at each level. */
 static struct ky_slot *attach(struct ky_drum *drum)
 {
-	if (attaching)
+	if (idle_state() & ATTACHING)
 		return NULL;
 	const uint64_t mask = ky_os_signals_hold();
-	attaching = true;
-	/* Signal handlers see attaching set while the slot is being taken. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	/* A handler may have attached since the caller looked: a second slot would hide the first. */
 	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-	if (kymo_i_tls == &idle) {
+	if (is_idle()) {
+		set_idle(idle_state() | ATTACHING);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		slot = take_slot((uint32_t)ky_os_tid());
 		if (slot)
 			move_in(drum, slot);
+		else
+			set_idle(SLOTLESS);
 	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	attaching = false;
 	ky_os_signals_restore(mask);
 	return slot;
 }
@@ -389,7 +403,7 @@ static bool in_own_memory(const struct ky_drum *drum)
 /* Return the calling thread's slot, or NULL: then the caller counts the loss. */
 static struct ky_slot *own_slot(struct ky_drum *drum)
 {
-	if (kymo_i_tls != &idle) {
+	if (!is_idle()) {
 		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
 		if (slot_tid(slot) != 0)
 			return slot;
@@ -571,8 +585,6 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 {
 	const int saved_errno = errno;
 	int recorded = 0;
-	if (KYMO_I_UNLIKELY(forking_at))
-		end_forking();
 	struct ky_drum *drum = ky_drum_get();
 	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
@@ -819,12 +831,12 @@ void kymo_thread_name(const char *name)
 		drum && name && in_own_memory(drum)
 			? ky_heap_thread_name(drum, name, strnlen(name, KYMO_STRING_MAX))
 			: 0;
-	if (string) {
-		own_slot(drum); /* first: in a forked child it forgets the parent's name */
-		given_name = string;
-		use_given_name();
-	}
-	if (!drum && name && !ky_drum_failed())
+	struct ky_slot *slot = string ? own_slot(drum) : NULL;
+	if (slot) {
+		slot->name = string;
+		rename_blocks(slot);
+	} else if (name && (string || !drum) && !ky_drum_failed()) {
 		keep_early_name(name);
+	}
 	errno = saved_errno;
 }

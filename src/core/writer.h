@@ -23,8 +23,9 @@
 struct ky_slot {
 	/* First: kymo_i_tls points there. */
 	_Alignas(64) struct ky_ring_writer level[KY_LEVELS];
-	uint32_t tid;  /* 0: free, or wiped by fork */
-	uint32_t name; /* of the thread, a string in the heap */
+	uint32_t tid;   /* 0: free, or wiped by fork */
+	uint32_t name;  /* of the thread, a string in the heap */
+	uint32_t exits; /* rounds of its destructors so far */
 };
 
 /*

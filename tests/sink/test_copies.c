@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#define COPIES 100
+#define COPIES 200
 #define ROUNDS 500
 #define EACH 10
 
@@ -201,7 +201,7 @@ static void expect_all(unsigned count)
 	free(seen);
 }
 
-static void many_copies_write_one_file(void **state)
+static void two_hundred_copies_write_one_file(void **state)
 {
 	(void)state;
 	run("record_in_many", "KYMO_TRACE=out.json");
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 	snprintf(original, sizeof(original), "%s", plugin);
 	child_main(argc, argv, bodies);
 	const struct CMUnitTest tests[] = {
-		TEST(many_copies_write_one_file),
+		TEST(two_hundred_copies_write_one_file),
 		TEST(a_copy_that_is_loaded_again_goes_on),
 		TEST(other_copies_go_on_when_one_leaves),
 		TEST(copies_come_and_go_in_two_threads),

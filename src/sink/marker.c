@@ -8,8 +8,11 @@
  * it after they entered a sandbox. From then on an event makes one system call, write(), and no
  * other.
  *
- *   readable   17 net Enter: recv - (bytes: 12)          atrace   B|1234|recv
- *              17 net Exit: recv                                  E|1234
+ *   readable   17 net Enter: recv - (bytes: 12)(peer: "a")      atrace   B|1234|recv
+ *              17 net Exit: recv                                         E|1234
+ *              the text of a print
+ *
+ * The readable form is that of crosvm's cros_tracing, whose users have tools for it.
  *
  * Any thread may be in the hook when the session ends: it counts itself in and out, and the session
  * is freed only when nobody is inside.
@@ -133,14 +136,30 @@ static void add_value(struct line *line, const struct kymo_arg *arg)
 		*comma = '.';
 }
 
+/* Add a string in quotes, with quotes, backslashes and newlines in it escaped. */
+static void add_quoted(struct line *line, const struct kymo_arg *arg)
+{
+	add(line, "\"");
+	for (uint32_t i = 0; i < arg->string_bytes; i++) {
+		const char c = arg->string[i];
+		if (c == '\n')
+			add(line, "\\n");
+		else
+			add(line, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+	}
+	add(line, arg->cut ? "...\"" : "\"");
+}
+
 static void add_args(struct line *line, const struct marker_event *p)
 {
 	for (uint32_t i = 0; i < p->args_count; i++) {
-		add(line, "%s%s: ", i ? ", " : " - (", p->args[i].key);
-		add_value(line, &p->args[i]);
-	}
-	if (p->args_count)
+		add(line, "%s(%s: ", i ? "" : " - ", p->args[i].key);
+		if (p->args[i].type == KYMO_TYPE_STRING)
+			add_quoted(line, &p->args[i]);
+		else
+			add_value(line, &p->args[i]);
 		add(line, ")");
+	}
 }
 
 /* Add the name. field: another follows in the atrace form, where '|' ends one. */
@@ -170,7 +189,6 @@ static const char *verb(const struct marker_event *p)
 		[KYMO_KIND_FLOW_BEGIN] = "Flow begin",
 		[KYMO_KIND_FLOW_STEP] = "Flow step",
 		[KYMO_KIND_FLOW_END] = "Flow end",
-		[KYMO_KIND_PRINT] = "Print",
 		[KYMO_KIND_SNAPSHOT] = "Snapshot",
 	};
 	const uint32_t kind = p->end ? KYMO_KIND_END : p->info->kind;
@@ -214,13 +232,16 @@ static uint64_t number_of(const struct marker_event *p, struct open_spans *spans
 
 static void readable(struct line *line, const struct marker_event *p, struct open_spans *spans)
 {
+	if (p->info->kind == KYMO_KIND_PRINT) {
+		add_name(line, p, false);
+		return;
+	}
 	add(line, "%llu %s %s: ", (unsigned long long)number_of(p, spans), p->info->category,
 	    verb(p));
 	add_name(line, p, false);
 	if (p->info->flags & KYMO_SITE_ID && !p->end)
 		add(line, " #0x%llx", (unsigned long long)p->id);
-	if (p->info->kind != KYMO_KIND_PRINT)
-		add_args(line, p);
+	add_args(line, p);
 }
 
 /* Round: the atrace form has counters of whole numbers only. */

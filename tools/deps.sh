@@ -29,6 +29,10 @@ test header cmocka.h libcmocka-dev
 test cmd g++ g++
 test cmd clang clang
 test cmd cmake cmake
+test x86-cmd musl-gcc musl-tools
+test x86-cmd aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+test x86-file /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
+test x86-cmd qemu-aarch64 qemu-user
 test cmd make make
 test cmd mold mold
 test cmd objcopy binutils
@@ -82,11 +86,11 @@ has_header()
 	return 1
 }
 
-# Debian has libipt for x86 alone; elsewhere it is built without.
-has_x86_header()
+is_x86()
 {
 	case $(uname -m) in
-	x86_64 | i?86) has_header "$1" ;;
+	x86_64 | i?86) ;;
+	*) return 1 ;;
 	esac
 }
 
@@ -95,7 +99,10 @@ has()
 	case $1 in
 	cmd) command -v "$2" > /dev/null ;;
 	header) has_header "$2" ;;
-	x86-header) has_x86_header "$2" ;;
+	# Debian has libipt for x86 alone; elsewhere it is built without. The tests for arm64 run in qemu.
+	x86-header) ! is_x86 || has_header "$2" ;;
+	x86-cmd) ! is_x86 || command -v "$2" > /dev/null ;;
+	x86-file) ! is_x86 || [ -e "$2" ] ;;
 	file) [ -e "$2" ] ;;
 	library) has_library "$2" ;;
 	runtime) has_runtime "$2" ;;

@@ -37,6 +37,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if UINTPTR_MAX < UINT64_MAX && !defined(KYMO_DISABLE)
+#error "kymo: trace points need 64-bit pointers: build for 64 bits, or define KYMO_DISABLE"
+#define KYMO_DISABLE /* so that the compiler says no more */
+#endif
+
 /* The maximum number of key and value pairs in one event. */
 #define KYMO_ARGS_MAX 8
 /* The maximum number of bytes kept of one string value, dynamic name or %s. */

@@ -438,7 +438,7 @@ template <typename... KY_T> inline bool kymo_i_ignore(const KY_T &...)
 #define KYMO_I_OPEN
 #define KYMO_I_CLOSE
 #else
-/* Between these are a check and a statement. */
+  /* Between these are a check and a statement. */
 #define KYMO_I_OPEN do {
 #define KYMO_I_CLOSE                                                                               \
 	;                                                                                          \

@@ -351,6 +351,20 @@ void ky_session_leave(struct kymo_session **session)
 	__atomic_store_n(&h->env_state, KY_ENV_LEFT, __ATOMIC_RELEASE);
 }
 
+/* Return the text of a positive errno, or NULL: the same for ever, whichever thread asks. */
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 32)
+static const char *errno_text(int error)
+{
+	return strerrordesc_np(error);
+}
+#else
+static const char *errno_text(int error)
+{
+	return error <= EHWPOISON ? strerror(error)
+				  : NULL; /* beyond these older ones use a buffer */
+}
+#endif
+
 const char *kymo_strerror(int error)
 {
 	switch (error) {
@@ -362,6 +376,6 @@ const char *kymo_strerror(int error)
 	default:
 		break;
 	}
-	const char *text = strerrordesc_np(error < 0 ? -error : error);
+	const char *text = errno_text(error < 0 ? -error : error);
 	return text ? text : "unknown error";
 }

@@ -136,6 +136,10 @@ static void check_event(void *context, const struct ky_event *e)
 	order->from_handlers += who >= THREADS;
 }
 
+#ifndef EMULATED
+#define EMULATED 0
+#endif
+
 static void storm(int flags, long milliseconds)
 {
 	pthread_t threads[THREADS];
@@ -154,7 +158,9 @@ static void storm(int flags, long milliseconds)
 	struct order order = {0};
 	const struct readback totals = readback(check_event, &order);
 	CHECK(totals.damaged == 0 && totals.events + totals.lost == written);
-	CHECK(order.events == totals.events && (milliseconds < 100 || order.from_handlers > 0));
+	CHECK(order.events == totals.events);
+	/* A CPU in software may be too slow to be interrupted in that time. */
+	CHECK(EMULATED || milliseconds < 100 || order.from_handlers > 0);
 }
 
 static void small_drum(void)

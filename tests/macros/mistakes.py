@@ -107,6 +107,20 @@ def check_mistake(compiler, language, options, body, message):
     return None
 
 
+def check_32_bits(compiler, language, options):
+    """The fault found, or None. Without a C library, as there is seldom one of 32 bits."""
+    options = [*options, "-m32", "-ffreestanding"]
+    if compile_text(compiler, language, options, "int x;").returncode:
+        return None
+    text = '#include <kymo/kymo.h>\nvoid use(int x);\nvoid use(int x)\n{\n\tKYMO_SCOPE("net", "recv", "x", x);\n}\n'
+    result = compile_text(compiler, language, options, text)
+    errors = [line for line in result.stderr.splitlines() if "error:" in line]
+    if len(errors) != 1 or "kymo: trace points need 64-bit pointers" not in errors[0]:
+        return "is not rejected in one line:\n" + result.stderr
+    quiet = compile_text(compiler, language, [*options, "-DKYMO_DISABLE", "-Wall", "-Werror"], text)
+    return "does not compile with KYMO_DISABLE:\n" + quiet.stderr if quiet.returncode else None
+
+
 def check_quiet(compiler, language, options, text):
     """The fault found, or None."""
     result = compile_text(compiler, language, options, text)
@@ -124,6 +138,7 @@ def checks(include):
             where = "%s -std=%s: " % (compiler, language)
             for body, message in MISTAKES:
                 yield where + body, (check_mistake, compiler, language, [include], body, message)
+            yield where + "-m32", (check_32_bits, compiler, language, [include])
             for level in ["-O0", "-O2"]:
                 options = [include, level, *WARNINGS, *(CPP_WARNINGS if cpp else [])]
                 options += GCC_WARNINGS if compiler == "g++" else []

@@ -43,6 +43,12 @@ static int try_start(struct kymo_options options)
 	return error;
 }
 
+/* A program for another C library or CPU may find none. */
+static bool have_zlib(void)
+{
+	return try_start((struct kymo_options){.path = "zlib.json.gz"}) != KYMO_EZLIB;
+}
+
 static void record_around_a_session(void)
 {
 	KYMO_INSTANT("a", "before");
@@ -83,10 +89,12 @@ static void write_every_format(void)
 {
 	static const char fxt[] = {0x10, 0, 0x04, 0x46, 0x78, 0x54, 0x16, 0};
 	check_magic("a.json", "[\n{", 3);
-	check_magic("a.json.gz", "\x1f\x8b", 2);
 	check_magic("a.pftrace", "\x0a", 1);
 	check_magic("a.fxt", fxt, sizeof(fxt));
-	check_magic("a.fxt.gz", "\x1f\x8b", 2);
+	if (have_zlib()) {
+		check_magic("a.json.gz", "\x1f\x8b", 2);
+		check_magic("a.fxt.gz", "\x1f\x8b", 2);
+	}
 	check_magic("a.kymo", "", 0);
 	MUST(try_start((struct kymo_options){.path = "b.txt", .format = KYMO_FORMAT_JSON}) == 0);
 	MUST(json_file_count("b.txt", 'M', "process_name") == 1);
@@ -467,7 +475,8 @@ static void count_descriptors(void)
 	kymo_session_stop(&session);
 	const int before = open("/dev/null", O_RDONLY);
 	for (int i = 0; i < 5; i++) {
-		MUST(try_start((struct kymo_options){.path = "out.json.gz"}) == 0);
+		MUST(try_start((struct kymo_options){.path = "out.json.gz"}) ==
+		     (have_zlib() ? 0 : KYMO_EZLIB));
 		MUST(try_start((struct kymo_options){.path = "r.json", .mode = 1}) == 0);
 		MUST(try_start((struct kymo_options){.fd = before, .format = 1}) == -EBADF);
 		MUST(try_start((struct kymo_options){.path = "no/out.json"}) == -ENOENT);

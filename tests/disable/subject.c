@@ -43,6 +43,7 @@ static void spans(struct peer *peer, const char *name, int n)
 	KYMO_SCOPE_DYN("net", name, "n", n);
 	KYMO_SCOPE_OVER("net", "slow", 5000000, "n", n);
 	KYMO_SCOPE_OVER("net", "slow too", peer->bytes);
+	KYMO_SCOPE_OVER_DYN("net", peer->name, 5000000, "n", n);
 	KYMO_BEGIN("net", "by hand", "n", n, "even", n % 2 == 0);
 	leaf(peer, name, n);
 	KYMO_END("net", "result", total);

@@ -58,7 +58,7 @@ KYMO_I_INLINE uint64_t kymo_i_word_pointer(const volatile void *ky_v)
  */
 #define KYMO_I_IS_VALUE(v) ((0x53e >> __builtin_classify_type(v) & 1) != 0)
 #define KYMO_I_IS_NUMBER(v) ((0x11e >> __builtin_classify_type(v) & 1) != 0)
-/* The value, or 0 in place of what is none; only its type matters. */
+/* The value, or 0 in place of what is no number; only its type matters. */
 #define KYMO_I_NUMBER(v) __builtin_choose_expr(KYMO_I_IS_NUMBER(v), (v), 0)
 #define KYMO_I_TYPE(v)                                                                             \
 	((uint64_t)_Generic((v),                                                                   \

@@ -147,7 +147,7 @@ struct ky_drum_header {
 	uint64_t refused_categories; /* trace points that stay off */
 	uint64_t lost_unfinished;    /* events that their thread left in the middle: siglongjmp */
 	uint64_t refused_names;      /* names of threads without room: they have none */
-	uint64_t stalled;            /* events that waited for a session, at the begin of a block */
+	uint64_t stalled;            /* events that waited for a session, at the start of a block */
 
 	uint64_t snapshots;       /* how often kymo_snapshot() was called */
 	uint64_t mark_ticks;      /* of the last kymo_mark_start(); 0 before the first */

@@ -2,7 +2,7 @@
 /*
  * file.c: see file.h. The way of a file that appears whole:
  *
- *   fd (nameless) ──▶ link as TARGET.PID.tmp ──▶ rename to TARGET
+ *   fd (nameless) ──▶ link as .kymo-PID-RANDOM.tmp ──▶ rename to its name
  *
  * A nameless file (O_TMPFILE) cannot take the place of another one; so it gets a name for the moment before
  * it is renamed.
@@ -180,17 +180,10 @@ int64_t ky_file_read_text(const char *path, char *text, size_t room)
 
 /* ---- files that appear whole ---- */
 
+/* Open a file without a name in the place's directory. 0 or -errno. */
 static int open_nameless(struct ky_file_replacer *file)
 {
-	char *directory = strdup(file->target);
-	if (!directory)
-		return -ENOMEM;
-	char *slash = strrchr(directory, '/');
-	if (slash)
-		slash[slash == directory ? 1 : 0] = 0;
-	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	file->nameless = file->fd >= 0;
-	free(directory);
+	file->fd = openat(file->place.dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, KY_PLACE_FILE_MODE);
 	return file->fd < 0 ? -errno : 0;
 }
 
@@ -198,16 +191,15 @@ static int open_temporary(struct ky_file_replacer *file)
 {
 	if (open_nameless(file) == 0)
 		return 0;
-	file->fd =
-		open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	return file->fd < 0 ? -errno : 0;
+	file->fd = ky_place_open_beside(&file->place, file->temporary);
+	return file->fd < 0 ? file->fd : 0;
 }
 
 static int open_direct(struct ky_file_replacer *file, int fd)
 {
 	file->direct = true;
 	file->fd = fd;
-	return fd < 0 ? -errno : 0;
+	return fd < 0 ? fd : 0;
 }
 
 static int open_target(struct ky_file_replacer *file, const char *path)
@@ -215,52 +207,65 @@ static int open_target(struct ky_file_replacer *file, const char *path)
 	struct stat st;
 	if (strcmp(path, "-") == 0)
 		return open_direct(file, STDOUT_FILENO);
-	const bool exists = stat(path, &st) == 0;
-	if (exists && S_ISDIR(st.st_mode))
+	int error = ky_place_find(&file->place, path);
+	if (error)
+		return error;
+	error = ky_place_stat(&file->place, &st);
+	if (error && error != -ENOENT)
+		return error;
+	if (!error && S_ISDIR(st.st_mode))
 		return -EISDIR;
-	if (exists && !S_ISREG(st.st_mode))
-		return open_direct(file, open(path, O_WRONLY | O_CLOEXEC));
+	if (file->place.magic || (!error && !S_ISREG(st.st_mode)))
+		return open_direct(file, ky_place_open(&file->place, O_WRONLY));
 	/* One that may not be written to is not replaced either. */
-	if (exists && access(path, W_OK) != 0)
+	if (!error && faccessat(file->place.dir, file->place.name, W_OK, AT_EACCESS) != 0)
 		return -errno;
-	/* A link is followed, so that it stays one. */
-	file->target = realpath(path, NULL);
-	if (!file->target)
-		file->target = strdup(path);
-	if (!file->target ||
-	    asprintf(&file->temporary, "%s.%ld.tmp", file->target, (long)getpid()) < 0) {
-		file->temporary = NULL;
-		return -ENOMEM;
-	}
 	return open_temporary(file);
 }
 
 int ky_file_replacer_open(struct ky_file_replacer *file, const char *path)
 {
-	*file = (struct ky_file_replacer){.fd = -1};
+	*file = (struct ky_file_replacer){.fd = -1, .place.dir = -1};
 	const int error = open_target(file, path);
 	if (error)
 		ky_file_replacer_abandon(file);
 	return error;
 }
 
-static int give_name(struct ky_file_replacer *file)
+/* Give what has the name the name NAME.old too; where there are no links, that alone. 0 or -errno. */
+static int keep_old(const struct ky_file_replacer *file)
 {
-	char path[64];
+	const struct ky_place *const place = &file->place;
+	char old[KY_PLACE_NAME_BYTES];
+	const int bytes = snprintf(old, sizeof(old), "%s.old", place->name);
+	if (bytes < 0 || bytes >= (int)sizeof(old))
+		return -ENAMETOOLONG;
+	if (unlinkat(place->dir, old, 0) != 0 && errno != ENOENT)
+		return -errno;
+	if (linkat(place->dir, place->name, place->dir, old, 0) == 0 || errno == ENOENT)
+		return 0;
+	return renameat(place->dir, place->name, place->dir, old) == 0 ? 0 : -errno;
+}
+
+int ky_file_replacer_name(struct ky_file_replacer *file, const char **what)
+{
+	int error = 0;
+	*what = "rename";
 	if (file->direct)
 		return 0;
-	if (file->nameless) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-		unlink(file->temporary);
-		if (linkat(AT_FDCWD, path, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) != 0)
-			return -errno;
-		file->nameless = false;
+	if (!file->temporary[0])
+		error = ky_place_link_beside(&file->place, file->fd, file->temporary);
+	if (!error && file->keep_old) {
+		error = keep_old(file);
+		*what = error ? KY_FILE_KEEP : *what;
 	}
-	if (rename(file->temporary, file->target) != 0)
-		return -errno;
-	free(file->temporary);
-	file->temporary = NULL;
-	return 0;
+	if (!error)
+		error = ky_place_replace(&file->place, file->fd, file->temporary);
+	if (!error) {
+		file->temporary[0] = '\0';
+		file->direct = true;
+	}
+	return error;
 }
 
 int ky_file_replacer_commit(struct ky_file_replacer *file, const char **what)
@@ -271,10 +276,8 @@ int ky_file_replacer_commit(struct ky_file_replacer *file, const char **what)
 	const int copy = file->direct ? -1 : dup(file->fd);
 	if (copy >= 0 && close(copy) != 0)
 		error = -errno;
-	if (!error) {
-		*what = "rename";
-		error = give_name(file);
-	}
+	if (!error)
+		error = ky_file_replacer_name(file, what);
 	ky_file_replacer_abandon(file);
 	return error;
 }
@@ -283,9 +286,8 @@ void ky_file_replacer_abandon(struct ky_file_replacer *file)
 {
 	if (file->fd >= 0 && file->fd != STDOUT_FILENO)
 		close(file->fd);
-	if (file->temporary && !file->nameless && file->fd >= 0)
-		unlink(file->temporary);
-	free(file->target);
-	free(file->temporary);
-	*file = (struct ky_file_replacer){.fd = -1};
+	if (file->temporary[0])
+		ky_place_remove(&file->place, file->temporary);
+	ky_place_close(&file->place);
+	*file = (struct ky_file_replacer){.fd = -1, .place.dir = -1};
 }

@@ -7,6 +7,8 @@
 #ifndef KY_BASE_FILE_H
 #define KY_BASE_FILE_H
 
+#include "os/place.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,22 +40,26 @@ int64_t ky_file_read_text(const char *path, char *text, size_t room);
  * A file that appears under its name whole or not at all: until the end it has no name (or, where the file system
  * cannot do that, a temporary one beside the target), so that neither a full disk nor a killed program leaves a part
  * of it, and what had the name before stays. What is no regular file (a pipe, a device) and "-", standard output,
- * are written to directly.
+ * are written to directly. A new file has the mode 0600; one that replaces another gets its mode and owner. Links are
+ * followed as os/place.h says.
  */
 struct ky_file_replacer {
-	int fd; /* write here; also readable where it is a file without a name */
+	int fd;        /* write here; also readable where it is a file without a name */
+	bool keep_old; /* to be set by the caller: what had the name gets the name NAME.old at the end */
 	/* Private. */
-	bool direct;
-	bool nameless;
-	char *target;
-	char *temporary;
+	bool direct; /* it has its name already */
+	struct ky_place place;
+	char temporary[KY_PLACE_NAME_BYTES]; /* "": none */
 };
 
 /* Open the file that will replace path. 0 or -errno; then there is nothing to abandon. */
 int ky_file_replacer_open(struct ky_file_replacer *file, const char *path);
+#define KY_FILE_KEEP "keep" /* the verb for NAME.old */
+/* Give the file its name now; more may be written to it until it is abandoned. 0 or -errno, and *what as below. */
+int ky_file_replacer_name(struct ky_file_replacer *file, const char **what);
 /* Give the file its name and close it, in any case. 0 or -errno, and in *what the verb that failed. */
 int ky_file_replacer_commit(struct ky_file_replacer *file, const char **what);
-/* Give the file up: nothing remains. */
+/* Close the file: unless it has its name, nothing remains. */
 void ky_file_replacer_abandon(struct ky_file_replacer *file);
 
 #endif

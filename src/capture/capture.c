@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,108 +39,44 @@ static int cannot_write(const char *path, int error, char message[KY_CAPTURE_MES
 			       path, strerror(error));
 }
 
-/* Resolve the path: a link stays, and the file behind it is replaced. */
-static int resolve(struct ky_capture_output *output, const char *path, bool *special)
-{
-	struct stat status;
-	const int bytes =
-		ky_path_expand(output->path, sizeof(output->path), path, (int32_t)getpid(), 0);
-	*special = false;
-	if (bytes < 0)
-		return bytes;
-	memcpy(output->target, output->path, sizeof(output->target));
-	if (stat(output->path, &status) != 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (S_ISDIR(status.st_mode))
-		return -EISDIR;
-	*special = !S_ISREG(status.st_mode);
-	if (!*special && access(output->path, W_OK) != 0)
-		return -errno;
-	return *special || realpath(output->path, output->target) ? 0 : -errno;
-}
-
-static int open_waiting(struct ky_capture_output *output)
-{
-	char copy[PATH_MAX];
-	memcpy(copy, output->target, sizeof(copy));
-	output->fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	if (output->fd >= 0)
-		return 0;
-	const int bytes = snprintf(output->waiting, sizeof(output->waiting), "%s.%ld.tmp",
-				   output->target, (long)getpid());
-	if (bytes < 0 || bytes >= (int)sizeof(output->waiting)) {
-		output->waiting[0] = '\0';
-		return -ENAMETOOLONG;
-	}
-	unlink(output->waiting);
-	output->fd =
-		open(output->waiting, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
-	return output->fd >= 0 ? 0 : -errno;
-}
-
 int ky_capture_output_open(struct ky_capture_output *output, const char *path, bool keep_old,
 			   char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	bool special = false;
-	*output = (struct ky_capture_output){.fd = -1, .keep_old = keep_old};
+	*output = (struct ky_capture_output){.fd = -1, .file = {.fd = -1, .place.dir = -1}};
 	if (ky_path_rotates(path)) {
 		output->kept = true;
 		return 0;
 	}
-	int error = resolve(output, path, &special);
-	if (!error && !special)
-		error = open_waiting(output);
-	output->kept = special;
-	return error ? cannot_write(path, -error, message) : 0;
-}
-
-static int give_name(const struct ky_capture_output *output)
-{
-	char self[32], between[PATH_MAX];
-	if (output->waiting[0])
-		return rename(output->waiting, output->target) == 0 ? 0 : -errno;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) == 0)
-		return 0;
-	if (errno != EEXIST)
-		return -errno;
-	/* Only a rename replaces a file. */
-	const int bytes =
-		snprintf(between, sizeof(between), "%s.%ld.tmp", output->target, (long)getpid());
-	if (bytes < 0 || bytes >= (int)sizeof(between))
-		return -ENAMETOOLONG;
-	unlink(between);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, between, AT_SYMLINK_FOLLOW) != 0)
-		return -errno;
-	if (rename(between, output->target) == 0)
-		return 0;
-	const int error = -errno;
-	unlink(between);
-	return error;
+	int error = ky_path_expand(output->path, sizeof(output->path), path, (int32_t)getpid(), 0);
+	if (error >= 0)
+		error = ky_path_is_plain(output->path)
+				? ky_file_replacer_open(&output->file, output->path)
+				: 0;
+	if (error)
+		return cannot_write(path, -error, message);
+	output->file.keep_old = keep_old;
+	output->fd = output->file.fd;
+	output->kept = output->fd < 0;
+	return 0;
 }
 
 int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	char old[PATH_MAX];
+	const char *what = NULL;
 	if (output->kept)
 		return 0;
 	output->kept = true;
-	const int bytes = snprintf(old, sizeof(old), "%s.old", output->target);
-	if (output->keep_old && bytes > 0 && bytes < (int)sizeof(old) &&
-	    rename(output->target, old) != 0 && errno != ENOENT)
-		return ky_capture_fail(message, -errno,
-				       "cannot keep %s as %s: %s; choose another file with -o",
-				       output->path, old, strerror(errno));
-	const int error = give_name(output);
+	const int error = ky_file_replacer_name(&output->file, &what);
+	if (error && strcmp(what, KY_FILE_KEEP) == 0)
+		return ky_capture_fail(message, error,
+				       "cannot keep %s as %s.old: %s; choose another file with -o",
+				       output->path, output->path, strerror(-error));
 	return error ? cannot_write(output->path, -error, message) : 0;
 }
 
 void ky_capture_output_close(struct ky_capture_output *output)
 {
-	if (!output->kept && output->waiting[0])
-		unlink(output->waiting);
-	if (output->fd >= 0)
-		close(output->fd);
+	ky_file_replacer_abandon(&output->file);
 	output->fd = -1;
 }
 
@@ -229,6 +164,7 @@ static int open_all(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
 	capture->signals.fd = capture->output.fd = -1;
+	capture->output.file = (struct ky_file_replacer){.fd = -1, .place.dir = -1};
 	capture->child.go = capture->child.failed = -1;
 	capture->begin_ns = ky_os_boottime();
 	int error = find_program(capture);

@@ -18,6 +18,7 @@
 #ifndef KY_CAPTURE_CAPTURE_H
 #define KY_CAPTURE_CAPTURE_H
 
+#include "base/file.h"
 #include "capture/bundle.h"
 #include "capture/probe.h"
 #include "capture/processes.h"
@@ -126,21 +127,19 @@ void ky_capture_left_out(const struct ky_patch_facts *facts, char *text, size_t 
 
 /*
  * The file has no name until there is something to keep. When the program could not be started, or no trigger fired, an
- * existing file of that name stays as it was, and nothing else is left. Where the file system has no files without a
- * name, it is PATH.PID.tmp until then.
+ * existing file of that name stays as it was, and nothing else is left. See base/file.h.
  *
  * Anything but a regular file (a FIFO, a terminal), and an output that rotates, has its name from the beginning.
  */
 
 struct ky_capture_output {
-	int fd;                 /* to write to; -1: open the path */
-	char path[PATH_MAX];    /* as the user named it */
-	char target[PATH_MAX];  /* with its links resolved */
-	char waiting[PATH_MAX]; /* its name until then; "": none */
-	bool keep_old;          /* rename an existing file to PATH.old */
+	int fd;              /* to write to; -1: open the path */
+	char path[PATH_MAX]; /* as the user named it */
+	struct ky_file_replacer file;
 	bool kept;
 };
 
+/* Open it. keep_old: an existing file gets the name PATH.old. Return 0 or -errno, with a message. */
 int ky_capture_output_open(struct ky_capture_output *output, const char *path, bool keep_old,
 			   char message[KY_CAPTURE_MESSAGE_BYTES]);
 /* Give the file its name, because there is something to keep. Only the first call has an effect. */

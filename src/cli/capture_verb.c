@@ -103,6 +103,13 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 		ky_cli_error("not enough memory");
 		return KY_EXIT_FAILED;
 	}
+	/* A conversion writes at the end: report now that it cannot. */
+	const int error = place->converts ? ky_path_replace_check(place->output) : 0;
+	if (error) {
+		ky_cli_error("cannot write %s: %s; choose another file with -o", place->output,
+			     strerror(-error));
+		return KY_EXIT_FAILED;
+	}
 	command->capture.path = place->capture;
 	command->capture.keep_old = place->is_default && !place->converts;
 	command->output_is_file = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_view.c: kymo view: its options; view_verb.h lists the parts. */
+#include "base/file.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/view_verb.h"
@@ -7,7 +8,6 @@
 #include "server/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,28 +52,26 @@ static int cannot_write(const char *path, int error, const char *message)
 }
 
 /* Write the file and give it its name. Return 0 or -errno, and its size. */
-static int write_file(const char *waiting, const char *path, const struct ky_html_export *what,
-		      uint64_t *size, char message[256])
+static int write_file(const char *path, const struct ky_html_export *what, uint64_t *size,
+		      char message[256])
 {
+	struct ky_file_replacer file;
 	struct stat status;
-	const int fd = open(waiting, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	int error = ky_html_export(fd, what, message);
+	const char *step = NULL;
+	int error = ky_file_replacer_open(&file, path);
+	if (error)
+		return error;
+	error = ky_html_export(file.fd, what, message);
 	if (!error)
 		error = ky_cli_progress("writing", 1, 1);
-	*size = fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0;
-	if (close(fd) != 0 && !error)
-		error = -errno;
-	if (!error && rename(waiting, path) != 0)
-		error = -errno;
-	if (error)
-		unlink(waiting);
+	*size = fstat(file.fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+	if (!error)
+		return ky_file_replacer_commit(&file, &step);
+	ky_file_replacer_abandon(&file);
 	return error;
 }
 
-static int write_view(const struct ky_view_command *command, const struct ky_view *view,
-		      const char *waiting)
+static int write_view(const struct ky_view_command *command, const struct ky_view *view)
 {
 	char message[256] = "", text[KY_QUANTITY_BYTES];
 	const struct ky_stats_filter filter = ky_cli_filter_of(&command->filter, view->trace);
@@ -81,7 +79,7 @@ static int write_view(const struct ky_view_command *command, const struct ky_vie
 		.view = view, .from_ns = filter.from_ns, .to_ns = filter.to_ns};
 	uint64_t size = 0;
 	ky_cli_progress("writing", 0, 0); /* from here on Ctrl-C leaves nothing behind */
-	const int error = write_file(waiting, command->export, &what, &size, message);
+	const int error = write_file(command->export, &what, &size, message);
 	ky_cli_progress_end();
 	if (error && ky_cli_interrupted())
 		return KY_EXIT_FAILED;
@@ -95,20 +93,14 @@ static int write_view(const struct ky_view_command *command, const struct ky_vie
 
 static int export_page(const struct ky_view_command *command)
 {
-	char *waiting = NULL;
 	if (!ky_page_bytes) {
 		ky_cli_error("this kymo was built without the page: 'make viewer' builds it, and "
 			     "then kymo is to be built again");
 		return KY_EXIT_IMPOSSIBLE;
 	}
-	if (asprintf(&waiting, "%s.%ld.tmp", command->export, (long)getpid()) < 0) {
-		ky_cli_error("not enough memory");
-		return KY_EXIT_FAILED;
-	}
 	struct ky_view *view = open_view(command);
-	const int code = view ? write_view(command, view, waiting) : KY_EXIT_FAILED;
+	const int code = view ? write_view(command, view) : KY_EXIT_FAILED;
 	ky_view_close(&view);
-	free(waiting);
 	return code;
 }
 

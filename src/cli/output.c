@@ -2,6 +2,7 @@
 /* output.c: writes traces for the verbs; see cli.h. */
 
 #include "cli/cli.h"
+#include "os/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,48 +42,64 @@ int ky_output_write(const struct ky_trace *trace, const struct ky_export_selecti
  * the second.
  */
 struct kept {
-	char *old;     /* PATH.old; NULL: no existing file */
-	char *waiting; /* the second name while the new file is written */
-	bool renamed;  /* it has only the second name */
+	struct ky_place place; /* dir is -1: no existing file */
+	char old[KY_PLACE_NAME_BYTES];
+	char waiting[KY_PLACE_NAME_BYTES]; /* the second name while the new file is written */
+	bool renamed;                      /* it has only the second name */
 };
 
-static bool keep_failed(const char *path, const char *name)
+static bool keep_failed(const char *path, const char *name, int error)
 {
 	ky_cli_error("cannot keep %s as %s: %s; name another output with -o", path, name,
-		     strerror(errno));
+		     strerror(error));
 	return false;
+}
+
+static bool give_second_name(struct kept *kept)
+{
+	const int dir = kept->place.dir;
+	if (linkat(dir, kept->place.name, dir, kept->waiting, 0) == 0)
+		return true;
+	kept->renamed = renameat(dir, kept->place.name, dir, kept->waiting) == 0;
+	return kept->renamed;
 }
 
 static bool keep(struct kept *kept, const char *path)
 {
 	struct stat st;
-	if (lstat(path, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
+	int error = ky_place_find(&kept->place, path);
+	if (!error)
+		error = ky_place_stat(&kept->place, &st);
+	if (error == -ENOENT || (!error && !S_ISREG(st.st_mode))) {
+		ky_place_close(&kept->place);
 		return true;
-	if (asprintf(&kept->old, "%s.old", path) < 0)
-		kept->old = NULL;
-	if (asprintf(&kept->waiting, "%s.old.%ld.tmp", path, (long)getpid()) < 0)
-		kept->waiting = NULL;
-	if (!kept->old || !kept->waiting) {
-		ky_cli_error("not enough memory");
-		return false;
 	}
-	if (linkat(AT_FDCWD, path, AT_FDCWD, kept->waiting, AT_SYMLINK_FOLLOW) == 0)
+	if (!error && (snprintf(kept->old, sizeof(kept->old), "%s.old", kept->place.name) >=
+			       (int)sizeof(kept->old) ||
+		       snprintf(kept->waiting, sizeof(kept->waiting), "%s.%ld.tmp", kept->old,
+				(long)getpid()) >= (int)sizeof(kept->waiting)))
+		error = -ENAMETOOLONG;
+	if (!error && !give_second_name(kept))
+		error = -errno;
+	if (!error)
 		return true;
-	kept->renamed = rename(path, kept->waiting) == 0;
-	return kept->renamed || keep_failed(path, kept->old);
+	ky_place_close(&kept->place);
+	return keep_failed(path, kept->old, -error);
 }
 
 static bool settle(struct kept *kept, const char *path, bool written)
 {
+	const int dir = kept->place.dir;
+	const char *const name = written ? kept->old : kept->place.name;
 	bool done = true;
-	if (!kept->old || !kept->waiting)
+	if (dir < 0)
 		return true;
-	if (written)
-		done = rename(kept->waiting, kept->old) == 0 || keep_failed(path, kept->old);
-	else if (kept->renamed)
-		done = rename(kept->waiting, path) == 0 || keep_failed(path, kept->waiting);
+	if (written || kept->renamed)
+		done = renameat(dir, kept->waiting, dir, name) == 0 ||
+		       keep_failed(path, written ? name : kept->waiting, errno);
 	else
-		unlink(kept->waiting);
+		unlinkat(dir, kept->waiting, 0);
+	ky_place_close(&kept->place);
 	return done;
 }
 
@@ -90,15 +107,13 @@ int ky_output_write_default(const struct ky_trace *trace,
 			    const struct ky_export_selection *selection, const char *path,
 			    const char *format, bool quiet, struct ky_export_left *left)
 {
-	struct kept kept = {0};
+	struct kept kept = {.place.dir = -1};
 	int code = KY_EXIT_FAILED;
 	if (keep(&kept, path)) {
 		code = ky_output_write(trace, selection, path, format, quiet, left);
 		if (!settle(&kept, path, code == KY_EXIT_DONE))
 			code = KY_EXIT_FAILED;
 	}
-	free(kept.old);
-	free(kept.waiting);
 	return code;
 }
 
@@ -115,7 +130,7 @@ static int write_by(const char *path, const char *format, ky_export_fn write, vo
 int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
 		       void *context)
 {
-	struct kept kept = {0};
+	struct kept kept = {.place.dir = -1};
 	int code = KY_EXIT_FAILED;
 	if (!default_name)
 		return write_by(path, format, write, context);
@@ -124,8 +139,6 @@ int ky_output_write_by(const char *path, const char *format, bool default_name, 
 		if (!settle(&kept, path, code == KY_EXIT_DONE))
 			code = KY_EXIT_FAILED;
 	}
-	free(kept.old);
-	free(kept.waiting);
 	return code;
 }
 

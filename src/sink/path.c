@@ -23,8 +23,7 @@
 #define WRITE_WAIT_MS 3000
 #define OPEN_WAIT_MS 1000
 #define OPEN_RETRY_MS 10
-#define NAMES_MAX 16      /* names tried when others are locked */
-#define TEMP_NAMES_MAX 64 /* names tried for a temporary file */
+#define NAMES_MAX 16 /* names tried when others are locked */
 
 static const char rotation_mark[] = "${rotation}";
 
@@ -142,33 +141,43 @@ static void pause_ms(long ms)
 
 /*
  * A program that closed its standard streams would print into a trace that took one of their
- * numbers. Like open(): errno is set on failure.
+ * numbers. Return a descriptor or a negative errno, as fd may be already.
  */
 static int keep_off_stdio(int fd)
 {
 	if (fd < 0 || fd > STDERR_FILENO)
 		return fd;
 	const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	const int error = errno;
+	const int error = -errno;
 	close(fd);
-	errno = error;
-	return moved;
+	return moved < 0 ? error : moved;
 }
 
-/* Call open() again when it was interrupted, and for a while when a FIFO has no reader yet. */
-static int open_patiently(const char *path, int flags)
+/* Open the file, again when that was interrupted, and for a while when a FIFO has no reader yet. */
+static int open_patiently(const struct ky_place *place, int flags)
 {
-	flags |= O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	for (long waited_ms = 0;; waited_ms += OPEN_RETRY_MS) {
-		const int fd = keep_off_stdio(open(path, flags, 0666));
+		const int fd = ky_place_open(place, flags | O_NONBLOCK);
 		if (fd >= 0)
-			return fd;
-		if (errno == EINTR)
+			return keep_off_stdio(fd);
+		if (fd == -EINTR)
 			continue;
-		if (errno != ENXIO || waited_ms >= OPEN_WAIT_MS)
-			return -errno;
+		if (fd != -ENXIO || waited_ms >= OPEN_WAIT_MS)
+			return fd;
 		pause_ms(OPEN_RETRY_MS);
 	}
+}
+
+/* Do the same with a path. */
+static int open_path(const char *path, int flags)
+{
+	struct ky_place place;
+	const int error = ky_place_find(&place, path);
+	if (error)
+		return error;
+	const int fd = open_patiently(&place, flags);
+	ky_place_close(&place);
+	return fd;
 }
 
 /* Locks and empties a regular file. 0; -EBUSY when it is locked; another error. */
@@ -209,7 +218,7 @@ int ky_path_open(const char *path, int32_t pid, char *used, size_t used_room)
 		const int length = candidate(used, used_room, path, pid, attempt);
 		if (length < 0)
 			return length;
-		const int fd = open_patiently(used, O_CREAT);
+		const int fd = open_path(used, O_WRONLY | O_CREAT);
 		if (fd < 0)
 			return fd;
 		const int error = take(fd);
@@ -252,10 +261,7 @@ int ky_path_reopen(const char *path, int32_t pid, uint64_t identity, const char 
 {
 	for (unsigned attempt = 0; attempt < NAMES_MAX; attempt++) {
 		const int length = candidate(used, used_room, path, pid, attempt);
-		const int fd = length < 0
-				       ? -1
-				       : keep_off_stdio(open(used, O_RDWR | O_CLOEXEC | O_NOCTTY |
-									   O_NONBLOCK));
+		const int fd = length < 0 ? length : open_path(used, O_RDWR);
 		const int error = fd < 0 ? -ENOENT : take_again(fd, identity, end);
 		if (error == 0)
 			return fd;
@@ -275,106 +281,78 @@ static bool is_system_name(const char *path)
 bool ky_path_is_plain(const char *path)
 {
 	struct stat status;
-	return !is_system_name(path) && (stat(path, &status) != 0 || S_ISREG(status.st_mode));
+	return !is_system_name(path) &&
+	       (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* The name that a rename must go to: that of the file itself, not of a symbolic link to it. */
-static int resolve(char *target, const char *path)
+static int replace_in_place(struct ky_path_replacement *replacement)
 {
-	struct path_name name = {target, PATH_MAX, 0};
+	replacement->fd = open_patiently(&replacement->place, O_WRONLY);
+	return replacement->fd < 0 ? replacement->fd : take(replacement->fd);
+}
 
-	if (realpath(path, target))
+int ky_path_replace_check(const char *path)
+{
+	struct ky_place place;
+	struct stat status;
+
+	if (!ky_path_is_plain(path))
 		return 0;
-	if (errno != ENOENT)
-		return -errno;
-	name_add(&name, path, strlen(path)); /* a new file */
-	const int length = name_end(&name);
-	return length < 0 ? length : 0;
+	int error = ky_place_find(&place, path);
+	if (error)
+		return error;
+	error = ky_place_stat(&place, &status);
+	if (!error && S_ISDIR(status.st_mode))
+		error = -EISDIR;
+	if (error == -ENOENT)
+		error = 0;
+	if (!error && faccessat(place.dir, ".", W_OK | X_OK, 0) != 0)
+		error = -errno;
+	ky_place_close(&place);
+	return error;
 }
 
-static int open_temp(struct ky_path_replacement *replacement)
+static int begin_replacement(struct ky_path_replacement *replacement, const char *path)
 {
-	const char *const slash = strrchr(replacement->target, '/');
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	const int folder = slash ? (int)(slash + 1 - replacement->target) : 0;
+	struct stat status;
+	const int error = ky_place_stat(&replacement->place, &status);
 
-	for (unsigned n = 0; n < TEMP_NAMES_MAX; n++) {
-		const int length = snprintf(replacement->temp, sizeof(replacement->temp),
-					    "%.*s.kymo-%d-%u.tmp", folder, replacement->target,
-					    (int)getpid(), n);
-		if (length < 0 || (size_t)length >= sizeof(replacement->temp))
-			return -ENAMETOOLONG;
-		const int fd = keep_off_stdio(open(replacement->temp, flags, 0666));
-		if (fd >= 0)
-			return fd;
-		if (errno != EEXIST && errno != EINTR)
-			return -errno;
-	}
-	return -EEXIST;
+	if (error && error != -ENOENT)
+		return error;
+	if (is_system_name(path) || replacement->place.magic ||
+	    (!error && !S_ISREG(status.st_mode)))
+		return replace_in_place(replacement);
+	replacement->fd =
+		keep_off_stdio(ky_place_open_beside(&replacement->place, replacement->temp));
+	return replacement->fd < 0 ? replacement->fd : 0;
 }
 
-static int replace_in_place(struct ky_path_replacement *replacement, const char *path)
+int ky_path_replace(struct ky_path_replacement *replacement, const char *path)
 {
-	const int fd = open_patiently(path, 0);
-
-	replacement->fd = fd;
+	replacement->fd = -1;
 	replacement->temp[0] = '\0';
-	replacement->target[0] = '\0';
-	if (fd < 0)
-		return fd;
-	const int error = take(fd);
+	int error = ky_place_find(&replacement->place, path);
+	if (!error)
+		error = begin_replacement(replacement, path);
 	if (error)
 		ky_path_replace_abandon(replacement);
 	return error;
 }
 
-int ky_path_replace_check(const char *path)
-{
-	char target[PATH_MAX];
-
-	if (!ky_path_is_plain(path))
-		return 0;
-	const int error = resolve(target, path);
-	if (error)
-		return error;
-	char *const slash = strrchr(target, '/');
-	if (slash)
-		slash[slash == target] = '\0';
-	return access(slash ? target : ".", W_OK | X_OK) != 0 ? -errno : 0;
-}
-
-int ky_path_replace(struct ky_path_replacement *replacement, const char *path)
-{
-	struct stat status;
-	const bool exists = stat(path, &status) == 0;
-
-	if (is_system_name(path) || (exists && !S_ISREG(status.st_mode)))
-		return replace_in_place(replacement, path);
-	replacement->fd = -1;
-	const int error = resolve(replacement->target, path);
-	if (error)
-		return error;
-	replacement->fd = open_temp(replacement);
-	if (replacement->fd < 0)
-		return replacement->fd;
-	if (exists) /* the new file is as readable as the old one */
-		(void)fchmod(replacement->fd, status.st_mode & 0777);
-	return 0;
-}
-
 int ky_path_replace_finish(struct ky_path_replacement *replacement)
 {
-	/* After close() the descriptor is gone on Linux, whatever it returned. */
-	int error = close(replacement->fd) != 0 && errno != EINTR ? -errno : 0;
+	int error = 0;
 
-	replacement->fd = -1;
-	if (replacement->temp[0] == '\0')
-		return error;
-	if (!error && rename(replacement->temp, replacement->target) != 0)
+	if (replacement->temp[0] != '\0') {
+		error = ky_place_replace(&replacement->place, replacement->fd, replacement->temp);
+		if (!error)
+			replacement->temp[0] = '\0';
+	}
+	/* After close() the descriptor is gone on Linux, whatever it returned. */
+	if (close(replacement->fd) != 0 && errno != EINTR && !error)
 		error = -errno;
-	if (error)
-		(void)unlink(replacement->temp);
-	replacement->temp[0] = '\0';
+	replacement->fd = -1;
+	ky_path_replace_abandon(replacement);
 	return error;
 }
 
@@ -384,8 +362,9 @@ void ky_path_replace_abandon(struct ky_path_replacement *replacement)
 		(void)close(replacement->fd);
 	replacement->fd = -1;
 	if (replacement->temp[0] != '\0')
-		(void)unlink(replacement->temp);
+		ky_place_remove(&replacement->place, replacement->temp);
 	replacement->temp[0] = '\0';
+	ky_place_close(&replacement->place);
 }
 
 static int64_t now_ms(void)

@@ -10,10 +10,14 @@
  * A snapshot's file is written under another name next to the target and renamed over it at the end: the target is the
  * old snapshot or the new one, never half of one. It is not synced to disk: it has to survive the program, not the machine.
  *
+ * New files have the mode 0600; a file that replaces another gets its mode and owner. Links are followed as os/place.h says.
+ *
  * Lengths are checked everywhere: a name that does not fit is -ENAMETOOLONG, never a shorter name.
  */
 #ifndef KY_SINK_PATH_H
 #define KY_SINK_PATH_H
+
+#include "os/place.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -30,7 +34,7 @@ int ky_path_expand(char *out, size_t room, const char *path, int32_t pid, uint32
 /* Report whether the path has a place for the rotation number. */
 bool ky_path_rotates(const char *path);
 
-/* Report whether the name is a regular file's, or would be: not a device's, a pipe's or the system's. */
+/* Report whether the name is a regular file's, or would be (or a directory's): not a device's, a pipe's or the system's. */
 bool ky_path_is_plain(const char *path);
 
 /*
@@ -58,9 +62,9 @@ int ky_path_reopen(const char *path, int32_t pid, uint64_t identity, const char 
 
 /* A file that will replace another. */
 struct ky_path_replacement {
-	int fd;                /* write here */
-	char target[PATH_MAX]; /* with symbolic links resolved */
-	char temp[PATH_MAX];   /* empty when the target is written in place */
+	int fd; /* write here */
+	struct ky_place place;
+	char temp[KY_PLACE_NAME_BYTES]; /* empty when the target is written in place */
 };
 
 /*

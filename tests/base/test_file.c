@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+enum { OTHER = 54321 }; /* a user who is not root */
+
 static char folder[] = "/tmp/kymo-file-XXXXXX";
 
 static const char *path_of(const char *name)
@@ -171,6 +173,92 @@ static void a_link_stays_a_link(void **state)
 	unlink(target);
 }
 
+/* Replace a file and return what it is then. */
+static struct stat replaced(const char *path)
+{
+	struct ky_file_replacer file;
+	struct stat status = {0};
+	const char *what;
+	assert_int_equal(ky_file_replacer_open(&file, path), 0);
+	assert_int_equal(ky_file_write_all(file.fd, "new", 3), 0);
+	assert_int_equal(ky_file_replacer_commit(&file, &what), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_size, 3);
+	return status;
+}
+
+static void a_replaced_file_keeps_its_mode_and_owner(void **state)
+{
+	(void)state;
+	const char *path = path_of("kept");
+	const mode_t before = umask(0);
+	assert_int_equal(replaced(path).st_mode & 07777, 0600);
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(replaced(path).st_mode & 07777, 0640);
+	umask(before);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, OTHER, OTHER + 1), 0);
+		const struct stat status = replaced(path);
+		assert_int_equal(status.st_uid, OTHER);
+		assert_int_equal(status.st_gid, OTHER + 1);
+		assert_int_equal(status.st_mode & 07777, 0640);
+	} else {
+		print_message("skipped: another owner: only root can give files away\n");
+	}
+	unlink(path);
+}
+
+static void what_had_the_name_gets_another(void **state)
+{
+	(void)state;
+	struct ky_file_replacer file;
+	const char *what;
+	char old[256];
+	snprintf(old, sizeof(old), "%s", path_of("target.old"));
+	const char *path = path_of("target");
+	for (int i = 0; i < 2; i++) {
+		write_file(path, "old", 3);
+		assert_int_equal(ky_file_replacer_open(&file, path), 0);
+		file.keep_old = true;
+		assert_int_equal(ky_file_replacer_name(&file, &what), 0);
+		assert_int_equal(ky_file_write_all(file.fd, "new", 3), 0);
+		ky_file_replacer_abandon(&file);
+		check_text(path, "new");
+		check_text(old, "old");
+		assert_int_equal(files_in_folder(), 2);
+	}
+	unlink(path);
+	unlink(old);
+}
+
+/* Another user's link in a directory like /tmp leads nowhere. */
+static void links_of_others_are_not_followed(void **state)
+{
+	(void)state;
+	struct ky_file_replacer file;
+	char open_folder[256], link[256];
+	if (geteuid() != 0) {
+		print_message("skipped: only root can be two users\n");
+		skip();
+	}
+	snprintf(open_folder, sizeof(open_folder), "%s", path_of("open"));
+	snprintf(link, sizeof(link), "%s", path_of("open/link"));
+	const char *path = path_of("secret");
+	write_file(path, "old", 3);
+	assert_int_equal(mkdir(open_folder, 0777), 0);
+	assert_int_equal(chmod(open_folder, 01777), 0);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(lchown(link, OTHER, OTHER), 0);
+	assert_int_equal(ky_file_replacer_open(&file, link), -EACCES);
+	check_text(path, "old");
+	assert_int_equal(lchown(link, 0, 0), 0);
+	assert_int_equal(replaced(link).st_mode & 0777, 0600);
+	check_text(path, "new");
+	unlink(path);
+	unlink(link);
+	rmdir(open_folder);
+}
+
 static void folders_are_not_replaced_and_devices_are_written_to(void **state)
 {
 	(void)state;
@@ -220,6 +308,9 @@ int main(void)
 		cmocka_unit_test(reads_and_writes_at_an_offset),
 		cmocka_unit_test(a_replaced_file_appears_at_the_commit),
 		cmocka_unit_test(a_link_stays_a_link),
+		cmocka_unit_test(a_replaced_file_keeps_its_mode_and_owner),
+		cmocka_unit_test(what_had_the_name_gets_another),
+		cmocka_unit_test(links_of_others_are_not_followed),
 		cmocka_unit_test(folders_are_not_replaced_and_devices_are_written_to),
 		cmocka_unit_test(clocks_go_forward),
 	};

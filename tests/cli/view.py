@@ -568,12 +568,22 @@ def check_usage(kymo):
     check("and nothing else", not [name for name in os.listdir(".") if name.endswith(".tmp")], os.listdir("."))
 
 
+def has_file_without_name(pid):
+    """Report whether the process writes a file here that has no name yet."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        links = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+    except OSError:
+        return False
+    return any(link.startswith(os.getcwd()) and link.endswith("(deleted)") for link in links)
+
+
 def check_export_ends(kymo):
     """Ctrl-C while it writes; whether that is soon enough or not, there is a whole file or none."""
     writing = subprocess.Popen([kymo, "view", "--export", "ended.html", "demo.kymo"], stderr=subprocess.DEVNULL,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    while writing.poll() is None and not [name for name in os.listdir(".") if name.endswith(".tmp")]:
-        pass
+    while writing.poll() is None and not has_file_without_name(writing.pid):
+        time.sleep(0.001)
     writing.send_signal(signal.SIGINT)
     writing.wait(LIMIT_S)
     check("--export: Ctrl-C leaves nothing half behind",

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -31,15 +32,18 @@ static int folder_setup(void **state)
 	return mkdtemp(folder) ? chdir(folder) : -1;
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
 static int folder_teardown(void **state)
 {
 	(void)state;
-	DIR *const dir = opendir(folder);
-
-	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	closedir(dir);
-	return chdir("/") != 0 || rmdir(folder) != 0;
+	return chdir("/") != 0 || nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0;
 }
 
 static unsigned files_in_folder(void)
@@ -272,20 +276,146 @@ static void a_replacement_shows_only_when_finished(void **state)
 	assert_int_equal(files_in_folder(), 1);
 }
 
-static void a_new_file_has_the_modes_that_umask_allows(void **state)
+static void a_new_file_is_its_owners_alone(void **state)
 {
 	(void)state;
 	struct ky_path_replacement replacement;
 	struct stat status;
-	char path[128];
+	char used[64];
 
-	snprintf(path, sizeof(path), "%s/new.json", folder);
-	const mode_t before = umask(027);
-	assert_int_equal(ky_path_replace(&replacement, path), 0);
-	umask(before);
+	const mode_t before = umask(0);
+	assert_int_equal(ky_path_replace(&replacement, "new.json"), 0);
 	assert_int_equal(ky_path_replace_finish(&replacement), 0);
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 0777, 0640);
+	const int fd = ky_path_open("stream.json", 1, used, sizeof(used));
+	umask(before);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(stat("new.json", &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(stat("stream.json", &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+/* Users who are not root. */
+enum { MALLORY = 54321, ALICE = 54322 };
+
+/* Make a directory that is like /tmp, and a link in it that another user made. */
+static void make_open_folder(uid_t owner)
+{
+	if (geteuid() != 0) {
+		print_message("skipped: only root can be two users\n");
+		skip();
+	}
+	assert_int_equal(mkdir("private", 0700), 0);
+	put_file("private/file", "secret");
+	assert_int_equal(mkdir("open", 0777), 0);
+	assert_int_equal(chmod("open", 01777), 0);
+	assert_int_equal(symlink("../private/file", "open/link"), 0);
+	assert_int_equal(symlink("../private", "open/folder"), 0);
+	assert_int_equal(symlink("../private/new", "open/dangling"), 0);
+	assert_int_equal(lchown("open/link", owner, owner), 0);
+	assert_int_equal(lchown("open/folder", owner, owner), 0);
+	assert_int_equal(lchown("open/dangling", owner, owner), 0);
+}
+
+static void links_of_others_in_open_folders_are_not_followed(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"open/link", "open/folder/file", "open/folder/new",
+					    "open/dangling"};
+	struct ky_path_replacement replacement;
+	char used[64];
+
+	make_open_folder(MALLORY);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(ky_path_replace_check(names[i]), -EACCES);
+		assert_int_equal(ky_path_replace(&replacement, names[i]), -EACCES);
+		assert_int_equal(ky_path_open(names[i], 1, used, sizeof(used)), -EACCES);
+	}
+	expect_file("private/file", "secret");
+	assert_int_equal(access("private/new", F_OK), -1);
+	/* Not sticky: as everywhere else. */
+	assert_int_equal(chmod("open", 0755), 0);
+	assert_int_equal(ky_path_replace_check("open/link"), 0);
+	assert_int_equal(chmod("open", 01777), 0);
+	/* The directory's owner may do everything there anyway. */
+	assert_int_equal(chown("open", MALLORY, MALLORY), 0);
+	assert_int_equal(ky_path_replace_check("open/link"), 0);
+}
+
+static void own_links_in_open_folders_are_followed(void **state)
+{
+	(void)state;
+	struct ky_path_replacement replacement;
+
+	make_open_folder(0);
+	assert_int_equal(chown("open", ALICE, ALICE), 0);
+	assert_int_equal(ky_path_replace(&replacement, "open/folder/../open/link"), 0);
+	assert_int_equal(ky_path_write(replacement.fd, "new", 3), 0);
+	assert_int_equal(ky_path_replace_finish(&replacement), 0);
+	expect_file("private/file", "new");
+	assert_int_equal(ky_path_replace(&replacement, "open/dangling"), 0);
+	assert_int_equal(ky_path_replace_finish(&replacement), 0);
+	expect_file("private/new", "");
+}
+
+static void files_of_others_in_open_folders_are_not_used(void **state)
+{
+	(void)state;
+	struct ky_path_replacement replacement;
+	char used[64];
+
+	make_open_folder(MALLORY);
+	put_file("open/planted", "mine");
+	assert_int_equal(chmod("open/planted", 0666), 0);
+	assert_int_equal(chown("open/planted", MALLORY, MALLORY), 0);
+	assert_int_equal(mkfifo("open/fifo", 0666), 0);
+	assert_int_equal(chown("open/fifo", MALLORY, MALLORY), 0);
+	const int reader = open("open/fifo", O_RDONLY | O_NONBLOCK);
+	assert_int_equal(ky_path_replace(&replacement, "open/planted"), -EACCES);
+	assert_int_equal(ky_path_open("open/planted", 1, used, sizeof(used)), -EACCES);
+	assert_int_equal(ky_path_replace(&replacement, "open/fifo"), -EACCES);
+	assert_int_equal(ky_path_open("open/fifo", 1, used, sizeof(used)), -EACCES);
+	close(reader);
+	expect_file("open/planted", "mine");
+}
+
+static void a_replaced_file_keeps_its_owner(void **state)
+{
+	(void)state;
+	struct ky_path_replacement replacement;
+	struct stat status;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root can give files away\n");
+		skip();
+	}
+	put_file("theirs", "old");
+	assert_int_equal(chown("theirs", ALICE, MALLORY), 0);
+	assert_int_equal(chmod("theirs", 0664), 0);
+	assert_int_equal(ky_path_replace(&replacement, "theirs"), 0);
+	assert_int_equal(ky_path_replace_finish(&replacement), 0);
+	assert_int_equal(stat("theirs", &status), 0);
+	assert_int_equal(status.st_uid, ALICE);
+	assert_int_equal(status.st_gid, MALLORY);
+	assert_int_equal(status.st_mode & 07777, 0664);
+}
+
+static void a_path_that_cannot_be_looked_at_is_an_error(void **state)
+{
+	(void)state;
+	struct ky_path_replacement replacement;
+
+	assert_int_equal(symlink("turn", "turn"), 0);
+	assert_int_equal(ky_path_replace(&replacement, "turn"), -ELOOP);
+	assert_int_equal(ky_path_replace_check("turn"), -ELOOP);
+	put_file("plain", "");
+	assert_int_equal(ky_path_replace(&replacement, "plain/file"), -ENOTDIR);
+	assert_int_equal(ky_path_replace(&replacement, "nowhere/file"), -ENOENT);
+	assert_int_equal(ky_path_replace(&replacement, "nowhere/"), -EISDIR);
+	assert_int_equal(ky_path_replace(&replacement, ""), -ENOENT);
+	assert_int_equal(mkdir("folder", 0700), 0);
+	assert_int_equal(ky_path_replace_check("folder"), -EISDIR);
 }
 
 static void an_abandoned_replacement_leaves_the_old_file(void **state)
@@ -452,7 +582,12 @@ int main(void)
 		IN_FOLDER(a_fifo_gets_everything_once_a_reader_came),
 		IN_FOLDER(a_fifo_without_a_reader_does_not_hang),
 		IN_FOLDER(a_replacement_shows_only_when_finished),
-		IN_FOLDER(a_new_file_has_the_modes_that_umask_allows),
+		IN_FOLDER(a_new_file_is_its_owners_alone),
+		IN_FOLDER(links_of_others_in_open_folders_are_not_followed),
+		IN_FOLDER(own_links_in_open_folders_are_followed),
+		IN_FOLDER(files_of_others_in_open_folders_are_not_used),
+		IN_FOLDER(a_replaced_file_keeps_its_owner),
+		IN_FOLDER(a_path_that_cannot_be_looked_at_is_an_error),
 		IN_FOLDER(an_abandoned_replacement_leaves_the_old_file),
 		IN_FOLDER(a_replacement_that_cannot_be_put_in_place_is_removed),
 		IN_FOLDER(two_replacements_at_once_do_not_mix),

@@ -323,8 +323,7 @@ static void take_the_number(void)
 	struct kymo_session *session = start((struct kymo_options){.path = "out.json"});
 	MUST(kymo_session_flush(session) == 0);
 	const int number = find_descriptor("out.json");
-	close(number);
-	const int database = open("database", O_RDWR | O_CREAT, 0666);
+	const int database = dup2(open("database", O_RDWR | O_CREAT, 0666), number);
 	MUST(database == number);
 	record_events(5);
 	MUST(kymo_session_flush(session) == -EBADF);

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# users.sh: root writes traces in a directory like /tmp in which another user has planted links and files.
+#
+#	users.sh KYMO CAPTURE_TARGET
+#
+# A check is a line "name: ok" or "name: FAILED" with what was seen. Exit 1 when any failed, 77 when not root.
+set -u
+if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
+	echo "skipped: it takes root and setpriv to be two users"
+	exit 77
+fi
+kymo=$(realpath "$1")
+target=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+chmod 755 .
+failures=0
+export XDG_CACHE_HOME=$work/cache KYMO_QUIET=1
+umask 000
+mallory() { setpriv --reuid 54321 --regid 54321 --clear-groups "$@"; }
+
+report() { # name, 0 or not
+	if [ "$2" -eq 0 ]; then
+		echo "$1: ok"
+	else
+		echo "$1: FAILED"
+		echo "  exit $code; stdout: $(head -c 600 out)"
+		echo "  stderr: $(head -c 600 err)"
+		failures=$((failures + 1))
+	fi
+}
+
+run() { # program, arguments
+	timeout 120 "$@" >out 2>err </dev/null
+	code=$?
+}
+
+mkdir -m 700 private
+mkdir open
+chmod 1777 open
+echo '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a"},{"ph":"X","pid":1,"tid":1,"ts":10,"dur":5,"name":"b"}]' >a.json
+run "$kymo" convert a.json a.kymo
+report "a trace to work with" "$code"
+
+# The file behind mallory's link must stay as it is, and the command say why.
+spared() { # name, suffix, program and arguments, with LINK for the link
+	local name=$1 suffix=$2
+	shift 2
+	echo secret >private/file
+	chmod 644 private/file
+	local kind
+	for kind in link "link to a new file" file; do
+		local planted=$work/open/out$suffix
+		rm -rf open/*
+		rm -f private/new
+		case $kind in
+		link) mallory ln -s "$work/private/file" "$planted" ;;
+		"link to a new file") mallory ln -s "$work/private/new" "$planted" ;;
+		file) mallory sh -c ": >'$planted'" ;;
+		esac
+		run "${@//LINK/$planted}"
+		[ "$code" -ne 0 ] && [ "$(cat private/file)" = secret ] && [ ! -e private/new ] &&
+			{ [ "$kind" != file ] || [ ! -s "$planted" ]; } &&
+			[ "$(stat -c %u "$planted")" = 54321 ] && [ "$(find open | wc -l)" -eq 2 ]
+		report "$name: another's $kind in a sticky directory" $?
+	done
+}
+
+spared convert .json "$kymo" convert a.kymo LINK
+spared "convert event by event" .pftrace "$kymo" convert a.kymo LINK
+spared split .json "$kymo" split --to 1us a.json -o LINK
+spared merge .json "$kymo" merge -o LINK a.json a.kymo
+spared repair .kymo "$kymo" repair a.kymo -o LINK
+spared run .kymo "$kymo" run -o LINK "$target" children 1
+spared "run, converted" .json "$kymo" run -o LINK "$target" children 1
+if "$kymo" view --export page.html a.json >out 2>err; then
+	spared "view --export" .html "$kymo" view --export LINK a.json
+fi
+
+# A name that kymo chooses itself, in the directory where one is.
+cd open || exit 1
+rm -f ./*
+mallory ln -s "$work/private/file" snapshot.kymo
+mallory ln -s "$work/private/file" kymo.kymo
+mallory ln -s "$work/private/file" trace.kymo
+cp ../a.json a.json
+mallory ln -s "$work/private/file" a.part.json
+run "$kymo" split --to 1us a.json
+mv out err ..
+cd ..
+[ "$code" -ne 0 ] && [ "$(cat private/file)" = secret ] && [ ! -e open/a.part.json.old ] && [ -L open/a.part.json ]
+report "split: a default name that is another's link" $?
+
+# Sessions inside of a program of root: the program runs, the file stays.
+for mode in stream ring; do
+	for kind in link "link to a new file" file; do
+		rm -rf open/*
+		case $kind in
+		link) mallory ln -s "$work/private/file" open/out.json ;;
+		"link to a new file") mallory ln -s "$work/private/new" open/out.json ;;
+		file) mallory sh -c ': >open/out.json' ;;
+		esac
+		run env KYMO_MODE=$mode KYMO_TRACE="$work/open/out.json" "$target" children 0
+		[ "$code" -eq 0 ] && [ "$(cat private/file)" = secret ] && [ ! -e private/new ] &&
+			{ [ "$kind" != file ] || [ ! -s open/out.json ]; }
+		report "a $mode session: another's $kind in a sticky directory" $?
+	done
+done
+
+# Modes: umask allows everything here.
+rm -rf open/* fresh
+mkdir fresh
+run "$kymo" convert a.kymo fresh/convert.json
+run "$kymo" split --to 1us a.json -o fresh/split.json
+run "$kymo" merge -o fresh/merge.json a.json a.kymo
+run "$kymo" repair a.kymo -o fresh/repair.kymo
+run "$kymo" run -o fresh/run.kymo "$target" children 1
+run "$kymo" run -o fresh/run.json "$target" children 1
+run "$kymo" run -o 'fresh/run.${rotation}.kymo' --max-size 1M "$target" children 1
+run env KYMO_TRACE=fresh/stream.json "$target" children 1
+run env KYMO_MODE=ring KYMO_TRACE=fresh/ring.json "$target" children 0
+find fresh -type f ! -perm 600 >out
+[ ! -s out ] && [ "$(find fresh -type f | wc -l)" -ge 9 ]
+report "new files are their owner's alone" $?
+
+for name in convert.json run.kymo run.json ring.json; do
+	chown 54321:54322 fresh/$name
+	chmod 664 fresh/$name
+done
+run "$kymo" convert a.kymo fresh/convert.json
+run "$kymo" run -o fresh/run.kymo "$target" children 1
+run "$kymo" run -o fresh/run.json "$target" children 1
+run env KYMO_MODE=ring KYMO_TRACE=fresh/ring.json "$target" children 0
+for name in convert.json run.kymo run.json ring.json; do
+	[ "$(stat -c '%u:%g %a' fresh/$name)" = "54321:54322 664" ]
+	report "a replaced file keeps its owner and mode: $name" $?
+done
+
+[ "$failures" -eq 0 ]

@@ -100,12 +100,13 @@ struct ky_capture_facts {
 	struct ky_functrace_facts functions;
 	struct ky_capture_hot hot[KY_CAPTURE_HOT_MAX];
 	uint32_t hot_count;
-	bool started;                   /* run: the program ran */
-	bool exec_failed;               /* run: it could not be executed */
-	int status;                     /* run: as waitpid() has it; -1: unknown */
-	uint32_t given;                 /* processes that were requested and are recorded */
-	uint32_t hidden;                /* processes that this user may not inspect, now */
-	bool mailbox_overflow;          /* drums of short-lived children may be missing */
+	bool started;          /* run: the program ran */
+	bool exec_failed;      /* run: it could not be executed */
+	int status;            /* run: as waitpid() has it; -1: unknown */
+	uint32_t given;        /* processes that were requested and are recorded */
+	uint32_t hidden;       /* processes that this user may not inspect, now */
+	bool mailbox_overflow; /* drums of short-lived children may be missing */
+	uint32_t unmatched;    /* categories, functions, events that were named and do not exist */
 	uint64_t snapshots_passed_over; /* triggers that fired within the cooldown */
 	bool kept;                      /* there is a file */
 	char path[4096];                /* the last one */

@@ -73,7 +73,7 @@ static int set_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
 	tracefs_set_loglevel(TEP_LOG_NONE);
 	if (!place)
 		return ky_capture_fail(
-			message, -ENOENT,
+			message, -ENODEV,
 			"tracefs is not mounted; mount it: sudo mount -t tracefs tracefs " PLACE);
 	snprintf(path, sizeof(path), "%s/instances", place);
 	if (access(path, W_OK | X_OK) != 0) {

@@ -87,11 +87,10 @@ void ky_probes_close(struct ky_probes **out)
 
 /* ---- messages ---- */
 
-static void describe_symbol(const struct ky_symbol_match_alike *alike, pid_t pid, char *text,
-			    size_t room)
+static void describe_symbol(const struct ky_nearest *alike, pid_t pid, char *text, size_t room)
 {
 	char names[256];
-	ky_symbol_match_alike_text(alike, names, sizeof(names));
+	ky_nearest_text(alike, names, sizeof(names));
 	snprintf(text, room, "no function of that name in process %d or its libraries; %s%s",
 		 (int)pid, *names ? "similar: " : "symbol:? lists all", names);
 }

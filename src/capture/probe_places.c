@@ -177,8 +177,8 @@ static int match_function(void *context, const struct ky_program_function *funct
 		if (ky_symbol_match(wanted, function->linked, readable))
 			error = add_place(search->file, i, function->offset);
 		else
-			ky_symbol_match_alike_note(&search->probes->alike[i], wanted,
-						   readable ? readable : function->linked);
+			ky_nearest_note(&search->probes->alike[i], wanted,
+					readable ? readable : function->linked);
 	}
 	free(readable);
 	return error;

@@ -26,6 +26,7 @@
 #define KY_CAPTURE_PROBE_STATE_H
 
 #include "base/map.h"
+#include "base/nearest.h"
 #include "capture/probe.h"
 #include "capture/symbol_list.h"
 #include "process/perf_events.h"
@@ -98,11 +99,11 @@ struct ky_probe_line {
 
 struct ky_probes {
 	struct ky_probes_options options;
-	struct ky_probe_line *lines;         /* by trigger */
-	struct ky_symbol_match_alike *alike; /* the same */
-	bool *placed;                        /* the same: whether it ever had a place */
-	enum ky_probe_engine engine;         /* never AUTO */
-	char why[256];                       /* a line to note why not the other */
+	struct ky_probe_line *lines; /* by trigger */
+	struct ky_nearest *alike;    /* the same */
+	bool *placed;                /* the same: whether it ever had a place */
+	enum ky_probe_engine engine; /* never AUTO */
+	char why[256];               /* a line to note why not the other */
 	int uprobe_type;
 	struct ky_probe_file *files;
 	uint32_t files_count, files_room;

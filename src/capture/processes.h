@@ -70,7 +70,7 @@ void ky_processes_facts(const struct ky_process_list *processes, struct ky_proce
 
 /*
  * Append the processes that `-p` names: by a number, or by a name as in /proc/PID/comm or of the program's file. Return 0,
- * or -ESRCH with a message that lists those there are.
+ * -ESRCH with a message that lists those there are, or -ECHILD with a message: it is a zombie.
  */
 int ky_processes_find(const char *text, struct ky_pids *pids,
 		      char message[KY_CAPTURE_MESSAGE_BYTES]);

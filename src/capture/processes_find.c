@@ -2,6 +2,7 @@
 /* processes_find.c: what `-p` means: a number, or the name of processes. */
 #include "capture/processes.h"
 
+#include "base/nearest.h"
 #include "capture/fail.h"
 #include "process/drum_find.h"
 
@@ -82,21 +83,39 @@ static int find_number(const char *text, struct ky_pids *found, char *message)
 				       "no process with PID %.20s; 'kymo list' "
 				       "shows those that trace",
 				       text);
+	if (stat.state == 'Z')
+		return ky_capture_fail(message, -ECHILD,
+				       "process %.20s (%s) is a zombie: it has ended, and its "
+				       "parent (%d) has not asked for its exit code",
+				       text, stat.name, (int)stat.parent);
 	return ky_pids_add(found, (pid_t)number);
+}
+
+/* Note names of processes like the one that no process has. */
+static void note_names(const struct ky_pids *all, const char *text, struct ky_nearest *nearest)
+{
+	struct ky_proc_stat stat;
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->at[i] != getpid() && ky_proc_stat(all->at[i], 0, &stat) == 0 &&
+		    stat.state != 'Z')
+			ky_nearest_note(nearest, text, stat.name);
 }
 
 static int find_name(const char *text, struct ky_pids *found, char *message)
 {
 	struct ky_pids all = {0};
-	char drums[256];
+	char drums[256], names[KY_NEAREST_TEXT_BYTES];
+	struct ky_nearest nearest = {0};
 	int error = ky_proc_all(&all);
 	for (uint32_t i = 0; error == 0 && i < all.count; i++)
 		if (all.at[i] != getpid() && is_called(all.at[i], text))
 			error = ky_pids_add(found, all.at[i]);
 	if (error == 0 && found->count == 0) {
 		list_drums(&all, drums, sizeof(drums));
-		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s", text,
-					drums);
+		note_names(&all, text, &nearest);
+		ky_nearest_text(&nearest, names, sizeof(names));
+		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s%s%s", text,
+					names[0] ? "; similar: " : "", names, drums);
 	} else if (error) {
 		ky_capture_fail(message, error, "cannot read /proc: %s", strerror(-error));
 	}

@@ -71,6 +71,12 @@ void ky_source_note(struct ky_capture *capture, const char *format, ...)
 		ky_bundle_note(capture->bundle, line);
 }
 
+void ky_source_unmatched(struct ky_capture *capture, const char *line)
+{
+	capture->facts->unmatched++;
+	ky_source_note(capture, "%s", line);
+}
+
 /* ---- all sources ---- */
 
 int ky_source_open_all(struct ky_capture *capture)
@@ -267,6 +273,7 @@ static void open_kernel(struct ky_source *source, pid_t program)
 	const int error = ky_kernel_trace_open(&kernel, &options, message);
 	source->state = kernel;
 	source->fd = kernel ? ky_kernel_trace_fd(kernel) : -1;
+	capture->facts->unmatched += error == -ENOENT;
 	if (error)
 		ky_source_note(capture, "no kernel events: %s",
 			       message[0] ? message : strerror(-error));

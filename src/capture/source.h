@@ -124,6 +124,9 @@ uint64_t ky_source_reach_ns(const struct ky_capture_options *options);
 void ky_source_note(struct ky_capture *capture, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Do the same with what the user named and nothing matches, and count it. */
+void ky_source_unmatched(struct ky_capture *capture, const char *line);
+
 /* ---- all sources ---- */
 
 int ky_source_open_all(struct ky_capture *capture);

@@ -10,6 +10,7 @@
 #include "capture/drums.h"
 #include "capture/snapshots.h"
 #include "capture/source.h"
+#include "capture/wanted.h"
 #include "capture/watch.h"
 #include "os/os.h"
 #include "process/proc.h"
@@ -38,6 +39,7 @@ struct unfinished {
 struct drums_state {
 	struct ky_drums *drums;     /* NULL: only the watch is wanted */
 	struct ky_watch *watch;     /* NULL: no trigger looks at events */
+	struct ky_wanted *wanted;   /* categories that the user named */
 	uint32_t notes;             /* lines about drums */
 	struct ky_pids recorded;    /* processes that have a drum */
 	struct ky_u64_map children; /* pids that have none: they write into their parent's */
@@ -108,6 +110,9 @@ static int open_drums(struct ky_source *source)
 	if (ky_trigger_needs(o->triggers, o->triggers_count, KY_TRIGGER_BY_WATCH))
 		error = ky_watch_open(&state->watch, o->triggers, o->triggers_count,
 				      ky_snapshots_fired, capture);
+	if (!error)
+		error = ky_wanted_open(&state->wanted, o->categories, o->triggers,
+				       o->triggers_count);
 	const char *const watched =
 		!error && state->watch ? ky_watch_categories(state->watch) : NULL;
 	if (!error)
@@ -212,6 +217,37 @@ void ky_source_drums_made(void *context, pid_t pid, int fd)
 		(void)add_drum(capture, pid, fd, true);
 }
 
+/* ---- categories that were named ---- */
+
+/* Take the categories of the drums of a process, or of all (0): a drum that is closed has none to show. */
+static void look_for_wanted(const struct drums_state *state, pid_t pid)
+{
+	struct ky_drums_facts drum;
+	char name[256];
+	bool on;
+	if (!state->drums || !ky_wanted_misses(state->wanted))
+		return;
+	for (uint32_t i = 0; i < ky_drums_count(state->drums); i++) {
+		if (!ky_drums_facts(state->drums, i, &drum) || (pid && drum.pid != pid))
+			continue;
+		for (uint32_t j = 0; ky_drums_category(state->drums, i, j, name, sizeof(name), &on);
+		     j++)
+			ky_wanted_category(state->wanted, name);
+	}
+}
+
+static void note_unmatched(struct ky_capture *capture, const struct drums_state *state)
+{
+	char message[KY_CAPTURE_MESSAGE_BYTES];
+	if (!capture->began || !state->drums)
+		return;
+	look_for_wanted(state, 0);
+	for (uint32_t at = 0; ky_wanted_missing(state->wanted, &at, message);)
+		ky_source_unmatched(capture, message);
+	for (uint32_t at = 0; state->watch && ky_watch_missing(state->watch, &at, message);)
+		ky_source_unmatched(capture, message);
+}
+
 /* ---- rounds ---- */
 
 /* End processes that came and went between two looks at /proc. */
@@ -222,6 +258,7 @@ static void end_gone(struct ky_capture *capture, struct drums_state *state, uint
 	state->gone_ns = now + GONE_EVERY_NS;
 	for (pid_t pid; (pid = ky_drums_gone(state->drums));) {
 		ky_source_functions_ended(capture, pid);
+		look_for_wanted(state, pid);
 		ky_drums_ended(state->drums, pid);
 	}
 }
@@ -261,6 +298,7 @@ static void ended(struct ky_source *source, pid_t pid, int status)
 {
 	const struct drums_state *const state = source->state;
 	(void)status;
+	look_for_wanted(state, pid);
 	if (state->drums)
 		ky_drums_ended(state->drums, pid);
 	if (state->watch)
@@ -295,6 +333,8 @@ static void facts(const struct ky_source *source, struct ky_capture_facts *facts
 static void close_drums(struct ky_source *source)
 {
 	struct drums_state *const state = source->state;
+	note_unmatched(source->capture, state);
+	ky_wanted_close(&state->wanted);
 	if (state->watch && ky_watch_dropped(state->watch))
 		ky_source_note(
 			source->capture,

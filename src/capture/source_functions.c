@@ -8,9 +8,9 @@
  *
  * A forked child inherits the jumps, and writes into its parent's drum.
  */
+#include "base/nearest.h"
 #include "capture/fail.h"
 #include "capture/source.h"
-#include "capture/symbol_list.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -71,16 +71,16 @@ struct alike {
 	char wanted[64];
 	bool module; /* compare names of modules */
 	const char *last;
-	struct ky_symbol_match_alike names;
+	struct ky_nearest names;
 };
 
 static void compare(void *context, const char *module, const char *function)
 {
 	struct alike *const alike = context;
 	if (!alike->module)
-		ky_symbol_match_alike_note(&alike->names, alike->wanted, function);
+		ky_nearest_note(&alike->names, alike->wanted, function);
 	else if (module != alike->last)
-		ky_symbol_match_alike_note(&alike->names, alike->wanted, module);
+		ky_nearest_note(&alike->names, alike->wanted, module);
 	alike->last = module;
 }
 
@@ -92,7 +92,7 @@ static void find_alike(const struct ky_source *source, char *text, size_t room)
 	list += alike.module ? 7 : 0;
 	snprintf(alike.wanted, sizeof(alike.wanted), "%.*s", (int)strcspn(list, ",*"), list);
 	ky_functrace_names(source->state, compare, &alike);
-	(void)ky_symbol_match_alike_text(&alike.names, text, room);
+	(void)ky_nearest_text(&alike.names, text, room);
 }
 
 static bool has_no_match(const struct ky_source *source)
@@ -111,18 +111,17 @@ static void note_no_match(const struct ky_source *source)
 	char *const alike = capture->facts->functions_alike;
 	find_alike(source, alike, sizeof(capture->facts->functions_alike));
 	ky_source_note(capture, "no function matches --functions=%s so far%s%s",
-		       capture->options->functions->functions, alike[0] ? "; nearest: " : "",
+		       capture->options->functions->functions, alike[0] ? "; similar: " : "",
 		       alike);
 }
 
-static void fail_no_match(struct ky_capture *capture)
+static void note_unmatched(struct ky_capture *capture)
 {
 	const char *const alike = capture->facts->functions_alike;
-	capture->facts->functions_impossible = true;
-	capture->error = ky_capture_fail(capture->message, -ENOTSUP,
-					 "no function matched --functions=%s: none was traced%s%s",
-					 capture->options->functions->functions,
-					 alike[0] ? "; nearest: " : "", alike);
+	char line[KY_CAPTURE_MESSAGE_BYTES];
+	snprintf(line, sizeof(line), "no function matched --functions=%s: none was traced%s%s",
+		 capture->options->functions->functions, alike[0] ? "; similar: " : "", alike);
+	ky_source_unmatched(capture, line);
 }
 
 static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
@@ -266,7 +265,7 @@ static void close_functions(struct ky_source *source)
 	gather_hot(source, capture->facts);
 	if (capture->began && !capture->error && capture->facts->functions_on &&
 	    has_no_match(source))
-		fail_no_match(capture);
+		note_unmatched(capture);
 	ky_functrace_close(&functions, &capture->facts->functions);
 	note_facts(capture);
 }

@@ -27,6 +27,7 @@ struct probes_state {
 	uint64_t try_ns; /* when all processes are tried again */
 	uint64_t wait_ns;
 	bool placed, noted, missing_noted;
+	bool nowhere;                           /* a process has no place for any */
 	char missing[KY_CAPTURE_MESSAGE_BYTES]; /* why no probe has a place so far */
 };
 
@@ -124,6 +125,7 @@ static void set_in_process(struct ky_source *source, pid_t pid)
 	if (placed > 0 && !state->placed)
 		note_once(source, ky_probes_why(state->probes));
 	state->placed |= placed > 0;
+	state->nowhere |= placed == -ENOENT;
 	const bool may_come = placed == -ENOENT || placed == -ESRCH;
 	if (!may_come || ky_os_boottime() > source->capture->begin_ns + NOTE_AFTER_NS)
 		note_once(source, message);
@@ -151,7 +153,7 @@ static void note_missing(struct ky_source *source)
 		return;
 	state->missing_noted = true;
 	for (uint32_t at = 0; ky_probes_missing(state->probes, &at, pid, message);)
-		ky_source_note(source->capture, "%s", message);
+		ky_source_unmatched(source->capture, message);
 }
 
 static void try_again(struct ky_source *source, uint64_t now)
@@ -192,6 +194,7 @@ static void close_probes(struct ky_source *source)
 	struct probes_state *const state = source->state;
 	if (!state->placed)
 		note_once(source, state->missing);
+	source->capture->facts->unmatched += !state->placed && state->nowhere;
 	note_missing(source);
 	if (ky_probes_lost(state->probes))
 		ky_source_note(source->capture,

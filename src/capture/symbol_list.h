@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_list.h: functions that a user names: the list of all of a program, sorted, for symbol:? and for messages; whether
- * a function is the one that was named; and which names are like one that does not exist.
+ * symbol_list.h: functions that a user names: the list of all of a program, sorted, for symbol:? and for messages; and
+ * whether a function is the one that was named.
  *
  * A function has up to three names: the linker's, the readable one ("net::recv(int)"), and that without the arguments
  * ("net::recv"). Copies that the compiler made of a function for some of its callers (".constprop.0", ".isra.0") have its
@@ -41,22 +41,5 @@ void ky_symbol_list_close(struct ky_symbol_list **list);
 
 /* Report whether the function has the wanted name. readable is NULL when it equals the linker's. */
 bool ky_symbol_match(const char *wanted, const char *linked, const char *readable);
-
-/*
- * The names nearest to a wanted one, nearest first. They are noted while a file is searched for the name, so that a message
- * can suggest them when it is not found. All zero is empty.
- */
-#define KY_SYMBOL_MATCH_ALIKE_MAX 3u
-struct ky_symbol_match_alike {
-	char names[KY_SYMBOL_MATCH_ALIKE_MAX][64]; /* cut */
-	uint32_t distances[KY_SYMBOL_MATCH_ALIKE_MAX];
-	uint32_t count;
-};
-
-void ky_symbol_match_alike_note(struct ky_symbol_match_alike *alike, const char *wanted,
-				const char *name);
-/* Write "recv_all, recv_one", or "" when no name is like it. Return out. */
-const char *ky_symbol_match_alike_text(const struct ky_symbol_match_alike *alike, char *out,
-				       size_t room);
 
 #endif

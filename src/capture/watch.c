@@ -36,7 +36,7 @@ static uint64_t triggers_of_kind(const struct ky_watch *watch, uint8_t kind)
 	}
 }
 
-static uint64_t match_names(const struct ky_watch *watch, uint64_t set, struct ky_text name)
+static uint64_t match_names(struct ky_watch *watch, uint64_t set, struct ky_text name)
 {
 	uint64_t matches = 0;
 	while (set) {
@@ -45,11 +45,20 @@ static uint64_t match_names(const struct ky_watch *watch, uint64_t set, struct k
 		if (ky_glob_match(glob, strlen(glob), name.data, name.bytes))
 			matches |= UINT64_C(1) << i;
 	}
+	watch->seen |= matches;
 	return matches;
 }
 
-static void decide(const struct ky_watch *watch, const struct ky_site *site,
-		   struct ky_watch_site *known)
+/* Note the name of a trace point for triggers that are of its category and have another name. */
+static void note_near(struct ky_watch *watch, uint64_t set, const struct ky_site *site)
+{
+	while (set) {
+		const uint32_t i = ky_watch_take(&set);
+		ky_nearest_note(&watch->nearest[i], watch->triggers[i]->name, site->name.data);
+	}
+}
+
+static void decide(struct ky_watch *watch, const struct ky_site *site, struct ky_watch_site *known)
 {
 	uint64_t left = triggers_of_kind(watch, site->kind);
 	*known = (struct ky_watch_site){.site = site,
@@ -62,8 +71,12 @@ static void decide(const struct ky_watch *watch, const struct ky_site *site,
 		if (ky_glob_list_match(watch->triggers[i]->category, site->category.data))
 			known->triggers |= UINT64_C(1) << i;
 	}
-	if (!known->named)
-		known->triggers = match_names(watch, known->triggers, site->name);
+	watch->near_seen |= known->triggers;
+	if (known->named)
+		return;
+	const uint64_t of_category = known->triggers;
+	known->triggers = match_names(watch, of_category, site->name);
+	note_near(watch, of_category & ~known->triggers & ~watch->seen, site);
 }
 
 static bool is_same(const struct ky_watch_site *known, const struct ky_site *site)
@@ -405,4 +418,22 @@ const char *ky_watch_categories(const struct ky_watch *watch)
 uint64_t ky_watch_dropped(const struct ky_watch *watch)
 {
 	return watch->dropped;
+}
+
+bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const uint64_t missing = watch->near_seen & ~watch->seen;
+	while (*at < watch->count && !(missing >> *at & 1))
+		++*at;
+	if (*at >= watch->count)
+		return false;
+	char hint[KY_NEAREST_TEXT_BYTES + 16];
+	const struct ky_trigger *const trigger = watch->triggers[*at];
+	ky_nearest_hint(&watch->nearest[*at], "", hint, sizeof(hint));
+	ky_capture_fail(message, 0,
+			"--trigger %.100s: no event of that category is named '%.100s'%s",
+			trigger->text, trigger->name, hint);
+	++*at;
+	return true;
 }

@@ -17,6 +17,7 @@
 #define KY_CAPTURE_WATCH_STATE_H
 
 #include "base/map.h"
+#include "base/nearest.h"
 #include "capture/watch.h"
 #include "core/span_stack.h"
 
@@ -97,6 +98,8 @@ struct ky_watch {
 	struct ky_pair_map processes; /* pid → struct ky_watch_process * */
 	struct ky_watch_process *last;
 	uint64_t dropped;
+	uint64_t near_seen, seen; /* triggers whose category an event had, and whose name, too */
+	struct ky_nearest nearest[KY_WATCH_TRIGGERS_MAX];
 };
 
 /* Take the lowest trigger out of a set that is not empty. */

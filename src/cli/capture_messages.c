@@ -2,11 +2,13 @@
 /* capture_messages.c: the progress line of a capture and its summary; see capture_verb.h. */
 #include "cli/capture_verb.h"
 
+#include "base/array.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -93,6 +95,17 @@ void ky_capture_progress_note(void *context, const char *line)
 	struct ky_capture_progress *const progress = context;
 	ky_capture_progress_clear(progress);
 	ky_cli_error("%s", line);
+	char *const copy = strdup(line);
+	if (copy &&
+	    !KY_ARRAY_ADD(progress->notes, progress->notes_count, progress->notes_room, copy))
+		free(copy);
+}
+
+void ky_capture_progress_free(struct ky_capture_progress *progress)
+{
+	for (uint32_t i = 0; i < progress->notes_count; i++)
+		free(progress->notes[i]);
+	KY_ARRAY_FREE(progress->notes, progress->notes_room);
 }
 
 /* ---- the summary ---- */
@@ -305,7 +318,9 @@ static void json_functions(struct ky_json_out *json, const struct ky_capture_fac
 }
 
 void ky_capture_summary_json(const struct ky_capture_command *command,
-			     const struct ky_capture_facts *facts, const char *path, uint64_t bytes)
+			     const struct ky_capture_facts *facts,
+			     const struct ky_capture_progress *progress, const char *path,
+			     uint64_t bytes)
 {
 	const bool run = command->capture.command != NULL;
 	const bool to_error = run || (command->output && strcmp(command->output, "-") == 0);
@@ -327,7 +342,13 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_json_out_uint(&json, "samples_lost", facts->samples_lost);
 	ky_json_out_uint(&json, "snapshots", facts->snapshots);
 	ky_json_out_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
+	ky_json_out_bool(&json, "processes_missed", facts->mailbox_overflow);
+	ky_json_out_uint(&json, "unmatched", facts->unmatched + command->targets_missing);
 	json_functions(&json, facts);
+	ky_json_out_begin(&json, "notes", '[');
+	for (uint32_t i = 0; i < progress->notes_count; i++)
+		ky_json_out_text(&json, NULL, progress->notes[i]);
+	ky_json_out_end(&json, ']');
 	if (run)
 		ky_json_out_int(&json, "status", exit_status(facts->status));
 	ky_json_out_end(&json, '}');

@@ -148,7 +148,8 @@ static uint64_t size_of(const char *path)
 }
 
 static void summarise(const struct ky_capture_command *command,
-		      const struct ky_capture_facts *facts, const struct place *place)
+		      const struct ky_capture_facts *facts,
+		      const struct ky_capture_progress *progress, const struct place *place)
 {
 	const char *const path = place->converts  ? place->output
 				 : facts->path[0] ? facts->path
@@ -156,7 +157,7 @@ static void summarise(const struct ky_capture_command *command,
 						  : "standard output";
 	const uint64_t bytes = place->output ? size_of(path) : facts->bytes;
 	if (command->json)
-		ky_capture_summary_json(command, facts, path, bytes);
+		ky_capture_summary_json(command, facts, progress, path, bytes);
 	else if (!command->quiet)
 		ky_capture_summary(command, facts, path, bytes);
 }
@@ -183,6 +184,14 @@ static bool wants_line(const struct ky_capture_command *command)
 	return command->progress || !command->capture.command;
 }
 
+/* Report whether something that the user named does not exist, or did not happen. */
+static bool found_nothing(const struct ky_capture_command *command,
+			  const struct ky_capture_facts *facts)
+{
+	return facts->unmatched || command->targets_missing ||
+	       (command->capture.triggers_count && !facts->snapshots);
+}
+
 static int capture_to(struct ky_capture_command *command, const struct place *place)
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
@@ -201,12 +210,15 @@ static int capture_to(struct ky_capture_command *command, const struct place *pl
 	if (error)
 		ky_cli_error("%s", message);
 	const bool captured = facts.kept && facts.files && !facts.exec_failed;
+	if (!code && found_nothing(command, &facts))
+		code = KY_EXIT_NOTHING;
 	if (captured && place->converts) {
 		const int converted = convert(command, place, facts.path);
-		code = code ? code : converted;
+		code = converted ? converted : code;
 	}
 	if (!error || captured)
-		summarise(command, &facts, place);
+		summarise(command, &facts, &progress, place);
+	ky_capture_progress_free(&progress);
 	return exit_code(command, &facts, error, code);
 }
 

@@ -26,6 +26,7 @@ struct ky_capture_command {
 	bool output_is_file;  /* and not standard output; set once it is known */
 	const char **targets; /* -p, as given */
 	uint32_t targets_count, targets_room;
+	uint32_t targets_missing; /* that name no process */
 	struct ky_trigger *triggers;
 	uint32_t triggers_room;
 	char **kernel;
@@ -64,19 +65,23 @@ struct ky_capture_progress {
 	uint64_t next_ns; /* of the capture's time */
 	uint64_t last_ns, last_events, last_calls;
 	double rate, calls; /* a second */
+	char **notes;       /* lines that were printed, for the JSON */
+	uint32_t notes_count, notes_room;
 };
 
 /* Callbacks for ky_capture_options: context is struct ky_capture_progress. */
 int ky_capture_progress_show(void *progress, const struct ky_capture_facts *facts);
 void ky_capture_progress_note(void *progress, const char *line);
 void ky_capture_progress_clear(struct ky_capture_progress *progress);
+void ky_capture_progress_free(struct ky_capture_progress *progress);
 
 /* Print the file, its size, events, losses, snapshots and what to do next. path is what the user gets. */
 void ky_capture_summary(const struct ky_capture_command *command,
 			const struct ky_capture_facts *facts, const char *path, uint64_t bytes);
 /* Print the same as one line of JSON. */
 void ky_capture_summary_json(const struct ky_capture_command *command,
-			     const struct ky_capture_facts *facts, const char *path,
+			     const struct ky_capture_facts *facts,
+			     const struct ky_capture_progress *progress, const char *path,
 			     uint64_t bytes);
 
 /* ---- symbol:? (finder.c) ---- */

@@ -235,6 +235,8 @@ int ky_cli_end(int code)
 		return code;
 	ky_cli_error("cannot write to standard output: %s",
 		     cause ? strerror(cause) : "a write failed; is the disk full?");
+	if (current && current->judges)
+		return KY_EXIT_TROUBLE;
 	return code == KY_EXIT_DONE ? KY_EXIT_FAILED : code;
 }
 

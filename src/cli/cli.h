@@ -127,6 +127,12 @@ int ky_cli_filter_check(const struct ky_cli_filter *filter);
 struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
 					const struct ky_trace *trace);
 
+/*
+ * Report that nothing of the trace, its slices or its samples, passes the filter: which option is the reason, and what is
+ * like it. Return KY_EXIT_NOTHING.
+ */
+int ky_cli_filter_nothing(const struct ky_cli_filter *filter, struct ky_trace *trace, bool samples);
+
 /* Return "worker 1234", "thread 1234" or "(no thread)"; buf has KY_STATS_LABEL_BYTES. */
 const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread);
 const char *ky_cli_process_label(char *buf, const struct ky_trace *trace, uint32_t process);

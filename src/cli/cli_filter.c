@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cli_filter.c: see cli.h. */
 #include "cli/cli.h"
+
+#include "base/nearest.h"
 #include "formats/load.h"
+#include "query/sample_stats.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -103,6 +106,82 @@ struct ky_stats_filter ky_cli_filter_of(const struct ky_cli_filter *filter,
 		.thread = filter->thread,
 		.process = filter->process,
 	};
+}
+
+/* ---- when nothing passes ---- */
+
+static const char *given(const struct ky_cli_filter *filter, enum ky_stats_by by)
+{
+	const char *const options[] = {[KY_BY_NAME] = filter->name,
+				       [KY_BY_CATEGORY] = filter->category,
+				       [KY_BY_THREAD] = filter->thread,
+				       [KY_BY_PROCESS] = filter->process};
+	return options[by];
+}
+
+static bool any_passes(struct ky_trace *trace, const struct ky_stats_filter *filter, bool samples)
+{
+	struct ky_stats stats = {0};
+	struct ky_function_stats functions = {0};
+	const int error = samples ? ky_function_stats_make(&functions, trace, filter, 0)
+				  : ky_stats_make(&stats, trace, KY_BY_NAME, filter);
+	const bool any = error || functions.samples || stats.count;
+	ky_stats_free(&stats);
+	ky_function_stats_free(&functions);
+	return any;
+}
+
+static void note_all(struct ky_nearest *nearest, const char *wanted, const struct ky_trace *trace,
+		     const uint32_t *strings, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const char *const text = ky_text_of(trace, strings[i]);
+		if (text && (!i || strings[i] != strings[i - 1]))
+			ky_nearest_note(nearest, wanted, text);
+	}
+}
+
+static void note_names(struct ky_nearest *nearest, const char *wanted, enum ky_stats_by by,
+		       const struct ky_trace *trace, bool samples)
+{
+	if (by == KY_BY_THREAD)
+		note_all(nearest, wanted, trace, trace->threads.name, trace->threads.rows.count);
+	else if (by == KY_BY_PROCESS)
+		note_all(nearest, wanted, trace, trace->processes.name,
+			 trace->processes.rows.count);
+	else if (samples)
+		note_all(nearest, wanted, trace, trace->frames.name, trace->frames.rows.count);
+	else
+		note_all(nearest, wanted, trace,
+			 by == KY_BY_NAME ? trace->slices.name : trace->slices.category,
+			 trace->slices.rows.count);
+}
+
+int ky_cli_filter_nothing(const struct ky_cli_filter *filter, struct ky_trace *trace, bool samples)
+{
+	static const char *const options[] = {"name", "category", "thread", "process"};
+	const char *const kind = samples ? "sample" : "slice";
+	for (unsigned by = KY_BY_NAME; by <= KY_BY_PROCESS; by++) {
+		const char *const wanted = given(filter, by);
+		struct ky_stats_filter alone = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+		struct ky_nearest nearest = {0};
+		char hint[KY_NEAREST_TEXT_BYTES + 16];
+		if (!wanted)
+			continue;
+		*(by == KY_BY_NAME       ? &alone.name
+		  : by == KY_BY_CATEGORY ? &alone.category
+		  : by == KY_BY_THREAD   ? &alone.thread
+					 : &alone.process) = wanted;
+		if (any_passes(trace, &alone, samples))
+			continue;
+		note_names(&nearest, wanted, by, trace, samples);
+		ky_nearest_hint(&nearest, "; 'kymo report' lists what there is", hint,
+				sizeof(hint));
+		ky_cli_error("no %s has a %s that matches '%s'%s", kind, options[by], wanted, hint);
+		return KY_EXIT_NOTHING;
+	}
+	ky_cli_error("no %s matches these filters; without filters the trace has some", kind);
+	return KY_EXIT_NOTHING;
 }
 
 const char *ky_cli_thread_label(char *buf, const struct ky_trace *trace, uint32_t thread)

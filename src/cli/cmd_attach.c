@@ -3,6 +3,7 @@
 #include "cli/capture_verb.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <getopt.h>
 
 /* Find the processes; a target may be several. Report those that are missing, and go on with the rest. */
@@ -10,8 +11,10 @@ static bool find_targets(struct ky_capture_command *command, struct ky_pids *pid
 {
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	for (uint32_t i = 0; i < command->targets_count; i++) {
-		if (ky_processes_find(command->targets[i], pids, message))
+		const int error = ky_processes_find(command->targets[i], pids, message);
+		if (error)
 			ky_cli_error("%s", message);
+		command->targets_missing += error == -ESRCH;
 	}
 	command->capture.pids = pids->at;
 	command->capture.pids_count = pids->count;
@@ -35,7 +38,7 @@ static int run(int argc, char **argv)
 			"the process is missing: use -p PID|NAME; 'kymo list' shows those with trace "
 			"points");
 	} else if (!find_targets(&command, &pids)) {
-		code = KY_EXIT_FAILED;
+		code = command.targets_missing ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
 	} else {
 		command.capture.scope = command.follow ? KY_PROCESSES_CHILDREN : KY_PROCESSES_GIVEN;
 		code = ky_capture_verb(&command);
@@ -77,7 +80,8 @@ const struct ky_verb ky_verb_attach = {
 		"The kernel decides who may attach: the same user or root, as for `ptrace`(2).",
 	.status =
 		"0: done, also when the processes were killed; 1: failed, or none of the processes could be "
-		"recorded; 2: wrong usage; 77: `--functions`, or the engine named, is not possible on this machine.",
+		"recorded; 2: wrong usage; 3: a process, category, function, kernel event or symbol that was named "
+		"matches nothing, or no trigger fired; 77: `--functions`, or the engine named, is not possible on this machine.",
 	.examples = "kymo attach -p 1234 --duration 5s\n"
 		    "kymo attach -p nginx --follow --categories 'net,-net.debug' -o out.json\n"
 		    "kymo attach -p server --trigger symbol:handle_error --snapshots 3\n"

@@ -252,6 +252,18 @@ static bool lacks_slices(const struct comparison *comparison)
 	return false;
 }
 
+/* Report whether a name is slower or faster, or one that would be judged is in one trace only. */
+static bool finds_difference(const struct ky_diff *diff, const struct ky_diff_options *options)
+{
+	for (uint32_t i = 0; i < diff->count; i++) {
+		const struct ky_diff_row *const row = &diff->rows[i];
+		if ((row->verdict == KY_DIFF_NEW && row->b.count >= options->min_count) ||
+		    (row->verdict == KY_DIFF_GONE && row->a.count >= options->min_count))
+			return true;
+	}
+	return diff->slower || diff->faster;
+}
+
 static int compare(struct comparison *comparison)
 {
 	const struct options *const options = comparison->options;
@@ -261,10 +273,14 @@ static int compare(struct comparison *comparison)
 	diff.a = &a;
 	diff.b = &b;
 	if (lacks_slices(comparison))
-		return KY_EXIT_FAILED;
+		return KY_EXIT_TROUBLE;
 	if (ky_diff_make(&comparison->diff, comparison->a, comparison->b, &diff) != 0) {
 		ky_cli_error("not enough memory to compare them");
-		return KY_EXIT_FAILED;
+		return KY_EXIT_TROUBLE;
+	}
+	if (!comparison->diff.count) {
+		ky_diff_free(&comparison->diff);
+		return ky_cli_filter_nothing(&options->filter, comparison->a, false);
 	}
 	for (uint32_t i = 0; i < comparison->diff.count; i++) {
 		const struct ky_diff_row *const row = &comparison->diff.rows[i];
@@ -277,8 +293,10 @@ static int compare(struct comparison *comparison)
 		print_rows(comparison);
 		print_summary(comparison);
 	}
+	const bool differs = options->fail_over >= 0 ? comparison->failed != 0
+						     : finds_difference(&comparison->diff, &diff);
 	ky_diff_free(&comparison->diff);
-	return comparison->failed ? KY_EXIT_FAILED : KY_EXIT_DONE;
+	return differs ? KY_EXIT_FAILED : KY_EXIT_DONE;
 }
 
 static int parse_percent(const char *option, const char *text, double *part)
@@ -327,7 +345,7 @@ static int run(int argc, char **argv)
 		return ky_cli_usage("two files are needed: the old one, then the new one");
 	struct comparison comparison = {
 		.options = &options, .a_path = argv[optind], .b_path = argv[optind + 1]};
-	int code = KY_EXIT_FAILED;
+	int code = KY_EXIT_TROUBLE;
 	comparison.a = ky_cli_load(comparison.a_path, options.format, false);
 	if (comparison.a)
 		comparison.b = ky_cli_load(comparison.b_path, options.format, false);
@@ -344,7 +362,7 @@ static const struct ky_option options[] = {
 	{"measure", AT(CHOICE, diff.measure), .argument = "WHAT", .choices = measures,
 	 .help = "statistic to compare: p50 (default), mean, p95, p99"},
 	{"fail-over", .kind = KY_OPTION_CALL, .take = take_fail_over, .argument = "PERCENT",
-	 .help = "exit with 1 when a name is slower by more than this"},
+	 .help = "exit with 1 only when a name is slower by more than this"},
 	{"min-change", .kind = KY_OPTION_CALL, .take = take_min_change, .argument = "PERCENT",
 	 .help = "ignore smaller changes (default 2%)"},
 	{"min-count", AT(NUMBER, diff.min_count), .argument = "N",
@@ -378,7 +396,9 @@ const struct ky_verb ky_verb_diff = {
 		"memory, the clock of the CPU. The test knows nothing of these: record both on the same machine, and "
 		"long enough.",
 	.status =
-		"0: done; 1: failed, nothing to compare, or slower than `--fail-over` allows; 2: wrong usage.",
+		"0: the same: no name is slower or faster; 1: they differ: a name is slower or faster, or one with "
+		"`--min-count` slices is in one trace only; with `--fail-over`, a name is slower by more than that; "
+		"2: trouble: a trace cannot be read or has no slices, or wrong usage; 3: the filters match nothing.",
 	.examples =
 		"kymo diff before.json after.json\n"
 		"kymo diff --fail-over 5% --name 'handle*' main.pftrace branch.pftrace\n"
@@ -387,5 +407,6 @@ const struct ky_verb ky_verb_diff = {
 	.options = (const struct ky_option_set[]){{options, 0},
 						  KY_CLI_FILTER_SETS(struct options, filter),
 						  {0}},
+	.judges = true,
 	.run = run,
 };

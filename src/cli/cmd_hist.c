@@ -16,7 +16,6 @@
 #define BUCKETS_MAX 24
 #define WIDTH 100 /* where there is no terminal */
 #define BAR_MIN 10
-#define SUGGESTIONS 3
 
 static const struct {
 	const char *name;
@@ -144,33 +143,6 @@ static void print_json(const struct hist *hist)
 	ky_json_out_end(&json, '}');
 }
 
-/* List names that contain the text, so that a part of a name is enough to find it. */
-static int fail_without_slices(struct ky_trace *trace, const char *name)
-{
-	char similar[256] = "";
-	struct ky_stats stats;
-	if (ky_stats_make(&stats, trace, KY_BY_NAME, NULL) == 0) {
-		unsigned found = 0;
-		for (uint32_t i = 0; i < stats.count && found < SUGGESTIONS; i++) {
-			const char *const text = ky_text_of(trace, stats.rows[i].key);
-			const size_t used = strlen(similar);
-			if (!text || !stats.rows[i].count || !strcasestr(text, name))
-				continue;
-			snprintf(similar + used, sizeof(similar) - used, "%s'%.60s'",
-				 found ? ", " : "", text);
-			found++;
-		}
-		ky_stats_free(&stats);
-	}
-	if (!trace->slices.rows.count)
-		ky_cli_error("there are no slices in it; 'kymo info' shows what it has");
-	else if (similar[0])
-		ky_cli_error("no slice is named '%s'; there are %s", name, similar);
-	else
-		ky_cli_error("no slice is named '%s'; 'kymo report' lists the names", name);
-	return KY_EXIT_FAILED;
-}
-
 /* Few values make few bars: Rice's rule. */
 static uint32_t usual_buckets(uint64_t count)
 {
@@ -193,7 +165,11 @@ static int show(struct ky_trace *trace, const struct options *options)
 	int error = ky_stats_durations(trace, &filter, &hist.durations, &hist.count);
 	int code = KY_EXIT_DONE;
 	if (!error && !hist.count) {
-		code = fail_without_slices(trace, filter.name ? filter.name : "*");
+		code = trace->slices.rows.count
+			       ? ky_cli_filter_nothing(&options->filter, trace, false)
+			       : KY_EXIT_FAILED;
+		if (code == KY_EXIT_FAILED)
+			ky_cli_error("there are no slices in it; 'kymo info' shows what it has");
 	} else if (!error) {
 		measure(&hist);
 		error = ky_histogram_make(
@@ -258,7 +234,8 @@ const struct ky_verb ky_verb_hist = {
 	.about =
 		"Draw how the durations of the slices with this name (a glob; default: all slices) are distributed: a "
 		"bar for each range of durations, with the percentiles marked.",
-	.status = "0: done; 1: failed, or no such slice; 2: wrong usage.",
+	.status =
+		"0: done; 1: failed, or a trace without slices; 2: wrong usage; 3: no slice has that name, or passes the filters.",
 	.examples = "kymo hist trace.json handle_request\n"
 		    "kymo hist --linear --buckets 40 --thread worker trace.pftrace 'db.*'\n"
 		    "kymo hist --json trace.kymo commit | jq .p99_ns",

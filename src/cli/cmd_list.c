@@ -380,10 +380,10 @@ static int take_process(void *context, const char *value)
 {
 	struct request *const request = context;
 	char message[KY_CAPTURE_MESSAGE_BYTES];
-	if (ky_processes_find(value, &request->pids, message) == 0)
-		return 0;
-	ky_cli_error("%s", message);
-	return KY_EXIT_FAILED;
+	const int error = ky_processes_find(value, &request->pids, message);
+	if (error)
+		ky_cli_error("%s", message);
+	return !error ? 0 : error == -ESRCH ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
 }
 
 static int parse(struct request *request, int argc, char **argv)
@@ -502,8 +502,8 @@ const struct ky_verb ky_verb_list = {
 		"The kernel decides which processes you may look into: those that you could attach a debugger to; "
 		"root sees all. One line reports how many are hidden.",
 	.status =
-		"0: done, also when there is nothing to show; 1: failed, or a process that was named does not exist "
-		"or has no buffer; 2: wrong usage.",
+		"0: done, also when there is nothing to show; 1: failed, or a process that was named has no "
+		"buffer; 2: wrong usage; 3: a process that was named does not exist.",
 	.examples = "kymo list\n"
 		    "kymo list --watch\n"
 		    "kymo list -p server\n"

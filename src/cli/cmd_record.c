@@ -57,6 +57,9 @@ const struct ky_verb ky_verb_record = {
 		"All sources share one timeline. Kernel events and stacks of all processes need root, or a right "
 		"that root has granted; `kymo doctor` shows what is allowed. `--kernel` is `sched` by default and "
 		"records the whole machine.",
+	.status =
+		"0: done; 1: failed; 2: wrong usage; 3: a category, kernel event or symbol that was named matches "
+		"nothing, or no trigger fired.",
 	.examples =
 		"kymo record --duration 5s\n"
 		"sudo kymo record --kernel=sched,syscalls,'irq:*' --sample 1000 -o out.pftrace\n"

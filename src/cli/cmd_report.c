@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_report.c: kymo report: its options; report.h lists the kinds of reports. */
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/report.h"
 
 #include <getopt.h>
+#include <string.h>
 
 #define LIMIT 30
 #define TREE_LIMIT 10
@@ -40,6 +42,25 @@ static void set_defaults(struct options *options)
 	report->filter = ky_cli_filter_of(&options->filter, trace);
 }
 
+/* Report which option is the reason that there is nothing to show. */
+static int report_nothing(const struct options *options)
+{
+	struct ky_trace *const trace = options->report.trace;
+	const char *const event = options->report.event;
+	struct ky_nearest nearest = {0};
+	char hint[KY_NEAREST_TEXT_BYTES + 16];
+	if (!event || ky_strings_find(&trace->strings, event, strlen(event)))
+		return ky_cli_filter_nothing(&options->filter, trace, options->report.samples);
+	for (uint32_t i = 0; i < trace->samples.rows.count; i++) {
+		const char *const name = ky_text_of(trace, trace->samples.event[i]);
+		if (name && (!i || trace->samples.event[i] != trace->samples.event[i - 1]))
+			ky_nearest_note(&nearest, event, name);
+	}
+	ky_nearest_hint(&nearest, "; 'kymo info' lists the events", hint, sizeof(hint));
+	ky_cli_error("no sample is of an event '%s'%s", event, hint);
+	return KY_EXIT_NOTHING;
+}
+
 static int print(const struct options *options, const char *path)
 {
 	const struct ky_report *const report = &options->report;
@@ -53,7 +74,9 @@ static int print(const struct options *options, const char *path)
 	const int error = options->tree     ? ky_report_tree(report)
 			  : report->samples ? ky_report_samples(report)
 					    : ky_report_table(report);
-	if (error) {
+	if (error > 0 && any)
+		return report_nothing(options);
+	if (error < 0) {
 		ky_cli_error("%s: not enough memory to summarize it", path);
 		return KY_EXIT_FAILED;
 	}
@@ -127,6 +150,7 @@ const struct ky_verb ky_verb_report = {
 		"\n"
 		"Where source lines are known, a function of samples shows the line at which most of its time was "
 		"spent; if it only calls others, the line of the call that took most.",
+	.status = "0: done; 1: failed; 2: wrong usage; 3: the filters match nothing.",
 	.examples = "kymo report trace.json\n"
 		    "kymo report --tree --name 'handle*' --thread worker trace.pftrace\n"
 		    "kymo report --by thread --sort self --from 2s --to 2.5s trace.kymo",

@@ -80,7 +80,9 @@ const struct ky_verb ky_verb_run = {
 		"led up to it, from all sources.",
 	.status =
 		"That of the program; 128 + N when signal N ended it; 127 when there is no such program, 126 when it "
-		"cannot be run. 1 when the program succeeded and the recording failed. 2: wrong usage. 77 when "
+		"cannot be run. 1 when the program succeeded and the recording failed. 2: wrong usage. 3 when the program "
+		"succeeded and a category, function, kernel event or symbol that was named matches nothing, or no "
+		"trigger fired. 77 when "
 		"`--functions`, or the engine named, is not possible on this machine; the program has not run then.",
 	.examples = "kymo run -- ./server --port 8080\n"
 		    "kymo run -o out.pftrace --kernel --sample 1000 -- make -j8\n"

@@ -273,11 +273,12 @@ static int snapshot(const struct options *o)
 	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
 	struct ky_pids pids = {0};
 	uint32_t asked = 0;
-	int code = KY_EXIT_DONE;
+	int code = KY_EXIT_DONE, missing = KY_EXIT_DONE;
 	for (uint32_t i = 0; i < o->targets_count; i++) {
-		if (ky_processes_find(o->targets[i], &pids, message)) {
+		const int error = ky_processes_find(o->targets[i], &pids, message);
+		if (error) {
 			ky_cli_error("%s", message);
-			code = KY_EXIT_FAILED;
+			missing = error == -ESRCH ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
 		}
 	}
 	/* A kymo that captures is asked; the others' buffers are read. */
@@ -293,10 +294,10 @@ static int snapshot(const struct options *o)
 		code = take_to_standard_output(o, pids.at, pids.count);
 	else if (pids.count)
 		code = take_to_file(o, pids.at, pids.count);
-	else if (!asked)
+	else if (!asked && !missing)
 		code = KY_EXIT_FAILED;
 	ky_pids_free(&pids);
-	return code;
+	return code ? code : missing;
 }
 
 static int run(int argc, char **argv)
@@ -348,7 +349,8 @@ const struct ky_verb ky_verb_snapshot = {
 		"kymo asks another kymo by the real-time signal SIGRTMIN+6, whose value is `--last` in milliseconds. "
 		"A kymo that captures has it blocked, and no other process is ever sent it. A flight recorder keeps "
 		"the time before the signal; a capture that writes everything anyway gets a mark.",
-	.status = "0: done; 1: failed, or no process has a buffer; 2: wrong usage.",
+	.status =
+		"0: done; 1: failed, or no process has a buffer; 2: wrong usage; 3: a process that was named does not exist.",
 	.examples = "kymo snapshot -p server --last 2s\n"
 		    "kymo snapshot -p 1234 -o now.json",
 	.related = "run attach",

@@ -206,7 +206,15 @@ static bool is_outside(const struct ky_stats_filter *range, const struct ky_trac
 	       (range->to_ns != KY_TIME_NONE && range->to_ns <= trace->begin_ns);
 }
 
-static int split(const struct options *o, const struct ky_trace *trace)
+/* Report whether an option leaves no thread, track or category. */
+static bool selects_nothing(const struct selected *s, const struct ky_trace *trace)
+{
+	const bool tracks = !s->tracks || memchr(s->tracks, 1, trace->tracks.rows.count) ||
+			    memchr(s->threads, 1, trace->threads.rows.count);
+	return !tracks || (s->categories && !memchr(s->categories, 1, trace->strings.count));
+}
+
+static int split(const struct options *o, struct ky_trace *trace)
 {
 	const struct ky_stats_filter range = ky_cli_filter_of(&o->filter, trace);
 	struct selected s = {
@@ -216,11 +224,13 @@ static int split(const struct options *o, const struct ky_trace *trace)
 		char lasts[KY_QUANTITY_BYTES];
 		ky_cli_error("%s has nothing in that range: it lasts %s", o->input,
 			     ky_quantity_duration(lasts, trace->end_ns - trace->begin_ns));
-		return KY_EXIT_FAILED;
+		return KY_EXIT_NOTHING;
 	}
 	if (!select_tracks(&s, trace, &o->filter) ||
 	    !select_categories(&s, trace, o->filter.category)) {
 		ky_cli_error("not enough memory");
+	} else if (selects_nothing(&s, trace)) {
+		code = ky_cli_filter_nothing(&o->filter, trace, false);
 	} else {
 		s.selection.tracks = s.tracks;
 		s.selection.threads = s.threads;
@@ -297,6 +307,8 @@ const struct ky_verb ky_verb_split = {
 	.details =
 		"Spans that never end stay open. Counters have no category and are in every part that `--category` "
 		"selects.",
+	.status =
+		"0: done; 1: failed; 2: wrong usage; 3: nothing is in that range, or passes the filters.",
 	.examples = "kymo split --from 2s --to 2.5s trace.json -o slow.json\n"
 		    "kymo split --every 10s long.kymo\n"
 		    "kymo split --process server --category 'net*' all.pftrace -o server.pftrace",

@@ -255,11 +255,12 @@ struct options {
 	bool json, quiet, several;
 };
 
-static bool validate(const struct options *o, const char *path, struct ky_json_out *json)
+/* Return the verdict of a trace: KY_EXIT_DONE, KY_EXIT_FAILED: it has problems, or KY_EXIT_TROUBLE: it cannot be read. */
+static int validate(const struct options *o, const char *path, struct ky_json_out *json)
 {
 	struct findings f = {.list = calloc(FINDINGS_MAX, sizeof(*f.list))};
 	struct ky_trace *trace = f.list ? ky_cli_load(path, o->format, true) : NULL;
-	bool valid = false;
+	int code = KY_EXIT_TROUBLE;
 	if (trace) {
 		find_problems(&f, trace);
 		find_losses(&f, trace);
@@ -267,7 +268,8 @@ static bool validate(const struct options *o, const char *path, struct ky_json_o
 		find_flows(&f, trace);
 		find_sched(&f, trace);
 		qsort(f.list, f.count, sizeof(*f.list), by_severity);
-		valid = !f.count || f.list[0].severity == INFO;
+		const bool valid = !f.count || f.list[0].severity == INFO;
+		code = valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
 		if (o->json)
 			print_json(json, &f, path, trace->format ? trace->format : "", valid);
 		else if (!o->quiet)
@@ -278,13 +280,13 @@ static bool validate(const struct options *o, const char *path, struct ky_json_o
 	}
 	ky_trace_close(&trace);
 	free(f.list);
-	return valid;
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
 	struct options o = {0};
-	bool valid = true;
+	int code = KY_EXIT_DONE;
 	const int wrong = ky_options_read(&o, argc, argv);
 	if (wrong)
 		return wrong;
@@ -294,11 +296,13 @@ static int run(int argc, char **argv)
 	struct ky_json_out json = {.file = stdout, .lines = o.several ? 3 : 2};
 	if (o.json && o.several)
 		ky_json_out_begin(&json, NULL, '[');
-	for (int i = optind; i < argc; i++)
-		valid &= validate(&o, argv[i], &json);
+	for (int i = optind; i < argc; i++) {
+		const int verdict = validate(&o, argv[i], &json);
+		code = verdict > code ? verdict : code;
+	}
 	if (o.json && o.several)
 		ky_json_out_end(&json, ']');
-	return valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
+	return code;
 }
 
 static const struct ky_option options[] = {
@@ -316,17 +320,19 @@ const struct ky_verb ky_verb_validate = {
 	.usage = "[OPTIONS] TRACE...",
 	.about =
 		"List everything that is wrong with traces: damage and errors with the byte of the first, lost events, "
-		"spans without beginning or end, slices that overlap. The exit code is 0 when nothing is wrong and 1 "
-		"when something is. Entries marked info are not faults and do not count, for example flows with one "
+		"spans without beginning or end, slices that overlap. The exit code is 0 when nothing is wrong, 1 "
+		"when something is and 2 when a trace cannot be read. Entries marked info are not faults and do not count, for example flows with one "
 		"end.",
 	.details =
 		"The worst come first, each with its count and the place of the first. The other end of a flow may be in "
 		"the trace of another process.",
 	.status =
-		"0: nothing is wrong; 1: something is, or the trace cannot be read; 2: wrong usage.",
+		"0: nothing is wrong; 1: something is; 2: trouble: a trace cannot be read, or wrong usage. The worst of "
+		"several traces counts.",
 	.examples = "kymo validate trace.json\n"
 		    "kymo validate --json *.pftrace",
 	.related = "repair info",
 	.options = (const struct ky_option_set[]){{options, 0}, {0}},
+	.judges = true,
 	.run = run,
 };

@@ -279,8 +279,8 @@ const struct ky_verb ky_verb_view = {
 		"Without a file, kymo shows the recording that this user is making (`kymo run`, `attach`, `record`); "
 		"if there are several, it lists them.",
 	.status =
-		"0: ended by Ctrl-C (or SIGTERM, SIGHUP), or written; 1: failed; 2: wrong usage; 77: this kymo was "
-		"built without the page.",
+		"0: ended by Ctrl-C (or SIGTERM, SIGHUP), or written; 1: failed; 2: wrong usage; 3: a process that was "
+		"named does not exist; 77: this kymo was built without the page.",
 	.examples = "kymo view trace.kymo\n"
 		    "kymo view client.kymo server.kymo\n"
 		    "kymo view -p server\n"

@@ -25,7 +25,7 @@ struct ky_report {
 /* The measures that --sort takes. */
 extern const struct ky_choice ky_report_measures[];
 
-/* Each returns 0 or -ENOMEM. */
+/* Each returns 0, 1 when nothing passes the filter, or -ENOMEM. */
 int ky_report_table(const struct ky_report *report);
 int ky_report_tree(const struct ky_report *report);
 int ky_report_samples(const struct ky_report *report);

@@ -184,9 +184,7 @@ int ky_report_tree(const struct ky_report *report)
 		print_csv(&showing);
 	else if (tree.count)
 		print_text(&showing);
-	else
-		ky_cli_error("nothing is like that; 'kymo report --tree' without filters shows "
-			     "what there is");
+	const bool none = !tree.count;
 	ky_tree_free(&tree);
-	return 0;
+	return none;
 }

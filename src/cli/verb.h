@@ -18,7 +18,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum ky_exit { KY_EXIT_DONE = 0, KY_EXIT_FAILED = 1, KY_EXIT_USAGE = 2, KY_EXIT_IMPOSSIBLE = 77 };
+enum ky_exit {
+	KY_EXIT_DONE = 0,
+	KY_EXIT_FAILED = 1, /* diff, validate: it differs, it has problems */
+	KY_EXIT_USAGE = 2,
+	KY_EXIT_TROUBLE = 2, /* diff, validate: any failure */
+	KY_EXIT_NOTHING = 3, /* what the user named matches nothing, or never happened */
+	KY_EXIT_IMPOSSIBLE = 77
+};
 
 /* How an option's value is read, and what is at its place in the command struct. */
 enum ky_option_kind {
@@ -86,7 +93,8 @@ struct ky_verb {
 	const char *related;  /* other verbs with a blank between them */
 	const struct ky_option_set *options;
 	const struct ky_section *sections; /* or NULL */
-	bool runs_command;                 /* the first argument ends the options */
+	bool judges;       /* 1 is its verdict, and a failure KY_EXIT_TROUBLE, as with diff(1) */
+	bool runs_command; /* the first argument ends the options */
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an enum ky_exit */
 };
 

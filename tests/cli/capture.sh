@@ -319,11 +319,11 @@ run attach -p "$target" -o b.kymo --duration 1s --categories db
 report "what one attach switched on, the next does not see" $?
 
 run attach -p "$target" -p 999999999 -o b.kymo --duration 1s
-[ $code -eq 0 ] && grep -q 999999999 err && has b.kymo slice
+[ $code -eq 3 ] && grep -q 999999999 err && has b.kymo slice
 report "a missing process is reported, the other recorded" $?
 
 run attach -p no-such-process-of-kymo -o c.kymo
-[ $code -eq 1 ] && [ ! -e c.kymo ]
+[ $code -eq 3 ] && [ ! -e c.kymo ]
 report "none at all is a failure" $?
 
 run attach -p demo -o b.json --follow --duration 1s
@@ -418,7 +418,7 @@ run attach -p "$target" --trigger 'span:*/*>1us' --snapshots 1 --before 10s -o w
 report "span: takes one, and with --snapshots 1 that is the end" $?
 
 run attach -p "$target" --trigger 'span:no/such>1s' --duration 100ms -o x.kymo
-[ $code -eq 0 ] && [ ! -e x.kymo ] && grep -q 'no trigger fired' err
+[ $code -eq 3 ] && [ ! -e x.kymo ] && grep -q 'no trigger fired' err
 report "without a snapshot there is no file" $?
 stop_demo
 
@@ -488,16 +488,16 @@ if grep -q perf_event_open err; then
 	skip "places that do not exist" "$(head -1 err)"
 else
 	run run --trigger line:capture_target.c:1 -o none.kymo -- "$target_program" api
-	[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q 'capture_target.c' err
+	[ $code -eq 3 ] && [ ! -e none.kymo ] && grep -q 'capture_target.c' err
 	report "a line without code is reported" $?
 
 	run run --trigger symbol:no_such_function_here -o none.kymo -- "$target_program" api
-	[ $code -eq 0 ] && [ ! -e none.kymo ] && grep -q no_such_function_here err
+	[ $code -eq 3 ] && [ ! -e none.kymo ] && grep -q no_such_function_here err
 	report "an unknown function is reported" $?
 
 	run run --trigger symbol:target_function --trigger symbol:no_such_function_here --snapshots 1 -o two.kymo -- \
 		"$target_program" call
-	[ $code -eq 0 ] && { [ ! -e two.kymo ] || grep -q no_such_function_here err; }
+	[ $code -eq 3 ] && { [ ! -e two.kymo ] || grep -q no_such_function_here err; }
 	report "and of several triggers too" $?
 fi
 

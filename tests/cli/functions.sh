@@ -174,7 +174,7 @@ run attach -p $target --functions --engine patch --hot 0 --duration 200ms -o att
 	kill -0 $target
 report 'a process that runs' $?
 run attach -p $target --functions --engine patch --trigger crash --duration 200ms -o none.kymo
-[ $code -eq 0 ] && kill -0 $target
+[ $code -eq 3 ] && kill -0 $target
 report 'with a watch for its crash' $?
 # The shell has its background jobs ignore SIGINT, which kymo would respect. The snapshot has calls only when the process has
 # run since it was patched.

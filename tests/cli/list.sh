@@ -116,10 +116,10 @@ run -p "$untraced"
 [ "$code" -eq 1 ] && [ ! -s out ] && grep -q "has no buffer" err && [ "$(wc -l <err)" -eq 1 ]
 report "a process without a buffer is an error that says the remedy" $?
 run -p no-such-name
-[ "$code" -eq 1 ] && grep -q "no process is called 'no-such-name'; recording now" err
+[ "$code" -eq 3 ] && grep -q "no process is called 'no-such-name'; recording now" err
 report "a name of nobody says who there is" $?
 run -p 999999999
-[ "$code" -eq 1 ] && grep -q "no process with PID" err
+[ "$code" -eq 3 ] && grep -q "no process with PID" err
 report "a number of nobody" $?
 run something
 [ "$code" -eq 2 ] && [ ! -s out ]
@@ -176,5 +176,5 @@ fi
 kill "$traced"
 wait "$traced" 2>/dev/null
 run -p "$traced"
-check "a process that ended is not there" [ "$code" -eq 1 ]
+check "a process that ended is not there" [ "$code" -eq 3 ]
 [ "$failures" -eq 0 ]

@@ -159,7 +159,7 @@ if python3 -c 'import pty; pty.openpty()' 2>/dev/null; then
 else
 	echo "info: one Ctrl-D ends standard input: skipped: no pseudo-terminal: mount devpts on /dev/pts"
 fi
-refuses "diff: the second is missing" 1 "missing.json" diff a.json missing.json
+refuses "diff: the second is missing" 2 "missing.json" diff a.json missing.json
 refuses "diff: one file" 2 "two files are needed" diff a.json
 head -c 20000 a.json >cut.json
 run report cut.json
@@ -220,13 +220,21 @@ prints "the last of two formats counts" 0 "name,instants" report --json --csv a.
 run query -f /dev/fd/3 a.json 3< <(echo 'select 42 as x')
 [ $code -eq 0 ] && grep -q 42 out
 report "query: statements from a pipe" $?
-refuses "report: a filter that nothing passes" 0 "no slice matches these filters" report --name nothing a.json
+refuses "report: a name that nothing has" 3 "no slice has a name that matches 'nothing'" report --name nothing a.json
+refuses "report: a name that is nearly right" 3 "similar: request" report --name requset a.json
+refuses "report: a category that nothing has" 3 "no slice has a category that matches 'nte'; similar: net" report --category nte a.json
+refuses "report: a thread that is not there" 3 "no slice has a thread that matches 'wroker'; similar: worker" report --thread wroker a.json
+refuses "report: a process that is not there" 3 "no slice has a process that matches 'sever'; similar: server" report --tree --process sever a.json
+refuses "report: filters that exclude each other" 3 "no slice matches these filters" report --name work --category net a.json
+prints "report: JSON of nothing" 3 '"rows": []' report --json --name nothing a.json
 
 # ---- report of samples: a function is a name in a module
 printf 'a 1 1.0: 1 cpu-clock:\n\tf1 main+0x1 (/bin/a)\n\nb 2 1.1: 1 cpu-clock:\n\tf1 main+0x1 (/bin/b)\n\nb 2 1.2: 1 cpu-clock:\n\tf2 [unknown] (/lib/c)\n\n' >script.txt
 run report --csv script.txt
 [ $code -eq 0 ] && grep -q '^main,a,1,1,' out && grep -q '^main,b,1,1,' out && grep -q 'unknown.*,c,1,1,' out
 report "report: functions of one name in two modules" $?
+refuses "report: a function that no sample has" 3 "no sample has a name that matches 'mian'" report --name mian script.txt
+refuses "report: an event that no sample has" 3 "no sample is of an event 'cpu-clok'; similar: cpu-clock" report --event cpu-clok script.txt
 
 # ---- validate
 printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":9,"name":"a"},{"ph":"s","pid":1,"tid":1,"ts":1,"id":5,"name":"f","cat":"c"}]' >flow.json
@@ -243,11 +251,18 @@ run validate overlap.json
 [ $code -eq 1 ] && [ "$(grep -c slice_overlap out)" -eq 1 ]
 report "validate: an overlap is reported once" $?
 run validate --json missing.json a.json
-[ $code -eq 1 ] && node -e '
+[ $code -eq 2 ] && node -e '
 const list = JSON.parse(require("fs").readFileSync("out", "utf8"));
 process.exit(list.length === 2 && !list[0].valid && list[1].valid ? 0 : 1)' 2>>err
 report "validate: JSON of several, one of them missing" $?
-refuses "validate: JSON of a missing file" 1 "missing.json" validate --json missing.json
+refuses "validate: JSON of a missing file" 2 "missing.json" validate --json missing.json
+run validate overlap.json missing.json a.json
+[ $code -eq 2 ]
+report "validate: the worst of several counts" $?
+timeout $limit "$kymo" validate a.json >/dev/full 2>err
+code=$?
+[ $code -eq 2 ]
+report "validate: a full disk is trouble, not a problem of the trace" $?
 
 # ---- hist
 prints "hist: percentiles are marked" 0 "◀" hist a.json work
@@ -255,22 +270,28 @@ prints "hist: the number" 0 "300 slices" hist a.json work
 is_json "hist: JSON" hist --json --log a.json work
 prints "hist: the last scale wins: linear" 0 '"scale": "linear"' hist --json --log --linear a.json work
 prints "hist: the last scale wins: log" 0 '"scale": "log"' hist --json --linear --log a.json work
-refuses "hist: a part of a name" 1 "there are 'work'" hist a.json wor
-refuses "hist: no such name" 1 "no slice is named" hist a.json nothing
+refuses "hist: a part of a name" 3 "similar: work" hist a.json wor
+refuses "hist: no such name" 3 "no slice has a name that matches 'nothing'" hist a.json nothing
 refuses "hist: a trace of samples" 1 "no slices" hist script.txt
 refuses "hist: no buckets" 2 "--buckets" hist --buckets 0 a.json work
 
 # ---- diff
-prints "diff: slower" 0 "slower" diff a.json b.json
-prints "diff: faster" 0 "faster" diff b.json a.json
+prints "diff: slower" 1 "slower" diff a.json b.json
+prints "diff: faster" 1 "faster" diff b.json a.json
 prints "diff: a failure for CI" 1 "failed: 2 names are slower by more than 5 %" diff --fail-over 5% a.json b.json
 prints "diff: below the limit" 0 "passed" diff --fail-over 50% a.json b.json
 prints "diff: the other way" 0 "passed" diff --fail-over 5% b.json a.json
 prints "diff: the same" 0 "0 slower, 0 faster of 2 names" diff --fail-over 0% a.json same.json
-is_json "diff: JSON" diff --json a.json b.json
+prints "diff: the same without a limit" 0 "0 slower, 0 faster" diff a.json same.json
+sed 's/"work"/"toil"/' a.json >renamed.json
+prints "diff: a name that only one has" 1 "toil" diff --all a.json renamed.json
+prints "diff: but not one with few slices" 0 "0 slower, 0 faster" diff --min-count 301 a.json renamed.json
+is_json "diff: JSON" diff --json a.json same.json
+prints "diff: JSON of a difference" 1 '"slower": 2' diff --json a.json b.json
+refuses "diff: a name that neither has" 3 "similar: work" diff --name wrok a.json b.json
 refuses "diff: a bad percentage" 2 "not a percentage" diff --fail-over much a.json b.json
 
-refuses "diff: nothing to compare" 1 "no slices" diff --fail-over 5% a.json script.txt
+refuses "diff: nothing to compare" 2 "no slices" diff --fail-over 5% a.json script.txt
 
 # ---- merge: what the recorder writes into JSON about its clocks
 clocks='"boottime_ns":"5000000000","monotonic_ns":"4000000000","realtime_ns":"1700000000000000000"'
@@ -284,9 +305,13 @@ run merge -o merged.json clocks1.json clocks2.json
 report "merge: recordings in JSON by their clocks" $?
 
 # ---- split
-refuses "split: a range outside of the trace" 1 "has nothing in that range" split --from 100s a.json -o part.json
+refuses "split: a range outside of the trace" 3 "has nothing in that range" split --from 100s a.json -o part.json
 [ ! -e part.json ]
 report "and nothing is written" $?
+refuses "split: a thread that is not there" 3 "similar: worker" split --thread wroker a.json -o part.json
+refuses "split: a category that is not there" 3 "similar: net" split --category nte a.json -o part.json
+[ ! -e part.json ]
+report "and again nothing is written" $?
 
 # ---- doctor
 prints "doctor: the kernel" 0 "kernel" doctor

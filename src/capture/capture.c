@@ -476,6 +476,7 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 	if (capture.signals.fd >= 0 && !capture.child.running)
 		ky_signals_let_interrupt(&capture.signals);
 	close_all(&capture);
+	ky_source_functions_restore(&capture);
 	if (facts->started) {
 		wait_for_program(&capture);
 		facts->status = capture.child.status;

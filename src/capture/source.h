@@ -159,6 +159,8 @@ uint64_t ky_source_drums_mark(const struct ky_capture *capture, uint64_t since_n
  * all the same, or are not; otherwise -ENOTSUP with the capture's message.
  */
 int ky_source_functions_unheld(struct ky_capture *capture, int error);
+/* source_functions.c: restore children that were forked off, after the file was written. */
+void ky_source_functions_restore(struct ky_capture *capture);
 /* source_functions.c: handle the end of a process that the processes did not report. */
 void ky_source_functions_ended(struct ky_capture *capture, pid_t pid);
 

@@ -270,6 +270,11 @@ static void close_functions(struct ky_source *source)
 	note_facts(capture);
 }
 
+void ky_source_functions_restore(struct ky_capture *capture)
+{
+	ky_functrace_restore_children(&capture->facts->functions, take_note, capture);
+}
+
 const struct ky_source_ops ky_source_functions = {
 	.open = open_functions,
 	.add = add,

@@ -7,6 +7,7 @@
  */
 #include "functrace/patch_parts.h"
 
+#include "base/clock.h"
 #include "core/layout.h"
 #include "functrace/agent_abi.h"
 #include "process/drum_find.h"
@@ -23,8 +24,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #ifndef MADV_WIPEONFORK
@@ -37,6 +40,11 @@
 #define STATES_MIN 64u
 #define DRUM_FD_WANTED 500u /* programs count on low numbers */
 #define DRUM_FD_LEAST 30u
+/* A forked child counts the generation up. */
+#define GENERATIONS_MADE (UINT64_C(1) << 20)
+#define GENERATIONS_FORKED (UINT64_C(1) << 20)
+#define ADDRESS_END (UINT64_C(1) << 47)
+#define STUBS_BYTES_MAX ((uint64_t)KY_AGENT_FUNCTIONS_MAX * 2 * KY_STUB_MAX)
 
 _Static_assert(sizeof(struct ky_agent_home) <= KY_PATCH_KEEP_AT, "layout");
 _Static_assert(sizeof(struct ky_patch_keep) <= KY_PATCH_ROOM_AT - KY_PATCH_KEEP_AT, "layout");
@@ -86,6 +94,46 @@ uint64_t ky_agent_memory_find(pid_t pid)
 	return found;
 }
 
+/* Report whether bytes at an address can be a program's memory; nothing there is another matter. */
+static bool fits(uint64_t address, uint64_t bytes)
+{
+	return address <= ADDRESS_END && bytes <= ADDRESS_END - address;
+}
+
+static bool are_sane_regions(const struct ky_patch_keep *keep)
+{
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < keep->regions_count; i++) {
+		const struct ky_patch_region *region = &keep->regions[i];
+		if (!fits(region->at, region->bytes) || region->used > region->bytes)
+			return false;
+		all += region->bytes;
+	}
+	return all <= STUBS_BYTES_MAX;
+}
+
+/*
+ * Report whether what a home says can be true. Any process can have made it, or changed it: its numbers decide how much
+ * kymo reads and where, so none may lead out of the process's memory or to endless work.
+ */
+static bool is_sane(const struct ky_agent_home *home, const struct ky_patch_keep *keep)
+{
+	return home->magic == KY_AGENT_MAGIC && keep->magic == KY_PATCH_KEEP_MAGIC &&
+	       keep->regions_count <= KY_PATCH_REGIONS_MAX && are_sane_regions(keep) &&
+	       home->states_max <= KY_AGENT_STATES_MAX &&
+	       home->state_bytes >= KY_AGENT_STATE_BYTES &&
+	       home->state_bytes <= KY_AGENT_STATE_BYTES * 2 + KY_AGENT_FUNCTIONS_MAX * 4 &&
+	       fits(home->states, home->states_max * home->state_bytes) &&
+	       home->patches_max <= KY_AGENT_FUNCTIONS_MAX &&
+	       home->patches_count <= home->patches_max &&
+	       fits(home->patches, home->patches_max * sizeof(struct ky_agent_patch)) &&
+	       fits(home->code_at, home->code_bytes) && fits(home->drum, home->drum_bytes) &&
+	       fits(home->directory, KY_AGENT_PIECES * sizeof(uint64_t)) &&
+	       home->ranges_count <= KY_AGENT_RANGES_MAX &&
+	       home->known_mask < KY_AGENT_FUNCTIONS_MAX * 4 &&
+	       fits(home->known, (home->known_mask + 1) * sizeof(struct ky_agent_known));
+}
+
 int ky_agent_memory_read(struct ky_patch *patch)
 {
 	patch->home_at = ky_agent_memory_find(patch->remote.pid);
@@ -106,14 +154,9 @@ int ky_agent_memory_read(struct ky_patch *patch)
 			patch->keep = (struct ky_patch_keep){.drum_fd = -1};
 		return 0;
 	}
-	if (patch->home.magic != KY_AGENT_MAGIC || patch->home.version != KY_AGENT_VERSION ||
-	    patch->keep.magic != KY_PATCH_KEEP_MAGIC ||
-	    patch->keep.regions_count > KY_PATCH_REGIONS_MAX ||
-	    patch->home.states_max > KY_AGENT_STATES_MAX ||
-	    patch->home.patches_max > KY_AGENT_FUNCTIONS_MAX ||
-	    patch->home.state_bytes > KY_AGENT_STATE_BYTES * 2 + KY_AGENT_FUNCTIONS_MAX * 4)
-		return -EPROTO;
-	return ky_patch_table_read(patch);
+	return patch->home.version == KY_AGENT_VERSION && is_sane(&patch->home, &patch->keep)
+		       ? 0
+		       : -EPROTO;
 }
 
 uint64_t ky_patch_started(pid_t pid)
@@ -126,6 +169,34 @@ bool ky_agent_memory_owned(const struct ky_agent_home *home)
 {
 	return home->owner_pid && home->owner_started &&
 	       ky_patch_started((pid_t)home->owner_pid) == home->owner_started;
+}
+
+/*
+ * A number that other users' processes cannot know; each generation is counted from it. So a home with a copy of this
+ * kymo's pid and start time, which everybody can read, is not taken for one that this kymo made.
+ */
+static uint64_t secret(void)
+{
+	static uint64_t number;
+	while (!number && getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		if (errno != EINTR)
+			number = (uint64_t)ky_clock_monotonic() * UINT64_C(0x9e3779b97f4a7c15);
+	return number;
+}
+
+static uint64_t next_generation(void)
+{
+	static uint32_t made;
+	const uint64_t generation = secret() + made++ % GENERATIONS_MADE * GENERATIONS_FORKED;
+	/* 0 is a state that nobody has. */
+	return generation ? generation : 1;
+}
+
+bool ky_agent_memory_is_mine(const struct ky_agent_home *home)
+{
+	return home->owner_pid == (uint32_t)getpid() &&
+	       home->owner_started == ky_patch_started(getpid()) &&
+	       home->generation - secret() < GENERATIONS_MADE * GENERATIONS_FORKED;
 }
 
 /* ---- making ---- */
@@ -318,14 +389,12 @@ static int64_t make_drum_there(struct ky_patch *patch)
 
 static int open_drum(struct ky_patch *patch)
 {
-	char path[64];
 	struct stat status;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)patch->remote.pid,
-		 (int)patch->keep.drum_fd);
-	const int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status)) {
-		if (fd >= 0)
-			close(fd);
+	const int fd = ky_remote_take_memfd(&patch->remote, patch->keep.drum_fd);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status)) {
+		close(fd);
 		return -errno;
 	}
 	patch->keep.drum_inode = status.st_ino;
@@ -345,6 +414,24 @@ static int open_drum(struct ky_patch *patch)
 	return error;
 }
 
+/* Report whether the file that is mapped there is the one that kymo has: the descriptor may have been replaced. */
+static bool is_mapped(const struct ky_patch *patch, uint64_t address)
+{
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	struct stat status;
+	bool same = false;
+	if (fstat(patch->drum.fd, &status))
+		return false;
+	const uint64_t device = (uint64_t)major(status.st_dev) << 32 | minor(status.st_dev);
+	(void)ky_proc_maps_open(&maps, patch->remote.pid);
+	while (!same && ky_proc_maps_next(&maps, &mapping))
+		same = mapping.start == address && mapping.inode == status.st_ino &&
+		       mapping.device == device && mapping.offset == 0;
+	ky_proc_maps_close(&maps);
+	return same;
+}
+
 /* Map the drum at the address of the one before, when it has the same size: threads may be about to write there. */
 static int64_t map_drum(struct ky_patch *patch)
 {
@@ -361,6 +448,10 @@ static int64_t map_drum(struct ky_patch *patch)
 		return result;
 	home->drum = (uint64_t)result;
 	home->drum_bytes = bytes;
+	if (!is_mapped(patch, home->drum)) {
+		map(patch, home->drum, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE);
+		return -EPERM;
+	}
 	call(patch, SYS_madvise, home->drum, bytes, MADV_DONTDUMP, 0, 0, 0);
 	return 0;
 }
@@ -412,7 +503,7 @@ static int own_home(struct ky_patch *patch)
 	home->pid = (uint32_t)ky_proc_inner_pid(patch->remote.pid);
 	home->owner_pid = (uint32_t)getpid();
 	home->owner_started = ky_patch_started(getpid());
-	home->generation++;
+	home->generation = next_generation();
 	home->entry_only = patch->entry_only;
 	home->pause = 0;
 	home->sealed = 0;
@@ -454,6 +545,12 @@ int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSA
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
 			 "restart the program",
+			 (int)patch->remote.pid);
+	else if (error == -EPERM)
+		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+			 "Cannot patch process %d: the memory that kymo made in it was replaced: "
+			 "another process shares its descriptors and changes them; use --engine "
+			 "sample",
 			 (int)patch->remote.pid);
 	else if (error)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,

@@ -135,29 +135,44 @@ static void release_late(void)
 		nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
 }
 
-/* Take a child: read perf's rings in between, because there may be very many children and the rings hold only a moment. */
+struct restoring {
+	void (*say)(void *context, const char *line);
+	void *context;
+};
+
 static void on_child(void *context, pid_t pid, int error, const char *message)
 {
-	struct ky_functrace *const functrace = context;
-	if (functrace->switches)
-		ky_off_cpu_round(functrace->switches);
-	if (error < 0)
-		note(functrace,
-		     "cannot restore process %ld, a child of a traced process: "
-		     "%.250s; run kymo attach -p %ld --functions",
-		     (long)pid, message, (long)pid);
+	const struct restoring *const restoring = context;
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	if (error >= 0)
+		return;
+	snprintf(line, sizeof(line),
+		 "cannot restore process %ld, a child of a traced process: %.250s; run kymo attach "
+		 "-p %ld --functions",
+		 (long)pid, message, (long)pid);
+	restoring->say(restoring->context, line);
 }
 
-/*
- * Restore children that were forked off: they have the jumps, too. orphaned: the process that forked them has ended,
- * and with it the trace.
- */
-static void close_children(struct ky_functrace *functrace, bool orphaned)
+void ky_functrace_restore_children(const struct ky_functrace_facts *facts,
+				   void (*say)(void *context, const char *line), void *context)
 {
-	const uint32_t living = ky_patch_close_children(on_child, functrace);
-	if (living && orphaned)
-		note(functrace, "%u forked %s on, and %s no longer traced", living,
-		     living == 1 ? "process goes" : "processes go", living == 1 ? "is" : "are");
+	struct restoring restoring = {say, context};
+	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	bool whole;
+	if (!facts->children_since)
+		return;
+	const uint32_t living =
+		ky_patch_close_children(facts->children_since, on_child, &restoring, &whole);
+	if (living && facts->orphaned) {
+		snprintf(line, sizeof(line), "%u forked %s on, and %s no longer traced", living,
+			 living == 1 ? "process goes" : "processes go", living == 1 ? "is" : "are");
+		say(context, line);
+	}
+	if (!whole)
+		say(context,
+		    "children of traced processes may still be traced: looking at all processes "
+		    "took too long; run kymo attach -p PID --functions for each");
+	release_late();
 }
 
 void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *facts)
@@ -172,8 +187,6 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 		orphaned = orphaned && !functrace->processes[i].patch;
 		close_patch(functrace, &functrace->processes[i], false);
 	}
-	if (functrace->engine == KY_FUNCTRACE_PATCH || functrace->engine == KY_FUNCTRACE_NOPS)
-		close_children(functrace, orphaned);
 	release_late();
 	if (functrace->samples)
 		ky_stack_spans_close(&functrace->samples, &samples);
@@ -183,6 +196,10 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 		ky_off_cpu_close(&functrace->switches);
 	if (facts) {
 		ky_functrace_facts(functrace, facts);
+		if (functrace->engine == KY_FUNCTRACE_PATCH ||
+		    functrace->engine == KY_FUNCTRACE_NOPS)
+			facts->children_since = functrace->began_ticks;
+		facts->orphaned = orphaned;
 		facts->samples = samples.samples;
 		facts->samples_lost = samples.lost;
 	}

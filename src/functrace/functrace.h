@@ -50,6 +50,9 @@ struct ky_functrace_facts {
 	char why[KY_FUNCTRACE_MESSAGE_BYTES]; /* one line: why this engine and no other */
 	struct ky_patch_facts patch;          /* sums over the processes */
 	uint64_t samples, samples_lost;
+	/* after the end: forked children may have jumps, if they began since then (/proc/PID/stat); 0: none have */
+	uint64_t children_since;
+	bool orphaned; /* all processes that forked them have ended, and with them the trace */
 };
 
 int ky_functrace_open(struct ky_functrace **functrace, const struct ky_functrace_options *options,
@@ -71,8 +74,16 @@ void ky_functrace_round(struct ky_functrace *functrace);
 /* Call this before a time window is taken from the drums. */
 void ky_functrace_flush(struct ky_functrace *functrace);
 void ky_functrace_ended(struct ky_functrace *functrace, pid_t pid);
-/* Restore all programs. facts, which may be NULL, are final. */
+/*
+ * Restore all programs but for children that were forked off, which have the jumps, too. facts, which may be NULL, are
+ * final.
+ */
 void ky_functrace_close(struct ky_functrace **functrace, struct ky_functrace_facts *facts);
+/*
+ * Restore these children, with the facts of the end. All processes of the machine are looked at: write the trace before.
+ */
+void ky_functrace_restore_children(const struct ky_functrace_facts *facts,
+				   void (*note)(void *context, const char *line), void *context);
 void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrace_facts *facts);
 /* Call back with the names of all functions that the engine knows of the processes, wanted or not. */
 void ky_functrace_names(const struct ky_functrace *functrace, ky_patch_name_fn one, void *context);

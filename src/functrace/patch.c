@@ -96,11 +96,18 @@ static int refuse_counterless(const struct ky_patch *patch,
 	return -ENOTSUP;
 }
 
+static bool is_anothers(const struct ky_patch *patch)
+{
+	return ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid();
+}
+
 static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 {
-	const int error = ky_agent_memory_read(patch);
+	int error = ky_agent_memory_read(patch);
 	if (error == -ENOENT)
 		return 0;
+	if (!error && patch->home.version && !is_anothers(patch))
+		error = ky_patch_table_read(patch);
 	if (error == -EPROTO)
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
@@ -108,7 +115,7 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 			 (int)patch->remote.pid);
 	if (error)
 		return error;
-	if (ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid()) {
+	if (is_anothers(patch)) {
 		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 			 "Cannot patch process %d: another kymo (pid %u) traces its functions; end "
 			 "that first",

@@ -85,11 +85,12 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
  */
 uint32_t ky_patch_release_late(void);
 /*
- * Undo it in all processes that still have jumps of this kymo: children that were forked off. Call this at the very
- * end. Return how many there were; `child` gets each, with the error if any.
+ * Undo it in all processes that still have jumps of this kymo: children that were forked off since then, a time as in
+ * /proc/PID/stat. Call this at the very end. Return how many there were; `child` gets each, with the error if any.
+ * whole: all processes of the machine were looked at, which takes a limited time.
  */
-uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
-					       const char *message),
-				 void *context);
+typedef void (*ky_patch_child_fn)(void *context, pid_t pid, int error, const char *message);
+uint32_t ky_patch_close_children(uint64_t since, ky_patch_child_fn child, void *context,
+				 bool *whole);
 
 #endif

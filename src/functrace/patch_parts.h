@@ -166,8 +166,13 @@ uint64_t ky_patch_modules_r_debug(const struct ky_patch *patch);
 
 /* Return the address of home in a process; 0: none. */
 uint64_t ky_agent_memory_find(pid_t pid);
-/* Read home, keep and the table. Return 0; -ENOENT: there is no home; -EPROTO: it is of another version; or -errno. */
+/*
+ * Read home and keep, not the table, which may be large: look at whose it is first. Return 0; -ENOENT: there is no home;
+ * -EPROTO: it is of another version, or cannot be true; or -errno.
+ */
 int ky_agent_memory_read(struct ky_patch *patch);
+/* Report whether this kymo made the home: it has a number in it that only this kymo knows. */
+bool ky_agent_memory_is_mine(const struct ky_agent_home *home);
 /* Report whether the kymo that attached there is still running. */
 bool ky_agent_memory_owned(const struct ky_agent_home *home);
 /*
@@ -304,7 +309,7 @@ bool ky_patch_threads_interrupted(const struct ky_patch *patch);
 
 /*
  * Undo it in all other processes with a home of the same owner, which is gone: children of the process that has this
- * home.
+ * home. They are all younger than the owner.
  */
 void ky_patch_recover_left(const struct ky_agent_home *left);
 

@@ -71,7 +71,10 @@ int ky_patch_table_read(struct ky_patch *patch)
 	error = ky_remote_read(&patch->remote, home->patches, patch->table,
 			       home->patches_count * sizeof(patch->table[0]));
 	for (uint32_t i = 0; !error && i < home->patches_count; i++) {
-		if (patch->table[i].bytes > sizeof(patch->table[i].before))
+		const struct ky_agent_patch *entry = &patch->table[i];
+		/* Entries that are equal, which no kymo makes, would make the index slow. */
+		if (entry->bytes > sizeof(entry->before) || entry->address >> 47 ||
+		    ky_patch_table_find(patch, entry->address, entry->pad) != UINT32_MAX)
 			return -EPROTO;
 		patch->table_count++;
 		index_entry(patch, i);

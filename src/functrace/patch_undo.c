@@ -10,6 +10,7 @@
  *   runs, stopped, again and again, until no thread unwinds and none is in a stub
  *   stopped      jump of the unwinder out; the drum's memory is given back; home has no owner
  */
+#include "base/clock.h"
 #include "functrace/patch_parts.h"
 #include "process/proc.h"
 
@@ -169,9 +170,10 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 		ky_patch_free(patch);
 		return 0;
 	}
-	const bool mine = patch->home.owner_pid == (uint32_t)getpid() &&
-			  patch->home.owner_started == ky_patch_started(getpid());
-	const bool wanted = ours ? mine : !ky_agent_memory_owned(&patch->home);
+	const bool wanted =
+		ours ? ky_agent_memory_is_mine(&patch->home) : !ky_agent_memory_owned(&patch->home);
+	if (!error && wanted)
+		error = ky_patch_table_read(patch);
 	const bool needed = !error && wanted && ky_patch_undo_needed(patch);
 	if (needed)
 		error = ky_patch_undo(patch, message);
@@ -201,8 +203,7 @@ bool ky_patch_is_ours(pid_t pid)
 {
 	struct ky_agent_home home;
 	peek(pid, &home);
-	return home.on && home.owner_pid == (uint32_t)getpid() &&
-	       home.owner_started == ky_patch_started(getpid());
+	return home.on && ky_agent_memory_is_mine(&home);
 }
 
 int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
@@ -210,28 +211,81 @@ int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	return ky_agent_memory_find(pid) ? recover(pid, false, message) : 0;
 }
 
-/* Call back for each process with a home. Return how often the callback returned true. */
-static uint32_t visit(bool (*one)(void *context, pid_t pid), void *context)
+/* ---- the processes of the machine ---- */
+
+/*
+ * Any process can have a mapping with that name, and as many mappings as it likes: looking at them takes a limited time,
+ * and a signal that asks kymo to end shortens it. What is known to be kymo's own is always undone.
+ */
+#define LOOK_MAX_NS UINT64_C(10000000000)
+#define LOOK_LEAST_NS UINT64_C(1000000000)
+
+static bool is_asked_to_end(void)
+{
+	static const int asking[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t pending;
+	bool asked = false;
+	if (sigpending(&pending))
+		return false;
+	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++)
+		asked |= sigismember(&pending, asking[i]) == 1;
+	return asked;
+}
+
+static bool has_home(pid_t pid, uint64_t since, uint64_t *looked_ns)
+{
+	const uint64_t began = (uint64_t)ky_clock_monotonic();
+	const bool has = ky_patch_started(pid) >= since && ky_agent_memory_find(pid);
+	*looked_ns += (uint64_t)ky_clock_monotonic() - began;
+	return has;
+}
+
+/*
+ * Call back for each process with a home that began at a time, as in /proc/PID/stat, or later. Return how often the
+ * callback returned true. whole: no process was left out for lack of time.
+ */
+static uint32_t visit(uint64_t since, bool (*one)(void *context, pid_t pid), void *context,
+		      bool *whole)
 {
 	uint32_t count = 0;
+	uint64_t looked_ns = 0;
 	DIR *const processes = ky_proc_processes();
-	for (pid_t pid; (pid = ky_proc_next(processes)) > 0;)
-		if (ky_agent_memory_find(pid))
+	*whole = true;
+	for (pid_t pid; *whole && (pid = ky_proc_next(processes)) > 0;) {
+		if (has_home(pid, since, &looked_ns))
 			count += one(context, pid);
+		*whole = looked_ns < LOOK_LEAST_NS ||
+			 (looked_ns < LOOK_MAX_NS && !is_asked_to_end());
+	}
 	ky_proc_close(processes);
 	return count;
 }
 
 struct closing {
-	void (*child)(void *context, pid_t pid, int error, const char *message);
+	ky_patch_child_fn child;
 	void *context;
 };
+
+/* Undo a child, while signals wait: kymo must not be ended in the middle. */
+static int close_safely(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+{
+	struct ky_agent_home home;
+	sigset_t all, before;
+	peek(pid, &home);
+	if (!ky_agent_memory_is_mine(&home))
+		return 0;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	const int error = recover(pid, true, message);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
 
 static bool close_child(void *context, pid_t pid)
 {
 	const struct closing *closing = context;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
-	const int error = recover(pid, true, message);
+	const int error = close_safely(pid, message);
 	const bool gone = error < 0 && kill(pid, 0) != 0 && errno == ESRCH;
 	if (error == 0 || gone)
 		return false;
@@ -239,12 +293,11 @@ static bool close_child(void *context, pid_t pid)
 	return true;
 }
 
-uint32_t ky_patch_close_children(void (*child)(void *context, pid_t pid, int error,
-					       const char *message),
-				 void *context)
+uint32_t ky_patch_close_children(uint64_t since, ky_patch_child_fn child, void *context,
+				 bool *whole)
 {
 	struct closing closing = {child, context};
-	return visit(close_child, &closing);
+	return visit(since, close_child, &closing, whole);
 }
 
 static bool recover_left(void *context, pid_t pid)
@@ -260,5 +313,6 @@ static bool recover_left(void *context, pid_t pid)
 void ky_patch_recover_left(const struct ky_agent_home *left)
 {
 	struct ky_agent_home copy = *left;
-	(void)visit(recover_left, &copy);
+	bool whole;
+	(void)visit(left->owner_started, recover_left, &copy, &whole);
 }

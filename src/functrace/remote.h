@@ -90,6 +90,13 @@ int ky_remote_await_thread_pointer(struct ky_remote *remote);
 uint64_t ky_remote_find_room(const struct ky_remote *remote, uint64_t from, uint64_t to,
 			     uint64_t bytes);
 
+/*
+ * Take a memfd that a call has just made there, by its number: any process that shares the descriptors may have put
+ * another file in its place. Return a descriptor of an empty memfd that nobody has named or sealed; -EPERM when it is
+ * something else; or -errno.
+ */
+int ky_remote_take_memfd(const struct ky_remote *remote, int number);
+
 /* ---- shared by remote*.c ---- */
 
 /*

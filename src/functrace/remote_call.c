@@ -24,16 +24,24 @@
 #include "process/proc_maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 #define CALL_TIMEOUT_NS UINT64_C(5000000000)
 #define TRIES 100
 #define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
@@ -379,4 +387,59 @@ uint64_t ky_remote_find_room(const struct ky_remote *remote, uint64_t from, uint
 	if (last < HIGHEST)
 		consider_beside_heap(&search, last, HIGHEST, heap);
 	return search.best;
+}
+
+/* ---- descriptors ---- */
+
+/* Open a descriptor by its name in /proc, where the kernel has no pidfd_getfd() or a container forbids it. */
+static int open_named(pid_t pid, int number)
+{
+	char path[64];
+	struct stat file;
+	struct ky_proc_status owner;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, number);
+	const int held = open(path, O_PATH | O_CLOEXEC);
+	if (held < 0)
+		return -errno;
+	/* Opening has kymo's rights, not the process's: it must be a file of the process's user. */
+	const bool theirs = fstat(held, &file) == 0 && S_ISREG(file.st_mode) && !file.st_nlink &&
+			    ky_proc_status(pid, 0, &owner) == 0 && file.st_uid == owner.user;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+	const int fd = theirs ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	const int error = theirs ? errno : EPERM;
+	close(held);
+	return fd < 0 ? -error : fd;
+}
+
+/* Duplicate a descriptor of the process, with the rights that it has there. */
+static int duplicate(pid_t pid, int number)
+{
+	const int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (process < 0)
+		return -errno;
+	const int fd = (int)syscall(SYS_pidfd_getfd, process, number, 0);
+	const int error = errno;
+	close(process);
+	return fd < 0 ? -error : fd;
+}
+
+/* Report whether it is what memfd_create() makes: files of file systems have names, or cannot be sealed. */
+static bool is_new_memfd(int fd)
+{
+	struct stat file;
+	const int flags = fcntl(fd, F_GETFL);
+	return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 0 &&
+	       file.st_size == 0 && fcntl(fd, F_GET_SEALS) == 0 && flags >= 0 &&
+	       (flags & O_ACCMODE) == O_RDWR;
+}
+
+int ky_remote_take_memfd(const struct ky_remote *remote, int number)
+{
+	int fd = duplicate(remote->pid, number);
+	if (fd == -ENOSYS || fd == -EPERM)
+		fd = open_named(remote->pid, number);
+	if (fd < 0 || is_new_memfd(fd))
+		return fd;
+	close(fd);
+	return -EPERM;
 }

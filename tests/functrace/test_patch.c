@@ -180,7 +180,8 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 	assert_int_equal(count_descriptors(target.pid), descriptors);
 	assert_int_equal(seen.drums, cycles);
 	assert_true(facts.calls > 0);
-	(void)ky_patch_close_children(see_child, NULL);
+	bool whole;
+	(void)ky_patch_close_children(0, see_child, NULL, &whole);
 	assert_int_equal(target_end(&target), 0);
 	if (getenv("KYMO_TEST_NOTES"))
 		fprintf(stderr,

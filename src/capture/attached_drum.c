@@ -357,6 +357,8 @@ static void end_part(struct ky_attached_drum *d)
 		make_part(d);
 	if (!d->options->flight)
 		stream_clocks(d, true);
+	if (d->part && d->ended && !d->options->flight)
+		ky_bundle_program_end(d->options->bundle, d->part, d->ended_ns);
 	if (d->part)
 		ky_bundle_drum_end(d->options->bundle, d->part, lost);
 }

@@ -75,6 +75,8 @@ void ky_bundle_thread(struct ky_bundle *bundle, uint32_t part, const struct ky_t
 void ky_bundle_clock(struct ky_bundle *bundle, uint32_t part, const struct ky_tick_reading *sample);
 void ky_bundle_block(struct ky_bundle *bundle, uint32_t part, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites);
+/* Note that the program of the part ended then: before its part ends. */
+void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t part, uint64_t time_ns);
 /*
  * End the part after its process ended and all was read; lost is the number of all missing events.
  */

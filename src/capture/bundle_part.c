@@ -377,3 +377,10 @@ void ky_bundle_snapshot(struct ky_bundle *bundle, const struct ky_bundle_snapsho
 	write_fresh(bundle);
 	ky_bundle_appended(bundle);
 }
+
+void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t part, uint64_t time_ns)
+{
+	ky_kymo_define_program_end(&bundle->about.fresh, part, time_ns);
+	write_fresh(bundle);
+	ky_bundle_appended(bundle);
+}

@@ -155,12 +155,20 @@ struct ky_crowd {
 
 struct ky_kernel_state;
 
+/* The end of a program of a process, which may go on with another. */
+struct ky_program_end {
+	uint32_t process;
+	int64_t ts;
+};
+
 struct ky_build {
 	struct ky_stage stage;
 	bool in_order;   /* events are built as they come */
 	int64_t last_ts; /* the time of the last one, then */
 	uint32_t machine;
 	bool kernel_twice;
+	struct ky_program_end *program_ends;
+	uint32_t program_ends_count, program_ends_room;
 	struct ky_window *windows; /* NULL: everything */
 	uint32_t windows_count;
 	struct ky_pair_map process_by_pid;    /* machine, pid */
@@ -257,6 +265,8 @@ void ky_overflow_free(struct ky_build *build);
 void ky_flows_begun(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice);
 /* After the last event, add the flows that never arrived to flow_ends. */
 void ky_flows_finish(struct ky_trace *trace);
+/* End what was open when its thread, process or program ended. */
+void ky_ends_finish(struct ky_trace *trace);
 /* Return the union of two sets; the second one's values win. */
 uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second);
 

@@ -231,6 +231,9 @@ void ky_put_sample(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t
 
 /* ---- around the events ---- */
 
+/* A program of the process ended, as the process did or at an execve: what was open then ends there. */
+void ky_put_program_end(struct ky_trace *trace, int64_t ts, uint32_t process);
+
 /* Why events are lost, as users read it in `kymo info`, its JSON, SQL and the page, and as formats keep it. */
 #define KY_LOSSES(X)                                                                               \
 	X(RING, "ring overwritten")                                                                \

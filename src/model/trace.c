@@ -168,6 +168,7 @@ static void close_build(struct ky_trace *trace)
 	KY_ARRAY_FREE(build->thread_track, build->thread_track_room);
 	KY_ARRAY_FREE(build->flow_parts, build->flow_parts_room);
 	KY_ARRAY_FREE(build->pending_flows, build->pending_room);
+	KY_ARRAY_FREE(build->program_ends, build->program_ends_room);
 	free(build->windows);
 	free(build);
 	trace->build = NULL;
@@ -261,6 +262,8 @@ int ky_trace_finish(struct ky_trace *trace, ky_progress_fn progress, void *conte
 		ky_kernel_finish(trace);
 	if (!error)
 		ky_flows_finish(trace);
+	if (!error)
+		ky_ends_finish(trace);
 	close_build(trace);
 	find_bounds(trace);
 	trace->lost = 0;

@@ -62,6 +62,11 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t source, const struct ky_
 	}
 }
 
+void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t source, uint64_t time_ns)
+{
+	(void)bundle, (void)source, (void)time_ns;
+}
+
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t source, uint64_t lost)
 {
 	bundle->sources[source - 1].ended = true;

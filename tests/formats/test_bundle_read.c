@@ -236,6 +236,25 @@ static void what_is_open_lasts_until_its_thread_ends(void **state)
 	ky_trace_close(&trace);
 }
 
+/* The process goes on with another program, which is still running. */
+static void what_is_open_lasts_until_its_program_ends(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum(&made, &drums[0], 10, 10, "first");
+	made_drum(&made, &drums[1], 10, 10, "second");
+	made_event(&drums[0], MADE_SCOPE, false, T + 100 * US);
+	made_event(&drums[0], MADE_ASYNC_BEGIN, false, T + 150 * US);
+	ky_bundle_program_end(made.bundle, drums[0].source, T + 200 * US);
+	made_event(&drums[1], MADE_SCOPE, false, T + 300 * US);
+	made_event(&drums[1], MADE_TICK, false, T + 900 * US);
+	struct ky_trace *trace = finish(2);
+	check_span(trace, "first", 0, T + 100 * US, T + 200 * US);
+	assert_int_equal(trace->slices.dur[slice_of(trace, "first", 0) + 1], 50 * US);
+	assert_int_equal(trace->slices.dur[slice_of(trace, "second", 0)], -1);
+	ky_trace_close(&trace);
+}
+
 static void one_drum_is_read_as_a_single_file_is(void **state)
 {
 	(void)state;
@@ -775,6 +794,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(children_in_their_parents_drum_are_processes),
 		cmocka_unit_test(what_is_open_lasts_until_its_thread_ends),
 		cmocka_unit_test(calls_of_a_program_end_where_the_next_begins),
+		cmocka_unit_test(what_is_open_lasts_until_its_program_ends),
 		cmocka_unit_test(one_drum_is_read_as_a_single_file_is),
 		cmocka_unit_test(equal_pids_at_the_same_time_are_two_processes),
 		cmocka_unit_test(a_drum_after_another_of_its_pid_is_the_same_process),

@@ -134,6 +134,20 @@ static void a_tid_that_is_used_again_is_another_thread(void **unused)
 	ky_trace_close(&trace);
 }
 
+static void what_is_open_ends_with_its_thread(void **unused)
+{
+	(void)unused;
+	struct ky_trace *trace = open_trace();
+	put_marker(trace, 10, 50, "B|50|open");
+	put_marker(trace, 20, 60, "B|60|running");
+	ky_put_task_exit(trace, 30, 50);
+	put_marker(trace, 90, 60, "I|60|last");
+	finish(trace);
+	assert_int_equal(trace->slices.dur[0], 20);
+	assert_int_equal(trace->slices.dur[1], -1);
+	ky_trace_close(&trace);
+}
+
 static void threads_belong_to_the_process_of_their_maker_once_it_is_known(void **unused)
 {
 	(void)unused;
@@ -299,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_switch_from_another_thread_leaves_the_slice_open),
 		cmocka_unit_test(a_thread_sleeps_is_woken_and_runs),
 		cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
+		cmocka_unit_test(what_is_open_ends_with_its_thread),
 		cmocka_unit_test(threads_belong_to_the_process_of_their_maker_once_it_is_known),
 		cmocka_unit_test(spans_nest_by_marker_and_belong_to_the_thread),
 		cmocka_unit_test(async_markers_overlap_on_tracks_of_their_own_and_share_free_ones),

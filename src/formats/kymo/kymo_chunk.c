@@ -250,3 +250,9 @@ void ky_kymo_define_note(struct ky_out *out, struct ky_text note)
 {
 	put_record(out, KY_KYMO_NOTE, NULL, 0, &note, 1);
 }
+
+void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint64_t time_ns)
+{
+	const struct ky_kymo_program_end fixed = {.time_ns = time_ns, .source = source};
+	put_record(out, KY_KYMO_PROGRAM_END, &fixed, sizeof(fixed), NULL, 0);
+}

@@ -331,6 +331,15 @@ static int add_remark(struct ky_kymo_defs *defs, struct define_record *record)
 	return 0;
 }
 
+/* The definitions come again at the end of a file: the same end twice does no harm. */
+static int add_program_end(struct ky_kymo_defs *defs, struct define_record *record)
+{
+	struct ky_kymo_program_end fixed;
+	if (!take_fixed(record, &fixed, sizeof(fixed)))
+		return -EBADMSG;
+	return KY_ARRAY_ADD(defs->ends, defs->ends_count, defs->ends_room, fixed) ? 0 : -ENOMEM;
+}
+
 static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *head,
 		      const uint8_t *body, const char **what)
 {
@@ -344,6 +353,7 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 		[KY_KYMO_SITE] = {add_site, "the definition of a trace point is malformed"},
 		[KY_KYMO_SNAPSHOT] = {add_snapshot, "the record of a snapshot is malformed"},
 		[KY_KYMO_NOTE] = {add_remark, "a note about the capture is malformed"},
+		[KY_KYMO_PROGRAM_END] = {add_program_end, "the end of a program is malformed"},
 	};
 	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
 		return 0;
@@ -406,6 +416,7 @@ void ky_kymo_defs_free(struct ky_kymo_defs *defs)
 	for (uint32_t i = 0; i < defs->remarks_count; i++)
 		free((void *)(uintptr_t)defs->remarks[i].data);
 	KY_ARRAY_FREE(defs->snapshots, defs->snapshots_room);
+	KY_ARRAY_FREE(defs->ends, defs->ends_room);
 	KY_ARRAY_FREE(defs->remarks, defs->remarks_room);
 	ky_u64_map_free(&defs->by_record);
 	KY_ARRAY_FREE(defs->processes, defs->processes_room);

@@ -45,6 +45,8 @@ struct ky_kymo_defs {
 	struct ky_u64_map by_category; /* by the hash of its name */
 	struct ky_kymo_snapshot_record *snapshots;
 	uint32_t snapshots_count, snapshots_room;
+	struct ky_kymo_program_end *ends;
+	uint32_t ends_count, ends_room;
 	struct ky_text *remarks; /* NOTE records */
 	uint32_t remarks_count, remarks_room;
 	/* Of both, by the hash of the record: they come once more at the end. */

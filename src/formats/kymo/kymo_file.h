@@ -51,6 +51,8 @@ struct ky_kymo_info {
 	uint64_t lost;
 	const struct ky_kymo_snapshot_record *snapshots; /* in the order of the file */
 	uint32_t snapshots_count;
+	const struct ky_kymo_program_end *ends;
+	uint32_t ends_count;
 	const struct ky_text *remarks; /* lines about the capture */
 	uint32_t remarks_count;
 	const struct ky_kymo_error *notes; /* damage found so far: the first few */

@@ -94,6 +94,7 @@ enum ky_kymo_record_kind {
 	KY_KYMO_SITE = 4,
 	KY_KYMO_SNAPSHOT = 5,
 	KY_KYMO_NOTE = 6, /* a text alone */
+	KY_KYMO_PROGRAM_END = 7,
 };
 
 /* A record: this, a struct by its kind, then its texts one behind the other, without NUL. */
@@ -158,6 +159,13 @@ struct ky_kymo_snapshot {
 	uint32_t reason_bytes;
 	uint32_t stack_bytes;
 	uint64_t noticed_ns; /* when the recorder saw that it was asked for; 0: not known */
+};
+
+/* Of source 0: the program whose drum is that source ended, as its process did or at an execve. Spans do not last longer. */
+struct ky_kymo_program_end {
+	uint64_t time_ns; /* CLOCK_BOOTTIME */
+	uint32_t source;
+	uint32_t pad;
 };
 
 /*
@@ -290,6 +298,7 @@ _Static_assert(sizeof(struct ky_kymo_thread) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_clock) == 32, "layout");
 _Static_assert(sizeof(struct ky_kymo_site) == 72, "layout");
 _Static_assert(sizeof(struct ky_kymo_snapshot) == 72, "layout");
+_Static_assert(sizeof(struct ky_kymo_program_end) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_stream) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_ftrace) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_symbol) == 32, "layout");

@@ -42,6 +42,7 @@ struct common_parts {
 	uint32_t windows_count;
 	struct ky_event_snapshot *snapshots;
 	uint32_t snapshots_count;
+	struct ky_pair_map program_ends; /* source to its time */
 };
 
 static int64_t time_of(uint64_t ns)
@@ -172,6 +173,19 @@ static void put_clocks(struct ky_trace *trace, const struct ky_kymo_bundle *bund
 			put_clock(trace, &info->samples[i]);
 }
 
+static int take_ends(struct common_parts *common, const struct ky_kymo_info *info)
+{
+	bool made;
+	for (uint32_t i = 0; i < info->ends_count; i++) {
+		uint64_t *ns =
+			ky_pair_map_add(&common->program_ends, info->ends[i].source, 0, &made);
+		if (!ns)
+			return -ENOMEM;
+		*ns = (uint64_t)time_of(info->ends[i].time_ns);
+	}
+	return 0;
+}
+
 static int load_common(struct ky_trace *trace, const struct ky_kymo_bundle *bundle,
 		       struct common_parts *common)
 {
@@ -185,7 +199,8 @@ static int load_common(struct ky_trace *trace, const struct ky_kymo_bundle *bund
 				ky_string(trace, info->remarks[i].data, info->remarks[i].bytes));
 	for (uint32_t i = 0; i < info->snapshots_count; i++)
 		put_snapshot(trace, &info->snapshots[i]);
-	return info->snapshots_count ? take_snapshots(common, info) : 0;
+	const int error = take_ends(common, info);
+	return !error && info->snapshots_count ? take_snapshots(common, info) : error;
 }
 
 /* Snapshots, notes and clocks into the trace. 0 or -ENOMEM. */
@@ -209,6 +224,7 @@ struct kymo_loading {
 	uint64_t chunks, chunks_done;
 	uint64_t unknown, damaged; /* events left out, of all */
 	struct ky_thread_ends ends;
+	uint32_t process; /* whose source it is that is being read; KY_NONE: of several */
 	bool ordered;
 	bool beside; /* there are several drums of the same threads */
 };
@@ -340,13 +356,31 @@ static void put_processes(struct kymo_loading *loading, uint32_t index,
 	if (loading->beside)
 		put_beside(loading, info);
 	/* As the recorder leaves it: several are in files made of other traces, whose pids are all of one machine. */
-	if (info->processes_count == 1 && ky_kymo_bundle_several(loading->bundle))
-		ky_event_intake_owner(intake, info->pid, process_of(loading, index, info->pid));
+	loading->process = KY_NONE;
+	if (info->processes_count == 1 && ky_kymo_bundle_several(loading->bundle)) {
+		loading->process = process_of(loading, index, info->pid);
+		ky_event_intake_owner(intake, info->pid, loading->process);
+	}
 	for (uint32_t i = 0; i < info->processes_count; i++)
 		ky_event_intake_process(intake, info->processes[i].pid, info->processes[i].name,
 					info->processes[i].command);
 	if (!info->processes_count)
 		ky_event_intake_process(intake, info->pid, info->process, info->command);
+}
+
+/* What was open when the program ended, ends. */
+static void put_end(struct kymo_loading *loading, const struct drum *drum)
+{
+	const struct ky_kymo_info *info = ky_kymo_info(drum->source);
+	struct ky_trace *trace = loading->load->trace;
+	const uint64_t *ns = ky_pair_map_find(&loading->common.program_ends,
+					      ky_kymo_source_number(drum->source), 0);
+	if (!ns)
+		return;
+	if (loading->process != KY_NONE)
+		ky_put_program_end(trace, (int64_t)*ns, loading->process);
+	for (uint32_t i = 0; loading->process == KY_NONE && i < info->processes_count; i++)
+		ky_put_program_end(trace, (int64_t)*ns, ky_process(trace, info->processes[i].pid));
 }
 
 static void put_drum_facts(struct kymo_loading *loading, const struct drum *drum)
@@ -435,6 +469,7 @@ static int read_events(struct kymo_loading *loading, uint32_t index)
 		return error;
 	cut_followed(loading, index);
 	ky_event_intake_end(intake);
+	put_end(loading, &loading->drums[index]);
 	count_left_out(loading, &loading->drums[index], &totals);
 	return 0;
 }
@@ -496,6 +531,7 @@ static int load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, boo
 		put_problems(&loading);
 	free(loading.common.windows);
 	free(loading.common.snapshots);
+	ky_pair_map_free(&loading.common.program_ends);
 	ky_u64_map_free(&loading.crossing);
 	ky_u64_map_free(&loading.lives);
 	ky_thread_ends_free(&loading.ends);

@@ -188,9 +188,27 @@ KYMO_API int kymo_subscribe(kymo_event_fn fn, void *context, const char *categor
  */
 KYMO_API int kymo_unsubscribe(int subscription);
 
+/* How a process is about to be confined. */
+enum kymo_sandbox {
+	KYMO_SANDBOX_FILTER = 0, /* a filter of system calls */
+	/*
+	 * SECCOMP_MODE_STRICT, which on x86 forbids reading the CPU's counter, too. Events then have a time that moves in
+	 * steps of the kernel's tick, 1 to 10 milliseconds, and keep their order.
+	 */
+	KYMO_SANDBOX_STRICT = 1
+};
+
 /*
- * List the descriptors that a sandboxed child must keep for tracing to continue (the shared memory, trace_marker). Store
- * at most max in fds. Return how many there are.
+ * Do all that later events of the calling thread would need system calls for: make the shared memory, take and populate the
+ * thread's rings, read the clocks, and begin the session of a forked child with KYMO_TRACE. Afterwards an event of the
+ * thread makes no system call, except for write() with trace_marker. Other threads and forked children prepare themselves.
+ * Return 0, KYMO_EOPTIONS, KYMO_EDRUM, -EAGAIN when there is no ring left, or -ENOSPC.
+ */
+KYMO_API int kymo_prepare(int sandbox);
+
+/*
+ * List the descriptors that a sandboxed child must keep for tracing to continue (the shared memory, trace_marker, the
+ * sessions' files), as they are after kymo_prepare(). Store at most max in fds. Return how many there are.
  */
 KYMO_API int kymo_descriptors(int *fds, size_t max);
 

@@ -28,6 +28,7 @@ struct ky_drum {
 	uint64_t
 		identity; /* of the file behind fd: the program may close fd and reuse its number */
 	bool on_disk;     /* a file: populate memory before writing to it */
+	bool populated;   /* all of the heap has been */
 	bool adopted;     /* made by another copy of the library, which closes fd */
 	bool borrowed;    /* mapped by another copy, too */
 	bool ticks_inline; /* ticks are those of the counter that kymo.h reads */

@@ -80,7 +80,8 @@ static uint32_t take_room(struct ky_drum *drum, size_t bytes, bool is_name)
 	    !take_bytes(&h->heap_used, size, h->heap_bytes, &used))
 		return 0;
 	KY_ASSERT(used % KY_HEAP_UNIT == 0 && used + size <= h->heap_bytes);
-	if (drum->on_disk && !populate(drum->base + h->heap_at, used, used + size))
+	if (drum->on_disk && !drum->populated &&
+	    !populate(drum->base + h->heap_at, used, used + size))
 		return 0;
 	return (uint32_t)((h->heap_at + used) / KY_HEAP_UNIT);
 }

@@ -333,7 +333,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
-	if (count && count <= drum->header->clock_max &&
+	if (!w->quiet && count && count <= drum->header->clock_max &&
 	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) > READING_TICKS)
 		ky_clock_take(drum, false);
 }
@@ -343,7 +343,7 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 {
 	/* A session has asked for larger rings, or the child filled its first: move to a larger one, once. */
 	w->grown |= w->pid && w->ring && w->next - w->first >= w->blocks;
-	if (w->ring && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
+	if (w->ring && !w->quiet && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
 		struct ky_ring_writer larger = {
 			.level = w->level, .pid = w->pid, .apart = w->apart, .grown = w->grown};
 		const uint64_t asked = ring_bytes_wanted(drum, w);
@@ -393,6 +393,18 @@ uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uin
 	if (!has_room(w, words) && !next_block(drum, w, tid, name, ticks))
 		return NULL;
 	return put_high(w, (uint32_t)(ticks >> 32));
+}
+
+bool ky_ring_prepare(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, bool large)
+{
+	const uint32_t level = w->level;
+	if (!w->ring) {
+		w->level = large ? 0 : level; /* those of handlers are small */
+		take_ring(drum, w, tid);
+		w->level = level;
+	}
+	w->quiet = true;
+	return w->ring && ky_os_populate(w->base, w->blocks * KY_BLOCK_BYTES);
 }
 
 uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid,

@@ -34,9 +34,10 @@ struct ky_ring_writer {
 	uint64_t first;  /* number of the first block that it began here */
 	uint32_t high;   /* the counter's high half; pub.ky_high may be ~0 instead */
 	uint32_t level;
-	uint32_t pid;          /* of a forked child that writes into its parent's drum; else 0 */
-	bool apart;            /* the child is in another pid namespace: see KY_RING_APART */
-	bool grown;            /* the child has filled its first ring */
+	uint32_t pid; /* of a forked child that writes into its parent's drum; else 0 */
+	bool apart;   /* the child is in another pid namespace: see KY_RING_APART */
+	bool grown;   /* the child has filled its first ring */
+	bool quiet; /* its events make no system call: no readings of the clocks, no larger ring */
 	uint64_t wanted_bytes; /* the drum's ring_bytes when this ring was taken */
 	/* There was no ring left, not even a dead thread's: */
 	uint64_t vain_ticks;   /* when it looked for dead threads again */
@@ -55,6 +56,12 @@ static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t ti
 {
 	return w->apart ? tid | KY_RING_APART : tid;
 }
+
+/*
+ * Take a ring of that size and populate it, so that events need no system call later. The thread itself, with its signals
+ * held. Return false when no ring is left.
+ */
+bool ky_ring_prepare(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, bool large);
 
 /* Give the ring back. Its blocks stay readable until the next owner overwrites them. */
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w);

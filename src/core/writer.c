@@ -365,6 +365,9 @@ static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 	for (uint32_t i = 0; i < KY_LEVELS; i++)
 		slot->level[i].level = i;
 	slot->exits = 0;
+	slot->prepared = false;
+	slot->lowest = 0;
+	slot->coarse = (struct ky_coarse){0};
 	take_early_name(drum, slot);
 	if (exit_key_made)
 		pthread_setspecific(exit_key, slot);
@@ -412,6 +415,30 @@ static struct ky_slot *own_slot(struct ky_drum *drum)
 	return may_look_again(drum) && in_own_memory(drum) ? attach(drum) : NULL;
 }
 
+int ky_writer_prepare_thread(struct ky_drum *drum, bool strict)
+{
+	struct ky_slot *slot = own_slot(drum);
+	if (!slot)
+		return -EAGAIN;
+	if (strict && !slot->coarse.rate)
+		ky_coarse_begin(&slot->coarse, drum);
+	const uint64_t mask = ky_os_signals_hold();
+	bool good = true;
+	if (strict) {
+		/* Without a block every event takes the slow path before it reads the counter. */
+		ky_ring_release(drum, &slot->level[0]);
+		slot->lowest = 1;
+	}
+	for (uint32_t i = slot->lowest; i < KY_LEVELS; i++)
+		good &= ky_ring_prepare(drum, &slot->level[i], slot_tid(slot), i == slot->lowest);
+	slot->prepared = true;
+	ky_os_signals_restore(mask);
+	if (drum->on_disk && !ky_os_populate(drum->base, drum->header->space_at))
+		return -ENOSPC;
+	drum->populated = true;
+	return good ? 0 : -EAGAIN;
+}
+
 static void lose(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -437,7 +464,7 @@ static void lose_without_drum(struct kymo_i_site *site)
 static struct ky_ring_writer *hold_writer(struct ky_drum *drum, struct ky_slot *slot,
 					  uintptr_t frame)
 {
-	for (uint32_t i = 0; i < KY_LEVELS; i++) {
+	for (uint32_t i = slot->lowest; i < KY_LEVELS; i++) {
 		struct ky_ring_writer *w = &slot->level[i];
 		const enum ky_parked_hold held = ky_parked_hold(drum, w, frame);
 		if (held == KY_PARKED_BUSY)
@@ -561,13 +588,24 @@ static void put_items(uint64_t *slot, const struct event_items *p)
 	}
 }
 
+/* Reserve room in a writer that is held. */
+static uint64_t *reserve(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
+			 uint32_t words, uint64_t *ticks)
+{
+	if (KYMO_I_UNLIKELY(slot->lowest)) {
+		*ticks = ky_coarse_ticks(&slot->coarse);
+		return ky_ring_reserve_at(drum, w, slot_tid(slot), slot->name, words, *ticks);
+	}
+	return ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, ticks);
+}
+
 /* Record an event. w is held; this lets go of it. */
 static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_writer *w,
 		  uint64_t word, uint64_t end_bit, const struct event_items *p)
 {
 	KY_ASSERT(p->words >= p->items && p->words <= KY_EVENT_WORDS_MAX && word != 0);
 	uint64_t ticks;
-	uint64_t *at = ky_ring_reserve(drum, w, slot_tid(slot), slot->name, p->words, &ticks);
+	uint64_t *at = reserve(drum, slot, w, p->words, &ticks);
 	if (!at) {
 		lose(&drum->header->lost_ringless);
 		ky_parked_unhold(w);
@@ -606,7 +644,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 		hook(site->ky_info, end_bit != 0, p->values,
 		     (uint32_t)(slot - atomic_load(&arena)));
 	ky_writer_wake_fn *wake = __atomic_load_n(&ky_writer_wake, __ATOMIC_RELAXED);
-	if (recorded && wake)
+	if (recorded && wake && !slot->prepared)
 		wake();
 	errno = saved_errno;
 	return recorded;
@@ -741,8 +779,7 @@ int ky_writer_reserve(uint64_t site, uint32_t words, uintptr_t frame,
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	uint64_t ticks = 0;
-	uint64_t *at =
-		w ? ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, &ticks) : NULL;
+	uint64_t *at = w ? reserve(drum, slot, w, words, &ticks) : NULL;
 	if (drum && !at)
 		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
 	if (w && !at)

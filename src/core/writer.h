@@ -9,6 +9,7 @@
 #ifndef KY_CORE_WRITER_H
 #define KY_CORE_WRITER_H
 
+#include "core/coarse.h"
 #include "core/ring.h"
 
 #define KY_LEVELS 4u
@@ -26,6 +27,10 @@ struct ky_slot {
 	uint32_t tid;   /* 0: free, or wiped by fork */
 	uint32_t name;  /* of the thread, a string in the heap */
 	uint32_t exits; /* rounds of its destructors so far */
+	bool prepared;  /* ky_writer_prepare_thread() */
+	uint32_t
+		lowest; /* level that events use: 1 if the counter may not be read, because level 0 reads it */
+	struct ky_coarse coarse;
 };
 
 /*
@@ -36,6 +41,11 @@ extern const char ky_init_linked, ky_env_linked;
 
 /* Make the thread-exit hook; once, when the library is loaded. */
 void ky_writer_prepare(void);
+/*
+ * Do all for the calling thread that its events would need system calls for. strict: nor may they read the CPU's counter.
+ * Return 0, or -EAGAIN without a ring.
+ */
+int ky_writer_prepare_thread(struct ky_drum *drum, bool strict);
 /* Give the threads' rings back and remove the hook, before the library is unmapped: no thread is in an event. */
 void ky_writer_unload(void);
 /* Forget the parent's slots: in a forked child, before anything is recorded. */

@@ -278,6 +278,18 @@ uint64_t ky_os_realtime(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t ky_os_monotonic_coarse(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+void ky_os_sleep(uint64_t ns)
+{
+	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+}
+
 struct directory_entry { /* of getdents64 */
 	uint64_t inode;
 	int64_t offset;

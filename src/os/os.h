@@ -87,6 +87,9 @@ void ky_os_say(const char *text, size_t bytes);
 uint64_t ky_os_boottime(void);
 uint64_t ky_os_monotonic(void);
 uint64_t ky_os_realtime(void);
+uint64_t ky_os_monotonic_coarse(
+	void); /* by memory alone: neither a system call nor the CPU's counter */
+void ky_os_sleep(uint64_t ns);
 
 /* Report whether the descriptor's name is a drum's. */
 bool ky_os_is_drum(int fd);

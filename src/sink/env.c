@@ -178,6 +178,14 @@ static void woken(void)
 		start_claimed(&how);
 }
 
+void ky_env_begin(void)
+{
+	struct ky_session_env how = {.whole = is_child, .failed = failed};
+	struct ky_drum *drum = ky_drum_get();
+	if (atomic_load(&state) == WAITING && drum && claim(drum, &how))
+		start_claimed(&how);
+}
+
 static void wait_for_event(void)
 {
 	atomic_store(&state, WAITING);
@@ -286,19 +294,4 @@ __attribute__((destructor(103))) static void leave(void)
 	free((void *)(uintptr_t)env.given);
 	free(env.categories);
 	memset(&env, 0, sizeof(env));
-}
-
-int kymo_descriptors(int *fds, size_t max)
-{
-	const struct ky_drum *drum = ky_drum_get();
-	const int all[] = {drum ? drum->fd : -1, ky_marker_fd()};
-	int count = 0;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i] < 0)
-			continue;
-		if (fds && (size_t)count < max)
-			fds[count] = all[i];
-		count++;
-	}
-	return count;
 }

@@ -335,6 +335,16 @@ int kymo_session_stop(struct kymo_session **session)
 	return error;
 }
 
+void ky_session_each_fd(void (*visit)(int fd, void *context), void *context)
+{
+	lock_list();
+	for (struct kymo_session *s = list; s; s = s->next) {
+		visit(__atomic_load_n(&s->output.fd, __ATOMIC_RELAXED), context);
+		visit(s->fd, context);
+	}
+	unlock_list();
+}
+
 void ky_session_leave(struct kymo_session **session)
 {
 	struct kymo_session *s = *session;

@@ -84,6 +84,12 @@ void ky_session_stop_recording(struct kymo_session *session);
 /* Report whether the session's time is up. */
 bool ky_session_is_over(const struct kymo_session *session, uint64_t now_ns);
 
+/* Call visit with each descriptor that the sessions of this process write to. */
+void ky_session_each_fd(void (*visit)(int fd, void *context), void *context);
+
+/* env.c: begin the session that waits for the first event of a forked child. */
+void ky_env_begin(void);
+
 /* marker.c: begin to send events to ftrace. Return 0, KYMO_EMARKER, or -EBUSY when another session does. */
 int ky_marker_start(struct kymo_session *session);
 /* Stop it; do nothing for other sessions. Return false when a thread still uses the session. */

@@ -57,7 +57,7 @@ static void add_kymo(struct words *words, struct place *place, const char *trigg
 		add(words, trigger);
 	}
 	if (engine) {
-		add(words, "--engine");
+		add(words, "--probe");
 		add(words, engine);
 		add(words, "--cooldown");
 		add(words, "1h");

@@ -396,7 +396,7 @@ static int uprobe_failed(const struct ky_probes *probes, uint32_t trigger, int e
 {
 	return ky_capture_fail(
 		message, error,
-		"--trigger %s: cannot set a uprobe: %s; try --engine breakpoint: no root, up to four places",
+		"--trigger %s: cannot set a uprobe: %s; try --probe breakpoint: no root, up to four places",
 		probes->options.triggers[trigger].text, strerror(-error));
 }
 

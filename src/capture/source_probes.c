@@ -61,7 +61,7 @@ static int unavailable(struct ky_capture *capture, int error)
 	if (capture->options->probe_engine == KY_PROBE_UPROBE)
 		return ky_capture_fail(
 			capture->message, error,
-			"--engine uprobe: %s; uprobes need root and a kernel that has them: use --engine breakpoint",
+			"--probe uprobe: %s; uprobes need root and a kernel that has them: use --probe breakpoint",
 			strerror(-error));
 	return ky_capture_fail(
 		capture->message, error,

@@ -9,47 +9,50 @@
 #include <string.h>
 
 #define BEFORE_NS 10000000
+#define STACKS_PER_SECOND 1000
 /* At twenty nanoseconds each: a tenth of a CPU for one function. */
 #define HOT_PER_SECOND 5000000
 
+/* As enum ky_probe_engine has them. */
+static const struct ky_choice probes[] = {
+	{"auto", "choose what this machine allows (default)", NULL},
+	{"uprobe", "needs root", NULL},
+	{"breakpoint", "your own processes, at most four places", NULL},
+	{0},
+};
+
 static const struct ky_choice engines[] = {
 	{"auto", "choose what this machine allows (default)", NULL},
-	{"uprobe", "for symbol: and line:, needs root", NULL},
-	{"breakpoint", "for symbol: and line:, your own processes, at most four places", NULL},
-	{"pt", "for function calls: Intel Processor Trace",
+	{"pt", "Intel Processor Trace",
 	 "Needs a CPU that has it and a kernel that offers it; the program is not touched."},
-	{"nops", "for function calls: programs compiled with patchable entries",
+	{"nops", "programs compiled with patchable entries",
 	 "`-fpatchable-function-entry`, clang's XRay, `-finstrument-functions`; only these functions "
 	 "are traced."},
-	{"patch", "for function calls: patch the running program (x86-64)",
+	{"patch", "patch the running program (x86-64)",
 	 "The first instructions of each function become a jump while the program runs and are restored at "
 	 "the end. Needs the right to trace the process with `ptrace`(2), and stops its threads for some "
 	 "milliseconds each time."},
-	{"sample", "for function calls: call stacks, which miss short calls",
+	{"sample", "call stacks, which miss short calls",
 	 "1000 stacks a second, or as many as `--sample` says, joined to spans."},
 	{0},
 };
 
-/* Read --engine, which serves both triggers and --functions and may be given once for each. */
 static int take_engine(void *context, const char *value)
 {
 	struct ky_capture_command *const command = context;
 	char list[256];
+	command->functions_only = "engine";
 	if (strcmp(value, "auto") == 0) {
-		command->capture.probe_engine = KY_PROBE_AUTO;
 		command->functions.engine = KY_FUNCTRACE_AUTO;
 		return 0;
 	}
-	if (strcmp(value, "uprobe") == 0 || strcmp(value, "breakpoint") == 0) {
-		command->capture.probe_engine =
-			value[0] == 'u' ? KY_PROBE_UPROBE : KY_PROBE_BREAKPOINT;
-		return 0;
-	}
+	if (strcmp(value, "uprobe") == 0 || strcmp(value, "breakpoint") == 0)
+		return ky_cli_usage("--engine %s is not an engine for functions: use --probe %s",
+				    value, value);
 	for (int engine = KY_FUNCTRACE_PT; engine <= KY_FUNCTRACE_SAMPLE; engine++) {
 		if (strcmp(value, ky_functrace_engine_name((enum ky_functrace_engine)engine)) != 0)
 			continue;
 		command->functions.engine = (enum ky_functrace_engine)engine;
-		command->functions_only = "engine";
 		return 0;
 	}
 	return ky_cli_usage("--engine %s is not known: use %s", value,
@@ -154,7 +157,7 @@ static const struct ky_choice triggers[] = {KY_TRIGGER_KINDS(TRIGGER){0}};
 
 const struct ky_option ky_capture_options[] = {
 	{.help = "what is recorded"},
-	{"categories", AT(TEXT, capture.categories), .argument = "LIST",
+	{"categories", AT(TEXT, capture.categories), .letter = 'c', .argument = "LIST",
 	 .help = "categories of trace points: globs separated by commas, '-' before one excludes it "
 		 "(default: all)",
 	 .more = "Categories that triggers look at are switched on, too."},
@@ -166,9 +169,11 @@ const struct ky_option ky_capture_options[] = {
 		 "of the recorded processes only."},
 	{"no-kernel", AT(FLAG, no_kernel),
 	 .help = "record no kernel events, which record does by default"},
-	{"sample", AT(NUMBER, capture.samples_per_second), .argument = "HZ", .least = 1,
-	 .most = 100000, .help = "record HZ call stacks a second",
+	{"sample", AT(NUMBER, capture.samples_per_second), .letter = 'F', .argument = "HZ",
+	 .least = 1, .most = 100000, .help = "record HZ call stacks a second",
 	 .more = "Stacks include user and kernel code where permitted."},
+	{"stacks", AT(FLAG, stacks), .letter = 'g',
+	 .help = "record 1000 call stacks a second, or as many as --sample says"},
 	{"buffer", AT(SIZE, capture.ring_bytes), .argument = "SIZE",
 	 .help = "minimum ring size per new thread (default 16M)",
 	 .more = "`KYMO_BUFFER` sets the default. Sizes are numbers with k, M or G behind them."},
@@ -191,13 +196,11 @@ const struct ky_option ky_capture_options[] = {
 	 .most = 1000000, .help = "end after N snapshots"},
 	{"cooldown", AT(DURATION, capture.cooldown_ns), .argument = "TIME",
 	 .help = "minimum time between two snapshots"},
-	{"engine", AT(CALL, functions), .take = take_engine, .argument = "NAME", .choices = engines,
-	 .listed = true,
-	 .help = "how function calls and the triggers symbol: and line: are observed; may be given once for each",
-	 .more = "One line names the engine and why no other was chosen. With `--functions` only "
-		 "breakpoints are used for triggers: a uprobe would crash a program whose functions are "
-		 "patched."},
-	{"duration", AT(DURATION, capture.duration_ns), .argument = "TIME",
+	{"probe", AT(CHOICE, capture.probe_engine), .argument = "NAME", .choices = probes,
+	 .listed = true, .help = "how the triggers symbol: and line: are observed",
+	 .more = "One line names what was chosen and why. With `--functions` only breakpoints are used: a "
+		 "uprobe would crash a program whose functions are patched."},
+	{"duration", AT(DURATION, capture.duration_ns), .letter = 'd', .argument = "TIME",
 	 .help = "end after this time"},
 	{.help = "where to"},
 	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
@@ -238,6 +241,9 @@ const struct ky_option ky_capture_function_options[] = {
 		 "Children that the program forks are traced from their first call to their last; a program "
 		 "that it executes is traced from a few hundredths of a second after its start: to see all of "
 		 "it, start that one itself."},
+	{"engine", AT(CALL, functions), .take = take_engine, .argument = "NAME", .choices = engines,
+	 .listed = true, .help = "how function calls are observed",
+	 .more = "One line names the engine and why no other was chosen."},
 	{"min-size", AT(CALL, functions), .take = take_min_size, .argument = "SIZE",
 	 .help = "only functions of at least this many bytes of code"},
 	{"entry-only", AT(CALL, functions), .take = take_entry_only,
@@ -277,10 +283,7 @@ static bool check(const struct ky_capture_command *command)
 	else if (command->no_kernel && o->kernel_count)
 		ky_cli_usage("--kernel and --no-kernel exclude each other");
 	else if (command->functions_only && !o->functions)
-		ky_cli_usage("--%s%s needs --functions", command->functions_only,
-			     strcmp(command->functions_only, "engine") == 0
-				     ? " pt, nops, patch or sample"
-				     : "");
+		ky_cli_usage("--%s needs --functions", command->functions_only);
 	else if (command->files_max != UINT32_MAX && !o->max_bytes)
 		ky_cli_usage("--rotate needs --max-size, which says when a file is full");
 	else
@@ -296,6 +299,8 @@ bool ky_capture_options_read(struct ky_capture_command *command, int argc, char 
 		.files_max = UINT32_MAX};
 	if (ky_options_read(command, argc, argv) || !check(command) || !check_functions(command))
 		return false;
+	if (command->stacks && !command->capture.samples_per_second)
+		command->capture.samples_per_second = STACKS_PER_SECOND;
 	if (command->files_max != UINT32_MAX)
 		command->capture.files_max = command->files_max;
 	command->capture.triggers = command->triggers;

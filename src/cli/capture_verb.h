@@ -22,6 +22,8 @@ struct ky_capture_command {
 	bool quiet, json, follow;
 	bool progress; /* a line while it runs, even though the program has the terminal */
 	bool no_kernel;
+	bool stacks;          /* -g */
+	bool all;             /* -a, which record does anyway */
 	uint32_t files_max;   /* --rotate; UINT32_MAX: not given */
 	bool output_is_file;  /* and not standard output; set once it is known */
 	const char **targets; /* -p, as given */

@@ -109,10 +109,10 @@ extern const struct ky_option ky_cli_filter_tasks[];  /* --thread, --process */
 		ky_cli_filter_tasks, offsetof(command, field)                                      \
 	}
 
-/* --format of verbs that read a trace. */
-#define KY_CLI_FORMAT_OPTION(command, field)                                                       \
+/* --input-format of verbs that read a trace; --format is the output's everywhere. */
+#define KY_CLI_INPUT_FORMAT(command, field)                                                        \
 	{                                                                                          \
-		"format", KY_OPTION_AT(TEXT, command, field),                                      \
+		"input-format", KY_OPTION_AT(TEXT, command, field),                                \
 			.argument = "NAME", .choices_of = ky_cli_formats,                          \
 			.help = "read the input as this format instead of detecting it",           \
 	}

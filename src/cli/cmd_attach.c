@@ -57,6 +57,20 @@ static const struct ky_option options[] = {
 	{0},
 };
 
+static int refuse_all(void *command, const char *value)
+{
+	(void)command;
+	(void)value;
+	return ky_cli_usage(
+		"attach records the processes of -p: 'kymo record' records all processes");
+}
+
+/* Known so that the message names the right verb; hidden from the help. */
+static const struct ky_option elsewhere[] = {
+	{"all", .kind = KY_OPTION_CALL, .take = refuse_all, .letter = 'a'},
+	{0},
+};
+
 const struct ky_verb ky_verb_attach = {
 	.name = "attach",
 	.summary = "record running processes",
@@ -91,6 +105,7 @@ const struct ky_verb ky_verb_attach = {
 	.options = (const struct ky_option_set[]){{options, 0},
 						  {ky_capture_function_options, 0},
 						  {ky_capture_options, 0},
+						  {elsewhere, 0},
 						  {0}},
 	.run = run,
 };

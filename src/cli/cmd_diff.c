@@ -369,10 +369,11 @@ static const struct ky_option options[] = {
 	 .help = "slices that both traces must have of a name (default 20)"},
 	{"alpha", .kind = KY_OPTION_CALL, .take = take_alpha, .argument = "P",
 	 .help = "significance level over all names (default 0.01)"},
-	{"all", AT(FLAG, all), .help = "also show what did not change or has too few slices"},
+	{"all", AT(FLAG, all), .letter = 'a',
+	 .help = "also show what did not change or has too few slices"},
 	{"limit", AT(NUMBER, limit), .argument = "N", .help = "maximum rows; 0 = all (default 30)"},
 	{"json", AT(FLAG, json), .help = "print JSON: all rows, with p and Cliff's delta"},
-	KY_CLI_FORMAT_OPTION(struct options, format),
+	KY_CLI_INPUT_FORMAT(struct options, format),
 	{.help = "which part of the traces"},
 	{0},
 };

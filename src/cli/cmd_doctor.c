@@ -68,7 +68,7 @@ static int run(int argc, char **argv)
 }
 
 static const struct ky_option options[] = {
-	{"all", KY_OPTION_AT(FLAG, struct ky_doctor_options, all),
+	{"all", KY_OPTION_AT(FLAG, struct ky_doctor_options, all), .letter = 'a',
 	 .help = "with a program: list every function that cannot be traced, with the reason"},
 	{"json", KY_OPTION_AT(FLAG, struct ky_doctor_options, json), .help = "print JSON"},
 	{0},

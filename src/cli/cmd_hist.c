@@ -222,7 +222,7 @@ static const struct ky_option options[] = {
 	 .more = "Default when the longest duration is more than 50 times the shortest."},
 	{"linear", AT(SET, scale), .least = KY_SCALE_LINEAR, .help = "equal, round ranges"},
 	{"json", AT(FLAG, json), .help = "print JSON"},
-	KY_CLI_FORMAT_OPTION(struct options, format),
+	KY_CLI_INPUT_FORMAT(struct options, format),
 	{.help = "which part of the trace"},
 	{0},
 };

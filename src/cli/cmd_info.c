@@ -542,9 +542,9 @@ static int run(int argc, char **argv)
 }
 
 static const struct ky_option options[] = {
-	{"all", KY_OPTION_AT(FLAG, struct command, all),
+	{"all", KY_OPTION_AT(FLAG, struct command, all), .letter = 'a',
 	 .help = "show all threads, categories, sources, snapshots, losses and problems, not only the first"},
-	KY_CLI_FORMAT_OPTION(struct command, format),
+	KY_CLI_INPUT_FORMAT(struct command, format),
 	{"json", KY_OPTION_AT(FLAG, struct command, json), .help = "print JSON"},
 	{0},
 };

@@ -163,7 +163,7 @@ int ky_merge_load(struct ky_merge_input *inputs, uint32_t count, const struct ky
 #define INPUTS_MAX 256
 
 struct options {
-	const char *output, *format, *by;
+	const char *output, *format, *input_format, *by;
 	bool json, quiet;
 	const char *offsets[INPUTS_MAX];
 	uint32_t offsets_count;
@@ -267,7 +267,8 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 {
 	struct ky_export_left left;
 	struct ky_trace *merged = NULL;
-	const struct ky_merge_how how = {.by = o->by, .load = {.quiet = o->quiet}};
+	const struct ky_merge_how how = {.by = o->by,
+					 .load = {.format = o->input_format, .quiet = o->quiet}};
 	int code = ky_merge_load(inputs, count, &how);
 	if (code != KY_EXIT_DONE)
 		return code;
@@ -319,6 +320,7 @@ static const struct ky_option options[] = {
 	 .help = "the output; its suffix selects the format"},
 	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
 	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	KY_CLI_INPUT_FORMAT(struct options, input_format),
 	{"offset", .kind = KY_OPTION_CALL, .take = take_offset_text, .argument = "FILE=TIME",
 	 .help = "add this to the times of FILE: +1.5ms, -200us, 0; may be given for several files"},
 	{"by", AT(TEXT, by), .argument = "clocks|flows", .choices = ways,

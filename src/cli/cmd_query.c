@@ -345,7 +345,7 @@ static const struct ky_option options[] = {
 	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
 	{"lines", AT(SET, form), .least = KY_QUERY_LINES,
 	 .help = "print rows as JSON objects, one per line"},
-	KY_CLI_FORMAT_OPTION(struct wanted, format),
+	KY_CLI_INPUT_FORMAT(struct wanted, format),
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "do not report problems of the input"},
 	{0},
 };

@@ -34,11 +34,18 @@ static int refuse(void *command, const char *value)
 		"record programs and their functions");
 }
 
+static const struct ky_option options[] = {
+	{"all", KY_OPTION_AT(FLAG, struct ky_capture_command, all), .letter = 'a',
+	 .help = "record all processes, which record does anyway"},
+	{0},
+};
+
 /* Known so that the message names the right verb; hidden from the help. */
 static const struct ky_option elsewhere[] = {
 	{"functions", .kind = KY_OPTION_CALL, .take = refuse, .argument = "[LIST]"},
 	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
 	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
+	{"engine", .kind = KY_OPTION_CALL, .take = refuse, .argument = "NAME"},
 	{"hot", .kind = KY_OPTION_CALL, .take = refuse, .argument = "N"},
 	{"min-size", .kind = KY_OPTION_CALL, .take = refuse, .argument = "SIZE"},
 	{"entry-only", .kind = KY_OPTION_CALL, .take = refuse},
@@ -66,6 +73,8 @@ const struct ky_verb ky_verb_record = {
 		"kymo record --max-size 100M --rotate 10 -o 'night.${rotation}.kymo'\n"
 		"kymo record --trigger signal:USR1 --before 2s",
 	.related = "run attach doctor",
-	.options = (const struct ky_option_set[]){{ky_capture_options, 0}, {elsewhere, 0}, {0}},
+	.options =
+		(const struct ky_option_set[]){
+			{ky_capture_options, 0}, {options, 0}, {elsewhere, 0}, {0}},
 	.run = run,
 };

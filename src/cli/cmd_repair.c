@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 struct options {
-	const char *input, *output, *format;
+	const char *input, *output, *format, *input_format;
 	bool json;
 };
 
@@ -41,10 +41,10 @@ static int on_progress(void *context, const char *stage, uint64_t done, uint64_t
 	return ky_cli_progress(stage, done, all);
 }
 
-static struct ky_trace *load(const char *path)
+static struct ky_trace *load(const char *path, const char *format)
 {
 	const struct ky_load_options options = {
-		.size = sizeof(options), .repair = true, .progress = on_progress};
+		.size = sizeof(options), .format = format, .repair = true, .progress = on_progress};
 	char message[KY_LOAD_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	const int error = ky_load(&trace, path, &options, message);
@@ -195,7 +195,7 @@ static int run(int argc, char **argv)
 	struct ky_export_left left = {0};
 	if (!read_options(argc, argv, &o))
 		return KY_EXIT_USAGE;
-	struct ky_trace *trace = load(o.input);
+	struct ky_trace *trace = load(o.input, o.input_format);
 	if (!trace)
 		return KY_EXIT_FAILED;
 	char *output = output_name(&o, trace);
@@ -221,6 +221,7 @@ static const struct ky_option options[] = {
 		 "be written)"},
 	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
 	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	KY_CLI_INPUT_FORMAT(struct options, input_format),
 	{"json", AT(FLAG, json), .help = "report what was lost as JSON on standard output"},
 	{0},
 };

@@ -129,7 +129,7 @@ static const struct ky_option options[] = {
 	{"csv", KY_OPTION_AT(SET, struct options, report.output), .least = KY_REPORT_CSV,
 	 .help = "print CSV; times are in nanoseconds",
 	 .more = "A tree has a row for each node, which names its parent."},
-	KY_CLI_FORMAT_OPTION(struct options, format),
+	KY_CLI_INPUT_FORMAT(struct options, format),
 	{.help = "which part of the trace"},
 	{0},
 };

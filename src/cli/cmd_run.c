@@ -31,10 +31,19 @@ static int refuse(void *command, const char *value)
 		"run starts a program and follows its children: 'kymo attach' records running processes");
 }
 
+static int refuse_all(void *command, const char *value)
+{
+	(void)command;
+	(void)value;
+	return ky_cli_usage(
+		"run records a program and its children: 'kymo record' records all processes");
+}
+
 /* Known so that the message names the right verb; hidden from the help. */
 static const struct ky_option elsewhere[] = {
 	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
 	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
+	{"all", .kind = KY_OPTION_CALL, .take = refuse_all, .letter = 'a'},
 	{0},
 };
 

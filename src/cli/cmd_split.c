@@ -16,7 +16,7 @@
 
 struct options {
 	struct ky_cli_filter filter;
-	const char *input, *output, *format;
+	const char *input, *output, *format, *input_format;
 	bool json, quiet;
 	uint64_t every_ns;    /* 0: not given */
 	uint32_t parts_count; /* 0: not given */
@@ -261,7 +261,7 @@ static int run(int argc, char **argv)
 	if ((o.format && !ky_output_suffix(o.format)) ||
 	    (o.output && !ky_exporter_find(o.output, o.format, &packing)))
 		return ky_output_unknown(o.output, o.format);
-	struct ky_trace *trace = ky_cli_load(o.input, NULL, o.quiet);
+	struct ky_trace *trace = ky_cli_load(o.input, o.input_format, o.quiet);
 	if (!trace)
 		return KY_EXIT_FAILED;
 	const int code = split(&o, trace);
@@ -291,6 +291,7 @@ static const struct ky_option options[] = {
 		 "INPUT.2, ..., in INPUT's format; an existing file becomes .old)"},
 	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
 	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	KY_CLI_INPUT_FORMAT(struct options, input_format),
 	{"json", AT(FLAG, json), .help = "list the parts as JSON on standard output"},
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only errors"},
 	{0},

@@ -306,7 +306,7 @@ static int run(int argc, char **argv)
 }
 
 static const struct ky_option options[] = {
-	KY_CLI_FORMAT_OPTION(struct options, format),
+	KY_CLI_INPUT_FORMAT(struct options, format),
 	{"json", KY_OPTION_AT(FLAG, struct options, json), .help = "print JSON",
 	 .more = "An object, or a list of them for several traces. A trace that cannot be read has the format null."},
 	{"quiet", KY_OPTION_AT(FLAG, struct options, quiet), .letter = 'q',

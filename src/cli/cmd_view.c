@@ -227,7 +227,7 @@ static const struct ky_option options[] = {
 	 .more = "That page runs in your browser and fetches the trace from port 9001 of this machine; no other "
 		 "page may. Perfetto's own format, Chrome's JSON and FXT are served unchanged, other formats are "
 		 "converted."},
-	KY_CLI_FORMAT_OPTION(struct ky_view_command, format),
+	KY_CLI_INPUT_FORMAT(struct ky_view_command, format),
 	{"json", AT(FLAG, json), .help = "print the address as JSON: {\"address\":\"http://...\"}"},
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only the address and errors"},
 	{.help = "with --export"},

@@ -191,7 +191,7 @@ void ky_help_overview(FILE *to)
 	print_formats(to);
 	fputs("\n"
 	      "  kymo help VERB   show a verb's options and examples\n"
-	      "  kymo --version   show the version\n",
+	      "  kymo -V, --version   show the version\n",
 	      to);
 }
 

@@ -75,7 +75,8 @@ static int run(int argc, char **argv)
 	const char *const word = argv[1];
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
 		return ky_help_run(argc - 1, argv + 1);
-	if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ||
+	    strcmp(word, "version") == 0) {
 		printf("kymo %s\n", KYMO_VERSION);
 		return KY_EXIT_DONE;
 	}

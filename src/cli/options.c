@@ -180,6 +180,14 @@ static int take(void *command, const struct ky_option *option, size_t offset)
 	}
 }
 
+static bool has_option(const struct parser *parser, const char *name)
+{
+	for (int i = 0; i < parser->count; i++)
+		if (strcmp(parser->options[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
 static int bad_option(int result, char **argv, const struct parser *parser)
 {
 	const char *const word = argv[optind - 1];
@@ -194,6 +202,9 @@ static int bad_option(int result, char **argv, const struct parser *parser)
 		if (option->val == optopt)
 			return ky_cli_usage("option --%s takes no value", option->name);
 	}
+	if (strncmp(word, "--format", 8) == 0 && has_option(parser, "input-format"))
+		return ky_cli_usage(
+			"there is no option --format: --input-format names the format of the input");
 	return ky_cli_usage("there is no option %s", word);
 }
 

@@ -91,7 +91,7 @@ static void describe_unknown(const struct ky_probe *probe, uint32_t members,
 	else
 		snprintf(message, KY_LOAD_MESSAGE_BYTES,
 			 "at byte 0: is not a trace that kymo knows: begins with %s; kymo --help "
-			 "lists the formats, --format names one",
+			 "lists the formats, --input-format names one",
 			 first);
 }
 

@@ -39,7 +39,7 @@ struct ky_load {
 };
 
 struct ky_reader {
-	const char *name;  /* "json": in trace->format, --format and docs/formats */
+	const char *name;  /* "json": in trace->format, --input-format and docs/formats */
 	const char *title; /* "Chrome Trace Event JSON" */
 	bool directory;
 	/* Report whether the content has this format. Cheap, reads nothing. */

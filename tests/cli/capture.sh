@@ -463,9 +463,9 @@ run run --trigger crash --before 60s -o crash.kymo -- "$target_program" crash
 report "crash: the last events and the signal" $?
 
 for engine in uprobe breakpoint; do
-	run run --engine $engine --trigger symbol:target_function --snapshots 3 --before 60s -o symbol.kymo -- \
+	run run --probe $engine --trigger symbol:target_function --snapshots 3 --before 60s -o symbol.kymo -- \
 		"$target_program" call
-	if [ $code -le 1 ] && [ ! -e symbol.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|root' err; then
+	if [ $code -le 3 ] && [ ! -e symbol.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|root' err; then
 		skip "symbol: by $engine" "$(head -1 err)"
 	else
 		[ $code -eq 0 ] && has symbol.kymo "slice where name = 'called'" && grep -q 'snapshots *3' err
@@ -522,7 +522,7 @@ int main(void)
 }
 END
 if cc -o again again.c 2>/dev/null; then
-	run run --engine breakpoint --trigger symbol:reached -o again.kymo -- ./again once
+	run run --probe breakpoint --trigger symbol:reached -o again.kymo -- ./again once
 	if [ ! -e again.kymo ] && grep -qE 'not permitted|Permission|not supported|No such device|No space' err; then
 		skip "a program that executes itself" "$(head -1 err)"
 	else

@@ -72,13 +72,15 @@ refused 'entry-only is about functions' 'needs --functions' run --entry-only -- 
 refused 'hot is about functions' 'needs --functions' run --hot 5 -- true
 refused 'engines of functions are about functions' 'needs --functions' run --engine patch -- true
 refused 'hot is a number' 'is not a number of calls' run --functions --hot often -- true
-refused 'an unknown engine' 'use auto, uprobe, breakpoint' run --functions --engine magic -- true
+refused 'an unknown engine' 'use auto, pt, nops, patch or sample' run --functions --engine magic -- true
 refused 'record has no functions' 'kymo attach' record --functions
 refused 'a list that selects nothing' 'the glob is empty' run --functions=module: -- true
 
-run run --engine breakpoint -o plain.kymo -- true
+refused 'an engine of triggers is a probe' 'use --probe uprobe' run --functions --engine uprobe -- true
+refused 'an unknown probe' 'use auto, uprobe or breakpoint' run --probe patch -- true
+run run --probe breakpoint -o plain.kymo -- true
 [ $code -eq 0 ]
-report 'engines of triggers are as they were' $?
+report 'probes need no functions' $?
 
 run run --help
 [ $code -eq 0 ] && grep -q -- --functions out && grep -q -- --entry-only out

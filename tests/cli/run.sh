@@ -90,7 +90,7 @@ prints "the version" 0 "kymo 0." --version
 prints "completion lists the verbs" 0 "snapshot" help --complete
 prints "completion lists options" 0 "--before" help --complete run
 prints "completion lists values" 0 "span:" help --complete attach --trigger
-prints "completion lists formats" 0 "pftrace" help --complete report --format
+prints "completion lists formats" 0 "pftrace" help --complete report --input-format
 run help --complete
 verbs=$(cat out)
 [ "$(wc -w <out)" -ge 17 ]
@@ -108,6 +108,26 @@ for verb in $verbs; do
 	prints "$verb --help" 0 "usage: kymo $verb" $verb --help
 	refuses "$verb with an unknown option" 2 "no option --nonsense" $verb --nonsense
 done
+prints "the version by a letter" 0 "kymo 0." -V
+refuses "record: -a, -F, -g, -c and -d are known" 2 "--nonsense" record -a -F 99 -g -c net -d 1s --nonsense
+refuses "attach: and are the long ones: -d" 2 "--duration 1 has no unit" attach -p 1 -d 1
+refuses "run: -F" 2 "--sample 0" run -F 0 -- true
+refuses "run: -a" 2 "'kymo record' records all" run -a -- true
+refuses "attach: -a" 2 "'kymo record' records all" attach -a
+refuses "report: --format is not the input's" 2 "--input-format names" report --format json a.json
+for verb in info report hist validate query diff convert merge split repair view; do
+	prints "$verb has --input-format" 0 "--input-format" $verb --help
+done
+for verb in run attach record snapshot convert merge split repair; do
+	run $verb --help
+	grep -qE -- '--format NAME +(the format|the output)' out
+	report "--format of $verb is the output's" $?
+done
+run run --help
+awk '/--engine/ { engine = NR } /--probe/ { probe = NR } /pt +Intel/ { pt = NR } /uprobe / { uprobe = NR }
+	END { exit !(engine && pt > engine && probe && uprobe > probe) }' out
+report "--engine is of functions, --probe of triggers" $?
+refuses "record has no functions' engine" 2 "record has no such option" record --engine pt
 refuses "a verb mistyped" 2 "did you mean 'report'" reprot
 refuses "an unknown verb" 2 "'kymo --help' lists all" frobnicate
 refuses "a file instead of a verb" 2 "kymo info a.json" a.json
@@ -165,6 +185,15 @@ head -c 20000 a.json >cut.json
 run report cut.json
 [ $code -eq 0 ] && grep -q request out && [ "$(wc -l <err)" -le 1 ]
 report "report: what is whole of a cut file" $?
+
+# ---- the input's format
+run report --input-format json --csv a.json
+[ $code -eq 0 ] && grep -q '^request,' out
+report "report: as the format that is named" $?
+refuses "report: as another format" 1 "a.json" report --input-format kymo a.json
+refuses "split: as another format" 1 "a.json" split --input-format kymo a.json -o part.json
+refuses "merge: as another format" 1 "a.json" merge --input-format kymo a.json b.json -o m.json
+refuses "repair: as another format" 1 "a.json" repair --input-format kymo a.json -o m.json
 
 # ---- info
 prints "info: the format" 0 "Chrome Trace Event JSON" info a.json

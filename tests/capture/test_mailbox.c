@@ -95,8 +95,14 @@ static void two_thousand_children_in_a_row_are_all_there(void **state)
 	assert_int_equal(lives_of(&lives, pid)->events, 1);
 	assert_int_equal(facts().letters, CHILDREN + 1);
 	uint32_t whole = 0;
-	for (uint32_t i = 0; i < lives.count; i++)
-		whole += lives.life[i].drums == 1 && lives.life[i].events == EVENTS;
+	for (uint32_t i = 0; i < lives.count; i++) {
+		const struct life *life = &lives.life[i];
+		const bool is_whole = life->drums == 1 && life->events == EVENTS;
+		whole += is_whole;
+		if (!is_whole && life->pid != pid)
+			print_message("process %d: %u buffers, %u events\n", (int)life->pid,
+				      (unsigned)life->drums, (unsigned)life->events);
+	}
 	assert_int_equal(whole, CHILDREN);
 	assert_int_equal(facts().refused, 0);
 	assert_false(facts().mailbox_overflow);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 /* In every C library for Itanium's C++ ABI. Handlers of no library run at exit() alone. */
-extern int __cxa_atexit(void (*handler)(void *), void *argument, void *library);
+__attribute__((visibility("default"))) extern int __cxa_atexit(void (*handler)(void *),
+							       void *argument, void *library);
 
 static sem_t *exiting; /* outlives the library; NULL: not known */
 

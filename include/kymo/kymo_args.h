@@ -7,12 +7,11 @@
  * Each mistake is one static assertion whose text begins with "kymo:". What the assertion rejects is then
  * replaced by something harmless, so that the compiler does not report it a second time.
  */
+#include "kymo.h" /* which includes this file, where it needs it */
 #ifndef KYMO_ARGS_H
 #define KYMO_ARGS_H
 
 #pragma GCC system_header
-
-#include "kymo.h"
 
 #define KYMO_I_INLINE static inline __attribute__((__always_inline__, __unused__))
 

@@ -61,7 +61,7 @@ check_words()
 	done
 }
 headers=$(dirname "$(find root -path '*/include/kymo/kymo.h')")
-python3 "$source_dir/words.py" "$headers"/{kymo,trace_event}{,_impl}.h > words.h
+python3 "$source_dir/words.py" "$headers"/{kymo{,_args,_impl},trace_event{,_impl}}.h > words.h
 
 # The program leaves a trace where it says itself, and where the environment says.
 check_run()

@@ -13,7 +13,7 @@ KEYWORDS = """auto bool break case char class const constexpr continue decltype 
     short signed sizeof static static_assert struct switch template true typedef typename union unsigned
     void volatile while"""
 PREPROCESSOR = "define defined elif else endif error if ifdef ifndef include pragma pop_macro push_macro undef"
-LIBC = "NULL int64_t size_t uint16_t uint32_t uint64_t uint8_t uintptr_t"
+LIBC = "NULL UINT64_MAX UINTPTR_MAX int64_t size_t uint16_t uint32_t uint64_t uint8_t uintptr_t"
 # Members of classes of the program, which trace_event.h looks for.
 PROGRAM = "AppendAsTraceFormat InMicroseconds ToInternalValue c_str data raw since_origin size value"
 

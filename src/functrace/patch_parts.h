@@ -21,10 +21,11 @@
  *   GADGET   code that makes system calls              r-x
  *   CODE     the agent                                 r-x
  *
- * An entry of the table is made once for an address and a kind of stub, and the next kymo to attach finds it again:
- * its number, which is also that of its count, and its stub stay the same. Invariants: an entry is written there
- * before its jump is; a stub that was ever jumped to keeps its place and its form as long as the process lives,
- * because it may be on a stack.
+ * An entry of the table is made once for a function at an address and a kind of stub, and the next kymo to attach finds
+ * it again: its number, which is also that of its count, and its stub stay the same. Invariants: an entry is written
+ * there before its jump is; a stub that was ever jumped to keeps its place, its form and the instructions that were
+ * moved there as long as the process lives, because it may be on a stack. Another library at the same address gets
+ * entries of its own.
  */
 #ifndef KY_FUNCTRACE_PATCH_PARTS_H
 #define KY_FUNCTRACE_PATCH_PARTS_H
@@ -241,8 +242,17 @@ int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *ed
 
 /* Make room for that many entries in all, locally. Return 0 or -ENOMEM. */
 int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count);
-/* Return the entry of an address and a form; UINT32_MAX: none. */
+/* Return an entry of an address and a form; UINT32_MAX: none. */
 uint32_t ky_patch_table_find(const struct ky_patch *patch, uint64_t address, uint32_t form);
+/*
+ * The entries of an address and a form, one after the other. There are several when libraries took turns there: each has
+ * the stub of its own function, which may be longer than the others'.
+ */
+#define KY_PATCH_SAME_MAX 64u
+struct ky_hash_probe ky_patch_table_probe(const struct ky_patch *patch, uint64_t address,
+					  uint32_t form);
+uint32_t ky_patch_table_next(const struct ky_patch *patch, struct ky_hash_probe *probe,
+			     uint64_t address, uint32_t form);
 /* Add an entry; room was reserved. */
 uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form);
 /* Read or write all of it in the process. Return 0 or -errno. */

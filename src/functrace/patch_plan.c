@@ -177,7 +177,9 @@ void ky_patch_plan_rooms(struct ky_patch *patch)
 		for (uint32_t j = 0; j < module->wants_count; j++) {
 			const struct ky_function *function =
 				&module->functions->functions[module->wants[j]];
-			if (ky_patch_table_find(patch,
+			/* While it is on, an entry may be that of a library that was there before. */
+			if (patch->home.on ||
+			    ky_patch_table_find(patch,
 						function->address + function->at + module->bias,
 						form) == UINT32_MAX)
 				bytes += KY_STUB_MAX;
@@ -410,42 +412,103 @@ static int add_edit(struct planning *planning, uint32_t entry, const struct ky_f
 	return 0;
 }
 
-/* Return the entry of a place, with its stub made and put into its place. UINT32_MAX: impossible. */
+/* A function at its address in the process, to be given an entry. */
+struct place {
+	uint32_t module;
+	const struct ky_function *function;
+	uint64_t address;
+	uint32_t form;
+	const uint32_t *sites;
+};
+
+static int make_stub_of(const struct planning *planning, const struct place *place, uint32_t number,
+			uint64_t at, struct made_stub *stub)
+{
+	return make_stub(planning->patch, place->module, place->function, place->form, number,
+			 place->sites, at, stub);
+}
+
+/* Report whether the stub that an entry has there has the same moved instructions: then it is this function's. */
+static bool is_stub_of(struct planning *planning, const struct place *place, uint32_t entry,
+		       struct made_stub *stub)
+{
+	const struct ky_patch *patch = planning->patch;
+	const uint64_t at = patch->table[entry].stub;
+	const uint32_t where = region_of(patch, at);
+	const struct region_image *image =
+		where == KY_PATCH_REGIONS_MAX ? NULL : image_of(planning, where);
+	if (!image || make_stub_of(planning, place, entry, at, stub))
+		return false;
+	const uint64_t offset = at - patch->keep.regions[where].at;
+	return offset + stub->places.bytes <= patch->keep.regions[where].used &&
+	       memcmp(image->bytes + offset + stub->places.body, stub->code + stub->places.body,
+		      stub->places.body_bytes) == 0;
+}
+
+/* Return the function's entry of an earlier time, with its stub; UINT32_MAX: none. others: entries of other functions. */
+static uint32_t find_entry(struct planning *planning, const struct place *place,
+			   struct made_stub *stub, uint32_t *others)
+{
+	const struct ky_patch *patch = planning->patch;
+	struct ky_hash_probe probe = ky_patch_table_probe(patch, place->address, place->form);
+	*others = 0;
+	for (uint32_t entry; (entry = ky_patch_table_next(patch, &probe, place->address,
+							  place->form)) != UINT32_MAX;
+	     ++*others)
+		if (is_stub_of(planning, place, entry, stub))
+			return entry;
+	return UINT32_MAX;
+}
+
+/* Make an entry with a stub at its region's end. Return it; UINT32_MAX: impossible. */
+static uint32_t new_entry(struct planning *planning, const struct place *place, uint32_t others,
+			  struct made_stub *stub)
+{
+	struct ky_patch *patch = planning->patch;
+	const uint32_t where = patch->modules[place->module].region;
+	if (where == KY_PATCH_REGIONS_MAX || patch->table_count >= patch->home.patches_max ||
+	    others >= KY_PATCH_SAME_MAX ||
+	    patch->keep.regions[where].bytes - patch->keep.regions[where].used < KY_STUB_MAX) {
+		planning->full++;
+		return UINT32_MAX;
+	}
+	struct ky_patch_region *region = &patch->keep.regions[where];
+	const uint64_t at = region->at + region->used;
+	if (make_stub_of(planning, place, patch->table_count, at, stub)) {
+		planning->far++;
+		return UINT32_MAX;
+	}
+	const uint32_t entry = ky_patch_table_add(patch, place->address, place->form);
+	patch->table[entry].stub = at;
+	region->used += (stub->places.bytes + KY_STUB_ALIGN - 1) & ~(uint64_t)(KY_STUB_ALIGN - 1);
+	return entry;
+}
+
+/* Give a function an entry, with its stub made and put into its place, and add its jump. Return 0 or -errno. */
 static int plan_place(struct planning *planning, uint32_t index, const struct ky_function *function,
 		      uint32_t form, const uint32_t sites[2])
 {
 	struct ky_patch *patch = planning->patch;
-	struct ky_patch_module *module = &patch->modules[index];
-	const uint64_t address = function->address + function->at + module->bias;
-	uint32_t entry = ky_patch_table_find(patch, address, form);
-	const bool is_new = entry == UINT32_MAX;
-	const uint32_t number = is_new ? patch->table_count : entry;
-	uint32_t where = is_new ? module->region : region_of(patch, patch->table[entry].stub);
+	const struct ky_patch_module *module = &patch->modules[index];
+	const struct place place = {index, function,
+				    function->address + function->at + module->bias, form, sites};
 	struct made_stub stub;
 	uint64_t bytes;
-	if (where == KY_PATCH_REGIONS_MAX || number >= patch->home.patches_max ||
-	    (is_new &&
-	     patch->keep.regions[where].bytes - patch->keep.regions[where].used < KY_STUB_MAX)) {
-		planning->full++;
-		return 0;
-	}
-	struct ky_patch_region *region = &patch->keep.regions[where];
-	const uint64_t at = is_new ? region->at + region->used : patch->table[entry].stub;
-	if (function->prologue < KY_JUMP_BYTES || function->prologue > KY_PROLOGUE_MAX ||
-	    make_stub(patch, index, function, form, number, sites, at, &stub)) {
+	uint32_t others;
+	if (function->prologue < KY_JUMP_BYTES || function->prologue > KY_PROLOGUE_MAX) {
 		planning->far++;
 		return 0;
 	}
-	if (is_new) {
-		entry = ky_patch_table_add(patch, address, form);
-		patch->table[entry].stub = at;
-	}
-	const int error = put_stub(planning, where, at, stub.code, stub.places.bytes);
+	uint32_t entry = find_entry(planning, &place, &stub, &others);
+	if (entry == UINT32_MAX)
+		entry = new_entry(planning, &place, others, &stub);
+	if (entry == UINT32_MAX)
+		return 0;
+	const uint64_t at = patch->table[entry].stub;
+	const int error =
+		put_stub(planning, region_of(patch, at), at, stub.code, stub.places.bytes);
 	if (error)
 		return error;
-	if (is_new)
-		region->used +=
-			(stub.places.bytes + KY_STUB_ALIGN - 1) & ~(uint64_t)(KY_STUB_ALIGN - 1);
 	/* Its calls keep counting. */
 	struct ky_patch_spot *spot = &patch->spots[entry];
 	spot->function = function;

@@ -40,12 +40,34 @@ int ky_patch_table_reserve(struct ky_patch *patch, uint32_t count)
 
 uint32_t ky_patch_table_find(const struct ky_patch *patch, uint64_t address, uint32_t form)
 {
-	struct ky_hash_probe probe =
-		ky_hash_index_probe(&patch->by_address, ky_hash_pair(address, form));
-	for (uint32_t i; ky_hash_index_next(&probe, &i);)
+	struct ky_hash_probe probe = ky_patch_table_probe(patch, address, form);
+	return ky_patch_table_next(patch, &probe, address, form);
+}
+
+struct ky_hash_probe ky_patch_table_probe(const struct ky_patch *patch, uint64_t address,
+					  uint32_t form)
+{
+	return ky_hash_index_probe(&patch->by_address, ky_hash_pair(address, form));
+}
+
+uint32_t ky_patch_table_next(const struct ky_patch *patch, struct ky_hash_probe *probe,
+			     uint64_t address, uint32_t form)
+{
+	for (uint32_t i; ky_hash_index_next(probe, &i);)
 		if (patch->table[i].address == address && patch->table[i].pad == form)
 			return i;
 	return UINT32_MAX;
+}
+
+/* Report whether an address has as many entries of a form as it may have. */
+static bool is_crowded(const struct ky_patch *patch, uint64_t address, uint32_t form)
+{
+	struct ky_hash_probe probe = ky_patch_table_probe(patch, address, form);
+	uint32_t count = 0;
+	while (count < KY_PATCH_SAME_MAX &&
+	       ky_patch_table_next(patch, &probe, address, form) != UINT32_MAX)
+		count++;
+	return count == KY_PATCH_SAME_MAX;
 }
 
 uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form)
@@ -72,9 +94,9 @@ int ky_patch_table_read(struct ky_patch *patch)
 			       home->patches_count * sizeof(patch->table[0]));
 	for (uint32_t i = 0; !error && i < home->patches_count; i++) {
 		const struct ky_agent_patch *entry = &patch->table[i];
-		/* Entries that are equal, which no kymo makes, would make the index slow. */
+		/* More entries of an address than kymo makes would make the index slow. */
 		if (entry->bytes > sizeof(entry->before) || entry->address >> 47 ||
-		    ky_patch_table_find(patch, entry->address, entry->pad) != UINT32_MAX)
+		    is_crowded(patch, entry->address, entry->pad))
 			return -EPROTO;
 		patch->table_count++;
 		index_entry(patch, i);

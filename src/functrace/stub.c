@@ -322,6 +322,7 @@ static void put_call(struct code *c, const struct ky_stub *stub, const struct ky
 	RESTORE(c);
 	places->body = c->bytes;
 	put_body(c, stub, moved);
+	places->body_bytes = c->bytes - places->body;
 	if (stub->exit == 0) {
 		jumps_here(c, &exit_at, 1);
 		put_exit(c, stub);
@@ -342,6 +343,7 @@ static void put_entry(struct code *c, const struct ky_stub *stub, const struct k
 	RESTORE(c);
 	places->body = c->bytes;
 	put_body(c, stub, moved);
+	places->body_bytes = c->bytes - places->body;
 	jumps_here(c, checks.places, checks.count);
 	go_slow(c, stub);
 	RESTORE(c);
@@ -368,6 +370,7 @@ static void put_special(struct code *c, const struct ky_stub *stub, const struct
 	PUT(c, 0x58); /* pop %rax */
 	places->body = c->bytes;
 	put_body(c, stub, moved);
+	places->body_bytes = c->bytes - places->body;
 }
 
 void ky_stub_make(const struct ky_stub *stub, const struct ky_moved *moved, uint8_t *code,

@@ -45,8 +45,9 @@ struct ky_stub {
 	uint64_t near_from, near_bytes;
 };
 struct ky_stub_places {
-	uint32_t body; /* offsets from at: the moved instructions, */
+	uint32_t body; /* offsets from at: the moved instructions and the jump behind them, */
 	uint32_t hook; /* and the return address of the call of the body (CALL; otherwise 0) */
+	uint32_t body_bytes;
 	uint32_t bytes;
 };
 /*

@@ -6,11 +6,11 @@
 #include "capture/drum_map.h"
 
 #include "capture/fail.h"
+#include "process/drum_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 /*
@@ -144,18 +143,12 @@ static bool guard_hit(int guard)
  */
 #define DRUM_BYTES_MAX (UINT64_C(1) << 36)
 
-bool ky_drum_map_is_local(int fd)
-{
-	struct statfs status;
-	return fstatfs(fd, &status) == 0 && status.f_type != FUSE_SUPER_MAGIC;
-}
-
 static int check_file(struct ky_drum_map *map, const char *name, char *message)
 {
 	struct stat status;
 	if (fstat(map->fd, &status) != 0)
 		return ky_capture_fail(message, -errno, "%s: %s", name, strerror(errno));
-	if (!ky_drum_map_is_local(map->fd))
+	if (!ky_drum_find_is_local(map->fd))
 		return ky_capture_fail(
 			message, -ENOTSUP,
 			"%s: on a FUSE file system, which could block kymo: set KYMO_DRUM_DIR to a local folder",

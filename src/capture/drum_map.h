@@ -24,12 +24,6 @@ struct ky_drum_map {
 };
 
 /*
- * Report whether reading the file cannot block: the server of a FUSE file system may be the process
- * itself.
- */
-bool ky_drum_map_is_local(int fd);
-
-/*
  * Map a drum; fd is duplicated. Return 0; -EAGAIN when the drum is still being made; -errno with a
  * message.
  */

@@ -256,7 +256,7 @@ static int identify(int fd, struct identity *identity)
 	struct stat status;
 	struct ky_drum_header header;
 	memset(&header, 0, sizeof(header));
-	if (!ky_drum_map_is_local(fd))
+	if (!ky_drum_find_is_local(fd))
 		return -ENOTSUP;
 	if (fstat(fd, &status) != 0 || pread(fd, &header, sizeof(header), 0) < 0)
 		return -errno;

@@ -202,6 +202,14 @@ static int add_newer(struct ky_clock_map *map, const struct ky_drum_reading *sam
 
 #define TRIES 100
 
+/* Return how many of the readings there are data for. */
+static uint32_t with_data(const struct ky_drum_view *view, uint32_t count)
+{
+	const uint64_t at = view->header.clock_at + sizeof(struct ky_drum_clock);
+	const uint64_t end = at + count * (uint64_t)sizeof(struct ky_drum_reading);
+	return (uint32_t)((ky_drum_view_hole(view, at, end) - at) / sizeof(struct ky_drum_reading));
+}
+
 int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *view)
 {
 	const struct ky_drum_clock *clock = view->clock;
@@ -212,6 +220,7 @@ int ky_clock_map_update(struct ky_clock_map *map, const struct ky_drum_view *vie
 		const uint32_t seq = __atomic_load_n(&clock->seq, __ATOMIC_ACQUIRE);
 		uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
 		count = count < view->header.clock_max ? count : view->header.clock_max;
+		count = with_data(view, count);
 		/* The process was killed while it moved them: take those that are complete. */
 		const bool dead = tries == TRIES - 1 && map->count == 0;
 		if (seq & 1 && !dead)

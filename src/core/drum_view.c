@@ -119,3 +119,49 @@ uint32_t ky_drum_view_rings(const struct ky_drum_view *view)
 	const uint32_t used = __atomic_load_n(&view->live->rings_used, __ATOMIC_RELAXED);
 	return used < view->header.rings_max ? used : view->header.rings_max;
 }
+
+/* Return the first page from first on, before end, whose bit is not flip. */
+static uint64_t find_page(const struct ky_drum_pages *pages, uint64_t first, uint64_t end,
+			  uint64_t flip)
+{
+	end = end < pages->count ? end : pages->count;
+	for (uint64_t at = first; at < end; at = (at / 64 + 1) * 64) {
+		const uint64_t word = (pages->bits[at / 64] ^ flip) >> at % 64;
+		if (word != 0)
+			return at + (uint64_t)__builtin_ctzll(word);
+	}
+	return end;
+}
+
+static uint64_t find_place(const struct ky_drum_view *view, uint64_t at, uint64_t end,
+			   uint64_t flip)
+{
+	const uint64_t page = at / KY_DRUM_PAGE_BYTES;
+	const uint64_t last = (end + KY_DRUM_PAGE_BYTES - 1) / KY_DRUM_PAGE_BYTES;
+	const uint64_t found = find_page(view->pages, page, last, flip);
+	const uint64_t place = found == page ? at : found * KY_DRUM_PAGE_BYTES;
+	return place < end ? place : end;
+}
+
+uint64_t ky_drum_view_data(const struct ky_drum_view *view, uint64_t at, uint64_t end)
+{
+	return view->pages && at < end ? find_place(view, at, end, 0) : at;
+}
+
+uint64_t ky_drum_view_hole(const struct ky_drum_view *view, uint64_t at, uint64_t end)
+{
+	return view->pages && at < end ? find_place(view, at, end, UINT64_MAX) : end;
+}
+
+uint64_t ky_drum_view_data_bytes(const struct ky_drum_view *view, uint64_t at, uint64_t bytes)
+{
+	const uint64_t end = at + bytes;
+	uint64_t sum = 0;
+	for (at = ky_drum_view_data(view, at, end); at < end;
+	     at = ky_drum_view_data(view, at, end)) {
+		const uint64_t hole = ky_drum_view_hole(view, at, end);
+		sum += hole - at;
+		at = hole;
+	}
+	return sum;
+}

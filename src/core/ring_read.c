@@ -113,6 +113,22 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 	return true;
 }
 
+/* Go on to the next block with data, at most to the one being written. Report whether the cursor's own has none. */
+static bool skip_hole(const struct ky_drum_view *view, struct ky_ring_cursor *c, uint64_t head)
+{
+	const uint64_t index = c->number & (c->blocks - 1);
+	const uint64_t end = c->at + c->blocks * KY_BLOCK_BYTES;
+	const uint64_t at = c->at + index * KY_BLOCK_BYTES;
+	const uint64_t data = ky_drum_view_data(view, at, end);
+	if (data == at)
+		return false;
+	const uint64_t skipped = (data - at + KY_BLOCK_BYTES - 1) / KY_BLOCK_BYTES;
+	const uint64_t most = head - 1 - c->number;
+	c->number += skipped < most ? skipped : most;
+	c->word = 0;
+	return true;
+}
+
 bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uint64_t *words,
 		  struct ky_block *block)
 {
@@ -131,6 +147,12 @@ bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uin
 		if (head - c->number > c->blocks) {
 			c->number = head - c->blocks;
 			c->word = 0;
+		}
+		const uint64_t from = c->number;
+		if (view->pages && skip_hole(view, c, head)) {
+			if (c->number == from) /* being written, and nothing there yet */
+				return false;
+			continue;
 		}
 		const uint32_t had = c->word;
 		const bool complete = head > c->number + 1;

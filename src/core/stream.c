@@ -289,10 +289,29 @@ static int add_inputs(struct ky_stream *s, bool newest)
 	return 0;
 }
 
-static int take_ring(struct ky_stream *s, struct ky_stream_input *input)
+/* Report whether there is room for one more ring: rings that are in the same place are read only once. */
+static bool has_room(const struct ky_stream *s)
 {
-	s->rings_bytes += input->cursor.blocks * KY_BLOCK_BYTES;
-	if (s->rings_bytes > s->view.header.space_bytes) {
+	return s->rings_bytes <= s->view.header.space_bytes &&
+	       (!s->view.pages ||
+		s->rings_data_bytes <= s->view.pages->has_data * KY_DRUM_PAGE_BYTES);
+}
+
+/* empty_bytes: of the rings without data. */
+static int take_ring(struct ky_stream *s, struct ky_stream_input *input, uint64_t *empty_bytes)
+{
+	const uint64_t bytes = input->cursor.blocks * KY_BLOCK_BYTES;
+	uint64_t data = bytes;
+	if (s->view.pages && *empty_bytes + s->rings_bytes + bytes <= s->view.header.space_bytes)
+		data = ky_drum_view_data_bytes(&s->view, input->cursor.at, bytes);
+	if (data == 0) { /* nothing to read yet: look again next time */
+		*empty_bytes += bytes;
+		input->cursor.blocks = 0;
+		return 0;
+	}
+	s->rings_bytes += bytes;
+	s->rings_data_bytes += data;
+	if (!has_room(s)) {
 		damage(s,
 		       s->view.header.rings_at + input->cursor.ring * sizeof(struct ky_drum_ring));
 		return 0;
@@ -306,11 +325,12 @@ static int take_ring(struct ky_stream *s, struct ky_stream_input *input)
 static int find_rings(struct ky_stream *s)
 {
 	int error = 0;
+	uint64_t empty_bytes = 0;
 	s->pieces_left = 0;
 	for (uint32_t i = 0; error == 0 && i < s->inputs_count; i++) {
 		struct ky_stream_input *input = s->inputs[i];
 		if (input->cursor.blocks == 0 && ky_ring_find(&s->view, &input->cursor))
-			error = take_ring(s, input);
+			error = take_ring(s, input, &empty_bytes);
 		if (input->words)
 			s->pieces_left += 4 * input->cursor.blocks;
 	}
@@ -339,10 +359,18 @@ static void skip_all(struct ky_stream *s)
 int ky_stream_open(struct ky_stream *s, const void *base, uint64_t bytes, const char *globs,
 		   bool newest, uint64_t start_ticks, const char **what)
 {
+	return ky_stream_open_sparse(s, base, bytes, NULL, globs, newest, start_ticks, what);
+}
+
+int ky_stream_open_sparse(struct ky_stream *s, const void *base, uint64_t bytes,
+			  const struct ky_drum_pages *pages, const char *globs, bool newest,
+			  uint64_t start_ticks, const char **what)
+{
 	memset(s, 0, sizeof(*s));
 	int error = ky_drum_view_open(&s->view, base, bytes, what);
 	if (error)
 		return error;
+	s->view.pages = pages;
 	*what = "not enough memory";
 	s->start_ticks = start_ticks;
 	error = ky_sites_open(&s->sites, &s->view);

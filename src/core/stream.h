@@ -56,13 +56,14 @@ struct ky_stream {
 	uint32_t queue_count;
 	uint8_t *wanted; /* by category: 0 not known yet, 1 yes, 2 no; NULL: all are wanted */
 	char *globs;
-	bool populating;      /* see ky_stream_populate */
-	uint64_t start_ticks; /* earlier events are left out */
-	uint64_t events;      /* delivered */
-	uint64_t lost;        /* overwritten before they were read */
-	uint64_t damaged;     /* places that are no event, or no ring */
-	uint64_t damaged_at;  /* the first of them, from the beginning of the drum */
-	uint64_t rings_bytes; /* of all inputs; more than the space: rings overlap */
+	bool populating;           /* see ky_stream_populate */
+	uint64_t start_ticks;      /* earlier events are left out */
+	uint64_t events;           /* delivered */
+	uint64_t lost;             /* overwritten before they were read */
+	uint64_t damaged;          /* places that are no event, or no ring */
+	uint64_t damaged_at;       /* the first of them, from the beginning of the drum */
+	uint64_t rings_bytes;      /* of all inputs; more than the space: rings overlap */
+	uint64_t rings_data_bytes; /* of these, with data, as far as it is known */
 	uint64_t
 		pieces_left; /* in this call: it must end though the drum is filled faster than read */
 	uint64_t pieces_max; /* in a call, about; 0: a few times what the rings hold */
@@ -75,6 +76,10 @@ struct ky_stream {
  */
 int ky_stream_open(struct ky_stream *stream, const void *base, uint64_t bytes, const char *globs,
 		   bool newest, uint64_t start_ticks, const char **what);
+/* Do the same with a drum of which some pages have no data. */
+int ky_stream_open_sparse(struct ky_stream *stream, const void *base, uint64_t bytes,
+			  const struct ky_drum_pages *pages, const char *globs, bool newest,
+			  uint64_t start_ticks, const char **what);
 void ky_stream_close(struct ky_stream *stream);
 
 /*

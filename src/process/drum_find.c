@@ -15,10 +15,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 bool ky_drum_find_names(const char *link)
@@ -47,20 +49,26 @@ static bool link_names_drum(int folder, const char *number)
 	return ky_drum_find_names(link);
 }
 
-/* Open a regular file (a memfd is one) for reading and, where allowed, for writing. Its descriptor or -1. */
-static int open_regular(int folder, const char *number)
+bool ky_drum_find_is_local(int fd)
+{
+	struct statfs status;
+	return fstatfs(fd, &status) == 0 && status.f_type != FUSE_SUPER_MAGIC;
+}
+
+int ky_drum_find_open(int folder, const char *number, bool writable)
 {
 	const int held = openat(folder, number, O_PATH | O_CLOEXEC);
 	struct stat status;
 	char path[64];
-	int fd = -1;
 	if (held < 0)
-		return -1;
+		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
-	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode)) {
-		fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	int fd = -EINVAL;
+	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode) && ky_drum_find_is_local(held)) {
+		fd = writable ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
 		if (fd < 0)
 			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		fd = fd < 0 ? -errno : fd;
 	}
 	close(held);
 	return fd;
@@ -102,7 +110,7 @@ static void visit_entry(struct search *search, int folder, int descriptor)
 	snprintf(number, sizeof(number), "%d", descriptor);
 	if (!link_names_drum(folder, number))
 		return;
-	const int fd = open_regular(folder, number);
+	const int fd = ky_drum_find_open(folder, number, true);
 	uint32_t maker = 0;
 	if (fd < 0)
 		return;

@@ -21,6 +21,15 @@ bool ky_drum_find_names(const char *link);
 bool ky_drum_find_check(int fd);
 
 /*
+ * Open a descriptor of another process, an entry of its /proc/PID/fd, if it is a regular file (a memfd is one) of this
+ * machine: for reading and, where that is wanted and allowed, for writing. Anything else is not even opened: a FIFO or a device could do something or wait, a file system
+ * in user space (FUSE) too. A descriptor, -EINVAL when it is something else, -errno.
+ */
+int ky_drum_find_open(int folder, const char *number, bool writable);
+/* Report whether reading the file cannot block: the server of a FUSE file system may be the process itself. */
+bool ky_drum_find_is_local(int fd);
+
+/*
  * Called with an open drum of the process, writable where allowed, and closed after the call. A result other than
  * 0 ends the search.
  */

@@ -36,6 +36,8 @@ struct ky_drum_file {
 	uint64_t data_bytes;
 	uint64_t cut_at;
 	bool mapped;
+	int fd; /* of a mapped drum, to ask where it has data; -1 */
+	struct ky_drum_pages pages;
 	uint32_t rate;
 	struct ky_drum_view view;
 	struct ky_stream stream;
@@ -97,6 +99,36 @@ static bool skip_hole(struct drum_source *from)
 	return true;
 }
 
+/* Make a table of the pages, none of which has data yet. 0 or -ENOMEM. */
+static int make_pages(struct ky_drum_file *file)
+{
+	file->pages.count = (file->bytes + PAGE - 1) / PAGE;
+	file->pages.bits = calloc(file->pages.count / 64 + 1, sizeof(uint64_t));
+	return file->pages.bits ? 0 : -ENOMEM;
+}
+
+static void add_page(struct ky_drum_pages *pages, uint64_t page)
+{
+	const uint64_t bit = UINT64_C(1) << page % 64;
+	if (page < pages->count && !(pages->bits[page / 64] & bit)) {
+		pages->bits[page / 64] |= bit;
+		pages->has_data++;
+	}
+}
+
+/* Find out where a mapped drum has data: reading a hole of a memfd would give it memory. */
+static void find_pages(struct ky_drum_file *file)
+{
+	off_t at = 0;
+	while ((at = lseek(file->fd, at, SEEK_DATA)) >= 0 && (uint64_t)at < file->bytes) {
+		const off_t hole = lseek(file->fd, at, SEEK_HOLE);
+		const uint64_t end = hole > at ? (uint64_t)hole : (uint64_t)at + 1;
+		for (uint64_t page = (uint64_t)at / PAGE; page * PAGE < end; page++)
+			add_page(&file->pages, page);
+		at = (off_t)end;
+	}
+}
+
 static bool all_zero(const uint8_t *page, size_t bytes)
 {
 	return page[0] == 0 && memcmp(page, page + 1, bytes - 1) == 0;
@@ -109,6 +141,7 @@ static void keep_pages(struct ky_drum_file *file, uint64_t at, const uint8_t *ch
 		if (all_zero(chunk + i, size))
 			continue;
 		memcpy(file->base + at + i, chunk + i, size);
+		add_page(&file->pages, (at + i) / PAGE);
 		file->data_bytes += size;
 	}
 }
@@ -163,9 +196,14 @@ static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t
 }
 
 /* A block that was begun again while it was copied, or after, is a mixture: its number goes. */
-static void drop_torn(struct ky_drum_file *file, int fd, const struct ky_drum_ring *ring)
+static void drop_torn(struct ky_drum_file *file, int fd, const struct ky_ring_cursor *ring)
 {
-	for (uint64_t at = ring->at; at < ring->at + ring->bytes; at += KY_BLOCK_BYTES) {
+	const uint64_t end = ring->at + ring->blocks * KY_BLOCK_BYTES;
+	for (uint64_t at = ring->at; at < end; at += KY_BLOCK_BYTES) {
+		const uint64_t data = ky_drum_view_data(&file->view, at, end);
+		at += (data - at + KY_BLOCK_BYTES - 1) / KY_BLOCK_BYTES * KY_BLOCK_BYTES;
+		if (at >= end)
+			break;
 		uint64_t *seq = (uint64_t *)(void *)(file->base + at);
 		uint64_t now = 0;
 		if (*seq && pread(fd, &now, sizeof(now), (off_t)at) == sizeof(now) && now != *seq)
@@ -175,16 +213,21 @@ static void drop_torn(struct ky_drum_file *file, int fd, const struct ky_drum_ri
 
 static void drop_all_torn(struct ky_drum_file *file, int fd)
 {
-	uint64_t sum = 0;
+	uint64_t claimed = 0, data = 0;
 	for (uint32_t i = 0; i < ky_drum_view_rings(&file->view); i++) {
-		const struct ky_drum_ring *ring = &file->view.rings[i];
 		struct ky_ring_cursor cursor;
 		ky_ring_cursor_init(&cursor, i, false);
-		sum += ring->bytes;
-		if (sum > file->view.header.space_bytes)
+		if (!ky_ring_find(&file->view, &cursor))
+			continue;
+		claimed += cursor.blocks * KY_BLOCK_BYTES;
+		if (claimed > file->view.header.space_bytes)
 			return;
-		if (ring->owner != 0 && ky_ring_find(&file->view, &cursor))
-			drop_torn(file, fd, ring);
+		data += ky_drum_view_data_bytes(&file->view, cursor.at,
+						cursor.blocks * KY_BLOCK_BYTES);
+		if (data > file->pages.has_data * PAGE)
+			return;
+		if (file->view.rings[i].owner != 0)
+			drop_torn(file, fd, &cursor);
 	}
 }
 
@@ -206,6 +249,9 @@ static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *
 			    " bytes: %s; raise the limit (ulimit -v)",
 			    file->name, file->bytes, strerror(errno));
 	file->base = at;
+	if (make_pages(file) != 0)
+		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+	add_page(&file->pages, 0);
 	memcpy(file->base, page, sizeof(page));
 	file->data_bytes = sizeof(page);
 	return copy_rest(file, from, message);
@@ -219,13 +265,23 @@ static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *
 
 static int map_sealed(struct ky_drum_file *file, int fd, uint64_t bytes, char *message)
 {
-	void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (bytes > DRUM_BYTES_MAX)
+		return fail(message, -EBADMSG, "%s: %" PRIu64 " bytes; expected at most %" PRIu64,
+			    file->name, bytes, DRUM_BYTES_MAX);
+	void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0)
+			 : MAP_FAILED;
 	if (at == MAP_FAILED)
 		return fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s",
 			    file->name, bytes ? strerror(errno) : "it is empty");
 	file->base = at;
 	file->bytes = bytes;
 	file->mapped = true;
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (file->fd < 0)
+		return fail(message, -errno, "%s: %s", file->name, strerror(errno));
+	if (make_pages(file) != 0)
+		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+	find_pages(file);
 	return 0;
 }
 
@@ -233,6 +289,7 @@ static int check_view(struct ky_drum_file *file, char *message)
 {
 	const char *what = "";
 	const int error = ky_drum_view_open(&file->view, file->base, file->bytes, &what);
+	file->view.pages = &file->pages;
 	if (error == -ENOTSUP)
 		return fail(message, error,
 			    "%s: byte %" PRIu64 ": a drum of version %" PRIu32
@@ -269,8 +326,10 @@ int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
 {
 	*out = NULL;
 	struct ky_drum_file *file = calloc(1, sizeof(*file));
-	if (file)
+	if (file) {
+		file->fd = -1;
 		file->name = strdup(name);
+	}
 	if (!file || !file->name) {
 		free(file);
 		return fail(message, -ENOMEM, "%s: not enough memory", name);
@@ -314,6 +373,9 @@ void ky_drum_file_close(struct ky_drum_file **file)
 		ky_stream_close(&(*file)->stream);
 	if ((*file)->base)
 		munmap((*file)->base, (*file)->bytes);
+	if ((*file)->fd >= 0)
+		close((*file)->fd);
+	free((*file)->pages.bits);
 	free((*file)->name);
 	free(*file);
 	*file = NULL;
@@ -331,10 +393,12 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 {
 	char name[64];
 	snprintf(name, sizeof(name), "/proc/%d/fd/%s", (int)pid, number);
-	const int fd = openat(dir, number, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const int fd = ky_drum_find_open(dir, number, false);
+	if (fd == -EINVAL)
+		return fail(message, fd, "%s: it has the name of a drum, but is no file", name);
 	if (fd < 0)
-		return fail(message, -errno, "%s: %s; run as the user of the process, or as root",
-			    name, strerror(errno));
+		return fail(message, fd, "%s: %s; run as the user of the process, or as root", name,
+			    strerror(-fd));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
 	if (error || !*out || (*out)->view.header.pid == (uint32_t)ky_proc_inner_pid(pid))
@@ -439,8 +503,8 @@ int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newes
 	if (file->streaming)
 		ky_stream_close(&file->stream);
 	const char *what = "";
-	const int error =
-		ky_stream_open(&file->stream, file->base, file->bytes, globs, newest, 0, &what);
+	const int error = ky_stream_open_sparse(&file->stream, file->base, file->bytes,
+						&file->pages, globs, newest, 0, &what);
 	file->streaming = error == 0;
 	if (error)
 		return fail(message, error, "%s: %s", file->name, what);
@@ -468,6 +532,7 @@ int ky_drum_file_read(struct ky_drum_file *file, bool last)
 {
 	if (!file->mapped)
 		return ky_stream_read_all(&file->stream);
+	find_pages(file);
 	int error = ky_clock_map_update(&file->stream.clock, &file->stream.view);
 	if (error == 0)
 		error = add_now(file);

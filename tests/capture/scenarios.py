@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -234,11 +235,19 @@ def kernel_events(folder):
     return None
 
 
+def samples_refused(path):
+    """Why there are no samples on this machine, or None."""
+    refused = re.search("no samples: (.*)", run("run", "-o", path, "--sample", "1000", "--", "true").stderr)
+    return refused and refused[1]
+
+
 def a_program_of_others(folder):
     """sqlite3 has no trace points: samples and a trigger on a function of its library."""
     if not shutil.which("sqlite3"):
         return "sqlite3 is not installed"
     path = f"{folder}/a.kymo"
+    if refused := samples_refused(path):
+        return refused
     sql = ("with recursive c(x) as (select 1 union all select x+1 from c where x < 3000000) "
            "select sum(x), max(x % 7) from c;")
     done = run("run", "-o", path, "--sample", "1000", "--", "sqlite3", ":memory:", sql)
@@ -263,6 +272,8 @@ def git_and_python(folder):
     if not shutil.which("git") or not os.path.exists("/usr/bin/python3"):
         return "git or python3 is not installed"
     path, tree = f"{folder}/a.kymo", f"{folder}/tree"
+    if refused := samples_refused(path):
+        return refused
     alone = {**os.environ, "HOME": folder, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", "init", "-q", tree], check=True, env=alone)
     for i in range(50):
@@ -289,6 +300,8 @@ def redis_under_load(folder):
     if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
         return "redis-server is not installed"
     path, socket = f"{folder}/a.kymo", f"{folder}/redis.sock"
+    if refused := samples_refused(path):
+        return refused
     server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder,
                                "--daemonize", "no"], stdout=subprocess.DEVNULL)
     try:

@@ -196,8 +196,10 @@ static bool can_do_without(struct ky_functrace *functrace, char reasons[KY_FUNCT
 {
 	const enum ky_functrace_engine asked = functrace->options.engine;
 	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
-	if (asked == KY_FUNCTRACE_PT || (asked == KY_FUNCTRACE_AUTO && ky_pt_available(why)))
+	if ((asked == KY_FUNCTRACE_PT || asked == KY_FUNCTRACE_AUTO) && ky_pt_available(why))
 		return true;
+	if (asked == KY_FUNCTRACE_PT)
+		snprintf(reasons, KY_FUNCTRACE_MESSAGE_BYTES, "--engine pt: %s", why);
 	if (asked != KY_FUNCTRACE_AUTO && asked != KY_FUNCTRACE_SAMPLE)
 		return false;
 	const int error = ky_functrace_open_samples(functrace, why);

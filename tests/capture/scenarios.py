@@ -259,9 +259,9 @@ def a_program_of_others(folder):
     names = {"".join(row) for row in query(path, "select distinct name from stack_profile_frame")}
     check("names", any(name.startswith("sqlite3") for name in names), sorted(names)[:20])
     for engine in ("uprobe", "breakpoint") if is_root() else ("breakpoint",):
-        done = run("run", "-o", path, "--engine", engine, "--trigger", "symbol:sqlite3_step", "--snapshots", "1",
+        done = run("run", "-o", path, "--probe", engine, "--trigger", "symbol:sqlite3_step", "--snapshots", "1",
                    "--", "sqlite3", ":memory:", "select 1;")
-        if "--engine" in done.stderr and "need" in done.stderr:
+        if "--probe" in done.stderr and "need" in done.stderr:
             print(f"  {engine}: skipped: {done.stderr.splitlines()[0]}")
             continue
         check(f"{engine}: its output", done.stdout.strip() == "1", done)

@@ -282,12 +282,11 @@ static bool is_large_enough(const struct ky_bundle *bundle)
 	return bundle->max_bytes && bytes >= bundle->max_bytes && bytes / 2 >= bundle->begun_bytes;
 }
 
-static void rotate(struct ky_bundle *bundle)
+void ky_bundle_before_data(struct ky_bundle *bundle)
 {
-	if (!bundle->file.pattern || !ky_path_rotates(bundle->file.pattern)) {
-		bundle->full = true;
+	if (!bundle->due || bundle->rotating || bundle->out.error)
 		return;
-	}
+	bundle->due = false;
 	bundle->rotating = true;
 	end_file(bundle);
 	if (!bundle->out.error)
@@ -300,8 +299,12 @@ void ky_bundle_appended(struct ky_bundle *bundle)
 	if (bundle->out.used >= PUSH_BYTES)
 		ky_out_push(&bundle->out);
 	/* restate() writes too, while the file begins. */
-	if (!bundle->rotating && !bundle->full && !bundle->out.error && is_large_enough(bundle))
-		rotate(bundle);
+	if (bundle->rotating || bundle->full || bundle->out.error || !is_large_enough(bundle))
+		return;
+	if (bundle->file.pattern && ky_path_rotates(bundle->file.pattern))
+		bundle->due = true;
+	else
+		bundle->full = true;
 }
 
 void ky_bundle_flush(struct ky_bundle *bundle)
@@ -429,6 +432,8 @@ void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t number, const voi
 	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_STREAM);
 	if (!part || (bundle->full && part->stream.kind != KY_KYMO_STREAM_SYMBOLS))
 		return;
+	if (part->stream.kind != KY_KYMO_STREAM_SYMBOLS)
+		ky_bundle_before_data(bundle);
 	ky_out_append(&part->stream.records, data, bytes);
 	if (part->stream.records.used < GATHER_BYTES && !part->stream.records.error)
 		return;

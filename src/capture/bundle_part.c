@@ -196,6 +196,7 @@ void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
 void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites)
 {
+	ky_bundle_before_data(bundle);
 	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
 	if (!part)
 		return;

@@ -89,6 +89,7 @@ struct ky_bundle {
 	uint64_t max_bytes;
 	uint32_t files_max;
 	uint64_t begun_bytes; /* of this file, after everything was stated again */
+	bool due;             /* the next data begins the next file */
 	bool rotating;
 	bool full;
 	uint64_t events;
@@ -111,6 +112,8 @@ void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part);
  * appends.
  */
 void ky_bundle_appended(struct ky_bundle *bundle);
+/* Begin the next file, if that is due: so the last one is never empty. */
+void ky_bundle_before_data(struct ky_bundle *bundle);
 
 /* Part 0: the first chunks of a file; what is gathered; its last chunks. */
 int ky_bundle_about_open(struct ky_bundle *bundle);

@@ -85,6 +85,7 @@ struct ky_capture_facts {
 	uint64_t elapsed_ns;
 	uint64_t events; /* of drums */
 	uint64_t events_lost;
+	uint64_t events_unwritten; /* read, but not in the file */
 	uint64_t kernel_pages, kernel_lost;
 	uint64_t samples, samples_lost;
 	uint64_t bytes;

@@ -178,6 +178,9 @@ static void print_losses(const struct ky_capture_facts *facts)
 	if (facts->events_lost)
 		line("lost", "%s events: a larger --buffer keeps more",
 		     ky_quantity_count(a, facts->events_lost));
+	if (facts->events_unwritten)
+		line("left out", "%s events: the file could not be written to its end",
+		     ky_quantity_count(a, facts->events_unwritten));
 	if (facts->kernel_lost || facts->samples_lost)
 		line("lost", "%s kernel events, %s samples: a larger --kernel-buffer keeps more",
 		     ky_quantity_count(b, facts->kernel_lost),
@@ -333,6 +336,7 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_json_out_uint(&json, "processes", facts->drums);
 	ky_json_out_uint(&json, "events", facts->events);
 	ky_json_out_uint(&json, "events_lost", facts->events_lost);
+	ky_json_out_uint(&json, "events_unwritten", facts->events_unwritten);
 	ky_json_out_uint(&json, "damaged", facts->damaged);
 	ky_json_out_bool(&json, "kernel", facts->kernel_on);
 	ky_json_out_uint(&json, "kernel_pages", facts->kernel_pages);

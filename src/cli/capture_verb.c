@@ -4,6 +4,7 @@
 
 #include "capture/child.h"
 #include "cli/cli.h"
+#include "formats/kymo/kymo_file.h"
 #include "sink/path.h"
 
 #include <errno.h>
@@ -147,11 +148,29 @@ static uint64_t size_of(const char *path)
 	return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
+/* Count the events that are in the file after a failure to write all. */
+static void recount(struct ky_capture_facts *facts)
+{
+	struct ky_kymo_bundle *bundle = NULL;
+	struct ky_kymo_error error;
+	uint64_t events = 0;
+	if (facts->files != 1 || ky_kymo_bundle_open(&bundle, facts->path, &error) != 0)
+		return;
+	for (uint32_t i = 0; i < ky_kymo_bundle_count(bundle); i++)
+		events += ky_kymo_info(ky_kymo_bundle_source(bundle, i))->events;
+	ky_kymo_bundle_close(&bundle);
+	if (events < facts->events) {
+		facts->events_unwritten = facts->events - events;
+		facts->events = events;
+	}
+}
+
 static void summarise(const struct ky_capture_command *command,
 		      const struct ky_capture_facts *facts,
-		      const struct ky_capture_progress *progress, const struct place *place)
+		      const struct ky_capture_progress *progress, const struct place *place,
+		      bool converted)
 {
-	const char *const path = place->converts  ? place->output
+	const char *const path = converted        ? place->output
 				 : facts->path[0] ? facts->path
 				 : place->output  ? place->output
 						  : "standard output";
@@ -212,12 +231,16 @@ static int capture_to(struct ky_capture_command *command, const struct place *pl
 	const bool captured = facts.kept && facts.files && !facts.exec_failed;
 	if (!code && found_nothing(command, &facts))
 		code = KY_EXIT_NOTHING;
-	if (captured && place->converts) {
-		const int converted = convert(command, place, facts.path);
-		code = converted ? converted : code;
+	if (captured && error)
+		recount(&facts);
+	bool converts = place->converts;
+	if (captured && converts) {
+		const int failed = convert(command, place, facts.path);
+		code = failed ? failed : code;
+		converts = !failed;
 	}
 	if (!error || captured)
-		summarise(command, &facts, &progress, place);
+		summarise(command, &facts, &progress, place, converts);
 	ky_capture_progress_free(&progress);
 	return exit_code(command, &facts, error, code);
 }

@@ -205,8 +205,12 @@ static int report(const struct loading *loading, const char *stage, uint64_t don
 	return options->progress ? options->progress(options->context, stage, done, all) : 0;
 }
 
+/* A trace that failed takes nothing more: end the input. */
 static int on_input(void *context, uint64_t done, uint64_t all)
 {
+	const struct ky_trace *trace = ((struct loading *)context)->load.trace;
+	if (trace && trace->error)
+		return trace->error;
 	return report(context, "reading", done, all);
 }
 

@@ -138,6 +138,9 @@ uint32_t ky_append_slow(struct ky_trace *trace, void *table)
 	const struct table_columns *of = tables;
 	while (table_of(trace, of) != table)
 		of++;
+	/* After a failure each try would fault in the columns before the one that has no room, in vain. */
+	if (trace->error)
+		return KY_NONE;
 	if (!ky_rows_grow(table, of->columns, of->columns_count)) {
 		ky_trace_no_memory(trace);
 		return KY_NONE;

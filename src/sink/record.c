@@ -38,6 +38,8 @@ static int finish_output(struct kymo_session *s)
 	const uint64_t lost = all_lost(s);
 	const int error = ky_output_finish(&s->output, lost - s->lost_told);
 	s->lost_told = lost;
+	if (!error)
+		s->safe = s->written;
 	return error;
 }
 
@@ -151,6 +153,13 @@ static void check_size(struct kymo_session *s)
 		s->full = true;
 		return;
 	}
+	s->rotation_due = true;
+}
+
+/* Begin the next file, if that is due: so the last one is never empty. */
+static void rotate(struct kymo_session *s)
+{
+	s->rotation_due = false;
 	write_clocks(s);
 	const int error = finish_output(s);
 	ky_session_fail(s, error ? error : begin_file(s, false));
@@ -170,18 +179,28 @@ static void on_balanced(void *context, const struct ky_event *event)
 		s->output.format->event(s->output.writer, event);
 }
 
+/* Events of a format that packs blocks are in the file only when all was pushed. */
+static void push(struct kymo_session *s, bool all)
+{
+	ky_output_push(&s->output, all);
+	if (!s->output.out.error && (all || !s->output.format->block))
+		s->safe = s->written;
+}
+
 static void after_write(struct kymo_session *s)
 {
 	if (!s->output.writer || s->full)
 		return;
 	if (ky_output_is_full(&s->output))
-		ky_output_push(&s->output, false);
+		push(s, false);
 	check_size(s);
 }
 
 static void on_event(void *context, const struct ky_event *event)
 {
 	struct kymo_session *s = context;
+	if (s->rotation_due)
+		rotate(s);
 	if (s->output.writer && !s->full && event->kind != KYMO_KIND_LOST)
 		s->written++;
 	ky_spans_pass(&s->spans, event);
@@ -191,6 +210,8 @@ static void on_event(void *context, const struct ky_event *event)
 static void on_block(void *context, const struct ky_block *block, const struct ky_thread *thread)
 {
 	struct kymo_session *s = context;
+	if (s->rotation_due)
+		rotate(s);
 	if (s->output.writer && !s->full) {
 		s->written += block->events;
 		s->output.format->block(s->output.writer, block, thread, &s->stream.sites);
@@ -270,7 +291,7 @@ void ky_record_forget(struct kymo_session *s)
 
 static void update_stats(struct kymo_session *s)
 {
-	atomic_store(&s->events, s->written);
+	atomic_store(&s->events, atomic_load(&s->error) ? s->safe : s->written);
 	atomic_store(&s->lost, all_lost(s));
 	atomic_store(&s->bytes, s->output.total_bytes + s->output.file_bytes);
 	atomic_store(&s->files, s->output.files);
@@ -296,7 +317,7 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 	write_process(s);
 	ky_session_fail(s, s->spans.error);
 	if (flush)
-		ky_output_push(&s->output, true);
+		push(s, true);
 	ky_session_fail(s, s->output.out.error);
 	update_stats(s);
 	return ky_drain_read_hurry(&s->stream) ? KY_DRAIN_MORE : KY_DRAIN_REST;
@@ -329,6 +350,9 @@ static int write_snapshot(struct kymo_session *s)
 		const int finished = ky_output_finish(&s->output, all_lost(s));
 		error = error ? error : finished;
 	}
+	if (!error)
+		s->safe = s->written;
+	ky_session_fail(s, error);
 	update_stats(s);
 	close_stream(s);
 	return error;

@@ -45,6 +45,8 @@ struct kymo_session {
 	uint64_t flushed_ns;
 	uint64_t lost_before;    /* the drum's own counts when the session began */
 	uint64_t lost_told;      /* in the files before this one */
+	uint64_t safe;           /* events that are in a file for certain */
+	bool rotation_due;       /* the next event begins the next file */
 	uint64_t snapshots_seen; /* ring mode */
 	uint64_t mark_seen;      /* ring mode: the last mark that a snapshot began at */
 	uint64_t written;        /* events */

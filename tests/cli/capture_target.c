@@ -4,6 +4,7 @@
  * with.
  *
  *	capture_target children N   so many children one after the other, an event in each
+ *	capture_target fill N       so many instants with arguments that do not compress well
  *	capture_target threads N    so many threads at once, an event in each
  *	capture_target leave        its child leaves namespaces and user, until SIGTERM
  *	capture_target api          a mark, an event before it and one behind it, kymo_snapshot()
@@ -44,6 +45,18 @@ static int children(long count)
 		}
 		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
 			return 1;
+	}
+	return 0;
+}
+
+static int fill(long count)
+{
+	uint64_t random = 1;
+	for (long i = 0; i < count; i++) {
+		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		KYMO_INSTANT("target", "fill", "random", random);
+		if (i % 1000 == 0)
+			pause_ms(1);
 	}
 	return 0;
 }
@@ -182,6 +195,8 @@ int main(int argc, char **argv)
 	const long count = argc > 2 ? atol(argv[2]) : 1;
 	if (strcmp(what, "children") == 0)
 		return children(count);
+	if (strcmp(what, "fill") == 0)
+		return fill(count);
 	if (strcmp(what, "threads") == 0)
 		return threads(count);
 	if (strcmp(what, "leave") == 0)

@@ -85,6 +85,16 @@ static void a_table_has_no_more_rows_than_ids(void **state)
 
 /* ---- tracks ---- */
 
+static void tables_do_not_grow_after_a_failure(void **state)
+{
+	(void)state;
+	trace->error = -12;
+	ky_put_lost(trace, 5, KY_NONE, KY_NONE, 1, KY_LOSS_RING);
+	assert_int_equal(trace->losses.rows.count, 0);
+	assert_int_equal(trace->losses.rows.room, 0);
+	assert_int_equal(ky_trace_finish(trace, NULL, NULL), -12);
+}
+
 static void equal_specs_are_one_track(void **state)
 {
 	(void)state;
@@ -423,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_grow_together),
 		cmocka_unit_test(a_table_has_no_more_rows_than_ids),
+		TEST(tables_do_not_grow_after_a_failure),
 		TEST(equal_specs_are_one_track),
 		TEST(tracks_know_their_owners),
 		TEST(arguments_keep_types_and_order),

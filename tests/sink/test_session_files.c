@@ -68,6 +68,26 @@ static void record_in_open_spans(void)
 	MUST(kymo_session_stop(&session) == 0);
 }
 
+static void fill_one_part(void)
+{
+	struct kymo_session *session = start(
+		(struct kymo_options){.path = "part.${rotation}.json", .max_bytes = PART_BYTES});
+	struct kymo_stats stats = {.size = sizeof(stats)};
+	while (stats.bytes < PART_BYTES) {
+		record_events(1);
+		MUST(kymo_session_flush(session) == 0);
+		MUST(kymo_session_stats(session, &stats) == 0);
+	}
+	MUST(kymo_session_stop(&session) == 0);
+}
+
+static void the_last_part_is_not_empty(void **state)
+{
+	(void)state;
+	child_expect(fill_one_part);
+	assert_int_equal(folder_files(), 1);
+}
+
 /* Each event once; the spans, which are open all along, in every part. */
 static void check_part(const struct json_trace *trace, bool last, unsigned seen[EVENTS])
 {
@@ -357,12 +377,15 @@ static void fill_the_disk(void)
 	MUST(kymo_session_flush(session) == -ENOSPC);
 	MUST(kymo_session_error(session) == -ENOSPC);
 	MUST(strcmp(kymo_strerror(-ENOSPC), "No space left on device") == 0);
+	struct kymo_stats stats = {.size = sizeof(stats)};
+	MUST(kymo_session_stats(session, &stats) == 0);
 	MUST(kymo_session_stop(&session) == -ENOSPC);
 	MUST(kymo_session_stop(&other) == 0);
 	struct json_trace trace;
 	json_trace_read(&trace, "disk/out.json");
 	const size_t count = json_trace_count(&trace, 'i', "event");
 	MUST(trace.bytes > 100000 && count > 500 && count < EVENTS);
+	MUST(stats.events <= count);
 	for (size_t i = 0; i < count; i++)
 		MUST(json_trace_arg(json_trace_find(&trace, 'i', "event", i + 2), "i") >= (int)i);
 	json_trace_free(&trace);
@@ -414,6 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(parts_stand_alone_and_hold_everything_once),
+		TEST(the_last_part_is_not_empty),
 		TEST(compressed_parts_count_what_is_on_disk),
 		TEST(without_a_place_for_parts_the_session_stops_at_the_limit),
 		TEST(a_name_in_use_and_one_with_the_pid_are_told_apart),

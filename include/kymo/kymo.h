@@ -175,8 +175,12 @@
 extern "C" {
 #endif
 
-/* Exported by libkymo. */
+/* Exported by libkymo. With -DKYMO_PRIVATE a plugin that has a copy of its own exports nothing of it. */
+#ifdef KYMO_PRIVATE
+#define KYMO_API __attribute__((__visibility__("hidden")))
+#else
 #define KYMO_API __attribute__((__visibility__("default")))
+#endif
 /* The same, but inline in programs that are built without libkymo. */
 #if defined(KYMO_DISABLE) || defined(KYMO_EMBEDDED)
 #define KYMO_I_API static inline __attribute__((__unused__))

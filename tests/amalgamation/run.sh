@@ -46,6 +46,13 @@ for pair in $compilers; do
 		echo "$cc: private names are exported"
 		exit 1
 	fi
+	# A plugin's own copy exports nothing at all.
+	printf '#include "kymo.h"\nint plugin(void);\nint plugin(void) { KYMO_SCOPE("a", "b"); return 0; }\n' > plugin.c
+	$cc -DKYMO_PRIVATE -shared -fPIC -o plugin.so plugin.c kymo.c -pthread -ldl
+	if nm -D --defined-only plugin.so | grep -v ' plugin$'; then
+		echo "$cc: a private copy exports names"
+		exit 1
+	fi
 	$cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only macros.c
 	$cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror -x c++ -fsyntax-only macros.c
 	$cc -std=c11 -Wall -Wextra -Werror -o program consumer.c kymo.o -pthread -ldl

@@ -162,6 +162,11 @@ static void two_threads_one_plugin(void)
 	two_threads(0);
 }
 
+static void two_threads_two_plugins(void)
+{
+	two_threads(1);
+}
+
 static void complain_once(void)
 {
 	make_copies(6);
@@ -227,6 +232,9 @@ static void copies_come_and_go_in_two_threads(void **state)
 	(void)state;
 	run("two_threads_one_plugin", "KYMO_TRACE=out.json");
 	expect_all(2 * ROUNDS * EACH);
+	assert_int_equal(unlink("out.json"), 0);
+	run("two_threads_two_plugins", "KYMO_TRACE=out.json");
+	expect_all(2 * ROUNDS * EACH);
 }
 
 /* A .kymo has one end: what comes later is in a file with a number. */
@@ -262,6 +270,7 @@ int main(int argc, char **argv)
 		{"load_again_and_again", load_again_and_again},
 		{"outlive_the_first", outlive_the_first},
 		{"two_threads_one_plugin", two_threads_one_plugin},
+		{"two_threads_two_plugins", two_threads_two_plugins},
 		{"complain_once", complain_once},
 		{NULL, NULL},
 	};

@@ -9,6 +9,7 @@
 #include "cli/doctor.h"
 
 #include "base/array.h"
+#include "base/file.h"
 
 #include "functrace/functions.h"
 #include "functrace/functrace.h"
@@ -135,11 +136,28 @@ static bool is_this_cpu(void)
 #endif
 }
 
+/* Write why only the start of each call would be recorded, or "every call". */
+static void put_calls(const struct modules *modules, char *text, size_t room)
+{
+	snprintf(text, room, "every call");
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct ky_functions *functions = modules->items[i].functions;
+		const char *why = ky_functions_why_entry_only(functions);
+		if (!why)
+			continue;
+		snprintf(text, room, "the start of every call (%s: %s)",
+			 ky_file_name(functions->path), why);
+		return;
+	}
+}
+
 /* Choose the engine as functrace does when the program runs; facts known only then may change it. */
 static void choose_engine(struct modules *modules)
 {
 	char no_pt[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char calls[192];
 	struct ky_check ptrace = {0};
+	put_calls(modules, calls, sizeof(calls));
 	ky_check_ptrace(&ptrace);
 	char *why = modules->engine_why;
 	const size_t room = sizeof(modules->engine_why);
@@ -154,10 +172,10 @@ static void choose_engine(struct modules *modules)
 						       : "no function can be patched");
 	} else if (ky_functions_are_ready(modules->items[0].functions)) {
 		modules->engine = KY_FUNCTRACE_NOPS;
-		snprintf(why, room, "it was compiled for it; Intel PT: %.400s", no_pt);
+		snprintf(why, room, "it was compiled for it; %s; Intel PT: %.250s", calls, no_pt);
 	} else {
 		modules->engine = KY_FUNCTRACE_PATCH;
-		snprintf(why, room, "every call; Intel PT: %.400s", no_pt);
+		snprintf(why, room, "%s; Intel PT: %.250s", calls, no_pt);
 	}
 }
 

@@ -92,8 +92,12 @@ struct ky_functions {
 	/* where it looks up those of other files */
 	struct ky_cyg_slot cyg_slots[KY_CYG_SLOTS_MAX];
 	uint32_t cyg_slots_count;
-	bool calls_cyg;  /* it was compiled with -finstrument-functions */
-	bool throws;     /* it has .gcc_except_table */
+	bool calls_cyg;       /* it was compiled with -finstrument-functions */
+	bool throws;          /* it has .gcc_except_table */
+	bool shares_unwinder; /* it uses the unwinder of another file */
+	bool other_unwinder;  /* it has one that is not libgcc's: LLVM's, or libunwind */
+	/* its personality, which unwinders call for each frame, compares addresses of frames (LuaJIT) */
+	bool compares_frames;
 	bool is_static;  /* no loader */
 	bool makes_code; /* it has a JIT: callers may be outside of all files, and read stacks */
 	void *private_data;
@@ -120,6 +124,11 @@ uint32_t ky_functions_shared_clear(void);
 bool ky_functions_are_ready(const struct ky_functions *functions);
 /* Return the function that contains the address; NULL: none. */
 const struct ky_function *ky_functions_over(const struct ky_functions *functions, uint64_t address);
+/*
+ * Return why returns must not be hooked in a process that has this file, because exceptions may not find their way
+ * through the hooks: its unwinder is not libgcc's for certain, or looks closer than others. NULL: they may.
+ */
+const char *ky_functions_why_entry_only(const struct ky_functions *functions);
 /* Report whether it belongs to an unwinder, by its name. */
 bool ky_function_unwinds(const struct ky_function *function);
 /* Return the code at an address, and how many bytes of it follow in the file; NULL: none. */

@@ -191,6 +191,19 @@ bool ky_function_unwinds(const struct ky_function *function)
 	return is_among(function->linked, unwinders, sizeof(unwinders) / sizeof(unwinders[0]));
 }
 
+const char *ky_functions_why_entry_only(const struct ky_functions *functions)
+{
+	if (functions->other_unwinder)
+		return "its unwinder is not libgcc's";
+	if (functions->compares_frames)
+		return "it compares addresses of frames when it unwinds";
+	if (!functions->throws || functions->find_fde)
+		return NULL;
+	if (functions->is_static)
+		return "it is static and stripped, and its unwinder was not found";
+	return functions->shares_unwinder ? NULL : "it has an unwinder of its own without a name";
+}
+
 /* Report whether the last part of a path begins with one of them. */
 static bool begins_like(const char *path, const char *const *beginnings, size_t count)
 {

@@ -105,6 +105,28 @@ static void take_place(struct ky_functions *out, const GElf_Sym *symbol, const c
 	}
 }
 
+static bool begins(const char *name, const char *beginning)
+{
+	return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+/* Take what a symbol tells of the unwinder that the file uses. */
+static void take_unwinder(struct ky_functions *out, const GElf_Sym *symbol, const char *name)
+{
+	if (!name)
+		return;
+	if (symbol->st_shndx == SHN_UNDEF) {
+		out->shares_unwinder |= begins(name, "_Unwind_") || strstr(name, "_personality_v");
+		out->compares_frames |= begins(name, "_Unwind_GetCFA");
+		return;
+	}
+	out->other_unwinder |=
+		begins(name, "__unw_") || begins(name, "_Ux86_64_") || begins(name, "_ULx86_64_");
+	out->compares_frames |= begins(name, "lj_err_unwind") || begins(name, "lj_vm_unwind");
+	/* The C library loads libgcc's when it needs one. */
+	out->shares_unwinder |= begins(name, "__libc_start_main");
+}
+
 static bool each_symbol(struct ky_functions_reading *reading, Elf *elf, uint32_t type,
 			bool functions)
 {
@@ -118,6 +140,7 @@ static bool each_symbol(struct ky_functions_reading *reading, Elf *elf, uint32_t
 			break;
 		const char *name = elf_strptr(elf, head.sh_link, symbol.st_name);
 		take_place(reading->out, &symbol, name);
+		take_unwinder(reading->out, &symbol, name);
 		if (functions)
 			take_symbol(reading, &symbol, name);
 	}

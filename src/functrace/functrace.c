@@ -86,6 +86,8 @@ static void add_facts(struct ky_patch_facts *sum, const struct ky_patch_facts *f
 	sum->patched += facts->patched;
 	for (int why = 0; why < KY_WHY_COUNT; why++)
 		sum->left_out[why] += facts->left_out[why];
+	if (!sum->entry_only[0])
+		memcpy(sum->entry_only, facts->entry_only, sizeof(sum->entry_only));
 	sum->hot += facts->hot;
 	sum->calls += facts->calls;
 	sum->analysed_ns += facts->analysed_ns;

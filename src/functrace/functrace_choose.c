@@ -86,14 +86,15 @@ static void put_coverage(const struct ky_functrace *functrace, pid_t pid, char *
 	if (others)
 		snprintf(libraries, sizeof(libraries), " and %u librar%s", others,
 			 others == 1 ? "y" : "ies");
-	snprintf(text, room, "%s of %s functions of %s%s",
+	snprintf(text, room, "%s of %s functions of %s%s%s%s",
 		 with_commas(patched, facts.patch.patched),
-		 with_commas(functions, facts.patch.functions), name, libraries);
+		 with_commas(functions, facts.patch.functions), name, libraries,
+		 facts.patch.entry_only[0] ? "; " : "", facts.patch.entry_only);
 }
 
 static void note_engine(struct ky_functrace *functrace, pid_t pid, const char *reasons)
 {
-	char what[256] = "";
+	char what[384] = "";
 	switch (functrace->engine) {
 	case KY_FUNCTRACE_NOPS:
 	case KY_FUNCTRACE_PATCH:

@@ -16,6 +16,7 @@
 #include <kymo/kymo.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,20 +123,22 @@ static int choose(struct ky_patch *patch, struct ky_patch_module *module)
 	return 0;
 }
 
-/* Return why returns cannot be seen in this process; NULL: they can. */
-static const char *why_entry_only(const struct ky_patch *patch)
+/* Return why returns cannot be seen in this process, and of which module it is; NULL: they can. */
+static const char *why_entry_only(const struct ky_patch *patch, const char **name)
 {
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
 		const struct ky_patch_module *module = &patch->modules[i];
 		if (!module->functions)
 			continue;
+		*name = module->name;
 		if (strncmp(module->name, "_greenlet", 9) == 0)
 			return "greenlets copy stacks";
 		const struct ky_function *helper = &module->helpers[HELPER_FIND_FDE];
 		if (helper->address && !helper->prologue)
 			return "its unwinder cannot be patched";
-		if (module->functions->is_static && module->functions->throws && !helper->address)
-			return "it is static and stripped, and its unwinder was not found";
+		const char *why = ky_functions_why_entry_only(module->functions);
+		if (why)
+			return why;
 	}
 	return NULL;
 }
@@ -150,10 +153,13 @@ int ky_patch_plan_choose(struct ky_patch *patch)
 		if (error)
 			return error;
 	}
-	const char *why = patch->entry_only ? NULL : why_entry_only(patch);
+	const char *name = NULL;
+	const char *why = patch->entry_only ? NULL : why_entry_only(patch, &name);
 	if (why) {
 		patch->entry_only = true;
-		ky_patch_note(patch, "only the start of each call is recorded: %s", why);
+		snprintf(patch->facts.entry_only, sizeof(patch->facts.entry_only),
+			 "only the start of each call is recorded: %s: %s", name, why);
+		ky_patch_note(patch, "%s", patch->facts.entry_only);
 	}
 	return 0;
 }

@@ -279,6 +279,8 @@ static int plan_and_set(struct ky_patch *patch, bool resume,
 		error = set_jumps(patch, &edits);
 		if (error)
 			undo_now(patch, &edits);
+		else
+			ky_patch_plan_switched(patch, &edits);
 		if (resume)
 			ky_agent_memory_resume(patch);
 		ky_patch_go(patch);

@@ -128,6 +128,7 @@ struct ky_patch {
 	bool gone;       /* the process has ended or runs another program */
 	bool left;       /* kymo has reported that the program turned the counter off */
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
+	bool switches;   /* returns are hooked, and must not be any more */
 
 	struct ky_patch_module *modules;
 	uint32_t modules_count, modules_room;
@@ -219,6 +220,9 @@ int ky_patch_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
  * -errno.
  */
 int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *edits);
+
+/* After the edits were written: forget the entries that hooked returns, where others took their places. */
+void ky_patch_plan_switched(struct ky_patch *patch, const struct ky_patch_edits *edits);
 
 /* Return the address where a thread at rip, inside the bytes that an entry overwrites, can go on; 0: nowhere. */
 uint64_t ky_patch_plan_moved(const struct ky_patch *patch, uint32_t entry, uint64_t rip);

@@ -157,6 +157,8 @@ int ky_patch_plan_choose(struct ky_patch *patch)
 	const char *why = patch->entry_only ? NULL : why_entry_only(patch, &name);
 	if (why) {
 		patch->entry_only = true;
+		/* A library brought it: functions that have hooks already get stubs without. */
+		patch->switches = patch->home.on;
 		snprintf(patch->facts.entry_only, sizeof(patch->facts.entry_only),
 			 "only the start of each call is recorded: %s: %s", name, why);
 		ky_patch_note(patch, "%s", patch->facts.entry_only);
@@ -178,7 +180,7 @@ void ky_patch_plan_rooms(struct ky_patch *patch)
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
 		struct ky_patch_module *module = &patch->modules[i];
 		uint64_t bytes = HELPERS * KY_STUB_MAX;
-		if (!module->functions || module->planned)
+		if (!module->functions || (module->planned && !patch->switches))
 			continue;
 		for (uint32_t j = 0; j < module->wants_count; j++) {
 			const struct ky_function *function =
@@ -399,6 +401,20 @@ static int write_regions(struct planning *planning)
 
 /* ---- entries ---- */
 
+/* Return the entry whose jump, to a stub that hooks returns, is set at an address; UINT32_MAX: none. */
+static uint32_t hooking_entry(const struct ky_patch *patch, uint64_t address)
+{
+	static const uint32_t forms[] = {KY_STUB_CALL, KY_STUB_CALL | KY_PATCH_FORM_CHECKS};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct ky_hash_probe probe = ky_patch_table_probe(patch, address, forms[i]);
+		for (uint32_t entry;
+		     (entry = ky_patch_table_next(patch, &probe, address, forms[i])) != UINT32_MAX;)
+			if (patch->table[entry].set && patch->spots[entry].wanted)
+				return entry;
+	}
+	return UINT32_MAX;
+}
+
 static int add_edit(struct planning *planning, uint32_t entry, const struct ky_function *function,
 		    const uint8_t *code)
 {
@@ -415,6 +431,10 @@ static int add_edit(struct planning *planning, uint32_t entry, const struct ky_f
 		return -ENOMEM;
 	edit->prologue = edit->checked = function->prologue;
 	memcpy(edit->expect, code, function->prologue);
+	const uint32_t hooking =
+		planning->patch->switches ? hooking_entry(planning->patch, e->address) : UINT32_MAX;
+	if (hooking != UINT32_MAX)
+		memcpy(edit->expect, planning->patch->table[hooking].after, KY_JUMP_BYTES);
 	return 0;
 }
 
@@ -549,7 +569,8 @@ static int plan_helpers(struct planning *planning, uint32_t index)
 	return error;
 }
 
-static int plan_module(struct planning *planning, uint32_t index)
+/* Plan the functions that are wanted; of a module that was planned before, those whose returns are hooked. */
+static int plan_wants(struct planning *planning, uint32_t index)
 {
 	struct ky_patch *patch = planning->patch;
 	struct ky_patch_module *module = &patch->modules[index];
@@ -559,6 +580,9 @@ static int plan_module(struct planning *planning, uint32_t index)
 		const struct ky_function *function =
 			&module->functions->functions[module->wants[i]];
 		uint32_t sites[2] = {0, 0};
+		if (module->planned && hooking_entry(patch, function->address + function->at +
+								    module->bias) == UINT32_MAX)
+			continue;
 		sites[0] = site_of(patch, module, function,
 				   form == KY_STUB_ENTRY ? KYMO_KIND_INSTANT : KYMO_KIND_BEGIN);
 		if (form & KY_PATCH_FORM_CHECKS)
@@ -568,9 +592,15 @@ static int plan_module(struct planning *planning, uint32_t index)
 		else
 			planning->full++;
 	}
+	return error;
+}
+
+static int plan_module(struct planning *planning, uint32_t index)
+{
+	int error = plan_wants(planning, index);
 	if (!error)
 		error = plan_helpers(planning, index);
-	module->planned = !error;
+	planning->patch->modules[index].planned = !error;
 	return error;
 }
 
@@ -579,14 +609,17 @@ static int plan_all(struct planning *planning)
 	struct ky_patch *patch = planning->patch;
 	uint64_t wants = patch->table_count;
 	for (uint32_t i = 0; i < patch->modules_count; i++)
-		if (patch->modules[i].functions && !patch->modules[i].planned)
+		if (patch->modules[i].functions && (!patch->modules[i].planned || patch->switches))
 			wants += patch->modules[i].wants_count + HELPERS + KY_CYG_SLOTS_MAX +
 				 ky_patch_instrumented_count(patch, &patch->modules[i]);
 	int error =
 		wants < UINT32_MAX / 2 ? ky_patch_table_reserve(patch, (uint32_t)wants) : -E2BIG;
-	for (uint32_t i = 0; !error && i < patch->modules_count; i++)
+	for (uint32_t i = 0; !error && i < patch->modules_count; i++) {
 		if (patch->modules[i].functions && !patch->modules[i].planned)
 			error = plan_module(planning, i);
+		else if (patch->modules[i].functions && patch->switches)
+			error = plan_wants(planning, i);
+	}
 	if (!error)
 		error = ky_patch_instrumented_plan(patch, planning->edits);
 	if (!error)
@@ -632,4 +665,18 @@ int ky_patch_plan_settle(struct ky_patch *patch, const struct ky_patch_edits *ed
 			      "%u functions are not traced: their code differs from their file",
 			      others);
 	return ky_patch_table_write(patch);
+}
+
+void ky_patch_plan_switched(struct ky_patch *patch, const struct ky_patch_edits *edits)
+{
+	for (uint32_t i = 0; patch->switches && i < edits->count; i++) {
+		const uint32_t hooking = edits->items[i].good
+						 ? hooking_entry(patch, edits->items[i].address)
+						 : UINT32_MAX;
+		if (hooking == UINT32_MAX)
+			continue;
+		patch->spots[hooking].wanted = false;
+		ky_patch_table_set(patch, hooking, false);
+	}
+	patch->switches = false;
 }

@@ -37,7 +37,142 @@ def libraries_in_turn(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (libraries_in_turn,)
+THROWS = """#include <cstdio>
+#include <stdexcept>
+#include <string>
+__attribute__((noinline)) int deep(int n)
+{
+	if (!n)
+		throw std::runtime_error("bottom");
+	std::string text(n, 'x');
+	return deep(n - 1) + (int)text.size();
+}
+int main()
+{
+	int caught = 0;
+	for (int i = 0; i < 50; i++) {
+		try {
+			caught += deep(i % 10);
+		} catch (const std::exception &e) {
+			caught += e.what()[0];
+		}
+	}
+	std::printf("%d\\n", caught);
+}
+"""
+# A program whose function is called, and unwound, by a library that is loaded after the function was called.
+HOST = """#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+__attribute__((noinline)) int through(int (*call)(int), int n)
+{
+	int result = call(n);
+	__asm__ volatile("" : "+r"(result));
+	return result;
+}
+static int same(int n)
+{
+	return n;
+}
+int main(int count, char **words)
+{
+	int (*run)(int (*)(int (*)(int), int));
+	int sum = 0;
+	for (int i = 0; i < 10; i++)
+		sum += through(same, i);
+	void *library = count == 2 ? dlopen(words[1], RTLD_NOW) : NULL;
+	void *symbol = library ? dlsym(library, "run") : NULL;
+	if (!symbol)
+		return 1;
+	memcpy(&run, &symbol, sizeof(run));
+	for (int i = 0; i < 10; i++)
+		sum += run(through);
+	printf("%d\\n", sum);
+	return 0;
+}
+"""
+GUEST = """#include <stdexcept>
+static int thrower(int n)
+{
+	if (n > 3)
+		throw std::runtime_error("much");
+	return n;
+}
+extern "C" int run(int (*through)(int (*)(int), int))
+{
+	int sum = 0;
+	for (int i = 0; i < 8; i++) {
+		try {
+			sum += through(thrower, i);
+		} catch (const std::exception &) {
+			sum += 100;
+		}
+	}
+	return sum;
+}
+"""
+STATIC = ("-static-libgcc", "-static-libstdc++", "-s")
+
+
+def written(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def check_reason(folder, words, reason):
+    """The summary has the reason why returns are not hooked, and doctor has it."""
+    done = traced.kymo("run", "--functions", "--engine", "patch", "-o", f"{folder}/why.kymo", "--", *words)
+    traced.check("the reason in the summary", reason in done.stderr.split("kymo: ")[-1], done.stderr)
+    done = traced.kymo("doctor", words[0])
+    traced.check("the reason in doctor", reason in done.stdout, done.stdout[:1000])
+
+
+def other_unwinders(folder):
+    """Exceptions that are not libgcc's, or a libgcc's that cannot be found, arrive."""
+    source, ran = written(f"{folder}/throws.cc", THROWS), 0
+    for name, reason, words in (("llvm", "its unwinder is not libgcc's", ("clang++", "-stdlib=libc++")),
+                                ("llvm-static", "", ("clang++", "-stdlib=libc++", "-static", "-lc++", "-lc++abi")),
+                                ("gcc-static-stripped", "an unwinder of its own", ("g++", *STATIC)),
+                                ("gcc-static", "", ("g++", *STATIC[:2]))):
+        program = f"{folder}/{name}"
+        if not compiled(program, words[0], "-O1", source, *words[1:]) or traced.bare([program]).returncode:
+            print(f"  {name}: cannot be built here")
+            continue
+        path = traced.same_as_bare(folder, [program], "--engine", "patch", some=False)
+        if "-s" not in words:
+            seen = traced.number(path, "select count(*) from slice where name like 'deep%'")
+            traced.check(f"{name}: calls", seen == 275, seen)
+        # Some systems have libc++ with libgcc's unwinder.
+        if "-s" in words or "libunwind" in traced.bare(["ldd", program]).stdout.decode():
+            check_reason(folder, [program], reason)
+        ran += 1
+    return None if ran else "no compiler here"
+
+
+def unwinder_that_is_loaded_later(folder):
+    """A library brings an unwinder that cannot be found: functions that were hooked before are hooked no more."""
+    host, guest = written(f"{folder}/host.c", HOST), written(f"{folder}/guest.cc", GUEST)
+    if not compiled(f"{folder}/host", "gcc", "-O1", "-fexceptions", host, "-ldl") or \
+            not compiled(f"{folder}/guest.so", "g++", "-O1", "-shared", "-fPIC", *STATIC, guest):
+        return "no compiler here"
+    path = traced.same_as_bare(folder, [f"{folder}/host", f"{folder}/guest.so"], "--engine", "patch")
+    whole, all_of_them = traced.query(path, "select sum(dur > 0), count(*) from slice where name = 'through'")[0]
+    traced.check("all calls", all_of_them == "90", all_of_them)
+    traced.check("those before it were hooked", whole == "10", whole)
+    return None
+
+
+def luajit(folder):
+    """Its personality compares addresses of frames."""
+    if not shutil.which("luajit"):
+        return "no luajit here"
+    words = ["luajit", "-e", "for i = 1, 100 do print(pcall(error, i)) end"]
+    traced.same_as_bare(folder, words, "--engine", "patch", some=False)
+    return None
+
+
+SCENARIOS = (libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

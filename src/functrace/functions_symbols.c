@@ -110,7 +110,7 @@ static bool begins(const char *name, const char *beginning)
 	return strncmp(name, beginning, strlen(beginning)) == 0;
 }
 
-/* Take what a symbol tells of the unwinder that the file uses. */
+/* Take what a symbol shows about the unwinder that the file uses. */
 static void take_unwinder(struct ky_functions *out, const GElf_Sym *symbol, const char *name)
 {
 	if (!name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_hostile.c: processes that want kymo to do harm. They put another file in the place of the memory that kymo made
- * in them, or have a mapping with the name of kymo's that nobody but them has made.
+ * in them, or have a mapping with the name of kymo's that they made themselves.
  */
 #include "functrace/patch_parts.h"
 

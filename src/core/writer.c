@@ -439,9 +439,11 @@ int ky_writer_prepare_thread(struct ky_drum *drum, bool strict)
 	return good ? 0 : -EAGAIN;
 }
 
+/* Not in a child that goes on with an event of its parent, in whose memory the counter is: the parent counts it. */
 static void lose(uint64_t *counter)
 {
-	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+	if (ky_drum_peek())
+		__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 /*

@@ -72,7 +72,7 @@ static void choose_torment(struct round *r, uint32_t *random)
 	t->signals = random_below(random, 3) != 0;
 	t->jumps = t->signals && random_below(random, 2);
 	t->nested = t->signals && !t->jumps && random_below(random, 2);
-	t->handler_forks = false;
+	t->handler_forks = t->signals && !t->nested && random_below(random, 3) == 0;
 	t->forks = random_below(random, 2);
 	t->plugin = random_below(random, 2) ? getenv("KYMO_TARGET_STRESS_PLUGIN") : NULL;
 	t->subscriber = random_below(random, 2);

@@ -246,6 +246,7 @@ static void *run_worker(void *context)
 	sigset_t all;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	end_forked_child(); /* the last signal may have come after the last event */
 	atomic_fetch_add(&ledger->recorded, w->next + w->handler_next);
 	return NULL;
 }

@@ -34,6 +34,7 @@
 #define KYMO_TRACE_EVENT_H
 
 #include <kymo/kymo.h>
+#include <time.h>
 
 /* What an instant concerns. */
 #define TRACE_EVENT_SCOPE_GLOBAL (0u << 3)
@@ -47,6 +48,7 @@
 #define TRACE_EVENT_FLAG_NONE 0u
 #define TRACE_EVENT_FLAG_COPY (1u << 0)
 #define TRACE_EVENT_FLAG_HAS_ID (1u << 1)
+#define TRACE_EVENT_FLAG_MANGLE_ID (1u << 2)
 #define TRACE_EVENT_FLAG_SCOPE_OFFSET (1u << 3)
 #define TRACE_EVENT_FLAG_SCOPE_EXTRA (1u << 4)
 #define TRACE_EVENT_FLAG_EXPLICIT_TIMESTAMP (1u << 5)
@@ -60,6 +62,42 @@
 #define TRACE_EVENT_FLAG_HAS_GLOBAL_ID (1u << 13)
 #define TRACE_EVENT_FLAG_JAVA_STRING_LITERALS (1u << 16)
 #define TRACE_EVENT_FLAG_SCOPE_MASK (TRACE_EVENT_FLAG_SCOPE_OFFSET | TRACE_EVENT_FLAG_SCOPE_EXTRA)
+
+/* The phases and types of values in Chromium's files, for programs that pass them on. */
+#define TRACE_EVENT_PHASE_BEGIN ('B')
+#define TRACE_EVENT_PHASE_END ('E')
+#define TRACE_EVENT_PHASE_COMPLETE ('X')
+#define TRACE_EVENT_PHASE_INSTANT ('I')
+#define TRACE_EVENT_PHASE_ASYNC_BEGIN ('S')
+#define TRACE_EVENT_PHASE_ASYNC_STEP_INTO ('T')
+#define TRACE_EVENT_PHASE_ASYNC_STEP_PAST ('p')
+#define TRACE_EVENT_PHASE_ASYNC_END ('F')
+#define TRACE_EVENT_PHASE_NESTABLE_ASYNC_BEGIN ('b')
+#define TRACE_EVENT_PHASE_NESTABLE_ASYNC_END ('e')
+#define TRACE_EVENT_PHASE_NESTABLE_ASYNC_INSTANT ('n')
+#define TRACE_EVENT_PHASE_FLOW_BEGIN ('s')
+#define TRACE_EVENT_PHASE_FLOW_STEP ('t')
+#define TRACE_EVENT_PHASE_FLOW_END ('f')
+#define TRACE_EVENT_PHASE_METADATA ('M')
+#define TRACE_EVENT_PHASE_COUNTER ('C')
+#define TRACE_EVENT_PHASE_SAMPLE ('P')
+#define TRACE_EVENT_PHASE_CREATE_OBJECT ('N')
+#define TRACE_EVENT_PHASE_SNAPSHOT_OBJECT ('O')
+#define TRACE_EVENT_PHASE_DELETE_OBJECT ('D')
+#define TRACE_EVENT_PHASE_MEMORY_DUMP ('v')
+#define TRACE_EVENT_PHASE_MARK ('R')
+#define TRACE_EVENT_PHASE_CLOCK_SYNC ('c')
+#define TRACE_EVENT_PHASE_ENTER_CONTEXT ('(')
+#define TRACE_EVENT_PHASE_LEAVE_CONTEXT (')')
+#define TRACE_EVENT_PHASE_LINK_IDS ('=')
+#define TRACE_VALUE_TYPE_BOOL ((unsigned char)1)
+#define TRACE_VALUE_TYPE_UINT ((unsigned char)2)
+#define TRACE_VALUE_TYPE_INT ((unsigned char)3)
+#define TRACE_VALUE_TYPE_DOUBLE ((unsigned char)4)
+#define TRACE_VALUE_TYPE_POINTER ((unsigned char)5)
+#define TRACE_VALUE_TYPE_STRING ((unsigned char)6)
+#define TRACE_VALUE_TYPE_COPY_STRING ((unsigned char)7)
+#define TRACE_VALUE_TYPE_CONVERTABLE ((unsigned char)8)
 
 /* A category that is off unless asked for by this whole name. */
 #define TRACE_DISABLED_BY_DEFAULT(name) "disabled-by-default-" name
@@ -88,6 +126,16 @@
 #define TRACE_EVENT0_ALWAYS(...) KYMO_I_TE_SPAN(__VA_ARGS__)
 #define TRACE_EVENT1_ALWAYS(...) KYMO_I_TE_SPAN(__VA_ARGS__)
 #define TRACE_EVENT2_ALWAYS(...) KYMO_I_TE_SPAN(__VA_ARGS__)
+
+/* The same with fewer costs elsewhere; a task that runs, with the place that posted it. */
+#define TRACE_EVENT_BINARY_EFFICIENT0(...) KYMO_I_TE_SPAN(__VA_ARGS__)
+#define TRACE_TASK_EXECUTION(name, task)                                                           \
+	KYMO_I_TE_SPAN("toplevel", name, "src_file", (task).posted_from.file_name(), "src_func",   \
+		       (task).posted_from.function_name())
+/* isolate, cat, name: V8's; what it counts beside is not counted. */
+#define TRACE_EVENT_CALL_STATS_SCOPED(isolate, cat, name)                                          \
+	(void)sizeof(isolate);                                                                     \
+	KYMO_I_TE_SPAN(cat, name)
 
 /* cat, name, id, TRACE_EVENT_FLAG_FLOW_, pairs: the same where an arrow begins, ends or passes */
 #define TRACE_EVENT_WITH_FLOW0(...) KYMO_I_TE_FLOW_SPAN(__VA_ARGS__)
@@ -334,6 +382,15 @@
 #define TRACE_EVENT_CATEGORY_ENABLED(cat) (KYMO_I_TE_ENABLED(cat) ? 1 : 0)
 /* Register the category, so that lists of categories have it. */
 #define TRACE_EVENT_WARMUP_CATEGORY(cat) ((void)KYMO_I_TE_ENABLED(cat))
+
+/* A pointer to a byte that is not 0 while the category is on; valid until the process forks. */
+#define TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED(cat) KYMO_I_TE_FLAG(cat)
+#define TRACE_EVENT_API_ATOMIC_WORD intptr_t
+#define TRACE_EVENT_API_ATOMIC_LOAD(word) KYMO_I_LOAD(&(word))
+#define TRACE_EVENT_API_ATOMIC_STORE(word, value) KYMO_I_STORE(&(word), value)
+/* Times as the WITH_TIMESTAMP forms take them, and of the calendar; where time.h has clock_gettime(). */
+#define TRACE_TIME_TICKS_NOW() kymo_i_te_now(CLOCK_MONOTONIC)
+#define TRACE_TIME_NOW() kymo_i_te_now(CLOCK_REALTIME)
 
 /* Store 1 in *ret if "__metadata" was switched on since this line last ran, else 0. */
 #define TRACE_EVENT_IS_NEW_TRACE(ret) KYMO_I_TE_IS_NEW(ret)

@@ -22,6 +22,15 @@
 	X(unsigned char) X(unsigned short) X(unsigned int) X(unsigned long) X(unsigned long long)
 #define KYMO_I_TE_INTEGERS(X) KYMO_I_TE_SIGNED(X) KYMO_I_TE_UNSIGNED(X)
 
+#ifdef CLOCK_MONOTONIC
+KYMO_I_INLINE int64_t kymo_i_te_now(clockid_t ky_clock)
+{
+	struct timespec ky_now;
+	clock_gettime(ky_clock, &ky_now);
+	return (int64_t)ky_now.tv_sec * 1000000 + ky_now.tv_nsec / 1000;
+}
+#endif
+
 #ifndef KYMO_DISABLE
 
 #ifdef __cplusplus
@@ -486,6 +495,14 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 		 KYMO_I_MAYBE_ON(kymo_i_site) && KYMO_I_TE_READY(kymo_i_site, cat, 0);             \
 	 }))
 
+#define KYMO_I_TE_FLAG(cat)                                                                        \
+	(__extension__({                                                                           \
+		KYMO_I_TE_SITE(kymo_i_site, KYMO_KIND_NONE, 0, 0, cat, "", 0);                     \
+		if (KYMO_I_MAYBE_ON(kymo_i_site))                                                  \
+			(void)KYMO_I_TE_READY(kymo_i_site, cat, 0);                                \
+		KYMO_I_LOAD(&kymo_i_site.ky_enabled);                                              \
+	}))
+
 /* The flow event that the flags ask for. */
 #define KYMO_I_TE_FLOW(cat, id, flow)                                                              \
 	do {                                                                                       \
@@ -530,6 +547,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 #define KYMO_I_TE_SCOPE(cat, name, ...) KYMO_I_TE_POINT(0, 0, 0, cat, name, 0, 0, 0, __VA_ARGS__)
 #define KYMO_I_TE_FLOW(cat, id, flow) KYMO_I_TE_POINT(0, 0, 0, cat, "", 0, 0, id, flow)
 #define KYMO_I_TE_ENABLED(cat) 0
+#define KYMO_I_TE_FLAG(cat) ((const unsigned char *)"")
 #define KYMO_I_TE_IS_NEW(ret) ((void)(*(ret) = 0))
 
 #endif /* KYMO_DISABLE */

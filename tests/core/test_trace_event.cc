@@ -307,9 +307,64 @@ void an_id_of_several_numbers_depends_on_each(void **)
 	assert_true(id_of("composite") != id_of("composite turned"));
 }
 
+/* As base::PendingTask has it. */
+struct PostedFrom {
+	const char *file_name() const
+	{
+		return "file.cc";
+	}
+	const char *function_name() const
+	{
+		return "Post";
+	}
+};
+struct PendingTask {
+	PostedFrom posted_from;
+};
+class Isolate;
+
+const unsigned char *flag_on, *flag_off;
+
+void emit_of_engines(Isolate *isolate)
+{
+	const PendingTask task = {};
+	TRACE_TASK_EXECUTION("run task", task);
+	TRACE_EVENT_BINARY_EFFICIENT0("test", "efficient");
+	TRACE_EVENT_CALL_STATS_SCOPED(isolate, "test", "call stats");
+	TRACE_EVENT_INSTANT_WITH_TIMESTAMP0("test", "now", TRACE_EVENT_SCOPE_THREAD,
+					    TRACE_TIME_TICKS_NOW());
+	flag_on = TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED("test");
+	flag_off = TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED("off");
+	assert_true(*flag_on != 0 && *flag_off == 0);
+}
+
+void macros_of_engines_are_spans(void **)
+{
+	const seen *task = find(KYMO_KIND_BEGIN, "run task");
+	assert_true(task && task->args_count == 2);
+	assert_string_equal(task->args[0].string, "file.cc");
+	assert_string_equal(task->args[1].string, "Post");
+	assert_non_null(find(KYMO_KIND_BEGIN, "efficient"));
+	assert_non_null(find(KYMO_KIND_BEGIN, "call stats"));
+	assert_true(instant("now")->monotonic_us > 0);
+	assert_true(TRACE_TIME_NOW() > TRACE_TIME_TICKS_NOW());
+}
+
+/* Programs have these numbers in their files and interfaces. */
+void constants_are_chromiums(void **)
+{
+	assert_int_equal(TRACE_EVENT_PHASE_COMPLETE, 'X');
+	assert_int_equal(TRACE_EVENT_PHASE_NESTABLE_ASYNC_INSTANT, 'n');
+	assert_int_equal(TRACE_EVENT_PHASE_LINK_IDS, '=');
+	assert_int_equal(TRACE_VALUE_TYPE_BOOL, 1);
+	assert_int_equal(TRACE_VALUE_TYPE_CONVERTABLE, 8);
+	assert_int_equal(TRACE_EVENT_FLAG_MANGLE_ID, 4);
+}
+
 int record(void **)
 {
 	seen_start();
+	emit_of_engines(nullptr);
 	emit_common();
 	emit_values_of_cpp();
 	emit_times();
@@ -337,6 +392,8 @@ int main()
 		cmocka_unit_test(names_may_be_objects),
 		cmocka_unit_test(everything_is_evaluated_once_or_not_at_all),
 		cmocka_unit_test(an_id_of_several_numbers_depends_on_each),
+		cmocka_unit_test(macros_of_engines_are_spans),
+		cmocka_unit_test(constants_are_chromiums),
 	};
 	return cmocka_run_group_tests(tests, record, nullptr);
 }

@@ -35,6 +35,26 @@ const events = [
 	{ ph: 'C', pid: 1, tid: 2, ts: 2500, name: 'load', args: { value: 4 } },
 ];
 
+/** Scheduling as ftrace's text: who woke whom, a new task, one that is renamed, one that is woken and never runs. */
+const scheduling = `# tracer: nop
+  bash-10    [000] d..2.  1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=bash next_pid=10 next_prio=120
+  bash-10    [000] .....  1.000100: task_newtask: pid=11 comm=bash clone_flags=1200000 oom_score_adj=0
+  bash-10    [000] d..2.  1.000150: sched_wakeup_new: comm=bash pid=11 prio=120 target_cpu=001
+  bash-10    [000] d..2.  1.000200: sched_waking: comm=bash pid=11 prio=120 target_cpu=001
+  <idle>-0   [001] d..2.  1.000300: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=bash next_pid=11 next_prio=120
+  bash-11    [001] .....  1.000400: task_rename: pid=11 oldcomm=bash newcomm=sleep oom_score_adj=0
+  sleep-11   [001] d..2.  1.000500: sched_switch: prev_comm=sleep prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+  bash-10    [000] d..2.  1.000600: sched_waking: comm=sleep pid=11 prio=120 target_cpu=001
+  <idle>-0   [001] d..2.  1.000800: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sleep next_pid=11 next_prio=120
+  bash-10    [000] d..2.  1.000850: sched_waking: comm=late pid=12 prio=120 target_cpu=000
+  bash-10    [000] d..2.  1.000900: sched_switch: prev_comm=bash prev_pid=10 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+  sleep-11   [001] .....  1.000950: sched_process_exit: comm=sleep pid=11 prio=120
+`;
+
+const states = `select s.ts, s.dur, t.tid, s.state, s.cpu, w.tid as waker from thread_state s join thread t using (utid)
+	left join thread w on w.utid = s.waker_utid where t.tid != 0 order by 1, 3, 4`;
+const names = 'select distinct tid, name from thread where tid != 0 order by 1';
+
 const queries = {
 	slices: `select ts, dur, name, ifnull(category, '') as category, depth from slice order by 1, 2, 3, 4, 5`,
 	flows: `select o.ts as left_at, o.name as left, i.ts as came_at, i.name as came from flow
@@ -70,6 +90,22 @@ async function check(engine, kymo, directory, trace) {
 	}
 }
 
+async function checkScheduling(engine, kymo, directory) {
+	const text = path.join(directory, 'sched.txt'), file = path.join(directory, 'sched.pftrace');
+	fs.writeFileSync(text, scheduling);
+	execFileSync(kymo, ['convert', '-q', text, file]);
+	await load(engine, new Uint8Array(fs.readFileSync(file)));
+	/* Perfetto's importer of text knows less: what kymo makes of it is expected. */
+	for (const [name, sql, columns] of [['thread_state', states, ['ts', 'dur', 'tid', 'state', 'cpu', 'waker']],
+		['names', names, ['tid', 'name']]]) {
+		const expected = execFileSync(kymo, ['query', '-q', '--csv', text, sql], { encoding: 'utf8' }).trim();
+		const found = (await rows(engine, sql)).map((row) => columns.map((column) => row[column] ?? '').join(','));
+		assert.equal([columns.join(','), ...found].join('\n'), expected, `${name} of the converted trace`);
+		assert.ok(name !== 'thread_state' || /,R,,10$/m.test(expected), 'there are wakers');
+	}
+	assert.deepEqual(await problems(engine), [], 'problems of the converted trace');
+}
+
 async function main([kymo, ...traces]) {
 	needEngine();
 	const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'kymo-oracle-'));
@@ -78,6 +114,7 @@ async function main([kymo, ...traces]) {
 		fs.writeFileSync(own, JSON.stringify(events));
 		const engine = await open();
 		for (const trace of traces.length ? traces : [own]) await check(engine, kymo, directory, trace);
+		if (!traces.length) await checkScheduling(engine, kymo, directory);
 	} finally {
 		fs.rmSync(directory, { recursive: true });
 	}

@@ -250,6 +250,54 @@ static void test_a_chain_of_formats_keeps_everything(void **state)
 	ky_trace_close(&last);
 }
 
+/* ---- kernel events ---- */
+
+static void put_waking(struct ky_trace *t, int64_t ts, int32_t tid, int32_t woken, const char *name)
+{
+	ky_args_begin(t);
+	ky_arg_string(t, str(t, "comm"), str(t, "woken"));
+	ky_arg_int(t, str(t, "pid"), woken);
+	ky_arg_int(t, str(t, "prio"), 120);
+	ky_arg_int(t, str(t, "target_cpu"), 1);
+	ky_put_raw(t, ts, 0, tid, str(t, name), ky_args_end(t));
+	ky_put_waking(t, ts, woken, 0, tid);
+}
+
+static void test_wake_ups_are_read_back(void **state)
+{
+	(void)state;
+	struct ky_export_left left;
+	struct ky_trace *t;
+	assert_int_equal(ky_trace_open(&t), 0);
+	const struct ky_switch events[] = {
+		{.cpu = 0, .next_tid = 10, .next_comm = str(t, "waker")},
+		{.cpu = 1, .next_tid = 11, .next_comm = str(t, "woken")},
+		{.cpu = 1, .prev_tid = 11, .prev_state = str(t, "S")},
+		{.cpu = 1, .next_tid = 11, .next_comm = str(t, "woken")},
+	};
+	ky_put_switch(t, T + 1, &events[0]);
+	ky_put_switch(t, T + 2, &events[1]);
+	ky_put_switch(t, T + 10, &events[2]);
+	put_waking(t, T + 20, 10, 11, "sched_waking");
+	ky_put_switch(t, T + 30, &events[3]);
+	assert_int_equal(ky_trace_finish(t, NULL, NULL), 0);
+	struct ky_trace *back = through(t, "a.pftrace", &left);
+	const struct ky_thread_states *states = &back->thread_states;
+	assert_int_equal(states->rows.count, t->thread_states.rows.count);
+	uint32_t woken = 0;
+	for (uint32_t i = 0; i < states->rows.count; i++)
+		if (states->waker[i] != KY_NONE) {
+			woken++;
+			assert_int_equal(states->ts[i], T + 20);
+			assert_int_equal(states->dur[i], 10);
+			assert_int_equal(back->threads.tid[states->waker[i]], 10);
+		}
+	assert_int_equal(woken, 1);
+	assert_int_equal(left.args, 0);
+	ky_trace_close(&back);
+	ky_trace_close(&t);
+}
+
 /* ---- losses ---- */
 
 static void expect_loss(const struct ky_trace *t, uint32_t row, int64_t ts, uint32_t tid,
@@ -534,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_kymo_reads_back_the_same),
 		cmocka_unit_test(test_compressed_files_read_back_the_same),
 		cmocka_unit_test(test_a_chain_of_formats_keeps_everything),
+		cmocka_unit_test(test_wake_ups_are_read_back),
 		cmocka_unit_test(test_losses_of_an_export_are_read_back),
 		cmocka_unit_test(test_losses_of_a_session_are_read_back),
 		cmocka_unit_test(test_what_does_not_fit_is_counted),

@@ -316,6 +316,7 @@ static void close_writer(struct ky_pf_exporter *w)
 {
 	for (uint32_t i = 0; i < KY_PF_EXPORT_INTERNED; i++)
 		free(w->known[i]);
+	ky_u64_map_free(&w->with_states);
 	ky_cpu_switches_free(&w->switches);
 	ky_flow_marks_close(&w->flow_marks);
 	ky_addresses_close(&w->addresses);

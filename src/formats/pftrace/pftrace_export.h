@@ -12,6 +12,7 @@
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_EXPORT_H
 #define KY_FORMATS_PFTRACE_PFTRACE_EXPORT_H
 
+#include "base/map.h"
 #include "formats/address.h"
 #include "formats/flow_marks.h"
 #include "formats/pftrace/pftrace_emit.h"
@@ -37,6 +38,14 @@ enum ky_pf_export_interned {
 	KY_PF_EXPORT_INTERNED
 };
 
+/* The typed event that a name stands for: see pftrace_export_typed.c. */
+#define KY_PF_TYPED_SLOTS 64u
+struct ky_pf_typed_event;
+struct ky_pf_typed_slot {
+	uint32_t string;
+	const struct ky_pf_typed_event *event; /* NULL: it has none */
+};
+
 struct ky_pf_exporter {
 	const struct ky_trace *trace;
 	const struct ky_export_selection *selection;
@@ -46,6 +55,9 @@ struct ky_pf_exporter {
 	struct ky_flow_marks flow_marks;
 	uint8_t *known[KY_PF_EXPORT_INTERNED]; /* a bit for each number */
 	struct ky_cpu_switches switches;
+	struct ky_pf_typed_slot typed[KY_PF_TYPED_SLOTS];
+	struct ky_u64_map with_states; /* tids */
+	bool states_known;
 	uint32_t levels[64]; /* where the levels of nested arguments begin in body */
 	uint32_t depth;
 	uint64_t clock;    /* enum ky_clock of the file */
@@ -79,6 +91,9 @@ void ky_pf_export_sched(void *self, const struct ky_walk_item *item);
 void ky_pf_export_sched_end(struct ky_pf_exporter *w);
 void ky_pf_export_raw(void *self, const struct ky_walk_item *item);
 void ky_pf_export_log(void *self, const struct ky_walk_item *item);
+
+/* pftrace_export_typed.c: write the fields of a kernel event into part. Return its number, or 0 when it is to be generic. */
+uint32_t ky_pf_export_typed(struct ky_pf_exporter *w, uint32_t name, uint32_t set);
 
 void ky_pf_export_sample(void *self, const struct ky_walk_item *item);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pftrace_export_kernel.c: kernel data as ftrace events: scheduling slices as switches, kernel events with their
- * fields as generic ones, log messages as Android's; and samples as PerfSamples with interned call stacks.
+ * fields, typed where that can be (pftrace_export_typed.c), log messages as Android's; and samples as PerfSamples with
+ * interned call stacks.
  *
  * The frames of a call stack, their functions and mappings are defined before it, and it before its first use. Ids are
  * row numbers plus 1; mapping 1 is for frames without one, since every frame must have one.
@@ -115,6 +116,14 @@ static void put_field(struct ky_pf_exporter *w, uint32_t arg)
 	ky_proto_message(&w->emit.part, KY_PF_GENERIC_FTRACE_EVENT_FIELD, &w->emit.inner);
 }
 
+static void put_generic(struct ky_pf_exporter *w, uint32_t name, uint32_t set)
+{
+	ky_pf_export_string(w, &w->emit.part, KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME, name);
+	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < ky_arg_set_end(w->trace, set);
+	     arg++)
+		put_field(w, arg);
+}
+
 void ky_pf_export_raw(void *self, const struct ky_walk_item *item)
 {
 	struct ky_pf_exporter *w = self;
@@ -125,13 +134,13 @@ void ky_pf_export_raw(void *self, const struct ky_walk_item *item)
 	if (w->trace->sched.rows.count && name && strcmp(name, "sched_switch") == 0)
 		return;
 	w->emit.part.used = 0;
-	ky_pf_export_string(w, &w->emit.part, KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME,
-			    r->name[item->row]);
-	for (uint32_t arg = ky_arg_set_first(w->trace, set); arg < ky_arg_set_end(w->trace, set);
-	     arg++)
-		put_field(w, arg);
+	uint32_t number = ky_pf_export_typed(w, r->name[item->row], set);
+	if (!number) {
+		number = KY_PF_FTRACE_EVENT_GENERIC;
+		put_generic(w, r->name[item->row], set);
+	}
 	send_event(w, r->cpu[item->row] == KY_NONE ? 0 : r->cpu[item->row], item->ts,
-		   ky_address_tid(w->trace, r->thread[item->row]), KY_PF_FTRACE_EVENT_GENERIC);
+		   ky_address_tid(w->trace, r->thread[item->row]), number);
 }
 
 /* ---- logs ---- */

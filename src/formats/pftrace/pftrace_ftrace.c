@@ -78,7 +78,7 @@ static const char *known_name(uint32_t event, const char **fields)
 		const char *name;
 		const char *fields;
 	} events[] = {
-#define X(number, name, fields) {number, name, fields},
+#define X(number, name, fields, types) {number, name, fields},
 		KY_PF_FTRACE_EVENTS(X)
 #undef X
 	};

@@ -57,8 +57,18 @@ bool ky_cli_interrupted(void);
 /* Report whether a process is a kymo that captures: it blocks the signal for snapshots (capture/signals.h). */
 bool ky_cli_captures(pid_t pid);
 
-/* Return the columns of the terminal on standard output; 0: it is not a terminal. */
+/* Return the columns of the terminal on standard output, or COLUMNS; 0: it is not a terminal. */
 unsigned ky_cli_width(void);
+/* Return the columns of what need not be a terminal: COLUMNS, the terminal's, or otherwise. */
+unsigned ky_cli_width_or(unsigned otherwise);
+
+/* Report whether the locale (LC_ALL=C) shows ASCII alone; text of a trace has '?' for the rest then. */
+bool ky_cli_ascii(void);
+/* Return one or the other. */
+static inline const char *ky_cli_sign(const char *unicode, const char *ascii)
+{
+	return ky_cli_ascii() ? ascii : unicode;
+}
 
 /* Return the sequences that begin a colour or weight ("1", "31", ...) and end it; "" unless standard output shows colours. */
 const char *ky_cli_style(const char *sgr);

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "core/utf8_scan.h"
 
+#include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 
 /* Text of a trace may be any bytes: a name must not move the cursor or change the colours. */
 
-#define REPLACEMENT "\xef\xbf\xbd"
+#define REPLACEMENT ky_cli_sign("\xef\xbf\xbd", "?")
 
 /* Report whether to colour standard output: it is a terminal, and NO_COLOR is not set. */
 static bool may_colour(void)
@@ -40,11 +41,37 @@ static bool may_colour(void)
 	return known == 1;
 }
 
+/* Return COLUMNS of the environment; 0: it is not set, or not a number of columns. */
+static unsigned given_columns(void)
+{
+	const char *const text = getenv("COLUMNS");
+	char *end = NULL;
+	const unsigned long columns = text ? strtoul(text, &end, 10) : 0;
+	return text && *text >= '0' && *text <= '9' && !*end && columns <= 10000 ? (unsigned)columns
+										 : 0;
+}
+
+unsigned ky_cli_width_or(unsigned otherwise)
+{
+	const unsigned given = given_columns();
+	return given ? given : ky_cli_width() ? ky_cli_width() : otherwise;
+}
+
+bool ky_cli_ascii(void)
+{
+	static int known = -1;
+	if (known < 0)
+		known = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	return known == 1;
+}
+
 unsigned ky_cli_width(void)
 {
 	struct winsize size;
 	if (isatty(STDOUT_FILENO) != 1)
 		return 0;
+	if (given_columns())
+		return given_columns();
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
@@ -93,6 +120,8 @@ static struct character character_at(const char *text, size_t bytes)
 	/* Report C0 and C1 controls, and characters that change the direction of writing. */
 	if (code < 0xa0 || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
 		return (struct character){length, 1, REPLACEMENT};
+	if (ky_cli_ascii())
+		return (struct character){length, 1, "?"};
 	const int columns = wcwidth((wchar_t)code);
 	return (struct character){length, columns < 0 ? 1 : (unsigned)columns, NULL};
 }
@@ -254,7 +283,7 @@ static void print_cell(const struct cell *cell, unsigned width, bool right, bool
 	if (cell->text) {
 		fputs(cell->sgr ? ky_cli_style(cell->sgr) : "", to);
 		ky_cli_text(to, cell->text, bytes);
-		fputs(cut ? "\u2026" : "", to);
+		fputs(cut ? ky_cli_sign("\u2026", "~") : "", to);
 		fputs(cell->sgr ? ky_cli_plain() : "", to);
 		/* Cutting a character of two columns may leave one column free. */
 		if (cut && !right)

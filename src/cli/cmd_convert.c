@@ -6,6 +6,7 @@
  *   other ── model ──▶ exporter ──▶ file
  */
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "formats/export.h"
 #include "formats/format.h"
 #include "formats/kymo/kymo_file.h"
@@ -221,6 +222,14 @@ static int convert_in_memory(const struct options *o, struct ky_export_left *lef
 		return KY_EXIT_FAILED;
 	const int code =
 		ky_output_write(trace, NULL, o->output, o->format, o->quiet || o->json, left);
+	if (code == KY_EXIT_DONE && o->json) {
+		struct ky_json_out json = {.file = stdout};
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "output", o->output);
+		ky_output_json_left(&json, left);
+		ky_info_json_faults(&json, trace);
+		ky_json_out_end(&json, '}');
+	}
 	ky_trace_close(&trace);
 	return code;
 }
@@ -235,15 +244,9 @@ static int run(int argc, char **argv)
 		return KY_EXIT_USAGE;
 	if (!ky_exporter_find(o.output, o.format, &packing))
 		return ky_output_unknown(o.output, o.format);
-	if (o.input_format || !convert_stream(o.input, o.output, o.format, &code))
+	/* A stream counts no losses and no problems. */
+	if (o.input_format || o.json || !convert_stream(o.input, o.output, o.format, &code))
 		code = convert_in_memory(&o, &left);
-	if (code == KY_EXIT_DONE && o.json) {
-		struct ky_json_out json = {.file = stdout};
-		ky_json_out_begin(&json, NULL, '{');
-		ky_json_out_text(&json, "output", o.output);
-		ky_output_json_left(&json, &left);
-		ky_json_out_end(&json, '}');
-	}
 	return code;
 }
 

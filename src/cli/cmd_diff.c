@@ -5,6 +5,7 @@
  */
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "query/diff.h"
 
 #include <getopt.h>
@@ -230,6 +231,12 @@ static void print_json(const struct comparison *comparison)
 		ky_json_out_real(&json, "fail_over", options->fail_over);
 		ky_json_out_bool(&json, "failed", comparison->failed != 0);
 	}
+	ky_json_out_begin(&json, "a_faults", '{');
+	ky_info_json_faults(&json, comparison->a);
+	ky_json_out_end(&json, '}');
+	ky_json_out_begin(&json, "b_faults", '{');
+	ky_info_json_faults(&json, comparison->b);
+	ky_json_out_end(&json, '}');
 	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < comparison->diff.count; i++)
 		json_row(&json, comparison, &comparison->diff.rows[i]);

@@ -26,7 +26,8 @@ static void print_text(const struct ky_check *check)
 	printf("%s%-7s%s  %-17s  %s\n", ky_cli_style(styles[check->state]), states[check->state],
 	       ky_cli_plain(), check->name, check->detail);
 	if (check->remedy[0])
-		printf("%28s%s\u2192 %s%s\n", "", ky_cli_style("2"), check->remedy, ky_cli_plain());
+		printf("%28s%s%s %s%s\n", "", ky_cli_style("2"), ky_cli_sign("\u2192", "->"),
+		       check->remedy, ky_cli_plain());
 }
 
 static int check_machine(bool as_json)

@@ -2,6 +2,7 @@
 /* cmd_hist.c: kymo hist: draw how the durations of a name are distributed. */
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "query/histogram.h"
 #include "query/stats.h"
 
@@ -15,7 +16,7 @@
 #define BUCKETS_MIN 8
 #define BUCKETS_MAX 24
 #define WIDTH 100 /* where there is no terminal */
-#define BAR_MIN 10
+#define BAR_MIN 4
 
 static const struct {
 	const char *name;
@@ -47,6 +48,21 @@ static void measure(struct hist *hist)
 					      ky_stats_rank(hist->count, percentiles[i].part));
 }
 
+/* Print a figure, on the next line if this one has no room for it. */
+static void print_figure(const char *name, int64_t ns, unsigned *used)
+{
+	char text[KY_QUANTITY_BYTES];
+	ky_quantity_duration(text, ns);
+	const unsigned columns =
+		3 + (unsigned)strlen(name) + ky_cli_text_columns(text, strlen(text));
+	if (*used && *used + columns > ky_cli_width_or(WIDTH)) {
+		putchar('\n');
+		*used = 0;
+	}
+	printf("  %s %s", name, text);
+	*used += columns;
+}
+
 static void print_summary(const struct hist *hist)
 {
 	char text[KY_QUANTITY_BYTES];
@@ -55,18 +71,31 @@ static void print_summary(const struct hist *hist)
 	printf("%s: %s %s, ", ky_cli_plain(), ky_quantity_count(text, hist->count),
 	       hist->count == 1 ? "slice" : "slices");
 	printf("%s in all\n", ky_quantity_duration(text, (int64_t)fmin(hist->total, 9e18)));
-	printf("  min %s", ky_quantity_duration(text, hist->min));
-	printf("  mean %s",
-	       ky_quantity_duration(text, (int64_t)(hist->total / (double)hist->count)));
+	unsigned used = 0;
+	print_figure("min", hist->min, &used);
+	print_figure("mean", (int64_t)(hist->total / (double)hist->count), &used);
 	for (size_t i = 0; i < PERCENTILES; i++)
-		printf("  %s %s", percentiles[i].name, ky_quantity_duration(text, hist->at[i]));
-	printf("  max %s\n\n", ky_quantity_duration(text, hist->max));
+		print_figure(percentiles[i].name, hist->at[i], &used);
+	print_figure("max", hist->max, &used);
+	fputs("\n\n", stdout);
+}
+
+static void print_ascii_bar(uint64_t count, uint64_t most, unsigned columns)
+{
+	const unsigned length = (unsigned)((double)count / (double)most * columns + 0.5);
+	fputs("  ", stdout);
+	for (unsigned i = 0; i < (length ? length : 1); i++)
+		putchar('#');
 }
 
 /* A bar in eighths of a character. */
 static void print_bar(uint64_t count, uint64_t most, unsigned columns)
 {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	if (ky_cli_ascii()) {
+		print_ascii_bar(count, most, columns);
+		return;
+	}
 	unsigned length = (unsigned)((double)count / (double)most * columns * 8 + 0.5);
 	if (count && !length)
 		length = 1;
@@ -84,7 +113,7 @@ static void print_marks(const struct hist *hist, uint32_t bucket)
 		if (ky_histogram_bucket(&hist->histogram, hist->at[i]) != bucket)
 			continue;
 		if (!any)
-			printf(" %s◀", ky_cli_style("33"));
+			printf(" %s%s", ky_cli_style("33"), ky_cli_sign("◀", "<"));
 		printf(" %s", percentiles[i].name);
 		any = true;
 	}
@@ -92,12 +121,27 @@ static void print_marks(const struct hist *hist, uint32_t bucket)
 		fputs(ky_cli_plain(), stdout);
 }
 
+/* Return the columns of the widest marks. */
+static unsigned marks_columns(const struct hist *hist)
+{
+	unsigned widest = 0;
+	for (uint32_t bucket = 0; bucket < hist->histogram.count; bucket++) {
+		unsigned columns = 0;
+		for (size_t i = 0; i < PERCENTILES; i++)
+			if (ky_histogram_bucket(&hist->histogram, hist->at[i]) == bucket)
+				columns +=
+					(columns ? 1 : 3) + (unsigned)strlen(percentiles[i].name);
+		widest = columns > widest ? columns : widest;
+	}
+	return widest;
+}
+
 static void print_buckets(const struct hist *hist)
 {
 	const struct ky_histogram *const histogram = &hist->histogram;
 	/* The edge, the count, and room for the marks behind the bar. */
-	const unsigned around = 2 + 8 + 2 + 6 + 2 + 28;
-	const unsigned width = ky_cli_width() ? ky_cli_width() : WIDTH;
+	const unsigned around = 2 + 8 + 2 + 6 + 2 + marks_columns(hist);
+	const unsigned width = ky_cli_width_or(WIDTH);
 	const unsigned columns = width > around + BAR_MIN ? width - around : BAR_MIN;
 	uint64_t most = 1;
 	for (uint32_t i = 0; i < histogram->count; i++)
@@ -115,7 +159,7 @@ static void print_buckets(const struct hist *hist)
 	}
 }
 
-static void print_json(const struct hist *hist)
+static void print_json(const struct hist *hist, const struct ky_trace *trace)
 {
 	struct ky_json_out json = {.file = stdout, .lines = 2};
 	char key[16];
@@ -131,6 +175,7 @@ static void print_json(const struct hist *hist)
 	}
 	ky_json_out_int(&json, "max_ns", hist->max);
 	ky_json_out_text(&json, "scale", hist->histogram.log ? "log" : "linear");
+	ky_info_json_faults(&json, trace);
 	ky_json_out_begin(&json, "buckets", '[');
 	for (uint32_t i = 0; i < hist->histogram.count; i++) {
 		ky_json_out_begin(&json, NULL, '{');
@@ -180,7 +225,7 @@ static int show(struct ky_trace *trace, const struct options *options)
 		ky_cli_error("not enough memory for the durations");
 		code = KY_EXIT_FAILED;
 	} else if (hist.count && options->json) {
-		print_json(&hist);
+		print_json(&hist, trace);
 	} else if (hist.count) {
 		print_summary(&hist);
 		print_buckets(&hist);

@@ -5,6 +5,7 @@
  * uncertainty that remains.
  */
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "model/intake.h"
 
 #include <errno.h>
@@ -244,21 +245,50 @@ static void print_input(struct ky_json_out *json, const struct ky_merge_input *i
 		ky_json_out_uint(json, "messages_back", a->back);
 		ky_json_out_bool(json, "contradicts", a->contradicts);
 	}
+	ky_info_json_faults(json, input->trace);
 	ky_json_out_end(json, '}');
 }
 
-static void print_json(const struct options *o, const struct ky_merge_input *inputs, uint32_t count,
-		       const struct ky_export_left *left)
+/* The JSON, begun while the inputs exist: merging frees them. */
+struct merge_json {
+	struct ky_json_out out; /* its file is NULL: there is none */
+	char *text;
+	size_t bytes;
+};
+
+static bool begin_json(struct merge_json *json, const struct options *o,
+		       const struct ky_merge_input *inputs, uint32_t count)
 {
-	struct ky_json_out json = {.file = stdout};
-	ky_json_out_begin(&json, NULL, '{');
-	ky_json_out_text(&json, "output", o->output);
-	ky_json_out_begin(&json, "inputs", '[');
+	*json = (struct merge_json){0};
+	if (!o->json)
+		return true;
+	json->out.file = open_memstream(&json->text, &json->bytes);
+	if (!json->out.file) {
+		ky_cli_error("not enough memory");
+		return false;
+	}
+	ky_json_out_begin(&json->out, NULL, '{');
+	ky_json_out_text(&json->out, "output", o->output);
+	ky_json_out_begin(&json->out, "inputs", '[');
 	for (uint32_t i = 0; i < count; i++)
-		print_input(&json, &inputs[i], i == 0);
-	ky_json_out_end(&json, ']');
-	ky_output_json_left(&json, left);
-	ky_json_out_end(&json, '}');
+		print_input(&json->out, &inputs[i], i == 0);
+	ky_json_out_end(&json->out, ']');
+	return true;
+}
+
+/* Print the JSON, unless left is NULL, and free it. */
+static void end_json(struct merge_json *json, const struct ky_export_left *left)
+{
+	if (!json->out.file)
+		return;
+	if (left) {
+		ky_output_json_left(&json->out, left);
+		ky_json_out_end(&json->out, '}');
+	}
+	fclose(json->out.file);
+	if (left && json->text)
+		fputs(json->text, stdout);
+	free(json->text);
 }
 
 /* ---- the merge ---- */
@@ -267,6 +297,7 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 {
 	struct ky_export_left left;
 	struct ky_trace *merged = NULL;
+	struct merge_json json;
 	const struct ky_merge_how how = {.by = o->by,
 					 .load = {.format = o->input_format, .quiet = o->quiet}};
 	int code = ky_merge_load(inputs, count, &how);
@@ -274,13 +305,14 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 		return code;
 	for (uint32_t i = 1; i < count && !o->quiet && !o->json; i++)
 		ky_merge_report(&inputs[0], &inputs[i]);
+	if (!begin_json(&json, o, inputs, count))
+		return KY_EXIT_FAILED;
 	const int error = ky_merge_put(&merged, inputs, count, &how);
 	code = error ? KY_EXIT_FAILED
 		     : ky_output_write(merged, NULL, o->output, o->format, o->quiet || o->json,
 				       &left);
+	end_json(&json, code == KY_EXIT_DONE ? &left : NULL);
 	ky_trace_close(&merged);
-	if (code == KY_EXIT_DONE && o->json)
-		print_json(o, inputs, count, &left);
 	return code;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/query_output.h"
 #include "query/sql.h"
@@ -122,33 +123,12 @@ static int run_text(struct query *query, const char *text, const char *from)
 	return code;
 }
 
-/* ---- files ---- */
-
-static int run_file(struct query *query, const char *path)
-{
-	const bool standard = strcmp(path, "-") == 0;
-	const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	size_t bytes;
-	char *text = fd < 0 ? NULL : ky_file_read_fd(fd, TEXT_MAX, &bytes);
-	int code = KY_EXIT_FAILED;
-
-	if (text)
-		code = run_text(query, text, standard ? NULL : path);
-	else
-		ky_cli_error("cannot read %s: %s", standard ? "standard input" : path,
-			     strerror(errno ? errno : EIO));
-	free(text);
-	if (fd >= 0 && !standard)
-		close(fd);
-	return code;
-}
-
-/* ---- the prompt ---- */
+/* ---- commands ---- */
 
 static const char prompt_help[] =
 	"Statements end with ; and may be of several lines.\n"
 	"  .tables          the tables\n"
-	"  .schema TABLE    the columns of a table\n"
+	"  .schema [TABLE]  the columns of a table, or of all\n"
 	"  .mode FORM       how rows are shown: table, csv, json or lines\n"
 	"  .help            this\n"
 	"  .quit            ends, as Ctrl-D does\n"
@@ -168,25 +148,74 @@ static bool has_table(struct query *query, const char *name)
 	return found;
 }
 
-static void print_schema(struct query *query, const char *table)
+/* Report a table that does not exist, with names like it. */
+static int no_table(const char *table)
 {
-	static const char sql[] =
-		"SELECT name AS \"column\", type, iif(hidden, 'hidden', '') AS note"
-		" FROM pragma_table_xinfo('%q');";
-	char *text = sqlite3_mprintf(sql, table);
+	struct ky_nearest nearest = {0};
+	char hint[KY_NEAREST_TEXT_BYTES + 16];
+	const char *name;
 
-	if (!has_table(query, table))
-		fputs("there is no such table; .tables lists them\n", stderr);
-	else if (text)
-		run_text(query, text, NULL);
-	sqlite3_free(text);
+	for (unsigned i = 0; (name = ky_sql_table_name(i)); i++)
+		ky_nearest_note(&nearest, table, name);
+	ky_nearest_hint(&nearest, "; .tables lists them", hint, sizeof(hint));
+	ky_cli_error("there is no table '%s'%s", table, hint);
+	return KY_EXIT_NOTHING;
 }
 
-static void print_tables(void)
+static int run_made(struct query *query, char *sql)
+{
+	if (!sql)
+		ky_cli_error("out of memory");
+	const int code = sql ? run_text(query, sql, NULL) : KY_EXIT_FAILED;
+	sqlite3_free(sql);
+	return code;
+}
+
+/* Return "('slice'),('thread')", to be freed with sqlite3_free(); NULL without memory. */
+static char *table_values(void)
+{
+	sqlite3_str *const text = sqlite3_str_new(NULL);
+	const char *name;
+
+	for (unsigned i = 0; (name = ky_sql_table_name(i)); i++)
+		sqlite3_str_appendf(text, "%s(%Q)", i ? "," : "", name);
+	return sqlite3_str_finish(text);
+}
+
+/* Print the columns of a table, or of all. */
+static int print_schema(struct query *query, const char *table)
+{
+	static const char one[] =
+		"SELECT name AS \"column\", type, iif(hidden, 'hidden', '') AS note"
+		" FROM pragma_table_xinfo(%Q)";
+	static const char all[] =
+		"SELECT t.column1 AS \"table\", c.name AS \"column\", c.type, iif(c.hidden, 'hidden', '') AS note"
+		" FROM (VALUES %s) AS t, pragma_table_xinfo(t.column1) AS c";
+
+	if (table)
+		return has_table(query, table) ? run_made(query, sqlite3_mprintf(one, table))
+					       : no_table(table);
+	char *const values = table_values();
+	const int code = run_made(query, values ? sqlite3_mprintf(all, values) : NULL);
+	sqlite3_free(values);
+	return code;
+}
+
+static int print_tables(struct query *query)
 {
 	const char *name;
 	unsigned column = 0;
 
+	if (query->form != KY_QUERY_TABLE) {
+		char *const values = table_values();
+		const int code =
+			run_made(query, values ? sqlite3_mprintf("SELECT column1 AS name FROM "
+								 "(VALUES %s)",
+								 values)
+					       : NULL);
+		sqlite3_free(values);
+		return code;
+	}
 	for (unsigned i = 0; (name = ky_sql_table_name(i)); i++) {
 		printf("%-26s", name);
 		if (++column % 3 == 0)
@@ -194,42 +223,85 @@ static void print_tables(void)
 	}
 	if (column % 3)
 		putchar('\n');
+	return KY_EXIT_DONE;
 }
 
-static void set_form(struct query *query, const char *name)
+static int set_form(struct query *query, const char *name)
 {
 	static const char *const names[] = {"table", "csv", "json", "lines"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0) {
 			query->form = (enum ky_query_form)i;
-			return;
+			return KY_EXIT_DONE;
 		}
-	fputs("forms are table, csv, json and lines\n", stderr);
+	ky_cli_error("%s is not a form of rows: use table, csv, json or lines", name);
+	return KY_EXIT_USAGE;
 }
 
-/* Run a command. Return false to end. */
-static bool run_command(struct query *query, char *line)
+/* Run a command, such as ".tables"; line is changed. Set *end to end. Return an enum ky_exit. */
+static int run_command(struct query *query, char *line, bool *end)
 {
-	const char *command = strtok(line, " \t");
-	const char *argument = strtok(NULL, " \t;");
+	const char *command = strtok(line, " \t\r\n;");
+	const char *argument = strtok(NULL, " \t\r\n;");
 
-	if (strcmp(command, ".quit") == 0 || strcmp(command, ".exit") == 0)
-		return false;
+	*end = command && (strcmp(command, ".quit") == 0 || strcmp(command, ".exit") == 0);
+	if (!command || *end)
+		return KY_EXIT_DONE;
 	if (strcmp(command, ".tables") == 0)
-		print_tables();
-	else if (strcmp(command, ".schema") == 0 && argument)
-		print_schema(query, argument);
-	else if (strcmp(command, ".mode") == 0 && argument)
-		set_form(query, argument);
-	else if (strcmp(command, ".help") == 0)
-		fputs(prompt_help, stdout);
-	else if (strcmp(command, ".schema") == 0 || strcmp(command, ".mode") == 0)
-		fprintf(stderr, "%s needs a name; .help says more\n", command);
+		return print_tables(query);
+	if (strcmp(command, ".schema") == 0)
+		return print_schema(query, argument);
+	if (strcmp(command, ".mode") == 0 && argument)
+		return set_form(query, argument);
+	if (strcmp(command, ".help") == 0)
+		return fputs(prompt_help, stdout) < 0 ? KY_EXIT_FAILED : KY_EXIT_DONE;
+	if (strcmp(command, ".mode") == 0)
+		ky_cli_error(".mode needs a form: use table, csv, json or lines");
 	else
-		fputs("there is no such command; .help lists them\n", stderr);
-	return true;
+		ky_cli_error("there is no command %s; .help lists them", command);
+	return KY_EXIT_USAGE;
 }
+
+/* Run a text: commands in lines of their own, then statements. */
+static int run_input(struct query *query, const char *text, const char *from)
+{
+	int code = KY_EXIT_DONE;
+	bool end = false;
+
+	for (text += strspn(text, " \t\r\n"); *text == '.' && code == KY_EXIT_DONE && !end;
+	     text += strspn(text, " \t\r\n")) {
+		const size_t bytes = strcspn(text, "\n");
+		char *const line = strndup(text, bytes);
+		code = line ? run_command(query, line, &end) : KY_EXIT_FAILED;
+		free(line);
+		text += bytes;
+	}
+	return code || end ? code : run_text(query, text, from);
+}
+
+/* ---- files ---- */
+
+static int run_file(struct query *query, const char *path)
+{
+	const bool standard = strcmp(path, "-") == 0;
+	const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	size_t bytes;
+	char *text = fd < 0 ? NULL : ky_file_read_fd(fd, TEXT_MAX, &bytes);
+	int code = KY_EXIT_FAILED;
+
+	if (text)
+		code = run_input(query, text, standard ? NULL : path);
+	else
+		ky_cli_error("cannot read %s: %s", standard ? "standard input" : path,
+			     strerror(errno ? errno : EIO));
+	free(text);
+	if (fd >= 0 && !standard)
+		close(fd);
+	return code;
+}
+
+/* ---- the prompt ---- */
 
 static int run_prompt(struct query *query)
 {
@@ -242,7 +314,7 @@ static int run_prompt(struct query *query)
 		char *text = ky_query_prompt_next(&end);
 		query->results = 0;
 		if (text && text[0] == '.')
-			end = !run_command(query, text);
+			(void)run_command(query, text, &end);
 		else if (text)
 			run_text(query, text, NULL);
 		free(text);
@@ -271,7 +343,7 @@ static int run_all(struct query *query, const struct wanted *wanted, int argc, c
 	for (unsigned i = 0; i < wanted->files_count && code == KY_EXIT_DONE; i++)
 		code = run_file(query, wanted->files[i]);
 	for (int i = 0; i < argc && code == KY_EXIT_DONE; i++)
-		code = run_text(query, argv[i], NULL);
+		code = run_input(query, argv[i], NULL);
 	if (argc || wanted->files_count)
 		return code;
 	if (trace_is_input)
@@ -366,17 +438,20 @@ const struct ky_verb ky_verb_query = {
 		"\n"
 		"Tables: slice, thread, process, thread_track, process_track, counter, counter_track, args, flow, "
 		"sched, thread_state, ftrace_event, perf_sample, stack_profile_frame, android_logs, stats, loss, "
-		"problem and more: see docs/sql.md, or .tables at the prompt.",
+		"problem and more: see docs/sql.md, or .tables. "
+		"The commands .tables and .schema [TABLE] can be given instead of SQL.",
 	.details =
 		"At the prompt, Tab completes names, statements end with a semicolon, each query shows its time, and "
 		"Ctrl-C cancels a line or a running query; `.help` lists the commands. docs/sql.md lists what "
 		"differs from Perfetto.",
 	.status =
 		"0: all statements ran; 1: the trace could not be read, or a statement failed (those before it have "
-		"printed their rows); 2: wrong usage.",
+		"printed their rows); 2: wrong usage; 3: `.schema` of a table that does not exist.",
 	.examples =
 		"kymo query app.json 'select name, count(*), sum(dur) from slice group by name'\n"
 		"kymo query --csv app.pftrace 'select ts, dur, name from slice where dur > 1e6' > long.csv\n"
+		"kymo query app.kymo .tables\n"
+		"kymo query app.kymo '.schema slice'\n"
 		"kymo query app.kymo -f report.sql\n"
 		"kymo query app.kymo",
 	.related = "report info",

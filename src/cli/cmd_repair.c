@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_repair.c: kymo repair: write what can be read of a truncated or damaged file as a valid one; report the losses. */
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "formats/kymo/kymo_file.h"
 #include "formats/load.h"
 
@@ -119,23 +120,11 @@ static int write_repaired(const struct options *o, const struct ky_trace *trace,
 
 /* ---- what was lost ---- */
 
-static void print_problem(const struct ky_trace *trace, uint32_t i, struct ky_json_out *json)
+static void print_problem(const struct ky_trace *trace, uint32_t i)
 {
 	const struct ky_problems *const p = &trace->problems;
 	const char *const name = ky_text_of(trace, p->name[i]);
 	const char *const text = ky_text_of(trace, p->first[i]);
-	if (json) {
-		ky_json_out_begin(json, NULL, '{');
-		ky_json_out_text(json, "name", name);
-		ky_json_out_uint(json, "count", p->number[i]);
-		if (p->first_at[i] != KY_NO_PLACE)
-			ky_json_out_uint(json, "at", p->first_at[i]);
-		else
-			ky_json_out_null(json, "at");
-		ky_json_out_text(json, "text", text);
-		ky_json_out_end(json, '}');
-		return;
-	}
 	fprintf(stderr, "  %" PRIu64 " x %s", p->number[i], name ? name : "?");
 	if (p->first_at[i] != KY_NO_PLACE)
 		fprintf(stderr, ", the first at byte %" PRIu64, p->first_at[i]);
@@ -147,7 +136,7 @@ static void print_problem(const struct ky_trace *trace, uint32_t i, struct ky_js
 }
 
 /* Print what is wrong, as JSON or for people (json NULL); return the number of problems. */
-static uint64_t print_problems(const struct ky_trace *trace, struct ky_json_out *json)
+static uint64_t print_problems(const struct ky_trace *trace)
 {
 	const struct ky_problems *const p = &trace->problems;
 	uint64_t number = 0;
@@ -155,7 +144,7 @@ static uint64_t print_problems(const struct ky_trace *trace, struct ky_json_out 
 		if (p->severity[i] == KY_INFO)
 			continue;
 		number += p->number[i];
-		print_problem(trace, i, json);
+		print_problem(trace, i);
 	}
 	return number;
 }
@@ -170,7 +159,7 @@ static void print_text(const struct ky_trace *trace, const char *input, const ch
 	if (trace->lost)
 		fprintf(stderr, ", %s known to be lost", ky_quantity_count(lost, trace->lost));
 	fputc('\n', stderr);
-	if (!print_problems(trace, NULL))
+	if (!print_problems(trace))
 		fputs("  no problems found\n", stderr);
 }
 
@@ -181,10 +170,7 @@ static void print_json(const struct ky_trace *trace, const char *output,
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_text(&json, "output", output);
 	ky_json_out_uint(&json, "slices", trace->slices.rows.count);
-	ky_json_out_uint(&json, "events_lost", trace->lost);
-	ky_json_out_begin(&json, "problems", '[');
-	print_problems(trace, &json);
-	ky_json_out_end(&json, ']');
+	ky_info_json_faults(&json, trace);
 	ky_output_json_left(&json, left);
 	ky_json_out_end(&json, '}');
 }

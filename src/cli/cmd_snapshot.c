@@ -104,7 +104,7 @@ static int ask(const struct options *o, pid_t pid)
 /* What the processes had, and what was written. */
 struct found {
 	uint32_t drums;
-	uint64_t events;
+	uint64_t events, lost, damaged;
 	char path[PATH_MAX];
 };
 
@@ -140,6 +140,17 @@ static uint32_t add_all(struct ky_drums *drums, const pid_t *pids, uint32_t coun
 	return added;
 }
 
+static void count_losses(const struct ky_drums *drums, struct found *found)
+{
+	struct ky_drums_facts facts;
+	for (uint32_t i = 0; drums && i < ky_drums_count(drums); i++) {
+		if (!ky_drums_facts(drums, i, &facts))
+			continue;
+		found->lost += facts.lost;
+		found->damaged += facts.damaged;
+	}
+}
+
 static int take(const struct options *o, const pid_t *pids, uint32_t count,
 		struct ky_capture_output *output, struct found *found)
 {
@@ -159,6 +170,7 @@ static int take(const struct options *o, const pid_t *pids, uint32_t count,
 		found->drums = add_all(drums, pids, count);
 	if (!error && found->drums)
 		write_window(o, bundle, drums);
+	count_losses(drums, found);
 	ky_drums_close(&drums);
 	if (bundle) {
 		struct ky_bundle_facts facts;
@@ -199,6 +211,8 @@ static void report(const struct options *o, const struct found *found, const cha
 		ky_json_out_uint(&json, "bytes", bytes);
 		ky_json_out_uint(&json, "processes", found->drums);
 		ky_json_out_uint(&json, "events", found->events);
+		ky_json_out_uint(&json, "lost", found->lost);
+		ky_json_out_uint(&json, "damaged", found->damaged);
 		ky_json_out_end(&json, '}');
 		return;
 	}

@@ -5,6 +5,7 @@
  * part has the names and metadata.
  */
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "core/glob.h"
 
 #include <getopt.h>
@@ -243,6 +244,7 @@ static int split(const struct options *o, struct ky_trace *trace)
 		code = write_parts(o, trace, &s, &json);
 		if (o->json) {
 			ky_json_out_end(&json, ']');
+			ky_info_json_faults(&json, trace);
 			ky_json_out_end(&json, '}');
 		}
 	}

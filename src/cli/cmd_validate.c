@@ -222,12 +222,13 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 }
 
 static void print_json(struct ky_json_out *json, const struct findings *f, const char *path,
-		       const char *format, bool valid)
+		       const char *format, bool valid, const struct ky_trace *trace)
 {
 	ky_json_out_begin(json, NULL, '{');
 	ky_json_out_text(json, "path", path);
 	ky_json_out_text(json, "format", format);
 	ky_json_out_bool(json, "valid", valid);
+	ky_json_out_uint(json, "lost", trace ? trace->lost : 0);
 	ky_json_out_begin(json, "problems", '[');
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct finding *const x = &f->list[i];
@@ -271,12 +272,13 @@ static int validate(const struct options *o, const char *path, struct ky_json_ou
 		const bool valid = !f.count || f.list[0].severity == INFO;
 		code = valid ? KY_EXIT_DONE : KY_EXIT_FAILED;
 		if (o->json)
-			print_json(json, &f, path, trace->format ? trace->format : "", valid);
+			print_json(json, &f, path, trace->format ? trace->format : "", valid,
+				   trace);
 		else if (!o->quiet)
 			print_table(&f, trace, path);
 	} else if (o->json && o->several) {
 		/* The list names it, too; the cause is on standard error. */
-		print_json(json, &f, path, NULL, false);
+		print_json(json, &f, path, NULL, false, NULL);
 	}
 	ky_trace_close(&trace);
 	free(f.list);

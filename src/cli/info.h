@@ -39,7 +39,7 @@ const char *ky_info_severity(uint8_t severity);
 
 void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
 		  FILE *to);
-/* Add the members lost, the sum, and losses, each with its cause. */
-void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace);
+/* Add the members lost, the sum, losses, each with its cause, and problems of the input. */
+void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace);
 
 #endif

@@ -102,7 +102,23 @@ static void metadata(struct ky_json_out *json, const struct ky_trace *trace)
 	ky_json_out_end(json, ']');
 }
 
-void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace)
+static void problems(struct ky_json_out *json, const struct ky_trace *trace)
+{
+	ky_json_out_begin(json, "problems", '[');
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++) {
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", ky_text_of(trace, trace->problems.name[i]));
+		ky_json_out_text(json, "severity", ky_info_severity(trace->problems.severity[i]));
+		ky_json_out_uint(json, "count", trace->problems.number[i]);
+		if (trace->problems.first_at[i] != KY_NO_PLACE)
+			ky_json_out_uint(json, "first_at_byte", trace->problems.first_at[i]);
+		ky_json_out_text(json, "first", ky_text_of(trace, trace->problems.first[i]));
+		ky_json_out_end(json, '}');
+	}
+	ky_json_out_end(json, ']');
+}
+
+void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	ky_json_out_uint(json, "lost", trace->lost);
 	ky_json_out_begin(json, "losses", '[');
@@ -121,22 +137,7 @@ void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace)
 		ky_json_out_end(json, '}');
 	}
 	ky_json_out_end(json, ']');
-}
-
-static void problems(struct ky_json_out *json, const struct ky_trace *trace)
-{
-	ky_json_out_begin(json, "problems", '[');
-	for (uint32_t i = 0; i < trace->problems.rows.count; i++) {
-		ky_json_out_begin(json, NULL, '{');
-		ky_json_out_text(json, "name", ky_text_of(trace, trace->problems.name[i]));
-		ky_json_out_text(json, "severity", ky_info_severity(trace->problems.severity[i]));
-		ky_json_out_uint(json, "count", trace->problems.number[i]);
-		if (trace->problems.first_at[i] != KY_NO_PLACE)
-			ky_json_out_uint(json, "first_at_byte", trace->problems.first_at[i]);
-		ky_json_out_text(json, "first", ky_text_of(trace, trace->problems.first[i]));
-		ky_json_out_end(json, '}');
-	}
-	ky_json_out_end(json, ']');
+	problems(json, trace);
 }
 
 static void put_number(struct ky_json_out *json, const struct ky_trace *trace, uint32_t slice,
@@ -179,7 +180,6 @@ void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, cons
 	categories(&json, info, trace);
 	metadata(&json, trace);
 	json_capture(&json, trace);
-	ky_info_json_losses(&json, trace);
-	problems(&json, trace);
+	ky_info_json_faults(&json, trace);
 	ky_json_out_end(&json, '}');
 }

@@ -94,6 +94,7 @@ int main(int argc, char **argv)
 {
 	const struct sigaction gone = {.sa_handler = reader_gone};
 	setlocale(LC_CTYPE, "");
+	ky_quantity_set_ascii(ky_cli_ascii());
 	sigaction(SIGPIPE, &gone, NULL);
 	return ky_cli_end(run(argc, argv));
 }

@@ -163,7 +163,7 @@ static void print_json(const struct ky_report *report, const struct ky_stats *st
 	char key[16];
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_text(&json, "by", ky_cli_by[report->by].name);
-	ky_info_json_losses(&json, report->trace);
+	ky_info_json_faults(&json, report->trace);
 	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_stats_row *const row = &stats->rows[i];
@@ -345,7 +345,7 @@ static void print_functions_json(const struct ky_report *report,
 	struct ky_json_out json = {.file = stdout, .lines = 2};
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_text(&json, "by", "function");
-	ky_info_json_losses(&json, report->trace);
+	ky_info_json_faults(&json, report->trace);
 	ky_json_out_text(&json, "event", ky_text_of(report->trace, event == KY_NONE ? 0 : event));
 	ky_json_out_uint(&json, "samples", stats->samples);
 	ky_json_out_real(&json, "weight", stats->weight);

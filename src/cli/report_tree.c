@@ -124,7 +124,7 @@ static void print_json(const struct showing *showing)
 	char text[KY_STATS_LABEL_BYTES];
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_text(&json, "unit", showing->report->samples ? "weight" : "ns");
-	ky_info_json_losses(&json, showing->report->trace);
+	ky_info_json_faults(&json, showing->report->trace);
 	ky_json_out_begin(&json, "nodes", '[');
 	for (uint32_t i = showing->tree->first; i != KY_NONE;
 	     i = ky_tree_after(showing->tree, i, true)) {

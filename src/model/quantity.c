@@ -17,13 +17,10 @@ struct unit {
 #define THREE_DIGITS(size) ((size)*999.5)
 #define ANY (INFINITY)
 
+#define MICRO "\u00b5s"
 static const struct unit time_units[] = {
-	{"ns", 1, THREE_DIGITS(1)},
-	{"\u00b5s", 1e3, THREE_DIGITS(1e3)},
-	{"ms", 1e6, THREE_DIGITS(1e6)},
-	{"s", 1e9, 119.5e9},
-	{"min", 60e9, 119.5 * 60e9},
-	{"h", 3600e9, 47.95 * 3600e9},
+	{"ns", 1, THREE_DIGITS(1)}, {MICRO, 1e3, THREE_DIGITS(1e3)}, {"ms", 1e6, THREE_DIGITS(1e6)},
+	{"s", 1e9, 119.5e9},        {"min", 60e9, 119.5 * 60e9},     {"h", 3600e9, 47.95 * 3600e9},
 	{"d", 86400e9, ANY},
 };
 static const struct unit count_units[] = {
@@ -49,9 +46,20 @@ static const char *with_unit(char *buf, double value, const struct unit *unit)
 	return buf;
 }
 
+static bool ascii;
+
+void ky_quantity_set_ascii(bool only)
+{
+	ascii = only;
+}
+
 const char *ky_quantity_duration(char *buf, int64_t ns)
 {
-	return with_unit(buf, (double)ns, time_units);
+	with_unit(buf, (double)ns, time_units);
+	char *const micro = ascii ? strstr(buf, MICRO) : NULL;
+	if (micro)
+		memcpy(micro, "us", sizeof("us"));
+	return buf;
 }
 
 const char *ky_quantity_count(char *buf, uint64_t n)
@@ -77,7 +85,7 @@ static const struct {
 	{"", 1},
 	{"ns", 1},
 	{"us", 1000},
-	{"\u00b5s", 1000},
+	{MICRO, 1000},
 	{"\u03bcs", 1000},
 	{"ms", 1000000},
 	{"s", 1000000000},

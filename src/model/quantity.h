@@ -13,6 +13,8 @@
 
 /* Write "1.25 ms", always 3 digits and a unit, to KY_QUANTITY_BYTES of buf, and return buf. */
 const char *ky_quantity_duration(char *buf, int64_t ns);
+/* Write "us" for microseconds from now on, for a terminal that shows ASCII alone. */
+void ky_quantity_set_ascii(bool only);
 /* "12.3 M", "123" */
 const char *ky_quantity_count(char *buf, uint64_t n);
 /* "12.3 MiB" */

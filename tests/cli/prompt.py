@@ -51,9 +51,9 @@ def run(kymo, folder):
     check("a terminal of another size", p.wait("size") and p.wait("kymo> "), p)
     check("Ctrl-C ends a query", ends_a_query(p), p)
     p.type(".schema nothing\n")
-    check("an unknown table", p.wait("there is no such table") and p.wait("kymo> "), p)
+    check("an unknown table", p.wait("there is no table 'nothing'") and p.wait("kymo> "), p)
     p.type(".nothing\n")
-    check("an unknown command", p.wait("there is no such command") and p.wait("kymo> "), p)
+    check("an unknown command", p.wait("there is no command .nothing") and p.wait("kymo> "), p)
     p.type("\x04")
     check("Ctrl-D ends it", p.end() == 0, p)
     with open(os.path.join(folder, ".local/state/kymo/query_history"), encoding="utf-8") as file:

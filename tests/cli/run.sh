@@ -365,6 +365,64 @@ if [ "$(uname -m)" = x86_64 ]; then
 	rm -f "$loader"
 fi
 
+# ---- losses and problems are in the JSON of every verb that reads a trace
+printf '[{"ph":"B","pid":1,"tid":1,"ts":0,"name":"a"},{"ph":"E","pid":1,"tid":1,"ts":9},{"ph":"E","pid":1,"tid":1,"ts":10}]' >faulty.json
+has_faults() { # name, where the object is, arguments
+	local name=$1 where=$2
+	shift 2
+	run "$@"
+	node -e '
+const all = JSON.parse(require("fs").readFileSync("out", "utf8")), o = eval("all" + process.argv[1]);
+process.exit(Number.isInteger(o.lost) && o.problems.some((p) => p.name === "end_without_begin") ? 0 : 1)' "$where" 2>>err
+	report "$name" $?
+}
+has_faults "info: JSON has the problems" "" info --json faulty.json
+has_faults "report: JSON has the problems" "" report --json faulty.json
+has_faults "report: JSON of a tree has the problems" "" report --tree --json faulty.json
+has_faults "hist: JSON has the problems" "" hist --json faulty.json
+has_faults "validate: JSON has the problems" "" validate --json faulty.json
+has_faults "diff: JSON has the problems" ".b_faults" diff --json a.json faulty.json
+has_faults "convert: JSON has the problems" "" convert --json faulty.json f.pftrace
+has_faults "split: JSON has the problems" "" split --json faulty.json -o f.json
+has_faults "merge: JSON has the problems" ".inputs[1]" merge --json --offset a.json=0 --offset faulty.json=0 a.json faulty.json -o f.json
+has_faults "repair: JSON has the problems" "" repair --json faulty.json -o f.json
+
+# ---- query: commands outside of the prompt
+prints "query: .tables" 0 "slice " query a.json .tables
+is_json "query: .tables as JSON" query --json a.json .tables
+prints "query: .schema of a table" 0 "dur" query a.json '.schema slice'
+prints "query: .schema of all" 0 "thread_state" query --csv a.json .schema
+prints "query: a command, then SQL" 0 "300" query a.json .tables "select count(*) from slice where name = 'work'"
+refuses "query: a table that does not exist" 3 "no table 'slcie'; similar: slice" query a.json '.schema slcie'
+refuses "query: a command that does not exist" 2 "no command .nonsense" query a.json .nonsense
+printf '.mode csv\n.tables\nselect 42 as x;\n' >commands
+timeout $limit "$kymo" query a.json <commands >out 2>err
+code=$?
+[ $code -eq 0 ] && grep -q '^slice$' out && grep -q '^42$' out
+report "query: commands from standard input" $?
+
+# ---- a terminal that shows ASCII alone, and one of few columns
+printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"caf\u00e9"}]' >accent.json
+for arguments in "hist a.json work" "report a.json" "info a.json" "report accent.json" "doctor" "diff --all a.json b.json" "query accent.json 'select name from slice'"; do
+	eval "LC_ALL=C timeout $limit '$kymo' $arguments >out 2>err"
+	code=$?
+	[ -s out ] && ! LC_ALL=C grep -q '[^ -~	]' out
+	report "LC_ALL=C: ASCII: $arguments" $?
+done
+LC_ALL=C timeout $limit "$kymo" hist a.json work >out 2>err
+grep -q '##' out && grep -q '< p50' out && grep -q ' us' out
+report "LC_ALL=C: hist has bars and marks" $?
+LC_ALL=C timeout $limit "$kymo" report --json accent.json >out 2>err
+grep -q 'caf\(é\|.u00e9\)' out
+report "LC_ALL=C: data are as they were" $?
+for columns in 60 200; do
+	COLUMNS=$columns timeout $limit "$kymo" hist a.json work >out 2>err
+	code=$?
+	widest=$(wc -L <out)
+	[ "$widest" -le $columns ] && [ "$widest" -gt $((columns * 8 / 10)) ]
+	report "hist: COLUMNS=$columns: the widest line has $widest" $?
+done
+
 # ---- standard output
 timeout $limit "$kymo" report --limit 0 --csv a.json >/dev/full 2>err
 code=$?

@@ -10,6 +10,7 @@
 #include "core/drum.h"
 #include "formats/drum/drum_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -281,9 +282,12 @@ static bool follow(const struct round *r, pid_t pid, int memory)
 static bool check_session(const struct round *r)
 {
 	tally_clear(tally);
-	if (!r->torment.session || !tally_json(tally, r->session))
+	if (!r->torment.session)
 		return true;
+	const bool there = tally_json(tally, r->session);
 	unlink(r->session);
+	if (!there)
+		return true;
 	if (!is_sound(r, "session", 0))
 		return false;
 	if (!ledger->done || ledger->session_error)
@@ -323,6 +327,17 @@ static bool ended_well(const struct round *r, int status)
 	return false;
 }
 
+/* Remove the drums in a folder: those of forked children, too. */
+static void sweep(const char *path)
+{
+	DIR *const dir = path[0] ? opendir(path) : NULL;
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (strncmp(entry->d_name, "kymo-", 5) == 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 static bool run_round(uint32_t number, uint64_t *events)
 {
 	struct round r;
@@ -344,7 +359,8 @@ static bool run_round(uint32_t number, uint64_t *events)
 	good &= look_once(&r, memory, path, true);
 	*events += tally->events;
 	good &= check_session(&r) && check_subscriber(&r);
-	unlink(path);
+	sweep(folder);
+	sweep(small_disk);
 	if (memory >= 0)
 		close(memory);
 	return good;

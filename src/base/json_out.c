@@ -51,6 +51,30 @@ static void put_escape(struct ky_json_out *json, uint8_t byte)
 	put_text(json, text);
 }
 
+/*
+ * Report characters that control a terminal or change the direction of writing: U+0080 to U+009F (U+009B is an escape
+ * sequence's beginning), U+2028 to U+202E, U+2066 to U+2069.
+ */
+static bool is_control(const uint8_t *s, size_t bytes)
+{
+	if (bytes == 2)
+		return s[0] == 0xc2 && s[1] < 0xa0;
+	return bytes == 3 && s[0] == 0xe2 &&
+	       ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+		(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
+/* Write a character of two or three bytes as its number. */
+static void put_code(struct ky_json_out *json, const uint8_t *s, size_t bytes)
+{
+	char text[8];
+	const unsigned code = bytes == 2
+				      ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+				      : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+	snprintf(text, sizeof(text), "\\u%04x", code & 0xffffu);
+	put_text(json, text);
+}
+
 /* Write what stands for the bytes at s, which are not plain; return how many they are. */
 static size_t put_special(struct ky_json_out *json, const uint8_t *s, const uint8_t *end)
 {
@@ -59,6 +83,10 @@ static size_t put_special(struct ky_json_out *json, const uint8_t *s, const uint
 		return 1;
 	}
 	const size_t bytes = ky_utf8_sequence(s, end);
+	if (is_control(s, bytes)) {
+		put_code(json, s, bytes);
+		return bytes;
+	}
 	if (bytes) {
 		put(json, s, bytes);
 		return bytes;

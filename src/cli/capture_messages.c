@@ -267,9 +267,9 @@ void ky_capture_summary(const struct ky_capture_command *command,
 	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
 		line("hidden", "%u processes of other users: root sees them", facts->hidden);
 	if (!is_empty(facts) && command->output_is_file)
-		line("next", "kymo report %s", path);
+		line("next", "kymo report %s", ky_cli_path(path));
 	else if (facts->snapshots && command->output_is_file)
-		line("next", "kymo info %s", path);
+		line("next", "kymo info %s", ky_cli_path(path));
 }
 
 /* Return the exit status as a shell has it; -1: unknown. */

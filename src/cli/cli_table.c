@@ -139,6 +139,56 @@ void ky_cli_text(FILE *to, const char *text, size_t bytes)
 	}
 }
 
+/* Write part of a cell: all of its bytes into a file, no controls to a terminal. */
+static void csv_part(FILE *to, const char *text, size_t bytes)
+{
+	if (isatty(fileno(to)))
+		ky_cli_text(to, text, bytes);
+	else
+		fwrite(text, 1, bytes, to);
+}
+
+void ky_cli_csv(FILE *to, const char *text, size_t bytes, bool quoted)
+{
+	for (size_t i = 0; i < bytes && !quoted; i++)
+		quoted = strchr(",\"\r\n", text[i]) != NULL;
+	if (quoted)
+		fputc('"', to);
+	for (const char *const end = text + bytes; text < end;) {
+		const char *const quote = memchr(text, '"', (size_t)(end - text));
+		const char *const stop = quote ? quote + 1 : end;
+		csv_part(to, text, (size_t)(stop - text));
+		if (quote)
+			fputc('"', to);
+		text = stop;
+	}
+	if (quoted)
+		fputc('"', to);
+}
+
+#define PATHS 4 /* in one message */
+
+const char *ky_cli_path(const char *path)
+{
+	static char texts[PATHS][3 * 4096];
+	static unsigned turn;
+	char *const text = texts[turn++ % PATHS];
+	size_t used = 0;
+	const size_t bytes = strlen(path), room = sizeof(texts[0]) - 1;
+	for (size_t at = 0; at < bytes;) {
+		const struct character one = character_at(path + at, bytes - at);
+		const char *const shown = one.instead ? one.instead : path + at;
+		const size_t n = one.instead ? strlen(one.instead) : one.bytes;
+		if (n > room - used)
+			break;
+		memcpy(text + used, shown, n);
+		used += n;
+		at += one.bytes;
+	}
+	text[used] = '\0';
+	return text;
+}
+
 unsigned ky_cli_text_columns(const char *text, size_t bytes)
 {
 	unsigned columns = 0;

@@ -78,8 +78,9 @@ void ky_merge_report(const struct ky_merge_input *first, const struct ky_merge_i
 	const int64_t size = a->offset_ns == INT64_MIN ? INT64_MAX
 			     : a->offset_ns < 0        ? -a->offset_ns
 						       : a->offset_ns;
-	fprintf(stderr, "%s: %s%s against %s, by %s", other->path, a->offset_ns < 0 ? "-" : "+",
-		ky_quantity_duration(offset, size), first->path, ky_align_name(a->by));
+	fprintf(stderr, "%s: %s%s against %s, by %s", ky_cli_path(other->path),
+		a->offset_ns < 0 ? "-" : "+", ky_quantity_duration(offset, size),
+		ky_cli_path(first->path), ky_align_name(a->by));
 	if (a->uncertain_ns < 0)
 		fputs(unknown_text(a->by), stderr);
 	else

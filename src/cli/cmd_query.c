@@ -22,6 +22,8 @@
 
 #define TEXT_MAX (64u << 20)
 
+static const char no_memory[] = "out of memory: --memory says how much queries may take";
+
 struct query {
 	struct ky_sql *sql;
 	enum ky_query_form form;
@@ -81,7 +83,7 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 			putchar('\n');
 		output = ky_query_output_new(query->form, stmt, stdout);
 		if (!output) {
-			ky_cli_error("out of memory");
+			ky_cli_error("%s", no_memory);
 			return KY_EXIT_FAILED;
 		}
 	}
@@ -97,7 +99,8 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 	if (step == SQLITE_INTERRUPT && (query->interactive || ky_cli_interrupted()))
 		fputs(query->interactive ? "interrupted\n" : "", stderr);
 	else
-		ky_cli_error("%s", sqlite3_errmsg(sqlite3_db_handle(stmt)));
+		ky_cli_error("%s", step == SQLITE_NOMEM ? no_memory
+							: sqlite3_errmsg(sqlite3_db_handle(stmt)));
 	return KY_EXIT_FAILED;
 }
 
@@ -113,7 +116,7 @@ static int run_text(struct query *query, const char *text, const char *from)
 		const int error = ky_sql_prepare(query->sql, text, &at, &stmt, message);
 		if (error) {
 			ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
-				     error == -ENOMEM ? "out of memory" : message);
+				     error == -ENOMEM ? no_memory : message);
 			return KY_EXIT_FAILED;
 		}
 		if (stmt)
@@ -333,6 +336,7 @@ struct wanted {
 	bool quiet;
 	const char *files[FILES_MAX];
 	unsigned files_count;
+	uint64_t memory; /* of all queries; 0: the default */
 };
 
 static int run_all(struct query *query, const struct wanted *wanted, int argc, char **argv,
@@ -361,6 +365,8 @@ static int query_trace(const char *path, const struct wanted *wanted, int argc, 
 	if (!trace)
 		return KY_EXIT_FAILED;
 	int code = KY_EXIT_FAILED;
+	if (wanted->memory)
+		ky_sql_memory(wanted->memory);
 	if (ky_sql_open(&query.sql, trace)) {
 		ky_cli_error("out of memory");
 	} else {
@@ -417,6 +423,9 @@ static const struct ky_option options[] = {
 	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
 	{"lines", AT(SET, form), .least = KY_QUERY_LINES,
 	 .help = "print rows as JSON objects, one per line"},
+	{"memory", AT(SIZE, memory), .argument = "SIZE",
+	 .help = "how much memory queries may take (default: three quarters of the machine's)",
+	 .more = "A query that needs more fails: out of memory. The trace itself is not counted."},
 	KY_CLI_INPUT_FORMAT(struct wanted, format),
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "do not report problems of the input"},
 	{0},

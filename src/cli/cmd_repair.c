@@ -155,7 +155,8 @@ static void print_text(const struct ky_trace *trace, const char *input, const ch
 	const uint64_t rows = (uint64_t)trace->slices.rows.count + trace->counters.rows.count +
 			      trace->sched.rows.count + trace->samples.rows.count +
 			      trace->logs.rows.count;
-	fprintf(stderr, "%s: %s events kept in %s", input, ky_quantity_count(kept, rows), output);
+	fprintf(stderr, "%s: %s events kept in %s", ky_cli_path(input),
+		ky_quantity_count(kept, rows), ky_cli_path(output));
 	if (trace->lost)
 		fprintf(stderr, ", %s known to be lost", ky_quantity_count(lost, trace->lost));
 	fputc('\n', stderr);

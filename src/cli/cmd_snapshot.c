@@ -218,14 +218,14 @@ static void report(const struct options *o, const struct found *found, const cha
 	}
 	if (o->quiet)
 		return;
-	fprintf(stderr, "kymo: %s, %s, %s events\n", path, ky_quantity_bytes(size, bytes),
-		ky_quantity_count(count, found->events));
+	fprintf(stderr, "kymo: %s, %s, %s events\n", ky_cli_path(path),
+		ky_quantity_bytes(size, bytes), ky_quantity_count(count, found->events));
 	if (!found->events)
 		fputs("  no events in that time: KYMO_CATEGORIES='*' in the program's environment, or\n"
 		      "  'kymo attach', switches its trace points on\n",
 		      stderr);
 	else
-		fprintf(stderr, "  %-10s kymo report %s\n", "next", path);
+		fprintf(stderr, "  %-10s kymo report %s\n", "next", ky_cli_path(path));
 }
 
 static int take_to_standard_output(const struct options *o, const pid_t *pids, uint32_t count)

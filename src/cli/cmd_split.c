@@ -161,7 +161,7 @@ static int write_part(const struct options *o, const struct ky_trace *trace,
 		ky_output_json_left(json, &left);
 		ky_json_out_end(json, '}');
 	} else if (code == KY_EXIT_DONE && !o->quiet && several && strcmp(name, "-") != 0) {
-		printf("%s\n", name);
+		printf("%s\n", ky_cli_path(name));
 	}
 	free(name);
 	return code;

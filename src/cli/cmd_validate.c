@@ -204,7 +204,7 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 						       {.title = "what"},
 						       {.title = "details", .flexible = true}};
 	if (!f->count) {
-		printf("%s: no problems found\n", path);
+		printf("%s: no problems found\n", ky_cli_path(path));
 		return;
 	}
 	struct ky_cli_table *table = ky_cli_table_new(columns, 5);
@@ -216,7 +216,7 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 		ky_cli_table_cell(table, f->list[i].name);
 		ky_cli_table_cell(table, f->list[i].text);
 	}
-	printf("%s:\n", path);
+	printf("%s:\n", ky_cli_path(path));
 	if (table)
 		ky_cli_table_print(&table, stdout);
 }

@@ -86,8 +86,8 @@ static int write_view(const struct ky_view_command *command, const struct ky_vie
 	if (error)
 		return cannot_write(command->export, -error, message);
 	if (!command->quiet)
-		fprintf(stderr, "kymo view: %s, %s; any browser opens it\n", command->export,
-			ky_quantity_bytes(text, size));
+		fprintf(stderr, "kymo view: %s, %s; any browser opens it\n",
+			ky_cli_path(command->export), ky_quantity_bytes(text, size));
 	return KY_EXIT_DONE;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c: writes traces for the verbs; see cli.h. */
 
+#include "base/file.h"
 #include "cli/cli.h"
-#include "os/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -97,21 +97,7 @@ static bool is_number(sqlite3_stmt *stmt, int at)
 
 static void csv_text(FILE *to, const char *text, size_t bytes)
 {
-	bool quote = bytes == 0;
-
-	for (size_t i = 0; i < bytes && !quote; i++)
-		quote = strchr(",\"\r\n", text[i]) != NULL;
-	if (!quote) {
-		fwrite(text, 1, bytes, to);
-		return;
-	}
-	fputc('"', to);
-	for (size_t i = 0; i < bytes; i++) {
-		if (text[i] == '"')
-			fputc('"', to);
-		fputc(text[i], to);
-	}
-	fputc('"', to);
+	ky_cli_csv(to, text, bytes, bytes == 0);
 }
 
 static void csv_head(const struct ky_query_output *output)

@@ -188,16 +188,7 @@ static void print_json(const struct ky_report *report, const struct ky_stats *st
 
 void ky_report_csv_text(const char *text, char end)
 {
-	const bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-	if (quoted)
-		putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	if (quoted)
-		putchar('"');
+	ky_cli_csv(stdout, text, strlen(text), false);
 	putchar(end);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -76,6 +77,31 @@ static void drum_file_name(char name[32], uint32_t pid)
 	strcpy(end, ".drum");
 }
 
+#define DRUM_NAMES_MAX 16u
+
+/* Make kymo-PID.drum; an earlier process's of this pid is kept under another name. Return a descriptor or -errno. */
+static int make_drum_file(int parent, char name[32], uint32_t pid)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	char old[40];
+	drum_file_name(name, pid);
+	int fd = openat(parent, name, flags, 0600);
+	strcpy(stpcpy(old, name), ".old");
+	if (fd < 0 && errno == EEXIST && renameat(parent, name, parent, old) == 0)
+		fd = openat(parent, name, flags, 0600);
+	/* Another user's has the name and cannot be moved: one that is no pid, and that nobody can know before. */
+	for (uint32_t i = 0; fd < 0 && i < DRUM_NAMES_MAX; i++) {
+		if (errno != EEXIST && errno != EPERM && errno != EACCES && errno != ENOTEMPTY &&
+		    errno != EISDIR && errno != ENOTDIR)
+			break;
+		uint32_t number = (uint32_t)ky_os_monotonic();
+		(void)getrandom(&number, sizeof(number), GRND_NONBLOCK);
+		drum_file_name(name, number | UINT32_C(1) << 31);
+		fd = openat(parent, name, flags, 0600);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 {
 	if (!size_allowed(bytes))
@@ -84,18 +110,12 @@ int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes)
 	if (parent < 0)
 		return -errno;
 	char name[32];
-	drum_file_name(name, pid);
-	int fd = keep_off_stdio(
-		openat(parent, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-	if (fd < 0 &&
-	    errno == EEXIST) { /* an earlier process's of this pid: keep it under another name */
-		char old[40];
-		strcpy(stpcpy(old, name), ".old");
-		if (renameat(parent, name, parent, old) == 0)
-			fd = openat(parent, name,
-				    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = make_drum_file(parent, name, pid);
+	int result = fd;
+	if (fd >= 0) {
+		fd = keep_off_stdio(fd);
+		result = fd < 0 ? -errno : fd;
 	}
-	int result = fd < 0 ? -errno : fd;
 	if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
 		result = -errno;
 		unlinkat(parent, name, 0);

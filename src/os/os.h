@@ -40,8 +40,11 @@ void ky_cpu_relax(void);
 
 /* Memory and descriptors. Signal-safe. */
 int ky_os_memfd(const char *name, uint64_t bytes); /* sealed against shrinking and growing */
-int ky_os_file(const char *dir, uint32_t pid, uint64_t bytes); /* dir/kymo-PID.drum, new, 0600 */
-void *ky_os_map(int fd, uint64_t bytes, void *fixed);          /* shared; NULL on failure */
+int ky_os_file(
+	const char *dir, uint32_t pid,
+	uint64_t
+		bytes); /* dir/kymo-PID.drum, new, 0600; another number where others have the name */
+void *ky_os_map(int fd, uint64_t bytes, void *fixed); /* shared; NULL on failure */
 /* Map a part of it again in the shared mapping at base: what is written there changes it for this process alone. */
 void ky_os_map_privately(int fd, uint64_t at, uint64_t bytes, uint8_t *base);
 void ky_os_unmap(void *at, uint64_t bytes);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- statements out of a text, with Perfetto's words made SQLite's ---- */
 
@@ -305,6 +306,15 @@ static int open_one(struct ky_sql_context *context)
 	return error;
 }
 
+void ky_sql_memory(uint64_t bytes)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+
+	if (bytes == 0 && pages > 0 && page_bytes > 0)
+		bytes = (uint64_t)pages / 4 * 3 * (uint64_t)page_bytes;
+	sqlite3_hard_heap_limit64(bytes < INT64_MAX ? (sqlite3_int64)bytes : INT64_MAX);
+}
+
 int ky_sql_open(struct ky_sql **out, struct ky_trace *trace)
 {
 	struct ky_sql *sql = calloc(1, sizeof(*sql));
@@ -318,6 +328,8 @@ int ky_sql_open(struct ky_sql **out, struct ky_trace *trace)
 		ky_sql_close(&sql);
 		return -ENOMEM;
 	}
+	if (sqlite3_hard_heap_limit64(-1) == 0)
+		ky_sql_memory(0);
 	*out = sql;
 	return 0;
 }

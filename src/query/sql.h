@@ -20,6 +20,11 @@ struct ky_sql;
  * memory, and nothing else: no file is accessible. 0 or -ENOMEM.
  */
 int ky_sql_open(struct ky_sql **sql, struct ky_trace *trace);
+/*
+ * Let all queries of this program have that much memory together: one that needs more fails, not the machine. 0, the default,
+ * is three quarters of the machine's.
+ */
+void ky_sql_memory(uint64_t bytes);
 void ky_sql_close(struct ky_sql **sql);
 
 struct sqlite3 *ky_sql_db(struct ky_sql *sql);

@@ -5,42 +5,111 @@
 #include "query/sql.h"
 
 #include "base/array.h"
+#include "core/utf8_scan.h"
 #include "model/regexp_size.h"
 #include "query/sql_table.h"
 
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- regular expressions: POSIX extended ones of the C library ---- */
 
+/*
+ * The C library tries a match at each byte of a text, each time up to its end if it must: a time that grows with the square
+ * of the length, without an interruption. The same pattern behind "^.*" is tried once: it tells whether there is a match
+ * in long texts. Where the match begins, only the other one can tell.
+ */
 struct ky_sql_regexp {
 	regex_t compiled;
+	regex_t anywhere;
+	size_t parts;
+	bool repeats; /* a match may reach over any length */
 };
 
 /* Patterns that would take too much memory or time are refused. */
 #define PATTERN_MAX 1000u
 #define PARTS_MAX 4000u
+/* So are texts for a pattern: parts times bytes, which may make as many states of memory; times bytes once more. */
+#define WORK_MAX (UINT64_C(1) << 22)
+#define SQUARE_MAX (UINT64_C(1) << 28)
+/* Shorter texts take no time at all. */
+#define LONG_BYTES 256u
 
 static bool is_harmless(const char *pattern)
 {
 	return strlen(pattern) <= PATTERN_MAX && ky_regexp_size(pattern) <= PARTS_MAX;
 }
 
+/* Compile both. Return 0 or an error. */
+static int compile(struct ky_sql_regexp *regexp, const char *pattern)
+{
+	char anywhere[PATTERN_MAX + 8];
+	int error = regcomp(&regexp->compiled, pattern, REG_EXTENDED);
+	if (error)
+		return error;
+	snprintf(anywhere, sizeof(anywhere), "^.*(%s)", pattern);
+	error = regcomp(&regexp->anywhere, anywhere, REG_EXTENDED | REG_NOSUB);
+	if (error)
+		regfree(&regexp->compiled);
+	regexp->parts = ky_regexp_size(pattern) + 1;
+	regexp->repeats = strpbrk(pattern, "*+{") != NULL;
+	return error;
+}
+
 struct ky_sql_regexp *ky_sql_regexp_new(const char *pattern)
 {
 	struct ky_sql_regexp *regexp = is_harmless(pattern) ? malloc(sizeof(*regexp)) : NULL;
 
-	if (regexp && regcomp(&regexp->compiled, pattern, REG_EXTENDED) != 0) {
+	if (regexp && compile(regexp, pattern) != 0) {
 		free(regexp);
 		return NULL;
 	}
 	return regexp;
 }
 
+/* Report whether finding the place of a match takes too long. */
+static bool is_costly(const struct ky_sql_regexp *regexp, uint64_t bytes)
+{
+	return bytes > WORK_MAX / regexp->parts ||
+	       (regexp->repeats && bytes * bytes > SQUARE_MAX / regexp->parts);
+}
+
+/* A dot matches no byte that is not UTF-8. */
+static bool is_utf8(const char *text, size_t bytes)
+{
+	const uint8_t *at = (const uint8_t *)text;
+	const uint8_t *const end = at + bytes;
+	size_t length = 1;
+	for (; at < end && length; at += length)
+		length = *at < 0x80 ? 1 : ky_utf8_sequence(at, end);
+	return length != 0;
+}
+
+/* Return 1 for a match, 0 for none, -1 when the text is too long for the pattern. */
+static int try_match(const struct ky_sql_regexp *regexp, const char *text)
+{
+	const size_t bytes = strlen(text);
+	if (bytes > WORK_MAX / regexp->parts)
+		return -1;
+	if (bytes >= LONG_BYTES && is_utf8(text, bytes))
+		return regexec(&regexp->anywhere, text, 0, NULL, 0) == 0;
+	return is_costly(regexp, bytes) ? -1 : regexec(&regexp->compiled, text, 0, NULL, 0) == 0;
+}
+
+static void report_too_long(sqlite3_context *context)
+{
+	sqlite3_result_error(context,
+			     "the text is too long for this regular expression: use LIKE, GLOB or "
+			     "substr()",
+			     -1);
+}
+
 bool ky_sql_regexp_match(const struct ky_sql_regexp *regexp, const char *text)
 {
-	return regexec(&regexp->compiled, text, 0, NULL, 0) == 0;
+	/* When the text is too long, SQLite calls the function, which reports that. */
+	return try_match(regexp, text) != 0;
 }
 
 void ky_sql_regexp_free(struct ky_sql_regexp *regexp)
@@ -48,6 +117,7 @@ void ky_sql_regexp_free(struct ky_sql_regexp *regexp)
 	if (!regexp)
 		return;
 	regfree(&regexp->compiled);
+	regfree(&regexp->anywhere);
 	free(regexp);
 }
 
@@ -82,8 +152,11 @@ static void regexp_match(sqlite3_context *context, int argc, sqlite3_value **arg
 	const struct ky_sql_regexp *regexp = pattern_of(context, 0, argv[0]);
 
 	(void)argc;
-	if (regexp && text)
-		sqlite3_result_int(context, ky_sql_regexp_match(regexp, text));
+	const int found = regexp && text ? try_match(regexp, text) : -1;
+	if (found >= 0)
+		sqlite3_result_int(context, found);
+	else if (regexp && text)
+		report_too_long(context);
 }
 
 /* REGEXP_EXTRACT(text, pattern): the first group when there is one, else all that matched. */
@@ -94,7 +167,13 @@ static void regexp_extract(sqlite3_context *context, int argc, sqlite3_value **a
 	regmatch_t found[2];
 
 	(void)argc;
-	if (!regexp || !text || regexec(&regexp->compiled, text, 2, found, 0) != 0)
+	if (!regexp || !text || try_match(regexp, text) == 0)
+		return;
+	if (is_costly(regexp, strlen(text))) {
+		report_too_long(context);
+		return;
+	}
+	if (regexec(&regexp->compiled, text, 2, found, 0) != 0)
 		return;
 	const regmatch_t *match = &found[regexp->compiled.re_nsub > 0];
 	if (match->rm_so >= 0)

@@ -13,7 +13,6 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ROWS_DEFAULT 1000
 #define ROWS_MAX 100000
@@ -37,15 +36,6 @@ static int on_progress(void *context)
 	return is_cancelled(api) || ky_clock_monotonic() > api->sql.deadline_ns;
 }
 
-/* Make a query that needs too much memory fail, not the machine. */
-static void bound_memory(struct ky_sql *sql)
-{
-	const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	sqlite3_limit(ky_sql_db(sql), SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
-	if (pages > 0 && page_bytes > 0)
-		sqlite3_hard_heap_limit64((sqlite3_int64)pages / 4 * 3 * page_bytes);
-}
-
 /* Return the connection, with the lock held; NULL without memory. */
 static struct ky_sql *open_sql(struct ky_api *api)
 {
@@ -53,7 +43,7 @@ static struct ky_sql *open_sql(struct ky_api *api)
 	if (sql || ky_sql_open(&sql, api->view->trace) != 0)
 		return sql;
 	ky_sql_progress(sql, on_progress, api);
-	bound_memory(sql);
+	sqlite3_limit(ky_sql_db(sql), SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
 	/* Release: pairs with the acquire of ky_api_sql_interrupt(), which takes no lock. */
 	__atomic_store_n(&api->sql.sql, sql, __ATOMIC_RELEASE);
 	return sql;

@@ -105,7 +105,9 @@ static enum MHD_Result check(struct ky_serve *serve, struct MHD_Connection *conn
 {
 	struct ky_serve_head head = {.method = method,
 				     .target = exchange->target,
-				     .origin = ky_serve_clients_header(connection, "Origin")};
+				     .origin = ky_serve_clients_header(connection, "Origin"),
+				     .fetch_site =
+					     ky_serve_clients_header(connection, "Sec-Fetch-Site")};
 	exchange->checked = true;
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, take_host, &head);
 	const int status = ky_serve_site_check(&serve->site, &head, &exchange->after_token);

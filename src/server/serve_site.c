@@ -135,6 +135,13 @@ static bool is_method(const char *method)
 	       strcmp(method, "POST") == 0;
 }
 
+/* Report whether the browser says that our own page is asking, or the user ("none": an address that was typed). */
+static bool is_own_fetch(const char *site)
+{
+	return ky_serve_site_same_name(site, "same-origin") ||
+	       ky_serve_site_same_name(site, "none");
+}
+
 int ky_serve_site_check(const struct ky_serve_site *site, const struct ky_serve_head *head,
 			const char **after)
 {
@@ -142,6 +149,8 @@ int ky_serve_site_check(const struct ky_serve_site *site, const struct ky_serve_
 	if (head->hosts != 1 || !head->host || !ky_serve_site_is_host(site, head->host))
 		return 403;
 	if (head->origin && !ky_serve_site_is_origin(site, head->origin))
+		return 403;
+	if (head->fetch_site && !is_own_fetch(head->fetch_site))
 		return 403;
 	const char *const rest = ky_serve_site_after_token(site, head->target);
 	/* Longer than the token: not ours. */

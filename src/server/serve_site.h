@@ -6,8 +6,9 @@
  * Refused are requests in which
  *   Host     is not an address of ours: a foreign web page made its own name point here (DNS rebinding)
  *   Origin   is present and not ours: a foreign web page is asking
+ *   Sec-Fetch-Site  is present and neither "same-origin" nor "none": the same, in requests without Origin
  *   token    is not in the path: a client without the address, such as another user of the machine
- * All three get the same reply: 403.
+ * All get the same reply: 403.
  */
 #ifndef KY_SERVER_SERVE_CHECK_H
 #define KY_SERVER_SERVE_CHECK_H
@@ -35,7 +36,8 @@ struct ky_serve_head {
 	const char *method;
 	const char *target; /* "/TOKEN/api/event?id=1", as received */
 	const char *host, *origin;
-	uint32_t hosts; /* number of Host headers */
+	const char *fetch_site; /* Sec-Fetch-Site */
+	uint32_t hosts;         /* number of Host headers */
 };
 
 /* Make a token of the kernel's random bits. Return 0 or -errno. */

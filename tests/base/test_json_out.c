@@ -99,6 +99,21 @@ static void texts_are_escaped_and_made_utf8(void **state)
 		   "\"\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\", \"\"]\n");
 }
 
+static void write_controls(struct ky_json_out *json)
+{
+	/* U+0080, U+009B, U+009F, U+00A0; U+2028, U+202E, U+202F; U+2066, U+2069, U+206A */
+	ky_json_out_text(json, NULL,
+			 "\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf"
+			 "\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa");
+}
+
+static void what_controls_a_terminal_is_escaped(void **state)
+{
+	(void)state;
+	check_buffer(write_controls, "\"\\u0080\\u009b\\u009f\xc2\xa0\\u2028\\u202e\xe2\x80\xaf"
+				     "\\u2066\\u2069\xe2\x81\xaa\"");
+}
+
 static void write_reals(struct ky_json_out *json)
 {
 	ky_json_out_begin(json, NULL, '[');
@@ -135,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commas_and_lines_are_where_they_belong),
 		cmocka_unit_test(texts_are_escaped_and_made_utf8),
+		cmocka_unit_test(what_controls_a_terminal_is_escaped),
 		cmocka_unit_test(reals_read_back_the_same),
 		cmocka_unit_test(a_failed_buffer_stays_failed),
 	};

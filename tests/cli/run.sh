@@ -448,6 +448,39 @@ run report evil.json
 [ $code -eq 0 ] && ! grep -q $'\033' out && [ "$(wc -l <out)" -eq 2 ]
 report "control characters of names are not printed" $?
 is_json "and are escaped in JSON" report --json evil.json
+printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a\\u001b[31m\\u009b31m\\u202eb"}]' >evil.json
+on_terminal() { # arguments of kymo; what it shows is in out
+	timeout $limit python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+		"$kymo" "$@" >out 2>err </dev/null
+	code=$?
+}
+talks() { LC_ALL=C grep -qE $'\033\\[31m|\302\233|\342\200\256' "$1"; }
+for form in --csv --json --lines; do
+	on_terminal query $form evil.json "select name from slice"
+	[ $code -eq 0 ] && [ -s out ] && ! talks out
+	report "query $form: control characters do not reach a terminal" $?
+done
+on_terminal report --csv evil.json
+[ $code -eq 0 ] && [ -s out ] && ! talks out
+report "report --csv: nor there" $?
+run query --csv evil.json "select name from slice"
+talks out
+report "query --csv: in a file they are what they were" $?
+evil=$'x\033[31m\302\233y.json'
+cp evil.json "$evil"
+for verb in validate info "split --parts 2" repair; do
+	# shellcheck disable=SC2086
+	run $verb "$evil"
+	cat err >>out
+	[ $code -le 1 ] && [ -s out ] && ! talks out
+	report "$verb: nor those of a file's name" $?
+done
+rm -f "$evil"*
+
+# ---- what a query may take
+refuses "query: one that needs too much memory fails" 1 "out of memory: --memory" query --memory 16M a.json \
+	"with recursive c(x) as (select 1 union all select x+1 from c limit 1000000)
+	select count(*) from (select x, hex(randomblob(100)) as y from c order by y)"
 
 # ---- Ctrl-C: standard input that never comes
 mkfifo pipe

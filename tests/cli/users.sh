@@ -138,4 +138,28 @@ for name in convert.json run.kymo run.json ring.json; do
 	report "a replaced file keeps its owner and mode: $name" $?
 done
 
+# KYMO_DRUM_DIR in such a directory: another's file with the name that the program would take.
+alice() { setpriv --reuid 54322 --regid 54322 --clear-groups "$@"; }
+for kind in file folder; do
+	rm -rf open/* go
+	mkfifo go
+	chmod 666 go
+	# shellcheck disable=SC2016
+	alice env KYMO_DRUM_DIR="$work/open" KYMO_CATEGORIES='*' sh -c 'echo $$ >open/pid; read -r line <go; exec "$0" children 0' \
+		"$target" >out 2>err &
+	until [ -s open/pid ]; do sleep 0.1; done
+	pid=$(cat open/pid)
+	if [ "$kind" = file ]; then
+		mallory sh -c ": >open/kymo-$pid.drum; : >open/kymo-$pid.drum.old"
+	else
+		mallory mkdir "open/kymo-$pid.drum"
+	fi
+	echo >go
+	wait $!
+	code=$?
+	made=$(find open -name 'kymo-*.drum' -type f -user 54322 -perm 600)
+	[ "$code" -eq 0 ] && [ -n "$made" ] && "$kymo" validate "$made" >out 2>err
+	report "KYMO_DRUM_DIR: another's $kind does not switch the recorder off" $?
+done
+
 [ "$failures" -eq 0 ]

@@ -243,6 +243,13 @@ static void functions_of_texts(void **state)
 	EXPECT("select name from slice where name regexp '^i.*r$' limit 1", "inner\n");
 	EXPECT("select 1 from slice where name regexp '('",
 	       "error: no regular expression, or one that is too expensive\n");
+	/* Not in the square of the length; a place that cannot be found in time is an error. */
+	EXPECT("select text regexp '(.*)(.*)(.*)(.*)x', (text||'x') regexp 'a.*(.*)x$', text regexp 'b|^a', "
+	       "regexp_extract(text, '(.*)(.*)(.*)x') from "
+	       "(select replace(hex(zeroblob(50000)), '0', 'a') as text)",
+	       "0|1|1|NULL\n");
+	EXPECT("select regexp_extract(replace(hex(zeroblob(50000)), '0', 'a') || 'x', '(.*)(.*)x')",
+	       "error: the text is too long for this regular expression: use LIKE, GLOB or substr()\n");
 	EXPECT("select 'a' regexp '(a{1,200}){1,200}'",
 	       "error: no regular expression, or one that is too expensive\n");
 	EXPECT("select 'a' regexp '^a++++++++++++++++++++++++++++++++++++$'",

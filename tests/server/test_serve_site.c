@@ -185,6 +185,18 @@ static void requests_are_let_in_or_not(void **state)
 	assert_int_equal(check((struct ky_serve_head){.host = "a:1234"}, &behind), 403);
 	assert_int_equal(check((struct ky_serve_head){.host = host, .origin = "null"}, &behind),
 			 403);
+	static const char *const asking[] = {"cross-site", "same-site", "", "same-origin ",
+					     "Cross-Site"};
+	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++)
+		assert_int_equal(
+			check((struct ky_serve_head){.host = host, .fetch_site = asking[i]},
+			      &behind),
+			403);
+	assert_int_equal(
+		check((struct ky_serve_head){.host = host, .fetch_site = "same-origin"}, &behind),
+		0);
+	assert_int_equal(check((struct ky_serve_head){.host = host, .fetch_site = "none"}, &behind),
+			 0);
 	assert_int_equal(check((struct ky_serve_head){.host = host, .target = "/"}, &behind), 403);
 	assert_int_equal(
 		check((struct ky_serve_head){.host = host, .target = "/" TOKEN "x"}, &behind), 403);

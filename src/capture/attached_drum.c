@@ -559,8 +559,7 @@ void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums
 		.lost = count_lost(drum),
 		.damaged = count_damaged(drum),
 		.pressure = drum->ended ? 0 : ky_attached_drum_pressure(drum),
-		.recorders = (uint32_t)__builtin_popcountll(
-			__atomic_load_n(&live->recorders_taken, __ATOMIC_RELAXED)),
+		.recorders = ky_recorder_slot_count(live, &drum->own),
 	};
 	const struct ky_text name =
 		ky_drum_view_string(view, __atomic_load_n(&live->process_name, __ATOMIC_ACQUIRE));

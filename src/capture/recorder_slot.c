@@ -358,6 +358,30 @@ static void sign(struct ky_drum_recorder *recorder, const struct ky_recorder_slo
 	__atomic_store_n(&recorder->namespaces, own->namespaces, __ATOMIC_SEQ_CST);
 }
 
+static struct ky_recorder_slot_owner owner_of(const struct ky_drum_recorder *recorder)
+{
+	return (struct ky_recorder_slot_owner){
+		.pid = __atomic_load_n(&recorder->pid, __ATOMIC_RELAXED),
+		.namespaces = __atomic_load_n(&recorder->namespaces, __ATOMIC_SEQ_CST),
+		.started_ns = __atomic_load_n(&recorder->started_ns, __ATOMIC_RELAXED),
+	};
+}
+
+uint32_t ky_recorder_slot_count(const struct ky_drum_header *header,
+				const struct ky_recorder_slot_owner *own)
+{
+	/* The target may set any bits. */
+	uint64_t taken = __atomic_load_n(&header->recorders_taken, __ATOMIC_RELAXED) &
+			 ((UINT64_C(1) << KY_RECORDERS_MAX) - 1);
+	uint32_t count = 0;
+	for (; taken; taken &= taken - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctzll(taken);
+		const struct ky_recorder_slot_owner life = owner_of(&header->recorders[slot]);
+		count += slot < KY_RECORDERS_INSIDE || !is_over(&life, own);
+	}
+	return count;
+}
+
 static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			 uint32_t slot, const struct ky_recorder_slot_owner *own)
 {

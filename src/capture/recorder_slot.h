@@ -31,6 +31,9 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 /* Switch them off where no other recorder wants them, and free the slot. */
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			  uint32_t slot, const struct ky_recorder_slot_owner *own);
+/* Return how many recorders hold a slot, without those that are gone and were not put away so far. */
+uint32_t ky_recorder_slot_count(const struct ky_drum_header *header,
+				const struct ky_recorder_slot_owner *own);
 /* Set a minimum for each new ring and for all rings, as far as there is space. It stays. */
 void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			   uint64_t ring_bytes, uint64_t total_bytes);

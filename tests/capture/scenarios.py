@@ -130,6 +130,8 @@ def recorder_killed(folder):
         kymo.wait()
         check("the target goes on", process.poll() is None)
         check("what was written is whole", slices(path, "work") > 0)
+        now = drum_of(process.pid)
+        check("list does not count the dead", now and before and now["recorders"] == before["recorders"], (before, now))
         done = run("attach", "-q", "-o", f"{folder}/b.kymo", "--duration", "50ms", "-p", str(process.pid))
         check("the next attach", done.returncode == 0, done)
         after = drum_of(process.pid)

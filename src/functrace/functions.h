@@ -84,6 +84,7 @@ struct ky_functions {
 	uint64_t debug_state;
 	/* prctl() and syscall(), by which programs put themselves into sandboxes, 0: none */
 	uint64_t call_prctl, call_syscall;
+	uint64_t call_arch_prctl; /* by which programs take gs for themselves, 0: none */
 	/*
 	 * __cyg_profile_func_enter and _exit as this file defines them, 0: none, or both are one (glibc's,
 	 * which do nothing)

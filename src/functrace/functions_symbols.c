@@ -91,9 +91,10 @@ static void take_place(struct ky_functions *out, const GElf_Sym *symbol, const c
 		      {"_dl_debug_state", &out->debug_state},
 		      {"prctl", &out->call_prctl},
 		      {"syscall", &out->call_syscall},
+		      {"arch_prctl", &out->call_arch_prctl},
 		      {"__cyg_profile_func_enter", &out->cyg_enter},
 		      {"__cyg_profile_func_exit", &out->cyg_exit}};
-	if (!name || (name[0] != '_' && name[0] != 'p' && name[0] != 's'))
+	if (!name || !strchr("_aps", name[0]))
 		return;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		const size_t bytes = strlen(places[i].name);

@@ -91,7 +91,7 @@ static int refuse_counterless(const struct ky_patch *patch,
 {
 	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
 		 "Cannot patch process %d: it has turned the CPU's counter off (PR_SET_TSC or "
-		 "strict seccomp); use --engine sample",
+		 "strict seccomp) or uses the register gs; use --engine sample",
 		 (int)patch->remote.pid);
 	return -ENOTSUP;
 }
@@ -391,10 +391,12 @@ static bool has_left(struct ky_patch *patch)
 	if (!ky_agent_memory_left(patch))
 		return false;
 	if (!patch->left)
-		ky_patch_note(patch,
-			      "process %d has turned the CPU's counter off (PR_SET_TSC or strict "
-			      "seccomp): its functions are no longer traced",
-			      (int)patch->remote.pid);
+		ky_patch_note(
+			patch,
+			"process %d has turned the CPU's counter off (PR_SET_TSC or strict "
+			"seccomp) or uses the register gs (ARCH_SET_GS): its functions are no "
+			"longer traced",
+			(int)patch->remote.pid);
 	patch->left = true;
 	return true;
 }

@@ -59,7 +59,7 @@ struct ky_patch_keep {
 };
 #define KY_PATCH_KEEP_MAGIC UINT64_C(0x3370656b6f6d796b)
 
-#define KY_PATCH_HELPERS 4u
+#define KY_PATCH_HELPERS 5u
 struct ky_patch_module {
 	uint64_t device, inode;
 	uint64_t bias; /* from the file's addresses to the process's */
@@ -71,7 +71,7 @@ struct ky_patch_module {
 	uint32_t *wants; /* functions to patch, by their index */
 	uint32_t wants_count;
 	uint32_t region; /* index in keep; KY_PATCH_REGIONS_MAX: none */
-	/* _Unwind_Find_FDE, the loader's r_brk, prctl(), syscall(); an empty prologue: missing */
+	/* _Unwind_Find_FDE, the loader's r_brk, prctl(), syscall(), arch_prctl(); an empty prologue: missing */
 	struct ky_function helpers[KY_PATCH_HELPERS];
 };
 

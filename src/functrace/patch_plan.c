@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELPER_FIND_FDE, HELPER_LOADER, HELPER_PRCTL, HELPER_SYSCALL, HELPERS };
+enum { HELPER_FIND_FDE, HELPER_LOADER, HELPER_PRCTL, HELPER_SYSCALL, HELPER_ARCH, HELPERS };
 _Static_assert(HELPERS == KY_PATCH_HELPERS, "the module has room for them");
 
 /* The bytes of a region as they are in the process, and the new ones. */
@@ -70,6 +70,7 @@ static void choose_helpers(struct ky_patch_module *module)
 	choose_helper(module, HELPER_LOADER, functions->debug_state);
 	choose_helper(module, HELPER_PRCTL, functions->call_prctl);
 	choose_helper(module, HELPER_SYSCALL, functions->call_syscall);
+	choose_helper(module, HELPER_ARCH, functions->call_arch_prctl);
 }
 
 static bool has_helpers(const struct ky_patch_module *module)
@@ -559,7 +560,8 @@ static int plan_helpers(struct planning *planning, uint32_t index)
 	static const enum ky_stub_kind kinds[HELPERS] = {[HELPER_FIND_FDE] = KY_STUB_FIND_FDE,
 							 [HELPER_LOADER] = KY_STUB_LOADER,
 							 [HELPER_PRCTL] = KY_STUB_SANDBOX,
-							 [HELPER_SYSCALL] = KY_STUB_SANDBOX};
+							 [HELPER_SYSCALL] = KY_STUB_SANDBOX,
+							 [HELPER_ARCH] = KY_STUB_SANDBOX};
 	const struct ky_patch_module *module = &planning->patch->modules[index];
 	const uint32_t none[2] = {0, 0};
 	int error = 0;

@@ -15,6 +15,7 @@
 #include "functrace/agent_abi.h"
 #include "functrace/stub.h"
 
+#include <asm/prctl.h>
 #include <errno.h>
 #include <link.h>
 #include <linux/futex.h>
@@ -236,6 +237,16 @@ static bool turns_counter_off(uint32_t call, uint32_t how)
 }
 
 /*
+ * Report whether the program takes gs for itself: by arch_prctl(), whose first argument is no option of prctl(), or by
+ * syscall().
+ */
+static bool sets_gs(uint64_t first, uint64_t second)
+{
+	return (uint32_t)first == ARCH_SET_GS ||
+	       ((uint32_t)first == SYS_arch_prctl && (uint32_t)second == ARCH_SET_GS);
+}
+
+/*
  * Make no system call from before the sandbox exists; it does not matter much that the sandbox may be refused. This
  * thread gets what it needs of the kernel to be traced now, others do without.
  */
@@ -244,7 +255,8 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 {
 	const bool numbered = (uint32_t)first == SYS_prctl;
 	const uint32_t number = (uint32_t)(numbered ? second : first);
-	if (turns_counter_off(number, (uint32_t)(numbered ? third : second)))
+	if (turns_counter_off(number, (uint32_t)(numbered ? third : second)) ||
+	    sets_gs(first, second))
 		leave_counter(home, slot);
 	if (number != PR_SET_SECCOMP && number != SYS_seccomp)
 		return;

@@ -172,7 +172,55 @@ def luajit(folder):
     return None
 
 
-SCENARIOS = (libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit)
+GS = """#include <asm/prctl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int arch_prctl(int code, unsigned long address);
+static uint64_t own[2] = {42, 43};
+__attribute__((noinline)) uint64_t next(uint64_t n)
+{
+	uint64_t first;
+	__asm__ volatile("mov %%gs:0, %0" : "=r"(first));
+	return n + first;
+}
+__attribute__((noinline)) uint64_t before(uint64_t n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 1;
+}
+__attribute__((noinline)) int set(void)
+{
+	return SET;
+}
+int main(void)
+{
+	uint64_t sum = before(1);
+	if (set())
+		return 1;
+	for (int i = 0; i < 1000; i++)
+		sum = next(sum);
+	printf("%lu\\n", (unsigned long)before(sum));
+	return 0;
+}
+"""
+
+
+def program_that_sets_gs(folder):
+    """gs is the program's from then on; calls before that are seen."""
+    source, ran = written(f"{folder}/gs.c", GS), 0
+    for how in ("arch_prctl(ARCH_SET_GS, (unsigned long)own)", "(int)syscall(SYS_arch_prctl, ARCH_SET_GS, own)"):
+        for link in ((), ("-static",)):
+            if not compiled(f"{folder}/gs", "gcc", "-O1", f"-DSET={how}", source, *link):
+                continue
+            path = traced.same_as_bare(folder, [f"{folder}/gs"], "--engine", "patch", some=False)
+            traced.check(f"{how} {link}: calls", traced.calls(path, "before") == 1, traced.calls(path, "before"))
+            ran += 1
+    return None if ran else "no compiler here"
+
+
+SCENARIOS = (libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

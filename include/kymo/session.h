@@ -99,6 +99,11 @@ struct kymo_options {
 	/* A serialized perfetto.protos.TraceConfig instead of the options above; those that are set win. */
 	const void *perfetto_config;
 	size_t perfetto_config_bytes;
+	/*
+	 * KYMO_MODE_STREAM: rather than overwrite events that the session has not read, a thread waits for it, for at most so
+	 * long; 0 is not at all. Events in signal handlers that interrupted an event do not wait. Holds for two sessions at once.
+	 */
+	uint32_t stall_ms;
 };
 
 struct kymo_session;
@@ -120,11 +125,13 @@ KYMO_API int kymo_session_error(const struct kymo_session *session);
 
 /* Session statistics. */
 struct kymo_stats {
-	size_t size;     /* sizeof(struct kymo_stats), set by the caller */
-	uint64_t events; /* written so far */
-	uint64_t lost;   /* overwritten before they were read, or without room for them */
-	uint64_t bytes;  /* output so far, after compression */
-	uint32_t files;  /* begun so far */
+	size_t size;         /* sizeof(struct kymo_stats), set by the caller */
+	uint64_t events;     /* written so far */
+	uint64_t lost;       /* overwritten before they were read, or without room for them */
+	uint64_t bytes;      /* output so far, after compression */
+	uint32_t files;      /* begun so far */
+	uint64_t stalled;    /* events that waited for a session since the process began */
+	uint64_t stalled_ns; /* how long, all together */
 };
 /* Fill in *stats. Return 0, or KYMO_EOPTIONS when size is not set. Does not wait. */
 KYMO_API int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *stats);
@@ -175,7 +182,7 @@ typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, voi
 /*
  * Call fn from a thread of the library with batches of events in the order of their times, until kymo_unsubscribe(). A
  * subscriber that is too slow does not hold up the program: it gets one event of kind KYMO_KIND_LOST for those that were
- * overwritten. fn does not get the events that it records itself. fn may call all functions of this header. The end of the
+ * overwritten; and one, of no thread, for each other cause of losses, which is its name. fn does not get the events that it records itself. fn may call all functions of this header. The end of the
  * program does not wait for fn: what fn uses must stay valid, or unsubscribe first. categories as in kymo_options. Return
  * a number for kymo_unsubscribe(), 0 or more; or KYMO_EOPTIONS, KYMO_EDRUM, KYMO_ESLOTS.
  */

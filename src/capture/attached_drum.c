@@ -17,6 +17,7 @@
 #include "capture/attached_drum.h"
 
 #include "capture/fail.h"
+#include "core/losses.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
 
@@ -46,8 +47,8 @@ static uint64_t load(const uint64_t *field)
 
 static uint64_t ringless_lost(const struct ky_attached_drum *d)
 {
-	const struct ky_drum_header *live = d->pieces.view.live;
-	return load(&live->lost_ringless) + load(&live->lost_nested);
+	const struct ky_lost_counts losses = ky_losses_read(d->pieces.view.live, 0);
+	return ky_losses_events(&losses);
 }
 
 /*
@@ -298,6 +299,8 @@ static void switch_on(struct ky_attached_drum *d, char *message)
 		return;
 	if (o->ring_bytes || o->total_bytes)
 		ky_recorder_slot_grow(&d->map, view, o->ring_bytes, o->total_bytes);
+	if (o->bundle && !o->flight)
+		d->reader = ky_recorder_slot_stall(&d->map, view, o->stall_ns, &d->pieces);
 	const int slot =
 		ky_recorder_slot_on(&d->map, view, &d->own, o->categories, d->name, message);
 	d->slot = slot > 0 ? (uint32_t)slot : KY_DRUM_NO_SLOT;
@@ -335,6 +338,7 @@ int ky_attached_drum_open(struct ky_attached_drum **out, int fd, pid_t pid, bool
 	d->backed = true;
 	snprintf(d->name, sizeof(d->name), "process %d: buffer", (int)pid);
 	snprintf(d->process, sizeof(d->process), "process %d", (int)pid);
+	d->reader = -1;
 	const int error = open_all(d, fd, clocks, since_ns, message);
 	if (error)
 		ky_attached_drum_close(&d);
@@ -347,6 +351,8 @@ void ky_attached_drum_leave(struct ky_attached_drum *d)
 	if (d->slot != KY_DRUM_NO_SLOT)
 		ky_recorder_slot_off(&d->map, &d->pieces.view, d->slot, &d->own);
 	d->slot = KY_DRUM_NO_SLOT;
+	ky_recorder_slot_unstall(&d->map, d->reader);
+	d->reader = -1;
 }
 
 /* A process of which only the losses are known is in the file for these. */

@@ -30,6 +30,7 @@ struct ky_attached_drum {
 	struct ky_drum_map map;
 	struct ky_recorder_slot_owner own;
 	uint32_t slot; /* KY_DRUM_NO_SLOT: none */
+	int reader;    /* by ky_recorder_slot_stall(); -1: none */
 	const struct ky_clock_map *ours;
 
 	struct ky_stream pieces;

@@ -65,6 +65,7 @@ struct ky_capture_options {
 	uint64_t max_bytes;
 	uint32_t files_max;
 	uint64_t ring_bytes;   /* minimum size of new rings; 0: KY_CAPTURE_RING_BYTES */
+	uint64_t stall_ns;     /* how long a thread waits rather than overwrite what was not read */
 	uint64_t buffer_bytes; /* of the kernel's buffer, per CPU */
 	/* Called ten times a second. Return non-zero to stop, as the first Ctrl-C does. */
 	int (*progress)(void *context, const struct ky_capture_facts *facts);

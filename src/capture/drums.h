@@ -34,6 +34,7 @@ struct ky_drums_options {
 	bool flight;
 	bool switch_on;       /* take a slot and switch the categories on; else only read */
 	uint64_t ring_bytes;  /* minimum size of new rings; 0: as the program has it */
+	uint64_t stall_ns;    /* how long a thread waits for a stream to be read; 0: not at all */
 	uint64_t total_bytes; /* the same for all rings of a process */
 	uint64_t before_ns;   /* flight: how long a window may need a process that ended */
 	/*

@@ -477,3 +477,54 @@ void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_v
 	raise_to(&header->budget_bytes, pages < space ? pages : space);
 	raise_to(&header->ring_bytes, ring_bytes < space ? ring_bytes : space);
 }
+
+/* Take a place among the readers: a free one, or that of a recorder that is gone. */
+static int take_reader(struct ky_drum_header *header)
+{
+	for (uint32_t i = 0; i < KY_READERS_MAX; i++) {
+		struct ky_drum_reader *reader = &header->readers[i];
+		uint32_t state = __atomic_load_n(&reader->state, __ATOMIC_ACQUIRE);
+		const pid_t pid = (pid_t)__atomic_load_n(&reader->pid, __ATOMIC_RELAXED);
+		const bool gone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+		if ((state == KY_READER_NONE || gone) &&
+		    __atomic_compare_exchange_n(&reader->state, &state, KY_READER_TAKEN, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return (int)i;
+	}
+	return -1;
+}
+
+int ky_recorder_slot_stall(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			   uint64_t stall_ns, struct ky_stream *stream)
+{
+	const uint64_t rings = view->header.rings_max;
+	const uint64_t at = view->header.rings_at + rings * sizeof(struct ky_drum_ring);
+	struct ky_drum_header *header = header_of(map);
+	/* An older drum has none. */
+	if (header->reads_at != at || at + KY_READERS_MAX * rings * 8 > view->header.heap_at ||
+	    view->header.heap_at > map->writable_bytes)
+		return -1;
+	const int number = take_reader(header);
+	if (number < 0)
+		return -1;
+	stream->reads = (uint64_t *)(void *)(map->writable + at) + (uint64_t)number * rings;
+	for (uint64_t i = 0; i < rings; i++)
+		__atomic_store_n(&stream->reads[i], 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < stream->inputs_count && i < rings; i++)
+		if (stream->inputs[i]->cursor.number < UINT64_MAX / 2)
+			__atomic_store_n(&stream->reads[i], stream->inputs[i]->cursor.number,
+					 __ATOMIC_RELAXED);
+	struct ky_drum_reader *reader = &header->readers[number];
+	__atomic_store_n(&reader->pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+	__atomic_store_n(&reader->stall_ns, stall_ns, __ATOMIC_RELAXED);
+	/* Pairs with the acquire load in find_behind(), stall.c. */
+	__atomic_store_n(&reader->state, KY_READER_ACTIVE, __ATOMIC_RELEASE);
+	return number;
+}
+
+void ky_recorder_slot_unstall(const struct ky_drum_map *map, int reader)
+{
+	if (reader >= 0 && map->writable)
+		__atomic_store_n(&header_of(map)->readers[reader].state, KY_READER_NONE,
+				 __ATOMIC_RELEASE);
+}

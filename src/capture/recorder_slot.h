@@ -7,6 +7,7 @@
 #define KY_CAPTURE_RECORDER_SLOT_H
 
 #include "capture/drum_map.h"
+#include "core/stream.h"
 
 #define KY_DRUM_NO_SLOT 0u
 
@@ -37,5 +38,12 @@ uint32_t ky_recorder_slot_count(const struct ky_drum_header *header,
 /* Set a minimum for each new ring and for all rings, as far as there is space. It stays. */
 void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			   uint64_t ring_bytes, uint64_t total_bytes);
+/*
+ * Let the program's threads wait, at most so long, rather than overwrite what the stream has not read; and its rings
+ * grow before (core/stall.h). Return a number for ky_recorder_slot_unstall(), or -1.
+ */
+int ky_recorder_slot_stall(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			   uint64_t stall_ns, struct ky_stream *stream);
+void ky_recorder_slot_unstall(const struct ky_drum_map *map, int reader);
 
 #endif

@@ -86,6 +86,7 @@ static int open_buffers(struct ky_capture *capture, struct drums_state *state, c
 		.flight = capture->flight != NULL,
 		.switch_on = true,
 		.ring_bytes = o->ring_bytes ? o->ring_bytes : KY_CAPTURE_RING_BYTES,
+		.stall_ns = o->stall_ns,
 		.total_bytes = KY_CAPTURE_TOTAL_BYTES,
 		.before_ns = ky_source_reach_ns(o),
 		.event = state->watch ? ky_watch_event : NULL,

@@ -177,6 +177,11 @@ const struct ky_option ky_capture_options[] = {
 	{"buffer", AT(SIZE, capture.ring_bytes), .argument = "SIZE",
 	 .help = "minimum ring size per new thread (default 16M)",
 	 .more = "`KYMO_BUFFER` sets the default. Sizes are numbers with k, M or G behind them."},
+	{"stall", AT(DURATION, capture.stall_ns), .argument = "TIME",
+	 .help = "lose no event: a thread waits for kymo, at most TIME, when its ring is full (default 0)",
+	 .more = "Rings grow first, as far as their memory goes. Without it a ring that is full is overwritten, and "
+		 "kymo reports what was lost. Events in signal handlers that interrupted an event do not wait, and "
+		 "captures with triggers do not use it."},
 	{"kernel-buffer", AT(SIZE, capture.buffer_bytes), .argument = "SIZE",
 	 .help = "size of the kernel's ring per CPU (default 4M)"},
 	{.help = "when: everything, or with a trigger only what led up to it"},

@@ -19,6 +19,10 @@
 
 /* Two readings closer than this say little about the rate. */
 #define SPACING_NS UINT64_C(4000000)
+/* How often the clocks are read even when no session runs. */
+#define EVERY_NS UINT64_C(100000000)
+/* A shorter suspension is not noticed. */
+#define EPOCH_NS UINT64_C(50000000)
 /* How far back the rate after the last reading is measured. */
 #define BASELINE_NS UINT64_C(200000000)
 
@@ -88,27 +92,80 @@ static void thin(struct ky_drum_clock *clock)
 	__atomic_store_n(&clock->seq, clock->seq + 1, __ATOMIC_RELEASE);
 }
 
+/* Set how many ticks make EVERY_NS: counters run at 25 MHz to 5 GHz. */
+static void measure_rate(struct ky_drum_clock *clock, const struct ky_drum_reading *last,
+			 const struct ky_drum_reading *now)
+{
+	const uint64_t ns = last ? now->boottime_ns - last->boottime_ns : 0;
+	if (ns >= SPACING_NS)
+		KYMO_I_STORE(&clock->every_ticks,
+			     (uint64_t)((ky_u128)(now->ticks - last->ticks) * EVERY_NS / ns));
+}
+
+/*
+ * The machine was suspended: CLOCK_BOOTTIME went on, CLOCK_MONOTONIC and perhaps the counter did not. Ticks before must
+ * not be spread over that time. So the epoch before gets an end, at its own rate, right before the new reading.
+ */
+static bool end_epoch(const struct ky_drum_reading *last, const struct ky_drum_reading *now,
+		      uint64_t every_ticks, struct ky_drum_reading *end)
+{
+	const uint64_t slept =
+		(now->boottime_ns - last->boottime_ns) - (now->monotonic_ns - last->monotonic_ns);
+	if (slept < EPOCH_NS || slept > INT64_MAX || every_ticks == 0 ||
+	    now->ticks - last->ticks < 2)
+		return false;
+	*end = *last;
+	end->ticks = now->ticks - 1;
+	const uint64_t ran =
+		(uint64_t)((ky_u128)(end->ticks - last->ticks) * EVERY_NS / every_ticks);
+	/* The counter went on, too. */
+	if (last->boottime_ns + ran + EPOCH_NS / 2 > now->boottime_ns)
+		return false;
+	end->boottime_ns += ran;
+	end->monotonic_ns += ran;
+	end->realtime_ns += ran;
+	return true;
+}
+
+static void append(struct ky_drum *drum, const struct ky_drum_reading *reading)
+{
+	struct ky_drum_clock *clock = drum->clock;
+	if (clock->count >= drum->header->clock_max)
+		thin(clock);
+	const uint32_t count = clock->count;
+	if (count >= drum->header->clock_max)
+		return;
+	put_reading(&clock->readings[count], reading);
+	/* Pairs with the acquire loads of count: the reading is complete before it counts. */
+	__atomic_store_n(&clock->count, count + 1, __ATOMIC_RELEASE);
+}
+
+void ky_clock_put(struct ky_drum *drum, const struct ky_drum_reading *reading)
+{
+	struct ky_drum_clock *clock = drum->clock;
+	const bool any = clock->count && clock->count <= drum->header->clock_max;
+	const struct ky_drum_reading *last = any ? &clock->readings[clock->count - 1] : NULL;
+	struct ky_drum_reading end;
+	if (last && (reading->ticks <= last->ticks || reading->boottime_ns < last->boottime_ns))
+		return;
+	if (last && end_epoch(last, reading, clock->every_ticks, &end))
+		append(drum, &end);
+	else
+		measure_rate(clock, last, reading);
+	append(drum, reading);
+}
+
 static void add_reading(struct ky_drum *drum, bool force)
 {
 	struct ky_drum_clock *clock = drum->clock;
 	const uint32_t max = drum->header->clock_max;
-	uint32_t count = clock->count;
+	const uint32_t count = clock->count;
 	const struct ky_drum_reading *last =
 		count && count <= max ? &clock->readings[count - 1] : NULL;
 	if (last && !force && ky_os_boottime() - last->boottime_ns < SPACING_NS)
 		return;
 	const struct ky_drum_reading reading = ky_clock_read(drum);
-	if (last && (reading.ticks <= last->ticks || reading.boottime_ns < last->boottime_ns))
-		return;
-	if (count >= max) {
-		thin(clock);
-		count = clock->count;
-	}
-	if (count >= max)
-		return;
-	put_reading(&clock->readings[count], &reading);
-	/* Pairs with the acquire loads of count: the reading is complete before it counts. */
-	__atomic_store_n(&clock->count, count + 1, __ATOMIC_RELEASE);
+	ky_clock_put(drum, &reading);
 }
 
 /* Put the readings in order again that were being moved when their thread left. */

@@ -20,6 +20,9 @@ __extension__ typedef unsigned __int128 ky_u128;
  */
 void ky_clock_take(struct ky_drum *drum, bool force);
 
+/* Add this reading, if it comes after the last. The caller has the clock's lock, or the drum alone. */
+void ky_clock_put(struct ky_drum *drum, const struct ky_drum_reading *reading);
+
 /* Read the drum's counter and the system's clocks. */
 struct ky_drum_reading ky_clock_read(const struct ky_drum *drum);
 

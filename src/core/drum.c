@@ -59,6 +59,7 @@ static void plan_as(struct ky_drum_header *h, const struct ky_drum_header *paren
 	h->categories_at = parent->categories_at;
 	h->buckets_at = parent->buckets_at;
 	h->rings_at = parent->rings_at;
+	h->reads_at = parent->reads_at;
 	h->heap_at = parent->heap_at;
 	h->space_at = parent->space_at;
 	h->clock_max = parent->clock_max;

@@ -23,6 +23,7 @@ struct ky_drum {
 	struct ky_drum_category *categories;
 	uint32_t *buckets;
 	struct ky_drum_ring *rings;
+	uint64_t *reads;
 	uint64_t bytes;
 	int fd;
 	uint64_t

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+/* When the second clock reading is due: 1 to 200 ms, as fast as counters are. It shows the rate. */
+#define FIRST_READING_TICKS (UINT64_C(1) << 22)
 #define CLOCK_READINGS 1024u
 #define PAGE 4096u
 
@@ -44,7 +46,9 @@ void ky_drum_make_plan(struct ky_drum_header *h, const struct ky_limits *limits,
 	h->buckets_at = ky_drum_make_page_up(h->categories_at +
 					     h->categories_max * sizeof(struct ky_drum_category));
 	h->rings_at = ky_drum_make_page_up(h->buckets_at + h->buckets_count * sizeof(uint32_t));
-	h->heap_at = ky_drum_make_page_up(h->rings_at + h->rings_max * sizeof(struct ky_drum_ring));
+	h->reads_at = h->rings_at + h->rings_max * sizeof(struct ky_drum_ring);
+	h->heap_at = ky_drum_make_page_up(h->reads_at + (uint64_t)KY_READERS_MAX * h->rings_max *
+								sizeof(uint64_t));
 	if (h->heap_at + h->heap_bytes > KY_HEAP_END_MAX)
 		h->heap_bytes = KY_HEAP_END_MAX - h->heap_at;
 	h->space_at = h->heap_at + h->heap_bytes;
@@ -60,6 +64,7 @@ void ky_drum_make_parts(struct ky_drum *d)
 	d->categories = (struct ky_drum_category *)(void *)(d->base + d->header->categories_at);
 	d->buckets = (uint32_t *)(void *)(d->base + d->header->buckets_at);
 	d->rings = (struct ky_drum_ring *)(void *)(d->base + d->header->rings_at);
+	d->reads = (uint64_t *)(void *)(d->base + d->header->reads_at);
 	d->ticks_inline = d->header->tick_source != KY_TICKS_MONOTONIC;
 }
 
@@ -77,6 +82,7 @@ void ky_drum_make_fill(struct ky_drum *d, const struct ky_drum_header *planned,
 	h->ring_bytes = maker->ring_bytes;
 	ky_drum_make_parts(d);
 	KY_ASSERT(h->magic == 0 && h->budget_bytes <= h->space_bytes);
+	d->clock->every_ticks = FIRST_READING_TICKS;
 	ky_heap_prepare(d);
 	ky_clock_take(d, true);
 	if (categories)

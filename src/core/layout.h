@@ -98,6 +98,18 @@ enum ky_env_state {
 	KY_ENV_LEFT,    /* it was unloaded: the next one goes on */
 };
 
+/*
+ * A session that is to miss no event: a writer that would overwrite a block which it has not read takes a larger ring
+ * while the budget lasts, and then waits.
+ */
+struct ky_drum_reader {
+	uint32_t state;    /* enum ky_reader_state (outside) */
+	uint32_t pid;      /* whose session it is (outside) */
+	uint64_t stall_ns; /* how long an event waits for it at most; 0: not at all (outside) */
+};
+enum ky_reader_state { KY_READER_NONE, KY_READER_TAKEN, KY_READER_ACTIVE };
+#define KY_READERS_MAX 2u
+
 /* What made the drum. A process may have one of each: their spans are of the same threads and nest in this order. */
 enum ky_drum_layer {
 	KY_DRUM_OWN,       /* the program's own recorder; after exec another, with another image */
@@ -164,6 +176,12 @@ struct ky_drum_header {
 	uint32_t left_files;    /* files in all */
 	uint64_t stalled_ns;    /* how long all together */
 	struct ky_drum_recorder recorders[KY_RECORDERS_MAX];
+	struct ky_drum_reader readers[KY_READERS_MAX];
+	/*
+	 * uint64_t[KY_READERS_MAX][rings_max], after the directory of rings: how many blocks of each ring a reader has read
+	 * (outside).
+	 */
+	uint64_t reads_at;
 };
 #define KY_DRUM_HEADER_BYTES 4096u
 
@@ -183,8 +201,8 @@ struct ky_drum_clock {
 	uint32_t lock; /* not 0 while a thread of the process writes here: which */
 	uint32_t count;
 	uint32_t pad1;
-	uint64_t frame; /* that thread's stack pointer */
-	uint64_t pad2;
+	uint64_t frame;       /* that thread's stack pointer */
+	uint64_t every_ticks; /* how often the clocks are read even when no session runs */
 	struct ky_drum_reading readings[];
 };
 
@@ -267,6 +285,8 @@ _Static_assert(offsetof(struct ky_drum_header, heap_used) == 136, "layout");
 _Static_assert(offsetof(struct ky_drum_header, lost_ringless) == 200, "layout");
 _Static_assert(offsetof(struct ky_drum_header, snapshots) == 264, "layout");
 _Static_assert(offsetof(struct ky_drum_header, recorders) == 328, "layout");
+_Static_assert(sizeof(struct ky_drum_reader) == 16, "layout");
+_Static_assert(offsetof(struct ky_drum_header, readers) == 1864, "layout");
 _Static_assert(sizeof(struct ky_drum_header) <= KY_DRUM_HEADER_BYTES, "layout");
 _Static_assert(KY_DRUM_HEADER_BYTES / KY_HEAP_UNIT >= KY_CONTROL_MAX, "layout");
 _Static_assert(sizeof(struct ky_drum_reading) == 32, "layout");

@@ -47,12 +47,6 @@ static struct tail find_tail(const struct ky_ring_writer *w)
 			     high};
 }
 
-/* pos is that of a parked writer. No multiple of 8: parked by one event, or by several that interrupted each other. */
-static bool is_parked(uintptr_t pos, uintptr_t end)
-{
-	return pos % 8 != 0 || pos > end;
-}
-
 /*
  * Report whether the event that parked the writer is over. The fast path leaves only the sum of position and stack
  * pointer: the position is the end of the block's events, or where the last one begins if it was left just before the
@@ -103,15 +97,9 @@ static void take_over(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t 
 	KYMO_I_STORE(&w->pub.ky_pos, w->at + frame + 1);
 }
 
-enum ky_parked_hold ky_parked_hold(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t frame)
+enum ky_parked_hold ky_parked_take(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t pos,
+				   uintptr_t frame)
 {
-	const uintptr_t pos = ky_parked_park(&w->pub, frame);
-	if (!is_parked(pos, w->pub.ky_end)) {
-		w->at = pos;
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		KYMO_I_STORE(&w->frame, frame);
-		return KY_PARKED_HELD;
-	}
 	KYMO_I_STORE(&w->pub.ky_pos, pos);
 	if (!is_over(w, pos, frame))
 		return KY_PARKED_BUSY;
@@ -122,7 +110,7 @@ enum ky_parked_hold ky_parked_hold(struct ky_drum *drum, struct ky_ring_writer *
 void ky_parked_clean(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t frame)
 {
 	const uintptr_t pos = w->pub.ky_pos;
-	if (!is_parked(pos, w->pub.ky_end) || !is_over(w, pos, frame))
+	if (!ky_parked_is_parked(pos, w->pub.ky_end) || !is_over(w, pos, frame))
 		return;
 	take_over(drum, w, frame);
 	ky_parked_unhold(w);

@@ -40,8 +40,28 @@ enum ky_parked_hold {
 	KY_PARKED_TAKEN, /* its event was left: it is counted as lost unless it is whole */
 };
 
+/* Report whether the position is a parked writer's. No multiple of 8: by one event, or several that interrupted it. */
+static inline bool ky_parked_is_parked(uintptr_t pos, uintptr_t end)
+{
+	return pos % 8 != 0 || pos > end;
+}
+
+/* Hold a writer that was parked at pos if its event is over. */
+enum ky_parked_hold ky_parked_take(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t pos,
+				   uintptr_t frame);
+
 /* Hold the writer for an event, unless it is busy. */
-enum ky_parked_hold ky_parked_hold(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t frame);
+static inline enum ky_parked_hold ky_parked_hold(struct ky_drum *drum, struct ky_ring_writer *w,
+						 uintptr_t frame)
+{
+	const uintptr_t pos = ky_parked_park(&w->pub, frame);
+	if (KYMO_I_UNLIKELY(ky_parked_is_parked(pos, w->pub.ky_end)))
+		return ky_parked_take(drum, w, pos, frame);
+	w->at = pos;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	KYMO_I_STORE(&w->frame, frame);
+	return KY_PARKED_HELD;
+}
 /* Take the writer if it is parked by an event that was left, and unpark it. */
 void ky_parked_clean(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t frame);
 /* Report whether an event with the stack pointer held is over when another of its thread has frame. */

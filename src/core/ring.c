@@ -16,9 +16,6 @@
 
 /* Rings for signal handlers that interrupt events: rare, so small. */
 #define NESTED_BYTES (64u << 10)
-/* How often the clocks are read even when no session runs. */
-#define READING_TICKS (UINT64_C(1) << 28)
-
 /*
  * A child's first ring. It is a new one while there are few rings: each child begins a block, and very few rings would
  * wrap before they are read. After that a child looks for a dead owner among some rings.
@@ -33,6 +30,8 @@
 
 /* In the second half of the budget a ring takes at most this fraction of what is left. */
 #define LEFT_PARTS 64u
+/* A ring that grows for a reader leaves this fraction of the budget to other threads. */
+#define GROWTH_LEAVES 8u
 
 uint32_t ky_ring_slow_only;
 
@@ -143,7 +142,7 @@ static bool take_space(struct ky_drum *drum, uint64_t bytes, uint64_t *at)
 	return true;
 }
 
-/* The disk is full, but a smaller ring may fit. Fails when another thread took the space after it. */
+/* The disk or the directory of rings is full, but a smaller ring may fit. Fails when another thread took the space after it. */
 static void give_space_back(struct ky_drum_header *h, uint64_t bytes, uint64_t at)
 {
 	uint64_t used = at + bytes - h->space_at;
@@ -165,6 +164,7 @@ static bool take_new(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t ti
 	const uint32_t index = __atomic_fetch_add(&h->rings_used, 1, __ATOMIC_RELAXED);
 	if (index >= h->rings_max) {
 		__atomic_store_n(&h->rings_used, h->rings_max, __ATOMIC_RELAXED);
+		give_space_back(h, bytes, at);
 		return false;
 	}
 	struct ky_drum_ring *ring = &drum->rings[index];
@@ -334,8 +334,38 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	const struct ky_drum_clock *clock = drum->clock;
 	const uint32_t count = __atomic_load_n(&clock->count, __ATOMIC_RELAXED);
 	if (!w->quiet && count && count <= drum->header->clock_max &&
-	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) > READING_TICKS)
+	    ticks - KYMO_I_LOAD(&clock->readings[count - 1].ticks) >
+		    KYMO_I_LOAD(&clock->every_ticks))
 		ky_clock_take(drum, false);
+}
+
+/* Move to another ring, which larger has taken. */
+static void move_out(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_ring_writer *larger)
+{
+	ky_ring_release(drum, w);
+	larger->pub.ky_pos = w->frame + 1;
+	larger->frame = w->frame;
+	*w = *larger;
+}
+
+static struct ky_ring_writer like(const struct ky_ring_writer *w)
+{
+	return (struct ky_ring_writer){
+		.level = w->level, .pid = w->pid, .apart = w->apart, .grown = w->grown};
+}
+
+bool ky_ring_grow(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
+{
+	struct ky_ring_writer larger = like(w);
+	const uint64_t bytes = 2 * w->blocks * KY_BLOCK_BYTES;
+	const uint64_t budget = __atomic_load_n(&drum->header->budget_bytes, __ATOMIC_RELAXED);
+	const uint64_t used = __atomic_load_n(&drum->header->space_used, __ATOMIC_RELAXED);
+	/* Leave some for other threads. */
+	if (bytes > budget || used + bytes > budget - budget / GROWTH_LEAVES ||
+	    !take_new(drum, &larger, tid, bytes))
+		return false;
+	move_out(drum, w, &larger);
+	return true;
 }
 
 static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint32_t name,
@@ -344,29 +374,18 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 	/* A session has asked for larger rings, or the child filled its first: move to a larger one, once. */
 	w->grown |= w->pid && w->ring && w->next - w->first >= w->blocks;
 	if (w->ring && !w->quiet && w->wanted_bytes < ring_bytes_wanted(drum, w)) {
-		struct ky_ring_writer larger = {
-			.level = w->level, .pid = w->pid, .apart = w->apart, .grown = w->grown};
+		struct ky_ring_writer larger = like(w);
 		const uint64_t asked = ring_bytes_wanted(drum, w);
 		const uint64_t wanted = w->pid ? affordable(drum, asked) : asked;
-		if (wanted > w->blocks * KY_BLOCK_BYTES && (take_free(drum, &larger, tid, wanted) ||
-							    take_new(drum, &larger, tid, wanted))) {
-			ky_ring_release(drum, w);
-			larger.pub.ky_pos = w->frame + 1;
-			larger.frame = w->frame;
-			*w = larger;
-		}
+		if (wanted > w->blocks * KY_BLOCK_BYTES &&
+		    (take_free(drum, &larger, tid, wanted) || take_new(drum, &larger, tid, wanted)))
+			move_out(drum, w, &larger);
 		w->wanted_bytes = ring_bytes_wanted(drum, w);
 	}
 	if (!w->ring && !take_ring(drum, w, tid))
 		return false;
 	begin_block(drum, w, tid, name, ticks);
 	return true;
-}
-
-/* Report whether the event and a control word before it fit in the block. */
-static bool has_room(const struct ky_ring_writer *w, uint32_t words)
-{
-	return w->ring && w->at + 8u * (words + 2) <= w->pub.ky_end;
 }
 
 /* Write the counter's high half if it has changed. Return where the event goes. */
@@ -390,7 +409,7 @@ uint64_t *ky_ring_reserve_at(struct ky_drum *drum, struct ky_ring_writer *w, uin
 			     uint32_t name, uint32_t words, uint64_t ticks)
 {
 	KY_ASSERT(words <= KY_EVENT_WORDS_MAX);
-	if (!has_room(w, words) && !next_block(drum, w, tid, name, ticks))
+	if (!ky_ring_has_room(w, words) && !next_block(drum, w, tid, name, ticks))
 		return NULL;
 	return put_high(w, (uint32_t)(ticks >> 32));
 }
@@ -411,7 +430,7 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 			  uint32_t name, uint32_t words, uint64_t *ticks)
 {
 	KY_ASSERT(words <= KY_EVENT_WORDS_MAX);
-	if (!has_room(w, words) && !next_block(drum, w, tid, name, ky_drum_ticks(drum)))
+	if (!ky_ring_has_room(w, words) && !next_block(drum, w, tid, name, ky_drum_ticks(drum)))
 		return NULL;
 	*ticks = ky_drum_ticks(drum);
 	const uint32_t high = (uint32_t)(*ticks >> 32);

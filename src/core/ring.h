@@ -75,6 +75,14 @@ void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32
  */
 void ky_ring_restart(struct ky_drum *drum, struct ky_ring_writer *w);
 
+/* Report whether the event and a control word before it fit in the block. The caller holds the writer. */
+static inline bool ky_ring_has_room(const struct ky_ring_writer *w, uint32_t words)
+{
+	return w->ring && w->at + 8u * (words + 2) <= w->pub.ky_end;
+}
+/* Move to a new ring of twice the size, if the budget allows it. The caller holds the writer. */
+bool ky_ring_grow(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid);
+
 /*
  * Return room for an event with that many words after its header, and its time. Begin a block and write out the
  * counter's high half as needed. The caller holds the writer.

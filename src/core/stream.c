@@ -82,6 +82,10 @@ static bool read_piece(struct ky_stream *s, struct ky_stream_input *input)
 		populate_rings(s);
 	const bool more = ky_ring_read(&s->view, &input->cursor, input->words, &input->block);
 	collect_damage(s, input);
+	/* Pairs with the acquire load in find_behind(), stall.c: the block is copied. */
+	if (s->reads && input->cursor.number < UINT64_MAX / 2)
+		__atomic_store_n(&s->reads[input->cursor.ring], input->cursor.number,
+				 __ATOMIC_RELEASE);
 	return more;
 }
 

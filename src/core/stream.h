@@ -67,6 +67,7 @@ struct ky_stream {
 	uint64_t
 		pieces_left; /* in this call: it must end though the drum is filled faster than read */
 	uint64_t pieces_max; /* in a call, about; 0: a few times what the rings hold */
+	uint64_t *reads;     /* stall.h: for each ring how many of its blocks were read; or NULL */
 	uint32_t turn;       /* the ring that a call begins with */
 };
 

@@ -8,6 +8,7 @@
 #include "core/glob.h"
 #include "core/heap.h"
 #include "core/parked.h"
+#include "core/stall.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -607,6 +608,8 @@ static int record(struct ky_drum *drum, struct ky_slot *slot, struct ky_ring_wri
 {
 	KY_ASSERT(p->words >= p->items && p->words <= KY_EVENT_WORDS_MAX && word != 0);
 	uint64_t ticks;
+	if (w->level == 0 && ky_stall_has_readers(drum))
+		ky_stall_make_room(drum, slot, p->words);
 	uint64_t *at = reserve(drum, slot, w, p->words, &ticks);
 	if (!at) {
 		lose(&drum->header->lost_ringless);
@@ -781,6 +784,8 @@ int ky_writer_reserve(uint64_t site, uint32_t words, uintptr_t frame,
 	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	uint64_t ticks = 0;
+	if (w && w->level == 0 && ky_stall_has_readers(drum))
+		ky_stall_make_room(drum, slot, words);
 	uint64_t *at = w ? reserve(drum, slot, w, words, &ticks) : NULL;
 	if (drum && !at)
 		lose(slot && !w ? &drum->header->lost_nested : &drum->header->lost_ringless);
@@ -856,7 +861,7 @@ void ky_writer_settle(bool (*wait)(void *context), void *context)
 		const struct kymo_i_writer *w = &slot->level[i % KY_LEVELS].pub;
 		/* Each event leaves pos at another place: one that changed is another event's. */
 		const uintptr_t pos = look_at_pos(w);
-		while (pos % 8 != 0 && look_at_pos(w) == pos)
+		while (pos % 8 != 0 && !KYMO_I_LOAD(&slot->stalling) && look_at_pos(w) == pos)
 			if (!wait(context))
 				return;
 	}

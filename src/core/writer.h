@@ -31,6 +31,10 @@ struct ky_slot {
 	uint32_t
 		lowest; /* level that events use: 1 if the counter may not be read, because level 0 reads it */
 	struct ky_coarse coarse;
+	/* stall.h: */
+	bool stalling;                  /* its event waits for a reader; it has not begun */
+	struct ky_drum_ring *vain_ring; /* a reader of this ring was waited for in vain */
+	uint64_t vain_read;             /* when it was here */
 };
 
 /*

@@ -239,6 +239,7 @@ void ky_put_program_end(struct ky_trace *trace, int64_t ts, uint32_t process);
 	X(RING, "ring overwritten")                                                                \
 	X(NO_RING, "no ring for them")                                                             \
 	X(NESTED, "in signal handlers, too deep")                                                  \
+	X(UNFINISHED, "a signal handler jumped out of them")                                       \
 	X(FILE_DAMAGED, "damaged part of the file")                                                \
 	X(FTRACE, "ftrace ring buffer")                                                            \
 	X(FTRACE_OVERWRITTEN, "ftrace ring buffer, overwritten")                                   \

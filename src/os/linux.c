@@ -236,6 +236,12 @@ int32_t ky_os_tid(void)
 	return (int32_t)syscall(SYS_gettid);
 }
 
+void ky_os_nap(uint32_t ns)
+{
+	const struct timespec time = {0, (long)ns};
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
 void ky_os_yield(void)
 {
 	syscall(SYS_sched_yield);

@@ -5,6 +5,8 @@
  *   stream mode   read new events ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     for each snapshot: read all that the rings hold ─▶ a file of its own
  */
+#include "core/losses.h"
+#include "core/stall.h"
 #include "core/stream_place.h"
 #include "sink/session.h"
 
@@ -18,8 +20,8 @@
 
 static uint64_t drum_lost(const struct ky_drum *drum)
 {
-	return __atomic_load_n(&drum->header->lost_ringless, __ATOMIC_RELAXED) +
-	       __atomic_load_n(&drum->header->lost_nested, __ATOMIC_RELAXED);
+	const struct ky_lost_counts losses = ky_losses_read(drum->header, 0);
+	return ky_losses_events(&losses);
 }
 
 uint64_t ky_record_lost(const struct kymo_session *s)
@@ -29,7 +31,7 @@ uint64_t ky_record_lost(const struct kymo_session *s)
 
 static uint64_t all_lost(const struct kymo_session *s)
 {
-	return s->stream.lost + drum_lost(s->drum) - s->lost_before;
+	return s->stream.lost + s->stream.damaged + drum_lost(s->drum) - s->lost_before;
 }
 
 /* Finish the file with the losses since it began. */
@@ -233,6 +235,8 @@ static int open_stream(struct kymo_session *s, bool newest, uint64_t start_ticks
 
 static void close_stream(struct kymo_session *s)
 {
+	ky_stall_leave(s->drum, s->reader);
+	s->reader = -1;
 	ky_stream_close(&s->stream);
 	ky_spans_free(&s->spans);
 }
@@ -259,6 +263,7 @@ int ky_record_begin(struct kymo_session *s)
 	}
 	if (error == 0 && s->options.mode == KYMO_MODE_RING)
 		return s->options.path ? check_target(s) : 0;
+	s->reader = ky_stall_join(s->drum, s->options.stall_ms * UINT64_C(1000000));
 	if (error == 0)
 		error = open_stream(s, !old, 0);
 	if (error == 0 && s->env.resume) {
@@ -266,6 +271,8 @@ int ky_record_begin(struct kymo_session *s)
 		s->rotation =
 			s->drum->header->left_rotation ? s->drum->header->left_rotation - 1 : 0;
 	}
+	if (error == 0)
+		ky_stall_begin(s->drum, s->reader, &s->stream);
 	return error ? error : begin_file(s, false);
 }
 

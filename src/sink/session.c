@@ -265,6 +265,7 @@ int ky_session_start(struct kymo_session **session, const struct kymo_options *o
 	if (!s)
 		return -ENOMEM;
 	s->slot = -1;
+	s->reader = -1;
 	s->pid = getpid();
 	s->fd = -1;
 	s->output.fd = -1;
@@ -310,6 +311,8 @@ int kymo_session_stats(const struct kymo_session *session, struct kymo_stats *st
 	struct kymo_stats all = {.size = stats->size,
 				 .events = atomic_load(&session->events),
 				 .lost = atomic_load(&session->lost),
+				 .stalled = KYMO_I_LOAD(&session->drum->header->stalled),
+				 .stalled_ns = KYMO_I_LOAD(&session->drum->header->stalled_ns),
 				 .bytes = atomic_load(&session->bytes),
 				 .files = atomic_load(&session->files)};
 	memcpy(stats, &all, stats->size < sizeof(all) ? stats->size : sizeof(all));

@@ -37,8 +37,9 @@ struct kymo_session {
 	struct ky_stream stream; /* ring mode: only while a file is written */
 	struct ky_spans spans;
 	int32_t pid;
-	int slot; /* in the drum's recorders; -1: given back */
-	int fd;   /* ring mode without a path: a descriptor of our own, else -1 */
+	int slot;   /* in the drum's recorders; -1: given back */
+	int reader; /* in the drum's readers; -1: none */
+	int fd;     /* ring mode without a path: a descriptor of our own, else -1 */
 	int format;
 	uint64_t start_ticks;
 	uint64_t start_ns;

@@ -13,6 +13,7 @@
 #include "core/assert.h"
 #include "core/heap.h"
 #include "core/init.h"
+#include "core/losses.h"
 #include "core/stream.h"
 #include "core/writer.h"
 
@@ -51,7 +52,8 @@ struct subscription {
 	kymo_event_fn fn;
 	void *context;
 	uint64_t settle_until_ns;
-	bool cancelled; /* from inside the callback: call it no more */
+	struct ky_lost_counts reported; /* of the drum's losses */
+	bool cancelled;                 /* from inside the callback: call it no more */
 	struct event_batch batch;
 };
 
@@ -153,6 +155,32 @@ static void on_event(void *context, const struct ky_event *event)
 	};
 }
 
+/* Deliver what the drum counts as lost, an event for each cause. */
+static void report_losses(struct subscription *s)
+{
+	const struct ky_lost_counts now = ky_losses_read(s->drum->header, s->stream.damaged);
+	for (uint32_t i = 0; i < KY_LOST_CAUSES; i++) {
+		const uint64_t count = now.count[i] - s->reported.count[i];
+		if (count == 0)
+			continue;
+		if (s->batch.events_count == BATCH_EVENTS)
+			deliver(s);
+		s->batch.events[s->batch.events_count++] = (struct kymo_event){
+			.size = sizeof(struct kymo_event),
+			.kind = KYMO_KIND_LOST,
+			.time_ns = ky_clock_map_ns(&s->stream.clock, ky_drum_ticks(s->drum)),
+			.pid = getpid(),
+			.thread = "",
+			.category = "",
+			.name = ky_losses_text((enum ky_lost_cause)i),
+			.id = count,
+			.file = "",
+			.function = "",
+		};
+	}
+	s->reported = now;
+}
+
 static void on_thread(void *context, const struct ky_thread *thread)
 {
 	(void)context;
@@ -196,12 +224,11 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 	s->tid = gettid();
 	if (last)
 		stop_recording(s);
-	if (!last && !ky_stream_pending(&s->stream))
-		return KY_DRAIN_REST;
 	if (last)
 		ky_drain_read_all(s->drum, &s->stream);
-	else
+	else if (ky_stream_pending(&s->stream))
 		read_news(s);
+	report_losses(s);
 	deliver(s);
 	if (s->cancelled)
 		return KY_DRAIN_END;
@@ -230,6 +257,7 @@ static int begin(struct subscription *s, const char *categories)
 		return error;
 	s->stream.sink =
 		(struct ky_stream_sink){.thread = on_thread, .event = on_event, .context = s};
+	s->reported = ky_losses_read(s->drum->header, 0);
 	s->slot = ky_heap_recorder_take(s->drum);
 	if (s->slot < 0)
 		return KYMO_ESLOTS;

@@ -251,6 +251,44 @@ static void samples_of_a_process_killed_while_it_thinned_are_read(void **state)
 	assert_int_equal(in_child(killed_while_thinning), 0);
 }
 
+/* The machine sleeps for an hour, and the counter with it: what was before keeps its time. */
+static void suspended(void)
+{
+	struct ky_drum *drum = ky_drum_get();
+	CHECK(drum);
+	drum->clock->count = 0;
+	struct ky_drum_reading reading = {1000000, 5000000000, 4000000000, 9000000000};
+	for (int i = 0; i < 10; i++) {
+		ky_clock_put(drum, &reading);
+		reading.ticks += 300000000; /* 3 GHz */
+		reading.boottime_ns += 100000000;
+		reading.monotonic_ns += 100000000;
+		reading.realtime_ns += 100000000;
+	}
+	CHECK(drum->clock->every_ticks == 300000000);
+	const uint64_t asleep = UINT64_C(3600) * 1000000000u, ticks = reading.ticks;
+	const uint64_t before = reading.boottime_ns;
+	reading.boottime_ns += asleep;
+	reading.realtime_ns += asleep;
+	ky_clock_put(drum, &reading);
+	CHECK(drum->clock->every_ticks == 300000000);
+	struct ky_clock_map map = {0};
+	struct ky_drum_view view;
+	const char *what = "";
+	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
+	CHECK(ky_clock_map_update(&map, &view) == 0 && map.count == 12);
+	const uint64_t middle = ky_clock_map_ns(&map, ticks - 150000000);
+	CHECK(middle + 50000000 >= before - 10 && middle + 50000000 <= before + 10);
+	CHECK(ky_clock_map_ns(&map, ticks) == before + asleep);
+	ky_clock_map_free(&map);
+}
+
+static void time_before_a_suspension_is_not_stretched(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(suspended), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +302,7 @@ int main(void)
 		cmocka_unit_test(a_full_list_is_thinned_and_stays_in_order),
 		cmocka_unit_test(no_sample_is_read_half_moved),
 		cmocka_unit_test(samples_of_a_process_killed_while_it_thinned_are_read),
+		cmocka_unit_test(time_before_a_suspension_is_not_stretched),
 	};
 	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

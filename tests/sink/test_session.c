@@ -6,6 +6,7 @@
  */
 #include "child.h"
 #include "core/drum.h"
+#include "core/stall.h"
 #include "json_trace.h"
 
 #include <errno.h>
@@ -104,6 +105,72 @@ static void the_suffix_or_the_option_chooses_the_format(void **state)
 {
 	(void)state;
 	child_expect(write_every_format);
+}
+
+#define A_LOT 200000u
+
+static struct kymo_stats record_a_lot(struct kymo_options options)
+{
+	struct kymo_session *session = NULL;
+	struct kymo_stats stats = {.size = sizeof(stats)};
+	options.size = sizeof(options);
+	options.path = "many.kymo";
+	MUST(kymo_session_start(&session, &options) == 0);
+	for (uint32_t i = 0; i < A_LOT; i++)
+		KYMO_INSTANT("a", "one of many", "number", i);
+	MUST(kymo_session_flush(session) == 0 && kymo_session_stats(session, &stats) == 0);
+	MUST(kymo_session_stop(&session) == 0);
+	return stats;
+}
+
+/* Rings of 16 KiB hold a thousandth of what a thread writes, and may not grow. */
+static void record_with_stall(void)
+{
+	ky_limits.ring_bytes = ky_limits.total_bytes = 16u << 10;
+	const struct kymo_stats stats = record_a_lot((struct kymo_options){
+		.ring_bytes = 16u << 10, .total_bytes = 16u << 10, .stall_ms = 600000});
+	MUST(stats.events == A_LOT && stats.lost == 0);
+	MUST(stats.stalled > 0 && stats.stalled_ns > 0);
+}
+
+static void threads_wait_for_a_session_that_asks_for_it(void **state)
+{
+	(void)state;
+	child_expect(record_with_stall);
+}
+
+/* The ring is small, but there is memory for all events. */
+static void record_with_memory(void)
+{
+	ky_limits.ring_bytes = 16u << 10;
+	const struct kymo_stats stats = record_a_lot(
+		(struct kymo_options){.ring_bytes = 16u << 10, .total_bytes = 64u << 20});
+	MUST(stats.events == A_LOT && stats.lost == 0 && stats.stalled == 0);
+}
+
+static void rings_grow_before_a_session_loses_events(void **state)
+{
+	(void)state;
+	child_expect(record_with_memory);
+}
+
+/* A session that does not read, as one of a recorder that was killed: it is waited for once. */
+static void record_for_the_dead(void)
+{
+	ky_limits.ring_bytes = ky_limits.total_bytes = 16u << 10;
+	ky_limits.categories = "*";
+	struct ky_drum *drum = ky_drum_get();
+	MUST(drum && ky_stall_join(drum, 1000000) == 0);
+	drum->header->readers[0].state = KY_READER_ACTIVE;
+	for (uint32_t i = 0; i < A_LOT; i++)
+		KYMO_INSTANT("a", "one of many", "number", i);
+	MUST(drum->header->stalled == 1);
+}
+
+static void a_session_that_does_not_read_is_waited_for_once(void **state)
+{
+	(void)state;
+	child_expect(record_for_the_dead);
 }
 
 static void start_three_sessions(void)
@@ -513,6 +580,9 @@ int main(void)
 		TEST(names_of_threads_and_process_are_in_the_file),
 		TEST(a_thread_cancelled_in_a_flush_leaves_no_lock_behind),
 		TEST(no_descriptor_is_left_open),
+		TEST(threads_wait_for_a_session_that_asks_for_it),
+		TEST(rings_grow_before_a_session_loses_events),
+		TEST(a_session_that_does_not_read_is_waited_for_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

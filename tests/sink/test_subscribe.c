@@ -3,6 +3,7 @@
 #include "child.h"
 #include "core/heap.h"
 #include "core/layout.h"
+#include "core/losses.h"
 #include "core/writer.h"
 #include "json_trace.h"
 
@@ -476,6 +477,45 @@ static void too_many_subscribers_are_refused(void **state)
 	child_expect(subscribe_too_often);
 }
 
+/* Losses that are in no ring: how many of each cause came. */
+static _Atomic uint64_t causes[KY_LOST_CAUSES];
+
+static void note_causes(const struct kymo_event *events, size_t count, void *context)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t cause = 0; cause < KY_LOST_CAUSES; cause++)
+			if (events[i].kind == KYMO_KIND_LOST &&
+			    strcmp(events[i].name, ky_losses_text((enum ky_lost_cause)cause)) == 0)
+				causes[cause] += events[i].id;
+}
+
+static void lose_by_every_cause(void)
+{
+	struct ky_drum_header *h = ky_drum_get()->header;
+	h->lost_nested = 100; /* before: not the subscriber's */
+	const int number = kymo_subscribe(note_causes, NULL, NULL);
+	MUST(number >= 0);
+	uint64_t *const counters[KY_LOST_CAUSES] = {
+		[KY_LOST_RINGLESS] = &h->lost_ringless,        [KY_LOST_NESTED] = &h->lost_nested,
+		[KY_LOST_UNFINISHED] = &h->lost_unfinished,    [KY_LOST_SITES] = &h->refused_sites,
+		[KY_LOST_STRINGS] = &h->refused_strings,       [KY_LOST_NAMES] = &h->refused_names,
+		[KY_LOST_CATEGORIES] = &h->refused_categories,
+	};
+	for (uint32_t i = 0; i < KY_LOST_CAUSES; i++)
+		if (counters[i])
+			__atomic_fetch_add(counters[i], i + 1, __ATOMIC_RELAXED);
+	MUST(kymo_unsubscribe(number) == 0);
+	for (uint32_t i = 0; i < KY_LOST_CAUSES; i++)
+		MUST(causes[i] == (counters[i] ? i + 1 : 0));
+}
+
+static void a_subscriber_gets_losses_with_their_causes(void **state)
+{
+	(void)state;
+	child_expect(lose_by_every_cause);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
 int main(void)
@@ -492,6 +532,7 @@ int main(void)
 		TEST(a_callback_may_stop_sessions_and_fork),
 		TEST(a_callback_may_end_the_program),
 		TEST(too_many_subscribers_are_refused),
+		TEST(a_subscriber_gets_losses_with_their_causes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

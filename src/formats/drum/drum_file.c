@@ -571,6 +571,8 @@ void ky_drum_file_facts(const struct ky_drum_file *file, struct ky_drum_facts *f
 		.refused_sites = load(&live->refused_sites),
 		.refused_strings = load(&live->refused_strings),
 		.refused_categories = load(&live->refused_categories),
+		.lost_unfinished = load(&live->lost_unfinished),
+		.refused_names = load(&live->refused_names),
 		.damaged = file->stream.damaged + (file->cut_at != 0),
 		.damaged_at = file->stream.damaged ? file->stream.damaged_at : file->cut_at,
 		.cut_at = file->cut_at,

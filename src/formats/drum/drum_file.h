@@ -84,6 +84,8 @@ struct ky_drum_facts {
 	uint64_t refused_sites;
 	uint64_t refused_strings;
 	uint64_t refused_categories;
+	uint64_t lost_unfinished;
+	uint64_t refused_names;
 	/* Parts that no recorder writes, and the first byte of them. */
 	uint64_t damaged;
 	uint64_t damaged_at;

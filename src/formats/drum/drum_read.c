@@ -81,6 +81,10 @@ static void put_facts(struct ky_trace *trace, const struct ky_drum_file *file)
 		ky_put_metadata(trace, "drum_clock_rate", ky_string_z(trace, rates[facts.rate]));
 	put_lost(trace, facts.lost_ringless, KY_LOSS_NO_RING);
 	put_lost(trace, facts.lost_nested, KY_LOSS_NESTED);
+	put_lost(trace, facts.lost_unfinished, KY_LOSS_UNFINISHED);
+	if (facts.refused_names)
+		ky_problems(trace, "drum_names_refused", KY_DATA_LOSS, KY_NO_PLACE,
+			    facts.refused_names);
 	if (facts.refused_sites)
 		ky_problems(trace, "drum_sites_refused", KY_DATA_LOSS, KY_NO_PLACE,
 			    facts.refused_sites);

@@ -191,19 +191,39 @@ static void a_drum_ends_when_its_process_calls_exec(void **state)
 	target_end(&target);
 }
 
-static void losses_are_counted(void **state)
+/* A ring that was not read grows, as far as the program's memory for rings goes. */
+static void rings_grow_before_events_are_lost(void **state)
 {
 	(void)state;
 	target_start(&target, NULL, NULL);
 	struct ky_drums *drums =
 		attach(&(struct ky_drums_options){.bundle = bundle, .switch_on = true}, target.pid);
+	target_do(&target, TARGET_NET, 1000000); /* more than its first ring has room for */
+	ky_drums_round(drums, true);
+	assert_int_equal(bundle->sources[0].net, 1000000);
+	assert_int_equal(bundle->sources[0].lost, 0);
+	assert_int_equal(target.header->stalled, 0);
+	ky_drums_close(&drums);
+	assert_int_equal(target.header->readers[0].state, KY_READER_NONE);
+	target_end(&target);
+}
+
+static void losses_are_counted(void **state)
+{
+	(void)state;
+	target_start(&target, NULL, NULL);
+	struct ky_drums *drums = attach(&(struct ky_drums_options){.bundle = bundle,
+								   .switch_on = true,
+								   .stall_ns = 1000000},
+					target.pid);
 	target_do(&target, TARGET_NET, 1000); /* the ring is there */
 	ky_drums_round(drums, true);
-	target_do(&target, TARGET_NET, 1000000); /* more than it has room for */
+	target_do(&target, TARGET_NET, 20000000); /* more than all rings have room for */
 	ky_drums_round(drums, true);
 	const struct fake_source *source = &bundle->sources[0];
 	assert_true(source->lost > 0);
-	assert_int_equal(source->net + source->lost, 1001000);
+	assert_int_equal(source->net + source->lost, 20001000);
+	assert_true(target.header->stalled > 0); /* it waited for this thread, which did not read */
 	assert_int_equal(facts_of(drums, 0).lost, source->lost);
 	ky_drums_close(&drums);
 	assert_int_equal(source->lost_in_all, source->lost);
@@ -872,6 +892,7 @@ int main(void)
 		TEST(a_drum_that_comes_after_its_process_ended_is_read_at_once),
 		TEST(a_drum_ends_when_its_process_calls_exec),
 		TEST(losses_are_counted),
+		TEST(rings_grow_before_events_are_lost),
 		TEST(five_hundred_threads_are_read),
 		TEST(a_process_of_a_container_has_the_numbers_that_it_has_here),
 		TEST(events_are_handed_out_soon),

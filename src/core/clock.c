@@ -192,7 +192,7 @@ static bool try_lock(struct ky_drum *drum, uint32_t self, uintptr_t frame)
 	if (!__atomic_compare_exchange_n(&clock->lock, &holder, self, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED)) {
 		/* A handler jumped out of this function, in this thread: see parked.h. */
-		if (holder != self || !ky_parked_is_over(KYMO_I_LOAD(&clock->frame), frame))
+		if (holder != self || !ky_parked_is_over(KYMO_I_LOAD(&clock->frame), frame, false))
 			return false;
 		mend(clock, drum->header->clock_max);
 	}

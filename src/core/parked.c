@@ -10,11 +10,11 @@
  */
 #define SAME_STACK_BYTES (UINT64_C(64) << 10)
 
-bool ky_parked_is_over(uintptr_t held, uintptr_t frame)
+bool ky_parked_is_over(uintptr_t held, uintptr_t frame, bool quiet)
 {
 	/* Two live frames are never at the same place. A signal stack may be above the frame that was interrupted. */
-	return frame == held ||
-	       (frame > held && frame - held <= SAME_STACK_BYTES && !ky_os_on_signal_stack());
+	return frame == held || (frame > held && frame - held <= SAME_STACK_BYTES && !quiet &&
+				 !ky_os_on_signal_stack());
 }
 
 /* Where the events of a writer's block end, and where the last one begins. */
@@ -55,11 +55,12 @@ static struct tail find_tail(const struct ky_ring_writer *w)
 static bool is_over(const struct ky_ring_writer *w, uintptr_t pos, uintptr_t frame)
 {
 	if (w->frame)
-		return ky_parked_is_over(w->frame, frame);
+		return ky_parked_is_over(w->frame, frame, w->quiet);
 	if (pos % 8 != 1)
 		return false;
 	const struct tail tail = find_tail(w);
-	return frame == pos - 1 - tail.end || ky_parked_is_over(pos - 1 - tail.last, frame);
+	return frame == pos - 1 - tail.end ||
+	       ky_parked_is_over(pos - 1 - tail.last, frame, w->quiet);
 }
 
 /* Report whether an event that was left is not in its block. */

@@ -64,8 +64,11 @@ static inline enum ky_parked_hold ky_parked_hold(struct ky_drum *drum, struct ky
 }
 /* Take the writer if it is parked by an event that was left, and unpark it. */
 void ky_parked_clean(struct ky_drum *drum, struct ky_ring_writer *w, uintptr_t frame);
-/* Report whether an event with the stack pointer held is over when another of its thread has frame. */
-bool ky_parked_is_over(uintptr_t held, uintptr_t frame);
+/*
+ * Report whether an event with the stack pointer held is over when another of its thread has frame. quiet: without a
+ * system call, so only at the same place.
+ */
+bool ky_parked_is_over(uintptr_t held, uintptr_t frame, bool quiet);
 
 /* Let go of a held writer without an event. */
 static inline void ky_parked_unhold(struct ky_ring_writer *w)

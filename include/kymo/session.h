@@ -182,7 +182,8 @@ typedef void (*kymo_event_fn)(const struct kymo_event *events, size_t count, voi
 /*
  * Call fn from a thread of the library with batches of events in the order of their times, until kymo_unsubscribe(). A
  * subscriber that is too slow does not hold up the program: it gets one event of kind KYMO_KIND_LOST for those that were
- * overwritten; and one, of no thread, for each other cause of losses, which is its name. fn does not get the events that it records itself. fn may call all functions of this header. The end of the
+ * overwritten; and one, of no thread, for each other cause of losses, which is its name (id is 0 if what is missing is
+ * no event, but a name; args has the number). fn does not get the events that it records itself. fn may call all functions of this header. The end of the
  * program does not wait for fn: what fn uses must stay valid, or unsubscribe first. categories as in kymo_options. Return
  * a number for kymo_unsubscribe(), 0 or more; or KYMO_EOPTIONS, KYMO_EDRUM, KYMO_ESLOTS.
  */

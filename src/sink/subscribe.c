@@ -163,8 +163,11 @@ static void report_losses(struct subscription *s)
 		const uint64_t count = now.count[i] - s->reported.count[i];
 		if (count == 0)
 			continue;
-		if (s->batch.events_count == BATCH_EVENTS)
+		if (s->batch.events_count == BATCH_EVENTS || s->batch.args_count == BATCH_ARGS)
 			deliver(s);
+		struct kymo_arg *arg = &s->batch.args[s->batch.args_count++];
+		*arg = (struct kymo_arg){
+			.key = "count", .type = KYMO_TYPE_UINT, .value = {.u = count}};
 		s->batch.events[s->batch.events_count++] = (struct kymo_event){
 			.size = sizeof(struct kymo_event),
 			.kind = KYMO_KIND_LOST,
@@ -173,7 +176,9 @@ static void report_losses(struct subscription *s)
 			.thread = "",
 			.category = "",
 			.name = ky_losses_text((enum ky_lost_cause)i),
-			.id = count,
+			.id = i < KY_LOST_EVENTS ? count : 0,
+			.args = arg,
+			.args_count = 1,
 			.file = "",
 			.function = "",
 		};

@@ -480,6 +480,15 @@ static void too_many_subscribers_are_refused(void **state)
 /* Losses that are in no ring: how many of each cause came. */
 static _Atomic uint64_t causes[KY_LOST_CAUSES];
 
+/* Only what counts events has their number as its id, too. */
+static void count_cause(uint32_t cause, const struct kymo_event *event)
+{
+	MUST(event->args_count == 1);
+	const uint64_t count = event->args[0].value.u;
+	MUST(event->id == (cause < KY_LOST_EVENTS ? count : 0));
+	causes[cause] += count;
+}
+
 static void note_causes(const struct kymo_event *events, size_t count, void *context)
 {
 	(void)context;
@@ -487,7 +496,7 @@ static void note_causes(const struct kymo_event *events, size_t count, void *con
 		for (uint32_t cause = 0; cause < KY_LOST_CAUSES; cause++)
 			if (events[i].kind == KYMO_KIND_LOST &&
 			    strcmp(events[i].name, ky_losses_text((enum ky_lost_cause)cause)) == 0)
-				causes[cause] += events[i].id;
+				count_cause(cause, &events[i]);
 }
 
 static void lose_by_every_cause(void)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // vite.config.ts: builds the page into one HTML file, dist/index.html, with script and style inside and a
-// Content-Security-Policy that allows only this script (by its hash). The same sources give the same bytes.
+// Content-Security-Policy that allows only these (by their hashes); kymo view sends the same in a header. The same sources give the same bytes.
 //
 // `npm run dev` serves the sources and forwards their requests to a running kymo view:
 //   KYMO_VIEW=http://127.0.0.1:1234/TOKEN/ npm run dev
 import { createHash } from "node:crypto";
 import { defineConfig, type Plugin } from "vite";
 
-const csp = (hash: string): string =>
+const csp = (script: string, style: string): string =>
   [
     "default-src 'none'",
-    `script-src 'sha256-${hash}'`,
-    "style-src 'unsafe-inline'",
+    `script-src 'sha256-${script}'`,
+    `style-src 'sha256-${style}'`,
     "connect-src 'self'",
     "img-src data: blob:",
     "base-uri 'none'",
@@ -23,13 +23,14 @@ const inScript = (code: string): string => code.trim().replace(/<\/(script)/gi, 
 
 function page(html: string, code: string, style: string): string {
   const script = `\n${inScript(code)}\n`;
-  const hash = createHash("sha256").update(script).digest("base64");
-  const meta = `<meta http-equiv="Content-Security-Policy" content="${csp(hash)}">`;
+  const styles = `\n${style.trim()}\n`;
+  const hash = (text: string): string => createHash("sha256").update(text).digest("base64");
+  const meta = `<meta http-equiv="Content-Security-Policy" content="${csp(hash(script), hash(styles))}">`;
   return html
     .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
     .replace(/\s*<link rel="(stylesheet|modulepreload)"[^>]*>/g, "")
     .replace("<!-- kymo-csp -->", () => meta)
-    .replace("</head>", () => `<style>\n${style.trim()}\n</style>\n</head>`)
+    .replace("</head>", () => `<style>${styles}</style>\n</head>`)
     .replace("</body>", () => `<script type="module">${script}</script>\n</body>`);
 }
 

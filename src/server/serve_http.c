@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -241,13 +242,25 @@ const char *ky_serve_request_parameter(const struct ky_serve_request *request, c
 /* Less does not fill a packet anyway. */
 #define PACK_BYTES_MIN 4096
 
+#define POLICY_BYTES 1024
+
 /*
- * The page's own <meta> restricts scripts to one, by its hash; both policies apply. Only a header can restrict framing.
+ * Make the page's policy: that of its own <meta>, which allows one script and one style by their hashes, and no framing,
+ * which only a header can forbid. A page without one may do nothing.
  */
-static const char page_policy[] =
-	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-	"connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
-	"frame-ancestors 'none'";
+static const char *page_policy(char policy[POLICY_BYTES], const char *page, size_t bytes)
+{
+	static const char begin[] = "http-equiv=\"Content-Security-Policy\" content=\"";
+	const char *const found = memmem(page, bytes, begin, sizeof(begin) - 1);
+	const char *const from = found ? found + sizeof(begin) - 1 : NULL;
+	const char *const end = from ? memchr(from, '"', bytes - (size_t)(from - page)) : NULL;
+	const int length = end && end - from < POLICY_BYTES / 2 ? (int)(end - from) : 0;
+	snprintf(policy, POLICY_BYTES, "%.*s; frame-ancestors 'none'",
+		 length ? length : (int)sizeof("default-src 'none'") - 1,
+		 length ? from : "default-src 'none'");
+	return policy;
+}
+
 static const char answer_policy[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 static bool add_headers(struct MHD_Response *response, const char *type, const char *policy)
@@ -348,12 +361,14 @@ enum MHD_Result ky_serve_reply_page(struct MHD_Connection *connection, const cha
 {
 	struct ky_buffer packed = {0};
 	struct MHD_Response *response;
+	char policy[POLICY_BYTES];
 	if (may_pack && takes_gzip(connection) && pack(page, bytes, &packed))
 		response = own(&packed, true);
 	else
 		response = MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)page,
 							   MHD_RESPMEM_PERSISTENT);
-	return send_to(connection, 200, response, "text/html; charset=utf-8", page_policy);
+	return send_to(connection, 200, response, "text/html; charset=utf-8",
+		       page_policy(policy, page, bytes));
 }
 
 enum MHD_Result ky_serve_reply_error(struct MHD_Connection *connection, unsigned status,

@@ -6,7 +6,9 @@ wrong, files that grow, processes, the file for ui.perfetto.dev, and the end.
 Waits for what is to happen, never for a time. A check is a line "name: ok" or "name: FAILED" with what was seen.
 Exit 1 when a check failed, 77 when kymo was built without the page."""
 import atexit
+import base64
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -136,6 +138,13 @@ def read_answer(client, head_only=False):
 def check_served(view):
     page = view.get()
     check("the page is served", page.status == 200 and page.headers["content-type"].startswith("text/html"), page)
+    policy = page.headers["content-security-policy"]
+    text = page.body.decode()
+    for kind, part in [("script", re.search(r'<script type="module">(.*?)</script>', text, re.S)),
+                       ("style", re.search(r"<style>(.*?)</style>", text, re.S))]:
+        digest = base64.b64encode(hashlib.sha256(part.group(1).encode()).digest()).decode()
+        check(f"its one {kind} is allowed by its hash",
+              f"{kind}-src 'sha256-{digest}'" in policy and "unsafe" not in policy, policy)
     check("it may run no script of others, be framed by nobody, and is not kept",
           "default-src 'none'" in page.headers["content-security-policy"]
           and "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -197,6 +206,8 @@ def check_refused(view):
         ("two Hosts", {"headers": [f"Host: evil.example:{view.port}"]}),
         ("a foreign Origin", {"headers": ["Origin: https://evil.example"]}),
         ("a foreign Origin with our port", {"headers": [f"Origin: http://evil.example:{view.port}"]}),
+        ("a link or picture of another site", {"headers": ["Sec-Fetch-Site: cross-site"]}),
+        ("one of another server of this machine", {"headers": ["Sec-Fetch-Site: same-site"]}),
         ("no Origin that can be named", {"headers": ["Origin: null"]}),
         ("our Origin by https", {"headers": [f"Origin: https://127.0.0.1:{view.port}"]}),
         ("a POST of a foreign page", {"headers": ["Origin: https://evil.example"], "method": "POST",

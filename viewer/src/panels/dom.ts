@@ -6,6 +6,7 @@ export type Child = Node | string | null | undefined | false;
 
 function setAttribute(node: HTMLElement, key: string, value: Attribute): void {
   if (typeof value === "function") node.addEventListener(key, value);
+  else if (key === "style") node.style.cssText = String(value ?? ""); // the page's policy forbids the attribute
   else if (value === true) node.setAttribute(key, "");
   else if (value !== undefined && value !== false) node.setAttribute(key, String(value));
 }

@@ -7,7 +7,8 @@
  * Each mistake is one static assertion whose text begins with "kymo:". What the assertion rejects is then
  * replaced by something harmless, so that the compiler does not report it a second time.
  */
-#include "kymo.h" /* which includes this file, where it needs it */
+/* kymo.h includes this file where it needs it. */
+#include "kymo.h"
 #ifndef KYMO_ARGS_H
 #define KYMO_ARGS_H
 

@@ -34,7 +34,6 @@
 #define KYMO_TRACE_EVENT_H
 
 #include <kymo/kymo.h>
-#include <time.h>
 
 /* What an instant concerns. */
 #define TRACE_EVENT_SCOPE_GLOBAL (0u << 3)
@@ -388,9 +387,9 @@
 #define TRACE_EVENT_API_ATOMIC_WORD intptr_t
 #define TRACE_EVENT_API_ATOMIC_LOAD(word) KYMO_I_LOAD(&(word))
 #define TRACE_EVENT_API_ATOMIC_STORE(word, value) KYMO_I_STORE(&(word), value)
-/* Times as the WITH_TIMESTAMP forms take them, and of the calendar; where time.h has clock_gettime(). */
-#define TRACE_TIME_TICKS_NOW() kymo_i_te_now(CLOCK_MONOTONIC)
-#define TRACE_TIME_NOW() kymo_i_te_now(CLOCK_REALTIME)
+/* Times as the WITH_TIMESTAMP forms take them, and of the calendar. The program includes time.h. */
+#define TRACE_TIME_TICKS_NOW() KYMO_I_TE_NOW(CLOCK_MONOTONIC)
+#define TRACE_TIME_NOW() KYMO_I_TE_NOW(CLOCK_REALTIME)
 
 /* Store 1 in *ret if "__metadata" was switched on since this line last ran, else 0. */
 #define TRACE_EVENT_IS_NEW_TRACE(ret) KYMO_I_TE_IS_NEW(ret)

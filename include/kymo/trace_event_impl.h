@@ -22,14 +22,12 @@
 	X(unsigned char) X(unsigned short) X(unsigned int) X(unsigned long) X(unsigned long long)
 #define KYMO_I_TE_INTEGERS(X) KYMO_I_TE_SIGNED(X) KYMO_I_TE_UNSIGNED(X)
 
-#ifdef CLOCK_MONOTONIC
-KYMO_I_INLINE int64_t kymo_i_te_now(clockid_t ky_clock)
-{
-	struct timespec ky_now;
-	clock_gettime(ky_clock, &ky_now);
-	return (int64_t)ky_now.tv_sec * 1000000 + ky_now.tv_nsec / 1000;
-}
-#endif
+#define KYMO_I_TE_NOW(clock)                                                                       \
+	(__extension__({                                                                           \
+		struct timespec kymo_i_now;                                                        \
+		clock_gettime(clock, &kymo_i_now);                                                 \
+		(int64_t) kymo_i_now.tv_sec * 1000000 + kymo_i_now.tv_nsec / 1000;                 \
+	}))
 
 #ifndef KYMO_DISABLE
 

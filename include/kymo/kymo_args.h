@@ -218,7 +218,7 @@ KYMO_I_INLINE auto kymo_i_hold_object(const KY_T &ky_v, kymo_i_rank<2>)
 }
 template <typename KY_T>
 KYMO_I_INLINE auto kymo_i_hold_object(const KY_T &ky_v, kymo_i_rank<1>)
-	-> decltype(kymo_i_hold(+static_cast<const typename kymo_i_class<KY_T>::ky_type &>(ky_v)))
+	-> decltype(kymo_i_hold(+(const typename kymo_i_class<KY_T>::ky_type &)ky_v))
 {
 	return kymo_i_hold(+ky_v);
 }

@@ -521,6 +521,11 @@ KYMO_I_INLINE void kymo_i_learn(const char **ky_slot, const char *ky_text)
 	if (!KYMO_I_LOAD(ky_slot))
 		KYMO_I_STORE(ky_slot, ky_text);
 }
+/* For macros: the program may have macros with the names of members. Folds to a constant. */
+KYMO_I_INLINE uint64_t kymo_i_types_of(const struct kymo_site_info *ky_info)
+{
+	return ky_info->types;
+}
 KYMO_I_INLINE void kymo_i_learn_category(struct kymo_site_info *ky_info, const char *ky_text)
 {
 	kymo_i_learn(&ky_info->category, ky_text);
@@ -630,7 +635,7 @@ KYMO_I_INLINE int kymo_i_record(struct kymo_i_site *ky_site, const KY_Held &...k
 #define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
 	const uint64_t kymo_i_v[] = {EACH(KYMO_I_PAIR_WORD, __VA_ARGS__) 0};                       \
 	const int recorded = kymo_i_event(&(site), 0, 0 EACH(KYMO_I_PAIR_ONE, __VA_ARGS__),        \
-					  site##_info.types, kymo_i_v)
+					  kymo_i_types_of(&site##_info), kymo_i_v)
 #endif
 
 /* A whole trace point that is one event. */

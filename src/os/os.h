@@ -65,7 +65,7 @@ void ky_os_dump(void *at, uint64_t bytes, bool wanted);
 int32_t ky_os_pid(void);
 int32_t ky_os_tid(void);
 void ky_os_yield(void);
-void ky_os_nap(uint32_t ns); /* no cancellation point */
+void ky_os_nap(uint32_t ns);    /* no cancellation point */
 void ky_os_comm(char name[16]); /* the calling thread's name */
 #define KY_OS_ANY_PROCESS 0     /* as pid: a thread of any process */
 bool ky_os_thread_alive(int32_t pid, int32_t tid);

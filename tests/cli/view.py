@@ -461,7 +461,7 @@ def check_kept(kymo, demo):
         program.kill()
         program.wait()
     gone = View(kymo, "-p", "no-such-program-anywhere")
-    check("-p: a process that is not there", gone.end() == 1 and gone.line == "" and "no-such-program" in gone.said(),
+    check("-p: a process that is not there", gone.end() == 3 and gone.line == "" and "no-such-program" in gone.said(),
           gone.said())
 
 

@@ -20,6 +20,11 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/root
 # Sanitized and coverage builds are no packages.
 unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR KYMO_DRUM_FD KYMO_DRUM_MAIL
 
+# The library stays small: 200 KiB without debug information.
+strip -o small.so "$libdir/libkymo.so.0"
+[ "$(stat -c %s small.so)" -lt 204800 ] ||
+	{ echo "libkymo.so is too large: $(stat -c %s small.so) bytes of 204800"; exit 1; }
+
 compilers="gcc:g++"
 if command -v clang++ > /dev/null; then
 	compilers="$compilers clang:clang++"

@@ -108,7 +108,7 @@ else
 	export XDG_STATE_HOME=$dir/state
 	printf 'select COUNT(*) as n\nfrom slice, trace_bou\t;\n.schema stats\n.tables\n.nonsense\nselect nam from slice;\n.quit\n' |
 		TERM=dumb timeout 60 script -qec "'$kymo' query '$dir/t.json'" /dev/null > "$dir/out" 2>&1
-	for part in '^ *3.$' '1 row, ' 'severity  *TEXT' 'thread_counter_track' 'there is no such command' 'no such column: nam'; do
+	for part in '^ *3.$' '1 row, ' 'severity  *TEXT' 'thread_counter_track' 'there is no command .nonsense' 'no such column: nam'; do
 		grep -qE "$part" "$dir/out" || { echo "FAILED: no $part at the prompt"; cat "$dir/out"; failed=1; }
 	done
 	grep -qi 'count(\*) as n from slice, trace_bounds' "$dir/state/kymo/query_history" ||

@@ -32,6 +32,9 @@ static void *trace_and_return(void *context)
 	return NULL;
 }
 
+#ifndef EMULATED
+#define EMULATED 0
+#endif
 #ifdef __GLIBC__
 #define GLIBC 1
 #else
@@ -112,7 +115,8 @@ static void vanishing(void)
 static void what_a_thread_leaves_that_vanished_is_used_again(void **state)
 {
 	(void)state;
-	if (sanitized() || !GLIBC) /* they want to see a thread end */
+	/* They want to see a thread end; in qemu one is there for a while after it has ended. */
+	if (sanitized() || !GLIBC || EMULATED)
 		skip();
 	assert_int_equal(in_child(vanishing), 0);
 }

@@ -345,8 +345,8 @@ static void sums_take_no_step_for_each_row(void **state)
 		"select count(*) from slice where ts between 1000 and 2000",
 		"select name, count(*), sum(dur) from slice group by name",
 		"select name, count(*), sum(dur) from slice group by name order by 3 desc limit 10",
-		"select category, name, count(name), total(dur) t from slice where dur > 5 and name "
-		"glob '*e*' group by 1, 2 having count(*) > 1 order by t desc limit 3",
+		("select category, name, count(name), total(dur) t from slice where dur > 5 and name "
+		 "glob '*e*' group by 1, 2 having count(*) > 1 order by t desc limit 3"),
 		"select track_id, count(*), max(dur) from slice group by track_id",
 		"select track_id, avg(value) from counter group by track_id",
 		"select cpu, sum(dur) from sched group by cpu",

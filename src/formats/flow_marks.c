@@ -295,7 +295,7 @@ const struct ky_flow_mark *ky_flow_marks_of(const struct ky_flow_marks *marks, u
 	       (uint64_t)marks->marks[low].slice * 2 + marks->marks[low].at_end == key)
 		low++;
 	*count = low - first;
-	return marks->marks + first;
+	return *count ? marks->marks + first : NULL;
 }
 
 void ky_flow_marks_put(const struct ky_flow_marks *marks, const struct ky_walk_item *item,

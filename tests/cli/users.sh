@@ -71,7 +71,7 @@ spared() { # name, suffix, program and arguments, with LINK for the link
 spared convert .json "$kymo" convert a.kymo LINK
 spared "convert event by event" .pftrace "$kymo" convert a.kymo LINK
 spared split .json "$kymo" split --to 1us a.json -o LINK
-spared merge .json "$kymo" merge -o LINK a.json a.kymo
+spared merge .json "$kymo" merge --offset a.kymo=0 -o LINK a.json a.kymo
 spared repair .kymo "$kymo" repair a.kymo -o LINK
 spared run .kymo "$kymo" run -o LINK "$target" children 1
 spared "run, converted" .json "$kymo" run -o LINK "$target" children 1
@@ -114,7 +114,7 @@ rm -rf open/* fresh
 mkdir fresh
 run "$kymo" convert a.kymo fresh/convert.json
 run "$kymo" split --to 1us a.json -o fresh/split.json
-run "$kymo" merge -o fresh/merge.json a.json a.kymo
+run "$kymo" merge --offset a.kymo=0 -o fresh/merge.json a.json a.kymo
 run "$kymo" repair a.kymo -o fresh/repair.kymo
 run "$kymo" run -o fresh/run.kymo "$target" children 1
 run "$kymo" run -o fresh/run.json "$target" children 1

@@ -115,8 +115,8 @@ static void thread_exits(void *value)
 	struct ky_slot *slot = value;
 	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
 		return; /* of the parent, before fork */
-	/* Other destructors may record, too: leave the slot in the last round of them. */
-	if (++slot->exits < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	/* Other destructors may record, too: leave the slot late. In the last round the thread sanitizer's thread ends. */
+	if (++slot->exits < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
 	    pthread_setspecific(exit_key, slot) == 0)
 		return;
 	set_idle(0);

@@ -83,7 +83,7 @@ void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const cha
 		segment->failed = true;
 		free(copy);
 	}
-}
+} /* NOLINT(clang-analyzer-unix.Malloc): the mark has it */
 
 /* Spread marks of the same time, up to the next known time: see the head. */
 static void spread(struct ky_pt_mark *marks, uint32_t count)

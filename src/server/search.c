@@ -86,7 +86,7 @@ static bool fold_text(struct fold *fold, const char *text, size_t bytes)
 {
 	const uint8_t *s = (const uint8_t *)text;
 	const uint8_t *const end = s + bytes;
-	if (!KY_ARRAY_GROW(fold->text, fold->room, bytes * 2 + 8))
+	if (!KY_ARRAY_GROW(fold->text, fold->room, bytes * 2 + 8) || !fold->text)
 		return false;
 	fold->bytes = 0;
 	while (s < end)

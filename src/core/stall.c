@@ -5,6 +5,8 @@
 #include "os/os.h"
 
 #define NAP_NS 50000u
+/* Naps between looks whether somebody is waited for at all. */
+#define LOOK_NAPS 64u
 
 static uint64_t *read_of(const struct ky_drum *drum, uint32_t reader, uint32_t ring)
 {
@@ -37,18 +39,32 @@ static int64_t find_behind(const struct ky_drum *drum, const struct ky_ring_writ
 	return longest;
 }
 
-/* Wait until the readers have read the oldest block, or for as long as they may be waited for. */
+/* Report whether a reader lives. One that a signal killed, or whose number is another's here (containers), is not waited for. */
+static bool is_reader_alive(const struct ky_drum *drum)
+{
+	for (uint32_t i = 0; i < KY_READERS_MAX; i++) {
+		const struct ky_drum_reader *reader = &drum->header->readers[i];
+		if (__atomic_load_n(&reader->state, __ATOMIC_ACQUIRE) == KY_READER_ACTIVE &&
+		    ky_os_thread_alive(KY_OS_ANY_PROCESS, (int32_t)KYMO_I_LOAD(&reader->pid)))
+			return true;
+	}
+	return false;
+}
+
+/* Wait until the readers have read the oldest block, or for as long as they live and may be waited for. */
 static void wait(struct ky_drum *drum, struct ky_slot *slot, int64_t longest)
 {
 	const struct ky_ring_writer *w = &slot->level[0];
 	const uint64_t begin = ky_os_monotonic();
 	uint64_t read, waited = 0;
+	uint32_t naps = 0;
 	KYMO_I_STORE(&slot->stalling, true);
 	do {
 		ky_os_nap(NAP_NS);
 		waited = ky_os_monotonic() - begin;
 		longest = find_behind(drum, w, &read);
-	} while (longest >= 0 && waited < (uint64_t)longest);
+	} while (longest >= 0 && waited < (uint64_t)longest &&
+		 (++naps % LOOK_NAPS != 0 || is_reader_alive(drum)));
 	KYMO_I_STORE(&slot->stalling, false);
 	slot->vain_ring = longest >= 0 ? w->ring : NULL;
 	slot->vain_read = read;

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,6 +172,31 @@ static void a_session_that_does_not_read_is_waited_for_once(void **state)
 {
 	(void)state;
 	child_expect(record_for_the_dead);
+}
+
+/* It wanted to be waited for an hour: nobody waits for a process that is gone. */
+static void record_for_the_killed(void)
+{
+	int status;
+	ky_limits.ring_bytes = ky_limits.total_bytes = 16u << 10;
+	ky_limits.categories = "*";
+	struct ky_drum *drum = ky_drum_get();
+	MUST(drum && ky_stall_join(drum, UINT64_C(3600000000000)) == 0);
+	const pid_t killed = fork();
+	if (killed == 0)
+		_exit(0);
+	MUST(waitpid(killed, &status, 0) == killed);
+	drum->header->readers[0].pid = (uint32_t)killed;
+	drum->header->readers[0].state = KY_READER_ACTIVE;
+	for (uint32_t i = 0; i < A_LOT; i++)
+		KYMO_INSTANT("a", "one of many", "number", i);
+	MUST(drum->header->stalled == 1);
+}
+
+static void a_reader_that_was_killed_holds_nobody_up(void **state)
+{
+	(void)state;
+	child_expect(record_for_the_killed);
 }
 
 static void start_three_sessions(void)
@@ -583,6 +609,7 @@ int main(void)
 		TEST(threads_wait_for_a_session_that_asks_for_it),
 		TEST(rings_grow_before_a_session_loses_events),
 		TEST(a_session_that_does_not_read_is_waited_for_once),
+		TEST(a_reader_that_was_killed_holds_nobody_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -471,6 +471,9 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 	capture.began = !capture.error;
 	if (capture.began)
 		loop(&capture);
+	/* The signal that ended the program reached kymo, too, perhaps after it last looked. */
+	if (capture.began)
+		ky_snapshots_signals(&capture);
 	/* Restore the programs before another Ctrl-C may end kymo. */
 	ky_source_close(&capture, KY_SOURCE_FUNCTIONS);
 	if (capture.signals.fd >= 0 && !capture.child.running)

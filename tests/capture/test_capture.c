@@ -483,6 +483,48 @@ static void signals_are_passed_on(void **state)
 	close(ends[1]);
 }
 
+/* Interrupt kymo and its program when kymo has looked at its signals, and return once the program has ended. */
+static int interrupt_both(void *context, const struct ky_capture_facts *facts)
+{
+	siginfo_t info;
+	(void)facts;
+	if (*(int *)context < 0)
+		return 0;
+	kill(getpid(), SIGINT);
+	close(*(int *)context);
+	*(int *)context = -1;
+	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+	return 0;
+}
+
+static void an_interrupt_that_ends_the_program_at_once_takes_its_snapshot(void **state)
+{
+	(void)state;
+	char *command[] = {"cat", NULL};
+	char text[] = "interrupt", message[KY_CAPTURE_MESSAGE_BYTES];
+	int ends[2];
+	const struct ky_trigger trigger = {.kind = KY_TRIGGER_INTERRUPT, .text = text};
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	const struct ky_capture_options options = {.path = "a.kymo",
+						   .command = command,
+						   .scope = KY_PROCESSES_CHILDREN,
+						   .triggers = &trigger,
+						   .triggers_count = 1,
+						   .before_ns = 1000 * MS,
+						   .progress = interrupt_both,
+						   .context = &ends[1]};
+	struct ky_capture_facts facts;
+	const int input = dup(STDIN_FILENO);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	assert_int_equal(ky_capture(&options, &facts, message), 0);
+	dup2(input, STDIN_FILENO);
+	close(input);
+	assert_int_equal(facts.snapshots, 1);
+	assert_true(facts.kept);
+	assert_int_equal(access("a.kymo", F_OK), 0);
+}
+
 /* ---- signals ---- */
 
 static void signals_are_read_and_told_apart(void **state)
@@ -555,6 +597,9 @@ int main(void)
 			remove_folder),
 		cmocka_unit_test_setup_teardown(
 			a_capture_of_a_program_that_cannot_be_run_keeps_nothing, make_folder,
+			remove_folder),
+		cmocka_unit_test_setup_teardown(
+			an_interrupt_that_ends_the_program_at_once_takes_its_snapshot, make_folder,
 			remove_folder),
 		cmocka_unit_test(signals_are_passed_on),
 		cmocka_unit_test(signals_are_read_and_told_apart),

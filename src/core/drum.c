@@ -15,7 +15,7 @@
 
 #include "core/assert.h"
 #include "core/drum_make.h"
-#include "core/writer.h"
+#include "core/slots.h"
 #include "os/mail.h"
 #include "os/os.h"
 #include "os/ticks.h"
@@ -398,7 +398,7 @@ static void notice_fork(void)
 		atomic_store(&maker, 0);
 		atomic_store(&state, NONE);
 	}
-	ky_writer_forget();
+	ky_slots_forget();
 	/* After the state: a thread that sees 1 here (relaxed, in forked()) loads the state with acquire. */
 	if (page)
 		__atomic_store_n(page, 1, __ATOMIC_RELEASE);

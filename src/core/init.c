@@ -17,7 +17,7 @@
 #include "core/assert.h"
 #include "core/clock.h"
 #include "core/notice.h"
-#include "core/writer.h"
+#include "core/slots.h"
 #include "os/os.h"
 
 #include <pthread.h>
@@ -151,9 +151,9 @@ void ky_init_on_fork(void (*child)(void))
 /* The child makes its drum when it first needs one: a child that calls exec leaves no file behind. */
 static void forked(void)
 {
-	ky_writer_after_fork();
+	ky_slots_after_fork();
 	ky_drum_after_fork();
-	ky_writer_leave();
+	ky_slots_leave();
 	for (uint32_t i = 0; i < child_hooks_count; i++)
 		child_hooks[i]();
 }
@@ -162,8 +162,8 @@ __attribute__((constructor(101))) static void library_loaded(void)
 {
 	ky_notice_prepare();
 	ky_os_ending_prepare();
-	ky_writer_prepare();
-	pthread_atfork(ky_writer_before_fork, NULL, forked);
+	ky_slots_prepare();
+	pthread_atfork(ky_slots_before_fork, NULL, forked);
 	at_quick_exit(mark_exit);
 	parse_environment();
 }
@@ -173,5 +173,5 @@ __attribute__((destructor(101))) static void library_unloaded(void)
 	if (ky_os_ending())
 		mark_exit();
 	else
-		ky_writer_unload();
+		ky_slots_unload();
 }

@@ -11,8 +11,8 @@
 #ifndef KY_CORE_STALL_H
 #define KY_CORE_STALL_H
 
+#include "core/slots.h"
 #include "core/stream.h"
-#include "core/writer.h"
 
 static inline bool ky_stall_has_readers(const struct ky_drum *drum)
 {

@@ -12,432 +12,16 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#define FIRST_LEVEL_KEYS 32u
-
-/*
- * Threads without a slot share these. Invariant: their ky_end is 0, so every event comes here. Which one it is holds what else a
- * thread knows, so that its thread-local storage is the one pointer: a process has room for some 1,600 bytes of it in
- * all libraries that it loads later.
- */
-enum {
-	ATTACHING =
-		1, /* a fault's handler must not attach while its thread does; other signals wait */
-	SLOTLESS = 2, /* the thread found no slot, and no dead thread's */
-};
-static struct kymo_i_writer idles[4];
-__thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idles[0];
-
-__attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
 static const unsigned char off = 0;
-static pthread_key_t exit_key;
-static _Atomic bool exit_key_made;
-/*
- * All slots, and how many were ever taken: no slot from slots_high on was. Sequentially consistent, but for the first load
- * in slots(): ky_writer_settle() sees every slot that a thread took before.
- */
-static _Atomic(struct ky_slot *) arena;
-static _Atomic uint32_t slots_high;
-/*
- * How often a slot was given back; and that number, plus 1, when there was none left. While they agree, there is none,
- * unless a thread died without giving its slot back. Sequentially consistent: a slot that is free after the count was
- * read makes the count differ.
- */
-static _Atomic uint32_t slots_freed, slots_full;
-/* When a thread without a slot last looked for dead ones, and where it goes on. Plain counters. */
-static _Atomic uint64_t looked_ticks;
-static _Atomic uint32_t looked_at;
-#define LOOK_TICKS (UINT64_C(1) << 21)
-#define LOOKS 8u
 ky_writer_hook_fn *ky_writer_hook;
 ky_writer_wake_fn *ky_writer_wake;
-
-static bool is_idle(void)
-{
-	return (uintptr_t)kymo_i_tls - (uintptr_t)idles < sizeof(idles);
-}
-
-static unsigned idle_state(void)
-{
-	return is_idle() ? (unsigned)(kymo_i_tls - idles) : 0;
-}
-
-static void set_idle(unsigned state)
-{
-	kymo_i_tls = &idles[state];
-}
-
-static uint32_t slot_tid(const struct ky_slot *slot)
-{
-	return __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
-}
 
 /* The acquire load pairs with the release store of the word in register_site(). */
 static uint64_t word_of(const struct kymo_i_site *site)
 {
 	return __atomic_load_n(&site->ky_word, __ATOMIC_ACQUIRE);
-}
-
-/* The slots of threads that fork in a handler which interrupted an event: the child's is wiped. */
-#define FORKS_AT_ONCE 16u
-static struct {
-	struct ky_slot *_Atomic of; /* NULL: free */
-	struct ky_slot slot;
-} forking[FORKS_AT_ONCE];
-
-/* No handler runs in the parent (init.h): a thread gives its place back when it forks again, and when it ends. */
-static void end_forking(const struct ky_slot *slot)
-{
-	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++)
-		if (atomic_load(&forking[i].of) == slot)
-			atomic_store(&forking[i].of, NULL);
-}
-
-static void detach(struct ky_slot *slot)
-{
-	KY_ASSERT(slot_tid(slot) != 0 && kymo_i_tls != &slot->level[0].pub);
-	end_forking(slot);
-	struct ky_drum *drum = ky_drum_peek();
-	for (uint32_t i = 0; drum && i < KY_LEVELS; i++)
-		ky_ring_release(drum, &slot->level[i]);
-	memset(slot->level, 0, sizeof(slot->level));
-	/* Pairs with the acquire in take_slot(): the next owner finds the levels zeroed. */
-	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
-	atomic_fetch_add(&slots_freed, 1);
-}
-
-static void thread_exits(void *value)
-{
-	struct ky_slot *slot = value;
-	if (kymo_i_tls != &slot->level[0].pub || slot_tid(slot) == 0)
-		return; /* of the parent, before fork */
-	/* Other destructors may record, too: leave the slot late. In the last round the thread sanitizer's thread ends. */
-	if (++slot->exits < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
-	    pthread_setspecific(exit_key, slot) == 0)
-		return;
-	set_idle(0);
-	/* From here on signal handlers find no slot, and do not use the one being detached. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	detach(slot);
-}
-
-void ky_writer_prepare(void)
-{
-	/* glibc allocates for a key beyond its first level. Without a key dead threads are found by looking. */
-	if (pthread_key_create(&exit_key, thread_exits) != 0)
-		return;
-	exit_key_made = exit_key < FIRST_LEVEL_KEYS;
-	if (!exit_key_made)
-		pthread_key_delete(exit_key);
-}
-
-void ky_writer_unload(void)
-{
-	struct ky_slot *all = atomic_load(&arena);
-	const struct ky_drum *drum = ky_drum_peek();
-	if (atomic_exchange(&exit_key_made, false))
-		pthread_key_delete(exit_key);
-	set_idle(0);
-	/* The wiped slots of a forked child's parent have no thread. */
-	for (uint32_t i = 0; all && drum && i < ky_limits.rings_max; i++)
-		if (slot_tid(&all[i]) != 0)
-			detach(&all[i]);
-	if (all)
-		ky_os_unmap(all, ky_limits.rings_max * sizeof(struct ky_slot));
-	atomic_store(&arena, NULL);
-}
-
-bool ky_writer_may_allocate(void)
-{
-	return !ky_os_maybe_in_handler();
-}
-
-static struct ky_slot *slots(void)
-{
-	/* Pairs with the compare-and-swap below, by another thread. The memory is zero: a fresh mapping. */
-	struct ky_slot *now = atomic_load_explicit(&arena, memory_order_acquire);
-	if (now)
-		return now;
-	struct ky_slot *made = ky_os_private(ky_limits.rings_max * sizeof(struct ky_slot), NULL);
-	if (made && !atomic_compare_exchange_strong(&arena, &now, made)) {
-		ky_os_unmap(made, ky_limits.rings_max * sizeof(struct ky_slot));
-		return now;
-	}
-	return made;
-}
-
-/* Take the slot of a thread that ended without its destructors (of clone(), or killed in one). Look at so many. */
-static struct ky_slot *take_dead_slot(struct ky_slot *all, uint32_t tid, uint32_t from,
-				      uint32_t looks)
-{
-	struct ky_drum *drum = ky_drum_peek();
-	for (uint32_t i = 0; all && drum && i < looks; i++) {
-		struct ky_slot *slot = &all[(from + i) % ky_limits.rings_max];
-		const uint32_t dead = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
-		uint32_t owner = dead;
-		/*
-		 * This thread has no slot: one with its id belonged to another of that id. The dead
-		 * thread's stores are visible: the kernel reported its end.
-		 */
-		if (owner == 0 ||
-		    (owner != tid && ky_os_thread_alive(ky_os_pid(), (int32_t)owner)) ||
-		    !__atomic_compare_exchange_n(&slot->tid, &owner, tid, false, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
-			continue;
-		for (uint32_t level = 0; level < KY_LEVELS; level++)
-			ky_ring_release_dead(drum, &slot->level[level], dead, tid);
-		return slot;
-	}
-	return NULL;
-}
-
-/* A child's slots are new: the one its first thread points to stays empty, and no other thread gets it. */
-void ky_writer_forget(void)
-{
-	atomic_store(&arena, NULL);
-	atomic_store(&slots_high, 0);
-	atomic_store(&slots_full, 0);
-}
-
-void ky_writer_leave(void)
-{
-	set_idle(0);
-}
-
-static bool is_in_event(const struct ky_slot *slot)
-{
-	bool any = false;
-	for (uint32_t i = 0; i < KY_LEVELS; i++)
-		any |= slot->level[i].pub.ky_pos % 8 != 0;
-	return any;
-}
-
-void ky_writer_before_fork(void)
-{
-	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-	if (is_idle())
-		return;
-	end_forking(slot);
-	if (slot_tid(slot) == 0 || !is_in_event(slot))
-		return;
-	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++) {
-		struct ky_slot *nobody = NULL;
-		if (atomic_compare_exchange_strong(&forking[i].of, &nobody, slot)) {
-			forking[i].slot = *slot;
-			return;
-		}
-	}
-}
-
-void ky_writer_after_fork(void)
-{
-	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-	for (uint32_t i = 0; i < FORKS_AT_ONCE; i++) {
-		/* The child finishes the event when its handler returns: in this slot, and not in the parent's ring. */
-		if (!is_idle() && atomic_load(&forking[i].of) == slot) {
-			*slot = forking[i].slot;
-			for (uint32_t level = 0; level < KY_LEVELS; level++)
-				if (slot->level[level].ring)
-					ky_drum_keep(slot->level[level].ring);
-		}
-		atomic_store(&forking[i].of, NULL); /* the parent's threads are not here */
-	}
-}
-
-static void raise_slots_high(uint32_t count)
-{
-	uint32_t now = atomic_load(&slots_high);
-	while (now < count && !atomic_compare_exchange_weak(&slots_high, &now, count))
-		;
-}
-
-static struct ky_slot *take_free_slot(struct ky_slot *all, uint32_t tid)
-{
-	for (uint32_t i = 0; all && i < ky_limits.rings_max; i++) {
-		uint32_t nobody = 0;
-		/* Acquire pairs with the release store of tid in detach(). */
-		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) == 0 &&
-		    __atomic_compare_exchange_n(&all[i].tid, &nobody, tid, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
-			raise_slots_high(i + 1);
-			return &all[i];
-		}
-	}
-	return NULL;
-}
-
-static bool no_slot_is_free(void)
-{
-	return atomic_load(&slots_full) == atomic_load(&slots_freed) + 1;
-}
-
-/* Looking for dead threads is a system call for each: at all of them once in a thread, then now and then at some. */
-static struct ky_slot *take_slot(uint32_t tid)
-{
-	struct ky_slot *all = slots();
-	const uint32_t freed = atomic_load(&slots_freed);
-	struct ky_slot *slot = no_slot_is_free() ? NULL : take_free_slot(all, tid);
-	if (!slot) {
-		atomic_store(&slots_full, freed + 1);
-		slot = idle_state() & SLOTLESS
-			       ? take_dead_slot(all, tid, atomic_fetch_add(&looked_at, LOOKS),
-						LOOKS)
-			       : take_dead_slot(all, tid, 0, ky_limits.rings_max);
-	}
-	return slot;
-}
-
-/*
- * Report whether a thread that found no slot may look again: with each event that would take longer than the event. One
- * thread looks for the dead ones, and not often.
- */
-static bool may_look_again(const struct ky_drum *drum)
-{
-	if (!(idle_state() & SLOTLESS) || !no_slot_is_free())
-		return true;
-	const uint64_t now = ky_drum_ticks(drum);
-	uint64_t then = atomic_load_explicit(&looked_ticks, memory_order_relaxed);
-	return now - then >= LOOK_TICKS &&
-	       atomic_compare_exchange_strong(&looked_ticks, &then, now);
-}
-
-static void rename_blocks(struct ky_slot *slot)
-{
-	for (uint32_t i = 0; i < KY_LEVELS; i++) {
-		if (slot->level[i].pub.ky_end == 0)
-			continue;
-		struct ky_drum_block *block =
-			(struct ky_drum_block *)(slot->level[i].pub.ky_end - KY_BLOCK_BYTES);
-		/* Pairs with the acquire load of name in read_block(): the string is there. */
-		__atomic_store_n(&block->name, slot->name, __ATOMIC_RELEASE);
-	}
-}
-
-/* Names that threads gave themselves while there was no drum, or no slot. A thread's name is kept under its id; 0 is free. */
-#define EARLY_NAMES 16u
-static struct {
-	_Atomic uint32_t tid;
-	char name[KYMO_STRING_MAX + 1];
-} early_names[EARLY_NAMES];
-static _Atomic uint32_t early_count; /* how many there are, or more */
-
-static void keep_early_name(const char *name)
-{
-	const uint32_t tid = (uint32_t)ky_os_tid();
-	atomic_fetch_add(&early_count, 1);
-	for (uint32_t i = 0; i < EARLY_NAMES; i++) {
-		uint32_t free = 0;
-		if (atomic_load(&early_names[i].tid) != tid &&
-		    !atomic_compare_exchange_strong(&early_names[i].tid, &free, tid))
-			continue;
-		const size_t bytes = strnlen(name, KYMO_STRING_MAX);
-		memcpy(early_names[i].name, name, bytes);
-		early_names[i].name[bytes] = '\0';
-		return;
-	}
-}
-
-/* Use the name that the thread gave itself before. */
-static void take_early_name(struct ky_drum *drum, struct ky_slot *slot)
-{
-	const uint32_t tid = slot_tid(slot);
-	for (uint32_t i = 0; atomic_load(&early_count) && i < EARLY_NAMES; i++) {
-		if (atomic_load(&early_names[i].tid) != tid)
-			continue;
-		const char *name = early_names[i].name;
-		slot->name = ky_heap_thread_name(drum, name, strlen(name));
-		atomic_store(&early_names[i].tid, 0);
-		atomic_fetch_sub(&early_count, 1);
-	}
-}
-
-/* Give the slot to the thread. As soon as kymo_i_tls points to it, signal handlers use it, too. */
-static void move_in(struct ky_drum *drum, struct ky_slot *slot)
-{
-	KY_ASSERT(slot_tid(slot) != 0 && idle_state() & ATTACHING);
-	char comm[16];
-	ky_os_comm(comm);
-	slot->name = ky_heap_thread_name(drum, comm, strnlen(comm, sizeof(comm)));
-	memset(slot->level, 0, sizeof(slot->level));
-	for (uint32_t i = 0; i < KY_LEVELS; i++)
-		slot->level[i].level = i;
-	slot->exits = 0;
-	slot->prepared = false;
-	slot->lowest = 0;
-	slot->coarse = (struct ky_coarse){0};
-	take_early_name(drum, slot);
-	if (exit_key_made)
-		pthread_setspecific(exit_key, slot);
-	/* A signal handler that finds the slot finds it complete. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	kymo_i_tls = &slot->level[0].pub;
-}
-
-/* Give the thread a slot. Rings come with the first event at each level. */
-static struct ky_slot *attach(struct ky_drum *drum)
-{
-	if (idle_state() & ATTACHING)
-		return NULL;
-	const uint64_t mask = ky_os_signals_hold();
-	/* A handler may have attached since the caller looked: a second slot would hide the first. */
-	struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-	if (is_idle()) {
-		set_idle(idle_state() | ATTACHING);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		slot = take_slot((uint32_t)ky_os_tid());
-		if (slot)
-			move_in(drum, slot);
-		else
-			set_idle(SLOTLESS);
-	}
-	ky_os_signals_restore(mask);
-	return slot;
-}
-
-/* Report false in vfork's child, which shares its parent's memory: what it took would be the parent's later. */
-static bool in_own_memory(const struct ky_drum *drum)
-{
-	return drum->header->pid == (uint32_t)ky_os_pid();
-}
-
-/* Return the calling thread's slot, or NULL: then the caller counts the loss. */
-static struct ky_slot *own_slot(struct ky_drum *drum)
-{
-	if (!is_idle()) {
-		struct ky_slot *slot = (struct ky_slot *)(void *)kymo_i_tls;
-		if (slot_tid(slot) != 0)
-			return slot;
-		ky_writer_leave(); /* wiped by fork */
-	}
-	return may_look_again(drum) && in_own_memory(drum) ? attach(drum) : NULL;
-}
-
-int ky_writer_prepare_thread(struct ky_drum *drum, bool strict)
-{
-	struct ky_slot *slot = own_slot(drum);
-	if (!slot)
-		return -EAGAIN;
-	if (strict && !slot->coarse.rate)
-		ky_coarse_begin(&slot->coarse, drum);
-	const uint64_t mask = ky_os_signals_hold();
-	bool good = true;
-	if (strict) {
-		/* Without a block every event takes the slow path before it reads the counter. */
-		ky_ring_release(drum, &slot->level[0]);
-		slot->lowest = 1;
-	}
-	for (uint32_t i = slot->lowest; i < KY_LEVELS; i++)
-		good &= ky_ring_prepare(drum, &slot->level[i], slot_tid(slot), i == slot->lowest);
-	slot->prepared = true;
-	ky_os_signals_restore(mask);
-	if (drum->on_disk && !ky_os_populate(drum->base, drum->header->space_at))
-		return -ENOSPC;
-	drum->populated = true;
-	return good ? 0 : -EAGAIN;
 }
 
 /* Not in a child that goes on with an event of its parent, in whose memory the counter is: the parent counts it. */
@@ -472,7 +56,7 @@ static struct ky_ring_writer *hold_writer(struct ky_drum *drum, struct ky_slot *
 		const enum ky_parked_hold held = ky_parked_hold(drum, w, frame);
 		if (held == KY_PARKED_BUSY)
 			continue;
-		if (slot_tid(slot) == 0) /* wiped: a handler forked since the slot was chosen */
+		if (ky_slots_tid(slot) == 0) /* wiped: a handler forked since the slot was chosen */
 			return NULL;
 		KY_ASSERT(w->level == i && w->at <= w->pub.ky_end);
 		for (uint32_t above = i + 1; held == KY_PARKED_TAKEN && above < KY_LEVELS; above++)
@@ -597,9 +181,9 @@ static uint64_t *reserve(struct ky_drum *drum, struct ky_slot *slot, struct ky_r
 {
 	if (KYMO_I_UNLIKELY(slot->lowest)) {
 		*ticks = ky_coarse_ticks(&slot->coarse);
-		return ky_ring_reserve_at(drum, w, slot_tid(slot), slot->name, words, *ticks);
+		return ky_ring_reserve_at(drum, w, ky_slots_tid(slot), slot->name, words, *ticks);
 	}
-	return ky_ring_reserve(drum, w, slot_tid(slot), slot->name, words, ticks);
+	return ky_ring_reserve(drum, w, ky_slots_tid(slot), slot->name, words, ticks);
 }
 
 /* Record an event. w is held; this lets go of it. */
@@ -629,7 +213,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	const int saved_errno = errno;
 	int recorded = 0;
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_slot *slot = drum ? own_slot(drum) : NULL;
+	struct ky_slot *slot = drum ? ky_slots_own(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	if (!drum)
 		lose_without_drum(site);
@@ -646,8 +230,7 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	/* Pairs with the release store of the hook in ky_marker_start(). */
 	ky_writer_hook_fn *hook = __atomic_load_n(&ky_writer_hook, __ATOMIC_ACQUIRE);
 	if (recorded && hook)
-		hook(site->ky_info, end_bit != 0, p->values,
-		     (uint32_t)(slot - atomic_load(&arena)));
+		hook(site->ky_info, end_bit != 0, p->values, (uint32_t)(slot - ky_slots_first()));
 	ky_writer_wake_fn *wake = __atomic_load_n(&ky_writer_wake, __ATOMIC_RELAXED);
 	if (recorded && wake && !slot->prepared)
 		wake();
@@ -781,7 +364,7 @@ int ky_writer_reserve(uint64_t site, uint32_t words, uintptr_t frame,
 	const int saved_errno = errno;
 	KY_ASSERT(site >> KY_WORD_SITE_SHIFT >= KY_CONTROL_MAX);
 	struct ky_drum *drum = ky_drum_get();
-	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? own_slot(drum) : NULL;
+	struct ky_slot *slot = drum && words <= KY_EVENT_WORDS_MAX ? ky_slots_own(drum) : NULL;
 	struct ky_ring_writer *w = slot ? hold_writer(drum, slot, frame) : NULL;
 	uint64_t ticks = 0;
 	if (w && w->level == 0 && ky_stall_has_readers(drum))
@@ -819,68 +402,4 @@ int kymo_i_enabled_slow(struct kymo_i_site *site)
 		lose_without_drum(site);
 	errno = saved_errno;
 	return on;
-}
-
-/* A thread that is just attaching clears it again: its first event takes the slow path anyway. */
-__attribute__((noinline, no_sanitize("thread"))) static void make_slow(struct kymo_i_writer *w)
-{
-	*(volatile uint32_t *)&w->ky_high = UINT32_MAX;
-}
-
-void ky_writer_slow_only(bool on)
-{
-	/*
-	 * Sequentially consistent with the load of the arena: a thread that attaches later than this looks reads
-	 * slow_only in its first event, which is a slow one (ky_ring_reserve()).
-	 */
-	__atomic_store_n(&ky_ring_slow_only, on, __ATOMIC_SEQ_CST);
-	struct ky_slot *all = atomic_load(&arena);
-	for (uint32_t i = 0; all && on && i < ky_limits.rings_max; i++)
-		if (__atomic_load_n(&all[i].tid, __ATOMIC_RELAXED) != 0)
-			make_slow(&all[i].level[0].pub);
-}
-
-/* Its own thread writes it without an atomic, in one instruction: the sanitizer does not know that. */
-__attribute__((noinline, no_sanitize("thread"))) static uintptr_t look_at_pos(
-	const struct kymo_i_writer *w)
-{
-	const uintptr_t pos = *(const volatile uintptr_t *)&w->ky_pos;
-	/* What the caller reads of the rings after this is not older than pos. */
-	KY_LOAD_FENCE();
-	return pos;
-}
-
-void ky_writer_settle(bool (*wait)(void *context), void *context)
-{
-	const struct ky_slot *all = atomic_load(&arena);
-	const uint32_t count = atomic_load(&slots_high);
-	for (uint32_t i = 0; all && i < count * KY_LEVELS; i++) {
-		const struct ky_slot *slot = &all[i / KY_LEVELS];
-		if (__atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == 0)
-			continue;
-		const struct kymo_i_writer *w = &slot->level[i % KY_LEVELS].pub;
-		/* Each event leaves pos at another place: one that changed is another event's. */
-		const uintptr_t pos = look_at_pos(w);
-		while (pos % 8 != 0 && !KYMO_I_LOAD(&slot->stalling) && look_at_pos(w) == pos)
-			if (!wait(context))
-				return;
-	}
-}
-
-void kymo_thread_name(const char *name)
-{
-	const int saved_errno = errno;
-	struct ky_drum *drum = ky_drum_get();
-	const uint32_t string =
-		drum && name && in_own_memory(drum)
-			? ky_heap_thread_name(drum, name, strnlen(name, KYMO_STRING_MAX))
-			: 0;
-	struct ky_slot *slot = string ? own_slot(drum) : NULL;
-	if (slot) {
-		slot->name = string;
-		rename_blocks(slot);
-	} else if (name && (string || !drum) && !ky_drum_failed()) {
-		keep_early_name(name);
-	}
-	errno = saved_errno;
 }

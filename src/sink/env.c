@@ -21,6 +21,7 @@
 #include "core/notice.h"
 #include "core/stream_place.h"
 #include "core/writer.h"
+#include "os/os.h"
 #include "sink/session.h"
 
 #include <errno.h>
@@ -174,7 +175,7 @@ static void woken(void)
 	struct ky_session_env how = {.whole = is_child, .failed = failed};
 	struct ky_drum *drum = ky_drum_peek();
 	if (drum && __atomic_load_n(&drum->header->env_state, __ATOMIC_RELAXED) != KY_ENV_RUNNING &&
-	    ky_writer_may_allocate() && claim(drum, &how))
+	    !ky_os_maybe_in_handler() && claim(drum, &how))
 		start_claimed(&how);
 }
 

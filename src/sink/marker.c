@@ -56,7 +56,7 @@ static struct {
 } marker = {.fd = -1, .kept = -1};
 
 /*
- * Ids of a thread's open spans, so that an exit has the number of its enter. One for each slot of writer.c, from the start of
+ * Ids of a thread's open spans, so that an exit has the number of its enter. One for each slot of slots.c, from the start of
  * the first session on: thread-local storage is scarce in a library that is loaded later.
  */
 struct open_spans {
@@ -368,9 +368,9 @@ static bool wait_a_while(void *context)
 static void slow_all(void)
 {
 	uint64_t until_ns = ky_drain_now_ns() + WAIT_NS;
-	ky_writer_slow_only(true);
-	ky_writer_settle(wait_a_while, &until_ns);
-	ky_writer_slow_only(true);
+	ky_slots_slow_only(true);
+	ky_slots_settle(wait_a_while, &until_ns);
+	ky_slots_slow_only(true);
 }
 
 static int make_spans(void)
@@ -409,7 +409,7 @@ int ky_marker_start(struct kymo_session *s)
 static void unhook(void)
 {
 	__atomic_store_n(&ky_writer_hook, NULL, __ATOMIC_RELAXED);
-	ky_writer_slow_only(false);
+	ky_slots_slow_only(false);
 	atomic_store(&marker.session, NULL);
 }
 

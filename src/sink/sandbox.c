@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sandbox.c: what a process that is about to give up system calls or descriptors needs to know and to do. */
-#include "core/writer.h"
+#include "core/slots.h"
 #include "sink/session.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ int kymo_prepare(int sandbox)
 	if (drum)
 		ky_env_begin();
 	const int error =
-		drum ? ky_writer_prepare_thread(drum, sandbox == KYMO_SANDBOX_STRICT) : KYMO_EDRUM;
+		drum ? ky_slots_prepare_thread(drum, sandbox == KYMO_SANDBOX_STRICT) : KYMO_EDRUM;
 	errno = saved_errno;
 	return error;
 }

@@ -14,8 +14,8 @@
 #include "core/heap.h"
 #include "core/init.h"
 #include "core/losses.h"
+#include "core/slots.h"
 #include "core/stream.h"
-#include "core/writer.h"
 
 #include "sink/drain.h"
 
@@ -211,7 +211,7 @@ static void read_news(struct subscription *s)
 {
 	ky_drain_read_clock(s->drum, &s->stream);
 	s->settle_until_ns = ky_drain_now_ns() + SETTLE_NS;
-	ky_writer_settle(wait_for_event, s);
+	ky_slots_settle(wait_for_event, s);
 	ky_drain_read_news(&s->stream);
 }
 

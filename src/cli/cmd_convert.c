@@ -173,7 +173,8 @@ static bool convert_stream(const char *input, const char *output, const char *fo
 	struct stream stream = {0};
 	int packing;
 	const struct ky_exporter *exporter = ky_exporter_find(output, format, &packing);
-	if (!exporter || exporter == &ky_exporter_kymo || !open_input(&stream, input))
+	if (!exporter || exporter == &ky_exporter_kymo || !exporter->format->open ||
+	    !open_input(&stream, input))
 		return false;
 	const int error = ky_export_by(output, format, write_file, &stream, message);
 	ky_cli_progress_end();
@@ -188,6 +189,7 @@ static bool convert_stream(const char *input, const char *output, const char *fo
 
 struct options {
 	const char *input, *output, *format, *input_format;
+	enum ky_profile_source profile;
 	bool quiet, json;
 };
 
@@ -217,11 +219,13 @@ static bool read_options(int argc, char **argv, struct options *o)
 /* Convert through the model, which puts any input into order. */
 static int convert_in_memory(const struct options *o, struct ky_export_left *left)
 {
+	const struct ky_export_selection all = {
+		.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE, .profile = o->profile};
 	struct ky_trace *trace = ky_cli_load(o->input, o->input_format, o->quiet);
 	if (!trace)
 		return KY_EXIT_FAILED;
 	const int code =
-		ky_output_write(trace, NULL, o->output, o->format, o->quiet || o->json, left);
+		ky_output_write(trace, &all, o->output, o->format, o->quiet || o->json, left);
 	if (code == KY_EXIT_DONE && o->json) {
 		struct ky_json_out json = {.file = stdout};
 		ky_json_out_begin(&json, NULL, '{');
@@ -252,12 +256,18 @@ static int run(int argc, char **argv)
 
 #define AT(type, field) KY_OPTION_AT(type, struct options, field)
 
+/* By enum ky_profile_source. */
+static const struct ky_choice profiles[] = {
+	{.name = "any"}, {.name = "samples"}, {.name = "spans"}, {0}};
+
 static const struct ky_option options[] = {
 	{"output", AT(TEXT, output), .letter = 'o', .argument = "FILE",
 	 .help = "the output; its suffix selects the format"},
 	{"format", AT(TEXT, format), .argument = "NAME", .choices_of = ky_output_formats,
-	 .help = "the output's format, whatever its name: json, pftrace, fxt or kymo, also json.gz, ..."},
+	 .help = "the output's format, whatever its name: json, pftrace, fxt, kymo, collapsed, speedscope or pprof, also json.gz, ..."},
 	KY_CLI_INPUT_FORMAT(struct options, input_format),
+	{"profile", AT(CHOICE, profile), .argument = "WHAT", .choices = profiles,
+	 .help = "what a flame graph shows: samples, or the time in spans (default: samples, if there are any)"},
 	{"quiet", AT(FLAG, quiet), .letter = 'q',
 	 .help = "do not report what the format cannot hold"},
 	{"json", AT(FLAG, json), .help = "report it as JSON on standard output"},
@@ -271,16 +281,20 @@ const struct ky_verb ky_verb_convert = {
 		 "[OPTIONS] INPUT -o OUTPUT",
 	.about =
 		"Read a trace of any format and write it as Chrome JSON (.json), Perfetto protobuf (.pftrace), Fuchsia "
-		"trace (.fxt) or .kymo; .gz or .zst behind it compresses. INPUT '-' is standard input, OUTPUT '-' is "
+		"trace (.fxt) or .kymo, or as a flame graph: collapsed stacks (.folded), speedscope (.speedscope.json) or "
+		"pprof (.pb.gz); .gz or .zst behind it compresses. INPUT '-' is standard input, OUTPUT '-' is "
 		"standard output. One line reports what the output's format cannot hold. The output appears complete "
 		"or not at all; an existing file is replaced only then.",
 	.details =
 		"Times are kept to the nanosecond. A complete .kymo file of one process is converted event by event, "
 		"in memory that does not grow with the trace, unless the output is .kymo, too. Any other input is "
 		"sorted in memory first.",
-	.examples = "kymo convert trace.json trace.pftrace\n"
-		    "kymo convert perf.data -o out.json.gz\n"
-		    "ssh host kymo convert trace.kymo - --format fxt | kymo convert - here.pftrace",
+	.examples =
+		"kymo convert trace.json trace.pftrace\n"
+		"kymo convert perf.data -o out.json.gz\n"
+		"kymo convert trace.kymo out.folded && flamegraph.pl out.folded > out.svg\n"
+		"kymo convert --profile spans trace.kymo out.pb.gz && go tool pprof -http : out.pb.gz\n"
+		"ssh host kymo convert trace.kymo - --format fxt | kymo convert - here.pftrace",
 	.related = "merge split repair",
 	.options = (const struct ky_option_set[]){{options, 0}, {0}},
 	.run = run,

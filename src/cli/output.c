@@ -147,8 +147,9 @@ int ky_output_write_by(const char *path, const char *format, bool default_name, 
 /* Return where the known suffixes begin. */
 static size_t stem_bytes(const char *path)
 {
-	static const char *const suffixes[] = {".gz",  ".zst",  ".json",          ".pftrace",
-					       ".fxt", ".kymo", ".perfetto-trace"};
+	static const char *const suffixes[] = {
+		".gz",  ".zst",  ".speedscope.json", ".json", ".pftrace",
+		".fxt", ".kymo", ".perfetto-trace",  ".pb",   ".folded"};
 	size_t bytes = strlen(path);
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		const size_t n = strlen(suffixes[i]);

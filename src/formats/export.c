@@ -19,7 +19,12 @@
 #define ZSTD_LEVEL 3
 
 #define EXPORTER(name) &ky_exporter_##name,
-const struct ky_exporter *const ky_exporters[] = {KY_FORMATS_WRITTEN(EXPORTER, ) NULL};
+const struct ky_exporter *const ky_exporters[] = {
+	KY_FORMATS_WRITTEN(EXPORTER, ) & ky_exporter_collapsed,
+	&ky_exporter_speedscope,
+	&ky_exporter_pprof,
+	NULL,
+};
 
 /* ---- the file ---- */
 
@@ -152,6 +157,21 @@ static enum packing packing_of(const char *path, size_t *bytes)
 	return PACKING_PLAIN;
 }
 
+/* Find a format by the suffix of a path: the longest, as .speedscope.json is no other .json. */
+static const struct ky_exporter *by_suffix(const char *path, size_t bytes)
+{
+	const struct ky_exporter *found = NULL;
+	if (ends_with(path, bytes, KY_FORMAT_PERFETTO_SUFFIX))
+		return &ky_exporter_pftrace;
+	for (uint32_t i = 0; ky_exporters[i]; i++) {
+		const char *const suffix = ky_exporters[i]->format->suffix;
+		if (ends_with(path, bytes, suffix) &&
+		    (!found || strlen(suffix) > strlen(found->format->suffix)))
+			found = ky_exporters[i];
+	}
+	return found;
+}
+
 /* Find a format by its name, which may include a packing: "json.gz". */
 static const struct ky_exporter *by_name(const char *format, enum packing *packing)
 {
@@ -170,14 +190,8 @@ const struct ky_exporter *ky_exporter_find(const char *path, const char *format,
 {
 	size_t bytes;
 	enum packing found = packing_of(path, &bytes);
-	const struct ky_exporter *exporter = NULL;
-	if (format)
-		exporter = by_name(format, &found);
-	else if (ends_with(path, bytes, KY_FORMAT_PERFETTO_SUFFIX))
-		exporter = &ky_exporter_pftrace;
-	for (uint32_t i = 0; !format && !exporter && ky_exporters[i]; i++)
-		if (ends_with(path, bytes, ky_exporters[i]->format->suffix))
-			exporter = ky_exporters[i];
+	const struct ky_exporter *const exporter =
+		format ? by_name(format, &found) : by_suffix(path, bytes);
 	*packing = (int)found;
 	return exporter;
 }

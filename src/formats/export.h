@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export.h: writes a trace as a file of any format of KY_FORMATS_WRITTEN. Rows that a format cannot carry are
+ * export.h: writes a trace as a file of any format of KY_FORMATS_WRITTEN, or as a profile. Rows that a format cannot carry are
  * counted and reported, not dropped silently.
  */
 #ifndef KY_FORMATS_EXPORT_H
@@ -11,6 +11,13 @@
 
 #define KY_EXPORT_MESSAGE_BYTES 512
 
+/* What a profile (collapsed stacks, speedscope, pprof) is made of. */
+enum ky_profile_source {
+	KY_PROFILE_ANY, /* samples, or spans if there are none */
+	KY_PROFILE_SAMPLES,
+	KY_PROFILE_SPANS
+};
+
 /* The part of a trace to write: all of it where a field is NULL or KY_TIME_NONE. Rows are by number. */
 struct ky_export_selection {
 	int64_t from_ns, to_ns;    /* slices that reach into it */
@@ -19,6 +26,7 @@ struct ky_export_selection {
 	const uint8_t *categories; /* a byte for each string */
 	const uint8_t
 		*threads; /* a byte for each: for rows without a track (sched, samples, logs) */
+	enum ky_profile_source profile;
 };
 
 /* The rows that a file of that format could not carry. */
@@ -51,6 +59,8 @@ struct ky_exporter {
 
 #define KY_EXPORTER_DECLARE(name) extern const struct ky_exporter ky_exporter_##name;
 KY_FORMATS_WRITTEN(KY_EXPORTER_DECLARE, )
+/* Profiles, for flame graphs: stacks and sums, no timeline. No session writes them: their format has a name and a suffix alone. */
+extern const struct ky_exporter ky_exporter_collapsed, ky_exporter_speedscope, ky_exporter_pprof;
 
 extern const struct ky_exporter *const ky_exporters[]; /* ends with NULL */
 

@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 3
+#define KY_AGENT_VERSION 4
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24
@@ -66,6 +66,14 @@ struct ky_agent_call {
 	/* mark of the state that has the open call; 0: its span has ended already */
 	uint64_t mark;
 };
+/*
+ * A function that reports its calls itself (-finstrument-functions) has no hook: hook is 0. The return slot is one below
+ * its stack frame, and `returns` tells how many words above it S is, which function it is, and a part of the address that
+ * it returns to.
+ */
+#define KY_TOLD_UP_BITS 20
+#define KY_TOLD_UP_MASK ((UINT64_C(1) << KY_TOLD_UP_BITS) - 1)
+#define KY_TOLD_FUNCTION_BITS 20
 
 /*
  * The state of one thread. `thread` is fs:0 of its owner; another value (a thread that inherited gs from the one that

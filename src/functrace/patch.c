@@ -425,6 +425,8 @@ void ky_patch_round(struct ky_patch *patch)
 		resume_left(patch);
 	else if (pause)
 		patch_loaded(patch);
+	else if (!left && ky_patch_instrumented_lost(patch))
+		(void)plan_and_set(patch, true, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
 	if (!patch->gone && !left)
 		ky_patch_table_cool(patch);
 }

@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often a module's slots are led to the agent again: the program may write to them, too. */
+#define LEAD_TRIES 4u
+
 static bool uses_hooks(const struct ky_patch *patch, const struct ky_patch_module *module)
 {
 	return patch->options.nops_only && module->functions && module->functions->calls_cyg &&
@@ -91,35 +94,91 @@ static void know_functions(struct ky_patch *patch, uint32_t index, struct ky_age
 	}
 }
 
+/*
+ * Report whether the loader has not relocated a slot yet: it holds an address of the file, or nothing. It stops for
+ * debuggers before that.
+ */
+static bool is_raw(const struct ky_patch_module *module, uint64_t now)
+{
+	return module->bias &&
+	       (!now || now + module->bias - module->from < module->to - module->from);
+}
+
+static uint64_t leads_to(const struct ky_patch *patch, const struct ky_cyg_slot *slot)
+{
+	struct ky_agent_table agent;
+	memcpy(&agent, ky_agent_code, sizeof(agent));
+	return patch->home.code_at + (slot->is_exit ? agent.cyg_exit : agent.cyg_enter);
+}
+
+/*
+ * Lead a slot to the agent. A raw one gets what becomes the agent's address when the loader adds the module's: if it
+ * resolves the name at once instead, a later round comes back to it. Return 0 or -ENOMEM.
+ */
+static int lead_slot(struct ky_patch *patch, const struct ky_patch_module *module,
+		     const struct ky_cyg_slot *slot, struct ky_patch_edits *edits)
+{
+	const uint64_t address = slot->address + module->bias;
+	const uint64_t to = leads_to(patch, slot);
+	const uint32_t form = slot->is_exit ? KY_STUB_CYG_EXIT : KY_STUB_CYG_ENTER;
+	uint64_t now;
+	if (address % 8 || ky_remote_read(&patch->remote, address, &now, sizeof(now)) ||
+	    now == to || (is_raw(module, now) && !now))
+		return 0;
+	const uint64_t base = is_raw(module, now) ? module->bias : 0;
+	const uint64_t before = now + base, put = to - base;
+	uint32_t entry = ky_patch_table_find(patch, address, form);
+	if (entry == UINT32_MAX)
+		entry = ky_patch_table_add(patch, address, form);
+	struct ky_agent_patch *e = &patch->table[entry];
+	struct ky_patch_edit *edit =
+		ky_patch_edits_add(edits, address, entry, &now, &put, sizeof(now));
+	if (!edit)
+		return -ENOMEM;
+	edit->data = true;
+	e->bytes = sizeof(now);
+	e->set = 1;
+	memcpy(e->before, &before, sizeof(before));
+	memcpy(e->after, &to, sizeof(to));
+	return 0;
+}
+
 static int lead_slots(struct ky_patch *patch, uint32_t index, struct ky_patch_edits *edits)
 {
 	const struct ky_patch_module *module = &patch->modules[index];
-	struct ky_agent_table agent;
-	memcpy(&agent, ky_agent_code, sizeof(agent));
+	int error = 0;
+	for (uint32_t i = 0; !error && i < module->functions->cyg_slots_count; i++)
+		error = lead_slot(patch, module, &module->functions->cyg_slots[i], edits);
+	return error;
+}
+
+/* Report whether the loader has resolved a slot of the module since. */
+static bool is_lost(const struct ky_patch *patch, const struct ky_patch_module *module)
+{
+	bool lost = false;
 	for (uint32_t i = 0; i < module->functions->cyg_slots_count; i++) {
 		const struct ky_cyg_slot *slot = &module->functions->cyg_slots[i];
-		const uint64_t address = slot->address + module->bias;
-		const uint64_t to =
-			patch->home.code_at + (slot->is_exit ? agent.cyg_exit : agent.cyg_enter);
-		const uint32_t form = slot->is_exit ? KY_STUB_CYG_EXIT : KY_STUB_CYG_ENTER;
+		const uint64_t to = leads_to(patch, slot);
 		uint64_t now;
-		if (address % 8 || ky_remote_read(&patch->remote, address, &now, sizeof(now)))
-			continue;
-		uint32_t entry = ky_patch_table_find(patch, address, form);
-		if (entry == UINT32_MAX)
-			entry = ky_patch_table_add(patch, address, form);
-		struct ky_agent_patch *e = &patch->table[entry];
-		struct ky_patch_edit *edit =
-			ky_patch_edits_add(edits, address, entry, &now, &to, sizeof(now));
-		if (!edit)
-			return -ENOMEM;
-		edit->data = true;
-		e->bytes = sizeof(now);
-		e->set = 1;
-		memcpy(e->before, &now, sizeof(now));
-		memcpy(e->after, &to, sizeof(to));
+		lost |= !ky_remote_read(&patch->remote, slot->address + module->bias, &now,
+					sizeof(now)) &&
+			now != to && now != to - module->bias && !is_raw(module, now);
 	}
-	return 0;
+	return lost;
+}
+
+bool ky_patch_instrumented_lost(struct ky_patch *patch)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		struct ky_patch_module *module = &patch->modules[i];
+		if (!module->led || module->led_again == LEAD_TRIES || !is_lost(patch, module))
+			continue;
+		module->led_again++;
+		module->led = false;
+		any = true;
+	}
+	return any;
 }
 
 int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits)

@@ -67,8 +67,9 @@ struct ky_patch_module {
 	const struct ky_functions *functions; /* shared; NULL: unreadable */
 	char *name;                           /* base name; NULL: the module is gone */
 	bool planned, seen;
-	bool led;        /* its calls of __cyg_profile_func_enter and _exit go to the agent */
-	uint32_t *wants; /* functions to patch, by their index */
+	bool led;          /* its calls of __cyg_profile_func_enter and _exit go to the agent */
+	uint8_t led_again; /* so often, because the loader has resolved them since */
+	uint32_t *wants;   /* functions to patch, by their index */
 	uint32_t wants_count;
 	uint32_t region; /* index in keep; KY_PATCH_REGIONS_MAX: none */
 	/* _Unwind_Find_FDE, the loader's r_brk, prctl(), syscall(), arch_prctl(); an empty prologue: missing */
@@ -236,6 +237,8 @@ uint32_t ky_patch_instrumented_count(const struct ky_patch *patch,
 int ky_patch_instrumented_room(struct ky_patch *patch);
 /* While it runs, after room in the table was reserved: plan them. Return 0 or -errno. */
 int ky_patch_instrumented_plan(struct ky_patch *patch, struct ky_patch_edits *edits);
+/* Report whether calls of a module that went to the agent do so no longer: then they are to be planned again. */
+bool ky_patch_instrumented_lost(struct ky_patch *patch);
 
 /* ---- patch_table.c ---- */
 

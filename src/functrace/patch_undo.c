@@ -286,7 +286,8 @@ static bool close_child(void *context, pid_t pid)
 	const struct closing *closing = context;
 	char message[KY_FUNCTRACE_MESSAGE_BYTES];
 	const int error = close_safely(pid, message);
-	const bool gone = error < 0 && kill(pid, 0) != 0 && errno == ESRCH;
+	/* It may have ended without its parent having asked for it yet. */
+	const bool gone = error == -ESRCH || (error < 0 && kill(pid, 0) != 0 && errno == ESRCH);
 	if (error == 0 || gone)
 		return false;
 	closing->child(closing->context, pid, error, message);

@@ -71,9 +71,8 @@ void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *stat
 	ky_agent_put(home, state, site, ticks);
 }
 
-/* Return the return slot of the innermost open call; NULL: there is none, or the list is not to be trusted. */
-static struct ky_agent_call *top_call(const struct ky_agent_home *home,
-				      struct ky_agent_state *state)
+struct ky_agent_call *ky_agent_top_call(const struct ky_agent_home *home,
+					struct ky_agent_state *state)
 {
 	struct ky_agent_call *call =
 		state->top == KY_AGENT_NO_CALL ? NULL : ky_agent_call_at(home, state->top);
@@ -86,7 +85,7 @@ static struct ky_agent_call *top_call(const struct ky_agent_home *home,
 void ky_agent_close_top(const struct ky_agent_home *home, struct ky_agent_state *state,
 			uint64_t ticks)
 {
-	struct ky_agent_call *call = top_call(home, state);
+	struct ky_agent_call *call = ky_agent_top_call(home, state);
 	if (!call)
 		return;
 	call->mark = 0;
@@ -105,11 +104,12 @@ static uint64_t left_call(const struct ky_agent_home *home, const struct ky_agen
 	uint64_t at = state->top;
 	for (uint32_t steps = 0; steps < OTHER_STACKS_STEPS && at != KY_AGENT_NO_CALL; steps++) {
 		const struct ky_agent_call *call = ky_agent_call_at(home, at);
-		const uint64_t apart = at <= slot ? slot - at : at - slot;
 		if (!call || call->mark != state->mark)
 			break;
+		const uint64_t own = ky_agent_call_stack(call, at);
+		const uint64_t apart = own <= slot ? slot - own : own - slot;
 		if (apart < SAME_STACK_BYTES)
-			return at <= slot ? at : KY_AGENT_NO_CALL;
+			return own <= slot ? at : KY_AGENT_NO_CALL;
 		at = call->previous;
 	}
 	return KY_AGENT_NO_CALL;
@@ -121,7 +121,7 @@ uint32_t ky_agent_close_below(const struct ky_agent_home *home, struct ky_agent_
 	uint32_t closed = 0;
 	uint64_t last;
 	while ((last = left_call(home, state, slot)) != KY_AGENT_NO_CALL) {
-		for (bool more = true; more && top_call(home, state); closed++) {
+		for (bool more = true; more && ky_agent_top_call(home, state); closed++) {
 			more = state->top != last;
 			ky_agent_close_top(home, state, ticks);
 		}
@@ -210,7 +210,7 @@ void ky_agent_leave(struct ky_agent_home *home, uint64_t slot)
 	    !ky_agent_begin(state, slot))
 		return;
 	const uint64_t ticks = __builtin_ia32_rdtsc();
-	while (call->mark == state->mark && top_call(home, state))
+	while (call->mark == state->mark && ky_agent_top_call(home, state))
 		ky_agent_close_top(home, state, ticks);
 	if (call->mark == state->mark) { /* it was in no list: its span is open all the same */
 		state->top = call->previous;

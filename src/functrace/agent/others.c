@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * others.c: the loader's pause, sandboxes, programs that call at each entry and exit themselves, the unwinder, and
- * programs that turn the CPU's counter off.
+ * others.c: the loader's pause, sandboxes, the unwinder, and programs that turn the CPU's counter off.
  *
  * The last make the kernel refuse it to them, by prctl(PR_SET_TSC) or a strict sandbox: the next stub's first
  * instructions would kill the program.
@@ -35,14 +34,6 @@
 #define STACK_BYTES (UINT64_C(8) << 20)
 #define LEAVE_TRIES 100
 #define LEAVE_WAIT_NS 10000000
-
-/* Report whether memory is readable. The kernel reads the set before it finds that it has nothing to do with it. */
-static bool is_readable(uint64_t address)
-{
-	const uint64_t nothing = UINT64_MAX;
-	return ky_agent_system(SYS_rt_sigprocmask, nothing, address & ~(WORD_BYTES - 1), 0,
-			       WORD_BYTES, 0, 0) == -EINVAL;
-}
 
 static bool protect(uint64_t from, uint64_t to, int protection)
 {
@@ -108,7 +99,7 @@ static void take_jumps_out(const struct ky_agent_home *home)
 		if (first_page != from || end != to) {
 			(void)protect(from, to, PROT_READ | PROT_EXEC);
 			from = to = 0;
-			if (!is_readable(first_page) || !is_readable(last))
+			if (!ky_agent_readable(first_page) || !ky_agent_readable(last))
 				continue;
 		}
 		if (memcmp((const void *)(uintptr_t)entry->address, entry->after, entry->bytes) !=
@@ -140,7 +131,7 @@ static void unhook_open(const struct ky_agent_home *home, struct ky_agent_state 
 		struct ky_agent_call *call = ky_agent_call_at(home, state->top);
 		if (!call || call->mark != state->mark)
 			break;
-		if (is_readable(state->top))
+		if (ky_agent_readable(state->top))
 			unhook(home, state->top);
 		call->mark = 0;
 		state->top = call->previous;
@@ -152,7 +143,7 @@ static void unhook_open(const struct ky_agent_home *home, struct ky_agent_state 
 static void unhook_stack(const struct ky_agent_home *home, uint64_t slot)
 {
 	for (uint64_t at = slot; at - slot < STACK_BYTES; at += WORD_BYTES) {
-		if (at % PAGE_BYTES == 0 && !is_readable(at))
+		if (at % PAGE_BYTES == 0 && !ky_agent_readable(at))
 			break;
 		const uint64_t word = *(const uint64_t *)(uintptr_t)at;
 		if (word >= home->stubs_from && word < home->stubs_to)
@@ -265,66 +256,6 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 		(void)ky_agent_call_at(home, slot);
 	}
 	__atomic_store_n(&home->sealed, 1, __ATOMIC_RELAXED);
-}
-
-static const struct ky_agent_known *find(const struct ky_agent_home *home, uint64_t function)
-{
-	const struct ky_agent_known *table = (const struct ky_agent_known *)(uintptr_t)home->known;
-	uint64_t at = ky_agent_known_at(function, home->known_mask);
-	for (uint64_t i = 0; table && i <= home->known_mask;
-	     i++, at = (at + 1) & home->known_mask) {
-		if (table[at].address == function)
-			return &table[at];
-		if (table[at].address == 0)
-			break;
-	}
-	return NULL;
-}
-
-static struct ky_agent_state *begin(struct ky_agent_home *home, uint64_t slot)
-{
-	struct ky_agent_state *state =
-		__atomic_load_n(&home->on, __ATOMIC_RELAXED) ? ky_agent_state_take(home) : NULL;
-	return state && ky_agent_begin(state, slot) ? state : NULL;
-}
-
-/*
- * Use the stack address of this very call for the function's: its return slot is not used otherwise, and lower than
- * its callers'.
- */
-void ky_agent_cyg_enter(struct ky_agent_home *home, uint64_t function, uint64_t caller,
-			uint64_t slot)
-{
-	(void)caller;
-	const struct ky_agent_known *known = find(home, function);
-	struct ky_agent_state *state = known ? begin(home, slot) : NULL;
-	if (!state)
-		return;
-	struct ky_agent_call *call = ky_agent_call_at(home, slot);
-	const uint64_t ticks = __builtin_ia32_rdtsc();
-	if (call) {
-		ky_agent_close_below(home, state, slot, ticks);
-		ky_agent_count(state, known->function);
-		ky_agent_open(home, state, slot, call, known->site, ticks);
-	}
-	ky_agent_end(home, state);
-}
-
-/*
- * End the function. Enter and exit of a function are called at about the same depth; a call that is open below it has
- * lost its exit.
- */
-void ky_agent_cyg_exit(struct ky_agent_home *home, uint64_t function, uint64_t caller,
-		       uint64_t slot)
-{
-	(void)caller;
-	struct ky_agent_state *state = find(home, function) ? begin(home, slot) : NULL;
-	if (!state)
-		return;
-	const uint64_t ticks = __builtin_ia32_rdtsc();
-	if (ky_agent_close_below(home, state, slot, ticks) == 0)
-		ky_agent_close_top(home, state, ticks);
-	ky_agent_end(home, state);
 }
 
 /* ---- the unwinder ---- */

@@ -4,8 +4,9 @@
  * general registers only, no errno; it may be called anywhere, even in a signal handler that came anywhere.
  *
  *   entry.S ─▶ calls.c    the slow paths of calls and returns
- *           ─▶ others.c   the loader's pause; sandboxes; -finstrument-functions; answers _Unwind_Find_FDE for the stubs;
- *                         a program that turns the CPU's counter off
+ *           ─▶ told.c     programs that report their calls themselves (-finstrument-functions)
+ *           ─▶ others.c   the loader's pause; sandboxes; answers _Unwind_Find_FDE for the stubs; a program that turns
+ *                         the CPU's counter off
  *   calls.c ─▶ thread.c   the thread's state and its ring
  *   system.c              system calls, and the parts of os and libc that core's ring.c and heap.c, which are in here too, need
  */
@@ -52,6 +53,14 @@ void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state
 
 /* ---- calls.c: spans without a hook ---- */
 struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot);
+/* Return the return slot of the innermost open call; NULL: there is none, or the list is not to be trusted. */
+struct ky_agent_call *ky_agent_top_call(const struct ky_agent_home *home,
+					struct ky_agent_state *state);
+/* Return S of an open call that is listed by an address. */
+static inline uint64_t ky_agent_call_stack(const struct ky_agent_call *call, uint64_t at)
+{
+	return call->hook ? at : at + (call->returns & KY_TOLD_UP_MASK) * 8;
+}
 void ky_agent_open(const struct ky_agent_home *home, struct ky_agent_state *state, uint64_t slot,
 		   struct ky_agent_call *call, uint32_t site, uint64_t ticks);
 /* End the open calls up to `slot` that seem to be on the same stack. Return how many. */
@@ -65,6 +74,8 @@ void ky_agent_count(struct ky_agent_state *state, uint32_t function);
 int64_t ky_agent_system(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 			uint64_t f);
 uint32_t ky_agent_pid(void);
+/* Report whether memory is readable; false in a sandbox. */
+bool ky_agent_readable(uint64_t address);
 uint64_t ky_agent_block_signals(void);
 void ky_agent_unblock_signals(uint64_t mask);
 

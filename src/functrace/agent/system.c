@@ -56,6 +56,14 @@ void ky_agent_unblock_signals(uint64_t mask)
 			0, 0);
 }
 
+/* The kernel reads the set before it finds that it has nothing to do with it. */
+bool ky_agent_readable(uint64_t address)
+{
+	const uint64_t nothing = UINT64_MAX;
+	return ky_agent_system(SYS_rt_sigprocmask, nothing, address & ~(sizeof(nothing) - 1), 0,
+			       sizeof(nothing), 0, 0) == -EINVAL;
+}
+
 bool ky_os_thread_alive(int32_t pid, int32_t tid)
 {
 	const int64_t result =

@@ -220,7 +220,32 @@ def program_that_sets_gs(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+def fib(depth, n):
+    return [(depth, "fib")] + ([] if n < 2 else fib(depth + 1, n - 1) + fib(depth + 1, n - 2))
+
+
+def instrumented(folder):
+    """-finstrument-functions: the loader has not relocated a library that it stops for; the exit hook may be a jump."""
+    source, ran = f"{TORTURE}/tree.c", 0
+    last = [(1, "last"), (2, "leaf"), (3, "inlined")]
+    turn = [(1, "goes"), (2, "jumps"), *last, (1, "large"), *((depth + 1, name) for depth, name in last)]
+    entry = [(1, "entry"), (2, "leaf"), (2, "leaf")]
+    tree = [(0, "main"), (1, "begins"), (2, "leaf"), *turn, *turn, *turn, *entry, *fib(1, 6)]
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O2"):
+            words = (compiler, level, "-finstrument-functions", source, "-Wl,-z,lazy")
+            if not compiled(f"{folder}/libtree.so", *words, "-shared", "-fPIC", "-DLIBRARY") or \
+                    not compiled(f"{folder}/tree", *words, "-ldl"):
+                continue
+            path = traced.same_as_bare(folder, [f"{folder}/tree", f"{folder}/libtree.so"], "--engine", "nops")
+            rows = traced.query(path, "select depth, name from slice where name not like 'off CPU%' order by ts, depth")
+            seen = [(int(depth), name) for depth, name in rows]
+            traced.check(f"{compiler} {level}: the tree", seen == tree, seen)
+            ran += 1
+    return None if ran else "no compiler here"
+
+
+SCENARIOS = (instrumented, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

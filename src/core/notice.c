@@ -49,8 +49,7 @@ void ky_notice(enum ky_notice_variable variable, const char *value, const char *
 	const uint32_t bit = 1u << variable;
 	const struct ky_drum *drum = ky_drum_peek();
 	if (stderr_identity == 0 || atomic_fetch_or(&said, bit) & bit ||
-	    (drum && __atomic_fetch_or(&drum->header->said, bit, __ATOMIC_RELAXED) & bit) ||
-	    ky_os_identity(STDERR_FILENO) != stderr_identity)
+	    (drum && __atomic_fetch_or(&drum->header->said, bit, __ATOMIC_RELAXED) & bit))
 		return;
 	struct notice_line line = {.used = 0};
 	add(&line, "kymo: ", LINE_BYTES);
@@ -63,7 +62,7 @@ void ky_notice(enum ky_notice_variable variable, const char *value, const char *
 		add(&line, ": ", 2);
 	add(&line, remedy ? remedy : "", LINE_BYTES);
 	line.text[line.used++] = '\n';
-	ky_os_say(line.text, line.used);
+	ky_os_say(line.text, line.used, stderr_identity);
 }
 
 const char *ky_notice_drum_cause(int error)

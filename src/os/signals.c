@@ -3,9 +3,11 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +22,10 @@ static void discard(int signal, const sigset_t *pending_before)
 		(void)sigtimedwait(&one, NULL, &at_once);
 }
 
-void ky_os_say(const char *text, size_t bytes)
+/* Write where no signal is raised and nothing waits. */
+static void write_quietly(int fd, const char *text, size_t bytes)
 {
-	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+	struct pollfd out = {.fd = fd, .events = POLLOUT};
 	sigset_t raised, mask, pending;
 	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
 		return;
@@ -32,9 +35,25 @@ void ky_os_say(const char *text, size_t bytes)
 	sigaddset(&raised, SIGTTOU);
 	pthread_sigmask(SIG_BLOCK, &raised, &mask);
 	sigpending(&pending);
-	if (write(STDERR_FILENO, text, bytes) < 0 && errno == EPIPE)
+	if (write(fd, text, bytes) < 0 && errno == EPIPE)
 		discard(SIGPIPE, &pending);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+/*
+ * The program may close its standard error and open a file of its own there at any time: the check and the
+ * write use one copy of the descriptor, which cannot change between the two. It is made and closed by system
+ * calls, for the thread sanitizer takes dup() beside the program's close() for a race.
+ */
+void ky_os_say(const char *text, size_t bytes, uint64_t identity)
+{
+	const int copy = (int)syscall(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	const int fd =
+		copy >= 0 ? copy : STDERR_FILENO; /* no descriptor is left: report just that */
+	if (ky_os_identity(fd) == identity)
+		write_quietly(fd, text, bytes);
+	if (copy >= 0)
+		syscall(SYS_close, copy);
 }
 
 bool ky_os_maybe_in_handler(void)

@@ -317,7 +317,8 @@ static void nothing_is_written_to_another_file(void **state)
 	(void)state;
 	struct stat status;
 	assert_int_equal(symlink("/dev/full", "full.json"), 0);
-	expect_silence("reuse_standard_error", "KYMO_TRACE=full.json", NULL);
+	/* The disk may be found full before the program closes its standard error, or after. */
+	free(said("reuse_standard_error", NULL, "KYMO_TRACE=full.json", NULL));
 	assert_int_equal(stat("data", &status), 0);
 	assert_int_equal(status.st_size, 0);
 }

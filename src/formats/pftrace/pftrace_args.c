@@ -65,12 +65,10 @@ static void nested_children(struct ky_pf *pf, struct ky_proto_view message, uint
 
 static void nested_value(struct ky_pf *pf, struct ky_proto_view message, uint32_t depth)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	bool children = false;
 	if (depth > NESTED_MAX)
 		return;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		const uint32_t key = field.id >= KY_PF_NESTED_VALUE_INT_VALUE &&
 						     field.id <= KY_PF_NESTED_VALUE_STRING_VALUE
 					     ? ky_pf_buffer_string(pf, &pf->key)
@@ -219,10 +217,8 @@ struct annotation {
 static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_proto_view message,
 			    struct annotation *annotation)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*annotation = (struct annotation){.all = message};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_DEBUG_ANNOTATION_NAME_IID) {
 			annotation->key = ky_pf_text(sequence, KY_PF_ANNOTATION_KEYS, field.value);
 		} else if (field.id == KY_PF_DEBUG_ANNOTATION_NAME) {
@@ -292,12 +288,10 @@ static void append_own_name(struct ky_pf *pf, const struct annotation *annotatio
 static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 				struct ky_proto_view message, uint32_t depth)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct annotation child;
 	const size_t used = pf->key.bytes;
 	uint32_t index = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if ((field.id != KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES &&
 		     field.id != KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES) ||
 		    field.wire != KY_PROTO_BYTES)
@@ -361,9 +355,7 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 {
 	ky_args_begin(pf->trace);
 	ky_pf_typed_put_args(pf, sequence, event);
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, event->all)
 		if (field.id == KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS && field.wire == KY_PROTO_BYTES)
 			debug_annotation(pf, sequence, field.view);
 	if (phase) {

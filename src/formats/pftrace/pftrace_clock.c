@@ -27,11 +27,9 @@ static int64_t scaled(uint64_t value, int64_t unit_ns)
 
 static bool read_clock(struct ky_proto_view message, uint32_t sequence_id, struct reading *reading)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint32_t id = 0;
 	*reading = (struct reading){.unit_ns = 1};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_CLOCK_CLOCK_ID)
 			id = (uint32_t)field.value;
 		else if (field.id == KY_PF_CLOCK_TIMESTAMP)
@@ -126,9 +124,7 @@ void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_prot
 {
 	struct reading readings[CLOCKS_MAX];
 	uint32_t count = 0;
-	struct ky_proto_in in = ky_proto_open(snapshot);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, snapshot) {
 		if (field.id == KY_PF_CLOCK_SNAPSHOT_CLOCKS && count < CLOCKS_MAX)
 			count += read_clock(field.view, sequence_id, &readings[count]);
 		else if (field.id == KY_PF_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK && field.value &&

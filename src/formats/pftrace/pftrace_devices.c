@@ -10,33 +10,29 @@
 #include <stdio.h>
 
 /* Put a counter whose name contains a text of the event. */
-static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts, const char *suffix)
+static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char *suffix)
 {
 	pf->text.bytes = 0;
-	ky_buffer_add(&pf->text, (const char *)parts->texts[KY_PF_CLOCK_ENABLE_NAME].data,
-		      parts->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
+	ky_buffer_add(&pf->text, (const char *)event->texts[KY_PF_CLOCK_ENABLE_NAME].data,
+		      event->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
 	ky_buffer_add(&pf->text, suffix, strlen(suffix));
 	const uint32_t name = ky_pf_buffer_string(pf, &pf->text);
 	ky_put_counter(pf->trace, event->ts,
 		       ky_track_counter(pf->trace, KY_TRACK_COUNTER, KY_NONE, name),
-		       (double)parts->values[KY_PF_CLOCK_ENABLE_STATE]);
+		       (double)event->values[KY_PF_CLOCK_ENABLE_STATE]);
 }
 
-static void clock_state(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts)
+static void clock_state(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	named_counter(pf, event, parts, " State");
+	named_counter(pf, event, " State");
 }
 
-static void clock_rate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void clock_rate(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	named_counter(pf, event, parts, " Frequency");
+	named_counter(pf, event, " Frequency");
 }
 
-static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts)
+static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	static const struct {
 		uint32_t field;
@@ -44,32 +40,30 @@ static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	} estimates[] = {{KY_PF_SCHED_CPU_UTIL_CFS_CPU_UTIL, "Util"},
 			 {KY_PF_SCHED_CPU_UTIL_CFS_CAPACITY, "Cap"},
 			 {KY_PF_SCHED_CPU_UTIL_CFS_NR_RUNNING, "Nr Running"}};
-	const uint32_t cpu = (uint32_t)parts->values[KY_PF_SCHED_CPU_UTIL_CFS_CPU];
+	const uint32_t cpu = (uint32_t)event->values[KY_PF_SCHED_CPU_UTIL_CFS_CPU];
 	char name[40];
 	for (size_t i = 0; i < sizeof(estimates) / sizeof(*estimates); i++) {
 		snprintf(name, sizeof(name), "Cpu %u %s", cpu, estimates[i].name);
 		ky_put_cpu_counter(pf->trace, event->ts, cpu, ky_string_z(pf->trace, name),
-				   (double)parts->values[estimates[i].field]);
+				   (double)event->values[estimates[i].field]);
 	}
 }
 
-static void gpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void gpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const struct ky_track_spec spec = {.kind = KY_TRACK_COUNTER,
 					   .owner = KY_NONE,
 					   .name = ky_pf_literal(pf, "gpufreq"),
 					   .type = ky_pf_literal(pf, "gpu_frequency"),
-					   .id = parts->values[KY_PF_GPU_FREQUENCY_GPU_ID]};
+					   .id = event->values[KY_PF_GPU_FREQUENCY_GPU_ID]};
 	ky_put_counter(pf->trace, event->ts, ky_track(pf->trace, &spec),
-		       (double)(uint32_t)parts->values[KY_PF_GPU_FREQUENCY_STATE]);
+		       (double)(uint32_t)event->values[KY_PF_GPU_FREQUENCY_STATE]);
 }
 
 /* Put the latency of a sensor's sample. */
-static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void sensor_hub(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t *values = parts->values;
+	const uint64_t *values = event->values;
 	const uint32_t name =
 		ky_pf_track_name(pf, "cros_ec.cros_ec_sensorhub_data.%u",
 				 (unsigned)values[KY_PF_CROS_EC_SENSORHUB_DATA_EC_SENSOR_NUM]);
@@ -104,28 +98,26 @@ static void suspend(struct ky_pf *pf, const struct ky_pf_ftrace *event, const ch
 		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
 }
 
-static void suspend_stage(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void suspend_stage(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	char name[80];
-	const int bytes = parts->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes < 48
-				  ? (int)parts->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes
+	const int bytes = event->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes < 48
+				  ? (int)event->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes
 				  : 48;
-	const char *action = parts->texts[KY_PF_SUSPEND_RESUME_ACTION].data
-				     ? (const char *)parts->texts[KY_PF_SUSPEND_RESUME_ACTION].data
+	const char *action = event->texts[KY_PF_SUSPEND_RESUME_ACTION].data
+				     ? (const char *)event->texts[KY_PF_SUSPEND_RESUME_ACTION].data
 				     : "";
 	const bool freeze = bytes == 18 && memcmp(action, "timekeeping_freeze", 18) == 0;
 	snprintf(name, sizeof(name), "%.*s(%d)", bytes, action,
-		 freeze ? 0 : (int)(int32_t)parts->values[KY_PF_SUSPEND_RESUME_VAL]);
+		 freeze ? 0 : (int)(int32_t)event->values[KY_PF_SUSPEND_RESUME_VAL]);
 	suspend(pf, event, "Suspend/Resume", ky_string_z(pf->trace, name),
-		parts->values[KY_PF_SUSPEND_RESUME_START] != 0);
+		event->values[KY_PF_SUSPEND_RESUME_START] != 0);
 }
 
-static void suspend_minimal(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			    const struct ky_pf_parts *parts)
+static void suspend_minimal(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	suspend(pf, event, "Suspend/Resume Minimal", ky_pf_literal(pf, "Suspended"),
-		parts->values[KY_PF_SUSPEND_RESUME_MINIMAL_START] != 0);
+		event->values[KY_PF_SUSPEND_RESUME_MINIMAL_START] != 0);
 }
 
 /* ---- markers of drivers ---- */
@@ -162,23 +154,22 @@ static const struct mark *mark_of(uint32_t id)
 	return place;
 }
 
-static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		 const struct ky_pf_parts *parts)
+static void mark(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const struct mark *place = mark_of(event->id);
 	char head[32], tail[32] = "";
-	struct ky_proto_view name = parts->texts[place->name];
+	struct ky_proto_view name = event->texts[place->name];
 	/* The display's driver has had two fields for the name. */
 	if (event->id == EVENT(DPU) && !name.data)
-		name = parts->texts[FIELD(DPU, NAME)];
-	char type = (char)parts->values[place->type];
+		name = event->texts[FIELD(DPU, NAME)];
+	char type = (char)event->values[place->type];
 	if (!place->type || !type)
-		type = parts->values[place->begin] ? 'B' : 'E';
+		type = event->values[place->begin] ? 'B' : 'E';
 	const int bytes = snprintf(head, sizeof(head), "%c|%d|", type,
-				   (int)(int32_t)parts->values[place->tgid]);
+				   (int)(int32_t)event->values[place->tgid]);
 	if (type == 'C')
 		snprintf(tail, sizeof(tail), "|%lld",
-			 (long long)(place->value ? parts->values[place->value] : 0));
+			 (long long)(place->value ? event->values[place->value] : 0));
 	pf->text.bytes = 0;
 	ky_buffer_add(&pf->text, head, (size_t)bytes);
 	ky_buffer_add(&pf->text, (const char *)name.data, name.data ? name.bytes : 0);
@@ -231,14 +222,13 @@ static uint32_t ufs_name(struct ky_pf *pf, uint32_t code, uint32_t group)
 		     : ky_string_z(pf->trace, name);
 }
 
-static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts)
+static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint32_t doorbell = (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_DOORBELL],
-		       tag = (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_TAG];
-	const bool ends = parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 0;
+	const uint32_t doorbell = (uint32_t)event->values[KY_PF_UFSHCD_COMMAND_DOORBELL],
+		       tag = (uint32_t)event->values[KY_PF_UFSHCD_COMMAND_TAG];
+	const bool ends = event->values[KY_PF_UFSHCD_COMMAND_STR_T] != 0;
 	const int waiting = doorbell ? __builtin_popcount(doorbell)
-				     : parts->values[KY_PF_UFSHCD_COMMAND_STR_T] != 1;
+				     : event->values[KY_PF_UFSHCD_COMMAND_STR_T] != 1;
 	ky_pf_track_put_counter(pf, event->ts, "ufs_command_count",
 				ky_pf_literal(pf, "io.ufs.command.count"), waiting);
 	const uint32_t track = ky_pf_track_of_slices(
@@ -247,17 +237,16 @@ static void ufs_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
 	else
 		ky_put_begin(pf->trace, event->ts, track, 0,
-			     ufs_name(pf, (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_OPCODE],
-				      (uint32_t)parts->values[KY_PF_UFSHCD_COMMAND_GROUP_ID]),
+			     ufs_name(pf, (uint32_t)event->values[KY_PF_UFSHCD_COMMAND_OPCODE],
+				      (uint32_t)event->values[KY_PF_UFSHCD_COMMAND_GROUP_ID]),
 			     0);
 }
 
 /* The counter's levels: off, asked to go off, asked to go on, on. */
-static void ufs_clock(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void ufs_clock(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	static const uint8_t levels[] = {0, 3, 1, 2};
-	const uint64_t state = parts->values[KY_PF_UFSHCD_CLK_GATING_STATE];
+	const uint64_t state = event->values[KY_PF_UFSHCD_CLK_GATING_STATE];
 	ky_pf_track_put_counter(pf, event->ts, "ufs_clkgating",
 				ky_pf_literal(pf, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"),
 				state < sizeof(levels) ? levels[state] : 0);
@@ -345,18 +334,14 @@ static void f2fs(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char 
 }
 
 /* These events have more fields than parts holds. */
-static void f2fs_amount(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts)
+static void f2fs_amount(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	(void)parts;
 	f2fs(pf, event, "f2fs_iostat", KY_PF_F2FS_IOSTAT_DEV, f2fs_amounts,
 	     sizeof(f2fs_amounts) / sizeof(*f2fs_amounts));
 }
 
-static void f2fs_latency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts)
+static void f2fs_latency(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	(void)parts;
 	f2fs(pf, event, "f2fs_iostat_latency", KY_PF_F2FS_IOSTAT_LATENCY_DEV, f2fs_latencies,
 	     sizeof(f2fs_latencies) / sizeof(*f2fs_latencies));
 }
@@ -389,59 +374,54 @@ static void traffic(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint32_t
 		   ky_args_end(trace));
 }
 
-static void received(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void received(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	traffic(pf, event, (uint32_t)parts->values[KY_PF_NETIF_RECEIVE_SKB_LEN],
-		parts->texts[KY_PF_NETIF_RECEIVE_SKB_NAME], "net_receive", "Received");
+	traffic(pf, event, (uint32_t)event->values[KY_PF_NETIF_RECEIVE_SKB_LEN],
+		event->texts[KY_PF_NETIF_RECEIVE_SKB_NAME], "net_receive", "Received");
 }
 
 /* A packet with a return code was not sent. */
-static void transmitted(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts)
+static void transmitted(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	if (!parts->values[KY_PF_NET_DEV_XMIT_RC])
-		traffic(pf, event, (uint32_t)parts->values[KY_PF_NET_DEV_XMIT_LEN],
-			parts->texts[KY_PF_NET_DEV_XMIT_NAME], "net_transmit", "Transmitted");
+	if (!event->values[KY_PF_NET_DEV_XMIT_RC])
+		traffic(pf, event, (uint32_t)event->values[KY_PF_NET_DEV_XMIT_LEN],
+			event->texts[KY_PF_NET_DEV_XMIT_NAME], "net_transmit", "Transmitted");
 }
 
-static void tcp_retransmit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			   const struct ky_pf_parts *parts)
+static void tcp_retransmit(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const uint32_t track = ky_pf_track_of_slices(pf, "net_tcp_retransmit_skb",
 						     ky_pf_literal(pf, "TCP Retransmit Skb"), 0);
 	ky_put_instant(pf->trace, event->ts, track, ky_pf_literal(pf, "tcp_event"),
 		       ky_pf_track_name(pf, "sport=%u,dport=%u",
-					(unsigned)parts->values[KY_PF_TCP_RETRANSMIT_SKB_SPORT],
-					(unsigned)parts->values[KY_PF_TCP_RETRANSMIT_SKB_DPORT]),
+					(unsigned)event->values[KY_PF_TCP_RETRANSMIT_SKB_SPORT],
+					(unsigned)event->values[KY_PF_TCP_RETRANSMIT_SKB_DPORT]),
 		       0);
 }
 
-static uint32_t state_name(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			   const struct ky_pf_parts *parts)
+static uint32_t state_name(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t state = parts->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE];
+	const uint64_t state = event->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE];
 	if (state == STATE_SYN_SENT)
 		return ky_pf_track_name(pf, "%s(pid=%u)", tcp_states[state], (unsigned)event->tid);
 	if (state == STATE_ESTABLISHED)
 		return ky_pf_track_name(pf, "%s(sport=%u,dport=%u)", tcp_states[state],
-					(unsigned)parts->values[KY_PF_INET_SOCK_SET_STATE_SPORT],
-					(unsigned)parts->values[KY_PF_INET_SOCK_SET_STATE_DPORT]);
+					(unsigned)event->values[KY_PF_INET_SOCK_SET_STATE_SPORT],
+					(unsigned)event->values[KY_PF_INET_SOCK_SET_STATE_DPORT]);
 	return ky_pf_literal(pf, tcp_states[state]);
 }
 
 /* A socket is in one state after the other. */
-static void socket_state(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts)
+static void socket_state(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t family = parts->values[KY_PF_INET_SOCK_SET_STATE_FAMILY];
-	if (parts->values[KY_PF_INET_SOCK_SET_STATE_PROTOCOL] != PROTOCOL_TCP ||
+	const uint64_t family = event->values[KY_PF_INET_SOCK_SET_STATE_FAMILY];
+	if (event->values[KY_PF_INET_SOCK_SET_STATE_PROTOCOL] != PROTOCOL_TCP ||
 	    (family != FAMILY_INET && family != FAMILY_INET6) ||
-	    parts->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE] >= TCP_STATES ||
-	    parts->values[KY_PF_INET_SOCK_SET_STATE_OLDSTATE] >= TCP_STATES)
+	    event->values[KY_PF_INET_SOCK_SET_STATE_NEWSTATE] >= TCP_STATES ||
+	    event->values[KY_PF_INET_SOCK_SET_STATE_OLDSTATE] >= TCP_STATES)
 		return;
 	uint64_t *stream = ky_pf_read_known(pf, KY_PF_SOCKET, 0,
-					    parts->values[KY_PF_INET_SOCK_SET_STATE_SKADDR], true);
+					    event->values[KY_PF_INET_SOCK_SET_STATE_SKADDR], true);
 	if (!stream)
 		return;
 	const bool first = !*stream;
@@ -453,7 +433,7 @@ static void socket_state(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	if (!first)
 		ky_put_end(pf->trace, event->ts, track, 0, 0, 0);
 	ky_put_begin(pf->trace, event->ts, track, ky_pf_literal(pf, "tcp_state"),
-		     state_name(pf, event, parts), 0);
+		     state_name(pf, event), 0);
 }
 
 static uint32_t napi_track(struct ky_pf *pf, uint32_t cpu)
@@ -465,32 +445,29 @@ static uint32_t napi_track(struct ky_pf *pf, uint32_t cpu)
 	return ky_track(pf->trace, &spec);
 }
 
-static void napi_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void napi_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_args_begin(pf->trace);
 	ky_arg_int(pf->trace, ky_pf_literal(pf, "len"),
-		   (uint32_t)parts->values[KY_PF_NAPI_GRO_RECEIVE_ENTRY_LEN]);
+		   (uint32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_ENTRY_LEN]);
 	ky_put_begin(pf->trace, event->ts, napi_track(pf, event->cpu),
 		     ky_pf_literal(pf, "napi_gro"),
-		     ky_pf_ftrace_part_text(pf, parts, KY_PF_NAPI_GRO_RECEIVE_ENTRY_NAME),
+		     ky_pf_string_if(pf, event->texts[KY_PF_NAPI_GRO_RECEIVE_ENTRY_NAME]),
 		     ky_args_end(pf->trace));
 }
 
-static void napi_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void napi_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_args_begin(pf->trace);
 	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"),
-		   (int32_t)parts->values[KY_PF_NAPI_GRO_RECEIVE_EXIT_RET]);
+		   (int32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_EXIT_RET]);
 	ky_put_end(pf->trace, event->ts, napi_track(pf, event->cpu), ky_pf_literal(pf, "napi_gro"),
 		   0, ky_args_end(pf->trace));
 }
 
-static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		  const struct ky_pf_parts *parts)
+static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t protocol = parts->values[KY_PF_KFREE_SKB_PROTOCOL];
+	const uint64_t protocol = event->values[KY_PF_KFREE_SKB_PROTOCOL];
 	if (protocol != ETHERNET_IP && protocol != ETHERNET_IPV6)
 		return;
 	const uint32_t track = ky_pf_track_of_counter(pf, "net_kfree_skb",

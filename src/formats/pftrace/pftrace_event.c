@@ -80,9 +80,7 @@ static void read_rare_field(struct ky_pf_event *event, const struct ky_proto_fie
 
 static void read_fields(struct ky_pf_event *event)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, event->all) {
 		switch (field.id) {
 		case KY_PF_TRACK_EVENT_CATEGORY_IIDS:
 			read_category(event, &field);
@@ -302,11 +300,9 @@ static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uin
 
 static void read_extra(const struct ky_pf_event *event, bool real, struct extra_kind *extra)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
 	uint64_t item;
 	*extra = (struct extra_kind){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, event->all) {
 		struct ky_proto_items items = ky_proto_items(
 			&field, field.id == KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES);
 		while (field.id == (real ? KY_PF_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
@@ -409,12 +405,10 @@ static bool extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32_t track,
 		       enum ky_flow_bind bind)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
 	uint64_t id;
 	if (!(event->fields & KY_PF_HAS_FLOWS))
 		return;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, event->all) {
 		const bool ends = field.id == KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS_OLD ||
 				  field.id == KY_PF_TRACK_EVENT_TERMINATING_FLOW_IDS;
 		if (!ends && field.id != KY_PF_TRACK_EVENT_FLOW_IDS_OLD &&

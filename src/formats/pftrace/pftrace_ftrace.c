@@ -23,10 +23,8 @@ struct bundle {
 
 static void read_bundle(struct ky_proto_view message, struct bundle *bundle)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*bundle = (struct bundle){.all = message};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_CPU) {
 			bundle->cpu = (uint32_t)field.value;
 		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_LOST_EVENTS) {
@@ -145,13 +143,12 @@ static void learn_name(struct ky_pf *pf, uint32_t event, uint32_t field, struct 
 /* Learn an event's name and those of its fields from its DescriptorProto. */
 static void learn_generic(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_field id, descriptor, field, name, number;
+	struct ky_proto_field id, descriptor, name, number;
 	if (!ky_proto_find(message, KY_PF_GENERIC_EVENT_DESCRIPTOR_FIELD_ID, &id) ||
 	    !ky_proto_find(message, KY_PF_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR, &descriptor) ||
 	    id.value < SELF_DESCRIBED || id.value > 2 * SELF_DESCRIBED)
 		return;
-	struct ky_proto_in in = ky_proto_open(descriptor.view);
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, descriptor.view) {
 		if (field.id == KY_PF_DESCRIPTOR_PROTO_NAME)
 			learn_name(pf, (uint32_t)id.value, 0, field.view);
 		else if (field.id == KY_PF_DESCRIPTOR_PROTO_FIELD &&
@@ -175,16 +172,13 @@ static void raw_field(struct ky_pf *pf, uint32_t key, const struct ky_proto_fiel
 /* A generic event contains the names of its fields. */
 static void generic_args(struct ky_pf *pf, struct ky_proto_view message, uint32_t *name)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field, part;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		uint32_t key = 0;
 		if (field.id == KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME)
 			*name = ky_pf_string(pf, field.view);
 		if (field.id != KY_PF_GENERIC_FTRACE_EVENT_FIELD)
 			continue;
-		struct ky_proto_in parts = ky_proto_open(field.view);
-		while (ky_proto_next(&parts, &part)) {
+		KY_PROTO_EACH(part, field.view) {
 			if (part.id == KY_PF_GENERIC_FTRACE_FIELD_NAME)
 				key = ky_pf_string(pf, part.view);
 			else if (part.id >= KY_PF_GENERIC_FTRACE_FIELD_STR_VALUE &&
@@ -196,15 +190,13 @@ static void generic_args(struct ky_pf *pf, struct ky_proto_view message, uint32_
 
 static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
 	uint32_t name = 0;
 	ky_args_begin(pf->trace);
 	if (event->id == KY_PF_FTRACE_EVENT_GENERIC) {
 		generic_args(pf, event->all, &name);
 	} else {
 		name = name_of(pf, event->id, 0);
-		while (ky_proto_next(&in, &field))
+		KY_PROTO_EACH(field, event->all)
 			raw_field(pf, name_of(pf, event->id, field.id), &field);
 	}
 	ky_put_raw(pf->trace, event->ts, event->cpu, event->tid, name, ky_args_end(pf->trace));
@@ -214,10 +206,8 @@ static void raw_event(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 
 void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*parts = (struct ky_pf_parts){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id >= KY_PF_PARTS)
 			continue;
 		parts->values[field.id] = field.value;
@@ -237,11 +227,6 @@ bool ky_pf_ftrace_next_parts(struct ky_proto_in *in, uint32_t id, struct ky_pf_p
 	return false;
 }
 
-uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field)
-{
-	return parts->texts[field].data ? ky_pf_string(pf, parts->texts[field]) : 0;
-}
-
 void ky_pf_ftrace_open(struct ky_pf *pf)
 {
 	static const struct ky_pf_ftrace_handler *const tables[] = {
@@ -251,13 +236,16 @@ void ky_pf_ftrace_open(struct ky_pf *pf)
 			pf->ftrace_handlers[h->event] = h->take;
 }
 
-static void dispatch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
+static void dispatch(struct ky_pf *pf, struct ky_pf_ftrace *event)
 {
 	struct ky_pf_parts parts;
 	if (event->id >= KY_PF_FTRACE_EVENTS_END || !pf->ftrace_handlers[event->id])
 		return;
 	ky_pf_ftrace_take_apart(event->all, &parts);
-	pf->ftrace_handlers[event->id](pf, event, &parts);
+	event->parts = &parts;
+	event->values = parts.values;
+	event->texts = parts.texts;
+	pf->ftrace_handlers[event->id](pf, event);
 }
 
 /* ---- events ---- */
@@ -309,10 +297,8 @@ struct columns {
 static void open_columns(struct ky_proto_view message, struct columns *switches,
 			 struct columns *wakings)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*switches = *wakings = (struct columns){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		struct ky_proto_in *const places[] = {
 			[KY_PF_COMPACT_SCHED_SWITCH_TIMESTAMP] = &switches->times,
 			[KY_PF_COMPACT_SCHED_SWITCH_PREV_STATE] = &switches->states,
@@ -450,9 +436,7 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 	uint32_t comms[COMMS_MAX], count = 0;
 	struct columns switches, wakings;
 	struct row a = {0}, b = {0};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, message)
 		if (field.id == KY_PF_COMPACT_SCHED_INTERN_TABLE && field.wire == KY_PROTO_BYTES &&
 		    count < COMMS_MAX)
 			comms[count++] = ky_pf_string(pf, field.view);

@@ -11,14 +11,13 @@
 
 /* ---- DRM ---- */
 
-static void vblank(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		   const struct ky_pf_parts *parts)
+static void vblank(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const char *name = event->id == KY_PF_FTRACE_EVENT_DRM_VBLANK_EVENT ? "signal" : "deliver";
-	const int32_t crtc = (int32_t)parts->values[KY_PF_DRM_VBLANK_EVENT_CRTC];
+	const int32_t crtc = (int32_t)event->values[KY_PF_DRM_VBLANK_EVENT_CRTC];
 	ky_args_begin(pf->trace);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "vblank seqno"),
-		    (uint32_t)parts->values[KY_PF_DRM_VBLANK_EVENT_SEQ]);
+		    (uint32_t)event->values[KY_PF_DRM_VBLANK_EVENT_SEQ]);
 	ky_put_instant(pf->trace, event->ts,
 		       ky_pf_track_of_slices(pf, "drm_vblank",
 					     ky_pf_track_name(pf, "vblank-%u", (unsigned)crtc),
@@ -33,8 +32,7 @@ static uint32_t ring_track(struct ky_pf *pf, struct ky_proto_view ring)
 }
 
 /* Kernels before 6.17 identify a job by the ring's id and a fence's address, later ones by the fence's context and number. */
-static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts)
+static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	struct ky_trace *trace = pf->trace;
 	const bool old = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB ||
@@ -42,13 +40,13 @@ static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	const bool queued = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB ||
 			    event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_QUEUE;
 	const struct ky_proto_view ring =
-		parts->texts[old ? KY_PF_DRM_SCHED_JOB_NAME : KY_PF_DRM_SCHED_JOB_QUEUE_NAME];
-	const uint64_t id = parts->values[KY_PF_DRM_SCHED_JOB_ID];
-	const uint64_t context = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_CONTEXT];
-	const uint64_t seqno = parts->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO];
+		event->texts[old ? KY_PF_DRM_SCHED_JOB_NAME : KY_PF_DRM_SCHED_JOB_QUEUE_NAME];
+	const uint64_t id = event->values[KY_PF_DRM_SCHED_JOB_ID];
+	const uint64_t context = event->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_CONTEXT];
+	const uint64_t seqno = event->values[KY_PF_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO];
 	struct ky_job job = {
 		.key = old ? id : ky_hash_pair(context, seqno),
-		.run = old ? parts->values[KY_PF_DRM_SCHED_JOB_FENCE]
+		.run = old ? event->values[KY_PF_DRM_SCHED_JOB_FENCE]
 			   : ky_hash_pair(context, seqno),
 		.step = queued ? KY_JOB_QUEUED : KY_JOB_RUNS,
 		.tid = event->tid,
@@ -66,10 +64,9 @@ static void drm_job(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_put_job(trace, event->ts, &job);
 }
 
-static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t *values = parts->values;
+	const uint64_t *values = event->values;
 	const bool by_fence = event->id == KY_PF_FTRACE_EVENT_DRM_SCHED_JOB_DONE;
 	const struct ky_job job = {
 		.step = KY_JOB_DONE,
@@ -80,12 +77,11 @@ static void drm_done(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_put_job(pf->trace, event->ts, &job);
 }
 
-static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		  const struct ky_pf_parts *parts)
+static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const struct ky_proto_view timeline = parts->texts[KY_PF_DMA_FENCE_INIT_TIMELINE];
-	const uint32_t context = (uint32_t)parts->values[KY_PF_DMA_FENCE_INIT_CONTEXT],
-		       seqno = (uint32_t)parts->values[KY_PF_DMA_FENCE_INIT_SEQNO];
+	const struct ky_proto_view timeline = event->texts[KY_PF_DMA_FENCE_INIT_TIMELINE];
+	const uint32_t context = (uint32_t)event->values[KY_PF_DMA_FENCE_INIT_CONTEXT],
+		       seqno = (uint32_t)event->values[KY_PF_DMA_FENCE_INIT_SEQNO];
 	if (timeline.bytes == 7 && memcmp(timeline.data, "unbound", 7) == 0)
 		return;
 	const uint32_t name = ky_pf_track_name(pf, "fence-%.*s-%u", KY_PF_TEXT(timeline), context);
@@ -103,8 +99,7 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_put_job(pf->trace, event->ts, &job);
 }
 
-static void fence_wait(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void fence_wait(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	if (event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_WAIT_END) {
 		ky_put_tid_end(pf->trace, event->ts, event->tid, 0, 0, 0);
@@ -112,9 +107,9 @@ static void fence_wait(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	}
 	ky_args_begin(pf->trace);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence context"),
-		    (uint32_t)parts->values[KY_PF_DMA_FENCE_WAIT_START_CONTEXT]);
+		    (uint32_t)event->values[KY_PF_DMA_FENCE_WAIT_START_CONTEXT]);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence seqno"),
-		    (uint32_t)parts->values[KY_PF_DMA_FENCE_WAIT_START_SEQNO]);
+		    (uint32_t)event->values[KY_PF_DMA_FENCE_WAIT_START_SEQNO]);
 	ky_put_tid_begin(pf->trace, event->ts, event->tid, 0, ky_pf_literal(pf, "dma_fence_wait"),
 			 ky_args_end(pf->trace));
 }
@@ -180,14 +175,10 @@ static void v4l2_put(struct ky_pf *pf, const struct ky_pf_ftrace *event, const s
 }
 
 /* These events have more fields than parts holds. */
-static void v4l2(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		 const struct ky_pf_parts *parts)
+static void v4l2(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	uint64_t values[V4L2_FIELDS_MAX] = {0};
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
-	(void)parts;
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, event->all)
 		if (field.id && field.id < V4L2_FIELDS_MAX)
 			values[field.id] = field.value;
 	v4l2_put(pf, event, &v4l2_events[event->id - v4l2_events[0].id], values);
@@ -232,29 +223,28 @@ static const char *gpu_command(uint32_t type)
 	return "";
 }
 
-static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const struct ky_proto_view text = parts->texts[KY_PF_VIRTIO_GPU_CMD_QUEUE_NAME];
+	const struct ky_proto_view text = event->texts[KY_PF_VIRTIO_GPU_CMD_QUEUE_NAME];
 	const bool queued = event->id == KY_PF_FTRACE_EVENT_VIRTIO_GPU_CMD_QUEUE,
-		   fenced = parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_FENCE_ID] != 0;
+		   fenced = event->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_FENCE_ID] != 0;
 	const bool control = text.bytes == 7 && memcmp(text.data, "control", 7) == 0;
 	if (!control && !(text.bytes == 6 && memcmp(text.data, "cursor", 6) == 0))
 		return;
 	const char *queue = control ? "Control" : "Cursor";
 	ky_pf_track_put_counter(
 		pf, event->ts, "virtgpu_num_free", ky_pf_track_name(pf, "Virtgpu %s Free", queue),
-		(double)(uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_NUM_FREE]);
+		(double)(uint32_t)event->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_NUM_FREE]);
 	const uint32_t latency = ky_pf_track_of_counter(
 		pf, "virtgpu_latency", ky_pf_track_name(pf, "Virtgpu %s Latency", queue), 0);
 	const struct ky_lane_span span = {
 		.type = ky_pf_literal(pf, "virtgpu_queue_event"),
 		.track = ky_pf_track_name(pf, "Virtgpu %s Queue", queue),
-		.cookie = (uint32_t)parts->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_SEQNO],
+		.cookie = (uint32_t)event->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_SEQNO],
 		.name = queued ? ky_pf_literal(
 					 pf,
 					 gpu_command(
-						 (uint32_t)parts
+						 (uint32_t)event
 							 ->values[KY_PF_VIRTIO_GPU_CMD_QUEUE_TYPE]))
 			       : 0,
 		/* A command that waits for a fence does not measure the host's latency. */
@@ -293,26 +283,25 @@ static uint32_t video_args(struct ky_pf *pf, const struct ky_pf_parts *parts)
 	return ky_args_end(pf->trace);
 }
 
-static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			   const struct ky_pf_parts *parts)
+static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const uint32_t resource =
-		(uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_RESOURCE_ID];
+		(uint32_t)event->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_RESOURCE_ID];
 	const bool queued = event->id == KY_PF_FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE;
 	const struct ky_lane_span span = {
 		.type = ky_pf_literal(pf, "virtio_video_queue_event"),
 		.track = ky_pf_track_name(
 			pf, "virtio_video stream #%u %s",
-			(unsigned)parts->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID],
+			(unsigned)event->values[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID],
 			ky_text_of(
 				pf->trace,
 				video_queue(
 					pf,
-					(uint32_t)parts->values
+					(uint32_t)event->values
 						[KY_PF_VIRTIO_VIDEO_RESOURCE_QUEUE_QUEUE_TYPE]))),
 		.cookie = (int32_t)resource,
 		.name = queued ? ky_pf_track_name(pf, "Resource #%d", (int)resource) : 0,
-		.args = queued ? 0 : video_args(pf, parts),
+		.args = queued ? 0 : video_args(pf, event->parts),
 	};
 	if (queued)
 		ky_put_lane_begin(pf->trace, event->ts, &span);
@@ -321,16 +310,15 @@ static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 }
 
 /* The duration of a command is unknown: show it for a moment. */
-static void video_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void video_command(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	static const char *const names[] = {
 		"QUERY_CAPABILITY", "STREAM_CREATE",  "STREAM_DESTROY",       "STREAM_DRAIN",
 		"RESOURCE_CREATE",  "RESOURCE_QUEUE", "RESOURCE_DESTROY_ALL", "QUEUE_CLEAR",
 		"GET_PARAMS",       "SET_PARAMS",     "QUERY_CONTROL",        "GET_CONTROL",
 		"SET_CONTROL",      "GET_PARAMS_EXT", "SET_PARAMS_EXT"};
-	const uint64_t command = parts->values[KY_PF_VIRTIO_VIDEO_CMD_TYPE] - 0x100;
-	const uint32_t stream = (uint32_t)parts->values[KY_PF_VIRTIO_VIDEO_CMD_STREAM_ID];
+	const uint64_t command = event->values[KY_PF_VIRTIO_VIDEO_CMD_TYPE] - 0x100;
+	const uint32_t stream = (uint32_t)event->values[KY_PF_VIRTIO_VIDEO_CMD_STREAM_ID];
 	const uint32_t track = ky_pf_track_of_slices(
 		pf, "virtio_video_command",
 		ky_pf_track_name(pf, "virtio_video stream #%u %s", stream,

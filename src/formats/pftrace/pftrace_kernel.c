@@ -38,18 +38,17 @@ static uint32_t kernel_symbol(struct ky_pf *pf, const struct ky_pf_ftrace *event
 	return ky_string_z(pf->trace, address);
 }
 
-static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts)
+static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t *values = parts->values;
+	const uint64_t *values = event->values;
 	const struct ky_switch change = {
 		.cpu = event->cpu,
-		.prev_comm = ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_SWITCH_PREV_COMM),
+		.prev_comm = ky_pf_string_if(pf, event->texts[KY_PF_SCHED_SWITCH_PREV_COMM]),
 		.prev_tid = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PID],
 		.prev_priority = (int32_t)values[KY_PF_SCHED_SWITCH_PREV_PRIO],
 		.prev_state = ky_task_state(pf->trace, values[KY_PF_SCHED_SWITCH_PREV_STATE],
 					    pf->kernel_release),
-		.next_comm = ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_SWITCH_NEXT_COMM),
+		.next_comm = ky_pf_string_if(pf, event->texts[KY_PF_SCHED_SWITCH_NEXT_COMM]),
 		.next_tid = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PID],
 		.next_priority = (int32_t)values[KY_PF_SCHED_SWITCH_NEXT_PRIO],
 	};
@@ -60,46 +59,41 @@ static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 	ky_put_switch(pf->trace, event->ts, &change);
 }
 
-static void sched_waking(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			 const struct ky_pf_parts *parts)
+static void sched_waking(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_put_waking(pf->trace, event->ts, (int32_t)parts->values[KY_PF_SCHED_WAKING_PID],
-		      ky_pf_ftrace_part_text(pf, parts, KY_PF_SCHED_WAKING_COMM), event->tid);
+	ky_put_waking(pf->trace, event->ts, (int32_t)event->values[KY_PF_SCHED_WAKING_PID],
+		      ky_pf_string_if(pf, event->texts[KY_PF_SCHED_WAKING_COMM]), event->tid);
 }
 
-static void sched_blocked(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void sched_blocked(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const uint64_t *values = parts->values;
+	const uint64_t *values = event->values;
 	ky_put_blocked(pf->trace, event->ts, (int32_t)values[KY_PF_SCHED_BLOCKED_REASON_PID],
 		       values[KY_PF_SCHED_BLOCKED_REASON_IO_WAIT] != 0,
 		       ky_pf_text(event->sequence, KY_PF_KERNEL_SYMBOLS,
 				  values[KY_PF_SCHED_BLOCKED_REASON_CALLER]));
 }
 
-static void task_new(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void task_new(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const int32_t tid = (int32_t)parts->values[KY_PF_TASK_NEWTASK_PID];
+	const int32_t tid = (int32_t)event->values[KY_PF_TASK_NEWTASK_PID];
 	if (tid)
 		ky_put_task_new(pf->trace, event->ts, event->tid, tid,
-				ky_pf_ftrace_part_text(pf, parts, KY_PF_TASK_NEWTASK_COMM),
-				(parts->values[KY_PF_TASK_NEWTASK_CLONE_FLAGS] & CLONE_THREAD) !=
+				ky_pf_string_if(pf, event->texts[KY_PF_TASK_NEWTASK_COMM]),
+				(event->values[KY_PF_TASK_NEWTASK_CLONE_FLAGS] & CLONE_THREAD) !=
 					0);
 }
 
-static void task_rename(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			const struct ky_pf_parts *parts)
+static void task_rename(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_put_task_rename(pf->trace, event->ts, (int32_t)parts->values[KY_PF_TASK_RENAME_PID],
-			   ky_pf_ftrace_part_text(pf, parts, KY_PF_TASK_RENAME_NEWCOMM));
+	ky_put_task_rename(pf->trace, event->ts, (int32_t)event->values[KY_PF_TASK_RENAME_PID],
+			   ky_pf_string_if(pf, event->texts[KY_PF_TASK_RENAME_NEWCOMM]));
 }
 
-static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_put_task_exit(pf->trace, event->ts,
-			 (int32_t)parts->values[KY_PF_SCHED_PROCESS_FREE_PID]);
+			 (int32_t)event->values[KY_PF_SCHED_PROCESS_FREE_PID]);
 }
 
 static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
@@ -109,36 +103,33 @@ static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
 	return ky_string_z(pf->trace, name);
 }
 
-static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	pf->text.bytes = 0;
 	ky_buffer_add(&pf->text, "IRQ (", 5);
-	ky_buffer_add(&pf->text, (const char *)parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
-		      parts->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
+	ky_buffer_add(&pf->text, (const char *)event->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
+		      event->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
 	ky_buffer_add(&pf->text, ")", 1);
 	ky_put_cpu_begin(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
 			 ky_pf_buffer_string(pf, &pf->text), 0);
 }
 
-static void irq_end(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts)
+static void irq_end(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_args_begin(pf->trace);
 	ky_arg_string(pf->trace, ky_pf_literal(pf, "ret"),
-		      ky_string_z(pf->trace, parts->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1
+		      ky_string_z(pf->trace, event->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1
 						     ? "handled"
 						     : "unhandled"));
 	ky_put_cpu_end(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
 		       ky_args_end(pf->trace));
 }
 
-static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts)
+static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	const uint64_t vector = parts->values[KY_PF_SOFTIRQ_ENTRY_VEC];
+	const uint64_t vector = event->values[KY_PF_SOFTIRQ_ENTRY_VEC];
 	const uint32_t track = cpu_track(pf, "SoftIrq", event->cpu);
 	if (vector >= sizeof(names) / sizeof(*names))
 		return;
@@ -160,17 +151,14 @@ static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 }
 
 /* args is a repeated field: parts has only its last item. */
-static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
 	char key[24];
-	const uint64_t number = parts->values[KY_PF_SYS_ENTER_ID];
+	const uint64_t number = event->values[KY_PF_SYS_ENTER_ID];
 	uint64_t value;
 	uint32_t index = 0;
 	ky_args_begin(pf->trace);
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, event->all) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_SYS_ENTER_ARGS && ky_proto_item(&items, &value)) {
 			snprintf(key, sizeof(key), "args[%u]", index++);
@@ -181,104 +169,94 @@ static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event,
 			 ky_args_end(pf->trace));
 }
 
-static void sys_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void sys_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_args_begin(pf->trace);
-	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"), (int64_t)parts->values[KY_PF_SYS_EXIT_RET]);
+	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"), (int64_t)event->values[KY_PF_SYS_EXIT_RET]);
 	ky_put_tid_end(pf->trace, event->ts, event->tid, 0,
-		       syscall_name(pf, parts->values[KY_PF_SYS_EXIT_ID]), ky_args_end(pf->trace));
+		       syscall_name(pf, event->values[KY_PF_SYS_EXIT_ID]), ky_args_end(pf->trace));
 }
 
-static void cpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void cpu_frequency(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_put_cpu_counter(pf->trace, event->ts,
-			   (uint32_t)parts->values[KY_PF_CPU_FREQUENCY_CPU_ID],
+			   (uint32_t)event->values[KY_PF_CPU_FREQUENCY_CPU_ID],
 			   pf->words[KY_PF_W_CPUFREQ],
-			   (double)(uint32_t)parts->values[KY_PF_CPU_FREQUENCY_STATE]);
+			   (double)(uint32_t)event->values[KY_PF_CPU_FREQUENCY_STATE]);
 }
 
 /* State 2^32 - 1 means not idle; the counter keeps the kernel's number. */
-static void cpu_idle(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void cpu_idle(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_put_cpu_counter(pf->trace, event->ts, (uint32_t)parts->values[KY_PF_CPU_IDLE_CPU_ID],
+	ky_put_cpu_counter(pf->trace, event->ts, (uint32_t)event->values[KY_PF_CPU_IDLE_CPU_ID],
 			   pf->words[KY_PF_W_CPUIDLE],
-			   (double)(uint32_t)parts->values[KY_PF_CPU_IDLE_STATE]);
+			   (double)(uint32_t)event->values[KY_PF_CPU_IDLE_STATE]);
 }
 
 /* Take the line without its newline. */
-static void print(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		  const struct ky_pf_parts *parts)
+static void print(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	struct ky_proto_view text = parts->texts[KY_PF_PRINT_BUF];
+	struct ky_proto_view text = event->texts[KY_PF_PRINT_BUF];
 	while (text.bytes && text.data[text.bytes - 1] == '\n')
 		text.bytes--;
 	if (text.data)
 		ky_put_marker(pf->trace, event->ts, event->tid, ky_pf_string(pf, text));
 }
 
-static void work(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		 const struct ky_pf_parts *parts)
+static void work(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const uint32_t category = ky_pf_literal(pf, "workqueue");
 	if (event->id == KY_PF_FTRACE_EVENT_WORKQUEUE_EXECUTE_START)
 		ky_put_tid_begin(
 			pf->trace, event->ts, event->tid, category,
 			kernel_symbol(pf, event,
-				      parts->values[KY_PF_WORKQUEUE_EXECUTE_START_FUNCTION]),
+				      event->values[KY_PF_WORKQUEUE_EXECUTE_START_FUNCTION]),
 			0);
 	else
 		ky_put_tid_end(pf->trace, event->ts, event->tid, category, 0, 0);
 }
 
-static void function_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			   const struct ky_pf_parts *parts)
+static void function_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	if (event->tid)
 		ky_put_tid_begin(
 			pf->trace, event->ts, event->tid, 0,
-			kernel_symbol(pf, event, parts->values[KY_PF_FUNCGRAPH_ENTRY_FUNC]), 0);
+			kernel_symbol(pf, event, event->values[KY_PF_FUNCGRAPH_ENTRY_FUNC]), 0);
 }
 
-static void function_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			  const struct ky_pf_parts *parts)
+static void function_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	if (event->tid)
 		ky_put_tid_end(pf->trace, event->ts, event->tid, 0,
-			       kernel_symbol(pf, event, parts->values[KY_PF_FUNCGRAPH_EXIT_FUNC]),
+			       kernel_symbol(pf, event, event->values[KY_PF_FUNCGRAPH_EXIT_FUNC]),
 			       0);
 }
 
-static void binder(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		   const struct ky_pf_parts *parts)
+static void binder(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const struct ky_binder_call call = {
-		.id = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_DEBUG_ID],
-		.dest_node = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TARGET_NODE],
-		.dest_tgid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_PROC],
-		.dest_tid = (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_TO_THREAD],
-		.reply = parts->values[KY_PF_BINDER_TRANSACTION_REPLY] == 1,
+		.id = (int32_t)event->values[KY_PF_BINDER_TRANSACTION_DEBUG_ID],
+		.dest_node = (int32_t)event->values[KY_PF_BINDER_TRANSACTION_TARGET_NODE],
+		.dest_tgid = (int32_t)event->values[KY_PF_BINDER_TRANSACTION_TO_PROC],
+		.dest_tid = (int32_t)event->values[KY_PF_BINDER_TRANSACTION_TO_THREAD],
+		.reply = event->values[KY_PF_BINDER_TRANSACTION_REPLY] == 1,
 		.code = ky_pf_track_name(pf, "0x%x Java Layer Dependent",
-					 (unsigned)parts->values[KY_PF_BINDER_TRANSACTION_CODE]),
-		.flags = (uint32_t)parts->values[KY_PF_BINDER_TRANSACTION_FLAGS],
+					 (unsigned)event->values[KY_PF_BINDER_TRANSACTION_CODE]),
+		.flags = (uint32_t)event->values[KY_PF_BINDER_TRANSACTION_FLAGS],
 	};
 	ky_put_binder_transaction(pf->trace, event->ts, event->tid, &call);
 }
 
-static void binder_received(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			    const struct ky_pf_parts *parts)
+static void binder_received(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_put_binder_received(pf->trace, event->ts, event->tid,
-			       (int32_t)parts->values[KY_PF_BINDER_TRANSACTION_RECEIVED_DEBUG_ID]);
+			       (int32_t)event->values[KY_PF_BINDER_TRANSACTION_RECEIVED_DEBUG_ID]);
 }
 
-static void binder_command(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			   const struct ky_pf_parts *parts)
+static void binder_command(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_put_binder_command(pf->trace, event->ts, event->tid,
-			      (uint32_t)parts->values[KY_PF_BINDER_COMMAND_CMD]);
+			      (uint32_t)event->values[KY_PF_BINDER_COMMAND_CMD]);
 }
 
 /* ---- kernels other than Linux ---- */
@@ -289,8 +267,8 @@ void ky_pf_kernel_task(struct ky_pf *pf, int64_t ts, struct ky_proto_view messag
 	ky_pf_ftrace_take_apart(message, &parts);
 	const struct ky_task_step step = {
 		.cpu = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_CPU],
-		.comm = ky_pf_ftrace_part_text(pf, &parts,
-					       KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM),
+		.comm = ky_pf_string_if(pf,
+					parts.texts[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM]),
 		.tid = (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_TID],
 		.now = (uint32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_STATE],
 		.priority = (int32_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_PRIO],
@@ -304,7 +282,7 @@ void ky_pf_kernel_rename(struct ky_pf *pf, int64_t ts, struct ky_proto_view mess
 	ky_pf_ftrace_take_apart(message, &parts);
 	ky_put_task_rename(
 		pf->trace, ts, (int64_t)parts.values[KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_TID],
-		ky_pf_ftrace_part_text(pf, &parts, KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM));
+		ky_pf_string_if(pf, parts.texts[KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM]));
 }
 
 void ky_pf_kernel_cpu_frequency(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
@@ -416,43 +394,38 @@ static const struct cma_arg cma_finish_args[] = {{"cma_name", KY_PF_CMA_ALLOC_FI
 						 {"cma_pfn", KY_PF_CMA_ALLOC_FINISH_PFN},
 						 {"cma_req_pages", KY_PF_CMA_ALLOC_FINISH_COUNT}};
 
-static void cma_end(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts, const struct cma_arg *args, size_t count)
+static void cma_end(struct ky_pf *pf, const struct ky_pf_ftrace *event, const struct cma_arg *args,
+		    size_t count)
 {
 	ky_args_begin(pf->trace);
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t key = ky_pf_literal(pf, args[i].key);
-		if (parts->texts[args[i].field].data)
+		if (event->texts[args[i].field].data)
 			ky_arg_string(pf->trace, key,
-				      ky_pf_ftrace_part_text(pf, parts, args[i].field));
+				      ky_pf_string_if(pf, event->texts[args[i].field]));
 		else
-			ky_arg_uint(pf->trace, key, parts->values[args[i].field]);
+			ky_arg_uint(pf->trace, key, event->values[args[i].field]);
 	}
 	ky_put_tid_end(pf->trace, event->ts, event->tid, 0, 0, ky_args_end(pf->trace));
 }
 
-static void cma_start(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void cma_start(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	(void)parts;
 	if (pf->kernel_release >= LINUX_5_10)
 		ky_put_tid_begin(pf->trace, event->ts, event->tid, 0,
 				 ky_pf_literal(pf, "mm_cma_alloc"), 0);
 }
 
-static void cma_info(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void cma_info(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	if (pf->kernel_release >= LINUX_5_10 && pf->kernel_release < LINUX_6_1)
-		cma_end(pf, event, parts, cma_info_args,
-			sizeof(cma_info_args) / sizeof(*cma_info_args));
+		cma_end(pf, event, cma_info_args, sizeof(cma_info_args) / sizeof(*cma_info_args));
 }
 
-static void cma_finish(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void cma_finish(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	if (pf->kernel_release >= LINUX_6_1)
-		cma_end(pf, event, parts, cma_finish_args,
+		cma_end(pf, event, cma_finish_args,
 			sizeof(cma_finish_args) / sizeof(*cma_finish_args));
 }
 
@@ -474,79 +447,74 @@ static void buffer(struct ky_pf *pf, const struct ky_pf_ftrace *event, const cha
 		ky_put_lane_end(pf->trace, event->ts, &span);
 }
 
-static void dma_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void dma_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const int64_t bytes = (int64_t)parts->values[KY_PF_DMA_HEAP_STAT_LEN];
+	const int64_t bytes = (int64_t)event->values[KY_PF_DMA_HEAP_STAT_LEN];
 	ky_pf_track_put_counter(pf, event->ts, "android_dma_heap",
 				ky_pf_literal(pf, "mem.dma_heap"),
-				(double)parts->values[KY_PF_DMA_HEAP_STAT_TOTAL_ALLOCATED]);
+				(double)event->values[KY_PF_DMA_HEAP_STAT_TOTAL_ALLOCATED]);
 	ky_args_begin(pf->trace);
 	ky_arg_uint(pf->trace, ky_pf_literal(pf, "inode"),
-		    parts->values[KY_PF_DMA_HEAP_STAT_INODE]);
+		    event->values[KY_PF_DMA_HEAP_STAT_INODE]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_literal(pf, "mem.dma_heap_change"), (double)bytes,
 			   ky_args_end(pf->trace));
 	buffer(pf, event, "android_dma_allocations", "mem.dma_buffer",
-	       (int64_t)parts->values[KY_PF_DMA_HEAP_STAT_INODE], bytes);
+	       (int64_t)event->values[KY_PF_DMA_HEAP_STAT_INODE], bytes);
 }
 
-static void ion(struct ky_pf *pf, const struct ky_pf_ftrace *event, const struct ky_pf_parts *parts)
+static void ion(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	const int64_t bytes = (int64_t)parts->values[KY_PF_ION_STAT_LEN];
+	const int64_t bytes = (int64_t)event->values[KY_PF_ION_STAT_LEN];
 	ky_pf_track_put_counter(pf, event->ts, "ion", ky_pf_literal(pf, "mem.ion"),
-				(double)(int64_t)parts->values[KY_PF_ION_STAT_TOTAL_ALLOCATED]);
+				(double)(int64_t)event->values[KY_PF_ION_STAT_TOTAL_ALLOCATED]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_literal(pf, "mem.ion_change"), (double)bytes, 0);
 	buffer(pf, event, "android_ion_allocations", "mem.ion_buffer",
-	       (int32_t)parts->values[KY_PF_ION_STAT_BUFFER_ID], bytes);
+	       (int32_t)event->values[KY_PF_ION_STAT_BUFFER_ID], bytes);
 }
 
-static void ion_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		     const struct ky_pf_parts *parts)
+static void ion_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const bool grow = event->id == KY_PF_FTRACE_EVENT_ION_HEAP_GROW;
 	const struct ky_proto_view unknown = {(const uint8_t *)"unknown", 7};
-	const struct ky_proto_view heap = ky_pf_has(parts, KY_PF_ION_HEAP_GROW_HEAP_NAME)
-						  ? parts->texts[KY_PF_ION_HEAP_GROW_HEAP_NAME]
+	const struct ky_proto_view heap = ky_pf_has(event->parts, KY_PF_ION_HEAP_GROW_HEAP_NAME)
+						  ? event->texts[KY_PF_ION_HEAP_GROW_HEAP_NAME]
 						  : unknown;
-	const double bytes = (double)parts->values[KY_PF_ION_HEAP_GROW_LEN] * (grow ? 1 : -1);
+	const double bytes = (double)event->values[KY_PF_ION_HEAP_GROW_LEN] * (grow ? 1 : -1);
 	ky_pf_track_put_counter(
 		pf, event->ts, "ion", ky_pf_track_name(pf, "mem.ion.%.*s", KY_PF_TEXT(heap)),
-		(double)(int64_t)parts->values[KY_PF_ION_HEAP_GROW_TOTAL_ALLOCATED] + bytes);
+		(double)(int64_t)event->values[KY_PF_ION_HEAP_GROW_TOTAL_ALLOCATED] + bytes);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_track_name(pf, "mem.ion_change.%.*s", KY_PF_TEXT(heap)), bytes, 0);
 }
 
-static void fastrpc(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		    const struct ky_pf_parts *parts)
+static void fastrpc(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	static const char *const processors[] = {"ASDP", "MDSP", "SDSP", "CDSP"};
-	const uint32_t id = (uint32_t)parts->values[KY_PF_FASTRPC_DMA_STAT_CID];
+	const uint32_t id = (uint32_t)event->values[KY_PF_FASTRPC_DMA_STAT_CID];
 	char number[16];
 	snprintf(number, sizeof(number), "%u", id);
 	const char *of = id < sizeof(processors) / sizeof(*processors) ? processors[id] : number;
 	ky_pf_track_put_counter(pf, event->ts, "fastrpc",
 				ky_pf_track_name(pf, "mem.fastrpc[%s]", of),
-				(double)parts->values[KY_PF_FASTRPC_DMA_STAT_TOTAL_ALLOCATED]);
+				(double)event->values[KY_PF_FASTRPC_DMA_STAT_TOTAL_ALLOCATED]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_track_name(pf, "mem.fastrpc_change[%s]", of),
-			   (double)(int64_t)parts->values[KY_PF_FASTRPC_DMA_STAT_LEN], 0);
+			   (double)(int64_t)event->values[KY_PF_FASTRPC_DMA_STAT_LEN], 0);
 }
 
-static void oom_score(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		      const struct ky_pf_parts *parts)
+static void oom_score(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	ky_put_tid_counter(
-		pf->trace, event->ts, (int32_t)parts->values[KY_PF_OOM_SCORE_ADJ_UPDATE_PID],
+		pf->trace, event->ts, (int32_t)event->values[KY_PF_OOM_SCORE_ADJ_UPDATE_PID],
 		KY_TRACK_PROCESS_COUNTER, ky_pf_literal(pf, "oom_score_adj"),
-		(double)(int16_t)parts->values[KY_PF_OOM_SCORE_ADJ_UPDATE_OOM_SCORE_ADJ], 0);
+		(double)(int16_t)event->values[KY_PF_OOM_SCORE_ADJ_UPDATE_OOM_SCORE_ADJ], 0);
 }
 
-static void oom_victim(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-		       const struct ky_pf_parts *parts)
+static void oom_victim(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_put_tid_instant(pf->trace, event->ts, (int32_t)parts->values[KY_PF_MARK_VICTIM_PID], 0,
+	ky_put_tid_instant(pf->trace, event->ts, (int32_t)event->values[KY_PF_MARK_VICTIM_PID], 0,
 			   ky_pf_literal(pf, "mem.oom_kill"), 0);
 }
 

@@ -7,10 +7,8 @@
 
 void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*legacy = (struct ky_pf_legacy){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		switch (field.id) {
 		case KY_PF_LEGACY_EVENT_NAME_IID:
 			legacy->name_iid = field.value;

@@ -48,9 +48,7 @@ static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 					   [KY_PF_UTSNAME_VERSION] = "system_version",
 					   [KY_PF_UTSNAME_RELEASE] = "system_release",
 					   [KY_PF_UTSNAME_MACHINE] = "system_machine"};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id >= sizeof(keys) / sizeof(*keys) || !keys[field.id] ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
@@ -64,9 +62,7 @@ static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 
 void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info)
 {
-	struct ky_proto_in in = ky_proto_open(info);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, info) {
 		if (field.id == KY_PF_SYSTEM_INFO_UTSNAME)
 			utsname(pf, field.view);
 		else if (field.id == KY_PF_SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT)
@@ -115,9 +111,7 @@ static const struct loss losses[] = {
 
 static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
 			if (losses[i].field == field.id && field.value)
 				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
@@ -129,9 +123,7 @@ static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 
 void ky_pf_metadata_stats(struct ky_pf *pf, struct ky_proto_view stats)
 {
-	struct ky_proto_in in = ky_proto_open(stats);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, stats)
 		if (field.id == KY_PF_TRACE_STATS_BUFFER_STATS && field.wire == KY_PROTO_BYTES)
 			buffer_stats(pf, field.view);
 }
@@ -199,9 +191,7 @@ struct log_event {
 static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct log_event event = {.pid = -1, .tid = -1};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_LOG_EVENT_PID)
 			event.pid = (int32_t)field.value;
 		else if (field.id == KY_PF_LOG_EVENT_TID)

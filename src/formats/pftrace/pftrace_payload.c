@@ -180,10 +180,8 @@ struct look {
 
 static struct look look_over(struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct look look = {0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		switch (field.id) {
 		case KY_PF_TRACE_PACKET_TIMESTAMP:
 		case KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
@@ -225,9 +223,7 @@ void ky_pf_payload_first_pass(struct ky_pf *pf, struct ky_proto_view message, bo
 	struct ky_pf_packet packet = {0};
 	read_packet(pf, message, &packet);
 	pf->machine = machine_of(pf, packet.machine_id);
-	struct ky_proto_field field;
-	struct ky_proto_in in = ky_proto_open(message);
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		const struct payload *payload = payload_of(field.id);
 		if (field.wire != KY_PROTO_BYTES)
 			continue;

@@ -24,11 +24,9 @@ static void name_process(struct ky_pf *pf, uint32_t process, uint32_t name)
 
 static uint32_t process_descriptor(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	int64_t pid = 0, start_ns = 0;
 	uint32_t name = 0, chrome_name = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_PROCESS_DESCRIPTOR_PID)
 			pid = (int32_t)field.value;
 		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE)
@@ -59,10 +57,8 @@ struct thread_names {
 
 static void read_thread(struct ky_pf *pf, struct ky_proto_view message, struct thread_names *thread)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*thread = (struct thread_names){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID)
 			thread->pid = (int32_t)field.value;
 		else if (field.id == KY_PF_THREAD_DESCRIPTOR_TID)
@@ -145,11 +141,9 @@ void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *seque
 /* Join the arguments by spaces, as in a shell; the first is the process's name. */
 static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint32_t first = 0, count = 0;
 	pf->text.bytes = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id != KY_PF_PROCESS_TREE_PROCESS_CMDLINE || field.wire != KY_PROTO_BYTES)
 			continue;
 		if (count++)
@@ -167,12 +161,10 @@ static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_vie
 
 static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	int64_t pid = -1, ppid = -1, start_ns = 0;
 	int32_t uid = -1;
 	bool kernel_thread = false;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_PROCESS_TREE_PROCESS_PID)
 			pid = (int32_t)field.value;
 		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_PPID)
@@ -205,11 +197,9 @@ static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 
 static void tree_thread(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	int64_t tid = -1, tgid = -1;
 	uint32_t name = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_PROCESS_TREE_THREAD_TID)
 			tid = (int32_t)field.value;
 		else if (field.id == KY_PF_PROCESS_TREE_THREAD_NAME && field.view.bytes)
@@ -289,12 +279,11 @@ static void process_counter(struct ky_pf *pf, int64_t ts, uint32_t process,
 
 static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field, pid;
+	struct ky_proto_field pid;
 	if (!ky_proto_find(message, KY_PF_PROCESS_STATS_PROCESS_PID, &pid))
 		return;
 	const uint32_t process = ky_process(pf->trace, (int32_t)pid.value);
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, message)
 		if (field.wire == KY_PROTO_VARINT)
 			process_counter(pf, ts, process, &field);
 }

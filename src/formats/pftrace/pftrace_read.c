@@ -176,11 +176,9 @@ static void unpack_zstd(struct ky_pf *pf, struct ky_proto_view packed)
 
 bool ky_pf_read_compressed(struct ky_pf *pf, struct ky_proto_view packet)
 {
-	struct ky_proto_field field;
-	struct ky_proto_in in = ky_proto_open(packet);
 	bool taken = false;
 	/* Compressed packets contain no other message, so the first one decides. */
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, packet) {
 		const bool compressed = field.id == KY_PF_TRACE_PACKET_COMPRESSED_PACKETS ||
 					field.id == KY_PF_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
 		if (!compressed && !taken && field.wire == KY_PROTO_BYTES &&

@@ -201,9 +201,7 @@ enum ky_pf_word {
 
 struct ky_pf;
 struct ky_pf_ftrace;
-struct ky_pf_parts;
-typedef void ky_pf_ftrace_fn(struct ky_pf *pf, const struct ky_pf_ftrace *event,
-			     const struct ky_pf_parts *parts);
+typedef void ky_pf_ftrace_fn(struct ky_pf *pf, const struct ky_pf_ftrace *event);
 
 struct ky_pf {
 	struct ky_load *load;
@@ -378,6 +376,12 @@ static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 	return ky_string(pf->trace, text.data ? (const char *)text.data : "", text.bytes);
 }
 
+/* Return the string of a field's text; 0 when it is missing. */
+static inline uint32_t ky_pf_string_if(struct ky_pf *pf, struct ky_proto_view text)
+{
+	return text.data ? ky_pf_string(pf, text) : 0;
+}
+
 static inline uint32_t ky_pf_buffer_string(struct ky_pf *pf, const struct ky_buffer *buffer)
 {
 	if (buffer->failed)
@@ -534,6 +538,10 @@ struct ky_pf_ftrace {
 	int32_t tid;
 	uint32_t id; /* its field in FtraceEvent */
 	struct ky_proto_view all;
+	/* For handlers: its fields by number. */
+	const struct ky_pf_parts *parts;
+	const uint64_t *values;
+	const struct ky_proto_view *texts;
 };
 
 /* The fields of a message by number; missing ones are 0. */
@@ -546,8 +554,6 @@ struct ky_pf_parts {
 void ky_pf_ftrace_take_apart(struct ky_proto_view message, struct ky_pf_parts *parts);
 /* Step to the next message of that field and take it apart; false at the end. */
 bool ky_pf_ftrace_next_parts(struct ky_proto_in *in, uint32_t id, struct ky_pf_parts *parts);
-/* Return the string of a field, 0 when it is missing. */
-uint32_t ky_pf_ftrace_part_text(struct ky_pf *pf, const struct ky_pf_parts *parts, uint32_t field);
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->has >> field & 1;

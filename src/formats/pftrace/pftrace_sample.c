@@ -41,12 +41,10 @@ void ky_pf_sample_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map,
 				 struct ky_proto_view message)
 {
 	struct ky_pf_mapping mapping = {.row = KY_NONE};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint32_t *row = KY_PF_GROW(pf, mappings) ? new_row(map, message) : NULL;
 	if (!row)
 		return;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_MAPPING_BUILD_ID)
 			mapping.build_id_iid = field.value;
 		else if (field.id == KY_PF_MAPPING_START_OFFSET && !mapping.offset)
@@ -69,12 +67,10 @@ void ky_pf_sample_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map,
 			       struct ky_proto_view message)
 {
 	struct ky_pf_frame frame = {.row = KY_NONE};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint32_t *row = KY_PF_GROW(pf, frames) ? new_row(map, message) : NULL;
 	if (!row)
 		return;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_FRAME_FUNCTION_NAME_ID)
 			frame.function_iid = field.value;
 		else if (field.id == KY_PF_FRAME_MAPPING_ID)
@@ -105,11 +101,9 @@ void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
 static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			     struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint64_t iid;
 	pf->text.bytes = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_MAPPING_PATH_STRING_IDS && ky_proto_item(&items, &iid)) {
 			const uint32_t part = ky_pf_text(sequence, KY_PF_MAPPING_PATHS, iid);
@@ -161,11 +155,9 @@ static uint32_t frame_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			      struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint32_t callsite = KY_NONE;
 	uint64_t iid;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_CALLSTACK_FRAME_IDS && ky_proto_item(&items, &iid)) {
 			const uint32_t frame = frame_of(pf, sequence, iid);
@@ -268,10 +260,8 @@ struct perf_sample {
 
 static void read_perf(struct ky_proto_view message, struct perf_sample *sample)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*sample = (struct perf_sample){0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_PERF_SAMPLE_CPU) {
 			sample->cpu = (uint32_t)field.value;
 			sample->has_cpu = true;
@@ -377,10 +367,9 @@ void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 
 static uint32_t inline_callsite(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field, part;
+	struct ky_proto_field part;
 	uint32_t callsite = KY_NONE;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		uint32_t function = 0, file = 0, line = 0;
 		struct ky_proto_in parts = ky_proto_open(field.view);
 		while (field.id == KY_PF_INLINE_CALLSTACK_FRAMES && ky_proto_next(&parts, &part)) {
@@ -447,9 +436,7 @@ void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64
 			struct ky_proto_view message)
 {
 	struct stack_sample sample = {.cpu = KY_NONE, .callsite = KY_NONE, .weight = 1, .tid = -1};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT)
 			read_task(&sample, field.view);
 		else if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT_IID)

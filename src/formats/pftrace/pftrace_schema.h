@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pftrace_schema.h: the numbers of Perfetto's protobuf messages (protos/perfetto/trace) that kymo writes or reads: an
- * enum per message, its fields by name, then its enumerators. Used by the recorder's emitter, the exporter and the
- * reader.
+ * pftrace_schema.h: the numbers of Perfetto's protobuf messages (protos/perfetto/trace) that kymo writes or reads:
+ * each message's fields by name, then its enumerators. Used by the recorder's emitter, the exporter and the reader.
  */
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_SCHEMA_H
 #define KY_FORMATS_PFTRACE_PFTRACE_SCHEMA_H
@@ -13,8 +12,7 @@
 
 enum { /* Trace */
 	KY_PF_TRACE_PACKET = 1,
-};
-enum { /* TracePacket */
+	/* TracePacket */
 	KY_PF_TRACE_PACKET_FTRACE_EVENTS = 1, KY_PF_TRACE_PACKET_PROCESS_TREE = 2, KY_PF_TRACE_PACKET_TRUSTED_UID = 3,
 	KY_PF_TRACE_PACKET_CHROME_EVENTS = 5, KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT = 6, KY_PF_TRACE_PACKET_SYS_STATS = 7,
 	KY_PF_TRACE_PACKET_TIMESTAMP = 8, KY_PF_TRACE_PACKET_PROCESS_STATS = 9,
@@ -38,36 +36,29 @@ enum { /* TracePacket */
 	KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT = 120,
 	KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE = 122, KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT = 129,
 	KY_PF_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS = 133, KY_PF_TRACE_PACKET_STACK_SAMPLE = 135,
-};
-enum { /* TracePacket.SequenceFlags */
+	/* TracePacket.SequenceFlags */
 	KY_PF_SEQ_INCREMENTAL_STATE_CLEARED = 1, KY_PF_SEQ_NEEDS_INCREMENTAL_STATE = 2,
-};
-enum { /* TracePacketDefaults */
+	/* TracePacketDefaults */
 	KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS = 11, KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS = 12,
 	KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID = 58, KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS = 100,
-};
-enum { /* TracingServiceEvent */
+	/* TracingServiceEvent */
 	KY_PF_TRACING_SERVICE_EVENT_TRACING_STARTED = 2,
-};
 
-/* ---- clocks ---- */
+	/* ---- clocks ---- */
 
-enum { /* ClockSnapshot */
+	/* ClockSnapshot */
 	KY_PF_CLOCK_SNAPSHOT_CLOCKS = 1, KY_PF_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK = 2,
-};
-enum { /* ClockSnapshot.Clock */
+	/* ClockSnapshot.Clock */
 	KY_PF_CLOCK_CLOCK_ID = 1, KY_PF_CLOCK_TIMESTAMP = 2, KY_PF_CLOCK_IS_INCREMENTAL = 3,
 	KY_PF_CLOCK_UNIT_MULTIPLIER_NS = 4,
-};
-enum { /* BuiltinClock */
+	/* BuiltinClock */
 	KY_PF_BUILTIN_CLOCK_REALTIME = 1, KY_PF_BUILTIN_CLOCK_MONOTONIC = 3, KY_PF_BUILTIN_CLOCK_BOOTTIME = 6,
 	/* The first clock of a sequence of its own; they end at 127. */
 	KY_PF_CLOCK_SEQUENCE = 64,
-};
 
-/* ---- tracks, processes and threads ---- */
+	/* ---- tracks, processes and threads ---- */
 
-enum { /* TrackDescriptor */
+	/* TrackDescriptor */
 	KY_PF_TRACK_DESCRIPTOR_UUID = 1, KY_PF_TRACK_DESCRIPTOR_NAME = 2, KY_PF_TRACK_DESCRIPTOR_PROCESS = 3,
 	KY_PF_TRACK_DESCRIPTOR_THREAD = 4, KY_PF_TRACK_DESCRIPTOR_PARENT_UUID = 5,
 	KY_PF_TRACK_DESCRIPTOR_CHROME_PROCESS = 6, KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD = 7,
@@ -76,49 +67,37 @@ enum { /* TrackDescriptor */
 	KY_PF_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK = 12, KY_PF_TRACK_DESCRIPTOR_ATRACE_NAME = 13,
 	KY_PF_TRACK_DESCRIPTOR_DESCRIPTION = 14, KY_PF_TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR = 15,
 	KY_PF_TRACK_DESCRIPTOR_STATE = 18,
-};
-enum { /* TrackDescriptor.SiblingMergeBehavior */
+	/* TrackDescriptor.SiblingMergeBehavior */
 	KY_PF_SIBLING_MERGE_BEHAVIOR_NONE = 2,
-};
-enum { /* ProcessDescriptor */
+	/* ProcessDescriptor */
 	KY_PF_PROCESS_DESCRIPTOR_PID = 1, KY_PF_PROCESS_DESCRIPTOR_CMDLINE = 2,
 	KY_PF_PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE = 4, KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME = 6,
 	KY_PF_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS = 7,
-};
-enum { /* ThreadDescriptor */
+	/* ThreadDescriptor */
 	KY_PF_THREAD_DESCRIPTOR_PID = 1, KY_PF_THREAD_DESCRIPTOR_TID = 2, KY_PF_THREAD_DESCRIPTOR_THREAD_NAME = 5,
 	KY_PF_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US = 6, KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US = 7,
 	KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT = 8,
-};
-enum { /* CounterDescriptor */
+	/* CounterDescriptor */
 	KY_PF_COUNTER_DESCRIPTOR_TYPE = 1, KY_PF_COUNTER_DESCRIPTOR_CATEGORIES = 2, KY_PF_COUNTER_DESCRIPTOR_UNIT = 3,
 	KY_PF_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER = 4, KY_PF_COUNTER_DESCRIPTOR_IS_INCREMENTAL = 5,
 	KY_PF_COUNTER_DESCRIPTOR_UNIT_NAME = 6, KY_PF_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY = 7,
-};
-enum { /* CounterDescriptor.BuiltinCounterType */
+	/* CounterDescriptor.BuiltinCounterType */
 	KY_PF_COUNTER_THREAD_TIME_NS = 1, KY_PF_COUNTER_THREAD_INSTRUCTION_COUNT = 2,
-};
-enum { /* ChromeProcessDescriptor */
+	/* ChromeProcessDescriptor */
 	KY_PF_CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE = 1,
-};
-enum { /* ChromeThreadDescriptor */
+	/* ChromeThreadDescriptor */
 	KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID = 3,
-};
-enum { /* ProcessTree */
+	/* ProcessTree */
 	KY_PF_PROCESS_TREE_PROCESSES = 1, KY_PF_PROCESS_TREE_THREADS = 2,
-};
-enum { /* ProcessTree.Process */
+	/* ProcessTree.Process */
 	KY_PF_PROCESS_TREE_PROCESS_PID = 1, KY_PF_PROCESS_TREE_PROCESS_PPID = 2,
 	KY_PF_PROCESS_TREE_PROCESS_CMDLINE = 3, KY_PF_PROCESS_TREE_PROCESS_UID = 5,
 	KY_PF_PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT = 7, KY_PF_PROCESS_TREE_PROCESS_IS_KTHREAD = 8,
-};
-enum { /* ProcessTree.Thread */
+	/* ProcessTree.Thread */
 	KY_PF_PROCESS_TREE_THREAD_TID = 1, KY_PF_PROCESS_TREE_THREAD_NAME = 2, KY_PF_PROCESS_TREE_THREAD_TGID = 3,
-};
-enum { /* ProcessStats */
+	/* ProcessStats */
 	KY_PF_PROCESS_STATS_PROCESSES = 1,
-};
-enum { /* ProcessStats.Process */
+	/* ProcessStats.Process */
 	KY_PF_PROCESS_STATS_PROCESS_PID = 1, KY_PF_PROCESS_STATS_PROCESS_VM_SIZE_KB = 2,
 	KY_PF_PROCESS_STATS_PROCESS_VM_RSS_KB = 3, KY_PF_PROCESS_STATS_PROCESS_RSS_ANON_KB = 4,
 	KY_PF_PROCESS_STATS_PROCESS_RSS_FILE_KB = 5, KY_PF_PROCESS_STATS_PROCESS_RSS_SHMEM_KB = 6,
@@ -130,11 +109,10 @@ enum { /* ProcessStats.Process */
 	KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_FILE_KB = 19, KY_PF_PROCESS_STATS_PROCESS_SMR_PSS_SHMEM_KB = 20,
 	KY_PF_PROCESS_STATS_PROCESS_RUNTIME_USER_MODE = 21, KY_PF_PROCESS_STATS_PROCESS_RUNTIME_KERNEL_MODE = 22,
 	KY_PF_PROCESS_STATS_PROCESS_SMR_SWAP_PSS_KB = 23, KY_PF_PROCESS_STATS_PROCESS_DMABUF_RSS_KB = 24,
-};
 
-/* ---- track events ---- */
+	/* ---- track events ---- */
 
-enum { /* TrackEvent */
+	/* TrackEvent */
 	KY_PF_TRACK_EVENT_TIMESTAMP_DELTA_US = 1, KY_PF_TRACK_EVENT_THREAD_TIME_DELTA_US = 2,
 	KY_PF_TRACK_EVENT_CATEGORY_IIDS = 3, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS = 4,
 	KY_PF_TRACK_EVENT_TASK_EXECUTION = 5, KY_PF_TRACK_EVENT_LEGACY_EVENT = 6,
@@ -158,30 +136,24 @@ enum { /* TrackEvent */
 	KY_PF_TRACK_EVENT_CHROME_ACTIVE_PROCESSES = 49, KY_PF_TRACK_EVENT_SCREENSHOT = 50,
 	KY_PF_TRACK_EVENT_CORRELATION_ID = 52, KY_PF_TRACK_EVENT_CORRELATION_ID_STR = 53,
 	KY_PF_TRACK_EVENT_CORRELATION_ID_STR_IID = 54,
-};
-enum { /* TrackEvent.Type */
+	/* TrackEvent.Type */
 	KY_PF_TYPE_UNSPECIFIED = 0, KY_PF_TYPE_SLICE_BEGIN = 1, KY_PF_TYPE_SLICE_END = 2, KY_PF_TYPE_INSTANT = 3,
 	KY_PF_TYPE_COUNTER = 4, KY_PF_TYPE_STATE = 5,
-};
-enum { /* TrackEventDefaults */
+	/* TrackEventDefaults */
 	KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID = 11, KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS = 31,
 	KY_PF_TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
-};
-enum { /* TrackEvent.LegacyEvent */
+	/* TrackEvent.LegacyEvent */
 	KY_PF_LEGACY_EVENT_NAME_IID = 1, KY_PF_LEGACY_EVENT_PHASE = 2, KY_PF_LEGACY_EVENT_DURATION_US = 3,
 	KY_PF_LEGACY_EVENT_UNSCOPED_ID = 6, KY_PF_LEGACY_EVENT_ID_SCOPE = 7, KY_PF_LEGACY_EVENT_BIND_ID = 8,
 	KY_PF_LEGACY_EVENT_LOCAL_ID = 10, KY_PF_LEGACY_EVENT_GLOBAL_ID = 11,
 	KY_PF_LEGACY_EVENT_BIND_TO_ENCLOSING = 12, KY_PF_LEGACY_EVENT_FLOW_DIRECTION = 13,
 	KY_PF_LEGACY_EVENT_INSTANT_EVENT_SCOPE = 14, KY_PF_LEGACY_EVENT_PID_OVERRIDE = 18,
 	KY_PF_LEGACY_EVENT_TID_OVERRIDE = 19,
-};
-enum { /* TrackEvent.LegacyEvent.FlowDirection */
+	/* TrackEvent.LegacyEvent.FlowDirection */
 	KY_PF_FLOW_IN = 1, KY_PF_FLOW_OUT = 2, KY_PF_FLOW_INOUT = 3,
-};
-enum { /* TrackEvent.LegacyEvent.InstantEventScope */
+	/* TrackEvent.LegacyEvent.InstantEventScope */
 	KY_PF_SCOPE_GLOBAL = 1, KY_PF_SCOPE_PROCESS = 2,
-};
-enum { /* DebugAnnotation */
+	/* DebugAnnotation */
 	KY_PF_DEBUG_ANNOTATION_NAME_IID = 1, KY_PF_DEBUG_ANNOTATION_BOOL_VALUE = 2,
 	KY_PF_DEBUG_ANNOTATION_UINT_VALUE = 3, KY_PF_DEBUG_ANNOTATION_INT_VALUE = 4,
 	KY_PF_DEBUG_ANNOTATION_DOUBLE_VALUE = 5, KY_PF_DEBUG_ANNOTATION_STRING_VALUE = 6,
@@ -190,32 +162,25 @@ enum { /* DebugAnnotation */
 	KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES = 11, KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES = 12,
 	KY_PF_DEBUG_ANNOTATION_PROTO_TYPE_NAME_IID = 13, KY_PF_DEBUG_ANNOTATION_PROTO_TYPE_NAME = 16,
 	KY_PF_DEBUG_ANNOTATION_STRING_VALUE_IID = 17,
-};
-enum { /* DebugAnnotation.NestedValue */
+	/* DebugAnnotation.NestedValue */
 	KY_PF_NESTED_VALUE_DICT_KEYS = 2, KY_PF_NESTED_VALUE_DICT_VALUES = 3, KY_PF_NESTED_VALUE_ARRAY_VALUES = 4,
 	KY_PF_NESTED_VALUE_INT_VALUE = 5, KY_PF_NESTED_VALUE_DOUBLE_VALUE = 6, KY_PF_NESTED_VALUE_BOOL_VALUE = 7,
 	KY_PF_NESTED_VALUE_STRING_VALUE = 8,
-};
-enum { /* SourceLocation */
+	/* SourceLocation */
 	KY_PF_SOURCE_LOCATION_IID = 1, KY_PF_SOURCE_LOCATION_FILE_NAME = 2, KY_PF_SOURCE_LOCATION_FUNCTION_NAME = 3,
 	KY_PF_SOURCE_LOCATION_LINE_NUMBER = 4,
-};
-enum { /* TaskExecution */
+	/* TaskExecution */
 	KY_PF_TASK_EXECUTION_POSTED_FROM_IID = 1,
-};
-enum { /* LogMessage */
+	/* LogMessage */
 	KY_PF_LOG_MESSAGE_SOURCE_LOCATION_IID = 1, KY_PF_LOG_MESSAGE_BODY_IID = 2, KY_PF_LOG_MESSAGE_PRIO = 3,
-};
-enum { /* AndroidLogPriority */
+	/* AndroidLogPriority */
 	KY_PF_PRIO_INFO = 4, KY_PF_PRIO_FATAL = 7,
-};
-enum { /* ChromeHistogramSample */
+	/* ChromeHistogramSample */
 	KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME = 2, KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME_IID = 4,
-};
 
-/* ---- interned data; every interned message has the two fields of an InternedString, or the first ---- */
+	/* ---- interned data; every interned message has the two fields of an InternedString, or the first ---- */
 
-enum { /* InternedData */
+	/* InternedData */
 	KY_PF_INTERNED_DATA_EVENT_CATEGORIES = 1, KY_PF_INTERNED_DATA_EVENT_NAMES = 2,
 	KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_NAMES = 3, KY_PF_INTERNED_DATA_SOURCE_LOCATIONS = 4,
 	KY_PF_INTERNED_DATA_FUNCTION_NAMES = 5, KY_PF_INTERNED_DATA_FRAMES = 6, KY_PF_INTERNED_DATA_CALLSTACKS = 7,
@@ -225,274 +190,204 @@ enum { /* InternedData */
 	KY_PF_INTERNED_DATA_KERNEL_SYMBOLS = 26, KY_PF_INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES = 29,
 	KY_PF_INTERNED_DATA_CORRELATION_ID_STR = 43, KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS = 47,
 	KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS = 48, KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS = 49,
-};
-enum { /* InternedString */
+	/* InternedString */
 	KY_PF_INTERNED_STRING_IID = 1, KY_PF_INTERNED_STRING_STR = 2,
-};
-enum { /* InternedGpuCounterDescriptor */
+	/* InternedGpuCounterDescriptor */
 	KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_IID = 1, KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_COUNTER_DESCRIPTOR = 2,
 	KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_GPU_ID = 3,
-};
-enum { /* Mapping */
+	/* Mapping */
 	KY_PF_MAPPING_IID = 1, KY_PF_MAPPING_BUILD_ID = 2, KY_PF_MAPPING_START_OFFSET = 3, KY_PF_MAPPING_START = 4,
 	KY_PF_MAPPING_END = 5, KY_PF_MAPPING_LOAD_BIAS = 6, KY_PF_MAPPING_PATH_STRING_IDS = 7,
 	KY_PF_MAPPING_EXACT_OFFSET = 8,
-};
-enum { /* Frame */
+	/* Frame */
 	KY_PF_FRAME_IID = 1, KY_PF_FRAME_FUNCTION_NAME_ID = 2, KY_PF_FRAME_MAPPING_ID = 3, KY_PF_FRAME_REL_PC = 4,
 	KY_PF_FRAME_SOURCE_PATH_IID = 5, KY_PF_FRAME_LINE_NUMBER = 6,
-};
-enum { /* Callstack */
+	/* Callstack */
 	KY_PF_CALLSTACK_IID = 1, KY_PF_CALLSTACK_FRAME_IDS = 2,
-};
 
-/* ---- samples ---- */
+	/* ---- samples ---- */
 
-enum { /* PerfSample */
+	/* PerfSample */
 	KY_PF_PERF_SAMPLE_CPU = 1, KY_PF_PERF_SAMPLE_PID = 2, KY_PF_PERF_SAMPLE_TID = 3,
 	KY_PF_PERF_SAMPLE_CALLSTACK_IID = 4, KY_PF_PERF_SAMPLE_CPU_MODE = 5, KY_PF_PERF_SAMPLE_TIMEBASE_COUNT = 6,
 	KY_PF_PERF_SAMPLE_KERNEL_RECORDS_LOST = 17, KY_PF_PERF_SAMPLE_PRODUCER_EVENT = 19,
-};
-enum { /* PerfSampleDefaults */
+	/* PerfSampleDefaults */
 	KY_PF_PERF_SAMPLE_DEFAULTS_TIMEBASE = 1,
-};
-enum { /* PerfEvents.Timebase */
+	/* PerfEvents.Timebase */
 	KY_PF_TIMEBASE_TRACEPOINT = 3, KY_PF_TIMEBASE_COUNTER = 4, KY_PF_TIMEBASE_NAME = 10,
-};
-enum { /* PerfEvents.Tracepoint */
+	/* PerfEvents.Tracepoint */
 	KY_PF_TRACEPOINT_NAME = 1,
-};
-enum { /* StreamingProfilePacket */
+	/* StreamingProfilePacket */
 	KY_PF_STREAMING_PROFILE_PACKET_CALLSTACK_IID = 1, KY_PF_STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US = 2,
-};
-enum { /* StackSample */
+	/* StackSample */
 	KY_PF_STACK_SAMPLE_TASK_CONTEXT = 1, KY_PF_STACK_SAMPLE_TASK_CONTEXT_IID = 2,
 	KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT = 3, KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_IID = 4,
 	KY_PF_STACK_SAMPLE_CALLSTACK = 5, KY_PF_STACK_SAMPLE_CALLSTACK_IID = 6,
 	KY_PF_STACK_SAMPLE_PRIMARY_WEIGHT = 11,
-};
-enum { /* StackSample.TaskContext */
+	/* StackSample.TaskContext */
 	KY_PF_STACK_SAMPLE_TASK_CONTEXT_PID = 2, KY_PF_STACK_SAMPLE_TASK_CONTEXT_TID = 3,
-};
-enum { /* StackSample.ExecutionContext */
+	/* StackSample.ExecutionContext */
 	KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_CPU = 2, KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_MODE = 3,
-};
-enum { /* StackSample.CounterDescriptor */
+	/* StackSample.CounterDescriptor */
 	KY_PF_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME = 2,
-};
-enum { /* StackSampleDefaults */
+	/* StackSampleDefaults */
 	KY_PF_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR = 2,
-};
-enum { /* InlineCallstack */
+	/* InlineCallstack */
 	KY_PF_INLINE_CALLSTACK_FRAMES = 1,
-};
-enum { /* InlineCallstack.Frame */
+	/* InlineCallstack.Frame */
 	KY_PF_INLINE_CALLSTACK_FRAME_FUNCTION_NAME = 1, KY_PF_INLINE_CALLSTACK_FRAME_SOURCE_FILE = 2,
 	KY_PF_INLINE_CALLSTACK_FRAME_LINE_NUMBER = 3,
-};
 
-/* ---- ftrace; ftrace_events.h has the events ---- */
+	/* ---- ftrace; ftrace_events.h has the events ---- */
 
-enum { /* FtraceEventBundle */
+	/* FtraceEventBundle */
 	KY_PF_FTRACE_EVENT_BUNDLE_CPU = 1, KY_PF_FTRACE_EVENT_BUNDLE_EVENT = 2,
 	KY_PF_FTRACE_EVENT_BUNDLE_LOST_EVENTS = 3, KY_PF_FTRACE_EVENT_BUNDLE_COMPACT_SCHED = 4,
 	KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK = 5, KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP = 6,
 	KY_PF_FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP = 7, KY_PF_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP = 10,
 	KY_PF_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS = 11,
-};
-enum { /* FtraceClock */
+	/* FtraceClock */
 	KY_PF_FTRACE_CLOCK_MONO_RAW = 4,
-};
-enum { /* FtraceEventBundle.CompactSched */
+	/* FtraceEventBundle.CompactSched */
 	KY_PF_COMPACT_SCHED_SWITCH_TIMESTAMP = 1, KY_PF_COMPACT_SCHED_SWITCH_PREV_STATE = 2,
 	KY_PF_COMPACT_SCHED_SWITCH_NEXT_PID = 3, KY_PF_COMPACT_SCHED_SWITCH_NEXT_PRIO = 4,
 	KY_PF_COMPACT_SCHED_INTERN_TABLE = 5, KY_PF_COMPACT_SCHED_SWITCH_NEXT_COMM_INDEX = 6,
 	KY_PF_COMPACT_SCHED_WAKING_TIMESTAMP = 7, KY_PF_COMPACT_SCHED_WAKING_PID = 8,
 	KY_PF_COMPACT_SCHED_WAKING_TARGET_CPU = 9, KY_PF_COMPACT_SCHED_WAKING_PRIO = 10,
 	KY_PF_COMPACT_SCHED_WAKING_COMM_INDEX = 11,
-};
-enum { /* FtraceEventBundle.GenericEventDescriptor */
+	/* FtraceEventBundle.GenericEventDescriptor */
 	KY_PF_GENERIC_EVENT_DESCRIPTOR_FIELD_ID = 1, KY_PF_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR = 2,
-};
-enum { /* FtraceEvent */
+	/* FtraceEvent */
 	KY_PF_FTRACE_EVENT_TIMESTAMP = 1, KY_PF_FTRACE_EVENT_PID = 2,
-};
-enum { /* GenericFtraceEvent */
+	/* GenericFtraceEvent */
 	KY_PF_GENERIC_FTRACE_EVENT_EVENT_NAME = 1, KY_PF_GENERIC_FTRACE_EVENT_FIELD = 2,
-};
-enum { /* GenericFtraceEvent.Field */
+	/* GenericFtraceEvent.Field */
 	KY_PF_GENERIC_FTRACE_FIELD_NAME = 1, KY_PF_GENERIC_FTRACE_FIELD_STR_VALUE = 3,
 	KY_PF_GENERIC_FTRACE_FIELD_INT_VALUE = 4, KY_PF_GENERIC_FTRACE_FIELD_UINT_VALUE = 5,
-};
-enum { /* DescriptorProto */
+	/* DescriptorProto */
 	KY_PF_DESCRIPTOR_PROTO_NAME = 1, KY_PF_DESCRIPTOR_PROTO_FIELD = 2,
-};
-enum { /* FieldDescriptorProto */
+	/* FieldDescriptorProto */
 	KY_PF_FIELD_DESCRIPTOR_PROTO_NAME = 1, KY_PF_FIELD_DESCRIPTOR_PROTO_NUMBER = 3,
-};
 
-/* ---- kernels other than Linux ---- */
+	/* ---- kernels other than Linux ---- */
 
-enum { /* GenericKernelTaskStateEvent */
+	/* GenericKernelTaskStateEvent */
 	KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_CPU = 1, KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_COMM = 2,
 	KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_TID = 3, KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_STATE = 4,
 	KY_PF_GENERIC_KERNEL_TASK_STATE_EVENT_PRIO = 5,
-};
-enum { /* GenericKernelTaskRenameEvent */
+	/* GenericKernelTaskRenameEvent */
 	KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_TID = 1, KY_PF_GENERIC_KERNEL_TASK_RENAME_EVENT_COMM = 2,
-};
-enum { /* GenericKernelCpuFrequencyEvent */
+	/* GenericKernelCpuFrequencyEvent */
 	KY_PF_GENERIC_KERNEL_CPU_FREQUENCY_EVENT_CPU = 1, KY_PF_GENERIC_KERNEL_CPU_FREQUENCY_EVENT_FREQ_HZ = 2,
-};
-enum { /* GenericGpuFrequencyEvent */
+	/* GenericGpuFrequencyEvent */
 	KY_PF_GENERIC_GPU_FREQUENCY_EVENT_GPU_ID = 1, KY_PF_GENERIC_GPU_FREQUENCY_EVENT_FREQUENCY_KHZ = 2,
-};
-enum { /* GenericKernelProcessTree */
+	/* GenericKernelProcessTree */
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESSES = 1, KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREADS = 2,
-};
-enum { /* GenericKernelProcessTree.Process */
+	/* GenericKernelProcessTree.Process */
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_PID = 1, KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_PPID = 2,
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_PROCESS_CMDLINE = 3,
-};
-enum { /* GenericKernelProcessTree.Thread */
+	/* GenericKernelProcessTree.Thread */
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_TID = 1, KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_PID = 2,
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_COMM = 3,
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_MAIN_THREAD = 4,
 	KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_IDLE = 5,
-};
 
-/* ---- the system and the trace ---- */
+	/* ---- the system and the trace ---- */
 
-enum { /* AndroidEnergyConsumer */
+	/* AndroidEnergyConsumer */
 	KY_PF_ENERGY_CONSUMER_ENERGY_CONSUMER_ID = 1, KY_PF_ENERGY_CONSUMER_NAME = 4,
-};
-enum { /* AndroidEnergyConsumerDescriptor */
+	/* AndroidEnergyConsumerDescriptor */
 	KY_PF_ENERGY_CONSUMERS_ENERGY_CONSUMERS = 1,
-};
-enum { /* AndroidEnergyEstimationBreakdown */
+	/* AndroidEnergyEstimationBreakdown */
 	KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR = 1, KY_PF_ENERGY_BREAKDOWN_ENERGY_CONSUMER_ID = 2,
 	KY_PF_ENERGY_BREAKDOWN_ENERGY_UWS = 3, KY_PF_ENERGY_BREAKDOWN_PER_UID_BREAKDOWN = 4,
-};
-enum { /* AndroidEnergyEstimationBreakdown.EnergyUidBreakdown */
+	/* AndroidEnergyEstimationBreakdown.EnergyUidBreakdown */
 	KY_PF_ENERGY_UID_UID = 1, KY_PF_ENERGY_UID_ENERGY_UWS = 2,
-};
-enum { /* AndroidLogPacket */
+	/* AndroidLogPacket */
 	KY_PF_ANDROID_LOG_PACKET_EVENTS = 1,
-};
-enum { /* AndroidLogPacket.LogEvent */
+	/* AndroidLogPacket.LogEvent */
 	KY_PF_LOG_EVENT_PID = 2, KY_PF_LOG_EVENT_TID = 3, KY_PF_LOG_EVENT_TIMESTAMP = 5, KY_PF_LOG_EVENT_TAG = 6,
 	KY_PF_LOG_EVENT_PRIO = 7, KY_PF_LOG_EVENT_MESSAGE = 8,
-};
-enum { /* BatteryCounters */
+	/* BatteryCounters */
 	KY_PF_BATTERY_COUNTERS_CHARGE_COUNTER_UAH = 1, KY_PF_BATTERY_COUNTERS_CAPACITY_PERCENT = 2,
 	KY_PF_BATTERY_COUNTERS_CURRENT_UA = 3, KY_PF_BATTERY_COUNTERS_CURRENT_AVG_UA = 4,
 	KY_PF_BATTERY_COUNTERS_NAME = 5, KY_PF_BATTERY_COUNTERS_ENERGY_COUNTER_UWH = 6,
 	KY_PF_BATTERY_COUNTERS_VOLTAGE_UV = 7,
-};
-enum { /* ChromeEventBundle */
+	/* ChromeEventBundle */
 	KY_PF_CHROME_EVENT_BUNDLE_METADATA = 2,
-};
-enum { /* ChromeMetadata */
+	/* ChromeMetadata */
 	KY_PF_CHROME_METADATA_NAME = 1, KY_PF_CHROME_METADATA_STRING_VALUE = 2, KY_PF_CHROME_METADATA_INT_VALUE = 4,
-};
-enum { /* ChromeTrigger */
+	/* ChromeTrigger */
 	KY_PF_CHROME_TRIGGER_TRIGGER_NAME = 1, KY_PF_CHROME_TRIGGER_TRIGGER_NAME_HASH = 2,
-};
-enum { /* EntityStateResidency */
+	/* EntityStateResidency */
 	KY_PF_ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE = 1, KY_PF_ENTITY_STATE_RESIDENCY_RESIDENCY = 2,
-};
-enum { /* EntityStateResidency.PowerEntityState */
+	/* EntityStateResidency.PowerEntityState */
 	KY_PF_POWER_ENTITY_STATE_ENTITY_INDEX = 1, KY_PF_POWER_ENTITY_STATE_STATE_INDEX = 2,
 	KY_PF_POWER_ENTITY_STATE_ENTITY_NAME = 3, KY_PF_POWER_ENTITY_STATE_STATE_NAME = 4,
-};
-enum { /* EntityStateResidency.StateResidency */
+	/* EntityStateResidency.StateResidency */
 	KY_PF_STATE_RESIDENCY_ENTITY_INDEX = 1, KY_PF_STATE_RESIDENCY_STATE_INDEX = 2,
 	KY_PF_STATE_RESIDENCY_TOTAL_TIME_IN_STATE_MS = 3,
-};
-enum { /* GpuCounterDescriptor */
+	/* GpuCounterDescriptor */
 	KY_PF_GPU_COUNTER_DESCRIPTOR_SPECS = 1,
-};
-enum { /* GpuCounterDescriptor.GpuCounterSpec */
+	/* GpuCounterDescriptor.GpuCounterSpec */
 	KY_PF_GPU_COUNTER_SPEC_COUNTER_ID = 1, KY_PF_GPU_COUNTER_SPEC_NAME = 2,
 	KY_PF_GPU_COUNTER_SPEC_VALUE_DIRECTION = 11,
-};
-enum { /* GpuCounterDescriptor.GpuCounterSpec.ValueDirection */
+	/* GpuCounterDescriptor.GpuCounterSpec.ValueDirection */
 	KY_PF_VALUE_DIRECTION_FORWARDS_LOOKING = 2,
-};
-enum { /* GpuCounterEvent */
+	/* GpuCounterEvent */
 	KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR = 1, KY_PF_GPU_COUNTER_EVENT_COUNTERS = 2,
 	KY_PF_GPU_COUNTER_EVENT_GPU_ID = 3, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR_IID = 4,
-};
-enum { /* GpuCounterEvent.GpuCounter */
+	/* GpuCounterEvent.GpuCounter */
 	KY_PF_GPU_COUNTER_COUNTER_ID = 1, KY_PF_GPU_COUNTER_INT_VALUE = 2, KY_PF_GPU_COUNTER_DOUBLE_VALUE = 3,
-};
-enum { /* PowerRails */
+	/* PowerRails */
 	KY_PF_POWER_RAILS_RAIL_DESCRIPTOR = 1, KY_PF_POWER_RAILS_ENERGY_DATA = 2, KY_PF_POWER_RAILS_SESSION_UUID = 3,
-};
-enum { /* PowerRails.EnergyData */
+	/* PowerRails.EnergyData */
 	KY_PF_RAIL_ENERGY_INDEX = 1, KY_PF_RAIL_ENERGY_TIMESTAMP_MS = 2, KY_PF_RAIL_ENERGY_ENERGY = 3,
-};
-enum { /* PowerRails.RailDescriptor */
+	/* PowerRails.RailDescriptor */
 	KY_PF_RAIL_DESCRIPTOR_INDEX = 1, KY_PF_RAIL_DESCRIPTOR_RAIL_NAME = 2,
-};
-enum { /* SysStats */
+	/* SysStats */
 	KY_PF_SYS_STATS_MEMINFO = 1, KY_PF_SYS_STATS_VMSTAT = 2, KY_PF_SYS_STATS_CPU_STAT = 3,
 	KY_PF_SYS_STATS_NUM_FORKS = 4, KY_PF_SYS_STATS_NUM_IRQ_TOTAL = 5, KY_PF_SYS_STATS_NUM_IRQ = 6,
 	KY_PF_SYS_STATS_NUM_SOFTIRQ_TOTAL = 7, KY_PF_SYS_STATS_NUM_SOFTIRQ = 8, KY_PF_SYS_STATS_DEVFREQ = 10,
 	KY_PF_SYS_STATS_CPUFREQ_KHZ = 11, KY_PF_SYS_STATS_DISK_STAT = 13, KY_PF_SYS_STATS_PSI = 14,
 	KY_PF_SYS_STATS_THERMAL_ZONE = 15, KY_PF_SYS_STATS_CPUIDLE_STATE = 16, KY_PF_SYS_STATS_GPUFREQ_MHZ = 17,
-};
-enum { /* SysStats.CpuIdleState */
+	/* SysStats.CpuIdleState */
 	KY_PF_SYS_STATS_CPU_IDLE_STATE_CPU_ID = 1, KY_PF_SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY = 2,
-};
-enum { /* SysStats.CpuIdleStateEntry */
+	/* SysStats.CpuIdleStateEntry */
 	KY_PF_SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE = 1, KY_PF_SYS_STATS_CPU_IDLE_STATE_ENTRY_DURATION_US = 2,
-};
-enum { /* SysStats.CpuTimes */
+	/* SysStats.CpuTimes */
 	KY_PF_SYS_STATS_CPU_TIMES_CPU_ID = 1, KY_PF_SYS_STATS_CPU_TIMES_USER_NS = 2,
-};
-enum { /* SysStats.DevfreqValue */
+	/* SysStats.DevfreqValue */
 	KY_PF_SYS_STATS_DEVFREQ_VALUE_KEY = 1, KY_PF_SYS_STATS_DEVFREQ_VALUE_VALUE = 2,
-};
-enum { /* SysStats.DiskStat */
+	/* SysStats.DiskStat */
 	KY_PF_SYS_STATS_DISK_STAT_DEVICE_NAME = 1, KY_PF_SYS_STATS_DISK_STAT_READ_SECTORS = 2,
 	KY_PF_SYS_STATS_DISK_STAT_READ_TIME_MS = 3, KY_PF_SYS_STATS_DISK_STAT_WRITE_SECTORS = 4,
 	KY_PF_SYS_STATS_DISK_STAT_WRITE_TIME_MS = 5, KY_PF_SYS_STATS_DISK_STAT_DISCARD_SECTORS = 6,
 	KY_PF_SYS_STATS_DISK_STAT_DISCARD_TIME_MS = 7, KY_PF_SYS_STATS_DISK_STAT_FLUSH_COUNT = 8,
 	KY_PF_SYS_STATS_DISK_STAT_FLUSH_TIME_MS = 9,
-};
-enum { /* SysStats.InterruptCount */
+	/* SysStats.InterruptCount */
 	KY_PF_SYS_STATS_INTERRUPT_COUNT_IRQ = 1, KY_PF_SYS_STATS_INTERRUPT_COUNT_COUNT = 2,
-};
-enum { /* SysStats.MeminfoValue */
+	/* SysStats.MeminfoValue */
 	KY_PF_SYS_STATS_MEMINFO_VALUE_KEY = 1, KY_PF_SYS_STATS_MEMINFO_VALUE_VALUE = 2,
-};
-enum { /* SysStats.PsiSample */
+	/* SysStats.PsiSample */
 	KY_PF_SYS_STATS_PSI_SAMPLE_RESOURCE = 1, KY_PF_SYS_STATS_PSI_SAMPLE_TOTAL_NS = 2,
-};
-enum { /* SysStats.ThermalZone */
+	/* SysStats.ThermalZone */
 	KY_PF_SYS_STATS_THERMAL_ZONE_TEMP = 2, KY_PF_SYS_STATS_THERMAL_ZONE_TYPE = 3,
-};
-enum { /* SystemInfo */
+	/* SystemInfo */
 	KY_PF_SYSTEM_INFO_UTSNAME = 1, KY_PF_SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT = 2,
 	KY_PF_SYSTEM_INFO_TRACING_SERVICE_VERSION = 4, KY_PF_SYSTEM_INFO_ANDROID_SDK_VERSION = 5,
 	KY_PF_SYSTEM_INFO_TIMEZONE_OFF_MINS = 7, KY_PF_SYSTEM_INFO_SYSTEM_RAM_BYTES = 16,
 	KY_PF_SYSTEM_INFO_MACHINE_NAME = 17,
-};
-enum { /* TraceStats */
+	/* TraceStats */
 	KY_PF_TRACE_STATS_BUFFER_STATS = 1,
-};
-enum { /* TraceStats.BufferStats */
+	/* TraceStats.BufferStats */
 	KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN = 3, KY_PF_BUFFER_STATS_READAHEADS_FAILED = 8,
 	KY_PF_BUFFER_STATS_BYTES_READ = 14, KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS = 19,
-};
-enum { /* TraceUuid */
+	/* TraceUuid */
 	KY_PF_TRACE_UUID_MSB = 1, KY_PF_TRACE_UUID_LSB = 2,
-};
-enum { /* Trigger */
+	/* Trigger */
 	KY_PF_TRIGGER_TRIGGER_NAME = 1, KY_PF_TRIGGER_PRODUCER_NAME = 2, KY_PF_TRIGGER_TRUSTED_PRODUCER_UID = 3,
-};
-enum { /* Utsname */
+	/* Utsname */
 	KY_PF_UTSNAME_SYSNAME = 1, KY_PF_UTSNAME_VERSION = 2, KY_PF_UTSNAME_RELEASE = 3, KY_PF_UTSNAME_MACHINE = 4,
 };
 

@@ -108,9 +108,7 @@ static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids,
 static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			   struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID) {
 			sequence->has_track_uuid = true;
 			sequence->track_uuid = field.value;
@@ -126,10 +124,8 @@ static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			     struct ky_proto_view defaults)
 {
-	struct ky_proto_in in = ky_proto_open(defaults);
-	struct ky_proto_field field;
 	clear_defaults(sequence);
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, defaults) {
 		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
 			event_defaults(pf, sequence, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS)
@@ -146,11 +142,9 @@ void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 /* Read an interned message: all have the iid in field 1, and texts are in 2. */
 static bool read_text(struct ky_proto_view message, uint64_t *iid, struct ky_proto_view *text)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	*iid = 0;
 	*text = (struct ky_proto_view){NULL, 0};
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_INTERNED_STRING_IID && field.wire == KY_PROTO_VARINT)
 			*iid = field.value;
 		else if (field.id == KY_PF_INTERNED_STRING_STR && field.wire == KY_PROTO_BYTES)
@@ -218,11 +212,9 @@ static uint32_t path_string(struct ky_pf *pf, struct ky_proto_view path)
 static void intern_location(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
 	struct ky_pf_location location = {0};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint64_t iid = 0;
 	bool made;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_SOURCE_LOCATION_IID) {
 			iid = field.value;
 		} else if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME) {

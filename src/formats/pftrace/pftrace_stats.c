@@ -157,14 +157,13 @@ static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 
 static void idle_states(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_proto_field cpu, field;
+	struct ky_proto_field cpu;
 	char prefix[32];
-	struct ky_proto_in in = ky_proto_open(message);
 	snprintf(prefix, sizeof(prefix), "cpuidle%u.",
 		 ky_proto_find(message, KY_PF_SYS_STATS_CPU_IDLE_STATE_CPU_ID, &cpu)
 			 ? (unsigned)cpu.value
 			 : 0);
-	while (ky_proto_next(&in, &field))
+	KY_PROTO_EACH(field, message)
 		if (field.id == KY_PF_SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY)
 			put_named(pf, ts, prefix, field.view,
 				  KY_PF_SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE,

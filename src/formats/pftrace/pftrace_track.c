@@ -40,9 +40,7 @@ static struct ky_pf_track *find(const struct ky_pf *pf, uint64_t uuid)
 
 static void read_thread(struct ky_pf_track *track, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID) {
 			track->pid = (int32_t)field.value;
 			track->has_pid = true;
@@ -63,10 +61,8 @@ static void read_process(struct ky_pf_track *track, struct ky_proto_view message
 /* Join the categories of a counter. */
 static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t id)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	pf->text.bytes = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id != id)
 			continue;
 		if (pf->text.bytes)
@@ -79,11 +75,9 @@ static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t 
 static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_proto_view message)
 {
 	static const char *const units[] = {NULL, "ns", "count", "bytes"};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint64_t type = 0, unit = 0;
 	track->counter = true;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_COUNTER_DESCRIPTOR_TYPE)
 			type = field.value;
 		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT)

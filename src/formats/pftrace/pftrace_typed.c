@@ -32,9 +32,7 @@ static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *seque
 
 static void inline_location(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME)
 			ky_arg_string(pf->trace, pf->words[KY_PF_W_LOCATION_FILE],
 				      ky_pf_string(pf, field.view));
@@ -193,10 +191,8 @@ static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 			const struct chrome *chrome, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	char key[80];
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, message) {
 		const char kind = field.id && field.id <= strlen(chrome->kinds)
 					  ? chrome->kinds[field.id - 1]
 					  : '-';
@@ -226,9 +222,7 @@ static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence
 void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			  const struct ky_pf_event *event)
 {
-	struct ky_proto_in in = ky_proto_open(event->all);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PROTO_EACH(field, event->all) {
 		switch (field.id) {
 		case KY_PF_TRACK_EVENT_TASK_EXECUTION:
 			task_execution(pf, sequence, field.view);

@@ -312,8 +312,13 @@ static void look_around(struct ky_process_list *p, uint64_t begin)
  */
 static bool take_child(struct ky_process_list *p, pid_t pid)
 {
-	if (has_process(p, pid))
+	const struct ky_process *const known = get_process(p, pid);
+	if (known) {
+		/* Its last letter may still be in the mailbox: its end is reported in order, then the next scan comes. */
+		if (known->pidfd >= 0 && ky_proc_pidfd_reaped(known->pidfd))
+			p->newest = 0;
 		return false;
+	}
 	struct ky_proc_stat stat;
 	const int pidfd = ky_proc_pidfd(pid);
 	if (pidfd < 0)
@@ -454,11 +459,12 @@ static void report_whole_life(const struct ky_process_list *p, const struct ky_l
 		p->events.ended(p->events.context, letter->pid, -1);
 }
 
-/* Report whether another process has the number of one in the table, which has ended. */
+/* Report whether another process had the number of one in the table, which has ended; the other may have, too. */
 static bool is_another(const struct ky_process *process, const struct ky_letter *letter)
 {
 	return process->pidfd >= 0 && letter->pidfd >= 0 && ky_proc_pidfd_reaped(process->pidfd) &&
-	       !ky_proc_pidfd_reaped(letter->pidfd);
+	       (ky_proc_pidfd_differs(process->pidfd, letter->pidfd) ||
+		!ky_proc_pidfd_reaped(letter->pidfd));
 }
 
 static void take_letter(void *context, const struct ky_letter *letter)

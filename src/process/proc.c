@@ -429,6 +429,12 @@ bool ky_proc_pidfd_reaped(int pidfd)
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) != 0 && errno == ESRCH;
 }
 
+bool ky_proc_pidfd_differs(int pidfd, int other)
+{
+	struct stat one, two;
+	return fstat(pidfd, &one) == 0 && fstat(other, &two) == 0 && one.st_ino != two.st_ino;
+}
+
 int ky_proc_pidfd_status(int pidfd, pid_t pid)
 {
 	struct ky_proc_stat stat;

@@ -114,6 +114,10 @@ int ky_proc_pidfd(pid_t pid);
 bool ky_proc_pidfd_ended(int pidfd);
 /* Report whether the process has been waited for, so that its pid may be another's. A zombie has not. */
 bool ky_proc_pidfd_reaped(int pidfd);
+/*
+ * Report whether they are of two processes for certain. Before Linux 6.9 all pidfds have one inode, and this is false.
+ */
+bool ky_proc_pidfd_differs(int pidfd, int other);
 /* Return how it ended, as waitpid() has it; -1: unknown. pid is its number. */
 int ky_proc_pidfd_status(int pidfd, pid_t pid);
 

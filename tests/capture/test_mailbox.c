@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -195,6 +196,45 @@ static void a_process_that_is_gone_is_told_with_its_drum(void **state)
 	assert_int_equal(lives.life[0].events, EVENTS);
 	/* Kernels before 6.15 do not tell how. */
 	assert_true(lives.life[0].status == SIGKILL || lives.life[0].status == -1);
+}
+
+/* A child of that number, which is free; -1 when this user may not choose. */
+static pid_t fork_as(pid_t number)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1};
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* The numbers of a machine that starts many processes come round while kymo waits for a CPU. */
+static void a_number_that_is_used_twice_before_a_look_is_two_processes(void **state)
+{
+	(void)state;
+	const pid_t first = start(trace_and_end, NULL, box);
+	reap(first);
+	const pid_t second = fork_as(first);
+	if (second == 0) {
+		ky_limits.ring_bytes = 64u << 10;
+		ky_limits.total_bytes = 1u << 20;
+		ky_limits.categories = "*";
+		ky_limits.mailbox = box;
+		trace_events(2 * EVENTS);
+		_exit(0);
+	}
+	if (second < 0) {
+		print_message("this user may not choose the number of a process\n");
+		LIVES_UNTIL(&lives, lives_all_ended(&lives) == 1);
+		skip();
+	}
+	reap(second);
+	LIVES_UNTIL(&lives, facts().letters == 2 && lives_all_ended(&lives) == lives.count);
+	assert_int_equal(second, first);
+	assert_int_equal(lives.count, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(lives.life[i].pid, first);
+		assert_int_equal(lives.life[i].drums, 1);
+		assert_int_equal(lives.life[i].events, (i + 1) * EVENTS);
+	}
 }
 
 /* In another network namespace there is no such socket. */
@@ -463,6 +503,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 	const struct CMUnitTest tests[] = {
 		TEST(two_thousand_children_in_a_row_are_all_there),
+		TEST(a_number_that_is_used_twice_before_a_look_is_two_processes),
 		TEST(a_child_that_closes_all_descriptors_is_there),
 		TEST(a_program_that_is_run_by_another_is_there),
 		TEST(a_process_that_is_gone_is_told_with_its_drum),

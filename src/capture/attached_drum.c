@@ -451,6 +451,8 @@ static void read_stream(struct ky_stream *stream, uint64_t until, uint64_t piece
 {
 	stream->pieces_max = pieces_max;
 	(void)ky_stream_read_to(stream, until);
+	if (pieces_max == 0)
+		ky_stream_follow_names(stream);
 }
 
 void ky_attached_drum_read(struct ky_attached_drum *d, bool all)
@@ -509,12 +511,7 @@ static const struct ky_drum_block *newest_block(const struct ky_drum_view *view,
 {
 	struct ky_ring_cursor cursor;
 	ky_ring_cursor_init(&cursor, ring, false);
-	const uint64_t head = __atomic_load_n(&view->rings[ring].head, __ATOMIC_ACQUIRE);
-	if (head == 0 || !ky_ring_find(view, &cursor))
-		return NULL;
-	const uint64_t at = ((head - 1) & (cursor.blocks - 1)) * KY_BLOCK_BYTES;
-	const struct ky_drum_block *block = (const void *)(view->base + cursor.at + at);
-	return __atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) == head ? block : NULL;
+	return ky_ring_find(view, &cursor) ? ky_ring_newest(view, &cursor) : NULL;
 }
 
 static uint64_t events_of(const struct ky_drum_view *view, uint32_t ring)

@@ -158,8 +158,8 @@ static void hand_out(struct window_reading *r, const struct ky_block *block)
 {
 	const struct ky_stream_sink *sink = &r->stream->sink;
 	bool renamed = false;
-	const struct ky_thread *thread =
-		ky_sites_thread(&r->stream->sites, block->pid, block->tid, block->name, &renamed);
+	const struct ky_thread *thread = ky_sites_thread(&r->stream->sites, block->pid, block->tid,
+							 block->name, block->ticks, &renamed);
 	if (!thread)
 		return;
 	if (renamed)
@@ -305,8 +305,8 @@ static void hand_out_open(struct before *b)
 	const uint64_t low = UINT32_MAX;
 	bool renamed = false;
 	struct ky_block block = b->last;
-	const struct ky_thread *const thread =
-		ky_sites_thread(&b->stream->sites, block.pid, block.tid, block.name, &renamed);
+	const struct ky_thread *const thread = ky_sites_thread(
+		&b->stream->sites, block.pid, block.tid, block.name, block.ticks, &renamed);
 	block.count = 0;
 	for (uint32_t i = 0; i < b->stack.depth; i++) {
 		const struct open_call *call = ky_span_stack_at(&b->stack, sizeof(*call), i);

@@ -245,8 +245,8 @@ static int take_given(struct ky_drum *d)
 	d->base = ky_os_map(fd, (uint64_t)bytes, NULL);
 	if (!d->base)
 		return -errno;
-	static const uint8_t empty[KY_DRUM_HEADER_BYTES];
-	if (memcmp(d->base, empty, sizeof(empty)) != 0) { /* in use already: leave it alone */
+	/* In use already, where not every byte is 0: leave it alone. */
+	if (d->base[0] != 0 || memcmp(d->base, d->base + 1, KY_DRUM_HEADER_BYTES - 1) != 0) {
 		ky_os_unmap(d->base, (uint64_t)bytes);
 		d->base = NULL;
 		return -EEXIST;

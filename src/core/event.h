@@ -46,8 +46,9 @@ struct ky_thread {
 	uint32_t index;
 	int32_t pid;
 	int32_t tid;
-	struct ky_text name; /* when it changes, the writer's thread() is called again */
-	int32_t alias;       /* .kymo: what its pieces have instead of tid; 0: tid */
+	struct ky_text name;  /* when it changes, the writer's thread() is called again */
+	uint64_t named_ticks; /* when the block began that the name is from */
+	int32_t alias;        /* .kymo: what its pieces have instead of tid; 0: tid */
 };
 
 struct ky_event {

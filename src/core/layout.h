@@ -244,12 +244,15 @@ struct ky_drum_block {
 	uint64_t events_before; /* in this ring, ever */
 	uint64_t ticks;         /* when it began; its high half holds until a control word */
 	uint32_t tid;
-	uint32_t name; /* the thread's, a string in the heap */
+	uint32_t name; /* the thread's, a string in the heap; KY_NAME_SAME */
 	uint32_t level;
 	uint32_t pid; /* of a forked child that writes into its parent's drum; 0: the drum's own */
 	uint64_t pad2[3];
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };
+
+/* As name: a thread that records after its end, which the recorder has forgotten, has the name that it had. */
+#define KY_NAME_SAME UINT32_MAX
 
 /* Set in the pid of a process in another pid namespace: no process here has such a pid. */
 #define KY_PID_APART (1u << 30)

@@ -77,7 +77,8 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 	const uint64_t seq = __atomic_load_n(&source->seq, __ATOMIC_ACQUIRE);
 	if (seq != c->number + 1)
 		return false;
-	uint32_t high = c->word ? c->high : (uint32_t)(KYMO_I_LOAD(&source->ticks) >> 32);
+	const uint64_t ticks = KYMO_I_LOAD(&source->ticks);
+	uint32_t high = c->word ? c->high : (uint32_t)(ticks >> 32);
 	const uint64_t before = KYMO_I_LOAD(&source->events_before);
 	bool damaged = false;
 	/* The acquire of name pairs with the release stores in begin_block() and rename_blocks(). */
@@ -87,6 +88,7 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 				   .name = __atomic_load_n(&source->name, __ATOMIC_ACQUIRE),
 				   .level = KYMO_I_LOAD(&source->level),
 				   .number = c->number,
+				   .ticks = ticks,
 				   .from = c->word,
 				   .high = high,
 				   .words = words};
@@ -170,6 +172,18 @@ bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *c, uin
 		c->word = 0;
 	}
 	return false;
+}
+
+const struct ky_drum_block *ky_ring_newest(const struct ky_drum_view *view,
+					   const struct ky_ring_cursor *c)
+{
+	const uint64_t head = __atomic_load_n(&view->rings[c->ring].head, __ATOMIC_ACQUIRE);
+	if (head == 0 || c->blocks == 0)
+		return NULL;
+	const struct ky_drum_block *block =
+		(const void *)(view->base + c->at +
+			       ((head - 1) & (c->blocks - 1)) * KY_BLOCK_BYTES);
+	return __atomic_load_n(&block->seq, __ATOMIC_ACQUIRE) == head ? block : NULL;
 }
 
 bool ky_ring_news(const struct ky_drum_view *view, const struct ky_ring_cursor *c)

@@ -17,6 +17,7 @@ struct ky_block {
 	uint32_t name; /* the thread's, a string in the heap */
 	uint32_t level;
 	uint64_t number; /* of the block in its ring */
+	uint64_t ticks;  /* when the block began */
 	uint32_t from;   /* where in the block the piece begins, in words */
 	uint32_t count;  /* words */
 	uint32_t high;   /* the counter's high half where it begins */
@@ -54,6 +55,10 @@ bool ky_ring_find(const struct ky_drum_view *view, struct ky_ring_cursor *cursor
  */
 bool ky_ring_read(const struct ky_drum_view *view, struct ky_ring_cursor *cursor, uint64_t *words,
 		  struct ky_block *block);
+
+/* Return the block that the ring's owner began last, or NULL. It may change at any moment. */
+const struct ky_drum_block *ky_ring_newest(const struct ky_drum_view *view,
+					   const struct ky_ring_cursor *cursor);
 
 /* Report whether the cursor's block has events that it has not read. */
 bool ky_ring_news(const struct ky_drum_view *view, const struct ky_ring_cursor *cursor);

@@ -210,7 +210,7 @@ static struct ky_thread *add_thread(struct ky_sites *sites, int32_t pid, int32_t
 }
 
 struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t tid, uint32_t name,
-				  bool *renamed)
+				  uint64_t ticks, bool *renamed)
 {
 	const int32_t whose = (int32_t)(pid && sites->several ? pid : sites->view->header.pid);
 	if (!grow_threads(sites))
@@ -220,7 +220,10 @@ struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t
 	if (!*slot)
 		*slot = add_thread(sites, whose, (int32_t)tid);
 	struct ky_thread *thread = *slot;
-	if (!thread || name == KY_SITES_SAME_NAME || sites->thread_names[thread->index] == name)
+	if (!thread || name == KY_NAME_SAME || ticks < thread->named_ticks)
+		return thread;
+	thread->named_ticks = ticks;
+	if (sites->thread_names[thread->index] == name)
 		return thread;
 	if (!text_at(sites, name, &thread->name))
 		return thread;

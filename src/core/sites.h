@@ -51,13 +51,11 @@ static inline const struct ky_site *ky_sites_get(struct ky_sites *sites, uint64_
 	return site ? site : ky_sites_add(sites, place, at);
 }
 
-#define KY_SITES_SAME_NAME UINT32_MAX /* as name: keep the name it has */
-
 /*
  * Return the thread of a process (0: the drum's own), made if new; NULL without memory. *renamed is set when it is new or
- * has another name now.
+ * has another name now. ticks: when the block began that has the name; an older block's does not count.
  */
 struct ky_thread *ky_sites_thread(struct ky_sites *sites, uint32_t pid, uint32_t tid, uint32_t name,
-				  bool *renamed);
+				  uint64_t ticks, bool *renamed);
 
 #endif

@@ -25,8 +25,10 @@ enum {
 	ATTACHING = 1,
 	/* The thread found no slot, and no dead thread's. */
 	SLOTLESS = 2,
+	/* The thread has left its slot, at its end. A destructor or a handler that records then takes another. */
+	ENDING = 4,
 };
-static struct kymo_i_writer idles[4];
+static struct kymo_i_writer idles[8];
 __thread struct kymo_i_writer *kymo_i_tls __attribute__((tls_model("initial-exec"))) = &idles[0];
 
 __attribute__((used)) static const char *const linked[] = {&ky_init_linked, &ky_env_linked};
@@ -102,7 +104,7 @@ static void thread_exits(void *value)
 	if (++slot->exits < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
 	    pthread_setspecific(exit_key, slot) == 0)
 		return;
-	set_idle(0);
+	set_idle(ENDING);
 	/* From here on signal handlers find no slot, and do not use the one being detached. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	detach(slot);
@@ -302,26 +304,33 @@ static void rename_blocks(struct ky_slot *slot)
 
 /* Names that threads gave themselves while there was no drum, or no slot. A thread's name is kept under its id; 0 is free. */
 #define EARLY_NAMES 16u
-static struct {
+static struct early_name {
 	_Atomic uint32_t tid;
 	char name[KYMO_STRING_MAX + 1];
 } early_names[EARLY_NAMES];
-static _Atomic uint32_t early_count; /* how many there are, or more */
+static _Atomic uint32_t early_count; /* how many there are */
 
-static void keep_early_name(const char *name)
+/* Report whether there was room. An event in a handler must not take a name that is half written: TAKEN is no thread. */
+static bool keep_early_name(const char *name)
 {
+	enum { TAKEN = INT32_MAX };
 	const uint32_t tid = (uint32_t)ky_os_tid();
-	atomic_fetch_add(&early_count, 1);
-	for (uint32_t i = 0; i < EARLY_NAMES; i++) {
-		uint32_t free = 0;
-		if (atomic_load(&early_names[i].tid) != tid &&
-		    !atomic_compare_exchange_strong(&early_names[i].tid, &free, tid))
+	/* Its own place, else a free one. */
+	for (uint32_t i = 0; i < 2 * EARLY_NAMES; i++) {
+		const bool own = i < EARLY_NAMES;
+		struct early_name *const early = &early_names[i % EARLY_NAMES];
+		uint32_t now = own ? tid : 0;
+		if (!atomic_compare_exchange_strong(&early->tid, &now, TAKEN))
 			continue;
 		const size_t bytes = strnlen(name, KYMO_STRING_MAX);
-		memcpy(early_names[i].name, name, bytes);
-		early_names[i].name[bytes] = '\0';
-		return;
+		memcpy(early->name, name, bytes);
+		early->name[bytes] = '\0';
+		if (!own)
+			atomic_fetch_add(&early_count, 1);
+		atomic_store(&early->tid, tid);
+		return true;
 	}
+	return false;
 }
 
 /* Use the name that the thread gave itself before. */
@@ -342,13 +351,15 @@ static void take_early_name(struct ky_drum *drum, struct ky_slot *slot)
 static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 {
 	KY_ASSERT(ky_slots_tid(slot) != 0 && idle_state() & ATTACHING);
+	const bool ending = idle_state() & ENDING;
 	char comm[16];
 	ky_os_comm(comm);
-	slot->name = ky_heap_thread_name(drum, comm, strnlen(comm, sizeof(comm)));
+	slot->name = ending ? KY_NAME_SAME
+			    : ky_heap_thread_name(drum, comm, strnlen(comm, sizeof(comm)));
 	memset(slot->level, 0, sizeof(slot->level));
 	for (uint32_t i = 0; i < KY_LEVELS; i++)
 		slot->level[i].level = i;
-	slot->exits = 0;
+	slot->exits = ending ? PTHREAD_DESTRUCTOR_ITERATIONS : 0; /* leave it at once */
 	slot->prepared = false;
 	slot->lowest = 0;
 	slot->coarse = (struct ky_coarse){0};
@@ -375,7 +386,7 @@ static struct ky_slot *attach(struct ky_drum *drum)
 		if (slot)
 			move_in(drum, slot);
 		else
-			set_idle(SLOTLESS);
+			set_idle((idle_state() & ENDING) | SLOTLESS);
 	}
 	ky_os_signals_restore(mask);
 	return slot;
@@ -481,8 +492,9 @@ void kymo_thread_name(const char *name)
 	if (slot) {
 		slot->name = string;
 		rename_blocks(slot);
-	} else if (name && (string || !drum) && !ky_drum_failed()) {
-		keep_early_name(name);
+	} else if (name && (string || !drum) && !ky_drum_failed() && !keep_early_name(name) &&
+		   drum) {
+		__atomic_fetch_add(&drum->header->refused_names, 1, __ATOMIC_RELAXED);
 	}
 	errno = saved_errno;
 }

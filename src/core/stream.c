@@ -98,7 +98,8 @@ static void new_piece(struct ky_stream *s, struct ky_stream_input *input)
 	if (s->wanted || s->start_ticks)
 		ky_block_select(b, input->words, is_wanted, s);
 	input->high = b->high;
-	struct ky_thread *thread = ky_sites_thread(&s->sites, b->pid, b->tid, b->name, &renamed);
+	struct ky_thread *thread =
+		ky_sites_thread(&s->sites, b->pid, b->tid, b->name, b->ticks, &renamed);
 	if (thread)
 		input->thread = thread;
 	if (thread && renamed && s->sink.thread)
@@ -174,7 +175,7 @@ static void emit(struct ky_stream *s, struct ky_stream_input *input)
 		bool renamed = false;
 		const struct ky_thread *other =
 			ky_sites_thread(&s->sites, input->block.pid, (uint32_t)s->decoder.tid,
-					KY_SITES_SAME_NAME, &renamed);
+					KY_NAME_SAME, 0, &renamed);
 		if (other && renamed && s->sink.thread)
 			s->sink.thread(s->sink.context, other);
 		if (other)
@@ -451,6 +452,34 @@ int ky_stream_read_to(struct ky_stream *s, uint64_t horizon_ticks)
 	const int error = update_rings(s);
 	read_until(s, horizon_ticks);
 	return error;
+}
+
+/* Follow the name that the input's thread has now, if it still has the ring, or had it last. */
+static void follow_name(struct ky_stream *s, const struct ky_stream_input *input)
+{
+	const struct ky_drum_block *block = ky_ring_newest(&s->view, &input->cursor);
+	bool renamed = false;
+	if (!block || !input->thread)
+		return;
+	const uint64_t seq = KYMO_I_LOAD(&block->seq);
+	const uint32_t tid = KYMO_I_LOAD(&block->tid), pid = KYMO_I_LOAD(&block->pid);
+	const uint64_t ticks = KYMO_I_LOAD(&block->ticks);
+	/* The acquire pairs with the release store in rename_blocks(): the string is there. */
+	const uint32_t name = __atomic_load_n(&block->name, __ATOMIC_ACQUIRE);
+	/* Pairs with the store fence in begin_block(). */
+	KY_LOAD_FENCE();
+	if ((int32_t)tid != input->thread->tid || KYMO_I_LOAD(&block->seq) != seq)
+		return;
+	const struct ky_thread *thread =
+		ky_sites_thread(&s->sites, pid, tid, name, ticks, &renamed);
+	if (thread && renamed && s->sink.thread)
+		s->sink.thread(s->sink.context, thread);
+}
+
+void ky_stream_follow_names(struct ky_stream *s)
+{
+	for (uint32_t i = 0; i < s->inputs_count; i++)
+		follow_name(s, s->inputs[i]);
 }
 
 void ky_stream_populate(struct ky_stream *s)

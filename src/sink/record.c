@@ -320,6 +320,8 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 		ky_drain_read_clock(s->drum, &s->stream);
 	ky_session_fail(s, flush ? ky_drain_read_all(s->drum, &s->stream)
 				 : ky_drain_read_news(&s->stream));
+	if (flush)
+		ky_stream_follow_names(&s->stream);
 	write_clocks(s);
 	write_process(s);
 	ky_session_fail(s, s->spans.error);

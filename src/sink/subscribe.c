@@ -229,10 +229,12 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 	s->tid = gettid();
 	if (last)
 		stop_recording(s);
-	if (last)
+	if (last) {
 		ky_drain_read_all(s->drum, &s->stream);
-	else if (ky_stream_pending(&s->stream))
+		ky_stream_follow_names(&s->stream);
+	} else if (ky_stream_pending(&s->stream)) {
 		read_news(s);
+	}
 	report_losses(s);
 	deliver(s);
 	if (s->cancelled)

@@ -307,6 +307,24 @@ static void switch_on(struct ky_attached_drum *d, char *message)
 	d->damaged += slot == -EBADMSG;
 }
 
+void ky_attached_drum_tidy(struct ky_attached_drum *d)
+{
+	char message[KY_CAPTURE_MESSAGE_BYTES];
+	const struct ky_drum_view *view = &d->pieces.view;
+	if (d->layer == KY_DRUM_OWN && ky_recorder_slot_left(view->live, &d->own) &&
+	    (d->map.writable || ky_drum_map_write(&d->map, view, d->name, message) == 0))
+		ky_recorder_slot_tidy(&d->map, view, &d->own);
+}
+
+int ky_attached_drum_edit_own(struct ky_attached_drum *d, const char *categories, bool on,
+			      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	const struct ky_drum_view *view = &d->pieces.view;
+	const int error = d->map.writable ? 0 : ky_drum_map_write(&d->map, view, d->name, message);
+	return error ? error
+		     : ky_recorder_slot_edit_own(&d->map, view, categories, on, d->name, message);
+}
+
 static int open_all(struct ky_attached_drum *d, int fd, const struct ky_drum_clocks *clocks,
 		    uint64_t since_ns, char *message)
 {
@@ -317,6 +335,8 @@ static int open_all(struct ky_attached_drum *d, int fd, const struct ky_drum_clo
 		error = open_streams(d, d->made_ns < since_ns, message);
 	if (error == 0)
 		switch_on(d, message);
+	if (error == 0)
+		ky_attached_drum_tidy(d);
 	return error;
 }
 

@@ -81,6 +81,12 @@ uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *drum);
 /* Return the CLOCK_BOOTTIME of the last kymo_mark_start(); 0: none. */
 uint64_t ky_attached_drum_mark(struct ky_attached_drum *drum);
 
+/* Switch categories on or off in the process's own list. Return 0, or -errno with a message. */
+int ky_attached_drum_edit_own(struct ky_attached_drum *drum, const char *categories, bool on,
+			      char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Switch off what recorders that are gone left on, as far as this process may. */
+void ky_attached_drum_tidy(struct ky_attached_drum *drum);
+
 /* Return facts for progress lines and `kymo list`, read from the drum at each call. */
 void ky_attached_drum_facts(const struct ky_attached_drum *drum, struct ky_drums_facts *facts);
 bool ky_attached_drum_category(const struct ky_attached_drum *drum, uint32_t category, char *name,

@@ -459,3 +459,19 @@ bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t ca
 	return index < drums->open_count &&
 	       ky_attached_drum_category(drums->open[index], category, name, room, on);
 }
+
+int ky_drums_edit_own(struct ky_drums *drums, const char *categories, bool on,
+		      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	int error = 0;
+	for (uint32_t i = 0; i < drums->open_count && !error; i++)
+		if (drums->open[i]->layer == KY_DRUM_OWN)
+			error = ky_attached_drum_edit_own(drums->open[i], categories, on, message);
+	return error;
+}
+
+void ky_drums_tidy(struct ky_drums *drums)
+{
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		ky_attached_drum_tidy(drums->open[i]);
+}

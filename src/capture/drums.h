@@ -122,4 +122,17 @@ bool ky_drums_facts(const struct ky_drums *drums, uint32_t index, struct ky_drum
 bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t category, char *name,
 		       size_t room, bool *on);
 
+/*
+ * ---- the processes' own lists of categories (KYMO_CATEGORIES) ----
+ *
+ * What is switched there stays so when this process ends, until the program does or it is switched back. A program's forked children
+ * begin with the list that it was started with.
+ */
+
+/* Switch categories (globs; NULL: all) of all open drums on or off. Return 0, or the first -errno with a message. */
+int ky_drums_edit_own(struct ky_drums *drums, const char *categories, bool on,
+		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Switch off what recorders that are gone left on. */
+void ky_drums_tidy(struct ky_drums *drums);
+
 #endif

@@ -30,6 +30,7 @@
  */
 #include "capture/recorder_slot.h"
 
+#include "capture/category_list.h"
 #include "capture/fail.h"
 #include "core/glob.h"
 #include "os/os.h"
@@ -309,8 +310,9 @@ static void want(struct ky_drum_category *category, uint32_t slot, bool wanted)
 	}
 }
 
+/* Set the slot's bit of the categories that the globs select, and with exactly clear it of the others. */
 static void switch_wanted(const struct ky_drum_map *map, const struct ky_drum_view *view,
-			  uint32_t slot, const char *globs)
+			  uint32_t slot, const char *globs, bool exactly)
 {
 	char name[KY_TEXT_BYTES_MAX + 1];
 	struct ky_drum_category *categories = categories_of(map, view);
@@ -323,8 +325,9 @@ static void switch_wanted(const struct ky_drum_map *map, const struct ky_drum_vi
 		left -= text.bytes;
 		memcpy(name, text.data, text.bytes);
 		name[text.bytes] = '\0';
-		if (ky_glob_list_match(globs, name))
-			want(&categories[i], slot, true);
+		const bool wanted = ky_glob_list_match(globs, name);
+		if (wanted || exactly)
+			want(&categories[i], slot, wanted);
 	}
 }
 
@@ -408,6 +411,24 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 	release(map, view, slot, own);
 }
 
+bool ky_recorder_slot_left(const struct ky_drum_header *header,
+			   const struct ky_recorder_slot_owner *own)
+{
+	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++) {
+		const struct ky_recorder_slot_owner life = owner_of(&header->recorders[slot]);
+		if (is_over(&life, own))
+			return true;
+	}
+	return false;
+}
+
+void ky_recorder_slot_tidy(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			   const struct ky_recorder_slot_owner *own)
+{
+	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++)
+		free_if_gone(map, view, slot, own);
+}
+
 static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_slot_owner *own)
 {
 	struct ky_drum_header *header = header_of(map);
@@ -421,6 +442,18 @@ static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_sl
 	return KY_DRUM_NO_SLOT;
 }
 
+static int intern_globs(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			const char *globs, uint32_t *pattern, const char *name, char *message)
+{
+	const int error = intern(map, view, globs, strlen(globs), pattern);
+	if (!error)
+		return 0;
+	return ky_capture_fail(message, error,
+			       "%s: its categories cannot be switched: the buffer's heap is "
+			       "%s; start the program with KYMO_CATEGORIES",
+			       name, error == -ENOSPC ? "full" : "damaged");
+}
+
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			const struct ky_recorder_slot_owner *own, const char *globs,
 			const char *name, char message[KY_CAPTURE_MESSAGE_BYTES])
@@ -430,16 +463,11 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 		return ky_capture_fail(message, -E2BIG,
 				       "%s: a list of categories of %zu bytes; expected at most %u",
 				       name, strlen(globs), KY_TEXT_BYTES_MAX);
-	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++)
-		free_if_gone(map, view, slot, own);
+	ky_recorder_slot_tidy(map, view, own);
 	uint32_t pattern = 0;
-	const int error = intern(map, view, globs, strlen(globs), &pattern);
+	const int error = intern_globs(map, view, globs, &pattern, name, message);
 	if (error)
-		return ky_capture_fail(
-			message, error,
-			"%s: its categories cannot be switched: the buffer's heap is "
-			"%s; start the program with KYMO_CATEGORIES",
-			name, error == -ENOSPC ? "full" : "damaged");
+		return error;
 	const uint32_t slot = claim(map, own);
 	if (slot == KY_DRUM_NO_SLOT)
 		return ky_capture_fail(message, -EBUSY,
@@ -447,7 +475,7 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 				       "attached already; end one of them",
 				       name, KY_RECORDERS_MAX - KY_RECORDERS_INSIDE);
 	__atomic_store_n(&header_of(map)->recorders[slot].pattern, pattern, __ATOMIC_SEQ_CST);
-	switch_wanted(map, view, slot, globs);
+	switch_wanted(map, view, slot, globs, false);
 	return (int)slot;
 }
 
@@ -456,6 +484,49 @@ void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_vi
 {
 	if (slot >= KY_RECORDERS_INSIDE && slot < KY_RECORDERS_MAX && map->writable)
 		release(map, view, slot, own);
+}
+
+/* ---- the process's own list ---- */
+
+/*
+ * The pattern of the slot that KYMO_CATEGORIES sets. The process changes it too, when a session of KYMO_TRACE starts or fails: the
+ * one that is later wins. Categories that the process adds at the same moment may follow the older pattern; editing once more
+ * puts them right.
+ */
+int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			      const char *entries, bool on, const char *name,
+			      char message[KY_CAPTURE_MESSAGE_BYTES])
+{
+	uint32_t *const word = &header_of(map)->recorders[KY_RECORDER_ENV].pattern;
+	char old[KY_TEXT_BYTES_MAX + 1], globs[KY_TEXT_BYTES_MAX + 1];
+	uint32_t before = __atomic_load_n(word, __ATOMIC_SEQ_CST), pattern = 0;
+	for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
+		const struct ky_text text = ky_drum_view_string(view, before);
+		memcpy(old, text.data, text.bytes);
+		old[text.bytes] = '\0';
+		int error = ky_category_list_edit(globs, sizeof(globs), before ? old : NULL,
+						  entries, on);
+		if (error)
+			return ky_capture_fail(
+				message, error,
+				"%s: its list of categories has more than %u bytes; disable all of them "
+				"first",
+				name, KY_TEXT_BYTES_MAX);
+		error = *globs ? intern_globs(map, view, globs, &pattern, name, message) : 0;
+		if (error)
+			return error;
+		pattern = *globs ? pattern : 0;
+		if (!__atomic_compare_exchange_n(word, &before, pattern, false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
+			continue;
+		if (pattern)
+			switch_wanted(map, view, KY_RECORDER_ENV, globs, true);
+		else
+			clear_bits(map, view, KY_RECORDER_ENV);
+		return 0;
+	}
+	return ky_capture_fail(message, -EBUSY,
+			       "%s: it changes its list of categories all the time", name);
 }
 
 static void raise_to(uint64_t *field, uint64_t value)

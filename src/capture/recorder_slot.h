@@ -32,6 +32,19 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 /* Switch them off where no other recorder wants them, and free the slot. */
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			  uint32_t slot, const struct ky_recorder_slot_owner *own);
+/*
+ * Switch categories of the process's own list (KYMO_CATEGORIES) on or off: they stay so when this process ends. entries: globs,
+ * NULL: all. Return 0, or -errno with a message.
+ */
+int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			      const char *entries, bool on, const char *name,
+			      char message[KY_CAPTURE_MESSAGE_BYTES]);
+/* Report whether a recorder is gone and its categories are still on. */
+bool ky_recorder_slot_left(const struct ky_drum_header *header,
+			   const struct ky_recorder_slot_owner *own);
+/* Switch off what recorders that are gone wanted. */
+void ky_recorder_slot_tidy(const struct ky_drum_map *map, const struct ky_drum_view *view,
+			   const struct ky_recorder_slot_owner *own);
 /* Return how many recorders hold a slot, without those that are gone and were not put away so far. */
 uint32_t ky_recorder_slot_count(const struct ky_drum_header *header,
 				const struct ky_recorder_slot_owner *own);

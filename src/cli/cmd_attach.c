@@ -82,7 +82,7 @@ const struct ky_verb ky_verb_attach = {
 		"end.",
 	.details =
 		"A trace point stays on while another recorder wants it. If kymo is killed, the next kymo that "
-		"attaches switches the trace points off. The processes need not have been started in any special "
+		"looks (also `kymo list`) switches the trace points off. The processes need not have been started in any special "
 		"way. A recording is complete to the last event, even after a SIGKILL. kymo reports a process that "
 		"cannot be recorded, with the remedy, and records the others.\n"
 		"\n"

@@ -132,7 +132,7 @@ static void json_categories(struct ky_json_out *json, const struct ky_list_row *
 	ky_json_out_end(json, ']');
 }
 
-static void json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories)
+void ky_list_json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories)
 {
 	const struct ky_drums_facts *const facts = &row->facts;
 	ky_json_out_begin(json, NULL, '{');
@@ -159,7 +159,7 @@ static void print_json(const struct ky_list *list, const struct style *style, bo
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_begin(&json, "processes", '[');
 	for (uint32_t i = 0; i < ky_list_count(list); i++)
-		json_row(&json, ky_list_at(list, i), style->categories);
+		ky_list_json_row(&json, ky_list_at(list, i), style->categories);
 	ky_json_out_end(&json, ']');
 	ky_json_out_uint(&json, "hidden", ky_list_hidden(list));
 	ky_json_out_end(&json, '}');
@@ -376,14 +376,18 @@ struct request {
 	struct style style;
 };
 
-static int take_process(void *context, const char *value)
+int ky_list_take_process(void *pids, const char *value)
 {
-	struct request *const request = context;
 	char message[KY_CAPTURE_MESSAGE_BYTES];
-	const int error = ky_processes_find(value, &request->pids, message);
+	const int error = ky_processes_find(value, pids, message);
 	if (error)
 		ky_cli_error("%s", message);
 	return !error ? 0 : error == -ESRCH ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
+}
+
+static int take_process(void *context, const char *value)
+{
+	return ky_list_take_process(&((struct request *)context)->pids, value);
 }
 
 static int parse(struct request *request, int argc, char **argv)
@@ -497,7 +501,7 @@ const struct ky_verb ky_verb_list = {
 		"Show every process with a kymo buffer that you may look into: its threads that trace, how many of "
 		"its categories are on, events per second, events lost because no ring was free, recorders that want "
 		"events, and the memory of its buffer. Looking costs the processes nothing and changes nothing in "
-		"them.",
+		"them, except that it switches off what a kymo that was killed left on.",
 	.details =
 		"The kernel decides which processes you may look into: those that you could attach a debugger to; "
 		"root sees all. One line reports how many are hidden.",
@@ -508,7 +512,7 @@ const struct ky_verb ky_verb_list = {
 		    "kymo list --watch\n"
 		    "kymo list -p server\n"
 		    "kymo list --json | jq '.processes[] | select(.lost > 0)'",
-	.related = "doctor attach",
+	.related = "enable top doctor attach",
 	.options = (const struct ky_option_set[]){{options, 0}, {0}},
 	.sections = sections,
 	.run = run,

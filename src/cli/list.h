@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.h: kymo list: the processes that have a buffer, and its facts. list_rows.c gathers, cmd_list.c prints. Looking changes
- * nothing: no trace point is switched on, and no event is read.
+ * list.h: kymo list: the processes that have a buffer, and its facts. list_rows.c gathers, cmd_list.c prints. Looking switches
+ * no trace point on and reads no event; it switches off what a recorder that was killed left on.
  */
 #ifndef KY_CLI_LIST_H
 #define KY_CLI_LIST_H
 
+#include "base/json_out.h"
 #include "capture/drums.h"
 
 struct ky_list;
@@ -38,5 +39,10 @@ const struct ky_list_row *ky_list_at(const struct ky_list *list, uint32_t index)
 uint32_t ky_list_hidden(const struct ky_list *list);
 /* Return a line about the newest buffer that could not be read, or "". */
 const char *ky_list_note(const struct ky_list *list);
+
+/* Write a row as an object of JSON, with its categories if wanted (cmd_list.c). */
+void ky_list_json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories);
+/* Add the processes that an option -p names to a struct ky_pids. Return 0, or an enum ky_exit after a message (cmd_list.c). */
+int ky_list_take_process(void *pids, const char *value);
 
 #endif

@@ -139,6 +139,7 @@ static void sample_row(struct ky_list_row *row, uint64_t now)
 {
 	const pid_t pid = row->facts.pid;
 	struct stat status;
+	ky_drums_tidy(row->drums);
 	ky_drums_facts(row->drums, 0, &row->facts);
 	row->facts.pid = pid;
 	row->memory_bytes = fstat(row->fd, &status) == 0 ? (uint64_t)status.st_blocks * 512 : 0;

@@ -105,6 +105,8 @@ struct ky_verb {
 	X("record", record)                                                                        \
 	X("record", snapshot)                                                                      \
 	X("record", list)                                                                          \
+	X("record", enable)                                                                        \
+	X("record", disable)                                                                       \
 	X("look at a trace", view)                                                                 \
 	X("look at a trace", info)                                                                 \
 	X("look at a trace", report)                                                               \

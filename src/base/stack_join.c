@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void ky_stack_join_free(struct ky_stack_join *join)

@@ -15,7 +15,6 @@
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "process/proc.h"
 #include "process/proc_maps.h"

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "core/layout.h"
-#include "process/drum_find.h"
 #include "process/proc.h"
 
 #include <dirent.h>

@@ -3,7 +3,6 @@
 #include "capture/signals.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

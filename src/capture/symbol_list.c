@@ -9,13 +9,11 @@
 #include "capture/symbol_list.h"
 
 #include "base/array.h"
-#include "base/strings.h"
 #include "process/program_file.h"
 #include "process/symbol_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

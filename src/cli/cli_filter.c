@@ -6,9 +6,6 @@
 #include "formats/load.h"
 #include "query/sample_stats.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 const struct ky_option ky_cli_filter_range[] = {
 	{"from", KY_OPTION_AT(TEXT, struct ky_cli_filter, from), .argument = "TIME",
 	 .help = "only what overlaps the time from here: 1.5s or 200ms after the beginning of the "

@@ -5,8 +5,6 @@
 #include "cli/doctor.h"
 
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const states[] = {"ok", "limited", "no"};
 static const char *const styles[] = {"32", "33", "31"};

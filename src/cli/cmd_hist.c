@@ -7,11 +7,9 @@
 #include "query/stats.h"
 
 #include <getopt.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define BUCKETS_MIN 8
 #define BUCKETS_MAX 24

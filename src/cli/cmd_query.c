@@ -17,7 +17,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TEXT_MAX (64u << 20)

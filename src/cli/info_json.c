@@ -6,9 +6,6 @@
 #include "cli/cli.h"
 #include "query/snapshot.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 static void times(struct ky_json_out *json, const struct ky_info *info,
 		  const struct ky_trace *trace)
 {

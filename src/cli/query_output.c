@@ -9,7 +9,6 @@
 #include "base/json_out.h"
 #include "cli/cli.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>

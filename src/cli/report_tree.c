@@ -11,7 +11,6 @@
 #include "query/tree.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define INDENT_MAX 100
 

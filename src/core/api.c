@@ -3,7 +3,6 @@
 #include "core/clock.h"
 #include "core/heap.h"
 #include "core/writer.h"
-#include "os/os.h"
 
 #include <errno.h>
 #include <kymo/version.h>

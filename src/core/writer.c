@@ -9,7 +9,6 @@
 #include "core/heap.h"
 #include "core/parked.h"
 #include "core/stall.h"
-#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "core/layout.h"
 #include "functrace/agent_abi.h"
-#include "process/drum_find.h"
 #include "process/proc.h"
 #include "process/proc_maps.h"
 

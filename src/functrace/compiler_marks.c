@@ -15,7 +15,6 @@
 
 #include "functrace/instruction.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define XRAY_ENTRY_BYTES 32u

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define TEXTS_BYTES (256u * 1024)
 /* times its bytes: readable names are longer, but symbols may share theirs */

@@ -16,7 +16,6 @@
 #include "functrace/patch_parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_NS UINT64_C(100000000)

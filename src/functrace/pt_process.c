@@ -5,7 +5,6 @@
 
 #include "kymo/kymo.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "os/os.h"
 #include "process/proc.h"
 
 #include <dirent.h>

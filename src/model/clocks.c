@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define READINGS_MAX 64u
 #define HOPS_MAX 8u

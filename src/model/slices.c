@@ -16,8 +16,6 @@
 #include "base/array.h"
 #include "model/build.h"
 
-#include <stdlib.h>
-
 #define DEPTH_MAX 512u
 /*
  * How many tracks are tried, in order, for a slice that overlaps others, before it gets one to

@@ -14,7 +14,6 @@
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RANGES_MAX (1u << 22)
 #define INLINED_MAX 64u

@@ -7,9 +7,6 @@
  */
 #include "query/sql_table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* The limit of the index of CPUs; larger numbers occur only in damaged files. */
 #define CPUS_INDEXED 65536
 

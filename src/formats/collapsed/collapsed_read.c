@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "formats/load.h"
 
-#include <endian.h>
 #include <errno.h>
 
 #include "formats/json/json_scan.h"

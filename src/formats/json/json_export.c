@@ -16,9 +16,6 @@
 #include "formats/utf8.h"
 #include "formats/walk.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 struct json_export {
 	const struct ky_trace *trace;
 	const struct ky_export_selection *selection;

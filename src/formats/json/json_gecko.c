@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* A column: the nodes of an array's elements, by row. */
 struct gecko_column {

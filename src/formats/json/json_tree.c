@@ -6,10 +6,8 @@
 #include "formats/json/json_scan.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "model/trace.h"
 
 #define NO_PARENT UINT32_MAX
 

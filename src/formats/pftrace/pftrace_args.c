@@ -8,7 +8,6 @@
 #include "formats/json/json_scan.h"
 #include "formats/pftrace/pftrace_reader.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define DEBUG_PREFIX "debug."

@@ -12,7 +12,6 @@
 #include "formats/pftrace/pftrace_export.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* Return the mask of a state's letters, in the numbering that readers assume without a kernel version. */
 static uint64_t state_mask(const struct ky_trace *trace, uint32_t state)

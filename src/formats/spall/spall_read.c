@@ -10,7 +10,6 @@
 #include "formats/load.h"
 
 #include <endian.h>
-#include <errno.h>
 
 #define MAGIC UINT64_C(0x0BADF00D)
 #define HEADER_BYTES 32u

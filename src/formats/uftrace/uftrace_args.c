@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define NAME_BYTES 256u

@@ -70,20 +70,26 @@
 		 ? (memset(&(items)[(count)], 0, sizeof(*(items))), &(items)[(count)++])           \
 		 : NULL)
 
-/* Return how many items have a member of at most the value; the items are sorted by that member. */
-#define KY_ARRAY_UPTO(items, count, member, value)                                                 \
+/*
+ * Return the first of the indexes from one to before another for which the condition, an expression of the index `at`,
+ * fails; it holds for those before and for no others. Return the end when it never fails.
+ */
+#define KY_ARRAY_SEARCH(from, to, at, condition)                                                   \
 	__extension__({                                                                            \
-		__typeof__((count) + 0) ky_low_ = 0, ky_high_ = (count);                           \
+		__typeof__((to) + 0) ky_low_ = (from), ky_high_ = (to);                            \
 		while (ky_low_ < ky_high_) {                                                       \
-			const __typeof__((count) + 0) ky_middle_ =                                 \
-				ky_low_ + (ky_high_ - ky_low_) / 2;                                \
-			if ((items)[ky_middle_].member <= (value))                                 \
-				ky_low_ = ky_middle_ + 1;                                          \
+			const __typeof__((to) + 0) at = ky_low_ + (ky_high_ - ky_low_) / 2;        \
+			if (condition)                                                             \
+				ky_low_ = at + 1;                                                  \
 			else                                                                       \
-				ky_high_ = ky_middle_;                                             \
+				ky_high_ = at;                                                     \
 		}                                                                                  \
 		ky_low_;                                                                           \
 	})
+
+/* Return how many items have a member of at most the value; the items are sorted by that member. */
+#define KY_ARRAY_UPTO(items, count, member, value)                                                 \
+	KY_ARRAY_SEARCH(0, count, ky_at_, (items)[ky_at_].member <= (value))
 
 /* Free the items and make the array empty; the owner resets its count. */
 #define KY_ARRAY_FREE(items, room)                                                                 \
@@ -147,22 +153,5 @@ static inline int ky_compare_double(const void *a, const void *b)
 {
 	return KY_COMPARE(*(const double *)a, *(const double *)b);
 }
-
-/*
- * Set `found` to the number of items before the first one for which the condition fails. The condition is an expression of
- * the index `at`, and holds for the items before that one and no others.
- */
-#define KY_ARRAY_SEARCH(found, count, at, condition)                                               \
-	do {                                                                                       \
-		uint32_t ky_end_ = (count);                                                        \
-		(found) = 0;                                                                       \
-		while ((found) < ky_end_) {                                                        \
-			const uint32_t at = (found) + (ky_end_ - (found)) / 2;                     \
-			if (condition)                                                             \
-				(found) = at + 1;                                                  \
-			else                                                                       \
-				ky_end_ = at;                                                      \
-		}                                                                                  \
-	} while (0)
 
 #endif

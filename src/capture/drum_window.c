@@ -125,15 +125,9 @@ static bool begins_before(const struct window_reading *r, const struct ky_ring_c
 static uint64_t first_block(const struct window_reading *r, const struct ky_ring_cursor *c,
 			    uint64_t head)
 {
-	uint64_t low = head > c->blocks ? head - c->blocks : 0, high = head;
-	while (high - low > 1) {
-		const uint64_t middle = low + (high - low) / 2;
-		if (begins_before(r, c, middle))
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH((head > c->blocks ? head - c->blocks : 0) + 1, head, at,
+			       begins_before(r, c, at)) -
+	       1;
 }
 
 static bool is_in_window(void *context, uint64_t word, uint64_t ticks, uint32_t at)

@@ -72,15 +72,7 @@ struct ky_process_list {
 /* Return the place of the pid in the table, or where it belongs. */
 static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
 {
-	uint32_t low = 0, high = p->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (p->table[middle]->pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(0, p->count, at, p->table[at]->pid < pid);
 }
 
 static struct ky_process *get_process(const struct ky_process_list *p, pid_t pid)

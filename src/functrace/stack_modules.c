@@ -277,15 +277,7 @@ static uint64_t start_of(const struct ky_stack_starts *starts, uint64_t index)
 
 bool ky_stack_starts_find(const struct ky_stack_starts *starts, uint64_t address, uint64_t *start)
 {
-	uint64_t low = 0;
-	uint64_t high = starts->count;
-	while (low < high) {
-		const uint64_t middle = low + (high - low) / 2;
-		if (start_of(starts, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint64_t low = KY_ARRAY_SEARCH(0, starts->count, at, start_of(starts, at) <= address);
 	if (!low)
 		return false;
 	*start = start_of(starts, low - 1);

@@ -149,15 +149,7 @@ static const struct moment *moment_of(struct edge *edge, int64_t ns)
 		qsort(edge->moments, edge->count, sizeof(*edge->moments), compare_moments);
 		edge->ordered = true;
 	}
-	uint32_t low = 0;
-	uint32_t high = edge->count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		if (edge->moments[middle].from <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low = KY_ARRAY_SEARCH(0, edge->count, at, edge->moments[at].from <= ns);
 	return &edge->moments[low ? low - 1 : 0];
 }
 

@@ -29,15 +29,10 @@ static int by_process_and_time(const void *a, const void *b)
 /* Return the first end of a program of the process that is not before ts; INT64_MAX: none. */
 static int64_t program_end(const struct ky_build *build, uint32_t process, int64_t ts)
 {
-	uint32_t low = 0, high = build->program_ends_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct ky_program_end wanted = {process, ts};
-		if (by_process_and_time(&build->program_ends[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const struct ky_program_end wanted = {process, ts};
+	const uint32_t low =
+		KY_ARRAY_SEARCH(0, build->program_ends_count, at,
+				by_process_and_time(&build->program_ends[at], &wanted) < 0);
 	const struct ky_program_end *end = &build->program_ends[low];
 	return low < build->program_ends_count && end->process == process ? end->ts : INT64_MAX;
 }

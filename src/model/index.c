@@ -2,6 +2,8 @@
 /* index.c: see index.h. Each index is made once, under a lock, by counting: two passes over one column. */
 #include "model/index.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -127,14 +129,5 @@ struct ky_index_rows ky_index_get(struct ky_trace *trace, enum ky_index_of of, u
 
 uint32_t ky_index_time(const int64_t *ts, uint32_t count, int64_t from)
 {
-	uint32_t low = 0;
-	uint32_t high = count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (ts[middle] < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(0, count, at, ts[at] < from);
 }

@@ -3,6 +3,7 @@
  * intake.c: events into the stage, and back out of it in the order of time. With ky_trace_in_order() they are
  * built at once instead.
  */
+#include "base/array.h"
 #include "model/build.h"
 
 #include "model/kernel_state.h"
@@ -339,14 +340,7 @@ void ky_problems(struct ky_trace *trace, const char *name, enum ky_severity seve
 
 const struct ky_window *ky_window_of(const struct ky_window *windows, uint32_t count, int64_t ts)
 {
-	uint32_t low = 0, high = count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (windows[middle].to_ns < ts)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low = KY_ARRAY_SEARCH(0, count, at, windows[at].to_ns < ts);
 	return low < count ? &windows[low] : NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stage.c: events on their way from a reader to the builders, put into the order of time: see build.h. */
+#include "base/array.h"
 #include "model/build.h"
 
 #include <errno.h>
@@ -123,15 +124,7 @@ static bool fits(const struct ky_stage_run *run, int64_t ts, uint64_t rank)
  */
 static struct ky_stage_run *run_for(struct ky_stage *stage, int64_t ts, uint64_t rank)
 {
-	uint32_t low = 0;
-	uint32_t high = stage->runs_count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		if (fits(&stage->runs[middle], ts, rank))
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	uint32_t low = KY_ARRAY_SEARCH(0, stage->runs_count, at, !fits(&stage->runs[at], ts, rank));
 	if (low == stage->runs_count && low < KY_STAGE_RUNS)
 		stage->runs_count++;
 	return &stage->runs[low];

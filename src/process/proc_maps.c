@@ -130,16 +130,7 @@ void ky_address_space_free(struct ky_address_space *space)
 /* Return the first range that ends behind the address. */
 static uint32_t first_behind(const struct ky_address_space *space, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = space->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (space->ranges[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(0, space->count, at, space->ranges[at].end <= address);
 }
 
 bool ky_address_space_put(struct ky_address_space *space, const struct ky_address_range *range)

@@ -85,16 +85,7 @@ void ky_symbol_table_sort(struct ky_symbol_table *table)
 
 static uint32_t after(const struct ky_symbol_table *table, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = table->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (table->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(0, table->count, at, table->symbols[at].start <= address);
 }
 
 uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,

@@ -54,15 +54,7 @@ static void sort_ranges(struct ky_symbolizer_ranges *ranges)
 static const struct ky_symbolizer_range *find_range(const struct ky_symbolizer_ranges *ranges,
 						    uint64_t address)
 {
-	size_t low = 0;
-	size_t high = ranges->count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (ranges->items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low = KY_ARRAY_SEARCH(0, ranges->count, at, ranges->items[at].low <= address);
 	/* Ranges seldom nest: a few steps back find the one around. */
 	for (size_t i = 0; i < 16 && low > i; i++) {
 		const struct ky_symbolizer_range *range = &ranges->items[low - 1 - i];

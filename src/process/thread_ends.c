@@ -29,14 +29,8 @@ int64_t ky_thread_ends_after(const struct ky_thread_ends *ends, int64_t pid, int
 			     int64_t ns)
 {
 	const struct ky_thread_end wanted = {pid, tid, ns};
-	uint32_t from = 0, to = ends->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (by_thread(&ends->ends[middle], &wanted) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
+	const uint32_t from =
+		KY_ARRAY_SEARCH(0, ends->count, at, by_thread(&ends->ends[at], &wanted) < 0);
 	const bool found =
 		from < ends->count && ends->ends[from].pid == pid && ends->ends[from].tid == tid;
 	return found ? ends->ends[from].ns : INT64_MAX;

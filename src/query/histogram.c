@@ -2,6 +2,8 @@
 /* histogram.c: see histogram.h. */
 #include "query/histogram.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -63,15 +65,7 @@ static void log_edges(struct ky_histogram *histogram, int64_t min, int64_t max, 
 
 uint32_t ky_histogram_bucket(const struct ky_histogram *histogram, int64_t value)
 {
-	uint32_t low = 0, high = histogram->count;
-	while (high - low > 1) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (histogram->edges[middle] <= value)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(1, histogram->count, at, histogram->edges[at] <= value) - 1;
 }
 
 int ky_histogram_make(struct ky_histogram *histogram, const int64_t *values, uint64_t count,

@@ -100,15 +100,9 @@ void ky_sql_cell_track_description(const struct ky_trace *trace, uint32_t row, s
 
 void ky_sql_cell_arg_set(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
-	uint32_t low = 1, high = trace->arg_sets.rows.count;
-
-	while (low + 1 < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (trace->arg_sets.first[middle] <= row)
-			low = middle;
-		else
-			high = middle;
-	}
+	const uint32_t low = KY_ARRAY_SEARCH(2, trace->arg_sets.rows.count, at,
+					     trace->arg_sets.first[at] <= row) -
+			     1;
 	sqlite3_result_int64(to, low);
 }
 

@@ -7,6 +7,8 @@
  */
 #include "query/sql_table.h"
 
+#include "base/array.h"
+
 /* The limit of the index of CPUs; larger numbers occur only in damaged files. */
 #define CPUS_INDEXED 65536
 
@@ -137,16 +139,7 @@ static void bound(struct bounds *bounds, const struct ky_sql_filter *filter)
 /* Return the first place in the list whose row is not below a row. */
 static uint32_t place_of(const struct ky_sql_cursor *cursor, int64_t row)
 {
-	uint32_t low = cursor->at, high = cursor->end;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (cursor->rows[middle] < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(cursor->at, cursor->end, at, cursor->rows[at] < row);
 }
 
 static void cut(struct ky_sql_cursor *cursor, struct bounds *bounds)

@@ -23,8 +23,7 @@ static uint32_t counter_beside(struct ky_trace *trace, uint32_t counter, int ste
 {
 	const struct ky_index_rows rows =
 		ky_index_get(trace, KY_INDEX_COUNTER_TRACK, trace->counters.track[counter]);
-	uint32_t low;
-	KY_ARRAY_SEARCH(low, rows.count, middle, rows.rows[middle] < counter);
+	const uint32_t low = KY_ARRAY_SEARCH(0, rows.count, at, rows.rows[at] < counter);
 	const int64_t at = (int64_t)low + step;
 	return at >= 0 && at < rows.count ? rows.rows[at] : KY_NONE;
 }
@@ -88,8 +87,7 @@ static void add_wakeup(struct ky_json_out *json, struct ky_trace *trace, uint32_
 	char label[KY_STATS_LABEL_BYTES];
 	const struct ky_thread_states *const states = &trace->thread_states;
 	const struct ky_index_rows rows = ky_index_get(trace, KY_INDEX_STATE_THREAD, thread);
-	uint32_t low;
-	KY_ARRAY_SEARCH(low, rows.count, middle, states->ts[rows.rows[middle]] < ts);
+	const uint32_t low = KY_ARRAY_SEARCH(0, rows.count, at, states->ts[rows.rows[at]] < ts);
 	const uint32_t state = low ? rows.rows[low - 1] : KY_NONE;
 	const char *const text = state == KY_NONE || !states->state[state]
 					 ? ""
@@ -349,8 +347,7 @@ void ky_api_event_ref(struct ky_json_out *json, const char *key, const struct ky
 
 bool ky_api_event_wall(const struct ky_api *api, int64_t ns, int64_t *wall_ns)
 {
-	uint32_t low;
-	KY_ARRAY_SEARCH(low, api->wall_count, middle, api->wall[middle].from_ns <= ns);
+	const uint32_t low = KY_ARRAY_SEARCH(0, api->wall_count, at, api->wall[at].from_ns <= ns);
 	if (!api->wall_count)
 		return false;
 	*wall_ns = ky_add_clamped(ns, api->wall[low ? low - 1 : 0].offset_ns);

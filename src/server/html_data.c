@@ -23,8 +23,7 @@ uint32_t ky_html_rows_find(const struct ky_html_rows *rows, uint32_t row)
 {
 	if (row >= rows->first && row < rows->end)
 		return rows->listed_count + (row - rows->first);
-	uint32_t low;
-	KY_ARRAY_SEARCH(low, rows->listed_count, middle, rows->listed[middle] < row);
+	const uint32_t low = KY_ARRAY_SEARCH(0, rows->listed_count, at, rows->listed[at] < row);
 	return low < rows->listed_count && rows->listed[low] == row ? low : KY_NONE;
 }
 

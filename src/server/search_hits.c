@@ -64,15 +64,9 @@ uint32_t ky_search_hits_before(const struct ky_search_hits *hits, uint32_t row)
 /* Return the block that has the member: the last one with no more than number before it. */
 static uint32_t block_of(const struct ky_search_hits *hits, uint32_t number)
 {
-	uint32_t low = 0, high = (words_of(hits->rows) + BLOCK_WORDS - 1) / BLOCK_WORDS;
-	while (high - low > 1) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (hits->before[middle] <= number)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return KY_ARRAY_SEARCH(1, (words_of(hits->rows) + BLOCK_WORDS - 1) / BLOCK_WORDS, at,
+			       hits->before[at] <= number) -
+	       1;
 }
 
 uint32_t ky_search_hits_get(const struct ky_search_hits *hits, uint32_t number)
@@ -171,15 +165,11 @@ void ky_search_hits_match(const struct ky_search *search, const struct ky_api *a
 			  enum ky_view_kind *kind, uint32_t *event)
 {
 	const int64_t *const ts = api->view->trace->slices.ts;
-	uint32_t low = 0, high = search->slices.count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const int64_t at = ts[ky_search_hits_get(&search->slices, middle)];
-		if ((uint64_t)middle + spans_before(search, api, at) < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low = KY_ARRAY_SEARCH(
+		0, search->slices.count, at,
+		at + (uint64_t)spans_before(search, api,
+					    ts[ky_search_hits_get(&search->slices, at)]) <
+			number);
 	*kind = KY_VIEW_SLICES;
 	if (low < search->slices.count) {
 		*event = ky_search_hits_get(&search->slices, low);

@@ -16,6 +16,8 @@
  */
 #include "server/tile.h"
 
+#include "base/array.h"
+
 /* ---- spans ---- */
 
 #define OWN_MAX 4u
@@ -361,14 +363,8 @@ static bool walk_point_nodes(struct point_walk *walk, uint8_t number, uint32_t f
 static void put_before(struct point_walk *walk)
 {
 	const uint32_t *const order = walk->table->order + walk->pyramid->first;
-	uint32_t from = 0, to = walk->pyramid->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (walk->table->ts[order[middle]] < walk->tile->first_ns)
-			from = middle + 1;
-		else
-			to = middle;
-	}
+	const uint32_t from = KY_ARRAY_SEARCH(0, walk->pyramid->count, at,
+					      walk->table->ts[order[at]] < walk->tile->first_ns);
 	if (!from)
 		return;
 	const struct ky_point_node one = ky_view_pyramids_point(walk->table, order[from - 1]);

@@ -12,6 +12,8 @@
  */
 #include "formats/drum/drum_import.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -157,14 +159,8 @@ bool ky_event_is_known_snapshot(const struct ky_event_intake *intake, const stru
 				int64_t ns)
 {
 	const struct ky_event_snapshot *snapshots = intake->snapshots;
-	uint32_t low = 0, high = intake->snapshots_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (snapshots[middle].ns < ns - SAME_MOMENT_NS)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low = KY_ARRAY_SEARCH(0, intake->snapshots_count, at,
+					     snapshots[at].ns < ns - SAME_MOMENT_NS);
 	for (uint32_t i = 0; i < NEAR_MAX && low + i < intake->snapshots_count; i++) {
 		if (snapshots[low + i].ns - SAME_MOMENT_NS > ns)
 			break;

@@ -188,15 +188,8 @@ int ky_symbols_given_open(struct ky_symbols_given **out, struct ky_trace *trace,
 static const struct ky_given_name *find(const struct ky_symbols_given *given,
 					const struct given_place *wanted, uint32_t *count)
 {
-	uint32_t low = 0;
-	uint32_t high = given->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (compare(&given->places[middle], wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low =
+		KY_ARRAY_SEARCH(0, given->count, at, compare(&given->places[at], wanted) < 0);
 	*count = 0;
 	while (low + *count < given->count && *count < INLINED_MAX &&
 	       compare(&given->places[low + *count], wanted) == 0)

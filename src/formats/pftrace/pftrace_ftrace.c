@@ -80,14 +80,8 @@ static const char *known_name(uint32_t event, const char **fields)
 		KY_PF_FTRACE_EVENTS(X)
 #undef X
 	};
-	size_t low = 0, high = sizeof(events) / sizeof(*events);
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-		if (events[middle].event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low =
+		KY_ARRAY_SEARCH(0, sizeof(events) / sizeof(*events), at, events[at].event < event);
 	if (low == sizeof(events) / sizeof(*events) || events[low].event != event)
 		return NULL;
 	*fields = events[low].fields;

@@ -224,15 +224,8 @@ static int find_sessions(struct calls *calls)
 /* The session that the process is in at that time: its own, else the first (it was forked from). */
 static const char *session_at(const struct calls *calls, int64_t ns)
 {
-	uint32_t low = 0;
-	uint32_t high = calls->sessions_count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		if (calls->sessions[middle]->ns <= ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	const uint32_t low =
+		KY_ARRAY_SEARCH(0, calls->sessions_count, at, calls->sessions[at]->ns > ns);
 	if (low < calls->sessions_count)
 		return calls->sessions[low]->id;
 	return calls->reading->sessions_count ? calls->reading->sessions[0].id : "";

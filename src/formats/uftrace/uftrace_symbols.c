@@ -230,15 +230,8 @@ int ky_uftrace_symbols_library(struct ky_uftrace_symbols *symbols, const char *s
 
 static const char *name_in(const struct uftrace_table *table, uint64_t address)
 {
-	uint32_t low = 0;
-	uint32_t high = table->count;
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-		if (table->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const uint32_t low =
+		KY_ARRAY_SEARCH(0, table->count, at, table->symbols[at].address <= address);
 	return low ? table->symbols[low - 1].name : NULL;
 }
 

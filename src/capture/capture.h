@@ -107,6 +107,8 @@ struct ky_capture_facts {
 	int status;            /* run: as waitpid() has it; -1: unknown */
 	uint32_t given;        /* processes that were requested and are recorded */
 	uint32_t hidden;       /* processes that this user may not inspect, now */
+	uint64_t missed;       /* processes with a drum that ended before it was found */
+	uint64_t unseen;       /* processes and threads that came and went between two looks */
 	bool mailbox_overflow; /* drums of short-lived children may be missing */
 	uint32_t unmatched;    /* categories, functions, events that were named and do not exist */
 	uint64_t snapshots_passed_over; /* triggers that fired within the cooldown */

@@ -14,8 +14,10 @@
 #include "process/drum_find.h"
 #include "process/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,10 +38,14 @@
 #define PENDING_MAX 1024u
 #define NAME_TOKEN_BYTES 8u
 #define LISTENER UINT64_MAX
+/* An abstract socket, and one in the file system: other network namespaces have only that. */
+#define LISTENERS 2u
+#define FOLDER "tmp"
 
 struct ky_mailbox {
 	int epoll;
-	int listener;
+	int listeners[LISTENERS];              /* the second may be missing */
+	char path[KY_MAIL_NAME_BYTES_MAX + 2]; /* of the second; "": none */
 	int spare; /* closed for a moment to accept when no descriptors are left */
 	int pending[PENDING_MAX];
 	uint32_t pending_next;
@@ -47,6 +54,12 @@ struct ky_mailbox {
 	const char *secret; /* in address */
 	struct ky_mailbox_facts facts;
 };
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 static int append_hex(char *to, size_t room, size_t bytes)
 {
@@ -63,7 +76,7 @@ static int append_hex(char *to, size_t room, size_t bytes)
 /* The pid shows a reader of /proc/net/unix whose it is. */
 static int make_address(struct ky_mailbox *box)
 {
-	snprintf(box->address, sizeof(box->address), "kymo-%d-", (int)getpid());
+	snprintf(box->address, sizeof(box->address), FOLDER "/kymo-%d-", (int)getpid());
 	int error = append_hex(box->address, sizeof(box->address), NAME_TOKEN_BYTES);
 	if (error)
 		return error;
@@ -85,20 +98,82 @@ static uint32_t allowed_backlog(void)
 	return most < BACKLOG ? (uint32_t)most : BACKLOG;
 }
 
-static int listen_there(struct ky_mailbox *box)
+static int new_socket(void)
+{
+	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* Listen at an address that begins with this byte. Return a socket or -errno. */
+static int listen_at(const struct ky_mailbox *box, char first)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	const size_t bytes = (size_t)(box->secret - 1 - box->address);
+	name.sun_path[0] = first;
 	memcpy(name.sun_path + 1, box->address, bytes);
+	const int listener = new_socket();
+	if (listener >= 0 &&
+	    bind(listener, (const struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes)) == 0 &&
+	    listen(listener, BACKLOG) == 0 && watch(box, listener, LISTENER) == 0)
+		return listener;
+	const int error = -errno;
+	close_if_open(listener);
+	return error;
+}
+
+/* Programs of any user may send; they need the secret. */
+static void listen_in_files(struct ky_mailbox *box)
+{
+	const int bytes = (int)(box->secret - 1 - box->address);
+	snprintf(box->path, sizeof(box->path), "/%.*s", bytes, box->address);
+	box->listeners[1] = listen_at(box, '/');
+	if (box->listeners[1] < 0)
+		box->path[0] = '\0';
+	else
+		(void)chmod(box->path, 0666);
+}
+
+/* Remove the socket of a kymo that was killed: nobody listens there. */
+static void sweep(const char *folder, const char *base)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct stat status;
+	int pid;
+	if (sscanf(base, "kymo-%d-", &pid) != 1 || pid <= 0 || kill(pid, 0) == 0 ||
+	    errno != ESRCH || strlen(folder) + strlen(base) + 2 > sizeof(name.sun_path))
+		return;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/%s", folder, base);
+	if (lstat(name.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) ||
+	    status.st_uid != geteuid())
+		return;
+	const int to = new_socket();
+	if (connect(to, (const struct sockaddr *)&name, sizeof(name)) != 0 && errno == ECONNREFUSED)
+		unlink(name.sun_path);
+	close_if_open(to);
+}
+
+static void sweep_all(void)
+{
+	static const char folder[] = "/" FOLDER;
+	DIR *const list = opendir(folder);
+	for (const struct dirent *entry; list && (entry = readdir(list));)
+		sweep(folder, entry->d_name);
+	if (list)
+		closedir(list);
+}
+
+static int listen_there(struct ky_mailbox *box)
+{
 	box->epoll = epoll_create1(EPOLL_CLOEXEC);
 	box->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	box->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (box->epoll < 0 || box->spare < 0 || box->listener < 0 ||
-	    bind(box->listener, (const struct sockaddr *)&name,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes)) != 0 ||
-	    listen(box->listener, BACKLOG) != 0)
+	if (box->epoll < 0 || box->spare < 0)
 		return -errno;
-	return watch(box, box->listener, LISTENER);
+	box->listeners[0] = listen_at(box, '\0');
+	if (box->listeners[0] < 0)
+		return box->listeners[0];
+	sweep_all();
+	listen_in_files(box);
+	return 0;
 }
 
 int ky_mailbox_open(struct ky_mailbox **out)
@@ -107,7 +182,7 @@ int ky_mailbox_open(struct ky_mailbox **out)
 	struct ky_mailbox *box = calloc(1, sizeof(*box));
 	if (!box)
 		return -ENOMEM;
-	box->epoll = box->listener = box->spare = -1;
+	box->epoll = box->spare = box->listeners[0] = box->listeners[1] = -1;
 	for (uint32_t i = 0; i < PENDING_MAX; i++)
 		box->pending[i] = -1;
 	box->backlog = allowed_backlog();
@@ -120,12 +195,6 @@ int ky_mailbox_open(struct ky_mailbox **out)
 	return error;
 }
 
-static void close_if_open(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 void ky_mailbox_close(struct ky_mailbox **mailbox)
 {
 	struct ky_mailbox *const box = *mailbox;
@@ -134,7 +203,10 @@ void ky_mailbox_close(struct ky_mailbox **mailbox)
 		return;
 	for (uint32_t i = 0; i < PENDING_MAX; i++)
 		close_if_open(box->pending[i]);
-	close_if_open(box->listener);
+	for (uint32_t i = 0; i < LISTENERS; i++)
+		close_if_open(box->listeners[i]);
+	if (box->path[0])
+		unlink(box->path);
 	close_if_open(box->spare);
 	close_if_open(box->epoll);
 	free(box);
@@ -265,10 +337,10 @@ static void pend(struct ky_mailbox *box, int connection)
 }
 
 /* Drop a connection when there is no descriptor left: otherwise poll() would report it for ever. */
-static bool drop_one(struct ky_mailbox *box)
+static bool drop_one(struct ky_mailbox *box, int listener)
 {
 	close_if_open(box->spare);
-	const int connection = accept4(box->listener, NULL, NULL, SOCK_CLOEXEC);
+	const int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	close_if_open(connection);
 	box->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	box->facts.refused += connection >= 0;
@@ -290,14 +362,13 @@ static void collect_pending(struct ky_mailbox *box, ky_letter_fn deliver, void *
 	}
 }
 
-void ky_mailbox_collect(struct ky_mailbox *box, ky_letter_fn deliver, void *context)
+static void collect_new(struct ky_mailbox *box, int listener, ky_letter_fn deliver, void *context)
 {
 	uint32_t taken = 0;
-	collect_pending(box, deliver, context);
 	for (; taken < COLLECT_MAX; taken++) {
-		const int connection =
-			accept4(box->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (connection < 0 && (errno == EMFILE || errno == ENFILE) && drop_one(box))
+		const int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (connection < 0 && (errno == EMFILE || errno == ENFILE) &&
+		    drop_one(box, listener))
 			continue;
 		if (connection < 0)
 			break;
@@ -307,4 +378,13 @@ void ky_mailbox_collect(struct ky_mailbox *box, ky_letter_fn deliver, void *cont
 			pend(box, connection);
 	}
 	box->facts.overrun |= taken >= box->backlog;
+}
+
+void ky_mailbox_collect(struct ky_mailbox *box, ky_letter_fn deliver, void *context)
+{
+	collect_pending(box, deliver, context);
+	for (uint32_t i = 0; i < LISTENERS; i++) {
+		if (box->listeners[i] >= 0)
+			collect_new(box, box->listeners[i], deliver, context);
+	}
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * processes.c: see processes.h. The table of processes, how they end, and what the mailbox brings.
+ * processes.c: see processes.h. The table of processes, how they end, and what the mailbox and the kernel bring;
+ * processes_look.c looks into /proc.
  *
  * Order. What a process sent before it ended is in the mailbox when poll() reports its end. So ends are asked for first,
  * then the mailbox is emptied, then the ends are reported: a drum comes before the end of its process. A letter from
  * a process that is gone and was never in the table is reported as a whole life: it appeared, its drum, it ended.
+ *
+ * The kernel's news are read before the mailbox, and acted upon after it: a process whose drum is mapped and that is gone
+ * then has sent its letter, or is missed.
  */
 #include "capture/processes.h"
 
@@ -12,7 +16,8 @@
 #include "base/clock.h"
 #include "capture/fail.h"
 #include "capture/mailbox.h"
-#include "process/drum_find.h"
+#include "capture/process_news.h"
+#include "capture/processes_table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,45 +30,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Drums of one process: how many are remembered, and how many are taken (each exec makes one). */
-#define KY_PROCESS_DRUMS_KEPT 8u
-#define KY_PROCESS_DRUMS_MAX 65536u
-
-struct ky_process {
-	pid_t pid;
-	int pidfd; /* -1: a mere number (KY_PROCESSES_ALL) */
-	bool appeared;
-	bool hidden;           /* this user may not inspect it */
-	uint32_t seen;         /* the last scan that saw it */
-	uint64_t look_ns;      /* when to look for drums next */
-	uint64_t interval_ns;  /* how long after that again */
-	int64_t descriptors;   /* that it had when it was looked at */
-	uint32_t looks_spared; /* since then, because it had as many */
-	uint32_t drums_count;  /* ever */
-	uint64_t drums[KY_PROCESS_DRUMS_KEPT];
-};
-
-struct ky_process_list {
-	enum ky_processes_scope scope;
-	struct ky_processes_events events;
-	int epoll;
-	int timer;
-	struct ky_mailbox *mailbox;
-	struct ky_process **table; /* by pid, ascending */
-	uint32_t count, room;
-	bool limit_raised;
-	/* scanning */
-	bool complete;       /* there was a first round */
-	uint32_t newest;     /* newest process of the machine at the last scan */
-	uint32_t scans;      /* so far */
-	uint64_t scan_ns;    /* when to scan even if newest is the same */
-	uint64_t work_ns;    /* not before */
-	uint32_t look_place; /* in the table, where the last round stopped */
-};
-
+#define KNOWN_MAX 1000000u
 #define EVENTS_MAX 256
 #define OF_TIMER UINT64_MAX
 #define OF_MAILBOX (UINT64_MAX - 1)
+#define OF_NEWS (UINT64_MAX - 2)
 /* A drum that was made this long before its process began belongs to another: the clock is coarse. */
 #define GRAIN_NS UINT64_C(20000000)
 
@@ -75,7 +46,7 @@ static uint32_t place_of(const struct ky_process_list *p, pid_t pid)
 	return KY_ARRAY_SEARCH(0, p->count, at, p->table[at]->pid < pid);
 }
 
-static struct ky_process *get_process(const struct ky_process_list *p, pid_t pid)
+struct ky_process *ky_processes_get(const struct ky_process_list *p, pid_t pid)
 {
 	const uint32_t place = place_of(p, pid);
 	return place < p->count && p->table[place]->pid == pid ? p->table[place] : NULL;
@@ -87,7 +58,7 @@ static int watch(const struct ky_process_list *p, int fd, uint64_t what)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-static struct ky_process *insert(struct ky_process_list *p, pid_t pid, int pidfd)
+struct ky_process *ky_processes_insert(struct ky_process_list *p, pid_t pid, int pidfd)
 {
 	struct ky_process *const process =
 		KY_ARRAY_GROW(p->table, p->room, p->count + 1) ? calloc(1, sizeof(*process)) : NULL;
@@ -106,7 +77,7 @@ static struct ky_process *insert(struct ky_process_list *p, pid_t pid, int pidfd
 	return process;
 }
 
-static int hold_process(struct ky_process_list *p, struct ky_process *process, int pidfd)
+int ky_processes_hold(struct ky_process_list *p, struct ky_process *process, int pidfd)
 {
 	const int error = pidfd < 0 ? pidfd : watch(p, pidfd, (uint64_t)process->pid);
 	if (error == 0)
@@ -116,7 +87,7 @@ static int hold_process(struct ky_process_list *p, struct ky_process *process, i
 	return error;
 }
 
-static void forget(struct ky_process_list *p, struct ky_process *process)
+void ky_processes_forget(struct ky_process_list *p, struct ky_process *process)
 {
 	const uint32_t place = place_of(p, process->pid);
 	p->count--;
@@ -130,7 +101,7 @@ static void forget(struct ky_process_list *p, struct ky_process *process)
 	free(process);
 }
 
-static void announce(struct ky_process_list *p, struct ky_process *process)
+void ky_processes_announce(struct ky_process_list *p, struct ky_process *process)
 {
 	if (process->appeared)
 		return;
@@ -143,15 +114,16 @@ static void end_process(struct ky_process_list *p, struct ky_process *process)
 {
 	const pid_t pid = process->pid;
 	const int status = ky_proc_pidfd_status(process->pidfd, pid);
-	announce(p, process);
-	forget(p, process);
+	ky_processes_announce(p, process);
+	ky_processes_forget(p, process);
 	if (p->events.ended)
 		p->events.ended(p->events.context, pid, status);
 }
 
+/* Report the end of one that is gone. */
 static bool has_process(struct ky_process_list *p, pid_t pid)
 {
-	struct ky_process *const process = get_process(p, pid);
+	struct ky_process *const process = ky_processes_get(p, pid);
 	if (!process || process->pidfd < 0 || !ky_proc_pidfd_reaped(process->pidfd))
 		return process != NULL;
 	end_process(p, process);
@@ -163,12 +135,26 @@ static bool has_process(struct ky_process_list *p, pid_t pid)
 static uint64_t identity(int fd)
 {
 	struct stat status;
-	return fstat(fd, &status) == 0
-		       ? (uint64_t)status.st_dev * 0x9e3779b97f4a7c15u ^ status.st_ino
-		       : 0;
+	return fstat(fd, &status) == 0 ? ky_process_news_identity(status.st_dev, status.st_ino) : 0;
 }
 
-static bool knows(const struct ky_process *process, int fd)
+/* The kernel's news of this drum say nothing new. */
+static void know(struct ky_process_list *p, uint64_t file)
+{
+	bool made;
+	if (!p->news)
+		return;
+	if (p->known.table.count >= KNOWN_MAX)
+		ky_u64_map_free(&p->known);
+	(void)ky_u64_map_add(&p->known, file, &made);
+}
+
+void ky_processes_know(struct ky_process_list *p, int fd)
+{
+	know(p, identity(fd));
+}
+
+bool ky_processes_knows(const struct ky_process *process, int fd)
 {
 	const uint64_t file = identity(fd);
 	for (uint32_t i = 0; i < KY_PROCESS_DRUMS_KEPT && i < process->drums_count; i++)
@@ -177,252 +163,195 @@ static bool knows(const struct ky_process *process, int fd)
 	return false;
 }
 
-static void report_drum(const struct ky_process_list *p, pid_t pid, int fd)
+static void report_drum(struct ky_process_list *p, pid_t pid, int fd)
 {
+	know(p, identity(fd));
 	if (p->events.drum)
 		p->events.drum(p->events.context, pid, fd);
 }
 
-static void hand_over(struct ky_process_list *p, struct ky_process *process, int fd)
+void ky_processes_hand_over(struct ky_process_list *p, struct ky_process *process, int fd)
 {
-	if (knows(process, fd) || process->drums_count >= KY_PROCESS_DRUMS_MAX)
+	if (ky_processes_knows(process, fd) || process->drums_count >= KY_PROCESS_DRUMS_MAX)
 		return;
 	process->drums[process->drums_count++ % KY_PROCESS_DRUMS_KEPT] = identity(fd);
-	announce(p, process);
+	ky_processes_announce(p, process);
 	report_drum(p, process->pid, fd);
 }
 
 #define MS UINT64_C(1000000)
-#define SCAN_EVERY_NS (5 * MS)
-#define SCAN_ANYWAY_NS (1000 * MS)
-#define LOOK_FIRST_NS (2 * MS)
-#define LOOK_LAST_NS (1000 * MS)
-#define ROUND_NS (2 * MS)
-#define REST_FACTOR 20u
-#define LOOKS_SPARED_MAX 7u
-#define FOUND_MAX 8u
+/* News are read this long after the last ones; a drum that was reported is looked for so often. */
+#define NEWS_EVERY_NS (2 * MS)
+#define MAPPED_TRIES 100u
+#define MAPPED_MAX 65536u
 
-/* ---- looking ---- */
+/* ---- the kernel's news ---- */
 
-struct found {
-	const struct ky_process *process;
-	int fds[FOUND_MAX];
-	uint32_t count;
-};
-
-static int keep(void *context, int fd)
+static void fork_reported(void *context, pid_t parent, pid_t child)
 {
-	struct found *const found = context;
-	if (knows(found->process, fd))
-		return 0;
-	const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (kept >= 0)
-		found->fds[found->count++] = kept;
-	return found->count == FOUND_MAX;
+	struct ky_process_list *const p = context;
+	const struct ky_process_fork one = {.parent = parent, .child = child};
+	if (p->scope == KY_PROCESSES_CHILDREN && p->forks_count < MAPPED_MAX)
+		(void)KY_ARRAY_ADD(p->forks, p->forks_count, p->forks_room, one);
 }
 
-static int stop_at_first(void *context, int fd)
+static void drum_reported(void *context, pid_t pid, uint64_t file)
 {
-	(void)context;
-	(void)fd;
-	return 1;
+	struct ky_process_list *const p = context;
+	const struct ky_process_drum one = {
+		.pid = pid, .identity = file, .ours = p->scope == KY_PROCESSES_ALL};
+	if (ky_u64_map_find(&p->known, file) || p->mapped_count >= MAPPED_MAX)
+		return;
+	/* It is mapped part by part, and other programs may look at it. */
+	for (uint32_t i = 0; i < p->mapped_count; i++)
+		if (p->mapped[i].identity == file)
+			return;
+	(void)KY_ARRAY_ADD(p->mapped, p->mapped_count, p->mapped_room, one);
 }
 
-/* Whether it is a process now; a number becomes one when it has a drum. */
-static bool is_held(struct ky_process_list *p, struct ky_process *process)
+static bool is_ours(const struct ky_process_list *p, pid_t pid)
 {
-	if (process->pidfd >= 0)
+	if (ky_processes_get(p, pid))
 		return true;
-	const int drums = ky_drum_find(process->pid, stop_at_first, NULL);
-	process->hidden = drums == -EACCES || drums == -EPERM;
-	return drums > 0 && hold_process(p, process, ky_proc_pidfd(process->pid)) == 0;
-}
-
-/* Look for drums of a process. Report whether one was new. */
-static bool look(struct ky_process_list *p, struct ky_process *process)
-{
-	if (!is_held(p, process))
-		return false;
-	struct found found = {.process = process};
-	const int drums = ky_drum_find(process->pid, keep, &found);
-	process->hidden = drums == -EACCES || drums == -EPERM;
-	const bool there = !ky_proc_pidfd_reaped(process->pidfd);
-	for (uint32_t i = 0; i < found.count; i++) {
-		if (there)
-			hand_over(p, process, found.fds[i]);
-		close(found.fds[i]);
-	}
-	return there && found.count;
-}
-
-/* With as many descriptors as last time they are most probably the same. A drum may have taken another's number, so look now and then. */
-static bool may_spare(struct ky_process *process)
-{
-	const int64_t descriptors = process->drums_count ? -1 : ky_proc_descriptors(process->pid);
-	if (descriptors >= 0 && descriptors == process->descriptors &&
-	    process->looks_spared < LOOKS_SPARED_MAX) {
-		process->looks_spared++;
-		return true;
-	}
-	process->descriptors = descriptors;
-	process->looks_spared = 0;
+	for (uint32_t i = 0; i < p->forks_count; i++)
+		if (p->forks[i].child == pid && p->forks[i].ours)
+			return true;
 	return false;
 }
 
-static void look_and_plan(struct ky_process_list *p, struct ky_process *process, uint64_t now)
+/* A child may be gone, and its own children not. */
+static void take_fork(struct ky_process_list *p, struct ky_process_fork *one)
 {
-	const bool any = !may_spare(process) && look(p, process);
-	process->interval_ns =
-		any || !process->interval_ns ? LOOK_FIRST_NS : process->interval_ns * 2;
-	if (process->interval_ns > LOOK_LAST_NS)
-		process->interval_ns = LOOK_LAST_NS;
-	process->look_ns = now + process->interval_ns;
-}
-
-/* Look at all that are due, or as many as there is time for: the next round continues there. */
-static void look_around(struct ky_process_list *p, uint64_t begin)
-{
-	uint64_t now = begin;
-	for (uint32_t i = 0; i < p->count; i++) {
-		if (p->complete && now - begin > ROUND_NS)
-			return;
-		if (p->look_place >= p->count)
-			p->look_place = 0;
-		struct ky_process *const process = p->table[p->look_place++];
-		if (process->look_ns > now)
-			continue;
-		look_and_plan(p, process, now);
-		now = (uint64_t)ky_clock_monotonic();
-	}
-}
-
-/* ---- scanning ---- */
-
-/*
- * True: it is a child of a process that is there, and was not known. One that has ended is a child until its parent has
- * waited for it: it was reported already, or has nothing to report any more.
- */
-static bool take_child(struct ky_process_list *p, pid_t pid)
-{
-	const struct ky_process *const known = get_process(p, pid);
-	if (known) {
-		/* Its last letter may still be in the mailbox: its end is reported in order, then the next scan comes. */
-		if (known->pidfd >= 0 && ky_proc_pidfd_reaped(known->pidfd))
-			p->newest = 0;
-		return false;
-	}
-	struct ky_proc_stat stat;
-	const int pidfd = ky_proc_pidfd(pid);
+	one->ours = true;
+	const struct ky_process *const known = ky_processes_get(p, one->child);
+	/* The end of one that had this number is reported in order; then a scan finds this one. */
+	if (known && known->pidfd >= 0 && ky_proc_pidfd_reaped(known->pidfd))
+		p->scan_ns = 0;
+	const int pidfd = known ? -1 : ky_proc_pidfd(one->child);
 	if (pidfd < 0)
-		return false;
-	if (ky_proc_stat(pid, 0, &stat) != 0 || !get_process(p, stat.parent) ||
-	    ky_proc_pidfd_ended(pidfd)) {
+		return;
+	if (ky_proc_pidfd_ended(pidfd)) {
 		close(pidfd);
+		return;
+	}
+	struct ky_process *const process = ky_processes_insert(p, one->child, pidfd);
+	if (process)
+		ky_processes_announce(p, process);
+}
+
+static void take_forks(struct ky_process_list *p)
+{
+	uint32_t kept = 0;
+	for (bool any = true; any;) {
+		any = false;
+		for (uint32_t i = 0; i < p->forks_count; i++) {
+			struct ky_process_fork *const one = &p->forks[i];
+			if (one->ours || !is_ours(p, one->parent))
+				continue;
+			take_fork(p, one);
+			any = true;
+		}
+	}
+	for (uint32_t i = 0; i < p->forks_count; i++)
+		if (p->forks[i].age++ == 0)
+			p->forks[kept++] = p->forks[i];
+	p->forks_count = kept;
+}
+
+static bool is_gone(const struct ky_process *process, pid_t pid)
+{
+	struct ky_proc_stat stat;
+	if (process && process->pidfd >= 0)
+		return ky_proc_pidfd_ended(process->pidfd);
+	return ky_proc_stat(pid, 0, &stat) != 0 || stat.state == 'Z';
+}
+
+/* Look for a drum that was reported. Return false when it is settled. */
+static bool take_mapped(struct ky_process_list *p, struct ky_process_drum *one)
+{
+	one->ours |= is_ours(p, one->pid);
+	if (!one->ours || ky_u64_map_find(&p->known, one->identity))
+		return false;
+	if (one->gone) {
+		p->missed++;
 		return false;
 	}
-	struct ky_process *const process = insert(p, pid, pidfd);
+	struct ky_process *process = ky_processes_get(p, one->pid);
+	one->gone = is_gone(process, one->pid);
+	if (one->gone)
+		return true;
+	if (!process && p->scope == KY_PROCESSES_ALL)
+		process = ky_processes_insert(p, one->pid, -1);
 	if (process)
-		announce(p, process);
-	return process != NULL;
+		(void)ky_processes_look(p, process);
+	if (ky_u64_map_find(&p->known, one->identity))
+		return false;
+	if (++one->tries < MAPPED_TRIES)
+		return true;
+	/* Another's, which this process only looks at. */
+	know(p, one->identity);
+	return false;
 }
 
-/* Where the kernel does not list a process's children, ask every process for its parent. */
-static void scan_parents(struct ky_process_list *p)
+static void read_news(struct ky_process_list *p)
 {
-	struct ky_pids all = {0};
-	if (ky_proc_all(&all) == 0)
-		for (uint32_t i = 0; i < all.count; i++) {
-			struct ky_proc_stat stat;
-			if (!get_process(p, all.at[i]) && ky_proc_stat(all.at[i], 0, &stat) == 0 &&
-			    get_process(p, stat.parent))
-				take_child(p, all.at[i]);
-		}
-	ky_pids_free(&all);
-}
-
-/* Children of children are appended to the list while it is processed. */
-static void scan_children(struct ky_process_list *p)
-{
-	struct ky_pids parents = {0}, children = {0};
-	int error = 0;
-	for (uint32_t i = 0; error == 0 && i < p->count; i++)
-		error = ky_pids_add(&parents, p->table[i]->pid);
-	for (uint32_t i = 0; error != -ENOMEM && error != -ENOTSUP && i < parents.count; i++) {
-		children.count = 0;
-		error = ky_proc_children(parents.at[i], &children);
-		for (uint32_t c = 0; c < children.count; c++)
-			if (take_child(p, children.at[c]))
-				error = ky_pids_add(&parents, children.at[c]);
-	}
-	ky_pids_free(&parents);
-	ky_pids_free(&children);
-	if (error == -ENOTSUP)
-		scan_parents(p);
-}
-
-static void forget_gone(struct ky_process_list *p)
-{
-	for (uint32_t i = p->count; i-- > 0;)
-		if (p->table[i]->pidfd < 0 && p->table[i]->seen != p->scans)
-			forget(p, p->table[i]);
-}
-
-static void scan_all(struct ky_process_list *p)
-{
-	struct ky_pids all = {0};
-	const int error = ky_proc_all(&all);
-	for (uint32_t i = 0; i < all.count; i++) {
-		struct ky_process *process = get_process(p, all.at[i]);
-		if (!process)
-			process = insert(p, all.at[i], -1);
-		if (process)
-			process->seen = p->scans;
-	}
-	if (error == 0)
-		forget_gone(p);
-	ky_pids_free(&all);
-}
-
-static void scan_if_new(struct ky_process_list *p, uint64_t now)
-{
-	if (p->scope == KY_PROCESSES_GIVEN)
+	const struct ky_process_news_events events = {
+		.forked = fork_reported, .mapped = drum_reported, .context = p};
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
+	struct epoll_event interest = {.events = EPOLLIN, .data.u64 = OF_NEWS};
+	uint64_t lost = 0;
+	if (!p->news)
 		return;
-	/* Read before the scan: a process that comes during it is seen by the next. */
-	const uint32_t newest = ky_proc_newest();
-	if (newest && newest == p->newest && now < p->scan_ns)
-		return;
-	p->newest = newest;
-	p->scan_ns = now + SCAN_ANYWAY_NS;
-	p->scans++;
-	if (p->scope == KY_PROCESSES_ALL)
-		scan_all(p);
-	else
-		scan_children(p);
-}
-
-static void scan(struct ky_process_list *p)
-{
-	const uint64_t begin = (uint64_t)ky_clock_monotonic();
-	if (p->complete && begin < p->work_ns)
-		return;
-	scan_if_new(p, begin);
-	look_around(p, (uint64_t)ky_clock_monotonic());
-	const uint64_t end = (uint64_t)ky_clock_monotonic();
-	const uint64_t rest = (end - begin) * REST_FACTOR;
-	p->work_ns = end + (rest < LOOK_LAST_NS ? rest : LOOK_LAST_NS);
-	p->complete = true;
-}
-
-static uint64_t next_due(const struct ky_process_list *p)
-{
-	uint64_t due = UINT64_MAX;
-	for (uint32_t i = 0; i < p->count; i++)
-		due = p->table[i]->look_ns < due ? p->table[i]->look_ns : due;
-	if (p->scope != KY_PROCESSES_GIVEN) {
-		const uint64_t scan = (uint64_t)ky_clock_monotonic() + SCAN_EVERY_NS;
-		due = scan < due ? scan : due;
+	if (p->muted && now >= p->news_ns) {
+		epoll_ctl(p->epoll, EPOLL_CTL_MOD, ky_process_news_fd(p->news), &interest);
+		p->muted = false;
 	}
-	return due < p->work_ns ? p->work_ns : due;
+	p->news_ns = p->muted ? p->news_ns : 0;
+	const uint64_t count = ky_process_news_take(p->news, &events, &lost);
+	if (lost)
+		p->scan_ns = p->work_ns = 0;
+	p->unseen += lost;
+	if (count && !p->muted) {
+		interest.events = 0;
+		epoll_ctl(p->epoll, EPOLL_CTL_MOD, ky_process_news_fd(p->news), &interest);
+		p->muted = true;
+		p->news_ns = now + NEWS_EVERY_NS;
+	}
+}
+
+static void act_on_news(struct ky_process_list *p)
+{
+	uint32_t kept = 0;
+	if (!p->news)
+		return;
+	take_forks(p);
+	for (uint32_t i = 0; i < p->mapped_count; i++)
+		if (take_mapped(p, &p->mapped[i]))
+			p->mapped[kept++] = p->mapped[i];
+	p->mapped_count = kept;
+	if (kept && !p->news_ns)
+		p->news_ns = (uint64_t)ky_clock_monotonic() + NEWS_EVERY_NS / 2;
+}
+
+int ky_processes_listen(struct ky_process_list *p)
+{
+	int error = ky_process_news_open(&p->news, p->scope == KY_PROCESSES_CHILDREN);
+	if (!error && p->scope == KY_PROCESSES_ALL && !ky_process_news_of_all(p->news))
+		error = -EACCES;
+	if (!error)
+		error = watch(p, ky_process_news_fd(p->news), OF_NEWS);
+	if (error)
+		ky_process_news_close(&p->news);
+	return error;
+}
+
+/* Without news, this process and its children are looked for in /proc. */
+static void listen_to(struct ky_process_list *p, pid_t pid)
+{
+	if (!p->news || ky_process_news_add(p->news, pid) == 0)
+		return;
+	epoll_ctl(p->epoll, EPOLL_CTL_DEL, ky_process_news_fd(p->news), NULL);
+	ky_process_news_close(&p->news);
 }
 
 /* ---- the mailbox ---- */
@@ -442,7 +371,7 @@ static int sender_pidfd(const struct ky_letter *letter)
 	return -1;
 }
 
-static void report_whole_life(const struct ky_process_list *p, const struct ky_letter *letter)
+static void report_whole_life(struct ky_process_list *p, const struct ky_letter *letter)
 {
 	if (p->events.appeared)
 		p->events.appeared(p->events.context, letter->pid);
@@ -464,20 +393,20 @@ static void take_letter(void *context, const struct ky_letter *letter)
 	struct ky_process_list *const p = context;
 	if (letter->pid <= 0)
 		return;
-	struct ky_process *process = get_process(p, letter->pid);
+	struct ky_process *process = ky_processes_get(p, letter->pid);
 	if (process && is_another(process, letter)) {
 		end_process(p, process);
 		process = NULL;
 	}
 	if (!process || process->pidfd < 0) {
 		const int pidfd = sender_pidfd(letter);
-		if (process && hold_process(p, process, pidfd) != 0)
+		if (process && ky_processes_hold(p, process, pidfd) != 0)
 			process = NULL;
 		else if (!process && pidfd >= 0)
-			process = insert(p, letter->pid, pidfd);
+			process = ky_processes_insert(p, letter->pid, pidfd);
 	}
 	if (process)
-		hand_over(p, process, letter->fd);
+		ky_processes_hand_over(p, process, letter->fd);
 	else
 		report_whole_life(p, letter);
 }
@@ -523,9 +452,13 @@ void ky_processes_close(struct ky_process_list **processes)
 	if (!p)
 		return;
 	while (p->count)
-		forget(p, p->table[p->count - 1]);
+		ky_processes_forget(p, p->table[p->count - 1]);
 	KY_ARRAY_FREE(p->table, p->room);
 	ky_mailbox_close(&p->mailbox);
+	ky_process_news_close(&p->news);
+	KY_ARRAY_FREE(p->forks, p->forks_room);
+	KY_ARRAY_FREE(p->mapped, p->mapped_room);
+	ky_u64_map_free(&p->known);
 	if (p->timer >= 0)
 		close(p->timer);
 	if (p->epoll >= 0)
@@ -564,7 +497,7 @@ static int try_access(pid_t pid)
 
 int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
 {
-	struct ky_process *const number = has_process(p, pid) ? get_process(p, pid) : NULL;
+	struct ky_process *const number = has_process(p, pid) ? ky_processes_get(p, pid) : NULL;
 	if (number && number->pidfd >= 0)
 		return 0;
 	const int pidfd = pid > 0 ? ky_proc_pidfd(pid) : -ESRCH;
@@ -574,9 +507,11 @@ int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTU
 	if (error)
 		close(pidfd);
 	else if (number)
-		error = hold_process(p, number, pidfd);
+		error = ky_processes_hold(p, number, pidfd);
 	else
-		error = insert(p, pid, pidfd) ? 0 : -ENOMEM;
+		error = ky_processes_insert(p, pid, pidfd) ? 0 : -ENOMEM;
+	if (!error)
+		listen_to(p, pid);
 	return error ? refuse(error, pid, message) : 0;
 }
 
@@ -601,7 +536,7 @@ static void raise_limit(struct ky_process_list *p)
 
 static void set_timer(const struct ky_process_list *p)
 {
-	const uint64_t due = next_due(p);
+	const uint64_t due = ky_processes_due(p);
 	struct itimerspec when = {0};
 	if (due != UINT64_MAX) {
 		when.it_value.tv_sec = (time_t)(due / 1000000000u);
@@ -610,17 +545,19 @@ static void set_timer(const struct ky_process_list *p)
 	timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* The order of these three matters: see the head. */
+/* The order of these matters: see the head. */
 static void take_events(struct ky_process_list *p)
 {
 	struct epoll_event ready[EVENTS_MAX];
 	const int count = epoll_wait(p->epoll, ready, EVENTS_MAX, 0);
+	read_news(p);
 	if (p->mailbox)
 		ky_mailbox_collect(p->mailbox, take_letter, p);
+	act_on_news(p);
 	for (int i = 0; i < count; i++) {
 		const uint64_t what = ready[i].data.u64;
 		struct ky_process *const process =
-			what == OF_TIMER || what == OF_MAILBOX ? NULL : get_process(p, (pid_t)what);
+			what >= OF_NEWS ? NULL : ky_processes_get(p, (pid_t)what);
 		/* A letter may have brought another process of that number since then. */
 		if (process && process->pidfd >= 0 && ky_proc_pidfd_ended(process->pidfd))
 			end_process(p, process);
@@ -632,9 +569,9 @@ void ky_processes_round(struct ky_process_list *p)
 	raise_limit(p);
 	for (uint32_t i = 0; i < p->count; i++)
 		if (p->table[i]->pidfd >= 0)
-			announce(p, p->table[i]);
+			ky_processes_announce(p, p->table[i]);
 	take_events(p);
-	scan(p);
+	ky_processes_scan(p);
 	set_timer(p);
 }
 
@@ -663,7 +600,11 @@ void ky_processes_facts(const struct ky_process_list *p, struct ky_processes_fac
 		.letters = mail.letters,
 		.refused = mail.refused,
 		.mailbox_overflow = mail.overrun,
+		.missed = p->missed,
+		.unseen = p->unseen,
 	};
+	for (uint32_t i = 0; i < p->mapped_count; i++)
+		facts->missed += p->mapped[i].gone;
 	for (uint32_t i = 0; i < p->count; i++)
 		facts->hidden += p->table[i]->hidden;
 }

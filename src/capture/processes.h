@@ -4,9 +4,13 @@
  *
  *   run      the mailbox: a program started with KYMO_DRUM_MAIL hands over a descriptor of its drum when it makes it,
  *            and so does each of its children: also one that lives for a millisecond. Children that cannot
- *            (another network namespace) are found as by attach
- *   attach   the processes given; with follow their children too, looked for in /proc every few milliseconds
- *   record   all processes that this user may look into, looked for in /proc
+ *            are found as by attach
+ *   attach   the processes given; with follow their children too
+ *   record   all processes that this user may look into
+ *
+ * Of the latter two the kernel reports forks and new drums at once (process_news.h), and each is then looked for in /proc; a
+ * program that is gone by then is counted. Where the kernel does not report to this user, new numbers of processes are looked
+ * at every few milliseconds.
  *
  * A process is a pidfd: the end of one is noticed, and its number is never mistaken for another's. With KY_PROCESSES_ALL
  * a process appears when it has a drum; all others are mere numbers, for there may be thousands.
@@ -52,6 +56,11 @@ int ky_processes_add(struct ky_process_list *processes, pid_t pid,
 /* Opens the mailbox; its name for KYMO_DRUM_MAIL is valid as long as processes is. NULL and errno on failure. */
 const char *ky_processes_mailbox(struct ky_process_list *processes);
 
+/* Have the kernel report new processes and drums, before any is added. Return 0, or -errno: /proc has to do. */
+int ky_processes_listen(struct ky_process_list *processes);
+/* A drum in these processes that is not their own: one that kymo made. */
+void ky_processes_know(struct ky_process_list *processes, int fd);
+
 /* A descriptor to poll: readable when ky_processes_round() has something to do at once, or is due to look into /proc. */
 int ky_processes_fd(const struct ky_process_list *processes);
 /* Looks for what is new, in the mailbox, among the pidfds and (every few milliseconds) in /proc. The first is complete. */
@@ -64,6 +73,10 @@ struct ky_processes_facts {
 	uint32_t hidden;  /* that this user may not look into, now */
 	uint64_t letters; /* drums that came through the mailbox */
 	uint64_t refused; /* and what was no drum */
+	uint64_t
+		missed; /* drums that the kernel reported, of processes that were gone before they were found */
+	uint64_t
+		unseen; /* numbers of processes or threads that came and went unseen; reports that the kernel lost */
 	bool mailbox_overflow; /* it was full once: drums of children that lived shortly may be missing */
 };
 void ky_processes_facts(const struct ky_process_list *processes, struct ky_processes_facts *facts);

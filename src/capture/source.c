@@ -363,6 +363,9 @@ static int open_processes(struct ky_source *source)
 	const int error = ky_processes_open(&capture->processes, capture->options->scope, &events);
 	source->state = capture->processes;
 	source->fd = error ? -1 : ky_processes_fd(capture->processes);
+	/* A program that kymo starts hands its drum over itself. */
+	if (!error && capture->options->drums && !capture->options->command)
+		(void)ky_processes_listen(capture->processes);
 	return error;
 }
 
@@ -382,6 +385,8 @@ static void processes_facts(const struct ky_source *source, struct ky_capture_fa
 	facts->processes = ky_processes_count(source->state);
 	facts->hidden = processes.hidden;
 	facts->mailbox_overflow |= processes.mailbox_overflow;
+	facts->missed = processes.missed;
+	facts->unseen = source->capture->options->scope == KY_PROCESSES_ALL ? processes.unseen : 0;
 }
 
 static void close_processes(struct ky_source *source)

@@ -214,6 +214,8 @@ void ky_source_drums_made(void *context, pid_t pid, int fd)
 {
 	struct ky_capture *const capture = context;
 	const struct drums_state *const state = ky_source_state(capture, KY_SOURCE_DRUMS);
+	if (capture->processes)
+		ky_processes_know(capture->processes, fd);
 	if (state->drums)
 		(void)add_drum(capture, pid, fd, true);
 }

@@ -188,6 +188,10 @@ static void print_losses(const struct ky_capture_facts *facts)
 	if (facts->mailbox_overflow)
 		line("lost",
 		     "drums of children that lived shortly: more began than kymo could take in");
+	if (facts->missed)
+		line("missed",
+		     "%s programs ended before their events could be read: 'kymo run' misses none",
+		     ky_quantity_count(a, facts->missed));
 	if (facts->damaged)
 		line("damaged", "%s places of a drum: the program wrote over its own trace",
 		     ky_quantity_count(a, facts->damaged));
@@ -247,7 +251,7 @@ static void print_nothing_fired(const struct ky_capture_command *command,
 void ky_capture_summary(const struct ky_capture_command *command,
 			const struct ky_capture_facts *facts, const char *path, uint64_t bytes)
 {
-	char size[KY_QUANTITY_BYTES];
+	char size[KY_QUANTITY_BYTES], number[KY_QUANTITY_BYTES];
 	if (!facts->kept && command->capture.triggers_count) {
 		print_nothing_fired(command, facts);
 		return;
@@ -266,6 +270,11 @@ void ky_capture_summary(const struct ky_capture_command *command,
 	print_without_drums(command, facts);
 	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
 		line("hidden", "%u processes of other users: root sees them", facts->hidden);
+	if (facts->unseen && command->capture.scope == KY_PROCESSES_ALL)
+		line("unseen",
+		     "up to %s short programs (or threads) between two looks: root sees each, "
+		     "and 'kymo run' does",
+		     ky_quantity_count(number, facts->unseen));
 	if (!is_empty(facts) && command->output_is_file)
 		line("next", "kymo report %s", ky_cli_path(path));
 	else if (facts->snapshots && command->output_is_file)
@@ -346,7 +355,9 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_json_out_uint(&json, "samples_lost", facts->samples_lost);
 	ky_json_out_uint(&json, "snapshots", facts->snapshots);
 	ky_json_out_uint(&json, "snapshots_passed_over", facts->snapshots_passed_over);
-	ky_json_out_bool(&json, "processes_missed", facts->mailbox_overflow);
+	ky_json_out_bool(&json, "processes_missed", facts->mailbox_overflow || facts->missed);
+	ky_json_out_uint(&json, "programs_missed", facts->missed);
+	ky_json_out_uint(&json, "programs_unseen_max", facts->unseen);
 	ky_json_out_uint(&json, "unmatched", facts->unmatched + command->targets_missing);
 	json_functions(&json, facts);
 	ky_json_out_begin(&json, "notes", '[');

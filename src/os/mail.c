@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mail.c: send a message with a descriptor to an abstract unix socket. Raw system calls: glibc's are cancellation
+ * mail.c: send a message with a descriptor to a unix socket. Raw system calls: glibc's are cancellation
  * points, and a thread must not end in the middle of making a drum.
  */
 #include "os/mail.h"
@@ -52,7 +52,6 @@ static void post(const char *name, size_t name_bytes, const struct ky_mail *mail
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (name_bytes >= sizeof(address.sun_path))
 		return;
-	/* After a zero byte: the name is not in the file system. */
 	memcpy(address.sun_path + 1, name, name_bytes);
 	const socklen_t address_bytes =
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
@@ -60,7 +59,13 @@ static void post(const char *name, size_t name_bytes, const struct ky_mail *mail
 		(int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (to < 0)
 		return;
-	if (syscall(SYS_connect, to, &address, address_bytes) == 0 && trusted(to))
+	/* After a zero byte, the name is not in the file system; in another network namespace there is only the file. */
+	bool connected = syscall(SYS_connect, to, &address, address_bytes) == 0;
+	if (!connected) {
+		address.sun_path[0] = '/';
+		connected = syscall(SYS_connect, to, &address, address_bytes) == 0;
+	}
+	if (connected && trusted(to))
 		send_with(to, mail, sizeof(*mail), fd);
 	syscall(SYS_close, to);
 }

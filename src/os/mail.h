@@ -4,9 +4,9 @@
  *
  *   KYMO_DRUM_MAIL=NAME:SECRET
  *
- * NAME is the name of an abstract unix socket (SOCK_SEQPACKET). The recorder sends one message with the drum's
- * descriptor there and waits for nothing. The message contains SECRET, because every user of the machine can see
- * the names of sockets.
+ * NAME is the name of an abstract unix socket (SOCK_SEQPACKET), and /NAME that of a socket in the file system, for programs
+ * in another network namespace. The recorder sends one message with the drum's descriptor there and waits for nothing.
+ * The message contains SECRET, because every user of the machine can see the names of sockets.
  */
 #ifndef KY_OS_MAIL_H
 #define KY_OS_MAIL_H

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -32,6 +33,7 @@
 
 static struct lives lives;
 static const char *box;
+static char box_before[256]; /* a copy of the address */
 
 static int open_all(void **state)
 {
@@ -237,16 +239,34 @@ static void a_number_that_is_used_twice_before_a_look_is_two_processes(void **st
 	}
 }
 
-/* In another network namespace there is no such socket. */
 static void leave_the_network(void *context)
 {
+	(void)context;
+	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		_exit(77);
+	trace_events(EVENTS);
+}
+
+/* An abstract socket is not there. Nobody looks before it is gone. */
+static void a_process_in_another_network_is_there(void **state)
+{
+	(void)state;
+	int status;
+	const pid_t pid = start(leave_the_network, NULL, box);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status == 77 << 8)
+		skip();
+	LIVES_UNTIL(&lives, lives_ended(&lives, pid));
+	assert_int_equal(facts().letters, 1);
+	assert_int_equal(lives_of(&lives, pid)->events, EVENTS);
+}
+
+static void trace_and_wait(void *context)
+{
 	const struct meeting *const meeting = context;
-	const bool left = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
-	if (left)
-		trace_events(EVENTS);
+	trace_events(EVENTS);
 	arrive(meeting);
 	await_go(meeting);
-	_exit(left ? 0 : 77);
 }
 
 static void a_process_that_cannot_send_is_found(void **state)
@@ -255,7 +275,7 @@ static void a_process_that_cannot_send_is_found(void **state)
 	struct meeting meeting;
 	char message[KY_CAPTURE_MESSAGE_BYTES];
 	meeting_open(&meeting);
-	const pid_t pid = start(leave_the_network, &meeting, box);
+	const pid_t pid = start(trace_and_wait, &meeting, NULL);
 	await_child(&meeting);
 	assert_int_equal(ky_processes_add(lives.processes, pid, message), 0);
 	lives_round(&lives);
@@ -263,10 +283,48 @@ static void a_process_that_cannot_send_is_found(void **state)
 	LIVES_UNTIL(&lives, lives_ended(&lives, pid));
 	reap(pid);
 	meeting_close(&meeting);
-	if (lives_of(&lives, pid)->status == 77 << 8)
-		skip();
 	assert_int_equal(facts().letters, 0);
 	assert_int_equal(lives_of(&lives, pid)->events, EVENTS);
+}
+
+static bool box_is_a_file(const char *address)
+{
+	char path[128];
+	struct stat status;
+	snprintf(path, sizeof(path), "/%.*s", (int)strcspn(address, ":"), address);
+	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/* The file of a mailbox goes with it, and that of one that was killed with the next. */
+static void no_file_is_left(void **state)
+{
+	(void)state;
+	int ends[2];
+	char address[256] = "";
+	assert_true(box_is_a_file(box));
+	assert_int_equal(pipe(ends), 0);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		struct lives *const other = calloc(1, sizeof(*other));
+		if (!other)
+			_exit(1);
+		lives_begin(other, KY_PROCESSES_CHILDREN);
+		const char *const theirs = ky_processes_mailbox(other->processes);
+		if (theirs && write(ends[1], theirs, strlen(theirs)) > 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	reap(pid);
+	assert_true(read(ends[0], address, sizeof(address) - 1) > 0);
+	close(ends[0]);
+	close(ends[1]);
+	assert_true(box_is_a_file(address));
+	snprintf(box_before, sizeof(box_before), "%s", box);
+	lives_end(&lives);
+	assert_false(box_is_a_file(box_before));
+	assert_int_equal(open_all(NULL), 0);
+	assert_false(box_is_a_file(address));
+	assert_true(box_is_a_file(box));
 }
 
 /*
@@ -275,10 +333,12 @@ static void a_process_that_cannot_send_is_found(void **state)
  * ------------------------------------------------------------------------------------------------
  */
 
-static int connect_box(void)
+/* first: 0, or '/' for the one in the file system. */
+static int connect_at(char first)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	const size_t bytes = strcspn(box, ":");
+	name.sun_path[0] = first;
 	memcpy(name.sun_path + 1, box, bytes);
 	const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (to >= 0 &&
@@ -289,6 +349,11 @@ static int connect_box(void)
 	close(to);
 	errno = error;
 	return -1;
+}
+
+static int connect_box(void)
+{
+	return connect_at(0);
 }
 
 static struct ky_mail right_mail(void)
@@ -481,6 +546,9 @@ static void a_full_backlog_holds_nobody_up(void **state)
 	for (int to; (to = connect_box()) >= 0; waiting++)
 		close(to);
 	assert_int_equal(errno, EAGAIN);
+	for (int to; (to = connect_at('/')) >= 0; waiting++)
+		close(to);
+	assert_int_equal(errno, EAGAIN);
 	const pid_t unlucky = start(trace_and_end, NULL, box);
 	int status;
 	assert_int_equal(waitpid(unlucky, &status, 0), unlucky);
@@ -508,6 +576,8 @@ int main(int argc, char **argv)
 		TEST(a_program_that_is_run_by_another_is_there),
 		TEST(a_process_that_is_gone_is_told_with_its_drum),
 		TEST(a_process_that_cannot_send_is_found),
+		TEST(a_process_in_another_network_is_there),
+		TEST(no_file_is_left),
 		TEST(what_is_no_drum_is_dropped),
 		TEST(any_bytes_are_borne),
 		TEST(connections_without_a_message_do_not_pile_up),

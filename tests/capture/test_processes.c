@@ -377,6 +377,94 @@ static void the_first_round_is_complete(void **state)
 
 /*
  * ------------------------------------------------------------------------------------------------
+ * What the kernel reports.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void listen_or_skip(enum ky_processes_scope scope)
+{
+	lives_begin(&lives, scope);
+	if (ky_processes_listen(lives.processes) != 0)
+		skip(); /* this user may not */
+	lives_round(&lives);
+}
+
+static struct ky_processes_facts facts(void)
+{
+	struct ky_processes_facts now;
+	ky_processes_facts(lives.processes, &now);
+	return now;
+}
+
+static void trace_and_end(void *context)
+{
+	(void)context;
+	trace_events(EVENTS);
+}
+
+/* Nobody looked while they lived. */
+static void programs_that_are_gone_are_counted(void **state)
+{
+	(void)state;
+	listen_or_skip(KY_PROCESSES_ALL);
+	const uint64_t before = facts().missed;
+	for (int i = 0; i < 3; i++)
+		reap(start(trace_and_end, NULL, NULL));
+	/* Other programs of the machine may be missed, too. */
+	LIVES_UNTIL(&lives, facts().missed >= before + 3);
+	const pid_t pid = start(trace_and_wait, NULL, NULL);
+	await_child(&meeting);
+	LIVES_UNTIL(&lives, lives_drums(&lives, pid) == 1);
+	let_go(&meeting);
+	LIVES_UNTIL(&lives, lives_ended(&lives, pid));
+	reap(pid);
+}
+
+/* Its first child ends at once: nobody in /proc says whose child the second is. */
+static void fork_a_daemon(void *context)
+{
+	(void)context;
+	await_go(&meeting);
+	const pid_t child = fork();
+	if (child == 0) {
+		if (fork() == 0)
+			trace_and_wait(NULL);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	await_go(&meeting);
+}
+
+static void a_daemon_is_followed(void **state)
+{
+	(void)state;
+	listen_or_skip(KY_PROCESSES_CHILDREN);
+	const pid_t pid = start(fork_a_daemon, NULL, NULL);
+	assert_int_equal(ky_processes_add(lives.processes, pid, message), 0);
+	let_go(&meeting);
+	await_child(&meeting);
+	LIVES_UNTIL(&lives, lives.count == 2 && lives.life[1].drums == 1);
+	let_go(&meeting);
+	let_go(&meeting);
+	LIVES_UNTIL(&lives, lives_all_ended(&lives) == 2);
+	assert_int_equal(lives.life[1].events, EVENTS);
+	assert_int_equal(facts().missed, 0);
+	reap(pid);
+}
+
+/* The kernel tells this user nothing: what came and went is known by the numbers. */
+static void what_came_and_went_unseen_is_counted(void **state)
+{
+	(void)state;
+	lives_begin(&lives, KY_PROCESSES_ALL);
+	lives_round(&lives);
+	for (int i = 0; i < 3; i++)
+		reap(start(trace_and_end, NULL, NULL));
+	LIVES_UNTIL(&lives, facts().unseen >= 3);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
  * Numbers.
  * ------------------------------------------------------------------------------------------------
  */
@@ -579,6 +667,9 @@ int main(int argc, char **argv)
 		TEST(a_child_in_a_pid_namespace_is_found_with_its_drum),
 		TEST(all_processes_with_a_drum_are_found),
 		TEST(the_first_round_is_complete),
+		TEST(programs_that_are_gone_are_counted),
+		TEST(a_daemon_is_followed),
+		TEST(what_came_and_went_unseen_is_counted),
 		TEST(a_number_that_is_used_again_is_another_process),
 		TEST(what_cannot_be_followed_is_said),
 		TEST(a_thread_is_no_process),

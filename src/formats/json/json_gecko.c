@@ -82,11 +82,7 @@ static uint32_t item_of(const struct ky_json_tree *tree, uint32_t node, const ui
 
 static bool time_of(const struct ky_json_tree *tree, uint32_t node, int64_t *ns)
 {
-	struct ky_json_number number;
-	if (!ky_json_tree_number(tree, node, &number) || !(number.d >= 0 && number.d < 9e12))
-		return false;
-	*ns = (int64_t)round(number.d * 1e6);
-	return true;
+	return ky_json_tree_decimal(tree, node, 6, ns) && *ns >= 0;
 }
 
 static void read_strings(struct thread *thread)

@@ -114,14 +114,13 @@ static void add_sample(struct ky_json *json, struct ky_json_stacks *stacks)
 	struct sample sample = {.weight = 1, .cpu = KY_NONE, .position = json->input->position};
 	int64_t cpu;
 
-	if (!ky_json_tree_number(tree, ky_json_tree_get(tree, 0, "ts"), &number) ||
-	    !(number.d >= 0 && number.d < 9e15) ||
+	if (!ky_json_tree_decimal(tree, ky_json_tree_get(tree, 0, "ts"), 3, &sample.ts) ||
+	    sample.ts < 0 ||
 	    !ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "tid"), &sample.tid)) {
 		ky_problem(json->trace, "json_sample_invalid", KY_ERROR, sample.position,
 			   "a sample needs ts and tid");
 		return;
 	}
-	sample.ts = number.integer ? number.i * 1000 : (int64_t)(number.d * 1000 + 0.5);
 	sample.has_pid = ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "pid"), &sample.pid);
 	sample.frame = id_of(tree, ky_json_tree_get(tree, 0, "sf"));
 	sample.name = ky_json_node_string(json, tree, ky_json_tree_get(tree, 0, "name"));
@@ -315,13 +314,13 @@ static void add_samples(struct ky_json *json, const struct ky_json_event *event,
 	const uint32_t thread = ky_json_thread_of(json, event);
 	int64_t *last = &json->profiles[profile].last;
 	uint32_t delta = deltas + 1;
-	int64_t id, micros, ns;
+	int64_t id, ns;
 
 	for (uint32_t at = samples + 1;
 	     at < tree->nodes[samples].next && delta < tree->nodes[deltas].next;
 	     at = tree->nodes[at].next, delta = tree->nodes[delta].next) {
-		if (!ky_json_tree_int(tree, at, &id) || !ky_json_tree_int(tree, delta, &micros) ||
-		    __builtin_mul_overflow(micros, 1000, &ns) ||
+		if (!ky_json_tree_int(tree, at, &id) ||
+		    !ky_json_tree_decimal(tree, delta, 3, &ns) ||
 		    __builtin_add_overflow(*last, ns, last))
 			continue;
 		const uint64_t *callsite =
@@ -377,10 +376,10 @@ void ky_json_profile_put(struct ky_json *json, const struct ky_json_event *event
 	const uint32_t number = data ? profile_of(json, event) : KY_NONE;
 	if (number == KY_NONE)
 		return;
-	if ((ky_json_tree_int(tree, member(tree, data, "startTime"), &start) ||
-	     ky_json_tree_int(tree, member(tree, profile, "startTime"), &start)) &&
-	    start >= 0 && start < INT64_MAX / 1000)
-		json->profiles[number].start = start * 1000;
+	if ((ky_json_tree_decimal(tree, member(tree, data, "startTime"), 3, &start) ||
+	     ky_json_tree_decimal(tree, member(tree, profile, "startTime"), 3, &start)) &&
+	    start >= 0)
+		json->profiles[number].start = start;
 	const uint32_t nodes = member(tree, profile, "nodes");
 	if (nodes && tree->nodes[nodes].type == KY_JSON_ARRAY)
 		add_nodes(json, number, nodes, event->position);

@@ -252,22 +252,69 @@ bool ky_json_number_text(const uint8_t *at, size_t bytes, struct ky_json_number 
 	return true;
 }
 
+/* Add the digits of a number to *value, as many as fit. Return the power of ten that the rest leaves. */
+static int add_digits(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	int power = 0;
+	bool point = false;
+	for (; *at < end && (is_digit(**at) || (**at == '.' && !point)); (*at)++) {
+		if (**at == '.') {
+			point = true;
+			continue;
+		}
+		const bool fits = *value < UINT64_MAX / 10 - 1;
+		if (fits)
+			*value = *value * 10 + (uint64_t)(**at - '0');
+		power += (fits ? 0 : 1) - (point ? 1 : 0);
+	}
+	return power;
+}
+
+/* Multiply by a power of ten; round half away from zero. Return false when it does not fit. */
+static bool scale_decimal(uint64_t *value, int64_t power)
+{
+	for (; power > 0 && *value != 0; power--)
+		if (__builtin_mul_overflow(*value, 10, value))
+			return false;
+	for (; power < -1 && *value != 0; power++)
+		*value /= 10;
+	if (power == -1)
+		*value = *value / 10 + (*value % 10 >= 5);
+	return *value <= INT64_MAX;
+}
+
+bool ky_json_decimal(const uint8_t *at, size_t bytes, int power, int64_t *value)
+{
+	const uint8_t *end = at + bytes;
+	struct ky_json_number number;
+	uint64_t sum = 0, exponent = 0;
+	if (!ky_json_number_text(at, bytes, &number))
+		return false;
+	const bool minus = *at == '-';
+	at += *at == '-' || *at == '+';
+	int64_t scale = (int64_t)power + add_digits(&at, end, &sum);
+	if (at < end) { /* e or E: the rest is known to be good */
+		const bool down = at[1] == '-';
+		for (at += 1 + (at[1] == '-' || at[1] == '+'); at < end; at++)
+			exponent =
+				exponent < 10000 ? exponent * 10 + (uint64_t)(*at - '0') : exponent;
+		scale += down ? -(int64_t)exponent : (int64_t)exponent;
+	}
+	if (!scale_decimal(&sum, scale))
+		return false;
+	*value = minus ? -(int64_t)sum : (int64_t)sum;
+	return true;
+}
+
 static const uint8_t *micros_slow(const uint8_t *at, const uint8_t *end, int64_t *ns,
 				  enum ky_json_fault *fault)
 {
 	struct ky_json_number number;
 	const uint8_t *stop = ky_json_number(at, end, &number, fault);
-
 	if (!stop)
 		return NULL;
-	if (number.integer && !__builtin_mul_overflow(number.i, 1000, ns))
-		return stop;
-	const double rounded = round(number.d * 1000);
 	*fault = KY_JSON_BAD;
-	if (!(fabs(rounded) < 9.2e18))
-		return NULL;
-	*ns = (int64_t)rounded;
-	return stop;
+	return ky_json_decimal(at, (size_t)(stop - at), 3, ns) ? stop : NULL;
 }
 
 const uint8_t *ky_json_micros(const uint8_t *at, const uint8_t *end, int64_t *ns,
@@ -279,7 +326,7 @@ const uint8_t *ky_json_micros(const uint8_t *at, const uint8_t *end, int64_t *ns
 	uint32_t count, places = 0;
 	const uint8_t *stop = digits(at + minus, end, &whole, &count);
 
-	if (count == 0 || count > 15)
+	if (count == 0 || whole >= INT64_MAX / 1000)
 		return micros_slow(at, end, ns, fault);
 	uint64_t value = whole * 1000;
 	if (*stop == '.') {

@@ -57,9 +57,12 @@ const uint8_t *ky_json_number(const uint8_t *at, const uint8_t *end, struct ky_j
 bool ky_json_number_text(const uint8_t *at, size_t bytes, struct ky_json_number *number);
 
 /*
- * Return a number of microseconds as nanoseconds: exact when it is written with up to 15 digits before and
- * any number of digits behind the point, rounded half away from zero. NULL as above.
+ * Return the number that a text means times a power of ten: exact, without a double on the way; rounded half away
+ * from zero. false when it is not a number, or does not fit.
  */
+bool ky_json_decimal(const uint8_t *at, size_t bytes, int power, int64_t *value);
+
+/* Return a number of microseconds as nanoseconds, exact as above. NULL as above. */
 const uint8_t *ky_json_micros(const uint8_t *at, const uint8_t *end, int64_t *ns,
 			      enum ky_json_fault *fault);
 
@@ -167,6 +170,9 @@ static inline uint8_t ky_json_tree_type(const struct ky_json_tree *tree, uint32_
 }
 
 /* Numbers, also those written as strings. False for KY_JSON_NO_NODE and all else. */
+/* Get a number or a text of one times a power of ten, exact. */
+bool ky_json_tree_decimal(const struct ky_json_tree *tree, uint32_t node, int power,
+			  int64_t *value);
 bool ky_json_tree_number(const struct ky_json_tree *tree, uint32_t node,
 			 struct ky_json_number *number);
 bool ky_json_tree_int(const struct ky_json_tree *tree, uint32_t node, int64_t *value);

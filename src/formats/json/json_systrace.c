@@ -104,11 +104,9 @@ static void put_switch(struct ky_json *json)
 	const struct ky_json_tree *tree = &json->tree;
 	const uint32_t out = ky_json_tree_get(tree, 0, "out");
 	struct ky_switch event = {0};
-	struct ky_json_number ts;
-	int64_t cpu;
+	int64_t ts, cpu;
 
-	if (!ky_json_tree_number(tree, ky_json_tree_get(tree, 0, "ts"), &ts) ||
-	    !(ts.d >= 0 && ts.d < 9e15) ||
+	if (!ky_json_tree_decimal(tree, ky_json_tree_get(tree, 0, "ts"), 3, &ts) || ts < 0 ||
 	    !ky_json_tree_int(tree, ky_json_tree_get(tree, 0, "cpu"), &cpu) || cpu < 0 ||
 	    cpu > 65535 || !tid_of(tree, out, &event.prev_tid, &event.prev_priority) ||
 	    !tid_of(tree, ky_json_tree_get(tree, 0, "in"), &event.next_tid, &event.next_priority)) {
@@ -118,7 +116,7 @@ static void put_switch(struct ky_json *json)
 	}
 	event.cpu = (uint32_t)cpu;
 	event.prev_state = state_of(json, out);
-	ky_put_switch(json->trace, (int64_t)(ts.d * 1000 + 0.5), &event);
+	ky_put_switch(json->trace, ts, &event);
 }
 
 static void put_name(struct ky_json *json, bool of_thread)

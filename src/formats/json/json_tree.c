@@ -153,13 +153,24 @@ uint32_t ky_json_tree_get(const struct ky_json_tree *tree, uint32_t object, cons
 	return found;
 }
 
+static bool is_numeric(const struct ky_json_tree *tree, uint32_t node)
+{
+	const enum ky_json_type type = tree->nodes[node].type;
+	return node != KY_JSON_NO_NODE && (type == KY_JSON_NUMBER || type == KY_JSON_STRING);
+}
+
+bool ky_json_tree_decimal(const struct ky_json_tree *tree, uint32_t node, int power, int64_t *value)
+{
+	const struct ky_json_node *n = &tree->nodes[node];
+	return is_numeric(tree, node) &&
+	       ky_json_decimal(tree->text + n->at, n->bytes, power, value);
+}
+
 bool ky_json_tree_number(const struct ky_json_tree *tree, uint32_t node,
 			 struct ky_json_number *number)
 {
 	const struct ky_json_node *n = &tree->nodes[node];
-	if (node == KY_JSON_NO_NODE || (n->type != KY_JSON_NUMBER && n->type != KY_JSON_STRING))
-		return false;
-	return ky_json_number_text(tree->text + n->at, n->bytes, number);
+	return is_numeric(tree, node) && ky_json_number_text(tree->text + n->at, n->bytes, number);
 }
 
 bool ky_json_tree_int(const struct ky_json_tree *tree, uint32_t node, int64_t *value)

@@ -383,6 +383,39 @@ static void damaged_compressed_packets_are_counted(void **state)
 	assert_true(trace->problems.rows.count > 0);
 }
 
+/* Count the problems of that name; a severity of its own is a fault. */
+static uint64_t problem(const char *name, enum ky_severity severity)
+{
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++) {
+		if (strcmp(ky_text_of(trace, trace->problems.name[i]), name) != 0)
+			continue;
+		assert_int_equal(trace->problems.severity[i], severity);
+		return trace->problems.number[i];
+	}
+	return 0;
+}
+
+static void only_real_losses_of_a_buffer_are_losses(void **state)
+{
+	(void)state;
+	static struct proto stats;
+	part.used = stats.used = 0;
+	for (uint32_t field = 1; field <= 20; field++)
+		if (field != 16 && field != 17)
+			proto_number(&part, field, 100 + field);
+	proto_message(&stats, 1, &part);
+	start_packet(0, 1);
+	proto_message(&packet, 35, &stats);
+	end_packet();
+	read_file();
+	assert_int_equal(problem("traced_buf_chunks_overwritten", KY_INFO), 103);
+	assert_int_equal(problem("traced_buf_chunks_discarded", KY_INFO), 118);
+	assert_int_equal(problem("traced_buf_patches_failed", KY_DATA_LOSS), 106);
+	assert_int_equal(problem("traced_buf_abi_violations", KY_DATA_LOSS), 109);
+	assert_int_equal(problem("traced_buf_trace_writer_packet_loss", KY_DATA_LOSS), 119);
+	assert_int_equal(trace->problems.rows.count, 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_file, end_file)
 
 int main(void)
@@ -398,6 +431,7 @@ int main(void)
 		TEST(streaming_profiles_count_on_from_the_thread_descriptor),
 		TEST(zlib_and_zstd_packets_are_unpacked),
 		TEST(damaged_compressed_packets_are_counted),
+		TEST(only_real_losses_of_a_buffer_are_losses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

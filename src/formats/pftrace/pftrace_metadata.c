@@ -97,25 +97,27 @@ void ky_pf_metadata_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
 
 /* ---- what was lost ---- */
 
-struct loss {
-	uint32_t field; /* of BufferStats */
+/* What BufferStats counts of interest. A full ring overwrites, a full buffer discards: as its config asks for. */
+static const struct buffer_count {
+	uint32_t field;
+	enum ky_severity severity;
 	const char *problem;
-};
-
-static const struct loss losses[] = {
-	{KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN, "traced_buf_chunks_overwritten"},
-	{KY_PF_BUFFER_STATS_READAHEADS_FAILED, "traced_buf_patches_failed"},
-	{KY_PF_BUFFER_STATS_BYTES_READ, "traced_buf_chunks_discarded"},
-	{KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, "traced_buf_trace_writer_packet_loss"},
+} buffer_counts[] = {
+	{KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN, KY_INFO, "traced_buf_chunks_overwritten"},
+	{KY_PF_BUFFER_STATS_CHUNKS_DISCARDED, KY_INFO, "traced_buf_chunks_discarded"},
+	{KY_PF_BUFFER_STATS_PATCHES_FAILED, KY_DATA_LOSS, "traced_buf_patches_failed"},
+	{KY_PF_BUFFER_STATS_ABI_VIOLATIONS, KY_DATA_LOSS, "traced_buf_abi_violations"},
+	{KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, KY_DATA_LOSS,
+	 "traced_buf_trace_writer_packet_loss"},
 };
 
 static void buffer_stats(struct ky_pf *pf, struct ky_proto_view message)
 {
 	KY_PROTO_EACH(field, message) {
-		for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
-			if (losses[i].field == field.id && field.value)
-				ky_problems(pf->trace, losses[i].problem, KY_DATA_LOSS, pf->at,
-					    field.value);
+		for (size_t i = 0; i < sizeof(buffer_counts) / sizeof(*buffer_counts); i++)
+			if (buffer_counts[i].field == field.id && field.value)
+				ky_problems(pf->trace, buffer_counts[i].problem,
+					    buffer_counts[i].severity, pf->at, field.value);
 		if (field.id == KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS && field.value)
 			pf->lost_packets += field.value;
 	}

@@ -2,6 +2,7 @@
 /*
  * pftrace_schema.h: the numbers of Perfetto's protobuf messages (protos/perfetto/trace) that kymo writes or reads:
  * each message's fields by name, then its enumerators. Used by the recorder's emitter, the exporter and the reader.
+ * tools/check_pftrace_schema.py compares them with a checkout of Perfetto.
  */
 #ifndef KY_FORMATS_PFTRACE_PFTRACE_SCHEMA_H
 #define KY_FORMATS_PFTRACE_PFTRACE_SCHEMA_H
@@ -381,8 +382,9 @@ enum { /* Trace */
 	/* TraceStats */
 	KY_PF_TRACE_STATS_BUFFER_STATS = 1,
 	/* TraceStats.BufferStats */
-	KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN = 3, KY_PF_BUFFER_STATS_READAHEADS_FAILED = 8,
-	KY_PF_BUFFER_STATS_BYTES_READ = 14, KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS = 19,
+	KY_PF_BUFFER_STATS_CHUNKS_OVERWRITTEN = 3, KY_PF_BUFFER_STATS_PATCHES_FAILED = 6,
+	KY_PF_BUFFER_STATS_ABI_VIOLATIONS = 9, KY_PF_BUFFER_STATS_CHUNKS_DISCARDED = 18,
+	KY_PF_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS = 19,
 	/* TraceUuid */
 	KY_PF_TRACE_UUID_MSB = 1, KY_PF_TRACE_UUID_LSB = 2,
 	/* Trigger */

@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 4
+#define KY_AGENT_VERSION 5
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24
@@ -204,6 +204,9 @@ struct ky_agent_home {
 	/* 1: a forked child that is in another pid namespace than its parent, or a child of one */
 	uint32_t apart;
 	uint32_t counter; /* KY_COUNTER_ */
+	uint32_t counts;  /* of each state; functions beyond share the last one */
+	/* 1: the program locks all memory that it maps (mlockall): ours is unlocked */
+	uint32_t unlocks;
 	uint32_t pad;
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };

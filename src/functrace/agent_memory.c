@@ -36,7 +36,10 @@
 #define FUNCTIONS_SPARE (1u << 17)
 #define SITES_SPARE (1u << 16)
 #define SCRATCH_AT 2048u /* in the first state */
-#define STATES_MIN 64u
+#define STATES_MIN 256u
+#define STATES_AWAY (UINT64_C(1) << 36)
+/* Counts of functions that come later; those beyond share the last one. */
+#define COUNTS_SPARE (1u << 14)
 #define DRUM_FD_WANTED 500u /* programs count on low numbers */
 #define DRUM_FD_LEAST 30u
 /* A forked child counts the generation up. */
@@ -64,12 +67,36 @@ static int64_t call(struct ky_patch *patch, long number, uint64_t a, uint64_t b,
 	return ky_remote_call(&patch->remote, number, (const uint64_t[6]){a, b, c, d, e, f});
 }
 
+/*
+ * Map a file or, with fd -1, memory. In a program that locks all memory that it maps (mlockall), it is mapped without
+ * access first: then the kernel has nothing to fill when it locks it. Return its address or -errno.
+ */
+static int64_t map_file(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection,
+			int flags, int64_t fd)
+{
+	const bool unlocks = patch->home.unlocks;
+	const int64_t result =
+		call(patch, SYS_mmap, at, bytes, (uint64_t)(unlocks ? PROT_NONE : protection),
+		     (uint64_t)flags, (uint64_t)fd, 0);
+	if ((result < 0 && result > -4096) || !unlocks)
+		return result;
+	call(patch, SYS_munlock, (uint64_t)result, bytes, 0, 0, 0, 0);
+	const int64_t error =
+		call(patch, SYS_mprotect, (uint64_t)result, bytes, (uint64_t)protection, 0, 0, 0);
+	return error ? error : result;
+}
+
 /* Map anonymous memory; 0: failed. */
 static uint64_t map(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection, int flags)
 {
-	const int64_t result = call(patch, SYS_mmap, at, bytes, (uint64_t)protection,
-				    (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | flags), UINT64_MAX, 0);
+	const int64_t result =
+		map_file(patch, at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1);
 	return result < 0 && result > -4096 ? 0 : (uint64_t)result;
+}
+
+uint64_t ky_agent_memory_map_at(struct ky_patch *patch, uint64_t at, uint64_t bytes)
+{
+	return map(patch, at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
 }
 
 uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes)
@@ -119,8 +146,10 @@ static bool is_sane(const struct ky_agent_home *home, const struct ky_patch_keep
 {
 	return home->magic == KY_AGENT_MAGIC && keep->magic == KY_PATCH_KEEP_MAGIC &&
 	       keep->regions_count <= KY_PATCH_REGIONS_MAX && are_sane_regions(keep) &&
-	       home->states_max <= KY_AGENT_STATES_MAX &&
-	       home->state_bytes >= KY_AGENT_STATE_BYTES &&
+	       home->states_max <= KY_AGENT_STATES_MAX && home->states_max && home->counts &&
+	       home->counts <= KY_AGENT_FUNCTIONS_MAX &&
+	       home->state_bytes >= KY_AGENT_STATE_BYTES + home->counts * sizeof(uint32_t) &&
+	       home->state_bytes % KY_PATCH_PAGE == 0 &&
 	       home->state_bytes <= KY_AGENT_STATE_BYTES * 2 + KY_AGENT_FUNCTIONS_MAX * 4 &&
 	       fits(home->states, home->states_max * home->state_bytes) &&
 	       home->patches_max <= KY_AGENT_FUNCTIONS_MAX &&
@@ -256,6 +285,14 @@ static int64_t open_home(struct ky_patch *patch)
 		      : ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 }
 
+/* Note whether the program locks all memory that it maps: then home is locked now. */
+static void note_locks(struct ky_patch *patch)
+{
+	patch->home.unlocks = ky_agent_memory_locked(patch);
+	if (patch->home.unlocks)
+		call(patch, SYS_munlock, patch->home_at, home_bytes(), 0, 0, 0, 0);
+}
+
 static int64_t begin_home(struct ky_patch *patch)
 {
 	const uint64_t gadget = map(patch, 0, KY_PATCH_PAGE, PROT_READ | PROT_EXEC, 0);
@@ -269,6 +306,8 @@ static int64_t begin_home(struct ky_patch *patch)
 	}
 	if (patch->home_at)
 		result = open_home(patch);
+	if (result == 0 && patch->home_at)
+		note_locks(patch);
 	if (result == 0)
 		call(patch, SYS_munmap, gadget, KY_PATCH_PAGE, 0, 0, 0, 0);
 	patch->home.magic = KY_AGENT_MAGIC;
@@ -309,21 +348,61 @@ static bool same_agent(const struct ky_patch *patch)
 	return same;
 }
 
-/* Map as many states as the process may have; fewer when its memory is limited. */
+int ky_agent_memory_wipe(struct ky_patch *patch, uint64_t states, uint64_t bytes)
+{
+	call(patch, SYS_madvise, states, bytes, MADV_DONTDUMP, 0, 0, 0);
+	return (int)call(patch, SYS_madvise, states, bytes, MADV_WIPEONFORK, 0, 0, 0);
+}
+
+/*
+ * Return an address for the states with free addresses behind them, for more: far below those that the kernel gives to
+ * others; 0: any will do.
+ */
+static uint64_t roomy_address(struct ky_patch *patch, uint64_t bytes)
+{
+	const uint64_t at = map(patch, 0, bytes, PROT_NONE, MAP_NORESERVE);
+	if (!at)
+		return 0;
+	call(patch, SYS_munmap, at, bytes, 0, 0, 0, 0);
+	return at > 2 * STATES_AWAY ? at - STATES_AWAY : 0;
+}
+
+/* Map states for some threads more than there are; ky_agent_memory_grow() adds to them. */
 static int map_states(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
-	home->state_bytes = KY_AGENT_STATE_BYTES + page_up(home->patches_max * sizeof(uint32_t));
-	for (home->states_max = KY_AGENT_STATES_MAX; home->states_max >= STATES_MIN;
-	     home->states_max /= 4) {
-		const uint64_t bytes = home->states_max * home->state_bytes;
+	home->counts =
+		home->patches_max < COUNTS_SPARE ? (uint32_t)home->patches_max : COUNTS_SPARE;
+	const uint32_t known = ky_patch_modules_functions(patch);
+	if (home->counts < home->patches_max && known < home->patches_max - home->counts)
+		home->counts += known;
+	home->state_bytes = KY_AGENT_STATE_BYTES + page_up(home->counts * sizeof(uint32_t));
+	home->states_max = STATES_MIN;
+	while (home->states_max < patch->remote.count * 2 && home->states_max < KY_AGENT_STATES_MAX)
+		home->states_max *= 2;
+	const uint64_t bytes = home->states_max * home->state_bytes;
+	const uint64_t at = roomy_address(patch, bytes);
+	home->states = at ? ky_agent_memory_map_at(patch, at, bytes) : 0;
+	if (!home->states)
 		home->states = map(patch, 0, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
-		if (!home->states)
-			continue;
-		call(patch, SYS_madvise, home->states, bytes, MADV_DONTDUMP, 0, 0, 0);
-		return (int)call(patch, SYS_madvise, home->states, bytes, MADV_WIPEONFORK, 0, 0, 0);
-	}
-	return -ENOMEM;
+	return home->states ? ky_agent_memory_wipe(patch, home->states, bytes) : -ENOMEM;
+}
+
+int ky_agent_memory_grow(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	const uint64_t bytes = home->states_max * home->state_bytes;
+	const uint64_t at = home->states + bytes;
+	if (home->states_max * 2 > KY_AGENT_STATES_MAX ||
+	    ky_agent_memory_map_at(patch, at, bytes) != at)
+		return -ENOMEM;
+	const int error = ky_agent_memory_wipe(patch, at, bytes);
+	if (error)
+		return error;
+	home->states_max *= 2;
+	return ky_remote_write(&patch->remote,
+			       patch->home_at + offsetof(struct ky_agent_home, states_max),
+			       &home->states_max, sizeof(home->states_max));
 }
 
 static int map_memory(struct ky_patch *patch)
@@ -331,6 +410,9 @@ static int map_memory(struct ky_patch *patch)
 	struct ky_agent_home *home = &patch->home;
 	const uint64_t known = (uint64_t)ky_patch_modules_functions(patch) * 2 + FUNCTIONS_SPARE;
 	const uint64_t directory = KY_AGENT_PIECES * sizeof(uint64_t);
+	const int error = ky_agent_memory_refill(patch);
+	if (error)
+		return error;
 	if (!home->patches) {
 		home->patches_max = known < KY_AGENT_FUNCTIONS_MAX ? known : KY_AGENT_FUNCTIONS_MAX;
 		home->patches =
@@ -441,8 +523,8 @@ static int64_t map_drum(struct ky_patch *patch)
 		map(patch, home->drum, home->drum_bytes, PROT_READ | PROT_WRITE,
 		    MAP_FIXED | MAP_NORESERVE);
 	const int64_t result =
-		call(patch, SYS_mmap, again ? home->drum : 0, bytes, PROT_READ | PROT_WRITE,
-		     MAP_SHARED | (again ? MAP_FIXED : 0), (uint64_t)patch->keep.drum_fd, 0);
+		map_file(patch, again ? home->drum : 0, bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | (again ? MAP_FIXED : 0), patch->keep.drum_fd);
 	if (result < 0 && result > -4096)
 		return result;
 	home->drum = (uint64_t)result;
@@ -522,6 +604,7 @@ static int64_t make(struct ky_patch *patch)
 		if (!same_agent(patch))
 			return -EPROTO;
 		result = ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
+		note_locks(patch);
 	} else {
 		result = begin_home(patch);
 		if (result == 0)

@@ -23,6 +23,7 @@
 
 #define STOP_TRIES 10 /* attempts to put all back */
 #define STOP_AGAIN_NS 100000000
+#define LOOK_NS UINT64_C(200000000) /* between two looks at locked memory */
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 {
@@ -410,6 +411,29 @@ static void resume_left(struct ky_patch *patch)
 	ky_patch_go(patch);
 }
 
+/* Make room for more threads, and keep our memory out of what the program locks, when it is time to look. */
+static void keep_memory(struct ky_patch *patch)
+{
+	uint32_t used = 0;
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
+	(void)ky_remote_read(&patch->remote,
+			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
+			     sizeof(used));
+	const bool grows = !patch->crowded && used > patch->home.states_max / 2;
+	const bool looks = !patch->home.unlocks && now - patch->looked_ns > LOOK_NS;
+	patch->looked_ns = looks ? now : patch->looked_ns;
+	const bool locked = looks && ky_agent_memory_locked(patch);
+	if ((!grows && !locked) || ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
+		return;
+	if (locked)
+		ky_agent_memory_unlock(patch);
+	patch->crowded |= grows && ky_agent_memory_grow(patch);
+	ky_patch_go(patch);
+	if (patch->crowded)
+		ky_patch_note(patch, "of process %d at most %u threads are traced at a time",
+			      (int)patch->remote.pid, patch->home.states_max - 1);
+}
+
 void ky_patch_round(struct ky_patch *patch)
 {
 	uint32_t pause = 0;
@@ -427,8 +451,10 @@ void ky_patch_round(struct ky_patch *patch)
 		patch_loaded(patch);
 	else if (!left && ky_patch_instrumented_lost(patch))
 		(void)plan_and_set(patch, true, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
-	if (!patch->gone && !left)
+	if (!patch->gone && !left) {
+		keep_memory(patch);
 		ky_patch_table_cool(patch);
+	}
 }
 
 /* ---- close ---- */

@@ -90,7 +90,8 @@ static void know_functions(struct ky_patch *patch, uint32_t index, struct ky_age
 		patch->spots[entry].function = function;
 		patch->spots[entry].module = index;
 		if (site)
-			know(&patch->home, table, address, site, entry);
+			know(&patch->home, table, address, site,
+			     ky_patch_table_count_of(patch, entry));
 	}
 }
 

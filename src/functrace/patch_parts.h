@@ -4,6 +4,7 @@
  *
  *   patch_modules.c        mapped files ─▶ modules, each with its functions
  *   agent_memory.c         home, states, table, directory, stub regions, drum: made there, or found and taken over
+ *   agent_memory_trim.c    what of it is given back at the end
  *   patch_plan.c           wanted functions ─▶ entries of the table, stubs
  *   patch_table.c          the table of entries; counts, and functions that are called too often
  *   patch_instrumented.c   programs compiled with -finstrument-functions
@@ -129,6 +130,7 @@ struct ky_patch {
 	bool gone;       /* the process has ended or runs another program */
 	bool left;       /* kymo has reported that the program turned the counter off */
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
+	bool crowded;    /* kymo has reported that there are too many threads */
 	bool switches;   /* returns are hooked, and must not be any more */
 
 	struct ky_patch_module *modules;
@@ -141,7 +143,8 @@ struct ky_patch {
 	uint32_t rewrites_count, rewrites_room;
 
 	struct ky_patch_facts facts;
-	uint64_t rated_ns; /* time of the last check of the rates */
+	uint64_t rated_ns;  /* time of the last check of the rates */
+	uint64_t looked_ns; /* and of the last look at locked memory */
 	size_t counts_room;
 	uint32_t *counts; /* counts of a state, while they are summed */
 };
@@ -192,6 +195,14 @@ uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_mo
 				uint64_t bytes);
 /* While all threads are stopped: map memory that costs nothing until it is touched; 0: failed. */
 uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes);
+/* Do so at an address where nothing is. */
+uint64_t ky_agent_memory_map_at(struct ky_patch *patch, uint64_t at, uint64_t bytes);
+/* Have states wiped in forked children, and left out of core files. Return 0 or -errno. */
+int ky_agent_memory_wipe(struct ky_patch *patch, uint64_t states, uint64_t bytes);
+/* While all threads are stopped: double the number of states. Return 0 or -errno. */
+int ky_agent_memory_grow(struct ky_patch *patch);
+/* Report whether the process has locked memory. */
+bool ky_agent_memory_locked(const struct ky_patch *patch);
 /* While all threads are stopped: make this kymo the owner of what is set there, or leave it without an owner. */
 void ky_agent_memory_own(struct ky_patch *patch, bool ours);
 /* While all threads are stopped and no jump is set: record nothing from now on. */
@@ -207,6 +218,17 @@ void ky_agent_memory_resume(struct ky_patch *patch);
  * write into it, unmap its memory.
  */
 void ky_agent_memory_give_back(struct ky_patch *patch, bool busy);
+
+/* ---- agent_memory_trim.c ---- */
+
+/*
+ * While all threads are stopped, tracing is off and no thread is in a stub: take hooks off stacks that no thread is on, and
+ * unmap what nobody can need any more. ky_agent_memory_refill() maps it again. Return 0 or -errno.
+ */
+void ky_agent_memory_trim(struct ky_patch *patch);
+int ky_agent_memory_refill(struct ky_patch *patch);
+/* While all threads are stopped: unlock all memory of ours, after the program has locked all that it has. */
+void ky_agent_memory_unlock(struct ky_patch *patch);
 
 /* ---- patch_plan.c ---- */
 
@@ -260,6 +282,8 @@ struct ky_hash_probe ky_patch_table_probe(const struct ky_patch *patch, uint64_t
 					  uint32_t form);
 uint32_t ky_patch_table_next(const struct ky_patch *patch, struct ky_hash_probe *probe,
 			     uint64_t address, uint32_t form);
+/* Return the number of an entry's count. */
+uint32_t ky_patch_table_count_of(const struct ky_patch *patch, uint32_t entry);
 /* Add an entry; room was reserved. */
 uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form);
 /* Read or write all of it in the process. Return 0 or -errno. */
@@ -295,6 +319,8 @@ void ky_patch_edits_free(struct ky_patch_edits *edits);
 
 /* While all threads are stopped: check that they can be patched at all. */
 int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+/* Report whether an address is in a stub or in the agent. */
+bool ky_patch_threads_inside(const struct ky_patch *patch, uint64_t address);
 /* Set gs of all threads. */
 void ky_patch_threads_gs(struct ky_patch *patch);
 /*

@@ -271,7 +271,7 @@ static int make_stub(const struct ky_patch *patch, uint32_t module,
 	const uint8_t *code = ky_functions_code(m->functions, address, &bytes);
 	if (!code || bytes < function->prologue)
 		return -EINVAL;
-	stub.function = number;
+	stub.function = ky_patch_table_count_of(patch, number);
 	stub.site = sites[0];
 	stub.instant_site = sites[1];
 	if (form & KY_PATCH_FORM_CHECKS) {

@@ -69,11 +69,18 @@ static bool is_crowded(const struct ky_patch *patch, uint64_t address, uint32_t 
 	return count == KY_PATCH_SAME_MAX;
 }
 
+uint32_t ky_patch_table_count_of(const struct ky_patch *patch, uint32_t entry)
+{
+	return entry < patch->home.counts ? entry : patch->home.counts - 1;
+}
+
 uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t form)
 {
 	const uint32_t entry = patch->table_count++;
-	patch->table[entry] = (struct ky_agent_patch){
-		.address = address, .pad = (uint16_t)form, .function = entry};
+	patch->table[entry] =
+		(struct ky_agent_patch){.address = address,
+					.pad = (uint16_t)form,
+					.function = ky_patch_table_count_of(patch, entry)};
 	patch->spots[entry] = (struct ky_patch_spot){0};
 	index_entry(patch, entry);
 	return entry;
@@ -143,10 +150,16 @@ static uint32_t states_used(const struct ky_patch *patch)
 	return used < patch->home.states_max ? used : patch->home.states_max;
 }
 
+/* Return how many entries have a count of their own, or share the last one. */
+static uint32_t counts_used(const struct ky_patch *patch)
+{
+	return patch->table_count < patch->home.counts ? patch->table_count : patch->home.counts;
+}
+
 /* Sum the counts of all states: the sums are in the first half of counts, a state's in the second. */
 static bool sum(struct ky_patch *patch, uint32_t used)
 {
-	const size_t count = patch->table_count;
+	const size_t count = counts_used(patch);
 	if (!KY_ARRAY_GROW(patch->counts, patch->counts_room, count * 2 + 1))
 		return false;
 	uint32_t *const sums = patch->counts;
@@ -166,7 +179,7 @@ void ky_patch_table_count(struct ky_patch *patch)
 {
 	if (!patch->table_count || !sum(patch, states_used(patch)))
 		return;
-	for (uint32_t i = 0; i < patch->table_count; i++) {
+	for (uint32_t i = 0; i < counts_used(patch); i++) {
 		struct ky_patch_spot *spot = &patch->spots[i];
 		const uint32_t more = patch->counts[i] - (uint32_t)spot->calls;
 		spot->calls += more;
@@ -184,7 +197,9 @@ static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64
 		const struct ky_agent_patch *entry = &patch->table[i];
 		const uint64_t calls = spot->calls - spot->calls_then;
 		spot->calls_then = spot->calls;
-		if (!spot->wanted || spot->hot || !entry->set || (double)calls <= limit)
+		/* Those that share the last count are not known to be called often. */
+		if (i + 1 >= patch->home.counts || !spot->wanted || spot->hot || !entry->set ||
+		    (double)calls <= limit)
 			continue;
 		if (!ky_patch_edits_add(edits, entry->address, i, entry->after, entry->before,
 					entry->bytes))

@@ -200,8 +200,7 @@ void ky_patch_threads_move(struct ky_patch *patch, struct ky_patch_edits *edits)
 #define UNWINDER_STACK 4096u
 #define WAITING_TRIES 20u
 
-/* Report whether an address is in a stub or in the agent. */
-static bool is_inside(const struct ky_patch *patch, uint64_t address)
+bool ky_patch_threads_inside(const struct ky_patch *patch, uint64_t address)
 {
 	const struct ky_agent_home *home = &patch->home;
 	if (address - home->code_at < home->code_bytes)
@@ -223,7 +222,7 @@ static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64
 		       uint64_t word, struct ky_agent_call *call)
 {
 	const uint64_t index = slot >> KY_AGENT_PIECE_SHIFT;
-	if (!is_inside(patch, word) || index >= KY_AGENT_PIECES || slot % 8)
+	if (!ky_patch_threads_inside(patch, word) || index >= KY_AGENT_PIECES || slot % 8)
 		return false;
 	if (!stack->piece || stack->piece_index != index) {
 		stack->piece = 0;
@@ -270,7 +269,7 @@ static bool holds_hook(const struct ky_patch *patch, const struct user_regs_stru
 	const uint64_t all[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
 				r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (is_inside(patch, all[i]))
+		if (ky_patch_threads_inside(patch, all[i]))
 			return true;
 	return false;
 }
@@ -403,7 +402,7 @@ bool ky_patch_threads_unhook(struct ky_patch *patch, uint32_t tries)
 	for (uint32_t i = 0; i < patch->remote.count; i++) {
 		const struct user_regs_struct *registers = &patch->remote.threads[i].registers;
 		struct stack stack = {0};
-		off = off && !is_inside(patch, registers->rip);
+		off = off && !ky_patch_threads_inside(patch, registers->rip);
 		if (!patch->home.directory || range[0] >= range[1])
 			continue;
 		stacks_scan(patch, &stacks, registers->rsp, range, see, &stack);

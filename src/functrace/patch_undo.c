@@ -123,6 +123,8 @@ static int try(struct ky_patch *patch, uint32_t tries)
 	const int error = last ? take_unwinder_out(patch) : 0;
 	if (tries == 0 || last)
 		ky_agent_memory_give_back(patch, !quiet);
+	if (quiet && !error)
+		ky_agent_memory_trim(patch);
 	if (last && !error)
 		ky_agent_memory_own(patch, false);
 	return error ? error : last;

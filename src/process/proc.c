@@ -150,6 +150,8 @@ void ky_proc_status_line(struct ky_proc_status *status, const char *line)
 		status->caught = strtoull(value, NULL, 16);
 	else if ((value = value_of(line, "CapEff")))
 		status->capabilities = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "VmLck")))
+		status->locked_kb = strtoull(value, NULL, 10);
 	else if ((value = value_of(line, "Seccomp")))
 		status->seccomp = (int)strtol(value, NULL, 10);
 	else if ((value = value_of(line, "Seccomp_filters")))

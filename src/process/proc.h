@@ -42,6 +42,7 @@ struct ky_proc_status {
 	uint32_t user;                     /* the real one */
 	uint64_t blocked, ignored, caught; /* signals: bit 0 is signal 1 */
 	uint64_t capabilities;             /* the effective ones */
+	uint64_t locked_kb;                /* memory that stays in memory (mlock) */
 	int seccomp, seccomp_filters;
 };
 /* Read the status file of a process, or of its thread unless tid is 0. 0, -ESRCH or another -errno. */

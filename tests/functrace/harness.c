@@ -151,6 +151,7 @@ void harness_open(struct harness *h)
 	h->home->pid = (uint32_t)getpid();
 	h->home->directory = (uintptr_t)low_memory(KY_AGENT_PIECES * 8);
 	h->home->state_bytes = KY_AGENT_STATE_BYTES + 4096;
+	h->home->counts = 4096 / sizeof(uint32_t);
 	h->home->states =
 		(uintptr_t)memory(STATES_MAX * h->home->state_bytes, PROT_READ | PROT_WRITE);
 	h->home->states_max = STATES_MAX;

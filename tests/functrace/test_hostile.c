@@ -147,7 +147,9 @@ static void begin_forgery(void)
 					     .owner_pid = (uint32_t)getpid(),
 					     .owner_started = ky_patch_started(getpid()),
 					     .generation = 7,
-					     .state_bytes = KY_AGENT_STATE_BYTES,
+					     .state_bytes = 2 * KY_AGENT_STATE_BYTES,
+					     .states_max = 1,
+					     .counts = 1,
 					     .patches_count = ENTRIES,
 					     .patches_max = ENTRIES};
 	forged.keep.magic = KY_PATCH_KEEP_MAGIC;

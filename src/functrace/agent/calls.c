@@ -26,13 +26,19 @@
 #define PIECE_BYTES (sizeof(struct ky_agent_call) << (KY_AGENT_PIECE_SHIFT - 3))
 
 /* Make the return slots of a piece of addresses that was not met before. If two threads do it at once, one wins. */
-static uint64_t make_piece(uint64_t *entry, uint64_t number)
+static uint64_t make_piece(const struct ky_agent_home *home, uint64_t *entry, uint64_t number)
 {
+	const uint64_t access = PROT_READ | PROT_WRITE;
 	const int64_t at =
-		ky_agent_system(SYS_mmap, 0, PIECE_BYTES, PROT_READ | PROT_WRITE,
+		ky_agent_system(SYS_mmap, 0, PIECE_BYTES, home->unlocks ? PROT_NONE : access,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0);
 	if (at < 0)
 		return 0;
+	/* What has no access is not filled when it is locked. */
+	if (home->unlocks) {
+		ky_agent_system(SYS_munlock, (uint64_t)at, PIECE_BYTES, 0, 0, 0, 0);
+		ky_agent_system(SYS_mprotect, (uint64_t)at, PIECE_BYTES, access, 0, 0, 0);
+	}
 	ky_agent_system(SYS_madvise, (uint64_t)at, PIECE_BYTES, MADV_DONTDUMP, 0, 0, 0);
 	/* Never 0: no piece lies at four times its own addresses. */
 	const uint64_t biased = (uint64_t)at - (number << KY_AGENT_PIECE_SHIFT) * 4;
@@ -52,7 +58,7 @@ struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_
 	uint64_t *entry = (uint64_t *)(uintptr_t)home->directory + number;
 	uint64_t biased = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
 	if (biased == 0)
-		biased = make_piece(entry, number);
+		biased = make_piece(home, entry, number);
 	return biased ? (struct ky_agent_call *)(uintptr_t)(biased + slot * 4) : NULL;
 }
 

@@ -6,6 +6,7 @@ of the program alone, and the calls that can be seen are seen.
 Exit 1 when a check failed, 77 when nothing could run."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -220,6 +221,68 @@ def program_that_sets_gs(folder):
     return None if ran else "no compiler here"
 
 
+LOCKS = """#include <stdio.h>
+#include <sys/mman.h>
+__attribute__((noinline)) int next(int n)
+{
+	char text[32];
+	return snprintf(text, sizeof(text), "%d", n);
+}
+int main(int count, char **words)
+{
+	int c, sum = 0;
+	if (count > 1 && mlockall(MCL_CURRENT | MCL_FUTURE))
+		return 77;
+	puts(words[0]);
+	fflush(stdout);
+	while ((c = getchar()) != EOF) {
+		sum += next(c);
+		printf("%d\\n", sum);
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+
+def memory_of(pid):
+    """The sizes in /proc/PID/status, in KiB."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return {line.split(":")[0]: int(line.split()[1]) for line in file if line.startswith("Vm")}
+
+
+def memory_is_given_back(folder):
+    """After each attach the program has about the memory that it had; none of kymo's is ever locked."""
+    if not compiled(f"{folder}/locks", "gcc", "-O1", written(f"{folder}/locks.c", LOCKS)):
+        return "no compiler here"
+    for words in ([f"{folder}/locks"], [f"{folder}/locks", "all"]):
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            if not process.stdout.readline():
+                print("  memory cannot be locked here")
+                continue
+            before = memory_of(process.pid)
+            for _ in range(3):
+                with subprocess.Popen([traced.KYMO, "attach", "--functions", "--engine", "patch", "-p", str(process.pid),
+                                       "-o", f"{folder}/a.kymo"], stderr=subprocess.PIPE, text=True) as kymo:
+                    kymo.stderr.readline()  # it traces now
+                    for _ in range(100):
+                        process.stdin.write(b"x")
+                        process.stdin.flush()
+                        process.stdout.readline()
+                    within = memory_of(process.pid)
+                    kymo.send_signal(signal.SIGINT)
+                    kymo.stderr.read()
+                traced.check("attach", kymo.returncode == 0, kymo.returncode)
+                traced.check("calls", traced.calls(f"{folder}/a.kymo", "next") == 100, traced.calls(f"{folder}/a.kymo", "next"))
+                after = memory_of(process.pid)
+                for name, now, more in (("VmLck", within, 256), ("VmRSS", within, 32 << 10), ("VmLck", after, 256),
+                                        ("VmSize", after, 32 << 10)):
+                    traced.check(f"{name} of {words}", now[name] <= before[name] + more, (before, within, after))
+            process.stdin.close()
+            traced.check("its end", process.wait() == 0, process.returncode)
+    return None
+
+
 def fib(depth, n):
     return [(depth, "fib")] + ([] if n < 2 else fib(depth + 1, n - 1) + fib(depth + 1, n - 2))
 
@@ -245,7 +308,7 @@ def instrumented(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+SCENARIOS = (instrumented, memory_is_given_back, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

@@ -54,10 +54,18 @@ void ky_sites_close(struct ky_sites *sites)
 	memset(sites, 0, sizeof(*sites));
 }
 
+/* Return what an allocation gave, and remember if that is nothing. */
+static void *given(struct ky_sites *sites, void *memory)
+{
+	sites->no_memory |= !memory;
+	return memory;
+}
+
 static struct ky_text_copy *copy_text(struct ky_sites *sites, struct ky_text from)
 {
-	struct ky_text_copy *copy =
-		from.bytes < sites->bytes_left ? malloc(sizeof(*copy) + from.bytes + 1u) : NULL;
+	struct ky_text_copy *copy = NULL;
+	if (from.bytes < sites->bytes_left)
+		copy = given(sites, malloc(sizeof(*copy) + from.bytes + 1u));
 	if (!copy)
 		return NULL;
 	memcpy(copy->data, from.data, from.bytes);
@@ -122,7 +130,7 @@ static bool make_room(struct ky_sites *sites)
 	if (sites->count < sites->room)
 		return true;
 	const uint32_t room = sites->room ? sites->room * 2 : 64;
-	struct ky_site **grown = realloc(sites->all, room * sizeof(*grown));
+	struct ky_site **grown = given(sites, realloc(sites->all, room * sizeof(*grown)));
 	if (!grown)
 		return false;
 	sites->all = grown;
@@ -136,7 +144,7 @@ const struct ky_site *ky_sites_add(struct ky_sites *sites, uint32_t place, uint3
 	if (sites->written_left == 0 || !ky_drum_view_site(sites->view, at, &s) ||
 	    !make_room(sites))
 		return NULL;
-	struct ky_site *site = calloc(1, sizeof(*site));
+	struct ky_site *site = given(sites, calloc(1, sizeof(*site)));
 	if (!site)
 		return NULL;
 	site->index = sites->count;
@@ -176,8 +184,8 @@ static bool grow_threads(struct ky_sites *sites)
 	if (sites->threads_count * 2 < sites->threads_room)
 		return true;
 	const uint32_t room = sites->threads_room ? sites->threads_room * 2 : 64;
-	struct ky_thread **table = calloc(room, sizeof(struct ky_thread *));
-	uint32_t *names = realloc(sites->thread_names, room * sizeof(*names));
+	struct ky_thread **table = given(sites, calloc(room, sizeof(struct ky_thread *)));
+	uint32_t *names = given(sites, realloc(sites->thread_names, room * sizeof(*names)));
 	if (names)
 		sites->thread_names = names;
 	if (!table || !names) {
@@ -197,7 +205,7 @@ static bool grow_threads(struct ky_sites *sites)
 
 static struct ky_thread *add_thread(struct ky_sites *sites, int32_t pid, int32_t tid)
 {
-	struct ky_thread *thread = calloc(1, sizeof(*thread));
+	struct ky_thread *thread = given(sites, calloc(1, sizeof(*thread)));
 	if (!thread)
 		return NULL;
 	thread->tid = tid;

@@ -30,6 +30,7 @@ struct ky_sites {
 	bool several;           /* blocks may be of children of the drum's process */
 	uint64_t seed;          /* of that table: no drum can force collisions */
 	uint32_t *thread_names; /* by index: the record of the name as last seen */
+	bool no_memory;         /* for something that was met, which is missing */
 };
 
 /* Return 0 or -ENOMEM. */

@@ -323,7 +323,12 @@ static int take_ring(struct ky_stream *s, struct ky_stream_input *input, uint64_
 	}
 	KY_ASSERT(!input->words && input->cursor.blocks);
 	input->words = malloc(KY_BLOCK_WORDS * sizeof(uint64_t));
-	return input->words ? 0 : -ENOMEM;
+	if (input->words)
+		return 0;
+	s->rings_bytes -= bytes; /* look again next time */
+	s->rings_data_bytes -= data;
+	input->cursor.blocks = 0;
+	return -ENOMEM;
 }
 
 /* Find the rings that are complete by now. */
@@ -424,34 +429,33 @@ static int update(struct ky_stream *s)
 	return error ? error : update_rings(s);
 }
 
-static void read_until(struct ky_stream *s, uint64_t horizon)
+/* error: of finding the rings. Return it, or -ENOMEM when events were left out. */
+static int read_until(struct ky_stream *s, uint64_t horizon, int error)
 {
 	if (s->sink.block)
 		read_blocks(s);
 	else
 		read_merged(s, horizon);
+	return s->sites.no_memory ? -ENOMEM : error;
 }
 
 int ky_stream_read(struct ky_stream *s, uint64_t lag_ticks)
 {
 	const int error = update(s);
 	const uint64_t horizon = ky_clock_horizon(&s->clock);
-	read_until(s, horizon > lag_ticks ? horizon - lag_ticks : 0);
-	return error;
+	return read_until(s, horizon > lag_ticks ? horizon - lag_ticks : 0, error);
 }
 
 int ky_stream_read_all(struct ky_stream *s)
 {
 	const int error = update(s);
-	read_until(s, UINT64_MAX);
-	return error;
+	return read_until(s, UINT64_MAX, error);
 }
 
 int ky_stream_read_to(struct ky_stream *s, uint64_t horizon_ticks)
 {
 	const int error = update_rings(s);
-	read_until(s, horizon_ticks);
-	return error;
+	return read_until(s, horizon_ticks, error);
 }
 
 /* Follow the name that the input's thread has now, if it still has the ring, or had it last. */

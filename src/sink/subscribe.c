@@ -230,7 +230,7 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 	if (last)
 		stop_recording(s);
 	if (last) {
-		ky_drain_read_all(s->drum, &s->stream);
+		s->stream.damaged += ky_drain_read_all(s->drum, &s->stream) != 0;
 		ky_stream_follow_names(&s->stream);
 	} else if (ky_stream_pending(&s->stream)) {
 		read_news(s);

@@ -5,6 +5,8 @@
  */
 #include "base/array.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -71,6 +73,8 @@ void *ky_array_resized(void *items, size_t bytes)
 	void *changed = change(items, bytes);
 	if (changed)
 		head_of(changed)->bytes = bytes;
+	else
+		ky_memory_missing();
 	return changed;
 }
 

@@ -9,6 +9,8 @@
  */
 #include "base/file.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -128,8 +130,10 @@ char *ky_file_read_fd(int fd, size_t bytes_max, size_t *bytes)
 		if (*bytes + 1 >= room) {
 			room = room ? room * 2 : room_for(fd, bytes_max) + 1;
 			char *larger = realloc(data, room);
-			if (!larger)
+			if (!larger) {
+				ky_memory_missing();
 				break;
+			}
 			data = larger;
 		}
 		n = ky_file_read_all(fd, data + *bytes, room - 1 - *bytes);

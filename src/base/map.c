@@ -2,6 +2,8 @@
 /* map.c: the core of map.h, and what its forms do not do inline. */
 #include "base/map.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -86,8 +88,10 @@ CORE bool grow(struct ky_hash_table *table, size_t slot_bytes)
 		return false;
 	larger.room = table->room ? table->room * 2 : ROOM_FIRST;
 	larger.slots = calloc(larger.room, slot_bytes);
-	if (!larger.slots)
+	if (!larger.slots) {
+		ky_memory_missing();
 		return false;
+	}
 	for (uint32_t i = 0; i < table->room; i++) {
 		const char *slot = slot_at(table, slot_bytes, i);
 		const uint32_t tag = tag_of(slot);

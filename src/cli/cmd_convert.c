@@ -145,20 +145,23 @@ static bool is_ours(const struct ky_kymo_bundle *bundle, struct ky_kymo *source)
 	       info->processes_count <= 1;
 }
 
-static bool open_input(struct stream *stream, const char *input)
+/* Return 0, -EINVAL when the file must be read in the other way, or -ENOMEM. */
+static int open_input(struct stream *stream, const char *input)
 {
 	struct ky_kymo_error error;
 	struct stat status;
-	if (stat(input, &status) != 0 || !S_ISREG(status.st_mode) ||
-	    ky_kymo_bundle_open(&stream->bundle, input, &error) != 0)
-		return false;
+	if (stat(input, &status) != 0 || !S_ISREG(status.st_mode))
+		return -EINVAL;
+	const int result = ky_kymo_bundle_open(&stream->bundle, input, &error);
+	if (result)
+		return result == -ENOMEM ? result : -EINVAL;
 	stream->file = only_drum(stream->bundle);
 	if (is_ours(stream->bundle, stream->file)) {
 		stream->info = ky_kymo_info(stream->file);
-		return true;
+		return 0;
 	}
 	ky_kymo_bundle_close(&stream->bundle);
-	return false;
+	return -EINVAL;
 }
 
 /*
@@ -173,10 +176,15 @@ static bool convert_stream(const char *input, const char *output, const char *fo
 	struct stream stream = {0};
 	int packing;
 	const struct ky_exporter *exporter = ky_exporter_find(output, format, &packing);
-	if (!exporter || exporter == &ky_exporter_kymo || !exporter->format->open ||
-	    !open_input(&stream, input))
+	if (!exporter || exporter == &ky_exporter_kymo || !exporter->format->open)
 		return false;
-	const int error = ky_export_by(output, format, write_file, &stream, message);
+	int error = open_input(&stream, input);
+	if (error == -EINVAL)
+		return false;
+	if (error)
+		snprintf(message, sizeof(message), "%.200s: not enough memory", input);
+	else
+		error = ky_export_by(output, format, write_file, &stream, message);
 	ky_cli_progress_end();
 	if (error && error != -EINTR)
 		ky_cli_error("%s", message);

@@ -62,8 +62,8 @@ static int step_all(struct query *query, sqlite3_stmt *stmt, struct ky_query_out
 	while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
 		if (query->terminal)
 			ky_cli_progress_end();
-		if (output)
-			ky_query_output_row(output);
+		if (output && !ky_query_output_row(output))
+			return SQLITE_NOMEM;
 		if (ferror(stdout))
 			return SQLITE_DONE; /* reported when the verb ends */
 	}

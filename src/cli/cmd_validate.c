@@ -262,6 +262,8 @@ static int validate(const struct options *o, const char *path, struct ky_json_ou
 	struct findings f = {.list = calloc(FINDINGS_MAX, sizeof(*f.list))};
 	struct ky_trace *trace = f.list ? ky_cli_load(path, o->format, true) : NULL;
 	int code = KY_EXIT_TROUBLE;
+	if (!f.list)
+		ky_cli_error("%s: not enough memory", path);
 	if (trace) {
 		find_problems(&f, trace);
 		find_losses(&f, trace);

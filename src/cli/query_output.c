@@ -353,7 +353,7 @@ struct ky_query_output *ky_query_output_new(enum ky_query_form form, struct sqli
 	return output;
 }
 
-void ky_query_output_row(struct ky_query_output *output)
+bool ky_query_output_row(struct ky_query_output *output)
 {
 	if (output->form == KY_QUERY_TABLE)
 		table_row(output);
@@ -362,6 +362,7 @@ void ky_query_output_row(struct ky_query_output *output)
 	else
 		json_row(output);
 	output->rows++;
+	return !output->broken;
 }
 
 uint64_t ky_query_output_end(struct ky_query_output **out, bool whole)

@@ -22,7 +22,7 @@ struct ky_query_output;
 struct ky_query_output *ky_query_output_new(enum ky_query_form form, struct sqlite3_stmt *stmt,
 					    FILE *to);
 /* Print the statement's current row. */
-void ky_query_output_row(struct ky_query_output *output);
+bool ky_query_output_row(struct ky_query_output *output);
 /* End the output; whole: all rows came. Return how many there were. */
 uint64_t ky_query_output_end(struct ky_query_output **output, bool whole);
 

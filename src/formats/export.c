@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "formats/compress.h"
 
 #include <errno.h>
@@ -68,10 +69,9 @@ static int push(struct ky_out *out, const void *data, size_t bytes)
 static int open_packing(struct export_file *file, enum packing packing)
 {
 	if (packing == PACKING_GZIP)
-		return ky_gzip_load() ? -ENOENT : ky_gzip_open(&file->gzip, 0);
+		return ky_gzip_load() ? -ELIBACC : ky_gzip_open(&file->gzip, 0);
 	if (packing == PACKING_ZSTD) {
-		const int error = ky_zstd_load();
-		return error ? error : ky_zstd_open(&file->zstd);
+		return ky_zstd_load() ? -ELIBACC : ky_zstd_open(&file->zstd);
 	}
 	return 0;
 }
@@ -224,6 +224,7 @@ int ky_export_by(const char *path, const char *format, ky_export_fn write, void 
 	struct export_file *file;
 	struct ky_out *out;
 	const char *what = "write";
+	const unsigned failures = ky_memory_failures();
 	int packing;
 	message[0] = 0;
 	const struct ky_exporter *exporter = ky_exporter_find(path, format, &packing);
@@ -234,6 +235,8 @@ int ky_export_by(const char *path, const char *format, ky_export_fn write, void 
 		return fail(message, error, path, what);
 	what = "write";
 	error = write(context, exporter, out);
+	if (!error && ky_memory_failures() != failures)
+		error = -ENOMEM; /* an exporter goes on without what did not fit */
 	if (!error)
 		error = commit_file(&file, &what);
 	abandon_file(&file);

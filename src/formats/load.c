@@ -10,6 +10,8 @@
  */
 #include "formats/load.h"
 
+#include "base/memory.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -296,6 +298,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 		      struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
 {
 	struct ky_load *load = &loading->load;
+	const unsigned failures = ky_memory_failures();
 	int error = ky_trace_open(&load->trace);
 	if (error)
 		return fail(loading, error, message);
@@ -305,10 +308,13 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 	/* To a reader an interrupted input looks like one that ended. */
 	if (input_error)
 		error = input_error;
-	if (!error)
+	/* Nor does one without memory always know what it lacks. */
+	if (load->trace->error)
 		error = load->trace->error;
 	if (!error)
 		error = ky_trace_finish(load->trace, on_finish, loading);
+	if (ky_memory_failures() != failures)
+		error = -ENOMEM;
 	if (error) {
 		ky_trace_close(&load->trace);
 		return fail(loading, error, message);
@@ -363,13 +369,14 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 static int load_directory(struct loading *loading, const struct ky_reader *reader,
 			  struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
 {
+	const unsigned failures = ky_memory_failures();
 	const struct ky_probe probe = {.data = (const uint8_t *)"", .path = loading->load.path};
 	if (!reader)
 		reader = ky_load_reader(&probe);
 	if (reader && reader->directory)
 		return run_reader(loading, reader, trace, message);
 	describe_directory(loading->load.path, loading->load.message);
-	return fail(loading, -EISDIR, message);
+	return fail(loading, ky_memory_failures() == failures ? -EISDIR : -ENOMEM, message);
 }
 
 static int load_file(struct loading *loading, const struct ky_reader *reader,

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,8 +79,10 @@ void ky_clocks_close(struct ky_clocks **clocks)
 static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 {
 	bool made;
+	if (!KY_ARRAY_GROW(c->nodes, c->nodes_room, (uint64_t)c->nodes_count + 1))
+		return UINT32_MAX;
 	uint64_t *found = ky_pair_map_add(&c->nodes_by_clock, clock, 0, &made);
-	if (!found || !KY_ARRAY_GROW(c->nodes, c->nodes_room, (uint64_t)c->nodes_count + 1))
+	if (!found)
 		return UINT32_MAX;
 	if (made) {
 		c->nodes[c->nodes_count] = (struct node){.clock = clock};
@@ -91,8 +94,10 @@ static uint32_t node_of(struct ky_clocks *c, uint64_t clock)
 static struct edge *edge_of(struct ky_clocks *c, uint32_t from, uint32_t to)
 {
 	bool made;
+	if (!KY_ARRAY_GROW(c->edges, c->edges_room, (uint64_t)c->edges_count + 1))
+		return NULL;
 	uint64_t *found = ky_pair_map_add(&c->edges_by_pair, from, to, &made);
-	if (!found || !KY_ARRAY_GROW(c->edges, c->edges_room, (uint64_t)c->edges_count + 1))
+	if (!found)
 		return NULL;
 	if (made) {
 		*found = c->edges_count++;
@@ -180,8 +185,11 @@ static void search(struct ky_clocks *c, struct path *path)
 	const uint64_t *start = ky_pair_map_find(&c->nodes_by_clock, path->from, 0);
 	const uint64_t *target = ky_pair_map_find(&c->nodes_by_clock, path->to, 0);
 	uint32_t *queue = start && target ? malloc(c->nodes_count * sizeof(*queue)) : NULL;
-	if (!queue)
+	if (!queue) {
+		if (start && target)
+			ky_memory_missing();
 		return;
+	}
 	const uint32_t round = ++c->searches;
 	uint32_t head = 0;
 	uint32_t tail = 0;

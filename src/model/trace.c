@@ -177,8 +177,24 @@ static void close_build(struct ky_trace *trace)
 	trace->build = NULL;
 }
 
+/* Make room for the first rows of all tables, zeroed: what cannot be added for want of memory is row 0, in a table without rows too. */
+static bool grow_tables(struct ky_trace *trace)
+{
+	for (uint32_t i = 0; i < TABLES_COUNT; i++) {
+		void *const table = table_of(trace, &tables[i]);
+		if (!ky_rows_grow(table, tables[i].columns, tables[i].columns_count))
+			return false;
+		for (uint32_t j = 0; j < tables[i].columns_count; j++)
+			memset(*pointer_of(table, &tables[i].columns[j]), 0,
+			       ROWS_FIRST * tables[i].columns[j].item_bytes);
+	}
+	return true;
+}
+
 static int open_parts(struct ky_trace *trace)
 {
+	if (!grow_tables(trace))
+		return -ENOMEM;
 	trace->build = calloc(1, sizeof(*trace->build));
 	if (!trace->build || ky_stage_open(&trace->build->stage) != 0 ||
 	    ky_strings_init(&trace->strings) != 0 || ky_clocks_open(&trace->clocks) != 0 ||

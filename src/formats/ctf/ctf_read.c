@@ -9,6 +9,7 @@
  */
 #include "formats/ctf/ctf_reader.h"
 
+#include "base/memory.h"
 #include "formats/load.h"
 
 #include <dirent.h>
@@ -140,8 +141,11 @@ static uint64_t bytes_below(const char *path, unsigned depth)
 {
 	uint64_t sum = 0;
 	DIR *directory = depth <= NESTING_MAX ? opendir(path) : NULL;
-	if (!directory)
+	if (!directory) {
+		if (depth <= NESTING_MAX && errno == ENOMEM)
+			ky_memory_missing();
 		return 0;
+	}
 	for (const struct dirent *entry; (entry = readdir(directory));) {
 		char name[4096];
 		struct stat status;

@@ -9,6 +9,7 @@
  *   *                an int before the argument
  */
 #include "base/array.h"
+#include "base/memory.h"
 #include "formats/ftrace/ftrace_format.h"
 
 #include <stdio.h>
@@ -47,6 +48,8 @@ static char *unescape(const char *text, size_t bytes)
 {
 	char *copy = malloc(bytes + 1);
 	size_t used = 0;
+	if (!copy)
+		ky_memory_missing();
 	for (size_t i = 0; copy && i < bytes; i++) {
 		char c = text[i];
 		if (c == '\\' && i + 1 < bytes) {

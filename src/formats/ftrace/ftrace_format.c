@@ -8,6 +8,7 @@
  */
 #include "formats/ftrace/ftrace_format.h"
 #include "base/array.h"
+#include "base/memory.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -249,6 +250,8 @@ void ky_ftrace_format_event(struct ky_ftrace_format *format, const char *system,
 	}
 	free_record_format(format->formats[event->id]);
 	format->formats[event->id] = take_event(format, event);
+	if (!format->formats[event->id])
+		ky_memory_missing();
 	format->formats_count++;
 }
 

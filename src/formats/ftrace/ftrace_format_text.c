@@ -9,6 +9,7 @@
  *   \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
  *   (a blank line, then the event's own fields, and no print expression)
  */
+#include "base/memory.h"
 #include "formats/ftrace/ftrace_format.h"
 
 #include <stdio.h>
@@ -223,8 +224,10 @@ char *ky_ftrace_format_text(const char *text, size_t bytes, size_t *written, uin
 	struct format_out out = {.room = 2 * bytes + 256};
 	*left_out = 0;
 	out.text = malloc(out.room + 1);
-	if (!out.text)
+	if (!out.text) {
+		ky_memory_missing();
 		return NULL;
+	}
 	while (next_line(&all, &line) && !(named && numbered)) {
 		named = named || write_head(line, "name:", &out);
 		numbered = numbered || (named && write_head(line, "ID:", &out));

@@ -8,6 +8,8 @@
  */
 #include "formats/ftrace/trace_dat.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -147,6 +149,8 @@ uint8_t *ky_dat_read(struct ky_dat *dat, uint64_t at, uint64_t bytes, uint64_t *
 	if (bytes > there)
 		bytes = there;
 	uint8_t *data = malloc(bytes + 1);
+	if (!data)
+		ky_memory_missing();
 	while (data && *got < bytes) {
 		ssize_t done = ky_input_read_at(dat->load->input, at + *got, data + *got,
 						(size_t)(bytes - *got));

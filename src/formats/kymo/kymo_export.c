@@ -13,6 +13,7 @@
  */
 #include "base/array.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "core/event.h"
 #include "core/layout.h"
 #include "core/ring_read.h"
@@ -131,8 +132,10 @@ static struct ky_site *make_site(struct export_sites *s, const struct ky_trace *
 				 const struct site_spec *spec)
 {
 	struct ky_site *site = calloc(1, sizeof(*site));
-	if (!site)
+	if (!site) {
+		ky_memory_missing();
 		return NULL;
+	}
 	site->index = s->sites.count;
 	site->category_index = number_category(s, spec->category);
 	site->kind = spec->kind;

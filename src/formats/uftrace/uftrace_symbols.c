@@ -4,15 +4,13 @@
  * in the order of theirs.
  */
 #include "base/array.h"
+#include "base/file.h"
 #include "formats/uftrace/uftrace_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_BYTES_MAX (UINT64_C(4) << 30)
 #define MODULES_MAX 16384u
@@ -48,27 +46,11 @@ struct ky_uftrace_symbols {
 char *ky_uftrace_slurp(const char *directory, const char *name, size_t *bytes)
 {
 	char path[4096];
-	struct stat status;
 	const int length = snprintf(path, sizeof(path), "%s/%s", directory, name);
-	const int fd = length > 0 && (size_t)length < sizeof(path)
-			       ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-			       : -1;
-	char *text = NULL;
 	*bytes = 0;
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    status.st_size < (off_t)FILE_BYTES_MAX)
-		text = malloc((size_t)status.st_size + 1);
-	while (text && *bytes < (size_t)status.st_size) {
-		const ssize_t got = read(fd, text + *bytes, (size_t)status.st_size - *bytes);
-		if (got <= 0)
-			break;
-		*bytes += (size_t)got;
-	}
-	if (text)
-		text[*bytes] = '\0';
-	if (fd >= 0)
-		close(fd);
-	return text;
+	return length > 0 && (size_t)length < sizeof(path)
+		       ? ky_file_read(path, FILE_BYTES_MAX, bytes)
+		       : NULL;
 }
 
 char *ky_uftrace_line(char **at)

@@ -276,9 +276,8 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 	d->lost_before = newest ? ringless_lost(d) : 0;
 	if (!o->event)
 		return 0;
-	error = open_stream(d, &d->events,
-			    o->event_categories ? o->event_categories : o->categories, newest,
-			    message);
+	error = open_stream(d, &d->events, o->event_categories ? o->event_categories : categories,
+			    newest, message);
 	d->has_events = error == 0;
 	d->events.sink =
 		(struct ky_stream_sink){.thread = on_event_thread, .event = on_event, .context = d};

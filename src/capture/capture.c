@@ -121,7 +121,7 @@ static int open_flight(struct ky_capture *capture)
 	capture->on_exit = ky_trigger_find(o->triggers, o->triggers_count, KY_TRIGGER_EXIT);
 	capture->on_interrupt =
 		ky_trigger_find(o->triggers, o->triggers_count, KY_TRIGGER_INTERRUPT);
-	if (!o->triggers_count)
+	if (!o->triggers_count && !o->event)
 		return 0;
 	const struct ky_snapshots_options options = {.before_ns = o->before_ns,
 						     .after_ns = o->after_ns,

@@ -9,7 +9,8 @@
  *     watch, probes, crash_watch, signals ─ fired ─▶ snapshot ┘  flight: windows of all sources
  *
  * A capture is one loop over poll() in one thread (the crash watch has a process of its own). With
- * triggers it is a flight recorder: nothing is written until one fires. Without, everything is.
+ * triggers it is a flight recorder: nothing is written until one fires. Without, everything is, unless
+ * the caller wants the events itself.
  * source.h has the interface of the sources.
  *
  * A source that is unavailable (no permission for ftrace or perf) is reported in a note on standard
@@ -67,6 +68,11 @@ struct ky_capture_options {
 	uint64_t ring_bytes;   /* minimum size of new rings; 0: KY_CAPTURE_RING_BYTES */
 	uint64_t stall_ns;     /* how long a thread waits rather than overwrite what was not read */
 	uint64_t buffer_bytes; /* of the kernel's buffer, per CPU */
+	/*
+	 * Called for each event of the programs and of traced functions, soon after it was recorded, in the order of time within
+	 * a drum; the file then gets none. NULL: not wanted.
+	 */
+	void (*event)(void *context, pid_t pid, const struct ky_event *event);
 	/* Called ten times a second. Return non-zero to stop, as the first Ctrl-C does. */
 	int (*progress)(void *context, const struct ky_capture_facts *facts);
 	bool quiet; /* note the engine of functions only in the file */

@@ -26,6 +26,8 @@
 #define GONE_EVERY_NS (100 * MILLISECOND)
 /* Triggers are found within 10 ms. */
 #define WATCH_EVERY_NS (2 * MILLISECOND)
+/* What a person watches. */
+#define LIVE_EVERY_NS (10 * MILLISECOND)
 #define UNFINISHED_MAX 64
 #define UNFINISHED_TRIES 100
 #define NOTES_MAX 100u
@@ -89,10 +91,14 @@ static int open_buffers(struct ky_capture *capture, struct drums_state *state, c
 		.stall_ns = o->stall_ns,
 		.total_bytes = KY_CAPTURE_TOTAL_BYTES,
 		.before_ns = ky_source_reach_ns(o),
-		.event = state->watch ? ky_watch_event : NULL,
+		.event = o->event       ? o->event
+			 : state->watch ? ky_watch_event
+					: NULL,
 		/* Snapshots that the program asks for come in any case. */
-		.event_categories = watched ? watched : "-*",
-		.context = state->watch,
+		.event_categories = o->event  ? NULL
+				    : watched ? watched
+					      : "-*",
+		.context = o->event ? o->context : state->watch,
 		.child = note_child,
 		.child_context = capture,
 	};
@@ -274,8 +280,11 @@ static uint64_t read_new(struct ky_source *source, bool all)
 	if (state->drums) {
 		end_gone(source->capture, state, now);
 		try_unfinished(source->capture, state);
-		next = ky_drums_round(state->drums, all || state->watch) * UINT64_C(1000);
+		const bool events = state->watch || source->capture->options->event;
+		next = ky_drums_round(state->drums, all || events) * UINT64_C(1000);
 	}
+	if (source->capture->options->event && next > LIVE_EVERY_NS)
+		next = LIVE_EVERY_NS;
 	if (!state->watch)
 		return next;
 	ky_watch_tick(state->watch, now);

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,20 @@ bool ky_capture_options_read(struct ky_capture_command *command, int argc, char 
 	command->capture.triggers = command->triggers;
 	command->capture.kernel = (const char *const *)command->kernel;
 	return true;
+}
+
+bool ky_capture_options_find(struct ky_capture_command *command, struct ky_pids *pids)
+{
+	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	for (uint32_t i = 0; i < command->targets_count; i++) {
+		const int error = ky_processes_find(command->targets[i], pids, message);
+		if (error)
+			ky_cli_error("%s", message);
+		command->targets_missing += error == -ESRCH;
+	}
+	command->capture.pids = pids->at;
+	command->capture.pids_count = pids->count;
+	return command->capture.pids_count != 0;
 }
 
 void ky_capture_options_free(struct ky_capture_command *command)

@@ -56,6 +56,11 @@ bool ky_capture_options_read(struct ky_capture_command *command, int argc, char 
 void ky_capture_options_kernel(struct ky_capture_command *command, const char *list);
 /* Add a process to those of -p. For the option's take(). */
 int ky_capture_options_target(void *command, const char *value);
+/*
+ * Find the processes of -p; one name may be several. Report those that are missing, and go on with the rest. False: there are
+ * none. pids are the caller's, and must outlive the capture.
+ */
+bool ky_capture_options_find(struct ky_capture_command *command, struct ky_pids *pids);
 void ky_capture_options_free(struct ky_capture_command *command);
 
 /* ---- progress and summary (capture_messages.c) ---- */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -230,6 +231,9 @@ int ky_cli_end(int code)
 	/* The write that failed was an earlier one; some files report the cause again. */
 	if (!cause && write(STDOUT_FILENO, "", 0) < 0)
 		cause = errno;
+	struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	if (!cause && poll(&reader, 1, 0) == 1 && reader.revents & POLLERR)
+		cause = EPIPE; /* a pipe without a reader */
 	if (cause == EPIPE)
 		return code;
 	ky_cli_error("cannot write to standard output: %s",

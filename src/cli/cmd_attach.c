@@ -3,23 +3,7 @@
 #include "cli/capture_verb.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <getopt.h>
-
-/* Find the processes; a target may be several. Report those that are missing, and go on with the rest. */
-static bool find_targets(struct ky_capture_command *command, struct ky_pids *pids)
-{
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
-	for (uint32_t i = 0; i < command->targets_count; i++) {
-		const int error = ky_processes_find(command->targets[i], pids, message);
-		if (error)
-			ky_cli_error("%s", message);
-		command->targets_missing += error == -ESRCH;
-	}
-	command->capture.pids = pids->at;
-	command->capture.pids_count = pids->count;
-	return command->capture.pids_count != 0;
-}
 
 static int run(int argc, char **argv)
 {
@@ -37,7 +21,7 @@ static int run(int argc, char **argv)
 		ky_cli_usage(
 			"the process is missing: use -p PID|NAME; 'kymo list' shows those with trace "
 			"points");
-	} else if (!find_targets(&command, &pids)) {
+	} else if (!ky_capture_options_find(&command, &pids)) {
 		code = command.targets_missing ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
 	} else {
 		command.capture.scope = command.follow ? KY_PROCESSES_CHILDREN : KY_PROCESSES_GIVEN;

@@ -4,6 +4,7 @@
 #include "capture/processes.h"
 #include "cli/cli.h"
 #include "cli/list.h"
+#include "cli/live.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,9 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <unistd.h>
 
 struct style {
@@ -195,42 +194,14 @@ static void hidden_text(const struct ky_list *list, char *text, size_t room)
 #define EVERY_NS UINT64_C(1000000000)
 /* Show the first rate soon. */
 #define FIRST_NS UINT64_C(250000000)
-#define ENTER "\033[?1049h\033[?25l"
-#define LEAVE "\033[?25h\033[?1049l"
-#define CLEAR "\033[H\033[2J"
 #define LINES_AROUND 5u
 
 struct watch {
-	bool screen;
-	bool keys; /* standard input is a terminal */
+	struct ky_screen screen; /* stays off for JSON */
 	bool over;
 	int signals;
 	sigset_t before;
-	struct termios terminal;
 };
-
-static void enter(const struct watch *watch)
-{
-	if (watch->keys) {
-		struct termios raw = watch->terminal;
-		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-		raw.c_cc[VMIN] = 1;
-		raw.c_cc[VTIME] = 0;
-		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	}
-	if (watch->screen)
-		fputs(ENTER, stdout);
-	fflush(stdout);
-}
-
-static void leave(const struct watch *watch)
-{
-	if (watch->screen)
-		fputs(LEAVE, stdout);
-	fflush(stdout);
-	if (watch->keys)
-		tcsetattr(STDIN_FILENO, TCSANOW, &watch->terminal);
-}
 
 static int begin(struct watch *watch, bool json)
 {
@@ -243,16 +214,14 @@ static int begin(struct watch *watch, bool json)
 	if (watch->signals < 0)
 		return -errno;
 	sigprocmask(SIG_BLOCK, &set, &watch->before);
-	watch->screen = !json && isatty(STDOUT_FILENO) == 1;
-	watch->keys = watch->screen && isatty(STDIN_FILENO) == 1 &&
-		      tcgetattr(STDIN_FILENO, &watch->terminal) == 0;
-	enter(watch);
+	if (!json)
+		ky_screen_open(&watch->screen, true);
 	return 0;
 }
 
 static void end(struct watch *watch)
 {
-	leave(watch);
+	ky_screen_leave(&watch->screen);
 	sigprocmask(SIG_SETMASK, &watch->before, NULL);
 	close(watch->signals);
 }
@@ -260,9 +229,9 @@ static void end(struct watch *watch)
 /* Restore the shell's terminal on Ctrl-Z, and draw the screen again afterwards. */
 static void stop(const struct watch *watch)
 {
-	leave(watch);
+	ky_screen_leave(&watch->screen);
 	raise(SIGSTOP);
-	enter(watch);
+	ky_screen_enter(&watch->screen, true);
 }
 
 static void take_signals(struct watch *watch)
@@ -279,18 +248,7 @@ static void take_signals(struct watch *watch)
 static void take_keys(struct watch *watch)
 {
 	char keys[64];
-	int waiting = 0;
-	if (!watch->keys || ioctl(STDIN_FILENO, FIONREAD, &waiting) != 0)
-		return;
-	const ssize_t count = waiting ? read(STDIN_FILENO, keys, sizeof(keys)) : 0;
-	for (ssize_t i = 0; i < count; i++)
-		watch->over |= keys[i] == 'q' || keys[i] == 'Q';
-}
-
-static unsigned screen_lines(void)
-{
-	struct winsize size;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : 24;
+	watch->over |= strpbrk(ky_screen_keys(&watch->screen, keys, sizeof(keys)), "qQ") != NULL;
 }
 
 static void print_title(const struct ky_list *list)
@@ -309,9 +267,9 @@ static void draw(const struct ky_list *list, const struct style *style)
 {
 	char hidden[256];
 	struct style fitting = *style;
-	const unsigned lines = screen_lines();
+	const unsigned lines = ky_screen_lines();
 	fitting.rows = lines > LINES_AROUND + 1 ? lines - LINES_AROUND : 1;
-	fputs(CLEAR, stdout);
+	ky_screen_clear();
 	print_title(list);
 	print_list(list, &fitting, false);
 	hidden_text(list, hidden, sizeof(hidden));
@@ -343,18 +301,19 @@ static int watch_list(struct ky_list *list, const struct style *style)
 	}
 	ky_list_round(list);
 	ky_list_sample(list);
-	if (watch.screen)
+	if (watch.screen.on)
 		draw(list, style);
 	while (!watch.over) {
-		if (ky_list_wait(list, wait_ns, watch.signals, watch.keys ? STDIN_FILENO : -1)) {
+		if (ky_list_wait(list, wait_ns, watch.signals,
+				 watch.screen.keys ? STDIN_FILENO : -1)) {
 			take_signals(&watch);
 			take_keys(&watch);
-			if (watch.over || !watch.screen)
+			if (watch.over || !watch.screen.on)
 				continue;
 		}
 		wait_ns = EVERY_NS;
 		ky_list_sample(list);
-		if (watch.screen)
+		if (watch.screen.on)
 			draw(list, style);
 		else
 			print_block(list, style, first);

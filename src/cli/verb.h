@@ -105,6 +105,8 @@ struct ky_verb {
 	X("record", record)                                                                        \
 	X("record", snapshot)                                                                      \
 	X("record", list)                                                                          \
+	X("record", top)                                                                           \
+	X("record", tail)                                                                          \
 	X("record", enable)                                                                        \
 	X("record", disable)                                                                       \
 	X("look at a trace", view)                                                                 \

@@ -114,12 +114,14 @@ def main():
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KYMO_")}
         with subprocess.Popen([target], env=environment) as program:
             tool = Kymo(kymo, program.pid)
-            until(lambda: len(tool.row()["category"]) == len(ALL), "the program has all categories")
-            switching(tool)
-            snapshot(tool)
-            killed(tool)
-            check("the program runs", program.poll() is None)
-            program.kill()
+            try:
+                until(lambda: len(tool.row()["category"]) == len(ALL), "the program has all categories")
+                switching(tool)
+                snapshot(tool)
+                killed(tool)
+                check("the program runs", program.poll() is None)
+            finally:
+                program.kill()
         os.chdir("/")
     return failed
 

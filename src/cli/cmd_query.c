@@ -10,6 +10,7 @@
 #include "cli/query_output.h"
 #include "query/sql.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -396,9 +397,21 @@ static int take_json(void *context, const char *value)
 	return 0;
 }
 
+/* A statement may begin with a comment: "-- x" is no option. A comment is nothing but to the options' reader. */
+static char *behind_comments(char *word)
+{
+	while (strncmp(word, "--", 2) == 0 && isspace((unsigned char)word[2])) {
+		char *const line = strchr(word, '\n');
+		word = line ? line + 1 : word + strlen(word);
+	}
+	return word;
+}
+
 static int run(int argc, char **argv)
 {
 	struct wanted wanted = {.form = KY_QUERY_TABLE};
+	for (int i = 1; i < argc; i++)
+		argv[i] = behind_comments(argv[i]);
 	const int wrong = ky_options_read(&wanted, argc, argv);
 	if (wrong)
 		return wrong;

@@ -344,6 +344,17 @@ static const struct ky_reader *find_reader(struct ky_input *input, struct ky_pro
 	return NULL;
 }
 
+static int read_nothing(struct ky_load *load)
+{
+	ky_problem(load->trace, "input_empty", KY_DATA_LOSS, 0,
+		   "is empty, expected a trace: record it again");
+	return 0;
+}
+
+/* No bytes are a trace without rows: a Perfetto trace without packets is one. */
+static const struct ky_reader reader_empty = {
+	.name = "empty", .title = "an empty file", .read = read_nothing};
+
 static int load_input(struct loading *loading, const struct ky_reader *reader,
 		      struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
 {
@@ -356,11 +367,14 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 		reader = find_reader(load->input, &probe);
 	if (load->input->error && load->input->error != -EBADMSG)
 		return fail(loading, load->input->error, message);
-	if (reader && probe.bytes)
-		return run_reader(loading, reader, trace, message);
-	describe_unknown(&probe, ky_input_members(load->input), load->message);
-	/* Packed data that is damaged at its beginning. */
+	/* Packed data may be damaged at its beginning. */
 	const char *damage = ky_input_damage(load->input, &truncated);
+	const uint32_t members = ky_input_members(load->input);
+	if (!probe.bytes && !damage && !members)
+		reader = &reader_empty;
+	if (reader && (probe.bytes || reader == &reader_empty))
+		return run_reader(loading, reader, trace, message);
+	describe_unknown(&probe, members, load->message);
 	if (damage && !probe.bytes)
 		ky_load_fail(load, KY_NO_PLACE, "nothing can be unpacked");
 	return fail(loading, -EBADMSG, message);

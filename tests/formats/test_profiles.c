@@ -103,6 +103,38 @@ static void test_collapsed_lines_that_begin_with_a_bracket(void **state)
 	ky_trace_close(&trace);
 }
 
+static void test_collapsed_lines_of_every_kind(void **state)
+{
+	(void)state;
+	struct ky_trace *trace = load_text("# perf\nmain;run 3\nbar 2\nnot a stack\nsingle 5\n");
+	assert_string_equal(trace->format, "collapsed");
+	assert_int_equal(trace->samples.rows.count, 3);
+	assert_int_equal(trace->problems.rows.count, 1);
+	ky_trace_close(&trace);
+	trace = load_text("main 3\nrun 5\n");
+	assert_string_equal(trace->format, "collapsed");
+	assert_int_equal(trace->samples.rows.count, 2);
+	ky_trace_close(&trace);
+}
+
+static void test_a_v8_profile_of_its_own(void **state)
+{
+	(void)state;
+	struct ky_trace *trace = load_text(
+		"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"},"
+		"\"children\":[2]},{\"id\":2,\"callFrame\":{\"functionName\":\"main\","
+		"\"url\":\"a.js\",\"lineNumber\":3}}],\"startTime\":1000,\"endTime\":1010,"
+		"\"samples\":[1,2,2],\"timeDeltas\":[1,2,3]}");
+	assert_int_equal(trace->samples.rows.count, 3);
+	assert_int_equal(trace->samples.ts[0], 1001000);
+	assert_int_equal(trace->samples.ts[2], 1006000);
+	const uint32_t callsite = trace->samples.callsite[2];
+	assert_string_equal(frame_name(trace, callsite), "main");
+	assert_string_equal(frame_name(trace, trace->callsites.parent[callsite]), "(root)");
+	assert_int_equal(trace->problems.rows.count, 0);
+	ky_trace_close(&trace);
+}
+
 /* Packed values, as spall writes them. */
 static size_t put(uint8_t *to, size_t at, const void *value, size_t bytes)
 {
@@ -186,6 +218,8 @@ int main(void)
 		cmocka_unit_test(test_chrome_json_is_not_taken_for_speedscope),
 		cmocka_unit_test(test_collapsed_stacks_in_every_encoding),
 		cmocka_unit_test(test_collapsed_lines_that_begin_with_a_bracket),
+		cmocka_unit_test(test_collapsed_lines_of_every_kind),
+		cmocka_unit_test(test_a_v8_profile_of_its_own),
 		cmocka_unit_test(test_spall_1_has_its_thread_in_each_record),
 		cmocka_unit_test(test_spall_3_has_buffers_of_threads),
 	};

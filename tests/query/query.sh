@@ -46,6 +46,9 @@ from() { local input=$1; shift; printf '%s' "$input" | q "$@"; }
 is 'a table' 0 'name   count(*)  sum(dur)
 -----  --------  --------
 plain         2      6500' q "select name, count(*), sum(dur) from slice where name = 'plain' group by name"
+is 'SQL may begin with a comment' 0 'a
+-
+1' q $'-- what it is\n-- for\nselect 1 as a'
 is 'nothing found is a table without rows' 0 'id
 --' q 'select id from slice where id = 99'
 is 'CSV quotes what must be' 0 'name,dur,x,e

@@ -126,34 +126,58 @@ static bool split(const char *line, size_t bytes, size_t *stack_bytes, double *w
 	return true;
 }
 
-/* Report whether text is lines of stacks: each is one, and some have more than one frame. */
+/* What the first lines of a text are. */
+struct looks {
+	uint32_t deep;   /* stacks of several frames */
+	uint32_t single; /* a word and a number */
+	uint32_t bad;
+};
+
+static bool has_controls(const char *line, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if ((unsigned char)line[i] < ' ' && line[i] != '\t')
+			return true;
+	return false;
+}
+
+static void look_at(const char *line, size_t bytes, struct looks *looks)
+{
+	size_t stack_bytes;
+	double weight;
+	if (!split(line, bytes, &stack_bytes, &weight))
+		looks->bad++;
+	else if (memchr(line, ';', stack_bytes))
+		looks->deep++;
+	else if (!memchr(line, ' ', stack_bytes))
+		looks->single++;
+	else
+		looks->bad++;
+}
+
+/* Report whether text is lines of stacks: most are, and some have several frames; or all are a word and a number. */
 static bool looks_right(const char *text, size_t bytes, bool whole)
 {
-	bool deep = false;
-	uint32_t lines = 0;
-	double weight;
+	struct looks looks = {0};
 
-	while (bytes > 0 && lines < PROBE_LINES) {
+	for (uint32_t lines = 0; bytes > 0 && lines < PROBE_LINES; lines++) {
 		const char *stop = memchr(text, '\n', bytes);
 		if (!stop && !whole)
 			break;
 		const char *line = text;
-		size_t line_bytes = stop ? (size_t)(stop - text) : bytes, stack_bytes;
+		size_t line_bytes = stop ? (size_t)(stop - text) : bytes;
 		const size_t passed = line_bytes + (stop ? 1 : 0);
 		text += passed;
 		bytes -= passed;
 		trim(&line, &line_bytes);
-		if (line_bytes == 0 || *line == '#')
-			continue;
-		for (size_t i = 0; i < line_bytes; i++)
-			if ((unsigned char)line[i] < ' ' && line[i] != '\t')
-				return false;
-		if (!split(line, line_bytes, &stack_bytes, &weight))
+		if (has_controls(line, line_bytes))
 			return false;
-		deep |= memchr(line, ';', stack_bytes) != NULL;
-		lines++;
+		if (line_bytes > 0 && *line != '#')
+			look_at(line, line_bytes, &looks);
 	}
-	return deep;
+	if (looks.bad == 0)
+		return looks.deep + looks.single > 0;
+	return looks.deep > 0 && looks.deep + looks.single > 2 * looks.bad;
 }
 
 static bool probe(const struct ky_probe *probe)

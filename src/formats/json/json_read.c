@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json_read.c: reads Chrome Trace Event JSON: an array of events, or an object that has one beside other things; and
- * profiles of Firefox, which are JSON too. json_reader.h has the map of the parts. A truncated file is read up to its
+ * profiles of Firefox and V8 (.cpuprofile), which are JSON too. json_reader.h has the map of the parts. A truncated file is read up to its
  * end: the file of a program that was killed is as good as any in the array form. Malformed elements are counted and
  * skipped.
  */
@@ -219,10 +219,11 @@ static bool read_member(struct ky_json *json, const char *key, bool *known)
 		return ky_json_system_read(json);
 	if (strcmp(key, "stackFrames") == 0)
 		return ky_json_stack_frames_read(json);
-	if (strcmp(key, "samples") == 0)
-		return ky_json_samples_read(json);
 	if (strcmp(key, "displayTimeUnit") == 0)
 		return read_display_unit(json);
+	*known = *input->at == '[';
+	if (strcmp(key, "samples") == 0)
+		return ky_json_samples_read(json);
 	*known = false;
 	if (strcmp(key, "metadata") == 0)
 		return read_metadata(json, "json_metadata");
@@ -241,6 +242,18 @@ static bool is_gecko(struct ky_input *input)
 	if (ky_json_feed_next(input) != '"' || !ky_input_need(input, 6))
 		return false;
 	return memcmp(input->at, keys[0], 6) == 0 || memcmp(input->at, keys[1], 6) == 0;
+}
+
+/* V8's profiles begin with their nodes. Seen from the '{'. */
+static bool is_cpuprofile(struct ky_input *input)
+{
+	static const char key[] = "\"nodes\"";
+	(void)ky_input_need(input, 64);
+	for (const uint8_t *at = input->at + 1; at < input->end; at++)
+		if (*at > ' ')
+			return input->end - at >= (ptrdiff_t)sizeof(key) - 1 &&
+			       memcmp(at, key, sizeof(key) - 1) == 0;
+	return false;
 }
 
 static int read_object(struct ky_json *json)
@@ -288,6 +301,12 @@ static int read_all(struct ky_json *json)
 	const int first = ky_json_feed_next(input);
 	if (first != '[' && first != '{')
 		return ky_load_fail(json->load, input->position, "expected JSON: '[' or '{'");
+	if (first == '{' && is_cpuprofile(input))
+		return ky_json_cpuprofile_read(json)
+			       ? 0
+			       : ky_load_fail(json->load, input->position,
+					      "begins as a V8 CPU profile, but is not whole JSON: "
+					      "save it again");
 	ky_input_skip(input, 1);
 	if (first == '{')
 		return read_object(json);

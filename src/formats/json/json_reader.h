@@ -66,8 +66,9 @@ struct ky_json {
 	struct ky_json_task last_pid, last_tid;
 	struct ky_pair_map async_tracks;
 	struct ky_pair_map counter_tracks;
-	struct ky_pair_map profile_by_id; /* pid, id */
-	struct ky_pair_map profile_nodes; /* profile and node to callsite */
+	struct ky_pair_map profile_by_id;   /* pid, id */
+	struct ky_pair_map profile_nodes;   /* profile and node to callsite */
+	struct ky_pair_map profile_parents; /* profile and node to the callsite above it */
 	struct ky_json_profile *profiles;
 	uint64_t profiles_room;
 	uint32_t profiles_count;
@@ -209,6 +210,8 @@ bool ky_json_stack_frames_read(struct ky_json *json);
 bool ky_json_samples_read(struct ky_json *json);
 /* When all was read: samples get their frames. */
 void ky_json_stacks_finish(struct ky_json *json);
+/* The whole object of a V8 profile, as a .cpuprofile has it. */
+bool ky_json_cpuprofile_read(struct ky_json *json);
 /* The object of a Firefox profile, whose '{' was passed. */
 bool ky_json_gecko_read(struct ky_json *json);
 

@@ -230,13 +230,11 @@ struct ky_json_sample {
 	uint32_t callsite;
 };
 
-/* The number of the profile that the event is of, or KY_NONE. */
-static uint32_t profile_of(struct ky_json *json, const struct ky_json_event *event)
+/* Return the number of the profile with that process and id, or KY_NONE. */
+static uint32_t profile_of(struct ky_json *json, int64_t pid, uint64_t id, uint64_t position)
 {
-	const uint64_t id = ky_json_hash(event->id.at, event->id.bytes);
 	bool made;
-	uint64_t *number =
-		ky_pair_map_add(&json->profile_by_id, (uint64_t)ky_json_pid(event->pid), id, &made);
+	uint64_t *number = ky_pair_map_add(&json->profile_by_id, (uint64_t)pid, id, &made);
 
 	if (!number || !KY_ARRAY_GROW_ZERO(json->profiles, json->profiles_room,
 					   (uint64_t)json->profiles_count + 1)) {
@@ -245,8 +243,7 @@ static uint32_t profile_of(struct ky_json *json, const struct ky_json_event *eve
 	}
 	if (made) {
 		*number = json->profiles_count;
-		json->profiles[json->profiles_count++] =
-			(struct ky_json_profile){-1, 0, event->position};
+		json->profiles[json->profiles_count++] = (struct ky_json_profile){-1, 0, position};
 	}
 	return (uint32_t)*number;
 }
@@ -264,6 +261,29 @@ static uint32_t frame_of(struct ky_json *json, uint32_t call)
 	    line >= UINT32_MAX)
 		line = -1;
 	return ky_frame(json->trace, KY_NONE, 0, name, file, (uint32_t)(line + 1));
+}
+
+/* A node names its children in files, its parent in events. Keep the callsite above each child. */
+static void add_children(struct ky_json *json, uint32_t profile, uint32_t node, uint32_t callsite)
+{
+	const struct ky_json_tree *tree = &json->tree;
+	const uint32_t children = member(tree, node, "children");
+	int64_t id;
+	bool made;
+
+	if (!children || tree->nodes[children].type != KY_JSON_ARRAY)
+		return;
+	for (uint32_t child = children + 1; child < tree->nodes[children].next;
+	     child = tree->nodes[child].next) {
+		if (!ky_json_tree_int(tree, child, &id))
+			continue;
+		uint64_t *above =
+			ky_pair_map_add(&json->profile_parents, profile, (uint64_t)id, &made);
+		if (above)
+			*above = callsite;
+		else
+			json->trace->error = -ENOMEM;
+	}
 }
 
 static void add_nodes(struct ky_json *json, uint32_t profile, uint32_t nodes, uint64_t position)
@@ -287,14 +307,20 @@ static void add_nodes(struct ky_json *json, uint32_t profile, uint32_t nodes, ui
 				continue;
 			}
 			above = (uint32_t)*known;
+		} else {
+			const uint64_t *known =
+				ky_pair_map_find(&json->profile_parents, profile, (uint64_t)id);
+			above = known ? (uint32_t)*known : KY_NONE;
 		}
 		const uint32_t frame = frame_of(json, member(tree, node, "callFrame"));
 		uint64_t *callsite =
 			ky_pair_map_add(&json->profile_nodes, profile, (uint64_t)id, &made);
-		if (callsite)
-			*callsite = ky_callsite(json->trace, above, frame);
-		else
+		if (!callsite) {
 			json->trace->error = -ENOMEM;
+			return;
+		}
+		*callsite = ky_callsite(json->trace, above, frame);
+		add_children(json, profile, node, (uint32_t)*callsite);
 	}
 }
 
@@ -307,11 +333,10 @@ static void keep_sample(struct ky_json *json, const struct ky_json_sample *sampl
 		json->trace->error = -ENOMEM;
 }
 
-static void add_samples(struct ky_json *json, const struct ky_json_event *event, uint32_t profile,
-			uint32_t samples, uint32_t deltas)
+static void add_samples(struct ky_json *json, uint32_t profile, uint32_t thread, uint32_t samples,
+			uint32_t deltas)
 {
 	const struct ky_json_tree *tree = &json->tree;
-	const uint32_t thread = ky_json_thread_of(json, event);
 	int64_t *last = &json->profiles[profile].last;
 	uint32_t delta = deltas + 1;
 	int64_t id, ns;
@@ -330,8 +355,8 @@ static void add_samples(struct ky_json *json, const struct ky_json_event *event,
 								   (uint32_t)*callsite});
 		else
 			ky_problem(json->trace, "legacy_v8_cpu_profile_invalid_sample", KY_ERROR,
-				   event->position, "a sample of an unknown node %lld",
-				   (long long)id);
+				   json->profiles[profile].position,
+				   "a sample of an unknown node %lld", (long long)id);
 	}
 }
 
@@ -356,13 +381,38 @@ void ky_json_profiles_finish(struct ky_json *json)
 	KY_ARRAY_FREE(json->profile_samples, json->profile_samples_room);
 	ky_pair_map_free(&json->profile_by_id);
 	ky_pair_map_free(&json->profile_nodes);
+	ky_pair_map_free(&json->profile_parents);
+}
+
+/* Add a piece of a profile: data and the profile are its objects, which share the members. */
+static void add_piece(struct ky_json *json, uint32_t number, uint32_t thread, uint32_t data,
+		      uint32_t profile)
+{
+	const struct ky_json_tree *tree = &json->tree;
+	int64_t start;
+
+	if (number == KY_NONE)
+		return;
+	if ((ky_json_tree_decimal(tree, ky_json_tree_get(tree, data, "startTime"), 3, &start) ||
+	     ky_json_tree_decimal(tree, ky_json_tree_get(tree, profile, "startTime"), 3, &start)) &&
+	    start >= 0)
+		json->profiles[number].start = start;
+	const uint32_t nodes = ky_json_tree_get(tree, profile, "nodes");
+	if (nodes && tree->nodes[nodes].type == KY_JSON_ARRAY)
+		add_nodes(json, number, nodes, json->profiles[number].position);
+	const uint32_t samples = ky_json_tree_get(tree, profile, "samples");
+	uint32_t deltas = ky_json_tree_get(tree, data, "timeDeltas");
+	if (!deltas)
+		deltas = ky_json_tree_get(tree, profile, "timeDeltas");
+	if (samples && deltas && tree->nodes[samples].type == KY_JSON_ARRAY &&
+	    tree->nodes[deltas].type == KY_JSON_ARRAY)
+		add_samples(json, number, thread, samples, deltas);
 }
 
 void ky_json_profile_put(struct ky_json *json, const struct ky_json_event *event,
 			 const uint8_t *end)
 {
 	struct ky_json_tree *tree = &json->tree;
-	int64_t start;
 
 	(void)ky_json_thread_of(json, event);
 	if (!(event->has & KY_JSON_HAS_ID) || !event->args || *event->args != '{')
@@ -372,22 +422,21 @@ void ky_json_profile_put(struct ky_json *json, const struct ky_json_event *event
 		return;
 	}
 	const uint32_t data = ky_json_tree_get(tree, 0, "data");
-	const uint32_t profile = member(tree, data, "cpuProfile");
-	const uint32_t number = data ? profile_of(json, event) : KY_NONE;
-	if (number == KY_NONE)
-		return;
-	if ((ky_json_tree_decimal(tree, member(tree, data, "startTime"), 3, &start) ||
-	     ky_json_tree_decimal(tree, member(tree, profile, "startTime"), 3, &start)) &&
-	    start >= 0)
-		json->profiles[number].start = start;
-	const uint32_t nodes = member(tree, profile, "nodes");
-	if (nodes && tree->nodes[nodes].type == KY_JSON_ARRAY)
-		add_nodes(json, number, nodes, event->position);
-	const uint32_t samples = member(tree, profile, "samples");
-	uint32_t deltas = member(tree, data, "timeDeltas");
-	if (!deltas)
-		deltas = member(tree, profile, "timeDeltas");
-	if (samples && deltas && tree->nodes[samples].type == KY_JSON_ARRAY &&
-	    tree->nodes[deltas].type == KY_JSON_ARRAY)
-		add_samples(json, event, number, samples, deltas);
+	const uint64_t id = ky_json_hash(event->id.at, event->id.bytes);
+	if (data)
+		add_piece(json, profile_of(json, ky_json_pid(event->pid), id, event->position),
+			  ky_json_thread_of(json, event), data, member(tree, data, "cpuProfile"));
+}
+
+bool ky_json_cpuprofile_read(struct ky_json *json)
+{
+	struct ky_input *input = json->input;
+	const uint8_t *stop = ky_json_feed_value(input, NULL);
+
+	if (!stop || ky_json_tree_parse(&json->tree, input->at, input->end) != 0)
+		return false;
+	const uint32_t thread = ky_thread(json->trace, 1, 1);
+	add_piece(json, profile_of(json, 1, 0, input->position), thread, 0, 0);
+	ky_input_skip(input, (size_t)(stop - input->at));
+	return true;
 }

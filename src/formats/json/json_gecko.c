@@ -167,7 +167,7 @@ static void read_samples(struct thread *thread)
 			item_of(tree, node, thread->callsites, thread->callsites_count, KY_NONE);
 		if (callsite != KY_NONE)
 			ky_put_sample(thread->json->trace, ts, thread->thread, callsite, KY_NONE,
-				      KY_CPU_MODE_USER, 1, what);
+				      KY_CPU_MODE_UNKNOWN, 1, what);
 	}
 }
 

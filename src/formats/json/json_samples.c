@@ -372,7 +372,7 @@ void ky_json_profiles_finish(struct ky_json *json)
 		if (profile->start >= 0 &&
 		    !__builtin_add_overflow(profile->start, sample->after, &ts) && ts >= 0)
 			ky_put_sample(json->trace, ts, sample->thread, sample->callsite, KY_NONE,
-				      KY_CPU_MODE_USER, 1, what);
+				      KY_CPU_MODE_UNKNOWN, 1, what);
 		else
 			ky_problem(json->trace, "legacy_v8_cpu_profile_invalid_sample", KY_ERROR,
 				   profile->position, "a sample of a profile without a start");

@@ -124,6 +124,19 @@ static int choose(struct ky_patch *patch, struct ky_patch_module *module)
 	return 0;
 }
 
+/*
+ * Report whether a library copies stacks away and back: greenlet, and the continuations of Ruby and Guile. What was put
+ * back would return through hooks whose return slots others have used in between.
+ */
+static bool copies_stacks(const char *name)
+{
+	static const char *const libraries[] = {"_greenlet", "continuation.so", "libguile-"};
+	bool copies = false;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		copies |= strncmp(name, libraries[i], strlen(libraries[i])) == 0;
+	return copies;
+}
+
 /* Return why returns cannot be seen in this process, and of which module it is; NULL: they can. */
 static const char *why_entry_only(const struct ky_patch *patch, const char **name)
 {
@@ -132,8 +145,8 @@ static const char *why_entry_only(const struct ky_patch *patch, const char **nam
 		if (!module->functions)
 			continue;
 		*name = module->name;
-		if (strncmp(module->name, "_greenlet", 9) == 0)
-			return "greenlets copy stacks";
+		if (copies_stacks(module->name))
+			return "it copies stacks";
 		const struct ky_function *helper = &module->helpers[HELPER_FIND_FDE];
 		if (helper->address && !helper->prologue)
 			return "its unwinder cannot be patched";

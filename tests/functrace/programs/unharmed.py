@@ -221,6 +221,137 @@ def program_that_sets_gs(folder):
     return None if ran else "no compiler here"
 
 
+CALLCC = """require 'continuation'
+def deep(n) n == 0 ? callcc { |c| $c ||= c; 0 } : deep(n - 1) + 1 end
+$n = 0
+print deep(20), ' ', $n += 1, "\\n"
+$c.call($n) if $n < 20
+f = Fiber.new { 10.times { |i| Fiber.yield deep(5) + i }; :done }
+11.times { p f.resume }
+"""
+GREENLETS = """import greenlet
+def deep(n, f):
+    return f() if n == 0 else deep(n - 1, f) + 1
+def worker(k):
+    t = 0
+    for i in range(20):
+        t += deep(k, lambda: main.switch(i) or 0)
+        t += len(sorted([3, 2, 1], key=lambda x: main.switch(x) or x))
+    return t
+main = greenlet.getcurrent()
+workers = [greenlet.greenlet(worker) for _ in range(6)]
+seen = [w.switch(k * 3) for k, w in enumerate(workers)]
+while any(not w.dead for w in workers):
+    seen += [w.switch(None) for w in workers if not w.dead]
+print(len(seen), seen[-6:])
+"""
+CONTINUES = """(define k #f) (define n 0)
+(define (deep m) (if (= m 0) (call/cc (lambda (c) (set! k c) 0)) (+ 1 (deep (- m 1)))))
+(display (apply + (map deep '(1 2 3 4 5))))
+(set! n (+ n 1))
+(if (< n 10) (k n))
+"""
+
+
+def stacks_that_are_copied(folder):
+    """A copy of a stack that is put back returns through hooks that others have used in between."""
+    ran = 0
+    for words, name, text in ((["ruby", "-W0"], "callcc.rb", CALLCC), (["/usr/bin/python3"], "greenlets.py", GREENLETS),
+                              (["guile", "--no-auto-compile"], "continues.scm", CONTINUES)):
+        words = [*words, written(f"{folder}/{name}", text)]
+        if not shutil.which(words[0]) or traced.bare(words).returncode:
+            print(f"  {name}: cannot run here")
+            continue
+        traced.same_as_bare(folder, words, "--engine", "patch")
+        ran += 1
+    return None if ran else "nothing that copies stacks here"
+
+
+FIBERS = """#include <stdio.h>
+#include <ucontext.h>
+static ucontext_t outside, inside[8];
+static char stacks[8][65536];
+static int sum;
+__attribute__((noinline)) static int work(int n)
+{
+	char text[32];
+	return snprintf(text, sizeof(text), "%d", n);
+}
+__attribute__((noinline)) static int turn(int me, int n)
+{
+	swapcontext(&inside[me], &outside);
+	return work(n);
+}
+static void runs(int me)
+{
+	for (int i = 0; i < 100; i++)
+		sum += turn(me, i * me);
+}
+int main(void)
+{
+	for (int i = 0; i < 8; i++) {
+		getcontext(&inside[i]);
+		inside[i].uc_stack.ss_sp = stacks[i];
+		inside[i].uc_stack.ss_size = sizeof(stacks[i]);
+		inside[i].uc_link = &outside;
+		makecontext(&inside[i], (void (*)(void))runs, 1, i);
+	}
+	for (int i = 0; i < 8 * 101; i++)
+		swapcontext(&outside, &inside[i % 8]);
+	printf("%d\\n", sum);
+	return 0;
+}
+"""
+BOOST = """#include <boost/context/fiber.hpp>
+#include <cstdio>
+namespace context = boost::context;
+__attribute__((noinline)) static int work(int n)
+{
+	char text[32];
+	return std::snprintf(text, sizeof(text), "%d", n);
+}
+int main()
+{
+	int sum = 0;
+	for (int round = 0; round < 50; round++) {
+		int seen = 0;
+		context::fiber fiber{[&](context::fiber &&other) {
+			for (int i = 0; i < 20; i++) {
+				seen += work(i);
+				other = std::move(other).resume();
+			}
+			try {
+				throw work(7);
+			} catch (int n) {
+				seen += n;
+			}
+			return std::move(other);
+		}};
+		for (int i = 0; i <= 20; i++) {
+			fiber = std::move(fiber).resume();
+			sum += work(seen);
+		}
+	}
+	std::printf("%d\\n", sum);
+}
+"""
+
+
+def stacks_that_are_switched(folder):
+    """Return slots are found by address: a stack of its own is no different from a thread's."""
+    ran = 0
+    for name, text, words, calls in (("fibers.c", FIBERS, ("gcc", "-O1"), 800), ("boost.cc", BOOST, ("g++", "-O1"), 2100)):
+        source = written(f"{folder}/{name}", text)
+        if not compiled(f"{folder}/{name}.out", *words, source, *(["-lboost_context"] if name == "boost.cc" else [])):
+            print(f"  {name}: cannot be built here")
+            continue
+        path = traced.same_as_bare(folder, [f"{folder}/{name}.out"], "--engine", "patch")
+        seen = traced.number(path, "select count(*) from slice where name like 'work%'")
+        traced.check(f"{name}: calls", seen == calls, seen)
+        ran += 1
+    return None if ran else "no compiler here"
+
+
 LOCKS = """#include <stdio.h>
 #include <sys/mman.h>
 __attribute__((noinline)) int next(int n)
@@ -308,7 +439,7 @@ def instrumented(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, memory_is_given_back, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+SCENARIOS = (instrumented, memory_is_given_back, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))
